@@ -1,0 +1,46 @@
+"""attngeo: symmetry and directionality of query-key matrices, and the checks of the paper that defined them."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "BilinearForm": "bilinear",
+    "symmetry_score": "scores",
+    "directionality_score": "scores",
+    "score": "scores",
+    "score_heads": "scores",
+    "Scores": "scores",
+    "open_checkpoint": "checkpoints",
+    "AttentionLayer": "checkpoints",
+    "AttngeoError": "errors",
+}
+__all__ = [
+    "AttentionLayer",
+    "AttngeoError",
+    "BilinearForm",
+    "Scores",
+    "__version__",
+    "directionality_score",
+    "open_checkpoint",
+    "score",
+    "score_heads",
+    "symmetry_score",
+]
+
+if TYPE_CHECKING:
+    from attngeo.bilinear import BilinearForm
+    from attngeo.checkpoints import AttentionLayer, open_checkpoint
+    from attngeo.errors import AttngeoError
+    from attngeo.scores import Scores, directionality_score, score, score_heads, symmetry_score
+
+
+def __getattr__(name: str):
+    if name in _HOME:
+        return getattr(import_module(f"attngeo.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'attngeo' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,146 @@
+"""The query-key matrix of an attention layer, held by its factors.
+
+``W_qk = sum_h W_q,h W_k,g(h)^T`` (Eq. S20): rows stand for the query (predicted) side, columns for the
+key (context) side.
+A layer's matrix is d x d but has rank at most n_heads * d_head, so the factors are what is stored and computed with.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from jaxtyping import Float
+from torch import Tensor
+
+from attngeo.errors import MatrixError
+
+
+@dataclass(frozen=True, eq=False)
+class BilinearForm:
+    """``W_qk,h = W_q,h W_k,g(h)^T`` per head, ``W_qk = sum_h W_qk,h`` (Eqs. S19, S20); ``g(h) = h // (H / H_kv)``.
+
+    Args:
+        wq: query factors, (H, d, d_head); column ``c`` of ``wq[h]`` gives the c-th query coordinate of head h.
+            ``torch.nn.Linear`` stores its transpose, (d_head, d).
+        wk: key factors, (H_kv, d, d_head). With grouped keys H_kv divides H; consecutive query heads share a key head.
+
+    Raises:
+        MatrixError: the factors are not three-dimensional floating-point tensors of matching shape, dtype and device.
+
+    Source: paper, Definition S1.1, Remark S1.5.
+    """
+
+    wq: Float[Tensor, "heads d d_head"]
+    wk: Float[Tensor, "kv_heads d d_head"]
+
+    def __post_init__(self) -> None:
+        wq, wk = self.wq, self.wk
+        for name, factor in (("wq", wq), ("wk", wk)):
+            if factor.ndim != 3 or 0 in factor.shape:
+                raise MatrixError(
+                    f"{name} has shape {tuple(factor.shape)}; a form needs (heads, d, d_head), all above 0."
+                )
+            if not factor.is_floating_point():
+                raise MatrixError(f"{name} holds {factor.dtype}; convert the weights to a floating-point type first.")
+        if wq.shape[1:] != wk.shape[1:]:
+            raise MatrixError(
+                f"wq {tuple(wq.shape)} and wk {tuple(wk.shape)} differ in d or d_head; both must be (heads, d, d_head)."
+            )
+        if wq.shape[0] % wk.shape[0]:
+            raise MatrixError(f"{wq.shape[0]} query heads cannot share {wk.shape[0]} key heads evenly.")
+        if wq.dtype != wk.dtype or wq.device != wk.device:
+            raise MatrixError(f"wq is {wq.dtype} on {wq.device}, wk is {wk.dtype} on {wk.device}; they must agree.")
+
+    @classmethod
+    def from_linear(
+        cls,
+        query: Float[Tensor, "q_rows d"],
+        key: Float[Tensor, "k_rows d"],
+        d_head: int,
+    ) -> "BilinearForm":
+        """Build a form from two ``torch.nn.Linear`` weights, (H * d_head, d) and (H_kv * d_head, d)."""
+        d_model = query.shape[-1]
+        if d_head < 1 or query.shape[0] % d_head or key.shape[0] % d_head or key.shape[-1] != d_model:
+            raise MatrixError(
+                f"weights {tuple(query.shape)} and {tuple(key.shape)} do not split into heads of {d_head} over one d."
+            )
+        return cls(
+            query.reshape(-1, d_head, d_model).transpose(1, 2),
+            key.reshape(-1, d_head, d_model).transpose(1, 2),
+        )
+
+    @property
+    def n_heads(self) -> int:
+        """Query heads, H."""
+        return self.wq.shape[0]
+
+    @property
+    def n_kv_heads(self) -> int:
+        """Key heads, H_kv."""
+        return self.wk.shape[0]
+
+    @property
+    def d_model(self) -> int:
+        """Width of the embedding, d."""
+        return self.wq.shape[1]
+
+    @property
+    def d_head(self) -> int:
+        """Width of one head."""
+        return self.wq.shape[2]
+
+    @property
+    def T(self) -> "BilinearForm":
+        """The transposed form, ``W_qk^T``: queries and keys exchanged."""
+        return BilinearForm(self._expanded_keys(), self.wq)
+
+    def to(self, *args, **kwargs) -> "BilinearForm":
+        """The form with both factors converted as by ``torch.Tensor.to``."""
+        return BilinearForm(self.wq.to(*args, **kwargs), self.wk.to(*args, **kwargs))
+
+    def head(self, h: int) -> Float[Tensor, "d d"]:
+        """``W_qk,h = W_q,h W_k,g(h)^T``, (d, d). Negative ``h`` counts from the end; MatrixError if out of range."""
+        if not -self.n_heads <= h < self.n_heads:
+            raise MatrixError(f"head {h} does not exist; this layer has heads 0 to {self.n_heads - 1}.")
+        h %= self.n_heads
+        return self.wq[h] @ self.wk[h // (self.n_heads // self.n_kv_heads)].T
+
+    def heads(self) -> Iterator[Float[Tensor, "d d"]]:
+        """Each head's ``W_qk,h`` in turn, (d, d)."""
+        return (self.head(h) for h in range(self.n_heads))
+
+    def dense(self) -> Float[Tensor, "d d"]:
+        """``W_qk = sum_h W_qk,h`` (Eq. S20), (d, d)."""
+        q, k = self.merged()
+        return q @ k.T
+
+    def symmetric_part(self) -> Float[Tensor, "d d"]:
+        """``M_s = (M + M^T) / 2`` of the summed form (Eq. 16), (d, d)."""
+        m = self.dense()
+        return (m + m.T) / 2
+
+    def skew_part(self) -> Float[Tensor, "d d"]:
+        """``M_n = (M - M^T) / 2`` of the summed form (Eq. 16), (d, d)."""
+        m = self.dense()
+        return (m - m.T) / 2
+
+    def merged(self) -> tuple[Float[Tensor, "d rank"], Float[Tensor, "d rank"]]:
+        """Two (d, H_kv * d_head) factors of the summed form.
+
+        Query heads that share a key head are summed first, which is exact:
+        ``sum_h W_q,h W_k,g^T = (sum_h W_q,h) W_k,g^T``.
+        """
+        q = self.wq.unflatten(0, (self.n_kv_heads, -1)).sum(1)  # (H_kv, d, d_head)
+        return q.transpose(0, 1).flatten(1), self.wk.transpose(0, 1).flatten(1)
+
+    def per_head(self) -> tuple[Float[Tensor, "heads d d_head"], Float[Tensor, "heads d d_head"]]:
+        """The factors of every head, (H, d, d_head) each, key heads repeated for the query heads that share them."""
+        return self.wq, self._expanded_keys()
+
+    def _expanded_keys(self) -> Float[Tensor, "heads d d_head"]:
+        if self.n_heads == self.n_kv_heads:
+            return self.wk
+        return self.wk.repeat_interleave(self.n_heads // self.n_kv_heads, dim=0)
+
+    def __repr__(self) -> str:
+        keys = "" if self.n_heads == self.n_kv_heads else f", kv_heads={self.n_kv_heads}"
+        return f"BilinearForm(heads={self.n_heads}{keys}, d={self.d_model}, d_head={self.d_head}, {self.wq.dtype})"

@@ -1,0 +1,63 @@
+"""The command line: ``attngeo score | survey | train | run``. Each command lives in the module of its name."""
+
+import errno
+import os
+import sys
+from importlib import import_module
+
+import click
+
+from attngeo import __version__
+from attngeo.errors import AttngeoError
+
+COMMANDS = {
+    "score": "both scores of a checkpoint's attention layers",
+    "run": "re-run one chapter of the book with other parameters",
+}
+
+
+class _Commands(click.Group):
+    """Subcommands imported when they are called, so that --help does not wait for torch."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        return import_module(f"attngeo.cli.{name}").command if name in COMMANDS else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="attngeo")
+def cli() -> None:
+    """Symmetry and directionality of the query-key matrices of Transformers."""
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line. Bad input ends with one sentence on stderr and exit code 2."""
+    try:
+        sys.exit(cli.main(arguments, prog_name="attngeo", standalone_mode=False) or 0)
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        sys.exit(2)
+    except click.ClickException as error:
+        _refuse(error.format_message())
+    except AttngeoError as error:
+        _refuse(str(error))
+    except (click.Abort, KeyboardInterrupt):
+        _refuse("interrupted.", code=130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader of a pipe has left
+        sys.exit(1)
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS, errno.EISDIR):
+            raise
+        _refuse(f"{error.filename or 'the output'} cannot be written: {error.strerror}.")
+
+
+def _refuse(sentence: str, code: int = 2) -> None:
+    click.echo(f"attngeo: {' '.join(sentence.split())}", err=True)
+    sys.exit(code)

@@ -1,0 +1,15 @@
+import os
+
+import jaxtyping
+import pytest
+
+os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+
+
+@pytest.fixture
+def as_user():
+    """Run a test as a user runs the package: without the suite's shape checks, so that our own refusals are reached."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
