@@ -72,7 +72,8 @@ settled.then(() => done({
   rendered: document.querySelectorAll('.math mjx-container').length,
   failed: document.querySelectorAll('mjx-merror, .mjx-error, [data-mjx-error]').length,
   images: [...document.images].filter(i => !(i.complete && i.naturalWidth)).map(i => i.src),
-  alt: [...document.querySelectorAll('article img')].filter(i => !i.alt.trim() || i.alt.includes('_images/')).map(i => i.src),
+  alt: [...document.querySelectorAll('article img')]
+    .filter(i => !i.alt.trim() || i.alt.includes('_images/')).map(i => i.src),
   remote: performance.getEntriesByType('resource').map(e => e.name).filter(n => /^(https?|wss?):/.test(n)),
   tracebacks: document.body.innerText.includes('Traceback (most recent call last)'),
   unresolved: [...document.querySelectorAll('article .problematic, article .xref.std-numref')].map(e => e.innerText),
