@@ -28,6 +28,7 @@ class Scores:
 
     symmetry: Float[Tensor, "*heads"]
     directionality: Float[Tensor, "*heads"]
+    directionality_released: Float[Tensor, "*heads"]  # the released code's variant, for comparison with printed numbers
     n_rows_over: Int[Tensor, "*heads"]  # rows with a norm above the threshold
     n_columns_over: Int[Tensor, "*heads"]
 
@@ -95,7 +96,8 @@ def _moments(m: BilinearForm | Tensor) -> Moments:
 
 def _scores(moments: Moments, gamma: float) -> Scores:
     directionality, rows, columns = _directionality(moments, _checked(gamma), Convention.DEFINITION)
-    return Scores(_symmetry(moments, Convention.DEFINITION), directionality, rows, columns)
+    released, _, _ = _directionality(moments, gamma, Convention.RELEASED)
+    return Scores(_symmetry(moments, Convention.DEFINITION), directionality, released, rows, columns)
 
 
 def _symmetry(moments: Moments, convention: Convention) -> Tensor:
