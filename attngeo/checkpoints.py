@@ -1,0 +1,179 @@
+"""The query-key forms of a pretrained model's layers, reading nothing but the query and key tensors.
+
+Tensors are found by their names, so no model code is run and no model is built.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+
+import torch
+
+from attngeo.architectures import ARCHITECTURES, LayerPlan, Part, Refused, locate
+from attngeo.bilinear import BilinearForm
+from attngeo.errors import CheckpointError
+from attngeo.repositories import Repository, open_repository
+from attngeo.tensorfiles import TensorFile
+
+# first found, first taken; an index names the files of a sharded checkpoint
+WEIGHTS = (
+    "model.safetensors",
+    "model.safetensors.index.json",
+    "pytorch_model.bin",
+    "pytorch_model.bin.index.json",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class AttentionLayer:
+    """One layer's attention.
+
+    Args:
+        part: "encoder" (bidirectional), "decoder" (causal) or "cross" (decoder to encoder).
+        layer: its number within the part, from 0.
+        form: ``W_qk`` of the layer by its factors.
+        module: name of the attention module in the file.
+        file: name of the file that holds its query weight.
+    """
+
+    part: Part
+    layer: int
+    form: BilinearForm
+    module: str = ""
+    file: str = ""
+
+
+class Checkpoint:
+    """The attention layers of one model: an iterable of `AttentionLayer`, read one at a time, as often as wanted.
+
+    Made by `open_checkpoint`.
+    """
+
+    def __init__(self, repository: Repository, weights: str = "") -> None:
+        self.name = repository.name
+        self.revision = repository.revision  # commit of a Hub repository, "" for a local folder
+        config = _read_json(repository, "config.json")
+        self.model_type: str = str(config.get("model_type") or "")
+        entries = _entries(self.model_type, self.name)
+        files = _weight_files(repository, weights)
+        shapes: dict[str, torch.Size] = {}
+        self._files: dict[str, TensorFile] = {}  # by tensor name
+        for file in files:
+            shapes |= file.shapes
+            self._files |= dict.fromkeys(file.shapes, file)
+        try:
+            self.plans: list[LayerPlan] = locate(entries, config, shapes, self.model_type)
+        except CheckpointError as error:
+            raise CheckpointError(f"{self.name}: {error}") from error
+
+    def __len__(self) -> int:
+        return len(self.plans)
+
+    def __iter__(self) -> Iterator[AttentionLayer]:
+        return map(self.read, self.plans)
+
+    @property
+    def bytes_read(self) -> int:
+        """Bytes of tensors read so far."""
+        return sum(file.bytes_read for file in set(self._files.values()))
+
+    def read(self, plan: LayerPlan) -> AttentionLayer:
+        """One layer, by its plan.
+
+        Raises:
+            CheckpointError: a file cannot be read, or a tensor holds NaN or infinite weights.
+        """
+        tensors = {name: self._files[name].read(name, rows) for name, rows in plan.spans().items()}
+        form = plan.form(tensors)
+        for name, factor in ((plan.query, form.wq), (plan.key, form.wk)):
+            if not torch.isfinite(factor).all():
+                raise CheckpointError(
+                    f"{self.name}: {name} holds NaN or infinite weights; training diverged or the file is damaged:"
+                    f" fetch it again or open another checkpoint."
+                )
+        return AttentionLayer(plan.part, plan.layer, form, plan.module, self._files[plan.query].name)
+
+    def __repr__(self) -> str:
+        return f"Checkpoint({self.name!r}, {self.model_type}, {len(self)} attention layers)"
+
+
+def open_checkpoint(path_or_id: str | PathLike, revision: str | None = None) -> Checkpoint:
+    """The layers' ``W_qk,h = W_q,h W_k,g(h)^T`` (Eqs. S19, S20) of a local folder, a weight file, or a Hub repository.
+
+    Args:
+        path_or_id: a folder with config.json and weights (safetensors or ``.bin``, single or sharded), one weight
+            file with config.json beside it, or a Hub id such as ``google-bert/bert-base-uncased``.
+        revision: branch, tag or commit of a Hub repository.
+
+    Returns:
+        An iterable of `AttentionLayer`, with ``len``, ``name``, ``revision``, ``model_type``, ``bytes_read``. Biases,
+        rotary positions and normalisations of q and k are no part of the forms. Weights keep the type of the file.
+
+    Raises:
+        CheckpointError: nothing there, unknown architecture, damaged or incomplete files, or the Hub refuses.
+    """
+    path = Path(path_or_id).expanduser()
+    if path.is_file():
+        return Checkpoint(open_repository(path.parent, revision), weights=path.name)
+    return Checkpoint(open_repository(path_or_id, revision))
+
+
+def _entries(model_type: str, name: str):
+    if not model_type:
+        raise CheckpointError(f"{name}: config.json names no model_type; add the one transformers uses.")
+    if model_type not in ARCHITECTURES:
+        raise CheckpointError(
+            f"{name}: model_type {model_type!r} is unknown here; known are {', '.join(sorted(ARCHITECTURES))}."
+        )
+    entries = ARCHITECTURES[model_type]
+    if isinstance(entries, Refused):
+        raise CheckpointError(f"{name}: {model_type} cannot be scored: {entries.reason}")
+    return entries
+
+
+def _read_json(repository: Repository, file: str) -> Mapping:
+    path = repository.fetch(file)
+    if path is None:
+        raise CheckpointError(f"{repository.name} has no {file}; it is needed beside the weights.")
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise CheckpointError(f"{path} cannot be read: {error.strerror}; check the file.") from error
+    except ValueError as error:
+        raise CheckpointError(f"{file} of {repository.name} is not valid JSON ({error}); mend or fetch it.") from error
+    if not isinstance(content, Mapping):
+        raise CheckpointError(f"{file} of {repository.name} is not a JSON object; fetch it again.")
+    return content
+
+
+def _weight_files(repository: Repository, weights: str) -> list[TensorFile]:
+    """The files of tensors: the one asked for, or those of the first of WEIGHTS that is there."""
+    for name in (weights,) if weights else (*WEIGHTS, *repository.other_weights()):
+        if name.endswith(".index.json"):
+            if repository.has(name):
+                return [_shard(repository, shard, name) for shard in _shards(repository, name)]
+        elif (file := repository.open(name)) is not None:
+            return [file]
+    raise CheckpointError(
+        f"{repository.name} has no weights that can be read ({', '.join(WEIGHTS)}); save them with save_pretrained."
+    )
+
+
+def _shards(repository: Repository, index: str) -> list[str]:
+    weight_map = _read_json(repository, index).get("weight_map")
+    if not isinstance(weight_map, Mapping) or not weight_map:
+        raise CheckpointError(f"{index} of {repository.name} has no weight_map; fetch it again.")
+    wanted = sorted({str(file) for file in weight_map.values()})
+    if any(re.search(r"(^|[\\/])\.\.([\\/]|$)|^[\\/]", file) for file in wanted):
+        raise CheckpointError(f"{index} of {repository.name} points outside the checkpoint; fetch it again.")
+    return wanted
+
+
+def _shard(repository: Repository, shard: str, index: str) -> TensorFile:
+    file = repository.open(shard)
+    if file is None:
+        raise CheckpointError(f"{repository.name} lacks {shard}, which {index} names; fetch the checkpoint again.")
+    return file
