@@ -18,6 +18,7 @@ COLUMNS = (
     "d_head",
     "symmetry",
     "directionality",
+    "directionality_released",
     "gamma",
     "n_rows_over",
     "n_cols_over",
@@ -81,6 +82,7 @@ def _values(scores: Scores, head: int | None = None) -> dict:
     return {
         "symmetry": pick(scores.symmetry),
         "directionality": pick(scores.directionality),
+        "directionality_released": pick(scores.directionality_released),
         "n_rows_over": pick(scores.n_rows_over),
         "n_cols_over": pick(scores.n_columns_over),
     }
