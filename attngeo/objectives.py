@@ -1,0 +1,197 @@
+"""Which token an objective predicts from which: the sets C_i and P_j, and how often a token plays either part.
+
+A pair (i, j) is one term of the training signal: the token at position i is predicted, the token at position j is part
+of its context. An objective is the set of its pairs, held as a boolean matrix (N, N): row i is C_i, column j is P_j.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from attngeo.errors import ParameterError
+
+
+class Objective(str, Enum):
+    """The three objectives of Def. S1.3."""
+
+    AUTOREGRESSIVE = "autoregressive"  # Eq. S7: every token from those before it
+    BIDIRECTIONAL = "bidirectional"  # Eq. S9: every token from all others
+    MASKED = "masked"  # Eq. S10: the masked tokens from those left visible
+
+    @classmethod
+    def _missing_(cls, value: object) -> None:
+        raise ParameterError(f"the objective {value!r} is unknown; use one of {', '.join(o.value for o in cls)}.")
+
+    def __str__(self) -> str:
+        return self.value
+
+
+def context_matrix(
+    objective: Objective | str, n_tokens: int, masked: Bool[Tensor, "*batch n"] | None = None
+) -> Bool[Tensor, "*batch n n"]:
+    """``[j in C_i]`` (Def. S1.3): which token j stands in the context from which token i is predicted.
+
+    Autoregressive: ``C_i = {j < i}``. Bidirectional: ``C_i = {j != i}``. Masked: ``C_i = {j not masked}`` for a masked
+    i, and empty for a visible i, which is not predicted. Positions count from 0.
+
+    Args:
+        objective: one of `Objective`, or its name.
+        n_tokens: length of the sequence, N >= 2.
+        masked: which positions are masked, (..., N); needed by the masked objective, refused by the others.
+
+    Returns:
+        Boolean matrix (..., N, N): row i is C_i, column j is ``P_j = {i : j in C_i}``.
+
+    Raises:
+        ParameterError: unknown objective, N < 2, or ``masked`` missing, superfluous or of another length.
+
+    Source: paper, Def. S1.3, Eqs. S7, S9, S10.
+    """
+    objective = Objective(objective)
+    check_length(n_tokens)
+    if (masked is None) == (objective is Objective.MASKED):
+        what = "needs to know which positions are masked" if masked is None else "masks no positions"
+        raise ParameterError(f"the {objective} objective {what}; give `masked` to the masked objective only.")
+    if masked is not None:
+        if masked.shape[-1] != n_tokens:
+            raise ParameterError(f"`masked` speaks of {masked.shape[-1]} positions, the sequence has {n_tokens}.")
+        return masked.unsqueeze(-1) & ~masked.unsqueeze(-2)
+    ones = torch.ones(n_tokens, n_tokens, dtype=torch.bool)
+    return ones.tril(-1) if objective is Objective.AUTOREGRESSIVE else ~torch.eye(n_tokens, dtype=torch.bool)
+
+
+def attended_matrix(objective: Objective | str, n_tokens: int) -> Bool[Tensor, "n n"]:
+    """``[j attended by query i]``: what a Transformer's attention mask lets position i see, itself included.
+
+    It is not C_i. With the autoregressive objective position i sees ``j <= i`` and predicts token i + 1; with the
+    others every position sees every position, masked ones too, which hold the mask's embedding.
+
+    Raises:
+        ParameterError: unknown objective or N < 2.
+
+    Source: attention masks of Vaswani et al. (2017), Radford et al. (2018), Devlin et al. (2019).
+    """
+    objective = Objective(objective)
+    check_length(n_tokens)
+    ones = torch.ones(n_tokens, n_tokens, dtype=torch.bool)
+    return ones.tril() if objective is Objective.AUTOREGRESSIVE else ones
+
+
+def context_sets(matrix: Bool[Tensor, "n n"]) -> list[frozenset[int]]:
+    """``C_i = {j : matrix[i, j]}`` for every i (Eq. 6)."""
+    return [frozenset(row.nonzero().flatten().tolist()) for row in matrix]
+
+
+def predicted_sets(matrix: Bool[Tensor, "n n"]) -> list[frozenset[int]]:
+    """``P_j = {i : matrix[i, j]}`` for every j (Eq. S38)."""
+    return context_sets(matrix.T)
+
+
+def sample_mask(n_samples: int, n_tokens: int, mask_rate: float, generator: torch.Generator) -> Bool[Tensor, "s n"]:
+    """``mask(k)``, independent over positions and of the tokens, true with probability rho (Prop. S1.10).
+
+    Raises:
+        ParameterError: N < 2 or rho outside (0, 1).
+    """
+    check_length(n_tokens)
+    check_rate(mask_rate)
+    return torch.rand(n_samples, n_tokens, generator=generator, dtype=torch.float64) < mask_rate
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How often each token of the vocabulary is context, and how often it is predicted (Prop. S1.10)."""
+
+    context: Float[Tensor, "*samples vocab"]  # mu_c(t): pairs in which t is the context; tokens predicted by t
+    predicted: Float[Tensor, "*samples vocab"]  # mu_p(t): pairs in which t is predicted; tokens that predict t
+
+    @property
+    def ratio(self) -> Float[Tensor, "*samples vocab"]:
+        """``mu_c / mu_p`` (Eq. S68); infinite where a token is never predicted, NaN where it never occurs."""
+        return self.context / self.predicted
+
+
+def count_tokens(tokens: Int[Tensor, "samples n"], contexts: Bool[Tensor, "*samples n n"], n_vocab: int) -> Counts:
+    """``mu_c(t) = sum_i sum_{j in C_i} 1{t_j = t}`` and ``mu_p(t) = sum_j sum_{i in P_j} 1{t_i = t}`` of each sequence.
+
+    Args:
+        tokens: token numbers in [0, n_vocab), (samples, N).
+        contexts: the pairs of the objective, one matrix (N, N) for all sequences or one each, (samples, N, N).
+        n_vocab: size of the vocabulary.
+
+    Returns:
+        Counts of shape (samples, n_vocab).
+
+    Source: paper, Eqs. S72, S73, S77, S78, for any objective.
+    """
+    occurs = torch.nn.functional.one_hot(tokens, n_vocab).to(torch.float64)  # (samples, N, V)
+    pairs = contexts.to(torch.float64)
+    pairs = pairs.expand(len(tokens), *pairs.shape[-2:])
+    return Counts(
+        context=torch.einsum("sij,sjv->sv", pairs, occurs),
+        predicted=torch.einsum("sij,siv->sv", pairs, occurs),
+    )
+
+
+def expected_counts(
+    objective: Objective | str, marginals: Float[Tensor, "n vocab"], mask_rate: float | None = None
+) -> Counts:
+    """``E mu_c`` and ``E mu_p`` from the positional marginals ``Pr[t_k = t]`` alone (Prop. S1.10).
+
+    With k = 1..N and pi_k = Pr[t_k = t]:
+    autoregressive ``sum_k (N - k) pi_k`` and ``sum_k (k - 1) pi_k`` (Eqs. S74, S75); bidirectional ``(N - 1) sum_k
+    pi_k`` twice; masked ``rho (1 - rho) (N - 1) sum_k pi_k`` twice (Eqs. S79, S80 without their leading N).
+
+    Args:
+        objective: one of `Objective`, or its name.
+        marginals: Pr[t_k = t] in row k, column t; rows sum to 1, (N, V).
+        mask_rate: rho in (0, 1), equal for all positions and independent of the tokens; masked objective only.
+
+    Raises:
+        ParameterError: unknown objective, N < 2, rows that are no probabilities, or a mask rate that is missing,
+            superfluous or outside (0, 1).
+    """
+    objective = Objective(objective)
+    n = marginals.shape[0]
+    check_length(n)
+    if (marginals < 0).any() or not torch.allclose(marginals.sum(-1), torch.ones(n, dtype=marginals.dtype)):
+        raise ParameterError("a row of the marginals is no probability distribution; each must be >= 0 and sum to 1.")
+    if (mask_rate is None) == (objective is Objective.MASKED):
+        what = "needs a mask rate" if mask_rate is None else "has no mask rate"
+        raise ParameterError(f"the {objective} objective {what}; give `mask_rate` to the masked objective only.")
+    if objective is Objective.AUTOREGRESSIVE:
+        before = torch.arange(n, dtype=marginals.dtype)  # k - 1 for k = 1..N
+        return Counts(context=(n - 1 - before) @ marginals, predicted=before @ marginals)
+    share = 1.0
+    if mask_rate is not None:
+        check_rate(mask_rate)
+        share = mask_rate * (1 - mask_rate)
+    both = share * (n - 1) * marginals.sum(0)
+    return Counts(context=both, predicted=both)
+
+
+def mean_position(marginals: Float[Tensor, "n vocab"]) -> Float[Tensor, " vocab"]:
+    """``k(t) = sum_k k Pr[t_k = t] / sum_k Pr[t_k = t]``, positions counted from 1: where a token stands on average.
+
+    It decides the autoregressive ratio: ``E mu_c / E mu_p = (N - k(t)) / (k(t) - 1)``, which exceeds 1 exactly when
+    the token stands before the middle (N + 1) / 2 on average. NaN for a token that never occurs.
+
+    Source: rearranged from the paper's Eq. S68.
+    """
+    positions = torch.arange(1, marginals.shape[0] + 1, dtype=marginals.dtype)
+    return (positions @ marginals) / marginals.sum(0)
+
+
+def check_length(n_tokens: int) -> None:
+    """Refuse a sequence with nothing to predict from (ParameterError when N < 2)."""
+    if n_tokens < 2:
+        raise ParameterError(f"a sequence of {n_tokens} tokens holds no pair; n_tokens must be at least 2.")
+
+
+def check_rate(mask_rate: float) -> None:
+    """Refuse a mask rate outside (0, 1) (ParameterError): nothing, or everything, would be predicted."""
+    if not 0 < mask_rate < 1:
+        raise ParameterError(f"the mask rate is {mask_rate}; it must lie strictly between 0 and 1, such as 0.15.")
