@@ -2,7 +2,7 @@
 
 from os import PathLike
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from attngeo.errors import CheckpointError
 from attngeo.tensorfiles import LocalBytes, SafetensorsFile, TensorFile, TorchFile
@@ -10,6 +10,7 @@ from attngeo.tensorfiles import LocalBytes, SafetensorsFile, TensorFile, TorchFi
 _SUFFIXES = (".safetensors", ".bin", ".pt", ".pth")
 
 
+@runtime_checkable
 class Repository(Protocol):
     """A named set of files."""
 
@@ -66,12 +67,12 @@ def open_repository(path_or_id: str | PathLike, revision: str | None) -> Reposit
     Raises:
         CheckpointError: neither is there, or the Hub refuses.
     """
+    text = str(path_or_id)
     path = Path(path_or_id).expanduser()
-    if path.is_dir():
+    if text.strip() and path.is_dir():
         if revision is not None:
             raise CheckpointError(f"{path} is a local folder, which has no revision {revision!r}; leave it out.")
         return LocalFolder(path)
-    text = str(path_or_id)
     if text.startswith((".", "/", "~", "\\")) or text.count("/") > 1 or path.suffix in _SUFFIXES or not text.strip():
         raise CheckpointError(f"there is no file or folder {text!r}; check the path.")
     from attngeo.hub import HubRepository

@@ -76,7 +76,7 @@ def as_table(rows: Iterable[dict]) -> pd.DataFrame:
 
 
 def _values(scores: Scores, head: int | None = None) -> dict:
-    def pick(values: Tensor) -> float:
+    def pick(values: Tensor) -> float | int:
         return values.item() if head is None else values[head].item()
 
     return {

@@ -5,7 +5,7 @@ import math
 import pickle
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import Size, Tensor
@@ -21,6 +21,7 @@ _DTYPES = {
 _MAX_HEADER = 100_000_000  # bytes; the limit of the format itself
 
 
+@runtime_checkable
 class Bytes(Protocol):
     """Something of known size that can be read by ranges."""
 
@@ -55,6 +56,7 @@ class LocalBytes:
         return data
 
 
+@runtime_checkable
 class TensorFile(Protocol):
     """One file of a checkpoint."""
 
@@ -176,6 +178,10 @@ class TorchFile:
 def _load(path: Path) -> Mapping:
     """The state dict of a ``torch.save`` file."""
     try:
+        path.open("rb").close()
+    except OSError as error:
+        raise CheckpointError(f"{path} cannot be read: {error.strerror}; check the file.") from error
+    try:
         try:
             state = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
         except RuntimeError as error:
@@ -187,9 +193,7 @@ def _load(path: Path) -> Mapping:
             f"{path.name} is not a file of tensors alone (or is damaged), and loading anything else could run code;"
             f" convert it to safetensors where you trust it."
         ) from error
-    except OSError as error:
-        raise CheckpointError(f"{path} cannot be read: {error.strerror or error}; check the file.") from error
-    except (RuntimeError, EOFError, ValueError, KeyError) as error:
+    except (RuntimeError, EOFError, ValueError, KeyError, OSError) as error:
         raise CheckpointError(
             f"{path.name} is no whole torch file; it is truncated or corrupt: fetch it again."
         ) from error

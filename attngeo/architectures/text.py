@@ -1,6 +1,6 @@
 """Language models."""
 
-from attngeo.architectures.entry import CONV1D_BLOCKS, Attention, Refused
+from attngeo.architectures.entry import CONV1D_BLOCKS, GROUPS, Attention, Refused
 
 BERT = (
     Attention("encoder", "encoder.layer.{}.attention.self", "query", "key", causal_if="is_decoder"),
@@ -15,7 +15,7 @@ def encoder_decoder(
     encoder_heads: str = "encoder_attention_heads",
     decoder_heads: str = "decoder_attention_heads",
 ) -> tuple[Attention, ...]:
-    """BART's names: ``self_attn`` in ``encoder.layers`` and ``decoder.layers``, ``encoder_attn`` from one to the other."""
+    """BART's names: ``self_attn`` in ``encoder.layers`` and ``decoder.layers``, and ``encoder_attn`` across."""
     return (
         Attention("encoder", f"encoder.layers.{{}}.{attention}", heads=encoder_heads, layers="encoder_layers"),
         Attention("decoder", "decoder.layers.{}.self_attn", heads=decoder_heads, layers="decoder_layers"),
@@ -29,6 +29,7 @@ TEXT: dict[str, tuple[Attention, ...] | Refused] = {
     "distilbert": (Attention("encoder", "layer.{}.attention", "q_lin", "k_lin", heads="n_heads", layers="n_layers"),),
     "gpt2": GPT2,
     "gpt_neo": (Attention("decoder", "h.{}.attn.attention", heads="num_heads", layers="num_layers"),),
+    "gpt_neox": (Attention("decoder", "layers.{}.attention", "query_key_value", "query_key_value", GROUPS),),
     "llama": LLAMA,
     "openai-gpt": GPT2,
     "roberta": BERT,
