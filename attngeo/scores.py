@@ -15,11 +15,12 @@ GAMMA = 2.0  # gamma of Def. 3.2; the paper does not state its value, its releas
 
 
 class Convention(str, Enum):
-    """Which formula a score follows. The paper's text and its released code differ; only the first is meant for use."""
+    """Which formula a score follows. The paper's text, its released code and its tables differ; use the first."""
 
     DEFINITION = "definition"  # s in [-1, 1] (Prop. S1.17); d of Def. 3.2 as printed
     PRINTED = "printed"  # Def. 3.1 with its factor 2: s in [-2, 2]; d as in the definition
-    RELEASED = "released"  # the released code: s = ||M_s||^2 / ||M||^2 in [0, 1]; d from the excess over the threshold
+    RELEASED = "released"  # the released code: s = ||M_s||^2 / ||M||^2 in [0, 1]; d of the norms' excess over the threshold
+    TABLES = "tables"  # behind Table S3: d of the excess of the norms' logarithms; s as in the definition
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,8 @@ class Scores:
 
     symmetry: Float[Tensor, "*heads"]
     directionality: Float[Tensor, "*heads"]
-    directionality_released: Float[Tensor, "*heads"]  # the released code's variant, for comparison with printed numbers
+    directionality_released: Float[Tensor, "*heads"]  # the released code's variant
+    directionality_tables: Float[Tensor, "*heads"]  # the variant behind the numbers of Table S3
     n_rows_over: Int[Tensor, "*heads"]  # rows with a norm above the threshold
     n_columns_over: Int[Tensor, "*heads"]
 
@@ -95,9 +97,10 @@ def _moments(m: BilinearForm | Tensor) -> Moments:
 
 
 def _scores(moments: Moments, gamma: float) -> Scores:
-    directionality, rows, columns = _directionality(moments, _checked(gamma), Convention.DEFINITION)
-    released, _, _ = _directionality(moments, gamma, Convention.RELEASED)
-    return Scores(_symmetry(moments, Convention.DEFINITION), directionality, released, rows, columns)
+    gamma = _checked(gamma)
+    directionality, rows, columns = _directionality(moments, gamma, Convention.DEFINITION)
+    released, tables = (_directionality(moments, gamma, c)[0] for c in (Convention.RELEASED, Convention.TABLES))
+    return Scores(_symmetry(moments, Convention.DEFINITION), directionality, released, tables, rows, columns)
 
 
 def _symmetry(moments: Moments, convention: Convention) -> Tensor:
@@ -108,24 +111,30 @@ def _symmetry(moments: Moments, convention: Convention) -> Tensor:
 
 
 def _directionality(moments: Moments, gamma: float, convention: Convention) -> tuple[Tensor, Tensor, Tensor]:
-    released = convention is Convention.RELEASED
-    r, n_rows = _over_threshold(moments.row_norms, gamma, moments.epsilon, released)
-    c, n_columns = _over_threshold(moments.column_norms, gamma, moments.epsilon, released)
+    r, n_rows = _over_threshold(moments.row_norms, gamma, moments.epsilon, convention)
+    c, n_columns = _over_threshold(moments.column_norms, gamma, moments.epsilon, convention)
     # r, c >= 0: the sums are 0 together only where nothing exceeds, and d is 0 there by definition
     d = torch.where(r + c > 0, (r - c) / (r + c), 0)
     return d, n_rows, n_columns
 
 
-def _over_threshold(norms: Tensor, gamma: float, epsilon: float, released: bool) -> tuple[Tensor, Tensor]:
-    """Sum of the norms above mean + gamma sd (of their excess, as released), and how many they are."""
-    mean, n = norms.mean(-1, keepdim=True), norms.shape[-1]
-    # population standard deviation as in Def. 3.2; the released code divides by n - 1
-    sd = norms.std(-1, correction=int(released and n > 1), keepdim=True)
-    threshold = mean + gamma * sd
+def _over_threshold(norms: Tensor, gamma: float, epsilon: float, convention: Convention) -> tuple[Tensor, Tensor]:
+    """What the norms above mean + gamma sd add up to, and how many they are.
+
+    Definition: the norms themselves, with the population sd. Released: their excess over the threshold, with the sd
+    over n - 1. Tables: the excess of their logarithms, with the population sd.
+    """
+    peak, n = norms.amax(-1, keepdim=True), norms.shape[-1]
+    margin = 4 * n**0.5 * epsilon * peak
+    if convention is Convention.TABLES:
+        # a norm of 0 has no logarithm: it counts as one at rounding level
+        norms, margin = norms.clamp_min(epsilon * torch.where(peak > 0, peak, 1)).log(), 4 * n**0.5 * epsilon
+    sd = norms.std(-1, correction=int(convention is Convention.RELEASED and n > 1), keepdim=True)
+    threshold = norms.mean(-1, keepdim=True) + gamma * sd
     # a norm within rounding of the threshold does not exceed it: otherwise equal norms would be judged by their noise
-    margin = 4 * n**0.5 * epsilon * norms.amax(-1, keepdim=True)
     over = norms > threshold + margin
-    return torch.where(over, norms - threshold if released else norms, 0).sum(-1), over.sum(-1)
+    amounts = norms if convention in (Convention.DEFINITION, Convention.PRINTED) else norms - threshold
+    return torch.where(over, amounts, 0).sum(-1), over.sum(-1)
 
 
 def _checked(gamma: float) -> float:

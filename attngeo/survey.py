@@ -19,6 +19,7 @@ COLUMNS = (
     "symmetry",
     "directionality",
     "directionality_released",
+    "directionality_tables",
     "gamma",
     "n_rows_over",
     "n_cols_over",
@@ -83,6 +84,7 @@ def _values(scores: Scores, head: int | None = None) -> dict:
         "symmetry": pick(scores.symmetry),
         "directionality": pick(scores.directionality),
         "directionality_released": pick(scores.directionality_released),
+        "directionality_tables": pick(scores.directionality_tables),
         "n_rows_over": pick(scores.n_rows_over),
         "n_cols_over": pick(scores.n_columns_over),
     }

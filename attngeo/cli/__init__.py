@@ -12,6 +12,7 @@ from attngeo.errors import AttngeoError
 
 COMMANDS = {
     "score": "both scores of a checkpoint's attention layers",
+    "survey": "score many models and record the scores with their provenance",
     "run": "re-run one chapter of the book with other parameters",
 }
 
