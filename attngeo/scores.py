@@ -19,7 +19,7 @@ class Convention(str, Enum):
 
     DEFINITION = "definition"  # s in [-1, 1] (Prop. S1.17); d of Def. 3.2 as printed
     PRINTED = "printed"  # Def. 3.1 with its factor 2: s in [-2, 2]; d as in the definition
-    RELEASED = "released"  # the released code: s = ||M_s||^2 / ||M||^2 in [0, 1]; d of the norms' excess over the threshold
+    RELEASED = "released"  # the released code: s = ||M_s||^2 / ||M||^2 in [0, 1]; d of the excess over the threshold
     TABLES = "tables"  # behind Table S3: d of the excess of the norms' logarithms; s as in the definition
 
 
