@@ -2,9 +2,14 @@ import os
 
 import jaxtyping
 import pytest
+from hypothesis import settings
 
 os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+
+# other work on the machine makes single examples slow; the tests' own results never depend on time
+settings.register_profile("suite", deadline=None)
+settings.load_profile("suite")
 
 
 @pytest.fixture

@@ -1,0 +1,107 @@
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from random_forms import forms, gaussian
+
+from attngeo import BilinearForm
+from attngeo.errors import AttngeoError, MatrixError
+
+
+@given(forms())
+def test_the_layer_is_the_sum_of_its_heads(form):
+    total = sum(form.heads())
+    torch.testing.assert_close(form.dense(), total, rtol=0, atol=1e-10 * (1 + total.abs().max().item()))
+
+
+@given(forms())
+def test_a_head_pairs_its_query_with_the_key_of_its_group(form):
+    group = form.n_heads // form.n_kv_heads
+    for h in range(form.n_heads):
+        expected = torch.einsum("ic,jc->ij", form.wq[h], form.wk[h // group])
+        torch.testing.assert_close(form.head(h), expected, rtol=1e-12, atol=1e-12)
+
+
+@given(forms())
+def test_merged_and_per_head_factors_give_the_same_matrix(form):
+    q, k = form.merged()
+    assert q.shape == k.shape == (form.d_model, form.n_kv_heads * form.d_head)
+    wq, wk = form.per_head()
+    assert wq.shape == wk.shape == (form.n_heads, form.d_model, form.d_head)
+    torch.testing.assert_close(q @ k.T, torch.einsum("hic,hjc->ij", wq, wk), rtol=1e-10, atol=1e-10)
+
+
+@given(forms())
+def test_the_transpose_exchanges_queries_and_keys(form):
+    torch.testing.assert_close(form.T.dense(), form.dense().T, rtol=1e-10, atol=1e-10)
+    torch.testing.assert_close(form.T.T.dense(), form.dense(), rtol=1e-10, atol=1e-10)
+    for h in range(form.n_heads):
+        torch.testing.assert_close(form.T.head(h), form.head(h).T, rtol=1e-12, atol=1e-12)
+
+
+@given(forms())
+def test_symmetric_and_skew_parts_add_up(form):
+    s, n = form.symmetric_part(), form.skew_part()
+    assert torch.equal(s, s.T) and torch.equal(n, -n.T)
+    torch.testing.assert_close(s + n, form.dense(), rtol=1e-12, atol=1e-12)
+
+
+@given(st.integers(1, 3), st.integers(1, 3), st.integers(1, 9), st.integers(1, 4), st.integers(0, 99))
+def test_linear_weights_split_into_heads_as_attention_splits_them(kv_heads, group, d, d_head, seed):
+    heads = kv_heads * group
+    query, key = gaussian(heads * d_head, d, seed=seed), gaussian(kv_heads * d_head, d, seed=seed + 1)
+    x = gaussian(3, d, seed=seed + 2)
+    form = BilinearForm.from_linear(query, key, d_head)
+    # what an attention layer does: project, then view as (tokens, heads, d_head)
+    q = torch.nn.functional.linear(x, query).view(3, heads, d_head)
+    k = torch.nn.functional.linear(x, key).view(3, kv_heads, d_head).repeat_interleave(group, 1)
+    raw = torch.einsum("ihc,jhc->hij", q, k)
+    for h in range(heads):
+        torch.testing.assert_close(x @ form.head(h) @ x.T, raw[h], rtol=1e-10, atol=1e-10)
+
+
+def test_heads_are_numbered_from_both_ends():
+    form = BilinearForm(gaussian(3, 4, 2), gaussian(3, 4, 2, seed=1))
+    assert torch.equal(form.head(-1), form.head(2))
+    assert len(list(form.heads())) == form.n_heads == 3
+    for h in (3, -4):
+        with pytest.raises(MatrixError, match="heads 0 to 2"):
+            form.head(h)
+
+
+def test_a_form_says_what_it_is():
+    assert repr(BilinearForm(torch.zeros(4, 8, 2), torch.zeros(2, 8, 2))) == (
+        "BilinearForm(heads=4, kv_heads=2, d=8, d_head=2, torch.float32)"
+    )
+    form = BilinearForm(torch.zeros(4, 8, 2), torch.zeros(4, 8, 2)).to(torch.bfloat16)
+    assert repr(form) == "BilinearForm(heads=4, d=8, d_head=2, torch.bfloat16)"
+
+
+BAD = {
+    "two-dimensional": (torch.zeros(4, 2), torch.zeros(1, 4, 2), r"wq has shape \(4, 2\)"),
+    "no heads": (torch.zeros(1, 4, 2), torch.zeros(0, 4, 2), "all above 0"),
+    "no width": (torch.zeros(1, 4, 0), torch.zeros(1, 4, 0), "all above 0"),
+    "integers": (torch.zeros(1, 4, 2, dtype=torch.int8), torch.zeros(1, 4, 2), "floating-point"),
+    "complex": (torch.zeros(1, 4, 2, dtype=torch.complex64), torch.zeros(1, 4, 2), "floating-point"),
+    "widths differ": (torch.zeros(1, 4, 2), torch.zeros(1, 5, 2), "differ in d or d_head"),
+    "heads differ": (torch.zeros(3, 4, 2), torch.zeros(2, 4, 2), "cannot share 2 key heads"),
+    "fewer queries": (torch.zeros(1, 4, 2), torch.zeros(2, 4, 2), "cannot share"),
+    "types differ": (torch.zeros(1, 4, 2), torch.zeros(1, 4, 2, dtype=torch.float64), "must agree"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_factors_that_make_no_form_are_refused(name, as_user):
+    wq, wk, message = BAD[name]
+    with pytest.raises(MatrixError, match=message) as refused:
+        BilinearForm(wq, wk)
+    assert isinstance(refused.value, AttngeoError) and "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("query", "key", "d_head"),
+    [((6, 4), (6, 4), 4), ((6, 4), (5, 4), 2), ((6, 4), (6, 5), 2), ((6, 4), (6, 4), 0), ((6, 4), (4, 4), 2)],
+)
+def test_weights_that_do_not_split_are_refused(query, key, d_head, as_user):
+    with pytest.raises(MatrixError):
+        BilinearForm.from_linear(torch.zeros(query), torch.zeros(key), d_head)
