@@ -1,0 +1,161 @@
+"""Bring executed chapters up to date: what is stale runs, two at a time; chapters that show the others' checks last."""
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from datetime import datetime, timezone
+from typing import Any
+
+from attngeo.book import cache, machine, page
+from attngeo.book.cache import Kept
+from attngeo.book.chapters import Book, Chapter, current_profile, find_book
+from attngeo.book.execution import ChapterFailed, Kernels, Run, environment, execute
+from attngeo.display import METADATA_KEY
+from attngeo.errors import AttngeoError
+
+BUILDING = "ATTNGEO_BUILDING"  # set in kernels: what a chapter may read is there already
+
+
+def update(
+    book: Book, profile: str, chapters: Sequence[Chapter], tell: Callable[[str], None] | None = None
+) -> dict[str, Kept]:
+    """Execute those of the chapters whose kept run no longer counts.
+
+    Args:
+        book: that they belong to.
+        profile: whose values they get.
+        chapters: to bring up to date; if one shows `reported_checks`, so are all chapters of the book before it.
+        tell: called with one line as each chapter begins and ends; by default such lines go to stderr.
+
+    Returns:
+        The kept run of each of ``chapters``, by name, in their order.
+
+    Raises:
+        ChapterFailed: a cell raised. The other chapters have been run and kept.
+        ParameterError: the profile gives a chapter what it cannot take.
+    """
+    tell = tell or (lambda line: print(line, file=sys.stderr))
+    last = [c for c in chapters if c.comes_last]
+    before = {c.name: c for c in [*(book.chapters() if last else []), *chapters] if not c.comes_last}
+    kept = _bring(book, profile, list(before.values()), None, tell)
+    if last:
+        kept |= _bring(book, profile, last, reports(kept), tell)
+    return {c.name: kept[c.name] for c in chapters}
+
+
+def reports(kept: dict[str, Kept]) -> list[dict[str, Any]]:
+    """The results that executed chapters have shown, each with the chapter's name."""
+    return [
+        _with_numbers(result) | {"chapter": name}
+        for name, run in kept.items()
+        for cell in run.notebook.cells
+        for output in cell.get("outputs", [])
+        for result in output.get("metadata", {}).get(METADATA_KEY, {}).get("results", [])
+    ]
+
+
+def reported_checks() -> list[dict[str, Any]]:
+    """See `attngeo.book.reported_checks`."""
+    book, profile = find_book(), current_profile()
+    chapters = [c for c in book.chapters() if not c.comes_last]
+    if BUILDING not in os.environ:
+        return reports(update(book, profile, chapters))
+    kept = {c.name: cache.load(book, profile, c) for c in chapters}
+    if missing := [name for name, run in kept.items() if run is None]:
+        raise AttngeoError(
+            f"Chapter {missing[0]} has not been run yet: a chapter that shows the checks of the others must declare "
+            "'attngeo: {after: all}' in its header."
+        )
+    return reports(kept)
+
+
+def run_alone(
+    book: Book, profile: str, chapter: Chapter, values: dict[str, Any], progress: dict[str, Any] | None
+) -> Run:
+    """Execute one chapter with these values over the profile's, and keep nothing.
+
+    Raises:
+        ChapterFailed: a cell raised.
+        ParameterError: the profile gives the chapter what it cannot take.
+    """
+    if chapter.comes_last:
+        update(book, profile, [c for c in book.chapters() if not c.comes_last])
+    _, threads = machine.processes_and_threads(1)
+    kernels = Kernels(environment(threads, profile, book.root) | {BUILDING: "1"})
+    return execute(chapter, book.values(chapter, profile) | values, kernels, progress)
+
+
+def _bring(
+    book: Book, profile: str, chapters: Sequence[Chapter], reported: Any, tell: Callable[[str], None]
+) -> dict[str, Kept]:
+    keys = {c.name: cache.key(c, book.values(c, profile), book, reported) for c in chapters}
+    kept = {c.name: cache.load(book, profile, c, keys[c.name]) for c in chapters}
+    stale = [c for c in chapters if kept[c.name] is None]
+    for chapter, run in _run(book, profile, stale, tell):
+        record = _record(book, profile, chapter, run) | {"key": keys[chapter.name]}
+        kept[chapter.name] = Kept(run.notebook, record)
+        cache.store(book, profile, chapter, kept[chapter.name])
+    return kept
+
+
+def _run(
+    book: Book, profile: str, stale: Sequence[Chapter], tell: Callable[[str], None]
+) -> Iterable[tuple[Chapter, Run]]:
+    processes, threads = machine.processes_and_threads(len(stale))
+    kernels = Kernels(environment(threads, profile, book.root) | {BUILDING: "1"})
+
+    def one(chapter: Chapter) -> Run:
+        tell(f"{chapter.name}: executing, profile {profile}")
+        run = execute(chapter, book.values(chapter, profile), kernels)
+        page.check(chapter, run.notebook)
+        return run
+
+    failures = []
+    pool = ThreadPoolExecutor(processes)
+    futures = {pool.submit(one, chapter): chapter for chapter in stale}
+    try:
+        for future in as_completed(futures):
+            chapter = futures[future]
+            try:
+                run = future.result()
+            except ChapterFailed as failure:
+                tell(f"{chapter.name}: failed\n{failure.traceback}")
+                failures.append(failure)
+            else:
+                tell(f"{chapter.name}: executed in {run.seconds:.1f} s")
+                if run.stderr.strip():
+                    tell(f"{chapter.name}: wrote to stderr: {run.stderr.strip().splitlines()[-1]}")
+                yield chapter, run
+    except BaseException:
+        kernels.kill()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+    if failures:
+        together = "\n".join(str(failure) for failure in failures)
+        raise ChapterFailed(together, "\n".join(failure.traceback for failure in failures), failures[0].partial)
+
+
+def _record(book: Book, profile: str, chapter: Chapter, run: Run) -> dict[str, Any]:
+    given = book.values(chapter, profile)
+    return {
+        "chapter": chapter.name,
+        "profile": profile,
+        "values": {name: given.get(name, p.default) for name, p in chapter.parameters.items()},
+        "seconds": round(run.seconds, 1),
+        "device": run.device,
+        "executed": datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
+        "commit": machine.commit(book.root),
+        "versions": machine.versions(),
+    }
+
+
+def _with_numbers(result: dict[str, Any]) -> dict[str, Any]:
+    """``"nan"`` and ``"inf"``, as JSON has to write them, become numbers again."""
+    keys = ("measured", "expected", "tolerance", "standard_error")
+    comparisons = [
+        {k: float(v) if k in keys and v is not None else v for k, v in comparison.items()}
+        for comparison in result["comparisons"]
+    ]
+    return dict(result) | {"comparisons": comparisons}

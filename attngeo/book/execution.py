@@ -1,0 +1,160 @@
+"""One chapter through papermill: values in, executed notebook out, without what would differ between equal runs."""
+
+import os
+import re
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from jupyter_client.manager import AsyncKernelManager
+from nbformat import NotebookNode
+
+from attngeo.book.chapters import Chapter
+from attngeo.errors import AttngeoError
+
+WIDGET = "application/vnd.jupyter.widget-view+json"
+_PROBE = "from attngeo.book.machine import device\nprint(device())"
+_ADDRESS = re.compile(r"\bat 0x[0-9a-f]+")
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+class ChapterFailed(AttngeoError):
+    """A cell raised. The message is one sentence; the traceback and the notebook so far are kept beside it."""
+
+    def __init__(self, sentence: str, traceback: str = "", partial: NotebookNode | None = None):
+        super().__init__(sentence)
+        self.traceback = traceback
+        self.partial = partial
+
+
+@dataclass(frozen=True)
+class Run:
+    """An executed chapter, and what it took."""
+
+    notebook: NotebookNode
+    seconds: float
+    device: str
+    stderr: str  # what the cells wrote there; it is kept out of the notebook
+
+
+@dataclass
+class Kernels:
+    """The kernels of one build: the environment they get, and a way to end those still running."""
+
+    environment: Mapping[str, str]
+    _started: list[AsyncKernelManager] = field(default_factory=list)
+
+    def manager_class(self) -> type[AsyncKernelManager]:
+        """For nbclient, which makes a manager from a class and passes it no environment."""
+        kernels = self
+
+        class Manager(AsyncKernelManager):
+            async def start_kernel(self, **options: Any) -> None:
+                await super().start_kernel(env={**os.environ, **kernels.environment}, **options)
+                kernels._started.append(self)
+
+        return Manager
+
+    def kill(self) -> None:
+        """End them now, as when the user interrupts a build."""
+        for manager in self._started:
+            process = getattr(manager.provisioner, "process", None)
+            if process is not None:
+                process.kill()
+
+
+def environment(threads: int, profile: str, root: Path) -> dict[str, str]:
+    """What a chapter's process finds: its share of threads, no progress bars, the book and profile it belongs to."""
+    return {
+        "OMP_NUM_THREADS": str(threads),
+        "MKL_NUM_THREADS": str(threads),
+        "PYTHONHASHSEED": "0",
+        "TQDM_DISABLE": "1",
+        "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+        "ATTNGEO_PROFILE": profile,
+        "ATTNGEO_BOOK": str(root),
+    }
+
+
+def execute(
+    chapter: Chapter, values: Mapping[str, Any], kernels: Kernels, progress: Mapping[str, Any] | None = None
+) -> Run:
+    """Execute a chapter with these values (checked already).
+
+    Args:
+        chapter: to execute.
+        values: by parameter name; its own defaults hold for the rest.
+        kernels: with what environment.
+        progress: settings of the progress bar (see tqdm); None for no bar.
+
+    Raises:
+        ChapterFailed: a cell raised, or the kernel died.
+    """
+    import papermill  # half a second that a build with nothing to do can spare
+    from papermill.exceptions import PapermillExecutionError
+
+    notebook = chapter.notebook()
+    notebook.cells.append(nbformat.v4.new_code_cell(_PROBE, id="probe"))
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder, f"{chapter.name}.ipynb")
+        try:
+            done = papermill.execute_notebook(
+                notebook,
+                str(output),
+                dict(values),
+                kernel_name="python3",
+                progress_bar=dict(progress) if progress is not None else False,
+                start_timeout=120,
+                kernel_manager_class=kernels.manager_class(),
+                extra_arguments=["--IPKernelApp.log_level=40"],  # errors only: it warns of local TCP each time
+                resources={"metadata": {"path": str(chapter.path.parent)}},
+            )
+        except PapermillExecutionError as error:
+            partial = clean(nbformat.read(output, as_version=4))
+            traceback = _COLOUR.sub("", "\n".join(error.traceback))
+            raise ChapterFailed(_sentence(chapter, error), traceback, partial) from None
+        except RuntimeError as error:  # the kernel died, or did not answer
+            partial = clean(nbformat.read(output, as_version=4)) if output.exists() else None
+            raise ChapterFailed(f"Chapter {chapter.name} failed: {error}".rstrip(".") + ".", "", partial) from error
+    seconds = time.monotonic() - started
+    probe = done.cells.pop()
+    stderr = "".join(o.text for c in done.cells for o in c.get("outputs", []) if _is_stderr(o))
+    device = "".join(o.text for o in probe.outputs if o.output_type == "stream").strip()
+    return Run(clean(done), seconds, device, stderr)
+
+
+def clean(notebook: NotebookNode) -> NotebookNode:
+    """Strip what differs between equal runs, and progress noise; the cell of injected values stays off the page."""
+    notebook.metadata.pop("papermill", None)
+    cells = [c for c in notebook.cells if c.get("id") != "probe"]
+    for i, cell in enumerate(cells):
+        cell.id = f"cell-{i}"
+        cell.metadata.pop("papermill", None)
+        cell.metadata.pop("execution", None)
+        if "injected-parameters" in cell.metadata.get("tags", []):
+            cell.metadata.tags.append("remove-cell")
+        if not cell.metadata.get("tags", True):
+            del cell.metadata["tags"]
+        if cell.cell_type == "code":
+            cell.outputs = [o for o in cell.outputs if not _is_stderr(o) and WIDGET not in o.get("data", {})]
+            for output in cell.outputs:
+                if "text/plain" in output.get("data", {}):
+                    output.data["text/plain"] = _ADDRESS.sub("at 0x…", output.data["text/plain"])
+    notebook.cells = cells
+    return notebook
+
+
+def _is_stderr(output: NotebookNode) -> bool:
+    return output.output_type == "stream" and output.name == "stderr"
+
+
+def _sentence(chapter: Chapter, error: Any) -> str:
+    lines = [line.strip() for line in error.source.splitlines() if line.strip() and not line.strip().startswith("#")]
+    first = lines[0] if lines else ""
+    reason = " ".join(f"{error.ename}: {error.evalue}".split()).rstrip(".: ")
+    return f"Chapter {chapter.name} failed in cell [{error.exec_count}], which begins {first!r}: {reason}."

@@ -1,0 +1,106 @@
+"""Sphinx extension: executes what is stale before anything is read, and gives MyST-NB executed chapters to read."""
+
+from pathlib import Path
+
+import nbformat
+from docutils import nodes
+from myst_nb.ext.glue.utils import PendingGlueReference
+from nbformat import NotebookNode
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.errors import SphinxError
+from sphinx.util import logging
+
+from attngeo.book.build import update
+from attngeo.book.cache import Kept
+from attngeo.book.chapters import Book, Chapter, current_profile
+from attngeo.book.execution import ChapterFailed
+from attngeo.book.page import present
+from attngeo.display import METADATA_KEY
+from attngeo.errors import AttngeoError
+
+logger = logging.getLogger(__name__)
+
+
+class BookError(SphinxError):
+    """Ends the build before anything is written: the last good book stays."""
+
+    category = "The book was not built"
+
+
+def read(text: str) -> NotebookNode:
+    """What MyST-NB calls for a chapter (``nb_custom_formats``): the text is the executed notebook by then."""
+    return nbformat.reads(text, as_version=4)
+
+
+class _Pages:
+    """The chapters of one build. The environment keeps the fingerprint of what each page was read from."""
+
+    def __init__(self) -> None:
+        self.chapters: dict[str, Chapter] = {}
+        self.kept: dict[str, Kept] = {}
+        self.reading: set[str] = set()
+
+    def execute(
+        self, app: Sphinx, env: BuildEnvironment, added: set[str], changed: set[str], removed: set[str]
+    ) -> list[str]:
+        """On ``env-get-outdated``: run what is stale; the pages to read again are those whose run is another."""
+        paths = {name: Path(env.doc2path(name)) for name in sorted(env.found_docs)}
+        self.chapters = {name: Chapter(path.resolve()) for name, path in paths.items() if path.suffix == ".py"}
+        book = Book(Path(app.srcdir).resolve().parent)
+        try:
+            kept = update(book, current_profile(), list(self.chapters.values()), logger.info)
+        except ChapterFailed as failure:
+            raise BookError(f"{failure}\n{failure.traceback}") from failure
+        except AttngeoError as error:
+            raise BookError(str(error)) from error
+        self.kept = {name: kept[chapter.name] for name, chapter in self.chapters.items()}
+        read_from = _kept_on(env, "attngeo_read_from")
+        return [name for name, run in self.kept.items() if read_from.get(name) != run.fingerprint()]
+
+    def give(self, app: Sphinx, docname: str, source: list[str]) -> None:
+        """On ``source-read``: the executed chapter in place of its text."""
+        if docname not in self.kept:
+            return
+        chapter, run = self.chapters[docname], self.kept[docname]
+        source[0] = nbformat.writes(present(chapter, run))
+        _kept_on(app.env, "attngeo_read_from")[docname] = run.fingerprint()
+        for result in (r for c in run.notebook.cells for o in c.get("outputs", []) for r in _results(o)):
+            if not result["supported"]:
+                name = f"{result['statement']} {result['part']}".strip()
+                logger.warning(f"the check of {name} does not support its verdict", location=docname, type="attngeo")
+
+    def note_reading(self, app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> None:
+        """On ``env-before-read-docs``: which pages are new in this build."""
+        self.reading = set(docnames)
+
+    def note_quotes(self, app: Sphinx, doctree: nodes.document) -> None:
+        """On ``doctree-read``: from which pages this one quotes numbers."""
+        quoted = {node.refdoc for node in doctree.findall(PendingGlueReference)}
+        _kept_on(app.env, "attngeo_quotes")[app.env.docname] = quoted
+
+    def write_quoting(self, app: Sphinx, env: BuildEnvironment) -> list[str]:
+        """On ``env-updated``: pages that quote numbers from one read anew must be written anew."""
+        return [name for name, quoted in _kept_on(env, "attngeo_quotes").items() if quoted & self.reading]
+
+
+def _results(output: NotebookNode) -> list[dict]:
+    return output.get("metadata", {}).get(METADATA_KEY, {}).get("results", [])
+
+
+def _kept_on(env: BuildEnvironment, attribute: str) -> dict:
+    """A dict that Sphinx stores with the environment between builds."""
+    if not hasattr(env, attribute):
+        setattr(env, attribute, {})
+    return getattr(env, attribute)
+
+
+def setup(app: Sphinx) -> dict:
+    """Register with Sphinx."""
+    pages = _Pages()
+    app.connect("env-get-outdated", pages.execute)
+    app.connect("env-before-read-docs", pages.note_reading)
+    app.connect("source-read", pages.give)
+    app.connect("doctree-read", pages.note_quotes)
+    app.connect("env-updated", pages.write_quoting)
+    return {"version": "1", "parallel_read_safe": False, "parallel_write_safe": True}

@@ -1,0 +1,59 @@
+"""On what a chapter ran: device, versions, commit. What a run table says, and part of what makes a run stale."""
+
+import os
+import platform
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+
+PACKAGES = ("torch", "transformers", "numpy", "scipy", "pandas", "matplotlib", "seaborn")
+
+
+def versions() -> dict[str, str]:
+    """Of Python and of the packages that can change a number or a figure."""
+    found = {"python": platform.python_version()}
+    for name in PACKAGES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def device() -> str:
+    """The GPU if this process has used one, else the processor and the threads that torch uses on it."""
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
+        return torch.cuda.get_device_name()
+    threads = torch.get_num_threads() if torch is not None else 1
+    return f"{_processor()}, {threads} thread{'s' if threads > 1 else ''}"
+
+
+def commit(root: Path) -> str | None:
+    """The commit checked out at ``root``, with a note where tracked files differ from it; None outside git."""
+
+    def git(*words: str) -> str:
+        done = subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    try:
+        name = git("rev-parse", "--short=10", "HEAD")
+        return f"{name} with local changes" if git("status", "--porcelain", "--untracked-files=no") else name
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+def processes_and_threads(chapters: int) -> tuple[int, int]:
+    """How many chapters to run at a time, two at most, and how many threads each may use."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    processes = max(1, min(2, cores, chapters))
+    return processes, int(os.environ.get("OMP_NUM_THREADS") or max(1, cores // processes))
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        return next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()

@@ -1,0 +1,126 @@
+"""An executed chapter made ready for the book: numbered figures and tables, descriptions of images, the run table."""
+
+import copy
+from typing import Any
+
+import nbformat
+import pandas as pd
+from nbformat import NotebookNode
+
+from attngeo.book.cache import Kept
+from attngeo.book.chapters import Chapter
+from attngeo.book.execution import ChapterFailed
+from attngeo.display import METADATA_KEY, markdown_table
+
+
+def present(chapter: Chapter, kept: Kept) -> NotebookNode:
+    """The notebook as MyST-NB shall read it.
+
+    Raises:
+        ChapterFailed: an image has no caption or no alternative text.
+    """
+    page = copy.deepcopy(kept.notebook)
+    page.metadata = nbformat.from_dict({k: page.metadata[k] for k in ("kernelspec", "language_info")})
+    page.cells = [piece for i, cell in enumerate(page.cells) for piece in _pieces(chapter, i, cell)]
+    page.cells.append(nbformat.v4.new_markdown_cell(run_table(chapter, kept.record)))
+    for i, cell in enumerate(page.cells):
+        cell.id = f"cell-{i}"
+    return page
+
+
+def check(chapter: Chapter, notebook: NotebookNode) -> None:
+    """Refuse a run that cannot become a page.
+
+    Raises:
+        ChapterFailed: an image has no caption or no alternative text.
+    """
+    for i, cell in enumerate(copy.deepcopy(notebook.cells)):
+        _pieces(chapter, i, cell)
+
+
+def run_table(chapter: Chapter, record: dict[str, Any]) -> str:
+    """Closing section of a page: what the chapter was given, where it ran, how long, with which versions."""
+    values = [
+        {
+            "parameter": f"`{name}`",
+            "value": f"`{record['values'].get(name)}`",
+            "default": f"`{parameter.default}`",
+            "meaning": parameter.description,
+            "range": parameter.interval or " | ".join(parameter.choices),
+        }
+        for name, parameter in chapter.parameters.items()
+    ]
+    facts = {
+        "profile": record["profile"],
+        "device": record["device"],
+        "time": f"{record['seconds']:g} s",
+        "executed": record["executed"],
+        "commit": record["commit"] or "not known",
+        "versions": ", ".join(f"{name} {version}" for name, version in record["versions"].items()),
+    }
+    blocks = ["## This run", markdown_table(pd.DataFrame(facts.items(), columns=["", "value"]))]
+    if values:
+        example = f"attngeo run {chapter.name} -p {next(iter(chapter.parameters))} VALUE"
+        blocks += [f"Its parameters, which `{example}` changes:", markdown_table(pd.DataFrame(values))]
+    return "\n\n".join(blocks)
+
+
+def _pieces(chapter: Chapter, index: int, cell: NotebookNode) -> list[NotebookNode]:
+    """A cell and, as cells of their own, what it showed: MyST-NB captions cells, and only cells of text hold labels."""
+    if cell.cell_type != "code" or not cell.outputs:
+        return [cell]
+    outputs, cell.outputs = cell.outputs, []
+    pieces = [cell]
+    for output in outputs:
+        ours = output.get("metadata", {}).get(METADATA_KEY, {})
+        if "figure" in ours:
+            pieces.append(_figure(chapter, index, output, ours["figure"]))
+        elif "table" in ours:
+            pieces.append(nbformat.v4.new_markdown_cell(_table(output.data["text/markdown"], **ours["table"])))
+        elif "results" in ours:
+            pieces.append(nbformat.v4.new_markdown_cell(output.data["text/markdown"]))
+        else:
+            _refuse_images(chapter, index, output)
+            if pieces[-1].cell_type != "code" or "mystnb" in pieces[-1].metadata:
+                pieces.append(_code_cell())
+            pieces[-1].outputs.append(output)
+    return pieces
+
+
+def _figure(chapter: Chapter, index: int, output: NotebookNode, words: dict[str, str]) -> NotebookNode:
+    for word in ("name", "caption", "alt"):
+        if not words.get(word, "").strip():
+            raise _undescribed(chapter, index, word)
+    output.data.pop("text/plain", None)
+    cell = _code_cell()
+    cell.outputs = [output]
+    cell.metadata["mystnb"] = {
+        "figure": {"name": words["name"], "caption": words["caption"]},
+        "image": {"alt": words["alt"], "classes": "dark-light"},  # no colour filter on the dark page
+    }
+    return cell
+
+
+def _table(markdown: str, name: str, caption: str) -> str:
+    body = markdown.removeprefix(f"*{caption}*\n\n")
+    return f"````{{table}} {caption}\n:name: {name}\n\n{body}\n````"
+
+
+def _refuse_images(chapter: Chapter, index: int, output: NotebookNode) -> None:
+    data = output.get("data", {})
+    if any(mime.startswith("image/") for mime in data):
+        raise _undescribed(chapter, index, "caption and alternative text")
+    html = "".join(data.get("text/html", ""))
+    if any(" alt=" not in tag.partition(">")[0] for tag in html.split("<img")[1:]):
+        raise _undescribed(chapter, index, "alternative text")
+
+
+def _undescribed(chapter: Chapter, index: int, what: str) -> ChapterFailed:
+    return ChapterFailed(
+        f"Chapter {chapter.name} shows an image without {what} in cell {index + 1}: return it as an "
+        "attngeo.figures.style.CaptionedFigure."
+    )
+
+
+def _code_cell() -> NotebookNode:
+    return nbformat.v4.new_code_cell("# shown above", metadata={"tags": ["remove-input"]})  # MyST-NB skips empty cells
