@@ -49,6 +49,11 @@ class Comparison:
     tolerance: float
     standard_error: float | None = None
 
+    def __post_init__(self) -> None:
+        for name in ("measured", "expected", "tolerance", "standard_error"):
+            value = getattr(self, name)
+            object.__setattr__(self, name, None if value is None else float(value))  # numpy and torch scalars too
+
     @property
     def holds(self) -> bool:
         """Whether the relation holds. A NaN on either side never does."""
