@@ -1,34 +1,13 @@
 """The paper's printed scores beside ours: medians and quartile distances over layers, row by row, with a verdict."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pandas as pd
 
-from attngeo.checkout import data
-from attngeo.errors import AttngeoError
 from attngeo.published import table as printed_table
 
 SCORES = ("symmetry", "directionality", "directionality_released", "directionality_tables")
-PRINTED = (("S2", "symmetry"), *(("S3", score) for score in SCORES[1:]))  # table and the score set beside it
-
-
-class RegistryError(AttngeoError):
-    """``data/models.csv`` is missing or damaged."""
-
-
-def registry() -> pd.DataFrame:
-    """The models of the survey: ``data/models.csv``, one row per model and part.
-
-    Columns name, hub_id, modality, family, objective, part, printed_as (names in Tables S2 and S3, separated by ``;``),
-    weights_folder, licence, note; all text.
-
-    Raises:
-        RegistryError: the file cannot be read.
-    """
-    path = data("models.csv")
-    try:
-        return pd.read_csv(path, dtype=str, keep_default_na=False)
-    except (OSError, ValueError) as error:
-        raise RegistryError(f"{path} cannot be read ({error}); restore it from the repository.") from None
 
 
 def layer_medians(layers: pd.DataFrame) -> pd.DataFrame:
@@ -51,38 +30,62 @@ def layer_medians(layers: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def beside_printed(medians: pd.DataFrame, models: pd.DataFrame) -> pd.DataFrame:
-    """Every printed row of Tables S2 and S3 for which weights were read, beside our numbers.
+@dataclass(frozen=True)
+class PrintedRow:
+    """One printed row beside ours: median, median - Q1, Q3 - median."""
+
+    row: str  # place in the table: "L34" is the 34th row on the left
+    printed_as: str
+    theirs: np.ndarray
+    ours: np.ndarray
+
+
+def printed_rows(number: str, score: str, medians: pd.DataFrame, models: pd.DataFrame) -> list[PrintedRow]:
+    """The printed rows of Table ``number`` for which weights were read, beside our ``score``.
 
     Args:
+        number: "S2" or "S3".
+        score: one of SCORES.
         medians: from `layer_medians`; ``model`` holds the registry's name.
-        models: from `registry`.
+        models: from `attngeo.registry.registry`.
+    """
+    printed, rows = printed_table(number), []
+    for model in models.itertuples():
+        ours = medians[(medians["model"] == model.name) & (medians["part"] == model.part)]
+        if ours.empty:
+            continue
+        values = ours.iloc[0][[score, f"{score}_minus", f"{score}_plus"]].to_numpy(float)
+        for row in printed[printed["model"].isin(model.printed_as.split(";"))].itertuples():
+            theirs = np.array([row.median, row.iqr_minus, row.iqr_plus])
+            rows.append(PrintedRow(f"{row.side}{row.row}", row.model, theirs, values))
+    return rows
+
+
+def beside_printed(number: str, scores: dict[str, str], medians: pd.DataFrame, models: pd.DataFrame) -> pd.DataFrame:
+    """Every printed row for which weights were read, beside our numbers, with a verdict for each way to score.
+
+    Args:
+        number: "S2" or "S3".
+        scores: heading -> one of SCORES.
+        medians: from `layer_medians`; ``model`` holds the registry's name.
+        models: from `attngeo.registry.registry`.
 
     Returns:
-        Columns table, row, printed as, score, printed, ours (median [minus, plus] as text), verdict: ``reproduced``
-        when the three numbers agree after rounding to the two printed decimals, else the largest difference.
+        Columns row, model, printed, and for each heading our median [minus, plus] and a verdict: ``reproduced`` when
+        the three numbers agree after rounding to the two printed decimals, else the largest difference.
     """
-    rows = []
-    for number, score in PRINTED:
-        printed = printed_table(number)
-        for model in models.itertuples():
-            ours = medians[(medians["model"] == model.name) & (medians["part"] == model.part)]
-            for name in filter(None, model.printed_as.split(";")) if len(ours) else ():
-                values = ours.iloc[0][[score, f"{score}_minus", f"{score}_plus"]].to_numpy(float)
-                for row in printed[printed["model"] == name].itertuples():
-                    theirs = np.array([row.median, row.iqr_minus, row.iqr_plus])
-                    rows.append(
-                        {
-                            "table": number,
-                            "row": f"{row.side}{row.row}",
-                            "printed as": name,
-                            "score": score,
-                            "printed": _triple(theirs),
-                            "ours": _triple(values),
-                            "verdict": _verdict(theirs, values),
-                        }
-                    )
-    return pd.DataFrame(rows)
+    columns = {heading: printed_rows(number, score, medians, models) for heading, score in scores.items()}
+    first = next(iter(columns.values()))
+    frame = pd.DataFrame(
+        {
+            "row": [r.row for r in first],
+            "model": [r.printed_as for r in first],
+            "printed": [_triple(r.theirs) for r in first],
+        }
+    )
+    for heading, rows in columns.items():
+        frame[heading] = [f"{_triple(r.ours)}: {_verdict(r.theirs, r.ours)}" for r in rows]
+    return frame
 
 
 def _triple(values: np.ndarray) -> str:

@@ -22,10 +22,12 @@ import torch
 import attngeo
 from attngeo.atomic import atomic_path, write_text
 from attngeo.bilinear import BilinearForm
+from attngeo.checkout import data
 from attngeo.checkpoints import open_checkpoint
 from attngeo.errors import AttngeoError
+from attngeo.registry import registry
 from attngeo.scores import GAMMA
-from attngeo.survey import as_table, layer_rows
+from attngeo.survey import as_table, layer_rows, score_table
 
 IMAGE_SIDE = 256  # pixels; larger matrices are pooled
 COUNTS = {"layer", "head", "d_model", "d_head", "n_rows_over", "n_cols_over"}
@@ -148,6 +150,53 @@ def read_records(folder: Path) -> tuple[pd.DataFrame, dict[str, dict]]:
         raise RecordError(f"{folder} holds no survey record; 'attngeo survey' writes them.")
     table = pd.concat(tables, ignore_index=True)
     return table.astype({c: "int64" for c in COUNTS & set(table.columns)}), provenance
+
+
+def measured(models: list[str], gamma: float = GAMMA, folder: Path | None = None) -> pd.DataFrame:
+    """Scores for a page: of the weights themselves where they can be read, else as recorded.
+
+    Args:
+        models: names of recorded models, folders or Hub ids; none means every recorded model.
+        gamma: threshold of directionality; another than the recorded one needs the weights.
+        folder: of the records, ``data/survey`` by default.
+
+    Returns:
+        The long score table with ``model`` as the registry names it, and a column ``origin``: "weights" or "record".
+
+    Raises:
+        RecordError: weights are needed and cannot be read.
+    """
+    table, _ = read_records(folder or data("survey"))
+    records = dict(list(named(table).assign(origin="record").groupby("model", sort=False)))
+    weights = _local_weights()
+    parts = []
+    for model in models or records:
+        if model in weights or model not in records:
+            parts.append(named(score_table(open_checkpoint(weights.get(model, model)), gamma)).assign(origin="weights"))
+        elif (records[model]["gamma"] == gamma).all():
+            parts.append(records[model])
+        else:
+            recorded = records[model]["gamma"].iloc[0]
+            raise RecordError(
+                f"{model} is recorded for gamma = {recorded:g}; for {gamma:g} its weights are needed:"
+                f" name the folder that holds them in ATTNGEO_WEIGHTS."
+            )
+    return pd.concat(parts, ignore_index=True)
+
+
+def _local_weights() -> dict[str, str]:
+    """Folders under ATTNGEO_WEIGHTS by the registry's name of the model."""
+    folder = os.environ.get("ATTNGEO_WEIGHTS")
+    models = registry()
+    folders = {m.name: Path(folder, m.weights_folder) for m in models.itertuples()} if folder else {}
+    return {name: str(path) for name, path in folders.items() if (path / "config.json").is_file()}
+
+
+def named(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with ``model`` as the registry names it; a model the registry does not know keeps its own name."""
+    models = registry()
+    names = dict(zip(models["weights_folder"], models["name"], strict=True))
+    return table.assign(model=table["model"].map(lambda m: names.get(m, m)))
 
 
 def read_picture(folder: Path, model: str, name: str) -> np.ndarray:

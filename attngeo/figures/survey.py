@@ -58,7 +58,7 @@ def layer_scores(layers: pd.DataFrame) -> CaptionedFigure:
 @house_style()
 def form_pictures(pictures: dict[str, np.ndarray], name: str = "fig-survey-forms") -> CaptionedFigure:
     """W_qk as an image for each entry of ``pictures`` (title -> (n, n) in [-1, 1]), as in Figure 2 of the paper."""
-    figure, panels = new_figure(3.1 * len(pictures), 3.3, columns=len(pictures), squeeze=False)
+    figure, panels = new_figure(min(2.9 * len(pictures) + 0.3, 9), 3.1, columns=len(pictures), squeeze=False)
     words = []
     for panel, (title, m) in zip(panels[0], pictures.items(), strict=True):
         plain_panel(panel)
@@ -70,7 +70,7 @@ def form_pictures(pictures: dict[str, np.ndarray], name: str = "fig-survey-forms
             f"{title}: symmetry of the picture {s:.2f}, largest column holds {columns.max() / columns.sum():.1%} and "
             f"largest row {rows.max() / rows.sum():.1%} of the squared entries"
         )
-    figure.colorbar(image, ax=panels, shrink=0.75, label="entry / saturation level")
+    figure.colorbar(image, ax=panels, shrink=0.75, label="entry / level of saturation")
     return CaptionedFigure(
         figure,
         name,
@@ -88,7 +88,7 @@ def heads_beside_sum(table: pd.DataFrame) -> CaptionedFigure:
         table: the long table, heads and layers (head = -1) together.
     """
     groups = list(table.groupby(["model", "part"], sort=False))
-    figure, panel = new_figure(7.2, 3.6)
+    figure, panel = new_figure(7.4, 3.6)
     words = []
     rng = np.random.default_rng(0)
     for x, ((model, part), rows) in enumerate(groups):
