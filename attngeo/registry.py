@@ -13,8 +13,8 @@ class RegistryError(AttngeoError):
 def registry() -> pd.DataFrame:
     """The models of the survey: ``data/models.csv``, one row per model and part.
 
-    Columns name, hub_id, modality, family, objective, attention, part, printed_as (names in Tables S2 and S3, separated by ``;``),
-    weights_folder, licence, note; all text.
+    Columns name, hub_id, modality, family, objective, attention, part, printed_as (names in Tables S2 and
+    S3, separated by ``;``), weights_folder, licence, note; all text.
 
     Raises:
         RegistryError: the file cannot be read.

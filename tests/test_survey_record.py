@@ -1,0 +1,92 @@
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from transformers import BertConfig, BertModel
+
+from attngeo import BilinearForm, open_checkpoint, symmetry_score
+from attngeo.errors import CheckpointError
+from attngeo.survey_record import RecordError, measured, picture, read_picture, read_records, survey_model
+
+
+@pytest.fixture(scope="module")
+def model_folder(tmp_path_factory):
+    """A random two-layer BERT, saved as a user saves one."""
+    folder = tmp_path_factory.mktemp("models") / "tiny-bert"
+    torch.manual_seed(0)
+    BertModel(
+        BertConfig(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=8, vocab_size=11)
+    ).save_pretrained(folder)
+    return folder
+
+
+def test_a_record_holds_what_was_measured(model_folder, tmp_path):
+    """Scores, heads, provenance and pictures come back as they were."""
+    folder = survey_model(str(model_folder), tmp_path)
+    table, provenance = read_records(tmp_path)
+    assert folder == tmp_path / "tiny-bert"
+    assert len(table) == 2 * (1 + 4)
+    layers = table[table["head"] == -1].sort_values("layer")
+    expected = [symmetry_score(layer.form) for layer in open_checkpoint(model_folder)]
+    np.testing.assert_allclose(layers["symmetry"], expected, atol=1e-8)
+    record = provenance["tiny-bert"]
+    assert record["model_type"] == "bert" and len(record["sha256"]["model.safetensors"]) == 64
+    assert read_picture(tmp_path, "tiny-bert", "encoder-1").shape == (32, 32)
+    with pytest.raises(RecordError, match="encoder-7"):
+        read_picture(tmp_path, "tiny-bert", "encoder-7")
+
+
+def test_an_unfinished_or_damaged_record_is_no_record(model_folder, tmp_path):
+    """A folder without record.json is passed over; a damaged one is named."""
+    folder = survey_model(str(model_folder), tmp_path)
+    (folder / "layers.csv").write_text("")
+    with pytest.raises(RecordError, match="survey it again"):
+        read_records(tmp_path)
+    (folder / "record.json").unlink()
+    with pytest.raises(RecordError, match="attngeo survey"):
+        read_records(tmp_path)
+
+
+def test_nothing_is_written_for_a_model_that_cannot_be_read(tmp_path):
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    (broken / "config.json").write_text(json.dumps({"model_type": "bert"}))
+    with pytest.raises(CheckpointError):
+        survey_model(str(broken), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_measured_takes_paths_and_refuses_another_gamma_without_weights(model_folder, tmp_path, monkeypatch):
+    monkeypatch.delenv("ATTNGEO_WEIGHTS", raising=False)
+    survey_model(str(model_folder), tmp_path)
+    assert set(measured([], folder=tmp_path)["origin"]) == {"record"}
+    live = measured([str(model_folder)], gamma=1.0, folder=tmp_path)
+    assert set(live["origin"]) == {"weights"} and set(live["gamma"]) == {1.0}
+    with pytest.raises(RecordError, match="ATTNGEO_WEIGHTS"):
+        measured([], gamma=1.0, folder=tmp_path)
+
+
+def test_a_picture_keeps_a_dominant_column_when_it_is_pooled():
+    torch.manual_seed(0)
+    wk = torch.randn(1, 600, 8)
+    wk[0, 300] *= 50
+    levels, peak = picture(BilinearForm(torch.randn(1, 600, 8), wk), side=200)
+    assert levels.shape == (200, 200) and levels.dtype == np.int8 and peak > 0
+    strength = np.abs(levels.astype(int)).mean(0)
+    assert strength[100] == 127 and np.delete(strength, 100).max() < 64
+
+
+def test_the_recorded_survey_is_whole():
+    """Every recorded model is registered, and its layers are complete and finite."""
+    from attngeo.checkout import data
+    from attngeo.registry import registry
+
+    table, provenance = read_records(data("survey"))
+    assert set(provenance) == set(registry()["weights_folder"])
+    assert not table.drop(columns="revision").isna().any(axis=None)
+    for _, rows in table.groupby(["model", "part"]):
+        assert sorted(set(rows["layer"])) == list(range(rows["layer"].max() + 1))
+    assert table["symmetry"].between(-1, 1).all() and table["directionality"].between(-1, 1).all()
+    assert isinstance(table, pd.DataFrame)
