@@ -75,7 +75,8 @@ def gram_moments(q: Float[Tensor, "*batch d rank"], k: Float[Tensor, "*batch d r
     """Moments of ``M = q k^T`` from three rank x rank products.
 
     With A = q^T q, B = k^T k, C = k^T q: ||M||^2 = sum(A * B), Tr(MM) = sum(C * C^T), ||m_k,.||^2 = (q B q^T)_kk,
-    ||m_.,k||^2 = (k A k^T)_kk.
+    ||m_.,k||^2 = (k A k^T)_kk. Their relative error is about ``epsilon ||q||^2 ||k||^2 / ||M||^2``: factors whose
+    products cancel almost entirely need tiles instead.
     """
     a, b, c = q.mT @ q, k.mT @ k, k.mT @ q
     return Moments(

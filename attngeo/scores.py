@@ -22,6 +22,10 @@ class Convention(str, Enum):
     RELEASED = "released"  # the released code: s = ||M_s||^2 / ||M||^2 in [0, 1]; d of the excess over the threshold
     TABLES = "tables"  # behind Table S3: d of the excess of the norms' logarithms; s as in the definition
 
+    @classmethod
+    def _missing_(cls, value: object) -> None:
+        raise ParameterError(f"There is no convention {value!r}; there are {', '.join(c.value for c in cls)}.")
+
 
 @dataclass(frozen=True)
 class Scores:
