@@ -116,13 +116,13 @@ def _block(result: Result) -> str:
 
 
 def _row(c: Comparison) -> dict[str, str]:
-    error = "" if c.standard_error is None else f" ± {c.standard_error:.1e}"
+    error = "" if c.standard_error is None else f" ± {c.standard_error:.2g}"
     return {
         "quantity": c.quantity,
         "measured": f"{c.measured:.6g}{error}",
         "claim": f"{c.relation} {c.expected:.6g}",
-        "difference": f"{abs(c.measured - c.expected):.1e}",
-        "tolerance": f"{c.tolerance:.1e}",
+        "difference": f"{abs(c.measured - c.expected):.2g}",
+        "tolerance": f"{c.tolerance:.2g}",
         "holds": "yes" if c.holds else "**no**",
     }
 

@@ -18,7 +18,7 @@ BUILDING = "ATTNGEO_BUILDING"  # set in kernels: what a chapter may read is ther
 
 
 def update(
-    book: Book, profile: str, chapters: Sequence[Chapter], tell: Callable[[str], None] | None = None
+    book: Book, profile: str, chapters: Sequence[Chapter], tell: Callable[[str], Any] | None = None
 ) -> dict[str, Kept]:
     """Execute those of the chapters whose kept run no longer counts.
 
@@ -35,7 +35,7 @@ def update(
         ChapterFailed: a cell raised. The other chapters have been run and kept.
         ParameterError: the profile gives a chapter what it cannot take.
     """
-    tell = tell or (lambda line: print(line, file=sys.stderr))
+    tell = tell or (lambda line: sys.stderr.write(f"{line}\n"))
     last = [c for c in chapters if c.comes_last]
     before = {c.name: c for c in [*(book.chapters() if last else []), *chapters] if not c.comes_last}
     kept = _bring(book, profile, list(before.values()), None, tell)
@@ -87,7 +87,7 @@ def run_alone(
 
 
 def _bring(
-    book: Book, profile: str, chapters: Sequence[Chapter], reported: Any, tell: Callable[[str], None]
+    book: Book, profile: str, chapters: Sequence[Chapter], reported: Any, tell: Callable[[str], Any]
 ) -> dict[str, Kept]:
     keys = {c.name: cache.key(c, book.values(c, profile), book, reported) for c in chapters}
     kept = {c.name: cache.load(book, profile, c, keys[c.name]) for c in chapters}
@@ -100,7 +100,7 @@ def _bring(
 
 
 def _run(
-    book: Book, profile: str, stale: Sequence[Chapter], tell: Callable[[str], None]
+    book: Book, profile: str, stale: Sequence[Chapter], tell: Callable[[str], Any]
 ) -> Iterable[tuple[Chapter, Run]]:
     processes, threads = machine.processes_and_threads(len(stale))
     kernels = Kernels(environment(threads, profile, book.root) | {BUILDING: "1"})

@@ -13,11 +13,12 @@ import yaml
 from nbformat import NotebookNode
 
 from attngeo.book.parameters import Parameter, parse
+from attngeo.checkout import root
 from attngeo.errors import ParameterError
 
 
 class ChapterNotFound(ParameterError):
-    """No chapter has that name, or there is no book here."""
+    """No chapter has that name."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,12 @@ class Chapter:
     @cached_property
     def _header(self) -> Mapping[str, Any]:
         return self.notebook().metadata.get("attngeo", {})
+
+    @property
+    def title(self) -> str:
+        """Its first heading."""
+        match = re.search(r"^# # (.+)$", self.text, flags=re.MULTILINE)
+        return match.group(1).strip() if match else self.name
 
     @property
     def reads(self) -> list[str]:
@@ -130,9 +137,10 @@ class Book:
             ChapterNotFound: there is none.
         """
         name = name.removeprefix("notebooks/").removesuffix(".py")
-        path = self.root / "notebooks" / f"{name}.py"
+        folder = self.root / "notebooks"
+        path = folder / f"{name}.py"
         if not re.fullmatch(r"\w+", name) or not path.is_file():
-            known = ", ".join(sorted(p.stem for p in path.parent.glob("*.py")))
+            known = ", ".join(sorted(p.stem for p in folder.glob("*.py")))
             raise ChapterNotFound(f"There is no chapter {name!r}; the chapters are {known}.")
         return Chapter(path)
 
@@ -158,8 +166,9 @@ class Book:
         Raises:
             ParameterError: the profile names a parameter the chapter has not, or a value it cannot take.
         """
+        given = self.profile(profile).get(chapter.name, {})
         try:
-            return chapter.values(self.profile(profile).get(chapter.name, {}))
+            return chapter.values(given)
         except ParameterError as error:
             raise ParameterError(f"Profile {profile}: {error}") from error
 
@@ -183,20 +192,9 @@ def current_profile() -> str:
 
 
 def find_book() -> Book:
-    """The book that ``ATTNGEO_BOOK`` names, else the one around the current folder, else the package's own.
+    """The book of the checkout at hand.
 
     Raises:
-        ChapterNotFound: there is none, as when the package was installed without its repository.
+        RepositoryError: there is none, as when the package was installed without its repository.
     """
-    if named := os.environ.get("ATTNGEO_BOOK"):
-        candidates = [Path(named).expanduser().resolve()]
-    else:
-        here = Path.cwd()
-        candidates = [here, *here.parents, Path(__file__).resolve().parents[2]]
-    for folder in candidates:
-        if (folder / "notebooks").is_dir() and (folder / "_toc.yml").is_file():
-            return Book(folder)
-    place = f"{candidates[0]} (named by ATTNGEO_BOOK)" if named else "the current folder or above it"
-    raise ChapterNotFound(
-        f"There is no book in {place}: go to a clone of the attngeo repository, or name one in ATTNGEO_BOOK."
-    )
+    return Book(root())

@@ -111,7 +111,7 @@ def execute(
                 progress_bar=dict(progress) if progress is not None else False,
                 start_timeout=120,
                 kernel_manager_class=kernels.manager_class(),
-                extra_arguments=["--IPKernelApp.log_level=40"],  # errors only: it warns of local TCP each time
+                extra_arguments=["--IPKernelApp.log_level=50"],  # it would warn of local TCP, and of its end
                 resources={"metadata": {"path": str(chapter.path.parent)}},
             )
         except PapermillExecutionError as error:

@@ -58,7 +58,7 @@ def run_table(chapter: Chapter, record: dict[str, Any]) -> str:
         "commit": record["commit"] or "not known",
         "versions": ", ".join(f"{name} {version}" for name, version in record["versions"].items()),
     }
-    blocks = ["## This run", markdown_table(pd.DataFrame(facts.items(), columns=["", "value"]))]
+    blocks = ["## This run", markdown_table(pd.DataFrame(facts.items(), columns=["fact", "value"]))]
     if values:
         example = f"attngeo run {chapter.name} -p {next(iter(chapter.parameters))} VALUE"
         blocks += [f"Its parameters, which `{example}` changes:", markdown_table(pd.DataFrame(values))]

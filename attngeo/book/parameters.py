@@ -111,6 +111,8 @@ def _parameter(name: str, annotation: str, default: Any, comment: str) -> Parame
         choices = tuple(choice.strip() for choice in limit.removeprefix("one of ").split("|"))
     elif match := _RANGE.fullmatch(limit):
         interval = "{}{}, {}{}".format(*match.groups())
+        if kind not in ("int", "float"):
+            raise ParameterError(f"Parameter {name} is not a number and cannot be in {interval}.")
     else:
         description = comment
     parameter = Parameter(name, kind, many, default, description.strip(), choices, interval)
@@ -125,7 +127,7 @@ def _items(word: str) -> list[str]:
     return [word]
 
 
-def _inside(value: float, interval: str) -> bool:
+def _inside(value: int | float, interval: str) -> bool:
     low, high = (float(end) for end in interval[1:-1].split(","))
     above = value >= low if interval[0] == "[" else value > low
     below = value <= high if interval[-1] == "]" else value < high

@@ -61,7 +61,7 @@ def house_style() -> Iterator[None]:
 
 
 def new_figure(
-    width: float = 6.4, height: float = 3.6, rows: int = 1, columns: int = 1, **options
+    width: int | float = 6.4, height: int | float = 3.6, rows: int = 1, columns: int = 1, **options
 ) -> tuple[Figure, Axes | np.ndarray]:
     """A figure in the house style, apart from pyplot, which keeps figures in global state.
 
