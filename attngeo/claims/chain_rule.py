@@ -100,8 +100,10 @@ def jacobian_of_later_layers(
         for i in range(1, n_layers)
     ]
     feedforward = jacobian(lambda x: model.feedforward(0, x) - x, start).reshape(size, size)
-    last = slice(-d, None)  # the last token's own block of the Jacobian
-    alone = product_of_jacobians([b[last, last] for b in blocks], feedforward[last, last])
+    own = [slice(i * d, (i + 1) * d) for i in range(n_tokens)]  # one token's block of a Jacobian
+    alone = max(
+        relative_error(product_of_jacobians([b[o, o] for b in blocks], feedforward[o, o]), truth[o, o]) for o in own
+    )
     return Result(
         statement="2.2",
         part="Eqs. S29, S30",
@@ -117,8 +119,8 @@ def jacobian_of_later_layers(
                 1e-2,
             ),
             Comparison(
-                "relative error of the product along one token alone",
-                relative_error(alone, truth[last, last]),
+                "largest relative error of the product along one token alone",
+                alone,
                 "≠",
                 0,
                 1e-2,
