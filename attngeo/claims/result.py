@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from enum import Enum
-from typing import Literal
+from typing import Literal, SupportsFloat
 
 
 class Verdict(str, Enum):
@@ -97,12 +97,16 @@ class Result:
         return plain
 
 
-def exact(quantity: str, measured: float, expected: float, tolerance: float = 1e-10) -> Comparison:
+def exact(
+    quantity: str, measured: SupportsFloat, expected: SupportsFloat, tolerance: SupportsFloat = 1e-10
+) -> Comparison:
     """Equality up to rounding, in float64."""
-    return Comparison(quantity, float(measured), "=", float(expected), tolerance)
+    return Comparison(quantity, float(measured), "=", float(expected), float(tolerance))
 
 
-def monte_carlo(quantity: str, samples, expected: float, relation: Relation = "=", n_errors: float = 4.0) -> Comparison:
+def monte_carlo(
+    quantity: str, samples, expected: SupportsFloat, relation: Relation = "=", n_errors: float = 4.0
+) -> Comparison:
     """The mean of independent samples against a number, to within (or beyond) ``n_errors`` standard errors."""
     n = len(samples)
     mean = math.fsum(map(float, samples)) / n
