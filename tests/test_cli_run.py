@@ -1,0 +1,91 @@
+import nbformat
+import pytest
+from tiny_book import chapter, tiny_book
+
+from attngeo.cli import main
+
+GREETS = chapter(
+    "Greetings",
+    "print([word] * n)",
+    "if n == 9:\n    raise ValueError('nine')",
+    parameters="""n: int = 2  # how often; in [1, 9]
+word: str = "hello"  # what; one of hello | bye
+items: list[int] = []  # numbers""",
+)
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch, as_user):
+    book = tiny_book(tmp_path / "book", {"smoke": "greets: {n: 3}"}, other=chapter("Other", "x = 1"), greets=GREETS)
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    monkeypatch.setenv("ATTNGEO_BOOK", str(book.root))
+    monkeypatch.delenv("ATTNGEO_PROFILE", raising=False)
+    return tmp_path / "here"
+
+
+def attngeo(*words):
+    with pytest.raises(SystemExit) as end:
+        main(["run", *words])
+    return end.value.code
+
+
+def printed(path):
+    return "".join(o.get("text", "") for c in nbformat.read(path, as_version=4).cells for o in c.get("outputs", []))
+
+
+def test_parameters_on_the_command_line_come_before_those_of_the_profile(here, capsys):
+    assert attngeo("greets", "--profile", "smoke", "-p", "word", "bye") == 0
+    assert printed(here / "greets.ipynb") == "['bye', 'bye', 'bye']\n"
+    assert "greets.ipynb written after" in capsys.readouterr().err
+    assert [p.name for p in here.iterdir()] == ["greets.ipynb"]
+
+
+def test_a_failing_cell_leaves_a_partial_notebook_and_the_last_good_one(here, capsys):
+    good = here / "out.ipynb"
+    good.write_text("good")
+    assert attngeo("greets", "-p", "n", "9", "-o", "out.ipynb") == 2
+    sentence = capsys.readouterr().err.strip()
+    assert sentence.startswith(
+        "attngeo: Chapter greets failed in cell [4], which begins 'if n == 9:': ValueError: nine."
+    )
+    assert sentence.endswith("The notebook up to there is out.failed.ipynb.") and "\n" not in sentence
+    assert good.read_text() == "good" and "hello" in printed(here / "out.failed.ipynb")
+
+
+@pytest.mark.parametrize(
+    "words, sentence",
+    [
+        (["nope"], "There is no chapter 'nope'; the chapters are greets, other."),
+        (["greets", "-p", "m", "1"], "Chapter greets has no parameter 'm'; it has n, word, items."),
+        (["other", "-p", "m", "1"], "Chapter other has no parameter 'm'; it has none."),
+        (["greets", "-p", "n", "two"], "Parameter n must be a whole number, not 'two'."),
+        (["greets", "-p", "n", "10"], "Parameter n must be in [1, 9], not 10."),
+        (["greets", "-p", "word", "hi"], "Parameter word must be one of hello, bye, not 'hi'."),
+        (["greets", "-p", "items", "[1, x]"], "Parameter items must be a whole number, not 'x'."),
+        (["greets", "--profile", "huge"], "There is no profile 'huge'; the profiles are cpu, gpu, smoke."),
+        (["greets", "-o", "page.html"], "page.html must end in .ipynb, since the result is a notebook."),
+        (["greets", "-o", "."], ". is a folder; -o needs a file name."),
+        (["-p", "n", "1"], "-p and -o need a chapter: attngeo run CHAPTER."),
+    ],
+)
+def test_bad_input_is_one_sentence_and_writes_nothing(here, capsys, words, sentence):
+    assert attngeo(*words) == 2
+    assert capsys.readouterr().err == f"attngeo: {sentence}\n"
+    assert list(here.iterdir()) == []
+
+
+def test_without_a_book_the_way_out_is_named(here, capsys, monkeypatch):
+    monkeypatch.setenv("ATTNGEO_BOOK", str(here))
+    assert attngeo("greets") == 2
+    assert "ATTNGEO_BOOK" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [[], ["--list"]])
+def test_the_listing_names_chapters_parameters_types_and_ranges(here, capsys, words):
+    assert attngeo(*words) == 0
+    listed = capsys.readouterr().out
+    assert "other: Other" in listed and "greets: Greetings" in listed
+    assert "  n (int, default 2): how often; in [1, 9]" in listed
+    assert "  word (str, default hello): what; one of hello, bye" in listed
+    assert "  items (list of int, default []): numbers" in listed
