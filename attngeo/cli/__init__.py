@@ -13,6 +13,7 @@ from attngeo.errors import AttngeoError
 COMMANDS = {
     "score": "both scores of a checkpoint's attention layers",
     "survey": "score many models and record the scores with their provenance",
+    "train": "train an encoder or a decoder and record its scores",
     "run": "re-run one chapter of the book with other parameters",
 }
 

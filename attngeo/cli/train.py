@@ -1,0 +1,120 @@
+"""``attngeo train``: train an encoder or a decoder and record its scores."""
+
+import os
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from attngeo.models import PRESETS
+from attngeo.run_record import Run
+from attngeo.training_config import TrainingConfig, configure, read_values
+
+
+def _options(function):
+    """One option per field of the configuration; its default stays None, so that a file and a preset can speak."""
+    for f in reversed(fields(TrainingConfig)):
+        kind = (get_args(f.type) or (f.type,))[0]
+        flag = f"--{f.name.replace('_', '-')}"
+        choices = f.metadata["choices"]
+        default = "" if f.default is None else f"  [default: {f.default}]"
+        if kind is bool:
+            option = click.option(f"--{f.name}/--no-{f.name}", f.name, default=None, help=f.metadata["help"] + default)
+        else:
+            option = click.option(
+                flag, f.name, type=click.Choice(choices) if choices else kind, help=f.metadata["help"] + default
+            )
+        function = option(function)
+    return function
+
+
+@click.command(short_help="train an encoder or a decoder and record its scores")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path, file_okay=False), required=True, help="folder of the run"
+)
+@click.option("--config", "file", type=click.Path(path_type=Path, dir_okay=False), help="YAML file of settings")
+@click.option("--preset", type=click.Choice(list(PRESETS)), help="size of the model: mini is BERT-mini, base BERT")
+@click.option("--resume", is_flag=True, help="continue the run in the folder; its settings are kept")
+@_options
+def command(output: Path, file: Path | None, preset: str | None, resume: bool, **flags: Any) -> None:
+    """Train a BERT on text and record loss and scores per layer and head.
+
+    Settings come from the flags, then from the file, then from the preset, then from the defaults, which are those of
+    the paper's Appendix S2.3. More devices: put "torchrun --nproc_per_node N -m" in front.
+    """
+    from attngeo.training import saved_settings, train  # loads transformers
+
+    values = read_values(file) if file else {}
+    values |= {"preset": preset} if preset else {}
+    values |= {name: value for name, value in flags.items() if value is not None}
+    if resume:
+        values = saved_settings(output) | values
+    config = configure(values)
+    if os.environ.get("RANK", "0") != "0":
+        train(config, output, resume)
+        return
+    with _Bar(config.steps) as bar:
+        run = train(config, output, resume, listen=bar.show)
+    click.echo(_summary(run, output))
+
+
+class _Bar:
+    """A live line on stderr where that is a terminal; elsewhere one plain line per tenth of the run."""
+
+    def __init__(self, steps: int) -> None:
+        self.steps = steps
+        self.console = Console(stderr=True)
+        self.progress = Progress(
+            TextColumn("training"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[said]}"),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            console=self.console,
+            disable=not self.console.is_terminal,
+        )
+        self.task = self.progress.add_task("", total=steps, said="")
+        self.held_out = float("nan")
+        self.next_line = 0
+
+    def __enter__(self) -> "_Bar":
+        self.progress.start()
+        return self
+
+    def __exit__(self, *details: object) -> None:
+        self.progress.stop()
+
+    def show(self, row: dict[str, Any]) -> None:
+        """Show a step, and what was recorded at it."""
+        if "loss" not in row:
+            self.progress.update(self.task, completed=row["step"])
+            return
+        if row["held_out_loss"] == row["held_out_loss"]:
+            self.held_out = row["held_out_loss"]
+        said = (
+            f"loss {_number(row['loss'])}  held out {_number(self.held_out)}  "
+            f"s {row['symmetry']:+.3f}  d {row['directionality']:+.3f}  {row['tokens'] / row['seconds']:,.0f} tokens/s"
+        )
+        self.progress.update(self.task, completed=row["step"], said=said)
+        if self.progress.disable and row["step"] >= self.next_line:
+            click.echo(f"step {row['step']} of {self.steps}  {said}", err=True)
+            self.next_line = row["step"] + self.steps / 10
+
+
+def _number(value: float) -> str:
+    return "-" if value != value else f"{value:.3f}"
+
+
+def _summary(run: Run, output: Path) -> str:
+    last = run.layer_scores()[lambda t: t["step"] == t["step"].max()]
+    held_out = run.history["held_out_loss"].dropna()
+    return (
+        f"{output}: {run.about['status']} after {run.about['steps_done']} steps, {run.about['tokens']:,} tokens in"
+        f" {run.about['seconds']:.0f} s ({run.about['tokens_per_second']:,.0f} tokens/s); held-out loss"
+        f" {held_out.iloc[-1]:.3f}; median over layers: symmetry {last['symmetry'].median():.3f}, directionality"
+        f" {last['directionality'].median():.3f}"
+    )

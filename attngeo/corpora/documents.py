@@ -1,0 +1,210 @@
+"""Local text: a file or a folder becomes documents."""
+
+import csv
+import gzip
+import hashlib
+import io
+import json
+import lzma
+import os
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+
+from attngeo.errors import AttngeoError
+
+TEXT_FIELDS = ("text", "raw_content", "content", "comment_text", "comment", "body")  # first found, first taken
+SUFFIXES = (".txt", ".jsonl", ".csv", ".parquet")
+COMPRESSED = (".xz", ".gz", ".zst")
+
+
+class CorpusError(AttngeoError):
+    """A corpus is unknown, unreadable, empty or too short."""
+
+
+class Text(str, Enum):
+    """How a document is spelt before it is tokenised."""
+
+    PLAIN = "plain"
+    SPACED = "spaced"  # a space between all characters, as the released code does to Wikipedia and RedPajama
+
+    def spell(self, document: str) -> str:
+        """The document in this spelling."""
+        return document if self is Text.PLAIN else " ".join(document)
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Documents that can be gone through any number of times, and what identifies them.
+
+    Args:
+        name: for records; no path of this machine.
+        digest: sha256 of the content, or of what determines it.
+        documents: gives a fresh iterator over the documents, always in the same order.
+        sources: where the text is from: files with their sha256, packages with their versions, Hub revisions.
+    """
+
+    name: str
+    digest: str
+    documents: Callable[[], Iterator[str]]
+    sources: tuple[dict, ...] = field(default=())
+
+
+def limited(documents: Iterator[str], max_characters: int | None) -> Iterator[str]:
+    """Documents until their lengths reach ``max_characters``; blank ones are left out."""
+    room = float("inf") if max_characters is None else max_characters
+    for document in documents:
+        if room <= 0:
+            return
+        if document := document.strip():
+            document = document[: int(room)] if len(document) > room else document
+            room -= len(document)
+            yield document
+
+
+def local_corpus(path: Path, max_characters: int | None = None) -> Corpus:
+    """The documents of a file, or of all readable files of a folder in the order of their names.
+
+    Args:
+        path: ``.txt`` (documents apart by a blank line; one per line where there is none), ``.jsonl``, ``.csv`` or
+            ``.parquet`` (one document per row, in a column named text, raw_content, content, comment_text, comment or
+            body), each also with ``.xz``, ``.gz`` or ``.zst``; or a folder of such files, subfolders included.
+        max_characters: stop after that many.
+
+    Raises:
+        CorpusError: nothing there, nothing readable, or no text in it.
+    """
+    files = _files(path)
+    sources = tuple({"file": file.relative_to(path.parent).as_posix(), "sha256": _sha256(file)} for file in files)
+    key = json.dumps([[source["sha256"] for source in sources], max_characters])
+
+    def documents() -> Iterator[str]:
+        return limited((document for file in files for document in read_documents(file)), max_characters)
+
+    if next(documents(), None) is None:
+        raise CorpusError(f"{path} holds no text; give a file or folder of {', '.join(SUFFIXES)}.")
+    return Corpus(path.name, hashlib.sha256(key.encode()).hexdigest(), documents, sources)
+
+
+def read_documents(file: Path) -> Iterator[str]:
+    """The documents of one file, read as they are asked for.
+
+    Raises:
+        CorpusError: the file cannot be read or is not what its name says.
+    """
+    kind = _kind(file)
+    try:
+        if kind == ".parquet":
+            yield from _parquet(file)
+            return
+        with _opened(file) as text:
+            yield from {".txt": _plain, ".jsonl": _json_lines, ".csv": _table}[kind](text, file)
+    except (OSError, EOFError, lzma.LZMAError, UnicodeDecodeError, csv.Error) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise CorpusError(f"{file} cannot be read ({reason}); check that it is complete and in UTF-8.") from error
+
+
+def _files(path: Path) -> list[Path]:
+    if path.is_file():
+        if not _kind(path):
+            raise CorpusError(f"{path} is of no known kind; give {', '.join(SUFFIXES)}, with {', '.join(COMPRESSED)}.")
+        return [path]
+    if not path.is_dir():
+        raise CorpusError(f"{path} does not exist; give a text file, a folder of them, or the name of a corpus.")
+    files = sorted(file for file in path.rglob("*") if file.is_file() and _kind(file))
+    if not files:
+        raise CorpusError(f"{path} holds no file of {', '.join(SUFFIXES)}; put text there or name another folder.")
+    return files
+
+
+def _kind(file: Path) -> str:
+    suffixes = [suffix.lower() for suffix in file.suffixes[-2:]]
+    if suffixes and suffixes[-1] in COMPRESSED:
+        suffixes.pop()
+    return suffixes[-1] if suffixes and suffixes[-1] in SUFFIXES else ""
+
+
+def _opened(file: Path) -> io.TextIOBase:
+    if file.suffix.lower() == ".xz":
+        return lzma.open(file, "rt", encoding="utf-8")
+    if file.suffix.lower() == ".gz":
+        return gzip.open(file, "rt", encoding="utf-8")
+    if file.suffix.lower() == ".zst":
+        return io.TextIOWrapper(_zstandard(file), encoding="utf-8")
+    return open(file, encoding="utf-8")
+
+
+def _zstandard(file: Path) -> io.BufferedIOBase:
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+
+        return zstd.open(file, "rb")
+    import pyarrow
+
+    return pyarrow.CompressedInputStream(pyarrow.OSFile(os.fspath(file)), "zstd")
+
+
+def _plain(text: io.TextIOBase, file: Path) -> Iterator[str]:
+    """Documents apart by blank lines; where the text has none, every line is a document."""
+    lines: list[str] = []
+    several = False
+    for line in text:
+        if line.strip():
+            lines.append(line)
+        elif lines:
+            several = True
+            yield "".join(lines)
+            lines = []
+    yield from ["".join(lines)] if several else lines
+
+
+def _json_lines(text: io.TextIOBase, file: Path) -> Iterator[str]:
+    for number, line in enumerate(text, 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except ValueError as error:
+            raise CorpusError(f"line {number} of {file} is not JSON ({error}); mend or fetch the file.") from error
+        row = {"text": row} if isinstance(row, str) else row
+        yield str(row[_text_field(row, file)])
+
+
+def _table(text: io.TextIOBase, file: Path) -> Iterator[str]:
+    csv.field_size_limit(sys.maxsize)
+    rows = csv.DictReader(text)
+    name = _text_field(rows.fieldnames or (), file)
+    yield from (row[name] or "" for row in rows)
+
+
+def _parquet(file: Path) -> Iterator[str]:
+    import pyarrow
+    import pyarrow.parquet as parquet
+
+    try:
+        table = parquet.ParquetFile(file)
+        name = _text_field(table.schema_arrow.names, file)
+        for batch in table.iter_batches(columns=[name]):
+            yield from (value or "" for value in batch.column(0).to_pylist())
+    except pyarrow.ArrowException as error:
+        raise CorpusError(f"{file} is not a readable parquet file ({error}); fetch it again.") from error
+
+
+def _text_field(names, file: Path) -> str:
+    for name in TEXT_FIELDS:
+        if name in names:
+            return name
+    raise CorpusError(f"{file} has no column of text; name one of its columns {' or '.join(TEXT_FIELDS[:4])}.")
+
+
+def _sha256(file: Path) -> str:
+    digest = hashlib.sha256()
+    try:
+        with open(file, "rb") as opened:
+            while block := opened.read(1 << 20):
+                digest.update(block)
+    except OSError as error:
+        raise CorpusError(f"{file} cannot be read: {error.strerror}.") from error
+    return digest.hexdigest()

@@ -1,0 +1,76 @@
+"""Cross-entropy of a linear head, a slice of rows at a time, so that the logits never exist whole."""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+SLICE_BYTES = 1 << 24  # of float32 logits held at a time on a CPU, about its last cache
+
+
+def linear_cross_entropy(
+    x: Float[Tensor, "rows d"],
+    weight: Float[Tensor, "vocab d"],
+    bias: Float[Tensor, " vocab"],
+    labels: Int[Tensor, " rows"],
+) -> Float[Tensor, ""]:
+    """``mean_i -log softmax(x_i W^T + b)[label_i]``, with its gradients computed on the way.
+
+    Logits are made in the autocast type and reduced in float32. Forward computes the gradients too, since the loss is
+    the root of the graph; so logits are made once, not twice.
+
+    Args:
+        x: hidden states.
+        weight: of the head.
+        bias: of the head.
+        labels: class of each row.
+    """
+    if torch.is_autocast_enabled(x.device.type):
+        dtype = torch.get_autocast_dtype(x.device.type)
+    else:
+        dtype = x.dtype
+    if not torch.is_grad_enabled():
+        total = sum(
+            _slice(part, weight.to(dtype), bias, target)[1]
+            for part, target in _slices(x.to(dtype), labels, weight.shape[0])
+        )
+        return total / len(labels)
+    return _LinearCrossEntropy.apply(x, weight, bias, labels, dtype)
+
+
+class _LinearCrossEntropy(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight, bias, labels, dtype):
+        low, n = weight.to(dtype), len(labels)
+        grad_x = torch.empty_like(x)
+        grad_weight = torch.zeros_like(weight)
+        grad_bias = torch.zeros_like(bias)
+        total = torch.zeros((), dtype=torch.float32, device=x.device)
+        done = 0
+        for part, target in _slices(x.to(dtype), labels, weight.shape[0]):
+            logits, loss = _slice(part, low, bias, target)
+            total += loss
+            p = logits.softmax(-1)
+            p[torch.arange(len(target), device=p.device), target] -= 1
+            p = p.div_(n)  # d loss / d logits
+            grad_bias += p.sum(0)
+            p = p.to(dtype)
+            grad_x[done : done + len(target)] = p @ low
+            grad_weight += p.T @ part
+            done += len(target)
+        ctx.save_for_backward(grad_x, grad_weight, grad_bias)
+        return total / n
+
+    @staticmethod
+    def backward(ctx, grad):
+        return (*(grad * saved for saved in ctx.saved_tensors), None, None)
+
+
+def _slice(part: Tensor, weight: Tensor, bias: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """Logits (float32) and summed loss of a slice of rows."""
+    logits = torch.nn.functional.linear(part, weight, bias.to(weight.dtype)).float()
+    return logits, torch.nn.functional.cross_entropy(logits, target, reduction="sum")
+
+
+def _slices(x: Tensor, labels: Tensor, classes: int):
+    rows = len(x) if x.device.type != "cpu" else max(64, SLICE_BYTES // (4 * classes))
+    return zip(x.split(rows), labels.split(rows), strict=True)

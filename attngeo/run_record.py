@@ -1,0 +1,136 @@
+"""A training run on disk: what was run, and what was measured on the way.
+
+<run>/run.json         configuration, text, tokenizer, model, hardware, versions, totals, status
+      history.parquet  one row per record: step, tokens, seconds, loss, held_out_loss, learning_rate
+      scores.parquet   one row per record, layer and head (-1: sum over heads): both scores
+      model/           the trained model and its tokenizer
+      checkpoints/     what is needed to go on; gone when the run is finished
+"""
+
+import json
+import os
+import platform
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import torch
+
+import attngeo
+from attngeo.atomic import atomic_path, write_text
+from attngeo.errors import AttngeoError
+
+SCORE_COLUMNS = (
+    "step",
+    "layer",
+    "head",
+    "symmetry",
+    "directionality",
+    "directionality_released",
+    "n_rows_over",
+    "n_cols_over",
+)
+HISTORY_COLUMNS = ("step", "tokens", "seconds", "loss", "held_out_loss", "learning_rate")
+FINISHED = "finished"
+
+
+class RunError(AttngeoError):
+    """A run cannot be found, read, continued or written."""
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A recorded run.
+
+    Args:
+        name: of its folder.
+        about: the content of run.json.
+        history: loss over steps; see the module's head.
+        scores: both scores over steps, per layer and head.
+    """
+
+    name: str
+    about: dict[str, Any]
+    history: pd.DataFrame
+    scores: pd.DataFrame
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The configuration, names and values."""
+        return self.about["config"]
+
+    def layer_scores(self) -> pd.DataFrame:
+        """Rows of the layers' summed forms (Eq. S20), which the paper's figures of training show."""
+        return self.scores[self.scores["head"] == -1]
+
+
+def read_run(folder: Path) -> Run:
+    """A run from its folder.
+
+    Raises:
+        RunError: a file is missing or damaged.
+    """
+    folder = Path(folder)
+    try:
+        about = json.loads((folder / "run.json").read_text("utf-8"))
+        history, scores = (pd.read_parquet(folder / f"{name}.parquet") for name in ("history", "scores"))
+    except (OSError, ValueError) as error:
+        raise RunError(f"{folder} holds no readable run ({error}); record it again.") from error
+    return Run(folder.name, about, history, scores)
+
+
+def read_runs(folder: Path) -> list[Run]:
+    """All finished runs below a folder, by name; none is an empty list."""
+    runs = [read_run(path.parent) for path in sorted(Path(folder).glob("*/run.json"))]
+    return [run for run in runs if run.about["status"] == FINISHED]
+
+
+def write_run(folder: Path, about: dict[str, Any], history: list[dict], scores: list[dict]) -> None:
+    """Write the record, each file in one step; run.json comes last.
+
+    Raises:
+        OSError: the folder cannot be written; what was there stays.
+    """
+    for name, rows, columns in (("history", history, HISTORY_COLUMNS), ("scores", scores, SCORE_COLUMNS)):
+        with atomic_path(folder / f"{name}.parquet") as path:
+            pd.DataFrame(rows, columns=list(columns)).to_parquet(path, index=False)
+    write_text(folder / "run.json", json.dumps(about, indent=1) + "\n")
+
+
+def hardware(device: str) -> dict[str, Any]:
+    """What a run computes on."""
+    found = {"cpu": _processor(), "cores": os.cpu_count() or 0, "threads": torch.get_num_threads(), "device": device}
+    if device.startswith("cuda"):
+        found |= {"gpu": torch.cuda.get_device_name(), "gpus": torch.cuda.device_count()}
+    return found
+
+
+def versions() -> dict[str, str]:
+    """Versions of what computes, and the commit of this project where it is a checkout."""
+    import accelerate
+    import numpy
+    import tokenizers
+    import transformers
+
+    libraries = (attngeo, torch, transformers, accelerate, tokenizers, numpy)
+    found = {library.__name__: str(library.__version__) for library in libraries}
+    return found | {"python": platform.python_version(), "commit": _commit()}
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
+        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()
+
+
+def _commit() -> str:
+    here = Path(attngeo.__file__).resolve().parents[1]
+    command = ["git", "-C", str(here), "rev-parse", "HEAD"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return ""
