@@ -38,7 +38,7 @@ def single_weight_derivative(
             exact(
                 f"relative error of g·v_j, {objective}", relative_error(derivative(gain, g.layer.mask), g.weights), 0
             ),
-            Comparison(f"relative error of Σ_j g·v_j, {objective}", wrong, "≠", 0, 0.1),
+            Comparison(f"relative error of Σ_j g·v_j, {objective}", wrong, "≠", 0.0, 0.1),
         ]
     return Result(
         statement="2.2",
@@ -115,14 +115,14 @@ def jacobian_of_later_layers(
                 f"relative error of the sum as printed, {n_layers - 1} layers above",
                 relative_error(sum_of_jacobians(blocks, feedforward), truth),
                 "≠",
-                0,
+                0.0,
                 1e-2,
             ),
             Comparison(
                 "largest relative error of the product along one token alone",
                 alone,
                 "≠",
-                0,
+                0.0,
                 1e-2,
             ),
         ),

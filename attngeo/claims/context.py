@@ -93,7 +93,7 @@ def column_of_context(
         "a column of the update, token as context",
         [
             exact("relative error with β_it*", relative_error(x[position, k] * (beta[:, last] @ x), truth), 0),
-            Comparison("relative error with β_ij of another j", relative_error(other, truth), "≠", 0, DIFFERENT),
+            Comparison("relative error with β_ij of another j", relative_error(other, truth), "≠", 0.0, DIFFERENT),
         ],
         "$[x_{t^*}]_k \\sum_{i \\in P_i} \\beta_{ij} x_i$",
         "$[x_{t^*}]_k \\sum_{i \\in P_{t^*}} \\beta_{it^*} x_i$, as in Eq. S48",
@@ -117,8 +117,8 @@ def row_of_context(
         "a row of the update, token as context",
         [
             exact("relative error with [x_i]_m, t_j = t*", relative_error(formula, truth), 0),
-            Comparison("relative error with [x_i]_k, k = m − 1", relative_error(printed, truth), "≠", 0, DIFFERENT),
-            Comparison("relative error, read as t_i = t*", relative_error(formula, labelled), "≠", 0, DIFFERENT),
+            Comparison("relative error with [x_i]_k, k = m − 1", relative_error(printed, truth), "≠", 0.0, DIFFERENT),
+            Comparison("relative error, read as t_i = t*", relative_error(formula, labelled), "≠", 0.0, DIFFERENT),
         ],
         "$\\Delta w_{m,\\cdot} |_{t_i = t^*} = (\\sum_{i \\in P_i} \\beta_{ij} [x_i]_k)\\, x_{t^*}$",
         "$\\Delta w_{m,\\cdot} |_{t_j = t^*} = (\\sum_{i \\in P_{t^*}} \\beta_{it^*} [x_i]_m)\\, x_{t^*}^\\top$",
@@ -160,7 +160,7 @@ def column_is_a_column(d: int = 24, n_tokens: int = 8, seed: int = 0, axis: int 
         "the label of the column, token predicted",
         [
             exact("relative error against column k", relative_error(formula, update.select(axis, k)), 0),
-            Comparison("relative error against row k", relative_error(formula, update[k]), "≠", 0, DIFFERENT),
+            Comparison("relative error against row k", relative_error(formula, update[k]), "≠", 0.0, DIFFERENT),
         ],
         "$\\Delta w_{k,\\cdot} |_{t_i = t^*} = (\\sum_j \\beta_{t^*j} [x_j]_k)\\, x_{t^*}$",
         "$\\Delta w_{\\cdot,k} |_{t_i = t^*}$ on the left",
@@ -188,7 +188,7 @@ def update_of_predicted(
         [
             exact("relative error of x_t* (Σ_j β_t*j x_j)^T", relative_error(update(x[position], keys), truth), 0),
             Comparison(
-                "relative error as printed", relative_error(torch.outer(keys, x[position]), truth), "≠", 0, DIFFERENT
+                "relative error as printed", relative_error(torch.outer(keys, x[position]), truth), "≠", 0.0, DIFFERENT
             ),
         ],
         "$(\\sum_j \\beta_{t^*j} x_j)\\, x_{t^*}^\\top$",

@@ -34,7 +34,7 @@ def last_position_counts(n_tokens: int = 12, draws: int = 200, seed: int = 0, la
                 "largest difference, sum to N − 1",
                 float((up_to(n_tokens - 1) - counts.predicted).abs().max()),
                 "≠",
-                0,
+                0.0,
                 0.5,
             ),
         ),
@@ -220,7 +220,7 @@ def sign_of_the_ratio(n_tokens: int = 12, draws: int = 4000, seed: int = 0, rela
         title="what a ratio above 1 says",
         verdict=Verdict.CORRECTED,
         comparisons=(
-            Comparison(f"μ_c / μ_p, token {t}", float(expected.ratio[t]), ">", 1, 0.05),
+            Comparison(f"μ_c / μ_p, token {t}", float(expected.ratio[t]), ">", 1.0, 0.05),
             monte_carlo(
                 f"tokens predicted by token {t} less tokens that predict it",
                 counts.context[:, t] - counts.predicted[:, t],

@@ -38,7 +38,9 @@ def attention_scale(
         verdict=Verdict.ASSUMPTIONS,
         comparisons=(
             exact("PyTorch's attention weights against ours", (reference - ours).abs().max(), 0),
-            Comparison(f"the same with 1/√d, {n_heads} heads", float((reference - printed).abs().max()), "≠", 0, 1e-3),
+            Comparison(
+                f"the same with 1/√d, {n_heads} heads", float((reference - printed).abs().max()), "≠", 0.0, 1e-3
+            ),
             exact("symmetry score, W_qk rescaled", symmetry_score(w_qk * d**-0.5), symmetry_score(w_qk)),
         ),
         printed="Scores are divided by $\\sqrt{d}$, also for several heads (Eq. S18).",
@@ -80,7 +82,7 @@ def forward_and_backward(
         products = torch.einsum("id,hjd->hij", g.errors, g.layer.values) * config.score_scale * g.layer.mask
         difference = relative_error(products, error)
         label = f"backward: relative error of the dot product δ·x, {'with' if softmax else 'without'} softmax"
-        comparisons.append(Comparison(label, difference, "≠", 0, 0.1) if softmax else exact(label, difference, 0))
+        comparisons.append(Comparison(label, difference, "≠", 0.0, 0.1) if softmax else exact(label, difference, 0))
     return Result(
         statement="Figure 1",
         part="",
@@ -116,7 +118,7 @@ def loss_sign(d: int = 32, n_tokens: int = 8, seed: int = 0, sign: int = -1) -> 
             exact("Eq. S23 with the sign, over the negative log-likelihood", sign * printed_loss / loss, 1),
             exact("relative error of (t - σ) W_u with the sign", relative_error(sign * printed_error, descent), 0),
             Comparison(
-                "Eq. S23 as printed, over the negative log-likelihood", float(printed_loss / loss), "≠", 1, 1e-3
+                "Eq. S23 as printed, over the negative log-likelihood", float(printed_loss / loss), "≠", 1.0, 1e-3
             ),
         ),
         printed="$L(U) = \\sum_i t_i \\log \\sigma(z_i)$, and $(t_i - \\sigma(z_i))^\\top W_u^\\top$ as its gradient.",
@@ -154,8 +156,8 @@ def prediction_from_its_own_input(d: int = 32, n_tokens: int = 8, seed: int = 0,
         comparisons=(
             exact("derivative of a prediction by the embedding of what it predicts, causal, shifted", causal(ahead), 0),
             exact("the same, masked", own_embedding(in_mask, tokens[masked]), 0),
-            Comparison("the same, causal, Eq. S24 as printed", causal(0), "≠", 0, 0.1),
-            Comparison("the same, bidirectional, Eq. S24 as printed", own_embedding(in_sight, tokens), "≠", 0, 0.1),
+            Comparison("the same, causal, Eq. S24 as printed", causal(0), "≠", 0.0, 0.1),
+            Comparison("the same, bidirectional, Eq. S24 as printed", own_embedding(in_sight, tokens), "≠", 0.0, 0.1),
         ),
         printed="$z_i = W_u^\\top x_i^L$ predicts $t_i$, and $x_i^0$ is the embedding of $t_i$.",
         corrected="With a causal mask $z_i$ predicts $t_{i+1}$; in masked training $x_i^0$ is the "
@@ -183,7 +185,7 @@ def residual_input(d: int = 32, n_tokens: int = 8, seed: int = 0, previous: str 
         verdict=Verdict.CORRECTED,
         comparisons=(
             exact("relative error of x^{l-1} + a_l against Eq. S1", error(previous), 0),
-            Comparison("relative error of x̂^{l-1} + a_l against Eq. S1", error("attended"), "≠", 0, 1e-2),
+            Comparison("relative error of x̂^{l-1} + a_l against Eq. S1", error("attended"), "≠", 0.0, 1e-2),
         ),
         printed="$\\hat x_i^l = \\hat x_i^{l-1} + a_l(x_i^{l-1})$",
         corrected="$\\hat x_i^l = x_i^{l-1} + a_l(x_i^{l-1})$, as in Eq. S1",

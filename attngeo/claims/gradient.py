@@ -163,7 +163,7 @@ def rows_of_one_loss(
                     relative_error(gradient_sum(rows(beta, position), g.layer.x), g.w_qk),
                     0,
                 ),
-                exact(only_own, error, 0) if layer else Comparison(only_own, error, "≠", 0, 0.1),
+                exact(only_own, error, 0) if layer else Comparison(only_own, error, "≠", 0.0, 0.1),
             ]
     return Result(
         statement="2.2",
@@ -203,14 +203,14 @@ def pairs_that_count(d: int = 32, n_heads: int = 4, n_tokens: int = 9, seed: int
                 f"relative error, only pairs with j in C_i of Def. S1.3, {objective}",
                 relative_error(gradient_sum(beta * inside, x), g.w_qk),
                 "≠",
-                0,
+                0.0,
                 0.1,
             ),
         ]
         if objective is Objective.AUTOREGRESSIVE:
             error = relative_error(x.roll(-1, 0).T @ beta @ x, g.w_qk)
             comparisons.append(
-                Comparison(f"relative error, x_i of the token predicted, {objective}", error, "≠", 0, 0.1)
+                Comparison(f"relative error, x_i of the token predicted, {objective}", error, "≠", 0.0, 0.1)
             )
     return Result(
         statement="2.2",

@@ -50,7 +50,7 @@ def step_through_factors(
         expected = remainder(form, g.w_qk)
         comparisons += [
             exact(f"relative error, first order and remainder, {objective}", relative_error(over, expected), 0),
-            Comparison(f"norm of the remainder over η², {objective}", float(over.norm()), "≠", 0, 1e-3),
+            Comparison(f"norm of the remainder over η², {objective}", float(over.norm()), "≠", 0.0, 1e-3),
         ]
     return Result(
         statement="S1.6",
@@ -156,7 +156,7 @@ def terms_of_the_step(
                 "relative error, x̄_i = W_q W_q x_i, d_head = d",
                 relative_error(torch.outer(square @ square @ x, y), square @ square.T @ k),
                 "≠",
-                0,
+                0.0,
                 0.1,
             ),
             exact("rank of W_q W_q^T K_ij", rank(first), 1, 0),
@@ -206,7 +206,7 @@ def step_of_several_heads(
                 f"relative error, one G for all heads, {objective}",
                 relative_error(heads_as_one(form, g.w_qk), slope),
                 "≠",
-                0,
+                0.0,
                 0.1,
             ),
         ]

@@ -24,7 +24,7 @@ def dimension_of_contribution(d: int = 24, n_tokens: int = 10, seed: int = 0, di
                 exact(f"rank, position {position + 1} as {role.value}, {n_predicted} queries", rank, dimension, 0)
             )
     together = torch.linalg.matrix_rank(by_context(beta, x).sum(0), rtol=1e-10)
-    comparisons.append(Comparison("rank of the update of the sequence", float(together), ">", 1, 0))
+    comparisons.append(Comparison("rank of the update of the sequence", float(together), ">", 1.0, 0.0))
     return misprint(
         "(text after Eq. 12)",
         "the dimension that a context token adds",
@@ -80,7 +80,7 @@ def roles_exchanged(d: int = 24, n_tokens: int = 8, seed: int = 0, transpose: bo
         "rows as prediction and columns as context",
         [
             exact("relative difference, β made symmetric", error(even), 0),
-            Comparison("relative difference, β of the gradient", error(beta), "≠", 0, DIFFERENT),
+            Comparison("relative difference, β of the gradient", error(beta), "≠", 0.0, DIFFERENT),
         ],
         "The update of columns (rows) when $t^*$ is predicted is that of rows (columns) when it is context.",
         "The formulas have the same form. The updates are each other's transpose if $\\beta_{jt^*} = \\beta_{t^*j}$ "
