@@ -3,6 +3,8 @@
 Always ``sum_k ||column_k||^2 = sum_m ||row_m||^2 = ||W||_F^2``, so one side can only be more uneven than the other.
 """
 
+from collections.abc import Sequence
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -84,3 +86,37 @@ def exceedance_gap(
 ) -> Float[Tensor, " draws"]:
     """Fraction of columns above a threshold minus fraction of rows above it, in every draw (Eq. 13, Eq. S102)."""
     return (columns > threshold).to(torch.float64).mean(-1) - (rows > threshold).to(torch.float64).mean(-1)
+
+
+def vocabulary_squared_norms(
+    covariance: Float[Tensor, "d d"], beta: Float[Tensor, "vocab vocab"]
+) -> tuple[Float[Tensor, " d"], Float[Tensor, " d"]]:
+    """``E ||row_k||^2 = E ||column_k||^2 = Tr(Sigma) Sigma_kk ||B||_F^2 + (Sigma^2)_kk Tr(BB)`` for E^T B E.
+
+    E holds the embeddings e_a of a vocabulary in its rows: independent, mean 0, covariance Sigma, of any law. B is
+    fixed and has no diagonal; ``B_ab`` collects the coefficients of all pairs in which token a is predicted from b.
+
+    Source: derived here.
+    """
+    norms = covariance.trace() * covariance.diagonal() * beta.square().sum()
+    norms = norms + (covariance @ covariance).diagonal() * (beta @ beta).trace()
+    return norms, norms
+
+
+def error_squared_norms(
+    covariance: Float[Tensor, "d d"], context_sizes: Sequence[int]
+) -> tuple[Float[Tensor, " d"], Float[Tensor, " d"]]:
+    """Expected squared row and column norms for ``beta_ij = delta_i^T x_j``, errors independent of the embeddings.
+
+    Then ``Delta W = sum_i x_i (A_i delta_i)^T`` with ``A_i = sum_{j in C_i} x_j x_j^T``. For Gaussian embeddings,
+    errors of covariance I/d and n_i = |C_i| tokens in the context of i, ``E ||row_m||^2 = Sigma_mm sum_i Tr(K_i)`` and ``E
+    ||column_k||^2 = Tr(Sigma) sum_i (K_i)_kk`` with ``K_i = E[A_i^2] / d = (n_i (n_i + 1) Sigma^2 + n_i Tr(Sigma)
+    Sigma) / d``: the key side carries the square of the covariance, the query side the covariance.
+
+    Source: derived here.
+    """
+    d = len(covariance)
+    linear = sum(context_sizes) * covariance.trace() * covariance
+    square = sum(n * (n + 1) for n in context_sizes) * covariance @ covariance
+    keys = (linear + square) / d
+    return covariance.diagonal() * keys.trace(), covariance.trace() * keys.diagonal()

@@ -45,7 +45,9 @@ class Coefficients(str, Enum):
     """Where beta_ij comes from."""
 
     INDEPENDENT = "independent"  # standard normal, independent of the embeddings and of each other
-    BILINEAR = "bilinear"  # x_i^T B x_j, as Prop. 2.2 has it for delta_i = B^T x_i; B Gaussian, the same in one update
+    CENTRED = "centred"  # the same less their mean over C_i: sum_j beta_ij = 0, as a softmax makes them
+    ERROR = "error"  # delta_i^T x_j (Prop. 2.2), Gaussian errors delta_i independent of the embeddings
+    BILINEAR = "bilinear"  # x_i^T B x_j: errors that follow the query's embedding; B Gaussian, one for each update
 
     @classmethod
     def _missing_(cls, value: object) -> None:
@@ -146,6 +148,7 @@ class UpdateModel:
     n_sequences: int = 8  # that add to one update
     law: Law | str = Law.GAUSSIAN
     coefficients: Coefficients | str = Coefficients.INDEPENDENT
+    mean: Float[Tensor, " d"] | None = None  # added to every embedding
     first_token: Float[Tensor, "*draws d"] | None = None  # embedding at position 0 of all sequences of an update
     mask_rate: float = 0.15  # of the masked objective
     mask_token: Float[Tensor, "*draws d"] | None = None  # what stands at masked positions; None: their own embedding
@@ -158,27 +161,42 @@ class UpdateModel:
             raise ParameterError(f"{self.n_sequences} sequences make no update; n_sequences must be at least 1.")
 
     def draw(self, n_draws: int, generator: torch.Generator) -> Float[Tensor, "draws d d"]:
-        """Independent updates. With bilinear coefficients each update has its own Gaussian form B."""
-        d, n = self.covariance.shape[0], self.n_tokens
-        shape = (n_draws, self.n_sequences, n)
+        """Independent updates."""
+        shape = (n_draws, self.n_sequences, self.n_tokens)
         x = draw_embeddings(self.covariance, *shape, generator=generator, law=Law(self.law))
+        if self.mean is not None:
+            x = x + self.mean
         if self.first_token is not None:
             x[:, :, 0] = self.first_token.unsqueeze(-2)
-        queries, contexts = x, context_matrix(Objective.BIDIRECTIONAL, n)
-        if Objective(self.objective) is Objective.MASKED:
-            masked = sample_mask(n_draws * self.n_sequences, n, self.mask_rate, generator).view(shape)
-            contexts = context_matrix(Objective.MASKED, n, masked)
-            if self.mask_token is not None:
-                token = self.mask_token.expand(n_draws, d)[:, None, None]
-                queries = torch.where(masked.unsqueeze(-1), token, x)
-        elif Objective(self.objective) is Objective.AUTOREGRESSIVE:
-            contexts = context_matrix(Objective.AUTOREGRESSIVE, n)
-        if Coefficients(self.coefficients) is Coefficients.INDEPENDENT:
-            beta = torch.randn(*shape, n, generator=generator, dtype=torch.float64)
-        else:
-            form = torch.randn(n_draws, 1, d, d, generator=generator, dtype=torch.float64) / d
-            beta = queries @ form @ x.mT
+        queries, contexts = self._pairs(x, generator)
+        beta = self._coefficients(queries, x, contexts, generator)
         return (queries.mT @ (beta * contexts) @ x).sum(1)
+
+    def _pairs(self, x: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        """What stands at the query positions, (draws, sequences, N, d), and [j in C_i]."""
+        n_draws, n_sequences, n, d = x.shape
+        if Objective(self.objective) is not Objective.MASKED:
+            return x, context_matrix(self.objective, n)
+        masked = sample_mask(n_draws * n_sequences, n, self.mask_rate, generator).view(x.shape[:-1])
+        queries = x
+        if self.mask_token is not None:
+            queries = torch.where(masked.unsqueeze(-1), self.mask_token.expand(n_draws, d)[:, None, None], x)
+        return queries, context_matrix(Objective.MASKED, n, masked)
+
+    def _coefficients(self, queries: Tensor, x: Tensor, contexts: Tensor, generator: torch.Generator) -> Tensor:
+        """beta, (draws, sequences, N, N)."""
+        kind, d = Coefficients(self.coefficients), x.shape[-1]
+        if kind is Coefficients.BILINEAR:
+            form = torch.randn(len(x), 1, d, d, generator=generator, dtype=torch.float64) / d
+            return queries @ form @ x.mT
+        if kind is Coefficients.ERROR:
+            errors = torch.randn(x.shape, generator=generator, dtype=torch.float64) / d**0.5
+            return errors @ x.mT
+        beta = torch.randn(*x.shape[:-1], x.shape[-2], generator=generator, dtype=torch.float64)
+        if kind is Coefficients.CENTRED:
+            size = contexts.sum(-1, keepdim=True).clamp_min(1)
+            beta = beta - (beta * contexts).sum(-1, keepdim=True) / size
+        return beta
 
 
 def _root(moment: Float[Tensor, "d d"]) -> Float[Tensor, "d d"]:

@@ -71,7 +71,7 @@ def initial_norms(
     seed: int = 0,
     predicted: Callable[[int, float], tuple[float, float]] = chi_moments,
 ) -> Result:
-    """Equations S99, S100: the norm of a centred row has mean near sigma sqrt(n), not 0, and variance near sigma^2 / 2."""
+    """Equations S99, S100: the norm of a centred row has mean near sigma sqrt(n), not 0, variance near sigma^2 / 2."""
     generator = torch.Generator().manual_seed(seed)
     matrices = sigma * torch.randn(n_draws, n, n, generator=generator, dtype=torch.float64)
     rows, columns = (squared.sqrt() for squared in squared_norms(matrices))
