@@ -109,9 +109,10 @@ def error_squared_norms(
     """Expected squared row and column norms for ``beta_ij = delta_i^T x_j``, errors independent of the embeddings.
 
     Then ``Delta W = sum_i x_i (A_i delta_i)^T`` with ``A_i = sum_{j in C_i} x_j x_j^T``. For Gaussian embeddings,
-    errors of covariance I/d and n_i = |C_i| tokens in the context of i, ``E ||row_m||^2 = Sigma_mm sum_i Tr(K_i)`` and ``E
-    ||column_k||^2 = Tr(Sigma) sum_i (K_i)_kk`` with ``K_i = E[A_i^2] / d = (n_i (n_i + 1) Sigma^2 + n_i Tr(Sigma)
-    Sigma) / d``: the key side carries the square of the covariance, the query side the covariance.
+    errors of covariance I/d and n_i = |C_i| tokens in the context of i:
+    ``E ||row_m||^2 = Sigma_mm sum_i Tr(K_i)`` and ``E ||column_k||^2 = Tr(Sigma) sum_i (K_i)_kk`` with
+    ``K_i = E[A_i^2] / d = (n_i (n_i + 1) Sigma^2 + n_i Tr(Sigma) Sigma) / d``.
+    The key side carries the square of the covariance, the query side the covariance.
 
     Source: derived here.
     """
