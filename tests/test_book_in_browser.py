@@ -16,7 +16,7 @@ pytestmark = pytest.mark.book
 def built_book(tmp_path_factory):
     """The pages of the smoke book, built from nothing as CI does."""
     output = tmp_path_factory.mktemp("book")
-    command = [sys.executable, "-m", "jupyter_book", "build", "book", "--all", "-n", "-W", "--keep-going"]
+    command = [Path(sys.executable).with_name("jupyter-book"), "build", "book", "--all", "-n", "-W", "--keep-going"]
     run = subprocess.run(
         [*command, "--path-output", str(output)],
         cwd=ROOT,
