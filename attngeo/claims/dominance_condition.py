@@ -52,10 +52,12 @@ def directionality_condition(
         title="columns dominate if keys are more axis-aligned than queries",
         verdict=Verdict.ASSUMPTIONS,
         comparisons=tuple(comparisons),
+        printed="The assumptions of Theorem S1.12 make no difference between the queries and the keys.",
         corrected="For independent Gaussian coefficients on all pairs, $\\mathbb{E}\\sum_k \\|w_{\\cdot,k}\\|^4 > "
         "\\mathbb{E}\\sum_m \\|w_{m,\\cdot}\\|^4$ exactly if $D(S_K) > D(S_Q)$, $D(S) = d \\sum_k S_{kk}^2 / "
         "(\\mathrm{Tr}(S)^2 + 2\\,\\mathrm{Tr}(S^2))$, with $S_Q$, $S_K$ the second moments of queries and keys.",
         remark="$D$ is about 1 for a spectrum of any shape in a generic basis: anisotropy alone is not enough.",
+        flaw=Flaw.ASSUMPTION,
         chapter=CHAPTER,
     )
 
@@ -91,11 +93,13 @@ def constant_context_token(
         title="a constant first token",
         verdict=Verdict.ASSUMPTIONS,
         comparisons=tuple(comparisons),
+        printed="The assumptions of Theorem S1.12 make no difference between the queries and the keys.",
         corrected="A token that every other token has in its context, such as the first of a text, turns columns "
         "dominant if its embedding has outlying coordinates (kurtosis above 3), rows if it is flatter than a "
         "Gaussian, and neither if it is Gaussian.",
         remark="With a causal mask the first token is never predicted, and as a query it attends to itself alone, so "
         "that its coefficient is 0: it acts on the key side only.",
+        flaw=Flaw.ASSUMPTION,
         chapter=CHAPTER,
     )
 
@@ -134,11 +138,13 @@ def independent_errors(
         title="coefficients that are linear in the key",
         verdict=Verdict.ASSUMPTIONS,
         comparisons=tuple(comparisons),
+        printed="The assumptions of Theorem S1.12 make no difference between the queries and the keys.",
         corrected="If $\\beta_{ij} = \\delta_i^\\top x_j$ with errors $\\delta_i$ independent of all embeddings and "
         "the variances $\\Sigma_{kk}$ differ, columns are more uneven than rows: rows follow $\\Sigma_{mm}$, columns "
         "$(n+1)(\\Sigma^2)_{kk} + \\mathrm{Tr}(\\Sigma)\\Sigma_{kk}$ for $n$ context tokens. It holds for "
         "autoregressive and bidirectional pairs alike.",
         remark="Here Theorem S1.12's conclusion holds, for another reason than its proof, and Cor. S1.13 does not.",
+        flaw=Flaw.ASSUMPTION,
         chapter=CHAPTER,
     )
 
@@ -164,10 +170,12 @@ def common_mean(d: int = 48, n_tokens: int = 16, size: float = 3.0, n_draws: int
             monte_carlo("sum_j beta_ij = 0: log ratio of unevenness", log_unevenness(centred), 0, "<"),
             monte_carlo("sum_j beta_ij = 0: directionality d", directionalities(centred), 0, ">"),
         ),
+        printed="The assumptions of Theorem S1.12 make no difference between the queries and the keys.",
         corrected="The exact coefficients satisfy $\\sum_j \\beta_{ij} = 0$, so a mean $\\mu$ shared by all "
         "embeddings drops out of the key side and stays on the query side. If $\\mu$ has outlying coordinates, rows "
         "dominate.",
         remark="The paper assumes embeddings of mean zero.",
+        flaw=Flaw.ASSUMPTION,
         chapter=CHAPTER,
     )
 
@@ -204,6 +212,7 @@ def exact_gradients(
                 "bidirectional less autoregressive", measured[Objective.BIDIRECTIONAL] - autoregressive, 0, ">"
             ),
         ),
+        printed="The assumptions of Theorem S1.12 make no difference between the queries and the keys.",
         corrected="With exact softmax gradients at random weights, columns are more uneven than rows if the "
         "variances of the embedding's coordinates differ; not less so in bidirectional than in autoregressive "
         "training.",

@@ -137,6 +137,7 @@ def factored_initial_norms(
                 "mean product of two squared entries of a row over the product of their means", together, 1, "≠"
             ),
         ),
+        printed="Let each entry of $W_{qk}$ be an i.i.d. random variable.",
         corrected="The entries of $W_q W_k^\\top$ are uncorrelated but dependent: the relative variance of a squared "
         "norm is $2/d + 2/d_h + 4/(d\\,d_h)$ instead of $2/d$. Rows and columns still have equal laws when $W_q$ and "
         "$W_k$ have.",
@@ -221,14 +222,24 @@ def tail_order(wide: Discrete = WIDE, far: Discrete = FAR, z: float = 2.0) -> Re
     )
 
 
+def solved_threshold(sigma_a: float, sigma_b: float, mu: float) -> float:
+    """``mu + sqrt(sigma_a sigma_b)``: from where on Eq. S92 holds, among z > mu."""
+    return mu + math.sqrt(sigma_a * sigma_b)
+
+
 @claim
-def tail_bounds(mu: float = 0.0, sigma: float = 1.0, z: float = 2.0) -> Result:
+def tail_bounds(
+    mu: float = 0.0,
+    sigma: float = 1.0,
+    z: float = 2.0,
+    threshold: Callable[[float, float, float], float] = solved_threshold,
+) -> Result:
     """Equations S91, S93: the lower bound exceeds 1; solving the printed S92 gives mu + sqrt(sigma_a sigma_b)."""
     bound = ((mu - z) / sigma) ** 2
     mended = (mu - z) ** 2 / (sigma**2 + (mu - z) ** 2)  # with the right second moment, E (X - z)^2
     tail = gaussian_tail(z, mu, sigma)
     sigma_a, sigma_b, shift = 4.0, 1.0, 0.5
-    printed, solved = printed_threshold(sigma_a, sigma_b, shift), shift + math.sqrt(sigma_a * sigma_b)
+    printed, solved = printed_threshold(sigma_a, sigma_b, shift), threshold(sigma_a, sigma_b, shift)
 
     def excess(x: float) -> float:  # right minus left side of Eq. S92
         return ((x - shift) / sigma_a) ** 2 - (sigma_b / (x - shift)) ** 2

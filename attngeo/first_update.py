@@ -1,0 +1,68 @@
+"""The first update of linear attention whose output weights are its embeddings: the case in which beta_ij is known.
+
+With ``W_qk = 0``, no softmax (Eq. S33), logits ``E (x_i + sum_j alpha_ij V x_j)`` and small embeddings, the model
+predicts all tokens alike, and the negative gradient of the loss has ``beta_ij = (e_target(i) - mean e)^T V x_j``.
+"""
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from attngeo.errors import ParameterError
+
+
+def first_coefficients(
+    tokens: Int[Tensor, "sequences n"],
+    embeddings: Float[Tensor, "vocab d"],
+    values: Float[Tensor, "d d"],
+    ahead: int = 0,
+) -> Float[Tensor, "sequences n n"]:
+    """``beta_ij = (e_target(i) - mean e)^T V x_j`` with ``target(i) = t_{i + ahead}``; 0 where no token follows.
+
+    Args:
+        tokens: token numbers, (S, N).
+        embeddings: e_a in row a, (V, d); tied: also the output weights.
+        values: V, which takes x_j into the residual stream, (d, d).
+        ahead: 0: position i holds the predicted token itself, as the paper's theorems have it; 1: it holds the token
+            before the predicted one, as autoregressive training has it.
+
+    Raises:
+        ParameterError: ahead is neither 0 nor 1.
+    """
+    if ahead not in (0, 1):
+        raise ParameterError(f"ahead is {ahead}; the predicted token stands 0 or 1 positions after the query.")
+    errors = (embeddings - embeddings.mean(0))[tokens]
+    if ahead:
+        errors = torch.cat([errors[:, 1:], torch.zeros_like(errors[:, :1])], dim=1)
+    return errors @ values @ embeddings[tokens].mT
+
+
+def first_update(
+    tokens: Int[Tensor, "sequences n"],
+    embeddings: Float[Tensor, "vocab d"],
+    values: Float[Tensor, "d d"],
+    contexts: Bool[Tensor, "n n"],
+    ahead: int = 0,
+) -> Float[Tensor, "sequences d d"]:
+    """``Delta W = sum_i sum_{j in C_i} beta_ij x_i x_j^T`` of every sequence, to be added up over a corpus.
+
+    With ahead = 0, all pairs and centred embeddings it is ``S V S``, ``S = sum_i x_i x_i^T``: symmetric if V is.
+
+    Args:
+        tokens: token numbers, (S, N).
+        embeddings: (V, d).
+        values: V, (d, d).
+        contexts: [j in C_i], (N, N).
+        ahead: see `first_coefficients`.
+    """
+    x = embeddings[tokens]
+    return x.mT @ (first_coefficients(tokens, embeddings, values, ahead) * contexts) @ x
+
+
+def pair_counts(
+    tokens: Int[Tensor, "sequences n"], contexts: Bool[Tensor, "n n"], n_vocab: int
+) -> Float[Tensor, "vocab vocab"]:
+    """``C_ab``: how often token a is predicted with token b in its context, over all sequences."""
+    i, j = contexts.nonzero().T
+    pairs = (tokens[:, i] * n_vocab + tokens[:, j]).flatten()
+    return torch.bincount(pairs, minlength=n_vocab**2).to(torch.float64).view(n_vocab, n_vocab)
