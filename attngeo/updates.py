@@ -200,6 +200,24 @@ def symmetry_at_random_factors(d: int, d_head: int, trace_share: float = 0.0) ->
     return (2 * d_head + 1 + trace_share) / (d + 2 * d_head + 1)
 
 
+def sample_alignment(
+    gradient: Float[Tensor, "d d"], d_head: int, draws: int, seed: int
+) -> tuple[Float[Tensor, " draws"], Float[Tensor, " draws"]]:
+    """``cos(dW_qk, G)`` and ``s(dW_qk)`` of the first-order update, for draws of Gaussian W_q, W_k (d, d_head).
+
+    Raises:
+        ParameterError: d_head below 1.
+    """
+    d = gradient.shape[0]
+    _check_widths(d, d_head)
+    generator = torch.Generator().manual_seed(seed)
+    wq, wk = torch.randn(2, draws, d, d_head, generator=generator, dtype=gradient.dtype)
+    moved = implicit_update(BilinearForm(wq, wk), gradient.expand(draws, d, d), -1.0).first_order
+    square = moved.square().sum((1, 2))
+    inner = (moved * gradient).sum((1, 2))
+    return inner / (square.sqrt() * gradient.norm()), (moved * moved.mT).sum((1, 2)) / square
+
+
 def _check_widths(d: int, d_head: int) -> None:
     if d < 1 or d_head < 1:
         raise ParameterError(f"d is {d} and d_head is {d_head}; both must be at least 1.")
