@@ -108,7 +108,7 @@ def non_isotropic_covariance(d: int = 16, correlation: float = 0.5) -> Result:
         title="non-isotropic means unequal variances",
         verdict=Verdict.ASSUMPTIONS,
         comparisons=(
-            Comparison("distance of Sigma from a multiple of I, relative", float(distance), ">", 0, 0.1),
+            Comparison("distance of Sigma from a multiple of I, relative", float(distance), ">", 0.0, 0.1),
             exact("rows m with Sigma_mm < Tr(Sigma) / d", below, 0, 0),
             exact("ratio of Eq. S62", independent_ratio(covariance, 0), 1),
         ),

@@ -43,9 +43,9 @@ def directionality_condition(
             monte_carlo(f"{name}: directionality d", directionalities(updates), 0, sign),
         ]
     comparisons.append(
-        Comparison("axis alignment D, coordinate basis against generic basis", axis_alignment(uneven), ">", 1, 0.1)
+        Comparison("axis alignment D, coordinate basis against generic basis", axis_alignment(uneven), ">", 1.0, 0.1)
     )
-    comparisons.append(Comparison("axis alignment D in the generic basis", axis_alignment(turned), "=", 1, 0.1))
+    comparisons.append(Comparison("axis alignment D in the generic basis", axis_alignment(turned), "=", 1.0, 0.1))
     return Result(
         statement="S1.12",
         part="(a condition that suffices)",

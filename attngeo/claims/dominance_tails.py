@@ -198,7 +198,9 @@ def tail_order(wide: Discrete = WIDE, far: Discrete = FAR, z: float = 2.0) -> Re
         comparisons=(
             exact("difference of the means, discrete laws a and b", wide.mean - far.mean, 0),
             Comparison("variance of a against that of b", wide.variance, ">", far.variance, 1e-9),
-            Comparison("z against the threshold of Eq. S88", z, ">", printed_threshold(sigma_a, sigma_b, wide.mean), 0),
+            Comparison(
+                "z against the threshold of Eq. S88", z, ">", printed_threshold(sigma_a, sigma_b, wide.mean), 0.0
+            ),
             Comparison(f"Pr[X_a > {z:g}] against Pr[X_b > {z:g}]", wide.tail(z), "<", far.tail(z), 1e-9),
             Comparison(
                 "Gaussians of mean 10: z = 8 against the threshold", below, ">", printed_threshold(large, small, mu), 0
@@ -210,7 +212,7 @@ def tail_order(wide: Discrete = WIDE, far: Discrete = FAR, z: float = 2.0) -> Re
                 gaussian_tail(below, mu, small),
                 1e-9,
             ),
-            Comparison("Gaussians: least tail difference over z >= mu", least, ">", -1e-15, 0),
+            Comparison("Gaussians: least tail difference over z >= mu", least, ">", -1e-15, 0.0),
         ),
         printed="$\\Pr[X_a > z] \\geq \\Pr[X_b > z]$ for all $z > \\sqrt{\\sigma_a\\sigma_b} - \\mu$ whenever the "
         "means are equal and $\\sigma_a^2 > \\sigma_b^2$",
@@ -251,10 +253,10 @@ def tail_bounds(
         title="the lower bound on a tail, and the threshold it gives",
         verdict=Verdict.FAILS,
         comparisons=(
-            Comparison("lower bound of Eq. S91 on a probability", bound, ">", 1, 1e-9),
+            Comparison("lower bound of Eq. S91 on a probability", bound, ">", 1.0, 1e-9),
             Comparison("that bound with the right second moment, against the probability", mended, ">", tail, 1e-9),
             exact("right minus left of Eq. S92 at mu + sqrt(sigma_a sigma_b)", excess(solved), 0),
-            Comparison("the same between there and the printed threshold", excess(between), "<", 0, 1e-9),
+            Comparison("the same between there and the printed threshold", excess(between), "<", 0.0, 1e-9),
         ),
         printed="$\\Pr[X_a > z] \\geq (\\mu - z)^2/\\sigma_a^2$; hence $z > \\sqrt{\\sigma_a\\sigma_b} - \\mu$",
         corrected="The second-moment inequality bounds $\\Pr[Y > 0]$ from below only if $\\mathbb{E}Y \\geq 0$, here "

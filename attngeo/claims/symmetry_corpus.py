@@ -109,7 +109,7 @@ def first_update_of_linear_attention(
         comparisons=(
             *comparisons,
             exact("s of the bidirectional update, V symmetric", symmetry_score(symmetric), 1, 1e-9),
-            Comparison("s of the bidirectional update, random V", symmetry_score(other), "<", 0.5, 0),
+            Comparison("s of the bidirectional update, random V", symmetry_score(other), "<", 0.5, 0.0),
         ),
         printed="Predicting one token from the other gives similar predictions.",
         corrected="Here $\\beta_{ij} = x_i^\\top V x_j$ and the bidirectional update is $S V S$ with $S = \\sum_i "
@@ -149,11 +149,13 @@ def symmetry_over_a_corpus(
         verdict=Verdict.ASSUMPTIONS,
         comparisons=(
             exact("bidirectional, one sequence: s", score(one, both), 1, 1e-9),
-            Comparison("autoregressive, one sequence: s", score(one, before), "<", 0.7, 0),
-            Comparison(f"autoregressive, {n_sequences} sequences: s", score(many, before), ">", 0.9, 0),
-            Comparison("how often a precedes b and b precedes a: s of the counts", symmetry_score(counts), ">", 0.9, 0),
-            Comparison("autoregressive, queries one position behind: s", symmetry_score(shifted), "<", 0.7, 0),
-            Comparison("the same: cosine with A V Sigma", cosine(shifted, lagged @ values @ moment), ">", 0.5, 0),
+            Comparison("autoregressive, one sequence: s", score(one, before), "<", 0.7, 0.0),
+            Comparison(f"autoregressive, {n_sequences} sequences: s", score(many, before), ">", 0.9, 0.0),
+            Comparison(
+                "how often a precedes b and b precedes a: s of the counts", symmetry_score(counts), ">", 0.9, 0.0
+            ),
+            Comparison("autoregressive, queries one position behind: s", symmetry_score(shifted), "<", 0.7, 0.0),
+            Comparison("the same: cosine with A V Sigma", cosine(shifted, lagged @ values @ moment), ">", 0.5, 0.0),
         ),
         printed="Autoregressive training introduces directionality, bidirectional training symmetry.",
         corrected="With coefficients that depend on the two tokens alone, autoregressive updates become symmetric "

@@ -1,0 +1,75 @@
+"""Statements S1.13, S1.14, S1.15, 2.4: supported as checked, refused with a wrong formula or assumption planted."""
+
+import pytest
+
+from attngeo.claims import Verdict, symmetry, symmetry_corpus, symmetry_masked
+from attngeo.errors import ParameterError
+
+ALL = [
+    symmetry.pair_decomposition,
+    symmetry.symmetry_of_a_pair,
+    symmetry.equal_coefficients,
+    symmetry.symmetry_of_an_update,
+    symmetry.agreement_at_random_weights,
+    symmetry_corpus.variances_of_norms,
+    symmetry_corpus.first_update_of_linear_attention,
+    symmetry_corpus.symmetry_over_a_corpus,
+    symmetry_masked.masked_shares,
+    symmetry_masked.masked_update_score,
+    symmetry_masked.masked_positions_hold_the_mask,
+]
+
+PLANTED = {
+    "S113 with the wrong sign": (symmetry.pair_decomposition, {"sign": -1.0}),
+    "pair score without the angle": (symmetry.symmetry_of_a_pair, {"predicted": lambda rho, c: rho}),
+    "pair score with the factor 2": (
+        symmetry.symmetry_of_a_pair,
+        {"predicted": lambda rho, c: 2 * symmetry.pair_score(rho, c)},
+    ),
+    "S114 without its 2": (symmetry.equal_coefficients, {"factor": 1.0}),
+    "any update is symmetric": (symmetry.symmetry_of_an_update, {"predicted": lambda rho, d: 1.0}),
+    "half the correlation": (symmetry.symmetry_of_an_update, {"predicted": lambda rho, d: rho / 2}),
+    "coefficients made equal": (symmetry.agreement_at_random_weights, {"tied_errors": True}),
+    "S103 for masked tokens": (symmetry_corpus.variances_of_norms, {"coefficients": "error"}),
+    "autoregressive without a shift": (symmetry_corpus.first_update_of_linear_attention, {"ahead": 0}),
+    "no query behind": (symmetry_corpus.symmetry_over_a_corpus, {"ahead": 0}),
+    "S119 as a quarter": (
+        symmetry_masked.masked_shares,
+        {"predicted": lambda p: {"both masked to one masked": 0.25, "both masked to all": p}},
+    ),
+    "p / (1 - p) as the score": (
+        symmetry_masked.masked_update_score,
+        {"predicted": lambda rho, p, rounds, visible: rho * p / (1 - p)},
+    ),
+    "the share bounds what adds up": (
+        symmetry_masked.masked_update_score,
+        {"predicted": lambda rho, p, rounds, visible: rho * p},
+    ),
+    "masked tokens keep their embeddings": (symmetry_masked.masked_positions_hold_the_mask, {"replaced": False}),
+}
+
+
+@pytest.mark.parametrize("check", ALL, ids=lambda f: f.__name__)
+def test_supported(check):
+    result = check()
+    assert result.supported, [c for c in result.comparisons if not c.holds]
+    assert (result.flaw is None) == (result.verdict is Verdict.HOLDS)
+    assert result.verdict is Verdict.HOLDS or (result.printed and result.corrected)
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_planted_error_is_refused(name):
+    check, wrong = PLANTED[name]
+    assert not check(**wrong).supported
+
+
+@pytest.mark.parametrize("seed", [11, 12])
+@pytest.mark.parametrize("check", [symmetry.symmetry_of_an_update, symmetry_corpus.symmetry_over_a_corpus])
+def test_other_seeds(check, seed):
+    result = check(seed=seed)
+    assert result.supported, [c for c in result.comparisons if not c.holds]
+
+
+def test_too_few_tokens_are_refused():
+    with pytest.raises(ParameterError, match="at least 3"):
+        symmetry.agreement_at_random_weights(n_tokens=2)
