@@ -65,6 +65,11 @@ def test_a_table_becomes_a_captioned_directive(one):
     assert cells[2].source == "````{table} Caption.\n:name: tab-x\n\n| a |\n| --- |\n````"
 
 
+def test_what_a_cell_removes_stays_away(one):
+    cells = page(one, figure(), shown({"image/png": ""}), tags=["remove-cell"])
+    assert len(cells) == 3 and len(cells[1].outputs) == 2
+
+
 def test_outputs_keep_their_order(one):
     checks = shown({"text/markdown": "**2.1**"}, results=[])
     text = new_output("stream", name="stdout", text="printed")

@@ -150,6 +150,14 @@ def test_a_failing_cell_fails_the_build_and_leaves_the_book(book):
     assert executed(build(book)) == [] and "Now it is" in page(book, "start")
 
 
+def test_a_warning_names_the_line_of_the_chapter(book):
+    edit(book, "start", "{prf:ref}`prop-one`", "[there](nowhere.md)")
+    lines = (book.root / "notebooks/start.py").read_text().splitlines()
+    line = next(i for i, text in enumerate(lines, 1) if "nowhere" in text)
+    run = build(book)
+    assert run.returncode == 0 and re.search(rf"start\.py:{line}: WARNING.*nowhere", run.stderr)
+
+
 def test_the_folder_that_is_built_holds_links():
     for name in ("_config.yml", "_toc.yml", "notebooks"):
         link = ROOT / "book" / name

@@ -49,6 +49,10 @@ class Chapter:
             cell.id = f"cell-{i}"
         return notebook
 
+    def cell_lines(self) -> list[int]:
+        """The line, counted from 1, of the mark (``# %%``) that begins each cell."""
+        return [i for i, line in enumerate(self.text.splitlines(), 1) if line.startswith("# %%")]
+
     @cached_property
     def _header(self) -> Mapping[str, Any]:
         return self.notebook().metadata.get("attngeo", {})

@@ -12,6 +12,8 @@ from attngeo.book.chapters import Chapter
 from attngeo.book.execution import ChapterFailed
 from attngeo.display import METADATA_KEY, markdown_table
 
+_REMOVED = {"remove-cell", "remove_cell", "remove-output", "remove_output"}
+
 
 def present(chapter: Chapter, kept: Kept) -> NotebookNode:
     """The notebook as MyST-NB shall read it.
@@ -20,11 +22,19 @@ def present(chapter: Chapter, kept: Kept) -> NotebookNode:
         ChapterFailed: an image has no caption or no alternative text.
     """
     page = copy.deepcopy(kept.notebook)
-    page.metadata = nbformat.from_dict({k: page.metadata[k] for k in ("kernelspec", "language_info")})
-    page.cells = [piece for i, cell in enumerate(page.cells) for piece in _pieces(chapter, i, cell)]
-    page.cells.append(nbformat.v4.new_markdown_cell(run_table(chapter, kept.record)))
+    cells, places = [], []
+    marks, place = iter(chapter.cell_lines()), 0
+    for i, cell in enumerate(page.cells):
+        if "injected-parameters" not in cell.metadata.get("tags", []):
+            place = next(marks, place)
+        pieces = _pieces(chapter, i, cell)
+        cells += pieces
+        places += [place] * len(pieces)
+    page.cells = [*cells, nbformat.v4.new_markdown_cell(run_table(chapter, kept.record))]
     for i, cell in enumerate(page.cells):
         cell.id = f"cell-{i}"
+    page.metadata = nbformat.from_dict({k: page.metadata[k] for k in ("kernelspec", "language_info")})
+    page.metadata["source_map"] = [line - 1 for line in (*places, place)]  # so that a warning names the chapter's line
     return page
 
 
@@ -67,7 +77,7 @@ def run_table(chapter: Chapter, record: dict[str, Any]) -> str:
 
 def _pieces(chapter: Chapter, index: int, cell: NotebookNode) -> list[NotebookNode]:
     """A cell and, as cells of their own, what it showed: MyST-NB captions cells, and only cells of text hold labels."""
-    if cell.cell_type != "code" or not cell.outputs:
+    if cell.cell_type != "code" or not cell.outputs or _REMOVED & set(cell.metadata.get("tags", [])):
         return [cell]
     outputs, cell.outputs = cell.outputs, []
     pieces = [cell]
