@@ -203,7 +203,11 @@ def tail_order(wide: Discrete = WIDE, far: Discrete = FAR, z: float = 2.0) -> Re
             ),
             Comparison(f"Pr[X_a > {z:g}] against Pr[X_b > {z:g}]", wide.tail(z), "<", far.tail(z), 1e-9),
             Comparison(
-                "Gaussians of mean 10: z = 8 against the threshold", below, ">", printed_threshold(large, small, mu), 0
+                "Gaussians of mean 10: z = 8 against the threshold",
+                below,
+                ">",
+                printed_threshold(large, small, mu),
+                0.0,
             ),
             Comparison(
                 "Gaussians: Pr[X_a > 8] against Pr[X_b > 8]",
