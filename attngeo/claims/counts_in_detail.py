@@ -108,7 +108,7 @@ def correlation_is_irrelevant(n_tokens: int = 12, draws: int = 4000, seed: int =
         corrected="The ratio depends on the positional marginals $\\Pr[t_k = t^*]$ alone. It is 1 for every stationary "
         "process, however correlated, and it differs from 1 for independent tokens whose marginals drift.",
         remark="The text assumes independent and identically distributed tokens; the second half is what matters. "
-        "Blocks cut from a long text at arbitrary places are stationary.",
+        "Blocks cut from a long text at uniformly random places have equal marginals.",
         flaw=Flaw.ASSUMPTION,
         chapter=CHAPTER,
     )

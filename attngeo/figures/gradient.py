@@ -171,8 +171,8 @@ def alignment_by_head_width(samples: pd.DataFrame, curve: pd.DataFrame, d: int) 
         f"The first-order update of $W_{{qk}}$ through its factors, d = {d}, Gaussian $W_q$, $W_k$. Left: cosine with "
         "a random gradient G. Right: symmetry score of the update when G is symmetric. "
         f"Means of the draws: {'; '.join(words)}. Largest distance from the closed form: {gap:.3f}.",
-        f"Two plots that rise with the ratio of head width to embedding width, {'; '.join(words)}; the points lie within "
-        f"{gap:.3f} of the closed forms, and 1 is drawn as a dashed line.",
+        f"Two plots that rise with the ratio of head width to embedding width, {'; '.join(words)}; the points lie "
+        f"within {gap:.3f} of the closed forms, and 1 is drawn as a dashed line.",
     )
 
 
