@@ -119,8 +119,8 @@ def equal_coefficients(d: int = 16, n_tokens: int = 6, seed: int = 0, factor: fl
 @claim
 def symmetry_of_an_update(
     d: int = 48,
-    n_tokens: int = 32,
-    n_draws: int = 24,
+    n_tokens: int = 40,
+    n_draws: int = 12,
     seed: int = 0,
     predicted: Callable[[float, int], float] | None = None,
 ) -> Result:
@@ -159,7 +159,7 @@ def symmetry_of_an_update(
 
 @claim
 def agreement_at_random_weights(
-    d: int = 32, n_tokens: int = 24, n_draws: int = 120, seed: int = 0, tied_errors: bool = False
+    d: int = 32, n_tokens: int = 32, n_draws: int = 30, seed: int = 0, tied_errors: bool = False
 ) -> Result:
     """Theorem 2.4: beta_ij = beta_ji is an assumption; exact gradients at random weights give a correlation near 0."""
     if n_tokens < 3:
