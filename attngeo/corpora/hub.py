@@ -114,7 +114,7 @@ def _articles(lines: Iterator[str]) -> Iterator[str]:
     """Lines of WikiText as articles: a line ``= Title =``, one equality sign on either side, opens one."""
     article: list[str] = []
     for line in lines:
-        if re.fullmatch(r"\s*= [^=].*[^=] =\s*", line) and article:
+        if re.fullmatch(r"\s*= [^=](.*[^=])? =\s*", line) and article:
             yield "".join(article)
             article = []
         article.append(line)

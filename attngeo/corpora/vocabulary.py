@@ -1,11 +1,12 @@
 """Tokenizers: trained on the corpus, read from a file, or fetched from the Hub."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
 from attngeo.corpora.documents import Corpus, CorpusError, Text
 from attngeo.errors import ParameterError
@@ -79,14 +80,38 @@ def open_vocabulary(name: str, corpus: Corpus, text: Text | str = Text.PLAIN, si
 
 
 def _trained(corpus: Corpus, text: Text, size: int) -> Tokenizer:
-    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]", max_input_chars_per_word=100))
+    """A WordPiece tokenizer that follows from the text alone.
+
+    The trainer numbers the pieces "##x" of single characters in the order of a hash table that differs between runs, and
+    breaks ties by these numbers. So the characters are counted here, and their pieces are given to it as marks.
+    """
+    tokenizer = _wordpiece(list(SPECIAL))
+    counts: Counter[str] = Counter()
+    for part in _beginning(corpus.documents()):
+        counts.update(tokenizer.normalizer.normalize_str(part))
+    # rarer characters are unknown: otherwise scripts of one article fill a small vocabulary
+    most = size - len(SPECIAL) if text is Text.SPACED else max(64, min(1000, size // 16))
+    common = sorted(sorted((c for c in counts if not c.isspace()), key=lambda c: (-counts[c], c))[:most])
+    if text is Text.SPACED:  # no longer words to be found
+        return _wordpiece([*SPECIAL, *common])
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=size,
+        special_tokens=[*SPECIAL, *(f"##{c}" for c in common)],
+        initial_alphabet=common,
+        limit_alphabet=len(common),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(_beginning(corpus.documents()), trainer)
+    vocabulary = tokenizer.get_vocab()
+    return _wordpiece(sorted(vocabulary, key=vocabulary.get)[:size])
+
+
+def _wordpiece(tokens: list[str]) -> Tokenizer:
+    tokenizer = Tokenizer(models.WordPiece({token: i for i, token in enumerate(tokens)}, unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    # no single character rarer than the last of a thousand: otherwise scripts of one article fill a small vocabulary
-    trainer = trainers.WordPieceTrainer(
-        vocab_size=size, special_tokens=list(SPECIAL), limit_alphabet=min(1000, size // 2), show_progress=False
-    )
-    tokenizer.train_from_iterator((text.spell(part) for part in _beginning(corpus.documents())), trainer)
+    tokenizer.decoder = decoders.WordPiece()
+    tokenizer.add_special_tokens([token for token in SPECIAL if token in tokens])
     return tokenizer
 
 
