@@ -87,17 +87,18 @@ show(objectives.objectives_definition(seed=seed))
 show(objectives.bidirectional_factorisation(seed=seed))
 
 # %% [markdown]
-# What a Transformer attends to is a larger set. A causal position attends to itself, and in masked training the masked
-# positions are attended too, with the mask token's embedding in them. The sums of Proposition 2.2 run over attended
-# positions.
+# What a position of a Transformer attends to is another set, $A_i$. A causal position attends to itself as well: it
+# stands at $i$, predicts token $i + 1$, and $A_i = C_{i+1}$. In masked training the masked positions are attended too,
+# with the mask token's embedding in them. The sums of Proposition 2.2 run over attended positions.
 
 # %%
 show(objectives.attended_is_not_conditioned(n_tokens=n_tokens))
 
 # %%
 masked = torch.arange(n_tokens) % 3 == 1
-contexts = {str(o): context_matrix(o, n_tokens, masked if o is Objective.MASKED else None) for o in Objective}
-attended = {str(o): attended_matrix(o, n_tokens) for o in Objective}
+contexts = {o: context_matrix(o, n_tokens) for o in ("autoregressive", "bidirectional")}
+contexts["masked"] = context_matrix("masked", n_tokens, masked)
+attended = {o: attended_matrix(o, n_tokens) for o in contexts}
 attended["masked"] = attended["masked"] & masked.unsqueeze(1)  # the rows that predict
 figures.conditioning_sets(contexts, attended)
 
@@ -251,14 +252,16 @@ show(
 
 # %%
 rows = []
-for objective in Objective:
+rates = {"autoregressive": None, "bidirectional": None, "masked": mask_rate}
+for objective, rate in rates.items():
     for k in range(n_tokens):
-        here = torch.zeros(n_tokens, 2, dtype=torch.float64)  # token 0 stands at position k and nowhere else
-        here[:, 1], here[k] = 1, torch.tensor([1.0, 0.0])
-        c = expected_counts(objective, here, mask_rate if objective is Objective.MASKED else None)
-        rows.append((str(objective), k + 1, float(c.context[0]), float(c.predicted[0])))
+        here = torch.zeros(n_tokens, 2, dtype=torch.float64)
+        here[:, 1], here[k] = 1, torch.tensor([1.0, 0.0])  # token 0 at position k only
+        c = expected_counts(objective, here, rate)
+        rows.append((objective, k + 1, float(c.context[0]), float(c.predicted[0])))
 
-figures.roles_by_position(pd.DataFrame(rows, columns=["objective", "position", "context", "predicted"]), mask_rate)
+roles = pd.DataFrame(rows, columns=["objective", "position", "context", "predicted"])
+figures.roles_by_position(roles, mask_rate)
 
 # %% [markdown]
 # The checks simulate a Markov chain of {glue:text}`vocab` tokens whose neighbours are correlated and whose marginals
@@ -269,7 +272,10 @@ chain = drifting_chain(seed)
 glue("vocab", len(chain.start))
 
 # %%
-show(counts.autoregressive_ratio(**simulation), counts.bidirectional_ratio(n_tokens=n_tokens, seed=seed))
+show(
+    counts.autoregressive_ratio(**simulation),
+    counts.bidirectional_ratio(n_tokens=n_tokens, seed=seed),
+)
 
 # %%
 tokens = []
@@ -277,8 +283,9 @@ for name, process in (("drifting", chain), ("stationary", chain.stationary())):
     _, c = simulate(process, Objective.AUTOREGRESSIVE, n_tokens, draws, seed)
     ratio = c.context.mean(0) / c.predicted.mean(0)
     error = (c.context - ratio * c.predicted).std(0) / c.predicted.mean(0) / draws**0.5
-    k = mean_position(process.marginals(n_tokens))
-    tokens.append(pd.DataFrame({"process": name, "mean_position": k, "ratio": ratio, "standard_error": error}))
+    rows = pd.DataFrame({"process": name, "ratio": ratio.numpy(), "standard_error": error.numpy()})
+    rows["mean_position"] = mean_position(process.marginals(n_tokens)).numpy()
+    tokens.append(rows)
 
 figures.ratio_by_mean_position(pd.concat(tokens), n_tokens)
 

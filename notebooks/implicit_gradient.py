@@ -73,7 +73,7 @@ sizes = {"d": d, "n_heads": n_heads, "n_tokens": n_tokens, "seed": seed}
 # %%
 config = ToyConfig(d=d, n_heads=n_heads, n_layers=n_layers, n_tokens=n_tokens)
 model = ToyTransformer.random(config, seed)
-passes = {objective: model.example(objective, seed) for objective in ("autoregressive", "masked")}
+passes = {name: model.example(name, seed) for name in ("autoregressive", "masked")}
 
 # %% tags=["remove-cell"]
 glue("d", d)
@@ -189,7 +189,8 @@ for objective, one_pass in passes.items():
     g = one_pass.gradient(0)
     exact, paper = exact_beta(g, config.score_scale), paper_beta(g)
     attended = g.layer.mask.expand_as(exact)
-    pairs.append(pd.DataFrame({"objective": objective, "paper": paper[attended], "exact": exact[attended]}))
+    values = {"paper": paper[attended].numpy(), "exact": exact[attended].numpy()}
+    pairs.append(pd.DataFrame({"objective": objective} | values))
     cosines[objective] = cosine(gradient_sum(paper, g.layer.x), g.w_qk)
 
 figures.coefficient_alignment(pd.concat(pairs), cosines)
@@ -230,8 +231,8 @@ causal = passes["autoregressive"]
 positions = list(range(1, n_tokens - 1))  # the first has no coefficients, the last predicts nothing
 squares = {}
 for index in range(n_layers):
-    rows = [exact_beta(causal.gradient(index, causal.losses[n]), 1.0).square().sum((0, 2)) for n in positions]
-    squares[f"layer {index + 1}"] = torch.stack(rows)
+    betas = [exact_beta(causal.gradient(index, causal.losses[n]), 1.0) for n in positions]
+    squares[f"layer {index + 1}"] = torch.stack([b.square().sum((0, 2)) for b in betas])
 
 figures.rows_of_losses(squares, positions)
 
@@ -314,7 +315,10 @@ show(
 # The check takes the step with the gradients that automatic differentiation gives for $W_q$ and $W_k$.
 
 # %%
-show(implicit_update.step_through_factors(**sizes), implicit_update.terms_of_the_step(seed=seed))
+show(
+    implicit_update.step_through_factors(**sizes),
+    implicit_update.terms_of_the_step(seed=seed),
+)
 
 # %% [markdown]
 # Equation S40 concludes that $\Delta W_{qk}$ is proportional to $G$. It is not. The two matrices $A = W_q W_q^\top$ and
@@ -389,9 +393,10 @@ S = G + G.T
 share = float(S.trace() ** 2 / S.square().sum())
 samples = []
 for d_head in (d_wide // 16, d_wide // 8, d_wide // 4, d_wide // 2, d_wide):
-    cosine_of_update, _ = sample_alignment(G, d_head, draws, seed)
-    _, symmetry_of_update = sample_alignment(S, d_head, draws, seed + 1)
-    samples.append(pd.DataFrame({"d_head": d_head, "cosine": cosine_of_update, "symmetry": symmetry_of_update}))
+    cosines, _ = sample_alignment(G, d_head, draws, seed)
+    _, scores = sample_alignment(S, d_head, draws, seed + 1)
+    rows = {"d_head": d_head, "cosine": cosines.numpy(), "symmetry": scores.numpy()}
+    samples.append(pd.DataFrame(rows))
 curve = pd.DataFrame({"d_head": range(d_wide // 16, d_wide + 1)})
 curve["cosine"] = [alignment_at_random_factors(d_wide, w) for w in curve["d_head"]]
 curve["symmetry"] = [symmetry_at_random_factors(d_wide, w, share) for w in curve["d_head"]]

@@ -118,7 +118,8 @@ def bidirectional_factorisation(
 def attended_is_not_conditioned(n_tokens: int = 9) -> Result:
     """The set a query attends to differs from C_i: the query itself is in it, and so are the masked positions."""
     masked = torch.arange(n_tokens) % 3 == 1
-    comparisons = []
+    causal, before = (m(Objective.AUTOREGRESSIVE, n_tokens) for m in (attended_matrix, context_matrix))
+    comparisons = [exact("A_i = C_{i+1} for every i, autoregressive", bool((causal[:-1] == before[1:]).all()), 1, 0)]
     for objective in Objective:
         sees = attended_matrix(objective, n_tokens)
         c = context_matrix(objective, n_tokens, masked if objective is Objective.MASKED else None)
@@ -142,8 +143,8 @@ def attended_is_not_conditioned(n_tokens: int = 9) -> Result:
         comparisons=tuple(comparisons),
         printed="$C_i$ is the set of indices of the conditional probability, and the sums over attention run over it.",
         corrected="Attention runs over the positions that the mask lets position $i$ see: $j \\le i$ with a causal "
-        "mask, all $j$ without. With a causal mask position $i$ predicts token $i + 1$: its own token is "
-        "context.",
+        "mask, all $j$ without. With a causal mask position $i$ predicts token $i + 1$, and what it attends to is "
+        "$C_{i+1}$.",
         flaw=Flaw.ASSUMPTION,
         chapter=CHAPTER,
     )

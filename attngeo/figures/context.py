@@ -33,7 +33,7 @@ def conditioning_sets(
         contexts: objective -> [j in C_i], row i.
         attended: objective -> [j attended by position i], row i.
     """
-    figure, panels = new_figure(9, 3.5, columns=len(contexts), squeeze=False)
+    figure, panels = new_figure(9, 3.9, columns=len(contexts), squeeze=False)
     words = []
     for panel, (objective, c) in zip(panels[0], contexts.items(), strict=True):
         plain_panel(panel)
@@ -44,14 +44,10 @@ def conditioning_sets(
         panel.set(title=objective, xlabel="context position j")
         for ticks in (panel.set_xticks, panel.set_yticks):
             ticks(range(0, n, 2), range(1, n + 1, 2))
-        panel.legend(
-            handles=[
-                Patch(color=OBJECTIVE_COLOURS[objective], label=f"$j \\in C_i$ ({int(c.sum())})"),
-                Patch(color=LIGHT, label=f"attended only ({int((seen & ~c).sum())})"),
-            ],
-            loc="upper center",
-            bbox_to_anchor=(0.5, -0.2),
-        )
+        keys = {OBJECTIVE_COLOURS[objective]: f"$j \\in C_i$ ({int(c.sum())})"}
+        keys[LIGHT] = f"attended only ({int((seen & ~c).sum())})"
+        handles = [Patch(color=colour, label=label) for colour, label in keys.items()]
+        panel.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, -0.16))
         words.append(f"{objective} {int(c.sum())} pairs, {int((seen & ~c).sum())} attended besides")
     panels[0, 0].set_ylabel("predicted position i")
     return CaptionedFigure(
@@ -119,7 +115,7 @@ def roles_by_position(roles: pd.DataFrame, mask_rate: float) -> CaptionedFigure:
         figure,
         "fig-roles-by-position",
         f"Partners of a token by its position, {int(roles['position'].max())} tokens, mask rate {mask_rate:g}. "
-        f"{'; '.join(words)}.",
+        f"{'; '.join(words)}. Where the two lines coincide, one is seen.",
         f"Three line plots over the position of a token. {'; '.join(words)}.",
     )
 
