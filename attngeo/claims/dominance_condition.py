@@ -6,8 +6,8 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from attngeo.claims.dominance_theorem import directionalities, log_unevenness
 from attngeo.claims.result import Comparison, Flaw, Result, Verdict, claim, monte_carlo
+from attngeo.dominance import directionalities, log_unevenness
 from attngeo.norm_growth import axis_alignment, error_squared_norms, fourth_moments, ratio_samples, squared_norms
 from attngeo.objectives import Objective
 from attngeo.random_updates import Coefficients, Law, UpdateModel, matrix_normal, power_profile, rotated

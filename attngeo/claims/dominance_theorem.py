@@ -3,14 +3,12 @@
 from collections.abc import Callable
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
 from attngeo.claims.result import Comparison, Flaw, Result, Verdict, claim, exact, monte_carlo
+from attngeo.dominance import directionalities, log_unevenness, tail_gap
 from attngeo.norm_growth import (
-    exceedance_gap,
     squared_norms,
-    unevenness,
     vocabulary_squared_norms,
 )
 from attngeo.random_updates import (
@@ -21,27 +19,8 @@ from attngeo.random_updates import (
     draw_embeddings,
     power_profile,
 )
-from attngeo.scores import directionality_score
 
 CHAPTER = "column_dominance"
-
-
-def directionalities(updates: Float[Tensor, "draws d d"]) -> list[float]:
-    """d of every update (Def. 3.2); negative where columns dominate."""
-    return [directionality_score(update) for update in updates]
-
-
-def log_unevenness(updates: Float[Tensor, "draws d d"]) -> Float[Tensor, " draws"]:
-    """``log(U_columns / U_rows)``, U the `unevenness` of the squared norms; positive where columns are more uneven."""
-    rows, columns = squared_norms(updates)
-    return (unevenness(columns) / unevenness(rows)).log()
-
-
-def tail_gap(updates: Float[Tensor, "draws d d"], quantile: float = 0.98) -> Float[Tensor, " draws"]:
-    """``Pr[||column|| > w] - Pr[||row|| > w]`` per draw, w a quantile of all norms together (Eqs. 13, S102)."""
-    rows, columns = squared_norms(updates)
-    threshold = float(torch.cat([rows, columns]).quantile(quantile))
-    return exceedance_gap(rows, columns, threshold)
 
 
 @claim
