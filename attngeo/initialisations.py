@@ -174,7 +174,7 @@ def _check(layer: nn.Module, number: int, initialisation: Initialisation, std: f
             slack = expected * max(6 / math.sqrt(2 * weight.numel()), 0.01)
             _require(weight.std(), expected, slack, f"standard deviation of layer {number}'s {name} weight")
         bias = max(q.bias.abs().max(), k.bias.abs().max())
-        _require((bias > 0).double(), float(default), 0, f"presence of query and key biases in layer {number}")
+        _require((bias > 0).double(), float(default), 0.0, f"presence of query and key biases in layer {number}")
     heads = score_heads(BilinearForm.from_linear(q.weight, k.weight, _d_head(layer)))
     if initialisation in SYMMETRY:
         for h, s in enumerate(heads.symmetry):

@@ -15,7 +15,7 @@ def linear_cross_entropy(
 ) -> Float[Tensor, ""]:
     """``mean_i -log softmax(x_i W^T + b)[label_i]``, with its gradients computed on the way.
 
-    Logits are made in the autocast type and reduced in float32. Forward computes the gradients too, since the loss is
+    Logits are made in the autocast type and reduced in float32, or in float64 if x is. Forward computes the gradients too, since the loss is
     the root of the graph; so logits are made once, not twice.
 
     Args:
@@ -44,7 +44,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
         grad_x = torch.empty_like(x)
         grad_weight = torch.zeros_like(weight)
         grad_bias = torch.zeros_like(bias)
-        total = torch.zeros((), dtype=torch.float32, device=x.device)
+        total = torch.zeros((), dtype=_wide(x), device=x.device)
         done = 0
         for part, target in _slices(x.to(dtype), labels, weight.shape[0]):
             logits, loss = _slice(part, low, bias, target)
@@ -67,8 +67,12 @@ class _LinearCrossEntropy(torch.autograd.Function):
 
 def _slice(part: Tensor, weight: Tensor, bias: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     """Logits (float32) and summed loss of a slice of rows."""
-    logits = torch.nn.functional.linear(part, weight, bias.to(weight.dtype)).float()
+    logits = torch.nn.functional.linear(part, weight, bias.to(weight.dtype)).to(_wide(part))
     return logits, torch.nn.functional.cross_entropy(logits, target, reduction="sum")
+
+
+def _wide(x: Tensor) -> torch.dtype:
+    return torch.promote_types(torch.float32, x.dtype)
 
 
 def _slices(x: Tensor, labels: Tensor, classes: int):

@@ -1,5 +1,6 @@
 """Everything that determines a training run, flat, with the paper's settings (Appendix S2.3) as defaults."""
 
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, get_args
@@ -136,11 +137,10 @@ def configure(values: dict[str, Any]) -> TrainingConfig:
     if unknown := sorted(set(values) - set(DEFAULTS)):
         raise ParameterError(f"{unknown[0]!r} is no setting of a training run; known are {', '.join(DEFAULTS)}.")
     for f in fields(TrainingConfig):
-        if _kind(f) is float and isinstance(values.get(f.name), str):  # YAML 1.1 reads 5e-5 as text
-            try:
-                values[f.name] = float(values[f.name])
-            except ValueError:
-                continue
+        value = values.get(f.name)
+        if _kind(f) is float and isinstance(value, str | int) and not isinstance(value, bool):
+            with suppress(ValueError):  # YAML 1.1 reads 5e-5 as text
+                values[f.name] = float(value)
     return TrainingConfig(**{**(preset_values(preset) if preset else {}), **values})
 
 
