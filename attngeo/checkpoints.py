@@ -12,7 +12,7 @@ from pathlib import Path
 
 import torch
 
-from attngeo.architectures import ARCHITECTURES, LayerPlan, Part, Refused, locate
+from attngeo.architectures import ARCHITECTURES, LayerPlan, Part, locate
 from attngeo.bilinear import BilinearForm
 from attngeo.errors import CheckpointError
 from attngeo.repositories import Repository, open_repository
@@ -32,9 +32,10 @@ class AttentionLayer:
     """One layer's attention.
 
     Args:
-        part: "encoder" (bidirectional), "decoder" (causal) or "cross" (decoder to encoder).
+        part: "encoder", "decoder" or "cross" (decoder to encoder).
         layer: its number within the part, from 0.
         form: ``W_qk`` of the layer by its factors.
+        causal: whether a token sees only those before it.
         module: name of the attention module in the file.
         file: name of the file that holds its query weight.
     """
@@ -42,6 +43,7 @@ class AttentionLayer:
     part: Part
     layer: int
     form: BilinearForm
+    causal: bool = False
     module: str = ""
     file: str = ""
 
@@ -57,7 +59,6 @@ class Checkpoint:
         self.revision = repository.revision  # commit of a Hub repository, "" for a local folder
         config = _read_json(repository, "config.json")
         self.model_type: str = str(config.get("model_type") or "")
-        entries = _entries(self.model_type, self.name)
         files = _weight_files(repository, weights)
         shapes: dict[str, torch.Size] = {}
         self._files: dict[str, TensorFile] = {}  # by tensor name
@@ -65,7 +66,7 @@ class Checkpoint:
             shapes |= file.shapes
             self._files |= dict.fromkeys(file.shapes, file)
         try:
-            self.plans: list[LayerPlan] = locate(entries, config, shapes, self.model_type)
+            self.plans: list[LayerPlan] = locate(ARCHITECTURES, config, shapes)
         except CheckpointError as error:
             raise CheckpointError(f"{self.name}: {error}") from error
 
@@ -94,7 +95,7 @@ class Checkpoint:
                     f"{self.name}: {name} holds NaN or infinite weights; training diverged or the file is damaged:"
                     f" fetch it again or open another checkpoint."
                 )
-        return AttentionLayer(plan.part, plan.layer, form, plan.module, self._files[plan.query].name)
+        return AttentionLayer(plan.part, plan.layer, form, plan.causal, plan.module, self._files[plan.query].name)
 
     def __repr__(self) -> str:
         return f"Checkpoint({self.name!r}, {self.model_type}, {len(self)} attention layers)"
@@ -119,19 +120,6 @@ def open_checkpoint(path_or_id: str | PathLike, revision: str | None = None) -> 
     if path.is_file():
         return Checkpoint(open_repository(path.parent, revision), weights=path.name)
     return Checkpoint(open_repository(path_or_id, revision))
-
-
-def _entries(model_type: str, name: str):
-    if not model_type:
-        raise CheckpointError(f"{name}: config.json names no model_type; add the one transformers uses.")
-    if model_type not in ARCHITECTURES:
-        raise CheckpointError(
-            f"{name}: model_type {model_type!r} is unknown here; known are {', '.join(sorted(ARCHITECTURES))}."
-        )
-    entries = ARCHITECTURES[model_type]
-    if isinstance(entries, Refused):
-        raise CheckpointError(f"{name}: {model_type} cannot be scored: {entries.reason}")
-    return entries
 
 
 def _read_json(repository: Repository, file: str) -> Mapping:

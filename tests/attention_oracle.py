@@ -2,16 +2,21 @@
 
 A small model with random weights is saved, read by `attngeo.open_checkpoint`, and run. The logits are rebuilt from the
 forms read, ``x_i^T W_qk,h x_j``, with the inputs that the query and key weights really had, scaled and masked as the
-model does; their softmax must be the probabilities that the model returns. Biases are zero and positions equal, so
-that nothing but W_qk remains in the logits.
+model does; their softmax must be the probabilities that the model returns. Biases are zero, positions equal, and norms
+of queries and keys left out, so that nothing but W_qk remains in the logits.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
+from unittest import mock
 
 import torch
 from safetensors.torch import load_file
+from small_models import small_model, tokens
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
@@ -19,7 +24,19 @@ from attngeo import BilinearForm, open_checkpoint
 from attngeo.architectures import LayerPlan
 
 TOLERANCE = 1e-6
-POSITIONAL = ("relative", "rel_pos", "rel_embeddings", "position_bias")  # added to logits; zeroed like biases
+# parameters that add to the logits, zeroed like biases; a logit_scale of 0 is a factor exp(0)
+ADDED = (
+    "relative",
+    "rel_pos",
+    "rel_embeddings",
+    "rel_attn",
+    "position_bias",
+    "distance_embedding",
+    "pe_k",
+    "logit_scale",
+)
+QK_NORMS = ("q_norm", "k_norm", "q_layernorm", "k_layernorm")
+SEQ2SEQ = {part: f"{part}_attentions" for part in ("encoder", "decoder", "cross")}
 
 
 @dataclass(frozen=True)
@@ -27,82 +44,183 @@ class Case:
     """A model_type and how its small model is made and run.
 
     Args:
-        build: makes the model.
+        id: model_type, and after a "+" what is particular.
+        build: makes the model; by default `small_models.small_model` of the model_type. A model of another type stands
+            in for one whose code is not in transformers.
         inputs: what it is called with.
-        attentions: part -> attribute of the output with the probabilities, (batch, heads, i, j) per layer.
-        scale: factor of the logits, from the width of a head.
+        run: calls the model and returns its output, where calling it with the inputs is not enough.
+        inside: the model does not return its probabilities; they are what softmax gives inside its attention modules.
+        scale: factor of the logits.
+        cosine: the model divides queries and keys by their lengths.
+        padded: the model masks padding of its own; what has probability 0 is masked.
+        prepare: further changes to the model, such as taking positions out of its logits.
     """
 
     id: str
-    build: Callable[[], PreTrainedModel]
-    inputs: Callable[[], dict]
-    attentions: Mapping[str, str] = field(default_factory=lambda: {"decoder": "attentions"})
-    scale: Callable[[int], float] = lambda d_head: d_head**-0.5
+    build: Callable[[], PreTrainedModel] | None = None
+    inputs: Callable[[], dict] = tokens
+    run: Callable[[PreTrainedModel], Mapping | None] | None = None
+    inside: bool = False
+    scale: Callable[[LayerPlan], float] = lambda plan: plan.d_head**-0.5
+    cosine: bool = False
+    padded: bool = False
+    prepare: Callable[[PreTrainedModel], None] = lambda model: None
+
+    @property
+    def model_type(self) -> str:
+        return self.id.partition("+")[0]
+
+
+def agrees(case: Case, folder: Path) -> None:
+    """Fail unless every head of every layer of a case gives the model's own probabilities."""
+    for observed in observe(case, folder):
+        assert observed.error() < TOLERANCE, observed.plan
 
 
 @dataclass(frozen=True)
 class Observation:
     """One attention layer in action: what it was read as, its inputs, and the model's probabilities."""
 
+    case: Case
     plan: LayerPlan
     form: BilinearForm
     weights: Mapping[str, Tensor]  # of the whole file
     queries: Tensor  # (batch, i, d)
     keys: Tensor  # (batch, j, d)
     probabilities: Tensor  # (batch, heads, i, j)
-    scale: float
 
     def error(self, form: BilinearForm | None = None) -> float:
         """Largest deviation of the probabilities rebuilt from a form, over all heads."""
         q, k = (form or self.form).per_head()
-        logits = torch.einsum("bid,hdr,her,bje->bhij", self.queries, q, k, self.keys) * self.scale
-        if self.plan.part == "decoder":
+        logits = torch.einsum("bid,hdr,her,bje->bhij", self.queries, q, k, self.keys) * self.case.scale(self.plan)
+        if self.case.cosine:
+            lengths = torch.einsum("bid,hdr->bhir", self.queries, q).norm(dim=-1)[..., None]
+            logits = logits / lengths / torch.einsum("bjd,hdr->bhjr", self.keys, k).norm(dim=-1)[..., None, :]
+        if self.plan.causal:
             logits = logits.masked_fill(~torch.ones(logits.shape[-2:]).tril().bool(), -torch.inf)
-        assert logits.shape == self.probabilities.shape
-        return float((logits.softmax(-1) - self.probabilities).abs().max())
+        assert logits.numel() == self.probabilities.numel(), (logits.shape, self.probabilities.shape)
+        probabilities = self.probabilities.reshape(logits.shape)
+        if self.case.padded:
+            logits = logits.masked_fill(probabilities == 0, -torch.inf)
+        return float((logits.softmax(-1) - probabilities).abs().max())
 
 
 def observe(case: Case, folder: Path, seed: int = 0) -> list[Observation]:
     """Save, read and run a case's model."""
     torch.manual_seed(seed)
-    model = case.build().double().eval()
-    model.set_attn_implementation("eager")
+    torch.set_default_dtype(torch.float64)
+    try:
+        return _observe(case, folder)
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+def _observe(case: Case, folder: Path) -> list[Observation]:
+    model = (case.build or small_model(case.model_type))().eval()
+    model.config._experts_implementation = "eager"  # the others know no float64
     randomise(model)
+    case.prepare(model)
     model.save_pretrained(folder)
+    if model.config.model_type != case.model_type:  # a stand-in
+        config = json.loads((folder / "config.json").read_text())
+        (folder / "config.json").write_text(json.dumps(config | {"model_type": case.model_type}))
     checkpoint = open_checkpoint(folder)
     weights = load_weights(folder)
-    owners = {name: owner(model, weights[name]) for plan in checkpoint.plans for name in (plan.query, plan.key)}
-    seen: dict[nn.Module, list[Tensor]] = {module: [] for module in owners.values()}
-    for module, calls in seen.items():
-        module.register_forward_pre_hook(lambda module, args, calls=calls: calls.append(args[0]))
-    for module in model.modules():
-        if "RotaryEmbedding" in type(module).__name__:
-            module.register_forward_hook(equal_positions)
-    with torch.no_grad():
-        output = model(**case.inputs(), output_attentions=True)
+    leave_out_positions_and_norms(model)
+    watched = {plan: Watched(model, weights[plan.query], weights[plan.key]) for plan in checkpoint.plans}
+    with torch.no_grad(), recorded_softmax():
+        if case.run is None:
+            output = model(**case.inputs(), output_attentions=True)
+        else:
+            output = case.run(model)
+    returned = None if case.inside else by_part(checkpoint.plans, output)
     observations = []
-    for layer in checkpoint:
-        plan = checkpoint.plans[len(observations)]
-        queries, keys = seen[owners[plan.query]][-1], seen[owners[plan.key]][-1]
-        probabilities = output[case.attentions[plan.part]][plan.layer]
-        observations.append(
-            Observation(plan, layer.form, weights, queries, keys, probabilities, case.scale(layer.form.d_head))
-        )
-    found = {part: sum(o.plan.part == part for o in observations) for part in case.attentions}
-    assert found == {part: len(output[name]) for part, name in case.attentions.items()}
+    for plan, layer in zip(checkpoint.plans, checkpoint, strict=True):
+        calls = watched[plan].calls()
+        assert calls, f"{plan.module} was not run"
+        for queries, keys, p in calls:  # more than one where layers share their weights
+            p = p if returned is None else returned[plan.part].pop(0)
+            observations.append(Observation(case, plan, layer.form, weights, queries, keys, p))
+    assert returned is None or not any(returned.values()), "the model has more attention layers than were read"
     return observations
+
+
+class Watched:
+    """The modules of one layer's attention, and what goes into its query and key weights and comes out of softmax."""
+
+    running: ClassVar[list["Watched"]] = []
+
+    def __init__(self, model: nn.Module, query: Tensor, key: Tensor) -> None:
+        self.queries, self.keys, self.inputs, self.softmax = [], [], [], []
+        parents = {child: module for module in model.modules() for child in module.children()}
+        for weight, seen in ((query, self.queries), (key, self.keys)):
+            owner(model, weight).register_forward_pre_hook(lambda module, args, seen=seen: seen.append(args[0]))
+        module = parents[owner(model, query)]
+        module.register_forward_pre_hook(self._enter, with_kwargs=True)
+        module.register_forward_hook(lambda *_: Watched.running.remove(self))
+
+    def _enter(self, module: nn.Module, args: tuple, kwargs: dict) -> None:
+        Watched.running.append(self)
+        self.inputs.append((*args, *kwargs.values())[0])
+
+    def calls(self) -> list[tuple[Tensor, Tensor, Tensor | None]]:
+        """Inputs of queries and keys, (batch, tokens, d), and probabilities, call by call."""
+        queries, keys = self.queries or self.inputs, self.keys or self.inputs
+        softmax = self.softmax if len(self.softmax) == len(queries) else [None] * len(queries)
+        flat = [
+            [x.reshape(-1, *x.shape[-2:]) if x.ndim < 4 else x.flatten(1, -2) for x in xs] for xs in (queries, keys)
+        ]
+        return list(zip(*flat, softmax, strict=True))
+
+
+@contextmanager
+def recorded_softmax() -> Iterator[None]:
+    """Every softmax is noted by the attention module that runs."""
+    softmax = nn.functional.softmax
+
+    def noted(*args, **kwargs) -> Tensor:
+        result = softmax(*args, **kwargs)
+        for watched in Watched.running:
+            watched.softmax.append(result)
+        return result
+
+    with mock.patch.object(nn.functional, "softmax", noted):
+        yield
+
+
+def by_part(plans: Sequence[LayerPlan], output: Mapping) -> dict[str, list[Tensor]]:
+    """The probabilities that the model returned, layer after layer, of each part."""
+    places = SEQ2SEQ
+    if "encoder_attentions" not in output:
+        places = {plan.part: "attentions" for plan in plans if plan.part != "cross"}
+        if output.get("cross_attentions"):
+            places["cross"] = "cross_attentions"
+    return {part: list(output[name]) for part, name in places.items()}
 
 
 def randomise(model: PreTrainedModel) -> None:
     """Weights of the size that makes logits of order one; no biases."""
     with torch.no_grad():
         for name, parameter in model.named_parameters():
-            if name.endswith("bias") or any(word in name for word in POSITIONAL):
+            if name.endswith("bias") or any(word in name for word in ADDED):
                 parameter.zero_()
+            elif name.endswith("sinks"):
+                parameter.fill_(-1e4)  # a logit that draws no attention
             elif parameter.ndim > 1:
                 parameter.normal_(0, parameter[0].numel() ** -0.5 if "embed" not in name else 1)
             else:
                 parameter.uniform_(0.5, 1.5)
+
+
+def leave_out_positions_and_norms(model: nn.Module) -> None:
+    """Every token at position 0, where the rotation has cosine 1 and sine 0; queries and keys not normalised."""
+    for name, module in model.named_modules():
+        if any(word in type(module).__name__ for word in ("RotaryEmbedding", "RopePositionEmbedding")):
+            module.register_forward_hook(
+                lambda module, args, output: (torch.ones_like(output[0]), torch.zeros_like(output[1]))
+            )
+        if name.rpartition(".")[2] in QK_NORMS:
+            module.register_forward_hook(lambda module, args, output: args[0])
 
 
 def load_weights(folder: Path) -> dict[str, Tensor]:
@@ -117,8 +235,3 @@ def owner(model: nn.Module, weight: Tensor) -> nn.Module:
         if isinstance(found, Tensor) and found.shape == weight.shape and torch.equal(found, weight):
             return module
     raise AssertionError("no module of the model holds this weight")
-
-
-def equal_positions(module: nn.Module, args: tuple, output: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-    """The rotation at position 0 for every token: cosine 1, sine 0."""
-    return torch.ones_like(output[0]), torch.zeros_like(output[1])

@@ -1,10 +1,11 @@
 """Where the queries and keys of each transformers model_type stand in its files: one declarative entry per type."""
 
 from attngeo.architectures.audio import AUDIO
-from attngeo.architectures.entry import Attention, Part, Refused
+from attngeo.architectures.entry import Attention, Entry, Part, Refused, Tower
 from attngeo.architectures.locate import LayerPlan, locate
 from attngeo.architectures.text import TEXT
+from attngeo.architectures.vision import VISION
 
-ARCHITECTURES: dict[str, tuple[Attention, ...] | Refused] = TEXT | AUDIO
+ARCHITECTURES: dict[str, Entry] = TEXT | VISION | AUDIO
 
-__all__ = ["ARCHITECTURES", "Attention", "LayerPlan", "Part", "Refused", "locate"]
+__all__ = ["ARCHITECTURES", "Attention", "Entry", "LayerPlan", "Part", "Refused", "Tower", "locate"]

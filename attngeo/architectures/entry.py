@@ -7,7 +7,8 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-Part = Literal["encoder", "decoder", "cross"]  # bidirectional, causal, and decoder-to-encoder attention
+# self-attention of an encoder, self-attention of a decoder, and attention from one sequence to another
+Part = Literal["encoder", "decoder", "cross"]
 
 # (H, H_kv, d_head) -> output rows of the queries and of the keys in the fused weight, head after head
 Rows = Callable[[int, int, int], tuple[Tensor, Tensor]]
@@ -18,13 +19,12 @@ class Layout:
     """Where q and k lie in their tensors.
 
     Args:
-        rows: for a fused weight, its output rows that hold q and k; None where q and k have a tensor each.
-        shares: for a fused weight, its output rows as a multiple of d_head, from H and H_kv.
+        rows: for a fused weight, its output rows that hold q and k; None where q and k have a tensor each. A fused
+            weight has (H + 2 H_kv) d_head output rows.
         transposed: the weight is stored (in, out), as by ``Conv1D``, and not (out, in), as by ``torch.nn.Linear``.
     """
 
     rows: Rows | None = None
-    shares: Callable[[int, int], int] = lambda heads, kv_heads: heads + 2 * kv_heads
     transposed: bool = False
 
 
@@ -38,9 +38,15 @@ def _groups(heads: int, kv_heads: int, d_head: int) -> tuple[Tensor, Tensor]:
     return rows[:, :-2].reshape(-1), rows[:, -2].reshape(-1)
 
 
+def _four_ranks(heads: int, kv_heads: int, d_head: int) -> tuple[Tensor, Tensor]:
+    rows = torch.arange(3 * heads * d_head).view(4, 3, -1)
+    return rows[:, 0].reshape(-1), rows[:, 2].reshape(-1)
+
+
 SEPARATE = Layout()
 BLOCKS = Layout(_blocks)  # [q of all heads; k of all heads; v of all heads]
 CONV1D_BLOCKS = Layout(_blocks, transposed=True)
+FOUR_RANKS = Layout(_four_ranks)  # per quarter of the heads: [q; v; k], as trained on four devices
 GROUPS = Layout(_groups)  # per key head: [q of its query heads; its k; its v]; with H_kv = H each head's [q; k; v]
 
 
@@ -49,16 +55,19 @@ class Attention:
     """The attention of one stack of layers.
 
     Args:
-        part: "encoder" (bidirectional), "decoder" (causal) or "cross" (decoder to encoder).
+        part: "encoder", "decoder" or "cross" (decoder to encoder).
         module: name of the attention module; each ``{}`` stands for a number. Any prefix may precede it in the file.
         query: name of the query weight within the module, without ``.weight``.
         key: name of the key weight; the same as ``query`` where one tensor holds both.
         layout: where q and k lie in those tensors.
-        heads: config key of the number of query heads.
+        heads: config key of the number of query heads; a list there counts by the module's first number.
         kv_heads: config key of the number of key heads; "" where every query head has its own.
-        d_head: config key of the width of a head; "" where it follows from the shapes.
-        layers: config key of the number of layers; "" where not every layer has this attention.
-        causal_if: config key that, when true, makes an encoder's attention causal.
+        d_head: config key of the width of a head; "" where it follows from the shapes. A fused weight without it has
+            heads of d / H.
+        layers: config key of the number of layers, or of a list of them by stage; "" where not every layer has this
+            attention.
+        causal: whether a token sees only those before it; None: in decoders.
+        decoder_if: config key that, when true, makes this encoder a causal decoder.
     """
 
     part: Part
@@ -70,7 +79,23 @@ class Attention:
     kv_heads: str = ""
     d_head: str = ""
     layers: str = "num_hidden_layers"
-    causal_if: str = ""
+    causal: bool | None = None
+    decoder_if: str = ""
+
+
+@dataclass(frozen=True)
+class Tower:
+    """A model inside this one, with a config of its own.
+
+    Args:
+        config: config key of its config; where a config lacks that key, the keys are taken to stand beside it.
+        within: component of the module names that tells its tensors from the others'; "" where their names do.
+        model_type: its model_type, if its config names none.
+    """
+
+    config: str
+    within: str = ""
+    model_type: str = ""
 
 
 @dataclass(frozen=True)
@@ -78,3 +103,6 @@ class Refused:
     """A model_type whose logits are no bilinear form of the layer's input, and why."""
 
     reason: str
+
+
+Entry = tuple[Attention | Tower, ...] | Refused
