@@ -59,13 +59,12 @@ sizes = {"d": d, "n_heads": n_heads, "n_tokens": n_tokens, "seed": seed}
 # weights. With rows $x_i^\top$ of $X$ as the input of a layer, a head computes
 #
 # $$
-# a_{ij} = \tfrac{1}{\sqrt{d_h}}\, x_i^\top W_{qk} x_j, \qquad
-# \alpha_{ij} = \frac{e^{a_{ij}}}{\sum_{k \in A_i} e^{a_{ik}}}, \qquad
-# o_i = \sum_{j \in A_i} \alpha_{ij} v_j, \qquad
-# v_j = W_o^\top W_v^\top x_j ,
+# a_{ij} = \tfrac{1}{\sqrt{d_h}}\, x_i^\top W_{qk} x_j, \quad
+# \alpha_{ij} = \frac{e^{a_{ij}}}{\sum_{k \in A_i} e^{a_{ik}}}, \quad
+# o_i = \sum_{j \in A_i} \alpha_{ij} v_j ,
 # $$ (eq-2-2-head)
 #
-# where $A_i$ is the set of positions that position $i$ attends to. The sum of the heads' outputs $o_i$ is added to
+# where $v_j = W_o^\top W_v^\top x_j$, and $A_i$ is the set of positions that position $i$ attends to. The sum of the heads' outputs $o_i$ is added to
 # $x_i$, which gives $\hat x_i$; a feedforward layer may follow. Two objectives are run: *autoregressive*, where
 # $A_i = \{j \le i\}$ and position $i$ predicts the token at $i + 1$, and *masked*, where every position attends to
 # every position and the positions that hold the mask token predict what it hides.
