@@ -1,0 +1,555 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Why columns would dominate
+#
+# The paper's first theorem says that autoregressive training makes columns of $W_{qk}$ dominate: large norms are found
+# among columns more often than among rows {cite}`saponati2025`. The argument runs in four steps. A token that serves as
+# context adds more to a typical column than to a typical row (Proposition S1.8). In autoregressive training most tokens
+# serve as context more often than they are predicted (Proposition S1.10). Hence column norms spread more. A wider spread
+# means a heavier tail (Lemma S1.11).
+#
+# This page follows these steps. The first holds under assumptions that are not all stated. The third and the fourth do
+# not hold, and under the theorem's own assumptions, with coefficients that do not depend on the embeddings, rows and
+# columns of the update have *the same law* in autoregressive training: no dominance of either side follows. None of
+# this contradicts the measurements, in which many trained decoders do show column dominance. It leaves them without the
+# offered explanation, so the last part asks which conditions would provide one.
+
+# %% tags=["parameters"]
+d: int = 32  # width of the embedding; in [16, 96]
+n_tokens: int = 16  # tokens of a sequence; in [8, 64]
+n_sequences: int = 8  # sequences that add to one update; in [2, 32]
+n_draws: int = 200  # updates drawn under each set of assumptions; in [60, 1000]
+exponent: float = 1.0  # variances of the embedding's coordinates fall like k^-exponent; in [0.5, 1.5]
+seed: int = 0  # seed of every random draw; in [0, 2147483647]
+
+# %% tags=["remove-cell"]
+import torch
+
+from attngeo.claims import dominance, dominance_condition, dominance_tails, dominance_theorem
+from attngeo.display import glue, show, table
+from attngeo.dominance import alignment_sweep, settings, summary
+from attngeo.figures import dominance as figures
+from attngeo.norm_growth import axis_alignment
+from attngeo.random_updates import context_updates, power_profile
+
+profile = {"d": d, "exponent": exponent, "seed": seed}
+generator = torch.Generator().manual_seed(seed)
+
+# %% [markdown]
+# ## What is compared
+#
+# By {prf:ref}`prop-2-2` an update of $W_{qk}$ is
+#
+# $$
+# \Delta W = \sum_i \sum_{j \in C_i} \beta_{ij}\, x_i x_j^\top ,
+# $$ (eq-s1-8-update)
+#
+# up to a constant. Its row $m$ collects the $m$-th coordinates of the query (predicted) side, its column $k$ the $k$-th
+# coordinates of the key (context) side. The embeddings $x_i$ are random with mean zero and covariance $\Sigma$; in the
+# simulations $\Sigma$ is diagonal with variances that fall like $k^{-a}$, here with $a$ = {glue:text}`exponent`. Three
+# measures are used: the tails $\Pr[\|w_{\cdot,k}\| > w]$ and $\Pr[\|w_{m,\cdot}\| > w]$ themselves, the directionality $d$
+# of Definition 3.2 (negative: columns), and the *unevenness* $U = d \sum_k n_k^2 / (\sum_k n_k)^2$ of squared norms
+# $n_k$, which is 1 when all are equal.
+#
+# One fact limits from the start what can be shown.
+#
+# ````{prf:lemma} the missing identity: rows and columns share one sum
+# :label: lem-s1-12-sum
+#
+# $\sum_k \|w_{\cdot,k}\|^2 = \sum_m \|w_{m,\cdot}\|^2 = \|W\|_F^2$ for every matrix $W$.
+# ````
+#
+# ````{dropdown} Proof
+# ```{prf:proof}
+# Both are the sum of all squared entries.
+# ```
+# ````
+#
+# Columns as a whole can therefore never grow more than rows, although the proof of Theorem S1.12 concludes from
+# Eqs. S97 and S98 that their "net increase" is larger. The two sides can differ only in how *unevenly* they share the
+# same sum, and column dominance means: a few large columns against rows of middling size.
+
+# %%
+show(dominance_theorem.net_growth(d=d, seed=seed))
+
+# %% tags=["remove-cell"]
+glue("exponent", exponent)
+
+# %% [markdown]
+# ## One context token
+#
+# ````{prf:proposition} S1.8, asymmetric growth for a context token
+# :label: prop-s1-8
+#
+# Let one token with embedding $y$ be the only context of $N$ tokens with embeddings $x_1, \dots, x_N$. Let all these
+# vectors be independent with mean zero, $x_i$ with covariance $\Sigma$, $y$ with covariance $\sigma_y^2 I$, **and let the
+# coefficients $\beta_i$ be independent of all embeddings**. Then for every column $k$ and row $m$ of
+# $\Delta W = \sum_i \beta_i x_i y^\top$
+#
+# $$
+# \frac{\mathbb{E}\|\Delta w_{\cdot,k}\|^2}{\mathbb{E}\|\Delta w_{m,\cdot}\|^2} = \frac{\mathrm{Tr}(\Sigma)}{d\,\Sigma_{mm}} ,
+# $$ (eq-s1-8-ratio)
+#
+# which exceeds 1 exactly for the rows of below-average variance.
+# ````
+#
+# The sentence in bold is ours: the paper takes the coefficients out of the expectation without it.
+#
+# ````{dropdown} Proof
+# ```{prf:proof}
+# With $u = \sum_i \beta_i x_i$ the update is $u y^\top$, so $\|\Delta w_{\cdot,k}\|^2 = y_k^2 \|u\|^2$ and
+# $\|\Delta w_{m,\cdot}\|^2 = u_m^2 \|y\|^2$. As $u$ is made of the $x_i$ and of the coefficients, it is independent of $y$,
+# and the expectations factor. First, $\mathbb{E} y_k^2 = \sigma_y^2$ and $\mathbb{E}\|y\|^2 = d \sigma_y^2$. Second,
+#
+# $$
+# \mathbb{E} u_m^2 = \sum_{i,i'} \mathbb{E}[\beta_i \beta_{i'}]\, \mathbb{E}[[x_i]_m [x_{i'}]_m]
+# = \Sigma_{mm} \sum_i \mathbb{E}\beta_i^2 ,
+# $$
+#
+# since $\mathbb{E}[[x_i]_m [x_{i'}]_m] = 0$ for $i \neq i'$: independent *vectors* of mean zero. (Eq. S57 names the
+# entries instead.) Summed over $m$, $\mathbb{E}\|u\|^2 = \mathrm{Tr}(\Sigma) \sum_i \mathbb{E}\beta_i^2$. Division gives
+# {eq}`eq-s1-8-ratio`.
+# ```
+# ````
+
+# %%
+show(
+    dominance.context_ratio(n_tokens=n_tokens, **profile),
+    dominance.independence_of_vectors(d=d, seed=seed),
+    dominance.non_isotropic_covariance(d=d),
+)
+
+# %% [markdown]
+# The last check concerns the step from "non-isotropic" to "of unequal variances". A covariance with equal variances and
+# correlated coordinates is not isotropic, and {eq}`eq-s1-8-ratio` is then 1 for every row. What counts is the diagonal
+# of $\Sigma$ in the basis of the coordinates. The statement also has a second half, which the paper leaves out: rows of
+# *above*-average variance outgrow every column.
+#
+# ### The coefficients of Proposition 2.2
+#
+# The coefficient of a pair is made from the embeddings: $\beta_{it^*}$ contains $y$ and the error at position $i$, which
+# depends on $x_i$. For $\beta_i = x_i^\top B y$ the expectations can still be computed.
+#
+# ````{prf:proposition} S1.8 for coefficients that follow the embeddings
+# :label: prop-s1-8-bilinear
+#
+# Let $\beta_i = x_i^\top B y$ with a fixed $B$, Gaussian embeddings and $\sigma_y = 1$. With
+# $G = B^\top [N(N+1)\Sigma^2 + N\,\mathrm{Tr}(\Sigma)\,\Sigma] B$,
+#
+# $$
+# \mathbb{E}\|\Delta w_{\cdot,k}\|^2 = \mathrm{Tr}(G) + 2 G_{kk}, \quad
+# \mathbb{E}\|\Delta w_{m,\cdot}\|^2 = (d+2) \bigl[ N(N+1) \|(\Sigma B)_{m,\cdot}\|^2
+# + N \Sigma_{mm} \mathrm{Tr}(B^\top \Sigma B) \bigr] .
+# $$ (eq-s1-8-bilinear)
+# ````
+#
+# ````{dropdown} Proof
+# ```{prf:proof}
+# Now $\Delta W = S B y y^\top$ with $S = \sum_i x_i x_i^\top$. For Gaussian vectors and a symmetric $A$, splitting
+# $S A S$ into equal and unequal indices and using
+# $\mathbb{E}[x x^\top A x x^\top] = 2 \Sigma A \Sigma + \mathrm{Tr}(A \Sigma) \Sigma$ gives
+#
+# $$
+# \mathbb{E}[S A S] = N(N+1)\, \Sigma A \Sigma + N\, \mathrm{Tr}(A\Sigma)\, \Sigma .
+# $$
+#
+# For a standard normal $y$, $\mathbb{E}[y_k^2\, y^\top C y] = \mathrm{Tr}(C) + 2 C_{kk}$, and summed over $k$,
+# $\mathbb{E}[\|y\|^2\, y^\top C y] = (d+2)\, \mathrm{Tr}(C)$.
+#
+# Column $k$ has squared norm $y_k^2\, y^\top B^\top S S B y$. The first formula with $A = I$ has the mean
+# $B^\top \mathbb{E}[SS] B = G$, the second gives the result. Row $m$ has squared norm
+# $\|y\|^2\, y^\top B^\top S e_m e_m^\top S B y$. The first formula with $A = e_m e_m^\top$ has the mean
+# $C = B^\top [N(N+1) \Sigma e_m e_m^\top \Sigma + N \Sigma_{mm} \Sigma] B$, whose trace is the bracket in
+# {eq}`eq-s1-8-bilinear`.
+# ```
+# ````
+#
+# The ratio now depends on the column too. It is close to the square of {eq}`eq-s1-8-ratio` for generic $B$, and for
+# some $B$ the inequality of the proposition turns round.
+
+# %%
+show(dominance.context_ratio_of_dependent_coefficients(n_tokens=n_tokens, **profile))
+
+# %%
+covariance = torch.diag(power_profile(d, exponent))
+form = torch.randn(d, d, generator=generator, dtype=torch.float64) / d**0.5
+figures.growth_ratios(
+    covariance,
+    context_updates(covariance, n_tokens, 20 * n_draws, generator),
+    context_updates(covariance, n_tokens, 20 * n_draws, generator, form),
+    form,
+    n_tokens,
+)
+
+# %% [markdown]
+# ### One predicted token
+#
+# ````{prf:corollary} S1.9, asymmetric growth for a predicted token
+# :label: cor-s1-9
+#
+# Exchange the roles in {prf:ref}`prop-s1-8`: one token with embedding $y$ is predicted from $x_1, \dots, x_N$. Under the
+# same assumptions
+#
+# $$
+# \frac{\mathbb{E}\|\Delta w_{\cdot,k}\|^2}{\mathbb{E}\|\Delta w_{m,\cdot}\|^2} = \frac{d\,\Sigma_{kk}}{\mathrm{Tr}(\Sigma)} .
+# $$ (eq-s1-9-ratio)
+# ````
+#
+# ````{dropdown} Proof
+# ```{prf:proof}
+# The update $y u^\top$ is the transpose of the one in {prf:ref}`prop-s1-8`: rows and columns change places.
+# ```
+# ````
+#
+# Equation S66 replaces the squared norm of a sum of embeddings by the sum of their squared norms and leaves the
+# coefficients out. That is wrong for every single update; the expectations agree if all $\beta = 1$.
+
+# %%
+show(
+    dominance.prediction_ratio(n_tokens=n_tokens, **profile),
+    dominance.prediction_row_norm(n_tokens=n_tokens, **profile),
+)
+
+# %% [markdown]
+# ## From spread to tails
+#
+# The theorem needs a statement about probabilities of large norms, and takes it from the variance of the norms. Its
+# starting point is the initial matrix, with independent entries of mean $\mu$ and variance $\sigma^2$. Rows and columns
+# of such a matrix are alike, which is all the proof uses; the moments that the paper prints for them need correction.
+# For $W_q W_k^\top$ the entries are uncorrelated, not independent.
+
+# %%
+show(
+    dominance_tails.initial_rows(seed=seed),
+    dominance_tails.initial_norms(n=d, seed=seed),
+    dominance_tails.factored_initial_norms(seed=seed),
+)
+
+# %% [markdown]
+# ````{prf:lemma} S1.11, larger variance and heavier tail; corrected
+# :label: lem-s1-11
+#
+# Let $X_a = \mu + \sigma_a Z$ and $X_b = \mu + \sigma_b Z'$, where $Z$ and $Z'$ have the same law, and
+# $\sigma_a > \sigma_b > 0$. Then $\Pr[X_a > z] \ge \Pr[X_b > z]$ for all $z \ge \mu$.
+# ````
+#
+# ````{dropdown} Proof
+# ```{prf:proof}
+# $\Pr[X_a > z] = \Pr[Z > (z - \mu)/\sigma_a]$, and $(z - \mu)/\sigma_a \le (z - \mu)/\sigma_b$ for $z \ge \mu$.
+# ```
+# ````
+#
+# The paper states it for *any* two laws of equal mean and for all $z > \sqrt{\sigma_a \sigma_b} - \mu$. Two moments do
+# not order tails: $\pm 1$ with equal probability has a larger variance than $\pm 3$ with probability 1/20 each and 0
+# otherwise, and never exceeds 2. The proof divides by the wrong second moment, applies the second-moment inequality to
+# a variable of negative mean, where it says nothing, and arrives at a "probability" of at least 4 in the check below.
+# Row and column norms are positive, skewed and of different shapes, so the corrected lemma does not cover them.
+
+# %%
+show(dominance_tails.tail_order(), dominance_tails.tail_bounds())
+
+# %%
+figures.tails(dominance_tails.WIDE, dominance_tails.FAR)
+
+# %% [markdown]
+# ## The theorem
+#
+# ````{prf:theorem} S1.12 (informally 2.3), autoregressive training induces directionality; as stated by the paper
+# :label: thm-s1-12
+#
+# Let the embeddings of the vocabulary be drawn independently from one law with mean zero and a covariance other than a
+# multiple of $I$, and let $\Delta W$ come from an autoregressive objective. Then there is a $\gamma$ such that
+# $\Pr[\|w_{\cdot,k}\| > w] > \Pr[\|w_{m,\cdot}\| > w]$ for all $w > \gamma$.
+# ````
+#
+# *No proof is given here, because the statement does not follow from its assumptions.* The paper's proof needs
+# Eq. S101, rows of larger variance, and the lemma, and concludes that *columns* have the heavier tail. But the lemma's
+# own logic gives the heavier tail to the side of larger variance. Equation S101 is right for context tokens as
+# {prf:ref}`prop-s1-8` describes them: every column receives the same $\mathrm{Tr}(\Sigma)$, while row $m$ receives
+# $\Sigma_{mm}$. Added up over many context tokens, rows are the uneven side, and the large norms are found among them.
+
+# %%
+show(dominance_theorem.variance_of_norms(n_tokens=n_tokens, **profile))
+
+# %% [markdown]
+# A sequence contains both roles, and then two statements can be proved.
+#
+# ````{prf:proposition} equal expected norms, whatever the objective
+# :label: prop-s1-12-expectation
+#
+# Let the embeddings $e_a$ of the vocabulary be independent with one law of mean zero and finite fourth moments, and let
+# $B_{ab}$, the sum of the coefficients of all pairs in which token $a$ is predicted from token $b$, be independent of
+# them. Then $\Delta W = \sum_{ab} B_{ab}\, e_a e_b^\top$ satisfies
+#
+# $$
+# \mathbb{E}[\Delta W \Delta W^\top] = \mathbb{E}[\Delta W^\top \Delta W] ,
+# $$ (eq-s1-12-expectation)
+#
+# so that $\mathbb{E}\|w_{k,\cdot}\|^2 = \mathbb{E}\|w_{\cdot,k}\|^2$ for every $k$. Without pairs of equal tokens both are
+# $\mathrm{Tr}(\Sigma)\Sigma_{kk}\|B\|_F^2 + (\Sigma^2)_{kk}\mathrm{Tr}(BB)$ for given $B$.
+# ````
+#
+# ````{dropdown} Proof
+# ```{prf:proof}
+# Take $B$ as given. Then
+#
+# $$
+# \mathbb{E}[\Delta W^\top \Delta W] = \sum_{ab,a'b'} B_{ab} B_{a'b'}\, \mathbb{E}[(e_a^\top e_{a'})\, e_b e_{b'}^\top],
+# \qquad
+# \mathbb{E}[\Delta W \Delta W^\top] = \sum_{ab,a'b'} B_{ab} B_{a'b'}\, \mathbb{E}[(e_b^\top e_{b'})\, e_a e_{a'}^\top] .
+# $$
+#
+# A term is zero if some token occurs in it exactly once, as the embeddings are independent with mean zero. What remains,
+# with $a \neq b$ where two tokens are involved:
+#
+# | tokens | factor | $\Delta W^\top \Delta W$ | $\Delta W \Delta W^\top$ |
+# |---|---|---|---|
+# | $a' = a$, $b' = b$ | $B_{ab}^2$ | $\mathrm{Tr}(\Sigma)\,\Sigma$ | $\mathrm{Tr}(\Sigma)\,\Sigma$ |
+# | $a' = b$, $b' = a$ | $B_{ab} B_{ba}$ | $\Sigma^2$ | $\Sigma^2$ |
+# | $b = a$, $b' = a'$, $a' \neq a$ | $B_{aa} B_{a'a'}$ | $\Sigma^2$ | $\Sigma^2$ |
+# | all equal | $B_{aa}^2$ | $\mathbb{E}[\lVert e\rVert^2 e e^\top]$ | $\mathbb{E}[\lVert e\rVert^2 e e^\top]$ |
+#
+# The two columns agree line by line. The last sentence keeps the first two lines.
+# ```
+# ````
+#
+# This covers every order and every frequency of tokens, hence every ratio $\mu_c / \mu_p$ of
+# {prf:ref}`prop-s1-10`: how often a token is context and how often it is predicted has no influence on the expected
+# norms of rows and columns.
+
+# %%
+show(dominance_theorem.equal_expected_norms(seed=seed))
+
+# %% [markdown]
+# The second statement concerns the whole law, and with it the tails.
+#
+# ````{prf:proposition} the autoregressive update has the law of its transpose
+# :label: prop-s1-12-law
+#
+# Let the embeddings $x_1, \dots, x_N$ of a sequence be independent with the same law. Let the coefficients be either
+# (a) independent of the embeddings, with $(\beta_{ij})$ and $(\beta_{N+1-j,\,N+1-i})$ equal in law, for instance
+# independent and identically distributed, or (b) $\beta_{ij} = x_i^\top B x_j$ with $B$ independent of the embeddings
+# and $B$ and $B^\top$ equal in law. Then $\Delta W = \sum_{j<i} \beta_{ij} x_i x_j^\top$ and $\Delta W^\top$ are equal in
+# law. Hence
+#
+# $$
+# \Pr[\|w_{\cdot,k}\| > w] = \Pr[\|w_{k,\cdot}\| > w] \quad \text{for all } k \text{ and all } w .
+# $$ (eq-s1-12-law)
+#
+# The same holds for a sum over independent sequences, and for $W_0 + \eta \Delta W$ if $W_0$ is independent of $\Delta W$
+# and equal in law to its transpose, such as a matrix of independent entries.
+# ````
+#
+# ````{dropdown} Proof
+# ```{prf:proof}
+# Let $\pi(i) = N + 1 - i$. Renaming the embeddings by $\pi$ does not change their law. In case (a)
+#
+# $$
+# \Delta W^\top = \sum_{j<i} \beta_{ij}\, x_j x_i^\top \;\sim\; \sum_{j<i} \beta_{ij}\, x_{\pi(j)} x_{\pi(i)}^\top
+# = \sum_{j'<i'} \beta_{\pi(j')\,\pi(i')}\, x_{i'} x_{j'}^\top , \qquad i' = \pi(j),\; j' = \pi(i),
+# $$
+#
+# because $j < i$ is $i' > j'$. The coefficients on the right have the law of $\beta_{i'j'}$ by assumption and are
+# independent of the embeddings, so that the right-hand side has the law of $\Delta W$.
+#
+# In case (b), for given $B$, the same renaming leads to
+# $\sum_{j'<i'} (x_{j'}^\top B x_{i'})\, x_{i'} x_{j'}^\top = \sum_{j'<i'} (x_{i'}^\top B^\top x_{j'})\, x_{i'} x_{j'}^\top$,
+# the update with $B^\top$ in place of $B$.
+#
+# Column $k$ of $\Delta W$ is row $k$ of $\Delta W^\top$, which gives {eq}`eq-s1-12-law`. Sums of independent pairs of
+# equal law have equal laws, which gives the rest.
+# ```
+# ````
+#
+# So the inequality of {prf:ref}`thm-s1-12` is an equality for $k = m$, and for a column and a row picked at random. The
+# directionality $d$ has a law symmetric about 0. The checks measure the three signs of dominance in autoregressive
+# updates; each is 0 within its error.
+
+# %%
+show(
+    dominance_theorem.autoregressive_directionality(**profile),
+    dominance_theorem.directionality_during_training(**profile),
+)
+
+# %%
+kinds = settings(d, n_tokens, n_sequences, exponent, n_draws, generator)
+shown = {
+    "one context token": "context tokens\nof Prop. S1.8",
+    "autoregressive": "autoregressive,\ni.i.d. embeddings",
+    "errors, autoregressive": "errors independent\nof embeddings",
+    "first token": "outlying\nfirst token",
+}
+figures.norm_histograms({title: kinds[name] for name, title in shown.items()})
+
+# %% [markdown]
+# ## What would make columns dominate
+#
+# Rows take the spread of what stands on the query side, columns that of what arrives from the key side. The cleanest
+# case has independent Gaussian coefficients on all pairs of some queries and some keys, whose second moments are
+# $S_Q = \sum_i q_i q_i^\top$ and $S_K = \sum_j k_j k_j^\top$.
+#
+# ````{prf:proposition} a condition for column dominance
+# :label: prop-s1-12-condition
+#
+# Let $\Delta W = \sum_{ij} \beta_{ij} q_i k_j^\top$ with independent standard normal $\beta_{ij}$ and given $q_i$, $k_j$. With
+#
+# $$
+# D(S) = \frac{d \sum_k S_{kk}^2}{\mathrm{Tr}(S)^2 + 2\,\mathrm{Tr}(S^2)}
+# $$ (eq-s1-12-alignment)
+#
+# the columns are more uneven than the rows exactly if $D(S_K) > D(S_Q)$:
+#
+# $$
+# \frac{\mathbb{E}\sum_k \|w_{\cdot,k}\|^4}{\mathbb{E}\sum_m \|w_{m,\cdot}\|^4} = \frac{D(S_K)}{D(S_Q)} .
+# $$ (eq-s1-12-fourth)
+# ````
+#
+# ````{dropdown} Proof
+# ```{prf:proof}
+# Row $m$ is $\sum_{ij} \beta_{ij} [q_i]_m k_j^\top$: Gaussian with mean zero and covariance
+# $\sum_{ij} [q_i]_m^2\, k_j k_j^\top = (S_Q)_{mm} S_K$. A Gaussian vector $g$ of covariance $C$ has
+# $\mathbb{E}\|g\|^4 = \mathrm{Tr}(C)^2 + 2\,\mathrm{Tr}(C^2)$. Hence
+#
+# $$
+# \mathbb{E} \sum_m \|w_{m,\cdot}\|^4 = \sum_m (S_Q)_{mm}^2 \, \bigl( \mathrm{Tr}(S_K)^2 + 2\,\mathrm{Tr}(S_K^2) \bigr) ,
+# $$
+#
+# and the same with $Q$ and $K$ exchanged for the columns. Dividing gives {eq}`eq-s1-12-fourth`. By
+# {prf:ref}`lem-s1-12-sum` the sums of *squares* are equal in every draw, so the fourth powers compare the unevenness.
+# ```
+# ````
+#
+# $D$ measures how far a second moment is concentrated on *coordinate axes*. It is $d/(d+2)$ for $S = I$ and close to 1
+# for any spectrum in a generic basis: for $S = Q \Lambda Q^\top$ with a random rotation $Q$ a diagonal entry has the
+# relative variance $2\,\mathrm{Tr}(\Lambda^2)/\mathrm{Tr}(\Lambda)^2$ to leading order, and numerator and denominator of
+# {eq}`eq-s1-12-alignment` then agree. Anisotropy alone is therefore not enough. For a single vector, $S = e e^\top$,
+# $D$ is a third of the kurtosis of its entries.
+
+# %%
+show(dominance_condition.directionality_condition(d=d, seed=seed))
+
+# %%
+sweep = alignment_sweep(d, (0.0, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5), n_draws // 2, generator)
+figures.directionality_by_alignment(sweep)
+
+# %% [markdown]
+# Directionality saturates early, and its null range is wide at this width: $d$ counts which side has norms beyond two
+# standard deviations, and with nothing uneven it is still seldom 0. At $a$ = {glue:text}`exponent` the second moment of
+# the embeddings has $D$ = {glue:text}`alignment` along the axes.
+#
+# Where can a difference between queries and keys come from? Four sources follow, none of which is the number of times
+# that a token plays either part.
+#
+# ### Coefficients that are linear in the key
+#
+# Proposition 2.2 as printed has $\beta_{ij} = \delta_i^\top x_j$: linear in the key, with an error $\delta_i$ that
+# belongs to the query.
+#
+# ````{prf:proposition} errors independent of the embeddings
+# :label: prop-s1-12-errors
+#
+# Let $\beta_{ij} = \delta_i^\top x_j$ with errors $\delta_i$ of mean zero and covariance $I/d$, independent of each other and
+# of the embeddings, and Gaussian embeddings. With $n_i = |C_i|$ and
+# $K_i = \bigl( n_i(n_i+1)\Sigma^2 + n_i \mathrm{Tr}(\Sigma) \Sigma \bigr)/d$, for $i \notin C_i$,
+#
+# $$
+# \mathbb{E}\|w_{m,\cdot}\|^2 = \Sigma_{mm} \sum_i \mathrm{Tr}(K_i), \qquad
+# \mathbb{E}\|w_{\cdot,k}\|^2 = \mathrm{Tr}(\Sigma) \sum_i (K_i)_{kk} .
+# $$ (eq-s1-12-errors)
+# ````
+#
+# ````{dropdown} Proof
+# ```{prf:proof}
+# The update is $\sum_i x_i (A_i \delta_i)^\top$ with $A_i = \sum_{j \in C_i} x_j x_j^\top$. Terms of different $i$ do not mix
+# in the expectation of squares, because the errors are independent with mean zero. As $i \notin C_i$, $x_i$ is
+# independent of $A_i$, and
+# $\mathbb{E}[A_i \delta_i \delta_i^\top A_i] = \mathbb{E}[A_i^2]/d = K_i$ by the formula for $\mathbb{E}[SAS]$ in the proof of
+# {prf:ref}`prop-s1-8-bilinear` with $A = I$.
+# ```
+# ````
+#
+# The query side carries $\Sigma$, the key side partly $\Sigma^2$. Unequal variances then make columns the more uneven
+# side, so that the *conclusion* of {prf:ref}`thm-s1-12` holds here, in expectation of squares, for another reason than
+# its proof. But nothing in it depends on the order of the tokens: bidirectional training gives the same.
+# If the error follows the embedding of the query instead, $\delta_i = B^\top x_i$, both sides carry the same and
+# {prf:ref}`prop-s1-12-law` (b) applies. The exact gradients of a small Transformer at random weights, softmax included,
+# behave like independent errors.
+
+# %%
+show(
+    dominance_condition.independent_errors(exponent=exponent, seed=seed),
+    dominance_condition.exact_gradients(exponent=exponent, seed=seed),
+)
+
+# %% [markdown]
+# ### A first token that is always there
+#
+# In autoregressive training the first token of every sequence is in the context of all others and is never predicted.
+# With the exact coefficients it does not even act as a query: it attends to itself alone, and a softmax over one score
+# has no gradient. A constant first token therefore adds $u e^\top$ with its own embedding $e$ on the key side and a
+# sum $u$ over many tokens on the query side. By {eq}`eq-s1-12-alignment` its effect hangs on the kurtosis of the entries
+# of $e$ alone. A Gaussian $e$ does nothing, although its $\mu_c/\mu_p$ is infinite; heavy-tailed entries or a few
+# outlying coordinates turn columns dominant; entries flatter than a Gaussian turn rows dominant.
+
+# %%
+show(dominance_condition.constant_context_token(d=max(d, 32), seed=seed))
+
+# %% [markdown]
+# ### A mean that all embeddings share
+#
+# {prf:ref}`prop-2-2` has $\sum_j \beta_{ij} = 0$. A mean $\mu$ that all embeddings share drops out of the key side,
+# $\sum_j \beta_{ij} x_j = \sum_j \beta_{ij} (x_j - \mu)$, and stays on the query side. If $\mu$ has outlying coordinates,
+# *rows* dominate, with every objective. The paper assumes $\mu = 0$.
+
+# %%
+show(dominance_condition.common_mean(d=max(d, 32), seed=seed))
+
+# %% [markdown]
+# ### Masked positions
+#
+# In masked training the queries that count hold one and the same mask embedding in the first layer. If its coordinates
+# vary less than those of the other embeddings, the key side is the more uneven one: column dominance from a
+# bidirectional objective. {numref}`tab-dominance-settings` sets all cases side by side.
+
+# %%
+overview = summary(kinds)
+table(
+    overview[["setting", "d", "d_error", "log_unevenness", "log_unevenness_error"]],
+    "tab-dominance-settings",
+    f"Directionality $d$ (negative: columns) and log ratio of unevenness, columns to rows, with their standard errors "
+    f"over {n_draws} random updates of width {d}.",
+    {"d": "+.2f", "d_error": ".2f", "log_unevenness": "+.2f", "log_unevenness_error": ".2f"},
+)
+
+# %% tags=["remove-cell"]
+glue("alignment", axis_alignment(torch.diag(power_profile(d, exponent))), ".2f")
+by_name = overview.set_index("setting")
+glue("context-d", by_name.loc["one context token", "d"], "+.2f")
+glue("ar-d", by_name.loc["autoregressive", "d"], "+.2f")
+glue("ar-d-error", by_name.loc["autoregressive", "d_error"], ".2f")
+
+# %% [markdown]
+# ## What follows
+#
+# - Context tokens as Proposition S1.8 describes them make *rows* uneven: mean $d$ = {glue:text}`context-d` in the
+#   simulation. The proposition holds if the coefficients are independent of the embeddings.
+# - Lemma S1.11 is false for general laws, and Eq. S102 does not follow from Eq. S101.
+# - With i.i.d. embeddings and coefficients independent of them, autoregressive training favours neither side:
+#   mean $d$ = {glue:text}`ar-d` ± {glue:text}`ar-d-error`. The counts of Proposition S1.10 do not enter.
+# - Columns dominate if what arrives from the keys lies closer to the coordinate axes than the queries do. Coefficients
+#   linear in the key do this for every objective; a first token with outlying coordinates does it in autoregressive
+#   training; a shared mean with outlying coordinates does the opposite.
+# - A theorem on the contrast between objectives would have to assume, or derive from training, such a difference
+#   between queries and keys. Whether it is what drives trained decoders is a question to their embeddings: $D(S_K)$ and
+#   $D(S_Q)$ can be measured in every layer.
