@@ -12,6 +12,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset
 from transformers import PreTrainedModel, PrinterCallback, Trainer, TrainingArguments
@@ -79,7 +80,13 @@ def train(
                 trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
             _finish(trainer, output, vocabulary)
         except Exception as error:
-            raise _as_disk_error(error, output) from error
+            if not _is_full(error):
+                raise
+            _drop_unfinished(output)
+            raise RunError(
+                f"{output} cannot be written any more, the disk is full; the record and the last complete checkpoint are"
+                " kept: free some space and continue with --resume."
+            ) from error
     if trainer.state.global_step < config.steps:
         raise TrainingStopped(f"interrupted after step {trainer.state.global_step}; continue with --resume.")
     return read_run(output) if trainer.is_world_process_zero() else None
@@ -141,7 +148,7 @@ class _Sequence(Dataset):
         return self.length
 
     def __getitems__(self, places: list[int]) -> dict[str, torch.Tensor]:
-        return as_tensors(self.targets, places)
+        return as_tensors(self.targets, np.asarray(places))
 
 
 def _as_is(batch: Any) -> Any:
@@ -292,21 +299,20 @@ def _room(output: Path, model: PreTrainedModel) -> None:
         raise RunError(f"{output} has {free / 1e9:.2f} GB free and the run needs {math.ceil(needed / 1e7) / 100} GB.")
 
 
-def _as_disk_error(error: Exception, output: Path) -> Exception:
-    """A failed write as one sentence; anything else as it is. Checkpoints that were not completed are removed."""
+def _is_full(error: Exception) -> bool:
+    """Whether a write failed for want of space, as Python, safetensors (in Rust) or torch.save (in C++) say it."""
     text = str(error)
-    full = isinstance(error, OSError) and error.errno in FULL
-    full |= any(f"(os error {number})" in text for number in FULL)  # safetensors
-    full |= "PytorchStreamWriter" in text or "inline_container" in text or "iostream error" in text  # torch.save
-    if not full:
-        return error
+    return (
+        (isinstance(error, OSError) and error.errno in FULL)
+        or any(f"(os error {number})" in text for number in FULL)
+        or any(word in text for word in ("PytorchStreamWriter", "inline_container", "iostream error"))
+    )
+
+
+def _drop_unfinished(output: Path) -> None:
     for folder in output.glob("checkpoints/checkpoint-*"):
         if not (folder / MARK).exists():
             shutil.rmtree(folder, ignore_errors=True)
-    return RunError(
-        f"{output} cannot be written any more, the disk is full; the record and the last complete checkpoint are kept:"
-        " free some space and continue with --resume."
-    )
 
 
 class _quiet(warnings.catch_warnings):

@@ -10,7 +10,7 @@ import yaml
 from attngeo.constraints import Constraint
 from attngeo.corpora import NAMES, Text
 from attngeo.errors import AttngeoError, ParameterError
-from attngeo.initialisations import Initialisation
+from attngeo.initialisations import SYMMETRY, Initialisation
 from attngeo.models import PRESETS, Shape
 from attngeo.targets import Objective
 
@@ -22,7 +22,9 @@ class ConfigError(AttngeoError):
     """A configuration file cannot be read."""
 
 
-def _value(default: Any, help: str, least: float | None = None, most: float | None = None, choices=None) -> Any:
+def _value(
+    default: Any, help: str, least: int | float | None = None, most: int | float | None = None, choices=None
+) -> Any:
     """A field with what the command line and the checks need to know of it."""
     return field(default=default, metadata={"help": help, "least": least, "most": most, "choices": choices})
 
@@ -86,6 +88,12 @@ class TrainingConfig:
             raise ParameterError("gamma weighs a constraint, but constraint is none; choose symmetric or skew.")
         if self.constraint != "none" and self.gamma == 0:
             raise ParameterError(f"constraint {self.constraint} has weight 0; give gamma a value above 0.")
+        pole = {"symmetric": -1.0, "skew": 1.0}.get(self.constraint, 0.0)
+        if SYMMETRY.get(Initialisation(self.init)) == pole:
+            raise ParameterError(
+                f"init {self.init} starts where the {self.constraint} constraint is infinite (Eqs. S147, S148);"
+                " choose another init."
+            )
         self.shape(self.vocab_size)
 
     @property
