@@ -5,6 +5,7 @@ directionality has mean 0 and spread of several n^(-1/2).
 """
 
 import math
+from collections.abc import Iterable
 
 import torch
 from jaxtyping import Float
@@ -12,7 +13,9 @@ from torch import Tensor
 
 from attngeo.bilinear import BilinearForm
 from attngeo.errors import ParameterError
-from attngeo.scores import GAMMA, Convention, Scores, score
+from attngeo.scores import GAMMA, Convention, Scores, score, score_batch, score_heads
+
+BATCH = 2**20  # entries of the random matrices that are held at a time
 
 
 def symmetry_mean(n: int) -> float:
@@ -82,10 +85,10 @@ def directionality_sd(n: int, gamma: float = GAMMA, convention: Convention | str
 
 def sample_dense(n: int, draws: int, seed: int = 0, gamma: float = GAMMA) -> Scores:
     """Scores of ``draws`` matrices (n, n) with independent standard normal entries; each field has shape (draws,)."""
-    _checked_size(n)
     generator = torch.Generator().manual_seed(seed)
-    return _stack(
-        score(torch.randn(n, n, generator=generator, dtype=torch.float64), gamma) for _ in range(_checked_draws(draws))
+    return _join(
+        score_batch(torch.randn(k, n, n, generator=generator, dtype=torch.float64), gamma)
+        for k in _batches(draws, _checked_size(n) ** 2)
     )
 
 
@@ -107,22 +110,27 @@ def sample_forms(
     def factor(heads: int) -> Tensor:
         return torch.randn(heads, d, d_head, generator=generator, dtype=torch.float64)
 
+    if n_heads == 1:  # the heads of one form are as many draws
+        return _join(score_heads(BilinearForm(factor(k), factor(k)), gamma) for k in _batches(draws, d * d_head))
     n_keys = n_heads if n_kv_heads is None else n_kv_heads
-    return _stack(score(BilinearForm(factor(n_heads), factor(n_keys)), gamma) for _ in range(_checked_draws(draws)))
+    layers = (score(BilinearForm(factor(n_heads), factor(n_keys)), gamma) for _ in _batches(draws, BATCH))
+    return _join(Scores(*(value[None] for value in vars(layer).values())) for layer in layers)
 
 
-def _stack(samples) -> Scores:
-    columns = zip(*(vars(sample).values() for sample in samples), strict=True)
-    return Scores(*(torch.stack(column) for column in columns))
+def _batches(draws: int, entries: int) -> list[int]:
+    """Sizes of batches that hold about `BATCH` numbers each and make up all draws."""
+    if draws < 1:
+        raise ParameterError(f"draws is {draws}; at least 1 is needed.")
+    size = max(1, BATCH // entries)
+    return [size] * (draws // size) + [draws % size] * (draws % size > 0)
+
+
+def _join(batches: Iterable[Scores]) -> Scores:
+    columns = zip(*(vars(batch).values() for batch in batches), strict=True)
+    return Scores(*(torch.cat(column) for column in columns))
 
 
 def _checked_size(n: int) -> int:
     if n < 2:
         raise ParameterError(f"n is {n}; random matrices are compared from 2 rows on.")
     return n
-
-
-def _checked_draws(draws: int) -> int:
-    if draws < 1:
-        raise ParameterError(f"draws is {draws}; at least 1 is needed.")
-    return draws

@@ -91,6 +91,11 @@ def score_heads(form: BilinearForm, gamma: float = GAMMA) -> Scores:
     return _scores(head_moments(form), gamma)
 
 
+def score_batch(m: Float[Tensor, "batch d d"], gamma: float = GAMMA) -> Scores:
+    """Both scores of every matrix of a batch, shape (batch,)."""
+    return _scores(dense_moments(m), gamma)
+
+
 def _moments(m: BilinearForm | Tensor) -> Moments:
     if isinstance(m, BilinearForm):
         return form_moments(m)

@@ -125,8 +125,15 @@ def test_samples_have_one_value_per_draw_and_follow_the_seed():
     a, b, c = sample_dense(5, 3, seed=1), sample_dense(5, 3, seed=1), sample_dense(5, 3, seed=2)
     assert a.symmetry.shape == a.n_rows_over.shape == (3,)
     assert torch.equal(a.symmetry, b.symmetry) and not torch.equal(a.symmetry, c.symmetry)
-    first = torch.randn(5, 5, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
-    assert a.symmetry[0] == score(first).symmetry
+    drawn = torch.randn(3, 5, 5, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    assert a.symmetry.tolist() == pytest.approx([score(m).symmetry.item() for m in drawn], abs=1e-12)
+
+
+@pytest.mark.parametrize("size", [1, 7, 60])
+def test_samples_are_drawn_in_batches_of_any_size(size, monkeypatch):
+    monkeypatch.setattr("attngeo.nulls.BATCH", size)
+    for sample in (sample_dense(3, 11), sample_forms(1, 4, 2, 11), sample_forms(2, 4, 2, 11)):
+        assert all(value.shape == (11,) for value in vars(sample).values())
 
 
 @pytest.mark.parametrize(
@@ -140,6 +147,7 @@ def test_samples_have_one_value_per_draw_and_follow_the_seed():
         lambda: sample_dense(1, 3),
         lambda: sample_dense(4, 0),
         lambda: sample_forms(2, 4, 2, draws=0),
+        lambda: sample_forms(1, 4, 2, draws=0),
     ],
 )
 def test_sizes_that_make_no_sense_are_refused(call):
