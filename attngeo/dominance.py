@@ -88,7 +88,7 @@ def alignment_sweep(d: int, exponents: Sequence[float], n_draws: int, generator:
     """Directionality against the axis alignment of queries and keys, for `matrix_normal` updates.
 
     For every exponent the uneven second moment stands on the key side, on the query side, and on the key side in a
-    generic basis, a new one for every update; the other side is I.
+    generic basis, eight of them in turn; the other side is I.
 
     Returns:
         Columns family, exponent, log_alignment (``log D(S_K) - log D(S_Q)``), log_moments (log of the ratio of the mean
@@ -102,13 +102,13 @@ def alignment_sweep(d: int, exponents: Sequence[float], n_draws: int, generator:
     even, rows = torch.eye(d, dtype=torch.float64), []
     for exponent in exponents:
         uneven = torch.diag(power_profile(d, exponent))
-        turned = [rotated(uneven, generator) for _ in range(n_draws)]
+        turned = [rotated(uneven, generator) for _ in range(8)]
         for family, queries, keys in (
             ("uneven keys", even, [uneven]),
             ("uneven queries", uneven, [even]),
             ("uneven keys, generic basis", even, turned),
         ):
-            updates = torch.cat([matrix_normal(queries, key, n_draws // len(keys), generator) for key in keys])
+            updates = torch.cat([matrix_normal(queries, key, -(-n_draws // len(keys)), generator) for key in keys])
             of_rows, of_columns = (squared.square().sum(-1).mean() for squared in squared_norms(updates))
             scores = torch.tensor(directionalities(updates), dtype=torch.float64)
             low, high = scores.quantile(torch.tensor([0.05, 0.95], dtype=torch.float64)).tolist()
