@@ -116,15 +116,25 @@ def _block(result: Result) -> str:
 
 
 def _row(c: Comparison) -> dict[str, str]:
-    error = "" if c.standard_error is None else f" ± {c.standard_error:.2g}"
+    error = "" if c.standard_error is None else f" ± {_decimal(c.standard_error, 2)}"
     return {
         "quantity": c.quantity,
-        "measured": f"{c.measured:.6g}{error}",
-        "claim": f"{c.relation} {c.expected:.6g}",
-        "difference": f"{abs(c.measured - c.expected):.2g}",
-        "tolerance": f"{c.tolerance:.2g}",
+        "measured": f"{_decimal(c.measured)}{error}",
+        "claim": f"{c.relation}\u00a0{_decimal(c.expected)}",  # kept on one line
+        "difference": _decimal(abs(c.measured - c.expected), 2),
+        "tolerance": _decimal(c.tolerance, 2),
         "holds": "yes" if c.holds else "**no**",
     }
+
+
+def _decimal(value: float, digits: int = 6) -> str:
+    """``2.2e-16`` as a power of ten in LaTeX, with two digits; other numbers with at most ``digits``."""
+    text = format(value, f".{digits}g")
+    if "e" not in text:
+        return text
+    mantissa, _, exponent = format(value, ".2g").partition("e")
+    factor = "" if mantissa == "1" else f"{mantissa}\\cdot "
+    return f"${factor}10^{{{int(exponent)}}}$"
 
 
 def _number(result: Result) -> str:
@@ -147,7 +157,7 @@ def _cell(value: object, spec: str) -> str:
 
 
 def _escape(text: str) -> str:
-    return " ".join(text.replace("|", "\\|").split())
+    return re.sub(r"[ \t\r\n]+", " ", text.replace("|", "\\|")).strip(" ")
 
 
 def _json_ready(value):

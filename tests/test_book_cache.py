@@ -94,7 +94,7 @@ def test_a_damaged_record_is_as_good_as_none(book, damage):
 
 
 def test_a_profile_may_not_give_what_a_chapter_cannot_take(tmp_path, as_user):
-    profiles = {"smoke": "uses: {n: 10}", "gpu": "uses: {m: 1}", "cpu": "- list"}
+    profiles = {"smoke": "uses: {n: 10}", "gpu": "uses: {m: 1}", "cpu": "- list", "other": "use: {n: 1}"}
     book = tiny_book(tmp_path, profiles, uses=USES)
     uses = book.chapter("uses")
     for profile, words in [
@@ -102,6 +102,7 @@ def test_a_profile_may_not_give_what_a_chapter_cannot_take(tmp_path, as_user):
         ("gpu", "it has n"),
         ("cpu", "cpu.yml"),
         ("x", "cpu, gpu"),
+        ("other", "no chapter 'use'"),
     ]:
         with pytest.raises(ParameterError, match=words):
             book.values(uses, profile)

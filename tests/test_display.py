@@ -36,7 +36,7 @@ def test_checks_are_shown_with_number_tolerance_and_verdict(shown):
     markdown = shown[0][0]["text/markdown"]
     assert "**S1.17 (3)** the bound on $s$" in markdown
     assert '<span class="verdict verdict-corrected">corrected</span>' in markdown
-    assert "| trace | 1 | = 1 | 0 | 1e-10 | yes |" in markdown
+    assert "| trace | 1 | =\u00a01 | 0 | $10^{-10}$ | yes |" in markdown
     assert "2 ± 0.58" in markdown
 
 

@@ -120,7 +120,7 @@ def _run(
             try:
                 run = future.result()
             except ChapterFailed as failure:
-                tell(f"{chapter.name}: failed\n{failure.traceback}")
+                tell(f"{chapter.name}: failed")
                 failures.append(failure)
             else:
                 tell(f"{chapter.name}: executed in {run.seconds:.1f} s")

@@ -152,7 +152,8 @@ class Book:
         """The values that a profile gives, by chapter.
 
         Raises:
-            ParameterError: there is no such profile, or its file is not ``CHAPTER: {name: value}``.
+            ParameterError: there is no such profile, its file is not ``CHAPTER: {name: value}``, or a chapter that it
+                names is not there.
         """
         folder = self.root / "notebooks" / "profiles"
         path = folder / f"{name}.yml"
@@ -162,6 +163,8 @@ class Book:
         content = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
         if not isinstance(content, dict) or not all(isinstance(v, dict) for v in content.values()):
             raise ParameterError(f"The profile {path.name} must hold lines of the form 'chapter: {{name: value}}'.")
+        for chapter in content:
+            self.chapter(str(chapter))
         return content
 
     def values(self, chapter: Chapter, profile: str) -> dict[str, Any]:
@@ -170,9 +173,9 @@ class Book:
         Raises:
             ParameterError: the profile names a parameter the chapter has not, or a value it cannot take.
         """
-        given = self.profile(profile).get(chapter.name, {})
+        content = self.profile(profile)
         try:
-            return chapter.values(given)
+            return chapter.values(content.get(chapter.name, {}))
         except ParameterError as error:
             raise ParameterError(f"Profile {profile}: {error}") from error
 

@@ -8,7 +8,6 @@ from myst_nb.ext.glue.utils import PendingGlueReference
 from nbformat import NotebookNode
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
-from sphinx.errors import SphinxError
 from sphinx.util import logging
 
 from attngeo.book.build import update
@@ -20,12 +19,6 @@ from attngeo.display import METADATA_KEY
 from attngeo.errors import AttngeoError
 
 logger = logging.getLogger(__name__)
-
-
-class BookError(SphinxError):
-    """Ends the build before anything is written: the last good book stays."""
-
-    category = "The book was not built"
 
 
 def read(text: str) -> NotebookNode:
@@ -51,9 +44,9 @@ class _Pages:
         try:
             kept = update(book, current_profile(), list(self.chapters.values()), logger.info)
         except ChapterFailed as failure:
-            raise BookError(f"{failure}\n{failure.traceback}") from failure
+            raise _end(f"{failure}\n{failure.traceback}") from None
         except AttngeoError as error:
-            raise BookError(str(error)) from error
+            raise _end(str(error)) from None
         self.kept = {name: kept[chapter.name] for name, chapter in self.chapters.items()}
         read_from = _kept_on(env, "attngeo_read_from")
         return [name for name, run in self.kept.items() if read_from.get(name) != run.fingerprint()]
@@ -82,6 +75,11 @@ class _Pages:
     def write_quoting(self, app: Sphinx, env: BuildEnvironment) -> list[str]:
         """On ``env-updated``: pages that quote numbers from one read anew must be written anew."""
         return [name for name, quoted in _kept_on(env, "attngeo_quotes").items() if quoted & self.reading]
+
+
+def _end(reason: str) -> SystemExit:
+    """Ends the build before anything is written: the last good book stays. Jupyter Book buries other exceptions."""
+    return SystemExit(f"\nThe book was not built. {reason.rstrip()}")
 
 
 def _results(output: NotebookNode) -> list[dict]:
