@@ -50,7 +50,9 @@ def write(path, documents):
     return path
 
 
-@pytest.mark.parametrize("suffix", [".txt", ".txt.xz", ".txt.gz", ".txt.zst", ".jsonl", ".jsonl.gz", ".csv", ".parquet"])
+@pytest.mark.parametrize(
+    "suffix", [".txt", ".txt.xz", ".txt.gz", ".txt.zst", ".jsonl", ".jsonl.gz", ".csv", ".parquet"]
+)
 def test_every_format_gives_the_same_documents(tmp_path, suffix):
     corpus = open_corpus(str(write(tmp_path / f"text{suffix}", DOCUMENTS)))
     assert list(corpus.documents()) == DOCUMENTS == list(corpus.documents())
@@ -80,7 +82,9 @@ def test_lines_are_documents_where_no_line_is_blank(tmp_path):
 
 
 def test_the_digest_follows_the_content_and_not_the_name(tmp_path):
-    first, second, other = (write(tmp_path / n, d) for n, d in [("a.txt", DOCUMENTS), ("b.txt", DOCUMENTS), ("c.txt", ["x"])])
+    first, second, other = (
+        write(tmp_path / n, d) for n, d in [("a.txt", DOCUMENTS), ("b.txt", DOCUMENTS), ("c.txt", ["x"])]
+    )
     assert open_corpus(str(first)).digest == open_corpus(str(second)).digest != open_corpus(str(other)).digest
     assert open_corpus(str(first), 50).digest != open_corpus(str(first)).digest
 

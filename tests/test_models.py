@@ -40,7 +40,9 @@ def test_predicting_all_positions_but_the_last_takes_the_same_path_to_the_same_l
     everywhere = {"positions": torch.arange(11).expand(4, -1), "labels": ids[:, 1:]}
     part = {"positions": torch.arange(10).expand(4, -1), "labels": ids[:, 1:-1]}
     last = {"positions": torch.full((4, 1), 10), "labels": ids[:, -1:]}
-    loss = {name: model(input_ids=ids, **d)["loss"] for name, d in (("all", everywhere), ("part", part), ("last", last))}
+    loss = {
+        name: model(input_ids=ids, **d)["loss"] for name, d in (("all", everywhere), ("part", part), ("last", last))
+    }
     torch.testing.assert_close(loss["all"], (10 * loss["part"] + loss["last"]) / 11, rtol=1e-12, atol=1e-12)
 
 
