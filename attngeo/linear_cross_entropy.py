@@ -15,8 +15,8 @@ def linear_cross_entropy(
 ) -> Float[Tensor, ""]:
     """``mean_i -log softmax(x_i W^T + b)[label_i]``, with its gradients computed on the way.
 
-    Logits are made in the autocast type and reduced in float32, or in float64 if x is. Forward computes the gradients too, since the loss is
-    the root of the graph; so logits are made once, not twice.
+    Logits are made in the autocast type and reduced in float32, or in float64 if x is. Forward computes the gradients
+    too, since the loss is the root of the graph; so logits are made once, not twice.
 
     Args:
         x: hidden states.

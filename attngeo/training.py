@@ -84,8 +84,8 @@ def train(
                 raise
             _drop_unfinished(output)
             raise RunError(
-                f"{output} cannot be written any more, the disk is full; the record and the last complete checkpoint are"
-                " kept: free some space and continue with --resume."
+                f"{output} cannot be written any more, the disk is full; the record and the last complete checkpoint"
+                " are kept: free some space and continue with --resume."
             ) from error
     if trainer.state.global_step < config.steps:
         raise TrainingStopped(f"interrupted after step {trainer.state.global_step}; continue with --resume.")

@@ -220,7 +220,7 @@ def test_a_hub_that_refuses_is_one_sentence(fake_hub, monkeypatch):
         raise ConnectionError("no route to host")
 
     monkeypatch.setattr("datasets.load_dataset", fails)
-    with pytest.raises(CorpusError, match="no route to host.*check the network"):
+    with pytest.raises(CorpusError, match=r"no route to host.*check the network"):
         list(open_corpus("jigsaw").documents())
 
 

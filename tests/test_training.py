@@ -63,11 +63,12 @@ def test_the_last_scores_are_those_of_the_saved_model(run):
 
 
 def test_the_held_out_loss_is_that_of_the_saved_model_on_text_it_has_not_seen(run, text):
+    from transformers import BertForMaskedLM
+
     from attngeo.corpora import Blocks
     from attngeo.recording import as_tensors
     from attngeo.targets import Targets
     from attngeo.training import prepare_text
-    from transformers import BertForMaskedLM
 
     folder, found = run
     _, vocabulary, tokens = prepare_text(small_config(text))
@@ -140,7 +141,7 @@ def test_a_finished_run_resumes_to_itself(run, text):
 
 
 def test_a_run_is_not_resumed_with_other_settings_or_from_nothing(run, text, tmp_path):
-    with pytest.raises(RunError, match="lr is 0.1"):
+    with pytest.raises(RunError, match=r"lr is 0\.1"):
         train(small_config(text, lr=0.1), run[0], resume=True)
     with pytest.raises(RunError, match="without --resume"):
         train(small_config(text), tmp_path, resume=True)

@@ -40,7 +40,7 @@ def killed_at(step):
 
 @pytest.mark.parametrize("step", [6, 8, 11])
 def test_a_killed_run_resumes_to_the_curve_of_an_unbroken_one(text, unbroken, tmp_path, step):
-    """Checkpoints at 5 and 10, records at 3, 6, 9: the sum of losses between two records survives, and so does dropout."""
+    """Checkpoints at 5 and 10, records at 3, 6, 9: sums of losses between records survive, and so does dropout."""
     folder = tmp_path / "run"
     with pytest.raises(Killed):
         train(small_config(text), folder, listen=killed_at(step))
@@ -66,7 +66,10 @@ def test_a_process_killed_by_the_system_resumes(text, unbroken, tmp_path):
         sys.path.insert(0, {os.path.dirname(__file__)!r})
         from small_runs import small_config
         from attngeo.training import train
-        train(small_config({str(text)!r}), sys.argv[1], listen=lambda row: row["step"] == 7 and os.kill(os.getpid(), signal.SIGKILL))
+        def listen(row):
+            if row["step"] == 7:
+                os.kill(os.getpid(), signal.SIGKILL)
+        train(small_config({str(text)!r}), sys.argv[1], listen=listen)
     """)
     environment = os.environ | {"OMP_NUM_THREADS": str(torch.get_num_threads())}
     ended = subprocess.run([sys.executable, "-c", program, tmp_path / "run"], env=environment, capture_output=True)
@@ -144,7 +147,7 @@ def test_a_full_disk_ends_in_one_sentence_and_loses_nothing(text, unbroken, tmp_
         return real(value, file, *rest, **options)
 
     monkeypatch.setattr(torch, "save", save)
-    with pytest.raises(RunError, match="disk is full.*continue with --resume"):
+    with pytest.raises(RunError, match=r"disk is full.*continue with --resume"):
         train(small_config(text), folder)
     assert written and [p.name for p in (folder / "checkpoints").iterdir()] == ["checkpoint-5"]
     monkeypatch.undo()

@@ -82,8 +82,8 @@ def open_vocabulary(name: str, corpus: Corpus, text: Text | str = Text.PLAIN, si
 def _trained(corpus: Corpus, text: Text, size: int) -> Tokenizer:
     """A WordPiece tokenizer that follows from the text alone.
 
-    The trainer numbers the pieces "##x" of single characters in the order of a hash table that differs between runs, and
-    breaks ties by these numbers. So the characters are counted here, and their pieces are given to it as marks.
+    The trainer numbers the pieces "##x" of single characters in the order of a hash table that differs between runs,
+    and breaks ties by these numbers. So the characters are counted here, and their pieces are given to it as marks.
     """
     tokenizer = _wordpiece(list(SPECIAL))
     counts: Counter[str] = Counter()
