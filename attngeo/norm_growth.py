@@ -48,18 +48,19 @@ def unevenness(squared: Float[Tensor, "*draws d"]) -> Float[Tensor, "*draws"]:
 
 
 def axis_alignment(moment: Float[Tensor, "d d"]) -> float:
-    """``D(S) = d sum_k S_kk^2 / (Tr(S)^2 + 2 Tr(S^2))``: how far a second moment is concentrated on coordinate axes.
+    """``D(S) = (d + 2) sum_k S_kk^2 / (Tr(S)^2 + 2 Tr(S^2))``: how far a second moment lies on coordinate axes.
 
-    About 1 for ``S = I`` and for any spectrum in a generic basis; larger when few coordinates carry the variance. For
-    ``S = e e^T`` it is a third of the kurtosis of the entries of e.
+    1 for ``S = I``, and 1 on average for any spectrum in a random basis, as ``E (q^T S q)^2 = (Tr(S)^2 + 2 Tr(S^2)) /
+    (d (d + 2))`` for a random unit vector q; larger when few coordinates carry the variance. For ``S = e e^T`` it is a
+    third of the kurtosis of the entries of e, times (d + 2)/d.
 
     With independent Gaussian coefficients on all pairs, columns are more uneven than rows exactly if ``D(S_K) >
     D(S_Q)`` (`fourth_moments`).
 
     Source: derived here.
     """
-    trace, square = moment.trace(), (moment @ moment).trace()
-    return float(len(moment) * moment.diagonal().square().sum() / (trace**2 + 2 * square))
+    d, trace, square = len(moment), moment.trace(), (moment @ moment).trace()
+    return float((d + 2) * moment.diagonal().square().sum() / (trace**2 + 2 * square))
 
 
 def fourth_moments(query_moment: Float[Tensor, "d d"], key_moment: Float[Tensor, "d d"]) -> tuple[float, float]:

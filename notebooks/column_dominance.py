@@ -405,7 +405,7 @@ figures.norm_histograms({title: kinds[name] for name, title in shown.items()})
 # Let $\Delta W = \sum_{ij} \beta_{ij} q_i k_j^\top$ with independent standard normal $\beta_{ij}$ and given $q_i$, $k_j$. With
 #
 # $$
-# D(S) = \frac{d \sum_k S_{kk}^2}{\mathrm{Tr}(S)^2 + 2\,\mathrm{Tr}(S^2)}
+# D(S) = \frac{(d+2) \sum_k S_{kk}^2}{\mathrm{Tr}(S)^2 + 2\,\mathrm{Tr}(S^2)}
 # $$ (eq-s1-12-alignment)
 #
 # the columns are more uneven than the rows exactly if $D(S_K) > D(S_Q)$:
@@ -430,11 +430,12 @@ figures.norm_histograms({title: kinds[name] for name, title in shown.items()})
 # ```
 # ````
 #
-# $D$ measures how far a second moment is concentrated on *coordinate axes*. It is $d/(d+2)$ for $S = I$ and close to 1
-# for any spectrum in a generic basis: for $S = Q \Lambda Q^\top$ with a random rotation $Q$ a diagonal entry has the
-# relative variance $2\,\mathrm{Tr}(\Lambda^2)/\mathrm{Tr}(\Lambda)^2$ to leading order, and numerator and denominator of
-# {eq}`eq-s1-12-alignment` then agree. Anisotropy alone is therefore not enough. For a single vector, $S = e e^\top$,
-# $D$ is a third of the kurtosis of its entries.
+# $D$ measures how far a second moment is concentrated on *coordinate axes*. It is 1 for $S = I$, and 1 on average for
+# *every* spectrum in a random basis: for a random unit vector $q$, $\mathbb{E} q_i^4 = 3 / (d(d+2))$ and
+# $\mathbb{E} q_i^2 q_j^2 = 1 / (d(d+2))$, hence
+# $\mathbb{E} (q^\top S q)^2 = (\mathrm{Tr}(S)^2 + 2\,\mathrm{Tr}(S^2)) / (d(d+2))$ for each of the $d$ diagonal entries.
+# Anisotropy alone is therefore not enough: it has to show along the axes. For a single vector, $S = e e^\top$, $D$ is a
+# third of the kurtosis of its entries, up to the factor $(d+2)/d$.
 
 # %%
 show(dominance_condition.directionality_condition(d=d, seed=seed))

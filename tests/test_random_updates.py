@@ -156,8 +156,8 @@ def test_axis_alignment(d, seed, scale):
     assert of_columns / of_rows == pytest.approx(value / axis_alignment(q))
     e = torch.randn(d, generator=generator(seed), dtype=torch.float64)
     kurtosis = float(e.pow(4).mean() / e.square().mean() ** 2)
-    assert axis_alignment(torch.outer(e, e)) == pytest.approx(kurtosis / 3)
-    assert axis_alignment(torch.eye(d, dtype=torch.float64)) == pytest.approx(d / (d + 2))
+    assert axis_alignment(torch.outer(e, e)) == pytest.approx(kurtosis / 3 * (d + 2) / d)
+    assert axis_alignment(torch.eye(d, dtype=torch.float64)) == pytest.approx(1)
 
 
 @pytest.mark.parametrize("seed", range(3))

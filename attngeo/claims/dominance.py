@@ -68,14 +68,13 @@ def context_ratio_of_dependent_coefficients(
     last_row = torch.zeros(d, d, dtype=torch.float64)
     last_row[-1] = gaussian[-1]  # beta_i = [x_i]_d b^T y: the error follows one coordinate of the predicted token
     comparisons = []
-    for name, form in (("random B", gaussian), ("B of one row", last_row)):
+    for name, form, k, m in (("random B", gaussian, d - 1, 0), ("B of one row", last_row, d - 2, d - 1)):
         updates = context_updates(covariance, n_tokens, n_draws, generator, form)
         rows, columns = squared_norms(updates)
         expected_rows, expected_columns = predicted(covariance, form, n_tokens)
-        m, k = d - 1, d - 2
         samples = ratio_samples(columns[:, k], rows[:, m])
         comparisons += [
-            monte_carlo(f"{name}: ratio, last row", samples, float(expected_columns[k] / expected_rows[m])),
+            monte_carlo(f"{name}: ratio, row {m + 1}", samples, float(expected_columns[k] / expected_rows[m])),
             monte_carlo(f"{name}: the same against Eq. S62", samples, independent_ratio(covariance, m), "≠"),
         ]
     comparisons.append(monte_carlo("B of one row: the same against Eq. S53", samples, 1, "<"))
