@@ -116,11 +116,13 @@ def _block(result: Result) -> str:
 
 
 def _row(c: Comparison) -> dict[str, str]:
-    error = "" if c.standard_error is None else f" ± {_decimal(c.standard_error, 2)}"
+    measured = _decimal(c.measured)
+    if c.standard_error is not None:
+        measured = f"{_decimal(c.measured, 4)} ± {_decimal(c.standard_error, 2)}"
     return {
         "quantity": c.quantity,
-        "measured": f"{_decimal(c.measured)}{error}",
-        "claim": f"{c.relation}\u00a0{_decimal(c.expected)}",  # kept on one line
+        "measured": measured.replace(" ", "\u00a0"),  # kept on one line
+        "claim": f"{c.relation}\u00a0{_decimal(c.expected)}",
         "difference": _decimal(abs(c.measured - c.expected), 2),
         "tolerance": _decimal(c.tolerance, 2),
         "holds": "yes" if c.holds else "**no**",
@@ -133,7 +135,7 @@ def _decimal(value: float, digits: int = 6) -> str:
     if "e" not in text:
         return text
     mantissa, _, exponent = format(value, ".2g").partition("e")
-    factor = "" if mantissa == "1" else f"{mantissa}\\cdot "
+    factor = "" if mantissa == "1" else f"{mantissa}\\cdot{{}}"
     return f"${factor}10^{{{int(exponent)}}}$"
 
 

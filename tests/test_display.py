@@ -37,7 +37,7 @@ def test_checks_are_shown_with_number_tolerance_and_verdict(shown):
     assert "**S1.17 (3)** the bound on $s$" in markdown
     assert '<span class="verdict verdict-corrected">corrected</span>' in markdown
     assert "| trace | 1 | =\u00a01 | 0 | $10^{-10}$ | yes |" in markdown
-    assert "2 ± 0.58" in markdown
+    assert "| mean | 2\u00a0±\u00a00.58 |" in markdown
 
 
 def test_a_verdict_without_support_says_so(shown):
