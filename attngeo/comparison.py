@@ -6,8 +6,14 @@ import numpy as np
 import pandas as pd
 
 from attngeo.published import table as printed_table
+from attngeo.registry import released_results
 
 SCORES = ("symmetry", "directionality", "directionality_released", "directionality_tables")
+# what keeps a printed row from being a score of the model it names, whatever weights are read
+_OBSTACLES = {
+    "no-such-model": "no such model",
+    "random-weights": "random weights were scored",
+}
 
 
 def layer_medians(layers: pd.DataFrame) -> pd.DataFrame:
@@ -36,62 +42,109 @@ class PrintedRow:
 
     row: str  # place in the table: "L34" is the 34th row on the left
     printed_as: str
-    theirs: np.ndarray
-    ours: np.ndarray
+    model: str  # name in the registry, "" where there is no such model
+    defects: str  # codes of `attngeo.registry.DEFECTS`
+    theirs: np.ndarray  # as printed, two decimals
+    released: np.ndarray  # as the authors' released files have them
+    ours: np.ndarray | None  # None where no weights were read
+
+    @property
+    def verdict(self) -> str:
+        """``reproduced`` where the three numbers agree after rounding to the printed decimals; else what is wrong."""
+        for code, words in _OBSTACLES.items():
+            if code in self.defects.split():
+                return words
+        if self.ours is None:
+            return "weights not read here"
+        gap = np.abs(np.round(self.ours, 2) - self.theirs).max()
+        return "reproduced" if gap < 0.005 else f"differs by {gap:.2f}"
 
 
-def printed_rows(number: str, score: str, medians: pd.DataFrame, models: pd.DataFrame) -> list[PrintedRow]:
-    """The printed rows of Table ``number`` for which weights were read, beside our ``score``.
+def printed_rows(number: str, score: str, medians: pd.DataFrame) -> list[PrintedRow]:
+    """Every row of Table ``number``, beside our ``score`` where weights were read.
 
     Args:
         number: "S2" or "S3".
         score: one of SCORES.
         medians: from `layer_medians`; ``model`` holds the registry's name.
-        models: from `attngeo.registry.registry`.
     """
-    printed, rows = printed_table(number), []
-    for model in models.itertuples():
-        ours = medians[(medians["model"] == model.name) & (medians["part"] == model.part)]
-        if ours.empty:
-            continue
-        values = ours.iloc[0][[score, f"{score}_minus", f"{score}_plus"]].to_numpy(float)
-        for row in printed[printed["model"].isin(model.printed_as.split(";"))].itertuples():
-            theirs = np.array([row.median, row.iqr_minus, row.iqr_plus])
-            rows.append(PrintedRow(f"{row.side}{row.row}", row.model, theirs, values))
+    results = released_results().set_index("row")
+    ours = {(m["model"], m["part"]): m for m in medians.to_dict("records")}
+    letter = "s" if number == "S2" else "d"
+    rows = []
+    for printed in printed_table(number).itertuples():
+        place = f"{printed.side}{printed.row}"
+        result = results.loc[place]
+        found = ours.get((result["model"], result["part"]))
+        rows.append(
+            PrintedRow(
+                place,
+                printed.model,
+                result["model"],
+                result["defects"],
+                np.array([printed.median, printed.iqr_minus, printed.iqr_plus]),
+                result[[letter, f"{letter}_minus", f"{letter}_plus"]].to_numpy(float),
+                None if found is None else np.array([found[score], found[f"{score}_minus"], found[f"{score}_plus"]]),
+            )
+        )
     return rows
 
 
-def beside_printed(number: str, scores: dict[str, str], medians: pd.DataFrame, models: pd.DataFrame) -> pd.DataFrame:
-    """Every printed row for which weights were read, beside our numbers, with a verdict for each way to score.
+def read_rows(number: str, score: str, medians: pd.DataFrame) -> list[PrintedRow]:
+    """The rows of `printed_rows` that can be compared: weights were read, and the row is a score of trained weights."""
+    return [
+        row
+        for row in printed_rows(number, score, medians)
+        if row.ours is not None and not set(_OBSTACLES) & set(row.defects.split())
+    ]
+
+
+def beside_printed(number: str, scores: dict[str, str], medians: pd.DataFrame) -> pd.DataFrame:
+    """The printed rows for which weights were read, beside our numbers, with a verdict for each way to score.
 
     Args:
         number: "S2" or "S3".
         scores: heading -> one of SCORES.
         medians: from `layer_medians`; ``model`` holds the registry's name.
-        models: from `attngeo.registry.registry`.
 
     Returns:
-        Columns row, model, printed, and for each heading our median [minus, plus] and a verdict: ``reproduced`` when
-        the three numbers agree after rounding to the two printed decimals, else the largest difference.
+        Columns row, printed as, printed, and for each heading our median [minus, plus] and a verdict.
     """
-    columns = {heading: printed_rows(number, score, medians, models) for heading, score in scores.items()}
+    columns = {heading: read_rows(number, score, medians) for heading, score in scores.items()}
     first = next(iter(columns.values()))
     frame = pd.DataFrame(
         {
             "row": [r.row for r in first],
-            "model": [r.printed_as for r in first],
-            "printed": [_triple(r.theirs) for r in first],
+            "printed as": [r.printed_as for r in first],
+            "printed": [triple(r.theirs) for r in first],
         }
     )
     for heading, rows in columns.items():
-        frame[heading] = [f"{_triple(r.ours)}: {_verdict(r.theirs, r.ours)}" for r in rows]
+        frame[heading] = [f"{triple(r.ours)}: {r.verdict}" for r in rows]
     return frame
 
 
-def _triple(values: np.ndarray) -> str:
+def whole_table(number: str, score: str, medians: pd.DataFrame) -> pd.DataFrame:
+    """Table ``number`` with every row: printed, recomputed, verdict.
+
+    Returns:
+        Columns row, printed as, checkpoint, printed, recomputed (a dash where no weights were read), verdict, and what
+        is known against the row.
+    """
+    rows = printed_rows(number, score, medians)
+    return pd.DataFrame(
+        {
+            "row": [r.row for r in rows],
+            "printed as": [r.printed_as for r in rows],
+            "checkpoint": [r.model or "none" for r in rows],
+            "printed": [triple(r.theirs) for r in rows],
+            "recomputed": ["–" if r.ours is None else triple(r.ours) for r in rows],
+            "verdict": [r.verdict for r in rows],
+            "known against it": [r.defects.replace(" ", ", ") for r in rows],
+        }
+    )
+
+
+def triple(values: np.ndarray) -> str:
+    """``median [minus, plus]`` as the tables print it."""
     return f"{values[0]:.2f} [{values[1]:.2f}, {values[2]:.2f}]"
-
-
-def _verdict(theirs: np.ndarray, ours: np.ndarray) -> str:
-    gap = np.abs(np.round(ours, 2) - theirs).max()
-    return "reproduced" if gap < 0.005 else f"differs by {gap:.2f}"

@@ -13,6 +13,9 @@ _TABLES = {
 }
 _TABLES["S3"] = _TABLES["S2"]
 _STATEMENTS = dict.fromkeys(("number", "kind", "title", "section", "equations", "chapter"), str)
+_RELEASED = {"file": str, "key": str, "layers": int, "width": int, "parameters": "Int64"} | dict.fromkeys(
+    ("s", "s_minus", "s_plus", "d", "d_minus", "d_plus"), float
+)
 _SPEED_UPS = {"source": str, "place": str, "layers": "Int64", "speed_up_percent": float}
 
 
@@ -50,6 +53,17 @@ def table(number: str) -> pd.DataFrame:
 def speed_ups_in_text() -> pd.DataFrame:
     """The speed-ups that sentences of the paper and of its web page state: source, place, layers, speed_up_percent."""
     return _read("speed_ups_in_text", _SPEED_UPS)
+
+
+def released_medians() -> pd.DataFrame:
+    """Medians over layers of the scores that the authors released, with more digits than they print.
+
+    Returns:
+        Columns file and key (unique together: the released file, and the model's name in it), layers, width,
+        parameters, and s, s_minus, s_plus, d, d_minus, d_plus: median, median - Q1, Q3 - median, in the units of
+        Tables S2 and S3. An audit read them from the released files; this project has not read those itself.
+    """
+    return _read("released_medians", _RELEASED)
 
 
 def _read(name: str, columns: dict) -> pd.DataFrame:
