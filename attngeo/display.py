@@ -130,11 +130,11 @@ def _row(c: Comparison) -> dict[str, str]:
 
 
 def _decimal(value: float, digits: int = 6) -> str:
-    """``2.2e-16`` as a power of ten in LaTeX, with two digits; other numbers with at most ``digits``."""
+    """``2.2e-16`` as a power of ten in LaTeX, small ones with two digits; other numbers with at most ``digits``."""
     text = format(value, f".{digits}g")
     if "e" not in text:
         return text
-    mantissa, _, exponent = format(value, ".2g").partition("e")
+    mantissa, _, exponent = format(value, f".{digits if abs(value) > 1 else 2}g").partition("e")
     factor = "" if mantissa == "1" else f"{mantissa}\\cdot{{}}"
     return f"${factor}10^{{{int(exponent)}}}$"
 
