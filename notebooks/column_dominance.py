@@ -501,7 +501,8 @@ show(
 # has no gradient. A constant first token therefore adds $u e^\top$ with its own embedding $e$ on the key side and a
 # sum $u$ over many tokens on the query side. By {eq}`eq-s1-12-alignment` its effect hangs on the kurtosis of the entries
 # of $e$ alone. A Gaussian $e$ does nothing, although its $\mu_c/\mu_p$ is infinite; heavy-tailed entries or a few
-# outlying coordinates turn columns dominant; entries flatter than a Gaussian turn rows dominant.
+# outlying coordinates make columns the uneven side; entries flatter than a Gaussian do the same for rows. (Definition
+# 3.2 is slow to notice: a few very large columns also raise the threshold that they have to exceed.)
 
 # %%
 show(dominance_condition.constant_context_token(d=max(d, 32), seed=seed))

@@ -65,10 +65,11 @@ def context_ratio_of_dependent_coefficients(
     covariance = torch.diag(power_profile(d, exponent))
     generator = torch.Generator().manual_seed(seed)
     gaussian = torch.randn(d, d, generator=generator, dtype=torch.float64) / d**0.5
-    last_row = torch.zeros(d, d, dtype=torch.float64)
-    last_row[-1] = gaussian[-1]  # beta_i = [x_i]_d b^T y: the error follows one coordinate of the predicted token
+    below = int((covariance.diagonal() < covariance.trace() / d).nonzero()[0])  # first row that Eq. S53 speaks of
+    one_row = torch.zeros(d, d, dtype=torch.float64)
+    one_row[below] = gaussian[below]  # beta_i = [x_i]_m b^T y: the error follows one coordinate of the predicted token
     comparisons = []
-    for name, form, k, m in (("random B", gaussian, d - 1, 0), ("B of one row", last_row, d - 2, d - 1)):
+    for name, form, k, m in (("random B", gaussian, d - 1, 0), ("B of one row", one_row, d - 1, below)):
         updates = context_updates(covariance, n_tokens, n_draws, generator, form)
         rows, columns = squared_norms(updates)
         expected_rows, expected_columns = predicted(covariance, form, n_tokens)
