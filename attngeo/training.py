@@ -322,10 +322,12 @@ class _quiet(warnings.catch_warnings):
         self._level = transformers_logging.get_verbosity()
         self._bars = transformers_logging.is_progress_bar_enabled()
         self._accelerate = logging.getLogger("accelerate").level
+        result = super().__enter__()
+        warnings.filterwarnings("ignore", "mtime may not be reliable")  # transformers 4 sorts checkpoints by name then
         transformers_logging.set_verbosity_error()
         transformers_logging.disable_progress_bar()
         logging.getLogger("accelerate").setLevel(logging.ERROR)
-        return super().__enter__()
+        return result
 
     def __exit__(self, *details):
         transformers_logging.set_verbosity(self._level)
