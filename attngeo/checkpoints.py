@@ -6,7 +6,9 @@ Tensors are found by their names, so no model code is run and no model is built.
 import json
 import re
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from os import PathLike
 from pathlib import Path
 
@@ -25,6 +27,7 @@ WEIGHTS = (
     "pytorch_model.bin",
     "pytorch_model.bin.index.json",
 )
+SHARDS_AT_ONCE = 8  # headers of a sharded checkpoint read at the same time
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,12 +145,11 @@ def _weight_files(repository: Repository, weights: str) -> list[TensorFile]:
     for name in (weights,) if weights else (*WEIGHTS, *repository.other_weights()):
         if name.endswith(".index.json"):
             if repository.has(name):
-                return [_shard(repository, shard, name) for shard in _shards(repository, name)]
+                with ThreadPoolExecutor(SHARDS_AT_ONCE) as pool:
+                    return list(pool.map(partial(_shard, repository, name), _shards(repository, name)))
         elif (file := repository.open(name)) is not None:
             return [file]
-    raise CheckpointError(
-        f"{repository.name} has no weights that can be read ({', '.join(WEIGHTS)}); save them with save_pretrained."
-    )
+    raise repository.absent(weights or ", ".join(WEIGHTS))
 
 
 def _shards(repository: Repository, index: str) -> list[str]:
@@ -160,8 +162,8 @@ def _shards(repository: Repository, index: str) -> list[str]:
     return wanted
 
 
-def _shard(repository: Repository, shard: str, index: str) -> TensorFile:
+def _shard(repository: Repository, index: str, shard: str) -> TensorFile:
     file = repository.open(shard)
     if file is None:
-        raise CheckpointError(f"{repository.name} lacks {shard}, which {index} names; fetch the checkpoint again.")
+        raise repository.absent(f"{shard}, which {index} names")
     return file

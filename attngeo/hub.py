@@ -1,10 +1,13 @@
 """A repository on the Hugging Face Hub; token, endpoint, offline mode and cache are those of huggingface_hub."""
 
+import errno
+import logging
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from huggingface_hub import constants, hf_hub_download
+from huggingface_hub import constants, get_hf_file_metadata, hf_hub_download, hf_hub_url, try_to_load_from_cache
 from huggingface_hub.errors import (
     EntryNotFoundError,
     GatedRepoError,
@@ -16,13 +19,17 @@ from huggingface_hub.errors import (
     RevisionNotFoundError,
 )
 
+from attngeo import ranges
 from attngeo.errors import CheckpointError
 from attngeo.repositories import open_tensors
-from attngeo.tensorfiles import TensorFile
+from attngeo.tensorfiles import SafetensorsFile, TensorFile
+
+logger = logging.getLogger(__name__)
+_OF_THE_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS}
 
 
 class HubRepository:
-    """One model repository at one revision.
+    """One model repository at one revision. Safetensors that are not in the cache are read by byte ranges.
 
     Args:
         name: the repository's id, ``owner/model``.
@@ -34,34 +41,88 @@ class HubRepository:
 
     def __init__(self, name: str, revision: str | None = None) -> None:
         self.name, self.revision = name, revision or "main"
-        config = self.fetch("config.json")
-        if config is None:
-            raise CheckpointError(f"{name} on the Hub has no config.json; it is no transformers model.")
+        with self._explained("config.json"):
+            try:
+                config = self._download("config.json")
+            except LocalEntryNotFoundError:
+                raise
+            except EntryNotFoundError as error:
+                raise CheckpointError(f"{name} has no config.json on the Hub; it is no transformers model.") from error
         # cache: models--owner--name/snapshots/<commit>/config.json; the commit pins all further files
         self.revision = config.parent.name
 
     def has(self, file: str) -> bool:
-        """Whether the repository has the file."""
+        """Whether the repository has the file; offline, whether the cache has it."""
         return self.fetch(file) is not None
 
     def fetch(self, file: str) -> Path | None:
-        """The file's path in the cache, fetched if needed; None where the repository has none."""
+        """A path in the cache, fetched there if needed; None where the repository, or offline the cache, has none."""
+        cached = try_to_load_from_cache(self.name, file, revision=self.revision)
+        if isinstance(cached, str):
+            return Path(cached)
+        if constants.HF_HUB_OFFLINE:
+            return None
         with self._explained(file):
             try:
-                return Path(hf_hub_download(self.name, file, revision=self.revision))
+                return self._download(file)
             except LocalEntryNotFoundError:
                 raise
             except EntryNotFoundError:
                 return None
 
     def open(self, file: str) -> TensorFile | None:
-        """A file of tensors, None where there is none."""
+        """A file of tensors: from the cache, or by byte ranges, or, if it has no header to go by, downloaded."""
+        cached = try_to_load_from_cache(self.name, file, revision=self.revision)
+        if isinstance(cached, str):
+            return open_tensors(Path(cached))
+        if constants.HF_HUB_OFFLINE:
+            return None
+        place = self._find(file)
+        if place is None:
+            return None
+        if file.endswith(".safetensors"):
+            return SafetensorsFile(ranges.RemoteBytes(f"{file} of {self.name}", place, lambda: self._find(file)))
+        logger.warning("%s has no safetensors: %s is downloaded whole (%.2f GB)", self.name, file, place.size / 1e9)
         path = self.fetch(file)
         return None if path is None else open_tensors(path)
 
     def other_weights(self) -> list[str]:
         """None: only the standard names are looked for on the Hub."""
         return []
+
+    def absent(self, files: str) -> CheckpointError:
+        """Why none of the files could be opened."""
+        if constants.HF_HUB_OFFLINE:
+            return CheckpointError(
+                f"{self.name} is not in the cache with its weights ({files}), and HF_HUB_OFFLINE is set; unset it or"
+                f" give a local path."
+            )
+        return CheckpointError(
+            f"{self.name} on the Hub has no weights that can be read ({files}); convert it with save_pretrained."
+        )
+
+    def _download(self, file: str) -> Path:
+        return Path(hf_hub_download(self.name, file, revision=self.revision))
+
+    def _find(self, file: str) -> ranges.Place | None:
+        """Where a file's bytes are; None where the repository has no such file."""
+        url = hf_hub_url(self.name, file, revision=self.revision)
+        for attempt in range(ranges.ATTEMPTS):
+            try:
+                with self._explained(file):
+                    try:
+                        found = get_hf_file_metadata(url, timeout=constants.HF_HUB_ETAG_TIMEOUT)
+                    except EntryNotFoundError:
+                        return None
+            except CheckpointError as error:
+                if _status(error) not in ranges.TRANSIENT or attempt == ranges.ATTEMPTS - 1:
+                    raise
+                time.sleep(min(ranges.FIRST_WAIT * 2**attempt, ranges.LONGEST_WAIT))
+                continue
+            if found.size is None:
+                raise CheckpointError(f"{constants.ENDPOINT} does not say how large {file} of {self.name} is.")
+            return ranges.Place(found.location, found.size)
+        raise AssertionError
 
     @contextmanager
     def _explained(self, file: str) -> Iterator[None]:
@@ -87,13 +148,27 @@ class HubRepository:
                 f"there is no file or folder {self.name!r}, and it is no Hub id (owner/model); check the spelling."
             ) from error
         except (LocalEntryNotFoundError, OfflineModeIsEnabled) as error:
-            offline = "HF_HUB_OFFLINE is set" if constants.HF_HUB_OFFLINE else f"{constants.ENDPOINT} did not answer"
             raise CheckpointError(
                 f"there is no file or folder {self.name!r} here, {file} of that Hub repository is not in the cache, and"
-                f" {offline}; check the connection or give a local path."
+                f" {_why(error)}; check the connection or give a local path."
             ) from error
-        except HfHubHTTPError as error:
-            status = getattr(error.response, "status_code", "an error")
-            raise CheckpointError(
-                f"{constants.ENDPOINT} answered {status} for {file} of {self.name}; try again later."
-            ) from error
+        except EntryNotFoundError:
+            raise
+        except (HfHubHTTPError, *ranges.NETWORK_ERRORS) as error:
+            if getattr(error, "errno", None) in _OF_THE_DISK:
+                raise
+            remedy = "check HF_TOKEN" if _status(error) in (401, 403) else "try again later"
+            raise CheckpointError(f"{file} of {self.name} cannot be read: {_why(error)}; {remedy}.") from error
+
+
+def _why(error: Exception) -> str:
+    """What kept the Hub from answering."""
+    if constants.HF_HUB_OFFLINE:
+        return "HF_HUB_OFFLINE is set"
+    status = _status(error)
+    return f"{constants.ENDPOINT} answered {status}" if status else f"{constants.ENDPOINT} cannot be reached"
+
+
+def _status(error: Exception) -> int | None:
+    """HTTP status of the answer behind an error."""
+    return getattr(getattr(error.__cause__ or error, "response", None), "status_code", None)

@@ -29,6 +29,9 @@ class Repository(Protocol):
     def other_weights(self) -> list[str]:
         """Weight files under names of their own, to be tried last."""
 
+    def absent(self, files: str) -> CheckpointError:
+        """The error for files that could not be opened."""
+
 
 class LocalFolder:
     """A folder laid out like a Hub repository. A snapshot in the Hub's cache keeps its repository's name."""
@@ -59,6 +62,13 @@ class LocalFolder:
             if found:
                 return found if len(found) == 1 else []
         return []
+
+    def absent(self, files: str) -> CheckpointError:
+        """The error for files that are not there."""
+        return CheckpointError(
+            f"{self.name} has no weights that can be read: no {files} in {self._path}; fetch the checkpoint again, or"
+            f" save it with save_pretrained."
+        )
 
 
 def open_repository(path_or_id: str | PathLike, revision: str | None) -> Repository:

@@ -208,7 +208,7 @@ DAMAGES = {
         lambda f, m: edit_tensors(f, lambda t: t.pop(QUERY.replace("query", "key"))),
         r"layer\.1\.attention\.self\.key\.weight is missing",
     ),
-    "missing shard": (lose_shard, r"lacks model-.*safetensors, which model.safetensors.index.json names"),
+    "missing shard": (lose_shard, r"no model-.*safetensors, which model.safetensors.index.json names"),
     "NaN": (poison(float("nan")), rf"{QUERY} holds NaN or infinite"),
     "infinity": (poison(float("inf")), rf"{QUERY} holds NaN or infinite"),
     "empty file": (lambda f, m: truncate(f / "model.safetensors", 0), "has 0 bytes"),

@@ -1,0 +1,168 @@
+"""A Hub on this machine: repositories under /owner/name/resolve/revision/file, and storage it redirects to.
+
+The storage stands on a second port, as the Hub's does on another host. It serves byte ranges, counts the bytes it
+sends, and misbehaves as told: each fault is used up by one request.
+"""
+
+import hashlib
+import threading
+from collections import deque
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+Fault = Callable[["StorageHandler", bytes], None]  # what to do instead of sending the range
+
+
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, handler: type, hub: "FakeHub") -> None:
+        super().__init__(("127.0.0.1", 0), handler)
+        self.hub = hub
+        self.url = f"http://127.0.0.1:{self.server_port}"
+        self.thread = threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True)
+        self.thread.start()
+
+    def handle_error(self, request, client_address) -> None:
+        pass  # a client that leaves
+
+
+class FakeHub:
+    """Repositories as folders, the storage's faults, and what was asked and served.
+
+    Args:
+        root: repositories lie in root/owner/name.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.faults: deque[Fault] = deque()
+        self.answers: dict[str, int] = {}  # file: status that the Hub itself gives
+        self.gated: set[str] = set()
+        self.token = "right"
+        self.expiry = 0  # the storage refuses locations given before this one
+        self.given = 0
+        self.served = 0  # bytes of bodies that the storage sent
+        self.ranges: list[str] = []
+        self.tokens_at_storage: list[str | None] = []
+        self.lock = threading.Lock()
+        self.hub, self.storage = Server(HubHandler, self), Server(StorageHandler, self)
+
+    def close(self) -> None:
+        for server in (self.hub, self.storage):
+            server.shutdown()
+            server.server_close()
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *args) -> None:
+        pass
+
+    def answer(self, status: int, body: bytes = b"", **headers: str) -> None:
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+
+class HubHandler(Handler):
+    def do_HEAD(self) -> None:
+        hub = self.server.hub
+        owner, name, resolve, revision, file = (urlsplit(self.path).path.strip("/").split("/", 4) + [""] * 5)[:5]
+        repository, path = f"{owner}/{name}", hub.root / owner / name / file
+        if not (hub.root / owner / name).is_dir() or resolve != "resolve":
+            return self.answer(401, X_Error_Code="RepoNotFound")
+        if repository in hub.gated and self.headers.get("Authorization") != f"Bearer {hub.token}":
+            return self.answer(401, X_Error_Code="GatedRepo")
+        if revision not in ("main", COMMIT):
+            return self.answer(404, X_Error_Code="RevisionNotFound")
+        if file in hub.answers:
+            return self.answer(hub.answers[file])
+        if not path.is_file():
+            return self.answer(404, X_Error_Code="EntryNotFound", X_Repo_Commit=COMMIT)
+        tag = f'"{hashlib.sha256(path.read_bytes()).hexdigest()}"'
+        common = {"X_Repo_Commit": COMMIT, "ETag": tag}
+        if path.suffix == ".json":
+            return self.answer(200, path.read_bytes(), **common)
+        hub.given += 1
+        place = f"{hub.storage.url}/{owner}/{name}/{file}?given={hub.given}"
+        size = {"X_Linked_Size": str(path.stat().st_size), "X_Linked_ETag": tag}
+        return self.answer(302, Location=place, **common, **size)
+
+    do_GET = do_HEAD
+
+
+class StorageHandler(Handler):
+    def do_GET(self) -> None:
+        hub, url = self.server.hub, urlsplit(self.path)
+        data = (hub.root / url.path.strip("/")).read_bytes()
+        asked = self.headers.get("Range")
+        with hub.lock:
+            hub.ranges.append(asked)
+            hub.tokens_at_storage.append(self.headers.get("Authorization"))
+            fault = hub.faults.popleft() if hub.faults else None
+        if int(parse_qs(url.query)["given"][0]) < hub.expiry:
+            return self.answer(403)
+        if asked is None:
+            return self.body(200, data, len(data))
+        first, last = map(int, asked.removeprefix("bytes=").split("-"))
+        self.span = f"bytes {first}-{last}/{len(data)}"
+        if fault is not None:
+            return fault(self, data[first : last + 1])
+        return self.body(206, data[first : last + 1], last + 1 - first, self.span)
+
+    def body(self, status: int, data: bytes, length: int, span: str | None = None) -> None:
+        """A body of the length announced, or another."""
+        self.send_response(status)
+        self.send_header("Content-Length", str(length))
+        if span:
+            self.send_header("Content-Range", span)
+        self.end_headers()
+        self.wfile.write(data)
+        with self.server.hub.lock:
+            self.server.hub.served += len(data)
+        if len(data) != length:
+            self.close_connection = True
+
+
+def status(code: int, **headers: str) -> Fault:
+    """An error instead of the bytes."""
+    return lambda handler, data: handler.answer(code, b"sorry", **headers)
+
+
+def drop_after(count: int) -> Fault:
+    """The connection breaks after so many bytes."""
+    return lambda handler, data: handler.body(206, data[:count], len(data), handler.span)
+
+
+def hang_up(handler: StorageHandler, data: bytes) -> None:
+    """The connection breaks before any answer."""
+    handler.close_connection = True
+
+
+def too_short(handler: StorageHandler, data: bytes) -> None:
+    """The right range announced, a body that is shorter and says so."""
+    handler.body(206, data[:-3], len(data) - 3, handler.span)
+
+
+def too_long(handler: StorageHandler, data: bytes) -> None:
+    """The right range announced, a body that is longer."""
+    handler.body(206, data + b"more", len(data) + 4, handler.span)
+
+
+def other_range(handler: StorageHandler, data: bytes) -> None:
+    """Bytes of another place than those asked for."""
+    handler.body(206, data, len(data), "bytes 0-7/8")
+
+
+def whole_file(handler: StorageHandler, data: bytes) -> None:
+    """No support for ranges: the file from its beginning."""
+    handler.body(200, data * 2, 2 * len(data))
