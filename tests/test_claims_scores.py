@@ -28,7 +28,7 @@ CLAIMS = [
 FEWER = {
     random_scores.directionality_of_random_matrices: {"draws": 100},
     random_scores.scores_at_initialisation: {"draws": 120},
-    directionality.sign_of_directionality: {"draws": 20},
+    directionality.sign_of_directionality: {"draws": 12},
 }
 
 
