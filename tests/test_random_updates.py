@@ -7,7 +7,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attngeo.claims.symmetry_corpus import tied_embeddings
 from attngeo.errors import ParameterError
 from attngeo.first_update import first_coefficients, first_update, pair_counts
 from attngeo.norm_growth import (
@@ -41,6 +40,7 @@ from attngeo.random_updates import (
     rotated,
 )
 from attngeo.scores import symmetry_score
+from attngeo.symmetry_growth import corpus_symmetry, tied_embeddings
 
 
 def generator(seed: int = 0) -> torch.Generator:
@@ -267,6 +267,7 @@ REFUSED = {
     "correlation above 1": lambda: correlated_coefficients(1.1, 1, 3, generator()),
     "masked everything": lambda: masked_term_shares(1.0),
     "no masking": lambda: masked_score(0.5, 0.15, 0),
+    "no corpus": lambda: corpus_symmetry(4, 4, 4, (), generator()),
     "two ahead": lambda: first_coefficients(torch.zeros(1, 3, dtype=torch.int64), I3, I3, ahead=2),
 }
 

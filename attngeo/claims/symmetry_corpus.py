@@ -11,6 +11,7 @@ from attngeo.norm_growth import squared_norms
 from attngeo.objectives import Objective, attended_matrix, context_matrix
 from attngeo.random_updates import Coefficients, UpdateModel, power_profile
 from attngeo.scores import symmetry_score
+from attngeo.symmetry_growth import tied_embeddings
 from attngeo.token_process import MarkovChain
 from attngeo.toy_transformer import ToyConfig, ToyTransformer
 from attngeo.updates import cosine, gradient_sum, relative_error
@@ -64,12 +65,6 @@ def variances_of_norms(
         flaw=Flaw.ASSUMPTION,
         chapter=CHAPTER,
     )
-
-
-def tied_embeddings(n_vocab: int, d: int, generator: torch.Generator, size: float = 1.0) -> Tensor:
-    """Gaussian embeddings of about the given length with mean exactly 0, (V, d)."""
-    e = size * torch.randn(n_vocab, d, generator=generator, dtype=torch.float64) / d**0.5
-    return e - e.mean(0)
 
 
 @claim

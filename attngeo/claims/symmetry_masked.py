@@ -3,11 +3,11 @@
 from collections.abc import Callable
 
 import torch
-from torch import Tensor
 
 from attngeo.claims.result import Comparison, Flaw, Result, Verdict, claim, exact, monte_carlo
 from attngeo.norm_growth import ratio_samples
 from attngeo.pair_symmetry import correlated_coefficients, masked_score, masked_term_shares
+from attngeo.symmetry_growth import masked_sums
 
 CHAPTER = "symmetric_updates"
 
@@ -41,18 +41,6 @@ def masked_shares(
     )
 
 
-def _updates(
-    beta: Tensor, mask_rate: float, rounds: int, masked_visible: bool, generator: torch.Generator
-) -> tuple[Tensor, Tensor]:
-    """Tr(BB) and ||B||^2 of coefficients added up over random maskings, one value per draw."""
-    n_draws, n, _ = beta.shape
-    masked = torch.rand(n_draws, rounds, n, generator=generator, dtype=torch.float64) < mask_rate
-    context = torch.ones_like(masked) if masked_visible else ~masked
-    counts = torch.einsum("dri,drj->dij", masked.double(), context.double())
-    b = beta * counts
-    return (b * b.mT).sum((1, 2)), b.square().sum((1, 2))
-
-
 @claim
 def masked_update_score(
     n_tokens: int = 24,
@@ -66,12 +54,12 @@ def masked_update_score(
     comparisons = []
     for p, rounds, visible in ((0.15, 1, True), (0.3, 1, True), (0.15, 20, True), (0.15, 20, False)):
         beta = correlated_coefficients(rho, n_draws, n_tokens, generator)
-        samples = ratio_samples(*_updates(beta, p, rounds, visible, generator))
+        samples = ratio_samples(*masked_sums(beta, p, rounds, visible, generator))
         where = "visible" if visible else "excluded"
         name = f"p = {p:g}, {rounds} maskings, masked positions {where} as context: s"
         comparisons.append(monte_carlo(name, samples, predicted(rho, p, rounds, visible)))
     beta = correlated_coefficients(rho, 50, n_tokens, generator)
-    trace, _ = _updates(beta, 0.15, 1, False, generator)
+    trace, _ = masked_sums(beta, 0.15, 1, False, generator)
     comparisons.append(exact("one masking, masked positions excluded: largest Tr(BB)", trace.abs().max(), 0))
     return Result(
         statement="S1.15",
