@@ -1,4 +1,4 @@
-"""How the symmetry score of an accumulated update grows with the corpus, and scores of simulated updates of a sequence."""
+"""How symmetric an accumulated update becomes as the corpus grows, and simulated updates of one sequence."""
 
 from collections.abc import Sequence
 

@@ -50,7 +50,7 @@ def pair_scores(ratios: tuple[float, ...] = (1.0, 0.5, 0.0, -0.5, -0.9)) -> Capt
         "embeddings, for some ratios of the coefficients. Right: against the ratio. For orthogonal embeddings a "
         "ratio of one half "
         f"still gives {half:.2f}, a single direction {alone:.2f}; at an angle of 20° a single direction gives "
-        "{near:.2f}.",
+        f"{near:.2f}.",
         "Two line plots of the symmetry score of a pair. Left: all curves start at 1 for parallel embeddings and "
         "fall to "
         f"the value of the coefficients alone at 90 degrees. Right: curves peak at 1 for equal coefficients and reach "
