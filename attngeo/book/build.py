@@ -81,7 +81,7 @@ def run_alone(
     """
     if chapter.comes_last:
         update(book, profile, [c for c in book.chapters() if not c.comes_last])
-    _, threads = machine.processes_and_threads(1)
+    _, threads = machine.processes_and_threads()
     kernels = Kernels(environment(threads, profile, book.root) | {BUILDING: "1"})
     return execute(chapter, book.values(chapter, profile) | values, kernels, progress)
 
@@ -102,7 +102,7 @@ def _bring(
 def _run(
     book: Book, profile: str, stale: Sequence[Chapter], tell: Callable[[str], Any]
 ) -> Iterable[tuple[Chapter, Run]]:
-    processes, threads = machine.processes_and_threads(len(stale))
+    processes, threads = machine.processes_and_threads()
     kernels = Kernels(environment(threads, profile, book.root) | {BUILDING: "1"})
 
     def one(chapter: Chapter) -> Run:

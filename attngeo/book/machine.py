@@ -44,10 +44,14 @@ def commit(root: Path) -> str | None:
         return None
 
 
-def processes_and_threads(chapters: int) -> tuple[int, int]:
-    """How many chapters to run at a time, two at most, and how many threads each may use."""
+def processes_and_threads() -> tuple[int, int]:
+    """How many chapters to run at a time, two at most, and how many threads each may use.
+
+    The threads are the same however many chapters there are to run: they decide the last digit of a sum, and equal runs
+    shall be equal.
+    """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    processes = max(1, min(2, cores, chapters))
+    processes = min(2, cores)
     return processes, int(os.environ.get("OMP_NUM_THREADS") or max(1, cores // processes))
 
 
