@@ -23,7 +23,7 @@ def pair_scores(ratios: tuple[float, ...] = (1.0, 0.5, 0.0, -0.5, -0.9)) -> Capt
     Args:
         ratios: beta_ji / beta_ij of the curves on the left.
     """
-    figure, (left, right) = new_figure(8.8, 3.7, columns=2, sharey=True)
+    figure, (left, right) = new_figure(8.8, 4.2, columns=2, sharey=True)
     angles = np.linspace(0.5, 90, 180)
     for ratio, colour in zip(ratios, PALETTE, strict=False):
         rho = agreement(1.0, ratio)
@@ -34,13 +34,13 @@ def pair_scores(ratios: tuple[float, ...] = (1.0, 0.5, 0.0, -0.5, -0.9)) -> Capt
     grid = np.linspace(-2, 2, 201)
     for angle, colour in zip((90, 60, 45, 20), (ENCODER, DECODER, CROSS, PALETTE[3]), strict=True):
         cosine = np.cos(np.radians(angle))
-        right.plot(grid, [pair_score(agreement(1.0, r), cosine) for r in grid], color=colour, label=f"{angle}°")
+        right.plot(grid, [pair_score(agreement(1.0, r), cosine) for r in grid], color=colour, label=f"angle {angle}°")
     right.set(xlabel="$\\beta_{ji} / \\beta_{ij}$")
     for axes in (left, right):
         axes.axhline(0, color=NEUTRAL, linewidth=0.8)
         axes.set_ylim(-1.05, 1.05)
-    left.legend(loc="lower left", fontsize=8)
-    right.legend(title="angle", loc="lower right")
+    left.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=3)
+    right.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=2)
     half, alone = (pair_score(agreement(1.0, r), 0.0) for r in (0.5, 0.0))
     near = pair_score(0.0, np.cos(np.radians(20)))
     return CaptionedFigure(
