@@ -12,6 +12,8 @@ import hashlib
 import json
 import os
 import platform
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -21,15 +23,15 @@ import torch
 
 import attngeo
 from attngeo.atomic import atomic_path, write_text
-from attngeo.bilinear import BilinearForm
 from attngeo.checkout import data
-from attngeo.checkpoints import open_checkpoint
+from attngeo.checkpoints import AttentionLayer, Checkpoint, open_checkpoint
 from attngeo.errors import AttngeoError
+from attngeo.pictures import picture
 from attngeo.registry import registry
+from attngeo.repositories import LocalFolder
 from attngeo.scores import GAMMA
 from attngeo.survey import as_table, layer_rows, score_table
 
-IMAGE_SIDE = 256  # pixels; larger matrices are pooled
 COUNTS = {"layer", "head", "d_model", "d_head", "n_rows_over", "n_cols_over"}
 
 
@@ -37,30 +39,24 @@ class RecordError(AttngeoError):
     """A record of the survey is missing, incomplete or damaged."""
 
 
-def picture(form: BilinearForm, side: int = IMAGE_SIDE) -> tuple[np.ndarray, float]:
-    """W_qk as signed 8-bit levels, and the entry that level 127 stands for.
-
-    A matrix wider than ``side`` is pooled over k x k blocks, each shown by its entry of largest magnitude, so that
-    single strong rows and columns stay visible. Levels saturate at the 99.5th percentile of the magnitudes.
-    """
-    m = form.to(torch.float32).dense()
-    k = -(-m.shape[0] // side)
-    if k > 1:
-        n = m.shape[0] // k
-        blocks = m[: n * k, : n * k].unflatten(0, (n, k)).unflatten(2, (n, k)).transpose(1, 2).flatten(2)
-        m = blocks.gather(2, blocks.abs().argmax(2, keepdim=True)).squeeze(2)
-    flat = np.abs(m.numpy()).ravel()
-    peak = float(np.quantile(flat, 0.995)) or float(flat.max()) or 1.0
-    return np.round(np.clip(m.numpy() / peak, -1, 1) * 127).astype(np.int8), peak
-
-
-def survey_model(path_or_id: str, folder: Path, gamma: float = GAMMA) -> Path:
+def survey_model(
+    path_or_id: str,
+    folder: Path,
+    gamma: float = GAMMA,
+    revision: str | None = None,
+    on_layer: Callable[[Checkpoint, int], None] = lambda checkpoint, done: None,
+) -> Path:
     """Score one model, per layer and per head, and record it under ``folder``.
+
+    The next layer is read while one is scored; no more than two are in memory.
 
     Args:
         path_or_id: as for `attngeo.open_checkpoint`.
         folder: of all records; the model gets a folder in it, named after the model.
         gamma: threshold of directionality.
+        revision: branch, tag or commit of a Hub repository.
+        on_layer: called after each layer with the checkpoint and the number of layers done; what it raises ends the
+            survey of the model, and nothing is written.
 
     Returns:
         The model's folder.
@@ -68,29 +64,58 @@ def survey_model(path_or_id: str, folder: Path, gamma: float = GAMMA) -> Path:
     Raises:
         CheckpointError: the model cannot be read; nothing is then written.
     """
-    checkpoint = open_checkpoint(path_or_id)
+    checkpoint = open_checkpoint(path_or_id, revision or None)
+    chosen = _pictured([f"{plan.part}-{plan.layer}" for plan in checkpoint.plans])
     rows, pictures = [], {}
-    for layer in checkpoint:
+    for done, layer in enumerate(_read_ahead(checkpoint), start=1):
         rows += layer_rows(checkpoint, layer, gamma)
-        pictures[f"{layer.part}-{layer.layer}"] = layer.form
-    chosen = {name: picture(pictures[name]) for name in _pictured(list(pictures))}
+        if (name := f"{layer.part}-{layer.layer}") in chosen:
+            pictures[name] = picture(layer.form)
+        on_layer(checkpoint, done)
     source = Path(path_or_id).expanduser()
-    files = {p.name: sha256(p) for p in sorted(source.glob("*.safetensors"))} if source.is_dir() else {}
-    target = folder / checkpoint.name.replace("/", "--")
+    target = record_folder(path_or_id, folder)
     write_record(
         target,
         as_table(rows),
-        chosen,
+        pictures,
         {
             "model": checkpoint.name,
             "revision": checkpoint.revision,
+            "asked_revision": revision or "",
             "model_type": checkpoint.model_type,
-            "sha256": files,
+            "sha256": {p.name: sha256(p) for p in sorted(source.glob("*.safetensors"))} if source.is_dir() else {},
             "gamma": gamma,
             "bytes_read": checkpoint.bytes_read,
         },
     )
     return target
+
+
+def record_folder(path_or_id: str, folder: Path) -> Path:
+    """Where the record of a model lies: named after its repository or its local folder."""
+    path = Path(path_or_id).expanduser()
+    local = path if path.is_dir() else path.parent if path.is_file() else None
+    return folder / (LocalFolder(local).name if local else path_or_id).replace("/", "--")
+
+
+def is_recorded(path_or_id: str, folder: Path, gamma: float = GAMMA, revision: str | None = None) -> bool:
+    """Whether a finished record of this model, threshold and revision is there."""
+    try:
+        record = json.loads((record_folder(path_or_id, folder) / "record.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return record.get("gamma") == gamma and revision in (None, "", record.get("asked_revision"), record.get("revision"))
+
+
+def _read_ahead(checkpoint: Checkpoint) -> Iterator[AttentionLayer]:
+    with ThreadPoolExecutor(1) as reader:
+        coming = None
+        for plan in checkpoint.plans:
+            ready, coming = coming, reader.submit(checkpoint.read, plan)
+            if ready is not None:
+                yield ready.result()
+        if coming is not None:
+            yield coming.result()
 
 
 def _pictured(names: list[str]) -> list[str]:
@@ -116,6 +141,8 @@ def write_record(
         provenance: source, revision, file hashes and so on; versions, device and date are added here.
     """
     (folder / "record.json").unlink(missing_ok=True)
+    for left in folder.glob(".*-*"):  # of a run that was killed while it wrote
+        left.unlink()
     with atomic_path(folder / "layers.csv") as path:
         table[table["head"] == -1].to_csv(path, index=False, float_format="%.9g", lineterminator="\n")
     with atomic_path(folder / "heads.parquet") as path:
@@ -168,7 +195,7 @@ def measured(models: list[str], gamma: float = GAMMA, folder: Path | None = None
     """
     table, _ = read_records(folder or data("survey"))
     records = dict(list(named(table).assign(origin="record").groupby("model", sort=False)))
-    weights = _local_weights()
+    weights = local_weights()
     parts = []
     for model in models or records:
         if model in weights or model not in records:
@@ -184,32 +211,19 @@ def measured(models: list[str], gamma: float = GAMMA, folder: Path | None = None
     return pd.concat(parts, ignore_index=True)
 
 
-def _local_weights() -> dict[str, str]:
-    """Folders under ATTNGEO_WEIGHTS by the registry's name of the model."""
+def local_weights() -> dict[str, str]:
+    """Folders with weights under ATTNGEO_WEIGHTS by the registry's name of the model."""
     folder = os.environ.get("ATTNGEO_WEIGHTS")
     models = registry()
-    folders = {m.name: Path(folder, m.weights_folder) for m in models.itertuples()} if folder else {}
+    folders = {m.name: Path(folder, m.weights_folder) for m in models.itertuples() if folder and m.weights_folder}
     return {name: str(path) for name, path in folders.items() if (path / "config.json").is_file()}
 
 
 def named(table: pd.DataFrame) -> pd.DataFrame:
     """The table with ``model`` as the registry names it; a model the registry does not know keeps its own name."""
     models = registry()
-    names = dict(zip(models["weights_folder"], models["name"], strict=True))
+    names = {m.hub_id: m.name for m in models.itertuples()} | {m.weights_folder: m.name for m in models.itertuples()}
     return table.assign(model=table["model"].map(lambda m: names.get(m, m)))
-
-
-def read_picture(folder: Path, model: str, name: str) -> np.ndarray:
-    """A recorded picture of W_qk, in units of its saturation level, (n, n) in [-1, 1].
-
-    Raises:
-        RecordError: the model or the picture is not recorded.
-    """
-    try:
-        with np.load(Path(folder) / model / "images.npz", allow_pickle=False) as arrays:
-            return arrays[name].astype(np.float32) / 127
-    except (OSError, KeyError, ValueError) as error:
-        raise RecordError(f"{model} has no recorded picture {name!r} ({error}).") from None
 
 
 def sha256(path: str | os.PathLike) -> str:

@@ -34,7 +34,8 @@ from attngeo.comparison import beside_printed, layer_medians
 from attngeo.display import glue, show, table
 from attngeo.figures.survey import form_pictures, heads_beside_sum, layer_scores
 from attngeo.registry import registry
-from attngeo.survey_record import measured, read_picture
+from attngeo.pictures import read_picture
+from attngeo.survey_record import measured
 
 # %% [markdown]
 # ## What was scored

@@ -8,7 +8,15 @@ from transformers import BertConfig, BertModel
 
 from attngeo import BilinearForm, open_checkpoint, symmetry_score
 from attngeo.errors import CheckpointError
-from attngeo.survey_record import RecordError, measured, picture, read_picture, read_records, survey_model
+from attngeo.pictures import PictureError, picture, read_picture
+from attngeo.survey_record import (
+    RecordError,
+    is_recorded,
+    measured,
+    read_records,
+    record_folder,
+    survey_model,
+)
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +42,7 @@ def test_a_record_holds_what_was_measured(model_folder, tmp_path):
     record = provenance["tiny-bert"]
     assert record["model_type"] == "bert" and len(record["sha256"]["model.safetensors"]) == 64
     assert read_picture(tmp_path, "tiny-bert", "encoder-1").shape == (32, 32)
-    with pytest.raises(RecordError, match="encoder-7"):
+    with pytest.raises(PictureError, match="encoder-7"):
         read_picture(tmp_path, "tiny-bert", "encoder-7")
 
 
@@ -76,6 +84,54 @@ def test_a_picture_keeps_a_dominant_column_when_it_is_pooled():
     assert levels.shape == (200, 200) and levels.dtype == np.int8 and peak > 0
     strength = np.abs(levels.astype(int)).mean(0)
     assert strength[100] == 127 and np.delete(strength, 100).max() < 64
+
+
+def test_a_picture_is_that_of_the_dense_matrix():
+    """Made some rows at a time, it equals the whole matrix pooled at once, whatever the width."""
+    torch.manual_seed(0)
+    for d, side in ((61, 20), (40, 40), (33, 64)):
+        form = BilinearForm(torch.randn(2, d, 5), torch.randn(1, d, 5))
+        levels, peak = picture(form, side)
+        k = -(-d // side)
+        n = d // k
+        blocks = form.dense()[: n * k, : n * k].reshape(n, k, n, k).permute(0, 2, 1, 3).reshape(n, n, -1)
+        strongest = blocks.gather(2, blocks.abs().argmax(2, keepdim=True)).squeeze(2)
+        expected = (strongest / peak).clamp(-1, 1) * 127
+        assert np.abs(levels - expected.numpy()).max() <= 0.51
+
+
+def test_a_finished_record_is_known_by_threshold_and_revision(model_folder, tmp_path):
+    assert not is_recorded(str(model_folder), tmp_path)
+    folder = survey_model(str(model_folder), tmp_path)
+    assert folder == record_folder(str(model_folder), tmp_path)
+    assert record_folder("org/name", tmp_path) == tmp_path / "org--name"
+    assert is_recorded(str(model_folder), tmp_path)
+    assert not is_recorded(str(model_folder), tmp_path, gamma=1.0)
+    assert not is_recorded(str(model_folder), tmp_path, revision="v2")
+    (folder / "record.json").write_text("{")
+    assert not is_recorded(str(model_folder), tmp_path)
+
+
+def test_what_a_killed_run_left_is_cleared(model_folder, tmp_path):
+    folder = survey_model(str(model_folder), tmp_path)
+    before = sorted(p.name for p in folder.iterdir())
+    for name in (".layers-ab12.csv", ".heads-x_3.parquet", ".images-q.npz", ".record-z.json"):
+        (folder / name).write_text("half")
+    survey_model(str(model_folder), tmp_path)
+    assert sorted(p.name for p in folder.iterdir()) == before
+
+
+def test_a_watcher_is_told_of_every_layer_and_can_end_the_survey(model_folder, tmp_path):
+    seen = []
+    survey_model(str(model_folder), tmp_path / "a", on_layer=lambda checkpoint, done: seen.append(done))
+    assert seen == [1, 2]
+
+    def stop(checkpoint, done):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        survey_model(str(model_folder), tmp_path / "b", on_layer=stop)
+    assert not (tmp_path / "b").exists()
 
 
 def test_the_recorded_survey_is_whole():

@@ -1,49 +1,143 @@
 """``attngeo survey``: score pretrained models and record the scores with their provenance."""
 
+import logging
+import math
 import os
 from pathlib import Path
 
 import click
 from rich.console import Console
-from rich.progress import track
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from attngeo.errors import CheckpointError
+from attngeo.errors import CheckpointError, ParameterError
+
+JOBS = min(4, os.cpu_count() or 1)
 
 
-@click.command(name="survey")
-@click.argument("models", nargs=-1, metavar="[PATH_OR_ID]...")
+@click.command(name="survey", short_help="score many models and record the scores with their provenance")
+@click.argument("models", nargs=-1, metavar="[MODEL]...")
+@click.option("--group", "label", metavar="G", help="Every model of a group: see --list.")
+@click.option("--resume", is_flag=True, help="Pass over models with a finished record.")
 @click.option("-o", "--output", type=click.Path(file_okay=False, path_type=Path), help="Folder of the records.")
+@click.option("-j", "--jobs", type=click.IntRange(1, 64), default=JOBS, show_default=True, help="Models at once.")
 @click.option("--gamma", type=float, default=2.0, show_default=True, help="Threshold of directionality, in sd.")
-def command(models: tuple[str, ...], output: Path | None, gamma: float) -> None:
+@click.option("--list", "listing", is_flag=True, help="Print the groups and models, and read nothing.")
+def command(
+    models: tuple[str, ...],
+    label: str | None,
+    resume: bool,
+    output: Path | None,
+    jobs: int,
+    gamma: float,
+    listing: bool,
+) -> None:
     """Score MODELS, per layer and per head, and record each in a folder of its own.
 
-    Without MODELS, every checkpoint in the folder that ATTNGEO_WEIGHTS names. Records go to data/survey.
-    A model that fails is reported at the end; the others are recorded.
+    MODEL is a name or Hub id of the register, a path, or another Hub id. Without any, every checkpoint in the folder
+    that ATTNGEO_WEIGHTS names. Records go to data/survey.
+
+    A model that fails is reported at the end; the others are recorded. Started by torchrun or accelerate launch, each
+    process takes its share of the models.
     """
     from attngeo.checkout import data
-    from attngeo.survey_record import survey_model
 
     folder = output or data("survey")
-    failed = {}
-    console = Console(stderr=True)
-    for model in track(models or local_models(), "models", console=console, disable=not console.is_terminal):
-        try:
-            record = survey_model(model, folder, gamma)
-        except CheckpointError as error:
-            failed[model] = str(error)
-        else:
-            click.echo(f"{record}")
-    if failed:
-        sentences = " ".join(failed.values())
-        raise CheckpointError(f"{len(failed)} of {len(models) or len(local_models())} models not recorded: {sentences}")
+    if listing:
+        click.echo(_listing(models, label, folder), nl=False)
+        return
+    if not 0 <= gamma < math.inf:
+        raise ParameterError(f"gamma is {gamma!r}; it must be a finite number of standard deviations, 0 or more.")
+    from attngeo.survey_run import Processes, share, targets, unrecorded
+
+    asked = targets(models, label or "")
+    processes = Processes()
+    mine = share(asked, processes.rank, processes.count)
+    todo = unrecorded(mine, folder, gamma) if resume else mine
+    if len(todo) < len(mine):
+        click.echo(f"{len(mine) - len(todo)} of {len(mine)} models have a record already", err=True)
+    import huggingface_hub  # noqa: F401  importing it resets the level below
+
+    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # its retries; what fails is said in one sentence
+    failed = processes.gather(_run(todo, folder, gamma, jobs, bar=processes.rank == 0))
+    if failed and processes.rank == 0:
+        if len(failed) == 1:
+            raise CheckpointError(f"1 of {len(asked)} models not recorded: {next(iter(failed.values()))}")
+        for name, why in failed.items():
+            click.echo(f"{name}: {why}", err=True)
+        names = ", ".join(list(failed)[:5]) + (", ..." if len(failed) > 5 else "")
+        raise CheckpointError(
+            f"{len(failed)} of {len(asked)} models not recorded ({names}); --resume tries them again."
+        )
+    click.get_current_context().exit(2 if failed else 0)
 
 
-def local_models() -> list[str]:
-    """Folders with a config.json under ATTNGEO_WEIGHTS."""
-    folder = os.environ.get("ATTNGEO_WEIGHTS")
-    if not folder:
-        raise CheckpointError("no model is named and ATTNGEO_WEIGHTS is not set; name models or the folder of weights.")
-    found = sorted(str(path.parent) for path in Path(folder).glob("*/config.json"))
-    if not found:
-        raise CheckpointError(f"ATTNGEO_WEIGHTS names {folder}, which holds no checkpoint (no */config.json).")
-    return found
+def _run(todo: list, folder: Path, gamma: float, jobs: int, bar: bool) -> dict[str, str]:
+    """Survey, with a bar on a terminal and a line per record; returns what failed, with the reason."""
+    import torch
+
+    from attngeo.survey_run import survey
+
+    if jobs > 1 and len(todo) > 1:
+        torch.set_num_threads(max(1, torch.get_num_threads() // jobs))
+    failed, console = {}, Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[what]}"))
+    with Progress(
+        *columns, TimeElapsedColumn(), console=console, disable=not (bar and console.is_terminal)
+    ) as progress:
+        watch = _Watch(progress, len(todo))
+        for target, outcome in survey(todo, folder, gamma, jobs, watch.layer):
+            watch.ended(target.name)
+            if isinstance(outcome, Path):
+                click.echo(f"{outcome}")
+            else:
+                failed[target.name] = outcome
+    return failed
+
+
+class _Watch:
+    """The bars: one for all models with the bytes read, one for each model under way with its layers."""
+
+    def __init__(self, progress: Progress, models: int) -> None:
+        self._progress = progress
+        self._all = progress.add_task("all models", total=models, what="")
+        self._one: dict[str, TaskID] = {}
+        self._bytes: dict[str, int] = {}
+
+    def layer(self, target, checkpoint, done: int) -> None:
+        """A layer of a model was scored; called from the threads of the models."""
+        if target.name not in self._one:
+            self._one[target.name] = self._progress.add_task(target.name, total=len(checkpoint), what="layers")
+        self._bytes[target.name] = checkpoint.bytes_read
+        self._progress.update(self._one[target.name], completed=done)
+        self._progress.update(self._all, what=f"models, {sum(list(self._bytes.values())) / 1e6:.1f} MB read")
+
+    def ended(self, name: str) -> None:
+        """A model is recorded or has failed."""
+        if name in self._one:
+            self._progress.remove_task(self._one.pop(name))
+        self._progress.advance(self._all)
+
+
+def _listing(models: tuple[str, ...], label: str | None, folder: Path) -> str:
+    """Groups with their sizes, and models: name, Hub id, parts, printed rows, access, whether recorded."""
+    from attngeo.registry import group, groups, registry
+    from attngeo.survey_record import record_folder
+
+    table = registry()
+    wanted = set(models) | set(group(label) if label else ())
+    if wanted:
+        table = table[table["name"].isin(wanted) | table["hub_id"].isin(wanted)]
+    lines = [] if wanted else ["Groups"]
+    if not wanted:
+        lines += [f"  {name:18}{len(members):4} models" for name, members in groups().items()]
+        lines += ["", "Models: name, Hub id, parts, rows in Tables S2 and S3, access, record"]
+    for name, parts in table.groupby("name", sort=False):
+        first = parts.iloc[0]
+        rows = " ".join(dict.fromkeys(p.split(":")[1] for p in " ".join(parts["printed"]).split())) or "-"
+        places = (
+            record_folder(source, folder) / "record.json" for source in (first["hub_id"], first["weights_folder"])
+        )
+        recorded = "recorded" if any(path.is_file() for path in places) else "-"
+        cells = (f"{name:30}", f"{first['hub_id']:52}", f"{','.join(parts['part']):16}", f"{rows:8}")
+        lines.append("  " + " ".join((*cells, f"{first['access'] or 'open':6}", recorded)))
+    return "\n".join(lines) + "\n"
