@@ -148,7 +148,7 @@ glue("minus-half", pair_score(agreement(1.0, -0.5), 0.0), ".2f")
 # ````
 #
 # With coefficients of mean zero, $\rho$ is the correlation of $\beta_{ij}$ with $\beta_{ji}$. Autoregressive pairs have
-# $\rho = 0$ in every single sequence. Nothing else about the objective matters.
+# $\rho = 0$ in every single sequence. Nothing else about the objective enters.
 
 # %%
 show(symmetry.symmetry_of_an_update(d=d, seed=seed))
@@ -208,7 +208,7 @@ show(symmetry_corpus.first_update_of_linear_attention(seed=seed))
 # $\sum_{ab} C_{ab}\, \beta(a, b)\, e_a e_b^\top$, where $C_{ab}$ counts how often token $a$ is predicted with $b$ in its
 # context. Bidirectional training has $C_{ab} = C_{ba}$ in every sequence. Autoregressive training counts how often $b$
 # comes before $a$. In one sequence that is lopsided; over a corpus both orders of most pairs occur, and the autoregressive
-# update becomes as symmetric as $C$ is. The contrast between the objectives, which the paper takes from Theorem
+# update becomes as symmetric as $C$ is. The contrast between the objectives, which the paper takes from
 # {prf:ref}`thm-s1-14`, is lost.
 #
 # It returns with a detail that the theorem leaves out. Autoregressive models do not hold the predicted token at the query
