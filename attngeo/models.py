@@ -106,7 +106,16 @@ def build_model(
     Raises:
         InitialisationError: the weights do not have the statistics that the initialisation promises.
     """
-    config = BertConfig(
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = (Decoder if causal else Encoder)(bert_config(shape, causal))
+    initialise(attention_layers(model), Initialisation(initialisation), seed, STD)
+    return model
+
+
+def bert_config(shape: Shape, causal: bool) -> BertConfig:
+    """The configuration of a BERT of that shape, with Table S1's settings for all that a shape leaves open."""
+    return BertConfig(
         vocab_size=shape.vocab_size,
         hidden_size=shape.d_model,
         num_hidden_layers=shape.layers,
@@ -123,11 +132,6 @@ def build_model(
         pad_token_id=0,
         attn_implementation="sdpa",
     )
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        model = (Decoder if causal else Encoder)(config)
-    initialise(attention_layers(model), Initialisation(initialisation), seed, STD)
-    return model
 
 
 def attention_layers(model: PreTrainedModel) -> list[torch.nn.Module]:

@@ -18,7 +18,8 @@ from transformers import PreTrainedModel, Trainer, TrainerCallback
 
 from attngeo.atomic import write_text
 from attngeo.models import forms
-from attngeo.run_record import FINISHED, RunError, write_run
+from attngeo.pictures import picture
+from attngeo.run_record import FINISHED, RunError, read_levels, write_run
 from attngeo.scores import Scores, score, score_heads
 from attngeo.targets import Targets
 from attngeo.training_config import TrainingConfig
@@ -53,6 +54,7 @@ class Recorder(TrainerCallback):
         self.config, self.folder, self.about, self.held_out, self.listen = config, folder, about, held_out, listen
         self.history: list[dict] = []
         self.scores: list[dict] = []
+        self.pictures: dict[tuple[int, int], np.ndarray] = {}  # levels of W_qk by layer and step
         self.trainer: Trainer  # set by its owner, who needs this object first
         self.scoring_seconds = self.evaluation_seconds = self._earlier = 0.0
         self._loss: torch.Tensor | float = 0.0
@@ -70,6 +72,7 @@ class Recorder(TrainerCallback):
         for name in ("history", "scores"):
             rows = pd.read_parquet(self.folder / f"{name}.parquet")
             setattr(self, name, rows[rows["step"] <= state["step"]].to_dict("records"))
+        self.pictures = {key: levels for key, levels in read_levels(self.folder).items() if key[1] <= state["step"]}
         self._loss, self._steps, self._earlier = float.fromhex(state["loss"]), state["steps"], state["seconds"]
         self.scoring_seconds, self.evaluation_seconds = state["scoring_seconds"], state["evaluation_seconds"]
 
@@ -158,6 +161,8 @@ class Recorder(TrainerCallback):
         with whole_parameters(self.trainer.model_wrapped):
             for layer, form in enumerate(forms(model)):
                 rows += score_rows(step, layer, score(form), score_heads(form))
+                if step in (0, self.config.steps) and layer in (0, self.config.layers - 1):
+                    self.pictures[layer, step] = picture(form)[0]
         return rows
 
     @torch.no_grad()
@@ -206,7 +211,7 @@ class Recorder(TrainerCallback):
             "scoring_seconds": round(self.scoring_seconds, 3),
             "evaluation_seconds": round(self.evaluation_seconds, 3),
         }
-        write_run(self.folder, self.about, self.history, self.scores)
+        write_run(self.folder, self.about, self.history, self.scores, self.pictures)
         self._flushed = time.perf_counter()
 
 
@@ -216,6 +221,7 @@ def score_rows(step: int, layer: int, whole: Scores, heads: Scores) -> list[dict
         "symmetry": [float(whole.symmetry), *heads.symmetry.tolist()],
         "directionality": [float(whole.directionality), *heads.directionality.tolist()],
         "directionality_released": [float(whole.directionality_released), *heads.directionality_released.tolist()],
+        "directionality_tables": [float(whole.directionality_tables), *heads.directionality_tables.tolist()],
         "n_rows_over": [int(whole.n_rows_over), *heads.n_rows_over.tolist()],
         "n_cols_over": [int(whole.n_columns_over), *heads.n_columns_over.tolist()],
     }

@@ -3,6 +3,7 @@
 <run>/run.json         configuration, text, tokenizer, model, hardware, versions, totals, status
       history.parquet  one row per record: step, tokens, seconds, loss, held_out_loss, learning_rate
       scores.parquet   one row per record, layer and head (-1: sum over heads): both scores
+      images.npz       W_qk of the first and the last layer as pictures, at the first and the last step
       model/           the trained model and its tokenizer
       checkpoints/     what is needed to go on; gone when the run is finished
 """
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import torch
 
@@ -29,6 +31,7 @@ SCORE_COLUMNS = (
     "symmetry",
     "directionality",
     "directionality_released",
+    "directionality_tables",
     "n_rows_over",
     "n_cols_over",
 )
@@ -49,12 +52,14 @@ class Run:
         about: the content of run.json.
         history: loss over steps; see the module's head.
         scores: both scores over steps, per layer and head.
+        pictures: W_qk by (layer, step), as `attngeo.pictures.picture` gives it, in units of its saturation level.
     """
 
     name: str
     about: dict[str, Any]
     history: pd.DataFrame
     scores: pd.DataFrame
+    pictures: dict[tuple[int, int], np.ndarray]
 
     @property
     def config(self) -> dict[str, Any]:
@@ -76,9 +81,10 @@ def read_run(folder: Path) -> Run:
     try:
         about = json.loads((folder / "run.json").read_text("utf-8"))
         history, scores = (pd.read_parquet(folder / f"{name}.parquet") for name in ("history", "scores"))
-    except (OSError, ValueError) as error:
+        pictures = read_levels(folder)
+    except (OSError, ValueError, KeyError) as error:
         raise RunError(f"{folder} holds no readable run ({error}); record it again.") from error
-    return Run(folder.name, about, history, scores)
+    return Run(folder.name, about, history, scores, {k: v.astype(np.float32) / 127 for k, v in pictures.items()})
 
 
 def read_runs(folder: Path) -> list[Run]:
@@ -87,7 +93,19 @@ def read_runs(folder: Path) -> list[Run]:
     return [run for run in runs if run.about["status"] == FINISHED]
 
 
-def write_run(folder: Path, about: dict[str, Any], history: list[dict], scores: list[dict]) -> None:
+def read_levels(folder: Path) -> dict[tuple[int, int], np.ndarray]:
+    """The pictures of a run as they are stored, in 8-bit levels, by (layer, step)."""
+    with np.load(folder / "images.npz", allow_pickle=False) as arrays:
+        return {(int(name.split("-")[1]), int(name.split("-")[3])): arrays[name] for name in arrays.files}
+
+
+def write_run(
+    folder: Path,
+    about: dict[str, Any],
+    history: list[dict],
+    scores: list[dict],
+    pictures: dict[tuple[int, int], np.ndarray],
+) -> None:
     """Write the record, each file in one step; run.json comes last.
 
     Raises:
@@ -96,6 +114,8 @@ def write_run(folder: Path, about: dict[str, Any], history: list[dict], scores: 
     for name, rows, columns in (("history", history, HISTORY_COLUMNS), ("scores", scores, SCORE_COLUMNS)):
         with atomic_path(folder / f"{name}.parquet") as path:
             pd.DataFrame(rows, columns=list(columns)).to_parquet(path, index=False)
+    with atomic_path(folder / "images.npz") as path:
+        np.savez_compressed(path, **{f"layer-{layer}-step-{step}": p for (layer, step), p in pictures.items()})
     write_text(folder / "run.json", json.dumps(about, indent=1) + "\n")
 
 

@@ -35,7 +35,7 @@ def test_a_run_records_loss_and_scores_of_every_layer_and_head(run):
     assert len(found.scores) == 5 * 2 * 3 and set(found.scores["head"]) == {-1, 0, 1}
     assert found.scores["symmetry"].between(-1, 1).all()
     assert len(found.layer_scores()) == 10
-    assert sorted(p.name for p in folder.iterdir()) == ["history.parquet", "model", "run.json", "scores.parquet"]
+    assert sorted(p.name for p in folder.iterdir()) == ["history.parquet", "images.npz", "model", "run.json", "scores.parquet"]
     assert not list(folder.rglob("*.bin")) and not list(folder.rglob("*.pt*"))  # no pickles
 
 
@@ -56,10 +56,21 @@ def test_the_last_scores_are_those_of_the_saved_model(run):
     for layer in open_checkpoint(folder / "model"):
         rows = last[last["layer"] == layer.layer]
         whole, heads = score(layer.form), score_heads(layer.form)
-        for name in ("symmetry", "directionality", "directionality_released"):
+        for name in ("symmetry", "directionality", "directionality_released", "directionality_tables"):
             measured = [float(getattr(whole, name)), *getattr(heads, name).tolist()]
             np.testing.assert_array_equal(rows[name], measured)
         np.testing.assert_array_equal(rows["n_cols_over"], [int(whole.n_columns_over), *heads.n_columns_over.tolist()])
+
+
+def test_pictures_are_kept_of_the_first_and_last_layer_before_and_after(run):
+    folder, found = run
+    assert set(found.pictures) == {(0, 0), (0, 12), (1, 0), (1, 12)}
+    for layer in open_checkpoint(folder / "model"):
+        m, shown = layer.form.dense(), found.pictures[layer.layer, 12]
+        assert shown.shape == (16, 16) and abs(shown).max() <= 1
+        inside = (abs(shown) < 0.99) & (abs(shown) > 0.1)
+        scale = m.numpy()[inside] / shown[inside]
+        assert scale.std() < 0.05 * scale.mean()
 
 
 def test_the_held_out_loss_is_that_of_the_saved_model_on_text_it_has_not_seen(run, text):
