@@ -16,14 +16,14 @@
 # The paper's first theorem says that autoregressive training makes columns of $W_{qk}$ dominate: large norms are found
 # among columns more often than among rows {cite}`saponati2025`. The argument runs in four steps. A token that serves as
 # context adds more to a typical column than to a typical row (Proposition S1.8). In autoregressive training most tokens
-# serve as context more often than they are predicted (Proposition S1.10). Hence column norms spread more. A wider spread
-# means a heavier tail (Lemma S1.11).
+# serve as context more often than they are predicted (Proposition S1.10). Hence the norms of rows and of columns come to
+# have different variances (Eq. S101). The larger variance has the heavier tail (Lemma S1.11).
 #
-# This page follows these steps. The first holds under assumptions that are not all stated. The third and the fourth do
-# not hold, and under the theorem's own assumptions, with coefficients that do not depend on the embeddings, rows and
-# columns of the update have *the same law* in autoregressive training: no dominance of either side follows. None of
-# this contradicts the measurements, in which many trained decoders do show column dominance. It leaves them without the
-# offered explanation, so the last part asks which conditions would provide one.
+# This page follows these steps. The first holds under assumptions that are not all stated. The third points to rows, not
+# to columns, and the fourth does not hold. Under the theorem's own assumptions, with coefficients that do not depend on
+# the embeddings, rows and columns of the update have *the same law* in autoregressive training: no dominance of either
+# side follows. None of this contradicts the measurements, in which many trained decoders do show column dominance. It
+# leaves them without the offered explanation, so the last part asks which conditions would provide one.
 
 # %% tags=["parameters"]
 d: int = 32  # width of the embedding; in [16, 96]
@@ -104,7 +104,7 @@ glue("exponent", exponent)
 # which exceeds 1 exactly for the rows of below-average variance.
 # ````
 #
-# The sentence in bold is ours: the paper takes the coefficients out of the expectation without it.
+# The condition in bold is ours: the paper takes the coefficients out of the expectation without it.
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
@@ -148,9 +148,11 @@ show(
 # $G = B^\top [N(N+1)\Sigma^2 + N\,\mathrm{Tr}(\Sigma)\,\Sigma] B$,
 #
 # $$
-# \mathbb{E}\|\Delta w_{\cdot,k}\|^2 = \mathrm{Tr}(G) + 2 G_{kk}, \quad
-# \mathbb{E}\|\Delta w_{m,\cdot}\|^2 = (d+2) \bigl[ N(N+1) \|(\Sigma B)_{m,\cdot}\|^2
+# \begin{aligned}
+# \mathbb{E}\|\Delta w_{\cdot,k}\|^2 &= \mathrm{Tr}(G) + 2 G_{kk}, \\
+# \mathbb{E}\|\Delta w_{m,\cdot}\|^2 &= (d+2) \bigl[ N(N+1) \|(\Sigma B)_{m,\cdot}\|^2
 # + N \Sigma_{mm} \mathrm{Tr}(B^\top \Sigma B) \bigr] .
+# \end{aligned}
 # $$ (eq-s1-8-bilinear)
 # ````
 #
@@ -347,7 +349,7 @@ show(dominance_theorem.equal_expected_norms(seed=seed))
 # \Pr[\|w_{\cdot,k}\| > w] = \Pr[\|w_{k,\cdot}\| > w] \quad \text{for all } k \text{ and all } w .
 # $$ (eq-s1-12-law)
 #
-# The same holds for a sum over independent sequences, and for $W_0 + \eta \Delta W$ if $W_0$ is independent of $\Delta W$
+# The same holds for a sum over independent sequences, with one $B$ for all, and for $W_0 + \eta \Delta W$ if $W_0$ is independent of $\Delta W$
 # and equal in law to its transpose, such as a matrix of independent entries.
 # ````
 #
@@ -365,10 +367,10 @@ show(dominance_theorem.equal_expected_norms(seed=seed))
 #
 # In case (b), for given $B$, the same renaming leads to
 # $\sum_{j'<i'} (x_{j'}^\top B x_{i'})\, x_{i'} x_{j'}^\top = \sum_{j'<i'} (x_{i'}^\top B^\top x_{j'})\, x_{i'} x_{j'}^\top$,
-# the update with $B^\top$ in place of $B$.
+# the update with $B^\top$ in place of $B$, for one sequence or for several that are independent given $B$.
 #
-# Column $k$ of $\Delta W$ is row $k$ of $\Delta W^\top$, which gives {eq}`eq-s1-12-law`. Sums of independent pairs of
-# equal law have equal laws, which gives the rest.
+# Column $k$ of $\Delta W$ is row $k$ of $\Delta W^\top$, which gives {eq}`eq-s1-12-law`. Adding independent matrices, each
+# equal in law to its transpose, keeps the property.
 # ```
 # ````
 #
@@ -445,8 +447,8 @@ sweep = alignment_sweep(d, (0.0, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5), n_draws /
 figures.directionality_by_alignment(sweep)
 
 # %% [markdown]
-# Directionality saturates early, and its null range is wide at this width: $d$ counts which side has norms beyond two
-# standard deviations, and with nothing uneven it is still seldom 0. At $a$ = {glue:text}`exponent` the second moment of
+# Directionality saturates early, and its null range is wide at this width: with nothing uneven, single updates still
+# spread over most of the scale (dotted lines). At $a$ = {glue:text}`exponent` the second moment of
 # the embeddings has $D$ = {glue:text}`alignment` along the axes.
 #
 # Where can a difference between queries and keys come from? Four sources follow, none of which is the number of times

@@ -221,8 +221,9 @@ show(symmetry_corpus.first_update_of_linear_attention(seed=seed))
 # $$ (eq-s1-14-shift)
 #
 # because $(x_{i+1}^\top V x_j)\, x_i x_j^\top = x_i x_{i+1}^\top V x_j x_j^\top$ and most $j$ are far from $i$. Even for a
-# symmetric $V$ this is not symmetric, as $A$ is not: which token follows which has a direction. In this model it is the
-# shift between query and target that separates the objectives, not the number of pairs in either order.
+# symmetric $V$ this is not symmetric, as $A$ is not: which token follows which has a direction. (The terms in which a
+# position attends to itself are symmetric whatever their coefficients; in short sequences they count.) In this model it
+# is the shift between query and target that separates the objectives, not the number of pairs in either order.
 
 # %%
 show(symmetry_corpus.symmetry_over_a_corpus(n_sequences=max(n_sequences, 1500), seed=seed))

@@ -46,7 +46,7 @@ def context_ratio(
         "\\mathrm{Tr}(\\Sigma) / (d\\,\\Sigma_{mm})$ when the coefficients are independent of all embeddings and "
         "$y$ is isotropic.",
         remark="The rows of above-average variance outgrow every column by the same formula. Eq. S61 prints "
-        "$\\beta_{i^*}$ for $\\beta_{it^*}$.",
+        "$\\beta_{i^*}$ for $\\beta_{it^*}$; $\\Gamma$, from Eq. S58 on, is the covariance of $y$.",
         flaw=Flaw.ASSUMPTION,
         chapter=CHAPTER,
     )

@@ -97,7 +97,7 @@ def corpus_symmetry(growth: pd.DataFrame) -> CaptionedFigure:
     Args:
         growth: as `attngeo.symmetry_growth.corpus_symmetry` gives it.
     """
-    figure, axes = new_figure(7.2, 4.0)
+    figure, axes = new_figure(7.2, 4.4)
     looks = {
         "bidirectional": (ENCODER, "o", "-"),
         "autoregressive, query holds the target": (DECODER, "s", "-"),
@@ -113,7 +113,7 @@ def corpus_symmetry(growth: pd.DataFrame) -> CaptionedFigure:
         words.append(f"{name}: {first:.2f} to {last:.2f}")
     axes.axhline(0, color=NEUTRAL, linewidth=0.8)
     axes.set(xscale="log", xlabel="sequences added up", ylabel="symmetry score s")
-    axes.legend(fontsize=8, loc="center right")
+    axes.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
     low, high = int(growth["n_sequences"].min()), int(growth["n_sequences"].max())
     return CaptionedFigure(
         figure,
