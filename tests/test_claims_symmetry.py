@@ -32,6 +32,10 @@ PLANTED = {
     "coefficients made equal": (symmetry.agreement_at_random_weights, {"tied_errors": True}),
     "S103 for masked tokens": (symmetry_corpus.variances_of_norms, {"coefficients": "error"}),
     "autoregressive without a shift": (symmetry_corpus.first_update_of_linear_attention, {"ahead": 0}),
+    "random values are symmetric": (
+        symmetry_corpus.first_update_of_linear_attention,
+        {"predicted": lambda moment: 1.0},
+    ),
     "no query behind": (symmetry_corpus.symmetry_over_a_corpus, {"ahead": 0}),
     "S119 as a quarter": (
         symmetry_masked.masked_shares,
