@@ -15,13 +15,14 @@
 # %% [markdown]
 # # Self-attention as a bilinear form
 #
-# Attention compares a token with another by a number, the raw score. Section 2.1 of the paper {cite}`saponati2025` reads
-# this number as a bilinear form of the two embeddings, whose matrix is $\Wqk = \Wq \Wk\T$. Everything later is a statement
-# about this matrix. The view is not new {cite}`elhage2021,olsson2022,dar2023`; what the section adds is a proposition on
-# what softmax leaves of it (Proposition 2.1), and two remarks on projections and on several heads (Appendix S1.2).
+# Attention compares a token with another by a number, the raw score. Section 2.1 of the paper {cite}`saponati2025`
+# reads this number as a bilinear form of the two embeddings, whose matrix is $\Wqk = \Wq \Wk\T$. Everything later is
+# a statement about this matrix. The view is not new {cite}`elhage2021,olsson2022,dar2023`; what the section adds is a
+# proposition on what softmax leaves of it (Proposition 2.1), and two remarks on projections and on several heads
+# (Appendix S1.2).
 #
-# The proposition holds. A few lines around it need mending, and one of them matters later: the matrix of a layer, summed
-# over heads, does not determine what the layer attends to.
+# The proposition holds. A few lines around it need mending, and one of them matters later: the matrix of a layer,
+# summed over heads, does not determine what the layer attends to.
 
 # %% tags=["parameters"]
 d: int = 32  # width of the embedding, a multiple of n_heads; in [8, 512]
@@ -33,8 +34,8 @@ seed: int = 0  # seed of every random draw; in [0, 2147483647]
 import torch
 
 from attngeo.claims import bilinear, heads, operators
-from attngeo.claims.attention_example import attention_example, order_violations, softmax_rows
-from attngeo.display import glue, show
+from attngeo.claims.attention_example import attention_example, softmax_rows
+from attngeo.display import show
 from attngeo.figures import bilinear as figures
 
 one = {"d": d, "n_tokens": n_tokens, "seed": seed}
@@ -49,11 +50,12 @@ several = one | {"n_heads": n_heads}
 # Let $U \in \{0, 1\}^{N \times V}$ hold one token a row, one-hot. A Transformer with $L$ layers maps
 #
 # $$
-# X_0 = U W_e + W_p, \qquad \hat X_l = X_{l-1} + a_l(X_{l-1}), \qquad X_l = \hat X_l + m_l(\hat X_l), \qquad l = 1, \dots, L,
+# X_0 = U W_e + W_p, \qquad \hat X_l = X_{l-1} + a_l(X_{l-1}), \qquad X_l = \hat X_l + m_l(\hat X_l),
 # $$ (eq-s1-1)
 #
-# to the distributions $\sigma(X_L W_u)$ over the vocabulary, where $\sigma$ is the softmax of each row, $m_l$ a feedforward
-# layer applied to each row, and $a_l$ attention with matrices $\Wq, \Wk, W_v \in \R^{d \times d}$,
+# for $l = 1, \dots, L$, to the distributions $\sigma(X_L W_u)$ over the vocabulary, where $\sigma$ is the softmax of
+# each row, $m_l$ a feedforward layer applied to each row, and $a_l$ attention with matrices
+# $\Wq, \Wk, W_v \in \R^{d \times d}$,
 #
 # $$
 # a(X) = A(X)\, X W_v, \qquad A(X) = \sigma\bigl(d^{-1/2}\, X \Wq (X \Wk)\T\bigr) .
@@ -97,11 +99,13 @@ show(
 # ````{prf:proposition} 2.1, attention weights keep the order of the raw scores
 # :label: prop-2-1
 #
-# Let $\hat\alpha_{ij} = x_i\T \Wqk x_j$ for embeddings $x_1, \dots, x_N \in \R^d$, and $\alpha_{ij} = \exp(\hat\alpha_{ij} /
-# \tau) / \sum_k \exp(\hat\alpha_{ik} / \tau)$ with some $\tau > 0$. Then for every row $i$
+# Let $\hat\alpha_{ij} = x_i\T \Wqk x_j$ for embeddings $x_1, \dots, x_N \in \R^d$, and
+# $\alpha_{ij} = \exp(\hat\alpha_{ij} / \tau) / \sum_k \exp(\hat\alpha_{ik} / \tau)$ with some $\tau > 0$. Then for
+# every row $i$
 #
 # 1. the weights are convex coefficients: $\alpha_{ij} > 0$ and $\sum_j \alpha_{ij} = 1$;
-# 2. they are ordered as the raw scores are: $\alpha_{ij} < \alpha_{ij'} \Leftrightarrow \hat\alpha_{ij} < \hat\alpha_{ij'}$;
+# 2. they are ordered as the raw scores are:
+#    $\alpha_{ij} < \alpha_{ij'} \Leftrightarrow \hat\alpha_{ij} < \hat\alpha_{ij'}$;
 # 3. attention adds an image of a point in the convex hull of the embeddings,
 #
 # $$
@@ -111,11 +115,11 @@ show(
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# Let $Z_i = \sum_k \exp(\hat\alpha_{ik} / \tau) > 0$. The map $t \mapsto \exp(t / \tau) / Z_i$ is positive and strictly
-# increasing, and $\alpha_{ij}$ is its value at $\hat\alpha_{ij}$. This gives 2 and the first half of 1; the second half is
-# the definition of $Z_i$. Row $i$ of $\hat X = X + A X W_v$ is $x_i\T + \sum_j \alpha_{ij} (x_j\T W_v)$, and by 1 the vector
-# $\sum_j \alpha_{ij} x_j$ lies in the convex hull of the $x_j$. Nothing in this depends on $\tau$, so every scale of the
-# scores will do.
+# Let $Z_i = \sum_k \exp(\hat\alpha_{ik} / \tau) > 0$. The map $t \mapsto \exp(t / \tau) / Z_i$ is positive and
+# strictly increasing, and $\alpha_{ij}$ is its value at $\hat\alpha_{ij}$. This gives 2 and the first half of 1; the
+# second half is the definition of $Z_i$. Row $i$ of $\hat X = X + A X W_v$ is
+# $x_i\T + \sum_j \alpha_{ij} (x_j\T W_v)$, and by 1 the vector $\sum_j \alpha_{ij} x_j$ lies in the convex hull of
+# the $x_j$. Nothing in this depends on $\tau$, so every scale of the scores will do.
 # ```
 # ````
 
@@ -131,9 +135,10 @@ raw = example.raw() / example.form.d_head**0.5
 figures.order_within_rows(raw[0], softmax_rows(raw[0]))
 
 # %% [markdown]
-# Two readings of the printed statement need care. In a decoder row $i$ attends to positions $j \le i$ only; later positions
-# get weight 0 whatever their raw score, so the equivalence holds for the positions that a row may attend to. And the summand
-# is $x_j\T W_v$, a row; the printed $x_j W_v$ multiplies a column by a square matrix from the wrong side.
+# Two readings of the printed statement need care. In a decoder row $i$ attends to positions $j \le i$ only; later
+# positions get weight 0 whatever their raw score, so the equivalence holds for the positions that a row may attend
+# to. And the summand is $x_j\T W_v$, a row; the printed $x_j W_v$ multiplies a column by a square matrix from the
+# wrong side.
 
 # %%
 show(bilinear.order_with_a_causal_mask(**several), bilinear.values_enter_as_rows(**one))
@@ -150,21 +155,22 @@ show(bilinear.order_with_a_causal_mask(**several), bilinear.values_enter_as_rows
 # P_j(x) = (x\T \Wqk x_j)\, x_j = x_j\, (\Wqk x_j)\T x .
 # $$ (eq-s1-4)
 #
-# $P_j$ is linear, of rank 1, with image spanned by $x_j$, and $P_j P_j = (x_j\T \Wqk x_j)\, P_j$. So it is *idempotent*, a
-# projection, only where $x_j\T \Wqk x_j = 1$.
+# $P_j$ is linear, of rank 1, with image spanned by $x_j$, and $P_j P_j = (x_j\T \Wqk x_j)\, P_j$. So it is
+# *idempotent*, a projection, only where $x_j\T \Wqk x_j = 1$.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# $P_j$ has the matrix $x_j (\Wqk x_j)\T$. Its square is $x_j\, \bigl[(\Wqk x_j)\T x_j\bigr]\, (\Wqk x_j)\T$, and the bracket is
-# the number $x_j\T \Wqk\T x_j = x_j\T \Wqk x_j$.
+# $P_j$ has the matrix $x_j (\Wqk x_j)\T$. Its square is $x_j\, \bigl[(\Wqk x_j)\T x_j\bigr]\, (\Wqk x_j)\T$, and the
+# bracket is the number $x_j\T \Wqk\T x_j = x_j\T \Wqk x_j$.
 # ```
 # ````
 #
-# The paper draws the right conclusion under another name: an operator with $P \circ P \ne P$ is not idempotent; nilpotent means
-# that some power vanishes, which here is the case where $x_j\T \Wqk x_j = 0$. Equation S17 prints $\alpha$ where the raw
-# $\hat\alpha$ is meant. And the remark lists linearity among the axioms that $\Wqk$ may miss. As a bilinear form it is
-# linear; what it misses of an inner product is symmetry and positivity, and symmetry is what the later chapters measure.
+# The paper draws the right conclusion under another name: an operator with $P \circ P \ne P$ is not idempotent;
+# nilpotent means that some power vanishes, which here is the case where $x_j\T \Wqk x_j = 0$. Equation S17 prints
+# $\alpha$ where the raw $\hat\alpha$ is meant. And the remark lists linearity among the axioms that $\Wqk$ may miss.
+# As a bilinear form it is linear; what it misses of an inner product is symmetry and positivity, and symmetry is what
+# the later chapters measure.
 
 # %%
 show(
@@ -179,7 +185,8 @@ show(
 # ````{prf:remark} S1.5, the forms of the heads add up
 # :label: rem-s1-5
 #
-# With $H$ heads of width $d_h = d / H$, $\Wq = [W_{q,1} | \dots | W_{q,H}]$ and $\Wk$ likewise, blocks of shape $(d, d_h)$,
+# With $H$ heads of width $d_h = d / H$, $\Wq = [W_{q,1} | \dots | W_{q,H}]$ and $\Wk$ likewise, blocks of shape
+# $(d, d_h)$,
 #
 # $$
 # \Wqk = \Wq \Wk\T = \sum_{h=1}^H W_{q,h} W_{k,h}\T = \sum_{h=1}^H W_{qk,h}, \qquad \operatorname{rank} W_{qk,h} \le d_h .
@@ -194,10 +201,10 @@ show(
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# Column $c$ of a product of block matrices: $\Wq \Wk\T = \sum_c (\Wq)_{\cdot c} (\Wk)_{\cdot c}\T$, a sum over all $H d_h$ columns,
-# which grouped by head is {eq}`eq-s1-20`. A product of a $(d, d_h)$ and a $(d_h, d)$ matrix has rank $d_h$ at most. For
-# {eq}`eq-s1-18` split the output matrix into blocks of rows $W_{o,h}$: the concatenation of the heads' outputs times $W_o$ is
-# the sum of the heads' outputs times their blocks.
+# Column $c$ of a product of block matrices: $\Wq \Wk\T = \sum_c (\Wq)_{\cdot c} (\Wk)_{\cdot c}\T$, a sum over all
+# $H d_h$ columns, which grouped by head is {eq}`eq-s1-20`. A product of a $(d, d_h)$ and a $(d_h, d)$ matrix has rank
+# $d_h$ at most. For {eq}`eq-s1-18` split the output matrix into blocks of rows $W_{o,h}$: the concatenation of the
+# heads' outputs times $W_o$ is the sum of the heads' outputs times their blocks.
 # ```
 # ````
 
@@ -212,10 +219,10 @@ figures.rank_of_heads(torch.linalg.svdvals(forms), torch.linalg.svdvals(forms.su
 # Equation S18 divides the scores of a head by $\sqrt d$; Transformers as they are built divide by $\sqrt{d_h}$
 # {cite}`vaswani2017`. That is a convention, and nothing about order or about either score depends on it.
 #
-# Equation S21 then sums the raw decompositions of the heads and concludes that several heads perform the operation of one.
-# The equation is an identity of *raw* scores. But each head has its own softmax and its own values, and a sum of softmaxes
-# is not the softmax of a sum. The check replaces every head's form by the mean of all of them: the sum is the same, the
-# output is another.
+# Equation S21 then sums the raw decompositions of the heads and concludes that several heads perform the operation of
+# one. The equation is an identity of *raw* scores. But each head has its own softmax and its own values, and a sum of
+# softmaxes is not the softmax of a sum. The check replaces every head's form by the mean of all of them: the sum is
+# the same, the output is another.
 
 # %%
 show(heads.scale_of_the_scores(**several), heads.heads_do_not_share_one_softmax(**several))
@@ -225,11 +232,12 @@ mean = (example.x @ forms.mean(0) @ example.x.T / example.form.d_head**0.5).expa
 figures.heads_of_equal_sum(softmax_rows(raw), softmax_rows(mean))
 
 # %% [markdown]
-# This is why the book gives scores per head beside those of the summed matrix: a layer's $\Wqk$ can be symmetric while no
-# head is, and the other way round, if the skew parts of its heads cancel.
+# This is why the book gives scores per head beside those of the summed matrix: a layer's $\Wqk$ can be symmetric
+# while no head is, and the other way round, if the skew parts of its heads cancel.
 #
 # ## What is outside the matrix
 #
 # $\Wqk$ does not contain the biases of queries and keys, rotations that encode positions, the gains of a layer
-# normalisation before it, or a normalisation of queries and keys. All of them change what a model attends to. The scores in
-# this book are those of $\Wqk$ alone, as in the paper. The [notation page](../notation.md) lists the conventions.
+# normalisation before it, or a normalisation of queries and keys. All of them change what a model attends to. The
+# scores in this book are those of $\Wqk$ alone, as in the paper. The [notation page](../notation.md) lists the
+# conventions.

@@ -180,7 +180,7 @@ def norms_and_thresholds(m: Float[Tensor, "n n"], gamma: float = GAMMA) -> Capti
         total = float(norms[over].sum())
         axes.set(title=f"{kind}: {int(over.sum())} over, sum {total:.0f}", xlabel=f"norm of {kind}", ylabel="number")
         words.append(
-            f"{int(over.sum())} {kind} exceed their threshold of {threshold:.0f}, their norms add up to {total:.0f}"
+            f"{int(over.sum())} of the {kind} exceed their threshold of {threshold:.0f} and add up to {total:.0f}"
         )
     d = float(score(m, gamma).directionality)
     return CaptionedFigure(
