@@ -5,6 +5,7 @@ Tensors are found by their names, so no model code is run and no model is built.
 
 import json
 import re
+from collections import deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ import torch
 from attngeo.architectures import ARCHITECTURES, LayerPlan, Part, locate
 from attngeo.bilinear import BilinearForm
 from attngeo.errors import CheckpointError
+from attngeo.float8 import FLOAT8, scale_name, unscaled
 from attngeo.repositories import Repository, open_repository
 from attngeo.tensorfiles import TensorFile
 
@@ -27,6 +29,7 @@ WEIGHTS = (
     "pytorch_model.bin",
     "pytorch_model.bin.index.json",
 )
+AHEAD = 64 * 2**20  # bytes of later layers fetched while one is worked on
 SHARDS_AT_ONCE = 8  # headers of a sharded checkpoint read at the same time
 
 
@@ -62,12 +65,13 @@ class Checkpoint:
         self.revision = repository.revision  # commit of a Hub repository, "" for a local folder
         config = _read_json(repository, "config.json")
         self.model_type: str = str(config.get("model_type") or "")
-        files = _weight_files(repository, weights)
+        self._all_files = _weight_files(repository, weights)
         shapes: dict[str, torch.Size] = {}
         self._files: dict[str, TensorFile] = {}  # by tensor name
-        for file in files:
+        for file in self._all_files:
             shapes |= file.shapes
             self._files |= dict.fromkeys(file.shapes, file)
+        self._block = _scale_block(config)
         try:
             self.plans: list[LayerPlan] = locate(ARCHITECTURES, config, shapes)
         except CheckpointError as error:
@@ -77,12 +81,24 @@ class Checkpoint:
         return len(self.plans)
 
     def __iter__(self) -> Iterator[AttentionLayer]:
-        return map(self.read, self.plans)
+        """The layers in turn; over a network the next ones are fetched meanwhile, as far as AHEAD bytes go."""
+        coming: deque[int] = deque()  # bytes of each layer from the current one on that is being fetched
+        try:
+            for number, plan in enumerate(self.plans):
+                for later in self.plans[number + len(coming) :]:
+                    if coming and sum(coming) >= AHEAD:
+                        break
+                    coming.append(sum(self._files[name].prefetch(name, rows) for name, rows in later.spans().items()))
+                yield self.read(plan)
+                coming.popleft()
+        finally:
+            for file in self._all_files:
+                file.forget()
 
     @property
     def bytes_read(self) -> int:
         """Bytes of tensors read so far."""
-        return sum(file.bytes_read for file in set(self._files.values()))
+        return sum(file.bytes_read for file in self._all_files)
 
     def read(self, plan: LayerPlan) -> AttentionLayer:
         """One layer, by its plan.
@@ -90,15 +106,22 @@ class Checkpoint:
         Raises:
             CheckpointError: a file cannot be read, or a tensor holds NaN or infinite weights.
         """
-        tensors = {name: self._files[name].read(name, rows) for name, rows in plan.spans().items()}
-        form = plan.form(tensors)
+        form = plan.form({name: self._weight(name, rows) for name, rows in plan.spans().items()})
         for name, factor in ((plan.query, form.wq), (plan.key, form.wk)):
-            if not torch.isfinite(factor).all():
+            if not all(_is_finite(head) for head in factor):
                 raise CheckpointError(
                     f"{self.name}: {name} holds NaN or infinite weights; training diverged or the file is damaged:"
                     f" fetch it again or open another checkpoint."
                 )
         return AttentionLayer(plan.part, plan.layer, form, plan.causal, plan.module, self._files[plan.query].name)
+
+    def _weight(self, name: str, rows: tuple[int, int] | None) -> torch.Tensor:
+        """A weight, or its rows [start, stop); what is stored in 8 bits becomes float32 by its scale."""
+        weight = self._files[name].read(name, rows)
+        if weight.dtype not in FLOAT8:
+            return weight
+        scale = scale_name(name, self._files)
+        return unscaled(weight, self._files[scale].read(scale), self._block, name)
 
     def __repr__(self) -> str:
         return f"Checkpoint({self.name!r}, {self.model_type}, {len(self)} attention layers)"
@@ -123,6 +146,19 @@ def open_checkpoint(path_or_id: str | PathLike, revision: str | None = None) -> 
     if path.is_file():
         return Checkpoint(open_repository(path.parent, revision), weights=path.name)
     return Checkpoint(open_repository(path_or_id, revision))
+
+
+def _is_finite(head: torch.Tensor) -> bool:
+    """Whether no weight is NaN or infinite, without a copy of the weights."""
+    least, greatest = torch.aminmax(head.mT)  # NaN if any is
+    return bool(torch.isfinite(least) and torch.isfinite(greatest))
+
+
+def _scale_block(config: Mapping) -> tuple[int, int]:
+    """Rows and columns that share a scale where weights are stored in 8 bits by blocks."""
+    quantization = config.get("quantization_config")
+    block = quantization.get("weight_block_size") if isinstance(quantization, Mapping) else None
+    return (int(block[0]), int(block[1])) if isinstance(block, list) and len(block) == 2 else (128, 128)
 
 
 def _read_json(repository: Repository, file: str) -> Mapping:

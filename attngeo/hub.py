@@ -106,23 +106,25 @@ class HubRepository:
 
     def _find(self, file: str) -> ranges.Place | None:
         """Where a file's bytes are; None where the repository has no such file."""
-        url = hf_hub_url(self.name, file, revision=self.revision)
-        for attempt in range(ranges.ATTEMPTS):
+        url, failures = hf_hub_url(self.name, file, revision=self.revision), 0
+        while True:
             try:
                 with self._explained(file):
-                    try:
-                        found = get_hf_file_metadata(url, timeout=constants.HF_HUB_ETAG_TIMEOUT)
-                    except EntryNotFoundError:
-                        return None
+                    found = get_hf_file_metadata(url, timeout=constants.HF_HUB_ETAG_TIMEOUT)
+                break
+            except EntryNotFoundError:
+                return None
             except CheckpointError as error:
-                if _status(error) not in ranges.TRANSIENT or attempt == ranges.ATTEMPTS - 1:
+                failures += 1
+                if _status(error) not in ranges.TRANSIENT or failures == ranges.ATTEMPTS:
                     raise
-                time.sleep(min(ranges.FIRST_WAIT * 2**attempt, ranges.LONGEST_WAIT))
-                continue
-            if found.size is None:
-                raise CheckpointError(f"{constants.ENDPOINT} does not say how large {file} of {self.name} is.")
-            return ranges.Place(found.location, found.size)
-        raise AssertionError
+                time.sleep(min(ranges.FIRST_WAIT * 2 ** (failures - 1), ranges.LONGEST_WAIT))
+        if found.size is None:
+            raise CheckpointError(
+                f"{constants.ENDPOINT} does not say how large {file} of {self.name} is, so that it cannot be read in"
+                f" part; download the repository (hf download) and give the folder."
+            )
+        return ranges.Place(found.location, found.size)
 
     @contextmanager
     def _explained(self, file: str) -> Iterator[None]:

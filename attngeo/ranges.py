@@ -13,6 +13,7 @@ from huggingface_hub.errors import HTTPError
 from huggingface_hub.utils import build_hf_headers, get_session
 
 from attngeo.errors import CheckpointError
+from attngeo.tensorfiles import empty
 
 PIECE = 8 * 2**20  # bytes asked for at once
 BLOCK = 2**14  # bytes taken off the wire at once, where the library has to be told
@@ -55,24 +56,22 @@ class RemoteBytes:
         self.name, self.size = name, place.size
         self._place, self._find = place, find
         self._lock = threading.Lock()
+        self._coming: dict[tuple[int, int], _Transfer] = {}
 
-    def read(self, start: int, stop: int) -> bytearray:
+    def prefetch(self, start: int, stop: int) -> None:
+        """Begin to fetch bytes [start, stop), which `read` will ask for."""
+        if (start, stop) not in self._coming:
+            self._coming[start, stop] = _Transfer(self._fill, start, stop)
+
+    def read(self, start: int, stop: int) -> memoryview:
         """Bytes [start, stop)."""
-        data = bytearray(stop - start)
-        given_up = threading.Event()
-        pieces = [
-            _Piece(memoryview(data)[a - start : a - start + PIECE], a, given_up) for a in range(start, stop, PIECE)
-        ]
-        futures = [_pool().submit(self._fill, piece) for piece in pieces]
-        try:
-            for future in futures:
-                future.result()
-        except BaseException:
-            given_up.set()
-            for future in futures:
-                future.cancel()
-            raise
-        return data
+        self.prefetch(start, stop)
+        return self._coming.pop((start, stop)).result()
+
+    def forget(self) -> None:
+        """Stop fetching what was not read."""
+        while self._coming:
+            self._coming.popitem()[1].give_up()
 
     def _fill(self, piece: "_Piece") -> None:
         """Fetch one piece, with patience."""
@@ -130,6 +129,32 @@ class RemoteBytes:
                 if place is None or place.size != self.size:
                     raise CheckpointError(f"{self.name} changed on the server while it was read; run again.")
                 self._place = place
+
+
+class _Transfer:
+    """Bytes [start, stop) on their way, in pieces."""
+
+    def __init__(self, fill: Callable[["_Piece"], None], start: int, stop: int) -> None:
+        self._data, self._given_up = empty(stop - start), threading.Event()
+        pieces = [
+            _Piece(self._data[a - start : a - start + PIECE], a, self._given_up) for a in range(start, stop, PIECE)
+        ]
+        self._futures = [_pool().submit(fill, piece) for piece in pieces]
+
+    def result(self) -> memoryview:
+        """The bytes, when all have come."""
+        try:
+            for future in self._futures:
+                future.result()
+        except BaseException:
+            self.give_up()
+            raise
+        return self._data
+
+    def give_up(self) -> None:
+        self._given_up.set()
+        for future in self._futures:
+            future.cancel()
 
 
 class _Piece:

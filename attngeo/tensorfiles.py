@@ -17,6 +17,8 @@ _DTYPES = {
     "F32": torch.float32,
     "F16": torch.float16,
     "BF16": torch.bfloat16,
+    "F8_E4M3": torch.float8_e4m3fn,
+    "F8_E5M2": torch.float8_e5m2,
 }
 _MAX_HEADER = 100_000_000  # bytes; the limit of the format itself
 
@@ -28,8 +30,19 @@ class Bytes(Protocol):
     name: str
     size: int
 
-    def read(self, start: int, stop: int) -> bytearray:
+    def prefetch(self, start: int, stop: int) -> None:
+        """Begin to fetch bytes that `read` will ask for, where fetching takes time."""
+
+    def read(self, start: int, stop: int) -> memoryview:
         """Bytes [start, stop)."""
+
+    def forget(self) -> None:
+        """Stop fetching what was not read."""
+
+
+def empty(size: int) -> memoryview:
+    """Writable memory that nothing has written to yet."""
+    return memoryview(torch.empty(size, dtype=torch.uint8).numpy())
 
 
 class LocalBytes:
@@ -42,9 +55,15 @@ class LocalBytes:
         except OSError as error:
             raise CheckpointError(f"{path} cannot be read: {error.strerror}; check the path.") from error
 
-    def read(self, start: int, stop: int) -> bytearray:
+    def prefetch(self, start: int, stop: int) -> None:
+        """Nothing: the disk is near."""
+
+    def forget(self) -> None:
+        """Nothing."""
+
+    def read(self, start: int, stop: int) -> memoryview:
         """Bytes [start, stop); CheckpointError if the disk or the permissions refuse."""
-        data = bytearray(stop - start)
+        data = empty(stop - start)
         try:
             with self._path.open("rb") as file:
                 file.seek(start)
@@ -64,8 +83,14 @@ class TensorFile(Protocol):
     shapes: Mapping[str, Size]
     bytes_read: int
 
+    def prefetch(self, tensor: str, rows: tuple[int, int] | None = None) -> int:
+        """Begin to fetch what `read` will ask for; how many bytes that is."""
+
     def read(self, tensor: str, rows: tuple[int, int] | None = None) -> Tensor:
         """The tensor, or its rows [start, stop)."""
+
+    def forget(self) -> None:
+        """Stop fetching what was not read."""
 
 
 class _Entry(NamedTuple):
@@ -99,28 +124,45 @@ class SafetensorsFile:
         Raises:
             CheckpointError: its entries are no floating-point numbers, or the file cannot be read.
         """
+        data = self._source.read(*self._range(tensor, rows))
+        self.bytes_read += len(data)
+        dtype, shape, _, _ = self._entries[tensor]
+        whole = torch.frombuffer(data, dtype=_DTYPES[dtype])
+        return whole.view(shape if rows is None else (rows[1] - rows[0], *shape[1:]))
+
+    def prefetch(self, tensor: str, rows: tuple[int, int] | None = None) -> int:
+        """Begin to fetch what `read` will ask for; how many bytes that is."""
+        start, stop = self._range(tensor, rows)
+        self._source.prefetch(start, stop)
+        return stop - start
+
+    def forget(self) -> None:
+        """Stop fetching what was not read."""
+        self._source.forget()
+
+    def _range(self, tensor: str, rows: tuple[int, int] | None) -> tuple[int, int]:
+        """Where a tensor's bytes, or those of its rows, stand in the file."""
         entry = self._entries[tensor]
         if entry.dtype not in _DTYPES:
             raise CheckpointError(
                 f"{tensor} in {self.name} is stored as {entry.dtype}, which is quantised or not a number type that"
                 f" can be scored: open the checkpoint in float32, float16 or bfloat16."
             )
+        if rows is None:
+            return entry.start, entry.stop
         width = math.prod(entry.shape[1:]) * _DTYPES[entry.dtype].itemsize
-        first, last = rows or (0, entry.shape[0])
-        data = self._source.read(entry.start + first * width, entry.start + last * width)
-        self.bytes_read += len(data)
-        return torch.frombuffer(data, dtype=_DTYPES[entry.dtype]).view(last - first, *entry.shape[1:])
+        return entry.start + rows[0] * width, entry.start + rows[1] * width
 
     def _read_header(self) -> dict[str, _Entry]:
         if self._source.size < 8:
             raise self._damaged(f"it has {self._source.size} bytes")
-        length = int.from_bytes(self._source.read(0, 8), "little")
+        length = int.from_bytes(bytes(self._source.read(0, 8)), "little")
         if not 2 <= length <= _MAX_HEADER:
             raise self._damaged("its first 8 bytes are not the length of a header")
         if 8 + length > self._source.size:
             raise self._damaged(f"its header should end at byte {8 + length} and the file at {self._source.size}")
         try:
-            header = json.loads(self._source.read(8, 8 + length))
+            header = json.loads(bytes(self._source.read(8, 8 + length)))
             entries = {
                 name: _Entry(
                     item["dtype"], Size(item["shape"]), *(8 + length + int(end) for end in item["data_offsets"])
@@ -173,6 +215,13 @@ class TorchFile:
         found = found[slice(*rows)] if rows else found
         self.bytes_read += found.nbytes
         return found.clone()  # out of the mapping, so that the file may go
+
+    def prefetch(self, tensor: str, rows: tuple[int, int] | None = None) -> int:
+        """Nothing: the disk is near."""
+        return 0
+
+    def forget(self) -> None:
+        """Nothing."""
 
 
 def _load(path: Path) -> Mapping:

@@ -103,7 +103,8 @@ class HubHandler(Handler):
 class StorageHandler(Handler):
     def do_GET(self) -> None:
         hub, url = self.server.hub, urlsplit(self.path)
-        data = (hub.root / url.path.strip("/")).read_bytes()
+        path = hub.root / url.path.strip("/")
+        size = path.stat().st_size
         asked = self.headers.get("Range")
         with hub.lock:
             hub.ranges.append(asked)
@@ -112,12 +113,15 @@ class StorageHandler(Handler):
         if int(parse_qs(url.query)["given"][0]) < hub.expiry:
             return self.answer(403)
         if asked is None:
-            return self.body(200, data, len(data))
+            return self.body(200, path.read_bytes(), size)
         first, last = map(int, asked.removeprefix("bytes=").split("-"))
-        self.span = f"bytes {first}-{last}/{len(data)}"
+        self.span = f"bytes {first}-{last}/{size}"
+        with path.open("rb") as file:
+            file.seek(first)
+            data = file.read(last + 1 - first)
         if fault is not None:
-            return fault(self, data[first : last + 1])
-        return self.body(206, data[first : last + 1], last + 1 - first, self.span)
+            return fault(self, data)
+        return self.body(206, data, len(data), self.span)
 
     def body(self, status: int, data: bytes, length: int, span: str | None = None) -> None:
         """A body of the length announced, or another."""

@@ -3,6 +3,7 @@ import logging
 import os
 import subprocess
 import sys
+import threading
 import time
 
 import hub_server
@@ -11,7 +12,7 @@ import torch
 import transformers as tf
 from huggingface_hub import constants, file_download, hf_hub_download
 
-from attngeo import AttngeoError, open_checkpoint, ranges
+from attngeo import AttngeoError, checkpoints, open_checkpoint, ranges
 
 NAME = "owner/tiny-bert"
 BERT = {"hidden_size": 64, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 16, "vocab_size": 99}
@@ -125,6 +126,34 @@ def test_the_token_goes_to_the_hub_and_not_to_its_storage(hub, monkeypatch):
 def test_an_expired_location_is_looked_up_again(hub):
     checkpoint = open_checkpoint(NAME)
     hub.expiry = hub.given + 1
+    assert len(list(checkpoint)) == 3
+
+
+def wait_until(condition) -> None:
+    """Give threads a moment."""
+    for _ in range(500):
+        if condition():
+            return
+        threading.Event().wait(0.01)
+    raise AssertionError("it did not happen")
+
+
+def test_later_layers_are_fetched_meanwhile_and_no_further_than_allowed(hub, monkeypatch):
+    monkeypatch.setattr(checkpoints, "AHEAD", QK // 3 + 1)  # the layer at hand, and one more
+    layers = iter(open_checkpoint(NAME))
+    next(layers)
+    wait_until(lambda: hub.served == header_bytes(hub) + 2 * QK // 3)
+    next(layers)
+    wait_until(lambda: hub.served == header_bytes(hub) + QK)
+
+
+def test_what_is_not_wanted_any_more_is_not_fetched(hub, monkeypatch):
+    checkpoint = open_checkpoint(NAME)
+    hub.faults.extend([None, None, *[hub_server.status(503, Retry_After="30")] * 4])
+    layers = iter(checkpoint)
+    next(layers)
+    wait_until(lambda: not hub.faults)
+    layers.close()
     assert len(list(checkpoint)) == 3
 
 

@@ -52,7 +52,9 @@ def command(
     if output is not None and output.is_dir():
         raise ParameterError(f"{output} is a folder; -o needs a file name.")
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # its retries; what fails is said in one sentence
-    table = _scored(open_checkpoint(checkpoint, revision), gamma, per_head)
+    with Console(stderr=True).status(f"looking for {checkpoint}"):  # shown on a terminal alone
+        opened = open_checkpoint(checkpoint, revision)
+    table = _scored(opened, gamma, per_head)
     if output is None:
         _to_screen(table, form)
         return

@@ -1,0 +1,129 @@
+"""What reading q and k costs beside loading the model, and what it costs over HTTP (``make benchmarks``)."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from attngeo import open_checkpoint
+from attngeo.ranges import Place, RemoteBytes
+from attngeo.tensorfiles import LocalBytes, SafetensorsFile
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # the local Hub of the tests
+
+# the shape of a Llama with 1.2 billion parameters: 2.4 GB in bfloat16, 0.16 GB of them queries and keys
+D, LAYERS, HEADS, KEY_HEADS, INNER, VOCABULARY = 2048, 16, 32, 8, 8192, 32000
+CONFIG = {
+    "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": D, "num_hidden_layers": LAYERS,
+    "num_attention_heads": HEADS, "num_key_value_heads": KEY_HEADS, "intermediate_size": INNER,
+    "vocab_size": VOCABULARY, "max_position_embeddings": 4096, "tie_word_embeddings": False, "torch_dtype": "bfloat16",
+}  # fmt: skip
+QK = LAYERS * 2 * (D * D + D * D * KEY_HEADS // HEADS)  # bytes
+
+MEASURE = """
+import json, resource, sys, threading, time
+{imports}
+def memory():
+    return int(open("/proc/self/statm").read().split()[1]) * resource.getpagesize()
+before, peak, done = memory(), 0, threading.Event()
+def watch():
+    global peak
+    while not done.wait(0.002):
+        peak = max(peak, memory())
+watcher = threading.Thread(target=watch)
+watcher.start()
+start = time.perf_counter()
+{work}
+seconds = time.perf_counter() - start
+done.set()
+watcher.join()
+print(json.dumps({{"seconds": seconds, "bytes": peak - before}}))
+"""
+LOAD = MEASURE.format(
+    imports="import torch\nfrom transformers import LlamaForCausalLM",
+    # transformers maps the files and reads a weight when it is used; the copy uses them all
+    work="model = LlamaForCausalLM.from_pretrained(sys.argv[1], dtype=torch.bfloat16)\n"
+    "for weight in model.parameters(): weight.data = weight.data.clone()",
+)
+READ = MEASURE.format(
+    imports="import attngeo.checkpoints",
+    work="for layer in attngeo.checkpoints.open_checkpoint(sys.argv[1]): layer.form.wq.shape",
+)
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory) -> Path:
+    """A sharded checkpoint, one shard for every four layers."""
+    folder = tmp_path_factory.mktemp("llama")
+    shapes = {"self_attn.q_proj": (D, D), "self_attn.k_proj": (D * KEY_HEADS // HEADS, D),
+              "self_attn.v_proj": (D * KEY_HEADS // HEADS, D), "self_attn.o_proj": (D, D), "mlp.gate_proj": (INNER, D),
+              "mlp.up_proj": (INNER, D), "mlp.down_proj": (D, INNER)}  # fmt: skip
+    tensors = {"model.embed_tokens": (VOCABULARY, D), "lm_head": (VOCABULARY, D), "model.norm": (D,)}
+    for layer in range(LAYERS):
+        tensors |= {f"model.layers.{layer}.{name}": shape for name, shape in shapes.items()}
+        tensors |= {f"model.layers.{layer}.{norm}_layernorm": (D,) for norm in ("input", "post_attention")}
+    names, weight_map = list(tensors), {}
+    for number in range(4):
+        file = f"model-{number + 1:05}-of-00004.safetensors"
+        part = {f"{name}.weight": torch.randn(tensors[name], dtype=torch.bfloat16) for name in names[number::4]}
+        save_file(part, folder / file, metadata={"format": "pt"})
+        weight_map |= dict.fromkeys(part, file)
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"metadata": {}, "weight_map": weight_map}))
+    (folder / "config.json").write_text(json.dumps(CONFIG))
+    return folder
+
+
+def measured(script: str, folder: Path) -> dict[str, float]:
+    """Seconds and memory of a fresh process beyond its imports: the best of two, so that the disk's cache is warm."""
+    runs = [
+        json.loads(subprocess.run([sys.executable, "-c", script, str(folder)], capture_output=True, check=True).stdout)
+        for _ in range(2)
+    ]
+    return {key: min(run[key] for run in runs) for key in runs[0]}
+
+
+def test_reading_beside_loading(benchmark, checkpoint):
+    """Every layer's q and k in turn, against the whole model in memory in its own type."""
+    loading = measured(LOAD, checkpoint)
+    reading = benchmark.pedantic(measured, (READ, checkpoint), rounds=1)
+    benchmark.extra_info |= {f"loading_{key}": value for key, value in loading.items()}
+    benchmark.extra_info |= {f"times_less_{key}": loading[key] / reading[key] for key in loading}
+    assert loading["seconds"] > 10 * reading["seconds"] and loading["bytes"] > 10 * reading["bytes"]
+
+
+def test_bytes_from_disk(benchmark, checkpoint, monkeypatch):
+    """Everything asked of the disk, against the q and k tensors."""
+    asked, read = [], LocalBytes.read
+    monkeypatch.setattr(LocalBytes, "read", lambda self, a, b: asked.append(b - a) or read(self, a, b))
+    benchmark.pedantic(lambda: list(open_checkpoint(checkpoint)), rounds=1)
+    benchmark.extra_info["bytes_over_q_and_k"] = sum(asked) / QK
+    assert sum(asked) <= 1.01 * QK
+
+
+def test_bytes_over_http(benchmark, checkpoint):
+    """Everything that a server sends for one shard, with a drop in every fourth answer."""
+    import hub_server
+
+    hub = hub_server.FakeHub(checkpoint.parent)
+    name = "model-00001-of-00004.safetensors"
+    (checkpoint.parent / "o").mkdir(exist_ok=True)
+    (checkpoint.parent / "o" / "m").symlink_to(checkpoint)
+    place = Place(f"{hub.storage.url}/o/m/{name}?given=0", (checkpoint / name).stat().st_size)
+    hub.faults.extend([None, None, None, hub_server.drop_after(100_000)] * 8)
+
+    def read() -> int:
+        file = SafetensorsFile(RemoteBytes(name, place, lambda: place))
+        for tensor in file.shapes:
+            if "q_proj" in tensor or "k_proj" in tensor:
+                file.read(tensor)
+        return file.bytes_read
+
+    needed = benchmark.pedantic(read, rounds=1)
+    hub.close()
+    benchmark.extra_info["bytes_over_q_and_k"] = hub.served / needed
+    benchmark.extra_info["megabytes_per_second"] = needed / 1e6 / benchmark.stats["min"]
+    assert hub.served <= 1.02 * needed
