@@ -145,6 +145,22 @@ def whole_table(number: str, score: str, medians: pd.DataFrame) -> pd.DataFrame:
     )
 
 
+def released_table(results: pd.DataFrame) -> pd.DataFrame:
+    """The released results that a figure shows: model, figure, drawn as, parameters, s, d, known against it."""
+    shown = results[results["figure"] != ""].sort_values(["figure", "drawn_as", "parameters"], kind="stable")
+    return pd.DataFrame(
+        {
+            "model": shown["model"].where(shown["model"] != "", shown["key"]),
+            "figure": shown["figure"],
+            "drawn as": shown["drawn_as"],
+            "parameters": shown["parameters"].astype("int64"),
+            "s": shown["s"],
+            "d": shown["d"],
+            "known against it": shown["defects"].str.replace(" ", ", "),
+        }
+    ).reset_index(drop=True)
+
+
 def triple(values: np.ndarray) -> str:
     """``median [minus, plus]`` as the tables print it."""
     return f"{values[0]:.2f} [{values[1]:.2f}, {values[2]:.2f}]"

@@ -42,6 +42,25 @@ def halves(score: str, results: pd.DataFrame) -> pd.DataFrame:
     return drawn[["encoder", "decoder"]].assign(difference=drawn["encoder"] - drawn["decoder"])
 
 
+def all_separations(results: pd.DataFrame) -> pd.DataFrame:
+    """Every AUC of the page: columns models, score, encoders, decoders, auc, low, high, family_low, family_high."""
+    cases = [
+        *(
+            (words, of_modality, label)
+            for words, label in (("language", "text"), ("vision", "vision"), ("audio", "audio"))
+        ),
+        *((f"Figure {label}, as drawn", of_figure, label) for label in ("2", "S1 vision", "S1 audio", "S2")),
+    ]
+    rows = []
+    for words, measure, label in cases:
+        for score in SCORES:
+            found = measure(label, score, results)
+            counts = {"encoders": found.n_first, "decoders": found.n_second}
+            interval = {name: getattr(found, name) for name in ("auc", "low", "high", "family_low", "family_high")}
+            rows.append({"models": words, "score": score, **counts, **interval})
+    return pd.DataFrame(rows)
+
+
 @claim
 def section_3_symmetry_in_language(results: pd.DataFrame | None = None) -> Result:
     """AUC of symmetry, encoder-only against decoder-only language models, lies above 1/2."""

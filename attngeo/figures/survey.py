@@ -1,10 +1,7 @@
 """Figures of the survey of pretrained models."""
 
-from itertools import cycle
-
 import numpy as np
 import pandas as pd
-from matplotlib.lines import Line2D
 
 from attngeo.figures.style import (
     DIVERGING,
@@ -16,42 +13,43 @@ from attngeo.figures.style import (
     plain_panel,
 )
 
-MARKERS = "osD^vP*X<>"
-
 
 @house_style()
-def layer_scores(layers: pd.DataFrame) -> CaptionedFigure:
-    """Both scores of every layer's summed form against relative depth, one line per model and part.
+def layer_scores(layers: pd.DataFrame, bands: pd.DataFrame) -> CaptionedFigure:
+    """Both scores of every layer's summed form, a column of two panels per model and part, over what chance gives.
 
     Args:
         layers: rows of one layer each (head = -1) with columns model, part, layer, symmetry, directionality.
+        bands: from `attngeo.null_bands.null_bands`.
     """
-    figure, panels = new_figure(7.6, 3.8, columns=2)
-    handles, words = [], []
-    for marker, ((model, part), rows) in zip(cycle(MARKERS), layers.groupby(["model", "part"], sort=False)):
-        rows = rows.sort_values("layer")
-        depth = (np.arange(len(rows)) + 0.5) / len(rows)
-        style = {"color": PART_COLOURS[part], "marker": marker, "markersize": 5, "linewidth": 1.1}
-        panels[0].plot(depth, rows["symmetry"], **style)
-        panels[1].plot(depth, rows["directionality"], **style)
-        handles.append(Line2D([], [], label=f"{model} ({part})", **style))
-        s, d = rows["symmetry"].median(), rows["directionality"].median()
-        words.append(f"{model} {part}: s {s:.2f}, d {d:.2f}")
-    for panel, title, end in zip(
-        panels, ("symmetry s", "directionality d"), ("symmetric", "rows dominate"), strict=True
-    ):
-        panel.axhline(0, color=NEUTRAL, linewidth=0.8)
-        panel.set(title=f"{title} (+1: {end})", xlabel="relative depth of the layer", ylim=(-1.05, 1.05), xlim=(0, 1))
-    figure.legend(handles=handles, loc="outside lower center", ncols=2)
-    parts = layers.groupby("part")["symmetry"].median()
-    middle = ", ".join(f"{part} layers {value:.2f}" for part, value in parts.items())
+    groups = list(layers.groupby(["model", "part"], sort=False))
+    chance = bands.set_index(["model", "part"])
+    figure, grid = new_figure(9, 4.4, rows=2, columns=len(groups), sharey=True, squeeze=False)
+    words, outside = [], 0
+    for (s_panel, d_panel), (key, rows) in zip(grid.T, groups, strict=True):
+        rows, band = rows.sort_values("layer"), chance.loc[key]
+        for panel, score, mean, half in (
+            (s_panel, "symmetry", band.s_mean, band.s_layer),
+            (d_panel, "directionality", 0.0, band.d_layer),
+        ):
+            panel.axhspan(mean - half, mean + half, color=NEUTRAL, alpha=0.25, linewidth=0)
+            panel.axhline(0, color=NEUTRAL, linewidth=0.6)
+            panel.plot(rows["layer"], rows[score], "o-", color=PART_COLOURS[key[1]], markersize=3.5, linewidth=1)
+            panel.set(ylim=(-1.05, 1.05), xlim=(-0.7, rows["layer"].max() + 0.7))
+            panel.set_xticks(sorted({0, int(rows["layer"].max())}))
+            outside += int(((rows[score] - mean).abs() > half).sum())
+        s_panel.set_title(f"{key[0]}\n{key[1]}", fontsize=8)
+        words.append(f"{key[0]} {key[1]}: s {rows['symmetry'].median():.2f}, d {rows['directionality'].median():.2f}")
+    grid[0, 0].set_ylabel("symmetry s")
+    grid[1, 0].set_ylabel("directionality d")
+    figure.supxlabel("layer", fontsize=10)
     return CaptionedFigure(
         figure,
         "fig-survey-layers",
-        f"Scores of the summed form $W_{{qk}}$ (Eq. S20) of {len(layers)} layers of {layers['model'].nunique()} "
-        f"pretrained models against relative depth. Median symmetry: {middle}. "
-        "In the right panel, columns dominate where the value is below zero.",
-        f"Two line plots over relative depth, one line per model. Medians: {'; '.join(words)}.",
+        f"Scores of the summed form $W_{{qk}}$ (Eq. S20) of {len(layers)} layers, and in grey the band that holds 95 % "
+        f"of layers with random weights of the same shape: {outside} of {2 * len(layers)} scores lie outside it. Below "
+        "zero in the lower row, columns dominate.",
+        f"Line plots over layers, one column of panels per model. Medians: {'; '.join(words)}.",
     )
 
 
