@@ -74,11 +74,12 @@ def context_ratio_of_dependent_coefficients(
         rows, columns = squared_norms(updates)
         expected_rows, expected_columns = predicted(covariance, form, n_tokens)
         samples = ratio_samples(columns[:, k], rows[:, m])
-        comparisons += [
-            monte_carlo(f"{name}: ratio, row {m + 1}", samples, float(expected_columns[k] / expected_rows[m])),
-            monte_carlo(f"{name}: the same against Eq. S62", samples, independent_ratio(covariance, m), "≠"),
-        ]
-    comparisons.append(monte_carlo("B of one row: the same against Eq. S53", samples, 1, "<"))
+        expected = float(expected_columns[k] / expected_rows[m])
+        comparisons.append(monte_carlo(f"{name}: ratio, row {m + 1}", samples, expected))
+    comparisons += [
+        monte_carlo("B of one row: the same against Eq. S62", samples, independent_ratio(covariance, below), "≠"),
+        monte_carlo("B of one row: the same against Eq. S53", samples, 1, "<"),
+    ]
     return Result(
         statement="S1.8",
         part="(coefficients of Prop. 2.2)",

@@ -120,7 +120,7 @@ def equal_coefficients(d: int = 16, n_tokens: int = 6, seed: int = 0, factor: fl
 def symmetry_of_an_update(
     d: int = 48,
     n_tokens: int = 40,
-    n_draws: int = 12,
+    n_draws: int = 24,
     seed: int = 0,
     predicted: Callable[[float, int], float] | None = None,
 ) -> Result:

@@ -86,7 +86,7 @@ def first_update_of_linear_attention(
     ahead: int = 1,
     predicted: Callable[[Tensor], float] = random_value_score,
 ) -> Result:
-    """The formula for beta_ij at W_qk = 0 against autograd; s is 1 for a symmetric V, Tr(S^4)/Tr(S^2)^2 for random V."""
+    """The formula for beta_ij at W_qk = 0 against autograd; s is 1 for symmetric V, Tr(S^4)/Tr(S^2)^2 for random V."""
     generator = torch.Generator().manual_seed(seed)
     embeddings = tied_embeddings(n_vocab, d, generator, size=1e-4)
     config = ToyConfig(
@@ -126,7 +126,8 @@ def first_update_of_linear_attention(
         ),
         printed="Predicting one token from the other gives similar predictions.",
         corrected="Here $\\beta_{ij} = x_i^\\top V x_j$ and the bidirectional update is $S V S$ with $S = \\sum_i "
-        "x_i x_i^\\top$: symmetric exactly if $V$ is, on the span of the embeddings.",
+        "x_i x_i^\\top$: symmetric exactly if $V$ is, on the span of the embeddings. For a random $V$ the score is "
+        "$\\mathrm{Tr}(S^4) / \\mathrm{Tr}(S^2)^2$ on average.",
         flaw=Flaw.ASSUMPTION,
         chapter=CHAPTER,
     )
