@@ -13,8 +13,10 @@ from torch import Tensor
 from attngeo.bilinear import BilinearForm
 from attngeo.errors import MatrixError
 
-TILE = 1024  # rows and columns of M held at a time by `tiled_moments`
-WIDE = 4096  # from this width on, entries of M rounded to bfloat16 move the scores less than float32 sums do
+TILE = 768  # rows and columns of M held at a time: a pair of tiles and what is made of them stay within 16 MiB
+WIDE = 4096  # from this width on, rounding errors of single entries average out below what the scores show
+NEAR_ONE = 20  # largest power of two in a factor whose squares are safe in float32 as they are
+CHUNK_BYTES = 32 << 20  # of the heads' query factors converted at a time
 
 
 @dataclass(frozen=True)
@@ -54,26 +56,32 @@ def dense_moments(m: Float[Tensor, "*batch d d"]) -> Moments:
 
 
 def form_moments(form: BilinearForm) -> Moments:
-    """Moments of the summed form ``W_qk = sum_h W_qk,h`` (Eq. S20), in arithmetic one step wider than the factors."""
-    dtype = _working_dtype(form)
-    wq = _unit_scale(form.wq.detach().to(dtype), "W_q", (0, 1, 2))
-    wk = _unit_scale(form.wk.detach().to(dtype), "W_k", (0, 1, 2))
-    q, k = BilinearForm(wq, wk).merged()
-    # d^2 r flops for tiles against about 3 d r^2 for Gram products, which also are the less parallel of the two
-    if 3 * q.shape[-1] < q.shape[-2]:
-        return gram_moments(q, k)
-    if form.wq.dtype == torch.bfloat16 and form.n_heads == form.n_kv_heads and form.d_model >= WIDE:
-        q, k = q.bfloat16(), k.bfloat16()  # exact: the scale is a power of two
-    return tiled_moments(q, k)
+    """Moments of the summed form ``W_qk = sum_h W_qk,h`` (Eq. S20), in arithmetic wider than the factors."""
+    rank, d = form.n_kv_heads * form.d_head, form.d_model
+    # d^2 rank multiplications for tiles against about 3 d rank^2 for Gram products
+    if 3 * rank < d:
+        return gram_moments(*_converted(form).merged())
+    exponents = _exponent(form.wq, "W_q"), _exponent(form.wk, "W_k")
+    as_they_are = form.wq.dtype == torch.bfloat16 and form.n_heads == form.n_kv_heads and d >= WIDE
+    if as_they_are and max(map(abs, exponents)) <= NEAR_ONE:
+        return tiled_moments(*form.merged())
+    q, k = _converted(form).merged()
+    return tiled_moments(q.to(form.wq.dtype), k.to(form.wk.dtype)) if as_they_are else tiled_moments(q, k)
 
 
 def head_moments(form: BilinearForm) -> Moments:
-    """Moments of every head's ``W_qk,h``, batch (H,), in arithmetic one step wider than the factors."""
-    dtype = _working_dtype(form)
-    wq, wk = form.per_head()
-    wq = _unit_scale(wq.detach().to(dtype), "W_q", (1, 2))
-    wk = _unit_scale(wk.detach().to(dtype), "W_k", (1, 2))
-    return gram_moments(wq, wk)
+    """Moments of every head's ``W_qk,h``, batch (H,), in arithmetic wider than the factors; a few heads at a time."""
+    dtype, group = _working_dtype(form), form.n_heads // form.n_kv_heads
+    at_a_time = max(1, CHUNK_BYTES // (form.d_model * form.d_head * dtype.itemsize))
+    parts = []
+    for first in range(0, form.n_heads, at_a_time):
+        heads = torch.arange(first, min(first + at_a_time, form.n_heads))
+        shared, key_of = torch.unique(heads // group, return_inverse=True)
+        wk = _unit_scale(form.wk[shared].detach().to(dtype), "W_k", (1, 2))
+        wq = _unit_scale(form.wq[heads].detach().to(dtype), "W_q", (1, 2))
+        parts.append(gram_moments(wq, wk[key_of] if len(shared) > 1 else wk.expand_as(wq)))
+    fields = ("square", "trace", "row_norms", "column_norms")
+    return Moments(*(torch.cat([getattr(part, name) for part in parts]) for name in fields), parts[0].epsilon)
 
 
 def gram_moments(q: Float[Tensor, "*batch d rank"], k: Float[Tensor, "*batch d rank"]) -> Moments:
@@ -87,10 +95,16 @@ def gram_moments(q: Float[Tensor, "*batch d rank"], k: Float[Tensor, "*batch d r
     return Moments(
         square=(a.double() * b.double()).sum((-2, -1)),
         trace=(c.double() * c.double().mT).sum((-2, -1)),
-        row_norms=((q @ b) * q).sum(-1).clamp_min(0).double().sqrt(),
-        column_norms=((k @ a) * k).sum(-1).clamp_min(0).double().sqrt(),
+        row_norms=_quadratic_form(q, b),
+        column_norms=_quadratic_form(k, a),
         epsilon=torch.finfo(q.dtype).eps,
     )
+
+
+def _quadratic_form(x: Tensor, gram: Tensor) -> Tensor:
+    """``sqrt(x_k^T G x_k)`` for every row x_k of x (..., d, rank), TILE rows at a time."""
+    rows = [((part @ gram).mul_(part)).sum(-1) for part in x.split(TILE, dim=-2)]
+    return torch.cat(rows, -1).clamp_min_(0).double().sqrt()
 
 
 def tiled_moments(q: Float[Tensor, "d rank"], k: Float[Tensor, "d rank"], tile: int = TILE) -> Moments:
@@ -100,30 +114,51 @@ def tiled_moments(q: Float[Tensor, "d rank"], k: Float[Tensor, "d rank"], tile: 
     relative error of about 2^-9 / sqrt(d) in a norm, 2^-9 / d in s.
     """
     d, dtype = q.shape[0], torch.float32 if q.dtype == torch.bfloat16 else q.dtype
-    square = trace = torch.zeros((), dtype=torch.float64, device=q.device)
+    trace = torch.zeros((), dtype=torch.float64, device=q.device)
     rows, columns = torch.zeros(2, d, dtype=torch.float64, device=q.device)
     for i in range(0, d, tile):
         for j in range(i, d, tile):
             here, there = slice(i, i + tile), slice(j, j + tile)
             upper = (q[here] @ k[there].T).to(dtype)  # M[I, J]
-            lower = upper if i == j else (q[there] @ k[here].T).to(dtype)  # M[J, I]
-            trace = trace + (1 if i == j else 2) * (upper * lower.T).sum(dtype=torch.float64)
-            for block, r, c in ((upper, here, there), (lower, there, here))[: 1 if i == j else 2]:
-                squares = block.square()
-                rows[r] += squares.sum(1, dtype=torch.float64)
-                columns[c] += squares.sum(0, dtype=torch.float64)
-                square = square + squares.sum(dtype=torch.float64)
-    return Moments(square, trace, rows.sqrt(), columns.sqrt(), torch.finfo(dtype).eps)
+            lower = upper.T if i == j else (k[here] @ q[there].T).to(dtype)  # M[J, I]^T
+            trace += (1 if i == j else 2) * (upper * lower).sum(dtype=torch.float64)
+            for block, r, c in ((upper, here, there), (lower.T, there, here))[: 1 if i == j else 2]:
+                squares = block.square_()
+                rows[r] += squares.sum(1)
+                columns[c] += squares.sum(0)
+    return Moments(rows.sum(), trace, rows.sqrt(), columns.sqrt(), torch.finfo(dtype).eps)
 
 
 def _working_dtype(form: BilinearForm) -> torch.dtype:
-    """float64 for float64 and float32 factors, float32 for the 16-bit types: products of two entries are then exact."""
-    return torch.float64 if form.wq.dtype in (torch.float64, torch.float32) else torch.float32
+    """float64, except for the 16-bit types and for wide float32 factors: there float32, whose errors average out."""
+    narrow = form.wq.dtype in (torch.bfloat16, torch.float16)
+    wide = form.wq.dtype == torch.float32 and form.d_model >= WIDE
+    return torch.float32 if narrow or wide else torch.float64
+
+
+def _converted(form: BilinearForm) -> BilinearForm:
+    """The form in its working type and near 1, query heads that share a key head summed."""
+    dtype, group = _working_dtype(form), form.n_heads // form.n_kv_heads
+    down = -_exponent(form.wq, "W_q")
+    shape = (form.n_kv_heads, form.d_model, form.d_head)
+    wq = torch.zeros(shape, dtype=dtype, device=form.wq.device)
+    for h, head in enumerate(form.wq.detach()):
+        wq[h // group] += torch.ldexp(head.to(dtype), down)
+    wk = torch.ldexp(form.wk.detach().to(dtype), -_exponent(form.wk, "W_k"))
+    return BilinearForm(wq, wk)
+
+
+def _exponent(x: Tensor, name: str) -> Tensor:
+    """The power of two above the largest magnitude of x; refuses NaN and infinity."""
+    return _power(torch.stack(torch.aminmax(x.detach())).abs().amax(), name)
 
 
 def _unit_scale(x: Tensor, name: str, dims: tuple[int, ...]) -> Tensor:
-    """``x`` over the power of two below its largest magnitude, an exact division; refuses NaN and infinity."""
-    peak = x.abs().amax(dims, keepdim=True)
+    """``x`` over the power of two above its largest magnitude, an exact division; refuses NaN and infinity."""
+    return torch.ldexp(x, -_power(x.abs().amax(dims, keepdim=True), name))
+
+
+def _power(peak: Tensor, name: str) -> Tensor:
     if not torch.isfinite(peak).all():
         raise MatrixError(f"{name} holds NaN or infinite entries; a score needs finite weights.")
-    return torch.ldexp(x, -torch.frexp(peak).exponent)
+    return torch.frexp(peak.to(torch.float64)).exponent

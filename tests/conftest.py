@@ -7,8 +7,9 @@ from hypothesis import settings
 os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 
-# other work on the machine makes single examples slow; the tests' own results never depend on time
-settings.register_profile("suite", deadline=None)
+# Other work on the machine makes single examples slow; the tests' own results never depend on time.
+# A developer's runs explore new examples, CI repeats the same ones.
+settings.register_profile("suite", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("suite")
 
 

@@ -20,7 +20,7 @@ def matrices(draw, max_d: int = 12) -> torch.Tensor:
     m = gaussian(d, d, seed=seed)
     scales = gaussian(2, d, seed=seed + 1).exp()
     m = scales[0, :, None] * m * scales[1]
-    return m + draw(st.floats(-1, 1)) * m.T
+    return m + draw(st.floats(-0.9, 0.9)) * m.T
 
 
 @st.composite
