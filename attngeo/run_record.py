@@ -93,8 +93,33 @@ def read_runs(folder: Path) -> list[Run]:
     return [run for run in runs if run.about["status"] == FINISHED]
 
 
+def summary(run: Run) -> dict[str, Any]:
+    """A run in one row: what it was, and medians over layers of both scores at its ends."""
+    layers = run.layer_scores().groupby("step")[["symmetry", "directionality"]].median()
+    held_out = run.history["held_out_loss"].dropna()
+    config = run.config
+    return {
+        "run": run.name,
+        "objective": config["objective"],
+        "init": config["init"],
+        "text": f"{run.about['corpus']['name']}, {config['text']}",
+        "layers x width": f"{config['layers']} x {config['d_model']}",
+        "block": config["block_size"],
+        "steps": config["steps"],
+        "learning rate": config["lr"],
+        "seed": config["seed"],
+        "held-out loss": float(held_out.iloc[-1]),
+        "symmetry, start": float(layers["symmetry"].iloc[0]),
+        "symmetry, end": float(layers["symmetry"].iloc[-1]),
+        "directionality, end": float(layers["directionality"].iloc[-1]),
+        "minutes": round(run.about["seconds"] / 60, 1),
+    }
+
+
 def read_levels(folder: Path) -> dict[tuple[int, int], np.ndarray]:
-    """The pictures of a run as they are stored, in 8-bit levels, by (layer, step)."""
+    """The pictures of a run as they are stored, in 8-bit levels, by (layer, step); none if it kept none."""
+    if not (folder / "images.npz").exists():
+        return {}
     with np.load(folder / "images.npz", allow_pickle=False) as arrays:
         return {(int(name.split("-")[1]), int(name.split("-")[3])): arrays[name] for name in arrays.files}
 
