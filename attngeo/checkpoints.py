@@ -63,8 +63,10 @@ class Checkpoint:
     def __init__(self, repository: Repository, weights: str = "") -> None:
         self.name = repository.name
         self.revision = repository.revision  # commit of a Hub repository, "" for a local folder
-        config = _read_json(repository, "config.json")
-        self.model_type: str = str(config.get("model_type") or "")
+        config = dict(_read_json(repository, "config.json"))
+        # configs of the first years name no model_type; transformers then goes by the repository's name, and so do we
+        config["model_type"] = config.get("model_type") or _named(self.name)
+        self.model_type = str(config["model_type"])
         self._all_files = _weight_files(repository, weights)
         shapes: dict[str, torch.Size] = {}
         self._files: dict[str, TensorFile] = {}  # by tensor name
@@ -146,6 +148,11 @@ def open_checkpoint(path_or_id: str | PathLike, revision: str | None = None) -> 
     if path.is_file():
         return Checkpoint(open_repository(path.parent, revision), weights=path.name)
     return Checkpoint(open_repository(path_or_id, revision))
+
+
+def _named(repository: str) -> str:
+    """The longest model_type that a repository's name contains."""
+    return max((name for name in ARCHITECTURES if name in repository.lower()), key=len, default="")
 
 
 def _is_finite(head: torch.Tensor) -> bool:

@@ -101,6 +101,13 @@ def test_a_snapshot_in_the_cache_keeps_its_name_and_commit(folder, tmp_path, mod
     assert open_checkpoint(folder).revision == ""
 
 
+def test_a_config_of_the_first_years_goes_by_the_repository_s_name(model, tmp_path):
+    folder = tmp_path / "bert_uncased_L-3_H-32_A-4"
+    model.save_pretrained(folder)
+    edit_config(folder, model_type=None)
+    assert_reads(folder, model)
+
+
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
 def test_weights_keep_their_type(dtype, folder, model):
     tensors = load_file(folder / "model.safetensors")

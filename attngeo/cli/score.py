@@ -2,6 +2,7 @@
 
 import io
 import logging
+from contextlib import closing
 from pathlib import Path
 
 import click
@@ -76,15 +77,16 @@ def _scored(checkpoint: Checkpoint, gamma: float, per_head: bool) -> pd.DataFram
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("layers"))
     rows = []
-    with Progress(
+    progress = Progress(
         *columns,
         TextColumn("{task.fields[read]}"),
         TimeElapsedColumn(),
         console=console,
         disable=not console.is_terminal,
-    ) as progress:
+    )
+    with progress, closing(iter(checkpoint)) as layers:
         task = progress.add_task(checkpoint.name, total=len(checkpoint), read="")
-        for layer in checkpoint:
+        for layer in layers:
             rows += layer_rows(checkpoint, layer, gamma, per_head)
             progress.update(task, advance=1, read=f"{checkpoint.bytes_read / 1e6:.1f} MB read")
     return as_table(rows)
