@@ -8,6 +8,10 @@ from attngeo.claims import dominance as growth
 from attngeo.claims import dominance_condition as condition
 from attngeo.claims import dominance_tails as tails
 from attngeo.claims import dominance_theorem as theorem
+from attngeo.dominance import alignment_sweep, directionalities, log_unevenness, settings, summary, tail_gap
+from attngeo.errors import ParameterError
+from attngeo.figures import dominance as figures
+from attngeo.random_updates import context_updates, power_profile
 
 ALL = [
     growth.context_ratio,
@@ -112,3 +116,48 @@ def test_every_random_check_states_its_standard_error():
 def test_other_seeds(check, seed):
     result = check(seed=seed)
     assert result.supported, [c for c in result.comparisons if not c.holds]
+
+
+def test_settings_and_their_summary():
+    generator = torch.Generator().manual_seed(0)
+    kinds = settings(16, 8, 4, 1.0, 60, generator)
+    frame = summary(kinds).set_index("setting")
+    assert list(frame.index) == list(kinds)
+    assert frame.loc["one context token", "d"] > 4 * frame.loc["one context token", "d_error"]
+    assert frame.loc["masked", "log_unevenness"] > 4 * frame.loc["masked", "log_unevenness_error"]
+    assert abs(frame.loc["bidirectional", "log_unevenness"]) < 4 * frame.loc["bidirectional", "log_unevenness_error"]
+    for batch in kinds.values():
+        assert batch.shape == (60, 16, 16)
+
+
+def test_transposing_turns_the_measures_round():
+    updates = torch.randn(5, 12, 12, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    torch.testing.assert_close(log_unevenness(updates.mT), -log_unevenness(updates))
+    torch.testing.assert_close(tail_gap(updates.mT), -tail_gap(updates))
+    assert directionalities(updates.mT) == [-d for d in directionalities(updates)]
+
+
+def test_sweep_follows_the_alignment():
+    sweep = alignment_sweep(20, (0.0, 1.0), 160, torch.Generator().manual_seed(0))
+    assert (sweep["log_alignment"] - sweep["log_moments"]).abs().max() < 0.15
+    assert sweep.query("family == 'uneven keys' and exponent == 1")["d"].item() < -0.2
+    assert sweep.query("family == 'uneven queries' and exponent == 1")["d"].item() > 0.2
+
+
+def test_a_sweep_needs_draws(as_user):
+    with pytest.raises(ParameterError, match="at least 2"):
+        alignment_sweep(8, (0.0,), 1, torch.Generator())
+
+
+def test_figures_speak_of_their_data():
+    generator = torch.Generator().manual_seed(0)
+    covariance = torch.diag(power_profile(8, 1.0))
+    form = torch.randn(8, 8, generator=generator, dtype=torch.float64)
+    plain = context_updates(covariance, 6, 200, generator)
+    ratios = figures.growth_ratios(covariance, plain, context_updates(covariance, 6, 200, generator, form), form, 6)
+    assert "6 tokens" in ratios.caption and "row 8" in ratios.alt
+    histograms = figures.norm_histograms({"one\nkind": plain, "turned": plain.mT})
+    assert "one kind" in histograms.caption and "turned" in histograms.alt
+    assert "0.05" in figures.tails(tails.WIDE, tails.FAR).caption
+    sweep = alignment_sweep(8, (0.0, 1.0), 16, generator)
+    assert "generic basis" in figures.directionality_by_alignment(sweep).alt

@@ -1,9 +1,12 @@
 """Statements S1.13, S1.14, S1.15, 2.4: supported as checked, refused with a wrong formula or assumption planted."""
 
 import pytest
+import torch
 
 from attngeo.claims import Verdict, symmetry, symmetry_corpus, symmetry_masked
 from attngeo.errors import ParameterError
+from attngeo.figures import symmetry as figures
+from attngeo.symmetry_growth import corpus_symmetry, masked_scores, update_scores
 
 ALL = [
     symmetry.pair_decomposition,
@@ -77,3 +80,24 @@ def test_other_seeds(check, seed):
 def test_too_few_tokens_are_refused():
     with pytest.raises(ParameterError, match="at least 3"):
         symmetry.agreement_at_random_weights(n_tokens=2)
+
+
+def test_growth_over_a_corpus():
+    generator = torch.Generator().manual_seed(0)
+    growth = corpus_symmetry(16, 16, 12, (1, 400), generator).set_index(["setting", "n_sequences"])["symmetry"]
+    assert growth["bidirectional", 1] == pytest.approx(1)
+    assert growth["autoregressive, query holds the target", 1] < 0.8
+    assert growth["autoregressive, query holds the target", 400] > 0.95
+    assert growth["autoregressive, query one behind", 400] < growth["order of the pairs", 400]
+
+
+def test_figures_speak_of_their_data():
+    generator = torch.Generator().manual_seed(0)
+    assert "0.80" in figures.pair_scores().caption
+    scores = update_scores(12, (6, 9), (-0.5, 0.5), 3, generator)
+    assert "N = 6" in figures.update_scores(scores, 12).caption
+    growth = corpus_symmetry(8, 8, 6, (1, 10), generator)
+    assert "1 to 10 sequences" in figures.corpus_symmetry(growth).caption
+    masked = masked_scores(0.5, 10, (0.15, 0.3), (1, 4), 50, generator)
+    assert "$\\rho$ = 0.5" in figures.masked_scores(masked, 0.5).caption
+    assert masked["symmetry"].between(0, 0.5).all()
