@@ -74,6 +74,7 @@ def environment(threads: int, profile: str, root: Path) -> dict[str, str]:
         "MKL_NUM_THREADS": str(threads),
         "PYTHONHASHSEED": "0",
         "TQDM_DISABLE": "1",
+        "PYTHONWARNINGS": "ignore:IProgress not found",  # tqdm, of the widgets it would need
         "HF_HUB_DISABLE_PROGRESS_BARS": "1",
         "ATTNGEO_PROFILE": profile,
         "ATTNGEO_BOOK": str(root),
