@@ -42,6 +42,7 @@ class FakeHub:
         self.faults: deque[Fault] = deque()
         self.answers: dict[str, int] = {}  # file: status that the Hub itself gives
         self.gated: set[str] = set()
+        self.renamed: dict[str, str] = {}  # former id: present id
         self.token = "right"
         self.expiry = 0  # the storage refuses locations given before this one
         self.given = 0
@@ -76,6 +77,9 @@ class Handler(BaseHTTPRequestHandler):
 class HubHandler(Handler):
     def do_HEAD(self) -> None:
         hub = self.server.hub
+        for former, present in hub.renamed.items():
+            if self.path.startswith(f"/{former}/resolve/"):
+                return self.answer(307, Location=self.path.replace(former, present, 1))
         owner, name, resolve, revision, file = (urlsplit(self.path).path.strip("/").split("/", 4) + [""] * 5)[:5]
         repository, path = f"{owner}/{name}", hub.root / owner / name / file
         if not (hub.root / owner / name).is_dir() or resolve != "resolve":
@@ -140,6 +144,11 @@ class StorageHandler(Handler):
 def status(code: int, **headers: str) -> Fault:
     """An error instead of the bytes."""
     return lambda handler, data: handler.answer(code, b"sorry", **headers)
+
+
+def moved(handler: StorageHandler, data: bytes) -> None:
+    """Another redirect, by the storage itself."""
+    handler.answer(302, Location=f"{handler.server.url}{handler.path}")
 
 
 def drop_after(count: int) -> Fault:

@@ -123,6 +123,18 @@ def test_the_token_goes_to_the_hub_and_not_to_its_storage(hub, monkeypatch):
     assert hub.tokens_at_storage and set(hub.tokens_at_storage) == {None}
 
 
+def test_a_renamed_repository_is_followed(hub):
+    hub.renamed["tiny"] = NAME
+    remote = open_checkpoint("tiny")
+    assert (len(list(remote)), remote.revision) == (3, hub_server.COMMIT)
+
+
+def test_a_redirect_of_the_storage_is_followed(hub):
+    hub.faults.extend([hub_server.moved] * 3)
+    assert_same(NAME, hub)
+    assert hub.served == QK + header_bytes(hub)
+
+
 def test_an_expired_location_is_looked_up_again(hub):
     checkpoint = open_checkpoint(NAME)
     hub.expiry = hub.given + 1
