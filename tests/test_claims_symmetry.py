@@ -30,9 +30,9 @@ PLANTED = {
         {"predicted": lambda rho, c: 2 * symmetry.pair_score(rho, c)},
     ),
     "S114 without its 2": (symmetry.equal_coefficients, {"factor": 1.0}),
-    "any update is symmetric": (symmetry.symmetry_of_an_update, {"predicted": lambda rho, d: 1.0}),
-    "half the correlation": (symmetry.symmetry_of_an_update, {"predicted": lambda rho, d: rho / 2}),
-    "coefficients made equal": (symmetry.agreement_at_random_weights, {"tied_errors": True}),
+    "any update is symmetric": (symmetry.symmetry_of_an_update, {"predicted": lambda rho, d: 1.0, "n_draws": 4}),
+    "half the correlation": (symmetry.symmetry_of_an_update, {"predicted": lambda rho, d: rho / 2, "n_draws": 8}),
+    "coefficients made equal": (symmetry.agreement_at_random_weights, {"tied_errors": True, "n_draws": 6}),
     "S103 for masked tokens": (symmetry_corpus.variances_of_norms, {"coefficients": "error"}),
     "autoregressive without a shift": (symmetry_corpus.first_update_of_linear_attention, {"ahead": 0}),
     "random values are symmetric": (

@@ -131,7 +131,7 @@ def symmetry_of_an_update(
     for rho in (-1.0, -0.6, 0.0, 0.6, 1.0):
         beta = correlated_coefficients(rho, n_draws, n_tokens, generator)
         frame = torch.linalg.qr(torch.randn(max(d, n_tokens), n_tokens, generator=generator, dtype=torch.float64))[0].T
-        gap = max(abs(symmetry_score(frame.T @ b @ frame) - symmetry_score(b)) for b in beta)
+        gap = max(abs(symmetry_score(frame.T @ b @ frame) - symmetry_score(b)) for b in beta[:4])
         comparisons.append(exact(f"orthonormal embeddings, correlation {rho:g}: s(Delta W) - s(beta)", gap, 0))
         if abs(rho) == 1:  # symmetric or skew whatever the embeddings
             continue
