@@ -137,8 +137,8 @@ def whole_table(number: str, score: str, medians: pd.DataFrame) -> pd.DataFrame:
             "row": [r.row for r in rows],
             "printed as": [r.printed_as for r in rows],
             "checkpoint": [r.model or "none" for r in rows],
-            "printed": [triple(r.theirs) for r in rows],
-            "recomputed": ["–" if r.ours is None else triple(r.ours) for r in rows],
+            "printed": [_on_one_line(r.theirs) for r in rows],
+            "recomputed": ["–" if r.ours is None else _on_one_line(r.ours) for r in rows],
             "verdict": [r.verdict for r in rows],
             "known against it": [r.defects.replace(" ", ", ") for r in rows],
         }
@@ -146,7 +146,7 @@ def whole_table(number: str, score: str, medians: pd.DataFrame) -> pd.DataFrame:
 
 
 def released_table(results: pd.DataFrame) -> pd.DataFrame:
-    """The released results that a figure shows: model, figure, drawn as, parameters, s, d, known against it."""
+    """The released results that a figure shows: model, figure, drawn as, parameters, s, d, counts, known against it."""
     shown = results[results["figure"] != ""].sort_values(["figure", "drawn_as", "parameters"], kind="stable")
     return pd.DataFrame(
         {
@@ -156,6 +156,7 @@ def released_table(results: pd.DataFrame) -> pd.DataFrame:
             "parameters": shown["parameters"].astype("int64"),
             "s": shown["s"],
             "d": shown["d"],
+            "counts": shown["counted"].map({True: "yes", False: "no"}),
             "known against it": shown["defects"].str.replace(" ", ", "),
         }
     ).reset_index(drop=True)
@@ -164,3 +165,7 @@ def released_table(results: pd.DataFrame) -> pd.DataFrame:
 def triple(values: np.ndarray) -> str:
     """``median [minus, plus]`` as the tables print it."""
     return f"{values[0]:.2f} [{values[1]:.2f}, {values[2]:.2f}]"
+
+
+def _on_one_line(values: np.ndarray) -> str:
+    return triple(values).replace(" ", "\u00a0")

@@ -66,7 +66,7 @@ released_scores(results, {"S2": "encoder-decoder models"}, "fig-released-halves"
 table(
     released_table(results),
     name="tab-released-results",
-    caption="Every point of Figures 2, S1 and S2: released medians, and what is known against the result.",
+    caption="Every point of Figures 2, S1 and S2: released medians, whether the result counts, what is known against it.",
     formats={"parameters": ",", "s": ".3f", "d": ".3f"},
 )
 
@@ -83,8 +83,8 @@ table(
 show(claims.section_3_symmetry_in_language(), claims.section_3_directionality_in_language())
 
 # %% [markdown]
-# Outside language it depends on what is called a decoder. The only causal self-attentions among the released results are
-# those of ImageGPT and of Whisper; Whisper's were computed and not drawn. The decoders drawn in Figure S1 are object queries
+# Outside language it depends on what is called a decoder. The only causal self-attentions that were scored in all layers
+# are those of ImageGPT and of Whisper; Whisper's were computed and not drawn. The decoders drawn in Figure S1 are object queries
 # of detectors (bidirectional), a vision tower, MusicGen's *cross*-attention, and five of SpeechT5's six layers.
 
 # %%
@@ -121,7 +121,7 @@ glue("gamma", gamma, "g")
 glue("n-layers", len(layers), "d")
 glue("n-heads", int((scores["head"] >= 0).sum()), "d")
 glue("n-models", layers["model"].nunique(), "d")
-kinds = registry()[["name", "part", "attention", "objective"]].rename(columns={"name": "model"})
+kinds = registry()[["name", "part", "attention"]].rename(columns={"name": "model"})
 rows = medians.merge(kinds, how="left", on=["model", "part"]).merge(bands, on=["model", "part"])
 headings = {
     "n_layers": "layers",
@@ -132,7 +132,7 @@ headings = {
     "directionality_tables": "d of Table S3",
     "d_tables_median": "its random ±",
 }
-shown = rows[["model", "part", "attention", "objective", *headings]].rename(columns=headings)
+shown = rows[["model", "part", "attention", *headings]].rename(columns=headings)
 table(
     shown,
     name="tab-survey-models",

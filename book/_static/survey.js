@@ -2,7 +2,7 @@
    Without scripts the page is complete: the tables stand as they are, and the figures beside them show the points. */
 (() => {
   "use strict";
-  const LONG = 15; // body rows
+  const LONG = 30; // body rows from which a table gets tools
   const SVG = "http://www.w3.org/2000/svg";
   const SCATTER = "tab-released-results";
   const COLOURS = { encoder: "#0072B2", decoder: "#D55E00" };
@@ -29,6 +29,8 @@
   const rowsOf = (table) => Array.from(table.tBodies[0].rows);
   const headings = (table) => Array.from(table.tHead.rows[0].cells);
 
+  const frame = (table) => table.closest(".pst-scrollable-table-container") || table;
+
   function searchable(table, changed) {
     const status = element("span", { role: "status", class: "survey-count" });
     const box = element("input", { type: "search", placeholder: "words to look for", "aria-label": "Search this table" });
@@ -36,7 +38,7 @@
       const words = box.value.toLowerCase().split(/\s+/).filter(Boolean);
       let shown = 0;
       rowsOf(table).forEach((row) => {
-        const text = row.textContent.toLowerCase();
+        const text = row.textContent.replace(/\u00a0/g, " ").toLowerCase();
         row.hidden = !words.every((word) => text.includes(word));
         shown += row.hidden ? 0 : 1;
       });
@@ -44,7 +46,8 @@
       changed();
     };
     box.addEventListener("input", filter);
-    const place = table.closest(".pst-scrollable-table-container") || table;
+    const place = frame(table);
+    place.classList.add("survey-long");
     place.before(element("div", { class: "survey-tools" }, element("label", {}, "Search ", box), " ", status));
     filter();
   }
@@ -74,13 +77,13 @@
   function scatter(table) {
     const names = headings(table).map((cell) => cell.textContent.trim());
     const column = (name) => names.indexOf(name);
-    if (["model", "figure", "drawn as", "parameters", "s", "d", "known against it"].some((n) => column(n) < 0)) return () => {};
+    if (["model", "figure", "drawn as", "parameters", "s", "d", "counts", "known against it"].some((n) => column(n) < 0)) return () => {};
     const figures = [...new Set(rowsOf(table).map((row) => row.cells[column("figure")].textContent.trim()))];
     const option = (value, text) => element("option", { value }, text);
     const figure = element("select", {}, ...figures.map((f) => option(f, `Figure ${f}`)));
     const score = element("select", {}, option("s", "symmetry s"), option("d", "directionality d"));
     const said = element("p", { class: "survey-said", "aria-live": "polite" }, "Point at a dot, or use the arrow keys.");
-    const [width, height, left, bottom, top, right] = [720, 340, 52, 42, 12, 12];
+    const [width, height, left, bottom, top, right] = [720, 340, 52, 42, 12, 28];
     const plot = drawn("svg", {
       viewBox: `0 0 ${width} ${height}`, class: "survey-plot", role: "application", tabindex: "0",
       "aria-label": "Scatter plot of a score against parameters. Arrow keys go through the models; the table below has the numbers.",
@@ -102,7 +105,7 @@
         const text = (name) => row.cells[column(name)].textContent.trim();
         return {
           figure: text("figure"), kind: text("drawn as"), x: number(text("parameters")), y: number(text(score.value)),
-          flaw: text("known against it").replace(/^[\u2013-]$/, ""), name: text("model"), s: text("s"), d: text("d"),
+          counts: text("counts") === "yes", flaw: text("known against it"), name: text("model"), s: text("s"), d: text("d"),
         };
       }).filter((p) => p.figure === figure.value && p.x > 0 && Math.abs(p.y) <= 1).sort((a, b) => a.x - b.x);
       const logs = shown.map((p) => Math.log10(p.x));
@@ -120,7 +123,7 @@
       plot.append(drawn("text", { x: (left + width) / 2, y: height - 6, "text-anchor": "middle" }, "parameters"));
       points = shown.map((p, index) => {
         const words = `${p.name} (${p.kind}): s ${p.s}, d ${p.d}${p.flaw ? `; ${p.flaw}` : ""}`;
-        const fill = p.flaw ? "none" : COLOURS[p.kind];
+        const fill = p.counts ? COLOURS[p.kind] : "#ffffff";
         const mark = drawn("circle", { cx: x(p.x), cy: y(p.y), r: 5, fill, stroke: COLOURS[p.kind], "pointer-events": "all" });
         mark.append(drawn("title", {}, words));
         mark.addEventListener("mouseenter", () => tell(index));
@@ -128,7 +131,7 @@
         return { mark, words };
       });
       tell(-1);
-      said.textContent = `${points.length} models; hollow: something is known against the result. Point at a dot, or use the arrow keys.`;
+      said.textContent = `${points.length} models; hollow ones do not count. Point at a dot, or use the arrow keys.`;
     };
 
     plot.addEventListener("keydown", (event) => {
@@ -138,7 +141,7 @@
       tell(at < 0 ? (step > 0 ? 0 : points.length - 1) : (at + step + points.length) % points.length);
     });
     [figure, score].forEach((choice) => choice.addEventListener("change", draw));
-    const place = table.closest(".pst-scrollable-table-container") || table;
+    const place = frame(table);
     place.before(element(
       "div", { class: "survey-scatter" },
       element("div", { class: "survey-tools" }, element("label", {}, "Show ", figure), " ", element("label", {}, "score ", score)),
