@@ -177,8 +177,9 @@ show(
 # ```
 # ````
 #
-# The ratio now depends on the column too. It is close to the square of {eq}`eq-s1-8-ratio` for generic $B$, and for
-# some $B$ the inequality of the proposition turns round.
+# The ratio now depends on the column too. For generic $B$ and many tokens it approaches
+# $\mathrm{Tr}(\Sigma^2) / (d\,\Sigma_{mm}^2)$, twice as steep in the variance as {eq}`eq-s1-8-ratio`, and for some $B$ the
+# inequality of the proposition turns round.
 
 # %%
 show(dominance.context_ratio_of_dependent_coefficients(n_tokens=n_tokens, **profile))
@@ -528,12 +529,13 @@ show(dominance_condition.common_mean(d=max(d, 32), seed=seed))
 
 # %%
 overview = summary(kinds)
+names = {"d": "mean d", "d_error": "± d", "log_unevenness": "log ratio", "log_unevenness_error": "± log ratio"}
 table(
-    overview[["setting", "d", "d_error", "log_unevenness", "log_unevenness_error"]],
+    overview[["setting", *names]].rename(columns=names),
     "tab-dominance-settings",
     f"Directionality $d$ (negative: columns) and log ratio of unevenness, columns to rows, with their standard errors "
-    f"over {n_draws} random updates of width {d}.",
-    {"d": "+.2f", "d_error": ".2f", "log_unevenness": "+.2f", "log_unevenness_error": ".2f"},
+    f"over {n_draws} random updates of width {d}. *Errors*: coefficients $\\delta_i^\\top x_j$.",
+    {"mean d": "+.2f", "± d": ".2f", "log ratio": "+.2f", "± log ratio": ".2f"},
 )
 
 # %% tags=["remove-cell"]
