@@ -3,6 +3,7 @@
 import logging
 import math
 import os
+import sys
 from pathlib import Path
 
 import click
@@ -81,14 +82,17 @@ def _run(todo: list, folder: Path, gamma: float, jobs: int, bar: bool) -> dict[s
         torch.set_num_threads(max(1, torch.get_num_threads() // jobs))
     failed, console = {}, Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[what]}"))
-    with Progress(
-        *columns, TimeElapsedColumn(), console=console, disable=not (bar and console.is_terminal)
-    ) as progress:
+    bars = {
+        "disable": not (bar and console.is_terminal),
+        # rich prints what goes to stdout above the bars; where stdout is a file it must not
+        "redirect_stdout": sys.stdout.isatty(),
+    }
+    with Progress(*columns, TimeElapsedColumn(), console=console, **bars) as progress:
         watch = _Watch(progress, len(todo))
         for target, outcome in survey(todo, folder, gamma, jobs, watch.layer):
             watch.ended(target.name)
             if isinstance(outcome, Path):
-                click.echo(f"{outcome}")
+                print(outcome, flush=True)
             else:
                 failed[target.name] = outcome
     return failed
