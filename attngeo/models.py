@@ -91,7 +91,11 @@ Encoder.__name__, Decoder.__name__ = BertForMaskedLM.__name__, BertLMHeadModel._
 
 
 def build_model(
-    shape: Shape, causal: bool, initialisation: Initialisation | str = Initialisation.RANDOM, seed: int = 0
+    shape: Shape,
+    causal: bool,
+    initialisation: Initialisation | str = Initialisation.RANDOM,
+    seed: int = 0,
+    attention: str = "sdpa",
 ) -> PreTrainedModel:
     """A BERT with the given initialisation, whose statistics have been checked.
 
@@ -102,18 +106,19 @@ def build_model(
         causal: attention to the left only (decoder) or to both sides (encoder).
         initialisation: of queries and keys; see `attngeo.initialisations`.
         seed: of all weights.
+        attention: implementation in transformers; "eager" is the faster one on a CPU (tests/benchmarks).
 
     Raises:
         InitialisationError: the weights do not have the statistics that the initialisation promises.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        model = (Decoder if causal else Encoder)(bert_config(shape, causal))
+        model = (Decoder if causal else Encoder)(bert_config(shape, causal, attention))
     initialise(attention_layers(model), Initialisation(initialisation), seed, STD)
     return model
 
 
-def bert_config(shape: Shape, causal: bool) -> BertConfig:
+def bert_config(shape: Shape, causal: bool, attention: str = "sdpa") -> BertConfig:
     """The configuration of a BERT of that shape, with Table S1's settings for all that a shape leaves open."""
     return BertConfig(
         vocab_size=shape.vocab_size,
@@ -130,7 +135,7 @@ def bert_config(shape: Shape, causal: bool) -> BertConfig:
         is_decoder=causal,
         use_cache=False,
         pad_token_id=0,
-        attn_implementation="sdpa",
+        attn_implementation=attention,
     )
 
 

@@ -69,7 +69,7 @@ def train(
         arguments = _arguments(config, output)
         with arguments.main_process_first(desc="tokenising the corpus"):
             corpus, vocabulary, tokens = prepare_text(config)
-        model = _model(config, vocabulary)
+        model = _model(config, vocabulary, arguments.use_cpu)
         _room(output, model)
         trainer = _trainer(config, output, arguments, model, corpus, vocabulary, tokens, listen)
         if checkpoint:
@@ -240,9 +240,10 @@ def _has_bf16_units() -> bool:
         return False
 
 
-def _model(config: TrainingConfig, vocabulary: Vocabulary) -> PreTrainedModel:
+def _model(config: TrainingConfig, vocabulary: Vocabulary, cpu: bool) -> PreTrainedModel:
     causal = Objective(config.objective).causal
-    model = build_model(config.shape(vocabulary.size), causal, Initialisation(config.init), config.seed)
+    shape, init = config.shape(vocabulary.size), Initialisation(config.init)
+    model = build_model(shape, causal, init, config.seed, "eager" if cpu else "sdpa")
     model.constraint, model.constraint_weight = Constraint(config.constraint), float(config.gamma)
     return model
 
