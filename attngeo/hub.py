@@ -3,9 +3,10 @@
 import errno
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from huggingface_hub import constants, get_hf_file_metadata, hf_hub_download, hf_hub_url, try_to_load_from_cache
 from huggingface_hub.errors import (
@@ -25,6 +26,7 @@ from attngeo.repositories import open_tensors
 from attngeo.tensorfiles import SafetensorsFile, TensorFile
 
 logger = logging.getLogger(__name__)
+T = TypeVar("T")
 _OF_THE_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS}
 
 
@@ -102,7 +104,7 @@ class HubRepository:
         )
 
     def _download(self, file: str) -> Path:
-        return Path(hf_hub_download(self.name, file, revision=self.revision))
+        return Path(_call(hf_hub_download, self.name, file, revision=self.revision))
 
     def _find(self, file: str) -> ranges.Place | None:
         """Where a file's bytes are; None where the repository has no such file."""
@@ -110,7 +112,7 @@ class HubRepository:
         while True:
             try:
                 with self._explained(file):
-                    found = get_hf_file_metadata(url, timeout=constants.HF_HUB_ETAG_TIMEOUT)
+                    found = _call(get_hf_file_metadata, url, timeout=constants.HF_HUB_ETAG_TIMEOUT)
                 break
             except EntryNotFoundError:
                 return None
@@ -174,3 +176,14 @@ def _why(error: Exception) -> str:
 def _status(error: Exception) -> int | None:
     """HTTP status of the answer behind an error."""
     return getattr(getattr(error.__cause__ or error, "response", None), "status_code", None)
+
+
+def _call(function: Callable[..., T], *arguments, **options) -> T:
+    """A call of huggingface_hub, again when another thread's failed connection has closed the client both share."""
+    for _ in range(ranges.ATTEMPTS - 1):
+        try:
+            return function(*arguments, **options)
+        except RuntimeError as error:
+            if "client has been closed" not in str(error):
+                raise
+    return function(*arguments, **options)

@@ -13,6 +13,7 @@ import transformers as tf
 from huggingface_hub import constants, file_download, hf_hub_download
 
 from attngeo import AttngeoError, checkpoints, open_checkpoint, ranges
+from attngeo import hub as hub_module
 
 NAME = "owner/tiny-bert"
 BERT = {"hidden_size": 64, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 16, "vocab_size": 99}
@@ -240,3 +241,19 @@ def test_the_command_on_a_gated_repository(hub, tmp_path):
     done = command(hub, tmp_path, NAME, "-o", str(tmp_path / "out.csv"))
     assert done.returncode == 2 and done.stdout == "" and not (tmp_path / "out.csv").exists()
     assert done.stderr.startswith(f"attngeo: {NAME} is gated") and done.stderr.count("\n") == 1
+
+
+def test_a_client_that_another_thread_closed_is_asked_again():
+    """huggingface_hub shares one client among threads and closes it when a connection fails."""
+    answers = iter([RuntimeError("Cannot send a request, as the client has been closed."), "found"])
+
+    def ask():
+        answer = next(answers)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    assert hub_module._call(ask) == "found"
+    answers = iter([RuntimeError("something else")])
+    with pytest.raises(RuntimeError, match="something else"):
+        hub_module._call(ask)

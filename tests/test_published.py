@@ -22,6 +22,7 @@ CHAPTERS = {
     "symmetric_updates",
     "two_scores",
     "pretrained_survey",
+    "printed_scores",
     "training_scores",
     "symmetric_initialisation",
     "constraints",
