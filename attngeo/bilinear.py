@@ -129,7 +129,8 @@ class BilinearForm:
         Query heads that share a key head are summed first, which is exact:
         ``sum_h W_q,h W_k,g^T = (sum_h W_q,h) W_k,g^T``.
         """
-        q = self.wq.unflatten(0, (self.n_kv_heads, -1)).sum(1)  # (H_kv, d, d_head)
+        grouped = self.n_heads != self.n_kv_heads
+        q = self.wq.unflatten(0, (self.n_kv_heads, -1)).sum(1) if grouped else self.wq  # (H_kv, d, d_head)
         return q.transpose(0, 1).flatten(1), self.wk.transpose(0, 1).flatten(1)
 
     def per_head(self) -> tuple[Float[Tensor, "heads d d_head"], Float[Tensor, "heads d d_head"]]:

@@ -4,6 +4,7 @@ They follow from the factors without forming M (d x d) where that is cheaper; th
 Gram products for heads and for forms of low rank, tiles of M for forms of full rank.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
@@ -45,7 +46,8 @@ def dense_moments(m: Float[Tensor, "*batch d d"]) -> Moments:
         raise MatrixError(f"a score needs at least one entry, this matrix has shape {tuple(m.shape)}.")
     if m.is_complex():
         raise MatrixError("a score needs real entries, this matrix is complex.")
-    m = _unit_scale(m.detach().to(torch.float64), "the matrix", (-2, -1))
+    m = m.detach().to(torch.float64)
+    m = torch.ldexp(m, -_power(m.abs().amax((-2, -1), keepdim=True), "the matrix"))
     return Moments(
         square=m.square().sum((-2, -1)),
         trace=(m * m.mT).sum((-2, -1)),
@@ -58,28 +60,26 @@ def dense_moments(m: Float[Tensor, "*batch d d"]) -> Moments:
 def form_moments(form: BilinearForm) -> Moments:
     """Moments of the summed form ``W_qk = sum_h W_qk,h`` (Eq. S20), in arithmetic wider than the factors."""
     rank, d = form.n_kv_heads * form.d_head, form.d_model
+    powers = _power(_peak(form.wq), "W_q"), _power(_peak(form.wk), "W_k")
+    # of wide bfloat16 factors the tiles are made as they are, unless squares could leave the range of float32
+    as_they_are = form.wq.dtype == torch.bfloat16 and form.n_heads == form.n_kv_heads and d >= WIDE
+    if 3 * rank >= d and as_they_are and max(abs(int(p)) for p in powers) <= NEAR_ONE:
+        return tiled_moments(*form.merged())
+    q, k = (_merged(factor, form, -power) for factor, power in zip((form.wq, form.wk), powers, strict=True))
     # d^2 rank multiplications for tiles against about 3 d rank^2 for Gram products
     if 3 * rank < d:
-        return gram_moments(*_converted(form).merged())
-    exponents = _exponent(form.wq, "W_q"), _exponent(form.wk, "W_k")
-    as_they_are = form.wq.dtype == torch.bfloat16 and form.n_heads == form.n_kv_heads and d >= WIDE
-    if as_they_are and max(map(abs, exponents)) <= NEAR_ONE:
-        return tiled_moments(*form.merged())
-    q, k = _converted(form).merged()
-    return tiled_moments(q.to(form.wq.dtype), k.to(form.wk.dtype)) if as_they_are else tiled_moments(q, k)
+        return gram_moments(q, k)
+    return tiled_moments(q.bfloat16(), k.bfloat16()) if as_they_are else tiled_moments(q, k)
 
 
 def head_moments(form: BilinearForm) -> Moments:
     """Moments of every head's ``W_qk,h``, batch (H,), in arithmetic wider than the factors; a few heads at a time."""
-    dtype, group = _working_dtype(form), form.n_heads // form.n_kv_heads
+    dtype = _working_dtype(form)
     at_a_time = max(1, CHUNK_BYTES // (form.d_model * form.d_head * dtype.itemsize))
     parts = []
-    for first in range(0, form.n_heads, at_a_time):
-        heads = torch.arange(first, min(first + at_a_time, form.n_heads))
-        shared, key_of = torch.unique(heads // group, return_inverse=True)
-        wk = _unit_scale(form.wk[shared].detach().to(dtype), "W_k", (1, 2))
-        wq = _unit_scale(form.wq[heads].detach().to(dtype), "W_q", (1, 2))
-        parts.append(gram_moments(wq, wk[key_of] if len(shared) > 1 else wk.expand_as(wq)))
+    for wq, wk in _chunks(form, at_a_time):
+        q = _near_one(wq, "W_q", dtype)
+        parts.append(gram_moments(q, _near_one(wk, "W_k", dtype).expand_as(q)))
     fields = ("square", "trace", "row_norms", "column_norms")
     return Moments(*(torch.cat([getattr(part, name) for part in parts]) for name in fields), parts[0].epsilon)
 
@@ -136,29 +136,39 @@ def _working_dtype(form: BilinearForm) -> torch.dtype:
     return torch.float32 if narrow or wide else torch.float64
 
 
-def _converted(form: BilinearForm) -> BilinearForm:
-    """The form in its working type and near 1, query heads that share a key head summed."""
-    dtype, group = _working_dtype(form), form.n_heads // form.n_kv_heads
-    down = -_exponent(form.wq, "W_q")
-    shape = (form.n_kv_heads, form.d_model, form.d_head)
-    wq = torch.zeros(shape, dtype=dtype, device=form.wq.device)
-    for h, head in enumerate(form.wq.detach()):
-        wq[h // group] += torch.ldexp(head.to(dtype), down)
-    wk = torch.ldexp(form.wk.detach().to(dtype), -_exponent(form.wk, "W_k"))
-    return BilinearForm(wq, wk)
+def _chunks(form: BilinearForm, heads: int) -> Iterator[tuple[Tensor, Tensor]]:
+    """Up to ``heads`` query heads (n, d, d_head) and the key heads they read: as many, or one that they share."""
+    wq, wk, group = form.wq.detach(), form.wk.detach(), form.n_heads // form.n_kv_heads
+    if group == 1:
+        yield from zip(wq.split(heads), wk.split(heads), strict=True)
+    else:
+        for queries, key in zip(wq.split(group), wk.split(1), strict=True):
+            yield from ((part, key) for part in queries.split(heads))
 
 
-def _exponent(x: Tensor, name: str) -> Tensor:
-    """The power of two above the largest magnitude of x; refuses NaN and infinity."""
-    return _power(torch.stack(torch.aminmax(x.detach())).abs().amax(), name)
+def _merged(factor: Tensor, form: BilinearForm, power: Tensor) -> Float[Tensor, "d rank"]:
+    """A factor as `BilinearForm.merged` has it, times 2^power, in the working type; one head converted at a time."""
+    dtype, width, per_key = _working_dtype(form), form.d_head, len(factor) // form.n_kv_heads
+    whole = torch.zeros(form.d_model, form.n_kv_heads * width, dtype=dtype, device=factor.device)
+    for h, head in enumerate(factor.detach()):
+        key = h // per_key
+        whole[:, key * width : (key + 1) * width] += torch.ldexp(head.to(dtype), power)
+    return whole
 
 
-def _unit_scale(x: Tensor, name: str, dims: tuple[int, ...]) -> Tensor:
-    """``x`` over the power of two above its largest magnitude, an exact division; refuses NaN and infinity."""
-    return torch.ldexp(x, -_power(x.abs().amax(dims, keepdim=True), name))
+def _near_one(x: Tensor, name: str, dtype: torch.dtype) -> Tensor:
+    """Heads (n, d, d_head), each over the power of two above its largest magnitude: an exact division."""
+    x = x.to(dtype)
+    return torch.ldexp(x, -_power(torch.linalg.vector_norm(x, float("inf"), (1, 2), keepdim=True), name))
+
+
+def _peak(x: Tensor) -> Tensor:
+    """The largest magnitude, head by head: a reduction of all at once would copy a transposed weight."""
+    return torch.stack([torch.stack(torch.aminmax(head)).abs().amax() for head in x.detach()]).amax()
 
 
 def _power(peak: Tensor, name: str) -> Tensor:
+    """The power of two above a largest magnitude; refuses NaN and infinity."""
     if not torch.isfinite(peak).all():
         raise MatrixError(f"{name} holds NaN or infinite entries; a score needs finite weights.")
     return torch.frexp(peak.to(torch.float64)).exponent
