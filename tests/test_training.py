@@ -35,7 +35,13 @@ def test_a_run_records_loss_and_scores_of_every_layer_and_head(run):
     assert len(found.scores) == 5 * 2 * 3 and set(found.scores["head"]) == {-1, 0, 1}
     assert found.scores["symmetry"].between(-1, 1).all()
     assert len(found.layer_scores()) == 10
-    assert sorted(p.name for p in folder.iterdir()) == ["history.parquet", "images.npz", "model", "run.json", "scores.parquet"]
+    assert sorted(p.name for p in folder.iterdir()) == [
+        "history.parquet",
+        "images.npz",
+        "model",
+        "run.json",
+        "scores.parquet",
+    ]
     assert not list(folder.rglob("*.bin")) and not list(folder.rglob("*.pt*"))  # no pickles
 
 
