@@ -123,14 +123,13 @@ def counts(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def errata(found: Iterable[Finding], flaw: Flaw) -> pd.DataFrame:
-    """The supported findings of one group: entry (number, verdict, chapter), as printed, what holds."""
+    """The supported findings of one group: entry (number, verdict, chapter), and what is printed and what holds."""
     rows = [
         {
             "entry": f"**{f.number}**{f' {MAYBE_COPYING}' if f.maybe_copying else ''} {f.badge} in {f.links}",
-            "as printed": f.printed,
-            "what holds": f.corrected or f.remark,
+            "as printed, and what holds": f"*Printed:* {f.printed}<br>*Holds:* {f.corrected or f.remark}",
         }
         for f in found
         if f.supported and f.flaw is flaw
     ]
-    return pd.DataFrame(rows, columns=["entry", "as printed", "what holds"])
+    return pd.DataFrame(rows, columns=["entry", "as printed, and what holds"])

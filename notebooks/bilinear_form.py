@@ -217,7 +217,8 @@ figures.rank_of_heads(torch.linalg.svdvals(forms), torch.linalg.svdvals(forms.su
 
 # %% [markdown]
 # Equation S18 divides the scores of a head by $\sqrt d$; Transformers as they are built divide by $\sqrt{d_h}$
-# {cite}`vaswani2017`. That is a convention, and nothing about order or about either score depends on it.
+# {cite}`vaswani2017`. That is a convention: no order of scores depends on it, and neither score of this book does.
+# [The next chapter](implicit_gradient.py) checks it, since gradients do depend on it.
 #
 # Equation S21 then sums the raw decompositions of the heads and concludes that several heads perform the operation of
 # one. The equation is an identity of *raw* scores. But each head has its own softmax and its own values, and a sum of
@@ -225,7 +226,7 @@ figures.rank_of_heads(torch.linalg.svdvals(forms), torch.linalg.svdvals(forms.su
 # the same, the output is another.
 
 # %%
-show(heads.scale_of_the_scores(**several), heads.heads_do_not_share_one_softmax(**several))
+show(heads.heads_do_not_share_one_softmax(**several))
 
 # %%
 mean = (example.x @ forms.mean(0) @ example.x.T / example.form.d_head**0.5).expand_as(raw)

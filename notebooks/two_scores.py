@@ -35,7 +35,6 @@ draws: int = 400  # random matrices of each size; in [20, 10000]
 seed: int = 0  # seed of every random draw; in [0, 2147483647]
 
 # %% tags=["remove-cell"]
-import pandas as pd
 import torch
 
 from attngeo import nulls
@@ -399,19 +398,13 @@ figures.directionality_at_random(samples, sorted(sizes)[-1], gamma)
 show(random_scores.scores_at_initialisation(seed=seed))
 
 # %%
-widths = [64, 128, 256, 768, 1024, 4096]
-spread = {c: [nulls.directionality_sd(k, gamma, c) for k in widths] for c in ("definition", "released")}
-expected = {
-    "width": widths,
-    "mean $s$": [1 / k for k in widths],
-    "spread of $s$": [nulls.symmetry_sd(k) for k in widths],
-}
+expected = nulls.closed_forms([64, 128, 256, 768, 1024, 4096], gamma)
 table(
-    pd.DataFrame(expected | {f"spread of $d$, {c}": values for c, values in spread.items()}),
+    expected,
     name="tab-expected-at-random",
-    caption=f"Scores of random matrices, closed forms, $\\gamma = {gamma:g}$. A median over the layers of a model scatters "
-    r"less, by about $1.25 / \sqrt{\text{layers}}$.",
-    formats={"width": "d", "mean $s$": ".2g", "spread of $s$": ".2g"} | {f"spread of $d$, {c}": ".2f" for c in spread},
+    caption=f"Scores of random matrices, closed forms, $\\gamma = {gamma:g}$. A median over the layers of a model "
+    r"scatters less, by about $1.25 / \sqrt{\text{layers}}$.",
+    formats={"rows": "d"} | dict.fromkeys(expected.columns[1:3], ".2g") | dict.fromkeys(expected.columns[3:], ".2f"),
 )
 
 # %% [markdown]

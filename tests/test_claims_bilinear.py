@@ -15,7 +15,6 @@ CLAIMS = [
     operators.linearity_cannot_fail,
     operators.operators_are_not_idempotent,
     operators.raw_scores_in_the_decomposition,
-    heads.scale_of_the_scores,
     heads.heads_add_up,
     heads.heads_do_not_share_one_softmax,
 ]
@@ -49,7 +48,6 @@ PLANTED = {
     "idempotent": (operators.operators_are_not_idempotent, {"factor": lambda m, x: torch.ones(())}),
     "nilpotent": (operators.operators_are_not_idempotent, {"factor": lambda m, x: torch.zeros(())}),
     "attention weights": (operators.raw_scores_in_the_decomposition, {"coefficients": softmax_rows}),
-    "scale of the width": (heads.scale_of_the_scores, {"predicted": lambda d, d_head: d**-0.5}),
     "keys of another head": (
         heads.heads_add_up,
         {"predicted": lambda wq, wk: torch.einsum("hic,hjc->ij", wq, wk.roll(1, 0))},

@@ -91,8 +91,8 @@ def test_errata_are_grouped_and_mark_what_may_be_a_copying_error():
     misprints, failures = (verdicts.errata(found, flaw) for flaw in (Flaw.MISPRINT, Flaw.FAILURE))
     (entry,) = misprints.entry
     assert entry.startswith("**2.1 Eq. 1** †") and "corrected" in entry and "(bilinear_form.py)" in entry
-    assert misprints.loc[0, "as printed"] == "as it stands" and misprints.loc[0, "what holds"] == "as it should"
+    assert misprints.iloc[0, 1] == "*Printed:* as it stands<br>*Holds:* as it should"
     assert [e.split("**")[1] for e in failures.entry] == ["2.1 Eq. 2", "2.1 Eq. 4"]
-    assert failures.loc[1, "what holds"] == "why not"
+    assert failures.iloc[1, 1] == "*Printed:* a<br>*Holds:* why not"
     assert isinstance(verdicts.errata(found, Flaw.ASSUMPTION), pd.DataFrame)
     assert verdicts.errata(found, Flaw.ASSUMPTION).empty

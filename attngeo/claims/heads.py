@@ -12,47 +12,6 @@ from attngeo.claims.result import Comparison, Flaw, Result, Verdict, claim, exac
 
 
 @claim
-def scale_of_the_scores(
-    d: int = 32,
-    n_heads: int = 4,
-    n_tokens: int = 12,
-    seed: int = 0,
-    predicted: Callable[[int, int], float] = lambda d, d_head: d_head**-0.5,
-) -> Result:
-    """Equation S18: scores of a head of width d_h are divided by sqrt(d_h), where the paper prints sqrt(d)."""
-    comparisons = []
-    for heads in (1, n_heads):
-        e = attention_example(d, n_tokens, heads, seed)
-        unit = torch.eye(n_tokens, dtype=e.x.dtype).expand(heads, -1, -1)  # as values: the weights come out
-        used = scaled_dot_product_attention(e.x @ e.form.wq, e.x @ e.form.wk, unit)
-        ours = softmax_rows(e.raw() * predicted(d, d // heads))
-        printed = softmax_rows(e.raw() * d**-0.5)
-        comparisons += [
-            exact(f"distance of weights with the scale of the head, {heads} heads", distance(ours, used), 0),
-            Comparison(
-                f"distance of weights with $1/\\sqrt{{d}}$, {heads} heads",
-                distance(printed, used),
-                "=" if heads == 1 else "≠",
-                0.0,
-                1e-10 if heads == 1 else 0.01,
-            ),
-        ]
-    return Result(
-        statement="S1.5",
-        part="Eq. S18 (scale)",
-        title="the scale of a head's scores",
-        verdict=Verdict.CORRECTED,
-        comparisons=tuple(comparisons),
-        printed="$A_h = \\sigma(d^{-1/2} X W_{q,h} W_{k,h}^\\top X^\\top)$ for heads of width $d_h < d$.",
-        corrected="$A_h = \\sigma(d_h^{-1/2} X W_{q,h} W_{k,h}^\\top X^\\top)$ in Transformers as they are built.",
-        remark="A matter of convention: no order of scores and neither score of $W_{qk}$ depends on it. Eqs. 1 and S3, "
-        "which describe one head of width $d$, are right.",
-        flaw=Flaw.MISPRINT,
-        chapter=CHAPTER,
-    )
-
-
-@claim
 def heads_add_up(
     d: int = 32,
     n_heads: int = 4,
