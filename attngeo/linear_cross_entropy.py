@@ -29,11 +29,9 @@ def linear_cross_entropy(
     else:
         dtype = x.dtype
     if not torch.is_grad_enabled():
-        total = sum(
-            _slice(part, weight.to(dtype), bias, target)[1]
-            for part, target in _slices(x.to(dtype), labels, weight.shape[0])
-        )
-        return total / len(labels)
+        low = weight.to(dtype)
+        parts = _slices(x.to(dtype), labels, weight.shape[0])
+        return sum(_summed(_log_probabilities(part, low, bias), target) for part, target in parts) / len(labels)
     return _LinearCrossEntropy.apply(x, weight, bias, labels, dtype)
 
 
@@ -41,34 +39,35 @@ class _LinearCrossEntropy(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, weight, bias, labels, dtype):
         low, n = weight.to(dtype), len(labels)
-        grad_x = torch.empty_like(x)
-        grad_weight = torch.zeros_like(weight)
-        grad_bias = torch.zeros_like(bias)
+        grad_x, grad_weight, grad_bias = torch.empty_like(x), torch.zeros_like(weight), torch.zeros_like(bias)
         total = torch.zeros((), dtype=_wide(x), device=x.device)
         done = 0
         for part, target in _slices(x.to(dtype), labels, weight.shape[0]):
-            logits, loss = _slice(part, low, bias, target)
-            total += loss
-            p = logits.softmax(-1)
-            p[torch.arange(len(target), device=p.device), target] -= 1
-            p = p.div_(n)  # d loss / d logits
+            log_p = _log_probabilities(part, low, bias)
+            total += _summed(log_p, target)
+            p = log_p.exp_()
+            p[torch.arange(len(target), device=p.device), target] -= 1  # n times d loss / d logits
             grad_bias += p.sum(0)
             p = p.to(dtype)
             grad_x[done : done + len(target)] = p @ low
             grad_weight += p.T @ part
             done += len(target)
         ctx.save_for_backward(grad_x, grad_weight, grad_bias)
+        ctx.rows = n
         return total / n
 
     @staticmethod
     def backward(ctx, grad):
-        return (*(grad * saved for saved in ctx.saved_tensors), None, None)
+        return (*(saved * (grad / ctx.rows) for saved in ctx.saved_tensors), None, None)
 
 
-def _slice(part: Tensor, weight: Tensor, bias: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """Logits (float32) and summed loss of a slice of rows."""
-    logits = torch.nn.functional.linear(part, weight, bias.to(weight.dtype)).to(_wide(part))
-    return logits, torch.nn.functional.cross_entropy(logits, target, reduction="sum")
+def _log_probabilities(part: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    logits = torch.nn.functional.linear(part, weight, bias.to(weight.dtype))
+    return torch.log_softmax(logits.to(_wide(part)), dim=-1)
+
+
+def _summed(log_p: Tensor, target: Tensor) -> Tensor:
+    return -log_p.gather(1, target[:, None]).sum()
 
 
 def _wide(x: Tensor) -> torch.dtype:

@@ -23,6 +23,7 @@ from attngeo.corpora import Blocks, open_corpus, open_vocabulary, tokenize
 from attngeo.corpora.documents import Corpus
 from attngeo.corpora.tokens import TokenSet
 from attngeo.corpora.vocabulary import Vocabulary
+from attngeo.dropout import quicken
 from attngeo.errors import ParameterError
 from attngeo.initialisations import Initialisation
 from attngeo.models import build_model, model_flops, parameter_counts
@@ -244,6 +245,8 @@ def _model(config: TrainingConfig, vocabulary: Vocabulary, cpu: bool) -> PreTrai
     causal = Objective(config.objective).causal
     shape, init = config.shape(vocabulary.size), Initialisation(config.init)
     model = build_model(shape, causal, init, config.seed, "eager" if cpu else "sdpa")
+    if cpu and not config.compile:
+        quicken(model)
     model.constraint, model.constraint_weight = Constraint(config.constraint), float(config.gamma)
     return model
 

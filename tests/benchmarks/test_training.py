@@ -1,0 +1,149 @@
+"""Training throughput against the released configuration, as ratios within one run (``make benchmarks``).
+
+The released configuration is Trainer with every document cut and padded to the block size, a head over the whole
+vocabulary at every position, and float32 (its fp16 needs a GPU). Documents fill 72 % of their block, as paragraphs of
+Wikipedia fill 128 tokens. Both sides have dropout 0.1. Only tokens that are not padding count.
+"""
+
+import time
+
+import numpy as np
+import pytest
+import torch
+from tokenizers import Tokenizer, models
+from torch.utils.data import Dataset
+from transformers import BertForMaskedLM, Trainer, TrainerCallback, TrainingArguments
+
+from attngeo.corpora import Corpus, TokenSet, Vocabulary
+from attngeo.models import bert_config
+from attngeo.training import _arguments, _model, _trainer, train
+from attngeo.training_config import configure
+
+BLOCK, BATCH, STEPS, FILL = 128, 32, 4, 0.72
+ROUNDS = 3  # the two sides take turns
+
+
+# with one thread, the time that this thread had the processor: others on the machine then matter less
+clock_now = time.thread_time if torch.get_num_threads() == 1 else time.perf_counter
+
+
+class StepClock(TrainerCallback):
+    """Seconds of each update, from the first batch to the end of the update."""
+
+    def __init__(self):
+        self.seconds = []
+
+    def on_step_begin(self, args, state, control, **others):
+        self.started = clock_now()
+
+    def on_step_end(self, args, state, control, **others):
+        self.seconds.append(clock_now() - self.started)
+
+
+def configuration(vocab_size, **change):
+    values = {"preset": "mini", "block_size": BLOCK, "batch_size": BATCH, "steps": STEPS, "vocab_size": vocab_size}
+    quiet = {"record_every": STEPS, "evaluate_every": STEPS, "held_out_blocks": 1, "checkpoint_every": 0}
+    return configure({**values, **quiet, **change})
+
+
+def ours(vocab_size, folder, **change):
+    """Best seconds per update of this project's training."""
+    config = configuration(vocab_size, **change)
+    ids = np.random.default_rng(0).integers(5, vocab_size, 100_000).astype(np.uint16)
+    vocabulary = Vocabulary(Tokenizer(models.WordLevel()), "random", "", vocab_size, start=2, end=3, mask=4)
+    corpus = Corpus("random", "", lambda: iter(()))
+    arguments = _arguments(config, folder)
+    model = _model(config, vocabulary, arguments.use_cpu)
+    trainer = _trainer(
+        config, folder, arguments, model, corpus, vocabulary, TokenSet(ids, ids[:5000], (1, 1), ""), lambda row: None
+    )
+    clock = StepClock()
+    trainer.add_callback(clock)
+    trainer.train()
+    return min(clock.seconds)
+
+
+class PaddedDocuments(Dataset):
+    """Documents of random length, padded to the block, masked as the library's collator does."""
+
+    def __init__(self, vocab_size, count):
+        draw = np.random.default_rng(0)
+        self.ids = torch.from_numpy(draw.integers(5, vocab_size, (count, BLOCK)))
+        lengths = torch.from_numpy(draw.integers(int((2 * FILL - 1) * BLOCK), BLOCK + 1, count))
+        self.kept = (torch.arange(BLOCK) < lengths[:, None]).long()
+        chosen = torch.from_numpy(draw.random((count, BLOCK)) < 0.15) & (self.kept == 1)
+        self.labels = torch.where(chosen, self.ids, -100)
+
+    def __len__(self):
+        return len(self.ids)
+
+    def __getitem__(self, i):
+        return {"input_ids": self.ids[i], "attention_mask": self.kept[i], "labels": self.labels[i]}
+
+
+def released(vocab_size, folder):
+    """Best seconds per update of the released configuration, and its share of tokens that are not padding."""
+    clock, data = StepClock(), PaddedDocuments(vocab_size, BATCH * STEPS)
+    model = BertForMaskedLM(bert_config(configuration(vocab_size).shape(vocab_size), causal=False))
+    arguments = TrainingArguments(
+        output_dir=str(folder),
+        max_steps=STEPS,
+        per_device_train_batch_size=BATCH,
+        learning_rate=5e-5,
+        weight_decay=0.01,
+        use_cpu=not torch.cuda.is_available(),
+        report_to=[],
+        disable_tqdm=True,
+        save_strategy="no",
+        logging_strategy="no",
+    )
+    Trainer(model=model, args=arguments, train_dataset=data, callbacks=[clock]).train()
+    return min(clock.seconds), float(data.kept.float().mean())
+
+
+@pytest.mark.parametrize(("vocab_size", "goal"), [(30522, 5.0), (4096, 3.5)])
+def test_tokens_per_second_against_the_released_configuration(vocab_size, goal, tmp_path):
+    fast, slow = float("inf"), float("inf")
+    for _ in range(ROUNDS):
+        seconds, filled = released(vocab_size, tmp_path)
+        slow = min(slow, seconds)
+        fast = min(fast, ours(vocab_size, tmp_path))
+    tokens = BATCH * BLOCK
+    ratio = (tokens / fast) / (filled * tokens / slow)
+    print(
+        f"\n{vocab_size} tokens of vocabulary: {tokens / fast:,.0f} against {filled * tokens / slow:,.0f} tokens/s,"
+        f" ratio {ratio:.2f}"
+    )
+    assert ratio > goal
+
+
+def test_recording_takes_less_than_a_hundredth_of_the_time(tmp_path, monkeypatch):
+    monkeypatch.setenv("ATTNGEO_CACHE", str(tmp_path / "cache"))
+    settings = {"preset": "toy", "text": "spaced", "vocab_size": 256, "max_characters": 200_000, "steps": 100}
+    config = configure({**settings, "block_size": 32, "batch_size": 64, "checkpoint_every": 0})
+    about = train(config, tmp_path / "run").about
+    share = about["scoring_seconds"] / about["seconds"]
+    print(f"\nscores of all layers and heads every {config.record_every} steps: {share:.2%} of the time")
+    assert share < 0.01
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_model_flop_utilisation_of_bert_base_on_a_gpu(tmp_path):
+    """Goal: 40 % of the measured peak of bf16 matrix products."""
+    from attngeo.models import model_flops
+
+    a = torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16)
+    for _ in range(3):
+        a @ a
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    for _ in range(20):
+        a @ a
+    torch.cuda.synchronize()
+    peak = 20 * 2 * 8192**3 / (time.perf_counter() - start)
+    size = {"preset": "base", "block_size": 512, "batch_size": 64, "steps": 30, "record_every": 30, "compile": True}
+    config = configuration(30522, **size)
+    seconds = ours(30522, tmp_path, **size)
+    flops = config.batch_size * model_flops(config.shape(30522), 512, round(0.15 * 512))
+    print(f"\n{flops / seconds / 1e12:.0f} TFLOP/s, {flops / seconds / peak:.1%} of {peak / 1e12:.0f} measured")
+    assert flops / seconds > 0.4 * peak
