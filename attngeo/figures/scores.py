@@ -63,8 +63,10 @@ def symmetry_at_random(samples: Mapping[int, Scores], shown: int) -> CaptionedFi
     sizes = np.array(sorted(samples))
     means = np.array([samples[n].symmetry.mean().item() for n in sizes])
     errors = np.array([samples[n].symmetry.std().item() / len(samples[n].symmetry) ** 0.5 for n in sizes])
-    n = np.geomspace(sizes[0], sizes[-1], 100)
-    left.fill_between(n, 1e-9, [1 / k + symmetry_sd(k) for k in n], color=ENCODER, alpha=0.15, label="mean ± spread")
+    n = np.unique(np.geomspace(sizes[0], sizes[-1], 100).round().astype(int))
+    left.fill_between(
+        n, 1e-9, [1 / k + symmetry_sd(int(k)) for k in n], color=ENCODER, alpha=0.15, label="mean ± spread"
+    )
     left.plot(n, 1 / n, color=ENCODER, label="1/n, exact")
     left.plot(n, 8 / n, color=NEUTRAL, linestyle="--", label="8/n, as printed")
     left.errorbar(sizes, means, 2 * errors, fmt="o", color=DECODER, label="simulation, ± 2 s.e.")
@@ -102,14 +104,14 @@ def directionality_at_random(samples: Mapping[int, Scores], shown: int, gamma: f
     """Spread of d against n in its three variants with the limit forms, and the distribution of d at one n."""
     figure, (left, right) = new_figure(9, 3.4, columns=2)
     sizes = np.array(sorted(samples))
-    n = np.geomspace(sizes[0], sizes[-1], 50)
+    n = np.unique(np.geomspace(sizes[0], sizes[-1], 50).round().astype(int))
     spreads = []
     for field, convention, words, colour, marker in CONVENTIONS:
         measured = np.array([getattr(samples[k], field).std().item() for k in sizes])
         spreads.append(f"{measured[-1]:.2f} ({words})")
         left.plot(sizes, measured, marker, color=colour, label=words)
         if convention != "tables":  # the limit form is that of the released code
-            left.plot(n, [directionality_sd(k, gamma, convention) for k in n], color=colour, linewidth=1)
+            left.plot(n, [directionality_sd(int(k), gamma, convention) for k in n], color=colour, linewidth=1)
         values = getattr(samples[shown], field).numpy()
         right.hist(
             values, bins=30, range=(-1, 1), density=True, histtype="step", color=colour, linewidth=1.6, label=words
