@@ -23,7 +23,7 @@ from attngeo.corpora import Blocks, open_corpus, open_vocabulary, tokenize
 from attngeo.corpora.documents import Corpus
 from attngeo.corpora.tokens import TokenSet
 from attngeo.corpora.vocabulary import Vocabulary
-from attngeo.dropout import quicken
+from attngeo.cpu_attention import quicken
 from attngeo.errors import ParameterError
 from attngeo.initialisations import Initialisation
 from attngeo.models import build_model, model_flops, parameter_counts

@@ -5,7 +5,7 @@ import pytest
 import torch
 from test_models import TINY, batch
 
-from attngeo.dropout import Dropout, quicken
+from attngeo.cpu_attention import Dropout, quicken
 from attngeo.models import build_model
 
 
