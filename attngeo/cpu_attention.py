@@ -61,14 +61,15 @@ def quicken(model: PreTrainedModel) -> None:
 class _Dropped(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, rate):
-        kept = round((1 - rate) * LEVELS)
+        kept = min(round((1 - rate) * LEVELS), LEVELS - 1)
         bits = torch.empty((x.numel() + 3) // 4, dtype=torch.int64).random_(-(1 << 63), None)
-        mask = (bits.view(torch.int16)[: x.numel()] < kept - LEVELS // 2).view(x.shape)
+        # 0 or 1, in the integers' own type: comparing into booleans, and multiplying by them, is several times slower
+        mask = bits.view(torch.int16).lt_(kept - LEVELS // 2)[: x.numel()].view(x.shape)
         ctx.save_for_backward(mask)
         ctx.scale = LEVELS / kept
-        return torch.where(mask, x, 0).mul_(ctx.scale)
+        return (x * mask.to(x.dtype)).mul_(ctx.scale)
 
     @staticmethod
     def backward(ctx, grad):
         (mask,) = ctx.saved_tensors
-        return torch.where(mask, grad, 0).mul_(ctx.scale), None
+        return (grad * mask.to(grad.dtype)).mul_(ctx.scale), None
