@@ -3,7 +3,6 @@
 import errno
 import json
 import logging
-import math
 import os
 import shutil
 import warnings
@@ -295,12 +294,13 @@ def _finish(trainer: RecordedTrainer, output: Path, vocabulary: Vocabulary) -> N
 
 
 def _room(output: Path, model: PreTrainedModel) -> None:
-    """Refuse to start where the disk has no room for two checkpoints and the model."""
-    needed = (2 * BYTES_PER_WEIGHT + 4) * parameter_counts(model)["all"]
+    """Refuse to start where the disk has no room for three checkpoints (two kept, one being written) and the model."""
+    kept = len(list(output.glob("checkpoints/checkpoint-*")))
+    needed = (BYTES_PER_WEIGHT * max(1, 3 - kept) + 4) * parameter_counts(model)["all"]
     output.mkdir(parents=True, exist_ok=True)
     free = shutil.disk_usage(output).free
     if free < needed:
-        raise RunError(f"{output} has {free / 1e9:.2f} GB free and the run needs {math.ceil(needed / 1e7) / 100} GB.")
+        raise RunError(f"{output} has {free / 1e6:,.1f} MB free, and checkpoints need {needed / 1e6:,.1f} MB.")
 
 
 def _is_full(error: Exception) -> bool:

@@ -190,5 +190,5 @@ def test_a_disk_without_room_is_refused_at_the_start(text, tmp_path, monkeypatch
     from types import SimpleNamespace
 
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=1000))
-    with pytest.raises(RunError, match="GB free"):
+    with pytest.raises(RunError, match="MB free"):
         train(small_config(text), tmp_path / "a")
