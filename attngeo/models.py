@@ -145,12 +145,17 @@ def attention_layers(model: PreTrainedModel) -> list[torch.nn.Module]:
 
 
 def forms(model: PreTrainedModel) -> list[BilinearForm]:
-    """``W_qk`` of every layer by its factors (Eqs. S19, S20), sharing memory with the model."""
+    """``W_qk`` of every layer by its factors (Eqs. S19, S20), sharing memory with the model if it is whole."""
     d_head = model.config.hidden_size // model.config.num_attention_heads
     return [
-        BilinearForm.from_linear(layer.self.query.weight, layer.self.key.weight, d_head)
+        BilinearForm.from_linear(_whole(layer.self.query.weight), _whole(layer.self.key.weight), d_head)
         for layer in attention_layers(model)
     ]
+
+
+def _whole(weight: Tensor) -> Tensor:
+    """A weight that is sharded over processes (FSDP 2), put together; every process must ask for it."""
+    return weight.full_tensor() if hasattr(weight, "full_tensor") else weight
 
 
 def parameter_counts(model: PreTrainedModel) -> dict[str, int]:

@@ -5,8 +5,8 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -17,6 +17,7 @@ import torch
 from transformers import PreTrainedModel, Trainer, TrainerCallback
 
 from attngeo.atomic import write_text
+from attngeo.bilinear import BilinearForm
 from attngeo.models import forms
 from attngeo.pictures import picture
 from attngeo.run_record import FINISHED, RunError, read_levels, write_run
@@ -156,10 +157,9 @@ class Recorder(TrainerCallback):
 
     @torch.no_grad()
     def _scored(self, step: int) -> list[dict]:
-        model: PreTrainedModel = self.trainer.accelerator.unwrap_model(self.trainer.model)
         rows = []
-        with whole_parameters(self.trainer.model_wrapped):
-            for layer, form in enumerate(forms(model)):
+        with whole_forms(self.trainer.model_wrapped, self.trainer.model) as found:
+            for layer, form in enumerate(found):
                 rows += score_rows(step, layer, score(form), score_heads(form))
                 if step in (0, self.config.steps) and layer in (0, self.config.layers - 1):
                     self.pictures[layer, step] = picture(form)[0]
@@ -236,13 +236,19 @@ def as_tensors(targets: Targets, places: np.ndarray, device: torch.device | str 
     return {name: torch.from_numpy(array).to(device) for name, array in arrays.items()}
 
 
-def whole_parameters(model: torch.nn.Module) -> AbstractContextManager:
-    """A context in which sharded parameters are whole."""
+@contextmanager
+def whole_forms(wrapped: torch.nn.Module, model: PreTrainedModel) -> Iterator[list[BilinearForm]]:
+    """The forms of a model's layers, also where its weights are sharded over processes; each of them must ask.
+
+    Args:
+        wrapped: the model in what shares it between processes, or the model itself.
+        model: the model.
+    """
     from torch.distributed.fsdp import FullyShardedDataParallel
 
-    if isinstance(model, FullyShardedDataParallel):
-        return FullyShardedDataParallel.summon_full_params(model, writeback=False)
-    return nullcontext()
+    sharded = isinstance(wrapped, FullyShardedDataParallel)  # FSDP 1; the weights of FSDP 2 know how to be whole
+    with FullyShardedDataParallel.summon_full_params(wrapped, writeback=False) if sharded else nullcontext():
+        yield forms(getattr(model, "_orig_mod", model))
 
 
 class GracefulInterrupt:

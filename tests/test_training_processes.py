@@ -42,3 +42,39 @@ def test_two_processes_give_the_curve_of_one(text, tmp_path, change):
     assert (two.about["processes"], one.about["processes"]) == (2, 1)
     assert_same_curve(one, two, tolerance=1e-5)
     assert one.about["corpus"] == two.about["corpus"] and one.about["tokenizer"] == two.about["tokenizer"]
+
+
+SHARDED = """
+import copy, torch, torch.distributed as dist
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import FullyShardedDataParallel, fully_shard
+from attngeo import score
+from attngeo.models import Shape, build_model, forms
+from attngeo.recording import whole_forms
+
+dist.init_process_group("gloo")
+model = build_model(Shape(layers=2, d_model=16, heads=2, d_ff=16, vocab_size=30), False)
+expected = [float(score(form).symmetry) for form in forms(model)]
+old = FullyShardedDataParallel(copy.deepcopy(model), use_orig_params=True, device_id=torch.device("cpu"))
+new = copy.deepcopy(model)
+for layer in new.bert.encoder.layer:
+    fully_shard(layer, mesh=init_device_mesh("cpu", (2,)))
+fully_shard(new, mesh=init_device_mesh("cpu", (2,)))
+for wrapped, inner in ((old, old.module), (new, new)):
+    local = sum(getattr(p, "_local_tensor", p).numel() for p in inner.parameters())
+    assert local < 0.7 * sum(p.numel() for p in model.parameters()), "not sharded"
+    with torch.no_grad(), whole_forms(wrapped, inner) as found:
+        assert [float(score(form).symmetry) for form in found] == expected
+print("equal")
+dist.destroy_process_group()
+"""
+
+
+def test_scores_of_sharded_weights_are_those_of_whole_ones(tmp_path):
+    (tmp_path / "sharded.py").write_text(SHARDED)
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    program = [*launcher, str(tmp_path / "sharded.py")]
+    ended = subprocess.run(program, env=environment, capture_output=True, text=True, timeout=240)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.count("equal") == 2
