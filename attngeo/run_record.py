@@ -93,6 +93,15 @@ def read_runs(folder: Path) -> list[Run]:
     return [run for run in runs if run.about["status"] == FINISHED]
 
 
+def matched(runs: list[Run], differ: tuple[str, ...]) -> list[list[Run]]:
+    """Groups of runs that are equal in every setting but the named ones, the largest group first."""
+    groups: dict[str, list[Run]] = {}
+    for run in runs:
+        key = json.dumps([{k: v for k, v in run.config.items() if k not in differ}, run.about["corpus"]["sha256"]])
+        groups.setdefault(key, []).append(run)
+    return sorted(groups.values(), key=len, reverse=True)
+
+
 def summary(run: Run) -> dict[str, Any]:
     """A run in one row: what it was, and medians over layers of both scores at its ends."""
     layers = run.layer_scores().groupby("step")[["symmetry", "directionality"]].median()

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from attngeo.figures.training import before_and_after, by_layer, over_steps
-from attngeo.run_record import Run, summary
+from attngeo.run_record import Run, matched, summary
 
 
 def made_run(objective, end, seed=0, layers=3):
@@ -19,7 +19,7 @@ def made_run(objective, end, seed=0, layers=3):
     ]
     config = {"objective": objective, "d_model": 64, "init": "random", "text": "plain", "layers": layers}
     config |= {"block_size": 8, "steps": 20, "lr": 1e-3, "seed": seed}
-    about = {"config": config, "corpus": {"name": "some text"}, "seconds": 90.0}
+    about = {"config": config, "corpus": {"name": "some text", "sha256": "0"}, "seconds": 90.0}
     draw = np.random.default_rng(seed)
     pictures = {(layer, step): draw.uniform(-1, 1, (16, 16)) for layer in (0, layers - 1) for step in (0, 20)}
     return Run(f"{objective}-{seed}", about, history, pd.DataFrame(rows), pictures)
@@ -55,3 +55,9 @@ def test_the_pictures_are_of_the_last_layer_before_and_after():
 def test_a_run_in_one_row():
     row = summary(RUNS[0])
     assert row["symmetry, end"] == pytest.approx(0.61) and row["held-out loss"] == 2.0 and row["minutes"] == 1.5
+
+
+def test_runs_are_matched_in_all_but_the_named_settings():
+    other = made_run("mlm", 0.5, layers=2)
+    groups = matched([*RUNS, other, made_run("mlm", 0.8, seed=1)], differ=("objective", "seed"))
+    assert [[run.name for run in group] for group in groups] == [["mlm-0", "clm-0", "mlm-1"], ["mlm-0"]]
