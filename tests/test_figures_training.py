@@ -64,7 +64,7 @@ def test_runs_are_matched_in_all_but_the_named_settings():
 
 
 def test_a_run_along_the_way():
-    rows = along_the_way(RUNS[:1], shares=(0, 0.45, 1))
+    rows = along_the_way(RUNS[:1], shares=(0.0, 0.45, 1.0))
     assert rows["step"].tolist() == [0, 10, 20]
     assert rows["median s"].tolist() == pytest.approx([0.01, 0.31, 0.61])
     assert rows["held-out loss"].tolist() == pytest.approx([5.0, 3.5, 2.0])
