@@ -2,26 +2,21 @@
 
 import json
 import math
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
-from transformers import PreTrainedModel, Trainer, TrainerCallback
+from transformers import Trainer, TrainerCallback
 
 from attngeo.atomic import write_text
-from attngeo.bilinear import BilinearForm
-from attngeo.models import forms
+from attngeo.model_scores import score_rows, whole_forms
 from attngeo.pictures import picture
 from attngeo.run_record import FINISHED, RunError, read_levels, write_run
-from attngeo.scores import Scores, score, score_heads
+from attngeo.scores import score, score_heads
 from attngeo.targets import Targets
 from attngeo.training_config import TrainingConfig
 
@@ -215,60 +210,8 @@ class Recorder(TrainerCallback):
         self._flushed = time.perf_counter()
 
 
-def score_rows(step: int, layer: int, whole: Scores, heads: Scores) -> list[dict]:
-    """Rows of the score table for one layer: its sum over heads (head -1), then its heads."""
-    columns = {
-        "symmetry": [float(whole.symmetry), *heads.symmetry.tolist()],
-        "directionality": [float(whole.directionality), *heads.directionality.tolist()],
-        "directionality_released": [float(whole.directionality_released), *heads.directionality_released.tolist()],
-        "directionality_tables": [float(whole.directionality_tables), *heads.directionality_tables.tolist()],
-        "n_rows_over": [int(whole.n_rows_over), *heads.n_rows_over.tolist()],
-        "n_cols_over": [int(whole.n_columns_over), *heads.n_columns_over.tolist()],
-    }
-    values = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    return [{"step": step, "layer": layer, "head": head, **row} for head, row in enumerate(values, -1)]
-
-
 def as_tensors(targets: Targets, places: np.ndarray, device: torch.device | str = "cpu") -> dict[str, torch.Tensor]:
     """A batch as the model takes it."""
     batch = targets.at(places)
     arrays = {"input_ids": batch.input_ids, "positions": batch.positions, "labels": batch.labels}
     return {name: torch.from_numpy(array).to(device) for name, array in arrays.items()}
-
-
-@contextmanager
-def whole_forms(wrapped: torch.nn.Module, model: PreTrainedModel) -> Iterator[list[BilinearForm]]:
-    """The forms of a model's layers, also where its weights are sharded over processes; each of them must ask.
-
-    Args:
-        wrapped: the model in what shares it between processes, or the model itself.
-        model: the model.
-    """
-    from torch.distributed.fsdp import FullyShardedDataParallel
-
-    sharded = isinstance(wrapped, FullyShardedDataParallel)  # FSDP 1; the weights of FSDP 2 know how to be whole
-    with FullyShardedDataParallel.summon_full_params(wrapped, writeback=False) if sharded else nullcontext():
-        yield forms(getattr(model, "_orig_mod", model))
-
-
-class GracefulInterrupt:
-    """Within it, a first Ctrl-C or SIGTERM lets the step finish and leaves a checkpoint; a second one ends at once."""
-
-    def __init__(self, recorder: Recorder) -> None:
-        self.recorder = recorder
-        self._before: dict[int, Any] = {}
-
-    def __enter__(self) -> "GracefulInterrupt":
-        if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
-                self._before[number] = signal.signal(number, self._ask)
-        return self
-
-    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-
-    def _ask(self, number: int, frame: Any) -> None:
-        self.recorder.interrupt()
-        for known, handler in self._before.items():
-            signal.signal(known, handler)

@@ -1,11 +1,6 @@
 """Training a BERT on a corpus, with its scores recorded, through `transformers.Trainer`."""
 
-import errno
-import json
-import logging
-import os
 import shutil
-import warnings
 from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
@@ -14,8 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset
-from transformers import PreTrainedModel, PrinterCallback, Trainer, TrainingArguments
-from transformers.utils import logging as transformers_logging
+from transformers import PreTrainedModel, PrinterCallback, Trainer
 
 from attngeo.constraints import Constraint
 from attngeo.corpora import Blocks, open_corpus, open_vocabulary, tokenize
@@ -23,16 +17,15 @@ from attngeo.corpora.documents import Corpus
 from attngeo.corpora.tokens import TokenSet
 from attngeo.corpora.vocabulary import Vocabulary
 from attngeo.cpu_attention import quicken
-from attngeo.errors import ParameterError
 from attngeo.initialisations import Initialisation
+from attngeo.interrupts import GracefulInterrupt
 from attngeo.models import build_model, model_flops, parameter_counts
-from attngeo.recording import MARK, GracefulInterrupt, Recorder, TrainingStopped, as_tensors
-from attngeo.run_record import FINISHED, Run, RunError, hardware, read_run, versions
+from attngeo.recording import Recorder, TrainingStopped, as_tensors
+from attngeo.run_folder import drop_unfinished, is_full, require_room, starting_point
+from attngeo.run_record import Run, RunError, hardware, read_run, versions
 from attngeo.targets import Objective, Targets
+from attngeo.trainer_arguments import quiet, trainer_arguments
 from attngeo.training_config import TrainingConfig
-
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-BYTES_PER_WEIGHT = 12  # of a checkpoint: the weight and two moments, 4 each
 
 
 def train(
@@ -40,7 +33,7 @@ def train(
     output: Path,
     resume: bool = False,
     listen: Callable[[dict[str, Any]], None] = lambda row: None,
-) -> Run:
+) -> Run | None:
     """Train a model as configured and record loss and scores; see `attngeo.run_record` for what is written.
 
     Under ``accelerate launch`` or ``torchrun``, every process calls this, and the batch is shared between them.
@@ -53,7 +46,7 @@ def train(
             the medians over layers of both scores.
 
     Returns:
-        The run, read back from its folder.
+        The run, read back from its folder; None in processes other than the first.
 
     Raises:
         CorpusError: the text cannot be read or is too short.
@@ -62,15 +55,15 @@ def train(
         TrainingStopped: the loss is not finite, or a signal asked for the end. The record is kept.
     """
     output = Path(output)
-    checkpoint = _starting_point(config, output, resume)
+    checkpoint = starting_point(config, output, resume)
     if resume and checkpoint is None:
         return read_run(output)
-    with _quiet():
-        arguments = _arguments(config, output)
+    with quiet():
+        arguments = trainer_arguments(config, output)
         with arguments.main_process_first(desc="tokenising the corpus"):
             corpus, vocabulary, tokens = prepare_text(config)
         model = _model(config, vocabulary, arguments.use_cpu)
-        _room(output, model)
+        require_room(output, model)
         trainer = _trainer(config, output, arguments, model, corpus, vocabulary, tokens, listen)
         if checkpoint:
             trainer.recorder.restore(checkpoint)
@@ -80,9 +73,9 @@ def train(
                 trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
             _finish(trainer, output, vocabulary)
         except Exception as error:
-            if not _is_full(error):
+            if not is_full(error):
                 raise
-            _drop_unfinished(output)
+            drop_unfinished(output)
             raise RunError(
                 f"{output} cannot be written any more, the disk is full; the record and the last complete checkpoint"
                 " are kept: free some space and continue with --resume."
@@ -90,18 +83,6 @@ def train(
     if trainer.state.global_step < config.steps:
         raise TrainingStopped(f"interrupted after step {trainer.state.global_step}; continue with --resume.")
     return read_run(output) if trainer.is_world_process_zero() else None
-
-
-def saved_settings(output: Path) -> dict[str, Any]:
-    """The configuration of the run in a folder, names and values.
-
-    Raises:
-        RunError: there is none.
-    """
-    try:
-        return json.loads((output / "run.json").read_text("utf-8"))["config"]
-    except (OSError, ValueError, KeyError) as error:
-        raise RunError(f"{output} holds no run to continue ({error}); start one without --resume.") from error
 
 
 def prepare_text(config: TrainingConfig) -> tuple[Corpus, Vocabulary, TokenSet]:
@@ -155,91 +136,6 @@ def _as_is(batch: Any) -> Any:
     return batch
 
 
-def _starting_point(config: TrainingConfig, output: Path, resume: bool) -> Path | None:
-    """The checkpoint to continue from; None for a new run, and for a finished one that is to be resumed."""
-    if not resume:
-        if (output / "run.json").exists():
-            raise RunError(f"{output} already holds a run; continue it with --resume, or choose another folder.")
-        return None
-    saved = saved_settings(output)
-    for name, value in config.to_dict().items():
-        if saved.get(name) != value:
-            raise RunError(
-                f"{name} is {value!r}, but the run in {output} has {saved.get(name)!r}; a run continues with its own"
-                " settings, others need another folder."
-            )
-    if json.loads((output / "run.json").read_text("utf-8"))["status"] == FINISHED:
-        return None
-    complete = sorted(output.glob(f"checkpoints/checkpoint-*/{MARK}"), key=lambda mark: _step(mark.parent))
-    if not complete:
-        raise RunError(f"{output} has no complete checkpoint to continue from; delete it and start again.")
-    return complete[-1].parent
-
-
-def _step(checkpoint: Path) -> int:
-    return int(checkpoint.name.rsplit("-", 1)[1])
-
-
-def _arguments(config: TrainingConfig, output: Path) -> TrainingArguments:
-    cuda = torch.cuda.is_available()
-    if config.device == "cuda" and not cuda:
-        raise ParameterError("device is cuda, but torch finds no such device; use auto or cpu.")
-    cpu = config.device == "cpu" or not cuda
-    world = int(os.environ.get("WORLD_SIZE", 1))
-    if config.batch_size % world:
-        raise ParameterError(f"batch_size {config.batch_size} is not divisible by the {world} processes.")
-    share = config.batch_size // world
-    micro = config.micro_batch or share
-    if share % micro:
-        raise ParameterError(f"micro_batch {micro} does not divide the {share} blocks of each of {world} processes.")
-    arguments = TrainingArguments(
-        output_dir=str(output / "checkpoints"),
-        max_steps=config.steps,
-        per_device_train_batch_size=micro,
-        gradient_accumulation_steps=share // micro,
-        learning_rate=config.lr,
-        lr_scheduler_type="linear",
-        warmup_steps=config.warmup_steps,
-        weight_decay=config.weight_decay,
-        optim="adamw_torch_fused",
-        bf16=_bf16(config, cpu),
-        tf32=True if cuda and not cpu and torch.cuda.get_device_capability() >= (8, 0) else None,
-        torch_compile=config.compile,
-        seed=config.seed,
-        use_cpu=cpu,
-        ddp_backend="gloo" if cpu and world > 1 else None,
-        ddp_find_unused_parameters=False if world > 1 else None,
-        dataloader_num_workers=0 if cpu else 2,
-        dataloader_pin_memory=not cpu,
-        save_strategy="no",  # the recorder says when
-        save_total_limit=2,
-        logging_strategy="no",
-        eval_strategy="no",
-        report_to=[],
-        disable_tqdm=True,
-        remove_unused_columns=False,
-    )
-    if not cpu and arguments.n_gpu > 1:
-        arguments._n_gpu = 1  # several GPUs are used through torchrun, not through DataParallel
-    return arguments
-
-
-def _bf16(config: TrainingConfig, cpu: bool) -> bool:
-    if config.precision != "auto":
-        return config.precision == "bf16"
-    if not cpu:
-        return torch.cuda.is_bf16_supported()
-    capability = getattr(torch.backends.cpu, "get_cpu_capability", lambda: "")()
-    return "AVX512" in capability and _has_bf16_units()
-
-
-def _has_bf16_units() -> bool:
-    try:
-        return "avx512_bf16" in Path("/proc/cpuinfo").read_text("utf-8")
-    except OSError:
-        return False
-
-
 def _model(config: TrainingConfig, vocabulary: Vocabulary, cpu: bool) -> PreTrainedModel:
     causal = Objective(config.objective).causal
     shape, init = config.shape(vocabulary.size), Initialisation(config.init)
@@ -291,51 +187,3 @@ def _finish(trainer: RecordedTrainer, output: Path, vocabulary: Vocabulary) -> N
         vocabulary.tokenizer.save(str(output / "model" / "tokenizer.json"))
         (output / "model" / "training_args.bin").unlink(missing_ok=True)  # a pickle, which nothing here reads
         shutil.rmtree(output / "checkpoints", ignore_errors=True)
-
-
-def _room(output: Path, model: PreTrainedModel) -> None:
-    """Refuse to start where the disk has no room for three checkpoints (two kept, one being written) and the model."""
-    kept = len(list(output.glob("checkpoints/checkpoint-*")))
-    needed = (BYTES_PER_WEIGHT * max(1, 3 - kept) + 4) * parameter_counts(model)["all"]
-    output.mkdir(parents=True, exist_ok=True)
-    free = shutil.disk_usage(output).free
-    if free < needed:
-        raise RunError(f"{output} has {free / 1e6:,.1f} MB free, and checkpoints need {needed / 1e6:,.1f} MB.")
-
-
-def _is_full(error: Exception) -> bool:
-    """Whether a write failed for want of space, as Python, safetensors (in Rust) or torch.save (in C++) say it."""
-    text = str(error)
-    return (
-        (isinstance(error, OSError) and error.errno in FULL)
-        or any(f"(os error {number})" in text for number in FULL)
-        or any(word in text for word in ("PytorchStreamWriter", "inline_container", "iostream error"))
-    )
-
-
-def _drop_unfinished(output: Path) -> None:
-    for folder in output.glob("checkpoints/checkpoint-*"):
-        if not (folder / MARK).exists():
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-class _quiet(warnings.catch_warnings):
-    """Silences what the libraries say of themselves while they train; errors are not silenced."""
-
-    def __enter__(self):
-        self._level = transformers_logging.get_verbosity()
-        self._bars = transformers_logging.is_progress_bar_enabled()
-        self._accelerate = logging.getLogger("accelerate").level
-        result = super().__enter__()
-        warnings.filterwarnings("ignore", "mtime may not be reliable")  # transformers 4 sorts checkpoints by name then
-        transformers_logging.set_verbosity_error()
-        transformers_logging.disable_progress_bar()
-        logging.getLogger("accelerate").setLevel(logging.ERROR)
-        return result
-
-    def __exit__(self, *details):
-        transformers_logging.set_verbosity(self._level)
-        if self._bars:
-            transformers_logging.enable_progress_bar()
-        logging.getLogger("accelerate").setLevel(self._accelerate)
-        return super().__exit__(*details)

@@ -50,7 +50,7 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import FullyShardedDataParallel, fully_shard
 from attngeo import score
 from attngeo.models import Shape, build_model, forms
-from attngeo.recording import whole_forms
+from attngeo.model_scores import whole_forms
 
 dist.init_process_group("gloo")
 model = build_model(Shape(layers=2, d_model=16, heads=2, d_ff=16, vocab_size=30), False)

@@ -45,7 +45,8 @@ def command(output: Path, file: Path | None, preset: str | None, resume: bool, *
     Settings come from the flags, then from the file, then from the preset, then from the defaults, which are those of
     the paper's Appendix S2.3. More devices: put "torchrun --nproc_per_node N -m" in front.
     """
-    from attngeo.training import saved_settings, train  # loads transformers
+    from attngeo.run_folder import saved_settings  # these load transformers
+    from attngeo.training import train
 
     values = read_values(file) if file else {}
     values |= {"preset": preset} if preset else {}

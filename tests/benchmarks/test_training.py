@@ -16,7 +16,8 @@ from transformers import BertForMaskedLM, Trainer, TrainerCallback, TrainingArgu
 
 from attngeo.corpora import Corpus, TokenSet, Vocabulary
 from attngeo.models import bert_config
-from attngeo.training import _arguments, _model, _trainer, train
+from attngeo.trainer_arguments import trainer_arguments
+from attngeo.training import _model, _trainer, train
 from attngeo.training_config import configure
 
 BLOCK, BATCH, STEPS, FILL = 128, 32, 4, 0.72
@@ -52,7 +53,7 @@ def ours(vocab_size, folder, **change):
     ids = np.random.default_rng(0).integers(5, vocab_size, 100_000).astype(np.uint16)
     vocabulary = Vocabulary(Tokenizer(models.WordLevel()), "random", "", vocab_size, start=2, end=3, mask=4)
     corpus = Corpus("random", "", lambda: iter(()))
-    arguments = _arguments(config, folder)
+    arguments = trainer_arguments(config, folder)
     model = _model(config, vocabulary, arguments.use_cpu)
     trainer = _trainer(
         config, folder, arguments, model, corpus, vocabulary, TokenSet(ids, ids[:5000], (1, 1), ""), lambda row: None

@@ -1,0 +1,89 @@
+"""Starting, continuing and ending a run: its folder, its checkpoints, and the room that they need."""
+
+import errno
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+from transformers import PreTrainedModel
+
+from attngeo.models import parameter_counts
+from attngeo.recording import MARK
+from attngeo.run_record import FINISHED, RunError
+from attngeo.training_config import TrainingConfig
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+BYTES_PER_WEIGHT = 12  # of a checkpoint: the weight and two moments, 4 each
+
+
+def saved_settings(output: Path) -> dict[str, Any]:
+    """The configuration of the run in a folder, names and values.
+
+    Raises:
+        RunError: there is none.
+    """
+    try:
+        return json.loads((output / "run.json").read_text("utf-8"))["config"]
+    except (OSError, ValueError, KeyError) as error:
+        raise RunError(f"{output} holds no run to continue ({error}); start one without --resume.") from error
+
+
+def starting_point(config: TrainingConfig, output: Path, resume: bool) -> Path | None:
+    """The checkpoint to continue from; None for a new run, and for a finished one that is to be resumed.
+
+    Raises:
+        RunError: a new run would overwrite one, or there is nothing to continue with these settings.
+    """
+    if not resume:
+        if (output / "run.json").exists():
+            raise RunError(f"{output} already holds a run; continue it with --resume, or choose another folder.")
+        return None
+    saved = saved_settings(output)
+    for name, value in config.to_dict().items():
+        if saved.get(name) != value:
+            raise RunError(
+                f"{name} is {value!r}, but the run in {output} has {saved.get(name)!r}; a run continues with its own"
+                " settings, others need another folder."
+            )
+    if json.loads((output / "run.json").read_text("utf-8"))["status"] == FINISHED:
+        return None
+    complete = sorted(output.glob(f"checkpoints/checkpoint-*/{MARK}"), key=lambda mark: _step(mark.parent))
+    if not complete:
+        raise RunError(f"{output} has no complete checkpoint to continue from; delete it and start again.")
+    return complete[-1].parent
+
+
+def _step(checkpoint: Path) -> int:
+    return int(checkpoint.name.rsplit("-", 1)[1])
+
+
+def require_room(output: Path, model: PreTrainedModel) -> None:
+    """Refuse to start where the disk has no room for three checkpoints (two kept, one being written) and the model.
+
+    Raises:
+        RunError: it has not.
+    """
+    kept = len(list(output.glob("checkpoints/checkpoint-*")))
+    needed = (BYTES_PER_WEIGHT * max(1, 3 - kept) + 4) * parameter_counts(model)["all"]
+    output.mkdir(parents=True, exist_ok=True)
+    free = shutil.disk_usage(output).free
+    if free < needed:
+        raise RunError(f"{output} has {free / 1e6:,.1f} MB free, and checkpoints need {needed / 1e6:,.1f} MB.")
+
+
+def is_full(error: Exception) -> bool:
+    """Whether a write failed for want of space, as Python, safetensors (in Rust) or torch.save (in C++) say it."""
+    text = str(error)
+    return (
+        (isinstance(error, OSError) and error.errno in FULL)
+        or any(f"(os error {number})" in text for number in FULL)
+        or any(word in text for word in ("PytorchStreamWriter", "inline_container", "iostream error"))
+    )
+
+
+def drop_unfinished(output: Path) -> None:
+    """Remove checkpoints that were not completed."""
+    for folder in output.glob("checkpoints/checkpoint-*"):
+        if not (folder / MARK).exists():
+            shutil.rmtree(folder, ignore_errors=True)
