@@ -66,7 +66,10 @@ def require_room(output: Path, model: PreTrainedModel) -> None:
     """
     kept = len(list(output.glob("checkpoints/checkpoint-*")))
     needed = (BYTES_PER_WEIGHT * max(1, 3 - kept) + 4) * parameter_counts(model)["all"]
-    output.mkdir(parents=True, exist_ok=True)
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RunError(f"the folder {output} cannot be made ({error.strerror}); name another one.") from error
     free = shutil.disk_usage(output).free
     if free < needed:
         raise RunError(f"{output} has {free / 1e6:,.1f} MB free, and checkpoints need {needed / 1e6:,.1f} MB.")

@@ -185,6 +185,12 @@ def test_batches_that_no_device_can_share_are_refused(text, tmp_path, monkeypatc
     assert not (tmp_path / "a" / "run.json").exists()
 
 
+def test_a_folder_that_cannot_be_made_is_refused(text, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RunError, match="cannot be made"):
+        train(small_config(text), tmp_path / "file" / "run")
+
+
 def test_a_disk_without_room_is_refused_at_the_start(text, tmp_path, monkeypatch):
     import shutil
     from types import SimpleNamespace
