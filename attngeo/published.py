@@ -16,6 +16,20 @@ _STATEMENTS = dict.fromkeys(("number", "kind", "title", "section", "equations", 
 _RELEASED = {"file": str, "key": str, "layers": int, "width": int, "parameters": "Int64"} | dict.fromkeys(
     ("s", "s_minus", "s_plus", "d", "d_minus", "d_plus"), float
 )
+_CURVES = {"layers": int, "part": str, "dataset": str} | dict.fromkeys(
+    (
+        "loss_base",
+        "loss_symmetric",
+        "first_crossing_percent",
+        "persistent_percent",
+        "smoothed_percent",
+        "baseline_itself_percent",
+    ),
+    float,
+)
+_TRAINING = {"layers": int, "part": str, "dataset": str, "step": int} | dict.fromkeys(
+    ("s", "s_q1", "s_q3", "s_min", "s_max", "d", "d_q1", "d_q3"), float
+)
 _SPEED_UPS = {"source": str, "place": str, "layers": "Int64", "speed_up_percent": float}
 
 
@@ -64,6 +78,31 @@ def released_medians() -> pd.DataFrame:
         Tables S2 and S3. An audit read them from the released files; this project has not read those itself.
     """
     return _read("released_medians", _RELEASED)
+
+
+def released_curves() -> pd.DataFrame:
+    """Final losses and speed-ups of the authors' 24 released loss curves, a pair of runs in a row.
+
+    Returns:
+        Columns layers, part (encoder or decoder), dataset, final training losses of the random and of the symmetric
+        start, and in percent of the run: first_crossing (as Table 1 is made), persistent (from where on the loss stays
+        below), smoothed (the same after a mean over 5,000 steps), and baseline_itself (how early the baseline first
+        undercuts its own end). NaN where the end is never reached. An audit read them from the released file; this
+        project has not read that itself.
+    """
+    return _read("released_curves", _CURVES)
+
+
+def released_training() -> pd.DataFrame:
+    """Scores over training of the models behind Figures 3, S3 and S4, as the authors released them; one seed each.
+
+    Returns:
+        Columns layers (12 or 4), part (encoder or decoder), dataset (jigsaw, red_pajama, wikipedia), step (seven
+        between 1000 and 200000), and of both scores over the layers: median (s, d) and quartiles, of s also the extremes.
+        Symmetry lies in [-1, 1]; directionality has the sign of Def. 3.2 and the released code's formula. An audit read
+        them from the released files; this project has not read those itself.
+    """
+    return _read("released_training", _TRAINING)
 
 
 def _read(name: str, columns: dict) -> pd.DataFrame:
