@@ -40,10 +40,7 @@ class Estimate:
 
 
 def trailing_mean(loss: Float[np.ndarray, "*seeds steps"], window: int = WINDOW) -> Float[np.ndarray, "*seeds steps"]:
-    """Mean of each measurement and those before it, ``window`` in all; of as many as there are at the start.
-
-    It lags behind the curve by half a window. Both arms of a comparison lag alike.
-    """
+    """Mean of each measurement and those before it, ``window`` in all; of as many as there are at the start."""
     if window < 1:
         raise ParameterError(f"A window of {window} measurements holds none; take 1 or more.")
     padded = np.concatenate([np.zeros_like(loss[..., :1]), np.cumsum(loss, axis=-1)], axis=-1)
@@ -60,8 +57,9 @@ def speed_up(
 ) -> float:
     """``1 - t / T`` (Table 1), with t the first step from which on the arm stays at or below the baseline's end.
 
-    Losses are means over seeds, smoothed by `trailing_mean`; T is the last step, and the baseline's end is its
-    smoothed loss there. `NEVER` where the arm ends above it. t lies on the grid of measurements.
+    Losses are means over seeds, smoothed by `trailing_mean`; the steps are smoothed with them, so that t and T lie in
+    the middle of their windows. The baseline's end is its last smoothed loss. `NEVER` where the arm ends above that.
+    t lies on the grid of measurements.
 
     Raises:
         ParameterError: the arms have different shapes.
@@ -70,7 +68,8 @@ def speed_up(
     arm, baseline = (trailing_mean(x.mean(axis=0), window) for x in (arm, baseline))
     above = np.flatnonzero(~(arm <= baseline[-1] + _rounding(baseline[-1])))  # also where a loss is NaN
     first = above[-1] + 1 if len(above) else 0
-    return 1 - steps[first] / steps[-1] if first < len(steps) else NEVER
+    middle = trailing_mean(steps.astype(float), window)
+    return float(1 - middle[first] / middle[-1]) if first < len(steps) else NEVER
 
 
 def first_crossing(
@@ -124,7 +123,7 @@ def final_difference(
 ) -> Estimate:
     """``mean(e) ± t sd(e) / sqrt(n)``, with e_i the last loss of the arm less the baseline's at the same seed i.
 
-    ``t`` is Student's quantile for n - 1 degrees of freedom: the e_i are taken as normal. Below zero, the arm is better.
+    ``t`` is Student's quantile for n - 1 degrees of freedom: the e_i are taken as normal. Below zero the arm is better.
     """
     if arm.shape != baseline.shape:
         raise ParameterError(f"The arms have losses of shapes {arm.shape} and {baseline.shape}; pair them by seed.")

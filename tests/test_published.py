@@ -142,3 +142,15 @@ def test_a_missing_or_damaged_file_is_named(tmp_path, monkeypatch):
     (tmp_path / "data/published/table_s2.csv").write_text("side,row\nL,1\n", encoding="utf-8")
     with pytest.raises(published.PublishedError, match=r"has the columns side, row"):
         published.table("S2")
+
+
+def test_released_curves_are_table_1_with_more_digits():
+    curves, printed = published.released_curves(), published.table("1")
+    assert len(curves) == 12 and not curves.duplicated(["layers", "part", "dataset"]).any()
+    encoders = curves[curves["part"] == "encoder"]
+    for column, symmetric in (("loss_base", False), ("loss_symmetric", True)):
+        both = encoders.merge(printed[printed["symmetric_init"] == symmetric], on=["layers", "dataset"])
+        # to the printed decimals: one loss is cut there, the others are rounded
+        assert len(both) == 6 and (both[column] - both["loss"]).abs().max() <= 0.0005 + 1e-9
+    # a persistent crossing is never before the first one
+    assert not (curves["persistent_percent"] > curves["first_crossing_percent"]).any()

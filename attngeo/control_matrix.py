@@ -1,0 +1,247 @@
+"""Runs that differ in how queries and keys start, arm against arm, seed by seed.
+
+The paper compares two starts, *random* and *symmetric*, and its released code changes more than symmetry between
+them. The other initialisations of `attngeo.initialisations` take the change apart; `CONTRASTS` says which pair of arms
+isolates what.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from attngeo import speed_up as measure
+from attngeo.errors import AttngeoError
+from attngeo.initialisations import Initialisation
+from attngeo.run_record import Run, matched
+from attngeo.speed_up import Estimate
+
+BASELINE = Initialisation.RANDOM.value
+ARMS = tuple(i.value for i in Initialisation)
+PARTS = {"mlm": "encoder", "clm": "decoder", "released-decoder": "decoder, masked positions only"}
+TEXTS = {"spaced": "characters", "plain": "words"}
+
+
+class MatrixError(AttngeoError):
+    """Two arms have no seed in common."""
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """Two arms, and what differs between them."""
+
+    arm: str
+    against: str
+    isolates: str
+
+
+CONTRASTS = (
+    Contrast("released", BASELINE, "all that the released code changes"),
+    Contrast("default-linear", BASELINE, "scale, biases and values; no tie"),
+    Contrast("symmetric", BASELINE, "the tie at equal scale"),
+    Contrast("symmetric-indefinite", BASELINE, "symmetry without definiteness, at equal scale"),
+    Contrast("skew", BASELINE, "the opposite of symmetry, at equal scale"),
+    Contrast("mimetic", BASELINE, "a form near the identity"),
+    Contrast("released", "default-linear", "the tie at the released scale"),
+    Contrast("symmetric", "symmetric-indefinite", "definiteness alone"),
+    Contrast("symmetric-indefinite", "skew", "the sign alone"),
+)
+AT_EQUAL_SCALE = CONTRASTS[2:4]  # the two whose answer is symmetry's own
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """Recorded runs that are equal in everything but initialisation and seed."""
+
+    runs: tuple[Run, ...]
+
+    @property
+    def config(self) -> dict:
+        """The configuration; ``init`` and ``seed`` are those of one run."""
+        return self.runs[0].config
+
+    @property
+    def part(self) -> str:
+        """Encoder or decoder."""
+        return PARTS[self.config["objective"]]
+
+    @property
+    def text(self) -> str:
+        """Characters or words."""
+        return TEXTS[self.config["text"]]
+
+    @property
+    def label(self) -> str:
+        """``encoder, characters``."""
+        return f"{self.part}, {self.text}"
+
+    @property
+    def size(self) -> str:
+        """The numbers that two settings of one label may differ in."""
+        c = self.config
+        tokens = c["batch_size"] * c["block_size"]
+        return (
+            f"{c['layers']} layers of width {c['d_model']}, {c['steps']} steps of {tokens} tokens in blocks of "
+            f"{c['block_size']}, learning rate {c['lr']:g}, dropout {c['dropout']:g}"
+        )
+
+    @cached_property
+    def arms(self) -> dict[str, dict[int, Run]]:
+        """Run by seed by initialisation, in the order of `ARMS`."""
+        found = {arm: {r.config["seed"]: r for r in self.runs if r.config["init"] == arm} for arm in ARMS}
+        return {arm: dict(sorted(runs.items())) for arm, runs in found.items() if runs}
+
+    @property
+    def missing(self) -> list[str]:
+        """Arms and seeds that a full matrix would have, with the seeds that any arm has and three at least."""
+        seeds = {run.config["seed"] for run in self.runs} | set(range(measure.LEAST_SEEDS))
+        gaps = {arm: sorted(seeds - set(self.arms.get(arm, {}))) for arm in ARMS}
+        return [
+            arm if len(gap) == len(seeds) else f"{arm} (seed {', '.join(map(str, gap))})"
+            for arm, gap in gaps.items()
+            if gap
+        ]
+
+    def held_out(self, arm: str) -> pd.DataFrame:
+        """Held-out loss of an arm by step, a column per seed."""
+        return self._by_seed(arm, "held_out_loss")
+
+    def training(self, arm: str) -> pd.DataFrame:
+        """Training loss of an arm by step (mean since the last record), a column per seed."""
+        return self._by_seed(arm, "loss")
+
+    def has(self, contrast: Contrast) -> bool:
+        """Whether some seed was run with both arms."""
+        return bool(set(self.arms.get(contrast.arm, {})) & set(self.arms.get(contrast.against, {})))
+
+    def _by_seed(self, arm: str, column: str) -> pd.DataFrame:
+        runs = self.arms.get(arm, {})
+        return pd.DataFrame({seed: run.history.set_index("step")[column] for seed, run in runs.items()}).dropna()
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One contrast in one setting: loss and speed of an arm against another."""
+
+    contrast: Contrast
+    seeds: int
+    loss: float  # of the arm, held out, at the end, mean over seeds
+    difference: Estimate
+    speed_up: Estimate
+    first_crossings: tuple[float, ...]  # on training losses, one per seed, as the paper takes them
+
+    @property
+    def verdict(self) -> str:
+        """Of the difference; see `attngeo.speed_up.verdict`."""
+        return measure.verdict(self.difference)
+
+
+def settings(runs: Sequence[Run]) -> list[Setting]:
+    """Settings in which a random start can be compared with another, those with most runs first.
+
+    Runs with a constraint in their loss are left out.
+    """
+    free = [run for run in runs if run.config["constraint"] == "none" and run.config["objective"] in PARTS]
+    found = [Setting(tuple(group)) for group in matched(free, differ=("init", "seed"))]
+    comparable = [s for s in found if any(s.has(c) for c in CONTRASTS if c.against == BASELINE)]
+    return sorted(comparable, key=lambda s: (len(s.runs), s.config["lr"]), reverse=True)
+
+
+def main_settings(found: Sequence[Setting]) -> list[Setting]:
+    """Of each objective and text the setting with most runs: encoders first, characters first."""
+    first: dict[str, Setting] = {}
+    for setting in found:
+        first.setdefault(setting.label, setting)
+    order = [f"{part}, {text}" for part in PARTS.values() for text in TEXTS.values()]
+    return [first[label] for label in order if label in first]
+
+
+def compare(setting: Setting, contrast: Contrast, window: int = measure.WINDOW) -> Comparison:
+    """An arm against another, on the seeds that both have.
+
+    Raises:
+        MatrixError: they have none in common.
+    """
+    arm, against = setting.held_out(contrast.arm), setting.held_out(contrast.against)
+    seeds = [seed for seed in arm if seed in against]
+    if not seeds:
+        raise MatrixError(f"The arms {contrast.arm} and {contrast.against} have no seed in common; record one of each.")
+    steps, a, b = _aligned(arm[seeds], against[seeds])
+    train = _aligned(setting.training(contrast.arm)[seeds], setting.training(contrast.against)[seeds])
+    return Comparison(
+        contrast,
+        len(seeds),
+        float(a[:, -1].mean()),
+        measure.final_difference(a, b),
+        measure.speed_up_estimate(steps, a, b, window),
+        tuple(measure.first_crossing(train[0], x, y) for x, y in zip(*train[1:], strict=True)),
+    )
+
+
+def comparisons(setting: Setting, contrasts: Sequence[Contrast] = CONTRASTS) -> list[Comparison]:
+    """The contrasts that this setting has runs for."""
+    return [compare(setting, contrast) for contrast in contrasts if setting.has(contrast)]
+
+
+def floor(setting: Setting, window: int = measure.WINDOW) -> tuple[float, tuple[float, ...]]:
+    """What the two measures say of the baseline against itself: the speed-up, and the first crossing of each seed."""
+    itself = compare(setting, Contrast(BASELINE, BASELINE, "nothing"), window)
+    return itself.speed_up.value, itself.first_crossings
+
+
+def matrix_table(setting: Setting) -> pd.DataFrame:
+    """One row per arm against the random start, as text: loss, difference, speed-up, first crossings, verdict."""
+    itself, crossings = floor(setting)
+    rows = [
+        {
+            "start": BASELINE,
+            "seeds": len(setting.arms[BASELINE]),
+            "final loss": float(setting.held_out(BASELINE).iloc[-1].mean()),
+            "difference": "0",
+            "speed-up": f"({percent(itself)})",
+            "first crossing, training loss": f"({spread(crossings)})",
+            "verdict": "baseline",
+        }
+    ]
+    for c in comparisons(setting, [c for c in CONTRASTS if c.against == BASELINE]):
+        rows.append(
+            {
+                "start": c.contrast.arm,
+                "seeds": c.seeds,
+                "final loss": c.loss,
+                "difference": in_words(c.difference, signed),
+                "speed-up": in_words(c.speed_up, percent),
+                "first crossing, training loss": spread(c.first_crossings),
+                "verdict": c.verdict,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def percent(value: float) -> str:
+    """``12 %``, or ``never``."""
+    return "never" if value == measure.NEVER else f"{value:.0%}".replace("%", " %")
+
+
+def signed(value: float) -> str:
+    """``+0.012``, ``-0.300``: three decimals and a sign."""
+    return f"{value:+.3f}".replace("-", "\N{MINUS SIGN}")
+
+
+def in_words(estimate: Estimate, form) -> str:
+    """``value [low, high]``, or the value alone where it has no interval."""
+    ends = f" [{form(estimate.low)}, {form(estimate.high)}]" if estimate.has_interval else ""
+    return f"{form(estimate.value)}{ends}"
+
+
+def spread(values: Sequence[float]) -> str:
+    """Percentages from the smallest to the largest, each once."""
+    return ", ".join(dict.fromkeys(percent(v) for v in sorted(values)))
+
+
+def _aligned(arm: pd.DataFrame, against: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Steps that both have, and losses (seeds, steps)."""
+    steps = arm.index.intersection(against.index)
+    return steps.to_numpy(), arm.loc[steps].to_numpy().T, against.loc[steps].to_numpy().T

@@ -1,0 +1,130 @@
+import math
+
+import pytest
+from made_arms import made_arm, made_matrix
+
+from attngeo import speed_up as su
+from attngeo.control_matrix import (
+    ARMS,
+    AT_EQUAL_SCALE,
+    CONTRASTS,
+    Contrast,
+    MatrixError,
+    comparisons,
+    floor,
+    in_words,
+    main_settings,
+    matrix_table,
+    percent,
+    settings,
+    signed,
+    spread,
+)
+from attngeo.learning_rates import best_rate, families, rates_table
+
+SHIFTS = {"random": 0.0, "symmetric": 0.0, "symmetric-indefinite": 0.1, "skew": 0.1, "released": -0.4}
+
+
+def test_planted_differences_are_found_and_named():
+    (setting,) = settings(made_matrix(shifts=SHIFTS))
+    found = {(c.contrast.arm, c.contrast.against): c for c in comparisons(setting)}
+    assert found["released", "random"].difference.value == pytest.approx(-0.4, abs=0.003)
+    assert found["released", "random"].verdict == su.HELPS and found["released", "random"].speed_up.low > 0.4
+    assert found["symmetric-indefinite", "random"].verdict == su.HURTS
+    assert found["symmetric-indefinite", "random"].speed_up.value == su.NEVER
+    assert found["symmetric", "symmetric-indefinite"].verdict == su.HELPS
+    assert found["symmetric", "random"].verdict == su.NO_DIFFERENCE
+    assert all(c.seeds == 3 and len(c.first_crossings) == 3 for c in found.values())
+    # arms that were not run are in no comparison
+    assert ("released", "default-linear") not in found and ("mimetic", "random") not in found
+
+
+def test_a_planted_speed_up_is_in_the_table():
+    runs = [made_arm(init, s, slowness=f) for init, f in (("random", 1), ("symmetric", 0.5)) for s in range(3)]
+    (setting,) = settings(runs)
+    row = matrix_table(setting).set_index("start").loc["symmetric"]
+    assert row["verdict"] == su.HELPS and row["speed-up"].startswith(("44 %", "50 %", "56 %"))
+    assert "[" in row["difference"] and row["seeds"] == 3
+
+
+@pytest.mark.parametrize("seeds", [1, 2])
+def test_with_few_seeds_no_interval_is_printed(seeds):
+    (setting,) = settings(made_matrix(seeds, SHIFTS))
+    rows = matrix_table(setting)
+    assert not rows[["difference", "speed-up"]].apply(lambda c: c.str.contains(r"\[")).any(axis=None)
+    assert set(rows["verdict"]) == {"baseline", su.TOO_FEW}
+
+
+def test_seeds_are_paired():
+    runs = [made_arm("random", s) for s in (0, 1, 2, 3)] + [made_arm("symmetric", s) for s in (1, 2, 3, 4)]
+    (setting,) = settings(runs)
+    (found,) = comparisons(setting)
+    assert found.seeds == 3
+    # most of the noise is the seed's, and leaves with the pairing
+    assert found.difference.high - found.difference.low < 0.01
+
+
+def test_missing_arms_and_seeds_are_named():
+    runs = [made_arm("random", s) for s in (0, 1, 2)] + [made_arm("symmetric", 0)]
+    (setting,) = settings(runs)
+    expected = [arm for arm in ARMS if arm not in ("random", "symmetric")]
+    assert setting.missing == ["symmetric (seed 1, 2)", *expected]
+
+
+def test_only_settings_with_something_to_compare_count():
+    alone = made_matrix(shifts={"random": 0.0}, lr=5e-5)
+    constrained = made_matrix(shifts={"random": 0.0, "symmetric": 0.0}, constraint="skew")
+    full = made_matrix()
+    (setting,) = settings([*alone, *constrained, *full])
+    assert set(setting.runs) == set(full)
+    assert settings([]) == []
+
+
+def test_the_main_setting_is_the_one_with_most_runs():
+    small = made_matrix(1, lr=3e-3)
+    runs = [*small, *made_matrix(), *made_matrix(2, objective="clm"), *made_matrix(2, text="plain")]
+    chosen = main_settings(settings(runs))
+    assert [s.label for s in chosen] == ["encoder, characters", "encoder, words", "decoder, characters"]
+    assert chosen[0].config["lr"] == 1e-3 and "1000 steps of 1024 tokens" in chosen[0].size
+
+
+def test_the_floor_is_how_early_the_baseline_reaches_its_own_end():
+    (setting,) = settings(made_matrix())
+    persistent, first = floor(setting)
+    assert 0 <= persistent < 0.3 and len(first) == 3 and all(0 <= x < 0.3 for x in first)
+
+
+def test_arms_without_a_common_seed_are_refused():
+    runs = [made_arm("random", 0), made_arm("released", 0), made_arm("skew", 1)]
+    (setting,) = settings(runs)
+    assert not setting.has(Contrast("skew", "random", "x"))
+    from attngeo.control_matrix import compare
+
+    with pytest.raises(MatrixError, match="no seed in common"):
+        compare(setting, Contrast("skew", "random", "x"))
+
+
+def test_contrasts_name_arms_that_exist():
+    assert {c.arm for c in CONTRASTS} | {c.against for c in CONTRASTS} == set(ARMS)
+    assert [c.arm for c in AT_EQUAL_SCALE] == ["symmetric", "symmetric-indefinite"]
+
+
+def test_numbers_as_words():
+    assert percent(0.116) == "12 %" and percent(su.NEVER) == "never" and signed(-0.0312) == "−0.031"
+    assert in_words(su.Estimate(0.1, su.NEVER, 0.2), percent) == "10 % [never, 20 %]"
+    assert in_words(su.Estimate(0.1, math.nan, math.nan), signed) == "+0.100"
+    assert spread([0.3, su.NEVER, 0.1, 0.1]) == "never, 10 %, 30 %"
+
+
+def test_each_arm_is_judged_at_its_own_best_rate():
+    low = made_matrix(shifts={"random": 0.5, "symmetric": 0.1}, lr=5e-5)
+    high = made_matrix(shifts={"random": 0.0, "symmetric": 0.4, "skew": 0.3}, lr=1e-3)
+    other = made_matrix(steps=7)
+    (family,) = families([*low, *high, *other])
+    assert [s.config["lr"] for s in family] == [5e-5, 1e-3]
+    assert best_rate(family, "random").config["lr"] == 1e-3 and best_rate(family, "symmetric").config["lr"] == 5e-5
+    assert best_rate(family, "mimetic") is None
+    rows = rates_table(family).set_index("start")
+    assert rows.loc["symmetric", "difference, each at its best"].startswith("+0.1")
+    assert rows.loc["symmetric", "best of these"] == "5e-05" and math.isnan(rows.loc["skew", "loss at 5e-05"])
+    assert rows.loc["random", "difference, each at its best"] == "0"
