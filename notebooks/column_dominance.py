@@ -36,7 +36,7 @@ seed: int = 0  # seed of every random draw; in [0, 2147483647]
 # %% tags=["remove-cell"]
 import torch
 
-from attngeo.claims import dominance, dominance_condition, dominance_tails, dominance_theorem
+from attngeo.claims import dominance, dominance_condition, dominance_initial_norms, dominance_tails, dominance_theorem
 from attngeo.display import glue, show, table
 from attngeo.dominance import alignment_sweep, settings, summary
 from attngeo.figures import dominance as figures
@@ -234,9 +234,9 @@ show(
 
 # %%
 show(
-    dominance_tails.initial_rows(seed=seed),
-    dominance_tails.initial_norms(n=d, seed=seed),
-    dominance_tails.factored_initial_norms(seed=seed),
+    dominance_initial_norms.initial_rows(seed=seed),
+    dominance_initial_norms.initial_norms(n=d, seed=seed),
+    dominance_initial_norms.factored_initial_norms(seed=seed),
 )
 
 # %% [markdown]

@@ -6,6 +6,7 @@ import torch
 from attngeo.claims import Verdict
 from attngeo.claims import dominance as growth
 from attngeo.claims import dominance_condition as condition
+from attngeo.claims import dominance_initial_norms as norms
 from attngeo.claims import dominance_tails as tails
 from attngeo.claims import dominance_theorem as theorem
 from attngeo.dominance import alignment_sweep, directionalities, log_unevenness, settings, summary, tail_gap
@@ -20,9 +21,9 @@ ALL = [
     growth.independence_of_vectors,
     growth.prediction_ratio,
     growth.prediction_row_norm,
-    tails.initial_rows,
-    tails.initial_norms,
-    tails.factored_initial_norms,
+    norms.initial_rows,
+    norms.initial_norms,
+    norms.factored_initial_norms,
     tails.tail_order,
     tails.tail_bounds,
     theorem.net_growth,
@@ -65,14 +66,14 @@ PLANTED = {
     ),
     "S67 taken for S62": (growth.prediction_ratio, {"predicted": growth.independent_ratio}),
     "S66 without beta": (growth.prediction_row_norm, {"predicted": lambda beta: 1.0}),
-    "sigma^2 / sqrt(n)": (tails.initial_rows, {"predicted_mean_variance": lambda n, s: s**2 / n**0.5}),
+    "sigma^2 / sqrt(n)": (norms.initial_rows, {"predicted_mean_variance": lambda n, s: s**2 / n**0.5}),
     "n (2 s^4 + 4 mu^2)": (
-        tails.initial_rows,
+        norms.initial_rows,
         {"predicted_norm_variance": lambda n, mu, s: n * (2 * s**4 + 4 * mu**2)},
     ),
-    "S99, S100": (tails.initial_norms, {"predicted": lambda n, s: (0.0, s**2)}),
-    "S100 alone": (tails.initial_norms, {"predicted": lambda n, s: (tails.chi_moments(n, s)[0], s**2)}),
-    "independent entries of W_qk": (tails.factored_initial_norms, {"predicted": lambda d, d_head: 2 / d}),
+    "S99, S100": (norms.initial_norms, {"predicted": lambda n, s: (0.0, s**2)}),
+    "S100 alone": (norms.initial_norms, {"predicted": lambda n, s: (norms.chi_moments(n, s)[0], s**2)}),
+    "independent entries of W_qk": (norms.factored_initial_norms, {"predicted": lambda d, d_head: 2 / d}),
     "the lemma with its laws exchanged": (tails.tail_order, {"wide": tails.FAR, "far": tails.WIDE}),
     "S93 as printed": (tails.tail_bounds, {"threshold": tails.printed_threshold}),
     "columns gain more": (theorem.net_growth, {"claimed": 0.01}),
