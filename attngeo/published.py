@@ -98,7 +98,7 @@ def released_training() -> pd.DataFrame:
 
     Returns:
         Columns layers (12 or 4), part (encoder or decoder), dataset (jigsaw, red_pajama, wikipedia), step (seven
-        between 1000 and 200000), and of both scores over the layers: median (s, d) and quartiles, of s also the extremes.
+        between 1000 and 200000), and over the layers of both scores: median (s, d), quartiles, of s also the extremes.
         Symmetry lies in [-1, 1]; directionality has the sign of Def. 3.2 and the released code's formula. An audit read
         them from the released files; this project has not read those itself.
     """

@@ -12,6 +12,7 @@ import json
 import os
 import platform
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -78,8 +79,8 @@ def read_run(folder: Path) -> Run:
         RunError: a file is missing or damaged.
     """
     folder = Path(folder)
+    about = _about(folder / "run.json")
     try:
-        about = json.loads((folder / "run.json").read_text("utf-8"))
         history, scores = (pd.read_parquet(folder / f"{name}.parquet") for name in ("history", "scores"))
         pictures = read_levels(folder)
     except (OSError, ValueError, KeyError) as error:
@@ -87,10 +88,22 @@ def read_run(folder: Path) -> Run:
     return Run(folder.name, about, history, scores, {k: v.astype(np.float32) / 127 for k, v in pictures.items()})
 
 
-def read_runs(folder: Path) -> list[Run]:
-    """All finished runs below a folder, by name; none is an empty list."""
-    runs = [read_run(path.parent) for path in sorted(Path(folder).glob("*/run.json"))]
-    return [run for run in runs if run.about["status"] == FINISHED]
+def read_runs(folder: Path, keep: Callable[[dict[str, Any]], bool] = lambda config: True) -> list[Run]:
+    """All finished runs below a folder, by name; none is an empty list.
+
+    Args:
+        folder: of the runs.
+        keep: which to read, by configuration.
+
+    Raises:
+        RunError: one of them is damaged.
+    """
+    runs = []
+    for path in sorted(Path(folder).glob("*/run.json")):
+        about = _about(path)
+        if about["status"] == FINISHED and keep(about["config"]):
+            runs.append(read_run(path.parent))
+    return runs
 
 
 def matched(runs: list[Run], differ: tuple[str, ...]) -> list[list[Run]]:
@@ -188,6 +201,14 @@ def versions() -> dict[str, str]:
     libraries = (attngeo, torch, transformers, accelerate, tokenizers, numpy)
     found = {library.__name__: str(library.__version__) for library in libraries}
     return found | {"python": platform.python_version(), "commit": _commit()}
+
+
+def _about(path: Path) -> dict[str, Any]:
+    try:
+        about = json.loads(path.read_text("utf-8"))
+        return about | {"config": dict(about["config"]), "status": about["status"]}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise RunError(f"{path.parent} holds no readable run ({error}); record it again.") from error
 
 
 def _processor() -> str:

@@ -1,0 +1,109 @@
+"""Verdicts from intervals over seeds: a difference has the expected sign, the other one, or is within the noise."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from attngeo.claims.result import Comparison, Flaw, Result, Verdict
+from attngeo.speed_up import NO_DIFFERENCE, TOO_FEW, Estimate
+
+
+@dataclass(frozen=True)
+class Case:
+    """A difference measured over seeds, and the sign that the paper gives it."""
+
+    label: str  # of the setting
+    quantity: str  # what was subtracted from what
+    estimate: Estimate
+    sign: int = 1  # expected, 1 or -1
+
+    @property
+    def known(self) -> bool:
+        """Whether there are seeds enough for an interval."""
+        return self.estimate.has_interval
+
+    @property
+    def met(self) -> bool:
+        """Whether the whole interval has the expected sign."""
+        return self.known and min(self.sign * self.estimate.low, self.sign * self.estimate.high) > 0
+
+    @property
+    def reversed(self) -> bool:
+        """Whether the whole interval has the other sign."""
+        return self.known and max(self.sign * self.estimate.low, self.sign * self.estimate.high) < 0
+
+    @property
+    def outcome(self) -> str:
+        """In words for a table."""
+        if not self.known:
+            return TOO_FEW
+        return "as stated" if self.met else "the reverse" if self.reversed else NO_DIFFERENCE
+
+    @property
+    def comparisons(self) -> tuple[Comparison, ...]:
+        """What the outcome rests on: the end of the interval that excludes 0, or both ends that include it."""
+        if not self.known:
+            return ()
+        ends = {"lower": self.estimate.low, "upper": self.estimate.high}
+        if self.met or self.reversed:
+            end, relation = ("lower", ">") if self.estimate.value > 0 else ("upper", "<")
+            return (Comparison(f"{self._head}: {end} end", ends[end], relation, 0.0, 0.0),)
+        return tuple(
+            Comparison(f"{self._head}: {end} end, on the other side of 0", ends[end], relation, 0.0, 0.0)
+            for end, relation in (("lower", "<"), ("upper", ">"))
+        )
+
+    @property
+    def words(self) -> str:
+        """``wikipedia, characters: +0.31 [+0.28, +0.34]``."""
+        e = self.estimate
+        return f"{self.label}: {signed(e.value)} [{signed(e.low)}, {signed(e.high)}]"
+
+    @property
+    def _head(self) -> str:
+        return f"{self.label}: {self.quantity}, {signed(self.estimate.value)}"
+
+
+def all_met(cases: Sequence[Case]) -> bool:
+    """Whether every case with an interval is as stated, and there is one."""
+    known = [case for case in cases if case.known]
+    return bool(known) and all(case.met for case in known)
+
+
+def joined(cases: Sequence[Case]) -> tuple[Comparison, ...]:
+    """The comparisons of all cases."""
+    return tuple(c for case in cases for c in case.comparisons)
+
+
+def in_words(cases: Sequence[Case]) -> str:
+    """All cases with an interval, in a sentence's worth of words."""
+    return "; ".join(case.words for case in cases if case.known) or "no setting has seeds enough"
+
+
+def judged(shared: dict[str, Any], cases: Sequence[Case], printed: str, measured: str) -> Result:
+    """Holds where every interval has the stated sign, under assumptions where some have, and else is corrected.
+
+    Without a case that has an interval, what is shared decides alone.
+
+    Args:
+        shared: fields of the result, its comparisons among them, apart from those of the cases.
+        cases: what was measured.
+        printed: what the paper says.
+        measured: what the numbers of the cases are.
+    """
+    fields = {**shared, "comparisons": (*shared.get("comparisons", ()), *joined(cases))}
+    if all_met(cases) or not any(case.known for case in cases):
+        return Result(verdict=Verdict.HOLDS, **fields)
+    some = any(case.met for case in cases)
+    return Result(
+        verdict=Verdict.ASSUMPTIONS if some else Verdict.CORRECTED,
+        printed=printed,
+        corrected=f"{'Not in all' if some else 'In none'} of the settings trained here. {measured}: {in_words(cases)}.",
+        flaw=Flaw.ASSUMPTION if some else Flaw.FAILURE,
+        **fields,
+    )
+
+
+def signed(value: float) -> str:
+    """Two decimals and a sign."""
+    return f"{round(value, 2) + 0.0:+.2f}".replace("-", "\N{MINUS SIGN}")

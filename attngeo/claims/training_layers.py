@@ -1,0 +1,155 @@
+"""Figures 3 (c, d) and S4: how the scores at the end of training differ between early and late layers."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from attngeo import published
+from attngeo.claims.result import Comparison, Result, claim
+from attngeo.claims.seed_intervals import Case, judged
+from attngeo.claims.training_runs import (
+    CHAPTER,
+    DECODER,
+    ENCODER,
+    SECOND_HAND,
+    WIKIPEDIA,
+    encoders_and_decoders,
+    from_random,
+    recorded,
+)
+from attngeo.run_groups import Measure, arms, distinct_labels, over_seeds
+from attngeo.run_record import Run
+
+OBJECTIVES = {ENCODER: "encoders", DECODER: "decoders"}
+
+
+def late_less_early(score: str) -> Measure:
+    """Mean score of the second half of the layers less that of the first half, at the last step."""
+
+    def measure(run: Run) -> float:
+        values = _last(run, score)
+        half = len(values) // 2
+        return float(values[-half:].mean() - values[:half].mean()) if half else 0.0
+
+    return measure
+
+
+def middle(score: str) -> Measure:
+    """Mean score of the middle half of the layers at the last step: layers 2 and 3 of 4, 4 to 9 of 12."""
+
+    def measure(run: Run) -> float:
+        values = _last(run, score)
+        quarter = len(values) // 4
+        return float(values[quarter : len(values) - quarter].mean())
+
+    return measure
+
+
+def layer_cases(runs: Sequence[Run], objective: str, measure: Measure, quantity: str, sign: int) -> list[Case]:
+    """A number of the layers per run, over the seeds of every arm of an objective.
+
+    Args:
+        runs: recorded runs; those that start at random count.
+        objective: of the arms.
+        measure: number of a run.
+        quantity: its name.
+        sign: that the paper gives it.
+    """
+    found = arms([r for r in runs if from_random(r.config) and r.config["objective"] == objective])
+    labels = distinct_labels([arm[0] for arm in found])
+    return [
+        Case(label, f"{OBJECTIVES[objective]}, {quantity}, {len(arm)} seeds", over_seeds(list(map(measure, arm))), sign)
+        for label, arm in zip(labels, found, strict=True)
+    ]
+
+
+def encoder_layers_on_wikipedia(runs: Sequence[Run] | None = None) -> Result:
+    """Figure 3 (c), left: late layers of encoders end more symmetric than early ones."""
+    return _encoders("Figure 3", "(c), encoders", _on_wikipedia(runs))
+
+
+@claim
+def decoder_layers_on_wikipedia(runs: Sequence[Run] | None = None) -> Result:
+    """Figure 3 (c), right: middle layers of decoders end skew, s < 0."""
+    return _decoders("Figure 3", "(c), decoders", _on_wikipedia(runs), ["wikipedia"])
+
+
+def directionality_of_layers_on_wikipedia(runs: Sequence[Run] | None = None) -> Result:
+    """Figure 3 (d): late layers end more column-dominated than early ones, in decoders more strongly so."""
+    return _directionality("Figure 3", "(d)", _on_wikipedia(runs))
+
+
+def encoder_layers_elsewhere(runs: Sequence[Run] | None = None) -> Result:
+    """Figure S4 (a, c), left: late layers of encoders end more symmetric than early ones, on other texts."""
+    return _encoders("Figure S4", "(a), (c), encoders", _elsewhere(runs))
+
+
+@claim
+def decoder_layers_elsewhere(runs: Sequence[Run] | None = None) -> Result:
+    """Figure S4 (a, c), right: middle layers of decoders end skew, on other texts."""
+    return _decoders("Figure S4", "(a), (c), decoders", _elsewhere(runs), ["jigsaw", "red_pajama"])
+
+
+def directionality_of_layers_elsewhere(runs: Sequence[Run] | None = None) -> Result:
+    """Figure S4 (b, d): late layers end more column-dominated than early ones, on other texts."""
+    return _directionality("Figure S4", "(b), (d)", _elsewhere(runs))
+
+
+def _encoders(statement: str, part: str, runs: Sequence[Run]) -> Result:
+    cases = layer_cases(runs, ENCODER, late_less_early("symmetry"), "$s$ of late less early layers", 1)
+    printed = "Late layers of encoder-only models are more symmetric than early layers."
+    title = "late layers of encoders end more symmetric than early ones"
+    return judged(_shared(statement, part, title), cases, printed, "$s$ of late less early layers")
+
+
+def _decoders(statement: str, part: str, runs: Sequence[Run], datasets: Sequence[str]) -> Result:
+    cases = layer_cases(runs, DECODER, middle("symmetry"), "$s$ of the middle layers", -1)
+    curves = published.released_training()
+    last = curves[(curves["step"] == curves["step"].max()) & (curves["layers"] == 12) & (curves["part"] == "decoder")]
+    released = tuple(
+        Comparison(f"released, 12 layers, {row.dataset.replace('_', ' ')}: $s$ of one layer", row.s_min, "<", -0.5, 0.0)
+        for row in last[last["dataset"].isin(datasets)].itertuples()
+    )
+    where = ", those in the middle" if any(case.known for case in cases) else "; which, is not released"
+    shared = _shared(statement, part, f"some layers of decoders end strongly skew{where}", released)
+    printed = "Decoder-only models learn almost non-symmetric matrices, strongly skew-symmetric ones in middle layers."
+    return judged(shared, cases, printed, "Mean $s$ of the middle layers of decoders")
+
+
+def _directionality(statement: str, part: str, runs: Sequence[Run]) -> Result:
+    measure, quantity = late_less_early("directionality"), "$d$ of late less early layers"
+    cases = [case for objective in OBJECTIVES for case in layer_cases(runs, objective, measure, quantity, -1)]
+    stronger = [
+        Case(
+            p.label,
+            f"that of decoders less that of encoders, {p.seeds} seeds",
+            p.difference(lambda run: -measure(run)),
+            -1,
+        )
+        for p in encoders_and_decoders(runs)
+    ]
+    printed = "Encoders and decoders show a higher directionality in late layers, remarkably stronger in decoders."
+    title = "late layers end more directional than early ones, those of decoders most"
+    measured = f"{quantity}, of encoders, then of decoders, then the difference of these two"
+    return judged(_shared(statement, part, title), [*cases, *stronger], printed, measured)
+
+
+def _shared(statement: str, part: str, title: str, released: tuple[Comparison, ...] = ()) -> dict[str, Any]:
+    remark = SECOND_HAND if released else "Intervals of 95 % over seeds; the models are far smaller than the paper's."
+    texts = {"statement": statement, "part": part, "title": title, "remark": remark}
+    return {**texts, "comparisons": released, "chapter": CHAPTER}
+
+
+def _on_wikipedia(runs: Sequence[Run] | None) -> list[Run]:
+    return [r for r in (recorded() if runs is None else runs) if r.about["corpus"]["name"] == WIKIPEDIA]
+
+
+def _elsewhere(runs: Sequence[Run] | None) -> list[Run]:
+    return [r for r in (recorded() if runs is None else runs) if r.about["corpus"]["name"] != WIKIPEDIA]
+
+
+def _last(run: Run, score: str) -> np.ndarray:
+    """Scores of the layers' summed forms at the last step, first layer first."""
+    layers = run.layer_scores()
+    return layers[layers["step"] == layers["step"].max()].sort_values("layer")[score].to_numpy()

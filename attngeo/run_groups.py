@@ -1,0 +1,131 @@
+"""Recorded runs as arms of experiments: those of one arm differ in their seed only; arms are compared seed by seed."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from attngeo.run_record import Run, matched
+from attngeo.speed_up import Estimate, final_difference
+
+RECORDING = ("record_every", "evaluate_every", "checkpoint_every", "micro_batch", "device")  # change no result
+TEXTS = {"spaced": "characters", "plain": "words"}
+Measure = Callable[[Run], float]
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Two arms on the seeds that both have, in the order of the seeds."""
+
+    first: tuple[Run, ...]
+    second: tuple[Run, ...]
+    label: str  # of what both have in common, such as "wikipedia, characters"
+
+    @property
+    def seeds(self) -> int:
+        """How many seeds both have."""
+        return len(self.first)
+
+    def difference(self, measure: Measure) -> Estimate:
+        """Of a number per run: mean over seeds of first less second, with an interval from three seeds on."""
+        return over_seeds([measure(a) - measure(b) for a, b in zip(self.first, self.second, strict=True)])
+
+
+def arms(runs: Sequence[Run]) -> list[list[Run]]:
+    """Runs equal in all but their seed, one per seed and in its order; the largest arm first."""
+    return [_by_seed(group) for group in matched(list(runs), differ=("seed", *RECORDING))]
+
+
+def pairs(runs: Sequence[Run], setting: str, first: str, second: str, free: tuple[str, ...] = ()) -> list[Pair]:
+    """Arms that differ in one setting, each first arm beside the second with most seeds in common (then the longest).
+
+    Args:
+        runs: recorded runs.
+        setting: name in the configuration.
+        first: its value in the first arm.
+        second: its value in the second.
+        free: further settings in which the arms may differ.
+    """
+    found: list[tuple[tuple[Run, ...], tuple[Run, ...]]] = []
+    for group in matched(list(runs), differ=(setting, "seed", *free, *RECORDING)):
+        of = {value: arms([r for r in group if r.config[setting] == value]) for value in (first, second)}
+        for one in of[first]:
+            if beside := [sides for other in of[second] if (sides := _shared(one, other))[0]]:
+                found.append(max(beside, key=_weight))
+    found.sort(key=_weight, reverse=True)
+    labels = distinct_labels([side[0] for side, _ in found])
+    return [Pair(*sides, label) for sides, label in zip(found, labels, strict=True)]
+
+
+def over_seeds(values: Sequence[float]) -> Estimate:
+    """``mean ± t sd / sqrt(n)`` of one number per seed (`attngeo.speed_up.final_difference`)."""
+    column = np.asarray(values, dtype=float)[:, None]
+    return final_difference(column, np.zeros_like(column))
+
+
+def at_end(score: str) -> Measure:
+    """Median over layers of a score of the summed forms, at the last step."""
+
+    def measure(run: Run) -> float:
+        layers = run.layer_scores()
+        return float(layers[layers["step"] == layers["step"].max()][score].median())
+
+    return measure
+
+
+def at_start(score: str) -> Measure:
+    """Median over layers of a score of the summed forms, before the first step."""
+
+    def measure(run: Run) -> float:
+        layers = run.layer_scores()
+        return float(layers[layers["step"] == layers["step"].min()][score].median())
+
+    return measure
+
+
+def final_loss(run: Run) -> float:
+    """The last held-out loss, nats per predicted token."""
+    return float(run.history["held_out_loss"].dropna().iloc[-1])
+
+
+def kind(run: Run) -> str:
+    """What a run's folder is called before its objective: ``matrix_spaced`` of ``matrix_spaced-mlm-random-0``."""
+    return run.name.split(f"-{run.config['objective']}")[0]
+
+
+def text(run: Run) -> str:
+    """``wikipedia, characters``."""
+    return f"{run.about['corpus']['name']}, {TEXTS[run.config['text']]}"
+
+
+def distinct_labels(runs: Sequence[Run]) -> list[str]:
+    """A run's text, and of model, block, steps and learning rate what tells runs of one text apart."""
+    details = [
+        {
+            "model": f"{r.config['layers']} layers of {r.config['d_model']}",
+            "block": f"blocks of {r.config['block_size']}",
+            "rate": f"learning rate {r.config['lr']:g}",
+            "steps": f"{r.config['steps']} steps",
+        }
+        for r in runs
+    ]
+    labels = []
+    for run, own in zip(runs, details, strict=True):
+        same = [d for other, d in zip(runs, details, strict=True) if text(other) == text(run)]
+        labels.append(", ".join([text(run), *(own[k] for k in own if len({d[k] for d in same}) > 1)]))
+    return labels
+
+
+def _shared(one: list[Run], other: list[Run]) -> tuple[tuple[Run, ...], tuple[Run, ...]]:
+    """Both arms on the seeds that both have."""
+    seeds = {run.config["seed"] for run in one} & {run.config["seed"] for run in other}
+    first, second = (tuple(run for run in arm if run.config["seed"] in seeds) for arm in (one, other))
+    return first, second
+
+
+def _weight(sides: tuple[tuple[Run, ...], tuple[Run, ...]]) -> tuple[int, ...]:
+    return len(sides[0]), *(arm[0].config["steps"] for arm in sides)
+
+
+def _by_seed(group: list[Run]) -> list[Run]:
+    return [run for _, run in sorted({run.config["seed"]: run for run in group}.items())]

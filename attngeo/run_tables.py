@@ -1,0 +1,71 @@
+"""Tables of all recorded runs: what was run, and where every arm ended."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from attngeo.run_groups import RECORDING, arms, at_end, final_loss, kind, text
+from attngeo.run_record import Run, matched
+
+
+def setting_table(runs: Sequence[Run]) -> pd.DataFrame:
+    """One row per kind and setting: what the runs have in common, how many there are, and the hours they took."""
+    differ = ("seed", "init", "objective", "constraint", "gamma", "steps", *RECORDING)
+    rows = []
+    for group in sorted(matched(list(runs), differ=differ), key=lambda group: kind(group[0])):
+        c = group[0].config
+        steps = sorted({run.config["steps"] for run in group})
+        rows.append(
+            {
+                "kind": ", ".join(sorted({kind(run) for run in group})),
+                "text": text(group[0]),
+                "layers x width": f"{c['layers']} x {c['d_model']}",
+                "blocks x tokens": f"{c['batch_size']} x {c['block_size']}",
+                "steps": " to ".join(f"{n}" for n in dict.fromkeys((steps[0], steps[-1]))),
+                "rate": f"{c['lr']:g}",
+                "dropout": f"{c['dropout']:g}",
+                "device": _device(group[0].about),
+                "runs": len(group),
+                "hours": sum(run.about["seconds"] for run in group) / 3600,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def arm_table(runs: Sequence[Run]) -> pd.DataFrame:
+    """One row per arm: seeds, and mean ± standard deviation over them of final loss and scores, as text."""
+    rows = []
+    for arm in sorted(arms(runs), key=_order):
+        c = arm[0].config
+        rows.append(
+            {
+                "kind": kind(arm[0]),
+                "objective": c["objective"],
+                "start": c["init"],
+                "constraint": "–" if c["constraint"] == "none" else f"{c['constraint']}, γ {c['gamma']:g}",
+                "rate": f"{c['lr']:g}",
+                "steps": c["steps"],
+                "seeds": len(arm),
+                "held-out loss": _spread([final_loss(r) for r in arm], 3),
+                "s": _spread([at_end("symmetry")(r) for r in arm], 2),
+                "d": _spread([at_end("directionality")(r) for r in arm], 2),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _order(arm: list[Run]) -> tuple:
+    c = arm[0].config
+    return (kind(arm[0]), c["objective"] != "mlm", c["objective"], c["lr"], c["constraint"], c["init"])
+
+
+def _spread(values: list[float], digits: int) -> str:
+    mean = f"{np.mean(values):.{digits}f}".replace("-", "\N{MINUS SIGN}")
+    return f"{mean} ± {np.std(values, ddof=1):.{digits}f}" if len(values) > 1 else mean
+
+
+def _device(about: dict[str, Any]) -> str:
+    found = about["hardware"]
+    return found.get("gpu") or f"{found['threads']} CPU core{'s' if found['threads'] > 1 else ''}"

@@ -1,0 +1,124 @@
+"""Section 4.1 on made runs: what holds is found to hold, and what was planted the other way round is told."""
+
+import pytest
+from made_training import made_arm
+
+from attngeo.claims import Flaw, Verdict, training_layers, training_runs
+
+ENCODERS = made_arm()
+DECODERS = made_arm(objective="clm", s=(0.0, -0.2, -0.2, 0.0), d=(-0.2, -0.4, -0.7, -0.8))
+AS_STATED = [*ENCODERS, *DECODERS]
+
+
+def with_words(result, *words):
+    return result.supported and all(word in result.corrected for word in words)
+
+
+def elsewhere(seeds=3, **change):
+    """Encoders and decoders on another text, alike in both scores unless changed."""
+    flat = {"s": (0.1,) * 4, "d": (-0.2,) * 4, "text": "jigsaw", "noise": 0.05} | change
+    return [*made_arm(seeds, **flat), *made_arm(seeds, objective="clm", **(flat | {"s": (0.1,) * 4}))]
+
+
+def test_runs_that_do_as_the_paper_says_support_it():
+    for check in (
+        training_runs.symmetry_in_training,
+        training_runs.growth_on_wikipedia,
+        training_layers.encoder_layers_on_wikipedia,
+        training_layers.decoder_layers_on_wikipedia,
+        training_layers.directionality_of_layers_on_wikipedia,
+    ):
+        result = check(runs=AS_STATED)
+        assert result.verdict is Verdict.HOLDS and result.supported, result
+        assert any("wikipedia, characters" in c.quantity for c in result.comparisons)
+
+
+def test_a_text_without_a_difference_is_an_assumption_and_the_noise_is_told():
+    result = training_runs.symmetry_in_training(runs=[*AS_STATED, *elsewhere()])
+    assert result.verdict is Verdict.ASSUMPTIONS and result.flaw is Flaw.ASSUMPTION
+    assert with_words(result, "Not in all", "jigsaw, characters", "wikipedia, characters")
+    assert sum("on the other side of 0" in c.quantity for c in result.comparisons) == 2
+
+
+def test_a_difference_of_the_other_sign_everywhere_is_a_failure():
+    swapped = [*made_arm(objective="clm"), *made_arm(s=(0.0, -0.2, -0.2, 0.0))]
+    result = training_runs.symmetry_in_training(runs=swapped)
+    assert result.verdict is Verdict.CORRECTED and result.flaw is Flaw.FAILURE and with_words(result, "In none")
+
+
+def test_two_seeds_give_no_interval_and_decide_nothing():
+    swapped = [*made_arm(2, objective="clm"), *made_arm(2, s=(0.0, -0.2, -0.2, 0.0))]
+    result = training_runs.symmetry_in_training(runs=swapped)
+    assert result.verdict is Verdict.HOLDS and len(result.comparisons) == 1  # of the released medians
+
+
+def test_directionality_fails_on_the_released_medians_whatever_our_runs_do():
+    for runs in ([], AS_STATED):
+        result = training_runs.directionality_in_training(runs=runs)
+        assert result.supported and result.verdict is Verdict.CORRECTED and "2 of 6" in result.corrected
+    assert "wikipedia, characters: +0." in result.corrected
+
+
+def test_directionality_in_all_released_pairs_would_be_noticed(monkeypatch):
+    ends = training_runs.released_ends("d").assign(decoder=-1.0)
+    monkeypatch.setattr(training_runs, "released_ends", lambda score: ends)
+    assert not training_runs.directionality_in_training(runs=AS_STATED).supported
+
+
+def test_symmetry_missing_in_one_released_pair_would_be_noticed(monkeypatch):
+    ends = training_runs.released_ends("s")
+    ends.loc[0, "encoder"] = -1.0
+    monkeypatch.setattr(training_runs, "released_ends", lambda score: ends)
+    assert not training_runs.symmetry_in_training(runs=AS_STATED).supported
+
+
+def test_a_rise_and_a_fall_are_told():
+    result = training_runs.growth_on_wikipedia(runs=made_arm(peak=0.4))
+    assert result.verdict is Verdict.ASSUMPTIONS
+    assert with_words(result, "grows, but not to the end", "wikipedia, characters: +0.")
+    assert any("at step 500 less at the end" in c.quantity for c in result.comparisons)
+    flat = training_runs.growth_on_wikipedia(runs=made_arm(s=(0.008,) * 4, peak=0.4))
+    assert flat.verdict is Verdict.CORRECTED and with_words(flat, "In none", "From its peak on it falls")
+
+
+def test_other_texts_have_their_own_figure():
+    runs = [*AS_STATED, *elsewhere(s=(0.3,) * 4)]
+    wikipedia, other = training_runs.growth_on_wikipedia(runs=runs), training_runs.growth_on_other_texts(runs=runs)
+    assert (wikipedia.statement, other.statement) == ("Figure 3", "Figure S3")
+    assert not any("jigsaw, characters" in c.quantity for c in wikipedia.comparisons)
+    assert any("jigsaw, characters" in c.quantity for c in other.comparisons)
+
+
+@pytest.mark.parametrize(
+    ("check", "planted"),
+    [
+        (training_layers.encoder_layers_on_wikipedia, made_arm(s=(0.5, 0.4, 0.3, 0.2))),
+        (training_layers.decoder_layers_on_wikipedia, made_arm(objective="clm", s=(-0.3, 0.2, 0.2, -0.3))),
+        (training_layers.directionality_of_layers_on_wikipedia, made_arm(d=(-0.4, -0.4, 0.0, 0.0))),
+    ],
+)
+def test_layers_the_other_way_round_are_noticed(check, planted):
+    result = check(runs=planted)
+    assert result.verdict is Verdict.CORRECTED and result.supported and "In none" in result.corrected
+
+
+def test_directionality_of_layers_must_be_stronger_in_decoders():
+    weak = made_arm(objective="clm", d=(-0.2, -0.2, -0.25, -0.25))
+    result = training_layers.directionality_of_layers_on_wikipedia(runs=[*ENCODERS, *weak])
+    assert result.verdict is Verdict.ASSUMPTIONS
+    assert any("decoders less that of encoders" in c.quantity for c in result.comparisons)
+
+
+def test_runs_of_another_start_or_with_a_constraint_do_not_count():
+    others = [*made_arm(init="symmetric"), *made_arm(constraint="skew", gamma=1.0)]
+    assert training_runs.contrasts([*AS_STATED, *others], "symmetry") == training_runs.contrasts(AS_STATED, "symmetry")
+    assert len(training_runs.climbs([*AS_STATED, *others])) == 1
+
+
+def test_the_starts_of_recorded_runs_are_random_and_not_zero():
+    assert training_runs.recorded_starts(runs=AS_STATED).supported
+    zero, biased = made_arm(), made_arm()
+    for run, value in [(run, 0.0) for run in zero] + [(run, 0.1) for run in biased]:
+        run.scores.loc[run.scores["step"] == 0, "symmetry"] += value - run.scores["symmetry"] * (value == 0)
+    assert not training_runs.recorded_starts(runs=zero).supported
+    assert not training_runs.recorded_starts(runs=biased).supported
