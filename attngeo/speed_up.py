@@ -33,6 +33,10 @@ class Estimate:
     low: float = math.nan
     high: float = math.nan
 
+    def __post_init__(self) -> None:
+        for name in ("value", "low", "high"):
+            object.__setattr__(self, name, float(getattr(self, name)))  # numpy scalars too
+
     @property
     def has_interval(self) -> bool:
         """Whether both ends are known; `NEVER` counts as known."""
