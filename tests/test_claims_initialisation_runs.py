@@ -1,0 +1,85 @@
+import pytest
+from made_arms import made_arm, made_matrix
+
+from attngeo.claims import Verdict
+from attngeo.claims import initialisation_runs as claims
+from attngeo.speed_up import NO_DIFFERENCE
+
+ALL = {"random": 0.0, "symmetric": -0.2, "symmetric-indefinite": -0.2, "released": -0.5, "default-linear": -0.1}
+
+
+def test_a_planted_gain_of_symmetry_holds():
+    for check in (claims.symmetry_at_equal_scale, claims.released_start_on_recorded_runs):
+        result = check(made_matrix(shifts=ALL))
+        assert result.supported and result.verdict is Verdict.HOLDS and not result.corrected
+
+
+def test_a_planted_loss_fails():
+    result = claims.symmetry_at_equal_scale(made_matrix(shifts=ALL | {"symmetric": 0.2, "symmetric-indefinite": 0.1}))
+    assert result.supported and result.verdict is Verdict.FAILS
+    assert "symmetric less random (encoder, characters): +0.2" in result.remark and result.remark.count("hurts") == 2
+
+
+def test_a_gain_within_the_noise_is_called_so():
+    result = claims.symmetry_at_equal_scale(made_matrix(shifts=ALL | {"symmetric": 0, "symmetric-indefinite": 0}))
+    assert result.supported and result.verdict is Verdict.ASSUMPTIONS
+    assert result.corrected.count(NO_DIFFERENCE) == 2 and "helps" not in result.corrected
+
+
+def test_a_gain_that_is_the_scale_s_is_not_symmetry_s():
+    result = claims.released_start_on_recorded_runs(made_matrix(5, ALL | {"default-linear": -0.5}))
+    assert result.supported and result.verdict is Verdict.ASSUMPTIONS
+    default, tie = (p for p in result.corrected.split("; ") if "default-linear" in p)
+    assert "less random (encoder, characters): −0.499" in default and default.endswith("helps")
+    assert "less default-linear" in tie and NO_DIFFERENCE in tie
+
+
+def test_decoders_and_other_learning_rates_do_not_count():
+    hurt = ALL | {"symmetric": 0.5, "symmetric-indefinite": 0.5}
+    runs = [*made_matrix(4, ALL), *made_matrix(3, hurt, lr=5e-5), *made_matrix(4, hurt, objective="clm")]
+    assert claims.symmetry_at_equal_scale(runs).verdict is Verdict.HOLDS
+
+
+def test_every_encoder_counts():
+    hurt = ALL | {"symmetric": 0.5, "symmetric-indefinite": 0.5}
+    result = claims.symmetry_at_equal_scale([*made_matrix(3, ALL), *made_matrix(3, hurt, text="plain")])
+    assert result.supported and result.verdict is Verdict.ASSUMPTIONS
+    assert result.corrected.count("helps") == result.corrected.count("hurts") == 2
+
+
+@pytest.mark.parametrize(
+    "check",
+    [claims.symmetry_at_equal_scale, claims.released_start_on_recorded_runs, claims.figure_s5_on_recorded_runs],
+)
+@pytest.mark.parametrize("runs", [[], made_matrix(1, ALL), made_matrix(2, ALL)], ids=["none", "one seed", "two seeds"])
+def test_without_seeds_nothing_is_decided(check, runs):
+    result = check(runs)
+    assert result.supported and result.verdict is Verdict.ASSUMPTIONS and "Not decided" in result.corrected
+
+
+def figure_s5(end=0.5, spread=0.02, start=1.0):
+    starts = {"random": ((0.0, 0.3), 0.1), "symmetric": ((start, end), spread)}
+    return [
+        made_arm(init, seed, symmetry=(s[0], s[1] + 0.01 * seed), spread=gap)
+        for init, (s, gap) in starts.items()
+        for seed in range(3)
+    ]
+
+
+def test_figure_s5_as_planted():
+    result = claims.figure_s5_on_recorded_runs(figure_s5())
+    assert result.supported and result.verdict is Verdict.HOLDS and len(result.comparisons) == 3
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"end": 0.1}, "the reverse"),
+        ({"spread": 0.3}, "gap between layers of symmetric less random (encoder, characters): +0.4"),
+        ({"start": 0.2, "end": 0.5}, "symmetric: $s$ at the start less at the end (encoder, characters): −0.3"),
+    ],
+)
+def test_figure_s5_otherwise(change, words):
+    result = claims.figure_s5_on_recorded_runs(figure_s5(**change))
+    assert result.supported and result.verdict is Verdict.ASSUMPTIONS and words in result.corrected
+    assert "the reverse" in result.corrected
