@@ -48,6 +48,7 @@ CONTRASTS = (
     Contrast("symmetric", "symmetric-indefinite", "definiteness alone"),
     Contrast("symmetric-indefinite", "skew", "the sign alone"),
 )
+AGAINST_RANDOM = tuple(c for c in CONTRASTS if c.against == BASELINE)
 AT_EQUAL_SCALE = CONTRASTS[2:4]  # the two whose answer is symmetry's own
 
 
@@ -180,65 +181,17 @@ def compare(setting: Setting, contrast: Contrast, window: int = measure.WINDOW) 
     )
 
 
-def comparisons(setting: Setting, contrasts: Sequence[Contrast] = CONTRASTS) -> list[Comparison]:
+def comparisons(
+    setting: Setting, contrasts: Sequence[Contrast] = CONTRASTS, window: int = measure.WINDOW
+) -> list[Comparison]:
     """The contrasts that this setting has runs for."""
-    return [compare(setting, contrast) for contrast in contrasts if setting.has(contrast)]
+    return [compare(setting, contrast, window) for contrast in contrasts if setting.has(contrast)]
 
 
 def floor(setting: Setting, window: int = measure.WINDOW) -> tuple[float, tuple[float, ...]]:
     """What the two measures say of the baseline against itself: the speed-up, and the first crossing of each seed."""
     itself = compare(setting, Contrast(BASELINE, BASELINE, "nothing"), window)
     return itself.speed_up.value, itself.first_crossings
-
-
-def matrix_table(setting: Setting) -> pd.DataFrame:
-    """One row per arm against the random start, as text: loss, difference, speed-up, first crossings, verdict."""
-    itself, crossings = floor(setting)
-    rows = [
-        {
-            "start": BASELINE,
-            "seeds": len(setting.arms[BASELINE]),
-            "final loss": float(setting.held_out(BASELINE).iloc[-1].mean()),
-            "difference": "0",
-            "speed-up": f"({percent(itself)})",
-            "first crossing, training loss": f"({spread(crossings)})",
-            "verdict": "baseline",
-        }
-    ]
-    for c in comparisons(setting, [c for c in CONTRASTS if c.against == BASELINE]):
-        rows.append(
-            {
-                "start": c.contrast.arm,
-                "seeds": c.seeds,
-                "final loss": c.loss,
-                "difference": in_words(c.difference, signed),
-                "speed-up": in_words(c.speed_up, percent),
-                "first crossing, training loss": spread(c.first_crossings),
-                "verdict": c.verdict,
-            }
-        )
-    return pd.DataFrame(rows)
-
-
-def percent(value: float) -> str:
-    """``12 %``, or ``never``."""
-    return "never" if value == measure.NEVER else f"{value:.0%}".replace("%", " %")
-
-
-def signed(value: float) -> str:
-    """``+0.012``, ``-0.300``: three decimals and a sign."""
-    return f"{value:+.3f}".replace("-", "\N{MINUS SIGN}")
-
-
-def in_words(estimate: Estimate, form) -> str:
-    """``value [low, high]``, or the value alone where it has no interval."""
-    ends = f" [{form(estimate.low)}, {form(estimate.high)}]" if estimate.has_interval else ""
-    return f"{form(estimate.value)}{ends}"
-
-
-def spread(values: Sequence[float]) -> str:
-    """Percentages from the smallest to the largest, each once."""
-    return ", ".join(dict.fromkeys(percent(v) for v in sorted(values)))
 
 
 def _aligned(arm: pd.DataFrame, against: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

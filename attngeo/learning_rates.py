@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 
 from attngeo import speed_up as measure
-from attngeo.control_matrix import ARMS, BASELINE, Setting, in_words, settings, signed
+from attngeo.control_matrix import ARMS, BASELINE, Setting, settings
+from attngeo.matrix_tables import in_words, signed
 from attngeo.run_record import Run, matched
 
 

@@ -32,6 +32,7 @@ def made_arm(init="random", seed=0, slowness=1.0, shift=0.0, symmetry=(0.0, 0.3)
     ]
     config = {**CONFIG, "init": init, "seed": seed, **config}
     about = {"config": config, "corpus": {"name": "some text", "sha256": "0"}, "seconds": 90.0, "status": "finished"}
+    about["hardware"] = {"cpu": "a processor"}
     return Run(f"{config['objective']}-{init}-{seed}", about, history, pd.DataFrame(rows), {})
 
 

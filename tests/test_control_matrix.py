@@ -10,17 +10,24 @@ from attngeo.control_matrix import (
     CONTRASTS,
     Contrast,
     MatrixError,
+    compare,
     comparisons,
     floor,
-    in_words,
     main_settings,
-    matrix_table,
-    percent,
     settings,
-    signed,
-    spread,
 )
 from attngeo.learning_rates import best_rate, families, rates_table
+from attngeo.matrix_tables import (
+    contrast_table,
+    in_words,
+    matrix_table,
+    percent,
+    signed,
+    spread,
+    table_1_beside_ours,
+    tally,
+    what_was_run,
+)
 
 SHIFTS = {"random": 0.0, "symmetric": 0.0, "symmetric-indefinite": 0.1, "skew": 0.1, "released": -0.4}
 
@@ -98,8 +105,6 @@ def test_arms_without_a_common_seed_are_refused():
     runs = [made_arm("random", 0), made_arm("released", 0), made_arm("skew", 1)]
     (setting,) = settings(runs)
     assert not setting.has(Contrast("skew", "random", "x"))
-    from attngeo.control_matrix import compare
-
     with pytest.raises(MatrixError, match="no seed in common"):
         compare(setting, Contrast("skew", "random", "x"))
 
@@ -128,3 +133,35 @@ def test_each_arm_is_judged_at_its_own_best_rate():
     assert rows.loc["symmetric", "difference, each at its best"].startswith("+0.1")
     assert rows.loc["symmetric", "best of these"] == "5e-05" and math.isnan(rows.loc["skew", "loss at 5e-05"])
     assert rows.loc["random", "difference, each at its best"] == "0"
+
+
+def test_every_contrast_has_a_row_and_every_setting_a_column():
+    found = main_settings(settings([*made_matrix(shifts=SHIFTS), *made_matrix(1, SHIFTS, objective="clm")]))
+    rows = contrast_table(found).set_index(["start", "less"])
+    assert len(rows) == len(CONTRASTS)
+    assert rows.loc[("released", "random"), "encoder, characters"].endswith(": helps")
+    assert rows.loc[("released", "random"), "decoder, characters"].endswith("too few seeds")
+    assert rows.loc[("mimetic", "random"), "encoder, characters"] == "not run"
+
+
+def test_outcomes_are_counted():
+    found = settings(made_matrix(shifts=SHIFTS))
+    assert "better in 1, worse in 2, and within the noise between seeds in 1 of 4" in tally(found, CONTRASTS[:6])
+    assert "seeds enough" in tally(settings(made_matrix(1, SHIFTS)), CONTRASTS)
+
+
+def test_table_1_stands_beside_the_nearest_runs():
+    found = main_settings(settings(made_matrix(shifts=SHIFTS)))
+    rows = table_1_beside_ours(found).set_index("row")
+    assert len(rows) == 6 and set(rows["verdict"]) == {"not run at this size"}
+    own = in_words(compare(found[0], CONTRASTS[0]).speed_up, percent)
+    assert rows.loc["4 layers, Wikipedia", "speed-up there"] == own
+    assert rows.loc["12 layers, Jigsaw", "for good"] == "never"
+    assert rows.loc["12 layers, Jigsaw", "speed-up there"] == "not run"  # on words, of which there is none here
+    assert rows.loc["4 layers, Wikipedia", "loss, symmetric"] == "0.812"
+
+
+def test_what_was_run_says_how_long_and_what_is_missing():
+    (row,) = what_was_run(settings(made_matrix(2, SHIFTS))).to_dict("records")
+    assert row["runs"] == 10 and row["hours"] == pytest.approx(10 * 90 / 3600)
+    assert "random (seed 2)" in row["missing"] and "mimetic" in row["missing"] and row["machine"] == "a processor"

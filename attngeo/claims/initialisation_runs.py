@@ -15,11 +15,10 @@ from attngeo.control_matrix import (
     Contrast,
     Setting,
     comparisons,
-    in_words,
     main_settings,
     settings,
-    signed,
 )
+from attngeo.matrix_tables import in_words, signed
 from attngeo.run_groups import over_seeds
 from attngeo.run_record import Run, read_runs
 from attngeo.speed_up import LEAST_SEEDS, verdict

@@ -10,17 +10,16 @@ from matplotlib.lines import Line2D
 
 from attngeo import speed_up as measure
 from attngeo.control_matrix import (
+    AGAINST_RANDOM,
     ARMS,
     BASELINE,
     CONTRASTS,
     Comparison,
     Setting,
     comparisons,
-    in_words,
-    percent,
-    signed,
 )
 from attngeo.figures.style import NEUTRAL, PALETTE, SEQUENTIAL, CaptionedFigure, house_style, new_figure
+from attngeo.matrix_tables import in_words, percent, signed
 from attngeo.speed_up import NEVER, Estimate
 
 # black for the baseline; apart from colour, dashes tell the arms apart
@@ -28,6 +27,7 @@ COLOURS = dict(zip(ARMS, ("#000000", *PALETTE[:6]), strict=True))
 DASHES = dict(zip(ARMS, ("-", "-", "--", ":", "-", "--", ":"), strict=True))
 OUTCOMES = {measure.HELPS: "o", measure.HURTS: "s", measure.NO_DIFFERENCE: "D", measure.TOO_FEW: "o"}
 TIED = ("symmetric", "released")
+_AT_NEVER = -0.35  # where "never" stands on an axis of speed-ups
 
 
 @house_style()
@@ -78,7 +78,7 @@ def answer(settings: Sequence[Setting], name: str = "fig-init-answer") -> Captio
         panel.set(title=setting.label, xlabel="difference of final loss")
         words.append(f"{setting.label}: {_all_words(found)}")
         outcomes.append(f"{setting.label}: {_by_outcome(found)}")
-    figure.legend(handles=_outcome_handles(), loc="outside lower center", ncols=4)
+    figure.legend(handles=_outcome_handles(), loc="outside lower center", ncols=2)
     return CaptionedFigure(
         figure,
         name,
@@ -92,21 +92,22 @@ def answer(settings: Sequence[Setting], name: str = "fig-init-answer") -> Captio
 @house_style()
 def speed_ups(settings: Sequence[Setting], name: str = "fig-init-speed") -> CaptionedFigure:
     """Speed-ups of each start against the random one with their intervals; "never" stands left of zero."""
-    against = [c for c in CONTRASTS if c.against == BASELINE]
-    figure, panels = _contrast_panels(settings, against)
+    figure, panels = _contrast_panels(settings, AGAINST_RANDOM)
     words = []
     for panel, setting in zip(panels, settings, strict=True):
-        found = comparisons(setting, against)
+        found = comparisons(setting, AGAINST_RANDOM)
         panel.axvline(0, color=NEUTRAL, linewidth=1)
         for c in found:
             e = c.speed_up
-            _mark(panel, c, Estimate(*(-0.15 if x == NEVER else x for x in (e.value, e.low, e.high))), against)
-        panel.set(title=setting.label, xlabel="speed-up", xlim=(-0.22, 1.0))
-        panel.set_xticks([-0.15, 0, 0.5, 1], ["never", "0", "50 %", "100 %"])
+            _mark(
+                panel, c, Estimate(*(_AT_NEVER if x == NEVER else x for x in (e.value, e.low, e.high))), AGAINST_RANDOM
+            )
+        panel.set(title=setting.label, xlabel="speed-up", xlim=(_AT_NEVER - 0.1, 1.02))
+        panel.set_xticks([_AT_NEVER, 0, 0.5, 1], ["never", "0", "50 %", "100 %"])
         words.append(
             f"{setting.label}: " + ", ".join(f"{c.contrast.arm} {in_words(c.speed_up, percent)}" for c in found)
         )
-    figure.legend(handles=_outcome_handles(), loc="outside lower center", ncols=4)
+    figure.legend(handles=_outcome_handles(), loc="outside lower center", ncols=2)
     return CaptionedFigure(
         figure,
         name,
@@ -165,16 +166,22 @@ def _layers(panel: Axes, setting: Setting, arm: str) -> None:
 
 def _contrast_panels(settings: Sequence[Setting], contrasts=CONTRASTS):
     """A panel per setting, side by side, with the contrasts as rows."""
-    figure, panels = new_figure(9, 0.34 * len(contrasts) + 1.5, columns=len(settings), sharey=True, squeeze=False)
+    columns = min(2, len(settings))
+    rows = math.ceil(len(settings) / columns)
+    height = rows * (0.36 * len(contrasts) + 0.8) + 0.5
+    figure, panels = new_figure(7.6, height, rows=rows, columns=columns, sharey=True, squeeze=False)
     labels = [c.arm if c.against == BASELINE else f"{c.arm}\nless {c.against}" for c in contrasts]
     line = sum(c.against == BASELINE for c in contrasts) - 0.5
-    for panel in panels[0]:
+    panels = list(panels.flat)
+    for panel in panels[len(settings) :]:
+        panel.remove()
+    for panel in panels:
         panel.set_ylim(len(contrasts) - 0.5, -0.5)
         panel.locator_params(axis="x", nbins=4)
         if line < len(contrasts) - 1:
             panel.axhline(line, color=NEUTRAL, linewidth=0.8, linestyle=":")
-    panels[0, 0].set_yticks(range(len(contrasts)), labels)
-    return figure, list(panels[0])
+    panels[0].set_yticks(range(len(contrasts)), labels)
+    return figure, panels[: len(settings)]
 
 
 def _mark(panel: Axes, c: Comparison, estimate: Estimate, contrasts=CONTRASTS) -> None:

@@ -1,0 +1,153 @@
+"""The control matrix in tables and words: losses, speed-ups, what each change is worth, and Table 1 beside it."""
+
+from collections.abc import Callable, Sequence
+
+import pandas as pd
+
+from attngeo import published
+from attngeo import speed_up as measure
+from attngeo.control_matrix import (
+    AGAINST_RANDOM,
+    BASELINE,
+    CONTRASTS,
+    Comparison,
+    Contrast,
+    Setting,
+    compare,
+    comparisons,
+    floor,
+)
+from attngeo.speed_up import Estimate
+
+RELEASED = CONTRASTS[0]
+SPACED_IN_THE_PAPER = ("Wikipedia", "Red Pajama")  # as an audit of the released code found
+
+
+def matrix_table(setting: Setting, window: int = measure.WINDOW) -> pd.DataFrame:
+    """One row per arm against the random start, as text: loss, difference, speed-up, first crossings, verdict."""
+    itself, crossings = floor(setting, window)
+    rows = [
+        {
+            "start": BASELINE,
+            "seeds": len(setting.arms[BASELINE]),
+            "final loss": float(setting.held_out(BASELINE).iloc[-1].mean()),
+            "difference": "0",
+            "speed-up": f"({percent(itself)})",
+            "first crossing, training loss": f"({spread(crossings)})",
+            "verdict": "baseline",
+        }
+    ]
+    for c in comparisons(setting, AGAINST_RANDOM, window):
+        rows.append(
+            {
+                "start": c.contrast.arm,
+                "seeds": c.seeds,
+                "final loss": c.loss,
+                "difference": in_words(c.difference, signed),
+                "speed-up": in_words(c.speed_up, percent),
+                "first crossing, training loss": spread(c.first_crossings),
+                "verdict": c.verdict,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def contrast_table(settings: Sequence[Setting]) -> pd.DataFrame:
+    """One row per contrast: what it isolates, and in each setting the difference of final losses, as text."""
+    rows = []
+    for contrast in CONTRASTS:
+        row = {"start": contrast.arm, "less": contrast.against, "isolates": contrast.isolates}
+        for setting in settings:
+            found = comparisons(setting, [contrast])
+            row[setting.label] = f"{in_words(found[0].difference, signed)}: {found[0].verdict}" if found else "not run"
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def tally(settings: Sequence[Setting], contrasts: Sequence[Contrast]) -> str:
+    """How contrasts end over settings, in words: ``better in 1, worse in 0, and not to be told apart in 3 of 4``."""
+    outcomes = [c.verdict for setting in settings for c in comparisons(setting, contrasts)]
+    known = [outcome for outcome in outcomes if outcome != measure.TOO_FEW]
+    if not known:
+        return "in no comparison with seeds enough to tell"
+    return (
+        f"better in {known.count(measure.HELPS)}, worse in {known.count(measure.HURTS)}, and within the noise between "
+        f"seeds in {known.count(measure.NO_DIFFERENCE)} of {len(known)} comparisons"
+    )
+
+
+def table_1_beside_ours(settings: Sequence[Setting]) -> pd.DataFrame:
+    """Every pair of rows of Table 1, with the released curves and the nearest setting of ours.
+
+    Args:
+        settings: the main ones; the encoder on characters or on words is the nearest, as the paper's text was.
+    """
+    printed = published.table("1")
+    base, symmetric = (printed[printed["symmetric_init"] == tied] for tied in (False, True))
+    pairs = base[["layers", "dataset", "loss"]].merge(
+        symmetric.drop(columns="symmetric_init"), on=["layers", "dataset"]
+    )
+    curves = published.released_curves()
+    pairs = pairs.merge(curves[curves["part"] == "encoder"], on=["layers", "dataset"])
+    encoders = {s.text: s for s in settings if s.part == "encoder"}
+    rows = []
+    for pair in pairs.itertuples():
+        text = "characters" if pair.dataset in SPACED_IN_THE_PAPER else "words"
+        rows.append(
+            {
+                "row": f"{pair.layers} layers, {pair.dataset}",
+                "loss, random": f"{pair.loss_x:.3f}",
+                "loss, symmetric": f"{pair.loss_y:.3f}",
+                "speed-up": f"{pair.speed_up_percent:.0f} %",
+                "for good": "never" if pd.isna(pair.persistent_percent) else f"{pair.persistent_percent:.0f} %",
+                "our nearest runs": text,
+                "speed-up there": _nearest(encoders.get(text)),
+                "verdict": "not run at this size",
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def what_was_run(settings: Sequence[Setting]) -> pd.DataFrame:
+    """One row per setting: size, runs, what is missing, hours, machine."""
+    return pd.DataFrame(
+        [
+            {
+                "setting": setting.label,
+                "size": setting.size,
+                "runs": len(setting.runs),
+                "missing": ", ".join(setting.missing) or "nothing",
+                "hours": sum(run.about["seconds"] for run in setting.runs) / 3600,
+                "machine": ", ".join(sorted({run.about["hardware"]["cpu"] for run in setting.runs})),
+            }
+            for setting in settings
+        ]
+    )
+
+
+def percent(value: float) -> str:
+    """``12 %``, or ``never``."""
+    return "never" if value == measure.NEVER else f"{value:.0%}".replace("%", " %")
+
+
+def signed(value: float) -> str:
+    """``+0.012``, ``-0.300``: three decimals and a sign."""
+    return f"{value:+.3f}".replace("-", "\N{MINUS SIGN}")
+
+
+def in_words(estimate: Estimate, form: Callable[[float], str]) -> str:
+    """``value [low, high]``, or the value alone where it has no interval."""
+    ends = f" [{form(estimate.low)}, {form(estimate.high)}]" if estimate.has_interval else ""
+    return f"{form(estimate.value)}{ends}"
+
+
+def spread(values: Sequence[float]) -> str:
+    """Percentages from the smallest to the largest, each once."""
+    return ", ".join(dict.fromkeys(percent(v) for v in sorted(values)))
+
+
+def _nearest(setting: Setting | None) -> str:
+    if setting is None or not setting.has(RELEASED):
+        return "not run"
+    found: Comparison = compare(setting, RELEASED)
+    return in_words(found.speed_up, percent)
