@@ -15,13 +15,13 @@ import pandas as pd
 from attngeo import speed_up as measure
 from attngeo.errors import AttngeoError
 from attngeo.initialisations import Initialisation
+from attngeo.run_groups import RECORDING, TEXTS
 from attngeo.run_record import Run, matched
 from attngeo.speed_up import Estimate
 
 BASELINE = Initialisation.RANDOM.value
 ARMS = tuple(i.value for i in Initialisation)
 PARTS = {"mlm": "encoder", "clm": "decoder", "released-decoder": "decoder, masked positions only"}
-TEXTS = {"spaced": "characters", "plain": "words"}
 
 
 class MatrixError(AttngeoError):
@@ -145,7 +145,7 @@ def settings(runs: Sequence[Run]) -> list[Setting]:
     Runs with a constraint in their loss are left out.
     """
     free = [run for run in runs if run.config["constraint"] == "none" and run.config["objective"] in PARTS]
-    found = [Setting(tuple(group)) for group in matched(free, differ=("init", "seed"))]
+    found = [Setting(tuple(group)) for group in matched(free, differ=("init", "seed", *RECORDING))]
     comparable = [s for s in found if any(s.has(c) for c in CONTRASTS if c.against == BASELINE)]
     return sorted(comparable, key=lambda s: (len(s.runs), s.config["lr"]), reverse=True)
 

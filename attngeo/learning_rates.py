@@ -8,6 +8,7 @@ import pandas as pd
 from attngeo import speed_up as measure
 from attngeo.control_matrix import ARMS, BASELINE, Setting, settings
 from attngeo.matrix_tables import in_words, signed
+from attngeo.run_groups import RECORDING
 from attngeo.run_record import Run, matched
 
 
@@ -15,7 +16,7 @@ def families(runs: Sequence[Run]) -> list[list[Setting]]:
     """Settings that differ in their largest learning rate only, two or more in a family, the lowest rate first."""
     found = {id(run): setting for setting in settings(runs) for run in setting.runs}
     grouped = []
-    for group in matched([run for run in runs if id(run) in found], differ=("init", "seed", "lr")):
+    for group in matched([run for run in runs if id(run) in found], differ=("init", "seed", "lr", *RECORDING)):
         members = {found[id(run)].config["lr"]: found[id(run)] for run in group}
         if len(members) > 1:
             grouped.append([members[lr] for lr in sorted(members)])
