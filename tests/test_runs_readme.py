@@ -7,17 +7,23 @@ from attngeo import checkout
 from attngeo.cli.train import command
 from attngeo.initialisations import Initialisation
 from attngeo.run_record import FINISHED, read_run
+from attngeo.targets import Objective
 from attngeo.training_config import configure
 
 README = checkout.data("runs", "README.md").read_text("utf-8")
 RECORDED = sorted(checkout.data("runs").glob("*/run.json"))
+VALUES = {
+    "OBJECTIVE": "|".join(objective.value for objective in Objective),
+    "INIT": "|".join(sorted((init.value for init in Initialisation), key=len, reverse=True)),
+    "SEED": r"\d+",
+}
 
 
 def expanded(line: str) -> str:
     """A command with the README's own shell variables put in."""
-    for _ in range(2):
+    for _ in range(3):
         for name, value in re.findall(r'^(\w+)="(.*)"$', README, re.M):
-            line = line.replace(f"${name}", value)
+            line = line.replace(f"${name} ", f"{value} ")
     return line.replace("\\$", "$")
 
 
@@ -27,19 +33,30 @@ def config(line: str):
     return configure({name: value for name, value in flags.items() if name not in ("output", "file", "resume")})
 
 
-def by_folder() -> dict[str, str]:
+def commands() -> dict[str, str]:
     """Commands of the recorded runs, by the pattern of their folders' names."""
-    return dict(re.findall(r"^\| `(\w+-OBJECTIVE-INIT-SEED)` \| `([^`]*)` \|$", README, re.M))
+    return dict(re.findall(r"^\| `([\w-]+)` \| `(attngeo train [^`]*)` \|", README, re.M))
+
+
+def patterns(folder: str) -> dict[str, dict[str, str]]:
+    """The patterns that fit the name of a folder, each with the values that the name puts in."""
+    found = {}
+    for pattern in commands():
+        regex = re.sub("|".join(VALUES), lambda m: f"(?P<{m[0]}>{VALUES[m[0]]})", pattern)
+        if match := re.fullmatch(regex, folder):
+            found[pattern] = match.groupdict()
+    return found
 
 
 @pytest.mark.parametrize("line", re.findall(r"attngeo train --[^`\n]*", README))
 def test_every_command_for_a_gpu_is_accepted(line):
-    assert config(line.replace("INIT", "random")).steps == 200_000
+    assert config(line.replace("INIT", "random").replace("OBJECTIVE", "mlm").replace("SEED", "0")).steps >= 1000
 
 
-def test_every_kind_of_run_and_every_initialisation_is_named():
-    assert set(by_folder()) == {f"{kind}-OBJECTIVE-INIT-SEED" for kind in ("spaced", "long", "words")}
+def test_every_initialisation_is_named_and_every_command_has_a_run():
     assert all(f"`{i.value}`" in README for i in Initialisation)
+    recorded = [path.parent.name for path in RECORDED]
+    assert not [pattern for pattern in commands() if not any(pattern in patterns(name) for name in recorded)]
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.parent.name)
@@ -48,7 +65,6 @@ def test_every_recorded_run_is_whole_and_is_what_its_command_says(path):
     assert run.about["status"] == FINISHED and run.history["step"].iloc[-1] == run.config["steps"]
     assert run.history["held_out_loss"].notna().sum() > 1
     assert set(run.layer_scores()["layer"]) == set(range(run.config["layers"]))
-    kind, objective, init, seed = re.fullmatch(r"(\w+)-(mlm|clm|released-decoder)-([a-z-]+)-(\d+)", run.name).groups()
-    line = by_folder()[f"{kind}-OBJECTIVE-INIT-SEED"]
-    line = line.replace("OBJECTIVE", objective).replace("INIT", init).replace("SEED", seed)
+    ((pattern, values),) = patterns(run.name).items()
+    line = re.sub("|".join(VALUES), lambda m: values[m[0]], commands()[pattern])
     assert config(line).to_dict() == run.config
