@@ -1,0 +1,85 @@
+"""What a constraint costs in loss and does to the scores: constrained runs beside free ones, seed by seed."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from attngeo.claims.seed_intervals import signed
+from attngeo.constraints import Constraint
+from attngeo.control_matrix import PARTS
+from attngeo.run_groups import Pair, at_end, final_loss, pairs
+from attngeo.run_record import Run
+from attngeo.speed_up import HELPS, HURTS, NO_DIFFERENCE, Estimate, verdict
+
+WORDS = {HELPS: "lowers the loss", HURTS: "raises the loss"}  # other verdicts speak for themselves
+
+
+def constrained_pairs(runs: Sequence[Run]) -> list[Pair]:
+    """Constrained arms, each beside the free arm of its settings: encoders first, then by constraint and weight."""
+    found = [
+        pair
+        for constraint in (Constraint.SYMMETRIC.value, Constraint.SKEW.value)
+        for pair in pairs(runs, "constraint", constraint, Constraint.NONE.value, free=("gamma",))
+    ]
+    return sorted(found, key=_order)
+
+
+def describe(pair: Pair) -> str:
+    """``encoder, skew, γ 0.1``."""
+    c = pair.first[0].config
+    return f"{PARTS[c['objective']]}, {c['constraint']}, γ {c['gamma']:g}"
+
+
+def outcome(pair: Pair) -> str:
+    """What the interval of the difference in loss says, in words."""
+    said = verdict(pair.difference(final_loss))
+    return WORDS.get(said, said)
+
+
+def effects_table(found: Sequence[Pair]) -> pd.DataFrame:
+    """One row per constrained arm: losses, their difference with its interval, what that says, and both scores."""
+    rows = []
+    for pair in found:
+        rows.append(
+            {
+                "constraint": describe(pair),
+                "text": pair.label,
+                "seeds": pair.seeds,
+                "loss, free": _mean(pair.second, final_loss),
+                "loss, constrained": _mean(pair.first, final_loss),
+                "difference": loss_in_words(pair.difference(final_loss)),
+                "it": outcome(pair),
+                "s, free": signed(_mean(pair.second, at_end("symmetry"))),
+                "s, constrained": signed(_mean(pair.first, at_end("symmetry"))),
+                "d, free": signed(_mean(pair.second, at_end("directionality"))),
+                "d, constrained": signed(_mean(pair.first, at_end("directionality"))),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def sentence(found: Sequence[Pair]) -> str:
+    """Which arms the constraint helps, which it hurts, and which it leaves within the noise."""
+    if not found:
+        return "No run with a constraint is recorded yet"
+    said: dict[str, list[str]] = {}
+    for pair in found:
+        said.setdefault(outcome(pair), []).append(describe(pair))
+    order = [*WORDS.values(), NO_DIFFERENCE]
+    parts = sorted(said.items(), key=lambda item: order.index(item[0]) if item[0] in order else len(order))
+    return "; ".join(f"*{words}*: {', '.join(arms)}" for words, arms in parts)
+
+
+def loss_in_words(estimate: Estimate) -> str:
+    """Three decimals and a sign, with the interval where there is one."""
+    ends = [f"{x:+.3f}".replace("-", "\N{MINUS SIGN}") for x in (estimate.value, estimate.low, estimate.high)]
+    return f"{ends[0]} [{ends[1]}, {ends[2]}]" if estimate.has_interval else ends[0]
+
+
+def _mean(arm: Sequence[Run], measure) -> float:
+    return sum(map(measure, arm)) / len(arm)
+
+
+def _order(pair: Pair) -> tuple:
+    c = pair.first[0].config
+    return (list(PARTS).index(c["objective"]), c["constraint"] != "symmetric", c["gamma"], pair.label)
