@@ -82,10 +82,10 @@ class Setting:
     def size(self) -> str:
         """The numbers that two settings of one label may differ in."""
         c = self.config
-        tokens = c["batch_size"] * c["block_size"]
+        corpus, tokens = self.runs[0].about["corpus"]["name"], c["batch_size"] * c["block_size"]
         return (
-            f"{c['layers']} layers of width {c['d_model']}, {c['steps']} steps of {tokens} tokens in blocks of "
-            f"{c['block_size']}, learning rate {c['lr']:g}, dropout {c['dropout']:g}"
+            f"{corpus}, {c['layers']} layers of width {c['d_model']}, {c['steps']} steps of {tokens} tokens in blocks "
+            f"of {c['block_size']}, learning rate {c['lr']:g}, dropout {c['dropout']:g}"
         )
 
     @cached_property

@@ -65,11 +65,11 @@ def contrast_table(settings: Sequence[Setting]) -> pd.DataFrame:
 
 
 def tally(settings: Sequence[Setting], contrasts: Sequence[Contrast]) -> str:
-    """How contrasts end over settings, in words: ``better in 1, worse in 0, and not to be told apart in 3 of 4``."""
+    """How contrasts end over settings, in words: ``better in 1, worse in 0, and within the noise in 3 of 4``."""
     outcomes = [c.verdict for setting in settings for c in comparisons(setting, contrasts)]
     known = [outcome for outcome in outcomes if outcome != measure.TOO_FEW]
     if not known:
-        return "in no comparison with seeds enough to tell"
+        return "not decided, for want of seeds"
     return (
         f"better in {known.count(measure.HELPS)}, worse in {known.count(measure.HURTS)}, and within the noise between "
         f"seeds in {known.count(measure.NO_DIFFERENCE)} of {len(known)} comparisons"

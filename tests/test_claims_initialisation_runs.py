@@ -55,6 +55,7 @@ def test_every_encoder_counts():
 def test_without_seeds_nothing_is_decided(check, runs):
     result = check(runs)
     assert result.supported and result.verdict is Verdict.ASSUMPTIONS and "Not decided" in result.corrected
+    assert "not decided yet" in result.title
 
 
 def figure_s5(end=0.5, spread=0.02, start=1.0):

@@ -71,7 +71,7 @@ def figure_s5_on_recorded_runs(runs: Sequence[Run] | None = None) -> Result:
     result = {
         "statement": "Figure S5",
         "part": "(b, c), recorded runs",
-        "title": "symmetric starts lose symmetry, keep more than random ones, and layers differ less",
+        "title": f"symmetric starts lose symmetry, keep more than random ones, and layers differ less{_open(cases)}",
         "comparisons": joined(cases) or _undecided(cases),
         "remark": SMALL,
         "chapter": CHAPTER,
@@ -129,7 +129,7 @@ def _judged(cases: Sequence[Case], part: str, title: str) -> Result:
     result = {
         "statement": "Section 4.2",
         "part": part,
-        "title": title,
+        "title": f"{title}{_open(cases)}",
         "comparisons": joined(cases) or _undecided(cases),
         "chapter": CHAPTER,
     }
@@ -143,6 +143,11 @@ def _judged(cases: Sequence[Case], part: str, title: str) -> Result:
     return Result(
         verdict=Verdict.ASSUMPTIONS, printed=PRINTED, corrected=corrected, remark=SMALL, flaw=Flaw.ASSUMPTION, **result
     )
+
+
+def _open(cases: Sequence[Case]) -> str:
+    """An addition to a title."""
+    return "" if any(case.known for case in cases) else " (not decided yet)"
 
 
 def _undecided(cases: Sequence[Case]) -> tuple[Comparison, ...]:
