@@ -94,8 +94,9 @@ def kind(run: Run) -> str:
 
 
 def text(run: Run) -> str:
-    """``wikipedia, characters``."""
-    return f"{run.about['corpus']['name']}, {TEXTS[run.config['text']]}"
+    """``wikipedia, characters``, or ``wikipedia, 160 pieces`` for text as it is, by the size of the vocabulary."""
+    spelling = TEXTS["spaced"] if run.config["text"] == "spaced" else f"{run.config['vocab_size']} pieces"
+    return f"{run.about['corpus']['name']}, {spelling}"
 
 
 def distinct_labels(runs: Sequence[Run]) -> list[str]:

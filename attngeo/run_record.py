@@ -115,23 +115,6 @@ def matched(runs: list[Run], differ: tuple[str, ...]) -> list[list[Run]]:
     return sorted(groups.values(), key=len, reverse=True)
 
 
-def along_the_way(runs: list[Run], shares: tuple[float, ...] = (0, 0.04, 0.1, 0.2, 0.4, 1)) -> pd.DataFrame:
-    """Held-out loss and median symmetry over layers of each run at some shares of its steps, one row each.
-
-    Args:
-        runs: the runs.
-        shares: of the steps; the nearest step with a measurement is taken.
-    """
-    rows = []
-    for run in runs:
-        s = run.layer_scores().groupby("step")["symmetry"].median()
-        loss = run.history.set_index("step")["held_out_loss"].dropna()
-        for share in shares:
-            step = int(loss.index[np.abs(loss.index - share * run.config["steps"]).argmin()])
-            rows.append({"run": run.name, "step": step, "held-out loss": loss[step], "median s": s[step]})
-    return pd.DataFrame(rows).drop_duplicates(ignore_index=True)
-
-
 def summary(run: Run) -> dict[str, Any]:
     """A run in one row: what it was, and medians over layers of both scores at its ends."""
     layers = run.layer_scores().groupby("step")[["symmetry", "directionality"]].median()

@@ -9,13 +9,22 @@ STEPS = np.arange(0, 1001, 100)
 D_MODEL = 128
 CONFIG = {
     **{"objective": "mlm", "init": "random", "text": "spaced", "seed": 0, "constraint": "none", "gamma": 0.0},
-    **{"layers": 4, "d_model": D_MODEL, "batch_size": 64, "block_size": 16, "steps": 1000, "lr": 1e-3, "dropout": 0.0},
+    **{
+        "layers": 4,
+        "vocab_size": 256,
+        "d_model": D_MODEL,
+        "batch_size": 64,
+        "block_size": 16,
+        "steps": 1000,
+        "lr": 1e-3,
+        "dropout": 0.0,
+    },
     **{"record_every": 100, "evaluate_every": 100, "checkpoint_every": 0, "micro_batch": None, "device": "auto"},
 }
 
 
 def made_run(
-    s=(0.2, 0.3, 0.4, 0.5), d=(0.0, -0.1, -0.2, -0.3), peak=0.0, loss=2.0, noise=0.01, text="wikipedia", **config
+    s=(0.2, 0.3, 0.4, 0.5), d=(0.0, -0.1, -0.2, -0.3), peak=0.0, loss=2.0, noise=0.01, corpus="wikipedia", **config
 ):
     """A run whose layers go from the scores of random matrices to those given, apart from noise of its seed.
 
@@ -24,7 +33,7 @@ def made_run(
     config = {**CONFIG, "layers": len(s), **config}
     kind = "made" if config["constraint"] == "none" else f"made_{config['constraint']}"
     name = f"{kind}-{config['objective']}-{config['init']}-{config['seed']}"
-    draw = np.random.default_rng([config["seed"], sum(map(ord, config["objective"] + text + config["constraint"]))])
+    draw = np.random.default_rng([config["seed"], sum(map(ord, config["objective"] + corpus + config["constraint"]))])
     share = STEPS / STEPS[-1]
     rows = []
     for layer, (s_end, d_end) in enumerate(zip(s, d, strict=True)):
@@ -39,7 +48,7 @@ def made_run(
     losses = 5 + share * (loss + noise * draw.standard_normal() - 5)
     history = pd.DataFrame({"step": STEPS, "loss": losses, "held_out_loss": losses})
     about = {"config": config, "status": "finished", "seconds": 60.0, "hardware": {"threads": 1, "device": "cpu"}}
-    about["corpus"] = {"name": text, "sha256": text}
+    about["corpus"] = {"name": corpus, "sha256": corpus}
     return Run(name, about, history, pd.DataFrame(rows), {})
 
 

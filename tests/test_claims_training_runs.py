@@ -16,7 +16,7 @@ def with_words(result, *words):
 
 def elsewhere(seeds=3, **change):
     """Encoders and decoders on another text, alike in both scores unless changed."""
-    flat = {"s": (0.1,) * 4, "d": (-0.2,) * 4, "text": "jigsaw", "noise": 0.05} | change
+    flat = {"s": (0.1,) * 4, "d": (-0.2,) * 4, "corpus": "jigsaw", "noise": 0.05} | change
     return [*made_arm(seeds, **flat), *made_arm(seeds, objective="clm", **(flat | {"s": (0.1,) * 4}))]
 
 

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from attngeo.figures.training import before_and_after, by_layer, over_steps
-from attngeo.run_record import Run, along_the_way, matched, summary
+from attngeo.run_record import Run, matched, summary
 
 
 def made_run(objective, end, seed=0, layers=3):
@@ -61,10 +61,3 @@ def test_runs_are_matched_in_all_but_the_named_settings():
     other = made_run("mlm", 0.5, layers=2)
     groups = matched([*RUNS, other, made_run("mlm", 0.8, seed=1)], differ=("objective", "seed"))
     assert [[run.name for run in group] for group in groups] == [["mlm-0", "clm-0", "mlm-1"], ["mlm-0"]]
-
-
-def test_a_run_along_the_way():
-    rows = along_the_way(RUNS[:1], shares=(0.0, 0.45, 1.0))
-    assert rows["step"].tolist() == [0, 10, 20]
-    assert rows["median s"].tolist() == pytest.approx([0.01, 0.31, 0.61])
-    assert rows["held-out loss"].tolist() == pytest.approx([5.0, 3.5, 2.0])

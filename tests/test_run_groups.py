@@ -54,10 +54,11 @@ def test_measures_of_a_run():
     assert at_end("symmetry")(run) == pytest.approx(0.4) and abs(at_start("symmetry")(run)) < 0.05
     assert final_loss(run) == pytest.approx(2.0)
     assert (kind(run), text(run)) == ("made", "wikipedia, characters")
+    assert text(made_run(text="plain", vocab_size=160)) == "wikipedia, 160 pieces"
 
 
 def test_labels_say_what_tells_runs_of_one_text_apart():
-    runs = [made_run(), made_run(lr=1e-4), made_run(text="jigsaw")]
+    runs = [made_run(), made_run(lr=1e-4), made_run(corpus="jigsaw")]
     assert distinct_labels(runs) == [
         "wikipedia, characters, learning rate 0.001",
         "wikipedia, characters, learning rate 0.0001",
@@ -66,7 +67,7 @@ def test_labels_say_what_tells_runs_of_one_text_apart():
 
 
 def test_tables_have_a_row_per_setting_and_per_arm():
-    runs = [*ENCODERS, *DECODERS, made_run(text="jigsaw")]
+    runs = [*ENCODERS, *DECODERS, made_run(corpus="jigsaw")]
     settings, rows = setting_table(runs), arm_table(runs)
     assert settings["runs"].tolist() == [5, 1] and settings["hours"].sum() == pytest.approx(0.1)
     assert set(settings["device"]) == {"1 CPU core"}

@@ -1,0 +1,95 @@
+"""Section 4.1 in tables: released medians, encoders against decoders, and how symmetry moves over training."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from attngeo.claims.seed_intervals import Case, signed
+from attngeo.claims.training_runs import climbs, encoders_and_decoders, released_ends
+from attngeo.figures.training import LABELS
+from attngeo.run_groups import at_end
+from attngeo.run_record import Run
+
+SCORES = {"s": "symmetry", "d": "directionality"}
+FORMULAS = {
+    "Definition 3.2": "directionality",
+    "released code": "directionality_released",
+    "Table S3": "directionality_tables",
+}
+
+
+def released_table() -> pd.DataFrame:
+    """Released medians at the last step, one row per depth and text, and whether each claim holds of the pair."""
+    s, d = released_ends("s"), released_ends("d")
+    return pd.DataFrame(
+        {
+            "layers": s["layers"],
+            "text": s["dataset"].str.replace("_", " "),
+            "s, encoder": s["encoder"],
+            "s, decoder": s["decoder"],
+            "encoder more symmetric": s["encoder"] > s["decoder"],
+            "d, encoder": d["encoder"],
+            "d, decoder": d["decoder"],
+            "decoder more directional": d["decoder"] < d["encoder"],
+        }
+    ).sort_values(["layers", "text"], ascending=[False, True], ignore_index=True)
+
+
+def contrast_table(runs: Sequence[Run]) -> pd.DataFrame:
+    """Encoder beside decoder in every recorded setting: both scores at the end, difference with its interval."""
+    rows = []
+    for pair in encoders_and_decoders(runs):
+        row = {"text": pair.label, "seeds": pair.seeds}
+        row["steps"] = " and ".join(
+            f"{n}" for n in dict.fromkeys(arm[0].config["steps"] for arm in (pair.first, pair.second))
+        )
+        for letter, score in SCORES.items():
+            case = Case(pair.label, "", pair.difference(at_end(score)))
+            row[f"{letter}, encoder"] = signed(_mean(pair.first, score))
+            row[f"{letter}, decoder"] = signed(_mean(pair.second, score))
+            row[f"difference in {letter}"] = with_interval(case)
+            row[f"{letter}: the claim"] = case.outcome
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def formula_table(runs: Sequence[Run]) -> pd.DataFrame:
+    """Encoder less decoder in directionality at the end, by each formula that the paper's numbers rest on."""
+    rows = []
+    for pair in encoders_and_decoders(runs):
+        row = {"text": pair.label, "seeds": pair.seeds}
+        for words, score in FORMULAS.items():
+            row[words] = with_interval(Case(pair.label, "", pair.difference(at_end(score))))
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def climb_table(runs: Sequence[Run]) -> pd.DataFrame:
+    """Median symmetry of every arm that starts at random: start, peak and its step, end, and what is lost after it."""
+    rows = []
+    for objective, label in LABELS.items():
+        for climb in climbs(runs, objective):
+            rows.append(
+                {
+                    "text": climb["text"],
+                    "model": label,
+                    "seeds": climb["seeds"],
+                    "s, start": climb["start"],
+                    "s, peak": climb["peak"],
+                    "at step": climb["peak step"],
+                    "s, end": climb["end"],
+                    "steps": climb["steps"],
+                    "peak less end": with_interval(Case(climb["text"], "", climb["fall"])),
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def with_interval(case: Case) -> str:
+    """``+0.31 [+0.28, +0.34]``, or the value alone where there are too few seeds."""
+    e = case.estimate
+    return f"{signed(e.value)} [{signed(e.low)}, {signed(e.high)}]" if case.known else signed(e.value)
+
+
+def _mean(arm: Sequence[Run], score: str) -> float:
+    return sum(map(at_end(score), arm)) / len(arm)

@@ -1,0 +1,47 @@
+from made_training import made_arm
+
+from attngeo.training_tables import climb_table, contrast_table, formula_table, released_table
+
+RUNS = [
+    *made_arm(s=(0.5,) * 4, d=(-0.2,) * 4),
+    *made_arm(objective="clm", s=(0.1,) * 4, d=(-0.6,) * 4, steps=500),
+    *made_arm(1, corpus="jigsaw", s=(0.4,) * 4, peak=0.3),
+    *made_arm(1, corpus="jigsaw", objective="clm", s=(0.1,) * 4),
+]
+for run in RUNS:
+    for formula in ("released", "tables"):
+        run.scores[f"directionality_{formula}"] = run.scores["directionality"] * (-1 if formula == "tables" else 1)
+
+
+def test_released_pairs_and_what_holds_of_them():
+    rows = released_table()
+    assert rows["layers"].tolist() == [12] * 3 + [4] * 3
+    assert rows["encoder more symmetric"].all() and rows["decoder more directional"].sum() == 2
+    row = rows[(rows["layers"] == 12) & (rows["text"] == "jigsaw")].iloc[0]
+    assert not row["decoder more directional"] and round(row["s, encoder"], 2) == 0.38
+
+
+def test_contrasts_with_and_without_an_interval():
+    rows = contrast_table(RUNS).set_index("text")
+    first = rows.loc["wikipedia, characters"]
+    assert first["steps"] == "1000 and 500" and first["seeds"] == 3
+    assert first["difference in s"].startswith("+0.4") and "[+0.3" in first["difference in s"]
+    assert (first["s: the claim"], first["d: the claim"]) == ("as stated", "as stated")
+    other = rows.loc["jigsaw, characters"]
+    assert "[" not in other["difference in s"] and other["s: the claim"] == "too few seeds"
+
+
+def test_formulas_of_directionality_may_disagree():
+    row = formula_table(RUNS).set_index("text").loc["wikipedia, characters"]
+    assert row["Definition 3.2"].startswith("+0.4") and row["Table S3"].startswith("\N{MINUS SIGN}0.4")
+
+
+def test_a_climb_has_its_peak_and_its_loss_after_it():
+    rows = climb_table(RUNS).set_index(["text", "model"])
+    fallen = rows.loc[("jigsaw, characters", "encoder")]
+    assert fallen["at step"] == 500 and fallen["peak less end"].startswith("+0.1")
+    assert rows.loc[("wikipedia, characters", "encoder"), "at step"] == 1000
+
+
+def test_without_runs_the_tables_are_empty():
+    assert contrast_table([]).empty and formula_table([]).empty and climb_table([]).empty
