@@ -20,6 +20,12 @@ from attngeo.control_matrix import (
 from attngeo.speed_up import Estimate
 
 RELEASED = CONTRASTS[0]
+_SHORT = {
+    measure.HELPS: "**helps**",
+    measure.HURTS: "**hurts**",
+    measure.NO_DIFFERENCE: "within noise",
+    measure.TOO_FEW: "too few seeds",
+}
 SPACED_IN_THE_PAPER = ("Wikipedia", "Red Pajama")  # as an audit of the released code found
 
 
@@ -53,13 +59,13 @@ def matrix_table(setting: Setting, window: int = measure.WINDOW) -> pd.DataFrame
 
 
 def contrast_table(settings: Sequence[Setting]) -> pd.DataFrame:
-    """One row per contrast: what it isolates, and in each setting the difference of final losses, as text."""
+    """One row per contrast: in each setting the difference of final losses and what it says, as text."""
     rows = []
     for contrast in CONTRASTS:
-        row = {"start": contrast.arm, "less": contrast.against, "isolates": contrast.isolates}
+        row = {"pair": f"{contrast.arm} less {contrast.against}"}
         for setting in settings:
             found = comparisons(setting, [contrast])
-            row[setting.label] = f"{in_words(found[0].difference, signed)}: {found[0].verdict}" if found else "not run"
+            row[setting.label] = f"{in_words(found[0].difference, signed)} {_SHORT[found[0].verdict]}" if found else "–"
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -126,8 +132,8 @@ def what_was_run(settings: Sequence[Setting]) -> pd.DataFrame:
 
 
 def percent(value: float) -> str:
-    """``12 %``, or ``never``."""
-    return "never" if value == measure.NEVER else f"{value:.0%}".replace("%", " %")
+    """``12 %``, kept on one line, or ``never``."""
+    return "never" if value == measure.NEVER else f"{value:.0%}".replace("%", "\N{NO-BREAK SPACE}%")
 
 
 def signed(value: float) -> str:

@@ -22,6 +22,10 @@
 # The released code changes more than symmetry between the two starts. So the question of this page is: *does symmetry
 # itself help, once scale, definiteness and text are held equal?* First come the recipe and the printed numbers, then
 # recorded runs with seven starts, of which each takes one thing out of the change.
+#
+# In short, from small models and short runs, against a random start. Encoders with a symmetric start of equal scale:
+# {glue:text}`equal-encoders`. The released start: {glue:text}`released`. The same without its symmetry:
+# {glue:text}`default-linear`.
 
 # %% tags=["parameters"]
 window: int = 5  # measurements of the held-out loss in a mean; in [1, 50]
@@ -201,7 +205,8 @@ glue("sign", tally(main, [by_pair["symmetric-indefinite", "skew"]]))
 table(
     contrast_table(main),
     name="tab-init-answer",
-    caption="What each change of the start is worth: difference of the final held-out losses, and what its interval says.",
+    caption="What each change of the start is worth: difference of the final held-out losses, with its interval. "
+    "*Within noise*: no difference beyond the noise between seeds. A dash: not run.",
 )
 
 # %%

@@ -84,7 +84,7 @@ def answer(settings: Sequence[Setting], name: str = "fig-init-answer") -> Captio
         name,
         "What each change of the start is worth: final held-out loss of one start less that of another, paired by "
         "seed; mean and 95 % interval over seeds (none with fewer than three). Left of zero the first start is "
-        f"better. {'; '.join(outcomes)}.",
+        f"better. How many of the pairs say what: {'; '.join(outcomes)}.",
         f"Dot plots of differences of final loss with intervals, one row per pair of starts. {'; '.join(words)}.",
     )
 
@@ -198,13 +198,9 @@ def _all_words(found: Sequence[Comparison]) -> str:
 
 
 def _by_outcome(found: Sequence[Comparison]) -> str:
-    """``helps: released less random, ...; hurts: ...``, the outcomes that occur."""
-    of = {words: [c for c in found if c.verdict == words] for words in OUTCOMES}
-    return ", ".join(
-        f"{words} ({', '.join(f'{c.contrast.arm} less {c.contrast.against}' for c in group)})"
-        for words, group in of.items()
-        if group
-    )
+    """``helps 2, hurts 1, too few seeds 6``, the outcomes that occur."""
+    counts = {words: sum(c.verdict == words for c in found) for words in OUTCOMES}
+    return ", ".join(f"{words} {count}" for words, count in counts.items() if count)
 
 
 def _outcome_handles() -> list[Line2D]:
