@@ -85,7 +85,8 @@ class Setting:
         corpus, tokens = self.runs[0].about["corpus"]["name"], c["batch_size"] * c["block_size"]
         return (
             f"{corpus}, {c['layers']} layers of width {c['d_model']}, {c['steps']} steps of {tokens} tokens in blocks "
-            f"of {c['block_size']}, learning rate {c['lr']:g}, dropout {c['dropout']:g}"
+            f"of {c['block_size']}, at most {c['vocab_size']} kinds of token, "
+            f"learning rate {c['lr']:g}, dropout {c['dropout']:g}"
         )
 
     @cached_property
