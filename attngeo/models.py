@@ -165,6 +165,12 @@ def parameter_counts(model: PreTrainedModel) -> dict[str, int]:
     return {"all": count, "without_embeddings": count - embeddings}
 
 
+def weight_count(shape: Shape) -> int:
+    """Number of weights of a BERT of that shape, without building it."""
+    with torch.device("meta"):
+        return parameter_counts(Encoder(bert_config(shape, causal=False)))["all"]
+
+
 def model_flops(shape: Shape, length: int, targets: int) -> float:
     """Floating-point operations of one training step on one block: 6 per weight and token, attention, and the head.
 

@@ -2,19 +2,20 @@
 
 import errno
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
 
-from transformers import PreTrainedModel
-
-from attngeo.models import parameter_counts
+from attngeo.corpora import Corpus, Vocabulary
 from attngeo.recording import MARK
 from attngeo.run_record import FINISHED, RunError
 from attngeo.training_config import TrainingConfig
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 BYTES_PER_WEIGHT = 12  # of a checkpoint: the weight and two moments, 4 each
+BYTES_IN_TRAINING = 16  # and the gradient
+CONTENT = ("run.json", "history.parquet", "scores.parquet", "images.npz", "model", "checkpoints")
 
 
 def saved_settings(output: Path) -> dict[str, Any]:
@@ -24,7 +25,7 @@ def saved_settings(output: Path) -> dict[str, Any]:
         RunError: there is none.
     """
     try:
-        return json.loads((output / "run.json").read_text("utf-8"))["config"]
+        return _about(output)["config"]
     except (OSError, ValueError, KeyError) as error:
         raise RunError(f"{output} holds no run to continue ({error}); start one without --resume.") from error
 
@@ -38,6 +39,9 @@ def starting_point(config: TrainingConfig, output: Path, resume: bool) -> Path |
     if not resume:
         if (output / "run.json").exists():
             raise RunError(f"{output} already holds a run; continue it with --resume, or choose another folder.")
+        for name in CONTENT:
+            if (output / name).is_file() or any((output / name).glob("*")):
+                raise RunError(f"{output} already holds {name}, which a run would replace; choose another folder.")
         return None
     saved = saved_settings(output)
     for name, value in config.to_dict().items():
@@ -46,7 +50,7 @@ def starting_point(config: TrainingConfig, output: Path, resume: bool) -> Path |
                 f"{name} is {value!r}, but the run in {output} has {saved.get(name)!r}; a run continues with its own"
                 " settings, others need another folder."
             )
-    if json.loads((output / "run.json").read_text("utf-8"))["status"] == FINISHED:
+    if _about(output)["status"] == FINISHED:
         return None
     complete = sorted(output.glob(f"checkpoints/checkpoint-*/{MARK}"), key=lambda mark: _step(mark.parent))
     if not complete:
@@ -54,18 +58,48 @@ def starting_point(config: TrainingConfig, output: Path, resume: bool) -> Path |
     return complete[-1].parent
 
 
+def _about(output: Path) -> dict[str, Any]:
+    return json.loads((output / "run.json").read_text("utf-8"))
+
+
 def _step(checkpoint: Path) -> int:
     return int(checkpoint.name.rsplit("-", 1)[1])
 
 
-def require_room(output: Path, model: PreTrainedModel) -> None:
-    """Refuse to start where the disk has no room for three checkpoints (two kept, one being written) and the model.
+def require_same_text(output: Path, corpus: Corpus, vocabulary: Vocabulary) -> None:
+    """Refuse to continue a run whose text or tokenizer has changed: its curve would not be that of an unbroken run.
 
     Raises:
-        RunError: it has not.
+        RunError: one of them has.
     """
+    about = _about(output)
+    for what, found in (("corpus", corpus), ("tokenizer", vocabulary)):
+        if about[what]["sha256"] != found.digest:
+            raise RunError(
+                f"{what} {found.name} has changed since the run in {output} began; bring back what it was, or start a"
+                " new run in another folder."
+            )
+
+
+def require_room(output: Path, weights: int, cpu: bool) -> None:
+    """Refuse to start without memory for the model, or disk for it and three checkpoints (two kept, one written).
+
+    Args:
+        output: folder of the run; made if need be.
+        weights: of the model.
+        cpu: whether it is trained on the CPU; for another device it is only built there.
+
+    Raises:
+        RunError: there is too little of either.
+    """
+    memory, held = _memory(), (BYTES_IN_TRAINING if cpu else 4) * weights
+    if held > memory:
+        raise RunError(
+            f"a model of {weights:.2g} weights needs {held / 1e9:,.0f} GB of memory, and this machine has"
+            f" {memory / 1e9:,.0f} GB; take fewer layers or a smaller width."
+        )
     kept = len(list(output.glob("checkpoints/checkpoint-*")))
-    needed = (BYTES_PER_WEIGHT * max(1, 3 - kept) + 4) * parameter_counts(model)["all"]
+    needed = (BYTES_PER_WEIGHT * max(1, 3 - kept) + 4) * weights
     try:
         output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -73,6 +107,14 @@ def require_room(output: Path, model: PreTrainedModel) -> None:
     free = shutil.disk_usage(output).free
     if free < needed:
         raise RunError(f"{output} has {free / 1e6:,.1f} MB free, and checkpoints need {needed / 1e6:,.1f} MB.")
+
+
+def _memory() -> float:
+    """Bytes of this machine; without end where it does not say."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, ValueError, OSError):
+        return float("inf")
 
 
 def is_full(error: Exception) -> bool:

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import torch
 from transformers import TrainingArguments
+from transformers.utils import is_accelerate_available
 from transformers.utils import logging as transformers_logging
 
-from attngeo.errors import ParameterError
+from attngeo.errors import AttngeoError, ParameterError
 from attngeo.training_config import TrainingConfig
 
 
@@ -17,8 +18,11 @@ def trainer_arguments(config: TrainingConfig, output: Path) -> TrainingArguments
     """The arguments of Trainer for a configuration, on the devices that are there.
 
     Raises:
+        AttngeoError: accelerate is not installed.
         ParameterError: the batch cannot be shared between the processes, or the device is not there.
     """
+    if not is_accelerate_available():
+        raise AttngeoError("training needs the package accelerate; pip install 'attngeo[train]'.")
     cuda = torch.cuda.is_available()
     if config.device == "cuda" and not cuda:
         raise ParameterError("device is cuda, but torch finds no such device; use auto or cpu.")

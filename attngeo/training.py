@@ -19,9 +19,9 @@ from attngeo.corpora.vocabulary import Vocabulary
 from attngeo.cpu_attention import quicken
 from attngeo.initialisations import Initialisation
 from attngeo.interrupts import GracefulInterrupt
-from attngeo.models import build_model, model_flops, parameter_counts
+from attngeo.models import build_model, model_flops, parameter_counts, weight_count
 from attngeo.recording import Recorder, TrainingStopped, as_tensors
-from attngeo.run_folder import drop_unfinished, is_full, require_room, starting_point
+from attngeo.run_folder import drop_unfinished, is_full, require_room, require_same_text, starting_point
 from attngeo.run_record import Run, RunError, hardware, read_run, versions
 from attngeo.targets import Objective, Targets
 from attngeo.trainer_arguments import quiet, trainer_arguments
@@ -51,7 +51,9 @@ def train(
     Raises:
         CorpusError: the text cannot be read or is too short.
         ParameterError: the batch does not fit the number of devices, or the device is not there.
-        RunError: the folder holds another run, there is nothing to resume, or the disk is full.
+        AttngeoError: accelerate is not installed.
+        RunError: the folder holds another run, there is nothing to resume, the text to resume on has changed, or memory
+            or disk are too small.
         TrainingStopped: the loss is not finite, or a signal asked for the end. The record is kept.
     """
     output = Path(output)
@@ -62,8 +64,10 @@ def train(
         arguments = trainer_arguments(config, output)
         with arguments.main_process_first(desc="tokenising the corpus"):
             corpus, vocabulary, tokens = prepare_text(config)
+        if checkpoint:
+            require_same_text(output, corpus, vocabulary)
+        require_room(output, weight_count(config.shape(vocabulary.size)), arguments.use_cpu)
         model = _model(config, vocabulary, arguments.use_cpu)
-        require_room(output, model)
         trainer = _trainer(config, output, arguments, model, corpus, vocabulary, tokens, listen)
         if checkpoint:
             trainer.recorder.restore(checkpoint)

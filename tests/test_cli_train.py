@@ -1,4 +1,6 @@
 import json
+import subprocess
+import sys
 
 import pytest
 import yaml
@@ -138,6 +140,20 @@ def test_unreadable_text_is_refused(tmp_path, attngeo, content):
     (tmp_path / "text.txt").write_bytes(content)
     code, _, err = attngeo("train", "-o", tmp_path / "run", *flags(corpus=tmp_path / "text.txt", **SMALL))
     assert code == 2 and str(tmp_path / "text.txt") in err and len(err.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("missing", "command", "said"),
+    [
+        ("accelerate", ["train", "-o", "run"], "training needs the package accelerate; pip install 'attngeo[train]'"),
+        ("jupytext", ["run", "--list"], "pip install 'attngeo[book]'"),
+    ],
+)
+def test_a_missing_extra_is_one_sentence(tmp_path, missing, command, said):
+    hidden = f"import sys; sys.modules[{missing!r}] = None; from attngeo.cli import main; main()"
+    ended = subprocess.run([sys.executable, "-c", hidden, *command], cwd=tmp_path, capture_output=True, text=True)
+    assert ended.returncode == 2 and said in ended.stderr and len(ended.stderr.strip().splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_help_lists_every_setting_with_its_default(attngeo):

@@ -8,7 +8,7 @@ from transformers import AutoModelForMaskedLM, BertLMHeadModel
 
 from attngeo import checkout, open_checkpoint
 from attngeo.errors import ParameterError
-from attngeo.models import EPSILON, PRESETS, Shape, build_model, forms, model_flops, parameter_counts
+from attngeo.models import EPSILON, PRESETS, Shape, build_model, forms, model_flops, parameter_counts, weight_count
 
 TINY = Shape(layers=2, d_model=24, heads=3, d_ff=40, vocab_size=60, dropout=0.0, attention_dropout=0.0)
 
@@ -140,6 +140,7 @@ def test_the_count_of_operations_matches_that_of_torch():
 
 def test_parameters_are_counted_with_and_without_embeddings():
     counts = parameter_counts(build_model(TINY, False))
+    assert weight_count(TINY) == counts["all"] == parameter_counts(build_model(TINY, True))["all"]
     assert counts["all"] - counts["without_embeddings"] == 60 * 24 + 512 * 24 + 2 * 24 + 2 * 24
 
 

@@ -191,6 +191,21 @@ def test_a_folder_that_cannot_be_made_is_refused(text, tmp_path):
         train(small_config(text), tmp_path / "file" / "run")
 
 
+@pytest.mark.parametrize("name", ["model/weights", "checkpoints/mine", "history.parquet"])
+def test_files_of_others_are_not_replaced(text, tmp_path, name):
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text("mine")
+    with pytest.raises(RunError, match=f"already holds {name.split('/')[0]}, which a run would replace"):
+        train(small_config(text), tmp_path)
+    assert (tmp_path / name).read_text() == "mine"
+
+
+def test_a_model_that_memory_cannot_hold_is_refused(text, tmp_path):
+    with pytest.raises(RunError, match="weights needs .* GB of memory"):
+        train(small_config(text, layers=3, d_model=1 << 16), tmp_path / "a")
+    assert not (tmp_path / "a").exists()
+
+
 def test_a_disk_without_room_is_refused_at_the_start(text, tmp_path, monkeypatch):
     import shutil
     from types import SimpleNamespace

@@ -9,6 +9,7 @@ import pytest
 import torch
 from small_runs import assert_same_curve, curve, small_config, write_text
 
+from attngeo.corpora import open_corpus, open_vocabulary
 from attngeo.recording import MARK, TrainingStopped
 from attngeo.run_record import RunError, read_run
 from attngeo.training import RecordedTrainer, train
@@ -99,6 +100,23 @@ def test_a_checkpoint_that_was_not_completed_is_passed_over(text, unbroken, tmp_
     (folder / "checkpoints" / "checkpoint-10" / MARK).unlink()  # as if killed while it was written
     (folder / "checkpoints" / "checkpoint-10" / "model.safetensors").write_bytes(b"half")
     assert_same_curve(unbroken, train(small_config(text), folder, resume=True))
+
+
+@pytest.mark.parametrize("what", ["corpus", "tokenizer"])
+def test_a_run_is_not_continued_on_text_that_has_changed(text, tmp_path, what):
+    own = write_text(tmp_path / "text.txt")
+    vocabulary = open_vocabulary("trained", open_corpus(str(own)), size=80)
+    vocabulary.tokenizer.save(str(tmp_path / "tokenizer.json"))
+    config = small_config(own, tokenizer=str(tmp_path / "tokenizer.json"))
+    with pytest.raises(Killed):
+        train(config, tmp_path / "run", listen=killed_at(6))
+    if what == "corpus":
+        own.write_text(own.read_text() + "\n\nanother document")
+    else:
+        vocabulary.tokenizer.add_tokens(["another"])
+        vocabulary.tokenizer.save(str(tmp_path / "tokenizer.json"))
+    with pytest.raises(RunError, match=f"{what} .* has changed since the run"):
+        train(config, tmp_path / "run", resume=True)
 
 
 def test_a_run_killed_before_its_first_checkpoint_says_so(text, tmp_path):
