@@ -11,7 +11,7 @@ from attngeo.run_groups import Pair, at_end, final_loss, pairs
 from attngeo.run_record import Run
 from attngeo.speed_up import HELPS, HURTS, NO_DIFFERENCE, Estimate, verdict
 
-WORDS = {HELPS: "lowers the loss", HURTS: "raises the loss"}  # other verdicts speak for themselves
+WORDS = {HELPS: "a lower loss", HURTS: "a higher loss"}  # other verdicts speak for themselves
 
 
 def constrained_pairs(runs: Sequence[Run]) -> list[Pair]:
@@ -40,22 +40,21 @@ def effects_table(found: Sequence[Pair]) -> pd.DataFrame:
     """One row per constrained arm: losses, their difference with its interval, what that says, and both scores."""
     rows = []
     for pair in found:
-        rows.append(
-            {
-                "constraint": describe(pair),
-                "text": pair.label,
-                "seeds": pair.seeds,
-                "loss, free": _mean(pair.second, final_loss),
-                "loss, constrained": _mean(pair.first, final_loss),
-                "difference": loss_in_words(pair.difference(final_loss)),
-                "it": outcome(pair),
-                "s, free": signed(_mean(pair.second, at_end("symmetry"))),
-                "s, constrained": signed(_mean(pair.first, at_end("symmetry"))),
-                "d, free": signed(_mean(pair.second, at_end("directionality"))),
-                "d, constrained": signed(_mean(pair.first, at_end("directionality"))),
-            }
-        )
-    return pd.DataFrame(rows)
+        row = {
+            "constraint": describe(pair),
+            "text": pair.label,
+            "seeds": pair.seeds,
+            "loss, free": _mean(pair.second, final_loss),
+            "constrained": _mean(pair.first, final_loss),
+            "difference": loss_in_words(pair.difference(final_loss)),
+            "it": outcome(pair),
+        }
+        for letter, score in (("s", "symmetry"), ("d", "directionality")):
+            free, constrained = (signed(_mean(arm, at_end(score))) for arm in (pair.second, pair.first))
+            row[f"{letter}, free → constrained"] = f"{free} → {constrained}"
+        rows.append(row)
+    table = pd.DataFrame(rows)
+    return table.drop(columns="text") if len({pair.label for pair in found}) == 1 else table
 
 
 def sentence(found: Sequence[Pair]) -> str:
@@ -67,7 +66,7 @@ def sentence(found: Sequence[Pair]) -> str:
         said.setdefault(outcome(pair), []).append(describe(pair))
     order = [*WORDS.values(), NO_DIFFERENCE]
     parts = sorted(said.items(), key=lambda item: order.index(item[0]) if item[0] in order else len(order))
-    return "; ".join(f"*{words}*: {', '.join(arms)}" for words, arms in parts)
+    return "; ".join(f"{words}: {', '.join(arms)}" for words, arms in parts)
 
 
 def loss_in_words(estimate: Estimate) -> str:

@@ -36,20 +36,24 @@ def released_table() -> pd.DataFrame:
 
 
 def contrast_table(runs: Sequence[Run]) -> pd.DataFrame:
-    """Encoder beside decoder in every recorded setting: both scores at the end, difference with its interval."""
+    """Encoder beside decoder in every recorded setting, a row per score: both at the end, difference with interval."""
     rows = []
     for pair in encoders_and_decoders(runs):
-        row = {"text": pair.label, "seeds": pair.seeds}
-        row["steps"] = " and ".join(
-            f"{n}" for n in dict.fromkeys(arm[0].config["steps"] for arm in (pair.first, pair.second))
-        )
+        steps = dict.fromkeys(arm[0].config["steps"] for arm in (pair.first, pair.second))
         for letter, score in SCORES.items():
             case = Case(pair.label, "", pair.difference(at_end(score)))
-            row[f"{letter}, encoder"] = signed(_mean(pair.first, score))
-            row[f"{letter}, decoder"] = signed(_mean(pair.second, score))
-            row[f"difference in {letter}"] = with_interval(case)
-            row[f"{letter}: the claim"] = case.outcome
-        rows.append(row)
+            rows.append(
+                {
+                    "text": pair.label,
+                    "steps": " and ".join(map(str, steps)),
+                    "seeds": pair.seeds,
+                    "score": letter,
+                    "encoder": signed(_mean(pair.first, score)),
+                    "decoder": signed(_mean(pair.second, score)),
+                    "difference": with_interval(case),
+                    "the claim": case.outcome,
+                }
+            )
     return pd.DataFrame(rows)
 
 

@@ -91,7 +91,7 @@ show(claims.symmetric_constraint(), claims.skew_constraint())
 constraint_values()
 
 # %% [markdown]
-# The 0 is no slip of the pen. The released code scores $\norm{M_s}^2 / \norm{M}^2 = (1 + s)/2$, which is 0 for a
+# The printed 0 belongs to another convention. The released code scores $\norm{M_s}^2 / \norm{M}^2 = (1 + s)/2$, which is 0 for a
 # skew-symmetric matrix; the definition in the paper, and its Proposition S1.17, give $-1$ there
 # (see [Two scores](two_scores.py)).
 #
@@ -156,7 +156,7 @@ if found:
         effects_table(found),
         name="tab-constraint-effects",
         caption="Final held-out loss with and without a constraint, difference (constrained less free), and both scores.",
-        formats={"loss, free": ".3f", "loss, constrained": ".3f"},
+        formats={"loss, free": ".3f", "constrained": ".3f"},
     )
 else:
     print("No run with a constraint is recorded yet.")
@@ -175,7 +175,7 @@ glue("mini-flops", f"{mini:.1e}")
 glue("mini-hours", mini / 4e14 / 3600, ".1f")
 
 # %% [markdown]
-# {glue:text}`said`.
+# In the final held-out loss, constrained against free: {glue:text}`said`.
 #
 # What was run: {glue:text}`n-runs` runs (layers x width: {glue:text}`widths`) with up to {glue:text}`most-seeds` seeds, in
 # {glue:text}`hours` hours on the machine that each record names. These models are small, their texts short, and one weight

@@ -22,13 +22,13 @@ def test_released_pairs_and_what_holds_of_them():
 
 
 def test_contrasts_with_and_without_an_interval():
-    rows = contrast_table(RUNS).set_index("text")
-    first = rows.loc["wikipedia, characters"]
-    assert first["steps"] == "1000 and 500" and first["seeds"] == 3
-    assert first["difference in s"].startswith("+0.4") and "[+0.3" in first["difference in s"]
-    assert (first["s: the claim"], first["d: the claim"]) == ("as stated", "as stated")
-    other = rows.loc["jigsaw, characters"]
-    assert "[" not in other["difference in s"] and other["s: the claim"] == "too few seeds"
+    rows = contrast_table(RUNS).set_index(["text", "score"])
+    s, d = (rows.loc[("wikipedia, characters", score)] for score in "sd")
+    assert s["steps"] == "1000 and 500" and s["seeds"] == 3
+    assert s["difference"].startswith("+0.4") and "[+0.3" in s["difference"]
+    assert (s["the claim"], d["the claim"]) == ("as stated", "as stated")
+    other = rows.loc[("jigsaw, characters", "s")]
+    assert "[" not in other["difference"] and other["the claim"] == "too few seeds"
 
 
 def test_formulas_of_directionality_may_disagree():

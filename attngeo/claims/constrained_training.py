@@ -67,11 +67,13 @@ def poles_of_the_constraints(pole: float = -1.0) -> Result:
         number, at = EQUATIONS[constraint], sign * pole
         for gap in (1e-2, 1e-4):
             value = float(constraint_loss([form_of_symmetry(at - at * gap)], constraint))
-            comparisons.append(exact(f"{number}: $L_c$ at $\\lvert s \\rvert = 1 - {gap:g}$", value * gap, 2.0, 1e-6))
+            comparisons.append(
+                exact(f"{number}: ${gap:g}\\, L_c$ at the distance {gap:g} from the pole", value * gap, 2.0, 1e-6)
+            )
         refused = {i for i in Initialisation if not _accepted(i, constraint)}
         expected = {i for i, s in SYMMETRY.items() if s == at}
         comparisons.append(
-            exact(f"{number}: initialisations refused, and not at the pole", len(refused ^ expected), 0.0, 0.0)
+            exact(f"{number}: initialisations wrongly refused or accepted", len(refused ^ expected), 0.0, 0.0)
         )
     return Result(
         "Eq. S147",
@@ -83,7 +85,6 @@ def poles_of_the_constraints(pole: float = -1.0) -> Result:
         "symmetric; no combination is excluded.",
         corrected="S147 needs $M_s \\neq 0$ and S148 $M_n \\neq 0$: a skew-symmetric start is outside the one, a "
         "symmetric start outside the other.",
-        remark="The first comparisons show $L_c$ times the distance to the pole.",
         flaw=Flaw.ASSUMPTION,
         chapter=CHAPTER,
     )

@@ -105,7 +105,7 @@ def squares_are_squared_norms(scalar: Callable[[Tensor], Tensor] = torch.trace, 
             Comparison("numbers in the matrix $M^2$", float((symmetric @ symmetric).numel()), "≠", 1.0, 0.0),
             exact("with the norm, S147 at $s = 1$", constraint_loss([form_of_symmetry(1.0, d)], "symmetric"), 1.0),
             Comparison(
-                "with the trace, $\\mathrm{Tr}\\, M^2 / \\mathrm{Tr}\\, M_s^2$ at $s = 0$ and at $s = 1$",
+                "with the trace, $\\mathrm{Tr}\\, M^2 / \\mathrm{Tr}\\, M_s^2$ at $s = 0$, and at $s = 1$",
                 ratio(balanced),
                 "<",
                 ratio(symmetric),

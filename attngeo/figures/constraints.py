@@ -63,7 +63,7 @@ def constrained_training(runs: Sequence[Run], name: str) -> CaptionedFigure:
         column[1].axhline(0, color=NEUTRAL, linewidth=0.8)
     panels[0, 0].set_ylabel("held-out loss (nats)")
     panels[1, 0].set_ylabel("symmetry s")
-    panels[0, -1].legend(loc="upper right")
+    panels[0, 0].legend(loc="upper right")
     return CaptionedFigure(
         figure,
         name,
