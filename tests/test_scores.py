@@ -175,11 +175,13 @@ def test_every_head_scores_as_its_matrix(form, gamma):
         assert heads.directionality[h].item() == pytest.approx(dense.directionality.item(), **CLOSE)
 
 
-@given(st.integers(1, 20), st.integers(1, 25), st.integers(1, 8), SEEDS)
-def test_tiles_and_gram_products_give_the_moments_of_the_matrix(d, rank, tile, seed):
+@given(st.integers(1, 20), st.integers(1, 25), st.integers(1, 8), st.integers(1, 8), SEEDS, st.booleans())
+def test_tiles_and_gram_products_give_the_moments_of_the_matrix(d, rank, tile_rows, tile_columns, seed, by_columns):
     q, k = gaussian(d, rank, seed=seed), gaussian(d, rank, seed=seed + 1)
     m = q @ k.T
-    for moments in (gram_moments(q, k), tiled_moments(q, k, tile)):
+    if by_columns:  # as torch.nn.Linear stores them
+        q, k = (x.T.contiguous().T for x in (q, k))
+    for moments in (gram_moments(q, k), tiled_moments(q, k, tile=(tile_rows, tile_columns))):
         torch.testing.assert_close(moments.square, (m * m).sum(), rtol=1e-10, atol=1e-12)
         torch.testing.assert_close(moments.trace, (m * m.T).sum(), rtol=1e-9, atol=1e-9)
         torch.testing.assert_close(moments.row_norms, m.norm(dim=1), rtol=1e-9, atol=1e-9)
@@ -193,7 +195,7 @@ def test_both_ways_through_a_form_are_taken(heads, kv_heads, d, d_head, monkeypa
     for way in (gram_moments, tiled_moments):
         monkeypatch.setattr(f"attngeo.moments.{way.__name__}", lambda *a, w=way: taken.append(w.__name__) or w(*a))
     found, expected = form_moments(form), dense_moments(form.dense())
-    assert taken == ["gram_moments" if 3 * kv_heads * d_head < d else "tiled_moments"]
+    assert taken == ["gram_moments" if 4 * kv_heads * d_head < d else "tiled_moments"]
     # moments carry one positive factor each; ratios do not
     torch.testing.assert_close(found.trace / found.square, expected.trace / expected.square, rtol=0, atol=1e-12)
     unit = found.row_norms / found.square.sqrt()
@@ -209,6 +211,33 @@ def test_forms_of_sixteen_bits_score_as_their_entries_in_float64():
         assert score_heads(form).symmetry.tolist() == pytest.approx(
             score_heads(form.to(torch.float64)).symmetry.tolist(), abs=1e-6
         )
+
+
+def test_tiles_of_sixteen_bits_do_not_show_the_rounding_of_a_few_large_entries(monkeypatch):
+    q, k = gaussian(512, 512), gaussian(512, 512, seed=1)
+    q[:3] *= 100
+    k[5:8] *= 100  # 9 entries hold almost all of ||M||^2
+    q, k = q.bfloat16(), k.bfloat16()
+    square = (q.double() @ k.double().T).square().sum()
+
+    def error() -> float:
+        return abs((tiled_moments(q, k).square / square).item() - 1)
+
+    assert error() < 1e-5
+    monkeypatch.setattr("attngeo.moments.UNEVEN", math.inf)
+    assert error() > 1e-4
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e30])
+def test_sixteen_bits_of_extreme_magnitude_are_scored_as_any_others(scale):
+    wq, wk = (gaussian(4, 96, 8, seed=seed) for seed in (0, 1))
+    wq[2] *= 1e-6  # heads of one layer may differ widely
+    form = BilinearForm((scale * wq).bfloat16(), (scale * wk).bfloat16())
+    exact = form.to(torch.float64)
+    assert symmetry_score(form) == pytest.approx(symmetry_score(exact), abs=1e-6)
+    for name in ("symmetry", "directionality"):
+        found, expected = (getattr(score_heads(f), name).tolist() for f in (form, exact))
+        assert found == pytest.approx(expected, abs=1e-6)
 
 
 def test_forms_of_float32_are_scored_in_float64():
