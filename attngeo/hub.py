@@ -36,22 +36,23 @@ class HubRepository:
     Args:
         name: the repository's id, ``owner/model``.
         revision: branch, tag or commit; the default branch if None.
+        first: a file that it must have. Its commit is that of all further files.
 
     Raises:
         CheckpointError: no such repository or revision, a gated one, or no connection and nothing in the cache.
     """
 
-    def __init__(self, name: str, revision: str | None = None) -> None:
+    def __init__(self, name: str, revision: str | None = None, first: str = "config.json") -> None:
         self.name, self.revision = name, revision or "main"
-        with self._explained("config.json"):
+        with self._explained(first):
             try:
-                config = self._download("config.json")
+                self._reach(first)
+                found = self._download(first)
             except LocalEntryNotFoundError:
                 raise
             except EntryNotFoundError as error:
-                raise CheckpointError(f"{name} has no config.json on the Hub; it is no transformers model.") from error
-        # cache: models--owner--name/snapshots/<commit>/config.json; the commit pins all further files
-        self.revision = config.parent.name
+                raise CheckpointError(f"{name} has no {first} on the Hub, which it needs to be used here.") from error
+        self.revision = found.parent.name  # in the cache: models--owner--name/snapshots/<commit>/config.json
 
     def has(self, file: str) -> bool:
         """Whether the repository has the file; offline, whether the cache has it."""
@@ -102,6 +103,22 @@ class HubRepository:
         return CheckpointError(
             f"{self.name} on the Hub has no weights that can be read ({files}); convert it with save_pretrained."
         )
+
+    def _reach(self, file: str) -> None:
+        """See whether the Hub answers, if the file is not in the cache: a download would try for half a minute."""
+        if isinstance(try_to_load_from_cache(self.name, file, revision=self.revision), str):
+            return
+        url = hf_hub_url(self.name, file, revision=self.revision)
+        for wait in (ranges.FIRST_WAIT, None):
+            try:
+                _call(get_hf_file_metadata, url, timeout=constants.HF_HUB_ETAG_TIMEOUT)
+                return
+            except HfHubHTTPError:
+                return  # it answers; the download says what is wrong, or tries again
+            except ranges.NETWORK_ERRORS as error:
+                if wait is None:
+                    raise LocalEntryNotFoundError(f"{constants.ENDPOINT} cannot be reached") from error
+                time.sleep(wait)
 
     def _download(self, file: str) -> Path:
         return Path(_call(hf_hub_download, self.name, file, revision=self.revision))

@@ -99,7 +99,7 @@ def test_resume_needs_the_folder_only(text, tmp_path, attngeo):
         (["--vocab-size", "3"], "vocab_size is 3"),
         (["--objective", "mml"], "'mml' is not one of"),
         (["--steps", "many"], "not a valid integer"),
-        (["--tokenizer", "no/such/tokenizer.json"], "cannot be read"),
+        (["--tokenizer", "no/such/tokenizer.json"], "there is no file or folder 'no/such/tokenizer.json'"),
         (["--config", "no.yml"], "cannot be read as YAML"),
         (["--resume"], "holds no run to continue"),
     ],

@@ -211,6 +211,21 @@ def test_no_connection(hub, monkeypatch, as_user):
         open_checkpoint(NAME)
 
 
+def test_no_connection_is_found_out_at_once(hub, monkeypatch):
+    waits = []
+    monkeypatch.setattr(time, "sleep", waits.append)
+    point_to("http://127.0.0.1:9", monkeypatch)
+    with pytest.raises(AttngeoError):
+        open_checkpoint(NAME)
+    assert sum(waits) < 1
+
+
+def test_what_the_cache_has_needs_no_connection(hub, monkeypatch):
+    path = hub_module.HubRepository(NAME).fetch("config.json")
+    point_to("http://127.0.0.1:9", monkeypatch)
+    assert hub_module.HubRepository(NAME).fetch("config.json") == path
+
+
 def test_offline_without_the_weights(hub, monkeypatch, as_user):
     open_checkpoint(NAME)
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)

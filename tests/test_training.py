@@ -201,7 +201,7 @@ def test_files_of_others_are_not_replaced(text, tmp_path, name):
 
 
 def test_a_model_that_memory_cannot_hold_is_refused(text, tmp_path):
-    with pytest.raises(RunError, match="weights needs .* GB of memory"):
+    with pytest.raises(RunError, match=r"weights needs .* GB of memory"):
         train(small_config(text, layers=3, d_model=1 << 16), tmp_path / "a")
     assert not (tmp_path / "a").exists()
 

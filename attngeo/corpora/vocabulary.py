@@ -10,6 +10,7 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 
 from attngeo.corpora.documents import Corpus, CorpusError, Text
 from attngeo.errors import ParameterError
+from attngeo.hub import HubRepository
 
 TRAINED = "trained"
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -56,7 +57,8 @@ def open_vocabulary(name: str, corpus: Corpus, text: Text | str = Text.PLAIN, si
         size: most tokens of a trained vocabulary. Short or character-spaced texts have fewer.
 
     Raises:
-        CorpusError: the file or Hub repository cannot be read, or lacks the marks of a document's start and end.
+        CheckpointError: neither a file nor a Hub repository of that name can be reached.
+        CorpusError: it cannot be read, or lacks the marks of a document's start and end.
         ParameterError: size leaves no room for words.
     """
     if name == TRAINED:
@@ -67,8 +69,10 @@ def open_vocabulary(name: str, corpus: Corpus, text: Text | str = Text.PLAIN, si
         return _vocabulary(_trained(corpus, Text(text), size), name)
     path = Path(name).expanduser()
     path = path / "tokenizer.json" if path.is_dir() else path
+    local = path.is_file()
+    file = path if local else HubRepository(name, first="tokenizer.json").fetch("tokenizer.json")
     try:
-        tokenizer = Tokenizer.from_file(str(path)) if path.is_file() else Tokenizer.from_pretrained(name)
+        tokenizer = Tokenizer.from_file(str(file))
     except Exception as error:  # tokenizers raises bare Exception
         reason = " ".join(str(error).split())[:200]
         raise CorpusError(
@@ -76,7 +80,7 @@ def open_vocabulary(name: str, corpus: Corpus, text: Text | str = Text.PLAIN, si
         ) from error
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    return _vocabulary(tokenizer, path.name if path.is_file() else name)
+    return _vocabulary(tokenizer, path.name if local else name)
 
 
 def _trained(corpus: Corpus, text: Text, size: int) -> Tokenizer:
