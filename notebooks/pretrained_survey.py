@@ -31,6 +31,7 @@ draws: int = 40  # random layers simulated for each small shape; in [10, 10000]
 
 # %% tags=["remove-cell"]
 from attngeo.checkout import data
+from attngeo.claims import released_figures as figure_claims
 from attngeo.claims import separation as claims
 from attngeo.comparison import layer_medians, released_table
 from attngeo.display import glue, show, table
@@ -61,6 +62,12 @@ released_scores(results, {"S1 vision": "vision", "S1 audio": "audio"}, "fig-rele
 
 # %% tags=["remove-input"]
 released_scores(results, {"S2": "encoder-decoder models"}, "fig-released-halves")
+
+# %% [markdown]
+# Taken as they are drawn, crosses and all, do the points lie as the captions say? The measure is that of the next section.
+
+# %%
+show(figure_claims.figure_2_as_drawn(results), figure_claims.figure_s1_as_drawn(results))
 
 # %% tags=["remove-input"]
 table(
