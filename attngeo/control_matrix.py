@@ -5,6 +5,7 @@ them. The other initialisations of `attngeo.initialisations` take the change apa
 isolates what.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,12 +16,13 @@ import pandas as pd
 from attngeo import speed_up as measure
 from attngeo.errors import AttngeoError
 from attngeo.initialisations import Initialisation
-from attngeo.run_groups import RECORDING, TEXTS
+from attngeo.run_groups import RECORDING
 from attngeo.run_record import Run, matched
 from attngeo.speed_up import Estimate
 
 BASELINE = Initialisation.RANDOM.value
 ARMS = tuple(i.value for i in Initialisation)
+TEXTS = {"spaced": "characters", "plain": "plain text"}  # plain: pieces of words, or their letters, by vocabulary
 PARTS = {"mlm": "encoder", "clm": "decoder", "released-decoder": "decoder, masked positions only"}
 
 
@@ -70,7 +72,7 @@ class Setting:
 
     @property
     def text(self) -> str:
-        """Characters or words."""
+        """Characters, apart from each other, or plain text."""
         return TEXTS[self.config["text"]]
 
     @property
@@ -132,6 +134,7 @@ class Comparison:
     loss: float  # of the arm, held out, at the end, mean over seeds
     difference: Estimate
     speed_up: Estimate
+    scatter: float  # standard deviation over seeds of the difference; NaN for one seed
     first_crossings: tuple[float, ...]  # on training losses, one per seed, as the paper takes them
 
     @property
@@ -178,6 +181,7 @@ def compare(setting: Setting, contrast: Contrast, window: int = measure.WINDOW) 
         float(a[:, -1].mean()),
         measure.final_difference(a, b),
         measure.speed_up_estimate(steps, a, b, window),
+        float((a[:, -1] - b[:, -1]).std(ddof=1)) if len(seeds) > 1 else math.nan,
         tuple(measure.first_crossing(train[0], x, y) for x, y in zip(*train[1:], strict=True)),
     )
 

@@ -86,7 +86,7 @@ def table_1_beside_ours(settings: Sequence[Setting]) -> pd.DataFrame:
     """Every pair of rows of Table 1, with the released curves and the nearest setting of ours.
 
     Args:
-        settings: the main ones; the encoder on characters or on words is the nearest, as the paper's text was.
+        settings: the main ones; the encoder on characters or on plain text is the nearest, as the paper's text was.
     """
     printed = published.table("1")
     base, symmetric = (printed[printed["symmetric_init"] == tied] for tied in (False, True))
@@ -98,7 +98,7 @@ def table_1_beside_ours(settings: Sequence[Setting]) -> pd.DataFrame:
     encoders = {s.text: s for s in settings if s.part == "encoder"}
     rows = []
     for pair in pairs.itertuples():
-        text = "characters" if pair.dataset in SPACED_IN_THE_PAPER else "words"
+        text = "characters" if pair.dataset in SPACED_IN_THE_PAPER else "plain text"
         rows.append(
             {
                 "row": f"{pair.layers} layers, {pair.dataset}",

@@ -29,6 +29,7 @@
 
 # %% tags=["parameters"]
 window: int = 5  # measurements of the held-out loss in a mean; in [1, 50]
+fine: float = 0.01  # nats, half-width of an interval that would be fine enough; in [0.0001, 1]
 d: int = 64  # width of the forms in the checks of the recipe; in [8, 512]
 seed: int = 0  # seed of the checks of the recipe; in [0, 2147483647]
 
@@ -44,7 +45,7 @@ from attngeo.figures import initialisation as draw
 from attngeo.learning_rates import families, rates_table
 from attngeo.matrix_tables import contrast_table, matrix_table, percent, table_1_beside_ours, tally, what_was_run
 from attngeo.published import table as printed_table
-from attngeo.speed_up import LEAST_SEEDS, coverage
+from attngeo.speed_up import LEAST_SEEDS, coverage, seeds_needed
 from attngeo.training_config import DEFAULTS
 
 # %% tags=["remove-cell"]
@@ -284,9 +285,12 @@ def tokens_read(config: dict) -> int:
 
 
 # %% tags=["remove-cell"]
-widths = [c.difference.high - c.difference.value for c in with_interval if c.contrast in AT_EQUAL_SCALE]
+equal_scale = [c for c in with_interval if c.contrast in AT_EQUAL_SCALE]
+widths = [c.difference.high - c.difference.value for c in equal_scale]
 half = f"{min(widths):.3f} to {max(widths):.3f}" if widths else "still unknown"
 glue("half-width", half)
+glue("fine", fine, "g")
+glue("n-fine", max((seeds_needed(c.scatter, fine) for c in equal_scale), default="still unknown"))
 glue("hours", sum(run.about["seconds"] for s in recorded for run in s.runs) / 3600, ".1f")
 glue("n-runs", sum(len(s.runs) for s in recorded), "d")
 glue("floors", ", ".join(percent(floor(s, window)[0]) for s in main) or "not measured")
@@ -300,8 +304,9 @@ glue("scale-ours", recipe.scale_factor(main[0].config["d_model"]) if main else f
 #
 # {glue:text}`n-runs` runs, {glue:text}`hours` hours of one core in all. They are small and short; at their width the
 # released start multiplies the scale of $W_{qk}$ by {glue:text}`scale-ours`, more than at the paper's {glue:text}`scale-4`. The
-# intervals at equal scale reach {glue:text}`half-width` nats to either side: an effect smaller than that is not excluded. The
-# random start against itself is {glue:text}`floors` faster in the settings above.
+# intervals at equal scale reach {glue:text}`half-width` nats to either side: an effect smaller than that is not excluded.
+# Seeds that would bring it down to {glue:text}`fine` nats, roughly, as these runs scatter: {glue:text}`n-fine`. The random
+# start against itself is {glue:text}`floors` faster in the settings above.
 #
 # What would settle it is Table 1's own size with its controls and three seeds: `attngeo train --preset mini --text spaced`
 # with `--init random`, `symmetric`, `symmetric-indefinite`, `released` and `default-linear`. `data/runs/README.md` has the

@@ -91,7 +91,7 @@ def test_the_main_setting_is_the_one_with_most_runs():
     small = made_matrix(1, lr=3e-3)
     runs = [*small, *made_matrix(), *made_matrix(2, objective="clm"), *made_matrix(2, text="plain")]
     chosen = main_settings(settings(runs))
-    assert [s.label for s in chosen] == ["encoder, characters", "encoder, words", "decoder, characters"]
+    assert [s.label for s in chosen] == ["encoder, characters", "encoder, plain text", "decoder, characters"]
     assert chosen[0].config["lr"] == 1e-3 and "1000 steps of 1024 tokens" in chosen[0].size
 
 
@@ -158,7 +158,7 @@ def test_table_1_stands_beside_the_nearest_runs():
     own = in_words(compare(found[0], CONTRASTS[0]).speed_up, percent)
     assert rows.loc["4 layers, Wikipedia", "speed-up there"] == own
     assert rows.loc["12 layers, Jigsaw", "for good"] == "never"
-    assert rows.loc["12 layers, Jigsaw", "speed-up there"] == "not run"  # on words, of which there is none here
+    assert rows.loc["12 layers, Jigsaw", "speed-up there"] == "not run"  # on plain text, of which there is none here
     assert rows.loc["4 layers, Wikipedia", "loss, symmetric"] == "0.812"
 
 

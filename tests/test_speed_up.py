@@ -124,6 +124,24 @@ def test_many_seeds_are_drawn_with_a_seed():
     assert first == again and first.low <= first.value <= first.high
 
 
+@given(sd=st.floats(0.01, 1), half_width=st.floats(0.1, 1))
+def test_the_seeds_needed_are_just_enough(sd, half_width):
+    n = su.seeds_needed(sd, half_width)
+
+    def reached(n):
+        gaps = np.resize([-1.0, 1.0], (n, 1)) if n % 2 == 0 else np.r_[np.resize([-1.0, 1.0], n - 1), 0][:, None]
+        gaps *= sd / gaps.std(ddof=1)
+        e = su.final_difference(gaps, np.zeros_like(gaps))
+        return (e.high - e.low) / 2 <= half_width * (1 + 1e-9)
+
+    assert reached(n) and (n == su.LEAST_SEEDS or not reached(n - 1))
+
+
+def test_no_seeds_suffice_for_a_point(as_user):
+    with pytest.raises(ParameterError, match="above 0"):
+        su.seeds_needed(0.1, 0.0)
+
+
 @pytest.mark.parametrize("seeds", [1, 2])
 def test_few_seeds_give_no_interval(seeds):
     arm, base = curve(0.5, seeds=seeds), curve(seeds=seeds)

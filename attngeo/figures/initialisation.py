@@ -169,13 +169,14 @@ def _contrast_panels(settings: Sequence[Setting], contrasts=CONTRASTS):
     columns = min(2, len(settings))
     rows = math.ceil(len(settings) / columns)
     height = rows * (0.36 * len(contrasts) + 0.8) + 0.5
-    figure, panels = new_figure(7.6, height, rows=rows, columns=columns, sharey=True, squeeze=False)
+    figure, panels = new_figure(7.6, height, rows=rows, columns=columns, sharex=True, sharey=True, squeeze=False)
     labels = [c.arm if c.against == BASELINE else f"{c.arm}\nless {c.against}" for c in contrasts]
     line = sum(c.against == BASELINE for c in contrasts) - 0.5
     panels = list(panels.flat)
     for panel in panels[len(settings) :]:
         panel.remove()
-    for panel in panels:
+    for panel in panels[: len(settings)]:
+        panel.tick_params(labelbottom=True)
         panel.set_ylim(len(contrasts) - 0.5, -0.5)
         panel.locator_params(axis="x", nbins=4)
         if line < len(contrasts) - 1:
