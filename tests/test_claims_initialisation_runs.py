@@ -22,15 +22,15 @@ def test_a_planted_loss_fails():
 
 def test_a_gain_within_the_noise_is_called_so():
     result = claims.symmetry_at_equal_scale(made_matrix(shifts=ALL | {"symmetric": 0, "symmetric-indefinite": 0}))
-    assert result.supported and result.verdict is Verdict.ASSUMPTIONS
+    assert result.supported and result.verdict is Verdict.CORRECTED
     assert result.corrected.count(NO_DIFFERENCE) == 2 and "helps" not in result.corrected
 
 
 def test_a_gain_that_is_the_scale_s_is_not_symmetry_s():
     result = claims.released_start_on_recorded_runs(made_matrix(5, ALL | {"default-linear": -0.5}))
     assert result.supported and result.verdict is Verdict.ASSUMPTIONS
-    default, tie = (p for p in result.corrected.split("; ") if "default-linear" in p)
-    assert "less random (encoder, characters): −0.499" in default and default.endswith("helps")
+    tie, default = (p for p in result.corrected.split("; ") if "default-linear" in p)
+    assert "less random (encoder, characters): −0.499" in default and default.endswith("helps.")
     assert "less default-linear" in tie and NO_DIFFERENCE in tie
 
 
@@ -84,3 +84,9 @@ def test_figure_s5_otherwise(change, words):
     result = claims.figure_s5_on_recorded_runs(figure_s5(**change))
     assert result.supported and result.verdict is Verdict.ASSUMPTIONS and words in result.corrected
     assert "the reverse" in result.corrected
+
+
+def test_a_gain_of_the_scale_does_not_count_for_the_released_start():
+    result = claims.released_start_on_recorded_runs(made_matrix(5, ALL | {"default-linear": -0.5, "released": 0.0}))
+    assert result.supported and result.verdict is Verdict.CORRECTED
+    assert "loss of default-linear less random" in result.corrected and result.corrected.count("helps") == 1
