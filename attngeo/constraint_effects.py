@@ -7,7 +7,7 @@ import pandas as pd
 from attngeo.claims.seed_intervals import signed
 from attngeo.constraints import Constraint
 from attngeo.control_matrix import PARTS
-from attngeo.run_groups import Pair, at_end, final_loss, pairs
+from attngeo.run_groups import Pair, at_end, final_loss, pairs, text
 from attngeo.run_record import Run
 from attngeo.speed_up import HELPS, HURTS, NO_DIFFERENCE, Estimate, verdict
 
@@ -42,7 +42,7 @@ def effects_table(found: Sequence[Pair]) -> pd.DataFrame:
     for pair in found:
         row = {
             "constraint": describe(pair),
-            "text": pair.label,
+            "text": text(pair.first[0]),
             "seeds": pair.seeds,
             "loss, free": _mean(pair.second, final_loss),
             "constrained": _mean(pair.first, final_loss),
@@ -54,7 +54,7 @@ def effects_table(found: Sequence[Pair]) -> pd.DataFrame:
             row[f"{letter}, free → constrained"] = f"{free} → {constrained}"
         rows.append(row)
     table = pd.DataFrame(rows)
-    return table.drop(columns="text") if len({pair.label for pair in found}) == 1 else table
+    return table.drop(columns="text") if found and table["text"].nunique() == 1 else table
 
 
 def sentence(found: Sequence[Pair]) -> str:

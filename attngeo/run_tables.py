@@ -14,12 +14,13 @@ def setting_table(runs: Sequence[Run]) -> pd.DataFrame:
     """One row per kind and setting: what the runs have in common, how many there are, and the hours they took."""
     differ = ("seed", "init", "objective", "constraint", "gamma", "steps", *RECORDING)
     rows = []
-    for group in sorted(matched(list(runs), differ=differ), key=lambda group: kind(group[0])):
+    groups = [group for of_kind in _by_kind(runs).values() for group in matched(of_kind, differ=differ)]
+    for group in groups:
         c = group[0].config
         steps = sorted({run.config["steps"] for run in group})
         rows.append(
             {
-                "kind": ", ".join(sorted({kind(run) for run in group})),
+                "kind": kind(group[0]),
                 "text": text(group[0]),
                 "layers x width": f"{c['layers']} x {c['d_model']}",
                 "blocks x tokens": f"{c['batch_size']} x {c['block_size']}",
@@ -32,6 +33,13 @@ def setting_table(runs: Sequence[Run]) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(rows)
+
+
+def shortened(frame: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """A table without the columns of text that are the same in all rows, and these in words: ``dropout 0; rate 0.1``."""
+    words = [c for c in frame.columns if not pd.api.types.is_numeric_dtype(frame[c])]
+    same = [c for c in words if len(frame) > 1 and frame[c].nunique() == 1]
+    return frame.drop(columns=same), "; ".join(f"{c} {frame[c].iloc[0]}" for c in same)
 
 
 def arm_table(runs: Sequence[Run]) -> pd.DataFrame:
@@ -54,6 +62,10 @@ def arm_table(runs: Sequence[Run]) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(rows)
+
+
+def _by_kind(runs: Sequence[Run]) -> dict[str, list[Run]]:
+    return {name: [run for run in runs if kind(run) == name] for name in sorted(set(map(kind, runs)))}
 
 
 def _order(arm: list[Run]) -> tuple:

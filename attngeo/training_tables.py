@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from attngeo.claims.seed_intervals import Case, signed
+from attngeo.claims.training_layers import decoder_cases, directionality_cases, encoder_cases
 from attngeo.claims.training_runs import climbs, encoders_and_decoders, released_ends
 from attngeo.figures.training import LABELS
 from attngeo.run_groups import at_end
@@ -68,6 +69,13 @@ def formula_table(runs: Sequence[Run]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def layer_table(runs: Sequence[Run]) -> pd.DataFrame:
+    """What Section 4.1 says of early, middle and late layers, measured on every arm: value, interval, outcome."""
+    cases = [case for text in sorted({r.about["corpus"]["name"] for r in runs}) for case in _layer_cases(runs, text)]
+    rows = [{"text": c.label, "what": c.quantity, "value": with_interval(c), "the claim": c.outcome} for c in cases]
+    return pd.DataFrame(rows)
+
+
 def climb_table(runs: Sequence[Run]) -> pd.DataFrame:
     """Median symmetry of every arm that starts at random: start, peak and its step, end, and what is lost after it."""
     rows = []
@@ -93,6 +101,15 @@ def with_interval(case: Case) -> str:
     """``+0.31 [+0.28, +0.34]``, or the value alone where there are too few seeds."""
     e = case.estimate
     return f"{signed(e.value)} [{signed(e.low)}, {signed(e.high)}]" if case.known else signed(e.value)
+
+
+def _layer_cases(runs: Sequence[Run], name: str) -> list[Case]:
+    of_text = [run for run in runs if run.about["corpus"]["name"] == name]
+    return [
+        *encoder_cases(of_text),
+        *decoder_cases(of_text),
+        *directionality_cases(of_text),
+    ]
 
 
 def _mean(arm: Sequence[Run], score: str) -> float:

@@ -50,10 +50,10 @@ from attngeo.figures.training import before_and_after, by_layer, over_steps
 from attngeo.figures.training_contrasts import released_training, scores_by_depth, texts_over_steps
 from attngeo.nulls import directionality_sd
 from attngeo.run_record import read_runs, summary
-from attngeo.run_tables import arm_table, setting_table
+from attngeo.run_tables import arm_table, setting_table, shortened
 from attngeo.training import train
 from attngeo.training_config import configure
-from attngeo.training_tables import climb_table, contrast_table, formula_table, released_table
+from attngeo.training_tables import climb_table, contrast_table, formula_table, layer_table, released_table
 
 # %% [markdown]
 # ## The models
@@ -188,10 +188,11 @@ found = claims.encoders_and_decoders(runs)
 
 # %% tags=["remove-input"]
 if recorded:
+    settings_shown, same = shortened(setting_table(recorded))
     table(
-        setting_table(recorded),
+        settings_shown,
         name="tab-training-settings",
-        caption="Recorded runs by kind: what they have in common, how many there are, and the hours they took in all.",
+        caption=f"Recorded runs by kind, how many there are, and their hours in all. The same in all: {same or 'nothing'}.",
         formats={"hours": ".1f"},
     )
 else:
@@ -272,6 +273,17 @@ by_layer([*found[0].first, *found[0].second], name="fig-training-recorded-layers
 # %% tags=["remove-input"]
 scores_by_depth(found[:4]) if found else None
 
+# %% tags=["remove-input"]
+if runs:
+    table(
+        layer_table(runs),
+        name="tab-training-layers",
+        caption="What is said of the layers, at the end of training: mean over seeds, interval, and whether the claim holds.",
+    )
+
+# %% [markdown]
+# Only what some interval decides, or what the released numbers show, becomes a check.
+
 # %%
 checks = [
     layer_claims.encoder_layers_on_wikipedia(runs),
@@ -292,12 +304,12 @@ glue("n-recorded", len(recorded), "d")
 glue("n-hours", sum(run.about["seconds"] for run in recorded) / 3600, ".1f")
 
 # %% [markdown]
-# Of these {glue:text}`n-layer-checks` statements {glue:text}`n-undecided` have no setting with three seeds and are left out.
+# Of {glue:text}`n-layer-checks` statements on layers, {glue:text}`n-undecided` are undecided and left out.
 #
 # ## What this leaves open
 #
-# {glue:text}`n-recorded` runs are recorded, {glue:text}`n-hours` hours of computing; {glue:text}`n-pairs` settings have an encoder
-# and a decoder, {glue:text}`n-with-interval` of them on three seeds or more. All are far below the paper's models in
+# Recorded are {glue:text}`n-recorded` runs of {glue:text}`n-hours` hours in all. Settings with an encoder and a decoder:
+# {glue:text}`n-pairs`; of these with three seeds or more: {glue:text}`n-with-interval`. All are far below the paper's models in
 # width, depth, vocabulary and steps, and both scores depend on these: directionality has a spread of several $d^{-1/2}$, so
 # that models of this width can show only large differences in it. What would settle Figure 3 are 12 layers of width 768, encoder
 # and decoder, three seeds each, on plain text: `data/runs/README.md` lists the commands, the operations, and which outcome would

@@ -52,6 +52,15 @@ def test_two_seeds_give_no_interval_and_decide_nothing():
     assert result.verdict is Verdict.HOLDS and len(result.comparisons) == 1  # of the released medians
 
 
+def test_intervals_that_all_hold_zero_decide_nothing():
+    wide = [*made_arm(noise=3.0), *made_arm(objective="clm", noise=3.0)]
+    result = training_runs.symmetry_in_training(runs=wide)
+    assert result.verdict is Verdict.HOLDS and len(result.comparisons) == 1
+    assert "do not decide" in result.remark and "wikipedia, characters" in result.remark
+    layers = training_layers.encoder_layers_on_wikipedia(runs=wide)
+    assert not layers.comparisons and not layers.supported
+
+
 def test_directionality_fails_on_the_released_medians_whatever_our_runs_do():
     for runs in ([], AS_STATED):
         result = training_runs.directionality_in_training(runs=runs)
@@ -75,10 +84,12 @@ def test_symmetry_missing_in_one_released_pair_would_be_noticed(monkeypatch):
 def test_a_rise_and_a_fall_are_told():
     result = training_runs.growth_on_wikipedia(runs=made_arm(peak=0.4))
     assert result.verdict is Verdict.ASSUMPTIONS
-    assert with_words(result, "grows, but not to the end", "wikipedia, characters: +0.")
+    assert with_words(result, "falls again after its peak", "wikipedia, characters: +0.")
     assert any("at step 500 less at the end" in c.quantity for c in result.comparisons)
     flat = training_runs.growth_on_wikipedia(runs=made_arm(s=(0.008,) * 4, peak=0.4))
-    assert flat.verdict is Verdict.CORRECTED and with_words(flat, "In none", "From its peak on it falls")
+    assert flat.verdict is Verdict.ASSUMPTIONS and with_words(flat, "falls again") and "do not decide" in flat.remark
+    sinking = training_runs.growth_on_wikipedia(runs=made_arm(s=(-0.3,) * 4, peak=0.6))
+    assert sinking.verdict is Verdict.CORRECTED and with_words(sinking, "In none", "falls again")
 
 
 def test_other_texts_have_their_own_figure():

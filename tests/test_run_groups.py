@@ -4,7 +4,7 @@ import pytest
 from made_training import made_arm, made_run
 
 from attngeo.run_groups import arms, at_end, at_start, distinct_labels, final_loss, kind, over_seeds, pairs, text
-from attngeo.run_tables import arm_table, setting_table
+from attngeo.run_tables import arm_table, setting_table, shortened
 from attngeo.speed_up import Estimate
 
 ENCODERS = made_arm(3, loss=2.0)
@@ -69,12 +69,20 @@ def test_labels_say_what_tells_runs_of_one_text_apart():
 def test_tables_have_a_row_per_setting_and_per_arm():
     runs = [*ENCODERS, *DECODERS, made_run(corpus="jigsaw")]
     settings, rows = setting_table(runs), arm_table(runs)
-    assert settings["runs"].tolist() == [5, 1] and settings["hours"].sum() == pytest.approx(0.1)
+    assert sorted(settings["runs"]) == [1, 5] and settings["hours"].sum() == pytest.approx(0.1)
     assert set(settings["device"]) == {"1 CPU core"}
     assert rows["seeds"].sum() == 6 and len(rows) == 3
     first = rows[(rows["objective"] == "mlm") & (rows["seeds"] == 3)].iloc[0]
     assert first["held-out loss"].startswith(("1.99", "2.00")) and " ± 0.0" in first["held-out loss"]
     assert "±" not in rows[rows["seeds"] == 1].iloc[0]["s"]
+
+
+def test_columns_that_are_the_same_in_all_rows_go_into_words():
+    frame, words = shortened(setting_table([*ENCODERS, made_run(corpus="jigsaw")]))
+    assert "dropout" not in frame and "dropout 0" in words and "rate 0.001" in words
+    assert {"text", "runs", "hours"} <= set(frame)
+    one, nothing = shortened(setting_table(ENCODERS))
+    assert "dropout" in one and nothing == ""
 
 
 def test_tables_of_no_runs_are_empty():

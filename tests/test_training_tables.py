@@ -1,6 +1,6 @@
 from made_training import made_arm
 
-from attngeo.training_tables import climb_table, contrast_table, formula_table, released_table
+from attngeo.training_tables import climb_table, contrast_table, formula_table, layer_table, released_table
 
 RUNS = [
     *made_arm(s=(0.5,) * 4, d=(-0.2,) * 4),
@@ -43,5 +43,16 @@ def test_a_climb_has_its_peak_and_its_loss_after_it():
     assert rows.loc[("wikipedia, characters", "encoder"), "at step"] == 1000
 
 
+def test_layers_are_judged_on_every_arm():
+    rows = layer_table(RUNS)
+    assert set(rows["text"]) == {"wikipedia, characters", "jigsaw, characters"}
+    encoders = rows[rows["what"].str.startswith("encoders, $s$") & (rows["text"] == "wikipedia, characters")].iloc[0]
+    assert "[" in encoders["value"] and encoders["the claim"] == "no difference beyond the noise between seeds"
+    middle = rows[
+        rows["what"].str.startswith("decoders, $s$ of the middle") & rows["text"].str.startswith("wiki")
+    ].iloc[0]
+    assert middle["value"].startswith("+0.1") and middle["the claim"] == "the reverse"
+
+
 def test_without_runs_the_tables_are_empty():
-    assert contrast_table([]).empty and formula_table([]).empty and climb_table([]).empty
+    assert contrast_table([]).empty and formula_table([]).empty and climb_table([]).empty and layer_table([]).empty

@@ -81,9 +81,9 @@ def in_words(cases: Sequence[Case]) -> str:
 
 
 def judged(shared: dict[str, Any], cases: Sequence[Case], printed: str, measured: str) -> Result:
-    """Holds where every interval has the stated sign, under assumptions where some have, and else is corrected.
+    """Holds where every interval has the stated sign, under assumptions where some have, corrected where none has.
 
-    Without a case that has an interval, what is shared decides alone.
+    Intervals that all hold 0 decide nothing: then what is shared decides alone, and the remark says so.
 
     Args:
         shared: fields of the result, its comparisons among them, apart from those of the cases.
@@ -91,10 +91,14 @@ def judged(shared: dict[str, Any], cases: Sequence[Case], printed: str, measured
         printed: what the paper says.
         measured: what the numbers of the cases are.
     """
+    some, against = any(case.met for case in cases), any(case.reversed for case in cases)
+    if not some and not against:
+        undecided = f" The runs recorded here do not decide. {measured}: {in_words(cases)}."
+        told = undecided if any(case.known for case in cases) else ""
+        return Result(verdict=Verdict.HOLDS, **{**shared, "remark": f"{shared.get('remark', '')}{told}".strip()})
     fields = {**shared, "comparisons": (*shared.get("comparisons", ()), *joined(cases))}
-    if all_met(cases) or not any(case.known for case in cases):
+    if all_met(cases):
         return Result(verdict=Verdict.HOLDS, **fields)
-    some = any(case.met for case in cases)
     return Result(
         verdict=Verdict.ASSUMPTIONS if some else Verdict.CORRECTED,
         printed=printed,

@@ -96,28 +96,18 @@ def directionality_of_layers_elsewhere(runs: Sequence[Run] | None = None) -> Res
     return _directionality("Figure S4", "(b), (d)", _elsewhere(runs))
 
 
-def _encoders(statement: str, part: str, runs: Sequence[Run]) -> Result:
-    cases = layer_cases(runs, ENCODER, late_less_early("symmetry"), "$s$ of late less early layers", 1)
-    printed = "Late layers of encoder-only models are more symmetric than early layers."
-    title = "late layers of encoders end more symmetric than early ones"
-    return judged(_shared(statement, part, title), cases, printed, "$s$ of late less early layers")
+def encoder_cases(runs: Sequence[Run]) -> list[Case]:
+    """Late less early layers of encoders in symmetry."""
+    return layer_cases(runs, ENCODER, late_less_early("symmetry"), "$s$ of late less early layers", 1)
 
 
-def _decoders(statement: str, part: str, runs: Sequence[Run], datasets: Sequence[str]) -> Result:
-    cases = layer_cases(runs, DECODER, middle("symmetry"), "$s$ of the middle layers", -1)
-    curves = published.released_training()
-    last = curves[(curves["step"] == curves["step"].max()) & (curves["layers"] == 12) & (curves["part"] == "decoder")]
-    released = tuple(
-        Comparison(f"released, 12 layers, {row.dataset.replace('_', ' ')}: $s$ of one layer", row.s_min, "<", -0.5, 0.0)
-        for row in last[last["dataset"].isin(datasets)].itertuples()
-    )
-    where = ", those in the middle" if any(case.known for case in cases) else "; which, is not released"
-    shared = _shared(statement, part, f"some layers of decoders end strongly skew{where}", released)
-    printed = "Decoder-only models learn almost non-symmetric matrices, strongly skew-symmetric ones in middle layers."
-    return judged(shared, cases, printed, "Mean $s$ of the middle layers of decoders")
+def decoder_cases(runs: Sequence[Run]) -> list[Case]:
+    """Middle layers of decoders in symmetry."""
+    return layer_cases(runs, DECODER, middle("symmetry"), "$s$ of the middle layers", -1)
 
 
-def _directionality(statement: str, part: str, runs: Sequence[Run]) -> Result:
+def directionality_cases(runs: Sequence[Run]) -> list[Case]:
+    """Late less early layers in directionality: encoders, decoders, and the latter less the former."""
     measure, quantity = late_less_early("directionality"), "$d$ of late less early layers"
     cases = [case for objective in OBJECTIVES for case in layer_cases(runs, objective, measure, quantity, -1)]
     stronger = [
@@ -129,10 +119,35 @@ def _directionality(statement: str, part: str, runs: Sequence[Run]) -> Result:
         )
         for p in encoders_and_decoders(runs)
     ]
+    return [*cases, *stronger]
+
+
+def _encoders(statement: str, part: str, runs: Sequence[Run]) -> Result:
+    printed = "Late layers of encoder-only models are more symmetric than early layers."
+    title = "late layers of encoders end more symmetric than early ones"
+    return judged(_shared(statement, part, title), encoder_cases(runs), printed, "$s$ of late less early layers")
+
+
+def _decoders(statement: str, part: str, runs: Sequence[Run], datasets: Sequence[str]) -> Result:
+    curves = published.released_training()
+    last = curves[(curves["step"] == curves["step"].max()) & (curves["layers"] == 12) & (curves["part"] == "decoder")]
+    released = tuple(
+        Comparison(f"released, 12 layers, {row.dataset.replace('_', ' ')}: $s$ of one layer", row.s_min, "<", -0.5, 0.0)
+        for row in last[last["dataset"].isin(datasets)].itertuples()
+    )
+    cases = decoder_cases(runs)
+    decided = any(case.met or case.reversed for case in cases)
+    where = ", those in the middle" if decided else "; which, is not released"
+    shared = _shared(statement, part, f"some layers of decoders end strongly skew{where}", released)
+    printed = "Decoder-only models learn almost non-symmetric matrices, strongly skew-symmetric ones in middle layers."
+    return judged(shared, cases, printed, "Mean $s$ of the middle layers of decoders")
+
+
+def _directionality(statement: str, part: str, runs: Sequence[Run]) -> Result:
     printed = "Encoders and decoders show a higher directionality in late layers, remarkably stronger in decoders."
     title = "late layers end more directional than early ones, those of decoders most"
-    measured = f"{quantity}, of encoders, then of decoders, then the difference of these two"
-    return judged(_shared(statement, part, title), [*cases, *stronger], printed, measured)
+    measured = "$d$ of late less early layers, of encoders, then of decoders, then the difference of these two"
+    return judged(_shared(statement, part, title), directionality_cases(runs), printed, measured)
 
 
 def _shared(statement: str, part: str, title: str, released: tuple[Comparison, ...] = ()) -> dict[str, Any]:

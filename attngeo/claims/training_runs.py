@@ -203,10 +203,9 @@ def _growth(statement: str, runs: Sequence[Run], datasets: Sequence[str]) -> Res
     result = judged(shared, cases, GROWS, "Median $s$ at the end less at the start")
     if not fallen:
         return result
-    falls = f"From its peak on it falls: {in_words(fallen)}."
+    falls = f"In runs recorded here it falls again after its peak: {in_words(fallen)}."
     if result.verdict is Verdict.HOLDS:
         result = replace(result, verdict=Verdict.ASSUMPTIONS, printed=GROWS, flaw=Flaw.ASSUMPTION)
-        falls = f"It grows, but not to the end. {falls}"
     return replace(result, corrected=f"{result.corrected} {falls}".strip())
 
 

@@ -101,7 +101,7 @@ def by_layer(runs: list[Run], name: str = "fig-training-layers") -> CaptionedFig
         panels[1, column].set_xlabel("step")
     panels[0, 0].set_ylabel("symmetry s")
     panels[1, 0].set_ylabel("directionality d")
-    panels[0, 0].legend(loc="upper left", ncols=2)
+    panels[0, 0].legend(loc="lower left", ncols=2)
     return CaptionedFigure(
         figure,
         name,
