@@ -36,7 +36,7 @@ def setting_table(runs: Sequence[Run]) -> pd.DataFrame:
 
 
 def shortened(frame: pd.DataFrame) -> tuple[pd.DataFrame, str]:
-    """A table without the columns of text that are the same in all rows, and these in words: ``dropout 0; rate 0.1``."""
+    """A table without columns of text that are the same in all rows, and these in words: ``dropout 0; rate 0.1``."""
     words = [c for c in frame.columns if not pd.api.types.is_numeric_dtype(frame[c])]
     same = [c for c in words if len(frame) > 1 and frame[c].nunique() == 1]
     return frame.drop(columns=same), "; ".join(f"{c} {frame[c].iloc[0]}" for c in same)

@@ -1,4 +1,8 @@
-"""Figures 3 (c, d) and S4: how the scores at the end of training differ between early and late layers."""
+"""Figures 3 (c, d) and S4: how the scores at the end of training differ between early and late layers.
+
+Which layer is which was not released, so that most of these checks rest on recorded runs alone and are not registered:
+until an interval decides they have no comparisons, and the chapter does not show them.
+"""
 
 from collections.abc import Sequence
 from typing import Any
