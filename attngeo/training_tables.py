@@ -10,6 +10,7 @@ from attngeo.claims.training_runs import climbs, encoders_and_decoders, released
 from attngeo.figures.training import LABELS
 from attngeo.run_groups import at_end
 from attngeo.run_record import Run
+from attngeo.speed_up import Estimate
 
 SCORES = {"s": "symmetry", "d": "directionality"}
 FORMULAS = {
@@ -51,7 +52,7 @@ def contrast_table(runs: Sequence[Run]) -> pd.DataFrame:
                     "score": letter,
                     "encoder": signed(_mean(pair.first, score)),
                     "decoder": signed(_mean(pair.second, score)),
-                    "difference": with_interval(case),
+                    "difference": with_interval(case.estimate),
                     "the claim": case.outcome,
                 }
             )
@@ -64,16 +65,32 @@ def formula_table(runs: Sequence[Run]) -> pd.DataFrame:
     for pair in encoders_and_decoders(runs):
         row = {"text": pair.label, "seeds": pair.seeds}
         for words, score in FORMULAS.items():
-            row[words] = with_interval(Case(pair.label, "", pair.difference(at_end(score))))
+            row[words] = with_interval(pair.difference(at_end(score)))
         rows.append(row)
     return pd.DataFrame(rows)
 
 
 def layer_table(runs: Sequence[Run]) -> pd.DataFrame:
-    """What Section 4.1 says of early, middle and late layers, measured on every arm: value, interval, outcome."""
-    cases = [case for text in sorted({r.about["corpus"]["name"] for r in runs}) for case in _layer_cases(runs, text)]
-    rows = [{"text": c.label, "what": c.quantity, "value": with_interval(c), "the claim": c.outcome} for c in cases]
-    return pd.DataFrame(rows)
+    """What Section 4.1 says of early, middle and late layers, measured on every arm: value, interval, outcome.
+
+    Rows of one statement stand together, those with most seeds first.
+    """
+    kept = list(runs)
+    cases = [case for find in (encoder_cases, decoder_cases, directionality_cases) for case in find(kept)]
+    places = list(dict.fromkeys(case.quantity for case in cases))
+    cases.sort(key=lambda case: (places.index(case.quantity), -case.seeds, case.label))
+    return pd.DataFrame(
+        [
+            {
+                "what": case.quantity,
+                "text": case.label,
+                "seeds": case.seeds,
+                "value": with_interval(case.estimate),
+                "the claim": case.outcome,
+            }
+            for case in cases
+        ]
+    )
 
 
 def climb_table(runs: Sequence[Run]) -> pd.DataFrame:
@@ -91,25 +108,16 @@ def climb_table(runs: Sequence[Run]) -> pd.DataFrame:
                     "at step": climb["peak step"],
                     "s, end": climb["end"],
                     "steps": climb["steps"],
-                    "peak less end": with_interval(Case(climb["text"], "", climb["fall"])),
+                    "peak less end": with_interval(climb["fall"]),
                 }
             )
     return pd.DataFrame(rows)
 
 
-def with_interval(case: Case) -> str:
+def with_interval(estimate: Estimate) -> str:
     """``+0.31 [+0.28, +0.34]``, or the value alone where there are too few seeds."""
-    e = case.estimate
-    return f"{signed(e.value)} [{signed(e.low)}, {signed(e.high)}]" if case.known else signed(e.value)
-
-
-def _layer_cases(runs: Sequence[Run], name: str) -> list[Case]:
-    of_text = [run for run in runs if run.about["corpus"]["name"] == name]
-    return [
-        *encoder_cases(of_text),
-        *decoder_cases(of_text),
-        *directionality_cases(of_text),
-    ]
+    ends = f" [{signed(estimate.low)}, {signed(estimate.high)}]" if estimate.has_interval else ""
+    return f"{signed(estimate.value)}{ends}"
 
 
 def _mean(arm: Sequence[Run], score: str) -> float:

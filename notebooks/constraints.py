@@ -185,7 +185,7 @@ glue("mini-hours", mini / 4e14 / 3600, ".1f")
 # What would settle it: the same at the paper's four layers and steps, over several weights, with three seeds or more.
 #
 # ```sh
-# attngeo train --preset mini --corpus redpajama --text spaced --vocab-size 256 \\
+# attngeo train --preset mini --corpus redpajama --text spaced --vocab-size 256 \
 #   --constraint symmetric --gamma 0.1 --seed 0 -o data/runs/constrained-mini-0
 # ```
 #

@@ -16,6 +16,7 @@ class Case:
     quantity: str  # what was subtracted from what
     estimate: Estimate
     sign: int = 1  # expected, 1 or -1
+    seeds: int = 0  # told where given
 
     @property
     def known(self) -> bool:
@@ -61,7 +62,8 @@ class Case:
 
     @property
     def _head(self) -> str:
-        return f"{self.label}: {self.quantity}, {signed(self.estimate.value)}"
+        seeds = f", {self.seeds} seeds" if self.seeds else ""
+        return f"{self.label}: {self.quantity}{seeds}, {signed(self.estimate.value)}"
 
 
 def all_met(cases: Sequence[Case]) -> bool:

@@ -63,7 +63,7 @@ def layer_cases(runs: Sequence[Run], objective: str, measure: Measure, quantity:
     found = arms([r for r in runs if from_random(r.config) and r.config["objective"] == objective])
     labels = distinct_labels([arm[0] for arm in found])
     return [
-        Case(label, f"{OBJECTIVES[objective]}, {quantity}, {len(arm)} seeds", over_seeds(list(map(measure, arm))), sign)
+        Case(label, f"{OBJECTIVES[objective]}, {quantity}", over_seeds(list(map(measure, arm))), sign, len(arm))
         for label, arm in zip(labels, found, strict=True)
     ]
 
@@ -115,12 +115,7 @@ def directionality_cases(runs: Sequence[Run]) -> list[Case]:
     measure, quantity = late_less_early("directionality"), "$d$ of late less early layers"
     cases = [case for objective in OBJECTIVES for case in layer_cases(runs, objective, measure, quantity, -1)]
     stronger = [
-        Case(
-            p.label,
-            f"that of decoders less that of encoders, {p.seeds} seeds",
-            p.difference(lambda run: -measure(run)),
-            -1,
-        )
+        Case(p.label, "that of decoders less that of encoders", p.difference(lambda run: -measure(run)), -1, p.seeds)
         for p in encoders_and_decoders(runs)
     ]
     return [*cases, *stronger]

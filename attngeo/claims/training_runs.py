@@ -40,7 +40,7 @@ def encoders_and_decoders(runs: Sequence[Run]) -> list[Pair]:
 def contrasts(runs: Sequence[Run], score: str) -> list[Case]:
     """Encoder less decoder in a score at the end, the paper's sign being plus: s is larger, d less negative."""
     return [
-        Case(pair.label, f"encoder less decoder, {pair.seeds} seeds", pair.difference(at_end(score)))
+        Case(pair.label, "encoder less decoder", pair.difference(at_end(score)), seeds=pair.seeds)
         for pair in encoders_and_decoders(runs)
     ]
 
@@ -188,7 +188,7 @@ def recorded_starts(runs: Sequence[Run] | None = None) -> Result:
 def _growth(statement: str, runs: Sequence[Run], datasets: Sequence[str]) -> Result:
     found = climbs(runs)
     cases = [
-        Case(c["text"], f"encoders, $s$ at the end less at the start, {c['seeds']} seeds", c["growth"]) for c in found
+        Case(c["text"], "encoders, $s$ at the end less at the start", c["growth"], seeds=c["seeds"]) for c in found
     ]
     descents = [Case(c["text"], f"$s$ at step {c['peak step']} less at the end", c["fall"]) for c in found]
     fallen = [case for case in descents if case.met]
