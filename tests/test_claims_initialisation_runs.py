@@ -1,7 +1,7 @@
 import pytest
 from made_arms import made_arm, made_matrix
 
-from attngeo.claims import Verdict
+from attngeo.claims import Flaw, Verdict
 from attngeo.claims import initialisation_runs as claims
 from attngeo.speed_up import NO_DIFFERENCE
 
@@ -22,7 +22,7 @@ def test_a_planted_loss_fails():
 
 def test_a_gain_within_the_noise_is_called_so():
     result = claims.symmetry_at_equal_scale(made_matrix(shifts=ALL | {"symmetric": 0, "symmetric-indefinite": 0}))
-    assert result.supported and result.verdict is Verdict.CORRECTED
+    assert result.supported and result.verdict is Verdict.CORRECTED and result.flaw is Flaw.ASSUMPTION
     assert result.corrected.count(NO_DIFFERENCE) == 2 and "helps" not in result.corrected
 
 

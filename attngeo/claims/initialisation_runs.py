@@ -147,13 +147,17 @@ def _judged(cases: Sequence[Case], part: str, title: str, beside: Sequence[Case]
     }
     if all_met(cases):
         return Result(verdict=Verdict.HOLDS, remark=f"{SMALL} {sentence}", **result)
-    result |= {"printed": PRINTED, "flaw": Flaw.FAILURE}
+    result["printed"] = PRINTED
     if known and all(case.reversed for case in known):
-        return Result(verdict=Verdict.FAILS, remark=f"{SMALL} {sentence}", **result)
-    if known and not any(case.met for case in known):
-        return Result(verdict=Verdict.CORRECTED, corrected=sentence, remark=SMALL, **result)
-    result["flaw"] = Flaw.ASSUMPTION
-    return Result(verdict=Verdict.ASSUMPTIONS, corrected=sentence, remark=SMALL, **result)
+        return Result(verdict=Verdict.FAILS, remark=f"{SMALL} {sentence}", flaw=Flaw.FAILURE, **result)
+    none = known and not any(case.met for case in known)
+    return Result(
+        verdict=Verdict.CORRECTED if none else Verdict.ASSUMPTIONS,
+        corrected=sentence,
+        remark=SMALL,
+        flaw=Flaw.ASSUMPTION,  # small runs that show no gain do not make a statement on large ones false
+        **result,
+    )
 
 
 def _open(cases: Sequence[Case]) -> str:
