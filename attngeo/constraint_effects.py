@@ -63,10 +63,11 @@ def sentence(found: Sequence[Pair]) -> str:
         return "No run with a constraint is recorded yet"
     said: dict[str, list[str]] = {}
     for pair in found:
-        said.setdefault(outcome(pair), []).append(describe(pair))
+        cost = loss_in_words(pair.difference(final_loss))
+        said.setdefault(outcome(pair), []).append(f"{describe(pair)} ({cost})")
     order = [*WORDS.values(), NO_DIFFERENCE]
     parts = sorted(said.items(), key=lambda item: order.index(item[0]) if item[0] in order else len(order))
-    return "; ".join(f"{words}: {', '.join(arms)}" for words, arms in parts)
+    return "; ".join(f"{words}: {' and '.join(arms)}" for words, arms in parts)
 
 
 def loss_in_words(estimate: Estimate) -> str:

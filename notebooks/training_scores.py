@@ -49,6 +49,7 @@ from attngeo.display import glue, show, table
 from attngeo.figures.training import before_and_after, by_layer, over_steps
 from attngeo.figures.training_contrasts import released_training, scores_by_depth, texts_over_steps
 from attngeo.nulls import directionality_sd
+from attngeo.run_groups import kind
 from attngeo.run_record import read_runs, summary
 from attngeo.run_tables import arm_table, setting_table, shortened
 from attngeo.training import train
@@ -108,12 +109,12 @@ with TemporaryDirectory() as folder:
 for name in ("layers", "d_model", "heads", "block_size", "batch_size", "steps", "text"):
     glue(name.replace("_", "-"), settings[name])
 glue("dropout", dropout, "g")
-live = {kind: summary(run) for kind, run in (("encoder", encoder), ("decoder", decoder))}
-for kind, numbers in live.items():
-    glue(f"{kind}-s-start", numbers["symmetry, start"], ".2f")
-    glue(f"{kind}-s-end", numbers["symmetry, end"], ".2f")
-    glue(f"{kind}-d-end", numbers["directionality, end"], ".2f")
-    glue(f"{kind}-loss-end", numbers["held-out loss"], ".2f")
+live = {part: summary(run) for part, run in (("encoder", encoder), ("decoder", decoder))}
+for part, numbers in live.items():
+    glue(f"{part}-s-start", numbers["symmetry, start"], ".2f")
+    glue(f"{part}-s-end", numbers["symmetry, end"], ".2f")
+    glue(f"{part}-d-end", numbers["directionality, end"], ".2f")
+    glue(f"{part}-loss-end", numbers["held-out loss"], ".2f")
 glue("d-sd", directionality_sd(d_model), ".2f")
 apart = live["encoder"]["symmetry, end"] - live["decoder"]["symmetry, end"]
 glue("apart", apart, ".2f")
@@ -260,11 +261,15 @@ if runs:
 # %%
 show(claims.growth_on_wikipedia(runs), claims.growth_on_other_texts(runs))
 
+# %% tags=["remove-input"]
+large = [run for run in runs if kind(run) == "large"]
+over_steps(large, name="fig-training-large") if large else None
+
 # %% [markdown]
 # ### Layer by layer
 #
-# Section 4.1 says more of the layers: late layers of encoders are more symmetric than early ones; the middle layers of decoders
-# are skew; late layers are more directional, in decoders most. Late and early are here the two halves of the layers, and the
+# Section 4.1 says more of the layers: late layers of encoders are more symmetric than early ones and get there sooner; the
+# middle layers of decoders are skew; late layers are more directional, in decoders most. Late and early are here the two halves of the layers, and the
 # middle is the middle half. The paper shows this for 12 layers; ours have fewer.
 
 # %% tags=["remove-input"]

@@ -25,6 +25,7 @@ from attngeo.claims.training_runs import (
 from attngeo.run_groups import Measure, arms, distinct_labels, over_seeds
 from attngeo.run_record import Run
 
+SETTLED = 0.05  # of symmetry
 OBJECTIVES = {ENCODER: "encoders", DECODER: "decoders"}
 
 
@@ -48,6 +49,15 @@ def middle(score: str) -> Measure:
         return float(values[quarter : len(values) - quarter].mean())
 
     return measure
+
+
+def settles_late_less_early(run: Run) -> float:
+    """Share of training until a layer's symmetry stays within `SETTLED` of its end: late half less early half."""
+    s = run.layer_scores().pivot(index="step", columns="layer", values="symmetry").sort_index()
+    away = (s - s.iloc[-1]).abs() > SETTLED
+    last_away = away.mul(s.index.to_numpy(), axis=0).max()  # the last step at which each layer is still away
+    half = len(last_away) // 2
+    return float(last_away.iloc[-half:].mean() - last_away.iloc[:half].mean()) / s.index[-1] if half else 0.0
 
 
 def layer_cases(runs: Sequence[Run], objective: str, measure: Measure, quantity: str, sign: int) -> list[Case]:
@@ -101,8 +111,12 @@ def directionality_of_layers_elsewhere(runs: Sequence[Run] | None = None) -> Res
 
 
 def encoder_cases(runs: Sequence[Run]) -> list[Case]:
-    """Late less early layers of encoders in symmetry."""
-    return layer_cases(runs, ENCODER, late_less_early("symmetry"), "$s$ of late less early layers", 1)
+    """Late less early layers of encoders in symmetry, and in the time until it has settled."""
+    words = f"share of training until $s$ is within {SETTLED:g} of its end, late less early layers"
+    return [
+        *layer_cases(runs, ENCODER, late_less_early("symmetry"), "$s$ of late less early layers", 1),
+        *layer_cases(runs, ENCODER, settles_late_less_early, words, -1),
+    ]
 
 
 def decoder_cases(runs: Sequence[Run]) -> list[Case]:
@@ -122,9 +136,10 @@ def directionality_cases(runs: Sequence[Run]) -> list[Case]:
 
 
 def _encoders(statement: str, part: str, runs: Sequence[Run]) -> Result:
-    printed = "Late layers of encoder-only models are more symmetric than early layers."
-    title = "late layers of encoders end more symmetric than early ones"
-    return judged(_shared(statement, part, title), encoder_cases(runs), printed, "$s$ of late less early layers")
+    printed = "Late layers of encoder-only models are more symmetric and converge faster than early layers."
+    title = "late layers of encoders end more symmetric than early ones, and sooner"
+    measured = "$s$ of late less early layers, then the share of training until it has settled"
+    return judged(_shared(statement, part, title), encoder_cases(runs), printed, measured)
 
 
 def _decoders(statement: str, part: str, runs: Sequence[Run], datasets: Sequence[str]) -> Result:
