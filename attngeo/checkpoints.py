@@ -90,7 +90,9 @@ class Checkpoint:
                 for later in self.plans[number + len(coming) :]:
                     if coming and sum(coming) >= AHEAD:
                         break
-                    coming.append(sum(self._files[name].prefetch(name, rows) for name, rows in later.spans().items()))
+                    for name, rows in later.spans().items():
+                        self._files[name].prefetch(name, rows)
+                    coming.append(self._size(later))
                 yield self.read(plan)
                 coming.popleft()
         finally:
@@ -101,6 +103,14 @@ class Checkpoint:
     def bytes_read(self) -> int:
         """Bytes of tensors read so far."""
         return sum(file.bytes_read for file in self._all_files)
+
+    @property
+    def bytes_in_all(self) -> int:
+        """Bytes of queries and keys in all layers, as the headers tell; the scales of 8-bit weights are not counted."""
+        return sum(self._size(plan) for plan in self.plans)
+
+    def _size(self, plan: LayerPlan) -> int:
+        return sum(self._files[name].size(name, rows) for name, rows in plan.spans().items())
 
     def read(self, plan: LayerPlan) -> AttentionLayer:
         """One layer, by its plan.
@@ -138,8 +148,9 @@ def open_checkpoint(path_or_id: str | PathLike, revision: str | None = None) -> 
         revision: branch, tag or commit of a Hub repository.
 
     Returns:
-        An iterable of `AttentionLayer`, with ``len``, ``name``, ``revision``, ``model_type``, ``bytes_read``. Biases,
-        rotary positions and normalisations of q and k are no part of the forms. Weights keep the type of the file.
+        An iterable of `AttentionLayer`, with ``len``, ``name``, ``revision``, ``model_type``, ``bytes_read``,
+        ``bytes_in_all``. Biases, rotary positions and normalisations of q and k are no part of the forms. Weights keep
+        the type of the file.
 
     Raises:
         CheckpointError: nothing there, unknown architecture, damaged or incomplete files, or the Hub refuses.

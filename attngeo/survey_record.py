@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import platform
+from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
@@ -45,10 +46,11 @@ def survey_model(
     gamma: float = GAMMA,
     revision: str | None = None,
     on_layer: Callable[[Checkpoint, int], None] = lambda checkpoint, done: None,
+    at_once: int = 1,
 ) -> Path:
     """Score one model, per layer and per head, and record it under ``folder``.
 
-    The next layer is read while one is scored; no more than two are in memory.
+    The next layer is read while ``at_once`` are scored. No more than these are in memory, and what is fetched ahead.
 
     Args:
         path_or_id: as for `attngeo.open_checkpoint`.
@@ -57,6 +59,7 @@ def survey_model(
         revision: branch, tag or commit of a Hub repository.
         on_layer: called after each layer with the checkpoint and the number of layers done; what it raises ends the
             survey of the model, and nothing is written.
+        at_once: layers that are scored at the same time, each in a thread.
 
     Returns:
         The model's folder.
@@ -67,17 +70,21 @@ def survey_model(
     checkpoint = open_checkpoint(path_or_id, revision or None)
     chosen = _pictured([f"{plan.part}-{plan.layer}" for plan in checkpoint.plans])
     rows, pictures = [], {}
-    for done, layer in enumerate(_read_ahead(checkpoint), start=1):
-        rows += layer_rows(checkpoint, layer, gamma)
+
+    def score_layer(layer: AttentionLayer) -> list[dict]:
         if (name := f"{layer.part}-{layer.layer}") in chosen:
             pictures[name] = picture(layer.form)
+        return list(layer_rows(checkpoint, layer, gamma))
+
+    for done, of_layer in enumerate(_read_ahead(checkpoint, score_layer, at_once), start=1):
+        rows += of_layer
         on_layer(checkpoint, done)
     source = Path(path_or_id).expanduser()
     target = record_folder(path_or_id, folder)
     write_record(
         target,
         as_table(rows),
-        pictures,
+        {name: pictures[name] for name in chosen},
         {
             "model": checkpoint.name,
             "revision": checkpoint.revision,
@@ -107,15 +114,23 @@ def is_recorded(path_or_id: str, folder: Path, gamma: float = GAMMA, revision: s
     return record.get("gamma") == gamma and revision in (None, "", record.get("asked_revision"), record.get("revision"))
 
 
-def _read_ahead(checkpoint: Checkpoint) -> Iterator[AttentionLayer]:
-    with ThreadPoolExecutor(1) as reader:
-        coming = None
-        for plan in checkpoint.plans:
-            ready, coming = coming, reader.submit(checkpoint.read, plan)
-            if ready is not None:
-                yield ready.result()
-        if coming is not None:
-            yield coming.result()
+def _read_ahead(
+    checkpoint: Checkpoint, work: Callable[[AttentionLayer], list[dict]], at_once: int
+) -> Iterator[list[dict]]:
+    """``work`` of every layer in turn, on ``at_once`` layers at a time while the next is read."""
+    layers = iter(checkpoint)
+    try:
+        with ThreadPoolExecutor(1) as reader, ThreadPoolExecutor(at_once) as workers:
+            coming, running = reader.submit(next, layers, None), deque()
+            while (layer := coming.result()) is not None:
+                if len(running) == at_once:
+                    yield running.popleft().result()
+                running.append(workers.submit(work, layer))
+                coming = reader.submit(next, layers, None)
+            while running:
+                yield running.popleft().result()
+    finally:
+        layers.close()
 
 
 def _pictured(names: list[str]) -> list[str]:

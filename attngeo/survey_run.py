@@ -72,9 +72,10 @@ def survey(
 ) -> Iterator[tuple[Target, Path | str]]:
     """Survey the targets, ``jobs`` at a time; yield each as it ends, with its record's folder or why there is none.
 
-    When the caller stops, models under way end after the layer at hand, without a record.
+    Of fewer targets than that, several layers each are scored at a time. When the caller stops, models under way end
+    after the layers at hand, without a record.
     """
-    stop = threading.Event()
+    stop, layers_at_once = threading.Event(), max(1, jobs // max(1, len(asked)))
 
     def one(target: Target) -> Path | str:
         def watch(checkpoint: Checkpoint, done: int) -> None:
@@ -83,7 +84,7 @@ def survey(
             on_layer(target, checkpoint, done)
 
         try:
-            return survey_model(target.source, folder, gamma, target.revision, watch)
+            return survey_model(target.source, folder, gamma, target.revision, watch, layers_at_once)
         except AttngeoError as error:
             return " ".join(f"{error}".split())
         except Exception as error:  # whatever a reader or the network throws must not end the other models

@@ -83,8 +83,11 @@ class TensorFile(Protocol):
     shapes: Mapping[str, Size]
     bytes_read: int
 
-    def prefetch(self, tensor: str, rows: tuple[int, int] | None = None) -> int:
-        """Begin to fetch what `read` will ask for; how many bytes that is."""
+    def size(self, tensor: str, rows: tuple[int, int] | None = None) -> int:
+        """Bytes of what `read` gives."""
+
+    def prefetch(self, tensor: str, rows: tuple[int, int] | None = None) -> None:
+        """Begin to fetch what `read` will ask for."""
 
     def read(self, tensor: str, rows: tuple[int, int] | None = None) -> Tensor:
         """The tensor, or its rows [start, stop)."""
@@ -130,11 +133,14 @@ class SafetensorsFile:
         whole = torch.frombuffer(data, dtype=_DTYPES[dtype])
         return whole.view(shape if rows is None else (rows[1] - rows[0], *shape[1:]))
 
-    def prefetch(self, tensor: str, rows: tuple[int, int] | None = None) -> int:
-        """Begin to fetch what `read` will ask for; how many bytes that is."""
+    def size(self, tensor: str, rows: tuple[int, int] | None = None) -> int:
+        """Bytes of what `read` gives, as the header tells."""
         start, stop = self._range(tensor, rows)
-        self._source.prefetch(start, stop)
         return stop - start
+
+    def prefetch(self, tensor: str, rows: tuple[int, int] | None = None) -> None:
+        """Begin to fetch what `read` will ask for."""
+        self._source.prefetch(*self._range(tensor, rows))
 
     def forget(self) -> None:
         """Stop fetching what was not read."""
@@ -212,13 +218,15 @@ class TorchFile:
                 f"{tensor} in {self.name} is stored as {found.dtype}, which is quantised or not a number type that"
                 f" can be scored: open the checkpoint in float32, float16 or bfloat16."
             )
-        found = found[slice(*rows)] if rows else found
-        self.bytes_read += found.nbytes
-        return found.clone()  # out of the mapping, so that the file may go
+        self.bytes_read += self.size(tensor, rows)
+        return (found[slice(*rows)] if rows else found).clone()  # out of the mapping, so that the file may go
 
-    def prefetch(self, tensor: str, rows: tuple[int, int] | None = None) -> int:
+    def size(self, tensor: str, rows: tuple[int, int] | None = None) -> int:
+        """Bytes of what `read` gives."""
+        return self._tensors[tensor][slice(*(rows or (None,)))].nbytes
+
+    def prefetch(self, tensor: str, rows: tuple[int, int] | None = None) -> None:
         """Nothing: the disk is near."""
-        return 0
 
     def forget(self) -> None:
         """Nothing."""

@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 import torch
+from rich.progress import Progress
 from transformers import BertConfig, BertModel
 
 from attngeo.checkpoints import open_checkpoint
 from attngeo.cli import main
+from attngeo.cli.survey import _Watch
 from attngeo.errors import CheckpointError, ParameterError
 from attngeo.survey_run import Target, rank_and_processes, share, survey, targets
 
@@ -92,6 +94,31 @@ def test_models_at_once_give_the_same_records(weights, tmp_path, capsys, jobs):
     assert len(table.splitlines()) == 1 + len(open_checkpoint(weights / "m0"))
     record = json.loads((tmp_path / "m0" / "record.json").read_text())
     assert record["bytes_read"] == 40 * 2 * 16 * 16 * 4
+
+
+def test_layers_at_once_give_the_same_record(weights, tmp_path, capsys):
+    for jobs in (1, 3):
+        code, _, _ = attngeo(capsys, "survey", weights / "m0", "-o", tmp_path / f"{jobs}", "-j", jobs)
+        assert code == 0
+    one, three = (tmp_path / f"{jobs}" / "m0" for jobs in (1, 3))
+    for file in ("layers.csv", "heads.parquet", "images.npz"):
+        assert (one / file).read_bytes() == (three / file).read_bytes()
+
+
+def test_the_bar_tells_the_bytes_read_and_in_all(weights):
+    """The total stands in the headers, so it is known before the layers are read."""
+    progress = Progress(disable=True)
+    watch = _Watch(progress, models=2)
+    of_layer = 2 * 16 * 16 * 4
+    for name, layers in (("m0", 10), ("m1", 40)):
+        checkpoint = open_checkpoint(weights / name)
+        for plan in checkpoint.plans[:layers]:
+            checkpoint.read(plan)
+        watch.layer(Target(name, name), checkpoint, layers)
+    read, in_all = (f"{n * of_layer / 1e6:.1f}" for n in (50, 80))
+    every, first, _ = progress.tasks
+    assert every.fields["what"] == f"models, {read} of {in_all} MB read"
+    assert first.total == 40 and first.completed == 10
 
 
 def test_a_killed_survey_is_taken_up_where_it_was(weights, tmp_path):

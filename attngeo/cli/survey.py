@@ -20,7 +20,9 @@ JOBS = min(4, os.cpu_count() or 1)
 @click.option("--group", "label", metavar="G", help="Every model of a group: see --list.")
 @click.option("--resume", is_flag=True, help="Pass over models with a finished record.")
 @click.option("-o", "--output", type=click.Path(file_okay=False, path_type=Path), help="Folder of the records.")
-@click.option("-j", "--jobs", type=click.IntRange(1, 64), default=JOBS, show_default=True, help="Models at once.")
+@click.option(
+    "-j", "--jobs", type=click.IntRange(1, 64), default=JOBS, show_default=True, help="Models at once; of one, layers."
+)
 @click.option("--gamma", type=float, default=2.0, show_default=True, help="Threshold of directionality, in sd.")
 @click.option("--list", "listing", is_flag=True, help="Print the groups and models, and read nothing.")
 def command(
@@ -78,7 +80,7 @@ def _run(todo: list, folder: Path, gamma: float, jobs: int, bar: bool) -> dict[s
 
     from attngeo.survey_run import survey
 
-    if jobs > 1 and len(todo) > 1:
+    if jobs > 1:
         torch.set_num_threads(max(1, torch.get_num_threads() // jobs))
     failed, console = {}, Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[what]}"))
@@ -99,21 +101,24 @@ def _run(todo: list, folder: Path, gamma: float, jobs: int, bar: bool) -> dict[s
 
 
 class _Watch:
-    """The bars: one for all models with the bytes read, one for each model under way with its layers."""
+    """The bars: one for all models with the bytes of those opened, one for each model at work with its layers."""
 
     def __init__(self, progress: Progress, models: int) -> None:
         self._progress = progress
         self._all = progress.add_task("all models", total=models, what="")
         self._one: dict[str, TaskID] = {}
-        self._bytes: dict[str, int] = {}
+        self._read: dict[str, int] = {}  # bytes
+        self._in_all: dict[str, int] = {}
 
     def layer(self, target, checkpoint, done: int) -> None:
         """A layer of a model was scored; called from the threads of the models."""
         if target.name not in self._one:
             self._one[target.name] = self._progress.add_task(target.name, total=len(checkpoint), what="layers")
-        self._bytes[target.name] = checkpoint.bytes_read
+            self._in_all[target.name] = checkpoint.bytes_in_all
+        self._read[target.name] = checkpoint.bytes_read
+        read, in_all = (sum(list(of.values())) / 1e6 for of in (self._read, self._in_all))
         self._progress.update(self._one[target.name], completed=done)
-        self._progress.update(self._all, what=f"models, {sum(list(self._bytes.values())) / 1e6:.1f} MB read")
+        self._progress.update(self._all, what=f"models, {read:.1f} of {in_all:.1f} MB read")
 
     def ended(self, name: str) -> None:
         """A model is recorded or has failed."""
