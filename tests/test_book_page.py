@@ -62,7 +62,7 @@ def test_a_figure_gets_number_caption_and_alternative_text_from_its_output(one):
 def test_a_table_becomes_a_captioned_directive(one):
     output = shown({"text/markdown": "*Caption.*\n\n| a |\n| --- |"}, table={"name": "tab-x", "caption": "Caption."})
     cells = page(one, output)
-    assert cells[2].source == "````{table} Caption.\n:name: tab-x\n\n| a |\n| --- |\n````"
+    assert cells[2].source == "~~~~{table} Caption.\n:name: tab-x\n\n| a |\n| --- |\n~~~~"
 
 
 def test_what_a_cell_removes_stays_away(one):

@@ -25,7 +25,7 @@ MIDDLE = chapter(
     "import pandas as pd\nfrom attngeo.claims.result import Result, Verdict, exact",
     "from attngeo.display import glue, show, table\nfrom attngeo.figures.style import CaptionedFigure, new_figure",
     "show(Result('2.1', '(1)', 'the $W$', Verdict.CORRECTED, (exact('trace', 1, 1),)))\nglue('number', 0.5, '.4f')",
-    "table(pd.DataFrame({'a': [n]}), 'tab-one', f'One $n = {n}$.')\nfigure, axes = new_figure(2, 2)",
+    "table(pd.DataFrame({'a': [n]}), 'tab-one', f'One `n`, $n = {n}$.')\nfigure, axes = new_figure(2, 2)",
     "CaptionedFigure(figure, 'fig-line', f'Empty, $n = {n}$.', 'An empty panel.')",
     "# Here it is {glue:text}`number`.",
     parameters="n: int = 1  # number; in [0, 9]",

@@ -113,7 +113,8 @@ def _figure(chapter: Chapter, index: int, output: NotebookNode, words: dict[str,
 
 def _table(markdown: str, name: str, caption: str) -> str:
     body = markdown.removeprefix(f"*{caption}*\n\n")
-    return f"````{{table}} {caption}\n:name: {name}\n\n{body}\n````"
+    fence = "~~~~"  # a caption behind backticks may hold none (CommonMark)
+    return f"{fence}{{table}} {caption}\n:name: {name}\n\n{body}\n{fence}"
 
 
 def _refuse_images(chapter: Chapter, index: int, output: NotebookNode) -> None:
