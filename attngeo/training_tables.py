@@ -13,6 +13,7 @@ from attngeo.run_record import Run
 from attngeo.speed_up import Estimate
 
 SCORES = {"s": "symmetry", "d": "directionality"}
+STANDS_FOR = {"commoncrawl": "red_pajama"}  # our text: the paper's
 FORMULAS = {
     "Definition 3.2": "directionality",
     "released code": "directionality_released",
@@ -38,7 +39,10 @@ def released_table() -> pd.DataFrame:
 
 
 def contrast_table(runs: Sequence[Run]) -> pd.DataFrame:
-    """Encoder beside decoder in every recorded setting, a row per score: both at the end, difference with interval."""
+    """Encoder beside decoder in every recorded setting, a row per score: both at the end, difference with interval.
+
+    The last column has the difference of the released models on that text, or on the one that it stands for.
+    """
     rows = []
     for pair in encoders_and_decoders(runs):
         steps = dict.fromkeys(arm[0].config["steps"] for arm in (pair.first, pair.second))
@@ -54,6 +58,7 @@ def contrast_table(runs: Sequence[Run]) -> pd.DataFrame:
                     "decoder": signed(_mean(pair.second, score)),
                     "difference": with_interval(case.estimate),
                     "the claim": case.outcome,
+                    "released, 12 layers": _released_difference(pair.first[0].about["corpus"]["name"], letter),
                 }
             )
     return pd.DataFrame(rows)
@@ -118,6 +123,13 @@ def with_interval(estimate: Estimate) -> str:
     """``+0.31 [+0.28, +0.34]``, or the value alone where there are too few seeds."""
     ends = f" [{signed(estimate.low)}, {signed(estimate.high)}]" if estimate.has_interval else ""
     return f"{signed(estimate.value)}{ends}"
+
+
+def _released_difference(name: str, letter: str) -> str:
+    """Encoder less decoder of the released models of 12 layers on the same text, or a dash."""
+    ends = released_ends(letter)
+    row = ends[(ends["layers"] == 12) & (ends["dataset"] == STANDS_FOR.get(name, name))]
+    return signed(float(row["encoder"].iloc[0] - row["decoder"].iloc[0])) if len(row) else "–"
 
 
 def _mean(arm: Sequence[Run], score: str) -> float:

@@ -27,6 +27,7 @@ def test_contrasts_with_and_without_an_interval():
     assert s["steps"] == "1000 and 500" and s["seeds"] == 3
     assert s["difference"].startswith("+0.4") and "[+0.3" in s["difference"]
     assert (s["the claim"], d["the claim"]) == ("as stated", "as stated")
+    assert (s["released, 12 layers"], d["released, 12 layers"]) == ("+0.37", "+0.16")
     other = rows.loc[("jigsaw, characters", "s")]
     assert "[" not in other["difference"] and other["the claim"] == "too few seeds"
 
