@@ -55,10 +55,10 @@ def test_a_text_without_a_difference_is_an_assumption_and_the_noise_is_told():
     assert sum("on the other side of 0" in c.quantity for c in result.comparisons) == 2
 
 
-def test_a_difference_of_the_other_sign_everywhere_is_a_failure():
+def test_a_difference_of_the_other_sign_everywhere_limits_what_the_released_medians_show():
     swapped = [*made_arm(objective="clm"), *made_arm(s=(0.0, -0.2, -0.2, 0.0))]
     result = training_runs.symmetry_in_training(runs=swapped)
-    assert result.verdict is Verdict.CORRECTED and result.flaw is Flaw.FAILURE and with_words(result, "In none")
+    assert result.verdict is Verdict.ASSUMPTIONS and result.flaw is Flaw.ASSUMPTION and with_words(result, "In none")
 
 
 def test_two_seeds_give_no_interval_and_decide_nothing():
@@ -104,7 +104,7 @@ def test_a_rise_and_a_fall_are_told():
     flat = training_runs.growth_on_wikipedia(runs=made_arm(s=(0.008,) * 4, peak=0.4))
     assert flat.verdict is Verdict.ASSUMPTIONS and with_words(flat, "falls again") and "do not decide" in flat.remark
     sinking = training_runs.growth_on_wikipedia(runs=made_arm(s=(-0.3,) * 4, peak=0.6))
-    assert sinking.verdict is Verdict.CORRECTED and with_words(sinking, "In none", "falls again")
+    assert sinking.verdict is Verdict.ASSUMPTIONS and with_words(sinking, "In none", "falls again")
 
 
 def test_other_texts_have_their_own_figure():
@@ -125,7 +125,9 @@ def test_other_texts_have_their_own_figure():
 )
 def test_layers_the_other_way_round_are_noticed(check, planted):
     result = check(runs=planted)
-    assert result.verdict is Verdict.CORRECTED and result.supported and "In none" in result.corrected
+    released = check is training_layers.decoder_layers_on_wikipedia  # some released layer is skew
+    assert result.verdict is (Verdict.ASSUMPTIONS if released else Verdict.CORRECTED)
+    assert result.supported and "In none" in result.corrected
 
 
 def test_directionality_of_layers_must_be_stronger_in_decoders():

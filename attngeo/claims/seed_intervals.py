@@ -85,7 +85,8 @@ def in_words(cases: Sequence[Case]) -> str:
 def judged(shared: dict[str, Any], cases: Sequence[Case], printed: str, measured: str) -> Result:
     """Holds where every interval has the stated sign, under assumptions where some have, corrected where none has.
 
-    Intervals that all hold 0 decide nothing: then what is shared decides alone, and the remark says so.
+    Intervals that all hold 0 decide nothing: then what is shared decides alone, and the remark says so. Comparisons
+    that are shared support the statement, so that runs against it limit it and do not overturn it.
 
     Args:
         shared: fields of the result, its comparisons among them, apart from those of the cases.
@@ -101,11 +102,12 @@ def judged(shared: dict[str, Any], cases: Sequence[Case], printed: str, measured
     fields = {**shared, "comparisons": (*shared.get("comparisons", ()), *joined(cases))}
     if all_met(cases):
         return Result(verdict=Verdict.HOLDS, **fields)
+    limited = some or bool(shared.get("comparisons"))
     return Result(
-        verdict=Verdict.ASSUMPTIONS if some else Verdict.CORRECTED,
+        verdict=Verdict.ASSUMPTIONS if limited else Verdict.CORRECTED,
         printed=printed,
         corrected=f"{'Not in all' if some else 'In none'} of the settings trained here. {measured}: {in_words(cases)}.",
-        flaw=Flaw.ASSUMPTION if some else Flaw.FAILURE,
+        flaw=Flaw.ASSUMPTION if limited else Flaw.FAILURE,
         **fields,
     )
 
