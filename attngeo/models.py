@@ -72,7 +72,7 @@ class _PredictsPositions:
             hidden = hidden.gather(1, positions[:, :, None].expand(-1, -1, hidden.shape[-1]))
         head = self.cls.predictions
         hidden = head.transform(hidden).flatten(0, 1)  # (batch * targets, d)
-        loss = prediction_loss = linear_cross_entropy(hidden, head.decoder.weight, head.decoder.bias, labels.flatten())
+        loss = prediction_loss = linear_cross_entropy(hidden, head.decoder.weight, head.bias, labels.flatten())
         if self.training and self.constraint is not Constraint.NONE:
             loss = loss + self.constraint_weight * constraint_loss(forms(self), self.constraint)
         return {"loss": loss, "prediction_loss": prediction_loss}

@@ -1,5 +1,6 @@
 """Training a BERT on a corpus, with its scores recorded, through `transformers.Trainer`."""
 
+import os
 import shutil
 from collections.abc import Callable
 from datetime import datetime, timezone
@@ -146,8 +147,14 @@ def _model(config: TrainingConfig, vocabulary: Vocabulary, cpu: bool) -> PreTrai
     model = build_model(shape, causal, init, config.seed, "eager" if cpu else "sdpa")
     if cpu and not config.compile:
         quicken(model)
+    if _shards_weights():
+        model.cls.predictions.decoder.bias = None  # is head.bias too, and FSDP takes no weight under two names
     model.constraint, model.constraint_weight = Constraint(config.constraint), float(config.gamma)
     return model
+
+
+def _shards_weights() -> bool:
+    return os.environ.get("ACCELERATE_USE_FSDP", "").lower() == "true"  # set by accelerate launch
 
 
 def _trainer(config, output, arguments, model, corpus, vocabulary, tokens, listen) -> RecordedTrainer:
@@ -177,15 +184,19 @@ def _trainer(config, output, arguments, model, corpus, vocabulary, tokens, liste
         "versions": versions(),
     }
     recorder = Recorder(config, output, about, held_out, listen)
-    return RecordedTrainer(
+    trainer = RecordedTrainer(
         recorder, model=model, args=arguments, train_dataset=_Sequence(targets, config.steps * config.batch_size)
     )
+    about["sharing"] = trainer.accelerator.distributed_type.value.lower()  # no, multi_gpu, multi_cpu, fsdp
+    return trainer
 
 
 def _finish(trainer: RecordedTrainer, output: Path, vocabulary: Vocabulary) -> None:
     """Save the trained model, then remove what was only needed to continue."""
     if trainer.state.global_step < trainer.args.max_steps:
         return
+    if trainer.is_fsdp_enabled:
+        trainer.accelerator.state.fsdp_plugin.set_state_dict_type("FULL_STATE_DICT")
     trainer.save_model(str(output / "model"))
     if trainer.is_world_process_zero():
         vocabulary.tokenizer.save(str(output / "model" / "tokenizer.json"))

@@ -3,7 +3,9 @@ import subprocess
 import sys
 
 import pytest
+import torch
 from small_runs import assert_same_curve, small_config, write_text
+from transformers import BertForMaskedLM
 
 from attngeo.run_record import read_run
 from attngeo.training import train
@@ -18,14 +20,14 @@ def text(tmp_path_factory):
         yield write_text(tmp_path_factory.mktemp("text") / "text.txt")
 
 
-def torchrun(processes, config, folder):
-    """The command line under torchrun, one core per process."""
+def torchrun(processes, config, folder, *program, **environment):
+    """The command line, or a program in its place, under torchrun, one core per process."""
     settings = {key.replace("_", "-"): value for key, value in config.to_dict().items() if value is not None}
     flags = [f"--{key}={value}" for key, value in settings.items() if not isinstance(value, bool)]
     launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc_per_node={processes}"]
     return subprocess.run(
-        [*launcher, "-m", "attngeo", "train", "-o", str(folder), *flags],
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        [*launcher, *(program[:1] or ("-m", "attngeo")), "train", "-o", str(folder), *flags, *program[1:]],
+        env=os.environ | {"OMP_NUM_THREADS": "1"} | environment,
         capture_output=True,
         text=True,
         timeout=240,
@@ -42,6 +44,54 @@ def test_two_processes_give_the_curve_of_one(text, tmp_path, change):
     assert (two.about["processes"], one.about["processes"]) == (2, 1)
     assert_same_curve(one, two, tolerance=1e-5)
     assert one.about["corpus"] == two.about["corpus"] and one.about["tokenizer"] == two.about["tokenizer"]
+
+
+FSDP = {  # what accelerate launch sets from its configuration
+    "ACCELERATE_USE_FSDP": "true",
+    "FSDP_VERSION": "2",
+    "FSDP_AUTO_WRAP_POLICY": "TRANSFORMER_BASED_WRAP",
+    "FSDP_TRANSFORMER_CLS_TO_WRAP": "BertLayer",
+}
+ON_GPUS = """
+import os, signal, sys
+from accelerate.state import PartialState
+from accelerate.utils import DistributedType
+from attngeo.cli import main
+from attngeo.recording import Recorder
+
+start, record = PartialState.__init__, Recorder._record
+
+def pretending(self, *rest, **options):
+    start(self, *rest, **options)
+    if self.distributed_type == DistributedType.MULTI_CPU:  # where accelerate would not share the weights
+        self.distributed_type = DistributedType.MULTI_GPU
+
+def dying(self, step, learning_rate):
+    if step == 6 and "--resume" not in sys.argv:
+        os.kill(os.getpid(), signal.SIGKILL)
+    record(self, step, learning_rate)
+
+PartialState.__init__, Recorder._record = pretending, dying
+main()
+"""
+
+
+def test_processes_that_share_the_weights_give_the_curve_of_one_also_after_a_kill(text, tmp_path):
+    """FSDP 2 by accelerate, which has it for GPUs only; so the two processes say that they are GPUs."""
+    (tmp_path / "on_gpus.py").write_text(ON_GPUS)
+    config = small_config(text, **COMMON)
+    ended = torchrun(2, config, tmp_path / "two", tmp_path / "on_gpus.py", **FSDP)
+    assert ended.returncode != 0 and read_run(tmp_path / "two").about["status"] == "running"
+    ended = torchrun(2, config, tmp_path / "two", tmp_path / "on_gpus.py", "--resume", **FSDP)
+    assert ended.returncode == 0, ended.stderr
+    two, one = read_run(tmp_path / "two"), train(config, tmp_path / "one")
+    assert (two.about["sharing"], one.about["sharing"]) == ("fsdp", "no")
+    assert_same_curve(one, two, tolerance=1e-5)
+    found, expected = (
+        BertForMaskedLM.from_pretrained(tmp_path / name / "model").state_dict() for name in ("two", "one")
+    )
+    for name in expected:
+        torch.testing.assert_close(found[name], expected[name], rtol=1e-4, atol=1e-5)
 
 
 SHARDED = """

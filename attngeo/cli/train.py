@@ -43,7 +43,8 @@ def command(output: Path, file: Path | None, preset: str | None, resume: bool, *
     """Train a BERT on text and record loss and scores per layer and head.
 
     Settings come from the flags, then from the file, then from the preset, then from the defaults, which are those of
-    the paper's Appendix S2.3. More devices: put "torchrun --nproc_per_node N -m" in front.
+    the paper's Appendix S2.3. More devices: put "torchrun --nproc_per_node N -m" or "accelerate launch -m" in front;
+    with accelerate's FSDP the weights are shared too.
     """
     from attngeo.run_folder import saved_settings  # these load transformers
     from attngeo.training import train
