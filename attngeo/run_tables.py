@@ -51,8 +51,7 @@ def arm_table(runs: Sequence[Run]) -> pd.DataFrame:
             {
                 "kind": kind(arm[0]),
                 "objective": c["objective"],
-                "start": c["init"],
-                "constraint": "–" if c["constraint"] == "none" else f"{c['constraint']}, γ {c['gamma']:g}",
+                "start": c["init"] if c["constraint"] == "none" else f"{c['init']}, {c['constraint']} γ {c['gamma']:g}",
                 "rate": f"{c['lr']:g}",
                 "steps": c["steps"],
                 "seeds": len(arm),
@@ -75,7 +74,7 @@ def _order(arm: list[Run]) -> tuple:
 
 def _spread(values: list[float], digits: int) -> str:
     mean = f"{np.mean(values):.{digits}f}".replace("-", "\N{MINUS SIGN}")
-    return f"{mean} ± {np.std(values, ddof=1):.{digits}f}" if len(values) > 1 else mean
+    return f"{mean}\u00a0±\u00a0{np.std(values, ddof=1):.{digits}f}" if len(values) > 1 else mean  # on one line
 
 
 def _device(about: dict[str, Any]) -> str:

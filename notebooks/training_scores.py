@@ -193,7 +193,7 @@ if recorded:
     table(
         settings_shown,
         name="tab-training-settings",
-        caption=f"Recorded runs by kind, how many there are, and their hours in all. The same in all: {same or 'nothing'}.",
+        caption="Recorded runs by kind, and their hours." + (f" The same in all: {same}." if same else ""),
         formats={"hours": ".1f"},
     )
 else:
@@ -236,9 +236,9 @@ for letter, score in (("s", "symmetry"), ("d", "directionality")):
 glue("n-known", len(cases), "d")
 
 # %% [markdown]
-# Of {glue:text}`n-known` settings with an interval, {glue:text}`s-as-stated` have the more symmetric encoder, beyond the noise
-# between seeds, and {glue:text}`s-reversed` the more symmetric decoder; {glue:text}`d-as-stated` have the more directional
-# decoder and {glue:text}`d-reversed` the more directional encoder.
+# Settings with an interval: {glue:text}`n-known`. Beyond the noise between seeds the encoder is the more symmetric in
+# {glue:text}`s-as-stated`, the decoder in {glue:text}`s-reversed`; the decoder is the more directional in
+# {glue:text}`d-as-stated`, the encoder in {glue:text}`d-reversed`.
 
 # %%
 show(claims.symmetry_in_training(runs), claims.directionality_in_training(runs))
@@ -291,9 +291,9 @@ by_layer([*found[0].first, *found[0].second], name="fig-training-recorded-layers
 scores_by_depth(found[:4]) if found else None
 
 # %% tags=["remove-input"]
-if runs:
+if found:
     table(
-        layer_table(runs),
+        layer_table([run for pair in found for run in (*pair.first, *pair.second)]),
         name="tab-training-layers",
         caption="What is said of the layers, at the end of training: mean over seeds, interval, and whether the claim holds.",
     )
@@ -334,10 +334,11 @@ glue("n-hours", sum(run.about["seconds"] for run in recorded) / 3600, ".1f")
 #
 # ### Every recorded arm
 
-# %% tags=["remove-input", "hide-output"]
+# %% tags=["remove-input"]
 if recorded:
+    arms_shown, same = shortened(arm_table(recorded))
     table(
-        arm_table(recorded),
+        arms_shown,
         name="tab-training-arms",
-        caption="Every recorded arm: mean ± standard deviation over seeds.",
+        caption="Every recorded arm at its end, mean ± standard deviation over seeds." + (f" {same}." if same else ""),
     )
