@@ -60,8 +60,8 @@ from attngeo.training_config import configure
 # ````{prf:definition} S146 to S148, with squared norms
 # :label: def-constraints
 #
-# With the prediction loss $\mathcal{L}$ and a weight $\gamma > 0$, training minimises $\mathcal{L} + \gamma \mathcal{L}_c$,
-# where $\mathcal{L}_c$ is the mean over the layers of
+# With the prediction loss $\mathcal{L}$ and a weight $\gamma > 0$ (no threshold of directionality on this page), training
+# minimises $\mathcal{L} + \gamma \mathcal{L}_c$, where $\mathcal{L}_c$ is the mean over the layers of
 #
 # $$
 # \frac{\norm{M}^2}{\norm{M_s}^2} = \frac{2}{1 + s} \quad\text{(symmetric)}\qquad\text{or}\qquad
