@@ -7,6 +7,7 @@ import matplotlib as mpl
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
+from matplotlib.ticker import NullLocator
 
 from attngeo import speed_up as measure
 from attngeo.control_matrix import (
@@ -27,6 +28,8 @@ COLOURS = dict(zip(ARMS, ("#000000", *PALETTE[:6]), strict=True))
 DASHES = dict(zip(ARMS, ("-", "-", "--", ":", "-", "--", ":"), strict=True))
 OUTCOMES = {measure.HELPS: "o", measure.HURTS: "s", measure.NO_DIFFERENCE: "D", measure.TOO_FEW: "o"}
 TIED = ("symmetric", "released")
+_LINEAR = 0.1  # nats up to which the axis of differences is linear
+_TICKS = (-1, -0.1, -0.05, 0, 0.05, 0.1, 1)
 _AT_NEVER = -0.35  # where "never" stands on an axis of speed-ups
 
 
@@ -47,7 +50,7 @@ def loss_curves(settings: Sequence[Setting], name: str = "fig-init-curves") -> C
             ends.append(f"{arm} {losses.iloc[-1].mean():.3f}")
         shown = pd.concat([setting.held_out(arm).mean(axis=1) for arm in setting.arms], axis=1)
         # the first steps, alike in all arms, would leave the rest no room
-        panel.set(title=setting.label, xlabel="step", ylabel="held-out loss")
+        panel.set(title=setting.label, xlabel="step", ylabel="held-out loss (nats)")
         panel.set_ylim(float(shown.min().min()) - 0.05, float(shown.iloc[len(shown) // 12].max()) + 0.05)
         words.append(f"{setting.label}: {', '.join(ends)}")
     for panel in panels[len(settings) :]:
@@ -75,7 +78,10 @@ def answer(settings: Sequence[Setting], name: str = "fig-init-answer") -> Captio
         panel.axvline(0, color=NEUTRAL, linewidth=1)
         for c in found:
             _mark(panel, c, c.difference)
-        panel.set(title=setting.label, xlabel="difference of final loss")
+        panel.set(title=setting.label, xlabel="difference of final loss (nats)")
+        panel.set_xscale("symlog", linthresh=_LINEAR, linscale=1.5)  # one wide interval must not flatten the others
+        panel.set_xticks(_TICKS, [f"{tick:g}".replace("-", "\u2212") for tick in _TICKS])
+        panel.xaxis.set_minor_locator(NullLocator())
         words.append(f"{setting.label}: {_all_words(found)}")
         outcomes.append(f"{setting.label}: {_by_outcome(found)}")
     figure.legend(handles=_outcome_handles(), loc="outside lower center", ncols=2)
@@ -84,7 +90,7 @@ def answer(settings: Sequence[Setting], name: str = "fig-init-answer") -> Captio
         name,
         "What each change of the start is worth: final held-out loss of one start less that of another, paired by "
         "seed; mean and 95 % interval over seeds (none with fewer than three). Left of zero the first start is "
-        f"better. How many of the pairs say what: {'; '.join(outcomes)}.",
+        f"better. The axis is logarithmic beyond ±{_LINEAR}. How many of the pairs say what: {'; '.join(outcomes)}.",
         f"Dot plots of differences of final loss with intervals, one row per pair of starts. {'; '.join(words)}.",
     )
 
