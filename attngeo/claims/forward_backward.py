@@ -46,7 +46,7 @@ def attention_scale(
         printed="Scores are divided by $\\sqrt{d}$, also for several heads (Eq. S18).",
         corrected="Scores of a head are divided by $\\sqrt{d_h}$; the two agree for one head with $d_h = d$.",
         remark="The scale multiplies $W_{qk}$, so that neither score of the paper depends on it; gradients do.",
-        flaw=Flaw.MISPRINT,
+        flaw=Flaw.ASSUMPTION,
         chapter=CHAPTER,
     )
 
