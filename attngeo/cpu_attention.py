@@ -2,6 +2,10 @@
 
 Torch's dropout takes about a sixth of the training time of a small BERT on a CPU, and three separate projections of the
 same input cast it, and add up its gradients, three times. On other devices neither matters much.
+
+With the library's own, a step of BERT-mini over 4,096 tokens in bf16 takes 1.1 to 1.3 times as long (by how busy the
+machine is). Training was 4.6 times as fast as in the released configuration with these and 3.3 times without, two
+busy cores, one run; `tests/benchmarks/test_training.py` measures both. Without dropout the gain is a hundredth.
 """
 
 import torch
