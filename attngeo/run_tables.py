@@ -55,7 +55,7 @@ def arm_table(runs: Sequence[Run]) -> pd.DataFrame:
                 "rate": f"{c['lr']:g}",
                 "steps": c["steps"],
                 "seeds": len(arm),
-                "held-out loss": _spread([final_loss(r) for r in arm], 3),
+                "loss": _spread([final_loss(r) for r in arm], 3),
                 "s": _spread([at_end("symmetry")(r) for r in arm], 2),
                 "d": _spread([at_end("directionality")(r) for r in arm], 2),
             }
@@ -73,7 +73,7 @@ def _order(arm: list[Run]) -> tuple:
 
 
 def _spread(values: list[float], digits: int) -> str:
-    mean = f"{np.mean(values):.{digits}f}".replace("-", "\N{MINUS SIGN}")
+    mean = f"{round(np.mean(values), digits) + 0.0:.{digits}f}".replace("-", "\N{MINUS SIGN}")
     return f"{mean}\u00a0±\u00a0{np.std(values, ddof=1):.{digits}f}" if len(values) > 1 else mean  # on one line
 
 

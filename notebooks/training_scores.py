@@ -340,5 +340,6 @@ if recorded:
     table(
         arms_shown,
         name="tab-training-arms",
-        caption="Every recorded arm at its end, mean ± standard deviation over seeds." + (f" {same}." if same else ""),
+        caption="Every recorded arm: held-out loss and scores at the end, mean ± standard deviation over seeds."
+        + (f" The same in all: {same}." if same else ""),
     )

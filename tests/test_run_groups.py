@@ -73,7 +73,7 @@ def test_tables_have_a_row_per_setting_and_per_arm():
     assert set(settings["device"]) == {"1 CPU core"}
     assert rows["seeds"].sum() == 6 and len(rows) == 3
     first = rows[(rows["objective"] == "mlm") & (rows["seeds"] == 3)].iloc[0]
-    assert first["held-out loss"].startswith(("1.99", "2.00")) and "\u00a0±\u00a00.0" in first["held-out loss"]
+    assert first["loss"].startswith(("1.99", "2.00")) and "\u00a0±\u00a00.0" in first["loss"]
     assert "±" not in rows[rows["seeds"] == 1].iloc[0]["s"]
 
 
