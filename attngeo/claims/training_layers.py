@@ -151,10 +151,10 @@ def _decoders(statement: str, part: str, runs: Sequence[Run], datasets: Sequence
     )
     cases = decoder_cases(runs)
     decided = any(case.met or case.reversed for case in cases)
-    where = ", those in the middle" if decided else "; which, is not released"
+    where = ", those in the middle" if decided else " (which ones is not released)"
     shared = _shared(statement, part, f"some layers of decoders end strongly skew{where}", released)
     printed = "Decoder-only models learn almost non-symmetric matrices, strongly skew-symmetric ones in middle layers."
-    measured = "Some released layers are, and which was not released. Mean $s$ of the middle layers of decoders here"
+    measured = "Some released layers are; which ones was not released. Mean $s$ of the middle layers of decoders here"
     return judged(shared, cases, printed, measured)
 
 
