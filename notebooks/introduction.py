@@ -149,6 +149,11 @@ claims = pd.DataFrame(
             "S2.1, Section 4.2, Table 1, Figure S5, Web table, Web speed-up",
             "[symmetric initialisation](symmetric_initialisation.py)",
         ),
+        (
+            "a loss can pull the form towards either structure",
+            "Eq. S146, Eq. S147, Eq. S148",
+            "[constraints](constraints.py)",
+        ),
     ],
     columns=["the paper says", "in", "chapter"],
 )
