@@ -6,6 +6,7 @@ import pytest
 from attngeo import checkout
 from attngeo.cli.train import command
 from attngeo.initialisations import Initialisation
+from attngeo.models import model_flops
 from attngeo.run_record import FINISHED, read_run
 from attngeo.targets import Objective
 from attngeo.training_config import configure
@@ -68,3 +69,18 @@ def test_every_recorded_run_is_whole_and_is_what_its_command_says(path):
     ((pattern, values),) = patterns(run.name).items()
     line = re.sub("|".join(VALUES), lambda m: values[m[0]], commands()[pattern])
     assert config(line).to_dict() == run.config
+
+
+@pytest.mark.parametrize("row", [r for r in README.splitlines() if re.match(r"\| \d+\. ", r)], ids=lambda row: row[2:4])
+def test_costs_of_the_runs_for_a_gpu_are_those_of_the_model(row):
+    _, _, command_cell, tokens, operations, hours, _ = row.split("|")
+    line = re.search(r"`(.*)`", command_cell)[1].replace("INIT", "random").replace("SEED", "0")
+    objectives = ["mlm", "clm"] if len(operations.split(",")) > 1 else ["mlm"]
+    for objective, printed, printed_hours in zip(objectives, operations.split(","), hours.split(","), strict=True):
+        run = config(line.replace("OBJECTIVE", objective))
+        blocks = run.steps * run.batch_size
+        targets = round(run.mask_rate * run.block_size) if objective == "mlm" else run.block_size
+        counted = blocks * model_flops(run.shape(run.vocab_size), run.block_size, targets)
+        assert float(tokens) == pytest.approx(blocks * run.block_size, rel=0.02)
+        assert float(printed) == pytest.approx(counted, rel=0.05)
+        assert float(printed_hours) == pytest.approx(counted / 400e12 / 3600, rel=0.15)
