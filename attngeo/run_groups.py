@@ -65,22 +65,12 @@ def over_seeds(values: Sequence[float]) -> Estimate:
 
 def at_end(score: str) -> Measure:
     """Median over layers of a score of the summed forms, at the last step."""
-
-    def measure(run: Run) -> float:
-        layers = run.layer_scores()
-        return float(layers[layers["step"] == layers["step"].max()][score].median())
-
-    return measure
+    return lambda run: _median_at(run, score, int(run.layer_scores()["step"].max()))
 
 
 def at_start(score: str) -> Measure:
     """Median over layers of a score of the summed forms, before the first step."""
-
-    def measure(run: Run) -> float:
-        layers = run.layer_scores()
-        return float(layers[layers["step"] == layers["step"].min()][score].median())
-
-    return measure
+    return lambda run: _median_at(run, score, int(run.layer_scores()["step"].min()))
 
 
 def final_loss(run: Run) -> float:
@@ -115,6 +105,11 @@ def distinct_labels(runs: Sequence[Run]) -> list[str]:
         same = [d for other, d in zip(runs, details, strict=True) if text(other) == text(run)]
         labels.append(", ".join([text(run), *(own[k] for k in own if len({d[k] for d in same}) > 1)]))
     return labels
+
+
+def _median_at(run: Run, score: str, step: int) -> float:
+    layers = run.layer_scores()
+    return float(layers[layers["step"] == step][score].median())
 
 
 def _shared(one: list[Run], other: list[Run]) -> tuple[tuple[Run, ...], tuple[Run, ...]]:
