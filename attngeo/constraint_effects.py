@@ -4,12 +4,11 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from attngeo.claims.seed_intervals import signed
 from attngeo.constraints import Constraint
-from attngeo.control_matrix import PARTS
-from attngeo.run_groups import Pair, at_end, final_loss, pairs, text
+from attngeo.run_groups import PARTS, Pair, at_end, final_loss, mean, pairs, text
 from attngeo.run_record import Run
-from attngeo.speed_up import HELPS, HURTS, NO_DIFFERENCE, Estimate, verdict
+from attngeo.speed_up import HELPS, HURTS, NO_DIFFERENCE, verdict
+from attngeo.wording import as_nats, as_score, with_interval
 
 WORDS = {HELPS: "a lower loss", HURTS: "a higher loss"}  # other verdicts speak for themselves
 
@@ -44,13 +43,13 @@ def effects_table(found: Sequence[Pair]) -> pd.DataFrame:
             "constraint": describe(pair),
             "text": text(pair.first[0]),
             "seeds": pair.seeds,
-            "loss, free": _mean(pair.second, final_loss),
-            "constrained": _mean(pair.first, final_loss),
-            "difference": loss_in_words(pair.difference(final_loss)),
+            "loss, free": mean(pair.second, final_loss),
+            "constrained": mean(pair.first, final_loss),
+            "difference": with_interval(pair.difference(final_loss), as_nats),
             "it": outcome(pair),
         }
         for letter, score in (("s", "symmetry"), ("d", "directionality")):
-            free, constrained = (signed(_mean(arm, at_end(score))) for arm in (pair.second, pair.first))
+            free, constrained = (as_score(mean(arm, at_end(score))) for arm in (pair.second, pair.first))
             row[f"{letter}, free → constrained"] = f"{free} → {constrained}"
         rows.append(row)
     table = pd.DataFrame(rows)
@@ -63,21 +62,11 @@ def sentence(found: Sequence[Pair]) -> str:
         return "No run with a constraint is recorded yet"
     said: dict[str, list[str]] = {}
     for pair in found:
-        cost = loss_in_words(pair.difference(final_loss))
+        cost = with_interval(pair.difference(final_loss), as_nats)
         said.setdefault(outcome(pair), []).append(f"{describe(pair)} ({cost})")
     order = [*WORDS.values(), NO_DIFFERENCE]
     parts = sorted(said.items(), key=lambda item: order.index(item[0]) if item[0] in order else len(order))
     return "; ".join(f"{words}: {' and '.join(arms)}" for words, arms in parts)
-
-
-def loss_in_words(estimate: Estimate) -> str:
-    """Three decimals and a sign, with the interval where there is one."""
-    ends = [f"{x:+.3f}".replace("-", "\N{MINUS SIGN}") for x in (estimate.value, estimate.low, estimate.high)]
-    return f"{ends[0]} [{ends[1]}, {ends[2]}]" if estimate.has_interval else ends[0]
-
-
-def _mean(arm: Sequence[Run], measure) -> float:
-    return sum(map(measure, arm)) / len(arm)
 
 
 def _order(pair: Pair) -> tuple:

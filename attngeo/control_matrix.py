@@ -16,14 +16,13 @@ import pandas as pd
 from attngeo import speed_up as measure
 from attngeo.errors import AttngeoError
 from attngeo.initialisations import Initialisation
-from attngeo.run_groups import RECORDING
+from attngeo.run_groups import PARTS, RECORDING
 from attngeo.run_record import Run, matched
 from attngeo.speed_up import Estimate
 
 BASELINE = Initialisation.RANDOM.value
 ARMS = tuple(i.value for i in Initialisation)
 TEXTS = {"spaced": "characters", "plain": "plain text"}  # plain: pieces of words, or their letters, by vocabulary
-PARTS = {"mlm": "encoder", "clm": "decoder", "released-decoder": "decoder, masked positions only"}
 
 
 class MatrixError(AttngeoError):

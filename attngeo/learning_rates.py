@@ -7,9 +7,9 @@ import pandas as pd
 
 from attngeo import speed_up as measure
 from attngeo.control_matrix import ARMS, BASELINE, Setting, settings
-from attngeo.matrix_tables import in_words, signed
 from attngeo.run_groups import RECORDING
 from attngeo.run_record import Run, matched
+from attngeo.wording import as_nats, with_interval
 
 
 def families(runs: Sequence[Run]) -> list[list[Setting]]:
@@ -54,7 +54,7 @@ def _difference(best: Setting, arm: str, baseline: Setting) -> str:
     if not len(seeds):
         return "no seed in common"
     pair = (ends[seeds].to_numpy()[:, None], base[seeds].to_numpy()[:, None])
-    return in_words(measure.final_difference(*pair), signed)
+    return with_interval(measure.final_difference(*pair), as_nats)
 
 
 def _ends(setting: Setting, arm: str) -> pd.Series:

@@ -1,6 +1,6 @@
 """The control matrix in tables and words: losses, speed-ups, what each change is worth, and Table 1 beside it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import pandas as pd
 
@@ -17,7 +17,7 @@ from attngeo.control_matrix import (
     comparisons,
     floor,
 )
-from attngeo.speed_up import Estimate
+from attngeo.wording import as_nats, as_percent, with_interval
 
 RELEASED = CONTRASTS[0]
 _SHORT = {
@@ -38,7 +38,7 @@ def matrix_table(setting: Setting, window: int = measure.WINDOW) -> pd.DataFrame
             "seeds": len(setting.arms[BASELINE]),
             "final loss": float(setting.held_out(BASELINE).iloc[-1].mean()),
             "difference": "0",
-            "speed-up": f"({percent(itself)})",
+            "speed-up": f"({as_percent(itself)})",
             "first crossing, training loss": f"({spread(crossings)})",
             "verdict": "baseline",
         }
@@ -49,8 +49,8 @@ def matrix_table(setting: Setting, window: int = measure.WINDOW) -> pd.DataFrame
                 "start": c.contrast.arm,
                 "seeds": c.seeds,
                 "final loss": c.loss,
-                "difference": in_words(c.difference, signed),
-                "speed-up": in_words(c.speed_up, percent),
+                "difference": with_interval(c.difference, as_nats),
+                "speed-up": with_interval(c.speed_up, as_percent),
                 "first crossing, training loss": spread(c.first_crossings),
                 "verdict": c.verdict,
             }
@@ -65,7 +65,9 @@ def contrast_table(settings: Sequence[Setting]) -> pd.DataFrame:
         row = {"pair": f"{contrast.arm} less {contrast.against}"}
         for setting in settings:
             found = comparisons(setting, [contrast])
-            row[setting.label] = f"{in_words(found[0].difference, signed)} {_SHORT[found[0].verdict]}" if found else "–"
+            row[setting.label] = (
+                " ".join(f"{with_interval(c.difference, as_nats)} {_SHORT[c.verdict]}" for c in found) or "–"
+            )
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -131,29 +133,13 @@ def what_was_run(settings: Sequence[Setting]) -> pd.DataFrame:
     )
 
 
-def percent(value: float) -> str:
-    """``12 %``, kept on one line, or ``never``."""
-    return "never" if value == measure.NEVER else f"{value:.0%}".replace("%", "\N{NO-BREAK SPACE}%")
-
-
-def signed(value: float) -> str:
-    """``+0.012``, ``-0.300``: three decimals and a sign."""
-    return f"{value:+.3f}".replace("-", "\N{MINUS SIGN}")
-
-
-def in_words(estimate: Estimate, form: Callable[[float], str]) -> str:
-    """``value [low, high]``, or the value alone where it has no interval."""
-    ends = f" [{form(estimate.low)}, {form(estimate.high)}]" if estimate.has_interval else ""
-    return f"{form(estimate.value)}{ends}"
-
-
 def spread(values: Sequence[float]) -> str:
     """Percentages from the smallest to the largest, each once."""
-    return ", ".join(dict.fromkeys(percent(v) for v in sorted(values)))
+    return ", ".join(dict.fromkeys(as_percent(v) for v in sorted(values)))
 
 
 def _nearest(setting: Setting | None) -> str:
     if setting is None or not setting.has(RELEASED):
         return "not run"
     found: Comparison = compare(setting, RELEASED)
-    return in_words(found.speed_up, percent)
+    return with_interval(found.speed_up, as_percent)

@@ -9,7 +9,7 @@ from attngeo.run_record import Run, matched
 from attngeo.speed_up import Estimate, final_difference
 
 RECORDING = ("record_every", "evaluate_every", "checkpoint_every", "micro_batch", "device")  # change no result
-TEXTS = {"spaced": "characters", "plain": "words"}
+PARTS = {"mlm": "encoder", "clm": "decoder", "released-decoder": "decoder, masked positions only"}  # by objective
 Measure = Callable[[Run], float]
 
 
@@ -63,6 +63,11 @@ def over_seeds(values: Sequence[float]) -> Estimate:
     return final_difference(column, np.zeros_like(column))
 
 
+def mean(arm: Sequence[Run], measure: Measure) -> float:
+    """Of a number per run, over the runs of an arm."""
+    return sum(map(measure, arm)) / len(arm)
+
+
 def at_end(score: str) -> Measure:
     """Median over layers of a score of the summed forms, at the last step."""
     return lambda run: _median_at(run, score, int(run.layer_scores()["step"].max()))
@@ -85,7 +90,7 @@ def kind(run: Run) -> str:
 
 def text(run: Run) -> str:
     """``wikipedia, characters``, or ``wikipedia, 160 pieces`` for text as it is, by the size of the vocabulary."""
-    spelling = TEXTS["spaced"] if run.config["text"] == "spaced" else f"{run.config['vocab_size']} pieces"
+    spelling = "characters" if run.config["text"] == "spaced" else f"{run.config['vocab_size']} pieces"
     return f"{run.about['corpus']['name']}, {spelling}"
 
 

@@ -4,13 +4,12 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from attngeo.claims.seed_intervals import Case, signed
+from attngeo.claims.seed_intervals import Case
 from attngeo.claims.training_layers import decoder_cases, directionality_cases, encoder_cases
 from attngeo.claims.training_runs import climbs, encoders_and_decoders, released_ends
-from attngeo.figures.training import LABELS
-from attngeo.run_groups import at_end
+from attngeo.run_groups import PARTS, at_end, mean
 from attngeo.run_record import Run
-from attngeo.speed_up import Estimate
+from attngeo.wording import as_score, with_interval
 
 SCORES = {"s": "symmetry", "d": "directionality"}
 STANDS_FOR = {"commoncrawl": "red_pajama"}  # our text: the paper's
@@ -54,9 +53,9 @@ def contrast_table(runs: Sequence[Run]) -> pd.DataFrame:
                     "steps": " and ".join(map(str, steps)),
                     "seeds": pair.seeds,
                     "score": letter,
-                    "encoder": signed(_mean(pair.first, score)),
-                    "decoder": signed(_mean(pair.second, score)),
-                    "difference": with_interval(case.estimate),
+                    "encoder": as_score(mean(pair.first, at_end(score))),
+                    "decoder": as_score(mean(pair.second, at_end(score))),
+                    "difference": with_interval(case.estimate, as_score),
                     "the claim": case.outcome,
                     "released, 12 layers": _released_difference(pair.first[0].about["corpus"]["name"], letter),
                 }
@@ -70,7 +69,7 @@ def formula_table(runs: Sequence[Run]) -> pd.DataFrame:
     for pair in encoders_and_decoders(runs):
         row = {"text": pair.label, "seeds": pair.seeds}
         for words, score in FORMULAS.items():
-            row[words] = with_interval(pair.difference(at_end(score)))
+            row[words] = with_interval(pair.difference(at_end(score)), as_score)
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -90,7 +89,7 @@ def layer_table(runs: Sequence[Run]) -> pd.DataFrame:
                 "what": case.quantity,
                 "text": case.label,
                 "seeds": case.seeds,
-                "value": with_interval(case.estimate),
+                "value": with_interval(case.estimate, as_score),
                 "the claim": case.outcome,
             }
             for case in cases
@@ -101,7 +100,7 @@ def layer_table(runs: Sequence[Run]) -> pd.DataFrame:
 def climb_table(runs: Sequence[Run]) -> pd.DataFrame:
     """Median symmetry of every arm that starts at random: start, peak and its step, end, and what is lost after it."""
     rows = []
-    for objective, label in LABELS.items():
+    for objective, label in PARTS.items():
         for climb in climbs(runs, objective):
             rows.append(
                 {
@@ -113,24 +112,14 @@ def climb_table(runs: Sequence[Run]) -> pd.DataFrame:
                     "at step": climb["peak step"],
                     "s, end": climb["end"],
                     "steps": climb["steps"],
-                    "peak less end": with_interval(climb["fall"]),
+                    "peak less end": with_interval(climb["fall"], as_score),
                 }
             )
     return pd.DataFrame(rows)
-
-
-def with_interval(estimate: Estimate) -> str:
-    """``+0.31 [+0.28, +0.34]``, or the value alone where there are too few seeds."""
-    ends = f" [{signed(estimate.low)}, {signed(estimate.high)}]" if estimate.has_interval else ""
-    return f"{signed(estimate.value)}{ends}"
 
 
 def _released_difference(name: str, letter: str) -> str:
     """Encoder less decoder of the released models of 12 layers on the same text, or a dash."""
     ends = released_ends(letter)
     row = ends[(ends["layers"] == 12) & (ends["dataset"] == STANDS_FOR.get(name, name))]
-    return signed(float(row["encoder"].iloc[0] - row["decoder"].iloc[0])) if len(row) else "–"
-
-
-def _mean(arm: Sequence[Run], score: str) -> float:
-    return sum(map(at_end(score), arm)) / len(arm)
+    return as_score(float(row["encoder"].iloc[0] - row["decoder"].iloc[0])) if len(row) else "–"

@@ -43,10 +43,11 @@ from attngeo.control_matrix import AT_EQUAL_SCALE, CONTRASTS, comparisons, floor
 from attngeo.display import glue, show, table
 from attngeo.figures import initialisation as draw
 from attngeo.learning_rates import families, rates_table
-from attngeo.matrix_tables import contrast_table, matrix_table, percent, table_1_beside_ours, tally, what_was_run
+from attngeo.matrix_tables import contrast_table, matrix_table, table_1_beside_ours, tally, what_was_run
 from attngeo.published import table as printed_table
 from attngeo.speed_up import LEAST_SEEDS, coverage, seeds_needed
 from attngeo.training_config import DEFAULTS
+from attngeo.wording import as_percent
 
 # %% tags=["remove-cell"]
 glue("largest-speed-up", printed_table("1")["speed_up_percent"].max(), ".0f")
@@ -157,12 +158,12 @@ draw.loss_curves(main) if main else None
 # seed.
 
 # %% tags=["remove-cell"]
-with_interval = [c for s in main for c in comparisons(s, window=window) if c.difference.has_interval]
-glue("n-intervals", len(with_interval), "d")
-glue("n-false", 0.05 * len(with_interval), ".1f")
+with_seeds = [c for s in main for c in comparisons(s, window=window) if c.difference.has_interval]
+glue("n-intervals", len(with_seeds), "d")
+glue("n-false", 0.05 * len(with_seeds), ".1f")
 glue("least", LEAST_SEEDS, "d")
 glue("window", window, "d")
-glue("coverage", percent(coverage(LEAST_SEEDS)))
+glue("coverage", as_percent(coverage(LEAST_SEEDS)))
 
 # %% tags=["remove-input"]
 for setting in main:
@@ -285,7 +286,7 @@ def tokens_read(config: dict) -> int:
 
 
 # %% tags=["remove-cell"]
-equal_scale = [c for c in with_interval if c.contrast in AT_EQUAL_SCALE]
+equal_scale = [c for c in with_seeds if c.contrast in AT_EQUAL_SCALE]
 widths = [c.difference.high - c.difference.value for c in equal_scale]
 half = f"{min(widths):.3f} to {max(widths):.3f}" if widths else "still unknown"
 glue("half-width", half)
@@ -293,7 +294,7 @@ glue("fine", fine, "g")
 glue("n-fine", max((seeds_needed(c.scatter, fine) for c in equal_scale), default="still unknown"))
 glue("hours", sum(run.about["seconds"] for s in recorded for run in s.runs) / 3600, ".1f")
 glue("n-runs", sum(len(s.runs) for s in recorded), "d")
-glue("floors", ", ".join(percent(floor(s, window)[0]) for s in main) or "not measured")
+glue("floors", ", ".join(as_percent(floor(s, window)[0]) for s in main) or "not measured")
 most = {"paper": DEFAULTS, "our": max((s.config for s in recorded), key=tokens_read, default=DEFAULTS)}
 for whose, config in most.items():
     glue(f"{whose}-tokens", f"{tokens_read(config) / 1e6:,.0f} million")
@@ -310,10 +311,11 @@ glue("scale-ours", recipe.scale_factor(main[0].config["d_model"]) if main else f
 #
 # Settings and seeds were not fixed in advance. Longer blocks were tried first and show a larger gain of the released start
 # (under *Other settings*), and two seeds were added where the first three scattered, after these had been looked at. The
-# intervals do not know of such choices and are somewhat too narrow. `data/runs/README.md` tells what was chosen when.
+# intervals do not know of such choices and are somewhat too narrow. [Recorded runs](../recorded_runs.md#how-the-settings-were-chosen) tells
+# what was chosen when.
 #
 # What would settle it is Table 1's own size with its controls and three seeds: `attngeo train --preset mini --text spaced`
-# with `--init random`, `symmetric`, `symmetric-indefinite`, `released` and `default-linear`. `data/runs/README.md` has the
-# full commands and what they would cost on a GPU. If `symmetric` and `symmetric-indefinite` beat `random` there by more than
+# with `--init random`, `symmetric`, `symmetric-indefinite`, `released` and `default-linear`. [Recorded
+# runs](../recorded_runs.md#runs-still-worth-a-gpu) has the full commands and what they would cost on a GPU. If `symmetric` and `symmetric-indefinite` beat `random` there by more than
 # the noise between seeds, the paper's explanation stands; if `default-linear` does as well as `released`, the scale
 # explains the gain.

@@ -178,8 +178,8 @@ glue("skew-most", small["s, decoder"].min(), ".2f")
 # ## Recorded runs
 #
 # The runs of this project are far smaller than the paper's, and some have several seeds, which the paper's have not.
-# {numref}`tab-training-settings` lists what was run; `data/runs/README.md` gives the command behind each kind, and the runs that
-# would need a GPU. *Characters* means a space between all characters, as in the released code; *pieces* are the tokens of
+# {numref}`tab-training-settings` lists what was run; the page [Recorded runs](../recorded_runs.md) gives the command behind
+# each kind, and the runs that would need a GPU. *Characters* means a space between all characters, as in the released code; *pieces* are the tokens of
 # text as it is. Common Crawl stands where the paper used Red Pajama, which is filtered Common Crawl.
 
 # %%
@@ -329,8 +329,8 @@ glue("n-hours", sum(run.about["seconds"] for run in recorded) / 3600, ".1f")
 # {glue:text}`n-pairs`; of these with three seeds or more: {glue:text}`n-with-interval`. All are far below the paper's models in
 # width, depth, vocabulary and steps, and both scores depend on these: directionality has a spread of several $d^{-1/2}$, so
 # that models of this width can show only large differences in it. What would settle Figure 3 are 12 layers of width 768, encoder
-# and decoder, three seeds each, on plain text: `data/runs/README.md` lists the commands, the operations, and which outcome would
-# change a verdict here.
+# and decoder, three seeds each, on plain text: [Recorded runs](../recorded_runs.md#runs-still-worth-a-gpu) lists the commands, the
+# operations, and which outcome would change a verdict here.
 #
 # ### Every recorded arm
 

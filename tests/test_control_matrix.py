@@ -19,15 +19,13 @@ from attngeo.control_matrix import (
 from attngeo.learning_rates import best_rate, families, rates_table
 from attngeo.matrix_tables import (
     contrast_table,
-    in_words,
     matrix_table,
-    percent,
-    signed,
     spread,
     table_1_beside_ours,
     tally,
     what_was_run,
 )
+from attngeo.wording import as_nats, as_percent, as_score, with_interval
 
 SHIFTS = {"random": 0.0, "symmetric": 0.0, "symmetric-indefinite": 0.1, "skew": 0.1, "released": -0.4}
 
@@ -115,9 +113,17 @@ def test_contrasts_name_arms_that_exist():
 
 
 def test_numbers_as_words():
-    assert percent(0.116) == "12\N{NO-BREAK SPACE}%" and percent(su.NEVER) == "never" and signed(-0.0312) == "−0.031"
-    assert in_words(su.Estimate(0.1, su.NEVER, 0.2), percent) == "10\N{NO-BREAK SPACE}% [never, 20\N{NO-BREAK SPACE}%]"
-    assert in_words(su.Estimate(0.1, math.nan, math.nan), signed) == "+0.100"
+    assert (
+        as_percent(0.116) == "12\N{NO-BREAK SPACE}%"
+        and as_percent(su.NEVER) == "never"
+        and as_nats(-0.0312) == "−0.031"
+    )
+    assert as_score(-0.001) == "+0.00" and as_score(-0.25) == "−0.25"
+    assert (
+        with_interval(su.Estimate(0.1, su.NEVER, 0.2), as_percent)
+        == "10\N{NO-BREAK SPACE}% [never, 20\N{NO-BREAK SPACE}%]"
+    )
+    assert with_interval(su.Estimate(0.1, math.nan, math.nan), as_nats) == "+0.100"
     assert spread([0.3, su.NEVER, 0.1, 0.1]) == "never, 10\N{NO-BREAK SPACE}%, 30\N{NO-BREAK SPACE}%"
 
 
@@ -155,7 +161,7 @@ def test_table_1_stands_beside_the_nearest_runs():
     found = main_settings(settings(made_matrix(shifts=SHIFTS)))
     rows = table_1_beside_ours(found).set_index("row")
     assert len(rows) == 6 and set(rows["verdict"]) == {"not run at this size"}
-    own = in_words(compare(found[0], CONTRASTS[0]).speed_up, percent)
+    own = with_interval(compare(found[0], CONTRASTS[0]).speed_up, as_percent)
     assert rows.loc["4 layers, Wikipedia", "speed-up there"] == own
     assert rows.loc["12 layers, Jigsaw", "for good"] == "never"
     assert rows.loc["12 layers, Jigsaw", "speed-up there"] == "not run"  # on plain text, of which there is none here

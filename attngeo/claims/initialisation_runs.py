@@ -18,10 +18,10 @@ from attngeo.control_matrix import (
     main_settings,
     settings,
 )
-from attngeo.matrix_tables import in_words, signed
 from attngeo.run_groups import over_seeds
 from attngeo.run_record import Run, read_runs
 from attngeo.speed_up import LEAST_SEEDS, verdict
+from attngeo.wording import as_nats, with_interval
 
 CHAPTER = "symmetric_initialisation"
 AS_RELEASED = tuple(c for c in CONTRASTS if c.arm == "released")  # against the random start, and against its own scale
@@ -173,7 +173,7 @@ def _undecided(cases: Sequence[Case]) -> tuple[Comparison, ...]:
 def _sentence(cases: Sequence[Case]) -> str:
     """Every case with an interval, and what it says."""
     known = [
-        f"{case.quantity} ({case.label}): {in_words(case.estimate, signed)}, {_outcome(case)}"
+        f"{case.quantity} ({case.label}): {with_interval(case.estimate, as_nats)}, {_outcome(case)}"
         for case in cases
         if case.known
     ]

@@ -6,6 +6,7 @@ from typing import Any
 
 from attngeo.claims.result import Comparison, Flaw, Result, Verdict
 from attngeo.speed_up import NO_DIFFERENCE, TOO_FEW, Estimate
+from attngeo.wording import as_score, with_interval
 
 
 @dataclass(frozen=True)
@@ -57,13 +58,12 @@ class Case:
     @property
     def words(self) -> str:
         """``wikipedia, characters: +0.31 [+0.28, +0.34]``."""
-        e = self.estimate
-        return f"{self.label}: {signed(e.value)} [{signed(e.low)}, {signed(e.high)}]"
+        return f"{self.label}: {with_interval(self.estimate, as_score)}"
 
     @property
     def _head(self) -> str:
         seeds = f", {self.seeds} seeds" if self.seeds else ""
-        return f"{self.label}: {self.quantity}{seeds}, {signed(self.estimate.value)}"
+        return f"{self.label}: {self.quantity}{seeds}, {as_score(self.estimate.value)}"
 
 
 def all_met(cases: Sequence[Case]) -> bool:
@@ -110,8 +110,3 @@ def judged(shared: dict[str, Any], cases: Sequence[Case], printed: str, measured
         flaw=Flaw.ASSUMPTION if limited else Flaw.FAILURE,
         **fields,
     )
-
-
-def signed(value: float) -> str:
-    """Two decimals and a sign."""
-    return f"{round(value, 2) + 0.0:+.2f}".replace("-", "\N{MINUS SIGN}")

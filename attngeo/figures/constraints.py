@@ -7,7 +7,7 @@ import pandas as pd
 
 from attngeo.constraints import Constraint
 from attngeo.figures.style import DECODER, ENCODER, NEUTRAL, CaptionedFigure, house_style, new_figure
-from attngeo.figures.training import LABELS
+from attngeo.run_groups import PARTS
 from attngeo.run_record import Run
 
 COLOURS = {"none": NEUTRAL, "symmetric": ENCODER, "skew": DECODER}
@@ -46,7 +46,7 @@ def constrained_training(runs: Sequence[Run], name: str) -> CaptionedFigure:
         runs: with and without a constraint.
         name: label of the figure.
     """
-    objectives = [o for o in LABELS if any(run.config["objective"] == o for run in runs)]
+    objectives = [o for o in PARTS if any(run.config["objective"] == o for run in runs)]
     figure, panels = new_figure(
         5.6 if len(objectives) == 1 else 8.0, 5.2, rows=2, columns=len(objectives), sharex="col", squeeze=False
     )
@@ -57,8 +57,8 @@ def constrained_training(runs: Sequence[Run], name: str) -> CaptionedFigure:
             style = STYLES[_place(arms, constraint, gamma) % len(STYLES)]
             label = WORDS[constraint] + (f", γ = {gamma:g}" if constraint != "none" else "")
             loss, s = (_draw(panel, group, what, COLOURS[constraint], style, label) for panel, what in _rows(column))
-            words.append(f"{LABELS[objective]}, {label}: held-out loss {loss:.3f}, s {s:.2f}")
-        column[0].set_title(LABELS[objective])
+            words.append(f"{PARTS[objective]}, {label}: held-out loss {loss:.3f}, s {s:.2f}")
+        column[0].set_title(PARTS[objective])
         column[1].set(ylim=(-1.05, 1.05), xlabel="step")
         column[1].axhline(0, color=NEUTRAL, linewidth=0.8)
     panels[0, 0].set_ylabel("held-out loss (nats)")

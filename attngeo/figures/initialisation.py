@@ -20,8 +20,8 @@ from attngeo.control_matrix import (
     comparisons,
 )
 from attngeo.figures.style import NEUTRAL, PALETTE, SEQUENTIAL, CaptionedFigure, house_style, new_figure
-from attngeo.matrix_tables import in_words, percent, signed
 from attngeo.speed_up import NEVER, Estimate
+from attngeo.wording import as_nats, as_percent, with_interval
 
 # black for the baseline; apart from colour, dashes tell the arms apart
 COLOURS = dict(zip(ARMS, ("#000000", *PALETTE[:6]), strict=True))
@@ -111,7 +111,7 @@ def speed_ups(settings: Sequence[Setting], name: str = "fig-init-speed") -> Capt
         panel.set(title=setting.label, xlabel="speed-up", xlim=(_AT_NEVER - 0.1, 1.02))
         panel.set_xticks([_AT_NEVER, 0, 0.5, 1], ["never", "0", "50 %", "100 %"])
         words.append(
-            f"{setting.label}: " + ", ".join(f"{c.contrast.arm} {in_words(c.speed_up, percent)}" for c in found)
+            f"{setting.label}: " + ", ".join(f"{c.contrast.arm} {with_interval(c.speed_up, as_percent)}" for c in found)
         )
     figure.legend(handles=_outcome_handles(), loc="outside lower center", ncols=2)
     return CaptionedFigure(
@@ -201,7 +201,9 @@ def _mark(panel: Axes, c: Comparison, estimate: Estimate, contrasts=CONTRASTS) -
 
 
 def _all_words(found: Sequence[Comparison]) -> str:
-    return ", ".join(f"{c.contrast.arm} less {c.contrast.against} {in_words(c.difference, signed)}" for c in found)
+    return ", ".join(
+        f"{c.contrast.arm} less {c.contrast.against} {with_interval(c.difference, as_nats)}" for c in found
+    )
 
 
 def _by_outcome(found: Sequence[Comparison]) -> str:

@@ -19,9 +19,9 @@ from attngeo.figures.style import (
     plain_panel,
 )
 from attngeo.nulls import directionality_sd, symmetry_mean, symmetry_sd
+from attngeo.run_groups import PARTS
 from attngeo.run_record import Run
 
-LABELS = {"mlm": "encoder", "clm": "decoder", "released-decoder": "decoder, masked positions only"}
 COLOURS = {"mlm": ENCODER, "clm": DECODER, "released-decoder": "#CC79A7"}
 
 
@@ -42,7 +42,7 @@ def over_steps(runs: list[Run], name: str = "fig-training-curves") -> CaptionedF
     _random_band(panels[2], 0.0, directionality_sd(d))
     words = []
     for objective, group in _by_objective(runs).items():
-        colour, label = COLOURS[objective], LABELS[objective]
+        colour, label = COLOURS[objective], PARTS[objective]
         history = pd.concat([run.history for run in group]).groupby("step")[["loss", "held_out_loss"]].mean()
         panels[0].plot(history["loss"].dropna(), color=colour, linewidth=0.8, alpha=0.5)
         held_out = history["held_out_loss"].dropna()
@@ -96,8 +96,8 @@ def by_layer(runs: list[Run], name: str = "fig-training-layers") -> CaptionedFig
                 panel.plot(line, color=shade, label=f"layer {layer + 1}")
                 last.append(_two(line.iloc[-1]))
             panel.set_ylim(-1.05, 1.05)
-            words.append(f"{LABELS[objective]}, {score} at the end from the first layer to the last: {', '.join(last)}")
-        panels[0, column].set_title(LABELS[objective])
+            words.append(f"{PARTS[objective]}, {score} at the end from the first layer to the last: {', '.join(last)}")
+        panels[0, column].set_title(PARTS[objective])
         panels[1, column].set_xlabel("step")
     panels[0, 0].set_ylabel("symmetry s")
     panels[1, 0].set_ylabel("directionality d")
@@ -121,7 +121,7 @@ def before_and_after(runs: list[Run], name: str = "fig-training-forms") -> Capti
             plain_panel(panel)
             image = panel.imshow(run.pictures[layer, step], cmap=DIVERGING, vmin=-1, vmax=1)
             s = _score(run, layer, step)
-            label = LABELS[run.config["objective"]]
+            label = PARTS[run.config["objective"]]
             panel.set(title=f"{label}, step {step}: s = {_two(s)}", xlabel="key coordinate", ylabel="query coordinate")
             words.append(f"{label}, step {step}: s = {_two(s)}")
     figure.colorbar(image, ax=panels, shrink=0.7, label="entry / saturation level")
@@ -143,7 +143,7 @@ def _ends(line: pd.Series) -> str:
 
 
 def _by_objective(runs: list[Run]) -> dict[str, list[Run]]:
-    found = {objective: [run for run in runs if run.config["objective"] == objective] for objective in LABELS}
+    found = {objective: [run for run in runs if run.config["objective"] == objective] for objective in PARTS}
     return {objective: group for objective, group in found.items() if group}
 
 

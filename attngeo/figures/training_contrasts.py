@@ -7,9 +7,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from attngeo.figures.style import NEUTRAL, PART_COLOURS, CaptionedFigure, house_style, new_figure
-from attngeo.figures.training import COLOURS, LABELS
+from attngeo.figures.training import COLOURS
 from attngeo.nulls import directionality_sd, symmetry_mean, symmetry_sd
-from attngeo.run_groups import Pair
+from attngeo.run_groups import PARTS, Pair
 from attngeo.run_record import Run
 
 SCORES = {"symmetry": "symmetry s", "directionality": "directionality d"}
@@ -74,10 +74,10 @@ def texts_over_steps(found: Sequence[Pair], name: str = "fig-training-texts") ->
         for arm in (pair.first, pair.second):
             objective = arm[0].config["objective"]
             ends = [
-                _band(panel, arm, what, COLOURS[objective], LABELS[objective])
+                _band(panel, arm, what, COLOURS[objective], PARTS[objective])
                 for panel, what in zip(panels, ("held_out_loss", *SCORES), strict=True)
             ]
-            words.append(f"{pair.label}, {LABELS[objective]} ({_seeds(arm)}): loss {ends[0]}, s {ends[1]}, d {ends[2]}")
+            words.append(f"{pair.label}, {PARTS[objective]} ({_seeds(arm)}): loss {ends[0]}, s {ends[1]}, d {ends[2]}")
         panels[0].set_title(f"{pair.label}: loss (nats)")
         for panel, label in zip(panels[1:], SCORES.values(), strict=True):
             panel.set(title=label, ylim=(-1.05, 1.05))
@@ -112,9 +112,9 @@ def scores_by_depth(found: Sequence[Pair], name: str = "fig-training-depth") -> 
             for panel, score in zip(column, SCORES, strict=True):
                 values = pd.DataFrame({run.config["seed"]: _last(run, score) for run in arm})
                 panel.plot(values.index + 1, values, ".", color=COLOURS[objective], alpha=0.6)
-                panel.plot(values.index + 1, values.mean(axis=1), color=COLOURS[objective], label=LABELS[objective])
+                panel.plot(values.index + 1, values.mean(axis=1), color=COLOURS[objective], label=PARTS[objective])
                 listed = ", ".join(f"{v + 0.0:.2f}" for v in values.mean(axis=1).round(2))
-                words.append(f"{pair.label}, {LABELS[objective]}, {score}: {listed}")
+                words.append(f"{pair.label}, {PARTS[objective]}, {score}: {listed}")
         column[0].set_title(pair.label.replace(", ", ",\n"))
         column[1].set_xlabel("layer")
         for panel in column:
