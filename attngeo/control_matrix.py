@@ -45,7 +45,10 @@ CONTRASTS = (
     Contrast("symmetric-indefinite", BASELINE, "symmetry without definiteness, at equal scale"),
     Contrast("skew", BASELINE, "the opposite of symmetry, at equal scale"),
     Contrast("mimetic", BASELINE, "a form near the identity"),
+    Contrast("scaled", BASELINE, "the scale of queries and keys alone"),
+    Contrast("scaled-values", BASELINE, "the scale of the values alone"),
     Contrast("released", "default-linear", "the tie at the released scale"),
+    Contrast("scaled-symmetric", "scaled", "the tie at that scale, biases and values as random"),
     Contrast("symmetric", "symmetric-indefinite", "definiteness alone"),
     Contrast("symmetric-indefinite", "skew", "the sign alone"),
 )

@@ -30,11 +30,12 @@ class Initialisation(str, Enum):
     SYMMETRIC = "symmetric"  # W_k,h = W_q,h; scale and biases as random
     SYMMETRIC_INDEFINITE = "symmetric-indefinite"  # W_k,h = W_q,h S_h, S_h symmetric, eigenvalues +-1; scale as random
     SKEW = "skew"  # W_k,h = W_q,h S_h^T, S_h skew-symmetric and orthogonal; scale as random
-    RELEASED = (
-        "released"  # the released code's "symmetric": q, k, v and their biases re-created by nn.Linear, W_k = W_q
-    )
+    RELEASED = "released"  # the released code's "symmetric": q, k, v and biases re-created by nn.Linear, W_k = W_q
     DEFAULT_LINEAR = "default-linear"  # q, k, v and their biases re-created by nn.Linear, W_k left alone
     MIMETIC = "mimetic"  # W_qk,h near 0.7 Z + 0.7 I, W_v W_o near 0.4 Z - 0.4 I
+    SCALED = "scaled"  # W_q and W_k of random, times what brings them to the scale of nn.Linear; biases 0
+    SCALED_SYMMETRIC = "scaled-symmetric"  # scaled, then W_k,h = W_q,h
+    SCALED_VALUES = "scaled-values"  # W_v of random times the same; queries and keys as random
 
 
 SYMMETRY = {  # of every head, where the initialisation fixes it
@@ -42,7 +43,10 @@ SYMMETRY = {  # of every head, where the initialisation fixes it
     Initialisation.SYMMETRIC_INDEFINITE: 1.0,
     Initialisation.SKEW: -1.0,
     Initialisation.RELEASED: 1.0,
+    Initialisation.SCALED_SYMMETRIC: 1.0,
 }
+WITH_BIASES = (Initialisation.RELEASED, Initialisation.DEFAULT_LINEAR)
+AT_RELEASED_SCALE = (*WITH_BIASES, Initialisation.SCALED, Initialisation.SCALED_SYMMETRIC)  # of queries and keys
 
 
 @torch.no_grad()
@@ -65,26 +69,26 @@ def initialise(layers: list[nn.Module], initialisation: Initialisation, seed: in
     """
     generator = torch.Generator().manual_seed(seed)
     for number, layer in enumerate(layers):
-        _MAKE[initialisation](layer, generator)
+        _MAKE[initialisation](layer, generator, std)
         _check(layer, number, initialisation, std)
 
 
-def _random(layer: nn.Module, generator: torch.Generator) -> None:
+def _random(layer: nn.Module, generator: torch.Generator, std: float) -> None:
     pass
 
 
-def _symmetric(layer: nn.Module, generator: torch.Generator) -> None:
+def _symmetric(layer: nn.Module, generator: torch.Generator, std: float) -> None:
     layer.self.key.weight.copy_(layer.self.query.weight)
 
 
-def _symmetric_indefinite(layer: nn.Module, generator: torch.Generator) -> None:
+def _symmetric_indefinite(layer: nn.Module, generator: torch.Generator, std: float) -> None:
     d_head = _d_head(layer)
     signs = torch.ones(d_head, dtype=torch.float64)
     signs[1::2] = -1
     _mix_queries(layer, [_orthogonal(d_head, generator, torch.diag(signs)) for _ in range(_heads(layer))])
 
 
-def _skew(layer: nn.Module, generator: torch.Generator) -> None:
+def _skew(layer: nn.Module, generator: torch.Generator, std: float) -> None:
     d_head = _d_head(layer)
     if d_head == 1:
         raise ParameterError("heads of width 1 cannot be skew; use fewer heads or a larger d_model.")
@@ -95,7 +99,7 @@ def _skew(layer: nn.Module, generator: torch.Generator) -> None:
     _mix_queries(layer, [_orthogonal(d_head, generator, turn).T for _ in range(_heads(layer))])
 
 
-def _default_linear(layer: nn.Module, generator: torch.Generator) -> None:
+def _default_linear(layer: nn.Module, generator: torch.Generator, std: float) -> None:
     """U(-1/sqrt(d), 1/sqrt(d)) for weights and biases of q, k and v, in the released code's order."""
     for linear in (layer.self.query, layer.self.key, layer.self.value):
         bound = 1 / math.sqrt(linear.in_features)
@@ -103,12 +107,12 @@ def _default_linear(layer: nn.Module, generator: torch.Generator) -> None:
             parameter.uniform_(-bound, bound, generator=generator)
 
 
-def _released(layer: nn.Module, generator: torch.Generator) -> None:
-    _default_linear(layer, generator)
+def _released(layer: nn.Module, generator: torch.Generator, std: float) -> None:
+    _default_linear(layer, generator, std)
     layer.self.key.weight.copy_(layer.self.query.weight)  # biases stay apart, as in the released code
 
 
-def _mimetic(layer: nn.Module, generator: torch.Generator) -> None:
+def _mimetic(layer: nn.Module, generator: torch.Generator, std: float) -> None:
     d, d_head = layer.self.query.in_features, _d_head(layer)
     for h in range(_heads(layer)):
         rows = slice(h * d_head, (h + 1) * d_head)
@@ -120,6 +124,20 @@ def _mimetic(layer: nn.Module, generator: torch.Generator) -> None:
     layer.output.dense.weight.copy_(right)
 
 
+def _scaled(layer: nn.Module, generator: torch.Generator, std: float) -> None:
+    for linear in (layer.self.query, layer.self.key):
+        linear.weight.mul_(_linear_std(linear) / std)
+
+
+def _scaled_symmetric(layer: nn.Module, generator: torch.Generator, std: float) -> None:
+    _scaled(layer, generator, std)
+    _symmetric(layer, generator, std)
+
+
+def _scaled_values(layer: nn.Module, generator: torch.Generator, std: float) -> None:
+    layer.self.value.weight.mul_(_linear_std(layer.self.value) / std)
+
+
 _MAKE = {
     Initialisation.RANDOM: _random,
     Initialisation.SYMMETRIC: _symmetric,
@@ -128,6 +146,9 @@ _MAKE = {
     Initialisation.RELEASED: _released,
     Initialisation.DEFAULT_LINEAR: _default_linear,
     Initialisation.MIMETIC: _mimetic,
+    Initialisation.SCALED: _scaled,
+    Initialisation.SCALED_SYMMETRIC: _scaled_symmetric,
+    Initialisation.SCALED_VALUES: _scaled_values,
 }
 
 
@@ -155,6 +176,11 @@ def _mix_queries(layer: nn.Module, mixers: list[Tensor]) -> None:
         layer.self.key.weight[rows] = (wq @ s).T.to(layer.self.key.weight.dtype)
 
 
+def _linear_std(linear: nn.Linear) -> float:
+    """``1 / sqrt(3 d)``: standard deviation of the weights of a new ``torch.nn.Linear``."""
+    return 1 / math.sqrt(3 * linear.in_features)
+
+
 def _heads(layer: nn.Module) -> int:
     return layer.self.num_attention_heads
 
@@ -166,15 +192,19 @@ def _d_head(layer: nn.Module) -> int:
 def _check(layer: nn.Module, number: int, initialisation: Initialisation, std: float) -> None:
     """Compare scale, biases and symmetry with what was asked for: a library may have initialised after us."""
     q, k = layer.self.query, layer.self.key
-    default = initialisation in (Initialisation.RELEASED, Initialisation.DEFAULT_LINEAR)
     if initialisation is not Initialisation.MIMETIC:
-        expected = 1 / math.sqrt(3 * q.in_features) if default else std
+        expected = _linear_std(q) if initialisation in AT_RELEASED_SCALE else std
         for name, weight in (("query", q.weight), ("key", k.weight)):
             # sd of a sample standard deviation is std / sqrt(2 n); six of them, and no less than a hundredth
             slack = expected * max(6 / math.sqrt(2 * weight.numel()), 0.01)
             _require(weight.std(), expected, slack, f"standard deviation of layer {number}'s {name} weight")
         bias = max(q.bias.abs().max(), k.bias.abs().max())
-        _require((bias > 0).double(), float(default), 0.0, f"presence of query and key biases in layer {number}")
+        _require(
+            (bias > 0).double(),
+            float(initialisation in WITH_BIASES),
+            0.0,
+            f"presence of query and key biases in layer {number}",
+        )
     heads = score_heads(BilinearForm.from_linear(q.weight, k.weight, _d_head(layer)))
     if initialisation in SYMMETRY:
         for h, s in enumerate(heads.symmetry):

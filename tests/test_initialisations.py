@@ -19,7 +19,7 @@ def layers_forms(initialisation, **change):
     return model, [form.to(torch.float64) for form in forms(model)]
 
 
-@pytest.mark.parametrize("name", ["symmetric", "symmetric-indefinite", "released"])
+@pytest.mark.parametrize("name", ["symmetric", "symmetric-indefinite", "released", "scaled-symmetric"])
 def test_symmetric_starts_are_symmetric_in_every_head_and_in_the_sum(name):
     _, found = layers_forms(name)
     for form in found:
@@ -72,6 +72,9 @@ def test_only_the_named_weights_change():
         "skew": {"key.weight"},
         "released": {f"{m}.{p}" for m in ("query", "key", "value") for p in ("weight", "bias")},
         "default-linear": {f"{m}.{p}" for m in ("query", "key", "value") for p in ("weight", "bias")},
+        "scaled": {"query.weight", "key.weight"},
+        "scaled-symmetric": {"query.weight", "key.weight"},
+        "scaled-values": {"value.weight"},
         "mimetic": {"query.weight", "key.weight", "value.weight", "attention.output.dense.weight"},
     }
     for name, expected in changed.items():
@@ -88,6 +91,21 @@ def test_the_released_start_is_that_of_new_linear_layers_with_equal_weights_and_
         assert torch.equal(q.weight, k.weight) and not torch.equal(q.bias, k.bias)
         for p in (q.weight, v.weight, q.bias, k.bias, v.bias):
             assert p.abs().max() <= bound and float(p.detach().std()) == pytest.approx(bound / math.sqrt(3), rel=0.25)
+
+
+def test_scaled_starts_are_the_random_ones_times_the_released_scale():
+    """One thing changes at a time: W_qk, or W_v, is a multiple of the random start's."""
+    times = 1 / math.sqrt(3 * 64) / STD
+    random, found = layers_forms("random")
+    for name, product, value in (("scaled", times**2, 1), ("scaled-symmetric", None, 1), ("scaled-values", 1, times)):
+        model, other = layers_forms(name)
+        for a, b in zip(attention_layers(random), attention_layers(model), strict=True):
+            torch.testing.assert_close(b.self.value.weight, value * a.self.value.weight)
+            if name != "scaled-values":
+                torch.testing.assert_close(b.self.query.weight, times * a.self.query.weight)
+        for a, b in zip(found, other, strict=True):
+            if product is not None:
+                torch.testing.assert_close(b.dense(), product * a.dense())
 
 
 @pytest.mark.parametrize(("d", "ratio"), [(256, 3.26), (768, 1.09), (1024, 0.81)])
@@ -124,8 +142,8 @@ def test_a_library_that_initialises_after_us_is_noticed(name):
         model = build_model(SHAPE, False)
         layers = attention_layers(model)
 
-        def spoiled(layer, generator, real=initialisations._MAKE[name], spoil=spoil):
-            real(layer, generator)
+        def spoiled(layer, generator, std, real=initialisations._MAKE[name], spoil=spoil):
+            real(layer, generator, std)
             if spoil == "again":
                 layer.self.key.weight.normal_(0, 0.1)
             elif spoil == "scale":

@@ -23,9 +23,10 @@ from attngeo.figures.style import NEUTRAL, PALETTE, SEQUENTIAL, CaptionedFigure,
 from attngeo.speed_up import NEVER, Estimate
 from attngeo.wording import as_nats, as_percent, with_interval
 
-# black for the baseline; apart from colour, dashes tell the arms apart
-COLOURS = dict(zip(ARMS, ("#000000", *PALETTE[:6]), strict=True))
-DASHES = dict(zip(ARMS, ("-", "-", "--", ":", "-", "--", ":"), strict=True))
+# black for the baseline; apart from colour, dashes tell the arms apart: the scaled ones, in the colours of what they take
+# apart, are dash-dotted
+COLOURS = dict(zip(ARMS, ("#000000", *PALETTE[:6], PALETTE[4], PALETTE[3], NEUTRAL), strict=True))
+DASHES = dict(zip(ARMS, ("-", "-", "--", ":", "-", "--", ":", "-.", "-.", "-."), strict=True))
 OUTCOMES = {measure.HELPS: "o", measure.HURTS: "s", measure.NO_DIFFERENCE: "D", measure.TOO_FEW: "o"}
 TIED = ("symmetric", "released")
 _LINEAR = 0.1  # nats up to which the axis of differences is linear
