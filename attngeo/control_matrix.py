@@ -54,6 +54,7 @@ CONTRASTS = (
 )
 AGAINST_RANDOM = tuple(c for c in CONTRASTS if c.against == BASELINE)
 AT_EQUAL_SCALE = CONTRASTS[2:4]  # the two whose answer is symmetry's own
+PARTS_OF_THE_SCALE = ("scaled", "scaled-symmetric", "scaled-values")  # beyond the matrix: for where the scale matters
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,9 +102,10 @@ class Setting:
 
     @property
     def missing(self) -> list[str]:
-        """Arms and seeds that a full matrix would have, with the seeds that any arm has and three at least."""
+        """Arms and seeds that a full matrix would have: the seeds that any arm has, three at least."""
         seeds = {run.config["seed"] for run in self.runs} | set(range(measure.LEAST_SEEDS))
-        gaps = {arm: sorted(seeds - set(self.arms.get(arm, {}))) for arm in ARMS}
+        asked = [arm for arm in ARMS if arm in self.arms or arm not in PARTS_OF_THE_SCALE]
+        gaps = {arm: sorted(seeds - set(self.arms.get(arm, {}))) for arm in asked}
         return [
             arm if len(gap) == len(seeds) else f"{arm} (seed {', '.join(map(str, gap))})"
             for arm, gap in gaps.items()

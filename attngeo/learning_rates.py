@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-import numpy as np
 import pandas as pd
 
 from attngeo import speed_up as measure
@@ -30,7 +29,7 @@ def best_rate(family: Sequence[Setting], arm: str) -> Setting | None:
 
 
 def rates_table(family: Sequence[Setting]) -> pd.DataFrame:
-    """Per arm: final loss at each rate, the best rate, and the difference there to the random start at *its* best."""
+    """Per arm: final loss at each rate (seeds), the best, and its difference to the random start at that one's."""
     baseline = best_rate(family, BASELINE)
     rows = []
     for arm in ARMS:
@@ -39,9 +38,8 @@ def rates_table(family: Sequence[Setting]) -> pd.DataFrame:
             continue
         row = {"start": arm}
         for setting in family:
-            row[f"loss at {setting.config['lr']:g}"] = (
-                float(_ends(setting, arm).mean()) if arm in setting.arms else np.nan
-            )
+            ends = _ends(setting, arm) if arm in setting.arms else ()
+            row[f"loss at {setting.config['lr']:g}"] = f"{ends.mean():.3f} ({len(ends)})" if len(ends) else "–"
         row["best of these"] = f"{best.config['lr']:g}"
         row["difference, each at its best"] = "0" if arm == BASELINE else _difference(best, arm, baseline)
         rows.append(row)

@@ -84,6 +84,15 @@ def tally(settings: Sequence[Setting], contrasts: Sequence[Contrast]) -> str:
     )
 
 
+def differences(settings: Sequence[Setting], contrast: Contrast) -> str:
+    """A contrast in all settings that have it, each with its name if several are given, or ``not run``."""
+    found = [(s.label, c) for s in settings for c in comparisons(s, [contrast])]
+    words = [with_interval(c.difference, as_nats) for _, c in found]
+    if len(settings) > 1:
+        words = [f"{label} {word}" for (label, _), word in zip(found, words, strict=True)]
+    return "; ".join(words) or "not run"
+
+
 def table_1_beside_ours(settings: Sequence[Setting]) -> pd.DataFrame:
     """Every pair of rows of Table 1, with the released curves and the nearest setting of ours.
 

@@ -8,6 +8,7 @@ from attngeo.control_matrix import (
     ARMS,
     AT_EQUAL_SCALE,
     CONTRASTS,
+    PARTS_OF_THE_SCALE,
     Contrast,
     MatrixError,
     compare,
@@ -19,6 +20,7 @@ from attngeo.control_matrix import (
 from attngeo.learning_rates import best_rate, families, rates_table
 from attngeo.matrix_tables import (
     contrast_table,
+    differences,
     matrix_table,
     spread,
     table_1_beside_ours,
@@ -72,7 +74,7 @@ def test_seeds_are_paired():
 def test_missing_arms_and_seeds_are_named():
     runs = [made_arm("random", s) for s in (0, 1, 2)] + [made_arm("symmetric", 0)]
     (setting,) = settings(runs)
-    expected = [arm for arm in ARMS if arm not in ("random", "symmetric")]
+    expected = [arm for arm in ARMS if arm not in ("random", "symmetric", *PARTS_OF_THE_SCALE)]
     assert setting.missing == ["symmetric (seed 1, 2)", *expected]
 
 
@@ -107,6 +109,25 @@ def test_arms_without_a_common_seed_are_refused():
         compare(setting, Contrast("skew", "random", "x"))
 
 
+def test_the_parts_of_the_scale_are_missed_only_where_one_was_run():
+    (without,) = settings(made_matrix(shifts=SHIFTS))
+    (one,) = settings(made_matrix(shifts=SHIFTS | {"scaled": -0.3}))
+    assert without.missing == one.missing == ["default-linear", "mimetic"]
+    (fewer,) = settings([*made_matrix(shifts=SHIFTS), made_arm("scaled", 1, shift=-0.3)])
+    assert fewer.missing == ["default-linear", "mimetic", "scaled (seed 0, 2)"]
+
+
+def test_a_contrast_in_words_names_the_settings_that_have_it():
+    found = main_settings(
+        settings([*made_matrix(shifts=SHIFTS), *made_matrix(1, {"random": 0.0, "skew": 0.5}, objective="clm")])
+    )
+    scaled, skew = (Contrast(arm, "random", "x") for arm in ("scaled", "skew"))
+    assert differences(found, scaled) == differences([], skew) == "not run"
+    assert differences(found[:1], skew).startswith("+0.1")
+    encoder, decoder = differences(found, skew).split("; ")
+    assert encoder.startswith("encoder, characters +0.1") and encoder.endswith("]") and "[" not in decoder
+
+
 def test_contrasts_name_arms_that_exist():
     assert {c.arm for c in CONTRASTS} | {c.against for c in CONTRASTS} == set(ARMS)
     assert [c.arm for c in AT_EQUAL_SCALE] == ["symmetric", "symmetric-indefinite"]
@@ -137,7 +158,8 @@ def test_each_arm_is_judged_at_its_own_best_rate():
     assert best_rate(family, "mimetic") is None
     rows = rates_table(family).set_index("start")
     assert rows.loc["symmetric", "difference, each at its best"].startswith("+0.1")
-    assert rows.loc["symmetric", "best of these"] == "5e-05" and math.isnan(rows.loc["skew", "loss at 5e-05"])
+    assert rows.loc["symmetric", "best of these"] == "5e-05" and rows.loc["skew", "loss at 5e-05"] == "–"
+    assert rows.loc["skew", "loss at 0.001"].endswith(" (3)")
     assert rows.loc["random", "difference, each at its best"] == "0"
 
 

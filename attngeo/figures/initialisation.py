@@ -15,6 +15,7 @@ from attngeo.control_matrix import (
     ARMS,
     BASELINE,
     CONTRASTS,
+    PARTS_OF_THE_SCALE,
     Comparison,
     Setting,
     comparisons,
@@ -23,8 +24,7 @@ from attngeo.figures.style import NEUTRAL, PALETTE, SEQUENTIAL, CaptionedFigure,
 from attngeo.speed_up import NEVER, Estimate
 from attngeo.wording import as_nats, as_percent, with_interval
 
-# black for the baseline; apart from colour, dashes tell the arms apart: the scaled ones, in the colours of what they take
-# apart, are dash-dotted
+# black for the baseline; apart from colour, dashes tell the arms apart
 COLOURS = dict(zip(ARMS, ("#000000", *PALETTE[:6], PALETTE[4], PALETTE[3], NEUTRAL), strict=True))
 DASHES = dict(zip(ARMS, ("-", "-", "--", ":", "-", "--", ":", "-.", "-.", "-."), strict=True))
 OUTCOMES = {measure.HELPS: "o", measure.HURTS: "s", measure.NO_DIFFERENCE: "D", measure.TOO_FEW: "o"}
@@ -36,20 +36,21 @@ _AT_NEVER = -0.35  # where "never" stands on an axis of speed-ups
 
 @house_style()
 def loss_curves(settings: Sequence[Setting], name: str = "fig-init-curves") -> CaptionedFigure:
-    """Held-out loss over steps, a panel per setting, a line per arm: mean over seeds, the seeds thin."""
+    """Held-out loss over steps, a panel per setting, a line per arm of the matrix: mean over seeds, the seeds thin."""
     rows = math.ceil(len(settings) / 2)
     figure, grid = new_figure(8.2, 3.0 * rows + 0.6, rows=rows, columns=min(2, len(settings)), squeeze=False)
     panels = list(grid.flat)
     words = []
     for panel, setting in zip(panels, settings, strict=False):
         ends = []
-        for arm in setting.arms:
+        arms = [arm for arm in setting.arms if arm not in PARTS_OF_THE_SCALE]
+        for arm in arms:
             losses = setting.held_out(arm)
             style = {"color": COLOURS[arm], "linestyle": DASHES[arm]}
             panel.plot(losses, linewidth=0.5, alpha=0.45, **style)
             panel.plot(losses.mean(axis=1), **style)
             ends.append(f"{arm} {losses.iloc[-1].mean():.3f}")
-        shown = pd.concat([setting.held_out(arm).mean(axis=1) for arm in setting.arms], axis=1)
+        shown = pd.concat([setting.held_out(arm).mean(axis=1) for arm in arms], axis=1)
         # the first steps, alike in all arms, would leave the rest no room
         panel.set(title=setting.label, xlabel="step", ylabel="held-out loss (nats)")
         panel.set_ylim(float(shown.min().min()) - 0.05, float(shown.iloc[len(shown) // 12].max()) + 0.05)
@@ -227,5 +228,5 @@ def _outcome_handles() -> list[Line2D]:
 
 
 def _arm_handles(settings: Sequence[Setting]) -> list[Line2D]:
-    shown = [arm for arm in ARMS if any(arm in setting.arms for setting in settings)]
+    shown = [arm for arm in ARMS if any(arm in s.arms for s in settings) and arm not in PARTS_OF_THE_SCALE]
     return [Line2D([], [], color=COLOURS[arm], linestyle=DASHES[arm], label=arm) for arm in shown]
