@@ -1,5 +1,4 @@
 import inspect
-import time
 
 import pytest
 
@@ -13,20 +12,16 @@ STATEMENTS = published.statements()
 
 @pytest.fixture(scope="module", params=CLAIMS)
 def claim(request):
-    started = time.perf_counter()
-    result = CLAIMS[request.param]()
-    return request.param, result, time.perf_counter() - started
+    return request.param, CLAIMS[request.param]()
 
 
 def test_every_registered_claim_supports_its_verdict_and_is_fit_for_the_book(claim):
-    name, result, seconds = claim
+    name, result = claim
     assert isinstance(result, Result)
     assert result.supported, [c for c in result.comparisons if not c.holds] or "no comparisons"
     assert all(isinstance(c, Comparison) for c in result.comparisons)
     assert result.statement in STATEMENTS.index, f"{name}: data/published/statements.csv has no {result.statement!r}"
     assert result.title and result.chapter in set(STATEMENTS.chapter)
-    # ten times what a claim may take on an idle machine
-    assert seconds < 30
     if result.verdict is Verdict.HOLDS:
         assert result.flaw is None and not result.printed and not result.corrected
     else:
