@@ -30,7 +30,7 @@ def symmetric_recipe(
         key: ``W_k`` from ``W_q``, (heads, d, d_head), as the recipe has it.
     """
     generator = torch.Generator().manual_seed(seed)
-    lowest, least, prominence, untied = [], [], [], []
+    lowest, least, prominence, untied, logits = [], [], [], [], []
     for _ in range(draws):
         wq, other = (_queries(heads, d, generator) for _ in range(2))
         form = BilinearForm(wq, key(wq))
@@ -40,6 +40,9 @@ def symmetric_recipe(
         least.append(float(eigenvalues.min() / eigenvalues.abs().max()))
         prominence.append(_prominence(dense))
         untied.append(_prominence(BilinearForm(wq, other).dense()))
+        token = torch.randn(d, dtype=torch.float64, generator=generator)
+        token *= math.sqrt(d) / token.norm()  # as a normalised layer input
+        logits.append(float(((token @ wq) * (token @ key(wq))).sum(-1).mean()) / math.sqrt(d // heads))
     return Result(
         "S2.1",
         "(symmetric)",
@@ -50,10 +53,12 @@ def symmetric_recipe(
             exact("least eigenvalue over the largest magnitude", min(0.0, *least), 0.0, 1e-10),
             monte_carlo("mean diagonal over sd of the other entries, tied", prominence, math.sqrt(d)),
             monte_carlo("the same of a random start", untied, 0.0),
+            monte_carlo("logit of a token with itself, before the softmax", logits, self_logit(d, heads)),
         ),
         remark=(
             "It makes more than a symmetric matrix: $W_q W_q^\\top$ has no negative eigenvalue, and a diagonal "
-            "$\\sqrt d$ times its other entries. Every token starts out attending to itself."
+            "$\\sqrt d$ times its other entries. Every token starts out leaning towards itself, by a logit of "
+            "$d \\sqrt{d_h} \\cdot 0.02^2$: little in a narrow model."
         ),
         chapter=CHAPTER,
     )
@@ -159,6 +164,11 @@ def scale_of_the_released_recipe(
         flaw=Flaw.ASSUMPTION,
         chapter=CHAPTER,
     )
+
+
+def self_logit(d: int, heads: int, scale: float = 1.0) -> float:
+    """``d sqrt(d_head) 0.02^2``, times ``scale``: mean logit of a token with itself; W_k = W_q, norm(x)^2 = d."""
+    return d * math.sqrt(d // heads) * STD**2 * scale
 
 
 def scale_factor(d: int) -> float:
