@@ -30,6 +30,10 @@ PLANTED = {
     "S147 least at 0": (constraints.symmetric_constraint, {"best": 0.0}),
     "S148 least at 0, as printed": (constraints.skew_constraint, {"best": 0.0}),
     "S148 with the symmetric part": (constraints.skew_constraint, {"loss": exchanged}),
+    "S147 with slope 1/2 from the start": (constraints.symmetric_constraint, {"slopes": (-0.5, -0.5)}),
+    "S147 with slope 2 to the end": (constraints.symmetric_constraint, {"slopes": (-2.0, -2.0)}),
+    "S148 with slope 1/2 from the start": (constraints.skew_constraint, {"slopes": (0.5, 0.5)}),
+    "S148 with slopes of the wrong sign": (constraints.skew_constraint, {"slopes": (-2.0, -0.5)}),
     "squares that any number would do for": (
         constraints.squares_are_squared_norms,
         {"scalar": lambda m: torch.ones(())},
@@ -63,6 +67,19 @@ def test_a_planted_misprint_is_refused(planted):
 @pytest.mark.parametrize("s", [-1.0, -0.3, 0.0, 0.8, 1.0])
 def test_a_form_has_the_symmetry_it_is_made_for(s):
     assert symmetry_score(constraints.form_of_symmetry(s)) == pytest.approx(s, abs=1e-12)
+
+
+@pytest.mark.parametrize("planted", [name for name in PLANTED if "slope" in name])
+def test_a_wrong_slope_is_refused_by_the_slopes_alone(planted):
+    check, change = PLANTED[planted]
+    failed = [c.quantity for c in check(**change).comparisons if not c.holds]
+    assert failed and all(quantity.startswith("slope") for quantity in failed)
+
+
+def test_the_text_tells_the_slope_that_is_measured():
+    result = constraints.skew_constraint()
+    (start,) = [c.measured for c in result.comparisons if c.quantity.startswith("slope") and "s = 0" in c.quantity]
+    assert result.corrected.endswith(f"slope {start:.0f}.")
 
 
 def test_the_printed_minimum_of_s148_is_an_erratum():

@@ -16,10 +16,10 @@ SIGNS = {Constraint.SYMMETRIC: 1, Constraint.SKEW: -1}
 Loss = Callable[[Iterable[BilinearForm], Constraint], Tensor]
 
 
-def form_of_symmetry(s: float, d: int = 12, seed: int = 0) -> BilinearForm:
+def form_of_symmetry(s: float | Tensor, d: int = 12, seed: int = 0) -> BilinearForm:
     """``M = sqrt((1 + s) / 2) A + sqrt((1 - s) / 2) B``, which has symmetry score s; A symmetric, B skew, of norm 1.
 
-    The form's queries are M, its keys the identity.
+    The form's queries are M, its keys the identity. It is differentiable in s inside (-1, 1).
     """
     generator = torch.Generator().manual_seed(seed)
     x = torch.randn(d, d, generator=generator, dtype=torch.float64)
@@ -37,30 +37,40 @@ def random_forms(count: int = 20, seed: int = 0) -> list[BilinearForm]:
 
 
 @claim
-def symmetric_constraint(loss: Loss = constraint_loss, best: float = 1.0) -> Result:
+def symmetric_constraint(
+    loss: Loss = constraint_loss, best: float = 1.0, slopes: tuple[float, float] = (-2.0, -0.5)
+) -> Result:
     """Eq. S147: with squared norms ``L_c = 2 / (1 + s)``; it falls with s down to 1 at s = 1.
 
     Args:
         loss: the constraint.
         best: symmetry score at which the least value is expected.
+        slopes: ``dL_c / ds`` expected at s = 0, and at the minimum.
     """
     return Result(
         "Eq. S147",
         "(minimum)",
         "the constraint that favours symmetry is least at $s = 1$",
         Verdict.HOLDS,
-        (*_values(loss, Constraint.SYMMETRIC), *_minimum(loss, Constraint.SYMMETRIC, best)),
+        (
+            *_values(loss, Constraint.SYMMETRIC),
+            *_minimum(loss, Constraint.SYMMETRIC, best),
+            *_slopes(loss, Constraint.SYMMETRIC, slopes),
+        ),
         chapter=CHAPTER,
     )
 
 
 @claim
-def skew_constraint(loss: Loss = constraint_loss, best: float = -1.0) -> Result:
+def skew_constraint(
+    loss: Loss = constraint_loss, best: float = -1.0, slopes: tuple[float, float] = (2.0, 0.5)
+) -> Result:
     """Eq. S148: with squared norms ``L_c = 2 / (1 - s)``; it is least, 1, at s = -1 and not at the printed s = 0.
 
     Args:
         loss: the constraint.
         best: symmetry score at which the least value is expected.
+        slopes: ``dL_c / ds`` expected at s = 0, and at the minimum.
     """
     skew, balanced = (form_of_symmetry(s) for s in (-1.0, 0.0))
     return Result(
@@ -72,10 +82,11 @@ def skew_constraint(loss: Loss = constraint_loss, best: float = -1.0) -> Result:
             *_values(loss, Constraint.SKEW),
             *_minimum(loss, Constraint.SKEW, best),
             exact("$L_c$ at the printed $s = 0$", _value(loss, balanced, Constraint.SKEW), 2.0),
+            *_slopes(loss, Constraint.SKEW, slopes),
             exact("the released code's score at $s = -1$", symmetry_score(skew, Convention.RELEASED), 0.0),
         ),
         printed="Minimising the constraint leads to a symmetry score of $s = 0$.",
-        corrected="It leads to $s = -1$; at $s = 0$ the constraint still has the value 2 and the slope $1/2$.",
+        corrected="It leads to $s = -1$; at $s = 0$ the constraint still has the value 2 and, in $s$, the slope 2.",
         remark="The released code's score, $(1 + s)/2$, is 0 there: the sentence follows that convention.",
         flaw=Flaw.MISPRINT,
         chapter=CHAPTER,
@@ -139,6 +150,26 @@ def _minimum(loss: Loss, constraint: Constraint, best: float) -> list[Comparison
         Comparison("least growth of $L_c$ when $s$ moves away by 0.1", min(steps), ">", 0.0, 0.0),
         Comparison("$s$ after a descent from a random form", _descend(loss, constraint), "=", best, 0.01),
     ]
+
+
+def _slopes(loss: Loss, constraint: Constraint, expected: tuple[float, float], gap: float = 1e-6) -> list[Comparison]:
+    """``dL_c / ds`` by automatic differentiation along a path in s: at s = 0, and ``gap`` before the minimum."""
+    end = SIGNS[constraint]
+    return [
+        exact("slope of $L_c$ in $s$ at $s = 0$", _slope(loss, constraint, 0.0), expected[0]),
+        exact(
+            f"slope of $L_c$ in $s$ at the distance {gap:g} from $s = {end}$",
+            _slope(loss, constraint, end * (1 - gap)),
+            expected[1],
+            10 * gap,
+        ),
+    ]
+
+
+def _slope(loss: Loss, constraint: Constraint, s: float) -> float:
+    at = torch.tensor(s, dtype=torch.float64, requires_grad=True)
+    (slope,) = torch.autograd.grad(loss([form_of_symmetry(at)], constraint), at)
+    return float(slope)
 
 
 def _descend(loss: Loss, constraint: Constraint, steps: int = 300) -> float:
