@@ -1,7 +1,24 @@
+from dataclasses import replace
+
+import pandas as pd
+import pytest
 from made_training import made_arm
 
-from attngeo.constraint_effects import constrained_pairs, describe, effects_table, outcome, sentence
+from attngeo.constraint_effects import (
+    constrained_pairs,
+    describe,
+    effects_table,
+    fall_sentence,
+    heads_at_end,
+    heads_table,
+    last_fall,
+    outcome,
+    reached,
+    sentence,
+    span,
+)
 from attngeo.figures.constraints import constrained_training, constraint_values
+from attngeo.run_groups import at_end
 
 FREE = made_arm(3, loss=2.0)
 HIGHER = made_arm(3, loss=2.3, constraint="skew", gamma=0.1, s=(-0.9,) * 4)
@@ -9,6 +26,14 @@ LOWER = made_arm(3, loss=1.7, constraint="symmetric", gamma=0.1, s=(0.9,) * 4)
 SAME = made_arm(3, loss=2.0, constraint="symmetric", gamma=0.01)
 DECODERS = [*made_arm(2, objective="clm"), *made_arm(2, objective="clm", constraint="skew", gamma=0.1, loss=2.5)]
 RUNS = [*HIGHER, *FREE, *DECODERS, *LOWER, *SAME]
+
+
+def with_heads(run, *values):
+    """The run with heads of these symmetry scores at the last step, in every layer, and 0 before."""
+    sums = run.layer_scores()
+    last = sums["step"] == sums["step"].max()
+    heads = [sums.assign(head=head, symmetry=last * value) for head, value in enumerate(values)]
+    return replace(run, scores=pd.concat([sums, *heads]))
 
 
 def test_every_constrained_arm_stands_beside_the_free_one():
@@ -29,14 +54,14 @@ def test_what_the_interval_says_is_said():
     said = [outcome(pair) for pair in constrained_pairs(RUNS)]
     assert said == [
         "no difference beyond the noise between seeds",
-        "a lower loss",
-        "a higher loss",
+        "lower loss",
+        "higher loss",
         "too few seeds",
     ]
     parts = sentence(constrained_pairs(RUNS)).split("; ")
     assert [part.split(" (")[0] for part in parts] == [
-        "a lower loss: encoder, symmetric, γ 0.1",
-        "a higher loss: encoder, skew, γ 0.1",
+        "lower loss: encoder, symmetric, γ 0.1",
+        "higher loss: encoder, skew, γ 0.1",
         "no difference beyond the noise between seeds: encoder, symmetric, γ 0.01",
         "too few seeds: decoder, skew, γ 0.1",
     ]
@@ -50,9 +75,48 @@ def test_the_table_shows_losses_intervals_and_scores():
     assert rows.loc["encoder, skew, γ 0.1", "s, free → constrained"] == "+0.35 → \N{MINUS SIGN}0.90"
 
 
+def test_single_heads_stand_beside_their_sum():
+    runs = [with_heads(r, *((0.1, 0.2, 0.6) if r.config["constraint"] == "none" else (-0.5, -0.4, 0.9))) for r in RUNS]
+    found = [pair for pair in constrained_pairs(runs) if describe(pair) == "encoder, skew, γ 0.1"]
+    rows = heads_table(found).set_index("runs")
+    assert list(rows.index) == ["encoder, free", "encoder, skew, γ 0.1"]
+    assert list(rows["s, sum over heads"]) == ["+0.35", "\N{MINUS SIGN}0.90"]
+    assert list(rows["s, single heads"]) == ["+0.20", "\N{MINUS SIGN}0.40"]
+    assert reached(found, heads_at_end) == [pytest.approx(0.4)] and reached(found, at_end)[0] == pytest.approx(
+        0.9, abs=0.02
+    )
+    assert span([0.4, 0.9]) == "0.40 to 0.90" and span([]) == "–"
+
+
+def test_a_free_arm_stands_once_however_many_constraints_it_serves():
+    assert list(heads_table(constrained_pairs(RUNS))["runs"]) == [
+        "encoder, free",
+        "encoder, symmetric, γ 0.01",
+        "encoder, symmetric, γ 0.1",
+        "encoder, skew, γ 0.1",
+        "decoder, free",
+        "decoder, skew, γ 0.1",
+    ]
+
+
+def test_a_loss_that_still_falls_at_the_end_is_told():
+    (run,) = made_arm(1, loss=2.0, noise=0.0)  # from 5 to 2 on a straight line
+    assert last_fall(run) == pytest.approx(0.6)
+    parts = fall_sentence(constrained_pairs(RUNS)).split("; ")
+    assert [part.split(" (")[0] for part in parts] == [
+        "more than the free run's: encoder, symmetric, γ 0.1",
+        "less than the free run's: encoder, skew, γ 0.1",
+        "no difference beyond the noise between seeds: encoder, symmetric, γ 0.01",
+        "too few seeds: decoder, skew, γ 0.1",
+    ]
+    assert "(0.66" in parts[0] and ("free 0.59" in parts[0] or "free 0.60" in parts[0])
+    exceeding = heads_table(constrained_pairs(RUNS)).set_index("runs")["beyond the free run's"]
+    assert exceeding["encoder, free"] == "–" and exceeding["encoder, symmetric, γ 0.1"].startswith(("+0.05", "+0.06"))
+
+
 def test_without_runs_there_is_nothing_to_show():
-    assert constrained_pairs(FREE) == [] and effects_table([]).empty
-    assert sentence([]) == "No run with a constraint is recorded yet"
+    assert constrained_pairs(FREE) == [] and effects_table([]).empty and heads_table([]).empty
+    assert sentence([]) == fall_sentence([]) == "No run with a constraint is recorded yet"
 
 
 def test_the_figure_of_training_tells_where_every_arm_ends():
