@@ -5,6 +5,7 @@ them. The other initialisations of `attngeo.initialisations` take the change apa
 isolates what.
 """
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -112,21 +113,26 @@ class Setting:
             if gap
         ]
 
-    def held_out(self, arm: str) -> pd.DataFrame:
-        """Held-out loss of an arm by step, a column per seed."""
-        return self._by_seed(arm, "held_out_loss")
+    def held_out(self, arm: str, seeds: Sequence[int] | None = None) -> pd.DataFrame:
+        """Held-out loss of an arm by step, a column per seed: of all that it has, or of some."""
+        return self._by_seed(arm, "held_out_loss", seeds)
 
-    def training(self, arm: str) -> pd.DataFrame:
+    def training(self, arm: str, seeds: Sequence[int] | None = None) -> pd.DataFrame:
         """Training loss of an arm by step (mean since the last record), a column per seed."""
-        return self._by_seed(arm, "loss")
+        return self._by_seed(arm, "loss", seeds)
+
+    def common_seeds(self, *arms: str) -> list[int]:
+        """Seeds that all of some arms have."""
+        return sorted(set.intersection(*(set(self.arms.get(arm, {})) for arm in arms)))
 
     def has(self, contrast: Contrast) -> bool:
         """Whether some seed was run with both arms."""
-        return bool(set(self.arms.get(contrast.arm, {})) & set(self.arms.get(contrast.against, {})))
+        return bool(self.common_seeds(contrast.arm, contrast.against))
 
-    def _by_seed(self, arm: str, column: str) -> pd.DataFrame:
+    def _by_seed(self, arm: str, column: str, seeds: Sequence[int] | None) -> pd.DataFrame:
         runs = self.arms.get(arm, {})
-        return pd.DataFrame({seed: run.history.set_index("step")[column] for seed, run in runs.items()}).dropna()
+        chosen = {seed: run for seed, run in runs.items() if seeds is None or seed in seeds}
+        return pd.DataFrame({seed: run.history.set_index("step")[column] for seed, run in chosen.items()}).dropna()
 
 
 @dataclass(frozen=True)
@@ -135,7 +141,8 @@ class Comparison:
 
     contrast: Contrast
     seeds: int
-    loss: float  # of the arm, held out, at the end, mean over seeds
+    loss: float  # of the arm, held out, at the end, mean over the seeds that both have
+    loss_against: float  # of the other, on the same seeds
     difference: Estimate
     speed_up: Estimate
     scatter: float  # standard deviation over seeds of the difference; NaN for one seed
@@ -147,21 +154,22 @@ class Comparison:
         return measure.verdict(self.difference)
 
 
-def settings(runs: Sequence[Run]) -> list[Setting]:
-    """Settings in which a random start can be compared with another, those with most runs first.
+def free_runs(runs: Sequence[Run]) -> list[Run]:
+    """Runs with no constraint in their loss."""
+    return [run for run in runs if run.config["constraint"] == "none" and run.config["objective"] in PARTS]
 
-    Runs with a constraint in their loss are left out.
-    """
-    free = [run for run in runs if run.config["constraint"] == "none" and run.config["objective"] in PARTS]
-    found = [Setting(tuple(group)) for group in matched(free, differ=("init", "seed", *RECORDING))]
+
+def settings(runs: Sequence[Run]) -> list[Setting]:
+    """Settings of free runs in which a random start can be compared with another, those with most runs first."""
+    found = [Setting(tuple(group)) for group in matched(free_runs(runs), differ=("init", "seed", *RECORDING))]
     comparable = [s for s in found if any(s.has(c) for c in CONTRASTS if c.against == BASELINE)]
     return sorted(comparable, key=lambda s: (len(s.runs), s.config["lr"]), reverse=True)
 
 
 def main_settings(found: Sequence[Setting]) -> list[Setting]:
-    """Of each objective and text the setting with most runs: encoders first, characters first."""
+    """Of each objective and text the setting with most runs, the longest of these: encoders, and characters, first."""
     first: dict[str, Setting] = {}
-    for setting in found:
+    for setting in sorted(found, key=lambda s: (len(s.runs), s.config["steps"]), reverse=True):
         first.setdefault(setting.label, setting)
     order = [f"{part}, {text}" for part in PARTS.values() for text in TEXTS.values()]
     return [first[label] for label in order if label in first]
@@ -173,16 +181,17 @@ def compare(setting: Setting, contrast: Contrast, window: int = measure.WINDOW) 
     Raises:
         MatrixError: they have none in common.
     """
-    arm, against = setting.held_out(contrast.arm), setting.held_out(contrast.against)
-    seeds = [seed for seed in arm if seed in against]
+    seeds = setting.common_seeds(contrast.arm, contrast.against)
     if not seeds:
         raise MatrixError(f"The arms {contrast.arm} and {contrast.against} have no seed in common; record one of each.")
-    steps, a, b = _aligned(arm[seeds], against[seeds])
-    train = _aligned(setting.training(contrast.arm)[seeds], setting.training(contrast.against)[seeds])
+    pair = (contrast.arm, contrast.against)
+    steps, a, b = _aligned(*(setting.held_out(arm, seeds) for arm in pair))
+    train = _aligned(*(setting.training(arm, seeds) for arm in pair))
     return Comparison(
         contrast,
         len(seeds),
         float(a[:, -1].mean()),
+        float(b[:, -1].mean()),
         measure.final_difference(a, b),
         measure.speed_up_estimate(steps, a, b, window),
         float((a[:, -1] - b[:, -1]).std(ddof=1)) if len(seeds) > 1 else math.nan,
@@ -197,10 +206,22 @@ def comparisons(
     return [compare(setting, contrast, window) for contrast in contrasts if setting.has(contrast)]
 
 
-def floor(setting: Setting, window: int = measure.WINDOW) -> tuple[float, tuple[float, ...]]:
-    """What the two measures say of the baseline against itself: the speed-up, and the first crossing of each seed."""
-    itself = compare(setting, Contrast(BASELINE, BASELINE, "nothing"), window)
-    return itself.speed_up.value, itself.first_crossings
+def between_random_starts(setting: Setting, window: int = measure.WINDOW) -> tuple[list[float], list[float]]:
+    """Speed-ups that two random starts of different seeds show over each other, every ordered pair of seeds.
+
+    Returns:
+        For good, on the smoothed held-out loss; and by first crossing, on the training loss, as Table 1 has it. What a
+        comparison of one seed with another gives where nothing differs. Empty where one seed was run.
+    """
+    held_out, training = setting.held_out(BASELINE), setting.training(BASELINE)
+    for_good, first = [], []
+    for one, other in itertools.permutations(setting.arms[BASELINE], 2):
+        curves = (held_out[[one]].to_numpy().T, held_out[[other]].to_numpy().T)
+        for_good.append(measure.speed_up(held_out.index.to_numpy(), *curves, window))
+        first.append(
+            measure.first_crossing(training.index.to_numpy(), training[one].to_numpy(), training[other].to_numpy())
+        )
+    return for_good, first
 
 
 def _aligned(arm: pd.DataFrame, against: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -47,6 +47,7 @@ SYMMETRY = {  # of every head, where the initialisation fixes it
 }
 WITH_BIASES = (Initialisation.RELEASED, Initialisation.DEFAULT_LINEAR)
 AT_RELEASED_SCALE = (*WITH_BIASES, Initialisation.SCALED, Initialisation.SCALED_SYMMETRIC)  # of queries and keys
+VALUES_AT_RELEASED_SCALE = (*WITH_BIASES, Initialisation.SCALED_VALUES)
 
 
 @torch.no_grad()
@@ -191,10 +192,11 @@ def _d_head(layer: nn.Module) -> int:
 
 def _check(layer: nn.Module, number: int, initialisation: Initialisation, std: float) -> None:
     """Compare scale, biases and symmetry with what was asked for: a library may have initialised after us."""
-    q, k = layer.self.query, layer.self.key
+    q, k, v = layer.self.query, layer.self.key, layer.self.value
     if initialisation is not Initialisation.MIMETIC:
-        expected = _linear_std(q) if initialisation in AT_RELEASED_SCALE else std
-        for name, weight in (("query", q.weight), ("key", k.weight)):
+        scales = (AT_RELEASED_SCALE, AT_RELEASED_SCALE, VALUES_AT_RELEASED_SCALE)
+        for (name, linear), large in zip({"query": q, "key": k, "value": v}.items(), scales, strict=True):
+            weight, expected = linear.weight, _linear_std(linear) if initialisation in large else std
             # sd of a sample standard deviation is std / sqrt(2 n); six of them, and no less than a hundredth
             slack = expected * max(6 / math.sqrt(2 * weight.numel()), 0.01)
             _require(weight.std(), expected, slack, f"standard deviation of layer {number}'s {name} weight")

@@ -2,30 +2,39 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 
 from attngeo import speed_up as measure
-from attngeo.control_matrix import ARMS, BASELINE, Setting, settings
+from attngeo.control_matrix import ARMS, BASELINE, Setting, free_runs, settings
 from attngeo.run_groups import RECORDING
 from attngeo.run_record import Run, matched
 from attngeo.wording import as_nats, with_interval
 
 
 def families(runs: Sequence[Run]) -> list[list[Setting]]:
-    """Settings that differ in their largest learning rate only, two or more in a family, the lowest rate first."""
-    found = {id(run): setting for setting in settings(runs) for run in setting.runs}
+    """Settings that differ in their largest learning rate only, two or more in a family, the lowest rate first.
+
+    At one rate of a family at least, another start than the random one was run; at the others it may be alone.
+    """
+    comparable = {id(run) for setting in settings(runs) for run in setting.runs}
     grouped = []
-    for group in matched([run for run in runs if id(run) in found], differ=("init", "seed", "lr", *RECORDING)):
-        members = {found[id(run)].config["lr"]: found[id(run)] for run in group}
-        if len(members) > 1:
-            grouped.append([members[lr] for lr in sorted(members)])
+    for group in matched(free_runs(runs), differ=("init", "seed", "lr", *RECORDING)):
+        rates = sorted({run.config["lr"] for run in group})
+        if len(rates) > 1 and any(id(run) in comparable for run in group):
+            grouped.append([Setting(tuple(run for run in group if run.config["lr"] == lr)) for lr in rates])
     return grouped
 
 
 def best_rate(family: Sequence[Setting], arm: str) -> Setting | None:
-    """The setting in which an arm ends lowest, on the mean over its seeds; none where it was not run."""
-    tried = [setting for setting in family if arm in setting.arms]
-    return min(tried, key=lambda s: _ends(s, arm).mean()) if tried else None
+    """The setting in which an arm ends lowest, seed by seed against the one with most seeds; none if it was not run."""
+    tried = {setting: _ends(setting, arm) for setting in family if arm in setting.arms}
+    if not tried:
+        return None
+    most = max(tried.values(), key=len)
+    # a rate that shares no seed with it is not comparable
+    gained = {setting: (ends - most).dropna().mean() for setting, ends in tried.items()}
+    return min(tried, key=lambda setting: np.nan_to_num(gained[setting], nan=np.inf))
 
 
 def rates_table(family: Sequence[Setting]) -> pd.DataFrame:

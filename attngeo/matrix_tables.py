@@ -13,16 +13,16 @@ from attngeo.control_matrix import (
     Comparison,
     Contrast,
     Setting,
+    between_random_starts,
     compare,
     comparisons,
-    floor,
 )
 from attngeo.wording import as_nats, as_percent, with_interval
 
 RELEASED = CONTRASTS[0]
 _SHORT = {
-    measure.HELPS: "**helps**",
-    measure.HURTS: "**hurts**",
+    measure.HELPS: "**lower**",
+    measure.HURTS: "**higher**",
     measure.NO_DIFFERENCE: "within noise",
     measure.TOO_FEW: "too few seeds",
 }
@@ -30,16 +30,21 @@ SPACED_IN_THE_PAPER = ("Wikipedia", "Red Pajama")  # as an audit of the released
 
 
 def matrix_table(setting: Setting, window: int = measure.WINDOW) -> pd.DataFrame:
-    """One row per arm against the random start, as text: loss, difference, speed-up, first crossings, verdict."""
-    itself, crossings = floor(setting, window)
+    """One row per arm against the random start on the seeds of both: losses, difference, speed-ups, verdict.
+
+    In brackets: what two random starts of different seeds show over each other (`between_random_starts`).
+    """
+    for_good, crossings = between_random_starts(setting, window)
+    own = float(setting.held_out(BASELINE).iloc[-1].mean())
     rows = [
         {
             "start": BASELINE,
             "seeds": len(setting.arms[BASELINE]),
-            "final loss": float(setting.held_out(BASELINE).iloc[-1].mean()),
+            "final loss": own,
+            "random's": own,
             "difference": "0",
-            "speed-up": f"({as_percent(itself)})",
-            "first crossing, training loss": f"({spread(crossings)})",
+            "speed-up": f"({extent(for_good)})",
+            "first crossing, training loss": f"({extent(crossings)})",
             "verdict": "baseline",
         }
     ]
@@ -49,6 +54,7 @@ def matrix_table(setting: Setting, window: int = measure.WINDOW) -> pd.DataFrame
                 "start": c.contrast.arm,
                 "seeds": c.seeds,
                 "final loss": c.loss,
+                "random's": c.loss_against,
                 "difference": with_interval(c.difference, as_nats),
                 "speed-up": with_interval(c.speed_up, as_percent),
                 "first crossing, training loss": spread(c.first_crossings),
@@ -73,13 +79,13 @@ def contrast_table(settings: Sequence[Setting]) -> pd.DataFrame:
 
 
 def tally(settings: Sequence[Setting], contrasts: Sequence[Contrast]) -> str:
-    """How contrasts end over settings, in words: ``better in 1, worse in 0, and within the noise in 3 of 4``."""
+    """How contrasts end over settings, in words: ``lower in 1, higher in 0, and within the noise in 3 of 4``."""
     outcomes = [c.verdict for setting in settings for c in comparisons(setting, contrasts)]
     known = [outcome for outcome in outcomes if outcome != measure.TOO_FEW]
     if not known:
         return "not decided, for want of seeds"
     return (
-        f"better in {known.count(measure.HELPS)}, worse in {known.count(measure.HURTS)}, and within the noise between "
+        f"lower in {known.count(measure.HELPS)}, higher in {known.count(measure.HURTS)}, and within the noise between "
         f"seeds in {known.count(measure.NO_DIFFERENCE)} of {len(known)} comparisons"
     )
 
@@ -145,6 +151,11 @@ def what_was_run(settings: Sequence[Setting]) -> pd.DataFrame:
 def spread(values: Sequence[float]) -> str:
     """Percentages from the smallest to the largest, each once."""
     return ", ".join(dict.fromkeys(as_percent(v) for v in sorted(values)))
+
+
+def extent(values: Sequence[float]) -> str:
+    """``never to 33 %``, or a dash where there are none."""
+    return f"{as_percent(min(values))} to {as_percent(max(values))}" if values else "–"
 
 
 def _nearest(setting: Setting | None) -> str:

@@ -36,8 +36,10 @@ def arms(runs: Sequence[Run]) -> list[list[Run]]:
     return [_by_seed(group) for group in matched(list(runs), differ=("seed", *RECORDING))]
 
 
-def pairs(runs: Sequence[Run], setting: str, first: str, second: str, free: tuple[str, ...] = ()) -> list[Pair]:
-    """Arms that differ in one setting, each first arm beside the second with most seeds in common (then the longest).
+def pairs(
+    runs: Sequence[Run], setting: str, first: str, second: str, free: tuple[str, ...] = (), once: bool = False
+) -> list[Pair]:
+    """Arms that differ in one setting: each first arm beside the second with most seeds in common, then of its length.
 
     Args:
         runs: recorded runs.
@@ -45,13 +47,21 @@ def pairs(runs: Sequence[Run], setting: str, first: str, second: str, free: tupl
         first: its value in the first arm.
         second: its value in the second.
         free: further settings in which the arms may differ.
+        once: put no second arm into two pairs, where two would count its noise twice.
     """
     found: list[tuple[tuple[Run, ...], tuple[Run, ...]]] = []
     for group in matched(list(runs), differ=(setting, "seed", *free, *RECORDING)):
         of = {value: arms([r for r in group if r.config[setting] == value]) for value in (first, second)}
-        for one in of[first]:
-            if beside := [sides for other in of[second] if (sides := _shared(one, other))[0]]:
-                found.append(max(beside, key=_weight))
+        possible = [
+            (i, k, _shared(one, other)) for i, one in enumerate(of[first]) for k, other in enumerate(of[second])
+        ]
+        possible.sort(key=lambda pair: _weight(pair[2]), reverse=True)
+        firsts, seconds = set(), set()
+        for i, k, sides in possible:
+            if sides[0] and i not in firsts and not (once and k in seconds):
+                firsts.add(i)
+                seconds.add(k)
+                found.append(sides)
     found.sort(key=_weight, reverse=True)
     labels = distinct_labels([side[0] for side, _ in found])
     return [Pair(*sides, label) for sides, label in zip(found, labels, strict=True)]
@@ -95,11 +105,13 @@ def text(run: Run) -> str:
 
 
 def distinct_labels(runs: Sequence[Run]) -> list[str]:
-    """A run's text, and of model, block, steps and learning rate what tells runs of one text apart."""
+    """A run's text, and of its settings those that tell runs of one text apart."""
     details = [
         {
             "model": f"{r.config['layers']} layers of {r.config['d_model']}",
             "block": f"blocks of {r.config['block_size']}",
+            "batch": f"{r.config['batch_size']} blocks a step",
+            "dropout": f"dropout {r.config['dropout']:g}",
             "rate": f"learning rate {r.config['lr']:g}",
             "steps": f"{r.config['steps']} steps",
         }
@@ -125,7 +137,8 @@ def _shared(one: list[Run], other: list[Run]) -> tuple[tuple[Run, ...], tuple[Ru
 
 
 def _weight(sides: tuple[tuple[Run, ...], tuple[Run, ...]]) -> tuple[int, ...]:
-    return len(sides[0]), *(arm[0].config["steps"] for arm in sides)
+    steps = [arm[0].config["steps"] for arm in sides if arm]
+    return (len(sides[0]), min(steps) - max(steps), *steps) if steps else (0,)
 
 
 def _by_seed(group: list[Run]) -> list[Run]:

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import pytest
 from made_arms import made_arm, made_matrix
@@ -11,9 +12,9 @@ from attngeo.control_matrix import (
     PARTS_OF_THE_SCALE,
     Contrast,
     MatrixError,
+    between_random_starts,
     compare,
     comparisons,
-    floor,
     main_settings,
     settings,
 )
@@ -95,10 +96,29 @@ def test_the_main_setting_is_the_one_with_most_runs():
     assert chosen[0].config["lr"] == 1e-3 and "1000 steps of 1024 tokens" in chosen[0].size
 
 
-def test_the_floor_is_how_early_the_baseline_reaches_its_own_end():
-    (setting,) = settings(made_matrix())
-    persistent, first = floor(setting)
-    assert 0 <= persistent < 0.3 and len(first) == 3 and all(0 <= x < 0.3 for x in first)
+def test_two_random_starts_show_speed_ups_over_each_other():
+    runs = [made_arm("random", 0), made_arm("random", 1, slowness=0.5), made_arm("released", 0)]
+    (setting,) = settings(runs)
+    for_good, first = between_random_starts(setting)
+    assert for_good[0] == first[0] == su.NEVER  # the slower one over the other
+    assert 0.3 < for_good[1] < 0.6 and 0.3 < first[1] < 0.6
+    (single,) = settings([made_arm("random", 0), made_arm("released", 0)])
+    assert between_random_starts(single) == ([], [])
+
+
+def test_a_seed_that_is_not_compared_changes_nothing():
+    """Its records, further apart, must not thin those of the others."""
+    runs = [made_arm(init, s, slowness=f) for init, f in (("random", 1), ("symmetric", 0.5)) for s in range(3)]
+    dense = made_arm("random", 3)
+    sparse = replace(dense, history=dense.history.drop(dense.history.index[1:-1:2]))
+    ours, theirs = (compare(settings(some)[0], CONTRASTS[2]) for some in (runs, [*runs, sparse]))
+    assert ours == theirs and ours.speed_up.value > 0.3
+
+
+def test_of_two_settings_with_as_many_runs_the_longer_one_counts():
+    short, long = made_matrix(shifts=SHIFTS), made_matrix(shifts=SHIFTS, steps=2000)
+    for runs in ([*short, *long], [*long, *short]):
+        assert [s.config["steps"] for s in main_settings(settings(runs))] == [2000]
 
 
 def test_arms_without_a_common_seed_are_refused():
@@ -163,11 +183,27 @@ def test_each_arm_is_judged_at_its_own_best_rate():
     assert rows.loc["random", "difference, each at its best"] == "0"
 
 
+def test_rates_are_ranked_on_the_seeds_that_all_of_them_have():
+    """The third seed is bad at any rate, and was run at one rate only."""
+    shifts = {0: 0.0, 1: 0.0, 2: 0.6}
+    runs = [made_arm(init, s, shift=shift, lr=1e-3) for init in ("random", "released") for s, shift in shifts.items()]
+    runs += [made_arm(init, 0, shift=0.1, lr=2e-3) for init in ("random", "released")]
+    (family,) = families(runs)
+    assert best_rate(family, "random").config["lr"] == best_rate(family, "released").config["lr"] == 1e-3
+    assert "[" in rates_table(family).set_index("start").loc["released", "difference, each at its best"]
+
+
+def test_a_rate_at_which_only_the_random_start_was_run_counts():
+    runs = [*made_matrix(lr=1e-3, shifts=SHIFTS), *made_matrix(lr=3e-3, shifts={"random": -0.5})]
+    (family,) = families(runs)
+    assert best_rate(family, "random").config["lr"] == 3e-3 and best_rate(family, "released").config["lr"] == 1e-3
+
+
 def test_every_contrast_has_a_row_and_every_setting_a_column():
     found = main_settings(settings([*made_matrix(shifts=SHIFTS), *made_matrix(1, SHIFTS, objective="clm")]))
     rows = contrast_table(found).set_index("pair")
     assert len(rows) == len(CONTRASTS)
-    assert rows.loc["released less random", "encoder, characters"].endswith("**helps**")
+    assert rows.loc["released less random", "encoder, characters"].endswith("**lower**")
     assert rows.loc["symmetric less random", "encoder, characters"].endswith("within noise")
     assert rows.loc["released less random", "decoder, characters"].endswith("too few seeds")
     assert rows.loc["mimetic less random", "encoder, characters"] == "–"
@@ -175,7 +211,7 @@ def test_every_contrast_has_a_row_and_every_setting_a_column():
 
 def test_outcomes_are_counted():
     found = settings(made_matrix(shifts=SHIFTS))
-    assert "better in 1, worse in 2, and within the noise between seeds in 1 of 4" in tally(found, CONTRASTS[:6])
+    assert "lower in 1, higher in 2, and within the noise between seeds in 1 of 4" in tally(found, CONTRASTS[:6])
     assert "not decided" in tally(settings(made_matrix(1, SHIFTS)), CONTRASTS)
 
 

@@ -32,7 +32,7 @@ def test_the_answer_shows_difference_and_interval_of_every_pair_that_was_run(mai
     rows = {CONTRASTS[int(p.get_ydata()[0])].arm: p.get_xdata()[0] for p in points[:4]}
     assert rows["released"] == pytest.approx(-0.4, abs=0.01) and rows["mimetic"] == pytest.approx(0.3, abs=0.01)
     assert not decoder.collections and len(words.collections) == 5  # one seed has no interval
-    assert "encoder, characters: helps 3, hurts 2;" in figure.caption
+    assert "encoder, characters: lower loss 3, higher loss 2;" in figure.caption
     assert "decoder, characters: too few seeds 5." in figure.caption
     assert "−0.4" in figure.alt
 

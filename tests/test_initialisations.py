@@ -137,8 +137,8 @@ def test_layers_heads_and_seeds_differ(name):
 
 @pytest.mark.parametrize("name", [n for n in ALL if n is not Initialisation.MIMETIC])
 def test_a_library_that_initialises_after_us_is_noticed(name):
-    """Planted: the key weights are drawn again, or scaled, or a bias is set, after the initialisation."""
-    for spoil in ("again", "scale", "bias"):
+    """Planted: key or value weights are drawn again, or scaled, or a bias is set, after the initialisation."""
+    for spoil in ("again", "values", "scale", "bias"):
         model = build_model(SHAPE, False)
         layers = attention_layers(model)
 
@@ -146,6 +146,9 @@ def test_a_library_that_initialises_after_us_is_noticed(name):
             real(layer, generator, std)
             if spoil == "again":
                 layer.self.key.weight.normal_(0, 0.1)
+            elif spoil == "values":
+                expected_elsewhere = 1 / math.sqrt(3 * 64) if layer.self.value.weight.std() < 1.5 * STD else STD
+                layer.self.value.weight.normal_(0, expected_elsewhere)
             elif spoil == "scale":
                 layer.self.query.weight.mul_(1.2)
             else:

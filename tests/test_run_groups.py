@@ -35,6 +35,21 @@ def test_arms_of_other_settings_are_no_pair_unless_the_setting_is_free():
     assert pair.second[0].config["steps"] == 500
 
 
+def test_an_arm_stands_in_one_pair_where_asked():
+    long = made_arm(2, steps=3000)
+    everything = [*ENCODERS, *long, *made_arm(3, objective="clm", steps=900)]
+    both = pairs(everything, "objective", "mlm", "clm", free=("steps",))
+    assert [pair.first[0].config["steps"] for pair in both] == [1000, 3000]
+    (pair,) = pairs(everything, "objective", "mlm", "clm", free=("steps",), once=True)
+    assert pair.first[0].config["steps"] == 1000 and pair.seeds == 3
+
+
+def test_of_arms_with_as_many_seeds_the_one_of_nearest_length_is_taken():
+    several = [r for steps in (100, 900, 3000) for r in made_arm(3, objective="clm", steps=steps)]
+    (pair,) = pairs([*ENCODERS, *several], "objective", "mlm", "clm", free=("steps",))
+    assert pair.second[0].config["steps"] == 900
+
+
 def test_constraints_of_several_weights_are_pairs_of_their_own():
     constrained = [r for gamma in (0.1, 1.0) for r in made_arm(3, constraint="skew", gamma=gamma)]
     found = pairs([*ENCODERS, *constrained], "constraint", "skew", "none", free=("gamma",))

@@ -6,8 +6,8 @@ The verdicts follow from the runs in ``data/runs``: with fewer than three seeds 
 from collections.abc import Sequence
 
 from attngeo.checkout import data
-from attngeo.claims.result import Comparison, Flaw, Result, Verdict, claim
-from attngeo.claims.seed_intervals import Case, all_met, joined
+from attngeo.claims.result import Result, claim
+from attngeo.claims.seed_intervals import Case, judged
 from attngeo.control_matrix import (
     AT_EQUAL_SCALE,
     BASELINE,
@@ -18,17 +18,23 @@ from attngeo.control_matrix import (
     main_settings,
     settings,
 )
-from attngeo.run_groups import over_seeds
+from attngeo.run_groups import final_loss, over_seeds
 from attngeo.run_record import Run, read_runs
-from attngeo.speed_up import LEAST_SEEDS, verdict
+from attngeo.speed_up import verdict
 from attngeo.wording import as_nats, with_interval
 
 CHAPTER = "symmetric_initialisation"
-AS_RELEASED = tuple(c for c in CONTRASTS if c.arm == "released")  # against the random start, and against its own scale
-SCALE = tuple(c for c in CONTRASTS if c.arm == "default-linear")
+RELEASED, DEFAULT = (
+    tuple(c for c in CONTRASTS if (c.arm, c.against) == (arm, BASELINE)) for arm in ("released", "default-linear")
+)
+AT_RELEASED_SCALE = tuple(c for c in CONTRASTS if c.against in ("default-linear", "scaled"))  # the tie
+PARTS_OF_THE_GAIN = tuple(c for c in CONTRASTS if c.arm in ("scaled", "scaled-values"))
 TIED = ("symmetric", "released")  # the starts of Figure S5
 PRINTED = "Enforcing symmetry at initialization lowers the final loss of most models, and reaches it sooner."
-SMALL = "These are small models and short runs, held-out loss, intervals of 95 % over seeds."
+SMALL = (
+    "These are small models and short runs; held-out loss. Intervals are of 95 % over seeds, and a little too narrow: "
+    "settings and seeds were not all fixed in advance, as the chapter tells."
+)
 
 
 def recorded() -> list[Run]:
@@ -38,7 +44,7 @@ def recorded() -> list[Run]:
 
 @claim
 def symmetry_at_equal_scale(runs: Sequence[Run] | None = None) -> Result:
-    """Symmetric starts of the random start's scale end lower than it, in the encoders that were recorded.
+    """Symmetric starts of the random start's scale end lower than it, in the main setting of encoders on each text.
 
     Args:
         runs: recorded runs; those in ``data/runs`` by default.
@@ -49,48 +55,65 @@ def symmetry_at_equal_scale(runs: Sequence[Run] | None = None) -> Result:
 
 @claim
 def released_start_on_recorded_runs(runs: Sequence[Run] | None = None) -> Result:
-    """The start of the released code ends lower than the random one, and than its own copy without the tie.
+    """The start of the released code ends lower than the random one, in the main setting of encoders on each text.
+
+    Args:
+        runs: recorded runs; those in ``data/runs`` by default.
+    """
+    cases = _losses(_encoders(runs), RELEASED)
+    return _judged(cases, "(recorded runs, as released)", "the released start helps encoders to learn")
+
+
+@claim
+def symmetrys_part_of_the_gain(runs: Sequence[Run] | None = None) -> Result:
+    """Of what the released start gains over the random one, most is gained by the tie: ``(D - R) - (r - D) > 0``.
+
+    D, R and r are the final losses of ``default-linear``, ``released`` and ``random`` at one seed: the first step,
+    ``r - D``, changes scale, biases and values, the second ties the keys to the queries.
 
     Args:
         runs: recorded runs; those in ``data/runs`` by default.
     """
     encoders = _encoders(runs)
-    return _judged(
-        _losses(encoders, AS_RELEASED),
-        "(recorded runs, as released)",
-        "the released start helps encoders, by its symmetry",
-        beside=_losses(encoders, SCALE),
-    )
+    cases = [
+        Case(
+            setting.label,
+            "gain of the tie less gain of scale, biases and values",
+            over_seeds([2 * d - released - random for d, released, random in ends]),
+            seeds=len(ends),
+            form=as_nats,
+        )
+        for setting in encoders
+        if (ends := _final_losses(setting, "default-linear", "released", BASELINE))
+    ]
+    beside = _losses(encoders, (*DEFAULT, *AT_RELEASED_SCALE, *PARTS_OF_THE_GAIN))
+    return _judged(cases, "(recorded runs, parts of the gain)", "the gain of the released start is symmetry's", beside)
 
 
 @claim
 def figure_s5_on_recorded_runs(runs: Sequence[Run] | None = None) -> Result:
     """Figure S5 (b, c): a symmetric start loses symmetry, ends with more than the random one, and layers differ less.
 
+    That it loses some is told, and decides nothing: it starts at the most there is.
+
     Args:
         runs: recorded runs; those in ``data/runs`` by default.
     """
-    cases = []
+    cases, lost = [], []
     for setting in _encoders(runs):
         for arm in (arm for arm in TIED if setting.has(Contrast(arm, BASELINE, ""))):
-            cases += _symmetry_cases(setting, arm)
-    result = {
+            of_arm = _symmetry_cases(setting, arm)
+            lost.append(of_arm[0])
+            cases += of_arm[1:]
+    shared = {
         "statement": "Figure S5",
         "part": "(b, c), recorded runs",
-        "title": f"symmetric starts lose symmetry, keep more than random ones, and layers differ less{_open(cases)}",
-        "comparisons": joined(cases) or _undecided(cases),
+        "title": "symmetric starts lose symmetry, keep more than random ones, and layers differ less",
         "remark": SMALL,
         "chapter": CHAPTER,
     }
-    if all_met(cases):
-        return Result(verdict=Verdict.HOLDS, **result)
-    return Result(
-        verdict=Verdict.ASSUMPTIONS,
-        printed="Symmetric starts lose symmetry but end above random ones, and the gap between layers decreases.",
-        corrected=_sentence(cases),
-        flaw=Flaw.ASSUMPTION,
-        **result,
-    )
+    printed = "Symmetric starts lose symmetry but end above random ones, and the gap between layers decreases."
+    return judged(shared, cases, printed, told=_sentence([*cases, *lost]))
 
 
 def _encoders(runs: Sequence[Run] | None) -> list[Setting]:
@@ -101,7 +124,7 @@ def _encoders(runs: Sequence[Run] | None) -> list[Setting]:
 def _losses(found: Sequence[Setting], contrasts: Sequence[Contrast]) -> list[Case]:
     """Final held-out losses, arm less arm; the paper expects less than zero."""
     return [
-        Case(s.label, f"loss of {c.contrast.arm} less {c.contrast.against}", c.difference, -1)
+        Case(s.label, f"loss of {c.contrast.arm} less {c.contrast.against}", c.difference, -1, c.seeds, as_nats)
         for s in found
         for c in comparisons(s, contrasts)
     ]
@@ -130,56 +153,27 @@ def _ends(run: Run) -> dict[str, float]:
     return {"start": median.iloc[0], "end": median.iloc[-1], "gap": last.max() - last.min()}
 
 
+def _final_losses(setting: Setting, *arms: str) -> list[tuple[float, ...]]:
+    """Last held-out losses of some arms, seed by seed, on the seeds that all of them have."""
+    runs = [setting.arms.get(arm, {}) for arm in arms]
+    seeds = sorted(set.intersection(*map(set, runs)))
+    return [tuple(final_loss(of_arm[seed]) for of_arm in runs) for seed in seeds]
+
+
 def _judged(cases: Sequence[Case], part: str, title: str, beside: Sequence[Case] = ()) -> Result:
-    """A verdict on cases to which the paper gives a sign.
-
-    It holds if every case has that sign, is corrected if none has, fails if every one has the other sign, and holds
-    under assumptions in between; ``beside`` are cases that are told but do not count.
-    """
-    known = [case for case in cases if case.known]
-    sentence = _sentence([*cases, *beside])
-    result = {
-        "statement": "Section 4.2",
-        "part": part,
-        "title": f"{title}{_open(cases)}",
-        "comparisons": joined([*cases, *beside]) or _undecided(cases),
-        "chapter": CHAPTER,
-    }
-    if all_met(cases):
-        return Result(verdict=Verdict.HOLDS, remark=f"{SMALL} {sentence}", **result)
-    result["printed"] = PRINTED
-    if known and all(case.reversed for case in known):
-        return Result(verdict=Verdict.FAILS, remark=f"{SMALL} {sentence}", flaw=Flaw.FAILURE, **result)
-    none = known and not any(case.met for case in known)
-    return Result(
-        verdict=Verdict.CORRECTED if none else Verdict.ASSUMPTIONS,
-        corrected=sentence,
-        remark=SMALL,
-        flaw=Flaw.ASSUMPTION,  # small runs that show no gain do not make a statement on large ones false
-        **result,
-    )
-
-
-def _open(cases: Sequence[Case]) -> str:
-    """An addition to a title."""
-    return "" if any(case.known for case in cases) else " (not decided yet)"
-
-
-def _undecided(cases: Sequence[Case]) -> tuple[Comparison, ...]:
-    """What keeps a verdict from being reached."""
-    return (Comparison("contrasts with seeds enough", float(sum(c.known for c in cases)), "<", 1.0, 0.0),)
+    """Judge Section 4.2 by recorded runs; ``beside`` are cases that are told but do not count."""
+    shared = {"statement": "Section 4.2", "part": part, "title": title, "remark": SMALL, "chapter": CHAPTER}
+    return judged(shared, cases, PRINTED, told=_sentence([*cases, *beside]))
 
 
 def _sentence(cases: Sequence[Case]) -> str:
     """Every case with an interval, and what it says."""
     known = [
-        f"{case.quantity} ({case.label}): {with_interval(case.estimate, as_nats)}, {_outcome(case)}"
+        f"{case.quantity} ({case.label}): {with_interval(case.estimate, case.form)}, {_outcome(case)}"
         for case in cases
         if case.known
     ]
-    if not known:
-        return f"Not decided: no arm has been run with {LEAST_SEEDS} seeds."
-    return f"In the runs recorded here: {'; '.join(known)}."
+    return f"{'; '.join(known)}." if known else ""
 
 
 def _outcome(case: Case) -> str:

@@ -14,6 +14,7 @@ class Verdict(str, Enum):
     ASSUMPTIONS = "holds under assumptions"
     CORRECTED = "corrected"  # fails as printed; a corrected statement is given, and checked
     FAILS = "fails as printed"  # and no correction keeps its content
+    UNDECIDED = "undecided"  # what was measured speaks neither for it nor against it
 
     def __str__(self) -> str:
         return self.value

@@ -1,11 +1,11 @@
 """Verdicts from intervals over seeds: a difference has the expected sign, the other one, or is within the noise."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from attngeo.claims.result import Comparison, Flaw, Result, Verdict
-from attngeo.speed_up import NO_DIFFERENCE, TOO_FEW, Estimate
+from attngeo.speed_up import LEAST_SEEDS, NO_DIFFERENCE, TOO_FEW, Estimate
 from attngeo.wording import as_score, with_interval
 
 
@@ -18,11 +18,12 @@ class Case:
     estimate: Estimate
     sign: int = 1  # expected, 1 or -1
     seeds: int = 0  # told where given
+    form: Callable[[float], str] = as_score
 
     @property
     def known(self) -> bool:
-        """Whether there are seeds enough for an interval."""
-        return self.estimate.has_interval
+        """Whether there are seeds enough for an interval; equal numbers from all of them, as on a grid, give none."""
+        return self.estimate.has_interval and self.estimate.low < self.estimate.high
 
     @property
     def met(self) -> bool:
@@ -58,12 +59,12 @@ class Case:
     @property
     def words(self) -> str:
         """``wikipedia, characters: +0.31 [+0.28, +0.34]``."""
-        return f"{self.label}: {with_interval(self.estimate, as_score)}"
+        return f"{self.label}: {with_interval(self.estimate, self.form)}"
 
     @property
     def _head(self) -> str:
         seeds = f", {self.seeds} seeds" if self.seeds else ""
-        return f"{self.label}: {self.quantity}{seeds}, {as_score(self.estimate.value)}"
+        return f"{self.label}: {self.quantity}{seeds}, {self.form(self.estimate.value)}"
 
 
 def all_met(cases: Sequence[Case]) -> bool:
@@ -82,31 +83,47 @@ def in_words(cases: Sequence[Case]) -> str:
     return "; ".join(case.words for case in cases if case.known) or "no setting has seeds enough"
 
 
-def judged(shared: dict[str, Any], cases: Sequence[Case], printed: str, measured: str) -> Result:
+def judged(
+    shared: dict[str, Any], cases: Sequence[Case], printed: str, measured: str = "", told: str | None = None
+) -> Result:
     """Holds where every interval has the stated sign, under assumptions where some have, corrected where none has.
 
-    Intervals that all hold 0 decide nothing: then what is shared decides alone, and the remark says so. Comparisons
-    that are shared support the statement, so that runs against it limit it and do not overturn it.
+    Intervals that all hold 0 decide nothing: then what is shared decides alone, and if nothing is, the statement is
+    undecided. Comparisons that are shared support the statement, so that runs against it limit it and do not overturn
+    it; without them it holds only if every case has an interval. Runs as small as these show a missing assumption at
+    most.
 
     Args:
         shared: fields of the result, its comparisons among them, apart from those of the cases.
         cases: what was measured.
         printed: what the paper says.
         measured: what the numbers of the cases are.
+        told: all that the cases say, where they do not all measure the same.
     """
+    support, remark = tuple(shared.get("comparisons", ())), shared.get("remark", "")
     some, against = any(case.met for case in cases), any(case.reversed for case in cases)
+    told = told or f"{measured}: {in_words(cases)}."
     if not some and not against:
-        undecided = f" The runs recorded here do not decide. {measured}: {in_words(cases)}."
-        told = undecided if any(case.known for case in cases) else ""
-        return Result(verdict=Verdict.HOLDS, **{**shared, "remark": f"{shared.get('remark', '')}{told}".strip()})
-    fields = {**shared, "comparisons": (*shared.get("comparisons", ()), *joined(cases))}
-    if all_met(cases):
+        known = any(case.known for case in cases)
+        if known or not support:
+            remark += f" The runs recorded here do not decide. {told if known else f'None has {LEAST_SEEDS} seeds.'}"
+        if support:
+            return Result(verdict=Verdict.HOLDS, **{**shared, "remark": remark.strip()})
+        fields = {**shared, "comparisons": joined(cases) or _no_interval(cases), "remark": remark.strip()}
+        return Result(verdict=Verdict.UNDECIDED, printed=printed, **fields)
+    fields = {**shared, "comparisons": (*support, *joined(cases))}
+    if all_met(cases) and (support or all(case.known for case in cases)):
         return Result(verdict=Verdict.HOLDS, **fields)
-    limited = some or bool(shared.get("comparisons"))
     return Result(
-        verdict=Verdict.ASSUMPTIONS if limited else Verdict.CORRECTED,
+        verdict=Verdict.ASSUMPTIONS if some or support else Verdict.CORRECTED,
         printed=printed,
-        corrected=f"{'Not in all' if some else 'In none'} of the settings trained here. {measured}: {in_words(cases)}.",
-        flaw=Flaw.ASSUMPTION if limited else Flaw.FAILURE,
+        corrected=f"{'Not in all' if some else 'In none'} of the cases recorded here. {told}",
+        flaw=Flaw.ASSUMPTION,
         **fields,
     )
+
+
+def _no_interval(cases: Sequence[Case]) -> tuple[Comparison, ...]:
+    """What keeps a verdict from being reached."""
+    known = float(sum(case.known for case in cases))
+    return (Comparison("differences with seeds enough for an interval", known, "<", 1.0, 0.0),)

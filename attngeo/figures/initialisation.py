@@ -209,7 +209,7 @@ def _all_words(found: Sequence[Comparison]) -> str:
 
 
 def _by_outcome(found: Sequence[Comparison]) -> str:
-    """``helps 2, hurts 1, too few seeds 6``, the outcomes that occur."""
+    """``lower loss 2, higher loss 1, too few seeds 6``, the outcomes that occur."""
     counts = {words: sum(c.verdict == words for c in found) for words in OUTCOMES}
     return ", ".join(f"{words} {count}" for words, count in counts.items() if count)
 
