@@ -7,10 +7,9 @@ import pandas as pd
 from attngeo.constraints import Constraint
 from attngeo.run_groups import PARTS, Measure, Pair, at_end, final_loss, mean, pairs, text
 from attngeo.run_record import Run
-from attngeo.speed_up import HELPS, HURTS, NO_DIFFERENCE, Estimate, verdict
+from attngeo.speed_up import HELPS, HURTS, NO_DIFFERENCE, verdict
 from attngeo.wording import as_nats, as_score, with_interval
 
-LOSS = {HELPS: "lower loss", HURTS: "higher loss"}  # other verdicts speak for themselves
 FALL = {HURTS: "more than the free run's", HELPS: "less than the free run's"}
 LAST = 5  # the last fifth of a run
 NO_RUNS = "No run with a constraint is recorded yet"
@@ -34,7 +33,7 @@ def describe(pair: Pair) -> str:
 
 def outcome(pair: Pair) -> str:
     """What the interval of the difference in loss says, in words."""
-    return _in_words(pair.difference(final_loss), LOSS)
+    return verdict(pair.difference(final_loss))
 
 
 def heads_at_end(score: str) -> Measure:
@@ -100,14 +99,15 @@ def sentence(found: Sequence[Pair]) -> str:
     def cost(pair: Pair) -> str:
         return with_interval(pair.difference(final_loss), as_nats)
 
-    return _by_outcome(found, outcome, [*LOSS.values(), NO_DIFFERENCE], cost)
+    return _by_outcome(found, outcome, [HELPS, HURTS, NO_DIFFERENCE], cost)
 
 
 def fall_sentence(found: Sequence[Pair]) -> str:
     """Whose loss fell more over the last fifth of the steps than the free run's: there a cost was shrinking."""
 
     def said(pair: Pair) -> str:
-        return _in_words(pair.difference(last_fall), FALL)
+        outcome = verdict(pair.difference(last_fall))
+        return FALL.get(outcome, outcome)
 
     def falls(pair: Pair) -> str:
         return f"{mean(pair.first, last_fall):.3f} nats, free {mean(pair.second, last_fall):.3f}"
@@ -137,11 +137,6 @@ def _by_outcome(
         groups.setdefault(said(pair), []).append(f"{describe(pair)} ({number(pair)})")
     parts = sorted(groups.items(), key=lambda item: order.index(item[0]) if item[0] in order else len(order))
     return "; ".join(f"{words}: {' and '.join(arms)}" for words, arms in parts)
-
-
-def _in_words(difference: Estimate, words: dict[str, str]) -> str:
-    said = verdict(difference)
-    return words.get(said, said)
 
 
 def _one_text(rows: list[dict]) -> pd.DataFrame:
