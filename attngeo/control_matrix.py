@@ -101,6 +101,10 @@ class Setting:
         found = {arm: {r.config["seed"]: r for r in self.runs if r.config["init"] == arm} for arm in ARMS}
         return {arm: dict(sorted(runs.items())) for arm, runs in found.items() if runs}
 
+    def only(self, seeds: Sequence[int]) -> "Setting":
+        """The same with some of its seeds."""
+        return Setting(tuple(run for run in self.runs if run.config["seed"] in seeds))
+
     @property
     def missing(self) -> list[str]:
         """Arms and seeds that a full matrix would have: the seeds that any arm has, three at least."""
