@@ -26,6 +26,13 @@ def families(runs: Sequence[Run]) -> list[list[Setting]]:
     return grouped
 
 
+def at_other_rates(tried: Sequence[Sequence[Setting]], main: Sequence[Setting]) -> list[Run]:
+    """Runs of the families that the main settings belong to, these left out: a table of rates tells of them."""
+    of_main = {id(run) for setting in main for run in setting.runs}
+    families_of_main = [[r for s in family for r in s.runs] for family in tried]
+    return [r for runs in families_of_main if any(id(x) in of_main for x in runs) for r in runs if id(r) not in of_main]
+
+
 def best_rate(family: Sequence[Setting], arm: str) -> Setting | None:
     """The setting in which an arm ends lowest, seed by seed against the one with most seeds; none if it was not run."""
     tried = {setting: _ends(setting, arm) for setting in family if arm in setting.arms}

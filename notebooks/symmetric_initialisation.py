@@ -52,7 +52,7 @@ from attngeo.control_matrix import (
 )
 from attngeo.display import glue, show, table
 from attngeo.figures import initialisation as draw
-from attngeo.learning_rates import families, rates_table
+from attngeo.learning_rates import at_other_rates, families, rates_table
 from attngeo.matrix_tables import (
     contrast_table,
     differences,
@@ -159,7 +159,8 @@ table(
 # seven had been run, and only there.
 
 # %%
-recorded = settings(runs_say.recorded())
+runs = runs_say.recorded()
+recorded = settings(runs)
 main = main_settings(recorded)
 
 # %% tags=["remove-input"]
@@ -307,7 +308,7 @@ table(
 # whether a fixed rate misleads, and is no test of its own.
 
 # %% tags=["remove-input"]
-tried = families(runs_say.recorded())
+tried = families(runs)
 for number, family in enumerate(tried, 1):
     table(
         rates_table(family),
@@ -333,10 +334,11 @@ show(runs_say.figure_s5_on_recorded_runs())
 # %% [markdown]
 # ## Other settings
 #
-# Runs of other lengths, blocks and rates, with fewer starts or seeds.
+# Runs of other lengths, blocks and models, with fewer starts or seeds.
 
 # %% tags=["remove-input"]
-others = [s for s in recorded if s not in main]
+at_rates = set(map(id, at_other_rates(tried, main)))
+others = [s for s in recorded if s not in main and id(s.runs[0]) not in at_rates]
 for number, setting in enumerate(others, 1):
     table(
         matrix_table(setting, window),

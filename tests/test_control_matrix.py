@@ -18,7 +18,7 @@ from attngeo.control_matrix import (
     main_settings,
     settings,
 )
-from attngeo.learning_rates import best_rate, families, rates_table
+from attngeo.learning_rates import at_other_rates, best_rate, families, rates_table
 from attngeo.matrix_tables import (
     contrast_table,
     differences,
@@ -191,6 +191,13 @@ def test_rates_are_ranked_on_the_seeds_that_all_of_them_have():
     (family,) = families(runs)
     assert best_rate(family, "random").config["lr"] == best_rate(family, "released").config["lr"] == 1e-3
     assert "[" in rates_table(family).set_index("start").loc["released", "difference, each at its best"]
+
+
+def test_runs_at_other_rates_are_those_of_the_main_settings_families():
+    main, slow = made_matrix(shifts=SHIFTS), made_matrix(2, shifts=SHIFTS, lr=5e-5)
+    elsewhere = [r for lr in (1e-3, 3e-3) for r in made_matrix(1, shifts=SHIFTS, lr=lr, steps=7)]
+    runs = [*main, *slow, *elsewhere]
+    assert at_other_rates(families(runs), main_settings(settings(runs))) == slow
 
 
 def test_a_rate_at_which_only_the_random_start_was_run_counts():
