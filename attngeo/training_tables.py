@@ -4,15 +4,16 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from attngeo.claims.seed_intervals import Case
+from attngeo.claims.training_columns import moves
 from attngeo.claims.training_layers import decoder_cases, directionality_cases, encoder_cases
-from attngeo.claims.training_runs import climbs, encoders_and_decoders, released_ends
-from attngeo.run_groups import PARTS, at_end, mean
+from attngeo.claims.training_runs import at_equal_steps, climbs, contrasts, encoders_and_decoders, released_ends
+from attngeo.run_groups import PARTS, at_end, at_start, mean
 from attngeo.run_record import Run
 from attngeo.wording import as_score, with_interval
 
 SCORES = {"s": "symmetry", "d": "directionality"}
 STANDS_FOR = {"commoncrawl": "red_pajama"}  # our text: the paper's
+BY_SIGN = {True: "as stated", False: "the reverse"}  # of one seed
 FORMULAS = {
     "Definition 3.2": "directionality",
     "released code": "directionality_released",
@@ -21,7 +22,7 @@ FORMULAS = {
 
 
 def released_table() -> pd.DataFrame:
-    """Released medians at the last step, one row per depth and text, and whether each claim holds of the pair."""
+    """Released medians at the last step, one row per depth and text, and each claim's outcome by its sign alone."""
     s, d = released_ends("s"), released_ends("d")
     return pd.DataFrame(
         {
@@ -29,10 +30,10 @@ def released_table() -> pd.DataFrame:
             "text": s["dataset"].str.replace("_", " "),
             "s, encoder": s["encoder"],
             "s, decoder": s["decoder"],
-            "encoder more symmetric": s["encoder"] > s["decoder"],
+            "encoder more symmetric": (s["encoder"] > s["decoder"]).map(BY_SIGN),
             "d, encoder": d["encoder"],
             "d, decoder": d["decoder"],
-            "decoder more directional": d["decoder"] < d["encoder"],
+            "decoder more directional": (d["decoder"] < d["encoder"]).map(BY_SIGN),
         }
     ).sort_values(["layers", "text"], ascending=[False, True], ignore_index=True)
 
@@ -40,13 +41,15 @@ def released_table() -> pd.DataFrame:
 def contrast_table(runs: Sequence[Run]) -> pd.DataFrame:
     """Encoder beside decoder in every recorded setting, a row per score: both at the end, difference with interval.
 
-    The last column has the difference of the released models on that text, or on the one that it stands for.
+    The column before the last has the difference after as many steps as the shorter run has, the last that of the
+    released models on that text, or on the one that it stands for.
     """
     rows = []
-    for pair in encoders_and_decoders(runs):
+    found = {letter: (contrasts(runs, name), at_equal_steps(runs, name)) for letter, name in SCORES.items()}
+    for i, pair in enumerate(encoders_and_decoders(runs)):
         steps = dict.fromkeys(arm[0].config["steps"] for arm in (pair.first, pair.second))
         for letter, score in SCORES.items():
-            case = Case(pair.label, "", pair.difference(at_end(score)))
+            at_the_end, at_equal = (cases[i] for cases in found[letter])
             rows.append(
                 {
                     "text": pair.label,
@@ -55,12 +58,32 @@ def contrast_table(runs: Sequence[Run]) -> pd.DataFrame:
                     "score": letter,
                     "encoder": as_score(mean(pair.first, at_end(score))),
                     "decoder": as_score(mean(pair.second, at_end(score))),
-                    "difference": with_interval(case.estimate, as_score),
-                    "the claim": case.outcome,
+                    "difference": with_interval(at_the_end.estimate, as_score),
+                    "the claim": at_the_end.outcome,
+                    "at equal steps": with_interval(at_equal.estimate, as_score),
                     "released, 12 layers": _released_difference(pair.first[0].about["corpus"]["name"], letter),
                 }
             )
     return pd.DataFrame(rows)
+
+
+def moves_table(runs: Sequence[Run]) -> pd.DataFrame:
+    """Directionality of encoders and decoders at both ends, and which of them moves beyond the noise between seeds."""
+    return pd.DataFrame(
+        [
+            {
+                "text": move.pair.label,
+                "seeds": move.pair.seeds,
+                "d, start": as_score(mean(move.pair.first, at_start("directionality"))),
+                "encoder, end": as_score(mean(move.pair.first, at_end("directionality"))),
+                "decoder, end": as_score(mean(move.pair.second, at_end("directionality"))),
+                "encoder's change": with_interval(move.encoder.estimate, as_score),
+                "decoder's change": with_interval(move.decoder.estimate, as_score),
+                "beyond noise": move.source,
+            }
+            for move in moves(runs)
+        ]
+    )
 
 
 def formula_table(runs: Sequence[Run]) -> pd.DataFrame:

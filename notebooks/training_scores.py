@@ -17,7 +17,17 @@
 #
 # The paper trains BERT as an encoder (predict hidden tokens from both sides) and as a decoder (predict from the left), and
 # follows both scores over training: symmetry grows in encoders and not in decoders, directionality is larger in decoders
-# (Section 4.1, Figures 3, S3, S4). This page trains a small encoder and a small decoder while it is built, shows what
+# (Section 4.1, Figures 3, S3, S4).
+#
+# In short. Of the {glue:text}`n-released` released pairs of encoder and decoder, one seed each, the encoder ends more
+# symmetric in {glue:text}`s-holds`, the decoder more directional in {glue:text}`d-holds`. The small models recorded here
+# have {glue:text}`n-known` settings with an interval over seeds: the encoder is more symmetric in {glue:text}`s-as-stated`,
+# the decoder more directional in {glue:text}`d-as-stated`; the reverse is found in {glue:text}`s-reversed` and
+# {glue:text}`d-reversed`. Columns dominate in the released decoders of 12 layers from the first recorded step on; from there
+# on their dominance grows in {glue:text}`n-grown` of {glue:text}`n-deep`. The checks of this page:
+# {glue:text}`verdicts`.
+#
+# This page trains a small encoder and a small decoder while it is built, shows what
 # their scores do, and then shows recorded runs of larger models.
 
 # %% tags=["parameters"]
@@ -40,11 +50,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from attngeo import published
+from attngeo import training_tables as tables
 from attngeo.checkout import data
+from attngeo.claims import Verdict
+from attngeo.claims import training as model_claims
+from attngeo.claims import training_columns as column_claims
+from attngeo.claims import training_decoders as decoder_claims
 from attngeo.claims import training_layers as layer_claims
 from attngeo.claims import training_runs as claims
 from attngeo.claims.random_scores import scores_at_initialisation
-from attngeo.claims.training import table_s1_beside_presets, table_s1_is_what_the_presets_build
 from attngeo.display import glue, show, table
 from attngeo.figures.training import before_and_after, by_layer, over_steps
 from attngeo.figures.training_contrasts import released_training, scores_by_depth, texts_over_steps
@@ -54,7 +68,7 @@ from attngeo.run_record import read_runs, summary
 from attngeo.run_tables import arm_table, setting_table, shortened
 from attngeo.training import train
 from attngeo.training_config import configure
-from attngeo.training_tables import climb_table, contrast_table, formula_table, layer_table, released_table
+from attngeo.wording import as_score
 
 # %% [markdown]
 # ## The models
@@ -64,13 +78,14 @@ from attngeo.training_tables import climb_table, contrast_table, formula_table, 
 
 # %% tags=["remove-input"]
 table(
-    table_s1_beside_presets(),
+    model_claims.table_s1_beside_presets(),
     name="tab-training-s1",
     caption="Table S1 as printed, and the configurations that our presets build.",
 )
 
 # %%
-show(table_s1_is_what_the_presets_build())
+shown = [model_claims.table_s1_is_what_the_presets_build()]
+show(*shown)
 
 # %% [markdown]
 # `attngeo train --preset mini` trains such a model with the paper's settings of Appendix S2.3: AdamW, a learning rate of
@@ -145,36 +160,79 @@ before_and_after([encoder, decoder])
 # ## What the authors released
 #
 # The scores behind Figures 3, S3 and S4 were released for one seed of each of twelve models: encoders and decoders of 12 and of
-# 4 layers on three texts. An audit read seven steps of each from the released files, as medians and quartiles over the layers;
-# this project has not read those files itself. Of the 4-layer models the paper shows only the encoder on Red Pajama, in Figure S5.
+# 4 layers on three texts. An audit read seven steps of each from the released files. This project has not read those files
+# itself; its copy of the audit's extract has medians and quartiles over the layers, of symmetry also the extremes, and does not
+# tell which layer is which. Of the 4-layer models the paper shows only the encoder on Red Pajama, in Figure S5.
 
 # %% tags=["remove-input"]
 released_training(published.released_training())
 
 # %% tags=["remove-input"]
-scores = ("s, encoder", "s, decoder", "d, encoder", "d, decoder")
+ends, course = tables.released_table(), column_claims.released_course()
 table(
-    released_table(),
+    ends,
     name="tab-training-released",
-    caption="Released medians over layers after 200,000 steps, and whether each claim of Section 4.1 holds of the pair.",
-    formats=dict.fromkeys(scores, ".2f"),
+    caption=f"Released medians over layers after {course['steps'].max()} steps, and what they say of the claims of Section 4.1:"
+    " the sign of the difference, one seed each.",
+    formats=dict.fromkeys(("s, encoder", "s, decoder", "d, encoder", "d, decoder"), ".2f"),
 )
 
 # %% tags=["remove-cell"]
-ends = released_table()
 small = ends[ends["layers"] == 4]
 glue("n-released", len(ends), "d")
-glue("s-holds", int(ends["encoder more symmetric"].sum()), "d")
-glue("d-holds", int(ends["decoder more directional"].sum()), "d")
+for letter, column in (("s", "encoder more symmetric"), ("d", "decoder more directional")):
+    glue(f"{letter}-holds", int((ends[column] == "as stated").sum()), "d")
 glue("skew-least", small["s, decoder"].max(), ".2f")
 glue("skew-most", small["s, decoder"].min(), ".2f")
+
+# %% tags=["remove-cell"]
+encoders = course[course["part"] == "encoder"]
+never = encoders[encoders["last step above 0"] == 0]
+glue("n-rows-first", len(encoders) - len(never), "d")
+glue("n-encoders", len(encoders), "d")
+glue("no-rows-first", ", ".join(f"{m.text} with {m.layers} layers" for m in never.itertuples()))
+glue("rows-until", encoders["last step above 0"].max(), "d")
+glue("columns-from", encoders["below 0 from"].max(), "d")
+gaps = column_claims.gaps_over_training().query("layers == 12")
+glue("n-deep", len(gaps), "d")
+glue("n-narrowed", int((gaps["end"] < gaps["first"]).sum()), "d")
+
+# %% tags=["remove-cell"]
+for part in ("encoder", "decoder"):
+    deep = course[(course["part"] == part) & (course["layers"] == 12)]
+    moved = deep["end"] - deep["first"]
+    glue(f"{part}s-move", f"{as_score(moved.min())} to {as_score(moved.max())}")
+glue("n-grown", int((moved < 0).sum()), "d")
+shallow = course[(course["part"] == "decoder") & (course["layers"] == 4)]
+glue("n-shallow", len(shallow), "d")
+glue("n-grown-shallow", int((shallow["end"] < shallow["first"]).sum()), "d")
+glue("first-step", deep["first step"].iloc[0], "d")
+glue("d-first", f"{as_score(deep['first'].min())} to {as_score(deep['first'].max())}")
+glue("d-last", f"{as_score(deep['end'].min())} to {as_score(deep['end'].max())}")
+glue("n-once-deeper", int((course["deepest"] < course["end"])[course["part"] == "decoder"].sum()), "d")
+glue("n-decoders", int((course["part"] == "decoder").sum()), "d")
 
 # %% [markdown]
 # Encoders end more symmetric in {glue:text}`s-holds` of {glue:text}`n-released` pairs. Decoders do not all stay near zero: those of
 # four layers end at $s$ between {glue:text}`skew-least` and {glue:text}`skew-most`. That decoders end the more directional
-# holds in {glue:text}`d-holds` of {glue:text}`n-released` pairs. Early in training rows dominate in encoders of four layers, $d > 0$, at the end
-# columns.
+# holds in {glue:text}`d-holds` of {glue:text}`n-released` pairs.
 #
+# Directionality does not only grow. Rows dominate early, $d > 0$, in {glue:text}`n-rows-first` of {glue:text}`n-encoders` released
+# encoders (not in {glue:text}`no-rows-first`), at the latest at step {glue:text}`rows-until`; from the next recorded step,
+# {glue:text}`columns-from`, columns dominate in all. Decoders of 12 layers have $d$ from {glue:text}`d-first` at the first
+# recorded step, {glue:text}`first-step`, and from {glue:text}`d-last` at the end; in between, the dominance of
+# columns grows in {glue:text}`n-grown` of {glue:text}`n-deep`, and in {glue:text}`n-grown-shallow` of
+# {glue:text}`n-shallow` decoders of 4 layers. In {glue:text}`n-once-deeper` of all {glue:text}`n-decoders` decoders it was once larger
+# than at the end. So with 12 layers the columns come early, and *develop incrementally* is not what was recorded. From that first step to
+# the end, $d$ of encoders of 12 layers moves by {glue:text}`encoders-move`, that of decoders by {glue:text}`decoders-move`: the
+# difference between the two narrows in {glue:text}`n-narrowed` of {glue:text}`n-deep` pairs.
+
+# %%
+about_released = [decoder_claims.decoders_almost_non_symmetric(), column_claims.directionality_differs_less_elsewhere()]
+shown += about_released
+show(*about_released)
+
+# %% [markdown]
 # ## Recorded runs
 #
 # The runs of this project are far smaller than the paper's, and some have several seeds, which the paper's have not.
@@ -205,20 +263,22 @@ else:
 # The paper says that both scores are zero at initialisation. They are those of random matrices: small, and not zero.
 
 # %%
-checks = (scores_at_initialisation(), claims.recorded_starts(runs))
-show(*(result for result in checks if result.comparisons))
+starts = [r for r in (scores_at_initialisation(), claims.recorded_starts(runs)) if r.comparisons]
+shown += starts
+show(*starts)
 
 # %% [markdown]
 # ### Encoders against decoders
 #
 # Encoder and decoder of one seed start from the same weights. Decoders learn from every position of a block; where they were
-# given fewer steps, the table says so. An interval of 95 % (Student's $t$ on the differences, seed by seed) takes three
+# given fewer steps, the table says so, and also compares both where the shorter run ends (there the other one's learning rate
+# has not yet fallen to 0). An interval of 95 % (Student's $t$ on the differences, seed by seed) takes three
 # seeds; without one nothing is decided. The last column has the difference in the released models of 12 layers, one seed.
 
 # %% tags=["remove-input"]
 if found:
     table(
-        contrast_table(runs),
+        tables.contrast_table(runs),
         name="tab-training-contrasts",
         caption="Encoder and decoder at the end: medians over layers, mean over seeds, and encoder less decoder.",
     )
@@ -229,19 +289,28 @@ else:
 texts_over_steps(found[:6], name="fig-training-recorded") if found else None
 
 # %% tags=["remove-cell"]
+changed = 0
 for letter, score in (("s", "symmetry"), ("d", "directionality")):
-    cases = [case for case in claims.contrasts(runs, score) if case.known]
-    glue(f"{letter}-as-stated", sum(case.met for case in cases), "d")
-    glue(f"{letter}-reversed", sum(case.reversed for case in cases), "d")
-glue("n-known", len(cases), "d")
+    cases = claims.contrasts(runs, score)
+    known = [case for case in cases if case.known]
+    glue(f"{letter}-as-stated", sum(case.met for case in known), "d")
+    glue(f"{letter}-reversed", sum(case.reversed for case in known), "d")
+    equal = claims.at_equal_steps(runs, score)
+    changed += sum(a.outcome != b.outcome for a, b in zip(cases, equal, strict=True) if a.known)
+glue("n-known", len(known), "d")
+glue("n-outcomes", 2 * len(known), "d")
+glue("n-changed", changed, "d")
 
 # %% [markdown]
 # Settings with an interval: {glue:text}`n-known`. Beyond the noise between seeds the encoder is the more symmetric in
 # {glue:text}`s-as-stated`, the decoder in {glue:text}`s-reversed`; the decoder is the more directional in
-# {glue:text}`d-as-stated`, the encoder in {glue:text}`d-reversed`.
+# {glue:text}`d-as-stated`, the encoder in {glue:text}`d-reversed`. After equal steps {glue:text}`n-changed` of the
+# {glue:text}`n-outcomes` outcomes with an interval are others.
 
 # %%
-show(claims.symmetry_in_training(runs), claims.directionality_in_training(runs))
+contrasted = [claims.symmetry_in_training(runs), claims.directionality_in_training(runs)]
+shown += contrasted
+show(*contrasted)
 
 # %% [markdown]
 # What a difference in directionality is depends on the formula: Definition 3.2 sums norms above a threshold, the released code
@@ -250,7 +319,7 @@ show(claims.symmetry_in_training(runs), claims.directionality_in_training(runs))
 # %% tags=["remove-input"]
 if found:
     table(
-        formula_table(runs),
+        tables.formula_table(runs),
         name="tab-training-formulas",
         caption="Directionality at the end, encoder less decoder, by three formulas; the paper's sign is plus.",
     )
@@ -264,14 +333,45 @@ if found:
 # %% tags=["remove-input"]
 if runs:
     table(
-        climb_table(runs),
+        tables.climb_table(runs),
         name="tab-training-climbs",
         caption="Median symmetry of models with a random start: at the start, at its peak, at the end.",
         formats=dict.fromkeys(("s, start", "s, peak", "s, end"), ".2f"),
     )
 
 # %%
-show(claims.growth_on_wikipedia(runs), claims.growth_on_other_texts(runs))
+grown = [claims.growth_on_wikipedia(runs), claims.growth_on_other_texts(runs)]
+shown += grown
+show(*grown)
+
+# %% [markdown]
+# Where encoder and decoder end apart in directionality, either may have moved: encoders may lose column dominance, or decoders
+# gain it. As both start alike, their difference at the end is the encoder's change less the decoder's.
+
+# %% tags=["remove-input"]
+if found:
+    table(
+        tables.moves_table(runs),
+        name="tab-training-moves",
+        caption="Median directionality (Definition 3.2) at the start and at the end, and its change, with intervals over seeds.",
+    )
+
+# %% tags=["remove-cell"]
+moved = [move for move in column_claims.moves(runs) if move.encoder.known]
+glue("n-lose", sum(move.encoder.met for move in moved), "d")
+glue("n-gain", sum(move.decoder.met for move in moved), "d")
+larger = [m.pair.label for m in moved if abs(m.encoder.estimate.value) > abs(m.decoder.estimate.value)]
+glue("larger", "; ".join(larger) or "none of them")
+
+# %% [markdown]
+# Of the {glue:text}`n-known` settings with an interval, encoders lose column dominance beyond the noise between seeds in
+# {glue:text}`n-lose`, decoders gain it in {glue:text}`n-gain`. The encoders' mean change is the larger in size in
+# {glue:text}`larger`. A difference between the two can be clear where neither change is: the noise of the common start cancels in it.
+
+# %%
+columns = column_claims.columns_over_training(runs)
+shown.append(columns)
+show(columns)
 
 # %% tags=["remove-input"]
 large = [run for run in runs if kind(run) == "large"]
@@ -281,7 +381,8 @@ over_steps(large, name="fig-training-large") if large else None
 # ### Layer by layer
 #
 # Section 4.1 says more of the layers: late layers of encoders are more symmetric than early ones and get there sooner; the
-# middle layers of decoders are skew; late layers are more directional, in decoders most. Late and early are here the two halves of the layers, and the
+# middle layers of decoders are skew; late layers are more directional, in decoders most. It says the last of both *when
+# training unidirectionally*; an encoder is trained bidirectionally. Late and early are here the two halves of the layers, and the
 # middle is the middle half. The paper shows this for 12 layers; ours have fewer.
 
 # %% tags=["remove-input"]
@@ -293,42 +394,54 @@ scores_by_depth(found[:4]) if found else None
 # %% tags=["remove-input"]
 if found:
     table(
-        layer_table([run for pair in found for run in (*pair.first, *pair.second)]),
+        tables.layer_table([run for pair in found for run in (*pair.first, *pair.second)]),
         name="tab-training-layers",
-        caption="What is said of the layers, at the end of training: mean over seeds, interval, and whether the claim holds.",
+        caption="What is said of the layers, at the end of training, on the seeds that encoder and decoder share: mean,"
+        " interval, and what it says of the claim.",
     )
 
 # %% [markdown]
-# Only what some interval decides, or what the released numbers show, becomes a check.
+# That some layers are skew, the released extremes and quartiles tell: of the squared norm of the most skew layer of the decoders
+# of 12 layers, {glue:text}`skew-shares` is skew-symmetric, against half of it at random. How much is *strongly*, the paper does
+# not say. That these are the middle layers, this project's copy cannot show. Where neither it nor an interval over seeds decides,
+# a statement stays undecided.
 
 # %%
 checks = [
     layer_claims.encoder_layers_on_wikipedia(runs),
-    layer_claims.decoder_layers_on_wikipedia(runs),
+    decoder_claims.skew_layers_on_wikipedia(runs),
+    decoder_claims.middle_layers_on_wikipedia(runs),
     layer_claims.directionality_of_layers_on_wikipedia(runs),
+    model_claims.no_encoder_is_trained_unidirectionally(),
     layer_claims.encoder_layers_elsewhere(runs),
-    layer_claims.decoder_layers_elsewhere(runs),
+    decoder_claims.skew_layers_elsewhere(runs),
+    decoder_claims.middle_layers_elsewhere(runs),
     layer_claims.directionality_of_layers_elsewhere(runs),
 ]
-show(*(result for result in checks if result.comparisons))
+shown += checks
+show(*checks)
 
 # %% tags=["remove-cell"]
-glue("n-undecided", sum(not result.comparisons for result in checks), "d")
+glue("skew-shares", decoder_claims.skew_shares())
+glue("n-undecided", sum(result.verdict is Verdict.UNDECIDED for result in checks), "d")
 glue("n-layer-checks", len(checks), "d")
 glue("n-pairs", len(found), "d")
 glue("n-with-interval", sum(pair.seeds > 2 for pair in found), "d")
 glue("n-recorded", len(recorded), "d")
 glue("n-hours", sum(run.about["seconds"] for run in recorded) / 3600, ".1f")
+tally = {verdict: sum(r.verdict is verdict and r.supported for r in shown) for verdict in Verdict}
+tally["not supported"] = sum(not r.supported for r in shown)
+glue("verdicts", ", ".join(f"{verdict} {n}" for verdict, n in tally.items() if n))
 
 # %% [markdown]
-# Of {glue:text}`n-layer-checks` statements on layers, {glue:text}`n-undecided` are undecided and left out.
+# Of {glue:text}`n-layer-checks` statements on layers, {glue:text}`n-undecided` are undecided.
 #
 # ## What this leaves open
 #
 # Recorded are {glue:text}`n-recorded` runs of {glue:text}`n-hours` hours in all. Settings with an encoder and a decoder:
 # {glue:text}`n-pairs`; of these with three seeds or more: {glue:text}`n-with-interval`. All are far below the paper's models in
-# width, depth, vocabulary and steps, and both scores depend on these: directionality has a spread of several $d^{-1/2}$, so
-# that models of this width can show only large differences in it. What would settle Figure 3 are 12 layers of width 768, encoder
+# width, depth, vocabulary and steps, and both scores depend on these: at random directionality has a spread of several times
+# width$^{-1/2}$, so that models of this width can show only large differences in it. What would settle Figure 3 are 12 layers of width 768, encoder
 # and decoder, three seeds each, on plain text: [Recorded runs](../recorded_runs.md#runs-still-worth-a-gpu) lists the commands, the
 # operations, and which outcome would change a verdict here.
 #

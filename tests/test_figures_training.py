@@ -31,6 +31,7 @@ RUNS = [made_run("mlm", 0.6), made_run("clm", 0.05)]
 def test_the_caption_of_the_curves_holds_their_ends():
     figure = over_steps(RUNS)
     assert "encoder: held-out loss from 5.00 to 2.00, s from 0.01 to 0.61, d from 0.00 to -0.30" in figure.caption
+    assert "of a random matrix of width 64" in figure.caption  # d is directionality here
     assert "decoder" in figure.alt and "seeds" not in figure.caption
     assert len(figure.figure.axes) == 3 and "<svg" in figure.svg()
 

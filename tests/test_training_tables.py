@@ -1,6 +1,13 @@
 from made_training import made_arm
 
-from attngeo.training_tables import climb_table, contrast_table, formula_table, layer_table, released_table
+from attngeo.training_tables import (
+    climb_table,
+    contrast_table,
+    formula_table,
+    layer_table,
+    moves_table,
+    released_table,
+)
 
 RUNS = [
     *made_arm(s=(0.5,) * 4, d=(-0.2,) * 4),
@@ -16,9 +23,10 @@ for run in RUNS:
 def test_released_pairs_and_what_holds_of_them():
     rows = released_table()
     assert rows["layers"].tolist() == [12] * 3 + [4] * 3
-    assert rows["encoder more symmetric"].all() and rows["decoder more directional"].sum() == 2
+    assert set(rows["encoder more symmetric"]) == {"as stated"}
+    assert (rows["decoder more directional"] == "as stated").sum() == 2
     row = rows[(rows["layers"] == 12) & (rows["text"] == "jigsaw")].iloc[0]
-    assert not row["decoder more directional"] and round(row["s, encoder"], 2) == 0.38
+    assert row["decoder more directional"] == "the reverse" and round(row["s, encoder"], 2) == 0.38
 
 
 def test_contrasts_with_and_without_an_interval():
@@ -30,6 +38,18 @@ def test_contrasts_with_and_without_an_interval():
     assert (s["released, 12 layers"], d["released, 12 layers"]) == ("+0.37", "+0.16")
     other = rows.loc[("jigsaw, characters", "s")]
     assert "[" not in other["difference"] and other["the claim"] == "too few seeds"
+
+
+def test_both_are_also_compared_after_equal_steps():
+    rows = contrast_table(RUNS).set_index(["text", "score"])
+    assert rows.loc[("wikipedia, characters", "s"), "at equal steps"].startswith("+0.4")
+    assert "[" not in rows.loc[("jigsaw, characters", "s"), "at equal steps"]
+
+
+def test_moves_of_directionality_have_both_ends():
+    row = moves_table(RUNS).set_index("text").loc["wikipedia, characters"]
+    assert row["d, start"] == "+0.00" and row["decoder, end"].startswith("\N{MINUS SIGN}0.6")
+    assert row["decoder's change"].startswith("\N{MINUS SIGN}0.6") and row["beyond noise"] == "decoders gain it"
 
 
 def test_formulas_of_directionality_may_disagree():
@@ -57,3 +77,4 @@ def test_layers_are_judged_on_every_arm():
 
 def test_without_runs_the_tables_are_empty():
     assert contrast_table([]).empty and formula_table([]).empty and climb_table([]).empty and layer_table([]).empty
+    assert moves_table([]).empty

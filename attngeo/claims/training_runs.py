@@ -12,7 +12,7 @@ from attngeo.checkout import data
 from attngeo.claims.result import Comparison, Flaw, Result, Verdict, claim
 from attngeo.claims.seed_intervals import Case, in_words, joined, judged
 from attngeo.nulls import symmetry_mean, symmetry_sd
-from attngeo.run_groups import Pair, arms, at_end, distinct_labels, over_seeds, pairs
+from attngeo.run_groups import Measure, Pair, arms, at_end, distinct_labels, over_seeds, pairs
 from attngeo.run_record import Run, read_runs
 
 CHAPTER = "training_scores"
@@ -45,10 +45,25 @@ def contrasts(runs: Sequence[Run], score: str) -> list[Case]:
     ]
 
 
+def at_equal_steps(runs: Sequence[Run], score: str) -> list[Case]:
+    """`contrasts` where the arm of fewer steps ends: both after the same number, though not of the same schedule."""
+    cases = []
+    for pair in encoders_and_decoders(runs):
+        step = min(int(arm[0].layer_scores()["step"].max()) for arm in (pair.first, pair.second))
+        words = f"encoder less decoder at step {step}"
+        cases.append(Case(pair.label, words, pair.difference(_median_by(score, step)), seeds=pair.seeds))
+    return cases
+
+
+def released_last() -> pd.DataFrame:
+    """Released numbers at the last step, a model in a row; columns of `attngeo.published.released_training`."""
+    curves = published.released_training()
+    return curves[curves["step"] == curves["step"].max()]
+
+
 def released_ends(score: str) -> pd.DataFrame:
     """Released medians at the last step: columns layers, dataset, encoder, decoder."""
-    curves = published.released_training()
-    last = curves[curves["step"] == curves["step"].max()]
+    last = released_last()
     return last.pivot(index=["layers", "dataset"], columns="part", values=score).reset_index()
 
 
@@ -159,7 +174,7 @@ def recorded_starts(runs: Sequence[Run] | None = None) -> Result:
         if n < 2
         else (
             Comparison(
-                f"$(s - 1/d)$ in units of its spread, mean over {n} layers",
+                f"$s$ less 1/width, in units of its spread, mean over {n} layers",
                 float(z.mean()),
                 "=",
                 0.0,
@@ -179,10 +194,21 @@ def recorded_starts(runs: Sequence[Run] | None = None) -> Result:
         Verdict.ASSUMPTIONS,
         comparisons,
         printed="At initialisation the symmetry score of $W_{qk}$ is zero at any layer.",
-        corrected="It is that of a random matrix: $1/d$ on average, with a spread of about $\\sqrt{2}/d$.",
+        corrected="It is that of a random matrix: 1/width on average, with a spread of about $\\sqrt{2}$/width.",
         flaw=Flaw.ASSUMPTION,
         chapter=CHAPTER,
     )
+
+
+def _median_by(score: str, step: int) -> Measure:
+    """Median over layers at the last recorded step that does not exceed another."""
+
+    def measure(run: Run) -> float:
+        layers = run.layer_scores()
+        upto = layers[layers["step"] <= step]
+        return float(upto[upto["step"] == upto["step"].max()][score].median())
+
+    return measure
 
 
 def _growth(statement: str, runs: Sequence[Run], datasets: Sequence[str]) -> Result:

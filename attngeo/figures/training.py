@@ -66,7 +66,7 @@ def over_steps(runs: list[Run], name: str = "fig-training-curves") -> CaptionedF
         name,
         "Loss (thin: training batches; thick: held out) and scores of the summed form over training; medians over"
         f" layers{f' and {seeds} seeds' if seeds > 1 else ''}, quartiles shaded. Grey: mean and two standard deviations"
-        f" of a random matrix with d = {d}. {'; '.join(words)}.",
+        f" of a random matrix of width {d}. {'; '.join(words)}.",
         f"Three line plots over {max(run.history['step'].max() for run in runs)} steps. {'; '.join(words)}.",
     )
 
