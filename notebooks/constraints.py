@@ -21,8 +21,8 @@
 # an audit (a reading of the authors' released files made before this project's code was written) the released training
 # code contains no such term; this project has not read that code itself.
 #
-# In short, from small models and short texts, held-out loss at the end of training, constrained less free, in nats with an
-# interval of 95 % over seeds. {glue:text}`said`.
+# In short, from small models and short texts, held-out loss at the end of training, constrained less free, in nats with
+# an interval of 95 % over seeds. {glue:text}`said`.
 #
 # This page checks what the two terms are and where they are least, trains small models with each while it is built, and
 # shows recorded runs of larger ones: what a constraint costs, and what it does to the scores.
@@ -76,10 +76,10 @@ from attngeo.training_config import configure
 # ````
 #
 # The second form of each fraction follows from $\norm{M_s}^2 = (1 + s) \norm{M}^2 / 2$ ({prf:ref}`lem-s1-16` with
-# {prf:ref}`def-3-1`). So a constraint is a function of the score alone. It does not change with the scale of $M$: its gradient
-# is orthogonal to $M$, and shrinking the weights does not satisfy it. It binds the sum over heads, not each head. And since
-# every random matrix has $s \approx 0$, training starts at $\mathcal{L}_c \approx 2$, with slope $\mp 2$ in $s$, which falls to
-# $\mp 1/2$ at the minimum; all that can be gained is 1.
+# {prf:ref}`def-3-1`). So a constraint is a function of the score alone. It does not change with the scale of $M$: its
+# gradient is orthogonal to $M$, and shrinking the weights does not satisfy it. It binds the sum over heads, not each
+# head. And since every random matrix has $s \approx 0$, training starts at $\mathcal{L}_c \approx 2$, with slope $\mp
+# 2$ in $s$, which falls to $\mp 1/2$ at the minimum; all that can be gained is 1.
 
 # %%
 show(training_claims.constrained_loss(), claims.squares_are_squared_norms())
@@ -96,9 +96,9 @@ show(claims.symmetric_constraint(), claims.skew_constraint())
 constraint_values()
 
 # %% [markdown]
-# The printed 0 belongs to another convention. The released code scores $\norm{M_s}^2 / \norm{M}^2 = (1 + s)/2$, which is 0 for a
-# skew-symmetric matrix; the definition in the paper, and its Proposition S1.17, give $-1$ there
-# (see [Two scores](two_scores.py)).
+# The printed 0 belongs to another convention. The released code scores $\norm{M_s}^2 / \norm{M}^2 = (1 + s)/2$, which
+# is 0 for a skew-symmetric matrix; the definition in the paper, and its Proposition S1.17, give $-1$ there (see [Two
+# scores](two_scores.py)).
 #
 # Either constraint is infinite where the other is least. A model that starts skew-symmetric cannot be given the symmetric
 # constraint, nor one with $\Wk = \Wq$ the skew one. `attngeo train` refuses both with a sentence.
@@ -109,8 +109,8 @@ show(training_claims.poles_of_the_constraints())
 # %% [markdown]
 # ## Training here and now
 #
-# Three models of {glue:text}`layers` layers of width {glue:text}`d-model` start from the same random weights and read the same
-# text, spelled in single characters, for {glue:text}`steps` steps: one free, one with either constraint at
+# Three models of {glue:text}`layers` layers of width {glue:text}`d-model` start from the same random weights and read
+# the same text, spelled in single characters, for {glue:text}`steps` steps: one free, one with either constraint at
 # $\gamma$ = {glue:text}`weight`.
 
 # %%
@@ -141,14 +141,14 @@ constrained_training(live, "fig-constraint-live")
 
 # %% [markdown]
 # Both constrained models {glue:text}`reached` the structure that is asked for: $s$ = {glue:text}`s-symmetric` and
-# {glue:text}`s-skew`, against {glue:text}`s-none` for the free one. One seed of so small a model says that the gradient pulls
-# as it should. It says nothing about what a constraint costs.
+# {glue:text}`s-skew`, against {glue:text}`s-none` for the free one. One seed of so small a model says that the gradient
+# pulls as it should. It says nothing about what a constraint costs.
 
 # %% [markdown]
 # ## Recorded runs
 #
-# Longer runs, each with a free run of the same settings and the same seed beside it. A difference in the final held-out loss
-# is read with its interval of 95 % over seeds (Student's $t$ on the differences), which takes three seeds or more.
+# Longer runs, each with a free run of the same settings and the same seed beside it. A difference in the final held-out
+# loss is read with its interval of 95 % over seeds (Student's $t$ on the differences), which takes three seeds or more.
 
 # %%
 recorded = read_runs(data("runs"))
@@ -199,17 +199,18 @@ glue("mini-flops", f"{mini:.1e}")
 glue("mini-hours", mini / 4e14 / 3600, ".1f")
 
 # %% [markdown]
-# The constraint acts on the sum over heads. There the symmetry asked for ends at $|s|$ = {glue:text}`s-sums`, arm by arm; in
-# a single head at {glue:text}`s-heads`, lower in {glue:text}`heads-below` arms. So a head need not have the structure of its
-# layer: in the sum, what is forbidden in one head can be cancelled or outweighed by the others.
+# The constraint acts on the sum over heads. There the symmetry asked for ends at $|s|$ = {glue:text}`s-sums`, arm by
+# arm; in a single head at {glue:text}`s-heads`, lower in {glue:text}`heads-below` arms. So a head need not have the
+# structure of its layer: in the sum, what is forbidden in one head can be cancelled or outweighed by the others.
 #
 # The losses were still falling at the end. Fall over the last fifth of the steps, against the free run:
-# {glue:text}`falls`. Where it is more, the difference in loss was still moving in favour of the constraint: a cost may be a
-# delay, in part or in all. The learning rate falls to 0 there, so a longer run would tell more than this one can.
+# {glue:text}`falls`. Where it is more, the difference in loss was still moving in favour of the constraint: a cost may
+# be a delay, in part or in all. The learning rate falls to 0 there, so a longer run would tell more than this one can.
 #
-# What was run: {glue:text}`n-runs` runs (layers x width: {glue:text}`widths`) at {glue:text}`most-seeds` seeds at most, in
-# {glue:text}`hours` hours on the machine that each record names. These models are small, their texts short, and one weight
-# $\gamma$ was tried where the table shows one; a difference smaller than the intervals cannot be seen with so few seeds.
+# What was run: {glue:text}`n-runs` runs (layers x width: {glue:text}`widths`) at {glue:text}`most-seeds` seeds at most,
+# in {glue:text}`hours` hours on the machine that each record names. These models are small, their texts short, and one
+# weight $\gamma$ was tried where the table shows one; a difference smaller than the intervals cannot be seen with so
+# few seeds.
 #
 # What would settle it: the same at the paper's four layers and steps, over several weights, with three seeds or more.
 #
@@ -218,8 +219,8 @@ glue("mini-hours", mini / 4e14 / 3600, ".1f")
 #   --constraint symmetric --gamma 0.1 --seed 0 -o data/runs/constrained-mini-0
 # ```
 #
-# and the same with `--constraint skew`, with neither, and with `--objective clm`: {glue:text}`mini-flops` operations a run by
-# `attngeo.models.model_flops`, {glue:text}`mini-hours` hours at an assumed 400 TFLOP/s. A constraint that lowers the final loss
-# with an interval that excludes 0 would say that the structure is worth enforcing; one that costs nothing while
-# $|s|$ stays near 1 would say that it is free to have; one that raises it, that the constraint hinders training, by delay or
-# by what it forbids.
+# and the same with `--constraint skew`, with neither, and with `--objective clm`: {glue:text}`mini-flops` operations a
+# run by `attngeo.models.model_flops`, {glue:text}`mini-hours` hours at an assumed 400 TFLOP/s. A constraint that lowers
+# the final loss with an interval that excludes 0 would say that the structure is worth enforcing; one that costs
+# nothing while $|s|$ stays near 1 would say that it is free to have; one that raises it, that the constraint hinders
+# training, by delay or by what it forbids.

@@ -15,17 +15,18 @@
 # %% [markdown]
 # # Scores during training
 #
-# The paper trains BERT as an encoder (predict hidden tokens from both sides) and as a decoder (predict from the left), and
-# follows both scores over training: symmetry grows in encoders and not in decoders, directionality is larger in decoders
-# (Section 4.1, Figures 3, S3, S4).
+# The paper trains BERT as an encoder (predict hidden tokens from both sides) and as a decoder (predict from the left),
+# and follows both scores over training: symmetry grows in encoders and not in decoders, directionality is larger in
+# decoders (Section 4.1, Figures 3, S3, S4).
 #
 # In short. Of the {glue:text}`n-released` released pairs of encoder and decoder, one seed each, the encoder ends more
-# symmetric in {glue:text}`s-holds`, the decoder more directional in {glue:text}`d-holds`. The small models recorded here
-# have {glue:text}`n-known` settings with an interval over seeds: the encoder is more symmetric in {glue:text}`s-as-stated`,
-# the decoder more directional in {glue:text}`d-as-stated`; the reverse is found in {glue:text}`s-reversed` and
-# {glue:text}`d-reversed`. After equal steps {glue:text}`n-changed` of these {glue:text}`n-outcomes` outcomes are others. Columns dominate in the released decoders of 12 layers from the first recorded step on; from there
-# on their dominance grows in {glue:text}`n-grown` of {glue:text}`n-deep`. The checks of this page:
-# {glue:text}`verdicts`.
+# symmetric in {glue:text}`s-holds`, the decoder more directional in {glue:text}`d-holds`. The small models recorded
+# here have {glue:text}`n-known` settings with an interval over seeds: the encoder is more symmetric in
+# {glue:text}`s-as-stated`, the decoder more directional in {glue:text}`d-as-stated`; the reverse is found in
+# {glue:text}`s-reversed` and {glue:text}`d-reversed`. After equal steps {glue:text}`n-changed` of these
+# {glue:text}`n-outcomes` outcomes are others. Columns dominate in the released decoders of 12 layers from the first
+# recorded step on; from there on their dominance grows in {glue:text}`n-grown` of {glue:text}`n-deep`. The checks of
+# this page: {glue:text}`verdicts`.
 #
 # This page trains a small encoder and a small decoder while it is built, shows what
 # their scores do, and then shows recorded runs of larger models.
@@ -101,12 +102,12 @@ show(*shown)
 # %% [markdown]
 # ## Training here and now
 #
-# The text is the documentation that comes with Python and with the installed packages, split by document into a part for
-# training and a part that is held out. The models have {glue:text}`layers` layers of width {glue:text}`d-model` with
-# {glue:text}`heads` heads and read blocks of {glue:text}`block-size` tokens, {glue:text}`batch-size` at a time, for
-# {glue:text}`steps` steps. This is far below the paper's sizes, and the settings were chosen, after others had been tried,
-# so that something happens within a minute: single characters instead of words, short blocks, a large learning rate,
-# dropout {glue:text}`dropout`. Other text behaves otherwise: {numref}`tab-training-climbs` has recorded examples.
+# The text is the documentation that comes with Python and with the installed packages, split by document into a part
+# for training and a part that is held out. The models have {glue:text}`layers` layers of width {glue:text}`d-model`
+# with {glue:text}`heads` heads and read blocks of {glue:text}`block-size` tokens, {glue:text}`batch-size` at a time,
+# for {glue:text}`steps` steps. This is far below the paper's sizes, and the settings were chosen, after others had been
+# tried, so that something happens within a minute: single characters instead of words, short blocks, a large learning
+# rate, dropout {glue:text}`dropout`. Other text behaves otherwise: {numref}`tab-training-climbs` has recorded examples.
 
 # %%
 settings = {
@@ -144,9 +145,9 @@ over_steps([encoder, decoder])
 # encoder's loss first stays near the level where only the frequencies of characters are used; $s$ is small there, and
 # rises when the loss leaves that level, in the step range where the left panel bends.
 #
-# Directionality ends at {glue:text}`encoder-d-end` and {glue:text}`decoder-d-end`; for random matrices of this width it is
-# 0 ± {glue:text}`d-sd`. Its spread falls only with the square root of the width, so models this narrow can say little
-# about it.
+# Directionality ends at {glue:text}`encoder-d-end` and {glue:text}`decoder-d-end`; for random matrices of this width it
+# is 0 ± {glue:text}`d-sd`. Its spread falls only with the square root of the width, so models this narrow can say
+# little about it.
 #
 # One seed of two small models is an illustration, not evidence.
 
@@ -159,10 +160,11 @@ before_and_after([encoder, decoder])
 # %% [markdown]
 # ## What the authors released
 #
-# The scores behind Figures 3, S3 and S4 were released for one seed of each of twelve models: encoders and decoders of 12 and of
-# 4 layers on three texts. An audit read seven steps of each from the released files. This project has not read those files
-# itself; its copy of the audit's extract has medians and quartiles over the layers, of symmetry also the extremes, and does not
-# tell which layer is which. Of the 4-layer models the paper shows only the encoder on Red Pajama, in Figure S5.
+# The scores behind Figures 3, S3 and S4 were released for one seed of each of twelve models: encoders and decoders of
+# 12 and of 4 layers on three texts. An audit read seven steps of each from the released files. This project has not
+# read those files itself; its copy of the audit's extract has medians and quartiles over the layers, of symmetry also
+# the extremes, and does not tell which layer is which. Of the 4-layer models the paper shows only the encoder on Red
+# Pajama, in Figure S5.
 
 # %% tags=["remove-input"]
 released_training(published.released_training())
@@ -213,18 +215,19 @@ glue("n-once-deeper", int((course["deepest"] < course["end"])[course["part"] == 
 glue("n-decoders", int((course["part"] == "decoder").sum()), "d")
 
 # %% [markdown]
-# Encoders end more symmetric in {glue:text}`s-holds` of {glue:text}`n-released` pairs. Decoders do not all stay near zero: those of
-# four layers end at $s$ between {glue:text}`skew-least` and {glue:text}`skew-most`. That decoders end the more directional
-# holds in {glue:text}`d-holds` of {glue:text}`n-released` pairs.
+# Encoders end more symmetric in {glue:text}`s-holds` of {glue:text}`n-released` pairs. Decoders do not all stay near
+# zero: those of four layers end at $s$ between {glue:text}`skew-least` and {glue:text}`skew-most`. That decoders end
+# the more directional holds in {glue:text}`d-holds` of {glue:text}`n-released` pairs.
 #
-# Directionality does not only grow. Rows dominate early, $d > 0$, in {glue:text}`n-rows-first` of {glue:text}`n-encoders` released
-# encoders (not in {glue:text}`no-rows-first`), at the latest at step {glue:text}`rows-until`; from the next recorded step,
-# {glue:text}`columns-from`, columns dominate in all. Decoders of 12 layers have $d$ from {glue:text}`d-first` at the first
-# recorded step, {glue:text}`first-step`, and from {glue:text}`d-last` at the end; in between, the dominance of
-# columns grows in {glue:text}`n-grown` of {glue:text}`n-deep`, and in {glue:text}`n-grown-shallow` of
-# {glue:text}`n-shallow` decoders of 4 layers. In {glue:text}`n-once-deeper` of all {glue:text}`n-decoders` decoders it was once larger
-# than at the end. So with 12 layers the columns come early, and *develop incrementally* is not what was recorded. From that first step to
-# the end, $d$ of encoders of 12 layers moves by {glue:text}`encoders-move`, that of decoders by {glue:text}`decoders-move`: the
+# Directionality does not only grow. Rows dominate early, $d > 0$, in {glue:text}`n-rows-first` of
+# {glue:text}`n-encoders` released encoders (not in {glue:text}`no-rows-first`), at the latest at step
+# {glue:text}`rows-until`; from the next recorded step, {glue:text}`columns-from`, columns dominate in all. Decoders of
+# 12 layers have $d$ from {glue:text}`d-first` at the first recorded step, {glue:text}`first-step`, and from
+# {glue:text}`d-last` at the end; in between, the dominance of columns grows in {glue:text}`n-grown` of
+# {glue:text}`n-deep`, and in {glue:text}`n-grown-shallow` of {glue:text}`n-shallow` decoders of 4 layers. In
+# {glue:text}`n-once-deeper` of all {glue:text}`n-decoders` decoders it was once larger than at the end. So with 12
+# layers the columns come early, and *develop incrementally* is not what was recorded. From that first step to the end,
+# $d$ of encoders of 12 layers moves by {glue:text}`encoders-move`, that of decoders by {glue:text}`decoders-move`: the
 # difference between the two narrows in {glue:text}`n-narrowed` of {glue:text}`n-deep` pairs.
 
 # %%
@@ -236,9 +239,10 @@ show(*about_released)
 # ## Recorded runs
 #
 # The runs of this project are far smaller than the paper's, and some have several seeds, which the paper's have not.
-# {numref}`tab-training-settings` lists what was run; the page [Recorded runs](../recorded_runs.md) gives the command behind
-# each kind, and the runs that would need a GPU. *Characters* means a space between all characters, as in the released code; *pieces* are the tokens of
-# text as it is. Common Crawl stands where the paper used Red Pajama, which is filtered Common Crawl.
+# {numref}`tab-training-settings` lists what was run; the page [Recorded runs](../recorded_runs.md) gives the command
+# behind each kind, and the runs that would need a GPU. *Characters* means a space between all characters, as in the
+# released code; *pieces* are the tokens of text as it is. Common Crawl stands where the paper used Red Pajama, which is
+# filtered Common Crawl.
 
 # %%
 recorded = read_runs(data("runs"))
@@ -270,10 +274,11 @@ show(*starts)
 # %% [markdown]
 # ### Encoders against decoders
 #
-# Encoder and decoder of one seed start from the same weights. Decoders learn from every position of a block; where they were
-# given fewer steps, the table says so, and also compares both where the shorter run ends (there the other one's learning rate
-# has not yet fallen to 0). An interval of 95 % (Student's $t$ on the differences, seed by seed) takes three
-# seeds; without one nothing is decided. The last column has the difference in the released models of 12 layers, one seed.
+# Encoder and decoder of one seed start from the same weights. Decoders learn from every position of a block; where they
+# were given fewer steps, the table says so, and also compares both where the shorter run ends (there the other one's
+# learning rate has not yet fallen to 0). An interval of 95 % (Student's $t$ on the differences, seed by seed) takes
+# three seeds; without one nothing is decided. The last column has the difference in the released models of 12 layers,
+# one seed.
 
 # %% tags=["remove-input"]
 if found:
@@ -307,8 +312,7 @@ glue("changed", "; ".join(changed) or "none")
 # Settings with an interval: {glue:text}`n-known`. Beyond the noise between seeds the encoder is the more symmetric in
 # {glue:text}`s-as-stated`, the decoder in {glue:text}`s-reversed`; the decoder is the more directional in
 # {glue:text}`d-as-stated`, the encoder in {glue:text}`d-reversed`. After equal steps {glue:text}`n-changed` of the
-# {glue:text}`n-outcomes` outcomes with an interval are others: {glue:text}`changed`. Settings that differ only in the
-# encoder's steps share their decoders.
+# {glue:text}`n-outcomes` outcomes with an interval are others: {glue:text}`changed`.
 
 # %%
 contrasted = [claims.symmetry_in_training(runs), claims.directionality_in_training(runs)]
@@ -316,8 +320,9 @@ shown += contrasted
 show(*contrasted)
 
 # %% [markdown]
-# What a difference in directionality is depends on the formula: Definition 3.2 sums norms above a threshold, the released code
-# their excess over it, and Table S3 the excess of their logarithms ([The printed scores](printed_scores.py)).
+# What a difference in directionality is depends on the formula: Definition 3.2 sums norms above a threshold, the
+# released code their excess over it, and Table S3 the excess of their logarithms ([The printed
+# scores](printed_scores.py)).
 
 # %% tags=["remove-input"]
 if found:
@@ -330,8 +335,8 @@ if found:
 # %% [markdown]
 # ### Over the steps
 #
-# Symmetry need not grow to the end. The table follows the median over layers, averaged over seeds, to its peak and from there
-# to the last step.
+# Symmetry need not grow to the end. The table follows the median over layers, averaged over seeds, to its peak and from
+# there to the last step; what a seed loses is taken from where the other seeds peak.
 
 # %% tags=["remove-input"]
 if runs:
@@ -348,8 +353,8 @@ shown += grown
 show(*grown)
 
 # %% [markdown]
-# Where encoder and decoder end apart in directionality, either may have moved: encoders may lose column dominance, or decoders
-# gain it. As both start alike, their difference at the end is the encoder's change less the decoder's.
+# Where encoder and decoder end apart in directionality, either may have moved: encoders may lose column dominance, or
+# decoders gain it. As both start alike, their difference at the end is the encoder's change less the decoder's.
 
 # %% tags=["remove-input"]
 if found:
@@ -367,9 +372,10 @@ larger = [m.pair.label for m in moved if abs(m.encoder.estimate.value) > abs(m.d
 glue("larger", "; ".join(larger) or "none of them")
 
 # %% [markdown]
-# Of the {glue:text}`n-known` settings with an interval, encoders lose column dominance beyond the noise between seeds in
-# {glue:text}`n-lose`, decoders gain it in {glue:text}`n-gain`. The encoders' mean change is the larger in size in
-# {glue:text}`larger`. A difference between the two can be clear where neither change is: the noise of the common start cancels in it.
+# Of the {glue:text}`n-known` settings with an interval, encoders lose column dominance beyond the noise between seeds
+# in {glue:text}`n-lose`, decoders gain it in {glue:text}`n-gain`. The encoders' mean change is the larger in size in
+# {glue:text}`larger`. A difference between the two can be clear where neither change is: the noise of the common start
+# cancels in it.
 
 # %%
 columns = column_claims.columns_over_training(runs)
@@ -383,10 +389,10 @@ over_steps(large, name="fig-training-large") if large else None
 # %% [markdown]
 # ### Layer by layer
 #
-# Section 4.1 says more of the layers: late layers of encoders are more symmetric than early ones and get there sooner; the
-# middle layers of decoders are skew; late layers are more directional, in decoders most. It says the last of both *when
-# training unidirectionally*; an encoder is trained bidirectionally. Late and early are here the two halves of the layers, and the
-# middle is the middle half. The paper shows this for 12 layers; ours have fewer.
+# Section 4.1 says more of the layers: late layers of encoders are more symmetric than early ones and get there sooner;
+# the middle layers of decoders are skew; late layers are more directional, in decoders most. It says the last of both
+# *when training unidirectionally*; an encoder is trained bidirectionally. Late and early are here the two halves of the
+# layers, and the middle is the middle half. The paper shows this for 12 layers; ours have fewer.
 
 # %% tags=["remove-input"]
 by_layer([*found[0].first, *found[0].second], name="fig-training-recorded-layers") if found else None
@@ -404,10 +410,10 @@ if found:
     )
 
 # %% [markdown]
-# That some layers are skew, the released extremes and quartiles tell: of the squared norm of the most skew layer of the decoders
-# of 12 layers, {glue:text}`skew-shares` is skew-symmetric, against half of it at random. How much is *strongly*, the paper does
-# not say. That these are the middle layers, this project's copy cannot show. Where neither it nor an interval over seeds decides,
-# a statement stays undecided.
+# That some layers are skew, the released extremes and quartiles tell: of the squared norm of the most skew layer of the
+# decoders of 12 layers, {glue:text}`skew-shares` is skew-symmetric, against half of it at random. How much is
+# *strongly*, the paper does not say. That these are the middle layers, this project's copy cannot show. Where neither
+# it nor an interval over seeds decides, a statement stays undecided.
 
 # %%
 checks = [
@@ -441,12 +447,13 @@ glue("verdicts", ", ".join(f"{verdict} {n}" for verdict, n in tally.items() if n
 #
 # ## What this leaves open
 #
-# Recorded are {glue:text}`n-recorded` runs of {glue:text}`n-hours` hours in all. Settings with an encoder and a decoder:
-# {glue:text}`n-pairs`; of these with three seeds or more: {glue:text}`n-with-interval`. All are far below the paper's models in
-# width, depth, vocabulary and steps, and both scores depend on these: at random directionality has a spread of several times
-# width$^{-1/2}$, so that models of this width can show only large differences in it. What would settle Figure 3 are 12 layers of width 768, encoder
-# and decoder, three seeds each, on plain text: [Recorded runs](../recorded_runs.md#runs-still-worth-a-gpu) lists the commands, the
-# operations, and which outcome would change a verdict here.
+# Recorded are {glue:text}`n-recorded` runs of {glue:text}`n-hours` hours in all. Settings with an encoder and a
+# decoder: {glue:text}`n-pairs`; of these with three seeds or more: {glue:text}`n-with-interval`. All are far below the
+# paper's models in width, depth, vocabulary and steps, and both scores depend on these: at random directionality has a
+# spread of several times width$^{-1/2}$, so that models of this width can show only large differences in it. What would
+# settle Figure 3 are 12 layers of width 768, encoder and decoder, three seeds each, on plain text: [Recorded
+# runs](../recorded_runs.md#runs-still-worth-a-gpu) lists the commands, the operations, and which outcome would change a
+# verdict here.
 #
 # ### Every recorded arm
 

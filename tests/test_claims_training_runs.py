@@ -2,10 +2,13 @@
 
 from dataclasses import replace
 
+import numpy as np
+import pandas as pd
 import pytest
 from made_training import made_arm
 
 from attngeo.claims import Flaw, Verdict, training_decoders, training_layers, training_runs
+from attngeo.run_groups import over_seeds
 
 ENCODERS = made_arm()
 DECODERS = made_arm(objective="clm", s=(0.0, -0.2, -0.2, 0.0), d=(-0.2, -0.4, -0.7, -0.8))
@@ -102,11 +105,20 @@ def test_a_rise_and_a_fall_are_told():
     result = training_runs.growth_on_wikipedia(runs=made_arm(peak=0.4))
     assert result.verdict is Verdict.ASSUMPTIONS
     assert with_words(result, "falls again after its peak", "wikipedia, characters: +0.")
-    assert any("at step 500 less at the end" in c.quantity for c in result.comparisons)
+    assert any("at its peak, step 500, less at the end" in c.quantity for c in result.comparisons)
     flat = training_runs.growth_on_wikipedia(runs=made_arm(s=(0.008,) * 4, peak=0.4))
     assert flat.verdict is Verdict.ASSUMPTIONS and with_words(flat, "falls again") and "do not decide" in flat.remark
     sinking = training_runs.growth_on_wikipedia(runs=made_arm(s=(-0.3,) * 4, peak=0.6))
     assert sinking.verdict is Verdict.ASSUMPTIONS and with_words(sinking, "In none", "falls again")
+
+
+def test_noise_falls_from_its_peak_no_more_often_than_an_interval_says():
+    """At the peak of the curve itself the interval would lie above 0 in one draw of seven."""
+    draw = np.random.default_rng(0)
+    curves = [pd.DataFrame(draw.standard_normal((31, 3))) for _ in range(1000)]
+    falls = [over_seeds(training_runs.fall_from_peak(c)).low > 0 for c in curves]
+    peaks = [over_seeds((c.loc[c.mean(axis=1).idxmax()] - c.iloc[-1]).tolist()).low > 0 for c in curves]
+    assert np.mean(falls) < 0.04 < 0.1 < np.mean(peaks)
 
 
 def test_other_texts_have_their_own_figure():

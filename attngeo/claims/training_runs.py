@@ -33,8 +33,9 @@ def recorded() -> list[Run]:
 
 
 def encoders_and_decoders(runs: Sequence[Run]) -> list[Pair]:
-    """Encoders beside decoders of the same model and text; their numbers of steps may differ."""
-    return pairs([r for r in runs if from_random(r.config)], "objective", ENCODER, DECODER, free=("steps",))
+    """Encoders beside decoders of the same model and text, each arm in one pair; their numbers of steps may differ."""
+    free = [r for r in runs if from_random(r.config)]
+    return pairs(free, "objective", ENCODER, DECODER, free=("steps",), once=True)
 
 
 def contrasts(runs: Sequence[Run], score: str) -> list[Case]:
@@ -118,7 +119,7 @@ def directionality_in_training(runs: Sequence[Run] | None = None) -> Result:
 
 
 def climb(arm: Sequence[Run]) -> dict[str, Any]:
-    """How median symmetry moves in an arm: start, peak of the mean curve, end; growth, and fall from that peak."""
+    """How median symmetry moves in an arm: start, peak of the mean curve, end; growth, and `fall_from_peak`."""
     curves = pd.DataFrame({r.config["seed"]: r.layer_scores().groupby("step")["symmetry"].median() for r in arm})
     curves = curves.dropna()
     mean = curves.mean(axis=1)
@@ -131,8 +132,20 @@ def climb(arm: Sequence[Run]) -> dict[str, Any]:
         "end": float(mean.iloc[-1]),
         "steps": int(mean.index[-1]),
         "growth": over_seeds((curves.iloc[-1] - curves.iloc[0]).tolist()),
-        "fall": over_seeds((curves.loc[peak] - curves.iloc[-1]).tolist()),
+        "fall": over_seeds(fall_from_peak(curves)),
     }
+
+
+def fall_from_peak(curves: pd.DataFrame) -> list[float]:
+    """Of every seed (column): its value where the mean of the *other* seeds peaks, less its value at the end.
+
+    A peak chosen on the curve that it is then measured on lies above the end by chance alone.
+    """
+    falls = []
+    for seed in curves:
+        others = curves.drop(columns=seed) if curves.shape[1] > 1 else curves
+        falls.append(float(curves.at[others.mean(axis=1).idxmax(), seed] - curves[seed].iloc[-1]))
+    return falls
 
 
 def climbs(runs: Sequence[Run], objective: str = ENCODER) -> list[dict[str, Any]]:
@@ -216,7 +229,7 @@ def _growth(statement: str, runs: Sequence[Run], datasets: Sequence[str]) -> Res
     cases = [
         Case(c["text"], "encoders, $s$ at the end less at the start", c["growth"], seeds=c["seeds"]) for c in found
     ]
-    descents = [Case(c["text"], f"$s$ at step {c['peak step']} less at the end", c["fall"]) for c in found]
+    descents = [Case(c["text"], f"$s$ at its peak, step {c['peak step']}, less at the end", c["fall"]) for c in found]
     fallen = [case for case in descents if case.met]
     shared = {
         "statement": statement,
