@@ -91,8 +91,12 @@ def tally(settings: Sequence[Setting], contrasts: Sequence[Contrast]) -> str:
 
 
 def differences(settings: Sequence[Setting], contrast: Contrast) -> str:
-    """A contrast in all settings that have it, each with its name if several are given, or ``not run``."""
-    found = [(s.label, c) for s in settings for c in comparisons(s, [contrast])]
+    """A contrast in all settings that have it, each with its name if several are given, or ``not run``.
+
+    The name is the text alone where all settings are encoders, or decoders.
+    """
+    alike = len({setting.part for setting in settings}) == 1
+    found = [(s.text if alike else s.label, c) for s in settings for c in comparisons(s, [contrast])]
     words = [with_interval(c.difference, as_nats) for _, c in found]
     if len(settings) > 1:
         words = [f"{label} {word}" for (label, _), word in zip(found, words, strict=True)]

@@ -76,7 +76,7 @@ def test_missing_arms_and_seeds_are_named():
     runs = [made_arm("random", s) for s in (0, 1, 2)] + [made_arm("symmetric", 0)]
     (setting,) = settings(runs)
     expected = [arm for arm in ARMS if arm not in ("random", "symmetric", *PARTS_OF_THE_SCALE)]
-    assert setting.missing == ["symmetric (seed 1, 2)", *expected]
+    assert setting.missing == ["symmetric (1 of 3 seeds)", *expected]
 
 
 def test_only_settings_with_something_to_compare_count():
@@ -115,10 +115,11 @@ def test_a_seed_that_is_not_compared_changes_nothing():
     assert ours == theirs and ours.speed_up.value > 0.3
 
 
-def test_of_two_settings_with_as_many_runs_the_longer_one_counts():
+def test_of_settings_with_as_many_runs_the_longer_one_counts_then_the_lower_rate():
     short, long = made_matrix(shifts=SHIFTS), made_matrix(shifts=SHIFTS, steps=2000)
-    for runs in ([*short, *long], [*long, *short]):
-        assert [s.config["steps"] for s in main_settings(settings(runs))] == [2000]
+    fast = made_matrix(shifts=SHIFTS, steps=2000, lr=2e-3)
+    for runs in ([*short, *long, *fast], [*fast, *long, *short]):
+        assert [(s.config["steps"], s.config["lr"]) for s in main_settings(settings(runs))] == [(2000, 1e-3)]
 
 
 def test_arms_without_a_common_seed_are_refused():
@@ -134,7 +135,7 @@ def test_the_parts_of_the_scale_are_missed_only_where_one_was_run():
     (one,) = settings(made_matrix(shifts=SHIFTS | {"scaled": -0.3}))
     assert without.missing == one.missing == ["default-linear", "mimetic"]
     (fewer,) = settings([*made_matrix(shifts=SHIFTS), made_arm("scaled", 1, shift=-0.3)])
-    assert fewer.missing == ["default-linear", "mimetic", "scaled (seed 0, 2)"]
+    assert fewer.missing == ["default-linear", "mimetic", "scaled (1 of 3 seeds)"]
 
 
 def test_a_contrast_in_words_names_the_settings_that_have_it():
@@ -144,6 +145,8 @@ def test_a_contrast_in_words_names_the_settings_that_have_it():
     scaled, skew = (Contrast(arm, "random", "x") for arm in ("scaled", "skew"))
     assert differences(found, scaled) == differences([], skew) == "not run"
     assert differences(found[:1], skew).startswith("+0.1")
+    texts = main_settings(settings([*made_matrix(shifts=SHIFTS), *made_matrix(shifts=SHIFTS, text="plain")]))
+    assert [d.split(" +")[0] for d in differences(texts, skew).split("; ")] == ["characters", "plain text"]
     encoder, decoder = differences(found, skew).split("; ")
     assert encoder.startswith("encoder, characters +0.1") and encoder.endswith("]") and "[" not in decoder
 
@@ -236,4 +239,4 @@ def test_table_1_stands_beside_the_nearest_runs():
 def test_what_was_run_says_how_long_and_what_is_missing():
     (row,) = what_was_run(settings(made_matrix(2, SHIFTS))).to_dict("records")
     assert row["runs"] == 10 and row["hours"] == pytest.approx(10 * 90 / 3600)
-    assert "random (seed 2)" in row["missing"] and "mimetic" in row["missing"] and row["machine"] == "a processor"
+    assert "random (2 of 3 seeds)" in row["missing"] and "mimetic" in row["missing"] and row["machine"] == "a processor"

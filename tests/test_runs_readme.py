@@ -71,6 +71,13 @@ def test_every_recorded_run_is_whole_and_is_what_its_command_says(path):
     assert config(line).to_dict() == run.config
 
 
+def test_the_speed_of_the_recorded_runs_is_what_was_recorded():
+    about = [read_run(path.parent).about for path in RECORDED]
+    reached = [run["flops_per_step"] * run["steps_done"] / run["seconds"] / 1e12 for run in about]
+    low, high = map(float, re.search(r"reached ([\d.]+) to ([\d.]+) TFLOP/s", README).groups())
+    assert round(min(reached), 2) == low and round(max(reached), 2) == high
+
+
 @pytest.mark.parametrize("row", [r for r in README.splitlines() if re.match(r"\| \d+\. ", r)], ids=lambda row: row[2:4])
 def test_costs_of_the_runs_for_a_gpu_are_those_of_the_model(row):
     _, _, command_cell, tokens, operations, hours, _ = row.split("|")
