@@ -40,7 +40,7 @@ def test_a_gain_that_is_the_scale_s_is_not_symmetry_s():
     assert claims.released_start_on_recorded_runs(runs).verdict is Verdict.HOLDS
     result = claims.symmetrys_part_of_the_gain(runs)
     assert result.supported and result.verdict is Verdict.CORRECTED
-    part, default, tie = result.corrected.split(". ", 1)[1].split("; ")
+    part, default, tie = result.corrected.split(": ", 1)[1].split("; ")
     assert "(encoder, characters): −0.499" in part and "the reverse" in part
     assert "less random (encoder, characters): −0.499" in default and default.endswith("lower loss")
     assert "less default-linear" in tie and NO_DIFFERENCE in tie
@@ -76,7 +76,7 @@ def test_every_encoder_counts():
 @pytest.mark.parametrize("runs", [[], made_matrix(1, ALL), made_matrix(2, ALL)], ids=["none", "one seed", "two seeds"])
 def test_without_seeds_nothing_is_decided(check, runs):
     result = check(runs)
-    assert result.supported and result.verdict is Verdict.UNDECIDED and "None has 3 seeds" in result.remark
+    assert result.supported and result.verdict is Verdict.UNDECIDED and "none has 3 seeds" in result.remark
 
 
 def figure_s5(end=0.5, spread=0.02, start=1.0):

@@ -102,11 +102,12 @@ def judged(
     """
     support, remark = tuple(shared.get("comparisons", ())), shared.get("remark", "")
     some, against = any(case.met for case in cases), any(case.reversed for case in cases)
-    told = told or f"{measured}: {in_words(cases)}."
+    told = f": {told}" if told else f". {measured}: {in_words(cases)}."
     if not some and not against:
         known = any(case.known for case in cases)
         if known or not support:
-            remark += f" The runs recorded here do not decide. {told if known else f'None has {LEAST_SEEDS} seeds.'}"
+            told = told if known else f": none has {LEAST_SEEDS} seeds."
+            remark = f"The runs recorded here do not decide{told} {remark}"
         if support:
             return Result(verdict=Verdict.HOLDS, **{**shared, "remark": remark.strip()})
         fields = {**shared, "comparisons": joined(cases) or _no_interval(cases), "remark": remark.strip()}
@@ -117,7 +118,7 @@ def judged(
     return Result(
         verdict=Verdict.ASSUMPTIONS if some or support else Verdict.CORRECTED,
         printed=printed,
-        corrected=f"{'Not in all' if some else 'In none'} of the cases recorded here. {told}",
+        corrected=f"{'Not in all' if some else 'In none'} of the cases recorded here{told}",
         flaw=Flaw.ASSUMPTION,
         **fields,
     )
