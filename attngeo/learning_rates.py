@@ -5,9 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from attngeo import speed_up as measure
 from attngeo.control_matrix import ARMS, BASELINE, Setting, free_runs, settings
-from attngeo.run_groups import RECORDING
+from attngeo.run_groups import RECORDING, final_loss, over_seeds
 from attngeo.run_record import Run, matched
 from attngeo.wording import as_nats, with_interval
 
@@ -63,14 +62,10 @@ def rates_table(family: Sequence[Setting]) -> pd.DataFrame:
 
 
 def _difference(best: Setting, arm: str, baseline: Setting) -> str:
-    ends, base = _ends(best, arm), _ends(baseline, BASELINE)
-    seeds = ends.index.intersection(base.index)
-    if not len(seeds):
-        return "no seed in common"
-    pair = (ends[seeds].to_numpy()[:, None], base[seeds].to_numpy()[:, None])
-    return with_interval(measure.final_difference(*pair), as_nats)
+    gaps = (_ends(best, arm) - _ends(baseline, BASELINE)).dropna()
+    return with_interval(over_seeds(gaps.tolist()), as_nats) if len(gaps) else "no seed in common"
 
 
 def _ends(setting: Setting, arm: str) -> pd.Series:
     """Last held-out loss of an arm, by seed."""
-    return setting.held_out(arm).iloc[-1]
+    return pd.Series({seed: final_loss(run) for seed, run in setting.arms[arm].items()})

@@ -155,9 +155,7 @@ def _ends(run: Run) -> dict[str, float]:
 
 def _final_losses(setting: Setting, *arms: str) -> list[tuple[float, ...]]:
     """Last held-out losses of some arms, seed by seed, on the seeds that all of them have."""
-    runs = [setting.arms.get(arm, {}) for arm in arms]
-    seeds = sorted(set.intersection(*map(set, runs)))
-    return [tuple(final_loss(of_arm[seed]) for of_arm in runs) for seed in seeds]
+    return [tuple(final_loss(setting.arms[arm][seed]) for arm in arms) for seed in setting.common_seeds(*arms)]
 
 
 def _judged(cases: Sequence[Case], part: str, title: str, beside: Sequence[Case] = ()) -> Result:
