@@ -27,7 +27,7 @@ TEXTS = {"spaced": "characters", "plain": "plain text"}  # plain: pieces of word
 
 
 class MatrixError(AttngeoError):
-    """Two arms have no seed in common."""
+    """Two arms have no seed, or no recorded step, in common."""
 
 
 @dataclass(frozen=True)
@@ -182,7 +182,7 @@ def compare(setting: Setting, contrast: Contrast, window: int = measure.WINDOW) 
     """An arm against another, on the seeds that both have.
 
     Raises:
-        MatrixError: they have none in common.
+        MatrixError: they have none in common, or no step.
     """
     seeds = setting.common_seeds(contrast.arm, contrast.against)
     if not seeds:
@@ -230,4 +230,6 @@ def between_random_starts(setting: Setting, window: int = measure.WINDOW) -> tup
 def _aligned(arm: pd.DataFrame, against: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Steps that both have, and losses (seeds, steps)."""
     steps = arm.index.intersection(against.index)
+    if steps.empty:
+        raise MatrixError(f"Runs {list(arm)} of two arms have no recorded step in common; record both at equal steps.")
     return steps.to_numpy(), arm.loc[steps].to_numpy().T, against.loc[steps].to_numpy().T

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attngeo.run_record import Run, matched
+from attngeo.run_record import Run, RunError, matched
 from attngeo.speed_up import Estimate, final_difference
 
 RECORDING = ("record_every", "evaluate_every", "checkpoint_every", "micro_batch", "device")  # change no result
@@ -89,8 +89,15 @@ def at_start(score: str) -> Measure:
 
 
 def final_loss(run: Run) -> float:
-    """The last held-out loss, nats per predicted token."""
-    return float(run.history["held_out_loss"].dropna().iloc[-1])
+    """The last held-out loss, nats per predicted token.
+
+    Raises:
+        RunError: the run recorded none.
+    """
+    losses = run.history["held_out_loss"].dropna()
+    if losses.empty:
+        raise RunError(f"The run {run.name} has no held-out loss; record it again, or leave its folder out.")
+    return float(losses.iloc[-1])
 
 
 def kind(run: Run) -> str:

@@ -28,6 +28,8 @@ from attngeo.matrix_tables import (
     tally,
     what_was_run,
 )
+from attngeo.run_groups import final_loss
+from attngeo.run_record import RunError
 from attngeo.wording import as_nats, as_percent, as_score, with_interval
 
 SHIFTS = {"random": 0.0, "symmetric": 0.0, "symmetric-indefinite": 0.1, "skew": 0.1, "released": -0.4}
@@ -149,6 +151,14 @@ def test_a_contrast_in_words_names_the_settings_that_have_it():
     assert [d.split(" +")[0] for d in differences(texts, skew).split("; ")] == ["characters", "plain text"]
     encoder, decoder = differences(found, skew).split("; ")
     assert encoder.startswith("encoder, characters +0.1") and encoder.endswith("]") and "[" not in decoder
+
+
+def test_runs_without_a_held_out_loss_are_refused():
+    mute = [replace(r, history=r.history.assign(held_out_loss=math.nan)) for r in made_matrix(shifts=SHIFTS)]
+    with pytest.raises(MatrixError, match="no recorded step in common"):
+        compare(settings(mute)[0], CONTRASTS[0])
+    with pytest.raises(RunError, match="mlm-random-0 has no held-out loss"):
+        final_loss(mute[0])
 
 
 def test_contrasts_name_arms_that_exist():
