@@ -49,8 +49,10 @@ def trailing_mean(loss: Float[np.ndarray, "*seeds steps"], window: int = WINDOW)
     if window < 1:
         raise ParameterError(f"A window of {window} measurements holds none; take 1 or more.")
     # each window by itself: sums carried along would carry an infinite loss to the end
-    means = [loss[..., max(0, last - window) : last].mean(axis=-1) for last in range(1, loss.shape[-1] + 1)]
-    return np.stack(means, axis=-1)
+    window = min(window, loss.shape[-1])
+    first = [loss[..., :last].mean(axis=-1) for last in range(1, window)]
+    full = np.lib.stride_tricks.sliding_window_view(loss, window, axis=-1).mean(axis=-1)
+    return np.concatenate([np.stack(first, axis=-1), full], axis=-1) if first else full
 
 
 def speed_up(

@@ -67,8 +67,18 @@ def test_a_curve_that_is_flat_but_for_noise_is_late(seed):
 def test_the_interval_of_a_difference_holds_the_planted_one(seed, shift):
     arm, base = curve(seeds=6, noise=0.01, seed=seed), curve(seeds=6, noise=0.01, seed=seed + 1)
     better = su.final_difference(arm - shift, base)
-    assert abs(better.value + shift) < 0.05
+    assert abs(better.value + shift) < 0.05 and better.high - better.low < 0.1
     assert su.verdict(better) == su.HELPS and su.verdict(su.final_difference(arm + shift, base)) == su.HURTS
+
+
+@given(window=st.integers(1, 80))
+def test_an_infinite_loss_stays_in_the_windows_that_hold_it(window):
+    loss = curve(noise=0.1)
+    broken = loss.copy()
+    broken[:, 0] = np.inf
+    mean, of_broken = su.trailing_mean(loss, window), su.trailing_mean(broken, window)
+    assert np.isinf(of_broken[:, :window]).all() and np.array_equal(of_broken[:, window:], mean[:, window:])
+    assert mean[0, min(window, len(STEPS)) - 1] == pytest.approx(loss[0, :window].mean())
 
 
 def test_the_interval_is_students():
