@@ -121,11 +121,6 @@ def reached(found: Sequence[Pair], measure: Callable[[str], Measure]) -> list[fl
     return [sign * mean(pair.first, measure("symmetry")) for sign, pair in zip(signs, found, strict=True)]
 
 
-def span(values: Sequence[float]) -> str:
-    """``0.40 to 0.58``: the least and the largest."""
-    return f"{min(values):.2f} to {max(values):.2f}" if values else "–"
-
-
 def _by_outcome(
     found: Sequence[Pair], said: Callable[[Pair], str], order: list[str], number: Callable[[Pair], str]
 ) -> str:

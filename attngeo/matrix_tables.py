@@ -17,7 +17,7 @@ from attngeo.control_matrix import (
     compare,
     comparisons,
 )
-from attngeo.wording import as_nats, as_percent, with_interval
+from attngeo.wording import as_nats, as_percent, extent, with_interval
 
 RELEASED = CONTRASTS[0]
 _SHORT = {
@@ -43,8 +43,8 @@ def matrix_table(setting: Setting, window: int = measure.WINDOW) -> pd.DataFrame
             "final loss": own,
             "random's": own,
             "difference": "0",
-            "speed-up": f"({extent(for_good)})",
-            "first crossing, training loss": f"({extent(crossings)})",
+            "speed-up": f"({extent(for_good, as_percent)})",
+            "first crossing, training loss": f"({extent(crossings, as_percent)})",
             "verdict": "baseline",
         }
     ]
@@ -155,11 +155,6 @@ def what_was_run(settings: Sequence[Setting]) -> pd.DataFrame:
 def spread(values: Sequence[float]) -> str:
     """Percentages from the smallest to the largest, each once."""
     return ", ".join(dict.fromkeys(as_percent(v) for v in sorted(values)))
-
-
-def extent(values: Sequence[float]) -> str:
-    """``never to 33 %``, or a dash where there are none."""
-    return f"{as_percent(min(values))} to {as_percent(max(values))}" if values else "–"
 
 
 def _nearest(setting: Setting | None) -> str:

@@ -1,6 +1,6 @@
 """Numbers and their intervals, as tables and sentences of the book write them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from attngeo.speed_up import NEVER, Estimate
 
@@ -24,6 +24,12 @@ def with_interval(estimate: Estimate, form: Callable[[float], str]) -> str:
     """``value [low, high]``, or the value alone where it has no interval."""
     ends = f" [{form(estimate.low)}, {form(estimate.high)}]" if estimate.has_interval else ""
     return f"{form(estimate.value)}{ends}"
+
+
+def extent(values: Iterable[float], form: Callable[[float], str]) -> str:
+    """The least and the largest, ``0.40 to 0.58``, or a dash where there are none."""
+    found = list(values)
+    return f"{form(min(found))} to {form(max(found))}" if found else "–"
 
 
 def _signed(value: float, digits: int) -> str:

@@ -57,6 +57,7 @@ from attngeo.run_groups import at_end
 from attngeo.run_record import read_runs
 from attngeo.training import train
 from attngeo.training_config import configure
+from attngeo.wording import extent
 
 # %% [markdown]
 # ## What is added to the loss
@@ -185,8 +186,8 @@ if found:
 sums, single = (effects.reached(found, measure) for measure in (at_end, effects.heads_at_end))
 glue("said", effects.sentence(found))
 glue("falls", effects.fall_sentence(found))
-glue("s-sums", effects.span(sums))
-glue("s-heads", effects.span(single))
+glue("s-sums", extent(sums, "{:.2f}".format))
+glue("s-heads", extent(single, "{:.2f}".format))
 glue("heads-below", f"{sum(head < whole for head, whole in zip(single, sums, strict=True))} of {len(found)}")
 
 # %% tags=["remove-cell"]

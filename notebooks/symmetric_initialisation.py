@@ -56,7 +56,6 @@ from attngeo.learning_rates import at_other_rates, families, rates_table
 from attngeo.matrix_tables import (
     contrast_table,
     differences,
-    extent,
     matrix_table,
     table_1_beside_ours,
     tally,
@@ -65,7 +64,7 @@ from attngeo.matrix_tables import (
 from attngeo.published import table as printed_table
 from attngeo.speed_up import LEAST_SEEDS, coverage, seeds_needed
 from attngeo.training_config import DEFAULTS
-from attngeo.wording import as_percent
+from attngeo.wording import as_percent, extent
 
 # %% tags=["remove-cell"]
 ADDED_TO_PLAIN_TEXT = (3, 4, 5)  # seeds; data/runs/README.md tells why
@@ -205,7 +204,7 @@ glue("n-false", 0.05 * len(with_seeds), ".1f")
 glue("least", LEAST_SEEDS, "d")
 glue("window", window, "d")
 floors = [between_random_starts(s, window)[1] for s in main]
-glue("floor-first", extent([x for of_setting in floors[:1] for x in of_setting]))
+glue("floor-first", extent([x for of_setting in floors[:1] for x in of_setting], as_percent))
 n_seeds = sorted({c.seeds for c in with_seeds} or {LEAST_SEEDS})
 glue("coverage", " and ".join(f"{as_percent(coverage(n))} ({n} seeds)" for n in n_seeds))
 

@@ -15,10 +15,10 @@ from attngeo.constraint_effects import (
     outcome,
     reached,
     sentence,
-    span,
 )
 from attngeo.figures.constraints import constrained_training, constraint_values
 from attngeo.run_groups import at_end
+from attngeo.wording import extent
 
 FREE = made_arm(3, loss=2.0)
 HIGHER = made_arm(3, loss=2.3, constraint="skew", gamma=0.1, s=(-0.9,) * 4)
@@ -85,7 +85,7 @@ def test_single_heads_stand_beside_their_sum():
     assert reached(found, heads_at_end) == [pytest.approx(0.4)] and reached(found, at_end)[0] == pytest.approx(
         0.9, abs=0.02
     )
-    assert span([0.4, 0.9]) == "0.40 to 0.90" and span([]) == "–"
+    assert extent([0.4, 0.9], "{:.2f}".format) == "0.40 to 0.90" and extent([], str) == "–"
 
 
 def test_a_free_arm_stands_once_however_many_constraints_it_serves():

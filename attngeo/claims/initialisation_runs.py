@@ -27,7 +27,7 @@ CHAPTER = "symmetric_initialisation"
 RELEASED, DEFAULT = (
     tuple(c for c in CONTRASTS if (c.arm, c.against) == (arm, BASELINE)) for arm in ("released", "default-linear")
 )
-AT_RELEASED_SCALE = tuple(c for c in CONTRASTS if c.against in ("default-linear", "scaled"))  # the tie
+TIES_AT_RELEASED_SCALE = tuple(c for c in CONTRASTS if c.against in ("default-linear", "scaled"))  # the tie
 PARTS_OF_THE_GAIN = tuple(c for c in CONTRASTS if c.arm in ("scaled", "scaled-values"))
 TIED = ("symmetric", "released")  # the starts of Figure S5
 PRINTED = "Enforcing symmetry at initialization lowers the final loss of most models, and reaches it sooner."
@@ -86,7 +86,7 @@ def symmetrys_part_of_the_gain(runs: Sequence[Run] | None = None) -> Result:
         for setting in encoders
         if (ends := _final_losses(setting, "default-linear", "released", BASELINE))
     ]
-    beside = _losses(encoders, (*DEFAULT, *AT_RELEASED_SCALE, *PARTS_OF_THE_GAIN))
+    beside = _losses(encoders, (*DEFAULT, *TIES_AT_RELEASED_SCALE, *PARTS_OF_THE_GAIN))
     return _judged(cases, "(recorded runs, parts of the gain)", "the gain of the released start is symmetry's", beside)
 
 

@@ -10,6 +10,7 @@ from attngeo import published
 from attngeo.claims.result import Comparison, Flaw, Result, Verdict, claim
 from attngeo.claims.seed_intervals import Case, in_words, joined
 from attngeo.claims.training import trained_widths
+from attngeo.claims.training_decoders import SPREADS
 from attngeo.claims.training_layers import layer_cases
 from attngeo.claims.training_runs import CHAPTER, DECODER, SECOND_HAND, encoders_and_decoders, recorded, released_ends
 from attngeo.nulls import directionality_sd
@@ -17,10 +18,9 @@ from attngeo.run_groups import Pair, at_end, at_start, over_seeds
 from attngeo.run_record import Run
 from attngeo.scores import Convention
 from attngeo.speed_up import NO_DIFFERENCE, TOO_FEW
-from attngeo.wording import as_score
+from attngeo.wording import as_score, extent
 
 CHANGE = "median $d$ at the end less at the start"
-SPREADS = 4  # of a random model, beyond which a median is not random
 
 
 @dataclass(frozen=True)
@@ -109,11 +109,11 @@ def columns_over_training(runs: Sequence[Run] | None = None) -> Result:
     grown, grown_small = (int((t["end"] < t["first"]).sum()) for t in (deep, small))
     fallen = int((decoders["deepest"] < decoders["end"]).sum())
     beyond = SPREADS * random_median_sd(12)
-    ends = _range(deep["end"])
+    ends = extent(deep["end"], as_score)
     sentences = [
         f"Columns end dominant in {int((decoders['end'] < 0).sum())} of {len(decoders)} released decoders. In those of"
-        f" 12 layers they are so at the first recorded step, {first} of {steps}: $d$ from {_range(deep['first'])}, at"
-        f" the end {ends}. From that step to the end their dominance grows in {grown} of {len(deep)} decoders of 12"
+        f" 12 layers they are so at the first recorded step, {first} of {steps}: $d$ from"
+        f" {extent(deep['first'], as_score)}, at the end {ends}. From that step to the end their dominance grows in {grown} of {len(deep)} decoders of 12"
         f" layers and in {grown_small} of {len(small)} of 4; in {fallen} of {len(decoders)} it was once greater."
     ]
     if joined(cases):
@@ -193,7 +193,3 @@ def _less(size: pd.Series, layers: int, dataset: str, relation: str) -> Comparis
 def _count(words: str, holds: pd.Series, relation: str) -> Comparison:
     """How many models something holds of, beside how many there are."""
     return Comparison(words, float(holds.sum()), relation, float(len(holds)), 0.0)
-
-
-def _range(values: pd.Series) -> str:
-    return f"{as_score(values.min())} to {as_score(values.max())}"

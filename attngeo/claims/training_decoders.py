@@ -25,9 +25,9 @@ from attngeo.claims.training_runs import (
 from attngeo.nulls import symmetry_sd
 from attngeo.run_groups import at_end
 from attngeo.run_record import Run
-from attngeo.wording import as_score
+from attngeo.wording import as_score, extent
 
-SPREADS = 4  # of a random matrix, beyond which a score is not random
+SPREADS = 4  # of a random matrix, or model, beyond which a score is not random
 TEXTS = ("jigsaw", "red_pajama", "wikipedia")
 SKEW = "Decoder-only models learn strong skew-symmetric matrices in the middle layers."
 
@@ -44,10 +44,10 @@ def decoders_almost_non_symmetric(runs: Sequence[Run] | None = None) -> Result:
     around = _decoders_of_12_layers(TEXTS).eval("s_q1 < 0 < s_q3")
     nearer = int((small["share"] < 1).sum())
     sentences = [
-        f"So the released decoders of 12 layers in the median: $s$ from {_range(deep['decoder'])}, in size"
+        f"So the released decoders of 12 layers in the median: $s$ from {extent(deep['decoder'], as_score)}, in size"
         f" {deep['share'].min():.0%} to {deep['share'].max():.0%} of the encoder's, with a quarter of the layers or"
-        f" more on either side of 0. Those of 4 layers end at $s$ from {_range(small['decoder'])}, nearer to 0 than the"
-        f" encoder on {nearer} of {len(small)} texts."
+        f" more on either side of 0. Those of 4 layers end at $s$ from {extent(small['decoder'], as_score)},"
+        f" nearer to 0 than the encoder on {nearer} of {len(small)} texts."
     ]
     if joined(cases):
         sentences.append(f"In runs recorded here, $|s|$ of encoder less decoder: {in_words(cases)}.")
@@ -165,10 +165,6 @@ def _decoders_of_12_layers(datasets: Sequence[str]) -> pd.DataFrame:
 
 def _size(run: Run) -> float:
     return abs(at_end("symmetry")(run))
-
-
-def _range(values: pd.Series) -> str:
-    return f"{as_score(min(values))} to {as_score(max(values))}"
 
 
 def _spaced(dataset: str) -> str:

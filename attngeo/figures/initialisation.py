@@ -10,6 +10,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
 from attngeo import speed_up as measure
+from attngeo.claims.initialisation_runs import TIED
 from attngeo.control_matrix import (
     AGAINST_RANDOM,
     ARMS,
@@ -28,7 +29,6 @@ from attngeo.wording import as_nats, as_percent, with_interval
 COLOURS = dict(zip(ARMS, ("#000000", *PALETTE[:6], PALETTE[4], PALETTE[3], NEUTRAL), strict=True))
 DASHES = dict(zip(ARMS, ("-", "-", "--", ":", "-", "--", ":", "-.", "-.", "-."), strict=True))
 OUTCOMES = {measure.HELPS: "o", measure.HURTS: "s", measure.NO_DIFFERENCE: "D", measure.TOO_FEW: "o"}
-TIED = ("symmetric", "released")
 _LINEAR = 0.1  # nats up to which the axis of differences is linear
 _TICKS = (-1, -0.1, -0.05, 0, 0.05, 0.1, 1)
 _AT_NEVER = -0.35  # where "never" stands on an axis of speed-ups
