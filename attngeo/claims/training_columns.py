@@ -113,8 +113,9 @@ def columns_over_training(runs: Sequence[Run] | None = None) -> Result:
     sentences = [
         f"Columns end dominant in {int((decoders['end'] < 0).sum())} of {len(decoders)} released decoders. In those of"
         f" 12 layers they are so at the first recorded step, {first} of {steps}: $d$ from"
-        f" {extent(deep['first'], as_score)}, at the end {ends}. From that step to the end their dominance grows in {grown} of {len(deep)} decoders of 12"
-        f" layers and in {grown_small} of {len(small)} of 4; in {fallen} of {len(decoders)} it was once greater."
+        f" {extent(deep['first'], as_score)}, at the end {ends}. From that step to the end their dominance"
+        f" grows in {grown} of {len(deep)} decoders of 12 layers and in {grown_small} of {len(small)} of 4; in {fallen}"
+        f" of {len(decoders)} it was once greater."
     ]
     if joined(cases):
         sentences.append(f"Recorded decoders, $d$ at the end less at the start: {in_words(cases)}.")
