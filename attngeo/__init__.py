@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 _HOME = {
-    "BilinearForm": "bilinear",
-    "symmetry_score": "scores",
-    "directionality_score": "scores",
-    "score": "scores",
-    "score_heads": "scores",
-    "Scores": "scores",
+    "BilinearForm": "forms",
+    "symmetry_score": "forms",
+    "directionality_score": "forms",
+    "score": "forms",
+    "score_heads": "forms",
+    "Scores": "forms",
     "open_checkpoint": "checkpoints",
     "AttentionLayer": "checkpoints",
     "AttngeoError": "errors",
@@ -30,10 +30,10 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from attngeo.bilinear import BilinearForm
-    from attngeo.checkpoints import AttentionLayer, open_checkpoint
+    from attngeo.checkpoints.layers import AttentionLayer, open_checkpoint
     from attngeo.errors import AttngeoError
-    from attngeo.scores import Scores, directionality_score, score, score_heads, symmetry_score
+    from attngeo.forms.bilinear import BilinearForm
+    from attngeo.forms.scores import Scores, directionality_score, score, score_heads, symmetry_score
 
 
 def __getattr__(name: str):

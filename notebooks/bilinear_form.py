@@ -33,10 +33,10 @@ seed: int = 0  # seed of every random draw; in [0, 2147483647]
 # %% tags=["remove-cell"]
 import torch
 
-from attngeo.claims import bilinear, heads, operators
-from attngeo.claims.attention_example import attention_example, softmax_rows
-from attngeo.display import show
-from attngeo.figures import bilinear as figures
+from attngeo.chapters.bilinear_form import heads, operators, scores
+from attngeo.chapters.bilinear_form.attention_example import attention_example, softmax_rows
+from attngeo.display.page import show
+from attngeo.chapters.bilinear_form import figures
 
 one = {"d": d, "n_tokens": n_tokens, "seed": seed}
 several = one | {"n_heads": n_heads}
@@ -67,7 +67,7 @@ several = one | {"n_heads": n_heads}
 # The paper gives the positional embedding the shape $V \times d$. It is added to a matrix with one row per position.
 
 # %%
-show(bilinear.shape_of_the_positions(n_tokens=n_tokens, seed=seed))
+show(scores.shape_of_the_positions(n_tokens=n_tokens, seed=seed))
 
 # %% [markdown]
 # ## Scores as a bilinear form
@@ -89,8 +89,8 @@ show(bilinear.shape_of_the_positions(n_tokens=n_tokens, seed=seed))
 
 # %%
 show(
-    bilinear.scores_are_a_bilinear_form(**one),
-    bilinear.form_is_linear_in_each_argument(d=d, seed=seed),
+    scores.scores_are_a_bilinear_form(**one),
+    scores.form_is_linear_in_each_argument(d=d, seed=seed),
 )
 
 # %% [markdown]
@@ -124,7 +124,7 @@ show(
 # ````
 
 # %%
-show(bilinear.order_of_scores_is_kept(**several))
+show(scores.order_of_scores_is_kept(**several))
 
 # %% [markdown]
 # The order holds within a row. The denominator $Z_i$ is the row's own, so weights of two rows cannot be compared.
@@ -141,7 +141,7 @@ figures.order_within_rows(raw[0], softmax_rows(raw[0]))
 # wrong side.
 
 # %%
-show(bilinear.order_with_a_causal_mask(**several), bilinear.values_enter_as_rows(**one))
+show(scores.order_with_a_causal_mask(**several), scores.values_enter_as_rows(**one))
 
 # %% [markdown]
 # ## Each term as an operator
@@ -209,7 +209,7 @@ show(
 # ````
 
 # %%
-show(heads.heads_add_up(d=d, n_heads=n_heads, n_kv_heads=1, seed=seed))
+show(heads.heads_add_up(d=d, n_heads=n_heads, seed=seed))
 
 # %%
 forms = torch.stack(list(example.form.heads()))

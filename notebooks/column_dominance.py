@@ -36,12 +36,18 @@ seed: int = 0  # seed of every random draw; in [0, 2147483647]
 # %% tags=["remove-cell"]
 import torch
 
-from attngeo.claims import dominance, dominance_condition, dominance_initial_norms, dominance_tails, dominance_theorem
-from attngeo.display import glue, show, table
-from attngeo.dominance import alignment_sweep, settings, summary
-from attngeo.figures import dominance as figures
-from attngeo.norm_growth import axis_alignment
-from attngeo.random_updates import context_updates, power_profile
+from attngeo.chapters.column_dominance import (
+    norm_ratios as dominance,
+    condition as dominance_condition,
+    initial_norms as dominance_initial_norms,
+    tails as dominance_tails,
+    theorem as dominance_theorem,
+)
+from attngeo.display.page import glue, show, table
+from attngeo.chapters.column_dominance.settings import alignment_sweep, settings, summary
+from attngeo.chapters.column_dominance import figures
+from attngeo.updates.norms import axis_alignment
+from attngeo.updates.random_updates import context_updates, power_profile
 
 profile = {"d": d, "exponent": exponent, "seed": seed}
 generator = torch.Generator().manual_seed(seed)

@@ -46,18 +46,18 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from attngeo import constraint_effects as effects
-from attngeo.checkout import data
-from attngeo.claims import constrained_training as training_claims
-from attngeo.claims import constraints as claims
-from attngeo.display import glue, show, table
-from attngeo.figures.constraints import constrained_training, constraint_values
-from attngeo.models import PRESETS, model_flops
-from attngeo.run_groups import at_end
-from attngeo.run_record import read_runs
-from attngeo.training import train
-from attngeo.training_config import configure
-from attngeo.wording import extent
+from attngeo.chapters.constraints import effects
+from attngeo.records.checkout import data
+from attngeo.chapters.constraints import constrained_training as training_claims
+from attngeo.chapters.constraints import losses as claims
+from attngeo.display.page import glue, show, table
+from attngeo.chapters.constraints.figures import constrained_training, constraint_values
+from attngeo.training.bert import PRESETS, model_flops
+from attngeo.runs.arms import at_end
+from attngeo.runs.record import read_runs
+from attngeo.training.train import train
+from attngeo.training.config import configure
+from attngeo.runs.wording import extent
 
 # %% [markdown]
 # ## What is added to the loss
@@ -221,7 +221,7 @@ glue("mini-hours", mini / 4e14 / 3600, ".1f")
 # ```
 #
 # and the same with `--constraint skew`, with neither, and with `--objective clm`: {glue:text}`mini-flops` operations a
-# run by `attngeo.models.model_flops`, {glue:text}`mini-hours` hours at an assumed 400 TFLOP/s. A constraint that lowers
+# run by `attngeo.training.bert.model_flops`, {glue:text}`mini-hours` hours at an assumed 400 TFLOP/s. A constraint that lowers
 # the final loss with an interval that excludes 0 would say that the structure is worth enforcing; one that costs
 # nothing while $|s|$ stays near 1 would say that it is free to have; one that raises it, that the constraint hinders
 # training, by delay or by what it forbids.

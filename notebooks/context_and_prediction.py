@@ -34,14 +34,20 @@ seed: int = 0  # seed of every random draw; in [0, 2147483647]
 import pandas as pd
 import torch
 
-from attngeo.claims import context, counts, counts_in_detail, objectives, token_roles
-from attngeo.claims.counts import drifting_chain, simulate
-from attngeo.claims.gradient import exact_beta
-from attngeo.display import glue, show
-from attngeo.figures import context as figures
-from attngeo.objectives import Objective, attended_matrix, context_matrix, expected_counts, mean_position
-from attngeo.toy_transformer import ToyConfig, ToyTransformer
-from attngeo.updates import Role, token_update
+from attngeo.chapters.context_and_prediction import (
+    contributions as context,
+    counts,
+    counts_in_detail,
+    objectives,
+    token_roles,
+)
+from attngeo.chapters.context_and_prediction.counts import drifting_chain, simulate
+from attngeo.chapters.implicit_gradient.gradient import exact_beta
+from attngeo.display.page import glue, show
+from attngeo.chapters.context_and_prediction import figures
+from attngeo.updates.objectives import Objective, attended_matrix, context_matrix, expected_counts, mean_position
+from attngeo.updates.toy_transformer import ToyConfig, ToyTransformer
+from attngeo.updates.rank_one import Role, token_update
 
 sizes = {"d": d, "n_tokens": n_tokens, "seed": seed}
 simulation = {"n_tokens": n_tokens, "draws": draws, "seed": seed}

@@ -32,11 +32,11 @@
 # | [failures](#failures) | the statement, or a step that it rests on, is false as printed | {glue:text}`n-failures` |
 
 # %% tags=["remove-cell"]
-from attngeo import verdicts
+from attngeo.display import verdicts
 from attngeo.book import reported_checks
-from attngeo.claims import Flaw
-from attngeo.display import glue, table
-from attngeo.published import statements
+from attngeo.paper import Flaw
+from attngeo.display.page import glue, table
+from attngeo.paper.published import statements
 
 found = verdicts.findings(reported_checks(), statements().index)
 groups = {flaw: verdicts.errata(found, flaw) for flaw in Flaw}

@@ -35,9 +35,9 @@ from collections import Counter
 import pandas as pd
 
 from attngeo.book import reported_checks
-from attngeo.display import badge, glue, table
-from attngeo.published import statements
-from attngeo.published import table as printed_table
+from attngeo.display.page import badge, glue, table
+from attngeo.paper.published import statements
+from attngeo.paper.published import table as printed_table
 
 # %% tags=["remove-cell"]
 reports = reported_checks()

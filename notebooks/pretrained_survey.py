@@ -30,17 +30,17 @@ gamma: float = 2.0  # threshold of directionality in standard deviations of the 
 draws: int = 40  # random layers simulated for each small shape; in [10, 10000]
 
 # %% tags=["remove-cell"]
-from attngeo.checkout import data
-from attngeo.claims import released_figures as figure_claims
-from attngeo.claims import separation as claims
-from attngeo.comparison import layer_medians, released_table
-from attngeo.display import glue, show, table
-from attngeo.figures.released import released_scores, separations
-from attngeo.figures.survey import form_pictures, heads_beside_sum, layer_scores
-from attngeo.null_bands import null_bands
-from attngeo.pictures import read_picture
-from attngeo.registry import registry, released_results
-from attngeo.survey_record import measured
+from attngeo.records.checkout import data
+from attngeo.chapters.pretrained_survey import released_figures as figure_claims
+from attngeo.chapters.pretrained_survey import separation as claims
+from attngeo.survey.printed_rows import layer_medians, released_table
+from attngeo.display.page import glue, show, table
+from attngeo.chapters.pretrained_survey.released_points import released_scores, separations
+from attngeo.chapters.pretrained_survey.figures import form_pictures, heads_beside_sum, layer_scores
+from attngeo.chapters.pretrained_survey.null_bands import null_bands
+from attngeo.forms.pictures import read_picture
+from attngeo.survey.models import registry, released_results
+from attngeo.survey.record import measured
 
 # %%
 scores = measured(models, gamma)

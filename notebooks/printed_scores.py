@@ -30,17 +30,17 @@ seed: int = 0  # seed of the made-up forms; in [0, 2147483647]
 # %% tags=["remove-cell"]
 import pandas as pd
 
-from attngeo.claims.survey import (
+from attngeo.chapters.printed_scores.tables import (
     table_s2_distinct_checkpoints,
     table_s2_symmetry,
     table_s3_directionality,
     tables_round_the_released_results,
 )
-from attngeo.comparison import beside_printed, layer_medians, whole_table
-from attngeo.display import glue, show, table
-from attngeo.registry import DEFECTS, registry, released_results
-from attngeo.released_extractions import extraction_effects
-from attngeo.survey_record import measured
+from attngeo.survey.printed_rows import beside_printed, layer_medians, whole_table
+from attngeo.display.page import glue, show, table
+from attngeo.survey.models import DEFECTS, registry, released_results
+from attngeo.chapters.printed_scores.released_extractions import extraction_effects
+from attngeo.survey.record import measured
 
 # %%
 scores = measured(models)

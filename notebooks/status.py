@@ -27,11 +27,11 @@
 # %% tags=["remove-cell"]
 import pandas as pd
 
-from attngeo import verdicts
+from attngeo.display import verdicts
 from attngeo.book import reported_checks
-from attngeo.claims import Verdict
-from attngeo.display import badge, glue, table
-from attngeo.published import statements
+from attngeo.paper import Verdict
+from attngeo.display.page import badge, glue, table
+from attngeo.paper.published import statements
 
 listed = statements()
 found = verdicts.findings(reported_checks(), listed.index)

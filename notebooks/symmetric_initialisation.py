@@ -37,11 +37,11 @@ seed: int = 0  # seed of the checks of the recipe; in [0, 2147483647]
 # %% tags=["remove-cell"]
 import pandas as pd
 
-from attngeo.claims import Verdict
-from attngeo.claims import initialisation as recipe
-from attngeo.claims import initialisation_runs as runs_say
-from attngeo.claims import speed_ups as printed
-from attngeo.control_matrix import (
+from attngeo.paper import Verdict
+from attngeo.chapters.symmetric_initialisation import recipe
+from attngeo.chapters.symmetric_initialisation import recorded_runs as runs_say
+from attngeo.chapters.symmetric_initialisation import printed_speed_ups as printed
+from attngeo.chapters.symmetric_initialisation.control_matrix import (
     AT_EQUAL_SCALE,
     CONTRASTS,
     TEXTS,
@@ -50,10 +50,10 @@ from attngeo.control_matrix import (
     main_settings,
     settings,
 )
-from attngeo.display import glue, show, table
-from attngeo.figures import initialisation as draw
-from attngeo.learning_rates import at_other_rates, families, rates_table
-from attngeo.matrix_tables import (
+from attngeo.display.page import glue, show, table
+from attngeo.chapters.symmetric_initialisation import figures as draw
+from attngeo.chapters.symmetric_initialisation.learning_rates import at_other_rates, families, rates_table
+from attngeo.chapters.symmetric_initialisation.tables import (
     contrast_table,
     differences,
     matrix_table,
@@ -61,10 +61,10 @@ from attngeo.matrix_tables import (
     tally,
     what_was_run,
 )
-from attngeo.published import table as printed_table
-from attngeo.speed_up import LEAST_SEEDS, coverage, seeds_needed
-from attngeo.training_config import DEFAULTS
-from attngeo.wording import as_percent, extent
+from attngeo.paper.published import table as printed_table
+from attngeo.runs.estimates import LEAST_SEEDS, coverage, seeds_needed
+from attngeo.training.config import DEFAULTS
+from attngeo.runs.wording import as_percent, extent
 
 # %% tags=["remove-cell"]
 ADDED_TO_PLAIN_TEXT = (3, 4, 5)  # seeds; data/runs/README.md tells why

@@ -36,11 +36,11 @@ seed: int = 0  # seed of every random draw; in [0, 2147483647]
 # %% tags=["remove-cell"]
 import torch
 
-from attngeo.claims import symmetry, symmetry_corpus, symmetry_masked
-from attngeo.display import glue, show
-from attngeo.figures import symmetry as figures
-from attngeo.pair_symmetry import agreement, masked_score, masked_term_shares, pair_score
-from attngeo.symmetry_growth import corpus_symmetry, masked_scores, update_scores
+from attngeo.chapters.symmetric_updates import pairs as symmetry, corpus as symmetry_corpus, masked as symmetry_masked
+from attngeo.display.page import glue, show
+from attngeo.chapters.symmetric_updates import figures
+from attngeo.chapters.symmetric_updates.pair_symmetry import agreement, masked_score, masked_term_shares, pair_score
+from attngeo.chapters.symmetric_updates.growth import corpus_symmetry, masked_scores, update_scores
 
 generator = torch.Generator().manual_seed(seed)
 

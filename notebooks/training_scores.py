@@ -50,26 +50,26 @@ seed: int = 0  # seed of every random draw; in [0, 2147483647]
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from attngeo import published
-from attngeo import training_tables as tables
-from attngeo.checkout import data
-from attngeo.claims import Verdict
-from attngeo.claims import training as model_claims
-from attngeo.claims import training_columns as column_claims
-from attngeo.claims import training_decoders as decoder_claims
-from attngeo.claims import training_layers as layer_claims
-from attngeo.claims import training_runs as claims
-from attngeo.claims.random_scores import scores_at_initialisation
-from attngeo.display import glue, show, table
-from attngeo.figures.training import before_and_after, by_layer, over_steps
-from attngeo.figures.training_contrasts import released_training, scores_by_depth, texts_over_steps
-from attngeo.nulls import directionality_sd
-from attngeo.run_groups import kind
-from attngeo.run_record import read_runs, summary
-from attngeo.run_tables import arm_table, setting_table, shortened
-from attngeo.training import train
-from attngeo.training_config import configure
-from attngeo.wording import as_score
+from attngeo.paper import published
+from attngeo.chapters.training_scores import tables
+from attngeo.records.checkout import data
+from attngeo.paper import Verdict
+from attngeo.chapters.training_scores import models as model_claims
+from attngeo.chapters.training_scores import columns as column_claims
+from attngeo.chapters.training_scores import decoders as decoder_claims
+from attngeo.chapters.training_scores import layers as layer_claims
+from attngeo.chapters.training_scores import encoders_and_decoders as claims
+from attngeo.chapters.two_scores.random_matrices import scores_at_initialisation
+from attngeo.display.page import glue, show, table
+from attngeo.chapters.training_scores.figures import before_and_after, by_layer, over_steps
+from attngeo.chapters.training_scores.contrasts import released_training, scores_by_depth, texts_over_steps
+from attngeo.forms.random_matrices import directionality_sd
+from attngeo.runs.arms import kind
+from attngeo.runs.record import read_runs, summary
+from attngeo.runs.tables import arm_table, setting_table, shortened
+from attngeo.training.train import train
+from attngeo.training.config import configure
+from attngeo.runs.wording import as_score
 
 # %% [markdown]
 # ## The models

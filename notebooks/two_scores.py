@@ -37,11 +37,11 @@ seed: int = 0  # seed of every random draw; in [0, 2147483647]
 # %% tags=["remove-cell"]
 import torch
 
-from attngeo import nulls
-from attngeo.claims import directionality, random_scores, scores
-from attngeo.display import glue, show, table
-from attngeo.figures import scores as figures
-from attngeo.scores import score_batch
+from attngeo.forms import random_matrices as nulls
+from attngeo.chapters.two_scores import directionality, random_matrices as random_scores, symmetry as scores
+from attngeo.display.page import glue, show, table
+from attngeo.chapters.two_scores import figures
+from attngeo.forms.scores import score_batch
 
 generator = torch.Generator().manual_seed(seed)
 glue("spread-256", nulls.directionality_sd(256), ".2f")
@@ -375,7 +375,7 @@ figures.symmetry_at_random(samples, sorted(sizes)[1])
 # $\operatorname{Cov}(1[z > \gamma], z^2) = \gamma \varphi(\gamma)$, and is $V$. This average has no component along
 # $z$, through which alone a row and a column, which share one entry, are correlated at order $1 / n$; so rows and
 # columns count as independent, and $\Var d \approx 2 n V / (2 n p)^2$. With the excess $(z - \gamma)^+$ in place of
-# the indicator the same steps give the spread of the released variant (`attngeo.nulls.directionality_sd`). This is a
+# the indicator the same steps give the spread of the released variant (`attngeo.forms.random_matrices.directionality_sd`). This is a
 # derivation to first order, checked by simulation; it is not a proof.
 # ````
 
@@ -410,5 +410,5 @@ table(
 # %% [markdown]
 # A head of width 64 is a matrix of low rank; its symmetry has the same mean and nearly the same spread, and its
 # directionality scatters somewhat differently, because the norms of its rows are not normal.
-# `attngeo.nulls.sample_forms` simulates any shape. The later chapters set every measured score beside its random
+# `attngeo.forms.random_matrices.sample_forms` simulates any shape. The later chapters set every measured score beside its random
 # value.

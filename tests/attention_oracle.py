@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from attngeo import BilinearForm, open_checkpoint
-from attngeo.architectures import LayerPlan
+from attngeo.checkpoints.architectures import LayerPlan
 
 TOLERANCE = 1e-6
 # parameters that add to the logits, zeroed like biases; a logit_scale of 0 is a factor exp(0)

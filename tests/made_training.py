@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from attngeo.run_record import Run
+from attngeo.runs.record import Run
 
 STEPS = np.arange(0, 1001, 100)
 D_MODEL = 128

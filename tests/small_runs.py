@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from attngeo.training_config import configure
+from attngeo.training.config import configure
 
 WORDS = "the a cat dog sat ran on under big small red mat tree and then it was there again with".split()
 

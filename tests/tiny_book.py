@@ -3,7 +3,7 @@
 import shutil
 from pathlib import Path
 
-from attngeo.book.chapters import Book
+from attngeo.book.notebooks import Book
 
 ROOT = Path(__file__).parents[1]
 HEADER = """# ---

@@ -7,12 +7,13 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from datetime import datetime, timezone
 from typing import Any
 
-from attngeo.book import cache, machine, page
+from attngeo.book import cache, page
 from attngeo.book.cache import Kept
-from attngeo.book.chapters import Book, Chapter, current_profile, find_book
 from attngeo.book.execution import ChapterFailed, Kernels, Run, environment, execute
-from attngeo.display import METADATA_KEY
+from attngeo.book.notebooks import Book, Chapter, current_profile, find_book
+from attngeo.display.page import METADATA_KEY
 from attngeo.errors import AttngeoError
+from attngeo.records import provenance as machine
 
 BUILDING = "ATTNGEO_BUILDING"  # set in kernels: what a chapter may read is there already
 

@@ -17,9 +17,9 @@ import nbformat
 from nbformat import NotebookNode
 
 import attngeo
-from attngeo.atomic import write_text
-from attngeo.book.chapters import Book, Chapter
-from attngeo.book.machine import versions
+from attngeo.book.notebooks import Book, Chapter
+from attngeo.records.atomic import write_text
+from attngeo.records.provenance import versions
 
 PACKAGE = Path(attngeo.__file__).parent
 MACHINERY = ("book", "cli")  # parts of the package that no chapter computes with
@@ -77,7 +77,9 @@ def _digest(value: Any) -> str:
 
 
 def _sources(package: Path) -> list[tuple[str, str]]:
-    files = (f for f in _files(package) if f.suffix == ".py" and f.relative_to(package).parts[0] not in MACHINERY)
+    files = (
+        f for f in _files(package) if f.suffix in (".py", ".yml") and f.relative_to(package).parts[0] not in MACHINERY
+    )
     return [(str(f.relative_to(package)), _file_digest(f)) for f in files]
 
 

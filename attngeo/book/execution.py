@@ -13,11 +13,11 @@ import nbformat
 from jupyter_client.manager import AsyncKernelManager
 from nbformat import NotebookNode
 
-from attngeo.book.chapters import Chapter
+from attngeo.book.notebooks import Chapter
 from attngeo.errors import AttngeoError
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
-_PROBE = "from attngeo.book.machine import device\nprint(device())"
+_PROBE = "from attngeo.records.provenance import device\nprint(device())"
 _ADDRESS = re.compile(r"\bat 0x[0-9a-f]+")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 

@@ -12,10 +12,10 @@ from sphinx.util import logging
 
 from attngeo.book.build import update
 from attngeo.book.cache import Kept
-from attngeo.book.chapters import Book, Chapter, current_profile
 from attngeo.book.execution import ChapterFailed
+from attngeo.book.notebooks import Book, Chapter, current_profile
 from attngeo.book.page import present
-from attngeo.display import METADATA_KEY
+from attngeo.display.page import METADATA_KEY
 from attngeo.errors import AttngeoError
 
 logger = logging.getLogger(__name__)

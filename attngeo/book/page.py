@@ -8,9 +8,9 @@ import pandas as pd
 from nbformat import NotebookNode
 
 from attngeo.book.cache import Kept
-from attngeo.book.chapters import Chapter
 from attngeo.book.execution import ChapterFailed
-from attngeo.display import METADATA_KEY, markdown_table
+from attngeo.book.notebooks import Chapter
+from attngeo.display.page import METADATA_KEY, markdown_table
 
 _REMOVED = {"remove-cell", "remove_cell", "remove-output", "remove_output"}
 
@@ -129,7 +129,7 @@ def _refuse_images(chapter: Chapter, index: int, output: NotebookNode) -> None:
 def _undescribed(chapter: Chapter, index: int, what: str) -> ChapterFailed:
     return ChapterFailed(
         f"Chapter {chapter.name} shows an image without {what} in cell {index + 1}: return it as an "
-        "attngeo.figures.style.CaptionedFigure."
+        "attngeo.display.style.CaptionedFigure."
     )
 
 

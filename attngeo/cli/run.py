@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from attngeo.atomic import atomic_path, write_text
 from attngeo.errors import AttngeoError, ParameterError
+from attngeo.records.atomic import atomic_path, write_text
 
 
 @click.command(short_help="re-run one chapter of the book with other parameters")
@@ -34,7 +34,7 @@ def command(
     Without a chapter, list the chapters and their parameters.
     """
     try:
-        from attngeo.book.chapters import current_profile, find_book
+        from attngeo.book.notebooks import current_profile, find_book
     except ModuleNotFoundError as error:
         raise AttngeoError(
             f"attngeo run needs the package {error.name}: install what the book needs with pip install 'attngeo[book]'."

@@ -11,11 +11,11 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from attngeo.atomic import atomic_path
-from attngeo.checkpoints import Checkpoint, open_checkpoint
+from attngeo.checkpoints.layers import Checkpoint, open_checkpoint
 from attngeo.errors import ParameterError
-from attngeo.scores import GAMMA
-from attngeo.survey import SUM, as_table, layer_rows
+from attngeo.forms.scores import GAMMA
+from attngeo.records.atomic import atomic_path
+from attngeo.survey.score_table import SUM, as_table, layer_rows
 
 FORMATS = ("table", "csv", "parquet")
 

@@ -42,7 +42,7 @@ def command(
     A model that fails is reported at the end; the others are recorded. Started by torchrun or accelerate launch, each
     process takes its share of the models.
     """
-    from attngeo.checkout import data
+    from attngeo.records.checkout import data
 
     folder = output or data("survey")
     if listing:
@@ -50,7 +50,7 @@ def command(
         return
     if not 0 <= gamma < math.inf:
         raise ParameterError(f"gamma is {gamma!r}; it must be a finite number of standard deviations, 0 or more.")
-    from attngeo.survey_run import Processes, share, targets, unrecorded
+    from attngeo.survey.run import Processes, share, targets, unrecorded
 
     asked = targets(models, label or "")
     processes = Processes()
@@ -78,7 +78,7 @@ def _run(todo: list, folder: Path, gamma: float, jobs: int, bar: bool) -> dict[s
     """Survey, with a bar on a terminal and a line per record; returns what failed, with the reason."""
     import torch
 
-    from attngeo.survey_run import survey
+    from attngeo.survey.run import survey
 
     if jobs > 1:
         torch.set_num_threads(max(1, torch.get_num_threads() // jobs))
@@ -129,8 +129,8 @@ class _Watch:
 
 def _listing(models: tuple[str, ...], label: str | None, folder: Path) -> str:
     """Groups with their sizes, and models: name, Hub id, parts, printed rows, access, whether recorded."""
-    from attngeo.registry import group, groups, registry
-    from attngeo.survey_record import record_folder
+    from attngeo.survey.models import group, groups, registry
+    from attngeo.survey.record import record_folder
 
     table = registry()
     wanted = set(models) | set(group(label) if label else ())

@@ -9,9 +9,9 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from attngeo.models import PRESETS
-from attngeo.run_record import Run
-from attngeo.training_config import TrainingConfig, configure, read_values
+from attngeo.runs.record import Run
+from attngeo.training.bert import PRESETS
+from attngeo.training.config import TrainingConfig, configure, read_values
 
 
 def _options(function):
@@ -46,8 +46,8 @@ def command(output: Path, file: Path | None, preset: str | None, resume: bool, *
     the paper's Appendix S2.3. More devices: put "torchrun --nproc_per_node N -m" or "accelerate launch -m" in front;
     with accelerate's FSDP the weights are shared too.
     """
-    from attngeo.run_folder import saved_settings  # these load transformers
-    from attngeo.training import train
+    from attngeo.training.run_folder import saved_settings  # these load transformers
+    from attngeo.training.train import train
 
     values = read_values(file) if file else {}
     values |= {"preset": preset} if preset else {}

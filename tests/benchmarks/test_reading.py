@@ -10,8 +10,8 @@ import torch
 from safetensors.torch import save_file
 
 from attngeo import open_checkpoint
-from attngeo.ranges import Place, RemoteBytes
-from attngeo.tensorfiles import LocalBytes, SafetensorsFile
+from attngeo.checkpoints.ranges import Place, RemoteBytes
+from attngeo.checkpoints.tensorfiles import LocalBytes, SafetensorsFile
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the local Hub of the tests
 
@@ -50,8 +50,8 @@ LOAD = MEASURE.format(
     "for weight in model.parameters(): weight.data = weight.data.clone()",
 )
 READ = MEASURE.format(
-    imports="import attngeo.checkpoints",
-    work="for layer in attngeo.checkpoints.open_checkpoint(sys.argv[1]): layer.form.wq.shape",
+    imports="import attngeo.checkpoints.layers",
+    work="for layer in attngeo.checkpoints.layers.open_checkpoint(sys.argv[1]): layer.form.wq.shape",
 )
 
 

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from attngeo import BilinearForm, score, score_heads
-from attngeo.moments import gram_moments, tiled_moments
+from attngeo.forms.moments import gram_moments, tiled_moments
 
 pytestmark = pytest.mark.benchmark(timer=time.thread_time)
 

@@ -14,12 +14,12 @@ from tokenizers import Tokenizer, models
 from torch.utils.data import Dataset
 from transformers import BertForMaskedLM, Trainer, TrainerCallback, TrainingArguments
 
-from attngeo import training
-from attngeo.corpora import Corpus, TokenSet, Vocabulary
-from attngeo.models import bert_config
-from attngeo.trainer_arguments import trainer_arguments
-from attngeo.training import _model, _trainer, train
-from attngeo.training_config import configure
+from attngeo.training import train as training
+from attngeo.training.arguments import trainer_arguments
+from attngeo.training.bert import bert_config
+from attngeo.training.config import configure
+from attngeo.training.corpora import Corpus, TokenSet, Vocabulary
+from attngeo.training.train import _model, _trainer, train
 
 BLOCK, BATCH, STEPS, FILL = 128, 32, 4, 0.72
 ROUNDS = 3  # the two sides take turns
@@ -120,7 +120,7 @@ def test_tokens_per_second_against_the_released_configuration(vocab_size, goal, 
 
 
 def test_attention_and_dropout_for_a_cpu_pay(tmp_path, monkeypatch):
-    """Ours against the library's, in the same loop; it is the gain that `attngeo.cpu_attention` states."""
+    """Ours against the library's, in the same loop; it is the gain that `attngeo.training.cpu_attention` states."""
     seconds = {"ours": float("inf"), "library": float("inf")}
     for _ in range(ROUNDS):
         for side in seconds:
@@ -146,7 +146,7 @@ def test_recording_takes_less_than_a_hundredth_of_the_time(tmp_path, monkeypatch
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 def test_model_flop_utilisation_of_bert_base_on_a_gpu(tmp_path):
     """Goal: 40 % of the measured peak of bf16 matrix products."""
-    from attngeo.models import model_flops
+    from attngeo.training.bert import model_flops
 
     a = torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16)
     for _ in range(3):

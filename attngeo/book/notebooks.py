@@ -1,0 +1,207 @@
+"""Where the chapters are, what each can be given, and which values a profile gives it."""
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import jupytext
+import yaml
+from nbformat import NotebookNode
+
+from attngeo.book.parameters import Parameter, parse
+from attngeo.errors import ParameterError
+from attngeo.records.checkout import root
+
+
+class ChapterNotFound(ParameterError):
+    """No chapter has that name."""
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """One notebook, kept as jupytext percent text. Its header may declare, under ``attngeo``:
+
+    - ``reads``: paths below the repository, or names of environment variables that hold a path; a change in any of
+      them makes the last run stale. Without it that is all of ``data``.
+    - ``after: all``: run when every other chapter is done, since it shows `reported_checks`.
+    """
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """The file's name without its suffix, by which a user calls it."""
+        return self.path.stem
+
+    @cached_property
+    def text(self) -> str:
+        """The file's text."""
+        return self.path.read_text(encoding="utf-8")
+
+    def notebook(self) -> NotebookNode:
+        """The chapter, not executed, with cell ids made from the order of the cells."""
+        notebook = jupytext.reads(self.text, fmt="py:percent")
+        for i, cell in enumerate(notebook.cells):
+            cell.id = f"cell-{i}"
+        return notebook
+
+    def cell_lines(self) -> list[int]:
+        """The line, counted from 1, of the mark (``# %%``) that begins each cell."""
+        return [i for i, line in enumerate(self.text.splitlines(), 1) if line.startswith("# %%")]
+
+    @cached_property
+    def _header(self) -> Mapping[str, Any]:
+        return self.notebook().metadata.get("attngeo", {})
+
+    @property
+    def title(self) -> str:
+        """Its first heading."""
+        match = re.search(r"^# # (.+)$", self.text, flags=re.MULTILINE)
+        return match.group(1).strip() if match else self.name
+
+    @property
+    def reads(self) -> list[str]:
+        """What the chapter declares to read."""
+        return list(self._header.get("reads", ["data"]))
+
+    @property
+    def comes_last(self) -> bool:
+        """Whether it shows what the other chapters found."""
+        return self._header.get("after") == "all"
+
+    @cached_property
+    def parameters(self) -> dict[str, Parameter]:
+        """The parameters it can be given.
+
+        Raises:
+            ParameterError: its parameters cell cannot be understood.
+        """
+        cells = [c.source for c in self.notebook().cells if "parameters" in c.metadata.get("tags", [])]
+        try:
+            return parse(cells[0]) if cells else {}
+        except (ParameterError, SyntaxError, ValueError) as error:
+            raise ParameterError(f"The parameters of chapter {self.name} cannot be read: {error}") from error
+
+    def values(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The given values, checked.
+
+        Raises:
+            ParameterError: one is unknown, of the wrong type or out of range.
+        """
+        return {name: self._parameter(name).check(value) for name, value in given.items()}
+
+    def values_from_words(self, words: Sequence[tuple[str, str]]) -> dict[str, Any]:
+        """The values that ``-p name word`` pairs give; a name may come again where it takes a list.
+
+        Raises:
+            ParameterError: one is unknown, of the wrong type or out of range.
+        """
+        grouped: dict[str, list[str]] = {}
+        for name, word in words:
+            grouped.setdefault(name, []).append(word)
+        return {name: self._parameter(name).read(given) for name, given in grouped.items()}
+
+    def _parameter(self, name: str) -> Parameter:
+        if name not in self.parameters:
+            known = f"it has {', '.join(self.parameters)}" if self.parameters else "it has none"
+            raise ParameterError(f"Chapter {self.name} has no parameter {name!r}; {known}.")
+        return self.parameters[name]
+
+
+@dataclass(frozen=True)
+class Book:
+    """A folder with ``notebooks/``, ``_toc.yml`` and, for its output, ``book/``."""
+
+    root: Path
+
+    @property
+    def cache(self) -> Path:
+        """Where executed chapters are kept."""
+        return self.root / "book" / "_build" / ".attngeo"
+
+    def chapters(self) -> list[Chapter]:
+        """The chapters that stand in the table of contents, in its order."""
+        contents = yaml.safe_load((self.root / "_toc.yml").read_text(encoding="utf-8"))
+        return [self.chapter(name) for name in _files(contents) if name.startswith("notebooks/")]
+
+    def all_chapters(self) -> list[Chapter]:
+        """Every chapter in the folder, those in the table of contents first."""
+        listed = self.chapters()
+        paths = sorted((self.root / "notebooks").glob("*.py"))
+        return listed + [Chapter(path) for path in paths if path not in {c.path for c in listed}]
+
+    def chapter(self, name: str) -> Chapter:
+        """The chapter of that name.
+
+        Raises:
+            ChapterNotFound: there is none.
+        """
+        name = name.removeprefix("notebooks/").removesuffix(".py")
+        folder = self.root / "notebooks"
+        path = folder / f"{name}.py"
+        if not re.fullmatch(r"\w+", name) or not path.is_file():
+            known = ", ".join(sorted(p.stem for p in folder.glob("*.py")))
+            raise ChapterNotFound(f"There is no chapter {name!r}; the chapters are {known}.")
+        return Chapter(path)
+
+    def profile(self, name: str) -> dict[str, dict[str, Any]]:
+        """The values that a profile gives, by chapter.
+
+        Raises:
+            ParameterError: there is no such profile, its file is not ``CHAPTER: {name: value}``, or a chapter that it
+                names is not there.
+        """
+        folder = self.root / "notebooks" / "profiles"
+        path = folder / f"{name}.yml"
+        if not re.fullmatch(r"\w+", name) or not path.is_file():
+            known = ", ".join(sorted(p.stem for p in folder.glob("*.yml")))
+            raise ParameterError(f"There is no profile {name!r}; the profiles are {known}.")
+        content = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        if not isinstance(content, dict) or not all(isinstance(v, dict) for v in content.values()):
+            raise ParameterError(f"The profile {path.name} must hold lines of the form 'chapter: {{name: value}}'.")
+        for chapter in content:
+            self.chapter(str(chapter))
+        return content
+
+    def values(self, chapter: Chapter, profile: str) -> dict[str, Any]:
+        """The values that a profile gives a chapter, checked; the chapter's own defaults hold for the rest.
+
+        Raises:
+            ParameterError: the profile names a parameter the chapter has not, or a value it cannot take.
+        """
+        content = self.profile(profile)
+        try:
+            return chapter.values(content.get(chapter.name, {}))
+        except ParameterError as error:
+            raise ParameterError(f"Profile {profile}: {error}") from error
+
+
+def _files(contents: Any) -> Iterator[str]:
+    """Every ``file`` or ``root`` entry of a table of contents, in reading order."""
+    if isinstance(contents, list):
+        for item in contents:
+            yield from _files(item)
+    elif isinstance(contents, dict):
+        for key, value in contents.items():
+            if key in ("root", "file"):
+                yield value
+            else:
+                yield from _files(value)
+
+
+def current_profile() -> str:
+    """The profile that ``ATTNGEO_PROFILE`` names; cpu unless set."""
+    return os.environ.get("ATTNGEO_PROFILE") or "cpu"
+
+
+def find_book() -> Book:
+    """The book of the checkout at hand.
+
+    Raises:
+        RepositoryError: there is none, as when the package was installed without its repository.
+    """
+    return Book(root())

@@ -1,0 +1,63 @@
+"""One random attention layer without biases, on which the checks of sections 2.1 and S1.2 compute."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from attngeo.errors import ParameterError
+from attngeo.forms.bilinear import BilinearForm
+
+
+@dataclass(frozen=True)
+class AttentionExample:
+    """Random tokens and one attention layer without biases, float64."""
+
+    x: Tensor  # (N, d), one embedding a row
+    form: BilinearForm
+    wv: Tensor  # (H, d, d_head)
+    wo: Tensor  # (H, d_head, d)
+    directions: Tensor  # (d, 256), to look at the tokens from
+
+    def raw(self) -> Tensor:
+        """The raw scores ``x_i^T W_qk,h x_j``, (H, N, N)."""
+        return torch.stack([self.x @ w @ self.x.T for w in self.form.heads()])
+
+
+def attention_example(d: int = 32, n_tokens: int = 12, n_heads: int = 4, seed: int = 0) -> AttentionExample:
+    """Normal embeddings, and weights under which raw scores are of order sqrt(d).
+
+    Raises:
+        ParameterError: d is no multiple of n_heads, or one of them is below 1, or there are fewer than two tokens.
+    """
+    if n_heads < 1 or d < 1 or d % n_heads:
+        raise ParameterError(f"d is {d} and n_heads is {n_heads}; d must be a multiple of n_heads, both 1 or more.")
+    if n_tokens < 2:
+        raise ParameterError(f"n_tokens is {n_tokens}; an order of scores needs 2 tokens or more.")
+    generator = torch.Generator().manual_seed(seed)
+
+    def normal(*shape: int) -> Tensor:
+        return torch.randn(*shape, generator=generator, dtype=torch.float64)
+
+    d_head = d // n_heads
+    wq, wk, wv = (normal(n_heads, d, d_head) / d**0.5 for _ in range(3))
+    x, wo = normal(n_tokens, d), normal(n_heads, d_head, d) / d**0.5
+    return AttentionExample(x, BilinearForm(wq, wk), wv, wo, normal(d, 256))
+
+
+def softmax_rows(raw: Tensor) -> Tensor:
+    """The row-wise softmax, which makes attention weights of scores."""
+    return torch.softmax(raw, -1)
+
+
+def order_violations(weights: Tensor, raw: Tensor, allowed: Tensor | None = None) -> int:
+    """Triples (i, j, j') for which ``weights_ij < weights_ij'`` and ``raw_ij < raw_ij'`` disagree (Eq. 5)."""
+    differ = (weights[..., :, None] < weights[..., None, :]) != (raw[..., :, None] < raw[..., None, :])
+    if allowed is not None:
+        differ &= allowed[..., :, None] & allowed[..., None, :]
+    return int(differ.sum())
+
+
+def distance(a: Tensor, b: Tensor) -> float:
+    """``||a - b|| / ||b||``."""
+    return float((a - b).norm() / b.norm())

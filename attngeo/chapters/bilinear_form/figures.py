@@ -1,0 +1,85 @@
+"""Figures of the chapter on attention as a bilinear form."""
+
+import numpy as np
+from jaxtyping import Float
+from torch import Tensor
+
+from attngeo.display.style import (
+    ENCODER,
+    PALETTE,
+    SEQUENTIAL,
+    CaptionedFigure,
+    house_style,
+    new_figure,
+    plain_panel,
+)
+
+
+@house_style()
+def order_within_rows(
+    raw: Float[Tensor, "tokens tokens"], weights: Float[Tensor, "tokens tokens"], n_rows: int = 3
+) -> CaptionedFigure:
+    """Attention weight against raw score: one increasing curve per row."""
+    figure, axes = new_figure(6.4, 3.4)
+    for i in range(n_rows):
+        order = raw[i].argsort()
+        axes.plot(raw[i][order], weights[i][order], marker="o", markersize=4, color=PALETTE[i], label=f"row {i + 1}")
+    axes.set(xlabel="raw score", ylabel="attention weight", yscale="log")
+    axes.legend()
+    top = [float(weights[i].max()) for i in range(n_rows)]
+    return CaptionedFigure(
+        figure,
+        name="fig-order-within-rows",
+        caption=f"Attention weights against raw scores, {n_rows} rows of {raw.shape[0]} tokens. Each row keeps the "
+        f"order. Rows have different denominators. Largest weights: {', '.join(f'{t:.2f}' for t in top)}.",
+        alt=f"{n_rows} parallel rising lines of points: logarithm of the attention weight against the raw score.",
+    )
+
+
+@house_style()
+def heads_of_equal_sum(
+    separate: Float[Tensor, "heads tokens tokens"], averaged: Float[Tensor, "heads tokens tokens"]
+) -> CaptionedFigure:
+    """Attention weights of the heads of two layers whose forms have the same sum."""
+    n, top = separate.shape[0], float(max(separate.max(), averaged.max()))
+    figure, panels = new_figure(1.75 * n + 0.9, 3.9, 2, n, squeeze=False)
+    for row, (maps, words) in enumerate(((separate, "heads that differ"), (averaged, "heads that are all the mean"))):
+        for h in range(n):
+            axes = panels[row, h]
+            image = axes.imshow(maps[h].numpy(), cmap=SEQUENTIAL, vmin=0, vmax=top)
+            plain_panel(axes)
+            axes.set(xticks=[], yticks=[])
+            if row == 0:
+                axes.set_title(f"head {h + 1}")
+            if h == 0:
+                axes.set_ylabel(words, fontsize=9)
+    figure.colorbar(image, ax=panels, label="attention weight", shrink=0.8)
+    gap = float((separate - averaged).abs().max())
+    return CaptionedFigure(
+        figure,
+        name="fig-heads-of-equal-sum",
+        caption="Attention weights of two layers with the same sum of forms, $\\Wqk = \\sum_h W_{qk,h}$. Above, heads "
+        f"that differ; below, each replaced by their mean. Weights differ by up to {gap:.2f}.",
+        alt=f"Two rows of {n} square heat maps of attention weights. The upper maps all differ, the lower are equal.",
+    )
+
+
+@house_style()
+def rank_of_heads(values: Float[Tensor, "heads d"], total: Float[Tensor, " d"]) -> CaptionedFigure:
+    """Singular values of the heads' forms and of their sum."""
+    figure, axes = new_figure(6.4, 3.2)
+    index = np.arange(1, values.shape[1] + 1)
+    rank = [int((v > 1e-10 * v[0]).sum()) for v in (*values, total)]
+    for h, v in enumerate(values):
+        axes.plot(index[: rank[h]], v[: rank[h]], color=PALETTE[1], alpha=0.7, label="one head" if h == 0 else None)
+    axes.plot(index[: rank[-1]], total[: rank[-1]], color=ENCODER, marker=".", label="sum over heads")
+    axes.set(xlabel="index", ylabel="singular value", ylim=(0, None))
+    axes.legend()
+    return CaptionedFigure(
+        figure,
+        name="fig-rank-of-heads",
+        caption=f"Singular values above rounding level: a head has {max(rank[:-1])}, the sum of {len(values)} heads "
+        f"{rank[-1]} of {values.shape[1]}.",
+        alt=f"Falling curves of singular values. Those of single heads end at index {max(rank[:-1])}, that of the sum "
+        f"at {rank[-1]}.",
+    )

@@ -1,0 +1,1 @@
+"""The chapter *Why columns would dominate* (``notebooks/column_dominance.py``)."""

@@ -1,0 +1,192 @@
+"""Figures of the chapter on rows and columns."""
+
+import numpy as np
+import pandas as pd
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attngeo.chapters.column_dominance.settings import directionalities
+from attngeo.chapters.column_dominance.tails import Discrete, gaussian_tail, printed_threshold
+from attngeo.display.style import CROSS, DECODER, ENCODER, NEUTRAL, CaptionedFigure, house_style, new_figure
+from attngeo.updates.norms import bilinear_squared_norms, independent_ratio, ratio_samples, squared_norms
+
+ROWS, COLUMNS = ENCODER, DECODER
+
+
+@house_style()
+def growth_ratios(
+    covariance: Float[Tensor, "d d"],
+    independent: Float[Tensor, "draws d d"],
+    bilinear: Float[Tensor, "draws d d"],
+    form: Float[Tensor, "d d"],
+    n_tokens: int,
+) -> CaptionedFigure:
+    """Expected squared norm of the first column over that of every row, measured and by formula (Prop. S1.8).
+
+    Args:
+        covariance: Sigma of the predicted tokens, (d, d), diagonal.
+        independent: updates with coefficients independent of the embeddings.
+        bilinear: updates with ``beta_i = x_i^T B y``.
+        form: B.
+        n_tokens: N.
+    """
+    d = len(covariance)
+    index = np.arange(1, d + 1)
+    figure, axes = new_figure(6.8, 3.8)
+    axes.axhline(1, color=NEUTRAL, linewidth=1)
+    of_rows, of_columns = bilinear_squared_norms(covariance, form, n_tokens)
+    formulas = {
+        "independent β": np.array([independent_ratio(covariance, m) for m in range(d)]),
+        "β from the embeddings": (of_columns[0] / of_rows).numpy(),
+    }
+    words = []
+    for (name, formula), updates, colour, marker in zip(
+        formulas.items(), (independent, bilinear), (ENCODER, DECODER), "os", strict=True
+    ):
+        rows, columns = squared_norms(updates)
+        samples = torch.stack([ratio_samples(columns[:, 0], rows[:, m]) for m in range(d)])
+        mean, error = samples.mean(1), samples.std(1) / samples.shape[1] ** 0.5
+        axes.plot(index, formula, color=colour, label=f"{name}: formula")
+        axes.errorbar(index, mean, 2 * error, fmt=marker, color=colour, markersize=4, capsize=2, label="measured")
+        words.append(f"{name}: {float(mean[0]):.2f} in row 1, {float(mean[-1]):.2f} in row {d}")
+    axes.set_yscale("log")
+    axes.set(xlabel="row m, by falling variance", ylabel="E‖column 1‖² / E‖row m‖²")
+    axes.legend(ncols=2)
+    off = float(np.median(np.abs(formulas["β from the embeddings"] / formulas["independent β"] - 1)))
+    return CaptionedFigure(
+        figure,
+        "fig-growth-ratios",
+        f"How much the first column outgrows each row when one context token predicts {n_tokens} tokens. Lines: "
+        "formulas; points: measured, with two standard errors. With coefficients independent of the embeddings the "
+        "ratio is $\\mathrm{Tr}(\\Sigma)/(d\\,\\Sigma_{mm})$; with coefficients $x_i^\\top B y$ it differs from that "
+        "by "
+        f"a median of {off:.0%}. {'; '.join(words)}.",
+        f"Line plot on a logarithmic axis of the ratio of a column's to a row's expected squared norm against the row, "
+        f"rising through 1 as the variance of the row falls. {'; '.join(words)}.",
+    )
+
+
+@house_style()
+def norm_histograms(updates: dict[str, Float[Tensor, "draws d d"]]) -> CaptionedFigure:
+    """Row and column norms under each set of assumptions: histograms, and the shares above each norm.
+
+    Args:
+        updates: title -> updates (draws, d, d).
+    """
+    n = len(updates)
+    figure, panels = new_figure(9, 4.6, rows=2, columns=n, squeeze=False, sharex="col")
+    words = []
+    for (title, batch), top, bottom in zip(updates.items(), *panels, strict=True):
+        rows, columns = (squared.sqrt() for squared in squared_norms(batch))
+        scale = batch.square().sum((1, 2)).mean().sqrt() / batch.shape[-1] ** 0.5  # root mean square of all norms
+        rows, columns = ((side / scale).flatten().numpy() for side in (rows, columns))
+        everything = np.concatenate([rows, columns])
+        edges = np.linspace(0, np.quantile(everything, 0.997), 40)
+        for side, colour, label in ((rows, ROWS, "rows"), (columns, COLUMNS, "columns")):
+            top.hist(side, edges, histtype="stepfilled", color=colour, alpha=0.25, density=True)
+            top.hist(side, edges, histtype="step", color=colour, density=True, label=label)
+            grid = np.linspace(0, everything.max(), 200)
+            bottom.plot(grid, [(side > w).mean() for w in grid], color=colour)
+        d = float(np.mean(directionalities(batch)))
+        top.set_title(f"{title}\nmean d = {d:+.2f}", fontsize=9)
+        bottom.set(yscale="log", xlabel="norm / rms norm", ylim=(2 / everything.size, 1.3))
+        words.append(
+            f"{title.replace(chr(10), ' ')}: d {d:+.2f}, largest row {rows.max():.1f}, column {columns.max():.1f}"
+        )
+    panels[0, 0].set_ylabel("density")
+    panels[1, 0].set_ylabel("share above")
+    panels[0, 0].legend()
+    return CaptionedFigure(
+        figure,
+        "fig-norm-histograms",
+        "Norms of rows (blue) and columns (orange) of random updates, over their root mean square. Top: densities; "
+        "bottom: share of rows and of columns above each norm, the quantities that Theorem S1.12 compares. "
+        f"{'; '.join(words)} (norms in units of the root mean square).",
+        f"Histograms of row and column norms, one panel per set of assumptions, above curves of the share of norms "
+        f"that exceed a value. {'; '.join(words)}.",
+    )
+
+
+@house_style()
+def tails(wide: Discrete, far: Discrete, mu: float = 10.0, small: float = 1.0, large: float = 2.0) -> CaptionedFigure:
+    """Two pairs of laws of equal means whose tails contradict Lemma S1.11 beyond its printed threshold (shaded).
+
+    Args:
+        wide: the law of larger variance.
+        far: the law of smaller variance.
+        mu: mean of the two Gaussians.
+        small: standard deviation of one of them.
+        large: of the other.
+    """
+    figure, (left, right) = new_figure(8.6, 3.4, columns=2)
+    z = np.linspace(-3.5, 4, 400)
+    for law, colour, name in ((wide, ENCODER, "a"), (far, DECODER, "b")):
+        left.plot(z, [law.tail(x) for x in z], color=colour, label=f"{name}: variance {law.variance:.2g}")
+    edge = printed_threshold(wide.variance**0.5, far.variance**0.5, wide.mean)
+    left.set(title="two discrete laws of mean 0", xlabel="z", ylabel="Pr[X > z]")
+    y = np.linspace(mu - 4 * large, mu + 4 * large, 400)
+    for sigma, colour, name in ((large, ENCODER, "a"), (small, DECODER, "b")):
+        right.plot(y, [gaussian_tail(x, mu, sigma) for x in y], color=colour, label=f"{name}: variance {sigma**2:g}")
+    right.axvline(mu, color=NEUTRAL, linestyle="--", linewidth=1)
+    right.set(title=f"two Gaussians of mean {mu:g}", xlabel="z")
+    for axes, start in ((left, edge), (right, printed_threshold(large, small, mu))):
+        axes.set_xlim(axes.get_xlim())
+        axes.axvspan(max(start, axes.get_xlim()[0]), axes.get_xlim()[1], color="#EEEEEE", zorder=0)
+        axes.legend()
+    point = max(x for x in far.points)
+    at = (max(wide.points) + point) / 2
+    return CaptionedFigure(
+        figure,
+        "fig-tails",
+        "Lemma S1.11 asserts that the law of larger variance (a, blue) has the larger tail throughout the shaded "
+        "range. "
+        f"Left: at z = {at:g} law a has {wide.tail(at):.2g} and law b {far.tail(at):.2g}. Right: for Gaussians the "
+        "shaded "
+        f"range starts at {printed_threshold(large, small, mu):.1f}, below the plot; the order holds from the mean on "
+        "(dashed).",
+        f"Two plots of tail probabilities. Left, step functions: the law of smaller variance keeps "
+        f"{far.tail(at):.2g} where the other has {wide.tail(at):.2g}. Right, two Gaussian tails crossing at their "
+        "mean.",
+    )
+
+
+@house_style()
+def directionality_by_alignment(sweep: pd.DataFrame) -> CaptionedFigure:
+    """Unevenness against ``log D(S_K) - log D(S_Q)``, and directionality against how uneven one side is.
+
+    Args:
+        sweep: as `settings.alignment_sweep` gives it, with exponent 0 for the null band.
+    """
+    figure, (left, right) = new_figure(9, 3.8, columns=2)
+    colours = dict(zip(sweep["family"].unique(), (DECODER, ENCODER, CROSS), strict=True))
+    limit = 1.08 * float(sweep["log_alignment"].abs().max()) + 0.05
+    left.plot([-limit, limit], [-limit, limit], color=NEUTRAL, linewidth=1, label="equality")
+    right.axhline(0, color=NEUTRAL, linewidth=0.8)
+    null = sweep[sweep["exponent"] == sweep["exponent"].min()]
+    low, high = float(null["d_low"].mean()), float(null["d_high"].mean())
+    for edge in (low, high):
+        right.axhline(edge, color=NEUTRAL, linestyle=":", linewidth=1)
+    for (family, rows), marker in zip(sweep.groupby("family", sort=False), "osD", strict=True):
+        colour = colours[family]
+        left.plot(rows["log_alignment"], rows["log_moments"], marker, color=colour, label=family, markersize=5)
+        right.fill_between(rows["exponent"], rows["d_low"], rows["d_high"], color=colour, alpha=0.15, linewidth=0)
+        right.plot(rows["exponent"], rows["d"], f"-{marker}", color=colour, markersize=5)
+    left.set(xlabel="log D(keys) − log D(queries)", ylabel="log ratio of Σ‖·‖⁴, columns to rows")
+    right.set(xlabel="exponent of the uneven variances", ylabel="directionality d", ylim=(-1.08, 1.08))
+    left.legend()
+    strongest = sweep.sort_values("exponent").groupby("family", sort=False).last()
+    words = "; ".join(f"{f}: {row.log_alignment:+.2f}, mean d {row.d:+.2f}" for f, row in strongest.iterrows())
+    return CaptionedFigure(
+        figure,
+        "fig-directionality-by-alignment",
+        "Column dominance against the difference in axis alignment of keys and queries. Left: the ratio of the sums of "
+        "fourth powers follows $D(S_K)/D(S_Q)$. Right: directionality, mean and (shaded) 90 % of the draws; negative: "
+        f"columns. Where neither side is uneven, 90 % of d lie between {low:.2f} and {high:.2f} (dotted). At the "
+        "largest "
+        f"exponent, difference in log D and mean d: {words}.",
+        "Left, a scatter plot of the ratio of fourth powers against the difference in log axis alignment: points on "
+        "the line of equality. Right, lines of directionality against the exponent of the variances: negative for "
+        "uneven "
+        f"keys, positive for uneven queries, near 0 in a generic basis. At the largest exponent: {words}.",
+    )

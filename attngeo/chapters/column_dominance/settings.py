@@ -1,0 +1,120 @@
+"""Whether rows or columns dominate a set of random updates, and the sets of assumptions the book compares."""
+
+import math
+from collections.abc import Sequence
+
+import pandas as pd
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attngeo.errors import ParameterError
+from attngeo.forms.scores import directionality_score
+from attngeo.updates.norms import axis_alignment, exceedance_gap, squared_norms, unevenness
+from attngeo.updates.objectives import Objective
+from attngeo.updates.random_updates import (
+    Coefficients,
+    UpdateModel,
+    context_updates,
+    matrix_normal,
+    power_profile,
+    rotated,
+)
+
+
+def directionalities(updates: Float[Tensor, "draws d d"]) -> list[float]:
+    """d of every update (Def. 3.2); negative where columns dominate."""
+    return [directionality_score(update) for update in updates]
+
+
+def log_unevenness(updates: Float[Tensor, "draws d d"]) -> Float[Tensor, " draws"]:
+    """``log(U_columns / U_rows)``, U the `unevenness` of the squared norms; positive where columns are more uneven."""
+    rows, columns = squared_norms(updates)
+    return (unevenness(columns) / unevenness(rows)).log()
+
+
+def tail_gap(updates: Float[Tensor, "draws d d"], quantile: float = 0.98) -> Float[Tensor, " draws"]:
+    """``Pr[||column|| > w] - Pr[||row|| > w]`` per draw, w a quantile of all norms together (Eqs. 13, S102)."""
+    rows, columns = squared_norms(updates)
+    threshold = float(torch.cat([rows, columns]).quantile(quantile))
+    return exceedance_gap(rows, columns, threshold)
+
+
+def settings(
+    d: int, n_tokens: int, n_sequences: int, exponent: float, n_draws: int, generator: torch.Generator
+) -> dict[str, Float[Tensor, "draws d d"]]:
+    """Updates under each set of assumptions that the book compares, by its name.
+
+    Args:
+        d: width of the embedding.
+        n_tokens: tokens of a sequence.
+        n_sequences: sequences, or context tokens of Prop. S1.8 by the dozen, that add to one update.
+        exponent: of the variances ``k^-exponent`` of the embedding's coordinates.
+        n_draws: updates of each kind.
+        generator: source of every draw.
+    """
+    uneven, even = torch.diag(power_profile(d, exponent)), torch.eye(d, dtype=torch.float64)
+    outlying = torch.randn(n_draws, d, generator=generator, dtype=torch.float64)
+    outlying[:, : max(1, d // 16)] *= 8
+    mask = torch.randn(n_draws, d, generator=generator, dtype=torch.float64)
+    mean = torch.zeros(d, dtype=torch.float64)
+    mean[: max(1, d // 16)] = 3
+    size = {"n_tokens": n_tokens, "n_sequences": n_sequences}
+    both, masked = Objective.BIDIRECTIONAL, Objective.MASKED
+    models = {
+        "autoregressive": UpdateModel(uneven, **size),
+        "bidirectional": UpdateModel(uneven, both, **size),
+        "errors, autoregressive": UpdateModel(uneven, coefficients=Coefficients.ERROR, **size),
+        "errors, bidirectional": UpdateModel(uneven, both, coefficients=Coefficients.ERROR, **size),
+        "first token": UpdateModel(even, first_token=outlying, **size),
+        "masked": UpdateModel(uneven, masked, mask_token=mask, mask_rate=0.3, **size),
+        "common mean": UpdateModel(even, mean=mean, coefficients=Coefficients.CENTRED, **size),
+    }
+    context = context_updates(uneven, n_tokens, n_draws, generator, n_contexts=12 * n_sequences)
+    return {"one context token": context} | {name: m.draw(n_draws, generator) for name, m in models.items()}
+
+
+def summary(updates: dict[str, Float[Tensor, "draws d d"]]) -> pd.DataFrame:
+    """A row per setting: mean and standard error of d and of the log ratio of unevenness, columns to rows."""
+    rows = []
+    for name, batch in updates.items():
+        d, ratio = torch.tensor(directionalities(batch), dtype=torch.float64), log_unevenness(batch)
+        errors = (float(x.std() / math.sqrt(len(x))) for x in (d, ratio))
+        rows.append((name, float(d.mean()), float(ratio.mean()), *errors, float(tail_gap(batch).mean())))
+    return pd.DataFrame(rows, columns=["setting", "d", "log_unevenness", "d_error", "log_unevenness_error", "tail_gap"])
+
+
+def alignment_sweep(d: int, exponents: Sequence[float], n_draws: int, generator: torch.Generator) -> pd.DataFrame:
+    """Directionality against the axis alignment of queries and keys, for `matrix_normal` updates.
+
+    For every exponent the uneven second moment stands on the key side, on the query side, and on the key side in a
+    generic basis, eight of them in turn; the other side is I.
+
+    Returns:
+        Columns family, exponent, log_alignment (``log D(S_K) - log D(S_Q)``), log_moments (log of the ratio of the mean
+        sums of fourth powers, columns to rows), d, d_low, d_high (mean, 5 % and 95 % quantiles of d).
+
+    Raises:
+        ParameterError: fewer than 2 draws.
+    """
+    if n_draws < 2:
+        raise ParameterError(f"{n_draws} draws have no spread; n_draws must be at least 2.")
+    even, rows = torch.eye(d, dtype=torch.float64), []
+    for exponent in exponents:
+        uneven = torch.diag(power_profile(d, exponent))
+        turned = [rotated(uneven, generator) for _ in range(8)]
+        for family, queries, keys in (
+            ("uneven keys", even, [uneven]),
+            ("uneven queries", uneven, [even]),
+            ("uneven keys, generic basis", even, turned),
+        ):
+            updates = torch.cat([matrix_normal(queries, key, -(-n_draws // len(keys)), generator) for key in keys])
+            of_rows, of_columns = (squared.square().sum(-1).mean() for squared in squared_norms(updates))
+            scores = torch.tensor(directionalities(updates), dtype=torch.float64)
+            low, high = scores.quantile(torch.tensor([0.05, 0.95], dtype=torch.float64)).tolist()
+            of_keys = sum(map(axis_alignment, keys)) / len(keys)
+            log_alignment = math.log(of_keys / axis_alignment(queries))
+            log_moments = math.log(float(of_columns / of_rows))
+            rows.append((family, exponent, log_alignment, log_moments, float(scores.mean()), low, high))
+    columns = ["family", "exponent", "log_alignment", "log_moments", "d", "d_low", "d_high"]
+    return pd.DataFrame(rows, columns=columns)

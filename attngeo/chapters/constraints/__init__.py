@@ -1,0 +1,1 @@
+"""The chapter *Constraints* (``notebooks/constraints.py``)."""

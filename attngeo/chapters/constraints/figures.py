@@ -1,0 +1,102 @@
+"""Figures of the constraints: their values over the symmetry score, and training with and without them."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from attngeo.display.style import DECODER, ENCODER, NEUTRAL, CaptionedFigure, house_style, new_figure
+from attngeo.runs.arms import PARTS
+from attngeo.runs.record import Run
+from attngeo.training.constraints import Constraint
+
+COLOURS = {"none": NEUTRAL, "symmetric": ENCODER, "skew": DECODER}
+WORDS = {"none": "free", "symmetric": "symmetric constraint", "skew": "skew constraint"}
+STYLES = ("-", "--", ":", "-.")  # weights of one constraint, the smallest first
+
+
+@house_style()
+def constraint_values(name: str = "fig-constraint-values") -> CaptionedFigure:
+    """``2 / (1 + s)`` and ``2 / (1 - s)`` over s, with their minima and the printed place of the second."""
+    figure, panel = new_figure(5.6, 3.2)
+    s = np.linspace(-0.999, 0.999, 400)
+    for constraint, sign, number in ((Constraint.SYMMETRIC, 1, "S147"), (Constraint.SKEW, -1, "S148")):
+        colour = COLOURS[constraint.value]
+        panel.plot(s, 2 / (1 + sign * s), color=colour, label=f"{WORDS[constraint.value]}, {number}")
+        panel.plot([sign], [1], "o", color=colour, clip_on=False)
+    panel.plot([0], [2], "x", color="black", markersize=8, label="minimum of S148 as printed")
+    panel.set(xlabel="symmetry s", ylabel="constraint", ylim=(0, 10), xlim=(-1, 1))
+    panel.legend(loc="upper center")
+    return CaptionedFigure(
+        figure,
+        name,
+        "Both constraints over the symmetry score. Dots: their minima, 1 at $s = 1$ and at $s = -1$. Cross: $s = 0$, "
+        "where S148 is printed to be least, and is 2. Each grows beyond all bounds at the other's minimum.",
+        "Two hyperbolas over symmetry: one falls to 1 at s = 1, the other to 1 at s = -1; both are 2 at s = 0.",
+    )
+
+
+@house_style()
+def constrained_training(runs: Sequence[Run], name: str) -> CaptionedFigure:
+    """Held-out loss (above) and median symmetry (below) over steps, a column per objective, a colour per constraint.
+
+    Thick lines are means over seeds, thin ones single seeds.
+
+    Args:
+        runs: with and without a constraint.
+        name: label of the figure.
+    """
+    objectives = [o for o in PARTS if any(run.config["objective"] == o for run in runs)]
+    figure, panels = new_figure(
+        5.6 if len(objectives) == 1 else 8.0, 5.2, rows=2, columns=len(objectives), sharex="col", squeeze=False
+    )
+    words = []
+    for column, objective in zip(panels.T, objectives, strict=True):
+        arms = _arms([run for run in runs if run.config["objective"] == objective])
+        for (constraint, gamma), group in arms.items():
+            style = STYLES[_place(arms, constraint, gamma) % len(STYLES)]
+            label = WORDS[constraint] + (f", γ = {gamma:g}" if constraint != "none" else "")
+            loss, s = (_draw(panel, group, what, COLOURS[constraint], style, label) for panel, what in _rows(column))
+            words.append(f"{PARTS[objective]}, {label}: held-out loss {loss:.3f}, s {s:.2f}")
+        column[0].set_title(PARTS[objective])
+        column[1].set(ylim=(-1.05, 1.05), xlabel="step")
+        column[1].axhline(0, color=NEUTRAL, linewidth=0.8)
+    panels[0, 0].set_ylabel("held-out loss (nats)")
+    panels[1, 0].set_ylabel("symmetry s")
+    panels[0, 0].legend(loc="upper right")
+    return CaptionedFigure(
+        figure,
+        name,
+        "Held-out loss and symmetry of the summed form (median over layers) with and without a constraint. At the end: "
+        f"{'; '.join(words)}.",
+        f"Line plots over steps, loss above and symmetry below. At the end: {'; '.join(words)}.",
+    )
+
+
+def _rows(column) -> list[tuple]:
+    return list(zip(column, ("held_out_loss", "symmetry"), strict=True))
+
+
+def _draw(panel, group: list[Run], what: str, colour: str, style: str, label: str) -> float:
+    """Draw one arm; returns where its mean ends."""
+    curves = pd.DataFrame({run.config["seed"]: _curve(run, what) for run in group}).dropna()
+    if len(group) > 1:
+        panel.plot(curves, color=colour, linestyle=style, linewidth=0.6, alpha=0.5)
+    mean = curves.mean(axis=1)
+    panel.plot(mean, color=colour, linestyle=style, label=label)
+    return float(mean.iloc[-1]) + 0.0
+
+
+def _curve(run: Run, what: str) -> pd.Series:
+    if what == "symmetry":
+        return run.layer_scores().groupby("step")["symmetry"].median()
+    return run.history.set_index("step")[what].dropna()
+
+
+def _arms(runs: list[Run]) -> dict[tuple[str, float], list[Run]]:
+    keys = sorted({(run.config["constraint"], run.config["gamma"]) for run in runs}, key=lambda k: (k[0] != "none", k))
+    return {k: [run for run in runs if (run.config["constraint"], run.config["gamma"]) == k] for k in keys}
+
+
+def _place(arms: dict[tuple[str, float], list[Run]], constraint: str, gamma: float) -> int:
+    return sorted(weight for name, weight in arms if name == constraint).index(gamma)

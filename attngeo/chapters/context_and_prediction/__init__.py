@@ -1,0 +1,1 @@
+"""The chapter *Context and prediction* (``notebooks/context_and_prediction.py``)."""

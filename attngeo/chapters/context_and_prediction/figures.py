@@ -1,0 +1,162 @@
+"""Figures of the chapter on context and prediction."""
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Float
+from matplotlib.colors import ListedColormap
+from matplotlib.patches import Patch
+from torch import Tensor
+
+from attngeo.display.style import (
+    CROSS,
+    DECODER,
+    DIVERGING,
+    ENCODER,
+    NEUTRAL,
+    CaptionedFigure,
+    house_style,
+    new_figure,
+    plain_panel,
+)
+
+OBJECTIVE_COLOURS = {"autoregressive": DECODER, "bidirectional": CROSS, "masked": ENCODER}
+LIGHT = "#C9C9C9"
+
+
+@house_style()
+def conditioning_sets(
+    contexts: dict[str, Bool[Tensor, "n n"]], attended: dict[str, Bool[Tensor, "n n"]]
+) -> CaptionedFigure:
+    """The pairs of each objective, and the further pairs that its Transformer attends to.
+
+    Args:
+        contexts: objective -> [j in C_i], row i.
+        attended: objective -> [j attended by position i], row i.
+    """
+    figure, panels = new_figure(9, 3.9, columns=len(contexts), squeeze=False)
+    words = []
+    for panel, (objective, c) in zip(panels[0], contexts.items(), strict=True):
+        plain_panel(panel)
+        n, seen = len(c), attended[objective]
+        state = np.where(c.numpy(), 2, np.where(seen.numpy(), 1, 0))
+        colours = ListedColormap(["white", LIGHT, OBJECTIVE_COLOURS[objective]])
+        panel.imshow(state, cmap=colours, vmin=0, vmax=2)
+        panel.set(title=objective, xlabel="context position j")
+        for ticks in (panel.set_xticks, panel.set_yticks):
+            ticks(range(0, n, 2), range(1, n + 1, 2))
+        keys = {OBJECTIVE_COLOURS[objective]: f"$j \\in C_i$ ({int(c.sum())})"}
+        keys[LIGHT] = f"attended only ({int((seen & ~c).sum())})"
+        handles = [Patch(color=colour, label=label) for colour, label in keys.items()]
+        panel.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, -0.16))
+        words.append(f"{objective} {int(c.sum())} pairs, {int((seen & ~c).sum())} attended besides")
+    panels[0, 0].set_ylabel("predicted position i")
+    return CaptionedFigure(
+        figure,
+        "fig-conditioning-sets",
+        f"Which position is predicted (row) from which (column), for {n} tokens. A column is $P_j$, a row $C_i$. Grey: "
+        f"position $i$ attends to $j$ although $j \\notin C_i$. {'; '.join(words)}.",
+        f"Three grids of positions. {'; '.join(words)}. The autoregressive pairs fill the lower triangle, the "
+        "bidirectional ones all but the diagonal, the masked ones the crossings of masked rows and visible columns.",
+    )
+
+
+@house_style()
+def token_parts(parts: dict[str, Float[Tensor, "d d"]], position: int) -> CaptionedFigure:
+    """The whole update of a head beside what one token adds to it as context and as prediction.
+
+    Args:
+        parts: title -> matrix, the whole update first.
+        position: of the token, counted from 1.
+    """
+    figure, panels = new_figure(9, 3.4, columns=len(parts), squeeze=False)
+    words = []
+    for panel, (title, m) in zip(panels[0], parts.items(), strict=True):
+        plain_panel(panel)
+        limit = float(m.abs().max()) or 1.0
+        panel.imshow(m.numpy(), cmap=DIVERGING, vmin=-limit, vmax=limit)
+        rank = int(np.linalg.matrix_rank(m.numpy(), rtol=1e-10))
+        panel.set(title=f"{title}: rank {rank}", xlabel="key coordinate k")
+        words.append(f"{title}: rank {rank}, norm {float(m.norm()):.3g}")
+    panels[0, 0].set_ylabel("query coordinate m")
+    return CaptionedFigure(
+        figure,
+        "fig-token-parts",
+        f"The gradient of one head, and the parts in which the token at position {position} is context and is "
+        "predicted. As context, every row is a multiple of the token's own embedding; as prediction, every column is. "
+        f"{'; '.join(words)}. Each image has its own colour scale.",
+        f"Three matrices as images, red positive and blue negative. {'; '.join(words)}. The two parts show the crossed "
+        "stripes of an outer product.",
+    )
+
+
+@house_style()
+def roles_by_position(roles: pd.DataFrame, mask_rate: float) -> CaptionedFigure:
+    """How many tokens the token at position k predicts, and how many predict it, per objective.
+
+    Args:
+        roles: columns objective, position (from 1), context, predicted (expected numbers of partners).
+        mask_rate: of the masked objective.
+    """
+    figure, panels = new_figure(9, 3.3, columns=roles["objective"].nunique(), sharey=True, squeeze=False)
+    words = []
+    for panel, (objective, rows) in zip(panels[0], roles.groupby("objective", sort=False), strict=True):
+        colour = OBJECTIVE_COLOURS[objective]
+        panel.plot(rows["position"], rows["context"], color=colour, label="as context: predicts")
+        panel.plot(rows["position"], rows["predicted"], color=colour, linestyle="--", label="is predicted by")
+        panel.set(title=objective, xlabel="position k of the token")
+        panel.legend(loc="center" if objective != "autoregressive" else "upper center")
+        first, last = rows.iloc[0], rows.iloc[-1]
+        words.append(
+            f"{objective}: predicts {first['context']:.3g} at the first and {last['context']:.3g} at the last "
+            f"position, is predicted by {first['predicted']:.3g} and {last['predicted']:.3g}"
+        )
+    panels[0, 0].set(ylabel="expected number of tokens", ylim=(0, None))
+    return CaptionedFigure(
+        figure,
+        "fig-roles-by-position",
+        f"Partners of a token by its position, {int(roles['position'].max())} tokens, mask rate {mask_rate:g}. "
+        f"{'; '.join(words)}. Where the two lines coincide, one is seen.",
+        f"Three line plots over the position of a token. {'; '.join(words)}.",
+    )
+
+
+@house_style()
+def ratio_by_mean_position(tokens: pd.DataFrame, n_tokens: int) -> CaptionedFigure:
+    """``E mu_c / E mu_p`` of every token of two processes against its mean position, on the curve of Eq. S68.
+
+    Args:
+        tokens: a row per token and process, columns process, mean_position, ratio, standard_error (of the simulation).
+        n_tokens: length of the sequences, N.
+    """
+    figure, axes = new_figure(6.4, 3.8)
+    span = tokens["mean_position"]
+    width = max(0.6, float(span.max() - span.min()))
+    k = np.linspace(max(1.2, span.min() - 0.15 * width), min(n_tokens - 0.2, span.max() + 0.15 * width), 200)
+    axes.plot(k, (n_tokens - k) / (k - 1), color=NEUTRAL, label="$(N - \\bar k) / (\\bar k - 1)$, from Eq. S68")
+    axes.axhline(1, color=NEUTRAL, linewidth=0.8, linestyle="--")
+    axes.axvline((n_tokens + 1) / 2, color=NEUTRAL, linewidth=0.8, linestyle="--")
+    words = []
+    for (process, rows), colour, marker in zip(
+        tokens.groupby("process", sort=False), (DECODER, ENCODER), "os", strict=True
+    ):
+        axes.errorbar(
+            rows["mean_position"],
+            rows["ratio"],
+            yerr=2 * rows["standard_error"],
+            fmt=marker,
+            color=colour,
+            markersize=6,
+            capsize=3,
+            label=f"{process}, simulated ± 2 s.e.",
+        )
+        words.append(f"{process}: ratios from {rows['ratio'].min():.2f} to {rows['ratio'].max():.2f}")
+    axes.set(xlabel="mean position $\\bar k$ of the token", ylabel="$\\mathrm{E}\\mu_c / \\mathrm{E}\\mu_p$")
+    axes.legend()
+    return CaptionedFigure(
+        figure,
+        "fig-ratio-by-position",
+        f"The autoregressive ratio of every token of two correlated processes, {n_tokens} tokens a sequence. It is a "
+        f"function of the mean position alone and 1 at the middle, {(n_tokens + 1) / 2:g}. {'; '.join(words)}.",
+        f"Points with error bars on a falling curve of the ratio against the mean position. {'; '.join(words)}. "
+        "Tokens of the stationary process all lie at the middle, where the ratio is one.",
+    )

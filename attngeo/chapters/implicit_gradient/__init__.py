@@ -1,0 +1,1 @@
+"""The chapter *The implicit gradient* (``notebooks/implicit_gradient.py``)."""

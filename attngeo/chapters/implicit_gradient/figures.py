@@ -1,0 +1,184 @@
+"""Figures of the chapter on the implicit gradient."""
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+from torch import Tensor
+
+from attngeo.display.style import (
+    DECODER,
+    DIVERGING,
+    ENCODER,
+    NEUTRAL,
+    SEQUENTIAL,
+    CaptionedFigure,
+    house_style,
+    new_figure,
+    plain_panel,
+)
+from attngeo.updates.rank_one import cosine, rank_one_terms
+
+COLOURS = {"autoregressive": DECODER, "masked": ENCODER}
+
+
+@house_style()
+def rank_one_build_up(
+    beta: Float[Tensor, "n n"], x: Float[Tensor, "n d"], gradient: Float[Tensor, "d d"]
+) -> CaptionedFigure:
+    """Terms ``beta_ij K_ij`` of one head and their partial sums, largest terms first, beside the gradient.
+
+    Args:
+        beta: exact coefficients of one head, (N, N).
+        x: inputs of the layer, (N, d).
+        gradient: dL/dW_qk of that head by autograd, (d, d).
+    """
+    terms = rank_one_terms(beta, x).flatten(0, 1)  # (N * N, d, d)
+    order = terms.flatten(1).norm(dim=1).argsort(descending=True)
+    n_terms = int((beta != 0).sum())
+    counts = sorted({1, min(4, n_terms), max(1, n_terms // 3), n_terms})
+    pairs = [divmod(int(k), len(x)) for k in order[:5]]
+    figure, panels = new_figure(9, 4.1, rows=2, columns=len(counts) + 1, squeeze=False)
+    top = float(terms[order[0]].abs().max())
+    for panel, k, (i, j) in zip(panels[0], order, pairs, strict=False):
+        _image(panel, terms[k], top, f"$\\beta_{{{i + 1},{j + 1}}}\\,K_{{{i + 1},{j + 1}}}$")
+    limit = float(gradient.abs().max())
+    words = []
+    for panel, count in zip(panels[1], counts, strict=False):
+        partial = terms[order[:count]].sum(0)
+        angle = cosine(partial, gradient)
+        _image(panel, partial, limit, f"{count} terms: cos {angle:.2f}" if count > 1 else f"1 term: cos {angle:.2f}")
+        words.append(f"{count}: {angle:.2f}")
+    _image(panels[1, -1], gradient, limit, "autograd")
+    for row, label in enumerate(("largest terms", "partial sums")):
+        panels[row, 0].set_ylabel(f"{label}\nquery coordinate")
+    for panel in panels[1]:
+        panel.set_xlabel("key coordinate")
+    error = float((terms.sum(0) - gradient).abs().max())
+    return CaptionedFigure(
+        figure,
+        "fig-rank-one-terms",
+        f"Rank-1 terms $\\beta_{{ij}} K_{{ij}}$ of one head add up to its gradient. Top: the largest of {n_terms} "
+        "terms, each the outer product of two embeddings. Bottom: sums of the largest terms and, on the right, the "
+        f"gradient by automatic differentiation. Cosine with the gradient by number of terms: {', '.join(words)}. "
+        f"Largest difference of the whole sum: {error:.1e}. Each row of images has its own colour scale.",
+        f"Two rows of small images of {len(x[0])} by {len(x[0])} matrices, red positive and blue negative. Top: single "
+        f"terms, each with the stripes of an outer product. Bottom: partial sums, whose cosine with the gradient is, "
+        f"by number of terms, {', '.join(words)}; the last image is the gradient itself.",
+    )
+
+
+@house_style()
+def coefficient_alignment(pairs: pd.DataFrame, cosines: dict[str, float]) -> CaptionedFigure:
+    """The paper's coefficient of each attended pair against the exact one, both over their root mean square.
+
+    Args:
+        pairs: a row per attended pair, columns objective, paper, exact.
+        cosines: per objective, the cosine of the two sums ``sum_ij beta_ij K_ij``.
+    """
+    figure, panels = new_figure(8.4, 3.9, columns=len(cosines), squeeze=False)
+    words = []
+    for panel, (objective, rows) in zip(panels[0], pairs.groupby("objective", sort=False), strict=True):
+        paper, exact = (rows[c] / np.sqrt(np.mean(rows[c] ** 2)) for c in ("paper", "exact"))
+        r = float(np.corrcoef(paper, exact)[0, 1])
+        opposite = float(np.mean(paper * exact < 0))
+        panel.axhline(0, color=NEUTRAL, linewidth=0.8)
+        panel.axvline(0, color=NEUTRAL, linewidth=0.8)
+        panel.scatter(paper, exact, s=9, color=COLOURS[objective], alpha=0.55, linewidths=0)
+        panel.set(title=f"{objective}: correlation {r:.2f}", xlabel="β as printed / rms", ylabel="exact β / rms")
+        words.append(
+            f"{objective}: correlation {r:.2f}, opposite signs in {opposite:.0%} of the pairs, cosine of the two sums "
+            f"{cosines[objective]:.2f}"
+        )
+    return CaptionedFigure(
+        figure,
+        "fig-beta-alignment",
+        f"Coefficients as the paper prints them (without softmax) against the exact ones, for all {len(pairs)} "
+        f"attended pairs of all heads of the first layer. {'; '.join(words)}.",
+        f"Scatter plots, one per objective, of printed against exact coefficients. {'; '.join(words)}.",
+    )
+
+
+@house_style()
+def rows_of_losses(squares: dict[str, Float[Tensor, "losses n"]], positions: list[int]) -> CaptionedFigure:
+    """For every loss, how its squared coefficients spread over query positions, one panel per layer.
+
+    Args:
+        squares: layer title -> ``sum_j beta_ij^2`` in every query row i (columns), a row per loss.
+        positions: query position of each loss, counted from 0.
+    """
+    figure, panels = new_figure(3.4 * len(squares) + 0.9, 3.4, columns=len(squares), squeeze=False)
+    words = []
+    for panel, (title, square) in zip(panels[0], squares.items(), strict=True):
+        plain_panel(panel)
+        share = (square / square.sum(1, keepdim=True)).numpy()
+        image = panel.imshow(share, cmap=SEQUENTIAL, vmin=0, vmax=1)
+        own = float(np.mean([row[n] for row, n in zip(share, positions, strict=True)]))
+        panel.set(title=f"{title}: own row {own:.0%}", xlabel="query position i")
+        panel.set_xticks(range(share.shape[1]), range(1, share.shape[1] + 1))
+        panel.set_yticks(range(len(positions)), [n + 1 for n in positions])
+        words.append(f"{title} {own:.0%}")
+    panels[0, 0].set_ylabel("position n of the loss")
+    figure.colorbar(image, ax=panels, shrink=0.85, label="share of Σ β²")
+    return CaptionedFigure(
+        figure,
+        "fig-rows-of-losses",
+        "Where the loss of one position acts (autoregressive toy Transformer). Each row is the loss at position $n$; "
+        "the colour is the share of its squared coefficients in query row $i$. Mean share of the own row $i = n$: "
+        f"{', '.join(words)}.",
+        f"Heat maps of losses against query positions, one per layer. Mean share of the own row: {', '.join(words)}. "
+        "In the last layer all colour is in the own row; below it spreads to earlier positions.",
+    )
+
+
+@house_style()
+def alignment_by_head_width(samples: pd.DataFrame, curve: pd.DataFrame, d: int) -> CaptionedFigure:
+    """How far the update through W_q and W_k points along the gradient, and how symmetric it is, against d_head / d.
+
+    Args:
+        samples: a row per draw, columns d_head, cosine, symmetry (the latter for a symmetric gradient).
+        curve: closed forms, columns d_head, cosine, symmetry.
+        d: width of the embedding.
+    """
+    figure, panels = new_figure(8.4, 3.7, columns=2)
+    words = []
+    for panel, column, title, colour in zip(
+        panels,
+        ("cosine", "symmetry"),
+        ("cosine of update and gradient", "symmetry score of the update, G symmetric"),
+        (DECODER, ENCODER),
+        strict=True,
+    ):
+        grouped = samples.groupby("d_head")[column]
+        middle, spread = grouped.mean(), grouped.std()
+        panel.plot(curve["d_head"] / d, curve[column], color=NEUTRAL, label="closed form")
+        panel.errorbar(
+            middle.index / d, middle, yerr=spread, fmt="o", color=colour, capsize=3, label="mean ± sd of draws"
+        )
+        panel.axhline(1, color=NEUTRAL, linewidth=0.8, linestyle="--", label="if the update were ∝ G")
+        panel.set(title=title, xlabel="$d_h / d$", ylim=(0, 1.08), xscale="log")
+        panel.set_xticks(middle.index / d, [f"1/{round(d / h)}" if h < d else "1" for h in middle.index])
+        panel.minorticks_off()
+        words.append(f"{column}: " + ", ".join(f"{v:.2f} at d_h = {h}" for h, v in middle.items()))
+    panels[1].legend(loc="upper left", bbox_to_anchor=(0.0, 0.93))
+    gap = max(
+        float(abs(np.interp(h, curve["d_head"], curve[c]) - v))
+        for c in ("cosine", "symmetry")
+        for h, v in samples.groupby("d_head")[c].mean().items()
+    )
+    return CaptionedFigure(
+        figure,
+        "fig-alignment",
+        f"The first-order update of $W_{{qk}}$ through its factors, d = {d}, Gaussian $W_q$, $W_k$. Left: cosine with "
+        "a random gradient G. Right: symmetry score of the update when G is symmetric. "
+        f"Means of the draws: {'; '.join(words)}. Largest distance from the closed form: {gap:.3f}.",
+        f"Two plots that rise with the ratio of head width to embedding width, {'; '.join(words)}; the points lie "
+        f"within {gap:.3f} of the closed forms, and 1 is drawn as a dashed line.",
+    )
+
+
+def _image(panel, matrix: Tensor, limit: float, title: str) -> None:
+    plain_panel(panel)
+    panel.imshow(matrix.numpy(), cmap=DIVERGING, vmin=-limit, vmax=limit)
+    panel.set_title(title, fontsize=9)
+    panel.set_xticks([])
+    panel.set_yticks([])

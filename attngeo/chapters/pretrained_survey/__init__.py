@@ -1,0 +1,1 @@
+"""The chapter *Pretrained models* (``notebooks/pretrained_survey.py``)."""

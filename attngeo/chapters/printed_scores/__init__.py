@@ -1,0 +1,1 @@
+"""The chapter *The printed scores* (``notebooks/printed_scores.py``)."""

@@ -1,0 +1,1 @@
+"""The chapter *Symmetric initialisation* (``notebooks/symmetric_initialisation.py``)."""

@@ -1,0 +1,1 @@
+"""The chapter *Why updates would be symmetric* (``notebooks/symmetric_updates.py``)."""

@@ -1,0 +1,1 @@
+"""The chapter *Scores during training* (``notebooks/training_scores.py``)."""

@@ -1,0 +1,164 @@
+"""Figures that set encoders beside decoders: the released scores over training, and recorded runs on several texts."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from attngeo.chapters.training_scores.figures import COLOURS
+from attngeo.display.style import NEUTRAL, PART_COLOURS, CaptionedFigure, house_style, new_figure
+from attngeo.forms.random_matrices import directionality_sd, symmetry_mean, symmetry_sd
+from attngeo.runs.arms import PARTS, Pair
+from attngeo.runs.record import Run
+
+SCORES = {"symmetry": "symmetry s", "directionality": "directionality d"}
+STYLES = {12: "-", 4: "--"}  # layers of the released models
+
+
+@house_style()
+def released_training(curves: pd.DataFrame, name: str = "fig-training-released") -> CaptionedFigure:
+    """Released medians of both scores over steps, a column per text (Figures 3a, b and S3, with the 4-layer models).
+
+    Args:
+        curves: `attngeo.paper.published.released_training`.
+        name: label of the figure.
+    """
+    texts = ("wikipedia", "red_pajama", "jigsaw")
+    figure, panels = new_figure(8.6, 4.8, rows=2, columns=3, sharex=True, sharey="row")
+    words = []
+    for column, text in zip(panels.T, texts, strict=True):
+        for (layers, part), rows in curves[curves["dataset"] == text].groupby(["layers", "part"], sort=False):
+            rows = rows.set_index("step")
+            colour, style = PART_COLOURS[part], STYLES[layers]
+            for panel, score in zip(column, ("s", "d"), strict=True):
+                panel.plot(rows[score], style, color=colour, label=f"{part}, {layers} layers", marker=".")
+                panel.fill_between(
+                    rows.index, rows[f"{score}_q1"], rows[f"{score}_q3"], color=colour, alpha=0.1, linewidth=0
+                )
+            last = rows.iloc[-1]
+            words.append(f"{text.replace('_', ' ')}, {part} of {layers} layers: s {last.s:.2f}, d {last.d:.2f}")
+        column[0].set_title(text.replace("_", " "))
+        column[1].set_xlabel("step")
+        for panel in column:
+            panel.axhline(0, color=NEUTRAL, linewidth=0.8)
+            panel.set(xscale="log", ylim=(-1.05, 1.05))
+    for panel, label in zip(panels[:, 0], SCORES.values(), strict=True):
+        panel.set_ylabel(label)
+    figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    return CaptionedFigure(
+        figure,
+        name,
+        "Released scores over training, median over layers, quartiles shaded. Lines: models of 12 layers (Figures"
+        " 3a, 3b and S3); dashes: 4 layers.",
+        "Line plots over steps, symmetry above and directionality below, a column per text. At the end: "
+        f"{'; '.join(words)}.",
+    )
+
+
+@house_style()
+def texts_over_steps(found: Sequence[Pair], name: str = "fig-training-texts") -> CaptionedFigure:
+    """Loss and both scores over steps of encoders and decoders, a row per text (Figures 3a, b and S3).
+
+    Lines are means over seeds of the median over layers; shaded, where there are several seeds, from the least to the
+    greatest. In grey what random matrices of the width give, mean and two standard deviations.
+
+    Args:
+        found: pairs of an encoder arm and a decoder arm.
+        name: label of the figure.
+    """
+    figure, grid = new_figure(8.6, 2.5 * len(found) + 0.3, rows=len(found), columns=3, squeeze=False)
+    words = []
+    for panels, pair in zip(grid, found, strict=True):
+        _random_bands(list(panels[1:]), pair.first[0].config["d_model"])
+        for arm in (pair.first, pair.second):
+            objective = arm[0].config["objective"]
+            ends = [
+                _band(panel, arm, what, COLOURS[objective], PARTS[objective])
+                for panel, what in zip(panels, ("held_out_loss", *SCORES), strict=True)
+            ]
+            words.append(f"{pair.label}, {PARTS[objective]} ({_seeds(arm)}): loss {ends[0]}, s {ends[1]}, d {ends[2]}")
+        panels[0].set_title(f"{pair.label}: loss (nats)")
+        for panel, label in zip(panels[1:], SCORES.values(), strict=True):
+            panel.set(title=label, ylim=(-1.05, 1.05))
+    for panel in grid[-1]:
+        panel.set_xlabel("step")
+    texts = "; ".join(f"{pair.label}: {_seeds(pair.first)}" for pair in found)
+    grid[0, 1].legend(loc="upper left")
+    return CaptionedFigure(
+        figure,
+        name,
+        "Held-out loss and scores of the summed form over training: median over layers, mean over seeds (shaded: from"
+        f" the least to the greatest). Grey: random matrices, two standard deviations. {texts}.",
+        f"Line plots over steps, a row per text, with loss, symmetry and directionality. {'; '.join(words)}.",
+    )
+
+
+@house_style()
+def scores_by_depth(found: Sequence[Pair], name: str = "fig-training-depth") -> CaptionedFigure:
+    """Both scores of every layer at the end of training, a column per text (the ends of Figures 3c, d and S4).
+
+    Args:
+        found: pairs of an encoder arm and a decoder arm.
+        name: label of the figure.
+    """
+    figure, grid = new_figure(
+        max(3.4, 2.2 * len(found) + 0.6), 4.8, rows=2, columns=len(found), sharey="row", squeeze=False
+    )
+    words = []
+    for column, pair in zip(grid.T, found, strict=True):
+        for arm in (pair.first, pair.second):
+            objective = arm[0].config["objective"]
+            for panel, score in zip(column, SCORES, strict=True):
+                values = pd.DataFrame({run.config["seed"]: _last(run, score) for run in arm})
+                panel.plot(values.index + 1, values, ".", color=COLOURS[objective], alpha=0.6)
+                panel.plot(values.index + 1, values.mean(axis=1), color=COLOURS[objective], label=PARTS[objective])
+                listed = ", ".join(f"{v + 0.0:.2f}" for v in values.mean(axis=1).round(2))
+                words.append(f"{pair.label}, {PARTS[objective]}, {score}: {listed}")
+        column[0].set_title(pair.label.replace(", ", ",\n"))
+        column[1].set_xlabel("layer")
+        for panel in column:
+            panel.axhline(0, color=NEUTRAL, linewidth=0.8)
+            panel.set(ylim=(-1.05, 1.05), xticks=values.index + 1 if len(values) <= 6 else values.index[::2] + 1)
+    for panel, label in zip(grid[:, 0], SCORES.values(), strict=True):
+        panel.set_ylabel(label)
+    grid[0, 0].legend(loc="lower left")
+    return CaptionedFigure(
+        figure,
+        name,
+        "Scores of each layer's summed form at the end of training; dots are seeds, lines their means.",
+        f"Line plots over layers, symmetry above and directionality below, a column per text. {'; '.join(words)}.",
+    )
+
+
+def _seeds(arm: Sequence[Run]) -> str:
+    return f"{len(arm)} seed{'s' if len(arm) > 1 else ''}"
+
+
+def _band(panel: Axes, arm: Sequence[Run], what: str, colour: str, label: str) -> str:
+    """Draw one arm; returns its start and its end in words."""
+    curves = pd.DataFrame({run.config["seed"]: _curve(run, what) for run in arm}).dropna()
+    mean = curves.mean(axis=1)
+    panel.plot(mean, color=colour, label=label)
+    if len(arm) > 1:
+        panel.fill_between(mean.index, curves.min(axis=1), curves.max(axis=1), color=colour, alpha=0.2, linewidth=0)
+    return f"{round(mean.iloc[0], 2) + 0.0:.2f} to {round(mean.iloc[-1], 2) + 0.0:.2f}"
+
+
+def _curve(run: Run, what: str) -> pd.Series:
+    if what in SCORES:
+        return run.layer_scores().groupby("step")[what].median()
+    return run.history.set_index("step")[what].dropna()
+
+
+def _last(run: Run, score: str) -> pd.Series:
+    layers = run.layer_scores()
+    return layers[layers["step"] == layers["step"].max()].set_index("layer")[score].sort_index()
+
+
+def _random_bands(panels: Sequence[Axes], d: int) -> None:
+    bands = ((symmetry_mean(d), symmetry_sd(d)), (0.0, directionality_sd(d)))
+    for panel, (mean, sd) in zip(panels, bands, strict=True):
+        low, high = np.clip([mean - 2 * sd, mean + 2 * sd], -1, 1)
+        panel.axhspan(low, high, color=NEUTRAL, alpha=0.15, linewidth=0)
+        panel.axhline(0, color=NEUTRAL, linewidth=0.8)

@@ -1,0 +1,159 @@
+"""Figures of training runs: loss and scores over steps, layer by layer, and W_qk before and after."""
+
+import math
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from attngeo.display.style import (
+    DECODER,
+    DIVERGING,
+    ENCODER,
+    NEUTRAL,
+    SEQUENTIAL,
+    CaptionedFigure,
+    house_style,
+    new_figure,
+    plain_panel,
+)
+from attngeo.forms.random_matrices import directionality_sd, symmetry_mean, symmetry_sd
+from attngeo.runs.arms import PARTS
+from attngeo.runs.record import Run
+
+COLOURS = {"mlm": ENCODER, "clm": DECODER, "released-decoder": "#CC79A7"}
+
+
+@house_style()
+def over_steps(runs: list[Run], name: str = "fig-training-curves") -> CaptionedFigure:
+    """Loss, median symmetry and median directionality over steps, one line per objective (Figure 3a, b; Figure S3).
+
+    Shaded are the quartiles over the layers of all runs of an objective, and in grey what a random matrix of the
+    models' width gives, mean and two standard deviations.
+
+    Args:
+        runs: of one width; several runs of one objective are pooled.
+        name: label of the figure.
+    """
+    figure, panels = new_figure(9, 3.3, columns=3)
+    d = runs[0].config["d_model"]
+    _random_band(panels[1], symmetry_mean(d), symmetry_sd(d))
+    _random_band(panels[2], 0.0, directionality_sd(d))
+    words = []
+    for objective, group in _by_objective(runs).items():
+        colour, label = COLOURS[objective], PARTS[objective]
+        history = pd.concat([run.history for run in group]).groupby("step")[["loss", "held_out_loss"]].mean()
+        panels[0].plot(history["loss"].dropna(), color=colour, linewidth=0.8, alpha=0.5)
+        held_out = history["held_out_loss"].dropna()
+        panels[0].plot(held_out, color=colour, label=label)
+        scores = pd.concat([run.layer_scores() for run in group]).groupby("step")
+        for panel, score in zip(panels[1:], ("symmetry", "directionality"), strict=True):
+            low, middle, high = (scores[score].quantile(q) for q in (0.25, 0.5, 0.75))
+            panel.plot(middle, color=colour, label=label)
+            panel.fill_between(middle.index, low, high, color=colour, alpha=0.2, linewidth=0)
+        s, directionality = (scores[score].median() for score in ("symmetry", "directionality"))
+        words.append(f"{label}: held-out loss {_ends(held_out)}, s {_ends(s)}, d {_ends(directionality)}")
+    for panel, title in zip(panels, ("loss (nats per token)", "symmetry s", "directionality d"), strict=True):
+        panel.set(title=title, xlabel="step")
+    for panel in panels[1:]:
+        panel.axhline(0, color=NEUTRAL, linewidth=0.8)
+        panel.set_ylim(-1.05, 1.05)
+    panels[1].legend(loc="upper left")
+    seeds = max(len(group) for group in _by_objective(runs).values())
+    return CaptionedFigure(
+        figure,
+        name,
+        "Loss (thin: training batches; thick: held out) and scores of the summed form over training; medians over"
+        f" layers{f' and {seeds} seeds' if seeds > 1 else ''}, quartiles shaded. Grey: mean and two standard deviations"
+        f" of a random matrix of width {d}. {'; '.join(words)}.",
+        f"Three line plots over {max(run.history['step'].max() for run in runs)} steps. {'; '.join(words)}.",
+    )
+
+
+@house_style()
+def by_layer(runs: list[Run], name: str = "fig-training-layers") -> CaptionedFigure:
+    """Both scores over steps, one line per layer, a column per objective (Figure 3c, d; Figure S4).
+
+    Args:
+        runs: several runs of one objective give medians.
+        name: label of the figure.
+    """
+    groups = _by_objective(runs)
+    figure, panels = new_figure(7.6, 5.0, rows=2, columns=len(groups), sharex=True, sharey="row", squeeze=False)
+    colours = mpl.colormaps[SEQUENTIAL]
+    words = []
+    for column, (objective, group) in enumerate(groups.items()):
+        layers = pd.concat([run.layer_scores() for run in group])
+        count = layers["layer"].max() + 1
+        for row, score in enumerate(("symmetry", "directionality")):
+            panel = panels[row, column]
+            panel.axhline(0, color=NEUTRAL, linewidth=0.8)
+            last = []
+            for layer, rows in layers.groupby("layer"):
+                line = rows.groupby("step")[score].median()
+                shade = colours(0.9 * layer / max(1, count - 1))
+                panel.plot(line, color=shade, label=f"layer {layer + 1}")
+                last.append(_two(line.iloc[-1]))
+            panel.set_ylim(-1.05, 1.05)
+            words.append(f"{PARTS[objective]}, {score} at the end from the first layer to the last: {', '.join(last)}")
+        panels[0, column].set_title(PARTS[objective])
+        panels[1, column].set_xlabel("step")
+    panels[0, 0].set_ylabel("symmetry s")
+    panels[1, 0].set_ylabel("directionality d")
+    panels[0, 0].legend(loc="lower left", ncols=2)
+    return CaptionedFigure(
+        figure,
+        name,
+        f"Scores of each layer's summed form over training. {'; '.join(words)}.",
+        f"Line plots over steps, one line per layer. {'; '.join(words)}.",
+    )
+
+
+@house_style()
+def before_and_after(runs: list[Run], name: str = "fig-training-forms") -> CaptionedFigure:
+    """W_qk of the last layer as an image at the first and the last step, one row per run."""
+    figure, panels = new_figure(6.0, 2.9 * len(runs), rows=len(runs), columns=2, squeeze=False)
+    words = []
+    for row, run in zip(panels, runs, strict=True):
+        layer = max(layer for layer, _ in run.pictures)
+        for panel, step in zip(row, sorted(step for key, step in run.pictures if key == layer), strict=True):
+            plain_panel(panel)
+            image = panel.imshow(run.pictures[layer, step], cmap=DIVERGING, vmin=-1, vmax=1)
+            s = _score(run, layer, step)
+            label = PARTS[run.config["objective"]]
+            panel.set(title=f"{label}, step {step}: s = {_two(s)}", xlabel="key coordinate", ylabel="query coordinate")
+            words.append(f"{label}, step {step}: s = {_two(s)}")
+    figure.colorbar(image, ax=panels, shrink=0.7, label="entry / saturation level")
+    return CaptionedFigure(
+        figure,
+        name,
+        f"$W_{{qk}}$ of the last layer before and after training ({'; '.join(words)}). Each picture saturates at the"
+        " 99.5th percentile of its own magnitudes.",
+        f"Images of query-key matrices before and after training, red positive, blue negative. {'; '.join(words)}.",
+    )
+
+
+def _two(value: float) -> str:
+    return f"{round(float(value), 2) + 0.0:.2f}"  # no minus before a zero
+
+
+def _ends(line: pd.Series) -> str:
+    return f"from {_two(line.iloc[0])} to {_two(line.iloc[-1])}"
+
+
+def _by_objective(runs: list[Run]) -> dict[str, list[Run]]:
+    found = {objective: [run for run in runs if run.config["objective"] == objective] for objective in PARTS}
+    return {objective: group for objective, group in found.items() if group}
+
+
+def _score(run: Run, layer: int, step: int) -> float:
+    rows = run.layer_scores()
+    return float(rows[(rows["layer"] == layer) & (rows["step"] == step)]["symmetry"].iloc[0])
+
+
+def _random_band(panel: Axes, mean: float, sd: float) -> None:
+    if math.isfinite(sd):
+        panel.axhspan(
+            np.clip(mean - 2 * sd, -1, 1), np.clip(mean + 2 * sd, -1, 1), color=NEUTRAL, alpha=0.15, linewidth=0
+        )

@@ -1,0 +1,1 @@
+"""The chapter *Two scores* (``notebooks/two_scores.py``)."""

@@ -1,0 +1,205 @@
+"""Figures of the chapter on the two scores: how they read matrices, and what they give at random."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from matplotlib.axes import Axes
+from torch import Tensor
+
+from attngeo.display.style import (
+    CROSS,
+    DECODER,
+    DIVERGING,
+    ENCODER,
+    NEUTRAL,
+    CaptionedFigure,
+    house_style,
+    new_figure,
+    plain_panel,
+)
+from attngeo.forms.random_matrices import directionality_sd, negative_symmetry_share, symmetry_density, symmetry_sd
+from attngeo.forms.scores import GAMMA, Scores, score
+
+# field of `Scores`, convention, words, colour, marker
+CONVENTIONS = (
+    ("directionality", "definition", "sum of norms (Def. 3.2)", ENCODER, "o"),
+    ("directionality_released", "released", "excess (released code)", DECODER, "s"),
+    ("directionality_tables", "tables", "excess of logarithms (Table S3)", CROSS, "^"),
+)
+
+
+@house_style()
+def gallery(matrices: Mapping[str, Float[Tensor, "n n"]], gamma: float = GAMMA) -> CaptionedFigure:
+    """Matrices as images, each with both scores; directionality in its three variants."""
+    figure, panels = new_figure(9, 2.9 * -(-len(matrices) // 4), -(-len(matrices) // 4), 4, squeeze=False)
+    words = []
+    for axes, (name, m) in zip(panels.flat, matrices.items(), strict=False):
+        values, peak = score(m, gamma), float(np.quantile(m.abs().numpy(), 0.995))
+        axes.imshow(m.numpy(), cmap=DIVERGING, vmin=-peak, vmax=peak)
+        plain_panel(axes)
+        axes.set(xticks=[], yticks=[], title=name)
+        d = [float(getattr(values, field)) for field, *_ in CONVENTIONS]
+        axes.set_xlabel(f"s = {values.symmetry:+.2f}\nd = {d[0]:+.2f} / {d[1]:+.2f} / {d[2]:+.2f}")
+        words.append(f"{name}: s {values.symmetry:.2f}, d {d[0]:.2f}, {d[1]:.2f} and {d[2]:.2f}")
+    for axes in panels.flat[len(matrices) :]:
+        axes.set_visible(False)
+    n = next(iter(matrices.values())).shape[0]
+    return CaptionedFigure(
+        figure,
+        name="fig-score-gallery",
+        caption=f"Matrices of {n} rows with their symmetry $s$ and directionality $d$: by Definition 3.2, by the "
+        "released code's excess over the threshold, and by the excess of logarithms behind Table S3. Blue is negative, "
+        "red positive; each image has its own scale.",
+        alt=f"{len(matrices)} square heat maps with two lines of scores below each. " + "; ".join(words) + ".",
+    )
+
+
+@house_style()
+def symmetry_at_random(samples: Mapping[int, Scores], shown: int) -> CaptionedFigure:
+    """Mean of s against n with its closed form, and the distribution of s at one n with its exact density."""
+    figure, (left, right) = new_figure(9, 3.4, columns=2)
+    sizes = np.array(sorted(samples))
+    means = np.array([samples[n].symmetry.mean().item() for n in sizes])
+    errors = np.array([samples[n].symmetry.std().item() / len(samples[n].symmetry) ** 0.5 for n in sizes])
+    n = np.unique(np.geomspace(sizes[0], sizes[-1], 100).round().astype(int))
+    left.fill_between(
+        n, 1e-9, [1 / k + symmetry_sd(int(k)) for k in n], color=ENCODER, alpha=0.15, label="mean ± spread"
+    )
+    left.plot(n, 1 / n, color=ENCODER, label="1/n, exact")
+    left.plot(n, 8 / n, color=NEUTRAL, linestyle="--", label="8/n, as printed")
+    left.errorbar(sizes, means, 2 * errors, fmt="o", color=DECODER, label="simulation, ± 2 s.e.")
+    left.set(xscale="log", yscale="log", ylim=(0.3 / sizes[-1], 12 / sizes[0]), xlabel="rows n", ylabel="mean symmetry")
+    left.set_xticks(sizes, [str(k) for k in sizes], minor=False)
+    left.minorticks_off()
+    left.legend()
+
+    s = samples[shown].symmetry
+    grid = torch.linspace(-5 / shown, 7 / shown, 400, dtype=torch.float64)
+    density = symmetry_density(grid, shown).numpy() / shown
+    right.hist(shown * s.numpy(), bins=40, range=(-5, 7), density=True, color=DECODER, alpha=0.45, label="simulation")
+    right.plot(shown * grid.numpy(), density, color=ENCODER, label="exact density")
+    below = grid.numpy() <= 0
+    share = negative_symmetry_share(shown)
+    right.fill_between(
+        shown * grid.numpy()[below], density[below], color=ENCODER, alpha=0.3, label=f"{share:.0%} below 0"
+    )
+    right.set(xlabel=f"n · s, n = {shown}", ylabel="density")
+    right.legend()
+    return CaptionedFigure(
+        figure,
+        name="fig-symmetry-at-random",
+        caption=f"Symmetry of random matrices. Left: its mean over {len(s)} normal matrices for each size, the exact "
+        f"$1/n$ and the printed $8/n$. Right: its distribution at $n = {shown}$; {share:.0%} of the matrices have a "
+        "negative score.",
+        alt=f"Left: log-log plot of mean symmetry against n from {sizes[0]} to {sizes[-1]}; simulated points on the "
+        "line 1/n, a factor of 8 below the printed line. Right: histogram of n times s, centred at 1, skewed a little "
+        "to the right, under its exact density; the part below 0 is shaded.",
+    )
+
+
+@house_style()
+def directionality_at_random(samples: Mapping[int, Scores], shown: int, gamma: float = GAMMA) -> CaptionedFigure:
+    """Spread of d against n in its three variants with the limit forms, and the distribution of d at one n."""
+    figure, (left, right) = new_figure(9, 3.4, columns=2)
+    sizes = np.array(sorted(samples))
+    n = np.unique(np.geomspace(sizes[0], sizes[-1], 50).round().astype(int))
+    spreads = []
+    for field, convention, words, colour, marker in CONVENTIONS:
+        measured = np.array([getattr(samples[k], field).std().item() for k in sizes])
+        spreads.append(f"{measured[-1]:.2f} ({words})")
+        left.plot(sizes, measured, marker, color=colour, label=words)
+        if convention != "tables":  # the limit form is that of the released code
+            left.plot(n, [directionality_sd(int(k), gamma, convention) for k in n], color=colour, linewidth=1)
+        values = getattr(samples[shown], field).numpy()
+        right.hist(
+            values, bins=30, range=(-1, 1), density=True, histtype="step", color=colour, linewidth=1.6, label=words
+        )
+    left.set(xscale="log", yscale="log", xlabel="rows n", ylabel="spread of directionality")
+    left.set_xticks(sizes, [str(k) for k in sizes])
+    ticks = [t for t in (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0) if left.get_ylim()[0] <= t <= left.get_ylim()[1]]
+    left.set_yticks(ticks, [f"{t:g}" for t in ticks])
+    left.minorticks_off()
+    left.legend()
+    right.set(xlabel=f"directionality, n = {shown}", ylabel="density", xlim=(-1, 1))
+    return CaptionedFigure(
+        figure,
+        name="fig-directionality-at-random",
+        caption=f"Directionality of random matrices, $\\gamma = {gamma:g}$. Left: its standard deviation against $n$; "
+        f"lines are the limit forms. At $n = {sizes[-1]}$ it is {'; '.join(spreads)}. Right: its distribution at "
+        f"$n = {shown}$.",
+        alt="Left: log-log plot of the spread of d against n for three variants; all fall with slope -1/2, close to "
+        f"their lines. Right: three outlined histograms of d at n = {shown}, symmetric about 0 and wide.",
+    )
+
+
+@house_style()
+def one_strong_column(factors: Sequence[float], found: Sequence[Scores], limit: float, n: int) -> CaptionedFigure:
+    """Directionality against the factor by which one column is scaled, in its three variants.
+
+    Args:
+        factors: by which the column is multiplied.
+        found: scores of several matrices for each factor, fields of shape (draws,).
+        limit: of Def. 3.2 for a factor without bound.
+        n: rows of the matrices.
+    """
+    figure, axes = new_figure(7.2, 3.6)
+    ends = []
+    for field, _, words, colour, marker in CONVENTIONS:
+        values = np.array([[v.item() for v in getattr(x, field)] for x in found])
+        mean, spread = values.mean(1), values.std(1)
+        axes.plot(factors, mean, marker=marker, color=colour, label=words)
+        axes.fill_between(factors, mean - spread, mean + spread, color=colour, alpha=0.15, linewidth=0)
+        ends.append(f"{mean[-1]:+.2f} ({words})")
+    axes.axhline(limit, color=ENCODER, linestyle=":", linewidth=1, label=f"limit of Def. 3.2, {limit:+.2f}")
+    axes.axhline(0, color=NEUTRAL, linewidth=1)
+    axes.set(xscale="log", xlabel="factor on one column", ylabel="directionality", ylim=(-1.1, 1.1))
+    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+    return CaptionedFigure(
+        figure,
+        name="fig-one-strong-column",
+        caption=f"One column of a random matrix of {n} rows multiplied by a growing factor. A negative $d$ is read as "
+        f"column dominance. At a factor of {factors[-1]:g} the mean $d$ is {'; '.join(ends)}. Bands: ± one standard "
+        "deviation.",
+        alt="Three curves of directionality against the factor on one column, on a logarithmic axis. They start near 0 "
+        f"and end at {'; '.join(ends)}.",
+    )
+
+
+@house_style()
+def norms_and_thresholds(m: Float[Tensor, "n n"], gamma: float = GAMMA) -> CaptionedFigure:
+    """Row and column norms of one matrix, with the thresholds of Def. 3.2 and what exceeds them."""
+    figure, panels = new_figure(9, 3.0, columns=2)
+    words = []
+    for axes, kind, norms, colour in (
+        (panels[0], "rows", m.norm(dim=1), ENCODER),
+        (panels[1], "columns", m.norm(dim=0), DECODER),
+    ):
+        threshold = float(norms.mean() + gamma * norms.std(correction=0))
+        over = norms > threshold
+        _norm_histogram(axes, norms, threshold, colour)
+        total = float(norms[over].sum())
+        axes.set(title=f"{kind}: {int(over.sum())} over, sum {total:.0f}", xlabel=f"norm of {kind}", ylabel="number")
+        words.append(
+            f"{int(over.sum())} of the {kind} exceed their threshold of {threshold:.0f} and add up to {total:.0f}"
+        )
+    d = float(score(m, gamma).directionality)
+    return CaptionedFigure(
+        figure,
+        name="fig-norms-and-thresholds",
+        caption=f"Norms of a matrix with one strong column and the thresholds $\\mu + {gamma:g} \\sigma$ of Definition "
+        f"3.2 (dashed): {'; '.join(words)}. So $d = {d:+.2f}${', as if rows dominated' if d > 0 else ''}.",
+        alt="Two histograms with logarithmic counts. Left, rows: a broad distribution with a tail past a dashed line. "
+        f"Right, columns: all but one at small norms, one far to the right. {'; '.join(words)}.",
+    )
+
+
+def _norm_histogram(axes: Axes, norms: Tensor, threshold: float, colour: str) -> None:
+    values = norms.numpy()
+    edges = np.linspace(0, values.max() * 1.02, 41)
+    axes.hist(values[values <= threshold], edges, color=NEUTRAL, alpha=0.6)
+    axes.hist(values[values > threshold], edges, color=colour)
+    axes.axvline(threshold, color="black", linestyle="--", linewidth=1)
+    axes.set_yscale("log")
+    axes.set_ylim(0.5, None)

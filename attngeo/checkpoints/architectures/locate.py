@@ -1,0 +1,219 @@
+"""From entries, a config and the names and shapes in a checkpoint's files to the tensors of every layer."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from itertools import product
+from typing import Any
+
+from torch import Size, Tensor, promote_types
+
+from attngeo.checkpoints.architectures.entry import Attention, Entry, Layout, Part, Refused
+from attngeo.errors import CheckpointError
+from attngeo.forms.bilinear import BilinearForm
+
+
+@dataclass(frozen=True)
+class LayerPlan:
+    """The tensors of one layer's attention, and how its form follows from them."""
+
+    part: Part
+    layer: int  # counted within the part
+    causal: bool
+    module: str  # name of the attention module in the file
+    query: str  # tensor names; the same where one tensor holds both
+    key: str
+    layout: Layout
+    heads: int
+    kv_heads: int
+    d_head: int
+
+    def spans(self) -> dict[str, tuple[int, int] | None]:
+        """Tensors to read, each with the stored rows [start, stop) that matter; None means all of it."""
+        if self.layout.rows is None:
+            return {self.query: None, self.key: None}
+        if self.layout.transposed:
+            return {self.query: None}
+        q, k = self.layout.rows(self.heads, self.kv_heads, self.d_head)
+        return {self.query: (0, int(max(q.max(), k.max())) + 1)}
+
+    def form(self, tensors: Mapping[str, Tensor]) -> BilinearForm:
+        """The layer's form, from the tensors that `spans` asked for."""
+        query, key = tensors[self.query], tensors[self.key]
+        if self.layout.transposed:
+            query, key = query.T, key.T
+        if self.layout.rows is not None:
+            q, k = self.layout.rows(self.heads, self.kv_heads, self.d_head)
+            query, key = query[q], key[k]
+        dtype = promote_types(query.dtype, key.dtype)
+        return BilinearForm.from_linear(query.to(dtype), key.to(dtype), self.d_head)
+
+
+@dataclass(frozen=True)
+class _Stack:
+    """An attention entry, the config that speaks of it, and where its modules are."""
+
+    entry: Attention
+    config: "_Config"
+    within: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Config:
+    values: Mapping[str, Any]
+    model_type: str
+    nested: bool
+
+    def get(self, key: str) -> Any:
+        """A value; transformers leaves values that equal a class's default out of nested configs."""
+        if key in self.values or not self.nested or not key:
+            return self.values.get(key)
+        from transformers import CONFIG_MAPPING
+
+        return getattr(CONFIG_MAPPING[self.model_type](), key, None) if self.model_type in CONFIG_MAPPING else None
+
+
+def locate(architectures: Mapping[str, Entry], config: Mapping, shapes: Mapping[str, Size]) -> list[LayerPlan]:
+    """The plan of every attention layer, by part and layer.
+
+    Args:
+        architectures: entries by model_type.
+        config: the checkpoint's config.json.
+        shapes: shape of every tensor in the checkpoint's files.
+
+    Raises:
+        CheckpointError: the model_type is unknown or refused, no attention is there, layers are missing, or shapes
+            and config disagree.
+    """
+    stacks = list(_stacks(architectures, _Config(config, str(config.get("model_type") or ""), nested=False)))
+    plans: list[LayerPlan] = []
+    for stack in stacks:
+        modules = _modules(stack, shapes)
+        _check_complete(stack, [numbers for numbers, _ in modules])
+        decoder = bool(stack.entry.decoder_if and stack.config.get(stack.entry.decoder_if))
+        part: Part = "decoder" if decoder else stack.entry.part
+        causal = part == "decoder" if stack.entry.causal is None else stack.entry.causal
+        first = sum(plan.part == part for plan in plans)
+        for layer, (numbers, module) in enumerate(modules, first):
+            plans.append(_plan(stack, part, layer, causal, module, numbers, shapes))
+    if not plans:
+        wanted = " or ".join(f"{stack.entry.module}.{stack.entry.query}.weight" for stack in stacks)
+        raise CheckpointError(
+            f"no tensor is named like {wanted}, as a {config.get('model_type')} model's would be; the files hold"
+            f" another model, an adapter or quantised weights: open the original checkpoint."
+        )
+    order = {part: place for place, part in enumerate(("encoder", "decoder", "cross"))}
+    return sorted(plans, key=lambda plan: (order[plan.part], plan.layer))
+
+
+def _stacks(architectures: Mapping[str, Entry], config: _Config, within: tuple[str, ...] = ()) -> Iterator[_Stack]:
+    """A model's attention stacks, those of the models inside it included."""
+    name = config.model_type
+    if not name:
+        raise CheckpointError("config.json names no model_type; add the one that transformers uses.")
+    if name not in architectures:
+        near = ", ".join(get_close_matches(name, architectures, 3, 0.5))
+        raise CheckpointError(
+            f"model_type {name!r} is not among the {len(architectures)} that can be read"
+            f"{f' (near: {near})' if near else ''}; see attngeo.checkpoints.architectures."
+        )
+    entries = architectures[name]
+    if isinstance(entries, Refused):
+        raise CheckpointError(f"{name} models have no W_qk to score: {entries.reason}")
+    for entry in entries:
+        if isinstance(entry, Attention):
+            yield _Stack(entry, config, within)
+            continue
+        values = config.get(entry.config)
+        values = values if isinstance(values, Mapping) else config.values
+        model_type = entry.model_type or str(values.get("model_type") or "")
+        inner = (*within, *([entry.within] if entry.within else []))
+        yield from _stacks(architectures, _Config(values, model_type, nested=values is not config.values), inner)
+
+
+def _modules(stack: _Stack, shapes: Mapping[str, Size]) -> list[tuple[tuple[int, ...], str]]:
+    """The numbers and the name of each module with this stack's query tensor, in order."""
+    entry = stack.entry
+    prefix = r"(?:.*\.)?" + "".join(rf"{re.escape(component)}\.(?:.*\.)?" for component in stack.within)
+    numbered = re.escape(entry.module).replace(r"\{\}", r"(\d+)")
+    pattern = re.compile(rf"({prefix})({numbered}\.){re.escape(entry.query)}\.weight")
+    matches = [match for match in map(pattern.fullmatch, shapes) if match]
+    prefixes = sorted({match[1] for match in matches})
+    if len(prefixes) > 1:
+        raise CheckpointError(
+            f"{entry.module} stands in the files under several prefixes ({', '.join(p or 'none' for p in prefixes)});"
+            f" save the part to be scored as a model of its own."
+        )
+    return sorted((tuple(map(int, match.groups()[2:])), (match[1] + match[2])[:-1]) for match in matches)
+
+
+def _check_complete(stack: _Stack, found: list[tuple[int, ...]]) -> None:
+    count = stack.config.get(stack.entry.layers)
+    if not found or not isinstance(count, (int, list)):
+        return
+    stages = [range(count)] if isinstance(count, int) else [range(len(count)), range(max(count, default=0))]
+    expected = {
+        numbers for numbers in product(*stages) if not isinstance(count, list) or numbers[1] < count[numbers[0]]
+    }
+    missing = sorted(expected - {numbers[: len(stages)] for numbers in found})
+    if missing:
+        numbers = (*missing[0], *found[-1][len(stages) :])
+        raise CheckpointError(
+            f"{stack.entry.module.format(*numbers)}.{stack.entry.query}.weight is missing, one of {len(expected)}"
+            f" layers that config.json promises; the download or the save was incomplete: fetch the checkpoint again."
+        )
+
+
+def _plan(
+    stack: _Stack,
+    part: Part,
+    layer: int,
+    causal: bool,
+    module: str,
+    numbers: tuple[int, ...],
+    shapes: Mapping[str, Size],
+) -> LayerPlan:
+    entry, config = stack.entry, stack.config
+    query, key = f"{module}.{entry.query}.weight", f"{module}.{entry.key}.weight"
+    for name in (query, key):
+        if name not in shapes:
+            raise CheckpointError(f"{name} is missing; the save was incomplete: fetch the checkpoint again.")
+        if len(shapes[name]) != 2:
+            raise CheckpointError(
+                f"{name} has shape {tuple(shapes[name])} and not two dimensions; quantised or packed weights cannot"
+                f" be scored: open the original checkpoint."
+            )
+    heads = _heads(config.get(entry.heads), entry.heads, numbers)
+    outputs, inputs = reversed(shapes[query]) if entry.layout.transposed else shapes[query]
+    if entry.layout.rows is None:
+        d_head = _divide(query, outputs, heads, entry.heads)
+        kv_heads = _divide(key, shapes[key][0], d_head, "width of a head")
+    else:  # [H + 2 H_kv] blocks of d_head
+        d_head = config.get(entry.d_head) or _divide(query, inputs, heads, entry.heads)
+        kv_heads = _divide(query, _divide(query, outputs, d_head, "width of a head") - heads, 2, "a key and a value")
+    if kv_heads < 1 or heads % kv_heads:
+        raise _mismatch(key, f"gives {kv_heads} key heads for {heads} query heads")
+    for what, found, config_key in (("key heads", kv_heads, entry.kv_heads), ("a width of", d_head, entry.d_head)):
+        if config.get(config_key) not in (None, found):
+            raise _mismatch(key, f"gives {found} {what} where config.json has {config_key} = {config.get(config_key)}")
+    return LayerPlan(part, layer, causal, module, query, key, entry.layout, heads, kv_heads, d_head)
+
+
+def _heads(count: Any, key: str, numbers: tuple[int, ...]) -> int:
+    if isinstance(count, list) and numbers and numbers[0] < len(count):
+        count = count[numbers[0]]
+    if not isinstance(count, int) or isinstance(count, bool) or count < 1:
+        problem = "is missing" if count is None else f"is {count!r} and not a number above 0"
+        raise CheckpointError(f"{key} {problem} in config.json; heads cannot be told apart without it: add it.")
+    return count
+
+
+def _divide(tensor: str, size: int, count: int, what: str) -> int:
+    if size % count:
+        raise _mismatch(tensor, f"has {size} rows or columns, which {count} ({what}) does not divide")
+    return size // count
+
+
+def _mismatch(tensor: str, what: str) -> CheckpointError:
+    return CheckpointError(f"{tensor} {what}; config.json belongs to another checkpoint: fetch both again.")

@@ -1,0 +1,205 @@
+"""A repository on the Hugging Face Hub; token, endpoint, offline mode and cache are those of huggingface_hub."""
+
+import errno
+import logging
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from huggingface_hub import constants, get_hf_file_metadata, hf_hub_download, hf_hub_url, try_to_load_from_cache
+from huggingface_hub.errors import (
+    EntryNotFoundError,
+    GatedRepoError,
+    HfHubHTTPError,
+    HFValidationError,
+    LocalEntryNotFoundError,
+    OfflineModeIsEnabled,
+    RepositoryNotFoundError,
+    RevisionNotFoundError,
+)
+
+from attngeo.checkpoints import ranges
+from attngeo.checkpoints.tensorfiles import SafetensorsFile, TensorFile, open_tensors
+from attngeo.errors import CheckpointError
+
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
+_OF_THE_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS}
+
+
+class HubRepository:
+    """One model repository at one revision. Safetensors that are not in the cache are read by byte ranges.
+
+    Args:
+        name: the repository's id, ``owner/model``.
+        revision: branch, tag or commit; the default branch if None.
+        first: a file that it must have. Its commit is that of all further files.
+
+    Raises:
+        CheckpointError: no such repository or revision, a gated one, or no connection and nothing in the cache.
+    """
+
+    def __init__(self, name: str, revision: str | None = None, first: str = "config.json") -> None:
+        self.name, self.revision = name, revision or "main"
+        with self._explained(first):
+            try:
+                self._reach(first)
+                found = self._download(first)
+            except LocalEntryNotFoundError:
+                raise
+            except EntryNotFoundError as error:
+                raise CheckpointError(f"{name} has no {first} on the Hub, which it needs to be used here.") from error
+        self.revision = found.parent.name  # in the cache: models--owner--name/snapshots/<commit>/config.json
+
+    def has(self, file: str) -> bool:
+        """Whether the repository has the file; offline, whether the cache has it."""
+        return self.fetch(file) is not None
+
+    def fetch(self, file: str) -> Path | None:
+        """A path in the cache, fetched there if needed; None where the repository, or offline the cache, has none."""
+        cached = try_to_load_from_cache(self.name, file, revision=self.revision)
+        if isinstance(cached, str):
+            return Path(cached)
+        if constants.HF_HUB_OFFLINE:
+            return None
+        with self._explained(file):
+            try:
+                return self._download(file)
+            except LocalEntryNotFoundError:
+                raise
+            except EntryNotFoundError:
+                return None
+
+    def open(self, file: str) -> TensorFile | None:
+        """A file of tensors: from the cache, or by byte ranges, or, if it has no header to go by, downloaded."""
+        cached = try_to_load_from_cache(self.name, file, revision=self.revision)
+        if isinstance(cached, str):
+            return open_tensors(Path(cached))
+        if constants.HF_HUB_OFFLINE:
+            return None
+        place = self._find(file)
+        if place is None:
+            return None
+        if file.endswith(".safetensors"):
+            return SafetensorsFile(ranges.RemoteBytes(f"{file} of {self.name}", place, lambda: self._find(file)))
+        logger.warning("%s has no safetensors: %s is downloaded whole (%.2f GB)", self.name, file, place.size / 1e9)
+        path = self.fetch(file)
+        return None if path is None else open_tensors(path)
+
+    def other_weights(self) -> list[str]:
+        """None: only the standard names are looked for on the Hub."""
+        return []
+
+    def absent(self, files: str) -> CheckpointError:
+        """Why none of the files could be opened."""
+        if constants.HF_HUB_OFFLINE:
+            return CheckpointError(
+                f"{self.name} is not in the cache with its weights ({files}), and HF_HUB_OFFLINE is set; unset it or"
+                f" give a local path."
+            )
+        return CheckpointError(
+            f"{self.name} on the Hub has no weights that can be read ({files}); convert it with save_pretrained."
+        )
+
+    def _reach(self, file: str) -> None:
+        """See whether the Hub answers, if the file is not in the cache: a download would try for half a minute."""
+        if isinstance(try_to_load_from_cache(self.name, file, revision=self.revision), str):
+            return
+        url = hf_hub_url(self.name, file, revision=self.revision)
+        for wait in (ranges.FIRST_WAIT, None):
+            try:
+                _call(get_hf_file_metadata, url, timeout=constants.HF_HUB_ETAG_TIMEOUT)
+                return
+            except HfHubHTTPError:
+                return  # it answers; the download says what is wrong, or tries again
+            except ranges.NETWORK_ERRORS as error:
+                if wait is None:
+                    raise LocalEntryNotFoundError(f"{constants.ENDPOINT} cannot be reached") from error
+                time.sleep(wait)
+
+    def _download(self, file: str) -> Path:
+        return Path(_call(hf_hub_download, self.name, file, revision=self.revision))
+
+    def _find(self, file: str) -> ranges.Place | None:
+        """Where a file's bytes are; None where the repository has no such file."""
+        url, failures = hf_hub_url(self.name, file, revision=self.revision), 0
+        while True:
+            try:
+                with self._explained(file):
+                    found = _call(get_hf_file_metadata, url, timeout=constants.HF_HUB_ETAG_TIMEOUT)
+                break
+            except EntryNotFoundError:
+                return None
+            except CheckpointError as error:
+                failures += 1
+                if _status(error) not in ranges.TRANSIENT or failures == ranges.ATTEMPTS:
+                    raise
+                time.sleep(min(ranges.FIRST_WAIT * 2 ** (failures - 1), ranges.LONGEST_WAIT))
+        if found.size is None:
+            raise CheckpointError(
+                f"{constants.ENDPOINT} does not say how large {file} of {self.name} is, so that it cannot be read in"
+                f" part; download the repository (hf download) and give the folder."
+            )
+        return ranges.Place(found.location, found.size)
+
+    @contextmanager
+    def _explained(self, file: str) -> Iterator[None]:
+        """The Hub's errors in one sentence each."""
+        page = f"{constants.ENDPOINT}/{self.name}"
+        try:
+            yield
+        except GatedRepoError as error:
+            raise CheckpointError(
+                f"{self.name} is gated: ask for access at {page}, then set HF_TOKEN to a token of that account."
+            ) from error
+        except RevisionNotFoundError as error:
+            raise CheckpointError(
+                f"{self.name} has no revision {self.revision!r}; see its branches and tags at {page}."
+            ) from error
+        except RepositoryNotFoundError as error:
+            raise CheckpointError(
+                f"there is no file or folder {self.name!r} here and no public repository of that id at"
+                f" {constants.ENDPOINT}; check the spelling, or set HF_TOKEN if it is private."
+            ) from error
+        except HFValidationError as error:
+            raise CheckpointError(
+                f"there is no file or folder {self.name!r}, and it is no Hub id (owner/model); check the spelling."
+            ) from error
+        except (LocalEntryNotFoundError, OfflineModeIsEnabled) as error:
+            raise CheckpointError(
+                f"there is no file or folder {self.name!r} here, {file} of that Hub repository is not in the cache, and"
+                f" {_why(error)}; check the connection or give a local path."
+            ) from error
+        except EntryNotFoundError:
+            raise
+        except (HfHubHTTPError, *ranges.NETWORK_ERRORS) as error:
+            if getattr(error, "errno", None) in _OF_THE_DISK:
+                raise
+            remedy = "check HF_TOKEN" if _status(error) in (401, 403) else "try again later"
+            raise CheckpointError(f"{file} of {self.name} cannot be read: {_why(error)}; {remedy}.") from error
+
+
+def _why(error: Exception) -> str:
+    """What kept the Hub from answering."""
+    if constants.HF_HUB_OFFLINE:
+        return "HF_HUB_OFFLINE is set"
+    status = _status(error)
+    return f"{constants.ENDPOINT} answered {status}" if status else f"{constants.ENDPOINT} cannot be reached"
+
+
+def _status(error: Exception) -> int | None:
+    """HTTP status of the answer behind an error."""
+    return getattr(getattr(error.__cause__ or error, "response", None), "status_code", None)
+
+
+def _call(function: Callable[..., T], *arguments, **options) -> T:
+    """A call of huggingface_hub, again when another thread's failed connection has closed the client both share."""
+    for _ in range(ranges.ATTEMPTS - 1):
+        try:
+            return function(*arguments, **options)
+        except RuntimeError as error:
+            if "client has been closed" not in str(error):
+                raise
+    return function(*arguments, **options)

@@ -1,0 +1,223 @@
+"""The query-key forms of a pretrained model's layers, reading nothing but the query and key tensors.
+
+Tensors are found by their names, so no model code is run and no model is built.
+"""
+
+import json
+import re
+from collections import deque
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from os import PathLike
+from pathlib import Path
+
+import torch
+
+from attngeo.checkpoints.architectures import ARCHITECTURES, LayerPlan, Part, locate
+from attngeo.checkpoints.float8 import FLOAT8, scale_name, unscaled
+from attngeo.checkpoints.repositories import Repository, open_repository
+from attngeo.checkpoints.tensorfiles import TensorFile
+from attngeo.errors import CheckpointError
+from attngeo.forms.bilinear import BilinearForm
+
+# first found, first taken; an index names the files of a sharded checkpoint
+WEIGHTS = (
+    "model.safetensors",
+    "model.safetensors.index.json",
+    "pytorch_model.bin",
+    "pytorch_model.bin.index.json",
+)
+AHEAD = 64 * 2**20  # bytes of later layers fetched while one is worked on
+SHARDS_AT_ONCE = 8  # headers of a sharded checkpoint read at the same time
+
+
+@dataclass(frozen=True, eq=False)
+class AttentionLayer:
+    """One layer's attention.
+
+    Args:
+        part: "encoder", "decoder" or "cross" (decoder to encoder).
+        layer: its number within the part, from 0.
+        form: ``W_qk`` of the layer by its factors.
+        causal: whether a token sees only those before it.
+        module: name of the attention module in the file.
+        file: name of the file that holds its query weight.
+    """
+
+    part: Part
+    layer: int
+    form: BilinearForm
+    causal: bool = False
+    module: str = ""
+    file: str = ""
+
+
+class Checkpoint:
+    """The attention layers of one model: an iterable of `AttentionLayer`, read one at a time, as often as wanted.
+
+    Made by `open_checkpoint`.
+    """
+
+    def __init__(self, repository: Repository, weights: str = "") -> None:
+        self.name = repository.name
+        self.revision = repository.revision  # commit of a Hub repository, "" for a local folder
+        config = dict(_read_json(repository, "config.json"))
+        # configs of the first years name no model_type; transformers then goes by the repository's name, and so do we
+        config["model_type"] = config.get("model_type") or _named(self.name)
+        self.model_type = str(config["model_type"])
+        self._all_files = _weight_files(repository, weights)
+        shapes: dict[str, torch.Size] = {}
+        self._files: dict[str, TensorFile] = {}  # by tensor name
+        for file in self._all_files:
+            shapes |= file.shapes
+            self._files |= dict.fromkeys(file.shapes, file)
+        self._block = _scale_block(config)
+        try:
+            self.plans: list[LayerPlan] = locate(ARCHITECTURES, config, shapes)
+        except CheckpointError as error:
+            raise CheckpointError(f"{self.name}: {error}") from error
+
+    def __len__(self) -> int:
+        return len(self.plans)
+
+    def __iter__(self) -> Iterator[AttentionLayer]:
+        """The layers in turn; over a network the next ones are fetched meanwhile, as far as AHEAD bytes go."""
+        coming: deque[int] = deque()  # bytes of each layer from the current one on that is being fetched
+        try:
+            for number, plan in enumerate(self.plans):
+                for later in self.plans[number + len(coming) :]:
+                    if coming and sum(coming) >= AHEAD:
+                        break
+                    for name, rows in later.spans().items():
+                        self._files[name].prefetch(name, rows)
+                    coming.append(self._size(later))
+                yield self.read(plan)
+                coming.popleft()
+        finally:
+            for file in self._all_files:
+                file.forget()
+
+    @property
+    def bytes_read(self) -> int:
+        """Bytes of tensors read so far."""
+        return sum(file.bytes_read for file in self._all_files)
+
+    @property
+    def bytes_in_all(self) -> int:
+        """Bytes of queries and keys in all layers, as the headers tell; the scales of 8-bit weights are not counted."""
+        return sum(self._size(plan) for plan in self.plans)
+
+    def _size(self, plan: LayerPlan) -> int:
+        return sum(self._files[name].size(name, rows) for name, rows in plan.spans().items())
+
+    def read(self, plan: LayerPlan) -> AttentionLayer:
+        """One layer, by its plan.
+
+        Raises:
+            CheckpointError: a file cannot be read, or a tensor holds NaN or infinite weights.
+        """
+        form = plan.form({name: self._weight(name, rows) for name, rows in plan.spans().items()})
+        for name, factor in ((plan.query, form.wq), (plan.key, form.wk)):
+            if not all(_is_finite(head) for head in factor):
+                raise CheckpointError(
+                    f"{self.name}: {name} holds NaN or infinite weights; training diverged or the file is damaged:"
+                    f" fetch it again or open another checkpoint."
+                )
+        return AttentionLayer(plan.part, plan.layer, form, plan.causal, plan.module, self._files[plan.query].name)
+
+    def _weight(self, name: str, rows: tuple[int, int] | None) -> torch.Tensor:
+        """A weight, or its rows [start, stop); what is stored in 8 bits becomes float32 by its scale."""
+        weight = self._files[name].read(name, rows)
+        if weight.dtype not in FLOAT8:
+            return weight
+        scale = scale_name(name, self._files)
+        return unscaled(weight, self._files[scale].read(scale), self._block, name)
+
+    def __repr__(self) -> str:
+        return f"Checkpoint({self.name!r}, {self.model_type}, {len(self)} attention layers)"
+
+
+def open_checkpoint(path_or_id: str | PathLike, revision: str | None = None) -> Checkpoint:
+    """The layers' ``W_qk,h = W_q,h W_k,g(h)^T`` (Eqs. S19, S20) of a local folder, a weight file, or a Hub repository.
+
+    Args:
+        path_or_id: a folder with config.json and weights (safetensors or ``.bin``, single or sharded), one weight
+            file with config.json beside it, or a Hub id such as ``google-bert/bert-base-uncased``.
+        revision: branch, tag or commit of a Hub repository.
+
+    Returns:
+        An iterable of `AttentionLayer`, with ``len``, ``name``, ``revision``, ``model_type``, ``bytes_read``,
+        ``bytes_in_all``. Biases, rotary positions and normalisations of q and k are no part of the forms. Weights keep
+        the type of the file.
+
+    Raises:
+        CheckpointError: nothing there, unknown architecture, damaged or incomplete files, or the Hub refuses.
+    """
+    path = Path(path_or_id).expanduser()
+    if path.is_file():
+        return Checkpoint(open_repository(path.parent, revision), weights=path.name)
+    return Checkpoint(open_repository(path_or_id, revision))
+
+
+def _named(repository: str) -> str:
+    """The longest model_type that a repository's name contains."""
+    return max((name for name in ARCHITECTURES if name in repository.lower()), key=len, default="")
+
+
+def _is_finite(head: torch.Tensor) -> bool:
+    """Whether no weight is NaN or infinite, without a copy of the weights."""
+    least, greatest = torch.aminmax(head.mT)  # NaN if any is
+    return bool(torch.isfinite(least) and torch.isfinite(greatest))
+
+
+def _scale_block(config: Mapping) -> tuple[int, int]:
+    """Rows and columns that share a scale where weights are stored in 8 bits by blocks."""
+    quantization = config.get("quantization_config")
+    block = quantization.get("weight_block_size") if isinstance(quantization, Mapping) else None
+    return (int(block[0]), int(block[1])) if isinstance(block, list) and len(block) == 2 else (128, 128)
+
+
+def _read_json(repository: Repository, file: str) -> Mapping:
+    path = repository.fetch(file)
+    if path is None:
+        raise CheckpointError(f"{repository.name} has no {file}; it is needed beside the weights.")
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise CheckpointError(f"{path} cannot be read: {error.strerror}; check the file.") from error
+    except ValueError as error:
+        raise CheckpointError(f"{file} of {repository.name} is not valid JSON ({error}); mend or fetch it.") from error
+    if not isinstance(content, Mapping):
+        raise CheckpointError(f"{file} of {repository.name} is not a JSON object; fetch it again.")
+    return content
+
+
+def _weight_files(repository: Repository, weights: str) -> list[TensorFile]:
+    """The files of tensors: the one asked for, or those of the first of WEIGHTS that is there."""
+    for name in (weights,) if weights else (*WEIGHTS, *repository.other_weights()):
+        if name.endswith(".index.json"):
+            if repository.has(name):
+                with ThreadPoolExecutor(SHARDS_AT_ONCE) as pool:
+                    return list(pool.map(partial(_shard, repository, name), _shards(repository, name)))
+        elif (file := repository.open(name)) is not None:
+            return [file]
+    raise repository.absent(weights or ", ".join(WEIGHTS))
+
+
+def _shards(repository: Repository, index: str) -> list[str]:
+    weight_map = _read_json(repository, index).get("weight_map")
+    if not isinstance(weight_map, Mapping) or not weight_map:
+        raise CheckpointError(f"{index} of {repository.name} has no weight_map; fetch it again.")
+    wanted = sorted({str(file) for file in weight_map.values()})
+    if any(re.search(r"(^|[\\/])\.\.([\\/]|$)|^[\\/]", file) for file in wanted):
+        raise CheckpointError(f"{index} of {repository.name} points outside the checkpoint; fetch it again.")
+    return wanted
+
+
+def _shard(repository: Repository, index: str, shard: str) -> TensorFile:
+    file = repository.open(shard)
+    if file is None:
+        raise repository.absent(f"{shard}, which {index} names")
+    return file

@@ -1,0 +1,270 @@
+"""Tensors out of one file by name, reading nothing else: safetensors by byte ranges, ``.bin`` by memory mapping."""
+
+import json
+import math
+import pickle
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import torch
+from torch import Size, Tensor
+
+from attngeo.errors import CheckpointError
+
+_DTYPES = {
+    "F64": torch.float64,
+    "F32": torch.float32,
+    "F16": torch.float16,
+    "BF16": torch.bfloat16,
+    "F8_E4M3": torch.float8_e4m3fn,
+    "F8_E5M2": torch.float8_e5m2,
+}
+SUFFIXES = (".safetensors", ".bin", ".pt", ".pth")
+_MAX_HEADER = 100_000_000  # bytes; the limit of the format itself
+
+
+@runtime_checkable
+class Bytes(Protocol):
+    """Something of known size that can be read by ranges."""
+
+    name: str
+    size: int
+
+    def prefetch(self, start: int, stop: int) -> None:
+        """Begin to fetch bytes that `read` will ask for, where fetching takes time."""
+
+    def read(self, start: int, stop: int) -> memoryview:
+        """Bytes [start, stop)."""
+
+    def forget(self) -> None:
+        """Stop fetching what was not read."""
+
+
+def empty(size: int) -> memoryview:
+    """Writable memory that nothing has written to yet."""
+    return memoryview(torch.empty(size, dtype=torch.uint8).numpy())
+
+
+class LocalBytes:
+    """A file on disk."""
+
+    def __init__(self, path: Path) -> None:
+        self.name, self._path = path.name, path
+        try:
+            self.size = path.stat().st_size
+        except OSError as error:
+            raise CheckpointError(f"{path} cannot be read: {error.strerror}; check the path.") from error
+
+    def prefetch(self, start: int, stop: int) -> None:
+        """Nothing: the disk is near."""
+
+    def forget(self) -> None:
+        """Nothing."""
+
+    def read(self, start: int, stop: int) -> memoryview:
+        """Bytes [start, stop); CheckpointError if the disk or the permissions refuse."""
+        data = empty(stop - start)
+        try:
+            with self._path.open("rb") as file:
+                file.seek(start)
+                count = file.readinto(data)
+        except OSError as error:
+            raise CheckpointError(f"{self._path} cannot be read: {error.strerror}; check the file.") from error
+        if count != len(data):
+            raise CheckpointError(f"{self._path} ended while it was read; it changed meanwhile: run again.")
+        return data
+
+
+@runtime_checkable
+class TensorFile(Protocol):
+    """One file of a checkpoint."""
+
+    name: str
+    shapes: Mapping[str, Size]
+    bytes_read: int
+
+    def size(self, tensor: str, rows: tuple[int, int] | None = None) -> int:
+        """Bytes of what `read` gives."""
+
+    def prefetch(self, tensor: str, rows: tuple[int, int] | None = None) -> None:
+        """Begin to fetch what `read` will ask for."""
+
+    def read(self, tensor: str, rows: tuple[int, int] | None = None) -> Tensor:
+        """The tensor, or its rows [start, stop)."""
+
+    def forget(self) -> None:
+        """Stop fetching what was not read."""
+
+
+class _Entry(NamedTuple):
+    dtype: str
+    shape: Size
+    start: int  # offset in the file
+    stop: int
+
+
+class SafetensorsFile:
+    """A ``.safetensors`` file: 8 bytes with the header's length, the header in JSON, then the tensors' bytes.
+
+    Args:
+        source: the file's bytes.
+
+    Raises:
+        CheckpointError: the header is damaged or the file is shorter than it says.
+
+    Source: https://huggingface.co/docs/safetensors (format).
+    """
+
+    def __init__(self, source: Bytes) -> None:
+        self.name, self._source = source.name, source
+        self.bytes_read = 0  # of the tensors, the header not counted
+        self._entries = self._read_header()
+        self.shapes = {name: entry.shape for name, entry in self._entries.items()}
+
+    def read(self, tensor: str, rows: tuple[int, int] | None = None) -> Tensor:
+        """The tensor, or its rows [start, stop).
+
+        Raises:
+            CheckpointError: its entries are no floating-point numbers, or the file cannot be read.
+        """
+        data = self._source.read(*self._range(tensor, rows))
+        self.bytes_read += len(data)
+        dtype, shape, _, _ = self._entries[tensor]
+        whole = torch.frombuffer(data, dtype=_DTYPES[dtype])
+        return whole.view(shape if rows is None else (rows[1] - rows[0], *shape[1:]))
+
+    def size(self, tensor: str, rows: tuple[int, int] | None = None) -> int:
+        """Bytes of what `read` gives, as the header tells."""
+        start, stop = self._range(tensor, rows)
+        return stop - start
+
+    def prefetch(self, tensor: str, rows: tuple[int, int] | None = None) -> None:
+        """Begin to fetch what `read` will ask for."""
+        self._source.prefetch(*self._range(tensor, rows))
+
+    def forget(self) -> None:
+        """Stop fetching what was not read."""
+        self._source.forget()
+
+    def _range(self, tensor: str, rows: tuple[int, int] | None) -> tuple[int, int]:
+        """Where a tensor's bytes, or those of its rows, stand in the file."""
+        entry = self._entries[tensor]
+        if entry.dtype not in _DTYPES:
+            raise CheckpointError(
+                f"{tensor} in {self.name} is stored as {entry.dtype}, which is quantised or not a number type that"
+                f" can be scored: open the checkpoint in float32, float16 or bfloat16."
+            )
+        if rows is None:
+            return entry.start, entry.stop
+        width = math.prod(entry.shape[1:]) * _DTYPES[entry.dtype].itemsize
+        return entry.start + rows[0] * width, entry.start + rows[1] * width
+
+    def _read_header(self) -> dict[str, _Entry]:
+        if self._source.size < 8:
+            raise self._damaged(f"it has {self._source.size} bytes")
+        length = int.from_bytes(bytes(self._source.read(0, 8)), "little")
+        if not 2 <= length <= _MAX_HEADER:
+            raise self._damaged("its first 8 bytes are not the length of a header")
+        if 8 + length > self._source.size:
+            raise self._damaged(f"its header should end at byte {8 + length} and the file at {self._source.size}")
+        try:
+            header = json.loads(bytes(self._source.read(8, 8 + length)))
+            entries = {
+                name: _Entry(
+                    item["dtype"], Size(item["shape"]), *(8 + length + int(end) for end in item["data_offsets"])
+                )
+                for name, item in header.items()
+                if name != "__metadata__"
+            }
+        except (ValueError, TypeError, KeyError, AttributeError, RuntimeError) as error:
+            raise self._damaged("its header is not the JSON of that format") from error
+        end = max((entry.stop for entry in entries.values()), default=8 + length)
+        if end > self._source.size:
+            raise self._damaged(f"it should have {end} bytes and has {self._source.size}")
+        for name, (dtype, shape, start, stop) in entries.items():
+            size = math.prod(shape) * _DTYPES[dtype].itemsize if dtype in _DTYPES else stop - start
+            if not (8 + length <= start <= stop and stop - start == size and all(n >= 0 for n in shape)):
+                raise self._damaged(f"the place of {name} does not fit its shape")
+        return entries
+
+    def _damaged(self, what: str) -> CheckpointError:
+        return CheckpointError(
+            f"{self.name} is no whole safetensors file: {what}; it is truncated or corrupt: fetch it again."
+        )
+
+
+class TorchFile:
+    """A ``.bin`` or ``.pt`` file of ``torch.save``, opened with ``weights_only=True`` and mapped, not loaded.
+
+    Args:
+        path: the file.
+
+    Raises:
+        CheckpointError: the file is damaged, or holds more than tensors.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.name = path.name
+        self.bytes_read = 0
+        state = _load(path)
+        self._tensors = {name: value for name, value in state.items() if isinstance(value, Tensor)}
+        self.shapes = {name: tensor.shape for name, tensor in self._tensors.items()}
+
+    def read(self, tensor: str, rows: tuple[int, int] | None = None) -> Tensor:
+        """The tensor, or its rows [start, stop); CheckpointError if its entries are no floating-point numbers."""
+        found = self._tensors[tensor]
+        if not found.is_floating_point():
+            raise CheckpointError(
+                f"{tensor} in {self.name} is stored as {found.dtype}, which is quantised or not a number type that"
+                f" can be scored: open the checkpoint in float32, float16 or bfloat16."
+            )
+        self.bytes_read += self.size(tensor, rows)
+        return (found[slice(*rows)] if rows else found).clone()  # out of the mapping, so that the file may go
+
+    def size(self, tensor: str, rows: tuple[int, int] | None = None) -> int:
+        """Bytes of what `read` gives."""
+        return self._tensors[tensor][slice(*(rows or (None,)))].nbytes
+
+    def prefetch(self, tensor: str, rows: tuple[int, int] | None = None) -> None:
+        """Nothing: the disk is near."""
+
+    def forget(self) -> None:
+        """Nothing."""
+
+
+def _load(path: Path) -> Mapping:
+    """The state dict of a ``torch.save`` file."""
+    try:
+        path.open("rb").close()
+    except OSError as error:
+        raise CheckpointError(f"{path} cannot be read: {error.strerror}; check the file.") from error
+    try:
+        try:
+            state = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+        except RuntimeError as error:
+            if "mmap can only be used" not in str(error):
+                raise
+            state = torch.load(path, map_location="cpu", weights_only=True)  # the format of torch before 1.6
+    except pickle.UnpicklingError as error:
+        raise CheckpointError(
+            f"{path.name} is not a file of tensors alone (or is damaged), and loading anything else could run code;"
+            f" convert it to safetensors where you trust it."
+        ) from error
+    except (RuntimeError, EOFError, ValueError, KeyError, OSError) as error:
+        raise CheckpointError(
+            f"{path.name} is no whole torch file; it is truncated or corrupt: fetch it again."
+        ) from error
+    state = state.get("state_dict", state) if isinstance(state, Mapping) else state
+    if not isinstance(state, Mapping):
+        raise CheckpointError(f"{path.name} holds a {type(state).__name__} and no named tensors; save a state_dict.")
+    return state
+
+
+def open_tensors(path: Path) -> TensorFile:
+    """A local file of tensors, by its suffix."""
+    if path.suffix == ".safetensors":
+        return SafetensorsFile(LocalBytes(path))
+    if path.suffix in SUFFIXES:
+        return TorchFile(path)
+    raise CheckpointError(f"{path.name} is no weight file that can be read; known are {', '.join(SUFFIXES)}.")

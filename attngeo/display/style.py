@@ -1,0 +1,121 @@
+"""House style: sizes, colours, and the figure that carries its caption and alternative text."""
+
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import matplotlib as mpl
+import numpy as np
+from cycler import cycler
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from attngeo.display.page import METADATA_KEY, check_label
+from attngeo.errors import ParameterError
+
+# Okabe and Ito's colours, told apart with every common colour vision, without their yellow (too light on white).
+ENCODER = "#0072B2"  # blue
+DECODER = "#D55E00"  # vermilion
+CROSS = "#009E73"  # green: cross attention, or a third kind
+NEUTRAL = "#595959"  # reference lines, chance levels; contrast 7:1 on white
+PALETTE = (ENCODER, DECODER, CROSS, "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+PART_COLOURS = {"encoder": ENCODER, "decoder": DECODER, "cross": CROSS}
+DIVERGING = "RdBu_r"  # signed values, white at zero: give vmin = -vmax
+SEQUENTIAL = "cividis"  # values of one sign
+
+_STYLE = {
+    "figure.facecolor": "white",  # opaque, so that a figure reads the same on a dark page
+    "savefig.facecolor": "white",
+    "figure.constrained_layout.use": True,
+    "axes.prop_cycle": cycler(color=PALETTE),
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": 10,
+    "axes.titlelocation": "left",
+    "axes.labelsize": 10,
+    "axes.edgecolor": "#333333",
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#E3E3E3",
+    "grid.linewidth": 0.6,
+    "font.family": "DejaVu Sans",  # comes with matplotlib: the same on every machine
+    "font.size": 10,
+    "legend.frameon": False,
+    "legend.fontsize": 9,
+    "lines.linewidth": 1.6,
+    "image.cmap": SEQUENTIAL,
+    "image.interpolation": "nearest",
+    "svg.fonttype": "path",
+    "svg.hashsalt": "attngeo",  # equal figures give equal files
+    "savefig.dpi": 160,  # of the rasterised parts
+}
+
+
+@contextmanager
+def house_style() -> Iterator[None]:
+    """The settings of matplotlib for the book, for the length of a ``with`` block or, as a decorator, of a function."""
+    with mpl.rc_context():
+        mpl.rcParams.update(mpl.rcParamsDefault | {"backend": mpl.rcParams["backend"]} | _STYLE)
+        yield
+
+
+def new_figure(
+    width: int | float = 6.4, height: int | float = 3.6, rows: int = 1, columns: int = 1, **options
+) -> tuple[Figure, Axes | np.ndarray]:
+    """A figure in the house style, apart from pyplot, which keeps figures in global state.
+
+    Args:
+        width: inches; 6.4 fills the text column of the book, 9 is the most.
+        height: inches.
+        rows: of panels.
+        columns: of panels.
+        options: for `matplotlib.figure.Figure.subplots`, such as ``sharey=True`` or ``squeeze=False``.
+
+    Returns:
+        The figure and its panel, or array of panels (as `Figure.subplots` gives it).
+    """
+    with house_style():
+        figure = Figure(figsize=(width, height))
+        return figure, figure.subplots(rows, columns, **options)
+
+
+def plain_panel(axes: Axes) -> None:
+    """Make a panel fit for an image: no grid, full frame."""
+    axes.grid(False)
+    axes.spines[:].set_visible(True)
+
+
+@dataclass(frozen=True)
+class CaptionedFigure:
+    """A figure with its label, caption and alternative text, all made from the data that it shows.
+
+    As the last expression of a cell it displays itself, as SVG; the book numbers it and ``{numref}`` finds it by its
+    label.
+
+    Raises:
+        ParameterError: the label is malformed, or the caption or the alternative text is empty.
+    """
+
+    figure: Figure
+    name: str  # "fig-...", unique in the book
+    caption: str  # MyST: what is shown, and the numbers to take from it
+    alt: str  # plain text for those who do not see it: kind of plot, axes, what stands out
+
+    def __post_init__(self) -> None:
+        check_label(self.name, "fig")
+        for kind, text in (("a caption", self.caption), ("alternative text", self.alt)):
+            if not text.strip():
+                raise ParameterError(f"Figure {self.name} needs {kind}.")
+
+    def svg(self) -> str:
+        """The figure as SVG; equal figures give equal text."""
+        buffer = io.StringIO()
+        with house_style():
+            self.figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+        return buffer.getvalue()
+
+    def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict[str, str], dict]:
+        words = {"name": self.name, "caption": " ".join(self.caption.split()), "alt": " ".join(self.alt.split())}
+        data = {"image/svg+xml": self.svg(), "text/plain": f"{words['name']}: {words['alt']}"}
+        return data, {METADATA_KEY: {"figure": words}}

@@ -1,0 +1,209 @@
+"""What a check of one statement is: a sample is drawn, numbers of it are compared, and its wording is data.
+
+A check is written in a chapter's room::
+
+    @check(attention_example, n_heads=1)  # draws the sample; its parameters are those of the check
+    def heads_add_up(example: AttentionExample) -> Judgement:
+        return Judgement(exact("sum", distance(summed(example.form), example.form.dense())))
+
+``heads_add_up(d=64)`` draws and judges; ``heads_add_up.of(sample)`` judges a sample that is there already. Statement,
+title, verdict and the words of each quantity stand under ``heads_add_up`` in the room's ``checks.yml``
+(`attngeo.paper.wording`).
+"""
+
+import inspect
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from functools import partial, update_wrapper
+from typing import Any, Generic, Literal, SupportsFloat, TypeVar
+
+from attngeo.paper.wording import Flaw, Verdict, wording
+
+Sample = TypeVar("Sample")
+Relation = Literal["=", "≠", "<", ">"]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One number set beside another: ``measured relation expected``, within a tolerance.
+
+    ``=`` holds when ``|measured - expected| <= tolerance``, ``≠`` when it is larger; ``<`` and ``>`` hold when the
+    difference has that sign and exceeds the tolerance. A Monte Carlo comparison states its standard error, from which
+    the tolerance is made (`monte_carlo`).
+    """
+
+    quantity: str  # what was measured: a key of the check's `quantities`, in a result their words
+    measured: float
+    relation: Relation
+    expected: float
+    tolerance: float = 0.0
+    standard_error: float | None = None
+    fields: dict[str, Any] = field(default_factory=dict)  # that the words name, as in <<n>>
+
+    def __post_init__(self) -> None:
+        for name in ("measured", "expected", "tolerance", "standard_error"):
+            value = getattr(self, name)
+            object.__setattr__(self, name, None if value is None else float(value))  # numpy and torch scalars too
+
+    @property
+    def holds(self) -> bool:
+        """Whether the relation holds. A NaN on either side never does."""
+        gap = self.measured - self.expected
+        if math.isnan(gap):
+            return False
+        return {
+            "=": abs(gap) <= self.tolerance,
+            "≠": abs(gap) > self.tolerance,
+            "<": gap < -self.tolerance,
+            ">": gap > self.tolerance,
+        }[self.relation]
+
+
+def exact(
+    quantity: str, measured: SupportsFloat, expected: SupportsFloat = 0.0, tolerance: SupportsFloat = 1e-10, **fields
+) -> Comparison:
+    """Equality up to rounding, in float64. ``fields`` are what the words of the quantity name."""
+    return Comparison(quantity, float(measured), "=", float(expected), float(tolerance), fields=fields)
+
+
+def compare(
+    quantity: str,
+    measured: SupportsFloat,
+    relation: Relation,
+    expected: SupportsFloat = 0.0,
+    tolerance: SupportsFloat = 0.0,
+    **fields,
+) -> Comparison:
+    """Any relation, by more than ``tolerance``. ``fields`` are what the words of the quantity name."""
+    return Comparison(quantity, float(measured), relation, float(expected), float(tolerance), fields=fields)
+
+
+def monte_carlo(
+    quantity: str, samples, expected: SupportsFloat, relation: Relation = "=", n_errors: float = 4.0, **fields
+) -> Comparison:
+    """The mean of independent samples against a number, to within (or beyond) ``n_errors`` standard errors."""
+    n = len(samples)
+    mean = math.fsum(map(float, samples)) / n
+    error = math.sqrt(math.fsum((float(x) - mean) ** 2 for x in samples) / (n - 1) / n)
+    return Comparison(quantity, mean, relation, float(expected), n_errors * error, error, fields)
+
+
+@dataclass(frozen=True, init=False)
+class Judgement:
+    """What the numbers of one sample say: comparisons, and further numbers that the wording names.
+
+    Args:
+        comparisons: all must hold for the verdict to count.
+        verdict: where it follows from the numbers and is not that of the wording.
+        numbers: by the names under which the wording has them, as in ``<<spread:.2f>>``.
+    """
+
+    comparisons: tuple[Comparison, ...]
+    verdict: Verdict | None
+    numbers: dict[str, Any]
+
+    def __init__(self, *comparisons: Comparison, verdict: Verdict | None = None, **numbers: Any) -> None:
+        object.__setattr__(self, "comparisons", comparisons)
+        object.__setattr__(self, "verdict", verdict)
+        object.__setattr__(self, "numbers", numbers)
+
+
+@dataclass(frozen=True)
+class Result:
+    """One checked statement, or one numbered part of it. The verdict counts only while `supported`."""
+
+    statement: str  # number in the paper, a key of data/published/statements.csv: "2.1", "S1.17"
+    part: str  # "" or what of it is meant: "(3)", "Eq. S137"
+    title: str  # what is said, in a few words
+    verdict: Verdict
+    comparisons: tuple[Comparison, ...]
+    printed: str = ""  # MyST: what the paper prints, where it does not simply hold
+    place: str = ""  # where it prints that
+    corrected: str = ""  # MyST: the statement that does hold
+    remark: str = ""
+    flaw: Flaw | None = None  # None where there is nothing to correct
+    maybe_copying: bool = False  # could be an error of our text copy of the paper
+    chapter: str = ""  # notebook that shows the check
+
+    @property
+    def supported(self) -> bool:
+        """Whether every comparison behind the verdict holds."""
+        return bool(self.comparisons) and all(c.holds for c in self.comparisons)
+
+    def to_dict(self) -> dict:
+        """A JSON-ready copy, with `supported` and each comparison's `holds`."""
+        plain = asdict(self) | {"supported": self.supported, "verdict": str(self.verdict)}
+        plain["flaw"] = str(self.flaw) if self.flaw else None
+        plain["comparisons"] = [asdict(c) | {"holds": c.holds} for c in self.comparisons]
+        for comparison in plain["comparisons"]:
+            del comparison["fields"]
+        return plain
+
+
+class Check(Generic[Sample]):
+    """A registered check: called with the parameters of its sample it gives a `Result`.
+
+    Args:
+        sample: draws what is judged; every parameter has a default, and with these it takes a few seconds at most.
+        judge: compares numbers of a sample; it draws nothing.
+    """
+
+    def __init__(self, sample: Callable[..., Sample], judge: Callable[[Sample], Judgement]) -> None:
+        self.sample, self.judge = sample, judge
+        update_wrapper(self, judge, updated=())
+        self.__signature__ = inspect.signature(sample)
+
+    @property
+    def room(self) -> str:
+        """Package of the chapter that the check belongs to."""
+        return self.judge.__module__.rpartition(".")[0]
+
+    def __call__(self, **parameters: Any) -> Result:
+        """Draw a sample and judge it."""
+        return self.of(self.sample(**parameters))
+
+    def of(self, sample: Sample) -> Result:
+        """Judge a sample that has been drawn."""
+        found, name = self.judge(sample), self.judge.__name__
+        words = wording(self.room)[name]
+        verdict = found.verdict or words.verdict
+        texts = words.told(verdict, found.numbers)
+        comparisons = tuple(
+            Comparison(words.quantity(c.quantity, found.numbers | c.fields), *_numbers(c)) for c in found.comparisons
+        )
+        chapter = self.room.rpartition(".")[2]
+        return Result(words.statement, words.part, words.title, verdict, comparisons, **texts, chapter=chapter)
+
+
+def _numbers(c: Comparison) -> tuple:
+    return c.measured, c.relation, c.expected, c.tolerance, c.standard_error
+
+
+CHECKS: dict[str, Check] = {}
+
+
+def check(sample: Callable[..., Sample], **defaults: Any) -> Callable[[Callable[[Sample], Judgement]], Check[Sample]]:
+    """Register a function that judges samples as a check, under its name.
+
+    Args:
+        sample: draws a sample.
+        defaults: parameters of ``sample`` for which this check has defaults of its own.
+    """
+
+    def register(judge: Callable[[Sample], Judgement]) -> Check[Sample]:
+        if judge.__name__ in CHECKS:
+            raise ValueError(f"two checks are named {judge.__name__}")
+        CHECKS[judge.__name__] = Check(partial(sample, **defaults), judge)
+        return CHECKS[judge.__name__]
+
+    return register
+
+
+CLAIMS = CHECKS
+
+
+def claim(function):
+    """Old form of a check, until every room is converted."""
+    CHECKS[function.__name__] = function
+    return function

@@ -1,0 +1,119 @@
+"""What the paper prints, as data frames: its statements and its tables. The only reader of ``data/published``."""
+
+import pandas as pd
+
+from attngeo.errors import AttngeoError, ParameterError
+from attngeo.records.checkout import data
+
+_TABLES = {
+    "1": {"layers": int, "dataset": str, "symmetric_init": str, "loss": float, "speed_up_percent": float},
+    "S1": {"setting": str, "bert": str, "bert_mini": str},
+    "S2": {"side": str, "row": int, "model": str, "median": float, "iqr_minus": float, "iqr_plus": float},
+    "web": {"layers": int, "dataset": str, "symmetric_init": str, "loss": float, "speed_up_percent": float},
+}
+_TABLES["S3"] = _TABLES["S2"]
+_STATEMENTS = dict.fromkeys(("number", "kind", "title", "section", "equations", "chapter"), str)
+_RELEASED = {"file": str, "key": str, "layers": int, "width": int, "parameters": "Int64"} | dict.fromkeys(
+    ("s", "s_minus", "s_plus", "d", "d_minus", "d_plus"), float
+)
+_CURVES = {"layers": int, "part": str, "dataset": str} | dict.fromkeys(
+    (
+        "loss_base",
+        "loss_symmetric",
+        "first_crossing_percent",
+        "persistent_percent",
+        "smoothed_percent",
+        "baseline_itself_percent",
+    ),
+    float,
+)
+_TRAINING = {"layers": int, "part": str, "dataset": str, "step": int} | dict.fromkeys(
+    ("s", "s_q1", "s_q3", "s_min", "s_max", "d", "d_q1", "d_q3"), float
+)
+_SPEED_UPS = {"source": str, "place": str, "layers": "Int64", "speed_up_percent": float}
+
+
+class PublishedError(AttngeoError):
+    """A transcription is missing or damaged."""
+
+
+def statements() -> pd.DataFrame:
+    """Every statement, figure and table of the paper, in its order.
+
+    Returns:
+        Columns number (the index, unique), kind, title (in our words), section, equations, chapter; all text, empty
+        where there is none.
+    """
+    return _read("statements", _STATEMENTS).set_index("number")
+
+
+def table(number: str) -> pd.DataFrame:
+    """A printed table, row for row: ``1``, ``S1``, ``S2``, ``S3`` or ``web``.
+
+    Tables 1 and web have ``symmetric_init`` as a bool and no speed-up (NaN) where none is printed.
+
+    Raises:
+        ParameterError: the paper has no such table.
+        PublishedError: the file is missing or damaged.
+    """
+    if number not in _TABLES:
+        raise ParameterError(f"There is no transcribed table {number!r}; there are {', '.join(sorted(_TABLES))}.")
+    frame = _read("web_table" if number == "web" else f"table_{number.lower()}", _TABLES[number])
+    if "symmetric_init" in frame:
+        frame["symmetric_init"] = frame["symmetric_init"] == "yes"
+    return frame
+
+
+def speed_ups_in_text() -> pd.DataFrame:
+    """The speed-ups that sentences of the paper and of its web page state: source, place, layers, speed_up_percent."""
+    return _read("speed_ups_in_text", _SPEED_UPS)
+
+
+def released_medians() -> pd.DataFrame:
+    """Medians over layers of the scores that the authors released, with more digits than they print.
+
+    Returns:
+        Columns file and key (unique together: the released file, and the model's name in it), layers, width,
+        parameters, and s, s_minus, s_plus, d, d_minus, d_plus: median, median - Q1, Q3 - median, in the units of
+        Tables S2 and S3. An audit read them from the released files; this project has not read those itself.
+    """
+    return _read("released_medians", _RELEASED)
+
+
+def released_curves() -> pd.DataFrame:
+    """Final losses and speed-ups of the authors' 24 released loss curves, a pair of runs in a row.
+
+    Returns:
+        Columns layers, part (encoder or decoder), dataset, final training losses of the random and of the symmetric
+        start, and in percent of the run: first_crossing (as Table 1 is made), persistent (from where on the loss stays
+        below), smoothed (the same after a mean over 5,000 steps), and baseline_itself (how early the baseline first
+        undercuts its own end). NaN where the end is never reached. An audit read them from the released file; this
+        project has not read that itself.
+    """
+    return _read("released_curves", _CURVES)
+
+
+def released_training() -> pd.DataFrame:
+    """Scores over training of the models behind Figures 3, S3 and S4, as the authors released them; one seed each.
+
+    Returns:
+        Columns layers (12 or 4), part (encoder or decoder), dataset (jigsaw, red_pajama, wikipedia), step (seven
+        between 1000 and 200000), and over the layers of both scores: median (s, d), quartiles, of s also the extremes.
+        Symmetry lies in [-1, 1]; directionality has the sign of Def. 3.2 and the released code's formula. An audit read
+        them from the released files; this project has not read those itself.
+    """
+    return _read("released_training", _TRAINING)
+
+
+def _read(name: str, columns: dict) -> pd.DataFrame:
+    path = data("published", f"{name}.csv")
+    blank_is_missing = [c for c, kind in columns.items() if kind is not str]
+    try:
+        frame = pd.read_csv(path, dtype=columns, keep_default_na=False, na_values={c: [""] for c in blank_is_missing})
+    except FileNotFoundError as error:
+        raise PublishedError(f"{path} is missing; restore it from the repository.") from error
+    except ValueError as error:
+        raise PublishedError(f"{path} cannot be read ({error}); restore it from the repository.") from error
+    if list(frame.columns) != list(columns):
+        raise PublishedError(f"{path} has the columns {', '.join(frame.columns)}; restore it from the repository.")
+    return frame

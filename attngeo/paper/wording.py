@@ -1,0 +1,174 @@
+"""The words of a chapter's checks, read from ``checks.yml`` in its room and validated there.
+
+.. code-block:: yaml
+
+    shared:                      # sentences that several checks use, as <<small_models>>
+      small_models: ...
+    checks:
+      heads_add_up:              # the function's name
+        statement: S1.5          # a number of data/published/statements.csv
+        part: Eqs. S19, S20      # what of it is meant; may be left out
+        title: the forms of the heads add up
+        verdict: corrected       # left out where it follows from the numbers
+        flaw: misprint
+        printed: ...             # what the paper prints, and
+        place: Section S1.2      # where
+        holds: ...               # what holds instead
+        remark: ...
+        maybe_copying: true      # could be an error of our text copy of the paper
+        quantities:              # what is compared, by the keys that the code uses
+          sum: distance of the sum over <<n_heads>> heads from $W_q W_k^\\top$
+        verdicts:                # texts that depend on a verdict which follows from the numbers
+          undecided: {remark: ...}
+
+``<<name>>`` and ``<<name:.2f>>`` stand for a number of the judgement, a field of the comparison or a shared sentence.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from enum import Enum
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import yaml
+
+from attngeo.errors import AttngeoError
+
+FILE = "checks.yml"
+_PLACE = re.compile(r"<<(\w+)(?::([^<>]*))?>>")
+_TEXTS = ("printed", "place", "holds", "remark", "flaw")  # may depend on the verdict
+
+
+class WordingError(AttngeoError):
+    """The words of a check are missing, contradict its verdict, or name a number that is not there."""
+
+
+class Verdict(str, Enum):
+    """What our checks say of a statement as the paper prints it."""
+
+    HOLDS = "holds"
+    ASSUMPTIONS = "holds under assumptions"
+    CORRECTED = "corrected"  # fails as printed; a corrected statement is given, and checked
+    FAILS = "fails as printed"  # and no correction keeps its content
+    UNDECIDED = "undecided"  # what was measured speaks neither for it nor against it
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class Flaw(str, Enum):
+    """The group in which an entry stands on the errata page."""
+
+    MISPRINT = "misprint"
+    ASSUMPTION = "missing assumption"
+    FAILURE = "failure"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True)
+class Wording:
+    """The words of one check; see the module for the keys.
+
+    Raises:
+        WordingError: a key is missing, or the texts do not fit the verdict.
+    """
+
+    name: str
+    statement: str
+    title: str
+    part: str = ""
+    verdict: Verdict | None = None
+    flaw: Flaw | None = None
+    printed: str = ""
+    place: str = ""
+    holds: str = ""
+    remark: str = ""
+    maybe_copying: bool = False
+    quantities: Mapping[str, str] = field(default_factory=dict)
+    verdicts: Mapping[Verdict, Mapping[str, str]] = field(default_factory=dict)
+    shared: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for verdict in [self.verdict] if self.verdict else self.verdicts:
+            _check_texts(self.name, verdict, self._texts(verdict))
+
+    def told(self, verdict: Verdict | None, numbers: Mapping[str, Any]) -> dict[str, Any]:
+        """Texts of the result under a verdict, numbers filled in; what holds instead is ``corrected``."""
+        if verdict is None:
+            raise WordingError(f"{self.name} has no verdict in {FILE}, and its judgement gives none.")
+        texts = self._texts(verdict)
+        _check_texts(self.name, verdict, texts)
+        told = {key: self._filled(texts[key], numbers) for key in ("printed", "place", "remark")}
+        told["corrected"] = self._filled(texts["holds"], numbers)
+        return told | {"flaw": texts["flaw"] and Flaw(texts["flaw"]), "maybe_copying": self.maybe_copying}
+
+    def quantity(self, key: str, numbers: Mapping[str, Any]) -> str:
+        """The words of what a comparison measures."""
+        if key not in self.quantities:
+            raise WordingError(f"{self.name} compares {key!r}, which its quantities in {FILE} do not name.")
+        return self._filled(self.quantities[key], numbers)
+
+    def _texts(self, verdict: Verdict) -> dict[str, Any]:
+        return {key: getattr(self, key) for key in _TEXTS} | dict(self.verdicts.get(verdict, {}))
+
+    def _filled(self, text: str, numbers: Mapping[str, Any]) -> str:
+        def fill(found: re.Match) -> str:
+            key, spec = found.groups()
+            if key in numbers:
+                return format(numbers[key], spec or "")
+            if key in self.shared:
+                return self._filled(self.shared[key], numbers)
+            raise WordingError(f"The words of {self.name} name {key!r}, which its judgement does not give.")
+
+        return " ".join(_PLACE.sub(fill, text).split())
+
+
+@cache
+def wording(room: str) -> dict[str, Wording]:
+    """The words of every check of a room (a package such as ``attngeo.chapters.two_scores``), by name.
+
+    Raises:
+        WordingError: the file is missing or malformed.
+    """
+    try:
+        content = yaml.safe_load(resources.files(room).joinpath(FILE).read_text("utf-8"))
+        shared = content.get("shared", {})
+        return {name: _wording(name, dict(entry), shared) for name, entry in content["checks"].items()}
+    except WordingError:
+        raise
+    except (OSError, yaml.YAMLError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise WordingError(f"{FILE} of {room} cannot be read: {error}.") from error
+
+
+def _wording(name: str, entry: dict[str, Any], shared: Mapping[str, str]) -> Wording:
+    known = {f.name for f in fields(Wording)} - {"name", "shared"}
+    if unknown := sorted(set(entry) - known):
+        raise WordingError(f"{name} has an unknown key {unknown[0]!r} in {FILE}; known are {', '.join(sorted(known))}.")
+    if missing := sorted({"statement", "title"} - set(entry)):
+        raise WordingError(f"{name} has no {missing[0]} in {FILE}.")
+    entry["statement"] = str(entry["statement"])  # 2.1 reads as a number
+    entry |= {key: kind(entry[key]) for key, kind in (("verdict", Verdict), ("flaw", Flaw)) if key in entry}
+    entry["verdicts"] = {Verdict(verdict): texts for verdict, texts in entry.get("verdicts", {}).items()}
+    return Wording(name=name, shared=shared, **entry)
+
+
+def _check_texts(name: str, verdict: Verdict, texts: Mapping[str, Any]) -> None:
+    """Refuse texts that a verdict does not go with, or that it lacks."""
+    if verdict is Verdict.HOLDS:
+        needed, barred = (), ("printed", "holds", "flaw")
+    elif verdict is Verdict.UNDECIDED:
+        needed, barred = ("printed", "place", "remark"), ("holds", "flaw")
+    elif verdict is Verdict.FAILS:  # without a remedy it says why instead
+        needed, barred = ("printed", "place", "holds" if texts["holds"] else "remark", "flaw"), ()
+    else:  # without a flaw, the assumptions under which a statement holds are the paper's own
+        needed, barred = ("printed", "place", "holds", *(("flaw",) if verdict is Verdict.CORRECTED else ())), ()
+    for key in needed:
+        if not texts[key]:
+            raise WordingError(f"{name} is {verdict!s} and has no {key} in {FILE}.")
+    for key in barred:
+        if texts[key]:
+            raise WordingError(f"{name} is {verdict!s} and has {key} in {FILE}, which is for other verdicts.")

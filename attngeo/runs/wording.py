@@ -1,0 +1,36 @@
+"""Numbers and their intervals, as tables and sentences of the book write them."""
+
+from collections.abc import Callable, Iterable
+
+from attngeo.runs.estimates import NEVER, Estimate
+
+
+def as_nats(value: float) -> str:
+    """A difference of losses, ``+0.012`` or ``−0.300``: three decimals and a sign."""
+    return _signed(value, 3)
+
+
+def as_score(value: float) -> str:
+    """A score or a difference of scores, ``+0.31``: two decimals and a sign."""
+    return _signed(value, 2)
+
+
+def as_percent(value: float) -> str:
+    """A speed-up, ``12 %``, kept on one line, or ``never``."""
+    return "never" if value == NEVER else f"{value:.0%}".replace("%", "\N{NO-BREAK SPACE}%")
+
+
+def with_interval(estimate: Estimate, form: Callable[[float], str]) -> str:
+    """``value [low, high]``, or the value alone where it has no interval."""
+    ends = f" [{form(estimate.low)}, {form(estimate.high)}]" if estimate.has_interval else ""
+    return f"{form(estimate.value)}{ends}"
+
+
+def extent(values: Iterable[float], form: Callable[[float], str]) -> str:
+    """The least and the largest, ``0.40 to 0.58``, or a dash where there are none."""
+    found = list(values)
+    return f"{form(min(found))} to {form(max(found))}" if found else "–"
+
+
+def _signed(value: float, digits: int) -> str:
+    return f"{round(value, digits) + 0.0:+.{digits}f}".replace("-", "\N{MINUS SIGN}")

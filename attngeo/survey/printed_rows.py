@@ -1,0 +1,171 @@
+"""The paper's printed scores beside ours: medians and quartile distances over layers, row by row, with a verdict."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from attngeo.paper.published import table as printed_table
+from attngeo.survey.models import released_results
+
+SCORES = ("symmetry", "directionality", "directionality_released", "directionality_tables")
+# what keeps a printed row from being a score of the model it names, whatever weights are read
+_OBSTACLES = {
+    "no-such-model": "no such model",
+    "random-weights": "random weights were scored",
+}
+
+
+def layer_medians(layers: pd.DataFrame) -> pd.DataFrame:
+    """Median over layers and the distances to the quartiles, as Tables S2 and S3 give them.
+
+    Args:
+        layers: the long score table, rows with head = -1 (sums over heads).
+
+    Returns:
+        One row per model and part: n_layers and, for each score, ``<score>``, ``<score>_minus`` (median - Q1) and
+        ``<score>_plus`` (Q3 - median). Quartiles are interpolated linearly.
+    """
+    rows = []
+    for (model, part), group in layers.groupby(["model", "part"], sort=False):
+        row = {"model": model, "part": part, "n_layers": len(group)}
+        for score in SCORES:
+            low, middle, high = np.percentile(group[score], [25, 50, 75])
+            row |= {score: middle, f"{score}_minus": middle - low, f"{score}_plus": high - middle}
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+@dataclass(frozen=True)
+class PrintedRow:
+    """One printed row beside ours: median, median - Q1, Q3 - median."""
+
+    row: str  # place in the table: "L34" is the 34th row on the left
+    printed_as: str
+    model: str  # name in the registry, "" where there is no such model
+    defects: str  # codes of `attngeo.survey.models.DEFECTS`
+    theirs: np.ndarray  # as printed, two decimals
+    released: np.ndarray  # as the authors' released files have them
+    ours: np.ndarray | None  # None where no weights were read
+
+    @property
+    def verdict(self) -> str:
+        """``reproduced`` where the three numbers agree after rounding to the printed decimals; else what is wrong."""
+        for code, words in _OBSTACLES.items():
+            if code in self.defects.split():
+                return words
+        if self.ours is None:
+            return "weights not read here"
+        gap = np.abs(np.round(self.ours, 2) - self.theirs).max()
+        return "reproduced" if gap < 0.005 else f"differs by {gap:.2f}"
+
+
+def printed_rows(number: str, score: str, medians: pd.DataFrame) -> list[PrintedRow]:
+    """Every row of Table ``number``, beside our ``score`` where weights were read.
+
+    Args:
+        number: "S2" or "S3".
+        score: one of SCORES.
+        medians: from `layer_medians`; ``model`` holds the registry's name.
+    """
+    results = released_results().set_index("row")
+    ours = {(m["model"], m["part"]): m for m in medians.to_dict("records")}
+    letter = "s" if number == "S2" else "d"
+    rows = []
+    for printed in printed_table(number).itertuples():
+        place = f"{printed.side}{printed.row}"
+        result = results.loc[place]
+        found = ours.get((result["model"], result["part"]))
+        rows.append(
+            PrintedRow(
+                place,
+                printed.model,
+                result["model"],
+                result["defects"],
+                np.array([printed.median, printed.iqr_minus, printed.iqr_plus]),
+                result[[letter, f"{letter}_minus", f"{letter}_plus"]].to_numpy(float),
+                None if found is None else np.array([found[score], found[f"{score}_minus"], found[f"{score}_plus"]]),
+            )
+        )
+    return rows
+
+
+def read_rows(number: str, score: str, medians: pd.DataFrame) -> list[PrintedRow]:
+    """The rows of `printed_rows` that can be compared: weights were read, and the row is a score of trained weights."""
+    return [
+        row
+        for row in printed_rows(number, score, medians)
+        if row.ours is not None and not set(_OBSTACLES) & set(row.defects.split())
+    ]
+
+
+def beside_printed(number: str, scores: dict[str, str], medians: pd.DataFrame) -> pd.DataFrame:
+    """The printed rows for which weights were read, beside our numbers, with a verdict for each way to score.
+
+    Args:
+        number: "S2" or "S3".
+        scores: heading -> one of SCORES.
+        medians: from `layer_medians`; ``model`` holds the registry's name.
+
+    Returns:
+        Columns row, printed as, printed, and for each heading our median [minus, plus] and a verdict.
+    """
+    columns = {heading: read_rows(number, score, medians) for heading, score in scores.items()}
+    first = next(iter(columns.values()))
+    frame = pd.DataFrame(
+        {
+            "row": [r.row for r in first],
+            "printed as": [r.printed_as for r in first],
+            "printed": [triple(r.theirs) for r in first],
+        }
+    )
+    for heading, rows in columns.items():
+        frame[heading] = [f"{triple(r.ours)}: {r.verdict}" for r in rows]
+    return frame
+
+
+def whole_table(number: str, score: str, medians: pd.DataFrame) -> pd.DataFrame:
+    """Table ``number`` with every row: printed, recomputed, verdict.
+
+    Returns:
+        Columns row, printed as, checkpoint, printed, recomputed (a dash where no weights were read), verdict, and what
+        is known against the row.
+    """
+    rows = printed_rows(number, score, medians)
+    return pd.DataFrame(
+        {
+            "row": [r.row for r in rows],
+            "printed as": [r.printed_as for r in rows],
+            "checkpoint": [r.model or "none" for r in rows],
+            "printed": [_on_one_line(r.theirs) for r in rows],
+            "recomputed": ["–" if r.ours is None else _on_one_line(r.ours) for r in rows],
+            "verdict": [r.verdict for r in rows],
+            "known against it": [r.defects.replace(" ", ", ") for r in rows],
+        }
+    )
+
+
+def released_table(results: pd.DataFrame) -> pd.DataFrame:
+    """The released results that a figure shows: model, figure, drawn as, parameters, s, d, counts, known against it."""
+    shown = results[results["figure"] != ""].sort_values(["figure", "drawn_as", "parameters"], kind="stable")
+    return pd.DataFrame(
+        {
+            "model": shown["model"].where(shown["model"] != "", shown["key"]),
+            "figure": shown["figure"],
+            "drawn as": shown["drawn_as"],
+            "parameters": shown["parameters"].astype("int64"),
+            "s": shown["s"],
+            "d": shown["d"],
+            "counts": shown["counted"].map({True: "yes", False: "no"}),
+            "known against it": shown["defects"].str.replace(" ", ", "),
+        }
+    ).reset_index(drop=True)
+
+
+def triple(values: np.ndarray) -> str:
+    """``median [minus, plus]`` as the tables print it."""
+    return f"{values[0]:.2f} [{values[1]:.2f}, {values[2]:.2f}]"
+
+
+def _on_one_line(values: np.ndarray) -> str:
+    return triple(values).replace(" ", "\u00a0")

@@ -1,0 +1,146 @@
+"""A survey of many models: which, by which process, several at once, each ending in a record or in a reason."""
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+from attngeo.checkpoints.layers import Checkpoint
+from attngeo.errors import AttngeoError, CheckpointError, ParameterError
+from attngeo.survey.models import group, registry
+from attngeo.survey.record import is_recorded, local_weights, record_folder, survey_model
+
+OnLayer = Callable[["Target", Checkpoint, int], None]
+
+
+@dataclass(frozen=True)
+class Target:
+    """A model to survey: its name for people, where it is read from, and which revision."""
+
+    name: str
+    source: str  # local folder or file, or Hub id
+    revision: str = ""  # "" for the newest
+
+
+def targets(models: tuple[str, ...] = (), label: str = "") -> list[Target]:
+    """The models asked for: names or Hub ids of the registry, paths, other Hub ids, or a group of the registry.
+
+    Without either, every checkpoint in the folder that ATTNGEO_WEIGHTS names. Weights that lie there are preferred to
+    the Hub's.
+
+    Raises:
+        ParameterError: no such group.
+        CheckpointError: nothing is named, and ATTNGEO_WEIGHTS names no checkpoints.
+    """
+    if not models and not label:
+        return [Target(Path(path).name, path) for path in _in_weights_folder()]
+    table = registry().drop_duplicates("name")
+    known = {m.name: m for m in table.itertuples()} | {m.hub_id: m for m in table.itertuples()}
+    local = local_weights()
+    found = []
+    for model in (*models, *(group(label) if label else ())):
+        row = known.get(model)
+        if row is None or Path(model).expanduser().exists():
+            found.append(Target(model, model))
+        else:
+            found.append(Target(row.name, local.get(row.name, row.hub_id), row.revision))
+    return list({record_folder(target.source, Path()): target for target in found}.values())  # each record once
+
+
+def share(asked: list[Target], rank: int, processes: int) -> list[Target]:
+    """Every ``processes``-th target from ``rank`` on: disjoint shares that together are all."""
+    return asked[rank::processes]
+
+
+def rank_and_processes() -> tuple[int, int]:
+    """RANK and WORLD_SIZE, as torchrun and accelerate set them for each process; 0 and 1 without them.
+
+    Raises:
+        ParameterError: they are no whole numbers, or do not fit.
+    """
+    rank, processes = os.environ.get("RANK", "0"), os.environ.get("WORLD_SIZE", "1")
+    if not (rank.isdecimal() and processes.isdecimal() and int(rank) < int(processes)):
+        raise ParameterError(f"RANK is {rank!r} and WORLD_SIZE {processes!r}; start the processes with torchrun.")
+    return int(rank), int(processes)
+
+
+def survey(
+    asked: list[Target], folder: Path, gamma: float, jobs: int, on_layer: OnLayer
+) -> Iterator[tuple[Target, Path | str]]:
+    """Survey the targets, ``jobs`` at a time; yield each as it ends, with its record's folder or why there is none.
+
+    Of fewer targets than that, several layers each are scored at a time. When the caller stops, models under way end
+    after the layers at hand, without a record.
+    """
+    stop, layers_at_once = threading.Event(), max(1, jobs // max(1, len(asked)))
+
+    def one(target: Target) -> Path | str:
+        def watch(checkpoint: Checkpoint, done: int) -> None:
+            if stop.is_set():
+                raise _Stopped
+            on_layer(target, checkpoint, done)
+
+        try:
+            return survey_model(target.source, folder, gamma, target.revision, watch, layers_at_once)
+        except AttngeoError as error:
+            return " ".join(f"{error}".split())
+        except Exception as error:  # whatever a reader or the network throws must not end the other models
+            return " ".join(f"{target.name} failed with {type(error).__name__}: {error}".split())
+
+    with ThreadPoolExecutor(jobs) as pool:
+        running = {pool.submit(one, target): target for target in asked}
+        try:
+            for ended in as_completed(running):
+                yield running[ended], ended.result()
+        finally:
+            stop.set()
+            pool.shutdown(cancel_futures=True)
+
+
+def unrecorded(asked: list[Target], folder: Path, gamma: float) -> list[Target]:
+    """The targets without a finished record."""
+    return [t for t in asked if not is_recorded(t.source, folder, gamma, t.revision)]
+
+
+class Processes:
+    """The processes of one survey, to wait for each other and to tell what failed.
+
+    A process that left early with an error would make torchrun end the others.
+    """
+
+    def __init__(self) -> None:
+        self.rank, self.count = rank_and_processes()
+        self._meet = self.count > 1 and "MASTER_ADDR" in os.environ
+        if self._meet:
+            import torch.distributed as distributed
+
+            distributed.init_process_group("gloo", timeout=timedelta(days=30))
+
+    def gather(self, failed: dict[str, str]) -> dict[str, str]:
+        """What failed in any process, once all are done."""
+        if not self._meet:
+            return failed
+        import torch.distributed as distributed
+
+        everywhere: list[dict[str, str]] = [{} for _ in range(self.count)]
+        distributed.all_gather_object(everywhere, failed)
+        distributed.destroy_process_group()
+        return {name: why for part in everywhere for name, why in part.items()}
+
+
+class _Stopped(Exception):
+    """The survey was given up."""
+
+
+def _in_weights_folder() -> list[str]:
+    """Folders with a config.json under ATTNGEO_WEIGHTS."""
+    folder = os.environ.get("ATTNGEO_WEIGHTS")
+    if not folder:
+        raise CheckpointError("no model is named and ATTNGEO_WEIGHTS is not set; name models or the folder of weights.")
+    found = sorted(str(path.parent) for path in Path(folder).glob("*/config.json"))
+    if not found:
+        raise CheckpointError(f"ATTNGEO_WEIGHTS names {folder}, which holds no checkpoint (no */config.json).")
+    return found

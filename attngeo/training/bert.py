@@ -1,0 +1,220 @@
+"""BERT as an encoder and as a decoder, at any size, with a head that works on the predicted positions only."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict, dataclass
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+from transformers import BertConfig, BertForMaskedLM, BertLMHeadModel, PreTrainedModel
+
+from attngeo.errors import ParameterError
+from attngeo.forms.bilinear import BilinearForm
+from attngeo.forms.scores import Scores
+from attngeo.training.constraints import Constraint, constraint_loss
+from attngeo.training.initialisations import Initialisation, initialise
+from attngeo.training.linear_cross_entropy import linear_cross_entropy
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The size of a BERT (Table S1)."""
+
+    layers: int = 4
+    d_model: int = 256  # width of the embedding, d
+    heads: int = 4  # must divide d_model
+    d_ff: int = 1024  # width of the feed-forward layer
+    positions: int = 512  # longest block
+    dropout: float = 0.1  # of hidden states
+    attention_dropout: float = 0.1
+    vocab_size: int = 30522
+
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            rate = name.endswith("dropout")
+            if not (0 <= value < 1 if rate else isinstance(value, int) and value >= 1):
+                raise ParameterError(
+                    f"{name} is {value}; it must be {'in [0, 1)' if rate else 'a whole number above 0'}."
+                )
+        if self.d_model % self.heads:
+            raise ParameterError(f"{self.heads} heads do not divide the width {self.d_model}; change heads or d_model.")
+
+
+PRESETS = {
+    "toy": Shape(layers=4, d_model=128, heads=4, d_ff=512, vocab_size=4096),
+    "mini": Shape(),
+    "base": Shape(layers=12, d_model=768, heads=12, d_ff=3072),
+    "large": Shape(layers=24, d_model=1024, heads=16, d_ff=4096),  # web page only; Table S1 has no such column
+}
+EPSILON = 1e-12  # of the layer normalisation (Table S1)
+STD = 0.02  # of BERT's weights at the start
+
+
+class _PredictsPositions:
+    """Adds to a BERT with a language-model head: the loss at given positions, without the other positions' logits."""
+
+    accepts_loss_kwargs = False  # tells Trainer that the loss is a mean over the batch
+    constraint = Constraint.NONE
+    constraint_weight = 0.0  # gamma of Eq. S146
+
+    def forward(
+        self,
+        input_ids: Int[Tensor, "batch length"] | None = None,
+        positions: Int[Tensor, "batch targets"] | None = None,
+        labels: Tensor | None = None,
+        **others,
+    ) -> dict[str, Tensor]:
+        """``loss`` (with the constraint, while training) and ``prediction_loss``, means over the batch's labels."""
+        if positions is None:
+            return super().forward(input_ids, labels=labels, **others)
+        hidden = self.bert(input_ids=input_ids).last_hidden_state  # (batch, length, d)
+        if positions.shape[1] == input_ids.shape[1] - 1:  # every position but the last: no gathering
+            hidden = hidden[:, :-1]
+        else:
+            hidden = hidden.gather(1, positions[:, :, None].expand(-1, -1, hidden.shape[-1]))
+        head = self.cls.predictions
+        hidden = head.transform(hidden).flatten(0, 1)  # (batch * targets, d)
+        loss = prediction_loss = linear_cross_entropy(hidden, head.decoder.weight, head.bias, labels.flatten())
+        if self.training and self.constraint is not Constraint.NONE:
+            loss = loss + self.constraint_weight * constraint_loss(forms(self), self.constraint)
+        return {"loss": loss, "prediction_loss": prediction_loss}
+
+
+class Encoder(_PredictsPositions, BertForMaskedLM):
+    """BERT with attention to both sides."""
+
+
+class Decoder(_PredictsPositions, BertLMHeadModel):
+    """BERT with attention to the left."""
+
+
+# what save_pretrained writes into config.json: classes that transformers has
+Encoder.__name__, Decoder.__name__ = BertForMaskedLM.__name__, BertLMHeadModel.__name__
+
+
+def build_model(
+    shape: Shape,
+    causal: bool,
+    initialisation: Initialisation | str = Initialisation.RANDOM,
+    seed: int = 0,
+    attention: str = "sdpa",
+) -> PreTrainedModel:
+    """A BERT with the given initialisation, whose statistics have been checked.
+
+    Two models of equal shape and seed differ only in what their initialisations change.
+
+    Args:
+        shape: the size.
+        causal: attention to the left only (decoder) or to both sides (encoder).
+        initialisation: of queries and keys; see `attngeo.training.initialisations`.
+        seed: of all weights.
+        attention: implementation in transformers; "eager" is the faster one on a CPU (tests/benchmarks).
+
+    Raises:
+        InitialisationError: the weights do not have the statistics that the initialisation promises.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = (Decoder if causal else Encoder)(bert_config(shape, causal, attention))
+    initialise(attention_layers(model), Initialisation(initialisation), seed, STD)
+    return model
+
+
+def bert_config(shape: Shape, causal: bool, attention: str = "sdpa") -> BertConfig:
+    """The configuration of a BERT of that shape, with Table S1's settings for all that a shape leaves open."""
+    return BertConfig(
+        vocab_size=shape.vocab_size,
+        hidden_size=shape.d_model,
+        num_hidden_layers=shape.layers,
+        num_attention_heads=shape.heads,
+        intermediate_size=shape.d_ff,
+        hidden_act="gelu",
+        hidden_dropout_prob=shape.dropout,
+        attention_probs_dropout_prob=shape.attention_dropout,
+        max_position_embeddings=shape.positions,
+        initializer_range=STD,
+        layer_norm_eps=EPSILON,
+        is_decoder=causal,
+        use_cache=False,
+        pad_token_id=0,
+        attn_implementation=attention,
+    )
+
+
+def attention_layers(model: PreTrainedModel) -> list[torch.nn.Module]:
+    """The self-attention modules of a BERT, each with Linear layers ``self.query``, ``self.key``, ``self.value``."""
+    return [layer.attention for layer in model.bert.encoder.layer]
+
+
+def forms(model: PreTrainedModel) -> list[BilinearForm]:
+    """``W_qk`` of every layer by its factors (Eqs. S19, S20), sharing memory with the model if it is whole."""
+    d_head = model.config.hidden_size // model.config.num_attention_heads
+    return [
+        BilinearForm.from_linear(_whole(layer.self.query.weight), _whole(layer.self.key.weight), d_head)
+        for layer in attention_layers(model)
+    ]
+
+
+def _whole(weight: Tensor) -> Tensor:
+    """A weight that is sharded over processes (FSDP 2), put together; every process must ask for it."""
+    return weight.full_tensor() if hasattr(weight, "full_tensor") else weight
+
+
+def parameter_counts(model: PreTrainedModel) -> dict[str, int]:
+    """Number of weights: all, and without the embeddings."""
+    count = sum(p.numel() for p in model.parameters())
+    embeddings = sum(p.numel() for p in model.bert.embeddings.parameters())
+    return {"all": count, "without_embeddings": count - embeddings}
+
+
+def weight_count(shape: Shape) -> int:
+    """Number of weights of a BERT of that shape, without building it."""
+    with torch.device("meta"):
+        return parameter_counts(Encoder(bert_config(shape, causal=False)))["all"]
+
+
+def model_flops(shape: Shape, length: int, targets: int) -> float:
+    """Floating-point operations of one training step on one block: 6 per weight and token, attention, and the head.
+
+    Backward counts twice forward; recomputation and normalisations are not counted.
+
+    Args:
+        shape: the model.
+        length: tokens of the block.
+        targets: predicted positions of the block.
+    """
+    d = shape.d_model
+    layer = 4 * d * d + 2 * d * shape.d_ff  # weights used per token
+    attention = 2 * length * d  # multiply-adds per token: scores and mixing
+    head = d * d + d * shape.vocab_size  # weights used per target
+    return 6.0 * (length * shape.layers * (layer + attention) + targets * head)
+
+
+def score_rows(step: int, layer: int, whole: Scores, heads: Scores) -> list[dict]:
+    """Rows of the score table for one layer: its sum over heads (head -1), then its heads."""
+    columns = {
+        "symmetry": [float(whole.symmetry), *heads.symmetry.tolist()],
+        "directionality": [float(whole.directionality), *heads.directionality.tolist()],
+        "directionality_released": [float(whole.directionality_released), *heads.directionality_released.tolist()],
+        "directionality_tables": [float(whole.directionality_tables), *heads.directionality_tables.tolist()],
+        "n_rows_over": [int(whole.n_rows_over), *heads.n_rows_over.tolist()],
+        "n_cols_over": [int(whole.n_columns_over), *heads.n_columns_over.tolist()],
+    }
+    values = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    return [{"step": step, "layer": layer, "head": head, **row} for head, row in enumerate(values, -1)]
+
+
+@contextmanager
+def whole_forms(wrapped: torch.nn.Module, model: PreTrainedModel) -> Iterator[list[BilinearForm]]:
+    """The forms of a model's layers, also where its weights are sharded over processes; each of them must ask.
+
+    Args:
+        wrapped: the model in what shares it between processes, or the model itself.
+        model: the model.
+    """
+    from torch.distributed.fsdp import FullyShardedDataParallel
+
+    sharded = isinstance(wrapped, FullyShardedDataParallel)  # FSDP 1; the weights of FSDP 2 know how to be whole
+    with FullyShardedDataParallel.summon_full_params(wrapped, writeback=False) if sharded else nullcontext():
+        yield forms(getattr(model, "_orig_mod", model))

@@ -1,0 +1,148 @@
+"""Named corpora of the Hugging Face Hub, read as a stream through `datasets`.
+
+The paper's data sets were loaded by scripts, which `datasets` no longer runs; each entry names what holds the same or
+the nearest text today.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from attngeo.training.corpora.documents import Corpus, CorpusError, limited
+
+MAX_CHARACTERS = 1_000_000_000  # default: what one corpus may take, about 0.5 GB of tokens on disk
+SHUFFLE_BUFFER = 10_000  # documents
+
+
+@dataclass(frozen=True)
+class HubCorpus:
+    """Where a corpus lives on the Hub today, and how it differs from the paper's (Appendix S2.2)."""
+
+    path: str
+    column: str
+    remark: str
+    config: str | None = None
+    data_files: str | None = None  # the file that holds the text, where the repository has others too
+    listing: str = ""  # a file of the repository that lists shards kept elsewhere, one per line
+    shards: str = ""  # address of a shard, with {line} for the line of the listing
+    articles: bool = False  # rows are lines of articles, to be put together again
+
+
+KNOWN = {
+    "wikipedia": HubCorpus(
+        "wikimedia/wikipedia",
+        "text",
+        "the snapshot of November 2023; the paper's, 20220301.en, needed a script",
+        config="20231101.en",
+    ),
+    "jigsaw": HubCorpus(
+        "thesofakillers/jigsaw-toxic-comment-classification-challenge",
+        "comment_text",
+        "the competition's train.csv, as the paper's; google/jigsaw_toxicity_pred asks for a manual download",
+        data_files="train.csv",
+    ),
+    "redpajama": HubCorpus(
+        "togethercomputer/RedPajama-Data-V2",
+        "raw_content",
+        "English, snapshot 2023-14, head and middle, as the paper's; its shards are read without the script",
+        listing="listings/en-2023-14-head_middle.txt",
+        shards="https://data.together.xyz/redpajama-data-v2/v1.0.0/documents/{line}.json.gz",
+    ),
+    "wikitext": HubCorpus(
+        "Salesforce/wikitext",
+        "text",
+        "not in the paper: WikiText-103, good and featured articles of Wikipedia",
+        config="wikitext-103-raw-v1",
+        articles=True,
+    ),
+}
+
+
+def hub_corpus(name: str, max_characters: int | None = None) -> Corpus:
+    """A stream of documents from the Hub, shuffled with a fixed seed.
+
+    Args:
+        name: a key of `KNOWN`.
+        max_characters: stop after that many; default 1,000,000,000.
+
+    Raises:
+        CorpusError: `datasets` is missing, the network or the Hub refuses, or the column is not there.
+    """
+    known = KNOWN[name]
+    limit = max_characters or MAX_CHARACTERS
+    with _Refusing(name, known):
+        revision = _revision(known)
+    source = {"hub": known.path, "config": known.config or "", "revision": revision, "remark": known.remark}
+    key = json.dumps([known.path, known.config, known.data_files, known.listing, revision, limit])
+
+    def documents() -> Iterator[str]:
+        with _Refusing(name, known):
+            yield from limited(_stream(known, revision), limit)
+
+    return Corpus(name, hashlib.sha256(key.encode()).hexdigest(), documents, (source,))
+
+
+def _revision(known: HubCorpus) -> str:
+    """The commit that the Hub serves now, so that the same text is read again."""
+    from huggingface_hub import HfApi
+
+    return HfApi().dataset_info(known.path).sha or "main"
+
+
+def _stream(known: HubCorpus, revision: str) -> Iterator[str]:
+    from datasets import load_dataset
+
+    if known.listing:
+        from huggingface_hub import hf_hub_download
+
+        listing = Path(hf_hub_download(known.path, known.listing, repo_type="dataset", revision=revision))
+        urls = [known.shards.format(line=line.strip()) for line in listing.read_text("utf-8").split("\n") if line]
+        stream = load_dataset("json", data_files=urls, split="train", streaming=True)
+    else:
+        options = {"data_files": known.data_files} if known.data_files else {}
+        stream = load_dataset(known.path, known.config, split="train", streaming=True, revision=revision, **options)
+    if known.articles:
+        yield from _articles(str(row[known.column]) for row in stream)
+    else:
+        yield from (str(row[known.column] or "") for row in stream.shuffle(seed=0, buffer_size=SHUFFLE_BUFFER))
+
+
+def _articles(lines: Iterator[str]) -> Iterator[str]:
+    """Lines of WikiText as articles: a line ``= Title =``, one equality sign on either side, opens one."""
+    article: list[str] = []
+    for line in lines:
+        if re.fullmatch(r"\s*= [^=](.*[^=])? =\s*", line) and article:
+            yield "".join(article)
+            article = []
+        article.append(line)
+    yield "".join(article)
+
+
+class _Refusing:
+    """Turns whatever the network, a proxy, the Hub or `datasets` raises into one sentence."""
+
+    def __init__(self, name: str, known: HubCorpus) -> None:
+        self.name, self.known = name, known
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind, error, trace) -> None:
+        if error is None or not isinstance(error, Exception):
+            return
+        if isinstance(error, ImportError):
+            raise CorpusError(
+                f"corpus {self.name} needs the package datasets; pip install 'attngeo[train]'."
+            ) from error
+        if isinstance(error, KeyError):
+            raise CorpusError(
+                f"corpus {self.name} ({self.known.path}) has no column {error}; its layout has changed: give a file."
+            ) from error
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        raise CorpusError(
+            f"corpus {self.name} ({self.known.path} on the Hugging Face Hub) cannot be read ({reason});"
+            " check the network, or give a local file or folder."
+        ) from error

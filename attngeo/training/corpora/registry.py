@@ -1,0 +1,37 @@
+"""A corpus by its name or its path."""
+
+import os
+from pathlib import Path
+
+from attngeo.errors import ParameterError
+from attngeo.training.corpora.documents import Corpus, CorpusError, local_corpus
+from attngeo.training.corpora.embedded import NAME as EMBEDDED
+from attngeo.training.corpora.embedded import embedded_corpus
+from attngeo.training.corpora.hub import KNOWN, hub_corpus
+
+NAMES = (EMBEDDED, *KNOWN)
+
+
+def open_corpus(name: str, max_characters: int | None = None) -> Corpus:
+    """Documents of a named corpus, a local file or a folder.
+
+    Args:
+        name: "embedded" (no network), "wikipedia", "jigsaw", "redpajama", "wikitext" (from the Hub), or a path, where
+            environment variables are replaced: ``$ATTNGEO_CORPORA/wikipedia``.
+        max_characters: stop after that many. Default: all of a local file or folder, 3,000,000 of the embedded corpus,
+            1,000,000,000 of the Hub's.
+
+    Raises:
+        CorpusError: neither a name nor a path, unreadable, or empty.
+        ParameterError: ``max_characters`` is not a positive number.
+    """
+    if max_characters is not None and max_characters < 1:
+        raise ParameterError(f"max_characters is {max_characters}; it must be 1 or more.")
+    if name == EMBEDDED:
+        return embedded_corpus(max_characters)
+    if name in KNOWN:
+        return hub_corpus(name, max_characters)
+    path = Path(os.path.expandvars(name)).expanduser()
+    if not path.exists():
+        raise CorpusError(f"corpus {name!r} is unknown; name one of {', '.join(NAMES)}, or a file or folder of text.")
+    return local_corpus(path.resolve(), max_characters)

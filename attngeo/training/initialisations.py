@@ -1,0 +1,224 @@
+"""How queries and keys start: the paper's initialisations, what its released code did, and controls.
+
+Notation: ``W_q,h``, ``W_k,h`` are (d, d_head); ``torch.nn.Linear`` holds the transposes of all heads, one below the
+other.
+"""
+
+import math
+from enum import Enum
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from attngeo.errors import AttngeoError, ParameterError
+from attngeo.forms.bilinear import BilinearForm
+from attngeo.forms.scores import score_heads
+
+MIMETIC_QK = (0.7, 0.7)  # weights of noise and identity in W_q W_k^T (Trockman & Kolter 2023)
+MIMETIC_VO = (0.4, 0.4)  # in W_v W_o, the identity with a minus sign
+
+
+class InitialisationError(AttngeoError):
+    """A model's weights are not what its initialisation promises."""
+
+
+class Initialisation(str, Enum):
+    """How the self-attention weights of a BERT start."""
+
+    RANDOM = "random"  # BERT's: N(0, 0.02^2), biases 0
+    SYMMETRIC = "symmetric"  # W_k,h = W_q,h; scale and biases as random
+    SYMMETRIC_INDEFINITE = "symmetric-indefinite"  # W_k,h = W_q,h S_h, S_h symmetric, eigenvalues +-1; scale as random
+    SKEW = "skew"  # W_k,h = W_q,h S_h^T, S_h skew-symmetric and orthogonal; scale as random
+    RELEASED = "released"  # the released code's "symmetric": q, k, v and biases re-created by nn.Linear, W_k = W_q
+    DEFAULT_LINEAR = "default-linear"  # q, k, v and their biases re-created by nn.Linear, W_k left alone
+    MIMETIC = "mimetic"  # W_qk,h near 0.7 Z + 0.7 I, W_v W_o near 0.4 Z - 0.4 I
+    SCALED = "scaled"  # W_q and W_k of random, times what brings them to the scale of nn.Linear; biases 0
+    SCALED_SYMMETRIC = "scaled-symmetric"  # scaled, then W_k,h = W_q,h
+    SCALED_VALUES = "scaled-values"  # W_v of random times the same; queries and keys as random
+
+
+SYMMETRY = {  # of every head, where the initialisation fixes it
+    Initialisation.SYMMETRIC: 1.0,
+    Initialisation.SYMMETRIC_INDEFINITE: 1.0,
+    Initialisation.SKEW: -1.0,
+    Initialisation.RELEASED: 1.0,
+    Initialisation.SCALED_SYMMETRIC: 1.0,
+}
+WITH_BIASES = (Initialisation.RELEASED, Initialisation.DEFAULT_LINEAR)
+AT_RELEASED_SCALE = (*WITH_BIASES, Initialisation.SCALED, Initialisation.SCALED_SYMMETRIC)  # of queries and keys
+VALUES_AT_RELEASED_SCALE = (*WITH_BIASES, Initialisation.SCALED_VALUES)
+
+
+@torch.no_grad()
+def initialise(layers: list[nn.Module], initialisation: Initialisation, seed: int, std: float) -> None:
+    """Give the attention modules of a BERT their initialisation, and check it.
+
+    Weights that an initialisation does not name stay as they are: so runs of one seed differ in nothing else.
+
+    Args:
+        layers: modules with ``self.query``, ``self.key``, ``self.value`` and ``output.dense``, as BERT's.
+        initialisation: which.
+        seed: of its draws, apart from those of the model.
+        std: standard deviation of the model's weights.
+
+    Raises:
+        InitialisationError: the result does not have the promised scale or symmetry.
+        ParameterError: heads of width 1 cannot be skew.
+
+    Source: paper, Appendix S2.1; released code (``released``); Trockman and Kolter 2023 (``mimetic``).
+    """
+    generator = torch.Generator().manual_seed(seed)
+    for number, layer in enumerate(layers):
+        _MAKE[initialisation](layer, generator, std)
+        _check(layer, number, initialisation, std)
+
+
+def _random(layer: nn.Module, generator: torch.Generator, std: float) -> None:
+    pass
+
+
+def _symmetric(layer: nn.Module, generator: torch.Generator, std: float) -> None:
+    layer.self.key.weight.copy_(layer.self.query.weight)
+
+
+def _symmetric_indefinite(layer: nn.Module, generator: torch.Generator, std: float) -> None:
+    d_head = _d_head(layer)
+    signs = torch.ones(d_head, dtype=torch.float64)
+    signs[1::2] = -1
+    _mix_queries(layer, [_orthogonal(d_head, generator, torch.diag(signs)) for _ in range(_heads(layer))])
+
+
+def _skew(layer: nn.Module, generator: torch.Generator, std: float) -> None:
+    d_head = _d_head(layer)
+    if d_head == 1:
+        raise ParameterError("heads of width 1 cannot be skew; use fewer heads or a larger d_model.")
+    turn = torch.zeros(d_head, d_head, dtype=torch.float64)
+    for i in range(0, d_head - 1, 2):
+        turn[i, i + 1], turn[i + 1, i] = 1, -1
+    turn *= math.sqrt(d_head / (d_head - d_head % 2))  # an odd width has one direction that no rotation can use
+    _mix_queries(layer, [_orthogonal(d_head, generator, turn).T for _ in range(_heads(layer))])
+
+
+def _default_linear(layer: nn.Module, generator: torch.Generator, std: float) -> None:
+    """U(-1/sqrt(d), 1/sqrt(d)) for weights and biases of q, k and v, in the released code's order."""
+    for linear in (layer.self.query, layer.self.key, layer.self.value):
+        bound = 1 / math.sqrt(linear.in_features)
+        for parameter in (linear.weight, linear.bias):
+            parameter.uniform_(-bound, bound, generator=generator)
+
+
+def _released(layer: nn.Module, generator: torch.Generator, std: float) -> None:
+    _default_linear(layer, generator, std)
+    layer.self.key.weight.copy_(layer.self.query.weight)  # biases stay apart, as in the released code
+
+
+def _mimetic(layer: nn.Module, generator: torch.Generator, std: float) -> None:
+    d, d_head = layer.self.query.in_features, _d_head(layer)
+    for h in range(_heads(layer)):
+        rows = slice(h * d_head, (h + 1) * d_head)
+        left, right = _split(*MIMETIC_QK, d, d_head, generator)
+        layer.self.query.weight[rows], layer.self.key.weight[rows] = left.T, right.T
+    left, right = _split(MIMETIC_VO[0], -MIMETIC_VO[1], d, d, generator)
+    # o = x W_v W_o with W_v = value.weight.T, W_o = dense.weight.T
+    layer.self.value.weight.copy_(left.T)
+    layer.output.dense.weight.copy_(right)
+
+
+def _scaled(layer: nn.Module, generator: torch.Generator, std: float) -> None:
+    for linear in (layer.self.query, layer.self.key):
+        linear.weight.mul_(_linear_std(linear) / std)
+
+
+def _scaled_symmetric(layer: nn.Module, generator: torch.Generator, std: float) -> None:
+    _scaled(layer, generator, std)
+    _symmetric(layer, generator, std)
+
+
+def _scaled_values(layer: nn.Module, generator: torch.Generator, std: float) -> None:
+    layer.self.value.weight.mul_(_linear_std(layer.self.value) / std)
+
+
+_MAKE = {
+    Initialisation.RANDOM: _random,
+    Initialisation.SYMMETRIC: _symmetric,
+    Initialisation.SYMMETRIC_INDEFINITE: _symmetric_indefinite,
+    Initialisation.SKEW: _skew,
+    Initialisation.RELEASED: _released,
+    Initialisation.DEFAULT_LINEAR: _default_linear,
+    Initialisation.MIMETIC: _mimetic,
+    Initialisation.SCALED: _scaled,
+    Initialisation.SCALED_SYMMETRIC: _scaled_symmetric,
+    Initialisation.SCALED_VALUES: _scaled_values,
+}
+
+
+def _split(noise: float, identity: float, d: int, rank: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Factors (d, rank) of the best approximation of that rank to ``noise Z + identity I``, Z_ij from N(0, 1/d)."""
+    z = torch.randn(d, d, dtype=torch.float64, generator=generator) / math.sqrt(d)
+    u, s, vh = torch.linalg.svd(noise * z + identity * torch.eye(d, dtype=torch.float64))
+    root = s[:rank].sqrt()
+    return u[:, :rank] * root, vh[:rank].T * root
+
+
+def _orthogonal(n: int, generator: torch.Generator, middle: Float[Tensor, "n n"]) -> Float[Tensor, "n n"]:
+    """``Q middle Q^T`` with Q orthogonal, drawn uniformly (Haar)."""
+    q, r = torch.linalg.qr(torch.randn(n, n, dtype=torch.float64, generator=generator))
+    q = q * r.diagonal().sign()
+    return q @ middle @ q.T
+
+
+def _mix_queries(layer: nn.Module, mixers: list[Tensor]) -> None:
+    """``W_k,h = W_q,h S_h`` for every head."""
+    d_head = _d_head(layer)
+    for h, s in enumerate(mixers):
+        rows = slice(h * d_head, (h + 1) * d_head)
+        wq = layer.self.query.weight[rows].T.double()  # (d, d_head)
+        layer.self.key.weight[rows] = (wq @ s).T.to(layer.self.key.weight.dtype)
+
+
+def _linear_std(linear: nn.Linear) -> float:
+    """``1 / sqrt(3 d)``: standard deviation of the weights of a new ``torch.nn.Linear``."""
+    return 1 / math.sqrt(3 * linear.in_features)
+
+
+def _heads(layer: nn.Module) -> int:
+    return layer.self.num_attention_heads
+
+
+def _d_head(layer: nn.Module) -> int:
+    return layer.self.query.out_features // _heads(layer)
+
+
+def _check(layer: nn.Module, number: int, initialisation: Initialisation, std: float) -> None:
+    """Compare scale, biases and symmetry with what was asked for: a library may have initialised after us."""
+    q, k, v = layer.self.query, layer.self.key, layer.self.value
+    if initialisation is not Initialisation.MIMETIC:
+        scales = (AT_RELEASED_SCALE, AT_RELEASED_SCALE, VALUES_AT_RELEASED_SCALE)
+        for (name, linear), large in zip({"query": q, "key": k, "value": v}.items(), scales, strict=True):
+            weight, expected = linear.weight, _linear_std(linear) if initialisation in large else std
+            # sd of a sample standard deviation is std / sqrt(2 n); six of them, and no less than a hundredth
+            slack = expected * max(6 / math.sqrt(2 * weight.numel()), 0.01)
+            _require(weight.std(), expected, slack, f"standard deviation of layer {number}'s {name} weight")
+        bias = max(q.bias.abs().max(), k.bias.abs().max())
+        _require(
+            (bias > 0).double(),
+            float(initialisation in WITH_BIASES),
+            0.0,
+            f"presence of query and key biases in layer {number}",
+        )
+    heads = score_heads(BilinearForm.from_linear(q.weight, k.weight, _d_head(layer)))
+    if initialisation in SYMMETRY:
+        for h, s in enumerate(heads.symmetry):
+            _require(s, SYMMETRY[initialisation], 1e-5, f"symmetry of layer {number}, head {h}")
+    elif initialisation is not Initialisation.MIMETIC:
+        d = q.in_features
+        _require(heads.symmetry.mean(), 1 / d, 8 * math.sqrt(2) / d, f"mean symmetry of layer {number}'s heads")
+
+
+def _require(measured: Tensor, expected: float, slack: float, what: str) -> None:
+    if not abs(float(measured) - expected) <= slack:
+        raise InitialisationError(
+            f"the {what} is {float(measured):.4g} after initialisation and should be {expected:.4g}; the installed"
+            " transformers re-initialises weights: install a version that attngeo is tested with."
+        )

@@ -1,0 +1,243 @@
+"""What is measured while a model trains: loss, held-out loss, and both scores of every layer and head."""
+
+import json
+import math
+import signal
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from transformers import Trainer, TrainerCallback
+
+from attngeo.forms.pictures import picture
+from attngeo.forms.scores import score, score_heads
+from attngeo.records.atomic import write_text
+from attngeo.runs.record import FINISHED, RunError, read_levels, write_run
+from attngeo.training.bert import score_rows, whole_forms
+from attngeo.training.config import TrainingConfig
+from attngeo.training.targets import Targets
+
+MARK = "recording.json"  # the last file of a checkpoint: without it, the checkpoint is unfinished
+FLUSH_SECONDS = 20.0  # between writings of the record
+
+
+class TrainingStopped(RunError):
+    """Training ended before its last step; the record up to there is kept."""
+
+
+class Recorder(TrainerCallback):
+    """Records every ``record_every`` steps, marks checkpoints as complete, and stops on a loss that is not finite.
+
+    Args:
+        config: of the run.
+        folder: of the run.
+        about: the content of run.json so far.
+        held_out: batches of the held-out text, or None.
+        listen: called with each new row of the history, scores' medians included, and at other steps with the step.
+    """
+
+    def __init__(
+        self,
+        config: TrainingConfig,
+        folder: Path,
+        about: dict[str, Any],
+        held_out: Targets | None,
+        listen: Callable[[dict[str, Any]], None] = lambda row: None,
+    ) -> None:
+        self.config, self.folder, self.about, self.held_out, self.listen = config, folder, about, held_out, listen
+        self.history: list[dict] = []
+        self.scores: list[dict] = []
+        self.pictures: dict[tuple[int, int], np.ndarray] = {}  # levels of W_qk by layer and step
+        self.trainer: Trainer  # set by its owner, who needs this object first
+        self.scoring_seconds = self.evaluation_seconds = self._earlier = 0.0
+        self._loss: torch.Tensor | float = 0.0
+        self._steps = 0  # that the loss is summed over
+        self._start = self._flushed = time.perf_counter()
+        self._interrupted = False
+
+    def add(self, loss: torch.Tensor) -> None:
+        """Add the mean loss of a batch, or its share in a step of several batches."""
+        self._loss = self._loss + loss.detach()
+
+    def restore(self, checkpoint: Path) -> None:
+        """Go on from a checkpoint: forget what was recorded after it."""
+        state = json.loads((checkpoint / MARK).read_text("utf-8"))
+        for name in ("history", "scores"):
+            rows = pd.read_parquet(self.folder / f"{name}.parquet")
+            setattr(self, name, rows[rows["step"] <= state["step"]].to_dict("records"))
+        self.pictures = {key: levels for key, levels in read_levels(self.folder).items() if key[1] <= state["step"]}
+        self._loss, self._steps, self._earlier = float.fromhex(state["loss"]), state["steps"], state["seconds"]
+        self.scoring_seconds, self.evaluation_seconds = state["scoring_seconds"], state["evaluation_seconds"]
+
+    def interrupt(self) -> None:
+        """Stop after this step, with a checkpoint."""
+        self._interrupted = True
+
+    # what Trainer calls
+
+    def on_train_begin(self, args, state, control, **others) -> None:  # noqa: D102
+        self._start = self._flushed = time.perf_counter()
+        if state.global_step == 0:
+            self._record(0, learning_rate=0.0)
+            self._write("running")
+
+    def on_step_end(self, args, state, control, **others) -> None:  # noqa: D102
+        step = state.global_step
+        self._steps += 1
+        last, due = step >= self.config.steps, step % self.config.record_every == 0
+        every = self.config.checkpoint_every
+        # looking at the loss makes an accelerator wait, so it is looked at where it is needed
+        look = last or due or self._interrupted or (every and step % every == 0) or args.device.type == "cpu"
+        if look and not math.isfinite(float(self._loss)):
+            self._diverged(step, others["lr_scheduler"])
+        if last or due:
+            self._record(step, float(others["lr_scheduler"].get_last_lr()[0]))
+            if last or time.perf_counter() - self._flushed > FLUSH_SECONDS:
+                self._write("running")
+        else:
+            self.listen({"step": step})
+        if self._interrupted:
+            control.should_save = control.should_training_stop = True
+        elif every and step % every == 0 and not last:
+            control.should_save = True
+
+    def on_save(self, args, state, control, **others) -> None:  # noqa: D102
+        self._write("running")
+        if not state.is_world_process_zero:
+            return
+        mark = {
+            "step": state.global_step,
+            "loss": float(self._loss).hex(),
+            "steps": self._steps,
+            "seconds": self._seconds(),
+            "scoring_seconds": self.scoring_seconds,
+            "evaluation_seconds": self.evaluation_seconds,
+        }
+        write_text(Path(args.output_dir) / f"checkpoint-{state.global_step}" / MARK, json.dumps(mark))
+
+    def on_train_end(self, args, state, control, **others) -> None:  # noqa: D102
+        self._write(FINISHED if state.global_step >= self.config.steps else "interrupted")
+
+    # measuring
+
+    def _record(self, step: int, learning_rate: float) -> None:
+        loss = float("nan")
+        if self._steps:
+            loss = float(self.trainer.accelerator.reduce(torch.as_tensor(self._loss), "mean")) / self._steps
+        self._loss, self._steps = 0.0, 0
+        began = time.perf_counter()
+        rows = self._scored(step)
+        self.scoring_seconds += time.perf_counter() - began
+        held_out = float("nan")
+        if self.held_out and (step % self.config.evaluate_every == 0 or step >= self.config.steps):
+            began = time.perf_counter()
+            held_out = self._held_out_loss()
+            self.evaluation_seconds += time.perf_counter() - began
+        row = {
+            "step": step,
+            "tokens": step * self.config.batch_size * self.config.block_size,
+            "seconds": self._seconds(),
+            "loss": loss,
+            "held_out_loss": held_out,
+            "learning_rate": learning_rate,
+        }
+        self.history.append(row)
+        self.scores += rows
+        layers = [r for r in rows if r["head"] == -1]
+        medians = {name: float(np.median([r[name] for r in layers])) for name in ("symmetry", "directionality")}
+        self.listen(row | medians)
+
+    @torch.no_grad()
+    def _scored(self, step: int) -> list[dict]:
+        rows = []
+        with whole_forms(self.trainer.model_wrapped, self.trainer.model) as found:
+            for layer, form in enumerate(found):
+                rows += score_rows(step, layer, score(form), score_heads(form))
+                if step in (0, self.config.steps) and layer in (0, self.config.layers - 1):
+                    self.pictures[layer, step] = picture(form)[0]
+        return rows
+
+    @torch.no_grad()
+    def _held_out_loss(self) -> float:
+        """Mean loss over the first blocks of the held-out text, always the same ones with the same masks."""
+        model, accelerator = self.trainer.model_wrapped, self.trainer.accelerator
+        world, rank = accelerator.num_processes, accelerator.process_index
+        blocks = min(self.config.held_out_blocks, len(self.held_out.blocks))
+        size = self.trainer.args.train_batch_size
+        total = torch.zeros(2, dtype=torch.float64)
+        was_training = model.training
+        model.eval()
+        for start in range(0, blocks, size * world):
+            # every process takes as many batches as the others; places past the end count for nothing
+            places = start + rank * size + np.arange(size)
+            kept = places[places < blocks]
+            batch = as_tensors(self.held_out, kept if len(kept) else places[:1] * 0, accelerator.device)
+            loss = float(model(**batch)["prediction_loss"])
+            total += torch.tensor([loss * len(kept), len(kept)])
+        model.train(was_training)
+        summed = accelerator.reduce(total.to(torch.float32).to(accelerator.device), "sum")
+        return float(summed[0] / summed[1])
+
+    def _diverged(self, step: int, scheduler) -> None:
+        self._write(f"stopped: the loss was not finite at step {step}")
+        kept = self.history[-1]["step"] if self.history else 0
+        raise TrainingStopped(
+            f"the loss is not a finite number at step {step} (learning rate {scheduler.get_last_lr()[0]:.2g}); lower lr"
+            f" or lengthen warmup. The record up to step {kept} is kept."
+        )
+
+    def _seconds(self) -> float:
+        return self._earlier + time.perf_counter() - self._start
+
+    def _write(self, status: str) -> None:
+        if not self.trainer.is_world_process_zero():
+            return
+        seconds, steps = self._seconds(), self.history[-1]["step"] if self.history else 0
+        tokens = steps * self.config.batch_size * self.config.block_size
+        self.about |= {
+            "status": status,
+            "steps_done": steps,
+            "tokens": tokens,
+            "seconds": round(seconds, 2),
+            "tokens_per_second": round(tokens / seconds, 1) if seconds > 0 else 0.0,
+            "scoring_seconds": round(self.scoring_seconds, 3),
+            "evaluation_seconds": round(self.evaluation_seconds, 3),
+        }
+        write_run(self.folder, self.about, self.history, self.scores, self.pictures)
+        self._flushed = time.perf_counter()
+
+
+def as_tensors(targets: Targets, places: np.ndarray, device: torch.device | str = "cpu") -> dict[str, torch.Tensor]:
+    """A batch as the model takes it."""
+    batch = targets.at(places)
+    arrays = {"input_ids": batch.input_ids, "positions": batch.positions, "labels": batch.labels}
+    return {name: torch.from_numpy(array).to(device) for name, array in arrays.items()}
+
+
+class GracefulInterrupt:
+    """Within it, a first Ctrl-C or SIGTERM lets the step finish and leaves a checkpoint; a second one ends at once."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> "GracefulInterrupt":
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._before[number] = signal.signal(number, self._ask)
+        return self
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _ask(self, number: int, frame: Any) -> None:
+        self.recorder.interrupt()
+        for known, handler in self._before.items():
+            signal.signal(known, handler)

@@ -1,0 +1,134 @@
+"""Starting, continuing and ending a run: its folder, its checkpoints, and the room that they need."""
+
+import errno
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+from attngeo.runs.record import FINISHED, RunError
+from attngeo.training.config import TrainingConfig
+from attngeo.training.corpora import Corpus, Vocabulary
+from attngeo.training.recorder import MARK
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+BYTES_PER_WEIGHT = 12  # of a checkpoint: the weight and two moments, 4 each
+BYTES_IN_TRAINING = 16  # and the gradient
+CONTENT = ("run.json", "history.parquet", "scores.parquet", "images.npz", "model", "checkpoints")
+
+
+def saved_settings(output: Path) -> dict[str, Any]:
+    """The configuration of the run in a folder, names and values.
+
+    Raises:
+        RunError: there is none.
+    """
+    try:
+        return _about(output)["config"]
+    except (OSError, ValueError, KeyError) as error:
+        raise RunError(f"{output} holds no run to continue ({error}); start one without --resume.") from error
+
+
+def starting_point(config: TrainingConfig, output: Path, resume: bool) -> Path | None:
+    """The checkpoint to continue from; None for a new run, and for a finished one that is to be resumed.
+
+    Raises:
+        RunError: a new run would overwrite one, or there is nothing to continue with these settings.
+    """
+    if not resume:
+        if (output / "run.json").exists():
+            raise RunError(f"{output} already holds a run; continue it with --resume, or choose another folder.")
+        for name in CONTENT:
+            if (output / name).is_file() or any((output / name).glob("*")):
+                raise RunError(f"{output} already holds {name}, which a run would replace; choose another folder.")
+        return None
+    saved = saved_settings(output)
+    for name, value in config.to_dict().items():
+        if saved.get(name) != value:
+            raise RunError(
+                f"{name} is {value!r}, but the run in {output} has {saved.get(name)!r}; a run continues with its own"
+                " settings, others need another folder."
+            )
+    if _about(output)["status"] == FINISHED:
+        return None
+    complete = sorted(output.glob(f"checkpoints/checkpoint-*/{MARK}"), key=lambda mark: _step(mark.parent))
+    if not complete:
+        raise RunError(f"{output} has no complete checkpoint to continue from; delete it and start again.")
+    return complete[-1].parent
+
+
+def _about(output: Path) -> dict[str, Any]:
+    return json.loads((output / "run.json").read_text("utf-8"))
+
+
+def _step(checkpoint: Path) -> int:
+    return int(checkpoint.name.rsplit("-", 1)[1])
+
+
+def require_same_text(output: Path, corpus: Corpus, vocabulary: Vocabulary) -> None:
+    """Refuse to continue a run whose text or tokenizer has changed: its curve would not be that of an unbroken run.
+
+    Raises:
+        RunError: one of them has.
+    """
+    about = _about(output)
+    for what, found in (("corpus", corpus), ("tokenizer", vocabulary)):
+        if about[what]["sha256"] != found.digest:
+            raise RunError(
+                f"{what} {found.name} has changed since the run in {output} began; bring back what it was, or start a"
+                " new run in another folder."
+            )
+
+
+def require_room(output: Path, weights: int, cpu: bool) -> None:
+    """Refuse to start without memory for the model, or disk for it and three checkpoints (two kept, one written).
+
+    Args:
+        output: folder of the run; made if need be.
+        weights: of the model.
+        cpu: whether it is trained on the CPU; for another device it is only built there.
+
+    Raises:
+        RunError: there is too little of either.
+    """
+    memory, held = _memory(), (BYTES_IN_TRAINING if cpu else 4) * weights
+    if held > memory:
+        raise RunError(
+            f"a model of {weights:.2g} weights needs {held / 1e9:,.0f} GB of memory, and this machine has"
+            f" {memory / 1e9:,.0f} GB; take fewer layers or a smaller width."
+        )
+    kept = len(list(output.glob("checkpoints/checkpoint-*")))
+    needed = (BYTES_PER_WEIGHT * max(1, 3 - kept) + 4) * weights
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RunError(f"the folder {output} cannot be made ({error.strerror}); name another one.") from error
+    free = shutil.disk_usage(output).free
+    if free < needed:
+        raise RunError(f"{output} has {free / 1e6:,.1f} MB free, and checkpoints need {needed / 1e6:,.1f} MB.")
+
+
+def _memory() -> float:
+    """Bytes of this machine; without end where it does not say."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, ValueError, OSError):
+        return float("inf")
+
+
+def is_full(error: Exception) -> bool:
+    """Whether a write failed for want of space, as Python, safetensors (in Rust) or torch.save (in C++) say it."""
+    text = str(error)
+    return (
+        (isinstance(error, OSError) and error.errno in FULL)
+        or any(f"(os error {number})" in text for number in FULL)
+        or any(word in text for word in ("PytorchStreamWriter", "inline_container", "iostream error"))
+    )
+
+
+def drop_unfinished(output: Path) -> None:
+    """Remove checkpoints that were not completed."""
+    for folder in output.glob("checkpoints/checkpoint-*"):
+        if not (folder / MARK).exists():
+            shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,113 @@
+"""What a model is asked to predict: input, positions and labels of a batch for each training objective.
+
+Every block has the same number of labels. So the mean loss of a batch is the mean over its blocks, whatever the number
+of processes or of accumulated batches, and shapes never change.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from jaxtyping import Int
+
+from attngeo.errors import ParameterError
+from attngeo.training.corpora.blocks import Blocks
+from attngeo.training.corpora.vocabulary import Vocabulary
+
+MASK_SHARE, RANDOM_SHARE = 0.8, 0.1  # of the chosen tokens: hidden, replaced by a random one; the rest stay
+
+
+class Objective(str, Enum):
+    """The training objective."""
+
+    MLM = "mlm"  # predict hidden tokens from both sides (Eq. 6)
+    CLM = "clm"  # predict every next token from those before (Eq. 5)
+    RELEASED_DECODER = "released-decoder"  # predict the masked tokens only, each from a masked left context
+
+    @property
+    def causal(self) -> bool:
+        """Whether attention looks to the left only."""
+        return self is not Objective.MLM
+
+    @property
+    def masks(self) -> bool:
+        """Whether input tokens are hidden."""
+        return self is not Objective.CLM
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Blocks with their labels.
+
+    Args:
+        input_ids: what the model reads.
+        positions: where it predicts, ascending.
+        labels: the id to be predicted there.
+    """
+
+    input_ids: Int[np.ndarray, "batch length"]
+    positions: Int[np.ndarray, "batch targets"]
+    labels: Int[np.ndarray, "batch targets"]
+
+
+class Targets:
+    """Batches for an objective, by place in the sequence of `Blocks`.
+
+    Masking follows BERT (S2.3): of each block a fixed number ``round(rate * length)`` of positions is chosen, no
+    document marks; their tokens are hidden (80 %), replaced by a random token (10 %) or left (10 %). BERT's later
+    implementations draw each position with probability ``rate`` instead, which has the same mean. The draws follow from
+    the seed and the place of the block alone.
+
+    ``released-decoder`` is what the paper's released code does for decoders: the labels of masked modelling, read by a
+    causal model and shifted, so position i predicts token i + 1 where that was chosen, from a masked left context.
+
+    Args:
+        blocks: the text.
+        objective: the objective.
+        vocabulary: its marks and its size.
+        rate: share of positions chosen, in (0, 1).
+        seed: of the masks.
+
+    Raises:
+        ParameterError: the vocabulary has no mask token, or the rate is out of range.
+    """
+
+    def __init__(
+        self, blocks: Blocks, objective: Objective | str, vocabulary: Vocabulary, rate: float = 0.15, seed: int = 0
+    ) -> None:
+        self.blocks, self.objective, self.vocabulary, self.seed = blocks, Objective(objective), vocabulary, seed
+        if self.objective.masks and vocabulary.mask is None:
+            raise ParameterError(f"tokenizer {vocabulary.name} has no mask token, which {self.objective.value} needs.")
+        if not 0 < rate < 1:
+            raise ParameterError(f"the mask rate is {rate}; it must lie between 0 and 1.")
+        self.per_block = max(1, round(rate * blocks.length)) if self.objective.masks else blocks.length - 1
+
+    def at(self, places: np.ndarray) -> Batch:
+        """The blocks at the given places, with their labels."""
+        ids = self.blocks.at(places)
+        if not self.objective.masks:
+            positions = np.broadcast_to(np.arange(self.per_block), (len(ids), self.per_block))
+            return Batch(ids, positions.copy(), ids[:, 1:].copy())
+        draws = self._draws(places)  # (batch, length + 2 * targets) in [0, 1)
+        order, fate, spare = np.split(draws, [self.blocks.length, self.blocks.length + self.per_block], axis=1)
+        chosen = self._chosen(ids, order)
+        labels = np.take_along_axis(ids, chosen, axis=1)
+        word = (spare * self.vocabulary.size).astype(np.int64)
+        shown = np.where(fate < MASK_SHARE + RANDOM_SHARE, word, labels)
+        shown = np.where(fate < MASK_SHARE, self.vocabulary.mask, shown)
+        np.put_along_axis(ids, chosen, shown, axis=1)
+        return Batch(ids, chosen - 1 if self.objective.causal else chosen, labels)
+
+    def _chosen(self, ids: np.ndarray, order: np.ndarray) -> np.ndarray:
+        """The positions of smallest draw, document marks last; a causal model cannot predict the first."""
+        order = np.where((ids == self.vocabulary.start) | (ids == self.vocabulary.end), order + 1, order)
+        if self.objective.causal:
+            order[:, 0] = 2
+        return np.sort(np.argpartition(order, self.per_block - 1, axis=1)[:, : self.per_block], axis=1)
+
+    def _draws(self, places: np.ndarray) -> np.ndarray:
+        """Uniform draws of each block, from a counter-based generator keyed by the seed with the place as counter."""
+        draws = np.empty((len(places), self.blocks.length + 2 * self.per_block))
+        for row, place in zip(draws, np.asarray(places), strict=True):
+            np.random.Generator(np.random.Philox(key=self.seed, counter=[0, 0, int(place), 0])).random(out=row)
+        return draws

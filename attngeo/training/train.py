@@ -1,0 +1,203 @@
+"""Training a BERT on a corpus, with its scores recorded, through `transformers.Trainer`."""
+
+import os
+import shutil
+from collections.abc import Callable
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils.data import DataLoader, Dataset
+from transformers import PreTrainedModel, PrinterCallback, Trainer
+
+from attngeo.runs.record import Run, RunError, hardware, read_run, versions
+from attngeo.training.arguments import quiet, trainer_arguments
+from attngeo.training.bert import build_model, model_flops, parameter_counts, weight_count
+from attngeo.training.config import TrainingConfig
+from attngeo.training.constraints import Constraint
+from attngeo.training.corpora import Blocks, open_corpus, open_vocabulary, tokenize
+from attngeo.training.corpora.documents import Corpus
+from attngeo.training.corpora.tokens import TokenSet
+from attngeo.training.corpora.vocabulary import Vocabulary
+from attngeo.training.cpu_attention import quicken
+from attngeo.training.initialisations import Initialisation
+from attngeo.training.recorder import GracefulInterrupt, Recorder, TrainingStopped, as_tensors
+from attngeo.training.run_folder import drop_unfinished, is_full, require_room, require_same_text, starting_point
+from attngeo.training.targets import Objective, Targets
+
+
+def train(
+    config: TrainingConfig,
+    output: Path,
+    resume: bool = False,
+    listen: Callable[[dict[str, Any]], None] = lambda row: None,
+) -> Run | None:
+    """Train a model as configured and record loss and scores; see `attngeo.runs.record` for what is written.
+
+    Under ``accelerate launch`` or ``torchrun``, every process calls this, and the batch is shared between them.
+
+    Args:
+        config: everything that determines the run.
+        output: folder of the run.
+        resume: continue the run there from its last checkpoint; the curve is that of an unbroken run.
+        listen: called after every step with {"step"}, and where something is recorded with the row of the history and
+            the medians over layers of both scores.
+
+    Returns:
+        The run, read back from its folder; None in processes other than the first.
+
+    Raises:
+        CorpusError: the text cannot be read or is too short.
+        ParameterError: the batch does not fit the number of devices, or the device is not there.
+        AttngeoError: accelerate is not installed.
+        RunError: the folder holds another run, there is nothing to resume, the text to resume on has changed, or memory
+            or disk are too small.
+        TrainingStopped: the loss is not finite, or a signal asked for the end. The record is kept.
+    """
+    output = Path(output)
+    checkpoint = starting_point(config, output, resume)
+    if resume and checkpoint is None:
+        return read_run(output)
+    with quiet():
+        arguments = trainer_arguments(config, output)
+        with arguments.main_process_first(desc="tokenising the corpus"):
+            corpus, vocabulary, tokens = prepare_text(config)
+        if checkpoint:
+            require_same_text(output, corpus, vocabulary)
+        require_room(output, weight_count(config.shape(vocabulary.size)), arguments.use_cpu)
+        model = _model(config, vocabulary, arguments.use_cpu)
+        trainer = _trainer(config, output, arguments, model, corpus, vocabulary, tokens, listen)
+        if checkpoint:
+            trainer.recorder.restore(checkpoint)
+        try:
+            with GracefulInterrupt(trainer.recorder):
+                torch.manual_seed(config.seed + arguments.process_index)  # dropout differs between processes
+                trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+            _finish(trainer, output, vocabulary)
+        except Exception as error:
+            if not is_full(error):
+                raise
+            drop_unfinished(output)
+            raise RunError(
+                f"{output} cannot be written any more, the disk is full; the record and the last complete checkpoint"
+                " are kept: free some space and continue with --resume."
+            ) from error
+    if trainer.state.global_step < config.steps:
+        raise TrainingStopped(f"interrupted after step {trainer.state.global_step}; continue with --resume.")
+    return read_run(output) if trainer.is_world_process_zero() else None
+
+
+def prepare_text(config: TrainingConfig) -> tuple[Corpus, Vocabulary, TokenSet]:
+    """The corpus, tokenizer and token ids of a configuration."""
+    corpus = open_corpus(config.corpus, config.max_characters)
+    vocabulary = open_vocabulary(config.tokenizer, corpus, config.text, config.vocab_size)
+    return corpus, vocabulary, tokenize(corpus, vocabulary, config.text, config.held_out)
+
+
+class RecordedTrainer(Trainer):
+    """Trainer that reads its batches in order from the sequence and hands each loss to the recorder."""
+
+    def __init__(self, recorder: Recorder, **options: Any) -> None:
+        super().__init__(callbacks=[recorder], **options)
+        self.remove_callback(PrinterCallback)
+        self.recorder = recorder
+        recorder.trainer = self
+
+    def get_train_dataloader(self) -> DataLoader:
+        """Batches in the order of the sequence; shuffling is done there."""
+        loader = DataLoader(
+            self.train_dataset,
+            batch_size=self.args.train_batch_size,
+            collate_fn=_as_is,
+            num_workers=self.args.dataloader_num_workers,
+            pin_memory=self.args.dataloader_pin_memory,
+        )
+        return self.accelerator.prepare(loader)
+
+    def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):
+        """The model's loss, with the part that is recorded passed on."""
+        outputs = model(**inputs)
+        self.recorder.add(outputs["prediction_loss"] / self.current_gradient_accumulation_steps)
+        return (outputs["loss"], outputs) if return_outputs else outputs["loss"]
+
+
+class _Sequence(Dataset):
+    """The blocks of a run from its first step to its last."""
+
+    def __init__(self, targets: Targets, length: int) -> None:
+        self.targets, self.length = targets, length
+
+    def __len__(self) -> int:
+        return self.length
+
+    def __getitems__(self, places: list[int]) -> dict[str, torch.Tensor]:
+        return as_tensors(self.targets, np.asarray(places))
+
+
+def _as_is(batch: Any) -> Any:
+    return batch
+
+
+def _model(config: TrainingConfig, vocabulary: Vocabulary, cpu: bool) -> PreTrainedModel:
+    causal = Objective(config.objective).causal
+    shape, init = config.shape(vocabulary.size), Initialisation(config.init)
+    model = build_model(shape, causal, init, config.seed, "eager" if cpu else "sdpa")
+    if cpu and not config.compile:
+        quicken(model)
+    if _shards_weights():
+        model.cls.predictions.decoder.bias = None  # is head.bias too, and FSDP takes no weight under two names
+    model.constraint, model.constraint_weight = Constraint(config.constraint), float(config.gamma)
+    return model
+
+
+def _shards_weights() -> bool:
+    return os.environ.get("ACCELERATE_USE_FSDP", "").lower() == "true"  # set by accelerate launch
+
+
+def _trainer(config, output, arguments, model, corpus, vocabulary, tokens, listen) -> RecordedTrainer:
+    targets, held_out = (
+        Targets(Blocks(ids, config.block_size, seed), config.objective, vocabulary, config.mask_rate, config.seed)
+        for ids, seed in ((tokens.train, config.seed), (tokens.held_out, None))
+    )
+    about = {
+        "name": output.name,
+        "status": "running",
+        "started": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "config": config.to_dict(),
+        "corpus": {
+            "name": corpus.name,
+            "sha256": corpus.digest,
+            "sources": list(corpus.sources),
+            "documents": list(tokens.documents),
+            "tokens": [len(tokens.train), len(tokens.held_out)],
+        },
+        "tokenizer": {"name": vocabulary.name, "sha256": vocabulary.digest, "size": vocabulary.size},
+        "parameters": parameter_counts(model),
+        "flops_per_step": config.batch_size
+        * model_flops(config.shape(vocabulary.size), config.block_size, targets.per_block),
+        "precision": "bf16" if arguments.bf16 else "fp32",
+        "processes": arguments.world_size,
+        "hardware": hardware(str(arguments.device)),
+        "versions": versions(),
+    }
+    recorder = Recorder(config, output, about, held_out, listen)
+    trainer = RecordedTrainer(
+        recorder, model=model, args=arguments, train_dataset=_Sequence(targets, config.steps * config.batch_size)
+    )
+    about["sharing"] = trainer.accelerator.distributed_type.value.lower()  # no, multi_gpu, multi_cpu, fsdp
+    return trainer
+
+
+def _finish(trainer: RecordedTrainer, output: Path, vocabulary: Vocabulary) -> None:
+    """Save the trained model, then remove what was only needed to continue."""
+    if trainer.state.global_step < trainer.args.max_steps:
+        return
+    if trainer.is_fsdp_enabled:
+        trainer.accelerator.state.fsdp_plugin.set_state_dict_type("FULL_STATE_DICT")
+    trainer.save_model(str(output / "model"))
+    if trainer.is_world_process_zero():
+        vocabulary.tokenizer.save(str(output / "model" / "tokenizer.json"))
+        (output / "model" / "training_args.bin").unlink(missing_ok=True)  # a pickle, which nothing here reads
+        shutil.rmtree(output / "checkpoints", ignore_errors=True)

@@ -1,0 +1,4 @@
+"""What a sequence does to W_qk in one step: objectives, rank-1 terms, random updates, norms of rows and columns.
+
+`toy_transformer` is the reference: small enough that autograd gives the derivative that a formula states.
+"""

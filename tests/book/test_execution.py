@@ -1,0 +1,59 @@
+"""One chapter through a real kernel."""
+
+import nbformat
+import pytest
+from tiny_book import chapter, tiny_book
+
+from attngeo.book.execution import ChapterFailed, Kernels, environment, execute
+
+SHOWS = chapter(
+    "Shows",
+    "import os, sys, warnings\nfrom attngeo.display.page import glue, show, table\nimport pandas as pd",
+    'print("noise", file=sys.stderr)\nwarnings.warn("more noise")\nobject()',
+    'glue("n", n)\ntable(pd.DataFrame({"n": [n]}), "tab-n", f"A table for {n}.")',
+    "from attngeo.display.style import CaptionedFigure, new_figure\nfigure, axes = new_figure(2, 2)",
+    'axes.plot([0, n])\nCaptionedFigure(figure, "fig-n", f"A line to {n}.", "A line.")',
+    'print(set("abcdefgh"), os.environ["OMP_NUM_THREADS"], os.environ["ATTNGEO_PROFILE"])',
+    parameters="n: int = 1  # number",
+)
+
+
+def run(tmp_path, text, **values):
+    book = tiny_book(tmp_path, a=text)
+    return execute(book.chapter("a"), values, Kernels(environment(1, "smoke", book.root)))
+
+
+def texts(notebook):
+    return [str(o.get("text") or o.get("data")) for c in notebook.cells for o in c.get("outputs", [])]
+
+
+def test_equal_runs_give_equal_notebooks(tmp_path):
+    first, second = run(tmp_path, SHOWS, n=3), run(tmp_path, SHOWS, n=3)
+    assert nbformat.writes(first.notebook) == nbformat.writes(second.notebook)
+    assert nbformat.writes(first.notebook) != nbformat.writes(run(tmp_path, SHOWS, n=4).notebook)
+    nbformat.validate(first.notebook)
+    shown = "".join(texts(first.notebook))
+    assert "A line to 3." in str(first.notebook) and "1 smoke" in shown
+    assert "noise" not in shown and "noise" in first.stderr and "more noise" in first.stderr
+    hidden = [c for c in first.notebook.cells if "injected-parameters" in c.metadata.get("tags", [])]
+    assert [c.metadata.tags for c in hidden] == [["injected-parameters", "remove-cell"]] and "n = 3" in hidden[0].source
+    assert first.device and first.seconds > 0 and not any("machine" in c.source for c in first.notebook.cells)
+
+
+def test_a_failing_cell_is_named_and_what_came_before_it_kept(tmp_path, as_user):
+    text = chapter("Fails", "x = 6 * 7\nx", "# then\nraise ValueError('no such thing.')", "print('never')")
+    text = text.replace("# %% [markdown]\n# then\n", "# %%\n# then\n")
+    with pytest.raises(ChapterFailed) as failure:
+        run(tmp_path, text)
+    assert (
+        "Chapter a failed in cell [2], which begins \"raise ValueError('no such thing.')\": ValueError: no such thing."
+        == str(failure.value)
+    )
+    assert "raise ValueError" in failure.value.traceback and "\x1b" not in failure.value.traceback
+    shown = "".join(texts(failure.value.partial))
+    assert "42" in shown and "never" not in shown
+
+
+def test_a_kernel_that_dies_is_a_failure_too(tmp_path, as_user):
+    with pytest.raises(ChapterFailed, match="Chapter a failed: Kernel died"):
+        run(tmp_path, chapter("Dies", "import os\nos._exit(1)"))

@@ -1,0 +1,164 @@
+"""A tiny book through `jupyter-book build book`, with the configuration of the real one. The tests run in order."""
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from html import unescape
+from pathlib import Path
+
+import pytest
+from tiny_book import ROOT, chapter, tiny_book
+
+pytestmark = pytest.mark.book
+
+START = chapter(
+    "Start",
+    "# It is {glue:any}`middle.py::number` in {numref}`fig-line`, {numref}`tab-one`,",
+    "# {eq}`eq-one` and {prf:ref}`prop-one`.",
+)
+MIDDLE = chapter(
+    "Middle",
+    "# ```{prf:proposition} 2.1, one\n# :label: prop-one\n#\n# $$\\Wqk = \\Wq \\Wk\\T$$ (eq-one)\n# ```",
+    "import pandas as pd\nfrom attngeo.paper.checks import Result, Verdict, exact",
+    "from attngeo.display.page import glue, show, table\nfrom attngeo.display.style import CaptionedFigure, new_figure",
+    "show(Result('2.1', '(1)', 'the $W$', Verdict.CORRECTED, (exact('trace', 1, 1),)))\nglue('number', 0.5, '.4f')",
+    "table(pd.DataFrame({'a': [n]}), 'tab-one', f'One `n`, $n = {n}$.')\nfigure, axes = new_figure(2, 2)",
+    "CaptionedFigure(figure, 'fig-line', f'Empty, $n = {n}$.', 'An empty panel.')",
+    "# Here it is {glue:text}`number`.",
+    parameters="n: int = 1  # number; in [0, 9]",
+)
+LAST = chapter(
+    "Last",
+    "from attngeo.book import reported_checks\nprint([(r['chapter'], r['verdict']) for r in reported_checks()])",
+    attngeo="{after: all, reads: []}",
+)
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory):
+    root = tmp_path_factory.mktemp("book")
+    shutil.copytree(ROOT / "attngeo", root / "attngeo")  # a package that the tests may edit
+    return tiny_book(root, {"smoke": "middle: {n: 7}"}, start=START, middle=MIDDLE, last=LAST)
+
+
+def build(book, *options):
+    environment = {k: v for k, v in os.environ.items() if k != "ATTNGEO_BOOK"}
+    return subprocess.run(
+        [Path(sys.executable).with_name("jupyter-book"), "build", "book", *options],
+        cwd=book.root,
+        env=environment | {"ATTNGEO_PROFILE": "smoke", "PYTHONPATH": str(book.root)},
+        capture_output=True,
+        text=True,
+    )
+
+
+def executed(run):
+    return re.findall(r"(\w+): executed in", run.stdout)
+
+
+def page(book, name):
+    return (book.root / "book/_build/html/notebooks" / f"{name}.html").read_text(encoding="utf-8")
+
+
+def words(book, name):
+    """The text of a page, with single spaces."""
+    return " ".join(unescape(re.sub(r"<[^>]+>", "", page(book, name))).split())
+
+
+def edit(book, name, old, new):
+    path = book.root / "notebooks" / f"{name}.py"
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+
+
+def test_a_cold_build_executes_all_and_is_free_of_warnings(book):
+    run = build(book, "-n", "-W", "--keep-going")
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "WARNING" not in run.stderr
+    names = executed(run)
+    assert sorted(names) == ["last", "middle", "start"] and names[-1] == "last"
+
+
+def test_the_page_has_numbers_captions_descriptions_and_the_run(book):
+    html = page(book, "middle")
+    assert 'alt="An empty panel."' in html and "dark-light" in html
+    assert re.search(r'caption-number">Fig. 1.1 *</span>', html) and re.search(
+        r'caption-number">Table 1.1 *</span>', html
+    )
+    assert "Proposition 1.1 " in html and "(1.1)" in html
+    assert '<span class="verdict verdict-corrected">corrected</span>' in html
+    assert re.search(r"Here it is <[^>]*>0.5000<", html)
+    assert "This run" in html and "smoke" in html and "<code" in html and ">7<" in html
+    assert "n = 7" in html and "# Parameters" not in html
+    assert "[('middle', 'corrected')]" in words(book, "last")
+
+
+def test_another_page_quotes_and_cites_it(book):
+    assert "It is 0.5000 in Fig. 1.1, Table 1.1, (1.1) and Proposition 1.1." in words(book, "start")
+
+
+def test_nothing_is_asked_of_another_host(book):
+    loads = re.compile(r"""<(?:script|link|img|iframe|source)\b[^>]*\b(?:src|href)=["']?((?:https?:)?//[^"'\s>]+)""")
+    pages = list((book.root / "book/_build/html").rglob("*.html"))
+    assert len(pages) > 4
+    assert [m for p in pages for m in loads.findall(p.read_text(encoding="utf-8"))] == []
+
+
+def test_a_second_build_executes_nothing_and_reads_nothing(book):
+    run = build(book)
+    assert run.returncode == 0 and executed(run) == []
+    assert "0 added, 0 changed, 0 removed" in run.stdout
+
+
+def test_an_edit_executes_one_chapter_and_rewrites_who_quotes_it(book):
+    edit(book, "middle", "0.5", "0.25")
+    run = build(book)
+    assert executed(run) == ["middle"]
+    assert "0.2500" in page(book, "middle") and "0.2500" in page(book, "start")
+
+
+def test_an_edit_of_the_package_executes_the_chapters_that_use_it(book):
+    with open(book.root / "attngeo" / "scores.py", "a") as file:
+        file.write("\nCHANGED = True\n")
+    assert executed(build(book)) == ["middle", "last"]
+
+
+def test_a_changed_profile_value_is_a_new_page_though_the_chapter_is_not(book):
+    (book.root / "notebooks/profiles/smoke.yml").write_text("middle: {n: 8}")
+    assert executed(build(book)) == ["middle"]
+    assert "n = 8" in page(book, "middle")
+
+
+def test_a_failing_cell_fails_the_build_and_leaves_the_book(book):
+    def digest():
+        files = sorted(p for p in (book.root / "book/_build/html").rglob("*") if p.is_file())
+        return hashlib.sha256(b"".join(p.read_bytes() for p in files)).hexdigest()
+
+    before = digest()
+    edit(book, "start", "# It is", "# Now it is")
+    edit(book, "middle", "glue('number'", "raise RuntimeError('broken on purpose')\nglue('number'")
+    run = build(book)
+    assert run.returncode != 0
+    output = run.stdout + run.stderr
+    assert 'Chapter middle failed in cell [5], which begins "show(Result(' in output
+    assert "RuntimeError: broken on purpose" in output and "Traceback" in output
+    assert digest() == before
+    edit(book, "middle", "raise RuntimeError('broken on purpose')\n", "")
+    assert executed(build(book)) == [] and "Now it is" in page(book, "start")
+
+
+def test_a_warning_names_the_line_of_the_chapter(book):
+    edit(book, "start", "{prf:ref}`prop-one`", "[there](nowhere.md)")
+    lines = (book.root / "notebooks/start.py").read_text().splitlines()
+    line = next(i for i, text in enumerate(lines, 1) if "nowhere" in text)
+    run = build(book)
+    assert run.returncode == 0 and re.search(rf"start\.py:{line}: WARNING.*nowhere", run.stderr)
+
+
+def test_the_folder_that_is_built_holds_links():
+    for name in ("_config.yml", "_toc.yml", "notebooks"):
+        link = ROOT / "book" / name
+        assert link.is_symlink() and os.readlink(link) == f"../{name}" and link.exists()

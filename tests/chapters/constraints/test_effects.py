@@ -1,0 +1,134 @@
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+from made_training import made_arm
+
+from attngeo.chapters.constraints.effects import (
+    constrained_pairs,
+    describe,
+    effects_table,
+    fall_sentence,
+    heads_at_end,
+    heads_table,
+    last_fall,
+    outcome,
+    reached,
+    sentence,
+)
+from attngeo.chapters.constraints.figures import constrained_training, constraint_values
+from attngeo.runs.arms import at_end
+from attngeo.runs.wording import extent
+
+FREE = made_arm(3, loss=2.0)
+HIGHER = made_arm(3, loss=2.3, constraint="skew", gamma=0.1, s=(-0.9,) * 4)
+LOWER = made_arm(3, loss=1.7, constraint="symmetric", gamma=0.1, s=(0.9,) * 4)
+SAME = made_arm(3, loss=2.0, constraint="symmetric", gamma=0.01)
+DECODERS = [*made_arm(2, objective="clm"), *made_arm(2, objective="clm", constraint="skew", gamma=0.1, loss=2.5)]
+RUNS = [*HIGHER, *FREE, *DECODERS, *LOWER, *SAME]
+
+
+def with_heads(run, *values):
+    """The run with heads of these symmetry scores at the last step, in every layer, and 0 before."""
+    sums = run.layer_scores()
+    last = sums["step"] == sums["step"].max()
+    heads = [sums.assign(head=head, symmetry=last * value) for head, value in enumerate(values)]
+    return replace(run, scores=pd.concat([sums, *heads]))
+
+
+def test_every_constrained_arm_stands_beside_the_free_one():
+    found = constrained_pairs(RUNS)
+    assert [describe(pair) for pair in found] == [
+        "encoder, symmetric, γ 0.01",
+        "encoder, symmetric, γ 0.1",
+        "encoder, skew, γ 0.1",
+        "decoder, skew, γ 0.1",
+    ]
+    assert all(pair.second[0].config["constraint"] == "none" for pair in found)
+    assert all(
+        a.config["objective"] == b.config["objective"] for p in found for a, b in zip(p.first, p.second, strict=True)
+    )
+
+
+def test_what_the_interval_says_is_said():
+    said = [outcome(pair) for pair in constrained_pairs(RUNS)]
+    assert said == [
+        "no difference beyond the noise between seeds",
+        "lower loss",
+        "higher loss",
+        "too few seeds",
+    ]
+    parts = sentence(constrained_pairs(RUNS)).split("; ")
+    assert [part.split(" (")[0] for part in parts] == [
+        "lower loss: encoder, symmetric, γ 0.1",
+        "higher loss: encoder, skew, γ 0.1",
+        "no difference beyond the noise between seeds: encoder, symmetric, γ 0.01",
+        "too few seeds: decoder, skew, γ 0.1",
+    ]
+    assert "(+0.29" in parts[1] or "(+0.30" in parts[1]
+
+
+def test_the_table_shows_losses_intervals_and_scores():
+    rows = effects_table(constrained_pairs(RUNS)).set_index("constraint")
+    assert rows.loc["encoder, skew, γ 0.1", "difference"].startswith(("+0.29", "+0.30"))
+    assert "[" not in rows.loc["decoder, skew, γ 0.1", "difference"]
+    assert rows.loc["encoder, skew, γ 0.1", "s, free → constrained"] == "+0.35 → \N{MINUS SIGN}0.90"
+
+
+def test_single_heads_stand_beside_their_sum():
+    runs = [with_heads(r, *((0.1, 0.2, 0.6) if r.config["constraint"] == "none" else (-0.5, -0.4, 0.9))) for r in RUNS]
+    found = [pair for pair in constrained_pairs(runs) if describe(pair) == "encoder, skew, γ 0.1"]
+    rows = heads_table(found).set_index("runs")
+    assert list(rows.index) == ["encoder, free", "encoder, skew, γ 0.1"]
+    assert list(rows["s, sum over heads"]) == ["+0.35", "\N{MINUS SIGN}0.90"]
+    assert list(rows["s, single heads"]) == ["+0.20", "\N{MINUS SIGN}0.40"]
+    assert reached(found, heads_at_end) == [pytest.approx(0.4)] and reached(found, at_end)[0] == pytest.approx(
+        0.9, abs=0.02
+    )
+    assert extent([0.4, 0.9], "{:.2f}".format) == "0.40 to 0.90" and extent([], str) == "–"
+
+
+def test_a_free_arm_stands_once_however_many_constraints_it_serves():
+    assert list(heads_table(constrained_pairs(RUNS))["runs"]) == [
+        "encoder, free",
+        "encoder, symmetric, γ 0.01",
+        "encoder, symmetric, γ 0.1",
+        "encoder, skew, γ 0.1",
+        "decoder, free",
+        "decoder, skew, γ 0.1",
+    ]
+
+
+def test_a_loss_that_still_falls_at_the_end_is_told():
+    (run,) = made_arm(1, loss=2.0, noise=0.0)  # from 5 to 2 on a straight line
+    assert last_fall(run) == pytest.approx(0.6)
+    parts = fall_sentence(constrained_pairs(RUNS)).split("; ")
+    assert [part.split(" (")[0] for part in parts] == [
+        "more than the free run's: encoder, symmetric, γ 0.1",
+        "less than the free run's: encoder, skew, γ 0.1",
+        "no difference beyond the noise between seeds: encoder, symmetric, γ 0.01",
+        "too few seeds: decoder, skew, γ 0.1",
+    ]
+    assert "(0.66" in parts[0] and ("free 0.59" in parts[0] or "free 0.60" in parts[0])
+    exceeding = heads_table(constrained_pairs(RUNS)).set_index("runs")["beyond the free run's"]
+    assert exceeding["encoder, free"] == "–" and exceeding["encoder, symmetric, γ 0.1"].startswith(("+0.05", "+0.06"))
+
+
+def test_without_runs_there_is_nothing_to_show():
+    assert constrained_pairs(FREE) == [] and effects_table([]).empty and heads_table([]).empty
+    assert sentence([]) == fall_sentence([]) == "No run with a constraint is recorded yet"
+
+
+def test_the_figure_of_training_tells_where_every_arm_ends():
+    figure = constrained_training(RUNS, "fig-constrained-made")
+    assert len(figure.figure.axes) == 4 and "<svg" in figure.svg()
+    assert "encoder, skew constraint, γ = 0.1: held-out loss 2.3" in figure.caption
+    assert "decoder, free" in figure.caption and "s -0.9" in figure.alt
+
+
+def test_the_figure_of_the_constraints_has_both_minima():
+    (panel,) = constraint_values().figure.axes
+    dots = [
+        (float(line.get_xdata()[0]), float(line.get_ydata()[0])) for line in panel.lines if len(line.get_xdata()) == 1
+    ]
+    assert dots == [(1.0, 1.0), (-1.0, 1.0), (0.0, 2.0)]

@@ -1,0 +1,66 @@
+"""Figures of the gradient and of context: caption and alternative text follow the data."""
+
+import pandas as pd
+import pytest
+import torch
+
+from attngeo.chapters.context_and_prediction import figures as context
+from attngeo.chapters.implicit_gradient import figures as gradient
+from attngeo.updates.objectives import attended_matrix, context_matrix
+from attngeo.updates.rank_one import Role, gradient_sum, token_update
+
+
+def random(*shape: int, seed: int = 0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+@pytest.mark.parametrize("n", [2, 5])
+def test_rank_one_terms_add_up(n):
+    beta, x = random(n, n), random(n, 7, seed=1)
+    figure = gradient.rank_one_build_up(beta, x, gradient_sum(beta, x))
+    assert f"largest of {n * n} terms" in figure.caption and f"{n * n}: 1.00" in figure.caption
+    assert "<svg" in figure.svg()
+
+
+def test_coefficients_say_how_far_they_agree():
+    values = random(200).numpy()
+    same = pd.DataFrame({"objective": "masked", "paper": values, "exact": values})
+    against = same.assign(exact=-values)
+    assert "correlation 1.00, opposite signs in 0%" in gradient.coefficient_alignment(same, {"masked": 0.5}).caption
+    assert "correlation -1.00, opposite signs in 100%" in gradient.coefficient_alignment(against, {"masked": 0.5}).alt
+
+
+def test_rows_of_losses_report_the_share_of_the_own_row():
+    squares = torch.tensor([[0.0, 3.0, 1.0], [0.0, 0.0, 2.0]], dtype=torch.float64)
+    figure = gradient.rows_of_losses({"layer 1": squares}, [1, 2])
+    assert "layer 1 88%" in figure.caption
+
+
+def test_alignment_reports_the_distance_from_the_closed_form():
+    samples = pd.DataFrame({"d_head": [4, 4, 8, 8], "cosine": [0.5, 0.7, 0.8, 0.8], "symmetry": [0.4, 0.4, 0.6, 0.6]})
+    curve = pd.DataFrame({"d_head": [4, 8], "cosine": [0.6, 0.75], "symmetry": [0.4, 0.6]})
+    assert "Largest distance from the closed form: 0.050" in gradient.alignment_by_head_width(samples, curve, 8).caption
+
+
+def test_sets_and_roles_count_their_pairs():
+    n = 6
+    contexts = {"autoregressive": context_matrix("autoregressive", n)}
+    attended = {"autoregressive": attended_matrix("autoregressive", n)}
+    assert "autoregressive 15 pairs, 6 attended besides" in context.conditioning_sets(contexts, attended).caption
+    roles = pd.DataFrame(
+        {"objective": "autoregressive", "position": [1, 2, 3], "context": [2.0, 1.0, 0.0], "predicted": [0.0, 1.0, 2.0]}
+    )
+    assert "predicts 2 at the first and 0 at the last position" in context.roles_by_position(roles, 0.15).alt
+
+
+def test_parts_of_a_token_report_their_rank():
+    beta, x = random(4, 4), random(4, 6, seed=2)
+    parts = {"whole": gradient_sum(beta, x), "as context": token_update(beta, x, 1, Role.CONTEXT)}
+    caption = context.token_parts(parts, 2).caption
+    assert "whole: rank 4" in caption and "as context: rank 1" in caption and "position 2" in caption
+
+
+def test_ratio_names_its_range():
+    row = {"mean_position": [3.0, 5.0], "ratio": [2.5, 1.0], "standard_error": [0.1, 0.1]}
+    tokens = pd.concat([pd.DataFrame(row).assign(process=p) for p in ("drifting", "stationary")])
+    assert "drifting: ratios from 1.00 to 2.50" in context.ratio_by_mean_position(tokens, 8).caption

@@ -1,0 +1,34 @@
+from made_training import made_arm
+
+from attngeo.chapters.training_scores.contrasts import released_training, scores_by_depth, texts_over_steps
+from attngeo.chapters.training_scores.encoders_and_decoders import encoders_and_decoders
+from attngeo.paper import published
+
+RUNS = [
+    *made_arm(s=(0.2, 0.3, 0.4, 0.5)),
+    *made_arm(objective="clm", s=(0.0, -0.2, -0.2, 0.0)),
+    *made_arm(1, corpus="jigsaw"),
+    *made_arm(1, corpus="jigsaw", objective="clm"),
+]
+PAIRS = encoders_and_decoders(RUNS)
+
+
+def test_each_text_has_a_row_and_its_ends_are_told():
+    figure = texts_over_steps(PAIRS)
+    assert len(figure.figure.axes) == 6 and "<svg" in figure.svg()
+    assert "wikipedia, characters, encoder (3 seeds): loss 5.00 to 2.0" in figure.alt
+    assert "wikipedia, characters: 3 seeds; jigsaw, characters: 1 seed." in figure.caption
+
+
+def test_layers_are_listed_from_the_first_to_the_last():
+    figure = scores_by_depth(PAIRS)
+    assert len(figure.figure.axes) == 4 and "<svg" in figure.svg()
+    told = figure.alt.split("wikipedia, characters, encoder, symmetry: ")[1].split(";")[0].split(", ")
+    assert [round(float(v), 1) for v in told] == [0.2, 0.3, 0.4, 0.5]
+
+
+def test_the_released_curves_have_a_column_per_text():
+    figure = released_training(published.released_training())
+    assert len(figure.figure.axes) == 6 and "<svg" in figure.svg()
+    assert "wikipedia, encoder of 12 layers: s 0.32, d -0.16" in figure.alt
+    assert "wikipedia, decoder of 4 layers: s -0.50, d -0.40" in figure.alt

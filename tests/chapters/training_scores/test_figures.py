@@ -1,0 +1,64 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from attngeo.chapters.training_scores.figures import before_and_after, by_layer, over_steps
+from attngeo.runs.record import Run, matched, summary
+
+
+def made_run(objective, end, seed=0, layers=3):
+    """A run whose symmetry goes from 0 to ``end`` and whose loss from 5 to 2."""
+    steps = np.array([0, 10, 20])
+    share = steps / 20
+    history = pd.DataFrame({"step": steps, "loss": [np.nan, 4.0, 2.5], "held_out_loss": 5 - 3 * share})
+    rows = [
+        {"step": step, "layer": layer, "head": head, "symmetry": end * x + 0.01 * layer, "directionality": -0.3 * x}
+        for step, x in zip(steps, share, strict=True)
+        for layer in range(layers)
+        for head in (-1, 0)
+    ]
+    config = {"objective": objective, "d_model": 64, "init": "random", "text": "plain", "layers": layers}
+    config |= {"block_size": 8, "steps": 20, "lr": 1e-3, "seed": seed}
+    about = {"config": config, "corpus": {"name": "some text", "sha256": "0"}, "seconds": 90.0}
+    draw = np.random.default_rng(seed)
+    pictures = {(layer, step): draw.uniform(-1, 1, (16, 16)) for layer in (0, layers - 1) for step in (0, 20)}
+    return Run(f"{objective}-{seed}", about, history, pd.DataFrame(rows), pictures)
+
+
+RUNS = [made_run("mlm", 0.6), made_run("clm", 0.05)]
+
+
+def test_the_caption_of_the_curves_holds_their_ends():
+    figure = over_steps(RUNS)
+    assert "encoder: held-out loss from 5.00 to 2.00, s from 0.01 to 0.61, d from 0.00 to -0.30" in figure.caption
+    assert "of a random matrix of width 64" in figure.caption  # d is directionality here
+    assert "decoder" in figure.alt and "seeds" not in figure.caption
+    assert len(figure.figure.axes) == 3 and "<svg" in figure.svg()
+
+
+def test_seeds_are_pooled():
+    figure = over_steps([*RUNS, made_run("mlm", 0.8, seed=1)])
+    assert "2 seeds" in figure.caption and "s from 0.01 to 0.71" in figure.caption
+
+
+def test_each_layer_has_a_line_and_its_end_is_told():
+    figure = by_layer(RUNS)
+    assert "encoder, symmetry at the end from the first layer to the last: 0.60, 0.61, 0.62" in figure.caption
+    assert len(figure.figure.axes) == 4 and "<svg" in figure.svg()
+
+
+def test_the_pictures_are_of_the_last_layer_before_and_after():
+    figure = before_and_after(RUNS)
+    assert "encoder, step 0: s = 0.02; encoder, step 20: s = 0.62" in figure.caption
+    np.testing.assert_array_equal(figure.figure.axes[1].images[0].get_array(), RUNS[0].pictures[2, 20])
+
+
+def test_a_run_in_one_row():
+    row = summary(RUNS[0])
+    assert row["symmetry, end"] == pytest.approx(0.61) and row["held-out loss"] == 2.0 and row["minutes"] == 1.5
+
+
+def test_runs_are_matched_in_all_but_the_named_settings():
+    other = made_run("mlm", 0.5, layers=2)
+    groups = matched([*RUNS, other, made_run("mlm", 0.8, seed=1)], differ=("objective", "seed"))
+    assert [[run.name for run in group] for group in groups] == [["mlm-0", "clm-0", "mlm-1"], ["mlm-0"]]

@@ -1,0 +1,147 @@
+import dataclasses
+
+import pytest
+import test_architectures_audio
+import test_architectures_text
+import test_architectures_vision
+import torch
+from attention_oracle import TOLERANCE, Case, observe
+from small_models import WIDTH, small_config
+
+from attngeo import AttngeoError, BilinearForm
+from attngeo.checkpoints.architectures import ARCHITECTURES, Refused, Tower, locate
+from attngeo.checkpoints.architectures.entry import BLOCKS, GROUPS
+
+PLANTED = 1e-2  # a wrong extraction moves some probability by far more than rounding
+CASES = test_architectures_text.CASES + test_architectures_vision.CASES + test_architectures_audio.CASES
+
+
+def test_the_oracle_refuses_head_h_paired_with_key_head_h_modulo_n(tmp_path):
+    for observed in observe(Case("llama"), tmp_path):
+        form = observed.form
+        wrong = BilinearForm(form.wq, form.wk.repeat(form.n_heads // form.n_kv_heads, 1, 1))
+        assert observed.error() < TOLERANCE and observed.error(wrong) > PLANTED
+
+
+@pytest.mark.parametrize("name", ["gpt_neox", "modernbert", "bert", "llama+one-key-head-each"])
+def test_the_oracle_refuses_untransposed_slices(name, tmp_path):
+    for observed in observe(Case(name), tmp_path):
+        query, key = observed.weights[observed.plan.query], observed.weights[observed.plan.key]
+        if query is key:  # fused, (3 d, d)
+            query, key = query[:WIDTH], key[WIDTH : 2 * WIDTH]
+        wrong = BilinearForm.from_linear(query.T, key.T.reshape(-1, WIDTH), observed.plan.d_head)
+        assert observed.error() < TOLERANCE and observed.error(wrong) > PLANTED
+
+
+@pytest.mark.parametrize(
+    "name, wrong", [("gpt_neox", BLOCKS), ("bloom", BLOCKS), ("deberta", BLOCKS), ("phi3", GROUPS)]
+)
+def test_the_oracle_refuses_interleaved_heads_read_as_blocks_and_the_reverse(name, wrong, tmp_path):
+    case = next(case for case in CASES if case.id == name)
+    for observed in observe(case, tmp_path):
+        form = dataclasses.replace(observed.plan, layout=wrong).form(observed.weights)
+        assert observed.error() < TOLERANCE and observed.error(form) > PLANTED
+
+
+def test_the_oracle_refuses_a_wrong_part(tmp_path):
+    for observed in observe(Case("llama"), tmp_path):
+        seen_as_encoder = dataclasses.replace(observed, plan=dataclasses.replace(observed.plan, causal=False))
+        assert seen_as_encoder.error() > PLANTED
+
+
+def towers(model_type: str) -> set[str]:
+    """The model_types inside a model_type, which its case proves too."""
+    found = set()
+    for entry in ARCHITECTURES[model_type]:
+        if isinstance(entry, Tower):
+            inner = entry.model_type or small_config(model_type).to_dict()[entry.config]["model_type"]
+            found |= {inner} | towers(inner)
+    return found
+
+
+def test_every_architecture_has_a_case_or_a_reason():
+    named = {case.model_type for case in CASES}
+    # what musicgen holds has cases of its own; its config has no default to look it up in
+    proven = named.union(*(towers(name) for name in named - {"musicgen"}))
+    refused = {name for name, entry in ARCHITECTURES.items() if isinstance(entry, Refused)}
+    assert proven == set(ARCHITECTURES) - refused
+    assert len({case.id for case in CASES}) == len(CASES)
+
+
+@pytest.mark.parametrize("name", [name for name, entry in ARCHITECTURES.items() if isinstance(entry, Refused)])
+def test_what_is_refused_is_refused_with_the_reason(name, as_user):
+    with pytest.raises(AttngeoError, match=f"{name} models have no W_qk to score: its keys pass a low-rank"):
+        locate(ARCHITECTURES, {"model_type": name}, {"model.layers.0.self_attn.q_proj.weight": torch.Size([8, 8])})
+
+
+def shapes(*layers: int, q=(64, 32), k=(32, 32), prefix: str = "model.layers") -> dict[str, torch.Size]:
+    """A Llama's tensors: 4 query heads of 16 on 2 key heads, or others."""
+    return {
+        f"{prefix}.{layer}.self_attn.{name}_proj.weight": torch.Size(size)
+        for layer in layers
+        for name, size in (("q", q), ("k", k))
+    }
+
+
+LLAMA = {"model_type": "llama", "num_attention_heads": 4, "num_hidden_layers": 2}
+
+
+def test_key_heads_and_the_width_of_a_head_follow_from_the_shapes():
+    plans = locate(ARCHITECTURES, LLAMA, shapes(0, 1))
+    assert [(plan.heads, plan.kv_heads, plan.d_head, plan.layer) for plan in plans] == [(4, 2, 16, 0), (4, 2, 16, 1)]
+
+
+def test_layers_are_sorted_by_number():
+    config = LLAMA | {"num_hidden_layers": 12}
+    plans = locate(ARCHITECTURES, config, shapes(*sorted(range(12), key=str)))
+    assert [plan.module for plan in plans] == [f"model.layers.{layer}.self_attn" for layer in range(12)]
+
+
+MISFITS = {
+    "key heads": (
+        LLAMA | {"num_key_value_heads": 4},
+        shapes(0, 1),
+        "gives 2 key heads where .* num_key_value_heads = 4",
+    ),
+    "width": (LLAMA | {"head_dim": 8}, shapes(0, 1), "gives 16 a width of|head_dim = 8"),
+    "grouping": (LLAMA | {"num_attention_heads": 2}, shapes(0, 1, k=(96, 32)), "gives 3 key heads for 2 query heads"),
+    "heads": (LLAMA | {"num_attention_heads": 3}, shapes(0, 1), "which 3 .num_attention_heads. does not divide"),
+    "layers": (LLAMA, shapes(1), r"layers\.0\.self_attn\.q_proj\.weight is missing, one of 2"),
+    "prefixes": (LLAMA, shapes(0, 1) | shapes(0, 1, prefix="draft.layers"), r"prefixes \(draft\., model\.\)"),
+}
+
+
+@pytest.mark.parametrize("config, found, message", MISFITS.values(), ids=MISFITS)
+def test_shapes_and_config_that_disagree_are_refused(config, found, message, as_user):
+    with pytest.raises(AttngeoError, match=message):
+        locate(ARCHITECTURES, config, found)
+
+
+def test_a_missing_block_of_a_stage_is_named(as_user):
+    config = {"model_type": "swin", "num_heads": [2, 4], "depths": [1, 2]}
+    names = [
+        f"encoder.layers.{stage}.blocks.{block}.attention.self.{which}.weight"
+        for stage, block in ((0, 0), (1, 0), (1, 1))
+        for which in ("query", "key")
+    ]
+    found = dict.fromkeys(names, torch.Size([16, 16]))
+    assert [plan.heads for plan in locate(ARCHITECTURES, config, found)] == [2, 4, 4]
+    found.pop("encoder.layers.1.blocks.0.attention.self.query.weight")
+    with pytest.raises(
+        AttngeoError, match=r"layers\.1\.blocks\.0\.attention\.self\.query\.weight is missing, one of 3"
+    ):
+        locate(ARCHITECTURES, config, found)
+
+
+def test_what_a_nested_config_leaves_out_has_the_default_of_its_class():
+    text = {"model_type": "gemma3_text", "num_hidden_layers": 2, "head_dim": 16}  # 8 heads by default
+    config = {"model_type": "gemma3", "text_config": text, "vision_config": {"model_type": "siglip_vision_model"}}
+    found = shapes(0, 1, q=(128, 32), k=(64, 32), prefix="language_model.model.layers")
+    assert [(plan.heads, plan.kv_heads) for plan in locate(ARCHITECTURES, config, found)] == [(8, 4)] * 2
+
+
+def test_a_config_without_a_nested_one_speaks_for_the_text_itself():
+    config = LLAMA | {"model_type": "qwen2_vl", "vision_config": {"num_heads": 2, "depth": 1}}
+    found = shapes(0, 1) | {"visual.blocks.0.attn.qkv.weight": torch.Size([96, 32])}
+    plans = locate(ARCHITECTURES, config, found)
+    assert [(plan.part, plan.heads) for plan in plans] == [("encoder", 2), ("decoder", 4), ("decoder", 4)]

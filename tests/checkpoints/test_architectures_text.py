@@ -1,0 +1,76 @@
+import pytest
+import torch
+import transformers as tf
+from attention_oracle import Case, agrees
+from small_models import small_model, tokens, two_sequences
+
+from attngeo.checkpoints.architectures import LayerPlan
+
+ENCODERS = """albert bert bert-generation camembert data2vec-text deberta deberta-v2 distilbert electra ernie layoutlm
+megatron-bert modernbert mpnet rembert roberta roberta-prelayernorm xlm-roberta xlm-roberta-xl""".split()
+DECODERS = """apertus arcee biogpt cohere cohere2 ctrl ernie4_5 exaone4 falcon gemma gemma3_text glm glm4 gpt2
+gpt_bigcode gpt_neox gpt_neox_japanese gpt_oss llama mistral mixtral modernbert-decoder olmo olmo2
+olmo3 olmoe openai-gpt opt persimmon phi phi3 phimoe qwen2 qwen2_moe qwen3 qwen3_moe seed_oss
+smollm3 stablelm starcoder2 xglm""".split()
+SEQ2SEQ = "bart blenderbot blenderbot-small m2m_100 marian mbart mvp pegasus plbart".split()
+
+
+def unscaled(plan: LayerPlan) -> float:
+    return 1.0
+
+
+def zero_ids() -> dict:
+    """Every token at position 0."""
+    inputs = tokens()
+    return inputs | {"position_ids": torch.zeros_like(inputs["input_ids"])}
+
+
+def without_alibi(name: str):
+    """Leaves out the biases by distance, which the model adds to its logits."""
+
+    def prepare(model) -> None:
+        build = getattr(model, name)
+        setattr(model, name, lambda *args, **kwargs: torch.zeros_like(build(*args, **kwargs), dtype=torch.float64))
+
+    return prepare
+
+
+CASES = [
+    *(Case(name) for name in ENCODERS),
+    *(Case(name) for name in DECODERS),
+    *(Case(name, inputs=two_sequences) for name in SEQ2SEQ),
+    *(Case(name, inputs=two_sequences, scale=unscaled) for name in ("mt5", "t5", "umt5")),
+    Case("big_bird", small_model("big_bird", attention_type="original_full")),
+    Case("esm", small_model("esm", vocab_size=40, pad_token_id=0, mask_token_id=3, position_embedding_type="absolute")),
+    Case("xmod", small_model("xmod", default_language="en_XX", languages=("en_XX",))),
+    Case("bloom", prepare=without_alibi("build_alibi_tensor")),
+    Case("codegen", small_model("codegen", rotary_dim=4), zero_ids),
+    Case("gptj", small_model("gptj", rotary_dim=4), zero_ids),
+    Case("gemma2", small_model("gemma2", attn_logit_softcapping=None, query_pre_attn_scalar=8, head_dim=8)),
+    Case("gpt_neo", small_model("gpt_neo", attention_types=[[["global", "local"], 1]]), scale=unscaled),
+    *(Case(name, scale=unscaled) for name in ("granite", "granitemoe")),
+    Case("helium", small_model("helium", head_dim=8)),
+    Case("mpt", prepare=without_alibi("build_mpt_alibi_tensor")),
+    Case("nemotron", small_model("nemotron", num_key_value_heads=2, head_dim=8)),
+    # what is particular to some checkpoints
+    Case("albert+two-groups", small_model("albert", num_hidden_groups=2)),
+    Case("bert+masked-lm", small_model("bert", tf.BertForMaskedLM)),
+    Case("bert+decoder", small_model("bert", tf.BertLMHeadModel, is_decoder=True)),
+    Case("falcon+grouped", small_model("falcon", new_decoder_architecture=True, num_kv_heads=2)),
+    Case("falcon+a-key-head-each", small_model("falcon", multi_query=False)),
+    Case("gpt2+lm", small_model("gpt2", tf.GPT2LMHeadModel)),
+    Case("gpt_bigcode+a-key-head-each", small_model("gpt_bigcode", multi_query=False)),
+    Case("llama+lm", small_model("llama", tf.LlamaForCausalLM, num_key_value_heads=4)),
+    Case("llama+one-key-head", small_model("llama", num_key_value_heads=1)),
+    Case("llama+wide-heads", small_model("llama", head_dim=10)),
+    Case("phi3+a-key-head-each", small_model("phi3", num_key_value_heads=4)),
+    Case("qwen2+lm", small_model("qwen2", tf.Qwen2ForCausalLM)),
+    Case("stablelm+norms", small_model("stablelm", qk_layernorm=True)),
+    # its code is on the Hub; its tensors have Llama's names and grouping
+    Case("mobilellm", small_model("llama", tf.LlamaForCausalLM)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def test_the_forms_read_give_the_models_own_probabilities(case, tmp_path):
+    agrees(case, tmp_path)

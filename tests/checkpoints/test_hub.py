@@ -1,0 +1,276 @@
+import json
+import logging
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import hub_server
+import pytest
+import torch
+import transformers as tf
+from huggingface_hub import constants, file_download, hf_hub_download
+
+from attngeo import AttngeoError, open_checkpoint
+from attngeo.checkpoints import hub as hub_module
+from attngeo.checkpoints import layers as checkpoints
+from attngeo.checkpoints import ranges
+
+NAME = "owner/tiny-bert"
+BERT = {"hidden_size": 64, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 16, "vocab_size": 99}
+QK = 3 * 2 * 64 * 64 * 4  # bytes
+
+
+@pytest.fixture(scope="module")
+def model():
+    torch.manual_seed(0)
+    return tf.BertModel(tf.BertConfig(**BERT))
+
+
+@pytest.fixture
+def hub(tmp_path, monkeypatch, model):
+    """A Hub with one repository, in place of the real one, and an empty cache."""
+    (tmp_path / "hub").mkdir()
+    model.save_pretrained(tmp_path / "hub" / NAME)
+    hub = hub_server.FakeHub(tmp_path / "hub")
+    point_to(hub.hub.url, monkeypatch)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(ranges, "FIRST_WAIT", 0.001)
+    monkeypatch.setattr(time, "sleep", lambda seconds: None)  # huggingface_hub's own waits
+    monkeypatch.delenv("HF_TOKEN", raising=False)
+    yield hub
+    hub.close()
+
+
+def point_to(endpoint: str, monkeypatch) -> None:
+    """What HF_ENDPOINT does before huggingface_hub is imported."""
+    template = endpoint + "/{repo_id}/resolve/{revision}/{filename}"
+    monkeypatch.setattr(constants, "ENDPOINT", endpoint)
+    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+    monkeypatch.setattr(file_download, "HUGGINGFACE_CO_URL_TEMPLATE", template, raising=False)  # before 1.0
+
+
+def folder(hub):
+    return hub.root / NAME
+
+
+def assert_same(name, hub, **options):
+    """The repository gives what its folder gives."""
+    remote, local = open_checkpoint(name, **options), open_checkpoint(folder(hub))
+    for ours, theirs in zip(remote, local, strict=True):
+        assert (ours.part, ours.layer, ours.module) == (theirs.part, theirs.layer, theirs.module)
+        assert torch.equal(ours.form.wq, theirs.form.wq) and torch.equal(ours.form.wk, theirs.form.wk)
+    assert (remote.name, remote.revision) == (NAME, hub_server.COMMIT)
+    return remote
+
+
+def shard(hub, model):
+    (folder(hub) / "model.safetensors").unlink()
+    model.save_pretrained(folder(hub), max_shard_size="40KB")
+
+
+def header_bytes(hub) -> int:
+    return sum(8 + int.from_bytes(file.read_bytes()[:8], "little") for file in folder(hub).glob("*.safetensors"))
+
+
+def test_only_headers_queries_and_keys_are_served(hub):
+    checkpoint = assert_same(NAME, hub)
+    assert checkpoint.bytes_read == QK
+    assert hub.served == QK + header_bytes(hub)
+    assert hub.served < 0.6 * (folder(hub) / "model.safetensors").stat().st_size
+
+
+def test_sharded(hub, model):
+    shard(hub, model)
+    assert len(list(folder(hub).glob("*.safetensors"))) > 3
+    assert_same(NAME, hub)
+    assert hub.served == QK + header_bytes(hub)
+
+
+def test_at_most_two_percent_beyond_queries_keys_and_headers_whatever_breaks(hub):
+    hub.faults.extend(
+        [hub_server.status(503), hub_server.drop_after(5), hub_server.hang_up, hub_server.drop_after(1000)] * 2
+    )
+    assert_same(NAME, hub)
+    assert hub.served <= 1.02 * QK + header_bytes(hub) + 4 * len("sorry")
+
+
+@pytest.mark.parametrize("revision", ["main", hub_server.COMMIT])
+def test_a_revision(revision, hub):
+    assert_same(NAME, hub, revision=revision)
+
+
+def test_bin_is_downloaded_whole_and_says_so(hub, model, caplog):
+    (folder(hub) / "model.safetensors").unlink()
+    torch.save(model.state_dict(), folder(hub) / "pytorch_model.bin")
+    with caplog.at_level(logging.WARNING, logger="attngeo"):
+        assert_same(NAME, hub)
+    assert "pytorch_model.bin is downloaded whole" in caplog.text
+
+
+def test_what_the_cache_has_is_not_fetched_again(hub, monkeypatch):
+    hf_hub_download(NAME, "model.safetensors")
+    served = hub.served
+    assert_same(NAME, hub)
+    assert hub.served == served
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    assert_same(NAME, hub)
+
+
+def test_the_token_goes_to_the_hub_and_not_to_its_storage(hub, monkeypatch):
+    hub.gated.add(NAME)
+    monkeypatch.setenv("HF_TOKEN", "right")
+    assert_same(NAME, hub)
+    assert hub.tokens_at_storage and set(hub.tokens_at_storage) == {None}
+
+
+def test_a_renamed_repository_is_followed(hub):
+    hub.renamed["tiny"] = NAME
+    remote = open_checkpoint("tiny")
+    assert (len(list(remote)), remote.revision) == (3, hub_server.COMMIT)
+
+
+def test_a_redirect_of_the_storage_is_followed(hub):
+    hub.faults.extend([hub_server.moved] * 3)
+    assert_same(NAME, hub)
+    assert hub.served == QK + header_bytes(hub)
+
+
+def test_an_expired_location_is_looked_up_again(hub):
+    checkpoint = open_checkpoint(NAME)
+    hub.expiry = hub.given + 1
+    assert len(list(checkpoint)) == 3
+
+
+def wait_until(condition) -> None:
+    """Give threads a moment."""
+    for _ in range(500):
+        if condition():
+            return
+        threading.Event().wait(0.01)
+    raise AssertionError("it did not happen")
+
+
+def test_later_layers_are_fetched_meanwhile_and_no_further_than_allowed(hub, monkeypatch):
+    monkeypatch.setattr(checkpoints, "AHEAD", QK // 3 + 1)  # the layer at hand, and one more
+    layers = iter(open_checkpoint(NAME))
+    next(layers)
+    wait_until(lambda: hub.served == header_bytes(hub) + 2 * QK // 3)
+    next(layers)
+    wait_until(lambda: hub.served == header_bytes(hub) + QK)
+
+
+def test_what_is_not_wanted_any_more_is_not_fetched(hub, monkeypatch):
+    checkpoint = open_checkpoint(NAME)
+    hub.faults.extend([None, None, *[hub_server.status(503, Retry_After="30")] * 4])
+    layers = iter(checkpoint)
+    next(layers)
+    wait_until(lambda: not hub.faults)
+    layers.close()
+    assert len(list(checkpoint)) == 3
+
+
+def damaged_header(hub):
+    path = folder(hub) / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:8] + b"x" * 5000)
+
+
+def lost_shard(hub):
+    (folder(hub) / "model.safetensors").rename(folder(hub) / "model-00001-of-00002.safetensors")
+    index = {"weight_map": {"a": "model-00001-of-00002.safetensors", "b": "model-00002-of-00002.safetensors"}}
+    (folder(hub) / "model.safetensors.index.json").write_text(json.dumps(index))
+
+
+REFUSALS = {
+    "no such repository": (NAME + "x", lambda hub: None, "no public repository of that id at http.*; check the sp"),
+    "gated": (NAME, lambda hub: hub.gated.add(NAME), "is gated: ask for access at http.*owner/tiny-bert, then set HF_"),
+    "no such revision": (NAME, lambda hub: None, "has no revision 'v9'; see its branches"),
+    "no config": (NAME, lambda hub: (folder(hub) / "config.json").unlink(), "has no config.json on the Hub"),
+    "no weights": (NAME, lambda hub: (folder(hub) / "model.safetensors").unlink(), "no weights that can be read"),
+    "lost shard": (NAME, lost_shard, "model-00002-of-00002.safetensors, which model.safetensors.index.json names"),
+    "corrupt header": (NAME, damaged_header, "model.safetensors of owner/tiny-bert is no whole safetensors file"),
+    "no id": ("bad--id..", lambda hub: None, "it is no Hub id"),
+    "Hub down": (NAME, lambda hub: hub.answers.update({"config.json": 503}), "answered 503; check the conn"),
+    "Hub down later": (NAME, lambda hub: hub.answers.update({"model.safetensors": 503}), "answered 503; try again"),
+    "forbidden": (NAME, lambda hub: hub.answers.update({"model.safetensors": 403}), "answered 403; check HF_TOKEN"),
+    "storage down": (NAME, lambda hub: hub.faults.extend([hub_server.status(503)] * 99), "answered 503, 6 times in a"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name, damage, message", REFUSALS.values(), ids=REFUSALS)
+def test_what_the_hub_refuses_ends_in_one_sentence(name, damage, message, hub, as_user):
+    damage(hub)
+    with pytest.raises(AttngeoError, match=message) as caught:
+        open_checkpoint(name, "v9" if "v9" in message else None)
+    assert "\n" not in str(caught.value) and str(caught.value).endswith(".")
+
+
+def test_no_connection(hub, monkeypatch, as_user):
+    point_to("http://127.0.0.1:9", monkeypatch)
+    with pytest.raises(AttngeoError, match=r"config.json .* is not in the cache, and http.* cannot be reached; check"):
+        open_checkpoint(NAME)
+
+
+def test_no_connection_is_found_out_at_once(hub, monkeypatch):
+    waits = []
+    monkeypatch.setattr(time, "sleep", waits.append)
+    point_to("http://127.0.0.1:9", monkeypatch)
+    with pytest.raises(AttngeoError):
+        open_checkpoint(NAME)
+    assert sum(waits) < 1
+
+
+def test_what_the_cache_has_needs_no_connection(hub, monkeypatch):
+    path = hub_module.HubRepository(NAME).fetch("config.json")
+    point_to("http://127.0.0.1:9", monkeypatch)
+    assert hub_module.HubRepository(NAME).fetch("config.json") == path
+
+
+def test_offline_without_the_weights(hub, monkeypatch, as_user):
+    open_checkpoint(NAME)
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    with pytest.raises(AttngeoError, match=r"not in the cache with its weights .*HF_HUB_OFFLINE is set; unset it"):
+        open_checkpoint(NAME)
+
+
+def command(hub, tmp_path, *arguments: str) -> subprocess.CompletedProcess:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("HF_")}
+    environment |= {"HF_ENDPOINT": hub.hub.url, "HF_HOME": str(tmp_path / "home")}
+    return subprocess.run(
+        [sys.executable, "-m", "attngeo", "score", *arguments],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=120,
+    )
+
+
+def test_the_command_scores_a_hub_id(hub, tmp_path):
+    done = command(hub, tmp_path, NAME, "--format", "csv")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.count(f"{NAME},{hub_server.COMMIT},encoder") == 3
+
+
+def test_the_command_on_a_gated_repository(hub, tmp_path):
+    hub.gated.add(NAME)
+    done = command(hub, tmp_path, NAME, "-o", str(tmp_path / "out.csv"))
+    assert done.returncode == 2 and done.stdout == "" and not (tmp_path / "out.csv").exists()
+    assert done.stderr.startswith(f"attngeo: {NAME} is gated") and done.stderr.count("\n") == 1
+
+
+def test_a_client_that_another_thread_closed_is_asked_again():
+    """huggingface_hub shares one client among threads and closes it when a connection fails."""
+    answers = iter([RuntimeError("Cannot send a request, as the client has been closed."), "found"])
+
+    def ask():
+        answer = next(answers)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    assert hub_module._call(ask) == "found"
+    answers = iter([RuntimeError("something else")])
+    with pytest.raises(RuntimeError, match="something else"):
+        hub_module._call(ask)

@@ -1,0 +1,282 @@
+import json
+import os
+import pickle
+from pathlib import Path
+
+import pytest
+import torch
+import transformers as tf
+from safetensors.torch import load_file, save_file
+
+from attngeo import AttentionLayer, AttngeoError, BilinearForm, open_checkpoint
+from attngeo.checkpoints.tensorfiles import LocalBytes
+
+SIZES = {"hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 16, "vocab_size": 50}
+
+
+@pytest.fixture(scope="module")
+def model():
+    torch.manual_seed(0)
+    return tf.BertForMaskedLM(tf.BertConfig(**SIZES))
+
+
+@pytest.fixture
+def folder(model, tmp_path):
+    model.save_pretrained(tmp_path)
+    return tmp_path
+
+
+def expected(model) -> list[BilinearForm]:
+    return [
+        BilinearForm.from_linear(layer.attention.self.query.weight, layer.attention.self.key.weight, 8)
+        for layer in model.bert.encoder.layer
+    ]
+
+
+def assert_reads(path, model, prefix: str = "bert.") -> None:
+    checkpoint = open_checkpoint(path)
+    layers = list(checkpoint)
+    assert len(checkpoint) == len(layers) == 3 and checkpoint.model_type == "bert"
+    for number, (layer, form) in enumerate(zip(layers, expected(model), strict=True)):
+        assert isinstance(layer, AttentionLayer)
+        assert (layer.part, layer.layer) == ("encoder", number)
+        assert layer.module == f"{prefix}encoder.layer.{number}.attention.self"
+        assert torch.equal(layer.form.wq, form.wq) and torch.equal(layer.form.wk, form.wk)
+    assert checkpoint.bytes_read == checkpoint.bytes_in_all == 3 * 2 * 32 * 32 * 4
+
+
+def sharded(folder: Path, model) -> None:
+    (folder / "model.safetensors").unlink()
+    model.save_pretrained(folder, max_shard_size="10KB")
+    assert len(list(folder.glob("*.safetensors"))) > 3
+
+
+def as_bin(folder: Path, model, **options) -> None:
+    (folder / "model.safetensors").unlink()
+    torch.save(model.state_dict(), folder / "pytorch_model.bin", **options)
+
+
+def as_sharded_bin(folder: Path, model) -> None:
+    (folder / "model.safetensors").unlink()
+    names = list(model.state_dict())
+    halves = {"pytorch_model-00001-of-00002.bin": names[::2], "pytorch_model-00002-of-00002.bin": names[1::2]}
+    for file, half in halves.items():
+        torch.save({name: model.state_dict()[name] for name in half}, folder / file)
+    weight_map = {name: file for file, half in halves.items() for name in half}
+    (folder / "pytorch_model.bin.index.json").write_text(json.dumps({"weight_map": weight_map}))
+
+
+STORES = {
+    "safetensors": lambda folder, model: None,
+    "sharded": sharded,
+    "bin": as_bin,
+    "bin of torch before 1.6": lambda folder, model: as_bin(folder, model, _use_new_zipfile_serialization=False),
+    "sharded bin": as_sharded_bin,
+    "a name of its own": lambda folder, model: (folder / "model.safetensors").rename(folder / "bert.safetensors"),
+}
+
+
+@pytest.mark.parametrize("store", STORES.values(), ids=STORES)
+def test_every_way_of_storing_gives_the_same_forms(store, folder, model):
+    store(folder, model)
+    assert_reads(folder, model)
+    assert_reads(str(folder), model)
+
+
+def test_a_single_file_is_enough(folder, model):
+    assert_reads(folder / "model.safetensors", model)
+
+
+@pytest.mark.parametrize("prefix", ["", "model.", "a.b.bert."])
+def test_any_prefix_is_found(prefix, folder, model):
+    tensors = load_file(folder / "model.safetensors")
+    save_file({name.replace("bert.", prefix, 1): t for name, t in tensors.items()}, folder / "model.safetensors")
+    assert_reads(folder, model, prefix)
+
+
+def test_a_snapshot_in_the_cache_keeps_its_name_and_commit(folder, tmp_path, model):
+    snapshot = tmp_path / "models--owner--name" / "snapshots" / "0123abc"
+    model.save_pretrained(snapshot)
+    assert (open_checkpoint(snapshot).name, open_checkpoint(snapshot).revision) == ("owner/name", "0123abc")
+    assert open_checkpoint(folder).revision == ""
+
+
+def test_a_config_of_the_first_years_goes_by_the_repository_s_name(model, tmp_path):
+    folder = tmp_path / "bert_uncased_L-3_H-32_A-4"
+    model.save_pretrained(folder)
+    edit_config(folder, model_type=None)
+    assert_reads(folder, model)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
+def test_weights_keep_their_type(dtype, folder, model):
+    tensors = load_file(folder / "model.safetensors")
+    save_file({name: t.to(dtype) for name, t in tensors.items()}, folder / "model.safetensors")
+    layer = next(iter(open_checkpoint(folder)))
+    assert layer.form.wq.dtype == dtype
+    assert torch.equal(layer.form.wq, expected(model)[0].wq.to(dtype))
+
+
+def count_bytes(monkeypatch) -> list[int]:
+    """Every byte that any file is asked for."""
+    counts, read = [], LocalBytes.read
+    monkeypatch.setattr(LocalBytes, "read", lambda self, a, b: counts.append(b - a) or read(self, a, b))
+    return counts
+
+
+@pytest.mark.parametrize(
+    "kind, config, tensors",
+    [(tf.BertModel, tf.BertConfig, 2), (tf.GPT2Model, tf.GPT2Config, 3), (tf.GPTNeoXModel, tf.GPTNeoXConfig, 3)],
+    ids=["separate", "Conv1D", "interleaved"],  # the last two hold q, k and v in one tensor
+)
+def test_no_more_than_one_percent_is_read_beyond_q_and_k(kind, config, tensors, tmp_path, monkeypatch):
+    kind(config(hidden_size=256, num_hidden_layers=4, num_attention_heads=4, vocab_size=99)).save_pretrained(tmp_path)
+    needed = 4 * tensors * 256**2 * 4
+    counts = count_bytes(monkeypatch)
+    checkpoint = open_checkpoint(tmp_path)
+    assert len(list(checkpoint)) == 4
+    assert needed * 0.9 < sum(counts) <= 1.01 * needed
+    assert checkpoint.bytes_read <= needed
+
+
+def truncate(path: Path, size: int) -> None:
+    os.truncate(path, size)
+
+
+def rewrite_header(path: Path, change) -> None:
+    data = path.read_bytes()
+    length = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + length])
+    change(header)
+    text = json.dumps(header).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text + data[8 + length :])
+
+
+def edit_config(folder: Path, **changes) -> None:
+    config = json.loads((folder / "config.json").read_text())
+    config |= changes
+    (folder / "config.json").write_text(json.dumps({k: v for k, v in config.items() if v is not None}))
+
+
+def edit_tensors(folder: Path, change) -> None:
+    tensors = load_file(folder / "model.safetensors")
+    change(tensors)
+    save_file(tensors, folder / "model.safetensors")
+
+
+QUERY = "bert.encoder.layer.1.attention.self.query.weight"
+
+
+def lose_shard(folder, model):
+    sharded(folder, model)
+    index = json.loads((folder / "model.safetensors.index.json").read_text())
+    (folder / index["weight_map"][QUERY]).unlink()
+
+
+def poison(value):
+    def change(tensors):
+        tensors[QUERY][3, 4] = value
+
+    return lambda folder, model: edit_tensors(folder, change)
+
+
+class Evil:
+    def __reduce__(self):
+        return os.mkdir, ("evil",)
+
+
+def unsafe_bin(folder, model):
+    as_bin(folder, model)
+    (folder / "pytorch_model.bin").write_bytes(pickle.dumps({"a": Evil()}, protocol=2))
+
+
+def set_header(tensor, **changes):
+    return lambda folder, model: rewrite_header(
+        folder / "model.safetensors", lambda header: header[tensor].update(changes)
+    )
+
+
+DAMAGES = {
+    "no config": (lambda f, m: (f / "config.json").unlink(), "no config.json"),
+    "bad JSON": (lambda f, m: (f / "config.json").write_text("{"), "config.json .* not valid JSON"),
+    "binary config": (lambda f, m: (f / "config.json").write_bytes(b"\xff\xfe\x00"), "config.json .* not valid JSON"),
+    "config is a list": (lambda f, m: (f / "config.json").write_text("[]"), "not a JSON object"),
+    "no model_type": (lambda f, m: edit_config(f, model_type=None), "names no model_type"),
+    "unknown model_type": (lambda f, m: edit_config(f, model_type="brt"), "'brt' is not among.*near: .*bert"),
+    "other model_type": (lambda f, m: edit_config(f, model_type="gpt2"), r"no tensor is named like h\.\{\}\.attn"),
+    "no head count": (lambda f, m: edit_config(f, num_attention_heads=None), "num_attention_heads is missing"),
+    "head count in words": (lambda f, m: edit_config(f, num_attention_heads="four"), "'four' and not a number"),
+    "zero heads": (lambda f, m: edit_config(f, num_attention_heads=0), "is 0 and not a number above 0"),
+    "heads that do not divide": (lambda f, m: edit_config(f, num_attention_heads=5), "5 .* does not divide"),
+    "more layers promised": (lambda f, m: edit_config(f, num_hidden_layers=5), "layer.3.* is missing, one of 5"),
+    "no weights": (lambda f, m: (f / "model.safetensors").unlink(), "no weights that can be read"),
+    "missing query": (lambda f, m: edit_tensors(f, lambda t: t.pop(QUERY)), "layer.1.* is missing, one of 3"),
+    "missing key": (
+        lambda f, m: edit_tensors(f, lambda t: t.pop(QUERY.replace("query", "key"))),
+        r"layer\.1\.attention\.self\.key\.weight is missing",
+    ),
+    "missing shard": (lose_shard, r"no model-.*safetensors, which model.safetensors.index.json names"),
+    "NaN": (poison(float("nan")), rf"{QUERY} holds NaN or infinite"),
+    "infinity": (poison(float("inf")), rf"{QUERY} holds NaN or infinite"),
+    "empty file": (lambda f, m: truncate(f / "model.safetensors", 0), "has 0 bytes"),
+    "cut in the header": (lambda f, m: truncate(f / "model.safetensors", 900), "its header should end at byte"),
+    "cut in the tensors": (lambda f, m: truncate(f / "model.safetensors", 20000), "should have .* bytes and has 20000"),
+    "not safetensors": (lambda f, m: (f / "model.safetensors").write_bytes(b"<html>" * 99), "length of a header"),
+    "header not JSON": (
+        lambda f, m: (f / "model.safetensors").write_bytes((16).to_bytes(8, "little") + b"x" * 32),
+        "not the JSON of that format",
+    ),
+    "place and shape differ": (set_header(QUERY, shape=[32, 33]), "place of .*query.weight does not fit"),
+    "place before the tensors": (set_header(QUERY, data_offsets=[-4096, 0]), "place of .*query.weight does not fit"),
+    "unknown type": (set_header(QUERY, dtype="Q3"), "stored as Q3"),
+    "quantised": (
+        lambda f, m: edit_tensors(f, lambda t: t.update({QUERY: (t[QUERY] * 100).to(torch.int8)})),
+        "stored as I8.* quantised",
+    ),
+    "packed": (
+        lambda f, m: edit_tensors(f, lambda t: t.update({QUERY: torch.zeros(99, dtype=torch.uint8)})),
+        "not two dimensions; quantised or packed",
+    ),
+    "two models in one": (
+        lambda f, m: edit_tensors(f, lambda t: t.update({"teacher." + n: v.clone() for n, v in t.items()})),
+        "several prefixes",
+    ),
+    "code in the bin": (unsafe_bin, "not a file of tensors alone"),
+    "truncated bin": (lambda f, m: as_bin(f, m) or truncate(f / "pytorch_model.bin", 9000), "truncated or corrupt"),
+    "empty bin": (lambda f, m: as_bin(f, m) or truncate(f / "pytorch_model.bin", 0), "truncated or corrupt"),
+    "index without map": (
+        lambda f, m: sharded(f, m) or (f / "model.safetensors.index.json").write_text("{}"),
+        "has no weight_map",
+    ),
+    "index that leaves the folder": (
+        lambda f, m: sharded(f, m) or (f / "model.safetensors.index.json").write_text('{"weight_map": {"a": "../x"}}'),
+        "points outside the checkpoint",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("damage, message", DAMAGES.values(), ids=DAMAGES)
+def test_damage_ends_in_one_sentence(damage, message, folder, model, as_user):
+    damage(folder, model)
+    with pytest.raises(AttngeoError, match=message) as caught:
+        list(open_checkpoint(folder))
+    text = str(caught.value)
+    assert "\n" not in text and text.endswith(".") and not Path("evil").exists()
+
+
+@pytest.mark.parametrize(
+    "path", ["./nowhere", "/nowhere/at/all", "~/nowhere-at-all", "a/b/c", "nowhere.safetensors", "", " "]
+)
+def test_a_path_that_is_not_there_is_not_asked_of_the_hub(path):
+    with pytest.raises(AttngeoError, match="no file or folder"):
+        open_checkpoint(path)
+
+
+def test_a_folder_has_no_revision(folder):
+    with pytest.raises(AttngeoError, match="local folder, which has no revision 'v1'"):
+        open_checkpoint(folder, revision="v1")
+
+
+def test_a_file_of_another_kind_is_refused(folder):
+    with pytest.raises(AttngeoError, match=r"config\.json is no weight file"):
+        open_checkpoint(folder / "config.json")

@@ -1,0 +1,133 @@
+import hub_server
+import pytest
+from huggingface_hub import constants
+
+from attngeo import AttngeoError
+from attngeo.checkpoints import ranges
+from attngeo.checkpoints.ranges import Place, RemoteBytes
+
+SIZE = 100_000
+
+
+@pytest.fixture
+def hub(tmp_path, monkeypatch):
+    """A server with one file, whose pieces are small and whose waits are short."""
+    (tmp_path / "o" / "m").mkdir(parents=True)
+    (tmp_path / "o" / "m" / "file.bin").write_bytes(bytes(range(250)) * (SIZE // 250))
+    monkeypatch.setattr(ranges, "PIECE", 10_000)
+    monkeypatch.setattr(ranges, "BLOCK", 100)
+    monkeypatch.setattr(ranges, "FIRST_WAIT", 0.001)
+    hub = hub_server.FakeHub(tmp_path)
+    monkeypatch.setattr(constants, "ENDPOINT", hub.hub.url)
+    yield hub
+    hub.close()
+
+
+def open_file(hub) -> RemoteBytes:
+    def find() -> Place:
+        hub.given += 1
+        return Place(f"{hub.storage.url}/o/m/file.bin?given={hub.given}", SIZE)
+
+    return RemoteBytes("file.bin of o/m", find(), find)
+
+
+def content(start: int, stop: int) -> bytes:
+    return (bytes(range(250)) * (SIZE // 250))[start:stop]
+
+
+@pytest.mark.parametrize(
+    "start, stop", [(0, SIZE), (0, 8), (5, 6), (9_999, 10_001), (12_345, 87_654), (SIZE - 1, SIZE)]
+)
+def test_any_range_and_not_a_byte_more(start, stop, hub):
+    assert open_file(hub).read(start, stop) == content(start, stop)
+    assert hub.served == stop - start
+    assert len(hub.ranges) == -(-(stop - start) // ranges.PIECE)
+
+
+def test_several_ranges_are_in_flight(hub):
+    waiting = hub_server.threading.Barrier(4, timeout=10)
+
+    def wait_for_the_others(handler, data):
+        waiting.wait()
+        handler.body(206, data, len(data), handler.span)
+
+    hub.faults.extend([wait_for_the_others] * 4)
+    assert open_file(hub).read(0, SIZE) == content(0, SIZE)
+
+
+MENDED = {
+    "429": [hub_server.status(429, Retry_After="0")],
+    "500, 502, 503, 504": [hub_server.status(code) for code in (500, 502, 503, 504)],
+    "drop before the answer": [hub_server.hang_up] * 3,
+    "drop in the body": [hub_server.drop_after(count) for count in (1, 100, 5_000, 9_000)],
+    "drop without a byte": [hub_server.drop_after(0)] * 5,
+    "too short": [hub_server.too_short] * 2,
+    "too long": [hub_server.too_long] * 2,
+    "another range": [hub_server.other_range] * 2,
+}
+
+
+@pytest.mark.parametrize("faults", MENDED.values(), ids=MENDED)
+def test_what_passes_is_waited_out(faults, hub):
+    hub.faults.extend(faults)
+    assert open_file(hub).read(3, 25_003) == content(3, 25_003)
+    assert not hub.faults
+
+
+def test_a_broken_range_is_resumed_where_it_broke_off(hub):
+    hub.faults.extend([hub_server.drop_after(6_000), hub_server.drop_after(1_000)])
+    assert open_file(hub).read(100, 9_100) == content(100, 9_100)
+    assert hub.ranges == ["bytes=100-9099", "bytes=6100-9099", "bytes=7100-9099"]
+    assert hub.served == 9_000
+
+
+def test_progress_renews_the_patience(hub):
+    hub.faults.extend([hub_server.drop_after(100)] * 3 * ranges.ATTEMPTS)
+    assert open_file(hub).read(0, 5_000) == content(0, 5_000)
+
+
+LASTING = {
+    "503": (hub_server.status(503), "it answered 503, 6 times in a row; run again later"),
+    "drops": (hub_server.hang_up, "the connection failed .*6 times in a row"),
+    "too long": (hub_server.too_long, "more bytes than those asked for, 6 times"),
+    "another range": (hub_server.other_range, "other bytes than those asked for, 6 times"),
+    "no ranges": (hub_server.whole_file, "gives file.bin of o/m whole and not by byte ranges; download"),
+    "teapot": (hub_server.status(418), "answered 418"),
+    "refused": (hub_server.status(403), "answered 403 at a location the Hub has just given; check the token"),
+}
+
+
+@pytest.mark.parametrize("fault, message", LASTING.values(), ids=LASTING)
+def test_what_lasts_ends_in_one_sentence(fault, message, hub, as_user):
+    hub.faults.extend([fault] * 100)
+    with pytest.raises(AttngeoError, match=f"^file.bin of o/m .*{message}|{message}") as caught:
+        open_file(hub).read(5, 45_005)
+    assert "\n" not in str(caught.value) and str(caught.value).endswith(".")
+
+
+def test_an_expired_location_is_looked_up_again_once_for_all_pieces(hub):
+    file = open_file(hub)
+    hub.expiry = 2
+    assert file.read(0, SIZE) == content(0, SIZE)
+    assert hub.given == 2
+
+
+def test_a_file_that_changed_is_refused(hub, as_user):
+    def find() -> Place:
+        return Place(f"{hub.storage.url}/o/m/file.bin?given=9", SIZE + 1)
+
+    file = RemoteBytes("file.bin of o/m", Place(f"{hub.storage.url}/o/m/file.bin?given=0", SIZE), find)
+    hub.expiry = 5
+    with pytest.raises(AttngeoError, match="changed on the server while it was read"):
+        file.read(0, 10)
+
+
+@pytest.mark.parametrize("header, seconds", [("7", 7.0), (None, None), ("Wed, 21 Oct 2026 07:28:00 GMT", None)])
+def test_the_server_may_say_how_long_to_wait(header, seconds):
+    assert ranges._seconds(header) == seconds
+
+
+def test_no_server_at_all(hub, as_user):
+    place = Place("http://127.0.0.1:9/file", SIZE)
+    with pytest.raises(AttngeoError, match=r"the connection failed .*6 times in a row"):
+        RemoteBytes("file", place, lambda: place).read(0, 10)

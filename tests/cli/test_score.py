@@ -1,0 +1,148 @@
+import io
+import os
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+import torch
+import transformers as tf
+from safetensors.torch import load_file, save_file
+
+from attngeo.cli import main
+from attngeo.survey.score_table import COLUMNS
+
+BERT = {"hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 16, "vocab_size": 50}
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    torch.manual_seed(0)
+    folder = tmp_path_factory.mktemp("models") / "tiny-bert"
+    tf.BertModel(tf.BertConfig(**BERT)).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture
+def run(capsys):
+    """The command in this process: exit code, stdout, stderr."""
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as stopped:
+            main(["score", *map(str, arguments)])
+        out, err = capsys.readouterr()
+        return stopped.value.code or 0, out, err
+
+    return call
+
+
+def entry_point(*arguments: str, **env: str) -> subprocess.CompletedProcess:
+    """The command as a user starts it."""
+    command = [sys.executable, "-m", "attngeo", "score", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **env}, timeout=120)
+
+
+def assert_refused(code: int, out: str, err: str) -> None:
+    assert code == 2 and out == ""
+    assert err.startswith("attngeo: ") and err.endswith(".\n") and err.count("\n") == 1, err
+
+
+def test_a_table_from_the_real_entry_point(saved):
+    done = entry_point(saved)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "tiny-bert, gamma = 2" in done.stdout
+    assert done.stdout.count("│ encoder │") == 3
+    assert "median over encoder layers: symmetry" in done.stdout
+
+
+def test_csv_on_stdout_is_nothing_but_csv(run, saved):
+    code, out, err = run(saved, "--per-head", "--format", "csv", "--gamma", "1.5")
+    table = pd.read_csv(io.StringIO(out))
+    assert (code, err) == (0, "")
+    assert tuple(table.columns) == COLUMNS and len(table) == 3 * 5 and (table["gamma"] == 1.5).all()
+
+
+def test_per_head_rows_in_the_table(run, saved):
+    code, out, _ = run(saved, "--per-head")
+    assert code == 0 and out.count("│ encoder │") == 15 and out.count("│  all │") == 3
+
+
+@pytest.mark.parametrize("name, read", [("out.csv", pd.read_csv), ("out.parquet", pd.read_parquet)])
+def test_files_follow_their_suffix(name, read, run, saved, tmp_path):
+    code, out, err = run(saved, "-o", tmp_path / "new" / name)
+    assert (code, out) == (0, "") and "3 rows written" in err
+    assert tuple(read(tmp_path / "new" / name).columns) == COLUMNS
+    assert [path.name for path in (tmp_path / "new").iterdir()] == [name]
+
+
+def test_csv_and_parquet_hold_the_same_numbers(run, saved, tmp_path):
+    run(saved, "--per-head", "-o", tmp_path / "a.csv")
+    run(saved, "--per-head", "-o", tmp_path / "a.parquet")
+    csv = pd.read_csv(tmp_path / "a.csv", keep_default_na=False)
+    pd.testing.assert_frame_equal(csv, pd.read_parquet(tmp_path / "a.parquet"), check_exact=True)
+
+
+def test_parquet_needs_a_file(run, saved):
+    code, out, err = run(saved, "--format", "parquet")
+    assert_refused(code, out, err)
+    assert "-o FILE" in err
+
+
+def broken_copy(saved, tmp_path, change):
+    tensors = load_file(saved / "model.safetensors")
+    change(tensors)
+    save_file(tensors, tmp_path / "model.safetensors")
+    (tmp_path / "config.json").write_text((saved / "config.json").read_text())
+    return tmp_path
+
+
+def test_nan_in_the_last_layer_leaves_the_old_output(run, saved, tmp_path):
+    name = "encoder.layer.2.attention.self.key.weight"
+    folder = broken_copy(saved, tmp_path, lambda tensors: tensors[name].fill_(float("nan")))
+    target = tmp_path / "scores.csv"
+    target.write_text("the old scores")
+    code, out, err = run(folder, "-o", target)
+    assert_refused(code, out, err)
+    assert name in err and target.read_text() == "the old scores"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["config.json", "model.safetensors", "scores.csv"]
+
+
+def test_truncated_safetensors_from_the_real_entry_point(saved, tmp_path):
+    (tmp_path / "config.json").write_text((saved / "config.json").read_text())
+    (tmp_path / "model.safetensors").write_bytes((saved / "model.safetensors").read_bytes()[:5000])
+    done = entry_point(tmp_path, "-o", tmp_path / "out.csv")
+    assert_refused(done.returncode, done.stdout, done.stderr)
+    assert "truncated or corrupt" in done.stderr and not (tmp_path / "out.csv").exists()
+
+
+def test_nothing_in_the_cache_and_offline(tmp_path):
+    done = entry_point("nobody/nothing", HF_HUB_OFFLINE="1", HF_HOME=str(tmp_path))
+    assert_refused(done.returncode, done.stdout, done.stderr)
+    assert "nobody/nothing" in done.stderr and "HF_HUB_OFFLINE is set" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (["/nowhere"], "no file or folder '/nowhere'"),
+        (["a/b", "--gamma", "big"], "'big' is not a valid float"),
+        (["a/b", "--format", "xml"], "'xml' is not one of"),
+        ([], "Missing argument 'PATH_OR_ID'"),
+    ],
+    ids=["path", "gamma", "format", "nothing"],
+)
+def test_wrong_calls_end_in_one_sentence(arguments, words, run):
+    code, out, err = run(*arguments)
+    assert_refused(code, out, err)
+    assert words in err
+
+
+@pytest.mark.parametrize("gamma", ["nan", "-1", "inf"])
+def test_gamma_out_of_range(gamma, run, saved, as_user):
+    assert_refused(*run(saved, "--gamma", gamma))
+
+
+def test_a_folder_as_output_is_refused_before_anything_is_read(run, tmp_path):
+    code, out, err = run("/nowhere", "-o", tmp_path)
+    assert_refused(code, out, err)
+    assert "is a folder" in err

@@ -1,0 +1,236 @@
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from rich.progress import Progress
+from transformers import BertConfig, BertModel
+
+from attngeo.checkpoints.layers import open_checkpoint
+from attngeo.cli import main
+from attngeo.cli.survey import _Watch
+from attngeo.errors import CheckpointError, ParameterError
+from attngeo.survey.run import Target, rank_and_processes, share, survey, targets
+
+TINY = {"hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 8, "vocab_size": 11}
+
+
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory):
+    """Six random models as a user keeps them, each in a folder."""
+    folder = tmp_path_factory.mktemp("weights")
+    torch.manual_seed(0)
+    for i in range(6):
+        BertModel(BertConfig(num_hidden_layers=40, **TINY)).save_pretrained(folder / f"m{i}")
+    return folder
+
+
+@pytest.fixture
+def three(weights, tmp_path, monkeypatch):
+    """A folder of three models, the second of which is damaged; ATTNGEO_WEIGHTS names it."""
+    folder = tmp_path / "weights"
+    folder.mkdir()
+    for i in range(3):
+        (folder / f"m{i}").symlink_to(weights / f"m{i}")
+    (folder / "m1").unlink()
+    (folder / "m1").mkdir()
+    (folder / "m1" / "config.json").write_text('{"model_type": "bert"}')
+    monkeypatch.setenv("ATTNGEO_WEIGHTS", str(folder))
+    return folder
+
+
+def attngeo(capsys, *arguments):
+    with pytest.raises(SystemExit) as end:
+        main([*map(str, arguments)])
+    return end.value.code, *capsys.readouterr()
+
+
+def recorded(folder: Path) -> dict[str, float]:
+    return {p.parent.name: p.stat().st_mtime_ns for p in folder.glob("*/record.json")}
+
+
+def environment(**values):
+    return {**os.environ, "OMP_NUM_THREADS": "1", **values}
+
+
+def test_a_model_that_fails_is_counted_and_the_rest_is_done(three, tmp_path, capsys):
+    code, out, err = attngeo(capsys, "survey", "-o", tmp_path / "records")
+    assert code == 2 and err.count("\n") == 1
+    assert err.startswith("attngeo: 1 of 3 models not recorded: m1 has no weights")
+    assert set(recorded(tmp_path / "records")) == {"m0", "m2"} and len(out.splitlines()) == 2
+
+
+def test_several_failures_are_named_and_counted_in_the_last_line(three, tmp_path, capsys):
+    broken = [three / "m1", tmp_path]
+    code, _, err = attngeo(capsys, "survey", *broken, three / "m0", "-o", tmp_path / "records", "--jobs", 2)
+    assert code == 2 and len(err.splitlines()) == 3
+    assert err.splitlines()[-1].startswith("attngeo: 2 of 3 models not recorded (")
+    assert set(recorded(tmp_path / "records")) == {"m0"}
+
+
+def test_resume_passes_over_finished_records_only(three, tmp_path, capsys):
+    folder = tmp_path / "records"
+    attngeo(capsys, "survey", "-o", folder)
+    before = recorded(folder)
+    (folder / "m2" / "record.json").unlink()
+    code, out, err = attngeo(capsys, "survey", "-o", folder, "--resume")
+    assert code == 2 and "1 of 3 models have a record already" in err  # m1 fails again
+    assert out.split() == [str(folder / "m2")] and recorded(folder)["m0"] == before["m0"]
+    code, out, _ = attngeo(capsys, "survey", three / "m0", "-o", folder, "--resume", "--gamma", 1)
+    assert code == 0 and recorded(folder)["m0"] > before["m0"]  # another threshold is another record
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_models_at_once_give_the_same_records(weights, tmp_path, capsys, jobs):
+    code, _, _ = attngeo(capsys, "survey", weights / "m0", weights / "m1", "-o", tmp_path, "-j", jobs)
+    assert code == 0
+    table = (tmp_path / "m0" / "layers.csv").read_text()
+    assert len(table.splitlines()) == 1 + len(open_checkpoint(weights / "m0"))
+    record = json.loads((tmp_path / "m0" / "record.json").read_text())
+    assert record["bytes_read"] == 40 * 2 * 16 * 16 * 4
+
+
+def test_layers_at_once_give_the_same_record(weights, tmp_path, capsys):
+    for jobs in (1, 3):
+        code, _, _ = attngeo(capsys, "survey", weights / "m0", "-o", tmp_path / f"{jobs}", "-j", jobs)
+        assert code == 0
+    one, three = (tmp_path / f"{jobs}" / "m0" for jobs in (1, 3))
+    for file in ("layers.csv", "heads.parquet", "images.npz"):
+        assert (one / file).read_bytes() == (three / file).read_bytes()
+
+
+def test_the_bar_tells_the_bytes_read_and_in_all(weights):
+    """The total stands in the headers, so it is known before the layers are read."""
+    progress = Progress(disable=True)
+    watch = _Watch(progress, models=2)
+    of_layer = 2 * 16 * 16 * 4
+    for name, layers in (("m0", 10), ("m1", 40)):
+        checkpoint = open_checkpoint(weights / name)
+        for plan in checkpoint.plans[:layers]:
+            checkpoint.read(plan)
+        watch.layer(Target(name, name), checkpoint, layers)
+    read, in_all = (f"{n * of_layer / 1e6:.1f}" for n in (50, 80))
+    every, first, _ = progress.tasks
+    assert every.fields["what"] == f"models, {read} of {in_all} MB read"
+    assert first.total == 40 and first.completed == 10
+
+
+def test_a_killed_survey_is_taken_up_where_it_was(weights, tmp_path):
+    """SIGKILL after the first record: what is finished is kept, the rest redone, and nothing half-written stays."""
+    command = [sys.executable, "-m", "attngeo", "survey", "-o", str(tmp_path), "-j", "2"]
+    env = environment(ATTNGEO_WEIGHTS=str(weights))
+    with subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+        limit = time.monotonic() + 120
+        while not recorded(tmp_path) and process.poll() is None and time.monotonic() < limit:
+            time.sleep(0.005)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    before = recorded(tmp_path)
+    assert 1 <= len(before) < 6, "the kill came too late to test anything"
+    subprocess.run([*command, "--resume"], env=env, check=True, capture_output=True, timeout=300)
+    after = recorded(tmp_path)
+    assert set(after) == {f"m{i}" for i in range(6)}
+    assert {name: after[name] for name in before} == before
+    assert not list(tmp_path.glob("*/.*"))
+
+
+def test_two_processes_share_the_models(three, tmp_path):
+    """Under torchrun each model is done once; the failure of one process neither hides nor ends the other's work."""
+    shutil.copytree(three / "m0", three / "m3")
+    run = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "attngeo"]
+    end = subprocess.run(
+        [*run, "survey", "-o", str(tmp_path / "records"), "-j", "1"],
+        env=environment(ATTNGEO_WEIGHTS=str(three)),
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert end.returncode != 0
+    assert set(recorded(tmp_path / "records")) == {"m0", "m2", "m3"}
+    assert sorted(Path(line).name for line in end.stdout.split()) == ["m0", "m2", "m3"]
+    assert end.stderr.count("attngeo: 1 of 4 models not recorded: m1 has no weights") == 1
+
+
+@pytest.mark.parametrize("processes", [1, 2, 3, 7])
+def test_shares_are_disjoint_and_complete(processes):
+    asked = [Target(f"{i}", f"{i}") for i in range(5)]
+    shares = [share(asked, rank, processes) for rank in range(processes)]
+    assert sorted((t for part in shares for t in part), key=lambda t: t.name) == asked
+
+
+@pytest.mark.parametrize(("rank", "count"), [("2", "2"), ("x", "2"), ("0", ""), ("-1", "2")])
+def test_impossible_ranks_are_refused(rank, count, monkeypatch):
+    monkeypatch.setenv("RANK", rank)
+    monkeypatch.setenv("WORLD_SIZE", count)
+    with pytest.raises(ParameterError, match="torchrun"):
+        rank_and_processes()
+
+
+def test_names_ids_paths_and_groups_become_targets(tmp_path, monkeypatch):
+    monkeypatch.delenv("ATTNGEO_WEIGHTS", raising=False)
+    assert targets(("BERT-tiny",)) == targets(("google/bert_uncased_L-2_H-128_A-2",))
+    assert targets(("BERT-tiny",))[0].source == "google/bert_uncased_L-2_H-128_A-2"
+    assert targets((str(tmp_path), "any/id")) == [Target(str(tmp_path), str(tmp_path)), Target("any/id", "any/id")]
+    assert len(targets(("gpt2-medium",), "gpt")) == len(targets((), "gpt"))
+    local = tmp_path / "bert-tiny-google"
+    local.mkdir()
+    (local / "config.json").write_text("{}")
+    monkeypatch.setenv("ATTNGEO_WEIGHTS", str(tmp_path))
+    assert targets(("BERT-tiny",)) == [Target("BERT-tiny", str(local))]
+
+
+def test_a_survey_that_is_given_up_stops_between_layers(weights, tmp_path):
+    """Closing the generator, as an interrupt does, ends the models under way without records."""
+    asked = [Target(f"m{i}", str(weights / f"m{i}")) for i in range(6)]
+    seen = []
+    running = survey(asked, tmp_path, 2.0, 1, lambda target, checkpoint, done: seen.append((target.name, done)))
+    first, _ = next(running)
+    running.close()
+    assert set(recorded(tmp_path)) == {first.name}
+    assert len(seen) < 3 * 40
+
+
+def test_whatever_a_reader_throws_ends_only_its_model(weights, tmp_path):
+    def watch(target, checkpoint, done):
+        if target.name == "m0":
+            raise AttributeError("a bug")
+
+    asked = [Target(f"m{i}", str(weights / f"m{i}")) for i in range(2)]
+    outcome = {target.name: end for target, end in survey(asked, tmp_path, 2.0, 2, watch)}
+    assert outcome == {"m0": "m0 failed with AttributeError: a bug", "m1": tmp_path / "m1"}
+
+
+def test_the_list_reads_nothing(capsys, monkeypatch):
+    monkeypatch.delenv("ATTNGEO_WEIGHTS", raising=False)
+    code, out, err = attngeo(capsys, "survey", "--list")
+    assert code == 0 and not err
+    assert "  figure-s2 " in out and "L34" in out and "recorded" in out
+    code, out, _ = attngeo(capsys, "survey", "--list", "--group", "llama-3.1")
+    assert code == 0 and len(out.splitlines()) == 3 and "gated" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--group", "nothing"], "no group 'nothing'"),
+        (["--gamma", "nan"], "gamma is nan"),
+        (["--jobs", "0"], "not in the range"),
+        ([], "ATTNGEO_WEIGHTS is not set"),
+    ],
+)
+def test_bad_input_is_one_sentence(arguments, words, capsys, monkeypatch):
+    monkeypatch.delenv("ATTNGEO_WEIGHTS", raising=False)
+    code, out, err = attngeo(capsys, "survey", *arguments)
+    assert code == 2 and not out and err.count("\n") == 1 and words in err
+
+
+def test_an_empty_folder_of_weights_is_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("ATTNGEO_WEIGHTS", str(tmp_path))
+    with pytest.raises(CheckpointError, match="holds no checkpoint"):
+        targets()

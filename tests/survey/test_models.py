@@ -1,0 +1,102 @@
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from attngeo.checkpoints.architectures import ARCHITECTURES
+from attngeo.errors import ParameterError
+from attngeo.paper.published import released_medians
+from attngeo.paper.published import table as printed_table
+from attngeo.records.checkout import data
+from attngeo.survey.models import DEFECTS, RegistryError, group, groups, registry, released_results
+
+MODELS, RESULTS = registry(), released_results()
+
+
+@pytest.mark.parametrize(("number", "score", "n"), [("S2", "s", 70), ("S3", "d", 68)])
+def test_every_printed_row_is_a_released_result_of_a_registered_model(number, score, n):
+    """Each row is mapped once, its numbers are the released ones rounded, and it names a model or says why not."""
+    by_row = RESULTS[RESULTS["row"] != ""].set_index("row")
+    assert by_row.index.is_unique
+    printed = printed_table(number)
+    assert len(printed) == n
+    registered = set(" ".join(MODELS["printed"]).split())
+    for row in printed.itertuples():
+        result = by_row.loc[f"{row.side}{row.row}"]
+        theirs = np.array([row.median, row.iqr_minus, row.iqr_plus])
+        released = result[[score, f"{score}_minus", f"{score}_plus"]].to_numpy(float)
+        assert np.abs(theirs - released).max() < 0.005 + 1e-9, row
+        if result["model"]:
+            assert f"{number}:{row.side}{row.row}" in registered
+        else:
+            assert "no-such-model" in result["defects"].split()
+
+
+def test_the_rows_without_a_model_are_the_stated_ones():
+    assert RESULTS[(RESULTS["row"] != "") & (RESULTS["model"] == "")]["row"].tolist() == ["R15"]
+    assert len(" ".join(MODELS["printed"]).split()) == 70 + 68 - 2
+
+
+def test_models_are_unique_and_every_part_is_of_one_model():
+    assert not MODELS.duplicated(["name", "part"]).any()
+    assert (MODELS.groupby("name")["hub_id"].nunique() == 1).all()
+    assert (MODELS.groupby("hub_id")["name"].nunique() == 1).all()
+    assert MODELS["hub_id"].str.fullmatch(r"[\w.-]+/[\w.-]+").all()
+
+
+def test_columns_hold_known_words():
+    assert set(MODELS["part"]) == {"encoder", "decoder", "cross"}
+    assert set(MODELS["modality"]) == {"text", "vision", "audio"}
+    assert set(MODELS["attention"]) == {"bidirectional", "causal", "cross"}
+    assert set(MODELS["access"]) == {"", "gated"}
+    assert (MODELS[["family", "objective", "model_type"]] != "").all(axis=None)
+    assert set(RESULTS["figure"]) == {"", "2", "S1 vision", "S1 audio", "S2"}
+    assert set(RESULTS["drawn_as"]) == {"", "encoder", "decoder"}
+
+
+def test_every_defect_has_a_legend_and_occurs():
+    used = {code for codes in RESULTS["defects"] for code in codes.split()}
+    assert used == set(DEFECTS)
+    legend = (data("README.md")).read_text(encoding="utf-8")
+    assert dict(re.findall(r"^\| `([a-z-]+)` \| (.+) \|$", legend, re.M)).items() >= DEFECTS.items()
+
+
+def test_each_released_result_is_judged_once():
+    assert len(RESULTS) == len(released_medians())
+    known = set(zip(MODELS["name"], MODELS["part"], strict=True)) | {("", "decoder")}
+    assert set(zip(RESULTS["model"], RESULTS["part"], strict=True)) <= known
+
+
+def test_what_counts_is_one_result_per_model_and_part():
+    counted = RESULTS[RESULTS["counted"]]
+    shown = counted[["model", "part", "s", "d"]].round(6).drop_duplicates()
+    assert not shown.duplicated(["model", "part"]).any()
+    assert counted["attention"].isin(["bidirectional", "causal"]).all()
+    assert not counted["defects"].str.contains("random|duplicate|head|cross").any()
+
+
+def test_groups():
+    known = groups()
+    assert len(known["figure-2"]) > len(known["bert"]) > 0
+    assert {"printed", "text", "vision", "audio", "figure-s1-audio", "figure-s2", "llama-3.1"} <= set(known)
+    assert set().union(*known.values()) == set(MODELS["name"])
+    assert group("figure-s2")[0] in set(MODELS["name"])
+    with pytest.raises(ParameterError, match="no group 'figure-9'; there are printed, "):
+        group("figure-9")
+
+
+def test_every_model_type_has_an_architecture():
+    assert set(MODELS["model_type"]) <= set(ARCHITECTURES)
+
+
+def test_a_damaged_table_is_named(tmp_path, monkeypatch):
+    for mark in ("_toc.yml", "notebooks", "data/published"):
+        (tmp_path / mark).mkdir(parents=True)
+    monkeypatch.setenv("ATTNGEO_BOOK", str(tmp_path))
+    with pytest.raises(RegistryError, match=r"models.csv cannot be read"):
+        registry()
+    (tmp_path / "data/models.csv").write_text("name,part\nx,y\n", encoding="utf-8")
+    with pytest.raises(RegistryError, match="has the columns name, part"):
+        registry()
+    assert isinstance(MODELS, pd.DataFrame)

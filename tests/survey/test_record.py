@@ -1,0 +1,173 @@
+import json
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from transformers import BertConfig, BertModel
+
+from attngeo import BilinearForm, open_checkpoint, symmetry_score
+from attngeo.checkpoints.layers import Checkpoint
+from attngeo.errors import CheckpointError
+from attngeo.forms.pictures import PictureError, picture, read_picture
+from attngeo.survey.record import RecordError, is_recorded, measured, read_records, record_folder, survey_model
+from attngeo.survey.score_table import layer_rows
+
+
+@pytest.fixture(scope="module")
+def model_folder(tmp_path_factory):
+    """A random two-layer BERT, saved as a user saves one."""
+    folder = tmp_path_factory.mktemp("models") / "tiny-bert"
+    torch.manual_seed(0)
+    BertModel(
+        BertConfig(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=8, vocab_size=11)
+    ).save_pretrained(folder)
+    return folder
+
+
+def test_a_record_holds_what_was_measured(model_folder, tmp_path):
+    """Scores, heads, provenance and pictures come back as they were."""
+    folder = survey_model(str(model_folder), tmp_path)
+    table, provenance = read_records(tmp_path)
+    assert folder == tmp_path / "tiny-bert"
+    assert len(table) == 2 * (1 + 4)
+    layers = table[table["head"] == -1].sort_values("layer")
+    expected = [symmetry_score(layer.form) for layer in open_checkpoint(model_folder)]
+    np.testing.assert_allclose(layers["symmetry"], expected, atol=1e-8)
+    record = provenance["tiny-bert"]
+    assert record["model_type"] == "bert" and len(record["sha256"]["model.safetensors"]) == 64
+    assert read_picture(tmp_path, "tiny-bert", "encoder-1").shape == (32, 32)
+    with pytest.raises(PictureError, match="encoder-7"):
+        read_picture(tmp_path, "tiny-bert", "encoder-7")
+
+
+def test_an_unfinished_or_damaged_record_is_no_record(model_folder, tmp_path):
+    """A folder without record.json is passed over; a damaged one is named."""
+    folder = survey_model(str(model_folder), tmp_path)
+    (folder / "layers.csv").write_text("")
+    with pytest.raises(RecordError, match="survey it again"):
+        read_records(tmp_path)
+    (folder / "record.json").unlink()
+    with pytest.raises(RecordError, match="attngeo survey"):
+        read_records(tmp_path)
+
+
+def test_nothing_is_written_for_a_model_that_cannot_be_read(tmp_path):
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    (broken / "config.json").write_text(json.dumps({"model_type": "bert"}))
+    with pytest.raises(CheckpointError):
+        survey_model(str(broken), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_measured_takes_paths_and_refuses_another_gamma_without_weights(model_folder, tmp_path, monkeypatch):
+    monkeypatch.delenv("ATTNGEO_WEIGHTS", raising=False)
+    survey_model(str(model_folder), tmp_path)
+    assert set(measured([], folder=tmp_path)["origin"]) == {"record"}
+    live = measured([str(model_folder)], gamma=1.0, folder=tmp_path)
+    assert set(live["origin"]) == {"weights"} and set(live["gamma"]) == {1.0}
+    with pytest.raises(RecordError, match="ATTNGEO_WEIGHTS"):
+        measured([], gamma=1.0, folder=tmp_path)
+
+
+def test_a_picture_keeps_a_dominant_column_when_it_is_pooled():
+    torch.manual_seed(0)
+    wk = torch.randn(1, 600, 8)
+    wk[0, 300] *= 50
+    levels, peak = picture(BilinearForm(torch.randn(1, 600, 8), wk), side=200)
+    assert levels.shape == (200, 200) and levels.dtype == np.int8 and peak > 0
+    strength = np.abs(levels.astype(int)).mean(0)
+    assert strength[100] == 127 and np.delete(strength, 100).max() < 64
+
+
+def test_a_picture_is_that_of_the_dense_matrix():
+    """Made some rows at a time, it equals the whole matrix pooled at once, whatever the width."""
+    torch.manual_seed(0)
+    for d, side in ((61, 20), (40, 40), (33, 64)):
+        form = BilinearForm(torch.randn(2, d, 5), torch.randn(1, d, 5))
+        levels, peak = picture(form, side)
+        k = -(-d // side)
+        n = d // k
+        blocks = form.dense()[: n * k, : n * k].reshape(n, k, n, k).permute(0, 2, 1, 3).reshape(n, n, -1)
+        strongest = blocks.gather(2, blocks.abs().argmax(2, keepdim=True)).squeeze(2)
+        expected = (strongest / peak).clamp(-1, 1) * 127
+        assert np.abs(levels - expected.numpy()).max() <= 0.51
+
+
+def test_a_finished_record_is_known_by_threshold_and_revision(model_folder, tmp_path):
+    assert not is_recorded(str(model_folder), tmp_path)
+    folder = survey_model(str(model_folder), tmp_path)
+    assert folder == record_folder(str(model_folder), tmp_path)
+    assert record_folder("org/name", tmp_path) == tmp_path / "org--name"
+    assert is_recorded(str(model_folder), tmp_path)
+    assert not is_recorded(str(model_folder), tmp_path, gamma=1.0)
+    assert not is_recorded(str(model_folder), tmp_path, revision="v2")
+    (folder / "record.json").write_text("{")
+    assert not is_recorded(str(model_folder), tmp_path)
+
+
+def test_what_a_killed_run_left_is_cleared(model_folder, tmp_path):
+    folder = survey_model(str(model_folder), tmp_path)
+    before = sorted(p.name for p in folder.iterdir())
+    for name in (".layers-ab12.csv", ".heads-x_3.parquet", ".images-q.npz", ".record-z.json"):
+        (folder / name).write_text("half")
+    survey_model(str(model_folder), tmp_path)
+    assert sorted(p.name for p in folder.iterdir()) == before
+
+
+def test_a_watcher_is_told_of_every_layer_and_can_end_the_survey(model_folder, tmp_path):
+    seen = []
+    survey_model(str(model_folder), tmp_path / "a", on_layer=lambda checkpoint, done: seen.append(done))
+    assert seen == [1, 2]
+
+    def stop(checkpoint, done):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        survey_model(str(model_folder), tmp_path / "b", on_layer=stop)
+    assert not (tmp_path / "b").exists()
+
+
+@pytest.mark.parametrize("at_once", [1, 3])
+def test_the_next_layer_is_read_while_others_are_scored(tmp_path, monkeypatch, at_once):
+    """One layer ahead and no more; rows come in the layers' order."""
+    torch.manual_seed(0)
+    config = BertConfig(hidden_size=8, num_hidden_layers=12, num_attention_heads=2, intermediate_size=8, vocab_size=11)
+    BertModel(config).save_pretrained(tmp_path / "deep")
+    read, scored, ahead, held = [], [], [], []
+
+    def reading(checkpoint, plan, read_layer=Checkpoint.read):
+        read.append(plan.layer)
+        held.append(len(read) - len(scored))
+        return read_layer(checkpoint, plan)
+
+    def scoring(checkpoint, layer, gamma):
+        limit = time.monotonic() + 60
+        while len(read) < min(layer.layer + 2, 12) and time.monotonic() < limit:
+            time.sleep(0.001)
+        ahead.append(time.monotonic() < limit)
+        rows = list(layer_rows(checkpoint, layer, gamma))
+        scored.append(layer.layer)
+        return rows
+
+    monkeypatch.setattr(Checkpoint, "read", reading)
+    monkeypatch.setattr("attngeo.survey.record.layer_rows", scoring)
+    folder = survey_model(str(tmp_path / "deep"), tmp_path, at_once=at_once)
+    assert all(ahead) and max(held) <= at_once + 1
+    assert list(pd.read_csv(folder / "layers.csv")["layer"]) == list(range(12))
+
+
+def test_the_recorded_survey_is_whole():
+    """Every recorded model is registered, and its layers are complete and finite."""
+    from attngeo.records.checkout import data
+    from attngeo.survey.models import registry
+
+    table, provenance = read_records(data("survey"))
+    assert set(provenance) == set(registry()["weights_folder"]) - {""}
+    assert not table.drop(columns="revision").isna().any(axis=None)
+    for _, rows in table.groupby(["model", "part"]):
+        assert sorted(set(rows["layer"])) == list(range(rows["layer"].max() + 1))
+    assert table["symmetry"].between(-1, 1).all() and table["directionality"].between(-1, 1).all()
+    assert isinstance(table, pd.DataFrame)

@@ -1,0 +1,100 @@
+"""book/_static/survey.js in headless Chromium, on a small page without a network."""
+
+import os
+import shutil
+
+import pandas as pd
+import pytest
+
+from attngeo.records.checkout import root
+from attngeo.survey.models import released_results
+from attngeo.survey.printed_rows import released_table
+
+pytestmark = pytest.mark.book
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    """The table of released results as the book has it, and a short one, opened from a file."""
+    binary = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    driver = shutil.which("chromedriver")
+    if not (binary and driver):
+        if os.environ.get("CI"):
+            pytest.fail("Chromium and chromedriver are not installed; the script cannot be tried.")
+        pytest.skip("Chromium and chromedriver are not installed")
+    from selenium import webdriver
+
+    long = released_table(released_results()).to_html(index=False, classes="table", table_id="tab-released-results")
+    short = pd.DataFrame({"a": [1, 2]}).to_html(index=False, classes="table")
+    script = (root() / "book/_static/survey.js").as_uri()
+    file = tmp_path_factory.mktemp("page") / "page.html"
+    file.write_text(
+        f"<!doctype html><meta charset=utf-8><script src='{script}'></script><div class=bd-article>{long}{short}</div>"
+    )
+    options = webdriver.ChromeOptions()
+    options.binary_location = binary
+    for flag in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--allow-file-access-from-files"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    chrome = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
+    chrome.get(file.as_uri())
+    yield chrome
+    chrome.quit()
+
+
+def column(page, number):
+    rows = "Array.from(document.querySelectorAll('#tab-released-results tbody tr')).filter(r => !r.hidden)"
+    return page.execute_script(f"return {rows}.map(r => r.cells[{number}].textContent.trim())")
+
+
+def test_long_tables_get_tools_and_short_ones_do_not(page):
+    assert len(page.find_elements("css selector", "input[type=search]")) == 1
+    assert page.find_element("css selector", "[role=status]").text.endswith(" rows")
+
+
+def test_a_search_keeps_the_rows_with_all_words_and_the_plot_follows(page):
+    box = page.find_element("css selector", "input[type=search]")
+    box.send_keys("random-weights llama")
+    assert column(page, 0) == ["Llama-3.2-1B", "Meta-Llama-3-8B"]
+    assert len(page.find_elements("css selector", "svg circle")) == 2
+    box.clear()
+    box.send_keys(" ")
+    assert len(column(page, 0)) == len(released_table(released_results()))
+
+
+def test_numbers_are_sorted_as_numbers_by_keyboard_too(page):
+    from selenium.webdriver.common.keys import Keys
+
+    button = page.find_elements("css selector", "#tab-released-results th button")[4]  # s
+    button.send_keys(Keys.ENTER)
+    values = [float(v) for v in column(page, 4)]
+    assert values == sorted(values)
+    button.send_keys(Keys.SPACE)
+    assert [float(v) for v in column(page, 4)] == sorted(values, reverse=True)
+    assert page.find_elements("css selector", "#tab-released-results th")[4].get_attribute("aria-sort") == "descending"
+
+
+def test_the_plot_names_its_points_to_mouse_and_keyboard(page):
+    from selenium.webdriver.common.keys import Keys
+
+    points = page.find_elements("css selector", "svg circle title")
+    shown = released_table(released_results()).query("figure == '2'")
+    assert len(points) == len(shown)
+    assert "TinyStories-1M (decoder): s " in points[0].get_attribute("textContent")
+    page.find_element("css selector", "svg").send_keys(Keys.ARROW_RIGHT)
+    said = page.find_element("css selector", "[aria-live]")
+    assert said.text.startswith("TinyStories-1M (decoder)")
+    page.find_element("css selector", "svg").send_keys(Keys.ARROW_LEFT)
+    assert said.text.startswith("Llama-3.1-405B")
+
+
+def test_another_figure_and_score_are_drawn(page):
+    figure, score = page.find_elements("css selector", "select")
+    figure.send_keys("Figure S2")
+    assert len(page.find_elements("css selector", "svg circle")) == 26
+    score.send_keys("directionality")
+    assert len(page.find_elements("css selector", "svg circle")) == 26
+
+
+def test_nothing_is_logged(page):
+    assert page.get_log("browser") == []

@@ -1,0 +1,163 @@
+import json
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+import torch
+from transformers import AutoModelForMaskedLM, BertLMHeadModel
+
+from attngeo import open_checkpoint
+from attngeo.errors import ParameterError
+from attngeo.records import checkout
+from attngeo.training.bert import (
+    EPSILON,
+    PRESETS,
+    Shape,
+    build_model,
+    forms,
+    model_flops,
+    parameter_counts,
+    weight_count,
+)
+
+TINY = Shape(layers=2, d_model=24, heads=3, d_ff=40, vocab_size=60, dropout=0.0, attention_dropout=0.0)
+
+
+def batch(seed=0, length=12, targets=3):
+    draw = torch.Generator().manual_seed(seed)
+    ids = torch.randint(0, 60, (4, length), generator=draw)
+    positions = torch.rand(4, length, generator=draw).argsort(1)[:, :targets].sort(1).values
+    return {"input_ids": ids, "positions": positions, "labels": torch.randint(0, 60, (4, targets), generator=draw)}
+
+
+@pytest.mark.parametrize("causal", [False, True], ids=["encoder", "decoder"])
+def test_the_loss_at_positions_is_that_of_the_full_head(causal):
+    model = build_model(TINY, causal).double().eval()
+    data = batch()
+    ours = model(**data)["loss"]
+    logits = model(input_ids=data["input_ids"]).logits  # the parent's own forward
+    chosen = logits.gather(1, data["positions"][..., None].expand(-1, -1, 60))
+    expected = torch.nn.functional.cross_entropy(chosen.flatten(0, 1), data["labels"].flatten())
+    torch.testing.assert_close(ours, expected, rtol=1e-12, atol=1e-12)
+    gradients = [torch.autograd.grad(loss, list(model.parameters())) for loss in (ours, expected)]
+    for a, b in zip(*gradients, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-12)
+
+
+def test_predicting_all_positions_but_the_last_takes_the_same_path_to_the_same_loss():
+    model = build_model(TINY, causal=True).double().eval()
+    ids = batch()["input_ids"]
+    everywhere = {"positions": torch.arange(11).expand(4, -1), "labels": ids[:, 1:]}
+    part = {"positions": torch.arange(10).expand(4, -1), "labels": ids[:, 1:-1]}
+    last = {"positions": torch.full((4, 1), 10), "labels": ids[:, -1:]}
+    loss = {
+        name: model(input_ids=ids, **d)["loss"] for name, d in (("all", everywhere), ("part", part), ("last", last))
+    }
+    torch.testing.assert_close(loss["all"], (10 * loss["part"] + loss["last"]) / 11, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("causal", [False, True], ids=["encoder", "decoder"])
+def test_a_decoder_looks_to_the_left_only(causal):
+    model = build_model(TINY, causal).eval()
+    ids = batch()["input_ids"]
+    changed = ids.clone()
+    changed[:, 7] = (changed[:, 7] + 1) % 60
+    difference = (model(input_ids=ids).logits - model(input_ids=changed).logits).abs().amax((0, 2))
+    assert difference[7:].min() > 1e-5
+    assert (difference[:7].max() < 1e-6) == causal
+
+
+def test_dropout_is_drawn_anew_in_training():
+    model = build_model(replace(TINY, dropout=0.5, attention_dropout=0.5), False)
+    torch.manual_seed(0)
+    first, second = model(**batch())["loss"], model(**batch())["loss"]
+    assert first != second
+
+
+@pytest.mark.parametrize("causal", [False, True], ids=["encoder", "decoder"])
+def test_a_saved_model_is_read_by_transformers_and_by_attngeo(causal, tmp_path):
+    model = build_model(TINY, causal, "symmetric")
+    model.save_pretrained(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    assert config["architectures"] == ["BertLMHeadModel" if causal else "BertForMaskedLM"]
+    again = (BertLMHeadModel if causal else AutoModelForMaskedLM).from_pretrained(tmp_path).eval()
+    ids = batch()["input_ids"]
+    torch.testing.assert_close(again(ids).logits, model.eval()(input_ids=ids).logits)
+    layers = list(open_checkpoint(tmp_path))
+    assert [layer.part for layer in layers] == ["decoder" if causal else "encoder"] * 2
+    for layer, form in zip(layers, forms(model), strict=True):
+        torch.testing.assert_close(layer.form.dense(), form.dense().detach())
+
+
+def test_forms_are_the_matrices_of_the_models_own_attention():
+    model = build_model(TINY, False).double().eval()
+    x = torch.randn(5, 24, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    for layer, form in zip(model.bert.encoder.layer, forms(model), strict=True):
+        q, k = layer.attention.self.query(x), layer.attention.self.key(x)  # biases are 0
+        for h in range(3):
+            expected = q[:, 8 * h : 8 * h + 8] @ k[:, 8 * h : 8 * h + 8].T
+            torch.testing.assert_close(x @ form.head(h) @ x.T, expected, rtol=1e-10, atol=1e-12)
+
+
+def test_equal_seeds_give_equal_weights_whatever_the_initialisation_leaves_alone():
+    torch.manual_seed(5)
+    before = torch.random.get_rng_state()
+    a, b, other = build_model(TINY, False), build_model(TINY, False, "symmetric"), build_model(TINY, False, seed=1)
+    assert torch.equal(before, torch.random.get_rng_state())  # the caller's random state is untouched
+    for (name, x), y, z in zip(a.named_parameters(), b.parameters(), other.parameters(), strict=True):
+        assert torch.equal(x, y) != name.endswith("self.key.weight")
+        assert torch.equal(x, z) == (x.std() == 0)
+
+
+def test_presets_are_the_columns_of_table_s1():
+    printed = pd.read_csv(checkout.data("published", "table_s1.csv"), index_col=0)
+    for column, preset in (("bert", "base"), ("bert_mini", "mini")):
+        config, values = build_model(replace(PRESETS[preset], layers=1), False).config, printed[column]
+        assert [
+            config.hidden_size,
+            config.intermediate_size,
+            config.num_attention_heads,
+            config.attention_probs_dropout_prob,
+            config.hidden_dropout_prob,
+            config.max_position_embeddings,
+            config.vocab_size,
+        ] == [
+            int(values["hidden_size"]),
+            int(values["intermediate_size"]),
+            int(values["attention_heads"]),
+            float(values["attention_dropout"]),
+            float(values["hidden_dropout"]),
+            int(values["max_position_embeddings"]),
+            int(values["vocabulary_size"]),
+        ]
+        assert PRESETS[preset].layers == int(values["hidden_layers"])
+        assert config.hidden_act == values["hidden_activation"] and config.layer_norm_eps == EPSILON
+        assert float(values["layer_norm_epsilon"]) == EPSILON and values["position_embedding_type"] == "absolute"
+
+
+def test_the_count_of_operations_matches_that_of_torch():
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+    from torch.utils.flop_counter import FlopCounterMode
+
+    shape = replace(TINY, d_model=32, heads=2, d_ff=64)
+    model, data = build_model(shape, False), batch()
+    # the counter does not know the fused attention of the CPU
+    with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
+        model(**data)["loss"].backward()
+    counted = counter.get_total_flops()  # embeddings and normalisations count as nothing there and here
+    assert model_flops(shape, 12, 3) * 4 == pytest.approx(counted, rel=0.01)
+
+
+def test_parameters_are_counted_with_and_without_embeddings():
+    counts = parameter_counts(build_model(TINY, False))
+    assert weight_count(TINY) == counts["all"] == parameter_counts(build_model(TINY, True))["all"]
+    assert counts["all"] - counts["without_embeddings"] == 60 * 24 + 512 * 24 + 2 * 24 + 2 * 24
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [({"heads": 5}, "do not divide"), ({"layers": 0}, "above 0"), ({"dropout": 1.0}, r"\[0, 1\)")],
+)
+def test_bad_shapes_are_refused(change, said):
+    with pytest.raises(ParameterError, match=said):
+        replace(TINY, **change)

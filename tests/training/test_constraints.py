@@ -1,0 +1,68 @@
+import pytest
+import torch
+
+from attngeo import BilinearForm, symmetry_score
+from attngeo.training.bert import Shape, build_model, forms
+from attngeo.training.constraints import constraint_loss
+
+
+def random_forms(count=3):
+    generator = torch.Generator().manual_seed(0)
+    return [BilinearForm(*torch.randn(2, 4, 12, 3, generator=generator, dtype=torch.float64)) for _ in range(count)]
+
+
+@pytest.mark.parametrize(("name", "sign"), [("symmetric", 1), ("skew", -1)])
+def test_the_loss_is_the_ratio_of_norms_of_s147_and_s148(name, sign):
+    found = random_forms()
+    expected = []
+    for form in found:
+        m = form.dense()
+        part = (m + sign * m.T) / 2
+        expected.append(m.square().sum() / part.square().sum())
+        s = symmetry_score(form)
+        assert float(expected[-1]) == pytest.approx(2 / (1 + sign * s), rel=1e-9)
+    torch.testing.assert_close(constraint_loss(found, name), torch.stack(expected).mean())
+
+
+@pytest.mark.parametrize(("name", "goal"), [("symmetric", 1.0), ("skew", -1.0)])
+def test_following_the_gradient_reaches_the_named_structure_and_loss_1(name, goal):
+    form = random_forms(1)[0]
+    wq, wk = form.wq.clone().requires_grad_(), form.wk.clone().requires_grad_()
+    optimiser = torch.optim.Adam([wq, wk], lr=0.05)
+    for _ in range(400):
+        optimiser.zero_grad()
+        loss = constraint_loss([BilinearForm(wq, wk)], name)
+        loss.backward()
+        optimiser.step()
+    assert symmetry_score(BilinearForm(wq.detach(), wk.detach())) == pytest.approx(goal, abs=0.01)
+    assert float(loss.detach()) == pytest.approx(1, abs=0.01)
+
+
+def test_the_gradient_is_exact():
+    form = random_forms(1)[0]
+
+    def loss(wq, wk):
+        return constraint_loss([BilinearForm(wq, wk)], "symmetric")
+
+    assert torch.autograd.gradcheck(loss, (form.wq.clone().requires_grad_(), form.wk.clone().requires_grad_()))
+
+
+def test_a_model_adds_the_constraint_in_training_only():
+    shape = Shape(layers=2, d_model=16, heads=2, d_ff=16, vocab_size=30, dropout=0.0, attention_dropout=0.0)
+    model = build_model(shape, False)
+    data = {"input_ids": torch.arange(8)[None], "positions": torch.tensor([[1, 4]]), "labels": torch.tensor([[5, 6]])}
+    plain = float(model(**data)["loss"].detach())
+    model.constraint, model.constraint_weight = "symmetric", 0.5
+    outputs = model(**data)
+    expected = plain + 0.5 * float(constraint_loss(forms(model), "symmetric").detach())
+    assert float(outputs["loss"].detach()) == pytest.approx(expected, rel=1e-6)
+    assert float(outputs["prediction_loss"].detach()) == pytest.approx(plain, rel=1e-6)
+    outputs["loss"].backward()
+    assert model.bert.encoder.layer[0].attention.self.key.weight.grad.abs().sum() > 0
+    assert float(model.eval()(**data)["loss"].detach()) == pytest.approx(plain, rel=1e-6)
+
+
+def test_no_constraint_is_zero():
+    assert float(constraint_loss(random_forms(), "none")) == 0
+    with pytest.raises(ValueError, match="upwards"):
+        constraint_loss(random_forms(), "upwards")

@@ -1,0 +1,167 @@
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+
+from attngeo import score, score_heads
+from attngeo.errors import ParameterError
+from attngeo.training import initialisations
+from attngeo.training.bert import STD, Shape, attention_layers, build_model, forms
+from attngeo.training.initialisations import Initialisation, InitialisationError, initialise
+
+SHAPE = Shape(layers=2, d_model=64, heads=4, d_ff=64, vocab_size=40)
+ALL = list(Initialisation)
+
+
+def layers_forms(initialisation, **change):
+    model = build_model(replace(SHAPE, **change), False, initialisation, seed=2)
+    model.requires_grad_(False)
+    return model, [form.to(torch.float64) for form in forms(model)]
+
+
+@pytest.mark.parametrize("name", ["symmetric", "symmetric-indefinite", "released", "scaled-symmetric"])
+def test_symmetric_starts_are_symmetric_in_every_head_and_in_the_sum(name):
+    _, found = layers_forms(name)
+    for form in found:
+        torch.testing.assert_close(score_heads(form).symmetry, torch.ones(4, dtype=torch.float64), rtol=0, atol=1e-6)
+        assert float(score(form).symmetry) == pytest.approx(1, abs=1e-6)
+
+
+@pytest.mark.parametrize("d_model", [64, 60, 12], ids=["even heads", "odd heads", "heads of 3"])
+def test_a_skew_start_is_skew_in_every_head_and_in_the_sum(d_model):
+    _, found = layers_forms("skew", d_model=d_model)
+    for form in found:
+        torch.testing.assert_close(score_heads(form).symmetry, -torch.ones(4, dtype=torch.float64), rtol=0, atol=1e-5)
+        assert float(score(form).symmetry) == pytest.approx(-1, abs=1e-5)
+
+
+def test_the_papers_wide_skew_matrix_makes_the_sum_skew_and_the_heads_not():
+    """Appendix S2.1 takes one d x d matrix S for all heads; hence our S per head."""
+    wq = torch.randn(4, 64, 16, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    a = torch.randn(64, 64, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    stacked = wq.transpose(0, 1).reshape(64, 64) @ (a - a.T).T
+    from attngeo import BilinearForm
+
+    form = BilinearForm(wq, stacked.reshape(64, 4, 16).transpose(0, 1))
+    assert float(score(form).symmetry) == pytest.approx(-1, abs=1e-9)
+    assert score_heads(form).symmetry.min() > -0.9
+
+
+def test_definite_and_indefinite_symmetry():
+    _, definite = layers_forms("symmetric")
+    _, indefinite = layers_forms("symmetric-indefinite")
+    for a, b in zip(definite, indefinite, strict=True):
+        assert torch.linalg.eigvalsh(a.head(0)).min() > -1e-9
+        values = torch.linalg.eigvalsh(b.head(0))
+        assert (values < -1e-6).sum() == (values > 1e-6).sum() == 8
+
+
+@pytest.mark.parametrize("name", ["symmetric", "symmetric-indefinite", "skew"])
+def test_scale_matched_starts_keep_the_singular_values_of_the_keys(name):
+    """W_k,h = W_q,h S with S orthogonal: the same singular values as W_q,h, and the weights' standard deviation."""
+    _, found = layers_forms(name)
+    for form in found:
+        torch.testing.assert_close(torch.linalg.svdvals(form.wk), torch.linalg.svdvals(form.wq), rtol=1e-4, atol=1e-6)
+
+
+def test_only_the_named_weights_change():
+    reference = dict(build_model(SHAPE, False, "random", seed=2).named_parameters())
+    changed = {
+        "symmetric": {"key.weight"},
+        "symmetric-indefinite": {"key.weight"},
+        "skew": {"key.weight"},
+        "released": {f"{m}.{p}" for m in ("query", "key", "value") for p in ("weight", "bias")},
+        "default-linear": {f"{m}.{p}" for m in ("query", "key", "value") for p in ("weight", "bias")},
+        "scaled": {"query.weight", "key.weight"},
+        "scaled-symmetric": {"query.weight", "key.weight"},
+        "scaled-values": {"value.weight"},
+        "mimetic": {"query.weight", "key.weight", "value.weight", "attention.output.dense.weight"},
+    }
+    for name, expected in changed.items():
+        for parameter, value in build_model(SHAPE, False, name, seed=2).named_parameters():
+            named = any(parameter.endswith(end) for end in expected) and "attention" in parameter
+            assert torch.equal(value, reference[parameter]) != named, (name, parameter)
+
+
+def test_the_released_start_is_that_of_new_linear_layers_with_equal_weights_and_other_biases():
+    model, _ = layers_forms("released")
+    for layer in attention_layers(model):
+        q, k, v = layer.self.query, layer.self.key, layer.self.value
+        bound = 1 / math.sqrt(64)
+        assert torch.equal(q.weight, k.weight) and not torch.equal(q.bias, k.bias)
+        for p in (q.weight, v.weight, q.bias, k.bias, v.bias):
+            assert p.abs().max() <= bound and float(p.detach().std()) == pytest.approx(bound / math.sqrt(3), rel=0.25)
+
+
+def test_scaled_starts_are_the_random_ones_times_the_released_scale():
+    """One thing changes at a time: W_qk, or W_v, is a multiple of the random start's."""
+    times = 1 / math.sqrt(3 * 64) / STD
+    random, found = layers_forms("random")
+    for name, product, value in (("scaled", times**2, 1), ("scaled-symmetric", None, 1), ("scaled-values", 1, times)):
+        model, other = layers_forms(name)
+        for a, b in zip(attention_layers(random), attention_layers(model), strict=True):
+            torch.testing.assert_close(b.self.value.weight, value * a.self.value.weight)
+            if name != "scaled-values":
+                torch.testing.assert_close(b.self.query.weight, times * a.self.query.weight)
+        for a, b in zip(found, other, strict=True):
+            if product is not None:
+                torch.testing.assert_close(b.dense(), product * a.dense())
+
+
+@pytest.mark.parametrize(("d", "ratio"), [(256, 3.26), (768, 1.09), (1024, 0.81)])
+def test_the_released_scale_of_the_product_relative_to_berts(d, ratio):
+    """Weights of sd 1/sqrt(3 d) against 0.02: the product scales with the square."""
+    assert (1 / math.sqrt(3 * d) / STD) ** 2 == pytest.approx(ratio, abs=0.01)
+
+
+def test_the_mimetic_start_is_the_best_approximation_of_noise_plus_identity():
+    model, found = layers_forms("mimetic", heads=1)
+    m = found[0].dense()  # one head of full width: nothing is cut off
+    noise = (m - 0.7 * torch.eye(64)) / 0.7
+    assert float(noise.std()) * 8 == pytest.approx(1, rel=0.05) and abs(float(noise.mean())) < 0.01
+    layer = attention_layers(model)[0]
+    vo = (layer.self.value.weight.T @ layer.output.dense.weight.T).double()
+    noise = (vo + 0.4 * torch.eye(64)) / 0.4
+    assert float(noise.std()) * 8 == pytest.approx(1, rel=0.05) and abs(float(noise.diagonal().mean())) < 0.1
+    _, narrow = layers_forms("mimetic")
+    assert score_heads(narrow[0]).symmetry.mean() > 0.5
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_layers_heads_and_seeds_differ(name):
+    _, found = layers_forms(name)
+    other = forms(build_model(SHAPE, False, name, seed=3))
+    assert not torch.equal(found[0].wk, found[1].wk) and not torch.equal(found[0].wk[0], found[0].wk[1])
+    assert not torch.allclose(found[0].wk.float(), other[0].wk)
+
+
+@pytest.mark.parametrize("name", [n for n in ALL if n is not Initialisation.MIMETIC])
+def test_a_library_that_initialises_after_us_is_noticed(name):
+    """Planted: key or value weights are drawn again, or scaled, or a bias is set, after the initialisation."""
+    for spoil in ("again", "values", "scale", "bias"):
+        model = build_model(SHAPE, False)
+        layers = attention_layers(model)
+
+        def spoiled(layer, generator, std, real=initialisations._MAKE[name], spoil=spoil):
+            real(layer, generator, std)
+            if spoil == "again":
+                layer.self.key.weight.normal_(0, 0.1)
+            elif spoil == "values":
+                expected_elsewhere = 1 / math.sqrt(3 * 64) if layer.self.value.weight.std() < 1.5 * STD else STD
+                layer.self.value.weight.normal_(0, expected_elsewhere)
+            elif spoil == "scale":
+                layer.self.query.weight.mul_(1.2)
+            else:
+                for linear in (layer.self.query, layer.self.key):
+                    linear.bias.copy_((linear.bias == 0).float())
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setitem(initialisations._MAKE, name, spoiled)
+            with pytest.raises(InitialisationError, match="layer 0"):
+                initialise(layers, name, 0, STD)
+
+
+def test_heads_of_width_one_cannot_be_skew():
+    with pytest.raises(ParameterError, match="width 1"):
+        build_model(replace(SHAPE, heads=64), False, "skew")

@@ -1,0 +1,181 @@
+import errno
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+
+import pytest
+import torch
+from small_runs import assert_same_curve, curve, small_config, write_text
+
+from attngeo.runs.record import RunError, read_run
+from attngeo.training.corpora import open_corpus, open_vocabulary
+from attngeo.training.recorder import MARK, TrainingStopped
+from attngeo.training.train import RecordedTrainer, train
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ATTNGEO_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield write_text(tmp_path_factory.mktemp("text") / "text.txt")
+
+
+@pytest.fixture(scope="module")
+def unbroken(text, tmp_path_factory):
+    return train(small_config(text), tmp_path_factory.mktemp("unbroken") / "run")
+
+
+class Killed(BaseException):
+    """Nothing in the package may catch it: as a kill, it leaves things as they are."""
+
+
+def killed_at(step):
+    def listen(row):
+        if row["step"] == step:
+            raise Killed
+
+    return listen
+
+
+@pytest.mark.parametrize("step", [6, 8, 11])
+def test_a_killed_run_resumes_to_the_curve_of_an_unbroken_one(text, unbroken, tmp_path, step):
+    """Checkpoints at 5 and 10, records at 3, 6, 9: sums of losses between records survive, and so does dropout."""
+    folder = tmp_path / "run"
+    with pytest.raises(Killed):
+        train(small_config(text), folder, listen=killed_at(step))
+    assert read_run(folder).about["status"] == "running"
+    heard = []
+    resumed = train(small_config(text), folder, resume=True, listen=heard.append)
+    assert heard[0]["step"] == (6 if step < 10 else 11)
+    assert_same_curve(unbroken, resumed)
+    assert not (folder / "checkpoints").exists()
+
+
+def test_a_run_can_be_killed_again_and_again(text, unbroken, tmp_path):
+    for step in (6, 7, 11):
+        with pytest.raises(Killed):
+            train(small_config(text), tmp_path / "run", resume=step > 6, listen=killed_at(step))
+    assert_same_curve(unbroken, train(small_config(text), tmp_path / "run", resume=True))
+
+
+def test_a_process_killed_by_the_system_resumes(text, unbroken, tmp_path):
+    """SIGKILL in another process, at a step where nothing is written."""
+    program = textwrap.dedent(f"""
+        import os, signal, sys
+        sys.path.insert(0, {os.path.dirname(os.path.dirname(__file__))!r})
+        from small_runs import small_config
+        from attngeo.training import train
+        def listen(row):
+            if row["step"] == 7:
+                os.kill(os.getpid(), signal.SIGKILL)
+        train(small_config({str(text)!r}), sys.argv[1], listen=listen)
+    """)
+    environment = os.environ | {"OMP_NUM_THREADS": str(torch.get_num_threads())}
+    ended = subprocess.run([sys.executable, "-c", program, tmp_path / "run"], env=environment, capture_output=True)
+    assert ended.returncode == -signal.SIGKILL, ended.stderr.decode()
+    assert_same_curve(unbroken, train(small_config(text), tmp_path / "run", resume=True))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_finishes_the_step_and_leaves_a_checkpoint(text, unbroken, tmp_path, number):
+    before = signal.getsignal(number)
+
+    def listen(row):
+        if row["step"] == 7:
+            os.kill(os.getpid(), number)
+
+    with pytest.raises(TrainingStopped, match=r"after step [78]; continue with --resume"):
+        train(small_config(text), tmp_path / "run", listen=listen)
+    assert signal.getsignal(number) == before
+    assert read_run(tmp_path / "run").about["status"] == "interrupted"
+    assert_same_curve(unbroken, train(small_config(text), tmp_path / "run", resume=True))
+
+
+def test_a_checkpoint_that_was_not_completed_is_passed_over(text, unbroken, tmp_path):
+    folder = tmp_path / "run"
+    with pytest.raises(Killed):
+        train(small_config(text), folder, listen=killed_at(11))
+    (folder / "checkpoints" / "checkpoint-10" / MARK).unlink()  # as if killed while it was written
+    (folder / "checkpoints" / "checkpoint-10" / "model.safetensors").write_bytes(b"half")
+    assert_same_curve(unbroken, train(small_config(text), folder, resume=True))
+
+
+@pytest.mark.parametrize("what", ["corpus", "tokenizer"])
+def test_a_run_is_not_continued_on_text_that_has_changed(text, tmp_path, what):
+    own = write_text(tmp_path / "text.txt")
+    vocabulary = open_vocabulary("trained", open_corpus(str(own)), size=80)
+    vocabulary.tokenizer.save(str(tmp_path / "tokenizer.json"))
+    config = small_config(own, tokenizer=str(tmp_path / "tokenizer.json"))
+    with pytest.raises(Killed):
+        train(config, tmp_path / "run", listen=killed_at(6))
+    if what == "corpus":
+        own.write_text(own.read_text() + "\n\nanother document")
+    else:
+        vocabulary.tokenizer.add_tokens(["another"])
+        vocabulary.tokenizer.save(str(tmp_path / "tokenizer.json"))
+    with pytest.raises(RunError, match=f"{what} .* has changed since the run"):
+        train(config, tmp_path / "run", resume=True)
+
+
+def test_a_run_killed_before_its_first_checkpoint_says_so(text, tmp_path):
+    with pytest.raises(Killed):
+        train(small_config(text), tmp_path / "run", listen=killed_at(2))
+    with pytest.raises(RunError, match="no complete checkpoint"):
+        train(small_config(text), tmp_path / "run", resume=True)
+
+
+def test_a_loss_that_is_not_finite_stops_the_run_and_keeps_the_record(text, unbroken, tmp_path, monkeypatch):
+    real = RecordedTrainer.compute_loss
+
+    def spoiled(self, model, inputs, *rest, **options):
+        if self.state.global_step == 7:
+            next(iter(model.parameters())).data.fill_(float("inf"))
+        return real(self, model, inputs, *rest, **options)
+
+    monkeypatch.setattr(RecordedTrainer, "compute_loss", spoiled)
+    with pytest.raises(TrainingStopped, match=r"not a finite number at step 8 .*lower lr.*up to step 6 is kept"):
+        train(small_config(text), tmp_path / "run")
+    found = read_run(tmp_path / "run")
+    assert found.about["status"] == "stopped: the loss was not finite at step 8"
+    assert curve(found).equals(curve(unbroken)[:3])
+    monkeypatch.undo()
+    assert_same_curve(unbroken, train(small_config(text), tmp_path / "run", resume=True))
+
+
+DISK_FULL = {
+    "python": OSError(errno.ENOSPC, "No space left on device"),
+    "torch": RuntimeError("[enforce fail at inline_container.cc:858] . PytorchStreamWriter failed writing file"),
+    "rust": Exception("Error while serializing: I/O error: No space left on device (os error 28)"),
+}
+
+
+@pytest.mark.parametrize("kind", DISK_FULL)
+def test_a_full_disk_ends_in_one_sentence_and_loses_nothing(text, unbroken, tmp_path, monkeypatch, kind):
+    folder = tmp_path / "run"
+    real, written = torch.save, []
+
+    def save(value, file, *rest, **options):
+        if "checkpoint-10" in str(file):
+            with open(file, "wb") as half:
+                half.write(b"half")
+            raise DISK_FULL[kind]
+        written.append(file)
+        return real(value, file, *rest, **options)
+
+    monkeypatch.setattr(torch, "save", save)
+    with pytest.raises(RunError, match=r"disk is full.*continue with --resume"):
+        train(small_config(text), folder)
+    assert written and [p.name for p in (folder / "checkpoints").iterdir()] == ["checkpoint-5"]
+    monkeypatch.undo()
+    assert_same_curve(unbroken, train(small_config(text), folder, resume=True))
+
+
+def test_another_error_is_not_taken_for_a_full_disk(text, tmp_path, monkeypatch):
+    def broken(self, *rest, **options):
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(RecordedTrainer, "compute_loss", broken)
+    with pytest.raises(RuntimeError, match="a bug"):
+        train(small_config(text), tmp_path / "run")

@@ -1,0 +1,215 @@
+import json
+
+import numpy as np
+import pytest
+import torch
+from small_runs import assert_same_curve, small_config, write_text
+
+from attngeo import open_checkpoint, score, score_heads
+from attngeo.errors import ParameterError
+from attngeo.runs.record import HISTORY_COLUMNS, SCORE_COLUMNS, RunError, read_run, read_runs
+from attngeo.training.train import train
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ATTNGEO_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield write_text(tmp_path_factory.mktemp("text") / "text.txt")
+
+
+@pytest.fixture(scope="module")
+def run(text, tmp_path_factory):
+    """One finished run, for the tests that only look at it."""
+    folder = tmp_path_factory.mktemp("runs") / "mlm"
+    return folder, train(small_config(text), folder)
+
+
+def test_a_run_records_loss_and_scores_of_every_layer_and_head(run):
+    folder, found = run
+    assert list(found.history["step"]) == [0, 3, 6, 9, 12]
+    assert tuple(found.history.columns) == HISTORY_COLUMNS and tuple(found.scores.columns) == SCORE_COLUMNS
+    assert list(found.history["tokens"]) == [128 * step for step in found.history["step"]]
+    assert list(found.history["held_out_loss"].notna()) == [True, False, True, False, True]
+    assert found.history["loss"].isna().tolist() == [True, False, False, False, False]
+    assert len(found.scores) == 5 * 2 * 3 and set(found.scores["head"]) == {-1, 0, 1}
+    assert found.scores["symmetry"].between(-1, 1).all()
+    assert len(found.layer_scores()) == 10
+    assert sorted(p.name for p in folder.iterdir()) == [
+        "history.parquet",
+        "images.npz",
+        "model",
+        "run.json",
+        "scores.parquet",
+    ]
+    assert not list(folder.rglob("*.bin")) and not list(folder.rglob("*.pt*"))  # no pickles
+
+
+def test_the_record_says_what_was_run_and_nothing_of_this_machines_folders(run, text):
+    about = run[1].about
+    assert about["status"] == "finished" and about["steps_done"] == 12 and about["tokens"] == 12 * 128
+    assert about["corpus"]["sources"][0]["file"].endswith("text.txt") and sum(about["corpus"]["documents"]) == 60
+    assert {"cpu", "cores", "threads", "device"} <= set(about["hardware"])
+    assert {"attngeo", "torch", "transformers", "commit"} <= set(about["versions"])
+    assert about["tokens_per_second"] > 0 and about["flops_per_step"] > 0
+    elsewhere = {key: value for key, value in about.items() if key != "config"}
+    assert str(text.parent.parent) not in json.dumps(elsewhere)
+
+
+def test_the_last_scores_are_those_of_the_saved_model(run):
+    folder, found = run
+    last = found.scores[found.scores["step"] == 12]
+    for layer in open_checkpoint(folder / "model"):
+        rows = last[last["layer"] == layer.layer]
+        whole, heads = score(layer.form), score_heads(layer.form)
+        for name in ("symmetry", "directionality", "directionality_released", "directionality_tables"):
+            measured = [float(getattr(whole, name)), *getattr(heads, name).tolist()]
+            np.testing.assert_array_equal(rows[name], measured)
+        np.testing.assert_array_equal(rows["n_cols_over"], [int(whole.n_columns_over), *heads.n_columns_over.tolist()])
+
+
+def test_pictures_are_kept_of_the_first_and_last_layer_before_and_after(run):
+    folder, found = run
+    assert set(found.pictures) == {(0, 0), (0, 12), (1, 0), (1, 12)}
+    for layer in open_checkpoint(folder / "model"):
+        m, shown = layer.form.dense(), found.pictures[layer.layer, 12]
+        assert shown.shape == (16, 16) and abs(shown).max() <= 1
+        inside = (abs(shown) < 0.99) & (abs(shown) > 0.1)
+        scale = m.numpy()[inside] / shown[inside]
+        assert scale.std() < 0.05 * scale.mean()
+
+
+def test_the_held_out_loss_is_that_of_the_saved_model_on_text_it_has_not_seen(run, text):
+    from transformers import BertForMaskedLM
+
+    from attngeo.training.corpora import Blocks
+    from attngeo.training.recorder import as_tensors
+    from attngeo.training.targets import Targets
+    from attngeo.training.train import prepare_text
+
+    folder, found = run
+    _, vocabulary, tokens = prepare_text(small_config(text))
+    model = BertForMaskedLM.from_pretrained(folder / "model").eval()
+    targets = Targets(Blocks(tokens.held_out, 16, None), "mlm", vocabulary)
+    batch = as_tensors(targets, np.arange(20))
+    with torch.no_grad():
+        logits = model(batch["input_ids"]).logits
+    chosen = logits.gather(1, batch["positions"][..., None].expand(-1, -1, logits.shape[-1]))
+    expected = torch.nn.functional.cross_entropy(chosen.flatten(0, 1), batch["labels"].flatten())
+    assert found.history["held_out_loss"].iloc[-1] == pytest.approx(float(expected), rel=1e-5)
+    assert found.history["held_out_loss"].iloc[-1] < found.history["held_out_loss"].iloc[0] - 0.2
+
+
+@pytest.mark.parametrize("objective", ["clm", "released-decoder"])
+def test_decoders_train(text, tmp_path, objective):
+    found = train(small_config(text, objective=objective), tmp_path / "a")
+    assert found.history["held_out_loss"].iloc[-1] < found.history["held_out_loss"].iloc[0] - 0.2
+    assert {layer.part for layer in open_checkpoint(tmp_path / "a" / "model")} == {"decoder"}
+
+
+def test_equal_configurations_give_equal_curves_and_other_seeds_do_not(run, text, tmp_path):
+    assert_same_curve(run[1], train(small_config(text), tmp_path / "again"))
+    other = train(small_config(text, seed=1), tmp_path / "other")
+    assert (other.history["loss"] != run[1].history["loss"])[1:].all()
+
+
+def test_accumulated_batches_give_the_curve_of_whole_ones(text, tmp_path):
+    whole = train(small_config(text, dropout=0.0), tmp_path / "whole")
+    parts = train(small_config(text, dropout=0.0, micro_batch=2), tmp_path / "parts")
+    assert_same_curve(whole, parts, tolerance=1e-4)
+
+
+def test_an_initialisation_and_a_constraint_reach_the_model(text, tmp_path):
+    symmetric = train(small_config(text, init="symmetric"), tmp_path / "a").layer_scores()
+    assert symmetric["symmetry"].iloc[:2].min() == pytest.approx(1, abs=1e-6)
+    free = train(small_config(text, steps=40), tmp_path / "b")
+    skew = train(small_config(text, steps=40, constraint="skew", gamma=1.0), tmp_path / "c")
+    last = [r.layer_scores()["symmetry"].iloc[-2:].median() for r in (free, skew)]
+    assert last[1] < last[0] - 0.1
+    # the recorded loss is that of prediction alone: the constraint would add 2 at the start
+    assert skew.history["loss"].iloc[1] == pytest.approx(free.history["loss"].iloc[1], abs=0.05)
+
+
+def test_recording_changes_neither_gradients_nor_the_curve(text, tmp_path):
+    often = train(small_config(text, record_every=1), tmp_path / "often")
+    rarely = train(small_config(text, record_every=12), tmp_path / "rarely")
+    last = [r.scores[r.scores["step"] == 12]["symmetry"].to_numpy() for r in (often, rarely)]
+    np.testing.assert_array_equal(*last)
+    assert float(often.history["loss"][1:].mean()) == pytest.approx(float(rarely.history["loss"][1]), rel=1e-5)
+
+
+def test_listeners_hear_of_every_step(text, tmp_path):
+    heard = []
+    train(small_config(text), tmp_path / "a", listen=heard.append)
+    assert [row["step"] for row in heard] == list(range(13))
+    assert {"loss", "symmetry", "directionality", "tokens", "seconds"} <= set(heard[3])
+
+
+def test_a_folder_with_a_run_is_not_overwritten(run, text):
+    folder, found = run
+    with pytest.raises(RunError, match="--resume"):
+        train(small_config(text), folder)
+    assert_same_curve(found, read_run(folder))
+
+
+def test_a_finished_run_resumes_to_itself(run, text):
+    folder, found = run
+    assert_same_curve(found, train(small_config(text), folder, resume=True))
+
+
+def test_a_run_is_not_resumed_with_other_settings_or_from_nothing(run, text, tmp_path):
+    with pytest.raises(RunError, match=r"lr is 0\.1"):
+        train(small_config(text, lr=0.1), run[0], resume=True)
+    with pytest.raises(RunError, match="without --resume"):
+        train(small_config(text), tmp_path, resume=True)
+
+
+def test_all_finished_runs_of_a_folder_are_found(run, tmp_path):
+    found = read_runs(run[0].parent)
+    assert [r.name for r in found] == ["mlm"] and found[0].config["objective"] == "mlm"
+    assert read_runs(tmp_path) == []
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "run.json").write_text("{")
+    with pytest.raises(RunError, match="record it again"):
+        read_runs(tmp_path)
+
+
+def test_batches_that_no_device_can_share_are_refused(text, tmp_path, monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "3")
+    with pytest.raises(ParameterError, match="not divisible by the 3 processes"):
+        train(small_config(text), tmp_path / "a")
+    monkeypatch.setenv("WORLD_SIZE", "1")
+    if not torch.cuda.is_available():
+        with pytest.raises(ParameterError, match="no such device"):
+            train(small_config(text, device="cuda"), tmp_path / "a")
+    assert not (tmp_path / "a" / "run.json").exists()
+
+
+def test_a_folder_that_cannot_be_made_is_refused(text, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RunError, match="cannot be made"):
+        train(small_config(text), tmp_path / "file" / "run")
+
+
+@pytest.mark.parametrize("name", ["model/weights", "checkpoints/mine", "history.parquet"])
+def test_files_of_others_are_not_replaced(text, tmp_path, name):
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text("mine")
+    with pytest.raises(RunError, match=f"already holds {name.split('/')[0]}, which a run would replace"):
+        train(small_config(text), tmp_path)
+    assert (tmp_path / name).read_text() == "mine"
+
+
+def test_a_model_that_memory_cannot_hold_is_refused(text, tmp_path):
+    with pytest.raises(RunError, match=r"weights needs .* GB of memory"):
+        train(small_config(text, layers=3, d_model=1 << 16), tmp_path / "a")
+    assert not (tmp_path / "a").exists()
+
+
+def test_a_disk_without_room_is_refused_at_the_start(text, tmp_path, monkeypatch):
+    import shutil
+    from types import SimpleNamespace
+
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=1000))
+    with pytest.raises(RunError, match="MB free"):
+        train(small_config(text), tmp_path / "a")

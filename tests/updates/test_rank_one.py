@@ -1,0 +1,190 @@
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from attngeo.errors import ParameterError
+from attngeo.forms.bilinear import BilinearForm
+from attngeo.updates.objectives import Objective, attended_matrix
+from attngeo.updates.rank_one import (
+    Role,
+    alignment_at_random_factors,
+    by_context,
+    by_prediction,
+    cosine,
+    exact_coefficients,
+    gradient_sum,
+    implicit_update,
+    linear_coefficients,
+    rank_one_terms,
+    relative_error,
+    symmetry_at_random_factors,
+    token_column,
+    token_row,
+    token_update,
+)
+from attngeo.updates.toy_transformer import ToyConfig, ToyTransformer
+
+configs = st.builds(
+    lambda heads, d_head, layers, n, mlp: ToyConfig(
+        d=heads * d_head, n_heads=heads, n_layers=layers, n_tokens=n, d_mlp=mlp
+    ),
+    heads=st.sampled_from([1, 2, 4]),
+    d_head=st.sampled_from([2, 3, 8]),
+    layers=st.integers(1, 3),
+    n=st.integers(2, 9),
+    mlp=st.sampled_from([0, 16]),
+)
+
+
+def random(*shape: int, seed: int = 0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+@given(configs, st.sampled_from(list(Objective)), st.integers(0, 10_000))
+@settings(max_examples=60, deadline=None)
+def test_exact_coefficients_give_the_gradient_of_every_head(config, objective, seed):
+    one_pass = ToyTransformer.random(config, seed).example(objective, seed)
+    for layer in range(config.n_layers):
+        g = one_pass.gradient(layer)
+        beta = exact_coefficients(g.layer.weights, g.layer.values, g.errors, config.score_scale)
+        scale = g.w_qk.abs().max().clamp_min(1e-300)
+        assert ((gradient_sum(beta, g.layer.x) - g.w_qk).abs().max() / scale) < 1e-10
+        assert beta.sum(-1).abs().max() <= 1e-12 * beta.abs().max().clamp_min(1)
+
+
+@pytest.mark.parametrize("objective", list(Objective))
+def test_linear_coefficients_are_exact_without_softmax(objective):
+    config = ToyConfig(softmax=False, scale=0.1, n_layers=2)
+    for layer in range(2):
+        g = ToyTransformer.random(config, 3).example(objective, 3).gradient(layer)
+        beta = linear_coefficients(g.layer.values, g.errors, config.score_scale) * g.layer.mask
+        assert relative_error(gradient_sum(beta, g.layer.x), g.w_qk) < 1e-12
+
+
+def test_gradient_against_finite_differences():
+    """Autograd itself, checked once: one entry of W_q moved by a small step."""
+    model = ToyTransformer.random(ToyConfig(d=8, n_heads=2, n_tokens=4), 0)
+    g = model.example("autoregressive", 0).gradient(0)
+    step, layer, head, row, column = 1e-5, 0, 1, 3, 2
+    losses = []
+    for sign in (1, -1):
+        with torch.no_grad():
+            model.wq[layer, head, row, column] += sign * step
+            losses.append(float(model.example("autoregressive", 0).losses.detach().sum()))
+            model.wq[layer, head, row, column] -= sign * step
+    expected = (g.w_qk[head] @ model.wk[layer, head].detach())[row, column]  # dL/dW_q = G W_k
+    assert math.isclose((losses[0] - losses[1]) / (2 * step), float(expected), rel_tol=1e-6)
+
+
+@pytest.mark.parametrize("objective", ["autoregressive", "masked"])
+def test_toy_attention_against_pytorch(objective):
+    config = ToyConfig(d=12, n_heads=3, n_layers=1, n_tokens=5, d_mlp=0)
+    model = ToyTransformer.random(config, 1)
+    layer = model.example(objective, 1).layers[0]
+    q, k, v = ((layer.x @ w[0]) for w in (model.wq, model.wk, model.wv))  # (heads, n, d_head)
+    heads = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=attended_matrix(objective, 5))
+    expected = layer.x + (heads @ model.wo[0]).sum(0)
+    torch.testing.assert_close(layer.attended, expected)
+    torch.testing.assert_close(layer.output, expected)
+
+
+def test_masked_inputs_hide_the_token():
+    model = ToyTransformer.random(ToyConfig(n_tokens=4), 0)
+    masked = torch.tensor([False, True, False, False])
+    a, b = (model.run(torch.tensor([0, t, 2, 3]), "masked", masked) for t in (1, 5))
+    assert (a.logits == b.logits).all()
+    assert (a.losses > 0).tolist() == masked.tolist()
+
+
+def test_the_causal_model_predicts_the_next_token():
+    one_pass = ToyTransformer.random(ToyConfig(n_tokens=4), 0).run(torch.tensor([4, 5, 6, 7]), "autoregressive")
+    log_p = one_pass.logits.log_softmax(-1)
+    torch.testing.assert_close(
+        one_pass.losses, torch.stack([-log_p[0, 5], -log_p[1, 6], -log_p[2, 7], log_p[0, 0] * 0])
+    )
+
+
+@given(st.integers(2, 7), st.integers(2, 6), st.integers(0, 100))
+@settings(max_examples=20, deadline=None)
+def test_groupings_are_one_sum(n, d, seed):
+    beta, x = random(n, n, seed=seed), random(n, d, seed=seed + 1)
+    terms, total = rank_one_terms(beta, x), gradient_sum(beta, x)
+    torch.testing.assert_close(terms.sum((0, 1)), total)
+    torch.testing.assert_close(terms.sum(1), by_prediction(beta, x))
+    torch.testing.assert_close(terms.sum(0), by_context(beta, x))
+    for position in range(n):
+        for role, parts in ((Role.CONTEXT, by_context), (Role.PREDICTION, by_prediction)):
+            part = parts(beta, x)[position]
+            torch.testing.assert_close(token_update(beta, x, position, role), part)
+            torch.testing.assert_close(token_column(beta, x, position, role.value, d - 1), part[:, d - 1])
+            torch.testing.assert_close(token_row(beta, x, position, role.value, 0), part[0])
+
+
+@pytest.mark.parametrize(("heads", "kv_heads"), [(1, 1), (4, 4), (4, 2), (6, 1)])
+def test_implicit_update_against_a_step_on_the_factors(heads, kv_heads):
+    """Any loss will do: here one that is a sum of inner products with each head's form, with grouped keys."""
+    wq, wk = random(heads, 10, 3, seed=1).requires_grad_(), random(kv_heads, 10, 3, seed=2).requires_grad_()
+    target, eta = random(heads, 10, 10, seed=3), 0.05
+    form = BilinearForm(wq, wk)
+    w_qk = torch.stack(list(form.heads()))
+    loss = (w_qk * target).sum() + (w_qk**2).sum() / 7
+    grad_q, grad_k = torch.autograd.grad(loss, (wq, wk))
+    gradients = (target + 2 * w_qk / 7).detach()
+    before = BilinearForm(wq.detach(), wk.detach())
+    after = BilinearForm(before.wq - eta * grad_q, before.wk - eta * grad_k)
+    change = torch.stack(list(after.heads())) - torch.stack(list(before.heads()))
+    update = implicit_update(before, gradients, eta)
+    torch.testing.assert_close(update.total, change)
+    torch.testing.assert_close(update.after.dense(), after.dense())
+    smaller = implicit_update(before, gradients, eta / 10)
+    torch.testing.assert_close(smaller.first_order, update.first_order / 10)
+    torch.testing.assert_close(smaller.second_order, update.second_order / 100)
+
+
+@pytest.mark.parametrize(("d", "d_head"), [(48, 48), (48, 12), (48, 3)])
+def test_alignment_and_symmetry_of_random_factors(d, d_head):
+    generator, gradient = torch.Generator().manual_seed(0), random(d, d, seed=5)
+    even = gradient + gradient.T
+    share = float(even.trace() ** 2 / even.square().sum())
+    inner, square, even_square, even_trace = [], [], [], []
+    for _ in range(200):
+        wq, wk = torch.randn(2, 1, d, d_head, generator=generator, dtype=torch.float64)
+        form = BilinearForm(wq, wk)
+        step, even_step = (implicit_update(form, g[None], -1.0).first_order[0] for g in (gradient, even))
+        inner.append(float((step * gradient).sum()))
+        square.append(float(step.square().sum()))
+        even_square.append(float(even_step.square().sum()))
+        even_trace.append(float((even_step * even_step.T).sum()))
+    measured = sum(inner) / math.sqrt(sum(square) * 200) / float(gradient.norm())
+    assert math.isclose(measured, alignment_at_random_factors(d, d_head), rel_tol=0.03)
+    assert math.isclose(sum(even_trace) / sum(even_square), symmetry_at_random_factors(d, d_head, share), rel_tol=0.06)
+
+
+def test_cosine_of_zero_is_zero():
+    assert cosine(torch.zeros(3), torch.ones(3)) == 0.0
+    assert math.isclose(cosine(torch.ones(3), 2 * torch.ones(3)), 1.0, rel_tol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: ToyConfig(d=10, n_heads=4), "do not divide"),
+        (lambda: ToyConfig(n_tokens=1), "at least 2"),
+        (lambda: ToyConfig(n_layers=0), "n_layers is 0"),
+        (lambda: ToyConfig(n_heads=0), "n_heads is 0"),
+        (lambda: ToyConfig(n_vocab=1), "n_vocab is 1"),
+        (lambda: ToyConfig(d_mlp=-1), "d_mlp is -1"),
+        (lambda: ToyTransformer.random(ToyConfig(), 0).example("causal", 0), "is unknown"),
+        (lambda: ToyTransformer.random(ToyConfig(), 0).run(torch.arange(8), "masked"), "at least one masked"),
+        (lambda: token_update(random(3, 3), random(3, 2), 3, "context"), "positions 0 to 2"),
+        (lambda: token_update(random(3, 3), random(3, 2), 0, "key"), "use one of context, prediction"),
+        (lambda: alignment_at_random_factors(0, 1), "at least 1"),
+    ],
+)
+def test_bad_input_is_refused_in_one_sentence(as_user, call, words):
+    with pytest.raises(ParameterError, match=words) as caught:
+        call()
+    assert "\n" not in str(caught.value) and str(caught.value).endswith(".")
