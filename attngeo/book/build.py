@@ -9,11 +9,11 @@ from typing import Any
 
 from attngeo.book import cache, page
 from attngeo.book.cache import Kept
-from attngeo.book.execution import ChapterFailed, Kernels, Run, environment, execute
+from attngeo.book.execution import ChapterFailed, Execution, Kernels, environment, execute, processes_and_threads
 from attngeo.book.notebooks import Book, Chapter, current_profile, find_book
 from attngeo.display.page import METADATA_KEY
 from attngeo.errors import AttngeoError
-from attngeo.records import provenance as machine
+from attngeo.records import provenance
 
 BUILDING = "ATTNGEO_BUILDING"  # set in kernels: what a chapter may read is there already
 
@@ -73,7 +73,7 @@ def reported_checks() -> list[dict[str, Any]]:
 
 def run_alone(
     book: Book, profile: str, chapter: Chapter, values: dict[str, Any], progress: dict[str, Any] | None
-) -> Run:
+) -> Execution:
     """Execute one chapter with these values over the profile's, and keep nothing.
 
     Raises:
@@ -82,7 +82,7 @@ def run_alone(
     """
     if chapter.comes_last:
         update(book, profile, [c for c in book.chapters() if not c.comes_last])
-    _, threads = machine.processes_and_threads()
+    _, threads = processes_and_threads()
     kernels = Kernels(environment(threads, profile, book.root) | {BUILDING: "1"})
     return execute(chapter, book.values(chapter, profile) | values, kernels, progress)
 
@@ -102,11 +102,11 @@ def _bring(
 
 def _run(
     book: Book, profile: str, stale: Sequence[Chapter], tell: Callable[[str], Any]
-) -> Iterable[tuple[Chapter, Run]]:
-    processes, threads = machine.processes_and_threads()
+) -> Iterable[tuple[Chapter, Execution]]:
+    processes, threads = processes_and_threads()
     kernels = Kernels(environment(threads, profile, book.root) | {BUILDING: "1"})
 
-    def one(chapter: Chapter) -> Run:
+    def one(chapter: Chapter) -> Execution:
         tell(f"{chapter.name}: executing, profile {profile}")
         run = execute(chapter, book.values(chapter, profile), kernels)
         page.check(chapter, run.notebook)
@@ -138,7 +138,7 @@ def _run(
         raise ChapterFailed(together, "\n".join(failure.traceback for failure in failures), failures[0].partial)
 
 
-def _record(book: Book, profile: str, chapter: Chapter, run: Run) -> dict[str, Any]:
+def _record(book: Book, profile: str, chapter: Chapter, run: Execution) -> dict[str, Any]:
     given = book.values(chapter, profile)
     return {
         "chapter": chapter.name,
@@ -147,8 +147,8 @@ def _record(book: Book, profile: str, chapter: Chapter, run: Run) -> dict[str, A
         "seconds": round(run.seconds, 1),
         "device": run.device,
         "executed": datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
-        "commit": machine.commit(book.root),
-        "versions": machine.versions(),
+        "commit": provenance.commit(book.root),
+        "versions": provenance.versions(),
     }
 
 

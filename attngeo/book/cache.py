@@ -1,13 +1,14 @@
 """Executed chapters, kept until something they were made from changes.
 
 A run counts while its key is the same: a hash of the chapter's text, the values of its parameters, the package's
-sources (where the chapter uses the package), the data it reads, the versions of what it runs on and, for a chapter that
-comes last, the reports of the others.
+sources (where the chapter uses the package; of the chapters' rooms only those it imports), the data it reads, the
+versions of what it runs on and, for a chapter that comes last, the reports of the others.
 """
 
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ from attngeo.records.provenance import versions
 
 PACKAGE = Path(attngeo.__file__).parent
 MACHINERY = ("book", "cli")  # parts of the package that no chapter computes with
+_ROOM = re.compile(r"\battngeo\.chapters\.(\w+)")
 
 
 @dataclass(frozen=True)
@@ -40,8 +42,9 @@ class Kept:
 def key(chapter: Chapter, values: Mapping[str, Any], book: Book, reports: Any = None) -> str:
     """The hash of everything a run of this chapter depends on (see the module)."""
     ingredients = [chapter.text, dict(values), versions(), reports]
-    if "attngeo" in "".join(c.source for c in chapter.notebook().cells if c.cell_type == "code"):
-        ingredients.append(_sources(PACKAGE))
+    code = "\n".join(c.source for c in chapter.notebook().cells if c.cell_type == "code")
+    if "attngeo" in code:
+        ingredients.append(_sources(PACKAGE, set(_ROOM.findall(code))))
     for place in chapter.reads:
         ingredients.append([place, _listing(place) if place.isupper() else _contents(book.root / place)])
     return _digest(ingredients)
@@ -76,11 +79,15 @@ def _digest(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()
 
 
-def _sources(package: Path) -> list[tuple[str, str]]:
-    files = (
-        f for f in _files(package) if f.suffix in (".py", ".yml") and f.relative_to(package).parts[0] not in MACHINERY
-    )
-    return [(str(f.relative_to(package)), _file_digest(f)) for f in files]
+def _sources(package: Path, used: set[str]) -> list[tuple[str, str]]:
+    """Of the package, without what no chapter computes with and the rooms of chapters that this one does not use."""
+    files = (f for f in _files(package) if f.suffix in (".py", ".yml"))
+    paths = {f: f.relative_to(package).parts for f in files}
+    return [
+        ("/".join(parts), _file_digest(f))
+        for f, parts in paths.items()
+        if parts[0] not in MACHINERY and (parts[0] != "chapters" or len(parts) == 2 or parts[1] in used)
+    ]
 
 
 def _contents(place: Path) -> list[tuple[str, str]]:

@@ -32,7 +32,7 @@ class ChapterFailed(AttngeoError):
 
 
 @dataclass(frozen=True)
-class Run:
+class Execution:
     """An executed chapter, and what it took."""
 
     notebook: NotebookNode
@@ -67,6 +67,17 @@ class Kernels:
                 process.kill()
 
 
+def processes_and_threads() -> tuple[int, int]:
+    """How many chapters to run at a time, two at most, and how many threads each may use.
+
+    The threads are the same however many chapters there are to run: they decide the last digit of a sum, and equal runs
+    shall be equal.
+    """
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    processes = min(2, cores)
+    return processes, int(os.environ.get("OMP_NUM_THREADS") or max(1, cores // processes))
+
+
 def environment(threads: int, profile: str, root: Path) -> dict[str, str]:
     """What a chapter's process finds: its share of threads, no progress bars, the book and profile it belongs to."""
     return {
@@ -83,7 +94,7 @@ def environment(threads: int, profile: str, root: Path) -> dict[str, str]:
 
 def execute(
     chapter: Chapter, values: Mapping[str, Any], kernels: Kernels, progress: Mapping[str, Any] | None = None
-) -> Run:
+) -> Execution:
     """Execute a chapter with these values (checked already).
 
     Args:
@@ -126,7 +137,7 @@ def execute(
     probe = done.cells.pop()
     stderr = "".join(o.text for c in done.cells for o in c.get("outputs", []) if _is_stderr(o))
     device = "".join(o.text for o in probe.outputs if o.output_type == "stream").strip()
-    return Run(clean(done), seconds, device, stderr)
+    return Execution(clean(done), seconds, device, stderr)
 
 
 def clean(notebook: NotebookNode) -> NotebookNode:

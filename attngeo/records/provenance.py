@@ -1,6 +1,5 @@
 """On what a chapter ran: device, versions, commit. What a run table says, and part of what makes a run stale."""
 
-import os
 import platform
 import subprocess
 import sys
@@ -42,17 +41,6 @@ def commit(root: Path) -> str | None:
         return f"{name} with local changes" if git("status", "--porcelain", "--untracked-files=no") else name
     except (OSError, subprocess.CalledProcessError):
         return None
-
-
-def processes_and_threads() -> tuple[int, int]:
-    """How many chapters to run at a time, two at most, and how many threads each may use.
-
-    The threads are the same however many chapters there are to run: they decide the last digit of a sum, and equal runs
-    shall be equal.
-    """
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    processes = min(2, cores)
-    return processes, int(os.environ.get("OMP_NUM_THREADS") or max(1, cores // processes))
 
 
 def _processor() -> str:

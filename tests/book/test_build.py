@@ -9,7 +9,7 @@ from tiny_book import chapter, tiny_book
 
 import attngeo.book
 from attngeo.book import build
-from attngeo.book.execution import ChapterFailed, Run
+from attngeo.book.execution import ChapterFailed, Execution
 from attngeo.display.page import _json_ready
 from attngeo.errors import AttngeoError
 from attngeo.paper.checks import Result, Verdict, exact
@@ -34,7 +34,7 @@ class Calls:
             metadata={"attngeo": {"results": [_json_ready(json.loads(json.dumps(result.to_dict())))]}},
         )
         notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("show()", outputs=[output])])
-        return Run(notebook, 0.1, "device", "")
+        return Execution(notebook, 0.1, "device", "")
 
     def new(self):
         """The names since the last call."""
@@ -143,6 +143,6 @@ def test_a_chapter_in_the_middle_cannot_show_the_checks(book, calls, monkeypatch
 def test_an_image_without_words_fails_the_chapter(book, calls, monkeypatch, as_user):
     image = nbformat.v4.new_output("display_data", data={"image/png": ""})
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("", outputs=[image])])
-    monkeypatch.setattr(build, "execute", lambda *a: Run(notebook, 0.1, "device", ""))
+    monkeypatch.setattr(build, "execute", lambda *a: Execution(notebook, 0.1, "device", ""))
     with pytest.raises(ChapterFailed, match="Chapter a shows an image without"):
         update(book, names=("a",))

@@ -49,6 +49,18 @@ def test_the_key_follows_the_package_only_where_it_is_used(book):
     assert key(book, "uses") != before["uses"] and key(book, "alone") == before["alone"]
 
 
+def test_the_key_follows_of_all_rooms_of_chapters_only_those_that_are_imported(book):
+    book.chapter("uses").path.write_text(chapter("Uses", "from attngeo.chapters.first import a"))
+    for room in ("first", "second"):
+        (cache.PACKAGE / "chapters" / room).mkdir(parents=True)
+        (cache.PACKAGE / "chapters" / room / "checks.yml").write_text("a: 1")
+    before = key(book, "uses")
+    (cache.PACKAGE / "chapters" / "second" / "checks.yml").write_text("a: 2")
+    assert key(book, "uses") == before
+    (cache.PACKAGE / "chapters" / "first" / "checks.yml").write_text("a: 2")
+    assert key(book, "uses") != before
+
+
 def test_the_key_follows_versions(book, monkeypatch):
     before = key(book, "alone")
     monkeypatch.setattr(cache, "versions", lambda: {"torch": "0"})

@@ -37,7 +37,7 @@ def test_equal_runs_give_equal_notebooks(tmp_path):
     assert "noise" not in shown and "noise" in first.stderr and "more noise" in first.stderr
     hidden = [c for c in first.notebook.cells if "injected-parameters" in c.metadata.get("tags", [])]
     assert [c.metadata.tags for c in hidden] == [["injected-parameters", "remove-cell"]] and "n = 3" in hidden[0].source
-    assert first.device and first.seconds > 0 and not any("machine" in c.source for c in first.notebook.cells)
+    assert first.device and first.seconds > 0 and not any("provenance" in c.source for c in first.notebook.cells)
 
 
 def test_a_failing_cell_is_named_and_what_came_before_it_kept(tmp_path, as_user):
