@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from datetime import datetime, timezone
 from typing import Any
 
-from attngeo.book import cache, page
+from attngeo.book import cache, presentation
 from attngeo.book.cache import Kept
 from attngeo.book.execution import ChapterFailed, Execution, Kernels, environment, execute, processes_and_threads
 from attngeo.book.notebooks import Book, Chapter, current_profile, find_book
@@ -109,7 +109,7 @@ def _run(
     def one(chapter: Chapter) -> Execution:
         tell(f"{chapter.name}: executing, profile {profile}")
         run = execute(chapter, book.values(chapter, profile), kernels)
-        page.check(chapter, run.notebook)
+        presentation.check(chapter, run.notebook)
         return run
 
     failures = []

@@ -14,7 +14,7 @@ from attngeo.book.build import update
 from attngeo.book.cache import Kept
 from attngeo.book.execution import ChapterFailed
 from attngeo.book.notebooks import Book, Chapter, current_profile
-from attngeo.book.page import present
+from attngeo.book.presentation import present
 from attngeo.display.page import METADATA_KEY
 from attngeo.errors import AttngeoError
 

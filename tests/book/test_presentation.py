@@ -7,7 +7,7 @@ from tiny_book import chapter, tiny_book
 
 from attngeo.book.cache import Kept
 from attngeo.book.execution import ChapterFailed
-from attngeo.book.page import check, present
+from attngeo.book.presentation import check, present
 
 WORDS = {"name": "fig-x", "caption": "Caption $x$.", "alt": "A line."}
 RECORD = {
