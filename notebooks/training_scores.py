@@ -62,7 +62,7 @@ from attngeo.chapters.training_scores import encoders_and_decoders as claims
 from attngeo.chapters.two_scores.random_matrices import scores_at_initialisation
 from attngeo.display.page import glue, show, table
 from attngeo.chapters.training_scores.figures import before_and_after, by_layer, over_steps
-from attngeo.chapters.training_scores.contrasts import released_training, scores_by_depth, texts_over_steps
+from attngeo.chapters.training_scores.figures_by_text import released_training, scores_by_depth, texts_over_steps
 from attngeo.forms.random_matrices import directionality_sd
 from attngeo.runs.arms import kind
 from attngeo.runs.record import read_runs, summary

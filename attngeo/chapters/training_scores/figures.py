@@ -1,6 +1,7 @@
 """Figures of training runs: loss and scores over steps, layer by layer, and W_qk before and after."""
 
 import math
+from collections.abc import Iterable
 
 import matplotlib as mpl
 import numpy as np
@@ -22,7 +23,41 @@ from attngeo.forms.random_matrices import directionality_sd, symmetry_mean, symm
 from attngeo.runs.arms import PARTS
 from attngeo.runs.record import Run
 
+SCORES = {"symmetry": "symmetry s", "directionality": "directionality d"}
 COLOURS = {"mlm": ENCODER, "clm": DECODER, "released-decoder": "#CC79A7"}
+
+
+def score_axes(panels: Iterable[Axes]) -> None:
+    """The range that both scores have, and their zero."""
+    for panel in panels:
+        panel.axhline(0, color=NEUTRAL, linewidth=0.8)
+        panel.set_ylim(-1.05, 1.05)
+
+
+def score_rows(grid: np.ndarray) -> None:
+    """`score_axes` of a grid of panels with symmetry in the upper row and directionality in the lower one."""
+    score_axes(grid.flat)
+    for panel, label in zip(grid[:, 0], SCORES.values(), strict=True):
+        panel.set_ylabel(label)
+
+
+def random_bands(panels: Iterable[Axes], d: int) -> None:
+    """What a random matrix of width d gives, mean and two standard deviations: symmetry, then directionality."""
+    bands = ((symmetry_mean(d), symmetry_sd(d)), (0.0, directionality_sd(d)))
+    for panel, (mean, sd) in zip(panels, bands, strict=True):
+        if math.isfinite(sd):
+            low, high = np.clip([mean - 2 * sd, mean + 2 * sd], -1, 1)
+            panel.axhspan(low, high, color=NEUTRAL, alpha=0.15, linewidth=0)
+
+
+def two(value: float) -> str:
+    """Two decimals, and no minus before a zero."""
+    return f"{round(float(value), 2) + 0.0:.2f}"
+
+
+def ends(line: pd.Series) -> str:
+    """``0.01 to 0.61``: the first and the last value of a curve."""
+    return f"{two(line.iloc[0])} to {two(line.iloc[-1])}"
 
 
 @house_style()
@@ -38,8 +73,7 @@ def over_steps(runs: list[Run], name: str = "fig-training-curves") -> CaptionedF
     """
     figure, panels = new_figure(9, 3.3, columns=3)
     d = runs[0].config["d_model"]
-    _random_band(panels[1], symmetry_mean(d), symmetry_sd(d))
-    _random_band(panels[2], 0.0, directionality_sd(d))
+    random_bands(panels[1:], d)
     words = []
     for objective, group in _by_objective(runs).items():
         colour, label = COLOURS[objective], PARTS[objective]
@@ -48,17 +82,15 @@ def over_steps(runs: list[Run], name: str = "fig-training-curves") -> CaptionedF
         held_out = history["held_out_loss"].dropna()
         panels[0].plot(held_out, color=colour, label=label)
         scores = pd.concat([run.layer_scores() for run in group]).groupby("step")
-        for panel, score in zip(panels[1:], ("symmetry", "directionality"), strict=True):
+        for panel, score in zip(panels[1:], SCORES, strict=True):
             low, middle, high = (scores[score].quantile(q) for q in (0.25, 0.5, 0.75))
             panel.plot(middle, color=colour, label=label)
             panel.fill_between(middle.index, low, high, color=colour, alpha=0.2, linewidth=0)
-        s, directionality = (scores[score].median() for score in ("symmetry", "directionality"))
-        words.append(f"{label}: held-out loss {_ends(held_out)}, s {_ends(s)}, d {_ends(directionality)}")
-    for panel, title in zip(panels, ("loss (nats per token)", "symmetry s", "directionality d"), strict=True):
+        s, directionality = (scores[score].median() for score in SCORES)
+        words.append(f"{label}: held-out loss from {ends(held_out)}, s from {ends(s)}, d from {ends(directionality)}")
+    for panel, title in zip(panels, ("loss (nats per token)", *SCORES.values()), strict=True):
         panel.set(title=title, xlabel="step")
-    for panel in panels[1:]:
-        panel.axhline(0, color=NEUTRAL, linewidth=0.8)
-        panel.set_ylim(-1.05, 1.05)
+    score_axes(panels[1:])
     panels[1].legend(loc="upper left")
     seeds = max(len(group) for group in _by_objective(runs).values())
     return CaptionedFigure(
@@ -86,21 +118,18 @@ def by_layer(runs: list[Run], name: str = "fig-training-layers") -> CaptionedFig
     for column, (objective, group) in enumerate(groups.items()):
         layers = pd.concat([run.layer_scores() for run in group])
         count = layers["layer"].max() + 1
-        for row, score in enumerate(("symmetry", "directionality")):
+        for row, score in enumerate(SCORES):
             panel = panels[row, column]
-            panel.axhline(0, color=NEUTRAL, linewidth=0.8)
             last = []
             for layer, rows in layers.groupby("layer"):
                 line = rows.groupby("step")[score].median()
                 shade = colours(0.9 * layer / max(1, count - 1))
                 panel.plot(line, color=shade, label=f"layer {layer + 1}")
-                last.append(_two(line.iloc[-1]))
-            panel.set_ylim(-1.05, 1.05)
+                last.append(two(line.iloc[-1]))
             words.append(f"{PARTS[objective]}, {score} at the end from the first layer to the last: {', '.join(last)}")
         panels[0, column].set_title(PARTS[objective])
         panels[1, column].set_xlabel("step")
-    panels[0, 0].set_ylabel("symmetry s")
-    panels[1, 0].set_ylabel("directionality d")
+    score_rows(panels)
     panels[0, 0].legend(loc="lower left", ncols=2)
     return CaptionedFigure(
         figure,
@@ -122,8 +151,8 @@ def before_and_after(runs: list[Run], name: str = "fig-training-forms") -> Capti
             image = panel.imshow(run.pictures[layer, step], cmap=DIVERGING, vmin=-1, vmax=1)
             s = _score(run, layer, step)
             label = PARTS[run.config["objective"]]
-            panel.set(title=f"{label}, step {step}: s = {_two(s)}", xlabel="key coordinate", ylabel="query coordinate")
-            words.append(f"{label}, step {step}: s = {_two(s)}")
+            panel.set(title=f"{label}, step {step}: s = {two(s)}", xlabel="key coordinate", ylabel="query coordinate")
+            words.append(f"{label}, step {step}: s = {two(s)}")
     figure.colorbar(image, ax=panels, shrink=0.7, label="entry / saturation level")
     return CaptionedFigure(
         figure,
@@ -134,14 +163,6 @@ def before_and_after(runs: list[Run], name: str = "fig-training-forms") -> Capti
     )
 
 
-def _two(value: float) -> str:
-    return f"{round(float(value), 2) + 0.0:.2f}"  # no minus before a zero
-
-
-def _ends(line: pd.Series) -> str:
-    return f"from {_two(line.iloc[0])} to {_two(line.iloc[-1])}"
-
-
 def _by_objective(runs: list[Run]) -> dict[str, list[Run]]:
     found = {objective: [run for run in runs if run.config["objective"] == objective] for objective in PARTS}
     return {objective: group for objective, group in found.items() if group}
@@ -150,10 +171,3 @@ def _by_objective(runs: list[Run]) -> dict[str, list[Run]]:
 def _score(run: Run, layer: int, step: int) -> float:
     rows = run.layer_scores()
     return float(rows[(rows["layer"] == layer) & (rows["step"] == step)]["symmetry"].iloc[0])
-
-
-def _random_band(panel: Axes, mean: float, sd: float) -> None:
-    if math.isfinite(sd):
-        panel.axhspan(
-            np.clip(mean - 2 * sd, -1, 1), np.clip(mean + 2 * sd, -1, 1), color=NEUTRAL, alpha=0.15, linewidth=0
-        )

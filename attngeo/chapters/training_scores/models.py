@@ -1,10 +1,13 @@
 """Table S1: the models that were trained; Section 4.1: which of them see which side."""
 
+from typing import NamedTuple
+
 import pandas as pd
 import torch
+from torch import Tensor
 
 from attngeo.paper import published
-from attngeo.paper.checks import Comparison, Flaw, Result, Verdict, claim, exact
+from attngeo.paper.checks import Judgement, check, compare, exact
 
 SETTINGS = {  # row of Table S1: the setting of a transformers BertConfig
     "hidden_size": "hidden_size",
@@ -45,71 +48,40 @@ def trained_widths() -> dict[int, int]:
     return {int(printed.loc["hidden_layers", c]): int(printed.loc["hidden_size", c]) for c in COLUMNS}
 
 
-@claim
-def table_s1_is_what_the_presets_build(changed: dict[str, str] | None = None) -> Result:
-    """Every setting of Table S1 is that of the models built here.
-
-    Args:
-        changed: printed values to put in the place of those of column ``bert``, by setting.
-    """
-    rows = table_s1_beside_presets().set_index("setting")
-    rows["bert, printed"] = rows["bert, printed"].where(~rows.index.isin(changed or {}), rows.index.map(changed or {}))
-    comparisons = [
-        exact(
-            f"settings of {preset} equal to those printed",
-            sum(map(_equal, rows[f"{column}, printed"], rows[f"{column}, ours"])),
-            len(rows),
-            0.0,
-        )
-        for column, preset in COLUMNS.items()
-    ]
-    return Result(
-        "Table S1",
-        "",
-        "configurations of the trained models",
-        Verdict.HOLDS,
-        tuple(comparisons),
-        chapter="training_scores",
-    )
+@check(table_s1_beside_presets)
+def table_s1_is_what_the_presets_build(rows: pd.DataFrame) -> Judgement:
+    """Every setting of Table S1 is that of the models built here."""
+    equal = {c: sum(map(_equal, rows[f"{c}, printed"], rows[f"{c}, ours"])) for c in COLUMNS}
+    return Judgement(*(exact("equal", n, len(rows), 0, preset=COLUMNS[c]) for c, n in equal.items()))
 
 
-@claim
-def no_encoder_is_trained_unidirectionally(encoder_looks_left_only: bool = False) -> Result:
-    """Section 4.1 has encoders "training unidirectionally"; an encoder gives attention to later tokens, a decoder none.
+class Attention(NamedTuple):
+    """Attention weights of an encoder and of a decoder with the same random weights, (layers, batch, heads, N, N)."""
 
-    Args:
-        encoder_looks_left_only: whether the model in the place of the encoder is given a decoder's mask.
-    """
-    words = "attention to later tokens, share of all, mean over the heads of"
-    return Result(
-        "Section 4.1",
-        "(training unidirectionally)",
-        "encoders are among the models trained unidirectionally",
-        Verdict.CORRECTED,
-        (
-            Comparison(f"{words} an encoder", _share_on_later_tokens(encoder_looks_left_only), ">", 0.0, 0.1),
-            Comparison(f"{words} a decoder", _share_on_later_tokens(causal=True), "=", 0.0, 0.0),
-        ),
-        printed="When training unidirectionally, both encoder and decoder models show a higher degree of directionality"
-        " for late layers.",
-        corrected="Encoders are trained bidirectionally (Definition S1.3; Appendix S2.3: they predict masked tokens):"
-        " the models of Figure 3 (d) are encoders and decoders, each trained with its own objective.",
-        flaw=Flaw.MISPRINT,
-        chapter="training_scores",
-    )
+    encoder: Tensor
+    decoder: Tensor
 
 
-def _share_on_later_tokens(causal: bool, seed: int = 0) -> float:
-    """Of the attention of a small model with random weights."""
+def attention_of_both(seed: int = 0) -> Attention:
+    """Of small models on random tokens."""
     from attngeo.training.bert import Decoder, Encoder, Shape, bert_config  # loads transformers
 
     shape = Shape(layers=2, d_model=32, heads=2, d_ff=64, positions=16, vocab_size=50)
-    with torch.random.fork_rng(devices=[]), torch.no_grad():
-        torch.manual_seed(seed)
-        model = (Decoder if causal else Encoder)(bert_config(shape, causal, attention="eager")).eval()
-        tokens = torch.randint(5, shape.vocab_size, (4, shape.positions))
-        weights = torch.stack(model.bert(tokens, output_attentions=True).attentions)  # rows sum to 1
-    return float(weights.triu(diagonal=1).sum(dim=-1).mean())
+    found = []
+    for model_type, causal in ((Encoder, False), (Decoder, True)):
+        with torch.random.fork_rng(devices=[]), torch.no_grad():
+            torch.manual_seed(seed)
+            model = model_type(bert_config(shape, causal, attention="eager")).eval()
+            tokens = torch.randint(5, shape.vocab_size, (4, shape.positions))
+            found.append(torch.stack(model.bert(tokens, output_attentions=True).attentions))
+    return Attention(*found)
+
+
+@check(attention_of_both)
+def no_encoder_is_trained_unidirectionally(attention: Attention) -> Judgement:
+    """Section 4.1 has encoders "training unidirectionally"; they give attention to later tokens, decoders none."""
+    later = [float(weights.triu(diagonal=1).sum(dim=-1).mean()) for weights in attention]  # rows sum to 1
+    return Judgement(compare("encoder", later[0], ">", 0, 0.1), exact("decoder", later[1], 0, 0))
 
 
 def _equal(printed: str, ours: str) -> bool:

@@ -5,7 +5,6 @@ from made_training import made_arm
 
 from attngeo.chapters.training_scores import columns as training_columns
 from attngeo.chapters.training_scores.encoders_and_decoders import released_ends
-from attngeo.chapters.training_scores.models import no_encoder_is_trained_unidirectionally
 from attngeo.forms.random_matrices import directionality_sd
 from attngeo.paper import Verdict, published
 from attngeo.runs.estimates import NO_DIFFERENCE, TOO_FEW
@@ -95,9 +94,3 @@ def test_another_difference_would_be_noticed(layers, dataset):
     row = (ends["layers"] == layers) & (ends["dataset"] == dataset)
     ends.loc[row, "encoder"] = ends["decoder"] + (0.01 if layers == 12 else 0.9)
     assert not training_columns.directionality_differs_less_elsewhere(ends).supported
-
-
-def test_an_encoder_sees_both_sides():
-    result = no_encoder_is_trained_unidirectionally()
-    assert result.supported and result.comparisons[1].measured == 0
-    assert not no_encoder_is_trained_unidirectionally(encoder_looks_left_only=True).supported

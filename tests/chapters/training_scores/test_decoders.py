@@ -4,7 +4,6 @@ import pytest
 from made_training import made_arm
 
 from attngeo.chapters.training_scores import decoders as training_decoders
-from attngeo.chapters.training_scores.models import trained_widths
 from attngeo.paper import Flaw, Verdict, published
 
 DECODERS = made_arm(objective="clm", s=(0.0, -0.2, -0.2, 0.0))
@@ -69,7 +68,3 @@ def test_middle_layers_rest_on_recorded_runs_alone():
         assert "In none of the cases" in result.corrected and result.flaw is Flaw.ASSUMPTION
     nothing = training_decoders.middle_layers_elsewhere(runs=DECODERS)
     assert nothing.verdict is Verdict.UNDECIDED and nothing.supported
-
-
-def test_widths_are_those_of_table_s1():
-    assert trained_widths() == {12: 768, 4: 256}

@@ -1,7 +1,7 @@
 from made_training import made_arm
 
-from attngeo.chapters.training_scores.contrasts import released_training, scores_by_depth, texts_over_steps
 from attngeo.chapters.training_scores.encoders_and_decoders import encoders_and_decoders
+from attngeo.chapters.training_scores.figures_by_text import released_training, scores_by_depth, texts_over_steps
 from attngeo.paper import published
 
 RUNS = [

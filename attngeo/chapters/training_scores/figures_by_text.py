@@ -2,17 +2,14 @@
 
 from collections.abc import Sequence
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from attngeo.chapters.training_scores.figures import COLOURS
-from attngeo.display.style import NEUTRAL, PART_COLOURS, CaptionedFigure, house_style, new_figure
-from attngeo.forms.random_matrices import directionality_sd, symmetry_mean, symmetry_sd
+from attngeo.chapters.training_scores.figures import COLOURS, SCORES, ends, random_bands, score_axes, score_rows, two
+from attngeo.display.style import PART_COLOURS, CaptionedFigure, house_style, new_figure
 from attngeo.runs.arms import PARTS, Pair
 from attngeo.runs.record import Run
 
-SCORES = {"symmetry": "symmetry s", "directionality": "directionality d"}
 STYLES = {12: "-", 4: "--"}  # layers of the released models
 
 
@@ -39,12 +36,8 @@ def released_training(curves: pd.DataFrame, name: str = "fig-training-released")
             last = rows.iloc[-1]
             words.append(f"{text.replace('_', ' ')}, {part} of {layers} layers: s {last.s:.2f}, d {last.d:.2f}")
         column[0].set_title(text.replace("_", " "))
-        column[1].set_xlabel("step")
-        for panel in column:
-            panel.axhline(0, color=NEUTRAL, linewidth=0.8)
-            panel.set(xscale="log", ylim=(-1.05, 1.05))
-    for panel, label in zip(panels[:, 0], SCORES.values(), strict=True):
-        panel.set_ylabel(label)
+        column[1].set(xlabel="step", xscale="log")  # shared
+    score_rows(panels)
     figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
     return CaptionedFigure(
         figure,
@@ -70,17 +63,18 @@ def texts_over_steps(found: Sequence[Pair], name: str = "fig-training-texts") ->
     figure, grid = new_figure(8.6, 2.5 * len(found) + 0.3, rows=len(found), columns=3, squeeze=False)
     words = []
     for panels, pair in zip(grid, found, strict=True):
-        _random_bands(list(panels[1:]), pair.first[0].config["d_model"])
+        random_bands(panels[1:], pair.first[0].config["d_model"])
         for arm in (pair.first, pair.second):
             objective = arm[0].config["objective"]
-            ends = [
+            loss, s, d = (
                 _band(panel, arm, what, COLOURS[objective], PARTS[objective])
                 for panel, what in zip(panels, ("held_out_loss", *SCORES), strict=True)
-            ]
-            words.append(f"{pair.label}, {PARTS[objective]} ({_seeds(arm)}): loss {ends[0]}, s {ends[1]}, d {ends[2]}")
+            )
+            words.append(f"{pair.label}, {PARTS[objective]} ({_seeds(arm)}): loss {loss}, s {s}, d {d}")
         panels[0].set_title(f"{pair.label}: loss (nats)")
         for panel, label in zip(panels[1:], SCORES.values(), strict=True):
-            panel.set(title=label, ylim=(-1.05, 1.05))
+            panel.set_title(label)
+    score_axes(grid[:, 1:].flat)
     for panel in grid[-1]:
         panel.set_xlabel("step")
     texts = "; ".join(f"{pair.label}: {_seeds(pair.first)}" for pair in found)
@@ -113,15 +107,13 @@ def scores_by_depth(found: Sequence[Pair], name: str = "fig-training-depth") -> 
                 values = pd.DataFrame({run.config["seed"]: _last(run, score) for run in arm})
                 panel.plot(values.index + 1, values, ".", color=COLOURS[objective], alpha=0.6)
                 panel.plot(values.index + 1, values.mean(axis=1), color=COLOURS[objective], label=PARTS[objective])
-                listed = ", ".join(f"{v + 0.0:.2f}" for v in values.mean(axis=1).round(2))
+                listed = ", ".join(map(two, values.mean(axis=1)))
                 words.append(f"{pair.label}, {PARTS[objective]}, {score}: {listed}")
         column[0].set_title(pair.label.replace(", ", ",\n"))
         column[1].set_xlabel("layer")
         for panel in column:
-            panel.axhline(0, color=NEUTRAL, linewidth=0.8)
-            panel.set(ylim=(-1.05, 1.05), xticks=values.index + 1 if len(values) <= 6 else values.index[::2] + 1)
-    for panel, label in zip(grid[:, 0], SCORES.values(), strict=True):
-        panel.set_ylabel(label)
+            panel.set_xticks(values.index + 1 if len(values) <= 6 else values.index[::2] + 1)
+    score_rows(grid)
     grid[0, 0].legend(loc="lower left")
     return CaptionedFigure(
         figure,
@@ -142,7 +134,7 @@ def _band(panel: Axes, arm: Sequence[Run], what: str, colour: str, label: str) -
     panel.plot(mean, color=colour, label=label)
     if len(arm) > 1:
         panel.fill_between(mean.index, curves.min(axis=1), curves.max(axis=1), color=colour, alpha=0.2, linewidth=0)
-    return f"{round(mean.iloc[0], 2) + 0.0:.2f} to {round(mean.iloc[-1], 2) + 0.0:.2f}"
+    return ends(mean)
 
 
 def _curve(run: Run, what: str) -> pd.Series:
@@ -154,11 +146,3 @@ def _curve(run: Run, what: str) -> pd.Series:
 def _last(run: Run, score: str) -> pd.Series:
     layers = run.layer_scores()
     return layers[layers["step"] == layers["step"].max()].set_index("layer")[score].sort_index()
-
-
-def _random_bands(panels: Sequence[Axes], d: int) -> None:
-    bands = ((symmetry_mean(d), symmetry_sd(d)), (0.0, directionality_sd(d)))
-    for panel, (mean, sd) in zip(panels, bands, strict=True):
-        low, high = np.clip([mean - 2 * sd, mean + 2 * sd], -1, 1)
-        panel.axhspan(low, high, color=NEUTRAL, alpha=0.15, linewidth=0)
-        panel.axhline(0, color=NEUTRAL, linewidth=0.8)
