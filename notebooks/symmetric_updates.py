@@ -34,15 +34,10 @@ rho: float = 0.8  # correlation of the coefficients of a pair in the masked exam
 seed: int = 0  # seed of every random draw; in [0, 2147483647]
 
 # %% tags=["remove-cell"]
-import torch
-
-from attngeo.chapters.symmetric_updates import pairs as symmetry, corpus as symmetry_corpus, masked as symmetry_masked
+from attngeo.chapters.symmetric_updates import corpus, figures, masked, pairs
+from attngeo.chapters.symmetric_updates.first_update import random_corpus
 from attngeo.display.page import glue, show
-from attngeo.chapters.symmetric_updates import figures
 from attngeo.chapters.symmetric_updates.pair_symmetry import agreement, masked_score, masked_term_shares, pair_score
-from attngeo.chapters.symmetric_updates.growth import corpus_symmetry, masked_scores, update_scores
-
-generator = torch.Generator().manual_seed(seed)
 
 # %% [markdown]
 # ## Pairs
@@ -75,8 +70,8 @@ generator = torch.Generator().manual_seed(seed)
 
 # %%
 show(
-    symmetry.pair_decomposition(d=d, n_tokens=min(n_tokens, 24), seed=seed),
-    symmetry.equal_coefficients(d=d, seed=seed),
+    pairs.pair_decomposition(d=d, n_tokens=min(n_tokens, 24), seed=seed),
+    pairs.equal_coefficients(d=d, seed=seed),
 )
 
 # %% [markdown]
@@ -111,7 +106,7 @@ show(
 # between the two coefficients still gives {glue:text}`half`; with opposite signs it gives {glue:text}`minus-half`.
 
 # %%
-show(symmetry.symmetry_of_a_pair(d=d, seed=seed))
+show(pairs.symmetry_of_a_pair(d=d, seed=seed))
 
 # %%
 figures.pair_scores()
@@ -151,11 +146,12 @@ glue("minus-half", pair_score(agreement(1.0, -0.5), 0.0), ".2f")
 # $\rho = 0$ in every single sequence. Nothing else about the objective enters.
 
 # %%
-show(symmetry.symmetry_of_an_update(d=d, seed=seed))
+show(pairs.symmetry_of_an_update(d=d, seed=seed))
 
 # %%
-scores = update_scores(d, (n_tokens, 4 * n_tokens), (-0.9, -0.5, 0.0, 0.5, 0.9), 6, generator)
-figures.update_scores(scores, d)
+correlations = (-0.9, -0.5, 0.0, 0.5, 0.9)
+updates = [u for n in (n_tokens, 4 * n_tokens) for u in pairs.correlated_updates(d, n, 6, correlations, seed)[:-1]]
+figures.update_scores(pairs.update_scores(updates), d)
 
 # %% [markdown]
 # ## Is the correlation there?
@@ -166,7 +162,7 @@ figures.update_scores(scores, d)
 # bidirectional objective.
 
 # %%
-show(symmetry.agreement_at_random_weights(seed=seed))
+show(pairs.agreement_at_random_weights(seed=seed))
 
 # %% [markdown]
 # So the symmetry has to be learned, or built into the weights, before the updates can be symmetric. There is a model in
@@ -199,7 +195,7 @@ show(symmetry.agreement_at_random_weights(seed=seed))
 # ````
 
 # %%
-show(symmetry_corpus.first_update_of_linear_attention(seed=seed))
+show(corpus.first_update_of_linear_attention(seed=seed))
 
 # %% [markdown]
 # ### Over a corpus the autoregressive objective does the same
@@ -226,11 +222,12 @@ show(symmetry_corpus.first_update_of_linear_attention(seed=seed))
 # is the shift between query and target that separates the objectives, not the number of pairs in either order.
 
 # %%
-show(symmetry_corpus.symmetry_over_a_corpus(n_sequences=max(n_sequences, 1500), seed=seed))
+show(corpus.symmetry_over_a_corpus(n_sequences=max(n_sequences, 1500), seed=seed))
 
 # %%
 sizes = sorted({1, 4, 16, 64, 256, 1024, n_sequences})
-growth = corpus_symmetry(d, n_vocab, n_tokens, [n for n in sizes if n <= n_sequences], generator)
+sample = random_corpus(d, n_vocab, n_tokens, n_sequences, seed)
+growth = corpus.corpus_symmetry(sample, [n for n in sizes if n <= n_sequences])
 figures.corpus_symmetry(growth)
 
 # %% [markdown]
@@ -258,7 +255,7 @@ figures.corpus_symmetry(growth)
 # differ: with errors independent of the embeddings, or with one mask embedding on the query side.
 
 # %%
-show(symmetry_corpus.variances_of_norms(n_draws=max(n_draws, 200), seed=seed))
+show(corpus.variances_of_norms(n_draws=max(n_draws, 200), seed=seed))
 
 # %% [markdown]
 # ## When only some tokens are predicted
@@ -282,7 +279,7 @@ show(symmetry_corpus.variances_of_norms(n_draws=max(n_draws, 200), seed=seed))
 # {glue:text}`low` to {glue:text}`high`. As a share of all terms, the natural measure, it is simply $p$.
 
 # %%
-show(symmetry_masked.masked_shares())
+show(masked.masked_shares())
 
 # %% [markdown]
 # ````{prf:proposition} score of a masked update
@@ -328,13 +325,15 @@ show(symmetry_masked.masked_shares())
 
 # %%
 show(
-    symmetry_masked.masked_update_score(rho=rho, seed=seed),
-    symmetry_masked.masked_positions_hold_the_mask(d=d, seed=seed),
+    masked.masked_update_score(rho=rho, seed=seed),
+    masked.masked_positions_hold_the_mask(d=d, seed=seed),
 )
 
 # %%
 rates = sorted({0.05, 0.3, 0.5, mask_rate})
-figures.masked_scores(masked_scores(rho, n_tokens, rates, (1, 4, 32), n_draws, generator), rho)
+cases = [masked.MaskedCase(p, rounds, True) for rounds in (1, 4, 32) for p in rates]
+updates = masked.masked_updates(n_tokens, rho, n_draws, cases, seed)
+figures.masked_scores(masked.masked_scores(updates), rho)
 
 # %% tags=["remove-cell"]
 shares = [masked_term_shares(p)["both masked to one masked"] for p in (0.15, 0.3)]

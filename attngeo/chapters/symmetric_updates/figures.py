@@ -63,7 +63,7 @@ def update_scores(scores: pd.DataFrame, d: int) -> CaptionedFigure:
     """Score of the update of a sequence against the correlation of beta_ij with beta_ji.
 
     Args:
-        scores: as `attngeo.chapters.symmetric_updates.growth.update_scores` gives them.
+        scores: as `attngeo.chapters.symmetric_updates.pairs.update_scores` gives them.
         d: width of the embedding.
     """
     figure, axes = new_figure(5.6, 4.2)
@@ -95,7 +95,7 @@ def corpus_symmetry(growth: pd.DataFrame) -> CaptionedFigure:
     """Score of the accumulated update against the number of sequences.
 
     Args:
-        growth: as `attngeo.chapters.symmetric_updates.growth.corpus_symmetry` gives it.
+        growth: as `attngeo.chapters.symmetric_updates.corpus.corpus_symmetry` gives it.
     """
     figure, axes = new_figure(7.2, 4.4)
     looks = {
@@ -129,7 +129,7 @@ def masked_scores(scores: pd.DataFrame, rho: float) -> CaptionedFigure:
     """Score of a masked sequence against the mask rate, by the number of maskings.
 
     Args:
-        scores: as `attngeo.chapters.symmetric_updates.growth.masked_scores` gives them.
+        scores: as `attngeo.chapters.symmetric_updates.masked.masked_scores` gives them.
         rho: correlation of the unmasked coefficients.
     """
     figure, axes = new_figure(6.4, 3.9)

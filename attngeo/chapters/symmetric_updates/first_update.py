@@ -4,11 +4,38 @@ With ``W_qk = 0``, no softmax (Eq. S33), logits ``E (x_i + sum_j alpha_ij V x_j)
 predicts all tokens alike, and the negative gradient of the loss has ``beta_ij = (e_target(i) - mean e)^T V x_j``.
 """
 
+from typing import NamedTuple
+
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from attngeo.errors import ParameterError
+from attngeo.updates.markov_chain import MarkovChain
+
+
+class Corpus(NamedTuple):
+    """Sequences of a stationary Markov chain, and the weights of linear attention that reads them."""
+
+    embeddings: Float[Tensor, "vocab d"]
+    values: Float[Tensor, "d d"]  # V
+    chain: MarkovChain
+    tokens: Int[Tensor, "sequences n"]
+
+
+def random_corpus(d: int = 48, n_vocab: int = 48, n_tokens: int = 24, n_sequences: int = 1500, seed: int = 0) -> Corpus:
+    """Normal weights and a random chain."""
+    generator = torch.Generator().manual_seed(seed)
+    embeddings = tied_embeddings(n_vocab, d, generator)
+    values = torch.randn(d, d, generator=generator, dtype=torch.float64)
+    chain = MarkovChain.random(n_vocab, 0.0, generator).stationary()
+    return Corpus(embeddings, values, chain, chain.sample(n_sequences, n_tokens, generator))
+
+
+def tied_embeddings(n_vocab: int, d: int, generator: torch.Generator, size: float = 1.0) -> Float[Tensor, "vocab d"]:
+    """Gaussian embeddings of about the given length, with mean exactly 0, (V, d)."""
+    e = size * torch.randn(n_vocab, d, generator=generator, dtype=torch.float64) / d**0.5
+    return e - e.mean(0)
 
 
 def first_coefficients(

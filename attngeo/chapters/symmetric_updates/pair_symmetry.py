@@ -1,5 +1,7 @@
 """How symmetric an update is, given how beta_ij and beta_ji agree: one pair, one sequence, a partly masked sequence."""
 
+from typing import NamedTuple
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -57,6 +59,21 @@ def correlated_coefficients(
     z = torch.randn(2, n_draws, n_tokens, n_tokens, generator=generator, dtype=torch.float64)
     upper, other = z.triu(1)
     return upper + (rho * upper + (1 - rho**2) ** 0.5 * other).mT
+
+
+class RandomSequence(NamedTuple):
+    """Normal embeddings and coefficients of one sequence."""
+
+    x: Float[Tensor, "n d"]
+    beta: Float[Tensor, "n n"]
+    mask: Float[Tensor, " d"]  # embedding of a mask token
+
+
+def random_sequence(d: int = 16, n_tokens: int = 9, seed: int = 0) -> RandomSequence:
+    """All entries independent standard normal, float64."""
+    generator = torch.Generator().manual_seed(seed)
+    shapes = (n_tokens, d), (n_tokens, n_tokens), (d,)
+    return RandomSequence(*(torch.randn(*shape, generator=generator, dtype=torch.float64) for shape in shapes))
 
 
 def masked_term_shares(mask_rate: float) -> dict[str, float]:

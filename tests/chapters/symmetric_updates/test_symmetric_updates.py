@@ -1,83 +1,114 @@
 """Statements S1.13, S1.14, S1.15, 2.4: supported as checked, refused with a wrong formula or assumption planted."""
 
 import pytest
-import torch
+from planting import drawn, supported, supported_with
 
-from attngeo.chapters.symmetric_updates import corpus as symmetry_corpus
-from attngeo.chapters.symmetric_updates import figures
-from attngeo.chapters.symmetric_updates import masked as symmetry_masked
-from attngeo.chapters.symmetric_updates import pairs as symmetry
-from attngeo.chapters.symmetric_updates.growth import corpus_symmetry, masked_scores, update_scores
+from attngeo.chapters.symmetric_updates import corpus, figures, masked, pairs
+from attngeo.chapters.symmetric_updates.first_update import first_coefficients, first_update, random_corpus
+from attngeo.chapters.symmetric_updates.pair_symmetry import pair_score
+from attngeo.chapters.symmetric_updates.pairs import pair_by_parts
 from attngeo.errors import ParameterError
+from attngeo.updates.norms import squared_norms
+from attngeo.updates.rank_one import exact_coefficients
+
+
+def wrong_sign(forward, backward, k):
+    return pair_by_parts(forward, backward, k) - (forward - backward) * (k - k.mT)
+
+
+def tied_coefficients(*args, **named):
+    beta = exact_coefficients(*args, **named)
+    return beta + beta.T
+
 
 PLANTED = {
-    "S113 with the wrong sign": (symmetry.pair_decomposition, {"sign": -1.0}),
-    "pair score without the angle": (symmetry.symmetry_of_a_pair, {"predicted": lambda rho, c: rho}),
-    "pair score with the factor 2": (
-        symmetry.symmetry_of_a_pair,
-        {"predicted": lambda rho, c: 2 * symmetry.pair_score(rho, c)},
+    "S113 with the wrong sign": (pairs.pair_decomposition, "pair_by_parts", wrong_sign),
+    "pair score without the angle": (pairs.symmetry_of_a_pair, "pair_score", lambda rho, c: rho),
+    "pair score with the factor 2": (pairs.symmetry_of_a_pair, "pair_score", lambda rho, c: 2 * pair_score(rho, c)),
+    "S114 without its 2": (pairs.equal_coefficients, "equal_pair", lambda beta, k: beta * (k + k.T) / 2),
+    "any update is symmetric": (pairs.symmetry_of_an_update, "isotropic_score", lambda rho, d: 1.0),
+    "half the correlation": (pairs.symmetry_of_an_update, "isotropic_score", lambda rho, d: rho / 2),
+    "coefficients made equal": (pairs.agreement_at_random_weights, "exact_coefficients", tied_coefficients),
+    "columns and rows exchanged": (corpus.variances_of_norms, "squared_norms", lambda u: squared_norms(u)[::-1]),
+    "autoregressive without a shift": (
+        corpus.first_update_of_linear_attention,
+        "first_coefficients",
+        lambda tokens, embeddings, values, ahead: first_coefficients(tokens, embeddings, values, 0),
     ),
-    "S114 without its 2": (symmetry.equal_coefficients, {"factor": 1.0}),
-    "any update is symmetric": (symmetry.symmetry_of_an_update, {"predicted": lambda rho, d: 1.0, "n_draws": 4}),
-    "half the correlation": (symmetry.symmetry_of_an_update, {"predicted": lambda rho, d: rho / 2, "n_draws": 8}),
-    "coefficients made equal": (symmetry.agreement_at_random_weights, {"tied_errors": True, "n_draws": 6}),
-    "S103 for masked tokens": (symmetry_corpus.variances_of_norms, {"coefficients": "error"}),
-    "autoregressive without a shift": (symmetry_corpus.first_update_of_linear_attention, {"ahead": 0}),
-    "random values are symmetric": (
-        symmetry_corpus.first_update_of_linear_attention,
-        {"predicted": lambda moment: 1.0},
+    "random values are symmetric": (corpus.first_update_of_linear_attention, "random_value_score", lambda moment: 1.0),
+    "no query behind": (
+        corpus.symmetry_over_a_corpus,
+        "first_update",
+        lambda tokens, embeddings, values, contexts, ahead=0: first_update(tokens, embeddings, values, contexts),
     ),
-    "no query behind": (symmetry_corpus.symmetry_over_a_corpus, {"ahead": 0}),
     "S119 as a quarter": (
-        symmetry_masked.masked_shares,
-        {"predicted": lambda p: {"both masked to one masked": 0.25, "both masked to all": p}},
+        masked.masked_shares,
+        "masked_term_shares",
+        lambda p: {"both masked to one masked": 0.25, "both masked to all": p},
     ),
     "p / (1 - p) as the score": (
-        symmetry_masked.masked_update_score,
-        {"predicted": lambda rho, p, rounds, visible: rho * p / (1 - p)},
+        masked.masked_update_score,
+        "masked_score",
+        lambda rho, p, rounds, visible: rho * p / (1 - p),
     ),
     "the share bounds what adds up": (
-        symmetry_masked.masked_update_score,
-        {"predicted": lambda rho, p, rounds, visible: rho * p},
+        masked.masked_update_score,
+        "masked_score",
+        lambda rho, p, rounds, visible: rho * p,
     ),
-    "masked tokens keep their embeddings": (symmetry_masked.masked_positions_hold_the_mask, {"replaced": False}),
+    "masked tokens keep their embeddings": (
+        masked.masked_positions_hold_the_mask,
+        "first_layer",
+        lambda x, masked, mask: x,
+    ),
 }
 
 
 @pytest.mark.parametrize("name", PLANTED)
 def test_planted_error_is_refused(name):
-    check, wrong = PLANTED[name]
-    assert not check(**wrong).supported
+    check, formula, wrong = PLANTED[name]
+    assert supported(check)
+    assert not supported_with(check, formula, wrong)
+
+
+def test_errors_independent_of_the_embeddings_are_no_exchangeable_coefficients():
+    updates = drawn(corpus.variances_of_norms)
+    assert not corpus.variances_of_norms.of(updates._replace(bidirectional=updates.errors)).supported
 
 
 @pytest.mark.parametrize("seed", [11, 12])
-@pytest.mark.parametrize("check", [symmetry.symmetry_of_an_update, symmetry_corpus.symmetry_over_a_corpus])
+@pytest.mark.parametrize("check", [pairs.symmetry_of_an_update, corpus.symmetry_over_a_corpus])
 def test_other_seeds(check, seed):
     result = check(seed=seed)
     assert result.supported, [c for c in result.comparisons if not c.holds]
 
 
 def test_too_few_tokens_are_refused():
-    with pytest.raises(ParameterError, match="at least 3"):
-        symmetry.agreement_at_random_weights(n_tokens=2)
+    with pytest.raises(ParameterError):
+        pairs.agreement_at_random_weights(n_tokens=2)
 
 
 def test_growth_over_a_corpus():
-    generator = torch.Generator().manual_seed(0)
-    growth = corpus_symmetry(16, 16, 12, (1, 400), generator).set_index(["setting", "n_sequences"])["symmetry"]
+    growth = corpus.corpus_symmetry(random_corpus(16, 16, 12, 400), (1, 400))
+    growth = growth.set_index(["setting", "n_sequences"])["symmetry"]
     assert growth["bidirectional", 1] == pytest.approx(1)
     assert growth["autoregressive, query holds the target", 1] < 0.8
     assert growth["autoregressive, query holds the target", 400] > 0.95
     assert growth["autoregressive, query one behind", 400] < growth["order of the pairs", 400]
 
 
+@pytest.mark.parametrize("sizes", [(), (0, 3), (1, 5)], ids=str)
+def test_parts_that_are_none_of_the_corpus_are_refused(sizes):
+    with pytest.raises(ParameterError):
+        corpus.corpus_symmetry(random_corpus(4, 4, 3, 4), sizes)
+
+
 def test_figures_speak_of_their_data():
-    generator = torch.Generator().manual_seed(0)
     assert "0.80" in figures.pair_scores().caption
-    scores = update_scores(12, (6, 9), (-0.5, 0.5), 3, generator)
+    scores = pairs.update_scores([u for n in (6, 9) for u in pairs.correlated_updates(12, n, 3)])
     assert "N = 6" in figures.update_scores(scores, 12).caption
-    growth = corpus_symmetry(8, 8, 6, (1, 10), generator)
+    growth = corpus.corpus_symmetry(random_corpus(8, 8, 6, 10), (1, 10))
     assert "1 to 10 sequences" in figures.corpus_symmetry(growth).caption
-    masked = masked_scores(0.5, 10, (0.15, 0.3), (1, 4), 50, generator)
-    assert "$\\rho$ = 0.5" in figures.masked_scores(masked, 0.5).caption
-    assert masked["symmetry"].between(0, 0.5).all()
+    table = masked.masked_scores(masked.masked_updates(10, 0.5, 50))
+    assert "$\\rho$ = 0.5" in figures.masked_scores(table, 0.5).caption
+    assert table["symmetry"].between(0, 0.5).all()
