@@ -35,22 +35,21 @@ import pandas as pd
 import torch
 
 from attngeo.chapters.context_and_prediction import (
-    contributions as context,
+    contributions,
     counts,
     counts_in_detail,
+    figures,
     objectives,
     token_roles,
 )
-from attngeo.chapters.context_and_prediction.counts import drifting_chain, simulate
-from attngeo.chapters.implicit_gradient.gradient import exact_beta
+from attngeo.chapters.context_and_prediction.head_gradient import head_gradient
+from attngeo.chapters.context_and_prediction.simulation import simulation
 from attngeo.display.page import glue, show
-from attngeo.chapters.context_and_prediction import figures
-from attngeo.updates.objectives import Objective, attended_matrix, context_matrix, expected_counts, mean_position
-from attngeo.updates.toy_transformer import ToyConfig, ToyTransformer
+from attngeo.updates.objectives import attended_matrix, context_matrix, expected_counts, mean_position
 from attngeo.updates.rank_one import Role, token_update
 
 sizes = {"d": d, "n_tokens": n_tokens, "seed": seed}
-simulation = {"n_tokens": n_tokens, "draws": draws, "seed": seed}
+simulated = {"n_tokens": n_tokens, "draws": draws, "seed": seed}
 
 # %% [markdown]
 # ## Objectives
@@ -146,15 +145,13 @@ figures.conditioning_sets(contexts, attended)
 # ````
 
 # %%
-show(context.token_contributions(**sizes))
+show(contributions.token_contributions(**sizes))
 
 # %%
-model = ToyTransformer.random(ToyConfig(d=d, n_heads=n_heads, n_tokens=n_tokens), seed)
-g = model.example(Objective.AUTOREGRESSIVE, seed).gradient(0)
-beta, x, position = exact_beta(g, model.config.score_scale)[0], g.layer.x, n_tokens // 2
-parts = {"whole update": g.w_qk[0]}
-parts["as context"] = token_update(beta, x, position, Role.CONTEXT)
-parts["as prediction"] = token_update(beta, x, position, Role.PREDICTION)
+g, position = head_gradient(n_heads=n_heads, **sizes), n_tokens // 2
+parts = {"whole update": g.w_qk}
+parts["as context"] = token_update(g.beta, g.x, position, Role.CONTEXT)
+parts["as prediction"] = token_update(g.beta, g.x, position, Role.PREDICTION)
 figures.token_parts(parts, position + 1)
 
 # %% [markdown]
@@ -163,13 +160,13 @@ figures.token_parts(parts, position + 1)
 # transposed. The lines that follow from S50 are right.
 
 # %%
-show(context.column_of_context(**sizes), context.row_of_context(**sizes))
+show(contributions.column_of_context(**sizes), contributions.row_of_context(**sizes))
 
 # %%
 show(
-    context.row_is_a_row(**sizes),
-    context.column_is_a_column(**sizes),
-    context.update_of_predicted(**sizes),
+    contributions.row_is_a_row(**sizes),
+    contributions.column_is_a_column(**sizes),
+    contributions.update_of_predicted(**sizes),
 )
 
 # %% [markdown]
@@ -274,23 +271,23 @@ figures.roles_by_position(roles, mask_rate)
 # drift along the sequence, and count pairs one by one.
 
 # %% tags=["remove-cell"]
-chain = drifting_chain(seed)
-glue("vocab", len(chain.start))
+processes = {kind: simulation(stationary=kind == "stationary", **simulated) for kind in ("drifting", "stationary")}
+glue("vocab", len(processes["drifting"].chain.start))
 
 # %%
 show(
-    counts.autoregressive_ratio(**simulation),
+    counts.autoregressive_ratio(**simulated),
     counts.bidirectional_ratio(n_tokens=n_tokens, seed=seed),
 )
 
 # %%
 tokens = []
-for name, process in (("drifting", chain), ("stationary", chain.stationary())):
-    _, c = simulate(process, Objective.AUTOREGRESSIVE, n_tokens, draws, seed)
+for name, process in processes.items():
+    c = process.counts
     ratio = c.context.mean(0) / c.predicted.mean(0)
     error = (c.context - ratio * c.predicted).std(0) / c.predicted.mean(0) / draws**0.5
     rows = pd.DataFrame({"process": name, "ratio": ratio.numpy(), "standard_error": error.numpy()})
-    rows["mean_position"] = mean_position(process.marginals(n_tokens)).numpy()
+    rows["mean_position"] = mean_position(process.marginals).numpy()
     tokens.append(rows)
 
 figures.ratio_by_mean_position(pd.concat(tokens), n_tokens)
@@ -304,8 +301,8 @@ figures.ratio_by_mean_position(pd.concat(tokens), n_tokens)
 
 # %%
 show(
-    counts.masked_ratio(mask_rate=mask_rate, **simulation),
-    counts.masked_expectation(mask_rate=mask_rate, **simulation),
+    counts.masked_ratio(mask_rate=mask_rate, **simulated),
+    counts.masked_expectation(mask_rate=mask_rate, **simulated),
 )
 
 # %% [markdown]
@@ -319,7 +316,7 @@ show(
 # %%
 show(
     counts_in_detail.last_position_counts(n_tokens=n_tokens, seed=seed),
-    counts_in_detail.first_position_counts(**simulation),
+    counts_in_detail.first_position_counts(**simulated),
     counts_in_detail.marginal_from_the_future(seed=seed),
 )
 
@@ -335,7 +332,7 @@ show(
 
 # %%
 show(
-    counts_in_detail.correlation_is_irrelevant(**simulation),
+    counts_in_detail.correlation_is_irrelevant(**simulated),
     counts_in_detail.preceding_is_not_enough(n_tokens=n_tokens),
 )
 
@@ -346,7 +343,7 @@ show(
 # others lose. A process in which a single token opens every block has a ratio above 1 for that token alone.
 
 # %%
-show(counts_in_detail.sign_of_the_ratio(**simulation))
+show(counts_in_detail.sign_of_the_ratio(**simulated))
 
 # %% [markdown]
 # ## What follows

@@ -1,13 +1,11 @@
-"""Figures of the gradient and of context: caption and alternative text follow the data."""
+"""Figures of the gradient: caption and alternative text follow the data."""
 
 import pandas as pd
 import pytest
 import torch
 
-from attngeo.chapters.context_and_prediction import figures as context
 from attngeo.chapters.implicit_gradient import figures as gradient
-from attngeo.updates.objectives import attended_matrix, context_matrix
-from attngeo.updates.rank_one import Role, gradient_sum, token_update
+from attngeo.updates.rank_one import gradient_sum
 
 
 def random(*shape: int, seed: int = 0):
@@ -40,27 +38,3 @@ def test_alignment_reports_the_distance_from_the_closed_form():
     samples = pd.DataFrame({"d_head": [4, 4, 8, 8], "cosine": [0.5, 0.7, 0.8, 0.8], "symmetry": [0.4, 0.4, 0.6, 0.6]})
     curve = pd.DataFrame({"d_head": [4, 8], "cosine": [0.6, 0.75], "symmetry": [0.4, 0.6]})
     assert "Largest distance from the closed form: 0.050" in gradient.alignment_by_head_width(samples, curve, 8).caption
-
-
-def test_sets_and_roles_count_their_pairs():
-    n = 6
-    contexts = {"autoregressive": context_matrix("autoregressive", n)}
-    attended = {"autoregressive": attended_matrix("autoregressive", n)}
-    assert "autoregressive 15 pairs, 6 attended besides" in context.conditioning_sets(contexts, attended).caption
-    roles = pd.DataFrame(
-        {"objective": "autoregressive", "position": [1, 2, 3], "context": [2.0, 1.0, 0.0], "predicted": [0.0, 1.0, 2.0]}
-    )
-    assert "predicts 2 at the first and 0 at the last position" in context.roles_by_position(roles, 0.15).alt
-
-
-def test_parts_of_a_token_report_their_rank():
-    beta, x = random(4, 4), random(4, 6, seed=2)
-    parts = {"whole": gradient_sum(beta, x), "as context": token_update(beta, x, 1, Role.CONTEXT)}
-    caption = context.token_parts(parts, 2).caption
-    assert "whole: rank 4" in caption and "as context: rank 1" in caption and "position 2" in caption
-
-
-def test_ratio_names_its_range():
-    row = {"mean_position": [3.0, 5.0], "ratio": [2.5, 1.0], "standard_error": [0.1, 0.1]}
-    tokens = pd.concat([pd.DataFrame(row).assign(process=p) for p in ("drifting", "stationary")])
-    assert "drifting: ratios from 1.00 to 2.50" in context.ratio_by_mean_position(tokens, 8).caption

@@ -1,16 +1,15 @@
 """Definition S1.3: what each objective predicts from what; a product of two-sided conditionals is no joint."""
 
-from collections.abc import Callable
 from itertools import product
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
-from attngeo.paper.checks import Comparison, Flaw, Result, Verdict, claim, exact
+from attngeo.paper.checks import Judgement, check, compare, exact
 from attngeo.updates.objectives import Objective, attended_matrix, context_matrix, context_sets, predicted_sets
 
-CHAPTER = "context_and_prediction"
+AGREEMENT = 0.8  # probability with which two bits are equal
 
 
 def chain_rule(joint: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
@@ -37,114 +36,78 @@ def two_bits(agreement: float) -> Float[Tensor, "2 2"]:
     return torch.tensor([[same, other], [other, same]], dtype=torch.float64)
 
 
-def _random_joint(n_tokens: int, n_vocab: int, seed: int) -> Tensor:
+def random_joint(n_tokens: int = 5, n_vocab: int = 3, seed: int = 0) -> Float[Tensor, "..."]:
+    """Joint distribution of correlated tokens, one axis per position."""
     generator = torch.Generator().manual_seed(seed)
     weights = torch.rand((n_vocab,) * n_tokens, generator=generator, dtype=torch.float64) ** 3
     return weights / weights.sum()
 
 
-@claim
-def objectives_definition(
-    n_tokens: int = 5,
-    n_vocab: int = 3,
-    seed: int = 0,
-    factorisation: Callable[[Tensor], Tensor] = chain_rule,
-) -> Result:
+def every_third(n_tokens: int = 9) -> Bool[Tensor, " n"]:
+    """Which positions are masked: every third."""
+    return torch.arange(n_tokens) % 3 == 1
+
+
+def pairs(objective: Objective, masked: Bool[Tensor, " n"]) -> Bool[Tensor, "n n"]:
+    """[j in C_i] with these positions masked, where the objective masks any."""
+    return context_matrix(objective, len(masked), masked if objective is Objective.MASKED else None)
+
+
+@check(random_joint)
+def objectives_definition(joint: Tensor) -> Judgement:
     """Definition S1.3: Eq. S6 is an identity; C_i and P_j describe the same pairs."""
-    joint = _random_joint(n_tokens, n_vocab, seed)
-    masked = torch.arange(n_tokens) % 3 == 1
+    n, masked = joint.ndim, every_third(joint.ndim)
     n_masked = int(masked.sum())
-    expected_pairs = {
-        Objective.AUTOREGRESSIVE: n_tokens * (n_tokens - 1) // 2,
-        Objective.BIDIRECTIONAL: n_tokens * (n_tokens - 1),
-        Objective.MASKED: n_masked * (n_tokens - n_masked),
+    n_pairs = {
+        Objective.AUTOREGRESSIVE: n * (n - 1) // 2,
+        Objective.BIDIRECTIONAL: n * (n - 1),
+        Objective.MASKED: n_masked * (n - n_masked),
     }
-    comparisons = [
-        exact("largest difference between Eq. S6 and a random joint", (factorisation(joint) - joint).abs().max(), 0)
-    ]
-    for objective, n_pairs in expected_pairs.items():
-        matrix = context_matrix(objective, n_tokens, masked if objective is Objective.MASKED else None)
+    comparisons = [exact("joint", (chain_rule(joint) - joint).abs().max())]
+    for objective, expected in n_pairs.items():
+        matrix = pairs(objective, masked)
         c, p = context_sets(matrix), predicted_sets(matrix)
-        dual = all((j in c[i]) == (i in p[j]) for i, j in product(range(n_tokens), repeat=2))
+        dual = all((j in c[i]) == (i in p[j]) for i, j in product(range(n), repeat=2))
         comparisons += [
-            exact(f"pairs (i, j) with j in C_i, {objective}", sum(map(len, c)), n_pairs, 0),
-            exact(f"j in C_i if and only if i in P_j, {objective}", dual, 1, 0),
+            exact("pairs", sum(map(len, c)), expected, 0, objective=objective),
+            exact("dual", dual, 1, 0, objective=objective),
         ]
-    return Result(
-        statement="S1.3",
-        part="Eqs. S6, S7, S9, S10",
-        title="the objectives and their conditioning sets",
-        verdict=Verdict.HOLDS,
-        comparisons=tuple(comparisons),
-        remark="Eq. S10 writes $M \\in [1, \\dots, N]$ for the subset $M \\subset \\{1, \\dots, N\\}$; the text "
-        "numbers tokens from 1 in some places and from 0 in others.",
-        chapter=CHAPTER,
-    )
+    return Judgement(*comparisons)
 
 
-@claim
-def bidirectional_factorisation(
-    agreement: float = 0.8, n_tokens: int = 4, seed: int = 0, mass: Callable[[float], float] | None = None
-) -> Result:
+def mass_of_two_bits(agreement: float) -> float:
+    """``2 q^2 + 2 (1 - q)^2``: what the products of Eq. S8 add up to for two bits that agree with probability q."""
+    return 2 * agreement**2 + 2 * (1 - agreement) ** 2
+
+
+@check(random_joint, n_tokens=4, n_vocab=2)
+def bidirectional_factorisation(joint: Tensor) -> Judgement:
     """Equation S8 fails: the product of two-sided conditionals of two bits sums to 2 q^2 + 2 (1 - q)^2, not to 1."""
-    mass = mass or (lambda q: 2 * q**2 + 2 * (1 - q) ** 2)
-    joint = _random_joint(n_tokens, 2, seed)
-    independent = torch.full((2,) * n_tokens, 0.5**n_tokens, dtype=torch.float64)
-    return Result(
-        statement="S1.3",
-        part="Eq. S8",
-        title="the joint probability as a product of two-sided conditionals",
-        verdict=Verdict.FAILS,
-        comparisons=(
-            exact(
-                f"total mass, two bits that agree with probability {agreement:g}",
-                both_sides(two_bits(agreement)).sum(),
-                mass(agreement),
-            ),
-            Comparison("the same against 1", float(both_sides(two_bits(agreement)).sum()), "≠", 1.0, 1e-3),
-            Comparison(f"total mass, {n_tokens} random bits", float(both_sides(joint).sum()), "≠", 1.0, 1e-3),
-            exact("total mass, independent bits", both_sides(independent).sum(), 1),
-        ),
-        printed="$\\Pr[U] = \\prod_i \\Pr[t_i \\mid t_1, \\dots, t_{i-1}, t_{i+1}, \\dots, t_N]$",
-        corrected="The product is the pseudo-likelihood of $U$. It equals $\\Pr[U]$ when the tokens are independent; "
-        "for correlated tokens it does not even sum to 1.",
-        remark="The objective S9 does not need S8: each of its terms is minimised by the true conditional probability.",
-        flaw=Flaw.FAILURE,
-        chapter=CHAPTER,
+    mass = both_sides(two_bits(AGREEMENT)).sum()
+    return Judgement(
+        exact("two bits", mass, mass_of_two_bits(AGREEMENT), agreement=AGREEMENT),
+        compare("two bits against 1", mass, "≠", 1, 1e-3),
+        compare("random bits", both_sides(joint).sum(), "≠", 1, 1e-3, n=joint.ndim),
+        exact("independent bits", both_sides(torch.full_like(joint, 1 / joint.numel())).sum(), 1),
     )
 
 
-@claim
-def attended_is_not_conditioned(n_tokens: int = 9) -> Result:
+@check(every_third)
+def attended_is_not_conditioned(masked: Tensor) -> Judgement:
     """The set a query attends to differs from C_i: the query itself is in it, and so are the masked positions."""
-    masked = torch.arange(n_tokens) % 3 == 1
-    causal, before = (m(Objective.AUTOREGRESSIVE, n_tokens) for m in (attended_matrix, context_matrix))
-    comparisons = [exact("A_i = C_{i+1} for every i, autoregressive", bool((causal[:-1] == before[1:]).all()), 1, 0)]
-    for objective in Objective:
-        sees = attended_matrix(objective, n_tokens)
-        c = context_matrix(objective, n_tokens, masked if objective is Objective.MASKED else None)
-        if objective is Objective.MASKED:
-            sees, c = sees[masked], c[masked]  # only masked positions are predicted
-        extra = int((sees & ~c).sum())
-        expected = {
-            Objective.AUTOREGRESSIVE: n_tokens,  # j = i
-            Objective.BIDIRECTIONAL: n_tokens,
-            Objective.MASKED: int(masked.sum()) ** 2,  # every masked position, itself included
-        }[objective]
+    n = len(masked)
+    n_attended_besides = {
+        Objective.AUTOREGRESSIVE: n,  # j = i
+        Objective.BIDIRECTIONAL: n,
+        Objective.MASKED: int(masked.sum()) ** 2,  # every masked position, itself included
+    }
+    causal, before = attended_matrix(Objective.AUTOREGRESSIVE, n), pairs(Objective.AUTOREGRESSIVE, masked)
+    comparisons = [exact("shifted", (causal[:-1] == before[1:]).all(), 1, 0)]
+    for objective, expected in n_attended_besides.items():
+        predicted = masked if objective is Objective.MASKED else torch.ones_like(masked)
+        sees, c = attended_matrix(objective, n)[predicted], pairs(objective, masked)[predicted]
         comparisons += [
-            exact(f"attended pairs outside C_i, {objective}", extra, expected, 0),
-            exact(f"pairs of C_i that are not attended, {objective}", int((c & ~sees).sum()), 0, 0),
+            exact("besides", (sees & ~c).sum(), expected, 0, objective=objective),
+            exact("missing", (c & ~sees).sum(), 0, 0, objective=objective),
         ]
-    return Result(
-        statement="S1.3",
-        part="(attended positions)",
-        title="what a Transformer attends to is more than C_i",
-        verdict=Verdict.ASSUMPTIONS,
-        comparisons=tuple(comparisons),
-        printed="$C_i$ is the set of indices of the conditional probability, and the sums over attention run over it.",
-        corrected="Attention runs over the positions that the mask lets position $i$ see: $j \\le i$ with a causal "
-        "mask, all $j$ without. With a causal mask position $i$ predicts token $i + 1$, and what it attends to is "
-        "$C_{i+1}$.",
-        flaw=Flaw.ASSUMPTION,
-        chapter=CHAPTER,
-    )
+    return Judgement(*comparisons)

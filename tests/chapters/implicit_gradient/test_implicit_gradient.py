@@ -3,13 +3,10 @@
 import pytest
 import torch
 
-from attngeo.chapters.context_and_prediction import objectives
 from attngeo.chapters.implicit_gradient import chain_rule, forward_backward, gradient, implicit_update
 from attngeo.errors import ParameterError
 
 PLANTED = {
-    "S8 taken for S6": (objectives.objectives_definition, {"factorisation": objectives.both_sides}),
-    "S8 has mass 1": (objectives.bidirectional_factorisation, {"mass": lambda q: 1.0}),
     "scale of the whole width": (forward_backward.attention_scale, {"scale": lambda d, d_head: d**-0.5}),
     "Figure 1 without softmax": (forward_backward.forward_and_backward, {"coefficients": gradient.paper_beta}),
     "S23 without its sign": (forward_backward.loss_sign, {"sign": 1}),
