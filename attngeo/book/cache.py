@@ -20,7 +20,7 @@ from nbformat import NotebookNode
 import attngeo
 from attngeo.book.notebooks import Book, Chapter
 from attngeo.records.atomic import write_text
-from attngeo.records.provenance import versions
+from attngeo.records.provenance import sha256, versions
 
 PACKAGE = Path(attngeo.__file__).parent
 MACHINERY = ("book", "cli")  # parts of the package that no chapter computes with
@@ -84,14 +84,14 @@ def _sources(package: Path, used: set[str]) -> list[tuple[str, str]]:
     files = (f for f in _files(package) if f.suffix in (".py", ".yml"))
     paths = {f: f.relative_to(package).parts for f in files}
     return [
-        ("/".join(parts), _file_digest(f))
+        ("/".join(parts), sha256(f))
         for f, parts in paths.items()
         if parts[0] not in MACHINERY and (parts[0] != "chapters" or len(parts) == 2 or parts[1] in used)
     ]
 
 
 def _contents(place: Path) -> list[tuple[str, str]]:
-    return [(str(f.relative_to(place)), _file_digest(f)) for f in _files(place)]
+    return [(str(f.relative_to(place)), sha256(f)) for f in _files(place)]
 
 
 def _listing(variable: str) -> list[tuple[str, int, int]]:
@@ -106,7 +106,3 @@ def _files(place: Path) -> Iterator[Path]:
     if place.is_file():
         yield place
     yield from sorted(f for f in place.rglob("*") if f.is_file() and "__pycache__" not in f.parts)
-
-
-def _file_digest(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest()

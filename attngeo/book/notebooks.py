@@ -202,6 +202,6 @@ def find_book() -> Book:
     """The book of the checkout at hand.
 
     Raises:
-        RepositoryError: there is none, as when the package was installed without its repository.
+        CheckoutError: there is none, as when the package was installed without its repository.
     """
     return Book(root())

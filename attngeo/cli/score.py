@@ -13,9 +13,9 @@ from rich.table import Table
 
 from attngeo.checkpoints.layers import Checkpoint, open_checkpoint
 from attngeo.errors import ParameterError
-from attngeo.forms.scores import GAMMA
+from attngeo.forms.scores import GAMMA, SUM
 from attngeo.records.atomic import atomic_path
-from attngeo.survey.score_table import SUM, as_table, layer_rows
+from attngeo.survey.score_table import as_table, layer_rows
 
 FORMATS = ("table", "csv", "parquet")
 

@@ -1,6 +1,6 @@
 """Symmetry (Def. 3.1) and directionality (Def. 3.2) of a matrix or of a bilinear form."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import Enum
 
 import torch
@@ -12,6 +12,7 @@ from attngeo.forms.bilinear import BilinearForm
 from attngeo.forms.moments import Moments, dense_moments, form_moments, head_moments
 
 GAMMA = 2.0  # gamma of Def. 3.2; the paper does not state its value, its released code uses 2
+SUM = -1  # in the column ``head`` of a table: the sum over heads, W_qk of Eq. S20
 
 
 class Convention(str, Enum):
@@ -37,6 +38,12 @@ class Scores:
     directionality_tables: Float[Tensor, "*heads"]  # the variant behind the numbers of Table S3
     n_rows_over: Int[Tensor, "*heads"]  # rows with a norm above the threshold
     n_columns_over: Int[Tensor, "*heads"]
+
+    def rows(self) -> list[dict[str, float | int]]:
+        """A row of numbers for each matrix, named as the columns of the recorded tables."""
+        columns = {field.name: getattr(self, field.name).reshape(-1).tolist() for field in fields(self)}
+        columns["n_cols_over"] = columns.pop("n_columns_over")
+        return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
 
 def symmetry_score(
@@ -89,6 +96,12 @@ def score(m: BilinearForm | Float[Tensor, "d d"], gamma: float = GAMMA) -> Score
 def score_heads(form: BilinearForm, gamma: float = GAMMA) -> Scores:
     """Both scores of every head's ``W_qk,h``, shape (H,)."""
     return _scores(head_moments(form), gamma)
+
+
+def score_rows(form: BilinearForm, gamma: float = GAMMA, per_head: bool = True) -> list[dict[str, float | int]]:
+    """Both scores of a layer as rows of a table: the sum over heads (``head`` is `SUM`), then every head."""
+    rows = score(form, gamma).rows() + (score_heads(form, gamma).rows() if per_head else [])
+    return [{"head": head, **row} for head, row in enumerate(rows, SUM)]
 
 
 def score_batch(m: Float[Tensor, "batch d d"], gamma: float = GAMMA) -> Scores:

@@ -8,7 +8,7 @@ from attngeo.errors import AttngeoError
 _MARKS = ("_toc.yml", "notebooks", "data")
 
 
-class RepositoryError(AttngeoError):
+class CheckoutError(AttngeoError):
     """No checkout of the repository can be found."""
 
 
@@ -16,17 +16,17 @@ def root() -> Path:
     """The checkout: ``ATTNGEO_BOOK``, or the current folder or one above it, or where the package is installed from.
 
     Raises:
-        RepositoryError: none of them is a checkout.
+        CheckoutError: none of them is a checkout.
     """
     if named := os.environ.get("ATTNGEO_BOOK"):
         if _is_checkout(Path(named)):
             return Path(named).resolve()
-        raise RepositoryError(f"ATTNGEO_BOOK names {named}, which is no checkout of attngeo (it has no _toc.yml).")
+        raise CheckoutError(f"ATTNGEO_BOOK names {named}, which is no checkout of attngeo (it has no _toc.yml).")
     here = Path.cwd()
     for folder in (here, *here.parents, Path(__file__).resolve().parents[2]):
         if _is_checkout(folder):
             return folder
-    raise RepositoryError(
+    raise CheckoutError(
         "the book's sources are not here; change into a checkout of attngeo or name one in ATTNGEO_BOOK."
     )
 

@@ -1,5 +1,7 @@
-"""On what a chapter ran: device, versions, commit. What a run table says, and part of what makes a run stale."""
+"""What a record was made with: device, versions, commit, files. It stands in records, and it makes a page stale."""
 
+import hashlib
+import os
 import platform
 import subprocess
 import sys
@@ -27,6 +29,15 @@ def device() -> str:
         return torch.cuda.get_device_name()
     threads = torch.get_num_threads() if torch is not None else 1
     return f"{_processor()}, {threads} thread{'s' if threads > 1 else ''}"
+
+
+def sha256(path: str | os.PathLike) -> str:
+    """Hexadecimal SHA-256 of a file."""
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
 
 
 def commit(root: Path) -> str | None:

@@ -8,7 +8,6 @@
 `images.npz` holds pictures and no weights: a sum over heads of products, pooled and rounded to 255 levels.
 """
 
-import hashlib
 import json
 import os
 import platform
@@ -27,9 +26,10 @@ from attngeo.checkpoints.layers import AttentionLayer, Checkpoint, open_checkpoi
 from attngeo.checkpoints.repositories import LocalFolder
 from attngeo.errors import AttngeoError
 from attngeo.forms.pictures import picture
-from attngeo.forms.scores import GAMMA
+from attngeo.forms.scores import GAMMA, SUM
 from attngeo.records.atomic import atomic_path, write_text
 from attngeo.records.checkout import data
+from attngeo.records.provenance import sha256
 from attngeo.survey.models import registry
 from attngeo.survey.score_table import as_table, layer_rows, score_table
 
@@ -74,7 +74,7 @@ def survey_model(
     def score_layer(layer: AttentionLayer) -> list[dict]:
         if (name := f"{layer.part}-{layer.layer}") in chosen:
             pictures[name] = picture(layer.form)
-        return list(layer_rows(checkpoint, layer, gamma))
+        return layer_rows(checkpoint, layer, gamma)
 
     for done, of_layer in enumerate(_read_ahead(checkpoint, score_layer, at_once), start=1):
         rows += of_layer
@@ -159,9 +159,9 @@ def write_record(
     for left in folder.glob(".*-*"):  # of a run that was killed while it wrote
         left.unlink()
     with atomic_path(folder / "layers.csv") as path:
-        table[table["head"] == -1].to_csv(path, index=False, float_format="%.9g", lineterminator="\n")
+        table[table["head"] == SUM].to_csv(path, index=False, float_format="%.9g", lineterminator="\n")
     with atomic_path(folder / "heads.parquet") as path:
-        table[table["head"] >= 0].to_parquet(path, index=False)
+        table[table["head"] != SUM].to_parquet(path, index=False)
     with atomic_path(folder / "images.npz") as path:
         arrays = {name: levels for name, (levels, _) in pictures.items()}
         np.savez_compressed(path, **arrays)
@@ -239,12 +239,3 @@ def named(table: pd.DataFrame) -> pd.DataFrame:
     models = registry()
     names = {m.hub_id: m.name for m in models.itertuples()} | {m.weights_folder: m.name for m in models.itertuples()}
     return table.assign(model=table["model"].map(lambda m: names.get(m, m)))
-
-
-def sha256(path: str | os.PathLike) -> str:
-    """Hexadecimal SHA-256 of a file."""
-    digest = hashlib.sha256()
-    with open(path, "rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()

@@ -11,7 +11,6 @@ from transformers import BertConfig, BertForMaskedLM, BertLMHeadModel, PreTraine
 
 from attngeo.errors import ParameterError
 from attngeo.forms.bilinear import BilinearForm
-from attngeo.forms.scores import Scores
 from attngeo.training.constraints import Constraint, constraint_loss
 from attngeo.training.initialisations import Initialisation, initialise
 from attngeo.training.linear_cross_entropy import linear_cross_entropy
@@ -189,20 +188,6 @@ def model_flops(shape: Shape, length: int, targets: int) -> float:
     attention = 2 * length * d  # multiply-adds per token: scores and mixing
     head = d * d + d * shape.vocab_size  # weights used per target
     return 6.0 * (length * shape.layers * (layer + attention) + targets * head)
-
-
-def score_rows(step: int, layer: int, whole: Scores, heads: Scores) -> list[dict]:
-    """Rows of the score table for one layer: its sum over heads (head -1), then its heads."""
-    columns = {
-        "symmetry": [float(whole.symmetry), *heads.symmetry.tolist()],
-        "directionality": [float(whole.directionality), *heads.directionality.tolist()],
-        "directionality_released": [float(whole.directionality_released), *heads.directionality_released.tolist()],
-        "directionality_tables": [float(whole.directionality_tables), *heads.directionality_tables.tolist()],
-        "n_rows_over": [int(whole.n_rows_over), *heads.n_rows_over.tolist()],
-        "n_cols_over": [int(whole.n_columns_over), *heads.n_columns_over.tolist()],
-    }
-    values = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    return [{"step": step, "layer": layer, "head": head, **row} for head, row in enumerate(values, -1)]
 
 
 @contextmanager

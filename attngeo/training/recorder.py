@@ -16,10 +16,10 @@ import torch
 from transformers import Trainer, TrainerCallback
 
 from attngeo.forms.pictures import picture
-from attngeo.forms.scores import score, score_heads
+from attngeo.forms.scores import score_rows
 from attngeo.records.atomic import write_text
 from attngeo.runs.record import FINISHED, RunError, read_levels, write_run
-from attngeo.training.bert import score_rows, whole_forms
+from attngeo.training.bert import whole_forms
 from attngeo.training.config import TrainingConfig
 from attngeo.training.targets import Targets
 
@@ -158,7 +158,7 @@ class Recorder(TrainerCallback):
         rows = []
         with whole_forms(self.trainer.model_wrapped, self.trainer.model) as found:
             for layer, form in enumerate(found):
-                rows += score_rows(step, layer, score(form), score_heads(form))
+                rows += [{"step": step, "layer": layer, **row} for row in score_rows(form)]
                 if step in (0, self.config.steps) and layer in (0, self.config.layers - 1):
                     self.pictures[layer, step] = picture(form)[0]
         return rows

@@ -14,6 +14,7 @@ from enum import Enum
 from pathlib import Path
 
 from attngeo.errors import AttngeoError
+from attngeo.records.provenance import sha256
 
 TEXT_FIELDS = ("text", "raw_content", "content", "comment_text", "comment", "body")  # first found, first taken
 SUFFIXES = (".txt", ".jsonl", ".csv", ".parquet")
@@ -77,7 +78,10 @@ def local_corpus(path: Path, max_characters: int | None = None) -> Corpus:
         CorpusError: nothing there, nothing readable, or no text in it.
     """
     files = _files(path)
-    sources = tuple({"file": file.relative_to(path.parent).as_posix(), "sha256": _sha256(file)} for file in files)
+    try:
+        sources = tuple({"file": file.relative_to(path.parent).as_posix(), "sha256": sha256(file)} for file in files)
+    except OSError as error:
+        raise CorpusError(f"{error.filename} cannot be read: {error.strerror}.") from error
     key = json.dumps([[source["sha256"] for source in sources], max_characters])
 
     def documents() -> Iterator[str]:
@@ -197,14 +201,3 @@ def _text_field(names, file: Path) -> str:
         if name in names:
             return name
     raise CorpusError(f"{file} has no column of text; name one of its columns {' or '.join(TEXT_FIELDS[:4])}.")
-
-
-def _sha256(file: Path) -> str:
-    digest = hashlib.sha256()
-    try:
-        with open(file, "rb") as opened:
-            while block := opened.read(1 << 20):
-                digest.update(block)
-    except OSError as error:
-        raise CorpusError(f"{file} cannot be read: {error.strerror}.") from error
-    return digest.hexdigest()
