@@ -37,14 +37,13 @@ seed: int = 0  # seed of every random draw; in [0, 2147483647]
 # %% tags=["remove-cell"]
 import torch
 
-from attngeo.forms import random_matrices as nulls
-from attngeo.chapters.two_scores import directionality, random_matrices as random_scores, symmetry as scores
+from attngeo.chapters.two_scores import directionality, figures, random_matrices, symmetry
 from attngeo.display.page import glue, show, table
-from attngeo.chapters.two_scores import figures
-from attngeo.forms.scores import score_batch
+from attngeo.forms.random_matrices import directionality_sd, sample_dense
+from attngeo.forms.scores import GAMMA, score_batch
 
 generator = torch.Generator().manual_seed(seed)
-glue("spread-256", nulls.directionality_sd(256), ".2f")
+glue("spread-256", directionality_sd(256), ".2f")
 
 # %% [markdown]
 # ## Symmetry
@@ -65,7 +64,7 @@ glue("spread-256", nulls.directionality_sd(256), ".2f")
 # matrices, both of which hold only without the 2.
 
 # %%
-show(scores.factor_of_the_symmetry_score(seed=seed))
+show(symmetry.factor_of_the_symmetry_score(seed=seed))
 
 # %% [markdown]
 # ````{prf:lemma} S1.16, the squared norm splits
@@ -83,7 +82,7 @@ show(scores.factor_of_the_symmetry_score(seed=seed))
 # ````
 
 # %%
-show(scores.squared_norm_splits(seed=seed))
+show(symmetry.squared_norm_splits(seed=seed))
 
 # %% [markdown]
 # ````{prf:proposition} S1.17 (1) and (2), range and extremes of symmetry
@@ -111,9 +110,9 @@ show(scores.squared_norm_splits(seed=seed))
 
 # %%
 show(
-    scores.symmetry_lies_between_minus_one_and_one(seed=seed),
-    scores.extremes_of_the_symmetry_score(seed=seed),
-    scores.bounds_on_the_trace(seed=seed),
+    symmetry.symmetry_lies_between_minus_one_and_one(seed=seed),
+    symmetry.extremes_of_the_symmetry_score(seed=seed),
+    symmetry.bounds_on_the_trace(seed=seed),
 )
 
 # %% [markdown]
@@ -225,11 +224,10 @@ show(
 # The sums count norms in full, not what they have above the threshold.
 
 # %% tags=["remove-cell"]
-limit = directionality.one_column_limit(10**6, 2.0)
-glue("a", (1 + limit) / (1 - limit) / 1000, ".3f")
-t = (2 / torch.pi) ** 0.5 + 2 * (1 - 2 / torch.pi) ** 0.5
-glue("share-over", 100 * torch.special.erfc(torch.tensor(t / 2**0.5)).item(), ".1f")
-glue("n-positive", next(k for k in range(2, 10**4) if directionality.one_column_limit(k, 2.0) > 0))
+rows = directionality.RowsBehindOneColumn.at(GAMMA)
+glue("a", rows.norms, ".3f")
+glue("share-over", 100 * rows.share, ".1f")
+glue("n-positive", directionality.first_positive_limit())
 
 # %%
 figures.norms_and_thresholds(directionality.with_strong_column(n_strong, 100.0, generator), gamma)
@@ -312,13 +310,13 @@ figures.one_strong_column(factors, found, limit, n_strong)
 
 # %%
 show(
-    scores.parts_without_their_halves(seed=seed),
-    random_scores.symmetry_of_random_matrices(draws=max(draws, 500), seed=seed),
-    random_scores.side_from_which_symmetry_vanishes(draws=max(draws, 500), seed=seed),
+    symmetry.parts_without_their_halves(seed=seed),
+    random_matrices.symmetry_of_random_matrices(draws=max(draws, 500), seed=seed),
+    random_matrices.side_from_which_symmetry_vanishes(draws=max(draws, 500), seed=seed),
 )
 
 # %%
-samples = {size: nulls.sample_dense(size, draws, seed + size, gamma) for size in sorted(sizes)}
+samples = {size: sample_dense(size, draws, seed + size, gamma) for size in sorted(sizes)}
 figures.symmetry_at_random(samples, sorted(sizes)[1])
 
 # %% [markdown]
@@ -381,8 +379,8 @@ figures.symmetry_at_random(samples, sorted(sizes)[1])
 
 # %%
 show(
-    random_scores.directionality_of_random_matrices(draws=max(draws // 2, 100), seed=seed),
-    random_scores.one_random_matrix_has_a_direction(seed=seed),
+    random_matrices.directionality_of_random_matrices(draws=max(draws // 2, 100), seed=seed),
+    random_matrices.one_random_matrix_has_a_direction(seed=seed),
 )
 
 # %%
@@ -395,10 +393,10 @@ figures.directionality_at_random(samples, sorted(sizes)[-1], gamma)
 # to $1 / d$ in symmetry. Single layers scatter: little in symmetry, by a few tenths in directionality.
 
 # %%
-show(random_scores.scores_at_initialisation(seed=seed))
+show(random_matrices.scores_at_initialisation(seed=seed))
 
 # %%
-expected = nulls.closed_forms([64, 128, 256, 768, 1024, 4096], gamma)
+expected = random_matrices.closed_forms([64, 128, 256, 768, 1024, 4096], gamma)
 table(
     expected,
     name="tab-expected-at-random",

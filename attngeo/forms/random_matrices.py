@@ -7,7 +7,6 @@ directionality has mean 0 and spread of several n^(-1/2).
 import math
 from collections.abc import Iterable
 
-import pandas as pd
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -82,21 +81,6 @@ def directionality_sd(n: int, gamma: float = GAMMA, convention: Convention | str
         m = f - gamma * p
         v = (1 + gamma**2) * p - gamma * f - m**2 - p**2 + (gamma * p) ** 2 / 2 - gamma * p * f
     return math.sqrt(v / 2 / _checked_size(n)) / m
-
-
-def closed_forms(sizes: Iterable[int], gamma: float = GAMMA) -> pd.DataFrame:
-    """Mean and spread of s, and spread of d by Def. 3.2 and by the excess over the threshold; one row per size."""
-    rows = [
-        {
-            "rows": n,
-            "mean $s$": symmetry_mean(n),
-            "spread of $s$": symmetry_sd(n),
-            "spread of $d$, definition": directionality_sd(n, gamma),
-            "spread of $d$, released": directionality_sd(n, gamma, Convention.RELEASED),
-        }
-        for n in sizes
-    ]
-    return pd.DataFrame(rows)
 
 
 def sample_dense(n: int, draws: int, seed: int = 0, gamma: float = GAMMA) -> Scores:

@@ -7,7 +7,6 @@ from random_forms import gaussian
 from attngeo import score
 from attngeo.errors import ParameterError
 from attngeo.forms.random_matrices import (
-    closed_forms,
     directionality_sd,
     negative_symmetry_share,
     sample_dense,
@@ -120,16 +119,6 @@ def test_the_spread_follows_gamma():
         d = sample_dense(n, 150, seed=9, gamma=gamma).directionality
         assert d.std().item() / directionality_sd(n, gamma) == pytest.approx(1, abs=0.25)
     assert directionality_sd(n, 1.0) < directionality_sd(n, 2.0) < directionality_sd(n, 2.5)
-
-
-def test_the_table_of_closed_forms_has_their_values():
-    t = closed_forms([64, 256], gamma=1.5).set_index("rows")
-    assert t.loc[256].tolist() == [
-        symmetry_mean(256),
-        symmetry_sd(256),
-        directionality_sd(256, 1.5),
-        directionality_sd(256, 1.5, "released"),
-    ]
 
 
 def test_samples_have_one_value_per_draw_and_follow_the_seed():

@@ -1,154 +1,165 @@
 """Propositions S1.17 (3) and S1.18 (3), section 4.1: both scores of random matrices."""
 
-import math
-from collections.abc import Callable
+from collections.abc import Iterable
+from typing import NamedTuple
 
+import pandas as pd
 import torch
+from scipy.stats import halfnorm, norm
+from torch import Tensor
 
-from attngeo.forms.random_matrices import directionality_sd, negative_symmetry_share, sample_dense, sample_forms
-from attngeo.forms.scores import directionality_score
-from attngeo.paper.checks import Comparison, Flaw, Result, Verdict, claim, exact, monte_carlo
+from attngeo.forms.random_matrices import (
+    directionality_sd,
+    negative_symmetry_share,
+    sample_dense,
+    sample_forms,
+    symmetry_mean,
+    symmetry_sd,
+)
+from attngeo.forms.scores import GAMMA, Convention, Scores, directionality_score, score_batch
+from attngeo.paper.checks import Judgement, check, compare, exact, monte_carlo
 
-CHAPTER = "two_scores"
+BERT_WIDTH = 768
 
 
-@claim
-def symmetry_of_random_matrices(n: int = 32, draws: int = 1000, seed: int = 0, rate: float = 1.0) -> Result:
-    """Proposition S1.17 (3), Eq. S137: ``E s = rate / n`` holds for rate 1, not for the printed 8."""
-    dense = n * sample_dense(n, draws, seed).symmetry
-    head = n * sample_forms(1, n, max(1, n // 8), draws, seed + 1).symmetry
+def closed_forms(sizes: Iterable[int], gamma: float = GAMMA) -> pd.DataFrame:
+    """Mean and spread of s, and spread of d by Def. 3.2 and by the excess over the threshold; one row per size."""
+    rows = [
+        {
+            "rows": n,
+            "mean $s$": symmetry_mean(n),
+            "spread of $s$": symmetry_sd(n),
+            "spread of $d$, definition": directionality_sd(n, gamma),
+            "spread of $d$, released": directionality_sd(n, gamma, Convention.RELEASED),
+        }
+        for n in sizes
+    ]
+    return pd.DataFrame(rows)
+
+
+class Drawn(NamedTuple):
+    """Scores of random matrices of one size."""
+
+    n: int  # rows
+    scores: Scores  # fields (draws,)
+
+
+def dense_matrices(n: int = 32, draws: int = 1000, seed: int = 0) -> Drawn:
+    """Independent standard normal entries."""
+    return Drawn(n, sample_dense(n, draws, seed))
+
+
+class ThreeLaws(NamedTuple):
+    """Symmetry of random matrices (n, n) under three laws, each (draws,)."""
+
+    n: int
+    rank: int
+    normal: Tensor
+    uniform: Tensor  # entries in [-1, 1]
+    product: Tensor  # W_q W_k^T of this rank
+
+
+def matrices_of_three_laws(n: int = 32, draws: int = 1000, seed: int = 0) -> ThreeLaws:
+    """Normal and uniform entries, and products of normal factors."""
+    rank = max(1, n // 8)
     generator = torch.Generator().manual_seed(seed + 2)
     uniform = 2 * torch.rand(draws, n, n, generator=generator, dtype=torch.float64) - 1
-    flat = n * (uniform * uniform.mT).sum((1, 2)) / uniform.square().sum((1, 2))
-    return Result(
-        statement="S1.17",
-        part="(3), Eq. S137",
-        title="the symmetry of random matrices",
-        verdict=Verdict.CORRECTED,
-        comparisons=(
-            monte_carlo("mean of $n s$, normal entries", dense, rate),
-            monte_carlo("mean of $n s$, uniform entries", flat, rate),
-            monte_carlo(f"mean of $n s$, $W_q W_k^\\top$ of rank {max(1, n // 8)}", head, rate),
-            monte_carlo("mean of $n s$, normal entries, against the printed rate", dense, 8, "≠"),
-            monte_carlo("the same with the factor 2 of Def. 3.1", 2 * dense, 8, "≠"),
-        ),
-        printed="$s \\approx 8 / n$ for entries of mean zero and finite variance.",
-        corrected="$\\mathbb{E}\\, s = 1 / n$, exactly for independent symmetric entries and for products of such "
-        "matrices; $2 / n$ with the factor of Definition 3.1.",
-        flaw=Flaw.MISPRINT,
-        chapter=CHAPTER,
+    normal, product = sample_dense(n, draws, seed), sample_forms(1, n, rank, draws, seed + 1)
+    return ThreeLaws(n, rank, normal.symmetry, score_batch(uniform).symmetry, product.symmetry)
+
+
+@check(matrices_of_three_laws)
+def symmetry_of_random_matrices(s: ThreeLaws) -> Judgement:
+    """Proposition S1.17 (3), Eq. S137: ``E s = 1 / n``, and not the printed 8 / n."""
+    rate = s.n * symmetry_mean(s.n)
+    return Judgement(
+        monte_carlo("normal", s.n * s.normal, rate),
+        monte_carlo("uniform", s.n * s.uniform, rate),
+        monte_carlo("product", s.n * s.product, rate),
+        monte_carlo("as printed", s.n * s.normal, 8, "≠"),
+        monte_carlo("with its factor", 2 * s.n * s.normal, 8, "≠"),
+        rank=s.rank,
     )
 
 
-@claim
-def side_from_which_symmetry_vanishes(
-    n: int = 32,
-    draws: int = 1000,
-    seed: int = 0,
-    predicted: Callable[[int], float] = negative_symmetry_share,
-) -> Result:
+@check(dense_matrices)
+def side_from_which_symmetry_vanishes(drawn: Drawn) -> Judgement:
     """Eq. S137, last clause: the mean of s is positive, yet one random matrix in four has s < 0."""
-    s = sample_dense(n, draws, seed).symmetry
-    limit = math.erfc(0.5) / 2  # Phi(-1 / sqrt 2)
-    return Result(
-        statement="S1.17",
-        part="(3), side of convergence",
-        title="symmetry vanishes from the positive side",
-        verdict=Verdict.ASSUMPTIONS,
-        comparisons=(
-            monte_carlo("mean of $s$", s, 0, ">"),
-            monte_carlo(f"share of matrices with $s < 0$, n = {n}", (s < 0).double(), predicted(n)),
-            Comparison("the exact share at n = 4096", predicted(4096), "=", limit, 1e-4),
-        ),
-        printed="$s$ tends to zero from the positive side.",
-        corrected="Its mean does, as $1/n$. The spread $\\sqrt{2}/n$ is larger, so that $\\Pr[s < 0] \\to "
-        "\\Phi(-1/\\sqrt{2}) \\approx 0.24$.",
-        flaw=Flaw.ASSUMPTION,
-        chapter=CHAPTER,
+    n, s = drawn.n, drawn.scores.symmetry
+    limit, large = norm.cdf(-(2**-0.5)), 4096
+    return Judgement(
+        monte_carlo("mean", s, 0, ">"),
+        monte_carlo("negative", (s < 0).double(), negative_symmetry_share(n), n=n),
+        compare("limit", negative_symmetry_share(large), "=", limit, 1e-4, large=large),
+        limit=limit,
     )
 
 
-@claim
-def scores_at_initialisation(
-    d: int = 256, n_heads: int = 4, draws: int = 150, seed: int = 0, rate: float = 1.0
-) -> Result:
-    """Section 4.1: at initialisation symmetry is 1/d +- sqrt(2)/d, directionality 0 +- 3 to 4 / sqrt(d)."""
-    sample = sample_forms(n_heads, d, d // n_heads, draws, seed)
-    s, direction = sample.symmetry, sample.directionality
-    return Result(
-        statement="Section 4.1",
-        part="(initialisation)",
-        title="both scores start at zero",
-        verdict=Verdict.ASSUMPTIONS,
-        comparisons=(
-            monte_carlo("mean symmetry of a layer, times d", d * s, rate),
-            monte_carlo("its squared spread, times $d^2$", (d * s - rate).square(), 2),
-            monte_carlo("mean directionality of a layer", direction, 0),
-            monte_carlo("mean magnitude of directionality, against $1/\\sqrt{d}$", direction.abs(), 1 / d**0.5, ">"),
-        ),
-        printed="At initialisation both scores of every layer are zero.",
-        corrected="They are zero in the mean, up to $1/d$. One layer scatters by $\\sqrt{2}/d$ in symmetry, and by "
-        "three to four $d^{-1/2}$ in directionality.",
-        remark="Directionality below this scatter says nothing about training; at width 256 that is about 0.2.",
-        flaw=Flaw.ASSUMPTION,
-        chapter=CHAPTER,
+def untrained_layers(d: int = 256, n_heads: int = 4, draws: int = 150, seed: int = 0) -> Drawn:
+    """Layers with normal weights, heads summed."""
+    return Drawn(d, sample_forms(n_heads, d, d // n_heads, draws, seed))
+
+
+@check(untrained_layers)
+def scores_at_initialisation(layers: Drawn) -> Judgement:
+    """Section 4.1: at initialisation symmetry is 1/d +- sqrt(2)/d, directionality 0 +- several / sqrt(d)."""
+    d, s, direction = layers.n, layers.scores.symmetry, layers.scores.directionality
+    rate, scatter = d * symmetry_mean(d), float(direction.std())
+    return Judgement(
+        monte_carlo("symmetry", d * s, rate),
+        monte_carlo("squared spread", (d * s - rate).square(), 2),
+        monte_carlo("directionality", direction, 0),
+        monte_carlo("magnitude", direction.abs(), d**-0.5, ">"),
+        d=d,
+        scatter=scatter,
+        in_roots=scatter * d**0.5,
     )
 
 
-@claim
-def directionality_of_random_matrices(
-    n: int = 256, draws: int = 200, seed: int = 0, spread: Callable[[int], float] = directionality_sd
-) -> Result:
-    """Proposition S1.18 (3): d has mean 0 at every size, and a spread that falls as n^(-1/2)."""
+class TwoSizes(NamedTuple):
+    """Directionality of normal matrices of two sizes, each (draws,), and a matrix of random signs."""
+
+    small_n: int
+    small: Tensor
+    n: int
+    large: Tensor
+    signs: Tensor  # (n, n)
+
+
+def matrices_of_two_sizes(n: int = 256, draws: int = 200, seed: int = 0) -> TwoSizes:
+    """Normal matrices with n / 4 and n rows."""
     small, large = (sample_dense(size, draws, seed + size).directionality for size in (n // 4, n))
     signs = torch.randn(n, n, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).sign()
-    return Result(
-        statement="S1.18",
-        part="(3)",
-        title="the directionality of random matrices",
-        verdict=Verdict.HOLDS,
-        comparisons=(
-            monte_carlo(f"mean of $d$, n = {n // 4}", small, 0),
-            monte_carlo(f"mean of $d$, n = {n}", large, 0),
-            monte_carlo(f"mean of $d^2$ over its limit form, n = {n}", (large / spread(n)).square(), 1),
-            monte_carlo(
-                f"mean of $d^2$, n = {n}, against half that at {n // 4}",
-                large.square(),
-                float(small.square().mean()) / 2,
-                "<",
-            ),
-            exact("$d$ of random signs, whose rows and columns are equally long", directionality_score(signs), 0),
-        ),
-        remark="$d$ tends to 0 slowly: its spread is $3.6\\, n^{-1/2}$ for $\\gamma = 2$, that is 0.23 at 256 rows and "
-        "0.13 at 768. Our proof asks for a finite fourth moment of the entries.",
-        chapter=CHAPTER,
+    return TwoSizes(n // 4, small, n, large, signs)
+
+
+@check(matrices_of_two_sizes)
+def directionality_of_random_matrices(d: TwoSizes) -> Judgement:
+    """Proposition S1.18 (3): d has mean 0 at every size, and a spread that falls as n^(-1/2)."""
+    spread = directionality_sd(d.n)
+    return Judgement(
+        monte_carlo("small", d.small, 0, small=d.small_n),
+        monte_carlo("large", d.large, 0),
+        monte_carlo("spread", (d.large / spread).square(), 1),
+        monte_carlo("fall", d.large.square(), float(d.small.square().mean()) / 2, "<", small=d.small_n),
+        exact("signs", directionality_score(d.signs)),
+        n=d.n,
+        gamma=GAMMA,
+        spread=spread,
+        in_roots=spread * d.n**0.5,
+        bert_width=BERT_WIDTH,
+        bert_spread=directionality_sd(BERT_WIDTH),
     )
 
 
-@claim
-def one_random_matrix_has_a_direction(
-    n: int = 128, draws: int = 300, seed: int = 0, predicted: Callable[[int], float] = directionality_sd
-) -> Result:
+@check(dense_matrices, n=128, draws=300)
+def one_random_matrix_has_a_direction(drawn: Drawn) -> Judgement:
     """Equations S144, S145: the means of r and c agree, which leaves the score of one random matrix free."""
-    d = sample_dense(n, draws, seed).directionality
-    typical = math.sqrt(2 / math.pi) * predicted(n)  # mean magnitude of a normal variable
-    return Result(
-        statement="S1.18",
-        part="Eqs. S144, S145",
-        title="from the means of both sums to their ratio",
-        verdict=Verdict.CORRECTED,
-        comparisons=(
-            monte_carlo("mean of $d$", d, 0),
-            monte_carlo("mean of $\\lvert d \\rvert$, against 0", d.abs(), 0, "≠"),
-            monte_carlo("mean of $\\lvert d \\rvert$, against half its limit form", d.abs(), typical / 2, ">"),
-            monte_carlo("mean of $\\lvert d \\rvert$, against twice its limit form", d.abs(), typical * 2, "<"),
-        ),
-        printed="$\\mathbb{E}[\\bar r - \\bar c] = 0$ and $\\mathbb{E}[\\bar r + \\bar c] > 0$; thus their ratio, "
-        "the score of a random matrix, is zero.",
-        corrected="$\\mathbb{E}\\, d = 0$, because $d(M^\\top) = -d(M)$ and $M^\\top$ has the law of $M$. That "
-        "$d \\to 0$ follows from the law of large numbers for the rows and for the columns.",
-        remark="A ratio of means is no mean of ratios, and neither is the score of one matrix. The mean value theorem, "
-        "which the proof names, does not enter.",
-        flaw=Flaw.FAILURE,
-        chapter=CHAPTER,
+    d = drawn.scores.directionality
+    typical = halfnorm.mean() * directionality_sd(drawn.n)  # mean magnitude of a normal variable
+    return Judgement(
+        monte_carlo("mean", d, 0),
+        monte_carlo("magnitude", d.abs(), 0, "≠"),
+        monte_carlo("half", d.abs(), typical / 2, ">"),
+        monte_carlo("twice", d.abs(), typical * 2, "<"),
     )

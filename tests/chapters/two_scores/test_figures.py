@@ -3,9 +3,7 @@ import torch
 from random_forms import gaussian
 
 from attngeo import score
-from attngeo.chapters.bilinear_form import figures as bilinear
-from attngeo.chapters.bilinear_form.attention_example import attention_example, softmax_rows
-from attngeo.chapters.two_scores import figures as scores
+from attngeo.chapters.two_scores import figures
 from attngeo.chapters.two_scores.directionality import one_column_limit, with_strong_column
 from attngeo.forms.random_matrices import sample_dense
 from attngeo.forms.scores import score_batch
@@ -20,7 +18,7 @@ def test_the_gallery_prints_the_scores_of_its_matrices():
     m = gaussian(16, 16)
     strong = m.clone()
     strong[:, :3] *= 5
-    figure = drawn(scores.gallery({"random": m, "symmetric": m + m.T, "strong columns": strong}))
+    figure = drawn(figures.gallery({"random": m, "symmetric": m + m.T, "strong columns": strong}))
     assert "symmetric: s 1.00, d 0.00, 0.00 and 0.00" in figure.alt
     assert f"strong columns: s {score(strong).symmetry:.2f}, d {score(strong).directionality:.2f}" in figure.alt
 
@@ -28,9 +26,9 @@ def test_the_gallery_prints_the_scores_of_its_matrices():
 @pytest.mark.parametrize("gamma", [1.0, 2.0])
 def test_figures_of_random_matrices_say_their_sizes(gamma):
     samples = {n: sample_dense(n, 30, gamma=gamma) for n in (8, 16, 32)}
-    symmetry = drawn(scores.symmetry_at_random(samples, 16))
+    symmetry = drawn(figures.symmetry_at_random(samples, 16))
     assert "30 normal matrices" in symmetry.caption and "$n = 16$" in symmetry.caption
-    direction = drawn(scores.directionality_at_random(samples, 32, gamma))
+    direction = drawn(figures.directionality_at_random(samples, 32, gamma))
     assert f"{samples[32].directionality.std():.2f} (sum of norms" in direction.caption
     assert f"$\\gamma = {gamma:g}$" in direction.caption
 
@@ -40,7 +38,7 @@ def test_the_figure_of_one_strong_column_ends_where_its_data_do():
     found = [
         score_batch(torch.stack([with_strong_column(64, f, generator) for _ in range(3)])) for f in (1.0, 10.0, 100.0)
     ]
-    figure = drawn(scores.one_strong_column([1.0, 10.0, 100.0], found, one_column_limit(64), 64))
+    figure = drawn(figures.one_strong_column([1.0, 10.0, 100.0], found, one_column_limit(64), 64))
     assert f"{found[-1].directionality.mean():+.2f} (sum of norms" in figure.caption
     assert "factor of 100 " in figure.caption
 
@@ -49,16 +47,6 @@ def test_the_figure_of_one_strong_column_ends_where_its_data_do():
 def test_the_figure_of_thresholds_calls_rows_dominant_only_where_they_are(transpose, words):
     m = with_strong_column(256, 1000.0, torch.Generator().manual_seed(0))
     m = m.T if transpose else m
-    figure = drawn(scores.norms_and_thresholds(m))
+    figure = drawn(figures.norms_and_thresholds(m))
     assert f"$d = {score(m).directionality:+.2f}$" in figure.caption
     assert ("as if rows dominated" in figure.caption) == bool(words)
-
-
-def test_figures_of_attention():
-    e = attention_example(16, 6, 4, seed=0)
-    weights, forms = softmax_rows(e.raw()), torch.stack(list(e.form.heads()))
-    drawn(bilinear.order_within_rows(e.raw()[0], weights[0]))
-    equal = drawn(bilinear.heads_of_equal_sum(weights, weights.mean(0).expand_as(weights)))
-    assert f"up to {(weights - weights.mean(0)).abs().max():.2f}" in equal.caption
-    ranks = drawn(bilinear.rank_of_heads(torch.linalg.svdvals(forms), torch.linalg.svdvals(forms.sum(0))))
-    assert "a head has 4, the sum of 4 heads 16 of 16" in ranks.caption
