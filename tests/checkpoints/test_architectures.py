@@ -1,4 +1,5 @@
 import dataclasses
+import json
 
 import pytest
 import test_architectures_audio
@@ -7,10 +8,12 @@ import test_architectures_vision
 import torch
 from attention_oracle import TOLERANCE, Case, observe
 from small_models import WIDTH, small_config
+from transformers import CONFIG_MAPPING
 
 from attngeo import AttngeoError, BilinearForm
-from attngeo.checkpoints.architectures import ARCHITECTURES, Refused, Tower, locate
+from attngeo.checkpoints.architectures import ARCHITECTURES, Attention, Refused, Tower, locate
 from attngeo.checkpoints.architectures.entry import BLOCKS, GROUPS
+from attngeo.checkpoints.architectures.locate import default_sizes
 
 PLANTED = 1e-2  # a wrong extraction moves some probability by far more than rounding
 CASES = test_architectures_text.CASES + test_architectures_vision.CASES + test_architectures_audio.CASES
@@ -133,11 +136,34 @@ def test_a_missing_block_of_a_stage_is_named(as_user):
         locate(ARCHITECTURES, config, found)
 
 
+VISION = {"model_type": "siglip_vision_model"}
+
+
 def test_what_a_nested_config_leaves_out_has_the_default_of_its_class():
     text = {"model_type": "gemma3_text", "num_hidden_layers": 2, "head_dim": 16}  # 8 heads by default
-    config = {"model_type": "gemma3", "text_config": text, "vision_config": {"model_type": "siglip_vision_model"}}
+    config = {"model_type": "gemma3", "text_config": text, "vision_config": VISION}
     found = shapes(0, 1, q=(128, 32), k=(64, 32), prefix="language_model.model.layers")
     assert [(plan.heads, plan.kv_heads) for plan in locate(ARCHITECTURES, config, found)] == [(8, 4)] * 2
+
+
+def test_a_nested_config_that_names_no_width_of_a_head_has_that_of_its_weights():
+    text = {"model_type": "llama", "num_attention_heads": 4, "num_hidden_layers": 2}
+    found = shapes(0, 1, prefix="language_model.model.layers")
+    plans = locate(ARCHITECTURES, {"model_type": "llava", "text_config": text, "vision_config": VISION}, found)
+    assert [(plan.heads, plan.kv_heads, plan.d_head) for plan in plans] == [(4, 2, 16)] * 2
+
+
+def class_defaults(model_type: str) -> dict:
+    """Heads and layers of a model_type by transformers' own class."""
+    entries = [entry for entry in ARCHITECTURES[model_type] if isinstance(entry, Attention)]
+    config = json.loads(CONFIG_MAPPING[model_type]().to_json_string(use_diff=False))
+    return {key: config[key] for entry in entries for key in (entry.heads, entry.layers) if key}
+
+
+def test_the_declared_defaults_are_those_of_transformers():
+    readable = {name for name, entry in ARCHITECTURES.items() if not isinstance(entry, Refused)}
+    expected = {name: class_defaults(name) for name in sorted(readable & set(CONFIG_MAPPING))}
+    assert default_sizes() == {name: sizes for name, sizes in expected.items() if sizes}
 
 
 def test_a_config_without_a_nested_one_speaks_for_the_text_itself():

@@ -1,6 +1,8 @@
 import json
 import os
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,7 +10,7 @@ import torch
 import transformers as tf
 from safetensors.torch import load_file, save_file
 
-from attngeo import AttentionLayer, AttngeoError, BilinearForm, open_checkpoint
+from attngeo import AttentionLayer, AttngeoError, BilinearForm, open_checkpoint, symmetry_score
 from attngeo.checkpoints.tensorfiles import LocalBytes
 
 SIZES = {"hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 16, "vocab_size": 50}
@@ -275,6 +277,33 @@ def test_a_path_that_is_not_there_is_not_asked_of_the_hub(path):
 def test_a_folder_has_no_revision(folder):
     with pytest.raises(AttngeoError, match="local folder, which has no revision 'v1'"):
         open_checkpoint(folder, revision="v1")
+
+
+ALONE = """
+import pkgutil, sys
+from importlib import import_module
+sys.modules |= dict.fromkeys(["transformers", "pandas", "matplotlib", "datasets"])
+import attngeo.checkpoints, attngeo.forms
+for room in (attngeo.checkpoints, attngeo.forms):
+    for module in pkgutil.walk_packages(room.__path__, room.__name__ + "."):
+        import_module(module.name)
+for layer in attngeo.open_checkpoint(sys.argv[1]):
+    print(layer.form.n_heads, attngeo.symmetry_score(layer.form))
+"""
+
+
+def test_forms_and_checkpoints_need_no_other_library(tmp_path):
+    """Not even for what a nested config leaves out: 32 heads."""
+    query, key = torch.randn(2, 64, 16)
+    name = "language_model.model.layers.0.self_attn.{}_proj.weight"
+    save_file({name.format("q"): query, name.format("k"): key}, tmp_path / "model.safetensors")
+    text, vision = {"model_type": "llama", "num_hidden_layers": 1}, {"model_type": "siglip_vision_model"}
+    config = {"model_type": "llava", "text_config": text, "vision_config": vision}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    done = subprocess.run([sys.executable, "-c", ALONE, tmp_path], capture_output=True, text=True, timeout=120)
+    assert done.stderr == ""
+    heads, symmetry = done.stdout.split()
+    assert (int(heads), float(symmetry)) == (32, pytest.approx(symmetry_score(BilinearForm.from_linear(query, key, 2))))
 
 
 def test_a_file_of_another_kind_is_refused(folder):

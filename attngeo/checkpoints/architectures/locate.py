@@ -4,9 +4,12 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cache
 from itertools import product
+from pathlib import Path
 from typing import Any
 
+import yaml
 from torch import Size, Tensor, promote_types
 
 from attngeo.checkpoints.architectures.entry import Attention, Entry, Layout, Part, Refused
@@ -66,12 +69,16 @@ class _Config:
     nested: bool
 
     def get(self, key: str) -> Any:
-        """A value; transformers leaves values that equal a class's default out of nested configs."""
-        if key in self.values or not self.nested or not key:
+        """A value; where a nested config says nothing, that of its model_type by default."""
+        if key in self.values or not self.nested:
             return self.values.get(key)
-        from transformers import CONFIG_MAPPING
+        return default_sizes().get(self.model_type, {}).get(key)
 
-        return getattr(CONFIG_MAPPING[self.model_type](), key, None) if self.model_type in CONFIG_MAPPING else None
+
+@cache
+def default_sizes() -> dict[str, dict[str, Any]]:
+    """Heads and layers by model_type, for what nested configs leave out."""
+    return yaml.safe_load(Path(__file__).with_name("defaults.yml").read_text(encoding="utf-8"))
 
 
 def locate(architectures: Mapping[str, Entry], config: Mapping, shapes: Mapping[str, Size]) -> list[LayerPlan]:
