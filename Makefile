@@ -1,5 +1,6 @@
 # make book   create .venv, execute the chapters (PROFILE=smoke|cpu|gpu) and build book/_build/html
-# make test   create .venv, run the whole suite; ARGS="-k scores" narrows it
+# make test   create .venv, run the whole suite, a worker a core; ARGS="-k scores" narrows it, ARGS="-n 0" keeps one process
+# make lint   style, and the contract of the rooms: who may import whom
 # make clean  remove what the build made; .venv stays
 
 PYTHON ?= python3
@@ -17,6 +18,9 @@ ifneq ($(ATTNGEO_CORPORA),)
 export ATTNGEO_CORPORA
 endif
 
+# Each worker and each page's kernel imports the same packages: compiled once, not every time.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: book test lint benchmarks clean
 
 book: $(VENV)/.installed
@@ -24,11 +28,12 @@ book: $(VENV)/.installed
 	@echo "Open book/_build/html/index.html"
 
 test: $(VENV)/.installed lint
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n logical $(ARGS)
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
 
 benchmarks: $(VENV)/.installed
 	$(BIN)/python -m pytest tests/benchmarks --override-ini=addopts= -p no:cacheprovider $(ARGS)

@@ -1,16 +1,52 @@
+"""What every test finds: an environment of the suite's own, strict shapes, and one worker for what shares a fixture."""
+
 import os
+
+# Before anything is imported, since huggingface_hub and torch read theirs when they are. What the caller has set is for
+# the caller's own runs; the folder of real weights stands aside, under a name that workers inherit, for `weights`.
+if "ATTNGEO_WEIGHTS" in os.environ:
+    os.environ["SUITE_WEIGHTS"] = os.environ["ATTNGEO_WEIGHTS"]
+for _name in list(os.environ):
+    if _name.startswith(("ATTNGEO_", "HF_", "HUGGINGFACE_", "TRANSFORMERS_", "DATASETS_", "ACCELERATE_")):
+        del os.environ[_name]
+os.environ |= {"HF_HUB_DISABLE_PROGRESS_BARS": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "OMP_NUM_THREADS": "1"}
+
+import re
+import shutil
+from pathlib import Path
 
 import jaxtyping
 import pytest
 from hypothesis import settings
-
-os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
-os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+from xdist.scheduler import LoadScopeScheduling
 
 # Other work on the machine makes single examples slow; the tests' own results never depend on time.
 # A developer's runs explore new examples, CI repeats the same ones.
 settings.register_profile("suite", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("suite")
+
+CHAPTER = re.compile(r"^tests/chapters/(\w+)/|\[(\w+)\.\w+\]$")
+
+
+class Together(LoadScopeScheduling):
+    """Gives one worker what shares a fixture or a sample: a file, or a chapter's tests and its checks; in order."""
+
+    def __init__(self, config, log=None):
+        config.option.loadscopereorder = False
+        super().__init__(config, log)
+
+    def _split_scope(self, nodeid):
+        chapter = CHAPTER.search(nodeid)
+        return next(filter(None, chapter.groups())) if chapter else nodeid.partition("::")[0]
+
+
+def pytest_xdist_make_scheduler(config, log):
+    return Together(config, log)
+
+
+def pytest_collection_modifyitems(items):
+    """The book first: its build takes longest, and runs beside the rest."""
+    items.sort(key=lambda item: item.get_closest_marker("book") is None)
 
 
 @pytest.fixture
@@ -19,3 +55,45 @@ def as_user():
     jaxtyping.config.update("jaxtyping_disable", True)
     yield
     jaxtyping.config.update("jaxtyping_disable", False)
+
+
+@pytest.fixture(scope="session")
+def weights():
+    """The caller's folder of pretrained weights (``ATTNGEO_WEIGHTS``)."""
+    if not (folder := os.environ.get("SUITE_WEIGHTS")):
+        pytest.skip("ATTNGEO_WEIGHTS is not set: no pretrained weights to read")
+    return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Chromium that can reach no address: whatever a page needs must lie beside it."""
+    binary = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    driver = shutil.which("chromedriver")
+    if not (binary and driver):
+        if os.environ.get("CI"):
+            pytest.fail("Chromium and chromedriver are not installed; the book cannot be opened.")
+        pytest.skip("Chromium and chromedriver are not installed")
+    from selenium import webdriver
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = binary
+    for flag in (
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+        "--no-first-run",
+        "--allow-file-access-from-files",
+        "--host-resolver-rules=MAP * ~NOTFOUND",
+        "--window-size=1280,1600",
+    ):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    chrome = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
+    chrome.set_page_load_timeout(60)
+    yield chrome
+    chrome.quit()

@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, field
 from functools import partial, update_wrapper
 from typing import Any, Generic, Literal, SupportsFloat, TypeVar
 
-from attngeo.paper.wording import Flaw, Verdict, wording
+from attngeo.paper.wording import FILE, Flaw, Verdict, WordingError, wording
 
 Sample = TypeVar("Sample")
 Relation = Literal["=", "≠", "<", ">"]
@@ -166,7 +166,9 @@ class Check(Generic[Sample]):
     def of(self, sample: Sample) -> Result:
         """Judge a sample that has been drawn."""
         found, name = self.judge(sample), self.judge.__name__
-        words = wording(self.room)[name]
+        words = wording(self.room).get(name)
+        if words is None:
+            raise WordingError(f"{name} has no entry in {FILE} of {self.room}.")
         verdict = found.verdict or words.verdict
         texts = words.told(verdict, found.numbers)
         comparisons = tuple(

@@ -1,10 +1,12 @@
 """The smoke book, built with warnings as errors and read in headless Chromium without a network."""
 
 import os
-import shutil
+import re
 import subprocess
 import sys
+from html import unescape
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
@@ -12,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.book
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def built_book(tmp_path_factory):
     """The pages of the smoke book, built from nothing as CI does."""
     output = tmp_path_factory.mktemp("book")
@@ -27,40 +29,6 @@ def built_book(tmp_path_factory):
     )
     assert run.returncode == 0, run.stdout[-6000:]
     return output / "_build" / "html"
-
-
-@pytest.fixture(scope="session")
-def browser():
-    """Chromium that can reach no address: whatever a page needs must lie beside it."""
-    binary = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    driver = shutil.which("chromedriver")
-    if not (binary and driver):
-        if os.environ.get("CI"):
-            pytest.fail("Chromium and chromedriver are not installed; the book cannot be opened.")
-        pytest.skip("Chromium and chromedriver are not installed")
-    from selenium import webdriver
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = binary
-    for flag in (
-        "--headless=new",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-dev-shm-usage",
-        "--disable-background-networking",
-        "--disable-component-update",
-        "--disable-sync",
-        "--no-first-run",
-        "--allow-file-access-from-files",
-        "--host-resolver-rules=MAP * ~NOTFOUND",
-        "--window-size=1280,1600",
-    ):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    chrome = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
-    chrome.set_page_load_timeout(60)
-    yield chrome
-    chrome.quit()
 
 
 FOUND = """
@@ -108,10 +76,6 @@ def test_every_page_opens_offline(built_book, browser):
 
 def test_links_lead_somewhere(built_book):
     """Every link within the book has a file, and its fragment an element, at the other end."""
-    import re
-    from html import unescape
-    from urllib.parse import unquote
-
     ids, links = {}, []
     for page in built_book.rglob("*.html"):
         if "_static" in page.parts:
@@ -132,7 +96,5 @@ def test_links_lead_somewhere(built_book):
 
 def test_the_front_door_leads_to_the_first_page(built_book):
     """The file that a reader opens sends them on to a page that is there."""
-    import re
-
     target = re.search(r'url=([^"]+)"', (built_book / "index.html").read_text(encoding="utf-8")).group(1)
     assert (built_book / target).is_file()

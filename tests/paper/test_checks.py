@@ -1,51 +1,143 @@
-import inspect
+import json
+import math
 
+import numpy as np
 import pytest
+import torch
 
-from attngeo.chapters import all_claims
-from attngeo.paper import Flaw, Result, Verdict, published
-from attngeo.paper.checks import Comparison
+from attngeo.paper import checks
+from attngeo.paper.checks import Check, Judgement, check, compare, exact, monte_carlo
+from attngeo.paper.wording import Flaw, Verdict, WordingError
 
-CLAIMS = all_claims()
-STATEMENTS = published.statements()
-
-
-@pytest.fixture(scope="module", params=CLAIMS)
-def claim(request):
-    return request.param, CLAIMS[request.param]()
-
-
-def test_every_registered_claim_supports_its_verdict_and_is_fit_for_the_book(claim):
-    name, result = claim
-    assert isinstance(result, Result)
-    assert result.supported, [c for c in result.comparisons if not c.holds] or "no comparisons"
-    assert all(isinstance(c, Comparison) for c in result.comparisons)
-    assert result.statement in STATEMENTS.index, f"{name}: data/published/statements.csv has no {result.statement!r}"
-    assert result.title and result.chapter in set(STATEMENTS.chapter)
-    if result.verdict is Verdict.HOLDS:
-        assert result.flaw is None and not result.printed and not result.corrected
-    elif result.verdict is Verdict.UNDECIDED:
-        assert result.printed and result.remark and result.flaw is None and not result.corrected
-    else:
-        assert result.printed
-        # what fails without a remedy says why instead
-        assert result.corrected or (result.verdict is Verdict.FAILS and result.remark)
-        # no flaw: the assumptions under which the statement holds are the paper's own
-        assert isinstance(result.flaw, Flaw) or result.verdict is Verdict.ASSUMPTIONS
-    assert result.verdict is not Verdict.FAILS or result.flaw is Flaw.FAILURE
+WORDS = """
+checks:
+  sums_agree:
+    statement: 2.1
+    part: Eq. 1
+    title: sums agree
+    quantities:
+      sum: a sum over <<n>> of <<total>>
+    printed: six
+    place: Eq. 1
+    remark: It is <<value:.2f>>.
+    verdicts:
+      undecided: {}
+      fails as printed: {flaw: failure, holds: seven}
+"""
 
 
-def test_every_claim_has_defaults_and_a_docstring():
-    for name, check in CLAIMS.items():
-        parameters = inspect.signature(check).parameters.values()
-        assert all(p.default is not p.empty or p.kind is p.VAR_KEYWORD for p in parameters), name
-        assert inspect.getdoc(check), name
+@pytest.mark.parametrize("relation, gaps", [("=", (-1, 0, 1)), ("≠", (-2, 2)), ("<", (-2,)), (">", (2,))])
+def test_a_relation_holds_beyond_or_within_its_tolerance(relation, gaps):
+    held = [gap for gap in (-2, -1, 0, 1, 2) if compare("q", 5 + gap, relation, 5, 1).holds]
+    assert held == list(gaps)
 
 
-def test_no_two_claims_judge_the_same_thing():
-    seen = {}
-    for name, check in CLAIMS.items():
-        source = inspect.getsource(check)
-        key = tuple(line.strip() for line in source.splitlines() if line.strip().startswith(("statement=", "part=")))
-        assert key not in seen or not key, f"{name} and {seen[key]} have the same statement and part"
-        seen[key] = name
+@pytest.mark.parametrize("relation", ["=", "≠", "<", ">"])
+@pytest.mark.parametrize("sides", [(math.nan, 0.0), (0.0, math.nan), (math.inf, math.inf)])
+def test_what_is_not_a_number_holds_in_no_relation(relation, sides):
+    assert not compare("q", sides[0], relation, sides[1]).holds
+
+
+@pytest.mark.parametrize("one", [1, np.float32(1), np.int64(1), torch.tensor(1.0), torch.tensor(1.0).double(), True])
+def test_numbers_of_any_library_become_floats(one):
+    for comparison in (exact("q", one, one, one), compare("q", one, "<", one, one)):
+        assert {type(comparison.measured), type(comparison.expected), type(comparison.tolerance)} == {float}
+        assert comparison.measured == comparison.expected == 1
+
+
+def test_a_mean_of_samples_is_held_to_its_standard_error():
+    samples = np.random.default_rng(0).normal(3, 2, 50)
+    found = monte_carlo("q", samples, 3, n_errors=2.0)
+    assert found.measured == pytest.approx(samples.mean())
+    assert found.standard_error == pytest.approx(samples.std(ddof=1) / math.sqrt(50))
+    assert found.tolerance == 2 * found.standard_error
+    assert found.holds == (abs(samples.mean() - 3) <= found.tolerance)
+    assert not monte_carlo("q", samples, 3 + 5 * found.standard_error).holds
+    assert monte_carlo("q", samples, 3 + 5 * found.standard_error, "<").holds
+
+
+@pytest.fixture
+def room(tmp_path, monkeypatch, request):
+    """The name of a room with the words above."""
+    name = "".join(c if c.isalnum() else "_" for c in request.node.name)
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "__init__.py").touch()
+    (tmp_path / name / "checks.yml").write_text(WORDS, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(checks, "CHECKS", {})
+    return name
+
+
+def registered(room, judge, sample=lambda n=2, scale=1.0: [scale] * n, name="sums_agree", **defaults):
+    judge.__name__, judge.__module__ = name, f"{room}.sums"
+    return check(sample, **defaults)(judge)
+
+
+def judge(sample):
+    total = sum(sample)
+    verdict = Verdict.FAILS if total == 7 else Verdict.UNDECIDED
+    return Judgement(exact("sum", total, 6, 0, n=len(sample)), verdict=verdict, value=total, total=total)
+
+
+def test_a_check_draws_with_its_parameters_and_judges(room):
+    sums = registered(room, judge, n=6)
+    assert checks.CHECKS == {"sums_agree": sums} and sums.room == room
+    result = sums()
+    assert (result.statement, result.part, result.chapter) == ("2.1", "Eq. 1", room)
+    assert result.supported and result.comparisons[0].measured == 6
+    assert result.comparisons[0].quantity == "a sum over 6 of 6.0" and result.remark == "It is 6.00."
+    assert not sums(scale=2.0).supported and sums(n=12, scale=0.5).supported
+    with pytest.raises(TypeError):
+        sums(m=1)
+
+
+def test_a_sample_can_be_judged_again(room):
+    drawn = []
+    sums = registered(room, judge, lambda: drawn.append(1) or [1.0] * 6)
+    sample = sums.sample()
+    assert sums.of(sample) == sums.of(sample) and drawn == [1]
+
+
+def test_a_verdict_that_follows_from_the_numbers_has_its_own_texts(room):
+    sums = registered(room, judge)
+    undecided, fails = sums(n=6), sums(n=7)
+    assert (undecided.verdict, undecided.flaw, undecided.corrected) == (Verdict.UNDECIDED, None, "")
+    assert (fails.verdict, fails.flaw, fails.corrected) == (Verdict.FAILS, Flaw.FAILURE, "seven")
+    assert (undecided.printed, undecided.place) == (fails.printed, fails.place) == ("six", "Eq. 1")
+
+
+@pytest.mark.parametrize(
+    "found, named",
+    [
+        (Judgement(exact("sum", 6, 6, n=1), value=1, total=1), "verdict"),
+        (Judgement(exact("other", 6, 6), verdict=Verdict.UNDECIDED, value=1), "'other'"),
+        (Judgement(exact("sum", 6, 6, n=1), verdict=Verdict.UNDECIDED, total=1), "'value'"),
+        (Judgement(exact("sum", 6, 6), verdict=Verdict.UNDECIDED, value=1, total=1), "'n'"),
+        (Judgement(exact("sum", 6, 6, n=1), verdict=Verdict.HOLDS, value=1, total=1), "printed"),
+    ],
+)
+def test_a_judgement_that_its_words_do_not_fit_is_refused(room, found, named):
+    with pytest.raises(WordingError, match=rf"sums_agree\b.*{named}"):
+        registered(room, lambda sample: found)()
+
+
+def test_a_check_without_words_and_a_second_of_its_name_are_refused(room):
+    with pytest.raises(WordingError, match="unheard_of"):
+        registered(room, judge, name="unheard_of")()
+    with pytest.raises(ValueError, match="unheard_of"):
+        registered(room, judge, name="unheard_of")
+    registered(room, judge)()
+
+
+def test_no_comparison_is_no_support(room):
+    nothing = registered(room, lambda sample: Judgement(verdict=Verdict.UNDECIDED, value=1))
+    assert isinstance(nothing, Check) and not nothing().supported
+
+
+def test_a_result_goes_through_json(room):
+    result = registered(room, judge)(n=7)
+    plain = json.loads(json.dumps(result.to_dict()))
+    assert (plain["verdict"], plain["flaw"], plain["supported"]) == ("fails as printed", "failure", False)
+    (comparison,) = plain["comparisons"]
+    assert comparison["measured"] == 7 and comparison["holds"] is False and "fields" not in comparison
+    assert set(plain) >= {"statement", "part", "title", "printed", "place", "corrected", "remark", "chapter"}

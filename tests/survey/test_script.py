@@ -1,8 +1,5 @@
 """book/_static/survey.js in headless Chromium, on a small page without a network."""
 
-import os
-import shutil
-
 import pandas as pd
 import pytest
 
@@ -14,32 +11,18 @@ pytestmark = pytest.mark.book
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory):
+def page(tmp_path_factory, browser):
     """The table of released results as the book has it, and a short one, opened from a file."""
-    binary = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    driver = shutil.which("chromedriver")
-    if not (binary and driver):
-        if os.environ.get("CI"):
-            pytest.fail("Chromium and chromedriver are not installed; the script cannot be tried.")
-        pytest.skip("Chromium and chromedriver are not installed")
-    from selenium import webdriver
-
     long = released_table(released_results()).to_html(index=False, classes="table", table_id="tab-released-results")
     short = pd.DataFrame({"a": [1, 2]}).to_html(index=False, classes="table")
     script = (root() / "book/_static/survey.js").as_uri()
     file = tmp_path_factory.mktemp("page") / "page.html"
     file.write_text(
-        f"<!doctype html><meta charset=utf-8><script src='{script}'></script><div class=bd-article>{long}{short}</div>"
+        f"<!doctype html><meta charset=utf-8><script src='{script}'></script><div class=bd-article>{long}{short}</div>",
+        encoding="utf-8",
     )
-    options = webdriver.ChromeOptions()
-    options.binary_location = binary
-    for flag in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--allow-file-access-from-files"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    chrome = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
-    chrome.get(file.as_uri())
-    yield chrome
-    chrome.quit()
+    browser.get(file.as_uri())
+    return browser
 
 
 def column(page, number):

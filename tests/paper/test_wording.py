@@ -1,0 +1,175 @@
+from itertools import count
+
+import pytest
+import yaml
+
+from attngeo.paper.wording import Flaw, Verdict, Wording, WordingError, wording
+
+MISPRINT = {
+    "name": "one",
+    "statement": "2.1",
+    "title": "a title",
+    "verdict": Verdict.CORRECTED,
+    "flaw": Flaw.MISPRINT,
+    "printed": "three",
+    "place": "Eq. 1",
+    "holds": "four",
+}
+HOLDS = {"name": "one", "statement": "2.1", "title": "a title", "verdict": Verdict.HOLDS}
+FAILS = MISPRINT | {"verdict": Verdict.FAILS, "flaw": Flaw.FAILURE}
+UNDECIDED = HOLDS | {"verdict": Verdict.UNDECIDED, "printed": "three", "place": "Eq. 1", "remark": "too few"}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        HOLDS,
+        HOLDS | {"remark": "of interest"},
+        MISPRINT,
+        MISPRINT | {"verdict": Verdict.ASSUMPTIONS, "flaw": Flaw.ASSUMPTION},
+        MISPRINT | {"verdict": Verdict.ASSUMPTIONS, "flaw": None},  # the assumptions are the paper's own
+        FAILS,
+        FAILS | {"holds": "", "remark": "nothing holds instead"},
+        UNDECIDED,
+    ],
+)
+def test_texts_that_fit_their_verdict_are_told(words):
+    told = Wording(**words).told(words["verdict"], {})
+    assert told == {
+        "printed": words.get("printed", ""),
+        "place": words.get("place", ""),
+        "corrected": words.get("holds", ""),
+        "remark": words.get("remark", ""),
+        "flaw": words.get("flaw"),
+        "maybe_copying": False,
+    }
+
+
+CONTRADICTIONS = {
+    "printed": (HOLDS, {"printed": "three"}),
+    "holds": (HOLDS, {"holds": "four"}),
+    "flaw": (HOLDS, {"flaw": Flaw.MISPRINT}),
+    "no printed": (MISPRINT, {"printed": ""}),
+    "no place": (MISPRINT, {"place": ""}),
+    "no holds": (MISPRINT, {"holds": ""}),
+    "no flaw": (MISPRINT, {"flaw": None}),
+    "no remark": (FAILS, {"holds": ""}),
+    "holds, undecided": (UNDECIDED, {"holds": "four"}),
+    "flaw, undecided": (UNDECIDED, {"flaw": Flaw.FAILURE}),
+    "no remark, undecided": (UNDECIDED, {"remark": ""}),
+}
+
+
+@pytest.mark.parametrize("name", CONTRADICTIONS)
+def test_texts_that_contradict_their_verdict_are_refused_by_name(name):
+    words, change = CONTRADICTIONS[name]
+    key = name.partition(",")[0].removeprefix("no ")
+    with pytest.raises(WordingError, match=rf"^one is {words['verdict']}\b.* {key}\b[^.]*\.yml[^.]*\.$"):
+        Wording(**(words | change))
+
+
+def test_each_verdict_that_may_follow_has_its_texts():
+    words = MISPRINT | {"verdict": None, "flaw": None, "holds": ""}
+    verdicts = {
+        Verdict.CORRECTED: {"flaw": "misprint", "holds": "<<n>>"},
+        Verdict.UNDECIDED: {"remark": "between <<low:.1f>> and <<n>>"},
+    }
+    one = Wording(**words, verdicts=verdicts)
+    corrected, undecided = (one.told(verdict, {"n": 4, "low": 1.26}) for verdict in verdicts)
+    assert (corrected["corrected"], corrected["flaw"], corrected["remark"]) == ("4", Flaw.MISPRINT, "")
+    assert (undecided["corrected"], undecided["flaw"], undecided["remark"]) == ("", None, "between 1.3 and 4")
+    for verdict in (None, Verdict.FAILS, Verdict.HOLDS):
+        with pytest.raises(WordingError, match=r"^one "):
+            one.told(verdict, {"n": 4, "low": 1.26})
+    with pytest.raises(WordingError, match="remark"):
+        Wording(**words, verdicts={Verdict.UNDECIDED: {}})
+
+
+def test_numbers_and_shared_sentences_fill_the_places_that_name_them():
+    shared = {"small": "Below <<limit:,>>\n it is <<share:.0%>>, <<again>>.", "again": "<<n>> times"}
+    one = Wording(
+        **HOLDS, remark="So: <<small>> <<n>>", quantities={"sum": "$a << b$, <<n>> of <<m:+.2e>>"}, shared=shared
+    )
+    numbers = {"limit": 12000, "share": 0.256, "n": 3}
+    assert one.told(Verdict.HOLDS, numbers)["remark"] == "So: Below 12,000 it is 26%, 3 times. 3"
+    assert one.quantity("sum", {"n": 3, "m": 0.00125}) == "$a << b$, 3 of +1.25e-03"
+    # a number of the judgement comes before a sentence of the same name
+    assert one.told(Verdict.HOLDS, numbers | {"again": 2})["remark"] == "So: Below 12,000 it is 26%, 2. 3"
+
+
+@pytest.mark.parametrize("key", ["limit", "n"])
+def test_a_number_that_is_not_given_is_refused_by_name(key):
+    one = Wording(**HOLDS, remark="<<small>> <<n>>", shared={"small": "<<limit>>"})
+    with pytest.raises(WordingError, match=rf"^[^.]*\bone\b[^.]*'{key}'[^.]*\.$"):
+        one.told(Verdict.HOLDS, {other: 1 for other in {"limit", "n"} - {key}})
+
+
+def test_an_unnamed_quantity_is_refused_by_name():
+    with pytest.raises(WordingError, match=r"^one [^.]*'b'[^.]*\.yml[^.]*\.$"):
+        Wording(**HOLDS, quantities={"a": "a number"}).quantity("b", {})
+
+
+NUMBERS = count()  # a package once imported stays, so each has a name of its own
+
+
+@pytest.fixture
+def room(tmp_path, monkeypatch):
+    """Writes the file of a room and gives its words."""
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def write(text):
+        name = f"worded_{next(NUMBERS)}"
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").touch()
+        if text is not None:
+            (tmp_path / name / "checks.yml").write_text(text, encoding="utf-8")
+        return wording(name)
+
+    return write
+
+
+def test_a_room_is_read_with_its_shared_sentences(room):
+    content = {
+        "shared": {"why": "W depends on <<n>>."},
+        "checks": {
+            "one": {"statement": 2.1, "title": "größer als", "verdict": "holds", "remark": "<<why>>"},
+            "two": {
+                "statement": "S1.4",
+                "part": "Eq. 1",
+                "title": "a title",
+                "printed": "three",
+                "place": "Eq. 1",
+                "quantities": {"sum": "a sum"},
+                "verdicts": {"undecided": {"remark": "too few"}},
+            },
+        },
+    }
+    found = room(yaml.safe_dump(content, allow_unicode=True))
+    assert list(found) == ["one", "two"]
+    assert found["one"].statement == "2.1" and found["one"].verdict is Verdict.HOLDS
+    assert found["one"].told(Verdict.HOLDS, {"n": 5})["remark"] == "W depends on 5."
+    assert found["two"].verdict is None and list(found["two"].verdicts) == [Verdict.UNDECIDED]
+    assert found["one"].title == "größer als"
+
+
+CHECK = "checks: {one: {statement: 2.1, title: a, verdict: holds"
+REFUSED = {
+    "no file": (None, "checks.yml"),
+    "no YAML": ("checks: {one", "checks.yml"),
+    "empty": ("", "checks.yml"),
+    "no checks": ("shared: {}", "checks"),
+    "unknown key": (f"{CHECK}, titel: b}}}}", "'titel'"),
+    "no statement": ("checks: {one: {title: a, verdict: holds}}", "statement"),
+    "no title": ("checks: {one: {statement: 2.1, verdict: holds}}", "title"),
+    "unknown verdict": ("checks: {one: {statement: 2.1, title: a, verdict: true}}", "True"),
+    "unknown flaw": (f"{CHECK}, flaw: blot}}}}", "blot"),
+    "unknown verdict that follows": ("checks: {one: {statement: 2.1, title: a, verdicts: {perhaps: {}}}}", "perhaps"),
+    "contradiction": (f"{CHECK}, printed: b}}}}", "printed"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_file_that_cannot_be_meant_is_refused_with_its_cause(room, name):
+    text, cause = REFUSED[name]
+    with pytest.raises(WordingError, match=cause):
+        room(text)
