@@ -7,8 +7,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attngeo.chapters.symmetric_updates.first_update import first_coefficients, first_update, pair_counts
-from attngeo.chapters.symmetric_updates.growth import corpus_symmetry, tied_embeddings
+from attngeo.chapters.symmetric_updates.first_update import (
+    first_coefficients,
+    first_update,
+    pair_counts,
+    tied_embeddings,
+)
 from attngeo.chapters.symmetric_updates.pair_symmetry import (
     agreement,
     correlated_coefficients,
@@ -267,7 +271,6 @@ REFUSED = {
     "correlation above 1": lambda: correlated_coefficients(1.1, 1, 3, generator()),
     "masked everything": lambda: masked_term_shares(1.0),
     "no masking": lambda: masked_score(0.5, 0.15, 0),
-    "no corpus": lambda: corpus_symmetry(4, 4, 4, (), generator()),
     "two ahead": lambda: first_coefficients(torch.zeros(1, 3, dtype=torch.int64), I3, I3, ahead=2),
 }
 
