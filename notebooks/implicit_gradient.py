@@ -36,10 +36,9 @@ seed: int = 0  # seed of every random draw; in [0, 2147483647]
 import pandas as pd
 import torch
 
-from attngeo.chapters.implicit_gradient import chain_rule, forward_backward, gradient, implicit_update
+from attngeo.chapters.implicit_gradient import chain_rule, figures, forward_backward, gradient, implicit_update
 from attngeo.chapters.implicit_gradient.gradient import exact_beta, paper_beta
 from attngeo.display.page import glue, show
-from attngeo.chapters.implicit_gradient import figures
 from attngeo.updates.toy_transformer import ToyConfig, ToyTransformer
 from attngeo.updates.rank_one import (
     alignment_at_random_factors,
