@@ -134,9 +134,9 @@ class StorageHandler(Handler):
         if span:
             self.send_header("Content-Range", span)
         self.end_headers()
-        self.wfile.write(data)
-        with self.server.hub.lock:
+        with self.server.hub.lock:  # counted first, so that who has the bytes finds them counted
             self.server.hub.served += len(data)
+        self.wfile.write(data)
         if len(data) != length:
             self.close_connection = True
 

@@ -2,9 +2,8 @@
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cache
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -23,6 +22,7 @@ FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0  # seconds; each wait is twice the one befo
 TRANSIENT = {408, 425, 429, 500, 502, 503, 504}
 REFUSED = {400, 401, 403, 404, 410}  # what the storage answers when a signed location has expired
 NETWORK_ERRORS = (OSError, HTTPError)
+_POOL = ThreadPoolExecutor(IN_FLIGHT, thread_name_prefix="attngeo-range")  # its threads start with the first piece
 
 
 class Place(NamedTuple):
@@ -32,12 +32,26 @@ class Place(NamedTuple):
     size: int
 
 
-class Trouble(Exception):
-    """A failure that another attempt may mend, and the seconds that the server asks to wait."""
+class Failure(Exception):
+    """What another attempt may mend, and the seconds that the server asks to wait."""
 
-    def __init__(self, what: str, wait: float | None = None) -> None:
+    def __init__(self, what: str, retry_after: str | None = None) -> None:
         super().__init__(what)
-        self.wait = wait
+        self.wait = float(retry_after) if retry_after and retry_after.isdigit() else None  # a date is left aside
+
+
+class Transfer(NamedTuple):
+    """Bytes on their way, in pieces."""
+
+    data: memoryview
+    pieces: list[Future]
+    given_up: threading.Event
+
+    def give_up(self) -> None:
+        """Stop fetching, and waiting to try again."""
+        self.given_up.set()
+        for piece in self.pieces:
+            piece.cancel()
 
 
 class RemoteBytes:
@@ -56,71 +70,83 @@ class RemoteBytes:
         self.name, self.size = name, place.size
         self._place, self._find = place, find
         self._lock = threading.Lock()
-        self._coming: dict[tuple[int, int], _Transfer] = {}
+        self._coming: dict[tuple[int, int], Transfer] = {}
 
     def prefetch(self, start: int, stop: int) -> None:
         """Begin to fetch bytes [start, stop), which `read` will ask for."""
         if (start, stop) not in self._coming:
-            self._coming[start, stop] = _Transfer(self._fill, start, stop)
+            data, given_up = empty(stop - start), threading.Event()
+            views = ((data[at - start : at - start + PIECE], at) for at in range(start, stop, PIECE))
+            pieces = [_POOL.submit(self._fill, view, at, given_up) for view, at in views]
+            self._coming[start, stop] = Transfer(data, pieces, given_up)
 
     def read(self, start: int, stop: int) -> memoryview:
         """Bytes [start, stop)."""
         self.prefetch(start, stop)
-        return self._coming.pop((start, stop)).result()
+        transfer = self._coming.pop((start, stop))
+        try:
+            for piece in transfer.pieces:
+                piece.result()
+        except BaseException:
+            transfer.give_up()
+            raise
+        return transfer.data
 
     def forget(self) -> None:
         """Stop fetching what was not read."""
         while self._coming:
             self._coming.popitem()[1].give_up()
 
-    def _fill(self, piece: "_Piece") -> None:
-        """Fetch one piece, with patience."""
-        failures = 0
-        while piece.missing and not piece.given_up.is_set():
-            before, place = piece.done, self._place
+    def _fill(self, view: memoryview, start: int, given_up: threading.Event) -> None:
+        """Fetch the bytes from ``start`` on that fill a view, with patience: each request is for what is missing."""
+        failures, found_again = 0, False
+        while len(view) and not given_up.is_set():
+            place = self._place
             try:
-                self._fetch(piece, place)
-                continue
-            except Trouble as error:
-                trouble = error
-            except NETWORK_ERRORS as error:
-                trouble = Trouble(f"the connection failed ({type(error).__name__})")
-            failures = 1 if piece.done > before else failures + 1
-            if failures == ATTEMPTS:
-                raise CheckpointError(
-                    f"{self.name} cannot be read from {_host(place.location)}: {trouble}, {ATTEMPTS} times in a row;"
-                    f" run again later."
-                )
-            wait = FIRST_WAIT * 2 ** (failures - 1) if trouble.wait is None else trouble.wait
-            piece.given_up.wait(min(wait, LONGEST_WAIT))
-
-    def _fetch(self, piece: "_Piece", place: Place) -> None:
-        """One request for what is missing of a piece."""
-        start, stop = piece.start + piece.done, piece.start + len(piece.view)
-        with _get(place.location, {"Range": f"bytes={start}-{stop - 1}"}) as (status, headers, blocks):
-            if status in TRANSIENT:
-                raise Trouble(f"it answered {status}", _seconds(headers.get("Retry-After")))
-            if status in REFUSED:
-                if piece.refused:
+                with _get(place, start, start + len(view)) as (status, headers, blocks):
+                    if status in REFUSED and not found_again:
+                        found_again = True
+                        self._find_again(place)
+                        continue
+                    self._check(place, status, headers, start, start + len(view))
+                    for block in blocks:
+                        if given_up.is_set():
+                            return
+                        if len(block) > len(view):
+                            raise Failure("it sent more bytes than those asked for")
+                        view[: len(block)] = block
+                        view, start, failures = view[len(block) :], start + len(block), 0
+                if len(view):
+                    raise Failure("it closed the connection early")
+            except (Failure, *NETWORK_ERRORS) as error:
+                failure = error if isinstance(error, Failure) else Failure(f"no answer ({type(error).__name__})")
+                failures += 1
+                if failures == ATTEMPTS:
                     raise CheckpointError(
-                        f"{self.name} cannot be read: {_host(place.location)} answered {status} at a location the Hub"
-                        f" has just given; check the token and the network, then run again."
-                    )
-                piece.refused = True
-                self._find_again(place)
-                raise Trouble(f"it answered {status}", wait=0.0)
-            if status == 200 and (start, stop) != (0, self.size):
-                raise CheckpointError(
-                    f"{_host(place.location)} gives {self.name} whole and not by byte ranges; download the repository"
-                    f" (hf download) and give the folder."
-                )
-            if status not in (200, 206):
-                raise CheckpointError(
-                    f"{self.name} cannot be read: {_host(place.location)} answered {status}; run again later."
-                )
-            if status == 206 and not _is_range(headers.get("Content-Range"), start, stop, self.size):
-                raise Trouble("it sent other bytes than those asked for")
-            piece.take(blocks)
+                        f"{self.name} cannot be read from {_host(place)}: {failure}, {ATTEMPTS} times in a row;"
+                        f" run again later."
+                    ) from error
+                wait = FIRST_WAIT * 2 ** (failures - 1) if failure.wait is None else failure.wait
+                given_up.wait(min(wait, LONGEST_WAIT))
+
+    def _check(self, place: Place, status: int, headers: Mapping[str, str], start: int, stop: int) -> None:
+        """Refuse an answer that does not begin with the bytes [start, stop) and end there."""
+        if status in TRANSIENT:
+            raise Failure(f"it answered {status}", headers.get("Retry-After"))
+        if status == 200 and (start, stop) != (0, self.size):
+            raise CheckpointError(
+                f"{_host(place)} gives {self.name} whole and not by byte ranges; download the repository (hf download)"
+                f" and give the folder."
+            )
+        if status not in (200, 206):
+            raise CheckpointError(
+                f"{self.name} cannot be read: {_host(place)} answered {status}; check the token and the network, then"
+                f" run again."
+            )
+        spans = {f"bytes {start}-{stop - 1}/{size}" for size in (self.size, "*")}
+        of_length = headers.get("Content-Length") in (None, str(stop - start))
+        if not of_length or (status == 206 and headers.get("Content-Range") not in spans):
+            raise Failure("it sent other bytes than those asked for")
 
     def _find_again(self, stale: Place) -> None:
         with self._lock:
@@ -131,87 +157,20 @@ class RemoteBytes:
                 self._place = place
 
 
-class _Transfer:
-    """Bytes [start, stop) on their way, in pieces."""
-
-    def __init__(self, fill: Callable[["_Piece"], None], start: int, stop: int) -> None:
-        self._data, self._given_up = empty(stop - start), threading.Event()
-        pieces = [
-            _Piece(self._data[a - start : a - start + PIECE], a, self._given_up) for a in range(start, stop, PIECE)
-        ]
-        self._futures = [_pool().submit(fill, piece) for piece in pieces]
-
-    def result(self) -> memoryview:
-        """The bytes, when all have come."""
-        try:
-            for future in self._futures:
-                future.result()
-        except BaseException:
-            self.give_up()
-            raise
-        return self._data
-
-    def give_up(self) -> None:
-        self._given_up.set()
-        for future in self._futures:
-            future.cancel()
-
-
-class _Piece:
-    """A stretch of the file and how much of it has come."""
-
-    def __init__(self, view: memoryview, start: int, given_up: threading.Event) -> None:
-        self.view, self.start, self.given_up = view, start, given_up
-        self.done = 0
-        self.refused = False
-
-    @property
-    def missing(self) -> int:
-        return len(self.view) - self.done
-
-    def take(self, blocks: Iterator[bytes]) -> None:
-        """Bytes off the wire; they count as they come, unless more come than were asked for."""
-        before = self.done
-        for block in blocks:
-            if self.given_up.is_set():
-                return
-            if len(block) > self.missing:
-                self.done = before
-                raise Trouble("it sent more bytes than those asked for")
-            self.view[self.done : self.done + len(block)] = block
-            self.done += len(block)
-        if self.missing:
-            raise Trouble("it closed the connection early")
-
-
 @contextmanager
-def _get(url: str, headers: Mapping[str, str]) -> Iterator[tuple[int, Mapping[str, str], Iterator[bytes]]]:
+def _get(place: Place, start: int, stop: int) -> Iterator[tuple[int, Mapping[str, str], Iterator[bytes]]]:
     """Status, headers and body of a GET through huggingface_hub's own session; the token goes to the Hub alone."""
-    sent = {**build_hf_headers(), "Accept-Encoding": "identity", **headers}
-    if _host(url) != _host(constants.ENDPOINT):
-        sent.pop("authorization", None)
-    session, timeout = get_session(), constants.HF_HUB_DOWNLOAD_TIMEOUT
+    headers = {**build_hf_headers(), "Accept-Encoding": "identity", "Range": f"bytes={start}-{stop - 1}"}
+    if _host(place) != urlsplit(constants.ENDPOINT).netloc:
+        headers.pop("authorization", None)
+    session, options = get_session(), {"headers": headers, "timeout": constants.HF_HUB_DOWNLOAD_TIMEOUT}
     if callable(getattr(session, "stream", None)):
-        with session.stream("GET", url, headers=sent, timeout=timeout, follow_redirects=True) as response:
+        with session.stream("GET", place.location, follow_redirects=True, **options) as response:
             yield response.status_code, response.headers, response.iter_raw()
     else:  # huggingface_hub before 1.0, on requests
-        with session.get(url, headers=sent, timeout=timeout, stream=True) as response:
+        with session.get(place.location, stream=True, **options) as response:
             yield response.status_code, response.headers, response.iter_content(BLOCK)
 
 
-@cache
-def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(IN_FLIGHT, thread_name_prefix="attngeo-range")
-
-
-def _host(url: str) -> str:
-    return urlsplit(url).netloc
-
-
-def _is_range(header: str | None, start: int, stop: int, size: int) -> bool:
-    return header in (f"bytes {start}-{stop - 1}/{size}", f"bytes {start}-{stop - 1}/*")
-
-
-def _seconds(header: str | None) -> float | None:
-    """Retry-After in seconds; a date there is left to our own waits."""
-    return float(header) if header and header.isdigit() else None
+def _host(place: Place) -> str:
+    return urlsplit(place.location).netloc

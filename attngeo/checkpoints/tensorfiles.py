@@ -128,7 +128,7 @@ class SafetensorsFile:
         Raises:
             CheckpointError: its entries are no floating-point numbers, or the file cannot be read.
         """
-        data = self._source.read(*self._range(tensor, rows))
+        data = self._source.read(*self.extent(tensor, rows))
         self.bytes_read += len(data)
         dtype, shape, _, _ = self._entries[tensor]
         whole = torch.frombuffer(data, dtype=_DTYPES[dtype])
@@ -136,19 +136,19 @@ class SafetensorsFile:
 
     def size(self, tensor: str, rows: tuple[int, int] | None = None) -> int:
         """Bytes of what `read` gives, as the header tells."""
-        start, stop = self._range(tensor, rows)
+        start, stop = self.extent(tensor, rows)
         return stop - start
 
     def prefetch(self, tensor: str, rows: tuple[int, int] | None = None) -> None:
         """Begin to fetch what `read` will ask for."""
-        self._source.prefetch(*self._range(tensor, rows))
+        self._source.prefetch(*self.extent(tensor, rows))
 
     def forget(self) -> None:
         """Stop fetching what was not read."""
         self._source.forget()
 
-    def _range(self, tensor: str, rows: tuple[int, int] | None) -> tuple[int, int]:
-        """Where a tensor's bytes, or those of its rows, stand in the file."""
+    def extent(self, tensor: str, rows: tuple[int, int] | None = None) -> tuple[int, int]:
+        """Where a tensor's bytes, or those of its rows, begin and end in the file."""
         entry = self._entries[tensor]
         if entry.dtype not in _DTYPES:
             raise CheckpointError(

@@ -163,12 +163,26 @@ def test_later_layers_are_fetched_meanwhile_and_no_further_than_allowed(hub, mon
 
 
 def test_what_is_not_wanted_any_more_is_not_fetched(hub, monkeypatch):
+    """What waits to be asked for again leaves its thread at once."""
+    monkeypatch.setattr(ranges, "LONGEST_WAIT", 600.0)
     checkpoint = open_checkpoint(NAME)
-    hub.faults.extend([None, None, *[hub_server.status(503, Retry_After="30")] * 4])
+    file = checkpoint._all_files[0]
+    first = {f"bytes={start}-{stop - 1}" for start, stop in map(file.extent, checkpoint.plans[0].spans())}
+    busy = hub_server.status(503, Retry_After="600")
+
+    def only_the_first_layer(handler, data):
+        if handler.headers["Range"] in first:
+            handler.body(206, data, len(data), handler.span)
+        else:
+            busy(handler, data)
+
+    hub.faults.extend([only_the_first_layer] * 6)  # 3 layers, q and k
     layers = iter(checkpoint)
     next(layers)
     wait_until(lambda: not hub.faults)
     layers.close()
+    together = threading.Barrier(ranges.IN_FLIGHT, timeout=60)
+    assert len(set(ranges._POOL.map(lambda _: together.wait(), range(ranges.IN_FLIGHT)))) == ranges.IN_FLIGHT
     assert len(list(checkpoint)) == 3
 
 
