@@ -31,16 +31,15 @@ draws: int = 40  # random layers simulated for each small shape; in [10, 10000]
 
 # %% tags=["remove-cell"]
 from attngeo.records.checkout import data
-from attngeo.chapters.pretrained_survey import released_figures as figure_claims
-from attngeo.chapters.pretrained_survey import separation as claims
-from attngeo.survey.printed_rows import layer_medians, released_table
+from attngeo.chapters.pretrained_survey import separation
 from attngeo.display.page import glue, show, table
-from attngeo.chapters.pretrained_survey.released_points import released_scores, separations
+from attngeo.chapters.pretrained_survey.released_points import released_scores, released_table, separations
 from attngeo.chapters.pretrained_survey.figures import form_pictures, heads_beside_sum, layer_scores
 from attngeo.chapters.pretrained_survey.null_bands import null_bands
 from attngeo.forms.pictures import read_picture
 from attngeo.survey.models import registry, released_results
 from attngeo.survey.record import measured
+from attngeo.survey.score_table import layer_medians
 
 # %%
 scores = measured(models, gamma)
@@ -67,7 +66,7 @@ released_scores(results, {"S2": "encoder-decoder models"}, "fig-released-halves"
 # Taken as they are drawn, crosses and all, do the points lie as the captions say? The measure is that of the next section.
 
 # %%
-show(figure_claims.figure_2_as_drawn(results), figure_claims.figure_s1_as_drawn(results))
+show(separation.figure_2_as_drawn(), separation.figure_s1_as_drawn())
 
 # %% tags=["remove-input"]
 table(
@@ -87,7 +86,7 @@ table(
 # Among language models, crosses left out, both claims hold, symmetry almost without exception.
 
 # %%
-show(claims.section_3_symmetry_in_language(), claims.section_3_directionality_in_language())
+show(separation.section_3_symmetry_in_language(), separation.section_3_directionality_in_language())
 
 # %% [markdown]
 # Outside language it depends on what is called a decoder. The only causal self-attentions that were scored in all layers
@@ -95,10 +94,10 @@ show(claims.section_3_symmetry_in_language(), claims.section_3_directionality_in
 # of detectors (bidirectional), a vision tower, MusicGen's *cross*-attention, and five of SpeechT5's six layers.
 
 # %%
-show(claims.section_3_symmetry_elsewhere(), claims.section_3_directionality_elsewhere())
+show(separation.section_3_symmetry_elsewhere(), separation.section_3_directionality_elsewhere())
 
 # %%
-compared = claims.all_separations(results)
+compared = separation.all_separations(results)
 
 # %% tags=["remove-input"]
 separations(compared)
@@ -107,7 +106,7 @@ separations(compared)
 # The two halves of one model make the fairest pair: same data, same recipe, one objective. T5, BART and mBART have both.
 
 # %%
-show(claims.section_3_halves_of_one_model())
+show(separation.section_3_halves_of_one_model())
 
 # %% [markdown]
 # These judgements rest on numbers that others computed, by the formula that stands behind

@@ -36,11 +36,12 @@ from attngeo.chapters.printed_scores.tables import (
     table_s3_directionality,
     tables_round_the_released_results,
 )
-from attngeo.survey.printed_rows import beside_printed, layer_medians, whole_table
+from attngeo.chapters.printed_scores.printed_rows import beside_printed, whole_table
 from attngeo.display.page import glue, show, table
 from attngeo.survey.models import DEFECTS, registry, released_results
 from attngeo.chapters.printed_scores.released_extractions import extraction_effects
 from attngeo.survey.record import measured
+from attngeo.survey.score_table import layer_medians
 
 # %%
 scores = measured(models)
@@ -64,7 +65,7 @@ table(beside, name="tab-survey-s2", caption="Rows of Table S2 whose weights were
 # digits than are printed, and with them the comparison becomes a sharp one: five digits instead of two.
 
 # %%
-show(table_s2_symmetry(medians), tables_round_the_released_results())
+show(table_s2_symmetry.of(medians), tables_round_the_released_results())
 
 # %% [markdown]
 # ## Directionality: Table S3
@@ -101,7 +102,7 @@ table(
 # nothing else.
 
 # %%
-show(table_s3_directionality(medians))
+show(table_s3_directionality.of(medians))
 
 # %% [markdown]
 # The choice is not a detail. The logarithm shrinks the standard deviation that a few very large norms would inflate, so

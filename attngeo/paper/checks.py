@@ -175,7 +175,7 @@ class Check(Generic[Sample]):
             Comparison(words.quantity(c.quantity, found.numbers | c.fields), *_numbers(c)) for c in found.comparisons
         )
         chapter = self.room.rpartition(".")[2]
-        return Result(words.statement, words.part, words.title, verdict, comparisons, **texts, chapter=chapter)
+        return Result(words.statement, verdict=verdict, comparisons=comparisons, **texts, chapter=chapter)
 
 
 def _numbers(c: Comparison) -> tuple:

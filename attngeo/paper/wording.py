@@ -102,7 +102,8 @@ class Wording:
             raise WordingError(f"{self.name} has no verdict in {FILE}, and its judgement gives none.")
         texts = self._texts(verdict)
         _check_texts(self.name, verdict, texts)
-        told = {key: self._filled(texts[key], numbers) for key in ("printed", "place", "remark")}
+        texts |= {"part": self.part, "title": self.title}
+        told = {key: self._filled(texts[key], numbers) for key in ("part", "title", "printed", "place", "remark")}
         told["corrected"] = self._filled(texts["holds"], numbers)
         return told | {"flaw": texts["flaw"] and Flaw(texts["flaw"]), "maybe_copying": self.maybe_copying}
 

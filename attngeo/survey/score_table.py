@@ -1,12 +1,14 @@
-"""The scores of a checkpoint as a long table: one row per layer, and one per head."""
+"""The scores of a checkpoint as a long table: one row per layer, and one per head; and medians over layers."""
 
 from collections.abc import Iterable
 
+import numpy as np
 import pandas as pd
 
 from attngeo.checkpoints.layers import AttentionLayer, Checkpoint
 from attngeo.forms.scores import GAMMA, score_rows
 
+SCORES = ("symmetry", "directionality", "directionality_released", "directionality_tables")
 COLUMNS = (
     "model",
     "revision",
@@ -15,10 +17,7 @@ COLUMNS = (
     "head",
     "d_model",
     "d_head",
-    "symmetry",
-    "directionality",
-    "directionality_released",
-    "directionality_tables",
+    *SCORES,
     "gamma",
     "n_rows_over",
     "n_cols_over",
@@ -68,3 +67,23 @@ def layer_rows(
 def as_table(rows: Iterable[dict]) -> pd.DataFrame:
     """Rows of `layer_rows` as a table with the columns in order."""
     return pd.DataFrame(list(rows), columns=list(COLUMNS))
+
+
+def layer_medians(layers: pd.DataFrame) -> pd.DataFrame:
+    """Median over layers and the distances to the quartiles, as Tables S2 and S3 give them.
+
+    Args:
+        layers: the long score table, rows with head = -1 (sums over heads).
+
+    Returns:
+        One row per model and part: n_layers and, for each score, ``<score>``, ``<score>_minus`` (median - Q1) and
+        ``<score>_plus`` (Q3 - median). Quartiles are interpolated linearly.
+    """
+    rows = []
+    for (model, part), group in layers.groupby(["model", "part"], sort=False):
+        row = {"model": model, "part": part, "n_layers": len(group)}
+        for score in SCORES:
+            low, middle, high = np.percentile(group[score], [25, 50, 75])
+            row |= {score: middle, f"{score}_minus": middle - low, f"{score}_plus": high - middle}
+        rows.append(row)
+    return pd.DataFrame(rows)

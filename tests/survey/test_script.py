@@ -3,9 +3,9 @@
 import pandas as pd
 import pytest
 
+from attngeo.chapters.pretrained_survey.released_points import released_table
 from attngeo.records.checkout import root
 from attngeo.survey.models import released_results
-from attngeo.survey.printed_rows import released_table
 
 pytestmark = pytest.mark.book
 

@@ -5,17 +5,18 @@
 the Mann-Whitney statistic per pair: 1 where every x exceeds every y, 1/2 where the groups do not differ.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
+from scipy.optimize import brentq
+from scipy.stats import mannwhitneyu, norm
 
 from attngeo.errors import ParameterError
 
 Values = Sequence[float] | Float[np.ndarray, "_"]
-Z95 = 1.959963984540054  # normal quantile of a two-sided interval of 95 %
+Z95 = float(norm.ppf(0.975))  # of a two-sided interval of 95 %
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ def auc(first: Values, second: Values) -> float:
         ParameterError: a group is empty, or a value is not finite.
     """
     x, y = _checked(first), _checked(second)
-    return float((np.sign(x[:, None] - y[None, :]).mean() + 1) / 2)
+    return float(mannwhitneyu(x, y, method="asymptotic").statistic / (len(x) * len(y)))
 
 
 def score_interval(area: float, n_first: int, n_second: int, z: float = Z95) -> tuple[float, float]:
@@ -59,7 +60,8 @@ def score_interval(area: float, n_first: int, n_second: int, z: float = Z95) -> 
         variance = a * (1 - a) * (1 + half * ((1 - a) / (2 - a) + a / (1 + a))) / (n_first * n_second)
         return (a - area) ** 2 - z**2 * variance
 
-    return _root(distance, 0.0, area), _root(distance, 1.0, area)
+    inside = min(max(area, 1e-12), 1 - 1e-12)  # at 0 and 1 themselves the distance is 0
+    return brentq(distance, 0, inside), brentq(distance, inside, 1)
 
 
 def family_interval(
@@ -100,16 +102,6 @@ def separation(
     several = min(len(set(first_families)), len(set(second_families))) > 1
     wide = family_interval(first, second, first_families, second_families, seed=seed) if several else (low, high)
     return Separation(area, len(first), len(second), low, high, *wide)
-
-
-def _root(function, outer: float, inner: float) -> float:
-    """Where ``function`` changes sign from ``outer`` (positive) to ``inner`` (not positive)."""
-    if math.isclose(outer, inner, abs_tol=1e-15):
-        return outer
-    for _ in range(60):
-        middle = (outer + inner) / 2
-        outer, inner = (middle, inner) if function(middle) > 0 else (outer, middle)
-    return (outer + inner) / 2
 
 
 def _membership(families: Sequence[str]) -> np.ndarray:

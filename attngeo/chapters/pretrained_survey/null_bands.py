@@ -4,10 +4,10 @@ import math
 
 import pandas as pd
 
+from attngeo.chapters.pretrained_survey.auc import Z95
 from attngeo.forms.random_matrices import directionality_sd, sample_forms, symmetry_mean, symmetry_sd
 from attngeo.forms.scores import GAMMA, Convention
 
-Z95 = 1.96
 ENOUGH_ROWS = 256  # from here on `random_matrices.directionality_sd` is accurate; smaller forms are simulated
 
 

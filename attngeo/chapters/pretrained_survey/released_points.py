@@ -21,7 +21,7 @@ def released_scores(
         results: `attngeo.survey.models.released_results`.
         panels: figure as the registry names it -> words for it: {"S1 vision": "vision", "S1 audio": "audio"}.
         name: label of the figure.
-        ours: medians of models whose weights were read (`attngeo.survey.printed_rows.layer_medians`), ringed.
+        ours: medians of models whose weights were read (`attngeo.survey.score_table.layer_medians`), ringed.
     """
     figure, grid = new_figure(8.2, 3.1 * len(panels) + 0.3, rows=len(panels), columns=2, squeeze=False)
     words, rings = [], 0
@@ -54,6 +54,23 @@ def released_scores(
         + (f" Black rings: {rings} scores of ours, on top of the released points." if rings else ""),
         f"Scatter plots of symmetry and directionality against the number of parameters. {'; '.join(words)}.",
     )
+
+
+def released_table(results: pd.DataFrame) -> pd.DataFrame:
+    """The released results that a figure shows: model, figure, drawn as, parameters, s, d, counts, known against it."""
+    shown = results[results["figure"] != ""].sort_values(["figure", "drawn_as", "parameters"], kind="stable")
+    return pd.DataFrame(
+        {
+            "model": shown["model"].where(shown["model"] != "", shown["key"]),
+            "figure": shown["figure"],
+            "drawn as": shown["drawn_as"],
+            "parameters": shown["parameters"].astype("int64"),
+            "s": shown["s"],
+            "d": shown["d"],
+            "counts": shown["counted"].map({True: "yes", False: "no"}),
+            "known against it": shown["defects"].str.replace(" ", ", "),
+        }
+    ).reset_index(drop=True)
 
 
 @house_style()

@@ -1,15 +1,13 @@
-"""Section 3: do the released scores separate encoders from decoders, in language, vision and audio?"""
-
-import math
+"""Section 3 and its figures: do the released scores separate encoders from decoders, in language, vision and audio?"""
 
 import pandas as pd
+from scipy.stats import binomtest
 
 from attngeo.chapters.pretrained_survey.auc import Separation, separation
-from attngeo.paper.checks import Comparison, Flaw, Result, Verdict, claim
+from attngeo.paper.checks import Comparison, Judgement, Relation, check, compare, exact
 from attngeo.survey.models import released_results
 
 SCORES = {"s": "symmetry", "d": "directionality"}
-SOURCE = "Judged on the released medians of distinct, trained, rightly extracted models; intervals of 95 %."
 
 
 def of_figure(figure: str, score: str, results: pd.DataFrame) -> Separation:
@@ -43,165 +41,107 @@ def halves(score: str, results: pd.DataFrame) -> pd.DataFrame:
 
 
 def all_separations(results: pd.DataFrame) -> pd.DataFrame:
-    """Every AUC of the page: columns models, score, encoders, decoders, auc, low, high, family_low, family_high."""
-    cases = [
-        *(
-            (words, of_modality, label)
-            for words, label in (("language", "text"), ("vision", "vision"), ("audio", "audio"))
-        ),
-        *((f"Figure {label}, as drawn", of_figure, label) for label in ("2", "S1 vision", "S1 audio", "S2")),
-    ]
-    rows = []
-    for words, measure, label in cases:
-        for score in SCORES:
-            found = measure(label, score, results)
-            counts = {"encoders": found.n_first, "decoders": found.n_second}
-            interval = {name: getattr(found, name) for name in ("auc", "low", "high", "family_low", "family_high")}
-            rows.append({"models": words, "score": score, **counts, **interval})
-    return pd.DataFrame(rows)
+    """Every AUC of the page: columns models, score, and those of `Separation`."""
+    modalities = {"language": "text", "vision": "vision", "audio": "audio"}
+    figures = {f"Figure {figure}, as drawn": figure for figure in ("2", "S1 vision", "S1 audio", "S2")}
+    cases = [(of_modality, *case) for case in modalities.items()] + [(of_figure, *case) for case in figures.items()]
+    return pd.DataFrame(
+        {"models": words, "score": score} | vars(measure(label, score, results))
+        for measure, words, label in cases
+        for score in SCORES
+    )
 
 
-@claim
-def section_3_symmetry_in_language(results: pd.DataFrame | None = None) -> Result:
+@check(released_results)
+def section_3_symmetry_in_language(results: pd.DataFrame) -> Judgement:
     """AUC of symmetry, encoder-only against decoder-only language models, lies above 1/2."""
-    found = of_modality("text", "s", _default(results))
-    return Result(
-        "Section 3",
-        "(symmetry, language)",
-        "language encoders are more symmetric than decoders",
-        Verdict.HOLDS,
-        _separated("language", "s", found),
-        remark=SOURCE,
-        chapter="pretrained_survey",
-    )
+    found = of_modality("text", "s", results)
+    return Judgement(*(_against_half(end, found, ">", "s", "language") for end in ("low", "family_low")))
 
 
-@claim
-def section_3_directionality_in_language(results: pd.DataFrame | None = None) -> Result:
+@check(released_results)
+def section_3_directionality_in_language(results: pd.DataFrame) -> Judgement:
     """AUC of directionality, encoder-only against decoder-only language models, lies above 1/2."""
-    found = of_modality("text", "d", _default(results))
-    return Result(
-        "Section 3",
-        "(directionality, language)",
-        "language decoders are more column-dominated than encoders",
-        Verdict.HOLDS,
-        (
-            *_separated("language", "d", found),
-            Comparison("AUC of d, language: the groups overlap", found.auc, "<", 1.0, 0.0),
-        ),
-        remark=SOURCE,
-        chapter="pretrained_survey",
-    )
+    found = of_modality("text", "d", results)
+    ends = (_against_half(end, found, ">", "d", "language") for end in ("low", "family_low"))
+    return Judgement(*ends, compare("overlap", found.auc, "<", 1))
 
 
-@claim
-def section_3_symmetry_elsewhere(results: pd.DataFrame | None = None) -> Result:
+@check(released_results)
+def section_3_symmetry_elsewhere(results: pd.DataFrame) -> Judgement:
     """AUC of symmetry in vision and audio lies above 1/2 once decoders are causal self-attention, not as drawn."""
-    results = _default(results)
-    as_drawn = of_figure("S1 vision", "s", results)
-    comparisons = [*_separated("vision", "s", of_modality("vision", "s", results), families=False)]
-    comparisons += _separated("audio", "s", of_modality("audio", "s", results), families=False)
-    comparisons.append(_straddles("S1 vision as drawn", "s", as_drawn))
-    return Result(
-        "Section 3",
-        "(symmetry, vision and audio)",
-        "vision and audio encoders are more symmetric than decoders",
-        Verdict.ASSUMPTIONS,
-        tuple(comparisons),
-        printed="Encoders are more symmetric than decoders in every modality considered.",
-        corrected=(
-            "So they are where a decoder is a causal self-attention: ImageGPT in vision and Whisper's in audio, one "
-            "family each. The decoders of Figure S1 are mostly others: object queries of detectors, a vision tower, "
-            "cross-attention. In vision they leave no separation."
-        ),
-        remark=SOURCE,
-        flaw=Flaw.ASSUMPTION,
-        chapter="pretrained_survey",
+    return Judgement(
+        *(_against_half("low", of_modality(m, "s", results), ">", "s", m) for m in ("vision", "audio")),
+        _against_half("low", of_figure("S1 vision", "s", results), "<", "s", "S1 vision as drawn", "as drawn"),
     )
 
 
-@claim
-def section_3_directionality_elsewhere(results: pd.DataFrame | None = None) -> Result:
+@check(released_results)
+def section_3_directionality_elsewhere(results: pd.DataFrame) -> Judgement:
     """AUC of directionality in vision and audio: its intervals hold 1/2."""
-    results = _default(results)
     whisper = results[(results["model"] == "whisper-large-v3") & (results["part"] == "encoder")]["d"].item()
-    return Result(
-        "Section 3",
-        "(directionality, vision and audio)",
-        "the difference in directionality is consistent across all modalities",
-        Verdict.CORRECTED,
-        (
-            _straddles("vision", "d", of_modality("vision", "d", results)),
-            _straddles("vision, S1 as drawn", "d", of_figure("S1 vision", "d", results)),
-            _straddles("audio", "d", of_modality("audio", "d", results)),
-            Comparison("median d of whisper-large-v3's encoder: rows dominate", whisper, ">", 0.0, 0.0),
-        ),
-        printed="Decoders are more directional than encoders in all the models and input modalities considered.",
-        corrected=(
-            "In language they are. In vision and audio the released scores do not separate them: the interval of the "
-            "AUC holds 1/2. The clear separation in the audio panel of Figure S1 rests on MusicGen's cross-attention."
-        ),
-        remark=SOURCE,
-        flaw=Flaw.FAILURE,
-        chapter="pretrained_survey",
+    return Judgement(
+        _against_half("low", of_modality("vision", "d", results), "<", "d", "vision"),
+        _against_half("low", of_figure("S1 vision", "d", results), "<", "d", "vision, S1 as drawn"),
+        _against_half("low", of_modality("audio", "d", results), "<", "d", "audio"),
+        compare("whisper", whisper, ">"),
     )
 
 
-@claim
-def section_3_halves_of_one_model(results: pd.DataFrame | None = None) -> Result:
+@check(released_results)
+def section_3_halves_of_one_model(results: pd.DataFrame) -> Judgement:
     """Within T5, BART and mBART: in how many models does the encoder exceed the decoder, in either score."""
-    results = _default(results)
     s, d = (halves(score, results)["difference"] for score in SCORES)
-    n, p = len(s), {"s": _sign_test(s), "d": _sign_test(d)}
-    return Result(
-        "Figure S2",
-        "",
-        "the encoder of an encoder-decoder model is the more symmetric half",
-        Verdict.HOLDS,
-        (
-            Comparison(
-                f"encoder the more symmetric in {(s > 0).sum()} of {n}: p of a sign test", p["s"], "<", 0.05, 0.0
-            ),
-            Comparison("T5-11b, the exception: encoder's s less decoder's", float(s["t5-11b"]), "<", 0.0, 0.0),
-            Comparison("models whose decoder is the more symmetric half", float((s < 0).sum()), "=", 1.0, 0.0),
-            Comparison(
-                f"decoder the more directional in {(d > 0).sum()} of {n}: p of a sign test", p["d"], ">", 0.05, 0.0
-            ),
-        ),
-        remark=(
-            "The caption of Figure S2 says that the halves do not differ significantly in directionality, the text of "
-            "Section 3 that the pattern is similar to that of Figure 2; the signs agree with the caption."
-        ),
-        chapter="pretrained_survey",
+    symmetric, directional = int((s > 0).sum()), int((d > 0).sum())
+    return Judgement(
+        compare("symmetric", binomtest(symmetric, len(s)).pvalue, "<", 0.05, count=symmetric),
+        compare("exception", s["t5-11b"], "<"),
+        exact("reverse", (s < 0).sum(), 1, 0),
+        compare("directional", binomtest(directional, len(d)).pvalue, ">", 0.05, count=directional),
+        models=len(s),
     )
+
+
+@check(released_results)
+def figure_2_as_drawn(results: pd.DataFrame) -> Judgement:
+    """Figure 2: both scores of the language models drawn there separate encoders from decoders, AUC above 1/2."""
+    drawn = results[results["figure"] == "2"]
+    counted = int(drawn["counted"].sum())
+    ends = (
+        _against_half(end, of_figure("2", score, results), ">", score, "Figure 2")
+        for score in SCORES
+        for end in ("low", "family_low")
+    )
+    return Judgement(*ends, compare("counted", counted, "<", len(drawn)), counted=counted, drawn=len(drawn))
+
+
+@check(released_results)
+def figure_s1_as_drawn(results: pd.DataFrame) -> Judgement:
+    """Figure S1: vision models as drawn do not separate; audio models do, in d through MusicGen's cross-attention."""
+    own = results[~results["defects"].str.contains("cross-attention|text-encoder")]
+    words = "Figure S1 audio, MusicGen left out"
+    return Judgement(
+        *(end for s in SCORES for end in _around_half(of_figure("S1 vision", s, results), s, "Figure S1 vision")),
+        *(_against_half("low", of_figure("S1 audio", s, results), ">", s, "Figure S1 audio") for s in SCORES),
+        _against_half("low", of_figure("S1 audio", "s", own), ">", "s", words),
+        *_around_half(of_figure("S1 audio", "d", own), "d", words),
+    )
+
+
+def _around_half(found: Separation, score: str, models: str) -> tuple[Comparison, ...]:
+    ends = (("low", "<"), ("high", ">"))
+    return tuple(_against_half(end, found, relation, score, models) for end, relation in ends)
+
+
+def _against_half(
+    end: str, found: Separation, relation: Relation, score: str, models: str, key: str | None = None
+) -> Comparison:
+    """One end of an interval (``low``, ``high`` or ``family_low``) against an AUC of 1/2."""
+    words = {"score": SCORES[score], "models": models}
+    return compare(key or end, getattr(found, end), relation, 0.5, **vars(found), **words)
 
 
 def _separation(rows: pd.DataFrame, column: str, groups: tuple[str, str], score: str) -> Separation:
     first, second = (rows[rows[column] == g] for g in groups)
     families = [g["family"].fillna("none").tolist() for g in (first, second)]
     return separation(first[score].to_numpy(), second[score].to_numpy(), *families)
-
-
-def _separated(words: str, score: str, found: Separation, families: bool = True) -> tuple[Comparison, ...]:
-    counts = f"{found.n_first} encoders, {found.n_second} decoders"
-    ends = [("independent models", found.low)] + ([("independent families", found.family_low)] if families else [])
-    return tuple(
-        Comparison(f"AUC {found.auc:.3f} of {SCORES[score]}, {words} ({counts}): lower end, {of}", end, ">", 0.5, 0.0)
-        for of, end in ends
-    )
-
-
-def _straddles(words: str, score: str, found: Separation) -> Comparison:
-    counts = f"{found.n_first} encoders, {found.n_second} decoders"
-    quantity = f"AUC {found.auc:.3f} of {SCORES[score]}, {words} ({counts}): lower end of its interval"
-    return Comparison(quantity, found.low, "<", 0.5, 0.0)
-
-
-def _sign_test(differences: pd.Series) -> float:
-    """Two-sided probability of signs at least this uneven from a fair coin."""
-    n, k = len(differences), int(max((differences > 0).sum(), (differences < 0).sum()))
-    return min(1.0, 2 * sum(math.comb(n, i) for i in range(k, n + 1)) / 2**n)
-
-
-def _default(results: pd.DataFrame | None) -> pd.DataFrame:
-    return released_results() if results is None else results

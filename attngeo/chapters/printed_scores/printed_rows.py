@@ -8,32 +8,11 @@ import pandas as pd
 from attngeo.paper.published import table as printed_table
 from attngeo.survey.models import released_results
 
-SCORES = ("symmetry", "directionality", "directionality_released", "directionality_tables")
 # what keeps a printed row from being a score of the model it names, whatever weights are read
 _OBSTACLES = {
     "no-such-model": "no such model",
     "random-weights": "random weights were scored",
 }
-
-
-def layer_medians(layers: pd.DataFrame) -> pd.DataFrame:
-    """Median over layers and the distances to the quartiles, as Tables S2 and S3 give them.
-
-    Args:
-        layers: the long score table, rows with head = -1 (sums over heads).
-
-    Returns:
-        One row per model and part: n_layers and, for each score, ``<score>``, ``<score>_minus`` (median - Q1) and
-        ``<score>_plus`` (Q3 - median). Quartiles are interpolated linearly.
-    """
-    rows = []
-    for (model, part), group in layers.groupby(["model", "part"], sort=False):
-        row = {"model": model, "part": part, "n_layers": len(group)}
-        for score in SCORES:
-            low, middle, high = np.percentile(group[score], [25, 50, 75])
-            row |= {score: middle, f"{score}_minus": middle - low, f"{score}_plus": high - middle}
-        rows.append(row)
-    return pd.DataFrame(rows)
 
 
 @dataclass(frozen=True)
@@ -143,23 +122,6 @@ def whole_table(number: str, score: str, medians: pd.DataFrame) -> pd.DataFrame:
             "known against it": [r.defects.replace(" ", ", ") for r in rows],
         }
     )
-
-
-def released_table(results: pd.DataFrame) -> pd.DataFrame:
-    """The released results that a figure shows: model, figure, drawn as, parameters, s, d, counts, known against it."""
-    shown = results[results["figure"] != ""].sort_values(["figure", "drawn_as", "parameters"], kind="stable")
-    return pd.DataFrame(
-        {
-            "model": shown["model"].where(shown["model"] != "", shown["key"]),
-            "figure": shown["figure"],
-            "drawn as": shown["drawn_as"],
-            "parameters": shown["parameters"].astype("int64"),
-            "s": shown["s"],
-            "d": shown["d"],
-            "counts": shown["counted"].map({True: "yes", False: "no"}),
-            "known against it": shown["defects"].str.replace(" ", ", "),
-        }
-    ).reset_index(drop=True)
 
 
 def triple(values: np.ndarray) -> str:
