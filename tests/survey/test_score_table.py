@@ -1,10 +1,11 @@
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 import transformers as tf
 
 from attngeo import AttngeoError, directionality_score, open_checkpoint, symmetry_score
-from attngeo.survey.score_table import COLUMNS, score_table
+from attngeo.survey.score_table import COLUMNS, SCORES, layer_medians, score_table
 
 LLAMA = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 16, "vocab_size": 50}
 
@@ -47,3 +48,10 @@ def test_layers_alone(folder):
 def test_gamma_is_checked(folder, as_user):
     with pytest.raises(AttngeoError, match="gamma is -1"):
         score_table(open_checkpoint(folder), gamma=-1.0)
+
+
+def test_medians_and_quartile_distances():
+    values = pd.DataFrame({score: [0.0, 0.1, 0.2, 0.7, 1.0] for score in SCORES})
+    row = layer_medians(values.assign(model="m", part="decoder")).iloc[0]
+    np.testing.assert_allclose([row.symmetry, row.symmetry_minus, row.symmetry_plus], [0.2, 0.1, 0.5])
+    assert row.n_layers == 5

@@ -1,29 +1,47 @@
+"""Each check of Section 3 and its figures: supported by the released results, refused once these are changed."""
+
 import pytest
+from planting import drawn, supported, supported_with
 
-from attngeo.chapters.pretrained_survey.released_figures import figure_2_as_drawn, figure_s1_as_drawn
-from attngeo.survey.models import released_results
+from attngeo.chapters.pretrained_survey import separation
+from attngeo.paper.checks import Check
 
-RESULTS = released_results()
-
-
-@pytest.mark.parametrize("check", [figure_2_as_drawn, figure_s1_as_drawn])
-def test_both_figures_are_as_the_checks_say(check):
-    result = check(RESULTS)
-    assert result.supported, [c for c in result.comparisons if not c.holds]
-    assert result.chapter == "pretrained_survey" and len(result.comparisons) >= 5
+CHECKS = [check for check in vars(separation).values() if isinstance(check, Check)]
+FIGURES = [separation.figure_2_as_drawn, separation.figure_s1_as_drawn]
+RESULTS = drawn(separation.figure_2_as_drawn)
 
 
-@pytest.mark.parametrize("check", [figure_2_as_drawn, figure_s1_as_drawn])
-def test_encoders_and_decoders_exchanged_are_noticed(check):
+@pytest.mark.parametrize("check", CHECKS, ids=lambda c: c.__name__)
+def test_scores_of_encoders_and_decoders_exchanged_are_refused(check):
+    assert supported(check)
+    assert not check.of(RESULTS.assign(s=-RESULTS["s"], d=-RESULTS["d"])).supported
+
+
+@pytest.mark.parametrize("check", FIGURES, ids=lambda c: c.__name__)
+def test_encoders_and_decoders_exchanged_are_refused(check):
     swapped = RESULTS["drawn_as"].map({"encoder": "decoder", "decoder": "encoder"}).fillna(RESULTS["drawn_as"])
-    assert not check(RESULTS.assign(drawn_as=swapped)).supported
+    assert not check.of(RESULTS.assign(drawn_as=swapped)).supported
 
 
-def test_a_figure_whose_scores_say_nothing_is_noticed():
+def test_directionality_that_sets_encoders_apart_is_refused():
+    apart = RESULTS["d"] + 2 * (RESULTS["drawn_as"] != "decoder") * (RESULTS["part"] == "encoder")
+    assert not separation.section_3_directionality_elsewhere.of(RESULTS.assign(d=(apart - 1) / 3)).supported
+
+
+def test_a_figure_whose_scores_say_nothing_is_refused():
     rank = RESULTS.index.to_series().map(lambda i: (i * 7919 % 101) / 101)
-    assert not figure_2_as_drawn(RESULTS.assign(s=rank)).supported
+    assert not separation.figure_2_as_drawn.of(RESULTS.assign(s=rank)).supported
 
 
 def test_musicgen_must_be_what_separates_audio_models_in_directionality():
     told = RESULTS["defects"].str.replace("cross-attention", "").str.replace("text-encoder", "")
-    assert not figure_s1_as_drawn(RESULTS.assign(defects=told)).supported
+    assert not separation.figure_s1_as_drawn.of(RESULTS.assign(defects=told)).supported
+
+
+@pytest.mark.parametrize("check", FIGURES, ids=lambda c: c.__name__)
+def test_groups_exchanged_in_the_area_are_refused(check):
+    def exchanged(first, second, first_families, second_families):
+        return separation_of(second, first, second_families, first_families)
+
+    separation_of = separation.separation
+    assert not supported_with(check, "separation", exchanged)
