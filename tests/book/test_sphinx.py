@@ -45,11 +45,10 @@ def book(tmp_path_factory):
 
 
 def build(book, *options):
-    environment = {k: v for k, v in os.environ.items() if k != "ATTNGEO_BOOK"}
     return subprocess.run(
         [Path(sys.executable).with_name("jupyter-book"), "build", "book", *options],
         cwd=book.root,
-        env=environment | {"ATTNGEO_PROFILE": "smoke", "PYTHONPATH": str(book.root)},
+        env=os.environ | {"ATTNGEO_PROFILE": "smoke", "PYTHONPATH": str(book.root)},
         capture_output=True,
         text=True,
     )
