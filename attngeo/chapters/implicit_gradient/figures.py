@@ -36,11 +36,11 @@ def rank_one_build_up(
     order = terms.flatten(1).norm(dim=1).argsort(descending=True)
     n_terms = int((beta != 0).sum())
     counts = sorted({1, min(4, n_terms), max(1, n_terms // 3), n_terms})
-    pairs = [divmod(int(k), len(x)) for k in order[:5]]
     figure, panels = new_figure(9, 4.1, rows=2, columns=len(counts) + 1, squeeze=False)
     top = float(terms[order[0]].abs().max())
-    for panel, k, (i, j) in zip(panels[0], order, pairs, strict=False):
-        _image(panel, terms[k], top, f"$\\beta_{{{i + 1},{j + 1}}}\\,K_{{{i + 1},{j + 1}}}$")
+    for panel, k in zip(panels[0], order.tolist(), strict=False):
+        pair = f"{k // len(x) + 1},{k % len(x) + 1}"
+        _image(panel, terms[k], top, f"$\\beta_{{{pair}}}\\,K_{{{pair}}}$")
     limit = float(gradient.abs().max())
     words = []
     for panel, count in zip(panels[1], counts, strict=False):
@@ -112,7 +112,7 @@ def rows_of_losses(squares: dict[str, Float[Tensor, "losses n"]], positions: lis
         plain_panel(panel)
         share = (square / square.sum(1, keepdim=True)).numpy()
         image = panel.imshow(share, cmap=SEQUENTIAL, vmin=0, vmax=1)
-        own = float(np.mean([row[n] for row, n in zip(share, positions, strict=True)]))
+        own = share[range(len(positions)), positions].mean()
         panel.set(title=f"{title}: own row {own:.0%}", xlabel="query position i")
         panel.set_xticks(range(share.shape[1]), range(1, share.shape[1] + 1))
         panel.set_yticks(range(len(positions)), [n + 1 for n in positions])
@@ -140,31 +140,23 @@ def alignment_by_head_width(samples: pd.DataFrame, curve: pd.DataFrame, d: int) 
         d: width of the embedding.
     """
     figure, panels = new_figure(8.4, 3.7, columns=2)
+    draws, expected = samples.groupby("d_head"), curve.set_index("d_head")
+    means, spreads = draws.mean(), draws.std()
+    ratios = means.index / d
+    titles = {"cosine": "cosine of update and gradient", "symmetry": "symmetry score of the update, G symmetric"}
     words = []
-    for panel, column, title, colour in zip(
-        panels,
-        ("cosine", "symmetry"),
-        ("cosine of update and gradient", "symmetry score of the update, G symmetric"),
-        (DECODER, ENCODER),
-        strict=True,
-    ):
-        grouped = samples.groupby("d_head")[column]
-        middle, spread = grouped.mean(), grouped.std()
-        panel.plot(curve["d_head"] / d, curve[column], color=NEUTRAL, label="closed form")
+    for panel, (column, title), colour in zip(panels, titles.items(), (DECODER, ENCODER), strict=True):
+        panel.plot(expected.index / d, expected[column], color=NEUTRAL, label="closed form")
         panel.errorbar(
-            middle.index / d, middle, yerr=spread, fmt="o", color=colour, capsize=3, label="mean ± sd of draws"
+            ratios, means[column], spreads[column], fmt="o", color=colour, capsize=3, label="mean ± sd of draws"
         )
         panel.axhline(1, color=NEUTRAL, linewidth=0.8, linestyle="--", label="if the update were ∝ G")
         panel.set(title=title, xlabel="$d_h / d$", ylim=(0, 1.08), xscale="log")
-        panel.set_xticks(middle.index / d, [f"1/{round(d / h)}" if h < d else "1" for h in middle.index])
+        panel.set_xticks(ratios, [f"1/{round(d / h)}" if h < d else "1" for h in means.index])
         panel.minorticks_off()
-        words.append(f"{column}: " + ", ".join(f"{v:.2f} at d_h = {h}" for h, v in middle.items()))
+        words.append(f"{column}: " + ", ".join(f"{v:.2f} at d_h = {h}" for h, v in means[column].items()))
     panels[1].legend(loc="upper left", bbox_to_anchor=(0.0, 0.93))
-    gap = max(
-        float(abs(np.interp(h, curve["d_head"], curve[c]) - v))
-        for c in ("cosine", "symmetry")
-        for h, v in samples.groupby("d_head")[c].mean().items()
-    )
+    gap = (means - expected.loc[means.index]).abs().to_numpy().max()
     return CaptionedFigure(
         figure,
         "fig-alignment",
@@ -180,5 +172,4 @@ def _image(panel, matrix: Tensor, limit: float, title: str) -> None:
     plain_panel(panel)
     panel.imshow(matrix.numpy(), cmap=DIVERGING, vmin=-limit, vmax=limit)
     panel.set_title(title, fontsize=9)
-    panel.set_xticks([])
-    panel.set_yticks([])
+    panel.set(xticks=[], yticks=[])

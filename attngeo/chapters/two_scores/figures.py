@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import torch
 from jaxtyping import Float
-from matplotlib.axes import Axes
+from scipy.stats import sem
 from torch import Tensor
 
 from attngeo.display.style import (
@@ -61,38 +61,32 @@ def symmetry_at_random(samples: Mapping[int, Scores], shown: int) -> CaptionedFi
     """Mean of s against n with its closed form, and the distribution of s at one n with its exact density."""
     figure, (left, right) = new_figure(9, 3.4, columns=2)
     sizes = np.array(sorted(samples))
-    means = np.array([samples[n].symmetry.mean().item() for n in sizes])
-    errors = np.array([samples[n].symmetry.std().item() / len(samples[n].symmetry) ** 0.5 for n in sizes])
+    drawn = np.stack([samples[n].symmetry.numpy() for n in sizes])
     n = np.unique(np.geomspace(sizes[0], sizes[-1], 100).round().astype(int))
-    left.fill_between(
-        n, 1e-9, [1 / k + symmetry_sd(int(k)) for k in n], color=ENCODER, alpha=0.15, label="mean ± spread"
-    )
+    reach = [1 / k + symmetry_sd(int(k)) for k in n]
+    left.fill_between(n, 1e-9, reach, color=ENCODER, alpha=0.15, label="mean ± spread")
     left.plot(n, 1 / n, color=ENCODER, label="1/n, exact")
     left.plot(n, 8 / n, color=NEUTRAL, linestyle="--", label="8/n, as printed")
-    left.errorbar(sizes, means, 2 * errors, fmt="o", color=DECODER, label="simulation, ± 2 s.e.")
+    left.errorbar(sizes, drawn.mean(1), 2 * sem(drawn, 1), fmt="o", color=DECODER, label="simulation, ± 2 s.e.")
     left.set(xscale="log", yscale="log", ylim=(0.3 / sizes[-1], 12 / sizes[0]), xlabel="rows n", ylabel="mean symmetry")
     left.set_xticks(sizes, [str(k) for k in sizes], minor=False)
     left.minorticks_off()
     left.legend()
 
-    s = samples[shown].symmetry
-    grid = torch.linspace(-5 / shown, 7 / shown, 400, dtype=torch.float64)
-    density = symmetry_density(grid, shown).numpy() / shown
-    right.hist(shown * s.numpy(), bins=40, range=(-5, 7), density=True, color=DECODER, alpha=0.45, label="simulation")
-    right.plot(shown * grid.numpy(), density, color=ENCODER, label="exact density")
-    below = grid.numpy() <= 0
+    grid, scaled = np.linspace(-5, 7, 400), shown * samples[shown].symmetry.numpy()
+    density = symmetry_density(torch.from_numpy(grid / shown), shown).numpy() / shown
     share = negative_symmetry_share(shown)
-    right.fill_between(
-        shown * grid.numpy()[below], density[below], color=ENCODER, alpha=0.3, label=f"{share:.0%} below 0"
-    )
+    right.hist(scaled, bins=40, range=(-5, 7), density=True, color=DECODER, alpha=0.45, label="simulation")
+    right.plot(grid, density, color=ENCODER, label="exact density")
+    right.fill_between(grid, density, where=grid <= 0, color=ENCODER, alpha=0.3, label=f"{share:.0%} below 0")
     right.set(xlabel=f"n · s, n = {shown}", ylabel="density")
     right.legend()
     return CaptionedFigure(
         figure,
         name="fig-symmetry-at-random",
-        caption=f"Symmetry of random matrices. Left: its mean over {len(s)} normal matrices for each size, the exact "
-        f"$1/n$ and the printed $8/n$. Right: its distribution at $n = {shown}$; {share:.0%} of the matrices have a "
-        "negative score.",
+        caption=f"Symmetry of random matrices. Left: its mean over {len(scaled)} normal matrices for each size, the "
+        f"exact $1/n$ and the printed $8/n$. Right: its distribution at $n = {shown}$; {share:.0%} of the matrices "
+        "have a negative score.",
         alt=f"Left: log-log plot of mean symmetry against n from {sizes[0]} to {sizes[-1]}; simulated points on the "
         "line 1/n, a factor of 8 below the printed line. Right: histogram of n times s, centred at 1, skewed a little "
         "to the right, under its exact density; the part below 0 is shaded.",
@@ -112,10 +106,8 @@ def directionality_at_random(samples: Mapping[int, Scores], shown: int, gamma: f
         left.plot(sizes, measured, marker, color=colour, label=words)
         if convention != "tables":  # the limit form is that of the released code
             left.plot(n, [directionality_sd(int(k), gamma, convention) for k in n], color=colour, linewidth=1)
-        values = getattr(samples[shown], field).numpy()
-        right.hist(
-            values, bins=30, range=(-1, 1), density=True, histtype="step", color=colour, linewidth=1.6, label=words
-        )
+        outline = {"histtype": "step", "linewidth": 1.6, "color": colour, "label": words}
+        right.hist(getattr(samples[shown], field).numpy(), bins=30, range=(-1, 1), density=True, **outline)
     left.set(xscale="log", yscale="log", xlabel="rows n", ylabel="spread of directionality")
     left.set_xticks(sizes, [str(k) for k in sizes])
     ticks = [t for t in (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0) if left.get_ylim()[0] <= t <= left.get_ylim()[1]]
@@ -147,7 +139,7 @@ def one_strong_column(factors: Sequence[float], found: Sequence[Scores], limit: 
     figure, axes = new_figure(7.2, 3.6)
     ends = []
     for field, _, words, colour, marker in CONVENTIONS:
-        values = np.array([[v.item() for v in getattr(x, field)] for x in found])
+        values = np.stack([getattr(x, field).numpy() for x in found])
         mean, spread = values.mean(1), values.std(1)
         axes.plot(factors, mean, marker=marker, color=colour, label=words)
         axes.fill_between(factors, mean - spread, mean + spread, color=colour, alpha=0.15, linewidth=0)
@@ -172,17 +164,18 @@ def norms_and_thresholds(m: Float[Tensor, "n n"], gamma: float = GAMMA) -> Capti
     """Row and column norms of one matrix, with the thresholds of Def. 3.2 and what exceeds them."""
     figure, panels = new_figure(9, 3.0, columns=2)
     words = []
-    for axes, kind, norms, colour in (
-        (panels[0], "rows", m.norm(dim=1), ENCODER),
-        (panels[1], "columns", m.norm(dim=0), DECODER),
-    ):
-        threshold = float(norms.mean() + gamma * norms.std(correction=0))
-        over = norms > threshold
-        _norm_histogram(axes, norms, threshold, colour)
-        total = float(norms[over].sum())
-        axes.set(title=f"{kind}: {int(over.sum())} over, sum {total:.0f}", xlabel=f"norm of {kind}", ylabel="number")
+    sides = (("rows", m.norm(dim=1).numpy(), ENCODER), ("columns", m.norm(dim=0).numpy(), DECODER))
+    for axes, (kind, norms, colour) in zip(panels, sides, strict=True):
+        threshold, edges = norms.mean() + gamma * norms.std(), np.linspace(0, norms.max() * 1.02, 41)
+        over = norms[norms > threshold]
+        axes.hist(norms[norms <= threshold], edges, color=NEUTRAL, alpha=0.6)
+        axes.hist(over, edges, color=colour)
+        axes.axvline(threshold, color="black", linestyle="--", linewidth=1)
+        title = f"{kind}: {len(over)} over, sum {over.sum():.0f}"
+        axes.set(yscale="log", title=title, xlabel=f"norm of {kind}", ylabel="number")
+        axes.set_ylim(0.5, None)
         words.append(
-            f"{int(over.sum())} of the {kind} exceed their threshold of {threshold:.0f} and add up to {total:.0f}"
+            f"{len(over)} of the {kind} exceed their threshold of {threshold:.0f} and add up to {over.sum():.0f}"
         )
     d = float(score(m, gamma).directionality)
     return CaptionedFigure(
@@ -193,13 +186,3 @@ def norms_and_thresholds(m: Float[Tensor, "n n"], gamma: float = GAMMA) -> Capti
         alt="Two histograms with logarithmic counts. Left, rows: a broad distribution with a tail past a dashed line. "
         f"Right, columns: all but one at small norms, one far to the right. {'; '.join(words)}.",
     )
-
-
-def _norm_histogram(axes: Axes, norms: Tensor, threshold: float, colour: str) -> None:
-    values = norms.numpy()
-    edges = np.linspace(0, values.max() * 1.02, 41)
-    axes.hist(values[values <= threshold], edges, color=NEUTRAL, alpha=0.6)
-    axes.hist(values[values > threshold], edges, color=colour)
-    axes.axvline(threshold, color="black", linestyle="--", linewidth=1)
-    axes.set_yscale("log")
-    axes.set_ylim(0.5, None)

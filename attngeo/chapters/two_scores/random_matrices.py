@@ -1,6 +1,6 @@
 """Propositions S1.17 (3) and S1.18 (3), section 4.1: both scores of random matrices."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import pandas as pd
@@ -22,19 +22,17 @@ from attngeo.paper.checks import Judgement, check, compare, exact, monte_carlo
 BERT_WIDTH = 768
 
 
-def closed_forms(sizes: Iterable[int], gamma: float = GAMMA) -> pd.DataFrame:
+def closed_forms(sizes: Sequence[int], gamma: float = GAMMA) -> pd.DataFrame:
     """Mean and spread of s, and spread of d by Def. 3.2 and by the excess over the threshold; one row per size."""
-    rows = [
+    return pd.DataFrame(
         {
-            "rows": n,
-            "mean $s$": symmetry_mean(n),
-            "spread of $s$": symmetry_sd(n),
-            "spread of $d$, definition": directionality_sd(n, gamma),
-            "spread of $d$, released": directionality_sd(n, gamma, Convention.RELEASED),
+            "rows": sizes,
+            "mean $s$": [symmetry_mean(n) for n in sizes],
+            "spread of $s$": [symmetry_sd(n) for n in sizes],
+            "spread of $d$, definition": [directionality_sd(n, gamma) for n in sizes],
+            "spread of $d$, released": [directionality_sd(n, gamma, Convention.RELEASED) for n in sizes],
         }
-        for n in sizes
-    ]
-    return pd.DataFrame(rows)
+    )
 
 
 class Drawn(NamedTuple):
@@ -117,36 +115,36 @@ def scores_at_initialisation(layers: Drawn) -> Judgement:
 
 
 class TwoSizes(NamedTuple):
-    """Directionality of normal matrices of two sizes, each (draws,), and a matrix of random signs."""
+    """Normal matrices of two sizes, and one of random signs."""
 
-    small_n: int
-    small: Tensor
-    n: int
-    large: Tensor
-    signs: Tensor  # (n, n)
+    small: Drawn
+    large: Drawn
+    signs: Tensor
 
 
 def matrices_of_two_sizes(n: int = 256, draws: int = 200, seed: int = 0) -> TwoSizes:
-    """Normal matrices with n / 4 and n rows."""
-    small, large = (sample_dense(size, draws, seed + size).directionality for size in (n // 4, n))
+    """With n / 4 and n rows."""
+    small, large = (dense_matrices(size, draws, seed + size) for size in (n // 4, n))
     signs = torch.randn(n, n, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).sign()
-    return TwoSizes(n // 4, small, n, large, signs)
+    return TwoSizes(small, large, signs)
 
 
 @check(matrices_of_two_sizes)
-def directionality_of_random_matrices(d: TwoSizes) -> Judgement:
+def directionality_of_random_matrices(sample: TwoSizes) -> Judgement:
     """Proposition S1.18 (3): d has mean 0 at every size, and a spread that falls as n^(-1/2)."""
-    spread = directionality_sd(d.n)
+    n, spread = sample.large.n, directionality_sd(sample.large.n)
+    small, large = (drawn.scores.directionality for drawn in (sample.small, sample.large))
     return Judgement(
-        monte_carlo("small", d.small, 0, small=d.small_n),
-        monte_carlo("large", d.large, 0),
-        monte_carlo("spread", (d.large / spread).square(), 1),
-        monte_carlo("fall", d.large.square(), float(d.small.square().mean()) / 2, "<", small=d.small_n),
-        exact("signs", directionality_score(d.signs)),
-        n=d.n,
+        monte_carlo("small", small, 0),
+        monte_carlo("large", large, 0),
+        monte_carlo("spread", (large / spread).square(), 1),
+        monte_carlo("fall", large.square(), float(small.square().mean()) / 2, "<"),
+        exact("signs", directionality_score(sample.signs)),
+        small=sample.small.n,
+        n=n,
         gamma=GAMMA,
         spread=spread,
-        in_roots=spread * d.n**0.5,
+        in_roots=spread * n**0.5,
         bert_width=BERT_WIDTH,
         bert_spread=directionality_sd(BERT_WIDTH),
     )
