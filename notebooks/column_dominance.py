@@ -22,7 +22,7 @@
 # This page follows these steps. The first holds under assumptions that are not all stated. The third points to rows, not
 # to columns, and the fourth does not hold. Under the theorem's own assumptions, with coefficients that do not depend on
 # the embeddings, rows and columns of the update have *the same law* in autoregressive training: no dominance of either
-# side follows. None of this contradicts the measurements, in which many trained decoders do show column dominance. It
+# side follows. None of this contradicts the measurements, in which many trained decoders do show column norm_ratios. It
 # leaves them without the offered explanation, so the last part asks which conditions would provide one.
 
 # %% tags=["parameters"]
@@ -36,18 +36,12 @@ seed: int = 0  # seed of every random draw; in [0, 2147483647]
 # %% tags=["remove-cell"]
 import torch
 
-from attngeo.chapters.column_dominance import (
-    norm_ratios as dominance,
-    condition as dominance_condition,
-    initial_norms as dominance_initial_norms,
-    tails as dominance_tails,
-    theorem as dominance_theorem,
-)
+from attngeo.chapters.column_dominance import condition, figures, initial_norms, norm_ratios, tails, theorem
+from attngeo.chapters.column_dominance.assumptions import alignment_sweep, dominance_table, updates_by_assumption
+from attngeo.chapters.column_dominance.measures import axis_alignment
+from attngeo.chapters.column_dominance.models import context_updates
 from attngeo.display.page import glue, show, table
-from attngeo.chapters.column_dominance.settings import alignment_sweep, settings, summary
-from attngeo.chapters.column_dominance import figures
-from attngeo.updates.norms import axis_alignment
-from attngeo.updates.random_updates import context_updates, power_profile
+from attngeo.updates.random_updates import power_profile
 
 profile = {"d": d, "exponent": exponent, "seed": seed}
 generator = torch.Generator().manual_seed(seed)
@@ -87,7 +81,7 @@ generator = torch.Generator().manual_seed(seed)
 # same sum, and column dominance means: a few large columns against rows of middling size.
 
 # %%
-show(dominance_theorem.net_growth(d=d, seed=seed))
+show(theorem.net_growth(d=d, seed=seed))
 
 # %% tags=["remove-cell"]
 glue("exponent", exponent)
@@ -131,9 +125,9 @@ glue("exponent", exponent)
 
 # %%
 show(
-    dominance.context_ratio(n_tokens=n_tokens, **profile),
-    dominance.independence_of_vectors(d=d, seed=seed),
-    dominance.non_isotropic_covariance(d=d),
+    norm_ratios.context_ratio(n_tokens=n_tokens, **profile),
+    norm_ratios.independence_of_vectors(d=d, seed=seed),
+    norm_ratios.non_isotropic_covariance(d=d),
 )
 
 # %% [markdown]
@@ -188,7 +182,7 @@ show(
 # inequality of the proposition turns round.
 
 # %%
-show(dominance.context_ratio_of_dependent_coefficients(n_tokens=n_tokens, **profile))
+show(norm_ratios.context_ratio_of_dependent_coefficients(n_tokens=n_tokens, **profile))
 
 # %%
 covariance = torch.diag(power_profile(d, exponent))
@@ -226,8 +220,8 @@ figures.growth_ratios(
 
 # %%
 show(
-    dominance.prediction_ratio(n_tokens=n_tokens, **profile),
-    dominance.prediction_row_norm(n_tokens=n_tokens, **profile),
+    norm_ratios.prediction_ratio(n_tokens=n_tokens, **profile),
+    norm_ratios.prediction_row_norm(n_tokens=n_tokens, **profile),
 )
 
 # %% [markdown]
@@ -240,9 +234,9 @@ show(
 
 # %%
 show(
-    dominance_initial_norms.initial_rows(seed=seed),
-    dominance_initial_norms.initial_norms(n=d, seed=seed),
-    dominance_initial_norms.factored_initial_norms(seed=seed),
+    initial_norms.initial_rows(seed=seed),
+    initial_norms.initial_norms(n=d, seed=seed),
+    initial_norms.factored_initial_norms(seed=seed),
 )
 
 # %% [markdown]
@@ -266,10 +260,10 @@ show(
 # Row and column norms are positive, skewed and of different shapes, so the corrected lemma does not cover them.
 
 # %%
-show(dominance_tails.tail_order(), dominance_tails.tail_bounds())
+show(tails.tail_order(), tails.tail_bounds())
 
 # %%
-figures.tails(dominance_tails.WIDE, dominance_tails.FAR)
+figures.tails(tails.example_laws())
 
 # %% [markdown]
 # ## The theorem
@@ -289,7 +283,7 @@ figures.tails(dominance_tails.WIDE, dominance_tails.FAR)
 # $\Sigma_{mm}$. Added up over many context tokens, rows are the uneven side, and the large norms are found among them.
 
 # %%
-show(dominance_theorem.variance_of_norms(n_tokens=n_tokens, **profile))
+show(theorem.variance_of_norms(n_tokens=n_tokens, **profile))
 
 # %% [markdown]
 # A sequence contains both roles, and then two statements can be proved.
@@ -338,7 +332,7 @@ show(dominance_theorem.variance_of_norms(n_tokens=n_tokens, **profile))
 # norms of rows and columns.
 
 # %%
-show(dominance_theorem.equal_expected_norms(seed=seed))
+show(theorem.equal_expected_norms(seed=seed))
 
 # %% [markdown]
 # The second statement concerns the whole law, and with it the tails.
@@ -387,12 +381,12 @@ show(dominance_theorem.equal_expected_norms(seed=seed))
 
 # %%
 show(
-    dominance_theorem.autoregressive_directionality(**profile),
-    dominance_theorem.directionality_during_training(**profile),
+    theorem.autoregressive_directionality(**profile),
+    theorem.directionality_during_training(**profile | {"seed": seed + 1}),
 )
 
 # %%
-kinds = settings(d, n_tokens, n_sequences, exponent, n_draws, generator)
+kinds = updates_by_assumption(d, n_tokens, n_sequences, exponent, n_draws, generator)
 shown = {
     "one context token": "context tokens\nof Prop. S1.8",
     "autoregressive": "autoregressive,\ni.i.d. embeddings",
@@ -447,7 +441,7 @@ figures.norm_histograms({title: kinds[name] for name, title in shown.items()})
 # third of the kurtosis of its entries, up to the factor $(d+2)/d$.
 
 # %%
-show(dominance_condition.directionality_condition(d=d, seed=seed))
+show(condition.directionality_condition(d=d, seed=seed))
 
 # %%
 sweep = alignment_sweep(d, (0.0, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5), n_draws // 2, generator)
@@ -498,8 +492,8 @@ figures.directionality_by_alignment(sweep)
 
 # %%
 show(
-    dominance_condition.independent_errors(exponent=exponent, seed=seed),
-    dominance_condition.exact_gradients(exponent=exponent, seed=seed),
+    condition.independent_errors(exponent=exponent, seed=seed),
+    condition.exact_gradients(exponent=exponent, seed=seed),
 )
 
 # %% [markdown]
@@ -514,7 +508,7 @@ show(
 # 3.2 is slow to notice: a few very large columns also raise the threshold that they have to exceed.)
 
 # %%
-show(dominance_condition.constant_context_token(d=max(d, 32), seed=seed))
+show(condition.constant_context_token(d=max(d, 32), seed=seed))
 
 # %% [markdown]
 # ### A mean that all embeddings share
@@ -524,7 +518,7 @@ show(dominance_condition.constant_context_token(d=max(d, 32), seed=seed))
 # *rows* dominate, with every objective. The paper assumes $\mu = 0$.
 
 # %%
-show(dominance_condition.common_mean(d=max(d, 32), seed=seed))
+show(condition.common_mean(d=max(d, 32), seed=seed))
 
 # %% [markdown]
 # ### Masked positions
@@ -534,7 +528,7 @@ show(dominance_condition.common_mean(d=max(d, 32), seed=seed))
 # bidirectional objective. {numref}`tab-dominance-settings` sets all cases side by side.
 
 # %%
-overview = summary(kinds)
+overview = dominance_table(kinds)
 names = {"d": "mean d", "d_error": "± d", "log_unevenness": "log ratio", "log_unevenness_error": "± log ratio"}
 table(
     overview[["setting", *names]].rename(columns=names),

@@ -1,219 +1,181 @@
 """What makes columns dominate: a difference between the query side and what arrives from the key side."""
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from attngeo.chapters.column_dominance.settings import directionalities, log_unevenness
-from attngeo.paper.checks import Flaw, Result, Verdict, claim, monte_carlo
-from attngeo.updates.norms import (
-    axis_alignment,
-    error_squared_norms,
-    fourth_moments,
-    ratio_samples,
-    squared_norms,
-)
-from attngeo.updates.objectives import Objective
-from attngeo.updates.random_updates import Coefficients, Law, UpdateModel, matrix_normal, power_profile, rotated
+from attngeo.chapters.column_dominance.expected_norms import error_squared_norms, fourth_moments
+from attngeo.chapters.column_dominance.measures import axis_alignment, directionalities, log_unevenness
+from attngeo.chapters.column_dominance.models import matrix_normal, rotated
+from attngeo.paper.checks import Judgement, check, monte_carlo
+from attngeo.updates.norms import ratio_samples, squared_norms
+from attngeo.updates.objectives import Objective, context_matrix
+from attngeo.updates.random_updates import Coefficients, Law, UpdateModel, power_profile
 from attngeo.updates.toy_transformer import ToyConfig, ToyTransformer
 
-CHAPTER = "column_dominance"
+
+class UnevenSides(NamedTuple):
+    """Independent coefficients on all pairs of queries and keys: one second moment is uneven, the other I."""
+
+    sides: dict[str, tuple[Tensor, Tensor, Tensor]]  # which is uneven -> S_Q, S_K (d, d), updates (draws, d, d)
+    turned: Tensor  # the uneven moment in generic bases, (draws, d, d)
 
 
-@claim
-def directionality_condition(
-    d: int = 48,
-    exponent: float = 0.5,
-    n_draws: int = 120,
-    seed: int = 0,
-    predicted: Callable[[Tensor, Tensor], tuple[float, float]] = fourth_moments,
-) -> Result:
-    """Columns dominate if the second moment of the keys is more axis-aligned than that of the queries."""
+def uneven_sides(d: int = 48, exponent: float = 0.5, n_draws: int = 120, seed: int = 0) -> UnevenSides:
+    """Gaussian coefficients; the uneven moment falls like ``k^-exponent``."""
     generator = torch.Generator().manual_seed(seed)
     even, uneven = torch.eye(d, dtype=torch.float64), torch.diag(power_profile(d, exponent))
-    turned = rotated(uneven, generator)
-    comparisons = []
-    for name, queries, keys, sign in (
-        ("uneven keys", even, uneven, "<"),
-        ("uneven queries", uneven, even, ">"),
-        ("keys uneven in a generic basis", even, turned, "="),
-    ):
-        updates = matrix_normal(queries, keys, n_draws, generator)
-        rows, columns = squared_norms(updates)
-        of_rows, of_columns = predicted(queries, keys)
-        ratio = ratio_samples(columns.square().sum(-1), rows.square().sum(-1))
+    moments = {"keys": (even, uneven), "queries": (uneven, even), "generic keys": (even, rotated(uneven, generator))}
+    sides = {name: (q, k, matrix_normal(q, k, n_draws, generator)) for name, (q, k) in moments.items()}
+    return UnevenSides(sides, torch.stack([rotated(uneven, generator) for _ in range(n_draws)]))
+
+
+@check(uneven_sides)
+def directionality_condition(s: UnevenSides) -> Judgement:
+    """Columns dominate if the second moment of the keys is more axis-aligned than that of the queries."""
+    signs, comparisons = {"keys": "<", "queries": ">", "generic keys": "="}, []
+    for name, (queries, keys, updates) in s.sides.items():
+        rows, columns = (squared.square().sum(-1) for squared in squared_norms(updates))
+        of_rows, of_columns = fourth_moments(queries, keys)
         comparisons += [
-            monte_carlo(f"{name}: sum of 4th powers, columns to rows", ratio, of_columns / of_rows),
-            monte_carlo(f"{name}: directionality d", directionalities(updates), 0, sign),
+            monte_carlo(f"{name}, 4th powers", ratio_samples(columns, rows), of_columns / of_rows),
+            monte_carlo(f"{name}, directionality", directionalities(updates), 0, signs[name]),
         ]
-    alignments = [axis_alignment(rotated(uneven, generator)) for _ in range(n_draws)]
-    comparisons.append(monte_carlo("axis alignment D, mean over generic bases", alignments, 1))
-    return Result(
-        statement="S1.12",
-        part="(a condition that suffices)",
-        title="columns dominate if keys are more axis-aligned than queries",
-        verdict=Verdict.ASSUMPTIONS,
-        comparisons=tuple(comparisons),
-        printed="The assumptions of Theorem S1.12 make no difference between the queries and the keys.",
-        corrected="For independent Gaussian coefficients on all pairs, $\\mathbb{E}\\sum_k \\|w_{\\cdot,k}\\|^4 > "
-        "\\mathbb{E}\\sum_m \\|w_{m,\\cdot}\\|^4$ exactly if $D(S_K) > D(S_Q)$, $D(S) = (d+2) \\sum_k S_{kk}^2 / "
-        "(\\mathrm{Tr}(S)^2 + 2\\,\\mathrm{Tr}(S^2))$, with $S_Q$, $S_K$ the second moments of queries and keys.",
-        remark="$D$ is 1 on average for a spectrum of any shape in a random basis: anisotropy alone is not enough.",
-        flaw=Flaw.ASSUMPTION,
-        chapter=CHAPTER,
-    )
+    return Judgement(*comparisons, monte_carlo("alignment", [axis_alignment(moment) for moment in s.turned], 1))
 
 
-@claim
-def constant_context_token(
+class ConstantToken(NamedTuple):
+    """Updates (draws, d, d) by sequences that begin with one token."""
+
+    by_law: dict[Law, Tensor]  # its embedding has coordinates of the law of all others
+    outlying: Tensor  # its embedding has three outlying coordinates
+
+
+def constant_token(
     d: int = 48, n_tokens: int = 16, strength: float = 3.0, n_draws: int = 200, seed: int = 0
-) -> Result:
-    """One context token present in every sequence: what it does depends on the kurtosis of its embedding alone."""
-    generator = torch.Generator().manual_seed(seed)
-    even = torch.eye(d, dtype=torch.float64)
+) -> ConstantToken:
+    """Autoregressive updates of embeddings of equal variances; the first token is ``strength`` times as long."""
+    generator, even = torch.Generator().manual_seed(seed), torch.eye(d, dtype=torch.float64)
     outlying = torch.randn(n_draws, d, generator=generator, dtype=torch.float64)
-    outlying[:, :3] *= 8  # three outlying coordinates
-
-    def log_ratios(first: Tensor, law: Law = Law.GAUSSIAN) -> Tensor:
-        model = UpdateModel(even, n_tokens=n_tokens, law=law, first_token=first)
-        return log_unevenness(model.draw(n_draws, generator))
-
-    comparisons = []
-    for law, sign in ((Law.GAUSSIAN, "="), (Law.LAPLACE, ">"), (Law.UNIFORM, "<")):
+    outlying[:, :3] *= 8
+    by_law = {}
+    for law in (Law.GAUSSIAN, Law.LAPLACE, Law.UNIFORM):
         first = strength * law.draw(n_draws, d, generator=generator)
-        name = f"{law.value} embeddings (kurtosis {law.kurtosis:g}): log ratio of unevenness, columns to rows"
-        comparisons.append(monte_carlo(name, log_ratios(first, law), 0, sign))
+        by_law[law] = UpdateModel(even, n_tokens=n_tokens, law=law, first_token=first).draw(n_draws, generator)
     model = UpdateModel(even, n_tokens=n_tokens, first_token=outlying)
-    updates = model.draw(n_draws, generator)
-    rows, columns = squared_norms(updates)
-    largest = (columns.amax(-1) / rows.amax(-1)).log() / 2
-    comparisons += [
-        monte_carlo("three outlying coordinates: log ratio of unevenness", log_unevenness(updates), 0, ">"),
-        monte_carlo("three outlying coordinates: log of the largest column over the largest row", largest, 0, ">"),
-    ]
-    return Result(
-        statement="S1.12",
-        part="(a context token that is always there)",
-        title="a constant first token",
-        verdict=Verdict.ASSUMPTIONS,
-        comparisons=tuple(comparisons),
-        printed="The assumptions of Theorem S1.12 make no difference between the queries and the keys.",
-        corrected="A token that every other token has in its context, such as the first of a text, turns columns "
-        "dominant if its embedding has outlying coordinates (kurtosis above 3), rows if it is flatter than a "
-        "Gaussian, and neither if it is Gaussian.",
-        remark="With a causal mask the first token is never predicted, and as a query it attends to itself alone, so "
-        "that its coefficient is 0: it acts on the key side only.",
-        flaw=Flaw.ASSUMPTION,
-        chapter=CHAPTER,
+    return ConstantToken(by_law, model.draw(n_draws, generator))
+
+
+@check(constant_token)
+def constant_context_token(s: ConstantToken) -> Judgement:
+    """One context token present in every sequence: what it does depends on the kurtosis of its embedding alone."""
+    signs = {Law.GAUSSIAN: "=", Law.LAPLACE: ">", Law.UNIFORM: "<"}
+    rows, columns = (squared.amax(-1) for squared in squared_norms(s.outlying))
+    return Judgement(
+        *(
+            monte_carlo("law", log_unevenness(batch), 0, signs[law], law=law.value, kurtosis=law.kurtosis)
+            for law, batch in s.by_law.items()
+        ),
+        monte_carlo("outlying, unevenness", log_unevenness(s.outlying), 0, ">"),
+        monte_carlo("outlying, largest", (columns / rows).log() / 2, 0, ">"),
     )
 
 
-@claim
-def independent_errors(
-    d: int = 16,
-    n_tokens: int = 12,
-    exponent: float = 1.0,
-    n_draws: int = 3000,
-    seed: int = 0,
-    predicted: Callable[[Tensor, Sequence[int]], tuple[Tensor, Tensor]] = error_squared_norms,
-) -> Result:
-    """With beta_ij = delta_i^T x_j and errors independent of the embeddings columns dominate, for every objective."""
-    generator = torch.Generator().manual_seed(seed)
-    covariance = torch.diag(power_profile(d, exponent))
-    comparisons = []
-    for objective, sizes in (
-        (Objective.AUTOREGRESSIVE, range(n_tokens)),
-        (Objective.BIDIRECTIONAL, [n_tokens - 1] * n_tokens),
-    ):
+class IndependentErrors(NamedTuple):
+    """Updates with ``beta_ij = delta_i^T x_j``, errors independent of the embeddings."""
+
+    covariance: Tensor  # (d, d)
+    n_tokens: int
+    updates: dict[Objective, Tensor]  # (draws, d, d)
+
+
+def updates_of_errors(
+    d: int = 16, n_tokens: int = 12, exponent: float = 1.0, n_draws: int = 3000, seed: int = 0
+) -> IndependentErrors:
+    """Autoregressive and bidirectional pairs; variances fall like ``k^-exponent``."""
+    covariance, generator = torch.diag(power_profile(d, exponent)), torch.Generator().manual_seed(seed)
+    updates = {}
+    for objective in (Objective.AUTOREGRESSIVE, Objective.BIDIRECTIONAL):
         model = UpdateModel(covariance, objective, n_tokens, n_sequences=4, coefficients=Coefficients.ERROR)
-        updates = model.draw(n_draws, generator)
-        rows, columns = squared_norms(updates)
-        of_rows, of_columns = predicted(covariance, list(sizes))
-        for k in (0, d - 1):
-            ratio = ratio_samples(columns[:, k], rows[:, k])
-            expected = float(of_columns[k] / of_rows[k])
-            comparisons.append(monte_carlo(f"{objective}: column {k + 1} to row {k + 1}", ratio, expected))
-        comparisons.append(
-            monte_carlo(f"{objective}: log ratio of unevenness, columns to rows", log_unevenness(updates), 0, ">")
-        )
-    return Result(
-        statement="S1.12",
-        part="(errors independent of the embeddings)",
-        title="coefficients that are linear in the key",
-        verdict=Verdict.ASSUMPTIONS,
-        comparisons=tuple(comparisons),
-        printed="The assumptions of Theorem S1.12 make no difference between the queries and the keys.",
-        corrected="If $\\beta_{ij} = \\delta_i^\\top x_j$ with errors $\\delta_i$ independent of all embeddings and "
-        "the variances $\\Sigma_{kk}$ differ, columns are more uneven than rows: rows follow $\\Sigma_{mm}$, columns "
-        "$(n+1)(\\Sigma^2)_{kk} + \\mathrm{Tr}(\\Sigma)\\Sigma_{kk}$ for $n$ context tokens. It holds for "
-        "autoregressive and bidirectional pairs alike.",
-        remark="Here Theorem S1.12's conclusion holds, for another reason than its proof, and Cor. S1.13 does not.",
-        flaw=Flaw.ASSUMPTION,
-        chapter=CHAPTER,
-    )
+        updates[objective] = model.draw(n_draws, generator)
+    return IndependentErrors(covariance, n_tokens, updates)
 
 
-@claim
-def common_mean(d: int = 48, n_tokens: int = 16, size: float = 3.0, n_draws: int = 100, seed: int = 0) -> Result:
-    """A softmax removes from the keys what all embeddings have in common; the queries keep it, and rows dominate."""
-    generator = torch.Generator().manual_seed(seed)
-    mean = torch.zeros(d, dtype=torch.float64)
+@check(updates_of_errors)
+def independent_errors(s: IndependentErrors) -> Judgement:
+    """With beta_ij = delta_i^T x_j and errors independent of the embeddings columns dominate, for every objective."""
+    comparisons = []
+    for objective, batch in s.updates.items():
+        rows, columns = squared_norms(batch)
+        sizes = context_matrix(objective, s.n_tokens).sum(-1).tolist()
+        of_rows, of_columns = error_squared_norms(s.covariance, sizes)
+        comparisons += [
+            monte_carlo(
+                "ratio",
+                ratio_samples(columns[:, k], rows[:, k]),
+                of_columns[k] / of_rows[k],
+                objective=objective,
+                k=k + 1,
+            )
+            for k in (0, len(of_rows) - 1)
+        ]
+        comparisons.append(monte_carlo("unevenness", log_unevenness(batch), 0, ">", objective=objective))
+    return Judgement(*comparisons)
+
+
+def updates_with_common_mean(
+    d: int = 48, n_tokens: int = 16, size: float = 3.0, n_draws: int = 100, seed: int = 0
+) -> dict[Coefficients, Tensor]:
+    """Updates (draws, d, d); three coordinates of the mean are ``size`` standard deviations, the others 0."""
+    generator, mean = torch.Generator().manual_seed(seed), torch.zeros(d, dtype=torch.float64)
     mean[:3] = size
     model = UpdateModel(torch.eye(d, dtype=torch.float64), n_tokens=n_tokens, mean=mean)
-    free, centred = (
-        replace(model, coefficients=kind).draw(n_draws, generator)
-        for kind in (Coefficients.INDEPENDENT, Coefficients.CENTRED)
-    )
-    return Result(
-        statement="S1.12",
-        part="(a mean that all embeddings share)",
-        title="the softmax acts on keys only",
-        verdict=Verdict.ASSUMPTIONS,
-        comparisons=(
-            monte_carlo("free coefficients: log ratio of unevenness, columns to rows", log_unevenness(free), 0),
-            monte_carlo("sum_j beta_ij = 0: log ratio of unevenness", log_unevenness(centred), 0, "<"),
-            monte_carlo("sum_j beta_ij = 0: directionality d", directionalities(centred), 0, ">"),
-        ),
-        printed="The assumptions of Theorem S1.12 make no difference between the queries and the keys.",
-        corrected="The exact coefficients satisfy $\\sum_j \\beta_{ij} = 0$, so a mean $\\mu$ shared by all "
-        "embeddings drops out of the key side and stays on the query side. If $\\mu$ has outlying coordinates, rows "
-        "dominate.",
-        remark="The paper assumes embeddings of mean zero.",
-        flaw=Flaw.ASSUMPTION,
-        chapter=CHAPTER,
+    kinds = (Coefficients.INDEPENDENT, Coefficients.CENTRED)
+    return {kind: replace(model, coefficients=kind).draw(n_draws, generator) for kind in kinds}
+
+
+@check(updates_with_common_mean)
+def common_mean(updates: dict[Coefficients, Tensor]) -> Judgement:
+    """A softmax removes from the keys what all embeddings have in common; the queries keep it, and rows dominate."""
+    centred = updates[Coefficients.CENTRED]
+    return Judgement(
+        monte_carlo("free", log_unevenness(updates[Coefficients.INDEPENDENT]), 0),
+        monte_carlo("centred", log_unevenness(centred), 0, "<"),
+        monte_carlo("centred, directionality", directionalities(centred), 0, ">"),
     )
 
 
-@claim
-def exact_gradients(d: int = 32, n_tokens: int = 48, exponent: float = 1.0, n_draws: int = 40, seed: int = 0) -> Result:
-    """Gradients of a Transformer at random weights: unequal variances give columns, with both objectives."""
+class FirstUpdates(NamedTuple):
+    """Gradients (draws, d, d) of a Transformer at random weights."""
+
+    equal: Tensor  # variances of the embedding's coordinates; autoregressive
+    unequal: dict[Objective, Tensor]
+
+
+def first_updates(
+    d: int = 32, n_tokens: int = 48, exponent: float = 1.0, n_draws: int = 40, seed: int = 0
+) -> FirstUpdates:
+    """One head, one layer, no positions; unequal variances fall like ``k^-exponent``."""
     config = ToyConfig(d=d, n_heads=1, n_layers=1, n_tokens=n_tokens, n_vocab=4 * n_tokens, d_mlp=0)
 
-    def updates(objective: Objective, exponent: float) -> Tensor:
+    def gradients(objective: Objective, exponent: float) -> Tensor:
         profile, result = power_profile(d, exponent).sqrt(), []
-        for draw in range(n_draws):
-            model = ToyTransformer.random(config, seed + draw)
+        for draw in range(seed, seed + n_draws):
+            model = ToyTransformer.random(config, draw)
             model = replace(model, we=model.we.detach() * profile, wp=torch.zeros_like(model.wp))
-            result.append(model.example(objective, seed + draw).gradient(0).w_qk[0])
+            result.append(model.example(objective, draw).gradient(0).w_qk[0])
         return torch.stack(result)
 
-    measured = {o: log_unevenness(updates(o, exponent)) for o in (Objective.AUTOREGRESSIVE, Objective.BIDIRECTIONAL)}
-    name = "log ratio of unevenness, columns to rows"
-    equal = log_unevenness(updates(Objective.AUTOREGRESSIVE, 0.0))
-    return Result(
-        statement="S1.12",
-        part="(exact gradients at random weights)",
-        title="the first update of a Transformer",
-        verdict=Verdict.ASSUMPTIONS,
-        comparisons=(
-            monte_carlo(f"autoregressive, equal variances: {name}", equal, 0),
-            *(monte_carlo(f"{o}, unequal variances: {name}", values, 0, ">") for o, values in measured.items()),
-        ),
-        printed="The assumptions of Theorem S1.12 make no difference between the queries and the keys.",
-        corrected="With exact softmax gradients at random weights, columns are more uneven than rows if the "
-        "variances of the embedding's coordinates differ, in autoregressive and in bidirectional training.",
-        flaw=Flaw.ASSUMPTION,
-        chapter=CHAPTER,
+    kinds = (Objective.AUTOREGRESSIVE, Objective.BIDIRECTIONAL)
+    return FirstUpdates(gradients(Objective.AUTOREGRESSIVE, 0.0), {o: gradients(o, exponent) for o in kinds})
+
+
+@check(first_updates)
+def exact_gradients(s: FirstUpdates) -> Judgement:
+    """Gradients of a Transformer at random weights: unequal variances give columns, with both objectives."""
+    return Judgement(
+        monte_carlo("equal", log_unevenness(s.equal), 0),
+        *(monte_carlo("unequal", log_unevenness(g), 0, ">", objective=o) for o, g in s.unequal.items()),
     )

@@ -4,12 +4,14 @@ import numpy as np
 import pandas as pd
 import torch
 from jaxtyping import Float
+from scipy.stats import norm
 from torch import Tensor
 
-from attngeo.chapters.column_dominance.settings import directionalities
-from attngeo.chapters.column_dominance.tails import Discrete, gaussian_tail, printed_threshold
+from attngeo.chapters.column_dominance.expected_norms import bilinear_squared_norms, independent_ratio
+from attngeo.chapters.column_dominance.measures import directionalities
+from attngeo.chapters.column_dominance.tails import Laws, printed_threshold
 from attngeo.display.style import CROSS, DECODER, ENCODER, NEUTRAL, CaptionedFigure, house_style, new_figure
-from attngeo.updates.norms import bilinear_squared_norms, independent_ratio, ratio_samples, squared_norms
+from attngeo.updates.norms import ratio_samples, squared_norms
 
 ROWS, COLUMNS = ENCODER, DECODER
 
@@ -109,45 +111,33 @@ def norm_histograms(updates: dict[str, Float[Tensor, "draws d d"]]) -> Captioned
 
 
 @house_style()
-def tails(wide: Discrete, far: Discrete, mu: float = 10.0, small: float = 1.0, large: float = 2.0) -> CaptionedFigure:
-    """Two pairs of laws of equal means whose tails contradict Lemma S1.11 beyond its printed threshold (shaded).
-
-    Args:
-        wide: the law of larger variance.
-        far: the law of smaller variance.
-        mu: mean of the two Gaussians.
-        small: standard deviation of one of them.
-        large: of the other.
-    """
+def tails(laws: Laws) -> CaptionedFigure:
+    """Two pairs of laws of equal means whose tails contradict Lemma S1.11 beyond its printed threshold (shaded)."""
+    wide, far, mu, large, small = laws
     figure, (left, right) = new_figure(8.6, 3.4, columns=2)
     z = np.linspace(-3.5, 4, 400)
     for law, colour, name in ((wide, ENCODER, "a"), (far, DECODER, "b")):
-        left.plot(z, [law.tail(x) for x in z], color=colour, label=f"{name}: variance {law.variance:.2g}")
-    edge = printed_threshold(wide.variance**0.5, far.variance**0.5, wide.mean)
+        left.plot(z, law.sf(z), color=colour, label=f"{name}: variance {law.var():.2g}")
     left.set(title="two discrete laws of mean 0", xlabel="z", ylabel="Pr[X > z]")
     y = np.linspace(mu - 4 * large, mu + 4 * large, 400)
     for sigma, colour, name in ((large, ENCODER, "a"), (small, DECODER, "b")):
-        right.plot(y, [gaussian_tail(x, mu, sigma) for x in y], color=colour, label=f"{name}: variance {sigma**2:g}")
+        right.plot(y, norm.sf(y, mu, sigma), color=colour, label=f"{name}: variance {sigma**2:g}")
     right.axvline(mu, color=NEUTRAL, linestyle="--", linewidth=1)
     right.set(title=f"two Gaussians of mean {mu:g}", xlabel="z")
-    for axes, start in ((left, edge), (right, printed_threshold(large, small, mu))):
+    starts = printed_threshold(wide.std(), far.std(), wide.mean()), printed_threshold(large, small, mu)
+    for axes, start in zip((left, right), starts, strict=True):
         axes.set_xlim(axes.get_xlim())
         axes.axvspan(max(start, axes.get_xlim()[0]), axes.get_xlim()[1], color="#EEEEEE", zorder=0)
         axes.legend()
-    point = max(x for x in far.points)
-    at = (max(wide.points) + point) / 2
+    at = (wide.xk.max() + far.xk.max()) / 2
     return CaptionedFigure(
         figure,
         "fig-tails",
         "Lemma S1.11 asserts that the law of larger variance (a, blue) has the larger tail throughout the shaded "
-        "range. "
-        f"Left: at z = {at:g} law a has {wide.tail(at):.2g} and law b {far.tail(at):.2g}. Right: for Gaussians the "
-        "shaded "
-        f"range starts at {printed_threshold(large, small, mu):.1f}, below the plot; the order holds from the mean on "
-        "(dashed).",
-        f"Two plots of tail probabilities. Left, step functions: the law of smaller variance keeps "
-        f"{far.tail(at):.2g} where the other has {wide.tail(at):.2g}. Right, two Gaussian tails crossing at their "
-        "mean.",
+        f"range. Left: at z = {at:g} law a has {wide.sf(at):.2g} and law b {far.sf(at):.2g}. Right: for Gaussians the "
+        f"shaded range starts at {starts[1]:.1f}, below the plot; the order holds from the mean on (dashed).",
+        "Two plots of tail probabilities. Left, step functions: the law of smaller variance keeps "
+        f"{far.sf(at):.2g} where the other has {wide.sf(at):.2g}. Right, two Gaussian tails crossing at their mean.",
     )
 
 
@@ -156,7 +146,7 @@ def directionality_by_alignment(sweep: pd.DataFrame) -> CaptionedFigure:
     """Unevenness against ``log D(S_K) - log D(S_Q)``, and directionality against how uneven one side is.
 
     Args:
-        sweep: as `settings.alignment_sweep` gives it, with exponent 0 for the null band.
+        sweep: as `assumptions.alignment_sweep` gives it, with exponent 0 for the null band.
     """
     figure, (left, right) = new_figure(9, 3.8, columns=2)
     colours = dict(zip(sweep["family"].unique(), (DECODER, ENCODER, CROSS), strict=True))

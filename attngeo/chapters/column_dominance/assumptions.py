@@ -1,4 +1,4 @@
-"""Whether rows or columns dominate a set of random updates, and the sets of assumptions the book compares."""
+"""The sets of assumptions that the chapter compares, and how rows and columns fare under them."""
 
 import math
 from collections.abc import Sequence
@@ -8,39 +8,15 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from attngeo.chapters.column_dominance.measures import axis_alignment, directionalities, log_unevenness, tail_gap
+from attngeo.chapters.column_dominance.models import context_updates, matrix_normal, rotated
 from attngeo.errors import ParameterError
-from attngeo.forms.scores import directionality_score
-from attngeo.updates.norms import axis_alignment, exceedance_gap, squared_norms, unevenness
+from attngeo.updates.norms import squared_norms
 from attngeo.updates.objectives import Objective
-from attngeo.updates.random_updates import (
-    Coefficients,
-    UpdateModel,
-    context_updates,
-    matrix_normal,
-    power_profile,
-    rotated,
-)
+from attngeo.updates.random_updates import Coefficients, UpdateModel, power_profile
 
 
-def directionalities(updates: Float[Tensor, "draws d d"]) -> list[float]:
-    """d of every update (Def. 3.2); negative where columns dominate."""
-    return [directionality_score(update) for update in updates]
-
-
-def log_unevenness(updates: Float[Tensor, "draws d d"]) -> Float[Tensor, " draws"]:
-    """``log(U_columns / U_rows)``, U the `unevenness` of the squared norms; positive where columns are more uneven."""
-    rows, columns = squared_norms(updates)
-    return (unevenness(columns) / unevenness(rows)).log()
-
-
-def tail_gap(updates: Float[Tensor, "draws d d"], quantile: float = 0.98) -> Float[Tensor, " draws"]:
-    """``Pr[||column|| > w] - Pr[||row|| > w]`` per draw, w a quantile of all norms together (Eqs. 13, S102)."""
-    rows, columns = squared_norms(updates)
-    threshold = float(torch.cat([rows, columns]).quantile(quantile))
-    return exceedance_gap(rows, columns, threshold)
-
-
-def settings(
+def updates_by_assumption(
     d: int, n_tokens: int, n_sequences: int, exponent: float, n_draws: int, generator: torch.Generator
 ) -> dict[str, Float[Tensor, "draws d d"]]:
     """Updates under each set of assumptions that the book compares, by its name.
@@ -74,8 +50,8 @@ def settings(
     return {"one context token": context} | {name: m.draw(n_draws, generator) for name, m in models.items()}
 
 
-def summary(updates: dict[str, Float[Tensor, "draws d d"]]) -> pd.DataFrame:
-    """A row per setting: mean and standard error of d and of the log ratio of unevenness, columns to rows."""
+def dominance_table(updates: dict[str, Float[Tensor, "draws d d"]]) -> pd.DataFrame:
+    """A row per set of assumptions: d and log ratio of unevenness, columns to rows, with standard errors."""
     rows = []
     for name, batch in updates.items():
         d, ratio = torch.tensor(directionalities(batch), dtype=torch.float64), log_unevenness(batch)

@@ -1,0 +1,78 @@
+"""Expected norms of rows and columns of random updates, by formula: what each set of assumptions gives."""
+
+from collections.abc import Sequence
+
+from jaxtyping import Float
+from torch import Tensor
+
+
+def independent_ratio(covariance: Float[Tensor, "d d"], m: int) -> float:
+    """``E ||column_k||^2 / E ||row_m||^2 = Tr(Sigma) / (d Sigma_mm)`` for every k (Eq. S62), for independent beta."""
+    return float(covariance.trace() / (len(covariance) * covariance[m, m]))
+
+
+def bilinear_squared_norms(
+    covariance: Float[Tensor, "d d"], form: Float[Tensor, "d d"], n_tokens: int
+) -> tuple[Float[Tensor, " d"], Float[Tensor, " d"]]:
+    """Expected squared row and column norms of `context_updates` with ``beta_i = x_i^T B y`` and Gaussian embeddings.
+
+    ``E ||row_m||^2 = (d + 2) [N(N+1) ||(Sigma B)_m,.||^2 + N Sigma_mm Tr(B^T Sigma B)]`` and ``E ||column_k||^2 = Tr(G)
+    + 2 G_kk`` with ``G = B^T [N(N+1) Sigma^2 + N Tr(Sigma) Sigma] B``. From ``E[S A S] = N(N+1) Sigma A Sigma + N
+    Tr(A Sigma) Sigma`` for ``S = sum_i x_i x_i^T`` and a symmetric A, and ``E[y_k^2 y^T C y] = Tr(C) + 2 C_kk``.
+
+    Source: derived here; Eq. S62 has no counterpart for coefficients that depend on the embeddings.
+    """
+    d, n = len(covariance), n_tokens
+    rows = n * (n + 1) * (covariance @ form).square().sum(-1)
+    rows = (d + 2) * (rows + n * covariance.diagonal() * (form.T @ covariance @ form).trace())
+    inner = n * (n + 1) * covariance @ covariance + n * covariance.trace() * covariance
+    g = form.T @ inner @ form
+    return rows, g.trace() + 2 * g.diagonal()
+
+
+def fourth_moments(query_moment: Float[Tensor, "d d"], key_moment: Float[Tensor, "d d"]) -> tuple[float, float]:
+    """``E sum_m ||row_m||^4`` and ``E sum_k ||column_k||^4`` of `matrix_normal`.
+
+    ``sum_m (S_Q)_mm^2 (Tr(S_K)^2 + 2 Tr(S_K^2))`` and the same with Q and K exchanged: row m is Gaussian with
+    covariance ``(S_Q)_mm S_K``. Their ratio is ``D(S_Q) / D(S_K)``.
+    """
+
+    def one_side(own: Tensor, other: Tensor) -> float:
+        return float(own.diagonal().square().sum() * (other.trace() ** 2 + 2 * (other @ other).trace()))
+
+    return one_side(query_moment, key_moment), one_side(key_moment, query_moment)
+
+
+def vocabulary_squared_norms(
+    covariance: Float[Tensor, "d d"], beta: Float[Tensor, "vocab vocab"]
+) -> tuple[Float[Tensor, " d"], Float[Tensor, " d"]]:
+    """``E ||row_k||^2 = E ||column_k||^2 = Tr(Sigma) Sigma_kk ||B||_F^2 + (Sigma^2)_kk Tr(BB)`` for E^T B E.
+
+    E holds the embeddings e_a of a vocabulary in its rows: independent, mean 0, covariance Sigma, of any law. B is
+    fixed and has no diagonal; ``B_ab`` collects the coefficients of all pairs in which token a is predicted from b.
+
+    Source: derived here.
+    """
+    norms = covariance.trace() * covariance.diagonal() * beta.square().sum()
+    norms = norms + (covariance @ covariance).diagonal() * (beta @ beta).trace()
+    return norms, norms
+
+
+def error_squared_norms(
+    covariance: Float[Tensor, "d d"], context_sizes: Sequence[int]
+) -> tuple[Float[Tensor, " d"], Float[Tensor, " d"]]:
+    """Expected squared row and column norms for ``beta_ij = delta_i^T x_j``, errors independent of the embeddings.
+
+    Then ``Delta W = sum_i x_i (A_i delta_i)^T`` with ``A_i = sum_{j in C_i} x_j x_j^T``. For Gaussian embeddings,
+    errors of covariance I/d and n_i = |C_i| tokens in the context of i:
+    ``E ||row_m||^2 = Sigma_mm sum_i Tr(K_i)`` and ``E ||column_k||^2 = Tr(Sigma) sum_i (K_i)_kk`` with
+    ``K_i = E[A_i^2] / d = (n_i (n_i + 1) Sigma^2 + n_i Tr(Sigma) Sigma) / d``.
+    The key side carries the square of the covariance, the query side the covariance.
+
+    Source: derived here.
+    """
+    d = len(covariance)
+    linear = sum(context_sizes) * covariance.trace() * covariance
+    square = sum(n * (n + 1) for n in context_sizes) * covariance @ covariance
+    keys = (linear + square) / d
+    return covariance.diagonal() * keys.trace(), covariance.trace() * keys.diagonal()
