@@ -37,7 +37,7 @@ seed: int = 0  # seed of every random draw; in [0, 2147483647]
 from attngeo.chapters.symmetric_updates import corpus, figures, masked, pairs
 from attngeo.chapters.symmetric_updates.first_update import random_corpus
 from attngeo.display.page import glue, show
-from attngeo.chapters.symmetric_updates.pair_symmetry import agreement, masked_score, masked_term_shares, pair_score
+from attngeo.chapters.symmetric_updates.pair_symmetry import agreement, masked_ratio, masked_score, pair_score
 
 # %% [markdown]
 # ## Pairs
@@ -336,9 +336,8 @@ updates = masked.masked_updates(n_tokens, rho, n_draws, cases, seed)
 figures.masked_scores(masked.masked_scores(updates), rho)
 
 # %% tags=["remove-cell"]
-shares = [masked_term_shares(p)["both masked to one masked"] for p in (0.15, 0.3)]
-glue("low", shares[0], ".0%")
-glue("high", shares[1], ".0%")
+glue("low", masked_ratio(masked.MASK_RATES[0]), ".0%")
+glue("high", masked_ratio(masked.MASK_RATES[1]), ".0%")
 glue("mask-rate", mask_rate)
 glue("rho", rho)
 glue("score-1", masked_score(rho, mask_rate, 1), ".2f")

@@ -90,17 +90,13 @@ def family_interval(
 
 
 def separation(
-    first: Values,
-    second: Values,
-    first_families: Sequence[str],
-    second_families: Sequence[str],
-    seed: int = 0,
+    first: Values, second: Values, first_families: Sequence[str], second_families: Sequence[str]
 ) -> Separation:
     """AUC of two groups with both intervals."""
     area = auc(first, second)
     low, high = score_interval(area, len(first), len(second))
     several = min(len(set(first_families)), len(set(second_families))) > 1
-    wide = family_interval(first, second, first_families, second_families, seed=seed) if several else (low, high)
+    wide = family_interval(first, second, first_families, second_families) if several else (low, high)
     return Separation(area, len(first), len(second), low, high, *wide)
 
 

@@ -1,5 +1,6 @@
 """The paper's printed scores beside ours: medians and quartile distances over layers, row by row, with a verdict."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,13 +29,15 @@ class PrintedRow:
     ours: np.ndarray | None  # None where no weights were read
 
     @property
+    def obstacle(self) -> str:
+        """What keeps the row from being a score of trained weights; nothing for most."""
+        return next((words for code, words in _OBSTACLES.items() if code in self.defects.split()), "")
+
+    @property
     def verdict(self) -> str:
         """``reproduced`` where the three numbers agree after rounding to the printed decimals; else what is wrong."""
-        for code, words in _OBSTACLES.items():
-            if code in self.defects.split():
-                return words
-        if self.ours is None:
-            return "weights not read here"
+        if self.obstacle or self.ours is None:
+            return self.obstacle or "weights not read here"
         gap = np.abs(np.round(self.ours, 2) - self.theirs).max()
         return "reproduced" if gap < 0.005 else f"differs by {gap:.2f}"
 
@@ -44,8 +47,8 @@ def printed_rows(number: str, score: str, medians: pd.DataFrame) -> list[Printed
 
     Args:
         number: "S2" or "S3".
-        score: one of SCORES.
-        medians: from `layer_medians`; ``model`` holds the registry's name.
+        score: one of `attngeo.survey.score_table.SCORES`.
+        medians: from `attngeo.survey.score_table.layer_medians`; ``model`` holds the registry's name.
     """
     results = released_results().set_index("row")
     ours = {(m["model"], m["part"]): m for m in medians.to_dict("records")}
@@ -55,27 +58,15 @@ def printed_rows(number: str, score: str, medians: pd.DataFrame) -> list[Printed
         place = f"{printed.side}{printed.row}"
         result = results.loc[place]
         found = ours.get((result["model"], result["part"]))
-        rows.append(
-            PrintedRow(
-                place,
-                printed.model,
-                result["model"],
-                result["defects"],
-                np.array([printed.median, printed.iqr_minus, printed.iqr_plus]),
-                result[[letter, f"{letter}_minus", f"{letter}_plus"]].to_numpy(float),
-                None if found is None else np.array([found[score], found[f"{score}_minus"], found[f"{score}_plus"]]),
-            )
-        )
+        theirs = np.array([printed.median, printed.iqr_minus, printed.iqr_plus])
+        numbers = theirs, _three(result, letter), None if found is None else _three(found, score)
+        rows.append(PrintedRow(place, printed.model, result["model"], result["defects"], *numbers))
     return rows
 
 
 def read_rows(number: str, score: str, medians: pd.DataFrame) -> list[PrintedRow]:
     """The rows of `printed_rows` that can be compared: weights were read, and the row is a score of trained weights."""
-    return [
-        row
-        for row in printed_rows(number, score, medians)
-        if row.ours is not None and not set(_OBSTACLES) & set(row.defects.split())
-    ]
+    return [row for row in printed_rows(number, score, medians) if row.ours is not None and not row.obstacle]
 
 
 def beside_printed(number: str, scores: dict[str, str], medians: pd.DataFrame) -> pd.DataFrame:
@@ -83,24 +74,18 @@ def beside_printed(number: str, scores: dict[str, str], medians: pd.DataFrame) -
 
     Args:
         number: "S2" or "S3".
-        scores: heading -> one of SCORES.
-        medians: from `layer_medians`; ``model`` holds the registry's name.
+        scores: heading -> score, as `printed_rows` takes it.
+        medians: as there.
 
     Returns:
         Columns row, printed as, printed, and for each heading our median [minus, plus] and a verdict.
     """
-    columns = {heading: read_rows(number, score, medians) for heading, score in scores.items()}
-    first = next(iter(columns.values()))
-    frame = pd.DataFrame(
-        {
-            "row": [r.row for r in first],
-            "printed as": [r.printed_as for r in first],
-            "printed": [triple(r.theirs) for r in first],
-        }
-    )
-    for heading, rows in columns.items():
-        frame[heading] = [f"{triple(r.ours)}: {r.verdict}" for r in rows]
-    return frame
+    columns = {}
+    for heading, score in scores.items():
+        rows = read_rows(number, score, medians)
+        columns[heading] = [f"{triple(r.ours)}: {r.verdict}" for r in rows]
+    places = [(r.row, r.printed_as, triple(r.theirs)) for r in rows]
+    return pd.DataFrame(places, columns=["row", "printed as", "printed"]).assign(**columns)
 
 
 def whole_table(number: str, score: str, medians: pd.DataFrame) -> pd.DataFrame:
@@ -116,18 +101,18 @@ def whole_table(number: str, score: str, medians: pd.DataFrame) -> pd.DataFrame:
             "row": [r.row for r in rows],
             "printed as": [r.printed_as for r in rows],
             "checkpoint": [r.model or "none" for r in rows],
-            "printed": [_on_one_line(r.theirs) for r in rows],
-            "recomputed": ["–" if r.ours is None else _on_one_line(r.ours) for r in rows],
+            "printed": [triple(r.theirs, "\u00a0") for r in rows],
+            "recomputed": ["–" if r.ours is None else triple(r.ours, "\u00a0") for r in rows],
             "verdict": [r.verdict for r in rows],
             "known against it": [r.defects.replace(" ", ", ") for r in rows],
         }
     )
 
 
-def triple(values: np.ndarray) -> str:
+def triple(values: np.ndarray, space: str = " ") -> str:
     """``median [minus, plus]`` as the tables print it."""
-    return f"{values[0]:.2f} [{values[1]:.2f}, {values[2]:.2f}]"
+    return f"{values[0]:.2f} [{values[1]:.2f}, {values[2]:.2f}]".replace(" ", space)
 
 
-def _on_one_line(values: np.ndarray) -> str:
-    return triple(values).replace(" ", "\u00a0")
+def _three(numbers: Mapping | pd.Series, score: str) -> np.ndarray:
+    return np.array([numbers[score], numbers[f"{score}_minus"], numbers[f"{score}_plus"]], dtype=float)

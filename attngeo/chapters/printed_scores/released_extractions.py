@@ -54,29 +54,22 @@ def heads_as_blocks(form: BilinearForm, values: Float[Tensor, "heads d d_head"])
 
 
 def planted_form(
-    n_heads: int,
-    n_kv_heads: int,
-    d_head: int,
-    alike: float,
-    strength: float = 4.0,
-    seed: int = 0,
-    d_model: int | None = None,
+    n_heads: int, n_kv_heads: int, d_head: int, alike: float, strength: float = 4.0, seed: int = 0
 ) -> BilinearForm:
-    """A form with symmetry and strong columns put in on purpose.
+    """A form of width ``n_heads * d_head`` with symmetry and strong columns put in on purpose.
 
     Args:
-        n_heads: query heads; the width is ``n_heads * d_head`` unless given.
+        n_heads: query heads.
         n_kv_heads: key heads.
         d_head: width of one head.
-        alike: in [0, 1]; ``W_q,h = alike W_k,g S_h + sqrt(1 - alike^2) noise``, S_h symmetric and each head.s own, so
+        alike: in [0, 1]; ``W_q,h = alike W_k,g S_h + sqrt(1 - alike^2) noise``, S_h symmetric and each head's own, so
             that 1 gives symmetric heads and 0 chance.
         strength: factor on one coordinate in 32 of the keys, which makes these columns strong.
         seed: of the normal draws.
-        d_model: width.
     """
     if not 0 <= alike <= 1:
         raise ParameterError(f"alike is {alike}; it lies between 0 and 1.")
-    d = d_model or n_heads * d_head
+    d = n_heads * d_head
     generator = torch.Generator().manual_seed(seed)
 
     def normal(*shape: int) -> Tensor:
@@ -113,14 +106,7 @@ def extraction_effects(alike: float = 0.9, d_head: int = 16, gamma: float = GAMM
         else:
             wrong = heads_as_blocks(form, torch.randn(form.wq.shape, generator=generator, dtype=torch.float64))
         right, released = score(form, gamma), score(wrong, gamma)
-        rows.append(
-            {
-                "defect": defect,
-                "shape": shape,
-                "s": right.symmetry.item(),
-                "s_released": released.symmetry.item(),
-                "d": right.directionality_tables.item(),
-                "d_released": released.directionality_tables.item(),
-            }
-        )
-    return pd.DataFrame(rows)
+        s = right.symmetry.item(), released.symmetry.item()
+        d = right.directionality_tables.item(), released.directionality_tables.item()
+        rows.append((defect, shape, *s, *d))
+    return pd.DataFrame(rows, columns=["defect", "shape", "s", "s_released", "d", "d_released"])

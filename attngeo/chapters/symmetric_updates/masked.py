@@ -10,8 +10,8 @@ from torch import Tensor
 from attngeo.chapters.symmetric_updates.pair_symmetry import (
     RandomSequence,
     correlated_coefficients,
+    masked_ratio,
     masked_score,
-    masked_term_shares,
     random_sequence,
 )
 from attngeo.forms.scores import symmetry_score
@@ -22,32 +22,20 @@ from attngeo.updates.rank_one import cosine, gradient_sum
 MASK_RATES = (0.15, 0.3)  # the range that Remark S1.15 names
 
 
-class TermCounts(NamedTuple):
-    """Terms of Eq. S116 with i != j: both positions masked, or one of them."""
-
-    both: int
-    one: int
-
-
-def counted_terms(n_tokens: int = 20_000) -> dict[float, TermCounts]:
-    """The terms of a long sequence, for either mask rate of the remark."""
+def counted_terms(n_tokens: int = 20_000) -> dict[float, tuple[int, int]]:
+    """By mask rate, the terms of Eq. S116 with i != j: those with both positions masked, and with one."""
     masked = {p: round(p * n_tokens) for p in MASK_RATES}
-    return {p: TermCounts(m * (m - 1), m * (n_tokens - m)) for p, m in masked.items()}
+    return {p: (m * (m - 1), m * (n_tokens - m)) for p, m in masked.items()}
 
 
 @check(counted_terms)
-def masked_shares(counts: dict[float, TermCounts]) -> Judgement:
+def masked_shares(counts: dict[float, tuple[int, int]]) -> Judgement:
     """Remark S1.15, Eqs. S116, S119: p/(1-p) is 18 % to 43 % for p = 15 % to 30 %; the share of all terms is p."""
     comparisons = []
-    for p, terms in counts.items():
-        predicted = masked_term_shares(p)
-        measured = {
-            "both masked to one masked": terms.both / terms.one,
-            "both masked to all": terms.both / sum(terms),
-        }
-        comparisons += [compare(name, measured[name], "=", predicted[name], 1e-3, p=p) for name in measured]
-    at_rate = {p: 100 * masked_term_shares(p)["both masked to one masked"] for p in (*MASK_RATES, 0.2)}
-    low, high, quarter = at_rate.values()
+    for p, (both, one) in counts.items():
+        comparisons.append(compare("to one masked", both / one, "=", masked_ratio(p), 1e-3, p=p))
+        comparisons.append(compare("to all", both / (both + one), "=", p, 1e-3, p=p))
+    low, high, quarter = (100 * masked_ratio(p) for p in (*MASK_RATES, 0.2))
     return Judgement(*comparisons, exact("quarter", quarter, 25), low=low, high=high, quarter=quarter)
 
 

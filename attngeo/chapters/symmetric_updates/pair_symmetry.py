@@ -76,16 +76,14 @@ def random_sequence(d: int = 16, n_tokens: int = 9, seed: int = 0) -> RandomSequ
     return RandomSequence(*(torch.randn(*shape, generator=generator, dtype=torch.float64) for shape in shapes))
 
 
-def masked_term_shares(mask_rate: float) -> dict[str, float]:
-    """Shares of the terms of Eq. S116 for a long sequence, mask rate p, every position in every context.
-
-    ``"both masked to one masked"``: ``p / (1 - p)`` (Eq. S119). ``"both masked to all"``: ``p``.
+def masked_ratio(mask_rate: float) -> float:
+    """``p / (1 - p)`` (Eq. S119): terms of Eq. S116 with both positions masked to those with one, in a long sequence.
 
     Raises:
         ParameterError: p outside (0, 1).
     """
     check_rate(mask_rate)
-    return {"both masked to one masked": mask_rate / (1 - mask_rate), "both masked to all": mask_rate}
+    return mask_rate / (1 - mask_rate)
 
 
 def masked_score(rho: float, mask_rate: float, rounds: int = 1, masked_visible: bool = True) -> float:

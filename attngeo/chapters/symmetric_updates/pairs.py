@@ -49,36 +49,22 @@ def pair_decomposition(sequence: RandomSequence) -> Judgement:
     )
 
 
-class RandomPair(NamedTuple):
-    """``a x y^T + b y x^T``, and the cosine of x and y."""
-
-    a: float
-    b: float
-    cosine: float
-    x: Tensor
-    y: Tensor
+def pair_at(cosine: float, sequence: RandomSequence) -> tuple[Tensor, Tensor]:
+    """Two vectors with a given cosine, as long as the first two embeddings and in the plane of these."""
+    x, y = sequence.x[:2]
+    along = x / x.norm()
+    across = y - (y @ along) * along
+    return x, y.norm() * (cosine * along + (1 - cosine**2) ** 0.5 * across / across.norm())
 
 
-def random_pairs(d: int = 16, seed: int = 0) -> list[RandomPair]:
-    """Vectors of random lengths in random directions, with given cosines."""
-    generator = torch.Generator().manual_seed(seed)
-    pairs = []
-    for a, b, cosine in ((1.0, 0.9, 0.0), (1.0, 0.9, 0.6), (1.0, 0.0, 0.3), (1.0, -0.5, 0.5), (0.3, -0.3, 0.9)):
-        z = torch.linalg.qr(torch.randn(d, 2, generator=generator, dtype=torch.float64))[0]
-        lengths = 0.5 + torch.rand(2, generator=generator, dtype=torch.float64)
-        y = lengths[1] * (cosine * z[:, 0] + (1 - cosine**2) ** 0.5 * z[:, 1])
-        pairs.append(RandomPair(a, b, cosine, lengths[0] * z[:, 0], y))
-    return pairs
-
-
-@check(random_pairs)
-def symmetry_of_a_pair(pairs: list[RandomPair]) -> Judgement:
+@check(random_sequence, n_tokens=2)
+def symmetry_of_a_pair(sequence: RandomSequence) -> Judgement:
     """Theorem S1.14, Eq. S109: s of one pair is (rho + c^2) / (1 + rho c^2); close to 1 only if rho or c is."""
     comparisons = []
-    for p in pairs:
-        measured = symmetry_score(p.a * torch.outer(p.x, p.y) + p.b * torch.outer(p.y, p.x))
-        predicted = pair_score(agreement(p.a, p.b), p.cosine)
-        comparisons.append(exact("score", measured, predicted, a=p.a, b=p.b, cosine=p.cosine))
+    for a, b, cosine in ((1.0, 0.9, 0.0), (1.0, 0.9, 0.6), (1.0, 0.0, 0.3), (1.0, -0.5, 0.5), (0.3, -0.3, 0.9)):
+        k = torch.outer(*pair_at(cosine, sequence))
+        predicted = pair_score(agreement(a, b), cosine)
+        comparisons.append(exact("score", symmetry_score(a * k + b * k.T), predicted, a=a, b=b, cosine=cosine))
     return Judgement(*comparisons)
 
 

@@ -70,7 +70,7 @@ def test_the_table_shows_each_defect_moving_a_score():
 
 def test_heads_that_do_not_fill_the_width_are_refused():
     form = planted_form(4, 2, 8, 0.5)
-    with pytest.raises(ParameterError, match="no fused weight"):
+    with pytest.raises(ParameterError):
         heads_as_blocks(form, form.wq)
-    with pytest.raises(ParameterError, match="alike is 2"):
+    with pytest.raises(ParameterError):
         planted_form(4, 2, 8, 2.0)

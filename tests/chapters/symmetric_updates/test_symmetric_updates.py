@@ -41,11 +41,7 @@ PLANTED = {
         "first_update",
         lambda tokens, embeddings, values, contexts, ahead=0: first_update(tokens, embeddings, values, contexts),
     ),
-    "S119 as a quarter": (
-        masked.masked_shares,
-        "masked_term_shares",
-        lambda p: {"both masked to one masked": 0.25, "both masked to all": p},
-    ),
+    "S119 as a quarter": (masked.masked_shares, "masked_ratio", lambda p: 0.25),
     "p / (1 - p) as the score": (
         masked.masked_update_score,
         "masked_score",
