@@ -36,6 +36,8 @@ UNDECIDED = HOLDS | {"verdict": Verdict.UNDECIDED, "printed": "three", "place": 
 def test_texts_that_fit_their_verdict_are_told(words):
     told = Wording(**words).told(words["verdict"], {})
     assert told == {
+        "part": "",
+        "title": words["title"],
         "printed": words.get("printed", ""),
         "place": words.get("place", ""),
         "corrected": words.get("holds", ""),
