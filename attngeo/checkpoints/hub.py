@@ -21,6 +21,7 @@ from huggingface_hub.errors import (
 )
 
 from attngeo.checkpoints import ranges
+from attngeo.checkpoints.repositories import Repository
 from attngeo.checkpoints.tensorfiles import SafetensorsFile, TensorFile, open_tensors
 from attngeo.errors import CheckpointError
 
@@ -29,7 +30,7 @@ T = TypeVar("T")
 _OF_THE_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS}
 
 
-class HubRepository:
+class HubRepository(Repository):
     """One model repository at one revision. Safetensors that are not in the cache are read by byte ranges.
 
     Args:
@@ -52,10 +53,6 @@ class HubRepository:
             except EntryNotFoundError as error:
                 raise CheckpointError(f"{name} has no {first} on the Hub, which it needs to be used here.") from error
         self.revision = found.parent.name  # in the cache: models--owner--name/snapshots/<commit>/config.json
-
-    def has(self, file: str) -> bool:
-        """Whether the repository has the file; offline, whether the cache has it."""
-        return self.fetch(file) is not None
 
     def fetch(self, file: str) -> Path | None:
         """A path in the cache, fetched there if needed; None where the repository, or offline the cache, has none."""
@@ -85,12 +82,7 @@ class HubRepository:
         if file.endswith(".safetensors"):
             return SafetensorsFile(ranges.RemoteBytes(f"{file} of {self.name}", place, lambda: self._find(file)))
         logger.warning("%s has no safetensors: %s is downloaded whole (%.2f GB)", self.name, file, place.size / 1e9)
-        path = self.fetch(file)
-        return None if path is None else open_tensors(path)
-
-    def other_weights(self) -> list[str]:
-        """None: only the standard names are looked for on the Hub."""
-        return []
+        return super().open(file)
 
     def absent(self, files: str) -> CheckpointError:
         """Why none of the files could be opened."""

@@ -17,8 +17,8 @@ import torch
 
 from attngeo.checkpoints.architectures import ARCHITECTURES, LayerPlan, Part, locate
 from attngeo.checkpoints.float8 import FLOAT8, scale_name, unscaled
-from attngeo.checkpoints.repositories import Repository, open_repository
-from attngeo.checkpoints.tensorfiles import TensorFile
+from attngeo.checkpoints.repositories import LocalFolder, Repository
+from attngeo.checkpoints.tensorfiles import SUFFIXES, TensorFile, unreadable
 from attngeo.errors import CheckpointError
 from attngeo.forms.bilinear import BilinearForm
 
@@ -157,8 +157,23 @@ def open_checkpoint(path_or_id: str | PathLike, revision: str | None = None) -> 
     """
     path = Path(path_or_id).expanduser()
     if path.is_file():
-        return Checkpoint(open_repository(path.parent, revision), weights=path.name)
-    return Checkpoint(open_repository(path_or_id, revision))
+        return Checkpoint(_open_repository(path.parent, revision), weights=path.name)
+    return Checkpoint(_open_repository(path_or_id, revision))
+
+
+def _open_repository(path_or_id: str | PathLike, revision: str | None) -> Repository:
+    """The folder of that name, else the Hub repository of that id."""
+    text = str(path_or_id)
+    path = Path(path_or_id).expanduser()
+    if text.strip() and path.is_dir():
+        if revision is not None:
+            raise CheckpointError(f"{path} is a local folder, which has no revision {revision!r}; leave it out.")
+        return LocalFolder(path)
+    if text.startswith((".", "/", "~", "\\")) or text.count("/") > 1 or path.suffix in SUFFIXES or not text.strip():
+        raise CheckpointError(f"there is no file or folder {text!r}; check the path.")
+    from attngeo.checkpoints.hub import HubRepository
+
+    return HubRepository(text, revision)
 
 
 def _named(repository: str) -> str:
@@ -186,7 +201,7 @@ def _read_json(repository: Repository, file: str) -> Mapping:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise CheckpointError(f"{path} cannot be read: {error.strerror}; check the file.") from error
+        raise unreadable(path, error) from error
     except ValueError as error:
         raise CheckpointError(f"{file} of {repository.name} is not valid JSON ({error}); mend or fetch it.") from error
     if not isinstance(content, Mapping):
@@ -198,7 +213,7 @@ def _weight_files(repository: Repository, weights: str) -> list[TensorFile]:
     """The files of tensors: the one asked for, or those of the first of WEIGHTS that is there."""
     for name in (weights,) if weights else (*WEIGHTS, *repository.other_weights()):
         if name.endswith(".index.json"):
-            if repository.has(name):
+            if repository.fetch(name) is not None:
                 with ThreadPoolExecutor(SHARDS_AT_ONCE) as pool:
                     return list(pool.map(partial(_shard, repository, name), _shards(repository, name)))
         elif (file := repository.open(name)) is not None:

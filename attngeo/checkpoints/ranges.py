@@ -11,7 +11,7 @@ from huggingface_hub import constants
 from huggingface_hub.errors import HTTPError
 from huggingface_hub.utils import build_hf_headers, get_session
 
-from attngeo.checkpoints.tensorfiles import empty
+from attngeo.checkpoints.tensorfiles import Bytes, empty
 from attngeo.errors import CheckpointError
 
 PIECE = 8 * 2**20  # bytes asked for at once
@@ -20,7 +20,7 @@ IN_FLIGHT = 8  # pieces fetched at the same time, over all files
 ATTEMPTS = 6  # failures in a row, without a byte of progress, before giving up
 FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0  # seconds; each wait is twice the one before, unless the server asks for another
 TRANSIENT = {408, 425, 429, 500, 502, 503, 504}
-REFUSED = {400, 401, 403, 404, 410}  # what the storage answers when a signed location has expired
+EXPIRED = {400, 401, 403, 404, 410}  # what the storage answers when a signed location has expired
 NETWORK_ERRORS = (OSError, HTTPError)
 _POOL = ThreadPoolExecutor(IN_FLIGHT, thread_name_prefix="attngeo-range")  # its threads start with the first piece
 
@@ -54,7 +54,7 @@ class Transfer(NamedTuple):
             piece.cancel()
 
 
-class RemoteBytes:
+class RemoteBytes(Bytes):
     """A file behind HTTP, read by ranges.
 
     Args:
@@ -104,7 +104,7 @@ class RemoteBytes:
             place = self._place
             try:
                 with _get(place, start, start + len(view)) as (status, headers, blocks):
-                    if status in REFUSED and not found_again:
+                    if status in EXPIRED and not found_again:
                         found_again = True
                         self._find_again(place)
                         continue

@@ -5,7 +5,7 @@ import math
 import pickle
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple
 
 import torch
 from torch import Size, Tensor
@@ -24,18 +24,18 @@ SUFFIXES = (".safetensors", ".bin", ".pt", ".pth")
 _MAX_HEADER = 100_000_000  # bytes; the limit of the format itself
 
 
-@runtime_checkable
-class Bytes(Protocol):
+class Bytes:
     """Something of known size that can be read by ranges."""
 
     name: str
     size: int
 
-    def prefetch(self, start: int, stop: int) -> None:
-        """Begin to fetch bytes that `read` will ask for, where fetching takes time."""
-
     def read(self, start: int, stop: int) -> memoryview:
         """Bytes [start, stop)."""
+        raise NotImplementedError
+
+    def prefetch(self, start: int, stop: int) -> None:
+        """Begin to fetch bytes that `read` will ask for; nothing where they are near."""
 
     def forget(self) -> None:
         """Stop fetching what was not read."""
@@ -46,7 +46,7 @@ def empty(size: int) -> memoryview:
     return memoryview(torch.empty(size, dtype=torch.uint8).numpy())
 
 
-class LocalBytes:
+class LocalBytes(Bytes):
     """A file on disk."""
 
     def __init__(self, path: Path) -> None:
@@ -54,13 +54,7 @@ class LocalBytes:
         try:
             self.size = path.stat().st_size
         except OSError as error:
-            raise CheckpointError(f"{path} cannot be read: {error.strerror}; check the path.") from error
-
-    def prefetch(self, start: int, stop: int) -> None:
-        """Nothing: the disk is near."""
-
-    def forget(self) -> None:
-        """Nothing."""
+            raise unreadable(path, error) from error
 
     def read(self, start: int, stop: int) -> memoryview:
         """Bytes [start, stop); CheckpointError if the disk or the permissions refuse."""
@@ -70,41 +64,44 @@ class LocalBytes:
                 file.seek(start)
                 count = file.readinto(data)
         except OSError as error:
-            raise CheckpointError(f"{self._path} cannot be read: {error.strerror}; check the file.") from error
+            raise unreadable(self._path, error) from error
         if count != len(data):
             raise CheckpointError(f"{self._path} ended while it was read; it changed meanwhile: run again.")
         return data
 
 
-@runtime_checkable
-class TensorFile(Protocol):
+class TensorFile:
     """One file of a checkpoint."""
 
     name: str
     shapes: Mapping[str, Size]
-    bytes_read: int
+    bytes_read = 0  # of the tensors, a header not counted
 
     def size(self, tensor: str, rows: tuple[int, int] | None = None) -> int:
         """Bytes of what `read` gives."""
-
-    def prefetch(self, tensor: str, rows: tuple[int, int] | None = None) -> None:
-        """Begin to fetch what `read` will ask for."""
+        raise NotImplementedError
 
     def read(self, tensor: str, rows: tuple[int, int] | None = None) -> Tensor:
         """The tensor, or its rows [start, stop)."""
+        raise NotImplementedError
+
+    def prefetch(self, tensor: str, rows: tuple[int, int] | None = None) -> None:
+        """Begin to fetch what `read` will ask for; nothing where it is near."""
 
     def forget(self) -> None:
         """Stop fetching what was not read."""
 
 
-class _Entry(NamedTuple):
+class Stored(NamedTuple):
+    """A tensor as the header of a safetensors file has it."""
+
     dtype: str
     shape: Size
     start: int  # offset in the file
     stop: int
 
 
-class SafetensorsFile:
+class SafetensorsFile(TensorFile):
     """A ``.safetensors`` file: 8 bytes with the header's length, the header in JSON, then the tensors' bytes.
 
     Args:
@@ -118,9 +115,8 @@ class SafetensorsFile:
 
     def __init__(self, source: Bytes) -> None:
         self.name, self._source = source.name, source
-        self.bytes_read = 0  # of the tensors, the header not counted
-        self._entries = self._read_header()
-        self.shapes = {name: entry.shape for name, entry in self._entries.items()}
+        self._stored = self._read_header()
+        self.shapes = {name: entry.shape for name, entry in self._stored.items()}
 
     def read(self, tensor: str, rows: tuple[int, int] | None = None) -> Tensor:
         """The tensor, or its rows [start, stop).
@@ -130,7 +126,7 @@ class SafetensorsFile:
         """
         data = self._source.read(*self.extent(tensor, rows))
         self.bytes_read += len(data)
-        dtype, shape, _, _ = self._entries[tensor]
+        dtype, shape, _, _ = self._stored[tensor]
         whole = torch.frombuffer(data, dtype=_DTYPES[dtype])
         return whole.view(shape if rows is None else (rows[1] - rows[0], *shape[1:]))
 
@@ -149,18 +145,15 @@ class SafetensorsFile:
 
     def extent(self, tensor: str, rows: tuple[int, int] | None = None) -> tuple[int, int]:
         """Where a tensor's bytes, or those of its rows, begin and end in the file."""
-        entry = self._entries[tensor]
+        entry = self._stored[tensor]
         if entry.dtype not in _DTYPES:
-            raise CheckpointError(
-                f"{tensor} in {self.name} is stored as {entry.dtype}, which is quantised or not a number type that"
-                f" can be scored: open the checkpoint in float32, float16 or bfloat16."
-            )
+            raise _quantised(tensor, self.name, entry.dtype)
         if rows is None:
             return entry.start, entry.stop
         width = math.prod(entry.shape[1:]) * _DTYPES[entry.dtype].itemsize
         return entry.start + rows[0] * width, entry.start + rows[1] * width
 
-    def _read_header(self) -> dict[str, _Entry]:
+    def _read_header(self) -> dict[str, Stored]:
         if self._source.size < 8:
             raise self._damaged(f"it has {self._source.size} bytes")
         length = int.from_bytes(bytes(self._source.read(0, 8)), "little")
@@ -171,7 +164,7 @@ class SafetensorsFile:
         try:
             header = json.loads(bytes(self._source.read(8, 8 + length)))
             entries = {
-                name: _Entry(
+                name: Stored(
                     item["dtype"], Size(item["shape"]), *(8 + length + int(end) for end in item["data_offsets"])
                 )
                 for name, item in header.items()
@@ -194,7 +187,7 @@ class SafetensorsFile:
         )
 
 
-class TorchFile:
+class TorchFile(TensorFile):
     """A ``.bin`` or ``.pt`` file of ``torch.save``, opened with ``weights_only=True`` and mapped, not loaded.
 
     Args:
@@ -206,7 +199,6 @@ class TorchFile:
 
     def __init__(self, path: Path) -> None:
         self.name = path.name
-        self.bytes_read = 0
         state = _load(path)
         self._tensors = {name: value for name, value in state.items() if isinstance(value, Tensor)}
         self.shapes = {name: tensor.shape for name, tensor in self._tensors.items()}
@@ -215,10 +207,7 @@ class TorchFile:
         """The tensor, or its rows [start, stop); CheckpointError if its entries are no floating-point numbers."""
         found = self._tensors[tensor]
         if not found.is_floating_point():
-            raise CheckpointError(
-                f"{tensor} in {self.name} is stored as {found.dtype}, which is quantised or not a number type that"
-                f" can be scored: open the checkpoint in float32, float16 or bfloat16."
-            )
+            raise _quantised(tensor, self.name, f"{found.dtype}")
         self.bytes_read += self.size(tensor, rows)
         return (found[slice(*rows)] if rows else found).clone()  # out of the mapping, so that the file may go
 
@@ -226,19 +215,13 @@ class TorchFile:
         """Bytes of what `read` gives."""
         return self._tensors[tensor][slice(*(rows or (None,)))].nbytes
 
-    def prefetch(self, tensor: str, rows: tuple[int, int] | None = None) -> None:
-        """Nothing: the disk is near."""
-
-    def forget(self) -> None:
-        """Nothing."""
-
 
 def _load(path: Path) -> Mapping:
     """The state dict of a ``torch.save`` file."""
     try:
         path.open("rb").close()
     except OSError as error:
-        raise CheckpointError(f"{path} cannot be read: {error.strerror}; check the file.") from error
+        raise unreadable(path, error) from error
     try:
         try:
             state = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
@@ -259,6 +242,18 @@ def _load(path: Path) -> Mapping:
     if not isinstance(state, Mapping):
         raise CheckpointError(f"{path.name} holds a {type(state).__name__} and no named tensors; save a state_dict.")
     return state
+
+
+def unreadable(path: Path, error: OSError) -> CheckpointError:
+    """Why a file that is there cannot be read."""
+    return CheckpointError(f"{path} cannot be read: {error.strerror}; check the file.")
+
+
+def _quantised(tensor: str, file: str, dtype: str) -> CheckpointError:
+    return CheckpointError(
+        f"{tensor} in {file} is stored as {dtype}, which is quantised or not a number type that can be scored: open the"
+        f" checkpoint in float32, float16 or bfloat16."
+    )
 
 
 def open_tensors(path: Path) -> TensorFile:
