@@ -36,9 +36,8 @@ from attngeo.display.page import glue, show, table
 from attngeo.chapters.pretrained_survey.released_points import released_scores, released_table, separations
 from attngeo.chapters.pretrained_survey.figures import form_pictures, heads_beside_sum, layer_scores
 from attngeo.chapters.pretrained_survey.null_bands import null_bands
-from attngeo.forms.pictures import read_picture
 from attngeo.survey.models import registry, released_results
-from attngeo.survey.record import measured
+from attngeo.survey.record import measured, read_picture
 from attngeo.survey.score_table import layer_medians
 
 # %%

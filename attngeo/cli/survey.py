@@ -50,9 +50,9 @@ def command(
         return
     if not 0 <= gamma < math.inf:
         raise ParameterError(f"gamma is {gamma!r}; it must be a finite number of standard deviations, 0 or more.")
-    from attngeo.survey.run import Processes, share, targets, unrecorded
+    from attngeo.survey.run import Processes, chosen_models, share, unrecorded
 
-    asked = targets(models, label or "")
+    asked = chosen_models(models, label or "")
     processes = Processes()
     mine = share(asked, processes.rank, processes.count)
     todo = unrecorded(mine, folder, gamma) if resume else mine
@@ -91,12 +91,12 @@ def _run(todo: list, folder: Path, gamma: float, jobs: int, bar: bool) -> dict[s
     }
     with Progress(*columns, TimeElapsedColumn(), console=console, **bars) as progress:
         watch = _Watch(progress, len(todo))
-        for target, outcome in survey(todo, folder, gamma, jobs, watch.layer):
-            watch.ended(target.name)
+        for model, outcome in survey(todo, folder, gamma, jobs, watch.layer):
+            watch.ended(model.name)
             if isinstance(outcome, Path):
                 print(outcome, flush=True)
             else:
-                failed[target.name] = outcome
+                failed[model.name] = outcome
     return failed
 
 
@@ -110,14 +110,14 @@ class _Watch:
         self._read: dict[str, int] = {}  # bytes
         self._in_all: dict[str, int] = {}
 
-    def layer(self, target, checkpoint, done: int) -> None:
+    def layer(self, model, checkpoint, done: int) -> None:
         """A layer of a model was scored; called from the threads of the models."""
-        if target.name not in self._one:
-            self._one[target.name] = self._progress.add_task(target.name, total=len(checkpoint), what="layers")
-            self._in_all[target.name] = checkpoint.bytes_in_all
-        self._read[target.name] = checkpoint.bytes_read
+        if model.name not in self._one:
+            self._one[model.name] = self._progress.add_task(model.name, total=len(checkpoint), what="layers")
+            self._in_all[model.name] = checkpoint.bytes_in_all
+        self._read[model.name] = checkpoint.bytes_read
         read, in_all = (sum(list(of.values())) / 1e6 for of in (self._read, self._in_all))
-        self._progress.update(self._one[target.name], completed=done)
+        self._progress.update(self._one[model.name], completed=done)
         self._progress.update(self._all, what=f"models, {read:.1f} of {in_all:.1f} MB read")
 
     def ended(self, name: str) -> None:

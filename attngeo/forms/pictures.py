@@ -1,19 +1,12 @@
 """W_qk as a picture: few enough pixels and levels to be kept for every model, and no weights in it."""
 
-from pathlib import Path
-
 import numpy as np
 import torch
 
-from attngeo.errors import AttngeoError
 from attngeo.forms.bilinear import BilinearForm
 
 IMAGE_SIDE = 256  # pixels; larger matrices are pooled
 PIXEL_ROWS = 16  # of a picture made at a time
-
-
-class PictureError(AttngeoError):
-    """A picture is not recorded."""
 
 
 def picture(form: BilinearForm, side: int = IMAGE_SIDE) -> tuple[np.ndarray, float]:
@@ -34,16 +27,3 @@ def picture(form: BilinearForm, side: int = IMAGE_SIDE) -> tuple[np.ndarray, flo
     flat = np.abs(m.numpy()).ravel()
     peak = float(np.quantile(flat, 0.995)) or float(flat.max()) or 1.0
     return np.round(np.clip(m.numpy() / peak, -1, 1) * 127).astype(np.int8), peak
-
-
-def read_picture(folder: Path, model: str, name: str) -> np.ndarray:
-    """A recorded picture of W_qk, in units of its saturation level, (n, n) in [-1, 1].
-
-    Raises:
-        PictureError: the model or the picture is not recorded.
-    """
-    try:
-        with np.load(Path(folder) / model / "images.npz", allow_pickle=False) as arrays:
-            return arrays[name].astype(np.float32) / 127
-    except (OSError, KeyError, ValueError) as error:
-        raise PictureError(f"{model} has no recorded picture {name!r} ({error}).") from None

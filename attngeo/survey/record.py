@@ -33,7 +33,7 @@ from attngeo.records.provenance import sha256
 from attngeo.survey.models import registry
 from attngeo.survey.score_table import as_table, layer_rows, score_table
 
-COUNTS = {"layer", "head", "d_model", "d_head", "n_rows_over", "n_cols_over"}
+INTEGERS = {"layer", "head", "d_model", "d_head", "n_rows_over", "n_cols_over"}
 
 
 class RecordError(AttngeoError):
@@ -81,7 +81,7 @@ def survey_model(
         on_layer(checkpoint, done)
     source = Path(path_or_id).expanduser()
     target = record_folder(path_or_id, folder)
-    write_record(
+    _write(
         target,
         as_table(rows),
         {name: pictures[name] for name in chosen},
@@ -141,20 +141,8 @@ def _pictured(names: list[str]) -> list[str]:
     return [name for layers in parts.values() for name in dict.fromkeys((layers[0], layers[len(layers) // 2]))]
 
 
-def write_record(
-    folder: Path,
-    table: pd.DataFrame,
-    pictures: dict[str, tuple[np.ndarray, float]],
-    provenance: dict,
-) -> None:
-    """Write one model's folder; ``record.json`` comes last, so that a folder without it is an unfinished one.
-
-    Args:
-        folder: ``data/survey/<model>``.
-        table: the long score table (`attngeo.survey.score_table`), layers and heads together.
-        pictures: by "part-layer", what `picture` returns.
-        provenance: source, revision, file hashes and so on; versions, device and date are added here.
-    """
+def _write(folder: Path, table: pd.DataFrame, pictures: dict[str, tuple[np.ndarray, float]], provenance: dict) -> None:
+    """Write one model's folder; ``record.json`` comes last, so that a folder without it is an unfinished one."""
     (folder / "record.json").unlink(missing_ok=True)
     for left in folder.glob(".*-*"):  # of a run that was killed while it wrote
         left.unlink()
@@ -191,7 +179,20 @@ def read_records(folder: Path) -> tuple[pd.DataFrame, dict[str, dict]]:
     if not tables:
         raise RecordError(f"{folder} holds no survey record; 'attngeo survey' writes them.")
     table = pd.concat(tables, ignore_index=True)
-    return table.astype({c: "int64" for c in COUNTS & set(table.columns)}), provenance
+    return table.astype({c: "int64" for c in INTEGERS & set(table.columns)}), provenance
+
+
+def read_picture(folder: Path, model: str, name: str) -> np.ndarray:
+    """A recorded picture of W_qk, in units of its saturation level, (n, n) in [-1, 1].
+
+    Raises:
+        RecordError: the model or the picture is not recorded.
+    """
+    try:
+        with np.load(Path(folder) / model / "images.npz", allow_pickle=False) as arrays:
+            return arrays[name].astype(np.float32) / 127
+    except (OSError, KeyError, ValueError) as error:
+        raise RecordError(f"{model} has no recorded picture {name!r} ({error}).") from None
 
 
 def measured(models: list[str], gamma: float = GAMMA, folder: Path | None = None) -> pd.DataFrame:

@@ -13,11 +13,11 @@ from attngeo.errors import AttngeoError, CheckpointError, ParameterError
 from attngeo.survey.models import group, registry
 from attngeo.survey.record import is_recorded, local_weights, record_folder, survey_model
 
-OnLayer = Callable[["Target", Checkpoint, int], None]
+OnLayer = Callable[["Model", Checkpoint, int], None]
 
 
 @dataclass(frozen=True)
-class Target:
+class Model:
     """A model to survey: its name for people, where it is read from, and which revision."""
 
     name: str
@@ -25,7 +25,7 @@ class Target:
     revision: str = ""  # "" for the newest
 
 
-def targets(models: tuple[str, ...] = (), label: str = "") -> list[Target]:
+def chosen_models(models: tuple[str, ...] = (), label: str = "") -> list[Model]:
     """The models asked for: names or Hub ids of the registry, paths, other Hub ids, or a group of the registry.
 
     Without either, every checkpoint in the folder that ATTNGEO_WEIGHTS names. Weights that lie there are preferred to
@@ -36,22 +36,22 @@ def targets(models: tuple[str, ...] = (), label: str = "") -> list[Target]:
         CheckpointError: nothing is named, and ATTNGEO_WEIGHTS names no checkpoints.
     """
     if not models and not label:
-        return [Target(Path(path).name, path) for path in _in_weights_folder()]
+        return [Model(Path(path).name, path) for path in _in_weights_folder()]
     table = registry().drop_duplicates("name")
     known = {m.name: m for m in table.itertuples()} | {m.hub_id: m for m in table.itertuples()}
     local = local_weights()
     found = []
-    for model in (*models, *(group(label) if label else ())):
-        row = known.get(model)
-        if row is None or Path(model).expanduser().exists():
-            found.append(Target(model, model))
+    for word in (*models, *(group(label) if label else ())):
+        row = known.get(word)
+        if row is None or Path(word).expanduser().exists():
+            found.append(Model(word, word))
         else:
-            found.append(Target(row.name, local.get(row.name, row.hub_id), row.revision))
-    return list({record_folder(target.source, Path()): target for target in found}.values())  # each record once
+            found.append(Model(row.name, local.get(row.name, row.hub_id), row.revision))
+    return list({record_folder(model.source, Path()): model for model in found}.values())  # each record once
 
 
-def share(asked: list[Target], rank: int, processes: int) -> list[Target]:
-    """Every ``processes``-th target from ``rank`` on: disjoint shares that together are all."""
+def share(asked: list[Model], rank: int, processes: int) -> list[Model]:
+    """Every ``processes``-th model from ``rank`` on: disjoint shares that together are all."""
     return asked[rank::processes]
 
 
@@ -68,30 +68,30 @@ def rank_and_processes() -> tuple[int, int]:
 
 
 def survey(
-    asked: list[Target], folder: Path, gamma: float, jobs: int, on_layer: OnLayer
-) -> Iterator[tuple[Target, Path | str]]:
-    """Survey the targets, ``jobs`` at a time; yield each as it ends, with its record's folder or why there is none.
+    asked: list[Model], folder: Path, gamma: float, jobs: int, on_layer: OnLayer
+) -> Iterator[tuple[Model, Path | str]]:
+    """Survey the models, ``jobs`` at a time; yield each as it ends, with its record's folder or why there is none.
 
-    Of fewer targets than that, several layers each are scored at a time. When the caller stops, models under way end
+    Of fewer models than that, several layers each are scored at a time. When the caller stops, models under way end
     after the layers at hand, without a record.
     """
     stop, layers_at_once = threading.Event(), max(1, jobs // max(1, len(asked)))
 
-    def one(target: Target) -> Path | str:
+    def one(model: Model) -> Path | str:
         def watch(checkpoint: Checkpoint, done: int) -> None:
             if stop.is_set():
                 raise _Stopped
-            on_layer(target, checkpoint, done)
+            on_layer(model, checkpoint, done)
 
         try:
-            return survey_model(target.source, folder, gamma, target.revision, watch, layers_at_once)
+            return survey_model(model.source, folder, gamma, model.revision, watch, layers_at_once)
         except AttngeoError as error:
             return " ".join(f"{error}".split())
         except Exception as error:  # whatever a reader or the network throws must not end the other models
-            return " ".join(f"{target.name} failed with {type(error).__name__}: {error}".split())
+            return " ".join(f"{model.name} failed with {type(error).__name__}: {error}".split())
 
     with ThreadPoolExecutor(jobs) as pool:
-        running = {pool.submit(one, target): target for target in asked}
+        running = {pool.submit(one, model): model for model in asked}
         try:
             for ended in as_completed(running):
                 yield running[ended], ended.result()
@@ -100,8 +100,8 @@ def survey(
             pool.shutdown(cancel_futures=True)
 
 
-def unrecorded(asked: list[Target], folder: Path, gamma: float) -> list[Target]:
-    """The targets without a finished record."""
+def unrecorded(asked: list[Model], folder: Path, gamma: float) -> list[Model]:
+    """The models without a finished record."""
     return [t for t in asked if not is_recorded(t.source, folder, gamma, t.revision)]
 
 

@@ -16,7 +16,7 @@ from attngeo.checkpoints.layers import open_checkpoint
 from attngeo.cli import main
 from attngeo.cli.survey import _Watch
 from attngeo.errors import CheckpointError, ParameterError
-from attngeo.survey.run import Target, rank_and_processes, share, survey, targets
+from attngeo.survey.run import Model, chosen_models, rank_and_processes, share, survey
 
 TINY = {"hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 8, "vocab_size": 11}
 
@@ -114,7 +114,7 @@ def test_the_bar_tells_the_bytes_read_and_in_all(weights):
         checkpoint = open_checkpoint(weights / name)
         for plan in checkpoint.plans[:layers]:
             checkpoint.read(plan)
-        watch.layer(Target(name, name), checkpoint, layers)
+        watch.layer(Model(name, name), checkpoint, layers)
     read, in_all = (f"{n * of_layer / 1e6:.1f}" for n in (50, 80))
     every, first, _ = progress.tasks
     assert every.fields["what"] == f"models, {read} of {in_all} MB read"
@@ -159,7 +159,7 @@ def test_two_processes_share_the_models(three, tmp_path):
 
 @pytest.mark.parametrize("processes", [1, 2, 3, 7])
 def test_shares_are_disjoint_and_complete(processes):
-    asked = [Target(f"{i}", f"{i}") for i in range(5)]
+    asked = [Model(f"{i}", f"{i}") for i in range(5)]
     shares = [share(asked, rank, processes) for rank in range(processes)]
     assert sorted((t for part in shares for t in part), key=lambda t: t.name) == asked
 
@@ -172,24 +172,24 @@ def test_impossible_ranks_are_refused(rank, count, monkeypatch):
         rank_and_processes()
 
 
-def test_names_ids_paths_and_groups_become_targets(tmp_path, monkeypatch):
+def test_names_ids_paths_and_groups_become_models(tmp_path, monkeypatch):
     monkeypatch.delenv("ATTNGEO_WEIGHTS", raising=False)
-    assert targets(("BERT-tiny",)) == targets(("google/bert_uncased_L-2_H-128_A-2",))
-    assert targets(("BERT-tiny",))[0].source == "google/bert_uncased_L-2_H-128_A-2"
-    assert targets((str(tmp_path), "any/id")) == [Target(str(tmp_path), str(tmp_path)), Target("any/id", "any/id")]
-    assert len(targets(("gpt2-medium",), "gpt")) == len(targets((), "gpt"))
+    assert chosen_models(("BERT-tiny",)) == chosen_models(("google/bert_uncased_L-2_H-128_A-2",))
+    assert chosen_models(("BERT-tiny",))[0].source == "google/bert_uncased_L-2_H-128_A-2"
+    assert chosen_models((str(tmp_path), "any/id")) == [Model(str(tmp_path), str(tmp_path)), Model("any/id", "any/id")]
+    assert len(chosen_models(("gpt2-medium",), "gpt")) == len(chosen_models((), "gpt"))
     local = tmp_path / "bert-tiny-google"
     local.mkdir()
     (local / "config.json").write_text("{}")
     monkeypatch.setenv("ATTNGEO_WEIGHTS", str(tmp_path))
-    assert targets(("BERT-tiny",)) == [Target("BERT-tiny", str(local))]
+    assert chosen_models(("BERT-tiny",)) == [Model("BERT-tiny", str(local))]
 
 
 def test_a_survey_that_is_given_up_stops_between_layers(weights, tmp_path):
     """Closing the generator, as an interrupt does, ends the models under way without records."""
-    asked = [Target(f"m{i}", str(weights / f"m{i}")) for i in range(6)]
+    asked = [Model(f"m{i}", str(weights / f"m{i}")) for i in range(6)]
     seen = []
-    running = survey(asked, tmp_path, 2.0, 1, lambda target, checkpoint, done: seen.append((target.name, done)))
+    running = survey(asked, tmp_path, 2.0, 1, lambda model, checkpoint, done: seen.append((model.name, done)))
     first, _ = next(running)
     running.close()
     assert set(recorded(tmp_path)) == {first.name}
@@ -197,12 +197,12 @@ def test_a_survey_that_is_given_up_stops_between_layers(weights, tmp_path):
 
 
 def test_whatever_a_reader_throws_ends_only_its_model(weights, tmp_path):
-    def watch(target, checkpoint, done):
-        if target.name == "m0":
+    def watch(model, checkpoint, done):
+        if model.name == "m0":
             raise AttributeError("a bug")
 
-    asked = [Target(f"m{i}", str(weights / f"m{i}")) for i in range(2)]
-    outcome = {target.name: end for target, end in survey(asked, tmp_path, 2.0, 2, watch)}
+    asked = [Model(f"m{i}", str(weights / f"m{i}")) for i in range(2)]
+    outcome = {model.name: end for model, end in survey(asked, tmp_path, 2.0, 2, watch)}
     assert outcome == {"m0": "m0 failed with AttributeError: a bug", "m1": tmp_path / "m1"}
 
 
@@ -233,4 +233,4 @@ def test_bad_input_is_one_sentence(arguments, words, capsys, monkeypatch):
 def test_an_empty_folder_of_weights_is_named(tmp_path, monkeypatch):
     monkeypatch.setenv("ATTNGEO_WEIGHTS", str(tmp_path))
     with pytest.raises(CheckpointError, match="holds no checkpoint"):
-        targets()
+        chosen_models()

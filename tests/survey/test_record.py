@@ -10,8 +10,16 @@ from transformers import BertConfig, BertModel
 from attngeo import BilinearForm, open_checkpoint, symmetry_score
 from attngeo.checkpoints.layers import Checkpoint
 from attngeo.errors import CheckpointError
-from attngeo.forms.pictures import PictureError, picture, read_picture
-from attngeo.survey.record import RecordError, is_recorded, measured, read_records, record_folder, survey_model
+from attngeo.forms.pictures import picture
+from attngeo.survey.record import (
+    RecordError,
+    is_recorded,
+    measured,
+    read_picture,
+    read_records,
+    record_folder,
+    survey_model,
+)
 from attngeo.survey.score_table import layer_rows
 
 
@@ -38,7 +46,7 @@ def test_a_record_holds_what_was_measured(model_folder, tmp_path):
     record = provenance["tiny-bert"]
     assert record["model_type"] == "bert" and len(record["sha256"]["model.safetensors"]) == 64
     assert read_picture(tmp_path, "tiny-bert", "encoder-1").shape == (32, 32)
-    with pytest.raises(PictureError, match="encoder-7"):
+    with pytest.raises(RecordError, match="encoder-7"):
         read_picture(tmp_path, "tiny-bert", "encoder-7")
 
 
