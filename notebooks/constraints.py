@@ -53,11 +53,10 @@ from attngeo.chapters.constraints import losses as claims
 from attngeo.display.page import glue, show, table
 from attngeo.chapters.constraints.figures import constrained_training, constraint_values
 from attngeo.training.bert import PRESETS, model_flops
-from attngeo.runs.arms import at_end
 from attngeo.runs.record import read_runs
 from attngeo.training.train import train
 from attngeo.training.config import configure
-from attngeo.runs.wording import extent
+from attngeo.runs.numbers_in_words import extent
 
 # %% [markdown]
 # ## What is added to the loss
@@ -131,7 +130,7 @@ with TemporaryDirectory() as folder:
 for name in ("layers", "d_model", "steps"):
     glue(name.replace("_", "-"), settings[name])
 glue("weight", weight, "g")
-ends = {run.config["constraint"]: at_end("symmetry")(run) for run in live}
+ends = {run.config["constraint"]: run.last("symmetry") for run in live}
 for name, s in ends.items():
     glue(f"s-{name}", s, ".2f")
 reached = min(ends["symmetric"], -ends["skew"]) > 0.9
@@ -153,8 +152,8 @@ constrained_training(live, "fig-constraint-live")
 
 # %%
 recorded = read_runs(data("runs"))
-found = effects.constrained_pairs(recorded)
-used = {id(run): run for pair in found for run in (*pair.first, *pair.second)}
+found = effects.constrained_and_free(recorded)
+used = {id(run): run for contrast in found for run in (*contrast.first.runs, *contrast.second.runs)}
 
 # %% tags=["remove-input"]
 if found:
@@ -183,7 +182,7 @@ if found:
     )
 
 # %% tags=["remove-cell"]
-sums, single = (effects.reached(found, measure) for measure in (at_end, effects.heads_at_end))
+sums, single = (effects.reached(found, measure) for measure in ("symmetry", effects.symmetry_of_heads))
 glue("said", effects.sentence(found))
 glue("falls", effects.fall_sentence(found))
 glue("s-sums", extent(sums, "{:.2f}".format))
@@ -193,7 +192,7 @@ glue("heads-below", f"{sum(head < whole for head, whole in zip(single, sums, str
 # %% tags=["remove-cell"]
 glue("n-runs", len(used), "d")
 glue("hours", sum(run.about["seconds"] for run in used.values()) / 3600, ".1f")
-glue("most-seeds", max((pair.seeds for pair in found), default=0), "d")
+glue("most-seeds", max(map(len, found), default=0), "d")
 glue("widths", ", ".join(sorted({f"{r.config['layers']} x {r.config['d_model']}" for r in used.values()})) or "none")
 mini = model_flops(replace(PRESETS["mini"], vocab_size=256), 512, round(0.15 * 512)) * 256 * 200_000
 glue("mini-flops", f"{mini:.1e}")

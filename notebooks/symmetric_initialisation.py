@@ -43,12 +43,11 @@ from attngeo.chapters.symmetric_initialisation import recorded_runs as runs_say
 from attngeo.chapters.symmetric_initialisation import printed_speed_ups as printed
 from attngeo.chapters.symmetric_initialisation.control_matrix import (
     AT_EQUAL_SCALE,
-    CONTRASTS,
+    PAIRS,
     TEXTS,
     between_random_starts,
-    comparisons,
-    main_settings,
-    settings,
+    experiments,
+    main_experiments,
 )
 from attngeo.display.page import glue, show, table
 from attngeo.chapters.symmetric_initialisation import figures as draw
@@ -64,7 +63,7 @@ from attngeo.chapters.symmetric_initialisation.tables import (
 from attngeo.paper.published import table as printed_table
 from attngeo.runs.estimates import LEAST_SEEDS, coverage, seeds_needed
 from attngeo.training.config import DEFAULTS
-from attngeo.runs.wording import as_percent, extent
+from attngeo.runs.numbers_in_words import as_percent, extent
 
 # %% tags=["remove-cell"]
 ADDED_TO_PLAIN_TEXT = (3, 4, 5)  # seeds; data/runs/README.md tells why
@@ -141,7 +140,7 @@ show(printed.decoders_in_the_released_curves())
 
 # %% tags=["remove-input"]
 table(
-    pd.DataFrame([{"start": c.arm, "against": c.against, "what the pair isolates": c.isolates} for c in CONTRASTS]),
+    pd.DataFrame([{"start": p.start, "against": p.against, "what the pair isolates": p.isolates} for p in PAIRS]),
     name="tab-init-contrasts",
     caption="Pairs of starts. *released* is what the released code calls symmetric.",
 )
@@ -159,8 +158,8 @@ table(
 
 # %%
 runs = runs_say.recorded()
-recorded = settings(runs)
-main = main_settings(recorded)
+recorded = experiments(runs)
+main = main_experiments(recorded)
 
 # %% tags=["remove-input"]
 if main:
@@ -198,22 +197,22 @@ draw.loss_curves(main) if main else None
 # against one, by either measure. A speed-up of one seed within these bounds means nothing.
 
 # %% tags=["remove-cell"]
-with_seeds = [c for s in main for c in comparisons(s, window=window) if c.difference.has_interval]
+with_seeds = [c for e in main for c in e.contrasts().values() if c.difference().has_interval]
 glue("n-intervals", len(with_seeds), "d")
 glue("n-false", 0.05 * len(with_seeds), ".1f")
 glue("least", LEAST_SEEDS, "d")
 glue("window", window, "d")
-floors = [between_random_starts(s, window)[1] for s in main]
-glue("floor-first", extent([x for of_setting in floors[:1] for x in of_setting], as_percent))
-n_seeds = sorted({c.seeds for c in with_seeds} or {LEAST_SEEDS})
+floors = [between_random_starts(e, window)[1] for e in main]
+glue("floor-first", extent([x for of_experiment in floors[:1] for x in of_experiment], as_percent))
+n_seeds = sorted(set(map(len, with_seeds)) or {LEAST_SEEDS})
 glue("coverage", " and ".join(f"{as_percent(coverage(n))} ({n} seeds)" for n in n_seeds))
 
 # %% tags=["remove-input"]
-for setting in main:
+for experiment in main:
     table(
-        matrix_table(setting, window),
-        name=f"tab-init-{setting.config['objective']}-{setting.config['text']}",
-        caption=f"{setting.label.capitalize()}: {setting.size}. Differences and speed-ups against the random start.",
+        matrix_table(experiment, window),
+        name=f"tab-init-{experiment.config['objective']}-{experiment.config['text']}",
+        caption=f"{experiment.label.capitalize()}: {experiment.size}. Differences and speed-ups against the random start.",
         formats={"final loss": ".3f", "random's": ".3f"},
     )
 
@@ -224,11 +223,11 @@ for setting in main:
 draw.answer(main) if main else None
 
 # %% tags=["remove-cell"]
-encoders = [s for s in main if s.part == "encoder"]
-decoders = [s for s in main if s.part != "encoder"]
+encoders = [e for e in main if e.part == "encoder"]
+decoders = [e for e in main if e.part != "encoder"]
 glue("equal-encoders", tally(encoders, AT_EQUAL_SCALE))
 glue("equal-decoders", tally(decoders, AT_EQUAL_SCALE))
-by_pair = {(c.arm, c.against): c for c in CONTRASTS}
+by_pair = {(p.start, p.against): p for p in PAIRS}
 for arm in ("symmetric", "released", "default-linear"):
     glue(arm, tally(main, [by_pair[arm, "random"]]))
     glue(f"in-{arm}", differences(encoders, by_pair[arm, "random"]))
@@ -238,7 +237,7 @@ parts = ("scaled", "random"), ("scaled-values", "random"), ("scaled-symmetric", 
 for name, pair in zip(("scaled", "scaled-values", "scaled-tie"), parts, strict=True):
     glue(name, differences(main, by_pair[pair]))
 for arm in ("symmetric", "symmetric-indefinite"):
-    added = [s.only(ADDED_TO_PLAIN_TEXT) for s in encoders if s.text == TEXTS["plain"]]
+    added = [e.only(ADDED_TO_PLAIN_TEXT) for e in encoders if e.text == TEXTS["plain"]]
     glue(f"added-{arm}", differences(added, by_pair[arm, "random"]))
 glue("sign", tally(main, [by_pair["symmetric-indefinite", "skew"]]))
 
@@ -324,7 +323,7 @@ if not tried:
 # Figure S5 shows that a symmetric start loses symmetry, ends above the random one, and brings the layers closer together.
 
 # %% tags=["remove-input"]
-s5 = next((s for s in encoders if "symmetric" in s.arms), None)
+s5 = next((e for e in encoders if "symmetric" in e.arms), None)
 draw.figure_s5(s5) if s5 else None
 
 # %%
@@ -336,13 +335,13 @@ show(runs_say.figure_s5_on_recorded_runs())
 # Runs of other lengths, blocks and models, with fewer starts or seeds.
 
 # %% tags=["remove-input"]
-at_rates = set(map(id, at_other_rates(tried, main)))
-others = [s for s in recorded if s not in main and id(s.runs[0]) not in at_rates]
-for number, setting in enumerate(others, 1):
+at_rates = set(at_other_rates(tried, main))
+others = [e for e in recorded if e not in main and e.runs[0] not in at_rates]
+for number, experiment in enumerate(others, 1):
     table(
-        matrix_table(setting, window),
+        matrix_table(experiment, window),
         name=f"tab-init-other-{number}",
-        caption=f"{setting.label.capitalize()}: {setting.size}. Against the random start.",
+        caption=f"{experiment.label.capitalize()}: {experiment.size}. Against the random start.",
         formats={"final loss": ".3f", "random's": ".3f"},
     )
 if not others:
@@ -356,17 +355,18 @@ def tokens_read(config: dict) -> int:
 
 
 # %% tags=["remove-cell"]
-per_setting = []
-for s in main:
-    found = [c for c in comparisons(s, AT_EQUAL_SCALE, window) if c.difference.has_interval]
+half_widths = []
+for e in main:
+    found = [c for c in e.contrasts(AT_EQUAL_SCALE).values() if c.difference().has_interval]
     if found:
-        widest = max(c.difference.high - c.difference.value for c in found)
-        per_setting.append(f"{s.label} {widest:.3f} ({max(seeds_needed(c.scatter, fine) for c in found)} seeds)")
-glue("half-widths", "; ".join(per_setting) or "still unknown")
+        widest = max(c.difference().high - c.difference().value for c in found)
+        needed = max(seeds_needed(c.differences().std(), fine) for c in found)
+        half_widths.append(f"{e.label} {widest:.3f} ({needed} seeds)")
+glue("half-widths", "; ".join(half_widths) or "still unknown")
 glue("fine", fine, "g")
-glue("hours", sum(run.about["seconds"] for s in recorded for run in s.runs) / 3600, ".1f")
-glue("n-runs", sum(len(s.runs) for s in recorded), "d")
-most = {"paper": DEFAULTS, "our": max((s.config for s in recorded), key=tokens_read, default=DEFAULTS)}
+glue("hours", sum(run.about["seconds"] for e in recorded for run in e.runs) / 3600, ".1f")
+glue("n-runs", sum(len(e.runs) for e in recorded), "d")
+most = {"paper": DEFAULTS, "our": max((e.config for e in recorded), key=tokens_read, default=DEFAULTS)}
 for whose, config in most.items():
     glue(f"{whose}-tokens", f"{tokens_read(config) / 1e6:,.0f} million")
 glue("scale-ours", recipe.scale_factor(main[0].config["d_model"]) if main else float("nan"), ".1f")

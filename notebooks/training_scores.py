@@ -64,12 +64,12 @@ from attngeo.display.page import glue, show, table
 from attngeo.chapters.training_scores.figures import before_and_after, by_layer, over_steps
 from attngeo.chapters.training_scores.figures_by_text import released_training, scores_by_depth, texts_over_steps
 from attngeo.forms.random_matrices import directionality_sd
-from attngeo.runs.arms import kind
-from attngeo.runs.record import read_runs, summary
-from attngeo.runs.tables import arm_table, setting_table, shortened
+from attngeo.runs.labels import kind
+from attngeo.runs.record import read_runs
+from attngeo.runs.tables import arm_table, group_table, shortened
 from attngeo.training.train import train
 from attngeo.training.config import configure
-from attngeo.runs.wording import as_score
+from attngeo.runs.numbers_in_words import as_score
 
 # %% [markdown]
 # ## The models
@@ -125,14 +125,13 @@ with TemporaryDirectory() as folder:
 for name in ("layers", "d_model", "heads", "block_size", "batch_size", "steps", "text"):
     glue(name.replace("_", "-"), settings[name])
 glue("dropout", dropout, "g")
-live = {part: summary(run) for part, run in (("encoder", encoder), ("decoder", decoder))}
-for part, numbers in live.items():
-    glue(f"{part}-s-start", numbers["symmetry, start"], ".2f")
-    glue(f"{part}-s-end", numbers["symmetry, end"], ".2f")
-    glue(f"{part}-d-end", numbers["directionality, end"], ".2f")
-    glue(f"{part}-loss-end", numbers["held-out loss"], ".2f")
+for part, run in (("encoder", encoder), ("decoder", decoder)):
+    glue(f"{part}-s-start", run.first("symmetry"), ".2f")
+    glue(f"{part}-s-end", run.last("symmetry"), ".2f")
+    glue(f"{part}-d-end", run.last("directionality"), ".2f")
+    glue(f"{part}-loss-end", run.last("held_out_loss"), ".2f")
 glue("d-sd", directionality_sd(d_model), ".2f")
-apart = live["encoder"]["symmetry, end"] - live["decoder"]["symmetry, end"]
+apart = encoder.last("symmetry") - decoder.last("symmetry")
 glue("apart", apart, ".2f")
 glue("order", "is more symmetric than" if apart > 0.1 else "is not clearly more symmetric than")
 
@@ -251,7 +250,7 @@ found = claims.encoders_and_decoders(runs)
 
 # %% tags=["remove-input"]
 if recorded:
-    settings_shown, same = shortened(setting_table(recorded))
+    settings_shown, same = shortened(group_table(recorded))
     table(
         settings_shown,
         name="tab-training-settings",
@@ -395,7 +394,7 @@ over_steps(large, name="fig-training-large") if large else None
 # layers, and the middle is the middle half. The paper shows this for 12 layers; ours have fewer.
 
 # %% tags=["remove-input"]
-by_layer([*found[0].first, *found[0].second], name="fig-training-recorded-layers") if found else None
+by_layer([*found[0].first.runs, *found[0].second.runs], name="fig-training-recorded-layers") if found else None
 
 # %% tags=["remove-input"]
 scores_by_depth(found[:4]) if found else None
@@ -403,7 +402,7 @@ scores_by_depth(found[:4]) if found else None
 # %% tags=["remove-input"]
 if found:
     table(
-        tables.layer_table([run for pair in found for run in (*pair.first, *pair.second)]),
+        tables.layer_table([run for pair in found for run in (*pair.first.runs, *pair.second.runs)]),
         name="tab-training-layers",
         caption="What is said of the layers, at the end of training, on the seeds that encoder and decoder share: mean,"
         " interval, and what it says of the claim.",
@@ -435,7 +434,7 @@ glue("skew-shares", decoder_claims.skew_shares())
 glue("n-undecided", sum(result.verdict is Verdict.UNDECIDED for result in checks), "d")
 glue("n-layer-checks", len(checks), "d")
 glue("n-pairs", len(found), "d")
-glue("n-with-interval", sum(pair.seeds > 2 for pair in found), "d")
+glue("n-with-interval", sum(len(pair) > 2 for pair in found), "d")
 glue("n-recorded", len(recorded), "d")
 glue("n-hours", sum(run.about["seconds"] for run in recorded) / 3600, ".1f")
 tally = {verdict: sum(r.verdict is verdict and r.supported for r in shown) for verdict in Verdict}

@@ -6,7 +6,7 @@ from typing import Any
 
 from attngeo.paper.checks import Comparison, Flaw, Result, Verdict
 from attngeo.runs.estimates import LEAST_SEEDS, NO_DIFFERENCE, TOO_FEW, Estimate
-from attngeo.runs.wording import as_score, with_interval
+from attngeo.runs.numbers_in_words import as_score, with_interval
 
 
 @dataclass(frozen=True)

@@ -5,16 +5,18 @@ import os
 import platform
 import subprocess
 import sys
+from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 PACKAGES = ("torch", "transformers", "numpy", "scipy", "pandas", "matplotlib", "seaborn")
 
 
-def versions() -> dict[str, str]:
-    """Of Python and of the packages that can change a number or a figure."""
+def versions(packages: Sequence[str] = PACKAGES) -> dict[str, str]:
+    """Of Python and of packages; by default those that can change a number or a figure."""
     found = {"python": platform.python_version()}
-    for name in PACKAGES:
+    for name in packages:
         try:
             found[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
@@ -40,18 +42,33 @@ def sha256(path: str | os.PathLike) -> str:
     return digest.hexdigest()
 
 
+def hardware(device: str) -> dict[str, Any]:
+    """What a training computes on: processor, cores, threads, and the GPUs if ``device`` is one."""
+    import torch
+
+    found = {"cpu": _processor(), "cores": os.cpu_count() or 0, "threads": torch.get_num_threads(), "device": device}
+    if device.startswith("cuda"):
+        found |= {"gpu": torch.cuda.get_device_name(), "gpus": torch.cuda.device_count()}
+    return found
+
+
+def head(root: Path) -> str | None:
+    """Full name of the commit checked out at ``root``; None outside git."""
+    return _git(root, "rev-parse", "HEAD")
+
+
 def commit(root: Path) -> str | None:
-    """The commit checked out at ``root``, with a note where tracked files differ from it; None outside git."""
+    """Short name of the commit checked out at ``root``, with a note where tracked files differ; None outside git."""
+    name = _git(root, "rev-parse", "--short=10", "HEAD")
+    return f"{name} with local changes" if name and _git(root, "status", "--porcelain", "-uno") else name
 
-    def git(*words: str) -> str:
-        done = subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True, check=True)
-        return done.stdout.strip()
 
+def _git(root: Path, *words: str) -> str | None:
     try:
-        name = git("rev-parse", "--short=10", "HEAD")
-        return f"{name} with local changes" if git("status", "--porcelain", "--untracked-files=no") else name
-    except (OSError, subprocess.CalledProcessError):
+        done = subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True, timeout=60, check=True)
+    except (OSError, subprocess.SubprocessError):
         return None
+    return done.stdout.strip()
 
 
 def _processor() -> str:

@@ -1,44 +1,151 @@
-"""Recorded runs as arms of experiments: those of one arm differ in their seed only; arms are compared seed by seed."""
+"""Recorded runs compared: an arm is runs that differ in their seed only, a contrast is two arms, seed by seed.
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+A *measure* is a number per run: a function of a `Run`, or a name for which `Run.last` is taken (``"held_out_loss"``,
+``"symmetry"``).
+"""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
+import pandas as pd
 
-from attngeo.runs.estimates import Estimate, final_difference
-from attngeo.runs.record import Run, RunError, matched
+from attngeo.runs import estimates
+from attngeo.runs.estimates import Estimate
+from attngeo.runs.labels import distinct_labels
+from attngeo.runs.record import Run, RunError
 
 RECORDING = ("record_every", "evaluate_every", "checkpoint_every", "micro_batch", "device")  # change no result
-PARTS = {"mlm": "encoder", "clm": "decoder", "released-decoder": "decoder, masked positions only"}  # by objective
-Measure = Callable[[Run], float]
+LOSS = "held_out_loss"
+Measure = str | Callable[[Run], float]
 
 
 @dataclass(frozen=True, eq=False)
-class Pair:
-    """Two arms on the seeds that both have, in the order of the seeds."""
+class Arm:
+    """Runs equal in all but their seed, one per seed and in its order."""
 
-    first: tuple[Run, ...]
-    second: tuple[Run, ...]
-    label: str  # of what both have in common, such as "wikipedia, characters"
+    runs: tuple[Run, ...]
+    label: str = ""  # what tells it from the arms that it was found with, such as "wikipedia, characters"
 
     @property
-    def seeds(self) -> int:
+    def config(self) -> dict:
+        """The configuration; ``seed`` is that of one run."""
+        return self.runs[0].config
+
+    @cached_property
+    def seeds(self) -> tuple[int, ...]:
+        """In their order."""
+        return tuple(run.config["seed"] for run in self.runs)
+
+    def __len__(self) -> int:
+        """How many seeds it has."""
+        return len(self.runs)
+
+    def of(self, seeds: Iterable[int]) -> "Arm":
+        """The same with some of its seeds."""
+        kept = set(seeds)
+        return replace(self, runs=tuple(run for run in self.runs if run.config["seed"] in kept))
+
+    def curves(self, name: str) -> pd.DataFrame:
+        """`Run.curve` of every run on the steps that all of them recorded: steps by seeds."""
+        return pd.DataFrame({run.config["seed"]: run.curve(name) for run in self.runs}).dropna()
+
+    def values(self, measure: Measure) -> pd.Series:
+        """A measure by seed."""
+        of_run = (lambda run: run.last(measure)) if isinstance(measure, str) else measure
+        return pd.Series([of_run(run) for run in self.runs], index=self.seeds, dtype=float)
+
+    def mean(self, measure: Measure) -> float:
+        """Of a measure, over the seeds."""
+        return float(self.values(measure).mean())
+
+    def estimate(self, measure: Measure) -> Estimate:
+        """Mean of a measure over the seeds, with an interval from three seeds on."""
+        return estimates.over_seeds(self.values(measure))
+
+
+@dataclass(frozen=True, eq=False)
+class Contrast:
+    """Two arms on the seeds that both have.
+
+    Raises:
+        RunError: they have none in common.
+    """
+
+    first: Arm
+    second: Arm
+    label: str = ""  # of what both have in common
+
+    def __post_init__(self) -> None:
+        seeds = set(self.first.seeds) & set(self.second.seeds)
+        if not seeds:
+            raise RunError(
+                f"The arms of {self.first.runs[0].name} and {self.second.runs[0].name} have no seed in common; record"
+                " both with the same seeds."
+            )
+        for side in ("first", "second"):
+            object.__setattr__(self, side, getattr(self, side).of(seeds))
+
+    def __len__(self) -> int:
         """How many seeds both have."""
         return len(self.first)
 
-    def difference(self, measure: Measure) -> Estimate:
-        """Of a number per run: mean over seeds of first less second, with an interval from three seeds on."""
-        return over_seeds([measure(a) - measure(b) for a, b in zip(self.first, self.second, strict=True)])
+    def differences(self, measure: Measure = LOSS) -> pd.Series:
+        """First less second in a measure, by seed."""
+        return self.first.values(measure) - self.second.values(measure)
+
+    def difference(self, measure: Measure = LOSS) -> Estimate:
+        """First less second in a measure: mean over seeds, with an interval from three seeds on."""
+        return estimates.over_seeds(self.differences(measure))
+
+    def verdict(self, measure: Measure = LOSS) -> str:
+        """What the interval of the difference says; see `attngeo.runs.estimates.verdict`."""
+        return estimates.verdict(self.difference(measure))
+
+    def speed_up(self, window: int = estimates.WINDOW) -> Estimate:
+        """Of the first arm over the second, on held-out losses; see `attngeo.runs.estimates.speed_up_estimate`."""
+        return estimates.speed_up_estimate(*self._curves(LOSS), window)
+
+    def first_crossings(self) -> tuple[float, ...]:
+        """On training losses, one per seed, as the paper takes them; see `attngeo.runs.estimates.first_crossing`."""
+        steps, *sides = self._curves("loss")
+        return tuple(estimates.first_crossing(steps, a, b) for a, b in zip(*sides, strict=True))
+
+    def _curves(self, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Steps that both recorded, and the curves of each side, (seeds, steps)."""
+        a, b = self.first.curves(name), self.second.curves(name)
+        steps = a.index.intersection(b.index)
+        if steps.empty:
+            raise RunError(
+                f"The arms of {self.first.runs[0].name} and {self.second.runs[0].name} have no recorded {name} at equal"
+                " steps; record both at the same."
+            )
+        return steps.to_numpy(), a.loc[steps].to_numpy().T, b.loc[steps].to_numpy().T
 
 
-def arms(runs: Sequence[Run]) -> list[list[Run]]:
-    """Runs equal in all but their seed, one per seed and in its order; the largest arm first."""
-    return [_by_seed(group) for group in matched(list(runs), differ=("seed", *RECORDING))]
+def matched(runs: Iterable[Run], differ: Sequence[str]) -> list[list[Run]]:
+    """Groups of runs that are equal in text and in every setting but the named ones, the largest group first."""
+    groups: dict[str, list[Run]] = {}
+    for run in runs:
+        config = {k: v for k, v in run.config.items() if k not in differ}
+        groups.setdefault(json.dumps([config, run.about["corpus"]["sha256"]], sort_keys=True), []).append(run)
+    return sorted(groups.values(), key=len, reverse=True)
 
 
-def pairs(
-    runs: Sequence[Run], setting: str, first: str, second: str, free: tuple[str, ...] = (), once: bool = False
-) -> list[Pair]:
+def arms(runs: Iterable[Run]) -> list[Arm]:
+    """Runs equal in all but their seed, one per seed, labelled by what tells the arms apart; the largest arm first."""
+    groups = matched(runs, differ=("seed", *RECORDING))
+    by_seed = [sorted({run.config["seed"]: run for run in group}.items()) for group in groups]
+    found = [tuple(run for _, run in group) for group in by_seed]
+    labels = distinct_labels([runs[0] for runs in found])
+    return [Arm(runs, label) for runs, label in zip(found, labels, strict=True)]
+
+
+def contrasts(
+    runs: Iterable[Run], setting: str, first: str, second: str, free: tuple[str, ...] = (), once: bool = False
+) -> list[Contrast]:
     """Arms that differ in one setting: each first arm beside the second with most seeds in common, then of its length.
 
     Args:
@@ -47,106 +154,22 @@ def pairs(
         first: its value in the first arm.
         second: its value in the second.
         free: further settings in which the arms may differ.
-        once: put no second arm into two pairs, where two would count its noise twice.
+        once: put no second arm into two contrasts, where two would count its noise twice.
     """
-    found: list[tuple[tuple[Run, ...], tuple[Run, ...]]] = []
-    for group in matched(list(runs), differ=(setting, "seed", *free, *RECORDING)):
-        of = {value: arms([r for r in group if r.config[setting] == value]) for value in (first, second)}
-        possible = [
-            (i, k, _shared(one, other)) for i, one in enumerate(of[first]) for k, other in enumerate(of[second])
-        ]
-        possible.sort(key=lambda pair: _weight(pair[2]), reverse=True)
-        firsts, seconds = set(), set()
-        for i, k, sides in possible:
-            if sides[0] and i not in firsts and not (once and k in seconds):
-                firsts.add(i)
-                seconds.add(k)
-                found.append(sides)
+    found: list[Contrast] = []
+    for group in matched(runs, differ=(setting, "seed", *free, *RECORDING)):
+        ones, others = (arms([r for r in group if r.config[setting] == value]) for value in (first, second))
+        possible = [(a, b, Contrast(a, b)) for a in ones for b in others if set(a.seeds) & set(b.seeds)]
+        taken: set[Arm] = set()
+        for a, b, contrast in sorted(possible, key=lambda p: _weight(p[2]), reverse=True):
+            if a not in taken and not (once and b in taken):
+                taken |= {a, b}
+                found.append(contrast)
     found.sort(key=_weight, reverse=True)
-    labels = distinct_labels([side[0] for side, _ in found])
-    return [Pair(*sides, label) for sides, label in zip(found, labels, strict=True)]
+    labels = distinct_labels([contrast.first.runs[0] for contrast in found])
+    return [replace(contrast, label=label) for contrast, label in zip(found, labels, strict=True)]
 
 
-def over_seeds(values: Sequence[float]) -> Estimate:
-    """``mean ± t sd / sqrt(n)`` of one number per seed (`attngeo.runs.estimates.final_difference`)."""
-    column = np.asarray(values, dtype=float)[:, None]
-    return final_difference(column, np.zeros_like(column))
-
-
-def mean(arm: Sequence[Run], measure: Measure) -> float:
-    """Of a number per run, over the runs of an arm."""
-    return sum(map(measure, arm)) / len(arm)
-
-
-def at_end(score: str) -> Measure:
-    """Median over layers of a score of the summed forms, at the last step."""
-    return lambda run: _median_at(run, score, int(run.layer_scores()["step"].max()))
-
-
-def at_start(score: str) -> Measure:
-    """Median over layers of a score of the summed forms, before the first step."""
-    return lambda run: _median_at(run, score, int(run.layer_scores()["step"].min()))
-
-
-def final_loss(run: Run) -> float:
-    """The last held-out loss, nats per predicted token.
-
-    Raises:
-        RunError: the run recorded none.
-    """
-    losses = run.history["held_out_loss"].dropna()
-    if losses.empty:
-        raise RunError(f"The run {run.name} has no held-out loss; record it again, or leave its folder out.")
-    return float(losses.iloc[-1])
-
-
-def kind(run: Run) -> str:
-    """What a run's folder is called before its objective: ``matrix_spaced`` of ``matrix_spaced-mlm-random-0``."""
-    return run.name.split(f"-{run.config['objective']}")[0]
-
-
-def text(run: Run) -> str:
-    """``wikipedia, characters``, or ``wikipedia, 160 pieces`` for text as it is, by the size of the vocabulary."""
-    spelling = "characters" if run.config["text"] == "spaced" else f"{run.config['vocab_size']} pieces"
-    return f"{run.about['corpus']['name']}, {spelling}"
-
-
-def distinct_labels(runs: Sequence[Run]) -> list[str]:
-    """A run's text, and of its settings those that tell runs of one text apart."""
-    details = [
-        {
-            "model": f"{r.config['layers']} layers of {r.config['d_model']}",
-            "block": f"blocks of {r.config['block_size']}",
-            "batch": f"{r.config['batch_size']} blocks a step",
-            "dropout": f"dropout {r.config['dropout']:g}",
-            "rate": f"learning rate {r.config['lr']:g}",
-            "steps": f"{r.config['steps']} steps",
-        }
-        for r in runs
-    ]
-    labels = []
-    for run, own in zip(runs, details, strict=True):
-        same = [d for other, d in zip(runs, details, strict=True) if text(other) == text(run)]
-        labels.append(", ".join([text(run), *(own[k] for k in own if len({d[k] for d in same}) > 1)]))
-    return labels
-
-
-def _median_at(run: Run, score: str, step: int) -> float:
-    layers = run.layer_scores()
-    return float(layers[layers["step"] == step][score].median())
-
-
-def _shared(one: list[Run], other: list[Run]) -> tuple[tuple[Run, ...], tuple[Run, ...]]:
-    """Both arms on the seeds that both have."""
-    seeds = {run.config["seed"] for run in one} & {run.config["seed"] for run in other}
-    first, second = (tuple(run for run in arm if run.config["seed"] in seeds) for arm in (one, other))
-    return first, second
-
-
-def _weight(sides: tuple[tuple[Run, ...], tuple[Run, ...]]) -> tuple[int, ...]:
-    steps = [arm[0].config["steps"] for arm in sides if arm]
-    return (len(sides[0]), min(steps) - max(steps), *steps) if steps else (0,)
-
-
-def _by_seed(group: list[Run]) -> list[Run]:
-    return [run for _, run in sorted({run.config["seed"]: run for run in group}.items())]
+def _weight(contrast: Contrast) -> tuple[int, ...]:
+    steps = [arm.config["steps"] for arm in (contrast.first, contrast.second)]
+    return (len(contrast), min(steps) - max(steps), *steps)

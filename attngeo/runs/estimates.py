@@ -6,6 +6,7 @@ by seed. A crossing that never comes is `NEVER`, minus infinity: it sorts below 
 
 import itertools
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
@@ -119,21 +120,16 @@ def speed_up_estimate(
     return Estimate(value, values[tail], values[-1 - tail])
 
 
-def final_difference(
-    arm: Float[np.ndarray, "seeds steps"], baseline: Float[np.ndarray, "seeds steps"], level: float = LEVEL
-) -> Estimate:
-    """``mean(e) ± t sd(e) / sqrt(n)``, with e_i the last loss of the arm less the baseline's at the same seed i.
+def over_seeds(values: Iterable[float], level: float = LEVEL) -> Estimate:
+    """``mean(e) ± t sd(e) / sqrt(n)`` of one number per seed, such as the last loss of an arm less its baseline's.
 
-    ``t`` is Student's quantile for n - 1 degrees of freedom: the e_i are taken as normal. Below zero the arm is better.
+    ``t`` is Student's quantile for n - 1 degrees of freedom: the e_i are taken as normal.
     """
-    if arm.shape != baseline.shape:
-        raise ParameterError(f"The arms have losses of shapes {arm.shape} and {baseline.shape}; pair them by seed.")
-    gaps = arm[:, -1] - baseline[:, -1]
-    n = len(gaps)
-    mean = float(gaps.mean())
+    e = np.array(list(values), dtype=float)
+    mean, n = float(e.mean()), len(e)
     if n < LEAST_SEEDS:
         return Estimate(mean)
-    half = stats.t.ppf((1 + level) / 2, n - 1) * gaps.std(ddof=1) / math.sqrt(n)
+    half = stats.t.ppf((1 + level) / 2, n - 1) * stats.sem(e)
     return Estimate(mean, mean - half, mean + half)
 
 

@@ -9,9 +9,6 @@
 """
 
 import json
-import os
-import platform
-import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,9 +16,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import torch
 
-import attngeo
 from attngeo.errors import AttngeoError
 from attngeo.records.atomic import atomic_path, write_text
 
@@ -38,6 +33,9 @@ SCORE_COLUMNS = (
 )
 HISTORY_COLUMNS = ("step", "tokens", "seconds", "loss", "held_out_loss", "learning_rate")
 FINISHED = "finished"
+# Settings that came after the first recorded runs, with the value that was in force before: a run recorded without one
+# is read with that value, and so stays equal to runs recorded with it.
+IN_FORCE: dict[str, Any] = {}
 
 
 class RunError(AttngeoError):
@@ -71,6 +69,47 @@ class Run:
         """Rows of the layers' summed forms (Eq. S20), which the paper's figures of training show."""
         return self.scores[self.scores["head"] == -1]
 
+    def by_layer(self, score: str) -> pd.DataFrame:
+        """A score of the layers' summed forms: a row per recorded step, a column per layer, the first layer first."""
+        return self.layer_scores().pivot(index="step", columns="layer", values=score)
+
+    def curve(self, name: str) -> pd.Series:
+        """Over steps: a loss in nats per predicted token, or a score as the median over layers of the summed forms."""
+        if name in self.history:
+            return self.history.set_index("step")[name].dropna()
+        return self.by_layer(name).median(axis=1)
+
+    def first(self, name: str) -> float:
+        """Where `curve` starts: of a score, before the first step."""
+        return self._at(0, name)
+
+    def last(self, name: str) -> float:
+        """Where `curve` ends.
+
+        Raises:
+            RunError: the run recorded no such number.
+        """
+        return self._at(-1, name)
+
+    def _at(self, place: int, name: str) -> float:
+        curve = self.curve(name)
+        if curve.empty:
+            raise RunError(f"The run {self.name} has no {name}; record it again, or leave its folder out.")
+        return float(curve.iloc[place])
+
+
+def read_about(folder: Path) -> dict[str, Any]:
+    """The content of run.json, its configuration with every setting (`IN_FORCE`).
+
+    Raises:
+        RunError: there is none, or it is damaged.
+    """
+    try:
+        about = json.loads((folder / "run.json").read_text("utf-8"))
+        return about | {"config": IN_FORCE | about["config"], "status": about["status"]}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise RunError(f"{folder} holds no readable run ({error}); record it again.") from error
+
 
 def read_run(folder: Path) -> Run:
     """A run from its folder.
@@ -79,7 +118,7 @@ def read_run(folder: Path) -> Run:
         RunError: a file is missing or damaged.
     """
     folder = Path(folder)
-    about = _about(folder / "run.json")
+    about = read_about(folder)
     try:
         history, scores = (pd.read_parquet(folder / f"{name}.parquet") for name in ("history", "scores"))
         pictures = read_levels(folder)
@@ -100,42 +139,10 @@ def read_runs(folder: Path, keep: Callable[[dict[str, Any]], bool] = lambda conf
     """
     runs = []
     for path in sorted(Path(folder).glob("*/run.json")):
-        about = _about(path)
+        about = read_about(path.parent)
         if about["status"] == FINISHED and keep(about["config"]):
             runs.append(read_run(path.parent))
     return runs
-
-
-def matched(runs: list[Run], differ: tuple[str, ...]) -> list[list[Run]]:
-    """Groups of runs that are equal in every setting but the named ones, the largest group first."""
-    groups: dict[str, list[Run]] = {}
-    for run in runs:
-        key = json.dumps([{k: v for k, v in run.config.items() if k not in differ}, run.about["corpus"]["sha256"]])
-        groups.setdefault(key, []).append(run)
-    return sorted(groups.values(), key=len, reverse=True)
-
-
-def summary(run: Run) -> dict[str, Any]:
-    """A run in one row: what it was, and medians over layers of both scores at its ends."""
-    layers = run.layer_scores().groupby("step")[["symmetry", "directionality"]].median()
-    held_out = run.history["held_out_loss"].dropna()
-    config = run.config
-    return {
-        "run": run.name,
-        "objective": config["objective"],
-        "init": config["init"],
-        "text": f"{run.about['corpus']['name']}, {config['text']}",
-        "layers x width": f"{config['layers']} x {config['d_model']}",
-        "block": config["block_size"],
-        "steps": config["steps"],
-        "learning rate": config["lr"],
-        "seed": config["seed"],
-        "held-out loss": float(held_out.iloc[-1]),
-        "symmetry, start": float(layers["symmetry"].iloc[0]),
-        "symmetry, end": float(layers["symmetry"].iloc[-1]),
-        "directionality, end": float(layers["directionality"].iloc[-1]),
-        "minutes": round(run.about["seconds"] / 60, 1),
-    }
 
 
 def read_levels(folder: Path) -> dict[tuple[int, int], np.ndarray]:
@@ -164,48 +171,3 @@ def write_run(
     with atomic_path(folder / "images.npz") as path:
         np.savez_compressed(path, **{f"layer-{layer}-step-{step}": p for (layer, step), p in pictures.items()})
     write_text(folder / "run.json", json.dumps(about, indent=1) + "\n")
-
-
-def hardware(device: str) -> dict[str, Any]:
-    """What a run computes on."""
-    found = {"cpu": _processor(), "cores": os.cpu_count() or 0, "threads": torch.get_num_threads(), "device": device}
-    if device.startswith("cuda"):
-        found |= {"gpu": torch.cuda.get_device_name(), "gpus": torch.cuda.device_count()}
-    return found
-
-
-def versions() -> dict[str, str]:
-    """Versions of what computes, and the commit of this project where it is a checkout."""
-    import accelerate
-    import numpy
-    import tokenizers
-    import transformers
-
-    libraries = (attngeo, torch, transformers, accelerate, tokenizers, numpy)
-    found = {library.__name__: str(library.__version__) for library in libraries}
-    return found | {"python": platform.python_version(), "commit": _commit()}
-
-
-def _about(path: Path) -> dict[str, Any]:
-    try:
-        about = json.loads(path.read_text("utf-8"))
-        return about | {"config": dict(about["config"]), "status": about["status"]}
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise RunError(f"{path.parent} holds no readable run ({error}); record it again.") from error
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
-        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or platform.machine()
-
-
-def _commit() -> str:
-    here = Path(attngeo.__file__).resolve().parents[1]
-    command = ["git", "-C", str(here), "rev-parse", "HEAD"]
-    try:
-        return subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.strip()
-    except (OSError, subprocess.SubprocessError):
-        return ""

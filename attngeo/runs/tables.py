@@ -3,15 +3,16 @@
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from attngeo.runs.arms import RECORDING, arms, at_end, final_loss, kind, text
-from attngeo.runs.record import Run, matched
+from attngeo.runs.arms import LOSS, RECORDING, Arm, arms, matched
+from attngeo.runs.labels import kind, text
+from attngeo.runs.numbers_in_words import number
+from attngeo.runs.record import Run
 
 
-def setting_table(runs: Sequence[Run]) -> pd.DataFrame:
-    """One row per kind and setting: what the runs have in common, how many there are, and the hours they took."""
+def group_table(runs: Sequence[Run]) -> pd.DataFrame:
+    """One row per kind and configuration: what the runs have in common, how many there are, and the hours they took."""
     differ = ("seed", "init", "objective", "constraint", "gamma", "steps", *RECORDING)
     rows = []
     groups = [group for of_kind in _by_kind(runs).values() for group in matched(of_kind, differ=differ)]
@@ -46,18 +47,18 @@ def arm_table(runs: Sequence[Run]) -> pd.DataFrame:
     """One row per arm: seeds, and mean ± standard deviation over them of final loss and scores, as text."""
     rows = []
     for arm in sorted(arms(runs), key=_order):
-        c = arm[0].config
+        c = arm.config
         rows.append(
             {
-                "kind": kind(arm[0]),
+                "kind": kind(arm.runs[0]),
                 "objective": c["objective"],
                 "start": c["init"] if c["constraint"] == "none" else f"{c['init']}, {c['constraint']} γ {c['gamma']:g}",
                 "rate": f"{c['lr']:g}",
                 "steps": c["steps"],
                 "seeds": len(arm),
-                "loss": _spread([final_loss(r) for r in arm], 3),
-                "s": _spread([at_end("symmetry")(r) for r in arm], 2),
-                "d": _spread([at_end("directionality")(r) for r in arm], 2),
+                "loss": _spread(arm.values(LOSS), 3),
+                "s": _spread(arm.values("symmetry"), 2),
+                "d": _spread(arm.values("directionality"), 2),
             }
         )
     return pd.DataFrame(rows)
@@ -67,14 +68,14 @@ def _by_kind(runs: Sequence[Run]) -> dict[str, list[Run]]:
     return {name: [run for run in runs if kind(run) == name] for name in sorted(set(map(kind, runs)))}
 
 
-def _order(arm: list[Run]) -> tuple:
-    c = arm[0].config
-    return (kind(arm[0]), c["objective"] != "mlm", c["objective"], c["lr"], c["constraint"], c["init"])
+def _order(arm: Arm) -> tuple:
+    c = arm.config
+    return (kind(arm.runs[0]), c["objective"] != "mlm", c["objective"], c["lr"], c["constraint"], c["init"])
 
 
-def _spread(values: list[float], digits: int) -> str:
-    mean = f"{round(np.mean(values), digits) + 0.0:.{digits}f}".replace("-", "\N{MINUS SIGN}")
-    return f"{mean}\u00a0±\u00a0{np.std(values, ddof=1):.{digits}f}" if len(values) > 1 else mean  # on one line
+def _spread(values: pd.Series, digits: int) -> str:
+    mean = number(values.mean(), digits)
+    return f"{mean}\u00a0±\u00a0{number(values.std(), digits)}" if len(values) > 1 else mean  # on one line
 
 
 def _device(about: dict[str, Any]) -> str:

@@ -1,13 +1,12 @@
 """Starting, continuing and ending a run: its folder, its checkpoints, and the room that they need."""
 
 import errno
-import json
 import os
 import shutil
 from pathlib import Path
 from typing import Any
 
-from attngeo.runs.record import FINISHED, RunError
+from attngeo.runs.record import FINISHED, RunError, read_about
 from attngeo.training.config import TrainingConfig
 from attngeo.training.corpora import Corpus, Vocabulary
 from attngeo.training.recorder import MARK
@@ -25,9 +24,9 @@ def saved_settings(output: Path) -> dict[str, Any]:
         RunError: there is none.
     """
     try:
-        return _about(output)["config"]
-    except (OSError, ValueError, KeyError) as error:
-        raise RunError(f"{output} holds no run to continue ({error}); start one without --resume.") from error
+        return read_about(output)["config"]
+    except RunError as error:
+        raise RunError(f"{output} holds no run to continue; start one without --resume.") from error
 
 
 def starting_point(config: TrainingConfig, output: Path, resume: bool) -> Path | None:
@@ -50,16 +49,12 @@ def starting_point(config: TrainingConfig, output: Path, resume: bool) -> Path |
                 f"{name} is {value!r}, but the run in {output} has {saved.get(name)!r}; a run continues with its own"
                 " settings, others need another folder."
             )
-    if _about(output)["status"] == FINISHED:
+    if read_about(output)["status"] == FINISHED:
         return None
     complete = sorted(output.glob(f"checkpoints/checkpoint-*/{MARK}"), key=lambda mark: _step(mark.parent))
     if not complete:
         raise RunError(f"{output} has no complete checkpoint to continue from; delete it and start again.")
     return complete[-1].parent
-
-
-def _about(output: Path) -> dict[str, Any]:
-    return json.loads((output / "run.json").read_text("utf-8"))
 
 
 def _step(checkpoint: Path) -> int:
@@ -72,7 +67,7 @@ def require_same_text(output: Path, corpus: Corpus, vocabulary: Vocabulary) -> N
     Raises:
         RunError: one of them has.
     """
-    about = _about(output)
+    about = read_about(output)
     for what, found in (("corpus", corpus), ("tokenizer", vocabulary)):
         if about[what]["sha256"] != found.digest:
             raise RunError(

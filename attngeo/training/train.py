@@ -12,7 +12,9 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 from transformers import PreTrainedModel, PrinterCallback, Trainer
 
-from attngeo.runs.record import Run, RunError, hardware, read_run, versions
+import attngeo
+from attngeo.records.provenance import hardware, head, versions
+from attngeo.runs.record import Run, RunError, read_run
 from attngeo.training.arguments import quiet, trainer_arguments
 from attngeo.training.bert import build_model, model_flops, parameter_counts, weight_count
 from attngeo.training.config import TrainingConfig
@@ -180,7 +182,9 @@ def _trainer(config, output, arguments, model, corpus, vocabulary, tokens, liste
         "precision": "bf16" if arguments.bf16 else "fp32",
         "processes": arguments.world_size,
         "hardware": hardware(str(arguments.device)),
-        "versions": versions(),
+        "versions": {"attngeo": attngeo.__version__}
+        | versions(("torch", "transformers", "accelerate", "tokenizers", "numpy"))
+        | {"commit": head(Path(attngeo.__file__).resolve().parents[1]) or ""},
     }
     recorder = Recorder(config, output, about, held_out, listen)
     trainer = RecordedTrainer(

@@ -1,21 +1,14 @@
 import math
+from dataclasses import replace
 
 import pytest
 from made_training import made_arm, made_run
 
-from attngeo.runs.arms import (
-    arms,
-    at_end,
-    at_start,
-    distinct_labels,
-    final_loss,
-    kind,
-    over_seeds,
-    pairs,
-    text,
-)
-from attngeo.runs.estimates import Estimate
-from attngeo.runs.tables import arm_table, setting_table, shortened
+from attngeo.runs.arms import Contrast, arms, contrasts, matched
+from attngeo.runs.estimates import NEVER, over_seeds
+from attngeo.runs.labels import distinct_labels, kind, text
+from attngeo.runs.record import RunError
+from attngeo.runs.tables import arm_table, group_table, shortened
 
 ENCODERS = made_arm(3, loss=2.0)
 DECODERS = made_arm(2, objective="clm", loss=1.5)
@@ -24,62 +17,99 @@ DECODERS = made_arm(2, objective="clm", loss=1.5)
 def test_an_arm_holds_the_seeds_of_one_setting_in_order():
     shuffled = [*ENCODERS[::-1], *DECODERS, made_run(seed=7, lr=1e-4), made_run(seed=1, record_every=7)]
     found = arms(shuffled)
-    assert [[r.config["seed"] for r in arm] for arm in found] == [[0, 1, 2], [0, 1], [7]]  # one run per seed
+    assert [arm.seeds for arm in found] == [(0, 1, 2), (0, 1), (7,)]  # one run per seed
 
 
 def test_arms_are_paired_on_the_seeds_that_both_have():
-    (pair,) = pairs([*ENCODERS, *DECODERS], "objective", "mlm", "clm")
-    assert pair.seeds == 2 and pair.label == "wikipedia, characters"
-    assert [r.config["seed"] for r in pair.first] == [r.config["seed"] for r in pair.second] == [0, 1]
-    difference = pair.difference(final_loss)
+    (pair,) = contrasts([*ENCODERS, *DECODERS], "objective", "mlm", "clm")
+    assert len(pair) == 2 and pair.label == "wikipedia, characters"
+    assert pair.first.seeds == pair.second.seeds == (0, 1)
+    difference = pair.difference()
     assert difference.value == pytest.approx(0.5, abs=0.05) and not difference.has_interval
 
 
 def test_arms_of_other_settings_are_no_pair_unless_the_setting_is_free():
     short = made_arm(3, objective="clm", steps=500)
-    assert pairs([*ENCODERS, *short], "objective", "mlm", "clm") == []
-    (pair,) = pairs([*ENCODERS, *short], "objective", "mlm", "clm", free=("steps",))
-    assert pair.seeds == 3
+    assert contrasts([*ENCODERS, *short], "objective", "mlm", "clm") == []
+    (pair,) = contrasts([*ENCODERS, *short], "objective", "mlm", "clm", free=("steps",))
+    assert len(pair) == 3
     # each first arm stands once, beside the arm with most seeds in common
-    (pair,) = pairs([*ENCODERS, *short, *DECODERS], "objective", "mlm", "clm", free=("steps",))
-    assert pair.second[0].config["steps"] == 500
+    (pair,) = contrasts([*ENCODERS, *short, *DECODERS], "objective", "mlm", "clm", free=("steps",))
+    assert pair.second.config["steps"] == 500
 
 
 def test_an_arm_stands_in_one_pair_where_asked():
     long = made_arm(2, steps=3000)
     everything = [*ENCODERS, *long, *made_arm(3, objective="clm", steps=900)]
-    both = pairs(everything, "objective", "mlm", "clm", free=("steps",))
-    assert [pair.first[0].config["steps"] for pair in both] == [1000, 3000]
-    (pair,) = pairs(everything, "objective", "mlm", "clm", free=("steps",), once=True)
-    assert pair.first[0].config["steps"] == 1000 and pair.seeds == 3
+    both = contrasts(everything, "objective", "mlm", "clm", free=("steps",))
+    assert [pair.first.config["steps"] for pair in both] == [1000, 3000]
+    (pair,) = contrasts(everything, "objective", "mlm", "clm", free=("steps",), once=True)
+    assert pair.first.config["steps"] == 1000 and len(pair) == 3
 
 
 def test_of_arms_with_as_many_seeds_the_one_of_nearest_length_is_taken():
     several = [r for steps in (100, 900, 3000) for r in made_arm(3, objective="clm", steps=steps)]
-    (pair,) = pairs([*ENCODERS, *several], "objective", "mlm", "clm", free=("steps",))
-    assert pair.second[0].config["steps"] == 900
+    (pair,) = contrasts([*ENCODERS, *several], "objective", "mlm", "clm", free=("steps",))
+    assert pair.second.config["steps"] == 900
 
 
 def test_constraints_of_several_weights_are_pairs_of_their_own():
     constrained = [r for gamma in (0.1, 1.0) for r in made_arm(3, constraint="skew", gamma=gamma)]
-    found = pairs([*ENCODERS, *constrained], "constraint", "skew", "none", free=("gamma",))
-    assert sorted(pair.first[0].config["gamma"] for pair in found) == [0.1, 1.0]
-    assert all(pair.second[0].config["constraint"] == "none" for pair in found)
+    found = contrasts([*ENCODERS, *constrained], "constraint", "skew", "none", free=("gamma",))
+    assert sorted(pair.first.config["gamma"] for pair in found) == [0.1, 1.0]
+    assert all(pair.second.config["constraint"] == "none" for pair in found)
 
 
 def test_an_interval_over_seeds_is_students():
     found = over_seeds([1.0, 2.0, 3.0])
     half = 4.302652729911275 / math.sqrt(3)  # of Student's t, two degrees of freedom
     assert (found.value, found.low, found.high) == pytest.approx((2, 2 - half, 2 + half))
-    assert isinstance(found, Estimate) and not over_seeds([1.0, 2.0]).has_interval
+    assert not over_seeds([1.0, 2.0]).has_interval
 
 
 def test_measures_of_a_run():
     run = made_run(s=(0.2, 0.4, 0.6), d=(0.0, 0.0, 0.0), noise=0.0)
-    assert at_end("symmetry")(run) == pytest.approx(0.4) and abs(at_start("symmetry")(run)) < 0.05
-    assert final_loss(run) == pytest.approx(2.0)
+    assert run.last("symmetry") == pytest.approx(0.4) and abs(run.first("symmetry")) < 0.05
+    assert run.last("held_out_loss") == pytest.approx(2.0) and run.first("held_out_loss") == pytest.approx(5.0)
+    assert run.by_layer("symmetry").iloc[-1].tolist() == pytest.approx([0.2, 0.4, 0.6])
     assert (kind(run), text(run)) == ("made", "wikipedia, characters")
     assert text(made_run(text="plain", vocab_size=160)) == "wikipedia, 160 pieces"
+
+
+def test_an_arm_is_measured_seed_by_seed():
+    (arm,) = arms(ENCODERS)
+    ends = arm.values("symmetry")
+    assert list(ends.index) == [0, 1, 2] and list(ends) == list(arm.curves("symmetry").iloc[-1])
+    assert arm.mean("symmetry") == arm.estimate("symmetry").value == pytest.approx(ends.mean())
+    assert arm.mean(lambda run: run.config["seed"]) == 1 and arm.of([2, 0]).seeds == (0, 2)
+
+
+def test_a_run_that_recorded_no_loss_is_named():
+    run = replace(ENCODERS[0], history=ENCODERS[0].history.assign(held_out_loss=math.nan))
+    with pytest.raises(RunError, match=run.name):
+        run.last("held_out_loss")
+
+
+def test_speed_ups_are_those_of_the_curves():
+    fast = [replace(r, history=r.history.assign(held_out_loss=r.history["held_out_loss"] - 0.5)) for r in ENCODERS]
+    contrast = Contrast(arms(fast)[0], arms(ENCODERS)[0])
+    assert contrast.speed_up(window=1).value == pytest.approx(0.1) and contrast.first_crossings() == (0.0,) * 3
+    assert Contrast(contrast.second, contrast.first).speed_up(window=1).value == NEVER
+
+
+def test_arms_without_a_common_seed_or_step_are_refused():
+    with pytest.raises(RunError, match="mlm-random-5"):
+        Contrast(arms(ENCODERS)[0], arms([made_run(seed=5)])[0])
+    shifted = [replace(r, history=r.history.assign(step=r.history["step"] + 7)) for r in ENCODERS]
+    with pytest.raises(RunError, match="held_out_loss"):
+        Contrast(arms(ENCODERS)[0], arms(shifted)[0]).speed_up()
+
+
+def test_runs_are_matched_in_all_but_the_named_settings():
+    groups = matched([*ENCODERS, *DECODERS, made_run(lr=1e-4)], differ=("objective", "seed"))
+    assert [len(group) for group in groups] == [5, 1]
+    reordered = replace(ENCODERS[0], about=ENCODERS[0].about | {"config": dict(reversed(ENCODERS[0].config.items()))})
+    assert len(matched([reordered, *ENCODERS], differ=("seed",))) == 1
 
 
 def test_labels_say_what_tells_runs_of_one_text_apart():
@@ -93,7 +123,7 @@ def test_labels_say_what_tells_runs_of_one_text_apart():
 
 def test_tables_have_a_row_per_setting_and_per_arm():
     runs = [*ENCODERS, *DECODERS, made_run(corpus="jigsaw")]
-    settings, rows = setting_table(runs), arm_table(runs)
+    settings, rows = group_table(runs), arm_table(runs)
     assert sorted(settings["runs"]) == [1, 5] and settings["hours"].sum() == pytest.approx(0.1)
     assert set(settings["device"]) == {"1 CPU core"}
     assert rows["seeds"].sum() == 6 and len(rows) == 3
@@ -103,12 +133,12 @@ def test_tables_have_a_row_per_setting_and_per_arm():
 
 
 def test_columns_that_are_the_same_in_all_rows_go_into_words():
-    frame, words = shortened(setting_table([*ENCODERS, made_run(corpus="jigsaw")]))
+    frame, words = shortened(group_table([*ENCODERS, made_run(corpus="jigsaw")]))
     assert "dropout" not in frame and "dropout 0" in words and "rate 0.001" in words
     assert {"text", "runs", "hours"} <= set(frame)
-    one, nothing = shortened(setting_table(ENCODERS))
+    one, nothing = shortened(group_table(ENCODERS))
     assert "dropout" in one and nothing == ""
 
 
 def test_tables_of_no_runs_are_empty():
-    assert setting_table([]).empty and arm_table([]).empty
+    assert group_table([]).empty and arm_table([]).empty

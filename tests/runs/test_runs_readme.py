@@ -5,10 +5,10 @@ import pytest
 
 from attngeo.cli.train import command
 from attngeo.records import checkout
-from attngeo.runs.arms import final_loss, over_seeds
-from attngeo.runs.record import FINISHED, read_run
+from attngeo.runs.arms import Contrast, arms
+from attngeo.runs.record import FINISHED, read_about, read_run
 from attngeo.training.bert import model_flops
-from attngeo.training.config import configure
+from attngeo.training.config import DEFAULTS, configure
 from attngeo.training.initialisations import Initialisation
 from attngeo.training.targets import Objective
 
@@ -72,6 +72,12 @@ def test_every_recorded_run_is_whole_and_is_what_its_command_says(path):
     assert config(line).to_dict() == run.config
 
 
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.parent.name)
+def test_every_recorded_run_has_every_setting_once_it_is_read(path):
+    """A setting that is new gets, in `IN_FORCE`, the value that the runs recorded before it had."""
+    assert set(read_about(path.parent)["config"]) == set(DEFAULTS)
+
+
 def test_the_speed_of_the_recorded_runs_is_what_was_recorded():
     about = [read_run(path.parent).about for path in RECORDED]
     reached = [run["flops_per_step"] * run["steps_done"] / run["seconds"] / 1e12 for run in about]
@@ -82,11 +88,11 @@ def test_the_speed_of_the_recorded_runs_is_what_was_recorded():
 def test_the_gain_that_called_for_more_seeds_is_what_was_recorded():
     """Encoders on plain text, `symmetric` less `random`, seeds 0 to 2."""
     words = re.search(r"ended there below `random` by ([\d.]+)\s+\[([\d.]+), ([\d.]+)\]", README).groups()
-    losses = [
-        [final_loss(read_run(checkout.data("runs") / f"plain_long-mlm-{init}-{seed}")) for seed in range(3)]
+    (random,), (symmetric,) = (
+        arms(read_run(checkout.data("runs") / f"plain_long-mlm-{init}-{seed}") for seed in range(3))
         for init in ("random", "symmetric")
-    ]
-    gain = over_seeds([a - b for a, b in zip(*losses, strict=True)])
+    )
+    gain = Contrast(random, symmetric).difference()
     assert [f"{x:.3f}" for x in (gain.value, gain.low, gain.high)] == list(words)
 
 

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 import numpy as np
-import pandas as pd
 
 from attngeo.display.style import DECODER, ENCODER, NEUTRAL, CaptionedFigure, house_style, new_figure
-from attngeo.runs.arms import PARTS
+from attngeo.runs.arms import Arm, arms
+from attngeo.runs.labels import PARTS
 from attngeo.runs.record import Run
 from attngeo.training.constraints import Constraint
 
@@ -52,11 +52,13 @@ def constrained_training(runs: Sequence[Run], name: str) -> CaptionedFigure:
     )
     words = []
     for column, objective in zip(panels.T, objectives, strict=True):
-        arms = _arms([run for run in runs if run.config["objective"] == objective])
-        for (constraint, gamma), group in arms.items():
-            style = STYLES[_place(arms, constraint, gamma) % len(STYLES)]
+        for arm, style in _styled([run for run in runs if run.config["objective"] == objective]):
+            constraint, gamma = arm.config["constraint"], arm.config["gamma"]
             label = WORDS[constraint] + (f", γ = {gamma:g}" if constraint != "none" else "")
-            loss, s = (_draw(panel, group, what, COLOURS[constraint], style, label) for panel, what in _rows(column))
+            loss, s = (
+                _draw(panel, arm, name, COLOURS[constraint], style, label)
+                for panel, name in zip(column, ("held_out_loss", "symmetry"), strict=True)
+            )
             words.append(f"{PARTS[objective]}, {label}: held-out loss {loss:.3f}, s {s:.2f}")
         column[0].set_title(PARTS[objective])
         column[1].set(ylim=(-1.05, 1.05), xlabel="step")
@@ -73,30 +75,22 @@ def constrained_training(runs: Sequence[Run], name: str) -> CaptionedFigure:
     )
 
 
-def _rows(column) -> list[tuple]:
-    return list(zip(column, ("held_out_loss", "symmetry"), strict=True))
-
-
-def _draw(panel, group: list[Run], what: str, colour: str, style: str, label: str) -> float:
+def _draw(panel, arm: Arm, name: str, colour: str, style: str, label: str) -> float:
     """Draw one arm; returns where its mean ends."""
-    curves = pd.DataFrame({run.config["seed"]: _curve(run, what) for run in group}).dropna()
-    if len(group) > 1:
+    curves = arm.curves(name)
+    if len(arm) > 1:
         panel.plot(curves, color=colour, linestyle=style, linewidth=0.6, alpha=0.5)
     mean = curves.mean(axis=1)
     panel.plot(mean, color=colour, linestyle=style, label=label)
     return float(mean.iloc[-1]) + 0.0
 
 
-def _curve(run: Run, what: str) -> pd.Series:
-    if what == "symmetry":
-        return run.layer_scores().groupby("step")["symmetry"].median()
-    return run.history.set_index("step")[what].dropna()
+def _styled(runs: list[Run]) -> list[tuple[Arm, str]]:
+    """Arms, the free one first, with the dashes that tell the weights of one constraint apart."""
+    found = sorted(arms(runs), key=lambda arm: (arm.config["constraint"] != "none", *_constraint(arm)))
+    weights = {constraint: [g for c, g in map(_constraint, found) if c == constraint] for constraint in COLOURS}
+    return [(arm, STYLES[weights[c].index(g) % len(STYLES)]) for arm in found for c, g in [_constraint(arm)]]
 
 
-def _arms(runs: list[Run]) -> dict[tuple[str, float], list[Run]]:
-    keys = sorted({(run.config["constraint"], run.config["gamma"]) for run in runs}, key=lambda k: (k[0] != "none", k))
-    return {k: [run for run in runs if (run.config["constraint"], run.config["gamma"]) == k] for k in keys}
-
-
-def _place(arms: dict[tuple[str, float], list[Run]], constraint: str, gamma: float) -> int:
-    return sorted(weight for name, weight in arms if name == constraint).index(gamma)
+def _constraint(arm: Arm) -> tuple[str, float]:
+    return arm.config["constraint"], arm.config["gamma"]

@@ -11,53 +11,52 @@ from matplotlib.ticker import NullLocator
 
 from attngeo.chapters.symmetric_initialisation.control_matrix import (
     AGAINST_RANDOM,
-    ARMS,
     BASELINE,
-    CONTRASTS,
+    PAIRS,
     PARTS_OF_THE_SCALE,
-    Comparison,
-    Setting,
-    comparisons,
+    STARTS,
+    Experiment,
+    StartPair,
 )
 from attngeo.chapters.symmetric_initialisation.recorded_runs import TIED
 from attngeo.display.style import NEUTRAL, PALETTE, SEQUENTIAL, CaptionedFigure, house_style, new_figure
-from attngeo.runs import estimates as measure
+from attngeo.runs import estimates
+from attngeo.runs.arms import LOSS, Arm, Contrast
 from attngeo.runs.estimates import NEVER, Estimate
-from attngeo.runs.wording import as_nats, as_percent, with_interval
+from attngeo.runs.numbers_in_words import as_nats, as_percent, with_interval
 
 # black for the baseline; apart from colour, dashes tell the arms apart
-COLOURS = dict(zip(ARMS, ("#000000", *PALETTE[:6], PALETTE[4], PALETTE[3], NEUTRAL), strict=True))
-DASHES = dict(zip(ARMS, ("-", "-", "--", ":", "-", "--", ":", "-.", "-.", "-."), strict=True))
-OUTCOMES = {measure.HELPS: "o", measure.HURTS: "s", measure.NO_DIFFERENCE: "D", measure.TOO_FEW: "o"}
+COLOURS = dict(zip(STARTS, ("#000000", *PALETTE[:6], PALETTE[4], PALETTE[3], NEUTRAL), strict=True))
+DASHES = dict(zip(STARTS, ("-", "-", "--", ":", "-", "--", ":", "-.", "-.", "-."), strict=True))
+OUTCOMES = {estimates.HELPS: "o", estimates.HURTS: "s", estimates.NO_DIFFERENCE: "D", estimates.TOO_FEW: "o"}
 _LINEAR = 0.1  # nats up to which the axis of differences is linear
 _TICKS = (-1, -0.1, -0.05, 0, 0.05, 0.1, 1)
 _AT_NEVER = -0.35  # where "never" stands on an axis of speed-ups
 
 
 @house_style()
-def loss_curves(settings: Sequence[Setting], name: str = "fig-init-curves") -> CaptionedFigure:
-    """Held-out loss over steps, a panel per setting, a line per arm of the matrix: mean over seeds, the seeds thin."""
-    rows = math.ceil(len(settings) / 2)
-    figure, grid = new_figure(8.2, 3.0 * rows + 0.6, rows=rows, columns=min(2, len(settings)), squeeze=False)
+def loss_curves(experiments: Sequence[Experiment], name: str = "fig-init-curves") -> CaptionedFigure:
+    """Held-out loss over steps, a panel per experiment, a line per arm: mean over seeds, the seeds thin."""
+    rows = math.ceil(len(experiments) / 2)
+    figure, grid = new_figure(8.2, 3.0 * rows + 0.6, rows=rows, columns=min(2, len(experiments)), squeeze=False)
     panels = list(grid.flat)
     words = []
-    for panel, setting in zip(panels, settings, strict=False):
+    for panel, experiment in zip(panels, experiments, strict=False):
         ends = []
-        arms = [arm for arm in setting.arms if arm not in PARTS_OF_THE_SCALE]
-        for arm in arms:
-            losses = setting.held_out(arm)
-            style = {"color": COLOURS[arm], "linestyle": DASHES[arm]}
+        curves = {start: arm.curves(LOSS) for start, arm in experiment.arms.items() if start not in PARTS_OF_THE_SCALE}
+        for start, losses in curves.items():
+            style = {"color": COLOURS[start], "linestyle": DASHES[start]}
             panel.plot(losses, linewidth=0.5, alpha=0.45, **style)
             panel.plot(losses.mean(axis=1), **style)
-            ends.append(f"{arm} {losses.iloc[-1].mean():.3f}")
-        shown = pd.concat([setting.held_out(arm).mean(axis=1) for arm in arms], axis=1)
+            ends.append(f"{start} {losses.iloc[-1].mean():.3f}")
+        shown = pd.concat([losses.mean(axis=1) for losses in curves.values()], axis=1)
         # the first steps, alike in all arms, would leave the rest no room
-        panel.set(title=setting.label, xlabel="step", ylabel="held-out loss (nats)")
+        panel.set(title=experiment.label, xlabel="step", ylabel="held-out loss (nats)")
         panel.set_ylim(float(shown.min().min()) - 0.05, float(shown.iloc[len(shown) // 12].max()) + 0.05)
-        words.append(f"{setting.label}: {', '.join(ends)}")
-    for panel in panels[len(settings) :]:
+        words.append(f"{experiment.label}: {', '.join(ends)}")
+    for panel in panels[len(experiments) :]:
         panel.remove()
-    figure.legend(handles=_arm_handles(settings), loc="outside lower center", ncols=4)
+    figure.legend(handles=_arm_handles(experiments), loc="outside lower center", ncols=4)
     return CaptionedFigure(
         figure,
         name,
@@ -67,25 +66,25 @@ def loss_curves(settings: Sequence[Setting], name: str = "fig-init-curves") -> C
 
 
 @house_style()
-def answer(settings: Sequence[Setting], name: str = "fig-init-answer") -> CaptionedFigure:
-    """What each change of the start is worth: differences of the final held-out loss, a panel per setting.
+def answer(experiments: Sequence[Experiment], name: str = "fig-init-answer") -> CaptionedFigure:
+    """What each change of the start is worth: differences of the final held-out loss, a panel per experiment.
 
     Left of zero is better. Above the line each start stands against the random one; below it, two starts that differ in
     one thing.
     """
-    figure, panels = _contrast_panels(settings)
+    figure, panels = _contrast_panels(experiments)
     words, outcomes = [], []
-    for panel, setting in zip(panels, settings, strict=True):
-        found = comparisons(setting)
+    for panel, experiment in zip(panels, experiments, strict=True):
+        found = experiment.contrasts()
         panel.axvline(0, color=NEUTRAL, linewidth=1)
-        for c in found:
-            _mark(panel, c, c.difference)
-        panel.set(title=setting.label, xlabel="difference of final loss (nats)")
+        for pair, contrast in found.items():
+            _mark(panel, PAIRS.index(pair), contrast, contrast.difference())
+        panel.set(title=experiment.label, xlabel="difference of final loss (nats)")
         panel.set_xscale("symlog", linthresh=_LINEAR, linscale=1.5)  # one wide interval must not flatten the others
         panel.set_xticks(_TICKS, [f"{tick:g}".replace("-", "\u2212") for tick in _TICKS])
         panel.xaxis.set_minor_locator(NullLocator())
-        words.append(f"{setting.label}: {_all_words(found)}")
-        outcomes.append(f"{setting.label}: {_by_outcome(found)}")
+        words.append(f"{experiment.label}: {_all_words(found)}")
+        outcomes.append(f"{experiment.label}: {_by_outcome(found)}")
     figure.legend(handles=_outcome_handles(), loc="outside lower center", ncols=2)
     return CaptionedFigure(
         figure,
@@ -98,22 +97,21 @@ def answer(settings: Sequence[Setting], name: str = "fig-init-answer") -> Captio
 
 
 @house_style()
-def speed_ups(settings: Sequence[Setting], name: str = "fig-init-speed") -> CaptionedFigure:
+def speed_ups(experiments: Sequence[Experiment], name: str = "fig-init-speed") -> CaptionedFigure:
     """Speed-ups of each start against the random one with their intervals; "never" stands left of zero."""
-    figure, panels = _contrast_panels(settings, AGAINST_RANDOM)
+    figure, panels = _contrast_panels(experiments, AGAINST_RANDOM)
     words = []
-    for panel, setting in zip(panels, settings, strict=True):
-        found = comparisons(setting, AGAINST_RANDOM)
+    for panel, experiment in zip(panels, experiments, strict=True):
+        found = {pair: (c, c.speed_up()) for pair, c in experiment.contrasts(AGAINST_RANDOM).items()}
         panel.axvline(0, color=NEUTRAL, linewidth=1)
-        for c in found:
-            e = c.speed_up
-            _mark(
-                panel, c, Estimate(*(_AT_NEVER if x == NEVER else x for x in (e.value, e.low, e.high))), AGAINST_RANDOM
-            )
-        panel.set(title=setting.label, xlabel="speed-up", xlim=(_AT_NEVER - 0.1, 1.02))
+        for pair, (contrast, e) in found.items():
+            shown = Estimate(*(_AT_NEVER if x == NEVER else x for x in (e.value, e.low, e.high)))
+            _mark(panel, AGAINST_RANDOM.index(pair), contrast, shown)
+        panel.set(title=experiment.label, xlabel="speed-up", xlim=(_AT_NEVER - 0.1, 1.02))
         panel.set_xticks([_AT_NEVER, 0, 0.5, 1], ["never", "0", "50 %", "100 %"])
         words.append(
-            f"{setting.label}: " + ", ".join(f"{c.contrast.arm} {with_interval(c.speed_up, as_percent)}" for c in found)
+            f"{experiment.label}: "
+            + ", ".join(f"{pair.start} {with_interval(e, as_percent)}" for pair, (_, e) in found.items())
         )
     figure.legend(handles=_outcome_handles(), loc="outside lower center", ncols=2)
     return CaptionedFigure(
@@ -127,99 +125,97 @@ def speed_ups(settings: Sequence[Setting], name: str = "fig-init-speed") -> Capt
 
 
 @house_style()
-def figure_s5(setting: Setting, name: str = "fig-init-symmetry") -> CaptionedFigure:
+def figure_s5(experiment: Experiment, name: str = "fig-init-symmetry") -> CaptionedFigure:
     """Figure S5 from recorded runs: loss, median symmetry and layers, of random, symmetric and released starts."""
-    arms = [arm for arm in (BASELINE, *TIED) if arm in setting.arms]
+    arms = {start: experiment.arms[start] for start in (BASELINE, *TIED) if start in experiment.arms}
     figure, grid = new_figure(9, 5.4, rows=2, columns=3)
     words = []
-    for arm in arms:
-        runs = setting.arms[arm].values()
-        losses, rows = setting.held_out(arm), pd.concat([run.layer_scores() for run in runs])
+    for start, arm in arms.items():
+        losses, rows = arm.curves(LOSS), pd.concat([run.layer_scores() for run in arm.runs])
         scores = rows.groupby("step")["symmetry"]
         low, middle, high = (scores.quantile(q) for q in (0.25, 0.5, 0.75))
-        grid[0, 0].plot(losses.mean(axis=1), color=COLOURS[arm], linestyle=DASHES[arm], label=arm)
-        grid[0, 1].plot(middle, color=COLOURS[arm], linestyle=DASHES[arm], label=arm)
-        grid[0, 1].fill_between(middle.index, low, high, color=COLOURS[arm], alpha=0.2, linewidth=0)
+        grid[0, 0].plot(losses.mean(axis=1), color=COLOURS[start], linestyle=DASHES[start], label=start)
+        grid[0, 1].plot(middle, color=COLOURS[start], linestyle=DASHES[start], label=start)
+        grid[0, 1].fill_between(middle.index, low, high, color=COLOURS[start], alpha=0.2, linewidth=0)
         last = rows[rows["step"] == rows["step"].max()].groupby("layer")["symmetry"].median()
         words.append(
-            f"{arm}: median s from {middle.iloc[0]:.2f} to {middle.iloc[-1]:.2f}, layers at the end "
+            f"{start}: median s from {middle.iloc[0]:.2f} to {middle.iloc[-1]:.2f}, layers at the end "
             f"{', '.join(f'{s:.2f}' for s in last)}"
         )
-    for panel, arm in zip(grid[1], arms, strict=False):
-        _layers(panel, setting, arm)
+    for panel, (start, arm) in zip(grid[1], arms.items(), strict=False):
+        _layers(panel, start, arm)
     for panel in (grid[0, 2], *grid[1][len(arms) :]):
         panel.axis("off")
     grid[0, 0].set(title="held-out loss", xlabel="step")
     grid[0, 1].set(title="median symmetry s", xlabel="step", ylim=(-0.3, 1.05))
-    grid[0, 2].legend(*grid[0, 0].get_legend_handles_labels(), loc="upper left", title=setting.label)
+    grid[0, 2].legend(*grid[0, 0].get_legend_handles_labels(), loc="upper left", title=experiment.label)
     grid[1, 0].legend(loc="upper right", ncols=2, fontsize=8)
     return CaptionedFigure(
         figure,
         name,
-        f"Figure S5 from recorded runs ({setting.label}): loss, median symmetry over layers and seeds with quartiles, "
-        f"and below it the layers of each start. {'; '.join(words)}.",
+        f"Figure S5 from recorded runs ({experiment.label}): loss, median symmetry over layers and seeds,"
+        f" with quartiles, and below it the layers of each start. {'; '.join(words)}.",
         f"Line plots over steps of loss and symmetry by start, and of symmetry by layer. {'; '.join(words)}.",
     )
 
 
-def _layers(panel: Axes, setting: Setting, arm: str) -> None:
+def _layers(panel: Axes, start: str, arm: Arm) -> None:
     """Median symmetry over seeds of each layer."""
-    rows = pd.concat([run.layer_scores() for run in setting.arms[arm].values()])
+    rows = pd.concat([run.layer_scores() for run in arm.runs])
     count = rows["layer"].max() + 1
     for layer, of_layer in rows.groupby("layer"):
         shade = mpl.colormaps[SEQUENTIAL](0.9 * layer / max(1, count - 1))
         panel.plot(of_layer.groupby("step")["symmetry"].median(), color=shade, label=f"layer {layer + 1}")
-    panel.set(title=f"{arm}: s by layer", xlabel="step", ylim=(-0.3, 1.05))
+    panel.set(title=f"{start}: s by layer", xlabel="step", ylim=(-0.3, 1.05))
 
 
-def _contrast_panels(settings: Sequence[Setting], contrasts=CONTRASTS):
-    """A panel per setting, side by side, with the contrasts as rows."""
-    columns = min(2, len(settings))
-    rows = math.ceil(len(settings) / columns)
-    height = rows * (0.36 * len(contrasts) + 0.8) + 0.5
+def _contrast_panels(experiments: Sequence[Experiment], pairs: Sequence[StartPair] = PAIRS):
+    """A panel per experiment, side by side, with the pairs of starts as rows."""
+    columns = min(2, len(experiments))
+    rows = math.ceil(len(experiments) / columns)
+    height = rows * (0.36 * len(pairs) + 0.8) + 0.5
     figure, panels = new_figure(7.6, height, rows=rows, columns=columns, sharex=True, sharey=True, squeeze=False)
-    labels = [c.arm if c.against == BASELINE else f"{c.arm}\nless {c.against}" for c in contrasts]
-    line = sum(c.against == BASELINE for c in contrasts) - 0.5
+    labels = [p.start if p.against == BASELINE else f"{p.start}\nless {p.against}" for p in pairs]
+    line = sum(p.against == BASELINE for p in pairs) - 0.5
     panels = list(panels.flat)
-    for panel in panels[len(settings) :]:
+    for panel in panels[len(experiments) :]:
         panel.remove()
-    for panel in panels[: len(settings)]:
+    for panel in panels[: len(experiments)]:
         panel.tick_params(labelbottom=True)
-        panel.set_ylim(len(contrasts) - 0.5, -0.5)
+        panel.set_ylim(len(pairs) - 0.5, -0.5)
         panel.locator_params(axis="x", nbins=4)
-        if line < len(contrasts) - 1:
+        if line < len(pairs) - 1:
             panel.axhline(line, color=NEUTRAL, linewidth=0.8, linestyle=":")
-    panels[0].set_yticks(range(len(contrasts)), labels)
-    return figure, panels[: len(settings)]
+    panels[0].set_yticks(range(len(pairs)), labels)
+    return figure, panels[: len(experiments)]
 
 
-def _mark(panel: Axes, c: Comparison, estimate: Estimate, contrasts=CONTRASTS) -> None:
-    y = contrasts.index(c.contrast)
-    colour = COLOURS[c.contrast.arm]
+def _mark(panel: Axes, y: int, contrast: Contrast, estimate: Estimate) -> None:
+    colour, verdict = COLOURS[contrast.first.config["init"]], contrast.verdict()
     if estimate.has_interval:
         panel.hlines(y, estimate.low, estimate.high, color=colour, linewidth=2)
-    filled = colour if c.verdict in (measure.HELPS, measure.HURTS) else "white"
-    panel.plot(estimate.value, y, OUTCOMES[c.verdict], color=colour, markerfacecolor=filled, markersize=6)
+    filled = colour if verdict in (estimates.HELPS, estimates.HURTS) else "white"
+    panel.plot(estimate.value, y, OUTCOMES[verdict], color=colour, markerfacecolor=filled, markersize=6)
 
 
-def _all_words(found: Sequence[Comparison]) -> str:
+def _all_words(found: dict[StartPair, Contrast]) -> str:
     return ", ".join(
-        f"{c.contrast.arm} less {c.contrast.against} {with_interval(c.difference, as_nats)}" for c in found
+        f"{pair.start} less {pair.against} {with_interval(c.difference(), as_nats)}" for pair, c in found.items()
     )
 
 
-def _by_outcome(found: Sequence[Comparison]) -> str:
+def _by_outcome(found: dict[StartPair, Contrast]) -> str:
     """``lower loss 2, higher loss 1, too few seeds 6``, the outcomes that occur."""
-    counts = {words: sum(c.verdict == words for c in found) for words in OUTCOMES}
+    counts = {words: sum(c.verdict() == words for c in found.values()) for words in OUTCOMES}
     return ", ".join(f"{words} {count}" for words, count in counts.items() if count)
 
 
 def _outcome_handles() -> list[Line2D]:
     marks = (
-        (measure.HELPS, "black"),
-        (measure.HURTS, "black"),
-        (measure.NO_DIFFERENCE, "white"),
-        (measure.TOO_FEW, "white"),
+        (estimates.HELPS, "black"),
+        (estimates.HURTS, "black"),
+        (estimates.NO_DIFFERENCE, "white"),
+        (estimates.TOO_FEW, "white"),
     )
     return [
         Line2D([], [], marker=OUTCOMES[words], color="black", markerfacecolor=fill, linestyle="", label=words)
@@ -227,6 +223,6 @@ def _outcome_handles() -> list[Line2D]:
     ]
 
 
-def _arm_handles(settings: Sequence[Setting]) -> list[Line2D]:
-    shown = [arm for arm in ARMS if any(arm in s.arms for s in settings) and arm not in PARTS_OF_THE_SCALE]
-    return [Line2D([], [], color=COLOURS[arm], linestyle=DASHES[arm], label=arm) for arm in shown]
+def _arm_handles(experiments: Sequence[Experiment]) -> list[Line2D]:
+    shown = [start for start in STARTS if any(start in e.arms for e in experiments) and start not in PARTS_OF_THE_SCALE]
+    return [Line2D([], [], color=COLOURS[start], linestyle=DASHES[start], label=start) for start in shown]

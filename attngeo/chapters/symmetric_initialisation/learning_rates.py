@@ -2,70 +2,76 @@
 
 from collections.abc import Sequence
 
-import numpy as np
 import pandas as pd
 
-from attngeo.chapters.symmetric_initialisation.control_matrix import ARMS, BASELINE, Setting, free_runs, settings
-from attngeo.runs.arms import RECORDING, final_loss, over_seeds
-from attngeo.runs.record import Run, matched
-from attngeo.runs.wording import as_nats, with_interval
+from attngeo.chapters.symmetric_initialisation.control_matrix import (
+    BASELINE,
+    STARTS,
+    Experiment,
+    experiments,
+    free_runs,
+)
+from attngeo.runs.arms import LOSS, RECORDING, Arm, Contrast, matched
+from attngeo.runs.numbers_in_words import as_nats, with_interval
+from attngeo.runs.record import Run
 
 
-def families(runs: Sequence[Run]) -> list[list[Setting]]:
-    """Settings that differ in their largest learning rate only, two or more in a family, the lowest rate first.
+def families(runs: Sequence[Run]) -> list[list[Experiment]]:
+    """Experiments that differ in their largest learning rate only, two or more in a family, the lowest rate first.
 
     At one rate of a family at least, another start than the random one was run; at the others it may be alone.
     """
-    comparable = {id(run) for setting in settings(runs) for run in setting.runs}
+    comparable = {run for experiment in experiments(runs) for run in experiment.runs}
     grouped = []
     for group in matched(free_runs(runs), differ=("init", "seed", "lr", *RECORDING)):
         rates = sorted({run.config["lr"] for run in group})
-        if len(rates) > 1 and any(id(run) in comparable for run in group):
-            grouped.append([Setting(tuple(run for run in group if run.config["lr"] == lr)) for lr in rates])
+        if len(rates) > 1 and comparable & set(group):
+            grouped.append([Experiment(tuple(run for run in group if run.config["lr"] == lr)) for lr in rates])
     return grouped
 
 
-def at_other_rates(tried: Sequence[Sequence[Setting]], main: Sequence[Setting]) -> list[Run]:
-    """Runs of the families that the main settings belong to, these left out: a table of rates tells of them."""
-    of_main = {id(run) for setting in main for run in setting.runs}
-    families_of_main = [[r for s in family for r in s.runs] for family in tried]
-    return [r for runs in families_of_main if any(id(x) in of_main for x in runs) for r in runs if id(r) not in of_main]
+def at_other_rates(tried: Sequence[Sequence[Experiment]], main: Sequence[Experiment]) -> list[Run]:
+    """Runs of the families that the main experiments belong to, these left out: a table of rates tells of them."""
+    of_main = {run for experiment in main for run in experiment.runs}
+    of_families = [[run for experiment in family for run in experiment.runs] for family in tried]
+    return [run for runs in of_families if of_main & set(runs) for run in runs if run not in of_main]
 
 
-def best_rate(family: Sequence[Setting], arm: str) -> Setting | None:
-    """The setting in which an arm ends lowest, seed by seed against the one with most seeds; none if it was not run."""
-    tried = {setting: _ends(setting, arm) for setting in family if arm in setting.arms}
+def best_rate(family: Sequence[Experiment], start: str) -> Experiment | None:
+    """The one in which a start ends lowest, seed by seed against the one with most seeds; none if it was not run."""
+    tried = [experiment for experiment in family if start in experiment.arms]
     if not tried:
         return None
-    most = max(tried.values(), key=len)
-    # a rate that shares no seed with it is not comparable
-    gained = {setting: (ends - most).dropna().mean() for setting, ends in tried.items()}
-    return min(tried, key=lambda setting: np.nan_to_num(gained[setting], nan=np.inf))
+    most = max((experiment.arms[start] for experiment in tried), key=len)
+
+    def gained(experiment: Experiment) -> float:
+        """Infinite for a rate that shares no seed with it, which is not comparable."""
+        return (experiment.arms[start].values(LOSS) - most.values(LOSS)).dropna().mean()
+
+    return min(tried, key=lambda e: g if (g := gained(e)) == g else float("inf"))
 
 
-def rates_table(family: Sequence[Setting]) -> pd.DataFrame:
-    """Per arm: final loss at each rate (seeds), the best, and its difference to the random start at that one's."""
+def rates_table(family: Sequence[Experiment]) -> pd.DataFrame:
+    """Per start: final loss at each rate (seeds), the best, and its difference to the random start at that one's."""
     baseline = best_rate(family, BASELINE)
     rows = []
-    for arm in ARMS:
-        best = best_rate(family, arm)
+    for start in STARTS:
+        best = best_rate(family, start)
         if best is None:
             continue
-        row = {"start": arm}
-        for setting in family:
-            ends = _ends(setting, arm) if arm in setting.arms else ()
-            row[f"loss at {setting.config['lr']:g}"] = f"{ends.mean():.3f} ({len(ends)})" if len(ends) else "–"
+        row = {"start": start}
+        for experiment in family:
+            arm = experiment.arms.get(start)
+            row[f"loss at {experiment.config['lr']:g}"] = f"{arm.mean(LOSS):.3f} ({len(arm)})" if arm else "–"
         row["best of these"] = f"{best.config['lr']:g}"
-        row["difference, each at its best"] = "0" if arm == BASELINE else _difference(best, arm, baseline)
+        row["difference, each at its best"] = (
+            "0" if start == BASELINE else _difference(best.arms[start], baseline.arms[BASELINE])
+        )
         rows.append(row)
     return pd.DataFrame(rows)
 
 
-def _difference(best: Setting, arm: str, baseline: Setting) -> str:
-    gaps = (_ends(best, arm) - _ends(baseline, BASELINE)).dropna()
-    return with_interval(over_seeds(gaps.tolist()), as_nats) if len(gaps) else "no seed in common"
-
-
-def _ends(setting: Setting, arm: str) -> pd.Series:
-    """Last held-out loss of an arm, by seed."""
-    return pd.Series({seed: final_loss(run) for seed, run in setting.arms[arm].items()})
+def _difference(arm: Arm, baseline: Arm) -> str:
+    if not set(arm.seeds) & set(baseline.seeds):
+        return "no seed in common"
+    return with_interval(Contrast(arm, baseline).difference(), as_nats)

@@ -5,30 +5,32 @@ The verdicts follow from the runs in ``data/runs``: with fewer than three seeds 
 
 from collections.abc import Sequence
 
+import pandas as pd
+
 from attngeo.chapters.symmetric_initialisation.control_matrix import (
+    AGAINST_RANDOM,
     AT_EQUAL_SCALE,
     BASELINE,
-    CONTRASTS,
-    Contrast,
-    Setting,
-    comparisons,
-    main_settings,
-    settings,
+    PAIRS,
+    Experiment,
+    StartPair,
+    experiments,
+    main_experiments,
 )
 from attngeo.paper.checks import Result, claim
 from attngeo.paper.seed_intervals import Case, judged
 from attngeo.records.checkout import data
-from attngeo.runs.arms import final_loss, over_seeds
-from attngeo.runs.estimates import verdict
+from attngeo.runs.arms import LOSS, Contrast
+from attngeo.runs.estimates import over_seeds, verdict
+from attngeo.runs.numbers_in_words import as_nats, with_interval
 from attngeo.runs.record import Run, read_runs
-from attngeo.runs.wording import as_nats, with_interval
 
 CHAPTER = "symmetric_initialisation"
 RELEASED, DEFAULT = (
-    tuple(c for c in CONTRASTS if (c.arm, c.against) == (arm, BASELINE)) for arm in ("released", "default-linear")
+    tuple(p for p in PAIRS if (p.start, p.against) == (start, BASELINE)) for start in ("released", "default-linear")
 )
-TIES_AT_RELEASED_SCALE = tuple(c for c in CONTRASTS if c.against in ("default-linear", "scaled"))  # the tie
-PARTS_OF_THE_GAIN = tuple(c for c in CONTRASTS if c.arm in ("scaled", "scaled-values"))
+TIES_AT_RELEASED_SCALE = tuple(p for p in PAIRS if p.against in ("default-linear", "scaled"))  # the tie
+PARTS_OF_THE_GAIN = tuple(p for p in PAIRS if p.start in ("scaled", "scaled-values"))
 TIED = ("symmetric", "released")  # the starts of Figure S5
 PRINTED = "Enforcing symmetry at initialization lowers the final loss of most models, and reaches it sooner."
 SMALL = (
@@ -79,12 +81,12 @@ def symmetrys_part_of_the_gain(runs: Sequence[Run] | None = None) -> Result:
         Case(
             setting.label,
             "gain of the tie less gain of scale, biases and values",
-            over_seeds([2 * d - released - random for d, released, random in ends]),
+            over_seeds(2 * ends["default-linear"] - ends["released"] - ends[BASELINE]),
             seeds=len(ends),
             form=as_nats,
         )
         for setting in encoders
-        if (ends := _final_losses(setting, "default-linear", "released", BASELINE))
+        if len(ends := _final_losses(setting, "default-linear", "released", BASELINE))
     ]
     beside = _losses(encoders, (*DEFAULT, *TIES_AT_RELEASED_SCALE, *PARTS_OF_THE_GAIN))
     return _judged(cases, "(recorded runs, parts of the gain)", "the gain of the released start is symmetry's", beside)
@@ -101,8 +103,10 @@ def figure_s5_on_recorded_runs(runs: Sequence[Run] | None = None) -> Result:
     """
     cases, lost = [], []
     for setting in _encoders(runs):
-        for arm in (arm for arm in TIED if setting.has(Contrast(arm, BASELINE, ""))):
-            of_arm = _symmetry_cases(setting, arm)
+        for pair, contrast in setting.contrasts(AGAINST_RANDOM).items():
+            if pair.start not in TIED:
+                continue
+            of_arm = _symmetry_cases(setting.label, pair.start, contrast)
             lost.append(of_arm[0])
             cases += of_arm[1:]
     shared = {
@@ -116,46 +120,41 @@ def figure_s5_on_recorded_runs(runs: Sequence[Run] | None = None) -> Result:
     return judged(shared, cases, printed, told=_sentence([*cases, *lost]))
 
 
-def _encoders(runs: Sequence[Run] | None) -> list[Setting]:
-    found = main_settings(settings(recorded() if runs is None else runs))
-    return [setting for setting in found if setting.part == "encoder"]
+def _encoders(runs: Sequence[Run] | None) -> list[Experiment]:
+    found = main_experiments(experiments(recorded() if runs is None else runs))
+    return [experiment for experiment in found if experiment.part == "encoder"]
 
 
-def _losses(found: Sequence[Setting], contrasts: Sequence[Contrast]) -> list[Case]:
+def _losses(found: Sequence[Experiment], pairs: Sequence[StartPair]) -> list[Case]:
     """Final held-out losses, arm less arm; the paper expects less than zero."""
     return [
-        Case(s.label, f"loss of {c.contrast.arm} less {c.contrast.against}", c.difference, -1, c.seeds, as_nats)
-        for s in found
-        for c in comparisons(s, contrasts)
+        Case(e.label, f"loss of {pair.start} less {pair.against}", c.difference(), -1, len(c), as_nats)
+        for e in found
+        for pair, c in e.contrasts(pairs).items()
     ]
 
 
-def _symmetry_cases(setting: Setting, arm: str) -> list[Case]:
+def _symmetry_cases(label: str, start: str, contrast: Contrast) -> list[Case]:
     """Loss of symmetry, symmetry at the end and gap between layers, the latter two against the random start."""
-    seeds = [seed for seed in setting.arms[arm] if seed in setting.arms[BASELINE]]
-    mine, random = ([_ends(setting.arms[a][seed]) for seed in seeds] for a in (arm, BASELINE))
-    pairs = list(zip(mine, random, strict=True))
-    lost = [a["start"] - a["end"] for a in mine]
-    kept = [a["end"] - b["end"] for a, b in pairs]
-    gap = [a["gap"] - b["gap"] for a, b in pairs]
+    lost = contrast.first.estimate(lambda run: run.first("symmetry") - run.last("symmetry"))
     return [
-        Case(setting.label, f"{arm}: $s$ at the start less at the end", over_seeds(lost)),
-        Case(setting.label, f"$s$ at the end of {arm} less {BASELINE}", over_seeds(kept)),
-        Case(setting.label, f"gap between layers of {arm} less {BASELINE}", over_seeds(gap), -1),
+        Case(label, f"{start}: $s$ at the start less at the end", lost),
+        Case(label, f"$s$ at the end of {start} less {BASELINE}", contrast.difference("symmetry")),
+        Case(label, f"gap between layers of {start} less {BASELINE}", contrast.difference(_gap), -1),
     ]
 
 
-def _ends(run: Run) -> dict[str, float]:
-    """Median symmetry over layers at both ends, and how far the layers lie apart at the last."""
-    steps = run.layer_scores().groupby("step")["symmetry"]
-    median = steps.median()
-    last = steps.get_group(median.index[-1])
-    return {"start": median.iloc[0], "end": median.iloc[-1], "gap": last.max() - last.min()}
+def _gap(run: Run) -> float:
+    """How far the layers' symmetries lie apart at the last step."""
+    last = run.by_layer("symmetry").iloc[-1]
+    return float(last.max() - last.min())
 
 
-def _final_losses(setting: Setting, *arms: str) -> list[tuple[float, ...]]:
-    """Last held-out losses of some arms, seed by seed, on the seeds that all of them have."""
-    return [tuple(final_loss(setting.arms[arm][seed]) for arm in arms) for seed in setting.common_seeds(*arms)]
+def _final_losses(experiment: Experiment, *starts: str) -> pd.DataFrame:
+    """Last held-out losses of some starts on the seeds that all of them have; empty if one was not run."""
+    if not set(starts) <= set(experiment.arms):
+        return pd.DataFrame()
+    return pd.DataFrame({start: experiment.arms[start].values(LOSS) for start in starts}).dropna()
 
 
 def _judged(cases: Sequence[Case], part: str, title: str, beside: Sequence[Case] = ()) -> Result:

@@ -22,10 +22,10 @@ from attngeo.forms.scores import Convention
 from attngeo.paper import published
 from attngeo.paper.checks import Comparison, Flaw, Result, Verdict, claim
 from attngeo.paper.seed_intervals import Case, in_words, joined
-from attngeo.runs.arms import Pair, at_end, at_start, over_seeds
+from attngeo.runs.arms import Contrast
 from attngeo.runs.estimates import NO_DIFFERENCE, TOO_FEW
+from attngeo.runs.numbers_in_words import as_score, extent
 from attngeo.runs.record import Run
-from attngeo.runs.wording import as_score, extent
 
 CHANGE = "median $d$ at the end less at the start"
 
@@ -34,7 +34,7 @@ CHANGE = "median $d$ at the end less at the start"
 class Move:
     """Directionality from start to end in one setting; the signs are those of encoders losing it, decoders gaining."""
 
-    pair: Pair
+    pair: Contrast
     encoder: Case  # d at the end less at the start, expected above 0
     decoder: Case  # expected below 0
 
@@ -53,7 +53,7 @@ class Move:
 
 def change(run: Run) -> float:
     """Median d over the layers at the end less at the start (Definition 3.2): below 0 where columns gain."""
-    return at_end("directionality")(run) - at_start("directionality")(run)
+    return run.last("directionality") - run.first("directionality")
 
 
 def moves(runs: Sequence[Run]) -> list[Move]:
@@ -61,13 +61,7 @@ def moves(runs: Sequence[Run]) -> list[Move]:
     found = []
     for pair in encoders_and_decoders(runs):
         sides = [
-            Case(
-                pair.label,
-                CHANGE,
-                over_seeds(list(map(change, arm))),
-                sign,
-                len(arm),
-            )
+            Case(pair.label, CHANGE, arm.estimate(change), sign, len(arm))
             for arm, sign in ((pair.first, 1), (pair.second, -1))
         ]
         found.append(Move(pair, *sides))

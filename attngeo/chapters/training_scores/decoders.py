@@ -29,9 +29,8 @@ from attngeo.chapters.training_scores.models import trained_widths
 from attngeo.forms.random_matrices import symmetry_sd
 from attngeo.paper.checks import Comparison, Flaw, Result, Verdict, claim
 from attngeo.paper.seed_intervals import Case, in_words, joined, judged
-from attngeo.runs.arms import at_end
+from attngeo.runs.numbers_in_words import as_score, extent
 from attngeo.runs.record import Run
-from attngeo.runs.wording import as_score, extent
 
 SPREADS = 4  # of a random matrix, or model, beyond which a score is not random
 TEXTS = ("jigsaw", "red_pajama", "wikipedia")
@@ -42,7 +41,7 @@ SKEW = "Decoder-only models learn strong skew-symmetric matrices in the middle l
 def decoders_almost_non_symmetric(runs: Sequence[Run] | None = None) -> Result:
     """Section 4.1: decoders end almost non-symmetric, nearer to s = 0 than encoders; of 12 layers, not of 4."""
     cases = [
-        Case(p.label, "$|s|$ at the end, encoder less decoder", p.difference(_size), seeds=p.seeds)
+        Case(p.label, "$|s|$ at the end, encoder less decoder", p.difference(_size), seeds=len(p))
         for p in encoders_and_decoders(recorded() if runs is None else runs)
     ]
     ends = released_ends("s").assign(share=lambda t: (t["decoder"] / t["encoder"]).abs())
@@ -163,7 +162,7 @@ def _decoders_of_12_layers(datasets: Sequence[str]) -> pd.DataFrame:
 
 
 def _size(run: Run) -> float:
-    return abs(at_end("symmetry")(run))
+    return abs(run.last("symmetry"))
 
 
 def _spaced(dataset: str) -> str:

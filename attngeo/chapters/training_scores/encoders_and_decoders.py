@@ -12,7 +12,9 @@ from attngeo.paper import published
 from attngeo.paper.checks import Comparison, Flaw, Result, Verdict, claim
 from attngeo.paper.seed_intervals import Case, in_words, joined, judged
 from attngeo.records.checkout import data
-from attngeo.runs.arms import Measure, Pair, arms, at_end, distinct_labels, over_seeds, pairs
+from attngeo.runs.arms import Arm, Contrast, Measure, arms
+from attngeo.runs.arms import contrasts as contrasts_between
+from attngeo.runs.estimates import over_seeds
 from attngeo.runs.record import Run, read_runs
 
 CHAPTER = "training_scores"
@@ -32,16 +34,16 @@ def recorded() -> list[Run]:
     return read_runs(data("runs"), keep=from_random)
 
 
-def encoders_and_decoders(runs: Sequence[Run]) -> list[Pair]:
+def encoders_and_decoders(runs: Sequence[Run]) -> list[Contrast]:
     """Encoders beside decoders of the same model and text, each arm in one pair; their numbers of steps may differ."""
     free = [r for r in runs if from_random(r.config)]
-    return pairs(free, "objective", ENCODER, DECODER, free=("steps",), once=True)
+    return contrasts_between(free, "objective", ENCODER, DECODER, free=("steps",), once=True)
 
 
 def contrasts(runs: Sequence[Run], score: str) -> list[Case]:
     """Encoder less decoder in a score at the end, the paper's sign being plus: s is larger, d less negative."""
     return [
-        Case(pair.label, "encoder less decoder", pair.difference(at_end(score)), seeds=pair.seeds)
+        Case(pair.label, "encoder less decoder", pair.difference(score), seeds=len(pair))
         for pair in encoders_and_decoders(runs)
     ]
 
@@ -50,9 +52,9 @@ def at_equal_steps(runs: Sequence[Run], score: str) -> list[Case]:
     """`contrasts` where the arm of fewer steps ends: both after the same number, though not of the same schedule."""
     cases = []
     for pair in encoders_and_decoders(runs):
-        step = min(int(arm[0].layer_scores()["step"].max()) for arm in (pair.first, pair.second))
+        step = min(int(arm.runs[0].curve(score).index[-1]) for arm in (pair.first, pair.second))
         words = f"encoder less decoder at step {step}"
-        cases.append(Case(pair.label, words, pair.difference(_median_by(score, step)), seeds=pair.seeds))
+        cases.append(Case(pair.label, words, pair.difference(_median_by(score, step)), seeds=len(pair)))
     return cases
 
 
@@ -118,10 +120,9 @@ def directionality_in_training(runs: Sequence[Run] | None = None) -> Result:
     )
 
 
-def climb(arm: Sequence[Run]) -> dict[str, Any]:
+def climb(arm: Arm) -> dict[str, Any]:
     """How median symmetry moves in an arm: start, peak of the mean curve, end; growth, and `fall_from_peak`."""
-    curves = pd.DataFrame({r.config["seed"]: r.layer_scores().groupby("step")["symmetry"].median() for r in arm})
-    curves = curves.dropna()
+    curves = arm.curves("symmetry")
     mean = curves.mean(axis=1)
     peak = int(mean.idxmax())
     return {
@@ -151,8 +152,7 @@ def fall_from_peak(curves: pd.DataFrame) -> list[float]:
 def climbs(runs: Sequence[Run], objective: str = ENCODER) -> list[dict[str, Any]]:
     """`climb` of every arm of an objective, with its text, those with most seeds first."""
     found = arms([r for r in runs if from_random(r.config) and r.config["objective"] == objective])
-    labels = distinct_labels([arm[0] for arm in found])
-    return [{"text": label, **climb(arm)} for label, arm in zip(labels, found, strict=True)]
+    return [{"text": arm.label, **climb(arm)} for arm in found]
 
 
 @claim
@@ -215,13 +215,7 @@ def recorded_starts(runs: Sequence[Run] | None = None) -> Result:
 
 def _median_by(score: str, step: int) -> Measure:
     """Median over layers at the last recorded step that does not exceed another."""
-
-    def measure(run: Run) -> float:
-        layers = run.layer_scores()
-        upto = layers[layers["step"] <= step]
-        return float(upto[upto["step"] == upto["step"].max()][score].median())
-
-    return measure
+    return lambda run: float(run.curve(score).loc[:step].iloc[-1])
 
 
 def _growth(statement: str, runs: Sequence[Run], datasets: Sequence[str]) -> Result:

@@ -20,7 +20,7 @@ from attngeo.display.style import (
     plain_panel,
 )
 from attngeo.forms.random_matrices import directionality_sd, symmetry_mean, symmetry_sd
-from attngeo.runs.arms import PARTS
+from attngeo.runs.labels import PARTS
 from attngeo.runs.record import Run
 
 SCORES = {"symmetry": "symmetry s", "directionality": "directionality d"}

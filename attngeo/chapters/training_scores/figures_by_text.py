@@ -7,8 +7,8 @@ from matplotlib.axes import Axes
 
 from attngeo.chapters.training_scores.figures import COLOURS, SCORES, ends, random_bands, score_axes, score_rows, two
 from attngeo.display.style import PART_COLOURS, CaptionedFigure, house_style, new_figure
-from attngeo.runs.arms import PARTS, Pair
-from attngeo.runs.record import Run
+from attngeo.runs.arms import Arm, Contrast
+from attngeo.runs.labels import PARTS
 
 STYLES = {12: "-", 4: "--"}  # layers of the released models
 
@@ -50,7 +50,7 @@ def released_training(curves: pd.DataFrame, name: str = "fig-training-released")
 
 
 @house_style()
-def texts_over_steps(found: Sequence[Pair], name: str = "fig-training-texts") -> CaptionedFigure:
+def texts_over_steps(found: Sequence[Contrast], name: str = "fig-training-texts") -> CaptionedFigure:
     """Loss and both scores over steps of encoders and decoders, a row per text (Figures 3a, b and S3).
 
     Lines are means over seeds of the median over layers; shaded, where there are several seeds, from the least to the
@@ -63,9 +63,9 @@ def texts_over_steps(found: Sequence[Pair], name: str = "fig-training-texts") ->
     figure, grid = new_figure(8.6, 2.5 * len(found) + 0.3, rows=len(found), columns=3, squeeze=False)
     words = []
     for panels, pair in zip(grid, found, strict=True):
-        random_bands(panels[1:], pair.first[0].config["d_model"])
+        random_bands(panels[1:], pair.first.config["d_model"])
         for arm in (pair.first, pair.second):
-            objective = arm[0].config["objective"]
+            objective = arm.config["objective"]
             loss, s, d = (
                 _band(panel, arm, what, COLOURS[objective], PARTS[objective])
                 for panel, what in zip(panels, ("held_out_loss", *SCORES), strict=True)
@@ -89,7 +89,7 @@ def texts_over_steps(found: Sequence[Pair], name: str = "fig-training-texts") ->
 
 
 @house_style()
-def scores_by_depth(found: Sequence[Pair], name: str = "fig-training-depth") -> CaptionedFigure:
+def scores_by_depth(found: Sequence[Contrast], name: str = "fig-training-depth") -> CaptionedFigure:
     """Both scores of every layer at the end of training, a column per text (the ends of Figures 3c, d and S4).
 
     Args:
@@ -102,9 +102,9 @@ def scores_by_depth(found: Sequence[Pair], name: str = "fig-training-depth") -> 
     words = []
     for column, pair in zip(grid.T, found, strict=True):
         for arm in (pair.first, pair.second):
-            objective = arm[0].config["objective"]
+            objective = arm.config["objective"]
             for panel, score in zip(column, SCORES, strict=True):
-                values = pd.DataFrame({run.config["seed"]: _last(run, score) for run in arm})
+                values = pd.DataFrame({run.config["seed"]: run.by_layer(score).iloc[-1] for run in arm.runs})
                 panel.plot(values.index + 1, values, ".", color=COLOURS[objective], alpha=0.6)
                 panel.plot(values.index + 1, values.mean(axis=1), color=COLOURS[objective], label=PARTS[objective])
                 listed = ", ".join(map(two, values.mean(axis=1)))
@@ -123,26 +123,15 @@ def scores_by_depth(found: Sequence[Pair], name: str = "fig-training-depth") -> 
     )
 
 
-def _seeds(arm: Sequence[Run]) -> str:
+def _seeds(arm: Arm) -> str:
     return f"{len(arm)} seed{'s' if len(arm) > 1 else ''}"
 
 
-def _band(panel: Axes, arm: Sequence[Run], what: str, colour: str, label: str) -> str:
+def _band(panel: Axes, arm: Arm, what: str, colour: str, label: str) -> str:
     """Draw one arm; returns its start and its end in words."""
-    curves = pd.DataFrame({run.config["seed"]: _curve(run, what) for run in arm}).dropna()
+    curves = arm.curves(what)
     mean = curves.mean(axis=1)
     panel.plot(mean, color=colour, label=label)
     if len(arm) > 1:
         panel.fill_between(mean.index, curves.min(axis=1), curves.max(axis=1), color=colour, alpha=0.2, linewidth=0)
     return ends(mean)
-
-
-def _curve(run: Run, what: str) -> pd.Series:
-    if what in SCORES:
-        return run.layer_scores().groupby("step")[what].median()
-    return run.history.set_index("step")[what].dropna()
-
-
-def _last(run: Run, score: str) -> pd.Series:
-    layers = run.layer_scores()
-    return layers[layers["step"] == layers["step"].max()].set_index("layer")[score].sort_index()

@@ -19,7 +19,7 @@ from attngeo.chapters.training_scores.encoders_and_decoders import (
 )
 from attngeo.paper.checks import Result, claim
 from attngeo.paper.seed_intervals import Case, in_words, judged
-from attngeo.runs.arms import Measure, arms, distinct_labels, over_seeds
+from attngeo.runs.arms import Measure, arms
 from attngeo.runs.record import Run
 
 SETTLED = 0.05  # of symmetry
@@ -51,7 +51,7 @@ def middle(score: str) -> Measure:
 
 def settles_late_less_early(run: Run) -> float:
     """Share of training until a layer's symmetry stays within `SETTLED` of its end: late half less early half."""
-    s = run.layer_scores().pivot(index="step", columns="layer", values="symmetry").sort_index()
+    s = run.by_layer("symmetry")
     away = (s - s.iloc[-1]).abs() > SETTLED
     last_away = away.mul(s.index.to_numpy(), axis=0).max()  # the last step at which each layer is still away
     half = len(last_away) // 2
@@ -69,10 +69,8 @@ def layer_cases(runs: Sequence[Run], objective: str, measure: Measure, quantity:
         sign: that the paper gives it.
     """
     found = arms([r for r in runs if from_random(r.config) and r.config["objective"] == objective])
-    labels = distinct_labels([arm[0] for arm in found])
     return [
-        Case(label, f"{OBJECTIVES[objective]}, {quantity}", over_seeds(list(map(measure, arm))), sign, len(arm))
-        for label, arm in zip(labels, found, strict=True)
+        Case(arm.label, f"{OBJECTIVES[objective]}, {quantity}", arm.estimate(measure), sign, len(arm)) for arm in found
     ]
 
 
@@ -119,7 +117,7 @@ def directionality_cases(runs: Sequence[Run]) -> list[Case]:
     measure, quantity = late_less_early("directionality"), "$d$ of late less early layers"
     cases = [case for objective in OBJECTIVES for case in layer_cases(runs, objective, measure, quantity, -1)]
     stronger = [
-        Case(p.label, "that of decoders less that of encoders", p.difference(lambda run: -measure(run)), -1, p.seeds)
+        Case(p.label, "that of decoders less that of encoders", p.difference(lambda run: -measure(run)), -1, len(p))
         for p in encoders_and_decoders(runs)
     ]
     return [*cases, *stronger]
@@ -160,5 +158,4 @@ def _capital(words: str) -> str:
 
 def last_scores(run: Run, score: str) -> np.ndarray:
     """Scores of the layers' summed forms at the last step, first layer first."""
-    layers = run.layer_scores()
-    return layers[layers["step"] == layers["step"].max()].sort_values("layer")[score].to_numpy()
+    return run.by_layer(score).iloc[-1].to_numpy()

@@ -13,9 +13,9 @@ from attngeo.chapters.training_scores.encoders_and_decoders import (
     released_ends,
 )
 from attngeo.chapters.training_scores.layers import decoder_cases, directionality_cases, encoder_cases
-from attngeo.runs.arms import PARTS, at_end, at_start, mean
+from attngeo.runs.labels import PARTS
+from attngeo.runs.numbers_in_words import as_score, with_interval
 from attngeo.runs.record import Run
-from attngeo.runs.wording import as_score, with_interval
 
 SCORES = {"s": "symmetry", "d": "directionality"}
 STANDS_FOR = {"commoncrawl": "red_pajama"}  # our text: the paper's
@@ -53,21 +53,21 @@ def contrast_table(runs: Sequence[Run]) -> pd.DataFrame:
     rows = []
     found = {letter: (contrasts(runs, name), at_equal_steps(runs, name)) for letter, name in SCORES.items()}
     for i, pair in enumerate(encoders_and_decoders(runs)):
-        steps = dict.fromkeys(arm[0].config["steps"] for arm in (pair.first, pair.second))
+        steps = dict.fromkeys(arm.config["steps"] for arm in (pair.first, pair.second))
         for letter, score in SCORES.items():
             at_the_end, at_equal = (cases[i] for cases in found[letter])
             rows.append(
                 {
                     "text": pair.label,
                     "steps": " and ".join(map(str, steps)),
-                    "seeds": pair.seeds,
+                    "seeds": len(pair),
                     "score": letter,
-                    "encoder": as_score(mean(pair.first, at_end(score))),
-                    "decoder": as_score(mean(pair.second, at_end(score))),
+                    "encoder": as_score(pair.first.mean(score)),
+                    "decoder": as_score(pair.second.mean(score)),
                     "difference": with_interval(at_the_end.estimate, as_score),
                     "the claim": at_the_end.outcome,
                     "at equal steps": with_interval(at_equal.estimate, as_score),
-                    "released, 12 layers": _released_difference(pair.first[0].about["corpus"]["name"], letter),
+                    "released, 12 layers": _released_difference(pair.first.runs[0].about["corpus"]["name"], letter),
                 }
             )
     return pd.DataFrame(rows)
@@ -79,10 +79,10 @@ def moves_table(runs: Sequence[Run]) -> pd.DataFrame:
         [
             {
                 "text": move.pair.label,
-                "seeds": move.pair.seeds,
-                "d, start": as_score(mean(move.pair.first, at_start("directionality"))),
-                "encoder, end": as_score(mean(move.pair.first, at_end("directionality"))),
-                "decoder, end": as_score(mean(move.pair.second, at_end("directionality"))),
+                "seeds": len(move.pair),
+                "d, start": as_score(move.pair.first.mean(lambda run: run.first("directionality"))),
+                "encoder, end": as_score(move.pair.first.mean("directionality")),
+                "decoder, end": as_score(move.pair.second.mean("directionality")),
                 "encoder's change": with_interval(move.encoder.estimate, as_score),
                 "decoder's change": with_interval(move.decoder.estimate, as_score),
                 "beyond noise": move.source,
@@ -96,9 +96,9 @@ def formula_table(runs: Sequence[Run]) -> pd.DataFrame:
     """Encoder less decoder in directionality at the end, by each formula that the paper's numbers rest on."""
     rows = []
     for pair in encoders_and_decoders(runs):
-        row = {"text": pair.label, "seeds": pair.seeds}
+        row = {"text": pair.label, "seeds": len(pair)}
         for words, score in FORMULAS.items():
-            row[words] = with_interval(pair.difference(at_end(score)), as_score)
+            row[words] = with_interval(pair.difference(score), as_score)
         rows.append(row)
     return pd.DataFrame(rows)
 

@@ -5,20 +5,18 @@ import pytest
 from made_training import made_arm
 
 from attngeo.chapters.constraints.effects import (
-    constrained_pairs,
+    constrained_and_free,
     describe,
     effects_table,
     fall_sentence,
-    heads_at_end,
     heads_table,
     last_fall,
-    outcome,
     reached,
     sentence,
+    symmetry_of_heads,
 )
 from attngeo.chapters.constraints.figures import constrained_training, constraint_values
-from attngeo.runs.arms import at_end
-from attngeo.runs.wording import extent
+from attngeo.runs.numbers_in_words import extent
 
 FREE = made_arm(3, loss=2.0)
 HIGHER = made_arm(3, loss=2.3, constraint="skew", gamma=0.1, s=(-0.9,) * 4)
@@ -37,28 +35,29 @@ def with_heads(run, *values):
 
 
 def test_every_constrained_arm_stands_beside_the_free_one():
-    found = constrained_pairs(RUNS)
+    found = constrained_and_free(RUNS)
     assert [describe(pair) for pair in found] == [
         "encoder, symmetric, γ 0.01",
         "encoder, symmetric, γ 0.1",
         "encoder, skew, γ 0.1",
         "decoder, skew, γ 0.1",
     ]
-    assert all(pair.second[0].config["constraint"] == "none" for pair in found)
+    assert all(pair.second.config["constraint"] == "none" for pair in found)
     assert all(
-        a.config["objective"] == b.config["objective"] for p in found for a, b in zip(p.first, p.second, strict=True)
+        pair.first.config["objective"] == pair.second.config["objective"] and pair.first.seeds == pair.second.seeds
+        for pair in found
     )
 
 
 def test_what_the_interval_says_is_said():
-    said = [outcome(pair) for pair in constrained_pairs(RUNS)]
+    said = [pair.verdict() for pair in constrained_and_free(RUNS)]
     assert said == [
         "no difference beyond the noise between seeds",
         "lower loss",
         "higher loss",
         "too few seeds",
     ]
-    parts = sentence(constrained_pairs(RUNS)).split("; ")
+    parts = sentence(constrained_and_free(RUNS)).split("; ")
     assert [part.split(" (")[0] for part in parts] == [
         "lower loss: encoder, symmetric, γ 0.1",
         "higher loss: encoder, skew, γ 0.1",
@@ -69,7 +68,7 @@ def test_what_the_interval_says_is_said():
 
 
 def test_the_table_shows_losses_intervals_and_scores():
-    rows = effects_table(constrained_pairs(RUNS)).set_index("constraint")
+    rows = effects_table(constrained_and_free(RUNS)).set_index("constraint")
     assert rows.loc["encoder, skew, γ 0.1", "difference"].startswith(("+0.29", "+0.30"))
     assert "[" not in rows.loc["decoder, skew, γ 0.1", "difference"]
     assert rows.loc["encoder, skew, γ 0.1", "s, free → constrained"] == "+0.35 → \N{MINUS SIGN}0.90"
@@ -77,19 +76,19 @@ def test_the_table_shows_losses_intervals_and_scores():
 
 def test_single_heads_stand_beside_their_sum():
     runs = [with_heads(r, *((0.1, 0.2, 0.6) if r.config["constraint"] == "none" else (-0.5, -0.4, 0.9))) for r in RUNS]
-    found = [pair for pair in constrained_pairs(runs) if describe(pair) == "encoder, skew, γ 0.1"]
+    found = [pair for pair in constrained_and_free(runs) if describe(pair) == "encoder, skew, γ 0.1"]
     rows = heads_table(found).set_index("runs")
     assert list(rows.index) == ["encoder, free", "encoder, skew, γ 0.1"]
     assert list(rows["s, sum over heads"]) == ["+0.35", "\N{MINUS SIGN}0.90"]
     assert list(rows["s, single heads"]) == ["+0.20", "\N{MINUS SIGN}0.40"]
-    assert reached(found, heads_at_end) == [pytest.approx(0.4)] and reached(found, at_end)[0] == pytest.approx(
+    assert reached(found, symmetry_of_heads) == [pytest.approx(0.4)] and reached(found, "symmetry")[0] == pytest.approx(
         0.9, abs=0.02
     )
     assert extent([0.4, 0.9], "{:.2f}".format) == "0.40 to 0.90" and extent([], str) == "–"
 
 
 def test_a_free_arm_stands_once_however_many_constraints_it_serves():
-    assert list(heads_table(constrained_pairs(RUNS))["runs"]) == [
+    assert list(heads_table(constrained_and_free(RUNS))["runs"]) == [
         "encoder, free",
         "encoder, symmetric, γ 0.01",
         "encoder, symmetric, γ 0.1",
@@ -102,7 +101,7 @@ def test_a_free_arm_stands_once_however_many_constraints_it_serves():
 def test_a_loss_that_still_falls_at_the_end_is_told():
     (run,) = made_arm(1, loss=2.0, noise=0.0)  # from 5 to 2 on a straight line
     assert last_fall(run) == pytest.approx(0.6)
-    parts = fall_sentence(constrained_pairs(RUNS)).split("; ")
+    parts = fall_sentence(constrained_and_free(RUNS)).split("; ")
     assert [part.split(" (")[0] for part in parts] == [
         "more than the free run's: encoder, symmetric, γ 0.1",
         "less than the free run's: encoder, skew, γ 0.1",
@@ -110,12 +109,12 @@ def test_a_loss_that_still_falls_at_the_end_is_told():
         "too few seeds: decoder, skew, γ 0.1",
     ]
     assert "(0.66" in parts[0] and ("free 0.59" in parts[0] or "free 0.60" in parts[0])
-    exceeding = heads_table(constrained_pairs(RUNS)).set_index("runs")["beyond the free run's"]
+    exceeding = heads_table(constrained_and_free(RUNS)).set_index("runs")["beyond the free run's"]
     assert exceeding["encoder, free"] == "–" and exceeding["encoder, symmetric, γ 0.1"].startswith(("+0.05", "+0.06"))
 
 
 def test_without_runs_there_is_nothing_to_show():
-    assert constrained_pairs(FREE) == [] and effects_table([]).empty and heads_table([]).empty
+    assert constrained_and_free(FREE) == [] and effects_table([]).empty and heads_table([]).empty
     assert sentence([]) == fall_sentence([]) == "No run with a constraint is recorded yet"
 
 

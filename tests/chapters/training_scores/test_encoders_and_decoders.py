@@ -17,7 +17,7 @@ from attngeo.chapters.training_scores import (
     layers as training_layers,
 )
 from attngeo.paper import Flaw, Verdict
-from attngeo.runs.arms import over_seeds
+from attngeo.runs.estimates import over_seeds
 
 ENCODERS = made_arm()
 DECODERS = made_arm(objective="clm", s=(0.0, -0.2, -0.2, 0.0), d=(-0.2, -0.4, -0.7, -0.8))

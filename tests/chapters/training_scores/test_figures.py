@@ -1,9 +1,8 @@
 import numpy as np
 import pandas as pd
-import pytest
 
 from attngeo.chapters.training_scores.figures import before_and_after, by_layer, over_steps
-from attngeo.runs.record import Run, matched, summary
+from attngeo.runs.record import Run
 
 
 def made_run(objective, end, seed=0, layers=3):
@@ -51,14 +50,3 @@ def test_the_pictures_are_of_the_last_layer_before_and_after():
     figure = before_and_after(RUNS)
     assert "encoder, step 0: s = 0.02; encoder, step 20: s = 0.62" in figure.caption
     np.testing.assert_array_equal(figure.figure.axes[1].images[0].get_array(), RUNS[0].pictures[2, 20])
-
-
-def test_a_run_in_one_row():
-    row = summary(RUNS[0])
-    assert row["symmetry, end"] == pytest.approx(0.61) and row["held-out loss"] == 2.0 and row["minutes"] == 1.5
-
-
-def test_runs_are_matched_in_all_but_the_named_settings():
-    other = made_run("mlm", 0.5, layers=2)
-    groups = matched([*RUNS, other, made_run("mlm", 0.8, seed=1)], differ=("objective", "seed"))
-    assert [[run.name for run in group] for group in groups] == [["mlm-0", "clm-0", "mlm-1"], ["mlm-0"]]

@@ -5,14 +5,19 @@ from collections.abc import Callable, Iterable
 from attngeo.runs.estimates import NEVER, Estimate
 
 
+def number(value: float, digits: int, sign: str = "") -> str:
+    """Rounded, with a minus that is one and none before a zero; with ``sign="+"`` always signed."""
+    return f"{round(value, digits) + 0.0:{sign}.{digits}f}".replace("-", "\N{MINUS SIGN}")
+
+
 def as_nats(value: float) -> str:
     """A difference of losses, ``+0.012`` or ``−0.300``: three decimals and a sign."""
-    return _signed(value, 3)
+    return number(value, 3, "+")
 
 
 def as_score(value: float) -> str:
     """A score or a difference of scores, ``+0.31``: two decimals and a sign."""
-    return _signed(value, 2)
+    return number(value, 2, "+")
 
 
 def as_percent(value: float) -> str:
@@ -30,7 +35,3 @@ def extent(values: Iterable[float], form: Callable[[float], str]) -> str:
     """The least and the largest, ``0.40 to 0.58``, or a dash where there are none."""
     found = list(values)
     return f"{form(min(found))} to {form(max(found))}" if found else "–"
-
-
-def _signed(value: float, digits: int) -> str:
-    return f"{round(value, digits) + 0.0:+.{digits}f}".replace("-", "\N{MINUS SIGN}")
