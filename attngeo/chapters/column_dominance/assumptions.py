@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attngeo.chapters.column_dominance.measures import axis_alignment, directionalities, log_unevenness, tail_gap
+from attngeo.chapters.column_dominance.measures import axis_alignment, directionalities, log_unevenness
 from attngeo.chapters.column_dominance.models import context_updates, matrix_normal, rotated
 from attngeo.errors import ParameterError
 from attngeo.updates.norms import squared_norms
@@ -56,8 +56,8 @@ def dominance_table(updates: dict[str, Float[Tensor, "draws d d"]]) -> pd.DataFr
     for name, batch in updates.items():
         d, ratio = torch.tensor(directionalities(batch), dtype=torch.float64), log_unevenness(batch)
         errors = (float(x.std() / math.sqrt(len(x))) for x in (d, ratio))
-        rows.append((name, float(d.mean()), float(ratio.mean()), *errors, float(tail_gap(batch).mean())))
-    return pd.DataFrame(rows, columns=["setting", "d", "log_unevenness", "d_error", "log_unevenness_error", "tail_gap"])
+        rows.append((name, float(d.mean()), float(ratio.mean()), *errors))
+    return pd.DataFrame(rows, columns=["setting", "d", "log_unevenness", "d_error", "log_unevenness_error"])
 
 
 def alignment_sweep(d: int, exponents: Sequence[float], n_draws: int, generator: torch.Generator) -> pd.DataFrame:

@@ -11,20 +11,20 @@ from attngeo.updates.norms import squared_norms
 
 
 class GaussianEntries(NamedTuple):
-    """Independent Gaussian entries of one mean and one standard deviation."""
+    """Matrices of independent Gaussian entries."""
 
-    entries: Tensor  # (draws, ..., n)
+    entries: Tensor  # (draws, rows, n)
     mu: float
     sigma: float
 
 
-def gaussian_rows(
-    n: int = 64, mu: float = 0.5, sigma: float = 2.0, n_draws: int = 20000, seed: int = 0
+def gaussian_entries(
+    n: int = 64, mu: float = 0.0, sigma: float = 2.0, n_draws: int = 300, seed: int = 0, n_rows: int | None = None
 ) -> GaussianEntries:
-    """Rows of n entries, (draws, n)."""
+    """Matrices of n columns, and n rows unless ``n_rows`` says otherwise."""
     generator = torch.Generator().manual_seed(seed)
-    entries = mu + sigma * torch.randn(n_draws, n, generator=generator, dtype=torch.float64)
-    return GaussianEntries(entries, mu, sigma)
+    entries = torch.randn(n_draws, n_rows or n, n, generator=generator, dtype=torch.float64)
+    return GaussianEntries(mu + sigma * entries, mu, sigma)
 
 
 def entry_mean_variance(n: int, sigma: float) -> float:
@@ -37,12 +37,13 @@ def squared_norm_variance(n: int, mu: float, sigma: float) -> float:
     return n * (2 * sigma**4 + 4 * mu**2 * sigma**2)
 
 
-@check(gaussian_rows)
+@check(gaussian_entries, mu=0.5, n_draws=20000, n_rows=1)
 def initial_rows(s: GaussianEntries) -> Judgement:
     """Text before Lemma S1.11: moments of a row of independent entries of mean mu and variance sigma^2."""
-    n, squared = s.entries.shape[1], s.entries.square().sum(-1)
+    n, rows = s.entries.shape[-1], s.entries.flatten(0, 1)
+    squared = rows.square().sum(-1)
     expected = n * (s.sigma**2 + s.mu**2)
-    of_mean = (s.entries.mean(-1) - s.mu).square() / entry_mean_variance(n, s.sigma)
+    of_mean = (rows.mean(-1) - s.mu).square() / entry_mean_variance(n, s.sigma)
     of_norm = (squared - expected).square() / squared_norm_variance(n, s.mu, s.sigma)
     return Judgement(
         monte_carlo("squared norm", squared / expected, 1),
@@ -51,20 +52,13 @@ def initial_rows(s: GaussianEntries) -> Judgement:
     )
 
 
-def gaussian_matrices(n: int = 64, sigma: float = 2.0, n_draws: int = 300, seed: int = 0) -> GaussianEntries:
-    """Square matrices of centred entries, (draws, n, n)."""
-    generator = torch.Generator().manual_seed(seed)
-    entries = sigma * torch.randn(n_draws, n, n, generator=generator, dtype=torch.float64)
-    return GaussianEntries(entries, 0.0, sigma)
-
-
 def chi_moments(n: int, sigma: float) -> tuple[float, float]:
     """Mean ``sigma sqrt(2) Gamma((n+1)/2) / Gamma(n/2)`` and variance of the norm of n centred Gaussian entries."""
     mean = sigma * math.sqrt(2) * math.exp(math.lgamma((n + 1) / 2) - math.lgamma(n / 2))
     return mean, n * sigma**2 - mean**2
 
 
-@check(gaussian_matrices)
+@check(gaussian_entries)
 def initial_norms(s: GaussianEntries) -> Judgement:
     """Equations S99, S100: the norm of a centred row has mean near sigma sqrt(n), not 0, variance near sigma^2 / 2."""
     mean, variance = chi_moments(s.entries.shape[-1], s.sigma)

@@ -29,18 +29,11 @@ def log_unevenness(updates: Float[Tensor, "draws d d"]) -> Float[Tensor, " draws
     return (unevenness(columns) / unevenness(rows)).log()
 
 
-def exceedance_gap(
-    rows: Float[Tensor, "draws d"], columns: Float[Tensor, "draws d"], threshold: float
-) -> Float[Tensor, " draws"]:
-    """Fraction of columns above a threshold minus fraction of rows above it, in every draw (Eq. 13, Eq. S102)."""
-    return (columns > threshold).to(torch.float64).mean(-1) - (rows > threshold).to(torch.float64).mean(-1)
-
-
 def tail_gap(updates: Float[Tensor, "draws d d"], quantile: float = TAIL) -> Float[Tensor, " draws"]:
     """``Pr[||column|| > w] - Pr[||row|| > w]`` per draw, w a quantile of all norms together (Eqs. 13, S102)."""
     rows, columns = squared_norms(updates)
-    threshold = float(torch.cat([rows, columns]).quantile(quantile))
-    return exceedance_gap(rows, columns, threshold)
+    above = torch.cat([rows, columns]).quantile(quantile)
+    return (columns > above).double().mean(-1) - (rows > above).double().mean(-1)
 
 
 def axis_alignment(moment: Float[Tensor, "d d"]) -> float:

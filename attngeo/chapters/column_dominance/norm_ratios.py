@@ -12,20 +12,20 @@ from attngeo.updates.norms import ratio_samples, squared_norms
 from attngeo.updates.random_updates import draw_embeddings, power_profile
 
 
-class OneContextToken(NamedTuple):
-    """Updates by one context token."""
+class ContextUpdates(NamedTuple):
+    """Updates by context tokens of Prop. S1.8."""
 
     covariance: Tensor  # Sigma of the predicted tokens, (d, d)
     updates: Tensor  # (draws, d, d)
 
 
-def one_context_token(
-    d: int = 16, n_tokens: int = 8, exponent: float = 1.0, n_draws: int = 8000, seed: int = 0
-) -> OneContextToken:
+def context_tokens(
+    d: int = 16, n_tokens: int = 8, exponent: float = 1.0, n_draws: int = 8000, seed: int = 0, n_contexts: int = 1
+) -> ContextUpdates:
     """Coefficients independent of the embeddings, whose variances fall like ``k^-exponent``."""
-    covariance = torch.diag(power_profile(d, exponent))
-    updates = context_updates(covariance, n_tokens, n_draws, torch.Generator().manual_seed(seed))
-    return OneContextToken(covariance, updates)
+    covariance, generator = torch.diag(power_profile(d, exponent)), torch.Generator().manual_seed(seed)
+    updates = context_updates(covariance, n_tokens, n_draws, generator, n_contexts=n_contexts)
+    return ContextUpdates(covariance, updates)
 
 
 def ratio(updates: Tensor, k: int, m: int) -> Tensor:
@@ -34,8 +34,8 @@ def ratio(updates: Tensor, k: int, m: int) -> Tensor:
     return ratio_samples(columns[:, k], rows[:, m])
 
 
-@check(one_context_token)
-def context_ratio(s: OneContextToken) -> Judgement:
+@check(context_tokens)
+def context_ratio(s: ContextUpdates) -> Judgement:
     """Proposition S1.8: E ||column_k||^2 / E ||row_m||^2 = Tr(Sigma) / (d Sigma_mm) if beta ignores the embeddings."""
     d = len(s.covariance)
     pairs = (0, d - 1), (d - 1, d // 2), (d // 2, 0)
@@ -54,8 +54,8 @@ def predicted_token_ratio(covariance: Tensor, k: int) -> float:
     return float(len(covariance) * covariance[k, k] / covariance.trace())
 
 
-@check(one_context_token)
-def prediction_ratio(s: OneContextToken) -> Judgement:
+@check(context_tokens)
+def prediction_ratio(s: ContextUpdates) -> Judgement:
     """Corollary S1.9: the transposed model, with the reciprocal ratio."""
     d, updates = len(s.covariance), s.updates.mT
     pairs = (d - 1, 0), (d // 2, d - 1), (0, d // 2)

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from attngeo.chapters.column_dominance.expected_norms import vocabulary_squared_norms
 from attngeo.chapters.column_dominance.measures import TAIL, directionalities, log_unevenness, tail_gap
-from attngeo.chapters.column_dominance.models import context_updates
+from attngeo.chapters.column_dominance.norm_ratios import ContextUpdates, context_tokens
 from attngeo.paper.checks import Comparison, Judgement, check, exact, monte_carlo
 from attngeo.updates.norms import squared_norms
 from attngeo.updates.objectives import Objective
@@ -32,22 +32,14 @@ def net_growth(updates: dict[Objective, Tensor]) -> Judgement:
     return Judgement(*comparisons)
 
 
-def many_context_tokens(
-    d: int = 48, n_tokens: int = 8, n_contexts: int = 150, exponent: float = 1.0, n_draws: int = 40, seed: int = 0
-) -> Tensor:
-    """Updates (draws, d, d) by many context tokens of Prop. S1.8."""
-    covariance, generator = torch.diag(power_profile(d, exponent)), torch.Generator().manual_seed(seed)
-    return context_updates(covariance, n_tokens, n_draws, generator, n_contexts=n_contexts)
-
-
-@check(many_context_tokens)
-def variance_of_norms(updates: Tensor) -> Judgement:
+@check(context_tokens, d=48, n_draws=40, n_contexts=150)
+def variance_of_norms(s: ContextUpdates) -> Judgement:
     """Equations S101, S102: Prop. S1.8's assumptions give the first, and the contrary of the second."""
-    rows, columns = (squared.sqrt().var(-1) for squared in squared_norms(updates))
+    rows, columns = (squared.sqrt().var(-1) for squared in squared_norms(s.updates))
     return Judgement(
         monte_carlo("spread", (rows / columns).log(), 0, ">"),
-        monte_carlo("tails", tail_gap(updates), 0, "<"),
-        monte_carlo("directionality", directionalities(updates), 0, ">"),
+        monte_carlo("tails", tail_gap(s.updates), 0, "<"),
+        monte_carlo("directionality", directionalities(s.updates), 0, ">"),
         percent=PERCENT,
     )
 

@@ -104,7 +104,7 @@ def autoregressive_updates_with(start=0.0, **model):
 WRONG_SAMPLES = {
     "S63 without correlation": (norm_ratios.non_isotropic_covariance, lambda s: torch.eye(len(s)).double()),
     "the lemma with its laws exchanged": (tails.tail_order, lambda s: s._replace(wide=s.far, far=s.wide)),
-    "S102 from S101": (theorem.variance_of_norms, lambda s: s.mT),
+    "S102 from S101": (theorem.variance_of_norms, lambda s: s._replace(updates=s.updates.mT)),
     "an outlying first token": (
         theorem.autoregressive_directionality,
         lambda s: autoregressive_updates_with(first_token=OUTLYING),

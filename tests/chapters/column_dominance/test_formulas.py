@@ -13,7 +13,7 @@ from attngeo.chapters.column_dominance.expected_norms import (
     independent_ratio,
     vocabulary_squared_norms,
 )
-from attngeo.chapters.column_dominance.measures import axis_alignment, exceedance_gap, unevenness
+from attngeo.chapters.column_dominance.measures import axis_alignment, tail_gap, unevenness
 from attngeo.chapters.column_dominance.models import context_updates, matrix_normal, rotated
 from attngeo.errors import ParameterError
 from attngeo.updates.norms import squared_norms
@@ -96,9 +96,9 @@ def test_unevenness_lies_between_1_and_d(d, seed):
         assert 1 - 1e-12 <= float(unevenness(side)) <= d + 1e-9
 
 
-def test_exceedances():
-    gap = exceedance_gap(torch.tensor([[1.0, 2.0]]).double(), torch.tensor([[3.0, 4.0]]).double(), 1.5)
-    assert gap.tolist() == [0.5]
+def test_tails_above_a_quantile():
+    updates = torch.tensor([[[1.0, 2.0], [1.0, 2.0]]]).double()  # squared norms of rows 5 and 5, of columns 2 and 8
+    assert tail_gap(updates, 0.7).tolist() == [0.5]
 
 
 def test_a_moment_that_is_not_positive_is_refused(as_user):
