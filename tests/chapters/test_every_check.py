@@ -51,7 +51,7 @@ def test_judging_draws_nothing_and_leaves_the_sample_as_it_was(check):
 
 def texts(words):
     """Every text of a check's words."""
-    own = [words.printed, words.place, words.holds, words.remark, *words.quantities.values()]
+    own = [words.part, words.title, words.printed, words.place, words.holds, words.remark, *words.quantities.values()]
     return own + [text for verdict in words.verdicts.values() for text in verdict.values()]
 
 

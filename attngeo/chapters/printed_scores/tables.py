@@ -30,8 +30,8 @@ def recorded_medians() -> pd.DataFrame:
 def table_s2_symmetry(medians: pd.DataFrame) -> Judgement:
     """Medians and quartile distances of ``s`` equal Table S2's to both decimals, the released ones to six digits."""
     rows = read_rows("S2", "symmetry", medians)
-    compared = {"compared": len(rows), "printed_rows": len(printed_table("S2"))}
-    return Judgement(*_as_printed(rows), *_as_released("released", rows), **compared)
+    counts = {"n_rows": len(rows), "n_printed": len(printed_table("S2"))}
+    return Judgement(*_as_printed(rows), *_as_released("released", rows), **counts)
 
 
 @check(recorded_medians)
@@ -45,8 +45,8 @@ def table_s3_directionality(medians: pd.DataFrame) -> Judgement:
         *_as_released("released", rows),
         *_as_released("by the definition", definition, "≠"),
         *_as_released("by the released code", released, "≠"),
-        compared=len(rows),
-        printed_rows=len(printed_table("S3")),
+        n_rows=len(rows),
+        n_printed=len(printed_table("S3")),
     )
 
 
