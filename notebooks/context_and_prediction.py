@@ -45,8 +45,9 @@ from attngeo.chapters.context_and_prediction import (
 from attngeo.chapters.context_and_prediction.head_gradient import head_gradient
 from attngeo.chapters.context_and_prediction.simulation import simulation
 from attngeo.display.page import glue, show
-from attngeo.updates.objectives import attended_matrix, context_matrix, expected_counts, mean_position
-from attngeo.updates.rank_one import Role, token_update
+from attngeo.chapters.context_and_prediction.token_counts import expected_counts, mean_position
+from attngeo.updates.objectives import attended_matrix, context_matrix
+from attngeo.chapters.context_and_prediction.one_token import Role, token_update
 
 sizes = {"d": d, "n_tokens": n_tokens, "seed": seed}
 simulated = {"n_tokens": n_tokens, "draws": draws, "seed": seed}

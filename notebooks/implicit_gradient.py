@@ -40,13 +40,12 @@ from attngeo.chapters.implicit_gradient import chain_rule, figures, forward_back
 from attngeo.chapters.implicit_gradient.gradient import exact_beta, paper_beta
 from attngeo.display.page import glue, show
 from attngeo.updates.toy_transformer import ToyConfig, ToyTransformer
-from attngeo.updates.rank_one import (
+from attngeo.chapters.implicit_gradient.through_factors import (
     alignment_at_random_factors,
-    cosine,
-    gradient_sum,
     sample_alignment,
     symmetry_at_random_factors,
 )
+from attngeo.updates.rank_one import cosine, gradient_sum
 
 sizes = {"d": d, "n_heads": n_heads, "n_tokens": n_tokens, "seed": seed}
 

@@ -1,4 +1,4 @@
-"""What a sequence does to W_qk in one step: objectives, rank-1 terms, random updates, norms of rows and columns.
+"""What a sequence does to W_qk in one step: objectives, rank-1 terms, random updates, norms.
 
 `toy_transformer` is the reference: small enough that autograd gives the derivative that a formula states.
 """

@@ -5,16 +5,9 @@ from typing import NamedTuple
 import torch
 
 from attngeo.chapters.context_and_prediction.simulation import N_VOCAB, Simulation, simulation, surplus
+from attngeo.chapters.context_and_prediction.token_counts import Counts, count_tokens, expected_counts, mean_position
 from attngeo.paper.checks import Judgement, check, exact, monte_carlo
-from attngeo.updates.objectives import (
-    Counts,
-    Objective,
-    context_matrix,
-    count_tokens,
-    expected_counts,
-    mean_position,
-    sample_mask,
-)
+from attngeo.updates.objectives import Objective, context_matrix, sample_mask
 
 
 @check(simulation)

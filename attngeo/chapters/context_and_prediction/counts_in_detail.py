@@ -9,9 +9,10 @@ from torch import Tensor
 
 from attngeo.chapters.context_and_prediction.objectives import random_joint
 from attngeo.chapters.context_and_prediction.simulation import N_VOCAB, Simulation, simulation, surplus
+from attngeo.chapters.context_and_prediction.token_counts import expected_counts, mean_position
 from attngeo.paper.checks import Judgement, check, compare, exact, monte_carlo
 from attngeo.updates.markov_chain import MarkovChain
-from attngeo.updates.objectives import Objective, expected_counts, mean_position
+from attngeo.updates.objectives import Objective
 
 TOKEN = 0  # the one that is looked at, t*
 

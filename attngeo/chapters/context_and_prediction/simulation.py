@@ -6,8 +6,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from attngeo.chapters.context_and_prediction.token_counts import Counts, count_tokens
 from attngeo.updates.markov_chain import MarkovChain
-from attngeo.updates.objectives import Counts, Objective, context_matrix, count_tokens, sample_mask
+from attngeo.updates.objectives import Objective, context_matrix, sample_mask
 
 N_VOCAB = 5
 

@@ -9,9 +9,10 @@ from attngeo.chapters.context_and_prediction.head_gradient import (
     gradients_by_objective,
     head_gradient,
 )
+from attngeo.chapters.context_and_prediction.one_token import Role, token_update
 from attngeo.paper.checks import Judgement, check, compare, exact
 from attngeo.updates.objectives import Objective
-from attngeo.updates.rank_one import Role, by_context, by_prediction, relative_error, token_update
+from attngeo.updates.rank_one import by_context, by_prediction, relative_error
 
 
 def added_dimension(n_predicted: int) -> int:

@@ -6,18 +6,17 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from attngeo.chapters.implicit_gradient.through_factors import (
+    alignment_at_random_factors,
+    implicit_update,
+    symmetry_at_random_factors,
+)
 from attngeo.chapters.implicit_gradient.toy_passes import TRAINED, ToyPass, trained_passes
 from attngeo.errors import ParameterError
 from attngeo.forms.bilinear import BilinearForm
 from attngeo.forms.scores import symmetry_score
 from attngeo.paper.checks import Judgement, check, compare, exact, monte_carlo
-from attngeo.updates.rank_one import (
-    alignment_at_random_factors,
-    cosine,
-    implicit_update,
-    relative_error,
-    symmetry_at_random_factors,
-)
+from attngeo.updates.rank_one import cosine, relative_error
 
 
 def after_step(p: ToyPass, learning_rate: float) -> BilinearForm:

@@ -13,10 +13,10 @@ from attngeo.chapters.context_and_prediction import (
     objectives,
     token_roles,
 )
+from attngeo.chapters.context_and_prediction.one_token import Role, token_column, token_row, token_update
+from attngeo.chapters.context_and_prediction.token_counts import Counts, expected_counts
 from attngeo.errors import ParameterError
 from attngeo.updates.markov_chain import MarkovChain
-from attngeo.updates.objectives import Counts, expected_counts
-from attngeo.updates.rank_one import Role, token_column, token_row, token_update
 
 
 def from_zero(objective, marginals):

@@ -4,8 +4,9 @@ import pandas as pd
 import torch
 
 from attngeo.chapters.context_and_prediction import figures
+from attngeo.chapters.context_and_prediction.one_token import Role, token_update
 from attngeo.updates.objectives import attended_matrix, context_matrix
-from attngeo.updates.rank_one import Role, gradient_sum, token_update
+from attngeo.updates.rank_one import gradient_sum
 
 
 def test_sets_and_roles_count_their_pairs():

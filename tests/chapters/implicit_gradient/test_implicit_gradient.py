@@ -6,16 +6,16 @@ import pytest
 import torch
 from planting import supported, supported_with
 
-from attngeo.chapters.implicit_gradient import chain_rule, forward_backward, gradient, implicit_update
+from attngeo.chapters.implicit_gradient import chain_rule, forward_backward, gradient, implicit_update, through_factors
 from attngeo.errors import ParameterError
-from attngeo.updates import rank_one
+from attngeo.updates.rank_one import by_context
 
 
 def second_order(wrong):
     """`implicit_update` with another second order, made from the form and the gradients."""
 
     def planted(form, gradients, learning_rate):
-        step = rank_one.implicit_update(form, gradients, learning_rate)
+        step = through_factors.implicit_update(form, gradients, learning_rate)
         return replace(step, second_order=learning_rate**2 * wrong(form, gradients))
 
     return planted
@@ -37,7 +37,7 @@ PLANTED = {
         lambda beta, n: torch.where(torch.arange(beta.shape[-1])[:, None] == n, beta, 0.0),
     ),
     "K with the predicted token": (gradient.pairs_that_count, "query_side", lambda x: x.roll(-1, 0)),
-    "Eq. 9 with roles exchanged": (gradient.regrouping, "by_context", lambda b, x: rank_one.by_context(b.T, x)),
+    "Eq. 9 with roles exchanged": (gradient.regrouping, "by_context", lambda b, x: by_context(b.T, x)),
     "S39 without remainder": (
         implicit_update.step_through_factors,
         "implicit_update",

@@ -1,0 +1,58 @@
+"""What one token adds to W_qk, as context and as prediction (Prop. S1.7); x and beta as in `updates.rank_one`."""
+
+from enum import Enum
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attngeo.errors import ParameterError
+
+
+class Role(str, Enum):
+    """The part a token plays in a pair (Prop. S1.7)."""
+
+    CONTEXT = "context"  # t_j = t*: it predicts
+    PREDICTION = "prediction"  # t_i = t*: it is predicted
+
+    @classmethod
+    def _missing_(cls, value: object) -> None:
+        raise ParameterError(f"the role {value!r} is unknown; use one of {', '.join(r.value for r in cls)}.")
+
+
+def token_update(
+    beta: Float[Tensor, "n n"], x: Float[Tensor, "n d"], position: int, role: Role | str
+) -> Float[Tensor, "d d"]:
+    """What one token adds: ``(sum_i beta_it* x_i) x_t*^T`` as context (Eq. S47), ``x_t* (sum_j beta_t*j x_j)^T`` else.
+
+    Equation S50 prints the second one transposed. Both have rank 1.
+
+    Raises:
+        ParameterError: unknown role, or a position that is not in the sequence.
+    """
+    left, right = _factors(beta, x, position, role)
+    return torch.outer(left, right)
+
+
+def token_column(
+    beta: Float[Tensor, "n n"], x: Float[Tensor, "n d"], position: int, role: Role | str, k: int
+) -> Float[Tensor, " d"]:
+    """Column k of `token_update`: ``[x_t*]_k sum_i beta_it* x_i`` (S42), or ``(sum_j beta_t*j [x_j]_k) x_t*`` (S44)."""
+    left, right = _factors(beta, x, position, role)
+    return right[k] * left
+
+
+def token_row(
+    beta: Float[Tensor, "n n"], x: Float[Tensor, "n d"], position: int, role: Role | str, m: int
+) -> Float[Tensor, " d"]:
+    """Row m of `token_update`: ``(sum_i beta_it* [x_i]_m) x_t*`` (S43), or ``[x_t*]_m sum_j beta_t*j x_j`` (S45)."""
+    left, right = _factors(beta, x, position, role)
+    return left[m] * right
+
+
+def _factors(beta: Tensor, x: Tensor, position: int, role: Role | str) -> tuple[Tensor, Tensor]:
+    if not 0 <= position < len(x):
+        raise ParameterError(f"position {position} does not exist; the sequence has positions 0 to {len(x) - 1}.")
+    if Role(role) is Role.CONTEXT:
+        return beta[:, position] @ x, x[position]
+    return x[position], beta[position] @ x

@@ -1,0 +1,61 @@
+import math
+
+import pytest
+import torch
+
+from attngeo.chapters.implicit_gradient.through_factors import (
+    alignment_at_random_factors,
+    implicit_update,
+    symmetry_at_random_factors,
+)
+from attngeo.errors import ParameterError
+from attngeo.forms.bilinear import BilinearForm
+
+
+def random(*shape: int, seed: int = 0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+@pytest.mark.parametrize(("heads", "kv_heads"), [(1, 1), (4, 4), (4, 2), (6, 1)])
+def test_implicit_update_against_a_step_on_the_factors(heads, kv_heads):
+    """Any loss will do: here one that is a sum of inner products with each head's form, with grouped keys."""
+    wq, wk = random(heads, 10, 3, seed=1).requires_grad_(), random(kv_heads, 10, 3, seed=2).requires_grad_()
+    target, eta = random(heads, 10, 10, seed=3), 0.05
+    form = BilinearForm(wq, wk)
+    w_qk = torch.stack(list(form.heads()))
+    loss = (w_qk * target).sum() + (w_qk**2).sum() / 7
+    grad_q, grad_k = torch.autograd.grad(loss, (wq, wk))
+    gradients = (target + 2 * w_qk / 7).detach()
+    before = BilinearForm(wq.detach(), wk.detach())
+    after = BilinearForm(before.wq - eta * grad_q, before.wk - eta * grad_k)
+    change = torch.stack(list(after.heads())) - torch.stack(list(before.heads()))
+    update = implicit_update(before, gradients, eta)
+    torch.testing.assert_close(update.total, change)
+    torch.testing.assert_close(update.after.dense(), after.dense())
+    smaller = implicit_update(before, gradients, eta / 10)
+    torch.testing.assert_close(smaller.first_order, update.first_order / 10)
+    torch.testing.assert_close(smaller.second_order, update.second_order / 100)
+
+
+@pytest.mark.parametrize(("d", "d_head"), [(48, 48), (48, 12), (48, 3)])
+def test_alignment_and_symmetry_of_random_factors(d, d_head):
+    generator, gradient = torch.Generator().manual_seed(0), random(d, d, seed=5)
+    even = gradient + gradient.T
+    share = float(even.trace() ** 2 / even.square().sum())
+    inner, square, even_square, even_trace = [], [], [], []
+    for _ in range(200):
+        wq, wk = torch.randn(2, 1, d, d_head, generator=generator, dtype=torch.float64)
+        form = BilinearForm(wq, wk)
+        step, even_step = (implicit_update(form, g[None], -1.0).first_order[0] for g in (gradient, even))
+        inner.append(float((step * gradient).sum()))
+        square.append(float(step.square().sum()))
+        even_square.append(float(even_step.square().sum()))
+        even_trace.append(float((even_step * even_step.T).sum()))
+    measured = sum(inner) / math.sqrt(sum(square) * 200) / float(gradient.norm())
+    assert math.isclose(measured, alignment_at_random_factors(d, d_head), rel_tol=0.03)
+    assert math.isclose(sum(even_trace) / sum(even_square), symmetry_at_random_factors(d, d_head, share), rel_tol=0.06)
+
+
+def test_a_width_of_nothing_is_refused(as_user):
+    with pytest.raises(ParameterError):
+        alignment_at_random_factors(0, 1)
