@@ -4,16 +4,7 @@ import numpy as np
 import pandas as pd
 
 from attngeo.chapters.symmetric_updates.pair_symmetry import agreement, isotropic_score, masked_score, pair_score
-from attngeo.display.style import (
-    CROSS,
-    DECODER,
-    ENCODER,
-    NEUTRAL,
-    PALETTE,
-    CaptionedFigure,
-    house_style,
-    new_figure,
-)
+from attngeo.display.style import DECODER, ENCODER, NEUTRAL, PALETTE, CaptionedFigure, house_style, new_figure
 
 
 @house_style()
@@ -32,7 +23,7 @@ def pair_scores(ratios: tuple[float, ...] = (1.0, 0.5, 0.0, -0.5, -0.9)) -> Capt
     left.set(xlabel="angle between the embeddings, degrees", ylabel="symmetry score of the pair")
     left.set_xticks(range(0, 91, 15))
     grid = np.linspace(-2, 2, 201)
-    for angle, colour in zip((90, 60, 45, 20), (ENCODER, DECODER, CROSS, PALETTE[3]), strict=True):
+    for angle, colour in zip((90, 60, 45, 20), PALETTE, strict=False):
         cosine = np.cos(np.radians(angle))
         right.plot(grid, [pair_score(agreement(1.0, r), cosine) for r in grid], color=colour, label=f"angle {angle}°")
     right.set(xlabel="$\\beta_{ji} / \\beta_{ij}$")
@@ -47,14 +38,12 @@ def pair_scores(ratios: tuple[float, ...] = (1.0, 0.5, 0.0, -0.5, -0.9)) -> Capt
         figure,
         "fig-pair-scores",
         "Symmetry score of one pair, $(\\rho + c^2)/(1 + \\rho c^2)$. Left: against the angle between the two "
-        "embeddings, for some ratios of the coefficients. Right: against the ratio. For orthogonal embeddings a "
-        "ratio of one half "
-        f"still gives {half:.2f}, a single direction {alone:.2f}; at an angle of 20° a single direction gives "
-        f"{near:.2f}.",
-        "Two line plots of the symmetry score of a pair. Left: all curves start at 1 for parallel embeddings and "
-        "fall to "
-        f"the value of the coefficients alone at 90 degrees. Right: curves peak at 1 for equal coefficients and reach "
-        f"-1 for opposite ones; at ratio one half and 90 degrees {half:.2f}.",
+        "embeddings, for some ratios of the coefficients. Right: against the ratio. For orthogonal embeddings a ratio "
+        f"of one half still gives {half:.2f}, a single direction {alone:.2f}; at an angle of 20° a single direction "
+        f"gives {near:.2f}.",
+        "Two line plots of the symmetry score of a pair. Left: all curves start at 1 for parallel embeddings and fall "
+        "to the value of the coefficients alone at 90 degrees. Right: curves peak at 1 for equal coefficients and "
+        f"reach -1 for opposite ones; at ratio one half and 90 degrees {half:.2f}.",
     )
 
 
@@ -72,10 +61,9 @@ def update_scores(scores: pd.DataFrame, d: int) -> CaptionedFigure:
     axes.plot(grid, [isotropic_score(r, d) for r in grid], color="black", linewidth=1.2, label=f"isotropic, d = {d}")
     words = []
     for (n, rows), colour, marker in zip(scores.groupby("n_tokens"), PALETTE, "osD^", strict=False):
-        axes.scatter(
-            rows["correlation"], rows["symmetry"], s=12, color=colour, marker=marker, alpha=0.6, label=f"N = {n}"
-        )
-        gap = rows["symmetry"] - [isotropic_score(r, d) for r in rows["correlation"]]
+        rho, s = rows["correlation"], rows["symmetry"]
+        axes.scatter(rho, s, s=12, color=colour, marker=marker, alpha=0.6, label=f"N = {n}")
+        gap = s - [isotropic_score(r, d) for r in rho]
         words.append(f"N = {n}: {float(np.sqrt((gap**2).mean())):.3f}")
     axes.set(xlabel="ρ = Tr(BB) / ‖B‖²", ylabel="symmetry score s(ΔW)")
     axes.legend()
@@ -85,7 +73,7 @@ def update_scores(scores: pd.DataFrame, d: int) -> CaptionedFigure:
         "Symmetry score of simulated updates $X^\\top B X$ against $\\rho$, the correlation of $\\beta_{ij}$ with "
         f"$\\beta_{{ji}}$, for isotropic embeddings of width {d}. Root mean square distance from the formula "
         f"$(\\rho + 1/d)/(1 + \\rho/d)$: {', '.join(words)}.",
-        f"Scatter plot of the symmetry score of updates against the correlation of the two coefficients of a pair; the "
+        "Scatter plot of the symmetry score of updates against the correlation of the two coefficients of a pair; the "
         f"points follow the diagonal from -1 to 1. Distance from the formula: {', '.join(words)}.",
     )
 
@@ -150,8 +138,7 @@ def masked_scores(scores: pd.DataFrame, rho: float) -> CaptionedFigure:
         "fig-masked-scores",
         f"Symmetry of the update of one sequence when a share $p$ of its tokens is predicted, $\\rho$ = {rho:g}; "
         "lines: formula, points: simulation. Shaded: the range of $p$ that the paper names. Score at $p$ = 0.15 by "
-        "number of "
-        f"random maskings: {', '.join(words)}.",
+        f"number of random maskings: {', '.join(words)}.",
         f"Line plot of the symmetry score against the masked share, one curve per number of maskings, rising towards "
         f"{rho:g}. Score at 0.15 by number of maskings: {', '.join(words)}.",
     )

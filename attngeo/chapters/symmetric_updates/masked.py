@@ -30,7 +30,7 @@ def counted_terms(n_tokens: int = 20_000) -> dict[float, tuple[int, int]]:
 
 @check(counted_terms)
 def masked_shares(counts: dict[float, tuple[int, int]]) -> Judgement:
-    """Remark S1.15, Eqs. S116, S119: p/(1-p) is 18 % to 43 % for p = 15 % to 30 %; the share of all terms is p."""
+    """Remark S1.15, Eqs. S116, S119: p/(1-p) is no constant quarter for p = 15 % to 30 %; of all terms it is p."""
     comparisons = []
     for p, (both, one) in counts.items():
         comparisons.append(compare("to one masked", both / one, "=", masked_ratio(p), 1e-3, p=p))
