@@ -23,8 +23,8 @@
 # The symmetry score does what it is meant to do, once a factor 2 is dropped and its value at random is set to $1/n$
 # instead of $8/n$. Directionality needs more care. Its threshold has a parameter that the paper does not state; it
 # scatters widely at random, by {glue:text}`spread-256` at 256 rows; and in one case that the theory is about, a
-# single column that outgrows all others, it has the wrong sign. The printed numbers of Table S3 come from another
-# formula, as [the survey of pretrained models](pretrained_survey.py) shows.
+# single column that outgrows all others, it has the wrong sign once there are a few hundred rows. The printed numbers
+# of Table S3 come from another formula, as [the survey of pretrained models](pretrained_survey.py) shows.
 
 # %% tags=["parameters"]
 gamma: float = 2.0  # threshold of directionality in the figures, in standard deviations; in [0, 4]
@@ -105,7 +105,9 @@ show(symmetry.squared_norm_splits(seed=seed))
 # ```
 # ````
 #
-# The printed proof reaches the range by another way: it bounds $\tr(M M)$ by $\norm{M}^2 / 2$ (Eqs. S127, S129), half
+# So both points fail as printed, for a score with the factor 2: its range is $[-2, 2]$, and a matrix with
+# $\norm{M_s}^2 = 3 \norm{M_n}^2$ has the score 1 without being symmetric. The printed proof reaches $[-1, 1]$ all the
+# same: it bounds $\tr(M M)$ by $\norm{M}^2 / 2$ (Eqs. S127, S129), half
 # of what it can be, and this half cancels the 2 of the definition.
 
 # %%
@@ -204,8 +206,8 @@ show(
 # d \approx \frac{a \sqrt n - 1}{a \sqrt n + 1}, \qquad a = 2 \varphi(t), \quad t = \sqrt{2 / \pi} + \gamma \sqrt{1 - 2 / \pi},
 # $$ (eq-one-column)
 #
-# up to terms that vanish as $n \to \infty$; $\varphi$ is the normal density. Here $a$ is {glue:text}`a`, so $d$ is
-# positive from {glue:text}`n-positive` rows on, and $d \to 1$.
+# up to terms that vanish as $n \to \infty$ (in probability); $\varphi$ is the normal density. So $d \to 1$. Here $a$ is
+# {glue:text}`a`, and the formula changes its sign at {glue:text}`n-positive` rows.
 # ````
 #
 # ````{dropdown} Proof
@@ -219,6 +221,12 @@ show(
 # ```
 # ````
 #
+# The formula is a limit, and one matrix scatters around it. If $V$ is the variance of $\bar r / \sqrt n$ to first order,
+# the error of the threshold included (`attngeo.chapters.two_scores.directionality.positive_share`), then
+# $\Pr[d > 0] \approx \Phi\bigl((a \sqrt n - 1) / \sqrt V\bigr)$. At {glue:text}`n-positive` rows the sign of $d$ is a
+# toss-up; at 256 rows it is positive in {glue:text}`positive-256` % of the matrices. This is a derivation to first
+# order, checked by simulation, and no proof.
+#
 # Two things work together. The column raises its own threshold, and it spreads the norms of *all* rows, since every
 # row has one large entry. Of the rows {glue:text}`share-over` % then exceed by chance, and there are many of them.
 # The sums count norms in full, not what they have above the threshold.
@@ -228,6 +236,7 @@ rows = directionality.RowsBehindOneColumn.at(GAMMA)
 glue("a", rows.norms, ".3f")
 glue("share-over", 100 * rows.share, ".1f")
 glue("n-positive", directionality.first_positive_limit())
+glue("positive-256", 100 * directionality.positive_share(256), ".0f")
 
 # %%
 figures.norms_and_thresholds(directionality.with_strong_column(n_strong, 100.0, generator), gamma)
@@ -356,7 +365,11 @@ figures.symmetry_at_random(samples, sorted(sizes)[1])
 # ````
 #
 # The proof in the paper compares the means of $\bar r$ and $\bar c$ and concludes that "their ratio" vanishes. A
-# ratio of means is not the score of a matrix. How far a single one is from 0 follows, for large $n$, from the
+# ratio of means is not the score of a matrix. It also takes $M$ and $M\T$ to have the same law because all entries have
+# the same (Eq. S142). For independent entries that is so; in general equal laws of the entries are not enough, and $d$
+# need not vanish.
+#
+# How far a single one is from 0 follows, for large $n$, from the
 # variance of the two counts. The norms that exceed are judged against the mean and standard deviation of the same
 # norms, which takes away part of their variance:
 #
@@ -381,6 +394,7 @@ figures.symmetry_at_random(samples, sorted(sizes)[1])
 show(
     random_matrices.directionality_of_random_matrices(draws=max(draws // 2, 100), seed=seed),
     random_matrices.one_random_matrix_has_a_direction(seed=seed),
+    random_matrices.equal_marginals_are_not_enough(seed=seed),
 )
 
 # %%

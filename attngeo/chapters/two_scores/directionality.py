@@ -70,8 +70,25 @@ def one_column_limit(n: int, gamma: float = GAMMA) -> float:
 
 
 def first_positive_limit(gamma: float = GAMMA) -> int:
-    """The number of rows from which `one_column_limit` is positive, past ``1 / a^2``."""
+    """The number of rows from which `one_column_limit` is positive, past ``1 / a^2``: d of half the matrices is not."""
     return math.floor(RowsBehindOneColumn.at(gamma).norms ** -2) + 1
+
+
+def positive_share(n: int, gamma: float = GAMMA) -> float:
+    """``Pr[d > 0] = Phi((a sqrt(n) - 1) / sqrt(V))`` to first order in 1/n, M with one column that outgrows all others.
+
+    The rows over their threshold t add up to ``a n`` with variance ``V n``, where V is the variance of ``x 1[x > t] - t
+    a (x - m + gamma ((x - m)^2 - v) / (2 sqrt(v)))``, x half-normal of mean m and variance v: the last terms are
+    the error of a threshold that is estimated from the same rows. The column's norm is ``sqrt(n)``.
+    """
+    a, m, v = RowsBehindOneColumn.at(gamma).norms, halfnorm.mean(), halfnorm.var()
+    t = m + gamma * v**0.5
+
+    def square(x: float) -> float:
+        return ((x * (x > t) - a) - t * a * (x - m + gamma * ((x - m) ** 2 - v) / (2 * v**0.5))) ** 2
+
+    variance = halfnorm.expect(square, lb=0, ub=t) + halfnorm.expect(square, lb=t)
+    return float(norm.cdf((a * math.sqrt(n) - 1) / math.sqrt(variance)))
 
 
 def with_strong_column(n: int, factor: float, generator: torch.Generator) -> Tensor:
@@ -82,32 +99,41 @@ def with_strong_column(n: int, factor: float, generator: torch.Generator) -> Ten
 
 
 class StrongColumns(NamedTuple):
-    """Scores of matrices with one column times a factor, and with one times sqrt(n)."""
+    """Scores of matrices with one column times a factor, with one times sqrt(n), and with one column alone."""
 
     n: int
     factor: float
     strong: Scores
     weaker: Scores
+    alone: dict[int, Scores]  # by their rows: as many as make the limit formula positive, and twice as many
 
 
 def strong_columns(n: int = 768, factor: float = 1000.0, draws: int = 16, seed: int = 0) -> StrongColumns:
-    """Normal matrices (n, n) but for the column."""
+    """Normal matrices (n, n) but for the column; 20 times as many draws of the small ones."""
     generator = torch.Generator().manual_seed(seed)
 
     def scores(by: float) -> Scores:
         return score_batch(torch.stack([with_strong_column(n, by, generator) for _ in range(draws)]))
 
-    return StrongColumns(n, factor, scores(factor), scores(n**0.5))
+    def alone(rows: int) -> Scores:
+        m = torch.zeros(20 * draws, rows, rows, dtype=torch.float64)
+        m[:, :, 0] = torch.randn(20 * draws, rows, generator=generator, dtype=torch.float64)
+        return score_batch(m)
+
+    first = first_positive_limit()
+    return StrongColumns(n, factor, scores(factor), scores(n**0.5), {rows: alone(rows) for rows in (first, 2 * first)})
 
 
 @check(strong_columns)
 def sign_of_directionality(columns: StrongColumns) -> Judgement:
     """Sections 3 and S1.6: a negative d is read as column dominance; one dominant column gives a positive d."""
-    n, factor, strong, weaker = columns
-    rows = RowsBehindOneColumn.at(GAMMA)
+    n, factor, strong, weaker, alone = columns
+    rows, shares = RowsBehindOneColumn.at(GAMMA), {k: (m.directionality > 0).double() for k, m in alone.items()}
     return Judgement(
         monte_carlo("definition", strong.directionality, one_column_limit(n), n=n, factor=factor),
         monte_carlo("above 0", strong.directionality, 0, ">"),
+        exact("all positive", (strong.directionality > 0).double().mean(), 1, 0, n=n, factor=factor),
+        *(monte_carlo("positive", share, positive_share(k), rows=k) for k, share in shares.items()),
         monte_carlo("released", strong.directionality_released, 0, "<"),
         monte_carlo("tables", strong.directionality_tables, -0.9, "<"),
         monte_carlo("tables, weaker", weaker.directionality_tables, 0, ">"),
@@ -116,6 +142,9 @@ def sign_of_directionality(columns: StrongColumns) -> Judgement:
         a=rows.norms,
         gamma=GAMMA,
         first=first_positive_limit(),
+        n=n,
+        even_chance=100 * positive_share(first_positive_limit()),
+        almost_sure=100 * positive_share(256),
     )
 
 

@@ -1,11 +1,12 @@
 """Propositions S1.17 (3) and S1.18 (3), section 4.1: both scores of random matrices."""
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import pandas as pd
 import torch
-from scipy.stats import halfnorm, norm
+from scipy.stats import binom, halfnorm, norm
 from torch import Tensor
 
 from attngeo.forms.random_matrices import (
@@ -160,4 +161,36 @@ def one_random_matrix_has_a_direction(drawn: Drawn) -> Judgement:
         monte_carlo("magnitude", d.abs(), 0, "≠"),
         monte_carlo("half", d.abs(), typical / 2, ">"),
         monte_carlo("twice", d.abs(), typical * 2, "<"),
+    )
+
+
+class UnevenRows(NamedTuple):
+    """Matrices ``r_i e_ij``, signs e and every pattern of lengths r_i in {1, 10}, with the chance of each pattern."""
+
+    matrices: Tensor  # (2^n, n, n)
+    chances: Tensor  # (2^n,), of length 10 with probability 1/n, independently
+
+
+def every_pattern_of_lengths(n: int = 9, seed: int = 0) -> UnevenRows:
+    """By enumeration: norms of rows and columns do not depend on the signs."""
+    signs = torch.randn(n, n, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).sign()
+    long = torch.cartesian_prod(*[torch.tensor([0.0, 1.0], dtype=torch.float64)] * n)
+    return UnevenRows((1 + 9 * long)[:, :, None] * signs, (long / n + (1 - long) * (1 - 1 / n)).prod(1))
+
+
+def chance_of_outlying_rows(n: int, gamma: float = GAMMA) -> float:
+    """``Pr[0 < k < n / (1 + gamma^2)]``, k of n long rows: so few exceed mean plus gamma standard deviations."""
+    return float(binom.cdf(math.ceil(n / (1 + gamma**2)) - 1, n, 1 / n) - binom.pmf(0, n, 1 / n))
+
+
+@check(every_pattern_of_lengths)
+def equal_marginals_are_not_enough(sample: UnevenRows) -> Judgement:
+    """Equation S142: one law for all entries does not give M and M^T one law; rows of uneven length have d = 1."""
+    m, chances = sample
+    scores, n = score_batch(torch.cat([m, m.mT])).directionality, m.shape[-1]
+    at_ten = torch.einsum("p,pij->ij", chances, (m.abs() == 10).double())
+    return Judgement(
+        exact("marginal", at_ten.max() - at_ten.min()),
+        exact("mean", chances @ scores[: len(m)], chance_of_outlying_rows(n), n=n),
+        exact("transposed", chances @ (scores[: len(m)] + scores[len(m) :]) / 2),
     )

@@ -50,7 +50,7 @@ def squared_norm_splits(m: Tensor) -> Judgement:
 
 @check(normal_matrices)
 def symmetry_lies_between_minus_one_and_one(m: Tensor) -> Judgement:
-    """Proposition S1.17 (1): s is in [-1, 1], and takes both ends, once Definition 3.1 has lost its factor."""
+    """Proposition S1.17 (1): s is in [-1, 1], and takes both ends, without the factor of Definition 3.1."""
     s, k = parts(m)
     mixed = s + torch.linspace(0, 1, len(m), dtype=m.dtype)[:, None, None] * k  # from symmetric to balanced
     values = [symmetry_score(x) for x in (*m, *mixed, *s, *k)]
@@ -58,7 +58,8 @@ def symmetry_lies_between_minus_one_and_one(m: Tensor) -> Judgement:
     return Judgement(
         exact("largest", max(values), 1),
         exact("smallest", min(values), -1),
-        exact("as printed", printed[0] - printed[1], 4),
+        exact("largest as printed", printed[0], 2),
+        exact("smallest as printed", printed[1], -2),
     )
 
 
@@ -73,7 +74,14 @@ def extremes_of_the_symmetry_score(m: Tensor) -> Judgement:
     pairs = [(x, *parts(x), symmetry_score(x)) for x in m]
     below = max(abs(1 - s - distance_from_the_end(skew, x)) for x, _, skew, s in pairs)
     above = max(abs(1 + s - distance_from_the_end(symmetric, x)) for x, symmetric, _, s in pairs)
-    return Judgement(exact("below 1", below), exact("above -1", above))
+    _, symmetric, skew, _ = pairs[0]
+    mixed = 3**0.5 * symmetric / symmetric.norm() + skew / skew.norm()
+    return Judgement(
+        exact("below 1", below),
+        exact("above -1", above),
+        exact("as printed", symmetry_score(mixed, Convention.PRINTED), 1),
+        compare("skew share", parts(mixed)[1].square().sum() / mixed.square().sum(), ">", 0, 0.1),
+    )
 
 
 BOUND = 1.0  # of |Tr(MM)| over ||M||^2

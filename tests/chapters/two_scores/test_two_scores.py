@@ -3,6 +3,7 @@ import inspect
 import pytest
 import torch
 from planting import supported, supported_with
+from scipy.stats import norm
 
 from attngeo import symmetry_score
 from attngeo.chapters.two_scores import directionality, random_matrices, symmetry
@@ -27,6 +28,7 @@ CHECKS = [
     random_matrices.scores_at_initialisation,
     random_matrices.directionality_of_random_matrices,
     random_matrices.one_random_matrix_has_a_direction,
+    random_matrices.equal_marginals_are_not_enough,
 ]
 FEWER = {
     random_matrices.directionality_of_random_matrices: {"draws": 100},
@@ -52,6 +54,11 @@ PLANTED = {
         symmetry.symmetry_lies_between_minus_one_and_one,
         "symmetry_score",
         lambda m, convention=None: symmetry_score(m, "printed"),
+    ),
+    "score 1 as printed": (
+        symmetry.extremes_of_the_symmetry_score,
+        "symmetry_score",
+        lambda m, convention=None: symmetry_score(m),
     ),
     "identity without its 2": (
         symmetry.extremes_of_the_symmetry_score,
@@ -98,6 +105,17 @@ PLANTED = {
         directionality.sign_of_directionality,
         "one_column_limit",
         lambda n: (0.107 * n - 1) / (0.107 * n + 1),
+    ),
+    "positive from the change of sign on": (directionality.sign_of_directionality, "positive_share", lambda n: 1.0),
+    "a threshold without error": (
+        directionality.sign_of_directionality,
+        "positive_share",
+        lambda n: norm.cdf((0.10723 * n**0.5 - 1) / 0.498),
+    ),
+    "law of the transpose": (
+        random_matrices.equal_marginals_are_not_enough,
+        "chance_of_outlying_rows",
+        lambda n: 0.0,
     ),
     "open range": (
         directionality.directionality_lies_between_minus_one_and_one,
