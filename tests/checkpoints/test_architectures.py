@@ -10,10 +10,11 @@ from attention_oracle import TOLERANCE, Case, observe
 from small_models import WIDTH, small_config
 from transformers import CONFIG_MAPPING
 
-from attngeo import AttngeoError, BilinearForm
+from attngeo import BilinearForm
 from attngeo.checkpoints.architectures import ARCHITECTURES, Attention, Refused, Tower, locate
 from attngeo.checkpoints.architectures.entry import BLOCKS, GROUPS
 from attngeo.checkpoints.architectures.locate import default_sizes
+from attngeo.errors import CheckpointError
 
 PLANTED = 1e-2  # a wrong extraction moves some probability by far more than rounding
 CASES = test_architectures_text.CASES + test_architectures_vision.CASES + test_architectures_audio.CASES
@@ -73,7 +74,7 @@ def test_every_architecture_has_a_case_or_a_reason():
 
 @pytest.mark.parametrize("name", [name for name, entry in ARCHITECTURES.items() if isinstance(entry, Refused)])
 def test_what_is_refused_is_refused_with_the_reason(name, as_user):
-    with pytest.raises(AttngeoError, match=f"{name} models have no W_qk to score: its keys pass a low-rank"):
+    with pytest.raises(CheckpointError, match=f"^{name} "):
         locate(ARCHITECTURES, {"model_type": name}, {"model.layers.0.self_attn.q_proj.weight": torch.Size([8, 8])})
 
 
@@ -104,19 +105,19 @@ MISFITS = {
     "key heads": (
         LLAMA | {"num_key_value_heads": 4},
         shapes(0, 1),
-        "gives 2 key heads where .* num_key_value_heads = 4",
+        " 2 .* num_key_value_heads = 4",
     ),
-    "width": (LLAMA | {"head_dim": 8}, shapes(0, 1), "gives 16 a width of|head_dim = 8"),
-    "grouping": (LLAMA | {"num_attention_heads": 2}, shapes(0, 1, k=(96, 32)), "gives 3 key heads for 2 query heads"),
-    "heads": (LLAMA | {"num_attention_heads": 3}, shapes(0, 1), "which 3 .num_attention_heads. does not divide"),
-    "layers": (LLAMA, shapes(1), r"layers\.0\.self_attn\.q_proj\.weight is missing, one of 2"),
-    "prefixes": (LLAMA, shapes(0, 1) | shapes(0, 1, prefix="draft.layers"), r"prefixes \(draft\., model\.\)"),
+    "width": (LLAMA | {"head_dim": 8}, shapes(0, 1), " 16 .* head_dim = 8"),
+    "grouping": (LLAMA | {"num_attention_heads": 2}, shapes(0, 1, k=(96, 32)), " 3 .* 2 "),
+    "heads": (LLAMA | {"num_attention_heads": 3}, shapes(0, 1), " 3 .num_attention_heads"),
+    "layers": (LLAMA, shapes(1), r"layers\.0\.self_attn\.q_proj\.weight.* 2 "),
+    "prefixes": (LLAMA, shapes(0, 1) | shapes(0, 1, prefix="draft.layers"), r"\(draft\., model\.\)"),
 }
 
 
-@pytest.mark.parametrize("config, found, message", MISFITS.values(), ids=MISFITS)
-def test_shapes_and_config_that_disagree_are_refused(config, found, message, as_user):
-    with pytest.raises(AttngeoError, match=message):
+@pytest.mark.parametrize("config, found, named", MISFITS.values(), ids=MISFITS)
+def test_shapes_and_config_that_disagree_are_refused(config, found, named, as_user):
+    with pytest.raises(CheckpointError, match=named):
         locate(ARCHITECTURES, config, found)
 
 
@@ -130,9 +131,7 @@ def test_a_missing_block_of_a_stage_is_named(as_user):
     found = dict.fromkeys(names, torch.Size([16, 16]))
     assert [plan.heads for plan in locate(ARCHITECTURES, config, found)] == [2, 4, 4]
     found.pop("encoder.layers.1.blocks.0.attention.self.query.weight")
-    with pytest.raises(
-        AttngeoError, match=r"layers\.1\.blocks\.0\.attention\.self\.query\.weight is missing, one of 3"
-    ):
+    with pytest.raises(CheckpointError, match=r"layers\.1\.blocks\.0\.attention\.self\.query\.weight.* 3 "):
         locate(ARCHITECTURES, config, found)
 
 

@@ -72,12 +72,12 @@ def test_eight_bit_weights_are_multiplied_by_their_scale(scaled, suffix, dtype, 
 
 def test_eight_bits_without_a_scale_are_refused(quantised, as_user):
     folder, _ = quantised(by_tensor, "_scale", torch.float8_e4m3fn, keep_scale=False)
-    with pytest.raises(AttngeoError, match=r"q_proj\.weight is stored in 8 bits without a scale beside it"):
+    with pytest.raises(AttngeoError, match=r"q_proj\.weight_scale_inv"):
         list(open_checkpoint(folder))
 
 
 def test_a_scale_of_another_shape_is_refused(as_user):
-    with pytest.raises(AttngeoError, match=r"the scale of w has shape \(3, 7\)"):
+    with pytest.raises(AttngeoError, match=r" w .*\(3, 7\)"):
         unscaled(torch.ones(40, 40), torch.ones(3, 7), (16, 16), "w")
 
 

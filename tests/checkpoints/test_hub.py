@@ -12,10 +12,11 @@ import torch
 import transformers as tf
 from huggingface_hub import constants, file_download, hf_hub_download
 
-from attngeo import AttngeoError, open_checkpoint
+from attngeo import open_checkpoint
 from attngeo.checkpoints import hub as hub_module
 from attngeo.checkpoints import layers as checkpoints
 from attngeo.checkpoints import ranges
+from attngeo.errors import CheckpointError
 
 NAME = "owner/tiny-bert"
 BERT = {"hidden_size": 64, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 16, "vocab_size": 99}
@@ -198,32 +199,32 @@ def lost_shard(hub):
 
 
 REFUSALS = {
-    "no such repository": (NAME + "x", lambda hub: None, "no public repository of that id at http.*; check the sp"),
-    "gated": (NAME, lambda hub: hub.gated.add(NAME), "is gated: ask for access at http.*owner/tiny-bert, then set HF_"),
-    "no such revision": (NAME, lambda hub: None, "has no revision 'v9'; see its branches"),
-    "no config": (NAME, lambda hub: (folder(hub) / "config.json").unlink(), "has no config.json on the Hub"),
-    "no weights": (NAME, lambda hub: (folder(hub) / "model.safetensors").unlink(), "no weights that can be read"),
-    "lost shard": (NAME, lost_shard, "model-00002-of-00002.safetensors, which model.safetensors.index.json names"),
-    "corrupt header": (NAME, damaged_header, "model.safetensors of owner/tiny-bert is no whole safetensors file"),
-    "no id": ("bad--id..", lambda hub: None, "it is no Hub id"),
-    "Hub down": (NAME, lambda hub: hub.answers.update({"config.json": 503}), "answered 503; check the conn"),
-    "Hub down later": (NAME, lambda hub: hub.answers.update({"model.safetensors": 503}), "answered 503; try again"),
-    "forbidden": (NAME, lambda hub: hub.answers.update({"model.safetensors": 403}), "answered 403; check HF_TOKEN"),
-    "storage down": (NAME, lambda hub: hub.faults.extend([hub_server.status(503)] * 99), "answered 503, 6 times in a"),
+    "no such repository": (NAME + "x", lambda hub: None, f"{NAME}x.* http"),
+    "gated": (NAME, lambda hub: hub.gated.add(NAME), f"http.*{NAME}.* HF_TOKEN"),
+    "no such revision": (NAME, lambda hub: None, f"'v9'.*http.*{NAME}"),
+    "no config": (NAME, lambda hub: (folder(hub) / "config.json").unlink(), f"{NAME}.* config.json"),
+    "no weights": (NAME, lambda hub: (folder(hub) / "model.safetensors").unlink(), f"{NAME}.* model.safetensors"),
+    "lost shard": (NAME, lost_shard, "model-00002-of-00002.safetensors.* model.safetensors.index.json"),
+    "corrupt header": (NAME, damaged_header, f"model.safetensors of {NAME}"),
+    "no id": ("bad--id..", lambda hub: None, "bad--id"),
+    "Hub down": (NAME, lambda hub: hub.answers.update({"config.json": 503}), "config.json.* 503"),
+    "Hub down later": (NAME, lambda hub: hub.answers.update({"model.safetensors": 503}), "model.safetensors.* 503"),
+    "forbidden": (NAME, lambda hub: hub.answers.update({"model.safetensors": 403}), "403.* HF_TOKEN"),
+    "storage down": (NAME, lambda hub: hub.faults.extend([hub_server.status(503)] * 99), f" 503.* {ranges.ATTEMPTS} "),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name, damage, message", REFUSALS.values(), ids=REFUSALS)
-def test_what_the_hub_refuses_ends_in_one_sentence(name, damage, message, hub, as_user):
+@pytest.mark.parametrize("name, damage, named", REFUSALS.values(), ids=REFUSALS)
+def test_what_the_hub_refuses_ends_in_one_sentence(name, damage, named, hub, as_user):
     damage(hub)
-    with pytest.raises(AttngeoError, match=message) as caught:
-        open_checkpoint(name, "v9" if "v9" in message else None)
+    with pytest.raises(CheckpointError, match=named) as caught:
+        open_checkpoint(name, "v9" if "v9" in named else None)
     assert "\n" not in str(caught.value) and str(caught.value).endswith(".")
 
 
 def test_no_connection(hub, monkeypatch, as_user):
     point_to("http://127.0.0.1:9", monkeypatch)
-    with pytest.raises(AttngeoError, match=r"config.json .* is not in the cache, and http.* cannot be reached; check"):
+    with pytest.raises(CheckpointError, match=r"config.json .*http://127.0.0.1:9"):
         open_checkpoint(NAME)
 
 
@@ -231,7 +232,7 @@ def test_no_connection_is_found_out_at_once(hub, monkeypatch):
     waits = []
     monkeypatch.setattr(time, "sleep", waits.append)
     point_to("http://127.0.0.1:9", monkeypatch)
-    with pytest.raises(AttngeoError):
+    with pytest.raises(CheckpointError):
         open_checkpoint(NAME)
     assert sum(waits) < 1
 
@@ -245,7 +246,7 @@ def test_what_the_cache_has_needs_no_connection(hub, monkeypatch):
 def test_offline_without_the_weights(hub, monkeypatch, as_user):
     open_checkpoint(NAME)
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    with pytest.raises(AttngeoError, match=r"not in the cache with its weights .*HF_HUB_OFFLINE is set; unset it"):
+    with pytest.raises(CheckpointError, match=r"model.safetensors.*HF_HUB_OFFLINE"):
         open_checkpoint(NAME)
 
 
@@ -271,7 +272,7 @@ def test_the_command_on_a_gated_repository(hub, tmp_path):
     hub.gated.add(NAME)
     done = command(hub, tmp_path, NAME, "-o", str(tmp_path / "out.csv"))
     assert done.returncode == 2 and done.stdout == "" and not (tmp_path / "out.csv").exists()
-    assert done.stderr.startswith(f"attngeo: {NAME} is gated") and done.stderr.count("\n") == 1
+    assert done.stderr.startswith(f"attngeo: {NAME} ") and done.stderr.count("\n") == 1
 
 
 def test_a_client_that_another_thread_closed_is_asked_again():

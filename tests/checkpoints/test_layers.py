@@ -1,6 +1,7 @@
 import json
 import os
 import pickle
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,8 +11,9 @@ import torch
 import transformers as tf
 from safetensors.torch import load_file, save_file
 
-from attngeo import AttentionLayer, AttngeoError, BilinearForm, open_checkpoint, symmetry_score
+from attngeo import AttentionLayer, BilinearForm, open_checkpoint, symmetry_score
 from attngeo.checkpoints.tensorfiles import LocalBytes
+from attngeo.errors import CheckpointError
 
 SIZES = {"hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 16, "vocab_size": 50}
 
@@ -199,68 +201,68 @@ def set_header(tensor, **changes):
 
 
 DAMAGES = {
-    "no config": (lambda f, m: (f / "config.json").unlink(), "no config.json"),
-    "bad JSON": (lambda f, m: (f / "config.json").write_text("{"), "config.json .* not valid JSON"),
-    "binary config": (lambda f, m: (f / "config.json").write_bytes(b"\xff\xfe\x00"), "config.json .* not valid JSON"),
-    "config is a list": (lambda f, m: (f / "config.json").write_text("[]"), "not a JSON object"),
-    "no model_type": (lambda f, m: edit_config(f, model_type=None), "names no model_type"),
-    "unknown model_type": (lambda f, m: edit_config(f, model_type="brt"), "'brt' is not among.*near: .*bert"),
-    "other model_type": (lambda f, m: edit_config(f, model_type="gpt2"), r"no tensor is named like h\.\{\}\.attn"),
-    "no head count": (lambda f, m: edit_config(f, num_attention_heads=None), "num_attention_heads is missing"),
-    "head count in words": (lambda f, m: edit_config(f, num_attention_heads="four"), "'four' and not a number"),
-    "zero heads": (lambda f, m: edit_config(f, num_attention_heads=0), "is 0 and not a number above 0"),
-    "heads that do not divide": (lambda f, m: edit_config(f, num_attention_heads=5), "5 .* does not divide"),
-    "more layers promised": (lambda f, m: edit_config(f, num_hidden_layers=5), "layer.3.* is missing, one of 5"),
-    "no weights": (lambda f, m: (f / "model.safetensors").unlink(), "no weights that can be read"),
-    "missing query": (lambda f, m: edit_tensors(f, lambda t: t.pop(QUERY)), "layer.1.* is missing, one of 3"),
+    "no config": (lambda f, m: (f / "config.json").unlink(), "config.json"),
+    "bad JSON": (lambda f, m: (f / "config.json").write_text("{"), "config.json"),
+    "binary config": (lambda f, m: (f / "config.json").write_bytes(b"\xff\xfe\x00"), "config.json"),
+    "config is a list": (lambda f, m: (f / "config.json").write_text("[]"), "config.json"),
+    "no model_type": (lambda f, m: edit_config(f, model_type=None), "model_type"),
+    "unknown model_type": (lambda f, m: edit_config(f, model_type="brt"), "'brt'.* bert"),
+    "other model_type": (lambda f, m: edit_config(f, model_type="gpt2"), r"h\.\{\}\.attn"),
+    "no head count": (lambda f, m: edit_config(f, num_attention_heads=None), "num_attention_heads"),
+    "head count in words": (lambda f, m: edit_config(f, num_attention_heads="four"), "num_attention_heads.*'four'"),
+    "zero heads": (lambda f, m: edit_config(f, num_attention_heads=0), "num_attention_heads.* 0 "),
+    "heads that do not divide": (lambda f, m: edit_config(f, num_attention_heads=5), " 32 .* 5 .num_attention_heads"),
+    "more layers promised": (lambda f, m: edit_config(f, num_hidden_layers=5), "layer.3.* 5 "),
+    "no weights": (lambda f, m: (f / "model.safetensors").unlink(), "model.safetensors"),
+    "missing query": (lambda f, m: edit_tensors(f, lambda t: t.pop(QUERY)), "layer.1.* 3 "),
     "missing key": (
         lambda f, m: edit_tensors(f, lambda t: t.pop(QUERY.replace("query", "key"))),
-        r"layer\.1\.attention\.self\.key\.weight is missing",
+        r"layer\.1\.attention\.self\.key\.weight",
     ),
-    "missing shard": (lose_shard, r"no model-.*safetensors, which model.safetensors.index.json names"),
-    "NaN": (poison(float("nan")), rf"{QUERY} holds NaN or infinite"),
-    "infinity": (poison(float("inf")), rf"{QUERY} holds NaN or infinite"),
-    "empty file": (lambda f, m: truncate(f / "model.safetensors", 0), "has 0 bytes"),
-    "cut in the header": (lambda f, m: truncate(f / "model.safetensors", 900), "its header should end at byte"),
-    "cut in the tensors": (lambda f, m: truncate(f / "model.safetensors", 20000), "should have .* bytes and has 20000"),
-    "not safetensors": (lambda f, m: (f / "model.safetensors").write_bytes(b"<html>" * 99), "length of a header"),
+    "missing shard": (lose_shard, r"model-.*safetensors.* model.safetensors.index.json"),
+    "NaN": (poison(float("nan")), QUERY),
+    "infinity": (poison(float("inf")), QUERY),
+    "empty file": (lambda f, m: truncate(f / "model.safetensors", 0), "model.safetensors.* 0 "),
+    "cut in the header": (lambda f, m: truncate(f / "model.safetensors", 900), "model.safetensors.* 900"),
+    "cut in the tensors": (lambda f, m: truncate(f / "model.safetensors", 20000), "model.safetensors.* 20000"),
+    "not safetensors": (lambda f, m: (f / "model.safetensors").write_bytes(b"<html>" * 99), "model.safetensors.* 8 "),
     "header not JSON": (
         lambda f, m: (f / "model.safetensors").write_bytes((16).to_bytes(8, "little") + b"x" * 32),
-        "not the JSON of that format",
+        "model.safetensors",
     ),
-    "place and shape differ": (set_header(QUERY, shape=[32, 33]), "place of .*query.weight does not fit"),
-    "place before the tensors": (set_header(QUERY, data_offsets=[-4096, 0]), "place of .*query.weight does not fit"),
-    "unknown type": (set_header(QUERY, dtype="Q3"), "stored as Q3"),
+    "place and shape differ": (set_header(QUERY, shape=[32, 33]), QUERY),
+    "place before the tensors": (set_header(QUERY, data_offsets=[-4096, 0]), QUERY),
+    "unknown type": (set_header(QUERY, dtype="Q3"), " Q3"),
     "quantised": (
         lambda f, m: edit_tensors(f, lambda t: t.update({QUERY: (t[QUERY] * 100).to(torch.int8)})),
-        "stored as I8.* quantised",
+        " I8",
     ),
     "packed": (
         lambda f, m: edit_tensors(f, lambda t: t.update({QUERY: torch.zeros(99, dtype=torch.uint8)})),
-        "not two dimensions; quantised or packed",
+        QUERY + r".*\(99,\)",
     ),
     "two models in one": (
         lambda f, m: edit_tensors(f, lambda t: t.update({"teacher." + n: v.clone() for n, v in t.items()})),
-        "several prefixes",
+        "teacher",
     ),
-    "code in the bin": (unsafe_bin, "not a file of tensors alone"),
-    "truncated bin": (lambda f, m: as_bin(f, m) or truncate(f / "pytorch_model.bin", 9000), "truncated or corrupt"),
-    "empty bin": (lambda f, m: as_bin(f, m) or truncate(f / "pytorch_model.bin", 0), "truncated or corrupt"),
+    "code in the bin": (unsafe_bin, "pytorch_model.bin"),
+    "truncated bin": (lambda f, m: as_bin(f, m) or truncate(f / "pytorch_model.bin", 9000), "pytorch_model.bin"),
+    "empty bin": (lambda f, m: as_bin(f, m) or truncate(f / "pytorch_model.bin", 0), "pytorch_model.bin"),
     "index without map": (
         lambda f, m: sharded(f, m) or (f / "model.safetensors.index.json").write_text("{}"),
-        "has no weight_map",
+        "model.safetensors.index.json.* weight_map",
     ),
     "index that leaves the folder": (
         lambda f, m: sharded(f, m) or (f / "model.safetensors.index.json").write_text('{"weight_map": {"a": "../x"}}'),
-        "points outside the checkpoint",
+        "model.safetensors.index.json",
     ),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("damage, message", DAMAGES.values(), ids=DAMAGES)
-def test_damage_ends_in_one_sentence(damage, message, folder, model, as_user):
+@pytest.mark.parametrize("damage, named", DAMAGES.values(), ids=DAMAGES)
+def test_damage_ends_in_one_sentence(damage, named, folder, model, as_user):
     damage(folder, model)
-    with pytest.raises(AttngeoError, match=message) as caught:
+    with pytest.raises(CheckpointError, match=named) as caught:
         list(open_checkpoint(folder))
     text = str(caught.value)
     assert "\n" not in text and text.endswith(".") and not Path("evil").exists()
@@ -270,12 +272,12 @@ def test_damage_ends_in_one_sentence(damage, message, folder, model, as_user):
     "path", ["./nowhere", "/nowhere/at/all", "~/nowhere-at-all", "a/b/c", "nowhere.safetensors", "", " "]
 )
 def test_a_path_that_is_not_there_is_not_asked_of_the_hub(path):
-    with pytest.raises(AttngeoError, match="no file or folder"):
+    with pytest.raises(CheckpointError, match=re.escape(repr(path))):
         open_checkpoint(path)
 
 
 def test_a_folder_has_no_revision(folder):
-    with pytest.raises(AttngeoError, match="local folder, which has no revision 'v1'"):
+    with pytest.raises(CheckpointError, match="'v1'"):
         open_checkpoint(folder, revision="v1")
 
 
@@ -307,5 +309,5 @@ def test_forms_and_checkpoints_need_no_other_library(tmp_path):
 
 
 def test_a_file_of_another_kind_is_refused(folder):
-    with pytest.raises(AttngeoError, match=r"config\.json is no weight file"):
+    with pytest.raises(CheckpointError, match=r"config.json.*safetensors"):
         open_checkpoint(folder / "config.json")

@@ -112,29 +112,29 @@ def test_truncated_safetensors_from_the_real_entry_point(saved, tmp_path):
     (tmp_path / "model.safetensors").write_bytes((saved / "model.safetensors").read_bytes()[:5000])
     done = entry_point(tmp_path, "-o", tmp_path / "out.csv")
     assert_refused(done.returncode, done.stdout, done.stderr)
-    assert "truncated or corrupt" in done.stderr and not (tmp_path / "out.csv").exists()
+    assert "model.safetensors" in done.stderr and not (tmp_path / "out.csv").exists()
 
 
 def test_nothing_in_the_cache_and_offline(tmp_path):
     done = entry_point("nobody/nothing", HF_HUB_OFFLINE="1", HF_HOME=str(tmp_path))
     assert_refused(done.returncode, done.stdout, done.stderr)
-    assert "nobody/nothing" in done.stderr and "HF_HUB_OFFLINE is set" in done.stderr
+    assert "nobody/nothing" in done.stderr and "HF_HUB_OFFLINE" in done.stderr
 
 
 @pytest.mark.parametrize(
-    "arguments, words",
+    "arguments, named",
     [
-        (["/nowhere"], "no file or folder '/nowhere'"),
-        (["a/b", "--gamma", "big"], "'big' is not a valid float"),
-        (["a/b", "--format", "xml"], "'xml' is not one of"),
-        ([], "Missing argument 'PATH_OR_ID'"),
+        (["/nowhere"], "'/nowhere'"),
+        (["a/b", "--gamma", "big"], "'big'"),
+        (["a/b", "--format", "xml"], "'xml'"),
+        ([], "'PATH_OR_ID'"),
     ],
     ids=["path", "gamma", "format", "nothing"],
 )
-def test_wrong_calls_end_in_one_sentence(arguments, words, run):
+def test_wrong_calls_end_in_one_sentence(arguments, named, run):
     code, out, err = run(*arguments)
     assert_refused(code, out, err)
-    assert words in err
+    assert named in err
 
 
 @pytest.mark.parametrize("gamma", ["nan", "-1", "inf"])
@@ -145,4 +145,4 @@ def test_gamma_out_of_range(gamma, run, saved, as_user):
 def test_a_folder_as_output_is_refused_before_anything_is_read(run, tmp_path):
     code, out, err = run("/nowhere", "-o", tmp_path)
     assert_refused(code, out, err)
-    assert "is a folder" in err
+    assert str(tmp_path) in err

@@ -65,7 +65,7 @@ def test_heads_are_numbered_from_both_ends():
     assert torch.equal(form.head(-1), form.head(2))
     assert len(list(form.heads())) == form.n_heads == 3
     for h in (3, -4):
-        with pytest.raises(MatrixError, match="heads 0 to 2"):
+        with pytest.raises(MatrixError, match=r" 0 .* 2"):
             form.head(h)
 
 
@@ -78,22 +78,22 @@ def test_a_form_says_what_it_is():
 
 
 BAD = {
-    "two-dimensional": (torch.zeros(4, 2), torch.zeros(1, 4, 2), r"wq has shape \(4, 2\)"),
-    "no heads": (torch.zeros(1, 4, 2), torch.zeros(0, 4, 2), "all above 0"),
-    "no width": (torch.zeros(1, 4, 0), torch.zeros(1, 4, 0), "all above 0"),
-    "integers": (torch.zeros(1, 4, 2, dtype=torch.int8), torch.zeros(1, 4, 2), "floating-point"),
-    "complex": (torch.zeros(1, 4, 2, dtype=torch.complex64), torch.zeros(1, 4, 2), "floating-point"),
-    "widths differ": (torch.zeros(1, 4, 2), torch.zeros(1, 5, 2), "differ in d or d_head"),
-    "heads differ": (torch.zeros(3, 4, 2), torch.zeros(2, 4, 2), "cannot share 2 key heads"),
-    "fewer queries": (torch.zeros(1, 4, 2), torch.zeros(2, 4, 2), "cannot share"),
-    "types differ": (torch.zeros(1, 4, 2), torch.zeros(1, 4, 2, dtype=torch.float64), "must agree"),
+    "two-dimensional": (torch.zeros(4, 2), torch.zeros(1, 4, 2), r"wq .*\(4, 2\)"),
+    "no heads": (torch.zeros(1, 4, 2), torch.zeros(0, 4, 2), r"wk .*\(0, 4, 2\)"),
+    "no width": (torch.zeros(1, 4, 0), torch.zeros(1, 4, 0), r"wq .*\(1, 4, 0\)"),
+    "integers": (torch.zeros(1, 4, 2, dtype=torch.int8), torch.zeros(1, 4, 2), "wq .*torch.int8"),
+    "complex": (torch.zeros(1, 4, 2, dtype=torch.complex64), torch.zeros(1, 4, 2), "wq .*torch.complex64"),
+    "widths differ": (torch.zeros(1, 4, 2), torch.zeros(1, 5, 2), r"\(1, 4, 2\).*\(1, 5, 2\)"),
+    "heads differ": (torch.zeros(3, 4, 2), torch.zeros(2, 4, 2), "^3 .* 2 "),
+    "fewer queries": (torch.zeros(1, 4, 2), torch.zeros(2, 4, 2), "^1 .* 2 "),
+    "types differ": (torch.zeros(1, 4, 2), torch.zeros(1, 4, 2, dtype=torch.float64), "float32.*float64"),
 }
 
 
 @pytest.mark.parametrize("name", BAD)
 def test_factors_that_make_no_form_are_refused(name, as_user):
-    wq, wk, message = BAD[name]
-    with pytest.raises(MatrixError, match=message) as refused:
+    wq, wk, named = BAD[name]
+    with pytest.raises(MatrixError, match=named) as refused:
         BilinearForm(wq, wk)
     assert isinstance(refused.value, AttngeoError) and "\n" not in str(refused.value)
 

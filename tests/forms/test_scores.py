@@ -281,7 +281,7 @@ def test_a_single_entry_is_symmetric_and_has_no_direction():
 def test_weights_that_are_not_finite_are_refused(value):
     m = torch.eye(3)
     m[1, 2] = value
-    with pytest.raises(MatrixError, match="NaN or infinite"):
+    with pytest.raises(MatrixError, match="matrix"):
         symmetry_score(m)
     for wq, wk, name in ((m[None], torch.eye(3)[None], "W_q"), (torch.eye(3)[None], m[None], "W_k")):
         for scores in (score, score_heads):
@@ -290,20 +290,20 @@ def test_weights_that_are_not_finite_are_refused(value):
 
 
 REFUSED = {
-    "not square": (torch.zeros(3, 4), "square"),
-    "empty": (torch.zeros(0, 0), "at least one entry"),
-    "a vector": (torch.zeros(3), r"\(d, d\) tensor"),
-    "a batch": (torch.zeros(2, 3, 3), r"\(d, d\) tensor"),
-    "complex": (torch.zeros(3, 3, dtype=torch.complex64), "real"),
-    "a list": ([[1.0]], "not a list"),
+    "not square": (torch.zeros(3, 4), r"\(3, 4\)"),
+    "empty": (torch.zeros(0, 0), r"\(0, 0\)"),
+    "a vector": (torch.zeros(3), r"\(d, d\).*\(3,\)"),
+    "a batch": (torch.zeros(2, 3, 3), r"\(d, d\).*\(2, 3, 3\)"),
+    "complex": (torch.zeros(3, 3, dtype=torch.complex64), "complex"),
+    "a list": ([[1.0]], " list"),
 }
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_no_matrix_is_refused(name, as_user):
-    m, message = REFUSED[name]
+    m, named = REFUSED[name]
     for function in (symmetry_score, directionality_score, score):
-        with pytest.raises(MatrixError, match=message):
+        with pytest.raises(MatrixError, match=named):
             function(m)
 
 

@@ -82,7 +82,7 @@ def test_groups():
     assert {"printed", "text", "vision", "audio", "figure-s1-audio", "figure-s2", "llama-3.1"} <= set(known)
     assert set().union(*known.values()) == set(MODELS["name"])
     assert group("figure-s2")[0] in set(MODELS["name"])
-    with pytest.raises(ParameterError, match="no group 'figure-9'; there are printed, "):
+    with pytest.raises(ParameterError, match=r"'figure-9'.* printed, "):
         group("figure-9")
 
 
@@ -94,9 +94,9 @@ def test_a_damaged_table_is_named(tmp_path, monkeypatch):
     for mark in ("_toc.yml", "notebooks", "data/published"):
         (tmp_path / mark).mkdir(parents=True)
     monkeypatch.setenv("ATTNGEO_BOOK", str(tmp_path))
-    with pytest.raises(RegistryError, match=r"models.csv cannot be read"):
+    with pytest.raises(RegistryError, match=r"models.csv"):
         registry()
     (tmp_path / "data/models.csv").write_text("name,part\nx,y\n", encoding="utf-8")
-    with pytest.raises(RegistryError, match="has the columns name, part"):
+    with pytest.raises(RegistryError, match=r"models.csv.* name, part"):
         registry()
     assert isinstance(MODELS, pd.DataFrame)

@@ -1,4 +1,5 @@
 import json
+import re
 import time
 
 import numpy as np
@@ -54,10 +55,10 @@ def test_an_unfinished_or_damaged_record_is_no_record(model_folder, tmp_path):
     """A folder without record.json is passed over; a damaged one is named."""
     folder = survey_model(str(model_folder), tmp_path)
     (folder / "layers.csv").write_text("")
-    with pytest.raises(RecordError, match="survey it again"):
+    with pytest.raises(RecordError, match="tiny-bert"):
         read_records(tmp_path)
     (folder / "record.json").unlink()
-    with pytest.raises(RecordError, match="attngeo survey"):
+    with pytest.raises(RecordError, match=re.escape(str(tmp_path))):
         read_records(tmp_path)
 
 

@@ -65,22 +65,22 @@ def test_marginals_and_samples_of_a_chain():
 
 
 @pytest.mark.parametrize(
-    ("call", "words"),
+    ("call", "named"),
     [
-        (lambda: context_matrix("causal", 4), "use one of autoregressive, bidirectional, masked"),
-        (lambda: context_matrix("autoregressive", 1), "at least 2"),
-        (lambda: attended_matrix("masked", 0), "at least 2"),
+        (lambda: context_matrix("causal", 4), "'causal'.*autoregressive, bidirectional, masked"),
+        (lambda: context_matrix("autoregressive", 1), " 1 .*n_tokens"),
+        (lambda: attended_matrix("masked", 0), " 0 .*n_tokens"),
         (lambda: context_matrix("masked", 4), "masked"),
-        (lambda: context_matrix("autoregressive", 2, torch.tensor([True, False])), "masks no positions"),
-        (lambda: context_matrix("masked", 3, torch.tensor([True, False])), "speaks of 2 positions"),
-        (lambda: sample_mask(2, 4, 0.0, torch.Generator()), "strictly between 0 and 1"),
-        (lambda: sample_mask(2, 4, float("nan"), torch.Generator()), "strictly between 0 and 1"),
-        (lambda: MarkovChain(torch.tensor([0.5, 0.6]), torch.eye(2)), "rows sum to 1"),
+        (lambda: context_matrix("autoregressive", 2, torch.tensor([True, False])), "autoregressive .*`masked`"),
+        (lambda: context_matrix("masked", 3, torch.tensor([True, False])), "`masked`.* 2 .* 3"),
+        (lambda: sample_mask(2, 4, 0.0, torch.Generator()), " 0.0"),
+        (lambda: sample_mask(2, 4, float("nan"), torch.Generator()), " nan"),
+        (lambda: MarkovChain(torch.tensor([0.5, 0.6]), torch.eye(2)), " 1"),
         (lambda: MarkovChain(torch.tensor([0.5, 0.5]), torch.eye(3)), "transition matrix"),
-        (lambda: MarkovChain.random(1, 0.5, torch.Generator()), "needs 2 tokens"),
+        (lambda: MarkovChain.random(1, 0.5, torch.Generator()), " 2 "),
     ],
 )
-def test_bad_input_is_refused_in_one_sentence(as_user, call, words):
-    with pytest.raises(ParameterError, match=words) as caught:
+def test_bad_input_is_refused_in_one_sentence(as_user, call, named):
+    with pytest.raises(ParameterError, match=named) as caught:
         call()
     assert "\n" not in str(caught.value) and str(caught.value).endswith(".")

@@ -115,19 +115,19 @@ def test_cosine_of_zero_is_zero():
 
 
 @pytest.mark.parametrize(
-    ("call", "words"),
+    ("call", "named"),
     [
-        (lambda: ToyConfig(d=10, n_heads=4), "do not divide"),
-        (lambda: ToyConfig(n_tokens=1), "at least 2"),
-        (lambda: ToyConfig(n_layers=0), "n_layers is 0"),
-        (lambda: ToyConfig(n_heads=0), "n_heads is 0"),
-        (lambda: ToyConfig(n_vocab=1), "n_vocab is 1"),
-        (lambda: ToyConfig(d_mlp=-1), "d_mlp is -1"),
-        (lambda: ToyTransformer.random(ToyConfig(), 0).example("causal", 0), "is unknown"),
-        (lambda: ToyTransformer.random(ToyConfig(), 0).run(torch.arange(8), "masked"), "at least one masked"),
+        (lambda: ToyConfig(d=10, n_heads=4), "^4 .* 10"),
+        (lambda: ToyConfig(n_tokens=1), " 1 .*n_tokens"),
+        (lambda: ToyConfig(n_layers=0), "^n_layers .*0"),
+        (lambda: ToyConfig(n_heads=0), "^n_heads .*0"),
+        (lambda: ToyConfig(n_vocab=1), "^n_vocab .*1"),
+        (lambda: ToyConfig(d_mlp=-1), "^d_mlp .*-1"),
+        (lambda: ToyTransformer.random(ToyConfig(), 0).example("causal", 0), "'causal'"),
+        (lambda: ToyTransformer.random(ToyConfig(), 0).run(torch.arange(8), "masked"), "masked"),
     ],
 )
-def test_bad_input_is_refused_in_one_sentence(as_user, call, words):
-    with pytest.raises(ParameterError, match=words) as caught:
+def test_bad_input_is_refused_in_one_sentence(as_user, call, named):
+    with pytest.raises(ParameterError, match=named) as caught:
         call()
     assert "\n" not in str(caught.value) and str(caught.value).endswith(".")
