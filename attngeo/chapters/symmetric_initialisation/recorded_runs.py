@@ -32,6 +32,7 @@ RELEASED, DEFAULT = (
 TIES_AT_RELEASED_SCALE = tuple(p for p in PAIRS if p.against in ("default-linear", "scaled"))  # the tie
 PARTS_OF_THE_GAIN = tuple(p for p in PAIRS if p.start in ("scaled", "scaled-values"))
 TIED = ("symmetric", "released")  # the starts of Figure S5
+PAIRS_OF_S5 = tuple(p for start in TIED for p in AGAINST_RANDOM if p.start == start)
 PRINTED = "Enforcing symmetry at initialization lowers the final loss of most models, and reaches it sooner."
 SMALL = (
     "These are small models and short runs; held-out loss. Intervals are of 95 % over seeds, and a little too narrow: "
@@ -103,9 +104,7 @@ def figure_s5_on_recorded_runs(runs: Sequence[Run] | None = None) -> Result:
     """
     cases, lost = [], []
     for setting in _encoders(runs):
-        for pair, contrast in setting.contrasts(AGAINST_RANDOM).items():
-            if pair.start not in TIED:
-                continue
+        for pair, contrast in setting.contrasts(PAIRS_OF_S5).items():
             of_arm = _symmetry_cases(setting.label, pair.start, contrast)
             lost.append(of_arm[0])
             cases += of_arm[1:]
