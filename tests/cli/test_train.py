@@ -1,4 +1,5 @@
 import json
+import re
 import subprocess
 import sys
 
@@ -76,63 +77,63 @@ def test_resume_needs_the_folder_only(text, tmp_path, attngeo):
     code, out, _ = attngeo("train", "-o", tmp_path / "run", "--resume")
     assert code == 0 and "finished after 4 steps" in out
     code, _, err = attngeo("train", "-o", tmp_path / "run", "--resume", "--seed", 3)
-    assert code == 2 and "seed is 3, but the run" in err
+    assert code == 2 and re.search(r"seed .*3", err)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "named"),
     [
-        (["--corpus", "wikpedia"], "corpus 'wikpedia' is unknown; name one of embedded"),
-        (["--corpus", "$NOWHERE/x"], "is unknown"),
-        (["--block-size", "100000"], "fewer than one block of 100000"),
-        (["--block-size", "1"], "block_size is 1; it must be a whole number from 2"),
-        (["--lr", "-1"], "lr is -1.0; it must be a number from 0 to 10"),
-        (["--lr", "nan"], "lr is nan"),
-        (["--steps", "0"], "steps is 0; it must be a whole number of 1 or more"),
-        (["--mask-rate", "1"], "mask_rate is 1.0"),
-        (["--heads", "3"], "3 heads do not divide the width 16"),
-        (["--warmup", "4"], "shorter than the run"),
-        (["--micro-batch", "3"], "does not divide batch_size 4"),
-        (["--gamma", "1"], "constraint is none"),
-        (["--constraint", "skew"], "give gamma a value above 0"),
-        (["--constraint", "skew", "--gamma", "1", "--init", "symmetric"], "is infinite"),
-        (["--vocab-size", "3"], "vocab_size is 3"),
-        (["--objective", "mml"], "'mml' is not one of"),
-        (["--steps", "many"], "not a valid integer"),
-        (["--tokenizer", "no/such/tokenizer.json"], "there is no file or folder 'no/such/tokenizer.json'"),
-        (["--config", "no.yml"], "cannot be read as YAML"),
-        (["--resume"], "holds no run to continue"),
+        (["--corpus", "wikpedia"], r"'wikpedia'.* embedded"),
+        (["--corpus", "$NOWHERE/x"], r"\$NOWHERE/x"),
+        (["--block-size", "100000"], " 100000"),
+        (["--block-size", "1"], r"block_size .*1.* 2"),
+        (["--lr", "-1"], r"lr .*-1\.0.* 0 .* 10"),
+        (["--lr", "nan"], r"lr .*nan"),
+        (["--steps", "0"], r"steps .*0.* 1 "),
+        (["--mask-rate", "1"], r"mask_rate .*1\.0"),
+        (["--heads", "3"], r"3 .* 16"),
+        (["--warmup", "4"], "warmup"),
+        (["--micro-batch", "3"], r" 3 .*batch_size 4"),
+        (["--gamma", "1"], r"gamma.*constraint|constraint.*gamma"),
+        (["--constraint", "skew"], "gamma"),
+        (["--constraint", "skew", "--gamma", "1", "--init", "symmetric"], r"skew.*symmetric|symmetric.*skew"),
+        (["--vocab-size", "3"], r"vocab_size .*3"),
+        (["--objective", "mml"], "'mml'"),
+        (["--steps", "many"], "'many'"),
+        (["--tokenizer", "no/such/tokenizer.json"], "no/such/tokenizer.json"),
+        (["--config", "no.yml"], "no.yml"),
+        (["--resume"], "/run "),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 @pytest.mark.usefixtures("as_user")
-def test_bad_input_is_one_sentence_and_leaves_no_run(text, tmp_path, attngeo, arguments, said, monkeypatch):
+def test_bad_input_is_one_sentence_and_leaves_no_run(text, tmp_path, attngeo, arguments, named, monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     given = [] if "--resume" in arguments else flags(corpus=text, **SMALL)
     code, out, err = attngeo("train", "-o", tmp_path / "run", *given, *arguments)
-    assert code == 2 and said in err and out == ""
+    assert code == 2 and re.search(named, err) and out == ""
     assert len(err.strip().splitlines()) == 1 and "Traceback" not in err
     assert not (tmp_path / "run" / "run.json").exists()
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "named"),
     [
-        ("- a\n- b", "must hold settings"),
-        ("lr: [", "cannot be read as YAML"),
-        ("learning_rate: 1", "'learning_rate' is no setting"),
-        ("lr: fast", "lr is 'fast'; it must be a number"),
-        ("steps: 1.5", "steps is 1.5; it must be a whole number"),
-        ("steps: true", "steps is True"),
-        ("preset: huge", "preset 'huge' is unknown"),
-        ("init: odd", "init is 'odd'; it must be one of random"),
+        ("- a\n- b", "run.yml"),
+        ("lr: [", "run.yml"),
+        ("learning_rate: 1", "'learning_rate'"),
+        ("lr: fast", r"lr .*'fast'"),
+        ("steps: 1.5", r"steps .*1\.5"),
+        ("steps: true", r"steps .*True"),
+        ("preset: huge", "'huge'"),
+        ("init: odd", r"init .*'odd'.* random"),
     ],
 )
 @pytest.mark.usefixtures("as_user")
-def test_a_bad_file_is_refused(tmp_path, attngeo, content, said):
+def test_a_bad_file_is_refused(tmp_path, attngeo, content, named):
     (tmp_path / "run.yml").write_text(content)
     code, _, err = attngeo("train", "-o", tmp_path / "run", "--config", tmp_path / "run.yml")
-    assert code == 2 and said in err and len(err.strip().splitlines()) == 1
+    assert code == 2 and re.search(named, err) and len(err.strip().splitlines()) == 1
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe\x00\x01" * 10], ids=["empty", "binary"])
@@ -143,16 +144,16 @@ def test_unreadable_text_is_refused(tmp_path, attngeo, content):
 
 
 @pytest.mark.parametrize(
-    ("missing", "command", "said"),
+    ("missing", "command", "named"),
     [
-        ("accelerate", ["train", "-o", "run"], "training needs the package accelerate; pip install 'attngeo[train]'"),
-        ("jupytext", ["run", "--list"], "pip install 'attngeo[book]'"),
+        ("accelerate", ["train", "-o", "run"], "accelerate.* 'attngeo.train.'"),
+        ("jupytext", ["run", "--list"], "'attngeo.book.'"),
     ],
 )
-def test_a_missing_extra_is_one_sentence(tmp_path, missing, command, said):
+def test_a_missing_extra_is_one_sentence(tmp_path, missing, command, named):
     hidden = f"import sys; sys.modules[{missing!r}] = None; from attngeo.cli import main; main()"
     ended = subprocess.run([sys.executable, "-c", hidden, *command], cwd=tmp_path, capture_output=True, text=True)
-    assert ended.returncode == 2 and said in ended.stderr and len(ended.stderr.strip().splitlines()) == 1
+    assert ended.returncode == 2 and re.search(named, ended.stderr) and len(ended.stderr.strip().splitlines()) == 1
     assert list(tmp_path.iterdir()) == []
 
 
