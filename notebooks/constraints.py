@@ -46,12 +46,9 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from attngeo.chapters.constraints import effects
+from attngeo.chapters.constraints import constrained_training, effects, figures, losses
 from attngeo.records.checkout import data
-from attngeo.chapters.constraints import constrained_training as training_claims
-from attngeo.chapters.constraints import losses as claims
 from attngeo.display.page import glue, show, table
-from attngeo.chapters.constraints.figures import constrained_training, constraint_values
 from attngeo.training.bert import PRESETS, model_flops
 from attngeo.runs.record import read_runs
 from attngeo.training.train import train
@@ -82,7 +79,7 @@ from attngeo.runs.numbers_in_words import extent
 # 2$ in $s$, which falls to $\mp 1/2$ at the minimum; all that can be gained is 1.
 
 # %%
-show(training_claims.constrained_loss(), claims.squares_are_squared_norms())
+show(constrained_training.constrained_loss(), losses.squares_are_squared_norms())
 
 # %% [markdown]
 # ## Where they are least
@@ -90,10 +87,10 @@ show(training_claims.constrained_loss(), claims.squares_are_squared_norms())
 # The paper says of S147 that its minimum is at $s = 1$, and of S148 that it leads to $s = 0$.
 
 # %%
-show(claims.symmetric_constraint(), claims.skew_constraint())
+show(losses.symmetric_constraint(), losses.skew_constraint())
 
 # %% tags=["remove-input"]
-constraint_values()
+figures.constraint_values()
 
 # %% [markdown]
 # The printed 0 belongs to another convention. The released code scores $\norm{M_s}^2 / \norm{M}^2 = (1 + s)/2$, which
@@ -104,7 +101,7 @@ constraint_values()
 # constraint, nor one with $\Wk = \Wq$ the skew one. `attngeo train` refuses both with a sentence.
 
 # %%
-show(training_claims.poles_of_the_constraints())
+show(constrained_training.poles_of_the_constraints())
 
 # %% [markdown]
 # ## Training here and now
@@ -137,7 +134,7 @@ reached = min(ends["symmetric"], -ends["skew"]) > 0.9
 glue("reached", "reach" if reached else "move towards, without reaching them in these few steps,")
 
 # %% tags=["remove-input"]
-constrained_training(live, "fig-constraint-live")
+figures.constrained_training(live, "fig-constraint-live")
 
 # %% [markdown]
 # Both constrained models {glue:text}`reached` the structure that is asked for: $s$ = {glue:text}`s-symmetric` and
@@ -168,7 +165,7 @@ else:
     print("No run with a constraint is recorded yet.")
 
 # %% tags=["remove-input"]
-constrained_training(list(used.values()), "fig-constraint-recorded") if found else None
+figures.constrained_training(list(used.values()), "fig-constraint-recorded") if found else None
 
 # %% tags=["remove-input"]
 if found:

@@ -1,187 +1,123 @@
 """Appendix S2.1: the constraints S147 and S148, their values, their minima, and what their squares are."""
 
 import itertools
-from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from attngeo.forms.bilinear import BilinearForm
 from attngeo.forms.scores import Convention, symmetry_score
-from attngeo.paper.checks import Comparison, Flaw, Result, Verdict, claim, exact
+from attngeo.paper.checks import Comparison, Judgement, check, compare, exact
 from attngeo.training.constraints import Constraint, constraint_loss
 
-CHAPTER = "constraints"
+EQUATIONS = {Constraint.SYMMETRIC: "Eq. S147", Constraint.SKEW: "Eq. S148"}
 SIGNS = {Constraint.SYMMETRIC: 1, Constraint.SKEW: -1}
-Loss = Callable[[Iterable[BilinearForm], Constraint], Tensor]
+LEAST_AT = {Constraint.SYMMETRIC: 1.0, Constraint.SKEW: -1.0}  # symmetry score
+SLOPES = {Constraint.SYMMETRIC: (-2.0, -0.5), Constraint.SKEW: (2.0, 0.5)}  # dL_c / ds at s = 0, and at the minimum
 
 
-def form_of_symmetry(s: float | Tensor, d: int = 12, seed: int = 0) -> BilinearForm:
-    """``M = sqrt((1 + s) / 2) A + sqrt((1 - s) / 2) B``, which has symmetry score s; A symmetric, B skew, of norm 1.
+class Forms(NamedTuple):
+    """Random forms, and parts of which forms of any symmetry are made."""
 
-    The form's queries are M, its keys the identity. It is differentiable in s inside (-1, 1).
-    """
-    generator = torch.Generator().manual_seed(seed)
-    x = torch.randn(d, d, generator=generator, dtype=torch.float64)
-    parts = [(x + x.T) / 2, (x - x.T) / 2]
-    weights = [((1 + s) / 2) ** 0.5, ((1 - s) / 2) ** 0.5]
-    m = sum(w * p / p.norm() for w, p in zip(weights, parts, strict=True))
-    return BilinearForm(m[None], torch.eye(d, dtype=torch.float64)[None])
+    random: list[BilinearForm]  # of 4 heads of width 3
+    symmetric: Float[Tensor, "d d"]  # of norm 1
+    skew: Float[Tensor, "d d"]  # of norm 1
 
+    def of_symmetry(self, s: float | Tensor) -> BilinearForm:
+        """``M = sqrt((1 + s) / 2) A + sqrt((1 - s) / 2) B``, which has symmetry score s; A symmetric, B skew.
 
-def random_forms(count: int = 20, seed: int = 0) -> list[BilinearForm]:
-    """Forms of 4 heads of width 3 with d = 12."""
-    generator = torch.Generator().manual_seed(seed)
-    factors = torch.randn(count, 2, 4, 12, 3, generator=generator, dtype=torch.float64)
-    return [BilinearForm(wq, wk) for wq, wk in factors]
+        The form's queries are M, its keys the identity. It is differentiable in s inside (-1, 1).
+        """
+        m = ((1 + s) / 2) ** 0.5 * self.symmetric + ((1 - s) / 2) ** 0.5 * self.skew
+        return BilinearForm(m[None], torch.eye(len(m), dtype=m.dtype)[None])
 
 
-@claim
-def symmetric_constraint(
-    loss: Loss = constraint_loss, best: float = 1.0, slopes: tuple[float, float] = (-2.0, -0.5)
-) -> Result:
-    """Eq. S147: with squared norms ``L_c = 2 / (1 + s)``; it falls with s down to 1 at s = 1.
+def forms(d: int = 12, count: int = 20, seed: int = 0) -> Forms:
+    """Normal factors, and the parts of a normal matrix."""
+    x = torch.randn(d, d, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    parts = ((x + x.T) / 2, (x - x.T) / 2)
+    factors = torch.randn(count, 2, 4, d, 3, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    return Forms([BilinearForm(wq, wk) for wq, wk in factors], *(part / part.norm() for part in parts))
 
-    Args:
-        loss: the constraint.
-        best: symmetry score at which the least value is expected.
-        slopes: ``dL_c / ds`` expected at s = 0, and at the minimum.
-    """
-    return Result(
-        "Eq. S147",
-        "(minimum)",
-        "the constraint that favours symmetry is least at $s = 1$",
-        Verdict.HOLDS,
-        (
-            *_values(loss, Constraint.SYMMETRIC),
-            *_minimum(loss, Constraint.SYMMETRIC, best),
-            *_slopes(loss, Constraint.SYMMETRIC, slopes),
-        ),
-        chapter=CHAPTER,
+
+@check(forms)
+def symmetric_constraint(drawn: Forms) -> Judgement:
+    """Eq. S147: with squared norms ``L_c = 2 / (1 + s)``; it falls with s down to 1 at s = 1."""
+    return Judgement(*_course(drawn, Constraint.SYMMETRIC), *_slopes(drawn, Constraint.SYMMETRIC))
+
+
+@check(forms)
+def skew_constraint(drawn: Forms) -> Judgement:
+    """Eq. S148: with squared norms ``L_c = 2 / (1 - s)``; it is least, 1, at s = -1 and not at the printed s = 0."""
+    skew, balanced = (drawn.of_symmetry(s) for s in (-1.0, 0.0))
+    value, slopes = _value(balanced, Constraint.SKEW), _slopes(drawn, Constraint.SKEW)
+    return Judgement(
+        *_course(drawn, Constraint.SKEW),
+        exact("printed", value, 2),
+        *slopes,
+        exact("released", symmetry_score(skew, Convention.RELEASED)),
+        value=value,
+        slope=slopes[0].measured,
     )
 
 
-@claim
-def skew_constraint(
-    loss: Loss = constraint_loss, best: float = -1.0, slopes: tuple[float, float] = (2.0, 0.5)
-) -> Result:
-    """Eq. S148: with squared norms ``L_c = 2 / (1 - s)``; it is least, 1, at s = -1 and not at the printed s = 0.
+def squared(m: Float[Tensor, "d d"]) -> Tensor:
+    """``Tr(M M)``: what might turn the printed product M M into a number."""
+    return torch.trace(m @ m)
 
-    Args:
-        loss: the constraint.
-        best: symmetry score at which the least value is expected.
-        slopes: ``dL_c / ds`` expected at s = 0, and at the minimum.
-    """
-    skew, balanced = (form_of_symmetry(s) for s in (-1.0, 0.0))
-    return Result(
-        "Eq. S148",
-        "(minimum)",
-        "the constraint that favours skew-symmetry is least at $s = -1$",
-        Verdict.CORRECTED,
-        (
-            *_values(loss, Constraint.SKEW),
-            *_minimum(loss, Constraint.SKEW, best),
-            exact("$L_c$ at the printed $s = 0$", _value(loss, balanced, Constraint.SKEW), 2.0),
-            *_slopes(loss, Constraint.SKEW, slopes),
-            exact("the released code's score at $s = -1$", symmetry_score(skew, Convention.RELEASED), 0.0),
-        ),
-        printed="Minimising the constraint leads to a symmetry score of $s = 0$.",
-        corrected="It leads to $s = -1$; at $s = 0$ the constraint still has the value 2 and, in $s$, the slope 2.",
-        remark="The released code's score, $(1 + s)/2$, is 0 there: the sentence follows that convention.",
-        flaw=Flaw.MISPRINT,
-        chapter=CHAPTER,
+
+@check(forms)
+def squares_are_squared_norms(drawn: Forms) -> Judgement:
+    """Eqs. S147, S148: ``M^2`` as a product of matrices is no number, and its trace gives no constraint."""
+    balanced, symmetric = (drawn.of_symmetry(s) for s in (0.0, 1.0))
+    ratios = [squared(m) / squared((m + m.T) / 2) for m in (balanced.dense(), symmetric.dense())]
+    return Judgement(
+        compare("numbers", (symmetric.dense() @ symmetric.dense()).numel(), "≠", 1),
+        exact("norm", _value(symmetric, Constraint.SYMMETRIC), 1),
+        compare("trace", ratios[0], "<", ratios[1], 1e-6),
     )
 
 
-@claim
-def squares_are_squared_norms(scalar: Callable[[Tensor], Tensor] = torch.trace, d: int = 12) -> Result:
-    """Eqs. S147, S148: ``M^2`` as a product of matrices is no number, and its trace gives no constraint.
-
-    Args:
-        scalar: what might turn the product M M into a number.
-        d: rows of M.
-    """
-    balanced, symmetric = (form_of_symmetry(s, d).dense() for s in (0.0, 1.0))
-
-    def ratio(m: Tensor) -> float:
-        part = (m + m.T) / 2
-        return float(scalar(m @ m) / scalar(part @ part))
-
-    return Result(
-        "Eq. S147",
-        "and S148, notation",
-        "the squares are squared Frobenius norms",
-        Verdict.CORRECTED,
-        (
-            Comparison("numbers in the matrix $M^2$", float((symmetric @ symmetric).numel()), "≠", 1.0, 0.0),
-            exact("with the norm, S147 at $s = 1$", constraint_loss([form_of_symmetry(1.0, d)], "symmetric"), 1.0),
-            Comparison(
-                "with the trace, $\\mathrm{Tr}\\, M^2 / \\mathrm{Tr}\\, M_s^2$ at $s = 0$, and at $s = 1$",
-                ratio(balanced),
-                "<",
-                ratio(symmetric),
-                1e-6,
-            ),
-        ),
-        printed="$\\mathcal{L}_c = \\mathbf{M}^2 / \\mathbf{M}_s^2$ and $\\mathbf{M}^2 / \\mathbf{M}_n^2$.",
-        corrected="$\\mathcal{L}_c = \\lVert M \\rVert_F^2 / \\lVert M_s \\rVert_F^2 = 2/(1+s)$ and "
-        "$\\lVert M \\rVert_F^2 / \\lVert M_n \\rVert_F^2 = 2/(1-s)$.",
-        remark="With traces in place of norms the value at $s = 1$ is no minimum.",
-        flaw=Flaw.MISPRINT,
-        maybe_copying=True,
-        chapter=CHAPTER,
-    )
-
-
-def _values(loss: Loss, constraint: Constraint) -> list[Comparison]:
-    forms, sign = random_forms(), SIGNS[constraint]
-    gaps = [_value(loss, f, constraint) - 2 / (1 + sign * symmetry_score(f)) for f in forms]
-    formula = f"2 / (1 {'+' if sign > 0 else '-'} s)"
-    return [exact(f"largest $\\lvert L_c - {formula} \\rvert$, {len(forms)} random forms", max(map(abs, gaps)), 0.0)]
-
-
-def _minimum(loss: Loss, constraint: Constraint, best: float) -> list[Comparison]:
-    """The value at ``best``, that on a grid of s it grows with the distance, and where a descent ends."""
-    grid = [best * (1 - 0.1 * i) for i in range(20)]
-    values = [_value(loss, form_of_symmetry(s), constraint) for s in grid]
-    steps = [farther - nearer for nearer, farther in itertools.pairwise(values)]
+def _course(drawn: Forms, constraint: Constraint, step: float = 0.1) -> list[Comparison]:
+    """Values on random forms and at the minimum, that they grow with the distance from it, where a descent ends."""
+    sign, best = SIGNS[constraint], LEAST_AT[constraint]
+    gaps = [_value(form, constraint) - 2 / (1 + sign * symmetry_score(form)) for form in drawn.random]
+    values = [_value(drawn.of_symmetry(best * (1 - step * i)), constraint) for i in range(20)]
+    growth = min(farther - nearer for nearer, farther in itertools.pairwise(values))
     return [
-        exact(f"$L_c$ at $s = {best:g}$", values[0], 1.0),
-        Comparison("least growth of $L_c$ when $s$ moves away by 0.1", min(steps), ">", 0.0, 0.0),
-        Comparison("$s$ after a descent from a random form", _descend(loss, constraint), "=", best, 0.01),
+        exact("formula", max(map(abs, gaps)), sign="+" if sign > 0 else "-", n=len(gaps)),
+        exact("least", values[0], 1, best=best),
+        compare("growth", growth, ">", step=step),
+        exact("descent", _descend(drawn.random[0], constraint), best, 0.01),
     ]
 
 
-def _slopes(loss: Loss, constraint: Constraint, expected: tuple[float, float], gap: float = 1e-6) -> list[Comparison]:
+def _slopes(drawn: Forms, constraint: Constraint, gap: float = 1e-6) -> list[Comparison]:
     """``dL_c / ds`` by automatic differentiation along a path in s: at s = 0, and ``gap`` before the minimum."""
-    end = SIGNS[constraint]
+    end, (at_0, at_the_end) = SIGNS[constraint], SLOPES[constraint]
     return [
-        exact("slope of $L_c$ in $s$ at $s = 0$", _slope(loss, constraint, 0.0), expected[0]),
-        exact(
-            f"slope of $L_c$ in $s$ at the distance {gap:g} from $s = {end}$",
-            _slope(loss, constraint, end * (1 - gap)),
-            expected[1],
-            10 * gap,
-        ),
+        exact("slope at 0", _slope(drawn, constraint, 0.0), at_0),
+        exact("slope at the end", _slope(drawn, constraint, end * (1 - gap)), at_the_end, 10 * gap, gap=gap, end=end),
     ]
 
 
-def _slope(loss: Loss, constraint: Constraint, s: float) -> float:
+def _slope(drawn: Forms, constraint: Constraint, s: float) -> float:
     at = torch.tensor(s, dtype=torch.float64, requires_grad=True)
-    (slope,) = torch.autograd.grad(loss([form_of_symmetry(at)], constraint), at)
+    (slope,) = torch.autograd.grad(constraint_loss([drawn.of_symmetry(at)], constraint), at)
     return float(slope)
 
 
-def _descend(loss: Loss, constraint: Constraint, steps: int = 300) -> float:
-    form = random_forms(1)[0]
+def _descend(form: BilinearForm, constraint: Constraint, steps: int = 300) -> float:
     factors = [w.clone().requires_grad_() for w in (form.wq, form.wk)]
     optimiser = torch.optim.Adam(factors, lr=0.05)
     for _ in range(steps):
         optimiser.zero_grad()
-        loss([BilinearForm(*factors)], constraint).backward()
+        constraint_loss([BilinearForm(*factors)], constraint).backward()
         optimiser.step()
     return symmetry_score(BilinearForm(*(w.detach() for w in factors)))
 
 
-def _value(loss: Loss, form: BilinearForm, constraint: Constraint) -> float:
-    return float(loss([form], constraint))
+def _value(form: BilinearForm, constraint: Constraint) -> float:
+    return float(constraint_loss([form], constraint))
