@@ -46,21 +46,21 @@ def command(output: Path, file: Path | None, preset: str | None, resume: bool, *
     the paper's Appendix S2.3. More devices: put "torchrun --nproc_per_node N -m" or "accelerate launch -m" in front;
     with accelerate's FSDP the weights are shared too.
     """
-    from attngeo.training.run_folder import saved_settings  # these load transformers
+    from attngeo.training.run_folder import saved_config  # these load transformers
     from attngeo.training.train import train
 
     values = read_values(file) if file else {}
     values |= {"preset": preset} if preset else {}
     values |= {name: value for name, value in flags.items() if value is not None}
     if resume:
-        values = saved_settings(output) | values
+        values = saved_config(output) | values
     config = configure(values)
     if os.environ.get("RANK", "0") != "0":
         train(config, output, resume)
         return
     with _Bar(config.steps) as bar:
         run = train(config, output, resume, listen=bar.show)
-    click.echo(_summary(run, output))
+    click.echo(_last_line(run, output))
 
 
 class _Bar:
@@ -111,7 +111,7 @@ def _number(value: float) -> str:
     return "-" if value != value else f"{value:.3f}"
 
 
-def _summary(run: Run, output: Path) -> str:
+def _last_line(run: Run, output: Path) -> str:
     last = run.layer_scores()[lambda t: t["step"] == t["step"].max()]
     held_out = run.history["held_out_loss"].dropna()
     return (

@@ -3,6 +3,8 @@
 import logging
 import os
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
@@ -71,34 +73,32 @@ def _bf16(config: TrainingConfig, cpu: bool) -> bool:
         return config.precision == "bf16"
     if not cpu:
         return torch.cuda.is_bf16_supported()
-    capability = getattr(torch.backends.cpu, "get_cpu_capability", lambda: "")()
-    return "AVX512" in capability and _has_bf16_units()
-
-
-def _has_bf16_units() -> bool:
+    if "AVX512" not in torch.backends.cpu.get_cpu_capability():
+        return False
     try:
         return "avx512_bf16" in Path("/proc/cpuinfo").read_text("utf-8")
     except OSError:
         return False
 
 
-class quiet(warnings.catch_warnings):
+@contextmanager
+def quiet() -> Iterator[None]:
     """Silences what the libraries say of themselves while they train; errors are not silenced."""
-
-    def __enter__(self):
-        self._level = transformers_logging.get_verbosity()
-        self._bars = transformers_logging.is_progress_bar_enabled()
-        self._accelerate = logging.getLogger("accelerate").level
-        result = super().__enter__()
-        warnings.filterwarnings("ignore", "mtime may not be reliable")  # transformers 4 sorts checkpoints by name then
-        transformers_logging.set_verbosity_error()
-        transformers_logging.disable_progress_bar()
-        logging.getLogger("accelerate").setLevel(logging.ERROR)
-        return result
-
-    def __exit__(self, *details):
-        transformers_logging.set_verbosity(self._level)
-        if self._bars:
+    accelerate = logging.getLogger("accelerate")
+    verbosity, bars, level = (
+        transformers_logging.get_verbosity(),
+        transformers_logging.is_progress_bar_enabled(),
+        accelerate.level,
+    )
+    transformers_logging.set_verbosity_error()
+    transformers_logging.disable_progress_bar()
+    accelerate.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "mtime may not be reliable")  # transformers 4 sorts checkpoints by name
+            yield
+    finally:
+        transformers_logging.set_verbosity(verbosity)
+        if bars:
             transformers_logging.enable_progress_bar()
-        logging.getLogger("accelerate").setLevel(self._accelerate)
-        return super().__exit__(*details)
+        accelerate.setLevel(level)

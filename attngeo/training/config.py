@@ -8,11 +8,11 @@ from typing import Any, get_args
 import yaml
 
 from attngeo.errors import AttngeoError, ParameterError
+from attngeo.training.batches import TrainingObjective
 from attngeo.training.bert import PRESETS, Shape
 from attngeo.training.constraints import Constraint
 from attngeo.training.corpora import NAMES, Text
 from attngeo.training.initialisations import SYMMETRY, Initialisation
-from attngeo.training.targets import Objective
 
 DEVICES = ("auto", "cpu", "cuda")
 PRECISIONS = ("auto", "fp32", "bf16")
@@ -37,7 +37,7 @@ class TrainingConfig:
         ParameterError: a value has the wrong type or is out of range, or two values contradict each other.
     """
 
-    objective: str = _value("mlm", "what is predicted", choices=[o.value for o in Objective])
+    objective: str = _value("mlm", "what is predicted", choices=[o.value for o in TrainingObjective])
     init: str = _value("random", "initialisation of queries and keys", choices=[i.value for i in Initialisation])
     corpus: str = _value("embedded", f"text: {', '.join(NAMES)}, or a file or folder")
     text: str = _value("plain", "spelling; spaced puts a space between all characters", choices=[t.value for t in Text])

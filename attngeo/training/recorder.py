@@ -5,9 +5,9 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -19,9 +19,9 @@ from attngeo.forms.pictures import picture
 from attngeo.forms.scores import score_rows
 from attngeo.records.atomic import write_text
 from attngeo.runs.record import FINISHED, RunError, read_levels, write_run
+from attngeo.training.batches import Batches
 from attngeo.training.bert import whole_forms
 from attngeo.training.config import TrainingConfig
-from attngeo.training.targets import Targets
 
 MARK = "recording.json"  # the last file of a checkpoint: without it, the checkpoint is unfinished
 FLUSH_SECONDS = 20.0  # between writings of the record
@@ -47,7 +47,7 @@ class Recorder(TrainerCallback):
         config: TrainingConfig,
         folder: Path,
         about: dict[str, Any],
-        held_out: Targets | None,
+        held_out: Batches | None,
         listen: Callable[[dict[str, Any]], None] = lambda row: None,
     ) -> None:
         self.config, self.folder, self.about, self.held_out, self.listen = config, folder, about, held_out, listen
@@ -213,31 +213,29 @@ class Recorder(TrainerCallback):
         self._flushed = time.perf_counter()
 
 
-def as_tensors(targets: Targets, places: np.ndarray, device: torch.device | str = "cpu") -> dict[str, torch.Tensor]:
+def as_tensors(batches: Batches, places: np.ndarray, device: torch.device | str = "cpu") -> dict[str, torch.Tensor]:
     """A batch as the model takes it."""
-    batch = targets.at(places)
+    batch = batches.at(places)
     arrays = {"input_ids": batch.input_ids, "positions": batch.positions, "labels": batch.labels}
     return {name: torch.from_numpy(array).to(device) for name, array in arrays.items()}
 
 
-class GracefulInterrupt:
+@contextmanager
+def graceful_interrupt(recorder: Recorder) -> Iterator[None]:
     """Within it, a first Ctrl-C or SIGTERM lets the step finish and leaves a checkpoint; a second one ends at once."""
+    before: dict[int, Any] = {}
 
-    def __init__(self, recorder: Recorder) -> None:
-        self.recorder = recorder
-        self._before: dict[int, Any] = {}
-
-    def __enter__(self) -> "GracefulInterrupt":
-        if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
-                self._before[number] = signal.signal(number, self._ask)
-        return self
-
-    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        for number, handler in self._before.items():
+    def restore() -> None:
+        for number, handler in before.items():
             signal.signal(number, handler)
 
-    def _ask(self, number: int, frame: Any) -> None:
-        self.recorder.interrupt()
-        for known, handler in self._before.items():
-            signal.signal(known, handler)
+    def ask(number: int, frame: Any) -> None:
+        recorder.interrupt()
+        restore()
+
+    if threading.current_thread() is threading.main_thread():
+        before |= {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        restore()

@@ -17,7 +17,7 @@ BYTES_IN_TRAINING = 16  # and the gradient
 CONTENT = ("run.json", "history.parquet", "scores.parquet", "images.npz", "model", "checkpoints")
 
 
-def saved_settings(output: Path) -> dict[str, Any]:
+def saved_config(output: Path) -> dict[str, Any]:
     """The configuration of the run in a folder, names and values.
 
     Raises:
@@ -42,7 +42,7 @@ def starting_point(config: TrainingConfig, output: Path, resume: bool) -> Path |
             if (output / name).is_file() or any((output / name).glob("*")):
                 raise RunError(f"{output} already holds {name}, which a run would replace; choose another folder.")
         return None
-    saved = saved_settings(output)
+    saved = saved_config(output)
     for name, value in config.to_dict().items():
         if saved.get(name) != value:
             raise RunError(

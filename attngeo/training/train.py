@@ -16,6 +16,7 @@ import attngeo
 from attngeo.records.provenance import hardware, head, versions
 from attngeo.runs.record import Run, RunError, read_run
 from attngeo.training.arguments import quiet, trainer_arguments
+from attngeo.training.batches import Batches, TrainingObjective
 from attngeo.training.bert import build_model, model_flops, parameter_counts, weight_count
 from attngeo.training.config import TrainingConfig
 from attngeo.training.constraints import Constraint
@@ -25,9 +26,8 @@ from attngeo.training.corpora.tokens import TokenSet
 from attngeo.training.corpora.vocabulary import Vocabulary
 from attngeo.training.cpu_attention import quicken
 from attngeo.training.initialisations import Initialisation
-from attngeo.training.recorder import GracefulInterrupt, Recorder, TrainingStopped, as_tensors
+from attngeo.training.recorder import Recorder, TrainingStopped, as_tensors, graceful_interrupt
 from attngeo.training.run_folder import drop_unfinished, is_full, require_room, require_same_text, starting_point
-from attngeo.training.targets import Objective, Targets
 
 
 def train(
@@ -74,7 +74,7 @@ def train(
         if checkpoint:
             trainer.recorder.restore(checkpoint)
         try:
-            with GracefulInterrupt(trainer.recorder):
+            with graceful_interrupt(trainer.recorder):
                 torch.manual_seed(config.seed + arguments.process_index)  # dropout differs between processes
                 trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
             _finish(trainer, output, vocabulary)
@@ -128,14 +128,14 @@ class RecordedTrainer(Trainer):
 class _Sequence(Dataset):
     """The blocks of a run from its first step to its last."""
 
-    def __init__(self, targets: Targets, length: int) -> None:
-        self.targets, self.length = targets, length
+    def __init__(self, batches: Batches, length: int) -> None:
+        self.batches, self.length = batches, length
 
     def __len__(self) -> int:
         return self.length
 
     def __getitems__(self, places: list[int]) -> dict[str, torch.Tensor]:
-        return as_tensors(self.targets, np.asarray(places))
+        return as_tensors(self.batches, np.asarray(places))
 
 
 def _as_is(batch: Any) -> Any:
@@ -143,7 +143,7 @@ def _as_is(batch: Any) -> Any:
 
 
 def _model(config: TrainingConfig, vocabulary: Vocabulary, cpu: bool) -> PreTrainedModel:
-    causal = Objective(config.objective).causal
+    causal = TrainingObjective(config.objective).causal
     shape, init = config.shape(vocabulary.size), Initialisation(config.init)
     model = build_model(shape, causal, init, config.seed, "eager" if cpu else "sdpa")
     if cpu and not config.compile:
@@ -159,8 +159,8 @@ def _shards_weights() -> bool:
 
 
 def _trainer(config, output, arguments, model, corpus, vocabulary, tokens, listen) -> RecordedTrainer:
-    targets, held_out = (
-        Targets(Blocks(ids, config.block_size, seed), config.objective, vocabulary, config.mask_rate, config.seed)
+    batches, held_out = (
+        Batches(Blocks(ids, config.block_size, seed), config.objective, vocabulary, config.mask_rate, config.seed)
         for ids, seed in ((tokens.train, config.seed), (tokens.held_out, None))
     )
     about = {
@@ -178,7 +178,7 @@ def _trainer(config, output, arguments, model, corpus, vocabulary, tokens, liste
         "tokenizer": {"name": vocabulary.name, "sha256": vocabulary.digest, "size": vocabulary.size},
         "parameters": parameter_counts(model),
         "flops_per_step": config.batch_size
-        * model_flops(config.shape(vocabulary.size), config.block_size, targets.per_block),
+        * model_flops(config.shape(vocabulary.size), config.block_size, batches.per_block),
         "precision": "bf16" if arguments.bf16 else "fp32",
         "processes": arguments.world_size,
         "hardware": hardware(str(arguments.device)),
@@ -188,7 +188,7 @@ def _trainer(config, output, arguments, model, corpus, vocabulary, tokens, liste
     }
     recorder = Recorder(config, output, about, held_out, listen)
     trainer = RecordedTrainer(
-        recorder, model=model, args=arguments, train_dataset=_Sequence(targets, config.steps * config.batch_size)
+        recorder, model=model, args=arguments, train_dataset=_Sequence(batches, config.steps * config.batch_size)
     )
     about["sharing"] = trainer.accelerator.distributed_type.value.lower()  # no, multi_gpu, multi_cpu, fsdp
     return trainer

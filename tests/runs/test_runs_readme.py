@@ -7,15 +7,15 @@ from attngeo.cli.train import command
 from attngeo.records import checkout
 from attngeo.runs.arms import Contrast, arms
 from attngeo.runs.record import FINISHED, read_about, read_run
+from attngeo.training.batches import TrainingObjective
 from attngeo.training.bert import model_flops
 from attngeo.training.config import DEFAULTS, configure
 from attngeo.training.initialisations import Initialisation
-from attngeo.training.targets import Objective
 
 README = checkout.data("runs", "README.md").read_text("utf-8")
 RECORDED = sorted(checkout.data("runs").glob("*/run.json"))
 VALUES = {
-    "OBJECTIVE": "|".join(objective.value for objective in Objective),
+    "OBJECTIVE": "|".join(objective.value for objective in TrainingObjective),
     "INIT": "|".join(sorted((init.value for init in Initialisation), key=len, reverse=True)),
     "SEED": r"\d+",
 }

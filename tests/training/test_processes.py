@@ -1,49 +1,97 @@
+import json
 import os
+import signal
 import subprocess
 import sys
 
 import pytest
 import torch
-from small_runs import assert_same_curve, small_config, write_text
+from small_runs import assert_same_curve, small_config
 from transformers import BertForMaskedLM
 
 from attngeo.runs.record import read_run
 from attngeo.training.train import train
 
 COMMON = {"dropout": 0.0, "steps": 8, "record_every": 2, "evaluate_every": 4, "checkpoint_every": 4}
+CHANGES = {"whole": {}, "accumulated": {"micro_batch": 2}}
 
 
-@pytest.fixture(scope="module")
-def text(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ATTNGEO_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield write_text(tmp_path_factory.mktemp("text") / "text.txt")
+def flags(config, folder):
+    """What the command line is given for a configuration."""
+    values = {key.replace("_", "-"): value for key, value in config.to_dict().items() if value is not None}
+    given = [f"--{key}={value}" for key, value in values.items() if not isinstance(value, bool)]
+    return ["train", "-o", str(folder), *given]
 
 
-def torchrun(processes, config, folder, *program, **environment):
-    """The command line, or a program in its place, under torchrun, one core per process."""
-    settings = {key.replace("_", "-"): value for key, value in config.to_dict().items() if value is not None}
-    flags = [f"--{key}={value}" for key, value in settings.items() if not isinstance(value, bool)]
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc_per_node={processes}"]
+def torchrun(file, program, *arguments, **environment):
+    """A program under torchrun: two processes of one core each."""
+    file.write_text(program)
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
     return subprocess.run(
-        [*launcher, *(program[:1] or ("-m", "attngeo")), "train", "-o", str(folder), *flags, *program[1:]],
-        env=os.environ | {"OMP_NUM_THREADS": "1"} | environment,
-        capture_output=True,
-        text=True,
-        timeout=240,
+        [*launcher, str(file), *arguments], env=os.environ | environment, capture_output=True, text=True, timeout=240
     )
 
 
-@pytest.mark.parametrize("change", [{}, {"micro_batch": 2}], ids=["whole", "accumulated"])
-def test_two_processes_give_the_curve_of_one(text, tmp_path, change):
-    config = small_config(text, **COMMON, **change)
-    ended = torchrun(2, config, tmp_path / "two")
+@pytest.fixture(scope="module")
+def one(text, tmp_path_factory):
+    """The folder of a run of one process."""
+    folder = tmp_path_factory.mktemp("one") / "run"
+    train(small_config(text, **COMMON), folder)
+    return folder
+
+
+# every command line is one run; then the weights are shared in both ways of torch
+TWO = """
+import copy, json, sys, torch
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import FullyShardedDataParallel, fully_shard
+from attngeo import score
+from attngeo.cli import main
+from attngeo.training.bert import Shape, build_model, forms, whole_forms
+
+for command in json.loads(sys.argv[1]):
+    try:
+        main(command)
+    except SystemExit as ended:
+        assert not ended.code
+model = build_model(Shape(layers=2, d_model=16, heads=2, d_ff=16, vocab_size=30), False)
+expected = [float(score(form).symmetry) for form in forms(model)]
+old = FullyShardedDataParallel(copy.deepcopy(model), use_orig_params=True, device_id=torch.device("cpu"))
+new = copy.deepcopy(model)
+for layer in new.bert.encoder.layer:
+    fully_shard(layer, mesh=init_device_mesh("cpu", (2,)))
+fully_shard(new, mesh=init_device_mesh("cpu", (2,)))
+for wrapped, inner in ((old, old.module), (new, new)):
+    local = sum(getattr(p, "_local_tensor", p).numel() for p in inner.parameters())
+    assert local < 0.7 * sum(p.numel() for p in model.parameters()), "not sharded"
+    with torch.no_grad(), whole_forms(wrapped, inner) as found:
+        print("equal" if [float(score(form).symmetry) for form in found] == expected else "other", flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def two(text, tmp_path_factory):
+    """The folder of the runs of two processes, and what they printed."""
+    folder = tmp_path_factory.mktemp("two")
+    commands = [flags(small_config(text, **COMMON, **change), folder / name) for name, change in CHANGES.items()]
+    ended = torchrun(folder / "two.py", TWO, json.dumps(commands))
     assert ended.returncode == 0, ended.stderr
-    assert ended.stdout.count("finished after 8 steps") == 1
-    two, one = read_run(tmp_path / "two"), train(config, tmp_path / "one")
-    assert (two.about["processes"], one.about["processes"]) == (2, 1)
-    assert_same_curve(one, two, tolerance=1e-5)
-    assert one.about["corpus"] == two.about["corpus"] and one.about["tokenizer"] == two.about["tokenizer"]
+    return folder, ended.stdout
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_two_processes_give_the_curve_of_one(text, one, two, tmp_path, name):
+    folder, said = two
+    assert said.count("finished") == len(CHANGES)  # one of the processes speaks
+    several = read_run(folder / name)
+    single = train(small_config(text, **COMMON, **CHANGES[name]), tmp_path / "run") if CHANGES[name] else read_run(one)
+    assert (several.about["processes"], single.about["processes"]) == (2, 1)
+    assert_same_curve(single, several, tolerance=1e-5)
+    assert all(single.about[what] == several.about[what] for what in ("corpus", "tokenizer"))
+
+
+def test_scores_of_sharded_weights_are_those_of_whole_ones(two):
+    assert (two[1].count("equal"), two[1].count("other")) == (4, 0)  # two ways, two processes
 
 
 FSDP = {  # what accelerate launch sets from its configuration
@@ -57,74 +105,38 @@ import os, signal, sys
 from accelerate.state import PartialState
 from accelerate.utils import DistributedType
 from attngeo.cli import main
-from attngeo.recording import Recorder
+from attngeo.training.recorder import Recorder
 
-start, record = PartialState.__init__, Recorder._record
+start, end_step = PartialState.__init__, Recorder.on_step_end
 
 def pretending(self, *rest, **options):
     start(self, *rest, **options)
     if self.distributed_type == DistributedType.MULTI_CPU:  # where accelerate would not share the weights
         self.distributed_type = DistributedType.MULTI_GPU
 
-def dying(self, step, learning_rate):
-    if step == 6 and "--resume" not in sys.argv:
+def dying(self, args, state, control, **others):
+    if state.global_step == 7 and "--resume" not in sys.argv:  # nothing is written at this step
         os.kill(os.getpid(), signal.SIGKILL)
-    record(self, step, learning_rate)
+    end_step(self, args, state, control, **others)
 
-PartialState.__init__, Recorder._record = pretending, dying
+PartialState.__init__, Recorder.on_step_end = pretending, dying
 main()
 """
 
 
-def test_processes_that_share_the_weights_give_the_curve_of_one_also_after_a_kill(text, tmp_path):
+def test_processes_that_share_the_weights_give_the_curve_of_one_also_after_a_kill(text, one, tmp_path):
     """FSDP 2 by accelerate, which has it for GPUs only; so the two processes say that they are GPUs."""
-    (tmp_path / "on_gpus.py").write_text(ON_GPUS)
-    config = small_config(text, **COMMON)
-    ended = torchrun(2, config, tmp_path / "two", tmp_path / "on_gpus.py", **FSDP)
+    command = flags(small_config(text, **COMMON), tmp_path / "two")
+    ended = torchrun(tmp_path / "on_gpus.py", ON_GPUS, *command, **FSDP)
+    assert f"(exitcode: {-signal.SIGKILL})" in ended.stderr
     assert ended.returncode != 0 and read_run(tmp_path / "two").about["status"] == "running"
-    ended = torchrun(2, config, tmp_path / "two", tmp_path / "on_gpus.py", "--resume", **FSDP)
+    ended = torchrun(tmp_path / "on_gpus.py", ON_GPUS, *command, "--resume", **FSDP)
     assert ended.returncode == 0, ended.stderr
-    two, one = read_run(tmp_path / "two"), train(config, tmp_path / "one")
-    assert (two.about["sharing"], one.about["sharing"]) == ("fsdp", "no")
-    assert_same_curve(one, two, tolerance=1e-5)
+    several, single = read_run(tmp_path / "two"), read_run(one)
+    assert (several.about["sharing"], single.about["sharing"]) == ("fsdp", "no")
+    assert_same_curve(single, several, tolerance=1e-5)
     found, expected = (
-        BertForMaskedLM.from_pretrained(tmp_path / name / "model").state_dict() for name in ("two", "one")
+        BertForMaskedLM.from_pretrained(folder / "model").state_dict() for folder in (tmp_path / "two", one)
     )
     for name in expected:
         torch.testing.assert_close(found[name], expected[name], rtol=1e-4, atol=1e-5)
-
-
-SHARDED = """
-import copy, torch, torch.distributed as dist
-from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import FullyShardedDataParallel, fully_shard
-from attngeo import score
-from attngeo.models import Shape, build_model, forms
-from attngeo.model_scores import whole_forms
-
-dist.init_process_group("gloo")
-model = build_model(Shape(layers=2, d_model=16, heads=2, d_ff=16, vocab_size=30), False)
-expected = [float(score(form).symmetry) for form in forms(model)]
-old = FullyShardedDataParallel(copy.deepcopy(model), use_orig_params=True, device_id=torch.device("cpu"))
-new = copy.deepcopy(model)
-for layer in new.bert.encoder.layer:
-    fully_shard(layer, mesh=init_device_mesh("cpu", (2,)))
-fully_shard(new, mesh=init_device_mesh("cpu", (2,)))
-for wrapped, inner in ((old, old.module), (new, new)):
-    local = sum(getattr(p, "_local_tensor", p).numel() for p in inner.parameters())
-    assert local < 0.7 * sum(p.numel() for p in model.parameters()), "not sharded"
-    with torch.no_grad(), whole_forms(wrapped, inner) as found:
-        assert [float(score(form).symmetry) for form in found] == expected
-print("equal")
-dist.destroy_process_group()
-"""
-
-
-def test_scores_of_sharded_weights_are_those_of_whole_ones(tmp_path):
-    (tmp_path / "sharded.py").write_text(SHARDED)
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    program = [*launcher, str(tmp_path / "sharded.py")]
-    ended = subprocess.run(program, env=environment, capture_output=True, text=True, timeout=240)
-    assert ended.returncode == 0, ended.stderr
-    assert ended.stdout.count("equal") == 2

@@ -1,9 +1,6 @@
 import errno
 import os
 import signal
-import subprocess
-import sys
-import textwrap
 
 import pytest
 import torch
@@ -13,13 +10,6 @@ from attngeo.runs.record import RunError, read_run
 from attngeo.training.corpora import open_corpus, open_vocabulary
 from attngeo.training.recorder import MARK, TrainingStopped
 from attngeo.training.train import RecordedTrainer, train
-
-
-@pytest.fixture(scope="module")
-def text(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ATTNGEO_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield write_text(tmp_path_factory.mktemp("text") / "text.txt")
 
 
 @pytest.fixture(scope="module")
@@ -57,24 +47,6 @@ def test_a_run_can_be_killed_again_and_again(text, unbroken, tmp_path):
     for step in (6, 7, 11):
         with pytest.raises(Killed):
             train(small_config(text), tmp_path / "run", resume=step > 6, listen=killed_at(step))
-    assert_same_curve(unbroken, train(small_config(text), tmp_path / "run", resume=True))
-
-
-def test_a_process_killed_by_the_system_resumes(text, unbroken, tmp_path):
-    """SIGKILL in another process, at a step where nothing is written."""
-    program = textwrap.dedent(f"""
-        import os, signal, sys
-        sys.path.insert(0, {os.path.dirname(os.path.dirname(__file__))!r})
-        from small_runs import small_config
-        from attngeo.training import train
-        def listen(row):
-            if row["step"] == 7:
-                os.kill(os.getpid(), signal.SIGKILL)
-        train(small_config({str(text)!r}), sys.argv[1], listen=listen)
-    """)
-    environment = os.environ | {"OMP_NUM_THREADS": str(torch.get_num_threads())}
-    ended = subprocess.run([sys.executable, "-c", program, tmp_path / "run"], env=environment, capture_output=True)
-    assert ended.returncode == -signal.SIGKILL, ended.stderr.decode()
     assert_same_curve(unbroken, train(small_config(text), tmp_path / "run", resume=True))
 
 

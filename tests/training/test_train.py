@@ -3,19 +3,12 @@ import json
 import numpy as np
 import pytest
 import torch
-from small_runs import assert_same_curve, small_config, write_text
+from small_runs import assert_same_curve, small_config
 
 from attngeo import open_checkpoint, score, score_heads
 from attngeo.errors import ParameterError
 from attngeo.runs.record import HISTORY_COLUMNS, SCORE_COLUMNS, RunError, read_run, read_runs
 from attngeo.training.train import train
-
-
-@pytest.fixture(scope="module")
-def text(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ATTNGEO_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield write_text(tmp_path_factory.mktemp("text") / "text.txt")
 
 
 @pytest.fixture(scope="module")
@@ -82,15 +75,15 @@ def test_pictures_are_kept_of_the_first_and_last_layer_before_and_after(run):
 def test_the_held_out_loss_is_that_of_the_saved_model_on_text_it_has_not_seen(run, text):
     from transformers import BertForMaskedLM
 
+    from attngeo.training.batches import Batches
     from attngeo.training.corpora import Blocks
     from attngeo.training.recorder import as_tensors
-    from attngeo.training.targets import Targets
     from attngeo.training.train import prepare_text
 
     folder, found = run
     _, vocabulary, tokens = prepare_text(small_config(text))
     model = BertForMaskedLM.from_pretrained(folder / "model").eval()
-    targets = Targets(Blocks(tokens.held_out, 16, None), "mlm", vocabulary)
+    targets = Batches(Blocks(tokens.held_out, 16, None), "mlm", vocabulary)
     batch = as_tensors(targets, np.arange(20))
     with torch.no_grad():
         logits = model(batch["input_ids"]).logits

@@ -1,7 +1,6 @@
 """Local text: a file or a folder becomes documents."""
 
 import csv
-import gzip
 import hashlib
 import io
 import json
@@ -131,23 +130,15 @@ def _kind(file: Path) -> str:
 
 
 def _opened(file: Path) -> io.TextIOBase:
-    if file.suffix.lower() == ".xz":
+    suffix = file.suffix.lower()
+    if suffix == ".xz":
         return lzma.open(file, "rt", encoding="utf-8")
-    if file.suffix.lower() == ".gz":
-        return gzip.open(file, "rt", encoding="utf-8")
-    if file.suffix.lower() == ".zst":
-        return io.TextIOWrapper(_zstandard(file), encoding="utf-8")
+    if suffix in (".gz", ".zst"):
+        import pyarrow
+
+        compression = {".gz": "gzip", ".zst": "zstd"}[suffix]
+        return io.TextIOWrapper(pyarrow.input_stream(os.fspath(file), compression), encoding="utf-8")
     return open(file, encoding="utf-8")
-
-
-def _zstandard(file: Path) -> io.BufferedIOBase:
-    if sys.version_info >= (3, 14):
-        from compression import zstd
-
-        return zstd.open(file, "rb")
-    import pyarrow
-
-    return pyarrow.CompressedInputStream(pyarrow.OSFile(os.fspath(file)), "zstd")
 
 
 def _plain(text: io.TextIOBase, file: Path) -> Iterator[str]:

@@ -8,6 +8,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,13 +74,13 @@ def hub_corpus(name: str, max_characters: int | None = None) -> Corpus:
     """
     known = KNOWN[name]
     limit = max_characters or MAX_CHARACTERS
-    with _Refusing(name, known):
+    with _refusing(name, known):
         revision = _revision(known)
     source = {"hub": known.path, "config": known.config or "", "revision": revision, "remark": known.remark}
     key = json.dumps([known.path, known.config, known.data_files, known.listing, revision, limit])
 
     def documents() -> Iterator[str]:
-        with _Refusing(name, known):
+        with _refusing(name, known):
             yield from limited(_stream(known, revision), limit)
 
     return Corpus(name, hashlib.sha256(key.encode()).hexdigest(), documents, (source,))
@@ -121,28 +122,20 @@ def _articles(lines: Iterator[str]) -> Iterator[str]:
     yield "".join(article)
 
 
-class _Refusing:
+@contextmanager
+def _refusing(name: str, known: HubCorpus) -> Iterator[None]:
     """Turns whatever the network, a proxy, the Hub or `datasets` raises into one sentence."""
-
-    def __init__(self, name: str, known: HubCorpus) -> None:
-        self.name, self.known = name, known
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind, error, trace) -> None:
-        if error is None or not isinstance(error, Exception):
-            return
-        if isinstance(error, ImportError):
-            raise CorpusError(
-                f"corpus {self.name} needs the package datasets; pip install 'attngeo[train]'."
-            ) from error
-        if isinstance(error, KeyError):
-            raise CorpusError(
-                f"corpus {self.name} ({self.known.path}) has no column {error}; its layout has changed: give a file."
-            ) from error
+    try:
+        yield
+    except ImportError as error:
+        raise CorpusError(f"corpus {name} needs the package datasets; pip install 'attngeo[train]'.") from error
+    except KeyError as error:
+        raise CorpusError(
+            f"corpus {name} ({known.path}) has no column {error}; its layout has changed: give a file."
+        ) from error
+    except Exception as error:
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise CorpusError(
-            f"corpus {self.name} ({self.known.path} on the Hugging Face Hub) cannot be read ({reason});"
+            f"corpus {name} ({known.path} on the Hugging Face Hub) cannot be read ({reason});"
             " check the network, or give a local file or folder."
         ) from error

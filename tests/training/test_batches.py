@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, models
 
 from attngeo.errors import ParameterError
+from attngeo.training.batches import Batches, TrainingObjective
 from attngeo.training.corpora import Blocks, Vocabulary
-from attngeo.training.targets import Objective, Targets
 
 SIZE = 50
 
@@ -22,13 +22,13 @@ def text(n=4000, seed=0):
     return ids
 
 
-def targets(objective, length=32, rate=0.15, seed=0, ids=None):
-    return Targets(Blocks(text() if ids is None else ids, length, 1), objective, VOCABULARY, rate, seed)
+def batches(objective, length=32, rate=0.15, seed=0, ids=None):
+    return Batches(Blocks(text() if ids is None else ids, length, 1), objective, VOCABULARY, rate, seed)
 
 
-@given(st.sampled_from(list(Objective)), st.integers(4, 60), st.floats(0.02, 0.9))
+@given(st.sampled_from(list(TrainingObjective)), st.integers(4, 60), st.floats(0.02, 0.9))
 def test_every_block_has_the_same_number_of_labels(objective, length, rate):
-    found = targets(objective, length, rate)
+    found = batches(objective, length, rate)
     batch = found.at(np.arange(7))
     expected = max(1, round(rate * length)) if objective.masks else length - 1
     assert batch.labels.shape == batch.positions.shape == (7, expected)
@@ -36,7 +36,7 @@ def test_every_block_has_the_same_number_of_labels(objective, length, rate):
 
 
 def test_labels_are_the_text_and_the_rest_of_the_input_is_untouched():
-    found = targets("mlm")
+    found = batches("mlm")
     places = np.arange(60)
     batch, original = found.at(places), found.blocks.at(places)
     np.testing.assert_array_equal(np.take_along_axis(original, batch.positions, 1), batch.labels)
@@ -46,12 +46,12 @@ def test_labels_are_the_text_and_the_rest_of_the_input_is_untouched():
 
 
 def test_marks_of_documents_are_not_chosen():
-    labels = targets("mlm").at(np.arange(120)).labels
+    labels = batches("mlm").at(np.arange(120)).labels
     assert not np.isin(labels, [VOCABULARY.start, VOCABULARY.end]).any()
 
 
 def test_masking_hides_80_percent_replaces_10_and_leaves_10():
-    found = targets("mlm", length=64, ids=text(64 * 2000))
+    found = batches("mlm", length=64, ids=text(64 * 2000))
     batch = found.at(np.arange(2000))
     shown = np.take_along_axis(batch.input_ids, batch.positions, 1)
     n = shown.size
@@ -62,14 +62,14 @@ def test_masking_hides_80_percent_replaces_10_and_leaves_10():
 
 
 def test_all_positions_are_chosen_equally_often():
-    found = targets("mlm", length=20, ids=np.full(20 * 4000, 7))
+    found = batches("mlm", length=20, ids=np.full(20 * 4000, 7))
     counts = np.bincount(found.at(np.arange(4000)).positions.ravel(), minlength=20)
     expected = 4000 * 3 / 20
     assert abs(counts - expected).max() < 5 * np.sqrt(expected)
 
 
 def test_causal_modelling_predicts_every_next_token():
-    found = targets("clm", length=16)
+    found = batches("clm", length=16)
     places = np.arange(5)
     batch, original = found.at(places), found.blocks.at(places)
     np.testing.assert_array_equal(batch.input_ids, original)
@@ -78,7 +78,7 @@ def test_causal_modelling_predicts_every_next_token():
 
 
 def test_the_released_decoder_predicts_masked_tokens_from_the_position_before_them():
-    found = targets("released-decoder")
+    found = batches("released-decoder")
     places = np.arange(60)
     batch, original = found.at(places), found.blocks.at(places)
     np.testing.assert_array_equal(np.take_along_axis(original, batch.positions + 1, 1), batch.labels)
@@ -89,7 +89,7 @@ def test_the_released_decoder_predicts_masked_tokens_from_the_position_before_th
 
 @given(st.integers(0, 1000), st.integers(1, 20))
 def test_a_batch_follows_from_its_places_alone(start, count):
-    found = targets("mlm")
+    found = batches("mlm")
     whole = found.at(np.arange(start, start + count))
     for i in range(count):
         one = found.at(np.array([start + i]))
@@ -98,20 +98,20 @@ def test_a_batch_follows_from_its_places_alone(start, count):
 
 
 def test_masks_differ_between_seeds_and_between_passes():
-    n = len(targets("mlm").blocks)
-    first, second, other = targets("mlm"), targets("mlm"), targets("mlm", seed=1)
+    n = len(batches("mlm").blocks)
+    first, second, other = batches("mlm"), batches("mlm"), batches("mlm", seed=1)
     assert (first.at(np.arange(9)).positions == second.at(np.arange(9)).positions).all()
     assert (first.at(np.arange(9)).positions != other.at(np.arange(9)).positions).any()
     blocks = Blocks(text(), 32, None)
-    same_text = Targets(blocks, "mlm", VOCABULARY)
+    same_text = Batches(blocks, "mlm", VOCABULARY)
     assert (same_text.at(np.arange(9)).positions != same_text.at(np.arange(n, n + 9)).positions).any()
 
 
 def test_bad_rates_and_tokenizers_without_a_mask_are_refused():
     with pytest.raises(ParameterError, match="mask rate"):
-        targets("mlm", rate=1.0)
+        batches("mlm", rate=1.0)
 
     unmasked = replace(VOCABULARY, mask=None)
     with pytest.raises(ParameterError, match="no mask token"):
-        Targets(Blocks(text(), 32), "mlm", unmasked)
-    Targets(Blocks(text(), 32), "clm", unmasked)
+        Batches(Blocks(text(), 32), "mlm", unmasked)
+    Batches(Blocks(text(), 32), "clm", unmasked)

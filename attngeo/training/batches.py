@@ -17,8 +17,8 @@ from attngeo.training.corpora.vocabulary import Vocabulary
 MASK_SHARE, RANDOM_SHARE = 0.8, 0.1  # of the chosen tokens: hidden, replaced by a random one; the rest stay
 
 
-class Objective(str, Enum):
-    """The training objective."""
+class TrainingObjective(str, Enum):
+    """What a model is trained to predict."""
 
     MLM = "mlm"  # predict hidden tokens from both sides (Eq. 6)
     CLM = "clm"  # predict every next token from those before (Eq. 5)
@@ -27,12 +27,12 @@ class Objective(str, Enum):
     @property
     def causal(self) -> bool:
         """Whether attention looks to the left only."""
-        return self is not Objective.MLM
+        return self is not TrainingObjective.MLM
 
     @property
     def masks(self) -> bool:
         """Whether input tokens are hidden."""
-        return self is not Objective.CLM
+        return self is not TrainingObjective.CLM
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Batch:
     labels: Int[np.ndarray, "batch targets"]
 
 
-class Targets:
+class Batches:
     """Batches for an objective, by place in the sequence of `Blocks`.
 
     Masking follows BERT (S2.3): of each block a fixed number ``round(rate * length)`` of positions is chosen, no
@@ -73,9 +73,14 @@ class Targets:
     """
 
     def __init__(
-        self, blocks: Blocks, objective: Objective | str, vocabulary: Vocabulary, rate: float = 0.15, seed: int = 0
+        self,
+        blocks: Blocks,
+        objective: TrainingObjective | str,
+        vocabulary: Vocabulary,
+        rate: float = 0.15,
+        seed: int = 0,
     ) -> None:
-        self.blocks, self.objective, self.vocabulary, self.seed = blocks, Objective(objective), vocabulary, seed
+        self.blocks, self.objective, self.vocabulary, self.seed = blocks, TrainingObjective(objective), vocabulary, seed
         if self.objective.masks and vocabulary.mask is None:
             raise ParameterError(f"tokenizer {vocabulary.name} has no mask token, which {self.objective.value} needs.")
         if not 0 < rate < 1:
