@@ -24,7 +24,6 @@ from attngeo.training.corpora import Blocks, open_corpus, open_vocabulary, token
 from attngeo.training.corpora.documents import Corpus
 from attngeo.training.corpora.tokens import TokenSet
 from attngeo.training.corpora.vocabulary import Vocabulary
-from attngeo.training.cpu_attention import quicken
 from attngeo.training.initialisations import Initialisation
 from attngeo.training.recorder import Recorder, TrainingStopped, as_tensors, graceful_interrupt
 from attngeo.training.run_folder import drop_unfinished, is_full, require_room, require_same_text, starting_point
@@ -146,8 +145,6 @@ def _model(config: TrainingConfig, vocabulary: Vocabulary, cpu: bool) -> PreTrai
     causal = TrainingObjective(config.objective).causal
     shape, init = config.shape(vocabulary.size), Initialisation(config.init)
     model = build_model(shape, causal, init, config.seed, "eager" if cpu else "sdpa")
-    if cpu and not config.compile:
-        quicken(model)
     if _shards_weights():
         model.cls.predictions.decoder.bias = None  # is head.bias too, and FSDP takes no weight under two names
     model.constraint, model.constraint_weight = Constraint(config.constraint), float(config.gamma)

@@ -14,7 +14,6 @@ from tokenizers import Tokenizer, models
 from torch.utils.data import Dataset
 from transformers import BertForMaskedLM, Trainer, TrainerCallback, TrainingArguments
 
-from attngeo.training import train as training
 from attngeo.training.arguments import trainer_arguments
 from attngeo.training.bert import bert_config
 from attngeo.training.config import configure
@@ -117,20 +116,6 @@ def test_tokens_per_second_against_the_released_configuration(vocab_size, goal, 
         f" ratio {ratio:.2f}"
     )
     assert ratio > goal
-
-
-def test_attention_and_dropout_for_a_cpu_pay(tmp_path, monkeypatch):
-    """Ours against the library's, in the same loop; it is the gain that `attngeo.training.cpu_attention` states."""
-    seconds = {"ours": float("inf"), "library": float("inf")}
-    for _ in range(ROUNDS):
-        for side in seconds:
-            with monkeypatch.context() as patch:
-                if side == "library":
-                    patch.setattr(training, "quicken", lambda model: None)
-                seconds[side] = min(seconds[side], ours(4096, tmp_path))
-    gain = seconds["library"] / seconds["ours"]
-    print(f"\na step with the library's attention and dropout takes {gain:.2f} times as long")
-    assert gain > 1
 
 
 def test_recording_takes_less_than_a_hundredth_of_the_time(tmp_path, monkeypatch):
