@@ -47,29 +47,33 @@ max_characters: int = 3000000  # of the corpus; in [20000, 2000000000]
 seed: int = 0  # seed of every random draw; in [0, 2147483647]
 
 # %% tags=["remove-cell"]
+from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from attngeo.paper import published
-from attngeo.chapters.training_scores import tables
-from attngeo.records.checkout import data
-from attngeo.paper import Verdict
-from attngeo.chapters.training_scores import models as model_claims
-from attngeo.chapters.training_scores import columns as column_claims
-from attngeo.chapters.training_scores import decoders as decoder_claims
-from attngeo.chapters.training_scores import layers as layer_claims
-from attngeo.chapters.training_scores import encoders_and_decoders as claims
-from attngeo.chapters.two_scores.random_matrices import scores_at_initialisation
-from attngeo.display.page import glue, show, table
+from attngeo.chapters.training_scores import columns, decoders, depth, encoders_and_decoders, growth, models, tables
+from attngeo.chapters.training_scores.evidence import encoders_beside_decoders, evidence
 from attngeo.chapters.training_scores.figures import before_and_after, by_layer, over_steps
 from attngeo.chapters.training_scores.figures_by_text import released_training, scores_by_depth, texts_over_steps
+from attngeo.chapters.two_scores.random_matrices import scores_at_initialisation
+from attngeo.display.page import glue, show, table
 from attngeo.forms.random_matrices import directionality_sd
+from attngeo.paper import Verdict, published
+from attngeo.records.checkout import data
 from attngeo.runs.labels import kind
+from attngeo.runs.numbers_in_words import as_score, extent
 from attngeo.runs.record import read_runs
 from attngeo.runs.tables import arm_table, group_table, shortened
-from attngeo.training.train import train
 from attngeo.training.config import configure
-from attngeo.runs.numbers_in_words import as_score
+from attngeo.training.train import train
+
+shown = []  # results, for the tally at the head of the page
+
+
+def show_and_keep(*results):
+    shown.extend(results)
+    show(*results)
+
 
 # %% [markdown]
 # ## The models
@@ -79,14 +83,13 @@ from attngeo.runs.numbers_in_words import as_score
 
 # %% tags=["remove-input"]
 table(
-    model_claims.table_s1_beside_presets(),
+    models.table_s1_beside_presets(),
     name="tab-training-s1",
     caption="Table S1 as printed, and the configurations that our presets build.",
 )
 
 # %%
-shown = [model_claims.table_s1_is_what_the_presets_build()]
-show(*shown)
+show_and_keep(models.table_s1_is_what_the_presets_build())
 
 # %% [markdown]
 # `attngeo train --preset mini` trains such a model with the paper's settings of Appendix S2.3: AdamW, a learning rate of
@@ -169,7 +172,7 @@ before_and_after([encoder, decoder])
 released_training(published.released_training())
 
 # %% tags=["remove-input"]
-ends, course = tables.released_table(), column_claims.released_course()
+ends, course = tables.released_table(), columns.released_course(published.released_training())
 table(
     ends,
     name="tab-training-released",
@@ -194,7 +197,7 @@ glue("n-encoders", len(encoders), "d")
 glue("no-rows-first", ", ".join(f"{m.text} with {m.layers} layers" for m in never.itertuples()))
 glue("rows-until", encoders["last step above 0"].max(), "d")
 glue("columns-from", encoders["below 0 from"].max(), "d")
-gaps = column_claims.gaps_over_training().query("layers == 12")
+gaps = columns.gaps_over_training(course).query("layers == 12")
 glue("n-deep", len(gaps), "d")
 glue("n-narrowed", int((gaps["end"] < gaps["first"]).sum()), "d")
 
@@ -202,14 +205,14 @@ glue("n-narrowed", int((gaps["end"] < gaps["first"]).sum()), "d")
 for part in ("encoder", "decoder"):
     deep = course[(course["part"] == part) & (course["layers"] == 12)]
     moved = deep["end"] - deep["first"]
-    glue(f"{part}s-move", f"{as_score(moved.min())} to {as_score(moved.max())}")
+    glue(f"{part}s-move", extent(moved, as_score))
 glue("n-grown", int((moved < 0).sum()), "d")
 shallow = course[(course["part"] == "decoder") & (course["layers"] == 4)]
 glue("n-shallow", len(shallow), "d")
 glue("n-grown-shallow", int((shallow["end"] < shallow["first"]).sum()), "d")
 glue("first-step", deep["first step"].iloc[0], "d")
-glue("d-first", f"{as_score(deep['first'].min())} to {as_score(deep['first'].max())}")
-glue("d-last", f"{as_score(deep['end'].min())} to {as_score(deep['end'].max())}")
+glue("d-first", extent(deep["first"], as_score))
+glue("d-last", extent(deep["end"], as_score))
 glue("n-once-deeper", int((course["deepest"] < course["end"])[course["part"] == "decoder"].sum()), "d")
 glue("n-decoders", int((course["part"] == "decoder").sum()), "d")
 
@@ -230,9 +233,10 @@ glue("n-decoders", int((course["part"] == "decoder").sum()), "d")
 # difference between the two narrows in {glue:text}`n-narrowed` of {glue:text}`n-deep` pairs.
 
 # %%
-about_released = [decoder_claims.decoders_almost_non_symmetric(), column_claims.directionality_differs_less_elsewhere()]
-shown += about_released
-show(*about_released)
+show_and_keep(
+    decoders.decoders_almost_non_symmetric(),
+    encoders_and_decoders.directionality_differs_less_elsewhere(),
+)
 
 # %% [markdown]
 # ## Recorded runs
@@ -245,8 +249,8 @@ show(*about_released)
 
 # %%
 recorded = read_runs(data("runs"))
-runs = [run for run in recorded if claims.from_random(run.config)]
-found = claims.encoders_and_decoders(runs)
+runs = evidence(recorded).runs
+found = encoders_beside_decoders(runs)
 
 # %% tags=["remove-input"]
 if recorded:
@@ -266,9 +270,7 @@ else:
 # The paper says that both scores are zero at initialisation. They are those of random matrices: small, and not zero.
 
 # %%
-starts = [r for r in (scores_at_initialisation(), claims.recorded_starts(runs)) if r.comparisons]
-shown += starts
-show(*starts)
+show_and_keep(*(r for r in (scores_at_initialisation(), growth.recorded_starts(runs=runs)) if r.comparisons))
 
 # %% [markdown]
 # ### Encoders against decoders
@@ -295,11 +297,11 @@ texts_over_steps(found[:6], name="fig-training-recorded") if found else None
 # %% tags=["remove-cell"]
 changed = []
 for letter, score in (("s", "symmetry"), ("d", "directionality")):
-    cases = claims.contrasts(runs, score)
+    cases = [encoders_and_decoders.at_the_end(pair, score) for pair in found]
     known = [case for case in cases if case.known]
     glue(f"{letter}-as-stated", sum(case.met for case in known), "d")
     glue(f"{letter}-reversed", sum(case.reversed for case in known), "d")
-    equal = claims.at_equal_steps(runs, score)
+    equal = [encoders_and_decoders.at_equal_steps(pair, score) for pair in found]
     both = [(a, b) for a, b in zip(cases, equal, strict=True) if a.known and a.outcome != b.outcome]
     changed += [f"${letter}$ on {a.label}, {a.outcome} at the end and {b.outcome} then" for a, b in both]
 glue("n-known", len(known), "d")
@@ -314,9 +316,10 @@ glue("changed", "; ".join(changed) or "none")
 # {glue:text}`n-outcomes` outcomes with an interval are others: {glue:text}`changed`.
 
 # %%
-contrasted = [claims.symmetry_in_training(runs), claims.directionality_in_training(runs)]
-shown += contrasted
-show(*contrasted)
+show_and_keep(
+    encoders_and_decoders.symmetry_in_training(runs=runs),
+    encoders_and_decoders.directionality_in_training(runs=runs),
+)
 
 # %% [markdown]
 # What a difference in directionality is depends on the formula: Definition 3.2 sums norms above a threshold, the
@@ -347,9 +350,7 @@ if runs:
     )
 
 # %%
-grown = [claims.growth_on_wikipedia(runs), claims.growth_on_other_texts(runs)]
-shown += grown
-show(*grown)
+show_and_keep(growth.growth_on_wikipedia(runs=runs), growth.growth_on_other_texts(runs=runs))
 
 # %% [markdown]
 # Where encoder and decoder end apart in directionality, either may have moved: encoders may lose column dominance, or
@@ -364,7 +365,7 @@ if found:
     )
 
 # %% tags=["remove-cell"]
-moved = [move for move in column_claims.moves(runs) if move.encoder.known]
+moved = [move for move in columns.moves(runs) if move.encoder.known]
 glue("n-lose", sum(move.encoder.met for move in moved), "d")
 glue("n-gain", sum(move.decoder.met for move in moved), "d")
 larger = [m.pair.label for m in moved if abs(m.encoder.estimate.value) > abs(m.decoder.estimate.value)]
@@ -377,9 +378,7 @@ glue("larger", "; ".join(larger) or "none of them")
 # cancels in it.
 
 # %%
-columns = column_claims.columns_over_training(runs)
-shown.append(columns)
-show(columns)
+show_and_keep(columns.columns_over_training(runs=runs))
 
 # %% tags=["remove-input"]
 large = [run for run in runs if kind(run) == "large"]
@@ -416,30 +415,30 @@ if found:
 
 # %%
 checks = [
-    layer_claims.encoder_layers_on_wikipedia(runs),
-    decoder_claims.skew_layers_on_wikipedia(runs),
-    decoder_claims.middle_layers_on_wikipedia(runs),
-    layer_claims.directionality_of_layers_on_wikipedia(runs),
-    model_claims.no_encoder_is_trained_unidirectionally(),
-    layer_claims.encoder_layers_elsewhere(runs),
-    decoder_claims.skew_layers_elsewhere(runs),
-    decoder_claims.middle_layers_elsewhere(runs),
-    layer_claims.directionality_of_layers_elsewhere(runs),
+    depth.encoder_layers_on_wikipedia(runs=runs),
+    decoders.skew_layers_on_wikipedia(runs=runs),
+    depth.middle_layers_on_wikipedia(runs=runs),
+    depth.directionality_of_layers_on_wikipedia(runs=runs),
+    models.no_encoder_is_trained_unidirectionally(),
+    depth.encoder_layers_elsewhere(runs=runs),
+    decoders.skew_layers_elsewhere(runs=runs),
+    depth.middle_layers_elsewhere(runs=runs),
+    depth.directionality_of_layers_elsewhere(runs=runs),
 ]
-shown += checks
-show(*checks)
+show_and_keep(*checks)
 
 # %% tags=["remove-cell"]
-glue("skew-shares", decoder_claims.skew_shares())
+glue("skew-shares", decoders.skew_shares(published.released_training()))
 glue("n-undecided", sum(result.verdict is Verdict.UNDECIDED for result in checks), "d")
 glue("n-layer-checks", len(checks), "d")
 glue("n-pairs", len(found), "d")
 glue("n-with-interval", sum(len(pair) > 2 for pair in found), "d")
 glue("n-recorded", len(recorded), "d")
 glue("n-hours", sum(run.about["seconds"] for run in recorded) / 3600, ".1f")
-tally = {verdict: sum(r.verdict is verdict and r.supported for r in shown) for verdict in Verdict}
-tally["not supported"] = sum(not r.supported for r in shown)
-glue("verdicts", ", ".join(f"{verdict} {n}" for verdict, n in tally.items() if n))
+tally = Counter(str(result.verdict) if result.supported else "not supported" for result in shown)
+glue(
+    "verdicts", ", ".join(f"{words} {tally[words]}" for words in (*map(str, Verdict), "not supported") if tally[words])
+)
 
 # %% [markdown]
 # Of {glue:text}`n-layer-checks` statements on layers, {glue:text}`n-undecided` are undecided.

@@ -1,10 +1,10 @@
 """Verdicts from intervals over seeds: a difference has the expected sign, the other one, or is within the noise."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from attngeo.paper.checks import Comparison, Flaw, Result, Verdict
+from attngeo.paper.checks import Comparison, Judgement, Verdict, compare
 from attngeo.runs.estimates import LEAST_SEEDS, NO_DIFFERENCE, TOO_FEW, Estimate
 from attngeo.runs.numbers_in_words import as_score, with_interval
 
@@ -14,11 +14,12 @@ class Case:
     """A difference measured over seeds, and the sign that the paper gives it."""
 
     label: str  # of the setting
-    quantity: str  # what was subtracted from what
+    quantity: str  # what was subtracted from what: a key of the check's quantities
     estimate: Estimate
     sign: int = 1  # expected, 1 or -1
     seeds: int = 0  # told where given
     form: Callable[[float], str] = as_score
+    fields: Mapping[str, Any] = field(default_factory=dict)  # that the words of the quantity name
 
     @property
     def known(self) -> bool:
@@ -44,27 +45,29 @@ class Case:
 
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
-        """What the outcome rests on: the end of the interval that excludes 0, or both ends that include it."""
+        """What the outcome rests on: the end of the interval that excludes 0, or both ends that include it.
+
+        The words of the quantity name ``<<label>>`` and ``<<outcome>>``: seeds, value and which end.
+        """
         if not self.known:
             return ()
-        ends = {"lower": self.estimate.low, "upper": self.estimate.high}
+        lower, upper = ("lower end", self.estimate.low), ("upper end", self.estimate.high)
         if self.met or self.reversed:
-            end, relation = ("lower", ">") if self.estimate.value > 0 else ("upper", "<")
-            return (Comparison(f"{self._head}: {end} end", ends[end], relation, 0.0, 0.0),)
+            ends = ((*lower, ">"),) if self.estimate.value > 0 else ((*upper, "<"),)
+            beyond = ""
+        else:
+            ends, beyond = ((*lower, "<"), (*upper, ">")), ", on the other side of 0"
+        seeds = f"{self.seeds} seeds, " if self.seeds else ""
+        told = f"{seeds}{self.form(self.estimate.value)}: "
         return tuple(
-            Comparison(f"{self._head}: {end} end, on the other side of 0", ends[end], relation, 0.0, 0.0)
-            for end, relation in (("lower", "<"), ("upper", ">"))
+            compare(self.quantity, x, relation, label=self.label, outcome=told + end + beyond, **self.fields)
+            for end, x, relation in ends
         )
 
     @property
     def words(self) -> str:
         """``wikipedia, characters: +0.31 [+0.28, +0.34]``."""
         return f"{self.label}: {with_interval(self.estimate, self.form)}"
-
-    @property
-    def _head(self) -> str:
-        seeds = f", {self.seeds} seeds" if self.seeds else ""
-        return f"{self.label}: {self.quantity}{seeds}, {self.form(self.estimate.value)}"
 
 
 def all_met(cases: Sequence[Case]) -> bool:
@@ -83,48 +86,36 @@ def in_words(cases: Sequence[Case]) -> str:
     return "; ".join(case.words for case in cases if case.known) or "no setting has seeds enough"
 
 
-def judged(
-    shared: dict[str, Any], cases: Sequence[Case], printed: str, measured: str = "", told: str | None = None
-) -> Result:
+def judged(cases: Sequence[Case], *support: Comparison, **numbers: Any) -> Judgement:
     """Holds where every interval has the stated sign, under assumptions where some have, corrected where none has.
 
-    Intervals that all hold 0 decide nothing: then what is shared decides alone, and if nothing is, the statement is
-    undecided. Comparisons that are shared support the statement, so that runs against it limit it and do not overturn
+    Intervals that all hold 0 decide nothing: then ``support`` decides alone, and without it the statement is
+    undecided. Comparisons that support the statement are such that runs against it limit it and do not overturn
     it; without them it holds only if every case has an interval. Runs as small as these show a missing assumption at
     most.
 
+    Both ``<<doubt>>``, for the remark, and ``<<limits>>``, for what holds instead, are sentences or nothing; they end
+    with what the wording has as ``measured``.
+
     Args:
-        shared: fields of the result, its comparisons among them, apart from those of the cases.
         cases: what was measured.
-        printed: what the paper says.
-        measured: what the numbers of the cases are.
-        told: all that the cases say, where they do not all measure the same.
+        support: comparisons that speak for the statement whatever the cases say.
+        numbers: that the wording names.
     """
-    support, remark = tuple(shared.get("comparisons", ())), shared.get("remark", "")
-    some, against = any(case.met for case in cases), any(case.reversed for case in cases)
-    told = f": {told}" if told else f". {measured}: {in_words(cases)}."
-    if not some and not against:
-        known = any(case.known for case in cases)
-        if known or not support:
-            told = told if known else f": none has {LEAST_SEEDS} seeds."
-            remark = f"The runs recorded here do not decide{told} {remark}"
-        if support:
-            return Result(verdict=Verdict.HOLDS, **{**shared, "remark": remark.strip()})
-        fields = {**shared, "comparisons": joined(cases) or _no_interval(cases), "remark": remark.strip()}
-        return Result(verdict=Verdict.UNDECIDED, printed=printed, **fields)
-    fields = {**shared, "comparisons": (*support, *joined(cases))}
-    if all_met(cases) and (support or all(case.known for case in cases)):
-        return Result(verdict=Verdict.HOLDS, **fields)
-    return Result(
-        verdict=Verdict.ASSUMPTIONS if some or support else Verdict.CORRECTED,
-        printed=printed,
-        corrected=f"{'Not in all' if some else 'In none'} of the cases recorded here{told}",
-        flaw=Flaw.ASSUMPTION,
-        **fields,
-    )
-
-
-def _no_interval(cases: Sequence[Case]) -> tuple[Comparison, ...]:
-    """What keeps a verdict from being reached."""
-    known = float(sum(case.known for case in cases))
-    return (Comparison("differences with seeds enough for an interval", known, "<", 1.0, 0.0),)
+    some, against, known = (any(getattr(case, name) for case in cases) for name in ("met", "reversed", "known"))
+    numbers |= {"doubt": "", "limits": ""}
+    if some or against:
+        if all_met(cases) and (support or all(case.known for case in cases)):
+            verdict = Verdict.HOLDS
+        else:
+            verdict = Verdict.ASSUMPTIONS if some or support else Verdict.CORRECTED
+            numbers["limits"] = f"{'Not in all' if some else 'In none'} of the cases recorded here. <<measured>>"
+        return Judgement(*support, *joined(cases), verdict=verdict, **numbers)
+    if known:
+        numbers["doubt"] = "The runs recorded here do not decide. <<measured>>"
+    elif not support:
+        numbers["doubt"] = f"The runs recorded here do not decide: none has {LEAST_SEEDS} seeds."
+    if support:
+        return Judgement(*support, verdict=Verdict.HOLDS, **numbers)
+    nothing = compare("known", sum(case.known for case in cases), "<", 1)
+    return Judgement(*(joined(cases) or (nothing,)), verdict=Verdict.UNDECIDED, **numbers)

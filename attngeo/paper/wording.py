@@ -20,8 +20,10 @@
           sum: distance of the sum over <<n_heads>> heads from $W_q W_k^\\top$
         verdicts:                # texts that depend on a verdict which follows from the numbers
           undecided: {remark: ...}
+        measured: ...            # <<measured>>, with which sentences of a judgement end
 
-``<<name>>`` and ``<<name:.2f>>`` stand for a number of the judgement, a field of the comparison or a shared sentence.
+``<<name>>`` and ``<<name:.2f>>`` stand for a number of the judgement, a field of the comparison or a shared sentence;
+in any of these, too.
 """
 
 import re
@@ -90,6 +92,7 @@ class Wording:
     maybe_copying: bool = False
     quantities: Mapping[str, str] = field(default_factory=dict)
     verdicts: Mapping[Verdict, Mapping[str, str]] = field(default_factory=dict)
+    measured: str = ""
     shared: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -103,29 +106,30 @@ class Wording:
         texts = self._texts(verdict)
         _check_texts(self.name, verdict, texts)
         texts |= {"part": self.part, "title": self.title}
-        told = {key: self._filled(texts[key], numbers) for key in ("part", "title", "printed", "place", "remark")}
-        told["corrected"] = self._filled(texts["holds"], numbers)
+        told = {key: self.filled(texts[key], numbers) for key in ("part", "title", "printed", "place", "remark")}
+        told["corrected"] = self.filled(texts["holds"], numbers)
         return told | {"flaw": texts["flaw"] and Flaw(texts["flaw"]), "maybe_copying": self.maybe_copying}
 
     def quantity(self, key: str, numbers: Mapping[str, Any]) -> str:
         """The words of what a comparison measures."""
         if key not in self.quantities:
             raise WordingError(f"{self.name} compares {key!r}, which its quantities in {FILE} do not name.")
-        return self._filled(self.quantities[key], numbers)
+        return self.filled(self.quantities[key], numbers)
 
     def _texts(self, verdict: Verdict) -> dict[str, Any]:
         return {key: getattr(self, key) for key in _TEXTS} | dict(self.verdicts.get(verdict, {}))
 
-    def _filled(self, text: str, numbers: Mapping[str, Any]) -> str:
+    def filled(self, text: str, numbers: Mapping[str, Any]) -> str:
+        """A text with what it names put in."""
+
         def fill(found: re.Match) -> str:
             key, spec = found.groups()
-            if key in numbers:
-                return format(numbers[key], spec or "")
-            if key in self.shared:
-                return self._filled(self.shared[key], numbers)
-            raise WordingError(f"The words of {self.name} name {key!r}, which its judgement does not give.")
+            if key not in known:
+                raise WordingError(f"The words of {self.name} name {key!r}, which its judgement does not give.")
+            return self.filled(format(known[key], spec or ""), numbers)
 
-        return " ".join(_PLACE.sub(fill, text).split())
+        known = {"measured": self.measured, **self.shared, **numbers}
+        return re.sub("[ \n]+", " ", _PLACE.sub(fill, text)).strip(" ")  # spaces that do not break stay
 
 
 @cache

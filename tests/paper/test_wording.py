@@ -99,6 +99,14 @@ def test_numbers_and_shared_sentences_fill_the_places_that_name_them():
     assert one.told(Verdict.HOLDS, numbers | {"again": 2})["remark"] == "So: Below 12,000 it is 26%, 2. 3"
 
 
+def test_a_sentence_among_the_numbers_ends_with_what_was_measured():
+    one = Wording(**HOLDS, remark="<<doubt>> A remark.", measured="Gap: <<gap>>\N{NO-BREAK SPACE}%.")
+    numbers = {"doubt": "Not decided. <<measured>>", "gap": 3}
+    told = one.told(Verdict.HOLDS, numbers)["remark"]
+    assert told == "Not decided. Gap: 3\N{NO-BREAK SPACE}%. A remark."  # kept on one line
+    assert one.told(Verdict.HOLDS, numbers | {"doubt": ""})["remark"] == "A remark."
+
+
 @pytest.mark.parametrize("key", ["limit", "n"])
 def test_a_number_that_is_not_given_is_refused_by_name(key):
     one = Wording(**HOLDS, remark="<<small>> <<n>>", shared={"small": "<<limit>>"})

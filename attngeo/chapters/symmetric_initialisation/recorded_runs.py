@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from attngeo.chapters.symmetric_initialisation.cases import Case, judged
 from attngeo.chapters.symmetric_initialisation.control_matrix import (
     AGAINST_RANDOM,
     AT_EQUAL_SCALE,
@@ -18,7 +19,6 @@ from attngeo.chapters.symmetric_initialisation.control_matrix import (
     main_experiments,
 )
 from attngeo.paper.checks import Result, claim
-from attngeo.paper.seed_intervals import Case, judged
 from attngeo.records.checkout import data
 from attngeo.runs.arms import LOSS, Contrast
 from attngeo.runs.estimates import over_seeds, verdict

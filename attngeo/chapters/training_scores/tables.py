@@ -4,21 +4,18 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from attngeo.chapters.training_scores import depth, growth
 from attngeo.chapters.training_scores.columns import moves
-from attngeo.chapters.training_scores.encoders_and_decoders import (
-    at_equal_steps,
-    climbs,
-    contrasts,
-    encoders_and_decoders,
-    released_ends,
-)
-from attngeo.chapters.training_scores.layers import decoder_cases, directionality_cases, encoder_cases
+from attngeo.chapters.training_scores.encoders_and_decoders import at_equal_steps, at_the_end
+from attngeo.chapters.training_scores.evidence import encoders_beside_decoders, released_ends
+from attngeo.paper import published
+from attngeo.paper.wording import wording
 from attngeo.runs.labels import PARTS
 from attngeo.runs.numbers_in_words import as_score, with_interval
 from attngeo.runs.record import Run
 
 SCORES = {"s": "symmetry", "d": "directionality"}
-STANDS_FOR = {"commoncrawl": "red_pajama"}  # our text: the paper's
+STANDS_FOR = {"commoncrawl": "red pajama"}  # our text: the paper's
 BY_SIGN = {True: "as stated", False: "the reverse"}  # of one seed
 FORMULAS = {
     "Definition 3.2": "directionality",
@@ -29,11 +26,11 @@ FORMULAS = {
 
 def released_table() -> pd.DataFrame:
     """Released medians at the last step, one row per depth and text, and each claim's outcome by its sign alone."""
-    s, d = released_ends("s"), released_ends("d")
+    s, d = (released_ends(published.released_training(), score) for score in "sd")
     return pd.DataFrame(
         {
             "layers": s["layers"],
-            "text": s["dataset"].str.replace("_", " "),
+            "text": s["text"],
             "s, encoder": s["encoder"],
             "s, decoder": s["decoder"],
             "encoder more symmetric": (s["encoder"] > s["decoder"]).map(BY_SIGN),
@@ -51,11 +48,10 @@ def contrast_table(runs: Sequence[Run]) -> pd.DataFrame:
     released models on that text, or on the one that it stands for.
     """
     rows = []
-    found = {letter: (contrasts(runs, name), at_equal_steps(runs, name)) for letter, name in SCORES.items()}
-    for i, pair in enumerate(encoders_and_decoders(runs)):
+    for pair in encoders_beside_decoders(runs):
         steps = dict.fromkeys(arm.config["steps"] for arm in (pair.first, pair.second))
         for letter, score in SCORES.items():
-            at_the_end, at_equal = (cases[i] for cases in found[letter])
+            end = at_the_end(pair, score)
             rows.append(
                 {
                     "text": pair.label,
@@ -64,9 +60,9 @@ def contrast_table(runs: Sequence[Run]) -> pd.DataFrame:
                     "score": letter,
                     "encoder": as_score(pair.first.mean(score)),
                     "decoder": as_score(pair.second.mean(score)),
-                    "difference": with_interval(at_the_end.estimate, as_score),
-                    "the claim": at_the_end.outcome,
-                    "at equal steps": with_interval(at_equal.estimate, as_score),
+                    "difference": with_interval(end.estimate, as_score),
+                    "the claim": end.outcome,
+                    "at equal steps": with_interval(at_equal_steps(pair, score).estimate, as_score),
                     "released, 12 layers": _released_difference(pair.first.runs[0].about["corpus"]["name"], letter),
                 }
             )
@@ -95,7 +91,7 @@ def moves_table(runs: Sequence[Run]) -> pd.DataFrame:
 def formula_table(runs: Sequence[Run]) -> pd.DataFrame:
     """Encoder less decoder in directionality at the end, by each formula that the paper's numbers rest on."""
     rows = []
-    for pair in encoders_and_decoders(runs):
+    for pair in encoders_beside_decoders(runs):
         row = {"text": pair.label, "seeds": len(pair)}
         for words, score in FORMULAS.items():
             row[words] = with_interval(pair.difference(score), as_score)
@@ -108,14 +104,16 @@ def layer_table(runs: Sequence[Run]) -> pd.DataFrame:
 
     Rows of one statement stand together, those with most seeds first.
     """
-    kept = list(runs)
-    cases = [case for find in (encoder_cases, decoder_cases, directionality_cases) for case in find(kept)]
+    words = wording(__package__)[depth.encoder_layers_on_wikipedia.__name__]
+    cases = [
+        case for find in (depth.encoder_cases, depth.decoder_cases, depth.directionality_cases) for case in find(runs)
+    ]
     places = list(dict.fromkeys(case.quantity for case in cases))
     cases.sort(key=lambda case: (places.index(case.quantity), -case.seeds, case.label))
     return pd.DataFrame(
         [
             {
-                "what": case.quantity,
+                "what": words.filled(f"<<what_{case.quantity}>>", {"within": depth.SETTLED}),
                 "text": case.label,
                 "seeds": case.seeds,
                 "value": with_interval(case.estimate, as_score),
@@ -128,27 +126,27 @@ def layer_table(runs: Sequence[Run]) -> pd.DataFrame:
 
 def climb_table(runs: Sequence[Run]) -> pd.DataFrame:
     """Median symmetry of every arm that starts at random: start, peak and its step, end, and what is lost after it."""
-    rows = []
-    for objective, label in PARTS.items():
-        for climb in climbs(runs, objective):
-            rows.append(
-                {
-                    "text": climb["text"],
-                    "model": label,
-                    "seeds": climb["seeds"],
-                    "s, start": climb["start"],
-                    "s, peak": climb["peak"],
-                    "at step": climb["peak step"],
-                    "s, end": climb["end"],
-                    "steps": climb["steps"],
-                    "peak less end": with_interval(climb["fall"], as_score),
-                }
-            )
-    return pd.DataFrame(rows)
+    return pd.DataFrame(
+        [
+            {
+                "text": climb.arm.label,
+                "model": part,
+                "seeds": len(climb.arm),
+                "s, start": climb.mean.iloc[0],
+                "s, peak": climb.mean.max(),
+                "at step": climb.peak_step,
+                "s, end": climb.mean.iloc[-1],
+                "steps": climb.mean.index[-1],
+                "peak less end": with_interval(climb.fall, as_score),
+            }
+            for objective, part in PARTS.items()
+            for climb in growth.climbs(runs, objective)
+        ]
+    )
 
 
 def _released_difference(name: str, letter: str) -> str:
     """Encoder less decoder of the released models of 12 layers on the same text, or a dash."""
-    ends = released_ends(letter)
-    row = ends[(ends["layers"] == 12) & (ends["dataset"] == STANDS_FOR.get(name, name))]
-    return as_score(float(row["encoder"].iloc[0] - row["decoder"].iloc[0])) if len(row) else "–"
+    ends = released_ends(published.released_training(), letter).query("layers == 12").set_index("text")
+    text = STANDS_FOR.get(name, name)
+    return as_score(ends["encoder"][text] - ends["decoder"][text]) if text in ends.index else "–"

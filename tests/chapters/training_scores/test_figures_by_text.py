@@ -1,6 +1,6 @@
 from made_training import made_arm
 
-from attngeo.chapters.training_scores.encoders_and_decoders import encoders_and_decoders
+from attngeo.chapters.training_scores.evidence import encoders_beside_decoders
 from attngeo.chapters.training_scores.figures_by_text import released_training, scores_by_depth, texts_over_steps
 from attngeo.paper import published
 
@@ -10,7 +10,7 @@ RUNS = [
     *made_arm(1, corpus="jigsaw"),
     *made_arm(1, corpus="jigsaw", objective="clm"),
 ]
-PAIRS = encoders_and_decoders(RUNS)
+PAIRS = encoders_beside_decoders(RUNS)
 
 
 def test_each_text_has_a_row_and_its_ends_are_told():
