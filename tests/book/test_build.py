@@ -84,7 +84,7 @@ def test_asking_for_the_status_alone_runs_the_others_first(book, calls):
 
 
 def test_a_second_build_runs_nothing(book, calls):
-    assert any("executing" in line for line in update(book))
+    assert {line.partition(":")[0] for line in update(book)} == {"status", "a", "b"}
     calls.new()
     assert update(book) == [] and calls.new() == []
 
@@ -114,7 +114,7 @@ def test_each_profile_has_its_own_runs(book, calls):
 
 def test_a_failure_leaves_the_others_done_and_the_status_undone(book, calls, as_user):
     calls.fail = {"a"}
-    with pytest.raises(ChapterFailed, match="Chapter a failed") as failure:
+    with pytest.raises(ChapterFailed, match=r"\ba\b") as failure:
         update(book)
     assert failure.value.traceback == "the traceback"
     assert sorted(calls.new()) == ["a", "b"]
@@ -135,7 +135,7 @@ def test_reported_checks_come_in_the_order_of_the_book_with_their_chapter(book, 
 
 def test_a_chapter_in_the_middle_cannot_show_the_checks(book, calls, monkeypatch, as_user):
     monkeypatch.setenv(build.BUILDING, "1")
-    with pytest.raises(AttngeoError, match=r"has not been run yet: .* 'attngeo: \{after: all\}'"):
+    with pytest.raises(AttngeoError, match=r"\bb\b.*\{after: all\}"):
         attngeo.book.reported_checks()
     assert calls.new() == []
 
@@ -144,5 +144,5 @@ def test_an_image_without_words_fails_the_chapter(book, calls, monkeypatch, as_u
     image = nbformat.v4.new_output("display_data", data={"image/png": ""})
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("", outputs=[image])])
     monkeypatch.setattr(build, "execute", lambda *a: Execution(notebook, 0.1, "device", ""))
-    with pytest.raises(ChapterFailed, match="Chapter a shows an image without"):
+    with pytest.raises(ChapterFailed, match=r"\ba\b"):
         update(book, names=("a",))

@@ -109,18 +109,18 @@ def test_a_profile_may_not_give_what_a_chapter_cannot_take(tmp_path, as_user):
     profiles = {"smoke": "uses: {n: 10}", "gpu": "uses: {m: 1}", "cpu": "- list", "other": "use: {n: 1}"}
     book = tiny_book(tmp_path, profiles, uses=USES)
     uses = book.chapter("uses")
-    for profile, words in [
-        ("smoke", r"in \[0, 9\], not 10"),
-        ("gpu", "it has n"),
-        ("cpu", "cpu.yml"),
-        ("x", "cpu, gpu"),
-        ("other", "no chapter 'use'"),
+    for profile, named in [
+        ("smoke", r"smoke.*\bn\b.*\[0, 9\].*\b10\b"),
+        ("gpu", r"gpu.*\buses\b.*'m'.*\bn\b"),
+        ("cpu", r"cpu\.yml"),
+        ("x", "'x'.*cpu, gpu, other, smoke"),
+        ("other", "'use'.*alone|'use'.*uses"),
     ]:
-        with pytest.raises(ParameterError, match=words):
+        with pytest.raises(ParameterError, match=named):
             book.values(uses, profile)
 
 
 def test_an_unknown_chapter_is_refused_with_the_known_ones(book, as_user):
     for name in ("nope", "../secret", ""):
-        with pytest.raises(ParameterError, match="the chapters are alone, reads, uses"):
+        with pytest.raises(ParameterError, match=f"{name!r}.*alone, reads, uses"):
             book.chapter(name)

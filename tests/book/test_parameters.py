@@ -35,7 +35,7 @@ def test_whole_numbers_in_range_are_read_back(n):
 
 @given(st.integers().filter(lambda n: not 2 <= n <= 4096))
 def test_whole_numbers_out_of_range_are_refused(n):
-    with pytest.raises(ParameterError, match=r"Parameter d must be in \[2, 4096\], not"):
+    with pytest.raises(ParameterError, match=rf"\bd\b.*\[2, 4096\].* {n}\b"):
         P["d"].read([str(n)])
 
 
@@ -57,28 +57,27 @@ def test_any_word_is_read_or_refused_in_a_sentence(word):
         try:
             value = p.read([word])
         except ParameterError as error:
-            assert f"Parameter {name} must be" in str(error)
+            assert f" {name} " in str(error) and str(error).endswith(".")
         else:
             assert p.check(value) == value
 
 
 @pytest.mark.parametrize(
-    "name, words, sentence",
+    "name, words, cause",
     [
-        ("d", ["x"], "Parameter d must be a whole number, not 'x'."),
-        ("d", ["2.5"], "Parameter d must be a whole number, not '2.5'."),
-        ("d", ["3", "4"], "Parameter d takes one value, not 2."),
-        ("gamma", ["0"], "Parameter gamma must be in (0, 10], not 0.0."),
-        ("gamma", ["nan"], "Parameter gamma must be in (0, 10], not nan."),
-        ("objective", ["MLM"], "Parameter objective must be one of mlm, clm, not 'MLM'."),
-        ("exact", ["maybe"], "Parameter exact must be true or false, not 'maybe'."),
-        ("widths", ["[8, 1]"], "Parameter widths must be in [2, 64], not 1."),
+        ("d", ["x"], "'x'"),
+        ("d", ["2.5"], r"'2\.5'"),
+        ("d", ["3", "4"], "2"),
+        ("gamma", ["0"], r"\(0, 10\].*0\.0"),
+        ("gamma", ["nan"], r"\(0, 10\].*nan"),
+        ("objective", ["MLM"], "mlm, clm.*'MLM'"),
+        ("exact", ["maybe"], "true.*false.*'maybe'"),
+        ("widths", ["[8, 1]"], r"\[2, 64\].*1"),
     ],
 )
-def test_refusals_name_thing_and_cause(name, words, sentence):
-    with pytest.raises(ParameterError) as refusal:
+def test_refusals_name_thing_and_cause(name, words, cause):
+    with pytest.raises(ParameterError, match=rf"^[A-Z][^\n]*\b{name}\b.*{cause}\.$"):
         P[name].read(words)
-    assert str(refusal.value) == sentence
 
 
 def test_lists_and_booleans_in_words():

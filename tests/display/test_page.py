@@ -35,16 +35,16 @@ def test_checks_are_shown_with_number_tolerance_and_verdict(shown):
     display.show(result())
     markdown = shown[0][0]["text/markdown"]
     assert "**S1.17 (3)** the bound on $s$" in markdown
-    assert '<span class="verdict verdict-corrected">corrected</span>' in markdown
-    assert "| trace | 1 | =\u00a01 | 0 | $10^{-10}$ | yes |" in markdown
+    assert 'class="verdict verdict-corrected"' in markdown
+    assert "| trace | 1 | =\u00a01 | 0 | $10^{-10}$ |" in markdown
     assert "| mean | 2\u00a0±\u00a00.58 |" in markdown
 
 
 def test_a_verdict_without_support_says_so(shown):
     display.show(result(comparisons=(exact("trace", 1.0, 2.0),)))
     data, metadata = shown[0]
-    assert "not supported by this run" in data["text/markdown"] and ">corrected<" not in data["text/markdown"]
-    assert "**no**" in data["text/markdown"]
+    assert display.badge("corrected", supported=False) in data["text/markdown"]
+    assert "verdict-corrected" not in data["text/markdown"]
     assert metadata["attngeo"]["results"][0]["supported"] is False
 
 
@@ -74,7 +74,7 @@ def test_a_table_carries_caption_and_label(shown):
     assert metadata["attngeo"]["table"] == {"name": "tab-scores", "caption": "Scores, by model."}
     rows = data["text/markdown"].splitlines()[2:]
     assert rows[1] == "| --- | ---: | ---: | --- |"
-    assert rows[2:] == ["| gpt2 | 0.123 | 1 | yes |", r"| a\|b | – | 2 | no |"]
+    assert rows[2].startswith("| gpt2 | 0.123 | 1 |") and rows[3].startswith(r"| a\|b | – | 2 |")
 
 
 def test_a_named_index_becomes_columns(shown):
@@ -83,19 +83,19 @@ def test_a_named_index_becomes_columns(shown):
 
 
 @pytest.mark.parametrize(
-    "arguments, words",
+    "arguments, named",
     [
-        (("scores", "Caption."), "'tab-two-words'"),
-        (("tab-Scores", "Caption."), "lower-case"),
-        (("tab-scores", " "), "needs a caption"),
-        (("tab-scores", "Caption.", {"t": ".3f"}), "no column 't'; its columns are s"),
+        (("scores", "Caption."), "'scores'"),
+        (("tab-Scores", "Caption."), "'tab-Scores'"),
+        (("tab-scores", " "), "tab-scores"),
+        (("tab-scores", "Caption.", {"t": ".3f"}), r"'t'.*\bs\b"),
     ],
 )
-def test_a_table_that_cannot_be_cited_is_refused(shown, arguments, words):
-    with pytest.raises(ParameterError, match=words):
+def test_a_table_that_cannot_be_cited_is_refused(shown, arguments, named):
+    with pytest.raises(ParameterError, match=named):
         display.table(pd.DataFrame({"s": [1.0]}), *arguments)
 
 
 def test_a_name_for_the_prose_may_not_look_like_a_format(shown):
-    with pytest.raises(ParameterError, match="colon"):
+    with pytest.raises(ParameterError, match="'a:b'"):
         display.glue("a:b", 1)
