@@ -6,8 +6,10 @@ import os
 # the caller's own runs; the folder of real weights stands aside, under a name that workers inherit, for `weights`.
 if "ATTNGEO_WEIGHTS" in os.environ:
     os.environ["SUITE_WEIGHTS"] = os.environ["ATTNGEO_WEIGHTS"]
+OF_THE_CALLER = ("ATTNGEO_", "HF_", "HUGGINGFACE_", "TRANSFORMERS_", "DATASETS_", "ACCELERATE_", "GIT_")
+TERMINAL = ("FORCE_COLOR", "CLICOLOR_FORCE", "NO_COLOR", "COLUMNS", "LINES")
 for _name in list(os.environ):
-    if _name.startswith(("ATTNGEO_", "HF_", "HUGGINGFACE_", "TRANSFORMERS_", "DATASETS_", "ACCELERATE_")):
+    if _name.startswith(OF_THE_CALLER) or _name.lower().endswith("_proxy") or _name in TERMINAL:
         del os.environ[_name]
 os.environ |= {"HF_HUB_DISABLE_PROGRESS_BARS": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "OMP_NUM_THREADS": "1"}
 
