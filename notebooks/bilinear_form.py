@@ -18,11 +18,12 @@
 # Attention compares a token with another by a number, the raw score. Section 2.1 of the paper {cite}`saponati2025`
 # reads this number as a bilinear form of the two embeddings, whose matrix is $\Wqk = \Wq \Wk\T$. Everything later is
 # a statement about this matrix. The view is not new {cite}`elhage2021,olsson2022,dar2023`; what the section adds is a
-# proposition on what softmax leaves of it (Proposition 2.1), and two remarks on projections and on several heads
-# (Appendix S1.2).
+# proposition on the order of the scores before and after the softmax (Proposition 2.1), and two remarks on projections
+# and on several heads (Appendix S1.2).
 #
-# The proposition holds. A few lines around it need mending, and one of them matters later: the matrix of a layer,
-# summed over heads, does not determine what the layer attends to.
+# The proposition holds. A few lines around it need mending. Two things that the section leaves open matter later: the
+# matrix of a layer, summed over heads, does not determine what the layer attends to; and where positions rotate the
+# queries and keys, a symmetric matrix does not make attention symmetric.
 
 # %% tags=["parameters"]
 d: int = 32  # width of the embedding, a multiple of n_heads; in [8, 512]
@@ -33,7 +34,7 @@ seed: int = 0  # seed of every random draw; in [0, 2147483647]
 # %% tags=["remove-cell"]
 import torch
 
-from attngeo.chapters.bilinear_form import heads, operators, scores
+from attngeo.chapters.bilinear_form import heads, operators, rotary, scores
 from attngeo.chapters.bilinear_form.attention_example import attention_example, softmax_rows
 from attngeo.display.page import show
 from attngeo.chapters.bilinear_form import figures
@@ -94,7 +95,7 @@ show(
 )
 
 # %% [markdown]
-# ## What softmax leaves of the scores
+# ## The order of the scores before and after softmax
 #
 # ````{prf:proposition} 2.1, attention weights keep the order of the raw scores
 # :label: prop-2-1
@@ -144,6 +145,14 @@ figures.order_within_rows(raw[0], softmax_rows(raw[0]))
 show(scores.order_with_a_causal_mask(**several), scores.values_enter_as_rows(**one))
 
 # %% [markdown]
+# The proof adds that softmax suppresses negative and near-zero scores. It does not see whether a score is negative:
+# a number added to all scores of a row changes no weight. It suppresses the scores that lie far below the largest one
+# of their row.
+
+# %%
+show(scores.suppressed_scores(**several))
+
+# %% [markdown]
 # ## Each term as an operator
 #
 # ````{prf:remark} S1.4, a decomposition that is no projection
@@ -168,9 +177,9 @@ show(scores.order_with_a_causal_mask(**several), scores.values_enter_as_rows(**o
 #
 # The paper draws the right conclusion under another name: an operator with $P \circ P \ne P$ is not idempotent;
 # nilpotent means that some power vanishes, which here is the case where $x_j\T \Wqk x_j = 0$. Equation S17 prints
-# $\alpha$ where the raw $\hat\alpha$ is meant. And the remark lists linearity among the axioms that $\Wqk$ may miss.
-# As a bilinear form it is linear; what it misses of an inner product is symmetry and positivity, and symmetry is what
-# the later chapters measure.
+# $\alpha$ where the raw $\hat\alpha$ is meant. And the remark says that $\Wqk$ may not satisfy all axioms of an inner
+# product: linearity, symmetry and positive definiteness. That is right. As a bilinear form $\Wqk$ is linear, so that it
+# can miss the last two, and symmetry is what the later chapters measure.
 
 # %%
 show(
@@ -220,13 +229,16 @@ figures.rank_of_heads(torch.linalg.svdvals(forms), torch.linalg.svdvals(forms.su
 # {cite}`vaswani2017`. That is a convention: no order of scores depends on it, and neither score of this book does.
 # [The next chapter](implicit_gradient.py) checks it, since gradients do depend on it.
 #
-# Equation S21 then sums the raw decompositions of the heads and concludes that several heads perform the operation of
-# one. The equation is an identity of *raw* scores. But each head has its own softmax and its own values, and a sum of
-# softmaxes is not the softmax of a sum. The check replaces every head's form by the mean of all of them: the sum is
-# the same, the output is another.
+# Equation S21 then sums the raw decompositions of the heads; this performs the same operation as Eq. S14, which is about
+# raw scores too. Each sum lies in the span of the tokens. The text says convex hull, which needs coefficients that are
+# positive and add up to 1, as attention weights are and raw scores are not.
+#
+# Attention itself is another matter. Each head has its own softmax and its own values, and a sum of softmaxes is not the
+# softmax of a sum. The check replaces every head's form by the mean of all of them: the sum is the same, the output is
+# another.
 
 # %%
-show(heads.heads_do_not_share_one_softmax(**several))
+show(heads.heads_do_not_share_one_softmax(**several), heads.raw_sums_leave_the_hull(**several))
 
 # %%
 mean = (example.x @ forms.mean(0) @ example.x.T / example.form.d_head**0.5).expand_as(raw)
@@ -242,3 +254,45 @@ figures.heads_of_equal_sum(softmax_rows(raw), softmax_rows(mean))
 # normalisation before it, or a normalisation of queries and keys. All of them change what a model attends to. The
 # scores in this book are those of $\Wqk$ alone, as in the paper. The [notation page](../notation.md) lists the
 # conventions.
+#
+# How much this leaves out can be said for rotations. Many of the models that the paper scores, such as ModernBERT,
+# LLaMA and Mistral, turn queries and keys by an angle proportional to their position.
+#
+# ````{prf:proposition} Symmetric attention under rotary positions (ours)
+# :label: prop-rotary
+#
+# Let $q_i = R_i \Wq\T x_i$ and $k_j = R_j \Wk\T x_j$ with one head, $R_i = R_1^i$ and $R_1$ a rotation. Then
+#
+# $$
+# \hat\alpha_{ij} = q_i \cdot k_j = x_i\T\, \Wq R_{j-i} \Wk\T\, x_j .
+# $$ (eq-rotary)
+#
+# 1. In sequences of $N \ge 2$ tokens $\hat\alpha_{ij} = \hat\alpha_{ji}$ for all $i, j$ and all embeddings, if and only if
+#    $\Wq R_m \Wk\T = \Wk R_m \Wq\T$ for every offset $m = 1, \dots, N - 1$.
+# 2. If this holds for every $N$, then $\Wqk$ is symmetric.
+# 3. The converse fails. Let $\Wk = \Wq S$ with a symmetric $S$ and $\Wq$ of rank $d_h$. Then $\Wqk$ is symmetric, but
+#    the condition holds if and only if $S R_m = R_m S$ for these $m$.
+# ````
+#
+# ````{dropdown} Proof
+# ```{prf:proof}
+# $R_i\T R_j = R_{j-i}$ gives {eq}`eq-rotary`. *1.* A number is its own transpose, and $R_{i-j}\T = R_{j-i}$, so
+# $\hat\alpha_{ji} = x_j\T \Wq R_{i-j} \Wk\T x_i = x_i\T \Wk R_{j-i} \Wq\T x_j$. Two bilinear forms agree for all
+# $x_i, x_j$ if and only if their matrices do; $m = j - i$ takes the values $\pm 1, \dots, \pm (N - 1)$ for $i \ne j$, and
+# transposition turns the condition for $m$ into that for $-m$.
+#
+# *2.* The orthogonal matrices are a compact set, so for every $\varepsilon > 0$ there are $m < m'$ with
+# $\norm{R_m - R_{m'}} < \varepsilon$, hence $\norm{R_{m'-m} - I} < \varepsilon$. The condition for these offsets $m' - m$,
+# with $\varepsilon \to 0$, becomes $\Wq \Wk\T = \Wk \Wq\T$.
+#
+# *3.* $\Wq S \Wq\T$ is symmetric. The condition reads $\Wq R_m S \Wq\T = \Wq S R_m \Wq\T$; as $\Wq$ has full column
+# rank it can be cancelled on both sides.
+# ```
+# ````
+#
+# For a trained model with rotations, the symmetry score of $\Wqk$ therefore describes the form at offset 0. A score of 1
+# does not say that two distant tokens give each other the same raw score; a score below 1 says that at some offset they
+# do not.
+
+# %%
+show(rotary.rotary_scores(seed=seed))

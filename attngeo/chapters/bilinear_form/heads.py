@@ -1,4 +1,4 @@
-"""Remark S1.5: what several heads add up to."""
+"""Remark S1.5: what several heads add up to, and where their decompositions lie."""
 
 import torch
 from torch import Tensor
@@ -42,7 +42,7 @@ def multi_head_output(x: Tensor, forms: Tensor, values: Tensor, scale: float) ->
 
 @check(attention_example)
 def heads_do_not_share_one_softmax(e: AttentionExample) -> Judgement:
-    """Equation S21: raw scores add up over heads, attention does not: one softmax and one value matrix per head."""
+    """Equation S21: raw scores add up over heads; attention has one softmax and one value matrix per head."""
     forms, values, scale = torch.stack(list(e.form.heads())), e.wv @ e.wo, e.form.d_head**-0.5
     heads = scaled_dot_product_attention(e.x @ e.form.wq, e.x @ e.form.wk, e.x @ e.wv)
     used = heads.transpose(0, 1).flatten(1) @ e.wo.flatten(0, 1)  # concat(A_1 V_1, ...) W_o (Eq. S18)
@@ -54,4 +54,27 @@ def heads_do_not_share_one_softmax(e: AttentionExample) -> Judgement:
         exact("own softmax", distance(multi_head_output(e.x, forms, values, scale), used)),
         compare("one softmax", distance(one_softmax, used), "≠", 0, 0.1),
         compare("equal sum", distance(averaged, used), "≠", 0, 0.1),
+    )
+
+
+def coefficients(raw: Tensor) -> Tensor:
+    """Of the decomposition in Eq. S21: the raw scores themselves."""
+    return raw
+
+
+def outside_the_hull(points: Tensor, x: Tensor) -> int:
+    """Points (..., d) beyond the convex hull of x (N, d): ``p . p > max_j p . x_j``, which no point of it can be."""
+    return int((points.square().sum(-1) > (points @ x.T).amax(-1) + 1e-10).sum())
+
+
+@check(attention_example, n_tokens=8)
+def raw_sums_leave_the_hull(e: AttentionExample) -> Judgement:
+    """Remark S1.5: sums with raw scores lie in the span of the tokens and not in their convex hull."""
+    sums, means = coefficients(e.raw()) @ e.x, softmax_rows(e.raw()) @ e.x
+    span = torch.linalg.pinv(e.x) @ e.x  # projection onto the span of the rows
+    return Judgement(
+        exact("span", distance(sums @ span, sums)),
+        compare("outside", outside_the_hull(sums, e.x), ">"),
+        exact("weighted", outside_the_hull(means, e.x), 0, 0),
+        n_sums=len(sums.flatten(0, 1)),
     )

@@ -48,6 +48,19 @@ def order_of_scores_is_kept(e: AttentionExample) -> Judgement:
     )
 
 
+@check(attention_example)
+def suppressed_scores(e: AttentionExample) -> Judgement:
+    """The sentence before Eq. S15: softmax sees differences of scores, not their signs or magnitudes."""
+    raw = e.raw()
+    a, negative = softmax_rows(raw), raw - raw.amax(-1, keepdim=True) - 1
+    ratios = a.log()[..., :, None] - a.log()[..., None, :] - (raw[..., :, None] - raw[..., None, :])
+    return Judgement(
+        exact("ratio", ratios.abs().max()),
+        exact("shifted", (softmax_rows(negative) - a).abs().max()),
+        compare("largest of negatives", len(e.x) * softmax_rows(negative).amax(-1).min(), ">", 1),
+    )
+
+
 def attended(n: int) -> Tensor:
     """Which position (row) attends to which (column) in a decoder, (n, n)."""
     return torch.ones(n, n).tril().bool()

@@ -2,7 +2,7 @@ import pytest
 import torch
 from planting import supported, supported_with
 
-from attngeo.chapters.bilinear_form import heads, operators, scores
+from attngeo.chapters.bilinear_form import heads, operators, rotary, scores
 from attngeo.chapters.bilinear_form.attention_example import attention_example, order_violations, softmax_rows
 from attngeo.errors import ParameterError
 
@@ -17,6 +17,9 @@ CHECKS = [
     operators.raw_scores_in_the_decomposition,
     heads.heads_add_up,
     heads.heads_do_not_share_one_softmax,
+    heads.raw_sums_leave_the_hull,
+    scores.suppressed_scores,
+    rotary.rotary_scores,
 ]
 
 
@@ -50,6 +53,19 @@ PLANTED = {
         heads.heads_add_up,
         "summed_heads",
         lambda wq, wk: torch.einsum("hic,hjc->ij", wq, wk) / len(wq),
+    ),
+    "raw sums inside the hull": (heads.raw_sums_leave_the_hull, "coefficients", softmax_rows),
+    "negative scores suppressed": (
+        scores.suppressed_scores,
+        "softmax_rows",
+        lambda raw: softmax_rows(raw).where(raw > 0, 1e-6),
+    ),
+    "near-zero scores suppressed": (scores.suppressed_scores, "softmax_rows", lambda raw: softmax_rows(raw.abs())),
+    "one form for all offsets": (rotary.rotary_scores, "form_at_offset", lambda wq, wk, m: wq @ wk.T),
+    "offset the other way": (
+        rotary.rotary_scores,
+        "form_at_offset",
+        lambda wq, wk, m: wq @ rotary.rotation(-m, wq.shape[1]) @ wk.T,
     ),
     "one softmax": (
         heads.heads_do_not_share_one_softmax,
