@@ -22,7 +22,7 @@ from huggingface_hub.errors import (
 
 from attngeo.checkpoints import ranges
 from attngeo.checkpoints.repositories import Repository
-from attngeo.checkpoints.tensorfiles import SafetensorsFile, TensorFile, open_tensors
+from attngeo.checkpoints.tensorfiles import SafetensorsFile, TensorFile
 from attngeo.errors import CheckpointError
 
 logger = logging.getLogger(__name__)
@@ -56,11 +56,9 @@ class HubRepository(Repository):
 
     def fetch(self, file: str) -> Path | None:
         """A path in the cache, fetched there if needed; None where the repository, or offline the cache, has none."""
-        cached = try_to_load_from_cache(self.name, file, revision=self.revision)
-        if isinstance(cached, str):
-            return Path(cached)
-        if constants.HF_HUB_OFFLINE:
-            return None
+        cached = self._cached(file)
+        if cached is not None or constants.HF_HUB_OFFLINE:
+            return cached
         with self._explained(file):
             try:
                 return self._download(file)
@@ -71,11 +69,8 @@ class HubRepository(Repository):
 
     def open(self, file: str) -> TensorFile | None:
         """A file of tensors: from the cache, or by byte ranges, or, if it has no header to go by, downloaded."""
-        cached = try_to_load_from_cache(self.name, file, revision=self.revision)
-        if isinstance(cached, str):
-            return open_tensors(Path(cached))
-        if constants.HF_HUB_OFFLINE:
-            return None
+        if self._cached(file) is not None or constants.HF_HUB_OFFLINE:
+            return super().open(file)
         place = self._find(file)
         if place is None:
             return None
@@ -97,7 +92,7 @@ class HubRepository(Repository):
 
     def _reach(self, file: str) -> None:
         """See whether the Hub answers, if the file is not in the cache: a download would try for half a minute."""
-        if isinstance(try_to_load_from_cache(self.name, file, revision=self.revision), str):
+        if self._cached(file) is not None:
             return
         url = hf_hub_url(self.name, file, revision=self.revision)
         for wait in (ranges.FIRST_WAIT, None):
@@ -110,6 +105,10 @@ class HubRepository(Repository):
                 if wait is None:
                     raise LocalEntryNotFoundError(f"{constants.ENDPOINT} cannot be reached") from error
                 time.sleep(wait)
+
+    def _cached(self, file: str) -> Path | None:
+        found = try_to_load_from_cache(self.name, file, revision=self.revision)
+        return Path(found) if isinstance(found, str) else None
 
     def _download(self, file: str) -> Path:
         return Path(_call(hf_hub_download, self.name, file, revision=self.revision))

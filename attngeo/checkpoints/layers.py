@@ -16,9 +16,10 @@ from pathlib import Path
 import torch
 
 from attngeo.checkpoints.architectures import ARCHITECTURES, LayerPlan, Part, locate
+from attngeo.checkpoints.byte_sources import unreadable
 from attngeo.checkpoints.float8 import FLOAT8, scale_name, unscaled
 from attngeo.checkpoints.repositories import LocalFolder, Repository
-from attngeo.checkpoints.tensorfiles import SUFFIXES, TensorFile, unreadable
+from attngeo.checkpoints.tensorfiles import SUFFIXES, TensorFile
 from attngeo.errors import CheckpointError
 from attngeo.forms.bilinear import BilinearForm
 

@@ -11,7 +11,7 @@ from huggingface_hub import constants
 from huggingface_hub.errors import HTTPError
 from huggingface_hub.utils import build_hf_headers, get_session
 
-from attngeo.checkpoints.tensorfiles import Bytes, empty
+from attngeo.checkpoints.byte_sources import Bytes, empty
 from attngeo.errors import CheckpointError
 
 PIECE = 8 * 2**20  # bytes asked for at once

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import torch
 from torch import Size, Tensor
 
+from attngeo.checkpoints.byte_sources import Bytes, LocalBytes, unreadable
 from attngeo.errors import CheckpointError
 
 _DTYPES = {
@@ -22,52 +23,6 @@ _DTYPES = {
 }
 SUFFIXES = (".safetensors", ".bin", ".pt", ".pth")
 _MAX_HEADER = 100_000_000  # bytes; the limit of the format itself
-
-
-class Bytes:
-    """Something of known size that can be read by ranges."""
-
-    name: str
-    size: int
-
-    def read(self, start: int, stop: int) -> memoryview:
-        """Bytes [start, stop)."""
-        raise NotImplementedError
-
-    def prefetch(self, start: int, stop: int) -> None:
-        """Begin to fetch bytes that `read` will ask for; nothing where they are near."""
-
-    def forget(self) -> None:
-        """Stop fetching what was not read."""
-
-
-def empty(size: int) -> memoryview:
-    """Writable memory that nothing has written to yet."""
-    return memoryview(torch.empty(size, dtype=torch.uint8).numpy())
-
-
-class LocalBytes(Bytes):
-    """A file on disk."""
-
-    def __init__(self, path: Path) -> None:
-        self.name, self._path = path.name, path
-        try:
-            self.size = path.stat().st_size
-        except OSError as error:
-            raise unreadable(path, error) from error
-
-    def read(self, start: int, stop: int) -> memoryview:
-        """Bytes [start, stop); CheckpointError if the disk or the permissions refuse."""
-        data = empty(stop - start)
-        try:
-            with self._path.open("rb") as file:
-                file.seek(start)
-                count = file.readinto(data)
-        except OSError as error:
-            raise unreadable(self._path, error) from error
-        if count != len(data):
-            raise CheckpointError(f"{self._path} ended while it was read; it changed meanwhile: run again.")
-        return data
 
 
 class TensorFile:
@@ -219,10 +174,6 @@ class TorchFile(TensorFile):
 def _load(path: Path) -> Mapping:
     """The state dict of a ``torch.save`` file."""
     try:
-        path.open("rb").close()
-    except OSError as error:
-        raise unreadable(path, error) from error
-    try:
         try:
             state = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
         except RuntimeError as error:
@@ -234,7 +185,9 @@ def _load(path: Path) -> Mapping:
             f"{path.name} is not a file of tensors alone (or is damaged), and loading anything else could run code;"
             f" convert it to safetensors where you trust it."
         ) from error
-    except (RuntimeError, EOFError, ValueError, KeyError, OSError) as error:
+    except OSError as error:
+        raise unreadable(path, error) from error
+    except (RuntimeError, EOFError, ValueError, KeyError) as error:
         raise CheckpointError(
             f"{path.name} is no whole torch file; it is truncated or corrupt: fetch it again."
         ) from error
@@ -242,11 +195,6 @@ def _load(path: Path) -> Mapping:
     if not isinstance(state, Mapping):
         raise CheckpointError(f"{path.name} holds a {type(state).__name__} and no named tensors; save a state_dict.")
     return state
-
-
-def unreadable(path: Path, error: OSError) -> CheckpointError:
-    """Why a file that is there cannot be read."""
-    return CheckpointError(f"{path} cannot be read: {error.strerror}; check the file.")
 
 
 def _quantised(tensor: str, file: str, dtype: str) -> CheckpointError:

@@ -10,8 +10,9 @@ import torch
 from safetensors.torch import save_file
 
 from attngeo import open_checkpoint
+from attngeo.checkpoints.byte_sources import LocalBytes
 from attngeo.checkpoints.ranges import Place, RemoteBytes
-from attngeo.checkpoints.tensorfiles import LocalBytes, SafetensorsFile
+from attngeo.checkpoints.tensorfiles import SafetensorsFile
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the local Hub of the tests
 
