@@ -44,7 +44,7 @@ glue("n-misprints", len(groups[Flaw.MISPRINT]))
 glue("n-assumptions", len(groups[Flaw.ASSUMPTION]))
 glue("n-failures", len(groups[Flaw.FAILURE]))
 glue("n-withheld", sum(f.flaw is not None and not f.supported for f in found))
-glue("n-copying", sum(f.supported and f.maybe_copying for f in found))
+glue("n-copying", sum(f.supported and f.report["maybe_copying"] for f in found))
 glue("mark", verdicts.MAYBE_COPYING)
 
 # %% [markdown]

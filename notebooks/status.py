@@ -75,7 +75,10 @@ table(
 # %% tags=["remove-input"]
 table(
     pd.DataFrame(
-        [{"number": f.number, "what was judged": f.title, "verdict": f.badge, "chapter": f.links} for f in found],
+        [
+            {"number": f.number, "what was judged": f.report["title"], "verdict": f.badge, "chapter": f.links}
+            for f in found
+        ],
         columns=["number", "what was judged", "verdict", "chapter"],
     ),
     name="tab-status-checks",

@@ -19,22 +19,24 @@ MAYBE_COPYING = "†"  # behind the number of an entry that could be an error of
 class Finding:
     """One judged part of a statement: the reports of one check, from every chapter that shows it."""
 
-    statement: str
-    part: str
-    title: str
-    verdict: Verdict
-    flaw: Flaw | None
-    printed: str
-    corrected: str
-    remark: str
-    maybe_copying: bool
+    report: Mapping  # the first of them, `Result.to_dict()`
     chapters: tuple[str, ...]
     supported: bool  # in every chapter that shows it
 
     @property
     def number(self) -> str:
         """Statement and part, as the book prints them."""
-        return f"{self.statement} {self.part}".strip()
+        return f"{self.report['statement']} {self.report['part']}".strip()
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the checks say of it."""
+        return Verdict(self.report["verdict"])
+
+    @property
+    def flaw(self) -> Flaw | None:
+        """Its group on the errata page."""
+        return Flaw(self.report["flaw"]) if self.report["flaw"] else None
 
     @property
     def badge(self) -> str:
@@ -57,22 +59,16 @@ def findings(reports: Iterable[Mapping], order: Iterable[str] = ()) -> list[Find
     grouped: dict[tuple[str, str], list[Mapping]] = {}
     for report in reports:
         grouped.setdefault((report["statement"], report["part"]), []).append(report)
-    found = [_finding(same) for same in grouped.values()]
+    found = [
+        Finding(
+            same[0],
+            chapters=tuple(dict.fromkeys(report["chapter"] for report in same)),
+            supported=all(report["supported"] and report["verdict"] == same[0]["verdict"] for report in same),
+        )
+        for same in grouped.values()
+    ]
     place = {number: i for i, number in enumerate(order)}
-    return sorted(found, key=lambda f: place.get(f.statement, len(place)))
-
-
-def _finding(same: list[Mapping]) -> Finding:
-    first = same[0]
-    return Finding(
-        verdict=Verdict(first["verdict"]),
-        flaw=Flaw(first["flaw"]) if first["flaw"] else None,
-        chapters=tuple(dict.fromkeys(report["chapter"] for report in same)),
-        supported=all(report["supported"] and report["verdict"] == first["verdict"] for report in same),
-        **{
-            key: first[key] for key in ("statement", "part", "title", "printed", "corrected", "remark", "maybe_copying")
-        },
-    )
+    return sorted(found, key=lambda f: place.get(f.report["statement"], len(place)))
 
 
 def states(statements: pd.DataFrame, found: Iterable[Finding]) -> pd.DataFrame:
@@ -88,7 +84,7 @@ def states(statements: pd.DataFrame, found: Iterable[Finding]) -> pd.DataFrame:
     """
     by_statement: dict[str, list[Finding]] = {number: [] for number in statements.index}
     for finding in found:
-        by_statement.setdefault(finding.statement, []).append(finding)
+        by_statement.setdefault(finding.report["statement"], []).append(finding)
     rows = {
         number: {
             "kind": statements.kind.get(number, ""),
@@ -123,13 +119,15 @@ def counts(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def errata(found: Iterable[Finding], flaw: Flaw) -> pd.DataFrame:
-    """The supported findings of one group: entry (number, verdict, chapter), and what is printed and what holds."""
-    rows = [
-        {
-            "entry": f"**{f.number}**{f' {MAYBE_COPYING}' if f.maybe_copying else ''} {f.badge} in {f.links}",
-            "as printed, and what holds": f"*Printed:* {f.printed}<br>*Holds:* {f.corrected or f.remark}",
-        }
-        for f in found
-        if f.supported and f.flaw is flaw
-    ]
+    """The supported findings of one group: entry (number, verdict, chapter), what is printed where, what holds."""
+    rows = []
+    for f in (f for f in found if f.supported and f.flaw is flaw):
+        r, mark = f.report, f" {MAYBE_COPYING}" if f.report["maybe_copying"] else ""
+        printed = f"*Printed* ({r['place']}): {r['printed']}" if r["place"] else f"*Printed:* {r['printed']}"
+        rows.append(
+            {
+                "entry": f"**{f.number}**{mark} {f.badge} in {f.links}",
+                "as printed, and what holds": f"{printed}<br>*Holds:* {r['corrected'] or r['remark']}",
+            }
+        )
     return pd.DataFrame(rows, columns=["entry", "as printed, and what holds"])

@@ -78,12 +78,12 @@ def test_a_check_that_two_chapters_show_is_one_finding():
 
 def test_findings_follow_the_order_of_the_paper_and_keep_strangers():
     found = verdicts.findings([report("Not in the paper"), report("S1.17"), report("2.1")], STATEMENTS.index)
-    assert [f.statement for f in found] == ["2.1", "S1.17", "Not in the paper"]
+    assert [f.report["statement"] for f in found] == ["2.1", "S1.17", "Not in the paper"]
     assert state(report("Not in the paper")).loc["Not in the paper", "checks"] == 1
 
 
 def test_errata_are_grouped_and_mark_what_may_be_a_copying_error():
-    wrong = {"printed": "as it stands", "corrected": "as it should", "verdict": Verdict.CORRECTED}
+    wrong = {"printed": "as it stands", "place": "Eq. 7", "corrected": "as it should", "verdict": Verdict.CORRECTED}
     found = verdicts.findings(
         [
             report(part="Eq. 1", flaw=Flaw.MISPRINT, maybe_copying=True, **wrong),
@@ -96,7 +96,7 @@ def test_errata_are_grouped_and_mark_what_may_be_a_copying_error():
     (entry,) = misprints.entry
     assert entry.startswith(f"**2.1 Eq. 1** {verdicts.MAYBE_COPYING}") and "(bilinear_form.py)" in entry
     assert badge(Verdict.CORRECTED.value) in entry
-    assert re.search("as it stands.*<br>.*as it should$", misprints.iloc[0, 1])
+    assert re.search("Eq. 7.*as it stands.*<br>.*as it should$", misprints.iloc[0, 1])
     assert [e.split("**")[1] for e in failures.entry] == ["2.1 Eq. 2", "2.1 Eq. 4"]
     assert failures.iloc[1, 1].endswith("why not")
     assert isinstance(verdicts.errata(found, Flaw.ASSUMPTION), pd.DataFrame)
