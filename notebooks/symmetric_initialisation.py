@@ -38,9 +38,7 @@ seed: int = 0  # seed of the checks of the recipe; in [0, 2147483647]
 import pandas as pd
 
 from attngeo.paper import Verdict
-from attngeo.chapters.symmetric_initialisation import recipe
-from attngeo.chapters.symmetric_initialisation import recorded_runs as runs_say
-from attngeo.chapters.symmetric_initialisation import printed_speed_ups as printed
+from attngeo.chapters.symmetric_initialisation import figures, printed_speed_ups, recipe, recorded_runs
 from attngeo.chapters.symmetric_initialisation.control_matrix import (
     AT_EQUAL_SCALE,
     PAIRS,
@@ -50,7 +48,6 @@ from attngeo.chapters.symmetric_initialisation.control_matrix import (
     main_experiments,
 )
 from attngeo.display.page import glue, show, table
-from attngeo.chapters.symmetric_initialisation import figures as draw
 from attngeo.chapters.symmetric_initialisation.learning_rates import at_other_rates, families, rates_table
 from attngeo.chapters.symmetric_initialisation.tables import (
     contrast_table,
@@ -113,7 +110,7 @@ show(recipe.scale_of_the_released_recipe(seed=seed))
 # table from them; what follows rests on its numbers, second-hand.
 
 # %%
-show(printed.table_1_follows_from_the_released_curves(), printed.table_1_counts_the_first_touch())
+show(printed_speed_ups.table_1_follows_from_the_released_curves(), printed_speed_ups.table_1_counts_the_first_touch())
 
 # %% [markdown]
 # The arithmetic of Table 1 is right. Its measure is generous to noisy curves, and its runs have one seed each: nothing
@@ -122,16 +119,16 @@ show(printed.table_1_follows_from_the_released_curves(), printed.table_1_counts_
 # web page quote larger numbers than their tables have.
 
 # %%
-show(printed.most_of_the_models(), printed.sentences_of_section_4_2())
+show(printed_speed_ups.most_of_the_models(), printed_speed_ups.sentences_of_section_4_2())
 
 # %%
-show(printed.web_table_repeats_table_1(), printed.sentences_of_the_web_page())
+show(printed_speed_ups.web_table_repeats_table_1(), printed_speed_ups.sentences_of_the_web_page())
 
 # %% [markdown]
 # The same file holds decoders, of which the paper does not report. At 4 layers decoders gain too; at 12 only encoders do.
 
 # %%
-show(printed.decoders_in_the_released_curves())
+show(printed_speed_ups.decoders_in_the_released_curves())
 
 # %% [markdown]
 # ## The control matrix
@@ -157,7 +154,7 @@ table(
 # seven had been run, and only there.
 
 # %%
-runs = runs_say.recorded()
+runs = recorded_runs.recorded()
 recorded = experiments(runs)
 main = main_experiments(recorded)
 
@@ -173,7 +170,7 @@ else:
     print("No runs with different starts are recorded yet.")
 
 # %% tags=["remove-input"]
-draw.loss_curves(main) if main else None
+figures.loss_curves(main) if main else None
 
 # %% [markdown]
 # ### How the differences are measured
@@ -220,7 +217,7 @@ for experiment in main:
 # ## The answer
 
 # %% tags=["remove-input"]
-draw.answer(main) if main else None
+figures.answer(main) if main else None
 
 # %% tags=["remove-cell"]
 encoders = [e for e in main if e.part == "encoder"]
@@ -268,8 +265,8 @@ table(
 )
 
 # %%
-gain = runs_say.symmetrys_part_of_the_gain()
-show(runs_say.symmetry_at_equal_scale(), runs_say.released_start_on_recorded_runs(), gain)
+gain = recorded_runs.symmetrys_part_of_the_gain()
+show(recorded_runs.symmetry_at_equal_scale(), recorded_runs.released_start_on_recorded_runs(), gain)
 
 # %% tags=["remove-cell"]
 carried = {
@@ -281,7 +278,7 @@ carried = {
 glue("so", carried[gain.verdict])
 
 # %% tags=["remove-input"]
-draw.speed_ups(main) if main else None
+figures.speed_ups(main) if main else None
 
 # %% [markdown]
 # ### Table 1 beside these runs
@@ -324,10 +321,10 @@ if not tried:
 
 # %% tags=["remove-input"]
 s5 = next((e for e in encoders if "symmetric" in e.arms), None)
-draw.figure_s5(s5) if s5 else None
+figures.figure_s5(s5) if s5 else None
 
 # %%
-show(runs_say.figure_s5_on_recorded_runs())
+show(recorded_runs.figure_s5_on_recorded_runs())
 
 # %% [markdown]
 # ## Other settings

@@ -29,6 +29,11 @@ class StartPair:
     against: str
     isolates: str
 
+    @property
+    def name(self) -> str:
+        """``released less random``."""
+        return f"{self.start} less {self.against}"
+
 
 PAIRS = (
     StartPair("released", BASELINE, "all that the released code changes"),

@@ -199,9 +199,7 @@ def _mark(panel: Axes, y: int, contrast: Contrast, estimate: Estimate) -> None:
 
 
 def _all_words(found: dict[StartPair, Contrast]) -> str:
-    return ", ".join(
-        f"{pair.start} less {pair.against} {with_interval(c.difference(), as_nats)}" for pair, c in found.items()
-    )
+    return ", ".join(f"{pair.name} {with_interval(c.difference(), as_nats)}" for pair, c in found.items())
 
 
 def _by_outcome(found: dict[StartPair, Contrast]) -> str:

@@ -66,7 +66,7 @@ def contrast_table(experiments: Sequence[Experiment]) -> pd.DataFrame:
     """One row per pair of starts: in each experiment the difference of final losses and what it says, as text."""
     rows = []
     for pair in PAIRS:
-        row = {"pair": f"{pair.start} less {pair.against}"}
+        row = {"pair": pair.name}
         for experiment in experiments:
             found = experiment.contrasts([pair]).get(pair)
             row[experiment.label] = (
