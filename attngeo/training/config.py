@@ -122,26 +122,17 @@ class TrainingConfig:
 DEFAULTS = {f.name: f.default for f in fields(TrainingConfig)}
 
 
-def preset_values(name: str) -> dict[str, Any]:
-    """The configuration values of a preset: toy, mini, base or large.
-
-    Raises:
-        ParameterError: no such preset.
-    """
-    if name not in PRESETS:
-        raise ParameterError(f"preset {name!r} is unknown; take one of {', '.join(PRESETS)}.")
-    shape = PRESETS[name]
-    return {key: getattr(shape, key) for key in ("layers", "d_model", "heads", "d_ff", "dropout", "vocab_size")}
-
-
 def configure(values: dict[str, Any]) -> TrainingConfig:
     """A configuration from names and values; ``preset`` may be among them, and the others go before it.
 
     Raises:
-        ParameterError: a name is unknown, or a value is refused.
+        ParameterError: a name or the preset is unknown, or a value is refused.
     """
     values = {key.replace("-", "_"): value for key, value in values.items()}
-    preset = values.pop("preset", None)
+    if (preset := values.pop("preset", None)) is not None:
+        if preset not in PRESETS:
+            raise ParameterError(f"preset {preset!r} is unknown; take one of {', '.join(PRESETS)}.")
+        values = {key: value for key, value in asdict(PRESETS[preset]).items() if key in DEFAULTS} | values
     if unknown := sorted(set(values) - set(DEFAULTS)):
         raise ParameterError(f"{unknown[0]!r} is no setting of a training run; known are {', '.join(DEFAULTS)}.")
     for f in fields(TrainingConfig):
@@ -149,7 +140,7 @@ def configure(values: dict[str, Any]) -> TrainingConfig:
         if _kind(f) is float and isinstance(value, str | int) and not isinstance(value, bool):
             with suppress(ValueError):  # YAML 1.1 reads 5e-5 as text
                 values[f.name] = float(value)
-    return TrainingConfig(**{**(preset_values(preset) if preset else {}), **values})
+    return TrainingConfig(**values)
 
 
 def read_values(path: Path) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from attngeo.training.batches import Batches
 from attngeo.training.bert import whole_forms
 from attngeo.training.config import TrainingConfig
 
-MARK = "recording.json"  # the last file of a checkpoint: without it, the checkpoint is unfinished
+COMPLETE = "recording.json"  # the last file of a checkpoint: without it, the checkpoint is unfinished
 FLUSH_SECONDS = 20.0  # between writings of the record
 
 
@@ -67,7 +67,7 @@ class Recorder(TrainerCallback):
 
     def restore(self, checkpoint: Path) -> None:
         """Go on from a checkpoint: forget what was recorded after it."""
-        state = json.loads((checkpoint / MARK).read_text("utf-8"))
+        state = json.loads((checkpoint / COMPLETE).read_text("utf-8"))
         for name in ("history", "scores"):
             rows = pd.read_parquet(self.folder / f"{name}.parquet")
             setattr(self, name, rows[rows["step"] <= state["step"]].to_dict("records"))
@@ -119,7 +119,7 @@ class Recorder(TrainerCallback):
             "scoring_seconds": self.scoring_seconds,
             "evaluation_seconds": self.evaluation_seconds,
         }
-        write_text(Path(args.output_dir) / f"checkpoint-{state.global_step}" / MARK, json.dumps(mark))
+        write_text(Path(args.output_dir) / f"checkpoint-{state.global_step}" / COMPLETE, json.dumps(mark))
 
     def on_train_end(self, args, state, control, **others) -> None:  # noqa: D102
         self._write(FINISHED if state.global_step >= self.config.steps else "interrupted")

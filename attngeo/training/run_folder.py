@@ -9,7 +9,7 @@ from typing import Any
 from attngeo.runs.record import FINISHED, RunError, read_about
 from attngeo.training.config import TrainingConfig
 from attngeo.training.corpora import Corpus, Vocabulary
-from attngeo.training.recorder import MARK
+from attngeo.training.recorder import COMPLETE
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 BYTES_PER_WEIGHT = 12  # of a checkpoint: the weight and two moments, 4 each
@@ -51,7 +51,7 @@ def starting_point(config: TrainingConfig, output: Path, resume: bool) -> Path |
             )
     if read_about(output)["status"] == FINISHED:
         return None
-    complete = sorted(output.glob(f"checkpoints/checkpoint-*/{MARK}"), key=lambda mark: _step(mark.parent))
+    complete = sorted(output.glob(f"checkpoints/checkpoint-*/{COMPLETE}"), key=lambda mark: _step(mark.parent))
     if not complete:
         raise RunError(f"{output} has no complete checkpoint to continue from; delete it and start again.")
     return complete[-1].parent
@@ -125,5 +125,5 @@ def is_full(error: Exception) -> bool:
 def drop_unfinished(output: Path) -> None:
     """Remove checkpoints that were not completed."""
     for folder in output.glob("checkpoints/checkpoint-*"):
-        if not (folder / MARK).exists():
+        if not (folder / COMPLETE).exists():
             shutil.rmtree(folder, ignore_errors=True)

@@ -20,10 +20,7 @@ from attngeo.training.batches import Batches, TrainingObjective
 from attngeo.training.bert import build_model, model_flops, parameter_counts, weight_count
 from attngeo.training.config import TrainingConfig
 from attngeo.training.constraints import Constraint
-from attngeo.training.corpora import Blocks, open_corpus, open_vocabulary, tokenize
-from attngeo.training.corpora.documents import Corpus
-from attngeo.training.corpora.tokens import TokenSet
-from attngeo.training.corpora.vocabulary import Vocabulary
+from attngeo.training.corpora import Blocks, Corpus, TokenSet, Vocabulary, open_corpus, open_vocabulary, tokenize
 from attngeo.training.initialisations import Initialisation
 from attngeo.training.recorder import Recorder, TrainingStopped, as_tensors, graceful_interrupt
 from attngeo.training.run_folder import drop_unfinished, is_full, require_room, require_same_text, starting_point

@@ -108,10 +108,10 @@ def test_masks_differ_between_seeds_and_between_passes():
 
 
 def test_bad_rates_and_tokenizers_without_a_mask_are_refused():
-    with pytest.raises(ParameterError, match="mask rate"):
+    with pytest.raises(ParameterError, match=r"1\.0"):
         batches("mlm", rate=1.0)
 
     unmasked = replace(VOCABULARY, mask=None)
-    with pytest.raises(ParameterError, match="no mask token"):
+    with pytest.raises(ParameterError, match="fake"):
         Batches(Blocks(text(), 32), "mlm", unmasked)
     Batches(Blocks(text(), 32), "clm", unmasked)

@@ -155,9 +155,9 @@ def test_parameters_are_counted_with_and_without_embeddings():
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
-    [({"heads": 5}, "do not divide"), ({"layers": 0}, "above 0"), ({"dropout": 1.0}, r"\[0, 1\)")],
+    ("change", "named"),
+    [({"heads": 5}, "heads"), ({"layers": 0}, "layers"), ({"dropout": 1.0}, "dropout")],
 )
-def test_bad_shapes_are_refused(change, said):
-    with pytest.raises(ParameterError, match=said):
+def test_bad_shapes_are_refused(change, named):
+    with pytest.raises(ParameterError, match=named):
         replace(TINY, **change)

@@ -2,6 +2,7 @@ import csv
 import gzip
 import json
 import lzma
+import re
 import types
 
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attngeo.errors import ParameterError
-from attngeo.training.corpora import Blocks, Corpus, Text, open_corpus, open_vocabulary, tokenize
+from attngeo.training.corpora import NAMES, Blocks, Corpus, Text, open_corpus, open_vocabulary, tokenize
 from attngeo.training.corpora import tokens as tokens_module
 from attngeo.training.corpora.documents import CorpusError
 
@@ -98,31 +99,31 @@ def test_a_limit_cuts_the_characters_and_keeps_the_order(documents, limit):
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "said"),
+    ("name", "content", "also"),
     [
-        ("empty.txt", b"", "holds no text"),
-        ("blank.txt", b"\n \n", "holds no text"),
+        ("empty.txt", b"", ""),
+        ("blank.txt", b"\n \n", ""),
         ("latin.txt", "caf\xe9".encode("latin-1"), "UTF-8"),
-        ("broken.xz.txt.xz", b"not xz", "cannot be read"),
-        ("broken.txt.gz", b"not gzip", "cannot be read"),
-        ("broken.txt.zst", b"not zstandard", "cannot be read"),
-        ("broken.parquet", b"not parquet", "parquet"),
-        ("other.jsonl", b'{"a": 1}', "no column of text"),
+        ("broken.xz.txt.xz", b"not xz", ""),
+        ("broken.txt.gz", b"not gzip", ""),
+        ("broken.txt.zst", b"not zstandard", ""),
+        ("broken.parquet", b"not parquet", ""),
+        ("other.jsonl", b'{"a": 1}', "comment_text"),
         ("broken.jsonl", b'{"text": "a"}\n{', "line 2"),
-        ("other.csv", b"a,b\n1,2\n", "no column of text"),
-        ("picture.png", b"", "of no known kind"),
+        ("other.csv", b"a,b\n1,2\n", "comment_text"),
+        ("picture.png", b"", r"\.parquet"),
     ],
 )
-def test_a_bad_file_is_refused_in_one_sentence(tmp_path, name, content, said):
+def test_a_bad_file_is_refused_by_its_name(tmp_path, name, content, also):
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(CorpusError, match=said):
+    with pytest.raises(CorpusError, match=f"(?=.*{re.escape(name)})(?=.*{also})"):
         list(open_corpus(str(tmp_path / name)).documents())
 
 
 def test_unknown_names_empty_folders_and_odd_limits_are_refused(tmp_path):
-    with pytest.raises(CorpusError, match="embedded, wikipedia, jigsaw, redpajama, wikitext"):
+    with pytest.raises(CorpusError, match=", ".join(NAMES)):
         open_corpus("wikpedia")
-    with pytest.raises(CorpusError, match="holds no file"):
+    with pytest.raises(CorpusError, match=re.escape(tmp_path.name)):
         open_corpus(str(tmp_path))
     with pytest.raises(ParameterError, match="max_characters"):
         open_corpus("embedded", 0)
@@ -213,14 +214,14 @@ def test_lines_of_wikitext_become_articles(fake_hub):
 def test_a_hub_that_refuses_is_one_sentence(fake_hub, monkeypatch):
     _, rows = fake_hub
     rows.pop("text")
-    with pytest.raises(CorpusError, match="has no column 'text'"):
+    with pytest.raises(CorpusError, match="'text'"):
         list(open_corpus("wikipedia").documents())
 
     def fails(*a, **k):
         raise ConnectionError("no route to host")
 
     monkeypatch.setattr("datasets.load_dataset", fails)
-    with pytest.raises(CorpusError, match=r"no route to host.*check the network"):
+    with pytest.raises(CorpusError, match="no route to host"):
         list(open_corpus("jigsaw").documents())
 
 
@@ -243,14 +244,14 @@ def test_a_tokenizer_is_the_same_each_time_and_can_be_read_back(vocabulary, tmp_
 
 def test_bad_tokenizers_are_refused(tmp_path):
     (tmp_path / "tokenizer.json").write_text("{}")
-    with pytest.raises(CorpusError, match="cannot be read"):
+    with pytest.raises(CorpusError, match="tokenizer"):
         open_vocabulary(str(tmp_path), memory())
-    with pytest.raises(ParameterError, match="no room"):
+    with pytest.raises(ParameterError, match="5"):
         open_vocabulary("trained", memory(), size=5)
     from tokenizers import Tokenizer, models
 
     Tokenizer(models.WordLevel({"a": 0}, unk_token="a")).save(str(tmp_path / "tokenizer.json"))
-    with pytest.raises(CorpusError, match="no mark for the start"):
+    with pytest.raises(CorpusError, match="start"):
         open_vocabulary(str(tmp_path), memory())
 
 
@@ -296,7 +297,7 @@ def test_a_cache_that_cannot_be_completed_leaves_nothing(vocabulary, tmp_path):
 
 
 def test_one_document_cannot_be_split(vocabulary, tmp_path):
-    with pytest.raises(CorpusError, match="too few documents"):
+    with pytest.raises(CorpusError, match="memory"):
         tokenize(memory(["only one", "only one"]), vocabulary, folder=tmp_path)
 
 
@@ -327,7 +328,7 @@ def test_the_order_follows_from_the_seed_and_passes_differ():
 
 
 def test_a_text_shorter_than_a_block_is_refused():
-    with pytest.raises(CorpusError, match="fewer than one block of 128"):
+    with pytest.raises(CorpusError, match=r"100 .*128"):
         Blocks(np.arange(100), 128)
-    with pytest.raises(ParameterError, match="at least 2"):
+    with pytest.raises(ParameterError, match="1"):
         Blocks(np.arange(100), 1)

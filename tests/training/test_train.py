@@ -153,7 +153,7 @@ def test_a_finished_run_resumes_to_itself(run, text):
 def test_a_run_is_not_resumed_with_other_settings_or_from_nothing(run, text, tmp_path):
     with pytest.raises(RunError, match=r"lr is 0\.1"):
         train(small_config(text, lr=0.1), run[0], resume=True)
-    with pytest.raises(RunError, match="without --resume"):
+    with pytest.raises(RunError, match="--resume"):
         train(small_config(text), tmp_path, resume=True)
 
 
@@ -163,24 +163,24 @@ def test_all_finished_runs_of_a_folder_are_found(run, tmp_path):
     assert read_runs(tmp_path) == []
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "run.json").write_text("{")
-    with pytest.raises(RunError, match="record it again"):
+    with pytest.raises(RunError, match=r"\ba\b"):
         read_runs(tmp_path)
 
 
 def test_batches_that_no_device_can_share_are_refused(text, tmp_path, monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "3")
-    with pytest.raises(ParameterError, match="not divisible by the 3 processes"):
+    with pytest.raises(ParameterError, match=r"batch_size 8\b.*\b3\b"):
         train(small_config(text), tmp_path / "a")
     monkeypatch.setenv("WORLD_SIZE", "1")
     if not torch.cuda.is_available():
-        with pytest.raises(ParameterError, match="no such device"):
+        with pytest.raises(ParameterError, match="cuda"):
             train(small_config(text, device="cuda"), tmp_path / "a")
     assert not (tmp_path / "a" / "run.json").exists()
 
 
 def test_a_folder_that_cannot_be_made_is_refused(text, tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(RunError, match="cannot be made"):
+    with pytest.raises(RunError, match="file/run"):
         train(small_config(text), tmp_path / "file" / "run")
 
 
@@ -188,13 +188,13 @@ def test_a_folder_that_cannot_be_made_is_refused(text, tmp_path):
 def test_files_of_others_are_not_replaced(text, tmp_path, name):
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text("mine")
-    with pytest.raises(RunError, match=f"already holds {name.split('/')[0]}, which a run would replace"):
+    with pytest.raises(RunError, match=rf"\b{name.split('/')[0]}\b"):
         train(small_config(text), tmp_path)
     assert (tmp_path / name).read_text() == "mine"
 
 
 def test_a_model_that_memory_cannot_hold_is_refused(text, tmp_path):
-    with pytest.raises(RunError, match=r"weights needs .* GB of memory"):
+    with pytest.raises(RunError, match="GB"):
         train(small_config(text, layers=3, d_model=1 << 16), tmp_path / "a")
     assert not (tmp_path / "a").exists()
 
@@ -204,5 +204,5 @@ def test_a_disk_without_room_is_refused_at_the_start(text, tmp_path, monkeypatch
     from types import SimpleNamespace
 
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=1000))
-    with pytest.raises(RunError, match="MB free"):
+    with pytest.raises(RunError, match="MB"):
         train(small_config(text), tmp_path / "a")

@@ -9,7 +9,7 @@ blocks.py        token ids -> blocks of equal length in an order that follows fr
 """
 
 from attngeo.training.corpora.blocks import Blocks
-from attngeo.training.corpora.documents import Corpus, Text, read_documents
+from attngeo.training.corpora.documents import Corpus, Text
 from attngeo.training.corpora.registry import NAMES, open_corpus
 from attngeo.training.corpora.tokens import TokenSet, tokenize
 from attngeo.training.corpora.vocabulary import Vocabulary, open_vocabulary
@@ -23,6 +23,5 @@ __all__ = [
     "Vocabulary",
     "open_corpus",
     "open_vocabulary",
-    "read_documents",
     "tokenize",
 ]

@@ -15,7 +15,7 @@ from attngeo.training.corpora.documents import Corpus, CorpusError, Text
 TRAINED = "trained"
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 TRAINING_CHARACTERS = 20_000_000  # of the corpus, from its start: enough for a vocabulary of 30,522
-NAMES = {  # how tokenizers spell the marks we need
+SPELLINGS = {  # how tokenizers spell the marks we need
     "start": ("[CLS]", "<s>", "<|startoftext|>", "<|endoftext|>"),
     "end": ("[SEP]", "</s>", "<|endoftext|>"),
     "mask": ("[MASK]", "<mask>"),
@@ -131,7 +131,7 @@ def _beginning(documents: Iterable[str]) -> Iterator[str]:
 def _vocabulary(tokenizer: Tokenizer, name: str) -> Vocabulary:
     found = {
         mark: next((i for spelling in spellings if (i := tokenizer.token_to_id(spelling)) is not None), None)
-        for mark, spellings in NAMES.items()
+        for mark, spellings in SPELLINGS.items()
     }
     for mark in ("start", "end"):
         if found[mark] is None:
