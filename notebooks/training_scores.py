@@ -202,19 +202,18 @@ glue("n-deep", len(gaps), "d")
 glue("n-narrowed", int((gaps["end"] < gaps["first"]).sum()), "d")
 
 # %% tags=["remove-cell"]
-for part in ("encoder", "decoder"):
-    deep = course[(course["part"] == part) & (course["layers"] == 12)]
-    moved = deep["end"] - deep["first"]
-    glue(f"{part}s-move", extent(moved, as_score))
-glue("n-grown", int((moved < 0).sum()), "d")
-shallow = course[(course["part"] == "decoder") & (course["layers"] == 4)]
-glue("n-shallow", len(shallow), "d")
-glue("n-grown-shallow", int((shallow["end"] < shallow["first"]).sum()), "d")
-glue("first-step", deep["first step"].iloc[0], "d")
-glue("d-first", extent(deep["first"], as_score))
-glue("d-last", extent(deep["end"], as_score))
-glue("n-once-deeper", int((course["deepest"] < course["end"])[course["part"] == "decoder"].sum()), "d")
-glue("n-decoders", int((course["part"] == "decoder").sum()), "d")
+deep = course[course["layers"] == 12]
+for part, models_of_it in deep.groupby("part"):
+    glue(f"{part}s-move", extent(models_of_it["end"] - models_of_it["first"], as_score))
+numbers = columns.columns_over_training.judge(evidence([])).numbers
+glue("n-grown", numbers["grown"], "d")
+glue("n-shallow", numbers["small"], "d")
+glue("n-grown-shallow", numbers["grown_small"], "d")
+glue("first-step", numbers["first_step"], "d")
+glue("d-first", numbers["first"])
+glue("d-last", numbers["end"])
+glue("n-once-deeper", numbers["fallen"], "d")
+glue("n-decoders", numbers["n"], "d")
 
 # %% [markdown]
 # Encoders end more symmetric in {glue:text}`s-holds` of {glue:text}`n-released` pairs. Decoders do not all stay near

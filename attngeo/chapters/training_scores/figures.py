@@ -149,10 +149,9 @@ def before_and_after(runs: list[Run], name: str = "fig-training-forms") -> Capti
         for panel, step in zip(row, sorted(step for key, step in run.pictures if key == layer), strict=True):
             plain_panel(panel)
             image = panel.imshow(run.pictures[layer, step], cmap=DIVERGING, vmin=-1, vmax=1)
-            s = _score(run, layer, step)
-            label = PARTS[run.config["objective"]]
-            panel.set(title=f"{label}, step {step}: s = {two(s)}", xlabel="key coordinate", ylabel="query coordinate")
-            words.append(f"{label}, step {step}: s = {two(s)}")
+            s = run.by_layer("symmetry").at[step, layer]
+            words.append(f"{PARTS[run.config['objective']]}, step {step}: s = {two(s)}")
+            panel.set(title=words[-1], xlabel="key coordinate", ylabel="query coordinate")
     figure.colorbar(image, ax=panels, shrink=0.7, label="entry / saturation level")
     return CaptionedFigure(
         figure,
@@ -166,8 +165,3 @@ def before_and_after(runs: list[Run], name: str = "fig-training-forms") -> Capti
 def _by_objective(runs: list[Run]) -> dict[str, list[Run]]:
     found = {objective: [run for run in runs if run.config["objective"] == objective] for objective in PARTS}
     return {objective: group for objective, group in found.items() if group}
-
-
-def _score(run: Run, layer: int, step: int) -> float:
-    rows = run.layer_scores()
-    return float(rows[(rows["layer"] == layer) & (rows["step"] == step)]["symmetry"].iloc[0])
