@@ -36,7 +36,8 @@ seed: int = 0  # seed of every random draw; in [0, 2147483647]
 import pandas as pd
 import torch
 
-from attngeo.chapters.implicit_gradient import chain_rule, figures, forward_backward, gradient, implicit_update
+from attngeo.chapters.implicit_gradient import beyond_the_definition, chain_rule, figures
+from attngeo.chapters.implicit_gradient import forward_backward, gradient, implicit_update
 from attngeo.chapters.implicit_gradient.gradient import exact_beta, paper_beta
 from attngeo.display.page import glue, show
 from attngeo.updates.toy_transformer import ToyConfig, ToyTransformer
@@ -316,6 +317,70 @@ show(
     implicit_update.step_through_factors(**sizes),
     implicit_update.terms_of_the_step(seed=seed),
 )
+
+# %% [markdown]
+# The remark is about a layer of Definition S1.1. There queries and keys have no biases, positions are added to the
+# embeddings, and every layer has factors of its own. BERT has biases, many later models rotate queries and keys by their
+# positions, and the layers of ALBERT share one $W_q$ and one $W_k$.
+#
+# ````{prf:proposition} The update with biases, rotary positions and shared layers (ours)
+# :label: prop-s1-6-beyond
+#
+# Let $\beta_{ij}$ be the exact coefficients {eq}`eq-2-2-beta`, $G = \sum \beta_{ij} K_{ij}$, and let one step of gradient
+# descent with rate $\eta$ move $W_q$ and $W_k$. To first order in $\eta$:
+#
+# 1. With queries $W_q^\top x_i + b_q$ and keys $W_k^\top x_j + b_k$,
+#
+# $$
+# \Delta W_{qk} = -\eta\, \Bigl( W_q W_q^\top G + G\, W_k W_k^\top + W_q b_q \Bigl( \sum_{i,j} \beta_{ij} x_j \Bigr)^{\!\top} \Bigr) ,
+# $$ (eq-s1-6-biases)
+#
+# whatever $b_k$ is.
+#
+# 2. With queries $R_i W_q^\top x_i$ and keys $R_j W_k^\top x_j$, where $R_i = R_1^i$ and $R_1$ is a rotation,
+#
+# $$
+# \Delta W_{qk} = -\eta \sum_{i,j} \beta_{ij} \bigl( W_q R_{j-i}^\top W_q^\top K_{ij} + K_{ij} W_k R_{j-i}^\top W_k^\top \bigr) .
+# $$ (eq-s1-6-rotary)
+#
+# 3. If several layers share $W_q$ and $W_k$, the first order of {eq}`eq-s1-6-step` holds with $G = \sum_l G_l$, the sum of
+#    the gradients by each layer's $W_{qk}$.
+# ````
+#
+# ````{dropdown} Proof
+# ```{prf:proof}
+# *1.* Biases are one more coordinate. With $\tilde x = (x, 1)$ and $\tilde W_q$, $\tilde W_k$ the factors with $b_q^\top$
+# and $b_k^\top$ as an additional row, the scores are $\tilde x_i^\top \tilde W_q \tilde W_k^\top \tilde x_j$, and the loss
+# depends on $W_q$ and $W_k$ through them alone. So $\partial L / \partial \tilde W_q = \tilde G \tilde W_k$ and
+# $\partial L / \partial \tilde W_k = \tilde G^\top \tilde W_q$ with $\tilde G = \sum \beta_{ij} \tilde x_i \tilde x_j^\top$.
+# The upper $d$ rows are
+#
+# $$
+# \frac{\partial L}{\partial W_q} = G W_k + u\, b_k^\top, \qquad
+# \frac{\partial L}{\partial W_k} = G^\top W_q + v\, b_q^\top, \qquad
+# u = \sum_i x_i \sum_j \beta_{ij}, \qquad v = \sum_{i,j} \beta_{ij} x_j .
+# $$
+#
+# By {prf:ref}`prop-2-2`, whose proof holds for any scores under a softmax, $\sum_j \beta_{ij} = 0$, so $u = 0$. The first
+# order of the change of $W_q W_k^\top$ is
+# $-\eta \bigl( W_q (\partial L / \partial W_k)^\top + (\partial L / \partial W_q) W_k^\top \bigr)$, which is
+# {eq}`eq-s1-6-biases`. The coefficients themselves do not depend on $b_k$ either, which adds $q_i^\top b_k$ to all scores
+# of row $i$.
+#
+# *2.* The score, before its scale, is $x_i^\top W_q R_{j-i} W_k^\top x_j$, as $R_i^\top R_j = R_{j-i}$. Its derivatives are
+# $K_{ij} W_k R_{j-i}^\top$ by $W_q$ and $K_{ij}^\top W_q R_{j-i}$ by $W_k$. Sum with $\beta_{ij}$ and insert as before.
+#
+# *3.* By the chain rule $\partial L / \partial W_q = \sum_l G_l W_k$ and $\partial L / \partial W_k = \sum_l G_l^\top W_q$.
+# ```
+# ````
+#
+# What this means for trained models: in BERT the term of the biases has, at each step, the same left factor $W_q b_q$
+# for every sequence, a direction of the column space that does not depend on the tokens. With rotations the update is
+# no function of $G$: pairs at different distances are turned before they are added. And what the paper says of the
+# gradient of one layer is, in ALBERT, a statement about a sum over all layers.
+
+# %%
+show(beyond_the_definition.step_beyond_the_definition(seed=seed))
 
 # %% [markdown]
 # Equation S40 concludes that $\Delta W_{qk}$ is proportional to $G$. It is not. The two matrices $A = W_q W_q^\top$ and

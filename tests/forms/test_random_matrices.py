@@ -9,6 +9,7 @@ from attngeo.errors import ParameterError
 from attngeo.forms.random_matrices import (
     directionality_sd,
     negative_symmetry_share,
+    normal_quadrature,
     sample_dense,
     sample_forms,
     symmetry_density,
@@ -111,6 +112,14 @@ def test_directionality_scatters_as_the_closed_form_says(convention):
     assert directionality_sd(n) == pytest.approx(2 * directionality_sd(4 * n))
     assert directionality_sd(n, convention="tables") == directionality_sd(n, convention="released")
     assert directionality_sd(n, convention="printed") == directionality_sd(n)
+
+
+def test_the_quadrature_has_the_moments_of_normal_variables():
+    nodes, weights = normal_quadrature(3)
+    for powers in torch.cartesian_prod(*[torch.arange(6)] * 3).tolist():
+        expected = math.prod((1, 0, 1, 0, 3, 0)[p] for p in powers)
+        product = nodes.pow(torch.tensor(powers)).prod(1)
+        assert weights @ product == pytest.approx(expected, abs=1e-12)
 
 
 def test_the_spread_follows_gamma():

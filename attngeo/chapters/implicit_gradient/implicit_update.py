@@ -14,6 +14,7 @@ from attngeo.chapters.implicit_gradient.through_factors import (
 from attngeo.chapters.implicit_gradient.toy_passes import TRAINED, ToyPass, trained_passes
 from attngeo.errors import ParameterError
 from attngeo.forms.bilinear import BilinearForm
+from attngeo.forms.random_matrices import normal_quadrature
 from attngeo.forms.scores import symmetry_score
 from attngeo.paper.checks import Judgement, check, compare, exact, monte_carlo
 from attngeo.updates.rank_one import cosine, relative_error
@@ -49,10 +50,11 @@ class RandomFactors(NamedTuple):
     gradient: Float[Tensor, "d d"]
     drawn: list[BilinearForm]  # d_head = d, d/4 and d/16; a draw in the place of each head
     tied: BilinearForm  # W_q = W_k
+    grids: list[tuple[BilinearForm, Float[Tensor, " nodes"]]]  # narrow factors: every node, in place of a head; weights
 
 
 def random_factors(d: int = 64, draws: int = 60, seed: int = 0) -> RandomFactors:
-    """Standard normal entries.
+    """Standard normal entries, and all nodes of a quadrature that is exact for them at d = 2 and d = 4.
 
     Raises:
         ParameterError: 16 does not divide d.
@@ -66,40 +68,44 @@ def random_factors(d: int = 64, draws: int = 60, seed: int = 0) -> RandomFactors
 
     gradient = normal(d, d)
     drawn = [BilinearForm(*normal(draws, 2, d, d_head).unbind(1)) for d_head in (d, d // 4, d // 16)]
-    return RandomFactors(gradient, drawn, BilinearForm(*[normal(1, d, d // 4)] * 2))
+    grids = []
+    for narrow, d_head in ((2, 2), (4, 1)):
+        nodes, weights = normal_quadrature(2 * narrow * d_head)
+        grids.append((BilinearForm(*nodes.view(-1, 2, narrow, d_head).unbind(1)), weights))
+    return RandomFactors(gradient, drawn, BilinearForm(*[normal(1, d, d // 4)] * 2), grids)
 
 
-def ascent(form: BilinearForm, gradient: Float[Tensor, "d d"]) -> Float[Tensor, "heads d d"]:
-    """``W_q W_q^T G + G W_k W_k^T`` of every head, for one G."""
+def ascent(form: BilinearForm, gradient: Float[Tensor, "*heads d d"]) -> Float[Tensor, "heads d d"]:
+    """``W_q W_q^T G + G W_k W_k^T`` of every head, for one G or one of each head."""
     return implicit_update(form, gradient.expand(form.n_heads, -1, -1), -1.0).first_order
 
 
 @check(random_factors)
 def update_is_not_proportional(sample: RandomFactors) -> Judgement:
-    """Equation S40: dW_qk is parallel to G only if W_q W_q^T and W_k W_k^T are multiples of I; else by d_head / d."""
-    g = sample.gradient
-    even = g + g.T
-    share = float(even.trace() ** 2 / even.square().sum())
+    """Equation S40: dW_qk is parallel to G only if W_q W_q^T and W_k W_k^T are multiples of I; else by the widths."""
     comparisons = []
-    for form in sample.drawn:
+    for form, weights in sample.grids:
         d, d_head = form.d_model, form.d_head
+        g = sample.gradient[:d, :d]
+        even = g + g.T
         moved, moved_even = ascent(form, g), ascent(form, even)
-        # exact: E<dW, G> = 2 d_head ||G||^2, E||dW||^2 = (that / cos)^2 / ||G||^2, E Tr(dW dW) = s E||dW||^2
-        expected_square = (2 * d_head / alignment_at_random_factors(d, d_head)) ** 2
-        expected_trace = symmetry_at_random_factors(d, d_head, share) * expected_square
-        inner = (moved * g).sum((1, 2)) / g.square().sum()
-        trace = (moved_even * moved_even.mT).sum((1, 2)) / even.square().sum()
+        inner, square = (weights @ x.sum((1, 2)) for x in (moved * g, moved.square()))
+        trace, even_square = (weights @ x.sum((1, 2)) for x in (moved_even * moved_even.mT, moved_even.square()))
+        share = float(even.trace() ** 2 / even.square().sum())
+        words = {"d": d, "d_head": d_head}
         comparisons += [
-            monte_carlo("inner", inner / (2 * d_head), 1, d_head=d_head),
-            monte_carlo("square", moved.square().sum((1, 2)) / g.square().sum(), expected_square, d_head=d_head),
-            monte_carlo("cosine", [cosine(m, g) for m in moved], 1, "<", d_head=d_head),
-            monte_carlo("symmetric", trace, expected_trace, d_head=d_head),
+            exact("alignment", inner / square.sqrt() / g.norm(), alignment_at_random_factors(d, d_head), **words),
+            exact("symmetric", trace / even_square, symmetry_at_random_factors(d, d_head, share), **words),
         ]
+    g = sample.gradient
+    for form in sample.drawn:
+        cosines = [cosine(m, g) for m in ascent(form, g)]
+        comparisons.append(monte_carlo("cosine", cosines, 1, "<", d=form.d_model, d_head=form.d_head))
     orthogonal = torch.linalg.qr(g).Q[None]
     return Judgement(
         *comparisons,
         exact("orthogonal", cosine(ascent(BilinearForm(orthogonal, orthogonal), g)[0], g), 1),
-        exact("tied", symmetry_score(ascent(sample.tied, even)[0]), 1),
+        exact("tied", symmetry_score(ascent(sample.tied, g + g.T)[0]), 1),
     )
 
 

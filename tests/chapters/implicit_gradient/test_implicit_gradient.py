@@ -6,7 +6,15 @@ import pytest
 import torch
 from planting import supported, supported_with
 
-from attngeo.chapters.implicit_gradient import chain_rule, forward_backward, gradient, implicit_update, through_factors
+from attngeo.chapters.implicit_gradient import (
+    beyond_the_definition,
+    chain_rule,
+    forward_backward,
+    gradient,
+    implicit_update,
+    through_factors,
+)
+from attngeo.chapters.implicit_gradient.beyond_the_definition import rotary_step
 from attngeo.errors import ParameterError
 from attngeo.updates.rank_one import by_context
 
@@ -57,6 +65,36 @@ PLANTED = {
         implicit_update.update_is_not_proportional,
         "symmetry_at_random_factors",
         lambda d, d_head, share: 1.0,
+    ),
+    "S40 alignment without + 1": (
+        implicit_update.update_is_not_proportional,
+        "alignment_at_random_factors",
+        lambda d, d_head: (2 * d_head / (d + 2 * d_head)) ** 0.5,
+    ),
+    "S40 symmetry without t": (
+        implicit_update.update_is_not_proportional,
+        "symmetry_at_random_factors",
+        lambda d, d_head, share: (2 * d_head + 1) / (d + 2 * d_head + 1),
+    ),
+    "S40 with the bias of the keys": (
+        beyond_the_definition.step_beyond_the_definition,
+        "bias_term",
+        lambda head, beta: torch.outer(head.wq @ head.bk, head.x.T @ beta.sum(0)),
+    ),
+    "S40 with the queries of a bias": (
+        beyond_the_definition.step_beyond_the_definition,
+        "bias_term",
+        lambda head, beta: torch.outer(head.wq @ head.bq, head.x.T @ beta.sum(1)),
+    ),
+    "S40 turned the other way": (
+        beyond_the_definition.step_beyond_the_definition,
+        "rotary_step",
+        lambda head, beta: rotary_step(replace(head, turns=head.turns.mT), beta),
+    ),
+    "S40 with the mean over layers": (
+        beyond_the_definition.step_beyond_the_definition,
+        "shared_gradient",
+        lambda gradients: torch.stack(gradients).mean(0),
     ),
     "S41 without transpose": (
         implicit_update.terms_of_the_step,
