@@ -37,7 +37,7 @@ seed: int = 0  # seed of every random draw; in [0, 2147483647]
 # %% tags=["remove-cell"]
 import torch
 
-from attngeo.chapters.two_scores import directionality, figures, random_matrices, symmetry
+from attngeo.chapters.two_scores import directionality, figures, heads, random_matrices, symmetry
 from attngeo.display.page import glue, show, table
 from attngeo.forms.random_matrices import directionality_sd, sample_dense
 from attngeo.forms.scores import GAMMA, score_batch
@@ -401,6 +401,83 @@ show(
 figures.directionality_at_random(samples, sorted(sizes)[-1], gamma)
 
 # %% [markdown]
+# A head $\Wq \Wk\T$ has few dimensions, and its norms are not close to normal however many rows it has. For heads there
+# is a theorem.
+#
+# ````{prf:theorem} Directionality of random heads (ours)
+# :label: thm-heads
+#
+# Let $M = \Wq \Wk\T$, where $\Wq$ and $\Wk$ are $n \times k$ with independent standard normal entries; for the sum over
+# $H$ heads, set side by side, $k = H d_h$.
+#
+# 1. Given the singular values of $M$, the sums $\bar r$ and $\bar c$ are independent and have the same law.
+# 2. Let $k$ be fixed and $n \to \infty$. Then $\sqrt n\, d$ tends in law to a normal variable of mean 0 and variance
+#    $V / (2 m^2)$. Here $\chi$ is a chi variable with $k$ degrees of freedom, of density $f$, mean $\mu$ and standard
+#    deviation $\sigma$, $t = \mu + \gamma \sigma$, $m = \E[\chi;\, \chi > t]$, and
+#
+# $$
+# V = \Var \psi(\chi), \qquad \psi(x) = x\, 1[x > t] - t f(t) \Bigl( x - \mu + \gamma\, \frac{(x - \mu)^2 - \sigma^2}{2 \sigma} \Bigr)
+# - \frac m2\, \frac{x^2}{k} .
+# $$ (eq-heads)
+# ````
+#
+# ````{dropdown} Proof
+# ```{prf:proof}
+# *1.* Let $O$ and $P$ be uniform orthogonal matrices, independent of each other and of $M$. As $O \Wq$ and $P \Wk$ have
+# the laws of $\Wq$ and $\Wk$, $O M P\T$ has the law of $M$. With $M = U D V\T$ it is $(O U) D (P V)\T$, and given $M$ the
+# matrices $O U$ and $P V$ are independent and uniform over the $n \times k$ matrices with orthonormal columns. So in law
+# $U$ and $V$ are such matrices, independent of $D$. The row norms of $M$ are $r_i^2 = \sum_c D_c^2 U_{ic}^2$ and its
+# column norms $c_j^2 = \sum_c D_c^2 V_{jc}^2$: given $D$, $\bar r$ is one function of $U$, and $\bar c$ is the same
+# function of $V$.
+#
+# *2.* The score ignores the scale of $M$, so we may take $D^2 = n \Delta$ with a diagonal $\Delta$ of trace $k$. The
+# squares of the singular values are the eigenvalues of $(\Wq\T \Wq)^{1/2}\, \Wk\T \Wk\, (\Wq\T \Wq)^{1/2}$, and
+# $\Wq\T \Wq / n$ and $\Wk\T \Wk / n$ are $I + O(n^{-1/2})$ in probability, so $\Delta = I + O(n^{-1/2})$ too. By 1 we may
+# also take $U = Q (Q\T Q)^{-1/2}$ with normal rows $q_i$ in $Q$, independent of $D$. Then with $S = Q\T Q / n$
+#
+# $$
+# r_i^2 = q_i\T A\, q_i, \qquad A = S^{-1/2} \Delta S^{-1/2} = I + O(n^{-1/2}), \qquad
+# \tr A - k = \tr(S^{-1} \Delta) - k = -\tr(S - I) + O(n^{-1}) ,
+# $$
+#
+# since $S^{-1} = 2 I - S + O(n^{-1})$ and $\tr \Delta = k$. Write $|q|_A = (q\T A q)^{1/2}$, $P$ for the law of $q_1$ and
+# $P_n$ for the empirical law. The functions $q \mapsto |q|_A 1[|q|_A > s]$, $|q|_A$ and $|q|_A^2$, for $A$ near $I$ and $s$
+# near $t$, form a VC class, as they are given by polynomial inequalities of bounded degree, with an envelope of finite
+# variance. So they form a Donsker class {cite}`vandervaart1998`, and as they depend on $(A, s)$ continuously in mean
+# square, $P_n - P$ may be taken at $(I, t)$ instead of $(A, s)$ at the cost of $o(n^{-1/2})$.
+#
+# What is left are derivatives of $P$. By the rotations of $q$ a derivative at $A = I$ in a direction $B$ is a multiple of
+# $\tr B$, found from $B = I$, a change of scale. For the threshold $s$ of the rows this gives
+#
+# $$
+# s - t = (P_n - P)\, \ell + \frac{\tr A - k}{2 k}\, t + o(n^{-1/2}), \qquad
+# \ell = |q| - \mu + \gamma\, \frac{(|q| - \mu)^2 - \sigma^2}{2 \sigma} .
+# $$
+#
+# $P |q|_A 1[|q|_A > s]$ is $m$ at $(I, t)$ and has the derivatives $-t f(t)$ by $s$ and $(m + t^2 f(t)) / (2 k)$ times
+# $\tr B$. The terms with $t^2 f(t)$ cancel, and $\tr(S - I) = (P_n - P) |q|^2$, so
+#
+# $$
+# \frac{\bar r}{n} = m + (P_n - P) \bigl( |q| 1[|q| > t] - t f(t)\, \ell \bigr) + \frac{m}{2 k} (\tr A - k) + o(n^{-1/2})
+# = m + (P_n - P)\, \psi(|q|) + o(n^{-1/2}) .
+# $$
+#
+# The columns give the same with an independent sample, since $D$ is in neither first-order term. So
+# $\sqrt n\, (\bar r / n - m)$ and $\sqrt n\, (\bar c / n - m)$ tend jointly to independent normal variables of variance
+# $V$, and $\sqrt n\, d = \sqrt n\, (\bar r - \bar c) / (\bar r + \bar c)$ to a normal one of variance $2 V / (2 m)^2$.
+# ```
+# ````
+#
+# For a trained model this is the scatter that a head's $d$ has to leave before it says anything. With heads of width 64
+# and 768 rows, as in BERT-base, the limit form gives a standard deviation of {glue:text}`head-spread`.
+
+# %% tags=["remove-cell"]
+glue("head-spread", heads.head_directionality_sd(768, 64), ".2f")
+
+# %%
+show(heads.directionality_of_heads(seed=seed))
+
+# %% [markdown]
 # ## What to expect of untrained weights
 #
 # Section 4.1 of the paper says that both scores of every layer are zero at initialisation. In the mean they are, up
@@ -421,6 +498,6 @@ table(
 
 # %% [markdown]
 # A head of width 64 is a matrix of low rank; its symmetry has the same mean and nearly the same spread, and its
-# directionality scatters somewhat differently, because the norms of its rows are not normal.
+# directionality scatters as {prf:ref}`thm-heads` says.
 # `attngeo.forms.random_matrices.sample_forms` simulates any shape. The later chapters set every measured score beside its random
 # value.

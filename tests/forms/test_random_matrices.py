@@ -3,6 +3,7 @@ import math
 import pytest
 import torch
 from random_forms import gaussian
+from scipy.stats import norm
 
 from attngeo import score
 from attngeo.errors import ParameterError
@@ -112,6 +113,22 @@ def test_directionality_scatters_as_the_closed_form_says(convention):
     assert directionality_sd(n) == pytest.approx(2 * directionality_sd(4 * n))
     assert directionality_sd(n, convention="tables") == directionality_sd(n, convention="released")
     assert directionality_sd(n, convention="printed") == directionality_sd(n)
+
+
+@pytest.mark.parametrize("gamma", [0.5, 2.0, 3.0])
+@pytest.mark.parametrize("convention", ["definition", "released"])
+def test_the_limit_spread_is_that_of_the_influence_of_one_norm(gamma, convention):
+    """Of a standard normal norm z: what it adds to the sum itself, less what it does through the threshold."""
+    count, slope = (
+        ((lambda z: 1.0), norm.pdf(gamma)) if convention == "definition" else ((lambda z: z - gamma), norm.sf(gamma))
+    )
+    mean = norm.expect(count, lb=gamma)
+
+    def square(z):
+        return ((count(z) if z > gamma else 0.0) - mean - slope * (z + gamma * (z**2 - 1) / 2)) ** 2
+
+    variance = norm.expect(square, ub=gamma) + norm.expect(square, lb=gamma)
+    assert directionality_sd(100, gamma, convention) == pytest.approx(math.sqrt(variance / 200) / mean, rel=1e-6)
 
 
 def test_the_quadrature_has_the_moments_of_normal_variables():

@@ -6,8 +6,9 @@ from planting import supported, supported_with
 from scipy.stats import norm
 
 from attngeo import symmetry_score
-from attngeo.chapters.two_scores import directionality, random_matrices, symmetry
+from attngeo.chapters.two_scores import directionality, heads, random_matrices, symmetry
 from attngeo.chapters.two_scores.directionality import written_out
+from attngeo.chapters.two_scores.heads import influence
 from attngeo.chapters.two_scores.random_matrices import closed_forms
 from attngeo.forms.random_matrices import directionality_sd, symmetry_mean, symmetry_sd
 
@@ -29,6 +30,7 @@ CHECKS = [
     random_matrices.directionality_of_random_matrices,
     random_matrices.one_random_matrix_has_a_direction,
     random_matrices.equal_marginals_are_not_enough,
+    heads.directionality_of_heads,
 ]
 FEWER = {
     random_matrices.directionality_of_random_matrices: {"draws": 100},
@@ -116,6 +118,21 @@ PLANTED = {
         random_matrices.equal_marginals_are_not_enough,
         "chance_of_outlying_rows",
         lambda n: 0.0,
+    ),
+    "rows of a head as normal": (
+        heads.directionality_of_heads,
+        "head_directionality_sd",
+        lambda n, d_head: directionality_sd(n),
+    ),
+    "a head's threshold without error": (
+        heads.directionality_of_heads,
+        "influence",
+        lambda x, d_head, *gamma: influence(x, d_head) + heads.chi.mean(d_head) - x,
+    ),
+    "a head's scale counted": (
+        heads.directionality_of_heads,
+        "influence",
+        lambda x, d_head, *gamma: influence(x, d_head) + 0.05 * (x**2 / d_head - 1),
     ),
     "open range": (
         directionality.directionality_lies_between_minus_one_and_one,
