@@ -14,16 +14,20 @@
 # # Why columns would dominate
 #
 # The paper's first theorem says that autoregressive training makes columns of $W_{qk}$ dominate: large norms are found
-# among columns more often than among rows {cite}`saponati2025`. The argument runs in four steps. A token that serves as
-# context adds more to a typical column than to a typical row (Proposition S1.8). In autoregressive training most tokens
-# serve as context more often than they are predicted (Proposition S1.10). Hence the norms of rows and of columns come to
-# have different variances (Eq. S101). The larger variance has the heavier tail (Lemma S1.11).
+# among columns more often than among rows {cite}`saponati2025`. A token is *context* where other tokens are predicted
+# from it, and *predicted* where it is the target. The argument runs in four steps. A token that serves as context adds
+# more to a typical column than to a typical row (Proposition S1.8). In autoregressive training most tokens serve as
+# context more often than they are predicted (Proposition S1.10). Hence the norms of rows and the norms of columns come
+# to have different variances (Eq. S101). The larger variance has the heavier tail (Lemma S1.11).
 #
-# This page follows these steps. The first holds under assumptions that are not all stated. The third points to rows, not
-# to columns, and the fourth does not hold. Under the theorem's own assumptions, with coefficients that do not depend on
-# the embeddings, rows and columns of the update have *the same law* in autoregressive training: no dominance of either
-# side follows. None of this contradicts the measurements, in which many trained decoders do show column norm_ratios. It
-# leaves them without the offered explanation, so the last part asks which conditions would provide one.
+# This page follows these steps. The first step holds under assumptions that the theorem itself does not meet: it needs a
+# context token whose coordinates have equal variances, and the theorem draws all tokens from one law. Where no token of
+# a sequence occurs twice, rows and columns of the update have *the same law*, so that neither side dominates. Where
+# tokens repeat, the counts of the second step do act, but the law of the embeddings decides which side they favour:
+# coordinates with heavier tails than a Gaussian favour one side, coordinates with lighter tails the other. The third
+# step points to rows rather than columns, and the fourth does not hold. None of this contradicts the measurements, in
+# which many trained decoders do show column dominance. It leaves them without the offered explanation, so the last part
+# asks which conditions would provide one.
 
 # %% tags=["parameters"]
 d: int = 32  # width of the embedding; in [16, 96]
@@ -36,7 +40,15 @@ seed: int = 0  # seed of every random draw; in [0, 2147483647]
 # %% tags=["remove-cell"]
 import torch
 
-from attngeo.chapters.column_dominance import condition, figures, initial_norms, norm_ratios, tails, theorem
+from attngeo.chapters.column_dominance import (
+    condition,
+    figures,
+    initial_norms,
+    norm_ratios,
+    repeated_tokens,
+    tails,
+    theorem,
+)
 from attngeo.chapters.column_dominance.assumptions import alignment_sweep, dominance_table, updates_by_assumption
 from attngeo.chapters.column_dominance.measures import axis_alignment
 from attngeo.chapters.column_dominance.models import context_updates
@@ -57,31 +69,41 @@ generator = torch.Generator().manual_seed(seed)
 #
 # up to a constant. Its row $m$ collects the $m$-th coordinates of the query (predicted) side, its column $k$ the $k$-th
 # coordinates of the key (context) side. The embeddings $x_i$ are random with mean zero and covariance $\Sigma$; in the
-# simulations $\Sigma$ is diagonal with variances that fall like $k^{-a}$, here with $a$ = {glue:text}`exponent`. Three
-# measures are used: the tails $\Pr[\|w_{\cdot,k}\| > w]$ and $\Pr[\|w_{m,\cdot}\| > w]$ themselves, the directionality $d$
-# of Definition 3.2 (negative: columns), and the *unevenness* $U = d \sum_k n_k^2 / (\sum_k n_k)^2$ of squared norms
-# $n_k$, which is 1 when all are equal.
+# simulations $\Sigma$ is diagonal with variances that fall like $k^{-a}$, here with $a$ = {glue:text}`exponent`. The
+# letter $d$ is the width of the embedding on this page. Three measures are used: the tails
+# $\Pr[\|w_{\cdot,k}\| > w]$ and $\Pr[\|w_{m,\cdot}\| > w]$ themselves; the *directionality* of Definition 3.2, which is
+# negative where columns dominate; and the *unevenness* of rows or of columns, the mean of their fourth powers of norms
+# over the square of the mean of their squared norms, which is 1 when all norms are equal.
 #
 # One fact limits from the start what can be shown.
 #
 # ````{prf:lemma} the missing identity: rows and columns share one sum
 # :label: lem-s1-12-sum
 #
-# $\sum_k \|w_{\cdot,k}\|^2 = \sum_m \|w_{m,\cdot}\|^2 = \|W\|_F^2$ for every matrix $W$.
+# $\sum_k \|w_{\cdot,k}\|^2 = \sum_m \|w_{m,\cdot}\|^2 = \|W\|_F^2$ for every matrix $W$. With $R = \sum_m \|w_{m,\cdot}\|$
+# and $C = \sum_k \|w_{\cdot,k}\|$ the variances of the $d$ row norms and of the $d$ column norms therefore differ by
+#
+# $$
+# \mathrm{Var}_m \|w_{m,\cdot}\| - \mathrm{Var}_k \|w_{\cdot,k}\| = (C^2 - R^2) / d^2 .
+# $$ (eq-s1-12-spread)
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# Both are the sum of all squared entries.
+# Both sums are the sum of all squared entries. A variance is the mean of the squares less the square of the mean; the
+# means of the squares are equal.
 # ```
 # ````
 #
-# Columns as a whole can therefore never grow more than rows, although the proof of Theorem S1.12 concludes from
-# Eqs. S97 and S98 that their "net increase" is larger. The two sides can differ only in how *unevenly* they share the
-# same sum, and column dominance means: a few large columns against rows of middling size.
+# After Eq. S98 the proof of Theorem S1.12 says that "the net increase of the norm of the columns" is bigger than that of
+# the rows. Read as squared norms this is impossible. Read as norms it can be true, and it is true for one context token
+# of Proposition S1.8; for a sequence whose tokens have one law and occur once, both sums are equal on average. But the
+# side of the larger sum is by {eq}`eq-s1-12-spread` the side of the *smaller* variance. If columns as a whole gain more,
+# they are the more even side, and large norms are found among rows. Column dominance means the opposite: a few large
+# columns against rows of middling size.
 
 # %%
-show(theorem.net_growth(d=d, seed=seed))
+show(theorem.net_growth(seed=seed))
 
 # %% tags=["remove-cell"]
 glue("exponent", exponent)
@@ -131,10 +153,42 @@ show(
 )
 
 # %% [markdown]
-# The last check concerns the step from "non-isotropic" to "of unequal variances". A covariance with equal variances and
-# correlated coordinates is not isotropic, and {eq}`eq-s1-8-ratio` is then 1 for every row. What counts is the diagonal
-# of $\Sigma$ in the basis of the coordinates. The statement also has a second half, which the paper leaves out: rows of
-# *above*-average variance outgrow every column.
+# Three conditions of the proposition matter for what follows: independent coefficients, unequal *variances*, and an
+# isotropic context token $y$. The last is at odds with Theorem S1.12, which draws all tokens from one law.
+#
+# ````{prf:proposition} S1.8 and S1.9 when all tokens have one law
+# :label: prop-s1-8-one-law
+#
+# Under the assumptions of {prf:ref}`prop-s1-8`, but with $y$ of covariance $\Sigma$ too,
+#
+# $$
+# \frac{\mathbb{E}\|\Delta w_{\cdot,k}\|^2}{\mathbb{E}\|\Delta w_{m,\cdot}\|^2} = \frac{\Sigma_{kk}}{\Sigma_{mm}} ,
+# $$ (eq-s1-8-one-law)
+#
+# whether the token of embedding $y$ is the context of all others or predicted from all others.
+# ````
+#
+# ````{dropdown} Proof
+# ```{prf:proof}
+# With $u$ as in the proof of {prf:ref}`prop-s1-8`, $\mathbb{E}\|\Delta w_{\cdot,k}\|^2 = \mathbb{E} y_k^2\, \mathbb{E}\|u\|^2$ is
+# $\Sigma_{kk} \mathrm{Tr}(\Sigma) \sum_i \mathbb{E}\beta_i^2$, and
+# $\mathbb{E}\|\Delta w_{m,\cdot}\|^2 = \mathbb{E} u_m^2\, \mathbb{E}\|y\|^2 = \Sigma_{mm} \mathrm{Tr}(\Sigma) \sum_i \mathbb{E}\beta_i^2$. For a predicted
+# token the update is $y u^\top$, so that $\mathbb{E}\|\Delta w_{\cdot,k}\|^2 = \mathbb{E} u_k^2\, \mathbb{E}\|y\|^2$ and
+# $\mathbb{E}\|\Delta w_{m,\cdot}\|^2 = \mathbb{E} y_m^2\, \mathbb{E}\|u\|^2$: the same two values.
+# ```
+# ````
+#
+# Then the role makes no difference, and Eqs. S97 and S98 are true for equally many pairs $(k, m)$, since exchanging
+# $k$ and $m$ inverts the ratio.
+
+# %%
+show(norm_ratios.ratio_when_all_tokens_have_one_law())
+
+# %% [markdown]
+# The check of non-isotropic covariances concerns the step from "non-isotropic" to "of unequal variances". A covariance
+# with equal variances and correlated coordinates is not isotropic, and {eq}`eq-s1-8-ratio` is then 1 for every row.
+# What counts is the diagonal of $\Sigma$ in the basis of the coordinates. The statement also has a second half, which
+# the paper leaves out: rows of *above*-average variance outgrow every column.
 #
 # ### The coefficients of Proposition 2.2
 #
@@ -236,7 +290,7 @@ show(
 show(
     initial_norms.initial_rows(seed=seed),
     initial_norms.initial_norms(n=d, seed=seed),
-    initial_norms.factored_initial_norms(seed=seed),
+    initial_norms.factored_initial_norms(),
 )
 
 # %% [markdown]
@@ -328,8 +382,8 @@ show(theorem.variance_of_norms(n_tokens=n_tokens, **profile))
 # ````
 #
 # This covers every order and every frequency of tokens, hence every ratio $\mu_c / \mu_p$ of
-# {prf:ref}`prop-s1-10`: how often a token is context and how often it is predicted has no influence on the expected
-# norms of rows and columns.
+# {prf:ref}`prop-s1-10`: how often a token is context and how often it is predicted makes no difference between the
+# expected *squared* norms of row $k$ and column $k$.
 
 # %%
 show(theorem.equal_expected_norms(seed=seed))
@@ -337,10 +391,12 @@ show(theorem.equal_expected_norms(seed=seed))
 # %% [markdown]
 # The second statement concerns the whole law, and with it the tails.
 #
-# ````{prf:proposition} the autoregressive update has the law of its transpose
+# ````{prf:proposition} the autoregressive update has the law of its transpose if no order is preferred
 # :label: prop-s1-12-law
 #
-# Let the embeddings $x_1, \dots, x_N$ of a sequence be independent with the same law. Let the coefficients be either
+# Let the embeddings $(x_1, \dots, x_N)$ of a sequence and $(x_N, \dots, x_1)$ be equal in law. This is so if they are
+# independent with one law, which the assumptions of {prf:ref}`thm-s1-12` give when *no token of the sequence occurs
+# twice*. Let the coefficients be either
 # (a) independent of the embeddings, with $(\beta_{ij})$ and $(\beta_{N+1-j,\,N+1-i})$ equal in law, for instance
 # independent and identically distributed, or (b) $\beta_{ij} = x_i^\top B x_j$ with $B$ independent of the embeddings
 # and $B$ and $B^\top$ equal in law. Then $\Delta W = \sum_{j<i} \beta_{ij} x_i x_j^\top$ and $\Delta W^\top$ are equal in
@@ -350,13 +406,14 @@ show(theorem.equal_expected_norms(seed=seed))
 # \Pr[\|w_{\cdot,k}\| > w] = \Pr[\|w_{k,\cdot}\| > w] \quad \text{for all } k \text{ and all } w .
 # $$ (eq-s1-12-law)
 #
-# The same holds for a sum over independent sequences, with one $B$ for all, and for $W_0 + \eta \Delta W$ if $W_0$ is independent of $\Delta W$
+# The same holds for a sum over sequences that are independent of each other, embeddings included, with one $B$ for all,
+# and for $W_0 + \eta \Delta W$ if $W_0$ is independent of $\Delta W$
 # and equal in law to its transpose, such as a matrix of independent entries.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# Let $\pi(i) = N + 1 - i$. Renaming the embeddings by $\pi$ does not change their law. In case (a)
+# Let $\pi(i) = N + 1 - i$. Reversing the sequence of embeddings does not change its law. In case (a)
 #
 # $$
 # \Delta W^\top = \sum_{j<i} \beta_{ij}\, x_j x_i^\top \;\sim\; \sum_{j<i} \beta_{ij}\, x_{\pi(j)} x_{\pi(i)}^\top
@@ -366,7 +423,7 @@ show(theorem.equal_expected_norms(seed=seed))
 # because $j < i$ is $i' > j'$. The coefficients on the right have the law of $\beta_{i'j'}$ by assumption and are
 # independent of the embeddings, so that the right-hand side has the law of $\Delta W$.
 #
-# In case (b), for given $B$, the same renaming leads to
+# In case (b), for given $B$, the same reversal leads to
 # $\sum_{j'<i'} (x_{j'}^\top B x_{i'})\, x_{i'} x_{j'}^\top = \sum_{j'<i'} (x_{i'}^\top B^\top x_{j'})\, x_{i'} x_{j'}^\top$,
 # the update with $B^\top$ in place of $B$, for one sequence or for several that are independent given $B$.
 #
@@ -375,8 +432,10 @@ show(theorem.equal_expected_norms(seed=seed))
 # ```
 # ````
 #
-# So the inequality of {prf:ref}`thm-s1-12` is an equality for $k = m$, and for a column and a row picked at random. The
-# directionality $d$ has a law symmetric about 0. The checks measure the three signs of dominance in autoregressive
+# So the inequality of {prf:ref}`thm-s1-12` is an equality for $k = m$, and for a column and a row picked at random,
+# although "most tokens" may be context more often than predicted as Eq. S96 asks: let one token always stand last and
+# the others before it in random order. Then every token but that one has $\mu_c / \mu_p > 1$, and no token occurs twice.
+# The directionality has a law symmetric about 0. The checks measure the three signs of dominance in autoregressive
 # updates; each is 0 within its error.
 
 # %%
@@ -389,11 +448,92 @@ show(
 kinds = updates_by_assumption(d, n_tokens, n_sequences, exponent, n_draws, generator)
 shown = {
     "one context token": "context tokens\nof Prop. S1.8",
-    "autoregressive": "autoregressive,\ni.i.d. embeddings",
+    "autoregressive": "autoregressive,\nno token twice",
     "errors, autoregressive": "errors independent\nof embeddings",
     "first token": "outlying\nfirst token",
 }
 figures.norm_histograms({title: kinds[name] for name, title in shown.items()})
+
+# %% [markdown]
+# ### Tokens that repeat
+#
+# The theorem draws one embedding per token of the *vocabulary*. A token that occurs again brings the same embedding
+# with it, and if it recurs late in the sequence, or at the end of every sequence, the update no longer has the law of its
+# transpose. The expected squared norms are still equal, by {prf:ref}`prop-s1-12-expectation`. The next moment is not.
+#
+# ````{prf:theorem} counts act through the kurtosis (ours)
+# :label: thm-s1-12-counts
+#
+# Let the embeddings $e_a$ of the vocabulary have the coordinates $[e_a]_k = \sqrt{\lambda_k}\, z_{ak}$, where the
+# $z_{ak}$ are independent with one law of mean 0, variance 1, kurtosis $\kappa = \mathbb{E} z^4$ and finite
+# $m_6 = \mathbb{E} z^6$. Let $n_{ab}$ pairs predict token $a$ from token $b$, so that $\mu_c(b) = \sum_a n_{ab}$ and
+# $\mu_p(a) = \sum_b n_{ab}$. Let the coefficients $\beta_p$ of all pairs $p$ be independent of each other and of the
+# embeddings, with mean 0, variance 1 and finite fourth moments. With $s_r = \sum_k \lambda_k^r$ the update
+# $W = \sum_p \beta_p e_{a_p} e_{b_p}^\top$ satisfies
+#
+# $$
+# \begin{aligned}
+# \mathbb{E}\sum_k \|w_{\cdot,k}\|^4 - \mathbb{E}\sum_m \|w_{m,\cdot}\|^4
+# &= (\kappa - 3)\, s_2 (s_1^2 - s_2) \sum_a \bigl( \mu_c(a)^2 - \mu_p(a)^2 \bigr) \\
+# &\quad + 2\, (m_6 - 7\kappa + 6)\, (s_1 s_3 - s_4) \sum_a n_{aa} \bigl( \mu_c(a) - \mu_p(a) \bigr) .
+# \end{aligned}
+# $$ (eq-s1-12-counts)
+#
+# For $\lambda_k = 1$ the first line is $d^2 (d - 1) (\kappa - 3) \sum_a (\mu_c(a)^2 - \mu_p(a)^2)$ and the second is of order
+# $d^2$. For Gaussian embeddings, $\kappa = 3$ and $m_6 = 15$, both lines are 0 whatever the counts.
+# ````
+#
+# ````{dropdown} Proof
+# ```{prf:proof}
+# Take the expectation over the coefficients first. For independent $\beta_p$ of mean 0 and variance 1,
+# $\mathbb{E}[\beta_p \beta_q \beta_r \beta_s]$ is the number of ways to split $p, q, r, s$ into two pairs of equal indices, and
+# $\mathbb{E}\beta_p^4 - 3$ more where all are equal. Write $p = (a, b)$ and $q = (a', b')$ for the tokens of two pairs.
+# Column $k$ is $\sum_p \beta_p [e_b]_k e_a$, hence
+#
+# $$
+# \mathbb{E}_\beta \sum_k \|w_{\cdot,k}\|^4 = \sum_{p,q} \sum_k [e_b]_k^2 [e_{b'}]_k^2
+# \bigl( \|e_a\|^2 \|e_{a'}\|^2 + 2 (e_a^\top e_{a'})^2 \bigr)
+# + \sum_p (\mathbb{E}\beta_p^4 - 3) \sum_k [e_b]_k^4 \|e_a\|^4 .
+# $$
+#
+# The rows have the same formula with $a$, $b$ and $a'$, $b'$ exchanged. In the last sum the exchange changes nothing in
+# expectation: for $a \ne b$ the two embeddings are independent with one law. Let $F$ be the expectation of the term of
+# $p, q$ in the first sum, and $G$ that with $a, b$ and $a', b'$ exchanged. Which of the four tokens are equal decides:
+#
+# - $\{a, b\}$ and $\{a', b'\}$ have no token in common; or $a = a'$ and $b = b'$; or $a = b'$ and $b = a'$: $F = G$, because
+#   renaming independent embeddings of one law turns one into the other.
+# - $a = b'$ and the tokens $b$, $a'$ differ from it and from each other: renaming $b$ and $a'$ turns $F$ into $G$. The
+#   same for $b = a'$.
+# - $a = a'$, and $b \neq b'$ both differ from $a$: $F = 3 s_2\, \mathbb{E}\|e\|^4 = 3 s_2 (s_1^2 + (\kappa - 1) s_2)$ and
+#   $G = \sum_k \mathbb{E}[e]_k^4\, (s_1^2 + 2 s_2) = \kappa s_2 (s_1^2 + 2 s_2)$, so $F - G = -A$ with
+#   $A = (\kappa - 3) s_2 (s_1^2 - s_2)$. For $b = b'$, and $a \ne a'$ both different from $b$, $F - G = A$.
+# - $a = b = a' \neq b'$: $F = 3 \sum_k \lambda_k \mathbb{E}[[e]_k^2 \|e\|^4]
+#   = 3 [ s_2 s_1^2 + (\kappa - 1)(s_2^2 + 2 s_1 s_3) + (m_6 - 3\kappa + 2) s_4 ]$ and
+#   $G = \sum_k \mathbb{E}[[e]_k^4 (s_1 \|e\|^2 + 2 \sum_l \lambda_l [e]_l^2)]
+#   = \kappa s_1^2 s_2 + (m_6 - \kappa) s_1 s_3 + 2 \kappa s_2^2 + 2 (m_6 - \kappa) s_4$, so $F - G = -A - D$ with
+#   $D = (m_6 - 7\kappa + 6)(s_1 s_3 - s_4)$; the same for $a' = b' = a \neq b$. For $a = b = b' \neq a'$ and for
+#   $a' = b' = b \neq a$, $F - G = A + D$.
+#
+# It remains to count. Let $c_t = \mu_c(t) - n_{tt}$ and $r_t = \mu_p(t) - n_{tt}$ leave out the pairs of equal tokens. The
+# third case occurs $\sum_t (r_t^2 - \sum_{b \ne t} n_{tb}^2)$ times with $-A$ and $\sum_t (c_t^2 - \sum_{a \ne t} n_{at}^2)$ times
+# with $A$; the sums of squares cancel. The fourth occurs $2 \sum_t n_{tt} r_t$ times with $-A - D$ and
+# $2 \sum_t n_{tt} c_t$ times with $A + D$. Together
+# $A \sum_t (c_t^2 - r_t^2 + 2 n_{tt} (c_t - r_t)) + 2 D \sum_t n_{tt} (c_t - r_t)$, which is {eq}`eq-s1-12-counts`, since
+# $c_t^2 + 2 n_{tt} c_t = \mu_c(t)^2 - n_{tt}^2$ and $c_t - r_t = \mu_c(t) - \mu_p(t)$.
+# ```
+# ````
+#
+# The counts enter squared: one token that is predicted very often outweighs many that are context a little more often
+# than predicted, which is all that Eq. S96 says of "most tokens". Which side they favour is decided by the kurtosis. The
+# check computes both sides without any error, in all outcomes of short sequences. The second check lets one token close
+# every sequence. All other tokens then have $\mu_c / \mu_p > 1$, and still large norms are found among rows or among
+# columns as the law of the embedding's coordinates has it.
+#
+# For a trained model this means: a token that opens or closes most sequences acts on one side of $W_{qk}$ alone, and it makes
+# that side uneven only as far as its embedding has outlying coordinates.
+
+# %%
+show(repeated_tokens.counts_and_kurtosis(), repeated_tokens.repeated_tokens(seed=seed))
 
 # %% [markdown]
 # ## What would make columns dominate
@@ -452,8 +592,8 @@ figures.directionality_by_alignment(sweep)
 # spread over most of the scale (dotted lines). At $a$ = {glue:text}`exponent` the second moment of
 # the embeddings has $D$ = {glue:text}`alignment` along the axes.
 #
-# Where can a difference between queries and keys come from? Four sources follow, none of which is the number of times
-# that a token plays either part.
+# Where can a difference between queries and keys come from, other than from repeated tokens
+# ({prf:ref}`thm-s1-12-counts`)? Four sources follow.
 #
 # ### Coefficients that are linear in the key
 #
@@ -483,8 +623,21 @@ figures.directionality_by_alignment(sweep)
 # ```
 # ````
 #
-# The query side carries $\Sigma$, the key side partly $\Sigma^2$. Unequal variances then make columns the more uneven
-# side, so that the *conclusion* of {prf:ref}`thm-s1-12` holds here, in expectation of squares, for another reason than
+# The query side carries $\Sigma$, the key side partly $\Sigma^2$. If $\Sigma$ is *diagonal* with unequal variances
+# $\lambda_k$, columns are the more uneven side in expected squared norms.
+#
+# ````{dropdown} Proof
+# ```{prf:proof}
+# Normalised to sum 1, the rows have $p_k \propto \lambda_k$ and the columns $q_k = p_k h_k$ with $h_k$ increasing in
+# $\lambda_k$. By Chebyshev's sum inequality $\sum_k p_k q_k = \sum_k p_k\, (p_k h_k) \ge \sum_k p_k\, p_k \cdot \sum_k p_k h_k = \sum_k p_k^2$,
+# strictly unless all $\lambda_k$ are equal, and by Cauchy's $(\sum_k p_k q_k)^2 \le \sum_k p_k^2 \sum_k q_k^2$. Hence
+# $\sum_k q_k^2 > \sum_k p_k^2$.
+# ```
+# ````
+#
+# Correlated coordinates can turn this round: $(\Sigma^2)_{kk}$ contains the squared covariances of coordinate $k$ with
+# all others, and is large for coordinates of small variance that are strongly correlated. With uncorrelated coordinates,
+# then, the *conclusion* of {prf:ref}`thm-s1-12` holds here, in expectation of squares, for another reason than
 # its proof. But nothing in it depends on the order of the tokens: bidirectional training gives the same.
 # If the error follows the embedding of the query instead, $\delta_i = B^\top x_i$, both sides carry the same and
 # {prf:ref}`prop-s1-12-law` (b) applies. The exact gradients of a small Transformer at random weights, softmax included,
@@ -503,8 +656,10 @@ show(
 # With the exact coefficients it does not even act as a query: it attends to itself alone, and a softmax over one score
 # has no gradient. A constant first token therefore adds $u e^\top$ with its own embedding $e$ on the key side and a
 # sum $u$ over many tokens on the query side. By {eq}`eq-s1-12-alignment` its effect hangs on the kurtosis of the entries
-# of $e$ alone. A Gaussian $e$ does nothing, although its $\mu_c/\mu_p$ is infinite; heavy-tailed entries or a few
-# outlying coordinates make columns the uneven side; entries flatter than a Gaussian do the same for rows. (Definition
+# of $e$ where the other embeddings are isotropic. A Gaussian $e$ with coordinates of equal variance then does nothing,
+# although its $\mu_c/\mu_p$ is infinite; heavy-tailed entries or a few
+# outlying coordinates make columns the uneven side; entries flatter than a Gaussian do the same for rows. Where the
+# other embeddings have *unequal* variances, the same Gaussian $e$ evens out the columns, and rows dominate. (Definition
 # 3.2 is slow to notice: a few very large columns also raise the threshold that they have to exceed.)
 
 # %%
@@ -529,13 +684,18 @@ show(condition.common_mean(d=max(d, 32), seed=seed))
 
 # %%
 overview = dominance_table(kinds)
-names = {"d": "mean d", "d_error": "± d", "log_unevenness": "log ratio", "log_unevenness_error": "± log ratio"}
+names = {
+    "d": "directionality",
+    "d_error": "± directionality",
+    "log_unevenness": "log ratio",
+    "log_unevenness_error": "± log ratio",
+}
 table(
     overview[["setting", *names]].rename(columns=names),
     "tab-dominance-settings",
-    f"Directionality $d$ (negative: columns) and log ratio of unevenness, columns to rows, with their standard errors "
+    f"Mean directionality (negative: columns) and log ratio of unevenness, columns to rows, with their standard errors "
     f"over {n_draws} random updates of width {d}. *Errors*: coefficients $\\delta_i^\\top x_j$.",
-    {"mean d": "+.2f", "± d": ".2f", "log ratio": "+.2f", "± log ratio": ".2f"},
+    {"directionality": "+.2f", "± directionality": ".2f", "log ratio": "+.2f", "± log ratio": ".2f"},
 )
 
 # %% tags=["remove-cell"]
@@ -548,14 +708,18 @@ glue("ar-d-error", by_name.loc["autoregressive", "d_error"], ".2f")
 # %% [markdown]
 # ## What follows
 #
-# - Context tokens as Proposition S1.8 describes them make *rows* uneven: mean $d$ = {glue:text}`context-d` in the
-#   simulation. The proposition holds if the coefficients are independent of the embeddings.
+# - Context tokens as Proposition S1.8 describes them make *rows* uneven: the mean directionality is
+#   {glue:text}`context-d` in the simulation. The proposition holds if the coefficients are independent of the embeddings
+#   and the context token is isotropic. With all tokens from one law, context and predicted tokens give the same ratio.
 # - Lemma S1.11 is false for general laws, and Eq. S102 does not follow from Eq. S101.
-# - With i.i.d. embeddings and coefficients independent of them, autoregressive training favours neither side:
-#   mean $d$ = {glue:text}`ar-d` ± {glue:text}`ar-d-error`. The counts of Proposition S1.10 do not enter.
+# - Where no token occurs twice, with coefficients independent of the embeddings, autoregressive training favours neither
+#   side: the mean directionality is {glue:text}`ar-d` ± {glue:text}`ar-d-error`.
+# - Where tokens repeat, the counts of Proposition S1.10 make one side more uneven. Which side depends on
+#   $\sum_t (\mu_c(t)^2 - \mu_p(t)^2)$ and on whether the kurtosis of the embeddings is above or below 3. Gaussian
+#   embeddings show no difference in fourth powers, whatever the counts.
 # - Columns dominate if what arrives from the keys lies closer to the coordinate axes than the queries do. Coefficients
-#   linear in the key do this for every objective; a first token with outlying coordinates does it in autoregressive
-#   training; a shared mean with outlying coordinates does the opposite.
+#   linear in the key do this for every objective if the coordinates are uncorrelated; a first token with outlying
+#   coordinates does it in autoregressive training; a shared mean with outlying coordinates does the opposite.
 # - A theorem on the contrast between objectives would have to assume, or derive from training, such a difference
 #   between queries and keys. Whether it is what drives trained decoders is a question to their embeddings: $D(S_K)$ and
 #   $D(S_Q)$ can be measured in every layer.

@@ -6,10 +6,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from attngeo.chapters.column_dominance.enumeration import Outcomes, coordinates, signs
 from attngeo.chapters.column_dominance.expected_norms import error_squared_norms, fourth_moments
-from attngeo.chapters.column_dominance.measures import axis_alignment, directionalities, log_unevenness
+from attngeo.chapters.column_dominance.measures import axis_alignment, directionalities, log_unevenness, unevenness
 from attngeo.chapters.column_dominance.models import matrix_normal, rotated
-from attngeo.paper.checks import Judgement, check, monte_carlo
+from attngeo.paper.checks import Judgement, check, compare, exact, monte_carlo
 from attngeo.updates.norms import ratio_samples, squared_norms
 from attngeo.updates.objectives import Objective, context_matrix
 from attngeo.updates.random_updates import Coefficients, Law, UpdateModel, power_profile
@@ -50,6 +51,7 @@ class ConstantToken(NamedTuple):
     """Updates (draws, d, d) by sequences that begin with one token."""
 
     by_law: dict[Law, Tensor]  # its embedding has coordinates of the law of all others
+    among_uneven: Tensor  # Gaussian and of equal variances; the variances of all others differ
     outlying: Tensor  # its embedding has three outlying coordinates
 
 
@@ -65,12 +67,14 @@ def constant_token(
         first = strength * law.draw(n_draws, d, generator=generator)
         by_law[law] = UpdateModel(even, n_tokens=n_tokens, law=law, first_token=first).draw(n_draws, generator)
     model = UpdateModel(even, n_tokens=n_tokens, first_token=outlying)
-    return ConstantToken(by_law, model.draw(n_draws, generator))
+    first = strength * torch.randn(n_draws, d, generator=generator, dtype=torch.float64)
+    uneven = UpdateModel(torch.diag(power_profile(d, 1.0)), n_tokens=n_tokens, first_token=first)
+    return ConstantToken(by_law, uneven.draw(n_draws, generator), model.draw(n_draws, generator))
 
 
 @check(constant_token)
 def constant_context_token(s: ConstantToken) -> Judgement:
-    """One context token present in every sequence: what it does depends on the kurtosis of its embedding alone."""
+    """One context token in every sequence: among isotropic embeddings the kurtosis of its own decides what it does."""
     signs = {Law.GAUSSIAN: "=", Law.LAPLACE: ">", Law.UNIFORM: "<"}
     rows, columns = (squared.amax(-1) for squared in squared_norms(s.outlying))
     return Judgement(
@@ -78,21 +82,41 @@ def constant_context_token(s: ConstantToken) -> Judgement:
             monte_carlo("law", log_unevenness(batch), 0, signs[law], law=law.value, kurtosis=law.kurtosis)
             for law, batch in s.by_law.items()
         ),
+        monte_carlo("among uneven", log_unevenness(s.among_uneven), 0, "<"),
         monte_carlo("outlying, unevenness", log_unevenness(s.outlying), 0, ">"),
         monte_carlo("outlying, largest", (columns / rows).log() / 2, 0, ">"),
     )
 
 
-class IndependentErrors(NamedTuple):
-    """Updates with ``beta_ij = delta_i^T x_j``, errors independent of the embeddings."""
+class ErrorOutcomes(NamedTuple):
+    """Every outcome of updates by three tokens with ``beta_ij = delta_i^T x_j``, errors independent of embeddings."""
 
-    covariance: Tensor  # (d, d)
-    n_tokens: int
+    covariance: Tensor  # Sigma, not diagonal, (2, 2)
+    updates: dict[Objective, Outcomes]  # (outcomes, 2, 2)
+
+
+def error_outcomes(n_tokens: int = 3) -> ErrorOutcomes:
+    """Embeddings with the moments of Gaussian ones; few tokens, so that n (n + 1) is far from n^2."""
+    root = torch.tensor([[1.0, 0.0], [0.5, 0.5]], dtype=torch.float64)
+    z, errors = coordinates(n_tokens, 2), signs(n_tokens * 2).view(-1, n_tokens, 2) / 2**0.5
+    x = (z.values @ root.T)[:, None]
+    probability, updates = z.probability.repeat_interleave(len(errors)) / len(errors), {}
+    for objective in (Objective.AUTOREGRESSIVE, Objective.BIDIRECTIONAL):
+        beta = errors @ x.mT * context_matrix(objective, n_tokens)
+        updates[objective] = Outcomes((x.mT @ beta @ x).flatten(0, 1), probability)
+    return ErrorOutcomes(root @ root.T, updates)
+
+
+class IndependentErrors(NamedTuple):
+    """Small updates in every outcome, and larger ones of independent coordinates drawn at random."""
+
+    every: ErrorOutcomes
     updates: dict[Objective, Tensor]  # (draws, d, d)
+    correlated: Tensor  # a covariance (4, 4) of three correlated coordinates of small variance and one of large
 
 
 def updates_of_errors(
-    d: int = 16, n_tokens: int = 12, exponent: float = 1.0, n_draws: int = 3000, seed: int = 0
+    d: int = 16, n_tokens: int = 12, exponent: float = 1.0, n_draws: int = 1000, seed: int = 0
 ) -> IndependentErrors:
     """Autoregressive and bidirectional pairs; variances fall like ``k^-exponent``."""
     covariance, generator = torch.diag(power_profile(d, exponent)), torch.Generator().manual_seed(seed)
@@ -100,29 +124,23 @@ def updates_of_errors(
     for objective in (Objective.AUTOREGRESSIVE, Objective.BIDIRECTIONAL):
         model = UpdateModel(covariance, objective, n_tokens, n_sequences=4, coefficients=Coefficients.ERROR)
         updates[objective] = model.draw(n_draws, generator)
-    return IndependentErrors(covariance, n_tokens, updates)
+    block = torch.full((3, 3), 0.9, dtype=torch.float64).fill_diagonal_(1.0)
+    return IndependentErrors(error_outcomes(), updates, torch.block_diag(torch.tensor([[2.0]]).double(), block))
 
 
 @check(updates_of_errors)
 def independent_errors(s: IndependentErrors) -> Judgement:
     """With beta_ij = delta_i^T x_j and errors independent of the embeddings columns dominate, for every objective."""
     comparisons = []
+    for objective, every in s.every.updates.items():
+        sizes = context_matrix(objective, n_tokens=3).sum(-1).tolist()
+        expected = error_squared_norms(s.every.covariance, sizes)
+        for side, norms, values in zip(("row", "column"), squared_norms(every.values), expected, strict=True):
+            comparisons += [exact(side, every.mean(norms)[k], values[k], objective=objective, k=k + 1) for k in (0, 1)]
     for objective, batch in s.updates.items():
-        rows, columns = squared_norms(batch)
-        sizes = context_matrix(objective, s.n_tokens).sum(-1).tolist()
-        of_rows, of_columns = error_squared_norms(s.covariance, sizes)
-        comparisons += [
-            monte_carlo(
-                "ratio",
-                ratio_samples(columns[:, k], rows[:, k]),
-                of_columns[k] / of_rows[k],
-                objective=objective,
-                k=k + 1,
-            )
-            for k in (0, len(of_rows) - 1)
-        ]
         comparisons.append(monte_carlo("unevenness", log_unevenness(batch), 0, ">", objective=objective))
-    return Judgement(*comparisons)
+    rows, columns = map(unevenness, error_squared_norms(s.correlated, [1]))
+    return Judgement(*comparisons, compare("correlated", columns, "<", rows, 0.01))
 
 
 def updates_with_common_mean(

@@ -58,6 +58,31 @@ def vocabulary_squared_norms(
     return norms, norms
 
 
+def fourth_power_difference(
+    variances: Float[Tensor, " d"], pairs: Float[Tensor, "vocab vocab"], kurtosis: float, sixth: float
+) -> float:
+    """``E sum_k ||column_k||^4 - E sum_m ||row_m||^4`` for independent coefficients of mean 0 and variance 1.
+
+    ``(kappa - 3) s_2 (s_1^2 - s_2) sum_a (mu_c(a)^2 - mu_p(a)^2) + 2 (m_6 - 7 kappa + 6) (s_1 s_3 - s_4)
+    sum_a n_aa (mu_c(a) - mu_p(a))`` with ``s_r = sum_k lambda_k^r``, ``mu_c`` and ``mu_p`` the column and row sums of
+    n. For ``lambda_k = 1`` the first term is ``d^2 (d - 1) (kappa - 3) sum_a (mu_c(a)^2 - mu_p(a)^2)``.
+
+    Args:
+        variances: lambda_k, of the independent coordinates of an embedding, (d,).
+        pairs: n_ab, how many pairs predict token a from token b, (V, V).
+        kurtosis: kappa, fourth moment of a coordinate of variance 1.
+        sixth: m_6, its sixth moment.
+
+    Source: derived here.
+    """
+    s1, s2, s3, s4 = (float(variances.pow(r).sum()) for r in range(1, 5))
+    predicted, context = pairs.sum(1), pairs.sum(0)
+    by_counts = float((context.square() - predicted.square()).sum())
+    by_equal_pairs = float((pairs.diagonal() * (context - predicted)).sum())
+    first = (kurtosis - 3) * s2 * (s1**2 - s2) * by_counts
+    return first + 2 * (sixth - 7 * kurtosis + 6) * (s1 * s3 - s4) * by_equal_pairs
+
+
 def error_squared_norms(
     covariance: Float[Tensor, "d d"], context_sizes: Sequence[int]
 ) -> tuple[Float[Tensor, " d"], Float[Tensor, " d"]]:

@@ -91,10 +91,10 @@ def norm_histograms(updates: dict[str, Float[Tensor, "draws d d"]]) -> Captioned
             grid = np.linspace(0, everything.max(), 200)
             bottom.plot(grid, [(side > w).mean() for w in grid], color=colour)
         d = float(np.mean(directionalities(batch)))
-        top.set_title(f"{title}\nmean d = {d:+.2f}", fontsize=9)
+        top.set_title(f"{title}\ndirectionality {d:+.2f}", fontsize=9)
         bottom.set(yscale="log", xlabel="norm / rms norm", ylim=(2 / everything.size, 1.3))
         words.append(
-            f"{title.replace(chr(10), ' ')}: d {d:+.2f}, largest row {rows.max():.1f}, column {columns.max():.1f}"
+            f"{title.replace(chr(10), ' ')}: directionality {d:+.2f}, largest row {rows.max():.1f}, column {columns.max():.1f}"
         )
     panels[0, 0].set_ylabel("density")
     panels[1, 0].set_ylabel("share above")
@@ -166,7 +166,7 @@ def directionality_by_alignment(sweep: pd.DataFrame) -> CaptionedFigure:
     right.set(xlabel="exponent of the uneven variances", ylabel="directionality d", ylim=(-1.08, 1.08))
     left.legend()
     strongest = sweep.sort_values("exponent").groupby("family", sort=False).last()
-    words = "; ".join(f"{f}: {row.log_alignment:+.2f}, mean d {row.d:+.2f}" for f, row in strongest.iterrows())
+    words = "; ".join(f"{f}: {row.log_alignment:+.2f}, directionality {row.d:+.2f}" for f, row in strongest.iterrows())
     return CaptionedFigure(
         figure,
         "fig-directionality-by-alignment",
@@ -174,7 +174,7 @@ def directionality_by_alignment(sweep: pd.DataFrame) -> CaptionedFigure:
         "fourth powers follows $D(S_K)/D(S_Q)$. Right: directionality, mean and (shaded) 90 % of the draws; negative: "
         f"columns. Where neither side is uneven, 90 % of d lie between {low:.2f} and {high:.2f} (dotted). At the "
         "largest "
-        f"exponent, difference in log D and mean d: {words}.",
+        f"exponent, difference in log D and mean directionality: {words}.",
         "Left, a scatter plot of the ratio of fourth powers against the difference in log axis alignment: points on "
         "the line of equality. Right, lines of directionality against the exponent of the variances: negative for "
         "uneven "

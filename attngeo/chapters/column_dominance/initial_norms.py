@@ -6,7 +6,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from attngeo.paper.checks import Judgement, check, monte_carlo
+from attngeo.chapters.column_dominance.enumeration import Outcomes, coordinates
+from attngeo.paper.checks import Judgement, check, compare, exact, monte_carlo
 from attngeo.updates.norms import squared_norms
 
 
@@ -76,18 +77,17 @@ def initial_norms(s: GaussianEntries) -> Judgement:
 
 
 class FactoredRows(NamedTuple):
-    """Rows of ``W_q W_k^T`` with Gaussian factors of variance 1."""
+    """One row of ``W_q W_k^T``, factors with the moments of normal ones: every outcome."""
 
-    rows: Tensor  # (draws, d)
+    rows: Outcomes  # (outcomes, d)
     d_head: int
 
 
-def factored_rows(d: int = 64, d_head: int = 8, n_draws: int = 6000, seed: int = 0) -> FactoredRows:
-    """One row of each product, for which one row of W_q is enough."""
-    generator = torch.Generator().manual_seed(seed)
-    query = torch.randn(n_draws, 1, d_head, generator=generator, dtype=torch.float64)
-    key = torch.randn(n_draws, d, d_head, generator=generator, dtype=torch.float64)
-    return FactoredRows((query @ key.mT).squeeze(1), d_head)
+def factored_rows(d: int = 3, d_head: int = 2) -> FactoredRows:
+    """One row of W_q, and W_k; small sizes, where every term of the variance shows."""
+    factors = coordinates(1 + d, d_head)
+    query, key = factors.values[:, :1], factors.values[:, 1:]
+    return FactoredRows(Outcomes((query @ key.mT).squeeze(1), factors.probability), d_head)
 
 
 def factored_norm_variance(d: int, d_head: int) -> float:
@@ -103,11 +103,13 @@ def factored_norm_variance(d: int, d_head: int) -> float:
 @check(factored_rows)
 def factored_initial_norms(s: FactoredRows) -> Judgement:
     """Theorem S1.12 assumes independent entries of W_qk at initialisation; those of W_q W_k^T are only uncorrelated."""
-    d, squares = s.rows.shape[1], s.rows.square() / s.d_head
-    spread = (squares.mean(-1) - 1).square()
-    together = (squares.sum(-1).square() - squares.square().sum(-1)) / (d * (d - 1))
+    squares = s.rows.values.square() / s.d_head
+    d = squares.shape[1]
+    spread = s.rows.mean((squares.mean(-1) - 1).square())
     return Judgement(
-        monte_carlo("variance", spread, factored_norm_variance(d, s.d_head)),
-        monte_carlo("variance, independent", spread, 2 / d, "≠"),
-        monte_carlo("product", together, 1, "≠"),
+        exact("variance", spread, factored_norm_variance(d, s.d_head)),
+        compare("variance, independent", spread, "≠", 2 / d, 0.1),
+        compare("product", s.rows.mean(squares[:, 0] * squares[:, 1]), "≠", 1, 0.1),
+        d=d,
+        d_head=s.d_head,
     )

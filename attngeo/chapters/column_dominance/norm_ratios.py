@@ -5,6 +5,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from attngeo.chapters.column_dominance.enumeration import Outcomes, coordinates
 from attngeo.chapters.column_dominance.expected_norms import bilinear_squared_norms, independent_ratio
 from attngeo.chapters.column_dominance.models import context_updates
 from attngeo.paper.checks import Judgement, check, compare, exact, monte_carlo
@@ -67,42 +68,92 @@ def prediction_ratio(s: ContextUpdates) -> Judgement:
     )
 
 
-class DependentCoefficients(NamedTuple):
-    """Updates by one context token with ``beta_i = x_i^T B y``."""
+class RoleOutcomes(NamedTuple):
+    """Every outcome of the update by one context token whose embedding has the law of all others."""
 
+    covariance: Tensor  # Sigma of every token, (d, d)
+    updates: Outcomes  # (outcomes, d, d)
+
+
+def tokens_of_one_law() -> RoleOutcomes:
+    """Two predicted tokens in three correlated dimensions, with coefficients 1 and 1/2."""
+    root = torch.tensor([[2.0, 0.0, 0.0], [0.5, 1.0, 0.0], [0.0, 0.3, 0.5]], dtype=torch.float64)
+    z = coordinates(3, 3)
+    x = z.values @ root.T
+    updates = (x[:, 0] + x[:, 1] / 2).unsqueeze(2) * x[:, 2].unsqueeze(1)
+    return RoleOutcomes(root @ root.T, Outcomes(updates, z.probability))
+
+
+def ratio_of_one_law(covariance: Tensor, k: int, m: int) -> float:
+    """``E ||column_k||^2 / E ||row_m||^2 = Sigma_kk / Sigma_mm`` where all tokens have one law, in either role."""
+    return float(covariance[k, k] / covariance[m, m])
+
+
+@check(tokens_of_one_law)
+def ratio_when_all_tokens_have_one_law(s: RoleOutcomes) -> Judgement:
+    """Theorem S1.12 draws all tokens from one law: S1.8 and S1.9 then have one ratio, and the roles do not differ."""
+    comparisons, sigma = [], s.covariance
+    for role, updates in (("context", s.updates.values), ("predicted", s.updates.values.mT)):
+        of_rows, of_columns = (s.updates.mean(squared) for squared in squared_norms(updates))
+        for k, m in ((0, 0), (0, 2), (2, 0)):
+            measured, formula = of_columns[k] / of_rows[m], ratio_of_one_law(sigma, k, m)
+            comparisons.append(exact("ratio", measured, formula, role=role, k=k + 1, m=m + 1))
+    above = independent_ratio(sigma, 2)  # Eq. S62, for the row of smallest variance
+    return Judgement(*comparisons, compare("S62", above, "≠", ratio_of_one_law(sigma, 2, 2), 0.1))
+
+
+class EveryOutcome(NamedTuple):
+    """Of the update by one context token of two predicted ones, with ``beta_i = x_i^T B y``."""
+
+    covariance: Tensor  # Sigma, (2, 2)
+    form: Tensor  # B
+    updates: Outcomes  # (outcomes, 2, 2)
+
+
+def two_predicted_tokens() -> EveryOutcome:
+    """Embeddings with the moments of Gaussian ones; Sigma is not diagonal and B not symmetric."""
+    root = torch.tensor([[1.0, 0.0], [0.5, 0.5]], dtype=torch.float64)
+    form = torch.tensor([[1.0, -2.0], [0.5, 1.0]], dtype=torch.float64)
+    z = coordinates(3, 2)
+    x, y = z.values[:, :2] @ root.T, z.values[:, 2:]
+    return EveryOutcome(root @ root.T, form, Outcomes(x.mT @ (x @ form @ y.mT) @ y, z.probability))
+
+
+class DependentCoefficients(NamedTuple):
+    """Updates by one context token with ``beta_i = x_i^T B y``; B is 0 but for one row."""
+
+    every: EveryOutcome
     covariance: Tensor  # (d, d)
     n_tokens: int
-    row: int  # the first that Eq. S53 speaks of
-    random: tuple[Tensor, Tensor]  # B (d, d), updates (draws, d, d)
-    one_row: tuple[Tensor, Tensor]  # with that row of B alone: the error follows one coordinate of the predicted token
+    row: int  # of B, the first that Eq. S53 speaks of: the error follows one coordinate of the predicted token
+    form: Tensor  # B, (d, d)
+    updates: Tensor  # (draws, d, d)
 
 
 def dependent_coefficients(
     d: int = 16, n_tokens: int = 8, exponent: float = 1.0, n_draws: int = 8000, seed: int = 0
 ) -> DependentCoefficients:
-    """A Gaussian B, and one row of it."""
+    """One row of a Gaussian B, and every outcome of a smaller update."""
     covariance, generator = torch.diag(power_profile(d, exponent)), torch.Generator().manual_seed(seed)
-    form = torch.randn(d, d, generator=generator, dtype=torch.float64) / d**0.5
     row = int((covariance.diagonal() < covariance.trace() / d).nonzero()[0])
-    one_row = torch.zeros_like(form)
-    one_row[row] = form[row]
-    updates = ((b, context_updates(covariance, n_tokens, n_draws, generator, b)) for b in (form, one_row))
-    return DependentCoefficients(covariance, n_tokens, row, *updates)
+    form = torch.zeros(d, d, dtype=torch.float64)
+    form[row] = torch.randn(d, generator=generator, dtype=torch.float64) / d**0.5
+    updates = context_updates(covariance, n_tokens, n_draws, generator, form)
+    return DependentCoefficients(two_predicted_tokens(), covariance, n_tokens, row, form, updates)
 
 
 @check(dependent_coefficients)
 def context_ratio_of_dependent_coefficients(s: DependentCoefficients) -> Judgement:
     """Proposition S1.8 with beta_i = x_i^T B y, which Prop. 2.2 produces: Eq. S62 is far off, S53 can turn round."""
-
-    def expected(form: Tensor, m: int) -> Tensor:
-        of_rows, of_columns = bilinear_squared_norms(s.covariance, form, s.n_tokens)
-        return of_columns[-1] / of_rows[m]
-
-    (form, updates), (row_form, row_updates) = s.random, s.one_row
-    one_row = ratio(row_updates, -1, s.row)
+    comparisons, every = [], s.every
+    expected = bilinear_squared_norms(every.covariance, every.form, n_tokens=2)
+    for side, norms, values in zip(("row", "column"), squared_norms(every.updates.values), expected, strict=True):
+        comparisons += [exact(side, every.updates.mean(norms)[k], values[k], k=k + 1) for k in (0, 1)]
+    of_rows, of_columns = bilinear_squared_norms(s.covariance, s.form, s.n_tokens)
+    one_row = ratio(s.updates, -1, s.row)
     return Judgement(
-        monte_carlo("random B", ratio(updates, -1, 0), expected(form, 0), row=1),
-        monte_carlo("one row", one_row, expected(row_form, s.row), row=s.row + 1),
+        *comparisons,
+        monte_carlo("one row", one_row, of_columns[-1] / of_rows[s.row], row=s.row + 1),
         monte_carlo("one row, S62", one_row, independent_ratio(s.covariance, s.row), "≠"),
         monte_carlo("one row, S53", one_row, 1, "<"),
     )

@@ -1,35 +1,78 @@
 """Theorem S1.12 and its informal twin 2.3: what their assumptions give."""
 
+import math
 from typing import NamedTuple
 
+import numpy as np
 import torch
+from scipy.integrate import quad
 from torch import Tensor
 
 from attngeo.chapters.column_dominance.expected_norms import vocabulary_squared_norms
 from attngeo.chapters.column_dominance.measures import TAIL, directionalities, log_unevenness, tail_gap
 from attngeo.chapters.column_dominance.norm_ratios import ContextUpdates, context_tokens
-from attngeo.paper.checks import Comparison, Judgement, check, exact, monte_carlo
-from attngeo.updates.norms import squared_norms
-from attngeo.updates.objectives import Objective
+from attngeo.paper.checks import Comparison, Judgement, check, compare, exact, monte_carlo
+from attngeo.updates.norms import ratio_samples, squared_norms
 from attngeo.updates.random_updates import Coefficients, Law, UpdateModel, draw_embeddings, power_profile
 
 PERCENT = 100 * TAIL
 
 
-def updates_by_objective(d: int = 24, n_draws: int = 20, seed: int = 0) -> dict[Objective, Tensor]:
-    """Random updates (draws, d, d) under every objective."""
-    covariance, generator = torch.diag(power_profile(d, 1.0)), torch.Generator().manual_seed(seed)
-    return {o: UpdateModel(covariance, o, n_tokens=24, mask_rate=0.3).draw(n_draws, generator) for o in Objective}
+class SumsOfNorms(NamedTuple):
+    """Updates whose norms, not squared, are added up over rows and over columns."""
+
+    context: ContextUpdates  # of Prop. S1.8
+    autoregressive: Tensor  # of Theorem S1.12 without repeated tokens, (draws, d, d)
 
 
-@check(updates_by_objective)
-def net_growth(updates: dict[Objective, Tensor]) -> Judgement:
-    """Proof of S1.12 after Eq. S98: columns cannot gain more squared norm than rows; both sums are ||W||_F^2."""
-    comparisons = []
-    for objective, batch in updates.items():
-        rows, columns = squared_norms(batch)
-        comparisons.append(exact("excess", (columns.sum(-1) / rows.sum(-1) - 1).abs().max(), objective=objective))
-    return Judgement(*comparisons)
+def sums_of_norms(d: int = 48, exponent: float = 1.0, n_draws: int = 2000, seed: int = 0) -> SumsOfNorms:
+    """Variances fall like ``k^-exponent``."""
+    context = context_tokens(d=d, exponent=exponent, n_draws=n_draws, seed=seed)
+    generator = torch.Generator().manual_seed(seed + 1)
+    model = UpdateModel(context.covariance, n_tokens=16, n_sequences=1)
+    return SumsOfNorms(context, model.draw(n_draws // 4, generator))
+
+
+def norm_sum_ratio(covariance: Tensor) -> float:
+    """``E sum_k ||column_k|| / E sum_m ||row_m||`` in the Gaussian model of Prop. S1.8, independent coefficients.
+
+    The update is ``g y^T`` times a random factor, g with covariance Sigma and y with I, hence the ratio ``E|y|_1 E||g||
+    / (E||y|| E|g|_1)``. From ``E sqrt(Q) = pi^(-1/2) int_0^inf (1 - E exp(-u^2 Q)) u^-2 du`` and ``E exp(-u^2 ||g||^2)
+    = prod_k (1 + 2 u^2 lambda_k)^(-1/2)``, lambda_k the eigenvalues of Sigma.
+    """
+    eigenvalues = torch.linalg.eigvalsh(covariance).numpy()
+
+    def mean_norm(variances: np.ndarray) -> float:
+        def integrand(u: float) -> float:
+            return -math.expm1(-np.log1p(2 * u**2 * variances).sum() / 2) / u**2
+
+        return (quad(integrand, 0, 1)[0] + quad(integrand, 1, math.inf)[0]) / math.sqrt(math.pi)
+
+    of_columns = len(covariance) * mean_norm(eigenvalues)
+    return of_columns / float(covariance.diagonal().sqrt().sum()) / mean_norm(np.ones(len(covariance)))
+
+
+def spread_between_sides(row_sum: Tensor, column_sum: Tensor, d: int) -> Tensor:
+    """Variance of the row norms less that of the column norms, since both have one sum of squares."""
+    return (column_sum.square() - row_sum.square()) / d**2
+
+
+@check(sums_of_norms)
+def net_growth(s: SumsOfNorms) -> Judgement:
+    """Proof of S1.12 after Eq. S98: sums of norms; the larger sum belongs to the side of the smaller spread."""
+    rows, columns = (squared.sqrt() for squared in squared_norms(s.context.updates))
+    of_rows, of_columns = rows.sum(-1), columns.sum(-1)
+    spread = rows.var(-1, correction=0) - columns.var(-1, correction=0)
+    both_roles = [squared.sqrt().sum(-1) for squared in squared_norms(s.autoregressive)]
+    ratio = norm_sum_ratio(s.context.covariance)
+    return Judgement(
+        monte_carlo("context", ratio_samples(of_columns, of_rows), ratio),
+        compare("context, above 1", ratio, ">", 1, 1e-6),
+        monte_carlo("both roles", (both_roles[1] / both_roles[0]).log(), 0),
+        exact("spread", (spread - spread_between_sides(of_rows, of_columns, rows.shape[-1])).abs().max(), 0, 1e-9),
+        ratio=ratio,
+        d=rows.shape[-1],
+    )
 
 
 @check(context_tokens, d=48, n_draws=40, n_contexts=150)

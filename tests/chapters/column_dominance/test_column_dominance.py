@@ -4,11 +4,21 @@ import pytest
 import torch
 from planting import drawn, supported, supported_with
 
-from attngeo.chapters.column_dominance import condition, initial_norms, norm_ratios, tails, theorem
-from attngeo.chapters.column_dominance.expected_norms import fourth_moments, independent_ratio
+from attngeo.chapters.column_dominance import (
+    condition,
+    initial_norms,
+    norm_ratios,
+    repeated_tokens,
+    tails,
+    theorem,
+)
+from attngeo.chapters.column_dominance.expected_norms import (
+    fourth_moments,
+    fourth_power_difference,
+    independent_ratio,
+)
 from attngeo.chapters.column_dominance.measures import axis_alignment
-from attngeo.updates.norms import squared_norms
-from attngeo.updates.random_updates import Coefficients, UpdateModel, power_profile
+from attngeo.updates.random_updates import Coefficients, Law, UpdateModel, power_profile
 
 
 def printed_ratio(covariance, form, n_tokens):
@@ -20,9 +30,26 @@ def without_both_orders(covariance, beta):
     return norms, norms
 
 
-def more_in_columns(updates):
-    rows, columns = squared_norms(updates)
-    return rows, 1.01 * columns
+def without_coincidences(covariance, form, n_tokens):
+    """N^2 for N (N + 1): a token meets itself as it meets another."""
+    d, spread = len(covariance), form.T @ covariance @ form
+    of_rows = n_tokens**2 * (covariance @ form).square().sum(-1)
+    of_rows = (d + 2) * (of_rows + n_tokens * covariance.diagonal() * spread.trace())
+    inner = n_tokens**2 * covariance @ covariance + n_tokens * covariance.trace() * covariance
+    g = form.T @ inner @ form
+    return of_rows, g.trace() + 2 * g.diagonal()
+
+
+def squares_of_context_sizes(covariance, sizes):
+    """The same for errors independent of the embeddings: n^2 for n (n + 1)."""
+    keys = sum(sizes) * covariance.trace() * covariance + sum(n**2 for n in sizes) * covariance @ covariance
+    return covariance.diagonal() * keys.trace() / len(keys), covariance.trace() * keys.diagonal() / len(keys)
+
+
+def first_powers_of_counts(variances, pairs, kurtosis, sixth):
+    """``sum mu_c - sum mu_p``, which is 0: the counts of all tokens balance."""
+    diagonal = pairs.diagonal().diag()
+    return fourth_power_difference(variances, diagonal, kurtosis, sixth)
 
 
 PLANTED = {
@@ -32,6 +59,11 @@ PLANTED = {
         norm_ratios.context_ratio_of_dependent_coefficients,
         "bilinear_squared_norms",
         printed_ratio,
+    ),
+    "N^2 for N (N + 1)": (
+        norm_ratios.context_ratio_of_dependent_coefficients,
+        "bilinear_squared_norms",
+        without_coincidences,
     ),
     "S57 with cross terms": (
         norm_ratios.independence_of_vectors,
@@ -61,8 +93,44 @@ PLANTED = {
         "factored_norm_variance",
         lambda d, d_head: 2 / d,
     ),
+    "factors without their product": (
+        initial_norms.factored_initial_norms,
+        "factored_norm_variance",
+        lambda d, d_head: 2 / d + 2 / d_head,
+    ),
     "S93 as printed": (tails.tail_bounds, "solved_threshold", tails.printed_threshold),
-    "columns gain more": (theorem.net_growth, "squared_norms", more_in_columns),
+    "sums of norms like sums of squares": (theorem.net_growth, "norm_sum_ratio", lambda covariance: 1.0),
+    "the larger sum has the larger spread": (
+        theorem.net_growth,
+        "spread_between_sides",
+        lambda row_sum, column_sum, d: (row_sum.square() - column_sum.square()) / d**2,
+    ),
+    "S62 for tokens of one law": (
+        norm_ratios.ratio_when_all_tokens_have_one_law,
+        "ratio_of_one_law",
+        lambda s, k, m: independent_ratio(s, m),
+    ),
+    "counts without the kurtosis": (
+        repeated_tokens.counts_and_kurtosis,
+        "fourth_power_difference",
+        lambda variances, pairs, kurtosis, sixth: fourth_power_difference(variances, pairs, kurtosis + 2, sixth),
+    ),
+    "mu_c and mu_p exchanged": (
+        repeated_tokens.counts_and_kurtosis,
+        "fourth_power_difference",
+        lambda variances, pairs, kurtosis, sixth: fourth_power_difference(variances, pairs.T, kurtosis, sixth),
+    ),
+    "counts not squared": (repeated_tokens.counts_and_kurtosis, "fourth_power_difference", first_powers_of_counts),
+    "no pairs of equal tokens": (
+        repeated_tokens.counts_and_kurtosis,
+        "pair_counts",
+        lambda tokens, right=repeated_tokens.pair_counts: right(tokens).fill_diagonal_(0),
+    ),
+    "sixth moment of a Gaussian": (
+        repeated_tokens.counts_and_kurtosis,
+        "fourth_power_difference",
+        lambda variances, pairs, kurtosis, sixth: fourth_power_difference(variances, pairs, kurtosis, 15.0),
+    ),
     "norms of one order": (theorem.equal_expected_norms, "vocabulary_squared_norms", without_both_orders),
     "rows and columns exchanged": (
         condition.directionality_condition,
@@ -79,6 +147,7 @@ PLANTED = {
         "error_squared_norms",
         lambda s, sizes: (s.diagonal(), s.diagonal()),
     ),
+    "n^2 for n (n + 1)": (condition.independent_errors, "error_squared_norms", squares_of_context_sizes),
 }
 
 
@@ -117,6 +186,22 @@ WRONG_SAMPLES = {
         theorem.directionality_during_training,
         lambda s: autoregressive_updates_with(0.5, coefficients=Coefficients.ERROR),
     ),
+    "a token that opens every sequence": (
+        repeated_tokens.repeated_tokens,
+        lambda s: s._replace(updates={law: batch.mT for law, batch in s.updates.items()}),
+    ),
+    "one context token for a whole sequence": (
+        theorem.net_growth,
+        lambda s: s._replace(autoregressive=s.context.updates[:500]),
+    ),
+    "isotropic embeddings beside a first token": (
+        condition.constant_context_token,
+        lambda s: s._replace(among_uneven=s.by_law[Law.GAUSSIAN]),
+    ),
+    "independent coordinates": (
+        condition.independent_errors,
+        lambda s: s._replace(correlated=s.correlated.diagonal().diag()),
+    ),
     "no first token": (condition.constant_context_token, lambda s: condition.constant_token(strength=0.0)),
     "mean zero": (condition.common_mean, lambda s: condition.updates_with_common_mean(size=0.0)),
     "equal variances": (condition.exact_gradients, lambda s: s._replace(unequal=dict.fromkeys(s.unequal, s.equal))),
@@ -131,7 +216,7 @@ def test_a_sample_of_the_wrong_model_is_refused(name):
 
 
 def test_every_random_check_states_its_standard_error():
-    for check in (norm_ratios.context_ratio, theorem.autoregressive_directionality, condition.independent_errors):
+    for check in (norm_ratios.context_ratio, theorem.autoregressive_directionality, condition.common_mean):
         assert all(c.standard_error for c in check.of(drawn(check)).comparisons)
 
 
