@@ -93,9 +93,8 @@ def norm_histograms(updates: dict[str, Float[Tensor, "draws d d"]]) -> Captioned
         d = float(np.mean(directionalities(batch)))
         top.set_title(f"{title}\ndirectionality {d:+.2f}", fontsize=9)
         bottom.set(yscale="log", xlabel="norm / rms norm", ylim=(2 / everything.size, 1.3))
-        words.append(
-            f"{title.replace(chr(10), ' ')}: directionality {d:+.2f}, largest row {rows.max():.1f}, column {columns.max():.1f}"
-        )
+        name = title.replace("\n", " ")
+        words.append(f"{name}: directionality {d:+.2f}, largest row {rows.max():.1f}, column {columns.max():.1f}")
     panels[0, 0].set_ylabel("density")
     panels[1, 0].set_ylabel("share above")
     panels[0, 0].legend()
