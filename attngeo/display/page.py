@@ -122,7 +122,7 @@ def _row(c: Comparison) -> dict[str, str]:
     return {
         "quantity": c.quantity,
         "measured": measured.replace(" ", "\u00a0"),  # kept on one line
-        "claim": f"{c.relation}\u00a0{_decimal(c.expected)}",
+        "expected": f"{c.relation}\u00a0{_decimal(c.expected)}",
         "difference": _decimal(abs(c.measured - c.expected), 2),
         "tolerance": _decimal(c.tolerance, 2),
         "holds": "yes" if c.holds else "**no**",

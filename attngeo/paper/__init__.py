@@ -1,5 +1,6 @@
 """What the paper prints (statements, tables, curves), and what a check of it is: numbers compared, and a verdict."""
 
-from attngeo.paper.checks import CLAIMS, Comparison, Flaw, Result, Verdict
+from attngeo.paper.checks import Comparison, Judgement, Result, check
+from attngeo.paper.wording import Flaw, Verdict
 
-__all__ = ["CLAIMS", "Comparison", "Flaw", "Result", "Verdict"]
+__all__ = ["Comparison", "Flaw", "Judgement", "Result", "Verdict", "check"]

@@ -200,12 +200,3 @@ def check(sample: Callable[..., Sample], **defaults: Any) -> Callable[[Callable[
         return CHECKS[judge.__name__]
 
     return register
-
-
-CLAIMS = CHECKS
-
-
-def claim(function):
-    """Old form of a check, until every room is converted."""
-    CHECKS[function.__name__] = function
-    return function
