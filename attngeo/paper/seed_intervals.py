@@ -109,12 +109,12 @@ def judged(cases: Sequence[Case], *support: Comparison, **numbers: Any) -> Judge
             verdict = Verdict.HOLDS
         else:
             verdict = Verdict.ASSUMPTIONS if some or support else Verdict.CORRECTED
-            numbers["limits"] = f"{'Not in all' if some else 'In none'} of the cases recorded here. <<measured>>"
+            numbers["limits"] = "<<not_in_all>>" if some else "<<in_none>>"
         return Judgement(*support, *joined(cases), verdict=verdict, **numbers)
     if known:
-        numbers["doubt"] = "The runs recorded here do not decide. <<measured>>"
+        numbers["doubt"] = "<<not_decided>>"
     elif not support:
-        numbers["doubt"] = f"The runs recorded here do not decide: none has {LEAST_SEEDS} seeds."
+        numbers |= {"doubt": "<<too_few_seeds>>", "least_seeds": LEAST_SEEDS}
     if support:
         return Judgement(*support, verdict=Verdict.HOLDS, **numbers)
     nothing = compare("known", sum(case.known for case in cases), "<", 1)

@@ -2,7 +2,7 @@
 
 .. code-block:: yaml
 
-    shared:                      # sentences that several checks use, as <<small_models>>
+    shared:                      # sentences of several checks, as <<small_models>>; those of all rooms stand in paper
       small_models: ...
     checks:
       heads_add_up:              # the function's name
@@ -132,6 +132,10 @@ class Wording:
         return re.sub("[ \n]+", " ", _PLACE.sub(fill, text)).strip(" ")  # spaces that do not break stay
 
 
+def _shared_by_all() -> dict[str, str]:
+    return yaml.safe_load(resources.files(__package__).joinpath(FILE).read_text("utf-8"))["shared"]
+
+
 @cache
 def wording(room: str) -> dict[str, Wording]:
     """The words of every check of a room (a package such as ``attngeo.chapters.two_scores``), by name.
@@ -141,7 +145,7 @@ def wording(room: str) -> dict[str, Wording]:
     """
     try:
         content = yaml.safe_load(resources.files(room).joinpath(FILE).read_text("utf-8"))
-        shared = content.get("shared", {})
+        shared = _shared_by_all() | content.get("shared", {})
         return {name: _wording(name, dict(entry), shared) for name, entry in content["checks"].items()}
     except WordingError:
         raise
