@@ -17,10 +17,12 @@
 # {cite}`saponati2025`. The idea: every pair of positions occurs in both orders, token $i$ predicted with the help of
 # token $j$ and the other way round, and if both predictions are alike, the two rank-1 terms form a symmetric matrix.
 #
-# The decomposition into pairs is exact. That the two terms of a pair agree is an assumption of the theorem and not a
-# consequence of the objective. This page measures what the assumption buys: the symmetry score of an update *is* the
-# correlation of $\beta_{ij}$ with $\beta_{ji}$. It then asks where such a correlation could come from, follows it over a
-# corpus, where autoregressive pairs can reach the same symmetry, and ends with masked training, where only some tokens
+# An update is a sum $\Delta W = \sum_{ij} \beta_{ij}\, x_i x_j^\top$, where $x_i$ is the embedding at position $i$ and the
+# coefficient $\beta_{ij}$ says how much token $j$ helps to predict token $i$ ({prf:ref}`prop-2-2`). The sum over pairs is
+# exact. That the two terms of a pair agree is an assumption, which the paper states before the theorem; the objective
+# does not imply it. This page measures what the assumption brings: for orthonormal embeddings the symmetry score of an
+# update *is* the correlation of $\beta_{ij}$ with $\beta_{ji}$. The page then asks where such a correlation could come
+# from, adds updates up over a corpus, compares rows with columns, and ends with masked training, where only some tokens
 # are predicted.
 
 # %% tags=["parameters"]
@@ -34,7 +36,15 @@ rho: float = 0.8  # correlation of the coefficients of a pair in the masked exam
 seed: int = 0  # seed of every random draw; in [0, 2147483647]
 
 # %% tags=["remove-cell"]
-from attngeo.chapters.symmetric_updates import corpus, figures, masked, pairs
+from attngeo.chapters.symmetric_updates import (
+    corpus,
+    figures,
+    first_gradients,
+    masked,
+    pairs,
+    shifted_queries,
+    transposed_laws,
+)
 from attngeo.chapters.symmetric_updates.first_update import random_corpus
 from attngeo.display.page import glue, show
 from attngeo.chapters.symmetric_updates.pair_symmetry import agreement, masked_ratio, masked_score, pair_score
@@ -65,8 +75,10 @@ from attngeo.chapters.symmetric_updates.pair_symmetry import agreement, masked_r
 # ```
 # ````
 #
-# The first part is an identity of algebra. The paper states the second part without its condition and puts the condition
-# into the proof. Eq. S114 loses the factor 2 and sets a sum over all pairs against a single one.
+# The first part is an identity of algebra. The condition of the second part stands before the theorem in the paper
+# ("we assume that ... $\beta_{ij}$ and $\beta_{ji}$ ... are correlated") and, stronger, in its proof: the same sign and
+# nearly the same size. Under it the theorem holds. Eq. S114 in the proof loses the factor 2 and sets a sum over all pairs
+# against a single one.
 
 # %%
 show(
@@ -96,14 +108,23 @@ show(
 # \mathrm{Tr}(MM) = a^2 (x^\top y)^2 + b^2 (x^\top y)^2 + 2ab\, XY = XY\,(2ab + (a^2+b^2)\,c^2).
 # $$
 #
-# The score is $\mathrm{Tr}(MM)/\|M\|^2$. Divide numerator and denominator by $XY (a^2+b^2)$.
+# The score is $\mathrm{Tr}(MM)/\|M\|^2$. Divide numerator and denominator by $XY (a^2+b^2)$. ($M \neq 0$ excludes $a = -b$
+# with parallel vectors, the only case in which the denominator vanishes.)
 # ```
 # ````
 #
-# The formula is that of adding velocities: $\operatorname{artanh} s = \operatorname{artanh} \rho + \operatorname{artanh} c^2$.
-# Agreement of the coefficients and alignment of the embeddings both help, and either alone is enough. A pair of
-# autoregressive training has $b = 0$: its score is $c^2$, near 0 for embeddings in general position. A ratio of one half
-# between the two coefficients still gives {glue:text}`half`; with opposite signs it gives {glue:text}`minus-half`.
+# The distance of the score from 1 is
+#
+# $$
+# 1 - s = \frac{(1 - \rho)(1 - c^2)}{1 + \rho c^2} .
+# $$
+#
+# Coefficients that agree are enough: $1 - s \le 1 - \rho$ for $\rho \ge 0$. Embeddings that are nearly parallel are enough
+# only if the coefficients are not nearly opposite: for $\rho \le 0$ the denominator is $(1 + \rho) + |\rho|(1 - c^2)$, so that
+# $s$ is near 1 if and only if $1 - c^2$ is small against $1 + \rho$. Opposite coefficients, $a = -b$, give $s = -1$ at every
+# angle. A pair of autoregressive training has $b = 0$, and its score is $c^2$, near 0 for embeddings in general position.
+# For orthogonal embeddings a ratio of one half between the two coefficients still gives {glue:text}`half`; with opposite
+# signs it gives {glue:text}`minus-half`.
 
 # %%
 show(pairs.symmetry_of_a_pair(d=d, seed=seed))
@@ -154,12 +175,44 @@ updates = [u for n in (n_tokens, 4 * n_tokens) for u in pairs.correlated_updates
 figures.update_scores(pairs.update_scores(updates), d)
 
 # %% [markdown]
+# ## What symmetric updates do to a matrix
+#
+# Suppose that every update is symmetric. How symmetric does the matrix become to which they are added?
+#
+# ````{prf:proposition} symmetric updates freeze the skew-symmetric part
+# :label: prop-2-4-frozen
+#
+# Let $M(t) = M_0 + \Delta_1 + \dots + \Delta_t \neq 0$ with symmetric matrices $\Delta_1, \dots, \Delta_t$, let $N_0$ be the
+# skew-symmetric part of $M_0 \neq 0$ and $s_0$ its symmetry score. Then
+#
+# $$
+# s(t) = 1 - \frac{2\|N_0\|_F^2}{\|M(t)\|_F^2} = 1 - (1 - s_0)\, \frac{\|M_0\|_F^2}{\|M(t)\|_F^2} .
+# $$ (eq-2-4-frozen)
+# ````
+#
+# ````{dropdown} Proof
+# ```{prf:proof}
+# Taking the skew-symmetric part is linear, and that of every $\Delta$ is 0, so $M(t)$ has the skew-symmetric part $N_0$
+# for all $t$. The score is $s = (\|S\|^2 - \|N\|^2)/\|M\|^2$ with $\|S\|^2 + \|N\|^2 = \|M\|^2$, hence
+# $1 - s = 2\|N\|^2/\|M\|^2$, at time $t$ with $N = N_0$. At time 0 this reads $2\|N_0\|^2 = (1 - s_0)\|M_0\|^2$.
+# ```
+# ````
+#
+# For a trained model this means: symmetric updates never remove what was skew at the start, they only outgrow it. From a
+# random start with $s_0 = 0$, the score is $s$ when the squared norm of $W_{qk}$ has become $1/(1-s)$ times as large. A layer
+# whose norm grew less has updates of $W_{qk}$ that are not symmetric, or weight decay. (Optimisers update $W_q$ and $W_k$;
+# a symmetric gradient of $W_{qk}$ alone does not make the change of $W_q W_k^\top$ symmetric.)
+
+# %%
+show(pairs.frozen_skew_part(seed=seed))
+
+# %% [markdown]
 # ## Is the correlation there?
 #
-# Section S1.4.5 argues that predicting one token from the other gives similar predictions. At random weights it does
-# not. With $\beta_{ij} = g_i^\top V x_j$ and $V$ random, $\beta_{ij}$ and $\beta_{ji}$ are two different entries of a random
-# bilinear form. The check takes the exact coefficients of {prf:ref}`prop-2-2` in a small Transformer with the
-# bidirectional objective.
+# Section S1.4.5 assumes that "predicting one token from the other gives similar predictions". At random weights the
+# assumption is not met. With $\beta_{ij} = g_i^\top V x_j$, where $g_i$ is the gradient of the loss at the output of the
+# layer and $V$ a random matrix, $\beta_{ij}$ and $\beta_{ji}$ are two different entries of a random bilinear form. The check
+# takes the exact coefficients of {prf:ref}`prop-2-2` in a small Transformer with the bidirectional objective.
 
 # %%
 show(pairs.agreement_at_random_weights(seed=seed))
@@ -195,7 +248,53 @@ show(pairs.agreement_at_random_weights(seed=seed))
 # ````
 
 # %%
-show(corpus.first_update_of_linear_attention(seed=seed))
+show(first_gradients.first_update_of_linear_attention(seed=seed))
+
+# %% [markdown]
+# At $W_{qk} = 0$ a softmax can be treated exactly, because all attention weights of a position are equal.
+#
+# ````{prf:proposition} the first update with softmax
+# :label: prop-s1-14-softmax
+#
+# In the setting of {prf:ref}`prop-s1-14-linear`, but with a softmax over the positions that are attended, let
+# $x_1, \dots, x_N$ be the embeddings of a sequence, $m$ their mean and $C = \frac1N \sum_j (x_j - m)(x_j - m)^\top$. At
+# $W_{qk} = 0$, for small embeddings and to leading order, the negative gradient with scores of scale 1 is the following.
+#
+# 1. Bidirectional, where position $i$ sees all positions and holds the token that it predicts:
+#    $\Delta W = N\,[\,C V C + m\,(C V^\top m)^\top\,]$.
+# 2. Autoregressive, where position $i$ sees the positions up to $i$ and predicts token $i + 1$:
+#    $\Delta W = \sum_{i<N} x_i\,(C_i V^\top x_{i+1})^\top$ with $C_i$ the covariance of $x_1, \dots, x_i$.
+#
+# For a symmetric $V$ the first update has $\|\Delta W\|_F^2\,(1 - s) = N^2 (\|m\|^2 \|u\|^2 - (m^\top u)^2)$ with $u = C V m$.
+# ````
+#
+# ````{dropdown} Proof
+# ```{prf:proof}
+# Let $n_i$ be the number of positions that $i$ sees. With all scores 0, $\alpha_{ij} = 1/n_i$ and the residual stream has
+# $h_i = x_i + V m_i$ with $m_i$ the mean of what $i$ sees. The derivative of the softmax gives
+# $\beta_{ij} = \alpha_{ij}\, g_i^\top (V x_j - V m_i)$ ({prf:ref}`prop-2-2`), where $g_i$ is the negative gradient of the loss at
+# $h_i$. If the embeddings are of size $\epsilon$, the logits $E h_i$ are of size $\epsilon^2$, every token has the probability
+# $1/n + O(\epsilon^2)$, and $g_i = e - \bar e + O(\epsilon^3) = e + O(\epsilon^3)$ with $e$ the embedding of the predicted
+# token. So to leading order, with a relative error of order $\epsilon^2$ where this order does not vanish,
+#
+# $$
+# \Delta W = \sum_i x_i\, e^\top V\, \frac{1}{n_i} \sum_j (x_j - m_i)\, x_j^\top = \sum_i x_i\, e^\top V C_i ,
+# $$
+#
+# because $\sum_j (x_j - m_i)\, m_i^\top = 0$. In the autoregressive case $e = x_{i+1}$, and the last position predicts nothing.
+# In the bidirectional case $C_i = C$ and $e = x_i$, and $\sum_i x_i x_i^\top = N(C + m m^\top)$ gives
+# $N(C V C + m\, m^\top V C)$.
+#
+# For symmetric $V$ the skew-symmetric part is $\frac{N}{2}(m u^\top - u m^\top)$, of squared norm
+# $\frac{N^2}{2}(\|m\|^2\|u\|^2 - (m^\top u)^2)$, and $1 - s$ is twice this over $\|\Delta W\|^2$.
+# ```
+# ````
+#
+# So a softmax adds a term in which the mean of the sequence stands on the query side alone. For a trained model this
+# means that even with symmetric values the first steps are fully symmetric only in sequences whose embeddings average out.
+
+# %%
+show(first_gradients.first_update_through_softmax(seed=seed))
 
 # %% [markdown]
 # ### Over a corpus the autoregressive objective does the same
@@ -204,25 +303,45 @@ show(corpus.first_update_of_linear_attention(seed=seed))
 # $\sum_{ab} C_{ab}\, \beta(a, b)\, e_a e_b^\top$, where $C_{ab}$ counts how often token $a$ is predicted with $b$ in its
 # context. Bidirectional training has $C_{ab} = C_{ba}$ in every sequence. Autoregressive training counts how often $b$
 # comes before $a$. In one sequence that is lopsided; over a corpus both orders of most pairs occur, and the autoregressive
-# update becomes as symmetric as $C$ is. The contrast between the objectives, which the paper takes from
-# {prf:ref}`thm-s1-14`, is lost.
+# update becomes as symmetric as the weighted counts $C_{ab}\,\beta(a,b)$ allow. For such coefficients the contrast between
+# the objectives, which the paper takes from {prf:ref}`thm-s1-14`, is lost.
 #
 # It returns with a detail that the theorem leaves out. Autoregressive models do not hold the predicted token at the query
-# position: position $i$ holds $t_i$ and predicts $t_{i+1}$. Then $\beta_{ij} = x_{i+1}^\top V x_j$ in the model above, and
-# for a stationary process whose correlations decay the expected update is to leading order in the length of the sequence
-# proportional to
+# position: position $i$ holds $t_i$ and predicts $t_{i+1}$. In the model above, $\beta_{ij} = x_{i+1}^\top V x_j$ then.
+#
+# ````{prf:proposition} the expected update if queries stand one position before their targets
+# :label: prop-s1-14-shift
+#
+# Let the tokens be a stationary process over a finite vocabulary that mixes: the tokens at $i$ and $i+1$ become
+# independent of the token at $i - m$ as $m \to \infty$. Then the update
+# $\Delta W_N = \sum_{i<N} \sum_{j \le i} (x_{i+1}^\top V x_j)\, x_i x_j^\top$ has
 #
 # $$
-# A V \Sigma, \qquad A = \mathbb{E}[x_i x_{i+1}^\top], \quad \Sigma = \mathbb{E}[x_i x_i^\top] ,
+# \frac{2}{N^2}\, \mathbb{E}[\Delta W_N] \to A V \Sigma, \qquad
+# A = \mathbb{E}[x_i x_{i+1}^\top], \quad \Sigma = \mathbb{E}[x_i x_i^\top] .
 # $$ (eq-s1-14-shift)
+# ````
 #
-# because $(x_{i+1}^\top V x_j)\, x_i x_j^\top = x_i x_{i+1}^\top V x_j x_j^\top$ and most $j$ are far from $i$. Even for a
-# symmetric $V$ this is not symmetric, as $A$ is not: which token follows which has a direction. (The terms in which a
-# position attends to itself are symmetric whatever their coefficients; in short sequences they count.) In this model it
-# is the shift between query and target that separates the objectives, not the number of pairs in either order.
+# ````{dropdown} Proof
+# ```{prf:proof}
+# A term is $x_i x_{i+1}^\top V x_j x_j^\top$. By stationarity its expectation depends on $m = i - j$ alone; call it $F_m$.
+# There are $N - 1 - m$ pairs of the distance $m$, so $\mathbb{E}[\Delta W_N] = \sum_{m=0}^{N-2} (N - 1 - m) F_m$. As the
+# vocabulary is finite, $F_m$ is a finite sum over the values of three tokens, and mixing gives
+# $F_m \to \mathbb{E}[x_i x_{i+1}^\top]\, V\, \mathbb{E}[x_j x_j^\top] = A V \Sigma$. The weights $2(N-1-m)/N^2$ add up to
+# $(N-1)/N \to 1$ and each of them tends to 0, so that their average of the $F_m$ has the same limit.
+# ```
+# ````
+#
+# Even for a symmetric $V$ the limit is in general not symmetric: which token follows which has a direction, and a product
+# of two different matrices has one too. In this model it is the shift between query and target that separates the
+# objectives, not the number of pairs in either order. For a trained decoder this names a source of asymmetry that needs no
+# assumption on how often tokens occur; how large it is away from $W_{qk} = 0$ is open.
 
 # %%
-show(corpus.symmetry_over_a_corpus(n_sequences=max(n_sequences, 1500), seed=seed))
+show(
+    corpus.symmetry_over_a_corpus(n_sequences=max(n_sequences, 1500), seed=seed),
+    shifted_queries.expected_update_one_behind(seed=seed),
+)
 
 # %%
 sizes = sorted({1, 4, 16, 64, 256, 1024, n_sequences})
@@ -236,23 +355,67 @@ figures.corpus_symmetry(growth)
 # ````{prf:corollary} S1.13, bidirectional training gives row and column norms of equal variance
 # :label: cor-s1-13
 #
-# Let the embeddings of a sequence be independent with one law, let the coefficients of all pairs $i \neq j$ be independent
-# of them, and let $(\beta_{ij})$ and $(\beta_{ji})$ be equal in law. Then $\Delta W$ and $\Delta W^\top$ are equal in law.
-# In particular the variance over $m$ of the row norms and the variance over $k$ of the column norms have the same law.
+# Let $\Delta W = \sum_{i,j} \beta_{ij}\, x_i x_j^\top$ over all pairs $i \neq j$. Let the embeddings have any joint law: tokens
+# may repeat, depend on each other or be fixed. Given the embeddings, let the matrices $(\beta_{ij})$ and $(\beta_{ji})$ be
+# equal in law; this is so if the coefficients are independent of the embeddings and have this property. Then $\Delta W$
+# and $\Delta W^\top$ are equal in law, also for a sum over sequences under the same condition on all their coefficients
+# together. In particular the variance over $m$ of the row norms and the variance over $k$ of the column norms have the
+# same law.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# $\Delta W^\top = \sum_{i \neq j} \beta_{ij} x_j x_i^\top = \sum_{i \neq j} \beta_{ji} x_i x_j^\top$, which differs from
-# $\Delta W$ only in the order of the indices of $\beta$. The embeddings are independent of the coefficients, and these
-# have the same law in both orders.
+# $\Delta W^\top = \sum_{i \neq j} \beta_{ij} x_j x_i^\top = \sum_{i \neq j} \beta_{ji} x_i x_j^\top$, which is $\Delta W$ with
+# $(\beta_{ji})$ in the place of $(\beta_{ij})$. Given the embeddings, the two have the same law; averaging over the
+# embeddings keeps this. The set of pairs is used once: with $(i, j)$ it contains $(j, i)$. The rows of $\Delta W^\top$ are
+# the columns of $\Delta W$.
 # ```
 # ````
 #
-# The paper states equality of the two variances and derives it from the counts of {prf:ref}`prop-s1-10`. Equality holds
-# in law, not for a single matrix. Under the same assumptions autoregressive updates are equal in law to their transposes
-# too ({prf:ref}`prop-s1-12-law`), so the corollary does not tell the objectives apart. It fails where queries and keys
-# differ: with errors independent of the embeddings, or with one mask embedding on the query side.
+# The paper states equality of the two variances and derives it from the counts of {prf:ref}`prop-s1-10`. It holds in law
+# and not for a single matrix. The proof uses nothing of the tokens, and there it differs from autoregressive training.
+#
+# ````{prf:proposition} autoregressive updates need not have the law of their transposes
+# :label: prop-s1-13-contrast
+#
+# 1. Let $\Delta W = \sum_{j<i} \beta_{ij}\, x_i x_j^\top$ with coefficients independent of the embeddings. If neither the law
+#    of $(x_1, \dots, x_N)$ nor that of $(\beta_{ij})$ changes when the positions are reversed, the latter in the sense that
+#    $(\beta_{ij})$ and $(\beta_{N+1-j,\,N+1-i})$ are equal in law, then $\Delta W$ and $\Delta W^\top$ are equal in law.
+# 2. Let the sequence be $(a, a, b)$, let the coordinates of the embeddings $a, b \in \{-1, 1\}^2$ and the coefficients be
+#    independent random signs. Then the laws of $\Delta W$ and $\Delta W^\top$ have the total variation distance $1/4$.
+# ````
+#
+# ````{dropdown} Proof
+# ```{prf:proof}
+# 1. With $\pi(i) = N + 1 - i$, $\Delta W^\top = \sum_{j<i} \beta_{ij}\, x_j x_i^\top$ has the law of
+#    $\sum_{j<i} \beta_{ij}\, x_{\pi(j)} x_{\pi(i)}^\top$. Put $i' = \pi(j)$ and $j' = \pi(i)$; then $j < i$ is $j' < i'$, and the
+#    sum is $\sum_{j'<i'} \beta_{\pi(j')\pi(i')}\, x_{i'} x_{j'}^\top$, which has the law of $\Delta W$.
+# 2. $\Delta W = (\beta_{21} a + \gamma b)\, a^\top$ with $\gamma = \beta_{31} + \beta_{32} \in \{-2, 0, 2\}$. If $\gamma = 0$ or
+#    $b = \pm a$, this is a multiple of $a a^\top$ and symmetric. Otherwise, with probability $\frac12 \cdot \frac12$, the
+#    coordinates of $\beta_{21} a + \gamma b$ have the sizes 1 and 3: the two columns are equally long and the two rows are
+#    not. For the transposes it is the other way round, so that exactly this part of the law, $1/4$ of it, has no
+#    counterpart in the other.
+# ```
+# ````
+#
+# So there is a contrast between the objectives. With such coefficients no choice of tokens can set columns apart
+# from rows in bidirectional training; in autoregressive training repeated tokens can. Which side becomes uneven depends on the law of the embeddings: in
+# the example it is the rows, against {prf:ref}`thm-s1-12`.
+#
+# For a trained model the condition on the coefficients is the weak point. The exact coefficients of a softmax have
+# $\sum_j \beta_{ij} = 0$ for every $i$ ({prf:ref}`prop-2-2`). If $(\beta_{ij})$ and $(\beta_{ji})$, diagonal included, had one
+# law, then $\sum_i \beta_{ij} = 0$ for every $j$ would hold almost surely too; it does not. Errors independent of the
+# embeddings break the condition as well.
+
+# %%
+show(
+    transposed_laws.law_of_the_transpose(seed=seed),
+    transposed_laws.sums_of_exact_coefficients(seed=seed),
+)
+
+# %% [markdown]
+# The next check measures the logarithm of the ratio of the two variances in random updates; it is 0 on average where
+# $\Delta W$ and $\Delta W^\top$ are equal in law.
 
 # %%
 show(corpus.variances_of_norms(n_draws=max(n_draws, 200), seed=seed))
@@ -275,8 +438,9 @@ show(corpus.variances_of_norms(n_draws=max(n_draws, 200), seed=seed))
 # ```
 # ````
 #
-# The paper gives the second number as "about 25 %" for $p$ between 15 % and 30 %. Over this range it runs from
-# {glue:text}`low` to {glue:text}`high`. As a share of all terms, the natural measure, it is simply $p$.
+# The paper gives the second number as "$\approx 25\%$ ... on average" for $p$ between 15 % and 30 %. Over this range it runs
+# from {glue:text}`low` to {glue:text}`high`, and over the four models that the paper cites there it averages
+# {glue:text}`average`. As a share of all terms it is simply $p$.
 
 # %%
 show(masked.masked_shares())
@@ -317,11 +481,15 @@ show(masked.masked_shares())
 # The share of one masking does not limit what training adds up: at $p$ = {glue:text}`mask-rate` and
 # $\rho$ = {glue:text}`rho`, one masking gives a score of {glue:text}`score-1` and thirty-two give {glue:text}`score-32`.
 #
-# Two remarks on the setting. With the contexts of {prf:ref}`def-s1-3`, which leave masked positions out (as Eq. S77
-# does), no pair of one masking occurs in both orders, and the second sum of Eq. S116 is empty. With masked positions in
-# the contexts, as in practice, these positions hold the mask's embedding: in a first layer without positions all their
-# queries are the same vector, and the update has rank 1. The pairs of the theorem appear where the query has come to
-# resemble the token to be predicted: in later layers, or at the positions that are predicted but left unmasked.
+# Two remarks on the setting. The paper's remark lets masked positions stand in the contexts. With the contexts of
+# {prf:ref}`def-s1-3`, which leave them out (as Eq. S77 does), no pair of one masking occurs in both orders, and the second
+# sum of Eq. S116 is empty. With masked positions in the contexts, as in practice, these positions hold the embedding $e$ of
+# the mask. In a first layer without position embeddings all queries that count are then $e$, and
+# $\Delta W = \sum_{i \in M} \sum_j \beta_{ij}\, e\, x_j^\top = e\, v^\top$ with $v = \sum_{i \in M} \sum_j \beta_{ij} x_j$. This matrix has
+# rank 1, row norms $|e_m| \|v\|$, column norms $|v_k| \|e\|$ and the score
+# $\mathrm{Tr}(e v^\top e v^\top)/\|e v^\top\|^2 = (e^\top v)^2/(\|e\|^2\|v\|^2) = \cos^2(e, v)$. Pairs of two tokens appear where the
+# query has come to resemble the token to be predicted: in later layers, or at the positions that are predicted but left
+# unmasked.
 
 # %%
 show(
@@ -338,6 +506,7 @@ figures.masked_scores(masked.masked_scores(updates), rho)
 # %% tags=["remove-cell"]
 glue("low", masked_ratio(masked.MASK_RATES[0]), ".0%")
 glue("high", masked_ratio(masked.MASK_RATES[1]), ".0%")
+glue("average", sum(map(masked_ratio, masked.CITED_RATES.values())) / len(masked.CITED_RATES), ".0%")
 glue("mask-rate", mask_rate)
 glue("rho", rho)
 glue("score-1", masked_score(rho, mask_rate, 1), ".2f")
@@ -348,14 +517,18 @@ glue("end-behind", growth.query("setting == 'autoregressive, query one behind'")
 # %% [markdown]
 # ## What follows
 #
-# - The decomposition into pairs holds. That the two terms of a pair agree is assumed, and the score of an update measures
-#   exactly this: $s(\Delta W)$ is the correlation of $\beta_{ij}$ with $\beta_{ji}$.
+# - The decomposition into pairs holds, and so does the theorem under the assumption that the paper states before it: the
+#   two terms of a pair agree. The score of an update measures exactly this assumption: $s(\Delta W)$ is the correlation of
+#   $\beta_{ij}$ with $\beta_{ji}$, for orthonormal embeddings.
+# - Symmetric updates do not remove the skew-symmetric part of a matrix. The score rises as far as the norm grows.
 # - Exact gradients at random weights show no such correlation. In linear attention with tied embeddings the first
-#   update is symmetric if and only if the value matrix is.
+#   update is symmetric if and only if the value matrix is; a softmax adds a term that is not.
 # - With coefficients that depend on the tokens alone, autoregressive training reaches the same symmetry over a corpus,
 #   {glue:text}`end-target` in the simulation. With the query one position behind the target it stays at
 #   {glue:text}`end-behind`. This shift is a candidate for the measured difference between encoders and decoders; the
 #   paper's theorem does not contain it.
+# - In bidirectional training rows and columns have one law for any tokens, if the coefficients have one law in both
+#   orders. In autoregressive training repeated tokens can make the two laws differ, in favour of either side.
 # - Predicting only some tokens lowers the symmetry of a single update to $\rho p$, and not that of the sum over many
 #   maskings.
 # - None of this says whether trained encoders are symmetric: that is measured, and the survey of pretrained models shows

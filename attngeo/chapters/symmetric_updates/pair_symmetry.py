@@ -20,7 +20,8 @@ def agreement(a: float, b: float) -> float:
 def pair_score(rho: float, cosine: float) -> float:
     """``s = (rho + c^2) / (1 + rho c^2)`` of ``a x_i x_j^T + b x_j x_i^T``, rho = 2ab/(a^2+b^2), c = cos(x_i, x_j).
 
-    Equal to ``(2ab + (a^2 + b^2) c^2) / (a^2 + b^2 + 2ab c^2)``. Undefined (the update is 0) for rho = -1 and c = 1.
+    Equal to ``(2ab + (a^2 + b^2) c^2) / (a^2 + b^2 + 2ab c^2)``, and ``1 - s = (1 - rho)(1 - c^2) / (1 + rho c^2)``.
+    It is -1 at every cosine for rho = -1, and undefined (the update is 0) for rho = -1 and c = 1.
 
     Raises:
         ParameterError: rho or the cosine outside [-1, 1], or an update of 0.
@@ -59,6 +60,14 @@ def correlated_coefficients(
     z = torch.randn(2, n_draws, n_tokens, n_tokens, generator=generator, dtype=torch.float64)
     upper, other = z.triu(1)
     return upper + (rho * upper + (1 - rho**2) ** 0.5 * other).mT
+
+
+def frozen_score(start: Float[Tensor, "d d"], now: Float[Tensor, "d d"]) -> Float[Tensor, ""]:
+    """``s(t) = 1 - 2 ||N_0||^2 / ||M(t)||^2``: of a matrix M to which symmetric matrices were added, N_0 its skew part.
+
+    Source: derived here.
+    """
+    return 1 - (start - start.T).square().sum() / 2 / now.square().sum()
 
 
 class RandomSequence(NamedTuple):

@@ -12,6 +12,7 @@ from attngeo.chapters.symmetric_updates.pair_symmetry import (
     RandomSequence,
     agreement,
     correlated_coefficients,
+    frozen_score,
     isotropic_score,
     pair_score,
     random_sequence,
@@ -59,9 +60,10 @@ def pair_at(cosine: float, sequence: RandomSequence) -> tuple[Tensor, Tensor]:
 
 @check(random_sequence, n_tokens=2)
 def symmetry_of_a_pair(sequence: RandomSequence) -> Judgement:
-    """Theorem S1.14, Eq. S109: s of one pair is (rho + c^2) / (1 + rho c^2); close to 1 only if rho or c is."""
+    """Theorem S1.14, Eq. S109: s of one pair is (rho + c^2) / (1 + rho c^2); -1 at every cosine if a = -b."""
     comparisons = []
-    for a, b, cosine in ((1.0, 0.9, 0.0), (1.0, 0.9, 0.6), (1.0, 0.0, 0.3), (1.0, -0.5, 0.5), (0.3, -0.3, 0.9)):
+    pairs = (1.0, 0.9, 0.0), (1.0, 0.9, 0.6), (1.0, 0.0, 0.3), (1.0, -0.5, 0.5), (1.0, -0.9, 0.999), (0.3, -0.3, 0.999)
+    for a, b, cosine in pairs:
         k = torch.outer(*pair_at(cosine, sequence))
         predicted = pair_score(agreement(a, b), cosine)
         comparisons.append(exact("score", symmetry_score(a * k + b * k.T), predicted, a=a, b=b, cosine=cosine))
@@ -84,6 +86,34 @@ def equal_coefficients(sequence: RandomSequence) -> Judgement:
         exact("twice", relative_error(equal_pair(beta[0, 1], k), pair)),
         compare("once", relative_error(beta[0, 1] * symmetric_part(k), pair), "≠", 0, 0.1),
         compare("as printed", relative_error(printed, pair), "≠", 0, 0.1),
+    )
+
+
+class GrownMatrix(NamedTuple):
+    """A matrix, the embeddings and the equal coefficients of the updates that are added to it."""
+
+    start: Tensor  # (d, d)
+    beta: Tensor  # (updates, N, N)
+    x: Tensor  # (updates, N, d)
+
+
+def grown_matrix(d: int = 12, n_tokens: int = 6, n_updates: int = 5, seed: int = 0) -> GrownMatrix:
+    """Normal entries; beta_ij = beta_ji."""
+    generator = torch.Generator().manual_seed(seed)
+    beta = correlated_coefficients(1.0, n_updates, n_tokens, generator)
+    shapes = (d, d), (n_updates, n_tokens, d)
+    start, x = (torch.randn(*shape, generator=generator, dtype=torch.float64) for shape in shapes)
+    return GrownMatrix(start, beta, x)
+
+
+@check(grown_matrix)
+def frozen_skew_part(grown: GrownMatrix) -> Judgement:
+    """Theorem 2.4, "thereby inducing symmetric structures": s follows from the growth of the norm alone."""
+    matrices = grown.start + (grown.x.mT @ grown.beta @ grown.x).cumsum(0)
+    last, growth = matrices[-1], grown.start.square().sum() / matrices[-1].square().sum()
+    return Judgement(
+        *(exact("score", symmetry_score(m), frozen_score(grown.start, m), n=n) for n, m in enumerate(matrices, 1)),
+        exact("growth", 1 - symmetry_score(last), (1 - symmetry_score(grown.start)) * growth),
     )
 
 
