@@ -63,7 +63,7 @@ from attngeo.records.checkout import data
 from attngeo.runs.labels import kind
 from attngeo.runs.numbers_in_words import as_score, extent
 from attngeo.runs.record import read_runs
-from attngeo.runs.tables import arm_table, group_table, shortened
+from attngeo.chapters.training_scores.recorded_runs import arm_table, group_table, shortened
 from attngeo.training.config import configure
 from attngeo.training.train import train
 

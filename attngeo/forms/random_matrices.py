@@ -44,24 +44,6 @@ def symmetry_sd(n: int, concentration: float | None = None) -> float:
     return math.sqrt((3 * (n + 1) - 6 * c) / (n * (n - 1) * (n + 2)) - 1 / n**2)
 
 
-def symmetry_density(s: Float[Tensor, "..."], n: int) -> Float[Tensor, "..."]:
-    """Density of s for independent normal entries: ``(1 + s) / 2`` is Beta(n (n + 1) / 4, n (n - 1) / 4), exactly.
-
-    The symmetric part of M has n (n + 1) / 2 independent squares, the skew part n (n - 1) / 2.
-    """
-    a, b = _checked_size(n) * (n + 1) / 4, n * (n - 1) / 4
-    constant = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) - math.log(2)
-    share = ((1 + s) / 2).clamp(0, 1)
-    return torch.exp(torch.special.xlogy(a - 1, share) + torch.special.xlogy(b - 1, 1 - share) + constant)
-
-
-def negative_symmetry_share(n: int) -> float:
-    """``Pr[s < 0]`` for independent normal entries; it tends to ``Phi(-1 / sqrt(2)) = 0.24``, not to 0."""
-    width = 12 * symmetry_sd(n)
-    s = torch.linspace(max(-1.0, -width), 0, 20_001, dtype=torch.float64)
-    return float(torch.trapezoid(symmetry_density(s, n), s))
-
-
 def directionality_sd(n: int, gamma: float = GAMMA, convention: Convention | str = Convention.DEFINITION) -> float:
     """``sqrt(V / 2) / (m sqrt(n))``: spread of d for large n, where the norms of random rows are close to normal.
 

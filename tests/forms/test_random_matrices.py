@@ -9,11 +9,9 @@ from attngeo import score
 from attngeo.errors import ParameterError
 from attngeo.forms.random_matrices import (
     directionality_sd,
-    negative_symmetry_share,
     normal_quadrature,
     sample_dense,
     sample_forms,
-    symmetry_density,
     symmetry_mean,
     symmetry_sd,
 )
@@ -44,26 +42,9 @@ def test_symmetry_of_random_matrices_has_the_mean_and_spread_of_the_closed_form(
     s = dense[n].symmetry
     assert errors_off(s, symmetry_mean(n)) < 4
     assert errors_off((s - symmetry_mean(n)).square(), symmetry_sd(n) ** 2) < 4
-    assert errors_off((s < 0).double(), negative_symmetry_share(n)) < 4
     # the printed rate and the rate of the printed definition are far outside
     for wrong in (8 / n, 4 / n, 2 / n):
         assert errors_off(s, wrong) > 10
-
-
-@pytest.mark.parametrize("n", [3, 8, 64])
-def test_the_density_of_symmetry_is_a_density_with_those_moments(n):
-    s = torch.linspace(-1, 1, 400_001, dtype=torch.float64)
-    p = symmetry_density(s, n)
-    mass, mean, square = (torch.trapezoid(f * p, s).item() for f in (torch.ones_like(s), s, s**2))
-    assert mass == pytest.approx(1, abs=1e-6)
-    assert mean == pytest.approx(symmetry_mean(n), abs=1e-6)
-    assert square - mean**2 == pytest.approx(symmetry_sd(n) ** 2, abs=1e-6)
-    assert torch.trapezoid(p[s <= 0], s[s <= 0]).item() == pytest.approx(negative_symmetry_share(n), abs=1e-6)
-
-
-def test_the_share_of_negative_symmetry_does_not_vanish():
-    limit = math.erfc(0.5) / 2  # Phi(-1 / sqrt 2)
-    assert [negative_symmetry_share(n) for n in (64, 1024, 4096)] == pytest.approx([limit] * 3, abs=1e-3)
 
 
 @pytest.mark.parametrize("kind", ["rank one", "equal", "falling"])

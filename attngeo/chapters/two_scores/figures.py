@@ -8,6 +8,7 @@ from jaxtyping import Float
 from scipy.stats import sem
 from torch import Tensor
 
+from attngeo.chapters.two_scores.symmetry_law import negative_symmetry_share, symmetry_density
 from attngeo.display.style import (
     CROSS,
     DECODER,
@@ -19,7 +20,7 @@ from attngeo.display.style import (
     new_figure,
     plain_panel,
 )
-from attngeo.forms.random_matrices import directionality_sd, negative_symmetry_share, symmetry_density, symmetry_sd
+from attngeo.forms.random_matrices import directionality_sd, symmetry_sd
 from attngeo.forms.scores import GAMMA, Scores, score
 
 # field of `Scores`, convention, words, colour, marker

@@ -9,9 +9,9 @@ import torch
 from scipy.stats import binom, halfnorm, norm
 from torch import Tensor
 
+from attngeo.chapters.two_scores.symmetry_law import negative_symmetry_share
 from attngeo.forms.random_matrices import (
     directionality_sd,
-    negative_symmetry_share,
     sample_dense,
     sample_forms,
     symmetry_mean,
