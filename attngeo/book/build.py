@@ -57,7 +57,15 @@ def reports(kept: dict[str, Kept]) -> list[dict[str, Any]]:
 
 
 def reported_checks() -> list[dict[str, Any]]:
-    """See `attngeo.book.reported_checks`."""
+    """What the chapters' checks found under the current profile: every `Result` they showed, in the order of the book.
+
+    Each is ``Result.to_dict()`` with ``chapter`` set to the notebook that showed it. A chapter that calls this declares
+    ``attngeo: {after: all}`` in its header. Outside a build, chapters whose last run no longer counts are run first.
+
+    Raises:
+        ChapterFailed: one of them failed.
+        AttngeoError: called in the middle of a build by a chapter that has not declared so.
+    """
     book, profile = find_book(), current_profile()
     chapters = [c for c in book.chapters() if not c.comes_last]
     if BUILDING not in os.environ:

@@ -17,10 +17,6 @@ from attngeo.errors import ParameterError
 from attngeo.records.checkout import root
 
 
-class ChapterNotFound(ParameterError):
-    """No chapter has that name."""
-
-
 @dataclass(frozen=True)
 class Chapter:
     """One notebook, kept as jupytext percent text. Its header may declare, under ``attngeo``:
@@ -138,14 +134,14 @@ class Book:
         """The chapter of that name.
 
         Raises:
-            ChapterNotFound: there is none.
+            ParameterError: there is none.
         """
         name = name.removeprefix("notebooks/").removesuffix(".py")
         folder = self.root / "notebooks"
         path = folder / f"{name}.py"
         if not re.fullmatch(r"\w+", name) or not path.is_file():
             known = ", ".join(sorted(p.stem for p in folder.glob("*.py")))
-            raise ChapterNotFound(f"There is no chapter {name!r}; the chapters are {known}.")
+            raise ParameterError(f"There is no chapter {name!r}; the chapters are {known}.")
         return Chapter(path)
 
     def profile(self, name: str) -> dict[str, dict[str, Any]]:

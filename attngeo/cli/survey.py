@@ -50,12 +50,13 @@ def command(
         return
     if not 0 <= gamma < math.inf:
         raise ParameterError(f"gamma is {gamma!r}; it must be a finite number of standard deviations, 0 or more.")
-    from attngeo.survey.run import Processes, chosen_models, share, unrecorded
+    from attngeo.survey.record import is_recorded
+    from attngeo.survey.run import Processes, chosen_models
 
     asked = chosen_models(models, label or "")
     processes = Processes()
-    mine = share(asked, processes.rank, processes.count)
-    todo = unrecorded(mine, folder, gamma) if resume else mine
+    mine = asked[processes.rank :: processes.count]
+    todo = [m for m in mine if not (resume and is_recorded(m.source, folder, gamma, m.revision))]
     if len(todo) < len(mine):
         click.echo(f"{len(mine) - len(todo)} of {len(mine)} models have a record already", err=True)
     import huggingface_hub  # noqa: F401  importing it resets the level below

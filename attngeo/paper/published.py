@@ -2,8 +2,8 @@
 
 import pandas as pd
 
-from attngeo.errors import AttngeoError, ParameterError
-from attngeo.records.checkout import data
+from attngeo.errors import ParameterError
+from attngeo.records.checkout import read_table
 
 _TABLES = {
     "1": {"layers": int, "dataset": str, "symmetric_init": str, "loss": float, "speed_up_percent": float},
@@ -33,10 +33,6 @@ _TRAINING = {"layers": int, "part": str, "dataset": str, "step": int} | dict.fro
 _SPEED_UPS = {"source": str, "place": str, "layers": "Int64", "speed_up_percent": float}
 
 
-class PublishedError(AttngeoError):
-    """A transcription is missing or damaged."""
-
-
 def statements() -> pd.DataFrame:
     """Every statement, figure and table of the paper, in its order.
 
@@ -44,7 +40,7 @@ def statements() -> pd.DataFrame:
         Columns number (the index, unique), kind, title (in our words), section, equations, chapter; all text, empty
         where there is none.
     """
-    return _read("statements", _STATEMENTS).set_index("number")
+    return read_table("published/statements.csv", _STATEMENTS).set_index("number")
 
 
 def table(number: str) -> pd.DataFrame:
@@ -54,11 +50,12 @@ def table(number: str) -> pd.DataFrame:
 
     Raises:
         ParameterError: the paper has no such table.
-        PublishedError: the file is missing or damaged.
+        CheckoutError: the file is missing or damaged.
     """
     if number not in _TABLES:
         raise ParameterError(f"There is no transcribed table {number!r}; there are {', '.join(sorted(_TABLES))}.")
-    frame = _read("web_table" if number == "web" else f"table_{number.lower()}", _TABLES[number])
+    file = "web_table" if number == "web" else f"table_{number.lower()}"
+    frame = read_table(f"published/{file}.csv", _TABLES[number])
     if "symmetric_init" in frame:
         frame["symmetric_init"] = frame["symmetric_init"] == "yes"
     return frame
@@ -66,7 +63,7 @@ def table(number: str) -> pd.DataFrame:
 
 def speed_ups_in_text() -> pd.DataFrame:
     """The speed-ups that sentences of the paper and of its web page state: source, place, layers, speed_up_percent."""
-    return _read("speed_ups_in_text", _SPEED_UPS)
+    return read_table("published/speed_ups_in_text.csv", _SPEED_UPS)
 
 
 def released_medians() -> pd.DataFrame:
@@ -77,7 +74,7 @@ def released_medians() -> pd.DataFrame:
         parameters, and s, s_minus, s_plus, d, d_minus, d_plus: median, median - Q1, Q3 - median, in the units of
         Tables S2 and S3. An audit read them from the released files; this project has not read those itself.
     """
-    return _read("released_medians", _RELEASED)
+    return read_table("published/released_medians.csv", _RELEASED)
 
 
 def released_curves() -> pd.DataFrame:
@@ -90,7 +87,7 @@ def released_curves() -> pd.DataFrame:
         undercuts its own end). NaN where the end is never reached. An audit read them from the released file; this
         project has not read that itself.
     """
-    return _read("released_curves", _CURVES)
+    return read_table("published/released_curves.csv", _CURVES)
 
 
 def released_training() -> pd.DataFrame:
@@ -102,18 +99,4 @@ def released_training() -> pd.DataFrame:
         Symmetry lies in [-1, 1]; directionality has the sign of Def. 3.2 and the released code's formula. An audit read
         them from the released files; this project has not read those itself.
     """
-    return _read("released_training", _TRAINING)
-
-
-def _read(name: str, columns: dict) -> pd.DataFrame:
-    path = data("published", f"{name}.csv")
-    blank_is_missing = [c for c, kind in columns.items() if kind is not str]
-    try:
-        frame = pd.read_csv(path, dtype=columns, keep_default_na=False, na_values={c: [""] for c in blank_is_missing})
-    except FileNotFoundError as error:
-        raise PublishedError(f"{path} is missing; restore it from the repository.") from error
-    except ValueError as error:
-        raise PublishedError(f"{path} cannot be read ({error}); restore it from the repository.") from error
-    if list(frame.columns) != list(columns):
-        raise PublishedError(f"{path} has the columns {', '.join(frame.columns)}; restore it from the repository.")
-    return frame
+    return read_table("published/released_training.csv", _TRAINING)

@@ -20,18 +20,6 @@ import pandas as pd
 from attngeo.errors import AttngeoError
 from attngeo.records.atomic import atomic_path, write_text
 
-SCORE_COLUMNS = (
-    "step",
-    "layer",
-    "head",
-    "symmetry",
-    "directionality",
-    "directionality_released",
-    "directionality_tables",
-    "n_rows_over",
-    "n_cols_over",
-)
-HISTORY_COLUMNS = ("step", "tokens", "seconds", "loss", "held_out_loss", "learning_rate")
 FINISHED = "finished"
 # Settings that came after the first recorded runs, with the value that was in force before: a run recorded without one
 # is read with that value, and so stays equal to runs recorded with it.
@@ -165,9 +153,9 @@ def write_run(
     Raises:
         OSError: the folder cannot be written; what was there stays.
     """
-    for name, rows, columns in (("history", history, HISTORY_COLUMNS), ("scores", scores, SCORE_COLUMNS)):
+    for name, rows in (("history", history), ("scores", scores)):
         with atomic_path(folder / f"{name}.parquet") as path:
-            pd.DataFrame(rows, columns=list(columns)).to_parquet(path, index=False)
+            pd.DataFrame(rows).to_parquet(path, index=False)
     with atomic_path(folder / "images.npz") as path:
         np.savez_compressed(path, **{f"layer-{layer}-step-{step}": p for (layer, step), p in pictures.items()})
     write_text(folder / "run.json", json.dumps(about, indent=1) + "\n")

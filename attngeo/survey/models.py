@@ -8,9 +8,9 @@ import re
 
 import pandas as pd
 
-from attngeo.errors import AttngeoError, ParameterError
+from attngeo.errors import ParameterError
 from attngeo.paper.published import released_medians
-from attngeo.records.checkout import data
+from attngeo.records.checkout import read_table
 
 # what is known against a released result; each code stands in ``defects`` of data/released_results.csv
 DEFECTS = {
@@ -40,10 +40,6 @@ _MODELS = (
 _RESULTS = "file key model part figure drawn_as row defects".split()
 
 
-class RegistryError(AttngeoError):
-    """A table of the registry is missing or damaged."""
-
-
 def registry() -> pd.DataFrame:
     """The models of the survey: one row per model and part.
 
@@ -54,10 +50,10 @@ def registry() -> pd.DataFrame:
         (``L13:head-pairing``); all text.
 
     Raises:
-        RegistryError: a table cannot be read.
+        CheckoutError: a table cannot be read.
     """
-    models = _read("models.csv", _MODELS)
-    results = _read("released_results.csv", _RESULTS)
+    models = read_table("models.csv", dict.fromkeys(_MODELS, str))
+    results = read_table("released_results.csv", dict.fromkeys(_RESULTS, str))
     by_model = dict(list(results[results["model"] != ""].groupby(["model", "part"])))
     none = results.iloc[:0]
     own = [by_model.get(key, none) for key in zip(models["name"], models["part"], strict=True)]
@@ -77,10 +73,10 @@ def released_results() -> pd.DataFrame:
         whether it is a distinct, rightly extracted and trained model.
 
     Raises:
-        RegistryError, PublishedError: a table cannot be read.
+        CheckoutError: a table cannot be read.
     """
-    results = _read("released_results.csv", _RESULTS)
-    kinds = _read("models.csv", _MODELS).rename(columns={"name": "model"})
+    results = read_table("released_results.csv", dict.fromkeys(_RESULTS, str))
+    kinds = read_table("models.csv", dict.fromkeys(_MODELS, str)).rename(columns={"name": "model"})
     kinds = kinds[["model", "part", "modality", "family", "attention", "objective"]]
     joined = results.merge(released_medians(), on=["file", "key"], validate="1:1")
     joined = joined.merge(kinds, on=["model", "part"], how="left", validate="m:1")
@@ -116,14 +112,3 @@ def group(label: str) -> list[str]:
 def _tables(row: str) -> tuple[str, ...]:
     # Table S3 lacks the last row of either half of Table S2
     return ("S2",) if row in ("L35", "R35") else ("S2", "S3")
-
-
-def _read(name: str, columns: list[str]) -> pd.DataFrame:
-    path = data(name)
-    try:
-        frame = pd.read_csv(path, dtype=str, keep_default_na=False)
-    except (OSError, ValueError) as error:
-        raise RegistryError(f"{path} cannot be read ({error}); restore it from the repository.") from None
-    if list(frame.columns) != columns:
-        raise RegistryError(f"{path} has the columns {', '.join(frame.columns)}; restore it from the repository.")
-    return frame

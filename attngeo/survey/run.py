@@ -11,7 +11,7 @@ from pathlib import Path
 from attngeo.checkpoints.layers import Checkpoint
 from attngeo.errors import AttngeoError, CheckpointError, ParameterError
 from attngeo.survey.models import group, registry
-from attngeo.survey.record import is_recorded, local_weights, record_folder, survey_model
+from attngeo.survey.record import local_weights, record_folder, survey_model
 
 OnLayer = Callable[["Model", Checkpoint, int], None]
 
@@ -48,11 +48,6 @@ def chosen_models(models: tuple[str, ...] = (), label: str = "") -> list[Model]:
         else:
             found.append(Model(row.name, local.get(row.name, row.hub_id), row.revision))
     return list({record_folder(model.source, Path()): model for model in found}.values())  # each record once
-
-
-def share(asked: list[Model], rank: int, processes: int) -> list[Model]:
-    """Every ``processes``-th model from ``rank`` on: disjoint shares that together are all."""
-    return asked[rank::processes]
 
 
 def rank_and_processes() -> tuple[int, int]:
@@ -98,11 +93,6 @@ def survey(
         finally:
             stop.set()
             pool.shutdown(cancel_futures=True)
-
-
-def unrecorded(asked: list[Model], folder: Path, gamma: float) -> list[Model]:
-    """The models without a finished record."""
-    return [t for t in asked if not is_recorded(t.source, folder, gamma, t.revision)]
 
 
 class Processes:

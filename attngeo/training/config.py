@@ -14,9 +14,6 @@ from attngeo.training.constraints import Constraint
 from attngeo.training.corpora import NAMES, Text
 from attngeo.training.initialisations import SYMMETRY, Initialisation
 
-DEVICES = ("auto", "cpu", "cuda")
-PRECISIONS = ("auto", "fp32", "bf16")
-
 
 class ConfigError(AttngeoError):
     """A configuration file cannot be read."""
@@ -69,9 +66,9 @@ class TrainingConfig:
     held_out_blocks: int = _value(256, "blocks of the held-out loss, at most", 1)
     checkpoint_every: int = _value(1000, "steps between checkpoints; 0 for none", 0)
 
-    device: str = _value("auto", "where to compute", choices=list(DEVICES))
+    device: str = _value("auto", "where to compute", choices=["auto", "cpu", "cuda"])
     precision: str = _value(
-        "auto", "number format; auto takes bf16 where the hardware has it", choices=list(PRECISIONS)
+        "auto", "number format; auto takes bf16 where the hardware has it", choices=["auto", "fp32", "bf16"]
     )
     compile: bool = _value(False, "compile the model first; pays off in long runs with large vocabularies")
 
@@ -113,10 +110,6 @@ class TrainingConfig:
             attention_dropout=float(self.dropout),
             vocab_size=vocab_size,
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Names and values, as for a YAML file."""
-        return asdict(self)
 
 
 DEFAULTS = {f.name: f.default for f in fields(TrainingConfig)}

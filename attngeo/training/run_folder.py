@@ -3,6 +3,7 @@
 import errno
 import os
 import shutil
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ def starting_point(config: TrainingConfig, output: Path, resume: bool) -> Path |
                 raise RunError(f"{output} already holds {name}, which a run would replace; choose another folder.")
         return None
     saved = saved_config(output)
-    for name, value in config.to_dict().items():
+    for name, value in asdict(config).items():
         if saved.get(name) != value:
             raise RunError(
                 f"{name} is {value!r}, but the run in {output} has {saved.get(name)!r}; a run continues with its own"

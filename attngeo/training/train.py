@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Callable
+from dataclasses import asdict
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -161,7 +162,7 @@ def _trainer(config, output, arguments, model, corpus, vocabulary, tokens, liste
         "name": output.name,
         "status": "running",
         "started": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        "config": config.to_dict(),
+        "config": asdict(config),
         "corpus": {
             "name": corpus.name,
             "sha256": corpus.digest,

@@ -35,21 +35,6 @@ def exact_coefficients(
     return scale * weights * (gain - (weights * gain).sum(-1, keepdim=True))
 
 
-def linear_coefficients(
-    values: Float[Tensor, "*heads n d"], errors: Float[Tensor, "n d"], scale: float = 1.0
-) -> Float[Tensor, "*heads n n"]:
-    """``beta_ij = delta_i^T x_j = g_i^T v_j`` (Eqs. S31, S35): the gradient when attention has no softmax (Eq. S33).
-
-    Sum only over attended pairs. The paper's scale is 1; attention weights ``scale * x_i^T W_qk x_j`` carry their own.
-
-    Args:
-        values: v_j, as in `exact_coefficients`, (..., N, d).
-        errors: g_i, (N, d).
-        scale: factor on the scores.
-    """
-    return scale * (errors @ values.mT)
-
-
 def gradient_sum(beta: Float[Tensor, "*heads n n"], x: Float[Tensor, "n d"]) -> Float[Tensor, "*heads d d"]:
     """``sum_i sum_j beta_ij K_ij = X^T B X``, ``K_ij = x_i x_j^T`` (Eqs. 8, 10), (..., d, d)."""
     return x.T @ beta @ x

@@ -16,7 +16,7 @@ from attngeo.checkpoints.layers import open_checkpoint
 from attngeo.cli import main
 from attngeo.cli.survey import _Watch
 from attngeo.errors import CheckpointError, ParameterError
-from attngeo.survey.run import Model, chosen_models, rank_and_processes, share, survey
+from attngeo.survey.run import Model, chosen_models, rank_and_processes, survey
 
 TINY = {"hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 8, "vocab_size": 11}
 
@@ -155,13 +155,6 @@ def test_two_processes_share_the_models(three, tmp_path):
     assert set(recorded(tmp_path / "records")) == {"m0", "m2", "m3"}
     assert sorted(Path(line).name for line in end.stdout.split()) == ["m0", "m2", "m3"]
     assert end.stderr.count("attngeo: 1 of 4 ") == 1
-
-
-@pytest.mark.parametrize("processes", [1, 2, 3, 7])
-def test_shares_are_disjoint_and_complete(processes):
-    asked = [Model(f"{i}", f"{i}") for i in range(5)]
-    shares = [share(asked, rank, processes) for rank in range(processes)]
-    assert sorted((t for part in shares for t in part), key=lambda t: t.name) == asked
 
 
 @pytest.mark.parametrize(("rank", "count"), [("2", "2"), ("x", "2"), ("0", ""), ("-1", "2")])

@@ -2,6 +2,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import asdict
 
 import pytest
 import yaml
@@ -160,7 +161,7 @@ def test_a_missing_extra_is_one_sentence(tmp_path, missing, command, named):
 def test_help_lists_every_setting_with_its_default(attngeo):
     code, out, _ = attngeo("train", "--help")
     assert code == 0
-    for name, value in small_config("x").to_dict().items():
+    for name, value in asdict(small_config("x")).items():
         assert f"--{name.replace('_', '-')}" in out, (name, value)
     assert "[default: mlm]" in out and "200000" in out
 

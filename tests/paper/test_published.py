@@ -3,6 +3,7 @@ import pytest
 
 from attngeo.errors import ParameterError
 from attngeo.paper import published
+from attngeo.records.checkout import CheckoutError
 
 NUMBERED = {
     "proposition": ["2.1", "2.2", "S1.7", "S1.8", "S1.10", "S1.17", "S1.18"],
@@ -134,13 +135,13 @@ def test_a_missing_or_damaged_file_is_named(tmp_path, monkeypatch):
     for mark in ("_toc.yml", "notebooks", "data/published"):
         (tmp_path / mark).mkdir(parents=True)
     monkeypatch.setenv("ATTNGEO_BOOK", str(tmp_path))
-    with pytest.raises(published.PublishedError, match=r"table_s2.csv is missing"):
+    with pytest.raises(CheckoutError, match=r"table_s2.csv is missing"):
         published.table("S2")
     (tmp_path / "data/published/table_s2.csv").write_text("side,row\nL,one\n", encoding="utf-8")
-    with pytest.raises(published.PublishedError, match=r"table_s2.csv cannot be read"):
+    with pytest.raises(CheckoutError, match=r"table_s2.csv cannot be read"):
         published.table("S2")
     (tmp_path / "data/published/table_s2.csv").write_text("side,row\nL,1\n", encoding="utf-8")
-    with pytest.raises(published.PublishedError, match=r"has the columns side, row"):
+    with pytest.raises(CheckoutError, match=r"has the columns side, row"):
         published.table("S2")
 
 

@@ -1,5 +1,6 @@
 import re
 import shlex
+from dataclasses import asdict
 
 import pytest
 
@@ -69,7 +70,7 @@ def test_every_recorded_run_is_whole_and_is_what_its_command_says(path):
     assert set(run.layer_scores()["layer"]) == set(range(run.config["layers"]))
     ((pattern, values),) = patterns(run.name).items()
     line = re.sub("|".join(VALUES), lambda m: values[m[0]], commands()[pattern])
-    assert config(line).to_dict() == run.config
+    assert asdict(config(line)) == run.config
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.parent.name)

@@ -8,8 +8,8 @@ from attngeo.checkpoints.architectures import ARCHITECTURES
 from attngeo.errors import ParameterError
 from attngeo.paper.published import released_medians
 from attngeo.paper.published import table as printed_table
-from attngeo.records.checkout import data
-from attngeo.survey.models import DEFECTS, RegistryError, group, groups, registry, released_results
+from attngeo.records.checkout import CheckoutError, data
+from attngeo.survey.models import DEFECTS, group, groups, registry, released_results
 
 MODELS, RESULTS = registry(), released_results()
 
@@ -94,9 +94,9 @@ def test_a_damaged_table_is_named(tmp_path, monkeypatch):
     for mark in ("_toc.yml", "notebooks", "data/published"):
         (tmp_path / mark).mkdir(parents=True)
     monkeypatch.setenv("ATTNGEO_BOOK", str(tmp_path))
-    with pytest.raises(RegistryError, match=r"models.csv"):
+    with pytest.raises(CheckoutError, match=r"models.csv"):
         registry()
     (tmp_path / "data/models.csv").write_text("name,part\nx,y\n", encoding="utf-8")
-    with pytest.raises(RegistryError, match=r"models.csv.* name, part"):
+    with pytest.raises(CheckoutError, match=r"models.csv.* name, part"):
         registry()
     assert isinstance(MODELS, pd.DataFrame)

@@ -3,6 +3,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import asdict
 
 import pytest
 import torch
@@ -18,7 +19,7 @@ CHANGES = {"whole": {}, "accumulated": {"micro_batch": 2}}
 
 def flags(config, folder):
     """What the command line is given for a configuration."""
-    values = {key.replace("_", "-"): value for key, value in config.to_dict().items() if value is not None}
+    values = {key.replace("_", "-"): value for key, value in asdict(config).items() if value is not None}
     given = [f"--{key}={value}" for key, value in values.items() if not isinstance(value, bool)]
     return ["train", "-o", str(folder), *given]
 

@@ -13,9 +13,7 @@ from attngeo.updates.rank_one import (
     cosine,
     exact_coefficients,
     gradient_sum,
-    linear_coefficients,
     rank_one_terms,
-    relative_error,
 )
 from attngeo.updates.toy_transformer import ToyConfig, ToyTransformer
 
@@ -45,15 +43,6 @@ def test_exact_coefficients_give_the_gradient_of_every_head(config, objective, s
         scale = g.w_qk.abs().max().clamp_min(1e-300)
         assert ((gradient_sum(beta, g.layer.x) - g.w_qk).abs().max() / scale) < 1e-10
         assert beta.sum(-1).abs().max() <= 1e-12 * beta.abs().max().clamp_min(1)
-
-
-@pytest.mark.parametrize("objective", list(Objective))
-def test_linear_coefficients_are_exact_without_softmax(objective):
-    config = ToyConfig(softmax=False, scale=0.1, n_layers=2)
-    for layer in range(2):
-        g = ToyTransformer.random(config, 3).example(objective, 3).gradient(layer)
-        beta = linear_coefficients(g.layer.values, g.errors, config.score_scale) * g.layer.mask
-        assert relative_error(gradient_sum(beta, g.layer.x), g.w_qk) < 1e-12
 
 
 def test_gradient_against_finite_differences():

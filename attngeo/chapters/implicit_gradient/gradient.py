@@ -14,7 +14,6 @@ from attngeo.updates.rank_one import (
     cosine,
     exact_coefficients,
     gradient_sum,
-    linear_coefficients,
     rank_one_terms,
     relative_error,
 )
@@ -27,8 +26,12 @@ def exact_beta(gradient: LayerGradient, scale: float) -> Tensor:
 
 
 def paper_beta(gradient: LayerGradient, scale: float = 1.0) -> Tensor:
-    """The paper's coefficients (Eqs. S33-S36) on the attended pairs of one layer, (H, N, N)."""
-    return linear_coefficients(gradient.layer.values, gradient.errors, scale) * gradient.layer.mask
+    """``beta_ij = delta_i^T x_j = g_i^T v_j`` (Eqs. S31, S35): the gradient when attention has no softmax (Eq. S33).
+
+    On the attended pairs of one layer, (H, N, N). The paper's scale is 1; attention weights ``scale * x_i^T W_qk x_j``
+    carry their own.
+    """
+    return scale * (gradient.errors @ gradient.layer.values.mT) * gradient.layer.mask
 
 
 def with_and_without_feedforward(d: int = 32, n_layers: int = 3, seed: int = 0, **config: int) -> list[ToyPass]:

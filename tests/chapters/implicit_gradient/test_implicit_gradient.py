@@ -16,7 +16,9 @@ from attngeo.chapters.implicit_gradient import (
 )
 from attngeo.chapters.implicit_gradient.beyond_the_definition import rotary_step
 from attngeo.errors import ParameterError
-from attngeo.updates.rank_one import by_context
+from attngeo.updates.objectives import Objective
+from attngeo.updates.rank_one import by_context, gradient_sum, relative_error
+from attngeo.updates.toy_transformer import ToyConfig, ToyTransformer
 
 
 def second_order(wrong):
@@ -139,3 +141,12 @@ def test_bad_parameters_are_refused(as_user, check, sizes, named):
     with pytest.raises(ParameterError, match=rf"\b{named}\b") as caught:
         check(**sizes)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("objective", list(Objective))
+def test_the_papers_coefficients_are_exact_without_softmax(objective):
+    config = ToyConfig(softmax=False, scale=0.1, n_layers=2)
+    for layer in range(2):
+        g = ToyTransformer.random(config, 3).example(objective, 3).gradient(layer)
+        beta = gradient.paper_beta(g, config.score_scale)
+        assert relative_error(gradient_sum(beta, g.layer.x), g.w_qk) < 1e-12
