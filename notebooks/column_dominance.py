@@ -148,7 +148,7 @@ glue("exponent", exponent)
 # %%
 show(
     norm_ratios.context_ratio(n_tokens=n_tokens, **profile),
-    norm_ratios.independence_of_vectors(d=d, seed=seed),
+    norm_ratios.independence_of_vectors(),
     norm_ratios.non_isotropic_covariance(d=d),
 )
 
@@ -275,7 +275,7 @@ figures.growth_ratios(
 # %%
 show(
     norm_ratios.prediction_ratio(n_tokens=n_tokens, **profile),
-    norm_ratios.prediction_row_norm(n_tokens=n_tokens, **profile),
+    norm_ratios.prediction_row_norm(),
 )
 
 # %% [markdown]
@@ -288,7 +288,7 @@ show(
 
 # %%
 show(
-    initial_norms.initial_rows(seed=seed),
+    initial_norms.initial_rows(),
     initial_norms.initial_norms(n=d, seed=seed),
     initial_norms.factored_initial_norms(),
 )
@@ -386,7 +386,7 @@ show(theorem.variance_of_norms(n_tokens=n_tokens, **profile))
 # expected *squared* norms of row $k$ and column $k$.
 
 # %%
-show(theorem.equal_expected_norms(seed=seed))
+show(theorem.equal_expected_norms())
 
 # %% [markdown]
 # The second statement concerns the whole law, and with it the tails.

@@ -223,9 +223,8 @@ show(
 # *Bidirectional.* Every occurrence is paired with the $N - 1$ other positions in either role.
 #
 # *Masked.* With $m_k = 1$ for a masked position, $\mu_c = \sum_k 1\{t_k = t\} (1 - m_k) \sum_{k' \ne k} m_{k'}$, and
-# $\mu_p$ has $m_k$ and $1
-# - m_{k'}$ instead. The masks do not depend on the tokens, so that the expectation of each product factorises, and
-# $\mathrm{E}[(1 - m_k)\, m_{k'}] = \rho (1 - \rho)$ for $k \ne k'$.
+# $\mu_p$ has $m_k$ and $1 - m_{k'}$ instead. The masks do not depend on the tokens, so that the expectation of each
+# product factorises, and $\mathrm{E}[(1 - m_k)\, m_{k'}] = \rho (1 - \rho)$ for $k \ne k'$.
 #
 # For equality alone, independent masks are not needed:
 # $\mathrm{E}[(1 - m_k) m_{k'}] - \mathrm{E}[m_k (1 - m_{k'})] = \mathrm{E}\, m_{k'} - \mathrm{E}\, m_k$, which is 0 for
@@ -340,8 +339,8 @@ show(
 # %% [markdown]
 # The proof of Theorem S1.12 starts from a ratio above 1 for most tokens (S96) and concludes that *fewer* tokens are
 # predicted by $t^*$ than predict it. It is the other way round. That the ratio exceeds 1 for most tokens is an
-# assumption about the corpus. The balance of {prf:ref}`prop-s1-10-position` sets its price: what some tokens gain,
-# others lose. A process in which a single token opens every block has a ratio above 1 for that token alone.
+# assumption about the corpus. By the balance in {prf:ref}`prop-s1-10-position`, what some tokens gain others lose. A
+# process in which a single token opens every block has a ratio above 1 for that token alone.
 
 # %%
 show(counts_in_detail.sign_of_the_ratio(**simulated))

@@ -14,17 +14,17 @@ from attngeo.updates.norms import squared_norms
 class GaussianEntries(NamedTuple):
     """Matrices of independent Gaussian entries."""
 
-    entries: Tensor  # (draws, rows, n)
+    entries: Tensor  # (draws, n, n)
     mu: float
     sigma: float
 
 
 def gaussian_entries(
-    n: int = 64, mu: float = 0.0, sigma: float = 2.0, n_draws: int = 300, seed: int = 0, n_rows: int | None = None
+    n: int = 64, mu: float = 0.0, sigma: float = 2.0, n_draws: int = 300, seed: int = 0
 ) -> GaussianEntries:
-    """Matrices of n columns, and n rows unless ``n_rows`` says otherwise."""
+    """Square matrices."""
     generator = torch.Generator().manual_seed(seed)
-    entries = torch.randn(n_draws, n_rows or n, n, generator=generator, dtype=torch.float64)
+    entries = torch.randn(n_draws, n, n, generator=generator, dtype=torch.float64)
     return GaussianEntries(mu + sigma * entries, mu, sigma)
 
 
@@ -33,24 +33,49 @@ def entry_mean_variance(n: int, sigma: float) -> float:
     return sigma**2 / n
 
 
-def squared_norm_variance(n: int, mu: float, sigma: float) -> float:
-    """``n (2 sigma^4 + 4 mu^2 sigma^2)``: variance of the squared norm of n independent Gaussian entries."""
-    return n * (2 * sigma**4 + 4 * mu**2 * sigma**2)
+def squared_norm_variance(n: int, mu: float, sigma: float, kurtosis: float) -> float:
+    """``n ((kappa - 1) sigma^4 + 4 mu^2 sigma^2)``: variance of the squared norm of n independent symmetric entries."""
+    return n * ((kurtosis - 1) * sigma**4 + 4 * mu**2 * sigma**2)
 
 
-@check(gaussian_entries, mu=0.5, n_draws=20000, n_rows=1)
-def initial_rows(s: GaussianEntries) -> Judgement:
+class InitialRow(NamedTuple):
+    """A row of independent entries of one symmetric law, in every outcome."""
+
+    kurtosis: float
+    entries: Outcomes  # (outcomes, n)
+    mu: float
+    sigma: float
+
+
+def initial_rows_by_kurtosis(n: int = 4, mu: float = 0.5, sigma: float = 2.0) -> list[InitialRow]:
+    """With the fourth moment of a Gaussian, and with a larger one."""
+    rows = []
+    for kurtosis in (3.0, 5.0):
+        z = coordinates(1, n, kurtosis)
+        rows.append(InitialRow(kurtosis, Outcomes(mu + sigma * z.values[:, 0], z.probability), mu, sigma))
+    return rows
+
+
+@check(initial_rows_by_kurtosis)
+def initial_rows(rows: list[InitialRow]) -> Judgement:
     """Text before Lemma S1.11: moments of a row of independent entries of mean mu and variance sigma^2."""
-    n, rows = s.entries.shape[-1], s.entries.flatten(0, 1)
-    squared = rows.square().sum(-1)
-    expected = n * (s.sigma**2 + s.mu**2)
-    of_mean = (rows.mean(-1) - s.mu).square() / entry_mean_variance(n, s.sigma)
-    of_norm = (squared - expected).square() / squared_norm_variance(n, s.mu, s.sigma)
-    return Judgement(
-        monte_carlo("squared norm", squared / expected, 1),
-        monte_carlo("variance of the mean", of_mean, 1),
-        monte_carlo("variance of the squared norm", of_norm, 1),
-    )
+    comparisons = []
+    for kurtosis, entries, mu, sigma in rows:
+        n, squared = entries.values.shape[-1], entries.values.square().sum(-1)
+        expected = n * (sigma**2 + mu**2)
+        of_mean = entries.mean((entries.values.mean(-1) - mu).square())
+        of_norm = entries.mean((squared - expected).square())
+        comparisons += [
+            exact("squared norm", entries.mean(squared), expected, kurtosis=kurtosis),
+            exact("variance of the mean", of_mean, entry_mean_variance(n, sigma), kurtosis=kurtosis),
+            exact(
+                "variance of the squared norm",
+                of_norm,
+                squared_norm_variance(n, mu, sigma, kurtosis),
+                kurtosis=kurtosis,
+            ),
+        ]
+    return Judgement(*comparisons)
 
 
 def chi_moments(n: int, sigma: float) -> tuple[float, float]:

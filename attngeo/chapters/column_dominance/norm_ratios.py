@@ -10,7 +10,7 @@ from attngeo.chapters.column_dominance.expected_norms import bilinear_squared_no
 from attngeo.chapters.column_dominance.models import context_updates
 from attngeo.paper.checks import Judgement, check, compare, exact, monte_carlo
 from attngeo.updates.norms import ratio_samples, squared_norms
-from attngeo.updates.random_updates import draw_embeddings, power_profile
+from attngeo.updates.random_updates import power_profile
 
 
 class ContextUpdates(NamedTuple):
@@ -182,19 +182,18 @@ def squared_norm_of_sum(covariance: Tensor, beta: Tensor) -> Tensor:
 
 
 class TwoVectors(NamedTuple):
-    """Two embeddings with coefficients 1 and 1/2."""
+    """Two Gaussian embeddings as far as their fourth moments, in every outcome."""
 
     covariance: Tensor  # (d, d)
-    apart: Tensor  # independent vectors of correlated entries, (draws, 2, d)
-    equal: Tensor  # the same vector of independent entries twice, (draws, 2, d)
+    apart: Outcomes  # independent vectors of correlated entries, (outcomes, 2, d)
+    equal: Outcomes  # the same vector of independent entries twice
 
 
-def two_vectors(d: int = 16, correlation: float = 0.5, n_draws: int = 4000, seed: int = 0) -> TwoVectors:
-    """Gaussian vectors of variance 1."""
-    covariance, generator = equal_variances(d, correlation), torch.Generator().manual_seed(seed)
-    apart = draw_embeddings(covariance, n_draws, 2, generator=generator)
-    equal = torch.randn(n_draws, 1, d, generator=generator, dtype=torch.float64).expand(-1, 2, -1)
-    return TwoVectors(covariance, apart, equal)
+def two_vectors() -> TwoVectors:
+    """Entries of variance 1."""
+    covariance, z = equal_variances(d=2), coordinates(2, 2)
+    apart = z.values @ torch.linalg.cholesky(covariance).T
+    return TwoVectors(covariance, z._replace(values=apart), z._replace(values=z.values[:, :1].expand(-1, 2, -1)))
 
 
 @check(two_vectors)
@@ -202,33 +201,19 @@ def independence_of_vectors(s: TwoVectors) -> Judgement:
     """Equation S57 needs independent vectors x_i; independent entries within a vector are neither needed nor enough."""
     beta = torch.tensor([1.0, 0.5], dtype=torch.float64)
     expected = squared_norm_of_sum(s.covariance, beta)
-    apart, equal = ((beta @ x).square().sum(-1) / expected for x in (s.apart, s.equal))
-    return Judgement(monte_carlo("apart", apart, 1), monte_carlo("equal", equal, 1, "≠"))
+    apart, equal = (x.mean((beta @ x.values).square().sum(-1)) / expected for x in (s.apart, s.equal))
+    return Judgement(exact("apart", apart, 1), compare("equal", equal, "≠", 1, 0.1))
 
 
-class Embeddings(NamedTuple):
-    """Sets of independent embeddings."""
-
-    covariance: Tensor  # (d, d)
-    x: Tensor  # (draws, N, d)
-
-
-def embeddings(d: int = 16, n_tokens: int = 8, exponent: float = 1.0, n_draws: int = 4000, seed: int = 0) -> Embeddings:
-    """Gaussian, with variances that fall like ``k^-exponent``."""
-    covariance, generator = torch.diag(power_profile(d, exponent)), torch.Generator().manual_seed(seed)
-    return Embeddings(covariance, draw_embeddings(covariance, n_draws, n_tokens, generator=generator))
-
-
-@check(embeddings)
-def prediction_row_norm(s: Embeddings) -> Judgement:
+@check(two_vectors)
+def prediction_row_norm(s: TwoVectors) -> Judgement:
     """Equation S66: ||sum_j beta_j x_j||^2 is not sum_j ||x_j||^2; the expectations agree up to the mean of beta^2."""
-    ones = torch.ones(s.x.shape[1], dtype=torch.float64)
-    separate, together = s.x.square().sum((1, 2)), s.x.sum(1).square().sum(-1)
-    beta = ones.cumsum(0) / 2
-    weighted = (beta @ s.x).square().sum(-1)
+    x, ones, beta = s.apart, torch.ones(2, dtype=torch.float64), torch.tensor([0.5, 2.0], dtype=torch.float64)
+    separate, together = x.values.square().sum((1, 2)), (ones @ x.values).square().sum(-1)
+    weighted = (beta @ x.values).square().sum(-1)
     mean_square = squared_norm_of_sum(s.covariance, beta) / squared_norm_of_sum(s.covariance, ones)
     return Judgement(
-        monte_carlo("distance", (together / separate - 1).abs(), 0, "≠"),
-        monte_carlo("all beta 1", ratio_samples(together, separate), 1),
-        monte_carlo("coefficients", ratio_samples(weighted, separate), mean_square),
+        compare("distance", x.mean((together - separate).abs()) / x.mean(separate), "≠", 0, 0.1),
+        exact("all beta 1", x.mean(together) / x.mean(separate), 1),
+        exact("coefficients", x.mean(weighted) / x.mean(separate), mean_square),
     )

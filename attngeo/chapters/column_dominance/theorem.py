@@ -8,12 +8,13 @@ import torch
 from scipy.integrate import quad
 from torch import Tensor
 
+from attngeo.chapters.column_dominance.enumeration import Outcomes, coordinates
 from attngeo.chapters.column_dominance.expected_norms import vocabulary_squared_norms
 from attngeo.chapters.column_dominance.measures import TAIL, directionalities, log_unevenness, tail_gap
 from attngeo.chapters.column_dominance.norm_ratios import ContextUpdates, context_tokens
 from attngeo.paper.checks import Comparison, Judgement, check, compare, exact, monte_carlo
 from attngeo.updates.norms import ratio_samples, squared_norms
-from attngeo.updates.random_updates import Coefficients, Law, UpdateModel, draw_embeddings, power_profile
+from attngeo.updates.random_updates import Coefficients, UpdateModel, power_profile
 
 PERCENT = 100 * TAIL
 
@@ -88,38 +89,33 @@ def variance_of_norms(s: ContextUpdates) -> Judgement:
 
 
 class VocabularyUpdates(NamedTuple):
-    """Updates ``E^T B E`` of independent embeddings, the rows of E."""
+    """Updates ``E^T B E`` of independent embeddings, the rows of E, in every outcome."""
 
     covariance: Tensor  # (d, d)
-    beta: Tensor  # B_ab: token a predicted from token b, (V, V)
-    updates: dict[Law, Tensor]  # (draws, d, d)
+    beta: Tensor  # B_ab: token a predicted from token b, none from itself, (V, V)
+    updates: Outcomes  # (outcomes, d, d)
+    with_equal_tokens: Outcomes  # the same with coefficients for pairs of equal tokens
 
 
-def vocabulary_updates(
-    d: int = 12, n_vocab: int = 10, exponent: float = 1.0, n_draws: int = 12000, seed: int = 0
-) -> VocabularyUpdates:
-    """B_ba is correlated with B_ab, and token 0 is context more than anything else."""
-    covariance, generator = torch.diag(power_profile(d, exponent)), torch.Generator().manual_seed(seed)
-    beta = torch.randn(n_vocab, n_vocab, generator=generator, dtype=torch.float64).fill_diagonal_(0)
-    beta = beta + 0.8 * beta.T
-    beta[:, 0] *= 2
-    updates = {}
-    for law in (Law.GAUSSIAN, Law.LAPLACE):
-        e = draw_embeddings(covariance, n_draws, n_vocab, generator=generator, law=law)
-        updates[law] = e.mT @ beta @ e
-    return VocabularyUpdates(covariance, beta, updates)
+def vocabulary_updates() -> VocabularyUpdates:
+    """Correlated coordinates of kurtosis 5 before they are mixed; token 0 is context more than anything else."""
+    root = torch.tensor([[1.0, 0.0], [0.5, 0.5]], dtype=torch.float64)
+    beta = torch.tensor([[0.0, 1.0, -0.5], [2.0, 0.0, 0.5], [3.0, 1.0, 0.0]], dtype=torch.float64)
+    z = coordinates(3, 2, kurtosis=5.0)
+    e = z.values @ root.T
+    of_equal = torch.tensor([2.0, -1.0, 0.5], dtype=torch.float64).diag()
+    updates = (z._replace(values=e.mT @ b @ e) for b in (beta, beta + of_equal))
+    return VocabularyUpdates(root @ root.T, beta, *updates)
 
 
 @check(vocabulary_updates)
 def equal_expected_norms(s: VocabularyUpdates) -> Judgement:
     """S1.12: with i.i.d. embeddings, row k and column k grow alike in expectation, whatever the pairs and counts."""
-    expected = vocabulary_squared_norms(s.covariance, s.beta)
-    comparisons = []
-    for law, updates in s.updates.items():
-        for side, norms, values in zip(("row", "column"), squared_norms(updates), expected, strict=True):
-            comparisons += [
-                monte_carlo(side, norms[:, k] / values[k], 1, law=law.value, k=k + 1) for k in (0, len(values) - 1)
-            ]
+    expected, comparisons = vocabulary_squared_norms(s.covariance, s.beta), []
+    for side, norms, values in zip(("row", "column"), squared_norms(s.updates.values), expected, strict=True):
+        comparisons += [exact(side, s.updates.mean(norms)[k], values[k], k=k + 1) for k in range(len(values))]
+    rows, columns = map(s.with_equal_tokens.mean, squared_norms(s.with_equal_tokens.values))
+    comparisons += [exact("equal tokens", columns[k] - rows[k], k=k + 1) for k in range(len(rows))]
     return Judgement(*comparisons)
 
 

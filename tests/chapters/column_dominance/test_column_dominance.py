@@ -80,7 +80,7 @@ PLANTED = {
     "n (2 s^4 + 4 mu^2)": (
         initial_norms.initial_rows,
         "squared_norm_variance",
-        lambda n, mu, s: n * (2 * s**4 + 4 * mu**2),
+        lambda n, mu, s, kurtosis: n * ((kurtosis - 1) * s**4 + 4 * mu**2),
     ),
     "S99, S100": (initial_norms.initial_norms, "chi_moments", lambda n, s: (0.0, s**2)),
     "S100 alone": (

@@ -1,7 +1,5 @@
 """Models of random updates and the formulas for their norms, against enumeration and limits."""
 
-import itertools
-
 import pytest
 import torch
 from hypothesis import given, settings
@@ -11,7 +9,6 @@ from attngeo.chapters.column_dominance.expected_norms import (
     bilinear_squared_norms,
     fourth_moments,
     independent_ratio,
-    vocabulary_squared_norms,
 )
 from attngeo.chapters.column_dominance.measures import axis_alignment, tail_gap, unevenness
 from attngeo.chapters.column_dominance.models import context_updates, matrix_normal, rotated
@@ -64,20 +61,6 @@ def test_axis_alignment(d, seed, scale):
     kurtosis = float(e.pow(4).mean() / e.square().mean() ** 2)
     assert axis_alignment(torch.outer(e, e)) == pytest.approx(kurtosis / 3 * (d + 2) / d)
     assert axis_alignment(torch.eye(d, dtype=torch.float64)) == pytest.approx(1)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_expected_norms_of_a_vocabulary_by_enumeration(seed):
-    """Embeddings of independent signs, mixed by a matrix: every outcome has the same probability."""
-    d, n_vocab = 2, 4
-    mix = torch.randn(d, d, generator=generator(seed), dtype=torch.float64)
-    beta = torch.randn(n_vocab, n_vocab, generator=generator(seed + 9), dtype=torch.float64).fill_diagonal_(0)
-    signs = torch.tensor(list(itertools.product([-1.0, 1.0], repeat=d * n_vocab)), dtype=torch.float64)
-    e = signs.view(-1, n_vocab, d) @ mix.T
-    rows, columns = squared_norms(e.mT @ beta @ e)
-    expected = vocabulary_squared_norms(mix @ mix.T, beta)
-    torch.testing.assert_close(rows.mean(0), expected[0])
-    torch.testing.assert_close(columns.mean(0), expected[1])
 
 
 def test_bilinear_norms_without_dependence_reduce_to_the_trace():
