@@ -491,12 +491,15 @@ expected = random_matrices.closed_forms([64, 128, 256, 768, 1024, 4096], gamma)
 table(
     expected,
     name="tab-expected-at-random",
-    caption=f"Scores of random matrices, closed forms, $\\gamma = {gamma:g}$. A median over the layers of a model "
-    r"scatters less, by about $1.25 / \sqrt{\text{layers}}$.",
+    caption=f"Scores of random matrices, closed forms, $\\gamma = {gamma:g}$.",
     formats={"rows": "d"} | dict.fromkeys(expected.columns[1:3], ".2g") | dict.fromkeys(expected.columns[3:], ".2f"),
 )
 
 # %% [markdown]
+# The median over the layers of a model scatters less. For $L$ independent normal scores of standard deviation $\sigma$
+# its variance is near $1 / (4 L p^2)$, where $p = 1 / (\sigma \sqrt{2 \pi})$ is the density at the centre
+# {cite}`vandervaart1998`; so its standard deviation is near $\sqrt{\pi / 2}\, \sigma / \sqrt L$ when $L$ is large.
+#
 # A head of width 64 is a matrix of low rank; its symmetry has the same mean and nearly the same spread, and its
 # directionality scatters as {prf:ref}`thm-heads` says.
 # `attngeo.forms.random_matrices.sample_forms` simulates any shape. The later chapters set every measured score beside its random

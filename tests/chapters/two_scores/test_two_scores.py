@@ -72,6 +72,7 @@ PLANTED = {
     "half lost once": (symmetry.parts_without_their_halves, "LOST_HALVES", 2.0),
     "8 / n": (random_matrices.symmetry_of_random_matrices, "symmetry_mean", lambda n: 8 / n),
     "2 / n": (random_matrices.symmetry_of_random_matrices, "symmetry_mean", lambda n: 2 / n),
+    "1 / (n + 1)": (random_matrices.symmetry_of_random_matrices, "symmetry_mean", lambda n: 1 / (n + 1)),
     "never negative": (
         random_matrices.side_from_which_symmetry_vanishes,
         "negative_symmetry_share",
