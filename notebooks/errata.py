@@ -32,20 +32,21 @@
 # | [failures](#failures) | the statement, or a step that it rests on, is false as printed | {glue:text}`n-failures` |
 
 # %% tags=["remove-cell"]
-from attngeo.display import verdicts
 from attngeo.book import reported_checks
+from attngeo.chapters.errata.tables import MAYBE_COPYING, errata
 from attngeo.paper import Flaw
 from attngeo.display.page import glue, table
+from attngeo.display.verdicts import findings
 from attngeo.paper.published import statements
 
-found = verdicts.findings(reported_checks(), statements().index)
-groups = {flaw: verdicts.errata(found, flaw) for flaw in Flaw}
+found = findings(reported_checks(), statements().index)
+groups = {flaw: errata(found, flaw) for flaw in Flaw}
 glue("n-misprints", len(groups[Flaw.MISPRINT]))
 glue("n-assumptions", len(groups[Flaw.ASSUMPTION]))
 glue("n-failures", len(groups[Flaw.FAILURE]))
 glue("n-withheld", sum(f.flaw is not None and not f.supported for f in found))
 glue("n-copying", sum(f.supported and f.report["maybe_copying"] for f in found))
-glue("mark", verdicts.MAYBE_COPYING)
+glue("mark", MAYBE_COPYING)
 
 # %% [markdown]
 # ## Misprints

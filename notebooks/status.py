@@ -27,20 +27,21 @@
 # %% tags=["remove-cell"]
 import pandas as pd
 
-from attngeo.display import verdicts
 from attngeo.book import reported_checks
+from attngeo.chapters.status import tables
 from attngeo.paper import Verdict
 from attngeo.display.page import badge, glue, table
+from attngeo.display.verdicts import findings
 from attngeo.paper.published import statements
 
 listed = statements()
-found = verdicts.findings(reported_checks(), listed.index)
-state = verdicts.states(listed, found)
+found = findings(reported_checks(), listed.index)
+state = tables.states(listed, found)
 supported = [f for f in found if f.supported]
-count = verdicts.counts(state)
+count = tables.counts(state)
 glue("n-statements", count.loc["all", "in the paper"])
 glue("n-checked", count.loc["all", "checked"])
-glue("n-open", count.loc["all", verdicts.NOT_YET])
+glue("n-open", count.loc["all", tables.NOT_YET])
 glue("n-findings", len(found))
 glue("n-supported", len(supported))
 glue("n-unsupported", len(found) - len(supported))

@@ -51,19 +51,27 @@ from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from attngeo.chapters.training_scores import columns, decoders, depth, encoders_and_decoders, growth, models, tables
+from attngeo.chapters.training_scores import (
+    columns,
+    decoders,
+    depth,
+    encoders_and_decoders,
+    growth,
+    models,
+    published_scores,
+    tables,
+)
 from attngeo.chapters.training_scores.evidence import encoders_beside_decoders, evidence
 from attngeo.chapters.training_scores.figures import before_and_after, by_layer, over_steps
 from attngeo.chapters.training_scores.figures_by_text import released_training, scores_by_depth, texts_over_steps
 from attngeo.chapters.two_scores.random_matrices import scores_at_initialisation
 from attngeo.display.page import glue, show, table
 from attngeo.forms.random_matrices import directionality_sd
-from attngeo.paper import Verdict, published
+from attngeo.paper import Verdict
 from attngeo.records.checkout import data
-from attngeo.runs.labels import kind
 from attngeo.runs.numbers_in_words import as_score, extent
 from attngeo.runs.record import read_runs
-from attngeo.chapters.training_scores.recorded_runs import arm_table, group_table, shortened
+from attngeo.chapters.training_scores.recorded_runs import arm_table, group_table, kind, shortened
 from attngeo.training.config import configure
 from attngeo.training.train import train
 
@@ -169,10 +177,10 @@ before_and_after([encoder, decoder])
 # Pajama, in Figure S5.
 
 # %% tags=["remove-input"]
-released_training(published.released_training())
+released_training(published_scores.released_training())
 
 # %% tags=["remove-input"]
-ends, course = tables.released_table(), columns.released_course(published.released_training())
+ends, course = tables.released_table(), columns.released_course(published_scores.released_training())
 table(
     ends,
     name="tab-training-released",
@@ -427,7 +435,7 @@ checks = [
 show_and_keep(*checks)
 
 # %% tags=["remove-cell"]
-glue("skew-shares", decoders.skew_shares(published.released_training()))
+glue("skew-shares", decoders.skew_shares(published_scores.released_training()))
 glue("n-undecided", sum(result.verdict is Verdict.UNDECIDED for result in checks), "d")
 glue("n-layer-checks", len(checks), "d")
 glue("n-pairs", len(found), "d")

@@ -1,4 +1,4 @@
-"""What the checks of all chapters say, ordered for the record: the state of every statement, and the errata.
+"""What the checks of all chapters say of each part of a statement, in the order of the paper.
 
 A verdict counts only where its check ran and is supported; nothing here states one otherwise.
 """
@@ -6,13 +6,8 @@ A verdict counts only where its check ran and is supported; nothing here states 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-import pandas as pd
-
 from attngeo.display.page import badge
 from attngeo.paper.checks import Flaw, Verdict
-
-NOT_YET = "not yet"
-MAYBE_COPYING = "†"  # behind the number of an entry that could be an error of our text copy
 
 
 @dataclass(frozen=True)
@@ -69,65 +64,3 @@ def findings(reports: Iterable[Mapping], order: Iterable[str] = ()) -> list[Find
     ]
     place = {number: i for i, number in enumerate(order)}
     return sorted(found, key=lambda f: place.get(f.report["statement"], len(place)))
-
-
-def states(statements: pd.DataFrame, found: Iterable[Finding]) -> pd.DataFrame:
-    """Every statement with its state.
-
-    Args:
-        statements: `attngeo.paper.published.statements`.
-        found: what the checks say.
-
-    Returns:
-        Indexed by number: kind, title, checks (how many), state (badges of the verdicts, or "not yet") and chapters
-        (links).
-    """
-    by_statement: dict[str, list[Finding]] = {number: [] for number in statements.index}
-    for finding in found:
-        by_statement.setdefault(finding.report["statement"], []).append(finding)
-    rows = {
-        number: {
-            "kind": statements.kind.get(number, ""),
-            "title": statements.title.get(number, ""),
-            "checks": len(same),
-            "state": _state(same),
-            "chapters": ", ".join(dict.fromkeys(f.links for f in same)),
-        }
-        for number, same in by_statement.items()
-    }
-    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("number")
-
-
-def _state(same: list[Finding]) -> str:
-    supported = [f.verdict for f in same if f.supported]
-    badges = [
-        badge(verdict.value) + (f" ×{supported.count(verdict)}" if supported.count(verdict) > 1 else "")
-        for verdict in Verdict
-        if verdict in supported
-    ]
-    if len(supported) < len(same):
-        badges.append(badge(Verdict.FAILS.value, supported=False))
-    return " ".join(badges) or NOT_YET
-
-
-def counts(table: pd.DataFrame) -> pd.DataFrame:
-    """How many statements of each kind there are, have a check, and have none, with a sum."""
-    checked = table.state != NOT_YET
-    kinds = pd.DataFrame({"kind": table.kind, "in the paper": 1, "checked": checked * 1, NOT_YET: ~checked * 1})
-    summed = kinds.groupby("kind", sort=False).sum()
-    return pd.concat([summed, summed.sum().rename("all").to_frame().T]).rename_axis("kind")
-
-
-def errata(found: Iterable[Finding], flaw: Flaw) -> pd.DataFrame:
-    """The supported findings of one group: entry (number, verdict, chapter), what is printed where, what holds."""
-    rows = []
-    for f in (f for f in found if f.supported and f.flaw is flaw):
-        r, mark = f.report, f" {MAYBE_COPYING}" if f.report["maybe_copying"] else ""
-        printed = f"*Printed* ({r['place']}): {r['printed']}" if r["place"] else f"*Printed:* {r['printed']}"
-        rows.append(
-            {
-                "entry": f"**{f.number}**{mark} {f.badge} in {f.links}",
-                "as printed, and what holds": f"{printed}<br>*Holds:* {r['corrected'] or r['remark']}",
-            }
-        )
-    return pd.DataFrame(rows, columns=["entry", "as printed, and what holds"])

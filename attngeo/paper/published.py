@@ -1,4 +1,4 @@
-"""What the paper prints, as data frames: its statements and its tables. The only reader of ``data/published``."""
+"""What the paper prints, as data frames: its statements and its tables."""
 
 import pandas as pd
 
@@ -16,21 +16,6 @@ _STATEMENTS = dict.fromkeys(("number", "kind", "title", "section", "equations", 
 _RELEASED = {"file": str, "key": str, "layers": int, "width": int, "parameters": "Int64"} | dict.fromkeys(
     ("s", "s_minus", "s_plus", "d", "d_minus", "d_plus"), float
 )
-_CURVES = {"layers": int, "part": str, "dataset": str} | dict.fromkeys(
-    (
-        "loss_base",
-        "loss_symmetric",
-        "first_crossing_percent",
-        "persistent_percent",
-        "smoothed_percent",
-        "baseline_itself_percent",
-    ),
-    float,
-)
-_TRAINING = {"layers": int, "part": str, "dataset": str, "step": int} | dict.fromkeys(
-    ("s", "s_q1", "s_q3", "s_min", "s_max", "d", "d_q1", "d_q3"), float
-)
-_SPEED_UPS = {"source": str, "place": str, "layers": "Int64", "speed_up_percent": float}
 
 
 def statements() -> pd.DataFrame:
@@ -61,11 +46,6 @@ def table(number: str) -> pd.DataFrame:
     return frame
 
 
-def speed_ups_in_text() -> pd.DataFrame:
-    """The speed-ups that sentences of the paper and of its web page state: source, place, layers, speed_up_percent."""
-    return read_table("published/speed_ups_in_text.csv", _SPEED_UPS)
-
-
 def released_medians() -> pd.DataFrame:
     """Medians over layers of the scores that the authors released, with more digits than they print.
 
@@ -75,28 +55,3 @@ def released_medians() -> pd.DataFrame:
         Tables S2 and S3. An audit read them from the released files; this project has not read those itself.
     """
     return read_table("published/released_medians.csv", _RELEASED)
-
-
-def released_curves() -> pd.DataFrame:
-    """Final losses and speed-ups of the authors' 24 released loss curves, a pair of runs in a row.
-
-    Returns:
-        Columns layers, part (encoder or decoder), dataset, final training losses of the random and of the symmetric
-        start, and in percent of the run: first_crossing (as Table 1 is made), persistent (from where on the loss stays
-        below), smoothed (the same after a mean over 5,000 steps), and baseline_itself (how early the baseline first
-        undercuts its own end). NaN where the end is never reached. An audit read them from the released file; this
-        project has not read that itself.
-    """
-    return read_table("published/released_curves.csv", _CURVES)
-
-
-def released_training() -> pd.DataFrame:
-    """Scores over training of the models behind Figures 3, S3 and S4, as the authors released them; one seed each.
-
-    Returns:
-        Columns layers (12 or 4), part (encoder or decoder), dataset (jigsaw, red_pajama, wikipedia), step (seven
-        between 1000 and 200000), and over the layers of both scores: median (s, d), quartiles, of s also the extremes.
-        Symmetry lies in [-1, 1]; directionality has the sign of Def. 3.2 and the released code's formula. An audit read
-        them from the released files; this project has not read those itself.
-    """
-    return read_table("published/released_training.csv", _TRAINING)

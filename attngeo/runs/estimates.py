@@ -8,7 +8,6 @@ import itertools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -110,14 +109,14 @@ def speed_up_estimate(
         return Estimate(value)
     known: dict[tuple[int, ...], float] = {}
     values = []
-    for draw in _resamples(n, seed):
+    for draw in resamples(n, seed):
         key = tuple(sorted(draw))
         if key not in known:
             known[key] = speed_up(steps, arm[list(key)], baseline[list(key)], window)
         values.append(known[key])
     values.sort()
-    tail = _tail(len(values), level)
-    return Estimate(value, values[tail], values[-1 - tail])
+    left = tail(len(values), level)
+    return Estimate(value, values[left], values[-1 - left])
 
 
 def over_seeds(values: Iterable[float], level: float = LEVEL) -> Estimate:
@@ -133,21 +132,6 @@ def over_seeds(values: Iterable[float], level: float = LEVEL) -> Estimate:
     return Estimate(mean, mean - half, mean + half)
 
 
-def seeds_needed(sd: float, half_width: float, level: float = LEVEL) -> int:
-    """Smallest n with ``t sd / sqrt(n) <= half_width``: seeds for an interval that short, differences scattering by sd.
-
-    Raises:
-        ParameterError: the half-width is not above 0, or sd is negative or no number.
-    """
-    if not (half_width > 0 and 0 <= sd < math.inf):
-        raise ParameterError(f"An interval of ±{half_width} around differences of sd {sd} needs numbers above 0.")
-    at_least = (stats.norm.ppf((1 + level) / 2) * sd / half_width) ** 2  # t is larger than the normal quantile
-    n = max(LEAST_SEEDS, math.ceil(at_least))
-    while stats.t.ppf((1 + level) / 2, n - 1) * sd > half_width * math.sqrt(n):
-        n += 1
-    return n
-
-
 def verdict(difference: Estimate) -> str:
     """What the interval of a difference of losses says: `HELPS`, `HURTS`, `NO_DIFFERENCE` or `TOO_FEW`."""
     if not difference.has_interval:
@@ -157,28 +141,14 @@ def verdict(difference: Estimate) -> str:
     return HURTS if difference.low > 0 else NO_DIFFERENCE
 
 
-@cache
-def coverage(seeds: int, level: float = LEVEL, draws: int = 2000) -> float:
-    """How often an interval from resampled seeds holds the truth: the mean of normal values, simulated.
-
-    Three seeds give the range of their values, which holds the median ``1 - 2^(1 - 3)`` = 75 % of the time.
-    """
-    values = np.random.default_rng(0).standard_normal((seeds, draws))
-    picks = np.array(_resamples(seeds, 0))  # (resamples, seeds)
-    share = (picks[:, :, None] == np.arange(seeds)).mean(axis=1)  # of each seed in each resample
-    means = np.sort(share @ values, axis=0)
-    tail = _tail(len(means), level)
-    return float(np.mean((means[tail] <= 0) & (means[-1 - tail] >= 0)))
-
-
-def _resamples(n: int, seed: int) -> list[tuple[int, ...]]:
+def resamples(n: int, seed: int) -> list[tuple[int, ...]]:
     """Seeds drawn with replacement: all ``n^n`` draws if they are few."""
     if n <= _EXHAUSTIVE:
         return list(itertools.product(range(n), repeat=n))
     return list(map(tuple, np.random.default_rng(seed).integers(n, size=(_DRAWS, n)).tolist()))
 
 
-def _tail(count: int, level: float) -> int:
+def tail(count: int, level: float) -> int:
     """Resamples left out at either end."""
     return int((1 - level) / 2 * count)
 

@@ -1,15 +1,10 @@
-"""What recorded runs are called: encoder or decoder, the kind of their folder, their text and what tells them apart."""
+"""What recorded runs are called: encoder or decoder, their text and what tells them apart."""
 
 from collections.abc import Sequence
 
 from attngeo.runs.record import Run
 
 PARTS = {"mlm": "encoder", "clm": "decoder", "released-decoder": "decoder, masked positions only"}  # by objective
-
-
-def kind(run: Run) -> str:
-    """What a run's folder is called before its objective: ``matrix_spaced`` of ``matrix_spaced-mlm-random-0``."""
-    return run.name.split(f"-{run.config['objective']}")[0]
 
 
 def text(run: Run) -> str:

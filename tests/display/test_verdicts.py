@@ -3,6 +3,8 @@ import re
 import pandas as pd
 import pytest
 
+from attngeo.chapters.errata import tables as errata
+from attngeo.chapters.status import tables as status
 from attngeo.display import verdicts
 from attngeo.display.page import badge
 from attngeo.paper import Flaw, Result, Verdict, published
@@ -20,22 +22,22 @@ UNSUPPORTED = badge(Verdict.HOLDS.value, supported=False)
 
 
 def state(*reports):
-    return verdicts.states(STATEMENTS, verdicts.findings(reports, STATEMENTS.index))
+    return status.states(STATEMENTS, verdicts.findings(reports, STATEMENTS.index))
 
 
 def test_without_reports_everything_waits():
     table = state()
     assert list(table.index) == list(STATEMENTS.index)
-    assert set(table.state) == {verdicts.NOT_YET} and (table.checks == 0).all() and (table.chapters == "").all()
-    total = verdicts.counts(table).loc["all"]
-    assert total["in the paper"] == total[verdicts.NOT_YET] == len(STATEMENTS) and total["checked"] == 0
+    assert set(table.state) == {status.NOT_YET} and (table.checks == 0).all() and (table.chapters == "").all()
+    total = status.counts(table).loc["all"]
+    assert total["in the paper"] == total[status.NOT_YET] == len(STATEMENTS) and total["checked"] == 0
 
 
 def test_a_supported_check_gives_its_statement_a_verdict_and_a_link():
     table = state(report())
     assert table.state["2.1"] == badge(Verdict.HOLDS.value) and "(bilinear_form.py)" in table.chapters["2.1"]
-    assert table.state["2.2"] == verdicts.NOT_YET
-    count = verdicts.counts(table)
+    assert table.state["2.2"] == status.NOT_YET
+    count = status.counts(table)
     assert count.loc["proposition", "checked"] == 1 and count.loc["all", "checked"] == 1
 
 
@@ -46,7 +48,7 @@ def test_a_check_without_support_states_no_verdict(verdict):
     table = state(unsupported)
     assert table.state["2.1"] == UNSUPPORTED != badge(verdict.value)
     for group in Flaw:
-        assert verdicts.errata(verdicts.findings([unsupported]), group).empty
+        assert errata.errata(verdicts.findings([unsupported]), group).empty
 
 
 def test_parts_are_counted_by_verdict():
@@ -92,12 +94,12 @@ def test_errata_are_grouped_and_mark_what_may_be_a_copying_error():
             report(part="Eq. 4", flaw=Flaw.FAILURE, verdict=Verdict.FAILS, printed="a", remark="why not"),
         ]
     )
-    misprints, failures = (verdicts.errata(found, flaw) for flaw in (Flaw.MISPRINT, Flaw.FAILURE))
+    misprints, failures = (errata.errata(found, flaw) for flaw in (Flaw.MISPRINT, Flaw.FAILURE))
     (entry,) = misprints.entry
-    assert entry.startswith(f"**2.1 Eq. 1** {verdicts.MAYBE_COPYING}") and "(bilinear_form.py)" in entry
+    assert entry.startswith(f"**2.1 Eq. 1** {errata.MAYBE_COPYING}") and "(bilinear_form.py)" in entry
     assert badge(Verdict.CORRECTED.value) in entry
     assert re.search("Eq. 7.*as it stands.*<br>.*as it should$", misprints.iloc[0, 1])
     assert [e.split("**")[1] for e in failures.entry] == ["2.1 Eq. 2", "2.1 Eq. 4"]
     assert failures.iloc[1, 1].endswith("why not")
-    assert isinstance(verdicts.errata(found, Flaw.ASSUMPTION), pd.DataFrame)
-    assert verdicts.errata(found, Flaw.ASSUMPTION).empty
+    assert isinstance(errata.errata(found, Flaw.ASSUMPTION), pd.DataFrame)
+    assert errata.errata(found, Flaw.ASSUMPTION).empty

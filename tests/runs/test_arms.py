@@ -4,9 +4,10 @@ from dataclasses import replace
 import pytest
 from made_training import made_arm, made_run
 
+from attngeo.chapters.training_scores.recorded_runs import kind
 from attngeo.runs.arms import Contrast, arms, contrasts, matched
 from attngeo.runs.estimates import NEVER, over_seeds
-from attngeo.runs.labels import distinct_labels, kind, text
+from attngeo.runs.labels import distinct_labels, text
 from attngeo.runs.record import RunError
 
 ENCODERS = made_arm(3, loss=2.0)

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from attngeo.chapters.symmetric_initialisation.numbers_of_seeds import coverage, seeds_needed
 from attngeo.errors import ParameterError
 from attngeo.runs import estimates as su
 
@@ -102,7 +103,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say():
         held.append((found.low <= 0 <= found.high, gaps.min() <= 0 <= gaps.max()))
     student, spread = np.mean(held, axis=0)
     assert abs(student - 0.95) < 0.02
-    assert abs(spread - su.coverage(3)) < 0.04
+    assert abs(spread - coverage(3)) < 0.04
 
 
 def test_three_seeds_give_the_range_of_their_resamples():
@@ -141,7 +142,7 @@ def test_many_seeds_are_drawn_with_a_seed():
 
 @given(sd=st.floats(0.01, 1), half_width=st.floats(0.1, 1))
 def test_the_seeds_needed_are_just_enough(sd, half_width):
-    n = su.seeds_needed(sd, half_width)
+    n = seeds_needed(sd, half_width)
 
     def reached(n):
         gaps = np.resize([-1.0, 1.0], (n, 1)) if n % 2 == 0 else np.r_[np.resize([-1.0, 1.0], n - 1), 0][:, None]
@@ -154,7 +155,7 @@ def test_the_seeds_needed_are_just_enough(sd, half_width):
 
 def test_no_seeds_suffice_for_a_point(as_user):
     with pytest.raises(ParameterError, match="above 0"):
-        su.seeds_needed(0.1, 0.0)
+        seeds_needed(0.1, 0.0)
 
 
 @pytest.mark.parametrize("seeds", [1, 2])

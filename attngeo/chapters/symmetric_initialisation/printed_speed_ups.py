@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
+from attngeo.chapters.symmetric_initialisation import published_speed_ups
 from attngeo.paper import published
 from attngeo.paper.checks import Comparison, Judgement, check, compare, exact
 
@@ -19,8 +20,8 @@ class Printed(NamedTuple):
     """What is printed of speed-ups, and the released curves."""
 
     table: pd.DataFrame  # as `attngeo.paper.published.table` gives it
-    curves: pd.DataFrame  # as `attngeo.paper.published.released_curves` gives them
-    in_text: pd.DataFrame  # as `attngeo.paper.published.speed_ups_in_text` gives them
+    curves: pd.DataFrame  # as `published_speed_ups.released_curves` gives them
+    in_text: pd.DataFrame  # as `published_speed_ups.speed_ups_in_text` gives them
 
     @property
     def pairs(self) -> pd.DataFrame:
@@ -42,7 +43,9 @@ class Printed(NamedTuple):
 
 def printed(number: str = "1") -> Printed:
     """A printed table, ``"1"`` or ``"web"``, beside what was released and what is said of it."""
-    return Printed(published.table(number), published.released_curves(), published.speed_ups_in_text())
+    return Printed(
+        published.table(number), published_speed_ups.released_curves(), published_speed_ups.speed_ups_in_text()
+    )
 
 
 @check(printed)

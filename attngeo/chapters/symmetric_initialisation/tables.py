@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from attngeo.chapters.symmetric_initialisation import published_speed_ups
 from attngeo.chapters.symmetric_initialisation.control_matrix import (
     AGAINST_RANDOM,
     BASELINE,
@@ -111,7 +112,7 @@ def table_1_beside_ours(experiments: Sequence[Experiment]) -> pd.DataFrame:
     pairs = base[["layers", "dataset", "loss"]].merge(
         symmetric.drop(columns="symmetric_init"), on=["layers", "dataset"]
     )
-    curves = published.released_curves()
+    curves = published_speed_ups.released_curves()
     pairs = pairs.merge(curves[curves["part"] == "encoder"], on=["layers", "dataset"])
     encoders = {e.text: e for e in experiments if e.part == "encoder"}
     rows = []

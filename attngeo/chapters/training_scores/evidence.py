@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from attngeo.paper import published
+from attngeo.chapters.training_scores import published_scores
 from attngeo.paper.checks import Comparison, Relation, compare
 from attngeo.records.checkout import data
 from attngeo.runs import arms
@@ -19,7 +19,7 @@ WIKIPEDIA = "wikipedia"
 class Evidence(NamedTuple):
     """Of all texts, or of some."""
 
-    released: pd.DataFrame  # as `attngeo.paper.published.released_training` has it
+    released: pd.DataFrame  # as `attngeo.chapters.training_scores.published_scores.released_training` has it
     runs: list[Run]
 
 
@@ -30,7 +30,7 @@ def evidence(runs: Sequence[Run] | None = None, wikipedia: bool | None = None) -
         runs: those in ``data/runs`` by default.
         wikipedia: whether the text is that of Figure 3, or another as in Figures S3 and S4; all texts by default.
     """
-    released = published.released_training()
+    released = published_scores.released_training()
     runs = read_runs(data("runs"), keep=from_random) if runs is None else [r for r in runs if from_random(r.config)]
     if wikipedia is not None:
         released = released[(released["dataset"] == WIKIPEDIA) == wikipedia]

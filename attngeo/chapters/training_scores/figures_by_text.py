@@ -18,7 +18,7 @@ def released_training(curves: pd.DataFrame, name: str = "fig-training-released")
     """Released medians of both scores over steps, a column per text (Figures 3a, b and S3, with the 4-layer models).
 
     Args:
-        curves: `attngeo.paper.published.released_training`.
+        curves: `attngeo.chapters.training_scores.published_scores.released_training`.
         name: label of the figure.
     """
     texts = ("wikipedia", "red_pajama", "jigsaw")

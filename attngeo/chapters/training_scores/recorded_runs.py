@@ -6,9 +6,14 @@ from typing import Any
 import pandas as pd
 
 from attngeo.runs.arms import LOSS, RECORDING, Arm, arms, matched
-from attngeo.runs.labels import kind, text
+from attngeo.runs.labels import text
 from attngeo.runs.numbers_in_words import number
 from attngeo.runs.record import Run
+
+
+def kind(run: Run) -> str:
+    """What a run's folder is called before its objective: ``matrix_spaced`` of ``matrix_spaced-mlm-random-0``."""
+    return run.name.split(f"-{run.config['objective']}")[0]
 
 
 def group_table(runs: Sequence[Run]) -> pd.DataFrame:

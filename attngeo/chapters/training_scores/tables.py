@@ -4,11 +4,10 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from attngeo.chapters.training_scores import depth, growth
+from attngeo.chapters.training_scores import depth, growth, published_scores
 from attngeo.chapters.training_scores.columns import moves
 from attngeo.chapters.training_scores.encoders_and_decoders import at_equal_steps, at_the_end
 from attngeo.chapters.training_scores.evidence import encoders_beside_decoders, released_ends
-from attngeo.paper import published
 from attngeo.paper.wording import wording
 from attngeo.runs.labels import PARTS
 from attngeo.runs.numbers_in_words import as_score, with_interval
@@ -26,7 +25,7 @@ FORMULAS = {
 
 def released_table() -> pd.DataFrame:
     """Released medians at the last step, one row per depth and text, and each claim's outcome by its sign alone."""
-    s, d = (released_ends(published.released_training(), score) for score in "sd")
+    s, d = (released_ends(published_scores.released_training(), score) for score in "sd")
     return pd.DataFrame(
         {
             "layers": s["layers"],
@@ -147,6 +146,6 @@ def climb_table(runs: Sequence[Run]) -> pd.DataFrame:
 
 def _released_difference(name: str, letter: str) -> str:
     """Encoder less decoder of the released models of 12 layers on the same text, or a dash."""
-    ends = released_ends(published.released_training(), letter).query("layers == 12").set_index("text")
+    ends = released_ends(published_scores.released_training(), letter).query("layers == 12").set_index("text")
     text = STANDS_FOR.get(name, name)
     return as_score(ends["encoder"][text] - ends["decoder"][text]) if text in ends.index else "–"

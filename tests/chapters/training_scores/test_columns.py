@@ -4,13 +4,13 @@ import pytest
 from made_training import made_arm
 from planting import drawn, supported
 
-from attngeo.chapters.training_scores import columns
+from attngeo.chapters.training_scores import columns, published_scores
 from attngeo.forms.random_matrices import directionality_sd
-from attngeo.paper import Verdict, published
+from attngeo.paper import Verdict
 from attngeo.runs.estimates import NO_DIFFERENCE, TOO_FEW
 
 DECODERS = made_arm(objective="clm", d=(-0.5,) * 4)
-CURVES = published.released_training()
+CURVES = published_scores.released_training()
 
 
 def test_columns_come_early_in_released_decoders_of_12_layers():

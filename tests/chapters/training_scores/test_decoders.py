@@ -4,8 +4,8 @@ import pytest
 from made_training import made_arm
 from planting import drawn, supported
 
-from attngeo.chapters.training_scores import decoders
-from attngeo.paper import Verdict, published
+from attngeo.chapters.training_scores import decoders, published_scores
+from attngeo.paper import Verdict
 
 DECODERS = made_arm(objective="clm", s=(0.0, -0.2, -0.2, 0.0))
 AS_STATED = [*made_arm(), *DECODERS]
@@ -58,6 +58,6 @@ def test_a_least_layer_within_the_spread_of_random_ones_is_not_skew():
 
 
 def test_how_skew_the_most_skew_layers_are_is_told_and_not_judged():
-    curves = published.released_training()
+    curves = published_scores.released_training()
     assert decoders.skew_shares(curves) == "75\N{NO-BREAK SPACE}% to 77\N{NO-BREAK SPACE}%"
     assert decoders.skew_shares(curves[curves["dataset"] == "wikipedia"]) == "76\N{NO-BREAK SPACE}%"

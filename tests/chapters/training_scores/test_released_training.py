@@ -2,9 +2,9 @@
 
 import pytest
 
-from attngeo.paper import published
+from attngeo.chapters.training_scores import published_scores
 
-CURVES = published.released_training()
+CURVES = published_scores.released_training()
 
 
 def test_every_family_is_there_at_every_step():

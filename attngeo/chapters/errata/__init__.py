@@ -1,0 +1,1 @@
+"""The chapter *Errata* (``notebooks/errata.py``)."""

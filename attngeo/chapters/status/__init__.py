@@ -1,0 +1,1 @@
+"""The chapter *Status* (``notebooks/status.py``)."""
