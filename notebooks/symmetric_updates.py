@@ -146,7 +146,7 @@ glue("minus-half", pair_score(agreement(1.0, -0.5), 0.0), ".2f")
 # $\rho = \mathrm{Tr}(BB)/\|B\|_F^2 = \sum_{ij} \beta_{ij}\beta_{ji} / \sum_{ij} \beta_{ij}^2$.
 #
 # 1. For orthonormal embeddings, $s(\Delta W) = \rho$.
-# 2. For independent Gaussian embeddings of covariance $I/d$ and given $B$ without diagonal,
+# 2. For independent embeddings of mean 0 and covariance $I/d$ and given $B$ without diagonal,
 #    $\mathbb{E}\,\mathrm{Tr}(\Delta W \Delta W) / \mathbb{E}\|\Delta W\|_F^2 = (\rho + 1/d)/(1 + \rho/d)$.
 # ````
 #
@@ -157,7 +157,7 @@ glue("minus-half", pair_score(agreement(1.0, -0.5), 0.0), ".2f")
 #
 # For the second, $\mathrm{Tr}(BGBG) = \sum B_{ij} G_{jk} B_{kl} G_{li}$ with $i \neq j$ and $k \neq l$. The entries of $G$ have
 # $\mathbb{E}[G_{ii} G_{jj}] = 1$, $\mathbb{E} G_{ij}^2 = 1/d$ for $i \neq j$, and a product of two entries has mean 0 if some
-# index occurs in it an odd number of times. So $\mathbb{E}[G_{jk} G_{li}]$ is 1 for $(k, l) = (j, i)$, $1/d$ for
+# index occurs in it only once, because the embeddings are independent with mean 0. So $\mathbb{E}[G_{jk} G_{li}]$ is 1 for $(k, l) = (j, i)$, $1/d$ for
 # $(k, l) = (i, j)$ and 0 otherwise, and $\mathbb{E}\,\mathrm{Tr}(BGBG) = \mathrm{Tr}(BB) + \|B\|_F^2/d$. Replacing the
 # second $B$ by $B^\top$ gives $\mathbb{E}\,\mathrm{Tr}(BGB^\top G) = \|B\|_F^2 + \mathrm{Tr}(BB)/d$.
 # ```
@@ -493,7 +493,7 @@ show(masked.masked_shares())
 
 # %%
 show(
-    masked.masked_update_score(rho=rho, seed=seed),
+    masked.masked_update_score(seed=seed),
     masked.masked_positions_hold_the_mask(d=d, seed=seed),
 )
 

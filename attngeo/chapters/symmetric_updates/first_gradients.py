@@ -9,8 +9,7 @@ from torch import Tensor
 
 from attngeo.chapters.symmetric_updates.first_update import first_coefficients, first_update, tied_embeddings
 from attngeo.forms.scores import symmetry_score
-from attngeo.paper.checks import Judgement, check, compare, exact, monte_carlo
-from attngeo.updates.norms import ratio_samples
+from attngeo.paper.checks import Judgement, check, compare, exact
 from attngeo.updates.objectives import Objective, attended_matrix
 from attngeo.updates.rank_one import gradient_sum, relative_error
 from attngeo.updates.toy_transformer import ToyConfig, ToyTransformer
@@ -23,7 +22,6 @@ class FirstGradients(NamedTuple):
     embeddings: Tensor  # (V, d)
     values: Tensor  # V, (d, d)
     gradients: dict[Objective, Tensor]  # dL/dW_qk, (d, d)
-    random_values: Tensor  # (draws, d, d), to put in the place of V
 
 
 def first_gradients(
@@ -47,8 +45,7 @@ def first_gradients(
     tokens = torch.randint(n_vocab, (n_tokens,), generator=generator)
     objectives = Objective.BIDIRECTIONAL, Objective.AUTOREGRESSIVE
     gradients = {objective: model.run(tokens, objective).gradient(0).w_qk[0] for objective in objectives}
-    random_values = torch.randn(400, d, d, generator=generator, dtype=torch.float64)
-    return FirstGradients(tokens, embeddings, values, gradients, random_values)
+    return FirstGradients(tokens, embeddings, values, gradients)
 
 
 def random_value_score(moment: Tensor) -> float:
@@ -73,12 +70,12 @@ def first_update_of_linear_attention(first: FirstGradients) -> Judgement:
     everything = attended_matrix(Objective.BIDIRECTIONAL, len(x))
     symmetric = first_update(tokens, embeddings, values + values.T, everything)[0]
     moment = x.T @ x
-    others = moment @ first.random_values @ moment
-    scores = ratio_samples((others * others.mT).sum((1, 2)), others.square().sum((1, 2)))
+    others = moment @ torch.eye(moment.numel()).to(moment).view(-1, *moment.shape) @ moment  # one entry of V at a time
+    score = (others * others.mT).sum() / others.square().sum()  # so that these are means over independent entries
     return Judgement(
         *comparisons,
         exact("symmetric values", symmetry_score(symmetric), 1, 1e-9),
-        monte_carlo("random values", scores, random_value_score(moment)),
+        exact("random values", score, random_value_score(moment)),
     )
 
 

@@ -14,10 +14,10 @@ from attngeo.chapters.symmetric_updates.pair_symmetry import (
     masked_ratio,
     masked_score,
     random_sequence,
+    signs,
 )
 from attngeo.forms.scores import symmetry_score
-from attngeo.paper.checks import Judgement, check, compare, exact, monte_carlo
-from attngeo.updates.norms import ratio_samples
+from attngeo.paper.checks import Judgement, check, compare, exact
 from attngeo.updates.rank_one import cosine, gradient_sum
 
 MASK_RATES = (0.15, 0.3)  # the range that Remark S1.15 names
@@ -50,52 +50,53 @@ class MaskedCase(NamedTuple):
     visible: bool  # whether masked positions stand in the contexts
 
 
-class MaskedUpdates(NamedTuple):
-    """Tr(BB) and ||B||^2 of coefficients of one correlation, added up over random maskings, (draws,) each."""
-
-    rho: float
-    sums: dict[MaskedCase, tuple[Tensor, Tensor]]
+CASES = tuple(MaskedCase(p, rounds, visible) for p in MASK_RATES for rounds in (1, 3) for visible in (True, False))
 
 
-CASES = tuple(
-    MaskedCase(*case)
-    for case in ((0.15, 1, True), (0.3, 1, True), (0.15, 20, True), (0.15, 20, False), (0.15, 1, False))
-)
+def times_counted(masked: Tensor, visible: bool) -> Tensor:
+    """``n_ij``: in how many maskings (draws, R, N) position i is predicted with j in its context, (draws, N, N)."""
+    context = torch.ones_like(masked) if visible else ~masked
+    return torch.einsum("dri,drj->dij", masked.double(), context.double())
 
 
 def masked_updates(
     n_tokens: int = 24, rho: float = 0.8, n_draws: int = 1500, cases: Sequence[MaskedCase] = CASES, seed: int = 0
-) -> MaskedUpdates:
-    """For every case other coefficients and masks."""
+) -> dict[MaskedCase, tuple[Tensor, Tensor]]:
+    """Tr(BB) and ||B||^2 of coefficients of one correlation, added up over random maskings, (draws,) each."""
     generator = torch.Generator().manual_seed(seed)
     sums = {}
     for case in cases:
         beta = correlated_coefficients(rho, n_draws, n_tokens, generator)
         shape = n_draws, case.rounds, n_tokens
         masked = torch.rand(*shape, generator=generator, dtype=torch.float64) < case.mask_rate
-        context = torch.ones_like(masked) if case.visible else ~masked
-        b = beta * torch.einsum("dri,drj->dij", masked.to(beta.dtype), context.to(beta.dtype))
+        b = beta * times_counted(masked, case.visible)
         sums[case] = (b * b.mT).sum((1, 2)), b.square().sum((1, 2))
-    return MaskedUpdates(rho, sums)
+    return sums
 
 
-def masked_scores(updates: MaskedUpdates) -> pd.DataFrame:
+def masked_scores(sums: dict[MaskedCase, tuple[Tensor, Tensor]]) -> pd.DataFrame:
     """Tr(BB)/||B||^2, means over draws: columns mask_rate, rounds, visible, symmetry."""
-    rows = [(*case, float(trace.mean() / square.mean())) for case, (trace, square) in updates.sums.items()]
+    rows = [(*case, float(trace.mean() / square.mean())) for case, (trace, square) in sums.items()]
     return pd.DataFrame(rows, columns=[*MaskedCase._fields, "symmetry"])
 
 
-@check(masked_updates)
-def masked_update_score(updates: MaskedUpdates) -> Judgement:
+def mean_masked_score(beta: Tensor, case: MaskedCase) -> float:
+    """``E Tr(BB) / E ||B||^2`` over all ways to mask, B the coefficients times the number of their maskings."""
+    masked = signs(case.rounds, len(beta)) > 0
+    probability = torch.where(masked, *beta.new_tensor([case.mask_rate, 1 - case.mask_rate])).flatten(1).prod(1)
+    b = beta * times_counted(masked, case.visible)
+    return float((probability @ (b * b.mT).sum((1, 2))) / (probability @ b.square().sum((1, 2))))
+
+
+@check(random_sequence, n_tokens=3)
+def masked_update_score(sequence: RandomSequence) -> Judgement:
     """Remark S1.15: the score of a masked update is rho p for one masking and grows to rho when maskings repeat."""
-    *cases, hidden = updates.sums
-    comparisons = []
-    for case in cases:
-        samples, predicted = ratio_samples(*updates.sums[case]), masked_score(updates.rho, *case)
-        where = "visible" if case.visible else "excluded"
-        comparisons.append(monte_carlo("score", samples, predicted, **case._asdict(), where=where))
-    trace, _ = updates.sums[hidden]
-    return Judgement(*comparisons, exact("one masking", trace.abs().max()))
+    beta = sequence.beta - sequence.beta.diagonal().diag()
+    rho, comparisons = symmetry_score(beta), []
+    for case in CASES:
+        measured, where = mean_masked_score(beta, case), "visible" if case.visible else "excluded"
+        comparisons.append(exact("score", measured, masked_score(rho, *case), **case._asdict(), where=where))
+    return Judgement(*comparisons)
 
 
 def first_layer(x: Tensor, masked: Tensor, mask: Tensor) -> Tensor:

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from attngeo.errors import ParameterError
@@ -36,11 +36,11 @@ def pair_score(rho: float, cosine: float) -> float:
 
 
 def isotropic_score(rho: float, d: int) -> float:
-    """``s(Delta W) = (rho + 1/d) / (1 + rho/d)`` for independent isotropic Gaussian embeddings, rho = Tr(BB)/||B||^2.
+    """``s(Delta W) = (rho + 1/d) / (1 + rho/d)`` for independent isotropic embeddings, rho = Tr(BB)/||B||^2.
 
     A ratio of expectations: ``E Tr(dW dW) = Tr(BB) + ||B||^2 / d`` and ``E ||dW||^2 = ||B||^2 + Tr(BB) / d`` for a
-    fixed B without diagonal and embeddings of covariance I/d. It is `pair_score` at the mean squared cosine 1/d. For
-    orthonormal embeddings s(Delta W) = rho exactly, since ``X^T B X`` and B then have equal trace forms.
+    fixed B without diagonal and embeddings of mean 0 and covariance I/d. It is `pair_score` at the mean squared cosine
+    1/d. For orthonormal embeddings s(Delta W) = rho exactly, since ``X^T B X`` and B then have equal trace forms.
 
     Source: derived here.
     """
@@ -83,6 +83,11 @@ def random_sequence(d: int = 16, n_tokens: int = 9, seed: int = 0) -> RandomSequ
     generator = torch.Generator().manual_seed(seed)
     shapes = (n_tokens, d), (n_tokens, n_tokens), (d,)
     return RandomSequence(*(torch.randn(*shape, generator=generator, dtype=torch.float64) for shape in shapes))
+
+
+def signs(*shape: int) -> Int[Tensor, "outcomes *shape"]:
+    """Every array of signs of a shape, equally likely: what a mean over signs is exactly taken over."""
+    return torch.cartesian_prod(*[torch.tensor([-1, 1])] * torch.Size(shape).numel()).view(-1, *shape)
 
 
 def masked_ratio(mask_rate: float) -> float:

@@ -16,6 +16,7 @@ from attngeo.chapters.symmetric_updates.pair_symmetry import (
     isotropic_score,
     pair_score,
     random_sequence,
+    signs,
 )
 from attngeo.errors import ParameterError
 from attngeo.forms.scores import symmetry_score
@@ -153,20 +154,27 @@ def update_scores(updates: Iterable[RandomUpdates]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["n_tokens", "correlation", "symmetry"])
 
 
+def mean_score(beta: Tensor, d: int) -> float:
+    """``E Tr(dW dW) / E ||dW||^2`` of given coefficients; coordinates are random signs / sqrt(d)."""
+    x = signs(len(beta), d) / d**0.5
+    updates = x.mT.to(beta) @ beta @ x.to(beta)
+    return float((updates * updates.mT).sum() / updates.square().sum())
+
+
 @check(correlated_updates)
 def symmetry_of_an_update(updates: list[RandomUpdates]) -> Judgement:
     """s(Delta W) is the correlation of beta_ij with beta_ji: exactly for orthonormal embeddings, to 1/d for others."""
     *correlated, autoregressive = updates
-    d, comparisons = autoregressive.gaussian.shape[-1], []
+    comparisons = []
     for u in correlated:
         gaps = [symmetry_score(gradient_sum(b, u.orthonormal)) - symmetry_score(b) for b in u.beta[:4]]
         comparisons.append(exact("orthonormal", max(map(abs, gaps)), rho=u.rho))
-        if abs(u.rho) < 1:  # else symmetric or skew whatever the embeddings
-            scores = update_scores([u])
-            gaps = scores["symmetry"] - [isotropic_score(rho, d) for rho in scores["correlation"]]
-            comparisons.append(monte_carlo("gaussian", gaps, 0, rho=u.rho))
-    scores = update_scores([autoregressive])["symmetry"]
-    return Judgement(*comparisons, monte_carlo("autoregressive", scores, isotropic_score(0.0, d)))
+    for u in updates:
+        beta = u.beta[0, :3, :3]
+        rho = symmetry_score(beta)
+        key = "autoregressive" if u is autoregressive else "independent"
+        comparisons += [exact(key, mean_score(beta, d), isotropic_score(rho, d), rho=rho, d=d) for d in (2, 3)]
+    return Judgement(*comparisons)
 
 
 def random_gradients(d: int = 32, n_tokens: int = 32, n_draws: int = 30, seed: int = 0) -> list[LayerGradient]:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from attngeo.chapters.symmetric_updates.pair_symmetry import signs
 from attngeo.chapters.symmetric_updates.pairs import random_gradients
 from attngeo.paper.checks import Judgement, check, compare, exact
 from attngeo.updates.objectives import Objective, context_matrix
@@ -19,11 +20,6 @@ class SignEmbeddings(NamedTuple):
     different: Tensor  # three tokens, whose coordinates are independent signs
     repeated: Tensor  # the sequence (a, a, b) of such tokens
     dependent: Tensor  # one outcome: neither independent nor of mean 0
-
-
-def signs(*shape: int) -> Tensor:
-    """Every array of signs of a shape, (2^size, *shape)."""
-    return torch.cartesian_prod(*[torch.tensor([-1, 1])] * torch.Size(shape).numel()).view(-1, *shape)
 
 
 def sign_embeddings(seed: int = 0) -> SignEmbeddings:

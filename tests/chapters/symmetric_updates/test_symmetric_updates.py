@@ -14,7 +14,7 @@ from attngeo.chapters.symmetric_updates import (
 )
 from attngeo.chapters.symmetric_updates.first_gradients import causal_softmax_update, skew_share, softmax_update
 from attngeo.chapters.symmetric_updates.first_update import first_coefficients, first_update, random_corpus
-from attngeo.chapters.symmetric_updates.pair_symmetry import frozen_score, pair_score
+from attngeo.chapters.symmetric_updates.pair_symmetry import frozen_score, masked_score, pair_score
 from attngeo.chapters.symmetric_updates.pairs import pair_by_parts
 from attngeo.chapters.symmetric_updates.shifted_queries import expected_update, shifted_limit
 from attngeo.errors import ParameterError
@@ -83,6 +83,11 @@ PLANTED = {
         lambda weights, values, errors, scale: weights * (errors @ values.mT),
     ),
     "any update is symmetric": (pairs.symmetry_of_an_update, "isotropic_score", lambda rho, d: 1.0),
+    "isotropic embeddings as orthonormal ones": (
+        pairs.symmetry_of_an_update,
+        "isotropic_score",
+        lambda rho, d: rho,
+    ),
     "half the correlation": (pairs.symmetry_of_an_update, "isotropic_score", lambda rho, d: rho / 2),
     "coefficients made equal": (pairs.agreement_at_random_weights, "exact_coefficients", tied_coefficients),
     "columns and rows exchanged": (corpus.variances_of_norms, "squared_norms", lambda u: squared_norms(u)[::-1]),
@@ -156,6 +161,11 @@ PLANTED = {
         masked.masked_update_score,
         "masked_score",
         lambda rho, p, rounds, visible: rho * p,
+    ),
+    "maskings do not share their positions": (
+        masked.masked_update_score,
+        "masked_score",
+        lambda rho, p, rounds, visible: masked_score(rho, p, rounds, True),
     ),
     "masked tokens keep their embeddings": (
         masked.masked_positions_hold_the_mask,
