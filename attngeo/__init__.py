@@ -5,17 +5,7 @@ from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
 
-_HOME = {
-    "BilinearForm": "forms",
-    "symmetry_score": "forms",
-    "directionality_score": "forms",
-    "score": "forms",
-    "score_heads": "forms",
-    "Scores": "forms",
-    "open_checkpoint": "checkpoints",
-    "AttentionLayer": "checkpoints",
-    "AttngeoError": "errors",
-}
+_ELSEWHERE = {"AttentionLayer": "checkpoints", "open_checkpoint": "checkpoints", "AttngeoError": "errors"}
 __all__ = [
     "AttentionLayer",
     "AttngeoError",
@@ -37,8 +27,8 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str):
-    if name in _HOME:
-        return getattr(import_module(f"attngeo.{_HOME[name]}"), name)
+    if name in __all__:
+        return getattr(import_module(f"attngeo.{_ELSEWHERE.get(name, 'forms')}"), name)
     raise AttributeError(f"module 'attngeo' has no attribute {name!r}")
 
 

@@ -45,27 +45,16 @@ class HubRepository(Repository):
     def __init__(self, name: str, revision: str | None = None, first: str = "config.json") -> None:
         self.name, self.revision = name, revision or "main"
         with self._explained(first):
-            try:
-                self._reach(first)
-                found = self._download(first)
-            except LocalEntryNotFoundError:
-                raise
-            except EntryNotFoundError as error:
-                raise CheckpointError(f"{name} has no {first} on the Hub, which it needs to be used here.") from error
+            self._reach(first)
+        found = self._download(first)
+        if found is None:
+            raise CheckpointError(f"{name} has no {first} on the Hub, which it needs to be used here.")
         self.revision = found.parent.name  # in the cache: models--owner--name/snapshots/<commit>/config.json
 
     def fetch(self, file: str) -> Path | None:
         """A path in the cache, fetched there if needed; None where the repository, or offline the cache, has none."""
         cached = self._cached(file)
-        if cached is not None or constants.HF_HUB_OFFLINE:
-            return cached
-        with self._explained(file):
-            try:
-                return self._download(file)
-            except LocalEntryNotFoundError:
-                raise
-            except EntryNotFoundError:
-                return None
+        return cached if cached is not None or constants.HF_HUB_OFFLINE else self._download(file)
 
     def open(self, file: str) -> TensorFile | None:
         """A file of tensors: from the cache, or by byte ranges, or, if it has no header to go by, downloaded."""
@@ -110,8 +99,14 @@ class HubRepository(Repository):
         found = try_to_load_from_cache(self.name, file, revision=self.revision)
         return Path(found) if isinstance(found, str) else None
 
-    def _download(self, file: str) -> Path:
-        return Path(_call(hf_hub_download, self.name, file, revision=self.revision))
+    def _download(self, file: str) -> Path | None:
+        with self._explained(file):
+            try:
+                return Path(_call(hf_hub_download, self.name, file, revision=self.revision))
+            except LocalEntryNotFoundError:
+                raise
+            except EntryNotFoundError:
+                return None
 
     def _find(self, file: str) -> ranges.Place | None:
         """Where a file's bytes are; None where the repository has no such file."""

@@ -8,6 +8,7 @@ import itertools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -33,10 +34,6 @@ class Estimate:
     value: float
     low: float = math.nan
     high: float = math.nan
-
-    def __post_init__(self) -> None:
-        for name in ("value", "low", "high"):
-            object.__setattr__(self, name, float(getattr(self, name)))  # numpy scalars too
 
     @property
     def has_interval(self) -> bool:
@@ -107,14 +104,12 @@ def speed_up_estimate(
     value = speed_up(steps, arm, baseline, window)
     if n < LEAST_SEEDS:
         return Estimate(value)
-    known: dict[tuple[int, ...], float] = {}
-    values = []
-    for draw in resamples(n, seed):
-        key = tuple(sorted(draw))
-        if key not in known:
-            known[key] = speed_up(steps, arm[list(key)], baseline[list(key)], window)
-        values.append(known[key])
-    values.sort()
+
+    @cache
+    def resampled(seeds: tuple[int, ...]) -> float:
+        return speed_up(steps, arm[list(seeds)], baseline[list(seeds)], window)
+
+    values = sorted(resampled(tuple(sorted(draw))) for draw in resamples(n, seed))
     left = tail(len(values), level)
     return Estimate(value, values[left], values[-1 - left])
 

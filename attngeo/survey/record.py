@@ -33,8 +33,6 @@ from attngeo.records.provenance import sha256
 from attngeo.survey.models import registry
 from attngeo.survey.score_table import as_table, layer_rows, score_table
 
-INTEGERS = {"layer", "head", "d_model", "d_head", "n_rows_over", "n_cols_over"}
-
 
 class RecordError(AttngeoError):
     """A record of the survey is missing, incomplete or damaged."""
@@ -178,8 +176,7 @@ def read_records(folder: Path) -> tuple[pd.DataFrame, dict[str, dict]]:
             raise RecordError(f"The survey record {path.parent} cannot be read ({error}); survey it again.") from None
     if not tables:
         raise RecordError(f"{folder} holds no survey record; 'attngeo survey' writes them.")
-    table = pd.concat(tables, ignore_index=True)
-    return table.astype({c: "int64" for c in INTEGERS & set(table.columns)}), provenance
+    return pd.concat(tables, ignore_index=True), provenance
 
 
 def read_picture(folder: Path, model: str, name: str) -> np.ndarray:

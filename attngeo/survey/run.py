@@ -50,18 +50,6 @@ def chosen_models(models: tuple[str, ...] = (), label: str = "") -> list[Model]:
     return list({record_folder(model.source, Path()): model for model in found}.values())  # each record once
 
 
-def rank_and_processes() -> tuple[int, int]:
-    """RANK and WORLD_SIZE, as torchrun and accelerate set them for each process; 0 and 1 without them.
-
-    Raises:
-        ParameterError: they are no whole numbers, or do not fit.
-    """
-    rank, processes = os.environ.get("RANK", "0"), os.environ.get("WORLD_SIZE", "1")
-    if not (rank.isdecimal() and processes.isdecimal() and int(rank) < int(processes)):
-        raise ParameterError(f"RANK is {rank!r} and WORLD_SIZE {processes!r}; start the processes with torchrun.")
-    return int(rank), int(processes)
-
-
 def survey(
     asked: list[Model], folder: Path, gamma: float, jobs: int, on_layer: OnLayer
 ) -> Iterator[tuple[Model, Path | str]]:
@@ -98,11 +86,18 @@ def survey(
 class Processes:
     """The processes of one survey, to wait for each other and to tell what failed.
 
-    A process that left early with an error would make torchrun end the others.
+    A process that left early with an error would make torchrun end the others. RANK and WORLD_SIZE tell which it is, as
+    torchrun and accelerate set them; without them it is alone.
+
+    Raises:
+        ParameterError: they are no whole numbers, or do not fit.
     """
 
     def __init__(self) -> None:
-        self.rank, self.count = rank_and_processes()
+        rank, count = os.environ.get("RANK", "0"), os.environ.get("WORLD_SIZE", "1")
+        if not (rank.isdecimal() and count.isdecimal() and int(rank) < int(count)):
+            raise ParameterError(f"RANK is {rank!r} and WORLD_SIZE {count!r}; start the processes with torchrun.")
+        self.rank, self.count = int(rank), int(count)
         self._meet = self.count > 1 and "MASTER_ADDR" in os.environ
         if self._meet:
             import torch.distributed as distributed

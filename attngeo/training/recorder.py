@@ -59,7 +59,7 @@ class Recorder(TrainerCallback):
         self._loss: torch.Tensor | float = 0.0
         self._steps = 0  # that the loss is summed over
         self._start = self._flushed = time.perf_counter()
-        self._interrupted = False
+        self.interrupted = False  # stop after this step, with a checkpoint
 
     def add(self, loss: torch.Tensor) -> None:
         """Add the mean loss of a batch, or its share in a step of several batches."""
@@ -75,10 +75,6 @@ class Recorder(TrainerCallback):
         self._loss, self._steps, self._earlier = float.fromhex(state["loss"]), state["steps"], state["seconds"]
         self.scoring_seconds, self.evaluation_seconds = state["scoring_seconds"], state["evaluation_seconds"]
 
-    def interrupt(self) -> None:
-        """Stop after this step, with a checkpoint."""
-        self._interrupted = True
-
     # what Trainer calls
 
     def on_train_begin(self, args, state, control, **others) -> None:  # noqa: D102
@@ -93,7 +89,7 @@ class Recorder(TrainerCallback):
         last, due = step >= self.config.steps, step % self.config.record_every == 0
         every = self.config.checkpoint_every
         # looking at the loss makes an accelerator wait, so it is looked at where it is needed
-        look = last or due or self._interrupted or (every and step % every == 0) or args.device.type == "cpu"
+        look = last or due or self.interrupted or (every and step % every == 0) or args.device.type == "cpu"
         if look and not math.isfinite(float(self._loss)):
             self._diverged(step, others["lr_scheduler"])
         if last or due:
@@ -102,7 +98,7 @@ class Recorder(TrainerCallback):
                 self._write("running")
         else:
             self.listen({"step": step})
-        if self._interrupted:
+        if self.interrupted:
             control.should_save = control.should_training_stop = True
         elif every and step % every == 0 and not last:
             control.should_save = True
@@ -230,7 +226,7 @@ def graceful_interrupt(recorder: Recorder) -> Iterator[None]:
             signal.signal(number, handler)
 
     def ask(number: int, frame: Any) -> None:
-        recorder.interrupt()
+        recorder.interrupted = True
         restore()
 
     if threading.current_thread() is threading.main_thread():

@@ -1,7 +1,6 @@
 """Starting, continuing and ending a run: its folder, its checkpoints, and the room that they need."""
 
 import errno
-import os
 import shutil
 from dataclasses import asdict
 from pathlib import Path
@@ -88,7 +87,9 @@ def require_room(output: Path, weights: int, cpu: bool) -> None:
     Raises:
         RunError: there is too little of either.
     """
-    memory, held = _memory(), (BYTES_IN_TRAINING if cpu else 4) * weights
+    import psutil  # comes with accelerate
+
+    memory, held = psutil.virtual_memory().total, (BYTES_IN_TRAINING if cpu else 4) * weights
     if held > memory:
         raise RunError(
             f"a model of {weights:.2g} weights needs {held / 1e9:,.0f} GB of memory, and this machine has"
@@ -103,14 +104,6 @@ def require_room(output: Path, weights: int, cpu: bool) -> None:
     free = shutil.disk_usage(output).free
     if free < needed:
         raise RunError(f"{output} has {free / 1e6:,.1f} MB free, and checkpoints need {needed / 1e6:,.1f} MB.")
-
-
-def _memory() -> float:
-    """Bytes of this machine; without end where it does not say."""
-    try:
-        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    except (AttributeError, ValueError, OSError):
-        return float("inf")
 
 
 def is_full(error: Exception) -> bool:

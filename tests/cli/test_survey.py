@@ -16,7 +16,7 @@ from attngeo.checkpoints.layers import open_checkpoint
 from attngeo.cli import main
 from attngeo.cli.survey import _Watch
 from attngeo.errors import CheckpointError, ParameterError
-from attngeo.survey.run import Model, chosen_models, rank_and_processes, survey
+from attngeo.survey.run import Model, Processes, chosen_models, survey
 
 TINY = {"hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 8, "vocab_size": 11}
 
@@ -162,7 +162,7 @@ def test_impossible_ranks_are_refused(rank, count, monkeypatch):
     monkeypatch.setenv("RANK", rank)
     monkeypatch.setenv("WORLD_SIZE", count)
     with pytest.raises(ParameterError, match="torchrun"):
-        rank_and_processes()
+        Processes()
 
 
 def test_names_ids_paths_and_groups_become_models(tmp_path, monkeypatch):

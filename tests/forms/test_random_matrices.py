@@ -9,7 +9,6 @@ from attngeo import score
 from attngeo.errors import ParameterError
 from attngeo.forms.random_matrices import (
     directionality_sd,
-    normal_quadrature,
     sample_dense,
     sample_forms,
     symmetry_mean,
@@ -110,14 +109,6 @@ def test_the_limit_spread_is_that_of_the_influence_of_one_norm(gamma, convention
 
     variance = norm.expect(square, ub=gamma) + norm.expect(square, lb=gamma)
     assert directionality_sd(100, gamma, convention) == pytest.approx(math.sqrt(variance / 200) / mean, rel=1e-6)
-
-
-def test_the_quadrature_has_the_moments_of_normal_variables():
-    nodes, weights = normal_quadrature(3)
-    for powers in torch.cartesian_prod(*[torch.arange(6)] * 3).tolist():
-        expected = math.prod((1, 0, 1, 0, 3, 0)[p] for p in powers)
-        product = nodes.pow(torch.tensor(powers)).prod(1)
-        assert weights @ product == pytest.approx(expected, abs=1e-12)
 
 
 def test_the_spread_follows_gamma():

@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from attngeo.chapters.implicit_gradient.quadrature import normal_quadrature
 from attngeo.chapters.implicit_gradient.through_factors import (
     alignment_at_random_factors,
     implicit_update,
@@ -14,7 +15,6 @@ from attngeo.chapters.implicit_gradient.through_factors import (
 from attngeo.chapters.implicit_gradient.toy_passes import TRAINED, ToyPass, trained_passes
 from attngeo.errors import ParameterError
 from attngeo.forms.bilinear import BilinearForm
-from attngeo.forms.random_matrices import normal_quadrature
 from attngeo.forms.scores import symmetry_score
 from attngeo.paper.checks import Judgement, check, compare, exact, monte_carlo
 from attngeo.updates.rank_one import cosine, relative_error

@@ -28,13 +28,11 @@ class TokenSet:
         train: (tokens,) ids to train on; a document is in one part whole.
         held_out: (tokens,) ids to measure the loss on.
         documents: number of documents in each part, train first.
-        key: hash of corpus, spelling, tokenizer and split.
     """
 
     train: np.ndarray
     held_out: np.ndarray
     documents: tuple[int, int]
-    key: str
 
 
 def cache_folder() -> Path:
@@ -75,7 +73,7 @@ def tokenize(
         _write(target, corpus, vocabulary, text, held_out)
     about = json.loads((target / "tokens.json").read_text("utf-8"))
     arrays = [np.memmap(target / f"{part}.bin", dtype=about["dtype"], mode="r") for part in PARTS]
-    return TokenSet(arrays[0], arrays[1], tuple(about["documents"]), key)
+    return TokenSet(arrays[0], arrays[1], tuple(about["documents"]))
 
 
 def _write(target: Path, corpus: Corpus, vocabulary: Vocabulary, text: Text, held_out: float) -> None:

@@ -1,6 +1,9 @@
+import math
+
 import pytest
 import torch
 
+from attngeo.chapters.implicit_gradient.quadrature import normal_quadrature
 from attngeo.chapters.implicit_gradient.through_factors import (
     alignment_at_random_factors,
     implicit_update,
@@ -8,7 +11,6 @@ from attngeo.chapters.implicit_gradient.through_factors import (
 )
 from attngeo.errors import ParameterError
 from attngeo.forms.bilinear import BilinearForm
-from attngeo.forms.random_matrices import normal_quadrature
 
 
 def random(*shape: int, seed: int = 0):
@@ -53,3 +55,11 @@ def test_alignment_and_symmetry_of_random_factors(d, d_head):
 def test_a_width_of_nothing_is_refused(as_user):
     with pytest.raises(ParameterError):
         alignment_at_random_factors(0, 1)
+
+
+def test_the_quadrature_has_the_moments_of_normal_variables():
+    nodes, weights = normal_quadrature(3)
+    for powers in torch.cartesian_prod(*[torch.arange(6)] * 3).tolist():
+        expected = math.prod((1, 0, 1, 0, 3, 0)[p] for p in powers)
+        product = nodes.pow(torch.tensor(powers)).prod(1)
+        assert weights @ product == pytest.approx(expected, abs=1e-12)
