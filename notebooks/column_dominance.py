@@ -72,8 +72,8 @@ generator = torch.Generator().manual_seed(seed)
 # simulations $\Sigma$ is diagonal with variances that fall like $k^{-a}$, here with $a$ = {glue:text}`exponent`. The
 # letter $d$ is the width of the embedding on this page. Three measures are used: the tails
 # $\Pr[\|w_{\cdot,k}\| > w]$ and $\Pr[\|w_{m,\cdot}\| > w]$ themselves; the *directionality* of Definition 3.2, which is
-# negative where columns dominate; and the *unevenness* of rows or of columns, the mean of their fourth powers of norms
-# over the square of the mean of their squared norms, which is 1 when all norms are equal.
+# negative where columns dominate; and the *unevenness* of rows or of columns, which is the mean of the fourth powers of
+# their norms over the square of the mean of the squares, and 1 when all norms are equal.
 #
 # One fact limits from the start what can be shown.
 #
@@ -96,10 +96,10 @@ generator = torch.Generator().manual_seed(seed)
 # ````
 #
 # After Eq. S98 the proof of Theorem S1.12 says that "the net increase of the norm of the columns" is bigger than that of
-# the rows. Read as squared norms this is impossible. Read as norms it can be true, and it is true for one context token
-# of Proposition S1.8; for a sequence whose tokens have one law and occur once, both sums are equal on average. But the
-# side of the larger sum is by {eq}`eq-s1-12-spread` the side of the *smaller* variance. If columns as a whole gain more,
-# they are the more even side, and large norms are found among rows. Column dominance means the opposite: a few large
+# the rows. Read as squared norms this is impossible. Read as norms it can be true, and in the check it is true for one
+# context token of Proposition S1.8; for a sequence whose tokens have one law and occur once, both sums are equal on
+# average. But the side of the larger sum is by {eq}`eq-s1-12-spread` the side of the *smaller* variance: if columns as a
+# whole gain more, they are the more even side. Column dominance means the opposite: a few large
 # columns against rows of middling size.
 
 # %%
@@ -529,8 +529,9 @@ figures.norm_histograms({title: kinds[name] for name, title in shown.items()})
 # every sequence. All other tokens then have $\mu_c / \mu_p > 1$, and still large norms are found among rows or among
 # columns as the law of the embedding's coordinates has it.
 #
-# For a trained model this means: a token that opens or closes most sequences acts on one side of $W_{qk}$ alone, and it makes
-# that side uneven only as far as its embedding has outlying coordinates.
+# For a trained model this means: a token that opens or closes most sequences acts on one side of $W_{qk}$ alone. It makes
+# that side the more uneven one if the coordinates of the embeddings have heavier tails than a Gaussian, and the other
+# side if they have lighter ones.
 
 # %%
 show(repeated_tokens.counts_and_kurtosis(), repeated_tokens.repeated_tokens(seed=seed))

@@ -11,16 +11,17 @@ from attngeo.chapters.column_dominance.expected_norms import error_squared_norms
 from attngeo.chapters.column_dominance.measures import axis_alignment, directionalities, log_unevenness, unevenness
 from attngeo.chapters.column_dominance.models import matrix_normal, rotated
 from attngeo.paper.checks import Judgement, check, compare, exact, monte_carlo
-from attngeo.updates.norms import ratio_samples, squared_norms
+from attngeo.updates.norms import squared_norms
 from attngeo.updates.objectives import Objective, context_matrix
 from attngeo.updates.random_updates import Coefficients, Law, UpdateModel, power_profile
 from attngeo.updates.toy_transformer import ToyConfig, ToyTransformer
 
 
 class UnevenSides(NamedTuple):
-    """Independent coefficients on all pairs of queries and keys: one second moment is uneven, the other I."""
+    """Independent coefficients on all pairs of queries and keys."""
 
-    sides: dict[str, tuple[Tensor, Tensor, Tensor]]  # which is uneven -> S_Q, S_K (d, d), updates (draws, d, d)
+    every: tuple[Tensor, Tensor, Outcomes]  # S_Q, S_K (2, 2), updates (outcomes, 2, 2)
+    updates: dict[str, Tensor]  # which second moment is uneven, the other being I -> (draws, d, d)
     turned: Tensor  # the uneven moment in generic bases, (draws, d, d)
 
 
@@ -29,22 +30,28 @@ def uneven_sides(d: int = 48, exponent: float = 0.5, n_draws: int = 120, seed: i
     generator = torch.Generator().manual_seed(seed)
     even, uneven = torch.eye(d, dtype=torch.float64), torch.diag(power_profile(d, exponent))
     moments = {"keys": (even, uneven), "queries": (uneven, even), "generic keys": (even, rotated(uneven, generator))}
-    sides = {name: (q, k, matrix_normal(q, k, n_draws, generator)) for name, (q, k) in moments.items()}
-    return UnevenSides(sides, torch.stack([rotated(uneven, generator) for _ in range(n_draws)]))
+    updates = {name: matrix_normal(q, k, n_draws, generator) for name, (q, k) in moments.items()}
+    z = coordinates(2, 2)
+    queries = torch.tensor([[1.0, 0.0], [0.5, 0.5]], dtype=torch.float64)  # one a row
+    keys = torch.tensor([[1.0, 2.0], [-0.5, 1.0]], dtype=torch.float64)
+    every = queries.T @ queries, keys.T @ keys, z._replace(values=queries.T @ z.values @ keys)
+    return UnevenSides(every, updates, torch.stack([rotated(uneven, generator) for _ in range(n_draws)]))
 
 
 @check(uneven_sides)
 def directionality_condition(s: UnevenSides) -> Judgement:
     """Columns dominate if the second moment of the keys is more axis-aligned than that of the queries."""
-    signs, comparisons = {"keys": "<", "queries": ">", "generic keys": "="}, []
-    for name, (queries, keys, updates) in s.sides.items():
-        rows, columns = (squared.square().sum(-1) for squared in squared_norms(updates))
-        of_rows, of_columns = fourth_moments(queries, keys)
-        comparisons += [
-            monte_carlo(f"{name}, 4th powers", ratio_samples(columns, rows), of_columns / of_rows),
-            monte_carlo(f"{name}, directionality", directionalities(updates), 0, signs[name]),
-        ]
-    return Judgement(*comparisons, monte_carlo("alignment", [axis_alignment(moment) for moment in s.turned], 1))
+    queries, keys, every = s.every
+    of_rows, of_columns = (every.mean(squared.square().sum(-1)) for squared in squared_norms(every.values))
+    rows, columns = fourth_moments(queries, keys)
+    signs = {"keys": "<", "queries": ">", "generic keys": "="}
+    return Judgement(
+        exact("rows", of_rows, rows),
+        exact("columns", of_columns, columns),
+        exact("ratio", of_columns / of_rows, axis_alignment(keys) / axis_alignment(queries)),
+        *(monte_carlo(f"{name}, directionality", directionalities(s.updates[name]), 0, signs[name]) for name in signs),
+        monte_carlo("alignment", [axis_alignment(moment) for moment in s.turned], 1),
+    )
 
 
 class ConstantToken(NamedTuple):

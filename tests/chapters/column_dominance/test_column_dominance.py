@@ -137,6 +137,14 @@ PLANTED = {
         "fourth_moments",
         lambda queries, keys: fourth_moments(keys, queries),
     ),
+    "Gaussian rows without their spread": (
+        condition.directionality_condition,
+        "fourth_moments",
+        lambda queries, keys: (
+            float(queries.diagonal().square().sum() * keys.trace() ** 2),
+            float(keys.diagonal().square().sum() * queries.trace() ** 2),
+        ),
+    ),
     "D without its normalisation": (
         condition.directionality_condition,
         "axis_alignment",
