@@ -273,7 +273,7 @@ show(first_gradients.first_update_of_linear_attention(seed=seed))
 # Let $n_i$ be the number of positions that $i$ sees. With all scores 0, $\alpha_{ij} = 1/n_i$ and the residual stream has
 # $h_i = x_i + V m_i$ with $m_i$ the mean of what $i$ sees. The derivative of the softmax gives
 # $\beta_{ij} = \alpha_{ij}\, g_i^\top (V x_j - V m_i)$ ({prf:ref}`prop-2-2`), where $g_i$ is the negative gradient of the loss at
-# $h_i$. If the embeddings are of size $\epsilon$, the logits $E h_i$ are of size $\epsilon^2$, every token has the probability
+# $h_i$. If the embeddings are of size $\epsilon$ and $V$ is fixed, the logits $E h_i$ are of size $\epsilon^2$, every token has the probability
 # $1/n + O(\epsilon^2)$, and $g_i = e - \bar e + O(\epsilon^3) = e + O(\epsilon^3)$ with $e$ the embedding of the predicted
 # token. So to leading order, with a relative error of order $\epsilon^2$ where this order does not vanish,
 #
@@ -290,8 +290,9 @@ show(first_gradients.first_update_of_linear_attention(seed=seed))
 # ```
 # ````
 #
-# So a softmax adds a term in which the mean of the sequence stands on the query side alone. For a trained model this
-# means that even with symmetric values the first steps are fully symmetric only in sequences whose embeddings average out.
+# So a softmax adds a term in which the mean of the sequence stands on the query side alone. For a model that starts near
+# $W_{qk} = 0$ this means that even symmetric values do not make the first steps symmetric, except where the embeddings of a
+# sequence average out.
 
 # %%
 show(first_gradients.first_update_through_softmax(seed=seed))
@@ -398,9 +399,9 @@ figures.corpus_symmetry(growth)
 # ```
 # ````
 #
-# So there is a contrast between the objectives. With such coefficients no choice of tokens can set columns apart
-# from rows in bidirectional training; in autoregressive training repeated tokens can. Which side becomes uneven depends on the law of the embeddings: in
-# the example it is the rows, against {prf:ref}`thm-s1-12`.
+# So there is a contrast between the objectives. With such coefficients no choice of tokens can set columns apart from rows
+# in bidirectional training; in autoregressive training repeated tokens can. Which side becomes uneven depends on the law
+# of the embeddings: in the example it is the rows, against {prf:ref}`thm-s1-12`.
 #
 # For a trained model the condition on the coefficients is the weak point. The exact coefficients of a softmax have
 # $\sum_j \beta_{ij} = 0$ for every $i$ ({prf:ref}`prop-2-2`). If $(\beta_{ij})$ and $(\beta_{ji})$, diagonal included, had one

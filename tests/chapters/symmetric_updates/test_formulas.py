@@ -74,6 +74,9 @@ def test_first_update_is_s_v_s():
     ahead = first_coefficients(tokens, e, values, ahead=1)
     torch.testing.assert_close(ahead[0, 2, 5], e[tokens[0, 3]] @ values @ e[tokens[0, 5]])
     assert float(ahead[:, -1].abs().max()) == 0
+    torch.testing.assert_close(
+        first_coefficients(tokens, e + 1, values)[0, 2, 5], e[tokens[0, 2]] @ values @ (e + 1)[tokens[0, 5]]
+    )
 
 
 def test_pair_counts_against_loops():
