@@ -155,11 +155,12 @@ glue("minus-half", pair_score(agreement(1.0, -0.5), 0.0), ".2f")
 # Let $G = X X^\top$. Then $\mathrm{Tr}(\Delta W \Delta W) = \mathrm{Tr}(B G B G)$ and
 # $\|\Delta W\|_F^2 = \mathrm{Tr}(B G B^\top G)$. For orthonormal rows $G = I$, which is the first claim.
 #
-# For the second, $\mathrm{Tr}(BGBG) = \sum B_{ij} G_{jk} B_{kl} G_{li}$ with $i \neq j$ and $k \neq l$. The entries of $G$ have
-# $\mathbb{E}[G_{ii} G_{jj}] = 1$, $\mathbb{E} G_{ij}^2 = 1/d$ for $i \neq j$, and a product of two entries has mean 0 if some
-# index occurs in it only once, because the embeddings are independent with mean 0. So $\mathbb{E}[G_{jk} G_{li}]$ is 1 for $(k, l) = (j, i)$, $1/d$ for
-# $(k, l) = (i, j)$ and 0 otherwise, and $\mathbb{E}\,\mathrm{Tr}(BGBG) = \mathrm{Tr}(BB) + \|B\|_F^2/d$. Replacing the
-# second $B$ by $B^\top$ gives $\mathbb{E}\,\mathrm{Tr}(BGB^\top G) = \|B\|_F^2 + \mathrm{Tr}(BB)/d$.
+# For the second, $\mathrm{Tr}(BGBG) = \sum B_{ij} G_{jk} B_{kl} G_{li}$ with $i \neq j$ and $k \neq l$. The entries of
+# $G$ have $\mathbb{E}[G_{ii} G_{jj}] = 1$, $\mathbb{E} G_{ij}^2 = 1/d$ for $i \neq j$, and a product of two entries has
+# mean 0 if some index occurs in it only once, because the embeddings are independent with mean 0. So
+# $\mathbb{E}[G_{jk} G_{li}]$ is 1 for $(k, l) = (j, i)$, $1/d$ for $(k, l) = (i, j)$ and 0 otherwise, and
+# $\mathbb{E}\,\mathrm{Tr}(BGBG) = \mathrm{Tr}(BB) + \|B\|_F^2/d$. Replacing the second $B$ by $B^\top$ gives
+# $\mathbb{E}\,\mathrm{Tr}(BGB^\top G) = \|B\|_F^2 + \mathrm{Tr}(BB)/d$.
 # ```
 # ````
 #
@@ -270,12 +271,13 @@ show(first_gradients.first_update_of_linear_attention(seed=seed))
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# Let $n_i$ be the number of positions that $i$ sees. With all scores 0, $\alpha_{ij} = 1/n_i$ and the residual stream has
-# $h_i = x_i + V m_i$ with $m_i$ the mean of what $i$ sees. The derivative of the softmax gives
-# $\beta_{ij} = \alpha_{ij}\, g_i^\top (V x_j - V m_i)$ ({prf:ref}`prop-2-2`), where $g_i$ is the negative gradient of the loss at
-# $h_i$. If the embeddings are of size $\epsilon$ and $V$ is fixed, the logits $E h_i$ are of size $\epsilon^2$, every token has the probability
-# $1/n + O(\epsilon^2)$, and $g_i = e - \bar e + O(\epsilon^3) = e + O(\epsilon^3)$ with $e$ the embedding of the predicted
-# token. So to leading order, with a relative error of order $\epsilon^2$ where this order does not vanish,
+# Let $n_i$ be the number of positions that $i$ sees. With all scores 0, $\alpha_{ij} = 1/n_i$ and the residual stream
+# has $h_i = x_i + V m_i$ with $m_i$ the mean of what $i$ sees. The derivative of the softmax gives
+# $\beta_{ij} = \alpha_{ij}\, g_i^\top (V x_j - V m_i)$ ({prf:ref}`prop-2-2`), where $g_i$ is the negative gradient of
+# the loss at $h_i$. If the embeddings are of size $\epsilon$ and $V$ is fixed, the logits $E h_i$ are of size
+# $\epsilon^2$, every token has the probability $1/n + O(\epsilon^2)$, and
+# $g_i = e - \bar e + O(\epsilon^3) = e + O(\epsilon^3)$ with $e$ the embedding of the predicted token. So to leading
+# order, with a relative error of order $\epsilon^2$ where this order does not vanish,
 #
 # $$
 # \Delta W = \sum_i x_i\, e^\top V\, \frac{1}{n_i} \sum_j (x_j - m_i)\, x_j^\top = \sum_i x_i\, e^\top V C_i ,
