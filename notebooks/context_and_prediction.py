@@ -302,7 +302,7 @@ figures.ratio_by_mean_position(pd.concat(tokens), n_tokens)
 # %%
 show(
     counts.masked_ratio(mask_rate=mask_rate, **simulated),
-    counts.masked_expectation(mask_rate=mask_rate, **simulated),
+    counts.masked_expectation(mask_rate=mask_rate, seed=seed),
 )
 
 # %% [markdown]

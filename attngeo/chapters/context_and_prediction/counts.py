@@ -3,10 +3,12 @@
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
-from attngeo.chapters.context_and_prediction.simulation import N_VOCAB, Simulation, simulation, surplus
+from attngeo.chapters.context_and_prediction.simulation import N_VOCAB, Simulation, drifting_chain, simulation, surplus
 from attngeo.chapters.context_and_prediction.token_counts import Counts, count_tokens, expected_counts, mean_position
-from attngeo.paper.checks import Judgement, check, exact, monte_carlo
+from attngeo.paper.checks import Judgement, check, compare, exact, monte_carlo
 from attngeo.updates.objectives import Objective, context_matrix, sample_mask
 
 
@@ -87,15 +89,37 @@ def masked_ratio(s: MaskedSimulation) -> Judgement:
     )
 
 
-@check(masked_simulation)
-def masked_expectation(s: MaskedSimulation) -> Judgement:
+class EveryMask(NamedTuple):
+    """All sequences of a short drifting chain with all masks."""
+
+    mask_rate: float
+    marginals: Float[Tensor, "n vocab"]
+    probability: Float[Tensor, " outcomes"]
+    counts: Counts  # (outcomes, V)
+
+
+def every_mask(n_tokens: int = 4, mask_rate: float = 0.15, seed: int = 0) -> EveryMask:
+    """Independent masks."""
+    chain, masks = drifting_chain(seed), torch.cartesian_prod(*[torch.tensor([False, True])] * n_tokens)
+    tokens = torch.cartesian_prod(*[torch.arange(N_VOCAB)] * n_tokens)
+    of_tokens = chain.start[tokens[:, 0]] * chain.transition[tokens[:, :-1], tokens[:, 1:]].prod(-1)
+    masked = masks.double()
+    of_masks = (mask_rate * masked + (1 - mask_rate) * (1 - masked)).prod(-1)
+    contexts = context_matrix(Objective.MASKED, n_tokens, masks.repeat(len(tokens), 1))
+    counts = count_tokens(tokens.repeat_interleave(len(masks), 0), contexts, N_VOCAB)
+    return EveryMask(mask_rate, chain.marginals(n_tokens), torch.outer(of_tokens, of_masks).flatten(), counts)
+
+
+@check(every_mask)
+def masked_expectation(s: EveryMask) -> Judgement:
     """Equations S79, S80: rho (1 - rho) (N - 1) sum_k Pr[t_k = t*], without the leading N."""
-    t, n, counts = 0, s.independent.n_tokens, s.independent.counts
-    expected = expected_counts(Objective.MASKED, s.independent.marginals, s.mask_rate)
+    t, n = 0, len(s.marginals)
+    expected = expected_counts(Objective.MASKED, s.marginals, s.mask_rate)
+    context, predicted = (s.probability @ side[:, t] for side in (s.counts.context, s.counts.predicted))
     return Judgement(
-        monte_carlo("context", counts.context[:, t], expected.context[t]),
-        monte_carlo("context as printed", counts.context[:, t], n * expected.context[t], "≠"),
-        monte_carlo("predicted", counts.predicted[:, t], expected.predicted[t]),
-        monte_carlo("predicted as printed", counts.predicted[:, t], n * expected.predicted[t], "≠"),
+        exact("context", context, expected.context[t]),
+        compare("context as printed", context, "≠", n * expected.context[t], 0.1),
+        exact("predicted", predicted, expected.predicted[t]),
+        compare("predicted as printed", predicted, "≠", n * expected.predicted[t], 0.1),
         token=t,
     )

@@ -41,6 +41,12 @@ def with_leading_n(objective, marginals, mask_rate):
     return Counts(right.context * len(marginals), right.predicted * len(marginals))
 
 
+def with_n_partners(objective, marginals, mask_rate):
+    right = expected_counts(objective, marginals, mask_rate)
+    n = len(marginals)
+    return Counts(right.context * n / (n - 1), right.predicted * n / (n - 1))
+
+
 def transposed_prediction(beta, x, position, role):
     """Equation S50 as printed."""
     update = token_update(beta, x, position, role)
@@ -79,6 +85,7 @@ PLANTED = {
     "S69 of one half": (counts.bidirectional_ratio, "expected_counts", one_half),
     "S79 with N": (counts.masked_ratio, "expected_counts", with_leading_n),
     "S79, S80 with N": (counts.masked_expectation, "expected_counts", with_leading_n),
+    "S79, S80 with N for N - 1": (counts.masked_expectation, "expected_counts", with_n_partners),
     "S73 to N - 1": (counts_in_detail.last_position_counts, "last_predicted", lambda n: n - 1),
     "S83, S84 from k = 0": (counts_in_detail.first_position_counts, "positions", lambda n: range(n + 1)),
     "S86 to N - 1": (
