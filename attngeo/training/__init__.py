@@ -2,3 +2,8 @@
 
 `corpora` turns text into blocks of tokens. What a run leaves on disk is read by the room `runs`.
 """
+
+from attngeo.training.constraints import Constraint
+from attngeo.training.initialisations import Initialisation
+
+__all__ = ["Constraint", "Initialisation"]
