@@ -37,7 +37,7 @@ seed: int = 0  # seed of every random draw; in [0, 2147483647]
 # %% tags=["remove-cell"]
 import torch
 
-from attngeo.chapters.two_scores import directionality, figures, heads, random_matrices, symmetry
+from attngeo.chapters.two_scores import directionality, figures, heads, random_matrices, symmetry, symmetry_law
 from attngeo.display.page import glue, show, table
 from attngeo.forms.random_matrices import directionality_sd, sample_dense
 from attngeo.forms.scores import GAMMA, score_batch
@@ -322,6 +322,7 @@ show(
     symmetry.parts_without_their_halves(seed=seed),
     random_matrices.symmetry_of_random_matrices(draws=max(draws, 500), seed=seed),
     random_matrices.side_from_which_symmetry_vanishes(draws=max(draws, 500), seed=seed),
+    symmetry_law.spread_of_symmetry(seed=seed),
 )
 
 # %%

@@ -7,7 +7,9 @@ import torch
 from scipy.stats import halfnorm, norm
 from torch import Tensor
 
-from attngeo.forms.scores import GAMMA, Scores, directionality_score, score, score_batch
+from attngeo.chapters.two_scores.heads import mean_square, sum_influence
+from attngeo.forms.bilinear import BilinearForm
+from attngeo.forms.scores import GAMMA, Scores, directionality_score, score, score_batch, score_heads
 from attngeo.paper.checks import Judgement, check, compare, exact, monte_carlo
 
 
@@ -77,17 +79,10 @@ def first_positive_limit(gamma: float = GAMMA) -> int:
 def positive_share(n: int, gamma: float = GAMMA) -> float:
     """``Pr[d > 0] = Phi((a sqrt(n) - 1) / sqrt(V))`` to first order in 1/n, M with one column that outgrows all others.
 
-    The rows over their threshold t add up to ``a n`` with variance ``V n``, where V is the variance of ``x 1[x > t] - t
-    a (x - m + gamma ((x - m)^2 - v) / (2 sqrt(v)))``, x half-normal of mean m and variance v: the last terms are
-    the error of a threshold that is estimated from the same rows. The column's norm is ``sqrt(n)``.
+    The rows over their threshold add up to ``a n`` with variance ``V n``, V the mean square of `sum_influence` at one
+    degree of freedom: their norms are those of a head of width 1. The column's norm is ``sqrt(n)``.
     """
-    a, m, v = RowsBehindOneColumn.at(gamma).norms, halfnorm.mean(), halfnorm.var()
-    t = m + gamma * v**0.5
-
-    def square(x: float) -> float:
-        return ((x * (x > t) - a) - t * a * (x - m + gamma * ((x - m) ** 2 - v) / (2 * v**0.5))) ** 2
-
-    variance = halfnorm.expect(square, lb=0, ub=t) + halfnorm.expect(square, lb=t)
+    a, variance = RowsBehindOneColumn.at(gamma).norms, mean_square(sum_influence, 1, gamma)
     return float(norm.cdf((a * math.sqrt(n) - 1) / math.sqrt(variance)))
 
 
@@ -109,16 +104,16 @@ class StrongColumns(NamedTuple):
 
 
 def strong_columns(n: int = 768, factor: float = 1000.0, draws: int = 16, seed: int = 0) -> StrongColumns:
-    """Normal matrices (n, n) but for the column; 20 times as many draws of the small ones."""
+    """Normal matrices (n, n) but for the column; 30 times as many draws of one column alone."""
     generator = torch.Generator().manual_seed(seed)
 
     def scores(by: float) -> Scores:
         return score_batch(torch.stack([with_strong_column(n, by, generator) for _ in range(draws)]))
 
     def alone(rows: int) -> Scores:
-        m = torch.zeros(20 * draws, rows, rows, dtype=torch.float64)
-        m[:, :, 0] = torch.randn(20 * draws, rows, generator=generator, dtype=torch.float64)
-        return score_batch(m)
+        column = torch.randn(30 * draws, rows, 1, generator=generator, dtype=torch.float64)
+        where = torch.eye(rows, 1, dtype=torch.float64).expand_as(column)
+        return score_heads(BilinearForm(column, where))
 
     first = first_positive_limit()
     return StrongColumns(n, factor, scores(factor), scores(n**0.5), {rows: alone(rows) for rows in (first, 2 * first)})

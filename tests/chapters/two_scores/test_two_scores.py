@@ -6,7 +6,7 @@ from planting import supported, supported_with
 from scipy.stats import norm
 
 from attngeo import symmetry_score
-from attngeo.chapters.two_scores import directionality, heads, random_matrices, symmetry
+from attngeo.chapters.two_scores import directionality, heads, random_matrices, symmetry, symmetry_law
 from attngeo.chapters.two_scores.directionality import written_out
 from attngeo.chapters.two_scores.heads import influence
 from attngeo.chapters.two_scores.random_matrices import closed_forms
@@ -31,6 +31,7 @@ CHECKS = [
     random_matrices.one_random_matrix_has_a_direction,
     random_matrices.equal_marginals_are_not_enough,
     heads.directionality_of_heads,
+    symmetry_law.spread_of_symmetry,
 ]
 FEWER = {
     random_matrices.directionality_of_random_matrices: {"draws": 100},
@@ -115,10 +116,23 @@ PLANTED = {
         "positive_share",
         lambda n: norm.cdf((0.10723 * n**0.5 - 1) / 0.498),
     ),
+    "a threshold without error in the sum": (
+        heads.directionality_of_heads,
+        "sum_influence",
+        lambda x, d_head, *gamma: (
+            x * (x > heads.threshold(d_head)) - heads.outlying_norm(heads.threshold(d_head), d_head)
+        ),
+    ),
     "law of the transpose": (
         random_matrices.equal_marginals_are_not_enough,
         "chance_of_outlying_rows",
         lambda n: 0.0,
+    ),
+    "spread sqrt(2) / n": (symmetry_law.spread_of_symmetry, "symmetry_sd", lambda n, c=None: 2**0.5 / n),
+    "spread of normal entries for all": (
+        symmetry_law.spread_of_symmetry,
+        "symmetry_sd",
+        lambda n, c=None: symmetry_sd(n),
     ),
     "rows of a head as normal": (
         heads.directionality_of_heads,
