@@ -58,7 +58,8 @@ from attngeo.chapters.symmetric_initialisation.tables import (
     what_was_run,
 )
 from attngeo.paper.published import table as printed_table
-from attngeo.chapters.symmetric_initialisation.numbers_of_seeds import coverage, seeds_needed
+from attngeo.chapters.symmetric_initialisation.numbers_of_seeds import seeds_needed
+from attngeo.chapters.symmetric_initialisation.crossings import coverage
 from attngeo.runs.estimates import LEAST_SEEDS
 from attngeo.training.config import DEFAULTS
 from attngeo.runs.numbers_in_words import as_percent, extent

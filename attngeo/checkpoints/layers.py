@@ -136,9 +136,6 @@ class Checkpoint:
         scale = scale_name(name, self._files)
         return unscaled(weight, self._files[scale].read(scale), self._block, name)
 
-    def __repr__(self) -> str:
-        return f"Checkpoint({self.name!r}, {self.model_type}, {len(self)} attention layers)"
-
 
 def open_checkpoint(path_or_id: str | PathLike, revision: str | None = None) -> Checkpoint:
     """The layers' ``W_qk,h = W_q,h W_k,g(h)^T`` (Eqs. S19, S20) of a local folder, a weight file, or a Hub repository.

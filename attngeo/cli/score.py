@@ -120,16 +120,9 @@ def _as_rich(table: pd.DataFrame) -> Table:
     first = table.iloc[0]
     title = f"{first['model']} {first['revision'][:12]}".strip()
     rich = Table(title=f"{title}, gamma = {first['gamma']:g}", caption=caption)
-    for name in (
-        "part",
-        "layer",
-        *(["head"] if heads else []),
-        "symmetry",
-        "directionality",
-        "rows over",
-        "columns over",
-    ):
-        rich.add_column(name, justify="left" if name == "part" else "right")
+    rich.add_column("part")
+    for name in ("layer", *(["head"] if heads else []), "symmetry", "directionality", "rows over", "columns over"):
+        rich.add_column(name, justify="right")
     for row in table.itertuples():
         head = [] if not heads else ["all" if row.head == SUM else str(row.head)]
         scores = (f"{row.symmetry:.4f}", f"{row.directionality:.4f}")

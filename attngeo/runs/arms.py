@@ -104,16 +104,7 @@ class Contrast:
         """What the interval of the difference says; see `attngeo.runs.estimates.verdict`."""
         return estimates.verdict(self.difference(measure))
 
-    def speed_up(self, window: int = estimates.WINDOW) -> Estimate:
-        """Of the first arm over the second, on held-out losses; see `attngeo.runs.estimates.speed_up_estimate`."""
-        return estimates.speed_up_estimate(*self._curves(LOSS), window)
-
-    def first_crossings(self) -> tuple[float, ...]:
-        """On training losses, one per seed, as the paper takes them; see `attngeo.runs.estimates.first_crossing`."""
-        steps, *sides = self._curves("loss")
-        return tuple(estimates.first_crossing(steps, a, b) for a, b in zip(*sides, strict=True))
-
-    def _curves(self, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def curves(self, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Steps that both recorded, and the curves of each side, (seeds, steps)."""
         a, b = self.first.curves(name), self.second.curves(name)
         steps = a.index.intersection(b.index)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Int
@@ -25,17 +25,10 @@ class Shape:
     heads: int = 4  # must divide d_model
     d_ff: int = 1024  # width of the feed-forward layer
     positions: int = 512  # longest block
-    dropout: float = 0.1  # of hidden states
-    attention_dropout: float = 0.1
+    dropout: float = 0.1  # of hidden states and of attention
     vocab_size: int = 30522
 
     def __post_init__(self) -> None:
-        for name, value in asdict(self).items():
-            rate = name.endswith("dropout")
-            if not (0 <= value < 1 if rate else isinstance(value, int) and value >= 1):
-                raise ParameterError(
-                    f"{name} is {value}; it must be {'in [0, 1)' if rate else 'a whole number above 0'}."
-                )
         if self.d_model % self.heads:
             raise ParameterError(f"{self.heads} heads do not divide the width {self.d_model}; change heads or d_model.")
 
@@ -130,7 +123,7 @@ def bert_config(shape: Shape, causal: bool, attention: str = "sdpa") -> BertConf
         intermediate_size=shape.d_ff,
         hidden_act="gelu",
         hidden_dropout_prob=shape.dropout,
-        attention_probs_dropout_prob=shape.attention_dropout,
+        attention_probs_dropout_prob=shape.dropout,
         max_position_embeddings=shape.positions,
         initializer_range=STD,
         layer_norm_eps=EPSILON,

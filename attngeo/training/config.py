@@ -107,7 +107,6 @@ class TrainingConfig:
             d_ff=self.d_ff or 4 * self.d_model,
             positions=max(512, self.block_size),
             dropout=float(self.dropout),
-            attention_dropout=float(self.dropout),
             vocab_size=vocab_size,
         )
 

@@ -80,13 +80,8 @@ def attended_matrix(objective: Objective | str, n_tokens: int) -> Bool[Tensor, "
 
 
 def context_sets(matrix: Bool[Tensor, "n n"]) -> list[frozenset[int]]:
-    """``C_i = {j : matrix[i, j]}`` for every i (Eq. 6)."""
+    """``C_i = {j : matrix[i, j]}`` for every i (Eq. 6); of the transpose, ``P_j = {i : matrix[i, j]}`` (Eq. S38)."""
     return [frozenset(row.nonzero().flatten().tolist()) for row in matrix]
-
-
-def predicted_sets(matrix: Bool[Tensor, "n n"]) -> list[frozenset[int]]:
-    """``P_j = {i : matrix[i, j]}`` for every j (Eq. S38)."""
-    return context_sets(matrix.T)
 
 
 def sample_mask(n_samples: int, n_tokens: int, mask_rate: float, generator: torch.Generator) -> Bool[Tensor, "s n"]:

@@ -126,6 +126,8 @@ def test_bad_input_is_one_sentence_and_leaves_no_run(text, tmp_path, attngeo, ar
         ("lr: fast", r"lr .*'fast'"),
         ("steps: 1.5", r"steps .*1\.5"),
         ("steps: true", r"steps .*True"),
+        ("layers: 0", r"layers .*0"),
+        ("dropout: 1.0", r"dropout .*1\.0"),
         ("preset: huge", "'huge'"),
         ("init: odd", r"init .*'odd'.* random"),
     ],

@@ -4,6 +4,7 @@ from dataclasses import replace
 import pytest
 from made_training import made_arm, made_run
 
+from attngeo.chapters.symmetric_initialisation import crossings
 from attngeo.chapters.training_scores.recorded_runs import kind
 from attngeo.runs.arms import Contrast, arms, contrasts, matched
 from attngeo.runs.estimates import NEVER, over_seeds
@@ -93,8 +94,9 @@ def test_a_run_that_recorded_no_loss_is_named():
 def test_speed_ups_are_those_of_the_curves():
     fast = [replace(r, history=r.history.assign(held_out_loss=r.history["held_out_loss"] - 0.5)) for r in ENCODERS]
     contrast = Contrast(arms(fast)[0], arms(ENCODERS)[0])
-    assert contrast.speed_up(window=1).value == pytest.approx(0.1) and contrast.first_crossings() == (0.0,) * 3
-    assert Contrast(contrast.second, contrast.first).speed_up(window=1).value == NEVER
+    assert crossings.speed_up_of(contrast, window=1).value == pytest.approx(0.1)
+    assert crossings.first_crossings(contrast) == (0.0,) * 3
+    assert crossings.speed_up_of(Contrast(contrast.second, contrast.first), window=1).value == NEVER
 
 
 def test_arms_without_a_common_seed_or_step_are_refused():
@@ -102,7 +104,7 @@ def test_arms_without_a_common_seed_or_step_are_refused():
         Contrast(arms(ENCODERS)[0], arms([made_run(seed=5)])[0])
     shifted = [replace(r, history=r.history.assign(step=r.history["step"] + 7)) for r in ENCODERS]
     with pytest.raises(RunError, match="held_out_loss"):
-        Contrast(arms(ENCODERS)[0], arms(shifted)[0]).speed_up()
+        crossings.speed_up_of(Contrast(arms(ENCODERS)[0], arms(shifted)[0]))
 
 
 def test_runs_are_matched_in_all_but_the_named_settings():

@@ -20,7 +20,7 @@ from attngeo.training.bert import (
     weight_count,
 )
 
-TINY = Shape(layers=2, d_model=24, heads=3, d_ff=40, vocab_size=60, dropout=0.0, attention_dropout=0.0)
+TINY = Shape(layers=2, d_model=24, heads=3, d_ff=40, vocab_size=60, dropout=0.0)
 
 
 def batch(seed=0, length=12, targets=3):
@@ -68,7 +68,7 @@ def test_a_decoder_looks_to_the_left_only(causal):
 
 
 def test_dropout_is_drawn_anew_in_training():
-    model = build_model(replace(TINY, dropout=0.5, attention_dropout=0.5), False)
+    model = build_model(replace(TINY, dropout=0.5), False)
     torch.manual_seed(0)
     first, second = model(**batch())["loss"], model(**batch())["loss"]
     assert first != second
@@ -154,10 +154,6 @@ def test_parameters_are_counted_with_and_without_embeddings():
     assert counts["all"] - counts["without_embeddings"] == 60 * 24 + 512 * 24 + 2 * 24 + 2 * 24
 
 
-@pytest.mark.parametrize(
-    ("change", "named"),
-    [({"heads": 5}, "heads"), ({"layers": 0}, "layers"), ({"dropout": 1.0}, "dropout")],
-)
-def test_bad_shapes_are_refused(change, named):
-    with pytest.raises(ParameterError, match=named):
-        replace(TINY, **change)
+def test_heads_that_do_not_divide_the_width_are_refused():
+    with pytest.raises(ParameterError, match="heads"):
+        replace(TINY, heads=5)

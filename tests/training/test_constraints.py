@@ -48,7 +48,7 @@ def test_the_gradient_is_exact():
 
 
 def test_a_model_adds_the_constraint_in_training_only():
-    shape = Shape(layers=2, d_model=16, heads=2, d_ff=16, vocab_size=30, dropout=0.0, attention_dropout=0.0)
+    shape = Shape(layers=2, d_model=16, heads=2, d_ff=16, vocab_size=30, dropout=0.0)
     model = build_model(shape, False)
     data = {"input_ids": torch.arange(8)[None], "positions": torch.tensor([[1, 4]]), "labels": torch.tensor([[5, 6]])}
     plain = float(model(**data)["loss"].detach())

@@ -36,7 +36,7 @@ def constrained_models(weight: float = 0.5, layers: int = 3) -> Constrained:
     """
     from attngeo.training import bert  # loads transformers
 
-    shape = bert.Shape(layers=layers, d_model=16, heads=2, d_ff=16, vocab_size=30, dropout=0.0, attention_dropout=0.0)
+    shape = bert.Shape(layers=layers, d_model=16, heads=2, d_ff=16, vocab_size=30, dropout=0.0)
     tokens = {"input_ids": torch.arange(8)[None], "positions": torch.tensor([[1, 4]]), "labels": torch.tensor([[5, 6]])}
     added, scores = {}, {}
     for constraint in SIGNS:

@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from attngeo.paper.checks import Judgement, check, compare, exact
-from attngeo.updates.objectives import Objective, attended_matrix, context_matrix, context_sets, predicted_sets
+from attngeo.updates.objectives import Objective, attended_matrix, context_matrix, context_sets
 
 AGREEMENT = 0.8  # probability with which two bits are equal
 
@@ -66,7 +66,7 @@ def objectives_definition(joint: Tensor) -> Judgement:
     comparisons = [exact("joint", (chain_rule(joint) - joint).abs().max())]
     for objective, expected in n_pairs.items():
         matrix = pairs(objective, masked)
-        c, p = context_sets(matrix), predicted_sets(matrix)
+        c, p = context_sets(matrix), context_sets(matrix.T)
         dual = all((j in c[i]) == (i in p[j]) for i, j in product(range(n), repeat=2))
         comparisons += [
             exact("pairs", sum(map(len, c)), expected, 0, objective=objective),

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from attngeo.chapters.symmetric_initialisation import crossings
 from attngeo.runs import estimates
 from attngeo.runs.arms import LOSS, RECORDING, Arm, Contrast, arms, matched
 from attngeo.runs.labels import PARTS
@@ -141,7 +142,7 @@ def main_experiments(found: Iterable[Experiment]) -> list[Experiment]:
     return [first[label] for label in order if label in first]
 
 
-def between_random_starts(experiment: Experiment, window: int = estimates.WINDOW) -> tuple[list[float], list[float]]:
+def between_random_starts(experiment: Experiment, window: int = crossings.WINDOW) -> tuple[list[float], list[float]]:
     """Speed-ups that two random starts of different seeds show over each other, every ordered pair of seeds.
 
     Returns:
@@ -153,7 +154,7 @@ def between_random_starts(experiment: Experiment, window: int = estimates.WINDOW
     for_good, first = [], []
     for one, other in itertools.permutations(held_out, 2):
         for_good.append(
-            estimates.speed_up(steps, *(held_out[[seed]].to_numpy().T for seed in (one, other)), window=window)
+            crossings.speed_up(steps, *(held_out[[seed]].to_numpy().T for seed in (one, other)), window=window)
         )
-        first.append(estimates.first_crossing(recorded, *(training[seed].to_numpy() for seed in (one, other))))
+        first.append(crossings.first_crossing(recorded, *(training[seed].to_numpy() for seed in (one, other))))
     return for_good, first

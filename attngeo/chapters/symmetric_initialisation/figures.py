@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
+from attngeo.chapters.symmetric_initialisation import crossings
 from attngeo.chapters.symmetric_initialisation.control_matrix import (
     AGAINST_RANDOM,
     BASELINE,
@@ -102,7 +103,7 @@ def speed_ups(experiments: Sequence[Experiment], name: str = "fig-init-speed") -
     figure, panels = _contrast_panels(experiments, AGAINST_RANDOM)
     words = []
     for panel, experiment in zip(panels, experiments, strict=True):
-        found = {pair: (c, c.speed_up()) for pair, c in experiment.contrasts(AGAINST_RANDOM).items()}
+        found = {pair: (c, crossings.speed_up_of(c)) for pair, c in experiment.contrasts(AGAINST_RANDOM).items()}
         panel.axvline(0, color=NEUTRAL, linewidth=1)
         for pair, (contrast, e) in found.items():
             shown = Estimate(*(_AT_NEVER if x == NEVER else x for x in (e.value, e.low, e.high)))

@@ -1,13 +1,11 @@
-"""How many seeds an interval needs, and how often one from few seeds holds the truth."""
+"""How many seeds an interval needs."""
 
 import math
-from functools import cache
 
-import numpy as np
 from scipy import stats
 
 from attngeo.errors import ParameterError
-from attngeo.runs.estimates import LEAST_SEEDS, LEVEL, resamples, tail
+from attngeo.runs.estimates import LEAST_SEEDS, LEVEL
 
 
 def seeds_needed(sd: float, half_width: float, level: float = LEVEL) -> int:
@@ -23,17 +21,3 @@ def seeds_needed(sd: float, half_width: float, level: float = LEVEL) -> int:
     while stats.t.ppf((1 + level) / 2, n - 1) * sd > half_width * math.sqrt(n):
         n += 1
     return n
-
-
-@cache
-def coverage(seeds: int, level: float = LEVEL, draws: int = 2000) -> float:
-    """How often an interval from resampled seeds holds the truth: the mean of normal values, simulated.
-
-    Three seeds give the range of their values, which holds the median ``1 - 2^(1 - 3)`` = 75 % of the time.
-    """
-    values = np.random.default_rng(0).standard_normal((seeds, draws))
-    picks = np.array(resamples(seeds, 0))  # (resamples, seeds)
-    share = (picks[:, :, None] == np.arange(seeds)).mean(axis=1)  # of each seed in each resample
-    means = np.sort(share @ values, axis=0)
-    left = tail(len(means), level)
-    return float(np.mean((means[left] <= 0) & (means[-1 - left] >= 0)))

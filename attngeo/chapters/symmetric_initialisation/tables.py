@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from attngeo.chapters.symmetric_initialisation import published_speed_ups
+from attngeo.chapters.symmetric_initialisation import crossings, published_speed_ups
 from attngeo.chapters.symmetric_initialisation.control_matrix import (
     AGAINST_RANDOM,
     BASELINE,
@@ -28,12 +28,12 @@ _SHORT = {
 SPACED_IN_THE_PAPER = ("Wikipedia", "Red Pajama")  # as an audit of the released code found
 
 
-def matrix_table(experiment: Experiment, window: int = estimates.WINDOW) -> pd.DataFrame:
+def matrix_table(experiment: Experiment, window: int = crossings.WINDOW) -> pd.DataFrame:
     """One row per arm against the random start on the seeds of both: losses, difference, speed-ups, verdict.
 
     In brackets: what two random starts of different seeds show over each other (`between_random_starts`).
     """
-    for_good, crossings = between_random_starts(experiment, window)
+    for_good, touches = between_random_starts(experiment, window)
     baseline = experiment.arms[BASELINE]
     rows = [
         {
@@ -43,7 +43,7 @@ def matrix_table(experiment: Experiment, window: int = estimates.WINDOW) -> pd.D
             "random's": baseline.mean(LOSS),
             "difference": "0",
             "speed-up": f"({extent(for_good, as_percent)})",
-            "first crossing, training loss": f"({extent(crossings, as_percent)})",
+            "first crossing, training loss": f"({extent(touches, as_percent)})",
             "verdict": "baseline",
         }
     ]
@@ -55,8 +55,8 @@ def matrix_table(experiment: Experiment, window: int = estimates.WINDOW) -> pd.D
                 "final loss": contrast.first.mean(LOSS),
                 "random's": contrast.second.mean(LOSS),
                 "difference": with_interval(contrast.difference(), as_nats),
-                "speed-up": with_interval(contrast.speed_up(window), as_percent),
-                "first crossing, training loss": spread(contrast.first_crossings()),
+                "speed-up": with_interval(crossings.speed_up_of(contrast, window), as_percent),
+                "first crossing, training loss": spread(crossings.first_crossings(contrast)),
                 "verdict": contrast.verdict(),
             }
         )
@@ -157,4 +157,4 @@ def spread(values: Sequence[float]) -> str:
 
 def _nearest(experiment: Experiment | None) -> str:
     found = experiment.contrasts([RELEASED]) if experiment else {}
-    return with_interval(found[RELEASED].speed_up(), as_percent) if found else "not run"
+    return with_interval(crossings.speed_up_of(found[RELEASED]), as_percent) if found else "not run"

@@ -44,34 +44,22 @@ TEXT: dict[str, Entry] = {
     "albert": (
         # one group of layers is shared by the whole depth
         Attention(
-            "encoder",
-            "albert_layer_groups.{}.albert_layers.{}.attention",
-            "query",
-            "key",
-            layers="num_hidden_groups",
+            "encoder", "albert_layer_groups.{}.albert_layers.{}.attention", "query", "key", layers="num_hidden_groups"
         ),
     ),
-    "bert": BERT,
-    "bert-generation": BERT,
-    "big_bird": BERT,
-    "camembert": BERT,
-    "data2vec-text": BERT,
     "deberta": (Attention("encoder", "encoder.layer.{}.attention.self", "in_proj", "in_proj", GROUPS),),
     "deberta-v2": (Attention("encoder", "encoder.layer.{}.attention.self", "query_proj", "key_proj"),),
     "distilbert": (Attention("encoder", "layer.{}.attention", "q_lin", "k_lin", heads="n_heads", layers="n_layers"),),
-    "electra": BERT,
-    "ernie": BERT,
-    "esm": BERT,
-    "layoutlm": BERT,
-    "megatron-bert": BERT,
     "modernbert": (Attention("encoder", "layers.{}.attn", "Wqkv", "Wqkv", BLOCKS),),
     "mpnet": (Attention("encoder", "encoder.layer.{}.attention.attn", "q", "k"),),
-    "rembert": BERT,
-    "roberta": BERT,
-    "roberta-prelayernorm": BERT,
-    "xlm-roberta": BERT,
-    "xlm-roberta-xl": BERT,
-    "xmod": BERT,
+    # encoders with BERT's names
+    **dict.fromkeys(
+        (
+            "bert", "bert-generation", "big_bird", "camembert", "data2vec-text", "electra", "ernie", "esm", "layoutlm",
+            "megatron-bert", "rembert", "roberta", "roberta-prelayernorm", "xlm-roberta", "xlm-roberta-xl", "xmod",
+        ),
+        BERT,
+    ),
     # decoders, one tensor for queries, keys and values
     "bloom": fused_decoder("h.{}.self_attention", "query_key_value", "n_head", layout=GROUPS, layers="n_layer"),
     "codegen": fused_decoder("h.{}.attn", "qkv_proj", "n_head", layout=FOUR_RANKS, layers="n_layer"),

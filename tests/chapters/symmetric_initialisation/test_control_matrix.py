@@ -4,6 +4,7 @@ from dataclasses import replace
 import pytest
 from made_arms import made_arm, made_matrix
 
+from attngeo.chapters.symmetric_initialisation import crossings
 from attngeo.chapters.symmetric_initialisation.control_matrix import (
     AT_EQUAL_SCALE,
     PAIRS,
@@ -35,12 +36,15 @@ def test_planted_differences_are_found_and_named():
     (experiment,) = experiments(made_matrix(shifts=SHIFTS))
     found = {(pair.start, pair.against): contrast for pair, contrast in experiment.contrasts().items()}
     assert found["released", "random"].difference().value == pytest.approx(-0.4, abs=0.003)
-    assert found["released", "random"].verdict() == su.HELPS and found["released", "random"].speed_up().low > 0.4
+    assert (
+        found["released", "random"].verdict() == su.HELPS
+        and crossings.speed_up_of(found["released", "random"]).low > 0.4
+    )
     assert found["symmetric-indefinite", "random"].verdict() == su.HURTS
-    assert found["symmetric-indefinite", "random"].speed_up().value == su.NEVER
+    assert crossings.speed_up_of(found["symmetric-indefinite", "random"]).value == su.NEVER
     assert found["symmetric", "symmetric-indefinite"].verdict() == su.HELPS
     assert found["symmetric", "random"].verdict() == su.NO_DIFFERENCE
-    assert all(len(c) == 3 and len(c.first_crossings()) == 3 for c in found.values())
+    assert all(len(c) == 3 and len(crossings.first_crossings(c)) == 3 for c in found.values())
     # arms that were not run are in no comparison
     assert ("released", "default-linear") not in found and ("mimetic", "random") not in found
 
@@ -110,7 +114,7 @@ def test_a_seed_that_is_not_compared_changes_nothing():
     dense = made_arm("random", 3)
     sparse = replace(dense, history=dense.history.drop(dense.history.index[1:-1:2]))
     ours, theirs = (experiments(some)[0].contrasts()[AT_EQUAL_SCALE[0]] for some in (runs, [*runs, sparse]))
-    assert ours.speed_up() == theirs.speed_up() and ours.speed_up().value > 0.3
+    assert crossings.speed_up_of(ours) == crossings.speed_up_of(theirs) and crossings.speed_up_of(ours).value > 0.3
 
 
 def test_of_experiments_with_as_many_runs_the_longer_one_counts_then_the_lower_rate():
@@ -225,7 +229,7 @@ def test_table_1_stands_beside_the_nearest_runs():
     found = main_experiments(experiments(made_matrix(shifts=SHIFTS)))
     rows = table_1_beside_ours(found).set_index("row")
     assert len(rows) == 6 and set(rows["verdict"]) == {"not run at this size"}
-    own = with_interval(found[0].contrasts()[RELEASED].speed_up(), as_percent)
+    own = with_interval(crossings.speed_up_of(found[0].contrasts()[RELEASED]), as_percent)
     assert rows.loc["4 layers, Wikipedia", "speed-up there"] == own
     assert rows.loc["12 layers, Jigsaw", "for good"] == "never"
     assert rows.loc["12 layers, Jigsaw", "speed-up there"] == "not run"  # on plain text, of which there is none here

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attngeo.chapters.symmetric_initialisation.numbers_of_seeds import coverage, seeds_needed
+from attngeo.chapters.symmetric_initialisation import crossings
+from attngeo.chapters.symmetric_initialisation.numbers_of_seeds import seeds_needed
 from attngeo.errors import ParameterError
 from attngeo.runs import estimates as su
 
@@ -27,7 +28,7 @@ def last_difference(arm, base):
 @given(shift=st.floats(-3, 3), seed=SEEDS)
 def test_a_constant_added_to_both_arms_changes_nothing(shift, seed):
     arm, base = curve(0.5, noise=0.05, seed=seed), curve(noise=0.05, seed=seed + 1)
-    assert su.speed_up(STEPS, arm + shift, base + shift) == su.speed_up(STEPS, arm, base)
+    assert crossings.speed_up(STEPS, arm + shift, base + shift) == crossings.speed_up(STEPS, arm, base)
     assert last_difference(arm + shift, base + shift).value == pytest.approx(last_difference(arm, base).value)
 
 
@@ -37,17 +38,17 @@ def test_an_arm_against_itself_is_no_better_and_reaches_its_own_end(seeds, noise
     difference = last_difference(arm, arm)
     assert (difference.value, difference.low, difference.high) == (0, 0, 0)
     assert su.verdict(difference) == su.NO_DIFFERENCE
-    assert 0 <= su.speed_up(STEPS, arm, arm) < 1
-    assert su.speed_up_estimate(STEPS, arm, arm).low >= 0
+    assert 0 <= crossings.speed_up(STEPS, arm, arm) < 1
+    assert crossings.speed_up_estimate(STEPS, arm, arm).low >= 0
 
 
 @given(factor=st.floats(0.2, 0.95), window=st.sampled_from([1, 5]))
 def test_a_planted_speed_up_is_found(factor, window):
     """An arm that runs through the same curve in a share of the time is faster by the rest, smoothed or not."""
-    found = su.speed_up(STEPS, curve(factor), curve(), window)
+    found = crossings.speed_up(STEPS, curve(factor), curve(), window)
     # one measurement of 50 steps; a window adds what the curve bends within it, less than a second one
     assert abs(found - (1 - factor)) <= (1 if window == 1 else 2) * 50 / 2900 + 1e-9
-    assert su.speed_up(STEPS, curve(), curve(factor)) == su.NEVER
+    assert crossings.speed_up(STEPS, curve(), curve(factor)) == su.NEVER
 
 
 @given(seed=SEEDS)
@@ -55,8 +56,8 @@ def test_a_lucky_measurement_is_no_persistent_crossing(seed):
     draw = np.random.default_rng(seed)
     base, arm = curve(), curve(1.3)
     arm[:, draw.integers(5, 50)] = 0.0  # one dip far below the baseline's end
-    assert su.first_crossing(STEPS, arm[0], base[0]) > 0
-    assert su.speed_up(STEPS, arm, base) == su.NEVER
+    assert crossings.first_crossing(STEPS, arm[0], base[0]) > 0
+    assert crossings.speed_up(STEPS, arm, base) == su.NEVER
 
 
 @given(seed=SEEDS)
@@ -65,8 +66,8 @@ def test_a_curve_that_is_flat_but_for_noise_is_late(seed):
     noise = np.random.default_rng(seed).standard_normal((1, 400))
     steps = np.arange(400)
     base = np.zeros((1, 400))
-    assert su.first_crossing(steps, noise[0], base[0]) > 0.9
-    assert su.speed_up(steps, noise, base) < 0.25
+    assert crossings.first_crossing(steps, noise[0], base[0]) > 0.9
+    assert crossings.speed_up(steps, noise, base) < 0.25
 
 
 @given(seed=SEEDS, shift=st.floats(0.2, 3))
@@ -82,7 +83,7 @@ def test_an_infinite_loss_stays_in_the_windows_that_hold_it(window):
     loss = curve(noise=0.1)
     broken = loss.copy()
     broken[:, 0] = np.inf
-    mean, of_broken = su.trailing_mean(loss, window), su.trailing_mean(broken, window)
+    mean, of_broken = crossings.trailing_mean(loss, window), crossings.trailing_mean(broken, window)
     assert np.isinf(of_broken[:, :window]).all() and np.array_equal(of_broken[:, window:], mean[:, window:])
     assert mean[0, min(window, len(STEPS)) - 1] == pytest.approx(loss[0, :window].mean())
 
@@ -103,23 +104,23 @@ def test_intervals_hold_the_truth_as_often_as_they_say():
         held.append((found.low <= 0 <= found.high, gaps.min() <= 0 <= gaps.max()))
     student, spread = np.mean(held, axis=0)
     assert abs(student - 0.95) < 0.02
-    assert abs(spread - coverage(3)) < 0.04
+    assert abs(spread - crossings.coverage(3)) < 0.04
 
 
 def test_three_seeds_give_the_range_of_their_resamples():
     arm = np.stack([curve(f)[0] for f in (0.3, 0.5, 0.7)])
-    found = su.speed_up_estimate(STEPS, arm, curve(), window=1)
-    single = [su.speed_up(STEPS, a[None], curve(seeds=1), window=1) for a in arm]
+    found = crossings.speed_up_estimate(STEPS, arm, curve(), window=1)
+    single = [crossings.speed_up(STEPS, a[None], curve(seeds=1), window=1) for a in arm]
     assert (found.low, found.high) == (min(single), max(single))
     assert found.low < found.value < found.high
 
 
 def test_never_is_not_averaged_away():
     arm = np.stack([curve(f)[0] for f in (0.3, 0.3, 4.0)])
-    found = su.speed_up_estimate(STEPS, arm, curve())
+    found = crossings.speed_up_estimate(STEPS, arm, curve())
     assert found.low == su.NEVER and found.high > 0.5
     assert np.mean([0.5, su.NEVER]) == su.NEVER
-    slower = su.speed_up_estimate(STEPS, curve(2.0), curve())
+    slower = crossings.speed_up_estimate(STEPS, curve(2.0), curve())
     assert slower == su.Estimate(su.NEVER, su.NEVER, su.NEVER) and slower.has_interval
 
 
@@ -128,15 +129,15 @@ def test_seeds_are_resampled_in_pairs():
     speeds = (0.5, 1.0, 2.0)
     base = np.stack([curve(f)[0] for f in speeds])
     arm = np.stack([curve(0.9 * f)[0] for f in speeds])
-    paired = su.speed_up_estimate(STEPS, arm, base)
-    crossed = su.speed_up_estimate(STEPS, arm[[1, 2, 0]], base)
+    paired = crossings.speed_up_estimate(STEPS, arm, base)
+    crossed = crossings.speed_up_estimate(STEPS, arm[[1, 2, 0]], base)
     assert paired.low > 0.05 and paired.high < 0.2
     assert crossed.high - crossed.low > 3 * (paired.high - paired.low)
 
 
 def test_many_seeds_are_drawn_with_a_seed():
     arm, base = curve(0.6, seeds=8, noise=0.3), curve(seeds=8, noise=0.3, seed=1)
-    first, again = (su.speed_up_estimate(STEPS, arm, base, seed=3) for _ in range(2))
+    first, again = (crossings.speed_up_estimate(STEPS, arm, base, seed=3) for _ in range(2))
     assert first == again and first.low <= first.value <= first.high
 
 
@@ -161,7 +162,7 @@ def test_no_seeds_suffice_for_a_point(as_user):
 @pytest.mark.parametrize("seeds", [1, 2])
 def test_few_seeds_give_no_interval(seeds):
     arm, base = curve(0.5, seeds=seeds), curve(seeds=seeds)
-    assert not su.speed_up_estimate(STEPS, arm, base).has_interval
+    assert not crossings.speed_up_estimate(STEPS, arm, base).has_interval
     difference = last_difference(arm, base)
     assert not difference.has_interval and su.verdict(difference) == su.TOO_FEW
 
@@ -169,17 +170,17 @@ def test_few_seeds_give_no_interval(seeds):
 def test_a_loss_that_is_no_number_is_never_below():
     arm = curve(0.5)
     arm[:, -1] = np.nan
-    assert su.speed_up(STEPS, arm, curve()) == su.NEVER
+    assert crossings.speed_up(STEPS, arm, curve()) == su.NEVER
 
 
 def test_means_trail():
     loss = np.array([4.0, 2.0, 0.0, 6.0])
-    assert su.trailing_mean(loss, 3).tolist() == pytest.approx([4, 3, 2, 8 / 3])
-    assert su.trailing_mean(loss, 1).tolist() == pytest.approx(loss.tolist())
+    assert crossings.trailing_mean(loss, 3).tolist() == pytest.approx([4, 3, 2, 8 / 3])
+    assert crossings.trailing_mean(loss, 1).tolist() == pytest.approx(loss.tolist())
 
 
 def test_what_does_not_belong_together_is_refused(as_user):
     with pytest.raises(ParameterError, match="pair runs"):
-        su.speed_up(STEPS, curve(seeds=2), curve(seeds=3))
+        crossings.speed_up(STEPS, curve(seeds=2), curve(seeds=3))
     with pytest.raises(ParameterError, match="holds none"):
-        su.trailing_mean(curve(), 0)
+        crossings.trailing_mean(curve(), 0)
