@@ -21,9 +21,9 @@
 # to have different variances (Eq. S101). The larger variance has the heavier tail (Lemma S1.11).
 #
 # This page follows these steps. The first step holds under assumptions that the theorem itself does not meet: it needs a
-# context token whose coordinates have equal variances, and the theorem draws all tokens from one law. Where no token of
-# a sequence occurs twice, rows and columns of the update have *the same law*, so that neither side dominates. Where
-# tokens repeat, the counts of the second step do act, but the law of the embeddings decides which side they favour:
+# context token whose coordinates have equal variances, and the theorem draws all tokens from one law. Where no token
+# occurs twice and the coefficients are independent of the embeddings, rows and columns of the update have *the same
+# law*, so that neither side dominates. Where tokens repeat, the counts of the second step do act, but the law of the embeddings decides which side they favour:
 # coordinates with heavier tails than a Gaussian favour one side, coordinates with lighter tails the other. The third
 # step points to rows rather than columns, and the fourth does not hold. None of this contradicts the measurements, in
 # which many trained decoders do show column dominance. It leaves them without the offered explanation, so the last part

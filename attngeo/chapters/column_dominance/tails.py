@@ -59,7 +59,7 @@ class Spreads(NamedTuple):
     """Two standard deviations and the common mean."""
 
     sigma_a: float = 4.0
-    sigma_b: float = 1.0
+    sigma_b: float = 2.0
     mu: float = 0.5
 
 
@@ -79,5 +79,6 @@ def tail_bounds(s: Spreads) -> Judgement:
         compare("bound", squared / s.sigma_a**2, ">", 1, 1e-9),
         compare("mended", mended, ">", norm.sf(z, s.mu, s.sigma_a), 1e-9),
         exact("solved", excess(solved)),
+        compare("beyond the mean", solved, ">", s.mu, 1e-9),
         compare("between", excess(between), "<", 0, 1e-9),
     )

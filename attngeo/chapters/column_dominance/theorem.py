@@ -10,6 +10,7 @@ from torch import Tensor
 
 from attngeo.chapters.column_dominance.enumeration import Outcomes, coordinates
 from attngeo.chapters.column_dominance.expected_norms import vocabulary_squared_norms
+from attngeo.chapters.column_dominance.initial_norms import chi_moments
 from attngeo.chapters.column_dominance.measures import TAIL, directionalities, log_unevenness, tail_gap
 from attngeo.chapters.column_dominance.norm_ratios import ContextUpdates, context_tokens
 from attngeo.paper.checks import Comparison, Judgement, check, compare, exact, monte_carlo
@@ -34,23 +35,29 @@ def sums_of_norms(d: int = 48, exponent: float = 1.0, n_draws: int = 2000, seed:
     return SumsOfNorms(context, model.draw(n_draws // 4, generator))
 
 
-def norm_sum_ratio(covariance: Tensor) -> float:
-    """``E sum_k ||column_k|| / E sum_m ||row_m||`` in the Gaussian model of Prop. S1.8, independent coefficients.
+def mean_norm(variances: np.ndarray) -> float:
+    """``E ||g|| = pi^(-1/2) int_0^inf (1 - prod_k (1 + 2 u^2 lambda_k)^(-1/2)) u^-2 du``, g Gaussian.
 
-    The update is ``g y^T`` times a random factor, g with covariance Sigma and y with I, hence the ratio ``E|y|_1 E||g||
-    / (E||y|| E|g|_1)``. From ``E sqrt(Q) = pi^(-1/2) int_0^inf (1 - E exp(-u^2 Q)) u^-2 du`` and ``E exp(-u^2 ||g||^2)
-    = prod_k (1 + 2 u^2 lambda_k)^(-1/2)``, lambda_k the eigenvalues of Sigma.
+    lambda are the variances of its coordinates. From ``sqrt(Q) = pi^(-1/2) int_0^inf (1 - exp(-u^2 Q)) u^-2 du`` with
+    ``Q = ||g||^2``.
     """
-    eigenvalues = torch.linalg.eigvalsh(covariance).numpy()
 
-    def mean_norm(variances: np.ndarray) -> float:
-        def integrand(u: float) -> float:
-            return -math.expm1(-np.log1p(2 * u**2 * variances).sum() / 2) / u**2
+    def integrand(u: float) -> float:
+        return -math.expm1(-np.log1p(2 * u**2 * variances).sum() / 2) / u**2
 
-        return (quad(integrand, 0, 1)[0] + quad(integrand, 1, math.inf)[0]) / math.sqrt(math.pi)
+    return (quad(integrand, 0, 1)[0] + quad(integrand, 1, math.inf)[0]) / math.sqrt(math.pi)
 
-    of_columns = len(covariance) * mean_norm(eigenvalues)
-    return of_columns / float(covariance.diagonal().sqrt().sum()) / mean_norm(np.ones(len(covariance)))
+
+def norm_sum_ratio(covariance: Tensor) -> float:
+    """``d E||g|| / (E||y|| sum_m sqrt(Sigma_mm))``: ``E sum_k ||column_k|| / E sum_m ||row_m||`` in Prop. S1.8's model.
+
+    The update is ``g y^T`` times an independent factor, g Gaussian of covariance Sigma and y of I; the mean of a
+    coordinate's size is ``sqrt(2 / pi)`` times its standard deviation on either side.
+    """
+    d = len(covariance)
+    of_y, _ = chi_moments(d, 1.0)
+    of_g = mean_norm(torch.linalg.eigvalsh(covariance).numpy())
+    return d * of_g / (of_y * float(covariance.diagonal().sqrt().sum()))
 
 
 def spread_between_sides(row_sum: Tensor, column_sum: Tensor, d: int) -> Tensor:

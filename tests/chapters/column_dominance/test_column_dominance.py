@@ -131,6 +131,11 @@ PLANTED = {
         "fourth_power_difference",
         lambda variances, pairs, kurtosis, sixth: fourth_power_difference(variances, pairs, kurtosis, 15.0),
     ),
+    "S92 solved below the mean": (
+        tails.tail_bounds,
+        "solved_threshold",
+        lambda sigma_a, sigma_b, mu: mu - (sigma_a * sigma_b) ** 0.5,
+    ),
     "norms of one order": (theorem.equal_expected_norms, "vocabulary_squared_norms", without_both_orders),
     "rows and columns exchanged": (
         condition.directionality_condition,
