@@ -37,7 +37,8 @@ from attngeo.chapters.pretrained_survey.released_points import released_scores, 
 from attngeo.chapters.pretrained_survey.figures import form_pictures, heads_beside_sum, layer_scores
 from attngeo.chapters.pretrained_survey.null_bands import null_bands
 from attngeo.survey.models import registry, released_results
-from attngeo.survey.record import measured, read_picture
+from attngeo.chapters.pretrained_survey.pictures import read_picture
+from attngeo.survey.record import measured
 from attngeo.survey.score_table import layer_medians
 
 # %%

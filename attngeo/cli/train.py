@@ -58,7 +58,8 @@ def command(output: Path, file: Path | None, preset: str | None, resume: bool, *
     if os.environ.get("RANK", "0") != "0":
         train(config, output, resume)
         return
-    with _Bar(config.steps) as bar:
+    bar = _Bar(config.steps)
+    with bar.progress:
         run = train(config, output, resume, listen=bar.show)
     click.echo(_last_line(run, output))
 
@@ -82,13 +83,6 @@ class _Bar:
         self.task = self.progress.add_task("", total=steps, said="")
         self.held_out = float("nan")
         self.next_line = 0
-
-    def __enter__(self) -> "_Bar":
-        self.progress.start()
-        return self
-
-    def __exit__(self, *details: object) -> None:
-        self.progress.stop()
 
     def show(self, row: dict[str, Any]) -> None:
         """Show a step, and what was recorded at it."""

@@ -179,19 +179,6 @@ def read_records(folder: Path) -> tuple[pd.DataFrame, dict[str, dict]]:
     return pd.concat(tables, ignore_index=True), provenance
 
 
-def read_picture(folder: Path, model: str, name: str) -> np.ndarray:
-    """A recorded picture of W_qk, in units of its saturation level, (n, n) in [-1, 1].
-
-    Raises:
-        RecordError: the model or the picture is not recorded.
-    """
-    try:
-        with np.load(Path(folder) / model / "images.npz", allow_pickle=False) as arrays:
-            return arrays[name].astype(np.float32) / 127
-    except (OSError, KeyError, ValueError) as error:
-        raise RecordError(f"{model} has no recorded picture {name!r} ({error}).") from None
-
-
 def measured(models: list[str], gamma: float = GAMMA, folder: Path | None = None) -> pd.DataFrame:
     """Scores for a page: of the weights themselves where they can be read, else as recorded.
 

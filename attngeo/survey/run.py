@@ -3,7 +3,7 @@
 import os
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -63,7 +63,7 @@ def survey(
     def one(model: Model) -> Path | str:
         def watch(checkpoint: Checkpoint, done: int) -> None:
             if stop.is_set():
-                raise _Stopped
+                raise CancelledError
             on_layer(model, checkpoint, done)
 
         try:
@@ -114,10 +114,6 @@ class Processes:
         distributed.all_gather_object(everywhere, failed)
         distributed.destroy_process_group()
         return {name: why for part in everywhere for name, why in part.items()}
-
-
-class _Stopped(Exception):
-    """The survey was given up."""
 
 
 def _in_weights_folder() -> list[str]:

@@ -9,21 +9,8 @@ from attngeo.checkpoints.layers import AttentionLayer, Checkpoint
 from attngeo.forms.scores import GAMMA, score_rows
 
 SCORES = ("symmetry", "directionality", "directionality_released", "directionality_tables")
-COLUMNS = (
-    "model",
-    "revision",
-    "part",
-    "layer",
-    "head",
-    "d_model",
-    "d_head",
-    *SCORES,
-    "gamma",
-    "n_rows_over",
-    "n_cols_over",
-    "dtype",
-    "source",
-)
+_LAYER = ("model", "revision", "part", "layer", "head", "d_model", "d_head")
+COLUMNS = (*_LAYER, *SCORES, "gamma", "n_rows_over", "n_cols_over", "dtype", "source")
 
 
 def score_table(checkpoint: Checkpoint, gamma: float = GAMMA, per_head: bool = True) -> pd.DataFrame:

@@ -157,13 +157,9 @@ def _check(name: str, value: Any, f: Any) -> None:
         return
     low, high, choices = (f.metadata[key] for key in ("least", "most", "choices"))
     right = isinstance(value, (int, float) if kind is float else kind) and (kind is bool or not isinstance(value, bool))
-    if right and choices:
-        right = value in choices
-    if right and low is not None:
-        right = low <= value < float("inf")  # also refuses NaN
-    if right and high is not None:
-        right = value <= high
-    if not right:
+    right = right and (not choices or value in choices)
+    right = right and (low is None or low <= value < float("inf"))  # also refuses NaN
+    if not right or (high is not None and value > high):
         raise ParameterError(f"{name} is {value!r}; it must be {_wanted(f)}.")
 
 

@@ -21,9 +21,15 @@ VISION: dict[str, Entry] = {
          "vit_mae", "vit_msn", "yolos"),
         VIT,
     ),
+    **dict.fromkeys(
+        ("clip_vision_model", "git_vision_model", "idefics3_vision", "smolvlm_vision", "siglip_text_model",
+         "siglip_vision_model", "siglip2_text_model", "siglip2_vision_model"),
+        (Attention("encoder", CLIP_STACK),),
+    ),
+    **dict.fromkeys(("gemma3", "llava", "paligemma"), text_and_vision()),
+    **dict.fromkeys(("idefics3", "smolvlm"), text_and_vision("text_model", "vision_model")),
     "clip": text_and_vision("text_model", "vision_model", "clip"),
     "clip_text_model": (Attention("encoder", CLIP_STACK, causal=True),),
-    "clip_vision_model": (Attention("encoder", CLIP_STACK),),
     # its decoder's queries are objects without an order: no causal mask
     "detr": encoder_decoder(causal=False),
     "dinov3_vit": (Attention("encoder", "layer.{}.attention"),),
@@ -32,7 +38,6 @@ VISION: dict[str, Entry] = {
         Tower("vision_config", "image_encoder", "git_vision_model"),
         Attention("decoder", "encoder.layer.{}.attention.self", "query", "key"),
     ),
-    "git_vision_model": (Attention("encoder", CLIP_STACK),),
     "imagegpt": GPT2,
     # the pixel decoder's deformable attention has no keys; the transformer decoder's cross-attention is torch's own
     "mask2former": (
@@ -47,19 +52,9 @@ VISION: dict[str, Entry] = {
     "mllama_vision_model": (
         Attention("encoder", "transformer.layers.{}.self_attn", heads="attention_heads"),
         Attention(
-            "encoder",
-            "global_transformer.layers.{}.self_attn",
-            heads="attention_heads",
-            layers="num_global_layers",
+            "encoder", "global_transformer.layers.{}.self_attn", heads="attention_heads", layers="num_global_layers"
         ),
     ),
-    "gemma3": text_and_vision(),
-    "llava": text_and_vision(),
-    "paligemma": text_and_vision(),
-    "idefics3": text_and_vision("text_model", "vision_model"),
-    "idefics3_vision": (Attention("encoder", CLIP_STACK),),
-    "smolvlm": text_and_vision("text_model", "vision_model"),
-    "smolvlm_vision": (Attention("encoder", CLIP_STACK),),
     "qwen2_vl": (
         Tower("text_config", model_type="qwen2_vl_text"),
         Tower("vision_config", model_type="qwen2_vl_vision"),
@@ -85,11 +80,7 @@ VISION: dict[str, Entry] = {
     ),
     "seggpt": (Attention("encoder", "encoder.layers.{}.attention", "qkv", "qkv", BLOCKS),),
     "siglip": text_and_vision("text_model", "vision_model", "siglip"),
-    "siglip_text_model": (Attention("encoder", CLIP_STACK),),
-    "siglip_vision_model": (Attention("encoder", CLIP_STACK),),
     "siglip2": text_and_vision("text_model", "vision_model", "siglip2"),
-    "siglip2_text_model": (Attention("encoder", CLIP_STACK),),
-    "siglip2_vision_model": (Attention("encoder", CLIP_STACK),),
     "swin": SWIN,
     "swinv2": SWIN,
 }  # fmt: skip

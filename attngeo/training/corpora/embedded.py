@@ -7,6 +7,7 @@ import re
 import sysconfig
 import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, distribution, requires
 from pathlib import Path
 
@@ -49,19 +50,11 @@ def _documents() -> Iterator[str]:
 
 
 def _packages() -> list[str]:
-    """Distributions that attngeo requires and that are installed, in alphabetical order."""
-    try:
+    """Distributions that attngeo requires, in alphabetical order; none where it is not installed itself."""
+    with suppress(PackageNotFoundError):
         names = {re.split(r"[^\w.-]", wanted)[0] for wanted in requires("attngeo") or () if "extra ==" not in wanted}
-    except PackageNotFoundError:
-        names = set()
-    installed = []
-    for name in sorted(names, key=str.lower):
-        try:
-            distribution(name)
-        except PackageNotFoundError:
-            continue
-        installed.append(name)
-    return installed
+        return sorted(names, key=str.lower)
+    return []
 
 
 def _docstrings(folder: Path) -> Iterator[str]:
