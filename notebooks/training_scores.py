@@ -19,17 +19,22 @@
 # and follows both scores over training: symmetry grows in encoders and not in decoders, directionality is larger in
 # decoders (Section 4.1, Figures 3, S3, S4).
 #
-# In short. Of the {glue:text}`n-released` released pairs of encoder and decoder, one seed each, the encoder ends more
-# symmetric in {glue:text}`s-holds`, the decoder more directional in {glue:text}`d-holds`. The small models recorded
-# here have {glue:text}`n-known` settings with an interval over seeds: the encoder is more symmetric in
-# {glue:text}`s-as-stated`, the decoder more directional in {glue:text}`d-as-stated`; the reverse is found in
-# {glue:text}`s-reversed` and {glue:text}`d-reversed`. After equal steps {glue:text}`n-changed` of these
-# {glue:text}`n-outcomes` outcomes are others. Columns dominate in the released decoders of 12 layers from the first
-# recorded step on; from there on their dominance grows in {glue:text}`n-grown` of {glue:text}`n-deep`. The checks of
-# this page: {glue:text}`verdicts`.
+# Two kinds of evidence are set beside these sentences. The first are numbers that the authors released, of one training
+# run for each model. On every text they trained an encoder and a decoder of the same depth. In {glue:text}`s-holds` of
+# these {glue:text}`n-released` pairs the encoder ends more symmetric; in {glue:text}`d-holds` the decoder ends more
+# directional. In the decoders of 12 layers columns have larger norms than rows from the first recorded step on. After
+# that step their dominance grows in {glue:text}`n-grown` of {glue:text}`n-deep`.
 #
-# This page trains a small encoder and a small decoder while it is built, shows what
-# their scores do, and then shows recorded runs of larger models.
+# The second are models trained for this book, several times with other random numbers (*seeds*), so that a difference
+# can be told from chance. They have 4 layers where the paper speaks of 12, and are trained for a small share of its
+# steps. What they show is told, and decides nothing about the paper's models: a sentence for which nothing else speaks
+# gets the verdict *undecided*. In {glue:text}`n-known` of their settings there are seeds enough for an interval. The
+# encoder ends more symmetric in {glue:text}`s-as-stated` of them and less in {glue:text}`s-reversed`; the decoder ends
+# more directional in {glue:text}`d-as-stated` and less in {glue:text}`d-reversed`. The verdicts of this page's checks
+# are: {glue:text}`verdicts`.
+#
+# The page first trains a small encoder and a small decoder while it is built, and shows what their scores do; then it
+# turns to the released numbers and to the recorded runs.
 
 # %% tags=["parameters"]
 layers: int = 2  # layers of the models trained on this page; in [1, 48]
@@ -235,7 +240,7 @@ glue("n-decoders", numbers["n"], "d")
 # {glue:text}`d-last` at the end; in between, the dominance of columns grows in {glue:text}`n-grown` of
 # {glue:text}`n-deep`, and in {glue:text}`n-grown-shallow` of {glue:text}`n-shallow` decoders of 4 layers. In
 # {glue:text}`n-once-deeper` of all {glue:text}`n-decoders` decoders it was once larger than at the end. So with 12
-# layers the columns come early, and *develop incrementally* is not what was recorded. From that first step to the end,
+# layers the columns come early, before the first recorded step; later they do not keep growing. From that step to the end,
 # $d$ of encoders of 12 layers moves by {glue:text}`encoders-move`, that of decoders by {glue:text}`decoders-move`: the
 # difference between the two narrows in {glue:text}`n-narrowed` of {glue:text}`n-deep` pairs.
 
@@ -417,8 +422,9 @@ if found:
 # %% [markdown]
 # That some layers are skew, the released extremes and quartiles tell: of the squared norm of the most skew layer of the
 # decoders of 12 layers, {glue:text}`skew-shares` is skew-symmetric, against half of it at random. How much is
-# *strongly*, the paper does not say. That these are the middle layers, this project's copy cannot show. Where neither
-# it nor an interval over seeds decides, a statement stays undecided.
+# *strongly*, the paper does not say. That these are the middle layers, this project's copy cannot show. These sentences
+# speak of models of 12 layers. Intervals over seeds of smaller models do not decide them, and are told with the verdict
+# *undecided*.
 
 # %%
 checks = [

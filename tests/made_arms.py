@@ -8,7 +8,7 @@ from attngeo.runs.record import Run
 STEPS = np.arange(0, 1001, 50)
 CONFIG = {
     **{"objective": "mlm", "text": "spaced", "init": "random", "seed": 0, "corpus": "a", "constraint": "none"},
-    **{"layers": 4, "d_model": 128, "heads": 4, "batch_size": 64, "block_size": 16, "steps": 1000, "lr": 1e-3},
+    **{"layers": 4, "d_model": 256, "heads": 4, "batch_size": 64, "block_size": 16, "steps": 1000, "lr": 1e-3},
     **{"dropout": 0.0, "vocab_size": 256},
 }
 

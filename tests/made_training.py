@@ -52,6 +52,11 @@ def made_run(
     return Run(name, about, history, pd.DataFrame(rows), {})
 
 
+def made_large_arm(seeds=3, s=(0.2, 0.3, 0.4, 0.5), d=(0.0, -0.1, -0.2, -0.3), **values):
+    """Runs of the size of the paper's models of 12 layers: each of four layers three times."""
+    return made_arm(seeds, s=np.repeat(s, 3), d=np.repeat(d, 3), d_model=768, **values)
+
+
 def made_arm(seeds=3, **values):
     """Runs of several seeds."""
     return [made_run(seed=seed, **values) for seed in range(seeds)]

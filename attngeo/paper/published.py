@@ -46,6 +46,14 @@ def table(number: str) -> pd.DataFrame:
     return frame
 
 
+def trained_widths() -> dict[int, int]:
+    """Width of the trained models by their number of layers (Table S1)."""
+    layers, widths = (
+        table("S1").set_index("setting").loc[name].astype(int) for name in ("hidden_layers", "hidden_size")
+    )
+    return dict(zip(layers, widths, strict=True))
+
+
 def released_medians() -> pd.DataFrame:
     """Medians over layers of the scores that the authors released, with more digits than they print.
 

@@ -1,12 +1,43 @@
-"""Verdicts from intervals over seeds: a difference has the expected sign, the other one, or is within the noise."""
+"""Verdicts from intervals over seeds: a difference has the expected sign, the other one, or is within the noise.
+
+Models smaller than those that a statement speaks of decide nothing about it, and are told.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
+from attngeo.paper import published
 from attngeo.paper.checks import Comparison, Judgement, Verdict, compare
 from attngeo.runs.estimates import LEAST_SEEDS, NO_DIFFERENCE, TOO_FEW, Estimate
 from attngeo.runs.numbers_in_words import as_score, with_interval
+
+
+class Size(NamedTuple):
+    """Of a model."""
+
+    layers: int
+    width: int
+
+    @classmethod
+    def of(cls, config: Mapping[str, Any]) -> "Size":
+        """That of a recorded run."""
+        return cls(config["layers"], config["d_model"])
+
+    @classmethod
+    def trained(cls, layers: int) -> "Size":
+        """That of the paper's model of so many layers (Table S1)."""
+        return cls(layers, published.trained_widths()[layers])
+
+    def reaches(self, other: "Size") -> bool:
+        """Whether it is at least as deep and as wide."""
+        return self.layers >= other.layers and self.width >= other.width
+
+    def __str__(self) -> str:
+        return f"{self.layers} layers of width {self.width}"
+
+
+UNKNOWN = Size(0, 0)  # of which nothing can be decided
 
 
 @dataclass(frozen=True)
@@ -20,6 +51,7 @@ class Case:
     seeds: int = 0  # told where given
     form: Callable[[float], str] = as_score
     fields: Mapping[str, Any] = field(default_factory=dict)  # that the words of the quantity name
+    size: Size = UNKNOWN  # of the models measured
 
     @property
     def known(self) -> bool:
@@ -86,13 +118,13 @@ def in_words(cases: Sequence[Case]) -> str:
     return "; ".join(case.words for case in cases if case.known) or "no setting has seeds enough"
 
 
-def judged(cases: Sequence[Case], *support: Comparison, **numbers: Any) -> Judgement:
+def judged(cases: Sequence[Case], *support: Comparison, size: Size, **numbers: Any) -> Judgement:
     """Holds where every interval has the stated sign, under assumptions where some have, corrected where none has.
 
-    Intervals that all hold 0 decide nothing: then ``support`` decides alone, and without it the statement is
+    Only cases of models as large as those that the statement speaks of decide; the others are told. Intervals that all
+    hold 0 decide nothing. Where nothing is decided, ``support`` decides alone, and without it the statement is
     undecided. Comparisons that support the statement are such that runs against it limit it and do not overturn
-    it; without them it holds only if every case has an interval. Runs as small as these show a missing assumption at
-    most.
+    it; without them it holds only if every case has an interval.
 
     Both ``<<doubt>>``, for the remark, and ``<<limits>>``, for what holds instead, are sentences or nothing; they end
     with what the wording has as ``measured``.
@@ -100,22 +132,24 @@ def judged(cases: Sequence[Case], *support: Comparison, **numbers: Any) -> Judge
     Args:
         cases: what was measured.
         support: comparisons that speak for the statement whatever the cases say.
+        size: of the smallest models that the statement speaks of.
         numbers: that the wording names.
     """
-    some, against, known = (any(getattr(case, name) for case in cases) for name in ("met", "reversed", "known"))
+    large = [case for case in cases if case.size.reaches(size)]
+    smaller = sorted({case.size for case in cases if case.known and case not in large})
+    some, against = (any(getattr(case, name) for case in large) for name in ("met", "reversed"))
+    verdict = Verdict.HOLDS if support else Verdict.UNDECIDED
     numbers |= {"doubt": "", "limits": ""}
-    if some or against:
-        if all_met(cases) and (support or all(case.known for case in cases)):
-            verdict = Verdict.HOLDS
-        else:
-            verdict = Verdict.ASSUMPTIONS if some or support else Verdict.CORRECTED
-            numbers["limits"] = "<<not_in_all>>" if some else "<<in_none>>"
-        return Judgement(*support, *joined(cases), verdict=verdict, **numbers)
-    if known:
+    if all_met(large) and (support or all(case.known for case in large)):
+        verdict = Verdict.HOLDS
+    elif some or against:
+        verdict = Verdict.ASSUMPTIONS if some or support else Verdict.CORRECTED
+        numbers["limits"] = "<<not_in_all>>" if some else "<<in_none>>"
+    if smaller and not numbers["limits"]:
+        numbers |= {"doubt": "<<too_small>>", "smaller": ", ".join(map(str, smaller)), "spoken_of": size}
+    elif any(case.known for case in large) and not (some or against):
         numbers["doubt"] = "<<not_decided>>"
-    elif not support:
+    elif verdict is Verdict.UNDECIDED:
         numbers |= {"doubt": "<<too_few_seeds>>", "least_seeds": LEAST_SEEDS}
-    if support:
-        return Judgement(*support, verdict=Verdict.HOLDS, **numbers)
     nothing = compare("known", sum(case.known for case in cases), "<", 1)
-    return Judgement(*(joined(cases) or (nothing,)), verdict=Verdict.UNDECIDED, **numbers)
+    return Judgement(*((*support, *joined(cases)) or (nothing,)), verdict=verdict, **numbers)

@@ -156,3 +156,7 @@ def test_released_curves_are_table_1_with_more_digits():
         assert len(both) == 6 and (both[column] - both["loss"]).abs().max() <= 0.0005 + 1e-9
     # a persistent crossing is never before the first one
     assert not (curves["persistent_percent"] > curves["first_crossing_percent"]).any()
+
+
+def test_widths_of_the_trained_models_are_those_of_table_s1():
+    assert published.trained_widths() == {12: 768, 4: 256}

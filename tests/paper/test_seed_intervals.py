@@ -1,14 +1,19 @@
 """Verdicts from intervals over seeds: which one follows, and on what it rests."""
 
+from dataclasses import replace
+
 import pytest
 
 from attngeo.paper import Verdict
 from attngeo.paper.checks import compare
-from attngeo.paper.seed_intervals import Case, in_words, judged
+from attngeo.paper.seed_intervals import Case, Size, in_words, judged
 from attngeo.runs.estimates import Estimate
 
-MET, REVERSED = Case("a", "gap", Estimate(0.3, 0.2, 0.4)), Case("b", "gap", Estimate(-0.3, -0.4, -0.2))
-NOISE, TOO_FEW = Case("c", "gap", Estimate(0.1, -0.2, 0.4), seeds=3), Case("d", "gap", Estimate(0.1))
+SIZE, SMALLER = Size(4, 256), [Size(4, 128), Size(3, 256), Size(2, 64)]
+MET, REVERSED, NOISE, TOO_FEW = (
+    Case(label, "gap", Estimate(*numbers), seeds=3, size=SIZE)
+    for label, numbers in {"a": (0.3, 0.2, 0.4), "b": (-0.3, -0.4, -0.2), "c": (0.1, -0.2, 0.4), "d": (0.1,)}.items()
+)
 SUPPORT = compare("released", 1, ">")
 
 
@@ -26,11 +31,34 @@ SUPPORT = compare("released", 1, ">")
     ],
 )
 def test_the_verdict_follows_from_the_intervals_and_from_what_supports_it(cases, alone, supported):
-    for judgement, verdict in ((judged(cases), alone), (judged(cases, SUPPORT), supported)):
+    for judgement, verdict in ((judged(cases, size=SIZE), alone), (judged(cases, SUPPORT, size=SIZE), supported)):
         assert judgement.verdict is verdict and all(c.holds for c in judgement.comparisons) and judgement.comparisons
         limited = verdict in (Verdict.ASSUMPTIONS, Verdict.CORRECTED)
         assert bool(judgement.numbers["limits"]) == limited
         assert not (judgement.numbers["limits"] and judgement.numbers["doubt"])
+
+
+@pytest.mark.parametrize("size", SMALLER, ids=str)
+@pytest.mark.parametrize("case", [MET, REVERSED, NOISE], ids=lambda case: case.label)
+def test_models_smaller_than_those_spoken_of_decide_nothing_and_are_told(case, size):
+    small = replace(case, size=size)
+    alone, supported = judged([small], size=SIZE), judged([small], SUPPORT, size=SIZE)
+    assert (alone.verdict, supported.verdict) == (Verdict.UNDECIDED, Verdict.HOLDS)
+    for judgement in (alone, supported):
+        assert judgement.comparisons[-1].measured == small.comparisons[-1].measured
+        assert judgement.numbers["smaller"] == str(size) and not judgement.numbers["limits"]
+    beside = judged([MET, small], size=SIZE)
+    assert beside.verdict is Verdict.HOLDS and beside.numbers["smaller"] == str(size)
+    assert judged([REVERSED, small], size=SIZE).verdict is Verdict.CORRECTED
+
+
+def test_larger_models_than_those_spoken_of_decide():
+    assert judged([replace(MET, size=Size(12, 768))], size=SIZE).verdict is Verdict.HOLDS
+    assert Size.trained(4) == SIZE == Size.of({"layers": 4, "d_model": 256, "steps": 100})
+
+
+def test_a_case_of_unknown_size_decides_nothing():
+    assert judged([Case("a", "gap", MET.estimate)], size=SIZE).verdict is Verdict.UNDECIDED
 
 
 def test_a_case_rests_on_the_end_that_excludes_zero_or_on_both():
@@ -47,5 +75,5 @@ def test_a_sign_of_the_paper_turns_what_is_met():
 
 
 def test_numbers_of_the_judgement_are_kept_and_cases_with_an_interval_are_told():
-    assert judged([MET, TOO_FEW], SUPPORT, n=4).numbers["n"] == 4
+    assert judged([MET, TOO_FEW], SUPPORT, size=SIZE, n=4).numbers["n"] == 4
     assert in_words([MET, TOO_FEW]) == in_words([MET]) and "[+0.20, +0.40]" in in_words([MET])

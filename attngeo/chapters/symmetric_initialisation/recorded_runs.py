@@ -1,6 +1,7 @@
 """Section 4.2 and Figure S5 on recorded runs: what symmetry does to the loss when nothing else changes, and to itself.
 
-The verdicts follow from the runs in ``data/runs``: with fewer than three seeds of an arm nothing is decided.
+The verdicts follow from the runs in ``data/runs``: fewer than three seeds of an arm, or models smaller than the paper's
+smallest, decide nothing.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,13 +20,14 @@ from attngeo.chapters.symmetric_initialisation.control_matrix import (
     main_experiments,
 )
 from attngeo.paper.checks import Judgement, check
-from attngeo.paper.seed_intervals import Case, judged
+from attngeo.paper.seed_intervals import Case, Size, judged
 from attngeo.paper.wording import wording
 from attngeo.records.checkout import data
 from attngeo.runs.arms import LOSS, Contrast
 from attngeo.runs.estimates import over_seeds, verdict
 from attngeo.runs.numbers_in_words import as_nats, with_interval
 from attngeo.runs.record import Run, read_runs
+from attngeo.training.config import DEFAULTS
 
 DEFAULT = tuple(p for p in AGAINST_RANDOM if p.start == "default-linear")
 TIES_AT_RELEASED_SCALE = tuple(p for p in PAIRS if p.against in ("default-linear", "scaled"))  # the tie
@@ -52,14 +54,14 @@ def encoders(runs: Sequence[Run] | None = None) -> list[Experiment]:
 def symmetry_at_equal_scale(found: list[Experiment]) -> Judgement:
     """Symmetric starts of the random start's scale end lower than it."""
     cases = _losses(found, AT_EQUAL_SCALE)
-    return judged(cases, told=_told(cases))
+    return _judged(found, cases)
 
 
 @check(encoders)
 def released_start_on_recorded_runs(found: list[Experiment]) -> Judgement:
     """The start of the released code ends lower than the random one."""
     cases = _losses(found, [RELEASED])
-    return judged(cases, told=_told(cases))
+    return _judged(found, cases)
 
 
 @check(encoders)
@@ -69,13 +71,17 @@ def symmetrys_part_of_the_gain(found: list[Experiment]) -> Judgement:
     D, R and r are the final losses of ``default-linear``, ``released`` and ``random`` at one seed: the first step,
     ``r - D``, changes scale, biases and values, the second ties the keys to the queries.
     """
-    cases = [
-        Case(e.label, "gain", over_seeds(gain_of_the_tie(ends)), seeds=len(ends), form=as_nats)
-        for e in found
-        if len(ends := _final_losses(e, "default-linear", "released", BASELINE))
+    return _judged(found, gains(found), _losses(found, (*DEFAULT, *TIES_AT_RELEASED_SCALE, *PARTS_OF_THE_GAIN)))
+
+
+def gains(found: Iterable[Experiment]) -> list[Case]:
+    """`gain_of_the_tie` in every experiment that has the three starts; the paper expects more than zero."""
+    ends = {e: _final_losses(e, "default-linear", "released", BASELINE) for e in found}
+    return [
+        Case(e.label, "gain", over_seeds(gain_of_the_tie(t)), seeds=len(t), form=as_nats, size=Size.of(e.config))
+        for e, t in ends.items()
+        if len(t)
     ]
-    beside = _losses(found, (*DEFAULT, *TIES_AT_RELEASED_SCALE, *PARTS_OF_THE_GAIN))
-    return judged(cases, told=_told([*cases, *beside]))
 
 
 def gain_of_the_tie(ends: pd.DataFrame) -> pd.Series:
@@ -92,13 +98,19 @@ def figure_s5_on_recorded_runs(found: list[Experiment]) -> Judgement:
     compared = [(pair, contrast) for e in found for pair, contrast in e.contrasts(PAIRS_OF_S5).items()]
     cases = [case for pair, contrast in compared for case in _symmetry_cases(pair, contrast)]
     lost = [_lost(pair, contrast) for pair, contrast in compared]
-    return judged(cases, told=_told([*cases, *lost]))
+    return _judged(found, cases, lost)
+
+
+def _judged(found: Iterable[Experiment], cases: Sequence[Case], beside: Sequence[Case] = ()) -> Judgement:
+    """By ``cases``, the smallest models of Section 4.2 having 4 layers; what stands ``beside`` is told."""
+    share = max((e.config["steps"] for e in found), default=0) / DEFAULTS["steps"]
+    return judged(cases, size=Size.trained(4), told=_told([*cases, *beside]), share=100 * share)
 
 
 def _losses(found: Iterable[Experiment], pairs: Sequence[StartPair]) -> list[Case]:
     """Final held-out losses, start less start; the paper expects less than zero."""
     return [
-        Case(e.label, "loss", c.difference(), -1, len(c), as_nats, {"pair": pair.name})
+        Case(e.label, "loss", c.difference(), -1, len(c), as_nats, {"pair": pair.name}, Size.of(e.config))
         for e in found
         for pair, c in e.contrasts(pairs).items()
     ]
@@ -106,10 +118,10 @@ def _losses(found: Iterable[Experiment], pairs: Sequence[StartPair]) -> list[Cas
 
 def _symmetry_cases(pair: StartPair, contrast: Contrast) -> list[Case]:
     """Symmetry at the end, and the gap between layers, against the random start."""
-    fields = {"pair": pair.name}
+    about = {"fields": {"pair": pair.name}, "size": Size.of(contrast.first.config)}
     return [
-        Case(contrast.label, "kept", contrast.difference("symmetry"), fields=fields),
-        Case(contrast.label, "gap", contrast.difference(gap_between_layers), -1, fields=fields),
+        Case(contrast.label, "kept", contrast.difference("symmetry"), **about),
+        Case(contrast.label, "gap", contrast.difference(gap_between_layers), -1, **about),
     ]
 
 

@@ -9,10 +9,10 @@ import pandas as pd
 from attngeo.chapters.training_scores.decoders import SPREADS
 from attngeo.chapters.training_scores.depth import arm_cases
 from attngeo.chapters.training_scores.evidence import DECODER, Evidence, counted, encoders_beside_decoders, evidence
-from attngeo.chapters.training_scores.models import trained_widths
 from attngeo.forms.random_matrices import directionality_sd
 from attngeo.forms.scores import Convention
 from attngeo.paper.checks import Judgement, check, compare
+from attngeo.paper.published import trained_widths
 from attngeo.paper.seed_intervals import Case, in_words, joined
 from attngeo.runs.arms import Contrast
 from attngeo.runs.estimates import NO_DIFFERENCE, TOO_FEW

@@ -15,10 +15,11 @@ from attngeo.chapters.training_scores.evidence import (
     evidence,
     released_ends,
     released_last,
+    spoken_of,
 )
-from attngeo.chapters.training_scores.models import trained_widths
 from attngeo.forms.random_matrices import symmetry_sd
 from attngeo.paper.checks import Judgement, check, compare
+from attngeo.paper.published import trained_widths
 from attngeo.paper.seed_intervals import Case, in_words, joined, judged
 from attngeo.runs.numbers_in_words import as_percent, as_score, extent
 
@@ -80,4 +81,5 @@ def _skew(e: Evidence) -> Judgement:
         for key in ("s_min", "s_q1")
     ]
     cases = arm_cases(e.runs, DECODER, lambda run: run.by_layer("symmetry").iloc[-1].min(), "least", -1)
-    return judged(cases, *released, told=in_words(cases), spreads=SPREADS, shares=skew_shares(e.released))
+    told = {"told": in_words(cases), "spreads": SPREADS, "shares": skew_shares(e.released)}
+    return judged(cases, *released, size=spoken_of(), **told)

@@ -15,9 +15,10 @@ from attngeo.chapters.training_scores.evidence import (
     arms_of,
     encoders_beside_decoders,
     evidence,
+    spoken_of,
 )
 from attngeo.paper.checks import Judgement, check
-from attngeo.paper.seed_intervals import Case, in_words, judged
+from attngeo.paper.seed_intervals import Case, Size, in_words, judged
 from attngeo.runs.arms import Measure
 from attngeo.runs.record import Run
 
@@ -63,7 +64,10 @@ def arm_cases(runs: Sequence[Run], objective: str, measure: Measure, quantity: s
         quantity: its key among those of the check.
         sign: that the paper gives it.
     """
-    return [Case(arm.label, quantity, arm.estimate(measure), sign, len(arm)) for arm in arms_of(runs, objective)]
+    return [
+        Case(a.label, quantity, a.estimate(measure), sign, len(a), size=Size.of(a.config))
+        for a in arms_of(runs, objective)
+    ]
 
 
 def encoder_cases(runs: Sequence[Run]) -> list[Case]:
@@ -86,7 +90,10 @@ def directionality_cases(runs: Sequence[Run]) -> list[Case]:
     return [
         *arm_cases(runs, ENCODER, measure, "late_d_encoders", -1),
         *arm_cases(runs, DECODER, measure, "late_d_decoders", -1),
-        *(Case(p.label, "late_d_gap", p.difference(lambda run: -measure(run)), -1, len(p)) for p in pairs),
+        *(
+            Case(p.label, "late_d_gap", p.difference(lambda r: -measure(r)), -1, len(p), size=Size.of(p.first.config))
+            for p in pairs
+        ),
     ]
 
 
@@ -128,10 +135,10 @@ def directionality_of_layers_elsewhere(e: Evidence) -> Judgement:
 
 def _middle(e: Evidence) -> Judgement:
     cases = decoder_cases(e.runs)
-    return judged(cases, told=in_words(cases))
+    return judged(cases, size=spoken_of(), told=in_words(cases))
 
 
 def _by_quantity(cases: Sequence[Case], *quantities: str, **numbers: float) -> Judgement:
     """Judged together, told quantity by quantity."""
     told = {name: in_words([case for case in cases if case.quantity == name]) for name in quantities}
-    return judged(cases, **told, **numbers)
+    return judged(cases, size=spoken_of(), **told, **numbers)

@@ -6,16 +6,17 @@ from attngeo.chapters.training_scores.evidence import (
     encoders_beside_decoders,
     evidence,
     released_ends,
+    spoken_of,
 )
 from attngeo.paper.checks import Judgement, check, compare
-from attngeo.paper.seed_intervals import Case, in_words, joined, judged
+from attngeo.paper.seed_intervals import Case, Size, in_words, joined, judged
 from attngeo.runs.arms import Contrast
 from attngeo.runs.numbers_in_words import as_score
 
 
 def at_the_end(pair: Contrast, score: str) -> Case:
     """Encoder less decoder in a score at the end, the paper's sign being plus: s is larger, d less negative."""
-    return Case(pair.label, "recorded", pair.difference(score), seeds=len(pair))
+    return Case(pair.label, "recorded", pair.difference(score), seeds=len(pair), size=Size.of(pair.first.config))
 
 
 def at_equal_steps(pair: Contrast, score: str) -> Case:
@@ -30,7 +31,8 @@ def symmetry_in_training(e: Evidence) -> Judgement:
     """Section 4.1: encoders end more symmetric than decoders, in the released medians and in each recorded setting."""
     cases = _recorded(e, "symmetry")
     ends = released_ends(e.released, "s")
-    return judged(cases, counted("released", ends["encoder"] > ends["decoder"]), told=in_words(cases))
+    larger = counted("released", ends["encoder"] > ends["decoder"])
+    return judged(cases, larger, size=spoken_of(), told=in_words(cases))
 
 
 @check(evidence)

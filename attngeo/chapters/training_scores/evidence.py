@@ -7,6 +7,7 @@ import pandas as pd
 
 from attngeo.chapters.training_scores import published_scores
 from attngeo.paper.checks import Comparison, Relation, compare
+from attngeo.paper.seed_intervals import Size
 from attngeo.records.checkout import data
 from attngeo.runs import arms
 from attngeo.runs.arms import Arm, Contrast
@@ -36,6 +37,11 @@ def evidence(runs: Sequence[Run] | None = None, wikipedia: bool | None = None) -
         released = released[(released["dataset"] == WIKIPEDIA) == wikipedia]
         runs = [run for run in runs if (run.about["corpus"]["name"] == WIKIPEDIA) == wikipedia]
     return Evidence(released, runs)
+
+
+def spoken_of() -> Size:
+    """Models that Section 4.1 speaks of: it opens with those of 12 layers, and Figures 3, S3 and S4 show no others."""
+    return Size.trained(12)
 
 
 def from_random(config: dict[str, Any]) -> bool:

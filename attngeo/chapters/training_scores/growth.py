@@ -6,10 +6,10 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from attngeo.chapters.training_scores.evidence import ENCODER, Evidence, arms_of, evidence
+from attngeo.chapters.training_scores.evidence import ENCODER, Evidence, arms_of, evidence, spoken_of
 from attngeo.forms.random_matrices import symmetry_mean, symmetry_sd
-from attngeo.paper.checks import Comparison, Judgement, Verdict, check, compare, exact
-from attngeo.paper.seed_intervals import Case, in_words, joined, judged
+from attngeo.paper.checks import Comparison, Judgement, check, compare, exact
+from attngeo.paper.seed_intervals import Case, Size, in_words, judged
 from attngeo.runs.arms import Arm
 from attngeo.runs.estimates import Estimate, over_seeds
 from attngeo.runs.record import Run
@@ -82,18 +82,15 @@ def recorded_starts(e: Evidence) -> Judgement:
 
 
 def _growth(e: Evidence) -> Judgement:
-    found = climbs(e.runs)
-    cases = [Case(c.arm.label, "grown", c.growth, seeds=len(c.arm)) for c in found]
-    falls = [Case(c.arm.label, "fallen", c.fall, fields={"peak_step": c.peak_step}) for c in found]
-    fallen = [case for case in falls if case.met]
-    judgement = judged(cases, *_released_growth(e.released), *joined(fallen), told=in_words(cases))
-    limited = fallen and judgement.verdict is Verdict.HOLDS
-    return Judgement(
-        *judgement.comparisons,
-        verdict=Verdict.ASSUMPTIONS if limited else judgement.verdict,
-        fallen=in_words(fallen) if fallen else "none",
-        **judgement.numbers,
-    )
+    """Falls from a peak beyond the noise count as cases against it."""
+    grown, fallen = [], []
+    for c in climbs(e.runs):
+        about = {"seeds": len(c.arm), "size": Size.of(c.arm.config)}
+        grown.append(Case(c.arm.label, "grown", c.growth, **about))
+        fallen.append(Case(c.arm.label, "fallen", c.fall, -1, fields={"peak_step": c.peak_step}, **about))
+    fallen = [case for case in fallen if case.reversed]
+    told = {"told": in_words(grown), "fallen": in_words(fallen) if fallen else "none"}
+    return judged([*grown, *fallen], *_released_growth(e.released), size=spoken_of(), **told)
 
 
 def _released_growth(curves: pd.DataFrame) -> list[Comparison]:

@@ -42,12 +42,6 @@ def table_s1_beside_presets() -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def trained_widths() -> dict[int, int]:
-    """Width of the trained models by their number of layers (Table S1)."""
-    printed = published.table("S1").set_index("setting")
-    return {int(printed.loc["hidden_layers", c]): int(printed.loc["hidden_size", c]) for c in COLUMNS}
-
-
 @check(table_s1_beside_presets)
 def table_s1_is_what_the_presets_build(rows: pd.DataFrame) -> Judgement:
     """Every setting of Table S1 is that of the models built here."""

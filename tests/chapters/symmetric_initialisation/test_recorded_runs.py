@@ -22,6 +22,15 @@ def test_a_planted_gain_of_symmetry_holds():
         assert result.supported and result.verdict is Verdict.HOLDS and not result.corrected
 
 
+@pytest.mark.parametrize("check", CHECKS[:3])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_models_half_as_wide_as_the_papers_decide_nothing_and_are_told(check, sign):
+    shifts = {start: sign * shift for start, shift in ALL.items()}
+    result = check(runs=made_matrix(shifts=shifts, d_model=128))
+    assert result.supported and result.verdict is Verdict.UNDECIDED and not result.corrected
+    assert "4 layers of width 128" in result.remark and "(encoder, characters): " in result.remark
+
+
 def test_a_planted_loss_is_against_it_but_overturns_nothing():
     result = recorded_runs.symmetry_at_equal_scale(
         runs=made_matrix(shifts=ALL | {"symmetric": 0.2, "symmetric-indefinite": 0.1})

@@ -1,7 +1,7 @@
 """Section 4.1 on decoders: near zero in the median, skew in some layers; what is planted otherwise is refused."""
 
 import pytest
-from made_training import made_arm
+from made_training import made_arm, made_large_arm
 from planting import drawn, supported
 
 from attngeo.chapters.training_scores import decoders, published_scores
@@ -22,7 +22,7 @@ def planted(evidence, layers, **values):
 
 def test_decoders_are_near_zero_with_12_layers_and_not_with_4():
     result = decoders.decoders_almost_non_symmetric(runs=AS_STATED)
-    assert result.supported and result.verdict is Verdict.ASSUMPTIONS
+    assert result.supported and result.verdict is Verdict.HOLDS
     around, nearer = result.comparisons[3:5]
     assert (around.measured, nearer.measured, nearer.expected) == (3, 1, 3)
     assert result.comparisons[-1].measured > 0  # of the recorded runs
@@ -46,8 +46,10 @@ def test_other_released_medians_of_decoders_would_be_noticed(change):
 def test_some_released_layers_are_skew_and_recorded_ones_agree_or_limit_it():
     result = decoders.skew_layers_on_wikipedia(runs=DECODERS)
     assert result.verdict is Verdict.HOLDS and result.supported
-    flat = decoders.skew_layers_on_wikipedia(runs=made_arm(objective="clm", s=(0.1, 0.2, 0.2, 0.1)))
-    assert flat.verdict is Verdict.ASSUMPTIONS and flat.supported and flat.comparisons[-1].measured > 0
+    for made, verdict in ((made_arm, Verdict.HOLDS), (made_large_arm, Verdict.ASSUMPTIONS)):
+        flat = decoders.skew_layers_on_wikipedia(runs=made(objective="clm", s=(0.1, 0.2, 0.2, 0.1)))
+        assert flat.verdict is verdict and flat.supported and flat.comparisons[-1].measured > 0
+        assert "wikipedia, characters: " in flat.corrected + flat.remark
     other = decoders.skew_layers_elsewhere(runs=DECODERS)
     assert len(other.comparisons) == 4 and not any("wikipedia" in c.quantity for c in other.comparisons)
 

@@ -1,13 +1,13 @@
 """Section 4.1 on early, middle and late layers, on made runs: what was planted the other way round is told."""
 
 import pytest
-from made_training import made_arm
+from made_training import made_arm, made_large_arm, made_run
 
 from attngeo.chapters.training_scores import depth
 from attngeo.paper import Flaw, Verdict
 
-ENCODERS = made_arm()
-DECODERS = made_arm(objective="clm", s=(0.0, -0.2, -0.2, 0.0), d=(-0.2, -0.4, -0.7, -0.8))
+ENCODERS = made_large_arm()
+DECODERS = made_large_arm(objective="clm", s=(0.0, -0.2, -0.2, 0.0), d=(-0.2, -0.4, -0.7, -0.8))
 AS_STATED = [*ENCODERS, *DECODERS]
 
 
@@ -26,7 +26,7 @@ def test_late_layers_may_be_more_symmetric_and_yet_settle_later():
 
 
 def test_settling_is_timed_from_the_last_step_away_from_the_end():
-    run = made_arm(1, s=(0.48, 0.48), d=(0.0, 0.0), noise=0.0)[0]
+    run = made_run(s=(0.48, 0.48), d=(0.0, 0.0), noise=0.0)
     late = run.scores["layer"] == 1
     run.scores.loc[late & (run.scores["step"] >= 200), "symmetry"] = 0.48  # last away at step 100
     # on its straight line the other layer is within 0.05 of 0.48 from nine tenths of the way on: last away at step 800
@@ -36,8 +36,8 @@ def test_settling_is_timed_from_the_last_step_away_from_the_end():
 @pytest.mark.parametrize(
     ("check", "planted"),
     [
-        (depth.encoder_layers_on_wikipedia, made_arm(s=(0.5, 0.4, 0.3, 0.2))),
-        (depth.directionality_of_layers_on_wikipedia, made_arm(d=(-0.4, -0.4, 0.0, 0.0))),
+        (depth.encoder_layers_on_wikipedia, made_large_arm(s=(0.1, 0.1, -0.3, -0.3))),
+        (depth.directionality_of_layers_on_wikipedia, made_large_arm(d=(-0.4, -0.4, 0.0, 0.0))),
     ],
 )
 def test_layers_the_other_way_round_are_noticed(check, planted):
@@ -47,7 +47,7 @@ def test_layers_the_other_way_round_are_noticed(check, planted):
 
 @pytest.mark.parametrize("s", [(-0.3, 0.2, 0.2, -0.3), (0.1,) * 4])
 def test_middle_layers_that_are_not_skew_name_a_missing_assumption(s):
-    result = depth.middle_layers_on_wikipedia(runs=made_arm(objective="clm", s=s))
+    result = depth.middle_layers_on_wikipedia(runs=made_large_arm(objective="clm", s=s))
     assert result.verdict is Verdict.CORRECTED and result.supported and result.flaw is Flaw.ASSUMPTION
 
 
@@ -57,12 +57,20 @@ def test_middle_layers_rest_on_recorded_runs_alone():
 
 
 def test_intervals_that_all_hold_zero_leave_it_undecided_and_are_told():
-    result = depth.encoder_layers_on_wikipedia(runs=made_arm(noise=3.0))
+    result = depth.encoder_layers_on_wikipedia(runs=made_large_arm(noise=3.0))
     assert result.verdict is Verdict.UNDECIDED and result.supported
     assert "wikipedia, characters: " in result.remark
 
 
+@pytest.mark.parametrize("s", [(0.2, 0.3, 0.4, 0.5), (0.5, 0.4, 0.3, 0.2)], ids=["as stated", "the reverse"])
+def test_models_of_four_layers_decide_nothing_of_those_of_twelve_and_are_told(s):
+    result = depth.encoder_layers_on_wikipedia(runs=made_arm(s=s))
+    assert result.verdict is Verdict.UNDECIDED and result.supported and result.flaw is None
+    assert "4 layers of width 128" in result.remark and "12 layers of width 768" in result.remark
+    assert "wikipedia, characters: " in result.remark and len(result.comparisons) > 1
+
+
 def test_directionality_of_layers_must_be_stronger_in_decoders():
-    weak = made_arm(objective="clm", d=(-0.2, -0.2, -0.25, -0.25))
+    weak = made_large_arm(objective="clm", d=(-0.2, -0.2, -0.25, -0.25))
     result = depth.directionality_of_layers_on_wikipedia(runs=[*ENCODERS, *weak])
     assert result.verdict is Verdict.ASSUMPTIONS and result.comparisons[-1].relation == ">"

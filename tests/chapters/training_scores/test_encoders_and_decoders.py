@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from made_training import made_arm
+from made_training import made_arm, made_large_arm
 from planting import drawn, supported
 
 from attngeo.chapters.training_scores import encoders_and_decoders
@@ -12,10 +12,10 @@ from attngeo.chapters.training_scores.evidence import encoders_beside_decoders, 
 from attngeo.paper import Flaw, Verdict
 
 SKEW = (0.0, -0.2, -0.2, 0.0)
-AS_STATED = [*made_arm(), *made_arm(objective="clm", s=SKEW, d=(-0.2, -0.4, -0.7, -0.8))]
+AS_STATED = [*made_large_arm(), *made_large_arm(objective="clm", s=SKEW, d=(-0.2, -0.4, -0.7, -0.8))]
 ALIKE = [
-    *made_arm(s=(0.1,) * 4, d=(-0.2,) * 4, corpus="jigsaw", noise=0.05),
-    *made_arm(s=(0.1,) * 4, d=(-0.2,) * 4, corpus="jigsaw", noise=0.05, objective="clm"),
+    *made_large_arm(s=(0.1,) * 4, d=(-0.2,) * 4, corpus="jigsaw", noise=0.05),
+    *made_large_arm(s=(0.1,) * 4, d=(-0.2,) * 4, corpus="jigsaw", noise=0.05, objective="clm"),
 ]
 symmetry, directionality = encoders_and_decoders.symmetry_in_training, encoders_and_decoders.directionality_in_training
 
@@ -43,8 +43,10 @@ def test_a_text_without_a_difference_is_an_assumption_and_the_noise_is_told():
 
 
 def test_a_difference_of_the_other_sign_everywhere_limits_what_the_released_medians_show():
-    result = symmetry(runs=[*made_arm(objective="clm"), *made_arm(s=SKEW)])
+    result = symmetry(runs=[*made_large_arm(objective="clm"), *made_large_arm(s=SKEW)])
     assert result.verdict is Verdict.ASSUMPTIONS and result.flaw is Flaw.ASSUMPTION and result.supported
+    small = symmetry(runs=[*made_arm(objective="clm"), *made_arm(s=SKEW)])
+    assert small.verdict is Verdict.HOLDS and small.supported and "wikipedia, characters" in small.remark
 
 
 def test_two_seeds_give_no_interval_and_decide_nothing():
@@ -53,8 +55,8 @@ def test_two_seeds_give_no_interval_and_decide_nothing():
 
 
 def test_intervals_that_all_hold_zero_decide_nothing():
-    result = symmetry(runs=[*made_arm(noise=3.0), *made_arm(objective="clm", noise=3.0)])
-    assert result.verdict is Verdict.HOLDS and len(result.comparisons) == 1
+    result = symmetry(runs=[*made_large_arm(noise=3.0), *made_large_arm(objective="clm", noise=3.0)])
+    assert result.verdict is Verdict.HOLDS and len(result.comparisons) == 3
     assert "wikipedia, characters" in result.remark
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-from made_training import made_arm
+from made_training import made_arm, made_large_arm
 
 from attngeo.chapters.training_scores import growth
 from attngeo.chapters.training_scores.evidence import evidence
@@ -21,11 +21,16 @@ def test_runs_that_do_as_the_paper_says_support_it():
 
 
 def test_a_rise_and_a_fall_are_told():
-    result = growth.growth_on_wikipedia(runs=made_arm(peak=0.4))
+    result = growth.growth_on_wikipedia(runs=made_large_arm(peak=0.4))
     assert result.verdict is Verdict.ASSUMPTIONS and result.supported
+    small = growth.growth_on_wikipedia(runs=made_arm(peak=0.4))
+    assert small.verdict is Verdict.HOLDS and small.supported and "step 500" in small.comparisons[-1].quantity
     (fall,) = [c for c in result.comparisons if "step 500" in c.quantity]
     assert fall.holds and fall.measured > 0
-    for planted in (made_arm(s=(0.008,) * 4, peak=0.4), made_arm(s=(-0.3,) * 4, peak=0.6)):  # flat, and sinking
+    for planted in (
+        made_large_arm(s=(0.008,) * 4, peak=0.4),
+        made_large_arm(s=(-0.3,) * 4, peak=0.6),
+    ):  # flat, and sinking
         result = growth.growth_on_wikipedia(runs=planted)
         assert result.verdict is Verdict.ASSUMPTIONS and result.supported
         assert any("step 500" in c.quantity for c in result.comparisons)

@@ -33,7 +33,3 @@ def test_an_encoder_that_looks_left_only_is_noticed():
     assert check.of(attention).comparisons[1].measured == 0
     assert not check.of(attention._replace(encoder=attention.decoder)).supported
     assert not check.of(attention._replace(decoder=attention.encoder)).supported
-
-
-def test_widths_are_those_of_table_s1():
-    assert models.trained_widths() == {12: 768, 4: 256}
