@@ -47,7 +47,7 @@ seed: int = 0  # seed of the checks of the recipe; in [0, 2147483647]
 import pandas as pd
 
 from attngeo.paper.seed_intervals import all_met
-from attngeo.chapters.symmetric_initialisation import figures, printed_speed_ups, recipe, recorded_runs
+from attngeo.chapters.symmetric_initialisation import balance, figures, printed_speed_ups, recipe, recorded_runs
 from attngeo.chapters.symmetric_initialisation.control_matrix import (
     AT_EQUAL_SCALE,
     PAIRS,
@@ -112,6 +112,38 @@ show(recipe.symmetric_recipe(d=d, seed=seed), recipe.skew_recipe(d=d, seed=seed)
 
 # %%
 show(recipe.scale_of_the_released_recipe(seed=seed))
+
+# %% [markdown]
+# ### What training does to a symmetric start
+#
+# ````{prf:proposition} gradient flow conserves a difference
+# :label: prop-s2-1-balance
+#
+# Let a loss be differentiable and depend on the query weights $W_q$ and key weights $W_k$ of a head, both
+# $d \times d_h$ and not used elsewhere, only through $W_q W_k^\top$. Then $W_q^\top W_q - W_k^\top W_k$ does not change under gradient flow,
+# $\dot W_q = -\partial\mathcal{L}/\partial W_q$ and $\dot W_k = -\partial\mathcal{L}/\partial W_k$. From $W_q = W_k$ it
+# stays 0. One step of gradient descent with rate $\eta$ changes it by
+# $\eta^2 (W_k^\top G^\top G W_k - W_q^\top G G^\top W_q)$, where $G = \partial\mathcal{L}/\partial(W_q W_k^\top)$.
+# ````
+#
+# ````{dropdown} Proof
+# ```{prf:proof}
+# By the chain rule $\dot W_q = -G W_k$ and $\dot W_k = -G^\top W_q$. So the derivative of $W_q^\top W_q$ is
+# $-W_k^\top G^\top W_q - W_q^\top G W_k$, and that of $W_k^\top W_k$ is $-W_q^\top G W_k - W_k^\top G^\top W_q$: the same. For a
+# step of descent the terms of first order in $\eta$ are these and cancel; those of second order remain.
+# ```
+# ````
+#
+# Two things change the statement. With biases $b_q$ and $b_k$ the logits depend on the factors with a row added to each,
+# and $W_q^\top W_q + b_q b_q^\top - W_k^\top W_k - b_k b_k^\top$ is conserved instead. Where several query heads share
+# their keys, the same proof with the query heads stacked conserves $\sum_h W_{q,h}^\top W_{q,h} - W_k^\top W_k$.
+#
+# For a symmetric start this means that, under gradient flow and without biases, queries and keys keep equal Gram matrices
+# and so equal singular values, while $W_{qk}$ may lose its symmetry. Training with Adam keeps this less well: its first step
+# changes the difference in proportion to the learning rate, and not to its square.
+
+# %%
+show(balance.flow_conserves_imbalance(seed=seed))
 
 # %% [markdown]
 # ## The printed numbers
