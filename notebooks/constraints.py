@@ -21,8 +21,10 @@
 # an audit (a reading of the authors' released files made before this project's code was written) the released training
 # code contains no such term; this project has not read that code itself.
 #
-# In short, from small models and short texts, held-out loss at the end of training, constrained less free, in nats with
-# an interval of 95 % over seeds. {glue:text}`said`.
+# What a constraint costs is measured here in small models on short texts. The number given is the loss on held-out text
+# at the end of training with the constraint, less that without it, in nats: above 0, the constraint costs something.
+# Brackets hold intervals of 95 % over runs that differ in their random numbers only (*seeds*); γ is the weight of the
+# added term. The outcomes are these. {glue:text}`said`.
 #
 # This page checks what the two terms are and where they are least, trains small models with each while it is built, and
 # shows recorded runs of larger ones: what a constraint costs, and what it does to the scores.
