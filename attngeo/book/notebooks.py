@@ -120,8 +120,12 @@ class Book:
         return self.root / "book" / "_build" / ".attngeo"
 
     def chapters(self) -> list[Chapter]:
-        """The chapters that stand in the table of contents, in its order."""
-        contents = yaml.safe_load((self.root / "_toc.yml").read_text(encoding="utf-8"))
+        """The chapters that stand in the table of contents, in its order.
+
+        Raises:
+            ParameterError: the table is no YAML, or a chapter that it names is not there.
+        """
+        contents = _read_yaml(self.root / "_toc.yml")
         return [self.chapter(name) for name in _files(contents) if name.startswith("notebooks/")]
 
     def all_chapters(self) -> list[Chapter]:
@@ -156,7 +160,7 @@ class Book:
         if not re.fullmatch(r"\w+", name) or not path.is_file():
             known = ", ".join(sorted(p.stem for p in folder.glob("*.yml")))
             raise ParameterError(f"There is no profile {name!r}; the profiles are {known}.")
-        content = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        content = _read_yaml(path) or {}
         if not isinstance(content, dict) or not all(isinstance(v, dict) for v in content.values()):
             raise ParameterError(f"The profile {path.name} must hold lines of the form 'chapter: {{name: value}}'.")
         for chapter in content:
@@ -174,6 +178,13 @@ class Book:
             return chapter.values(content.get(chapter.name, {}))
         except ParameterError as error:
             raise ParameterError(f"Profile {profile}: {error}") from error
+
+
+def _read_yaml(path: Path) -> Any:
+    try:
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        raise ParameterError(f"{path.name} cannot be read as YAML ({' '.join(str(error).split())}).") from error
 
 
 def _files(contents: Any) -> Iterator[str]:

@@ -134,6 +134,8 @@ def _listing(models: tuple[str, ...], label: str | None, folder: Path) -> str:
     from attngeo.survey.record import record_folder
 
     table = registry()
+    if unknown := sorted(set(models) - {*table["name"], *table["hub_id"]}):
+        raise ParameterError(f"{unknown[0]!r} is no model of the register; --list without a name prints them all.")
     wanted = set(models) | set(group(label) if label else ())
     if wanted:
         table = table[table["name"].isin(wanted) | table["hub_id"].isin(wanted)]

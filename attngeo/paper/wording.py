@@ -71,6 +71,9 @@ class Flaw(str, Enum):
         return self.value
 
 
+_KINDS = {"verdict": Verdict, "flaw": Flaw}
+
+
 @dataclass(frozen=True)
 class Wording:
     """The words of one check; see the module for the keys.
@@ -126,10 +129,27 @@ class Wording:
             key, spec = found.groups()
             if key not in known:
                 raise WordingError(f"The words of {self.name} name {key!r}, which its judgement does not give.")
-            return self.filled(format(known[key], spec or ""), numbers)
+            try:
+                return self.filled(format(known[key], spec or ""), numbers)
+            except (ValueError, TypeError) as error:
+                raise WordingError(f"The words of {self.name} write {key!r} as {spec!r}: {error}.") from error
 
         known = {"measured": self.measured, **self.shared, **numbers}
         return re.sub("[ \n]+", " ", _PLACE.sub(fill, text)).strip(" ")  # spaces that do not break stay
+
+
+class _Loader(yaml.SafeLoader):
+    """Refuses a key that is there twice, of which YAML keeps the last and says nothing."""
+
+    def compose_mapping_node(self, anchor: str | None) -> yaml.MappingNode:
+        node = super().compose_mapping_node(anchor)
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if key.value in seen:
+                line = key.start_mark.line + 1
+                raise WordingError(f"{key.value!r} stands there a second time in line {line} of {FILE}; keep one.")
+            seen.add(key.value)
+        return node
 
 
 def _shared_by_all() -> dict[str, str]:
@@ -144,7 +164,7 @@ def wording(room: str) -> dict[str, Wording]:
         WordingError: the file is missing or malformed.
     """
     try:
-        content = yaml.safe_load(resources.files(room).joinpath(FILE).read_text("utf-8"))
+        content = yaml.load(resources.files(room).joinpath(FILE).read_text("utf-8"), _Loader)
         shared = _shared_by_all() | content.get("shared", {})
         return {name: _wording(name, dict(entry), shared) for name, entry in content["checks"].items()}
     except WordingError:
@@ -155,14 +175,37 @@ def wording(room: str) -> dict[str, Wording]:
 
 def _wording(name: str, entry: dict[str, Any], shared: Mapping[str, str]) -> Wording:
     known = {f.name for f in fields(Wording)} - {"name", "shared"}
-    if unknown := sorted(set(entry) - known):
-        raise WordingError(f"{name} has an unknown key {unknown[0]!r} in {FILE}; known are {', '.join(sorted(known))}.")
+    by_verdict = entry.get("verdicts", {})
+    for texts, keys in ((entry, known), *((texts, set(_TEXTS)) for texts in by_verdict.values())):
+        if unknown := sorted(set(texts) - keys):
+            raise WordingError(
+                f"{name} has an unknown key {unknown[0]!r} in {FILE}; known are {', '.join(sorted(keys))}."
+            )
     if missing := sorted({"statement", "title"} - set(entry)):
         raise WordingError(f"{name} has no {missing[0]} in {FILE}.")
+    if "verdict" in entry and by_verdict:
+        raise WordingError(f"{name} has a verdict and verdicts that follow from the numbers in {FILE}; keep one.")
     entry["statement"] = str(entry["statement"])  # 2.1 reads as a number
-    entry |= {key: kind(entry[key]) for key, kind in (("verdict", Verdict), ("flaw", Flaw)) if key in entry}
-    entry["verdicts"] = {Verdict(verdict): texts for verdict, texts in entry.get("verdicts", {}).items()}
+    no_text = {"maybe_copying", "quantities", "verdicts"}
+    for texts in (
+        *by_verdict.values(),
+        entry.get("quantities", {}),
+        {k: v for k, v in entry.items() if k not in no_text},
+    ):
+        for key, text in texts.items():
+            if not isinstance(text, str):
+                raise WordingError(f"{key!r} of {name} is {text!r} in {FILE} and not text; put it in quotes.")
+    entry |= {key: _one_of(kind, entry[key], name) for key, kind in _KINDS.items() if key in entry}
+    entry["verdicts"] = {_one_of(Verdict, verdict, name): texts for verdict, texts in by_verdict.items()}
     return Wording(name=name, shared=shared, **entry)
+
+
+def _one_of(kind: type[Enum], value: Any, name: str) -> Enum:
+    try:
+        return kind(value)
+    except ValueError:
+        known = ", ".join(member.value for member in kind)
+        raise WordingError(f"{name} has the {kind.__name__.lower()} {value!r} in {FILE}; known are {known}.") from None
 
 
 def _check_texts(name: str, verdict: Verdict, texts: Mapping[str, Any]) -> None:

@@ -75,6 +75,15 @@ def test_bad_input_is_one_sentence_and_writes_nothing(here, capsys, words, sente
     assert list(here.iterdir()) == []
 
 
+@pytest.mark.parametrize("file", ["_toc.yml", "notebooks/profiles/smoke.yml"])
+def test_a_file_that_is_no_yaml_is_named(here, capsys, file):
+    book = here.parent / "book"
+    (book / file).write_text("- a: 1\n b: 2\n")
+    assert attngeo(*(["--list"] if file == "_toc.yml" else ["greets", "--profile", "smoke"])) == 2
+    err = capsys.readouterr().err
+    assert file.rpartition("/")[2] in err and err.count("\n") == 1
+
+
 def test_without_a_book_the_way_out_is_named(here, capsys, monkeypatch):
     monkeypatch.setenv("ATTNGEO_BOOK", str(here))
     assert attngeo("greets") == 2

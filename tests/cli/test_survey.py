@@ -212,6 +212,7 @@ def test_the_list_reads_nothing(capsys, monkeypatch):
     ("arguments", "words"),
     [
         (["--group", "nothing"], "no group 'nothing'"),
+        (["--list", "nothing"], "'nothing' is no model"),
         (["--gamma", "nan"], "gamma is nan"),
         (["--jobs", "0"], "not in the range"),
         ([], "ATTNGEO_WEIGHTS is not set"),

@@ -114,6 +114,12 @@ def test_a_number_that_is_not_given_is_refused_by_name(key):
         one.told(Verdict.HOLDS, {other: 1 for other in {"limit", "n"} - {key}})
 
 
+@pytest.mark.parametrize("number, spec", [(1.0, "q"), ("never", ".2f")])
+def test_a_number_that_cannot_be_written_so_is_refused_by_name(number, spec):
+    with pytest.raises(WordingError, match=rf"\bone\b.*'n'.*'{spec}'"):
+        Wording(**HOLDS, remark=f"<<n:{spec}>>").told(Verdict.HOLDS, {"n": number})
+
+
 def test_an_unnamed_quantity_is_refused_by_name():
     with pytest.raises(WordingError, match=r"^one [^.]*'b'[^.]*\.yml[^.]*\.$"):
         Wording(**HOLDS, quantities={"a": "a number"}).quantity("b", {})
@@ -174,6 +180,15 @@ REFUSED = {
     "unknown verdict": ("checks: {one: {statement: 2.1, title: a, verdict: true}}", "True"),
     "unknown flaw": (f"{CHECK}, flaw: blot}}}}", "blot"),
     "unknown verdict that follows": ("checks: {one: {statement: 2.1, title: a, verdicts: {perhaps: {}}}}", "perhaps"),
+    "unknown key of a verdict": (
+        "checks: {one: {statement: 2.1, title: a, verdicts: {holds: {remrk: b}}}}",
+        "'remrk'",
+    ),
+    "two kinds of verdict": (f"{CHECK}, verdicts: {{holds: {{}}}}}}}}", "verdicts"),
+    "a check twice": (f"{CHECK}}}, one: {{statement: 2.2, title: b, verdict: holds}}}}", "'one'.* second"),
+    "a quantity twice": (f"{CHECK}, quantities: {{sum: b, sum: c}}}}}}", "'sum'.* second"),
+    "a number for a title": ("checks: {one: {statement: 2.1, title: 12, verdict: holds}}", "'title'.* 12 "),
+    "a number for a quantity": (f"{CHECK}, quantities: {{sum: 3}}}}}}", "'sum'.* 3 "),
     "contradiction": (f"{CHECK}, printed: b}}}}", "printed"),
 }
 
