@@ -215,7 +215,7 @@ glue("mini-hours", mini / 4e14 / 3600, ".1f")
 #
 # ```sh
 # attngeo train --preset mini --corpus redpajama --text spaced --vocab-size 256 \
-#   --constraint symmetric --gamma 0.1 --seed 0 -o data/runs/constrained-mini-0
+#   --constraint symmetric --gamma 0.1 --seed 0 -o data/runs/constraint_symmetric_mini-mlm-random-0
 # ```
 #
 # and the same with `--constraint skew`, with neither, and with `--objective clm`: {glue:text}`mini-flops` operations a

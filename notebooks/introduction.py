@@ -37,7 +37,7 @@ import pandas as pd
 from attngeo.book import reported_checks
 from attngeo.display.page import badge, glue, table
 from attngeo.paper.published import statements
-from attngeo.paper.published import table as printed_table
+from attngeo.paper.published import printed_table
 
 # %% tags=["remove-cell"]
 reports = reported_checks()

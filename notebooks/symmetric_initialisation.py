@@ -66,7 +66,7 @@ from attngeo.chapters.symmetric_initialisation.tables import (
     tally,
     what_was_run,
 )
-from attngeo.paper.published import table as printed_table, trained_widths
+from attngeo.paper.published import printed_table, trained_widths
 from attngeo.chapters.symmetric_initialisation.numbers_of_seeds import seeds_needed
 from attngeo.chapters.symmetric_initialisation.crossings import coverage
 from attngeo.runs.estimates import LEAST_SEEDS

@@ -28,7 +28,7 @@ def statements() -> pd.DataFrame:
     return read_table("published/statements.csv", _STATEMENTS).set_index("number")
 
 
-def table(number: str) -> pd.DataFrame:
+def printed_table(number: str) -> pd.DataFrame:
     """A printed table, row for row: ``1``, ``S1``, ``S2``, ``S3`` or ``web``.
 
     Tables 1 and web have ``symmetric_init`` as a bool and no speed-up (NaN) where none is printed.
@@ -49,7 +49,7 @@ def table(number: str) -> pd.DataFrame:
 def trained_widths() -> dict[int, int]:
     """Width of the trained models by their number of layers (Table S1)."""
     layers, widths = (
-        table("S1").set_index("setting").loc[name].astype(int) for name in ("hidden_layers", "hidden_size")
+        printed_table("S1").set_index("setting").loc[name].astype(int) for name in ("hidden_layers", "hidden_size")
     )
     return dict(zip(layers, widths, strict=True))
 

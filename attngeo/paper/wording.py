@@ -22,6 +22,7 @@
           undecided: {remark: ...}
         measured: ...            # <<measured>>, with which sentences of a judgement end
 
+``by_intervals``, beside ``checks``, may hold texts by verdict that several checks share by a YAML anchor.
 ``<<name>>`` and ``<<name:.2f>>`` stand for a number of the judgement, a field of the comparison or a shared sentence;
 in any of these, too.
 """
@@ -135,7 +136,10 @@ class Wording:
                 raise WordingError(f"The words of {self.name} write {key!r} as {spec!r}: {error}.") from error
 
         known = {"measured": self.measured, **self.shared, **numbers}
-        return re.sub("[ \n]+", " ", _PLACE.sub(fill, text)).strip(" ")  # spaces that do not break stay
+        told = _PLACE.sub(fill, text)
+        if left := re.search(r"<<\w.{0,20}", told):
+            raise WordingError(f"The words of {self.name} leave {left[0]!r} open; close it with >>.")
+        return re.sub("[ \n]+", " ", told).strip(" ")  # spaces that do not break stay
 
 
 class _Loader(yaml.SafeLoader):
@@ -165,6 +169,8 @@ def wording(room: str) -> dict[str, Wording]:
     """
     try:
         content = yaml.load(resources.files(room).joinpath(FILE).read_text("utf-8"), _Loader)
+        if unknown := sorted(set(content) - {"shared", "by_intervals", "checks"}):
+            raise WordingError(f"{FILE} of {room} has an unknown key {unknown[0]!r}; known are shared, checks.")
         shared = _shared_by_all() | content.get("shared", {})
         return {name: _wording(name, dict(entry), shared) for name, entry in content["checks"].items()}
     except WordingError:

@@ -100,9 +100,9 @@ class Contrast:
         """First less second in a measure: mean over seeds, with an interval from three seeds on."""
         return estimates.over_seeds(self.differences(measure))
 
-    def verdict(self, measure: Measure = LOSS) -> str:
+    def outcome(self, measure: Measure = LOSS) -> str:
         """What the interval of the difference says; see `attngeo.runs.estimates.verdict`."""
-        return estimates.verdict(self.difference(measure))
+        return estimates.outcome(self.difference(measure))
 
     def curves(self, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Steps that both recorded, and the curves of each side, (seeds, steps)."""

@@ -45,7 +45,7 @@ def over_seeds(values: Iterable[float], level: float = LEVEL) -> Estimate:
     return Estimate(mean, mean - half, mean + half)
 
 
-def verdict(difference: Estimate) -> str:
+def outcome(difference: Estimate) -> str:
     """What the interval of a difference of losses says: `HELPS`, `HURTS`, `NO_DIFFERENCE` or `TOO_FEW`."""
     if not difference.has_interval:
         return TOO_FEW

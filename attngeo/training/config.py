@@ -30,6 +30,8 @@ def _value(
 class TrainingConfig:
     """A training run. Equal configurations on equal text give equal curves.
 
+    A field that is added needs an entry in `attngeo.runs.record.IN_FORCE`: what was in force before it existed.
+
     Raises:
         ParameterError: a value has the wrong type or is out of range, or two values contradict each other.
     """

@@ -8,6 +8,7 @@ import pytest
 import yaml
 from planting import drawn
 
+from attngeo.book.notebooks import Book
 from attngeo.chapters import all_checks
 from attngeo.paper import Flaw, Verdict, published
 from attngeo.paper.wording import FILE, wording
@@ -117,6 +118,13 @@ def test_no_sentence_of_a_room_is_written_twice(room):
         s for text in every for s in re.split(r"(?<=[.]) ", " ".join(text.split())) if re.search(r".{40}\.$", s)
     ]
     assert len(sentences) == len(set(sentences)), {s for s in sentences if sentences.count(s) > 1}
+
+
+@by_chapter(CHECKS)
+def test_the_check_is_shown_by_the_notebook_of_its_room(check):
+    notebook = Book(root()).chapter(check.room.rpartition(".")[2]).notebook()
+    code = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
+    assert re.search(rf"\b{check.__name__}\b", code)
 
 
 def test_no_two_checks_judge_the_same_thing():

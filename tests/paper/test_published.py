@@ -58,7 +58,7 @@ def test_every_numbered_equation_belongs_to_one_statement():
 
 @pytest.mark.parametrize(("number", "left", "right"), [("S2", 35, 35), ("S3", 34, 34)])
 def test_score_tables_keep_every_row_in_its_place(number, left, right):
-    t = published.table(number)
+    t = published.printed_table(number)
     rows = [(side, row) for side, n in (("L", left), ("R", right)) for row in range(1, n + 1)]
     assert list(zip(t.side, t.row, strict=True)) == rows
     assert t["median"].between(-1, 1).all()
@@ -67,7 +67,7 @@ def test_score_tables_keep_every_row_in_its_place(number, left, right):
 
 
 def test_score_tables_name_the_same_models_in_the_same_order():
-    s, d = published.table("S2"), published.table("S3")
+    s, d = published.printed_table("S2"), published.printed_table("S3")
     # Table S3 lacks the last row of either half: GPT2-medium and Phi-2
     for side in "LR":
         symmetry, directionality = s[s.side == side].model.tolist(), d[d.side == side].model.tolist()
@@ -88,18 +88,18 @@ def test_score_tables_name_the_same_models_in_the_same_order():
     ],
 )
 def test_printed_rows(number, side, row, model, values):
-    t = published.table(number).set_index(["side", "row"])
+    t = published.printed_table(number).set_index(["side", "row"])
     assert tuple(t.loc[(side, row)]) == (model, *values)
 
 
 def test_duplicated_rows_are_kept():
-    s = published.table("S2")
+    s = published.printed_table("S2")
     assert (s.model == "BEiT-large").sum() == 4
     assert s.duplicated(["model", "median", "iqr_minus", "iqr_plus"]).sum() > 5
 
 
 def test_loss_tables_agree_where_they_overlap():
-    paper, web = published.table("1"), published.table("web")
+    paper, web = published.printed_table("1"), published.printed_table("web")
     assert len(paper) == 12 and len(web) == 6
     keys = ["layers", "dataset", "symmetric_init"]
     both = paper.merge(web, on=keys, suffixes=("_paper", "_web"))
@@ -112,7 +112,7 @@ def test_loss_tables_agree_where_they_overlap():
 
 
 def test_what_the_sentences_claim_is_kept_apart_from_the_tables():
-    text, paper = published_speed_ups.speed_ups_in_text(), published.table("1")
+    text, paper = published_speed_ups.speed_ups_in_text(), published.printed_table("1")
     largest = paper.groupby("layers").speed_up_percent.max()
     stated = text[text.source == "paper"].set_index("layers").speed_up_percent
     assert stated[4] == 75 and largest[4] == 73
@@ -121,7 +121,7 @@ def test_what_the_sentences_claim_is_kept_apart_from_the_tables():
 
 
 def test_configurations():
-    t = published.table("S1").set_index("setting")
+    t = published.printed_table("S1").set_index("setting")
     assert t.loc["hidden_size"].tolist() == ["768", "256"]
     assert t.loc["layer_norm_epsilon"].tolist() == ["1e-12", "1e-12"]
     assert len(t) == 11
@@ -129,7 +129,7 @@ def test_configurations():
 
 def test_an_unknown_table_is_refused():
     with pytest.raises(ParameterError, match="there are 1, S1, S2, S3, web"):
-        published.table("S4")
+        published.printed_table("S4")
 
 
 def test_a_missing_or_damaged_file_is_named(tmp_path, monkeypatch):
@@ -137,17 +137,17 @@ def test_a_missing_or_damaged_file_is_named(tmp_path, monkeypatch):
         (tmp_path / mark).mkdir(parents=True)
     monkeypatch.setenv("ATTNGEO_BOOK", str(tmp_path))
     with pytest.raises(CheckoutError, match=r"table_s2.csv is missing"):
-        published.table("S2")
+        published.printed_table("S2")
     (tmp_path / "data/published/table_s2.csv").write_text("side,row\nL,one\n", encoding="utf-8")
     with pytest.raises(CheckoutError, match=r"table_s2.csv cannot be read"):
-        published.table("S2")
+        published.printed_table("S2")
     (tmp_path / "data/published/table_s2.csv").write_text("side,row\nL,1\n", encoding="utf-8")
     with pytest.raises(CheckoutError, match=r"has the columns side, row"):
-        published.table("S2")
+        published.printed_table("S2")
 
 
 def test_released_curves_are_table_1_with_more_digits():
-    curves, printed = published_speed_ups.released_curves(), published.table("1")
+    curves, printed = published_speed_ups.released_curves(), published.printed_table("1")
     assert len(curves) == 12 and not curves.duplicated(["layers", "part", "dataset"]).any()
     encoders = curves[curves["part"] == "encoder"]
     for column, symmetric in (("loss_base", False), ("loss_symmetric", True)):

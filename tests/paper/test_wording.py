@@ -114,6 +114,11 @@ def test_a_number_that_is_not_given_is_refused_by_name(key):
         one.told(Verdict.HOLDS, {other: 1 for other in {"limit", "n"} - {key}})
 
 
+def test_a_place_that_is_not_closed_is_refused():
+    with pytest.raises(WordingError, match=r"\bone\b.*<<n:.2f"):
+        Wording(**HOLDS, remark="<<n:.2f> of them").told(Verdict.HOLDS, {"n": 1.0})
+
+
 @pytest.mark.parametrize("number, spec", [(1.0, "q"), ("never", ".2f")])
 def test_a_number_that_cannot_be_written_so_is_refused_by_name(number, spec):
     with pytest.raises(WordingError, match=rf"\bone\b.*'n'.*'{spec}'"):

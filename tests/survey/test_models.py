@@ -6,8 +6,7 @@ import pytest
 
 from attngeo.checkpoints.architectures import ARCHITECTURES
 from attngeo.errors import ParameterError
-from attngeo.paper.published import released_medians
-from attngeo.paper.published import table as printed_table
+from attngeo.paper.published import printed_table, released_medians
 from attngeo.records.checkout import CheckoutError, data
 from attngeo.survey.models import DEFECTS, group, groups, registry, released_results
 

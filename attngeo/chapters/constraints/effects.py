@@ -56,7 +56,7 @@ def effects_table(found: Sequence[Contrast]) -> pd.DataFrame:
             "loss, free": contrast.second.mean(LOSS),
             "constrained": contrast.first.mean(LOSS),
             "difference": with_interval(contrast.difference(), as_nats),
-            "outcome": contrast.verdict(),
+            "outcome": contrast.outcome(),
         }
         for letter, score in (("s", "symmetry"), ("d", "directionality")):
             free, constrained = (as_score(arm.mean(score)) for arm in (contrast.second, contrast.first))
@@ -91,14 +91,14 @@ def sentence(found: Sequence[Contrast]) -> str:
     def cost(contrast: Contrast) -> str:
         return with_interval(contrast.difference(), as_nats)
 
-    return _by_outcome(found, Contrast.verdict, [HELPS, HURTS, NO_DIFFERENCE], cost)
+    return _by_outcome(found, Contrast.outcome, [HELPS, HURTS, NO_DIFFERENCE], cost)
 
 
 def fall_sentence(found: Sequence[Contrast]) -> str:
     """Whose loss fell more over the last fifth of the steps than the free run's: there a cost was shrinking."""
 
     def said(contrast: Contrast) -> str:
-        outcome = contrast.verdict(last_fall)
+        outcome = contrast.outcome(last_fall)
         return FALL.get(outcome, outcome)
 
     def falls(contrast: Contrast) -> str:

@@ -21,23 +21,23 @@ def score_scale(d: int, d_head: int) -> float:
     return d_head**-0.5
 
 
-class AttentionLayer(NamedTuple):
+class RandomAttention(NamedTuple):
     """Embeddings (N, d), and the factors that make scores of them."""
 
     x: Tensor
     form: BilinearForm
 
 
-def attention_layer(d: int = 32, n_heads: int = 4, n_tokens: int = 8, seed: int = 0) -> AttentionLayer:
+def attention_layer(d: int = 32, n_heads: int = 4, n_tokens: int = 8, seed: int = 0) -> RandomAttention:
     """Normal entries."""
     generator, d_head = torch.Generator().manual_seed(seed), ToyConfig(d=d, n_heads=n_heads).d_head
     shapes = ((n_tokens, d), (d, d), (d, d))
     x, *factors = (torch.randn(*shape, generator=generator, dtype=torch.float64) for shape in shapes)
-    return AttentionLayer(x, BilinearForm(*(w.unflatten(1, (n_heads, d_head)).transpose(0, 1) for w in factors)))
+    return RandomAttention(x, BilinearForm(*(w.unflatten(1, (n_heads, d_head)).transpose(0, 1) for w in factors)))
 
 
 @check(attention_layer)
-def attention_scale(layer: AttentionLayer) -> Judgement:
+def attention_scale(layer: RandomAttention) -> Judgement:
     """Equation 1: the printed scale 1/sqrt(d) is that of one head; with several, attention uses 1/sqrt(d_head)."""
     x, form = layer
     d = form.d_model

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from attngeo.paper.published import table as printed_table
+from attngeo.paper.published import printed_table
 from attngeo.survey.models import released_results
 
 # what keeps a printed row from being a score of the model it names, whatever weights are read

@@ -8,7 +8,7 @@ import pandas as pd
 from attngeo.chapters.printed_scores.printed_rows import PrintedRow, printed_rows, read_rows
 from attngeo.forms.random_matrices import directionality_sd, symmetry_mean, symmetry_sd
 from attngeo.paper.checks import Comparison, Judgement, Relation, check, compare, exact
-from attngeo.paper.published import table as printed_table
+from attngeo.paper.published import printed_table
 from attngeo.records.checkout import data
 from attngeo.survey.models import released_results
 from attngeo.survey.record import named, read_records

@@ -192,11 +192,11 @@ def _contrast_panels(experiments: Sequence[Experiment], pairs: Sequence[StartPai
 
 
 def _mark(panel: Axes, y: int, contrast: Contrast, estimate: Estimate) -> None:
-    colour, verdict = COLOURS[contrast.first.config["init"]], contrast.verdict()
+    colour, outcome = COLOURS[contrast.first.config["init"]], contrast.outcome()
     if estimate.has_interval:
         panel.hlines(y, estimate.low, estimate.high, color=colour, linewidth=2)
-    filled = colour if verdict in (estimates.HELPS, estimates.HURTS) else "white"
-    panel.plot(estimate.value, y, OUTCOMES[verdict], color=colour, markerfacecolor=filled, markersize=6)
+    filled = colour if outcome in (estimates.HELPS, estimates.HURTS) else "white"
+    panel.plot(estimate.value, y, OUTCOMES[outcome], color=colour, markerfacecolor=filled, markersize=6)
 
 
 def _all_words(found: dict[StartPair, Contrast]) -> str:
@@ -205,7 +205,7 @@ def _all_words(found: dict[StartPair, Contrast]) -> str:
 
 def _by_outcome(found: dict[StartPair, Contrast]) -> str:
     """``lower loss 2, higher loss 1, too few seeds 6``, the outcomes that occur."""
-    counts = {words: sum(c.verdict() == words for c in found.values()) for words in OUTCOMES}
+    counts = {words: sum(c.outcome() == words for c in found.values()) for words in OUTCOMES}
     return ", ".join(f"{words} {count}" for words, count in counts.items() if count)
 
 

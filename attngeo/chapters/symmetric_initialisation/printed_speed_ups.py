@@ -19,7 +19,7 @@ KEYS = ["layers", "dataset"]
 class Printed(NamedTuple):
     """What is printed of speed-ups, and the released curves."""
 
-    table: pd.DataFrame  # as `attngeo.paper.published.table` gives it
+    table: pd.DataFrame  # as `attngeo.paper.published.printed_table` gives it
     curves: pd.DataFrame  # as `published_speed_ups.released_curves` gives them
     in_text: pd.DataFrame  # as `published_speed_ups.speed_ups_in_text` gives them
 
@@ -44,7 +44,7 @@ class Printed(NamedTuple):
 def printed(number: str = "1") -> Printed:
     """A printed table, ``"1"`` or ``"web"``, beside what was released and what is said of it."""
     return Printed(
-        published.table(number), published_speed_ups.released_curves(), published_speed_ups.speed_ups_in_text()
+        published.printed_table(number), published_speed_ups.released_curves(), published_speed_ups.speed_ups_in_text()
     )
 
 

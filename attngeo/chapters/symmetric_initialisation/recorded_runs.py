@@ -24,7 +24,7 @@ from attngeo.paper.seed_intervals import Case, Size, judged
 from attngeo.paper.wording import wording
 from attngeo.records.checkout import data
 from attngeo.runs.arms import LOSS, Contrast
-from attngeo.runs.estimates import over_seeds, verdict
+from attngeo.runs.estimates import outcome, over_seeds
 from attngeo.runs.numbers_in_words import as_nats, with_interval
 from attngeo.runs.record import Run, read_runs
 from attngeo.training.config import DEFAULTS
@@ -149,7 +149,7 @@ def _told(cases: Iterable[Case]) -> str:
     return "; ".join(
         f"{words.filled(f'<<what_{case.quantity}>>', case.fields)} ({case.label}):"
         f" {with_interval(case.estimate, case.form)},"
-        f" {verdict(case.estimate) if case.quantity == 'loss' else case.outcome}"
+        f" {outcome(case.estimate) if case.quantity == 'loss' else case.outcome}"
         for case in cases
         if case.known
     )

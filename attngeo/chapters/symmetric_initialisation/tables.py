@@ -57,7 +57,7 @@ def matrix_table(experiment: Experiment, window: int = crossings.WINDOW) -> pd.D
                 "difference": with_interval(contrast.difference(), as_nats),
                 "speed-up": with_interval(crossings.speed_up_of(contrast, window), as_percent),
                 "first crossing, training loss": spread(crossings.first_crossings(contrast)),
-                "verdict": contrast.verdict(),
+                "verdict": contrast.outcome(),
             }
         )
     return pd.DataFrame(rows)
@@ -71,7 +71,7 @@ def contrast_table(experiments: Sequence[Experiment]) -> pd.DataFrame:
         for experiment in experiments:
             found = experiment.contrasts([pair]).get(pair)
             row[experiment.label] = (
-                f"{with_interval(found.difference(), as_nats)} {_SHORT[found.verdict()]}" if found else "–"
+                f"{with_interval(found.difference(), as_nats)} {_SHORT[found.outcome()]}" if found else "–"
             )
         rows.append(row)
     return pd.DataFrame(rows)
@@ -79,7 +79,7 @@ def contrast_table(experiments: Sequence[Experiment]) -> pd.DataFrame:
 
 def tally(experiments: Sequence[Experiment], pairs: Sequence[StartPair]) -> str:
     """How contrasts end over experiments, in words: ``lower in 1, higher in 0, and within the noise in 3 of 4``."""
-    outcomes = [c.verdict() for experiment in experiments for c in experiment.contrasts(pairs).values()]
+    outcomes = [c.outcome() for experiment in experiments for c in experiment.contrasts(pairs).values()]
     known = [outcome for outcome in outcomes if outcome != estimates.TOO_FEW]
     if not known:
         return "not decided, for want of seeds"
@@ -107,7 +107,7 @@ def table_1_beside_ours(experiments: Sequence[Experiment]) -> pd.DataFrame:
     Args:
         experiments: the main ones; the encoder on characters or on plain text is the nearest, as the paper's text was.
     """
-    printed = published.table("1")
+    printed = published.printed_table("1")
     base, symmetric = (printed[printed["symmetric_init"] == tied] for tied in (False, True))
     pairs = base[["layers", "dataset", "loss"]].merge(
         symmetric.drop(columns="symmetric_init"), on=["layers", "dataset"]

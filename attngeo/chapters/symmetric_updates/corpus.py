@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from attngeo.chapters.symmetric_updates.first_update import (
-    Corpus,
+    ChainCorpus,
     first_update,
     pair_counts,
     random_corpus,
@@ -64,7 +64,7 @@ def variances_of_norms(updates: ExchangeableUpdates) -> Judgement:
     )
 
 
-def corpus_symmetry(corpus: Corpus, sizes: Sequence[int]) -> pd.DataFrame:
+def corpus_symmetry(corpus: ChainCorpus, sizes: Sequence[int]) -> pd.DataFrame:
     """Symmetry of the first update of linear attention (`first_update`) against the number of sequences it adds up.
 
     Args:
@@ -99,7 +99,7 @@ def corpus_symmetry(corpus: Corpus, sizes: Sequence[int]) -> pd.DataFrame:
 
 
 @check(random_corpus)
-def symmetry_over_a_corpus(corpus: Corpus) -> Judgement:
+def symmetry_over_a_corpus(corpus: ChainCorpus) -> Judgement:
     """Theorem 2.4's contrast: over a corpus autoregressive pairs reach the same symmetry, unless queries lag behind."""
     n_sequences, n_tokens = corpus.tokens.shape
     s = corpus_symmetry(corpus, (1, n_sequences)).set_index(["setting", "n_sequences"])["symmetry"]

@@ -14,7 +14,7 @@ from attngeo.errors import ParameterError
 from attngeo.updates.markov_chain import MarkovChain
 
 
-class Corpus(NamedTuple):
+class ChainCorpus(NamedTuple):
     """Sequences of a stationary Markov chain, and the weights of linear attention that reads them."""
 
     embeddings: Float[Tensor, "vocab d"]
@@ -23,13 +23,15 @@ class Corpus(NamedTuple):
     tokens: Int[Tensor, "sequences n"]
 
 
-def random_corpus(d: int = 48, n_vocab: int = 48, n_tokens: int = 24, n_sequences: int = 1500, seed: int = 0) -> Corpus:
+def random_corpus(
+    d: int = 48, n_vocab: int = 48, n_tokens: int = 24, n_sequences: int = 1500, seed: int = 0
+) -> ChainCorpus:
     """Normal weights and a random chain."""
     generator = torch.Generator().manual_seed(seed)
     embeddings = tied_embeddings(n_vocab, d, generator)
     values = torch.randn(d, d, generator=generator, dtype=torch.float64)
     chain = MarkovChain.random(n_vocab, 0.0, generator).stationary()
-    return Corpus(embeddings, values, chain, chain.sample(n_sequences, n_tokens, generator))
+    return ChainCorpus(embeddings, values, chain, chain.sample(n_sequences, n_tokens, generator))
 
 
 def tied_embeddings(n_vocab: int, d: int, generator: torch.Generator, size: float = 1.0) -> Float[Tensor, "vocab d"]:

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attngeo.chapters.symmetric_updates.first_update import Corpus, first_update, random_corpus
+from attngeo.chapters.symmetric_updates.first_update import ChainCorpus, first_update, random_corpus
 from attngeo.paper.checks import Judgement, check, exact
 from attngeo.updates.markov_chain import MarkovChain
 from attngeo.updates.objectives import Objective, attended_matrix
@@ -41,20 +41,20 @@ def shifted_limit(
     return embeddings.T @ weighted @ embeddings @ values @ embeddings.T @ (chain.start[:, None] * embeddings)
 
 
-def updates_one_behind(corpus: Corpus) -> Float[Tensor, "sequences d d"]:
+def updates_one_behind(corpus: ChainCorpus) -> Float[Tensor, "sequences d d"]:
     """First update of every sequence, queries one position before their targets."""
     seen = attended_matrix(Objective.AUTOREGRESSIVE, corpus.tokens.shape[1])
     return first_update(corpus.tokens, corpus.embeddings, corpus.values, seen, ahead=1)
 
 
-def every_sequence(n_vocab: int = 3, n_tokens: int = 4, seed: int = 0) -> Corpus:
+def every_sequence(n_vocab: int = 3, n_tokens: int = 4, seed: int = 0) -> ChainCorpus:
     """Each sequence once; chain and weights are random."""
     every = torch.cartesian_prod(*[torch.arange(n_vocab)] * n_tokens)
     return random_corpus(4, n_vocab, n_tokens, 1, seed)._replace(tokens=every)
 
 
 @check(every_sequence)
-def expected_update_one_behind(corpus: Corpus) -> Judgement:
+def expected_update_one_behind(corpus: ChainCorpus) -> Judgement:
     """Theorem 2.4's contrast: the expected update against enumeration, and against its limit A V Sigma."""
     embeddings, values, chain, tokens = corpus
     probability = chain.start[tokens[:, 0]] * chain.transition[tokens[:, :-1], tokens[:, 1:]].prod(1)

@@ -29,7 +29,7 @@ def table_s1_beside_presets() -> pd.DataFrame:
     """Each row of Table S1 with what our presets build: columns printed and ours, for both models, as text."""
     from attngeo.training.bert import PRESETS, bert_config  # loads transformers
 
-    printed = published.table("S1").set_index("setting")
+    printed = published.printed_table("S1").set_index("setting")
     configs = {column: bert_config(PRESETS[preset], causal=False) for column, preset in COLUMNS.items()}
     rows = []
     for setting, name in SETTINGS.items():
@@ -49,14 +49,14 @@ def table_s1_is_what_the_presets_build(rows: pd.DataFrame) -> Judgement:
     return Judgement(*(exact("equal", n, len(rows), 0, preset=COLUMNS[c]) for c, n in equal.items()))
 
 
-class Attention(NamedTuple):
+class AttentionOfBoth(NamedTuple):
     """Attention weights of an encoder and of a decoder with the same random weights, (layers, batch, heads, N, N)."""
 
     encoder: Tensor
     decoder: Tensor
 
 
-def attention_of_both(seed: int = 0) -> Attention:
+def attention_of_both(seed: int = 0) -> AttentionOfBoth:
     """Of small models on random tokens."""
     from attngeo.training.bert import Decoder, Encoder, Shape, bert_config  # loads transformers
 
@@ -68,11 +68,11 @@ def attention_of_both(seed: int = 0) -> Attention:
             model = model_type(bert_config(shape, causal, attention="eager")).eval()
             tokens = torch.randint(5, shape.vocab_size, (4, shape.positions))
             found.append(torch.stack(model.bert(tokens, output_attentions=True).attentions))
-    return Attention(*found)
+    return AttentionOfBoth(*found)
 
 
 @check(attention_of_both)
-def no_encoder_is_trained_unidirectionally(attention: Attention) -> Judgement:
+def no_encoder_is_trained_unidirectionally(attention: AttentionOfBoth) -> Judgement:
     """Section 4.1 has encoders "training unidirectionally"; they give attention to later tokens, decoders none."""
     later = [float(weights.triu(diagonal=1).sum(dim=-1).mean()) for weights in attention]  # rows sum to 1
     return Judgement(compare("encoder", later[0], ">", 0, 0.1), exact("decoder", later[1], 0, 0))

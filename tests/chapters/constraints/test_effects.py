@@ -50,7 +50,7 @@ def test_every_constrained_arm_stands_beside_the_free_one():
 
 
 def test_what_the_interval_says_is_said():
-    said = [pair.verdict() for pair in constrained_and_free(RUNS)]
+    said = [pair.outcome() for pair in constrained_and_free(RUNS)]
     assert said == [
         "no difference beyond the noise between seeds",
         "lower loss",

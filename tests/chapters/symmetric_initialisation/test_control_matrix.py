@@ -37,13 +37,13 @@ def test_planted_differences_are_found_and_named():
     found = {(pair.start, pair.against): contrast for pair, contrast in experiment.contrasts().items()}
     assert found["released", "random"].difference().value == pytest.approx(-0.4, abs=0.003)
     assert (
-        found["released", "random"].verdict() == su.HELPS
+        found["released", "random"].outcome() == su.HELPS
         and crossings.speed_up_of(found["released", "random"]).low > 0.4
     )
-    assert found["symmetric-indefinite", "random"].verdict() == su.HURTS
+    assert found["symmetric-indefinite", "random"].outcome() == su.HURTS
     assert crossings.speed_up_of(found["symmetric-indefinite", "random"]).value == su.NEVER
-    assert found["symmetric", "symmetric-indefinite"].verdict() == su.HELPS
-    assert found["symmetric", "random"].verdict() == su.NO_DIFFERENCE
+    assert found["symmetric", "symmetric-indefinite"].outcome() == su.HELPS
+    assert found["symmetric", "random"].outcome() == su.NO_DIFFERENCE
     assert all(len(c) == 3 and len(crossings.first_crossings(c)) == 3 for c in found.values())
     # arms that were not run are in no comparison
     assert ("released", "default-linear") not in found and ("mimetic", "random") not in found

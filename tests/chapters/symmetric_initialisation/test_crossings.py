@@ -37,7 +37,7 @@ def test_an_arm_against_itself_is_no_better_and_reaches_its_own_end(seeds, noise
     arm = curve(seeds=seeds, noise=noise, seed=seed)
     difference = last_difference(arm, arm)
     assert (difference.value, difference.low, difference.high) == (0, 0, 0)
-    assert su.verdict(difference) == su.NO_DIFFERENCE
+    assert su.outcome(difference) == su.NO_DIFFERENCE
     assert 0 <= crossings.speed_up(STEPS, arm, arm) < 1
     assert crossings.speed_up_estimate(STEPS, arm, arm).low >= 0
 
@@ -75,7 +75,7 @@ def test_the_interval_of_a_difference_holds_the_planted_one(seed, shift):
     arm, base = curve(seeds=6, noise=0.01, seed=seed), curve(seeds=6, noise=0.01, seed=seed + 1)
     better = last_difference(arm - shift, base)
     assert abs(better.value + shift) < 0.05 and better.high - better.low < 0.1
-    assert su.verdict(better) == su.HELPS and su.verdict(last_difference(arm + shift, base)) == su.HURTS
+    assert su.outcome(better) == su.HELPS and su.outcome(last_difference(arm + shift, base)) == su.HURTS
 
 
 @given(window=st.integers(1, 80))
@@ -164,7 +164,7 @@ def test_few_seeds_give_no_interval(seeds):
     arm, base = curve(0.5, seeds=seeds), curve(seeds=seeds)
     assert not crossings.speed_up_estimate(STEPS, arm, base).has_interval
     difference = last_difference(arm, base)
-    assert not difference.has_interval and su.verdict(difference) == su.TOO_FEW
+    assert not difference.has_interval and su.outcome(difference) == su.TOO_FEW
 
 
 def test_a_loss_that_is_no_number_is_never_below():
