@@ -101,7 +101,7 @@ class Contrast:
         return estimates.over_seeds(self.differences(measure))
 
     def outcome(self, measure: Measure = LOSS) -> str:
-        """What the interval of the difference says; see `attngeo.runs.estimates.verdict`."""
+        """What the interval of the difference says; see `attngeo.runs.estimates.outcome`."""
         return estimates.outcome(self.difference(measure))
 
     def curves(self, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
