@@ -4,7 +4,7 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -115,16 +115,18 @@ def execute(
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder, f"{chapter.name}.ipynb")
         try:
-            done = papermill.execute_notebook(
-                notebook,
-                str(output),
-                dict(values),
-                kernel_name="python3",
-                progress_bar=dict(progress) if progress is not None else False,
-                start_timeout=120,
-                kernel_manager_class=kernels.manager_class(),
-                extra_arguments=["--IPKernelApp.log_level=50"],  # it would warn of local TCP, and of its end
-                resources={"metadata": {"path": str(chapter.path.parent)}},
+            done = _started_again(
+                lambda: papermill.execute_notebook(
+                    notebook,
+                    str(output),
+                    dict(values),
+                    kernel_name="python3",
+                    progress_bar=dict(progress) if progress is not None else False,
+                    start_timeout=120,
+                    kernel_manager_class=kernels.manager_class(),
+                    extra_arguments=["--IPKernelApp.log_level=50"],  # it would warn of local TCP, and of its end
+                    resources={"metadata": {"path": str(chapter.path.parent)}},
+                )
             )
         except PapermillExecutionError as error:
             partial = clean(nbformat.read(output, as_version=4))
@@ -138,6 +140,16 @@ def execute(
     stderr = "".join(o.text for c in done.cells for o in c.get("outputs", []) if _is_stderr(o))
     device = "".join(o.text for o in probe.outputs if o.output_type == "stream").strip()
     return Execution(clean(done), seconds, device, stderr)
+
+
+def _started_again(execution: Callable[[], NotebookNode], attempts: int = 3) -> NotebookNode:
+    """Run it, again if its kernel ended before it began: another process may have taken one of its ports meanwhile."""
+    try:
+        return execution()
+    except RuntimeError as error:
+        if attempts == 1 or "before replying to kernel_info" not in str(error):
+            raise
+    return _started_again(execution, attempts - 1)
 
 
 def clean(notebook: NotebookNode) -> NotebookNode:

@@ -57,3 +57,38 @@ def test_a_failing_cell_is_named_and_what_came_before_it_kept(tmp_path, as_user)
 def test_a_kernel_that_dies_is_a_failure_too(tmp_path, as_user):
     with pytest.raises(ChapterFailed, match=r"\ba\b[^\n]*\.$"):
         run(tmp_path, chapter("Dies", "import os\nos._exit(1)"))
+
+
+def dying(times, sentence="Kernel died before replying to kernel_info"):
+    """What papermill does, but for the first times that it is called."""
+    import papermill
+
+    real, calls = papermill.execute_notebook, []
+
+    def execute_notebook(*arguments, **options):
+        calls.append(1)
+        if len(calls) <= times:
+            raise RuntimeError(sentence)
+        return real(*arguments, **options)
+
+    return execute_notebook, calls
+
+
+def test_a_kernel_that_ends_before_it_begins_is_started_again(tmp_path, monkeypatch):
+    book = tiny_book(tmp_path, alone=chapter("Alone", "x = 1\nprint(x)"))
+    fake, calls = dying(2)
+    monkeypatch.setattr("papermill.execute_notebook", fake)
+    assert execute(book.chapter("alone"), {}, Kernels({})).seconds > 0
+    assert len(calls) == 3
+
+
+@pytest.mark.parametrize(
+    "times, sentence, expected", [(9, "Kernel died before replying to kernel_info", 3), (1, "Kernel died", 1)]
+)
+def test_a_kernel_that_dies_otherwise_or_always_is_not(tmp_path, monkeypatch, times, sentence, expected):
+    book = tiny_book(tmp_path, alone=chapter("Alone", "x = 1"))
+    fake, calls = dying(times, sentence)
+    monkeypatch.setattr("papermill.execute_notebook", fake)
+    with pytest.raises(ChapterFailed, match=r"alone.*Kernel died"):
+        execute(book.chapter("alone"), {}, Kernels({}))
+    assert len(calls) == expected
