@@ -14,7 +14,7 @@ title, verdict and the words of each quantity stand under ``heads_add_up`` in th
 import inspect
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial, update_wrapper
 from typing import Any, Generic, Literal, SupportsFloat, TypeVar
 
@@ -172,14 +172,11 @@ class Check(Generic[Sample]):
         verdict = found.verdict or words.verdict
         texts = words.told(verdict, found.numbers)
         comparisons = tuple(
-            Comparison(words.quantity(c.quantity, found.numbers | c.fields), *_numbers(c)) for c in found.comparisons
+            replace(c, quantity=words.quantity(c.quantity, found.numbers | c.fields), fields={})
+            for c in found.comparisons
         )
         chapter = self.room.rpartition(".")[2]
         return Result(words.statement, verdict=verdict, comparisons=comparisons, **texts, chapter=chapter)
-
-
-def _numbers(c: Comparison) -> tuple:
-    return c.measured, c.relation, c.expected, c.tolerance, c.standard_error
 
 
 CHECKS: dict[str, Check] = {}

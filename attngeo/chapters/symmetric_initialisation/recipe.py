@@ -135,7 +135,7 @@ def scale_of_the_released_recipe(made: Projections) -> Judgement:
             Comparison("scale", measured, "=", scale_factor(d), 4 * error, error, {"d": d}),
             compare("biases", (query.bias - key.bias).detach().abs().max(), "≠", 0, 1e-6, d=d),
         ]
-    factors = ", ".join(f"{scale_factor(d):.2f} at $d = {d}$" for d in made)
+    factors = ", ".join(f"{scale_factor(d):.2f} at width {d}" for d in made)
     return Judgement(*comparisons, factors=factors)
 
 
