@@ -17,7 +17,8 @@ from attngeo.runs.estimates import Estimate
 from attngeo.runs.labels import distinct_labels
 from attngeo.runs.record import Run, RunError
 
-RECORDING = ("record_every", "evaluate_every", "checkpoint_every", "micro_batch", "device")  # change no result
+# Settings that change no result.
+RECORDING = ("record_every", "evaluate_every", "picture_every", "checkpoint_every", "micro_batch", "device")
 LOSS = "held_out_loss"
 Measure = str | Callable[[Run], float]
 

@@ -3,7 +3,7 @@
 <run>/run.json         configuration, text, tokenizer, model, hardware, versions, totals, status
       history.parquet  one row per record: step, tokens, seconds, loss, held_out_loss, learning_rate
       scores.parquet   one row per record, layer and head (-1: sum over heads): both scores
-      images.npz       W_qk of the first and the last layer as pictures, at the first and the last step
+      images.npz       W_qk of the first and the last layer as pictures, at the first and the last step at least
       model/           the trained model and its tokenizer
       checkpoints/     what is needed to go on; gone when the run is finished
 """
@@ -23,7 +23,7 @@ from attngeo.records.atomic import atomic_path, write_text
 FINISHED = "finished"
 # Settings that came after the first recorded runs, with the value that was in force before: a run recorded without one
 # is read with that value, and so stays equal to runs recorded with it.
-IN_FORCE: dict[str, Any] = {}
+IN_FORCE: dict[str, Any] = {"picture_every": 0}
 
 
 class RunError(AttngeoError):

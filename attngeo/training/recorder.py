@@ -152,10 +152,12 @@ class Recorder(TrainerCallback):
     @torch.no_grad()
     def _scored(self, step: int) -> list[dict]:
         rows = []
+        every = self.config.picture_every
+        pictured = step in (0, self.config.steps) or (every and step % every == 0)
         with whole_forms(self.trainer.model_wrapped, self.trainer.model) as found:
             for layer, form in enumerate(found):
                 rows += [{"step": step, "layer": layer, **row} for row in score_rows(form)]
-                if step in (0, self.config.steps) and layer in (0, self.config.layers - 1):
+                if pictured and layer in (0, self.config.layers - 1):
                     self.pictures[layer, step] = picture(form)[0]
         return rows
 
