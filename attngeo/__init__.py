@@ -5,22 +5,29 @@ from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
 
-_ELSEWHERE = {"AttentionLayer": "checkpoints", "open_checkpoint": "checkpoints", "AttngeoError": "errors"}
+_CHECKPOINTS = ("Attention", "AttentionLayer", "Tower", "open_checkpoint", "open_model", "register_architecture")
+_ELSEWHERE = {**dict.fromkeys(_CHECKPOINTS, "checkpoints"), "AttngeoError": "errors"}
 __all__ = [
+    "Attention",
     "AttentionLayer",
     "AttngeoError",
     "BilinearForm",
     "Scores",
+    "Tower",
     "__version__",
     "directionality_score",
     "open_checkpoint",
+    "open_model",
+    "register_architecture",
     "score",
     "score_heads",
     "symmetry_score",
 ]
 
 if TYPE_CHECKING:
+    from attngeo.checkpoints.architectures import Attention, Tower, register_architecture
     from attngeo.checkpoints.layers import AttentionLayer, open_checkpoint
+    from attngeo.checkpoints.models import open_model
     from attngeo.errors import AttngeoError
     from attngeo.forms.bilinear import BilinearForm
     from attngeo.forms.scores import Scores, directionality_score, score, score_heads, symmetry_score

@@ -1,9 +1,10 @@
 """The oracle of the extraction: a transformers model's own attention probabilities.
 
-A small model with random weights is saved, read by `attngeo.open_checkpoint`, and run. The logits are rebuilt from the
-forms read, ``x_i^T W_qk,h x_j``, with the inputs that the query and key weights really had, scaled and masked as the
-model does; their softmax must be the probabilities that the model returns. Biases are zero, positions equal, and norms
-of queries and keys left out, so that nothing but W_qk remains in the logits.
+A small model with random weights is read by `attngeo.open_model`, saved, read by `attngeo.open_checkpoint` with the
+same forms, and run. The logits are rebuilt from the forms read, ``x_i^T W_qk,h x_j``, with the inputs that the query
+and key weights really had, scaled and masked as the model does; their softmax must be the probabilities that the model
+returns. Biases are zero, positions equal, and norms of queries and keys left out, so that nothing but W_qk remains in
+the logits.
 """
 
 import json
@@ -20,7 +21,7 @@ from small_models import small_model, tokens
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from attngeo import BilinearForm, open_checkpoint
+from attngeo import AttentionLayer, BilinearForm, open_checkpoint, open_model
 from attngeo.checkpoints.architectures import LayerPlan
 
 TOLERANCE = 1e-6
@@ -72,9 +73,13 @@ class Case:
 
 
 def agrees(case: Case, folder: Path) -> None:
-    """Fail unless every head of every layer of a case gives the model's own probabilities."""
+    """Fail unless every head of every layer of a case gives the model's own probabilities, and memory what files do."""
     for observed in observe(case, folder):
         assert observed.error() < TOLERANCE, observed.plan
+        form, live = observed.form, observed.in_memory.form
+        assert torch.equal(live.wq, form.wq) and torch.equal(live.wk, form.wk), observed.in_memory.module
+        places = [(layer.part, layer.layer, layer.causal) for layer in (observed.plan, observed.in_memory)]
+        assert places[0] == places[1]
 
 
 @dataclass(frozen=True)
@@ -84,6 +89,7 @@ class Observation:
     case: Case
     plan: LayerPlan
     form: BilinearForm
+    in_memory: AttentionLayer  # the same, from the model itself
     weights: Mapping[str, Tensor]  # of the whole file
     queries: Tensor  # (batch, i, d)
     keys: Tensor  # (batch, j, d)
@@ -125,6 +131,7 @@ def _observe(case: Case, folder: Path) -> list[Observation]:
         config = json.loads((folder / "config.json").read_text())
         (folder / "config.json").write_text(json.dumps(config | {"model_type": case.model_type}))
     checkpoint = open_checkpoint(folder)
+    in_memory = list(open_model(model, dict(model.config.to_dict(), model_type=case.model_type)))
     weights = load_weights(folder)
     leave_out_positions_and_norms(model)
     watched = {plan: Watched(model, weights[plan.query], weights[plan.key]) for plan in checkpoint.plans}
@@ -135,12 +142,12 @@ def _observe(case: Case, folder: Path) -> list[Observation]:
             output = case.run(model)
     returned = None if case.inside else by_part(checkpoint.plans, output)
     observations = []
-    for plan, layer in zip(checkpoint.plans, checkpoint, strict=True):
+    for plan, layer, live in zip(checkpoint.plans, checkpoint, in_memory, strict=True):
         calls = watched[plan].calls()
         assert calls, f"{plan.module} was not run"
         for queries, keys, p in calls:  # more than one where layers share their weights
             p = p if returned is None else returned[plan.part].pop(0)
-            observations.append(Observation(case, plan, layer.form, weights, queries, keys, p))
+            observations.append(Observation(case, plan, layer.form, live, weights, queries, keys, p))
     assert returned is None or not any(returned.values()), "the model has more attention layers than were read"
     return observations
 

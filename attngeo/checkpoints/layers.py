@@ -58,17 +58,22 @@ class AttentionLayer:
 class Checkpoint:
     """The attention layers of one model: an iterable of `AttentionLayer`, read one at a time, as often as wanted.
 
-    Made by `open_checkpoint`.
+    Made by `open_checkpoint` and `attngeo.open_model`.
+
+    Args:
+        name: of the model.
+        revision: commit of a Hub repository, "" for what is local.
+        config: the content of its config.json.
+        files: that hold its tensors.
+
+    Raises:
+        CheckpointError: unknown architecture, or the tensors do not fit the config.
     """
 
-    def __init__(self, repository: Repository, weights: str = "") -> None:
-        self.name = repository.name
-        self.revision = repository.revision  # commit of a Hub repository, "" for a local folder
-        config = dict(_read_json(repository, "config.json"))
-        # configs of the first years name no model_type; transformers then goes by the repository's name, and so do we
-        config["model_type"] = config.get("model_type") or _named(self.name)
-        self.model_type = str(config["model_type"])
-        self._all_files = _weight_files(repository, weights)
+    def __init__(self, name: str, revision: str, config: Mapping, files: list[TensorFile]) -> None:
+        self.name, self.revision = name, revision
+        self.model_type = str(config.get("model_type") or "")
+        self._all_files = files
         shapes: dict[str, torch.Size] = {}
         self._files: dict[str, TensorFile] = {}  # by tensor name
         for file in self._all_files:
@@ -154,9 +159,12 @@ def open_checkpoint(path_or_id: str | PathLike, revision: str | None = None) -> 
         CheckpointError: nothing there, unknown architecture, damaged or incomplete files, or the Hub refuses.
     """
     path = Path(path_or_id).expanduser()
-    if path.is_file():
-        return Checkpoint(_open_repository(path.parent, revision), weights=path.name)
-    return Checkpoint(_open_repository(path_or_id, revision))
+    repository = _open_repository(path.parent if path.is_file() else path_or_id, revision)
+    config = _read_json(repository, "config.json")
+    if not config.get("model_type"):  # as in the first years; transformers then goes by the repository's name
+        config = {**config, "model_type": _named(repository.name)}
+    files = _weight_files(repository, path.name if path.is_file() else "")
+    return Checkpoint(repository.name, repository.revision, config, files)
 
 
 def _open_repository(path_or_id: str | PathLike, revision: str | None) -> Repository:

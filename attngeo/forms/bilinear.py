@@ -57,7 +57,16 @@ class BilinearForm:
         key: Float[Tensor, "k_rows d"],
         d_head: int,
     ) -> "BilinearForm":
-        """Build a form from two ``torch.nn.Linear`` weights, (H * d_head, d) and (H_kv * d_head, d)."""
+        """``W_qk,h = W_q,h W_k,g(h)^T`` (Eq. S19) from two weights as ``torch.nn.Linear`` stores them, (out, in).
+
+        Args:
+            query: (H * d_head, d), head after head.
+            key: (H_kv * d_head, d).
+            d_head: width of one head.
+
+        Raises:
+            MatrixError: the weights do not split into heads of that width over one d.
+        """
         d_model = query.shape[-1]
         if d_head < 1 or query.shape[0] % d_head or key.shape[0] % d_head or key.shape[-1] != d_model:
             raise MatrixError(

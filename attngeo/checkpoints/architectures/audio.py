@@ -2,12 +2,13 @@
 
 from attngeo.checkpoints.architectures.entry import Attention, Entry, Tower
 from attngeo.checkpoints.architectures.text import BART, encoder_decoder
+from attngeo.checkpoints.architectures.vision import VIT_RENAMED
 
 WAV2VEC2 = (Attention("encoder", "encoder.layers.{}.attention"),)
 CONFORMER = (Attention("encoder", "encoder.layers.{}.self_attn", "linear_q", "linear_k"),)
 
 AUDIO: dict[str, Entry] = {
-    "audio-spectrogram-transformer": (Attention("encoder", "encoder.layer.{}.attention.attention", "query", "key"),),
+    "audio-spectrogram-transformer": VIT_RENAMED,
     # text encoder (T5) and decoder over codes; the codec between sound and codes has no attention
     "musicgen": (Tower("text_encoder", within="text_encoder"), Tower("decoder", within="decoder")),
     "musicgen_decoder": (

@@ -68,6 +68,7 @@ class Attention:
             attention.
         causal: whether a token sees only those before it; None: in decoders.
         decoder_if: config key that, when true, makes this encoder a causal decoder.
+        in_memory: module, query and key where transformers 5 names them otherwise than the files that it writes.
     """
 
     part: Part
@@ -81,6 +82,7 @@ class Attention:
     layers: str = "num_hidden_layers"
     causal: bool | None = None
     decoder_if: str = ""
+    in_memory: tuple[str, str, str] | None = None
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cache
 from itertools import product
@@ -93,7 +93,8 @@ def locate(architectures: Mapping[str, Entry], config: Mapping, shapes: Mapping[
         CheckpointError: the model_type is unknown or refused, no attention is there, layers are missing, or shapes
             and config disagree.
     """
-    stacks = list(_stacks(architectures, _Config(config, str(config.get("model_type") or ""), nested=False)))
+    top = _Config(config, str(config.get("model_type") or ""), nested=False)
+    stacks = [_as_named(stack, shapes) for stack in _stacks(architectures, top)]
     plans: list[LayerPlan] = []
     for stack in stacks:
         modules = _modules(stack, shapes)
@@ -123,7 +124,7 @@ def _stacks(architectures: Mapping[str, Entry], config: _Config, within: tuple[s
         near = ", ".join(get_close_matches(name, architectures, 3, 0.5))
         raise CheckpointError(
             f"model_type {name!r} is not among the {len(architectures)} that can be read"
-            f"{f' (near: {near})' if near else ''}; see attngeo.checkpoints.architectures."
+            f"{f' (near: {near})' if near else ''}; attngeo.register_architecture adds one."
         )
     entries = architectures[name]
     if isinstance(entries, Refused):
@@ -137,6 +138,14 @@ def _stacks(architectures: Mapping[str, Entry], config: _Config, within: tuple[s
         model_type = entry.model_type or str(values.get("model_type") or "")
         inner = (*within, *([entry.within] if entry.within else []))
         yield from _stacks(architectures, _Config(values, model_type, nested=values is not config.values), inner)
+
+
+def _as_named(stack: _Stack, shapes: Mapping[str, Size]) -> _Stack:
+    """The stack with the names of files, or with those of models in memory if only they are there."""
+    if stack.entry.in_memory is None or _modules(stack, shapes):
+        return stack
+    module, query, key = stack.entry.in_memory
+    return replace(stack, entry=replace(stack.entry, module=module, query=query, key=key))
 
 
 def _modules(stack: _Stack, shapes: Mapping[str, Size]) -> list[tuple[tuple[int, ...], str]]:

@@ -1,11 +1,17 @@
 """Image models, and models of images and text."""
 
+from dataclasses import replace
+
 from attngeo.checkpoints.architectures.entry import BLOCKS, Attention, Entry, Tower
 from attngeo.checkpoints.architectures.text import GPT2, LLAMA, encoder_decoder
 
 VIT = (Attention("encoder", "encoder.layer.{}.attention.attention", "query", "key"),)
+VIT_RENAMED = (replace(VIT[0], in_memory=("layers.{}.attention", "q_proj", "k_proj")),)
+DINOV2 = (replace(VIT[0], in_memory=("layer.{}.attention", "q_proj", "k_proj")),)
 CLIP_STACK = "encoder.layers.{}.self_attn"
-SWIN = (Attention("encoder", "layers.{}.blocks.{}.attention.self", "query", "key", heads="num_heads", layers="depths"),)
+SWIN_STACK = "layers.{}.blocks.{}.attention"
+SWINV2 = Attention("encoder", f"{SWIN_STACK}.self", "query", "key", heads="num_heads", layers="depths")
+SWIN = replace(SWINV2, in_memory=(SWIN_STACK, "q_proj", "k_proj"))
 QWEN_VISION = Attention("encoder", "blocks.{}.attn", "qkv", "qkv", BLOCKS, heads="num_heads", layers="depth")
 
 
@@ -17,10 +23,10 @@ def text_and_vision(text: str = "language_model", vision: str = "vision_tower", 
 
 VISION: dict[str, Entry] = {
     **dict.fromkeys(
-        ("beit", "data2vec-vision", "deit", "dinov2", "dinov2_with_registers", "dpt", "ijepa", "videomae", "vit",
-         "vit_mae", "vit_msn", "yolos"),
-        VIT,
+        ("data2vec-vision", "dpt", "videomae", "yolos"), VIT
     ),
+    **dict.fromkeys(("beit", "deit", "ijepa", "vit", "vit_mae", "vit_msn"), VIT_RENAMED),
+    **dict.fromkeys(("dinov2", "dinov2_with_registers"), DINOV2),
     **dict.fromkeys(
         ("clip_vision_model", "git_vision_model", "idefics3_vision", "smolvlm_vision", "siglip_text_model",
          "siglip_vision_model", "siglip2_text_model", "siglip2_vision_model"),
@@ -81,6 +87,6 @@ VISION: dict[str, Entry] = {
     "seggpt": (Attention("encoder", "encoder.layers.{}.attention", "qkv", "qkv", BLOCKS),),
     "siglip": text_and_vision("text_model", "vision_model", "siglip"),
     "siglip2": text_and_vision("text_model", "vision_model", "siglip2"),
-    "swin": SWIN,
-    "swinv2": SWIN,
+    "swin": (SWIN,),
+    "swinv2": (SWINV2,),
 }  # fmt: skip

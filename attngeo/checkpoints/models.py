@@ -1,0 +1,123 @@
+"""The query-key forms of a model in memory, by the names of its weights; nothing is copied."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from torch import Tensor, nn
+
+from attngeo.checkpoints.layers import Checkpoint
+from attngeo.checkpoints.tensorfiles import TensorFile
+from attngeo.errors import CheckpointError
+
+PACKED = (".qweight", ".weight_packed", ".weight_shape")  # how GPTQ, AWQ and compressed-tensors end a weight's name
+
+
+class Weights(TensorFile):
+    """The weights of a model, as if they were those of a file. They are read as they are, and share their memory."""
+
+    def __init__(self, name: str, state: Mapping[str, Tensor]) -> None:
+        self.name, self.tensors = name, state
+        self.shapes = {weight: tensor.shape for weight, tensor in state.items()}
+
+    def size(self, tensor: str, rows: tuple[int, int] | None = None) -> int:
+        """Bytes of what `read` gives."""
+        return self.tensors[tensor][slice(*(rows or (None,)))].nbytes
+
+    def read(self, tensor: str, rows: tuple[int, int] | None = None) -> Tensor:
+        """The tensor, or its rows [start, stop); from an Apple GPU, which has no float64, a copy."""
+        found = self.tensors[tensor][slice(*(rows or (None,)))].detach()
+        self.bytes_read += found.nbytes
+        return found.cpu() if found.device.type == "mps" else found
+
+
+class Model(Checkpoint):
+    """The attention layers of a model in memory.
+
+    Made by `open_model`.
+    """
+
+    def __init__(self, name: str, config: Mapping, weights: Weights) -> None:
+        self.weights = weights
+        _require_numbers(name, config, weights.tensors)
+        super().__init__(name, "", config, [weights])
+        for plan in self.plans:
+            for weight in (plan.query, plan.key):
+                _require_whole(name, weight, weights.tensors[weight])
+
+
+def open_model(model: nn.Module, config: Mapping | Any = None) -> Model:
+    """The layers' ``W_qk,h = W_q,h W_k,g(h)^T`` (Eqs. S19, S20) of a model in memory, such as one of transformers.
+
+    Args:
+        model: a module. Wrapped by ``torch.compile`` or DistributedDataParallel, it is the same to us.
+        config: what its config.json would hold, as a mapping or with ``to_dict``; ``model.config`` unless given.
+
+    Returns:
+        An iterable of `AttentionLayer`, as of `open_checkpoint`. The forms are views of the weights: after a step of
+        training, iterate again; after moving the model, open it again.
+
+    Raises:
+        CheckpointError: no config, unknown architecture, or weights that are sharded, on the meta device, quantised,
+            under an adapter, or not finite.
+    """
+    if not isinstance(model, nn.Module):
+        raise CheckpointError(
+            f"open_model needs a torch module, not a {type(model).__name__}; open_checkpoint takes paths and ids,"
+            f" BilinearForm.from_linear two weights."
+        )
+    model = _unwrapped(model)
+    config = getattr(model, "config", None) if config is None else config
+    config = config.to_dict() if hasattr(config, "to_dict") else config
+    kind = type(model).__name__
+    if not isinstance(config, Mapping):
+        raise CheckpointError(
+            f"{kind} has no config that tells its model_type and heads; give open_model one,"
+            f' config={{"model_type": ..., ...}}.'
+        )
+    for module in model.modules():
+        if type(module).__name__ == "FullyShardedDataParallel":  # asking it for weights would wait for other processes
+            raise _sharded(kind, "its weights")
+    state = {name: tensor for name, tensor in model.state_dict().items() if isinstance(tensor, Tensor)}
+    return Model(str(getattr(model, "name_or_path", "") or kind), config, Weights(kind, state))
+
+
+def _unwrapped(model: nn.Module) -> nn.Module:
+    """The model inside what torch.compile and DistributedDataParallel make of it."""
+    inner = getattr(model, "_orig_mod", None) or (None if hasattr(model, "config") else getattr(model, "module", None))
+    return _unwrapped(inner) if isinstance(inner, nn.Module) else model
+
+
+def _require_numbers(name: str, config: Mapping, state: Mapping[str, Tensor]) -> None:
+    """Refuse a model whose weights are packed, before their shapes are looked at."""
+    quantised = config.get("quantization_config")
+    method = quantised.get("quant_method") if isinstance(quantised, Mapping) else None
+    if any(".lora_A." in weight for weight in state):
+        raise CheckpointError(f"{name} has an adapter beside its weights; call merge_and_unload() first.")
+    for weight, tensor in state.items():
+        packed = weight.endswith(".weight") and not tensor.is_floating_point()
+        if packed or weight.endswith(PACKED):
+            raise _quantised(name, weight, str(method or tensor.dtype))
+
+
+def _require_whole(name: str, weight: str, tensor: Tensor) -> None:
+    if hasattr(tensor, "full_tensor"):  # torch.distributed.tensor.DTensor
+        raise _sharded(name, weight)
+    if tensor.is_meta:
+        raise CheckpointError(
+            f"{weight} of {name} is on the meta device and holds no numbers; load the weights, without offloading them."
+        )
+    if type(tensor) not in (Tensor, nn.Parameter):
+        raise _quantised(name, weight, type(tensor).__name__)
+
+
+def _sharded(name: str, weight: str) -> CheckpointError:
+    return CheckpointError(
+        f"{weight} of {name} is sharded over processes; put the weights together (full_tensor, or a full state dict)"
+        f" and open that model, or save it and score the files."
+    )
+
+
+def _quantised(name: str, weight: str, how: str) -> CheckpointError:
+    return CheckpointError(
+        f"{weight} of {name} is quantised ({how}); call dequantize() on the model, or open the original checkpoint."
+    )

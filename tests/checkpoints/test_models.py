@@ -1,0 +1,198 @@
+import subprocess
+import sys
+
+import pytest
+import torch
+import transformers as tf
+from small_models import small_config, small_model
+from torch import nn
+
+from attngeo import Attention, BilinearForm, Tower, open_checkpoint, open_model, register_architecture, symmetry_score
+from attngeo.checkpoints.architectures import ARCHITECTURES
+from attngeo.errors import CheckpointError, ParameterError
+from attngeo.survey.score_table import COLUMNS, score_table
+
+NAMES = ("model", "source")  # what a model in memory cannot share with its file
+
+
+@pytest.fixture
+def llama():
+    torch.manual_seed(0)
+    return small_model("llama", tf.LlamaForCausalLM)()
+
+
+@pytest.mark.parametrize(
+    "model_type, kind",
+    [
+        ("gpt2", tf.GPT2LMHeadModel),
+        ("llama", None),
+        ("vit", tf.ViTForImageClassification),
+        ("t5", None),
+        ("bert", None),
+    ],
+)
+def test_the_table_is_that_of_the_saved_model(model_type, kind, tmp_path):
+    torch.manual_seed(0)
+    model = small_model(model_type, kind)()
+    model.save_pretrained(tmp_path)
+    live, saved = (score_table(opened)[list(COLUMNS)] for opened in (open_model(model), open_checkpoint(tmp_path)))
+    assert live.drop(columns=[*NAMES]).equals(saved.drop(columns=[*NAMES]))
+    assert set(live["model"]) == {type(model).__name__} and len(live) > 0
+
+
+def test_it_sees_the_weights_as_they_are_now_and_leaves_them_alone(llama):
+    opened = open_model(llama)
+    before = [symmetry_score(layer.form) for layer in opened]
+    weights = {name: weight.clone() for name, weight in llama.state_dict().items()}
+    with torch.no_grad():
+        llama.model.layers[1].self_attn.q_proj.weight.add_(1)
+    after = [symmetry_score(layer.form) for layer in opened]
+    assert after[0] == before[0] and after[1] != before[1]
+    changed = {name for name, weight in llama.state_dict().items() if not torch.equal(weight, weights[name])}
+    assert changed == {"model.layers.1.self_attn.q_proj.weight"} and llama.training
+    assert all(not layer.form.wq.requires_grad for layer in opened)
+
+
+def test_what_wraps_a_model_is_looked_through(llama):
+    parallel, compiled = nn.Module(), nn.Module()
+    compiled._orig_mod, parallel.module = llama, compiled  # as torch.compile and DistributedDataParallel call them
+    expected, found = list(open_model(llama)), list(open_model(parallel))
+    assert [(layer.module, layer.file) for layer in found] == [(layer.module, layer.file) for layer in expected]
+    assert all(torch.equal(a.form.wk, b.form.wk) for a, b in zip(expected, found, strict=True))
+
+
+def test_no_more_than_queries_and_keys_is_read(llama):
+    opened = open_model(llama)
+    list(opened)
+    assert opened.bytes_read == opened.bytes_in_all == 2 * (32 * 32 + 16 * 32) * 4
+
+
+def quantised(llama) -> None:
+    llama.config.quantization_config = {"quant_method": "bitsandbytes", "load_in_4bit": True}
+    for layer in llama.model.layers:
+        layer.self_attn.q_proj.weight = nn.Parameter(torch.zeros(512, 1, dtype=torch.uint8), requires_grad=False)
+
+
+def gptq(llama) -> None:
+    llama.config.quantization_config = {"quant_method": "gptq", "bits": 4}
+    for layer in llama.model.layers:
+        del layer.self_attn.q_proj.weight
+        layer.self_attn.q_proj.register_buffer("qweight", torch.zeros(4, 32, dtype=torch.int32))
+
+
+class Packed(torch.Tensor):
+    """Stands for the tensor subclasses of torchao, quanto and HQQ: a floating type, and other numbers inside."""
+
+
+class WholeOnRequest(torch.Tensor):
+    """Stands for torch.distributed.tensor.DTensor."""
+
+    def full_tensor(self):
+        raise AssertionError("this waits for all other processes")
+
+
+def of_type(kind):
+    def change(llama) -> None:
+        linear = llama.model.layers[1].self_attn.k_proj
+        linear.weight = nn.Parameter(linear.weight.detach().as_subclass(kind))
+
+    return change
+
+
+class FullyShardedDataParallel(nn.Module):
+    """Stands for torch's, by its name."""
+
+    def state_dict(self, *args, **kwargs):
+        raise AssertionError("this waits for all other processes")
+
+
+def sharded(llama) -> None:
+    llama.model.layers[0] = FullyShardedDataParallel()
+
+
+def adapted(llama) -> None:
+    linear = llama.model.layers[0].self_attn.q_proj
+    linear.lora_A = nn.ModuleDict({"default": nn.Linear(32, 2, bias=False)})
+
+
+def poison(llama) -> None:
+    with torch.no_grad():
+        llama.model.layers[1].self_attn.k_proj.weight[0, 0] = float("nan")
+
+
+SPOILED = {
+    "4 bits": (quantised, "bitsandbytes"),
+    "packed under another name": (gptq, "gptq"),
+    "a subclass of tensors": (of_type(Packed), r"layers.1.self_attn.k_proj.weight .*Packed"),
+    "sharded": (of_type(WholeOnRequest), r"layers.1.self_attn.k_proj.weight .*sharded"),
+    "wrapped in FSDP 1": (sharded, "sharded"),
+    "on the meta device": (lambda llama: llama.to("meta"), "meta"),
+    "an adapter": (adapted, "merge_and_unload"),
+    "NaN": (poison, "layers.1.self_attn.k_proj.weight .*NaN"),
+    "no model_type": (lambda llama: setattr(llama, "config", {"num_attention_heads": 4}), "model_type"),
+    "no config": (lambda llama: setattr(llama, "config", None), "config"),
+    "another config": (lambda llama: setattr(llama, "config", small_config("gpt2")), r"h\.\{\}\.attn"),
+}
+
+
+@pytest.mark.parametrize("spoil, named", SPOILED.values(), ids=SPOILED)
+def test_what_cannot_be_scored_ends_in_one_sentence(spoil, named, llama, as_user):
+    spoil(llama)
+    with pytest.raises(CheckpointError, match=named) as caught:
+        list(open_model(llama))
+    text = str(caught.value)
+    assert "\n" not in text and text.endswith(".") and "belongs to another" not in text
+
+
+@pytest.mark.parametrize("thing", ["gpt2", None, {"a": torch.zeros(2)}])
+def test_what_is_no_module_is_refused(thing, as_user):
+    with pytest.raises(CheckpointError, match=type(thing).__name__):
+        open_model(thing)
+
+
+class Mine(nn.Module):
+    """Somebody's own model: two layers of four heads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.blocks = nn.ModuleList(nn.ModuleDict({"q": nn.Linear(32, 32), "k": nn.Linear(32, 16)}) for _ in range(2))
+
+
+def test_an_architecture_of_ones_own_takes_one_line():
+    model, config = Mine(), {"model_type": "mine", "n_heads": 4}
+    with pytest.raises(CheckpointError, match="register_architecture"):
+        open_model(model, config)
+    register_architecture("mine", Attention("decoder", "blocks.{}", "q", "k", heads="n_heads"))
+    try:
+        layers = list(open_model(model, config))
+    finally:
+        del ARCHITECTURES["mine"]
+    expected = BilinearForm.from_linear(model.blocks[1]["q"].weight, model.blocks[1]["k"].weight, 8)
+    assert [layer.causal for layer in layers] == [True, True]
+    assert torch.equal(layers[1].form.wq, expected.wq) and layers[1].form.n_kv_heads == 2
+
+
+@pytest.mark.parametrize("stacks", [(), ("layers.{}",)])
+def test_an_architecture_needs_its_attention(stacks, as_user):
+    with pytest.raises(ParameterError, match="'mine'"):
+        register_architecture("mine", *stacks)
+    assert "mine" not in ARCHITECTURES and Tower("text_config").within == ""
+
+
+ALONE = """
+import sys
+sys.modules["transformers"] = None
+import torch, attngeo
+class Gpt(torch.nn.Module):
+    config = {"model_type": "gpt2", "n_head": 2}
+model = Gpt()
+model.h = torch.nn.ModuleList([torch.nn.Module()])
+model.h[0].attn = torch.nn.Module()
+model.h[0].attn.c_attn = torch.nn.Linear(48, 16)  # (16, 48) -> Conv1D's (in, out) is Linear's (out, in)
+print(*(layer.form for layer in attngeo.open_model(model)))
+"""
+
+
+def test_a_model_in_memory_needs_no_transformers():
+    done = subprocess.run([sys.executable, "-c", ALONE], capture_output=True, text=True, timeout=120)
+    assert (done.stderr, done.stdout.count("heads=2")) == ("", 1)
