@@ -33,7 +33,7 @@ draws: int = 40  # random layers simulated for each small shape; in [10, 10000]
 from attngeo.records.checkout import data
 from attngeo.chapters.pretrained_survey import separation
 from attngeo.display.page import glue, show, table
-from attngeo.chapters.pretrained_survey.released_points import released_scores, released_table, separations
+from attngeo.chapters.pretrained_survey.released_points import released_scores, results_in_figures, separations
 from attngeo.chapters.pretrained_survey.figures import form_pictures, heads_beside_sum, layer_scores
 from attngeo.chapters.pretrained_survey.null_bands import null_bands
 from attngeo.survey.models import registry, released_results
@@ -70,7 +70,7 @@ show(separation.figure_2_as_drawn(), separation.figure_s1_as_drawn())
 
 # %% tags=["remove-input"]
 table(
-    released_table(results),
+    results_in_figures(results),
     name="tab-released-results",
     caption="Every point of Figures 2, S1 and S2: released medians, whether the result counts, what is known against it.",
     formats={"parameters": ",", "s": ".3f", "d": ".3f"},

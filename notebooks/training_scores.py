@@ -68,7 +68,7 @@ from attngeo.chapters.training_scores import (
 )
 from attngeo.chapters.training_scores.evidence import encoders_beside_decoders, evidence
 from attngeo.chapters.training_scores.figures import before_and_after, by_layer, over_steps
-from attngeo.chapters.training_scores.figures_by_text import released_training, scores_by_depth, texts_over_steps
+from attngeo.chapters.training_scores.figures_by_text import released_over_steps, scores_by_depth, texts_over_steps
 from attngeo.chapters.two_scores.random_matrices import scores_at_initialisation
 from attngeo.display.page import glue, show, table
 from attngeo.forms.random_matrices import directionality_sd
@@ -182,10 +182,10 @@ before_and_after([encoder, decoder])
 # Pajama, in Figure S5.
 
 # %% tags=["remove-input"]
-released_training(published_scores.released_training())
+released_over_steps(published_scores.released_training())
 
 # %% tags=["remove-input"]
-ends, course = tables.released_table(), columns.released_course(published_scores.released_training())
+ends, course = tables.released_pairs(), columns.released_course(published_scores.released_training())
 table(
     ends,
     name="tab-training-released",

@@ -56,7 +56,7 @@ def released_scores(
     )
 
 
-def released_table(results: pd.DataFrame) -> pd.DataFrame:
+def results_in_figures(results: pd.DataFrame) -> pd.DataFrame:
     """The released results that a figure shows: model, figure, drawn as, parameters, s, d, counts, known against it."""
     shown = results[results["figure"] != ""].sort_values(["figure", "drawn_as", "parameters"], kind="stable")
     return pd.DataFrame(

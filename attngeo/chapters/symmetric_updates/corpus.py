@@ -1,12 +1,8 @@
-"""Section S1.4.5 beyond one pair: Corollary S1.13, and what a corpus makes of the pairs in either objective."""
+"""Section S1.4.5 beyond one sequence: what a corpus makes of the pairs in either objective."""
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import NamedTuple
 
 import pandas as pd
-import torch
-from torch import Tensor
 
 from attngeo.chapters.symmetric_updates.first_update import (
     ChainCorpus,
@@ -18,50 +14,7 @@ from attngeo.chapters.symmetric_updates.shifted_queries import expected_update, 
 from attngeo.errors import ParameterError
 from attngeo.forms.scores import symmetry_score
 from attngeo.paper.checks import Judgement, check, compare, exact, monte_carlo
-from attngeo.updates.norms import squared_norms
 from attngeo.updates.objectives import Objective, attended_matrix, context_matrix
-from attngeo.updates.random_updates import Coefficients, UpdateModel, power_profile
-
-
-class ExchangeableUpdates(NamedTuple):
-    """Updates of independent tokens, (draws, d, d) each."""
-
-    bidirectional: Tensor
-    autoregressive: Tensor
-    errors: Tensor  # bidirectional, with errors independent of the embeddings
-    masked: Tensor  # one embedding at all masked positions
-
-
-def exchangeable_updates(
-    d: int = 32, n_tokens: int = 16, exponent: float = 1.0, n_draws: int = 300, seed: int = 0
-) -> ExchangeableUpdates:
-    """Sums over four sequences, of embeddings whose variances fall off as a power."""
-    generator = torch.Generator().manual_seed(seed)
-    causal = UpdateModel(torch.diag(power_profile(d, exponent)), n_tokens=n_tokens, n_sequences=4)
-    both = replace(causal, objective=Objective.BIDIRECTIONAL)
-    mask = torch.randn(n_draws, d, generator=generator, dtype=torch.float64)
-    masked = replace(causal, objective=Objective.MASKED, mask_token=mask, mask_rate=0.3)
-    models = both, causal, replace(both, coefficients=Coefficients.ERROR), masked
-    return ExchangeableUpdates(*(model.draw(n_draws, generator) for model in models))
-
-
-def log_variance_ratio(updates: Tensor) -> Tensor:
-    """``log(Var(row norms) / Var(column norms))`` of every update; 0 where Eq. S103 holds."""
-    rows, columns = squared_norms(updates)
-    return (rows.sqrt().var(-1) / columns.sqrt().var(-1)).log()
-
-
-@check(exchangeable_updates)
-def variances_of_norms(updates: ExchangeableUpdates) -> Judgement:
-    """Corollary S1.13: equal variances on average for exchangeable tokens, in autoregressive training as well."""
-    bidirectional, autoregressive, errors, masked = map(log_variance_ratio, updates)
-    return Judgement(
-        monte_carlo("bidirectional", bidirectional, 0),
-        monte_carlo("single", bidirectional.abs(), 0, "≠"),
-        monte_carlo("autoregressive", autoregressive, 0),
-        monte_carlo("errors", errors, 0, "<"),
-        monte_carlo("masked", masked, 0, "<"),
-    )
 
 
 def corpus_symmetry(corpus: ChainCorpus, sizes: Sequence[int]) -> pd.DataFrame:

@@ -48,7 +48,7 @@ def pair_scores(ratios: tuple[float, ...] = (1.0, 0.5, 0.0, -0.5, -0.9)) -> Capt
 
 
 @house_style()
-def update_scores(scores: pd.DataFrame, d: int) -> CaptionedFigure:
+def score_by_correlation(scores: pd.DataFrame, d: int) -> CaptionedFigure:
     """Score of the update of a sequence against the correlation of beta_ij with beta_ji.
 
     Args:
@@ -79,7 +79,7 @@ def update_scores(scores: pd.DataFrame, d: int) -> CaptionedFigure:
 
 
 @house_style()
-def corpus_symmetry(growth: pd.DataFrame) -> CaptionedFigure:
+def score_by_sequences(growth: pd.DataFrame) -> CaptionedFigure:
     """Score of the accumulated update against the number of sequences.
 
     Args:
@@ -113,7 +113,7 @@ def corpus_symmetry(growth: pd.DataFrame) -> CaptionedFigure:
 
 
 @house_style()
-def masked_scores(scores: pd.DataFrame, rho: float) -> CaptionedFigure:
+def score_by_mask_rate(scores: pd.DataFrame, rho: float) -> CaptionedFigure:
     """Score of a masked sequence against the mask rate, by the number of maskings.
 
     Args:

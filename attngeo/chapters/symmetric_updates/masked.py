@@ -1,7 +1,6 @@
 """Remark S1.15: when only some tokens are predicted."""
 
 from collections.abc import Sequence
-from statistics import fmean
 from typing import NamedTuple
 
 import pandas as pd
@@ -10,36 +9,43 @@ from torch import Tensor
 
 from attngeo.chapters.symmetric_updates.pair_symmetry import (
     RandomSequence,
+    both_to_one_masked,
     correlated_coefficients,
-    masked_ratio,
     masked_score,
     random_sequence,
     signs,
 )
 from attngeo.forms.scores import symmetry_score
 from attngeo.paper.checks import Judgement, check, compare, exact
-from attngeo.updates.rank_one import cosine, gradient_sum
+from attngeo.updates.rank_one import cosine, gradient_sum, relative_error
 
 MASK_RATES = (0.15, 0.3)  # the range that Remark S1.15 names
-CITED_RATES = {"BERT": 0.15, "RoBERTa": 0.15, "ALBERT": 0.15, "ModernBERT": 0.3}  # in the papers that it cites there
+PRINTED_RATIO = 0.25  # what it says of the range
+
+
+def rate_of_ratio(ratio: float) -> float:
+    """The mask rate p of which ``p / (1 - p)`` is this ratio."""
+    return ratio / (1 + ratio)
 
 
 def counted_terms(n_tokens: int = 20_000) -> dict[float, tuple[int, int]]:
     """By mask rate, the terms of Eq. S116 with i != j: those with both positions masked, and with one."""
-    masked = {p: round(p * n_tokens) for p in MASK_RATES}
+    masked = {p: round(p * n_tokens) for p in (*MASK_RATES, rate_of_ratio(PRINTED_RATIO))}
     return {p: (m * (m - 1), m * (n_tokens - m)) for p, m in masked.items()}
 
 
 @check(counted_terms)
 def masked_shares(counts: dict[float, tuple[int, int]]) -> Judgement:
-    """Remark S1.15, Eqs. S116, S119: p/(1-p), a quarter on average over the models cited; of all terms it is p."""
+    """Remark S1.15, Eqs. S116, S119: p/(1-p), a quarter at a rate within the range; of all terms it is p."""
     comparisons = []
     for p, (both, one) in counts.items():
-        comparisons.append(compare("to one masked", both / one, "=", masked_ratio(p), 1e-3, p=p))
+        comparisons.append(compare("to one masked", both / one, "=", both_to_one_masked(p), 1e-3, p=p))
         comparisons.append(compare("to all", both / (both + one), "=", p, 1e-3, p=p))
-    low, high = (100 * masked_ratio(p) for p in MASK_RATES)
-    average = 100 * fmean(map(masked_ratio, CITED_RATES.values()))
-    return Judgement(*comparisons, compare("average", average, "=", 25, 2.5), low=low, high=high, average=average)
+    low, high = (100 * both_to_one_masked(p) for p in MASK_RATES)
+    middle = 100 * rate_of_ratio(PRINTED_RATIO)
+    both, one = counts[middle / 100]
+    printed = compare("as printed", both / one, "=", PRINTED_RATIO, 1e-3, middle=middle)
+    return Judgement(*comparisons, printed, low=low, high=high, middle=middle)
 
 
 class MaskedCase(NamedTuple):
@@ -111,5 +117,11 @@ def masked_positions_hold_the_mask(sequence: RandomSequence) -> Judgement:
     x, beta = first_layer(sequence.x, masked, sequence.mask), sequence.beta * masked[:, None]
     update = gradient_sum(beta, x)
     singular = torch.linalg.svdvals(update)
-    squared = cosine(sequence.mask, beta.sum(0) @ x) ** 2
-    return Judgement(exact("rank", singular[1] / singular[0]), exact("score", symmetry_score(update), squared))
+    arriving = beta.sum(0) @ x
+    rows, columns = sequence.mask.abs() * arriving.norm(), arriving.abs() * sequence.mask.norm()
+    return Judgement(
+        exact("rank", singular[1] / singular[0]),
+        exact("score", symmetry_score(update), cosine(sequence.mask, arriving) ** 2),
+        exact("rows", relative_error(update.norm(dim=1), rows)),
+        exact("columns", relative_error(update.norm(dim=0), columns)),
+    )

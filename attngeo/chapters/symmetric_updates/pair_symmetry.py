@@ -90,7 +90,7 @@ def signs(*shape: int) -> Int[Tensor, "outcomes *shape"]:
     return torch.cartesian_prod(*[torch.tensor([-1, 1])] * torch.Size(shape).numel()).view(-1, *shape)
 
 
-def masked_ratio(mask_rate: float) -> float:
+def both_to_one_masked(mask_rate: float) -> float:
     """``p / (1 - p)`` (Eq. S119): terms of Eq. S116 with both positions masked to those with one, in a long sequence.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Corollary S1.13 for any tokens: the law of an update and that of its transpose, by enumeration."""
+"""Corollary S1.13: the laws of an update and of its transpose, and the variances of the norms, by enumeration."""
 
 from collections import Counter
 from typing import NamedTuple
@@ -9,6 +9,7 @@ from torch import Tensor
 from attngeo.chapters.symmetric_updates.pair_symmetry import signs
 from attngeo.chapters.symmetric_updates.pairs import random_gradients
 from attngeo.paper.checks import Judgement, check, compare, exact
+from attngeo.updates.norms import squared_norms
 from attngeo.updates.objectives import Objective, context_matrix
 from attngeo.updates.rank_one import exact_coefficients
 from attngeo.updates.toy_transformer import LayerGradient
@@ -28,12 +29,16 @@ def sign_embeddings(seed: int = 0) -> SignEmbeddings:
     return SignEmbeddings(signs(3, 2), signs(2, 2)[:, [0, 0, 1]], dependent)
 
 
-def update_law(embeddings: Tensor, objective: Objective) -> Counter:
-    """Weights of ``sum_i sum_{j in C_i} beta_ij x_i x_j^T``, by its entries, for independent signs beta_ij."""
+def updates_by_signs(embeddings: Tensor, objective: Objective) -> Tensor:
+    """``sum_i sum_{j in C_i} beta_ij x_i x_j^T`` for all signs beta_ij and embeddings (outcomes, N, d)."""
     i, j = context_matrix(objective, embeddings.shape[1]).nonzero().T
     terms = embeddings[:, i, :, None] * embeddings[:, j, None]  # x_i x_j^T, (outcomes, pairs, d, d)
-    updates = torch.einsum("bp,opkm->obkm", signs(len(i)), terms)
-    return Counter(map(tuple, updates.flatten(2).flatten(0, 1).tolist()))
+    return torch.einsum("bp,opkm->obkm", signs(len(i)).to(terms), terms).flatten(0, 1)
+
+
+def update_law(embeddings: Tensor, objective: Objective) -> Counter:
+    """Weights of `updates_by_signs`, by their entries."""
+    return Counter(map(tuple, updates_by_signs(embeddings, objective).flatten(1).tolist()))
 
 
 def distance_to_transposed(law: Counter) -> float:
@@ -54,6 +59,47 @@ def law_of_the_transpose(x: SignEmbeddings) -> Judgement:
         *(exact("bidirectional", distance(name, both), 0, 0, tokens=name) for name in x._fields),
         exact("autoregressive", distance("different", causal), 0, 0, tokens="different"),
         exact("autoregressive", distance("repeated", causal), 1 / 4, 0, tokens="repeated"),
+    )
+
+
+class EveryUpdate(NamedTuple):
+    """Equally likely updates of three tokens with coordinates ±2 and ±1, (outcomes, 2, 2) each."""
+
+    bidirectional: Tensor  # coefficients: independent signs
+    autoregressive: Tensor
+    errors: Tensor  # bidirectional, coefficients of errors whose coordinates are independent signs
+    masked: Tensor  # one masked position, whose embedding has the coordinates ±1
+
+
+def every_update() -> EveryUpdate:
+    """All of them."""
+    x, contexts = signs(3, 2) * torch.tensor([2.0, 1.0]).double(), context_matrix(Objective.BIDIRECTIONAL, 3)
+    beta = torch.einsum("eid,ojd->oeij", signs(3, 2).double(), x) * contexts
+    arriving = torch.einsum("bj,ojm->obm", signs(2).double(), x[:, 1:]).flatten(0, 1)  # sum_j beta_0j x_j
+    return EveryUpdate(
+        updates_by_signs(x, Objective.BIDIRECTIONAL),
+        updates_by_signs(x, Objective.AUTOREGRESSIVE),
+        torch.einsum("oik,oeij,ojm->oekm", x, beta, x).flatten(0, 1),
+        (signs(2).double()[:, None, :, None] * arriving[:, None]).flatten(0, 1),
+    )
+
+
+def variance_gaps(updates: Tensor) -> Tensor:
+    """``Var(row norms) - Var(column norms)`` of every update; 0 where Eq. S103 holds."""
+    rows, columns = squared_norms(updates)
+    return rows.sqrt().var(-1, correction=0) - columns.sqrt().var(-1, correction=0)
+
+
+@check(every_update)
+def variances_of_norms(updates: EveryUpdate) -> Judgement:
+    """Corollary S1.13: equal variances on average for exchangeable tokens, in autoregressive training as well."""
+    bidirectional, autoregressive, errors, masked = map(variance_gaps, updates)
+    return Judgement(
+        exact("bidirectional", bidirectional.mean()),
+        compare("single", bidirectional.abs().mean(), ">", 0, 0.1),
+        exact("autoregressive", autoregressive.mean()),
+        compare("errors", errors.mean(), "<", 0, 0.1),
+        compare("masked", masked.mean(), "<", 0, 0.1),
     )
 
 

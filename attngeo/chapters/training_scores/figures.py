@@ -34,7 +34,7 @@ def score_axes(panels: Iterable[Axes]) -> None:
         panel.set_ylim(-1.05, 1.05)
 
 
-def score_rows(grid: np.ndarray) -> None:
+def label_score_rows(grid: np.ndarray) -> None:
     """`score_axes` of a grid of panels with symmetry in the upper row and directionality in the lower one."""
     score_axes(grid.flat)
     for panel, label in zip(grid[:, 0], SCORES.values(), strict=True):
@@ -129,7 +129,7 @@ def by_layer(runs: list[Run], name: str = "fig-training-layers") -> CaptionedFig
             words.append(f"{PARTS[objective]}, {score} at the end from the first layer to the last: {', '.join(last)}")
         panels[0, column].set_title(PARTS[objective])
         panels[1, column].set_xlabel("step")
-    score_rows(panels)
+    label_score_rows(panels)
     panels[0, 0].legend(loc="lower left", ncols=2)
     return CaptionedFigure(
         figure,

@@ -5,7 +5,15 @@ from collections.abc import Sequence
 import pandas as pd
 from matplotlib.axes import Axes
 
-from attngeo.chapters.training_scores.figures import COLOURS, SCORES, ends, random_bands, score_axes, score_rows, two
+from attngeo.chapters.training_scores.figures import (
+    COLOURS,
+    SCORES,
+    ends,
+    label_score_rows,
+    random_bands,
+    score_axes,
+    two,
+)
 from attngeo.display.style import PART_COLOURS, CaptionedFigure, house_style, new_figure
 from attngeo.runs.arms import Arm, Contrast
 from attngeo.runs.labels import PARTS
@@ -14,7 +22,7 @@ STYLES = {12: "-", 4: "--"}  # layers of the released models
 
 
 @house_style()
-def released_training(curves: pd.DataFrame, name: str = "fig-training-released") -> CaptionedFigure:
+def released_over_steps(curves: pd.DataFrame, name: str = "fig-training-released") -> CaptionedFigure:
     """Released medians of both scores over steps, a column per text (Figures 3a, b and S3, with the 4-layer models).
 
     Args:
@@ -37,7 +45,7 @@ def released_training(curves: pd.DataFrame, name: str = "fig-training-released")
             words.append(f"{text.replace('_', ' ')}, {part} of {layers} layers: s {last.s:.2f}, d {last.d:.2f}")
         column[0].set_title(text.replace("_", " "))
         column[1].set(xlabel="step", xscale="log")  # shared
-    score_rows(panels)
+    label_score_rows(panels)
     figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
     return CaptionedFigure(
         figure,
@@ -113,7 +121,7 @@ def scores_by_depth(found: Sequence[Contrast], name: str = "fig-training-depth")
         column[1].set_xlabel("layer")
         for panel in column:
             panel.set_xticks(values.index + 1 if len(values) <= 6 else values.index[::2] + 1)
-    score_rows(grid)
+    label_score_rows(grid)
     grid[0, 0].legend(loc="lower left")
     return CaptionedFigure(
         figure,

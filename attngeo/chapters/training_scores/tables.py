@@ -23,7 +23,7 @@ FORMULAS = {
 }
 
 
-def released_table() -> pd.DataFrame:
+def released_pairs() -> pd.DataFrame:
     """Released medians at the last step, one row per depth and text, and each claim's outcome by its sign alone."""
     s, d = (released_ends(published_scores.released_training(), score) for score in "sd")
     return pd.DataFrame(

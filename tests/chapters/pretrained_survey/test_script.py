@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from attngeo.chapters.pretrained_survey.released_points import released_table
+from attngeo.chapters.pretrained_survey.released_points import results_in_figures
 from attngeo.records.checkout import root
 from attngeo.survey.models import released_results
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.book
 @pytest.fixture(scope="module")
 def page(tmp_path_factory, browser):
     """The table of released results as the book has it, and a short one, opened from a file."""
-    long = released_table(released_results()).to_html(index=False, classes="table", table_id="tab-released-results")
+    long = results_in_figures(released_results()).to_html(index=False, classes="table", table_id="tab-released-results")
     short = pd.DataFrame({"a": [1, 2]}).to_html(index=False, classes="table")
     script = (root() / "book/_static/survey.js").as_uri()
     file = tmp_path_factory.mktemp("page") / "page.html"
@@ -42,7 +42,7 @@ def test_a_search_keeps_the_rows_with_all_words_and_the_plot_follows(page):
     assert len(page.find_elements("css selector", "svg circle")) == 2
     box.clear()
     box.send_keys(" ")
-    assert len(column(page, 0)) == len(released_table(released_results()))
+    assert len(column(page, 0)) == len(results_in_figures(released_results()))
 
 
 def test_numbers_are_sorted_as_numbers_by_keyboard_too(page):
@@ -61,7 +61,7 @@ def test_the_plot_names_its_points_to_mouse_and_keyboard(page):
     from selenium.webdriver.common.keys import Keys
 
     points = page.find_elements("css selector", "svg circle title")
-    shown = released_table(released_results()).query("figure == '2'")
+    shown = results_in_figures(released_results()).query("figure == '2'")
     assert len(points) == len(shown)
     assert "TinyStories-1M (decoder): s " in points[0].get_attribute("textContent")
     page.find_element("css selector", "svg").send_keys(Keys.ARROW_RIGHT)

@@ -13,9 +13,9 @@ from attngeo.chapters.symmetric_updates.first_update import (
 )
 from attngeo.chapters.symmetric_updates.pair_symmetry import (
     agreement,
+    both_to_one_masked,
     correlated_coefficients,
     isotropic_score,
-    masked_ratio,
     masked_score,
     pair_score,
 )
@@ -57,7 +57,7 @@ def test_correlated_coefficients():
 
 
 def test_masked_formulas():
-    assert masked_ratio(0.2) == pytest.approx(0.25)
+    assert both_to_one_masked(0.2) == pytest.approx(0.25)
     assert masked_score(0.7, 0.15) == pytest.approx(0.105)
     assert masked_score(0.7, 0.15, 1, masked_visible=False) == 0
     assert masked_score(0.7, 0.15, 10**7) == pytest.approx(0.7, rel=1e-5)
@@ -96,7 +96,7 @@ REFUSED = {
     "agreement above 1": lambda: pair_score(1.2, 0.0),
     "cancelling pair": lambda: pair_score(-1.0, 1.0),
     "correlation above 1": lambda: correlated_coefficients(1.1, 1, 3, generator()),
-    "masked everything": lambda: masked_ratio(1.0),
+    "masked everything": lambda: both_to_one_masked(1.0),
     "no masking": lambda: masked_score(0.5, 0.15, 0),
     "two ahead": lambda: first_coefficients(torch.zeros(1, 3, dtype=torch.int64), I3, I3, ahead=2),
 }

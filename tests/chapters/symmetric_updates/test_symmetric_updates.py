@@ -90,7 +90,11 @@ PLANTED = {
     ),
     "half the correlation": (pairs.symmetry_of_an_update, "isotropic_score", lambda rho, d: rho / 2),
     "coefficients made equal": (pairs.agreement_at_random_weights, "exact_coefficients", tied_coefficients),
-    "columns and rows exchanged": (corpus.variances_of_norms, "squared_norms", lambda u: squared_norms(u)[::-1]),
+    "columns and rows exchanged": (
+        transposed_laws.variances_of_norms,
+        "squared_norms",
+        lambda u: squared_norms(u)[::-1],
+    ),
     "softmax update of linear attention": (
         first_gradients.first_update_through_softmax,
         "softmax_update",
@@ -151,7 +155,7 @@ PLANTED = {
         "shifted_limit",
         lambda chain, embeddings, values: shifted_limit(chain, embeddings, values.T).T,
     ),
-    "S119 as a quarter": (masked.masked_shares, "masked_ratio", lambda p: 0.25),
+    "S119 as a quarter": (masked.masked_shares, "both_to_one_masked", lambda p: 0.25),
     "p / (1 - p) as the score": (
         masked.masked_update_score,
         "masked_score",
@@ -183,8 +187,8 @@ def test_planted_error_is_refused(name):
 
 
 def test_errors_independent_of_the_embeddings_are_no_exchangeable_coefficients():
-    updates = drawn(corpus.variances_of_norms)
-    assert not corpus.variances_of_norms.of(updates._replace(bidirectional=updates.errors)).supported
+    updates = drawn(transposed_laws.variances_of_norms)
+    assert not transposed_laws.variances_of_norms.of(updates._replace(bidirectional=updates.errors)).supported
 
 
 @pytest.mark.parametrize("seed", [11, 12])
@@ -217,9 +221,9 @@ def test_parts_that_are_none_of_the_corpus_are_refused(sizes):
 def test_figures_speak_of_their_data():
     assert "0.80" in figures.pair_scores().caption
     scores = pairs.update_scores([u for n in (6, 9) for u in pairs.correlated_updates(12, n, 3)])
-    assert "N = 6" in figures.update_scores(scores, 12).caption
+    assert "N = 6" in figures.score_by_correlation(scores, 12).caption
     growth = corpus.corpus_symmetry(random_corpus(8, 8, 6, 10), (1, 10))
-    assert "1 to 10 sequences" in figures.corpus_symmetry(growth).caption
+    assert "1 to 10 sequences" in figures.score_by_sequences(growth).caption
     table = masked.masked_scores(masked.masked_updates(10, 0.5, 50))
-    assert "$\\rho$ = 0.5" in figures.masked_scores(table, 0.5).caption
+    assert "$\\rho$ = 0.5" in figures.score_by_mask_rate(table, 0.5).caption
     assert table["symmetry"].between(0, 0.5).all()

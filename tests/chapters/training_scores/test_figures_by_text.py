@@ -2,7 +2,7 @@ from made_training import made_arm
 
 from attngeo.chapters.training_scores import published_scores
 from attngeo.chapters.training_scores.evidence import encoders_beside_decoders
-from attngeo.chapters.training_scores.figures_by_text import released_training, scores_by_depth, texts_over_steps
+from attngeo.chapters.training_scores.figures_by_text import released_over_steps, scores_by_depth, texts_over_steps
 
 RUNS = [
     *made_arm(s=(0.2, 0.3, 0.4, 0.5)),
@@ -28,7 +28,7 @@ def test_layers_are_listed_from_the_first_to_the_last():
 
 
 def test_the_released_curves_have_a_column_per_text():
-    figure = released_training(published_scores.released_training())
+    figure = released_over_steps(published_scores.released_training())
     assert len(figure.figure.axes) == 6 and "<svg" in figure.svg()
     assert "wikipedia, encoder of 12 layers: s 0.32, d -0.16" in figure.alt
     assert "wikipedia, decoder of 4 layers: s -0.50, d -0.40" in figure.alt

@@ -6,7 +6,7 @@ from attngeo.chapters.training_scores.tables import (
     formula_table,
     layer_table,
     moves_table,
-    released_table,
+    released_pairs,
 )
 
 RUNS = [
@@ -21,7 +21,7 @@ for run in RUNS:
 
 
 def test_released_pairs_and_what_holds_of_them():
-    rows = released_table()
+    rows = released_pairs()
     assert rows["layers"].tolist() == [12] * 3 + [4] * 3
     assert set(rows["encoder more symmetric"]) == {"as stated"}
     assert (rows["decoder more directional"] == "as stated").sum() == 2
