@@ -1,5 +1,8 @@
 """Errors a user can mend: one sentence that names the thing, the cause and the way out."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class AttngeoError(Exception):
     """Bad input. The message is one sentence; the command line prints it and exits with code 2."""
@@ -15,3 +18,28 @@ class ParameterError(AttngeoError, ValueError):
 
 class MatrixError(AttngeoError, ValueError):
     """A matrix or a form cannot be scored: wrong shape, empty, or not finite."""
+
+
+class MissingExtra(AttngeoError, ImportError):
+    """Something needs packages that only an extra of attngeo installs."""
+
+
+@contextmanager
+def needs(extra: str, what: str) -> Iterator[None]:
+    """Within it a package that is not installed is an error in one sentence.
+
+    Args:
+        extra: of attngeo, which installs the packages imported here.
+        what: cannot be had without; the sentence starts with it.
+
+    Raises:
+        MissingExtra: a package of others is not installed.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "attngeo").partition(".")[0] == "attngeo":
+            raise
+        raise MissingExtra(
+            f"{what} needs the package {error.name}, which is not installed: pip install 'attngeo[{extra}]'."
+        ) from error

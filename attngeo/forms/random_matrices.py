@@ -69,7 +69,7 @@ def sample_dense(n: int, draws: int, seed: int = 0, gamma: float = GAMMA) -> Sco
     generator = torch.Generator().manual_seed(seed)
     return _join(
         score_batch(torch.randn(k, n, n, generator=generator, dtype=torch.float64), gamma)
-        for k in _batches(draws, _checked_size(n) ** 2)
+        for k in batches(draws, _checked_size(n) ** 2)
     )
 
 
@@ -92,22 +92,22 @@ def sample_forms(
         return torch.randn(heads, d, d_head, generator=generator, dtype=torch.float64)
 
     if n_heads == 1:  # the heads of one form are as many draws
-        return _join(score_heads(BilinearForm(factor(k), factor(k)), gamma) for k in _batches(draws, d * d_head))
+        return _join(score_heads(BilinearForm(factor(k), factor(k)), gamma) for k in batches(draws, d * d_head))
     n_keys = n_heads if n_kv_heads is None else n_kv_heads
-    layers = (score(BilinearForm(factor(n_heads), factor(n_keys)), gamma) for _ in _batches(draws, BATCH))
+    layers = (score(BilinearForm(factor(n_heads), factor(n_keys)), gamma) for _ in batches(draws, BATCH))
     return _join(Scores(*(value[None] for value in vars(layer).values())) for layer in layers)
 
 
-def _batches(draws: int, entries: int) -> list[int]:
-    """Sizes of batches that hold about `BATCH` numbers each and make up all draws."""
+def batches(draws: int, entries: int, held: int | None = None) -> list[int]:
+    """Sizes of batches that hold about ``held`` numbers each (`BATCH` by default) and make up all draws."""
     if draws < 1:
         raise ParameterError(f"draws is {draws}; at least 1 is needed.")
-    size = max(1, BATCH // entries)
+    size = max(1, (held or BATCH) // entries)
     return [size] * (draws // size) + [draws % size] * (draws % size > 0)
 
 
-def _join(batches: Iterable[Scores]) -> Scores:
-    columns = zip(*(vars(batch).values() for batch in batches), strict=True)
+def _join(parts: Iterable[Scores]) -> Scores:
+    columns = zip(*(vars(part).values() for part in parts), strict=True)
     return Scores(*(torch.cat(column) for column in columns))
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, fields
 from enum import Enum
+from typing import TypeVar
 
 import torch
 from jaxtyping import Float, Int
@@ -11,6 +12,7 @@ from attngeo.errors import MatrixError, ParameterError
 from attngeo.forms.bilinear import BilinearForm
 from attngeo.forms.moments import Moments, dense_moments, form_moments, head_moments
 
+Number = TypeVar("Number", float, Tensor)
 GAMMA = 2.0  # gamma of Def. 3.2; the paper does not state its value, its released code uses 2
 SUM = -1  # in the column ``head`` of a table: the sum over heads, W_qk of Eq. S20
 
@@ -98,9 +100,22 @@ def score_heads(form: BilinearForm, gamma: float = GAMMA) -> Scores:
     return _scores(head_moments(form), gamma)
 
 
-def score_rows(form: BilinearForm, gamma: float = GAMMA, per_head: bool = True) -> list[dict[str, float | int]]:
-    """Both scores of a layer as rows of a table: the sum over heads (``head`` is `SUM`), then every head."""
+def score_rows(
+    form: BilinearForm,
+    gamma: float = GAMMA,
+    per_head: bool = True,
+    convention: Convention | str = Convention.DEFINITION,
+) -> list[dict[str, float | int]]:
+    """Both scores of a layer as rows of a table: the sum over heads (``head`` is `SUM`), then every head.
+
+    ``symmetry`` and ``directionality`` follow the convention.
+    """
+    convention = Convention(convention)
     rows = score(form, gamma).rows() + (score_heads(form, gamma).rows() if per_head else [])
+    for row in rows:
+        row["symmetry"] = by_convention(row["symmetry"], convention)
+        if convention in (Convention.RELEASED, Convention.TABLES):
+            row["directionality"] = row[f"directionality_{convention.value}"]
     return [{"head": head, **row} for head, row in enumerate(rows, SUM)]
 
 
@@ -127,14 +142,30 @@ def _scores(moments: Moments, gamma: float) -> Scores:
 
 def _symmetry(moments: Moments, convention: Convention) -> Tensor:
     s = torch.where(moments.square > 0, moments.trace / moments.square, 0).clamp(-1, 1)
+    return by_convention(s, convention)
+
+
+def by_convention(s: Number, convention: Convention) -> Number:
+    """Symmetry ``s`` of the definition as another convention gives it."""
     if convention is Convention.PRINTED:
         return 2 * s
     return (1 + s) / 2 if convention is Convention.RELEASED else s
 
 
 def _directionality(moments: Moments, gamma: float, convention: Convention) -> tuple[Tensor, Tensor, Tensor]:
-    r, n_rows = _over_threshold(moments.row_norms, gamma, moments.epsilon, convention)
-    c, n_columns = _over_threshold(moments.column_norms, gamma, moments.epsilon, convention)
+    return directionality_of(moments.row_norms, moments.column_norms, gamma, convention, moments.epsilon)
+
+
+def directionality_of(
+    row_norms: Float[Tensor, "*batch d"],
+    column_norms: Float[Tensor, "*batch d"],
+    gamma: float,
+    convention: Convention,
+    epsilon: float = torch.finfo(torch.float64).eps,
+) -> tuple[Float[Tensor, "*batch"], Int[Tensor, "*batch"], Int[Tensor, "*batch"]]:
+    """d of a matrix whose rows and columns have these norms, and how many of either exceed their threshold."""
+    r, n_rows = _over_threshold(row_norms, gamma, epsilon, convention)
+    c, n_columns = _over_threshold(column_norms, gamma, epsilon, convention)
     # r, c >= 0: the sums are 0 together only where nothing exceeds, and d is 0 there by definition
     d = torch.where(r + c > 0, (r - c) / (r + c), 0)
     return d, n_rows, n_columns

@@ -31,7 +31,8 @@ from attngeo.records.atomic import atomic_path, write_text
 from attngeo.records.checkout import data
 from attngeo.records.provenance import sha256
 from attngeo.survey.models import registry
-from attngeo.survey.score_table import as_table, layer_rows, score_table
+from attngeo.survey.rows import layer_rows
+from attngeo.survey.score_table import as_table, score_table
 
 
 class RecordError(AttngeoError):

@@ -1,16 +1,13 @@
-"""The scores of a checkpoint as a long table: one row per layer, and one per head; and medians over layers."""
+"""Rows of scores as a data frame, and medians over layers."""
 
 from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
 
-from attngeo.checkpoints.layers import AttentionLayer, Checkpoint
-from attngeo.forms.scores import GAMMA, score_rows
-
-SCORES = ("symmetry", "directionality", "directionality_released", "directionality_tables")
-_LAYER = ("model", "revision", "part", "layer", "head", "d_model", "d_head")
-COLUMNS = (*_LAYER, *SCORES, "gamma", "n_rows_over", "n_cols_over", "dtype", "source")
+from attngeo.checkpoints.layers import Checkpoint
+from attngeo.forms.scores import GAMMA
+from attngeo.survey.rows import COLUMNS, SCORES, layer_rows
 
 
 def score_table(checkpoint: Checkpoint, gamma: float = GAMMA, per_head: bool = True) -> pd.DataFrame:
@@ -22,8 +19,8 @@ def score_table(checkpoint: Checkpoint, gamma: float = GAMMA, per_head: bool = T
         per_head: also a row per head.
 
     Returns:
-        One row per (part, layer, head) with the columns COLUMNS; head -1 is the sum over heads. ``source`` names the
-        weight file and the attention module in it.
+        One row per (part, layer, head) with the columns `attngeo.survey.rows.COLUMNS`; head -1 is the sum over heads.
+        ``source`` names the weight file and the attention module in it.
 
     Raises:
         CheckpointError: a tensor cannot be read or is not finite.
@@ -31,24 +28,6 @@ def score_table(checkpoint: Checkpoint, gamma: float = GAMMA, per_head: bool = T
     """
     rows = [row for layer in checkpoint for row in layer_rows(checkpoint, layer, gamma, per_head)]
     return as_table(rows)
-
-
-def layer_rows(
-    checkpoint: Checkpoint, layer: AttentionLayer, gamma: float = GAMMA, per_head: bool = True
-) -> list[dict]:
-    """The rows of one layer: the sum over heads, then each head."""
-    common = {
-        "model": checkpoint.name,
-        "revision": checkpoint.revision,
-        "part": layer.part,
-        "layer": layer.layer,
-        "d_model": layer.form.d_model,
-        "d_head": layer.form.d_head,
-        "gamma": float(gamma),
-        "dtype": str(layer.form.wq.dtype).removeprefix("torch."),
-        "source": f"{layer.file}:{layer.module}",
-    }
-    return [common | row for row in score_rows(layer.form, gamma, per_head)]
 
 
 def as_table(rows: Iterable[dict]) -> pd.DataFrame:

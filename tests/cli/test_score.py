@@ -1,4 +1,5 @@
 import io
+import json
 import os
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import transformers as tf
 from safetensors.torch import load_file, save_file
 
 from attngeo.cli import main
-from attngeo.survey.score_table import COLUMNS
+from attngeo.survey.rows import COLUMNS
 
 BERT = {"hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 16, "vocab_size": 50}
 
@@ -67,7 +68,16 @@ def test_per_head_rows_in_the_table(run, saved):
     assert code == 0 and out.count("│ encoder │") == 15 and out.count("│  all │") == 3
 
 
-@pytest.mark.parametrize("name, read", [("out.csv", pd.read_csv), ("out.parquet", pd.read_parquet)])
+@pytest.mark.parametrize(
+    "name, read",
+    [
+        ("out.csv", pd.read_csv),
+        ("out.parquet", pd.read_parquet),
+        ("out.json", pd.read_json),
+        ("out.jsonl", lambda path: pd.read_json(path, lines=True)),
+        ("OUT.NDJSON", lambda path: pd.DataFrame(map(json.loads, path.read_text().splitlines()))),
+    ],
+)
 def test_files_follow_their_suffix(name, read, run, saved, tmp_path):
     code, out, err = run(saved, "-o", tmp_path / "new" / name)
     assert (code, out) == (0, "") and "3 rows written" in err
@@ -75,11 +85,77 @@ def test_files_follow_their_suffix(name, read, run, saved, tmp_path):
     assert [path.name for path in (tmp_path / "new").iterdir()] == [name]
 
 
-def test_csv_and_parquet_hold_the_same_numbers(run, saved, tmp_path):
-    run(saved, "--per-head", "-o", tmp_path / "a.csv")
-    run(saved, "--per-head", "-o", tmp_path / "a.parquet")
+def test_all_files_of_data_hold_the_same_numbers(run, saved, tmp_path):
+    for suffix in ("csv", "parquet", "json"):
+        run(saved, "--per-head", "-o", tmp_path / f"a.{suffix}")
     csv = pd.read_csv(tmp_path / "a.csv", keep_default_na=False)
     pd.testing.assert_frame_equal(csv, pd.read_parquet(tmp_path / "a.parquet"), check_exact=True)
+    assert json.loads((tmp_path / "a.json").read_text()) == csv.to_dict("records")
+
+
+def test_a_markdown_table_has_a_row_per_layer(run, saved, tmp_path):
+    code, _, _ = run(saved, "-o", tmp_path / "s.md")
+    lines = (tmp_path / "s.md").read_text().splitlines()
+    table = [line for line in lines if line.startswith("|")]
+    assert code == 0 and len(table) == 2 + 3 and len({line.count("|") for line in table}) == 1
+    assert run(saved, "--format", "markdown")[1].splitlines() == lines
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--format", "csv", "-o", "s.json"),
+        ("--format", "table", "-o", "s.csv"),
+        ("--format", "csv", "-o", "s.tsv"),
+        ("-o", "s.tsv"),
+        ("-o", "s"),
+    ],
+    ids=" ".join,
+)
+def test_a_name_and_a_format_that_disagree_are_refused(arguments, run, saved, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run(saved, *arguments)
+    assert_refused(code, out, err)
+    assert arguments[-1] in err and not list(tmp_path.iterdir())
+
+
+def test_a_format_serves_a_name_without_suffix(run, saved, tmp_path):
+    code, _, _ = run(saved, "--format", "csv", "-o", tmp_path / "scores")
+    assert code == 0 and len(pd.read_csv(tmp_path / "scores")) == 3
+
+
+def test_stars_stand_where_p_is_below_five_percent(run, saved, tmp_path):
+    tensors = load_file(saved / "model.safetensors")
+    name = "encoder.layer.1.attention.self.{}.weight"
+    folder = broken_copy(
+        saved, tmp_path, lambda t: t.update({name.format("key"): tensors[name.format("query")].clone()})
+    )
+    table = pd.DataFrame(json.loads(run(folder, "--format", "json")[1]))
+    assert table["symmetry_p"].lt(1e-6).tolist() == [False, True, False] and table["symmetry"][1] == pytest.approx(1)
+    rows = [line for line in run(folder)[1].splitlines() if "│ encoder │" in line]
+    assert [line.split("│")[3].strip().endswith("*") for line in rows] == table["symmetry_p"].lt(0.05).tolist()
+    assert "*" not in "".join("".join(line.split("│")[6:]) for line in rows)  # width 32: -1 and 1 are common
+
+
+@pytest.mark.parametrize("convention", ["printed", "released", "tables"])
+def test_a_convention_changes_scores_and_their_reference_alike(convention, run, saved):
+    ours, theirs = (
+        pd.DataFrame(json.loads(run(saved, "--format", "json", *more)[1]))
+        for more in ((), ("--convention", convention))
+    )
+    assert set(ours["convention"]) == {"definition"} and set(theirs["convention"]) == {convention}
+    s = {"printed": 2 * ours["symmetry"], "released": (1 + ours["symmetry"]) / 2}.get(convention, ours["symmetry"])
+    d = ours.get(f"directionality_{convention}", ours["directionality"])
+    pd.testing.assert_series_equal(theirs["symmetry"], s, check_names=False)
+    pd.testing.assert_series_equal(theirs["directionality"], d, check_names=False)
+    pd.testing.assert_series_equal(theirs["symmetry_z"], ours["symmetry_z"])
+
+
+def test_parquet_without_pyarrow_is_one_sentence(run, saved, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    code, out, err = run(saved, "-o", tmp_path / "s.parquet")
+    assert_refused(code, out, err)
+    assert "pyarrow" in err and "attngeo[parquet]" in err and not list(tmp_path.iterdir())
 
 
 def test_parquet_needs_a_file(run, saved):
@@ -127,9 +203,10 @@ def test_nothing_in_the_cache_and_offline(tmp_path):
         (["/nowhere"], "'/nowhere'"),
         (["a/b", "--gamma", "big"], "'big'"),
         (["a/b", "--format", "xml"], "'xml'"),
+        (["a/b", "--convention", "ours"], "'ours'"),
         ([], "'PATH_OR_ID'"),
     ],
-    ids=["path", "gamma", "format", "nothing"],
+    ids=["path", "gamma", "format", "convention", "nothing"],
 )
 def test_wrong_calls_end_in_one_sentence(arguments, named, run):
     code, out, err = run(*arguments)

@@ -47,7 +47,7 @@ def printed_rows(number: str, score: str, medians: pd.DataFrame) -> list[Printed
 
     Args:
         number: "S2" or "S3".
-        score: one of `attngeo.survey.score_table.SCORES`.
+        score: one of `attngeo.survey.rows.SCORES`.
         medians: from `attngeo.survey.score_table.layer_medians`; ``model`` holds the registry's name.
     """
     results = released_results().set_index("row")

@@ -1,0 +1,119 @@
+"""Rows of a table as a file: which format a name asks for, and the text of each."""
+
+import csv
+import io
+import json
+import math
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from rich.console import Console, Group
+from rich.table import Table
+
+from attngeo.errors import ParameterError, needs
+
+SUFFIXES = {
+    "table": (".txt",),
+    "csv": (".csv",),
+    "json": (".json",),
+    "jsonl": (".jsonl", ".ndjson"),
+    "markdown": (".md",),
+    "parquet": (".parquet",),
+}
+FILES_ONLY = ("parquet",)  # no use on a terminal
+
+
+def format_of(asked: str | None, output: Path | None, default: str = "table") -> str:
+    """The format that ``--format`` and the suffix of the output agree on.
+
+    Raises:
+        ParameterError: they differ, the suffix is unknown or missing, or the format needs a file.
+    """
+    if output is None:
+        if asked in FILES_ONLY:
+            raise ParameterError(f"{asked} needs a file: add -o FILE{SUFFIXES[asked][0]}.")
+        return asked or default
+    if output.is_dir():
+        raise ParameterError(f"{output} is a folder; -o needs a file name.")
+    suffix = output.suffix.lower()
+    named = next((name for name, suffixes in SUFFIXES.items() if suffix in suffixes), None)
+    if asked is None and named is None:
+        known = ", ".join(suffix for suffixes in SUFFIXES.values() for suffix in suffixes)
+        raise ParameterError(f"the name {output} does not tell a format; end it in one of {known}, or add --format.")
+    if asked is not None and suffix and named != asked:
+        raise ParameterError(f"--format {asked} and the name {output} disagree; end it in {SUFFIXES[asked][0]}.")
+    return asked or named or default
+
+
+class View(NamedTuple):
+    """A table for people: rounded numbers, and what they say."""
+
+    title: str
+    names: Sequence[str]
+    cells: Sequence[Sequence[str]]
+    notes: Sequence[str]
+
+
+def text_of(rows: Sequence[dict], view: View, form: str) -> str:
+    """Rows, or their view, in a format of text."""
+    if form == "csv":
+        text = io.StringIO()
+        writer = csv.DictWriter(text, rows[0], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        return text.getvalue()
+    if form == "json":
+        return json.dumps([_finite(row) for row in rows], indent=1) + "\n"
+    if form == "jsonl":
+        return "".join(json.dumps(_finite(row)) + "\n" for row in rows)
+    return _markdown(view) if form == "markdown" else _drawn(view)
+
+
+def write_parquet(rows: Sequence[dict], path: Path) -> None:
+    """A Parquet file.
+
+    Raises:
+        MissingExtra: pyarrow is not installed.
+    """
+    with needs("parquet", "a Parquet file"):
+        import pyarrow
+        from pyarrow import parquet
+
+    parquet.write_table(pyarrow.Table.from_pylist(list(rows)), path)
+
+
+def rich_table(view: View) -> Group:
+    """The view for a terminal."""
+    table = Table(title=view.title)
+    for number, name in enumerate(view.names):
+        table.add_column(name, justify="right" if number else "left")
+    for cells in view.cells:
+        table.add_row(*cells)
+    return Group(table, *view.notes)
+
+
+def _drawn(view: View) -> str:
+    text = io.StringIO()
+    Console(file=text, width=120).print(rich_table(view), highlight=False, markup=False)
+    return text.getvalue()
+
+
+def _markdown(view: View) -> str:
+    def line(cells: Sequence[str]) -> str:
+        return f"| {' | '.join(_escaped(cell.strip()) for cell in cells)} |\n"
+
+    sides = ["---:" if number else "---" for number in range(len(view.names))]
+    rows = "".join(map(line, (view.names, sides, *view.cells)))
+    return f"**{_escaped(view.title)}**\n\n{rows}\n" + "".join(f"- {_escaped(note)}\n" for note in view.notes)
+
+
+def _escaped(text: str) -> str:
+    """Text in which Markdown sees no marks of its own."""
+    return re.sub(r"([\\|*_`<\[])", r"\\\1", text)
+
+
+def _finite(row: dict) -> dict:
+    """JSON has no infinite numbers: null in their place."""
+    return {name: None if isinstance(x, float) and not math.isfinite(x) else x for name, x in row.items()}

@@ -1,0 +1,108 @@
+import math
+
+import pytest
+import torch
+from random_forms import gaussian
+from scipy.stats import norm
+
+from attngeo import BilinearForm, score, score_heads
+from attngeo.forms.null_laws import LEVEL, NullLaw, directionality_null, null_laws, symmetry_null
+from attngeo.forms.random_matrices import sample_forms, symmetry_sd
+from attngeo.forms.scores import Convention
+
+# heads, d, d_head, key heads, layers drawn: sums over heads, grouped keys and single heads
+SHAPES = [(4, 128, 16, None, 200), (1, 256, 8, None, 300), (1, 192, 64, None, 250), (6, 160, 16, 2, 250)]
+
+
+def random_form(heads, d, d_head, kv_heads=None):
+    return BilinearForm(gaussian(heads, d, d_head, seed=1), gaussian(kv_heads or heads, d, d_head, seed=2))
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    return [
+        (sample_forms(heads, d, d_head, draws, seed=d, n_kv_heads=keys), d, d_head * (keys or heads))
+        for heads, d, d_head, keys, draws in SHAPES
+    ]
+
+
+@pytest.mark.parametrize("convention", list(Convention))
+def test_of_a_thousand_random_layers_of_mixed_shapes_about_95_percent_lie_inside(drawn, convention):
+    inside = {"symmetry": [], "directionality": []}
+    for sample, d, rank in drawn:
+        s = sample.symmetry
+        if convention is Convention.PRINTED:
+            s = 2 * s
+        if convention is Convention.RELEASED:
+            s = (1 + s) / 2
+        other = {Convention.RELEASED: "directionality_released", Convention.TABLES: "directionality_tables"}
+        directed = getattr(sample, other.get(convention, "directionality"))
+        laws = (symmetry_null(d, rank, convention), directionality_null(d, rank, convention=convention))
+        for law, values, found in zip(laws, (s, directed), inside.values(), strict=True):
+            found += [law.p(value) >= LEVEL for value in values.tolist()]
+    assert [len(found) for found in inside.values()] == [1000, 1000]
+    assert 0.93 <= sum(inside["symmetry"]) / 1000 <= 0.97
+    # where -1 and 1 are common, as with logarithms, no band of 95 % leaves them out
+    upper = 1 if convention is Convention.TABLES else 0.97
+    assert 0.93 <= sum(inside["directionality"]) / 1000 <= upper
+
+
+def test_spreads_are_those_of_drawn_forms(drawn):
+    for sample, d, rank in drawn:
+        draws = len(sample.symmetry)
+        tolerance = 4 / math.sqrt(2 * draws)
+        assert symmetry_null(d, rank).sd / sample.symmetry.std().item() == pytest.approx(1, abs=tolerance)
+        assert directionality_null(d, rank).sd / sample.directionality.std().item() == pytest.approx(1, abs=tolerance)
+
+
+@pytest.mark.parametrize("d, rank", [(32, 8), (64, 16), (64, 64)])
+def test_small_widths(d, rank):
+    """-1 and 1 are as common as among drawn forms, so that they are not called unusual."""
+    sample = sample_forms(1, d, rank, 1500, seed=1).directionality
+    law = directionality_null(d, rank)
+    share = (sample.abs() == 1).double().mean().item()
+    assert law.p(1.0) == pytest.approx(share, abs=4 * math.sqrt(share / 1500)) and law.p(-1.0) == law.p(1.0) > LEVEL
+    assert law.sd / sample.std().item() == pytest.approx(1, abs=0.06)
+
+
+def test_grouped_keys_count_once():
+    form = random_form(6, 48, 8, kv_heads=2)
+    assert null_laws(form)["symmetry"] == symmetry_null(48, 16)
+    assert null_laws(form, head=3)["symmetry"] == symmetry_null(48, 8)
+    assert null_laws(form)["directionality"].sd == directionality_null(48, 16).sd
+
+
+def test_the_spread_of_symmetry_lies_between_those_of_one_head_of_rank_one_and_of_a_full_matrix():
+    assert symmetry_null(24, 1).sd == pytest.approx(symmetry_sd(24, 1.0))
+    assert symmetry_null(24, 10**6).sd == pytest.approx(symmetry_sd(24), rel=1e-3)
+
+
+def test_z_and_p_are_those_of_the_normal_law_where_nothing_is_simulated():
+    law = NullLaw(0.5, 0.1)
+    assert law.z(0.7) == pytest.approx(2) and law.p(0.7) == pytest.approx(2 * norm.sf(2)) == law.p(0.3)
+
+
+def test_trained_like_weights_lie_far_outside():
+    form = random_form(2, 64, 16)
+    tied = BilinearForm(form.wq, form.wq)
+    assert null_laws(form)["symmetry"].p(score(tied).symmetry.item()) < 1e-6
+    assert all(null_laws(form, 0)["symmetry"].p(s) < 1e-6 for s in score_heads(tied).symmetry.tolist())
+
+
+def test_wide_layers_scatter_as_one_over_root_d():
+    assert directionality_null(8192, 4096).sd == pytest.approx(directionality_null(2048, 2048).sd / 2, rel=0.05)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_no_width_is_too_small(d):
+    law = directionality_null(d, 1)
+    assert (law.sd, law.z(0.0), law.p(0.0), law.p(1.0)) == (0, 0, 1, 0) and law.z(1.0) == math.inf
+    assert symmetry_null(d, 1).mean == 1 / d
+
+
+def test_laws_are_the_same_every_time():
+    first = directionality_null(40, 8, 1.5)
+    directionality_null.cache_clear()
+    torch.manual_seed(3)
+    again = directionality_null(40, 8, 1.5)
+    assert first.sd == again.sd and (first.distances == again.distances).all()
