@@ -46,6 +46,7 @@ from attngeo.chapters.column_dominance import (
     initial_norms,
     norm_ratios,
     repeated_tokens,
+    shared_mean,
     tails,
     theorem,
 )
@@ -669,19 +670,53 @@ show(condition.constant_context_token(d=max(d, 32), seed=seed))
 # %% [markdown]
 # ### A mean that all embeddings share
 #
-# {prf:ref}`prop-2-2` has $\sum_j \beta_{ij} = 0$. A mean $\mu$ that all embeddings share drops out of the key side,
-# $\sum_j \beta_{ij} x_j = \sum_j \beta_{ij} (x_j - \mu)$, and stays on the query side. If $\mu$ has outlying coordinates,
-# *rows* dominate, with every objective. The paper assumes $\mu = 0$.
+# {prf:ref}`prop-2-2` has $\sum_j \beta_{ij} = 0$. A mean that all embeddings share then drops out of the key side and
+# stays on the query side. The paper assumes that it is 0.
+#
+# ````{prf:proposition} a shared mean shows in rows (ours)
+# :label: prop-s1-12-mean
+#
+# Let $x_i = \mu + z_i$ with independent $z_i$ of mean 0 and covariance $\Sigma$. Let the coefficients be independent of
+# them, with $\sum_j \beta_{ij} = 0$ and $\beta_{ii} = 0$ for every $i$, and let $b_j = \sum_i \beta_{ij}$. Then, for any
+# objective and given coefficients, $\Delta W = \sum_{ij} \beta_{ij} x_i x_j^\top$ has
+#
+# $$
+# \begin{aligned}
+# \mathbb{E}\|w_{m,\cdot}\|^2 &= \mathrm{Tr}(\Sigma) \bigl( \Sigma_{mm} \|B\|_F^2 + \mu_m^2 \|b\|^2 \bigr)
+# + (\Sigma^2)_{mm} \mathrm{Tr}(BB), \\
+# \mathbb{E}\|w_{\cdot,k}\|^2 &= \Sigma_{kk} \bigl( \mathrm{Tr}(\Sigma) \|B\|_F^2 + \|\mu\|^2 \|b\|^2 \bigr)
+# + (\Sigma^2)_{kk} \mathrm{Tr}(BB) .
+# \end{aligned}
+# $$ (eq-s1-12-mean)
+#
+# For $\Sigma = \sigma^2 I$ all columns have the same expected squared norm, and row $m$ has one that grows with $\mu_m^2$.
+# ````
+#
+# ````{dropdown} Proof
+# ```{prf:proof}
+# As the rows of $B$ add up to 0, $\sum_j \beta_{ij} x_j = \sum_j \beta_{ij} z_j$ and $\Delta W = \mu v^\top + Y$ with
+# $v = \sum_j b_j z_j$ and $Y = \sum_{ij} \beta_{ij} z_i z_j^\top$. The squared norms of $Y$ are those of
+# {prf:ref}`prop-s1-12-expectation`, with positions for tokens and no pairs of equal ones; those of $\mu v^\top$ have the means
+# $\mu_m^2\, \mathbb{E}\|v\|^2 = \mu_m^2 \|b\|^2 \mathrm{Tr}(\Sigma)$ and $\|\mu\|^2\, \mathbb{E} v_k^2 = \|\mu\|^2 \|b\|^2 \Sigma_{kk}$.
+# The products of $\mu v^\top$ with $Y$ contain three of the $z$, of which $z_i$ and $z_j$ with $i \ne j$ differ: one of them
+# occurs once, and the mean is 0.
+# ```
+# ````
+#
+# For a trained model this means: what all embeddings have in common, such as a few outlying coordinates, makes *rows*
+# dominate, with every objective. Without the condition on the coefficients both sides carry the mean alike, by
+# {prf:ref}`prop-s1-12-law` (a).
 
 # %%
-show(condition.common_mean(d=max(d, 32), seed=seed))
+show(shared_mean.common_mean(d=max(d, 32), seed=seed))
 
 # %% [markdown]
 # ### Masked positions
 #
-# In masked training the queries that count hold one and the same mask embedding in the first layer. If its coordinates
-# vary less than those of the other embeddings, the key side is the more uneven one: column dominance from a
-# bidirectional objective. {numref}`tab-dominance-settings` sets all cases side by side.
+# In masked training the queries that count hold one and the same mask embedding $e$ in the first layer. The update is
+# then $e v^\top$ with a $v$ from the other side ({prf:ref}`prop-s1-15-mask`), so that columns are the more uneven side
+# exactly if the coordinates of $v$ are more uneven in size than those of $e$: column dominance from a bidirectional
+# objective. {numref}`tab-dominance-settings` sets all cases side by side.
 
 # %%
 overview = dominance_table(kinds)

@@ -79,7 +79,8 @@ show(objectives.objectives_definition(seed=seed))
 # Equation S8 gives the bidirectional objective the same standing:
 # $\Pr[U] = \prod_i \Pr[t_i \mid \text{all other tokens}]$. This fails. For two fair bits that agree with probability
 # $q$ the four products add up to $2 q^2 + 2 (1 - q)^2$, which is 1 only for $q = 1/2$. The product is known as the
-# *pseudo-likelihood*. As an objective it is sound: each of its terms is smallest at the true conditional probability.
+# *pseudo-likelihood*. Nothing in the paper uses Eq. S8 again, and as an objective the product is sound: on average each
+# of its terms is smallest at the true conditional probability.
 #
 # ````{dropdown} Proof for two bits
 # ```{prf:proof}

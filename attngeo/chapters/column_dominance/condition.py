@@ -150,28 +150,6 @@ def independent_errors(s: IndependentErrors) -> Judgement:
     return Judgement(*comparisons, compare("correlated", columns, "<", rows, 0.01))
 
 
-def updates_with_common_mean(
-    d: int = 48, n_tokens: int = 16, size: float = 3.0, n_draws: int = 100, seed: int = 0
-) -> dict[Coefficients, Tensor]:
-    """Updates (draws, d, d); three coordinates of the mean are ``size`` standard deviations, the others 0."""
-    generator, mean = torch.Generator().manual_seed(seed), torch.zeros(d, dtype=torch.float64)
-    mean[:3] = size
-    model = UpdateModel(torch.eye(d, dtype=torch.float64), n_tokens=n_tokens, mean=mean)
-    kinds = (Coefficients.INDEPENDENT, Coefficients.CENTRED)
-    return {kind: replace(model, coefficients=kind).draw(n_draws, generator) for kind in kinds}
-
-
-@check(updates_with_common_mean)
-def common_mean(updates: dict[Coefficients, Tensor]) -> Judgement:
-    """A softmax removes from the keys what all embeddings have in common; the queries keep it, and rows dominate."""
-    centred = updates[Coefficients.CENTRED]
-    return Judgement(
-        monte_carlo("free", log_unevenness(updates[Coefficients.INDEPENDENT]), 0),
-        monte_carlo("centred", log_unevenness(centred), 0, "<"),
-        monte_carlo("centred, directionality", directionalities(centred), 0, ">"),
-    )
-
-
 class FirstUpdates(NamedTuple):
     """Gradients (draws, d, d) of a Transformer at random weights."""
 

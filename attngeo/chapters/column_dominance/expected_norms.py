@@ -58,6 +58,25 @@ def vocabulary_squared_norms(
     return norms, norms
 
 
+def shared_mean_squared_norms(
+    covariance: Float[Tensor, "d d"], mean: Float[Tensor, " d"], beta: Float[Tensor, "n n"]
+) -> tuple[Float[Tensor, " d"], Float[Tensor, " d"]]:
+    """Expected squared row and column norms of ``X^T B X`` with ``x_i = mu + z_i`` and ``sum_j beta_ij = 0``.
+
+    The z_i are independent, of mean 0 and covariance Sigma, of any law; B is fixed and has no diagonal. With the column
+    sums ``b_j = sum_i beta_ij`` those of `vocabulary_squared_norms`, and besides them ``mu_m^2 ||b||^2 Tr(Sigma)`` for
+    row m and ``||mu||^2 ||b||^2 Sigma_kk`` for column k.
+
+    Source: derived here.
+    """
+    rows, columns = vocabulary_squared_norms(covariance, beta)
+    size = beta.sum(0).square().sum()
+    return (
+        rows + mean.square() * size * covariance.trace(),
+        columns + mean.square().sum() * size * covariance.diagonal(),
+    )
+
+
 def fourth_power_difference(
     variances: Float[Tensor, " d"], pairs: Float[Tensor, "vocab vocab"], kurtosis: float, sixth: float
 ) -> float:

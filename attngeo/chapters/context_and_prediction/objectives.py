@@ -22,12 +22,19 @@ def chain_rule(joint: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     return result
 
 
+def two_sided(joint: Float[Tensor, "..."]) -> Float[Tensor, "positions ..."]:
+    """``Pr[t_i | all other tokens]`` of every sequence, by position i."""
+    return torch.stack([joint / joint.sum(i, keepdim=True) for i in range(joint.ndim)])
+
+
 def both_sides(joint: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     """``prod_i Pr[t_i | all other tokens]`` (right of Eq. S8) of every sequence: the pseudo-likelihood."""
-    result = torch.ones_like(joint)
-    for i in range(joint.ndim):
-        result = result * joint / joint.sum(i, keepdim=True)
-    return result
+    return two_sided(joint).prod(0)
+
+
+def expected_loss(joint: Float[Tensor, "..."], modelled: Float[Tensor, "positions ..."]) -> float:
+    """``-E sum_i log p(t_i | all other tokens)`` (Eq. S9) of a model's conditional probabilities."""
+    return -float((joint * modelled.log()).sum())
 
 
 def two_bits(agreement: float) -> Float[Tensor, "2 2"]:
@@ -82,13 +89,16 @@ def mass_of_two_bits(agreement: float) -> float:
 
 @check(random_joint, n_tokens=4, n_vocab=2)
 def bidirectional_factorisation(joint: Tensor) -> Judgement:
-    """Equation S8 fails: the product of two-sided conditionals of two bits sums to 2 q^2 + 2 (1 - q)^2, not to 1."""
-    mass = both_sides(two_bits(AGREEMENT)).sum()
+    """Equation S8: two-sided conditionals of two bits give a mass of 2 q^2 + 2 (1 - q)^2; S9 is least at them."""
+    mass, true = both_sides(two_bits(AGREEMENT)).sum(), two_sided(joint)
+    others = (two_sided(joint**power) for power in (0.5, 0.99, 1.01, 2))
+    growth = min(expected_loss(joint, other) for other in others) - expected_loss(joint, true)
     return Judgement(
         exact("two bits", mass, mass_of_two_bits(AGREEMENT), agreement=AGREEMENT),
         compare("two bits against 1", mass, "≠", 1, 1e-3),
         compare("random bits", both_sides(joint).sum(), "≠", 1, 1e-3, n=joint.ndim),
         exact("independent bits", both_sides(torch.full_like(joint, 1 / joint.numel())).sum(), 1),
+        compare("objective", growth, ">", 0, 1e-6),
     )
 
 

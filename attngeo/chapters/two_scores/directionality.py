@@ -8,9 +8,12 @@ from scipy.stats import halfnorm, norm
 from torch import Tensor
 
 from attngeo.chapters.two_scores.heads import mean_square, sum_influence
+from attngeo.errors import ParameterError
 from attngeo.forms.bilinear import BilinearForm
 from attngeo.forms.scores import GAMMA, Scores, directionality_score, score, score_batch, score_heads
 from attngeo.paper.checks import Judgement, check, compare, exact, monte_carlo
+
+LEAST_ROWS = 640  # with which the signs of all three conventions are plain behind one strong column
 
 
 def sums_over_threshold(m: Tensor, gamma: float = GAMMA) -> tuple[float, float]:
@@ -104,7 +107,14 @@ class StrongColumns(NamedTuple):
 
 
 def strong_columns(n: int = 768, factor: float = 1000.0, draws: int = 16, seed: int = 0) -> StrongColumns:
-    """Normal matrices (n, n) but for the column; 30 times as many draws of one column alone."""
+    """Normal matrices (n, n) but for the column; 30 times as many draws of one column alone.
+
+    Raises:
+        ParameterError: n below 640. The score from logarithms is positive for a column of sqrt(n) times the others from
+            about 500 rows on, and by little there.
+    """
+    if n < LEAST_ROWS:
+        raise ParameterError(f"Strong columns are drawn among at least {LEAST_ROWS} rows, not {n}: below, signs vary.")
     generator = torch.Generator().manual_seed(seed)
 
     def scores(by: float) -> Scores:

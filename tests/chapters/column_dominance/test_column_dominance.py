@@ -9,6 +9,7 @@ from attngeo.chapters.column_dominance import (
     initial_norms,
     norm_ratios,
     repeated_tokens,
+    shared_mean,
     tails,
     theorem,
 )
@@ -16,6 +17,7 @@ from attngeo.chapters.column_dominance.expected_norms import (
     fourth_moments,
     fourth_power_difference,
     independent_ratio,
+    shared_mean_squared_norms,
 )
 from attngeo.chapters.column_dominance.measures import axis_alignment
 from attngeo.updates.random_updates import Coefficients, Law, UpdateModel, power_profile
@@ -52,7 +54,27 @@ def first_powers_of_counts(variances, pairs, kurtosis, sixth):
     return fourth_power_difference(variances, diagonal, kurtosis, sixth)
 
 
+def mean_on_the_key_side(covariance, mean, beta):
+    return shared_mean_squared_norms(covariance, mean, beta)[::-1]
+
+
+def without_the_mean(covariance, mean, beta):
+    return shared_mean_squared_norms(covariance, 0 * mean, beta)
+
+
+def mean_times_all_coefficients(covariance, mean, beta):
+    """``||B||^2`` for ``||b||^2``: as if the coefficients of a key did not add up."""
+    return shared_mean_squared_norms(covariance, mean * beta.norm() / beta.sum(0).norm(), beta)
+
+
 PLANTED = {
+    "a shared mean shows in columns": (shared_mean.common_mean, "shared_mean_squared_norms", mean_on_the_key_side),
+    "a shared mean shows nowhere": (shared_mean.common_mean, "shared_mean_squared_norms", without_the_mean),
+    "a shared mean with all coefficients": (
+        shared_mean.common_mean,
+        "shared_mean_squared_norms",
+        mean_times_all_coefficients,
+    ),
     "S62 without d": (norm_ratios.context_ratio, "independent_ratio", lambda s, m: s.trace() / s[m, m]),
     "S62 turned round": (norm_ratios.context_ratio, "independent_ratio", norm_ratios.predicted_token_ratio),
     "S62 for dependent coefficients": (
@@ -216,7 +238,7 @@ WRONG_SAMPLES = {
         lambda s: s._replace(correlated=s.correlated.diagonal().diag()),
     ),
     "no first token": (condition.constant_context_token, lambda s: condition.constant_token(strength=0.0)),
-    "mean zero": (condition.common_mean, lambda s: condition.updates_with_common_mean(size=0.0)),
+    "mean zero": (shared_mean.common_mean, lambda s: shared_mean.updates_with_common_mean(size=0.0)),
     "equal variances": (condition.exact_gradients, lambda s: s._replace(unequal=dict.fromkeys(s.unequal, s.equal))),
 }
 
@@ -229,7 +251,7 @@ def test_a_sample_of_the_wrong_model_is_refused(name):
 
 
 def test_every_random_check_states_its_standard_error():
-    for check in (norm_ratios.context_ratio, theorem.autoregressive_directionality, condition.common_mean):
+    for check in (norm_ratios.context_ratio, theorem.autoregressive_directionality):
         assert all(c.standard_error for c in check.of(drawn(check)).comparisons)
 
 

@@ -55,6 +55,11 @@ def transposed_prediction(beta, x, position, role):
 
 PLANTED = {
     "S8 taken for S6": (objectives.objectives_definition, "chain_rule", objectives.both_sides),
+    "S9 is least at other conditionals": (
+        objectives.bidirectional_factorisation,
+        "two_sided",
+        lambda joint, right=objectives.two_sided: right(joint**2),
+    ),
     "S8 has mass 1": (objectives.bidirectional_factorisation, "mass_of_two_bits", lambda q: 1.0),
     "a query attends to C_i": (
         objectives.attended_is_not_conditioned,

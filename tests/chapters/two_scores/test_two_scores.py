@@ -10,6 +10,7 @@ from attngeo.chapters.two_scores import directionality, heads, random_matrices, 
 from attngeo.chapters.two_scores.directionality import written_out
 from attngeo.chapters.two_scores.heads import influence
 from attngeo.chapters.two_scores.random_matrices import closed_forms
+from attngeo.errors import ParameterError
 from attngeo.forms.random_matrices import directionality_sd, symmetry_mean, symmetry_sd
 
 CHECKS = [
@@ -193,6 +194,12 @@ def test_written_out_sums_of_a_matrix_known_by_hand():
 def test_the_limit_of_one_column_changes_its_sign(gamma, first):
     assert directionality.first_positive_limit(gamma) == first
     assert directionality.one_column_limit(first - 1, gamma) < 0 < directionality.one_column_limit(first, gamma)
+
+
+def test_strong_columns_among_few_rows_are_refused():
+    with pytest.raises(ParameterError):
+        directionality.sign_of_directionality(n=384)
+    assert directionality.sign_of_directionality(n=directionality.LEAST_ROWS).supported
 
 
 def test_the_rows_behind_one_column_are_those_of_a_draw():
