@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 _CHECKPOINTS = ("Attention", "AttentionLayer", "Tower", "open_checkpoint", "open_model", "register_architecture")
-_ELSEWHERE = {**dict.fromkeys(_CHECKPOINTS, "checkpoints"), "AttngeoError": "errors"}
+_ELSEWHERE = {**dict.fromkeys(_CHECKPOINTS, "checkpoints"), "AttngeoError": "errors", "initialise": "training"}
 __all__ = [
     "Attention",
     "AttentionLayer",
@@ -16,6 +16,7 @@ __all__ = [
     "Tower",
     "__version__",
     "directionality_score",
+    "initialise",
     "open_checkpoint",
     "open_model",
     "register_architecture",
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from attngeo.errors import AttngeoError
     from attngeo.forms.bilinear import BilinearForm
     from attngeo.forms.scores import Scores, directionality_score, score, score_heads, symmetry_score
+    from attngeo.training.live_models import initialise
 
 
 def __getattr__(name: str):

@@ -5,5 +5,6 @@
 
 from attngeo.training.constraints import Constraint
 from attngeo.training.initialisations import Initialisation
+from attngeo.training.live_models import initialise
 
-__all__ = ["Constraint", "Initialisation"]
+__all__ = ["Constraint", "Initialisation", "initialise"]

@@ -12,7 +12,7 @@ from transformers import BertConfig, BertForMaskedLM, BertLMHeadModel, PreTraine
 from attngeo.errors import ParameterError
 from attngeo.forms.bilinear import BilinearForm
 from attngeo.training.constraints import Constraint, constraint_loss
-from attngeo.training.initialisations import Initialisation, initialise
+from attngeo.training.initialisations import Initialisation, initialise_bert
 from attngeo.training.linear_cross_entropy import linear_cross_entropy
 
 
@@ -109,7 +109,7 @@ def build_model(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = (Decoder if causal else Encoder)(bert_config(shape, causal, attention))
-    initialise(attention_layers(model), Initialisation(initialisation), seed, STD)
+    initialise_bert(attention_layers(model), Initialisation(initialisation), seed, STD)
     return model
 
 

@@ -5,15 +5,16 @@ other.
 """
 
 import math
+from collections.abc import Callable
 from enum import Enum
 
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 
-from attngeo.errors import AttngeoError, ParameterError
+from attngeo.errors import AttngeoError
 from attngeo.forms.bilinear import BilinearForm
 from attngeo.forms.scores import score_heads
+from attngeo.training import ties
 
 MIMETIC_QK = (0.7, 0.7)  # weights of noise and identity in W_q W_k^T (Trockman & Kolter 2023)
 MIMETIC_VO = (0.4, 0.4)  # in W_v W_o, the identity with a minus sign
@@ -51,7 +52,7 @@ VALUES_AT_RELEASED_SCALE = (*WITH_BIASES, Initialisation.SCALED_VALUES)
 
 
 @torch.no_grad()
-def initialise(layers: list[nn.Module], initialisation: Initialisation, seed: int, std: float) -> None:
+def initialise_bert(layers: list[nn.Module], initialisation: Initialisation, seed: int, std: float) -> None:
     """Give the attention modules of a BERT their initialisation, and check it.
 
     Weights that an initialisation does not name stay as they are: so runs of one seed differ in nothing else.
@@ -78,26 +79,12 @@ def _random(layer: nn.Module, generator: torch.Generator, std: float) -> None:
     pass
 
 
-def _symmetric(layer: nn.Module, generator: torch.Generator, std: float) -> None:
-    layer.self.key.weight.copy_(layer.self.query.weight)
+def _tied(mixer: ties.Mixer) -> Callable[[nn.Module, torch.Generator, float], None]:
+    def make(layer: nn.Module, generator: torch.Generator, std: float) -> None:
+        form = _form(layer)  # views of the weights
+        ties.tie(form.wq, form.wk, mixer, generator)
 
-
-def _symmetric_indefinite(layer: nn.Module, generator: torch.Generator, std: float) -> None:
-    d_head = _d_head(layer)
-    signs = torch.ones(d_head, dtype=torch.float64)
-    signs[1::2] = -1
-    _mix_queries(layer, [_orthogonal(d_head, generator, torch.diag(signs)) for _ in range(_heads(layer))])
-
-
-def _skew(layer: nn.Module, generator: torch.Generator, std: float) -> None:
-    d_head = _d_head(layer)
-    if d_head == 1:
-        raise ParameterError("heads of width 1 cannot be skew; use fewer heads or a larger d_model.")
-    turn = torch.zeros(d_head, d_head, dtype=torch.float64)
-    for i in range(0, d_head - 1, 2):
-        turn[i, i + 1], turn[i + 1, i] = 1, -1
-    turn *= math.sqrt(d_head / (d_head - d_head % 2))  # an odd width has one direction that no rotation can use
-    _mix_queries(layer, [_orthogonal(d_head, generator, turn).T for _ in range(_heads(layer))])
+    return make
 
 
 def _default_linear(layer: nn.Module, generator: torch.Generator, std: float) -> None:
@@ -132,7 +119,7 @@ def _scaled(layer: nn.Module, generator: torch.Generator, std: float) -> None:
 
 def _scaled_symmetric(layer: nn.Module, generator: torch.Generator, std: float) -> None:
     _scaled(layer, generator, std)
-    _symmetric(layer, generator, std)
+    _tied(ties.identity)(layer, generator, std)
 
 
 def _scaled_values(layer: nn.Module, generator: torch.Generator, std: float) -> None:
@@ -141,9 +128,9 @@ def _scaled_values(layer: nn.Module, generator: torch.Generator, std: float) -> 
 
 _MAKE = {
     Initialisation.RANDOM: _random,
-    Initialisation.SYMMETRIC: _symmetric,
-    Initialisation.SYMMETRIC_INDEFINITE: _symmetric_indefinite,
-    Initialisation.SKEW: _skew,
+    Initialisation.SYMMETRIC: _tied(ties.identity),
+    Initialisation.SYMMETRIC_INDEFINITE: _tied(ties.reflection),
+    Initialisation.SKEW: _tied(ties.rotation),
     Initialisation.RELEASED: _released,
     Initialisation.DEFAULT_LINEAR: _default_linear,
     Initialisation.MIMETIC: _mimetic,
@@ -161,22 +148,6 @@ def _split(noise: float, identity: float, d: int, rank: int, generator: torch.Ge
     return u[:, :rank] * root, vh[:rank].T * root
 
 
-def _orthogonal(n: int, generator: torch.Generator, middle: Float[Tensor, "n n"]) -> Float[Tensor, "n n"]:
-    """``Q middle Q^T`` with Q orthogonal, drawn uniformly (Haar)."""
-    q, r = torch.linalg.qr(torch.randn(n, n, dtype=torch.float64, generator=generator))
-    q = q * r.diagonal().sign()
-    return q @ middle @ q.T
-
-
-def _mix_queries(layer: nn.Module, mixers: list[Tensor]) -> None:
-    """``W_k,h = W_q,h S_h`` for every head."""
-    d_head = _d_head(layer)
-    for h, s in enumerate(mixers):
-        rows = slice(h * d_head, (h + 1) * d_head)
-        wq = layer.self.query.weight[rows].T.double()  # (d, d_head)
-        layer.self.key.weight[rows] = (wq @ s).T.to(layer.self.key.weight.dtype)
-
-
 def _linear_std(linear: nn.Linear) -> float:
     """``1 / sqrt(3 d)``: standard deviation of the weights of a new ``torch.nn.Linear``."""
     return 1 / math.sqrt(3 * linear.in_features)
@@ -188,6 +159,10 @@ def _heads(layer: nn.Module) -> int:
 
 def _d_head(layer: nn.Module) -> int:
     return layer.self.query.out_features // _heads(layer)
+
+
+def _form(layer: nn.Module) -> BilinearForm:
+    return BilinearForm.from_linear(layer.self.query.weight, layer.self.key.weight, _d_head(layer))
 
 
 def _check(layer: nn.Module, number: int, initialisation: Initialisation, std: float) -> None:
@@ -207,7 +182,7 @@ def _check(layer: nn.Module, number: int, initialisation: Initialisation, std: f
             0.0,
             f"presence of query and key biases in layer {number}",
         )
-    heads = score_heads(BilinearForm.from_linear(q.weight, k.weight, _d_head(layer)))
+    heads = score_heads(_form(layer))
     if initialisation in SYMMETRY:
         for h, s in enumerate(heads.symmetry):
             _require(s, SYMMETRY[initialisation], 1e-5, f"symmetry of layer {number}, head {h}")

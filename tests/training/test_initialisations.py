@@ -8,7 +8,7 @@ from attngeo import score, score_heads
 from attngeo.errors import ParameterError
 from attngeo.training import initialisations
 from attngeo.training.bert import STD, Shape, attention_layers, build_model, forms
-from attngeo.training.initialisations import Initialisation, InitialisationError, initialise
+from attngeo.training.initialisations import Initialisation, InitialisationError, initialise_bert
 
 SHAPE = Shape(layers=2, d_model=64, heads=4, d_ff=64, vocab_size=40)
 ALL = list(Initialisation)
@@ -159,7 +159,7 @@ def test_a_library_that_initialises_after_us_is_noticed(name):
         with pytest.MonkeyPatch.context() as patch:
             patch.setitem(initialisations._MAKE, name, spoiled)
             with pytest.raises(InitialisationError, match="layer 0"):
-                initialise(layers, name, 0, STD)
+                initialise_bert(layers, name, 0, STD)
 
 
 def test_heads_of_width_one_cannot_be_skew():

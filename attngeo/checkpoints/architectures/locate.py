@@ -41,6 +41,13 @@ class LayerPlan:
         q, k = self.layout.rows(self.heads, self.kv_heads, self.d_head)
         return {self.query: (0, int(max(q.max(), k.max())) + 1)}
 
+    def store(self, form: BilinearForm, tensors: Mapping[str, Tensor]) -> None:
+        """Write a form into the tensors, whole ones, that it is read from."""
+        rows = (None, None) if self.layout.rows is None else self.layout.rows(self.heads, self.kv_heads, self.d_head)
+        for name, factor, where in zip((self.query, self.key), (form.wq, form.wk), rows, strict=True):
+            weight = tensors[name].T if self.layout.transposed else tensors[name]
+            weight[slice(None) if where is None else where] = factor.mT.flatten(0, 1).to(weight.dtype)
+
     def form(self, tensors: Mapping[str, Tensor]) -> BilinearForm:
         """The layer's form, from the tensors that `spans` asked for."""
         query, key = tensors[self.query], tensors[self.key]
