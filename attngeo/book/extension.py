@@ -1,6 +1,8 @@
 """Sphinx extension: executes what is stale before anything is read, and gives MyST-NB executed chapters to read."""
 
+import re
 from pathlib import Path
+from typing import Any
 
 import nbformat
 from docutils import nodes
@@ -17,6 +19,8 @@ from attngeo.book.notebooks import Book, Chapter, current_profile
 from attngeo.book.presentation import present
 from attngeo.display.page import METADATA_KEY
 from attngeo.errors import AttngeoError
+
+SHARED_SCRIPT = "_static/interactive.js"
 
 logger = logging.getLogger(__name__)
 
@@ -77,6 +81,18 @@ class _Pages:
         return [name for name, quoted in _kept_on(env, "attngeo_quotes").items() if quoted & self.reading]
 
 
+def scripts_of_page(
+    app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: nodes.document | None
+) -> None:
+    """On ``html-page-context``: a page loads what interactives share, first of all, and the scripts of its own ones."""
+    raw = "".join(node.astext() for node in doctree.findall(nodes.raw)) if doctree else ""
+    wanted = {f"_static/interactives/{name}.js" for name in re.findall(r'data-interactive="(\w+)"', raw)}
+    for missing in sorted(wanted - {str(script.filename) for script in context["script_files"]}):
+        logger.warning(f"book/{missing} is missing, which an interactive needs", location=pagename, type="attngeo")
+    kept = [s for s in context["script_files"] if s.filename in wanted or "/interactives/" not in str(s.filename)]
+    context["script_files"] = sorted(kept, key=lambda script: script.filename != SHARED_SCRIPT)
+
+
 def _end(reason: str) -> SystemExit:
     """Ends the build before anything is written: the last good book stays. Jupyter Book buries other exceptions."""
     return SystemExit(f"\nThe book was not built. {reason.rstrip()}")
@@ -101,4 +117,5 @@ def setup(app: Sphinx) -> dict:
     app.connect("source-read", pages.give)
     app.connect("doctree-read", pages.note_quotes)
     app.connect("env-updated", pages.write_quoting)
+    app.connect("html-page-context", scripts_of_page)
     return {"version": "1", "parallel_read_safe": False, "parallel_write_safe": True}

@@ -1,6 +1,7 @@
 """An executed chapter made ready for the book: numbered figures and tables, descriptions of images, the run table."""
 
 import copy
+from collections.abc import Mapping
 from typing import Any
 
 import nbformat
@@ -10,6 +11,7 @@ from nbformat import NotebookNode
 from attngeo.book.cache import Kept
 from attngeo.book.execution import ChapterFailed
 from attngeo.book.notebooks import Chapter
+from attngeo.display.interactive import container
 from attngeo.display.page import METADATA_KEY, markdown_table
 
 _REMOVED = {"remove-cell", "remove_cell", "remove-output", "remove_output"}
@@ -85,6 +87,8 @@ def _pieces(chapter: Chapter, index: int, cell: NotebookNode) -> list[NotebookNo
         ours = output.get("metadata", {}).get(METADATA_KEY, {})
         if "figure" in ours:
             pieces.append(_figure(chapter, index, output, ours["figure"]))
+            if "interactive" in ours:
+                pieces.append(_interactive(ours["figure"]["name"], **ours["interactive"]))
         elif "table" in ours:
             pieces.append(nbformat.v4.new_markdown_cell(_table(output.data["text/markdown"], **ours["table"])))
         elif "results" in ours:
@@ -102,13 +106,17 @@ def _figure(chapter: Chapter, index: int, output: NotebookNode, words: dict[str,
         if not words.get(word, "").strip():
             raise _undescribed(chapter, index, word)
     output.data.pop("text/plain", None)
-    cell = _code_cell()
-    cell.outputs = [output]
+    cell = _code_cell(output)
     cell.metadata["mystnb"] = {
         "figure": {"name": words["name"], "caption": words["caption"]},
         "image": {"alt": words["alt"], "classes": "dark-light"},  # no colour filter on the dark page
     }
     return cell
+
+
+def _interactive(figure: str, name: str, data: Mapping[str, Any]) -> NotebookNode:
+    html = nbformat.v4.new_output("display_data", data={"text/html": container(name, data, figure)})
+    return _code_cell(html)
 
 
 def _table(markdown: str, name: str, caption: str) -> str:
@@ -133,5 +141,6 @@ def _undescribed(chapter: Chapter, index: int, what: str) -> ChapterFailed:
     )
 
 
-def _code_cell() -> NotebookNode:
-    return nbformat.v4.new_code_cell("# shown above", metadata={"tags": ["remove-input"]})  # MyST-NB skips empty cells
+def _code_cell(*outputs: NotebookNode) -> NotebookNode:
+    source = "# shown above"  # MyST-NB skips empty cells
+    return nbformat.v4.new_code_cell(source, metadata={"tags": ["remove-input"]}, outputs=list(outputs))

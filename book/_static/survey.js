@@ -3,27 +3,13 @@
 (() => {
   "use strict";
   const LONG = 30; // body rows from which a table gets tools
-  const SVG = "http://www.w3.org/2000/svg";
+  const { element, drawn } = attngeo; // interactive.js comes first on every page
   const SCATTER = "tab-released-results";
   const COLOURS = { encoder: "#0072B2", decoder: "#D55E00" };
 
   const number = (text) => {
     const found = text.replace(/[\u2212\u2013]/g, "-").match(/^\s*[-+]?\d[\d,]*(\.\d+)?(e[-+]?\d+)?/i);
     return found ? parseFloat(found[0].replace(/,/g, "")) : NaN;
-  };
-
-  const element = (name, attributes = {}, ...children) => {
-    const made = document.createElement(name);
-    Object.entries(attributes).forEach(([key, value]) => made.setAttribute(key, value));
-    made.append(...children);
-    return made;
-  };
-
-  const drawn = (name, attributes = {}, text = "") => {
-    const made = document.createElementNS(SVG, name);
-    Object.entries(attributes).forEach(([key, value]) => made.setAttribute(key, value));
-    if (text) made.textContent = text;
-    return made;
   };
 
   const rowsOf = (table) => Array.from(table.tBodies[0].rows);

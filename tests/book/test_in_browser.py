@@ -44,6 +44,8 @@ settled.then(() => done({
     .filter(i => !i.alt.trim() || i.alt.includes('_images/')).map(i => i.src),
   remote: performance.getEntriesByType('resource').map(e => e.name).filter(n => /^(https?|wss?):/.test(n)),
   tracebacks: document.body.innerText.includes('Traceback (most recent call last)'),
+  asleep: [...document.querySelectorAll('[data-interactive]')].map(e => e.dataset)
+    .filter(d => !document.querySelector(`figure#${d.figure}.ia-live`)).map(d => d.interactive),
   unresolved: [...document.querySelectorAll('article .problematic, article .xref.std-numref')].map(e => e.innerText),
 }));
 """
@@ -68,7 +70,7 @@ def test_every_page_opens_offline(built_book, browser):
         problems += [f"{name}: no heading"] * (not found["title"])
         if found["rendered"] < found["formulas"] or found["failed"]:
             problems.append(f"{name}: {found['rendered']} of {found['formulas']} formulas, {found['failed']} failed")
-        for kind in ("images", "alt", "remote", "unresolved"):
+        for kind in ("images", "alt", "remote", "asleep", "unresolved"):
             problems += [f"{name}: {kind}: {what}" for what in found[kind]]
         problems += [f"{name}: a traceback is shown"] * found["tracebacks"]
     assert not problems, "\n".join(problems)

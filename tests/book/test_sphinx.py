@@ -22,11 +22,13 @@ START = chapter(
 MIDDLE = chapter(
     "Middle",
     "# ```{prf:proposition} 2.1, one\n# :label: prop-one\n#\n# $$\\Wqk = \\Wq \\Wk\\T$$ (eq-one)\n# ```",
-    "import pandas as pd\nfrom attngeo.paper.checks import Result, Verdict, exact",
+    "import pandas as pd\nfrom attngeo.display.interactive import Interactive\n"
+    "from attngeo.paper.checks import Result, Verdict, exact",
     "from attngeo.display.page import glue, show, table\nfrom attngeo.display.style import CaptionedFigure, new_figure",
     "show(Result('2.1', '(1)', 'the $W$', Verdict.CORRECTED, (exact('trace', 1, 1),)))\nglue('number', 0.5, '.4f')",
     "table(pd.DataFrame({'a': [n]}), 'tab-one', f'One `n`, $n = {n}$.')\nfigure, axes = new_figure(2, 2)",
-    "CaptionedFigure(figure, 'fig-line', f'Empty, $n = {n}$.', 'An empty panel.')",
+    "still = CaptionedFigure(figure, 'fig-line', f'Empty, $n = {n}$.', 'An empty panel.')\n"
+    "Interactive('dots', {'n': n}, still)",
     "# Here it is {glue:text}`number`.",
     parameters="n: int = 1  # number; in [0, 9]",
 )
@@ -41,6 +43,11 @@ LAST = chapter(
 def book(tmp_path_factory):
     root = tmp_path_factory.mktemp("book")
     shutil.copytree(ROOT / "attngeo", root / "attngeo")  # a package that the tests may edit
+    scripts = root / "book" / "_static" / "interactives"
+    scripts.mkdir(parents=True)
+    (scripts / "dots.js").write_text("attngeo.interactive('dots', (stage, data) => stage.append(data.n));")
+    (scripts / "other.js").write_text("")
+    shutil.copy(ROOT / "book" / "_static" / "interactive.js", scripts.parent)
     return tiny_book(root, {"smoke": "middle: {n: 7}"}, start=START, middle=MIDDLE, last=LAST)
 
 
@@ -94,6 +101,23 @@ def test_the_page_has_numbers_captions_descriptions_and_the_run(book):
     assert "smoke" in html and "<code" in html and ">7<" in html
     assert "n = 7" in html and "# Parameters" not in html
     assert "[('middle', 'corrected')]" in words(book, "last")
+
+
+def test_a_page_loads_the_scripts_of_its_own_interactives(book):
+    def scripts(name):
+        return re.findall(
+            r'<script src="\.\./_static/((?:interactives/)?(?:interactive|dots|other)\.js)', page(book, name)
+        )
+
+    assert scripts("middle") == ["interactive.js", "interactives/dots.js"]
+    assert scripts("start") == ["interactive.js"]
+
+
+def test_an_interactive_takes_the_place_of_its_still(book, browser):
+    browser.get((book.root / "book/_build/html/notebooks/middle.html").as_uri())
+    figure = browser.find_element("css selector", "figure#fig-line.ia-live")
+    assert figure.find_element("css selector", ".interactive").get_property("textContent") == "7"
+    assert figure.find_elements("css selector", "img[alt='An empty panel.']")
 
 
 def test_another_page_quotes_and_cites_it(book):

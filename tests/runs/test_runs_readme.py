@@ -73,6 +73,15 @@ def test_every_recorded_run_is_whole_and_is_what_its_command_says(path):
     assert asdict(config(line)) == run.config
 
 
+@pytest.mark.parametrize("model", ["decoder", "encoder"])
+def test_runs_that_are_pictured_as_they_train_are_what_their_commands_say(model):
+    run = read_run(checkout.data("runs", "one_start", model))
+    objective = {"decoder": "clm", "encoder": "mlm"}[model]
+    (line,) = re.findall(rf"^(attngeo train .*--picture-every.*--objective {objective}.*)$", README, re.M)
+    assert asdict(config(line)) == run.config and run.about["status"] == FINISHED
+    assert sorted(step for layer, step in run.pictures if layer == 0) == list(range(0, 1501, 50))
+
+
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.parent.name)
 def test_every_recorded_run_has_every_setting_once_it_is_read(path):
     """A setting that is new gets, in `IN_FORCE`, the value that the runs recorded before it had."""

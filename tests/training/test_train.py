@@ -76,6 +76,11 @@ def test_pictures_are_kept_of_the_first_and_last_layer_before_and_after(run):
         assert scale.std() < 0.05 * scale.mean()
 
 
+def test_pictures_are_kept_on_the_way_where_asked(text, tmp_path):
+    found = train(small_config(text, picture_every=6), tmp_path / "run")
+    assert set(found.pictures) == {(layer, step) for layer in (0, 1) for step in (0, 6, 12)}
+
+
 def test_the_held_out_loss_is_that_of_the_saved_model_on_text_it_has_not_seen(run, text):
     from transformers import BertForMaskedLM
 

@@ -1,0 +1,1 @@
+"""The front page (``notebooks/introduction.py``)."""

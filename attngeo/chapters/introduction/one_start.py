@@ -1,0 +1,80 @@
+"""One start, two objectives: an encoder and a decoder from equal weights, W_qk pictured as they train."""
+
+import numpy as np
+
+from attngeo.display.interactive import Interactive, packed
+from attngeo.display.style import DIVERGING, CaptionedFigure, new_figure, plain_panel
+from attngeo.runs.record import Run, RunError
+
+LAYER = 0
+SIDE = 64  # rows and columns shown: all of them would not fit on the page
+
+
+def one_start(encoder: Run, decoder: Run, name: str = "fig-one-start") -> Interactive:
+    """Pictures of W_qk over training steps, m_ij against m_ji, and both scores, of two runs that start equal.
+
+    Raises:
+        RunError: their first pictures differ, or they were not pictured at the same steps.
+    """
+    steps = sorted(step for layer, step in encoder.pictures if layer == LAYER)
+    if set(encoder.pictures) != set(decoder.pictures):
+        raise RunError(f"The runs {encoder.name} and {decoder.name} were pictured at different steps.")
+    if not np.array_equal(encoder.pictures[LAYER, 0], decoder.pictures[LAYER, 0]):
+        raise RunError(f"The runs {encoder.name} and {decoder.name} do not start from the same weights.")
+    data = {
+        "steps": steps,
+        "side": SIDE,
+        "encoder": _recorded(encoder, steps),
+        "decoder": _recorded(decoder, steps),
+    }
+    return Interactive("one_start", data, _still(encoder, decoder, steps[-1], name))
+
+
+def _recorded(run: Run, steps: list[int]) -> dict:
+    pictures = np.stack([run.pictures[LAYER, step][:SIDE, :SIDE] for step in steps])
+    scores = {
+        score: run.by_layer(name)[LAYER].loc[steps] for score, name in (("s", "symmetry"), ("d", "directionality"))
+    }
+    return {
+        "levels": packed(np.rint(pictures * 127).astype(np.int8)),
+        **{score: [round(value, 4) for value in values] for score, values in scores.items()},
+    }
+
+
+def _still(encoder: Run, decoder: Run, last: int, name: str) -> CaptionedFigure:
+    shown = {
+        "both, step 0": encoder.pictures[LAYER, 0],
+        f"encoder, step {last:,}": encoder.pictures[LAYER, last],
+        f"decoder, step {last:,}": decoder.pictures[LAYER, last],
+    }
+    figure, panels = new_figure(7.4, 5.3, rows=2, columns=len(shown))
+    for (title, picture), above, below in zip(shown.items(), *panels, strict=True):
+        m = picture[:SIDE, :SIDE]
+        plain_panel(above)
+        above.imshow(m, cmap=DIVERGING, vmin=-1, vmax=1)
+        above.set(title=title, xticks=[], yticks=[], xlabel="key side $j$", ylabel="query side $i$")
+        i, j = np.triu_indices(SIDE, 1)
+        below.scatter(m[i, j], m[j, i], s=3, color="#333333", alpha=0.35, linewidths=0, rasterized=True)
+        below.set(xlim=(-1, 1), ylim=(-1, 1), xlabel="$m_{ij}$", ylabel="$m_{ji}$", aspect="equal")
+    scores = ("symmetry", "directionality")
+    (s0, s_encoder), (d0, d_encoder) = (_ends(encoder, score) for score in scores)
+    (_, s_decoder), (_, d_decoder) = (_ends(decoder, score) for score in scores)
+    width = encoder.config["d_model"]
+    caption = (
+        f"$W_{{qk}}$ of the first layer in an encoder and a decoder of width {width} that start from the same weights: "
+        f"its entries in the first {SIDE} rows and columns, and each entry $m_{{ij}}$ against its mirror image "
+        f"$m_{{ji}}$. In {last:,} steps symmetry $s$ rises from {s0:.2f} to {s_encoder:.2f} in the encoder and to "
+        f"{s_decoder:.2f} in the decoder; directionality $d$ goes from {d0:.2f} to {d_encoder:.2f} and to "
+        f"{d_decoder:.2f}. Colours and axes end at the 99.5th percentile of a picture's magnitudes."
+    )
+    alt = (
+        f"Three matrices and three clouds. At the start, noise and a round cloud. After {last:,} steps the encoder's "
+        f"matrix mirrors itself at its diagonal and its cloud lies along a line (s {s_encoder:.2f}); the decoder's "
+        f"matrix has no mirror and its cloud stays round (s {s_decoder:.2f})."
+    )
+    return CaptionedFigure(figure, name, caption, alt)
+
+
+def _ends(run: Run, score: str) -> tuple[float, float]:
+    values = run.by_layer(score)[LAYER]
+    return values.iloc[0], values.iloc[-1]

@@ -1,0 +1,278 @@
+/* What the interactives of this book share. Each is one file, interactives/NAME.js:
+
+     attngeo.interactive("NAME", (stage, data) => { ... });
+
+   `stage` is an empty element in the place of the figure's still, `data` what the page was built with. A script that
+   fails leaves the still where it was. Everything works from a file, without a network, by keyboard, in both themes;
+   nothing moves by itself. The axes are SVG and take their colours from interactive.css; only heat maps are canvases. */
+(() => {
+  "use strict";
+  const SVG = "http://www.w3.org/2000/svg";
+  const registered = new Map();
+  const redraws = [];
+  let ready = false;
+  let made = 0; // controls, for their ids
+
+  const dress = (node, attributes, children) => {
+    Object.entries(attributes).forEach(([name, value]) => node.setAttribute(name, value));
+    node.append(...children);
+    return node;
+  };
+  /** An HTML element: name, attributes, children (nodes or text). */
+  const element = (name, attributes = {}, ...children) => dress(document.createElement(name), attributes, children);
+  /** An SVG element. */
+  const drawn = (name, attributes = {}, ...children) => dress(document.createElementNS(SVG, name), attributes, children);
+
+  /** A number with as many decimals as said, and a minus sign that is one. */
+  const number = (value, decimals = 2) => {
+    const text = Number.isFinite(value) ? value.toFixed(decimals) : "–";
+    return (/^-0\.?0*$/.test(text) ? text.slice(1) : text).replace("-", "\u2212");
+  };
+  /** What `attngeo.display.interactive.packed` wrote: Int8Array. */
+  const levels = (text) => Int8Array.from(atob(text), (character) => character.charCodeAt(0));
+
+  /** Random numbers that are the same for the same seed (mulberry32): uniform() in [0, 1), normal() with variance 1. */
+  const random = (seed) => {
+    let state = seed >>> 0;
+    const uniform = () => {
+      state = (state + 0x6d2b79f5) >>> 0;
+      let t = Math.imul(state ^ (state >>> 15), state | 1);
+      t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
+      return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
+    };
+    const normal = () => Math.sqrt(-2 * Math.log(1 - uniform())) * Math.cos(2 * Math.PI * uniform());
+    return { uniform, normal };
+  };
+
+  const calm = () => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
+  /** A colour of interactive.css, by its name there without --ia-: [red, green, blue]. */
+  const colour = (name) => {
+    const probe = document.querySelector(".interactive") || document.body;
+    const hex = getComputedStyle(probe).getPropertyValue(`--ia-${name}`).trim().slice(1);
+    return [0, 2, 4].map((i) => parseInt(hex.slice(i, i + 2), 16));
+  };
+  /** Called now and whenever the page turns light or dark: for what cannot take its colours from the style sheet. */
+  const themed = (redraw) => {
+    redraws.push(redraw);
+    redraw();
+  };
+
+  // Controls. All are native elements: keyboard, focus and names come with them. Each returns {node, value, set}.
+
+  const labelled = (kind, label, control, ...rest) => {
+    control.id = `ia-${(made += 1)}`;
+    return element("div", { class: `ia-control ia-${kind}` }, element("label", { for: control.id }, label), control, ...rest);
+  };
+
+  /** A slider. `say` words a value, for eyes and for screen readers; with `play` a button runs through it. */
+  const slider = (label, { min, max, step = 1, value = min, say = String, play = false }, changed) => {
+    const range = element("input", { type: "range", min, max, step });
+    const shown = element("output");
+    const word = () => {
+      shown.textContent = say(Number(range.value));
+      range.setAttribute("aria-valuetext", shown.textContent);
+    };
+    const set = (to) => {
+      range.value = to; // the range keeps it within its limits
+      word();
+      changed(Number(range.value));
+    };
+    range.addEventListener("input", () => set(range.value));
+    const node = labelled("slider", label, range, shown);
+    const control = { node, set, get value() { return Number(range.value); } };
+    if (play) node.prepend(player(control, label, { min, max, step }));
+    range.value = value;
+    word();
+    return control;
+  };
+
+  /** Play and pause. A reader who asked for less motion gets a button that takes one step. */
+  const player = (control, label, { min, max, step }) => {
+    const node = element("button", { type: "button", class: "ia-play" });
+    let timer = null;
+    const word = () => {
+      const text = timer ? "Pause" : calm() ? "Next" : "Play";
+      node.textContent = text;
+      node.setAttribute("aria-label", `${text}: ${label}`);
+    };
+    const stop = () => {
+      clearInterval(timer);
+      timer = null;
+      word();
+    };
+    const advance = () => {
+      control.set(control.value + step);
+      if (control.value >= max) stop();
+    };
+    node.addEventListener("click", () => {
+      if (timer) return stop();
+      if (control.value >= max) control.set(min);
+      if (calm()) return advance();
+      timer = setInterval(advance, 140);
+      word();
+    });
+    control.node.addEventListener("input", stop);
+    word();
+    return node;
+  };
+
+  /** One of several: {value: words}. */
+  const choice = (label, options, changed, value = Object.keys(options)[0]) => {
+    const list = element("select", {}, ...Object.entries(options).map(([key, words]) => element("option", { value: key }, words)));
+    const set = (to) => {
+      list.value = to;
+      changed(list.value);
+    };
+    list.value = value;
+    list.addEventListener("change", () => changed(list.value));
+    return { node: labelled("choice", label, list), set, get value() { return list.value; } };
+  };
+
+  /** Yes or no. */
+  const toggle = (label, changed, value = false) => {
+    const box = element("input", { type: "checkbox" });
+    const set = (to) => {
+      box.checked = to;
+      changed(box.checked);
+    };
+    box.checked = value;
+    box.addEventListener("change", () => changed(box.checked));
+    return { node: labelled("toggle", label, box), set, get value() { return box.checked; } };
+  };
+
+  /** A button. */
+  const button = (label, pressed) => {
+    const node = element("button", { type: "button", class: "ia-button" }, label);
+    node.addEventListener("click", pressed);
+    return { node };
+  };
+
+  /** A sentence that says the state in words; screen readers hear it when it changes. */
+  const said = () => element("p", { class: "ia-said", "aria-live": "polite" });
+
+  // Pictures.
+
+  /** A square matrix as coloured pixels: blue below zero, red above, 1 and more at full strength. */
+  const heatmap = (label) => {
+    const node = element("canvas", { class: "ia-heatmap", role: "img", "aria-label": label });
+    let shown = null;
+    const paint = () => {
+      if (!shown) return;
+      const { values, side, full } = shown;
+      node.width = node.height = side;
+      const context = node.getContext("2d");
+      const image = context.createImageData(side, side);
+      const [low, zero, high] = ["low", "zero", "high"].map(colour);
+      values.forEach((value, i) => {
+        const t = Math.min(1, Math.abs(value) / full);
+        const end = value < 0 ? low : high;
+        for (let c = 0; c < 3; c += 1) image.data[4 * i + c] = zero[c] + t * (end[c] - zero[c]);
+        image.data[4 * i + 3] = 255;
+      });
+      context.putImageData(image, 0, 0);
+    };
+    themed(paint);
+    /** `values` row by row; `full` is the magnitude shown at full strength. */
+    const draw = (values, side, full = 1) => {
+      shown = { values, side, full };
+      paint();
+    };
+    return { node, draw };
+  };
+
+  /** Axes, and what is drawn between them.
+
+      x and y: {from, to, label, ticks: [values], say: value => text, log: true}. Marks are made once by `line`, `dots`,
+      `bars` or `text` with a class of interactive.css, and moved by calling what these return. */
+  const chart = ({ width = 320, height = 220, x, y, label, margin = {} }) => {
+    const m = { left: 46, right: 10, top: 10, bottom: 40, ...margin };
+    const node = drawn("svg", { viewBox: `0 0 ${width} ${height}`, class: "ia-chart", role: "img", "aria-label": label });
+    const scale = (axis, from, to) => {
+      const of = axis.log ? Math.log : (value) => value;
+      return (value) => from + ((of(value) - of(axis.from)) / (of(axis.to) - of(axis.from))) * (to - from);
+    };
+    const [across, up] = [scale(x, m.left, width - m.right), scale(y, height - m.bottom, m.top)];
+    const grid = drawn("g", { class: "ia-axes", "aria-hidden": "true" });
+    const say = (axis) => axis.say || ((value) => String(value).replace("-", "\u2212"));
+    (x.ticks || []).forEach((value) => grid.append(
+      drawn("line", { x1: across(value), x2: across(value), y1: m.top, y2: height - m.bottom, class: value ? "" : "ia-zero" }),
+      drawn("text", { x: across(value), y: height - m.bottom + 15, "text-anchor": "middle" }, say(x)(value)),
+    ));
+    (y.ticks || []).forEach((value) => grid.append(
+      drawn("line", { x1: m.left, x2: width - m.right, y1: up(value), y2: up(value), class: value ? "" : "ia-zero" }),
+      drawn("text", { x: m.left - 6, y: up(value) + 4, "text-anchor": "end" }, say(y)(value)),
+    ));
+    const middle = (m.top + height - m.bottom) / 2;
+    if (x.label) grid.append(drawn("text", { x: (m.left + width - m.right) / 2, y: height - 6, "text-anchor": "middle" }, x.label));
+    if (y.label) grid.append(drawn("text", { x: 12, y: middle, "text-anchor": "middle", transform: `rotate(-90 12 ${middle})` }, y.label));
+    node.append(grid);
+    const at = ([a, b]) => `${across(a).toFixed(1)} ${up(b).toFixed(1)}`;
+    const path = (kind, style, write) => {
+      const mark = drawn("path", { class: `${kind} ${style}` });
+      node.append(mark);
+      return (points) => mark.setAttribute("d", write(points));
+    };
+    return {
+      node, across, up,
+      /** Points [[x, y], ...] joined. */
+      line: (style) => path("ia-line", style, (points) => points.map((p, i) => `${i ? "L" : "M"}${at(p)}`).join("")),
+      /** Thousands of points as one path. */
+      dots: (style) => path("ia-dots", style, (points) => points.map((p) => `M${at(p)}h0`).join("")),
+      /** Intervals [[low, high, y], ...], along x. */
+      bars: (style) => path("ia-bars", style, (rows) => rows.map(([low, high, b]) => `M${at([low, b])}L${at([high, b])}`).join("")),
+      /** Words at a point. */
+      text: (style, anchor = "start") => {
+        const words = drawn("text", { class: style, "text-anchor": anchor });
+        node.append(words);
+        return ([a, b], content) => {
+          words.setAttribute("x", across(a));
+          words.setAttribute("y", up(b));
+          words.textContent = content;
+        };
+      },
+    };
+  };
+
+  // Starting them.
+
+  function start(place) {
+    const figure = document.getElementById(place.dataset.figure);
+    const build = registered.get(place.dataset.interactive);
+    if (!figure || !build || figure.classList.contains("ia-live")) return;
+    const caption = figure.querySelector("figcaption");
+    const stage = element("div", { class: "interactive", role: "group", "aria-label": "Interactive figure" });
+    if (caption) {
+      caption.id ||= `${figure.id}-caption`;
+      stage.setAttribute("aria-describedby", caption.id);
+    }
+    figure.insertBefore(stage, caption);
+    try {
+      build(stage, JSON.parse(place.querySelector("script").textContent));
+      figure.classList.add("ia-live"); // from now on the still is for print alone
+    } catch (error) {
+      stage.remove();
+      console.error(error);
+    }
+  }
+
+  const startAll = () => document.querySelectorAll("[data-interactive]").forEach(start);
+
+  function interactive(name, build) {
+    registered.set(name, build);
+    if (ready) startAll();
+  }
+
+  window.attngeo = {
+    interactive, element, drawn, number, levels, random, calm, colour, themed,
+    slider, choice, toggle, button, said, heatmap, chart,
+  };
+
+  const begin = () => {
+    ready = true;
+    startAll();
+    new MutationObserver(() => redraws.forEach((redraw) => redraw()))
+      .observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
+  };
+  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", begin);
+  else begin();
+})();

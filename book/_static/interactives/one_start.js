@@ -1,0 +1,71 @@
+/* One start, two objectives: training steps scrubbed, W_qk of an encoder and a decoder from equal weights beside it. */
+attngeo.interactive("one_start", (stage, data) => {
+  "use strict";
+  const { element, number } = attngeo;
+  const models = { encoder: "Encoder, fills in masked tokens", decoder: "Decoder, predicts the next token" };
+  const [side, last] = [data.side, data.steps.length - 1];
+
+  const panels = Object.entries(models).map(([model, title]) => {
+    const { levels, s, d } = data[model];
+    const entries = attngeo.levels(levels);
+    const matrix = attngeo.heatmap(`${title}: entries of W_qk`);
+    const bare = { from: -1.04, to: 1.04, ticks: [0], say: () => "" };
+    const cloud = attngeo.chart({
+      width: 200, height: 200, x: bare, y: bare, margin: { left: 2, right: 2, top: 2, bottom: 2 },
+      label: `${title}: each entry against its mirror image`,
+    });
+    cloud.line("reference")([[-1, -1], [1, 1]]);
+    const points = cloud.dots(`cloud ${model}`);
+    cloud.text("", "end")([1.02, -0.16], "mᵢⱼ");
+    cloud.text("")([0.05, 0.9], "mⱼᵢ");
+    const scores = element("p", { class: "ia-scores" });
+    const draw = (frame) => {
+      const m = entries.subarray(frame * side * side, (frame + 1) * side * side);
+      matrix.draw(m, side, 127);
+      const pairs = [];
+      for (let i = 0; i < side; i += 1) for (let j = i + 1; j < side; j += 1) pairs.push([m[i * side + j] / 127, m[j * side + i] / 127]);
+      points(pairs);
+      scores.replaceChildren(
+        element("span", {}, "symmetry s ", element("b", { class: `ia-${model}-text` }, number(s[frame]))),
+        element("span", {}, "directionality d ", element("b", { class: `ia-${model}-text` }, number(d[frame]))),
+      );
+    };
+    const node = element(
+      "div", { class: "ia-panel", "data-model": model },
+      element("p", { class: `ia-title ia-${model}-text` }, title),
+      element("div", { class: "ia-pair" }, matrix.node, cloud.node),
+      scores,
+    );
+    return { node, draw };
+  });
+
+  const curves = { s: "symmetry s", d: "directionality d" };
+  const charts = Object.entries(curves).map(([score, title]) => {
+    const values = [...data.encoder[score], ...data.decoder[score]];
+    const chart = attngeo.chart({
+      width: 340, height: 150, label: `${title} over training steps`,
+      x: { from: 0, to: data.steps[last], ticks: [0, 500, 1000, 1500].filter((t) => t <= data.steps[last]), label: "training step" },
+      y: { from: Math.min(-0.4, ...values), to: Math.max(0.8, ...values), ticks: [-0.4, 0, 0.4, 0.8], say: (v) => number(v, 1), label: score },
+    });
+    const marks = Object.keys(models).map((model) => {
+      const points = data[model][score].map((value, i) => [data.steps[i], value]);
+      chart.line(model)(points);
+      const here = chart.dots(`here ${model}`);
+      return (frame) => here([points[frame]]);
+    });
+    return { node: chart.node, draw: (frame) => marks.forEach((mark) => mark(frame)) };
+  });
+
+  const draw = (frame) => [...panels, ...charts].forEach((part) => part.draw(frame));
+  const slider = attngeo.slider(
+    "Training step",
+    { min: 0, max: last, value: last, say: (frame) => data.steps[frame].toLocaleString("en"), play: true },
+    draw,
+  );
+  stage.append(
+    element("div", { class: "ia-controls" }, slider.node),
+    element("div", { class: "ia-panels" }, ...panels.map((panel) => panel.node)),
+    element("div", { class: "ia-panels ia-curves" }, ...charts.map((chart) => chart.node)),
+  );
+  draw(last);
+});

@@ -1,0 +1,50 @@
+"""Each interactive in Chromium, worked by keyboard."""
+
+import numpy as np
+import pytest
+from interactive_page import open_interactive
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+from attngeo.chapters.introduction.one_start import LAYER, one_start
+from attngeo.records import checkout
+from attngeo.runs.record import read_run
+
+pytestmark = pytest.mark.book
+
+
+def numbers(element):
+    """The numbers in an element's text, with a minus sign or a hyphen before them."""
+    words = element.text.replace("\u2212", "-").replace(",", "").split()
+    return [float(word) for word in words if word.lstrip("-").replace(".", "", 1).isdigit()]
+
+
+def control(stage, label):
+    """The control of that name, as a screen reader would find it."""
+    return next(c for c in stage.find_elements(By.CSS_SELECTOR, "input, select, button") if c.accessible_name == label)
+
+
+def test_training_steps_are_scrubbed_and_played(browser, tmp_path):
+    runs = [read_run(checkout.data("runs", "one_start", name)) for name in ("encoder", "decoder")]
+    stage = open_interactive(browser, tmp_path, one_start(*runs))
+    slider, play = control(stage, "Training step"), control(stage, "Play: Training step")
+
+    def assert_shows(step):
+        assert numbers(stage.find_element(By.TAG_NAME, "output")) == [step]
+        for run, panel in zip(runs, stage.find_elements(By.CSS_SELECTOR, "[data-model]"), strict=True):
+            scores = [run.by_layer(name)[LAYER].loc[step] for name in ("symmetry", "directionality")]
+            np.testing.assert_allclose(numbers(panel), scores, atol=0.0051)
+
+    assert_shows(1500)
+    slider.send_keys(Keys.ARROW_LEFT)
+    assert_shows(1450)
+    slider.send_keys(Keys.HOME)
+    assert_shows(0)
+    first, second = (panel.text.splitlines()[1:] for panel in stage.find_elements(By.CSS_SELECTOR, "[data-model]"))
+    assert first == second  # they start equal
+    assert len(stage.find_element(By.CSS_SELECTOR, ".cloud").get_attribute("d").split("M")) - 1 == 64 * 63 // 2
+    slider.send_keys(Keys.END)
+    play.send_keys(Keys.SPACE)  # from the end it starts over
+    assert play.text == "Pause"
+    play.send_keys(Keys.SPACE)
+    assert play.text == "Play" and numbers(stage.find_element(By.TAG_NAME, "output"))[0] < 1500
