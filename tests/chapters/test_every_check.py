@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from functools import cache
 from importlib import resources
 
 import pytest
@@ -122,10 +123,14 @@ def test_no_sentence_of_a_room_is_written_twice(room):
 
 @by_chapter(CHECKS)
 def test_the_check_is_shown_by_a_notebook_of_its_room(check):
-    chapter = check.room.rpartition(".")[2]
+    assert re.search(rf"\b{check.__name__}\b", code_of(check.room.rpartition(".")[2]))
+
+
+@cache
+def code_of(chapter):
+    """The cells of a chapter and of its page of details."""
     notebooks = [c.notebook() for c in Book(root()).chapters() if c.name in (chapter, f"{chapter}_details")]
-    code = "\n".join(cell.source for n in notebooks for cell in n.cells if cell.cell_type == "code")
-    assert re.search(rf"\b{check.__name__}\b", code)
+    return "\n".join(cell.source for n in notebooks for cell in n.cells if cell.cell_type == "code")
 
 
 def test_no_two_checks_judge_the_same_thing():
