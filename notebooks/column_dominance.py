@@ -186,7 +186,7 @@ show(
 show(norm_ratios.ratio_when_all_tokens_have_one_law())
 
 # %% [markdown]
-# The check of non-isotropic covariances concerns the step from "non-isotropic" to "of unequal variances". A covariance
+# The check of non-isotropic covariances concerns the step from *non-isotropic* to *of unequal variances*. A covariance
 # with equal variances and correlated coordinates is not isotropic, and {eq}`eq-s1-8-ratio` is then 1 for every row.
 # What counts is the diagonal of $\Sigma$ in the basis of the coordinates. The statement also has a second half, which
 # the paper leaves out: rows of *above*-average variance outgrow every column.
@@ -311,7 +311,7 @@ show(
 # The paper states it for *any* two laws of equal mean and for all $z > \sqrt{\sigma_a \sigma_b} - \mu$. Two moments do
 # not order tails: $\pm 1$ with equal probability has a larger variance than $\pm 3$ with probability 1/20 each and 0
 # otherwise, and never exceeds 2. The proof divides by the wrong second moment, applies the second-moment inequality to
-# a variable of negative mean, where it says nothing, and arrives at a "probability" of at least 4 in the check below.
+# a variable of negative mean, where it says nothing, and arrives at 4 or more for a probability in the check below.
 # Row and column norms are positive, skewed and of different shapes, so the corrected lemma does not cover them.
 
 # %%
@@ -434,7 +434,7 @@ show(theorem.equal_expected_norms())
 # ````
 #
 # So the inequality of {prf:ref}`thm-s1-12` is an equality for $k = m$, and for a column and a row picked at random,
-# although "most tokens" may be context more often than predicted as Eq. S96 asks: let one token always stand last and
+# although most tokens may be context more often than predicted, as Eq. S96 asks: let one token always stand last and
 # the others before it in random order. Then every token but that one has $\mu_c / \mu_p > 1$, and no token occurs twice.
 # The directionality has a law symmetric about 0. The checks measure the three signs of dominance in autoregressive
 # updates; each is 0 within its error.
@@ -525,7 +525,7 @@ figures.norm_histograms({title: kinds[name] for name, title in shown.items()})
 # ````
 #
 # The counts enter squared: one token that is predicted very often outweighs many that are context a little more often
-# than predicted, which is all that Eq. S96 says of "most tokens". Which side they favour is decided by the kurtosis. The
+# than predicted, which is all that Eq. S96 says of most tokens. Which side they favour is decided by the kurtosis. The
 # check computes both sides without any error, in all outcomes of short sequences. The second check lets one token close
 # every sequence. All other tokens then have $\mu_c / \mu_p > 1$, and still large norms are found among rows or among
 # columns as the law of the embedding's coordinates has it.

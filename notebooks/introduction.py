@@ -21,7 +21,7 @@
 # 1. **Theory.** Training on next tokens (autoregressive) adds updates that let a few *columns* of $W_{qk}$ grow large;
 #    training on masked tokens (bidirectional) adds updates that are nearly *symmetric*.
 # 2. **Measurement.** Trained encoders are more symmetric than trained decoders, and decoders more column-dominated
-#    ("directional") than encoders, in text, vision and audio.
+#    (*directional*) than encoders, in text, vision and audio.
 # 3. **Use.** Starting an encoder from a symmetric $W_{qk}$ speeds up its training, by up to
 #    {glue:text}`speed-up` % in four layers.
 #

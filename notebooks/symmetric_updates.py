@@ -75,10 +75,10 @@ from attngeo.chapters.symmetric_updates.pair_symmetry import agreement, both_to_
 # ```
 # ````
 #
-# The first part is an identity of algebra. The condition of the second part stands before the theorem in the paper
-# ("we assume that ... $\beta_{ij}$ and $\beta_{ji}$ ... are correlated") and, stronger, in its proof: the same sign and
-# nearly the same size. Under it the theorem holds. Eq. S114 in the proof loses the factor 2 and sets a sum over all pairs
-# against a single one.
+# The first part is an identity of algebra. The condition of the second part is assumed before the theorem in the paper
+# ("the term $\beta_{ij}$ and $\beta_{ji}$ from Proposition 2.2 are correlated", Section S1.4.5) and, stronger, in its
+# proof: the same sign and nearly the same size. Under it the theorem holds. Eq. S114 in the proof loses the factor 2 and
+# sets a sum over all pairs against a single one.
 
 # %%
 show(
@@ -439,9 +439,9 @@ show(transposed_laws.variances_of_norms())
 # ```
 # ````
 #
-# The paper gives the second number as "$\approx 25\%$ ... on average" for $p$ between 15 % and 30 %. Over this range it runs
-# from {glue:text}`low` to {glue:text}`high`; it is 25 % at $p$ = {glue:text}`middle`. As a share of all terms it is simply
-# $p$.
+# The paper gives the second number as "$\approx 25\%$ of symmetric weight updates on average" (Remark S1.15) for $p$
+# between 15 % and 30 %. Over this range it runs from {glue:text}`low` to {glue:text}`high`; it is 25 % at $p$ =
+# {glue:text}`middle`. As a share of all terms it is simply $p$.
 
 # %%
 show(masked.masked_shares())

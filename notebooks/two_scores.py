@@ -365,8 +365,8 @@ figures.symmetry_at_random(samples, sorted(sizes)[1])
 # ```
 # ````
 #
-# The proof in the paper compares the means of $\bar r$ and $\bar c$ and concludes that "their ratio" vanishes. A
-# ratio of means is not the score of a matrix. It also takes $M$ and $M\T$ to have the same law because all entries have
+# The proof in the paper compares the means of $\bar r$ and $\bar c$ and concludes that "their ratio, the
+# directionality score of a random matrix, is zero" (after Eq. S145). A ratio of means is not the score of a matrix. It also takes $M$ and $M\T$ to have the same law because all entries have
 # the same (Eq. S142). For independent entries that is so; in general equal laws of the entries are not enough, and $d$
 # need not vanish.
 #

@@ -3,9 +3,11 @@
 import os
 
 # Before anything is imported, since huggingface_hub and torch read theirs when they are. What the caller has set is for
-# the caller's own runs; the folder of real weights stands aside, under a name that workers inherit, for `weights`.
-if "ATTNGEO_WEIGHTS" in os.environ:
-    os.environ["SUITE_WEIGHTS"] = os.environ["ATTNGEO_WEIGHTS"]
+# the caller's own runs; the folder of real weights and the text of the paper stand aside, under names that workers
+# inherit, for `weights` and `paper`.
+for _name in ("WEIGHTS", "PAPER"):
+    if f"ATTNGEO_{_name}" in os.environ:
+        os.environ[f"SUITE_{_name}"] = os.environ[f"ATTNGEO_{_name}"]
 OF_THE_CALLER = ("ATTNGEO_", "HF_", "HUGGINGFACE_", "TRANSFORMERS_", "DATASETS_", "ACCELERATE_", "GIT_")
 TERMINAL = ("FORCE_COLOR", "CLICOLOR_FORCE", "NO_COLOR", "COLUMNS", "LINES")
 for _name in list(os.environ):
@@ -65,6 +67,14 @@ def weights():
     if not (folder := os.environ.get("SUITE_WEIGHTS")):
         pytest.skip("ATTNGEO_WEIGHTS is not set: no pretrained weights to read")
     return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def paper():
+    """The text of the paper and that of its web page, one after the other (``ATTNGEO_PAPER``, paths as in ``PATH``)."""
+    if not (files := os.environ.get("SUITE_PAPER")):
+        pytest.skip("ATTNGEO_PAPER is not set: no text of the paper to read")
+    return "\n".join(Path(file).read_text("utf-8") for file in files.split(os.pathsep))
 
 
 @pytest.fixture(scope="session")

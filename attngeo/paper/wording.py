@@ -11,8 +11,8 @@
         title: the forms of the heads add up
         verdict: corrected       # left out where it follows from the numbers
         flaw: misprint
-        printed: ...             # what the paper prints, and
-        place: Section S1.2      # where
+        printed: ...             # what the paper prints, "its words" in quotation marks (data/published/README.md),
+        place: Section S1.2      # and where
         holds: ...               # what holds instead
         remark: ...
         maybe_copying: true      # could be an error of our text copy of the paper

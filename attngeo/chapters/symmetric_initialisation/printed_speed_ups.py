@@ -125,15 +125,16 @@ def sentences_of_the_web_page(p: Printed) -> Judgement:
     web, largest = p.stated("web page"), p.largest
     said, summary = web[web.index.notna()], web[web.index.isna()].item()
     relations = {4: "≠", 12: "=", 24: "≠"}
-    in_words = [", ".join(f"{x[n]:.0f} % for {n} layers" for n in relations) for x in (said, largest)]
     return Judgement(
         *(
             compare("layers", said[n], relation, largest[n], HALF_UNIT_PERCENT, layers=n)
             for n, relation in relations.items()
         ),
         exact("summary", summary, largest.max(), HALF_TEN),
-        said=in_words[0],
-        in_table=in_words[1],
+        four=said[4],
+        twelve=said[12],
+        twenty_four=said[24],
+        in_table=", ".join(f"{largest[n]:.0f} % for {n} layers" for n in relations),
     )
 
 
