@@ -7,11 +7,14 @@ __version__ = "0.1.0"
 
 _CHECKPOINTS = ("Attention", "AttentionLayer", "Tower", "open_checkpoint", "open_model", "register_architecture")
 _ELSEWHERE = {**dict.fromkeys(_CHECKPOINTS, "checkpoints"), "AttngeoError": "errors", "initialise": "training"}
+_ELSEWHERE |= {"ScoreCallback": "training.trainer_callback", "LightningScoreCallback": "training.lightning_callback"}
 __all__ = [
     "Attention",
     "AttentionLayer",
     "AttngeoError",
     "BilinearForm",
+    "LightningScoreCallback",
+    "ScoreCallback",
     "Scores",
     "Tower",
     "__version__",
@@ -32,7 +35,9 @@ if TYPE_CHECKING:
     from attngeo.errors import AttngeoError
     from attngeo.forms.bilinear import BilinearForm
     from attngeo.forms.scores import Scores, directionality_score, score, score_heads, symmetry_score
+    from attngeo.training.lightning_callback import LightningScoreCallback
     from attngeo.training.live_models import initialise
+    from attngeo.training.trainer_callback import ScoreCallback
 
 
 def __getattr__(name: str):

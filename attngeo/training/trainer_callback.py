@@ -1,0 +1,60 @@
+"""Both scores in the log of any `transformers.Trainer`."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from attngeo.errors import ParameterError, needs
+from attngeo.forms.scores import GAMMA
+from attngeo.training.score_log import EVERY, ScoreLog
+
+with needs("train", "ScoreCallback"):
+    from transformers import Trainer, TrainerCallback
+
+
+class ScoreCallback(TrainerCallback):
+    """Logs both scores of every layer of the model in training, by way of its trainer.
+
+    So they go wherever the loss goes: ``trainer.state.log_history``, TensorBoard, W&B and others of ``report_to``.
+    Names are ``symmetry/<part>/median``, ``symmetry/<part>/layer_<n>``, and the same for ``directionality``; parts are
+    encoder, decoder and cross. ``trainer.add_callback(ScoreCallback(trainer, every=100))`` is all that is needed.
+
+    Args:
+        trainer: whose log to write to, and whose model to score.
+        every: optimizer steps between two scorings; the first and the last step are scored as well.
+        gamma: threshold of the directionality score, in standard deviations.
+        per_layer: also a number for each layer, beside the medians over layers.
+        config: as for `attngeo.open_model`.
+
+    Raises:
+        ParameterError: ``trainer`` is no Trainer, or ``every`` no number of steps.
+        CheckpointError: when training begins, the model is of an unknown architecture, sharded or quantised.
+    """
+
+    def __init__(
+        self,
+        trainer: Trainer,
+        every: int = EVERY,
+        gamma: float = GAMMA,
+        per_layer: bool = True,
+        config: Mapping | Any = None,
+    ) -> None:
+        if not isinstance(trainer, Trainer):
+            raise ParameterError(
+                f"ScoreCallback logs through a trainer, and {type(trainer).__name__} is none; make the trainer first,"
+                f" then trainer.add_callback(ScoreCallback(trainer, every=100))."
+            )
+        self.trainer = trainer
+        self._log = ScoreLog(every, gamma, per_layer, config)
+
+    def on_train_begin(self, args, state, control, **others) -> None:  # noqa: D102
+        self._log.open(self.trainer.model_wrapped)  # in every process: all of them stop where one cannot score
+        self._score(state, control)
+
+    def on_step_end(self, args, state, control, **others) -> None:  # noqa: D102
+        self._score(state, control, last=control.should_training_stop or state.global_step >= state.max_steps)
+
+    def _score(self, state, control, last: bool = False) -> None:
+        if state.is_world_process_zero and self._log.due(state.global_step, last):
+            planned = control.should_log  # of the loss, at this step; logging anything ends the plan
+            self.trainer.log(self._log.scores(self.trainer.model, state.global_step))
+            control.should_log = planned

@@ -1,0 +1,189 @@
+import re
+import sys
+import types
+from pathlib import Path
+
+import pytest
+import torch
+from small_models import small_model
+from torch import nn
+from transformers import LlamaForCausalLM, Trainer, TrainerCallback, TrainingArguments
+
+import attngeo
+from attngeo import ScoreCallback, initialise, open_model, symmetry_score
+from attngeo.errors import CheckpointError, MissingExtra, ParameterError
+
+ROOT = Path(attngeo.__file__).parents[1]
+
+
+def trainer_of(model, folder, callbacks=(), **options) -> Trainer:
+    """Three kinds of logging at once would be noise: what is logged is what `Heard` hears."""
+    settings = {"max_steps": 5, "logging_steps": 2, "report_to": "none", "save_strategy": "no", "disable_tqdm": True}
+    arguments = TrainingArguments(str(folder), use_cpu=True, dataloader_pin_memory=False, **settings | options)
+    blocks = [{"input_ids": ids, "labels": ids} for ids in torch.randint(40, (40, 6))]
+    return Trainer(model, arguments, train_dataset=blocks, callbacks=list(callbacks))
+
+
+class Heard(TrainerCallback):
+    """Stands where TensorBoard's and W&B's callbacks stand."""
+
+    def __init__(self):
+        self.logs = {}
+
+    def on_log(self, args, state, control, logs, **others):
+        self.logs.setdefault(state.global_step, []).append(dict(logs))
+
+
+@pytest.fixture
+def llama():
+    torch.manual_seed(0)
+    return small_model("llama", LlamaForCausalLM)()
+
+
+def test_scores_go_where_the_loss_goes_and_the_loss_still_goes_there(llama, tmp_path):
+    heard = Heard()
+    trainer = trainer_of(llama, tmp_path, [heard])
+    first = [symmetry_score(layer.form) for layer in open_model(llama)]
+    trainer.add_callback(ScoreCallback(trainer, every=2))
+    trainer.train()
+    scored = {step: log for step, logs in heard.logs.items() for log in logs if "symmetry/decoder/median" in log}
+    assert list(scored) == [0, 2, 4, 5]  # the last step too
+    assert [step for step, logs in heard.logs.items() if any("loss" in log for log in logs)] == [2, 4]
+    assert {name for name in scored[0] if "/" in name} == {
+        f"{score}/decoder/{of}" for score in ("symmetry", "directionality") for of in ("median", "layer_0", "layer_1")
+    }
+    assert [scored[0][f"symmetry/decoder/layer_{n}"] for n in (0, 1)] == first
+    last = [symmetry_score(layer.form) for layer in open_model(llama)]
+    assert [scored[5][f"symmetry/decoder/layer_{n}"] for n in (0, 1)] == last != first
+    assert scored[5]["symmetry/decoder/median"] == pytest.approx(sum(last) / 2)
+    history = [row for row in trainer.state.log_history if "symmetry/decoder/median" in row]
+    assert [row["step"] for row in history] == [0, 2, 4, 5]
+
+
+def test_training_is_the_same_with_and_without(llama, tmp_path):
+    weights = {name: weight.clone() for name, weight in llama.state_dict().items()}
+    results = []
+    for scored in (False, True):
+        llama.load_state_dict(weights)
+        torch.manual_seed(1)
+        trainer = trainer_of(llama, tmp_path, seed=3)
+        if scored:
+            trainer.add_callback(ScoreCallback(trainer, every=1, per_layer=False))
+        trainer.train()
+        results.append(torch.cat([p.detach().flatten().clone() for p in llama.parameters()]))
+    assert torch.equal(*results)
+    names = {name for row in trainer.state.log_history for name in row if "/" in name}
+    assert names == {"symmetry/decoder/median", "directionality/decoder/median"}
+
+
+def test_the_readme_s_example_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    (code,) = (block for block in blocks if "ScoreCallback" in block)
+    # the suite turns warnings into errors; a GPU, tensorboard or wandb may or may not be there
+    code = code.replace("max_steps=20", "max_steps=20, report_to='none', use_cpu=True, dataloader_pin_memory=False")
+    assert len([line for line in code.splitlines() if line and not line.startswith(("from", "import"))]) <= 10
+    found = {}
+    exec(code, found)
+    history = [row for row in found["trainer"].state.log_history if "symmetry/decoder/median" in row]
+    assert [row["step"] for row in history] == [0, 10, 20]
+    medians = [row["symmetry/decoder/median"] for row in history]
+    assert medians[0] == pytest.approx(1, abs=1e-6) and medians[0] > medians[-1]
+
+
+@pytest.mark.parametrize("every", [0, -1, 2.5, "10", True])
+def test_a_number_of_steps_is_needed(every, llama, tmp_path, as_user):
+    with pytest.raises(ParameterError, match=re.escape(repr(every))):
+        ScoreCallback(trainer_of(llama, tmp_path), every=every)
+
+
+def test_a_callback_without_its_trainer_is_refused(llama, as_user):
+    with pytest.raises(ParameterError, match="add_callback"):
+        ScoreCallback(100)
+
+
+def test_a_model_that_cannot_be_scored_stops_before_the_first_step(llama, tmp_path):
+    llama.config.num_attention_heads = 5
+    heard = Heard()
+    trainer = trainer_of(llama, tmp_path, [heard])
+    trainer.add_callback(ScoreCallback(trainer))
+    with pytest.raises(CheckpointError, match="num_attention_heads"):
+        trainer.train()
+    assert not heard.logs and trainer.state.global_step == 0
+
+
+@pytest.fixture
+def lightning(monkeypatch):
+    """What the callback needs of Lightning, in place of the library."""
+    package, fake = types.ModuleType("lightning"), types.ModuleType("lightning.pytorch")
+    fake.Callback = type("Callback", (), {})
+    monkeypatch.setitem(sys.modules, "lightning", package)
+    monkeypatch.setitem(sys.modules, "lightning.pytorch", fake)
+    monkeypatch.delitem(sys.modules, "attngeo.training.lightning_callback", raising=False)
+    yield attngeo.LightningScoreCallback
+    sys.modules.pop("attngeo.training.lightning_callback", None)
+
+
+class Logger:
+    def __init__(self):
+        self.logged = {}
+
+    def log_metrics(self, metrics, step):
+        self.logged[step] = metrics
+
+
+class LightningLoop:
+    """Calls a callback's hooks in the order in which Lightning does, with two batches to a step."""
+
+    def __init__(self, steps: int, callback) -> None:
+        self.steps, self.callback, self.global_step, self.is_global_zero = steps, callback, 0, True
+        self.loggers, self.callback_metrics = [Logger(), Logger()], {}
+
+    def fit(self, module) -> None:
+        self.callback.on_train_start(self, module)
+        for batch in range(2 * self.steps):
+            self.global_step += batch % 2
+            self.callback.on_train_batch_end(self, module, None, None, batch)
+        self.callback.on_train_end(self, module)
+
+
+class LightningModule(nn.Module):
+    def __init__(self, model):
+        super().__init__()
+        self.config = {"learning_rate": 1e-3}  # of its own, and none of a model
+        self.model = model
+
+
+def test_the_twin_logs_to_every_logger_of_a_lightning_trainer(lightning, llama):
+    initialise(llama, "skew")
+    loop = LightningLoop(5, lightning(every=2))
+    loop.fit(LightningModule(llama))
+    for logger in loop.loggers:
+        assert list(logger.logged) == [0, 2, 4, 5]
+        assert logger.logged[4]["symmetry/decoder/median"] == pytest.approx(-1, abs=1e-6)
+    assert float(loop.callback_metrics["symmetry/decoder/layer_1"]) == pytest.approx(-1, abs=1e-6)
+
+
+def test_other_processes_of_lightning_log_nothing(lightning, llama):
+    loop = LightningLoop(5, lightning(every=2))
+    loop.is_global_zero = False
+    loop.fit(LightningModule(llama))
+    assert not loop.loggers[0].logged
+
+
+def test_the_model_within_can_be_named(lightning, llama):
+    bare = nn.Sequential(nn.Linear(3, 3))
+    with pytest.raises(ParameterError, match="Sequential"):
+        LightningLoop(1, lightning()).fit(bare)
+    bare.kept_from_modules = [llama]
+    loop = LightningLoop(1, lightning(every=1, model=lambda module: module.kept_from_modules[0]))
+    loop.fit(bare)
+    assert list(loop.loggers[0].logged) == [0, 1]
+
+
+def test_without_lightning_one_sentence_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "lightning", None)
+    monkeypatch.setitem(sys.modules, "lightning.pytorch", None)
+    monkeypatch.delitem(sys.modules, "attngeo.training.lightning_callback", raising=False)
+    with pytest.raises(MissingExtra, match=r"attngeo\[lightning\]"):
+        attngeo.LightningScoreCallback  # noqa: B018
