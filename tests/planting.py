@@ -3,13 +3,18 @@
 from functools import cache
 from unittest.mock import patch
 
+import torch
+
 from attngeo.paper.checks import Check
 
 
 @cache
 def drawn(check: Check, **parameters):
-    """A check's sample: drawn once for all the errors that are planted in its formulas."""
-    return check.sample(**parameters)
+    """A check's sample: drawn once for all the errors that are planted in its formulas, from generators of its own."""
+    before = torch.get_rng_state()
+    sample = check.sample(**parameters)
+    assert torch.equal(before, torch.get_rng_state()), f"{check.__name__} draws from torch's global generator"
+    return sample
 
 
 def supported(check: Check) -> bool:

@@ -2,8 +2,10 @@
 
 import inspect
 import re
+import runpy
 from functools import cache
 from importlib import resources
+from pathlib import Path
 
 import pytest
 import yaml
@@ -12,6 +14,7 @@ from planting import drawn
 from attngeo.book.notebooks import Book
 from attngeo.chapters import all_checks
 from attngeo.paper import Flaw, Verdict, published
+from attngeo.paper.checks import Check
 from attngeo.paper.wording import FILE, wording
 from attngeo.records.checkout import root
 
@@ -63,6 +66,39 @@ def named(words, *said):
     found = set(re.findall(r"<<(\w+)", " ".join(said)))
     shared = [words.shared[name] for name in found & words.shared.keys()]
     return found | named(words, *shared) if shared else found
+
+
+REFUSES = re.compile(r"not supported_with|not .*\.supported|\.supported (==|!=|is|for) |\.verdict")
+
+
+def checks_in(value):
+    """The checks that a value of a test module is, or holds: tables of planted errors, lists of checks."""
+    if isinstance(value, Check):
+        return {value}
+    if isinstance(value, dict):
+        value = tuple(value.values())
+    return set().union(*map(checks_in, value)) if isinstance(value, list | tuple) else set()
+
+
+def told_otherwise(path):
+    """Checks that a test of the file names, or is parametrized by, where it sees one refused or told by its verdict."""
+    module, found = runpy.run_path(str(path)), set()
+    for test in (value for name, value in module.items() if name.startswith("test_")):
+        source = inspect.getsource(test)
+        if REFUSES.search(source):
+            found |= checks_in([mark.args for mark in getattr(test, "pytestmark", ())])
+            for first, second in re.findall(r"\b(\w+)(?:\.(\w+))?", source):
+                value = module.get(first)
+                found |= checks_in(value) | checks_in(getattr(value, second, None))
+    return found
+
+
+@by_room
+def test_every_check_is_refused_or_judged_otherwise_by_some_test(room):
+    """An error is planted in each: in its formula (`planting.supported_with`), or in the sample that it judges."""
+    folder = Path(__file__).parent / room.rpartition(".")[2]
+    told = set().union(*(told_otherwise(path) for path in folder.glob("test_*.py")))
+    assert {check for check in CHECKS.values() if check.room == room} <= told
 
 
 def test_every_check_has_defaults_and_a_docstring():

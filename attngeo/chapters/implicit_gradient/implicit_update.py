@@ -178,13 +178,18 @@ def step_of_several_heads(passes: list[ToyPass]) -> Judgement:
     return Judgement(*comparisons)
 
 
+def first_direction(gradient: Float[Tensor, "heads d d_head"]) -> Float[Tensor, "heads d d_head"]:
+    """``sign(g)``: Adam's first step over its learning rate, against the gradient."""
+    return gradient.sign()
+
+
 @check(trained_passes, draws=12)
 def first_adam_step(passes: list[ToyPass]) -> Judgement:
     """Remark S1.6 is about gradient descent: the first step of Adam points farther from the gradient still."""
     plain, gain = ({objective: [] for objective in TRAINED} for _ in range(2))
     for p in passes:
         form, g = p.model.form(0), p.run.gradient(0).w_qk
-        step_q, step_k = (g @ form.wk).sign(), (g.mT @ form.wq).sign()  # Adam's first step, over its rate
+        step_q, step_k = first_direction(g @ form.wk), first_direction(g.mT @ form.wq)
         descent = cosine(implicit_update(form, g, -1.0).first_order, g)
         plain[p.objective].append(descent)
         gain[p.objective].append(cosine(form.wq @ step_k.mT + step_q @ form.wk.mT, g) - descent)

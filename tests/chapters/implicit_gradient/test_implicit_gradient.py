@@ -103,6 +103,7 @@ PLANTED = {
         "left_factor",
         lambda w: w @ w[: w.shape[1]].mT @ w.mT,
     ),
+    "Adam as gradient descent": (implicit_update.first_adam_step, "first_direction", lambda gradient: gradient),
     "S40 one head": (implicit_update.step_of_several_heads, "every_head_its_own", implicit_update.heads_as_one),
 }
 

@@ -95,6 +95,12 @@ def test_other_curves_are_refused_where_they_are_used(check, column):
     assert check.of(sample._replace(curves=curves)).supported == (column not in uses[check])
 
 
+def test_losses_of_the_two_starts_exchanged_are_refused():
+    sample = drawn(speed_ups.most_of_the_models)
+    exchanged = sample.table.assign(symmetric_init=~sample.table["symmetric_init"])
+    assert not speed_ups.most_of_the_models.of(sample._replace(table=exchanged)).supported
+
+
 def test_the_words_quote_the_curves():
     result = speed_ups.table_1_counts_the_first_touch()
     assert "14 %" in result.corrected and "12 layers, Jigsaw never" in result.corrected

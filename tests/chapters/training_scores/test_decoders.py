@@ -54,8 +54,8 @@ def test_some_released_layers_are_skew_and_recorded_ones_agree_or_limit_it():
     assert len(other.comparisons) == 4 and not any("wikipedia" in c.quantity for c in other.comparisons)
 
 
-def test_a_least_layer_within_the_spread_of_random_ones_is_not_skew():
-    check = decoders.skew_layers_on_wikipedia
+@pytest.mark.parametrize("check", [decoders.skew_layers_on_wikipedia, decoders.skew_layers_elsewhere])
+def test_a_least_layer_within_the_spread_of_random_ones_is_not_skew(check):
     assert not check.of(planted(drawn(check, runs=()), 12, s_min=-0.005)).supported
 
 

@@ -34,15 +34,22 @@ def test_settling_is_timed_from_the_last_step_away_from_the_end():
 
 
 @pytest.mark.parametrize(
-    ("check", "planted"),
+    ("check", "reversed_layers"),
     [
-        (depth.encoder_layers_on_wikipedia, made_large_arm(s=(0.1, 0.1, -0.3, -0.3))),
-        (depth.directionality_of_layers_on_wikipedia, made_large_arm(d=(-0.4, -0.4, 0.0, 0.0))),
+        (depth.encoder_layers_on_wikipedia, {"s": (0.1, 0.1, -0.3, -0.3)}),
+        (depth.encoder_layers_elsewhere, {"s": (0.1, 0.1, -0.3, -0.3)}),
+        (depth.directionality_of_layers_on_wikipedia, {"d": (-0.4, -0.4, 0.0, 0.0)}),
+        (depth.directionality_of_layers_elsewhere, {"d": (-0.4, -0.4, 0.0, 0.0)}),
     ],
 )
-def test_layers_the_other_way_round_are_noticed(check, planted):
-    result = check(runs=planted)
-    assert result.verdict is Verdict.CORRECTED and result.supported
+def test_layers_the_other_way_round_are_noticed(check, reversed_layers):
+    corpora = ("wikipedia", "jigsaw") if "wikipedia" in check.__name__ else ("jigsaw", "wikipedia")
+    verdicts = []
+    for corpus in corpora:
+        result = check(runs=made_large_arm(corpus=corpus, **reversed_layers))
+        assert result.supported
+        verdicts.append(result.verdict)
+    assert verdicts == [Verdict.CORRECTED, Verdict.UNDECIDED]  # runs on the other texts say nothing
 
 
 @pytest.mark.parametrize("s", [(-0.3, 0.2, 0.2, -0.3), (0.1,) * 4])
@@ -54,6 +61,8 @@ def test_middle_layers_that_are_not_skew_name_a_missing_assumption(s):
 def test_middle_layers_rest_on_recorded_runs_alone():
     nothing = depth.middle_layers_elsewhere(runs=DECODERS)  # on Wikipedia
     assert nothing.verdict is Verdict.UNDECIDED and nothing.supported
+    flat = depth.middle_layers_elsewhere(runs=made_large_arm(objective="clm", s=(0.1,) * 4, corpus="jigsaw"))
+    assert flat.verdict is Verdict.CORRECTED and flat.supported
 
 
 def test_intervals_that_all_hold_zero_leave_it_undecided_and_are_told():

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+import pytest
 from made_training import made_arm, made_large_arm
 
 from attngeo.chapters.training_scores import growth
@@ -33,11 +34,14 @@ def test_a_rise_and_a_fall_are_told():
         assert any("step 500" in c.quantity for c in result.comparisons)
 
 
-def test_released_encoders_that_lose_symmetry_would_be_noticed():
-    found = evidence(AS_STATED, wikipedia=True)
+@pytest.mark.parametrize(
+    ("check", "wikipedia"), [(growth.growth_on_wikipedia, True), (growth.growth_on_other_texts, False)]
+)
+def test_released_encoders_that_lose_symmetry_would_be_noticed(check, wikipedia):
+    found = evidence(AS_STATED, wikipedia=wikipedia)
     curves = found.released.copy()
     curves.loc[(curves["step"] == 200000) & (curves["layers"] == 12), "s"] = -1.0
-    assert not growth.growth_on_wikipedia.of(found._replace(released=curves)).supported
+    assert check.of(found).supported and not check.of(found._replace(released=curves)).supported
 
 
 def test_noise_falls_from_its_peak_no_more_often_than_an_interval_says():
