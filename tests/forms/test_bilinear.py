@@ -69,6 +69,12 @@ def test_heads_are_numbered_from_both_ends():
             form.head(h)
 
 
+def test_both_factors_are_converted():
+    form = BilinearForm(torch.ones(1, 2, 2), torch.ones(1, 2, 2))
+    for found in (form.to(torch.float64), form.to(dtype=torch.float64)):
+        assert found.wq.dtype == found.wk.dtype == torch.float64
+
+
 def test_a_form_says_what_it_is():
     assert repr(BilinearForm(torch.zeros(4, 8, 2), torch.zeros(2, 8, 2))) == (
         "BilinearForm(heads=4, kv_heads=2, d=8, d_head=2, torch.float32)"

@@ -70,6 +70,18 @@ def test_symmetry_is_bounded_and_reaches_its_bounds(m):
     assert symmetry_score(skew) == (pytest.approx(-1, **CLOSE) if skew.any() else 0)
 
 
+@pytest.mark.parametrize("sign", [1, -1], ids=["symmetric", "skew"])
+def test_rounding_takes_symmetry_past_neither_bound(sign):
+    past = 0
+    for seed in range(40):
+        a, b = gaussian(2, 30, 1, seed=seed)
+        form = BilinearForm(torch.stack([a, b]), torch.stack([b, sign * a]))
+        moments = form_moments(form)
+        past += (moments.trace / moments.square).abs().item() > 1
+        assert abs(symmetry_score(form)) <= 1
+    assert past  # without the bounds some would be
+
+
 @given(matrices(), st.floats(0.1, 10), st.booleans())
 def test_symmetry_ignores_transposition_scale_and_sign(m, scale, negative):
     s = symmetry_score(m)
