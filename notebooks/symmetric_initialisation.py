@@ -15,27 +15,17 @@
 # %% [markdown]
 # # Symmetric initialisation
 #
-# The practical claim of the paper (Section 4.2): an encoder that starts with $W_k = W_q$, and so with a symmetric
-# $W_{qk}$, trains faster. Table 1 prints that it reaches the final loss of a random start in up to
-# {glue:text}`largest-speed-up` % fewer steps.
+# Does an encoder learn faster *because* it starts with a symmetric $W_{qk}$? The paper says so (Section 4.2): Table 1
+# prints that with $W_k = W_q$ it reaches the final loss of a random start in up to {glue:text}`largest-speed-up` % fewer
+# steps. But the released code changes more between the two starts than their symmetry. {glue:text}`so`
 #
-# The released code changes more than symmetry between the two starts. So the question of this page is: *does symmetry
-# itself help, once scale, definiteness and text are held equal?* First come the recipe and the printed numbers, then
-# recorded runs with other starts, compared in pairs.
+# The small models are those recorded for this book. They have 4 layers, as the smaller of the paper's two models
+# has, but are at most {glue:text}`widest` wide where that one is {glue:text}`paper-width` wide, and were trained for at
+# most {glue:text}`steps-share` of its steps. About the paper's own models they decide nothing: where nothing else speaks
+# for a sentence of the paper, its verdict below is *undecided*.
 #
-# The answer is given for small models only. They have 4 layers, as the smaller of the paper's two models has, but are at
-# most {glue:text}`widest` wide where that one is {glue:text}`paper-width` wide, and trained for at most
-# {glue:text}`steps-share` of its steps. The table has the final held-out loss of encoders less that of a random start,
-# in nats, with an interval of 95 % over seeds; below 0 is better than random.
-#
-# | start | on single characters | on plain text |
-# |---|---|---|
-# | random, but the keys set to the queries: symmetric and nothing else | {glue:text}`in-symmetric-spaced` | {glue:text}`in-symmetric-plain` |
-# | that of the released code | {glue:text}`in-released-spaced` | {glue:text}`in-released-plain` |
-# | that of the released code, without its symmetry | {glue:text}`in-default-linear-spaced` | {glue:text}`in-default-linear-plain` |
-#
-# {glue:text}`so` About the paper's own models that decides nothing: for its sentences the verdict below is *undecided*
-# wherever nothing but smaller models speaks.
+# First come the recipe and the printed numbers, then the recorded runs: other starts, compared in pairs, with scale,
+# definiteness and text held equal.
 
 # %% tags=["parameters"]
 window: int = 5  # measurements of the held-out loss in a mean; in [1, 50]
@@ -270,8 +260,6 @@ glue("equal-decoders", tally(decoders, AT_EQUAL_SCALE))
 by_pair = {(p.start, p.against): p for p in PAIRS}
 for arm in ("symmetric", "released", "default-linear"):
     glue(arm, tally(main, [by_pair[arm, "random"]]))
-    for spelling, text in TEXTS.items():
-        glue(f"in-{arm}-{spelling}", differences([e for e in encoders if e.text == text], by_pair[arm, "random"]))
 glue("tie", tally(main, [by_pair["released", "default-linear"]]))
 glue("definite", tally(main, [by_pair["symmetric", "symmetric-indefinite"]]))
 parts = ("scaled", "random"), ("scaled-values", "random"), ("scaled-symmetric", "scaled")
@@ -318,11 +306,11 @@ show(
 # %% tags=["remove-cell"]
 with_interval = [case for case in recorded_runs.gains(encoders) if case.known]
 if all_met(with_interval):
-    so = "In these models most of the gain of the released start comes with its symmetry."
+    so = "In small models most of the gain of the released start comes with its symmetry."
 elif with_interval and all(case.reversed for case in with_interval):
-    so = "In these models most of the gain of the released start comes without its symmetry, from scale, biases and values."
+    so = "In small models most of the gain of the released start comes without its symmetry, from scale, biases and values."
 else:
-    so = "Which part of the released start carries its gain is not decided."
+    so = "Which part of the released start carries its gain in small models is not decided."
 glue("so", so)
 
 # %% tags=["remove-input"]

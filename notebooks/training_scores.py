@@ -15,23 +15,17 @@
 # %% [markdown]
 # # Scores during training
 #
-# The paper trains BERT as an encoder (predict hidden tokens from both sides) and as a decoder (predict from the left),
-# and follows both scores over training: symmetry grows in encoders and not in decoders, directionality is larger in
-# decoders (Section 4.1, Figures 3, S3, S4).
+# Do encoders become symmetric while they train, and decoders directional, as the paper says (Section 4.1, Figures 3, S3,
+# S4)? In the numbers that the authors released, the encoder ends more symmetric than the decoder in
+# {glue:text}`s-holds` of {glue:text}`n-released` pairs. In the models trained for this book it does so in
+# {glue:text}`s-as-stated` of {glue:text}`n-known` settings, but these models are too small to decide about the paper's.
 #
-# Two kinds of evidence are set beside these sentences. The first are numbers that the authors released, of one training
-# run for each model. On every text they trained an encoder and a decoder of the same depth. In {glue:text}`s-holds` of
-# these {glue:text}`n-released` pairs the encoder ends more symmetric; in {glue:text}`d-holds` the decoder ends more
-# directional. In the decoders of 12 layers columns have larger norms than rows from the first recorded step on. After
-# that step their dominance grows in {glue:text}`n-grown` of {glue:text}`n-deep`.
-#
-# The second are models trained for this book, several times with other random numbers (*seeds*), so that a difference
-# can be told from chance. They have 4 layers where the paper speaks of 12, and are trained for a small share of its
-# steps. What they show is told, and decides nothing about the paper's models: a sentence for which nothing else speaks
-# gets the verdict *undecided*. In {glue:text}`n-known` of their settings there are seeds enough for an interval. The
-# encoder ends more symmetric in {glue:text}`s-as-stated` of them and less in {glue:text}`s-reversed`; the decoder ends
-# more directional in {glue:text}`d-as-stated` and less in {glue:text}`d-reversed`. The verdicts of this page's checks
-# are: {glue:text}`verdicts`.
+# An *encoder* is here a BERT trained to predict hidden tokens from both sides, a *decoder* the same model trained to
+# predict each token from those on its left. A pair has one of each, of the same depth and on the same text. The released
+# numbers are of one training run for each model. This book's models were trained several times with other random numbers
+# (*seeds*), so that a difference can be told from chance. They have 4 layers where the paper speaks of 12, and were
+# trained for a small share of its steps. So a sentence of the paper for which nothing else speaks gets the verdict
+# *undecided*.
 #
 # The page first trains a small encoder and a small decoder while it is built, and shows what their scores do; then it
 # turns to the released numbers and to the recorded runs.
@@ -454,7 +448,8 @@ glue(
 )
 
 # %% [markdown]
-# Of {glue:text}`n-layer-checks` statements on layers, {glue:text}`n-undecided` are undecided.
+# Of {glue:text}`n-layer-checks` statements on layers, {glue:text}`n-undecided` are undecided. The verdicts of all checks
+# of this page: {glue:text}`verdicts`.
 #
 # ## What this leaves open
 #

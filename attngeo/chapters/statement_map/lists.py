@@ -1,0 +1,36 @@
+"""The map in words: three lists of links, which is all of it that a narrow screen needs."""
+
+from collections.abc import Mapping, Sequence
+from html import escape
+
+from attngeo.chapters.statement_map.drawing import named
+from attngeo.chapters.statement_map.nodes import MEASURED, Node, State
+
+OPEN = (State.UNDECIDED, State.UNSUPPORTED, State.UNCHECKED)
+
+
+def sorted_out(found: Mapping[str, Node], state: Mapping[str, State]) -> dict[str, dict[State, list[Node]]]:
+    """Nodes under ``proven`` (or refuted), ``measured`` and ``open``, by their state."""
+    lists: dict[str, dict[State, list[Node]]] = {"proven": {}, "measured": {}, "open": {}}
+    for node in found.values():
+        own = state[node.name]
+        measured = node.kind in MEASURED or own is State.OBSERVED
+        under = "open" if own in OPEN else "measured" if measured else "proven"
+        lists[under].setdefault(own, []).append(node)
+    return {under: {s: groups[s] for s in State if s in groups} for under, groups in lists.items()}
+
+
+def listed(groups: Mapping[State, Sequence[Node]]) -> str:
+    """One list as HTML: a line for each state."""
+    lines = (f"<li><strong>{escape(s.value)}</strong> ({len(g)}): {_links(g)}</li>" for s, g in groups.items())
+    return f'<ul class="statement-list">{"".join(lines)}</ul>'
+
+
+def questions(asked: Sequence[Mapping], found: Mapping[str, Node]) -> str:
+    """Open questions as HTML, each with the statements that it is about."""
+    lines = (f"<li>{escape(q['question'])} ({_links([found[n] for n in q['about']])})</li>" for q in asked)
+    return f'<ul class="statement-list">{"".join(lines)}</ul>'
+
+
+def _links(group: Sequence[Node]) -> str:
+    return ", ".join(f'<a href="{escape(n.link)}">{escape(f"{named(n)}, {n.words}")}</a>' for n in group)

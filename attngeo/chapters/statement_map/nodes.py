@@ -1,0 +1,161 @@
+"""The paper's statements and ours, what each rests on (``map.yml``), and its state by what the checks found."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from graphlib import CycleError, TopologicalSorter
+from importlib import resources
+from itertools import pairwise
+
+import pandas as pd
+import yaml
+
+from attngeo.display.verdicts import Finding
+from attngeo.errors import AttngeoError
+from attngeo.paper.checks import Flaw, Verdict
+from attngeo.paper.wording import Wording, wording
+
+MEASURED = ("figure", "table", "finding")  # kinds of statements that only a measurement can bear out
+
+
+class MapError(AttngeoError):
+    """The map names something that is not there, or what rests on itself."""
+
+
+class State(str, Enum):
+    """What is known of a statement; the words of the page."""
+
+    HOLDS = "holds"
+    ASSUMPTION = "holds under an assumption"
+    MISPRINT = "holds once a misprint is mended"
+    FAILS = "fails as printed"
+    UNDECIDED = "undecided"
+    PROVEN = "ours, proven"
+    OBSERVED = "ours, observed"
+    UNSUPPORTED = "not supported by this run"
+    UNCHECKED = "not checked"
+
+
+PAPERS = (State.HOLDS, State.ASSUMPTION, State.MISPRINT, State.UNDECIDED, State.FAILS)  # the last found counts
+
+
+@dataclass(frozen=True)
+class Node:
+    """One statement on the map."""
+
+    name: str
+    number: str  # in the paper, "" for ours
+    kind: str  # in the paper
+    words: str
+    chapter: str
+    label: str  # of the block that states it in the chapter, "" where there is none
+    rests_on: tuple[str, ...]
+    checks: tuple[Wording, ...]  # that speak for it; for a statement of the paper without any, all of its number
+
+    @property
+    def link(self) -> str:
+        """From another page of the same folder."""
+        return f"{self.chapter}.html" + (f"#{self.label}" if self.label else "")
+
+
+def content() -> dict:
+    """What ``map.yml`` holds."""
+    return yaml.safe_load(resources.files(__package__).joinpath("map.yml").read_text("utf-8"))
+
+
+def nodes(listed: pd.DataFrame, said: Mapping) -> dict[str, Node]:
+    """The nodes of the map, by name, in its order.
+
+    Args:
+        listed: `attngeo.paper.published.statements`.
+        said: `content`.
+
+    Raises:
+        MapError: a statement, a check or a node that something rests on is unknown, or something rests on itself.
+    """
+    rooms = {c: wording(f"attngeo.chapters.{c}") for c in listed.chapter.unique()}
+    places = {name: (chapter, words) for chapter, room in rooms.items() for name, words in room.items()}
+    found = {}
+    for name, entry in {**said["paper"], **said["ours"]}.items():
+        number = "" if name in said["ours"] else entry.get("statement", name)
+        if number and number not in listed.index:
+            raise MapError(f"The map has {number}, which is no statement of the paper.")
+        if unknown := sorted(set(entry) - {"statement", "words", "label", "checks", "rests_on"}):
+            raise MapError(f"{name} has an unknown key {unknown[0]!r} on the map; quote words that hold a comma.")
+        if missing := [c for c in entry.get("checks", ()) if c not in places]:
+            raise MapError(f"{name} names the check {missing[0]} on the map, which there is not.")
+        checks = [places[c] for c in entry.get("checks", ())]
+        kind, chapter = listed.loc[number, ["kind", "chapter"]] if number else ("", checks[0][0])
+        rests_on, label = tuple(entry.get("rests_on", ())), entry.get("label", "")
+        words = tuple(words for _, words in checks)
+        found[name] = Node(name, number, kind, entry["words"], chapter, label, rests_on, words)
+    layers(found)
+    return found
+
+
+def layers(found: Mapping[str, Node]) -> dict[str, int]:
+    """How many steps a node is away from those that rest on nothing, the longest way.
+
+    Raises:
+        MapError: a node rests on an unknown one, or on itself.
+    """
+    if unknown := [(n.name, other) for n in found.values() for other in n.rests_on if other not in found]:
+        raise MapError("{} rests on {}, which is not on the map.".format(*unknown[0]))
+    depth: dict[str, int] = {}
+    try:
+        for name in TopologicalSorter({n.name: n.rests_on for n in found.values()}).static_order():
+            depth[name] = 1 + max((depth[other] for other in found[name].rests_on), default=-1)
+    except CycleError as error:
+        raise MapError(f"On the map something rests on itself: {', '.join(error.args[1])}.") from None
+    return depth
+
+
+def proven_labels(chapters: Iterable[str]) -> set[str]:
+    """Labels of the statements that a proof follows, before the next statement, in these texts of chapters."""
+    proven = set()
+    for text in chapters:
+        blocks = re.split(r"`\{prf:(?!ref)", text)[1:]  # each begins with its kind
+        for block, after in pairwise(blocks):
+            label = re.search(r":label: (\S+)", block)
+            if label and after.startswith("proof}"):
+                proven.add(label[1])
+    return proven
+
+
+def states(found: Mapping[str, Node], findings: Sequence[Finding], proven: set[str]) -> dict[str, State]:
+    """The state of every node, by name.
+
+    Args:
+        found: `nodes`.
+        findings: what the checks of all chapters say.
+        proven: `proven_labels`.
+    """
+    by_part = {(f.report["statement"], f.report["part"]): f for f in findings}
+    ours = {(w.statement, w.part) for n in found.values() if not n.number for w in n.checks}
+    result = {}
+    for node in found.values():
+        own = [(w.statement, w.part) for w in node.checks]
+        own = own or [part for part in by_part if part[0] == node.number and part not in ours]
+        result[node.name] = _state(node, [by_part.get(part) for part in own], node.label in proven)
+    return result
+
+
+def _state(node: Node, same: Sequence[Finding | None], has_proof: bool) -> State:
+    if not same or None in same:
+        return State.UNCHECKED
+    if not all(f.supported for f in same):
+        return State.UNSUPPORTED
+    if not node.number:
+        return State.PROVEN if has_proof else State.OBSERVED
+    return max(map(_of_paper, same), key=PAPERS.index)
+
+
+def _of_paper(finding: Finding) -> State:
+    if finding.flaw is Flaw.FAILURE:
+        return State.FAILS
+    if finding.verdict is Verdict.UNDECIDED:
+        return State.UNDECIDED
+    if finding.flaw is Flaw.MISPRINT:
+        return State.MISPRINT
+    return State.HOLDS if finding.verdict is Verdict.HOLDS else State.ASSUMPTION

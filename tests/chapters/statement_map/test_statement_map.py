@@ -1,0 +1,149 @@
+"""The map of statements: complete, without cycles, drawn where nothing overlaps, told by the checks alone."""
+
+import re
+from copy import deepcopy
+from dataclasses import replace
+from itertools import pairwise
+from xml.etree import ElementTree
+
+import pytest
+
+from attngeo.book.notebooks import Book
+from attngeo.chapters import all_checks
+from attngeo.chapters.statement_map import drawing, lists, nodes
+from attngeo.chapters.statement_map.nodes import State
+from attngeo.display.verdicts import Finding, findings
+from attngeo.paper import Flaw, Verdict
+from attngeo.paper.published import statements
+from attngeo.paper.wording import wording
+from attngeo.records.checkout import root
+
+PAPER, SAID = statements(), nodes.content()
+FOUND = nodes.nodes(PAPER, SAID)
+TEXTS = {chapter.name: chapter.text for chapter in Book(root()).chapters()}
+PROVEN = nodes.proven_labels(TEXTS.values())
+
+
+def report(words, verdict=None, supported=True):
+    """What a check with these words reports; where its verdict follows from numbers, that it is undecided."""
+    verdict = verdict or words.verdict or Verdict.UNDECIDED
+    flaw = Flaw(words.flaw).value if words.flaw and verdict not in (Verdict.HOLDS, Verdict.UNDECIDED) else None
+    told = {"statement": words.statement, "part": words.part, "title": words.title, "chapter": "x"}
+    return told | {"verdict": verdict.value, "flaw": flaw, "supported": supported}
+
+
+EVERY = [wording(check.room)[name] for name, check in all_checks().items()]
+REPORTS = [report(words) for words in EVERY]
+
+
+def state_of(reports, proven=PROVEN):
+    return nodes.states(FOUND, findings(reports), proven)
+
+
+def changed(words, **how):
+    """All reports, that of one check another."""
+    return [report(w, **how) if w is words else report(w) for w in EVERY]
+
+
+def test_every_statement_with_a_check_is_on_the_map():
+    assert {words.statement for words in EVERY} <= {node.number for node in FOUND.values()}
+    assert State.UNCHECKED not in state_of(REPORTS).values()
+
+
+def test_checks_on_the_map_speak_of_its_statements():
+    for node in FOUND.values():
+        assert all(words.statement == node.number for words in node.checks if node.number)
+        assert not any("<<" in words.part for words in node.checks)  # they are found by their parts
+        assert node.checks or node.number
+
+
+def test_every_label_is_in_the_chapter_that_the_node_leads_to():
+    for node in FOUND.values():
+        assert node.chapter in TEXTS
+        assert not node.label or f":label: {node.label}\n" in TEXTS[node.chapter]
+
+
+def test_what_the_paper_proves_and_holds_is_proven_here_too():
+    kinds, state = ("theorem", "proposition", "corollary", "lemma"), state_of(REPORTS)
+    stand = (State.HOLDS, State.ASSUMPTION, State.MISPRINT)
+    for node in FOUND.values():
+        if node.kind in kinds and state[node.name] in stand:
+            assert node.label in PROVEN, node.name
+
+
+@pytest.mark.parametrize(
+    ("name", "entry"),
+    [
+        ("S1.1", {"rests_on": ["2.2"]}),  # which rests on it
+        ("S1.1", {"rests_on": ["S1.1"]}),
+        ("S1.1", {"rests_on": ["S9.9"]}),
+        ("S1.1", {"checks": ["nothing"]}),
+        ("S1.1", {"statement": "S9.9"}),
+        ("S1.1", {"a comma": None}),
+    ],
+    ids=["cycle", "itself", "unknown node", "unknown check", "unknown statement", "unknown key"],
+)
+def test_a_map_that_cannot_be_is_refused(name, entry):
+    said = deepcopy(SAID)
+    said["paper"][name] |= entry
+    with pytest.raises(nodes.MapError):
+        nodes.nodes(PAPER, said)
+
+
+def test_states_come_from_the_checks():
+    state = state_of(REPORTS)
+    assert state["S1.12"] is State.FAILS and state["2.1"] is State.HOLDS and state["S1.8"] is State.ASSUMPTION
+    assert state["S1.17"] is State.MISPRINT and state["counts"] is State.PROVEN and state["gradients"] is State.OBSERVED
+    lemma, order = (wording(all_checks()[name].room)[name] for name in ("tail_order", "order_of_scores_is_kept"))
+    assert state_of(changed(lemma, supported=False))["S1.11"] is State.UNSUPPORTED
+    assert state_of(changed(order, verdict=Verdict.UNDECIDED))["2.1"] is State.UNDECIDED
+    assert state_of([])["2.1"] is State.UNCHECKED
+    assert state_of(REPORTS, proven=set())["counts"] is State.OBSERVED
+
+
+def test_the_worst_part_counts():
+    good, bad = report(EVERY[0]), report(EVERY[0])
+    bad |= {"verdict": Verdict.CORRECTED.value, "flaw": Flaw.FAILURE.value}
+    same = [Finding(r, ("x",), True) for r in (good, bad)]
+    assert nodes._state(replace(FOUND["2.1"]), same, True) is State.FAILS
+
+
+def test_proofs_belong_to_the_statement_before_them():
+    text = "`{prf:lemma} a\n# :label: lem-a\n`{prf:ref}`\n`{prf:proof}\n`{prf:lemma} b\n# :label: lem-b\n`{prf:lemma} c"
+    assert nodes.proven_labels([text]) == {"lem-a"}
+
+
+def test_arrows_lead_to_the_right_and_boxes_do_not_overlap():
+    place = drawing.places(FOUND)
+    assert all(place[other][0] < place[n.name][0] for n in FOUND.values() for other in n.rests_on)
+    spots = sorted(place.values())
+    for (x, y), (x2, y2) in pairwise(spots):
+        assert x2 >= x + drawing.WIDTH or y2 >= y + drawing.HEIGHT
+
+
+def test_every_state_has_an_outline_of_its_own_or_dashes():
+    dashed = (State.UNDECIDED, State.UNCHECKED, State.UNSUPPORTED)
+    outlines = [drawing.outline(state, 0.0, 0.0) for state in State if state not in dashed]
+    assert len(set(outlines)) == len(outlines)
+
+
+def test_the_drawing_links_and_tells_every_node():
+    state = state_of(REPORTS)
+    tree = ElementTree.fromstring(drawing.drawing(FOUND, state))
+    links = [e for e in tree.iter() if e.tag.endswith("}a")]
+    assert [e.get("href") for e in links] == [node.link for node in FOUND.values()]
+    assert all(state[name].value in e.get("aria-label") for name, e in zip(FOUND, links, strict=True))
+    arrows = [e for e in tree.iter() if "map-arrow" in e.get("class", "")]
+    assert len(arrows) == sum(len(node.rests_on) for node in FOUND.values())
+    assert all(len(node.words) <= 20 for node in FOUND.values())
+
+
+def test_the_lists_have_every_node_once():
+    state = state_of(REPORTS)
+    groups = lists.sorted_out(FOUND, state)
+    told = "".join(map(lists.listed, groups.values()))
+    assert len(re.findall("<a ", told)) == len(FOUND)
+    assert set(groups["open"]) <= {State.UNDECIDED, State.UNSUPPORTED, State.UNCHECKED}
+    assert State.OBSERVED in groups["measured"] and State.PROVEN in groups["proven"]
+    asked = lists.questions(SAID["open"], FOUND)
+    assert asked.count("<li>") == len(SAID["open"]) and asked.count("<a ") == sum(len(q["about"]) for q in SAID["open"])
