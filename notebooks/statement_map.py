@@ -34,16 +34,15 @@ from attngeo.book import reported_checks
 from attngeo.book.notebooks import find_book
 from attngeo.chapters.statement_map.drawing import drawing
 from attngeo.chapters.statement_map.lists import listed, questions, sorted_out
-from attngeo.chapters.statement_map.nodes import State, content, nodes, proven_labels, states
+from attngeo.chapters.statement_map.nodes import State, content, nodes, stated, states
 from attngeo.display.page import glue
 from attngeo.display.verdicts import findings
 from attngeo.paper.published import statements
 
 # %% tags=["remove-cell"]
 paper, said = statements(), content()
-found = nodes(paper, said)
-proven = proven_labels(chapter.text for chapter in find_book().chapters())
-state = states(found, findings(reported_checks(), paper.index), proven)
+found = nodes(paper, said, stated({chapter.name: chapter.text for chapter in find_book().chapters()}))
+state = states(found, findings(reported_checks(), paper.index))
 lists, tally = sorted_out(found, state), Counter(state.values())
 glue("n-paper", sum(bool(node.number) for node in found.values()))
 glue("n-stand", sum(tally[s] for s in (State.HOLDS, State.ASSUMPTION, State.MISPRINT)))

@@ -103,7 +103,7 @@ def _key(used: list[State], width: float) -> str:
     parts = []
     for i, state in enumerate(used):
         x, y = MARGIN + (i % 3) * (width - MARGIN) / 3, MARGIN / 2 + 22 * (i // 3)
-        shape = outline(state, x, y, 28, 15)
+        shape = outline(state, x, y, 28.0, 15.0)
         text = f'<text x="{x + 35:g}" y="{y + 12:g}" class="map-key">{escape(state.value)}</text>'
         parts.append(f'<g class="map-{state.name.lower()}">{shape}{text}</g>')
     return "".join(parts)

@@ -1,12 +1,13 @@
 """The paper's statements and ours, what each rests on (``map.yml``), and its state by what the checks found."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from graphlib import CycleError, TopologicalSorter
 from importlib import resources
 from itertools import pairwise
+from typing import NamedTuple
 
 import pandas as pd
 import yaml
@@ -40,6 +41,28 @@ class State(str, Enum):
 PAPERS = (State.HOLDS, State.ASSUMPTION, State.MISPRINT, State.UNDECIDED, State.FAILS)  # the last found counts
 
 
+class Stated(NamedTuple):
+    """A block of a chapter that states something."""
+
+    page: str  # notebook that it stands in
+    proven: bool  # whether a proof follows before the next block
+
+
+def stated(pages: Mapping[str, str]) -> dict[str, Stated]:
+    """What the chapters state, by label.
+
+    Args:
+        pages: texts of the notebooks, by name.
+    """
+    found = {}
+    for page, text in pages.items():
+        blocks = [*re.split(r"`\{prf:(?!ref)", text)[1:], ""]  # each begins with its kind
+        for block, after in pairwise(blocks):
+            if label := re.search(r":label: (\S+)", block):
+                found[label[1]] = Stated(page, after.startswith("proof}"))
+    return found
+
+
 @dataclass(frozen=True)
 class Node:
     """One statement on the map."""
@@ -48,15 +71,16 @@ class Node:
     number: str  # in the paper, "" for ours
     kind: str  # in the paper
     words: str
-    chapter: str
-    label: str  # of the block that states it in the chapter, "" where there is none
+    page: str  # notebook in which it is treated
+    label: str  # of the block that states it there, "" where there is none
+    proven: bool  # whether a proof follows that
     rests_on: tuple[str, ...]
     checks: tuple[Wording, ...]  # that speak for it; for a statement of the paper without any, all of its number
 
     @property
     def link(self) -> str:
         """From another page of the same folder."""
-        return f"{self.chapter}.html" + (f"#{self.label}" if self.label else "")
+        return f"{self.page}.html" + (f"#{self.label}" if self.label else "")
 
 
 def content() -> dict:
@@ -64,15 +88,16 @@ def content() -> dict:
     return yaml.safe_load(resources.files(__package__).joinpath("map.yml").read_text("utf-8"))
 
 
-def nodes(listed: pd.DataFrame, said: Mapping) -> dict[str, Node]:
+def nodes(listed: pd.DataFrame, said: Mapping, blocks: Mapping[str, Stated]) -> dict[str, Node]:
     """The nodes of the map, by name, in its order.
 
     Args:
         listed: `attngeo.paper.published.statements`.
         said: `content`.
+        blocks: `stated`.
 
     Raises:
-        MapError: a statement, a check or a node that something rests on is unknown, or something rests on itself.
+        MapError: a statement, check, label or node that is named is unknown, or a node rests on itself.
     """
     rooms = {c: wording(f"attngeo.chapters.{c}") for c in listed.chapter.unique()}
     places = {name: (chapter, words) for chapter, room in rooms.items() for name, words in room.items()}
@@ -86,10 +111,12 @@ def nodes(listed: pd.DataFrame, said: Mapping) -> dict[str, Node]:
         if missing := [c for c in entry.get("checks", ()) if c not in places]:
             raise MapError(f"{name} names the check {missing[0]} on the map, which there is not.")
         checks = [places[c] for c in entry.get("checks", ())]
+        if (label := entry.get("label", "")) and label not in blocks:
+            raise MapError(f"{name} has the label {label} on the map, which no chapter has.")
         kind, chapter = listed.loc[number, ["kind", "chapter"]] if number else ("", checks[0][0])
-        rests_on, label = tuple(entry.get("rests_on", ())), entry.get("label", "")
-        words = tuple(words for _, words in checks)
-        found[name] = Node(name, number, kind, entry["words"], chapter, label, rests_on, words)
+        block = blocks.get(label, Stated(chapter, False))
+        rests_on, words = tuple(entry.get("rests_on", ())), tuple(words for _, words in checks)
+        found[name] = Node(name, number, kind, entry["words"], block.page, label, block.proven, rests_on, words)
     layers(found)
     return found
 
@@ -111,25 +138,12 @@ def layers(found: Mapping[str, Node]) -> dict[str, int]:
     return depth
 
 
-def proven_labels(chapters: Iterable[str]) -> set[str]:
-    """Labels of the statements that a proof follows, before the next statement, in these texts of chapters."""
-    proven = set()
-    for text in chapters:
-        blocks = re.split(r"`\{prf:(?!ref)", text)[1:]  # each begins with its kind
-        for block, after in pairwise(blocks):
-            label = re.search(r":label: (\S+)", block)
-            if label and after.startswith("proof}"):
-                proven.add(label[1])
-    return proven
-
-
-def states(found: Mapping[str, Node], findings: Sequence[Finding], proven: set[str]) -> dict[str, State]:
+def states(found: Mapping[str, Node], findings: Sequence[Finding]) -> dict[str, State]:
     """The state of every node, by name.
 
     Args:
         found: `nodes`.
         findings: what the checks of all chapters say.
-        proven: `proven_labels`.
     """
     by_part = {(f.report["statement"], f.report["part"]): f for f in findings}
     ours = {(w.statement, w.part) for n in found.values() if not n.number for w in n.checks}
@@ -137,17 +151,17 @@ def states(found: Mapping[str, Node], findings: Sequence[Finding], proven: set[s
     for node in found.values():
         own = [(w.statement, w.part) for w in node.checks]
         own = own or [part for part in by_part if part[0] == node.number and part not in ours]
-        result[node.name] = _state(node, [by_part.get(part) for part in own], node.label in proven)
+        result[node.name] = _state(node, [by_part.get(part) for part in own])
     return result
 
 
-def _state(node: Node, same: Sequence[Finding | None], has_proof: bool) -> State:
+def _state(node: Node, same: Sequence[Finding | None]) -> State:
     if not same or None in same:
         return State.UNCHECKED
     if not all(f.supported for f in same):
         return State.UNSUPPORTED
     if not node.number:
-        return State.PROVEN if has_proof else State.OBSERVED
+        return State.PROVEN if node.proven else State.OBSERVED
     return max(map(_of_paper, same), key=PAPERS.index)
 
 

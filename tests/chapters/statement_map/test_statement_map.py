@@ -9,7 +9,6 @@ from xml.etree import ElementTree
 import pytest
 
 from attngeo.book.notebooks import Book
-from attngeo.chapters import all_checks
 from attngeo.chapters.statement_map import drawing, lists, nodes
 from attngeo.chapters.statement_map.nodes import State
 from attngeo.display.verdicts import Finding, findings
@@ -19,9 +18,8 @@ from attngeo.paper.wording import wording
 from attngeo.records.checkout import root
 
 PAPER, SAID = statements(), nodes.content()
-FOUND = nodes.nodes(PAPER, SAID)
-TEXTS = {chapter.name: chapter.text for chapter in Book(root()).chapters()}
-PROVEN = nodes.proven_labels(TEXTS.values())
+BLOCKS = nodes.stated({chapter.name: chapter.text for chapter in Book(root()).chapters()})
+FOUND = nodes.nodes(PAPER, SAID, BLOCKS)
 
 
 def report(words, verdict=None, supported=True):
@@ -32,12 +30,14 @@ def report(words, verdict=None, supported=True):
     return told | {"verdict": verdict.value, "flaw": flaw, "supported": supported}
 
 
-EVERY = [wording(check.room)[name] for name, check in all_checks().items()]
+ROOMS = [wording(f"attngeo.chapters.{chapter}") for chapter in PAPER.chapter.unique()]
+WORDS = {name: words for room in ROOMS for name, words in room.items()}  # of every check
+EVERY = list(WORDS.values())
 REPORTS = [report(words) for words in EVERY]
 
 
-def state_of(reports, proven=PROVEN):
-    return nodes.states(FOUND, findings(reports), proven)
+def state_of(reports, found=FOUND):
+    return nodes.states(found, findings(reports))
 
 
 def changed(words, **how):
@@ -57,18 +57,12 @@ def test_checks_on_the_map_speak_of_its_statements():
         assert node.checks or node.number
 
 
-def test_every_label_is_in_the_chapter_that_the_node_leads_to():
-    for node in FOUND.values():
-        assert node.chapter in TEXTS
-        assert not node.label or f":label: {node.label}\n" in TEXTS[node.chapter]
-
-
 def test_what_the_paper_proves_and_holds_is_proven_here_too():
     kinds, state = ("theorem", "proposition", "corollary", "lemma"), state_of(REPORTS)
     stand = (State.HOLDS, State.ASSUMPTION, State.MISPRINT)
     for node in FOUND.values():
         if node.kind in kinds and state[node.name] in stand:
-            assert node.label in PROVEN, node.name
+            assert node.proven, node.name
 
 
 @pytest.mark.parametrize(
@@ -80,37 +74,39 @@ def test_what_the_paper_proves_and_holds_is_proven_here_too():
         ("S1.1", {"checks": ["nothing"]}),
         ("S1.1", {"statement": "S9.9"}),
         ("S1.1", {"a comma": None}),
+        ("S1.1", {"label": "def-nothing"}),
     ],
-    ids=["cycle", "itself", "unknown node", "unknown check", "unknown statement", "unknown key"],
+    ids=["cycle", "itself", "unknown node", "unknown check", "unknown statement", "unknown key", "unknown label"],
 )
 def test_a_map_that_cannot_be_is_refused(name, entry):
     said = deepcopy(SAID)
     said["paper"][name] |= entry
     with pytest.raises(nodes.MapError):
-        nodes.nodes(PAPER, said)
+        nodes.nodes(PAPER, said, BLOCKS)
 
 
 def test_states_come_from_the_checks():
     state = state_of(REPORTS)
     assert state["S1.12"] is State.FAILS and state["2.1"] is State.HOLDS and state["S1.8"] is State.ASSUMPTION
     assert state["S1.17"] is State.MISPRINT and state["counts"] is State.PROVEN and state["gradients"] is State.OBSERVED
-    lemma, order = (wording(all_checks()[name].room)[name] for name in ("tail_order", "order_of_scores_is_kept"))
+    lemma, order = WORDS["tail_order"], WORDS["order_of_scores_is_kept"]
     assert state_of(changed(lemma, supported=False))["S1.11"] is State.UNSUPPORTED
     assert state_of(changed(order, verdict=Verdict.UNDECIDED))["2.1"] is State.UNDECIDED
     assert state_of([])["2.1"] is State.UNCHECKED
-    assert state_of(REPORTS, proven=set())["counts"] is State.OBSERVED
+    without = {name: replace(node, proven=False) for name, node in FOUND.items()}
+    assert state_of(REPORTS, without)["counts"] is State.OBSERVED
 
 
 def test_the_worst_part_counts():
     good, bad = report(EVERY[0]), report(EVERY[0])
     bad |= {"verdict": Verdict.CORRECTED.value, "flaw": Flaw.FAILURE.value}
     same = [Finding(r, ("x",), True) for r in (good, bad)]
-    assert nodes._state(replace(FOUND["2.1"]), same, True) is State.FAILS
+    assert nodes._state(FOUND["2.1"], same) is State.FAILS
 
 
 def test_proofs_belong_to_the_statement_before_them():
     text = "`{prf:lemma} a\n# :label: lem-a\n`{prf:ref}`\n`{prf:proof}\n`{prf:lemma} b\n# :label: lem-b\n`{prf:lemma} c"
-    assert nodes.proven_labels([text]) == {"lem-a"}
+    assert nodes.stated({"page": text}) == {"lem-a": ("page", True), "lem-b": ("page", False)}
 
 
 def test_arrows_lead_to_the_right_and_boxes_do_not_overlap():
