@@ -1,6 +1,7 @@
 # make book   create .venv, execute the chapters (PROFILE=smoke|cpu|gpu) and build book/_build/html
 # make test   create .venv, run the whole suite, a worker a core; ARGS="-k scores" narrows it, ARGS="-n 0" keeps one process
 # make lint   style, and the contract of the rooms: who may import whom
+# make mutants  formulas with one place changed: which no test refuses; ONLY="attngeo.forms.scores.*" narrows it
 # make clean  remove what the build made; .venv stays
 
 PYTHON ?= python3
@@ -21,7 +22,7 @@ endif
 # Each worker and each page's kernel imports the same packages: compiled once, not every time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: book test lint benchmarks clean
+.PHONY: book test lint mutants benchmarks clean
 
 book: $(VENV)/.installed
 	ATTNGEO_PROFILE=$(PROFILE) $(BIN)/jupyter-book build book
@@ -35,6 +36,12 @@ lint: $(VENV)/.installed
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 
+mutants: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[mutants]'
+	CI=1 OMP_NUM_THREADS=1 $(BIN)/mutmut run --max-children 1 $(if $(ONLY),'$(ONLY)')
+	@$(BIN)/mutmut results | sed '/: not checked$$/d'
+	@echo "Those that may survive, and why: tests/mutants.md. One of them: $(BIN)/mutmut show NAME"
+
 benchmarks: $(VENV)/.installed
 	$(BIN)/python -m pytest tests/benchmarks --override-ini=addopts= -p no:cacheprovider $(ARGS)
 
@@ -46,4 +53,4 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	@touch $@
 
 clean:
-	rm -rf book/_build build *.egg-info
+	rm -rf book/_build build mutants *.egg-info

@@ -53,6 +53,14 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: item.get_closest_marker("book") is None)
 
 
+def pytest_runtest_setup():
+    """Every test draws samples of its own while mutmut (`make mutants`) learns which tests reach which function."""
+    if os.environ.get("MUTANT_UNDER_TEST") == "stats":
+        from planting import drawn
+
+        drawn.cache_clear()
+
+
 @pytest.fixture
 def as_user():
     """Run a test as a user runs the package: without the suite's shape checks, so that our own refusals are reached."""

@@ -62,7 +62,7 @@ def test_linear_weights_split_into_heads_as_attention_splits_them(kv_heads, grou
 
 def test_heads_are_numbered_from_both_ends():
     form = BilinearForm(gaussian(3, 4, 2), gaussian(3, 4, 2, seed=1))
-    assert torch.equal(form.head(-1), form.head(2))
+    assert torch.equal(form.head(-1), form.head(2)) and torch.equal(form.head(-3), form.head(0))
     assert len(list(form.heads())) == form.n_heads == 3
     for h in (3, -4):
         with pytest.raises(MatrixError, match=r" 0 .* 2"):

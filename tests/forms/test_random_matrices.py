@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 from random_forms import gaussian
-from scipy.stats import norm
+from scipy.stats import beta, norm
 
 from attngeo import score
 from attngeo.errors import ParameterError
@@ -44,6 +44,14 @@ def test_symmetry_of_random_matrices_has_the_mean_and_spread_of_the_closed_form(
     # the printed rate and the rate of the printed definition are far outside
     for wrong in (8 / n, 4 / n, 2 / n):
         assert errors_off(s, wrong) > 10
+
+
+@pytest.mark.parametrize("n", [2, 3, 10])
+def test_spread_of_symmetry_is_that_of_the_beta_law_of_normal_matrices(n):
+    """The skew part of n (n - 1) / 2 dimensions holds a share (1 - s) / 2 of the square of n^2 normal coordinates."""
+    share = beta(n * (n - 1) / 4, n * (n + 1) / 4)
+    assert symmetry_sd(n) == pytest.approx(2 * share.std(), rel=1e-10)
+    assert symmetry_mean(n) == pytest.approx(1 - 2 * share.mean(), rel=1e-10)
 
 
 @pytest.mark.parametrize("kind", ["rank one", "equal", "falling"])

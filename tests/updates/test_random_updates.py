@@ -117,6 +117,15 @@ REFUSED = {
 }
 
 
+def test_what_is_known_is_named(as_user):
+    for unknown, known in (
+        (lambda: Coefficients("none"), "independent, centred, error, bilinear"),
+        (lambda: Law("cauchy"), "gaussian, laplace, uniform"),
+    ):
+        with pytest.raises(ParameterError, match=f" {known}.$"):
+            unknown()
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_bad_input_is_refused_in_one_sentence(name, as_user):
     with pytest.raises(ParameterError) as caught:
