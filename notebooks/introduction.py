@@ -58,7 +58,8 @@ glue("n-open", len(known) - len(checked), "d")
 #
 # {glue:text}`n-checks` checks, made of {glue:text}`n-comparisons` comparisons of numbers, cover {glue:text}`n-checked` of
 # the paper's {glue:text}`n-statements` statements, tables and figures; {glue:text}`n-supported` of the checks support
-# their verdict in this run, and {glue:text}`n-open` statements wait for one. The [status page](status.py) lists them all.
+# their verdict in this run, and {glue:text}`n-open` statements wait for one. The [status page](status.py) lists
+# them all, and a [map](statement_map.py) shows which rests on which.
 
 # %% tags=["remove-input"]
 meaning = {
