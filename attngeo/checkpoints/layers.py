@@ -3,7 +3,6 @@
 Tensors are found by their names, so no model code is run and no model is built.
 """
 
-import json
 import re
 from collections import deque
 from collections.abc import Iterator, Mapping
@@ -15,11 +14,12 @@ from pathlib import Path
 
 import torch
 
+from attngeo.checkpoints.adapters import Adapter, open_adapter
 from attngeo.checkpoints.architectures import ARCHITECTURES, LayerPlan, Part, locate
-from attngeo.checkpoints.byte_sources import unreadable
 from attngeo.checkpoints.float8 import FLOAT8, scale_name, unscaled
-from attngeo.checkpoints.repositories import LocalFolder, Repository
-from attngeo.checkpoints.tensorfiles import SUFFIXES, TensorFile
+from attngeo.checkpoints.repositories import Repository
+from attngeo.checkpoints.sources import open_repository
+from attngeo.checkpoints.tensorfiles import TensorFile
 from attngeo.errors import CheckpointError
 from attngeo.forms.bilinear import BilinearForm
 
@@ -65,13 +65,21 @@ class Checkpoint:
         revision: commit of a Hub repository, "" for what is local.
         config: the content of its config.json.
         files: that hold its tensors.
+        adapter: merged into its queries and keys.
 
     Raises:
         CheckpointError: unknown architecture, or the tensors do not fit the config.
     """
 
-    def __init__(self, name: str, revision: str, config: Mapping, files: list[TensorFile]) -> None:
-        self.name, self.revision = name, revision
+    def __init__(
+        self,
+        name: str,
+        revision: str,
+        config: Mapping,
+        files: list[TensorFile],
+        adapter: Adapter | None = None,
+    ) -> None:
+        self.name, self.revision = name if adapter is None else f"{name} + {adapter.name}", revision
         self.model_type = str(config.get("model_type") or "")
         self._all_files = files
         shapes: dict[str, torch.Size] = {}
@@ -84,6 +92,9 @@ class Checkpoint:
             self.plans: list[LayerPlan] = locate(ARCHITECTURES, config, shapes)
         except CheckpointError as error:
             raise CheckpointError(f"{self.name}: {error}") from error
+        if adapter is not None:
+            adapter.fit(config, self.plans, shapes)
+        self._adapter = adapter
 
     def __len__(self) -> int:
         return len(self.plans)
@@ -136,19 +147,22 @@ class Checkpoint:
     def _weight(self, name: str, rows: tuple[int, int] | None) -> torch.Tensor:
         """A weight, or its rows [start, stop); what is stored in 8 bits becomes float32 by its scale."""
         weight = self._files[name].read(name, rows)
-        if weight.dtype not in FLOAT8:
-            return weight
-        scale = scale_name(name, self._files)
-        return unscaled(weight, self._files[scale].read(scale), self._block, name)
+        if weight.dtype in FLOAT8:
+            scale = scale_name(name, self._files)
+            weight = unscaled(weight, self._files[scale].read(scale), self._block, name)
+        return weight if self._adapter is None else self._adapter.merged(name, weight, rows)
 
 
-def open_checkpoint(path_or_id: str | PathLike, revision: str | None = None) -> Checkpoint:
+def open_checkpoint(
+    path_or_id: str | PathLike, revision: str | None = None, adapter: str | PathLike | None = None
+) -> Checkpoint:
     """The layers' ``W_qk,h = W_q,h W_k,g(h)^T`` (Eqs. S19, S20) of a local folder, a weight file, or a Hub repository.
 
     Args:
         path_or_id: a folder with config.json and weights (safetensors or ``.bin``, single or sharded), one weight
             file with config.json beside it, or a Hub id such as ``google-bert/bert-base-uncased``.
         revision: branch, tag or commit of a Hub repository.
+        adapter: folder or Hub id of a LoRA adapter of peft, merged into the queries and keys as they are read.
 
     Returns:
         An iterable of `AttentionLayer`, with ``len``, ``name``, ``revision``, ``model_type``, ``bytes_read``,
@@ -156,30 +170,30 @@ def open_checkpoint(path_or_id: str | PathLike, revision: str | None = None) -> 
         the type of the file.
 
     Raises:
-        CheckpointError: nothing there, unknown architecture, damaged or incomplete files, or the Hub refuses.
+        CheckpointError: nothing there, unknown architecture, damaged or incomplete files, an adapter of another kind or
+            for another model, or the Hub refuses.
     """
     path = Path(path_or_id).expanduser()
-    repository = _open_repository(path.parent if path.is_file() else path_or_id, revision)
-    config = _read_json(repository, "config.json")
-    if not config.get("model_type"):  # as in the first years; transformers then goes by the repository's name
-        config = {**config, "model_type": _named(repository.name)}
+    repository = open_repository(path.parent if path.is_file() else path_or_id, revision)
+    config = _config(repository)
     files = _weight_files(repository, path.name if path.is_file() else "")
-    return Checkpoint(repository.name, repository.revision, config, files)
+    return Checkpoint(repository.name, repository.revision, config, files, adapter and open_adapter(adapter))
 
 
-def _open_repository(path_or_id: str | PathLike, revision: str | None) -> Repository:
-    """The folder of that name, else the Hub repository of that id."""
-    text = str(path_or_id)
-    path = Path(path_or_id).expanduser()
-    if text.strip() and path.is_dir():
-        if revision is not None:
-            raise CheckpointError(f"{path} is a local folder, which has no revision {revision!r}; leave it out.")
-        return LocalFolder(path)
-    if text.startswith((".", "/", "~", "\\")) or text.count("/") > 1 or path.suffix in SUFFIXES or not text.strip():
-        raise CheckpointError(f"there is no file or folder {text!r}; check the path.")
-    from attngeo.checkpoints.hub import HubRepository
-
-    return HubRepository(text, revision)
+def _config(repository: Repository) -> Mapping:
+    config = repository.json("config.json")
+    if config is None and repository.fetch("adapter_config.json") is not None:
+        base = (repository.json("adapter_config.json") or {}).get("base_model_name_or_path") or "BASE"
+        raise CheckpointError(
+            f"{repository.name} is an adapter and no model; score the model with it: attngeo score {base}"
+            f" --adapter {repository.name}."
+        )
+    if config is None:
+        raise CheckpointError(f"{repository.name} has no config.json; it is needed beside the weights.")
+    if config.get("model_type"):
+        return config
+    # configs of the first years name none; transformers then goes by the repository's name
+    return {**config, "model_type": _named(repository.name)}
 
 
 def _named(repository: str) -> str:
@@ -200,21 +214,6 @@ def _scale_block(config: Mapping) -> tuple[int, int]:
     return (int(block[0]), int(block[1])) if isinstance(block, list) and len(block) == 2 else (128, 128)
 
 
-def _read_json(repository: Repository, file: str) -> Mapping:
-    path = repository.fetch(file)
-    if path is None:
-        raise CheckpointError(f"{repository.name} has no {file}; it is needed beside the weights.")
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise unreadable(path, error) from error
-    except ValueError as error:
-        raise CheckpointError(f"{file} of {repository.name} is not valid JSON ({error}); mend or fetch it.") from error
-    if not isinstance(content, Mapping):
-        raise CheckpointError(f"{file} of {repository.name} is not a JSON object; fetch it again.")
-    return content
-
-
 def _weight_files(repository: Repository, weights: str) -> list[TensorFile]:
     """The files of tensors: the one asked for, or those of the first of WEIGHTS that is there."""
     for name in (weights,) if weights else (*WEIGHTS, *repository.other_weights()):
@@ -228,7 +227,7 @@ def _weight_files(repository: Repository, weights: str) -> list[TensorFile]:
 
 
 def _shards(repository: Repository, index: str) -> list[str]:
-    weight_map = _read_json(repository, index).get("weight_map")
+    weight_map = (repository.json(index) or {}).get("weight_map")
     if not isinstance(weight_map, Mapping) or not weight_map:
         raise CheckpointError(f"{index} of {repository.name} has no weight_map; fetch it again.")
     wanted = sorted({str(file) for file in weight_map.values()})

@@ -1,7 +1,10 @@
 """Where a checkpoint's files are: a local folder, or (`hub`) a repository on the Hub."""
 
+import json
+from collections.abc import Mapping
 from pathlib import Path
 
+from attngeo.checkpoints.byte_sources import unreadable
 from attngeo.checkpoints.tensorfiles import SUFFIXES, TensorFile, open_tensors
 from attngeo.errors import CheckpointError
 
@@ -15,6 +18,21 @@ class Repository:
     def fetch(self, file: str) -> Path | None:
         """A local path of a small file, None where there is none."""
         raise NotImplementedError
+
+    def json(self, file: str) -> Mapping | None:
+        """The content of a JSON file that holds an object, None where there is no such file."""
+        path = self.fetch(file)
+        if path is None:
+            return None
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise unreadable(path, error) from error
+        except ValueError as error:
+            raise CheckpointError(f"{file} of {self.name} is not valid JSON ({error}); mend or fetch it.") from error
+        if not isinstance(content, Mapping):
+            raise CheckpointError(f"{file} of {self.name} is not a JSON object; fetch it again.")
+        return content
 
     def open(self, file: str) -> TensorFile | None:
         """A file of tensors, None where there is none."""

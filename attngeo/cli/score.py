@@ -41,6 +41,7 @@ from attngeo.survey.summary import cells, summary
     help="Formulas: of the definitions, of Def. 3.1 as printed, of the released code, or behind Table S3.",
 )
 @click.option("--revision", metavar="R", help="Branch, tag or commit of a Hub repository.")
+@click.option("--adapter", metavar="DIR", help="A LoRA adapter of peft (folder or Hub id) to merge into the model.")
 def command(
     checkpoint: str,
     per_head: bool,
@@ -49,6 +50,7 @@ def command(
     output: Path | None,
     convention: str,
     revision: str | None,
+    adapter: str | None,
 ) -> None:
     """Symmetry and directionality of every attention layer of a model, beside what random weights give.
 
@@ -58,7 +60,7 @@ def command(
     form = format_of(asked, output)
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # its retries; what fails is said in one sentence
     with Console(stderr=True).status(f"looking for {checkpoint}"):  # shown on a terminal alone
-        opened = open_checkpoint(checkpoint, revision)
+        opened = open_checkpoint(checkpoint, revision, adapter)
     rows = _scored(opened, gamma, per_head, convention)
     view = _view(rows)
     if output is not None:

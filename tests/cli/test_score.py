@@ -1,6 +1,7 @@
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -223,3 +224,27 @@ def test_a_folder_as_output_is_refused_before_anything_is_read(run, tmp_path):
     code, out, err = run("/nowhere", "-o", tmp_path)
     assert_refused(code, out, err)
     assert str(tmp_path) in err
+
+
+def test_an_adapter_is_merged_into_what_is_scored(run, saved, tmp_path):
+    """A and B of rank 1 for one layer's keys; the same as keys changed by hand."""
+    weight = "encoder.layer.1.attention.self.key"
+    a, b = torch.randn(1, 32), torch.randn(32, 1)
+    factors = {f"base_model.model.{weight}.lora_{name}.weight": part for name, part in (("A", a), ("B", b))}
+    (tmp_path / "adapter").mkdir()
+    save_file(factors, tmp_path / "adapter" / "adapter_model.safetensors")
+    (tmp_path / "adapter" / "adapter_config.json").write_text('{"peft_type": "LORA", "r": 1, "lora_alpha": 2}')
+    merged = shutil.copytree(saved, tmp_path / "merged")
+    tensors = load_file(saved / "model.safetensors")
+    tensors[f"{weight}.weight"] += 2 * b @ a
+    save_file(tensors, merged / "model.safetensors")
+    scores = []
+    for arguments in ((merged,), (saved, "--adapter", tmp_path / "adapter")):
+        code, out, _ = run(*arguments, "--per-head", "--format", "csv")
+        assert code == 0
+        scores.append(pd.read_csv(io.StringIO(out)))
+    assert set(scores[1]["model"]) == {"tiny-bert + adapter"}
+    for name in ("symmetry", "directionality"):
+        assert scores[1][name].tolist() == pytest.approx(scores[0][name].tolist(), abs=1e-5)
+    assert_refused(*run(saved, "--adapter", merged))
+    assert_refused(*run(tmp_path / "adapter"))

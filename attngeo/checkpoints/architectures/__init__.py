@@ -2,7 +2,8 @@
 
 from attngeo.checkpoints.architectures.audio import AUDIO
 from attngeo.checkpoints.architectures.entry import Attention, Entry, Part, Refused, Tower
-from attngeo.checkpoints.architectures.locate import LayerPlan, locate
+from attngeo.checkpoints.architectures.locate import locate, places
+from attngeo.checkpoints.architectures.plans import LayerPlan
 from attngeo.checkpoints.architectures.text import TEXT
 from attngeo.checkpoints.architectures.vision import VISION
 from attngeo.errors import ParameterError
@@ -40,5 +41,6 @@ __all__ = [
     "Refused",
     "Tower",
     "locate",
+    "places",
     "register_architecture",
 ]

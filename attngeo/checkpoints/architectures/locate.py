@@ -1,7 +1,7 @@
 """From entries, a config and the names and shapes in a checkpoint's files to the tensors of every layer."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cache
@@ -10,54 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from torch import Size, Tensor, promote_types
+from torch import Size
 
-from attngeo.checkpoints.architectures.entry import Attention, Entry, Layout, Part, Refused
+from attngeo.checkpoints.architectures.entry import Attention, Entry, Part, Refused
+from attngeo.checkpoints.architectures.plans import LayerPlan
 from attngeo.errors import CheckpointError
-from attngeo.forms.bilinear import BilinearForm
 
-
-@dataclass(frozen=True)
-class LayerPlan:
-    """The tensors of one layer's attention, and how its form follows from them."""
-
-    part: Part
-    layer: int  # counted within the part
-    causal: bool
-    module: str  # name of the attention module in the file
-    query: str  # tensor names; the same where one tensor holds both
-    key: str
-    layout: Layout
-    heads: int
-    kv_heads: int
-    d_head: int
-
-    def spans(self) -> dict[str, tuple[int, int] | None]:
-        """Tensors to read, each with the stored rows [start, stop) that matter; None means all of it."""
-        if self.layout.rows is None:
-            return {self.query: None, self.key: None}
-        if self.layout.transposed:
-            return {self.query: None}
-        q, k = self.layout.rows(self.heads, self.kv_heads, self.d_head)
-        return {self.query: (0, int(max(q.max(), k.max())) + 1)}
-
-    def store(self, form: BilinearForm, tensors: Mapping[str, Tensor]) -> None:
-        """Write a form into the tensors, whole ones, that it is read from."""
-        rows = (None, None) if self.layout.rows is None else self.layout.rows(self.heads, self.kv_heads, self.d_head)
-        for name, factor, where in zip((self.query, self.key), (form.wq, form.wk), rows, strict=True):
-            weight = tensors[name].T if self.layout.transposed else tensors[name]
-            weight[slice(None) if where is None else where] = factor.mT.flatten(0, 1).to(weight.dtype)
-
-    def form(self, tensors: Mapping[str, Tensor]) -> BilinearForm:
-        """The layer's form, from the tensors that `spans` asked for."""
-        query, key = tensors[self.query], tensors[self.key]
-        if self.layout.transposed:
-            query, key = query.T, key.T
-        if self.layout.rows is not None:
-            q, k = self.layout.rows(self.heads, self.kv_heads, self.d_head)
-            query, key = query[q], key[k]
-        dtype = promote_types(query.dtype, key.dtype)
-        return BilinearForm.from_linear(query.to(dtype), key.to(dtype), self.d_head)
+Place = tuple[int, str, tuple[int, ...]]  # number of the stack, query or key, numbers in the module's name
 
 
 @dataclass(frozen=True)
@@ -100,8 +59,7 @@ def locate(architectures: Mapping[str, Entry], config: Mapping, shapes: Mapping[
         CheckpointError: the model_type is unknown or refused, no attention is there, layers are missing, or shapes
             and config disagree.
     """
-    top = _Config(config, str(config.get("model_type") or ""), nested=False)
-    stacks = [_as_named(stack, shapes) for stack in _stacks(architectures, top)]
+    stacks = [_as_named(stack, shapes) for stack in _stacks(architectures, _top(config))]
     plans: list[LayerPlan] = []
     for stack in stacks:
         modules = _modules(stack, shapes)
@@ -120,6 +78,35 @@ def locate(architectures: Mapping[str, Entry], config: Mapping, shapes: Mapping[
         )
     order = {part: place for place, part in enumerate(("encoder", "decoder", "cross"))}
     return sorted(plans, key=lambda plan: (order[plan.part], plan.layer))
+
+
+def places(architectures: Mapping[str, Entry], config: Mapping, names: Iterable[str]) -> dict[Place, str]:
+    """Query and key weights by their place in a model, whichever version of transformers named them.
+
+    Raises:
+        CheckpointError: two names have one place.
+    """
+    patterns: list[tuple[int, str, re.Pattern]] = []
+    for number, stack in enumerate(_stacks(architectures, _top(config))):
+        for named in (stack, _renamed(stack)):
+            for role, weight in (("query", named.entry.query), ("key", named.entry.key)):
+                patterns.append((number, role, _pattern(named, weight)))
+    found: dict[Place, str] = {}
+    for name in names:
+        matches = ((number, role, pattern.fullmatch(name)) for number, role, pattern in patterns)
+        for number, role, match in matches:
+            if match:
+                place = (number, role, tuple(map(int, match.groups()[2:])))
+                if found.setdefault(place, name) != name:
+                    raise CheckpointError(
+                        f"{found[place]} and {name} are the same weight of the model; keep one of them."
+                    )
+                break
+    return found
+
+
+def _top(config: Mapping) -> _Config:
+    return _Config(config, str(config.get("model_type") or ""), nested=False)
 
 
 def _stacks(architectures: Mapping[str, Entry], config: _Config, within: tuple[str, ...] = ()) -> Iterator[_Stack]:
@@ -149,19 +136,28 @@ def _stacks(architectures: Mapping[str, Entry], config: _Config, within: tuple[s
 
 def _as_named(stack: _Stack, shapes: Mapping[str, Size]) -> _Stack:
     """The stack with the names of files, or with those of models in memory if only they are there."""
-    if stack.entry.in_memory is None or _modules(stack, shapes):
+    renamed = _renamed(stack)
+    return renamed if _modules(renamed, shapes) and not _modules(stack, shapes) else stack
+
+
+def _renamed(stack: _Stack) -> _Stack:
+    if stack.entry.in_memory is None:
         return stack
     module, query, key = stack.entry.in_memory
     return replace(stack, entry=replace(stack.entry, module=module, query=query, key=key))
 
 
+def _pattern(stack: _Stack, weight: str) -> re.Pattern:
+    """What the name of a stack's query or key weight is like: prefix, module, and the numbers in it."""
+    prefix = r"(?:.*\.)?" + "".join(rf"{re.escape(component)}\.(?:.*\.)?" for component in stack.within)
+    numbered = re.escape(stack.entry.module).replace(r"\{\}", r"(\d+)")
+    return re.compile(rf"({prefix})({numbered}\.){re.escape(weight)}\.weight")
+
+
 def _modules(stack: _Stack, shapes: Mapping[str, Size]) -> list[tuple[tuple[int, ...], str]]:
     """The numbers and the name of each module with this stack's query tensor, in order."""
     entry = stack.entry
-    prefix = r"(?:.*\.)?" + "".join(rf"{re.escape(component)}\.(?:.*\.)?" for component in stack.within)
-    numbered = re.escape(entry.module).replace(r"\{\}", r"(\d+)")
-    pattern = re.compile(rf"({prefix})({numbered}\.){re.escape(entry.query)}\.weight")
-    matches = [match for match in map(pattern.fullmatch, shapes) if match]
+    matches = [match for match in map(_pattern(stack, entry.query).fullmatch, shapes) if match]
     prefixes = sorted({match[1] for match in matches})
     if len(prefixes) > 1:
         raise CheckpointError(

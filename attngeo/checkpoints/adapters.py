@@ -1,0 +1,170 @@
+"""LoRA adapters of peft, merged into single weights: ``W' = W + (alpha / r) B A``; the model itself is not loaded."""
+
+import math
+import re
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
+
+import torch
+from torch import Size, Tensor
+
+from attngeo.checkpoints.architectures import ARCHITECTURES, LayerPlan, places
+from attngeo.checkpoints.repositories import Repository
+from attngeo.checkpoints.sources import open_repository
+from attngeo.errors import CheckpointError
+
+CONFIG, WEIGHTS = "adapter_config.json", ("adapter_model.safetensors", "adapter_model.bin")
+PREFIX = "base_model.model."  # before the base model's own names
+# initialisations of A and B that leave the base weights as they are; the others change them when training begins
+INITIALISATIONS = (True, False, None, "gaussian", "eva", "orthogonal")
+# what makes an adapter something else than one B A for each weight
+OTHERWISE = (
+    "alora_invocation_tokens",
+    "arrow_config",
+    "kasa_config",
+    "layer_replication",
+    "monteclora_config",
+    "use_bdlora",
+    "use_qalora",
+)
+
+
+class Adapter:
+    """A LoRA adapter: ``scale B A`` for some weights, A (r, in), B (out, r), scale alpha / r or alpha / sqrt(r).
+
+    With DoRA, ``W' = m / ||W + scale B A|| (W + scale B A)``, norms and magnitudes m by output row.
+
+    Args:
+        repository: with adapter_config.json and weights.
+
+    Raises:
+        CheckpointError: no adapter, another kind of one, or its files are damaged.
+
+    Source: Hu et al. 2022 (LoRA); Kalajdzievski 2023 (the scale with sqrt(r)); Liu et al. 2024 (DoRA); the layout of
+    peft's files.
+    """
+
+    def __init__(self, repository: Repository) -> None:
+        self.name = repository.name
+        self._config = repository.json(CONFIG) or {}
+        self._refuse_others()
+        files = (repository.open(name) for name in WEIGHTS)
+        self._file = next((file for file in files if file is not None), None)
+        if self._file is None:
+            raise CheckpointError(f"{self.name} has {CONFIG} and no {' or '.join(WEIGHTS)}; save the adapter again.")
+        self._modules: dict[str, str] = {}  # name of the adapted module, by that of the base's weight
+        self._transposed: dict[str, bool] = {}  # by that of the base's weight
+
+    def fit(self, config: Mapping, plans: list[LayerPlan], shapes: Mapping[str, Size]) -> None:
+        """Find the queries and keys of a base model that are adapted.
+
+        Args:
+            config: of the base model.
+            plans: its layers.
+            shapes: of its tensors.
+
+        Raises:
+            CheckpointError: none is, or an adapted weight has another shape.
+        """
+        names = {f"{_inner(module)}.weight": module for module in self._adapted()}
+        theirs = places(ARCHITECTURES, config, names)
+        whole = places(ARCHITECTURES, config, (name for name in self._file.shapes if ".lora_" not in name))
+        weights = {name: plan.layout.transposed for plan in plans for name in (plan.query, plan.key)}
+        for place, weight in places(ARCHITECTURES, config, weights).items():
+            if place in whole:
+                raise CheckpointError(
+                    f"{self.name} replaces {weight} by one of its own (modules_to_save); merge_and_unload() it and save"
+                    f" the model."
+                )
+            if place in theirs:
+                self._modules[weight], self._transposed[weight] = names[theirs[place]], weights[weight]
+                self._require_shape(weight, shapes[weight])
+        if not self._modules:
+            ends = ", ".join(sorted({module.rpartition(".")[2] for module in self._adapted()})) or "nothing"
+            raise CheckpointError(
+                f"{self.name} adapts no query or key weights of this model (it adapts {ends}); W_qk is that of the"
+                f" base: leave the adapter out."
+            )
+
+    def merged(self, weight: str, base: Tensor, rows: tuple[int, int] | None) -> Tensor:
+        """A weight of the base, or its rows [start, stop), with the adapter; rounded to the base's type, as by peft."""
+        if weight not in self._modules:
+            return base
+        module = self._modules[weight]
+        a, b = (self._tensor(module, part).to(torch.promote_types(base.dtype, torch.float32)) for part in "AB")
+        change = self._scale(module, len(a)) * b[slice(*(rows or (None,)))] @ a  # (out, in)
+        whole = base + (change.T if self._transposed[weight] else change).to(base.dtype)
+        magnitude = self._magnitude(module)
+        if magnitude is None:
+            return whole
+        outputs = whole.T if self._transposed[weight] else whole
+        norms = torch.linalg.norm(outputs.to(a.dtype), dim=1)
+        outputs = ((magnitude[slice(*(rows or (None,)))].to(a.dtype) / norms)[:, None] * outputs).to(base.dtype)
+        return outputs.T if self._transposed[weight] else outputs
+
+    def _refuse_others(self) -> None:
+        kind, start = self._config.get("peft_type"), self._config.get("init_lora_weights")
+        if kind != "LORA":
+            raise CheckpointError(
+                f"{self.name} is an adapter of type {kind}, and LoRA alone is merged here; merge_and_unload() it and"
+                f" save the model."
+            )
+        others = [name for name in OTHERWISE if self._config.get(name)]
+        others += [f"init_lora_weights = {start}"] if start not in INITIALISATIONS else []
+        if others:
+            raise CheckpointError(
+                f"{self.name} is a LoRA adapter with {others[0]}, which does not merely add B A to the base's weights;"
+                f" merge_and_unload() it and save the model."
+            )
+
+    def _adapted(self) -> list[str]:
+        """Names of the adapted modules, as the file has them."""
+        found = [re.fullmatch(r"(.+)\.lora_A(?:\.[^.]+)?\.weight", name) for name in self._file.shapes]
+        return [match[1] for match in found if match]
+
+    def _find(self, module: str, part: str) -> str | None:
+        """Name of a tensor; newer and older versions of peft name them differently."""
+        names = (f"{module}.{part}", f"{module}.{part}.weight", f"{module}.{part}.default.weight")
+        return next((name for name in names if name in self._file.shapes), None)
+
+    def _tensor(self, module: str, part: str) -> Tensor:
+        return self._file.read(self._find(module, f"lora_{part}"))
+
+    def _magnitude(self, module: str) -> Tensor | None:
+        name = self._find(module, "lora_magnitude_vector")
+        return None if name is None else self._file.read(name).flatten()
+
+    def _require_shape(self, weight: str, shape: Size) -> None:
+        module = self._modules[weight]
+        names = [self._find(module, f"lora_{part}") for part in "AB"]
+        if None in names:
+            raise CheckpointError(f"{self.name} has one factor of {module} alone; save the adapter again.")
+        a, b = (self._file.shapes[name] for name in names)
+        outputs, inputs = reversed(shape) if self._transposed[weight] else shape
+        if (*b[:1], *a[1:]) != (outputs, inputs) or b[1:] != a[:1]:
+            raise CheckpointError(
+                f"{self.name} adapts {module} with factors {tuple(b)} and {tuple(a)}, and {weight} is"
+                f" {(outputs, inputs)}; the adapter belongs to another base model."
+            )
+
+    def _scale(self, module: str, rank: int) -> float:
+        patterns, inner = self._config.get("alpha_pattern") or {}, _inner(module)
+        found = (alpha for pattern, alpha in patterns.items() if re.match(rf"(.*\.)?({pattern})$", inner))
+        alpha = next(found, self._config.get("lora_alpha"))
+        if not isinstance(alpha, (int, float)):
+            raise CheckpointError(f"{CONFIG} of {self.name} has no number lora_alpha; save the adapter again.")
+        return alpha / (math.sqrt(rank) if self._config.get("use_rslora") else rank)
+
+
+def open_adapter(path_or_id: str | PathLike) -> Adapter:
+    """A LoRA adapter as ``save_pretrained`` of peft writes it: a local folder, or a Hub id."""
+    path = Path(path_or_id).expanduser()
+    repository = open_repository(path.parent if path.is_file() else path_or_id, first=CONFIG)
+    if repository.fetch(CONFIG) is None:
+        raise CheckpointError(f"{repository.name} has no {CONFIG}; an adapter is a folder that peft has written.")
+    return Adapter(repository)
+
+
+def _inner(module: str) -> str:
+    return module.removeprefix(PREFIX)

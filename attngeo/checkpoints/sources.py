@@ -1,0 +1,23 @@
+"""What a path or an id stands for: a local folder, or a repository on the Hub."""
+
+from os import PathLike
+from pathlib import Path
+
+from attngeo.checkpoints.repositories import LocalFolder, Repository
+from attngeo.checkpoints.tensorfiles import SUFFIXES
+from attngeo.errors import CheckpointError
+
+
+def open_repository(path_or_id: str | PathLike, revision: str | None = None, first: str = "config.json") -> Repository:
+    """The folder of that name, else the Hub repository of that id, which must have the file ``first``."""
+    text = str(path_or_id)
+    path = Path(path_or_id).expanduser()
+    if text.strip() and path.is_dir():
+        if revision is not None:
+            raise CheckpointError(f"{path} is a local folder, which has no revision {revision!r}; leave it out.")
+        return LocalFolder(path)
+    if text.startswith((".", "/", "~", "\\")) or text.count("/") > 1 or path.suffix in SUFFIXES or not text.strip():
+        raise CheckpointError(f"there is no file or folder {text!r}; check the path.")
+    from attngeo.checkpoints.hub import HubRepository
+
+    return HubRepository(text, revision, first)

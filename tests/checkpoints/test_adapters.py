@@ -1,0 +1,163 @@
+import json
+import re
+import warnings
+
+import pytest
+import torch
+import transformers as tf
+from peft import LoraConfig, get_peft_model
+from safetensors.torch import load_file, save_file
+from small_models import small_model
+
+from attngeo import open_checkpoint, open_model, score_heads
+from attngeo.checkpoints.tensorfiles import SafetensorsFile
+from attngeo.errors import CheckpointError
+
+LLAMA = ("llama", tf.LlamaForCausalLM)
+CASES = {
+    "grouped keys": (*LLAMA, {"target_modules": ["q_proj", "k_proj", "v_proj"]}),
+    "queries alone": (*LLAMA, {"target_modules": ["q_proj", "down_proj"]}),
+    "one layer": (*LLAMA, {"target_modules": ["q_proj", "k_proj"], "layers_to_transform": [1]}),
+    "every linear layer": (*LLAMA, {"target_modules": "all-linear"}),
+    "scale with a root": (*LLAMA, {"target_modules": ["q_proj", "k_proj"], "use_rslora": True}),
+    "ranks and alphas of their own": (
+        *LLAMA,
+        {
+            "target_modules": ["q_proj", "k_proj"],
+            "rank_pattern": {"layers.0.self_attn.q_proj": 2, "k_proj": 5},
+            "alpha_pattern": {r".*\.1\..*k_proj": 16, "q_proj": 3},
+        },
+    ),
+    "DoRA": (*LLAMA, {"target_modules": ["q_proj", "k_proj"], "use_dora": True}),
+    "Conv1D": ("gpt2", tf.GPT2LMHeadModel, {"target_modules": ["c_attn"], "fan_in_fan_out": True}),
+    "DoRA, Conv1D": (
+        "gpt2",
+        tf.GPT2LMHeadModel,
+        {"target_modules": ["c_attn"], "fan_in_fan_out": True, "use_dora": True},
+    ),
+    "one tensor for q, k and v": ("gpt_neox", tf.GPTNeoXForCausalLM, {"target_modules": ["query_key_value"]}),
+    "DoRA, one tensor": ("phi3", tf.Phi3ForCausalLM, {"target_modules": ["qkv_proj"], "use_dora": True}),
+    "base model without its head": ("bert", None, {"target_modules": ["query", "key"]}),
+    "other names in memory than in files": (
+        "vit",
+        tf.ViTForImageClassification,
+        {"target_modules": ["q_proj", "k_proj"], "modules_to_save": ["classifier"]},
+    ),
+    "encoder, decoder and cross-attention": ("t5", tf.T5ForConditionalGeneration, {"target_modules": ["q", "k"]}),
+}
+
+
+def adapted(folder, model_type, kind, options, dtype=torch.float32):
+    """A base and an adapter with random weights on disk; the model with the adapter, not yet merged."""
+    torch.manual_seed(0)
+    model = small_model(model_type, kind)().to(dtype)
+    model.save_pretrained(folder / "base")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # peft uses what transformers deprecates
+        model = get_peft_model(model, LoraConfig(r=4, lora_alpha=6, **options))
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            if "lora_A" in name or "lora_B" in name:
+                weight.normal_(0, 0.2)
+            elif "magnitude" in name:
+                weight.mul_(torch.rand_like(weight) + 0.5)
+    model.save_pretrained(folder / "adapter")
+    return model
+
+
+@pytest.fixture
+def folder(tmp_path):
+    adapted(tmp_path, *CASES["grouped keys"])
+    return tmp_path
+
+
+@pytest.mark.parametrize("model_type, kind, options", CASES.values(), ids=CASES)
+def test_the_forms_are_those_of_the_merged_model(model_type, kind, options, tmp_path):
+    merged = list(open_model(adapted(tmp_path, model_type, kind, options).merge_and_unload()))
+    base = list(open_checkpoint(tmp_path / "base"))
+    found = list(open_checkpoint(tmp_path / "base", adapter=tmp_path / "adapter"))
+    changed = [not torch.allclose(b.form.wq, a.form.wq, atol=1e-2) for a, b in zip(base, found, strict=True)]
+    assert any(changed) and all(changed) == ("layers_to_transform" not in options)
+    for expected, layer in zip(merged, found, strict=True):
+        torch.testing.assert_close(layer.form.wq, expected.form.wq, rtol=1e-5, atol=1e-6)
+        torch.testing.assert_close(layer.form.wk, expected.form.wk, rtol=1e-5, atol=1e-6)
+        for score in ("symmetry", "directionality"):
+            a, b = (getattr(score_heads(form), score) for form in (layer.form, expected.form))
+            torch.testing.assert_close(a, b, rtol=0, atol=1e-5)
+
+
+def test_a_base_in_16_bits_is_rounded_as_by_merging(tmp_path):
+    merged = adapted(tmp_path, *CASES["grouped keys"], dtype=torch.bfloat16).merge_and_unload()
+    pairs = zip(open_model(merged), open_checkpoint(tmp_path / "base", adapter=tmp_path / "adapter"), strict=True)
+    for expected, layer in pairs:
+        assert layer.form.wq.dtype == torch.bfloat16
+        torch.testing.assert_close(layer.form.wq, expected.form.wq, rtol=2**-7, atol=2**-12)
+
+
+def test_names_say_what_was_scored_and_no_more_is_read_than_needed(folder, monkeypatch):
+    read = []
+    plain = SafetensorsFile.read
+    monkeypatch.setattr(
+        SafetensorsFile, "read", lambda self, name, rows=None: read.append(name) or plain(self, name, rows)
+    )
+    checkpoint = open_checkpoint(folder / "base", adapter=folder / "adapter" / "adapter_model.safetensors")
+    assert checkpoint.name == "base + adapter" and len(list(checkpoint)) == 2
+    assert read and not any(re.search("v_proj|o_proj|mlp|embed", name) for name in read)
+
+
+def edit_config(folder, **changes):
+    path = folder / "adapter" / "adapter_config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def edit_tensors(folder, change):
+    path = folder / "adapter" / "adapter_model.safetensors"
+    tensors = load_file(path)
+    change(tensors)
+    save_file(tensors, path)
+
+
+Q = "base_model.model.model.layers.1.self_attn.q_proj"
+DAMAGES = {
+    "no adapter": (lambda f: (f / "adapter" / "adapter_config.json").unlink(), "adapter_config.json"),
+    "no weights": (lambda f: (f / "adapter" / "adapter_model.safetensors").unlink(), "adapter_model.safetensors"),
+    "bad JSON": (lambda f: (f / "adapter" / "adapter_config.json").write_text("{"), "adapter_config.json"),
+    "another kind": (lambda f: edit_config(f, peft_type="IA3"), "IA3"),
+    "PiSSA": (lambda f: edit_config(f, init_lora_weights="pissa"), "pissa"),
+    "layers repeated": (lambda f: edit_config(f, layer_replication=[[0, 2], [1, 2]]), "layer_replication"),
+    "on in some tokens alone": (lambda f: edit_config(f, alora_invocation_tokens=[1]), "alora_invocation_tokens"),
+    "no alpha": (lambda f: edit_config(f, lora_alpha=None), "lora_alpha"),
+    "another width": (
+        lambda f: edit_tensors(f, lambda t: t.update({f"{Q}.lora_A.weight": torch.zeros(4, 48)})),
+        r"layers\.1\.self_attn\.q_proj .*another base",
+    ),
+    "one factor": (lambda f: edit_tensors(f, lambda t: t.pop(f"{Q}.lora_B.weight")), r"layers\.1\.self_attn\.q_proj"),
+    "values alone": (
+        lambda f: edit_tensors(f, lambda t: [t.pop(n) for n in list(t) if "q_proj" in n or "k_proj" in n]),
+        r"\(it adapts v_proj\)",
+    ),
+    "a whole weight": (
+        lambda f: edit_tensors(f, lambda t: t.update({f"{Q}.weight": torch.zeros(32, 32)})),
+        "modules_to_save",
+    ),
+    "NaN": (lambda f: edit_tensors(f, lambda t: t[f"{Q}.lora_A.weight"].fill_(float("nan"))), "NaN"),
+}
+
+
+@pytest.mark.parametrize("damage, named", DAMAGES.values(), ids=DAMAGES)
+def test_what_cannot_be_merged_ends_in_one_sentence(damage, named, folder, as_user):
+    damage(folder)
+    with pytest.raises(CheckpointError, match=named) as caught:
+        list(open_checkpoint(folder / "base", adapter=folder / "adapter"))
+    assert "\n" not in str(caught.value) and str(caught.value).endswith(".")
+
+
+def test_an_adapter_given_as_a_model_names_its_base(folder):
+    edit_config(folder, base_model_name_or_path="owner/model")
+    with pytest.raises(CheckpointError, match="attngeo score owner/model --adapter"):
+        open_checkpoint(folder / "adapter")
+
+
+def test_an_adapter_that_is_not_there_is_refused(folder):
+    with pytest.raises(CheckpointError, match=r"'\./nowhere'"):
+        open_checkpoint(folder / "base", adapter="./nowhere")
