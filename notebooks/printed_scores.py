@@ -16,8 +16,8 @@
 # # The printed scores
 #
 # Tables S2 and S3 of {cite}`saponati2025` print, for 70 and 68 rows, the median over layers of the symmetry $s$ and the
-# directionality $d$ of $W_{qk}$, with the distances to the two quartiles. Here every row stands beside what we know of it:
-# our own score where its weights were read, and otherwise what stands in the way.
+# directionality $d$ of $W_{qk}$, with the distances to the two quartiles. Here every row stands beside what we know of
+# it: our own score where its weights were read, and otherwise what stands in the way.
 #
 # Two findings come first. The numbers of Table S3 are not those of Definition 3.2. And the rows are not 70 models.
 
@@ -36,11 +36,11 @@ from attngeo.chapters.printed_scores.tables import (
     table_s3_directionality,
     tables_round_the_released_results,
 )
-from attngeo.chapters.printed_scores.printed_rows import beside_printed, whole_table
+from attngeo.chapters.printed_scores.printed_rows import NOT_READ, beside_printed, whole_table
 from attngeo.display.page import glue, show, table
 from attngeo.survey.models import DEFECTS, registry, released_results
 from attngeo.chapters.printed_scores.released_extractions import extraction_effects
-from attngeo.survey.record import measured
+from attngeo.survey.measured import measured
 from attngeo.survey.score_table import layer_medians
 
 # %%
@@ -138,10 +138,10 @@ n_paired = results[results["row"] != ""]["defects"].str.contains("head-pairing")
 glue("n-paired", n_paired, "d")
 
 # %% [markdown]
-# With grouped keys, as in Llama 3 and Mistral ({glue:text}`n-paired` printed rows), pairing each query head with a wrong key
-# head loses {glue:text}`s-lost` of this symmetry and leaves strong columns where they are. So the printed symmetry of these
-# models, near zero, says little about them. A product in head coordinates (ModernBERT) makes $d$ meaningless, and
-# interleaved heads read as blocks (Pythia, DeBERTa) both scores.
+# With grouped keys, as in Llama 3 and Mistral ({glue:text}`n-paired` printed rows), pairing each query head with a
+# wrong key head loses {glue:text}`s-lost` of this symmetry and leaves strong columns where they are. So the printed
+# symmetry of these models, near zero, says little about them. A product in head coordinates (ModernBERT) makes $d$
+# meaningless, and interleaved heads read as blocks (Pythia, DeBERTa) both scores.
 
 # %% tags=["remove-input"]
 known = [d for codes in results[results["row"] != ""]["defects"] for d in codes.split()]
@@ -169,8 +169,9 @@ table(whole, name="tab-s2-rows", caption="Table S2: median [to first quartile, t
 whole = whole_table("S3", "directionality_tables", medians)
 table(whole, name="tab-s3-rows", caption="Table S3: median [to first quartile, to third quartile] of directionality.")
 glue("n-registered", registry()["name"].nunique(), "d")
+glue("n-waiting", (whole_table("S2", "symmetry", medians)["verdict"] == NOT_READ).sum(), "d")
 
 # %% [markdown]
-# Rows marked *weights not read here* wait for a machine that reaches the Hub: `attngeo survey --group printed` reads the
-# query and key tensors of each of these models, and this page then fills itself. The register names
-# {glue:text}`n-registered` models (`attngeo survey --list`).
+# {glue:text}`n-waiting` rows of Table S2 are marked *weights not read here*: they wait for a machine that reaches the
+# Hub. `attngeo survey --group printed` reads the query and key tensors of each of these models, and this page then
+# fills itself. The register names {glue:text}`n-registered` models (`attngeo survey --list`).

@@ -24,6 +24,7 @@ JOBS = min(4, os.cpu_count() or 1)
     "-j", "--jobs", type=click.IntRange(1, 64), default=JOBS, show_default=True, help="Models at once; of one, layers."
 )
 @click.option("--gamma", type=float, default=2.0, show_default=True, help="Threshold of directionality, in sd.")
+@click.option("--quantise", is_flag=True, help="Also score the weights rounded to 16, 8 and 4 bits.")
 @click.option("--list", "listing", is_flag=True, help="Print the groups and models, and read nothing.")
 def command(
     models: tuple[str, ...],
@@ -32,6 +33,7 @@ def command(
     output: Path | None,
     jobs: int,
     gamma: float,
+    quantise: bool,
     listing: bool,
 ) -> None:
     """Score MODELS, per layer and per head, and record each in a folder of its own.
@@ -56,13 +58,13 @@ def command(
     asked = chosen_models(models, label or "")
     processes = Processes()
     mine = asked[processes.rank :: processes.count]
-    todo = [m for m in mine if not (resume and is_recorded(m.source, folder, gamma, m.revision))]
+    todo = [m for m in mine if not (resume and is_recorded(m.source, folder, gamma, m.revision, quantise))]
     if len(todo) < len(mine):
         click.echo(f"{len(mine) - len(todo)} of {len(mine)} models have a record already", err=True)
     import huggingface_hub  # noqa: F401  importing it resets the level below
 
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # its retries; what fails is said in one sentence
-    failed = processes.gather(_run(todo, folder, gamma, jobs, bar=processes.rank == 0))
+    failed = processes.gather(_run(todo, folder, gamma, quantise, jobs, bar=processes.rank == 0))
     if failed and processes.rank == 0:
         if len(failed) == 1:
             raise CheckpointError(f"1 of {len(asked)} models not recorded: {next(iter(failed.values()))}")
@@ -75,7 +77,7 @@ def command(
     click.get_current_context().exit(2 if failed else 0)
 
 
-def _run(todo: list, folder: Path, gamma: float, jobs: int, bar: bool) -> dict[str, str]:
+def _run(todo: list, folder: Path, gamma: float, quantise: bool, jobs: int, bar: bool) -> dict[str, str]:
     """Survey, with a bar on a terminal and a line per record; returns what failed, with the reason."""
     import torch
 
@@ -92,7 +94,7 @@ def _run(todo: list, folder: Path, gamma: float, jobs: int, bar: bool) -> dict[s
     }
     with Progress(*columns, TimeElapsedColumn(), console=console, **bars) as progress:
         watch = _Watch(progress, len(todo))
-        for model, outcome in survey(todo, folder, gamma, jobs, watch.layer):
+        for model, outcome in survey(todo, folder, gamma, jobs, watch.layer, quantise):
             watch.ended(model.name)
             if isinstance(outcome, Path):
                 print(outcome, flush=True)
@@ -146,10 +148,9 @@ def _listing(models: tuple[str, ...], label: str | None, folder: Path) -> str:
     for name, parts in table.groupby("name", sort=False):
         first = parts.iloc[0]
         rows = " ".join(dict.fromkeys(p.split(":")[1] for p in " ".join(parts["printed"]).split())) or "-"
-        places = (
-            record_folder(source, folder) / "record.json" for source in (first["hub_id"], first["weights_folder"])
-        )
+        sources = filter(None, (first["hub_id"], first["weights_folder"]))
+        places = (record_folder(source, folder) / "record.json" for source in sources)
         recorded = "recorded" if any(path.is_file() for path in places) else "-"
-        cells = (f"{name:30}", f"{first['hub_id']:52}", f"{','.join(parts['part']):16}", f"{rows:8}")
+        cells = (f"{name:30}", f"{first['hub_id'] or 'on no Hub':52}", f"{','.join(parts['part']):16}", f"{rows:8}")
         lines.append("  " + " ".join((*cells, f"{first['access'] or 'open':6}", recorded)))
     return "\n".join(lines) + "\n"

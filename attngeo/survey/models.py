@@ -35,7 +35,8 @@ DEFECTS = {
 _NOT_COUNTED = set(DEFECTS) - {"wrong-name", "one-layer", "drawn-as-decoder"}
 
 _MODELS = (
-    "name hub_id revision part modality family objective attention model_type licence access weights_folder note"
+    "name hub_id revision part modality family objective attention model_type licence access weights_folder precision "
+    "base note"
 ).split()
 _RESULTS = "file key model part figure drawn_as row defects".split()
 
@@ -44,10 +45,11 @@ def registry() -> pd.DataFrame:
     """The models of the survey: one row per model and part.
 
     Returns:
-        Columns name, hub_id, revision (empty for the newest), part (encoder, decoder or cross), modality, family,
-        objective, attention (bidirectional, causal or cross), model_type, licence, access, weights_folder (in
-        ATTNGEO_WEIGHTS), note; and from the released results printed (rows such as ``S2:L1``), figures, and defects
-        (``L13:head-pairing``); all text.
+        Columns name, hub_id (empty where it is on no Hub), revision (empty for the newest), part (encoder, decoder or
+        cross), modality, family, objective, attention (bidirectional, causal or cross), model_type, licence, access,
+        weights_folder (in ATTNGEO_WEIGHTS), precision (of these weights, where they are rounded), base (the model
+        whose weights these were, before fine-tuning or rounding), note; and from the released results printed (rows
+        such as ``S2:L1``), figures, and defects (``L13:head-pairing``); all text.
 
     Raises:
         CheckoutError: a table cannot be read.

@@ -1,10 +1,12 @@
 """The scores of layers as rows of one table: one row per layer, and one per head."""
 
+from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
 from attngeo.checkpoints.layers import AttentionLayer
 from attngeo.forms.null_laws import null_laws, rank
 from attngeo.forms.scores import GAMMA, Convention, score_rows
+from attngeo.survey.quantisation import SCHEMES, quantised
 
 SCORES = ("symmetry", "directionality", "directionality_released", "directionality_tables")
 _LAYER = ("model", "revision", "part", "layer", "head", "d_model", "d_head", "rank")
@@ -54,3 +56,12 @@ def layer_rows(
             numbers = {"null_mean": law.mean, "null_sd": law.sd, "z": law.z(value), "p": law.p(value)}
             row |= {f"{score}_{name}": number for name, number in numbers.items()}
     return [{name: row[name] for name in COLUMNS} for row in rows]
+
+
+def quantised_rows(model: Named, layer: AttentionLayer, gamma: float = GAMMA) -> list[dict]:
+    """The sum over heads of one layer with its weights rounded: a row, with ``scheme``, for each in `quantisation`."""
+    return [
+        {"scheme": scheme} | row
+        for scheme in SCHEMES
+        for row in layer_rows(model, replace(layer, form=quantised(layer.form, scheme)), gamma, per_head=False)
+    ]

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from attngeo.checkpoints.layers import Checkpoint
 from attngeo.errors import AttngeoError, CheckpointError, ParameterError
+from attngeo.survey.measured import local_weights
 from attngeo.survey.models import group, registry
-from attngeo.survey.record import local_weights, record_folder, survey_model
+from attngeo.survey.record import record_folder, survey_model
 
 OnLayer = Callable[["Model", Checkpoint, int], None]
 
@@ -21,8 +22,9 @@ class Model:
     """A model to survey: its name for people, where it is read from, and which revision."""
 
     name: str
-    source: str  # local folder or file, or Hub id
+    source: str  # local folder or file, Hub id; a folder of ATTNGEO_WEIGHTS where it is on no Hub
     revision: str = ""  # "" for the newest
+    elsewhere: bool = False  # on no Hub, and not under ATTNGEO_WEIGHTS
 
 
 def chosen_models(models: tuple[str, ...] = (), label: str = "") -> list[Model]:
@@ -38,7 +40,7 @@ def chosen_models(models: tuple[str, ...] = (), label: str = "") -> list[Model]:
     if not models and not label:
         return [Model(Path(path).name, path) for path in _in_weights_folder()]
     table = registry().drop_duplicates("name")
-    known = {m.name: m for m in table.itertuples()} | {m.hub_id: m for m in table.itertuples()}
+    known = {m.name: m for m in table.itertuples()} | {m.hub_id: m for m in table.itertuples() if m.hub_id}
     local = local_weights()
     found = []
     for word in (*models, *(group(label) if label else ())):
@@ -46,12 +48,13 @@ def chosen_models(models: tuple[str, ...] = (), label: str = "") -> list[Model]:
         if row is None or Path(word).expanduser().exists():
             found.append(Model(word, word))
         else:
-            found.append(Model(row.name, local.get(row.name, row.hub_id), row.revision))
+            source = local.get(row.name, row.hub_id)
+            found.append(Model(row.name, source or row.weights_folder, row.revision, elsewhere=not source))
     return list({record_folder(model.source, Path()): model for model in found}.values())  # each record once
 
 
 def survey(
-    asked: list[Model], folder: Path, gamma: float, jobs: int, on_layer: OnLayer
+    asked: list[Model], folder: Path, gamma: float, jobs: int, on_layer: OnLayer, quantise: bool = False
 ) -> Iterator[tuple[Model, Path | str]]:
     """Survey the models, ``jobs`` at a time; yield each as it ends, with its record's folder or why there is none.
 
@@ -66,8 +69,10 @@ def survey(
                 raise CancelledError
             on_layer(model, checkpoint, done)
 
+        if model.elsewhere:
+            return f"{model.name} is on no Hub; name the folder that holds {model.source} in ATTNGEO_WEIGHTS."
         try:
-            return survey_model(model.source, folder, gamma, model.revision, watch, layers_at_once)
+            return survey_model(model.source, folder, gamma, model.revision, watch, layers_at_once, quantise)
         except AttngeoError as error:
             return " ".join(f"{error}".split())
         except Exception as error:  # whatever a reader or the network throws must not end the other models

@@ -86,6 +86,20 @@ def test_resume_passes_over_finished_records_only(three, tmp_path, capsys):
     assert code == 0 and recorded(folder)["m0"] > before["m0"]  # another threshold is another record
 
 
+def test_a_model_on_no_hub_needs_its_folder(tmp_path, capsys):
+    code, _, err = attngeo(capsys, "survey", "Sapiens VH", "-o", tmp_path)
+    assert code == 2 and "ATTNGEO_WEIGHTS" in err and "sapiens-vh" in err
+
+
+def test_rounded_weights_are_asked_for(weights, tmp_path, capsys):
+    assert attngeo(capsys, "survey", weights / "m0", "-o", tmp_path)[0] == 0
+    code, out, _ = attngeo(capsys, "survey", weights / "m0", "-o", tmp_path, "--quantise", "--resume")
+    assert code == 0 and out.split() == [str(tmp_path / "m0")]
+    assert (tmp_path / "m0" / "quantised.csv").is_file()
+    code, out, _ = attngeo(capsys, "survey", weights / "m0", "-o", tmp_path, "--quantise", "--resume")
+    assert code == 0 and not out
+
+
 @pytest.mark.parametrize("jobs", [1, 3])
 def test_models_at_once_give_the_same_records(weights, tmp_path, capsys, jobs):
     code, _, _ = attngeo(capsys, "survey", weights / "m0", weights / "m1", "-o", tmp_path, "-j", jobs)

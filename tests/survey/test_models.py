@@ -40,13 +40,23 @@ def test_the_rows_without_a_model_are_the_stated_ones():
 def test_models_are_unique_and_every_part_is_of_one_model():
     assert not MODELS.duplicated(["name", "part"]).any()
     assert (MODELS.groupby("name")["hub_id"].nunique() == 1).all()
-    assert (MODELS.groupby("hub_id")["name"].nunique() == 1).all()
-    assert MODELS["hub_id"].str.fullmatch(r"[\w.-]+/[\w.-]+").all()
+    on_hub = MODELS[MODELS["hub_id"] != ""]
+    assert (on_hub.groupby("hub_id")["name"].nunique() == 1).all()
+    assert on_hub["hub_id"].str.fullmatch(r"[\w.-]+/[\w.-]+").all()
+    assert ((MODELS["hub_id"] != "") | (MODELS["weights_folder"] != "")).all()
+
+
+def test_a_base_is_a_model_with_the_same_parts():
+    parts = MODELS.groupby("name")["part"].agg(set)
+    known = MODELS[MODELS["base"] != ""]
+    assert all(part in parts[base] or part == "cross" for base, part in zip(known["base"], known["part"], strict=True))
+    assert len(known) > 3
 
 
 def test_columns_hold_known_words():
     assert set(MODELS["part"]) == {"encoder", "decoder", "cross"}
-    assert set(MODELS["modality"]) == {"text", "vision", "audio"}
+    assert set(MODELS["modality"]) == {"text", "vision", "audio", "chemistry", "proteins"}
+    assert set(MODELS["precision"]) == {"", "float16", "8-bit", "4-bit"}
     assert set(MODELS["attention"]) == {"bidirectional", "causal", "cross"}
     assert set(MODELS["access"]) == {"", "gated"}
     assert (MODELS[["family", "objective", "model_type"]] != "").all(axis=None)

@@ -13,15 +13,10 @@ from attngeo.chapters.pretrained_survey.pictures import read_picture
 from attngeo.checkpoints.layers import Checkpoint
 from attngeo.errors import CheckpointError
 from attngeo.forms.pictures import picture
-from attngeo.survey.record import (
-    RecordError,
-    is_recorded,
-    measured,
-    read_records,
-    record_folder,
-    survey_model,
-)
-from attngeo.survey.score_table import layer_rows
+from attngeo.survey.measured import measured, named, read_quantised, read_records
+from attngeo.survey.quantisation import SCHEMES
+from attngeo.survey.record import RecordError, is_recorded, record_folder, survey_model
+from attngeo.survey.rows import layer_rows
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +44,31 @@ def test_a_record_holds_what_was_measured(model_folder, tmp_path):
     assert read_picture(tmp_path, "tiny-bert", "encoder-1").shape == (32, 32)
     with pytest.raises(RecordError, match="encoder-7"):
         read_picture(tmp_path, "tiny-bert", "encoder-7")
+
+
+def test_rounded_weights_are_recorded_where_asked_for(model_folder, tmp_path):
+    folder = survey_model(str(model_folder), tmp_path)
+    assert not (folder / "quantised.csv").exists() and not is_recorded(str(model_folder), tmp_path, quantise=True)
+    with pytest.raises(RecordError, match="--quantise"):
+        read_quantised(tmp_path)
+    survey_model(str(model_folder), tmp_path, quantise=True)
+    assert is_recorded(str(model_folder), tmp_path, quantise=True) and is_recorded(str(model_folder), tmp_path)
+    rounded, (table, _) = read_quantised(tmp_path), read_records(tmp_path)
+    assert len(rounded) == 2 * len(SCHEMES) and set(rounded["scheme"]) == set(SCHEMES)
+    whole = table[table["head"] == -1].set_index("layer")["symmetry"]
+    gaps = (rounded.set_index("layer")["symmetry"] - whole.reindex(rounded["layer"])).abs()
+    assert 0 < gaps.max() < 0.05
+    (folder / "quantised.csv").write_text("")
+    with pytest.raises(RecordError, match="cannot be read"):
+        read_quantised(tmp_path)
+    survey_model(str(model_folder), tmp_path)
+    assert not (folder / "quantised.csv").exists()
+
+
+def test_of_a_model_recorded_twice_the_one_from_the_hub_stays():
+    table = pd.DataFrame({"model": ["gpt2-small", "openai-community/gpt2", "stories260K", "mine"], "layer": range(4)})
+    assert named(table)["model"].tolist() == ["GPT-2", "stories260K", "mine"]
+    assert named(table)["layer"].tolist() == [1, 2, 3]
 
 
 def test_an_unfinished_or_damaged_record_is_no_record(model_folder, tmp_path):

@@ -1,12 +1,14 @@
-"""How well a score separates two groups of models: area under the ROC curve, with intervals.
+"""How well a score separates two groups of models: area under the ROC curve, with intervals and an exact test.
 
     AUC = Pr[x > y] + Pr[x = y] / 2,    x a model of the first group, y of the second,
 
 the Mann-Whitney statistic per pair: 1 where every x exceeds every y, 1/2 where the groups do not differ.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations, product
 
 import numpy as np
 from jaxtyping import Float
@@ -74,19 +76,63 @@ def family_interval(
 ) -> tuple[float, float]:
     """Percentile bootstrap over families: models of one family share data and recipe, and so do their scores.
 
-    In each draw as many families as there are, of each group, are drawn with replacement and enter whole.
+    In each draw as many families as there are, of the first group alone, of the second alone, and of both, are drawn
+    with replacement and enter whole: a family of both groups with its models of both.
     """
     rng = np.random.default_rng(seed)
     x, y = _checked(first), _checked(second)
     wins = (np.sign(x[:, None] - y[None, :]) + 1) / 2  # (models, models)
-    rows, columns = _membership(first_families), _membership(second_families)
+    names = np.unique([*first_families, *second_families])
+    rows, columns = _membership(names, first_families), _membership(names, second_families)
     sums = rows @ wins @ columns.T  # (families, families): pairs won between two families
     sizes = np.outer(rows.sum(1), columns.sum(1))
-    p = rng.multinomial(len(rows), np.full(len(rows), 1 / len(rows)), draws)
-    q = rng.multinomial(len(columns), np.full(len(columns), 1 / len(columns)), draws)
-    areas = np.einsum("df,fg,dg->d", p, sums, q) / np.einsum("df,fg,dg->d", p, sizes, q)
+    times = np.zeros((draws, len(names)), dtype=np.int64)  # how often each family is drawn
+    in_first, in_second = rows.any(1), columns.any(1)
+    for alike in (in_first & ~in_second, in_second & ~in_first, in_first & in_second):
+        if n := int(alike.sum()):
+            times[:, alike] = rng.multinomial(n, np.full(n, 1 / n), draws)
+    areas = np.einsum("df,fg,dg->d", times, sums, times) / np.einsum("df,fg,dg->d", times, sizes, times)
     low, high = np.quantile(areas, [0.025, 0.975])
     return float(low), float(high)
+
+
+def exchange_test(
+    first: Mapping[str, float], second: Mapping[str, float], most: int = 20_000, seed: int = 0
+) -> tuple[float, int]:
+    """Exact two-sided test that the groups do not differ: ``Pr[|A - 1/2| >= |observed A - 1/2|]`` over all exchanges.
+
+    Where a family has a value in both groups, the two are exchanged or not; the other families are dealt anew to
+    groups of the same sizes. If the groups do not differ, every exchange is as likely as what was observed.
+
+    Args:
+        first: value of each family, by its name.
+        second: likewise.
+        most: exchanges up to which all are counted; of more, as many are drawn.
+        seed: of these draws.
+
+    Returns:
+        p, and the number of exchanges behind it, the observed one among them.
+    """
+    both = sorted(first.keys() & second.keys())
+    pairs = np.array([(first[name], second[name]) for name in both]).reshape(-1, 2)
+    alone = [np.array([of[name] for name in sorted(of) if name not in both]) for of in (first, second)]
+    pool, n_first = np.concatenate(alone), len(alone[0])
+    observed = abs(auc([*first.values()], [*second.values()]) - 0.5)
+    extreme = n = 0
+    for flips, chosen in _exchanges(len(both), len(pool), n_first, most, seed):
+        rows, dealt = np.arange(len(both)), np.isin(np.arange(len(pool)), chosen)
+        x, y = (np.concatenate([pairs[rows, side], pool[mine]]) for side, mine in ((flips, dealt), (1 - flips, ~dealt)))
+        area = (np.sign(x[:, None] - y[None, :]) + 1).mean() / 2
+        extreme, n = extreme + (abs(area - 0.5) >= observed - 1e-12), n + 1
+    return float(extreme / n), n
+
+
+def least_told(n_first: int, n_second: int) -> float:
+    """The least AUC of groups of these sizes whose interval (`score_interval`) leaves out 1/2."""
+    most = score_interval(1.0, n_first, n_second)[0]
+    if most <= 0.5:
+        return 1.0
+    return float(brentq(lambda area: score_interval(area, n_first, n_second)[0] - 0.5, 0.5 + 1e-9, 1))
 
 
 def separation(
@@ -100,10 +146,23 @@ def separation(
     return Separation(area, len(first), len(second), low, high, *wide)
 
 
-def _membership(families: Sequence[str]) -> np.ndarray:
+def _exchanges(
+    n_pairs: int, n_alone: int, n_first: int, most: int, seed: int
+) -> Iterator[tuple[np.ndarray, Sequence[int]]]:
+    """Which pairs are exchanged (0 or 1 each), and which of the others go to the first group."""
+    if 2**n_pairs * math.comb(n_alone, n_first) <= most:
+        for flips in product((0, 1), repeat=n_pairs):
+            yield from ((np.array(flips, dtype=int), chosen) for chosen in combinations(range(n_alone), n_first))
+    else:
+        rng = np.random.default_rng(seed)
+        yield np.zeros(n_pairs, dtype=int), range(n_first)  # as observed
+        for _ in range(most - 1):
+            yield rng.integers(0, 2, n_pairs), rng.permutation(n_alone)[:n_first]
+
+
+def _membership(names: np.ndarray, families: Sequence[str]) -> np.ndarray:
     """(families, models), 1 where the model belongs to the family."""
-    names = np.array(list(families))
-    return (np.unique(names)[:, None] == names[None, :]).astype(float)
+    return (names[:, None] == np.array(list(families))[None, :]).astype(float)
 
 
 def _checked(values: Values) -> np.ndarray:

@@ -2,7 +2,9 @@
 
 import numpy as np
 import pandas as pd
+from matplotlib.lines import Line2D
 
+from attngeo.chapters.pretrained_survey.families import FEW_BITS, GROUPS
 from attngeo.display.style import (
     DIVERGING,
     NEUTRAL,
@@ -13,43 +15,66 @@ from attngeo.display.style import (
     plain_panel,
 )
 
+OFFSETS = {"bidirectional": -0.16, "causal": 0.16, "cross": 0.0}  # within the line of a family
+PANELS = (  # score, columns of its band: mean (0 where there is none) and half-width; label
+    ("symmetry", "s_mean", "s_layer", "symmetry s"),
+    ("directionality", "", "d_layer", "directionality d"),
+)
+
 
 @house_style()
-def layer_scores(layers: pd.DataFrame, bands: pd.DataFrame) -> CaptionedFigure:
-    """Both scores of every layer's summed form, a column of two panels per model and part, over what chance gives.
+def family_scores(layers: pd.DataFrame, families: pd.DataFrame, bands: pd.DataFrame) -> CaptionedFigure:
+    """Both scores of every layer's summed form, a line for each family; cross-attention apart.
 
     Args:
-        layers: rows of one layer each (head = -1) with columns model, part, layer, symmetry, directionality.
+        layers: rows of one layer each (head = -1), `attngeo.chapters.pretrained_survey.families.with_kinds`.
+        families: `of_families` there.
         bands: from `attngeo.chapters.pretrained_survey.null_bands.null_bands`.
     """
-    groups = list(layers.groupby(["model", "part"], sort=False))
-    chance = bands.set_index(["model", "part"])
-    figure, grid = new_figure(9, 4.4, rows=2, columns=len(groups), sharey=True, squeeze=False)
-    words, outside = [], 0
-    for (s_panel, d_panel), (key, rows) in zip(grid.T, groups, strict=True):
-        rows, band = rows.sort_values("layer"), chance.loc[key]
-        for panel, score, mean, half in (
-            (s_panel, "symmetry", band.s_mean, band.s_layer),
-            (d_panel, "directionality", 0.0, band.d_layer),
-        ):
-            panel.axhspan(mean - half, mean + half, color=NEUTRAL, alpha=0.25, linewidth=0)
-            panel.axhline(0, color=NEUTRAL, linewidth=0.6)
-            panel.plot(rows["layer"], rows[score], "o-", color=PART_COLOURS[key[1]], markersize=3.5, linewidth=1)
-            panel.set(ylim=(-1.05, 1.05), xlim=(-0.7, rows["layer"].max() + 0.7))
-            panel.set_xticks(sorted({0, int(rows["layer"].max())}))
-            outside += int(((rows[score] - mean).abs() > half).sum())
-        s_panel.set_title(f"{key[0]}\n{key[1]}", fontsize=8)
-        words.append(f"{key[0]} {key[1]}: s {rows['symmetry'].median():.2f}, d {rows['directionality'].median():.2f}")
-    grid[0, 0].set_ylabel("symmetry s")
-    grid[1, 0].set_ylabel("directionality d")
-    figure.supxlabel("layer", fontsize=10)
+    lines, apart = _lines(families)
+    shown = layers.merge(bands, on=["model", "part"], validate="m:1")
+    colours = {kind: PART_COLOURS[part] for part, kind in [*GROUPS.items(), ("cross", "cross")]}
+    figure, panels = new_figure(9, 0.34 * len(lines) + 1.1, columns=2, sharey=True)
+    outside = 0
+    for panel, (score, mean, half, label) in zip(panels, PANELS, strict=True):
+        middle = shown[mean] if mean else 0 * shown[half]
+        outside += int(((shown[score] - middle).abs() > shown[half]).sum())
+        ends = shown.assign(low=middle - shown[half], high=middle + shown[half]).groupby(["family", "attention"])
+        for (family, kind), band in ends[["low", "high"]].agg({"low": "min", "high": "max"}).iterrows():
+            y = lines[family, kind == "cross"] + OFFSETS[kind]
+            panel.fill_betweenx([y - 0.13, y + 0.13], band["low"], band["high"], color=NEUTRAL, alpha=0.25, linewidth=0)
+        for kind, own in shown.groupby("attention"):
+            heights = own["family"].map(lambda f, kind=kind: lines[f, kind == "cross"]) + OFFSETS[kind]
+            few = own["precision"].isin(FEW_BITS)
+            for marked, face in ((few, "none"), (~few, colours[kind])):
+                at = own[score][marked], heights[marked]
+                panel.scatter(*at, s=14, facecolors=face, edgecolors=colours[kind], alpha=0.7, linewidths=0.8)
+        for unit in families.itertuples():
+            y = lines[unit.family, unit.attention == "cross"] + OFFSETS[unit.attention]
+            colour = colours[unit.attention]
+            panel.plot(getattr(unit, score), y, "|", color=colour, markersize=13, markeredgewidth=2.5)
+        panel.axvline(0, color=NEUTRAL, linewidth=0.8)
+        if apart:
+            panel.axhline(len(lines) - apart - 0.5, color=NEUTRAL, linewidth=0.6, linestyle=":")
+        panel.set(xlabel=label, xlim=(-1.05, 1.05), ylim=(len(lines) - 0.4, -0.6))
+    panels[0].set_yticks(range(len(lines)), [f"{f}, cross" if cross else f for f, cross in lines])
+    handles = [Line2D([], [], marker="o", linestyle="none", color=c, label=kind) for kind, c in colours.items()]
+    figure.legend(handles=handles, loc="outside upper right", ncols=3)
+    means = {kind: families[families["attention"] == kind] for kind in GROUPS.values()}
+    words = "; ".join(
+        f"{kind}: s from {own['symmetry'].min():.2f} to {own['symmetry'].max():.2f}, "
+        f"d from {own['directionality'].min():.2f} to {own['directionality'].max():.2f}"
+        for kind, own in means.items()
+        if len(own)
+    )
     return CaptionedFigure(
         figure,
-        "fig-survey-layers",
-        f"Scores of the summed form $W_{{qk}}$ (Eq. S20) of {len(layers)} layers, and in grey the band that holds 95 % "
-        f"of layers with random weights of the same shape: {outside} of {2 * len(layers)} scores lie outside it. Below "
-        "zero in the lower row, columns dominate.",
-        f"Line plots over layers, one column of panels per model. Medians: {'; '.join(words)}.",
+        "fig-survey-families",
+        f"Scores of the summed form $W_{{qk}}$ (Eq. S20): {len(shown)} layers (points, open where the weights are held "
+        "in 8 or 4 bits) and the mean of each family's medians (bars). In grey the band that holds 95 % of layers with "
+        f"random weights of a model's shape, for each family the widest: {outside} of {2 * len(shown)} scores lie "
+        "outside their own. Left of zero in d, columns dominate.",
+        f"Two dot plots, a line for each family and for cross-attention below. Families, {words}.",
     )
 
 
@@ -79,29 +104,44 @@ def form_pictures(pictures: dict[str, np.ndarray], name: str = "fig-survey-forms
 
 
 @house_style()
-def heads_beside_sum(table: pd.DataFrame) -> CaptionedFigure:
-    """Symmetry of every head, beside that of the layer's summed form: one column of points per model and part.
+def heads_beside_sum(table: pd.DataFrame, bands: pd.DataFrame) -> CaptionedFigure:
+    """Symmetry of every head, beside that of the layer's summed form: one line of points per model and part.
 
     Args:
         table: the long table, heads and layers (head = -1) together.
+        bands: from `attngeo.chapters.pretrained_survey.null_bands.null_bands`.
     """
     groups = list(table.groupby(["model", "part"], sort=False))
-    figure, panel = new_figure(7.4, 3.6)
-    words = []
+    chance = bands.set_index(["model", "part"])
+    figure, panel = new_figure(7.4, 0.3 * len(groups) + 1)
     rng = np.random.default_rng(0)
-    for x, ((model, part), rows) in enumerate(groups):
+    words, outside, n_heads = [], 0, 0
+    for y, (key, rows) in enumerate(groups):
         heads, sums = rows[rows["head"] >= 0]["symmetry"], rows[rows["head"] == -1]["symmetry"]
-        spread = x + rng.uniform(-0.28, 0.28, len(heads))
-        panel.scatter(spread, heads, s=7, color=PART_COLOURS[part], alpha=0.45, linewidths=0, rasterized=True)
-        panel.hlines(sums, x - 0.36, x + 0.36, color="black", linewidth=0.7)
-        words.append(f"{model} {part}: heads {heads.median():.2f}, sums {sums.median():.2f}")
-    panel.axhline(0, color=NEUTRAL, linewidth=0.8)
-    panel.set_xticks(range(len(groups)), [f"{m}\n{p}" for (m, p), _ in groups], fontsize=8)
-    panel.set(ylabel="symmetry s", ylim=(-1.05, 1.05))
+        band = chance.loc[key]
+        low, high = band.s_mean - band.s_head, band.s_mean + band.s_head
+        panel.fill_betweenx([y - 0.4, y + 0.4], low, high, color=NEUTRAL, alpha=0.25, linewidth=0)
+        spread = y + rng.uniform(-0.28, 0.28, len(heads))
+        panel.scatter(heads, spread, s=7, color=PART_COLOURS[key[1]], alpha=0.45, linewidths=0, rasterized=True)
+        panel.vlines(sums, y - 0.36, y + 0.36, color="black", linewidth=0.7)
+        outside, n_heads = outside + int(((heads < low) | (heads > high)).sum()), n_heads + len(heads)
+        words.append(f"{key[0]} {key[1]}: heads {heads.median():.2f}, sums {sums.median():.2f}")
+    panel.axvline(0, color=NEUTRAL, linewidth=0.8)
+    panel.set_yticks(range(len(groups)), [f"{m}, {p}" for (m, p), _ in groups], fontsize=8)
+    panel.set(xlabel="symmetry s", xlim=(-1.05, 1.05), ylim=(len(groups) - 0.4, -0.6))
     return CaptionedFigure(
         figure,
         "fig-survey-heads",
-        "Symmetry of single heads (points, spread sideways) and of the layer's sum over heads (black lines). Medians: "
-        f"{'; '.join(words)}.",
+        f"Symmetry of {n_heads} single heads (points, spread upwards and downwards) and of the layer's sum over heads "
+        f"(black lines). In grey the band that holds 95 % of random heads: {outside} heads are outside it.",
         f"Strip plot of the symmetry of heads with lines for layers. Medians: {'; '.join(words)}.",
     )
+
+
+def _lines(families: pd.DataFrame) -> tuple[dict[tuple[str, bool], int], int]:
+    """The line of each family and, below, of its cross-attention; and how many of the latter there are."""
+    wide = families.pivot(index="family", columns="attention", values="symmetry").reindex(columns=[*OFFSETS])
+    encoders, decoders = (wide[kind].dropna().sort_values(ascending=False).index for kind in GROUPS.values())
+    own = dict.fromkeys([*encoders, *decoders])
+    cross = [(family, True) for family in wide["cross"].dropna().index]
+    return {line: y for y, line in enumerate([*((family, False) for family in own), *cross])}, len(cross)

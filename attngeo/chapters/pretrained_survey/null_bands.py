@@ -1,45 +1,37 @@
-"""What random weights of a model's shape would score: a band for its layers and a narrower one for its median."""
+"""What random weights of a model's shape would score: bands for its layers, its heads, and the median of its layers."""
 
 import math
 
+import numpy as np
 import pandas as pd
 
-from attngeo.chapters.pretrained_survey.auc import Z95
-from attngeo.forms.random_matrices import directionality_sd, sample_forms, symmetry_mean, symmetry_sd
-from attngeo.forms.scores import GAMMA, Convention
-
-ENOUGH_ROWS = 256  # from here on `random_matrices.directionality_sd` is accurate; smaller forms are simulated
+from attngeo.forms.null_laws import Z95, directionality_null, symmetry_null
+from attngeo.forms.random_matrices import directionality_sd
+from attngeo.forms.scores import GAMMA, SUM, Convention
 
 
-def null_bands(scores: pd.DataFrame, gamma: float = GAMMA, draws: int = 40, seed: int = 0) -> pd.DataFrame:
-    """Bands of 95 % for layers with independent normal weights, and for the median of as many layers as the model has.
+def null_bands(scores: pd.DataFrame, gamma: float = GAMMA) -> pd.DataFrame:
+    """Bands of 95 % for random weights of the same shapes, and for the median of a model's layers.
 
     Args:
         scores: the long score table, layers (head = -1) and heads together.
         gamma: threshold of directionality, Def. 3.2.
-        draws: simulated layers where no formula is accurate.
-        seed: of these.
 
     Returns:
-        One row per model and part: s_mean, s_layer, s_median, d_layer, d_median, and d_tables_median (as in Table
-        S3, by formula); a band is the mean (0 for d) plus and minus its half-width.
+        One row per model and part: s_mean, s_layer, s_median, d_layer, d_median, d_tables_median (as in Table S3),
+        and of single heads s_head; a band is the mean (0 for d) plus and minus its half-width.
     """
-    rows, simulated = [], {}
+    rows = []
     for (model, part), own in scores.groupby(["model", "part"], sort=False):
-        layers = own[own["head"] == -1]
-        d, d_head = int(layers["d_model"].iloc[0]), int(layers["d_head"].iloc[0])
-        heads = max(1, round((own["head"] >= 0).sum() / len(layers)))
-        if d >= ENOUGH_ROWS:
-            spread = directionality_sd(d, gamma)
-        else:
-            if (heads, d, d_head) not in simulated:
-                sample = sample_forms(heads, d, d_head, draws, seed, gamma)
-                simulated[heads, d, d_head] = sample.directionality.std().item()
-            spread = simulated[heads, d, d_head]
+        layers, heads = own[own["head"] == SUM], own[own["head"] != SUM]
+        d, (rank, n) = int(layers["d_model"].iloc[0]), (int(layers["rank"].iloc[0]), len(layers))
+        symmetry, directionality = symmetry_null(d, rank), directionality_null(d, rank, gamma)
+        s_head = Z95 * symmetry_null(d, int(heads["rank"].iloc[0])).sd
+        s, tables = Z95 * symmetry.sd, Z95 * directionality_sd(d, gamma, Convention.TABLES)
+        t = float(np.quantile(directionality.distances, 0.95))  # not normal where the width is small
         # a median of n normal values spreads sqrt(pi / 2) times as wide as their mean; one layer is its own median
-        shrink = min(1.0, math.sqrt(math.pi / 2 / len(layers)))
-        s, t = Z95 * symmetry_sd(d), Z95 * spread
-        tables = Z95 * directionality_sd(d, gamma, Convention.TABLES) * shrink
-        rows.append((model, part, symmetry_mean(d), s, s * shrink, t, t * shrink, tables))
-    names = "model part s_mean s_layer s_median d_layer d_median d_tables_median"
+        shrink = math.sqrt(math.pi / 2 / n) if n > 1 else 1.0
+        t_median = min(t, Z95 * directionality.sd * shrink) if n > 1 else t
+        rows.append((model, part, symmetry.mean, s, s * shrink, t, t_median, tables * shrink, s_head))
+    names = "model part s_mean s_layer s_median d_layer d_median d_tables_median s_head"
     return pd.DataFrame(rows, columns=names.split())

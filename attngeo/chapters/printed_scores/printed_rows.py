@@ -14,6 +14,7 @@ _OBSTACLES = {
     "no-such-model": "no such model",
     "random-weights": "random weights were scored",
 }
+NOT_READ = "weights not read here"
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class PrintedRow:
     def verdict(self) -> str:
         """``reproduced`` where the three numbers agree after rounding to the printed decimals; else what is wrong."""
         if self.obstacle or self.ours is None:
-            return self.obstacle or "weights not read here"
+            return self.obstacle or NOT_READ
         gap = np.abs(np.round(self.ours, 2) - self.theirs).max()
         return "reproduced" if gap < 0.005 else f"differs by {gap:.2f}"
 

@@ -12,6 +12,7 @@ def scores():
     rows = [
         {"model": "m", "part": "decoder", "layer": i, "head": head, "d_model": 64, "d_head": 16, "gamma": 2.0}
         | {name: float(getattr(sample, name)[i * 5 + head + 1]) for name in SCORES}
+        | {"rank": 64 if head < 0 else 16}
         for i in range(6)
         for head in range(-1, 4)
     ]

@@ -7,7 +7,14 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import stats
 
-from attngeo.chapters.pretrained_survey.auc import auc, family_interval, score_interval, separation
+from attngeo.chapters.pretrained_survey.auc import (
+    auc,
+    exchange_test,
+    family_interval,
+    least_told,
+    score_interval,
+    separation,
+)
 from attngeo.errors import ParameterError
 
 SCORES = hnp.arrays(float, st.integers(1, 20), elements=st.integers(-5, 5))  # small integers, so that ties occur
@@ -72,6 +79,50 @@ def test_families_enter_whole():
     low, high = family_interval(x, y, [f"{i}" for i in range(12)], [f"{i}" for i in range(9)])
     direct = [auc(rng.choice(x, 12), rng.choice(y, 9)) for _ in range(3000)]
     np.testing.assert_allclose([low, high], np.quantile(direct, [0.025, 0.975]), atol=0.02)
+
+
+def test_a_family_of_both_groups_enters_with_both():
+    """One family of both, none other: every draw is what was observed."""
+    assert family_interval([0.5, 0.9], [0.7], ["a", "a"], ["a"]) == (0.5, 0.5)
+    low, high = family_interval([1.0, 3.0], [0.0, 2.0], ["a", "b"], ["a", "b"])  # within a family encoders win
+    direct = {(a, b): auc([1.0 + 2 * a, 1.0 + 2 * b], [2.0 * a, 2.0 * b]) for a in (0, 1) for b in (0, 1)}
+    assert (low, high) == (min(direct.values()), max(direct.values()))
+
+
+def named(values, start="f"):
+    return {f"{start}{i}": value for i, value in enumerate(values)}
+
+
+def test_separate_families_are_dealt_anew_in_every_way():
+    """All families apart: the exact Mann-Whitney test."""
+    rng = np.random.default_rng(2)
+    x, y = rng.normal(1, 1, 5), rng.normal(0, 1, 6)
+    p, n = exchange_test(named(x, "a"), named(y, "b"))
+    assert n == math.comb(11, 5)
+    assert p == pytest.approx(stats.mannwhitneyu(x, y, method="exact").pvalue)
+
+
+def test_families_of_both_groups_are_exchanged_with_themselves():
+    p, n = exchange_test(named([1.0, 2.0, 3.0]), named([0.0, 0.0, 0.0]))
+    assert (p, n) == (2 / 8, 8)  # as observed, and with all three exchanged
+
+
+def test_of_many_exchanges_some_are_drawn():
+    rng = np.random.default_rng(3)
+    x, y = named(rng.normal(0.8, 1, 12), "a"), named(rng.normal(0, 1, 12), "b")
+    p, n = exchange_test(x, y, most=4000)
+    exact = stats.mannwhitneyu([*x.values()], [*y.values()], method="exact").pvalue
+    assert n == 4000 and p == pytest.approx(exact, abs=0.01)
+    assert (
+        exchange_test(named(np.arange(20.0), "a"), named(np.arange(-20.0, 0), "b"), most=500)[0] == 1 / 500
+    )  # never 0
+
+
+def test_the_least_area_that_is_told_from_one_half():
+    area = least_told(9, 7)
+    assert score_interval(area, 9, 7)[0] == pytest.approx(0.5, abs=1e-9) and 0.7 < area < 0.9
+    assert least_told(1, 1) == 1.0
+    assert least_told(50, 50) < area
 
 
 @pytest.mark.parametrize("scores", [[], [float("nan")], [[1.0]]])

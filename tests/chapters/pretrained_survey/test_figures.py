@@ -1,12 +1,31 @@
-from attngeo.chapters.pretrained_survey.figures import heads_beside_sum, layer_scores
+import pandas as pd
+
+from attngeo.chapters.pretrained_survey.families import of_families, with_kinds
+from attngeo.chapters.pretrained_survey.figures import family_scores, heads_beside_sum
 from attngeo.chapters.pretrained_survey.null_bands import null_bands
+from attngeo.survey.score_table import layer_medians
 
 
 def test_layers_are_counted_against_their_band(scores):
     layers = scores[scores["head"] == -1].assign(symmetry=0.9, directionality=0.0)
-    figure = layer_scores(layers, null_bands(scores))
-    assert "6 of 12 scores lie outside" in figure.caption and "m decoder: s 0.90, d 0.00" in figure.alt
+    families = of_families(with_kinds(layer_medians(layers)))
+    figure = family_scores(with_kinds(layers), families, null_bands(scores))
+    assert "6 of 12 scores lie outside" in figure.caption and "causal: s from 0.90 to 0.90, d from 0.00" in figure.alt
+
+
+def test_encoders_and_decoders_share_the_line_of_their_family_and_cross_attention_has_one_below(scores):
+    parts = {"T5": ("encoder", "decoder", "cross"), "GPT": ("decoder",)}
+    names = {("T5", p): "FLAN-T5 small titler" for p in parts["T5"]} | {("GPT", "decoder"): "GPT-2"}
+    every = pd.concat([scores.assign(model=names[f, p], part=p) for f, own in parts.items() for p in own])
+    layers = with_kinds(every[every["head"] == -1])
+    figure = family_scores(layers, of_families(with_kinds(layer_medians(layers))), null_bands(every)).figure
+    assert [t.get_text() for t in figure.axes[0].get_yticklabels()] == ["T5", "GPT", "T5, cross"]
+    assert sum(len(c.get_offsets()) for c in figure.axes[0].collections if len(c.get_offsets()) > 1) == 4 * 6
 
 
 def test_heads_stand_beside_their_sum(scores):
-    assert "m decoder: heads" in heads_beside_sum(scores).caption
+    bands = null_bands(scores)
+    assert "m decoder: heads" in heads_beside_sum(scores, bands).alt
+    heads = scores[scores["head"] >= 0]["symmetry"] - bands["s_mean"].item()
+    outside = int((heads.abs() > bands["s_head"].item()).sum())
+    assert f"{outside} heads are outside" in heads_beside_sum(scores, bands).caption and 0 <= outside <= 5

@@ -1,0 +1,103 @@
+"""The survey's records read back: every score of a recorded model, or of its weights where they are at hand."""
+
+import json
+import os
+from pathlib import Path
+
+import pandas as pd
+
+from attngeo.checkpoints.layers import open_checkpoint
+from attngeo.forms.scores import GAMMA
+from attngeo.records.checkout import data
+from attngeo.survey.models import registry
+from attngeo.survey.record import RecordError
+from attngeo.survey.score_table import score_table
+
+
+def read_records(folder: Path) -> tuple[pd.DataFrame, dict[str, dict]]:
+    """Every finished record under ``data/survey``: the long table of all models, and each model's provenance.
+
+    Raises:
+        RecordError: there is no record, or one is damaged.
+    """
+    tables, provenance = [], {}
+    for path in sorted(Path(folder).glob("*/record.json")):
+        try:
+            provenance[path.parent.name] = json.loads(path.read_text(encoding="utf-8"))
+            tables += [pd.read_csv(path.parent / "layers.csv"), pd.read_parquet(path.parent / "heads.parquet")]
+        except (OSError, ValueError) as error:
+            raise RecordError(f"The survey record {path.parent} cannot be read ({error}); survey it again.") from None
+    if not tables:
+        raise RecordError(f"{folder} holds no survey record; 'attngeo survey' writes them.")
+    return pd.concat(tables, ignore_index=True), provenance
+
+
+def measured(models: list[str], gamma: float = GAMMA, folder: Path | None = None) -> pd.DataFrame:
+    """Scores for a page: of the weights themselves where they can be read, else as recorded.
+
+    Args:
+        models: names of recorded models, folders or Hub ids; none means every recorded model.
+        gamma: threshold of directionality; another than the recorded one needs the weights.
+        folder: of the records, ``data/survey`` by default.
+
+    Returns:
+        The long score table with ``model`` as the registry names it, and a column ``origin``: "weights" or "record".
+
+    Raises:
+        RecordError: weights are needed and cannot be read.
+    """
+    table, _ = read_records(folder or data("survey"))
+    records = dict(list(named(table).assign(origin="record").groupby("model", sort=False)))
+    weights = local_weights()
+    parts = []
+    for model in models or records:
+        if model in weights or model not in records:
+            parts.append(named(score_table(open_checkpoint(weights.get(model, model)), gamma)).assign(origin="weights"))
+        elif (records[model]["gamma"] == gamma).all():
+            parts.append(records[model])
+        else:
+            recorded = records[model]["gamma"].iloc[0]
+            raise RecordError(
+                f"{model} is recorded for gamma = {recorded:g}; for {gamma:g} its weights are needed:"
+                f" name the folder that holds them in ATTNGEO_WEIGHTS."
+            )
+    return pd.concat(parts, ignore_index=True)
+
+
+def local_weights() -> dict[str, str]:
+    """Folders with weights under ATTNGEO_WEIGHTS by the registry's name of the model."""
+    folder = os.environ.get("ATTNGEO_WEIGHTS")
+    models = registry()
+    folders = {m.name: Path(folder, m.weights_folder) for m in models.itertuples() if folder and m.weights_folder}
+    return {name: str(path) for name, path in folders.items() if (path / "config.json").is_file()}
+
+
+def named(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with ``model`` as the registry names it; a model the registry does not know keeps its own name.
+
+    Of a model that is there twice, from the Hub and from a folder under ATTNGEO_WEIGHTS, the rows from the Hub stay.
+    """
+    models = registry()
+    on_hub = {m.hub_id: m.name for m in models.itertuples() if m.hub_id}
+    held = {m.weights_folder: m.name for m in models.itertuples() if m.weights_folder}
+    twice = set(held.values()) & {on_hub[m] for m in set(table["model"]) & on_hub.keys()}
+    table = table[[held.get(m) not in twice for m in table["model"]]]
+    names = held | on_hub
+    return table.assign(model=table["model"].map(lambda m: names.get(m, m)))
+
+
+def read_quantised(folder: Path) -> pd.DataFrame:
+    """Scores of every recorded layer whose weights were rounded too: columns as in ``layers.csv``, and scheme.
+
+    Models are named as in the registry.
+
+    Raises:
+        RecordError: none is recorded, or one is damaged.
+    """
+    try:
+        tables = [pd.read_csv(path) for path in sorted(Path(folder).glob("*/quantised.csv"))]
+    except (OSError, ValueError) as error:
+        raise RecordError(f"A record of rounded weights in {folder} cannot be read ({error}); survey again.") from None
+    if not tables:
+        raise RecordError(f"{folder} holds no record of rounded weights; 'attngeo survey --quantise' writes them.")
+    return named(pd.concat(tables, ignore_index=True))

@@ -1,0 +1,86 @@
+"""Weights rounded to few bits, as quantised checkpoints hold them, and what that does to the scores.
+
+    s' = s / (1 + e),    e = (||E_q W_k^T||^2 + ||W_q E_k^T||^2) / ||M||^2
+
+up to chance: rounding adds errors E_q, E_k to the factors that are independent of each other and of the weights. They
+add to the norm of M and, on average, nothing to Tr(MM).
+"""
+
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attngeo.errors import ParameterError
+from attngeo.forms.bilinear import BilinearForm
+
+BLOCK = 32  # weights of a row of (out, in) that share a scale, in llama.cpp's 4-bit formats
+Weights = Float[Tensor, "heads d d_head"]
+
+
+def quantised(form: BilinearForm, scheme: str) -> BilinearForm:
+    """The form of weights that were stored by ``scheme`` and read back, in float32.
+
+    Args:
+        form: of weights that are not rounded; a row of its stored tensor runs along d.
+        scheme: one of SCHEMES.
+
+    Raises:
+        ParameterError: there is no such scheme.
+
+    Source: onnxruntime's dynamic quantisation (int8), llama.cpp's block formats (q4_0, q4_1), written from their
+    descriptions.
+    """
+    if scheme not in SCHEMES:
+        raise ParameterError(f"there is no scheme {scheme!r}; there are {', '.join(SCHEMES)}.")
+    return BilinearForm(*(SCHEMES[scheme](w.float()) for w in (form.wq, form.wk)))
+
+
+def _float16(w: Weights) -> Weights:
+    return w.half().float()
+
+
+def _int8(w: Weights) -> Weights:
+    """Whole steps of a 127th of the tensor's largest magnitude."""
+    step = _step(w.abs().amax() / 127)
+    return (w / step).round() * step
+
+
+def _q4_0(w: Weights) -> Weights:
+    """Sixteen levels from -8 to 7 steps in every block; its weight of largest magnitude lies at -8."""
+    return _blockwise(w, _signed)
+
+
+def _q4_1(w: Weights) -> Weights:
+    """Sixteen levels from the least to the largest weight of every block."""
+    return _blockwise(w, _shifted)
+
+
+SCHEMES: dict[str, Callable[[Weights], Weights]] = {
+    "float16": _float16,
+    "int8": _int8,
+    "q4_0": _q4_0,
+    "q4_1": _q4_1,
+}
+
+
+def _signed(block: Weights) -> Weights:
+    largest = block.gather(1, block.abs().argmax(1, keepdim=True))
+    step = _step((largest / -8).half().float())  # the scale is kept in half precision
+    return (block / step).round().clamp(-8, 7) * step
+
+
+def _shifted(block: Weights) -> Weights:
+    least = block.amin(1, keepdim=True)
+    step = _step((block.amax(1, keepdim=True) - least) / 15)
+    return ((block - least) / step).round().clamp(0, 15) * step.half().float() + least.half().float()
+
+
+def _blockwise(w: Weights, work: Callable[[Weights], Weights]) -> Weights:
+    return torch.cat([work(block) for block in w.split(BLOCK, dim=1)], dim=1)
+
+
+def _step(step: Tensor) -> Tensor:
+    """Weights that are all 0 have any step."""
+    return torch.where(step == 0, torch.ones_like(step), step)
