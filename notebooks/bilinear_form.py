@@ -15,17 +15,15 @@
 # %% [markdown]
 # # Self-attention as a bilinear form
 #
-# Attention compares a token with another by a number, the raw score. Section 2.1 of the paper {cite}`saponati2025`
-# reads this number as a bilinear form of the two embeddings, whose matrix is $\Wqk = \Wq \Wk\T$. Everything later is
-# a statement about this matrix. The view is not new {cite}`elhage2021,olsson2022,dar2023`; what the section adds is a
-# proposition on the order of the scores before and after the softmax (Proposition 2.1), and two remarks on projections
-# and on several heads (Appendix S1.2).
+# A Transformer turns every token of a text into a vector, its *embedding*, and attention mixes these vectors: token $i$
+# takes up token $j$ with a weight between 0 and 1. Which learned numbers decide the weights? Section 2.1 of the paper
+# {cite}`saponati2025` puts them into one matrix, $\Wqk = \Wq \Wk\T$, and everything later is a statement about it.
 #
-# The proposition holds. A few lines around it need mending. Two things that the section leaves open matter later: the
-# matrix of a layer, summed over heads, does not determine what the layer attends to; and where positions rotate the
-# queries and keys, a symmetric matrix does not make attention symmetric.
+# In one head this matrix gives the raw score of every pair of tokens, and the weights of a row keep the order of its
+# scores. In a layer of several heads the sum of their matrices does not give the weights: in the two layers below it is
+# the same, and their weights differ by up to {glue:text}`gap`.
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "remove-input"]
 d: int = 32  # width of the embedding, a multiple of n_heads; in [8, 512]
 n_heads: int = 4  # attention heads; in [2, 16]
 n_tokens: int = 12  # tokens of a sequence; in [4, 64]
@@ -34,70 +32,46 @@ seed: int = 0  # seed of every random draw; in [0, 2147483647]
 # %% tags=["remove-cell"]
 import torch
 
-from attngeo.chapters.bilinear_form import heads, operators, rotary, scores
+from attngeo.chapters.bilinear_form import figures, heads, rotary, scores
 from attngeo.chapters.bilinear_form.attention_example import attention_example, softmax_rows
-from attngeo.display.page import show
-from attngeo.chapters.bilinear_form import figures
+from attngeo.display.page import glue, show
 
-one = {"d": d, "n_tokens": n_tokens, "seed": seed}
-several = one | {"n_heads": n_heads}
+several = {"d": d, "n_tokens": n_tokens, "n_heads": n_heads, "seed": seed}
 
-# %% [markdown]
-# ## The architecture
-#
-# ````{prf:definition} S1.1, Transformer
-# :label: def-s1-1
-#
-# Let $U \in \{0, 1\}^{N \times V}$ hold one token a row, one-hot. A Transformer with $L$ layers maps
-#
-# $$
-# X_0 = U W_e + W_p, \qquad \hat X_l = X_{l-1} + a_l(X_{l-1}), \qquad X_l = \hat X_l + m_l(\hat X_l),
-# $$ (eq-s1-1)
-#
-# for $l = 1, \dots, L$, to the distributions $\sigma(X_L W_u)$ over the vocabulary, where $\sigma$ is the softmax of
-# each row, $m_l$ a feedforward layer applied to each row, and $a_l$ attention with matrices
-# $\Wq, \Wk, W_v \in \R^{d \times d}$,
-#
-# $$
-# a(X) = A(X)\, X W_v, \qquad A(X) = \sigma\bigl(d^{-1/2}\, X \Wq (X \Wk)\T\bigr) .
-# $$ (eq-s1-3)
-#
-# Biases and layer normalisation are left out.
-# ````
-#
-# The paper gives the positional embedding the shape $V \times d$. It is added to a matrix with one row per position.
+# %% tags=["hide-input"]
+example = attention_example(d, n_tokens, n_heads, seed)
+forms = torch.stack(list(example.form.heads()))  # (n_heads, d, d)
+scale = example.form.d_head**-0.5
+separate = softmax_rows(scale * (example.x @ forms @ example.x.T))
+averaged = softmax_rows(scale * (example.x @ forms.mean(0) @ example.x.T)).expand_as(separate)
+figures.heads_of_equal_sum(separate, averaged)
 
-# %%
-show(scores.shape_of_the_positions(n_tokens=n_tokens, seed=seed))
+# %% tags=["remove-cell"]
+glue("gap", float((separate - averaged).abs().max()), ".2f")
 
 # %% [markdown]
-# ## Scores as a bilinear form
+# ## One number for a pair of tokens
 #
-# ````{prf:definition} S1.2, bilinear form
-# :label: def-s1-2
-#
-# A map $M : \R^d \times \R^d \to \R$ is a *bilinear form* if it is linear in each argument. Its matrix in a basis
-# $e_1, \dots, e_d$ has the entries $M(e_i, e_j)$, and in coordinates $M(x, y) = x\T M y$.
-# ````
-#
-# The raw score of the pair $(i, j)$, before scale and softmax, is one:
+# Attention turns the embedding $x_i \in \R^d$ of token $i$ into a *query* $q_i = \Wq\T x_i$, and that of token $j$ into
+# a *key* $k_j = \Wk\T x_j$. Their dot product is the *raw score* of the pair,
 #
 # $$
 # \hat\alpha_{ij} = q_i \cdot k_j = (\Wq\T x_i) \cdot (\Wk\T x_j) = x_i\T\, \Wqk\, x_j, \qquad \Wqk = \Wq \Wk\T .
 # $$ (eq-1)
 #
-# Rows of $\Wqk$ belong to the query side $i$, columns to the key side $j$.
+# So the two embeddings enter a *bilinear form*, a map that is linear in each of them, and its matrix is $\Wqk$. Rows of
+# $\Wqk$ belong to the query side $i$, columns to the key side $j$. The view is not new
+# {cite}`elhage2021,olsson2022,dar2023`. The [details](bilinear_form_details.py) define the whole Transformer.
 
 # %%
-show(
-    scores.scores_are_a_bilinear_form(**one),
-    scores.form_is_linear_in_each_argument(d=d, seed=seed),
-)
+show(scores.scores_are_a_bilinear_form(d=d, n_tokens=n_tokens, seed=seed))
 
 # %% [markdown]
-# ## The order of the scores before and after softmax
+# ## Softmax keeps the order
 #
-# ````{prf:proposition} 2.1, attention weights keep the order of the raw scores
+# A softmax turns the raw scores of a row, divided by some $\tau$, into weights $\alpha_{ij}$.
+#
+# ````{prf:proposition} Prop. 2.1 of the paper: attention weights keep the order of the raw scores
 # :label: prop-2-1
 #
 # Let $\hat\alpha_{ij} = x_i\T \Wqk x_j$ for embeddings $x_1, \dots, x_N \in \R^d$, and
@@ -128,70 +102,15 @@ show(
 show(scores.order_of_scores_is_kept(**several))
 
 # %% [markdown]
-# The order holds within a row. The denominator $Z_i$ is the row's own, so weights of two rows cannot be compared.
-
-# %%
-example = attention_example(d, n_tokens, n_heads, seed)
-raw = example.raw() / example.form.d_head**0.5
-figures.order_within_rows(raw[0], softmax_rows(raw[0]))
-
-# %% [markdown]
-# Two readings of the printed statement need care. In a decoder row $i$ attends to positions $j \le i$ only; later
-# positions get weight 0 whatever their raw score, so the equivalence holds for the positions that a row may attend
-# to. And the summand is $x_j\T W_v$, a row; the printed $x_j W_v$ multiplies a column by a square matrix from the
-# wrong side.
-
-# %%
-show(scores.order_with_a_causal_mask(**several), scores.values_enter_as_rows(**one))
-
-# %% [markdown]
-# The proof adds that softmax suppresses negative and near-zero scores. It does not see whether a score is negative:
-# a number added to all scores of a row changes no weight. It suppresses the scores that lie far below the largest one
-# of their row.
-
-# %%
-show(scores.suppressed_scores(**several))
-
-# %% [markdown]
-# ## Each term as an operator
+# So the largest raw score of a row names the token that is attended to most. Weights of two rows cannot be compared,
+# since $Z_i$ is the row's own. [Which scores a softmax suppresses](bilinear_form_details.py#the-order-of-scores-row-by-row),
+# and what a causal mask does to the statement, are among the details.
 #
-# ````{prf:remark} S1.4, a decomposition that is no projection
-# :label: rem-s1-4
-#
-# With raw scores in place of weights the sum of {eq}`eq-2-1` is $\sum_j \hat\alpha_{ij} x_j = \sum_j P_j(x_i)$, where
-#
-# $$
-# P_j(x) = (x\T \Wqk x_j)\, x_j = x_j\, (\Wqk x_j)\T x .
-# $$ (eq-s1-4)
-#
-# $P_j$ is linear, of rank 1, with image spanned by $x_j$, and $P_j P_j = (x_j\T \Wqk x_j)\, P_j$. So it is
-# *idempotent*, a projection, only where $x_j\T \Wqk x_j = 1$.
-# ````
-#
-# ````{dropdown} Proof
-# ```{prf:proof}
-# $P_j$ has the matrix $x_j (\Wqk x_j)\T$. Its square is $x_j\, \bigl[(\Wqk x_j)\T x_j\bigr]\, (\Wqk x_j)\T$, and the
-# bracket is the number $x_j\T \Wqk\T x_j = x_j\T \Wqk x_j$.
-# ```
-# ````
-#
-# The paper draws the right conclusion under another name: an operator with $P \circ P \ne P$ is not idempotent;
-# nilpotent means that some power vanishes, which here is the case where $x_j\T \Wqk x_j = 0$. Equation S17 prints
-# $\alpha$ where the raw $\hat\alpha$ is meant. And the remark says that $\Wqk$ may not satisfy all axioms of an inner
-# product: linearity, symmetry and positive definiteness. That is right. As a bilinear form $\Wqk$ is linear, so that it
-# can miss the last two, and symmetry is what the later chapters measure.
-
-# %%
-show(
-    operators.operators_are_not_idempotent(d=d, seed=seed),
-    operators.raw_scores_in_the_decomposition(**one),
-    operators.linearity_cannot_fail(d=d, seed=seed),
-)
-
-# %% [markdown]
 # ## Several heads
 #
-# ````{prf:remark} S1.5, the forms of the heads add up
+# A layer has $H$ heads, each with a query and a key matrix of its own.
+#
+# ````{prf:remark} Remark S1.5 of the paper: the forms of the heads add up
 # :label: rem-s1-5
 #
 # With $H$ heads of width $d_h = d / H$, $\Wq = [W_{q,1} | \dots | W_{q,H}]$ and $\Wk$ likewise, blocks of shape
@@ -218,45 +137,19 @@ show(
 # ````
 
 # %%
-show(heads.heads_add_up(d=d, n_heads=n_heads, seed=seed))
-
-# %%
-forms = torch.stack(list(example.form.heads()))
-figures.rank_of_heads(torch.linalg.svdvals(forms), torch.linalg.svdvals(forms.sum(0)))
+show(heads.heads_add_up(d=d, n_heads=n_heads, seed=seed), heads.heads_do_not_share_one_softmax(**several))
 
 # %% [markdown]
-# Equation S18 divides the scores of a head by $\sqrt d$; Transformers as they are built divide by $\sqrt{d_h}$
-# {cite}`vaswani2017`. That is a convention: no order of scores depends on it, and neither score of this book does.
-# [The next chapter](implicit_gradient.py) checks it, since gradients do depend on it.
+# Each head has its own softmax and its own values, and a sum of softmaxes is not the softmax of a sum. In the figure
+# above every head's form is replaced by the mean of all: the sum stays, the weights and the output do not. A layer's
+# $\Wqk$ can be symmetric while no head is, and the other way round, if the skew parts of its heads cancel.
 #
-# Equation S21 then sums the raw decompositions of the heads; this performs the same operation as Eq. S14, which is about
-# raw scores too. Each sum lies in the span of the tokens. The text says convex hull, which needs coefficients that are
-# positive and add up to 1, as attention weights are and raw scores are not.
+# ## What the matrix leaves out
 #
-# Attention itself is another matter. Each head has its own softmax and its own values, and a sum of softmaxes is not the
-# softmax of a sum. The check replaces every head's form by the mean of all of them: the sum is the same, the output is
-# another.
-
-# %%
-show(heads.heads_do_not_share_one_softmax(**several), heads.raw_sums_leave_the_hull(**several))
-
-# %%
-mean = (example.x @ forms.mean(0) @ example.x.T / example.form.d_head**0.5).expand_as(raw)
-figures.heads_of_equal_sum(softmax_rows(raw), softmax_rows(mean))
-
-# %% [markdown]
-# This is why the book gives scores per head beside those of the summed matrix: a layer's $\Wqk$ can be symmetric
-# while no head is, and the other way round, if the skew parts of its heads cancel.
-#
-# ## What is outside the matrix
-#
-# $\Wqk$ does not contain the biases of queries and keys, rotations that encode positions, the gains of a layer
-# normalisation before it, or a normalisation of queries and keys. All of them change what a model attends to. The
-# scores in this book are those of $\Wqk$ alone, as in the paper. The [notation page](../notation.md) lists the
-# conventions.
-#
-# How much this leaves out can be said for rotations. Many of the models that the paper scores, such as ModernBERT,
-# LLaMA and Mistral, turn queries and keys by an angle proportional to their position.
+# Biases of queries and keys, rotations that encode positions, the gains of a layer normalisation before it, and a
+# normalisation of queries and keys change what a model attends to and are not in $\Wqk$. How much this leaves out can be
+# said for rotations. Many of the models that the paper scores, such as ModernBERT, LLaMA and Mistral, turn queries and
+# keys by an angle proportional to their position.
 #
 # ````{prf:proposition} Symmetric attention under rotary positions (ours)
 # :label: prop-rotary
@@ -290,9 +183,16 @@ figures.heads_of_equal_sum(softmax_rows(raw), softmax_rows(mean))
 # ```
 # ````
 #
-# For a trained model with rotations, the symmetry score of $\Wqk$ therefore describes the form at offset 0. A score of 1
-# does not say that two distant tokens give each other the same raw score; a score below 1 says that at some offset they
-# do not.
 
 # %%
 show(rotary.rotary_scores(seed=seed))
+
+# %% [markdown]
+# In a model with rotations the symmetry score of $\Wqk$ therefore describes the form at offset 0. A score of 1 does not
+# say that two distant tokens give each other the same raw score; a score below 1 says that at some offset they do not.
+#
+# ## What it means for you
+#
+# - Look at the heads beside the layer: `attngeo score bert-base-uncased --per-head` gives both.
+# - With rotary positions, read a score of $\Wqk$ as one of tokens at the same place.
+# - All scores here are of $\Wqk$ alone, as in the paper; the [notation page](../notation.md) lists the conventions.

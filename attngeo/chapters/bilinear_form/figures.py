@@ -52,7 +52,9 @@ def heads_of_equal_sum(
             if row == 0:
                 axes.set_title(f"head {h + 1}")
             if h == 0:
-                axes.set_ylabel(words, fontsize=9)
+                axes.set_ylabel(f"{words}\nquery token", fontsize=9)
+            if row == 1:
+                axes.set_xlabel("key token", fontsize=9)
     figure.colorbar(image, ax=panels, label="attention weight", shrink=0.8)
     gap = float((separate - averaged).abs().max())
     return CaptionedFigure(
@@ -60,7 +62,8 @@ def heads_of_equal_sum(
         name="fig-heads-of-equal-sum",
         caption="Attention weights of two layers with the same sum of forms, $\\Wqk = \\sum_h W_{qk,h}$. Above, heads "
         f"that differ; below, each replaced by their mean. Weights differ by up to {gap:.2f}.",
-        alt=f"Two rows of {n} square heat maps of attention weights. The upper maps all differ, the lower are equal.",
+        alt=f"Two rows of {n} square heat maps of attention weights, query tokens against key tokens. The upper maps "
+        "all differ, the lower are equal.",
     )
 
 
