@@ -9,7 +9,7 @@ from random_forms import SEEDS, forms, gaussian, matrices
 from attngeo import BilinearForm, directionality_score, score, score_heads, symmetry_score
 from attngeo.errors import MatrixError, ParameterError
 from attngeo.forms.moments import dense_moments, form_moments, gram_moments, head_moments, tiled_moments
-from attngeo.forms.scores import Convention
+from attngeo.forms.scores import SUM, Convention, score_rows
 
 CLOSE = {"rel": 0, "abs": 1e-10}
 GAMMAS = st.floats(0, 3)
@@ -258,6 +258,22 @@ def test_forms_of_float32_are_scored_in_float64():
     form = BilinearForm(gaussian(2, 30, 4, dtype=torch.float32), gaussian(2, 30, 4, seed=1, dtype=torch.float32))
     assert symmetry_score(form) == pytest.approx(symmetry_score(form.to(torch.float64).dense()), abs=1e-12)
     assert head_moments(form).square.dtype == torch.float64
+
+
+def test_rows_of_a_table_are_the_scores_of_the_sum_and_of_every_head():
+    wq = gaussian(2, 30, 4)
+    wq[1, :3] *= 9
+    form = BilinearForm(wq, gaussian(1, 30, 4, seed=1))
+    for gamma in (1.0, 2.0):
+        whole, *heads = score_rows(form, gamma)
+        assert [row["head"] for row in (whole, *heads)] == [SUM, 0, 1]
+        for row, m in zip((whole, *heads), (form.dense(), *form.heads()), strict=True):
+            expected = {name: value.item() for name, value in vars(score(m, gamma)).items()}
+            expected["n_cols_over"] = expected.pop("n_columns_over")
+            assert row == pytest.approx({"head": row["head"], **expected}, **CLOSE)
+        assert score_rows(form, gamma, per_head=False) == [whole]
+    assert score_rows(form) == score_rows(form, 2.0)
+    assert whole["n_rows_over"] and whole["directionality"] != whole["directionality_released"]
 
 
 # Degenerate input
