@@ -9,7 +9,7 @@ from random_forms import SEEDS, forms, gaussian, matrices
 from attngeo import BilinearForm, directionality_score, score, score_heads, symmetry_score
 from attngeo.errors import MatrixError, ParameterError
 from attngeo.forms.moments import dense_moments, form_moments, gram_moments, head_moments, tiled_moments
-from attngeo.forms.scores import SUM, Convention, score_rows
+from attngeo.forms.scores import SUM, Convention, score_batch, score_rows
 
 CLOSE = {"rel": 0, "abs": 1e-10}
 GAMMAS = st.floats(0, 3)
@@ -155,6 +155,26 @@ def test_a_norm_at_the_threshold_does_not_exceed_it():
     m = torch.tensor([1.0, 1.0, 1.0, 1.0, 7.0], dtype=torch.float64)[:, None] * rotation
     at, below = score(m, gamma=2.0), score(m, gamma=1.99)
     assert at.n_rows_over == 0 and below.n_rows_over == 1
+
+
+def test_equal_norms_are_equal_in_the_arithmetic_that_made_them():
+    row = gaussian(64, seed=2).bfloat16()
+    circulant = torch.stack([row.roll(i) for i in range(64)])  # norms are sums of the same squares, in other orders
+    form = BilinearForm(circulant[None], torch.eye(64, dtype=torch.bfloat16)[None])
+    for result in (score(form, gamma=0.0), score_heads(form, gamma=0.0)):
+        assert result.n_rows_over == result.n_columns_over == 0
+
+
+def test_the_margin_of_a_tie_follows_the_size_of_each_matrix():
+    m = torch.diag(torch.tensor([1.0, 1.0, 1.0, 1.0, 7.0], dtype=torch.float64))
+    scales = torch.tensor([2.0**17, 2.0**-19], dtype=torch.float64)[:, None, None]  # in the range scored as it is
+    batch = scales * m
+    assert score_batch(batch, gamma=2 - 1e-5).n_rows_over.tolist() == [1, 1]
+    assert score_batch(batch, gamma=2.0).n_rows_over.tolist() == [0, 0]
+    holed = gaussian(9, 9)
+    holed[2] = 0  # its norm counts as one at rounding level
+    large, small = score_batch(scales * holed, gamma=0.0).directionality_tables.tolist()
+    assert large == pytest.approx(small, **CLOSE)
 
 
 def test_gamma_moves_the_threshold():
