@@ -177,6 +177,13 @@ def test_the_margin_of_a_tie_follows_the_size_of_each_matrix():
     assert large == pytest.approx(small, **CLOSE)
 
 
+def test_of_two_norms_the_released_deviation_is_over_one():
+    m = torch.diag(torch.tensor([1.0, 3.0], dtype=torch.float64))
+    m[1, 0] = 1  # rows of 1 and 10^1/2, columns of 2^1/2 and 3
+    assert directionality_score(m, 0.8, "released") == 0  # beyond 2^-1/2 standard deviations lies neither
+    assert directionality_score(m, 0.6, "released") == pytest.approx(directionality_by_hand(m, 0.6, "released"))
+
+
 def test_gamma_moves_the_threshold():
     m = gaussian(40, 40, seed=3)
     over = [score(m, gamma=g).n_rows_over.item() for g in (0.0, 1.0, 2.0, 5.0)]
