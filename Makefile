@@ -1,6 +1,6 @@
 # make book   create .venv, execute the chapters (PROFILE=smoke|cpu|gpu) and build book/_build/html
 # make test   create .venv, run the whole suite, a worker a core; ARGS="-k scores" narrows it, ARGS="-n 0" keeps one process
-# make lint   style, and the contract of the rooms: who may import whom
+# make lint   style, types, and the contract of the rooms: who may import whom
 # make mutants  formulas with one place changed: which no test refuses; ONLY="attngeo.forms.scores.*" narrows it
 # make clean  remove what the build made; .venv stays
 
@@ -24,33 +24,35 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: book test lint mutants benchmarks clean
 
-book: $(VENV)/.installed
+book: $(VENV)/.book
 	ATTNGEO_PROFILE=$(PROFILE) $(BIN)/jupyter-book build book
 	@echo "Open book/_build/html/index.html"
 
-test: $(VENV)/.installed lint
+test: $(VENV)/.test lint
 	$(BIN)/python -m pytest -n logical $(ARGS)
 
-lint: $(VENV)/.installed
+lint: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
+	$(BIN)/mypy
 
-mutants: $(VENV)/.installed
+mutants: $(VENV)/.test
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[mutants]'
 	CI=1 OMP_NUM_THREADS=1 $(BIN)/mutmut run --max-children 1 $(if $(ONLY),'$(ONLY)')
 	@$(BIN)/mutmut results | sed '/: not checked$$/d'
 	@echo "Those that may survive, and why: tests/mutants.md. One of them: $(BIN)/mutmut show NAME"
 
-benchmarks: $(VENV)/.installed
+benchmarks: $(VENV)/.test
 	$(BIN)/python -m pytest tests/benchmarks --override-ini=addopts= -p no:cacheprovider $(ARGS)
 
-$(VENV)/.installed: pyproject.toml constraints.txt
-	@$(PYTHON) -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' || \
-		{ echo "attngeo needs Python 3.10 to 3.13; name one, as in: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 2; }
+# The book needs less than the tests do; an environment made for the tests builds the book too.
+$(VENV)/.book $(VENV)/.test: $(VENV)/.%: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 14))' || \
+		{ echo "attngeo needs Python 3.10 to 3.14; name one, as in: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 2; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[test]'
-	@touch $@
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[$*]'
+	@touch $@ $(VENV)/.book
 
 clean:
 	rm -rf book/_build build mutants *.egg-info

@@ -39,7 +39,7 @@ from attngeo.chapters.pretrained_survey.families import choices_table, compared,
 from attngeo.chapters.pretrained_survey.figures import family_scores, form_pictures, heads_beside_sum
 from attngeo.chapters.pretrained_survey.null_bands import null_bands
 from attngeo.chapters.pretrained_survey.same_models import same_models
-from attngeo.survey.models import released_results
+from attngeo.survey.released_results import released_results
 from attngeo.chapters.pretrained_survey.pictures import read_picture
 from attngeo.survey.measured import measured
 from attngeo.survey.score_table import layer_medians

@@ -38,9 +38,10 @@ from attngeo.chapters.printed_scores.tables import (
 )
 from attngeo.chapters.printed_scores.printed_rows import NOT_READ, beside_printed, whole_table
 from attngeo.display.page import glue, show, table
-from attngeo.survey.models import DEFECTS, registry, released_results
+from attngeo.survey.models import registry
 from attngeo.chapters.printed_scores.released_extractions import extraction_effects
 from attngeo.survey.measured import measured
+from attngeo.survey.released_results import DEFECTS, released_results
 from attngeo.survey.score_table import layer_medians
 
 # %%
@@ -168,7 +169,7 @@ table(whole, name="tab-s2-rows", caption="Table S2: median [to first quartile, t
 # %% tags=["remove-input"]
 whole = whole_table("S3", "directionality_tables", medians)
 table(whole, name="tab-s3-rows", caption="Table S3: median [to first quartile, to third quartile] of directionality.")
-glue("n-registered", registry()["name"].nunique(), "d")
+glue("n-registered", len({model.name for model in registry()}), "d")
 glue("n-waiting", (whole_table("S2", "symmetry", medians)["verdict"] == NOT_READ).sum(), "d")
 
 # %% [markdown]

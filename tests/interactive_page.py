@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from attngeo.display.interactive import Interactive, container
-from attngeo.display.page import METADATA_KEY
+from attngeo.display.labels import METADATA_KEY
 
 STATIC = Path(__file__).parents[1] / "book" / "_static"
 

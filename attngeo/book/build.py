@@ -11,7 +11,7 @@ from attngeo.book import cache, presentation
 from attngeo.book.cache import Kept
 from attngeo.book.execution import ChapterFailed, Execution, Kernels, environment, execute, processes_and_threads
 from attngeo.book.notebooks import Book, Chapter, current_profile, find_book
-from attngeo.display.page import METADATA_KEY
+from attngeo.display.labels import METADATA_KEY
 from attngeo.errors import AttngeoError
 from attngeo.records import provenance
 

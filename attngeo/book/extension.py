@@ -17,7 +17,7 @@ from attngeo.book.cache import Kept
 from attngeo.book.execution import ChapterFailed
 from attngeo.book.notebooks import Book, Chapter, current_profile
 from attngeo.book.presentation import present
-from attngeo.display.page import METADATA_KEY
+from attngeo.display.labels import METADATA_KEY
 from attngeo.errors import AttngeoError
 
 SHARED_SCRIPT = "_static/interactive.js"

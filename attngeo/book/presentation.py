@@ -12,7 +12,8 @@ from attngeo.book.cache import Kept
 from attngeo.book.execution import ChapterFailed
 from attngeo.book.notebooks import Chapter
 from attngeo.display.interactive import container
-from attngeo.display.page import METADATA_KEY, markdown_table
+from attngeo.display.labels import METADATA_KEY
+from attngeo.display.page import markdown_table
 
 _REMOVED = {"remove-cell", "remove_cell", "remove-output", "remove_output"}
 

@@ -26,7 +26,7 @@ class Bytes:
 
 def empty(size: int) -> memoryview:
     """Writable memory that nothing has written to yet."""
-    return memoryview(torch.empty(size, dtype=torch.uint8).numpy())
+    return torch.empty(size, dtype=torch.uint8).numpy().data
 
 
 class LocalBytes(Bytes):

@@ -66,8 +66,8 @@ def open_model(model: nn.Module, config: Mapping | Any = None) -> Model:
             f" BilinearForm.from_linear two weights."
         )
     model = _unwrapped(model)
-    config = getattr(model, "config", None) if config is None else config
-    config = config.to_dict() if hasattr(config, "to_dict") else config
+    found: Any = getattr(model, "config", None) if config is None else config
+    config = found.to_dict() if hasattr(found, "to_dict") else found
     kind = type(model).__name__
     if not isinstance(config, Mapping):
         raise CheckpointError(

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from huggingface_hub import constants
@@ -163,11 +163,12 @@ def _get(place: Place, start: int, stop: int) -> Iterator[tuple[int, Mapping[str
     headers = {**build_hf_headers(), "Accept-Encoding": "identity", "Range": f"bytes={start}-{stop - 1}"}
     if _host(place) != urlsplit(constants.ENDPOINT).netloc:
         headers.pop("authorization", None)
-    session, options = get_session(), {"headers": headers, "timeout": constants.HF_HUB_DOWNLOAD_TIMEOUT}
+    session: Any = get_session()  # of httpx, or of requests in the releases before 1.0
+    options = {"headers": headers, "timeout": constants.HF_HUB_DOWNLOAD_TIMEOUT}
     if callable(getattr(session, "stream", None)):
         with session.stream("GET", place.location, follow_redirects=True, **options) as response:
             yield response.status_code, response.headers, response.iter_raw()
-    else:  # huggingface_hub before 1.0, on requests
+    else:
         with session.get(place.location, stream=True, **options) as response:
             yield response.status_code, response.headers, response.iter_content(BLOCK)
 

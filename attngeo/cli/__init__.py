@@ -8,7 +8,7 @@ from importlib import import_module
 import click
 
 from attngeo import __version__
-from attngeo.errors import AttngeoError
+from attngeo.errors import AttngeoError, needs
 
 COMMANDS = {
     "score": "both scores of a checkpoint's attention layers",
@@ -16,6 +16,8 @@ COMMANDS = {
     "train": "train an encoder or a decoder and record its scores",
     "run": "re-run one chapter of the book with other parameters",
 }
+
+EXTRAS = {"train": "train"}  # what the modules of commands need beyond the package's own dependencies
 
 
 class _Commands(click.Group):
@@ -25,7 +27,10 @@ class _Commands(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        return import_module(f"attngeo.cli.{name}").command if name in COMMANDS else None
+        if name not in COMMANDS:
+            return None
+        with needs(EXTRAS.get(name, ""), f"attngeo {name}"):
+            return import_module(f"attngeo.cli.{name}").command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

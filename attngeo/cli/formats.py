@@ -6,6 +6,7 @@ import json
 import math
 import re
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,10 +27,11 @@ FILES_ONLY = ("parquet",)  # no use on a terminal
 
 
 def format_of(asked: str | None, output: Path | None, default: str = "table") -> str:
-    """The format that ``--format`` and the suffix of the output agree on.
+    """The format that ``--format`` and the suffix of the output agree on; whatever it needs is there.
 
     Raises:
         ParameterError: they differ, the suffix is unknown or missing, or the format needs a file.
+        MissingExtra: a package that writes it is not installed.
     """
     if output is None:
         if asked in FILES_ONLY:
@@ -44,7 +46,11 @@ def format_of(asked: str | None, output: Path | None, default: str = "table") ->
         raise ParameterError(f"the name {output} does not tell a format; end it in one of {known}, or add --format.")
     if asked is not None and suffix and named != asked:
         raise ParameterError(f"--format {asked} and the name {output} disagree; end it in {SUFFIXES[asked][0]}.")
-    return asked or named or default
+    form = asked or named or default
+    if form == "parquet":
+        with needs("parquet", "a Parquet file"):
+            import_module("pyarrow")
+    return form
 
 
 class View(NamedTuple):
@@ -72,14 +78,9 @@ def text_of(rows: Sequence[dict], view: View, form: str) -> str:
 
 
 def write_parquet(rows: Sequence[dict], path: Path) -> None:
-    """A Parquet file.
-
-    Raises:
-        MissingExtra: pyarrow is not installed.
-    """
-    with needs("parquet", "a Parquet file"):
-        import pyarrow
-        from pyarrow import parquet
+    """A Parquet file."""
+    import pyarrow
+    from pyarrow import parquet
 
     parquet.write_table(pyarrow.Table.from_pylist(list(rows)), path)
 

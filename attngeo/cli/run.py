@@ -6,8 +6,9 @@ from pathlib import Path
 
 import click
 
-from attngeo.errors import AttngeoError, ParameterError
+from attngeo.errors import ParameterError, needs
 from attngeo.records.atomic import atomic_path, write_text
+from attngeo.records.checkout import root
 
 
 @click.command(short_help="re-run one chapter of the book with other parameters")
@@ -33,12 +34,9 @@ def command(
 
     Without a chapter, list the chapters and their parameters.
     """
-    try:
+    root()  # without the book's sources, packages would not help
+    with needs("book", "attngeo run"):
         from attngeo.book.notebooks import current_profile, find_book
-    except ModuleNotFoundError as error:
-        raise AttngeoError(
-            f"attngeo run needs the package {error.name}: install what the book needs with pip install 'attngeo[book]'."
-        ) from error
     book = find_book()
     if chapter is None or listing:
         if words or output:

@@ -39,17 +39,17 @@ def command(
     """Score MODELS, per layer and per head, and record each in a folder of its own.
 
     MODEL is a name or Hub id of the register, a path, or another Hub id. Without any, every checkpoint in the folder
-    that ATTNGEO_WEIGHTS names. Records go to data/survey.
+    that ATTNGEO_WEIGHTS names. In a checkout of attngeo records go to data/survey, elsewhere -o names their folder.
 
     A model that fails is reported at the end; the others are recorded. Started by torchrun or accelerate launch, each
     process takes its share of the models.
     """
-    from attngeo.records.checkout import data
-
-    folder = output or data("survey")
+    folder = output or _recorded_survey()
     if listing:
         click.echo(_listing(models, label, folder), nl=False)
         return
+    if folder is None:
+        raise ParameterError("the records need a folder: add -o FOLDER (in a checkout of attngeo it is data/survey).")
     if not 0 <= gamma < math.inf:
         raise ParameterError(f"gamma is {gamma!r}; it must be a finite number of standard deviations, 0 or more.")
     from attngeo.survey.record import is_recorded
@@ -75,6 +75,16 @@ def command(
             f"{len(failed)} of {len(asked)} models not recorded ({names}); --resume tries them again."
         )
     click.get_current_context().exit(2 if failed else 0)
+
+
+def _recorded_survey() -> Path | None:
+    """The folder of records in a checkout; None elsewhere."""
+    from attngeo.records.checkout import CheckoutError, data
+
+    try:
+        return data("survey")
+    except CheckoutError:
+        return None
 
 
 def _run(todo: list, folder: Path, gamma: float, quantise: bool, jobs: int, bar: bool) -> dict[str, str]:
@@ -130,27 +140,28 @@ class _Watch:
         self._progress.advance(self._all)
 
 
-def _listing(models: tuple[str, ...], label: str | None, folder: Path) -> str:
+def _listing(models: tuple[str, ...], label: str | None, folder: Path | None) -> str:
     """Groups with their sizes, and models: name, Hub id, parts, printed rows, access, whether recorded."""
-    from attngeo.survey.models import group, groups, registry
+    from attngeo.survey.models import ModelPart, group, groups, registry
     from attngeo.survey.record import record_folder
 
-    table = registry()
-    if unknown := sorted(set(models) - {*table["name"], *table["hub_id"]}):
+    entries = registry()
+    if unknown := sorted(set(models) - {name for model in entries for name in (model.name, model.hub_id)}):
         raise ParameterError(f"{unknown[0]!r} is no model of the register; --list without a name prints them all.")
     wanted = set(models) | set(group(label) if label else ())
-    if wanted:
-        table = table[table["name"].isin(wanted) | table["hub_id"].isin(wanted)]
     lines = [] if wanted else ["Groups"]
     if not wanted:
         lines += [f"  {name:18}{len(members):4} models" for name, members in groups().items()]
         lines += ["", "Models: name, Hub id, parts, rows in Tables S2 and S3, access, record"]
-    for name, parts in table.groupby("name", sort=False):
-        first = parts.iloc[0]
-        rows = " ".join(dict.fromkeys(p.split(":")[1] for p in " ".join(parts["printed"]).split())) or "-"
-        sources = filter(None, (first["hub_id"], first["weights_folder"]))
-        places = (record_folder(source, folder) / "record.json" for source in sources)
-        recorded = "recorded" if any(path.is_file() for path in places) else "-"
-        cells = (f"{name:30}", f"{first['hub_id'] or 'on no Hub':52}", f"{','.join(parts['part']):16}", f"{rows:8}")
-        lines.append("  " + " ".join((*cells, f"{first['access'] or 'open':6}", recorded)))
+    parts: dict[str, list[ModelPart]] = {}
+    for entry in entries:
+        if not wanted or wanted & {entry.name, entry.hub_id}:
+            parts.setdefault(entry.name, []).append(entry)
+    for name, own in parts.items():
+        first = own[0]
+        rows = " ".join(dict.fromkeys(p.split(":")[1] for entry in own for p in entry.printed.split())) or "-"
+        sources = filter(None, (first.hub_id, first.weights_folder)) if folder else ()
+        recorded = any((record_folder(source, folder) / "record.json").is_file() for source in sources)
+        cells = (f"{name:30}", f"{first.hub_id or 'on no Hub':52}", f"{','.join(e.part for e in own):16}", f"{rows:8}")
+        lines.append("  " + " ".join((*cells, f"{first.access or 'open':6}", "recorded" if recorded else "-")))
     return "\n".join(lines) + "\n"

@@ -1,5 +1,4 @@
-"""What a chapter's page shows: tables, checks, glued numbers, verdicts, and figures in the house style."""
+"""What a chapter's page shows: tables, checks and glued numbers (`page`), verdicts, and figures in the house style.
 
-from attngeo.display.page import badge, glue, show, table
-
-__all__ = ["badge", "glue", "show", "table"]
+Nothing is imported here: a figure needs matplotlib alone, a page the notebook's display too.
+"""

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from attngeo.display.page import METADATA_KEY
+from attngeo.display.labels import METADATA_KEY
 from attngeo.display.style import CaptionedFigure
 from attngeo.errors import ParameterError
 

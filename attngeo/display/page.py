@@ -11,10 +11,10 @@ import re
 import pandas as pd
 from IPython.display import display
 
+from attngeo.display.labels import METADATA_KEY, check_label
 from attngeo.errors import ParameterError
 from attngeo.paper.checks import Comparison, Result, Verdict
 
-METADATA_KEY = "attngeo"
 GLUE_PREFIX = "application/papermill.record/"  # a type no front end shows; MyST-NB looks for it
 
 
@@ -97,16 +97,6 @@ def badge(verdict: str, supported: bool = True) -> str:
     if not supported:
         return '<span class="verdict verdict-unsupported">not supported by this run</span>'
     return f'<span class="verdict verdict-{Verdict(verdict).name.lower()}">{verdict}</span>'
-
-
-def check_label(name: str, kind: str) -> None:
-    """Refuse a label that is not ``kind-...`` in lower case, which Sphinx would silently change.
-
-    Raises:
-        ParameterError: the label is malformed.
-    """
-    if not re.fullmatch(rf"{kind}-[a-z0-9]+(-[a-z0-9]+)*", name):
-        raise ParameterError(f"The label {name!r} must look like '{kind}-two-words', in lower-case letters and digits.")
 
 
 def _block(result: Result) -> str:

@@ -11,7 +11,7 @@ from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from attngeo.display.page import METADATA_KEY, check_label
+from attngeo.display.labels import METADATA_KEY, check_label
 from attngeo.errors import ParameterError
 
 # Okabe and Ito's colours, told apart with every common colour vision, without their yellow (too light on white).

@@ -18,6 +18,7 @@ ROWS, COLUMNS = 256, 512  # of M at a time: at rank 8192 that and two panels of 
 WIDE = 4096  # from this width on, rounding errors of single entries average out below what the scores show
 NEAR_ONE = 20  # largest power of two in a factor whose squares are safe in float32 as they are
 UNEVEN = 30  # kurtosis of a tile, 3 for normal entries, from which the rounding of a few entries would show
+SUMS = ("square", "trace", "row_norms", "column_norms")
 CHUNK_BYTES = 4 << 20  # of query factors converted at a time: little enough to stay in the cache
 
 
@@ -80,8 +81,8 @@ def head_moments(form: BilinearForm) -> Moments:
     are between heads and share nothing with these.
     """
     parts = [gram_moments(*chunk) for chunk in _chunks(form)]
-    fields = ("square", "trace", "row_norms", "column_norms")
-    return Moments(*(torch.cat([getattr(part, name) for part in parts]) for name in fields), parts[0].epsilon)
+    sums = {name: torch.cat([getattr(part, name) for part in parts]) for name in SUMS}
+    return Moments(**sums, epsilon=parts[0].epsilon)
 
 
 def gram_moments(

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from attngeo.errors import ParameterError
-from attngeo.records.checkout import read_table
+from attngeo.records.tables import read_table
 
 _TABLES = {
     "1": {"layers": int, "dataset": str, "symmetric_init": str, "loss": float, "speed_up_percent": float},

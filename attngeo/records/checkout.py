@@ -3,8 +3,6 @@
 import os
 from pathlib import Path
 
-import pandas as pd
-
 from attngeo.errors import AttngeoError
 
 _MARKS = ("_toc.yml", "notebooks", "data")
@@ -29,32 +27,14 @@ def root() -> Path:
         if _is_checkout(folder):
             return folder
     raise CheckoutError(
-        "the book's sources are not here; change into a checkout of attngeo or name one in ATTNGEO_BOOK."
+        "the book's sources are not here, and the installed package does not carry them; change into a checkout of"
+        " attngeo (git clone) or name one in ATTNGEO_BOOK."
     )
 
 
 def data(*parts: str) -> Path:
     """A path under ``data/`` of the checkout."""
     return root().joinpath("data", *parts)
-
-
-def read_table(name: str, columns: dict[str, type | str]) -> pd.DataFrame:
-    """A CSV file under ``data/`` with just these columns, of these types; text that is missing is empty.
-
-    Raises:
-        CheckoutError: it is missing or damaged.
-    """
-    path = data(name)
-    blanks = {name: [""] for name, kind in columns.items() if kind is not str}
-    try:
-        frame = pd.read_csv(path, dtype=columns, keep_default_na=False, na_values=blanks)
-    except FileNotFoundError as error:
-        raise CheckoutError(f"{path} is missing; restore it from the repository.") from error
-    except (OSError, ValueError) as error:
-        raise CheckoutError(f"{path} cannot be read ({error}); restore it from the repository.") from error
-    if list(frame.columns) != list(columns):
-        raise CheckoutError(f"{path} has the columns {', '.join(frame.columns)}; restore it from the repository.")
-    return frame
 
 
 def _is_checkout(folder: Path) -> bool:

@@ -1,7 +1,6 @@
 """The survey's records read back: every score of a recorded model, or of its weights where they are at hand."""
 
 import json
-import os
 from pathlib import Path
 
 import pandas as pd
@@ -9,7 +8,7 @@ import pandas as pd
 from attngeo.checkpoints.layers import open_checkpoint
 from attngeo.forms.scores import GAMMA
 from attngeo.records.checkout import data
-from attngeo.survey.models import registry
+from attngeo.survey.models import local_weights, registry
 from attngeo.survey.record import RecordError
 from attngeo.survey.score_table import score_table
 
@@ -24,7 +23,7 @@ def read_records(folder: Path) -> tuple[pd.DataFrame, dict[str, dict]]:
     for path in sorted(Path(folder).glob("*/record.json")):
         try:
             provenance[path.parent.name] = json.loads(path.read_text(encoding="utf-8"))
-            tables += [pd.read_csv(path.parent / "layers.csv"), pd.read_parquet(path.parent / "heads.parquet")]
+            tables += [_table(path.parent / name) for name in ("layers.csv", "heads.csv")]
         except (OSError, ValueError) as error:
             raise RecordError(f"The survey record {path.parent} cannot be read ({error}); survey it again.") from None
     if not tables:
@@ -64,22 +63,13 @@ def measured(models: list[str], gamma: float = GAMMA, folder: Path | None = None
     return pd.concat(parts, ignore_index=True)
 
 
-def local_weights() -> dict[str, str]:
-    """Folders with weights under ATTNGEO_WEIGHTS by the registry's name of the model."""
-    folder = os.environ.get("ATTNGEO_WEIGHTS")
-    models = registry()
-    folders = {m.name: Path(folder, m.weights_folder) for m in models.itertuples() if folder and m.weights_folder}
-    return {name: str(path) for name, path in folders.items() if (path / "config.json").is_file()}
-
-
 def named(table: pd.DataFrame) -> pd.DataFrame:
     """The table with ``model`` as the registry names it; a model the registry does not know keeps its own name.
 
     Of a model that is there twice, from the Hub and from a folder under ATTNGEO_WEIGHTS, the rows from the Hub stay.
     """
-    models = registry()
-    on_hub = {m.hub_id: m.name for m in models.itertuples() if m.hub_id}
-    held = {m.weights_folder: m.name for m in models.itertuples() if m.weights_folder}
+    on_hub = {m.hub_id: m.name for m in registry() if m.hub_id}
+    held = {m.weights_folder: m.name for m in registry() if m.weights_folder}
     twice = set(held.values()) & {on_hub[m] for m in set(table["model"]) & on_hub.keys()}
     table = table[[held.get(m) not in twice for m in table["model"]]]
     names = held | on_hub
@@ -95,9 +85,14 @@ def read_quantised(folder: Path) -> pd.DataFrame:
         RecordError: none is recorded, or one is damaged.
     """
     try:
-        tables = [pd.read_csv(path) for path in sorted(Path(folder).glob("*/quantised.csv"))]
+        tables = [_table(path) for path in sorted(Path(folder).glob("*/quantised.csv"))]
     except (OSError, ValueError) as error:
         raise RecordError(f"A record of rounded weights in {folder} cannot be read ({error}); survey again.") from None
     if not tables:
         raise RecordError(f"{folder} holds no record of rounded weights; 'attngeo survey --quantise' writes them.")
     return named(pd.concat(tables, ignore_index=True))
+
+
+def _table(path: Path) -> pd.DataFrame:
+    """A table as `attngeo.survey.record` writes it: a text that is empty is no missing number."""
+    return pd.read_csv(path, keep_default_na=False)

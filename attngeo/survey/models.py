@@ -1,102 +1,86 @@
-"""The models of the survey and what the paper's results are about.
+"""The models of the survey: what each is, where its weights are, where the paper shows it.
 
-data/models.csv             each model and part: what it is, where its weights are
-data/released_results.csv   each released result: its model, its printed row, its figure, what is wrong with it
+models.csv             each model and part
+released_results.csv   each released result: its model, its printed row, its figure, what is wrong with it
 """
 
+import csv
+import os
 import re
-
-import pandas as pd
+from collections.abc import Iterator
+from functools import lru_cache
+from importlib import resources
+from pathlib import Path
+from typing import NamedTuple
 
 from attngeo.errors import ParameterError
-from attngeo.paper.published import released_medians
-from attngeo.records.checkout import read_table
 
-# what is known against a released result; each code stands in ``defects`` of data/released_results.csv
-DEFECTS = {
-    "duplicate": "the same checkpoint, scored the same way, has another result",
-    "no-such-model": "no model of this name was published; the numbers are those of another row",
-    "wrong-name": "the printed name is that of another checkpoint",
-    "random-weights": "the network was built from its configuration and never given its trained weights",
-    "head-pairing": "query head h was multiplied with key head h mod G and not h // (H / G): H heads share G key heads",
-    "head-space": "a fused weight was not transposed: the product lives in head coordinates, not in those of tokens",
-    "mixed-heads": "interleaved heads were read as blocks: queries, keys and values of different heads are multiplied",
-    "cross-attention": "queries and keys come from two sequences; the causal self-attention was not scored",
-    "text-encoder": "the text encoder of an audio model, taken over unchanged from T5",
-    "not-causal": "counted as an autoregressive decoder; its attention is bidirectional, its objective supervised",
-    "drawn-as-decoder": "a bidirectional encoder in the colour of decoders",
-    "vision": "a vision model among language models",
-    "other-formula": "directionality disagrees with another result of the same checkpoint whose symmetry is equal",
-    "partial-layers": "only some of the layers were scored",
-    "one-layer": "one layer, or one shared by all: the distances to the quartiles are 0",
-    "fine-tuned": "fine-tuned from another checkpoint in the list, with almost its weights",
-}
-# with one of these, a result is no further evidence on how a trained model of its kind scores
-_NOT_COUNTED = set(DEFECTS) - {"wrong-name", "one-layer", "drawn-as-decoder"}
-
-_MODELS = (
-    "name hub_id revision part modality family objective attention model_type licence access weights_folder precision "
-    "base note"
-).split()
-_RESULTS = "file key model part figure drawn_as row defects".split()
+RESULTS = "released_results.csv"
 
 
-def registry() -> pd.DataFrame:
-    """The models of the survey: one row per model and part.
+class ModelPart(NamedTuple):
+    """One part of one model; all text."""
 
-    Returns:
-        Columns name, hub_id (empty where it is on no Hub), revision (empty for the newest), part (encoder, decoder or
-        cross), modality, family, objective, attention (bidirectional, causal or cross), model_type, licence, access,
-        weights_folder (in ATTNGEO_WEIGHTS), precision (of these weights, where they are rounded), base (the model
-        whose weights these were, before fine-tuning or rounding), note; and from the released results printed (rows
-        such as ``S2:L1``), figures, and defects (``L13:head-pairing``); all text.
-
-    Raises:
-        CheckoutError: a table cannot be read.
-    """
-    models = read_table("models.csv", dict.fromkeys(_MODELS, str))
-    results = read_table("released_results.csv", dict.fromkeys(_RESULTS, str))
-    by_model = dict(list(results[results["model"] != ""].groupby(["model", "part"])))
-    none = results.iloc[:0]
-    own = [by_model.get(key, none) for key in zip(models["name"], models["part"], strict=True)]
-    return models.assign(
-        printed=[" ".join(f"{table}:{row}" for row in r["row"] if row for table in _tables(row)) for r in own],
-        figures=["; ".join(sorted(set(r["figure"]) - {""})) for r in own],
-        defects=[" ".join(f"{t.row}:{d}" for t in r.itertuples() if t.row for d in t.defects.split()) for r in own],
-    )
+    name: str  # of the model, unique
+    hub_id: str  # "" where it is on none
+    revision: str  # "" for the newest
+    part: str  # encoder, decoder or cross
+    modality: str
+    family: str
+    objective: str
+    attention: str  # bidirectional, causal or cross
+    model_type: str
+    licence: str
+    access: str
+    weights_folder: str  # in ATTNGEO_WEIGHTS
+    precision: str  # of these weights, where they are rounded
+    base: str  # the model whose weights these were, before fine-tuning or rounding
+    note: str
+    printed: str = ""  # rows such as ``S2:L1``
+    figures: str = ""
+    defects: str = ""  # of released results, ``L13:head-pairing``
 
 
-def released_results() -> pd.DataFrame:
-    """Every result that the paper's authors released: what it is about, what is known against it, its medians.
+@lru_cache
+def registry() -> tuple[ModelPart, ...]:
+    """The models of the survey, each part of a model by itself, with the released results about it."""
+    about: dict[tuple[str, str], list[dict[str, str]]] = {}
+    for result in rows_of(RESULTS):
+        about.setdefault((result["model"], result["part"]), []).append(result)
+    found = []
+    for row in rows_of("models.csv"):
+        own = about.get((row["name"], row["part"]), [])
+        printed = [result for result in own if result["row"]]
+        found.append(
+            ModelPart(
+                **row,
+                printed=" ".join(f"{table}:{r['row']}" for r in printed for table in _tables(r["row"])),
+                figures="; ".join(sorted({r["figure"] for r in own} - {""})),
+                defects=" ".join(f"{r['row']}:{defect}" for r in printed for defect in r["defects"].split()),
+            )
+        )
+    return tuple(found)
 
-    Returns:
-        Columns of data/released_results.csv (model is empty where there is none) and of
-        `paper.published.released_medians`, modality, family, attention, objective of the model, and ``counted``:
-        whether it is a distinct, rightly extracted and trained model.
 
-    Raises:
-        CheckoutError: a table cannot be read.
-    """
-    results = read_table("released_results.csv", dict.fromkeys(_RESULTS, str))
-    kinds = read_table("models.csv", dict.fromkeys(_MODELS, str)).rename(columns={"name": "model"})
-    kinds = kinds[["model", "part", "modality", "family", "attention", "objective"]]
-    joined = results.merge(released_medians(), on=["file", "key"], validate="1:1")
-    joined = joined.merge(kinds, on=["model", "part"], how="left", validate="m:1")
-    return joined.assign(counted=[not _NOT_COUNTED & set(d.split()) for d in joined["defects"]])
+def rows_of(file: str) -> Iterator[dict[str, str]]:
+    """Rows of a table of this room, as text by the names of its columns."""
+    text = resources.files(__package__).joinpath(file).read_text("utf-8")
+    return csv.DictReader(text.splitlines())
 
 
 def groups() -> dict[str, list[str]]:
     """Names for sets of models: ``printed``, ``figure-2`` ..., each modality, each family; model names in order."""
     models = registry()
-    found: dict[str, list[str]] = {"printed": list(dict.fromkeys(models[models["printed"] != ""]["name"]))}
     labels = [
-        *((f"figure-{f}", row.name) for row in models.itertuples(index=False) for f in row.figures.split("; ") if f),
-        *zip(models["modality"], models["name"], strict=True),
-        *zip(models["family"], models["name"], strict=True),
+        *(("printed", model.name) for model in models if model.printed),
+        *((f"figure-{figure}", model.name) for model in models for figure in model.figures.split("; ") if figure),
+        *((model.modality, model.name) for model in models),
+        *((model.family, model.name) for model in models),
     ]
+    found: dict[str, dict[str, None]] = {}  # without repetitions, in order
     for label, name in labels:
-        found.setdefault(re.sub(r"[^a-z0-9.]+", "-", label.lower()), []).append(name)
-    return {label: list(dict.fromkeys(names)) for label, names in found.items()}
+        found.setdefault(re.sub(r"[^a-z0-9.]+", "-", label.lower()), {})[name] = None
+    return {label: list(names) for label, names in found.items()}
 
 
 def group(label: str) -> list[str]:
@@ -109,6 +93,13 @@ def group(label: str) -> list[str]:
     if label not in known:
         raise ParameterError(f"there is no group {label!r}; there are {', '.join(known)}.")
     return known[label]
+
+
+def local_weights() -> dict[str, str]:
+    """Folders with weights under ATTNGEO_WEIGHTS by the registry's name of the model."""
+    folder = os.environ.get("ATTNGEO_WEIGHTS")
+    folders = {m.name: Path(folder, m.weights_folder) for m in registry() if folder and m.weights_folder}
+    return {name: str(path) for name, path in folders.items() if (path / "config.json").is_file()}
 
 
 def _tables(row: str) -> tuple[str, ...]:

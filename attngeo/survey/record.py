@@ -2,13 +2,15 @@
 
     data/survey/<model>/record.json    source, sha256 of every file read, model type, versions, date
                         layers.csv     one row per layer: the sum over heads (head = -1)
-                        heads.parquet  one row per layer and head
+                        heads.csv      one row per layer and head
                         quantised.csv  where asked for: one row per layer and way to round its weights
                         images.npz     W_qk of chosen layers as a picture: 8-bit levels, pooled to at most 256 x 256
 
 `images.npz` holds pictures and no weights: a sum over heads of products, pooled and rounded to 255 levels.
 """
 
+import csv
+import io
 import json
 import platform
 from collections import deque
@@ -19,7 +21,6 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
-import pandas as pd
 import torch
 
 import attngeo
@@ -31,7 +32,6 @@ from attngeo.forms.scores import GAMMA, SUM
 from attngeo.records.atomic import atomic_path, write_text
 from attngeo.records.provenance import sha256
 from attngeo.survey.rows import layer_rows, quantised_rows
-from attngeo.survey.score_table import as_table
 
 Scored = TypeVar("Scored")  # what is made of one layer
 
@@ -86,8 +86,8 @@ def survey_model(
     target = record_folder(path_or_id, folder)
     _write(
         target,
-        as_table(rows),
-        pd.DataFrame(rounded),
+        rows,
+        rounded,
         {name: pictures[name] for name in chosen},
         {
             "model": checkpoint.name,
@@ -149,8 +149,8 @@ def _pictured(names: list[str]) -> list[str]:
 
 def _write(
     folder: Path,
-    table: pd.DataFrame,
-    rounded: pd.DataFrame,
+    rows: list[dict],
+    rounded: list[dict],
     pictures: dict[str, tuple[np.ndarray, float]],
     provenance: dict,
 ) -> None:
@@ -159,12 +159,14 @@ def _write(
     for left in folder.glob(".*-*"):  # of a run that was killed while it wrote
         left.unlink()
     (folder / "quantised.csv").unlink(missing_ok=True)
-    sums = {"layers.csv": table[table["head"] == SUM]} | ({} if rounded.empty else {"quantised.csv": rounded})
-    for file, rows in sums.items():
-        with atomic_path(folder / file) as path:
-            rows.to_csv(path, index=False, float_format="%.9g", lineterminator="\n")
-    with atomic_path(folder / "heads.parquet") as path:
-        table[table["head"] != SUM].to_parquet(path, index=False)
+    tables = {
+        "layers.csv": [row for row in rows if row["head"] == SUM],
+        "heads.csv": [row for row in rows if row["head"] != SUM],
+        "quantised.csv": rounded,
+    }
+    for file, own in tables.items():
+        if own:
+            write_text(folder / file, _csv(own))
     with atomic_path(folder / "images.npz") as path:
         arrays = {name: levels for name, (levels, _) in pictures.items()}
         np.savez_compressed(path, **arrays)
@@ -176,3 +178,12 @@ def _write(
         "date": datetime.now(timezone.utc).date().isoformat(),
     }
     write_text(folder / "record.json", json.dumps(record, indent=1, sort_keys=True) + "\n")
+
+
+def _csv(rows: list[dict]) -> str:
+    """Numbers to nine digits."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, rows[0], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({k: f"{x:.9g}" if isinstance(x, float) else x for k, x in row.items()} for row in rows)
+    return text.getvalue()

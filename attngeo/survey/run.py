@@ -10,8 +10,7 @@ from pathlib import Path
 
 from attngeo.checkpoints.layers import Checkpoint
 from attngeo.errors import AttngeoError, CheckpointError, ParameterError
-from attngeo.survey.measured import local_weights
-from attngeo.survey.models import group, registry
+from attngeo.survey.models import group, local_weights, registry
 from attngeo.survey.record import record_folder, survey_model
 
 OnLayer = Callable[["Model", Checkpoint, int], None]
@@ -39,8 +38,7 @@ def chosen_models(models: tuple[str, ...] = (), label: str = "") -> list[Model]:
     """
     if not models and not label:
         return [Model(Path(path).name, path) for path in _in_weights_folder()]
-    table = registry().drop_duplicates("name")
-    known = {m.name: m for m in table.itertuples()} | {m.hub_id: m for m in table.itertuples() if m.hub_id}
+    known = {m.name: m for m in registry()} | {m.hub_id: m for m in registry() if m.hub_id}
     local = local_weights()
     found = []
     for word in (*models, *(group(label) if label else ())):

@@ -115,7 +115,7 @@ def test_layers_at_once_give_the_same_record(weights, tmp_path, capsys):
         code, _, _ = attngeo(capsys, "survey", weights / "m0", "-o", tmp_path / f"{jobs}", "-j", jobs)
         assert code == 0
     one, three = (tmp_path / f"{jobs}" / "m0" for jobs in (1, 3))
-    for file in ("layers.csv", "heads.parquet", "images.npz"):
+    for file in ("layers.csv", "heads.csv", "images.npz"):
         assert (one / file).read_bytes() == (three / file).read_bytes()
 
 

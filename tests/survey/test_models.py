@@ -1,4 +1,5 @@
 import re
+from importlib import resources
 
 import numpy as np
 import pandas as pd
@@ -7,10 +8,10 @@ import pytest
 from attngeo.checkpoints.architectures import ARCHITECTURES
 from attngeo.errors import ParameterError
 from attngeo.paper.published import printed_table, released_medians
-from attngeo.records.checkout import CheckoutError, data
-from attngeo.survey.models import DEFECTS, group, groups, registry, released_results
+from attngeo.survey.models import group, groups, registry
+from attngeo.survey.released_results import DEFECTS, released_results
 
-MODELS, RESULTS = registry(), released_results()
+MODELS, RESULTS = pd.DataFrame(registry()), released_results()
 
 
 @pytest.mark.parametrize(("number", "score", "n"), [("S2", "s", 70), ("S3", "d", 68)])
@@ -67,7 +68,7 @@ def test_columns_hold_known_words():
 def test_every_defect_has_a_legend_and_occurs():
     used = {code for codes in RESULTS["defects"] for code in codes.split()}
     assert used == set(DEFECTS)
-    legend = (data("README.md")).read_text(encoding="utf-8")
+    legend = resources.files("attngeo.survey").joinpath("README.md").read_text("utf-8")
     assert dict(re.findall(r"^\| `([a-z-]+)` \| (.+) \|$", legend, re.M)).items() >= DEFECTS.items()
 
 
@@ -97,15 +98,3 @@ def test_groups():
 
 def test_every_model_type_has_an_architecture():
     assert set(MODELS["model_type"]) <= set(ARCHITECTURES)
-
-
-def test_a_damaged_table_is_named(tmp_path, monkeypatch):
-    for mark in ("_toc.yml", "notebooks", "data/published"):
-        (tmp_path / mark).mkdir(parents=True)
-    monkeypatch.setenv("ATTNGEO_BOOK", str(tmp_path))
-    with pytest.raises(CheckoutError, match=r"models.csv"):
-        registry()
-    (tmp_path / "data/models.csv").write_text("name,part\nx,y\n", encoding="utf-8")
-    with pytest.raises(CheckoutError, match=r"models.csv.* name, part"):
-        registry()
-    assert isinstance(MODELS, pd.DataFrame)

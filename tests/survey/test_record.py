@@ -140,7 +140,7 @@ def test_a_finished_record_is_known_by_threshold_and_revision(model_folder, tmp_
 def test_what_a_killed_run_left_is_cleared(model_folder, tmp_path):
     folder = survey_model(str(model_folder), tmp_path)
     before = sorted(p.name for p in folder.iterdir())
-    for name in (".layers-ab12.csv", ".heads-x_3.parquet", ".images-q.npz", ".record-z.json"):
+    for name in (".layers-ab12.csv", ".heads-x_3.csv", ".images-q.npz", ".record-z.json"):
         (folder / name).write_text("half")
     survey_model(str(model_folder), tmp_path)
     assert sorted(p.name for p in folder.iterdir()) == before
@@ -194,8 +194,8 @@ def test_the_recorded_survey_is_whole():
     from attngeo.survey.models import registry
 
     table, provenance = read_records(data("survey"))
-    assert set(provenance) == set(registry()["weights_folder"]) - {""}
-    assert not table.drop(columns="revision").isna().any(axis=None)
+    assert set(provenance) == {model.weights_folder for model in registry()} - {""}
+    assert not table.isna().any(axis=None)
     for _, rows in table.groupby(["model", "part"]):
         assert sorted(set(rows["layer"])) == list(range(rows["layer"].max() + 1))
     assert table["symmetry"].between(-1, 1).all() and table["directionality"].between(-1, 1).all()

@@ -18,7 +18,7 @@ def with_kinds(rows: pd.DataFrame) -> pd.DataFrame:
 
     A model that the registry does not know is a family of its own, bidirectional where it is an encoder.
     """
-    known = registry().rename(columns={"name": "model"})[["model", "part", *KINDS]]
+    known = pd.DataFrame(registry()).rename(columns={"name": "model"})[["model", "part", *KINDS]]
     joined = rows.merge(known, how="left", on=["model", "part"], validate="m:1")
     by_part = joined["part"].map({**GROUPS, "cross": "cross"})
     joined = joined.assign(

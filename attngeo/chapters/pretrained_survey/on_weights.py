@@ -8,7 +8,7 @@ from attngeo.chapters.pretrained_survey.families import FEW_BITS, Compared, comp
 from attngeo.paper.checks import Comparison, Judgement, Relation, check, compare, exact
 from attngeo.records.checkout import data
 from attngeo.survey.measured import named, read_quantised, read_records
-from attngeo.survey.models import released_results
+from attngeo.survey.released_results import released_results
 from attngeo.survey.score_table import SCORES, layer_medians
 
 SIX_DIGITS = 1e-6  # single precision

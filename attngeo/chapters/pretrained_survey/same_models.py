@@ -4,7 +4,7 @@ import math
 
 import pandas as pd
 
-from attngeo.survey.models import released_results
+from attngeo.survey.released_results import released_results
 
 # of the released d; of Figures S1 (audio) and S2 no checkpoint was read that could tell
 FORMULAS = {"2": "directionality_tables", "S1 vision": "directionality_released"}

@@ -5,7 +5,7 @@ from scipy.stats import binomtest
 
 from attngeo.chapters.pretrained_survey.auc import Separation, separation
 from attngeo.paper.checks import Comparison, Judgement, Relation, check, compare, exact
-from attngeo.survey.models import released_results
+from attngeo.survey.released_results import released_results
 
 SCORES = {"s": "symmetry", "d": "directionality"}
 

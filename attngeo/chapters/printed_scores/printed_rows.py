@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from attngeo.paper.published import printed_table
-from attngeo.survey.models import released_results
+from attngeo.survey.released_results import released_results
 
 # what keeps a printed row from being a score of the model it names, whatever weights are read
 _OBSTACLES = {

@@ -11,7 +11,7 @@ from attngeo.paper.checks import Comparison, Judgement, Relation, check, compare
 from attngeo.paper.published import printed_table
 from attngeo.records.checkout import data
 from attngeo.survey.measured import named, read_records
-from attngeo.survey.models import released_results
+from attngeo.survey.released_results import released_results
 from attngeo.survey.score_table import layer_medians
 
 HALF_UNIT = 0.005 + 1e-9  # of the second decimal: printed numbers are rounded to two

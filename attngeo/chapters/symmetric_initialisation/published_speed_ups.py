@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from attngeo.records.checkout import read_table
+from attngeo.records.tables import read_table
 
 _CURVES = {"layers": int, "part": str, "dataset": str} | dict.fromkeys(
     (

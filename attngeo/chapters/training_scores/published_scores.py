@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from attngeo.records.checkout import read_table
+from attngeo.records.tables import read_table
 
 _TRAINING = {"layers": int, "part": str, "dataset": str, "step": int} | dict.fromkeys(
     ("s", "s_q1", "s_q3", "s_min", "s_max", "d", "d_q1", "d_q3"), float

@@ -4,7 +4,7 @@ import pytest
 from attngeo.chapters.pretrained_survey.released_points import released_scores, separations
 from attngeo.chapters.pretrained_survey.separation import all_separations
 from attngeo.errors import ParameterError
-from attngeo.survey.models import released_results
+from attngeo.survey.released_results import released_results
 from attngeo.survey.score_table import layer_medians
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from attngeo.chapters.pretrained_survey.released_points import results_in_figures
 from attngeo.records.checkout import root
-from attngeo.survey.models import released_results
+from attngeo.survey.released_results import released_results
 
 pytestmark = pytest.mark.book
 

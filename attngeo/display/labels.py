@@ -1,0 +1,17 @@
+"""How outputs of a chapter carry their names: the key of their metadata, and the form of a label."""
+
+import re
+
+from attngeo.errors import ParameterError
+
+METADATA_KEY = "attngeo"
+
+
+def check_label(name: str, kind: str) -> None:
+    """Refuse a label that is not ``kind-...`` in lower case, which Sphinx would silently change.
+
+    Raises:
+        ParameterError: the label is malformed.
+    """
+    if not re.fullmatch(rf"{kind}-[a-z0-9]+(-[a-z0-9]+)*", name):
+        raise ParameterError(f"The label {name!r} must look like '{kind}-two-words', in lower-case letters and digits.")

@@ -1,0 +1,155 @@
+"""The wheel as a user gets it: in a fresh environment with what it declares and no more, used in an empty folder."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import venv
+from importlib import metadata
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+import torch
+import transformers as tf
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).parents[2]
+EXTRAS = {"pandas", "pyarrow", "transformers", "matplotlib", "scipy", "datasets", "papermill", "IPython"}
+CALLS = """
+import json, sys, contextlib, io
+from attngeo.cli import main
+found = []
+for call in json.loads(sys.argv[1]):
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            main(call)
+        except SystemExit as end:
+            found.append([end.code or 0, out.getvalue(), err.getvalue()])
+import attngeo
+print(json.dumps({"calls": found, "modules": [m for m in sys.modules if "." not in m], "file": attngeo.__file__}))
+"""
+
+
+def declared(name: str, found: dict[str, metadata.Distribution]) -> dict[str, metadata.Distribution]:
+    """Distributions that a requirement brings without extras, by name."""
+    if name not in found:
+        found[name] = metadata.distribution(name)
+        for line in found[name].requires or ():
+            needed = Requirement(line)
+            if needed.marker is None or needed.marker.evaluate({"extra": ""}):
+                declared(needed.name, found)
+    return found
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, folder)
+    shutil.copytree(ROOT / "attngeo", folder / "attngeo", ignore=shutil.ignore_patterns("__pycache__"))
+    pip = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--no-index", "-q"]
+    subprocess.run([*pip, "-w", folder, folder], check=True, timeout=300)
+    return next(folder.glob("*.whl"))
+
+
+@pytest.fixture(scope="module")
+def requirements(wheel) -> list[Requirement]:
+    with ZipFile(wheel) as archive:
+        text = archive.read(next(name for name in archive.namelist() if name.endswith("/METADATA"))).decode()
+    lines = [line.partition(": ")[2] for line in text.splitlines() if line.startswith("Requires-Dist: ")]
+    return [needed for needed in map(Requirement, lines) if needed.marker is None]
+
+
+@pytest.fixture(scope="module")
+def python(wheel, requirements, tmp_path_factory) -> Path:
+    """An environment with the wheel, and of the test's own packages those alone that the wheel's requirements bring."""
+    folder = tmp_path_factory.mktemp("fresh")
+    venv.create(folder, with_pip=False, symlinks=True)
+    python = folder / "bin" / "python"
+    pip = [sys.executable, "-m", "pip", "--python", python, "install", "--no-deps", "--no-index", "-q"]
+    subprocess.run([*pip, wheel], check=True, timeout=300)
+    site = next(folder.glob("lib/python*/site-packages"))
+    brought: dict[str, metadata.Distribution] = {}
+    for needed in requirements:
+        declared(needed.name, brought)
+    for distribution in brought.values():
+        for top in {file.parts[0] for file in distribution.files or ()} - {"..", "__pycache__"}:
+            if not (site / top).exists():
+                (site / top).symlink_to(distribution.locate_file(top))
+    return python
+
+
+@pytest.fixture(scope="module")
+def used(python, tmp_path_factory) -> dict:
+    """What each command did in an empty folder: exit code, output, errors; by its first words."""
+    folder, models = tmp_path_factory.mktemp("empty"), tmp_path_factory.mktemp("models")
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 8}
+    tf.BertModel(tf.BertConfig(**sizes, vocab_size=9)).save_pretrained(models / "tiny")
+    tiny = str(models / "tiny")
+    calls = {
+        "score": ["score", tiny],
+        "score csv": ["score", tiny, "--per-head", "-o", "s.csv"],
+        "score parquet": ["score", tiny, "-o", "s.parquet"],
+        "list": ["survey", "--list", "--group", "bert"],
+        "survey": ["survey", tiny, "-o", "d"],
+        "survey nowhere": ["survey", tiny],
+        "train": ["train", "-o", "run"],
+        "run": ["run", "two_scores"],
+    }
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("ATTNGEO_", "PYTHON"))}
+    done = subprocess.run(
+        [python, "-I", "-c", CALLS, json.dumps(list(calls.values()))],
+        cwd=folder, env=kept, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    return told | dict(zip(calls, told["calls"], strict=True)) | {"folder": folder}
+
+
+def test_the_package_alone_is_light(requirements):
+    small = {"click", "huggingface_hub", "jaxtyping", "numpy", "pyyaml", "rich", "safetensors"}
+    assert {needed.name for needed in requirements} == small | {"torch"}
+
+
+def test_the_register_and_the_mark_of_types_travel(wheel):
+    with ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+    assert {"attngeo/py.typed", "attngeo/survey/models.csv", "attngeo/survey/released_results.csv"} <= names
+    assert not any(name.startswith("tests") for name in names)
+
+
+def test_it_is_the_installed_package_and_nothing_else_that_was_used(used, python):
+    assert Path(used["file"]).is_relative_to(python.parents[1])
+    assert not EXTRAS & set(used["modules"])
+
+
+@pytest.mark.parametrize("name", ["score", "score csv", "list", "survey"])
+def test_what_needs_no_extra_works(name, used):
+    code, _, err = used[name]
+    assert code == 0, err
+
+
+@pytest.mark.parametrize(
+    "name, word",
+    [
+        ("score parquet", "attngeo[parquet]"),
+        ("train", "attngeo[train]"),
+        ("run", "ATTNGEO_BOOK"),
+        ("survey nowhere", "-o"),
+    ],
+)
+def test_what_is_missing_is_named_in_one_sentence(name, word, used):
+    code, out, err = used[name]
+    assert (code, out) == (2, "") and err.count("\n") == 1 and word in err
+
+
+def test_what_was_asked_for_is_in_the_folder(used):
+    assert sorted(path.name for path in used["folder"].iterdir()) == ["d", "s.csv"]
+    record = used["folder"] / "d" / "tiny"
+    assert {path.name for path in record.iterdir()} == {"record.json", "layers.csv", "heads.csv", "images.npz"}
+    assert len((record / "heads.csv").read_text().splitlines()) == 1 + 2 * 2
+    assert "google-bert/bert-base-uncased" in used["list"][1]
