@@ -50,9 +50,10 @@ class Adapter:
         self._config = repository.json(CONFIG) or {}
         self._refuse_others()
         files = (repository.open(name) for name in WEIGHTS)
-        self._file = next((file for file in files if file is not None), None)
-        if self._file is None:
+        found = next((file for file in files if file is not None), None)
+        if found is None:
             raise CheckpointError(f"{self.name} has {CONFIG} and no {' or '.join(WEIGHTS)}; save the adapter again.")
+        self._file = found
         self._modules: dict[str, str] = {}  # name of the adapted module, by that of the base's weight
         self._transposed: dict[str, bool] = {}  # by that of the base's weight
 
@@ -92,7 +93,8 @@ class Adapter:
         if weight not in self._modules:
             return base
         module = self._modules[weight]
-        a, b = (self._tensor(module, part).to(torch.promote_types(base.dtype, torch.float32)) for part in "AB")
+        wide = torch.promote_types(base.dtype, torch.float32)
+        a, b = (self._file.read(name).to(wide) for name in self._factors(module))
         change = self._scale(module, len(a)) * b[slice(*(rows or (None,)))] @ a  # (out, in)
         whole = base + (change.T if self._transposed[weight] else change).to(base.dtype)
         magnitude = self._magnitude(module)
@@ -128,8 +130,12 @@ class Adapter:
         names = (f"{module}.{part}", f"{module}.{part}.weight", f"{module}.{part}.default.weight")
         return next((name for name in names if name in self._file.shapes), None)
 
-    def _tensor(self, module: str, part: str) -> Tensor:
-        return self._file.read(self._find(module, f"lora_{part}"))
+    def _factors(self, module: str) -> list[str]:
+        """Names of A and B."""
+        found = [name for part in "AB" if (name := self._find(module, f"lora_{part}"))]
+        if len(found) < 2:
+            raise CheckpointError(f"{self.name} has one factor of {module} alone; save the adapter again.")
+        return found
 
     def _magnitude(self, module: str) -> Tensor | None:
         name = self._find(module, "lora_magnitude_vector")
@@ -137,10 +143,7 @@ class Adapter:
 
     def _require_shape(self, weight: str, shape: Size) -> None:
         module = self._modules[weight]
-        names = [self._find(module, f"lora_{part}") for part in "AB"]
-        if None in names:
-            raise CheckpointError(f"{self.name} has one factor of {module} alone; save the adapter again.")
-        a, b = (self._file.shapes[name] for name in names)
+        a, b = (self._file.shapes[name] for name in self._factors(module))
         outputs, inputs = reversed(shape) if self._transposed[weight] else shape
         if (*b[:1], *a[1:]) != (outputs, inputs) or b[1:] != a[:1]:
             raise CheckpointError(

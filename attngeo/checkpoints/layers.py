@@ -177,7 +177,7 @@ def open_checkpoint(
     repository = open_repository(path.parent if path.is_file() else path_or_id, revision)
     config = _config(repository)
     files = _weight_files(repository, path.name if path.is_file() else "")
-    return Checkpoint(repository.name, repository.revision, config, files, adapter and open_adapter(adapter))
+    return Checkpoint(repository.name, repository.revision, config, files, open_adapter(adapter) if adapter else None)
 
 
 def _config(repository: Repository) -> Mapping:
