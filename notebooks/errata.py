@@ -16,9 +16,10 @@
 # %% [markdown]
 # # Errata
 #
-# What in the paper {cite}`saponati2025` does not hold as printed, with what holds instead. The tables are made from
-# the checks of the chapters, each of which shows the numbers behind its entry. An entry stands here only if its check
-# ran and is supported; {glue:text}`n-withheld` entries are withheld in this build because theirs is not.
+# Slips of the paper {cite}`saponati2025`, and assumptions that it needs and does not state, with what holds instead.
+# The tables are made from the checks of the chapters, each of which shows the numbers behind its entry. An entry stands
+# here only if its check ran and is supported; {glue:text}`n-withheld` entries are withheld in this build because theirs is
+# not. Where a conclusion falls, it is no slip: these {glue:text}`n-changes` entries stand at the end.
 #
 # Three things should be kept in mind. Many entries are slips that any long derivation collects, and once mended they
 # leave its conclusion as it was. A missing assumption is no error of the result, if it is met where the result is
@@ -29,33 +30,33 @@
 # |---|---|---|
 # | [misprints](#misprints) | wrong signs, indices, factors and shapes, and slips in a proof; the argument stands once they are mended | {glue:text}`n-misprints` |
 # | [missing assumptions](#missing-assumptions) | true once something is added that the paper does not say | {glue:text}`n-assumptions` |
-# | [failures](#failures) | the statement, or a step that it rests on, is false as printed | {glue:text}`n-failures` |
+# | [conclusions that change](#conclusions-that-change) | what the paper concludes there falls | {glue:text}`n-changes` |
 
 # %% tags=["remove-cell"]
 from attngeo.book import reported_checks
 from attngeo.chapters.errata.tables import MAYBE_COPYING, errata
-from attngeo.paper import Flaw
 from attngeo.display.page import glue, table
-from attngeo.display.verdicts import findings
-from attngeo.paper.published import statements
+from attngeo.display.verdicts import account
+from attngeo.paper import Verdict
 
-found = findings(reported_checks(), statements().index)
-groups = {flaw: errata(found, flaw) for flaw in Flaw}
-glue("n-misprints", len(groups[Flaw.MISPRINT]))
-glue("n-assumptions", len(groups[Flaw.ASSUMPTION]))
-glue("n-failures", len(groups[Flaw.FAILURE]))
-glue("n-withheld", sum(f.flaw is not None and not f.supported for f in found))
-glue("n-copying", sum(f.supported and f.report["maybe_copying"] for f in found))
+paper = account(reported_checks())
+counts = paper.counts()
+mended = (Verdict.MISPRINT, Verdict.ASSUMPTION, Verdict.CHANGES)
+glue("n-misprints", counts[Verdict.MISPRINT])
+glue("n-assumptions", counts[Verdict.ASSUMPTION])
+glue("n-changes", counts[Verdict.CHANGES])
+glue("n-withheld", sum(f.verdict in mended and not f.supported for f in paper.findings))
+glue("n-copying", sum(f.report["maybe_copying"] for f in paper.supported))
 glue("mark", MAYBE_COPYING)
 
 # %% [markdown]
 # ## Misprints
 #
-# Corrected without change to what is claimed.
+# Mended without change to what is concluded.
 
 # %% tags=["remove-input"]
 table(
-    groups[Flaw.MISPRINT],
+    errata(paper.findings, Verdict.MISPRINT),
     name="tab-errata-misprints",
     caption="Misprints, and slips that leave the argument standing.",
 )
@@ -68,21 +69,21 @@ table(
 
 # %% tags=["remove-input"]
 table(
-    groups[Flaw.ASSUMPTION],
+    errata(paper.findings, Verdict.ASSUMPTION),
     name="tab-errata-assumptions",
     caption="Statements that hold under an assumption that the paper does not state.",
 )
 
 # %% [markdown]
-# ## Failures
+# ## Conclusions that change
 #
-# Statements, or steps on which one rests, that are false as printed. That a proof fails does not make its conclusion
-# false of trained models, which the measuring chapters look at. It means that the reason has to be looked for
-# elsewhere.
+# Statements, or steps on which one rests, that are false as printed and cannot be mended without another conclusion.
+# That a proof fails does not make its conclusion false of trained models, which the measuring chapters look at. It means
+# that the reason has to be looked for elsewhere.
 
 # %% tags=["remove-input"]
 table(
-    groups[Flaw.FAILURE],
-    name="tab-errata-failures",
-    caption="Statements and steps that fail as printed, and what holds in their place.",
+    errata(paper.findings, Verdict.CHANGES),
+    name="tab-errata-changes",
+    caption="Statements and steps whose conclusion falls, and what holds in their place.",
 )

@@ -64,9 +64,9 @@ glue("n-open", len(known) - len(checked), "d")
 # %% tags=["remove-input"]
 meaning = {
     "holds": "true as printed",
-    "holds under assumptions": "true once an assumption is added that the paper leaves out",
-    "corrected": "not true as printed; a corrected statement is given and checked",
-    "fails as printed": "not true, and no small correction keeps its content",
+    "misprint": "a slip; what is concluded stands once it is mended",
+    "missing assumption": "true once something is added that the paper does not say",
+    "conclusion changes": "what the paper concludes there falls",
     "undecided": "what was measured speaks neither for it nor against it",
 }
 table(

@@ -21,41 +21,54 @@
 # verdict stands here only if all comparisons behind it held in that run.
 #
 # Of {glue:text}`n-statements` entries {glue:text}`n-checked` have a check and {glue:text}`n-open` wait for one. The
-# checks judge {glue:text}`n-findings` statements or parts of one; {glue:text}`n-supported` verdicts are supported by
-# this run, and {glue:text}`n-unsupported` are not.
+# checks judge {glue:text}`n-findings` statements or parts of one, by {glue:text}`n-numbers` numbers;
+# {glue:text}`n-supported` verdicts are supported by this run, and {glue:text}`n-unsupported` are not.
 
 # %% tags=["remove-cell"]
 import pandas as pd
 
 from attngeo.book import reported_checks
 from attngeo.chapters.status import tables
-from attngeo.paper import Verdict
 from attngeo.display.page import badge, glue, table
-from attngeo.display.verdicts import findings
+from attngeo.display.verdicts import account
+from attngeo.paper import Verdict
 from attngeo.paper.published import statements
 
-listed = statements()
-found = findings(reported_checks(), listed.index)
-state = tables.states(listed, found)
-supported = [f for f in found if f.supported]
-count = tables.counts(state)
-glue("n-statements", count.loc["all", "in the paper"])
-glue("n-checked", count.loc["all", "checked"])
-glue("n-open", count.loc["all", tables.NOT_YET])
-glue("n-findings", len(found))
-glue("n-supported", len(supported))
-glue("n-unsupported", len(found) - len(supported))
+paper = account(reported_checks())
+state = tables.states(statements(), paper.findings)
+glue("n-statements", paper.statements)
+glue("n-checked", paper.checked)
+glue("n-open", paper.statements - paper.checked)
+glue("n-findings", len(paper.findings))
+glue("n-numbers", paper.numbers)
+glue("n-supported", len(paper.supported))
+glue("n-unsupported", len(paper.findings) - len(paper.supported))
+
+# %% [markdown]
+# ## The verdicts
+#
+# A verdict says what follows for a reader of the paper.
 
 # %% tags=["remove-input"]
-tally = {v: sum(f.verdict is v for f in supported) for v in Verdict}
+meaning = {
+    Verdict.CHANGES: "what the paper concludes here falls",
+    Verdict.ASSUMPTION: "true once something is added that the paper does not say",
+    Verdict.UNDECIDED: "what was measured speaks neither for it nor against it",
+    Verdict.MISPRINT: "a slip; what is concluded stands once it is mended",
+    Verdict.HOLDS: "true as printed",
+}
+counts = paper.counts()
+tally = [{"verdict": badge(v.value), "it means": words, "entries": counts[v]} for v, words in meaning.items()]
 table(
-    pd.DataFrame({"verdict": [badge(v.value) for v in tally], "statements or parts": list(tally.values())}),
+    pd.DataFrame(tally),
     name="tab-status-verdicts",
     caption="Supported verdicts on statements and parts of statements.",
 )
 
 # %% tags=["remove-input"]
-table(count, name="tab-status-counts", caption="Entries of the paper by kind, and how many have a check.")
+table(
+    tables.counts(state), name="tab-status-counts", caption="Entries of the paper by kind, and how many have a check."
+)
 
 # %% [markdown]
 # ## Every statement, figure and table
@@ -64,7 +77,9 @@ table(count, name="tab-status-counts", caption="Entries of the paper by kind, an
 
 # %% tags=["remove-input"]
 table(
-    state.rename(columns={"title": "what it is about", "chapters": "chapter"}),
+    state.rename(columns={"name": "in the paper", "title": "what it is about", "chapters": "chapter"})
+    .drop(columns="kind")
+    .reset_index(drop=True),
     name="tab-status",
     caption="The entries of the paper in its order. Sections, recipes, findings and single equations are listed where the "
     "text makes a claim that has no number of its own.",
@@ -77,10 +92,10 @@ table(
 table(
     pd.DataFrame(
         [
-            {"number": f.number, "what was judged": f.report["title"], "verdict": f.badge, "chapter": f.links}
-            for f in found
+            {"in the paper": f.number, "what was judged": f.report["title"], "verdict": f.badge, "chapter": f.links}
+            for f in paper.findings
         ],
-        columns=["number", "what was judged", "verdict", "chapter"],
+        columns=["in the paper", "what was judged", "verdict", "chapter"],
     ),
     name="tab-status-checks",
     caption="All judged statements and parts. The numbers behind a verdict stand in its chapter.",

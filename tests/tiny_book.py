@@ -46,6 +46,8 @@ def tiny_book(root: Path, profiles: dict[str, str] | None = None, **chapters: st
     lines += [f"  - file: notebooks/{name}" for name in rest]
     (root / "_toc.yml").write_text("\n".join(lines if rest else lines[:2]) + "\n", encoding="utf-8")
     shutil.copy(ROOT / "_config.yml", root)
+    (root / "data" / "published").mkdir(exist_ok=True)
+    shutil.copy(ROOT / "data" / "published" / "statements.csv", root / "data" / "published")
     shutil.copy(ROOT / "book" / "_static" / "custom.css", root / "book" / "_static")
     (root / "book" / "references.bib").write_text("", encoding="utf-8")
     for link in ("_config.yml", "_toc.yml", "notebooks"):

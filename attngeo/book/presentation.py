@@ -13,7 +13,7 @@ from attngeo.book.execution import ChapterFailed
 from attngeo.book.notebooks import Chapter
 from attngeo.display.interactive import container
 from attngeo.display.labels import METADATA_KEY
-from attngeo.display.page import markdown_table
+from attngeo.display.tables import markdown_table
 
 _REMOVED = {"remove-cell", "remove_cell", "remove-output", "remove_output"}
 

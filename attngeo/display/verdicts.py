@@ -1,13 +1,18 @@
-"""What the checks of all chapters say of each part of a statement, in the order of the paper.
+"""What the checks of all chapters say of the paper, counted in one place: front page, status and errata ask here.
 
 A verdict counts only where its check ran and is supported; nothing here states one otherwise.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from attngeo.display.page import badge
-from attngeo.paper.checks import Flaw, Verdict
+from attngeo.display.check_line import badge
+from attngeo.paper.numbering import of_the_paper
+from attngeo.paper.published import statements
+from attngeo.paper.wording import Verdict
+
+BY_CONSEQUENCE = (Verdict.CHANGES, Verdict.ASSUMPTION, Verdict.UNDECIDED, Verdict.MISPRINT, Verdict.HOLDS)
 
 
 @dataclass(frozen=True)
@@ -21,17 +26,12 @@ class Finding:
     @property
     def number(self) -> str:
         """Statement and part, as the book prints them."""
-        return f"{self.report['statement']} {self.report['part']}".strip()
+        return of_the_paper(self.report["statement"], self.report["part"])
 
     @property
     def verdict(self) -> Verdict:
         """What the checks say of it."""
         return Verdict(self.report["verdict"])
-
-    @property
-    def flaw(self) -> Flaw | None:
-        """Its group on the errata page."""
-        return Flaw(self.report["flaw"]) if self.report["flaw"] else None
 
     @property
     def badge(self) -> str:
@@ -44,13 +44,44 @@ class Finding:
         return ", ".join(f"[{name.replace('_', ' ')}]({name}.py)" for name in self.chapters)
 
 
-def findings(reports: Iterable[Mapping], order: Iterable[str] = ()) -> list[Finding]:
-    """Reported checks (`attngeo.book.reported_checks`), one entry for each statement and part.
+@dataclass(frozen=True)
+class Account:
+    """Every finding, in the order of the paper, and how many there are of what."""
 
-    Args:
-        reports: what the chapters showed; a check shown twice becomes one entry.
-        order: numbers of statements; entries follow it, and those it does not name come last.
-    """
+    findings: tuple[Finding, ...]
+    statements: int  # statements, figures and tables of the paper
+
+    @property
+    def supported(self) -> tuple[Finding, ...]:
+        """Findings whose verdict this run supports."""
+        return tuple(f for f in self.findings if f.supported)
+
+    @property
+    def checked(self) -> int:
+        """Statements of the paper with a finding."""
+        return len(statements().index.intersection({f.report["statement"] for f in self.findings}))
+
+    @property
+    def numbers(self) -> int:
+        """Numbers compared, by all findings together."""
+        return sum(len(f.report["comparisons"]) for f in self.findings)
+
+    def counts(self, *numbers: str) -> Counter[Verdict]:
+        """Supported verdicts on some statements of the paper (on all, where none is named), gravest first."""
+        found = Counter(f.verdict for f in self.supported if not numbers or f.report["statement"] in numbers)
+        return Counter({verdict: found[verdict] for verdict in BY_CONSEQUENCE if found[verdict]})
+
+    def verdict(self, statement: str, part: str | None = None) -> Verdict | None:
+        """The gravest supported verdict on a statement, or on one part of it; None where there is none."""
+        found = {
+            f.verdict for f in self.supported if f.report["statement"] == statement and part in (None, f.report["part"])
+        }
+        return next((verdict for verdict in BY_CONSEQUENCE if verdict in found), None)
+
+
+def account(reports: Iterable[Mapping]) -> Account:
+    """What the chapters reported (`attngeo.book.reported_checks`); a check that two of them show is one finding."""
+    listed = statements().index
     grouped: dict[tuple[str, str], list[Mapping]] = {}
     for report in reports:
         grouped.setdefault((report["statement"], report["part"]), []).append(report)
@@ -62,5 +93,6 @@ def findings(reports: Iterable[Mapping], order: Iterable[str] = ()) -> list[Find
         )
         for same in grouped.values()
     ]
-    place = {number: i for i, number in enumerate(order)}
-    return sorted(found, key=lambda f: place.get(f.report["statement"], len(place)))
+    place = {number: i for i, number in enumerate(listed)}
+    ordered = sorted(found, key=lambda f: place.get(f.report["statement"], len(place)))
+    return Account(tuple(ordered), len(listed))

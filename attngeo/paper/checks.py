@@ -15,13 +15,30 @@ import inspect
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
+from enum import Enum
 from functools import partial, update_wrapper
-from typing import Any, Generic, Literal, SupportsFloat, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, SupportsFloat, TypeVar
 
-from attngeo.paper.wording import FILE, Flaw, Verdict, WordingError, wording
+from attngeo.paper.wording import FILE, Claim, Verdict, WordingError, wording
 
 Sample = TypeVar("Sample")
 Relation = Literal["=", "≠", "<", ">"]
+
+
+class Standing(str, Enum):
+    """How the paper's claim of a number stands or, where the paper has none, ours."""
+
+    AGREES = "agrees"
+    CONTRADICTS = "contradicts"
+    UNDECIDED = "undecided"
+
+
+class Interval(NamedTuple):
+    """A value and the ends of its interval."""
+
+    value: float
+    low: float
+    high: float
 
 
 @dataclass(frozen=True)
@@ -40,6 +57,9 @@ class Comparison:
     tolerance: float = 0.0
     standard_error: float | None = None
     fields: dict[str, Any] = field(default_factory=dict)  # that the words name, as in <<n>>
+    interval: Interval | None = None  # of which `measured` is an end
+    claim: Claim | None = None  # what the paper has for it; a result's comparisons without one are ours alone
+    key: str = ""  # the quantity's key, in a result
 
     def __post_init__(self) -> None:
         for name in ("measured", "expected", "tolerance", "standard_error"):
@@ -49,15 +69,48 @@ class Comparison:
     @property
     def holds(self) -> bool:
         """Whether the relation holds. A NaN on either side never does."""
-        gap = self.measured - self.expected
-        if math.isnan(gap):
-            return False
-        return {
-            "=": abs(gap) <= self.tolerance,
-            "≠": abs(gap) > self.tolerance,
-            "<": gap < -self.tolerance,
-            ">": gap > self.tolerance,
-        }[self.relation]
+        return _holds(self.measured, self.relation, self.expected, self.tolerance)
+
+    @property
+    def standing(self) -> Standing:
+        """How the claim stands.
+
+        A number that agrees with ours is set against the claim as ours would be: where we say 0 and find it, a claimed
+        sign is contradicted. An interval that holds what is claimed and its opposite decides nothing.
+        """
+        if self.claim is None:
+            return Standing.AGREES if self.holds else Standing.CONTRADICTS
+        relation, number = self.claim
+        if self.interval and relation in ("<", ">"):
+            ends = (self.interval.low, self.interval.high)
+            below, above = max(ends) < number, min(ends) > number
+            found = Standing.AGREES if (above if relation == ">" else below) else Standing.CONTRADICTS
+            return found if below or above else Standing.UNDECIDED
+        ours = self.holds and self.relation == "="
+        value, tolerance = (self.expected, 0.0) if ours else (self.measured, self.tolerance)
+        return Standing.AGREES if _holds(value, relation, number, tolerance) else Standing.CONTRADICTS
+
+    def told(self, words: str, paper: Claim | str | None, verdict: Verdict) -> "Comparison":
+        """As a result has it, with its words and with what the paper claims of it (see `attngeo.paper.wording`)."""
+        claim = self.claim if paper is None else paper or None
+        if paper is None and claim is None and self.interval is None:
+            if verdict is Verdict.HOLDS:
+                claim = Claim(self.relation, self.expected)
+            elif self.relation == "≠":
+                claim = Claim("=", self.expected)
+        return replace(self, quantity=words, key=self.quantity, claim=claim, fields={})
+
+
+def _holds(measured: float, relation: str, number: float, tolerance: float) -> bool:
+    gap = measured - number
+    if math.isnan(gap):
+        return False
+    return {
+        "=": abs(gap) <= tolerance,
+        "≠": abs(gap) > tolerance,
+        "<": gap < -tolerance,
+        ">": gap > tolerance,
+    }[relation]
 
 
 def exact(
@@ -122,9 +175,10 @@ class Result:
     place: str = ""  # where it prints that
     corrected: str = ""  # MyST: the statement that does hold
     remark: str = ""
-    flaw: Flaw | None = None  # None where there is nothing to correct
     maybe_copying: bool = False  # could be an error of our text copy of the paper
     chapter: str = ""  # notebook that shows the check
+    source: str = ""  # the function that judges, with its module
+    parameters: dict[str, Any] = field(default_factory=dict)  # of the sample, where the check drew it
 
     @property
     def supported(self) -> bool:
@@ -134,8 +188,7 @@ class Result:
     def to_dict(self) -> dict:
         """A JSON-ready copy, with `supported` and each comparison's `holds`."""
         plain = asdict(self) | {"supported": self.supported, "verdict": str(self.verdict)}
-        plain["flaw"] = str(self.flaw) if self.flaw else None
-        plain["comparisons"] = [asdict(c) | {"holds": c.holds} for c in self.comparisons]
+        plain["comparisons"] = [asdict(c) | {"holds": c.holds, "standing": c.standing.value} for c in self.comparisons]
         for comparison in plain["comparisons"]:
             del comparison["fields"]
         return plain
@@ -161,7 +214,9 @@ class Check(Generic[Sample]):
 
     def __call__(self, **parameters: Any) -> Result:
         """Draw a sample and judge it."""
-        return self.of(self.sample(**parameters))
+        drawn = self.of(self.sample(**parameters))
+        given = getattr(self.sample, "keywords", {}) | parameters
+        return replace(drawn, parameters={k: v for k, v in given.items() if isinstance(v, str | int | float)})
 
     def of(self, sample: Sample) -> Result:
         """Judge a sample that has been drawn."""
@@ -172,11 +227,14 @@ class Check(Generic[Sample]):
         verdict = found.verdict or words.verdict
         texts = words.told(verdict, found.numbers)
         comparisons = tuple(
-            replace(c, quantity=words.quantity(c.quantity, found.numbers | c.fields), fields={})
+            c.told(*words.quantity(c.quantity, found.numbers | {"expected": c.expected} | c.fields), verdict)
             for c in found.comparisons
         )
         chapter = self.room.rpartition(".")[2]
-        return Result(words.statement, verdict=verdict, comparisons=comparisons, **texts, chapter=chapter)
+        source = f"{self.judge.__module__}.{name}"
+        return Result(
+            words.statement, verdict=verdict, comparisons=comparisons, **texts, chapter=chapter, source=source
+        )
 
 
 CHECKS: dict[str, Check] = {}

@@ -4,11 +4,11 @@ Models smaller than those that a statement speaks of decide nothing about it, an
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from attngeo.paper import published
-from attngeo.paper.checks import Comparison, Judgement, Verdict, compare
+from attngeo.paper.checks import Claim, Comparison, Interval, Judgement, Verdict, compare
 from attngeo.runs.estimates import LEAST_SEEDS, NO_DIFFERENCE, TOO_FEW, Estimate
 from attngeo.runs.numbers_in_words import as_score, with_interval
 
@@ -79,22 +79,18 @@ class Case:
     def comparisons(self) -> tuple[Comparison, ...]:
         """What the outcome rests on: the end of the interval that excludes 0, or both ends that include it.
 
-        The words of the quantity name ``<<label>>`` and ``<<outcome>>``: seeds, value and which end.
+        The words of the quantity name ``<<label>>`` and ``<<seeds>>``.
         """
         if not self.known:
             return ()
-        lower, upper = ("lower end", self.estimate.low), ("upper end", self.estimate.high)
+        value, low, high = self.estimate.value, self.estimate.low, self.estimate.high
         if self.met or self.reversed:
-            ends = ((*lower, ">"),) if self.estimate.value > 0 else ((*upper, "<"),)
-            beyond = ""
+            ends = ((low, ">"),) if value > 0 else ((high, "<"),)
         else:
-            ends, beyond = ((*lower, "<"), (*upper, ">")), ", on the other side of 0"
-        seeds = f"{self.seeds} seeds, " if self.seeds else ""
-        told = f"{seeds}{self.form(self.estimate.value)}: "
-        return tuple(
-            compare(self.quantity, x, relation, label=self.label, outcome=told + end + beyond, **self.fields)
-            for end, x, relation in ends
-        )
+            ends = ((low, "<"), (high, ">"))
+        known = {"interval": Interval(value, low, high), "claim": Claim(">" if self.sign > 0 else "<", 0.0)}
+        words = {"label": self.label, "seeds": f" ({self.seeds} seeds)" if self.seeds else "", **self.fields}
+        return tuple(replace(compare(self.quantity, end, relation, **words), **known) for end, relation in ends)
 
     @property
     def words(self) -> str:
@@ -119,7 +115,7 @@ def in_words(cases: Sequence[Case]) -> str:
 
 
 def judged(cases: Sequence[Case], *support: Comparison, size: Size, **numbers: Any) -> Judgement:
-    """Holds where every interval has the stated sign, under assumptions where some have, corrected where none has.
+    """Holds where every interval has the stated sign, needs an assumption where some have, falls where none has.
 
     Only cases of models as large as those that the statement speaks of decide; the others are told. Intervals that all
     hold 0 decide nothing. Where nothing is decided, ``support`` decides alone, and without it the statement is
@@ -143,7 +139,7 @@ def judged(cases: Sequence[Case], *support: Comparison, size: Size, **numbers: A
     if all_met(large) and (support or all(case.known for case in large)):
         verdict = Verdict.HOLDS
     elif some or against:
-        verdict = Verdict.ASSUMPTIONS if some or support else Verdict.CORRECTED
+        verdict = Verdict.ASSUMPTION if some or support else Verdict.CHANGES
         numbers["limits"] = "<<not_in_all>>" if some else "<<in_none>>"
     if smaller and not numbers["limits"]:
         numbers |= {"doubt": "<<too_small>>", "smaller": ", ".join(map(str, smaller)), "spoken_of": size}

@@ -9,8 +9,7 @@
         statement: S1.5          # a number of data/published/statements.csv
         part: Eqs. S19, S20      # what of it is meant; may be left out
         title: the forms of the heads add up
-        verdict: corrected       # left out where it follows from the numbers
-        flaw: misprint
+        verdict: misprint        # left out where it follows from the numbers
         printed: ...             # what the paper prints, "its words" in quotation marks (data/published/README.md),
         place: Section S1.2      # and where
         holds: ...               # what holds instead
@@ -18,13 +17,16 @@
         maybe_copying: true      # could be an error of our text copy of the paper
         quantities:              # what is compared, by the keys that the code uses
           sum: distance of the sum over <<n_heads>> heads from $W_q W_k^\\top$
+          factor: {says: their factor, paper: "= 2"}  # with what the paper has for it; "" where it has nothing
         verdicts:                # texts that depend on a verdict which follows from the numbers
           undecided: {remark: ...}
         measured: ...            # <<measured>>, with which sentences of a judgement end
 
 ``by_intervals``, beside ``checks``, may hold texts by verdict that several checks share by a YAML anchor.
-``<<name>>`` and ``<<name:.2f>>`` stand for a number of the judgement, a field of the comparison or a shared sentence;
-in any of these, too.
+Where ``paper`` is left out, the paper claims what is compared if the statement holds; if it does not, the paper claims
+the number from which the quantity is to differ (``≠``), and of other comparisons nothing.
+``<<name>>`` and ``<<name:.2f>>`` stand for a number of the judgement, a field of the comparison (``expected`` too) or a
+shared sentence; in any of these, too.
 """
 
 import re
@@ -33,7 +35,7 @@ from dataclasses import dataclass, field, fields
 from enum import Enum
 from functools import cache
 from importlib import resources
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -41,7 +43,7 @@ from attngeo.errors import AttngeoError
 
 FILE = "checks.yml"
 _PLACE = re.compile(r"<<(\w+)(?::([^<>]*))?>>")
-_TEXTS = ("printed", "place", "holds", "remark", "flaw")  # may depend on the verdict
+_TEXTS = ("printed", "place", "holds", "remark")  # may depend on the verdict
 
 
 class WordingError(AttngeoError):
@@ -49,30 +51,30 @@ class WordingError(AttngeoError):
 
 
 class Verdict(str, Enum):
-    """What our checks say of a statement as the paper prints it."""
+    """What follows for the paper from the checks of a statement."""
 
     HOLDS = "holds"
-    ASSUMPTIONS = "holds under assumptions"
-    CORRECTED = "corrected"  # fails as printed; a corrected statement is given, and checked
-    FAILS = "fails as printed"  # and no correction keeps its content
+    MISPRINT = "misprint"  # a slip: what is concluded stands once it is mended
+    ASSUMPTION = "missing assumption"  # true once something is added that the paper does not say
+    CHANGES = "conclusion changes"  # what is concluded falls
     UNDECIDED = "undecided"  # what was measured speaks neither for it nor against it
 
     def __str__(self) -> str:
         return self.value
 
 
-class Flaw(str, Enum):
-    """The group in which an entry stands on the errata page."""
+class Claim(NamedTuple):
+    """What the paper has for a quantity."""
 
-    MISPRINT = "misprint"
-    ASSUMPTION = "missing assumption"
-    FAILURE = "failure"
-
-    def __str__(self) -> str:
-        return self.value
+    relation: str  # =, ≠, < or >
+    number: float
 
 
-_KINDS = {"verdict": Verdict, "flaw": Flaw}
+class Quantity(NamedTuple):
+    """Something compared: its words, and what the paper has for it (None: by the verdict; "": nothing)."""
+
+    says: str
+    paper: str | None = None
 
 
 @dataclass(frozen=True)
@@ -88,13 +90,12 @@ class Wording:
     title: str
     part: str = ""
     verdict: Verdict | None = None
-    flaw: Flaw | None = None
     printed: str = ""
     place: str = ""
     holds: str = ""
     remark: str = ""
     maybe_copying: bool = False
-    quantities: Mapping[str, str] = field(default_factory=dict)
+    quantities: Mapping[str, Quantity] = field(default_factory=dict)
     verdicts: Mapping[Verdict, Mapping[str, str]] = field(default_factory=dict)
     measured: str = ""
     shared: Mapping[str, str] = field(default_factory=dict)
@@ -112,13 +113,23 @@ class Wording:
         texts |= {"part": self.part, "title": self.title}
         told = {key: self.filled(texts[key], numbers) for key in ("part", "title", "printed", "place", "remark")}
         told["corrected"] = self.filled(texts["holds"], numbers)
-        return told | {"flaw": texts["flaw"] and Flaw(texts["flaw"]), "maybe_copying": self.maybe_copying}
+        return told | {"maybe_copying": self.maybe_copying}
 
-    def quantity(self, key: str, numbers: Mapping[str, Any]) -> str:
-        """The words of what a comparison measures."""
+    def quantity(self, key: str, numbers: Mapping[str, Any]) -> tuple[str, Claim | str | None]:
+        """The words of what a comparison measures, and what the paper has for it ("" or None: see `Quantity`)."""
         if key not in self.quantities:
             raise WordingError(f"{self.name} compares {key!r}, which its quantities in {FILE} do not name.")
-        return self.filled(self.quantities[key], numbers)
+        says, paper = self.quantities[key]
+        return self.filled(says, numbers), self._claim(self.filled(paper, numbers)) if paper else paper
+
+    def _claim(self, text: str) -> Claim:
+        found = re.fullmatch(r"([=≠<>]) *(\S+)", text)
+        try:
+            return Claim(found[1], float(found[2]))
+        except (TypeError, ValueError):
+            raise WordingError(
+                f"{self.name} has {text!r} for paper in {FILE}; write =, ≠, < or > and a number."
+            ) from None
 
     def _texts(self, verdict: Verdict) -> dict[str, Any]:
         return {key: getattr(self, key) for key in _TEXTS} | dict(self.verdicts.get(verdict, {}))
@@ -192,38 +203,48 @@ def _wording(name: str, entry: dict[str, Any], shared: Mapping[str, str]) -> Wor
     if "verdict" in entry and by_verdict:
         raise WordingError(f"{name} has a verdict and verdicts that follow from the numbers in {FILE}; keep one.")
     entry["statement"] = str(entry["statement"])  # 2.1 reads as a number
+    entry["quantities"] = {key: _quantity(value, name) for key, value in entry.get("quantities", {}).items()}
     no_text = {"maybe_copying", "quantities", "verdicts"}
     for texts in (
         *by_verdict.values(),
-        entry.get("quantities", {}),
+        *({key: text for key, q in entry["quantities"].items() if (text := q[i]) is not None or not i} for i in (0, 1)),
         {k: v for k, v in entry.items() if k not in no_text},
     ):
         for key, text in texts.items():
             if not isinstance(text, str):
                 raise WordingError(f"{key!r} of {name} is {text!r} in {FILE} and not text; put it in quotes.")
-    entry |= {key: _one_of(kind, entry[key], name) for key, kind in _KINDS.items() if key in entry}
-    entry["verdicts"] = {_one_of(Verdict, verdict, name): texts for verdict, texts in by_verdict.items()}
+    if "verdict" in entry:
+        entry["verdict"] = _verdict(entry["verdict"], name)
+    entry["verdicts"] = {_verdict(verdict, name): texts for verdict, texts in by_verdict.items()}
     return Wording(name=name, shared=shared, **entry)
 
 
-def _one_of(kind: type[Enum], value: Any, name: str) -> Enum:
+def _quantity(value: Any, name: str) -> Quantity:
+    if not isinstance(value, Mapping):
+        return Quantity(value)
+    if unknown := sorted(set(value) - set(Quantity._fields)):
+        raise WordingError(f"{name} has an unknown key {unknown[0]!r} in {FILE}; known are says, paper.")
+    return Quantity(value.get("says"), value.get("paper"))
+
+
+def _verdict(value: Any, name: str) -> Verdict:
     try:
-        return kind(value)
+        return Verdict(value)
     except ValueError:
-        known = ", ".join(member.value for member in kind)
-        raise WordingError(f"{name} has the {kind.__name__.lower()} {value!r} in {FILE}; known are {known}.") from None
+        known = ", ".join(verdict.value for verdict in Verdict)
+        raise WordingError(f"{name} has the verdict {value!r} in {FILE}; known are {known}.") from None
 
 
 def _check_texts(name: str, verdict: Verdict, texts: Mapping[str, Any]) -> None:
     """Refuse texts that a verdict does not go with, or that it lacks."""
     if verdict is Verdict.HOLDS:
-        needed, barred = (), ("printed", "holds", "flaw")
+        needed, barred = (), ()
     elif verdict is Verdict.UNDECIDED:
-        needed, barred = ("printed", "place", "remark"), ("holds", "flaw")
-    elif verdict is Verdict.FAILS:  # without a remedy it says why instead
-        needed, barred = ("printed", "place", "holds" if texts["holds"] else "remark", "flaw"), ()
-    else:  # without a flaw, the assumptions under which a statement holds are the paper's own
-        needed, barred = ("printed", "place", "holds", *(("flaw",) if verdict is Verdict.CORRECTED else ())), ()
+        needed, barred = ("printed", "place", "remark"), ("holds",)
+    elif verdict is Verdict.CHANGES:  # without a remedy it says why instead
+        needed, barred = ("printed", "place", "holds" if texts["holds"] else "remark"), ()
+    else:
+        needed, barred = ("printed", "place", "holds"), ()
     for key in needed:
         if not texts[key]:
             raise WordingError(f"{name} is {verdict!s} and has no {key} in {FILE}.")

@@ -95,7 +95,7 @@ def test_an_edit_runs_that_chapter_and_the_status_only_if_it_reports_otherwise(b
     book.chapter("b").path.write_text(chapter("B", "x = 3"))
     update(book)
     assert calls.new() == ["b"]
-    calls.verdict = Verdict.FAILS
+    calls.verdict = Verdict.CHANGES
     book.chapter("b").path.write_text(chapter("B", "x = 4"))
     update(book)
     assert calls.new() == ["b", "status"]

@@ -25,7 +25,7 @@ MIDDLE = chapter(
     "import pandas as pd\nfrom attngeo.display.interactive import Interactive\n"
     "from attngeo.paper.checks import Result, Verdict, exact",
     "from attngeo.display.page import glue, show, table\nfrom attngeo.display.style import CaptionedFigure, new_figure",
-    "show(Result('2.1', '(1)', 'the $W$', Verdict.CORRECTED, (exact('trace', 1, 1),)))\nglue('number', 0.5, '.4f')",
+    "show(Result('2.1', '(1)', 'the $W$', Verdict.MISPRINT, (exact('trace', 1, 1),)))\nglue('number', 0.5, '.4f')",
     "table(pd.DataFrame({'a': [n]}), 'tab-one', f'One `n`, $n = {n}$.')\nfigure, axes = new_figure(2, 2)",
     "still = CaptionedFigure(figure, 'fig-line', f'Empty, $n = {n}$.', 'An empty panel.')\n"
     "Interactive('dots', {'n': n}, still)",
@@ -96,7 +96,7 @@ def test_the_page_has_numbers_captions_descriptions_and_the_run(book):
     html = page(book, "middle")
     assert 'alt="An empty panel."' in html and "dark-light" in html
     assert len(re.findall(r'caption-number">\w+\.? 1\.1 *</span>', html)) == 3  # proposition, figure and table
-    assert "(1.1)" in html and 'class="verdict verdict-corrected"' in html
+    assert "(1.1)" in html and 'class="verdict verdict-misprint"' in html
     assert re.search(r"Here it is <[^>]*>0.5000<", html)
     assert "smoke" in html and "<code" in html and ">7<" in html
     assert "n = 7" in html and "# Parameters" not in html

@@ -25,27 +25,17 @@ def result(**changes):
         "statement": "S1.17",
         "part": "(3)",
         "title": "the bound on $s$",
-        "verdict": Verdict.CORRECTED,
+        "verdict": Verdict.MISPRINT,
         "comparisons": (exact("trace", 1.0, 1.0), monte_carlo("mean", [1.0, 2.0, 3.0], 2.0)),
     }
     return Result(**(values | changes))
 
 
-def test_checks_are_shown_with_number_tolerance_and_verdict(shown):
-    display.show(result())
-    markdown = shown[0][0]["text/markdown"]
-    assert "**S1.17 (3)** the bound on $s$" in markdown
-    assert 'class="verdict verdict-corrected"' in markdown
-    assert "| trace | 1 | =\u00a01 | 0 | $10^{-10}$ |" in markdown
-    assert "| mean | 2\u00a0±\u00a00.58 |" in markdown
-
-
-def test_a_verdict_without_support_says_so(shown):
-    display.show(result(comparisons=(exact("trace", 1.0, 2.0),)))
+def test_checks_are_shown_as_lines_that_unfold(shown):
+    display.show(result(), result(part="(2)"))
     data, metadata = shown[0]
-    assert display.badge("corrected", supported=False) in data["text/markdown"]
-    assert "verdict-corrected" not in data["text/markdown"]
-    assert metadata["attngeo"]["results"][0]["supported"] is False
+    assert data["text/markdown"].count('<details class="check">') == 2
+    assert data["text/plain"].count("\n") == 1 and len(metadata["attngeo"]["results"]) == 2
 
 
 def test_results_are_recorded_as_json_even_when_not_finite(shown):

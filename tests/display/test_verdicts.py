@@ -7,8 +7,9 @@ from attngeo.chapters.errata import tables as errata
 from attngeo.chapters.status import tables as status
 from attngeo.display import verdicts
 from attngeo.display.page import badge
-from attngeo.paper import Flaw, Result, Verdict, published
+from attngeo.paper import Result, Verdict, published
 from attngeo.paper.checks import exact
+from attngeo.paper.numbering import of_the_paper
 
 
 def report(statement="2.1", part="", verdict=Verdict.HOLDS, chapter="bilinear_form", supported=True, **words):
@@ -22,7 +23,7 @@ UNSUPPORTED = badge(Verdict.HOLDS.value, supported=False)
 
 
 def state(*reports):
-    return status.states(STATEMENTS, verdicts.findings(reports, STATEMENTS.index))
+    return status.states(STATEMENTS, verdicts.account(reports).findings)
 
 
 def test_without_reports_everything_waits():
@@ -43,63 +44,76 @@ def test_a_supported_check_gives_its_statement_a_verdict_and_a_link():
 
 @pytest.mark.parametrize("verdict", list(Verdict))
 def test_a_check_without_support_states_no_verdict(verdict):
-    flaw = None if verdict is Verdict.HOLDS else Flaw.FAILURE
-    unsupported = report(verdict=verdict, supported=False, flaw=flaw, printed="a", corrected="b")
+    unsupported = report(verdict=verdict, supported=False, printed="a", corrected="b")
     table = state(unsupported)
     assert table.state["2.1"] == UNSUPPORTED != badge(verdict.value)
-    for group in Flaw:
-        assert errata.errata(verdicts.findings([unsupported]), group).empty
+    found = verdicts.account([unsupported])
+    assert errata.errata(found.findings, verdict).empty
+    assert not found.counts() and found.verdict("2.1") is None and len(found.findings) == found.checked == 1
 
 
 def test_parts_are_counted_by_verdict():
     table = state(
         report(part="(1)"),
         report(part="(2)"),
-        report(
-            part="(3)", verdict=Verdict.CORRECTED, flaw=Flaw.MISPRINT, printed="a", corrected="b", chapter="two_scores"
-        ),
+        report(part="(3)", verdict=Verdict.MISPRINT, printed="a", corrected="b", chapter="two_scores"),
         report(part="(4)", supported=False),
     )
     assert table.checks["2.1"] == 4
-    holds, corrected = badge(Verdict.HOLDS.value), badge(Verdict.CORRECTED.value)
-    assert table.state["2.1"] == f"{holds} ×2 {corrected} {UNSUPPORTED}"
+    holds, misprint = badge(Verdict.HOLDS.value), badge(Verdict.MISPRINT.value)
+    assert table.state["2.1"] == f"{misprint} {holds} ×2 {UNSUPPORTED}"
     first, second = table.chapters["2.1"].split(", ")
     assert first.endswith("(bilinear_form.py)") and second.endswith("(two_scores.py)")
 
 
 def test_a_check_that_two_chapters_show_is_one_finding():
     both = [report(chapter="bilinear_form"), report(chapter="two_scores")]
-    (found,) = verdicts.findings(both)
+    (found,) = verdicts.account(both).findings
     assert found.chapters == ("bilinear_form", "two_scores") and found.supported
     both[1] = report(chapter="two_scores", supported=False)
-    assert not verdicts.findings(both)[0].supported
+    assert not verdicts.account(both).findings[0].supported
     # and two chapters that disagree support neither
-    both[1] = report(chapter="two_scores", verdict=Verdict.CORRECTED)
-    assert not verdicts.findings(both)[0].supported
+    both[1] = report(chapter="two_scores", verdict=Verdict.MISPRINT)
+    assert not verdicts.account(both).findings[0].supported
 
 
 def test_findings_follow_the_order_of_the_paper_and_keep_strangers():
-    found = verdicts.findings([report("Not in the paper"), report("S1.17"), report("2.1")], STATEMENTS.index)
+    found = verdicts.account([report("Not in the paper"), report("S1.17"), report("2.1")]).findings
     assert [f.report["statement"] for f in found] == ["2.1", "S1.17", "Not in the paper"]
     assert state(report("Not in the paper")).loc["Not in the paper", "checks"] == 1
 
 
 def test_errata_are_grouped_and_mark_what_may_be_a_copying_error():
-    wrong = {"printed": "as it stands", "place": "Eq. 7", "corrected": "as it should", "verdict": Verdict.CORRECTED}
-    found = verdicts.findings(
+    wrong = {"printed": "as it stands", "place": "Eq. 7", "corrected": "as it should"}
+    found = verdicts.account(
         [
-            report(part="Eq. 1", flaw=Flaw.MISPRINT, maybe_copying=True, **wrong),
-            report(part="Eq. 2", flaw=Flaw.FAILURE, **wrong),
+            report(part="Eq. 1", verdict=Verdict.MISPRINT, maybe_copying=True, **wrong),
+            report(part="Eq. 2", verdict=Verdict.CHANGES, **wrong),
             report(part="Eq. 3"),
-            report(part="Eq. 4", flaw=Flaw.FAILURE, verdict=Verdict.FAILS, printed="a", remark="why not"),
+            report(part="Eq. 4", verdict=Verdict.CHANGES, printed="a", remark="why not"),
         ]
-    )
-    misprints, failures = (errata.errata(found, flaw) for flaw in (Flaw.MISPRINT, Flaw.FAILURE))
+    ).findings
+    misprints, changes = (errata.errata(found, verdict) for verdict in (Verdict.MISPRINT, Verdict.CHANGES))
     (entry,) = misprints.entry
-    assert entry.startswith(f"**2.1 Eq. 1** {errata.MAYBE_COPYING}") and "(bilinear_form.py)" in entry
-    assert badge(Verdict.CORRECTED.value) in entry
+    assert entry.startswith(f"**{of_the_paper('2.1', 'Eq. 1')}** {errata.MAYBE_COPYING}")
+    assert "(bilinear_form.py)" in entry
     assert re.search("Eq. 7.*as it stands.*<br>.*as it should$", misprints.iloc[0, 1])
-    assert [e.split("**")[1] for e in failures.entry] == ["2.1 Eq. 2", "2.1 Eq. 4"]
-    assert failures.iloc[1, 1].endswith("why not")
-    assert isinstance(errata.errata(found, Flaw.ASSUMPTION), pd.DataFrame)
-    assert errata.errata(found, Flaw.ASSUMPTION).empty
+    assert [e.split("**")[1] for e in changes.entry] == [of_the_paper("2.1", part) for part in ("Eq. 2", "Eq. 4")]
+    assert changes.iloc[1, 1].endswith("why not")
+    assert isinstance(errata.errata(found, Verdict.ASSUMPTION), pd.DataFrame)
+    assert errata.errata(found, Verdict.ASSUMPTION).empty
+
+
+def test_every_page_counts_the_same_findings():
+    both = [report(), report(chapter="two_scores"), report("S1.17", verdict=Verdict.CHANGES), report("S1.17", "(1)")]
+    paper = verdicts.account([*both, report("3.1", supported=False)])
+    assert (len(paper.findings), len(paper.supported), paper.checked, paper.numbers) == (4, 3, 3, 4)
+    assert paper.counts() == {Verdict.CHANGES: 1, Verdict.HOLDS: 2} and paper.statements == len(STATEMENTS)
+    assert sum(paper.counts().values()) == len(paper.supported)
+    assert paper.counts("2.1", "3.1") == {Verdict.HOLDS: 1}
+    assert paper.verdict("S1.17") is Verdict.CHANGES and paper.verdict("S1.17", "(1)") is Verdict.HOLDS
+    assert paper.verdict("3.1") is None
+    total = status.counts(status.states(STATEMENTS, paper.findings)).loc["all"]
+    assert total["checked"] == paper.checked and total["in the paper"] == paper.statements
+    tables = [errata.errata(paper.findings, verdict) for verdict in Verdict]
+    assert sum(map(len, tables)) == len(paper.supported)

@@ -1,13 +1,14 @@
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
 from attngeo.paper import checks
-from attngeo.paper.checks import Check, Judgement, check, compare, exact, monte_carlo
-from attngeo.paper.wording import Flaw, Verdict, WordingError
+from attngeo.paper.checks import Check, Interval, Judgement, Standing, check, compare, exact, monte_carlo
+from attngeo.paper.wording import Claim, Verdict, WordingError
 
 WORDS = """
 checks:
@@ -22,7 +23,7 @@ checks:
     remark: It is <<value:.2f>>.
     verdicts:
       undecided: {}
-      fails as printed: {flaw: failure, holds: seven}
+      conclusion changes: {holds: seven}
 """
 
 
@@ -56,6 +57,40 @@ def test_a_mean_of_samples_is_held_to_its_standard_error():
     assert monte_carlo("q", samples, 3 + 5 * found.standard_error, "<").holds
 
 
+@pytest.mark.parametrize(
+    "comparison, claim, standing",
+    [
+        (exact("q", 0.5, 0.5), Claim("=", 0.5), Standing.AGREES),
+        (compare("q", 0.7, "<", 1, 0.1), Claim("=", 1.0), Standing.CONTRADICTS),
+        (compare("q", 0.7, "≠", 1, 0.1), Claim("=", 1.0), Standing.CONTRADICTS),
+        (exact("q", 1e-14, 0.0), Claim(">", 0.0), Standing.CONTRADICTS),  # ours is 0, and it is met
+        (compare("q", -2, "<", 0, 1), Claim(">", 0.0), Standing.CONTRADICTS),
+        (compare("q", 2, ">", 0, 1), Claim(">", 0.0), Standing.AGREES),
+        (exact("q", 0.5, 0.5), None, Standing.AGREES),
+        (exact("q", 0.6, 0.5), None, Standing.CONTRADICTS),
+    ],
+)
+def test_a_number_is_set_against_what_the_paper_has_for_it(comparison, claim, standing):
+    assert replace(comparison, claim=claim).standing is standing
+
+
+@pytest.mark.parametrize("ends, above", [((0.1, 0.3), 1), ((-0.3, -0.1), -1), ((-0.1, 0.3), 0)])
+def test_an_interval_decides_a_claimed_sign_only_as_a_whole(ends, above):
+    found = {1: Standing.AGREES, -1: Standing.CONTRADICTS, 0: Standing.UNDECIDED}
+    drawn = replace(compare("q", ends[0], "<"), interval=Interval(0.1, *ends))
+    assert replace(drawn, claim=Claim(">", 0.0)).standing is found[above]
+    assert replace(drawn, claim=Claim("<", 0.0)).standing is found[-above]
+
+
+def test_what_the_paper_claims_follows_from_the_verdict_unless_it_is_worded():
+    same, other, less = exact("q", 0, 0), compare("q", 2, "≠", 1), compare("q", 1, "<", 2)
+    told = [c.told("words", None, Verdict.HOLDS).claim for c in (same, other, less)]
+    assert told == [Claim("=", 0.0), Claim("≠", 1.0), Claim("<", 2.0)]
+    assert [c.told("words", None, Verdict.MISPRINT).claim for c in (same, other, less)] == [None, Claim("=", 1.0), None]
+    assert less.told("words", Claim("=", 3.0), Verdict.MISPRINT).claim == Claim("=", 3.0)
+    assert same.told("words", "", Verdict.HOLDS).claim is None
+
+
 @pytest.fixture
 def room(tmp_path, monkeypatch, request):
     """The name of a room with the words above."""
@@ -75,7 +110,7 @@ def registered(room, judge, sample=lambda n=2, scale=1.0: [scale] * n, name="sum
 
 def judge(sample):
     total = sum(sample)
-    verdict = Verdict.FAILS if total == 7 else Verdict.UNDECIDED
+    verdict = Verdict.CHANGES if total == 7 else Verdict.UNDECIDED
     return Judgement(exact("sum", total, 6, 0, n=len(sample)), verdict=verdict, value=total, total=total)
 
 
@@ -101,8 +136,8 @@ def test_a_sample_can_be_judged_again(room):
 def test_a_verdict_that_follows_from_the_numbers_has_its_own_texts(room):
     sums = registered(room, judge)
     undecided, fails = sums(n=6), sums(n=7)
-    assert (undecided.verdict, undecided.flaw, undecided.corrected) == (Verdict.UNDECIDED, None, "")
-    assert (fails.verdict, fails.flaw, fails.corrected) == (Verdict.FAILS, Flaw.FAILURE, "seven")
+    assert (undecided.verdict, undecided.corrected) == (Verdict.UNDECIDED, "")
+    assert (fails.verdict, fails.corrected) == (Verdict.CHANGES, "seven")
     assert (undecided.printed, undecided.place) == (fails.printed, fails.place) == ("six", "Eq. 1")
 
 
@@ -113,7 +148,7 @@ def test_a_verdict_that_follows_from_the_numbers_has_its_own_texts(room):
         (Judgement(exact("other", 6, 6), verdict=Verdict.UNDECIDED, value=1), "'other'"),
         (Judgement(exact("sum", 6, 6, n=1), verdict=Verdict.UNDECIDED, total=1), "'value'"),
         (Judgement(exact("sum", 6, 6), verdict=Verdict.UNDECIDED, value=1, total=1), "'n'"),
-        (Judgement(exact("sum", 6, 6, n=1), verdict=Verdict.HOLDS, value=1, total=1), "printed"),
+        (Judgement(exact("sum", 6, 6, n=1), verdict=Verdict.MISPRINT, value=1, total=1), "holds"),
     ],
 )
 def test_a_judgement_that_its_words_do_not_fit_is_refused(room, found, named):
@@ -137,7 +172,7 @@ def test_no_comparison_is_no_support(room):
 def test_a_result_goes_through_json(room):
     result = registered(room, judge)(n=7)
     plain = json.loads(json.dumps(result.to_dict()))
-    assert (plain["verdict"], plain["flaw"], plain["supported"]) == ("fails as printed", "failure", False)
+    assert (plain["verdict"], plain["supported"]) == ("conclusion changes", False)
     (comparison,) = plain["comparisons"]
     assert comparison["measured"] == 7 and comparison["holds"] is False and "fields" not in comparison
     assert set(plain) >= {"statement", "part", "title", "printed", "place", "corrected", "remark", "chapter"}

@@ -21,10 +21,10 @@ SUPPORT = compare("released", 1, ">")
     ("cases", "alone", "supported"),
     [
         ([MET], Verdict.HOLDS, Verdict.HOLDS),
-        ([MET, TOO_FEW], Verdict.ASSUMPTIONS, Verdict.HOLDS),
-        ([MET, NOISE], Verdict.ASSUMPTIONS, Verdict.ASSUMPTIONS),
-        ([MET, REVERSED], Verdict.ASSUMPTIONS, Verdict.ASSUMPTIONS),
-        ([REVERSED, NOISE], Verdict.CORRECTED, Verdict.ASSUMPTIONS),
+        ([MET, TOO_FEW], Verdict.ASSUMPTION, Verdict.HOLDS),
+        ([MET, NOISE], Verdict.ASSUMPTION, Verdict.ASSUMPTION),
+        ([MET, REVERSED], Verdict.ASSUMPTION, Verdict.ASSUMPTION),
+        ([REVERSED, NOISE], Verdict.CHANGES, Verdict.ASSUMPTION),
         ([NOISE, TOO_FEW], Verdict.UNDECIDED, Verdict.HOLDS),
         ([TOO_FEW], Verdict.UNDECIDED, Verdict.HOLDS),
         ([], Verdict.UNDECIDED, Verdict.HOLDS),
@@ -33,7 +33,7 @@ SUPPORT = compare("released", 1, ">")
 def test_the_verdict_follows_from_the_intervals_and_from_what_supports_it(cases, alone, supported):
     for judgement, verdict in ((judged(cases, size=SIZE), alone), (judged(cases, SUPPORT, size=SIZE), supported)):
         assert judgement.verdict is verdict and all(c.holds for c in judgement.comparisons) and judgement.comparisons
-        limited = verdict in (Verdict.ASSUMPTIONS, Verdict.CORRECTED)
+        limited = verdict in (Verdict.ASSUMPTION, Verdict.CHANGES)
         assert bool(judgement.numbers["limits"]) == limited
         assert not (judgement.numbers["limits"] and judgement.numbers["doubt"])
 
@@ -49,7 +49,7 @@ def test_models_smaller_than_those_spoken_of_decide_nothing_and_are_told(case, s
         assert judgement.numbers["smaller"] == str(size) and not judgement.numbers["limits"]
     beside = judged([MET, small], size=SIZE)
     assert beside.verdict is Verdict.HOLDS and beside.numbers["smaller"] == str(size)
-    assert judged([REVERSED, small], size=SIZE).verdict is Verdict.CORRECTED
+    assert judged([REVERSED, small], size=SIZE).verdict is Verdict.CHANGES
 
 
 def test_larger_models_than_those_spoken_of_decide():

@@ -3,20 +3,19 @@ from itertools import count
 import pytest
 import yaml
 
-from attngeo.paper.wording import Flaw, Verdict, Wording, WordingError, wording
+from attngeo.paper.wording import Claim, Quantity, Verdict, Wording, WordingError, wording
 
 MISPRINT = {
     "name": "one",
     "statement": "2.1",
     "title": "a title",
-    "verdict": Verdict.CORRECTED,
-    "flaw": Flaw.MISPRINT,
+    "verdict": Verdict.MISPRINT,
     "printed": "three",
     "place": "Eq. 1",
     "holds": "four",
 }
 HOLDS = {"name": "one", "statement": "2.1", "title": "a title", "verdict": Verdict.HOLDS}
-FAILS = MISPRINT | {"verdict": Verdict.FAILS, "flaw": Flaw.FAILURE}
+CHANGES = MISPRINT | {"verdict": Verdict.CHANGES}
 UNDECIDED = HOLDS | {"verdict": Verdict.UNDECIDED, "printed": "three", "place": "Eq. 1", "remark": "too few"}
 
 
@@ -26,10 +25,10 @@ UNDECIDED = HOLDS | {"verdict": Verdict.UNDECIDED, "printed": "three", "place": 
         HOLDS,
         HOLDS | {"remark": "of interest"},
         MISPRINT,
-        MISPRINT | {"verdict": Verdict.ASSUMPTIONS, "flaw": Flaw.ASSUMPTION},
-        MISPRINT | {"verdict": Verdict.ASSUMPTIONS, "flaw": None},  # the assumptions are the paper's own
-        FAILS,
-        FAILS | {"holds": "", "remark": "nothing holds instead"},
+        HOLDS | {"printed": "three", "place": "Eq. 1", "holds": "three below ten"},  # conditions are the paper's own
+        MISPRINT | {"verdict": Verdict.ASSUMPTION},
+        CHANGES,
+        CHANGES | {"holds": "", "remark": "nothing holds instead"},
         UNDECIDED,
     ],
 )
@@ -42,22 +41,16 @@ def test_texts_that_fit_their_verdict_are_told(words):
         "place": words.get("place", ""),
         "corrected": words.get("holds", ""),
         "remark": words.get("remark", ""),
-        "flaw": words.get("flaw"),
         "maybe_copying": False,
     }
 
 
 CONTRADICTIONS = {
-    "printed": (HOLDS, {"printed": "three"}),
-    "holds": (HOLDS, {"holds": "four"}),
-    "flaw": (HOLDS, {"flaw": Flaw.MISPRINT}),
     "no printed": (MISPRINT, {"printed": ""}),
     "no place": (MISPRINT, {"place": ""}),
     "no holds": (MISPRINT, {"holds": ""}),
-    "no flaw": (MISPRINT, {"flaw": None}),
-    "no remark": (FAILS, {"holds": ""}),
+    "no remark": (CHANGES, {"holds": ""}),
     "holds, undecided": (UNDECIDED, {"holds": "four"}),
-    "flaw, undecided": (UNDECIDED, {"flaw": Flaw.FAILURE}),
     "no remark, undecided": (UNDECIDED, {"remark": ""}),
 }
 
@@ -71,16 +64,16 @@ def test_texts_that_contradict_their_verdict_are_refused_by_name(name):
 
 
 def test_each_verdict_that_may_follow_has_its_texts():
-    words = MISPRINT | {"verdict": None, "flaw": None, "holds": ""}
+    words = MISPRINT | {"verdict": None, "holds": ""}
     verdicts = {
-        Verdict.CORRECTED: {"flaw": "misprint", "holds": "<<n>>"},
+        Verdict.MISPRINT: {"holds": "<<n>>"},
         Verdict.UNDECIDED: {"remark": "between <<low:.1f>> and <<n>>"},
     }
     one = Wording(**words, verdicts=verdicts)
     corrected, undecided = (one.told(verdict, {"n": 4, "low": 1.26}) for verdict in verdicts)
-    assert (corrected["corrected"], corrected["flaw"], corrected["remark"]) == ("4", Flaw.MISPRINT, "")
-    assert (undecided["corrected"], undecided["flaw"], undecided["remark"]) == ("", None, "between 1.3 and 4")
-    for verdict in (None, Verdict.FAILS, Verdict.HOLDS):
+    assert (corrected["corrected"], corrected["remark"]) == ("4", "")
+    assert (undecided["corrected"], undecided["remark"]) == ("", "between 1.3 and 4")
+    for verdict in (None, Verdict.CHANGES, Verdict.ASSUMPTION):
         with pytest.raises(WordingError, match=r"^one "):
             one.told(verdict, {"n": 4, "low": 1.26})
     with pytest.raises(WordingError, match="remark"):
@@ -90,13 +83,22 @@ def test_each_verdict_that_may_follow_has_its_texts():
 def test_numbers_and_shared_sentences_fill_the_places_that_name_them():
     shared = {"small": "Below <<limit:,>>\n it is <<share:.0%>>, <<again>>.", "again": "<<n>> times"}
     one = Wording(
-        **HOLDS, remark="So: <<small>> <<n>>", quantities={"sum": "$a << b$, <<n>> of <<m:+.2e>>"}, shared=shared
+        **HOLDS,
+        remark="So: <<small>> <<n>>",
+        quantities={"sum": Quantity("$a << b$, <<n>> of <<m:+.2e>>", "> <<n>>")},
+        shared=shared,
     )
     numbers = {"limit": 12000, "share": 0.256, "n": 3}
     assert one.told(Verdict.HOLDS, numbers)["remark"] == "So: Below 12,000 it is 26%, 3 times. 3"
-    assert one.quantity("sum", {"n": 3, "m": 0.00125}) == "$a << b$, 3 of +1.25e-03"
+    assert one.quantity("sum", {"n": 3, "m": 0.00125}) == ("$a << b$, 3 of +1.25e-03", Claim(">", 3.0))
     # a number of the judgement comes before a sentence of the same name
     assert one.told(Verdict.HOLDS, numbers | {"again": 2})["remark"] == "So: Below 12,000 it is 26%, 2. 3"
+
+
+@pytest.mark.parametrize("paper", ["3", "about 3", ">", "> three"])
+def test_what_the_paper_has_is_a_relation_and_a_number(paper):
+    with pytest.raises(WordingError, match=rf"^one [^.]*'{paper}'"):
+        Wording(**HOLDS, quantities={"a": Quantity("a number", paper)}).quantity("a", {})
 
 
 def test_a_sentence_among_the_numbers_ends_with_what_was_measured():
@@ -127,7 +129,7 @@ def test_a_number_that_cannot_be_written_so_is_refused_by_name(number, spec):
 
 def test_an_unnamed_quantity_is_refused_by_name():
     with pytest.raises(WordingError, match=r"^one [^.]*'b'[^.]*\.yml[^.]*\.$"):
-        Wording(**HOLDS, quantities={"a": "a number"}).quantity("b", {})
+        Wording(**HOLDS, quantities={"a": Quantity("a number")}).quantity("b", {})
 
 
 NUMBERS = count()  # a package once imported stays, so each has a name of its own
@@ -183,7 +185,6 @@ REFUSED = {
     "no statement": ("checks: {one: {title: a, verdict: holds}}", "statement"),
     "no title": ("checks: {one: {statement: 2.1, verdict: holds}}", "title"),
     "unknown verdict": ("checks: {one: {statement: 2.1, title: a, verdict: true}}", "True"),
-    "unknown flaw": (f"{CHECK}, flaw: blot}}}}", "blot"),
     "unknown verdict that follows": ("checks: {one: {statement: 2.1, title: a, verdicts: {perhaps: {}}}}", "perhaps"),
     "unknown key of a verdict": (
         "checks: {one: {statement: 2.1, title: a, verdicts: {holds: {remrk: b}}}}",
@@ -194,7 +195,10 @@ REFUSED = {
     "a quantity twice": (f"{CHECK}, quantities: {{sum: b, sum: c}}}}}}", "'sum'.* second"),
     "a number for a title": ("checks: {one: {statement: 2.1, title: 12, verdict: holds}}", "'title'.* 12 "),
     "a number for a quantity": (f"{CHECK}, quantities: {{sum: 3}}}}}}", "'sum'.* 3 "),
-    "contradiction": (f"{CHECK}, printed: b}}}}", "printed"),
+    "a number for what the paper has": (f"{CHECK}, quantities: {{sum: {{says: b, paper: 3}}}}}}}}", "'sum'.* 3 "),
+    "no words of a quantity": (f"{CHECK}, quantities: {{sum: {{paper: = 3}}}}}}}}", "'sum'.* None "),
+    "unknown key of a quantity": (f"{CHECK}, quantities: {{sum: {{say: b}}}}}}}}", "'say'"),
+    "contradiction": ("checks: {one: {statement: 2.1, title: a, verdict: misprint, printed: b}}", "place"),
 }
 
 

@@ -67,12 +67,19 @@ def initial_rows(rows: list[InitialRow]) -> Judgement:
         of_norm = entries.mean((squared - expected).square())
         comparisons += [
             exact("squared norm", entries.mean(squared), expected, kurtosis=kurtosis),
-            exact("variance of the mean", of_mean, entry_mean_variance(n, sigma), kurtosis=kurtosis),
+            exact(
+                "variance of the mean",
+                of_mean,
+                entry_mean_variance(n, sigma),
+                kurtosis=kurtosis,
+                printed=sigma**2 / math.sqrt(n),
+            ),
             exact(
                 "variance of the squared norm",
                 of_norm,
                 squared_norm_variance(n, mu, sigma, kurtosis),
                 kurtosis=kurtosis,
+                printed=n * (2 * sigma**4 + 4 * mu**2),
             ),
         ]
     return Judgement(*comparisons)

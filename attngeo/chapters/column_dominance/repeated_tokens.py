@@ -60,9 +60,12 @@ def counts_and_kurtosis(sequences: list[EveryUpdate]) -> Judgement:
     comparisons = []
     for s in sequences:
         rows, columns = (squared.square().sum(-1) for squared in squared_norms(s.updates.values))
-        formula = fourth_power_difference(s.variances, pair_counts(s.tokens), s.kurtosis, s.kurtosis**2)
+        counts = pair_counts(s.tokens)
+        formula = fourth_power_difference(s.variances, counts, s.kurtosis, s.kurtosis**2)
+        more_context = counts.sum(0) > counts.sum(1)
+        key = "most" if more_context.double().mean() > 0.5 else "difference"
         fields = {"tokens": "".join("abc"[t] for t in s.tokens), "d": len(s.variances), "kurtosis": s.kurtosis}
-        comparisons.append(exact("difference", s.updates.mean(columns - rows), formula, 1e-9, **fields))
+        comparisons.append(exact(key, s.updates.mean(columns - rows), formula, 1e-9, **fields))
     return Judgement(*comparisons)
 
 

@@ -83,7 +83,7 @@ def row_is_a_row(g: HeadGradient) -> Judgement:
     formula = row_update(g.beta[:, position] @ g.x[:, m], g.x[position])
     truth = by_context(g.beta, g.x)[position, m : m + 1]
     return Judgement(
-        exact("rows", formula.shape[0], 1, 0),
+        exact("rows", formula.shape[0], 1, 0, d=d),
         exact("columns", formula.shape[1], d, 0),
         exact("difference", (formula - truth).abs().max()),
     )

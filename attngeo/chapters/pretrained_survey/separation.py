@@ -1,10 +1,12 @@
 """Section 3 and its figures: do the released scores separate encoders from decoders, in language, vision and audio?"""
 
+from dataclasses import replace
+
 import pandas as pd
 from scipy.stats import binomtest
 
 from attngeo.chapters.pretrained_survey.auc import Separation, separation
-from attngeo.paper.checks import Comparison, Judgement, Relation, check, compare, exact
+from attngeo.paper.checks import Claim, Comparison, Interval, Judgement, Relation, check, compare, exact
 from attngeo.survey.released_results import released_results
 
 SCORES = {"s": "symmetry", "d": "directionality"}
@@ -138,7 +140,9 @@ def _against_half(
 ) -> Comparison:
     """One end of an interval (``low``, ``high`` or ``family_low``) against an AUC of 1/2."""
     words = {"score": SCORES[score], "models": models}
-    return compare(key or end, getattr(found, end), relation, 0.5, **vars(found), **words)
+    low, high = (found.family_low, found.family_high) if end == "family_low" else (found.low, found.high)
+    compared = compare(key or end, getattr(found, end), relation, 0.5, **vars(found), **words)
+    return replace(compared, interval=Interval(found.auc, low, high), claim=Claim(">", 0.5))
 
 
 def _separation(rows: pd.DataFrame, column: str, groups: tuple[str, str], score: str) -> Separation:

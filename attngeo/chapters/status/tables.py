@@ -4,9 +4,10 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from attngeo.display.page import badge
-from attngeo.display.verdicts import Finding
-from attngeo.paper.checks import Verdict
+from attngeo.display.check_line import badge
+from attngeo.display.verdicts import BY_CONSEQUENCE, Finding
+from attngeo.paper.numbering import of_the_paper
+from attngeo.paper.wording import Verdict
 
 NOT_YET = "not yet"
 
@@ -19,14 +20,15 @@ def states(statements: pd.DataFrame, found: Iterable[Finding]) -> pd.DataFrame:
         found: what the checks say.
 
     Returns:
-        Indexed by number: kind, title, checks (how many), state (badges of the verdicts, or "not yet") and chapters
-        (links).
+        Indexed by number: name, kind, title, checks (how many), state (badges of the verdicts, or "not yet") and
+        chapters (links).
     """
     by_statement: dict[str, list[Finding]] = {number: [] for number in statements.index}
     for finding in found:
         by_statement.setdefault(finding.report["statement"], []).append(finding)
     rows = {
         number: {
+            "name": of_the_paper(number),
             "kind": statements.kind.get(number, ""),
             "title": statements.title.get(number, ""),
             "checks": len(same),
@@ -42,11 +44,11 @@ def _state(same: list[Finding]) -> str:
     supported = [f.verdict for f in same if f.supported]
     badges = [
         badge(verdict.value) + (f" ×{supported.count(verdict)}" if supported.count(verdict) > 1 else "")
-        for verdict in Verdict
+        for verdict in BY_CONSEQUENCE
         if verdict in supported
     ]
     if len(supported) < len(same):
-        badges.append(badge(Verdict.FAILS.value, supported=False))
+        badges.append(badge(Verdict.UNDECIDED.value, supported=False))
     return " ".join(badges) or NOT_YET
 
 

@@ -96,4 +96,4 @@ def test_the_text_tells_the_slope_that_is_measured():
 
 def test_the_printed_minimum_of_s148_is_an_erratum():
     result = losses.skew_constraint.of(drawn(losses.skew_constraint))
-    assert result.verdict is Verdict.CORRECTED and "s = 0" in result.printed and "s = -1" in result.corrected
+    assert result.verdict is Verdict.MISPRINT and "s = 0" in result.printed and "s = -1" in result.corrected

@@ -104,7 +104,7 @@ def test_losses_of_the_two_starts_exchanged_are_refused():
 def test_the_words_quote_the_curves():
     result = speed_ups.table_1_counts_the_first_touch()
     assert "14 %" in result.corrected and "12 layers, Jigsaw never" in result.corrected
-    assert result.verdict is Verdict.ASSUMPTIONS
+    assert result.verdict is Verdict.ASSUMPTION
     assert "28 % on Jigsaw, 64 % on Wikipedia" in speed_ups.decoders_in_the_released_curves().corrected
 
 

@@ -2,7 +2,7 @@ import pytest
 from made_arms import made_arm, made_matrix
 
 from attngeo.chapters.symmetric_initialisation import recorded_runs
-from attngeo.paper import Flaw, Verdict
+from attngeo.paper import Verdict
 from attngeo.runs.estimates import NO_DIFFERENCE
 
 ALL = {"random": 0.0, "symmetric": -0.2, "symmetric-indefinite": -0.2, "released": -0.5, "default-linear": -0.1}
@@ -35,7 +35,7 @@ def test_a_planted_loss_is_against_it_but_overturns_nothing():
     result = recorded_runs.symmetry_at_equal_scale(
         runs=made_matrix(shifts=ALL | {"symmetric": 0.2, "symmetric-indefinite": 0.1})
     )
-    assert result.supported and result.verdict is Verdict.CORRECTED and result.flaw is Flaw.ASSUMPTION
+    assert result.supported and result.verdict is Verdict.CHANGES
     assert "symmetric less random (encoder, characters): +0.2" in result.corrected
     assert result.corrected.count("higher loss") == 2
 
@@ -44,7 +44,7 @@ def test_a_gain_within_the_noise_decides_nothing():
     result = recorded_runs.symmetry_at_equal_scale(
         runs=made_matrix(shifts=ALL | {"symmetric": 0, "symmetric-indefinite": 0})
     )
-    assert result.supported and result.verdict is Verdict.UNDECIDED and result.flaw is None
+    assert result.supported and result.verdict is Verdict.UNDECIDED
     assert result.remark.count(NO_DIFFERENCE) == 2 and "lower loss" not in result.remark
 
 
@@ -52,7 +52,7 @@ def test_a_gain_that_is_the_scale_s_is_not_symmetry_s():
     runs = made_matrix(5, ALL | {"default-linear": -0.5})
     assert recorded_runs.released_start_on_recorded_runs(runs=runs).verdict is Verdict.HOLDS
     result = recorded_runs.symmetrys_part_of_the_gain(runs=runs)
-    assert result.supported and result.verdict is Verdict.CORRECTED
+    assert result.supported and result.verdict is Verdict.CHANGES
     part, default, tie = result.corrected.split(": ", 1)[1].split("; ")
     assert "(encoder, characters): −0.499" in part and "the reverse" in part
     assert "less random (encoder, characters): −0.499" in default and default.endswith("lower loss")
@@ -71,7 +71,7 @@ def test_what_was_not_run_keeps_a_gain_from_holding():
     assert recorded_runs.symmetrys_part_of_the_gain(runs=made_matrix(3, no_default)).verdict is Verdict.UNDECIDED
     too_few = [*made_matrix(3, {"random": 0.0, "symmetric": -0.2}), made_arm("symmetric-indefinite", 0, shift=-0.2)]
     result = recorded_runs.symmetry_at_equal_scale(runs=too_few)
-    assert result.supported and result.verdict is Verdict.ASSUMPTIONS
+    assert result.supported and result.verdict is Verdict.ASSUMPTION
 
 
 def test_decoders_and_other_learning_rates_do_not_count():
@@ -83,7 +83,7 @@ def test_decoders_and_other_learning_rates_do_not_count():
 def test_every_encoder_counts():
     hurt = ALL | {"symmetric": 0.5, "symmetric-indefinite": 0.5}
     result = recorded_runs.symmetry_at_equal_scale(runs=[*made_matrix(3, ALL), *made_matrix(3, hurt, text="plain")])
-    assert result.supported and result.verdict is Verdict.ASSUMPTIONS
+    assert result.supported and result.verdict is Verdict.ASSUMPTION
     assert result.corrected.count("lower loss") == result.corrected.count("higher loss") == 2
 
 
@@ -117,11 +117,11 @@ def test_figure_s5_as_planted():
 )
 def test_figure_s5_otherwise(change, words):
     result = recorded_runs.figure_s5_on_recorded_runs(runs=figure_s5(**change))
-    assert result.supported and result.verdict is Verdict.ASSUMPTIONS and words in result.corrected
+    assert result.supported and result.verdict is Verdict.ASSUMPTION and words in result.corrected
     assert "the reverse" in result.corrected
 
 
 def test_figure_s5_reversed():
     result = recorded_runs.figure_s5_on_recorded_runs(runs=figure_s5(end=0.1, spread=0.3))
-    assert result.supported and result.verdict is Verdict.CORRECTED
+    assert result.supported and result.verdict is Verdict.CHANGES
     assert "symmetric: $s$ at the start less at the end (encoder, characters): +0.8" in result.corrected

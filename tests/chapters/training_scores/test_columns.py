@@ -15,7 +15,7 @@ CURVES = published_scores.released_training()
 
 def test_columns_come_early_in_released_decoders_of_12_layers():
     result = columns.columns_over_training(runs=DECODERS)
-    assert result.supported and result.verdict is Verdict.ASSUMPTIONS
+    assert result.supported and result.verdict is Verdict.ASSUMPTION
     assert [c.measured for c in result.comparisons if c.relation == "="] == [6, 3, 6, 3]
     assert [(c.measured, c.expected) for c in result.comparisons if "then" in c.quantity] == [(1, 3)]
     assert result.comparisons[-1].measured < -0.4  # of the recorded decoders

@@ -23,14 +23,14 @@ def test_runs_that_do_as_the_paper_says_support_it():
 
 def test_a_rise_and_a_fall_are_told():
     result = growth.growth_on_wikipedia(runs=made_large_arm(peak=0.4))
-    assert result.verdict is Verdict.ASSUMPTIONS and result.supported
+    assert result.verdict is Verdict.ASSUMPTION and result.supported
     small = growth.growth_on_wikipedia(runs=made_arm(peak=0.4))
     assert small.verdict is Verdict.HOLDS and small.supported and "step 500" in small.comparisons[-1].quantity
     (fall,) = [c for c in result.comparisons if "step 500" in c.quantity]
     assert fall.holds and fall.measured > 0
     for s, peak in ((0.008, 0.4), (-0.3, 0.6)):  # flat, and sinking
         result = growth.growth_on_wikipedia(runs=made_large_arm(s=(s,) * 4, peak=peak))
-        assert result.verdict is Verdict.ASSUMPTIONS and result.supported
+        assert result.verdict is Verdict.ASSUMPTION and result.supported
         assert any("step 500" in c.quantity for c in result.comparisons)
 
 

@@ -1,0 +1,55 @@
+"""Numbers and short texts as the book writes them: one style of exponents, one minus sign, no ASCII mathematics."""
+
+import math
+import re
+
+MINUS = "\u2212"
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_EXPONENT = re.compile(r"(?<![\w.])(-?\d+(?:\.\d+)?)e([+-]\d+)(?!\w)")
+_NEGATIVE = re.compile(r"(?<![\w.)\]])-(?=\d|\.\d)")
+_LITERAL = re.compile(r"(\$[^$]*\$|`[^`]*`)")  # mathematics and code keep what they have
+
+
+def typeset(text: str) -> str:
+    """A formatted number, or a sentence that holds some: ``-2.5e-16`` becomes −2.5 × 10⁻¹⁶ (plain text, within MyST too)."""
+    pieces = _LITERAL.split(text)
+    pieces[::2] = [_NEGATIVE.sub(MINUS, _EXPONENT.sub(_power, piece)) for piece in pieces[::2]]
+    return "".join(pieces)
+
+
+def number(value: float, digits: int = 4) -> str:
+    """A number with at most so many digits; one that is tiny, as rounding leaves it, with one."""
+    if math.isfinite(value) and value == round(value) and abs(value) < 1e6:
+        return typeset(str(round(value)))
+    return typeset(format(value, f".{1 if abs(value) < 1e-8 else digits}g").replace("inf", "∞"))
+
+
+def with_error(value: float, error: float) -> str:
+    """``0.681 ± 0.042``: two digits of the error, and as many decimals of the value."""
+    decimals = _decimals(error)
+    return f"{_fixed(value, decimals)} ± {_fixed(error, decimals)}"
+
+
+def within(value: float, low: float, high: float) -> str:
+    """``0.031 [0.028, 0.034]``, decimals as by the half of the interval."""
+    decimals = _decimals((high - low) / 2)
+    return f"{_fixed(value, decimals)} [{_fixed(low, decimals)}, {_fixed(high, decimals)}]"
+
+
+def _decimals(error: float) -> int | None:
+    if not (math.isfinite(error) and error > 0):
+        return None
+    return max(0, 1 - math.floor(math.log10(error)))
+
+
+def _fixed(value: float, decimals: int | None) -> str:
+    if decimals is None or decimals > 6 or not math.isfinite(value):
+        return number(value, 2 if decimals and abs(value) < 1e-4 else 4)
+    return typeset(format(value, f".{decimals}f"))
+
+
+def _power(found: re.Match) -> str:
+    mantissa, exponent = found[1], int(found[2])
+    factor = "" if mantissa in ("1", "-1") else f"{mantissa} × "
+    sign = "-" if mantissa == "-1" else ""
+    return f"{sign}{factor}10{str(exponent).translate(_RAISED)}"

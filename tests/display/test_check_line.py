@@ -1,0 +1,99 @@
+"""A check as one line, and the table that it unfolds to."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from attngeo.display.check_line import badge, check_line
+from attngeo.display.check_rows import rows
+from attngeo.display.interval_bar import bar
+from attngeo.paper.checks import Interval, Result, Standing, Verdict, compare, exact, monte_carlo
+from attngeo.paper.wording import Claim
+
+SAMPLES = [0.6, 0.7, 0.71]
+
+
+def result(*comparisons, verdict=Verdict.MISPRINT, **words):
+    told = tuple(c.told(c.quantity, c.claim or "", verdict) for c in comparisons)
+    return Result("2.2", "Eqs. S33-S36", "the coefficients", verdict, told, **words)
+
+
+def claimed(comparison, relation, number):
+    return replace(comparison, claim=Claim(relation, float(number)))
+
+
+def summary(markdown):
+    return markdown.partition("<summary>")[2].partition("</summary>")[0]
+
+
+def table(markdown):
+    """Head and rows, cells without their markup."""
+    lines = [line for line in markdown.splitlines() if line.startswith("|")]
+    cells = [re.split(r"(?<!\\)\|", re.sub(r"<svg.*?</svg>|<[^>]+>", "", line))[1:-1] for line in lines]
+    return [[cell.strip() for cell in row] for i, row in enumerate(cells) if i != 1]
+
+
+def test_the_line_has_the_papers_number_what_it_misses_and_how_many_numbers_there_are():
+    cosine = claimed(monte_carlo("cosine", SAMPLES, 1, "<"), "=", 1)
+    line = summary(check_line(result(cosine, exact("error", 3e-16), exact("other", 2e-16))))
+    assert badge("misprint") in line and "Prop. 2.2 of the paper, Eqs. S33–S36" in line
+    assert "cosine **0.670 ± 0.035**, paper 1" in line
+    assert "3 × 10⁻¹⁶" in line and "3 numbers" in line
+
+
+def test_a_row_shows_paper_ours_what_was_measured_and_how_the_claim_stands():
+    rate = claimed(exact("rate", 0.25, 0.25), "=", 8)
+    head, missed, ours = table(check_line(result(rate, compare("share", 0.5, ">", 0.1))))
+    assert head == ["quantity", "paper", "ours", "measured", "outcome"]
+    assert [cell.split()[-1] for cell in missed] == ["rate", "8", "0.25", "0.25", "contradicts"]
+    assert ours[1] == "" and ours[-1].endswith("agrees")
+
+
+def test_a_column_that_would_be_empty_is_left_out():
+    held = exact("trace", 0.5, 0.5).told("trace", None, Verdict.HOLDS)
+    assert table(check_line(Result("2.1", "", "t", Verdict.HOLDS, (held,))))[0] == [
+        "quantity",
+        "paper",
+        "measured",
+        "outcome",
+    ]
+
+
+def test_identities_up_to_rounding_are_one_row_and_name_the_largest_error():
+    found = rows(result(exact("a", 1e-16), exact("b", -3e-16), exact("c", 2e-16), exact("d", 2, 2)))
+    assert len(found) == 2
+    (merged,) = [row for row in found if row.quantity.startswith("3 identities")]
+    assert "a; b; c" in merged.quantity and merged.measured.endswith("3 × 10⁻¹⁶")
+    # one that fails stays by itself
+    assert len(rows(result(exact("a", 1e-16), exact("b", 1e-3), exact("c", 2e-16)))) == 2
+
+
+def test_both_ends_of_an_interval_are_one_row_with_a_bar():
+    interval = Interval(0.1, -0.1, 0.3)
+    ends = [
+        replace(compare("gap", x, r), interval=interval, claim=Claim(">", 0.0)) for x, r in ((-0.1, "<"), (0.3, ">"))
+    ]
+    (row,) = rows(result(*(replace(end, interval=interval) for end in ends)))
+    assert row.standing is Standing.UNDECIDED and row.measured == "0.10 [\u22120.10, 0.30]"
+    drawn = bar(row)
+    assert 'role="img"' in drawn and "\u22120.1 to 0.3" in re.search('aria-label="([^"]*)"', drawn)[1]
+    inside = [float(x) for x in re.findall(r' (?:x1|x2|cx)="([^"]*)"', drawn)]
+    assert 0 <= min(inside) <= max(inside) <= 96
+
+
+def test_a_verdict_without_support_says_so_and_stands_open():
+    shown = check_line(result(exact("trace", 1.0, 2.0)))
+    assert badge("misprint", supported=False) in shown and badge("misprint") not in shown
+    assert shown.startswith('<details class="check" open>')
+
+
+@pytest.mark.parametrize("verdict", list(Verdict))
+def test_a_verdict_is_told_by_a_mark_and_words(verdict):
+    marks = {badge(v.value).partition('"true">')[2][0] for v in Verdict}
+    assert len(marks) == len(Verdict) and str(verdict) in badge(verdict.value)
+
+
+def test_the_source_is_named_with_its_parameters():
+    shown = check_line(result(exact("a", 0), source="attngeo.chapters.x.y.heads_add_up", parameters={"d": 64}))
+    assert "<code>heads_add_up(d=64)</code>" in shown

@@ -1,0 +1,23 @@
+"""The paper's numbers as the book writes them."""
+
+import pytest
+
+from attngeo.paper.numbering import of_the_paper
+
+
+@pytest.mark.parametrize(
+    "statement, part, written",
+    [
+        ("2.2", "Eqs. S33-S36", "Prop. 2.2 of the paper, Eqs. S33–S36"),
+        ("S1.17", "(3), side of convergence", "Prop. S1.17 of the paper (3), side of convergence"),
+        ("3.2", "", "Def. 3.2 of the paper"),
+        ("2.4", "", "Thm. 2.4 of the paper"),
+        ("S1.11", "", "Lemma S1.11 of the paper"),
+        ("S2.1", "(skew)", "Section S2.1 of the paper (skew)"),
+        ("Eq. S147", "and S148, poles", "Eq. S147 of the paper and S148, poles"),
+        ("Table S2", "", "Table S2 of the paper"),
+        ("Web table", "", "web table of the paper's web page"),
+    ],
+)
+def test_a_number_names_its_kind_and_whose_it_is(statement, part, written):
+    assert of_the_paper(statement, part) == written
