@@ -83,6 +83,8 @@ def _pieces(chapter: Chapter, index: int, cell: NotebookNode) -> list[NotebookNo
     if cell.cell_type != "code" or not cell.outputs or _REMOVED & set(cell.metadata.get("tags", [])):
         return [cell]
     outputs, cell.outputs = cell.outputs, []
+    if cell.source.startswith("show("):  # the line of a check names the call
+        cell.metadata["tags"] = [*cell.metadata.get("tags", []), "remove-input"]
     pieces = [cell]
     for output in outputs:
         ours = output.get("metadata", {}).get(METADATA_KEY, {})
