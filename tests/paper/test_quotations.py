@@ -28,7 +28,8 @@ def said_in_room(room):
         at = f"{kind.title()} {words.statement}" if kind in NUMBERED else words.statement
         at = places(f"{at}; {words.part}; {filled(words, words.place)}")
         yield words.printed and filled(words, words.printed), at
-        for text in (words.title, words.holds, words.remark, words.measured, *(q.says for q in words.quantities.values())):
+        quantities = [quantity.says for quantity in words.quantities.values()]
+        for text in (words.title, words.holds, words.remark, words.measured, *quantities):
             yield filled(words, text), at | places(text)
         for texts in words.verdicts.values():
             yield from ((filled(words, text), at | places(text)) for text in texts.values())
