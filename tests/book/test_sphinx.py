@@ -100,7 +100,7 @@ def test_the_page_has_numbers_captions_descriptions_and_the_run(book):
     assert re.search(r"Here it is <[^>]*>0.5000<", html)
     assert "smoke" in html and "<code" in html and ">7<" in html
     assert "n = 7" in html and "# Parameters" not in html
-    assert "[('middle', 'corrected')]" in words(book, "last")
+    assert "[('middle', 'misprint')]" in words(book, "last")
 
 
 def test_a_page_loads_the_scripts_of_its_own_interactives(book):
