@@ -18,7 +18,7 @@
 #
 # Which of the paper's statements {cite}`saponati2025` stand on a proof, which on a measurement, and which on neither?
 # Of {glue:text}`n-paper` statements on the map {glue:text}`n-stand` hold, some under an assumption or once a misprint is
-# mended; {glue:text}`n-fail` fail as printed and {glue:text}`n-undecided` are undecided. This book adds
+# mended; the conclusion of {glue:text}`n-fail` changes and {glue:text}`n-undecided` are undecided. This book adds
 # {glue:text}`n-proven` statements with a proof.
 #
 # An arrow leads from a statement to one that rests on it. Shape and colour tell the state, which comes from the checks
@@ -36,17 +36,17 @@ from attngeo.chapters.statement_map.drawing import drawing
 from attngeo.chapters.statement_map.lists import listed, questions, sorted_out
 from attngeo.chapters.statement_map.nodes import State, content, nodes, stated, states
 from attngeo.display.page import glue
-from attngeo.display.verdicts import findings
+from attngeo.display.verdicts import account
 from attngeo.paper.published import statements
 
 # %% tags=["remove-cell"]
 paper, said = statements(), content()
 found = nodes(paper, said, stated({chapter.name: chapter.text for chapter in find_book().chapters()}))
-state = states(found, findings(reported_checks(), paper.index))
+state = states(found, account(reported_checks()).findings)
 lists, tally = sorted_out(found, state), Counter(state.values())
 glue("n-paper", sum(bool(node.number) for node in found.values()))
 glue("n-stand", sum(tally[s] for s in (State.HOLDS, State.ASSUMPTION, State.MISPRINT)))
-glue("n-fail", tally[State.FAILS])
+glue("n-fail", tally[State.CHANGES])
 glue("n-undecided", tally[State.UNDECIDED])
 glue("n-proven", tally[State.PROVEN])
 

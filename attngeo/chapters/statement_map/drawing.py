@@ -45,7 +45,7 @@ def outline(state: State, x: float, y: float, w: float = WIDTH, h: float = HEIGH
     cut = h / 4
     corners = {
         State.MISPRINT: [(0, 0), (w - cut, 0), (w, cut), (w, h), (0, h)],
-        State.FAILS: [(cut, 0), (w - cut, 0), (w, h / 2), (w - cut, h), (cut, h), (0, h / 2)],
+        State.CHANGES: [(cut, 0), (w - cut, 0), (w, h / 2), (w - cut, h), (cut, h), (0, h / 2)],
         State.PROVEN: [(cut, 0), (w - cut, 0), (w, cut), (w, h - cut), (w - cut, h), (cut, h), (0, h - cut), (0, cut)],
         State.OBSERVED: [(cut, 0), (w, 0), (w - cut, h), (0, h)],
     }[state]

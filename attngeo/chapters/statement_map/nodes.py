@@ -12,10 +12,9 @@ from typing import NamedTuple
 import pandas as pd
 import yaml
 
-from attngeo.display.verdicts import Finding
+from attngeo.display.verdicts import BY_CONSEQUENCE, Finding
 from attngeo.errors import AttngeoError
-from attngeo.paper.checks import Flaw, Verdict
-from attngeo.paper.wording import Wording, wording
+from attngeo.paper.wording import Verdict, Wording, wording
 
 MEASURED = ("figure", "table", "finding")  # kinds of statements that only a measurement can bear out
 
@@ -27,18 +26,15 @@ class MapError(AttngeoError):
 class State(str, Enum):
     """What is known of a statement; the words of the page."""
 
-    HOLDS = "holds"
-    ASSUMPTION = "holds under an assumption"
-    MISPRINT = "holds once a misprint is mended"
-    FAILS = "fails as printed"
-    UNDECIDED = "undecided"
+    HOLDS = Verdict.HOLDS.value
+    ASSUMPTION = Verdict.ASSUMPTION.value
+    MISPRINT = Verdict.MISPRINT.value
+    CHANGES = Verdict.CHANGES.value
+    UNDECIDED = Verdict.UNDECIDED.value
     PROVEN = "ours, proven"
     OBSERVED = "ours, observed"
     UNSUPPORTED = "not supported by this run"
     UNCHECKED = "not checked"
-
-
-PAPERS = (State.HOLDS, State.ASSUMPTION, State.MISPRINT, State.UNDECIDED, State.FAILS)  # the last found counts
 
 
 class Stated(NamedTuple):
@@ -162,14 +158,4 @@ def _state(node: Node, same: Sequence[Finding | None]) -> State:
         return State.UNSUPPORTED
     if not node.number:
         return State.PROVEN if node.proven else State.OBSERVED
-    return max(map(_of_paper, same), key=PAPERS.index)
-
-
-def _of_paper(finding: Finding) -> State:
-    if finding.flaw is Flaw.FAILURE:
-        return State.FAILS
-    if finding.verdict is Verdict.UNDECIDED:
-        return State.UNDECIDED
-    if finding.flaw is Flaw.MISPRINT:
-        return State.MISPRINT
-    return State.HOLDS if finding.verdict is Verdict.HOLDS else State.ASSUMPTION
+    return State(min((f.verdict for f in same), key=BY_CONSEQUENCE.index).value)

@@ -11,8 +11,8 @@ import pytest
 from attngeo.book.notebooks import Book
 from attngeo.chapters.statement_map import drawing, lists, nodes
 from attngeo.chapters.statement_map.nodes import State
-from attngeo.display.verdicts import Finding, findings
-from attngeo.paper import Flaw, Verdict
+from attngeo.display.verdicts import Finding, account
+from attngeo.paper import Verdict
 from attngeo.paper.published import statements
 from attngeo.paper.wording import wording
 from attngeo.records.checkout import root
@@ -25,9 +25,8 @@ FOUND = nodes.nodes(PAPER, SAID, BLOCKS)
 def report(words, verdict=None, supported=True):
     """What a check with these words reports; where its verdict follows from numbers, that it is undecided."""
     verdict = verdict or words.verdict or Verdict.UNDECIDED
-    flaw = Flaw(words.flaw).value if words.flaw and verdict not in (Verdict.HOLDS, Verdict.UNDECIDED) else None
     told = {"statement": words.statement, "part": words.part, "title": words.title, "chapter": "x"}
-    return told | {"verdict": verdict.value, "flaw": flaw, "supported": supported}
+    return told | {"verdict": verdict.value, "supported": supported}
 
 
 ROOMS = [wording(f"attngeo.chapters.{chapter}") for chapter in PAPER.chapter.unique()]
@@ -37,7 +36,7 @@ REPORTS = [report(words) for words in EVERY]
 
 
 def state_of(reports, found=FOUND):
-    return nodes.states(found, findings(reports))
+    return nodes.states(found, account(reports).findings)
 
 
 def changed(words, **how):
@@ -87,7 +86,7 @@ def test_a_map_that_cannot_be_is_refused(name, entry):
 
 def test_states_come_from_the_checks():
     state = state_of(REPORTS)
-    assert state["S1.12"] is State.FAILS and state["2.1"] is State.HOLDS and state["S1.8"] is State.ASSUMPTION
+    assert state["S1.12"] is State.CHANGES and state["2.1"] is State.HOLDS and state["S1.8"] is State.ASSUMPTION
     assert state["S1.17"] is State.MISPRINT and state["counts"] is State.PROVEN and state["gradients"] is State.OBSERVED
     lemma, order = WORDS["tail_order"], WORDS["order_of_scores_is_kept"]
     assert state_of(changed(lemma, supported=False))["S1.11"] is State.UNSUPPORTED
@@ -99,9 +98,9 @@ def test_states_come_from_the_checks():
 
 def test_the_worst_part_counts():
     good, bad = report(EVERY[0]), report(EVERY[0])
-    bad |= {"verdict": Verdict.CORRECTED.value, "flaw": Flaw.FAILURE.value}
+    bad |= {"verdict": Verdict.CHANGES.value}
     same = [Finding(r, ("x",), True) for r in (good, bad)]
-    assert nodes._state(FOUND["2.1"], same) is State.FAILS
+    assert nodes._state(FOUND["2.1"], same) is State.CHANGES
 
 
 def test_proofs_belong_to_the_statement_before_them():
