@@ -11,7 +11,7 @@ _LITERAL = re.compile(r"(\$[^$]*\$|`[^`]*`)")  # mathematics and code keep what 
 
 
 def typeset(text: str) -> str:
-    """A formatted number, or a sentence that holds some: ``-2.5e-16`` becomes −2.5 × 10⁻¹⁶ (plain text, within MyST too)."""
+    """A formatted number, or a sentence that holds some: ``-2.5e-16`` becomes −2.5 × 10⁻¹⁶."""
     pieces = _LITERAL.split(text)
     pieces[::2] = [_NEGATIVE.sub(MINUS, _EXPONENT.sub(_power, piece)) for piece in pieces[::2]]
     return "".join(pieces)
