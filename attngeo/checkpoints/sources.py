@@ -21,3 +21,22 @@ def open_repository(path_or_id: str | PathLike, revision: str | None = None, fir
     from attngeo.checkpoints.hub import HubRepository
 
     return HubRepository(text, revision, first)
+
+
+def saved_steps(folder: Path) -> list[Path]:
+    """The checkpoints that a run has left in a folder or its ``checkpoints/``, by step, and its final ``model/``.
+
+    Empty where the folder is a model itself, or holds nothing of the kind.
+    """
+    if _is_saved(folder):
+        return []
+    found = [
+        path for path in (*folder.glob("checkpoint-*"), *folder.glob("checkpoints/checkpoint-*")) if _is_saved(path)
+    ]
+    steps = [path for path in found if path.name.rpartition("-")[2].isdecimal()]
+    last = [folder / "model"] if _is_saved(folder / "model") else []
+    return sorted(steps, key=lambda path: int(path.name.rpartition("-")[2])) + last
+
+
+def _is_saved(folder: Path) -> bool:
+    return any((folder / name).is_file() for name in ("config.json", "adapter_config.json"))

@@ -1,4 +1,4 @@
-"""The command line: ``attngeo score | survey | train | run``. Each command lives in the module of its name."""
+"""The command line: ``attngeo score | diff | survey | train | run``. Each command lives in the module of its name."""
 
 import errno
 import os
@@ -12,6 +12,7 @@ from attngeo.errors import AttngeoError, needs
 
 COMMANDS = {
     "score": "both scores of a checkpoint's attention layers",
+    "diff": "what changed in W_qk from one checkpoint to others",
     "survey": "score many models and record the scores with their provenance",
     "train": "train an encoder or a decoder and record its scores",
     "run": "re-run one chapter of the book with other parameters",

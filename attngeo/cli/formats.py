@@ -10,10 +10,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
+import click
 from rich.console import Console, Group
 from rich.table import Table
 
 from attngeo.errors import ParameterError, needs
+from attngeo.records.atomic import atomic_path
 
 SUFFIXES = {
     "table": (".txt",),
@@ -60,6 +62,21 @@ class View(NamedTuple):
     names: Sequence[str]
     cells: Sequence[Sequence[str]]
     notes: Sequence[str]
+
+
+def deliver(rows: Sequence[dict], view: View, form: str, output: Path | None) -> None:
+    """Write rows, or their view, to a file or to stdout, in a format that `format_of` gave."""
+    if output is not None:
+        with atomic_path(output) as temporary:
+            if form == "parquet":
+                write_parquet(rows, temporary)
+            else:
+                temporary.write_text(text_of(rows, view, form), encoding="utf-8")
+        click.echo(f"{len(rows)} rows written to {output}", err=True)
+    elif form == "table" and (console := Console()).is_terminal:
+        console.print(rich_table(view), highlight=False, markup=False)
+    else:
+        click.echo(text_of(rows, view, form), nl=False)
 
 
 def text_of(rows: Sequence[dict], view: View, form: str) -> str:

@@ -9,9 +9,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from attngeo.checkpoints.layers import Checkpoint, open_checkpoint
-from attngeo.cli.formats import SUFFIXES, View, format_of, rich_table, text_of, write_parquet
+from attngeo.cli.formats import SUFFIXES, View, deliver, format_of
 from attngeo.forms.scores import GAMMA, Convention
-from attngeo.records.atomic import atomic_path
 from attngeo.survey.rows import layer_rows
 from attngeo.survey.summary import cells, summary
 
@@ -62,18 +61,7 @@ def command(
     with Console(stderr=True).status(f"looking for {checkpoint}"):  # shown on a terminal alone
         opened = open_checkpoint(checkpoint, revision, adapter)
     rows = _scored(opened, gamma, per_head, convention)
-    view = _view(rows)
-    if output is not None:
-        with atomic_path(output) as temporary:
-            if form == "parquet":
-                write_parquet(rows, temporary)
-            else:
-                temporary.write_text(text_of(rows, view, form), encoding="utf-8")
-        click.echo(f"{len(rows)} rows written to {output}", err=True)
-    elif form == "table" and (console := Console()).is_terminal:
-        console.print(rich_table(view), highlight=False, markup=False)
-    else:
-        click.echo(text_of(rows, view, form), nl=False)
+    deliver(rows, _view(rows), form, output)
 
 
 def _scored(checkpoint: Checkpoint, gamma: float, per_head: bool, convention: str) -> list[dict]:

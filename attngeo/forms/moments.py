@@ -64,7 +64,7 @@ def dense_moments(m: Float[Tensor, "*batch d d"]) -> Moments:
 def form_moments(form: BilinearForm) -> Moments:
     """Moments of the summed form ``W_qk = sum_h W_qk,h`` (Eq. S20), in arithmetic wider than the factors."""
     form = BilinearForm(_near_one(form.wq, "W_q"), _near_one(form.wk, "W_k"))
-    dtype, rank = _working_dtype(form), form.n_kv_heads * form.d_head
+    dtype, rank = working_dtype(form), form.n_kv_heads * form.d_head
     # d^2 rank multiplications for tiles, in larger pieces, against 5 d rank^2 for Gram products: even at d / 4
     if 4 * rank < form.d_model:
         return gram_moments(_merged(form.wq, form, dtype), _merged(form.wk, form, dtype))
@@ -172,7 +172,7 @@ def _by_rows(x: Tensor) -> bool:
     return x.stride(-1) == 1
 
 
-def _working_dtype(form: BilinearForm) -> torch.dtype:
+def working_dtype(form: BilinearForm) -> torch.dtype:
     """float64, except for the 16-bit types and for wide float32 factors: there float32, whose errors average out."""
     narrow = form.wq.dtype in (torch.bfloat16, torch.float16)
     wide = form.wq.dtype == torch.float32 and form.d_model >= WIDE
@@ -182,7 +182,7 @@ def _working_dtype(form: BilinearForm) -> torch.dtype:
 def _chunks(form: BilinearForm) -> Iterator[tuple[Tensor, Tensor, Tensor | None]]:
     """A few query heads (n, d, d_head) and their key heads: as many, or the one that all share with its B."""
     wq, wk = _near_one(form.wq, "W_q", each_head=True), _near_one(form.wk, "W_k", each_head=True)
-    dtype, group = _working_dtype(form), form.n_heads // form.n_kv_heads
+    dtype, group = working_dtype(form), form.n_heads // form.n_kv_heads
     at_a_time = max(1, CHUNK_BYTES // (form.d_model * form.d_head * dtype.itemsize))
     if group == 1:
         yield from (

@@ -1,0 +1,116 @@
+"""``attngeo diff``: what changed in W_qk from one checkpoint to others, layer by layer."""
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from attngeo.checkpoints.layers import Checkpoint, open_checkpoint
+from attngeo.checkpoints.sources import saved_steps
+from attngeo.cli.formats import SUFFIXES, View, deliver, format_of
+from attngeo.errors import ParameterError
+from attngeo.forms.scores import GAMMA, Convention
+from attngeo.survey.differences import Compared, cells, difference_rows, require_alike, summary
+
+
+@click.command(short_help="what changed in W_qk from one checkpoint to others")
+@click.argument("checkpoints", nargs=-1, required=True, metavar="A B [C]...")
+@click.option("--per-head", is_flag=True, help="Also one row per head.")
+@click.option(
+    "--gamma",
+    type=float,
+    default=GAMMA,
+    show_default=True,
+    help="Threshold of the directionality score, in standard deviations.",
+)
+@click.option(
+    "--format",
+    "asked",
+    type=click.Choice(list(SUFFIXES)),
+    help="Default: by the suffix of FILE, else table. What is no text needs -o.",
+)
+@click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write there and not to stdout.")
+@click.option(
+    "--convention",
+    type=click.Choice([c.value for c in Convention]),
+    default=Convention.DEFINITION.value,
+    show_default=True,
+    help="Formulas of the scores, as for attngeo score.",
+)
+def command(
+    checkpoints: tuple[str, ...],
+    per_head: bool,
+    gamma: float,
+    asked: str | None,
+    output: Path | None,
+    convention: str,
+) -> None:
+    """Both scores of A, B, ... layer by layer, their change from A, and the cosine and the relative change of W_qk.
+
+    Each of them is a folder, a weight file, a Hub id, or a revision of one as ID@REVISION. A folder of LoRA weights
+    stands for A with that adapter; the folder of a run for its checkpoints, step by step. W_qk is compared by its
+    factors, ||B - A|| / ||A|| and <A, B> / ||A|| ||B||, with Frobenius norms.
+    """
+    form = format_of(asked, output)
+    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # its retries; what fails is said in one sentence
+    compared = _opened(_spread(checkpoints))
+    require_alike(compared, per_head)
+    rows = []
+    with Console(stderr=True).status(f"comparing {len(compared)} checkpoints"):  # shown on a terminal alone
+        for layers in zip(*(each.opened for each in compared), strict=True):
+            rows += difference_rows(compared, layers, gamma, per_head, convention)
+    deliver(rows, _view(rows, compared), form, output)
+
+
+def _spread(checkpoints: Sequence[str]) -> list[str]:
+    """Names of single checkpoints: a run's folder becomes those of its steps.
+
+    Raises:
+        ParameterError: fewer than two, or one of them twice.
+    """
+    each = [str(step) for name in checkpoints for step in (saved_steps(Path(name).expanduser()) or [name])]
+    if len(each) < 2:
+        raise ParameterError(f"{checkpoints[0]} is one checkpoint, and a comparison needs two or more; name another.")
+    if twice := next((name for name in each if each.count(name) > 1), None):
+        raise ParameterError(f"{twice} is named twice; name each checkpoint once.")
+    return each
+
+
+def _opened(names: Sequence[str]) -> list[Compared]:
+    first = Compared(names[0], _open(names[0]))
+    others = []
+    for name in names[1:]:
+        path = Path(name).expanduser()
+        adapter = (path / "adapter_config.json").is_file() and not (path / "config.json").is_file()
+        others.append(Compared(name, open_checkpoint(*_revised(names[0]), adapter=name) if adapter else _open(name)))
+    return [first, *others]
+
+
+def _open(name: str) -> Checkpoint:
+    return open_checkpoint(*_revised(name))
+
+
+def _revised(name: str) -> tuple[str, str | None]:
+    """Path or id, and the revision behind an @."""
+    if Path(name).expanduser().exists() or "@" not in name:
+        return name, None
+    identifier, _, revision = name.partition("@")
+    return identifier, revision
+
+
+def _view(rows: list[dict], compared: Sequence[Compared]) -> View:
+    letters = {each.asked: _letter(number) for number, each in enumerate(compared)}
+    names, found = cells(rows, letters)
+    legend = [
+        f"{letters[each.asked]} = {each.asked}"
+        + (f" ({each.opened.revision[:12]})" if each.opened.revision[:12] not in each.asked else "")
+        for each in compared
+    ]
+    return View(f"W_qk of {len(compared)} checkpoints, changes from A", names, found, legend + summary(rows, letters))
+
+
+def _letter(number: int) -> str:
+    """A to Z, then A2, B2, ..."""
+    return chr(ord("A") + number % 26) + ("" if number < 26 else str(number // 26 + 1))

@@ -1,0 +1,116 @@
+"""Checkpoints of one shape, layer by layer: the scores of each, and how far its W_qk is from the first one's."""
+
+from collections.abc import Sequence
+from statistics import median
+from typing import NamedTuple
+
+from attngeo.checkpoints.layers import AttentionLayer, Checkpoint
+from attngeo.errors import MatrixError, ParameterError
+from attngeo.forms.comparison import Comparison, compare, compare_heads
+from attngeo.forms.scores import GAMMA, SUM, Convention
+from attngeo.survey import rows as scores
+
+SHOWN = ("symmetry", "directionality")
+CHANGES = ("symmetry_change", "directionality_change", "cosine", "relative_change")
+COLUMNS = ("checkpoint", "reference", *scores.COLUMNS, *CHANGES)
+
+
+class Compared(NamedTuple):
+    """A checkpoint, and the name by which the user asked for it."""
+
+    asked: str
+    opened: Checkpoint
+
+
+def require_alike(compared: Sequence[Compared], per_head: bool) -> None:
+    """Refuse checkpoints whose layers do not pair.
+
+    Raises:
+        ParameterError: parts, layers or, where they are compared one by one, heads differ.
+    """
+    first = compared[0]
+    for other in compared[1:]:
+        for what, number in (("layers", _layers), *([("heads", _heads)] if per_head else [])):
+            a, b = number(first.opened), number(other.opened)
+            if a != b:
+                raise ParameterError(
+                    f"{first.asked} has {_in_words(a)} {what} and {other.asked} {_in_words(b)}; only models of one"
+                    f" shape can be compared{'' if what == 'layers' else ' head by head'}."
+                )
+
+
+def difference_rows(
+    compared: Sequence[Compared],
+    layers: Sequence[AttentionLayer],
+    gamma: float = GAMMA,
+    per_head: bool = True,
+    convention: Convention | str = Convention.DEFINITION,
+) -> list[dict]:
+    """The rows of one layer of every checkpoint, as of `attngeo.survey.rows.layer_rows`, with `CHANGES` from the first.
+
+    Raises:
+        ParameterError: the layers differ in d.
+    """
+    first, found = compared[0], []
+    before = scores.layer_rows(first.opened, layers[0], gamma, per_head, convention)
+    for (asked, opened), layer in zip(compared, layers, strict=True):
+        now = before if opened is first.opened else scores.layer_rows(opened, layer, gamma, per_head, convention)
+        try:
+            each = [compare(layers[0].form, layer.form), *_by_head(layers[0], layer, per_head)]
+        except MatrixError as error:
+            raise ParameterError(f"{first.asked} and {asked} are no models of one shape: {error}") from error
+        for row, old, comparison in zip(now, before, each, strict=True):
+            changes = {f"{score}_change": row[score] - old[score] for score in SHOWN}
+            far = {name: float(getattr(comparison, name)) for name in CHANGES[2:]}
+            found.append({"checkpoint": asked, "reference": first.asked, **row, **changes, **far})
+    return sorted(found, key=lambda row: row["head"])
+
+
+def _by_head(first: AttentionLayer, layer: AttentionLayer, per_head: bool) -> list[Comparison]:
+    if not per_head:
+        return []
+    heads = compare_heads(first.form, layer.form)
+    return [Comparison(*pair) for pair in zip(heads.cosine, heads.relative_change, strict=True)]
+
+
+def cells(rows: Sequence[dict], letters: dict[str, str]) -> tuple[list[str], list[list[str]]]:
+    """Names of columns and rounded cells, for people; the first checkpoint's own rows show no changes."""
+    with_heads = any(row["head"] != SUM for row in rows)
+    names = ["", "part", "layer", *(["head"] if with_heads else [])]
+    names += [name for score in SHOWN for name in (score, "change")] + ["cosine", "relative change"]
+    found = []
+    for row in rows:
+        own = row["checkpoint"] == row["reference"]
+        head = ["all" if row["head"] == SUM else str(row["head"])] if with_heads else []
+        values = [v for s in SHOWN for v in (f"{row[s]:.4f}", "" if own else f"{row[f'{s}_change']:+.4f}")]
+        far = ["", ""] if own else [f"{row['cosine']:.4f}", f"{row['relative_change']:.3g}"]
+        found.append([letters[row["checkpoint"]], row["part"], str(row["layer"]), *head, *values, *far])
+    return names, found
+
+
+def summary(rows: Sequence[dict], letters: dict[str, str]) -> list[str]:
+    """A line for each checkpoint but the first and each part: medians over layers."""
+    lines = []
+    for asked, letter in list(letters.items())[1:]:
+        own = [row for row in rows if row["checkpoint"] == asked and row["head"] == SUM]
+        for part in dict.fromkeys(row["part"] for row in own):
+            middle = {name: median(row[name] for row in own if row["part"] == part) for name in CHANGES}
+            lines.append(
+                f"{letter}, median over {part} layers: symmetry {middle['symmetry_change']:+.4f}, directionality"
+                f" {middle['directionality_change']:+.4f}, cosine {middle['cosine']:.4f}, relative change"
+                f" {middle['relative_change']:.3g}"
+            )
+    return lines
+
+
+def _layers(opened: Checkpoint) -> dict[str, int]:
+    parts = [plan.part for plan in opened.plans]
+    return {part: parts.count(part) for part in dict.fromkeys(parts)}
+
+
+def _heads(opened: Checkpoint) -> dict[str, int]:
+    return {plan.part: plan.heads for plan in opened.plans}
+
+
+def _in_words(counts: dict[str, int]) -> str:
+    return ", ".join(f"{count} {part}" for part, count in counts.items())
