@@ -150,7 +150,8 @@ figures.rank_of_heads(torch.linalg.svdvals(forms), torch.linalg.svdvals(forms.su
 # %% [markdown]
 # Equation S18 of the paper divides the scores of a head by $\sqrt d$; Transformers as they are built divide by
 # $\sqrt{d_h}$ {cite}`vaswani2017`. That is a convention: no order of scores depends on it, and neither score of this book
-# does. [The next chapter](implicit_gradient.py) checks it, since gradients do depend on it.
+# does. Gradients do, so that the [details of the next chapter](implicit_gradient_details.py#the-scale-of-the-scores)
+# check it.
 #
 # Equation S21 of the paper sums the raw decompositions of the heads; this performs the same operation as Eq. S14, which
 # is about raw scores too. Each sum lies in the span of the tokens. The text says convex hull, which needs coefficients

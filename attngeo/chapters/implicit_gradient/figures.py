@@ -23,20 +23,23 @@ COLOURS = {"autoregressive": DECODER, "masked": ENCODER}
 
 @house_style()
 def rank_one_build_up(
-    beta: Float[Tensor, "n n"], x: Float[Tensor, "n d"], gradient: Float[Tensor, "d d"]
+    beta: Float[Tensor, "n n"], x: Float[Tensor, "n d"], gradient: Float[Tensor, "d d"], step: Float[Tensor, "d d"]
 ) -> CaptionedFigure:
-    """Terms ``beta_ij K_ij`` of one head and their partial sums, largest terms first, beside the gradient.
+    """Terms ``beta_ij K_ij`` of one head and their partial sums, largest first, beside the gradient and the step.
 
     Args:
         beta: exact coefficients of one head, (N, N).
         x: inputs of the layer, (N, d).
         gradient: dL/dW_qk of that head by autograd, (d, d).
+        step: what a step of gradient descent on W_q and W_k subtracts from W_qk, up to a factor, (d, d).
     """
     terms = rank_one_terms(beta, x).flatten(0, 1)  # (N * N, d, d)
     order = terms.flatten(1).norm(dim=1).argsort(descending=True)
     n_terms = int((beta != 0).sum())
     counts = sorted({1, min(4, n_terms), max(1, n_terms // 3), n_terms})
-    figure, panels = new_figure(9, 4.1, rows=2, columns=len(counts) + 1, squeeze=False)
+    figure, panels = new_figure(9, 3.6, rows=2, columns=len(counts) + 2, squeeze=False)
+    for panel in panels[0, len(order) :]:
+        panel.set_axis_off()
     top = float(terms[order[0]].abs().max())
     for panel, k in zip(panels[0], order.tolist(), strict=False):
         pair = f"{k // len(x) + 1},{k % len(x) + 1}"
@@ -45,25 +48,26 @@ def rank_one_build_up(
     words = []
     for panel, count in zip(panels[1], counts, strict=False):
         partial = terms[order[:count]].sum(0)
-        angle = cosine(partial, gradient)
-        _image(panel, partial, limit, f"{count} terms: cos {angle:.2f}" if count > 1 else f"1 term: cos {angle:.2f}")
-        words.append(f"{count}: {angle:.2f}")
-    _image(panels[1, -1], gradient, limit, "autograd")
-    for row, label in enumerate(("largest terms", "partial sums")):
+        angle = f"{cosine(partial, gradient):.2f}"
+        _image(panel, partial, limit, f"{count} term{'s' * (count > 1)}: cos {angle}")
+        words.append(f"{angle} with {count}")
+    _image(panels[1, -2], gradient, limit, "gradient")
+    aside = f"{cosine(step, gradient):.2f}"
+    _image(panels[1, -1], step, float(step.abs().max()), f"step: cos {aside}")
+    for row, label in enumerate(("largest terms", "sums")):
         panels[row, 0].set_ylabel(f"{label}\nquery coordinate")
     for panel in panels[1]:
         panel.set_xlabel("key coordinate")
-    error = float((terms.sum(0) - gradient).abs().max())
     return CaptionedFigure(
         figure,
         "fig-rank-one-terms",
-        f"Rank-1 terms $\\beta_{{ij}} K_{{ij}}$ of one head add up to its gradient. Top: the largest of {n_terms} "
-        "terms, each the outer product of two embeddings. Bottom: sums of the largest terms and, on the right, the "
-        f"gradient by automatic differentiation. Cosine with the gradient by number of terms: {', '.join(words)}. "
-        f"Largest difference of the whole sum: {error:.1e}. Each row of images has its own colour scale.",
-        f"Two rows of small images of {len(x[0])} by {len(x[0])} matrices, red positive and blue negative. Top: single "
-        f"terms, each with the stripes of an outer product. Bottom: partial sums, whose cosine with the gradient is, "
-        f"by number of terms, {', '.join(words)}; the last image is the gradient itself.",
+        f"Terms $\\beta_{{ij}} K_{{ij}}$ of one head (red positive, blue negative). Top: the largest of {n_terms}. "
+        "Bottom: sums of the largest ones, the gradient by automatic differentiation, and what a step of gradient "
+        "descent on $W_q$ and $W_k$ subtracts from $W_{qk}$; *cos* is the cosine with the gradient, "
+        f"{aside} for the step. Each row has one colour scale, the step its own.",
+        "Two rows of small images of matrices. Top: single terms with the stripes of an outer product. Bottom: sums, "
+        f"whose cosine with the gradient grows: {', '.join(words)} terms; then the gradient, and the step with "
+        f"a cosine of {aside}.",
     )
 
 
@@ -154,17 +158,17 @@ def alignment_by_head_width(samples: pd.DataFrame, curve: pd.DataFrame, d: int) 
         panel.set(title=title, xlabel="$d_h / d$", ylim=(0, 1.08), xscale="log")
         panel.set_xticks(ratios, [f"1/{round(d / h)}" if h < d else "1" for h in means.index])
         panel.minorticks_off()
-        words.append(f"{column}: " + ", ".join(f"{v:.2f} at d_h = {h}" for h, v in means[column].items()))
+        words.append(f"{column} from {means[column].iloc[0]:.2f} to {means[column].iloc[-1]:.2f}")
     panels[1].legend(loc="upper left", bbox_to_anchor=(0.0, 0.93))
     gap = (means - expected.loc[means.index]).abs().to_numpy().max()
     return CaptionedFigure(
         figure,
         "fig-alignment",
-        f"The first-order update of $W_{{qk}}$ through its factors, d = {d}, Gaussian $W_q$, $W_k$. Left: cosine with "
-        "a random gradient G. Right: symmetry score of the update when G is symmetric. "
-        f"Means of the draws: {'; '.join(words)}. Largest distance from the closed form: {gap:.3f}.",
-        f"Two plots that rise with the ratio of head width to embedding width, {'; '.join(words)}; the points lie "
-        f"within {gap:.3f} of the closed forms, and 1 is drawn as a dashed line.",
+        f"The first-order update of $W_{{qk}}$ through Gaussian factors, d = {d}, against the width of a head. Left: "
+        "cosine with a random gradient G. Right: symmetry score when G is symmetric. The points lie within "
+        f"{gap:.3f} of the closed forms.",
+        f"Two plots that rise with the width of a head, {' and '.join(words)}. The points lie within {gap:.3f} of the "
+        "closed forms, below a dashed line at 1.",
     )
 
 

@@ -15,8 +15,10 @@ def random(*shape: int, seed: int = 0):
 @pytest.mark.parametrize("n", [2, 5])
 def test_rank_one_terms_add_up(n):
     beta, x = random(n, n), random(n, 7, seed=1)
-    figure = figures.rank_one_build_up(beta, x, gradient_sum(beta, x))
-    assert f"{n * n}: 1.00" in figure.caption
+    gradient = gradient_sum(beta, x)
+    figure = figures.rank_one_build_up(beta, x, gradient, -2 * gradient)
+    assert f"1.00 with {n * n} terms" in figure.alt
+    assert "-1.00 for the step" in figure.caption
     assert "<svg" in figure.svg()
 
 
