@@ -10,8 +10,8 @@ import torch
 from torch import Size, Tensor
 
 from attngeo.checkpoints.architectures import ARCHITECTURES, LayerPlan, places
-from attngeo.checkpoints.repositories import Repository
 from attngeo.checkpoints.sources import open_repository
+from attngeo.checkpoints.tensorfiles import TensorFile
 from attngeo.errors import CheckpointError
 
 CONFIG, WEIGHTS = "adapter_config.json", ("adapter_model.safetensors", "adapter_model.bin")
@@ -36,24 +36,27 @@ class Adapter:
     With DoRA, ``W' = m / ||W + scale B A|| (W + scale B A)``, norms and magnitudes m by output row.
 
     Args:
-        repository: with adapter_config.json and weights.
+        name: of the adapter.
+        config: the content of its adapter_config.json.
+        file: with its factors, named as by ``save_pretrained``.
 
     Raises:
-        CheckpointError: no adapter, another kind of one, or its files are damaged.
+        CheckpointError: another kind of adapter.
 
     Source: Hu et al. 2022 (LoRA); Kalajdzievski 2023 (the scale with sqrt(r)); Liu et al. 2024 (DoRA); the layout of
     peft's files.
     """
 
-    def __init__(self, repository: Repository) -> None:
-        self.name = repository.name
-        self._config = repository.json(CONFIG) or {}
-        self._refuse_others()
-        files = (repository.open(name) for name in WEIGHTS)
-        found = next((file for file in files if file is not None), None)
-        if found is None:
-            raise CheckpointError(f"{self.name} has {CONFIG} and no {' or '.join(WEIGHTS)}; save the adapter again.")
-        self._file = found
+    def __init__(self, name: str, config: Mapping, file: TensorFile) -> None:
+        self.name, self._config, self._file = name, config, file
+        kind, others = config.get("peft_type"), [option for option in OTHERWISE if config.get(option)]
+        if kind != "LORA":
+            raise CheckpointError(
+                f"{name} is an adapter of type {kind}, and LoRA alone is merged here; merge_and_unload() it and score"
+                f" that model."
+            )
+        if others:
+            raise self._unmergeable(others[0])
         self._modules: dict[str, str] = {}  # name of the adapted module, by that of the base's weight
         self._transposed: dict[str, bool] = {}  # by that of the base's weight
 
@@ -66,7 +69,7 @@ class Adapter:
             shapes: of its tensors.
 
         Raises:
-            CheckpointError: none is, or an adapted weight has another shape.
+            CheckpointError: an adapted weight has another shape, or is replaced by one of the adapter's own.
         """
         names = {f"{_inner(module)}.weight": module for module in self._adapted()}
         theirs = places(ARCHITECTURES, config, names)
@@ -81,12 +84,6 @@ class Adapter:
             if place in theirs:
                 self._modules[weight], self._transposed[weight] = names[theirs[place]], weights[weight]
                 self._require_shape(weight, shapes[weight])
-        if not self._modules:
-            ends = ", ".join(sorted({module.rpartition(".")[2] for module in self._adapted()})) or "nothing"
-            raise CheckpointError(
-                f"{self.name} adapts no query or key weights of this model (it adapts {ends}); W_qk is that of the"
-                f" base: leave the adapter out."
-            )
 
     def merged(self, weight: str, base: Tensor, rows: tuple[int, int] | None) -> Tensor:
         """A weight of the base, or its rows [start, stop), with the adapter; rounded to the base's type, as by peft."""
@@ -105,20 +102,23 @@ class Adapter:
         outputs = ((magnitude[slice(*(rows or (None,)))].to(a.dtype) / norms)[:, None] * outputs).to(base.dtype)
         return outputs.T if self._transposed[weight] else outputs
 
-    def _refuse_others(self) -> None:
-        kind, start = self._config.get("peft_type"), self._config.get("init_lora_weights")
-        if kind != "LORA":
+    def require_use(self) -> None:
+        """Refuse an adapter that changes no W_qk, or that was trained beside other base weights."""
+        start = self._config.get("init_lora_weights")
+        if start not in INITIALISATIONS:
+            raise self._unmergeable(f"init_lora_weights = {start}")
+        if not self._modules:
+            ends = ", ".join(sorted({module.rpartition(".")[2] for module in self._adapted()})) or "nothing"
             raise CheckpointError(
-                f"{self.name} is an adapter of type {kind}, and LoRA alone is merged here; merge_and_unload() it and"
-                f" save the model."
+                f"{self.name} adapts no query or key weights of this model (it adapts {ends}); W_qk is that of the"
+                f" base: leave the adapter out."
             )
-        others = [name for name in OTHERWISE if self._config.get(name)]
-        others += [f"init_lora_weights = {start}"] if start not in INITIALISATIONS else []
-        if others:
-            raise CheckpointError(
-                f"{self.name} is a LoRA adapter with {others[0]}, which does not merely add B A to the base's weights;"
-                f" merge_and_unload() it and save the model."
-            )
+
+    def _unmergeable(self, option: str) -> CheckpointError:
+        return CheckpointError(
+            f"{self.name} is a LoRA adapter with {option}, which does not merely add B A to the base's weights;"
+            f" merge_and_unload() it and score that model."
+        )
 
     def _adapted(self) -> list[str]:
         """Names of the adapted modules, as the file has them."""
@@ -164,9 +164,14 @@ def open_adapter(path_or_id: str | PathLike) -> Adapter:
     """A LoRA adapter as ``save_pretrained`` of peft writes it: a local folder, or a Hub id."""
     path = Path(path_or_id).expanduser()
     repository = open_repository(path.parent if path.is_file() else path_or_id, first=CONFIG)
-    if repository.fetch(CONFIG) is None:
+    config = repository.json(CONFIG)
+    if config is None:
         raise CheckpointError(f"{repository.name} has no {CONFIG}; an adapter is a folder that peft has written.")
-    return Adapter(repository)
+    files = (repository.open(name) for name in WEIGHTS)
+    found = next((file for file in files if file is not None), None)
+    if found is None:
+        raise CheckpointError(f"{repository.name} has {CONFIG} and no {' or '.join(WEIGHTS)}; save the adapter again.")
+    return Adapter(repository.name, config, found)
 
 
 def _inner(module: str) -> str:

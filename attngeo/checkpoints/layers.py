@@ -94,7 +94,7 @@ class Checkpoint:
             raise CheckpointError(f"{self.name}: {error}") from error
         if adapter is not None:
             adapter.fit(config, self.plans, shapes)
-        self._adapter = adapter
+        self.adapter = adapter
 
     def __len__(self) -> int:
         return len(self.plans)
@@ -150,7 +150,7 @@ class Checkpoint:
         if weight.dtype in FLOAT8:
             scale = scale_name(name, self._files)
             weight = unscaled(weight, self._files[scale].read(scale), self._block, name)
-        return weight if self._adapter is None else self._adapter.merged(name, weight, rows)
+        return weight if self.adapter is None else self.adapter.merged(name, weight, rows)
 
 
 def open_checkpoint(
@@ -177,7 +177,12 @@ def open_checkpoint(
     repository = open_repository(path.parent if path.is_file() else path_or_id, revision)
     config = _config(repository)
     files = _weight_files(repository, path.name if path.is_file() else "")
-    return Checkpoint(repository.name, repository.revision, config, files, open_adapter(adapter) if adapter else None)
+    if adapter is None:
+        return Checkpoint(repository.name, repository.revision, config, files)
+    opened = open_adapter(adapter)
+    checkpoint = Checkpoint(repository.name, repository.revision, config, files, opened)
+    opened.require_use()
+    return checkpoint
 
 
 def _config(repository: Repository) -> Mapping:

@@ -1,14 +1,17 @@
 """The query-key forms of a model in memory, by the names of its weights; nothing is copied."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from torch import Tensor, nn
 
+from attngeo.checkpoints.adapters import Adapter
 from attngeo.checkpoints.layers import Checkpoint
 from attngeo.checkpoints.tensorfiles import TensorFile
 from attngeo.errors import CheckpointError
 
+BELOW = ".base_layer."  # in the name of a weight below an adapter
 PACKED = (".qweight", ".weight_packed", ".weight_shape")  # how GPTQ, AWQ and compressed-tensors end a weight's name
 
 
@@ -36,10 +39,10 @@ class Model(Checkpoint):
     Made by `open_model`.
     """
 
-    def __init__(self, name: str, config: Mapping, weights: Weights) -> None:
+    def __init__(self, name: str, config: Mapping, weights: Weights, adapter: Adapter | None = None) -> None:
         self.weights = weights
         _require_numbers(name, config, weights.tensors)
-        super().__init__(name, "", config, [weights])
+        super().__init__(name, "", config, [weights], adapter)
         for plan in self.plans:
             for weight in (plan.query, plan.key):
                 _require_whole(name, weight, weights.tensors[weight])
@@ -49,7 +52,8 @@ def open_model(model: nn.Module, config: Mapping | Any = None) -> Model:
     """The layers' ``W_qk,h = W_q,h W_k,g(h)^T`` (Eqs. S19, S20) of a model in memory, such as one of transformers.
 
     Args:
-        model: a module. Wrapped by ``torch.compile`` or DistributedDataParallel, it is the same to us.
+        model: a module. Wrapped by ``torch.compile`` or DistributedDataParallel, it is the same to us. An active LoRA
+            adapter of peft counts as merged.
         config: what its config.json would hold, as a mapping or with ``to_dict``; ``model.config`` unless given.
 
     Returns:
@@ -58,7 +62,7 @@ def open_model(model: nn.Module, config: Mapping | Any = None) -> Model:
 
     Raises:
         CheckpointError: no config, unknown architecture, or weights that are sharded, on the meta device, quantised,
-            under an adapter, or not finite.
+            under an adapter of another kind, or not finite.
     """
     if not isinstance(model, nn.Module):
         raise CheckpointError(
@@ -78,7 +82,8 @@ def open_model(model: nn.Module, config: Mapping | Any = None) -> Model:
         if type(module).__name__ == "FullyShardedDataParallel":  # asking it for weights would wait for other processes
             raise _sharded(kind, "its weights")
     state = {name: tensor for name, tensor in model.state_dict().items() if isinstance(tensor, Tensor)}
-    return Model(str(getattr(model, "name_or_path", "") or kind), config, Weights(kind, state))
+    state, adapter = _adapted(model, kind, state)
+    return Model(str(getattr(model, "name_or_path", "") or kind), config, Weights(kind, state), adapter)
 
 
 def _unwrapped(model: nn.Module) -> nn.Module:
@@ -87,12 +92,33 @@ def _unwrapped(model: nn.Module) -> nn.Module:
     return _unwrapped(inner) if isinstance(inner, nn.Module) else model
 
 
+def _adapted(model: nn.Module, kind: str, state: dict[str, Tensor]) -> tuple[dict[str, Tensor], Adapter | None]:
+    """The weights below an adapter of peft by their own names, and the adapter, unless it is merged or disabled."""
+    if not any(BELOW in name for name in state):
+        return state, None
+    configs: Any = getattr(model, "peft_config", {})
+    active: Any = getattr(model, "active_adapters", list(configs))  # a method of transformers, a property of peft
+    active = active() if callable(active) else active
+    if len(active) != 1 or active[0] not in configs:
+        raise CheckpointError(
+            f"{kind} has {len(active)} active adapters, and one can be scored; set_adapter, or merge_and_unload()."
+        )
+    base = {name.replace(BELOW, "."): tensor for name, tensor in state.items() if ".lora_" not in name}
+    layers = [module for module in model.modules() if hasattr(module, "base_layer")]
+    if any(getattr(layer, "merged", False) or getattr(layer, "disable_adapters", False) for layer in layers):
+        return base, None
+    own = re.compile(rf"(.+\.lora_\w+)\.{re.escape(active[0])}(\.weight)?")
+    matches = {name: own.fullmatch(name) for name in state}
+    factors = {f"{match[1]}.weight": state[name] for name, match in matches.items() if match}
+    config: Any = configs[active[0]]
+    config = config.to_dict() if hasattr(config, "to_dict") else config
+    return base, Adapter(active[0], config, Weights(active[0], factors))
+
+
 def _require_numbers(name: str, config: Mapping, state: Mapping[str, Tensor]) -> None:
     """Refuse a model whose weights are packed, before their shapes are looked at."""
     quantised = config.get("quantization_config")
     method = quantised.get("quant_method") if isinstance(quantised, Mapping) else None
-    if any(".lora_A." in weight for weight in state):
-        raise CheckpointError(f"{name} has an adapter beside its weights; call merge_and_unload() first.")
     for weight, tensor in state.items():
         packed = weight.endswith(".weight") and not tensor.is_floating_point()
         if packed or weight.endswith(PACKED):

@@ -70,6 +70,10 @@ def initialise(
 
 def _chosen(opened: Model, part: Part | None) -> list[LayerPlan]:
     """The layers to write, none of them cross-attention."""
+    if opened.adapter is not None:
+        raise ParameterError(
+            f"{opened.name} has an adapter on its weights; initialise the model, then add the adapter."
+        )
     plans = [plan for plan in opened.plans if part in (None, plan.part)]
     if not plans:
         there = ", ".join(dict.fromkeys(plan.part for plan in opened.plans))

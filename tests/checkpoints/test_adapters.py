@@ -9,9 +9,9 @@ from peft import LoraConfig, get_peft_model
 from safetensors.torch import load_file, save_file
 from small_models import small_model
 
-from attngeo import open_checkpoint, open_model, score_heads
+from attngeo import initialise, open_checkpoint, open_model, score_heads
 from attngeo.checkpoints.tensorfiles import SafetensorsFile
-from attngeo.errors import CheckpointError
+from attngeo.errors import CheckpointError, ParameterError
 
 LLAMA = ("llama", tf.LlamaForCausalLM)
 CASES = {
@@ -73,17 +73,39 @@ def folder(tmp_path):
 
 @pytest.mark.parametrize("model_type, kind, options", CASES.values(), ids=CASES)
 def test_the_forms_are_those_of_the_merged_model(model_type, kind, options, tmp_path):
-    merged = list(open_model(adapted(tmp_path, model_type, kind, options).merge_and_unload()))
+    model = adapted(tmp_path, model_type, kind, options)
+    live = list(open_model(model))
+    merged = list(open_model(model.merge_and_unload()))
     base = list(open_checkpoint(tmp_path / "base"))
     found = list(open_checkpoint(tmp_path / "base", adapter=tmp_path / "adapter"))
     changed = [not torch.allclose(b.form.wq, a.form.wq, atol=1e-2) for a, b in zip(base, found, strict=True)]
     assert any(changed) and all(changed) == ("layers_to_transform" not in options)
-    for expected, layer in zip(merged, found, strict=True):
+    for expected, layer in zip(merged * 2, found + live, strict=True):
         torch.testing.assert_close(layer.form.wq, expected.form.wq, rtol=1e-5, atol=1e-6)
         torch.testing.assert_close(layer.form.wk, expected.form.wk, rtol=1e-5, atol=1e-6)
         for score in ("symmetry", "directionality"):
             a, b = (getattr(score_heads(form), score) for form in (layer.form, expected.form))
             torch.testing.assert_close(a, b, rtol=0, atol=1e-5)
+
+
+def test_an_adapter_of_a_model_in_memory_counts_while_it_is_active(tmp_path):
+    model = adapted(tmp_path, *CASES["grouped keys"])
+    with_adapter, base = list(open_model(model)), list(open_checkpoint(tmp_path / "base"))
+    with model.disable_adapter():
+        assert all(torch.equal(a.form.wq, b.form.wq) for a, b in zip(open_model(model), base, strict=True))
+    model.merge_adapter()
+    for a, b in zip(open_model(model), with_adapter, strict=True):
+        torch.testing.assert_close(a.form.wq, b.form.wq, rtol=1e-5, atol=1e-6)
+        assert a.form.n_kv_heads == 2
+    with pytest.raises(ParameterError, match="adapter"):
+        model.unmerge_adapter()
+        initialise(model, "symmetric")
+
+
+def test_an_adapter_of_values_alone_leaves_the_scores_of_a_model_in_memory(tmp_path):
+    model = adapted(tmp_path, *LLAMA, {"target_modules": ["v_proj"]})
+    for a, b in zip(open_model(model), open_checkpoint(tmp_path / "base"), strict=True):
+        assert torch.equal(a.form.wq, b.form.wq) and torch.equal(a.form.wk, b.form.wk)
 
 
 def test_a_base_in_16_bits_is_rounded_as_by_merging(tmp_path):

@@ -111,8 +111,16 @@ def sharded(llama) -> None:
 
 
 def adapted(llama) -> None:
-    linear = llama.model.layers[0].self_attn.q_proj
-    linear.lora_A = nn.ModuleDict({"default": nn.Linear(32, 2, bias=False)})
+    """As by IA3, say."""
+    linear = nn.Module()
+    linear.base_layer = llama.model.layers[0].self_attn.q_proj
+    llama.model.layers[0].self_attn.q_proj = linear
+    llama.peft_config, llama.active_adapters = {"mine": {"peft_type": "IA3"}}, ["mine"]
+
+
+def adapted_twice(llama) -> None:
+    adapted(llama)
+    llama.active_adapters = ["mine", "yours"]
 
 
 def poison(llama) -> None:
@@ -127,7 +135,8 @@ SPOILED = {
     "sharded": (of_type(WholeOnRequest), r"layers.1.self_attn.k_proj.weight .*sharded"),
     "wrapped in FSDP 1": (sharded, "sharded"),
     "on the meta device": (lambda llama: llama.to("meta"), "meta"),
-    "an adapter": (adapted, "merge_and_unload"),
+    "an adapter of another kind": (adapted, "IA3"),
+    "two adapters": (adapted_twice, "2 active adapters"),
     "NaN": (poison, "layers.1.self_attn.k_proj.weight .*NaN"),
     "no model_type": (lambda llama: setattr(llama, "config", {"num_attention_heads": 4}), "model_type"),
     "no config": (lambda llama: setattr(llama, "config", None), "config"),
