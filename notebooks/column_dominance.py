@@ -72,7 +72,7 @@ generator = torch.Generator().manual_seed(seed)
 # coordinates of the key (context) side. The embeddings $x_i$ are random with mean zero and covariance $\Sigma$; in the
 # simulations $\Sigma$ is diagonal with variances that fall like $k^{-a}$, here with $a$ = {glue:text}`exponent`. The
 # letter $d$ is the width of the embedding on this page. Three measures are used: the tails
-# $\Pr[\|w_{\cdot,k}\| > w]$ and $\Pr[\|w_{m,\cdot}\| > w]$ themselves; the *directionality* of Definition 3.2, which is
+# $\Pr[\|w_{\cdot,k}\| > w]$ and $\Pr[\|w_{m,\cdot}\| > w]$ themselves; the *directionality* of Def. 3.2 of the paper, which is
 # negative where columns dominate; and the *unevenness* of rows or of columns, which is the mean of the fourth powers of
 # their norms over the square of the mean of the squares, and 1 when all norms are equal.
 #
@@ -112,7 +112,7 @@ glue("exponent", exponent)
 # %% [markdown]
 # ## One context token
 #
-# ````{prf:proposition} S1.8, asymmetric growth for a context token
+# ````{prf:proposition} Prop. S1.8 of the paper: asymmetric growth for a context token
 # :label: prop-s1-8
 #
 # Let one token with embedding $y$ be the only context of $N$ tokens with embeddings $x_1, \dots, x_N$. Let all these
@@ -191,7 +191,7 @@ show(norm_ratios.ratio_when_all_tokens_have_one_law())
 # What counts is the diagonal of $\Sigma$ in the basis of the coordinates. The statement also has a second half, which
 # the paper leaves out: rows of *above*-average variance outgrow every column.
 #
-# ### The coefficients of Proposition 2.2
+# ### The coefficients of Prop. 2.2 of the paper
 #
 # The coefficient of a pair is made from the embeddings: $\beta_{it^*}$ contains $y$ and the error at position $i$, which
 # depends on $x_i$. For $\beta_i = x_i^\top B y$ the expectations can still be computed.
@@ -253,7 +253,7 @@ figures.growth_ratios(
 # %% [markdown]
 # ### One predicted token
 #
-# ````{prf:corollary} S1.9, asymmetric growth for a predicted token
+# ````{prf:corollary} Cor. S1.9 of the paper: asymmetric growth for a predicted token
 # :label: cor-s1-9
 #
 # Exchange the roles in {prf:ref}`prop-s1-8`: one token with embedding $y$ is predicted from $x_1, \dots, x_N$. Under the
@@ -295,7 +295,7 @@ show(
 )
 
 # %% [markdown]
-# ````{prf:lemma} S1.11, larger variance and heavier tail; corrected
+# ````{prf:lemma} Lemma S1.11 of the paper: larger variance and heavier tail; corrected
 # :label: lem-s1-11
 #
 # Let $X_a = \mu + \sigma_a Z$ and $X_b = \mu + \sigma_b Z'$, where $Z$ and $Z'$ have the same law, and
@@ -323,7 +323,7 @@ figures.tails(tails.example_laws())
 # %% [markdown]
 # ## The theorem
 #
-# ````{prf:theorem} S1.12 (informally 2.3), autoregressive training induces directionality; as stated by the paper
+# ````{prf:theorem} Thm. S1.12 (informally 2.3) of the paper: autoregressive training induces directionality; as stated by the paper
 # :label: thm-s1-12
 #
 # Let the embeddings of the vocabulary be drawn independently from one law with mean zero and a covariance other than a
@@ -599,7 +599,7 @@ figures.directionality_by_alignment(sweep)
 #
 # ### Coefficients that are linear in the key
 #
-# Proposition 2.2 as printed has $\beta_{ij} = \delta_i^\top x_j$: linear in the key, with an error $\delta_i$ that
+# Prop. 2.2 of the paper as printed has $\beta_{ij} = \delta_i^\top x_j$: linear in the key, with an error $\delta_i$ that
 # belongs to the query.
 #
 # ````{prf:proposition} errors independent of the embeddings
@@ -661,8 +661,8 @@ show(
 # of $e$ where the other embeddings are isotropic. A Gaussian $e$ with coordinates of equal variance then does nothing,
 # although its $\mu_c/\mu_p$ is infinite; heavy-tailed entries or a few
 # outlying coordinates make columns the uneven side; entries flatter than a Gaussian do the same for rows. Where the
-# other embeddings have *unequal* variances, the same Gaussian $e$ evens out the columns, and rows dominate. (Definition
-# 3.2 is slow to notice: a few very large columns also raise the threshold that they have to exceed.)
+# other embeddings have *unequal* variances, the same Gaussian $e$ evens out the columns, and rows dominate. (Def.
+# 3.2 of the paper is slow to notice: a few very large columns also raise the threshold that they have to exceed.)
 
 # %%
 show(condition.constant_context_token(d=max(d, 32), seed=seed))

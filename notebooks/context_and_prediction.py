@@ -55,7 +55,7 @@ simulated = {"n_tokens": n_tokens, "draws": draws, "seed": seed}
 # %% [markdown]
 # ## Objectives
 #
-# ````{prf:definition} S1.3, autoregressive, bidirectional and masked objectives
+# ````{prf:definition} Def. S1.3 of the paper: autoregressive, bidirectional and masked objectives
 # :label: def-s1-3
 #
 # Let $U = (t_1, \dots, t_N)$ be a sequence of tokens. An objective is a set of *pairs* $(i, j)$: token $t_i$ is
@@ -96,7 +96,7 @@ show(objectives.bidirectional_factorisation(seed=seed))
 # %% [markdown]
 # What a position of a Transformer attends to is another set, $A_i$. A causal position attends to itself as well: it
 # stands at $i$, predicts token $i + 1$, and $A_i = C_{i+1}$. In masked training the masked positions are attended too,
-# with the mask token's embedding in them. The sums of Proposition 2.2 run over attended positions.
+# with the mask token's embedding in them. The sums of Prop. 2.2 of the paper run over attended positions.
 
 # %%
 show(objectives.attended_is_not_conditioned(n_tokens=n_tokens))
@@ -112,7 +112,7 @@ figures.conditioning_sets(contexts, attended)
 # %% [markdown]
 # ## What a token writes into rows and columns
 #
-# ````{prf:proposition} S1.7, updates of rows and columns by one token
+# ````{prf:proposition} Prop. S1.7 of the paper: updates of rows and columns by one token
 # :label: prop-s1-7
 #
 # Let $\Delta W = \sum_i \sum_{j \in C_i} \beta_{ij}\, x_i x_j^\top$, and let the token $t^*$ stand at one position,
@@ -202,7 +202,7 @@ show(
 # %% [markdown]
 # ## How often a token is context, and how often it is predicted
 #
-# ````{prf:proposition} S1.10, expected numbers of partners
+# ````{prf:proposition} Prop. S1.10 of the paper: expected numbers of partners
 # :label: prop-s1-10
 #
 # Let $\mu_c(t)$ be the number of pairs of a random sequence in which token $t$ is context, and $\mu_p(t)$ the number of
@@ -233,7 +233,7 @@ show(
 # ```
 # ````
 #
-# ````{prf:corollary} S1.10, the ratio is the mean position
+# ````{prf:corollary} to Prop. S1.10 of the paper: the ratio is the mean position
 # :label: prop-s1-10-position
 #
 # Let $\bar k = \sum_k k\, \pi_k / \sum_k \pi_k$ be the mean position of $t$. For the autoregressive objective

@@ -71,7 +71,7 @@ glue("n-coarse", stacks[stacks["precision"].isin(["8-bit", "4-bit"])]["model"].n
 # For each attention layer the form is $W_{qk} = \sum_h W_{q,h} W_{k,g(h)}^\top$ (Eq. S20), rows on the query side,
 # columns on the key side, where $g(h)$ is the key head that query head $h$ reads. Biases, rotary positions and
 # normalisation gains are outside it. Scores are those of the chapter [Two scores](two_scores.py): symmetry
-# $s\in[-1,1]$, and directionality $d$ of Definition 3.2 with $\gamma$ = {glue:text}`gamma`, negative where columns
+# $s\in[-1,1]$, and directionality $d$ of Def. 3.2 of the paper with $\gamma$ = {glue:text}`gamma`, negative where columns
 # dominate.
 #
 # {glue:text}`n-layers` layers with {glue:text}`n-heads` heads of {glue:text}`n-models` checkpoints were scored: of
@@ -132,7 +132,7 @@ table(
 
 # %% [markdown]
 # A score needs its random value beside it. Symmetry of a few hundredths is already far from chance in wide matrices;
-# directionality is a sum over the few longest rows and columns and spreads widely. By Definition 3.2 the median of
+# directionality is a sum over the few longest rows and columns and spreads widely. By Def. 3.2 of the paper the median of
 # {glue:text}`n-within` of these {glue:text}`n-stacks` stacks of layers lies within the band of random weights, by the
 # formula of Table S3 that of {glue:text}`n-within-tables`.
 #

@@ -19,7 +19,7 @@
 # directionality $d$ of $W_{qk}$, with the distances to the two quartiles. Here every row stands beside what we know of
 # it: our own score where its weights were read, and otherwise what stands in the way.
 #
-# Two findings come first. The numbers of Table S3 are not those of Definition 3.2. And the rows are not 70 models.
+# Two findings come first. The numbers of Table S3 are not those of Def. 3.2 of the paper. And the rows are not 70 models.
 
 # %% tags=["parameters"]
 models: list = []  # names of recorded models, folders or Hub ids; empty means every recorded model
@@ -53,7 +53,7 @@ results = released_results()
 # ## Symmetry: Table S2
 #
 # The rows whose weights were read reproduce to their last digit. They are values of $s$ *without* the factor 2 that
-# Definition 3.1 prints (see [Two scores](two_scores.py)).
+# Def. 3.1 of the paper prints (see [Two scores](two_scores.py)).
 
 # %%
 beside = beside_printed("S2", {"ours, s": "symmetry"}, medians)
@@ -71,7 +71,7 @@ show(table_s2_symmetry.of(medians), tables_round_the_released_results())
 # %% [markdown]
 # ## Directionality: Table S3
 #
-# Definition 3.2 sums the norms of those rows and columns that exceed their mean by $\gamma$ standard deviations. The
+# Def. 3.2 of the paper sums the norms of those rows and columns that exceed their mean by $\gamma$ standard deviations. The
 # released code sums their *excess* over that threshold instead. Neither gives the printed numbers. They are the
 # excess of the *logarithms* of the norms:
 #

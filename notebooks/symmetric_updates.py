@@ -52,7 +52,7 @@ from attngeo.chapters.symmetric_updates.pair_symmetry import agreement, both_to_
 # %% [markdown]
 # ## Pairs
 #
-# ````{prf:theorem} S1.14 (informally 2.4), bidirectional training induces symmetry
+# ````{prf:theorem} Thm. S1.14 (informally 2.4) of the paper: bidirectional training induces symmetry
 # :label: thm-s1-14
 #
 # *Decomposition.* For any coefficients, with $K_{ij} = x_i x_j^\top$ and its symmetric and skew-symmetric parts $S_{ij}$ and
@@ -355,7 +355,7 @@ figures.score_by_sequences(growth)
 # %% [markdown]
 # ## Norms of rows and columns
 #
-# ````{prf:corollary} S1.13, bidirectional training gives row and column norms of equal variance
+# ````{prf:corollary} Cor. S1.13 of the paper: bidirectional training gives row and column norms of equal variance
 # :label: cor-s1-13
 #
 # Let $\Delta W = \sum_{i,j} \beta_{ij}\, x_i x_j^\top$ over all pairs $i \neq j$. Let the embeddings have any joint law: tokens

@@ -328,7 +328,7 @@ show_and_keep(
 )
 
 # %% [markdown]
-# What a difference in directionality is depends on the formula: Definition 3.2 sums norms above a threshold, the
+# What a difference in directionality is depends on the formula: Def. 3.2 of the paper sums norms above a threshold, the
 # released code their excess over it, and Table S3 the excess of their logarithms ([The printed
 # scores](printed_scores.py)).
 
@@ -367,7 +367,7 @@ if found:
     table(
         tables.moves_table(runs),
         name="tab-training-moves",
-        caption="Median directionality (Definition 3.2) at the start and at the end, and its change, with intervals over seeds.",
+        caption="Median directionality (Def. 3.2 of the paper) at both ends, and its change, with intervals over seeds.",
     )
 
 # %% tags=["remove-cell"]

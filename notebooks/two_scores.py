@@ -16,8 +16,8 @@
 # # Two scores
 #
 # The paper {cite}`saponati2025` sums up a square matrix in two numbers. The *symmetry score* $s$ weighs its symmetric
-# against its skew-symmetric part (Definition 3.1). The *directionality score* $d$ weighs its long rows against its
-# long columns (Definition 3.2). Appendices S1.5 and S1.6 state their ranges, their extremes, and their values for
+# against its skew-symmetric part (Def. 3.1 of the paper). The *directionality score* $d$ weighs its long rows against its
+# long columns (Def. 3.2 of the paper). Appendices S1.5 and S1.6 state their ranges, their extremes, and their values for
 # random matrices.
 #
 # The symmetry score does what it is meant to do, once a factor 2 is dropped and its value at random is set to $1/n$
@@ -48,7 +48,7 @@ glue("spread-256", directionality_sd(256), ".2f")
 # %% [markdown]
 # ## Symmetry
 #
-# ````{prf:definition} 3.1, symmetry score, without the printed factor 2
+# ````{prf:definition} Def. 3.1 of the paper: symmetry score, without the printed factor 2
 # :label: def-3-1
 #
 # A square matrix $M \ne 0$ has the parts $M_s = (M + M\T) / 2$ and $M_n = (M - M\T) / 2$. Its *symmetry score* is
@@ -67,7 +67,7 @@ glue("spread-256", directionality_sd(256), ".2f")
 show(symmetry.factor_of_the_symmetry_score(seed=seed))
 
 # %% [markdown]
-# ````{prf:lemma} S1.16, the squared norm splits
+# ````{prf:lemma} Lemma S1.16 of the paper: the squared norm splits
 # :label: lem-s1-16
 #
 # $\norm{M}^2 = \norm{M_s}^2 + \norm{M_n}^2$.
@@ -85,7 +85,7 @@ show(symmetry.factor_of_the_symmetry_score(seed=seed))
 show(symmetry.squared_norm_splits(seed=seed))
 
 # %% [markdown]
-# ````{prf:proposition} S1.17 (1) and (2), range and extremes of symmetry
+# ````{prf:proposition} Prop. S1.17 (1) and (2) of the paper: range and extremes of symmetry
 # :label: prop-s1-17
 #
 # For $M \ne 0$ the score {eq}`eq-3-1` lies in $[-1, 1]$. It is 1 if and only if $M = M\T$, and $-1$ if and only if
@@ -120,7 +120,7 @@ show(
 # %% [markdown]
 # ## Directionality
 #
-# ````{prf:definition} 3.2, directionality score
+# ````{prf:definition} Def. 3.2 of the paper: directionality score
 # :label: def-3-2
 #
 # Let $r_k = \norm{m_{k, \cdot}}$ be the row norms of an $n \times n$ matrix and $\mu_r, \sigma_r$ their mean and
@@ -166,7 +166,7 @@ figures.gallery(
 # %% [markdown]
 # The first matrix is random: whatever its directionality says, it says by chance.
 #
-# ````{prf:proposition} S1.18 (1) and (2), range and extremes of directionality
+# ````{prf:proposition} Prop. S1.18 (1) and (2) of the paper: range and extremes of directionality
 # :label: prop-s1-18
 #
 # For every $\gamma > 0$ the score {eq}`eq-3-2` lies in $[-1, 1]$. It is 1 if and only if some row and no column
@@ -264,7 +264,7 @@ figures.one_strong_column(factors, found, limit, n_strong)
 # Weights start at random, and a score of trained weights says something only where it leaves the range of random
 # ones.
 #
-# ````{prf:proposition} S1.17 (3), symmetry of random matrices, corrected
+# ````{prf:proposition} Prop. S1.17 (3) of the paper: symmetry of random matrices, corrected
 # :label: prop-s1-17-3
 #
 # Let the law of an $n \times n$ matrix $M$, almost surely not 0, stay the same when a row changes its sign and when
@@ -330,7 +330,7 @@ samples = {size: sample_dense(size, draws, seed + size, gamma) for size in sorte
 figures.symmetry_at_random(samples, sorted(sizes)[1])
 
 # %% [markdown]
-# ````{prf:proposition} S1.18 (3), directionality of random matrices
+# ````{prf:proposition} Prop. S1.18 (3) of the paper: directionality of random matrices
 # :label: prop-s1-18-3
 #
 # 1. If $M$ and $M\T$ have the same law, then $\E\, d = 0$.

@@ -1,8 +1,12 @@
 """The paper's numbers as the book writes them."""
 
+import re
+
 import pytest
 
 from attngeo.paper.numbering import of_the_paper
+from attngeo.paper.wording import wording
+from attngeo.records.checkout import root
 
 
 @pytest.mark.parametrize(
@@ -21,3 +25,23 @@ from attngeo.paper.numbering import of_the_paper
 )
 def test_a_number_names_its_kind_and_whose_it_is(statement, part, written):
     assert of_the_paper(statement, part) == written
+
+
+AMBIGUOUS = re.compile(r"\b(Proposition|Prop\.|Theorem|Thm\.|Definition|Def\.) [23]\.[1-4]\b(?! of the paper)")
+
+
+def test_no_number_of_the_papers_could_be_one_of_ours():
+    for page in (*root().glob("notebooks/*.py"), *root().glob("book/*.md")):
+        text = page.read_text("utf-8")
+        said = re.findall(r"^# (.*)$", text, re.M) if page.suffix == ".py" else [text]
+        assert not AMBIGUOUS.search(unquoted(" ".join(said))), page.name
+    for room in root().glob("attngeo/chapters/*/checks.yml"):
+        for words in wording(f"attngeo.chapters.{room.parent.name}").values():
+            quantities = [quantity.says for quantity in words.quantities.values()]
+            said = (words.part, words.title, words.printed, words.holds, words.remark, *quantities)
+            assert not AMBIGUOUS.search(unquoted(" | ".join(said))), words.name
+
+
+def unquoted(text):
+    """Without what stands in quotation marks, which is the paper's."""
+    return re.sub(r'"[^"]*"', "", text)
