@@ -14,6 +14,7 @@ import click
 from rich.console import Console, Group
 from rich.table import Table
 
+from attngeo import __version__
 from attngeo.errors import ParameterError, needs
 from attngeo.records.atomic import atomic_path
 
@@ -24,8 +25,11 @@ SUFFIXES = {
     "jsonl": (".jsonl", ".ndjson"),
     "markdown": (".md",),
     "parquet": (".parquet",),
+    "html": (".html", ".htm"),
 }
-FILES_ONLY = ("parquet",)  # no use on a terminal
+PICTURES = (".svg", ".png", ".pdf")
+# formats that are of no use on a terminal, with what they need: extra, package, what it is called
+FILES_ONLY = {"parquet": ("parquet", "pyarrow", "a Parquet file"), "html": ("plot", "matplotlib", "a report")}
 
 
 def format_of(asked: str | None, output: Path | None, default: str = "table") -> str:
@@ -49,10 +53,24 @@ def format_of(asked: str | None, output: Path | None, default: str = "table") ->
     if asked is not None and suffix and named != asked:
         raise ParameterError(f"--format {asked} and the name {output} disagree; end it in {SUFFIXES[asked][0]}.")
     form = asked or named or default
-    if form == "parquet":
-        with needs("parquet", "a Parquet file"):
-            import_module("pyarrow")
+    if form in FILES_ONLY:
+        extra, package, what = FILES_ONLY[form]
+        with needs(extra, what):
+            import_module(package)
     return form
+
+
+def check_picture(path: Path) -> None:
+    """Refuse what cannot become the file of a figure.
+
+    Raises:
+        ParameterError: it is a folder, or its suffix is none of PICTURES.
+        MissingExtra: matplotlib is not installed.
+    """
+    if path.is_dir() or path.suffix.lower() not in PICTURES:
+        raise ParameterError(f"{path} cannot hold a figure; end its name in one of {', '.join(PICTURES)}.")
+    with needs("plot", "a figure"):
+        import_module("matplotlib")
 
 
 class View(NamedTuple):
@@ -62,6 +80,8 @@ class View(NamedTuple):
     names: Sequence[str]
     cells: Sequence[Sequence[str]]
     notes: Sequence[str]
+    svg: str = ""  # a figure of the same rows, for a report
+    alt: str = ""  # what it shows
 
 
 def deliver(rows: Sequence[dict], view: View, form: str, output: Path | None) -> None:
@@ -91,6 +111,8 @@ def text_of(rows: Sequence[dict], view: View, form: str) -> str:
         return json.dumps([_finite(row) for row in rows], indent=1) + "\n"
     if form == "jsonl":
         return "".join(json.dumps(_finite(row)) + "\n" for row in rows)
+    if form == "html":
+        return _report(view)
     return _markdown(view) if form == "markdown" else _drawn(view)
 
 
@@ -125,6 +147,13 @@ def _markdown(view: View) -> str:
     sides = ["---:" if number else "---" for number in range(len(view.names))]
     rows = "".join(map(line, (view.names, sides, *view.cells)))
     return f"**{_escaped(view.title)}**\n\n{rows}\n" + "".join(f"- {_escaped(note)}\n" for note in view.notes)
+
+
+def _report(view: View) -> str:
+    from attngeo.display.report import report
+
+    words = f"Made by attngeo {__version__}."
+    return report(view.title, view.names, view.cells, view.notes, view.svg, view.alt, words)
 
 
 def _escaped(text: str) -> str:

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from attngeo.checkpoints.layers import Checkpoint, open_checkpoint
-from attngeo.cli.formats import SUFFIXES, View, deliver, format_of
+from attngeo.cli.formats import SUFFIXES, View, check_picture, deliver, format_of
 from attngeo.forms.scores import GAMMA, Convention
 from attngeo.survey.rows import layer_rows
 from attngeo.survey.summary import cells, summary
@@ -33,6 +33,13 @@ from attngeo.survey.summary import cells, summary
 )
 @click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write there and not to stdout.")
 @click.option(
+    "--plot",
+    "plot",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Also draw the scores over layers against random weights: .svg, .png or .pdf.",
+)
+@click.option(
     "--convention",
     type=click.Choice([c.value for c in Convention]),
     default=Convention.DEFINITION.value,
@@ -47,6 +54,7 @@ def command(
     gamma: float,
     asked: str | None,
     output: Path | None,
+    plot: Path | None,
     convention: str,
     revision: str | None,
     adapter: str | None,
@@ -57,11 +65,21 @@ def command(
     read. A star marks what lies outside the values of 95 % of random weights of the same shape.
     """
     form = format_of(asked, output)
+    if plot is not None:
+        check_picture(plot)
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # its retries; what fails is said in one sentence
     with Console(stderr=True).status(f"looking for {checkpoint}"):  # shown on a terminal alone
         opened = open_checkpoint(checkpoint, revision, adapter)
     rows = _scored(opened, gamma, per_head, convention)
-    deliver(rows, _view(rows), form, output)
+    view = _view(rows)
+    if plot is not None or form == "html":
+        from attngeo.display.score_figure import score_figure
+
+        figure = score_figure(rows)
+        view = view._replace(svg=figure.svg(), alt=figure.alt)
+        if plot is not None:
+            figure.save(plot)
+    deliver(rows, view, form, output)
 
 
 def _scored(checkpoint: Checkpoint, gamma: float, per_head: bool, convention: str) -> list[dict]:

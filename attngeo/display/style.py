@@ -4,6 +4,7 @@ import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
@@ -13,6 +14,7 @@ from matplotlib.figure import Figure
 
 from attngeo.display.labels import METADATA_KEY, check_label
 from attngeo.errors import ParameterError
+from attngeo.records.atomic import atomic_path
 
 # Okabe and Ito's colours, told apart with every common colour vision, without their yellow (too light on white).
 ENCODER = "#0072B2"  # blue
@@ -114,6 +116,11 @@ class CaptionedFigure:
         with house_style():
             self.figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
         return buffer.getvalue()
+
+    def save(self, path: Path) -> None:
+        """Write the figure to a file, in the format of its suffix."""
+        with house_style(), atomic_path(path) as temporary:
+            self.figure.savefig(temporary)
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict[str, str], dict]:
         words = {"name": self.name, "caption": " ".join(self.caption.split()), "alt": " ".join(self.alt.split())}

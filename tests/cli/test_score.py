@@ -152,17 +152,45 @@ def test_a_convention_changes_scores_and_their_reference_alike(convention, run, 
     pd.testing.assert_series_equal(theirs["symmetry_z"], ours["symmetry_z"])
 
 
-def test_parquet_without_pyarrow_is_one_sentence(run, saved, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    code, out, err = run(saved, "-o", tmp_path / "s.parquet")
+@pytest.mark.parametrize(
+    "package, extra, option, name",
+    [
+        ("pyarrow", "parquet", "-o", "s.parquet"),
+        ("matplotlib", "plot", "-o", "s.html"),
+        ("matplotlib", "plot", "--plot", "s.svg"),
+    ],
+)
+def test_a_missing_extra_is_one_sentence_before_anything_is_read(
+    package, extra, option, name, run, tmp_path, monkeypatch
+):
+    monkeypatch.setitem(sys.modules, package, None)
+    code, out, err = run("/nowhere", option, tmp_path / name)
     assert_refused(code, out, err)
-    assert "pyarrow" in err and "attngeo[parquet]" in err and not list(tmp_path.iterdir())
+    assert package in err and f"attngeo[{extra}]" in err and not list(tmp_path.iterdir())
 
 
-def test_parquet_needs_a_file(run, saved):
-    code, out, err = run(saved, "--format", "parquet")
+def test_a_plot_and_a_report_beside_the_table(run, saved, tmp_path):
+    code, out, err = run(saved, "--plot", tmp_path / "s.svg")
+    assert code == 0 and out.count("│ encoder │") == 3 and not err
+    assert (tmp_path / "s.svg").read_text().count("<svg") == 1
+    code, out, _ = run(saved, "--per-head", "-o", tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_text()
+    assert (code, out) == (0, "") and page.count("<svg") == 1 and page.count("<tr>") == 1 + 3 * 5
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["r.html", "s.svg"]
+
+
+@pytest.mark.parametrize("name", ["s.txt", "s", "."])
+def test_a_plot_is_a_picture(name, run, tmp_path):
+    code, out, err = run("/nowhere", "--plot", tmp_path / name)
     assert_refused(code, out, err)
-    assert "-o FILE" in err
+    assert str(tmp_path / name) in err
+
+
+@pytest.mark.parametrize("form", ["parquet", "html"])
+def test_what_is_no_text_needs_a_file(form, run, saved):
+    code, out, err = run(saved, "--format", form)
+    assert_refused(code, out, err)
+    assert f"-o FILE.{form}" in err
 
 
 def broken_copy(saved, tmp_path, change):

@@ -1,0 +1,80 @@
+"""Both scores over layers, those of heads around them, against what random weights of the same shape give."""
+
+from collections.abc import Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
+
+from attngeo.display.style import NEUTRAL, PART_COLOURS, CaptionedFigure, new_figure
+from attngeo.forms.null_laws import LEVEL, Z95
+from attngeo.forms.scores import SUM
+
+SCORES = ("symmetry", "directionality")
+
+
+def score_figure(rows: Sequence[dict]) -> CaptionedFigure:
+    """A panel for each score and part of one model.
+
+    Args:
+        rows: of `attngeo.survey.rows.layer_rows`, those of all layers.
+
+    Returns:
+        The figure: layers joined by a line, heads as dots, the band of 95 % of random weights in grey; full marks lie
+        outside it.
+    """
+    parts = list(dict.fromkeys(row["part"] for row in rows))
+    figure, grid = new_figure(
+        min(12.0, 2.4 + 3.8 * len(parts)), 6.0, rows=2, columns=len(parts), sharex="col", sharey="row", squeeze=False
+    )
+    for number, part in enumerate(parts):
+        own = [row for row in rows if row["part"] == part]
+        for panel, score in zip(grid[:, number], SCORES, strict=True):
+            _draw(panel, own, score, PART_COLOURS[part])
+        grid[0, number].set_title(part if part != "cross" else "cross-attention")
+        grid[1, number].set_xlabel("layer")
+        grid[1, number].xaxis.set_major_locator(MaxNLocator(integer=True))
+    for panel, score in zip(grid[:, 0], SCORES, strict=True):
+        panel.set_ylabel(score)
+    figure.legend(handles=_legend(rows), loc="outside lower center", ncols=4, frameon=False)
+    outside = {score: sum(row[f"{score}_p"] < LEVEL for row in rows if row["head"] == SUM) for score in SCORES}
+    layers = sum(row["head"] == SUM for row in rows)
+    counts = ", ".join(f"{count} of {layers} by {score}" for score, count in outside.items())
+    return CaptionedFigure(
+        figure,
+        "fig-scores",
+        f"{rows[0]['model']}: layers outside the band of 95 % of random weights: {counts}.",
+        f"Symmetry and directionality against layer, for {', '.join(parts)}, with a grey band for random weights of the"
+        f" same shape; outside it lie {counts} of the layers.",
+    )
+
+
+def _draw(panel: Axes, rows: Sequence[dict], score: str, colour: str) -> None:
+    layers = sorted((row for row in rows if row["head"] == SUM), key=lambda row: row["layer"])
+    heads = [row for row in rows if row["head"] != SUM]
+    at = [row["layer"] for row in layers]
+    low, high = (
+        [row[f"{score}_null_mean"] + side * Z95 * row[f"{score}_null_sd"] for row in layers] for side in (-1, 1)
+    )
+    edges = [at[0] - 0.5, *at, at[-1] + 0.5]  # so that one layer has a band, too
+    band = {"color": NEUTRAL, "alpha": 0.25, "linewidth": 0}
+    panel.fill_between(edges, [low[0], *low, low[-1]], [high[0], *high, high[-1]], **band)
+    panel.axhline(layers[0][f"{score}_null_mean"], color=NEUTRAL, linewidth=0.8)
+    panel.scatter([row["layer"] for row in heads], [row[score] for row in heads], s=7, color=colour, alpha=0.6)
+    panel.plot(at, [row[score] for row in layers], color=colour)
+    for is_outside, face in ((True, colour), (False, "white")):
+        chosen = [row for row in layers if (row[f"{score}_p"] < LEVEL) is is_outside]
+        marks = {"s": 30, "facecolor": face, "edgecolor": colour, "zorder": 3}
+        panel.scatter([row["layer"] for row in chosen], [row[score] for row in chosen], **marks)
+
+
+def _legend(rows: Sequence[dict]) -> list[Line2D]:
+    dot = {"marker": "o", "color": "#333333", "linewidth": 0}
+    found = [
+        Line2D([], [], color=NEUTRAL, alpha=0.25, linewidth=8, label="95 % of random layers"),
+        Line2D([], [], **dot, markersize=6, label="layer outside"),
+        Line2D([], [], **dot, markersize=6, markerfacecolor="white", label="layer inside"),
+    ]
+    if any(row["head"] != SUM for row in rows):
+        found.append(Line2D([], [], **dot, markersize=3, alpha=0.6, label="head"))
+    return found

@@ -1,0 +1,108 @@
+"""The figure of scores and the page that carries it, from rows as `attngeo score` makes them."""
+
+import re
+from xml.etree import ElementTree
+
+import matplotlib
+import numpy as np
+import pytest
+from random_forms import gaussian
+
+from attngeo import BilinearForm
+from attngeo.checkpoints.layers import AttentionLayer
+from attngeo.display.report import report
+from attngeo.display.score_figure import score_figure
+from attngeo.survey.rows import layer_rows
+from attngeo.survey.summary import cells, outside, summary
+
+
+class Made:
+    """Stands for the model of these layers."""
+
+    name, revision = "made <of> random layers", ""
+
+
+@pytest.fixture(scope="module")
+def rows():
+    """An encoder of three layers, the last of them tied, and a decoder of one."""
+    forms = [BilinearForm(gaussian(4, 96, 16, seed=i), gaussian(4, 96, 16, seed=i + 9)) for i in range(4)]
+    forms[2] = BilinearForm(forms[2].wq, forms[2].wq)
+    layers = [AttentionLayer("encoder", i, form) for i, form in enumerate(forms[:3])]
+    return [row for layer in (*layers, AttentionLayer("decoder", 0, forms[3])) for row in layer_rows(Made(), layer)]
+
+
+@pytest.fixture(scope="module")
+def page(rows):
+    figure = score_figure(rows)
+    return report(Made.name, *cells(rows), summary(rows), figure.svg(), figure.alt, "made by a test")
+
+
+def test_layers_heads_and_band_are_drawn_where_they_are(rows):
+    panels = score_figure(rows).figure.axes
+    assert len(panels) == 4  # two scores, two parts
+    encoder = [row for row in rows if row["part"] == "encoder"]
+    for panel, score in ((panels[0], "symmetry"), (panels[2], "directionality")):
+        band, heads, out, within = panel.collections
+        line = panel.lines[-1].get_xydata()
+        layers = [row for row in encoder if row["head"] == -1]
+        np.testing.assert_allclose(line, [(row["layer"], row[score]) for row in layers])
+        np.testing.assert_allclose(heads.get_offsets()[:, 1], [row[score] for row in encoder if row["head"] != -1])
+        assert len(out.get_offsets()) == sum(outside(row, score) for row in layers)
+        assert len(out.get_offsets()) + len(within.get_offsets()) == 3
+        corners = band.get_paths()[0].vertices[:, 1]
+        half = 1.959963984540054 * layers[0][f"{score}_null_sd"]
+        mean = layers[0][f"{score}_null_mean"]
+        assert (corners.min(), corners.max()) == pytest.approx((mean - half, mean + half))
+
+
+def test_a_figure_is_saved_by_its_suffix(rows, tmp_path):
+    figure = score_figure(rows)
+    for suffix, start in ((".svg", b"<?xml"), (".png", b"\x89PNG"), (".pdf", b"%PDF")):
+        figure.save(tmp_path / f"scores{suffix}")
+        assert (tmp_path / f"scores{suffix}").read_bytes().startswith(start)
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_the_page_asks_for_nothing(page):
+    assert set(re.findall(r"https?://[^\"'<> ]+", page)) <= {
+        "http://www.w3.org/1999/xlink",
+        "http://www.w3.org/2000/svg",
+    }
+    assert not re.search(r"<script|<link|<img|@import|url\((?!#)", page)
+    assert Made.name not in page and "made &lt;of&gt; random layers" in page
+
+
+def test_the_table_has_a_row_for_each_and_marks_what_is_outside(page, rows):
+    table = ElementTree.fromstring(
+        page[page.index("<table>") : page.index("</table>") + 8].replace("class=outside", "")
+    )
+    assert len(table.findall("tbody/tr")) == len(rows)
+    marked = sum(outside(row, score) for row in rows for score in ("symmetry", "directionality"))
+    assert page.count("<td class=outside>") == marked
+
+
+@pytest.mark.book
+def test_the_page_reads_on_either_ground(page, browser, tmp_path):
+    (tmp_path / "report.html").write_text(page, encoding="utf-8")
+    grounds = {}
+    for scheme in ("light", "dark"):
+        media = [{"name": "prefers-color-scheme", "value": scheme}]
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": media})
+        browser.get((tmp_path / "report.html").as_uri())
+        colours = browser.execute_script(
+            "const of = (e, what) => getComputedStyle(document.querySelector(e))[what];"
+            "return [of('body', 'backgroundColor'), of('td', 'color'), of('svg', 'fill')]"
+        )
+        grounds[scheme] = [np.mean([int(n) for n in re.findall(r"\d+", colour)[:3]]) for colour in colours]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+    paper, ink, drawing = grounds["light"]
+    assert paper > 240 > 60 > ink == drawing
+    paper, ink, drawing = grounds["dark"]
+    assert paper < 40 < 200 < ink == drawing
+    assert not browser.get_log("browser")
+
+
+def test_no_state_of_matplotlib_is_left(rows):
+    before = dict(matplotlib.rcParams)
+    score_figure(rows).svg()
+    assert dict(matplotlib.rcParams) == before
