@@ -282,6 +282,12 @@ compared = separation.all_separations(results)
 # %% tags=["remove-input"]
 separations(compared)
 
+# %% tags=["remove-cell"]
+area = compared.set_index(["models", "score"])["auc"]
+glue("auc-symmetry", area["language", "s"], ".2f")
+glue("auc-directionality", area["language", "d"], ".2f")
+glue("auc-directionality-elsewhere", " and ".join(f"{area[models, 'd']:.2f}" for models in ("vision", "audio")))
+
 # %% [markdown]
 # The two halves of one model make the fairest pair: same data, same recipe, one objective. T5, BART and mBART have
 # both.

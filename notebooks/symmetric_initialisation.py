@@ -58,7 +58,7 @@ from attngeo.chapters.symmetric_initialisation.tables import (
 )
 from attngeo.paper.published import printed_table, trained_widths
 from attngeo.chapters.symmetric_initialisation.numbers_of_seeds import seeds_needed
-from attngeo.chapters.symmetric_initialisation.crossings import coverage
+from attngeo.chapters.symmetric_initialisation.crossings import coverage, speed_up_of
 from attngeo.runs.estimates import LEAST_SEEDS
 from attngeo.training.config import DEFAULTS
 from attngeo.runs.numbers_in_words import as_percent, extent
@@ -263,6 +263,9 @@ for arm in ("symmetric", "released", "default-linear"):
 glue("tie", tally(main, [by_pair["released", "default-linear"]]))
 glue("definite", tally(main, [by_pair["symmetric", "symmetric-indefinite"]]))
 parts = ("scaled", "random"), ("scaled-values", "random"), ("scaled-symmetric", "scaled")
+for name, start in (("tie", "symmetric"), ("released", "released"), ("untied", "default-linear")):
+    shares = [speed_up_of(c, window).value for e in encoders for c in e.contrasts([by_pair[start, "random"]]).values()]
+    glue(f"{name}-saves", extent(shares, as_percent))
 for name, pair in zip(("scaled", "scaled-values", "scaled-tie"), parts, strict=True):
     glue(name, differences(main, by_pair[pair]))
 for arm in ("symmetric", "symmetric-indefinite"):

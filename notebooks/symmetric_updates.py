@@ -216,7 +216,8 @@ show(pairs.frozen_skew_part(seed=seed))
 # takes the exact coefficients of {prf:ref}`prop-2-2` in a small Transformer with the bidirectional objective.
 
 # %%
-show(pairs.agreement_at_random_weights(seed=seed))
+show(found := pairs.agreement_at_random_weights(seed=seed))
+glue("agreement", found.comparisons[0].measured, "+.2f")
 
 # %% [markdown]
 # So the symmetry has to be learned, or built into the weights, before the updates can be symmetric. There is a model in

@@ -1,7 +1,6 @@
 """An executed chapter made ready for the book: numbered figures and tables, descriptions of images, the run table."""
 
 import copy
-from collections.abc import Mapping
 from typing import Any
 
 import nbformat
@@ -52,7 +51,7 @@ def check(chapter: Chapter, notebook: NotebookNode) -> None:
 
 
 def run_table(chapter: Chapter, record: dict[str, Any]) -> str:
-    """Closing section of a page: what the chapter was given, where it ran, how long, with which versions."""
+    """End of a page, folded: what the chapter was given, where it ran, how long, with which versions."""
     values = [
         {
             "parameter": f"`{name}`",
@@ -71,11 +70,11 @@ def run_table(chapter: Chapter, record: dict[str, Any]) -> str:
         "commit": record["commit"] or "not known",
         "versions": ", ".join(f"{name} {version}" for name, version in record["versions"].items()),
     }
-    blocks = ["## This run", markdown_table(pd.DataFrame(facts.items(), columns=["fact", "value"]))]
+    blocks = ["::::{dropdown} This run", markdown_table(pd.DataFrame(facts.items(), columns=["fact", "value"]))]
     if values:
         example = f"attngeo run {chapter.name} -p {next(iter(chapter.parameters))} VALUE"
         blocks += [f"Its parameters, which `{example}` changes:", markdown_table(pd.DataFrame(values))]
-    return "\n\n".join(blocks)
+    return "\n\n".join([*blocks, "::::"])
 
 
 def _pieces(chapter: Chapter, index: int, cell: NotebookNode) -> list[NotebookNode]:
@@ -91,7 +90,8 @@ def _pieces(chapter: Chapter, index: int, cell: NotebookNode) -> list[NotebookNo
         if "figure" in ours:
             pieces.append(_figure(chapter, index, output, ours["figure"]))
             if "interactive" in ours:
-                pieces.append(_interactive(ours["figure"]["name"], **ours["interactive"]))
+                html = container(**ours["interactive"], figure=ours["figure"]["name"])
+                pieces.append(nbformat.v4.new_markdown_cell(html))  # an output would get a ground and margins
         elif "table" in ours:
             pieces.append(nbformat.v4.new_markdown_cell(_table(output.data["text/markdown"], **ours["table"])))
         elif "results" in ours:
@@ -115,11 +115,6 @@ def _figure(chapter: Chapter, index: int, output: NotebookNode, words: dict[str,
         "image": {"alt": words["alt"], "classes": "dark-light"},  # no colour filter on the dark page
     }
     return cell
-
-
-def _interactive(figure: str, name: str, data: Mapping[str, Any]) -> NotebookNode:
-    html = nbformat.v4.new_output("display_data", data={"text/html": container(name, data, figure)})
-    return _code_cell(html)
 
 
 def _table(markdown: str, name: str, caption: str) -> str:

@@ -48,3 +48,15 @@ def test_training_steps_are_scrubbed_and_played(browser, tmp_path):
     assert play.text == "Pause"
     play.send_keys(Keys.SPACE)
     assert play.text == "Play" and numbers(stage.find_element(By.TAG_NAME, "output"))[0] < 1500
+
+
+def test_a_reader_who_asked_for_less_motion_steps_instead(browser, tmp_path):
+    runs = [read_run(checkout.data("runs", "one_start", name)) for name in ("encoder", "decoder")]
+    asked = {"features": [{"name": "prefers-reduced-motion", "value": "reduce"}]}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", asked)
+    try:
+        stage = open_interactive(browser, tmp_path, one_start(*runs))
+        control(stage, "Next: Training step").send_keys(Keys.SPACE)  # from the end, over to the start and on
+        assert numbers(stage.find_element(By.TAG_NAME, "output")) == [50]
+    finally:
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})

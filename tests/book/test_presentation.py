@@ -99,7 +99,7 @@ def test_an_image_with_words_of_its_own_may_stand_in_html(one):
 
 def test_the_page_ends_with_what_it_was_given_and_where_it_ran(one):
     table = page(one)[-1].source
-    assert table.startswith("## ") and "None" not in table  # the commit is not known
+    assert table.startswith("::::{dropdown} ") and "None" not in table  # the commit is not known
     for row in [
         "| smoke |",
         "| 1.5 s |",

@@ -4,6 +4,7 @@ import numpy as np
 
 from attngeo.display.interactive import Interactive, packed
 from attngeo.display.style import DIVERGING, CaptionedFigure, new_figure, plain_panel
+from attngeo.runs.numbers_in_words import number
 from attngeo.runs.record import Run, RunError
 
 LAYER = 0
@@ -63,18 +64,18 @@ def _still(encoder: Run, decoder: Run, last: int, name: str) -> CaptionedFigure:
     caption = (
         f"$W_{{qk}}$ of the first layer in an encoder and a decoder of width {width} that start from the same weights: "
         f"its entries in the first {SIDE} rows and columns, and each entry $m_{{ij}}$ against its mirror image "
-        f"$m_{{ji}}$. In {last:,} steps symmetry $s$ rises from {s0:.2f} to {s_encoder:.2f} in the encoder and to "
-        f"{s_decoder:.2f} in the decoder; directionality $d$ goes from {d0:.2f} to {d_encoder:.2f} and to "
-        f"{d_decoder:.2f}. Colours and axes end at the 99.5th percentile of a picture's magnitudes."
+        f"$m_{{ji}}$. In {last:,} steps symmetry $s$ rises from {s0} to {s_encoder} in the encoder and to "
+        f"{s_decoder} in the decoder; directionality $d$ goes from {d0} to {d_encoder} and to "
+        f"{d_decoder}. Colours and axes end at the 99.5th percentile of a picture's magnitudes."
     )
     alt = (
         f"Three matrices and three clouds. At the start, noise and a round cloud. After {last:,} steps the encoder's "
-        f"matrix mirrors itself at its diagonal and its cloud lies along a line (s {s_encoder:.2f}); the decoder's "
-        f"matrix has no mirror and its cloud stays round (s {s_decoder:.2f})."
+        f"matrix mirrors itself at its diagonal and its cloud lies along a line (s {s_encoder}); the decoder's "
+        f"matrix has no mirror and its cloud stays round (s {s_decoder})."
     )
     return CaptionedFigure(figure, name, caption, alt)
 
 
-def _ends(run: Run, score: str) -> tuple[float, float]:
+def _ends(run: Run, score: str) -> tuple[str, str]:
     values = run.by_layer(score)[LAYER]
-    return values.iloc[0], values.iloc[-1]
+    return number(values.iloc[0], 2), number(values.iloc[-1], 2)

@@ -43,9 +43,9 @@ attngeo.interactive("one_start", (stage, data) => {
   const charts = Object.entries(curves).map(([score, title]) => {
     const values = [...data.encoder[score], ...data.decoder[score]];
     const chart = attngeo.chart({
-      width: 340, height: 150, label: `${title} over training steps`,
+      width: 340, height: 136, label: `${title} over training steps`,
       x: { from: 0, to: data.steps[last], ticks: [0, 500, 1000, 1500].filter((t) => t <= data.steps[last]), label: "training step" },
-      y: { from: Math.min(-0.4, ...values), to: Math.max(0.8, ...values), ticks: [-0.4, 0, 0.4, 0.8], say: (v) => number(v, 1), label: score },
+      y: { from: Math.min(-0.4, ...values), to: Math.max(0.8, ...values), ticks: [-0.4, 0, 0.4, 0.8], say: (v) => number(v, 1), label: title },
     });
     const marks = Object.keys(models).map((model) => {
       const points = data[model][score].map((value, i) => [data.steps[i], value]);
