@@ -13,18 +13,18 @@
 # %% [markdown]
 # # Context and prediction
 #
-# In every pair of the sum of [the previous chapter](implicit_gradient.py) one token is predicted and one is context.
-# Section 2.3 and Appendices S1.1, S1.4.1 and S1.4.3 of the paper {cite}`saponati2025` ask two questions about these
-# roles. What does a token write into the rows and the columns of $W_{qk}$ when it plays the one or the other
-# (Proposition S1.7)? And how often does it play each of them under a given objective (Proposition S1.10)?
+# In every pair of the sum of [the previous chapter](implicit_gradient.py) one token is predicted, and one is *context*,
+# that is, among those it is predicted from. What does a token write into the rows and the columns of $W_{qk}$ in the one
+# role and in the other, and how often does training give it each? Section 2.3 and Appendix S1.4 of the paper
+# {cite}`saponati2025` answer with two propositions.
 #
-# Both propositions hold after small corrections. What they do not contain matters for what is built on them later: a
-# pair feeds rows and columns alike, and the counts of the two roles differ only through a token's *position*, not
-# through its correlations with other tokens.
+# In either role a token adds a matrix of rank 1, with its own embedding on one side. Whether it is context more often
+# than it is predicted depends, in autoregressive training, on where it stands and on nothing else: in a simulated text of
+# correlated tokens without preferred places the ratio of the two counts, 1 in expectation, comes within
+# {glue:text}`near` of 1 for every token.
 
-# %% tags=["parameters"]
-d: int = 32  # width of the embedding of the toy Transformers, a multiple of n_heads; in [8, 256]
-n_heads: int = 4  # attention heads; in [1, 16]
+# %% tags=["parameters", "remove-input"]
+d: int = 32  # width of the embedding of the toy Transformers; in [8, 256]
 n_tokens: int = 12  # tokens of a sequence; in [5, 64]
 mask_rate: float = 0.15  # share of masked tokens; in (0, 1)
 draws: int = 4000  # sequences of a simulation; in [100, 100000]
@@ -34,26 +34,35 @@ seed: int = 0  # seed of every random draw; in [0, 2147483647]
 import pandas as pd
 import torch
 
-from attngeo.chapters.context_and_prediction import (
-    contributions,
-    counts,
-    counts_in_detail,
-    figures,
-    objectives,
-    token_roles,
-)
-from attngeo.chapters.context_and_prediction.head_gradient import head_gradient
+from attngeo.chapters.context_and_prediction import contributions, counts, counts_in_detail, figures
+from attngeo.chapters.context_and_prediction import objectives, token_roles
 from attngeo.chapters.context_and_prediction.simulation import simulation
+from attngeo.chapters.context_and_prediction.token_counts import mean_position
 from attngeo.display.page import glue, show
-from attngeo.chapters.context_and_prediction.token_counts import expected_counts, mean_position
 from attngeo.updates.objectives import attended_matrix, context_matrix
-from attngeo.chapters.context_and_prediction.one_token import Role, token_update
 
 sizes = {"d": d, "n_tokens": n_tokens, "seed": seed}
 simulated = {"n_tokens": n_tokens, "draws": draws, "seed": seed}
 
+# %% tags=["hide-input"]
+processes = {kind: simulation(stationary=kind == "stationary", **simulated) for kind in ("drifting", "stationary")}
+tokens = []
+for name, process in processes.items():
+    c = process.counts
+    ratio = c.context.mean(0) / c.predicted.mean(0)
+    error = (c.context - ratio * c.predicted).std(0) / c.predicted.mean(0) / draws**0.5
+    rows = pd.DataFrame({"process": name, "ratio": ratio.numpy(), "standard_error": error.numpy()})
+    rows["mean_position"] = mean_position(process.marginals).numpy()
+    tokens.append(rows)
+
+figures.ratio_by_mean_position(pd.concat(tokens), n_tokens)
+
+# %% tags=["remove-cell"]
+glue("vocab", len(processes["drifting"].chain.start))
+glue("near", abs(tokens[-1]["ratio"] - 1).max(), ".2f")
+
 # %% [markdown]
-# ## Objectives
+# ## Two roles
 #
 # ````{prf:definition} Def. S1.3 of the paper: autoregressive, bidirectional and masked objectives
 # :label: def-s1-3
@@ -69,39 +78,14 @@ simulated = {"n_tokens": n_tokens, "draws": draws, "seed": seed}
 #   positions; a visible token is not predicted.
 # ````
 #
-# The autoregressive loss is the negative logarithm of a factorisation of $\Pr[U]$ (Eq. S6), which the check verifies on
-# a random joint distribution together with the number of pairs.
+# The autoregressive loss is the negative logarithm of $\Pr[U]$. The bidirectional one
+# [is not](context_and_prediction_details.py#the-product-of-two-sided-conditionals), contrary to Eq. S8 of the paper, and
+# is a sound objective all the same. The check takes a random joint distribution and counts the pairs.
 
 # %%
 show(objectives.objectives_definition(seed=seed))
 
-# %% [markdown]
-# Equation S8 gives the bidirectional objective the same standing:
-# $\Pr[U] = \prod_i \Pr[t_i \mid \text{all other tokens}]$. This fails. For two fair bits that agree with probability
-# $q$ the four products add up to $2 q^2 + 2 (1 - q)^2$, which is 1 only for $q = 1/2$. The product is known as the
-# *pseudo-likelihood*. Nothing in the paper uses Eq. S8 again, and as an objective the product is sound: on average each
-# of its terms is smallest at the true conditional probability.
-#
-# ````{dropdown} Proof for two bits
-# ```{prf:proof}
-# $\Pr[t_1 \mid t_2] = q$ where the bits agree and $1 - q$ where they differ, and the same for $\Pr[t_2 \mid t_1]$. Two
-# of the four sequences agree, with product $q^2$; two differ, with product $(1 - q)^2$. The sum is $1 + (2q - 1)^2$,
-# above 1 unless $q = 1/2$.
-# ```
-# ````
-
-# %%
-show(objectives.bidirectional_factorisation(seed=seed))
-
-# %% [markdown]
-# What a position of a Transformer attends to is another set, $A_i$. A causal position attends to itself as well: it
-# stands at $i$, predicts token $i + 1$, and $A_i = C_{i+1}$. In masked training the masked positions are attended too,
-# with the mask token's embedding in them. The sums of Prop. 2.2 of the paper run over attended positions.
-
-# %%
-show(objectives.attended_is_not_conditioned(n_tokens=n_tokens))
-
-# %%
+# %% tags=["hide-input"]
 masked = torch.arange(n_tokens) % 3 == 1
 contexts = {o: context_matrix(o, n_tokens) for o in ("autoregressive", "bidirectional")}
 contexts["masked"] = context_matrix("masked", n_tokens, masked)
@@ -110,6 +94,9 @@ attended["masked"] = attended["masked"] & masked.unsqueeze(1)  # the rows that p
 figures.conditioning_sets(contexts, attended)
 
 # %% [markdown]
+# The sum over pairs runs over what a position *attends* to, which is a
+# [larger set](context_and_prediction_details.py#what-a-transformer-attends-to), grey in the figure.
+#
 # ## What a token writes into rows and columns
 #
 # ````{prf:proposition} Prop. S1.7 of the paper: updates of rows and columns by one token
@@ -147,60 +134,21 @@ figures.conditioning_sets(contexts, attended)
 # ````
 
 # %%
-show(contributions.token_contributions(**sizes))
-
-# %%
-g, position = head_gradient(n_heads=n_heads, **sizes), n_tokens // 2
-parts = {"whole update": g.w_qk}
-parts["as context"] = token_update(g.beta, g.x, position, Role.CONTEXT)
-parts["as prediction"] = token_update(g.beta, g.x, position, Role.PREDICTION)
-figures.token_parts(parts, position + 1)
+show(contributions.token_contributions(**sizes), token_roles.every_term_twice(**sizes))
 
 # %% [markdown]
-# The text gives these formulas several times, not always in the same form. Equations 11 and 12 carry wrong indices and,
-# in 12, the label of the other case; S43 and S49 print a row as a column; S44 and S51 label a column as a row; S50 is
-# transposed. The lines that follow from S50 are right.
-
-# %%
-show(contributions.column_of_context(**sizes), contributions.row_of_context(**sizes))
-
-# %%
-show(
-    contributions.row_is_a_row(**sizes),
-    contributions.column_is_a_column(**sizes),
-    contributions.update_of_predicted(**sizes),
-)
-
-# %% [markdown]
-# ### What does and does not follow
-#
-# **One dimension each.** After Eq. 12 the paper says that a context token raises the dimension of the column space in
-# proportion to the tokens it predicts. Its contribution $u\, x_*^\top$ has rank 1, however many terms $u$ has: one
-# direction on the column side, one on the row side.
-#
-# **One sum, read twice.** Every term $\beta_{ij} x_i x_j^\top$ is the context part of $t_j$ and the prediction part of
-# $t_i$. A pair cannot feed the columns without feeding the rows. In particular
+# Every term $\beta_{ij} x_i x_j^\top$ is the context part of $t_j$ and the prediction part of $t_i$: a pair cannot feed
+# the columns without feeding the rows. For every matrix
 #
 # $$
-# \sum_k \|\Delta w_{\cdot,k}\|^2 = \sum_m \|\Delta w_{m,\cdot}\|^2 = \|\Delta W\|_F^2
+# \sum_k \|\Delta w_{\cdot,k}\|^2 = \sum_m \|\Delta w_{m,\cdot}\|^2 = \|\Delta W\|_F^2 ,
 # $$ (eq-s1-7-balance)
 #
-# for every matrix, so that neither side can gain more squared norm than the other; only its spread over columns and
-# over rows can differ.
+# so that neither side can gain more squared norm than the other; only its spread over columns and over rows can differ.
+# The details [draw the parts of one token](context_and_prediction_details.py#the-parts-of-one-token) and mend
+# the paper's formulas for them.
 #
-# **The roles mirror each other if $\beta$ does.** The proof ends with the equivalence of a token's columns in one role
-# and its rows in the other. The formulas have the same form; the matrices are transposes of each other if
-# $\beta_{j*} = \beta_{*j}$ for all $j$.
-
-# %%
-show(
-    token_roles.dimension_of_contribution(**sizes),
-    token_roles.every_term_twice(**sizes),
-    token_roles.roles_exchanged(**sizes),
-)
-
-# %% [markdown]
-# ## How often a token is context, and how often it is predicted
+# ## How often a token plays each role
 #
 # ````{prf:proposition} Prop. S1.10 of the paper: expected numbers of partners
 # :label: prop-s1-10
@@ -248,110 +196,43 @@ show(
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# Divide numerator and denominator of Eq. S68 by $\sum_k \pi_k$. The ratio decreases in $\bar k$ and is 1 at
+# Divide numerator and denominator by $\sum_k \pi_k$. The ratio decreases in $\bar k$ and is 1 at
 # $N - \bar k = \bar k - 1$. Summed over the vocabulary $\sum_t \pi_k(t) = 1$ for every $k$, and
 # $\sum_k (N - k) = \sum_k (k - 1) = N (N - 1) / 2$.
 # ```
 # ````
 
 # %%
-rows = []
-rates = {"autoregressive": None, "bidirectional": None, "masked": mask_rate}
-for objective, rate in rates.items():
-    for k in range(n_tokens):
-        here = torch.zeros(n_tokens, 2, dtype=torch.float64)
-        here[:, 1], here[k] = 1, torch.tensor([1.0, 0.0])  # token 0 at position k only
-        c = expected_counts(objective, here, rate)
-        rows.append((objective, k + 1, float(c.context[0]), float(c.predicted[0])))
-
-roles = pd.DataFrame(rows, columns=["objective", "position", "context", "predicted"])
-figures.roles_by_position(roles, mask_rate)
-
-# %% [markdown]
-# The checks simulate a Markov chain of {glue:text}`vocab` tokens whose neighbours are correlated and whose marginals
-# drift along the sequence, and count pairs one by one.
-
-# %% tags=["remove-cell"]
-processes = {kind: simulation(stationary=kind == "stationary", **simulated) for kind in ("drifting", "stationary")}
-glue("vocab", len(processes["drifting"].chain.start))
-
-# %%
 show(
     counts.autoregressive_ratio(**simulated),
     counts.bidirectional_ratio(n_tokens=n_tokens, seed=seed),
-)
-
-# %%
-tokens = []
-for name, process in processes.items():
-    c = process.counts
-    ratio = c.context.mean(0) / c.predicted.mean(0)
-    error = (c.context - ratio * c.predicted).std(0) / c.predicted.mean(0) / draws**0.5
-    rows = pd.DataFrame({"process": name, "ratio": ratio.numpy(), "standard_error": error.numpy()})
-    rows["mean_position"] = mean_position(process.marginals).numpy()
-    tokens.append(rows)
-
-figures.ratio_by_mean_position(pd.concat(tokens), n_tokens)
-
-# %% [markdown]
-# ### Masked training
-#
-# The ratio is 1 where all mask rates are equal, as the paper assumes. Tokens that are never masked, such as [CLS] and
-# [SEP] in BERT, are context and never predicted: for them the ratio is infinite. The expected counts of Eqs. S79 and
-# S80 carry a factor $N$ too many, which cancels in the ratio.
-
-# %%
-show(
     counts.masked_ratio(mask_rate=mask_rate, **simulated),
-    counts.masked_expectation(mask_rate=mask_rate, seed=seed),
 )
 
 # %% [markdown]
-# ### The sums of the proof
+# Where all tokens are masked at one rate, both roles come equally often. Tokens that are never masked, such as [CLS] and
+# [SEP] in BERT, are context and never predicted. The details draw the
+# [counts by position](context_and_prediction_details.py#counts-by-position).
 #
-# In S73 the sum over predicted positions stops at $N - 1$; in S74, S75, S83 and S84 positions start at 0. With the
-# right limits S83 and S84 have the values that the paper states. S86 has a limit $T$ for $N$ and a $t$ for $t^*$, and
-# its factors for earlier positions add up to 1: what is left is the law of total probability, which says nothing about
-# a particular process.
+# ## Position, not correlation
+#
+# The paper attributes a ratio different from 1 to statistical correlations between tokens (around its Eqs. S82 to S87).
+# By {prf:ref}`prop-s1-10` only the marginals $\Pr[t_k = t]$ enter. The first figure simulates two Markov chains of
+# {glue:text}`vocab` tokens whose neighbours are correlated. In the *drifting* one the marginals change along the
+# sequence; in the *stationary* one they do not, and every ratio is 1. Independent tokens whose marginals drift have
+# ratios other than 1.
 
 # %%
-show(
-    counts_in_detail.last_position_counts(n_tokens=n_tokens, seed=seed),
-    counts_in_detail.first_position_counts(**simulated),
-    counts_in_detail.marginal_from_the_future(seed=seed),
-)
+show(counts_in_detail.correlation_is_irrelevant(**simulated))
 
 # %% [markdown]
-# ### Correlation, order and the sign
+# What raises a token's ratio is to stand early *in the block that the model is trained on*.
+# [Standing before certain other tokens](context_and_prediction_details.py#order-and-the-sign) does not.
 #
-# The text around Eqs. S82 to S87 attributes a ratio different from 1 to statistical correlations between tokens. By
-# {prf:ref}`prop-s1-10` only the marginals $\Pr[t_k = t]$ enter. A stationary process has ratio 1 for every token,
-# however strong its correlations; independent tokens whose marginals drift have another ratio. Always standing before
-# certain other tokens does not help a token either: in a stationary cycle every token precedes the next one, and all
-# ratios are 1. What helps is to stand early *in the block that the model is trained on*. Blocks cut from
-# a long text at uniformly random places have the same marginals at every position.
-
-# %%
-show(
-    counts_in_detail.correlation_is_irrelevant(**simulated),
-    counts_in_detail.preceding_is_not_enough(n_tokens=n_tokens),
-)
-
-# %% [markdown]
-# The proof of Theorem S1.12 starts from a ratio above 1 for most tokens (S96) and concludes that *fewer* tokens are
-# predicted by $t^*$ than predict it. It is the other way round. That the ratio exceeds 1 for most tokens is an
-# assumption about the corpus. By the balance in {prf:ref}`prop-s1-10-position`, what some tokens gain others lose. A
-# process in which a single token opens every block has a ratio above 1 for that token alone.
-
-# %%
-show(counts_in_detail.sign_of_the_ratio(**simulated))
-
-# %% [markdown]
-# ## What follows
+# ## What it means for you
 #
-# - A token adds a rank-1 matrix in either role: its own embedding on one side, a weighted sum of its partners'
-#   embeddings on the other.
-# - Both groupings describe the same terms. Rows and columns of the update have the same total of squared norms.
-# - Bidirectional and masked training give every token both roles equally often, if all tokens are masked at one rate.
-# - In autoregressive training the two counts of a token differ only if its mean position differs from the middle of the
-#   block. They are equal for all tokens of a stationary process, and over the vocabulary they always balance.
+# - If blocks are cut from a long text at uniformly random places, every token is context as often as it is predicted.
+#   If blocks begin at fixed places of the text, tokens that tend to stand early are context more often.
+# - Over the vocabulary the two counts are equal: what some tokens gain, others lose.
+# - Whatever the counts, an update gives rows and columns the same total of squared norms. Whether columns can stand out
+#   all the same is the question of [the next chapter](column_dominance.py).

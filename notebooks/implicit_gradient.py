@@ -15,8 +15,8 @@
 #
 # Training never touches $W_{qk} = W_q W_k^\top$ directly: it moves $W_q$ and $W_k$, and $W_{qk}$ follows. In which
 # direction? Section 2.2 of the paper {cite}`saponati2025` answers with a weighted sum of outer products
-# $x_i x_j^\top$ of embeddings, one for every pair of tokens that attention connects (Prop. 2.2 of the paper). All that it later
-# says about symmetry and about rows and columns starts from this sum.
+# $x_i x_j^\top$ of embeddings, one for every pair of tokens that attention connects (Prop. 2.2 of the paper). All that it
+# later says about symmetry and about rows and columns starts from this sum.
 #
 # The gradient of $W_{qk}$ is such a sum, exactly, once the weights of the sum account for the softmax. The step that
 # training takes is not along it: with random factors as narrow as the heads of BERT-base, the cosine of the angle

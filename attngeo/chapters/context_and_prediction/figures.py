@@ -132,7 +132,7 @@ def ratio_by_mean_position(tokens: pd.DataFrame, n_tokens: int) -> CaptionedFigu
     span = tokens["mean_position"]
     width = max(0.6, float(span.max() - span.min()))
     k = np.linspace(max(1.2, span.min() - 0.15 * width), min(n_tokens - 0.2, span.max() + 0.15 * width), 200)
-    axes.plot(k, (n_tokens - k) / (k - 1), color=NEUTRAL, label="$(N - \\bar k) / (\\bar k - 1)$, from Eq. S68")
+    axes.plot(k, (n_tokens - k) / (k - 1), color=NEUTRAL, label="$(N - \\bar k) / (\\bar k - 1)$")
     axes.axhline(1, color=NEUTRAL, linewidth=0.8, linestyle="--")
     axes.axvline((n_tokens + 1) / 2, color=NEUTRAL, linewidth=0.8, linestyle="--")
     words = []
@@ -150,13 +150,14 @@ def ratio_by_mean_position(tokens: pd.DataFrame, n_tokens: int) -> CaptionedFigu
             label=f"{process}, simulated ± 2 s.e.",
         )
         words.append(f"{process}: ratios from {rows['ratio'].min():.2f} to {rows['ratio'].max():.2f}")
-    axes.set(xlabel="mean position $\\bar k$ of the token", ylabel="$\\mathrm{E}\\mu_c / \\mathrm{E}\\mu_p$")
+    axes.set(xlabel="mean position $\\bar k$ of the token", ylabel="times context / times predicted")
     axes.legend()
     return CaptionedFigure(
         figure,
         "fig-ratio-by-position",
-        f"The autoregressive ratio of every token of two correlated processes, {n_tokens} tokens a sequence. It is a "
-        f"function of the mean position alone and 1 at the middle, {(n_tokens + 1) / 2:g}. {'; '.join(words)}.",
+        "How many times every token is context for each time that it is predicted, in two simulated texts of "
+        f"correlated tokens, {n_tokens} a sequence, autoregressive. The ratio follows the mean position alone and is 1 "
+        f"at the middle, {(n_tokens + 1) / 2:g} ({'; '.join(words)}).",
         f"Points with error bars on a falling curve of the ratio against the mean position. {'; '.join(words)}. "
         "Tokens of the stationary process all lie at the middle, where the ratio is one.",
     )
