@@ -1,5 +1,6 @@
 """The query-key forms of a model in memory, by the names of its weights; nothing is copied."""
 
+import math
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -16,19 +17,29 @@ PACKED = (".qweight", ".weight_packed", ".weight_shape")  # how GPTQ, AWQ and co
 
 
 class Weights(TensorFile):
-    """The weights of a model, as if they were those of a file. They are read as they are, and share their memory."""
+    """The weights of a model, as if they were those of a file. They are read as they are, and share their memory.
 
-    def __init__(self, name: str, state: Mapping[str, Tensor]) -> None:
-        self.name, self.tensors = name, state
+    Args:
+        name: of what holds them.
+        state: weights by name.
+        gather: put those together that are sharded over processes, all of which must read them.
+    """
+
+    def __init__(self, name: str, state: Mapping[str, Tensor], gather: bool = False) -> None:
+        self.name, self.tensors, self.gather = name, state, gather
         self.shapes = {weight: tensor.shape for weight, tensor in state.items()}
 
     def size(self, tensor: str, rows: tuple[int, int] | None = None) -> int:
         """Bytes of what `read` gives."""
-        return self.tensors[tensor][slice(*(rows or (None,)))].nbytes
+        whole = self.tensors[tensor]
+        length = whole.shape[0] if rows is None else rows[1] - rows[0]
+        return length * math.prod(whole.shape[1:]) * whole.element_size()
 
     def read(self, tensor: str, rows: tuple[int, int] | None = None) -> Tensor:
         """The tensor, or its rows [start, stop); from an Apple GPU, which has no float64, a copy."""
-        found = self.tensors[tensor][slice(*(rows or (None,)))].detach()
+        whole: Any = self.tensors[tensor].detach()
+        whole = whole.full_tensor() if self.gather and _is_sharded(whole) else whole
+        found = whole[slice(*(rows or (None,)))]
         self.bytes_read += found.nbytes
         return found.cpu() if found.device.type == "mps" else found
 
@@ -45,16 +56,18 @@ class Model(Checkpoint):
         super().__init__(name, "", config, [weights], adapter)
         for plan in self.plans:
             for weight in (plan.query, plan.key):
-                _require_whole(name, weight, weights.tensors[weight])
+                _require_whole(name, weight, weights.tensors[weight], weights.gather)
 
 
-def open_model(model: nn.Module, config: Mapping | Any = None) -> Model:
+def open_model(model: nn.Module, config: Mapping | Any = None, gather: bool = False) -> Model:
     """The layers' ``W_qk,h = W_q,h W_k,g(h)^T`` (Eqs. S19, S20) of a model in memory, such as one of transformers.
 
     Args:
         model: a module. Wrapped by ``torch.compile`` or DistributedDataParallel, it is the same to us. An active LoRA
             adapter of peft counts as merged.
         config: what its config.json would hold, as a mapping or with ``to_dict``; ``model.config`` unless given.
+        gather: weights sharded over processes (FSDP 2, tensor parallel) are put together, one at a time; every process
+            must then open the model and read its layers.
 
     Returns:
         An iterable of `AttentionLayer`, as of `open_checkpoint`. The forms are views of the weights: after a step of
@@ -82,8 +95,8 @@ def open_model(model: nn.Module, config: Mapping | Any = None) -> Model:
         if type(module).__name__ == "FullyShardedDataParallel":  # asking it for weights would wait for other processes
             raise _sharded(kind, "its weights")
     state = {name: tensor for name, tensor in model.state_dict().items() if isinstance(tensor, Tensor)}
-    state, adapter = _adapted(model, kind, state)
-    return Model(str(getattr(model, "name_or_path", "") or kind), config, Weights(kind, state), adapter)
+    state, adapter = _adapted(model, kind, state, gather)
+    return Model(str(getattr(model, "name_or_path", "") or kind), config, Weights(kind, state, gather), adapter)
 
 
 def _unwrapped(model: nn.Module) -> nn.Module:
@@ -92,7 +105,9 @@ def _unwrapped(model: nn.Module) -> nn.Module:
     return _unwrapped(inner) if isinstance(inner, nn.Module) else model
 
 
-def _adapted(model: nn.Module, kind: str, state: dict[str, Tensor]) -> tuple[dict[str, Tensor], Adapter | None]:
+def _adapted(
+    model: nn.Module, kind: str, state: dict[str, Tensor], gather: bool
+) -> tuple[dict[str, Tensor], Adapter | None]:
     """The weights below an adapter of peft by their own names, and the adapter, unless it is merged or disabled."""
     if not any(BELOW in name for name in state):
         return state, None
@@ -112,7 +127,7 @@ def _adapted(model: nn.Module, kind: str, state: dict[str, Tensor]) -> tuple[dic
     factors = {f"{match[1]}.weight": state[name] for name, match in matches.items() if match}
     config: Any = configs[active[0]]
     config = config.to_dict() if hasattr(config, "to_dict") else config
-    return base, Adapter(active[0], config, Weights(active[0], factors))
+    return base, Adapter(active[0], config, Weights(active[0], factors, gather))
 
 
 def _require_numbers(name: str, config: Mapping, state: Mapping[str, Tensor]) -> None:
@@ -125,21 +140,25 @@ def _require_numbers(name: str, config: Mapping, state: Mapping[str, Tensor]) ->
             raise _quantised(name, weight, str(method or tensor.dtype))
 
 
-def _require_whole(name: str, weight: str, tensor: Tensor) -> None:
-    if hasattr(tensor, "full_tensor"):  # torch.distributed.tensor.DTensor
+def _is_sharded(tensor: Tensor) -> bool:
+    return hasattr(tensor, "full_tensor")  # torch.distributed.tensor.DTensor
+
+
+def _require_whole(name: str, weight: str, tensor: Tensor, gather: bool) -> None:
+    if _is_sharded(tensor) and not gather:
         raise _sharded(name, weight)
     if tensor.is_meta:
         raise CheckpointError(
             f"{weight} of {name} is on the meta device and holds no numbers; load the weights, without offloading them."
         )
-    if type(tensor) not in (Tensor, nn.Parameter):
+    if type(tensor) not in (Tensor, nn.Parameter) and not _is_sharded(tensor):
         raise _quantised(name, weight, type(tensor).__name__)
 
 
 def _sharded(name: str, weight: str) -> CheckpointError:
     return CheckpointError(
-        f"{weight} of {name} is sharded over processes; put the weights together (full_tensor, or a full state dict)"
-        f" and open that model, or save it and score the files."
+        f"{weight} of {name} is sharded over processes; let all of them open and read it with gather=True (not of"
+        f" FSDP 1), or save the model and score the files."
     )
 
 

@@ -32,7 +32,7 @@ class LightningScoreCallback(Callback):
 
     Raises:
         ParameterError: ``every`` is no number of steps; or, when training begins, nothing has a model_type.
-        CheckpointError: when training begins, the model is of an unknown architecture, sharded or quantised.
+        CheckpointError: when training begins, the model is of an unknown architecture, quantised, or sharded by FSDP 1.
     """
 
     def __init__(
@@ -56,9 +56,10 @@ class LightningScoreCallback(Callback):
         self._score(trainer, pl_module, last=True)
 
     def _score(self, trainer, pl_module, last: bool = False) -> None:
-        if not trainer.is_global_zero or not self._log.due(trainer.global_step, last):
+        if not self._log.due(trainer.global_step, last):
             return
+        # in every process: weights may be sharded, and metrics are monitored everywhere
         scores = self._log.scores(self._model(pl_module), trainer.global_step)
-        for logger in trainer.loggers:
+        for logger in trainer.loggers if trainer.is_global_zero else ():
             logger.log_metrics(scores, step=trainer.global_step)
         trainer.callback_metrics.update({name: torch.tensor(value) for name, value in scores.items()})

@@ -38,8 +38,8 @@ class ScoreLog:
         return step != self._last and (last or step % self.every == 0)
 
     def open(self, model: nn.Module) -> Model:
-        """The model's layers; refuses in one sentence what cannot be scored."""
-        return open_model(model, self.config)
+        """The model's layers; refuses in one sentence what cannot be scored. Every process must ask, and read them."""
+        return open_model(model, self.config, gather=True)
 
     def scores(self, model: nn.Module, step: int) -> dict[str, float]:
         """``symmetry/<part>/median``, ``symmetry/<part>/layer_<n>``, and the same for directionality."""

@@ -27,7 +27,7 @@ class ScoreCallback(TrainerCallback):
 
     Raises:
         ParameterError: ``trainer`` is no Trainer, or ``every`` no number of steps.
-        CheckpointError: when training begins, the model is of an unknown architecture, sharded or quantised.
+        CheckpointError: when training begins, the model is of an unknown architecture, quantised, or sharded by FSDP 1.
     """
 
     def __init__(
@@ -47,14 +47,14 @@ class ScoreCallback(TrainerCallback):
         self._log = ScoreLog(every, gamma, per_layer, config)
 
     def on_train_begin(self, args, state, control, **others) -> None:  # noqa: D102
-        self._log.open(self.trainer.model_wrapped)  # in every process: all of them stop where one cannot score
+        self._log.open(self.trainer.model_wrapped)
         self._score(state, control)
 
     def on_step_end(self, args, state, control, **others) -> None:  # noqa: D102
         self._score(state, control, last=control.should_training_stop or state.global_step >= state.max_steps)
 
     def _score(self, state, control, last: bool = False) -> None:
-        if state.is_world_process_zero and self._log.due(state.global_step, last):
+        if self._log.due(state.global_step, last):  # in every process, as Trainer logs the loss: weights may be sharded
             planned = control.should_log  # of the loss, at this step; logging anything ends the plan
             self.trainer.log(self._log.scores(self.trainer.model, state.global_step))
             control.should_log = planned

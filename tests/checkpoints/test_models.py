@@ -106,6 +106,22 @@ class FullyShardedDataParallel(nn.Module):
         raise AssertionError("this waits for all other processes")
 
 
+class Sharded(torch.Tensor):
+    """Stands for a DTensor whose other processes answer; on its own it must not be computed with."""
+
+    def full_tensor(self):
+        return self.as_subclass(torch.Tensor)
+
+
+def test_sharded_weights_are_put_together_where_all_processes_ask(llama):
+    expected = [layer.form.wk.clone() for layer in open_model(llama)]
+    of_type(Sharded)(llama)
+    with pytest.raises(CheckpointError, match="gather=True"):
+        open_model(llama)
+    found = [layer.form.wk for layer in open_model(llama, gather=True)]
+    assert all(type(b) is torch.Tensor and torch.equal(a, b) for a, b in zip(expected, found, strict=True))
+
+
 def sharded(llama) -> None:
     llama.model.layers[0] = FullyShardedDataParallel()
 
