@@ -94,18 +94,18 @@ def norm_histograms(updates: dict[str, Float[Tensor, "draws d d"]]) -> Captioned
         top.set_title(f"{title}\ndirectionality {d:+.2f}", fontsize=9)
         bottom.set(yscale="log", xlabel="norm / rms norm", ylim=(2 / everything.size, 1.3))
         name = title.replace("\n", " ")
-        words.append(f"{name}: directionality {d:+.2f}, largest row {rows.max():.1f}, column {columns.max():.1f}")
+        words.append(f"{d:+.2f} for {name}")
     panels[0, 0].set_ylabel("density")
     panels[1, 0].set_ylabel("share above")
     panels[0, 0].legend()
     return CaptionedFigure(
         figure,
         "fig-norm-histograms",
-        "Norms of rows (blue) and columns (orange) of random updates, over their root mean square. Top: densities; "
-        "bottom: share of rows and of columns above each norm, the quantities that Theorem S1.12 compares. "
-        f"{'; '.join(words)} (norms in units of the root mean square).",
-        f"Histograms of row and column norms, one panel per set of assumptions, above curves of the share of norms "
-        f"that exceed a value. {'; '.join(words)}.",
+        "Norms of rows (blue) and of columns (orange) in random updates, over their root mean square. Top: densities. "
+        "Bottom: the share of rows and of columns above each norm, which Thm. S1.12 of the paper compares. Mean "
+        f"directionality, negative where large norms are found among columns: {', '.join(words)}.",
+        "Histograms of row and column norms, a panel for each set of assumptions, above curves of the share of norms "
+        f"that exceed a value. Directionality: {', '.join(words)}.",
     )
 
 
