@@ -21,8 +21,9 @@
 #
 # It does not: where no token of a sequence occurs twice and the order of the positions plays no part in the
 # coefficients, rows and columns of an update follow the same law, and *directionality*, the paper's measure of which
-# side dominates, averages {glue:text}`ar-d` ± {glue:text}`ar-d-error` in our simulation. Columns dominate where keys lie
-# closer to the coordinate axes than queries do, a difference that the theorem does not assume.
+# side dominates, averages {glue:text}`ar-d` ± {glue:text}`ar-d-error` in our simulation. With independent Gaussian
+# coefficients columns are the more uneven side exactly where keys lie closer to the coordinate axes than queries do, and
+# the theorem assumes no such difference.
 
 # %% tags=["parameters", "remove-input"]
 d: int = 32  # width of the embedding; in [16, 96]
@@ -292,7 +293,7 @@ show(
 #
 # $$
 # \begin{aligned}
-# \mathbb{E}\sum_k \|w_{\cdot,k}\|^4 - \mathbb{E}\sum_m \|w_{m,\cdot}\|^4
+# \mathbb{E}\sum_k \|w_{\cdot,k}\|^4 &- \mathbb{E}\sum_m \|w_{m,\cdot}\|^4 \\
 # &= (\kappa - 3)\, s_2 (s_1^2 - s_2) \sum_a \bigl( \mu_c(a)^2 - \mu_p(a)^2 \bigr) \\
 # &\quad + 2\, (m_6 - 7\kappa + 6)\, (s_1 s_3 - s_4) \sum_a n_{aa} \bigl( \mu_c(a) - \mu_p(a) \bigr) .
 # \end{aligned}
@@ -348,7 +349,7 @@ show(repeated_tokens.counts_and_kurtosis(), repeated_tokens.repeated_tokens(seed
 # %% [markdown]
 # The counts enter squared, so that one token that is predicted very often outweighs many that are context a little more
 # often than predicted. Which side they favour is decided by the kurtosis, a measure of how heavy the tails of the
-# coordinates are: 3 for a Gaussian, above it one side, below it the other.
+# coordinates are. It is 3 for a Gaussian, and the side that gains above 3 loses below it.
 #
 # ## What would make columns dominate
 #
@@ -438,6 +439,6 @@ glue("ar-d-error", autoregressive["d_error"], ".2f")
 # - Column dominance in your decoder is a measurement (`attngeo score MODEL`), and the paper's theorem does not explain
 #   it. That the objective is autoregressive does not suffice, nor that most tokens are context more often than predicted.
 # - Look for a difference between queries and keys: a token that opens or closes most sequences, a mean that all
-#   embeddings share, a few outlying coordinates. `axis_alignment` in `attngeo.chapters.column_dominance.measures` gives
-#   $D$ for the second moment of any embeddings you have.
+#   embeddings share, a few outlying coordinates. The function `axis_alignment` of the package's folder for this chapter
+#   gives $D$ for the second moment of any embeddings you have.
 # - Which of these conditions trained decoders meet is open: nothing on this page is measured on a trained model.

@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from attngeo.display.labels import METADATA_KEY, check_label
+from attngeo.display.typeset import typeset
 from attngeo.errors import ParameterError
 from attngeo.records.atomic import atomic_path
 
@@ -123,6 +124,7 @@ class CaptionedFigure:
             self.figure.savefig(temporary)
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict[str, str], dict]:
-        words = {"name": self.name, "caption": " ".join(self.caption.split()), "alt": " ".join(self.alt.split())}
+        words = {kind: typeset(" ".join(text.split())) for kind, text in (("caption", self.caption), ("alt", self.alt))}
+        words = {"name": self.name} | words
         data = {"image/svg+xml": self.svg(), "text/plain": f"{words['name']}: {words['alt']}"}
         return data, {METADATA_KEY: {"figure": words}}

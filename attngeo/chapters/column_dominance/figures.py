@@ -11,6 +11,7 @@ from attngeo.chapters.column_dominance.expected_norms import bilinear_squared_no
 from attngeo.chapters.column_dominance.measures import directionalities
 from attngeo.chapters.column_dominance.tails import Laws, printed_threshold
 from attngeo.display.style import CROSS, DECODER, ENCODER, NEUTRAL, CaptionedFigure, house_style, new_figure
+from attngeo.display.typeset import typeset
 from attngeo.updates.norms import ratio_samples, squared_norms
 
 ROWS, COLUMNS = ENCODER, DECODER
@@ -91,7 +92,7 @@ def norm_histograms(updates: dict[str, Float[Tensor, "draws d d"]]) -> Captioned
             grid = np.linspace(0, everything.max(), 200)
             bottom.plot(grid, [(side > w).mean() for w in grid], color=colour)
         d = float(np.mean(directionalities(batch)))
-        top.set_title(f"{title}\ndirectionality {d:+.2f}", fontsize=9)
+        top.set_title(typeset(f"{title}\ndirectionality {d:+.2f}"), fontsize=9)
         bottom.set(yscale="log", xlabel="norm / rms norm", ylim=(2 / everything.size, 1.3))
         name = title.replace("\n", " ")
         words.append(f"{d:+.2f} for {name}")
