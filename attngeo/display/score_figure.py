@@ -7,7 +7,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from attngeo.display.style import NEUTRAL, PART_COLOURS, CaptionedFigure, new_figure
-from attngeo.forms.null_laws import LEVEL, Z95
+from attngeo.forms.null_laws import LEVEL, laws_of_shape
 from attngeo.forms.scores import SUM
 
 SCORES = ("symmetry", "directionality")
@@ -53,13 +53,13 @@ def _draw(panel: Axes, rows: Sequence[dict], score: str, colour: str) -> None:
     layers = sorted((row for row in rows if row["head"] == SUM), key=lambda row: row["layer"])
     heads = [row for row in rows if row["head"] != SUM]
     at = [row["layer"] for row in layers]
-    low, high = (
-        [row[f"{score}_null_mean"] + side * Z95 * row[f"{score}_null_sd"] for row in layers] for side in (-1, 1)
-    )
+    shapes = (laws_of_shape(row["d_model"], row["rank"], row["gamma"], row["convention"]) for row in layers)
+    laws = [of_shape[score] for of_shape in shapes]
+    low, high = ([law.mean + side * law.half_width for law in laws] for side in (-1, 1))
     edges = [at[0] - 0.5, *at, at[-1] + 0.5]  # so that one layer has a band, too
     band = {"color": NEUTRAL, "alpha": 0.25, "linewidth": 0}
     panel.fill_between(edges, [low[0], *low, low[-1]], [high[0], *high, high[-1]], **band)
-    panel.axhline(layers[0][f"{score}_null_mean"], color=NEUTRAL, linewidth=0.8)
+    panel.axhline(laws[0].mean, color=NEUTRAL, linewidth=0.8)
     panel.scatter([row["layer"] for row in heads], [row[score] for row in heads], s=7, color=colour, alpha=0.6)
     panel.plot(at, [row[score] for row in layers], color=colour)
     for is_outside, face in ((True, colour), (False, "white")):

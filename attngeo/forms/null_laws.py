@@ -42,6 +42,13 @@ class NullLaw(NamedTuple):
         beyond = draws - np.searchsorted(self.distances, abs(value - self.mean) * (1 - 1e-12))
         return max(math.erfc(abs(self.z(value)) / math.sqrt(2)), float(beyond / max(1, draws)))
 
+    @property
+    def half_width(self) -> float:
+        """Of the band about the mean that holds 95 % of random weights' scores: beyond it p is below `LEVEL`."""
+        draws = len(self.distances)
+        simulated = float(self.distances[draws - math.ceil(LEVEL * draws)]) if draws else 0.0
+        return max(Z95 * self.sd, simulated)
+
 
 @lru_cache(maxsize=256)
 def symmetry_null(d: int, rank: int, convention: Convention = Convention.DEFINITION) -> NullLaw:
@@ -96,10 +103,17 @@ def null_laws(
     Raises:
         ParameterError: there is no such convention.
     """
-    shape, convention = (form.d_model, rank(form, head)), Convention(convention)
+    return laws_of_shape(form.d_model, rank(form, head), gamma, convention)
+
+
+def laws_of_shape(
+    d: int, rank: int, gamma: float = GAMMA, convention: Convention | str = Convention.DEFINITION
+) -> dict[str, NullLaw]:
+    """The same for a shape: width d and rank of the product."""
+    convention = Convention(convention)
     return {
-        "symmetry": symmetry_null(*shape, convention),
-        "directionality": directionality_null(*shape, float(gamma), convention),
+        "symmetry": symmetry_null(d, rank, convention),
+        "directionality": directionality_null(d, rank, float(gamma), convention),
     }
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
 
-from attngeo.forms.null_laws import LEVEL, directionality_null
-from attngeo.forms.scores import SUM, Convention
+from attngeo.forms.null_laws import LEVEL, laws_of_shape
+from attngeo.forms.scores import SUM
 
 Row = dict  # of `attngeo.survey.rows.layer_rows`
 SHOWN = ("symmetry", "directionality")
@@ -41,8 +41,7 @@ def summary(rows: Sequence[Row]) -> list[str]:
 
 def share_at_one(row: Row) -> float:
     """Share of random weights of that shape with a directionality of -1 or 1: from 5 % on, no value lies outside."""
-    law = directionality_null(row["d_model"], row["rank"], row["gamma"], Convention(row["convention"]))
-    return law.p(1.0)
+    return laws_of_shape(row["d_model"], row["rank"], row["gamma"], row["convention"])["directionality"].p(1.0)
 
 
 def cells(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:

@@ -6,7 +6,7 @@ from random_forms import gaussian
 from scipy.stats import norm
 
 from attngeo import BilinearForm, score, score_heads
-from attngeo.forms.null_laws import LEVEL, NullLaw, directionality_null, null_laws, symmetry_null
+from attngeo.forms.null_laws import LEVEL, NullLaw, directionality_null, laws_of_shape, null_laws, symmetry_null
 from attngeo.forms.random_matrices import sample_forms, symmetry_sd
 from attngeo.forms.scores import Convention
 
@@ -63,6 +63,13 @@ def test_small_widths(d, rank):
     share = (sample.abs() == 1).double().mean().item()
     assert law.p(1.0) == pytest.approx(share, abs=4 * math.sqrt(share / 1500)) and law.p(-1.0) == law.p(1.0) > LEVEL
     assert law.sd / sample.std().item() == pytest.approx(1, abs=0.06)
+
+
+@pytest.mark.parametrize("d, rank", [(48, 16), (64, 8), (128, 64), (768, 64)])
+@pytest.mark.parametrize("score", ["symmetry", "directionality"])
+def test_p_is_below_the_level_just_outside_the_band(score, d, rank):
+    law = laws_of_shape(d, rank)[score]
+    assert law.p(law.mean + 0.999 * law.half_width) >= LEVEL > law.p(law.mean + 1.001 * law.half_width)
 
 
 def test_grouped_keys_count_once():
