@@ -170,7 +170,8 @@ show(norm_ratios.ratio_when_all_tokens_have_one_law())
 # No proof stands here, because the statement does not follow from its assumptions. The paper's proof finds that the
 # norms of rows have the larger variance and concludes that *columns* have the heavier tail, against its own lemma.
 # Context tokens as in {prf:ref}`prop-s1-8` do make rows the uneven side, since all columns receive the same
-# $\mathrm{Tr}(\Sigma)$ and row $m$ receives $\Sigma_{mm}$. Large norms are then found among rows.
+# $\mathrm{Tr}(\Sigma)$ and row $m$ receives $\Sigma_{mm}$. Large norms are then found among rows, and the mean directionality
+# of such updates is {glue:text}`context-d`.
 
 # %%
 show(theorem.variance_of_norms(n_tokens=n_tokens, **profile))
@@ -429,9 +430,10 @@ table(
 # %% tags=["remove-cell"]
 glue("exponent", exponent)
 glue("alignment", axis_alignment(torch.diag(power_profile(d, exponent))), ".2f")
-autoregressive = overview.set_index("setting").loc["autoregressive"]
-glue("ar-d", autoregressive["d"], "+.2f")
-glue("ar-d-error", autoregressive["d_error"], ".2f")
+by_name = overview.set_index("setting")
+glue("ar-d", by_name.loc["autoregressive", "d"], "+.2f")
+glue("ar-d-error", by_name.loc["autoregressive", "d_error"], ".2f")
+glue("context-d", by_name.loc["one context token", "d"], "+.2f")
 
 # %% [markdown]
 # ## What it means for you
