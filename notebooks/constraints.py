@@ -52,7 +52,7 @@ from attngeo.records.checkout import data
 from attngeo.display.page import glue, show, table
 from attngeo.training.bert import PRESETS, model_flops
 from attngeo.runs.estimates import HURTS
-from attngeo.runs.record import read_runs
+from attngeo.runs.experiments import recorded_runs
 from attngeo.training.train import train
 from attngeo.training.config import configure
 from attngeo.runs.numbers_in_words import extent
@@ -150,7 +150,7 @@ figures.constrained_training(live, "fig-constraint-live")
 # loss is read with its interval of 95 % over seeds (Student's $t$ on the differences), which takes three seeds or more.
 
 # %%
-recorded = read_runs(data("runs"))
+recorded = recorded_runs(data("runs"))
 found = effects.constrained_and_free(recorded)
 used = {id(run): run for contrast in found for run in (*contrast.first.runs, *contrast.second.runs)}
 
@@ -219,7 +219,7 @@ glue("mini-hours", mini / 4e14 / 3600, ".1f")
 #
 # ```sh
 # attngeo train --preset mini --corpus redpajama --text spaced --vocab-size 256 \
-#   --constraint symmetric --gamma 0.1 --seed 0 -o data/runs/constraint_symmetric_mini-mlm-random-0
+#   --constraint symmetric --gamma 0.1 --seed 0 -o data/runs/constraint_symmetric_mini-mlm/random-0
 # ```
 #
 # and the same with `--constraint skew`, with neither, and with `--objective clm`: {glue:text}`mini-flops` operations a

@@ -69,7 +69,7 @@ from attngeo.forms.random_matrices import directionality_sd
 from attngeo.paper import Verdict
 from attngeo.records.checkout import data
 from attngeo.runs.numbers_in_words import as_score, extent
-from attngeo.runs.record import read_runs
+from attngeo.runs.experiments import recorded_runs
 from attngeo.chapters.training_scores.recorded_runs import arm_table, group_table, kind, shortened
 from attngeo.training.config import configure
 from attngeo.training.train import train
@@ -248,13 +248,13 @@ show_and_keep(
 # ## Recorded runs
 #
 # The runs of this project are far smaller than the paper's, and some have several seeds, which the paper's have not.
-# {numref}`tab-training-settings` lists what was run; the page [Recorded runs](../recorded_runs.md) gives the command
-# behind each kind, and the runs that would need a GPU. *Characters* means a space between all characters, as in the
+# {numref}`tab-training-settings` lists what was run; the page [Recorded runs](../recorded_runs.md) gives the
+# experiments, and the runs that would need a GPU. *Characters* means a space between all characters, as in the
 # released code; *pieces* are the tokens of text as it is. Common Crawl stands where the paper used Red Pajama, which is
 # filtered Common Crawl.
 
 # %%
-recorded = read_runs(data("runs"))
+recorded = recorded_runs(data("runs"))
 runs = evidence(recorded).runs
 found = encoders_beside_decoders(runs)
 

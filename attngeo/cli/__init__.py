@@ -1,4 +1,4 @@
-"""The command line: ``attngeo score | diff | survey | train | run``. Each command lives in the module of its name."""
+"""The command line: ``attngeo score | diff | survey | train | experiment | run``, each the module of its name."""
 
 import errno
 import os
@@ -15,10 +15,11 @@ COMMANDS = {
     "diff": "what changed in W_qk from one checkpoint to others",
     "survey": "score many models and record the scores with their provenance",
     "train": "train an encoder or a decoder and record its scores",
+    "experiment": "make the runs of an experiment that are not recorded",
     "run": "re-run one chapter of the book with other parameters",
 }
 
-EXTRAS = {"train": "train"}  # what the modules of commands need beyond the package's own dependencies
+EXTRAS = {"train": "train", "experiment": "train"}  # what modules of commands need beyond the own dependencies
 
 
 class _Commands(click.Group):

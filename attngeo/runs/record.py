@@ -11,6 +11,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ from attngeo.errors import AttngeoError
 from attngeo.records.atomic import atomic_path, write_text
 
 FINISHED = "finished"
+PLAN = "experiment.yml"  # beside the runs of an experiment
+FILES = ("run.json", "history.parquet", "scores.parquet", "images.npz")
 # Settings that came after the first recorded runs, with the value that was in force before: a run recorded without one
 # is read with that value, and so stays equal to runs recorded with it.
 IN_FORCE: dict[str, Any] = {"picture_every": 0}
@@ -35,7 +38,7 @@ class Run:
     """A recorded run.
 
     Args:
-        name: of its folder.
+        name: of its folder, after that of its experiment: ``matrix_spaced-mlm/random-0``.
         about: the content of run.json.
         history: loss over steps; see the module's head.
         scores: both scores over steps, per layer and head.
@@ -106,20 +109,26 @@ def read_run(folder: Path) -> Run:
         RunError: a file is missing or damaged.
     """
     folder = Path(folder)
+    return _read(folder, tuple(_stamp(folder / file) for file in FILES))
+
+
+@cache  # what a page reads several times is read once
+def _read(folder: Path, stamps: tuple[tuple[int, int], ...]) -> Run:
     about = read_about(folder)
     try:
         history, scores = (pd.read_parquet(folder / f"{name}.parquet") for name in ("history", "scores"))
         pictures = read_levels(folder)
     except (OSError, ValueError, KeyError) as error:
         raise RunError(f"{folder} holds no readable run ({error}); record it again.") from error
-    return Run(folder.name, about, history, scores, {k: v.astype(np.float32) / 127 for k, v in pictures.items()})
+    own = f"{folder.parent.name}/{folder.name}" if (folder.parent / PLAN).exists() else folder.name
+    return Run(own, about, history, scores, {k: v.astype(np.float32) / 127 for k, v in pictures.items()})
 
 
 def read_runs(folder: Path, keep: Callable[[dict[str, Any]], bool] = lambda config: True) -> list[Run]:
-    """All finished runs below a folder, by name; none is an empty list.
+    """All finished runs in a folder, by name; none is an empty list.
 
     Args:
-        folder: of the runs.
+        folder: of the runs of one experiment.
         keep: which to read, by configuration.
 
     Raises:
@@ -131,6 +140,11 @@ def read_runs(folder: Path, keep: Callable[[dict[str, Any]], bool] = lambda conf
         if about["status"] == FINISHED and keep(about["config"]):
             runs.append(read_run(path.parent))
     return runs
+
+
+def _stamp(file: Path) -> tuple[int, int]:
+    """Time and size of a file, which change when it is written; zeros where there is none."""
+    return (found.st_mtime_ns, found.st_size) if file.exists() and (found := file.stat()) else (0, 0)
 
 
 def read_levels(folder: Path) -> dict[tuple[int, int], np.ndarray]:

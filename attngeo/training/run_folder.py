@@ -51,10 +51,16 @@ def starting_point(config: TrainingConfig, output: Path, resume: bool) -> Path |
             )
     if read_about(output)["status"] == FINISHED:
         return None
-    complete = sorted(output.glob(f"checkpoints/checkpoint-*/{COMPLETE}"), key=lambda mark: _step(mark.parent))
-    if not complete:
+    checkpoint = last_checkpoint(output)
+    if checkpoint is None:
         raise RunError(f"{output} has no complete checkpoint to continue from; delete it and start again.")
-    return complete[-1].parent
+    return checkpoint
+
+
+def last_checkpoint(output: Path) -> Path | None:
+    """The complete checkpoint of the most steps, None where there is none."""
+    complete = [mark.parent for mark in output.glob(f"checkpoints/checkpoint-*/{COMPLETE}")]
+    return max(complete, key=_step, default=None)
 
 
 def _step(checkpoint: Path) -> int:

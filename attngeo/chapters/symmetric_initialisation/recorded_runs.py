@@ -25,8 +25,9 @@ from attngeo.paper.wording import wording
 from attngeo.records.checkout import data
 from attngeo.runs.arms import LOSS, Contrast
 from attngeo.runs.estimates import outcome, over_seeds
+from attngeo.runs.experiments import recorded_runs
 from attngeo.runs.numbers_in_words import as_nats, with_interval
-from attngeo.runs.record import Run, read_runs
+from attngeo.runs.record import Run
 from attngeo.training.config import DEFAULTS
 
 DEFAULT = tuple(p for p in AGAINST_RANDOM if p.start == "default-linear")
@@ -38,7 +39,7 @@ PAIRS_OF_S5 = tuple(p for start in TIED for p in AGAINST_RANDOM if p.start == st
 
 def recorded() -> list[Run]:
     """The recorded runs that optimise nothing but their predictions."""
-    return read_runs(data("runs"), keep=lambda config: config["constraint"] == "none")
+    return recorded_runs(data("runs"), keep=lambda config: config["constraint"] == "none")
 
 
 def encoders(runs: Sequence[Run] | None = None) -> list[Experiment]:

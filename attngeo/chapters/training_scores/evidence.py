@@ -11,7 +11,8 @@ from attngeo.paper.seed_intervals import Size
 from attngeo.records.checkout import data
 from attngeo.runs import arms
 from attngeo.runs.arms import Arm, Contrast
-from attngeo.runs.record import Run, read_runs
+from attngeo.runs.experiments import recorded_runs
+from attngeo.runs.record import Run
 
 ENCODER, DECODER = "mlm", "clm"  # by objective
 WIKIPEDIA = "wikipedia"
@@ -32,7 +33,7 @@ def evidence(runs: Sequence[Run] | None = None, wikipedia: bool | None = None) -
         wikipedia: whether the text is that of Figure 3, or another as in Figures S3 and S4; all texts by default.
     """
     released = published_scores.released_training()
-    runs = read_runs(data("runs"), keep=from_random) if runs is None else [r for r in runs if from_random(r.config)]
+    runs = recorded_runs(data("runs"), keep=from_random) if runs is None else [r for r in runs if from_random(r.config)]
     if wikipedia is not None:
         released = released[(released["dataset"] == WIKIPEDIA) == wikipedia]
         runs = [run for run in runs if (run.about["corpus"]["name"] == WIKIPEDIA) == wikipedia]

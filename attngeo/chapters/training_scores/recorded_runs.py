@@ -12,7 +12,7 @@ from attngeo.runs.record import Run
 
 
 def kind(run: Run) -> str:
-    """What a run's folder is called before its objective: ``matrix_spaced`` of ``matrix_spaced-mlm-random-0``."""
+    """What a run's folder is called before its objective: ``matrix_spaced`` of ``matrix_spaced-mlm/random-0``."""
     return run.name.split(f"-{run.config['objective']}")[0]
 
 

@@ -1,0 +1,98 @@
+"""``attngeo experiment``: say what of an experiment is recorded, and make the runs that are not."""
+
+import os
+from pathlib import Path
+
+import click
+
+from attngeo.errors import AttngeoError, needs
+from attngeo.records.atomic import write_text
+from attngeo.records.checkout import data, root
+from attngeo.records.provenance import head
+from attngeo.runs.experiments import (
+    Experiment,
+    ExperimentError,
+    PlannedRun,
+    State,
+    Status,
+    commits,
+    read_experiment,
+    read_experiments,
+)
+from attngeo.runs.experiments_table import experiments_table, states, with_table
+
+
+@click.command(name="experiment", short_help="make the runs of an experiment that are not recorded")
+@click.argument("name", required=False)
+@click.option("--dry-run", is_flag=True, help="Say what is recorded and what is not, and start nothing.")
+@click.option("--missing", is_flag=True, help="Start runs that have nothing yet; leave those that were cut off.")
+@click.option("--workers", type=click.IntRange(1, 1024), help="Processes on this machine, one core each.")
+@click.option("--scheduler", metavar="ADDRESS", help="Address of a dask scheduler, whose workers make the runs.")
+@click.option("--tables", is_flag=True, help="Write the table of experiments in data/runs/README.md anew.")
+@click.option("--any-code", is_flag=True, help="Also where the recorded runs were made with another commit.")
+def command(
+    name: str | None,
+    dry_run: bool,
+    missing: bool,
+    workers: int | None,
+    scheduler: str | None,
+    tables: bool,
+    any_code: bool,
+) -> None:
+    """Make the runs of the experiment NAME that are not recorded, in the order of its plan.
+
+    NAME is a folder in data/runs with an experiment.yml, or a path; without one, all experiments are listed. A run that
+    was cut off goes on from its last checkpoint. A run that another process is making is passed over, so the command
+    may be given several times at once.
+    """
+    if workers and scheduler:
+        raise ExperimentError("--workers starts processes here and --scheduler uses those of a cluster; give one.")
+    if tables:
+        readme = data("runs", "README.md")
+        write_text(readme, with_table(readme.read_text("utf-8"), read_experiments(data("runs"))))
+        return
+    if name is None:
+        click.echo(experiments_table(read_experiments(data("runs"))), nl=False)
+        return
+    experiment = read_experiment(_folder(name, data("runs")))
+    found = states(experiment)
+    for run, state in zip(experiment.runs, found, strict=True):
+        if dry_run or state is not State.RECORDED:
+            click.echo(f"{run.name}: {state.value}")
+    click.echo(f"{found.count(State.RECORDED)} of {len(found)} runs of {experiment.name} are recorded.")
+    wanted = {State.MISSING} if missing else {State.MISSING, State.CUT_OFF}
+    todo = [run for run, state in zip(experiment.runs, found, strict=True) if state in wanted]
+    if dry_run or not todo:
+        return
+    if not any_code:
+        _require_one_code(experiment)
+    failed = _make(experiment, todo, workers or 0, scheduler or "")
+    if failed:
+        raise ExperimentError(f"{failed} of {len(todo)} runs of {experiment.name} failed; the others are made.")
+
+
+def _folder(name: str, runs: Path) -> Path:
+    return Path(name) if os.sep in name or not (runs / name).is_dir() else runs / name
+
+
+def _make(experiment: Experiment, todo: list[PlannedRun], workers: int, scheduler: str) -> int:
+    """Make the runs, with a line for each that ends; returns how many failed."""
+    with needs("train", "attngeo experiment"):
+        from attngeo.training.experiments import make_runs
+
+    failed = 0
+    for run, outcome in make_runs(experiment, todo, workers, scheduler):
+        failed += isinstance(outcome, AttngeoError)
+        click.echo(f"{run.name}: {outcome if isinstance(outcome, AttngeoError) else outcome.value}")
+    return failed
+
+
+def _require_one_code(experiment: Experiment) -> None:
+    """Refuse to finish a confirmatory experiment with other code than it was begun with."""
+    made_with, here = commits(experiment), head(root())
+    if experiment.status is Status.CONFIRMATORY and made_with and here and here not in made_with:
+        commit = sorted(made_with)[0][:10]
+        raise ExperimentError(
+            f"the runs of {experiment.name} that are recorded were made with the code of commit {commit}; finish them"
+            f" with it (git worktree add ../plan {commit}), or give --any-code."
+        )

@@ -1,0 +1,173 @@
+"""Experiments on disk: what is to be run and why, said in a file before it is run, and how much of it is there.
+
+<experiment>/experiment.yml    question, status, date, settings; arms and seeds, or runs; what else the plan says
+             ARM-SEED/         a run (`attngeo.runs.record`)
+
+    status: confirmatory       # or exploratory, illustration
+    settings: {steps: 1500}    # of every run; keys of attngeo.training.config
+    arms: [random, warm: {init: random, warmup: 400}]    # a start, or a name with settings of its own
+    seeds: [0, 1, 2]           # of every arm; or by arm; or those of the primary contrast and of the other arms
+    runs: {encoder: {objective: mlm, seed: 0}}           # in place of arms and seeds
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from attngeo.errors import AttngeoError
+from attngeo.runs.record import FINISHED, PLAN, Run, read_about, read_runs
+
+CONTRAST, OTHERS = "primary contrast", "other arms"  # keys of ``seeds``
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the same, written in C
+
+
+class ExperimentError(AttngeoError):
+    """A plan cannot be found, read or carried out."""
+
+
+class Status(str, Enum):
+    """What an experiment may decide."""
+
+    CONFIRMATORY = "confirmatory"  # planned before its first run, and judged by the plan
+    EXPLORATORY = "exploratory"  # settings or seeds were chosen after looks
+    ILLUSTRATION = "illustration"  # single runs that are shown; nothing is compared
+
+
+class State(str, Enum):
+    """How far a planned run is."""
+
+    RECORDED = "recorded"
+    CUT_OFF = "cut off"
+    MISSING = "missing"
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedRun:
+    """One run of an experiment."""
+
+    name: str  # of its folder: ARM-SEED
+    settings: Mapping[str, Any]  # all that the plan says, keys of attngeo.training.config
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """An experiment and its plan."""
+
+    folder: Path
+    question: str
+    status: Status
+    date: str
+    runs: tuple[PlannedRun, ...]  # in the order in which they are to be made
+
+    @property
+    def name(self) -> str:
+        """Of its folder."""
+        return self.folder.name
+
+    def folder_of(self, run: PlannedRun) -> Path:
+        """Where a run is recorded."""
+        return self.folder / run.name
+
+    def state(self, run: PlannedRun) -> State:
+        """How far a run is.
+
+        Raises:
+            RunError: its record is damaged.
+        """
+        if not (self.folder_of(run) / "run.json").exists():
+            return State.MISSING
+        return State.RECORDED if read_about(self.folder_of(run))["status"] == FINISHED else State.CUT_OFF
+
+
+def read_experiment(folder: Path) -> Experiment:
+    """The experiment in a folder.
+
+    Raises:
+        ExperimentError: there is none, or its plan cannot be understood.
+    """
+    path = Path(folder) / PLAN
+    try:
+        plan = yaml.load(path.read_text("utf-8"), _LOADER)
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        reason = getattr(error, "strerror", None) or " ".join(str(error).split())
+        raise ExperimentError(f"{path} cannot be read ({reason}); an experiment is a folder with {PLAN}.") from error
+    try:
+        status, settings = Status(plan["status"]), dict(plan["settings"] or {})
+        runs = _named_runs(plan["runs"]) if "runs" in plan else _arms_by_seed(plan)
+        planned = tuple(PlannedRun(name, settings | own) for name, own in runs)
+        return Experiment(path.parent, " ".join(plan["question"].split()), status, str(plan["date"]), planned)
+    except KeyError as error:
+        raise ExperimentError(f"{path} says nothing of {error.args[0]!r}.") from error
+    except (TypeError, ValueError, AttributeError) as error:
+        raise ExperimentError(f"{path} is no plan: {' '.join(str(error).split())}.") from error
+
+
+def commits(experiment: Experiment) -> set[str]:
+    """The commits of this package that its recorded runs were made with, where they are known."""
+    folders = [experiment.folder_of(run) for run in experiment.runs if experiment.state(run) is State.RECORDED]
+    return {commit for folder in folders if (commit := read_about(folder).get("versions", {}).get("commit"))}
+
+
+def read_experiments(folder: Path) -> list[Experiment]:
+    """All experiments below a folder, by name.
+
+    Raises:
+        ExperimentError: one of the plans cannot be understood.
+    """
+    return [read_experiment(path.parent) for path in sorted(Path(folder).glob(f"*/{PLAN}"))]
+
+
+def recorded_runs(
+    folder: Path,
+    keep: Callable[[dict[str, Any]], bool] = lambda config: True,
+    statuses: Iterable[Status] = (Status.EXPLORATORY,),
+) -> list[Run]:
+    """All finished runs of the experiments below a folder, by experiment and name.
+
+    Confirmatory runs are judged each by its own plan, and are not among them unless asked for.
+
+    Args:
+        folder: of the experiments.
+        keep: which runs to read, by configuration.
+        statuses: of the experiments.
+
+    Raises:
+        ExperimentError: a plan cannot be understood.
+        RunError: a record is damaged.
+    """
+    asked = [experiment for experiment in read_experiments(folder) if experiment.status in set(statuses)]
+    return [run for experiment in asked for run in read_runs(experiment.folder, keep)]
+
+
+def _named_runs(runs: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, dict[str, Any]]]:
+    return [(str(name), dict(own)) for name, own in runs.items()]
+
+
+def _arms_by_seed(plan: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """The primary contrast seed by seed, then the other arms one after the other; without a contrast, seed by seed."""
+    arms = dict(map(_arm, plan["arms"]))
+    contrast = [plan[CONTRAST]["against"], plan[CONTRAST]["arm"]] if CONTRAST in plan else []
+    if unknown := [arm for arm in contrast if arm not in arms]:
+        raise ValueError(f"its primary contrast names {unknown[0]!r}, which is no arm")
+    seeds = _seeds(plan["seeds"], arms, contrast)
+    first = contrast or list(arms)
+    pairs = [(arm, seed) for seed in sorted(set().union(*map(seeds.get, first))) for arm in first if seed in seeds[arm]]
+    pairs += [(arm, seed) for arm in arms if arm not in first for seed in sorted(seeds[arm])]
+    return [(f"{arm}-{seed}", arms[arm] | {"seed": seed}) for arm, seed in pairs]
+
+
+def _arm(arm: str | Mapping[str, Mapping[str, Any]]) -> tuple[str, dict[str, Any]]:
+    if isinstance(arm, str):
+        return arm, {"init": arm}
+    ((name, own),) = arm.items()
+    return name, dict(own)
+
+
+def _seeds(seeds: Any, arms: Iterable[str], contrast: list[str]) -> dict[str, set[int]]:
+    if isinstance(seeds, list):
+        return {arm: set(seeds) for arm in arms}
+    return {arm: set(seeds[arm] if arm in seeds else seeds[CONTRAST if arm in contrast else OTHERS]) for arm in arms}

@@ -1,0 +1,53 @@
+"""The table of experiments: what is asked, what is run, and how much of it is recorded."""
+
+from collections.abc import Iterable
+
+from attngeo.runs.experiments import Experiment, State
+
+START, END = "<!-- attngeo experiment --tables -->\n", "<!-- end -->\n"  # around the table in data/runs/README.md
+
+
+def states(experiment: Experiment) -> list[State]:
+    """How far each run of an experiment is, in their order."""
+    return [experiment.state(run) for run in experiment.runs]
+
+
+def experiments_table(experiments: Iterable[Experiment], recorded: bool = True) -> str:
+    """A Markdown table, a row for each experiment.
+
+    Args:
+        experiments: in the order of the rows.
+        recorded: say how many of the runs are recorded, and not only how many there are to be.
+    """
+    rows = ["| experiment | status | runs | what is asked | arms and seeds |", "|---|---|---|---|---|"]
+    for experiment in experiments:
+        n = len(experiment.runs)
+        count = f"{states(experiment).count(State.RECORDED)} of {n} recorded" if recorded else f"{n}"
+        cells = (f"`{experiment.name}`", experiment.status.value, count, experiment.question, _arms(experiment))
+        rows.append(f"| {' | '.join(cells)} |")
+    return "\n".join(rows) + "\n"
+
+
+def with_table(text: str, experiments: Iterable[Experiment]) -> str:
+    """A page with its table of experiments made anew; what is recorded changes by the hour and stays out of it."""
+    before, _, rest = text.partition(START)
+    _, _, after = rest.partition(END)
+    return f"{before}{START}{experiments_table(experiments, recorded=False)}{END}{after}"
+
+
+def _arms(experiment: Experiment) -> str:
+    """``random 0 to 4, skew 0 to 2``; names alone where a run is no arm with a seed."""
+    seeds: dict[str, list[int]] = {}
+    for run in experiment.runs:
+        arm, _, seed = run.name.rpartition("-")
+        if seed.isdecimal():
+            seeds.setdefault(arm, []).append(int(seed))
+        else:
+            seeds.setdefault(run.name, [])
+    return ", ".join(f"`{arm}` {_extent(sorted(own))}".strip() for arm, own in seeds.items())
+
+
+def _extent(seeds: list[int]) -> str:
+    if len(seeds) > 1 and seeds == [*range(seeds[0], seeds[-1] + 1)]:
+        return f"{seeds[0]} to {seeds[-1]}"
+    return ", ".join(map(str, seeds))

@@ -1,0 +1,132 @@
+"""Making the runs of an experiment: in this process, in several, or on the machines of a cluster.
+
+A run is made under a lock beside its folder, so that no two processes make it; the lock goes with the process. What was
+cut off goes on from its last checkpoint, and without one starts anew under the same seed.
+"""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from attngeo.errors import AttngeoError, needs
+from attngeo.runs.experiments import Experiment, ExperimentError, PlannedRun, State, read_experiment
+from attngeo.training.config import configure
+from attngeo.training.run_folder import CONTENT, last_checkpoint
+from attngeo.training.train import train
+
+Listen = Callable[[dict[str, Any]], None]
+
+
+class Outcome(str, Enum):
+    """What came of one run."""
+
+    MADE = "made"
+    THERE = "recorded already"
+    ELSEWHERE = "at work elsewhere"
+
+
+def make_run(folder: Path, name: str, listen: Listen = lambda row: None) -> Outcome:
+    """Make one run of the experiment in a folder, unless it is recorded or another process is at it.
+
+    Args:
+        folder: of the experiment.
+        name: of the run, ARM-SEED.
+        listen: as in `attngeo.training.train.train`.
+
+    Raises:
+        ExperimentError: the plan has no such run, or cannot be read.
+        AttngeoError: as `train` raises it.
+    """
+    experiment = read_experiment(folder)
+    run = next((run for run in experiment.runs if run.name == name), None)
+    if run is None:
+        raise ExperimentError(
+            f"{experiment.name} has no run {name!r}; its plan has {experiment.runs[0].name} and so on."
+        )
+    config, output = configure(dict(run.settings)), experiment.folder_of(run)
+    try:
+        with FileLock(experiment.folder / f".{name}.lock", timeout=0):
+            if experiment.state(run) is State.RECORDED:
+                return Outcome.THERE
+            goes_on = (output / "run.json").exists() and last_checkpoint(output) is not None
+            if not goes_on:
+                _clear(output)
+            train(config, output, resume=goes_on, listen=listen)
+            return Outcome.MADE
+    except Timeout:
+        return Outcome.ELSEWHERE
+
+
+def make_runs(
+    experiment: Experiment,
+    runs: Sequence[PlannedRun],
+    workers: int = 0,
+    scheduler: str = "",
+    listen: Listen = lambda row: None,
+) -> Iterator[tuple[PlannedRun, Outcome | AttngeoError]]:
+    """Make runs in their order; yield each as it ends, with its outcome or the error that ended it.
+
+    Args:
+        experiment: whose runs they are.
+        runs: of its plan.
+        workers: processes on this machine; 0 for this one.
+        scheduler: address of a dask scheduler, whose workers make the runs; they need this package and the folder.
+        listen: hears the steps of runs that are made in this process.
+
+    Raises:
+        ExperimentError: the scheduler cannot be reached.
+        MissingExtra: dask.distributed is not installed.
+    """
+    if not (workers or scheduler):
+        for run in runs:
+            try:
+                yield run, make_run(experiment.folder, run.name, listen)
+            except AttngeoError as error:
+                yield run, error
+        return
+    with _client(workers, scheduler) as client:
+        from distributed import KilledWorker, as_completed
+
+        folder = experiment.folder.resolve()
+        futures = {
+            client.submit(make_run, folder, run.name, key=f"{folder}/{run.name}", priority=-place): run
+            for place, run in enumerate(runs)
+        }
+        for future in as_completed(futures):
+            try:
+                yield futures[future], future.result()
+            except AttngeoError as error:
+                yield futures[future], error
+            except KilledWorker as error:
+                yield futures[future], ExperimentError(f"its worker was killed several times ({error}).")
+
+
+@contextmanager
+def _client(workers: int, scheduler: str) -> Iterator[Any]:
+    """A client of a cluster: of processes of this machine, of one thread and one core each, or of a scheduler."""
+    with needs("cluster", "an experiment on several processes"):
+        from distributed import Client, LocalCluster
+    with ExitStack() as stack:
+        if not scheduler:
+            threads = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}
+            options = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None, "env": threads}
+            scheduler = stack.enter_context(LocalCluster(**options)).scheduler_address
+        try:
+            yield stack.enter_context(Client(scheduler, timeout=30))
+        except (OSError, ValueError) as error:
+            raise ExperimentError(f"the scheduler {scheduler} cannot be reached ({error}).") from error
+
+
+def _clear(output: Path) -> None:
+    """Remove what a run that was cut off left without a checkpoint."""
+    for name in CONTENT:
+        if (output / name).is_dir():
+            shutil.rmtree(output / name)
+        else:
+            (output / name).unlink(missing_ok=True)

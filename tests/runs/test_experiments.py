@@ -1,0 +1,190 @@
+import re
+import subprocess
+from collections import Counter
+
+import pytest
+import yaml
+
+from attngeo.records import checkout
+from attngeo.runs.experiments import (
+    ExperimentError,
+    State,
+    Status,
+    commits,
+    read_experiment,
+    read_experiments,
+    recorded_runs,
+)
+from attngeo.runs.experiments_table import END, START, experiments_table, with_table
+from attngeo.runs.record import FINISHED, read_about, read_run, read_runs
+from attngeo.training.config import DEFAULTS, configure
+
+EXPERIMENTS = read_experiments(checkout.data("runs"))
+RECORDED = [(e, run) for e in EXPERIMENTS for run in e.runs if e.state(run) is State.RECORDED]
+PLANNED = [experiment for experiment in EXPERIMENTS if experiment.status is Status.CONFIRMATORY]
+by_name = {"ids": lambda pair: f"{pair[0].name}.{pair[1].name}"}
+
+
+def plan(folder, **parts):
+    """A plan of three arms in a folder of its own."""
+    whole = {
+        "question": "does it\nhelp?",
+        "status": "exploratory",
+        "date": "2026-11-22",
+        "settings": {"steps": 10},
+        "arms": ["random", "symmetric", "scaled"],
+        "seeds": [0, 1],
+    }
+    folder.mkdir(exist_ok=True)
+    (folder / "experiment.yml").write_text(yaml.safe_dump(whole | parts, sort_keys=False))
+    return folder
+
+
+def names(experiment):
+    return [run.name for run in experiment.runs]
+
+
+def test_without_a_contrast_runs_go_seed_by_seed(tmp_path):
+    found = read_experiment(plan(tmp_path / "a"))
+    assert names(found) == ["random-0", "symmetric-0", "scaled-0", "random-1", "symmetric-1", "scaled-1"]
+    assert found.runs[1].settings == {"steps": 10, "init": "symmetric", "seed": 0}
+    assert (found.name, found.question, found.status) == ("a", "does it help?", Status.EXPLORATORY)
+
+
+def test_the_primary_contrast_comes_first_and_then_arm_by_arm(tmp_path):
+    contrast = {"arm": "symmetric", "against": "random"}
+    seeds = {"primary contrast": [0, 1, 2], "other arms": [0, 1]}
+    arms = ["scaled", "random", "symmetric", "released"]
+    found = read_experiment(plan(tmp_path / "a", **{"primary contrast": contrast}, seeds=seeds, arms=arms))
+    first = ["random-0", "symmetric-0", "random-1", "symmetric-1", "random-2", "symmetric-2"]
+    assert names(found) == [*first, "scaled-0", "scaled-1", "released-0", "released-1"]
+
+
+def test_arms_have_seeds_and_settings_of_their_own(tmp_path):
+    arms = ["random", {"warm": {"init": "random", "warmup": 4}}]
+    found = read_experiment(plan(tmp_path / "a", arms=arms, seeds={"random": [1], "warm": [0, 1]}))
+    assert names(found) == ["warm-0", "random-1", "warm-1"]
+    assert found.runs[0].settings == {"steps": 10, "init": "random", "warmup": 4, "seed": 0}
+
+
+def test_runs_may_be_named_one_by_one(tmp_path):
+    found = read_experiment(plan(tmp_path / "a", runs={"encoder": {"objective": "mlm"}}))
+    assert names(found) == ["encoder"] and found.runs[0].settings == {"steps": 10, "objective": "mlm"}
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ({"status": "sure"}, "sure"),
+        ({"settings": 3}, "no plan"),
+        ({"arms": None}, "no plan"),
+        ({"seeds": {"random": [0]}}, "other arms"),
+        ({"primary contrast": {"arm": "skew", "against": "random"}}, "'skew'"),
+        ({"question": None}, "no plan"),
+    ],
+)
+def test_a_plan_that_cannot_be_understood_is_named(tmp_path, parts, said):
+    with pytest.raises(ExperimentError, match=rf"experiment\.yml.*{said}"):
+        read_experiment(plan(tmp_path / "a", **parts))
+
+
+def test_a_folder_without_a_plan_and_a_plan_that_is_no_yaml_are_named(tmp_path):
+    with pytest.raises(ExperimentError, match="No such file"):
+        read_experiment(tmp_path)
+    (tmp_path / "experiment.yml").write_text("a: [")
+    with pytest.raises(ExperimentError, match=r"experiment\.yml cannot be read"):
+        read_experiment(tmp_path)
+    (tmp_path / "experiment.yml").write_text("question: why")
+    with pytest.raises(ExperimentError, match="'status'"):
+        read_experiment(tmp_path)
+
+
+def test_every_planned_run_has_every_setting_and_can_be_run():
+    for experiment in EXPERIMENTS:
+        assert len({run.name for run in experiment.runs}) == len(experiment.runs) > 0
+        for run in experiment.runs:
+            configure(dict(run.settings))
+            assert set(DEFAULTS) - set(run.settings) <= {"picture_every"}, (experiment.name, run.name)
+
+
+@pytest.mark.parametrize("pair", RECORDED, **by_name)
+def test_every_recorded_run_is_whole_and_is_what_its_plan_says(pair):
+    experiment, planned = pair
+    run = read_run(experiment.folder_of(planned))
+    assert run.name == f"{experiment.name}/{planned.name}" and run.about["status"] == FINISHED
+    assert run.config == {"picture_every": 0} | dict(planned.settings)
+    assert run.history["step"].iloc[-1] == run.config["steps"] and run.history["held_out_loss"].notna().sum() > 1
+    assert set(run.layer_scores()["layer"]) == set(range(run.config["layers"]))
+
+
+def test_every_folder_of_a_run_is_planned():
+    planned = {experiment.folder_of(run) for experiment in EXPERIMENTS for run in experiment.runs}
+    assert {path.parent for path in checkout.data("runs").rglob("run.json")} <= planned
+
+
+def test_confirmatory_runs_and_pictured_ones_are_read_only_where_asked_for():
+    runs = checkout.data("runs")
+    exploratory = [run.name for run in recorded_runs(runs)]
+    counted = Counter(experiment.status for experiment, _ in RECORDED)
+    assert len(exploratory) == counted[Status.EXPLORATORY] == len(set(exploratory))
+    assert exploratory == sorted(exploratory, key=lambda name: name.split("/"))
+    pictured = [run.name for run in recorded_runs(runs, statuses=[Status.ILLUSTRATION])]
+    assert pictured == ["one_start/decoder", "one_start/encoder"]
+    assert len(recorded_runs(runs, lambda config: config["objective"] == "clm")) < len(exploratory)
+
+
+def test_a_run_is_read_once_and_again_when_it_has_changed(tmp_path):
+    (source,) = [checkout.data("runs") / "pieces-mlm" / "random-0"]
+    copy = tmp_path / "random-0"
+    copy.mkdir()
+    for file in source.iterdir():
+        (copy / file.name).write_bytes(file.read_bytes())
+    first = read_run(copy)
+    assert read_run(copy) is first and [run.name for run in read_runs(tmp_path)] == ["random-0"]
+    (copy / "run.json").write_text((copy / "run.json").read_text() + "\n")
+    assert read_run(copy) is not first
+
+
+def test_the_table_of_the_page_is_made_from_the_plans():
+    readme = checkout.data("runs", "README.md").read_text("utf-8")
+    assert with_table(readme, EXPERIMENTS) == readme, "run: attngeo experiment --tables"
+    for experiment in EXPERIMENTS:
+        (row,) = re.findall(rf"^\| `{experiment.name}` \|.*$", readme, re.M)
+        assert f"| {experiment.status.value} | {len(experiment.runs)} |" in row
+
+
+def test_a_table_says_how_much_is_recorded(tmp_path):
+    experiment = read_experiment(plan(tmp_path / "a", seeds={"random": [0, 1, 2], "symmetric": [0, 2], "scaled": [4]}))
+    row = "| `a` | exploratory | 0 of 6 recorded | does it help? | `random` 0 to 2, `symmetric` 0, 2, `scaled` 4 |\n"
+    assert experiments_table([experiment]).endswith(row)
+    assert with_table(f"before\n{START}old\n{END}after", [experiment]).startswith("before\n")
+    assert with_table(f"before\n{START}old\n{END}after", [experiment]).endswith(f"{END}after")
+
+
+def git(*words):
+    done = subprocess.run(["git", "-C", str(checkout.root()), *words], capture_output=True, text=True, check=False)
+    return done.stdout.split() if done.returncode == 0 else []
+
+
+@pytest.mark.parametrize("experiment", PLANNED, ids=lambda e: e.name)
+def test_a_plan_was_committed_before_its_first_run(experiment):
+    if git("rev-parse", "--is-shallow-repository") != ["false"]:
+        pytest.skip("no history of git here")
+    folder = f"data/runs/{experiment.name}"
+    added = ("log", "--diff-filter=A", "--reverse", "--format=%H", "--")
+    planned, runs = git(*added, f"{folder}/experiment.yml"), git(*added, f"{folder}/*/run.json")
+    if not runs:
+        pytest.skip("no run is committed yet")
+    assert planned[0] not in runs
+    assert git("merge-base", planned[0], runs[0]) == [planned[0]]
+
+
+def test_what_was_planned_has_not_been_changed_since():
+    for experiment in PLANNED:
+        started = [read_about(experiment.folder_of(r))["started"] for e, r in RECORDED if e is experiment]
+        assert all(experiment.date <= day[:10] for day in started)
+
+
+def test_commits_of_recorded_runs_are_known():
+    (matrix,) = [experiment for experiment in EXPERIMENTS if experiment.name == "matrix_spaced-mlm"]
+    assert all(re.fullmatch("[0-9a-f]{40}", commit) for commit in commits(matrix)) and commits(matrix)

@@ -1,0 +1,131 @@
+"""Runs of an experiment: made once, taken up where they were cut off, by several processes of which one is killed."""
+
+import json
+import os
+import signal
+from dataclasses import asdict
+
+import pytest
+import yaml
+from filelock import FileLock
+from small_runs import assert_same_curve, small_config, write_text
+
+from attngeo.errors import AttngeoError
+from attngeo.runs.experiments import ExperimentError, State, read_experiment
+from attngeo.runs.record import read_about, read_run
+from attngeo.training import experiments
+from attngeo.training.experiments import Outcome, make_run, make_runs
+from attngeo.training.train import train
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory):
+    return write_text(tmp_path_factory.mktemp("text") / "text.txt")
+
+
+def planned(folder, text, arms=("random", "symmetric"), **change):
+    settings = {k: v for k, v in asdict(small_config(text, **change)).items() if k not in ("init", "seed")}
+    plan = {"question": "?", "status": "exploratory", "date": "2026-11-22", "settings": settings}
+    folder.mkdir()
+    (folder / "experiment.yml").write_text(yaml.safe_dump(plan | {"arms": list(arms), "seeds": [0]}))
+    return read_experiment(folder)
+
+
+def states(experiment):
+    return [experiment.state(run) for run in experiment.runs]
+
+
+def test_what_is_recorded_is_not_made_again(text, tmp_path):
+    experiment = planned(tmp_path / "e", text)
+    assert [outcome for _, outcome in make_runs(experiment, experiment.runs)] == [Outcome.MADE] * 2
+    before = (experiment.folder / "random-0" / "run.json").stat().st_mtime_ns
+    assert [outcome for _, outcome in make_runs(experiment, experiment.runs)] == [Outcome.THERE] * 2
+    assert (experiment.folder / "random-0" / "run.json").stat().st_mtime_ns == before
+    assert states(experiment) == [State.RECORDED] * 2
+
+
+def test_what_another_process_is_at_is_passed_over(text, tmp_path):
+    experiment = planned(tmp_path / "e", text)
+    with FileLock(experiment.folder / ".random-0.lock"):
+        found = dict(make_runs(experiment, experiment.runs[:1]))
+    assert [*found.values()] == [Outcome.ELSEWHERE] and states(experiment)[0] is State.MISSING
+
+
+@pytest.mark.parametrize("checkpoints", [5, 0])
+def test_what_was_cut_off_ends_as_if_it_had_not_been(text, tmp_path, checkpoints):
+    """With checkpoints it goes on from the last, without it starts anew."""
+    experiment = planned(tmp_path / "e", text, checkpoint_every=checkpoints)
+    whole = train(small_config(text, checkpoint_every=checkpoints), tmp_path / "whole")
+    heard = []
+
+    def cut(row):
+        heard.append(row["step"])
+        if row["step"] == 9 and len(heard) < 15:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        make_run(experiment.folder, "random-0", cut)
+    assert states(experiment)[0] is State.CUT_OFF
+    heard.clear()
+    heard.extend(range(100, 120))
+    assert make_run(experiment.folder, "random-0", cut) is Outcome.MADE
+    assert heard[20:][0] == (6 if checkpoints else 0)
+    assert_same_curve(whole, read_run(experiment.folder / "random-0"))
+
+
+def test_a_run_that_fails_is_told_and_the_others_are_made(text, tmp_path):
+    experiment = planned(tmp_path / "e", text, arms=["random", {"other": {"init": "random", "corpus": "/nowhere"}}])
+    found = {run.name: outcome for run, outcome in make_runs(experiment, experiment.runs)}
+    assert found["random-0"] is Outcome.MADE and isinstance(found["other-0"], AttngeoError)
+
+
+def test_a_run_that_the_plan_does_not_have_is_named(text, tmp_path):
+    experiment = planned(tmp_path / "e", text)
+    with pytest.raises(ExperimentError, match="'skew-0'"):
+        make_run(experiment.folder, "skew-0")
+
+
+def killed_once(folder, name):
+    """Make a run, and be killed at its ninth step where no process has been before."""
+
+    def kill(row):
+        if row["step"] == 9 and not (folder / "killed").exists():
+            (folder / "killed").write_text(str(os.getpid()))
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    return make_run(folder, name, kill)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_worker_that_is_killed_loses_nothing(text, tmp_path, monkeypatch):
+    """Two processes make two runs; one is killed after a checkpoint, and the run goes on from it in a process anew."""
+    pytest.importorskip("distributed")
+    experiment = planned(tmp_path / "e", text)
+    monkeypatch.setattr(experiments, "make_run", killed_once)
+    found = {run.name: outcome for run, outcome in make_runs(experiment, experiment.runs, workers=2)}
+    assert found == {"random-0": Outcome.MADE, "symmetric-0": Outcome.MADE}
+    assert (experiment.folder / "killed").exists()
+    for init in ("random", "symmetric"):
+        whole = train(small_config(text, init=init), tmp_path / init)
+        assert_same_curve(whole, read_run(experiment.folder / f"{init}-0"))
+
+
+def test_a_scheduler_that_is_not_there_is_named(text, tmp_path, monkeypatch):
+    pytest.importorskip("distributed")
+    import distributed
+
+    def unreachable(*args, **options):
+        raise OSError("refused")
+
+    monkeypatch.setattr(distributed, "Client", unreachable)
+    experiment = planned(tmp_path / "e", text)
+    with pytest.raises(ExperimentError, match="tcp://nowhere:1"):
+        list(make_runs(experiment, experiment.runs, scheduler="tcp://nowhere:1"))
+
+
+def test_a_record_with_the_settings_of_the_plan(text, tmp_path):
+    experiment = planned(tmp_path / "e", text)
+    make_run(experiment.folder, "random-0")
+    assert read_about(experiment.folder / "random-0")["config"] == json.loads(
+        json.dumps(dict(experiment.runs[0].settings))
+    )
