@@ -140,7 +140,7 @@ def correlated_updates(
     def draw(rho: float) -> RandomUpdates:
         beta = correlated_coefficients(rho, n_draws, n_tokens, generator)
         frame = torch.linalg.qr(torch.randn(max(d, n_tokens), n_tokens, generator=generator, dtype=torch.float64))[0]
-        x = torch.randn(n_draws, n_tokens, d, generator=generator, dtype=torch.float64) / d**0.5
+        x = torch.randn(n_draws, n_tokens, d, generator=generator, dtype=torch.float64)
         return RandomUpdates(rho, beta, frame.T, x)
 
     *correlated, last = [draw(rho) for rho in (*correlations, 0.0)]
@@ -155,9 +155,9 @@ def update_scores(updates: Iterable[RandomUpdates]) -> pd.DataFrame:
 
 
 def mean_score(beta: Tensor, d: int) -> float:
-    """``E Tr(dW dW) / E ||dW||^2`` of given coefficients; coordinates are random signs / sqrt(d)."""
-    x = signs(len(beta), d) / d**0.5
-    updates = x.mT.to(beta) @ beta @ x.to(beta)
+    """``E Tr(dW dW) / E ||dW||^2`` of given coefficients; coordinates are random signs, whose scale cancels."""
+    x = signs(len(beta), d).to(beta)
+    updates = x.mT @ beta @ x
     return float((updates * updates.mT).sum() / updates.square().sum())
 
 

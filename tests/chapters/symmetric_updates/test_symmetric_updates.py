@@ -201,6 +201,12 @@ def test_other_seeds(check, seed):
 def test_too_few_tokens_are_refused():
     with pytest.raises(ParameterError):
         pairs.agreement_at_random_weights(n_tokens=2)
+    assert len(pairs.random_gradients(n_tokens=3, n_draws=2, seed=5)) == 2
+
+
+def test_random_gradients_know_no_positions():
+    for gradient in pairs.random_gradients(n_tokens=32, n_draws=3):
+        assert len(gradient.layer.x.unique(dim=0)) < 32  # a token that comes twice is the same vector twice
 
 
 def test_growth_over_a_corpus():
