@@ -21,12 +21,18 @@ from pathlib import Path
 
 import jaxtyping
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 from xdist.scheduler import LoadScopeScheduling
 
 # Other work on the machine makes single examples slow; the tests' own results never depend on time.
 # A developer's runs explore new examples, CI repeats the same ones.
-settings.register_profile("suite", deadline=None, derandomize=bool(os.environ.get("CI")))
+# What refuses a mutant (`make mutants`) need not be made small first.
+settings.register_profile(
+    "suite",
+    deadline=None,
+    derandomize=bool(os.environ.get("CI")),
+    phases=set(Phase) - ({Phase.shrink, Phase.explain} if "MUTANT_UNDER_TEST" in os.environ else set()),
+)
 settings.load_profile("suite")
 
 CHAPTER = re.compile(r"^tests/chapters/(\w+)/|\[(\w+)\.\w+\]$")

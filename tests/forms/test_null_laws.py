@@ -2,11 +2,20 @@ import math
 
 import pytest
 import torch
+from numpy.polynomial.hermite_e import hermegauss
 from random_forms import gaussian
 from scipy.stats import norm
 
 from attngeo import BilinearForm, score, score_heads
-from attngeo.forms.null_laws import LEVEL, NullLaw, directionality_null, laws_of_shape, null_laws, symmetry_null
+from attngeo.forms.null_laws import (
+    LEVEL,
+    NullLaw,
+    _spectrum,
+    directionality_null,
+    laws_of_shape,
+    null_laws,
+    symmetry_null,
+)
 from attngeo.forms.random_matrices import sample_forms, symmetry_sd
 from attngeo.forms.scores import Convention
 
@@ -82,6 +91,35 @@ def test_grouped_keys_count_once():
 def test_the_spread_of_symmetry_lies_between_those_of_one_head_of_rank_one_and_of_a_full_matrix():
     assert symmetry_null(24, 1).sd == pytest.approx(symmetry_sd(24, 1.0))
     assert symmetry_null(24, 10**6).sd == pytest.approx(symmetry_sd(24), rel=1e-3)
+
+
+def expected(values, d, rank, factors):
+    """Mean over Gaussian factors (d, rank) of polynomials of degree 7 at most in each entry, by quadrature."""
+    points, weights = (torch.from_numpy(a) for a in hermegauss(4))
+    entries = factors * d * rank
+    chosen = torch.cartesian_prod(*[torch.arange(4)] * entries)
+    chance = (weights / weights.sum())[chosen].prod(-1)
+    return [(chance @ v).item() for v in values(*points[chosen].view(-1, factors, d, rank).unbind(1))]
+
+
+@pytest.mark.parametrize("d, rank", [(2, 2), (3, 2), (1, 5), (5, 1)])
+def test_moments_of_the_spectrum_are_those_of_a_wishart_matrix(d, rank):
+    def traces(k):
+        powers = [torch.linalg.matrix_power(k.mT @ k, n).diagonal(dim1=1, dim2=2).sum(-1) for n in (1, 2, 3)]
+        return powers[1], powers[0] ** 2, powers[2], powers[0] ** 3
+
+    square, total_2, cube, total_3 = expected(traces, d, rank, 1)
+    assert _spectrum(d, rank) == pytest.approx((square / total_2, cube / total_3))
+
+
+@pytest.mark.parametrize("d, rank", [(2, 1), (3, 1), (2, 2)])
+def test_the_spread_of_symmetry_is_that_of_the_mean_concentration(d, rank):
+    def norms(q, k):
+        m = q @ k.mT
+        return (m @ m.mT).square().sum((1, 2)), m.square().sum((1, 2)) ** 2
+
+    square, total = expected(norms, d, rank, 2)
+    assert symmetry_null(d, rank).sd == pytest.approx(symmetry_sd(d, square / total))
 
 
 def test_z_and_p_are_those_of_the_normal_law_where_nothing_is_simulated():

@@ -42,40 +42,68 @@ def test_embeddings_have_their_covariance():
     torch.testing.assert_close(x.T @ x / len(x), covariance, atol=0.03, rtol=0)
 
 
+def test_draws_follow_the_seed():
+    for law in Law:
+        first, second = (law.draw(5, generator=generator(1)) for _ in range(2))
+        assert first.dtype == torch.float64 and torch.equal(first, second)
+
+
+def test_a_profile_falls_as_a_power_and_has_mean_1():
+    assert power_profile(3, 1.0).tolist() == pytest.approx([18 / 11, 9 / 11, 6 / 11], rel=1e-14)
+    assert power_profile(2, 0.0).tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("kind", Coefficients)
 @pytest.mark.parametrize("objective", Objective)
-def test_update_model_against_loops(objective):
-    d, n, n_sequences = 5, 6, 2
-    mask_token = torch.arange(d, dtype=torch.float64)
-    first = -torch.ones(d, dtype=torch.float64)
+def test_update_model_against_loops(objective, kind):
+    draws, n_sequences, n, d = 2, 3, 4, 5
+    own = kind is Coefficients.INDEPENDENT  # masked positions keep their own embedding
+    first = torch.tensor([[-1.0], [2.0]], dtype=torch.float64).expand(draws, d)  # one for each update
+    mask_token = first * torch.arange(d)
     model = UpdateModel(
-        torch.eye(d, dtype=torch.float64),
+        moment(d, 1),
         objective,
         n_tokens=n,
         n_sequences=n_sequences,
-        coefficients="bilinear",
+        law="laplace",
+        coefficients=kind,
+        mean=torch.linspace(-1, 2, d, dtype=torch.float64),
         first_token=first,
-        mask_token=mask_token,
+        mask_token=None if own else mask_token,
         mask_rate=0.4,
     )
-    measured = model.draw(1, generator(3))[0]
+    measured = model.draw(draws, generator(3))
     g = generator(3)  # the same draws in the same order
-    x = draw_embeddings(model.covariance, 1, n_sequences, n, generator=g)[0]
-    masked = torch.zeros(n_sequences, n, dtype=torch.bool)
+    x = draw_embeddings(model.covariance, draws, n_sequences, n, generator=g, law=Law.LAPLACE) + model.mean
+    x[:, :, 0] = first[:, None]
+    masked = torch.zeros(draws, n_sequences, n, dtype=torch.bool)
     if objective is Objective.MASKED:
-        masked = sample_mask(n_sequences, n, 0.4, g)
-    form = torch.randn(1, 1, d, d, generator=g, dtype=torch.float64)[0, 0] / d
-    expected = torch.zeros(d, d, dtype=torch.float64)
-    for s, i, j in itertools.product(range(n_sequences), range(n), range(n)):
-        x[s, 0] = first
-        allowed = {
-            Objective.AUTOREGRESSIVE: j < i,
-            Objective.BIDIRECTIONAL: j != i,
-            Objective.MASKED: bool(masked[s, i]) and not masked[s, j],
+        masked = sample_mask(draws * n_sequences, n, 0.4, g).view(masked.shape)
+    shapes = {Coefficients.BILINEAR: (draws, 1, d, d), Coefficients.ERROR: (draws, n_sequences, n, d)}
+    normal = torch.randn(shapes.get(kind, (draws, n_sequences, n, n)), generator=g, dtype=torch.float64)
+    expected = torch.zeros(draws, d, d, dtype=torch.float64)
+    for r, s, i in itertools.product(range(draws), range(n_sequences), range(n)):
+        query = mask_token[r] if masked[r, s, i] and not own else x[r, s, i]
+        visible = {
+            Objective.AUTOREGRESSIVE: set(range(i)),
+            Objective.BIDIRECTIONAL: set(range(n)) - {i},
+            Objective.MASKED: {j for j in range(n) if masked[r, s, i] and not masked[r, s, j]},
         }[objective]
-        if allowed:
-            query = mask_token if masked[s, i] else x[s, i]
-            expected += (query @ form @ x[s, j]) * torch.outer(query, x[s, j])
+        for j in visible:
+            if kind is Coefficients.BILINEAR:
+                beta = query @ normal[r, 0] @ x[r, s, j] / d
+            elif kind is Coefficients.ERROR:
+                beta = normal[r, s, i] @ x[r, s, j] / d**0.5
+            else:
+                row = normal[r, s, i]
+                beta = row[j] - (row[list(visible)].mean() if kind is Coefficients.CENTRED else 0)
+            expected[r] += beta * torch.outer(query, x[r, s, j])
+    assert expected.abs().amax((1, 2)).min() > 0
     torch.testing.assert_close(measured, expected)
+
+
+def test_one_sequence_makes_an_update():
+    assert UpdateModel(I3, n_sequences=1).draw(2, generator()).shape == (2, 3, 3)
 
 
 @pytest.mark.parametrize("objective", Objective)

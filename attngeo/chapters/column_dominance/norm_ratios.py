@@ -137,7 +137,7 @@ def dependent_coefficients(
     covariance, generator = torch.diag(power_profile(d, exponent)), torch.Generator().manual_seed(seed)
     row = int((covariance.diagonal() < covariance.trace() / d).nonzero()[0])
     form = torch.zeros(d, d, dtype=torch.float64)
-    form[row] = torch.randn(d, generator=generator, dtype=torch.float64) / d**0.5
+    form[row] = torch.randn(d, generator=generator, dtype=torch.float64)
     updates = context_updates(covariance, n_tokens, n_draws, generator, form)
     return DependentCoefficients(two_predicted_tokens(), covariance, n_tokens, row, form, updates)
 

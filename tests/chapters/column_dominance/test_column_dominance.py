@@ -193,6 +193,12 @@ def test_planted_error_is_refused(name):
     assert not supported_with(check, formula, wrong)
 
 
+def test_dependent_coefficients_follow_the_first_row_below_the_mean_variance():
+    s = drawn(norm_ratios.context_ratio_of_dependent_coefficients)
+    below = s.covariance.diagonal() < s.covariance.diagonal().mean()
+    assert s.row == below.nonzero()[0] > 0
+
+
 OUTLYING = torch.ones(32, dtype=torch.float64)
 OUTLYING[:2] = 30
 
