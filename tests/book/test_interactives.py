@@ -50,6 +50,18 @@ def test_training_steps_are_scrubbed_and_played(browser, tmp_path):
     assert play.text == "Play" and numbers(stage.find_element(By.TAG_NAME, "output"))[0] < 1500
 
 
+def test_print_shows_the_still(browser, tmp_path):
+    runs = [read_run(checkout.data("runs", "one_start", name)) for name in ("encoder", "decoder")]
+    stage = open_interactive(browser, tmp_path, one_start(*runs))
+    still = browser.find_element(By.CSS_SELECTOR, "figure > img")
+    assert stage.is_displayed() and not still.is_displayed()
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        assert not stage.is_displayed() and still.value_of_css_property("display") == "inline"
+    finally:
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
 def test_a_reader_who_asked_for_less_motion_steps_instead(browser, tmp_path):
     runs = [read_run(checkout.data("runs", "one_start", name)) for name in ("encoder", "decoder")]
     asked = {"features": [{"name": "prefers-reduced-motion", "value": "reduce"}]}
