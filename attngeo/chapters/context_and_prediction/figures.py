@@ -54,7 +54,7 @@ def conditioning_sets(
         figure,
         "fig-conditioning-sets",
         f"Which position is predicted (row) from which (column), for {n} tokens. A column is $P_j$, a row $C_i$. Grey: "
-        f"position $i$ attends to $j$ although $j \\notin C_i$. {'; '.join(words)}.",
+        "position $i$ attends to $j$ although $j \\notin C_i$. In brackets the numbers of pairs.",
         f"Three grids of positions. {'; '.join(words)}. The autoregressive pairs fill the lower triangle, the "
         "bidirectional ones all but the diagonal, the masked ones the crossings of masked rows and visible columns.",
     )
@@ -82,8 +82,8 @@ def token_parts(parts: dict[str, Float[Tensor, "d d"]], position: int) -> Captio
         figure,
         "fig-token-parts",
         f"The gradient of one head, and the parts in which the token at position {position} is context and is "
-        "predicted. As context, every row is a multiple of the token's own embedding; as prediction, every column is. "
-        f"{'; '.join(words)}. Each image has its own colour scale.",
+        "predicted (red positive, blue negative). As context, every row is a multiple of the token's own embedding; as "
+        "prediction, every column is. Each image has its own colour scale.",
         f"Three matrices as images, red positive and blue negative. {'; '.join(words)}. The two parts show the crossed "
         "stripes of an outer product.",
     )
@@ -105,18 +105,15 @@ def roles_by_position(roles: pd.DataFrame, mask_rate: float) -> CaptionedFigure:
         panel.plot(rows["position"], rows["predicted"], color=colour, linestyle="--", label="is predicted by")
         panel.set(title=objective, xlabel="position k of the token")
         panel.legend(loc="center" if objective != "autoregressive" else "upper center")
-        first, last = rows.iloc[0], rows.iloc[-1]
-        words.append(
-            f"{objective}: predicts {first['context']:.3g} at the first and {last['context']:.3g} at the last "
-            f"position, is predicted by {first['predicted']:.3g} and {last['predicted']:.3g}"
-        )
+        ends = [f"{rows[role].iloc[0]:.3g} to {rows[role].iloc[-1]:.3g}" for role in ("context", "predicted")]
+        words.append(f"{objective}: {ends[0]} and {ends[1]}")
     panels[0, 0].set(ylabel="expected number of tokens", ylim=(0, None))
     return CaptionedFigure(
         figure,
         "fig-roles-by-position",
         f"Partners of a token by its position, {int(roles['position'].max())} tokens, mask rate {mask_rate:g}. "
-        f"{'; '.join(words)}. Where the two lines coincide, one is seen.",
-        f"Three line plots over the position of a token. {'; '.join(words)}.",
+        "The two lines cross in autoregressive training; where they coincide, one is seen.",
+        f"Line plots over the position of a token, as context and predicted. {'; '.join(words)}.",
     )
 
 

@@ -13,19 +13,19 @@ def test_sets_and_roles_count_their_pairs():
     n = 6
     contexts = {"autoregressive": context_matrix("autoregressive", n)}
     attended = {"autoregressive": attended_matrix("autoregressive", n)}
-    assert "autoregressive 15 pairs, 6 attended besides" in figures.conditioning_sets(contexts, attended).caption
+    assert "autoregressive 15 pairs, 6 attended besides" in figures.conditioning_sets(contexts, attended).alt
     roles = pd.DataFrame(
         {"objective": "autoregressive", "position": [1, 2, 3], "context": [2.0, 1.0, 0.0], "predicted": [0.0, 1.0, 2.0]}
     )
-    assert "predicts 2 at the first and 0 at the last position" in figures.roles_by_position(roles, 0.15).alt
+    assert "autoregressive: 2 to 0 and 0 to 2" in figures.roles_by_position(roles, 0.15).alt
 
 
 def test_parts_of_a_token_report_their_rank():
     generator = torch.Generator().manual_seed(0)
     beta, x = (torch.randn(4, n, generator=generator, dtype=torch.float64) for n in (4, 6))
     parts = {"whole": gradient_sum(beta, x), "as context": token_update(beta, x, 1, Role.CONTEXT)}
-    caption = figures.token_parts(parts, 2).caption
-    assert "whole: rank 4" in caption and "as context: rank 1" in caption and "position 2" in caption
+    figure = figures.token_parts(parts, 2)
+    assert "whole: rank 4" in figure.alt and "as context: rank 1" in figure.alt and "position 2" in figure.caption
 
 
 def test_ratio_names_its_range():
