@@ -1,9 +1,12 @@
 import base64
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
+from attngeo import chapters
 from attngeo.chapters.introduction import citations
 from attngeo.chapters.introduction.cards import cards
 from attngeo.chapters.introduction.one_start import LAYER, SIDE, one_start
@@ -53,6 +56,14 @@ def test_a_card_shows_the_verdict_of_its_check_and_none_that_the_run_does_not_su
     assert page.count("{div} front-card\n") == 5
     assert page.count("verdict-assumption") == 1 and page.count("verdict-holds") == 0
     assert page.count("verdict-unsupported") == 8  # of nine verdicts that the cards ask for
+
+
+def test_every_verdict_that_a_card_asks_for_has_a_check():
+    rooms = Path(chapters.__file__).parent
+    told = [c for f in rooms.glob("*/checks.yml") for c in yaml.safe_load(f.read_text("utf-8"))["checks"].values()]
+    judged = {(str(c["statement"]), c.get("part", "")) for c in told}
+    asked = yaml.safe_load((rooms / "introduction" / "cards.yml").read_text("utf-8"))
+    assert {tuple(of) for card in asked for of in card["verdicts"].values()} <= judged
 
 
 def test_the_bibtex_is_that_of_the_two_files():
