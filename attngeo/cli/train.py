@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import fields
+from importlib import import_module
 from pathlib import Path
 from typing import Any, get_args
 
@@ -9,6 +10,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from attngeo.errors import needs
 from attngeo.runs.record import Run
 from attngeo.training.bert import PRESETS
 from attngeo.training.config import TrainingConfig, configure, read_values
@@ -46,6 +48,8 @@ def command(output: Path, file: Path | None, preset: str | None, resume: bool, *
     the paper's Appendix S2.3. More devices: put "torchrun --nproc_per_node N -m" or "accelerate launch -m" in front;
     with accelerate's FSDP the weights are shared too.
     """
+    with needs("train", "attngeo train"):
+        import_module("accelerate")  # before transformers, whose own words for its absence depend on what else is there
     from attngeo.training.run_folder import saved_config  # these load transformers
     from attngeo.training.train import train
 

@@ -8,6 +8,7 @@ from attngeo.forms.scores import GAMMA
 from attngeo.training.score_log import EVERY, ScoreLog
 
 with needs("train", "ScoreCallback"):
+    import accelerate  # noqa: F401  Trainer needs it, and says so in other words
     from transformers import Trainer, TrainerCallback
 
 
