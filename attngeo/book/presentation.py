@@ -27,8 +27,11 @@ def present(chapter: Chapter, kept: Kept) -> NotebookNode:
     cells, places = [], []
     marks, place = iter(chapter.cell_lines()), 0
     for i, cell in enumerate(page.cells):
-        if "injected-parameters" not in cell.metadata.get("tags", []):
+        tags = cell.metadata.get("tags", [])
+        if "injected-parameters" not in tags:
             place = next(marks, place)
+        if "parameters" in tags:  # they stand under *This run*
+            cell.metadata["tags"] = [*tags, "remove-cell"]
         pieces = _pieces(chapter, i, cell)
         cells += pieces
         places += [place] * len(pieces)

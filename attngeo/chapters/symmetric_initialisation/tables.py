@@ -78,14 +78,24 @@ def contrast_table(experiments: Sequence[Experiment]) -> pd.DataFrame:
 
 
 def tally(experiments: Sequence[Experiment], pairs: Sequence[StartPair]) -> str:
-    """How contrasts end over experiments, in words: ``lower in 1, higher in 0, and within the noise in 3 of 4``."""
+    """How contrasts end over experiments, in words: ``lower in 1 and within the noise between seeds in 3 of 4
+    comparisons``.
+    """
     outcomes = [c.outcome() for experiment in experiments for c in experiment.contrasts(pairs).values()]
     known = [outcome for outcome in outcomes if outcome != estimates.TOO_FEW]
     if not known:
         return "not decided, for want of seeds"
-    lower, higher, within = map(known.count, (estimates.HELPS, estimates.HURTS, estimates.NO_DIFFERENCE))
-    outcome = f"lower in {lower}, higher in {higher}, and within the noise between seeds in {within}"
-    return f"{outcome} of {len(known)} comparisons"
+    words = {
+        estimates.HELPS: "lower",
+        estimates.HURTS: "higher",
+        estimates.NO_DIFFERENCE: "within the noise between seeds",
+    }
+    found = {word: known.count(outcome) for outcome, word in words.items() if outcome in known}
+    if len(found) > 1:
+        counted = [f"{word} in {n}" for word, n in found.items()]
+        return f"{', '.join(counted[:-1])} and {counted[-1]} of {len(known)} comparisons"
+    (word,) = found
+    return f"{word} in all {len(known)} comparisons" if len(known) > 1 else f"{word} in the one comparison there is"
 
 
 def differences(experiments: Sequence[Experiment], pair: StartPair) -> str:

@@ -221,7 +221,7 @@ def test_every_pair_has_a_row_and_every_experiment_a_column():
 
 def test_outcomes_are_counted():
     found = experiments(made_matrix(shifts=SHIFTS))
-    assert "lower in 1, higher in 2, and within the noise between seeds in 1 of 4" in tally(found, PAIRS[:6])
+    assert "lower in 1, higher in 2 and within the noise between seeds in 1 of 4" in tally(found, PAIRS[:6])
     assert "not decided" in tally(experiments(made_matrix(1, SHIFTS)), PAIRS)
 
 
