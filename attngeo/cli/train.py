@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from attngeo.errors import needs
+from attngeo.forms.null_laws import laws_of_shape
 from attngeo.runs.record import Run
 from attngeo.training.bert import PRESETS
 from attngeo.training.config import TrainingConfig, configure, read_values
@@ -112,9 +113,10 @@ def _number(value: float) -> str:
 def _last_line(run: Run, output: Path) -> str:
     last = run.layer_scores()[lambda t: t["step"] == t["step"].max()]
     held_out = run.history["held_out_loss"].dropna()
+    s, d = laws_of_shape(run.config["d_model"], run.config["d_model"]).values()  # heads fill the width
     return (
         f"{output}: {run.about['status']} after {run.about['steps_done']} steps, {run.about['tokens']:,} tokens in"
         f" {run.about['seconds']:.0f} s ({run.about['tokens_per_second']:,.0f} tokens/s); held-out loss"
         f" {held_out.iloc[-1]:.3f}; median over layers: symmetry {last['symmetry'].median():.3f}, directionality"
-        f" {last['directionality'].median():.3f}"
+        f" {last['directionality'].median():.3f} (random layers: {s.mean:.3f} ± {s.sd:.3f}, 0 ± {d.sd:.3f})"
     )
