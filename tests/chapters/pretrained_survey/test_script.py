@@ -15,10 +15,11 @@ def page(tmp_path_factory, browser):
     """The table of released results as the book has it, and a short one, opened from a file."""
     long = results_in_figures(released_results()).to_html(index=False, classes="table", table_id="tab-released-results")
     short = pd.DataFrame({"a": [1, 2]}).to_html(index=False, classes="table")
-    script = (root() / "book/_static/survey.js").as_uri()
+    static = root() / "book/_static"
+    scripts = "".join(f"<script src='{(static / name).as_uri()}'></script>" for name in ("interactive.js", "survey.js"))
     file = tmp_path_factory.mktemp("page") / "page.html"
     file.write_text(
-        f"<!doctype html><meta charset=utf-8><script src='{script}'></script><div class=bd-article>{long}{short}</div>",
+        f"<!doctype html><meta charset=utf-8>{scripts}<div class=bd-article>{long}{short}</div>",
         encoding="utf-8",
     )
     browser.get(file.as_uri())
