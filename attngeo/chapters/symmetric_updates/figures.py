@@ -62,9 +62,9 @@ def score_by_correlation(scores: pd.DataFrame, d: int) -> CaptionedFigure:
     words = []
     for (n, rows), colour, marker in zip(scores.groupby("n_tokens"), PALETTE, "osD^", strict=False):
         rho, s = rows["correlation"], rows["symmetry"]
-        axes.scatter(rho, s, s=12, color=colour, marker=marker, alpha=0.6, label=f"N = {n}")
+        axes.scatter(rho, s, s=12, color=colour, marker=marker, alpha=0.6, label=f"N = {n} tokens")
         gap = s - [isotropic_score(r, d) for r in rho]
-        words.append(f"N = {n}: {float(np.sqrt((gap**2).mean())):.3f}")
+        words.append(f"{float(np.sqrt((gap**2).mean())):.3f} for N = {n} tokens")
     axes.set(xlabel="ρ = Tr(BB) / ‖B‖²", ylabel="symmetry score s(ΔW)")
     axes.legend()
     return CaptionedFigure(
@@ -72,7 +72,7 @@ def score_by_correlation(scores: pd.DataFrame, d: int) -> CaptionedFigure:
         "fig-update-scores",
         "Symmetry score of simulated updates $X^\\top B X$ against $\\rho$, the correlation of $\\beta_{ij}$ with "
         f"$\\beta_{{ji}}$, for isotropic embeddings of width {d}. Root mean square distance from the formula "
-        f"$(\\rho + 1/d)/(1 + \\rho/d)$: {', '.join(words)}.",
+        f"$(\\rho + 1/d)/(1 + \\rho/d)$ (black): {', '.join(words)}. Autoregressive pairs have $\\rho = 0$.",
         "Scatter plot of the symmetry score of updates against the correlation of the two coefficients of a pair; the "
         f"points follow the diagonal from -1 to 1. Distance from the formula: {', '.join(words)}.",
     )
@@ -98,7 +98,7 @@ def score_by_sequences(growth: pd.DataFrame) -> CaptionedFigure:
         rows = growth[growth["setting"] == name].sort_values("n_sequences")
         axes.plot(rows["n_sequences"], rows["symmetry"], line + marker, color=colour, markersize=4, label=name)
         first, last = float(rows["symmetry"].iloc[0]), float(rows["symmetry"].iloc[-1])
-        words.append(f"{name}: {first:.2f} to {last:.2f}")
+        words.append(f"{first:.2f} to {last:.2f} ({name})")
     axes.axhline(0, color=NEUTRAL, linewidth=0.8)
     axes.set(xscale="log", xlabel="sequences added up", ylabel="symmetry score s")
     axes.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
@@ -107,8 +107,8 @@ def score_by_sequences(growth: pd.DataFrame) -> CaptionedFigure:
         figure,
         "fig-corpus-symmetry",
         f"Symmetry of the first update of linear attention, summed over {low} to {high} sequences of a Markov chain. "
-        f"{'; '.join(words)}. Dotted: symmetry score of the counts of ordered pairs alone.",
-        f"Line plot of the symmetry score against the number of sequences, logarithmic. {'; '.join(words)}.",
+        f"From first to last the scores go from {', '.join(words)}. Dotted: the counts of ordered pairs alone.",
+        f"Line plot of the symmetry score against the number of sequences, logarithmic. From {', '.join(words)}.",
     )
 
 
