@@ -221,9 +221,9 @@ show(transposed_laws.variances_of_norms())
 # ```
 # ````
 #
-# The paper gives the second number as "$\approx 25\%$ of symmetric weight updates on average" (Remark S1.15) for $p$
-# between 15 % and 30 %. Over this range it runs from {glue:text}`low` to {glue:text}`high`; it is 25 % at $p$ =
-# {glue:text}`middle`. As a share of all terms it is simply $p$.
+# The paper gives the second number as "$\approx 25\%$ of symmetric weight updates on average" for $p$
+# between 15 % and 30 %. Over this range it runs from {glue:text}`low` % to {glue:text}`high` %; it is 25 % at $p$ =
+# {glue:text}`middle` %. As a share of all terms it is simply $p$.
 
 # %%
 show(masked.masked_shares())
@@ -302,9 +302,9 @@ show(masked.masked_update_score(seed=seed))
 show(masked.masked_positions_hold_the_mask(d=d, seed=seed))
 
 # %% tags=["remove-cell"]
-glue("low", both_to_one_masked(masked.MASK_RATES[0]), ".0%")
-glue("high", both_to_one_masked(masked.MASK_RATES[1]), ".0%")
-glue("middle", masked.rate_of_ratio(masked.PRINTED_RATIO), ".0%")
+glue("low", 100 * both_to_one_masked(masked.MASK_RATES[0]), ".0f")
+glue("high", 100 * both_to_one_masked(masked.MASK_RATES[1]), ".0f")
+glue("middle", 100 * masked.rate_of_ratio(masked.PRINTED_RATIO), ".0f")
 glue("mask-rate", mask_rate)
 glue("rho", rho)
 glue("score-1", masked_score(rho, mask_rate, 1), ".2f")
