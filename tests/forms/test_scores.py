@@ -1,3 +1,4 @@
+import itertools
 import math
 
 import pytest
@@ -177,6 +178,13 @@ def test_the_margin_of_a_tie_follows_the_size_of_each_matrix():
     assert large == pytest.approx(small, **CLOSE)
 
 
+def test_a_batch_is_scored_matrix_by_matrix():
+    batch = gaussian(3, 4, 4) * torch.tensor([1e300, 1, 1e-300], dtype=torch.float64)[:, None, None]
+    batch[1, 0] *= 9
+    for name, values in vars(score_batch(batch, gamma=1.0)).items():
+        assert values.tolist() == pytest.approx([getattr(score(m, gamma=1.0), name).item() for m in batch], **CLOSE)
+
+
 def test_of_two_norms_the_released_deviation_is_over_one():
     m = torch.diag(torch.tensor([1.0, 3.0], dtype=torch.float64))
     m[1, 0] = 1  # rows of 1 and 10^1/2, columns of 2^1/2 and 3
@@ -243,15 +251,49 @@ def test_both_ways_through_a_form_are_taken(heads, kv_heads, d, d_head, monkeypa
     torch.testing.assert_close(unit, expected.row_norms / expected.square.sqrt(), rtol=0, atol=1e-12)
 
 
-def test_forms_of_sixteen_bits_score_as_their_entries_in_float64():
-    for dtype in (torch.bfloat16, torch.float16):
-        form = BilinearForm(gaussian(4, 96, 8, dtype=dtype), gaussian(2, 96, 8, seed=1, dtype=dtype))
+@pytest.mark.parametrize("d", [96, 30], ids=["by Gram products", "by tiles"])
+def test_forms_of_sixteen_bits_score_as_their_entries_in_float64(d):
+    for dtype, kv_heads in itertools.product((torch.bfloat16, torch.float16), (2, 4)):
+        form = BilinearForm(gaussian(4, d, 8, dtype=dtype), gaussian(kv_heads, d, 8, seed=1, dtype=dtype))
         exact, rough = score(form.to(torch.float64)), score(form)
         assert rough.symmetry.item() == pytest.approx(exact.symmetry.item(), abs=1e-6)
         assert rough.directionality.item() == pytest.approx(exact.directionality.item(), abs=1e-5)
         assert score_heads(form).symmetry.tolist() == pytest.approx(
             score_heads(form.to(torch.float64)).symmetry.tolist(), abs=1e-6
         )
+
+
+@pytest.mark.parametrize("kv_heads", [1, 5])
+def test_heads_do_not_depend_on_how_many_are_taken_at_a_time(kv_heads, monkeypatch):
+    monkeypatch.setattr("attngeo.forms.moments.COLUMNS", 2)
+    monkeypatch.setattr("attngeo.forms.moments.CHUNK_BYTES", 3 * 8 * 3 * 8)  # three heads
+    wq, wk = gaussian(5, 8, 3), gaussian(kv_heads, 8, 3, seed=1)
+    for factors in ((wq, wk), (wq.mT.contiguous().mT, wk.mT.contiguous().mT)):
+        form = BilinearForm(*factors)
+        found = head_moments(form)
+        expected = [dense_moments(m) for m in form.heads()]
+        for name in ("square", "trace", "row_norms", "column_norms"):
+            torch.testing.assert_close(getattr(found, name), torch.stack([getattr(m, name) for m in expected]))
+
+
+ARITHMETIC = {  # of the products: of a wide form, and of one that is one column short of it
+    torch.bfloat16: [torch.bfloat16, torch.float32],
+    torch.float16: [torch.float32, torch.float32],
+    torch.float32: [torch.float32, torch.float64],
+    torch.float64: [torch.float64, torch.float64],
+}
+
+
+@pytest.mark.parametrize("dtype", ARITHMETIC, ids=str)
+def test_wide_forms_are_multiplied_in_narrower_arithmetic(dtype, monkeypatch):
+    monkeypatch.setattr("attngeo.forms.moments.WIDE", 40)
+    taken = []
+    monkeypatch.setattr(
+        "attngeo.forms.moments.tiled_moments", lambda q, k, dtype: taken.append(dtype) or tiled_moments(q, k, dtype)
+    )
+    for d in (40, 39):
+        form_moments(BilinearForm(gaussian(2, d, 16, dtype=dtype), gaussian(2, d, 16, seed=1, dtype=dtype)))
+    assert taken == ARITHMETIC[dtype]
 
 
 def test_tiles_of_sixteen_bits_do_not_show_the_rounding_of_a_few_large_entries(monkeypatch):
