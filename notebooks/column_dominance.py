@@ -29,7 +29,7 @@
 d: int = 32  # width of the embedding; in [16, 96]
 n_tokens: int = 16  # tokens of a sequence; in [8, 64]
 n_sequences: int = 8  # sequences that add to one update; in [2, 32]
-n_draws: int = 200  # updates drawn under each set of assumptions; in [60, 1000]
+n_draws: int = 800  # updates drawn under each set of assumptions; in [60, 4000]
 exponent: float = 1.0  # variances of the embedding's coordinates fall like k^-exponent; in [0.5, 1.5]
 seed: int = 0  # seed of every random draw; in [0, 2147483647]
 
@@ -393,7 +393,7 @@ show(repeated_tokens.counts_and_kurtosis(), repeated_tokens.repeated_tokens(seed
 show(condition.directionality_condition(d=d, seed=seed))
 
 # %% tags=["hide-input"]
-sweep = alignment_sweep(d, (0.0, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5), n_draws // 2, generator)
+sweep = alignment_sweep(d, (0.0, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5), n_draws // 4, generator)
 figures.directionality_by_alignment(sweep)
 
 # %% [markdown]

@@ -231,8 +231,8 @@ figures.tails(tails.example_laws())
 #
 # ## Coefficients that are linear in the key
 #
-# By {prf:ref}`prop-2-2` $\beta_{ij} = \delta_i^\top x_j$: linear in the key, with an error $\delta_i$ that belongs to
-# the query.
+# Prop. 2.2 of the paper as printed has $\beta_{ij} = \delta_i^\top x_j$: linear in the key, with an error $\delta_i$ that
+# belongs to the query.
 #
 # ````{prf:proposition} errors independent of the embeddings
 # :label: prop-s1-12-errors

@@ -63,8 +63,7 @@ def growth_ratios(
         f"How much the first column outgrows each row when one context token predicts {n_tokens} tokens. Lines: "
         "formulas; points: measured, with two standard errors. With coefficients independent of the embeddings the "
         "ratio is $\\mathrm{Tr}(\\Sigma)/(d\\,\\Sigma_{mm})$; with coefficients $x_i^\\top B y$ it differs from that "
-        "by "
-        f"a median of {off:.0%}. {'; '.join(words)}.",
+        f"by a median of {100 * off:.0f} %. Measured with {'; '.join(words)}.",
         f"Line plot on a logarithmic axis of the ratio of a column's to a row's expected squared norm against the row, "
         f"rising through 1 as the variance of the row falls. {'; '.join(words)}.",
     )
@@ -133,9 +132,9 @@ def tails(laws: Laws) -> CaptionedFigure:
     return CaptionedFigure(
         figure,
         "fig-tails",
-        "Lemma S1.11 asserts that the law of larger variance (a, blue) has the larger tail throughout the shaded "
-        f"range. Left: at z = {at:g} law a has {wide.sf(at):.2g} and law b {far.sf(at):.2g}. Right: for Gaussians the "
-        f"shaded range starts at {starts[1]:.1f}, below the plot; the order holds from the mean on (dashed).",
+        "Lemma S1.11 of the paper asserts that the law of larger variance (a, blue) has the larger tail throughout the "
+        f"shaded range. Left: at z = {at:g} law a has {wide.sf(at):.2g} and law b {far.sf(at):.2g}. Right: for Gaussians "
+        f"the shaded range starts at {starts[1]:.1f}, below the plot; the order holds from the mean on (dashed).",
         "Two plots of tail probabilities. Left, step functions: the law of smaller variance keeps "
         f"{far.sf(at):.2g} where the other has {wide.sf(at):.2g}. Right, two Gaussian tails crossing at their mean.",
     )
@@ -166,17 +165,15 @@ def directionality_by_alignment(sweep: pd.DataFrame) -> CaptionedFigure:
     right.set(xlabel="exponent of the uneven variances", ylabel="directionality d", ylim=(-1.08, 1.08))
     left.legend()
     strongest = sweep.sort_values("exponent").groupby("family", sort=False).last()
-    words = "; ".join(f"{f}: {row.log_alignment:+.2f}, directionality {row.d:+.2f}" for f, row in strongest.iterrows())
+    words = ", ".join(f"{row.d:+.2f} for {family}" for family, row in strongest.iterrows())
     return CaptionedFigure(
         figure,
         "fig-directionality-by-alignment",
         "Column dominance against the difference in axis alignment of keys and queries. Left: the ratio of the sums of "
-        "fourth powers follows $D(S_K)/D(S_Q)$. Right: directionality, mean and (shaded) 90 % of the draws; negative: "
-        f"columns. Where neither side is uneven, 90 % of d lie between {low:.2f} and {high:.2f} (dotted). At the "
-        "largest "
-        f"exponent, difference in log D and mean directionality: {words}.",
+        "fourth powers follows $D(S_K)/D(S_Q)$. Right: mean directionality (negative: columns); shaded: 90 % of the "
+        f"draws. Where neither side is uneven, 90 % lie between {low:.2f} and {high:.2f} (dotted). At the largest "
+        f"exponent the mean is {words}.",
         "Left, a scatter plot of the ratio of fourth powers against the difference in log axis alignment: points on "
-        "the line of equality. Right, lines of directionality against the exponent of the variances: negative for "
-        "uneven "
-        f"keys, positive for uneven queries, near 0 in a generic basis. At the largest exponent: {words}.",
+        "the line of equality. Right, lines of directionality against the exponent of the variances. At the largest: "
+        f"{words}.",
     )
