@@ -133,7 +133,7 @@ def tails(laws: Laws) -> CaptionedFigure:
         figure,
         "fig-tails",
         "Lemma S1.11 of the paper asserts that the law of larger variance (a, blue) has the larger tail throughout the "
-        f"shaded range. Left: at z = {at:g} law a has {wide.sf(at):.2g} and law b {far.sf(at):.2g}. Right: for Gaussians "
+        f"shaded range. Left: at z = {at:g} law a has {wide.sf(at):.2g} and law b {far.sf(at):.2g}. Right, Gaussians: "
         f"the shaded range starts at {starts[1]:.1f}, below the plot; the order holds from the mean on (dashed).",
         "Two plots of tail probabilities. Left, step functions: the law of smaller variance keeps "
         f"{far.sf(at):.2g} where the other has {wide.sf(at):.2g}. Right, two Gaussian tails crossing at their mean.",
