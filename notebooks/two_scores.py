@@ -28,7 +28,6 @@
 
 # %% tags=["parameters"]
 gamma: float = 2.0  # threshold of directionality in the figures, in standard deviations; in [0, 4]
-n: int = 64  # rows of the example matrices; in [16, 512]
 n_strong: int = 768  # rows of the matrices with one strong column; in [128, 2048]
 sizes: list[int] = [16, 64, 256]  # rows of the random matrices, three sizes or more; in [4, 2048]
 draws: int = 400  # random matrices of each size; in [20, 10000]
@@ -38,6 +37,7 @@ seed: int = 0  # seed of every random draw; in [0, 2147483647]
 import torch
 
 from attngeo.chapters.two_scores import directionality, figures, heads, random_matrices, symmetry, symmetry_law
+from attngeo.chapters.two_scores.build_a_matrix import build_a_matrix
 from attngeo.display.page import glue, show, table
 from attngeo.forms.random_matrices import directionality_sd, sample_dense
 from attngeo.forms.scores import GAMMA, score_batch
@@ -149,19 +149,8 @@ show(directionality.directionality_as_defined(seed=seed))
 # the order of its rows and columns, and signs; all change their sign with transposition. None is a property of the
 # bilinear form alone: a rotation of the basis, which leaves $s$ as it is, changes $d$.
 
-# %%
-m = torch.randn(n, n, generator=generator, dtype=torch.float64)
-turn = torch.linalg.qr(torch.randn(n, n, generator=generator, dtype=torch.float64)).Q
-scale = torch.ones(n, dtype=torch.float64)
-scale[: n // 6] = 4
-strong, one = m * scale, m.clone()
-one[:, n // 6] *= 30
-figures.gallery(
-    {"random": m, "symmetric": m + m.T, "skew-symmetric": m - m.T, "partly symmetric": m + m.T + m}
-    | {"strong columns": strong, "strong rows": strong.T, "one strong column": one}
-    | {"strong columns, turned": turn @ strong @ turn.T},
-    gamma,
-)
+# %% tags=["remove-input"]
+build_a_matrix(generator, gamma)
 
 # %% [markdown]
 # The first matrix is random: whatever its directionality says, it says by chance.

@@ -1,12 +1,17 @@
 """Each interactive in Chromium, worked by keyboard."""
 
+import base64
+
 import numpy as np
 import pytest
+import torch
 from interactive_page import open_interactive
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
+from attngeo import score
 from attngeo.chapters.introduction.one_start import LAYER, one_start
+from attngeo.chapters.two_scores.build_a_matrix import ROWS, TURNED, build_a_matrix, built
 from attngeo.records import checkout
 from attngeo.runs.record import read_run
 
@@ -72,3 +77,33 @@ def test_a_reader_who_asked_for_less_motion_steps_instead(browser, tmp_path):
         assert numbers(stage.find_element(By.TAG_NAME, "output")) == [50]
     finally:
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+def test_a_matrix_is_built_and_scored_as_python_scores_it(browser, tmp_path):
+    shown = build_a_matrix(torch.Generator().manual_seed(0))
+    levels = np.frombuffer(base64.b64decode(shown.data["levels"]), dtype=np.int8)
+    base = torch.from_numpy(levels.reshape(ROWS, ROWS).astype(float))
+    stage = open_interactive(browser, tmp_path, shown)
+    keys = ("Symmetry", "Strong columns", "Factor on them", "Turn of the basis")
+    symmetry, columns, factor, turn = (control(stage, name) for name in keys)
+
+    def assert_scored(**settings):
+        s = score(built(base, **settings))
+        expected = [s.symmetry, s.directionality, s.directionality_released, s.directionality_tables]
+        texts = [
+            span.find_element(By.TAG_NAME, "b") for span in stage.find_elements(By.CSS_SELECTOR, ".ia-scores span")
+        ]
+        np.testing.assert_allclose([numbers(text)[0] for text in texts], expected, atol=0.0051)
+        assert numbers(stage.find_element(By.CSS_SELECTOR, ".ia-said")) == [s.n_rows_over, s.n_columns_over]
+
+    assert_scored(columns=8, factor=4.0)
+    turn.send_keys(Keys.END)
+    assert_scored(columns=8, factor=4.0, turn=TURNED)
+    columns.send_keys(Keys.HOME)
+    symmetry.send_keys(Keys.END)
+    assert_scored(symmetry=1.0)
+    turn.send_keys(Keys.HOME, Keys.ARROW_RIGHT)
+    symmetry.send_keys(Keys.HOME)
+    columns.send_keys(Keys.ARROW_RIGHT)
+    factor.send_keys(Keys.END)
+    assert_scored(symmetry=-1.0, columns=1, factor=32.0, turn=np.pi / 180)

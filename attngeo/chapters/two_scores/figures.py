@@ -22,6 +22,7 @@ from attngeo.display.style import (
 )
 from attngeo.forms.random_matrices import directionality_sd, symmetry_sd
 from attngeo.forms.scores import GAMMA, Scores, score
+from attngeo.runs.numbers_in_words import number
 
 # field of `Scores`, convention, words, colour, marker
 CONVENTIONS = (
@@ -42,8 +43,9 @@ def gallery(matrices: Mapping[str, Float[Tensor, "n n"]], gamma: float = GAMMA) 
         plain_panel(axes)
         axes.set(xticks=[], yticks=[], title=name)
         d = [float(getattr(values, field)) for field, *_ in CONVENTIONS]
-        axes.set_xlabel(f"s = {values.symmetry:+.2f}\nd = {d[0]:+.2f} / {d[1]:+.2f} / {d[2]:+.2f}")
-        words.append(f"{name}: s {values.symmetry:.2f}, d {d[0]:.2f}, {d[1]:.2f} and {d[2]:.2f}")
+        s, *d = (number(float(value), 2) for value in (values.symmetry, *d))
+        axes.set_xlabel(f"s = {s}\nd = {' / '.join(d)}")
+        words.append(f"{name}: s {s}, d {d[0]}, {d[1]} and {d[2]}")
     for axes in panels.flat[len(matrices) :]:
         axes.set_visible(False)
     n = next(iter(matrices.values())).shape[0]
