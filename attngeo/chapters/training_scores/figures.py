@@ -141,17 +141,20 @@ def by_layer(runs: list[Run], name: str = "fig-training-layers") -> CaptionedFig
 
 @house_style()
 def before_and_after(runs: list[Run], name: str = "fig-training-forms") -> CaptionedFigure:
-    """W_qk of the last layer as an image at the first and the last step, one row per run."""
-    figure, panels = new_figure(6.0, 2.9 * len(runs), rows=len(runs), columns=2, squeeze=False)
+    """W_qk of the last layer as an image at the first and the last step, the runs side by side."""
+    figure, panels = new_figure(9, 2.9, columns=2 * len(runs), sharey=True)
     words = []
-    for row, run in zip(panels, runs, strict=True):
+    for first, run in enumerate(runs):
         layer = max(layer for layer, _ in run.pictures)
-        for panel, step in zip(row, sorted(step for key, step in run.pictures if key == layer), strict=True):
+        steps = sorted(step for key, step in run.pictures if key == layer)
+        for panel, step in zip(panels[2 * first :], steps, strict=False):
             plain_panel(panel)
             image = panel.imshow(run.pictures[layer, step], cmap=DIVERGING, vmin=-1, vmax=1)
             s = run.by_layer("symmetry").at[step, layer]
-            words.append(f"{PARTS[run.config['objective']]}, step {step}: s = {two(s)}")
-            panel.set(title=words[-1], xlabel="key coordinate", ylabel="query coordinate")
+            part = PARTS[run.config["objective"]]
+            words.append(f"{part}, step {step}: s = {two(s)}")
+            panel.set(title=f"{part}, step {step}\ns = {two(s)}", xlabel="key coordinate")
+    panels[0].set_ylabel("query coordinate")
     figure.colorbar(image, ax=panels, shrink=0.7, label="entry / saturation level")
     return CaptionedFigure(
         figure,

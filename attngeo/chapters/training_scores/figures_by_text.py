@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 from matplotlib.axes import Axes
 
+from attngeo.chapters.training_scores.evidence import released_ends
 from attngeo.chapters.training_scores.figures import (
     COLOURS,
     SCORES,
@@ -31,7 +32,6 @@ def released_over_steps(curves: pd.DataFrame, name: str = "fig-training-released
     """
     texts = ("wikipedia", "red_pajama", "jigsaw")
     figure, panels = new_figure(8.6, 4.8, rows=2, columns=3, sharex=True, sharey="row")
-    words = []
     for column, text in zip(panels.T, texts, strict=True):
         for (layers, part), rows in curves[curves["dataset"] == text].groupby(["layers", "part"], sort=False):
             rows = rows.set_index("step")
@@ -41,19 +41,23 @@ def released_over_steps(curves: pd.DataFrame, name: str = "fig-training-released
                 panel.fill_between(
                     rows.index, rows[f"{score}_q1"], rows[f"{score}_q3"], color=colour, alpha=0.1, linewidth=0
                 )
-            last = rows.iloc[-1]
-            words.append(f"{text.replace('_', ' ')}, {part} of {layers} layers: s {last.s:.2f}, d {last.d:.2f}")
         column[0].set_title(text.replace("_", " "))
         column[1].set(xlabel="step", xscale="log")  # shared
     label_score_rows(panels)
     figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    s, d = (released_ends(curves, score) for score in "sd")
+    more_symmetric = f"{(s['encoder'] > s['decoder']).sum()} of {len(s)} pairs"
+    more_columns = f"{(d['decoder'] < d['encoder']).sum()} of {len(d)}"
+    columns = f"{(d[['encoder', 'decoder']] < 0).to_numpy().sum()} of {2 * len(d)} models"
     return CaptionedFigure(
         figure,
         name,
-        "Released scores over training, median over layers, quartiles shaded. Lines: models of 12 layers (Figures"
-        " 3a, 3b and S3); dashes: 4 layers.",
-        "Line plots over steps, symmetry above and directionality below, a column per text. At the end: "
-        f"{'; '.join(words)}.",
+        "Scores that the authors released, over training: median over layers, quartiles shaded; one seed of each model."
+        f" At the end the encoder has the larger symmetry in {more_symmetric}; directionality is below 0, columns"
+        f" dominating, in {columns}, and the decoder's lies below the encoder's in {more_columns}.",
+        "Line plots over steps, symmetry above, directionality below, a column per text. The encoder's symmetry ends"
+        f" above the decoder's in {more_symmetric}. Directionality ends below 0 in {columns}, and the decoder's lower"
+        f" in {more_columns}.",
     )
 
 

@@ -30,5 +30,7 @@ def test_layers_are_listed_from_the_first_to_the_last():
 def test_the_released_curves_have_a_column_per_text():
     figure = released_over_steps(published_scores.released_training())
     assert len(figure.figure.axes) == 6 and "<svg" in figure.svg()
-    assert "wikipedia, encoder of 12 layers: s 0.32, d -0.16" in figure.alt
-    assert "wikipedia, decoder of 4 layers: s -0.50, d -0.40" in figure.alt
+    assert all(
+        "6 of 6 pairs" in told and "12 of 12 models" in told and "2 of 6." in told
+        for told in (figure.caption, figure.alt)
+    )
