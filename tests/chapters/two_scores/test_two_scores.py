@@ -225,3 +225,11 @@ def test_every_check_can_be_called_without_arguments_and_has_a_seed(check):
     parameters = inspect.signature(check).parameters.values()
     assert all(p.default is not p.empty for p in parameters)
     assert "seed" in {p.name for p in parameters}
+
+
+def test_uneven_rows_have_the_lengths_and_chances_they_are_said_to_have():
+    m, chances = random_matrices.every_pattern_of_lengths(n=4)
+    assert (chances > 0).all() and chances.sum() == pytest.approx(1)
+    for length, chance in ((10, 1 / 4), (1, 3 / 4)):
+        at_length = torch.einsum("p,pij->ij", chances, (m.abs() == length).double())
+        torch.testing.assert_close(at_length, torch.full_like(at_length, chance))
