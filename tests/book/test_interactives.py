@@ -11,8 +11,14 @@ from selenium.webdriver.common.keys import Keys
 
 from attngeo import score
 from attngeo.chapters.introduction.one_start import LAYER, one_start
+from attngeo.chapters.symmetric_initialisation.control_matrix import experiments, main_experiments
+from attngeo.chapters.symmetric_initialisation.crossings import first_crossing
+from attngeo.chapters.symmetric_initialisation.recorded_runs import recorded
+from attngeo.chapters.symmetric_initialisation.roulette import roulette
 from attngeo.chapters.two_scores.build_a_matrix import ROWS, TURNED, build_a_matrix, built
+from attngeo.paper.published import printed_table
 from attngeo.records import checkout
+from attngeo.runs.estimates import NEVER
 from attngeo.runs.record import read_run
 
 pytestmark = pytest.mark.book
@@ -107,3 +113,31 @@ def test_a_matrix_is_built_and_scored_as_python_scores_it(browser, tmp_path):
     columns.send_keys(Keys.ARROW_RIGHT)
     factor.send_keys(Keys.END)
     assert_scored(symmetry=-1.0, columns=1, factor=32.0, turn=np.pi / 180)
+
+
+def test_two_random_seeds_show_what_table_1_would_print(browser, tmp_path):
+    found = main_experiments(experiments(recorded()))
+    stage = open_interactive(browser, tmp_path, roulette(found, printed_table("1")))
+
+    def assert_says(experiment, one, other):
+        losses = experiment.arms["random"].curves("loss")
+        share = first_crossing(losses.index.to_numpy(), losses[one].to_numpy(), losses[other].to_numpy())
+        said = stage.find_element(By.CSS_SELECTOR, ".ia-said").text.replace("\N{NO-BREAK SPACE}", " ")
+        assert f"{one}" in said and f"{other}" in said
+        assert ("%" in said) == (share >= 0) and (share == NEVER or f" {round(100 * share)} %" in said)
+
+    seeds = found[0].arms["random"].seeds
+    assert_says(found[0], *seeds[:2])
+    control(stage, "Baseline").send_keys(Keys.ARROW_DOWN)
+    assert_says(found[0], seeds[0], seeds[2])
+    control(stage, "Start").send_keys(Keys.END)
+    assert_says(found[0], seeds[-1], seeds[2])
+    for _ in range(4):
+        control(stage, "Draw two seeds").send_keys(Keys.SPACE)
+        one, other = (int(control(stage, name).get_attribute("value")) for name in ("Start", "Baseline"))
+        assert one != other
+        assert_says(found[0], one, other)
+    marks = stage.find_element(By.CSS_SELECTOR, ".wide").get_attribute("d")
+    assert marks.count("M") == len(seeds) * (len(seeds) - 1)
+    control(stage, "Experiment").send_keys(Keys.ARROW_DOWN)
+    assert_says(found[1], *found[1].arms["random"].seeds[:2])
