@@ -149,13 +149,15 @@ def one_strong_column(factors: Sequence[float], found: Sequence[Scores], limit: 
         ends.append(f"{mean[-1]:+.2f} ({words})")
     axes.axhline(limit, color=ENCODER, linestyle=":", linewidth=1, label=f"limit of Def. 3.2, {limit:+.2f}")
     axes.axhline(0, color=NEUTRAL, linewidth=1)
-    axes.set(xscale="log", xlabel="factor on one column", ylabel="directionality", ylim=(-1.1, 1.1))
+    axes.set(xscale="log", xlabel="factor on one column", ylabel="directionality d", ylim=(-1.1, 1.1))
+    for y, side in ((1.02, "read as: rows dominate"), (-1.02, "read as: columns dominate")):
+        axes.text(factors[0], y, side, color=NEUTRAL, fontsize="small", va="center")
     axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
     return CaptionedFigure(
         figure,
         name="fig-one-strong-column",
-        caption=f"One column of a random matrix of {n} rows multiplied by a growing factor. A negative $d$ is read as "
-        f"column dominance. At a factor of {factors[-1]:g} the mean $d$ is {'; '.join(ends)}. Bands: ± one standard "
+        caption=f"One column of a random matrix of {n} rows grows, and three formulas of directionality score the "
+        f"matrix. At a factor of {factors[-1]:g} the mean $d$ is {'; '.join(ends)}. Bands: ± one standard "
         "deviation.",
         alt="Three curves of directionality against the factor on one column, on a logarithmic axis. They start near 0 "
         f"and end at {'; '.join(ends)}.",
