@@ -1,5 +1,6 @@
 import math
 
+import numpy as np
 import pytest
 import torch
 from numpy.polynomial.hermite_e import hermegauss
@@ -125,6 +126,13 @@ def test_the_spread_of_symmetry_is_that_of_the_mean_concentration(d, rank):
 def test_z_and_p_are_those_of_the_normal_law_where_nothing_is_simulated():
     law = NullLaw(0.5, 0.1)
     assert law.z(0.7) == pytest.approx(2) and law.p(0.7) == pytest.approx(2 * norm.sf(2)) == law.p(0.3)
+
+
+def test_p_counts_the_simulated_distances_that_are_as_large():
+    law = NullLaw(0.5, 1e-3, np.array([0.125, 0.25, 0.375, 0.5]))
+    assert [law.p(value) for value in (0.75, 0.25, 0.875, 1.0625)] == pytest.approx([0.75, 0.75, 0.5, 0])
+    assert law._replace(distances=np.array([0.25])).p(0.75) == 1
+    assert symmetry_null(1, 1).sd == 0
 
 
 def test_trained_like_weights_lie_far_outside():

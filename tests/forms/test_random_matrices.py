@@ -5,7 +5,7 @@ import torch
 from random_forms import gaussian
 from scipy.stats import beta, norm
 
-from attngeo import score
+from attngeo import BilinearForm, score, score_heads
 from attngeo.errors import ParameterError
 from attngeo.forms.random_matrices import (
     directionality_sd,
@@ -133,6 +133,21 @@ def test_samples_have_one_value_per_draw_and_follow_the_seed():
     assert torch.equal(a.symmetry, b.symmetry) and not torch.equal(a.symmetry, c.symmetry)
     drawn = torch.randn(3, 5, 5, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     assert a.symmetry.tolist() == pytest.approx([score(m).symmetry.item() for m in drawn], abs=1e-12)
+
+
+def test_samples_are_scores_of_factors_drawn_one_after_the_other():
+    generator = torch.Generator().manual_seed(1)
+
+    def factor(heads):
+        return torch.randn(heads, 6, 2, generator=generator, dtype=torch.float64)
+
+    layers = [score(BilinearForm(factor(4), factor(2)), gamma=0.5) for _ in range(3)]
+    found = sample_forms(4, 6, 2, draws=3, seed=1, gamma=0.5, n_kv_heads=2)
+    generator.manual_seed(1)
+    heads = score_heads(BilinearForm(factor(3), factor(3)), gamma=0.5)
+    for name, values in vars(sample_forms(1, 6, 2, draws=3, seed=1, gamma=0.5)).items():
+        assert values.tolist() == pytest.approx(getattr(heads, name).tolist(), abs=1e-12)
+        assert getattr(found, name).tolist() == pytest.approx([getattr(s, name).item() for s in layers], abs=1e-12)
 
 
 @pytest.mark.parametrize("size", [1, 7, 60])
