@@ -12,6 +12,7 @@ from attngeo.chapters.two_scores.heads import influence
 from attngeo.chapters.two_scores.random_matrices import closed_forms
 from attngeo.errors import ParameterError
 from attngeo.forms.random_matrices import directionality_sd, symmetry_mean, symmetry_sd
+from attngeo.forms.scores import score_batch
 
 CHECKS = [
     symmetry.factor_of_the_symmetry_score,
@@ -233,3 +234,6 @@ def test_uneven_rows_have_the_lengths_and_chances_they_are_said_to_have():
     for length, chance in ((10, 1 / 4), (1, 3 / 4)):
         at_length = torch.einsum("p,pij->ij", chances, (m.abs() == length).double())
         torch.testing.assert_close(at_length, torch.full_like(at_length, chance))
+    m, chances = random_matrices.every_pattern_of_lengths(n=6)
+    score = chances @ score_batch(m, gamma=1.0).directionality
+    assert random_matrices.chance_of_outlying_rows(6, gamma=1.0) == pytest.approx(score.item())
