@@ -1,19 +1,16 @@
 """What a constraint costs in loss and does to the scores: constrained runs beside free ones, seed by seed."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import pandas as pd
 
 from attngeo.runs.arms import LOSS, Contrast, Measure, contrasts
-from attngeo.runs.estimates import HELPS, HURTS, NO_DIFFERENCE
 from attngeo.runs.labels import PARTS, text
 from attngeo.runs.numbers_in_words import as_nats, as_score, with_interval
 from attngeo.runs.record import Run
 from attngeo.training.constraints import Constraint
 
-FALL = {HURTS: "more than the free run's", HELPS: "less than the free run's"}
 LAST = 5  # the last fifth of a run
-NO_RUNS = "No run with a constraint is recorded yet"
 
 
 def constrained_and_free(runs: Sequence[Run]) -> list[Contrast]:
@@ -46,10 +43,9 @@ def last_fall(run: Run) -> float:
 
 
 def effects_table(found: Sequence[Contrast]) -> pd.DataFrame:
-    """One row per constrained arm: losses, their difference with its interval, what that says, and both scores."""
-    rows = []
-    for contrast in found:
-        row = {
+    """One row per constrained arm: losses, their difference with its interval, and what that says."""
+    rows = [
+        {
             "constraint": describe(contrast),
             "text": text(contrast.first.runs[0]),
             "seeds": len(contrast),
@@ -58,15 +54,13 @@ def effects_table(found: Sequence[Contrast]) -> pd.DataFrame:
             "difference": with_interval(contrast.difference(), as_nats),
             "outcome": contrast.outcome(),
         }
-        for letter, score in (("s", "symmetry"), ("d", "directionality")):
-            free, constrained = (as_score(arm.mean(score)) for arm in (contrast.second, contrast.first))
-            row[f"{letter}, free → constrained"] = f"{free} → {constrained}"
-        rows.append(row)
+        for contrast in found
+    ]
     return _one_text(rows)
 
 
 def heads_table(found: Sequence[Contrast]) -> pd.DataFrame:
-    """One row per arm, free ones too: s of the summed forms and of single heads, and the last fall of the loss."""
+    """One row per arm, free ones too: s of the summed forms and of single heads, d, and the last fall of the loss."""
     rows: dict[tuple[Run, ...], dict] = {}
     for contrast in found:
         free = f"{PARTS[contrast.second.config['objective']]}, free"
@@ -78,6 +72,7 @@ def heads_table(found: Sequence[Contrast]) -> pd.DataFrame:
                 "seeds": len(arm),
                 "s, sum over heads": as_score(arm.mean("symmetry")),
                 "s, single heads": as_score(arm.mean(symmetry_of_heads)),
+                "d, sum over heads": as_score(arm.mean("directionality")),
                 "fall of the loss": arm.mean(last_fall),
                 "beyond the free run's": beyond,
             }
@@ -85,45 +80,10 @@ def heads_table(found: Sequence[Contrast]) -> pd.DataFrame:
     return _one_text(list(rows.values()))
 
 
-def sentence(found: Sequence[Contrast]) -> str:
-    """Which arms the constraint helps, which it hurts, and which it leaves within the noise."""
-
-    def cost(contrast: Contrast) -> str:
-        return with_interval(contrast.difference(), as_nats)
-
-    return _by_outcome(found, Contrast.outcome, [HELPS, HURTS, NO_DIFFERENCE], cost)
-
-
-def fall_sentence(found: Sequence[Contrast]) -> str:
-    """Whose loss fell more over the last fifth of the steps than the free run's: there a cost was shrinking."""
-
-    def said(contrast: Contrast) -> str:
-        outcome = contrast.outcome(last_fall)
-        return FALL.get(outcome, outcome)
-
-    def falls(contrast: Contrast) -> str:
-        return f"{contrast.first.mean(last_fall):.3f} nats, free {contrast.second.mean(last_fall):.3f}"
-
-    return _by_outcome(found, said, [*FALL.values(), NO_DIFFERENCE], falls)
-
-
 def reached(found: Sequence[Contrast], measure: Measure) -> list[float]:
     """Symmetry that each constrained arm ends with, as ``measure`` takes it, with the sign that was asked for."""
     signs = {Constraint.SYMMETRIC.value: 1, Constraint.SKEW.value: -1}
     return [signs[contrast.first.config["constraint"]] * contrast.first.mean(measure) for contrast in found]
-
-
-def _by_outcome(
-    found: Sequence[Contrast], said: Callable[[Contrast], str], order: list[str], number: Callable[[Contrast], str]
-) -> str:
-    """``outcome: arm (number) and arm (number); outcome: ...``, the outcomes in order, others last."""
-    if not found:
-        return NO_RUNS
-    groups: dict[str, list[str]] = {}
-    for contrast in found:
-        groups.setdefault(said(contrast), []).append(f"{describe(contrast)} ({number(contrast)})")
-    parts = sorted(groups.items(), key=lambda item: order.index(item[0]) if item[0] in order else len(order))
-    return "; ".join(f"{words}: {' and '.join(arms)}" for words, arms in parts)
 
 
 def _one_text(rows: list[dict]) -> pd.DataFrame:
