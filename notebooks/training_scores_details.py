@@ -118,7 +118,7 @@ else:
 
 # %% [markdown]
 # The paper says that both scores are zero at initialisation. They are those of
-# [random matrices](two_scores.py#what-to-expect-of-untrained-weights): small, and not zero.
+# [random matrices](two_scores.py#random-matrices): small, and not zero.
 
 # %%
 show(*(result for result in (growth.recorded_starts(runs=runs),) if result.comparisons))
