@@ -36,6 +36,7 @@ import torch
 
 from attngeo.chapters.two_scores import directionality, figures, heads, random_matrices, symmetry
 from attngeo.chapters.two_scores.build_a_matrix import build_a_matrix
+from attngeo.chapters.two_scores.null_ruler import null_ruler
 from attngeo.display.page import glue, show, table
 from attngeo.forms.random_matrices import directionality_sd, sample_dense
 from attngeo.forms.scores import GAMMA, score_batch
@@ -284,6 +285,9 @@ table(
     caption=f"Scores of random matrices, closed forms, $\\gamma = {gamma:g}$.",
     formats={"rows": "d"} | dict.fromkeys(expected.columns[1:3], ".2g") | dict.fromkeys(expected.columns[3:], ".2f"),
 )
+
+# %% tags=["remove-input"]
+null_ruler(gamma)
 
 # %% [markdown]
 # ## What it means for you

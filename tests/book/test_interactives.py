@@ -16,6 +16,8 @@ from attngeo.chapters.symmetric_initialisation.crossings import first_crossing
 from attngeo.chapters.symmetric_initialisation.recorded_runs import recorded
 from attngeo.chapters.symmetric_initialisation.roulette import roulette
 from attngeo.chapters.two_scores.build_a_matrix import ROWS, TURNED, build_a_matrix, built
+from attngeo.chapters.two_scores.null_ruler import null_ruler
+from attngeo.forms.null_laws import LEVEL, laws_of_shape
 from attngeo.paper.published import printed_table
 from attngeo.records import checkout
 from attngeo.runs.estimates import NEVER
@@ -24,9 +26,9 @@ from attngeo.runs.record import read_run
 pytestmark = pytest.mark.book
 
 
-def numbers(element):
-    """The numbers in an element's text, with a minus sign or a hyphen before them."""
-    words = element.text.replace("\u2212", "-").replace(",", "").split()
+def numbers(element, marks=","):
+    """The numbers in an element's text, with a minus sign or a hyphen before them; without some marks at their ends."""
+    words = [word.strip(marks) for word in element.text.replace("\u2212", "-").replace(",", "").split()]
     return [float(word) for word in words if word.lstrip("-").replace(".", "", 1).isdigit()]
 
 
@@ -141,3 +143,28 @@ def test_two_random_seeds_show_what_table_1_would_print(browser, tmp_path):
     assert marks.count("M") == len(seeds) * (len(seeds) - 1)
     control(stage, "Experiment").send_keys(Keys.ARROW_DOWN)
     assert_says(found[1], *found[1].arms["random"].seeds[:2])
+
+
+def test_scores_are_laid_beside_what_random_weights_give(browser, tmp_path):
+    stage = open_interactive(browser, tmp_path, null_ruler())
+    s, d, width = (control(stage, name) for name in ("symmetry s", "directionality d", "Width"))
+
+    def assert_says(d_model, rank, s, d):
+        laws = laws_of_shape(d_model, rank)
+        judged = (s, laws["symmetry"]), (d, laws["directionality"])
+        for line, (value, law) in zip(stage.find_elements(By.CSS_SELECTOR, ".ia-said span"), judged, strict=True):
+            ends = [law.mean - law.half_width, law.mean + law.half_width]
+            found = numbers(line, ".")
+            np.testing.assert_allclose([found[0], *found[2:]], [value, *ends], atol=0.00051)
+            assert found[1] == pytest.approx(abs(law.z(value)), abs=0.051)
+            assert (law.p(value) < LEVEL) == ("outside" in line.text)
+
+    assert_says(768, 768, s=0.05, d=-0.2)
+    s.send_keys(*[Keys.ARROW_LEFT] * 5)
+    d.send_keys(Keys.HOME)
+    assert_says(768, 768, s=0.0, d=-1.0)
+    control(stage, "Matrix").send_keys(*[Keys.ARROW_DOWN] * 2)
+    assert_says(768, 64, s=0.0, d=-1.0)
+    width.send_keys(Keys.HOME)  # where 12 heads are not on offer
+    s.send_keys(Keys.END)
+    assert_says(128, 128, s=1.0, d=-1.0)
