@@ -12,6 +12,7 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 
+from attngeo.book import takeaways
 from attngeo.book.build import update
 from attngeo.book.cache import Kept
 from attngeo.book.execution import ChapterFailed
@@ -76,6 +77,17 @@ class _Pages:
         quoted = {node.refdoc for node in doctree.findall(PendingGlueReference)}
         _kept_on(app.env, "attngeo_quotes")[app.env.docname] = quoted
 
+    def hand_out(
+        self, app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: nodes.document | None
+    ) -> None:
+        """On ``html-page-context``: the page's files beside it, and their links at its end."""
+        if doctree is None:
+            return
+        source, run = Path(app.env.doc2path(pagename)), self.kept.get(pagename)
+        takeaways.write(Path(app.outdir), pagename, source, run and run.notebook)
+        address = takeaways.repository(Path(app.srcdir).resolve().parent)
+        context["body"] += takeaways.line(pagename, source, run is not None, address)
+
     def write_quoting(self, app: Sphinx, env: BuildEnvironment) -> list[str]:
         """On ``env-updated``: pages that quote numbers from one read anew must be written anew."""
         return [name for name, quoted in _kept_on(env, "attngeo_quotes").items() if quoted & self.reading]
@@ -91,6 +103,14 @@ def scripts_of_page(
         logger.warning(f"book/{missing} is missing, which an interactive needs", location=pagename, type="attngeo")
     kept = [s for s in context["script_files"] if s.filename in wanted or "/interactives/" not in str(s.filename)]
     context["script_files"] = sorted(kept, key=lambda script: script.filename != SHARED_SCRIPT)
+
+
+def roles_of_references(
+    app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: nodes.document | None
+) -> None:
+    """On ``html-page-context``: entries of a list of references are its items; the role docutils gives is outdated."""
+    if "body" in context:
+        context["body"] = context["body"].replace('role="doc-biblioentry"', 'role="listitem"')
 
 
 def _end(reason: str) -> SystemExit:
@@ -118,4 +138,6 @@ def setup(app: Sphinx) -> dict:
     app.connect("doctree-read", pages.note_quotes)
     app.connect("env-updated", pages.write_quoting)
     app.connect("html-page-context", scripts_of_page)
-    return {"version": "1", "parallel_read_safe": False, "parallel_write_safe": True}
+    app.connect("html-page-context", pages.hand_out)
+    app.connect("html-page-context", roles_of_references)
+    return {"version": "2", "parallel_read_safe": False, "parallel_write_safe": True}

@@ -10,6 +10,7 @@ from nbformat import NotebookNode
 from attngeo.book.cache import Kept
 from attngeo.book.execution import ChapterFailed
 from attngeo.book.notebooks import Chapter
+from attngeo.book.takeaways import data_link
 from attngeo.display.interactive import container
 from attngeo.display.labels import METADATA_KEY
 from attngeo.display.tables import markdown_table
@@ -95,6 +96,9 @@ def _pieces(chapter: Chapter, index: int, cell: NotebookNode) -> list[NotebookNo
             if "interactive" in ours:
                 html = container(**ours["interactive"], figure=ours["figure"]["name"])
                 pieces.append(nbformat.v4.new_markdown_cell(html))  # an output would get a ground and margins
+            if output.data.pop("text/csv", None):
+                link = data_link(ours["figure"]["name"], f"notebooks/{chapter.name}")
+                pieces.append(nbformat.v4.new_markdown_cell(link))
         elif "table" in ours:
             pieces.append(nbformat.v4.new_markdown_cell(_table(output.data["text/markdown"], **ours["table"])))
         elif "results" in ours:

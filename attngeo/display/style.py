@@ -12,6 +12,7 @@ from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from attngeo.display.figure_data import as_csv
 from attngeo.display.labels import METADATA_KEY, check_label
 from attngeo.display.typeset import typeset
 from attngeo.errors import ParameterError
@@ -25,6 +26,7 @@ NEUTRAL = "#595959"  # reference lines, chance levels; contrast 7:1 on white
 PALETTE = (ENCODER, DECODER, CROSS, "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 PART_COLOURS = {"encoder": ENCODER, "decoder": DECODER, "cross": CROSS}
 DIVERGING = "RdBu_r"  # signed values, white at zero: give vmin = -vmax
+ALT_WORDS = 60
 SEQUENTIAL = "cividis"  # values of one sign
 
 _STYLE = {
@@ -93,23 +95,29 @@ def plain_panel(axes: Axes) -> None:
 class CaptionedFigure:
     """A figure with its label, caption and alternative text, all made from the data that it shows.
 
-    As the last expression of a cell it displays itself, as SVG; the book numbers it and ``{numref}`` finds it by its
-    label.
+    As the last expression of a cell it displays itself, as SVG, and gives the numbers it shows as CSV; the book numbers
+    it, links the CSV below it, and ``{numref}`` finds it by its label.
 
     Raises:
-        ParameterError: the label is malformed, or the caption or the alternative text is empty.
+        ParameterError: the label is malformed, the caption or the alternative text is empty, or the latter longer than 60
+            words.
     """
 
     figure: Figure
     name: str  # "fig-...", unique in the book
     caption: str  # MyST: what is shown, and the numbers to take from it
-    alt: str  # plain text for those who do not see it: kind of plot, axes, what stands out
+    alt: str  # plain text for those who do not see it: kind of plot, axes, the pattern; its numbers are in the CSV
 
     def __post_init__(self) -> None:
         check_label(self.name, "fig")
         for kind, text in (("a caption", self.caption), ("alternative text", self.alt)):
             if not text.strip():
                 raise ParameterError(f"Figure {self.name} needs {kind}.")
+        if (words := len(self.alt.split())) > ALT_WORDS:
+            raise ParameterError(
+                f"The alternative text of figure {self.name} has {words} words, at most {ALT_WORDS} are read out well: "
+                "say the pattern; the numbers are in the figure's CSV."
+            )
 
     def svg(self) -> str:
         """The figure as SVG; equal figures give equal text."""
@@ -117,6 +125,10 @@ class CaptionedFigure:
         with house_style():
             self.figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
         return buffer.getvalue()
+
+    def csv(self) -> str:
+        """The numbers that the figure shows (`attngeo.display.figure_data`); empty where it shows none."""
+        return as_csv(self.figure)
 
     def save(self, path: Path) -> None:
         """Write the figure to a file, in the format of its suffix."""
@@ -127,4 +139,6 @@ class CaptionedFigure:
         words = {kind: typeset(" ".join(text.split())) for kind, text in (("caption", self.caption), ("alt", self.alt))}
         words = {"name": self.name} | words
         data = {"image/svg+xml": self.svg(), "text/plain": f"{words['name']}: {words['alt']}"}
+        if csv := self.csv():
+            data["text/csv"] = csv
         return data, {METADATA_KEY: {"figure": words}}

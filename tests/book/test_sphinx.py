@@ -9,6 +9,7 @@ import sys
 from html import unescape
 from pathlib import Path
 
+import nbformat
 import pytest
 from tiny_book import ROOT, chapter, tiny_book
 
@@ -26,7 +27,8 @@ MIDDLE = chapter(
     "from attngeo.paper.checks import Result, Verdict, exact",
     "from attngeo.display.page import glue, show, table\nfrom attngeo.display.style import CaptionedFigure, new_figure",
     "show(Result('2.1', '(1)', 'the $W$', Verdict.MISPRINT, (exact('trace', 1, 1),)))\nglue('number', 0.5, '.4f')",
-    "table(pd.DataFrame({'a': [n]}), 'tab-one', f'One `n`, $n = {n}$.')\nfigure, axes = new_figure(2, 2)",
+    "table(pd.DataFrame({'a': [n]}), 'tab-one', f'One `n`, $n = {n}$.')",
+    "figure, axes = new_figure(2, 2)\naxes.plot([0, n])\n"
     "still = CaptionedFigure(figure, 'fig-line', f'Empty, $n = {n}$.', 'An empty panel.')\n"
     "Interactive('dots', {'n': n}, still)",
     "# Here it is {glue:text}`number`.",
@@ -118,6 +120,18 @@ def test_an_interactive_takes_the_place_of_its_still(book, browser):
     figure = browser.find_element("css selector", "figure#fig-line.ia-live")
     assert figure.find_element("css selector", ".interactive").get_property("textContent") == "7"
     assert figure.find_elements("css selector", "img[alt='An empty panel.']")
+
+
+def test_a_page_hands_out_its_notebook_its_source_and_the_data_of_its_figure(book):
+    html, built = page(book, "middle"), book.root / "book/_build/html"
+    links = re.findall(r'<a href="([^"]+)" download>', html)
+    assert links == ["../figures/fig-line.csv", "middle.ipynb", "middle.py"]
+    rows = (built / "figures/fig-line.csv").read_text().splitlines()
+    assert [row.split(",")[-3:-1] for row in rows] == [["x", "y"], ["0", "0"], ["1", "7"]]
+    outputs = [o for c in nbformat.read(built / "notebooks/middle.ipynb", 4).cells for o in c.get("outputs", [])]
+    assert any("image/svg+xml" in o.get("data", {}) for o in outputs)
+    assert (built / "notebooks/middle.py").read_text() == (book.root / "notebooks/middle.py").read_text()
+    assert "Edit this page" not in html  # the code has no address
 
 
 def test_another_page_quotes_and_cites_it(book):

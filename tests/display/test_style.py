@@ -39,7 +39,14 @@ def test_a_figure_shows_itself_with_words_for_the_book():
 
 
 @pytest.mark.parametrize(
-    "name, caption, alt", [("lines", "c", "a"), ("fig-Lines", "c", "a"), ("fig-l", " ", "a"), ("fig-l", "c", "\n")]
+    "name, caption, alt",
+    [
+        ("lines", "c", "a"),
+        ("fig-Lines", "c", "a"),
+        ("fig-l", " ", "a"),
+        ("fig-l", "c", "\n"),
+        ("fig-l", "c", "a " * 61),
+    ],
 )
 def test_a_figure_without_words_is_refused(name, caption, alt):
     with pytest.raises(ParameterError):

@@ -1,0 +1,72 @@
+"""What a reader takes away from a page: its executed notebook, its source, and the data of its figures as CSV."""
+
+import html
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import nbformat
+import yaml
+from nbformat import NotebookNode
+
+from attngeo.display.labels import METADATA_KEY
+from attngeo.records.atomic import write_text
+
+FIGURES = "figures"  # folder of the built book
+BRANCH = "main"
+
+
+def write(folder: Path, page: str, source: Path, run: NotebookNode | None) -> None:
+    """Put a page's files into the built book: its source, and of a chapter the executed notebook and the figures' data.
+
+    Args:
+        folder: of the built book.
+        page: its path there without suffix, ``notebooks/two_scores``.
+        source: the file that it was made from.
+        run: the executed notebook; None for a page that is no chapter.
+    """
+    write_text(folder / f"{page}{source.suffix}", source.read_text(encoding="utf-8"))
+    if run is not None:
+        write_text(folder / f"{page}.ipynb", nbformat.writes(run) + "\n")
+        for name, csv in _data(run):
+            write_text(folder / FIGURES / f"{name}.csv", csv)
+
+
+def line(page: str, source: Path, is_chapter: bool, repository: str | None) -> str:
+    """HTML that links what `write` has written and, where the code has an address, ways to edit and to launch it."""
+    name = Path(page).name
+    links = {"Executed notebook": f"{name}.ipynb"} if is_chapter else {}
+    links["Source"] = f"{name}{source.suffix}"
+    text = " · ".join(f'<a href="{href}" download>{words}</a>' for words, href in links.items())
+    if repository:
+        # as in the repository: the book's folder holds only a link to the notebooks
+        path = f"{page}{source.suffix}" if is_chapter else f"book/{page}{source.suffix}"
+        address = html.escape(repository.rstrip("/").removesuffix(".git"))
+        text += f' · <a href="{address}/edit/{BRANCH}/{path}">Edit this page</a>'
+        _, host, project = address.partition("github.com/")
+        if host and is_chapter:
+            lab = f"https://mybinder.org/v2/gh/{project}/{BRANCH}?urlpath=lab/tree/{path}"
+            text += f' · <a href="{lab}">Launch on Binder</a>'
+    return f'<p class="page-files">Take away: {text}</p>'
+
+
+def data_link(name: str, page: str) -> str:
+    """HTML that links the data of a figure from the page (its path without suffix) that shows it."""
+    href = os.path.relpath(f"{FIGURES}/{name}.csv", os.path.dirname(page) or ".").replace(os.sep, "/")
+    return f'<p class="figure-data"><a href="{href}" download>Data of this figure (CSV)</a></p>'
+
+
+def repository(root: Path) -> str | None:
+    """The address of the code, ``repository-code`` of CITATION.cff; None where it names none."""
+    try:
+        citation = yaml.safe_load((root / "CITATION.cff").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    return citation.get("repository-code")
+
+
+def _data(run: NotebookNode) -> Iterator[tuple[str, str]]:
+    for output in (o for cell in run.cells for o in cell.get("outputs", [])):
+        figure = output.get("metadata", {}).get(METADATA_KEY, {}).get("figure")
+        if figure and "text/csv" in output.get("data", {}):
+            yield figure["name"], output.data["text/csv"]

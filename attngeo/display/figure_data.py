@@ -1,0 +1,106 @@
+"""The numbers that a figure shows, read back from what is drawn, as one table for every kind of plot."""
+
+import csv
+import io
+from collections.abc import Iterator
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.collections import Collection, LineCollection, PathCollection, PolyCollection, QuadMesh
+from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
+from matplotlib.lines import Line2D
+from matplotlib.patches import Polygon, Rectangle
+
+COLUMNS = ("panel", "x axis", "y axis", "series", "drawn as", "x", "y", "value")
+_Rows = Iterator[tuple[str, float | None, float | None, float | None]]
+
+
+def drawn_data(figure: Figure) -> list[tuple]:
+    """What a figure shows, one row per point, in the units of its axes.
+
+    An interval is two rows, its ends; a bar is one, its centre and its height; a pixel of an image has its column, row
+    and value; a line or band across the whole panel (`Axes.axhline`) has no x, or no y.
+
+    Returns:
+        The ``COLUMNS`` of each: title of the panel, labels of its axes, name in the legend, kind of mark, x, y, value of a pixel.
+    """
+    rows = []
+    for number, axes in enumerate(figure.axes, 1):
+        if not axes.axison or hasattr(axes, "_colorbar"):
+            continue
+        place = (axes.get_title("left") or axes.get_title() or str(number), axes.get_xlabel(), axes.get_ylabel())
+        names = _legend(figure, axes)
+        for artist in axes.get_children():
+            rows += [(*place, _name(artist, names), *row) for row in _rows(artist, axes)]
+    return rows
+
+
+def as_csv(figure: Figure) -> str:
+    """`drawn_data` as CSV, six digits each; empty where nothing is drawn."""
+    if not (rows := drawn_data(figure)):
+        return ""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    writer.writerows([*row[:5], *("" if v is None or np.isnan(v) else f"{v:.6g}" for v in row[5:])] for row in rows)
+    return text.getvalue()
+
+
+def _rows(artist: Artist, axes: Axes) -> _Rows:
+    if not artist.get_visible() or artist is axes.patch or isinstance(artist, mpl.text.Text):
+        return
+    if isinstance(artist, AxesImage | QuadMesh):
+        values = np.ma.filled(np.ma.asarray(artist.get_array(), dtype=float), np.nan)
+        for (row, column), value in np.ndenumerate(values if values.ndim == 2 else np.empty((0, 0))):
+            yield "pixel", column, row, value
+        return
+    for kind, points in _marks(artist):
+        # a scatter's offsets are in data coordinates; of the rest, what spans the panel is not, along it
+        in_x, in_y = (
+            (True, True)
+            if isinstance(artist, PathCollection)
+            else artist.get_transform().contains_branch_seperately(axes.transData)
+        )
+        for x, y in points:
+            yield kind, x if in_x else None, y if in_y else None, None
+
+
+def _marks(artist: Artist) -> Iterator[tuple[str, np.ndarray]]:
+    """Kind of mark and its points, (points, 2)."""
+    if isinstance(artist, Line2D):
+        yield "line" if artist.get_linestyle() != "None" else "points", artist.get_xydata()
+    elif isinstance(artist, PathCollection):
+        yield "points", np.ma.filled(artist.get_offsets(), np.nan)
+    elif isinstance(artist, LineCollection | PolyCollection):
+        kind = "interval" if isinstance(artist, LineCollection) else "area"
+        yield from ((kind, path.vertices) for path in artist.get_paths())
+    elif isinstance(artist, Polygon):
+        yield "outline", artist.get_xy()
+    elif isinstance(artist, Rectangle):
+        yield "bar", np.array([[artist.get_x() + artist.get_width() / 2, artist.get_y() + artist.get_height()]])
+
+
+def _legend(figure: Figure, axes: Axes) -> dict[tuple, str]:
+    """Names in the legends of a panel and of its figure, by how the series looks."""
+    names: dict[tuple, str] = {}
+    for legend in filter(None, (*figure.legends, axes.get_legend())):
+        for handle, text in zip(legend.legend_handles, legend.get_texts(), strict=True):
+            names.setdefault(_look(handle), text.get_text())
+    return names
+
+
+def _name(artist: Artist, names: dict[tuple, str]) -> str:
+    label = str(artist.get_label())
+    return names.get(_look(artist), "") if label.startswith("_") or not label else label
+
+
+def _look(artist: Artist) -> tuple:
+    if isinstance(artist, Line2D):
+        return mpl.colors.to_hex(artist.get_color()), artist.get_linestyle()
+    if isinstance(artist, Collection):
+        colours = artist.get_facecolor() if len(artist.get_facecolor()) else artist.get_edgecolor()
+        return (mpl.colors.to_hex(colours[0]) if len(colours) else "",)
+    return (mpl.colors.to_hex(artist.get_facecolor()),) if isinstance(artist, Rectangle | Polygon) else ()
