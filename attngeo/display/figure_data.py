@@ -25,7 +25,8 @@ def drawn_data(figure: Figure) -> list[tuple]:
     and value; a line or band across the whole panel (`Axes.axhline`) has no x, or no y.
 
     Returns:
-        The ``COLUMNS`` of each: title of the panel, labels of its axes, name in the legend, kind of mark, x, y, value of a pixel.
+        The ``COLUMNS`` of each: title of the panel, labels of its axes, name in the legend, kind of mark, x, y, and the
+        value of a pixel.
     """
     rows = []
     for number, axes in enumerate(figure.axes, 1):

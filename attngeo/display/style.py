@@ -99,8 +99,8 @@ class CaptionedFigure:
     it, links the CSV below it, and ``{numref}`` finds it by its label.
 
     Raises:
-        ParameterError: the label is malformed, the caption or the alternative text is empty, or the latter longer than 60
-            words.
+        ParameterError: the label is malformed, the caption or the alternative text is empty, or the latter longer than
+            60 words.
     """
 
     figure: Figure

@@ -50,7 +50,7 @@ def constrained_training(runs: Sequence[Run], name: str) -> CaptionedFigure:
     figure, panels = new_figure(
         5.6 if len(objectives) == 1 else 8.0, 5.2, rows=2, columns=len(objectives), sharex="col", squeeze=False
     )
-    words = []
+    words, symmetries = [], {}
     for column, objective in zip(panels.T, objectives, strict=True):
         for arm, style in _styled([run for run in runs if run.config["objective"] == objective]):
             constraint, gamma = arm.config["constraint"], arm.config["gamma"]
@@ -59,6 +59,7 @@ def constrained_training(runs: Sequence[Run], name: str) -> CaptionedFigure:
                 _draw(panel, arm, name, COLOURS[constraint], style, label)
                 for panel, name in zip(column, ("held_out_loss", "symmetry"), strict=True)
             )
+            symmetries[f"{PARTS[objective]}, {label}"] = s
             words.append(f"{PARTS[objective]}, {label}: held-out loss {loss:.3f}, s {s:.2f}")
         column[0].set_title(PARTS[objective])
         column[1].set(ylim=(-1.05, 1.05), xlabel="step")
@@ -66,12 +67,14 @@ def constrained_training(runs: Sequence[Run], name: str) -> CaptionedFigure:
     panels[0, 0].set_ylabel("held-out loss (nats)")
     panels[1, 0].set_ylabel("symmetry s")
     panels[0, 0].legend(loc="upper right")
+    least, most = (choose(symmetries, key=symmetries.__getitem__) for choose in (min, max))
     return CaptionedFigure(
         figure,
         name,
         "Held-out loss and symmetry of the summed form (median over layers) with and without a constraint. At the end: "
         f"{'; '.join(words)}.",
-        f"Line plots over steps, loss above and symmetry below. At the end: {'; '.join(words)}.",
+        "Line plots over steps, loss above and symmetry below, one line per constraint. At the end the least symmetric "
+        f"is {least} (s {symmetries[least]:.2f}), the most symmetric {most} (s {symmetries[most]:.2f}).",
     )
 
 

@@ -106,7 +106,7 @@ def roles_by_position(roles: pd.DataFrame, mask_rate: float) -> CaptionedFigure:
         panel.set(title=objective, xlabel="position k of the token")
         panel.legend(loc="center" if objective != "autoregressive" else "upper center")
         ends = [f"{rows[role].iloc[0]:.3g} to {rows[role].iloc[-1]:.3g}" for role in ("context", "predicted")]
-        words.append(f"{objective}: {ends[0]} and {ends[1]}")
+        words.append(f"{objective}: {' and '.join(dict.fromkeys(ends))}")
     panels[0, 0].set(ylabel="expected number of tokens", ylim=(0, None))
     return CaptionedFigure(
         figure,

@@ -82,12 +82,13 @@ def family_scores(layers: pd.DataFrame, families: pd.DataFrame, bands: pd.DataFr
 def form_pictures(pictures: dict[str, np.ndarray], name: str = "fig-survey-forms") -> CaptionedFigure:
     """W_qk as an image for each entry of ``pictures`` (title -> (n, n) in [-1, 1]), as in Figure 2 of the paper."""
     figure, panels = new_figure(min(2.9 * len(pictures) + 0.3, 9), 3.1, columns=len(pictures), squeeze=False)
-    words = []
+    words, symmetries = [], []
     for panel, (title, m) in zip(panels[0], pictures.items(), strict=True):
         plain_panel(panel)
         image = panel.imshow(m, cmap=DIVERGING, vmin=-1, vmax=1)
         panel.set(title=title, xlabel="key coordinate", ylabel="query coordinate")
         s = float((m * m.T).sum() / (m * m).sum())
+        symmetries.append(f"{title}: symmetry {s:.2f}")
         columns, rows = (m * m).sum(0), (m * m).sum(1)
         words.append(
             f"{title}: symmetry of the picture {s:.2f}, largest column holds {columns.max() / columns.sum():.1%} and "
@@ -99,7 +100,7 @@ def form_pictures(pictures: dict[str, np.ndarray], name: str = "fig-survey-forms
         name,
         f"The matrix $W_{{qk}}$ itself. {'; '.join(words)}. Colours saturate at the 99.5th percentile of the "
         "magnitudes; matrices wider than 256 are pooled, each block shown by its entry of largest magnitude.",
-        f"Images of query-key matrices, red positive, blue negative. {'; '.join(words)}.",
+        f"Images of query-key matrices, red positive, blue negative. {'; '.join(symmetries)}.",
     )
 
 
@@ -115,7 +116,7 @@ def heads_beside_sum(table: pd.DataFrame, bands: pd.DataFrame) -> CaptionedFigur
     chance = bands.set_index(["model", "part"])
     figure, panel = new_figure(7.4, 0.3 * len(groups) + 1)
     rng = np.random.default_rng(0)
-    words, outside, n_heads = [], 0, 0
+    below = outside = n_heads = 0
     for y, (key, rows) in enumerate(groups):
         heads, sums = rows[rows["head"] >= 0]["symmetry"], rows[rows["head"] == -1]["symmetry"]
         band = chance.loc[key]
@@ -125,7 +126,7 @@ def heads_beside_sum(table: pd.DataFrame, bands: pd.DataFrame) -> CaptionedFigur
         panel.scatter(heads, spread, s=7, color=PART_COLOURS[key[1]], alpha=0.45, linewidths=0, rasterized=True)
         panel.vlines(sums, y - 0.36, y + 0.36, color="black", linewidth=0.7)
         outside, n_heads = outside + int(((heads < low) | (heads > high)).sum()), n_heads + len(heads)
-        words.append(f"{key[0]} {key[1]}: heads {heads.median():.2f}, sums {sums.median():.2f}")
+        below += int(heads.median() < sums.median())
     panel.axvline(0, color=NEUTRAL, linewidth=0.8)
     panel.set_yticks(range(len(groups)), [f"{m}, {p}" for (m, p), _ in groups], fontsize=8)
     panel.set(xlabel="symmetry s", xlim=(-1.05, 1.05), ylim=(len(groups) - 0.4, -0.6))
@@ -134,7 +135,8 @@ def heads_beside_sum(table: pd.DataFrame, bands: pd.DataFrame) -> CaptionedFigur
         "fig-survey-heads",
         f"Symmetry of {n_heads} single heads (points, spread upwards and downwards) and of the layer's sum over heads "
         f"(black lines). In grey the band that holds 95 % of random heads: {outside} heads are outside it.",
-        f"Strip plot of the symmetry of heads with lines for layers. Medians: {'; '.join(words)}.",
+        f"Strip plot of the symmetry of heads with lines for layers, {len(groups)} rows, one per model and part. In "
+        f"{below} of them the median head is less symmetric than the median sum over heads.",
     )
 
 

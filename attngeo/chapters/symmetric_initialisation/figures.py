@@ -1,7 +1,8 @@
 """Figures of how a model's start shapes its training: losses, what each change is worth, symmetry (Figure S5)."""
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 
 import matplotlib as mpl
 import pandas as pd
@@ -24,7 +25,7 @@ from attngeo.display.style import NEUTRAL, PALETTE, SEQUENTIAL, CaptionedFigure,
 from attngeo.runs import estimates
 from attngeo.runs.arms import LOSS, Arm, Contrast
 from attngeo.runs.estimates import NEVER, Estimate
-from attngeo.runs.numbers_in_words import as_nats, as_percent, with_interval
+from attngeo.runs.numbers_in_words import as_percent
 
 # black for the baseline; apart from colour, dashes tell the arms apart
 COLOURS = dict(zip(STARTS, ("#000000", *PALETTE[:6], PALETTE[4], PALETTE[3], NEUTRAL), strict=True))
@@ -41,20 +42,20 @@ def loss_curves(experiments: Sequence[Experiment], name: str = "fig-init-curves"
     rows = math.ceil(len(experiments) / 2)
     figure, grid = new_figure(8.2, 3.0 * rows + 0.6, rows=rows, columns=min(2, len(experiments)), squeeze=False)
     panels = list(grid.flat)
-    words = []
+    lowest: Counter[str] = Counter()
     for panel, experiment in zip(panels, experiments, strict=False):
-        ends = []
+        ends = {}
         curves = {start: arm.curves(LOSS) for start, arm in experiment.arms.items() if start not in PARTS_OF_THE_SCALE}
         for start, losses in curves.items():
             style = {"color": COLOURS[start], "linestyle": DASHES[start]}
             panel.plot(losses, linewidth=0.5, alpha=0.45, **style)
             panel.plot(losses.mean(axis=1), **style)
-            ends.append(f"{start} {losses.iloc[-1].mean():.3f}")
+            ends[start] = losses.iloc[-1].mean()
         shown = pd.concat([losses.mean(axis=1) for losses in curves.values()], axis=1)
         # the first steps, alike in all arms, would leave the rest no room
         panel.set(title=experiment.label, xlabel="step", ylabel="held-out loss (nats)")
         panel.set_ylim(float(shown.min().min()) - 0.05, float(shown.iloc[len(shown) // 12].max()) + 0.05)
-        words.append(f"{experiment.label}: {', '.join(ends)}")
+        lowest[min(ends, key=ends.__getitem__)] += 1
     for panel in panels[len(experiments) :]:
         panel.remove()
     figure.legend(handles=_arm_handles(experiments), loc="outside lower center", ncols=4)
@@ -62,7 +63,8 @@ def loss_curves(experiments: Sequence[Experiment], name: str = "fig-init-curves"
         figure,
         name,
         "Held-out loss by start; thick: mean over seeds, thin: seeds. The first steps, alike in all arms, are cut off.",
-        f"Line plots of the held-out loss over steps, one line per start. At the end, {'; '.join(words)}.",
+        "Line plots of the held-out loss over steps, a panel per experiment, one line per start. Lowest at the end: "
+        f"{', '.join(f'{start} in {count}' for start, count in lowest.most_common())} of {len(experiments)} panels.",
     )
 
 
@@ -74,7 +76,7 @@ def answer(experiments: Sequence[Experiment], name: str = "fig-init-answer") -> 
     one thing.
     """
     figure, panels = _contrast_panels(experiments)
-    words, outcomes = [], []
+    everything, outcomes = [], []
     for panel, experiment in zip(panels, experiments, strict=True):
         found = experiment.contrasts()
         panel.axvline(0, color=NEUTRAL, linewidth=1)
@@ -84,8 +86,8 @@ def answer(experiments: Sequence[Experiment], name: str = "fig-init-answer") -> 
         panel.set_xscale("symlog", linthresh=_LINEAR, linscale=1.5)  # one wide interval must not flatten the others
         panel.set_xticks(_TICKS, [f"{tick:g}".replace("-", "\u2212") for tick in _TICKS])
         panel.xaxis.set_minor_locator(NullLocator())
-        words.append(f"{experiment.label}: {_all_words(found)}")
-        outcomes.append(f"{experiment.label}: {_by_outcome(found)}")
+        everything += found.values()
+        outcomes.append(f"{experiment.label}: {_by_outcome(found.values())}")
     figure.legend(handles=_outcome_handles(), loc="outside lower center", ncols=2)
     return CaptionedFigure(
         figure,
@@ -93,7 +95,8 @@ def answer(experiments: Sequence[Experiment], name: str = "fig-init-answer") -> 
         "What each change of the start is worth: final held-out loss of one start less that of another, paired by "
         "seed; mean and 95 % interval over seeds (none with fewer than three). Left of zero the first start is "
         f"better. The axis is logarithmic beyond ±{_LINEAR}. How many of the pairs say what: {'; '.join(outcomes)}.",
-        f"Dot plots of differences of final loss with intervals, one row per pair of starts. {'; '.join(words)}.",
+        "Dot plots of differences of final loss with intervals, a panel per experiment, one row per pair of starts. Of "
+        f"{len(everything)} differences: {_by_outcome(everything)}.",
     )
 
 
@@ -101,7 +104,7 @@ def answer(experiments: Sequence[Experiment], name: str = "fig-init-answer") -> 
 def speed_ups(experiments: Sequence[Experiment], name: str = "fig-init-speed") -> CaptionedFigure:
     """Speed-ups of each start against the random one with their intervals; "never" stands left of zero."""
     figure, panels = _contrast_panels(experiments, AGAINST_RANDOM)
-    words = []
+    values = []
     for panel, experiment in zip(panels, experiments, strict=True):
         found = {pair: (c, crossings.speed_up_of(c)) for pair, c in experiment.contrasts(AGAINST_RANDOM).items()}
         panel.axvline(0, color=NEUTRAL, linewidth=1)
@@ -110,10 +113,7 @@ def speed_ups(experiments: Sequence[Experiment], name: str = "fig-init-speed") -
             _mark(panel, AGAINST_RANDOM.index(pair), contrast, shown)
         panel.set(title=experiment.label, xlabel="speed-up", xlim=(_AT_NEVER - 0.1, 1.02))
         panel.set_xticks([_AT_NEVER, 0, 0.5, 1], ["never", "0", "50 %", "100 %"])
-        words.append(
-            f"{experiment.label}: "
-            + ", ".join(f"{pair.start} {with_interval(e, as_percent)}" for pair, (_, e) in found.items())
-        )
+        values += [e.value for _, e in found.values()]
     figure.legend(handles=_outcome_handles(), loc="outside lower center", ncols=2)
     return CaptionedFigure(
         figure,
@@ -121,7 +121,9 @@ def speed_ups(experiments: Sequence[Experiment], name: str = "fig-init-speed") -
         "Share of the run that a start saves: how much earlier its smoothed held-out loss reaches, for good, the end "
         "of the random start's, with the range that resampled seeds give. Filled marks: its final loss differs from "
         "the random start's by more than the noise between seeds.",
-        f"Dot plots of speed-ups with intervals, one row per start. {'; '.join(words)}.",
+        "Dot plots of speed-ups with intervals, a panel per experiment, one row per start. Of "
+        f"{len(values)} starts {sum(v == NEVER for v in values)} never get there; the largest speed-up is "
+        f"{as_percent(max(values))}.",
     )
 
 
@@ -130,7 +132,7 @@ def figure_s5(experiment: Experiment, name: str = "fig-init-symmetry") -> Captio
     """Figure S5 from recorded runs: loss, median symmetry and layers, of random, symmetric and released starts."""
     arms = {start: experiment.arms[start] for start in (BASELINE, *TIED) if start in experiment.arms}
     figure, grid = new_figure(9, 5.4, rows=2, columns=3)
-    words = []
+    words, medians = [], []
     for start, arm in arms.items():
         losses, rows = arm.curves(LOSS), pd.concat([run.layer_scores() for run in arm.runs])
         scores = rows.groupby("step")["symmetry"]
@@ -139,10 +141,8 @@ def figure_s5(experiment: Experiment, name: str = "fig-init-symmetry") -> Captio
         grid[0, 1].plot(middle, color=COLOURS[start], linestyle=DASHES[start], label=start)
         grid[0, 1].fill_between(middle.index, low, high, color=COLOURS[start], alpha=0.2, linewidth=0)
         last = rows[rows["step"] == rows["step"].max()].groupby("layer")["symmetry"].median()
-        words.append(
-            f"{start}: median s from {middle.iloc[0]:.2f} to {middle.iloc[-1]:.2f}, layers at the end "
-            f"{', '.join(f'{s:.2f}' for s in last)}"
-        )
+        medians.append(f"{start}: median s from {middle.iloc[0]:.2f} to {middle.iloc[-1]:.2f}")
+        words.append(f"{medians[-1]}, layers at the end {', '.join(f'{s:.2f}' for s in last)}")
     for panel, (start, arm) in zip(grid[1], arms.items(), strict=False):
         _layers(panel, start, arm)
     for panel in (grid[0, 2], *grid[1][len(arms) :]):
@@ -156,7 +156,7 @@ def figure_s5(experiment: Experiment, name: str = "fig-init-symmetry") -> Captio
         name,
         f"Figure S5 from recorded runs ({experiment.label}): loss, median symmetry over layers and seeds,"
         f" with quartiles, and below it the layers of each start. {'; '.join(words)}.",
-        f"Line plots over steps of loss and symmetry by start, and of symmetry by layer. {'; '.join(words)}.",
+        f"Line plots over steps of loss and symmetry by start, and of symmetry by layer. {'; '.join(medians)}.",
     )
 
 
@@ -199,13 +199,9 @@ def _mark(panel: Axes, y: int, contrast: Contrast, estimate: Estimate) -> None:
     panel.plot(estimate.value, y, OUTCOMES[outcome], color=colour, markerfacecolor=filled, markersize=6)
 
 
-def _all_words(found: dict[StartPair, Contrast]) -> str:
-    return ", ".join(f"{pair.name} {with_interval(c.difference(), as_nats)}" for pair, c in found.items())
-
-
-def _by_outcome(found: dict[StartPair, Contrast]) -> str:
+def _by_outcome(found: Collection[Contrast]) -> str:
     """``lower loss 2, higher loss 1, too few seeds 6``, the outcomes that occur."""
-    counts = {words: sum(c.outcome() == words for c in found.values()) for words in OUTCOMES}
+    counts = {words: sum(c.outcome() == words for c in found) for words in OUTCOMES}
     return ", ".join(f"{words} {count}" for words, count in counts.items() if count)
 
 

@@ -114,7 +114,7 @@ def by_layer(runs: list[Run], name: str = "fig-training-layers") -> CaptionedFig
     groups = _by_objective(runs)
     figure, panels = new_figure(7.6, 5.0, rows=2, columns=len(groups), sharex=True, sharey="row", squeeze=False)
     colours = mpl.colormaps[SEQUENTIAL]
-    words = []
+    words, spans = [], []
     for column, (objective, group) in enumerate(groups.items()):
         layers = pd.concat([run.layer_scores() for run in group])
         count = layers["layer"].max() + 1
@@ -127,6 +127,7 @@ def by_layer(runs: list[Run], name: str = "fig-training-layers") -> CaptionedFig
                 panel.plot(line, color=shade, label=f"layer {layer + 1}")
                 last.append(two(line.iloc[-1]))
             words.append(f"{PARTS[objective]}, {score} at the end from the first layer to the last: {', '.join(last)}")
+            spans.append(f"{PARTS[objective]}, {score} {min(last, key=float)} to {max(last, key=float)}")
         panels[0, column].set_title(PARTS[objective])
         panels[1, column].set_xlabel("step")
     label_score_rows(panels)
@@ -135,7 +136,8 @@ def by_layer(runs: list[Run], name: str = "fig-training-layers") -> CaptionedFig
         figure,
         name,
         f"Scores of each layer's summed form over training. {'; '.join(words)}.",
-        f"Line plots over steps, one line per layer. {'; '.join(words)}.",
+        "Line plots over steps, one line per layer, a column per objective. Over layers, at the end: "
+        f"{'; '.join(spans)}.",
     )
 
 

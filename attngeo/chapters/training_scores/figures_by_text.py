@@ -9,11 +9,9 @@ from attngeo.chapters.training_scores.evidence import released_ends
 from attngeo.chapters.training_scores.figures import (
     COLOURS,
     SCORES,
-    ends,
     label_score_rows,
     random_bands,
     score_axes,
-    two,
 )
 from attngeo.display.style import PART_COLOURS, CaptionedFigure, house_style, new_figure
 from attngeo.runs.arms import Arm, Contrast
@@ -73,22 +71,26 @@ def texts_over_steps(found: Sequence[Contrast], name: str = "fig-training-texts"
         name: label of the figure.
     """
     figure, grid = new_figure(8.6, 2.5 * len(found) + 0.3, rows=len(found), columns=3, squeeze=False)
-    words = []
+    more_symmetric = columns = 0
     for panels, pair in zip(grid, found, strict=True):
         random_bands(panels[1:], pair.first.config["d_model"])
+        last = []
         for arm in (pair.first, pair.second):
             objective = arm.config["objective"]
-            loss, s, d = (
+            _, s, d = (
                 _band(panel, arm, what, COLOURS[objective], PARTS[objective])
                 for panel, what in zip(panels, ("held_out_loss", *SCORES), strict=True)
             )
-            words.append(f"{pair.label}, {PARTS[objective]} ({_seeds(arm)}): loss {loss}, s {s}, d {d}")
+            last.append((s, d))
+        (s_first, d_first), (s_second, d_second) = last
+        more_symmetric, columns = more_symmetric + (s_first > s_second), columns + (d_second < d_first)
         panels[0].set_title(f"{pair.label}: loss (nats)")
         for panel, label in zip(panels[1:], SCORES.values(), strict=True):
             panel.set_title(label)
     score_axes(grid[:, 1:].flat)
     for panel in grid[-1]:
         panel.set_xlabel("step")
+    first, second = (PARTS[arm.config["objective"]] for arm in (found[0].first, found[0].second))
     texts = "; ".join(f"{pair.label}: {_seeds(pair.first)}" for pair in found)
     grid[0, 1].legend(loc="upper left")
     return CaptionedFigure(
@@ -96,7 +98,9 @@ def texts_over_steps(found: Sequence[Contrast], name: str = "fig-training-texts"
         name,
         "Held-out loss and scores of the summed form over training: median over layers, mean over seeds (shaded: from"
         f" the least to the greatest). Grey: random matrices, two standard deviations. {texts}.",
-        f"Line plots over steps, a row per text, with loss, symmetry and directionality. {'; '.join(words)}.",
+        "Line plots over steps, a row per text, with loss, symmetry and directionality. At the end the "
+        f"{first} has the higher symmetry in {more_symmetric} of {len(found)} rows, the {second} the lower "
+        f"directionality in {columns}.",
     )
 
 
@@ -111,27 +115,29 @@ def scores_by_depth(found: Sequence[Contrast], name: str = "fig-training-depth")
     figure, grid = new_figure(
         max(3.4, 2.2 * len(found) + 0.6), 4.8, rows=2, columns=len(found), sharey="row", squeeze=False
     )
-    words = []
+    means: dict[str, list[pd.Series]] = {score: [] for score in SCORES}
     for column, pair in zip(grid.T, found, strict=True):
         for arm in (pair.first, pair.second):
             objective = arm.config["objective"]
             for panel, score in zip(column, SCORES, strict=True):
                 values = pd.DataFrame({run.config["seed"]: run.by_layer(score).iloc[-1] for run in arm.runs})
                 panel.plot(values.index + 1, values, ".", color=COLOURS[objective], alpha=0.6)
-                panel.plot(values.index + 1, values.mean(axis=1), color=COLOURS[objective], label=PARTS[objective])
-                listed = ", ".join(map(two, values.mean(axis=1)))
-                words.append(f"{pair.label}, {PARTS[objective]}, {score}: {listed}")
+                means[score].append(values.mean(axis=1))
+                panel.plot(values.index + 1, means[score][-1], color=COLOURS[objective], label=PARTS[objective])
         column[0].set_title(pair.label.replace(", ", ",\n"))
         column[1].set_xlabel("layer")
         for panel in column:
             panel.set_xticks(values.index + 1 if len(values) <= 6 else values.index[::2] + 1)
     label_score_rows(grid)
+    first, second = (PARTS[arm.config["objective"]] for arm in (found[0].first, found[0].second))
     grid[0, 0].legend(loc="lower left")
     return CaptionedFigure(
         figure,
         name,
         "Scores of each layer's summed form at the end of training; dots are seeds, lines their means.",
-        f"Line plots over layers, symmetry above and directionality below, a column per text. {'; '.join(words)}.",
+        "Line plots over layers, symmetry above and directionality below, a column per text. The "
+        f"{first} lies above the {second} in {_above(means['symmetry'])} layers by symmetry, "
+        f"in {_above(means['directionality'])} by directionality.",
     )
 
 
@@ -139,11 +145,17 @@ def _seeds(arm: Arm) -> str:
     return f"{len(arm)} seed{'s' if len(arm) > 1 else ''}"
 
 
-def _band(panel: Axes, arm: Arm, what: str, colour: str, label: str) -> str:
-    """Draw one arm; returns its start and its end in words."""
+def _above(lines: Sequence[pd.Series]) -> str:
+    """``7 of 12``: where the first of each two lines is above the second."""
+    higher = [value for first, second in zip(lines[::2], lines[1::2], strict=True) for value in first > second]
+    return f"{sum(higher)} of {len(higher)}"
+
+
+def _band(panel: Axes, arm: Arm, what: str, colour: str, label: str) -> float:
+    """Draw one arm; returns where its mean ends."""
     curves = arm.curves(what)
     mean = curves.mean(axis=1)
     panel.plot(mean, color=colour, label=label)
     if len(arm) > 1:
         panel.fill_between(mean.index, curves.min(axis=1), curves.max(axis=1), color=colour, alpha=0.2, linewidth=0)
-    return ends(mean)
+    return float(mean.iloc[-1])

@@ -45,7 +45,7 @@ def gallery(matrices: Mapping[str, Float[Tensor, "n n"]], gamma: float = GAMMA) 
         d = [float(getattr(values, field)) for field, *_ in CONVENTIONS]
         s, *d = (number(float(value), 2) for value in (values.symmetry, *d))
         axes.set_xlabel(f"s = {s}\nd = {' / '.join(d)}")
-        words.append(f"{name}: s {s}, d {d[0]}, {d[1]} and {d[2]}")
+        words.append(f"{name} {s}, {d[0]}")
     for axes in panels.flat[len(matrices) :]:
         axes.set_visible(False)
     n = next(iter(matrices.values())).shape[0]
@@ -55,7 +55,7 @@ def gallery(matrices: Mapping[str, Float[Tensor, "n n"]], gamma: float = GAMMA) 
         caption=f"Matrices of {n} rows with their symmetry $s$ and directionality $d$: by Definition 3.2, by the "
         "released code's excess over the threshold, and by the excess of logarithms behind Table S3. Blue is negative, "
         "red positive; each image has its own scale.",
-        alt=f"{len(matrices)} square heat maps with two lines of scores below each. " + "; ".join(words) + ".",
+        alt=f"{len(matrices)} square heat maps with their scores; s and d of Definition 3.2: {'; '.join(words)}.",
     )
 
 

@@ -107,7 +107,7 @@ def test_the_figure_of_training_tells_where_every_arm_ends():
     figure = constrained_training(RUNS, "fig-constrained-made")
     assert len(figure.figure.axes) == 4 and "<svg" in figure.svg()
     assert "encoder, skew constraint, γ = 0.1: held-out loss 2.3" in figure.caption
-    assert "decoder, free" in figure.caption and "s -0.9" in figure.alt
+    assert "decoder, free" in figure.caption and "(s -0.9" in figure.alt
 
 
 def test_the_figure_of_the_constraints_has_both_minima():

@@ -25,7 +25,8 @@ def test_encoders_and_decoders_share_the_line_of_their_family_and_cross_attentio
 
 def test_heads_stand_beside_their_sum(scores):
     bands = null_bands(scores)
-    assert "m decoder: heads" in heads_beside_sum(scores, bands).alt
+    heads, sums = (scores[(scores["head"] >= 0) == single]["symmetry"].median() for single in (True, False))
+    assert f"In {int(heads < sums)} of them" in heads_beside_sum(scores, bands).alt
     heads = scores[scores["head"] >= 0]["symmetry"] - bands["s_mean"].item()
     outside = int((heads.abs() > bands["s_head"].item()).sum())
     assert f"{outside} heads are outside" in heads_beside_sum(scores, bands).caption and 0 <= outside <= 5

@@ -1,8 +1,10 @@
+import pandas as pd
 from made_training import made_arm
 
 from attngeo.chapters.training_scores import published_scores
 from attngeo.chapters.training_scores.evidence import encoders_beside_decoders
 from attngeo.chapters.training_scores.figures_by_text import released_over_steps, scores_by_depth, texts_over_steps
+from attngeo.display.figure_data import COLUMNS, drawn_data
 
 RUNS = [
     *made_arm(s=(0.2, 0.3, 0.4, 0.5)),
@@ -16,15 +18,17 @@ PAIRS = encoders_beside_decoders(RUNS)
 def test_each_text_has_a_row_and_its_ends_are_told():
     figure = texts_over_steps(PAIRS)
     assert len(figure.figure.axes) == 6 and "<svg" in figure.svg()
-    assert "wikipedia, characters, encoder (3 seeds): loss 5.00 to 2.0" in figure.alt
+    assert "encoder has the higher symmetry in 1 of 1 rows" in texts_over_steps(PAIRS[:1]).alt
     assert "wikipedia, characters: 3 seeds; jigsaw, characters: 1 seed." in figure.caption
 
 
 def test_layers_are_listed_from_the_first_to_the_last():
     figure = scores_by_depth(PAIRS)
     assert len(figure.figure.axes) == 4 and "<svg" in figure.svg()
-    told = figure.alt.split("wikipedia, characters, encoder, symmetry: ")[1].split(";")[0].split(", ")
-    assert [round(float(v), 1) for v in told] == [0.2, 0.3, 0.4, 0.5]
+    data = pd.DataFrame(drawn_data(figure.figure), columns=COLUMNS)
+    means = data[(data["panel"] == "wikipedia,\ncharacters") & (data["drawn as"] == "line")]
+    assert [round(v, 1) for v in means["y"][:4]] == [0.2, 0.3, 0.4, 0.5]
+    assert "encoder lies above the decoder in 4 of 4 layers by symmetry" in scores_by_depth(PAIRS[:1]).alt
 
 
 def test_the_released_curves_have_a_column_per_text():

@@ -22,7 +22,7 @@ def test_the_gallery_prints_the_scores_of_its_matrices():
     strong = m.clone()
     strong[:, :3] *= 5
     alt = drawn(figures.gallery({"symmetric": m + m.T, "strong columns": strong})).alt
-    assert re.findall(r"-?\d\.\d\d", alt)[:4] == ["1.00", "0.00", "0.00", "0.00"]
+    assert re.findall(r"-?\d\.\d\d", alt)[:2] == ["1.00", "0.00"]
     scores = score(strong)
     assert number(scores.symmetry.item(), 2) in alt and number(scores.directionality.item(), 2) in alt
 
