@@ -98,7 +98,8 @@ def separations(table: pd.DataFrame) -> CaptionedFigure:
         figure,
         "fig-separations",
         f"How often an encoder scores higher than a decoder. {'; '.join(told)}. Thin lines: intervals of 95 % if "
-        "models were independent; thick: bootstrap over families, where either side has two. At 1/2 the score tells nothing.",
+        "models were independent; thick: bootstrap over families, where either side has two. At 1/2 the score tells "
+        "nothing.",
         f"Dot plot of {len(table)} AUC with intervals, a vertical line at one half. Lowest "
         f"{told[table['auc'].argmin()]}, highest {told[table['auc'].argmax()]}.",
     )
