@@ -33,6 +33,7 @@ gamma: float = 2.0  # threshold of directionality in standard deviations of the 
 # %% tags=["remove-cell"]
 from attngeo.records.checkout import data
 from attngeo.chapters.pretrained_survey import on_weights, separation
+from attngeo.chapters.pretrained_survey.clean_figure import clean_figure
 from attngeo.display.page import glue, show, table
 from attngeo.chapters.pretrained_survey.released_points import released_scores, results_in_figures, separations
 from attngeo.chapters.pretrained_survey.families import choices_table, compared, of_families, with_kinds
@@ -234,7 +235,7 @@ heads_beside_sum(scores, bands)
 # point.
 
 # %% tags=["remove-input"]
-released_scores(results, {"2": "language"}, "fig-released-language", medians)
+clean_figure(results, medians)
 
 # %% tags=["remove-input"]
 released_scores(results, {"S1 vision": "vision", "S1 audio": "audio"}, "fig-released-vision-audio", medians)

@@ -11,6 +11,8 @@ from selenium.webdriver.common.keys import Keys
 
 from attngeo import score
 from attngeo.chapters.introduction.one_start import LAYER, one_start
+from attngeo.chapters.pretrained_survey.clean_figure import FIGURE, WORDS, area, clean_figure
+from attngeo.chapters.pretrained_survey.separation import of_figure
 from attngeo.chapters.symmetric_initialisation.control_matrix import experiments, main_experiments
 from attngeo.chapters.symmetric_initialisation.crossings import first_crossing
 from attngeo.chapters.symmetric_initialisation.recorded_runs import recorded
@@ -22,6 +24,7 @@ from attngeo.paper.published import printed_table
 from attngeo.records import checkout
 from attngeo.runs.estimates import NEVER
 from attngeo.runs.record import read_run
+from attngeo.survey.released_results import released_results
 
 pytestmark = pytest.mark.book
 
@@ -168,3 +171,30 @@ def test_scores_are_laid_beside_what_random_weights_give(browser, tmp_path):
     width.send_keys(Keys.HOME)  # where 12 heads are not on offer
     s.send_keys(Keys.END)
     assert_says(128, 128, s=1.0, d=-1.0)
+
+
+def test_defects_of_figure_2_are_ticked_away(browser, tmp_path):
+    results = released_results()
+    points = results[results["figure"] == FIGURE]
+    stage = open_interactive(browser, tmp_path, clean_figure(results))
+
+    def toggled(code):
+        return next(c for c in boxes if c.accessible_name.startswith(WORDS[code]))
+
+    def assert_separates(left_out, count):
+        texts = stage.find_elements(By.CSS_SELECTOR, ".ia-title b")
+        expected = [area(points, score, frozenset(left_out)) for score in "sd"]
+        np.testing.assert_allclose([numbers(text)[0] for text in texts], expected, atol=0.0051)
+        encoders, decoders, of = numbers(stage.find_element(By.CSS_SELECTOR, ".ia-said"), ".")[:3]
+        assert (encoders + decoders, of) == (count, len(points))
+
+    boxes = stage.find_elements(By.CSS_SELECTOR, "input[type=checkbox]")
+    assert_separates([], len(points))
+    assert area(points, "s") == of_figure(FIGURE, "s", results).auc
+    toggled("duplicate").send_keys(Keys.SPACE)
+    toggled("head-pairing").send_keys(Keys.SPACE)
+    assert_separates(["duplicate", "head-pairing"], (~points["defects"].str.contains("duplicate|head-pairing")).sum())
+    control(stage, "Leave out all").send_keys(Keys.ENTER)
+    assert_separates(WORDS, points["counted"].sum())
+    control(stage, "As drawn").send_keys(Keys.ENTER)
+    assert_separates([], len(points))

@@ -1,0 +1,59 @@
+"""Clean Figure 2: what is known against its points, left out kind by kind, and how well the rest separates."""
+
+import pandas as pd
+
+from attngeo.chapters.pretrained_survey.auc import auc
+from attngeo.chapters.pretrained_survey.released_points import released_scores
+from attngeo.display.interactive import Interactive
+from attngeo.display.style import CaptionedFigure
+from attngeo.runs.numbers_in_words import number
+
+FIGURE = "2"
+WORDS = {
+    "duplicate": "repeated checkpoints",
+    "no-such-model": "no such model",
+    "random-weights": "random weights",
+    "head-pairing": "wrongly paired heads",
+    "head-space": "head coordinates",
+    "mixed-heads": "mixed heads",
+    "vision": "vision models",
+    "other-formula": "another formula for d",
+    "partial-layers": "some layers only",
+    "fine-tuned": "fine-tuned from another",
+}
+
+
+def clean_figure(results: pd.DataFrame, ours: pd.DataFrame | None = None) -> Interactive:
+    """The points of Figure 2 with their defects; both scores' AUC of encoders against decoders as they are left out.
+
+    Args:
+        results: `attngeo.survey.released_results.released_results`.
+        ours: medians of models whose weights were read, for the still.
+    """
+    points = results[results["figure"] == FIGURE]
+    found = points["defects"].str.split().explode()
+    data = {
+        "defects": {code: [words, int((found == code).sum())] for code, words in WORDS.items() if code in set(found)},
+        "points": [
+            [int(p.parameters), p.s, p.d, p.drawn_as, [code for code in p.defects.split() if code in WORDS]]
+            for p in points.itertuples()
+        ],
+    }
+    return Interactive("clean_figure", data, _still(results, points, ours))
+
+
+def area(points: pd.DataFrame, score: str, left_out: frozenset[str] = frozenset()) -> float:
+    """AUC of a score, encoders against decoders as drawn, of the points without these defects and on the scale."""
+    clean = points["defects"].map(lambda defects: not left_out & set(defects.split()))
+    kept = points[clean & points[score].between(-1, 1)]
+    return auc(*(kept.loc[kept["drawn_as"] == part, score].to_numpy() for part in ("encoder", "decoder")))
+
+
+def _still(results: pd.DataFrame, points: pd.DataFrame, ours: pd.DataFrame | None) -> CaptionedFigure:
+    drawn = released_scores(results, {FIGURE: "language"}, "fig-released-language", ours)
+    as_drawn, cleaned = ([number(area(points, s, out), 2) for s in "sd"] for out in (frozenset(), frozenset(WORDS)))
+    ends = (
+        f"The share of pairs in which the encoder scores higher (AUC) is {as_drawn[0]} in $s$ and {as_drawn[1]} in $d$ "
+        f"as drawn, {cleaned[0]} and {cleaned[1]} without the crosses."
+    )
+    return CaptionedFigure(drawn.figure, drawn.name, f"{drawn.caption} {ends}", f"{drawn.alt} {ends.replace('$', '')}")
