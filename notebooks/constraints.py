@@ -68,12 +68,13 @@ figures.constrained_training(list(used.values()), "fig-constraint-recorded") if 
 #
 # $$
 # \begin{aligned}
-# \text{symmetric:} && \frac{\norm{M}^2}{\norm{M_s}^2} &= \frac{2}{1 + s} , \\
-# \text{skew:} && \frac{\norm{M}^2}{\norm{M_n}^2} &= \frac{2}{1 - s} ,
+# \frac{\norm{M}^2}{\norm{M_s}^2} &= \frac{2}{1 + s} , \\
+# \frac{\norm{M}^2}{\norm{M_n}^2} &= \frac{2}{1 - s} ,
 # \end{aligned}
 # $$ (eq-constraints)
 #
-# with $M = \Wqk$ summed over heads, $M_s$ and $M_n$ its symmetric and skew-symmetric parts, $s$ its symmetry score.
+# the first to make $M$ symmetric, the second to make it skew-symmetric. Here $M = \Wqk$ summed over heads, $M_s$ and $M_n$
+# are its symmetric and skew-symmetric parts, and $s$ is its symmetry score.
 # ````
 #
 # The second form of each fraction follows from $\norm{M_s}^2 = (1 + s) \norm{M}^2 / 2$ ({prf:ref}`lem-s1-16` with

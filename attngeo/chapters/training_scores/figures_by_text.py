@@ -1,5 +1,6 @@
 """Figures that set encoders beside decoders: the released scores over training, and recorded runs on several texts."""
 
+import textwrap
 from collections.abc import Sequence
 
 import pandas as pd
@@ -84,7 +85,7 @@ def texts_over_steps(found: Sequence[Contrast], name: str = "fig-training-texts"
             last.append((s, d))
         (s_first, d_first), (s_second, d_second) = last
         more_symmetric, columns = more_symmetric + (s_first > s_second), columns + (d_second < d_first)
-        panels[0].set_title(f"{pair.label}: loss (nats)")
+        panels[0].set_title(textwrap.fill(f"{pair.label}: loss (nats)", 30))
         for panel, label in zip(panels[1:], SCORES.values(), strict=True):
             panel.set_title(label)
     score_axes(grid[:, 1:].flat)
