@@ -292,9 +292,9 @@ figures.alignment_by_head_width(pd.concat(samples), curve, d_wide)
 # %% [markdown]
 # For a head of width 64 in a model of width 768, as in BERT-base, the closed forms give a cosine of
 # {glue:text}`bert-cos`, and a symmetry score of {glue:text}`bert-s` for the update of a gradient that is itself perfectly
-# symmetric. Two situations keep the direction: $A$ and $B$ multiples of the identity, which needs $d_h = d$; and, for
-# symmetry alone, $W_q = W_k$, since then $AG + GA$ is symmetric with $G$. The second is the symmetric initialisation of
-# Section 4.2 of the paper. The details treat
+# symmetric. Two situations keep the direction of any $G$: $A$ and $B$ multiples of the identity, which needs $d_h = d$;
+# and, for symmetry alone, $W_q = W_k$, since then $AG + GA$ is symmetric with $G$. The second is the symmetric
+# initialisation of Section 4.2 of the paper. The details treat
 # [biases, rotary positions and shared layers](implicit_gradient_details.py#biases-rotary-positions-shared-layers),
 # [several heads, and Adam](implicit_gradient_details.py#several-heads-and-adam).
 #

@@ -221,7 +221,7 @@ show(transposed_laws.variances_of_norms())
 # ```
 # ````
 #
-# The paper gives the second number as "$\approx 25\%$ of symmetric weight updates on average" for $p$
+# Remark S1.15 of the paper gives the second number as "$\approx 25\%$ of symmetric weight updates on average" for $p$
 # between 15 % and 30 %. Over this range it runs from {glue:text}`low` % to {glue:text}`high` %; it is 25 % at $p$ =
 # {glue:text}`middle` %. As a share of all terms it is simply $p$.
 
