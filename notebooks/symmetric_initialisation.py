@@ -42,6 +42,7 @@ from attngeo.chapters.symmetric_initialisation.control_matrix import (
 )
 from attngeo.chapters.symmetric_initialisation.crossings import speed_up_of
 from attngeo.chapters.symmetric_initialisation.control_matrix import between_random_starts
+from attngeo.chapters.symmetric_initialisation.gain import made_of
 from attngeo.chapters.symmetric_initialisation.numbers_of_seeds import seeds_needed
 from attngeo.chapters.symmetric_initialisation.roulette import roulette
 from attngeo.chapters.symmetric_initialisation.tables import tally
@@ -166,6 +167,9 @@ table(
 #
 # *The scale alone.* Where only the scale of queries and keys is raised to the released one, the final loss is
 # {glue:text}`scaled`. The tie at that scale, and nothing else, leaves it {glue:text}`scaled-tie`.
+
+# %% tags=["remove-input"]
+made_of(encoders) if encoders else print("No runs with different starts are recorded yet.")
 
 # %%
 show(

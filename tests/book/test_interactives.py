@@ -13,9 +13,10 @@ from attngeo import score
 from attngeo.chapters.introduction.one_start import LAYER, one_start
 from attngeo.chapters.pretrained_survey.clean_figure import FIGURE, WORDS, area, clean_figure
 from attngeo.chapters.pretrained_survey.separation import of_figure
-from attngeo.chapters.symmetric_initialisation.control_matrix import experiments, main_experiments
+from attngeo.chapters.symmetric_initialisation.control_matrix import StartPair, experiments, main_experiments
 from attngeo.chapters.symmetric_initialisation.crossings import first_crossing
-from attngeo.chapters.symmetric_initialisation.recorded_runs import recorded
+from attngeo.chapters.symmetric_initialisation.gain import STARTS, made_of
+from attngeo.chapters.symmetric_initialisation.recorded_runs import encoders, recorded
 from attngeo.chapters.symmetric_initialisation.roulette import roulette
 from attngeo.chapters.two_scores.build_a_matrix import ROWS, TURNED, build_a_matrix, built
 from attngeo.chapters.two_scores.null_ruler import null_ruler
@@ -23,6 +24,7 @@ from attngeo.forms.null_laws import LEVEL, laws_of_shape
 from attngeo.paper.published import printed_table
 from attngeo.records import checkout
 from attngeo.runs.estimates import NEVER
+from attngeo.runs.numbers_in_words import as_nats, with_interval
 from attngeo.runs.record import read_run
 from attngeo.survey.released_results import released_results
 
@@ -198,3 +200,35 @@ def test_defects_of_figure_2_are_ticked_away(browser, tmp_path):
     assert_separates(WORDS, points["counted"].sum())
     control(stage, "As drawn").send_keys(Keys.ENTER)
     assert_separates([], len(points))
+
+
+def test_parts_of_the_released_start_are_ticked(browser, tmp_path):
+    found = encoders()
+    stage = open_interactive(browser, tmp_path, made_of(found))
+    boxes = dict(zip(("tie", "scale", "values"), stage.find_elements(By.CSS_SELECTOR, "input"), strict=True))
+
+    def assert_shows(start):
+        lines = stage.find_elements(By.CSS_SELECTOR, ".ia-said span")
+        shown = 0
+        for experiment, line in zip(found, lines, strict=True):
+            contrasts = experiment.contrasts([StartPair(start, "random", "")]).values()
+            for contrast in contrasts:
+                assert with_interval(contrast.difference(), as_nats) in line.text and f"{len(contrast)} " in line.text
+            assert (start in line.text) == bool(contrasts)
+            shown += len(contrasts)
+        values = stage.find_elements(By.CSS_SELECTOR, ".here")
+        assert sum(bool(mark.get_attribute("d")) for mark in values) == shown > 0
+
+    ticked = ["tie", "scale", "values"]
+    for part, start in (
+        (None, "released"),
+        ("tie", "default-linear"),
+        ("values", "scaled"),
+        ("tie", "scaled-symmetric"),
+        ("scale", "symmetric"),
+    ):
+        if part:
+            boxes[part].send_keys(Keys.SPACE)
+            ticked = [p for p in boxes if (p in ticked) != (p == part)]
+        assert STARTS[start] == " ".join(ticked)
+        assert_shows(start)
