@@ -74,11 +74,12 @@ def results_in_figures(results: pd.DataFrame) -> pd.DataFrame:
 
 
 @house_style()
-def separations(table: pd.DataFrame) -> CaptionedFigure:
+def separations(table: pd.DataFrame, name: str = "fig-separations") -> CaptionedFigure:
     """AUC with both intervals, one line per comparison.
 
     Args:
         table: columns score ("s" or "d"), models (words), auc, low, high, family_low, family_high.
+        name: label of the figure.
     """
     figure, panel = new_figure(7.4, 0.38 * len(table) + 1.3)
     labels = []
@@ -96,7 +97,7 @@ def separations(table: pd.DataFrame) -> CaptionedFigure:
     told = [f"{label} {auc:.2f}" for label, auc in zip(labels, table["auc"], strict=True)]
     return CaptionedFigure(
         figure,
-        "fig-separations",
+        name,
         f"How often an encoder scores higher than a decoder. {'; '.join(told)}. Thin lines: intervals of 95 % if "
         "models were independent; thick: bootstrap over families, where either side has two. At 1/2 the score tells "
         "nothing.",
