@@ -19,8 +19,8 @@
 # $W_{qk}$ more often than among its rows. The paper offers a theorem: such *autoregressive* training has this effect on
 # its updates {cite}`saponati2025`. Does it follow from what the theorem assumes?
 #
-# It does not: where no token occurs twice and the order of the positions plays no part in the coefficients, rows and
-# columns of an update follow the same law, and *directionality*, the paper's measure of which side dominates, averages
+# It does not: where no token occurs twice and the coefficients treat the two tokens of a pair alike, rows and columns of
+# an update follow the same law, and *directionality*, the paper's measure of which side dominates, averages
 # {glue:text}`ar-d` ± {glue:text}`ar-d-error` in our simulation. With independent Gaussian coefficients for all pairs of
 # queries and keys, columns are the more uneven side exactly where keys lie closer to the coordinate axes than queries do,
 # and the theorem assumes no such difference.
