@@ -231,7 +231,8 @@ show(counts_in_detail.correlation_is_irrelevant(**simulated))
 #
 # ## What it means for you
 #
-# - If blocks are cut from a long text at uniformly random places, every token is context as often as it is predicted.
+# - If blocks are cut from a long text at uniformly random places, every token is on average context as often as
+#   it is predicted.
 #   If blocks begin at fixed places of the text, tokens that tend to stand early are context more often.
 # - Over the vocabulary the two counts are equal: what some tokens gain, others lose.
 # - Whatever the counts, an update gives rows and columns the same total of squared norms. Whether columns can stand out

@@ -216,7 +216,7 @@ show(printed_speed_ups.most_of_the_models(), printed_speed_ups.sentences_of_sect
 # What would settle it is Table 1's own size with its controls and three seeds. [Recorded
 # runs](../recorded_runs.md#runs-still-worth-a-gpu) has the commands and what they cost on a GPU. If `symmetric` and
 # `symmetric-indefinite` beat `random` there by more than the noise between seeds, the paper's explanation stands; if
-# `default-linear` does as well as `released`, the scale explains the gain.
+# `default-linear` does as well as `released`, scale, biases and values explain the gain.
 #
 # ## What it means for you
 #
