@@ -134,7 +134,7 @@ show(norm_ratios.independence_of_vectors(), norm_ratios.non_isotropic_covariance
 show(norm_ratios.context_ratio_of_dependent_coefficients(n_tokens=n_tokens, **profile))
 
 # %% [markdown]
-# The ratio now depends on the column too. For generic $B$ and many tokens it approaches
+# The ratio now depends on the column too. For generic $B$, diagonal $\Sigma$ and many tokens it approaches
 # $\mathrm{Tr}(\Sigma^2) / (d\,\Sigma_{mm}^2)$, twice as steep in the variance as {eq}`eq-s1-8-ratio`, and for some $B$ the
 # inequality of the proposition turns round.
 
