@@ -81,7 +81,7 @@ class _Pages:
         self, app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: nodes.document | None
     ) -> None:
         """On ``html-page-context``: the page's files beside it, and their links at its end."""
-        if doctree is None:
+        if doctree is None or app.builder.name != "html":  # nothing is handed out on paper
             return
         source, run = Path(app.env.doc2path(pagename)), self.kept.get(pagename)
         takeaways.write(Path(app.outdir), pagename, source, run and run.notebook)

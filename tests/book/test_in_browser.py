@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from html import unescape
+from importlib import resources
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -31,6 +32,18 @@ def built_book(tmp_path_factory):
     return output / "_build" / "html"
 
 
+def pages_of(book):
+    """Its pages; index.html only sends the reader on to the first."""
+    pages = [p for p in sorted(book.rglob("*.html")) if not {"_static", "_sphinx_design_static"} & set(p.parts)]
+    assert len(pages) > 8
+    return [p for p in pages if p != book / "index.html"]
+
+
+SETTLED = """
+const done = arguments[arguments.length - 1];
+const settled = window.MathJax && MathJax.startup ? MathJax.startup.promise : Promise.resolve();
+settled.then(() => requestAnimationFrame(() => requestAnimationFrame(() => done())));
+"""
 FOUND = """
 const done = arguments[arguments.length - 1];
 const settled = window.MathJax && MathJax.startup ? MathJax.startup.promise : Promise.resolve();
@@ -53,13 +66,10 @@ settled.then(() => done({
 
 def test_every_page_opens_offline(built_book, browser):
     """Every page loads with no console error, its mathematics rendered, every image there and described."""
-    pages = [p for p in sorted(built_book.rglob("*.html")) if not {"_static", "_sphinx_design_static"} & set(p.parts)]
-    assert len(pages) > 8
+    pages = pages_of(built_book)
     problems = []
     for page in pages:
         name = page.relative_to(built_book).as_posix()
-        if name == "index.html":
-            continue  # sends the reader on to the first page, which has its turn
         browser.get_log("browser")
         browser.get(page.as_uri())
         found = browser.execute_async_script(FOUND)
@@ -73,6 +83,70 @@ def test_every_page_opens_offline(built_book, browser):
         for kind in ("images", "alt", "remote", "asleep", "unresolved"):
             problems += [f"{name}: {kind}: {what}" for what in found[kind]]
         problems += [f"{name}: a traceback is shown"] * found["tracebacks"]
+    assert not problems, "\n".join(problems)
+
+
+SHAPE = """
+const wide = [...document.querySelectorAll('.bd-article .pst-scrollable-table-container')]
+  .filter(box => box.scrollWidth > box.clientWidth + 1 && box.offsetParent);
+for (const box of wide) box.scrollLeft = box.scrollWidth;
+const stays = box => [...box.querySelectorAll('tr > :first-child')]
+  .every(cell => !cell.offsetParent || cell.getBoundingClientRect().left >= box.getBoundingClientRect().left - 1);
+const edge = document.documentElement.clientWidth;
+const cut = box => {
+  for (let at = box; at && at !== document.body; at = at.parentElement) {
+    const scrolls = /auto|scroll/.test(getComputedStyle(at).overflowX);
+    if (scrolls && at.getBoundingClientRect().right <= edge + 1) return false;
+  }
+  return box.getBoundingClientRect().right > edge + 1;
+};
+const name = e => e.id || e.outerHTML.slice(0, 80);
+const visible = [...document.querySelectorAll('.bd-article :is(mjx-container[display], figure > img, table, pre)')]
+  .filter(e => e.offsetParent);
+const labels = [...document.querySelectorAll('.bd-article figure:not(.ia-live) img')].filter(i => i.offsetParent);
+return {
+  leaves: wide.filter(box => !stays(box)).map(name),
+  cut: visible.filter(cut).map(name),
+  // of a figure's labels the smallest are 8 points at its own size, 10.7 px
+  small: labels.filter(i => edge < 500 && i.naturalWidth && i.clientWidth / i.naturalWidth < 10 / 10.7).map(name),
+  stops: [...document.querySelectorAll('mjx-container[tabindex="0"], .math[tabindex="0"]')]
+    .filter(e => e.scrollWidth <= e.clientWidth + 1).map(name),
+};
+"""
+AXE = (resources.files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
+JUDGED = """
+const done = arguments[arguments.length - 1], rules = arguments[0];
+const options = {resultTypes: ['violations'], rules: {'label-content-name-mismatch': {enabled: true}}};
+if (rules) { options.runOnly = {type: 'rule', values: rules}; delete options.rules; }
+axe.run({exclude: [['mjx-container']]}, options).then(found => done(
+  found.violations.flatMap(v => v.nodes.map(node => `${v.id}: ${node.html.slice(0, 160)}`))));
+"""
+LOOKS = ["color-contrast", "link-in-text-block", "scrollable-region-focusable", "target-size"]
+
+
+@pytest.mark.parametrize(
+    ("width", "theme", "rules"),
+    [(390, "dark", None), (1280, "light", None), (390, "light", LOOKS), (1280, "dark", LOOKS)],
+)
+def test_every_page_can_be_used_by_everybody(built_book, browser, width, theme, rules):
+    """axe-core finds nothing to object to; nothing is cut off, too small, or a table without its first column."""
+    size = {"width": width, "height": 1000, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    media = {"features": [{"name": "prefers-color-scheme", "value": theme}]}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+    problems = []
+    try:
+        for page in pages_of(built_book):
+            name = page.relative_to(built_book).as_posix()
+            browser.get(page.as_uri())
+            browser.execute_async_script(SETTLED)
+            found = browser.execute_script(SHAPE)
+            problems += [f"{name}: {kind}: {what}" for kind in found for what in found[kind]]
+            browser.execute_script(AXE)
+            problems += [f"{name}: {what}" for what in browser.execute_async_script(JUDGED, rules)]
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
     assert not problems, "\n".join(problems)
 
 

@@ -91,7 +91,7 @@ def _box(node: Node, state: State, place: Place, name: str, found: Mapping[str, 
     told = escape(f"{named(node)}, {node.words}: {state.value}. Rests on {rests}.")
     middle = x + WIDTH / 2
     return (
-        f'<a id="{name}" href="{escape(node.link)}" class="map-{state.name.lower()}" aria-label="{told}">'
+        f'<a id="{name}" href="{escape(node.link)}" class="map-{state.name.lower()}">'
         f"<title>{told}</title>{outline(state, x, y)}"
         f'<text x="{middle:g}" y="{y + 14:g}" class="map-name">{escape(named(node))}</text>'
         f'<text x="{middle:g}" y="{y + 27:g}">{escape(node.words)}</text></a>'
