@@ -7,6 +7,7 @@ other.
 import math
 from collections.abc import Callable
 from enum import Enum
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -15,6 +16,8 @@ from attngeo.errors import AttngeoError
 from attngeo.forms.bilinear import BilinearForm
 from attngeo.forms.scores import score_heads
 from attngeo.training import ties
+
+Attention = Any  # transformers' BertAttention, whose `.self` has the linear maps `query`, `key`, `value`
 
 MIMETIC_QK = (0.7, 0.7)  # weights of noise and identity in W_q W_k^T (Trockman & Kolter 2023)
 MIMETIC_VO = (0.4, 0.4)  # in W_v W_o, the identity with a minus sign
@@ -52,7 +55,7 @@ VALUES_AT_RELEASED_SCALE = (*WITH_BIASES, Initialisation.SCALED_VALUES)
 
 
 @torch.no_grad()
-def initialise_bert(layers: list[nn.Module], initialisation: Initialisation, seed: int, std: float) -> None:
+def initialise_bert(layers: list[Attention], initialisation: Initialisation, seed: int, std: float) -> None:
     """Give the attention modules of a BERT their initialisation, and check it.
 
     Weights that an initialisation does not name stay as they are: so runs of one seed differ in nothing else.
@@ -75,19 +78,19 @@ def initialise_bert(layers: list[nn.Module], initialisation: Initialisation, see
         _check(layer, number, initialisation, std)
 
 
-def _random(layer: nn.Module, generator: torch.Generator, std: float) -> None:
+def _random(layer: Attention, generator: torch.Generator, std: float) -> None:
     pass
 
 
-def _tied(mixer: ties.Mixer) -> Callable[[nn.Module, torch.Generator, float], None]:
-    def make(layer: nn.Module, generator: torch.Generator, std: float) -> None:
+def _tied(mixer: ties.Mixer) -> Callable[[Attention, torch.Generator, float], None]:
+    def make(layer: Attention, generator: torch.Generator, std: float) -> None:
         form = _form(layer)  # views of the weights
         ties.tie(form.wq, form.wk, mixer, generator)
 
     return make
 
 
-def _default_linear(layer: nn.Module, generator: torch.Generator, std: float) -> None:
+def _default_linear(layer: Attention, generator: torch.Generator, std: float) -> None:
     """U(-1/sqrt(d), 1/sqrt(d)) for weights and biases of q, k and v, in the released code's order."""
     for linear in (layer.self.query, layer.self.key, layer.self.value):
         bound = 1 / math.sqrt(linear.in_features)
@@ -95,12 +98,12 @@ def _default_linear(layer: nn.Module, generator: torch.Generator, std: float) ->
             parameter.uniform_(-bound, bound, generator=generator)
 
 
-def _released(layer: nn.Module, generator: torch.Generator, std: float) -> None:
+def _released(layer: Attention, generator: torch.Generator, std: float) -> None:
     _default_linear(layer, generator, std)
     layer.self.key.weight.copy_(layer.self.query.weight)  # biases stay apart, as in the released code
 
 
-def _mimetic(layer: nn.Module, generator: torch.Generator, std: float) -> None:
+def _mimetic(layer: Attention, generator: torch.Generator, std: float) -> None:
     d, d_head = layer.self.query.in_features, _d_head(layer)
     for h in range(_heads(layer)):
         rows = slice(h * d_head, (h + 1) * d_head)
@@ -112,17 +115,17 @@ def _mimetic(layer: nn.Module, generator: torch.Generator, std: float) -> None:
     layer.output.dense.weight.copy_(right)
 
 
-def _scaled(layer: nn.Module, generator: torch.Generator, std: float) -> None:
+def _scaled(layer: Attention, generator: torch.Generator, std: float) -> None:
     for linear in (layer.self.query, layer.self.key):
         linear.weight.mul_(_linear_std(linear) / std)
 
 
-def _scaled_symmetric(layer: nn.Module, generator: torch.Generator, std: float) -> None:
+def _scaled_symmetric(layer: Attention, generator: torch.Generator, std: float) -> None:
     _scaled(layer, generator, std)
     _tied(ties.identity)(layer, generator, std)
 
 
-def _scaled_values(layer: nn.Module, generator: torch.Generator, std: float) -> None:
+def _scaled_values(layer: Attention, generator: torch.Generator, std: float) -> None:
     layer.self.value.weight.mul_(_linear_std(layer.self.value) / std)
 
 
@@ -153,19 +156,19 @@ def _linear_std(linear: nn.Linear) -> float:
     return 1 / math.sqrt(3 * linear.in_features)
 
 
-def _heads(layer: nn.Module) -> int:
+def _heads(layer: Attention) -> int:
     return layer.self.num_attention_heads
 
 
-def _d_head(layer: nn.Module) -> int:
+def _d_head(layer: Attention) -> int:
     return layer.self.query.out_features // _heads(layer)
 
 
-def _form(layer: nn.Module) -> BilinearForm:
+def _form(layer: Attention) -> BilinearForm:
     return BilinearForm.from_linear(layer.self.query.weight, layer.self.key.weight, _d_head(layer))
 
 
-def _check(layer: nn.Module, number: int, initialisation: Initialisation, std: float) -> None:
+def _check(layer: Attention, number: int, initialisation: Initialisation, std: float) -> None:
     """Compare scale, biases and symmetry with what was asked for: a library may have initialised after us."""
     q, k, v = layer.self.query, layer.self.key, layer.self.value
     if initialisation is not Initialisation.MIMETIC:
