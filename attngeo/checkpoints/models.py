@@ -70,7 +70,7 @@ def open_model(model: nn.Module, config: Mapping | Any = None, gather: bool = Fa
             must then open the model and read its layers.
 
     Returns:
-        An iterable of `AttentionLayer`, as of `open_checkpoint`. The forms are views of the weights: after a step of
+        An iterable of `AttentionLayer`, as of `open_checkpoint`. The forms are views of the weights. After a step of
         training, iterate again; after moving the model, open it again.
 
     Raises:

@@ -15,7 +15,7 @@ from attngeo.forms.scores import GAMMA, Convention
 from attngeo.survey.differences import Compared, cells, difference_rows, require_alike, summary
 
 
-@click.command(short_help="what changed in W_qk from one checkpoint to others")
+@click.command(name="diff", short_help="what changed in W_qk from one checkpoint to others")
 @click.argument("checkpoints", nargs=-1, required=True, metavar="A B [C]...")
 @click.option("--per-head", is_flag=True, help="Also one row per head.")
 @click.option(

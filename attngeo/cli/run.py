@@ -11,7 +11,7 @@ from attngeo.records.atomic import atomic_path, write_text
 from attngeo.records.checkout import root
 
 
-@click.command(short_help="re-run one chapter of the book with other parameters")
+@click.command(name="run", short_help="re-run one chapter of the book with other parameters")
 @click.argument("chapter", required=False)
 @click.option(
     "-p",

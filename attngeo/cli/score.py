@@ -15,7 +15,7 @@ from attngeo.survey.rows import layer_rows
 from attngeo.survey.summary import cells, summary
 
 
-@click.command(short_help="both scores of a checkpoint's attention layers")
+@click.command(name="score", short_help="both scores of a checkpoint's attention layers")
 @click.argument("checkpoint", metavar="PATH_OR_ID")
 @click.option("--per-head", is_flag=True, help="Also one row per head.")
 @click.option(

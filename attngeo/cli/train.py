@@ -34,7 +34,7 @@ def _options(function):
     return function
 
 
-@click.command(short_help="train an encoder or a decoder and record its scores")
+@click.command(name="train", short_help="train an encoder or a decoder and record its scores")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path, file_okay=False), required=True, help="folder of the run"
 )
