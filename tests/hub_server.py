@@ -42,6 +42,7 @@ class FakeHub:
         self.faults: deque[Fault] = deque()
         self.answers: dict[str, int] = {}  # file: status that the Hub itself gives
         self.gated: set[str] = set()
+        self.revisions = {"main", COMMIT}
         self.renamed: dict[str, str] = {}  # former id: present id
         self.token = "right"
         self.expiry = 0  # the storage refuses locations given before this one
@@ -86,7 +87,7 @@ class HubHandler(Handler):
             return self.answer(401, X_Error_Code="RepoNotFound")
         if repository in hub.gated and self.headers.get("Authorization") != f"Bearer {hub.token}":
             return self.answer(401, X_Error_Code="GatedRepo")
-        if revision not in ("main", COMMIT):
+        if revision not in hub.revisions:
             return self.answer(404, X_Error_Code="RevisionNotFound")
         if file in hub.answers:
             return self.answer(hub.answers[file])

@@ -10,6 +10,10 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
+from sphinx.util.inventory import InventoryFile
+
+import attngeo
+from attngeo.cli import COMMANDS
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.book
@@ -168,6 +172,15 @@ def test_links_lead_somewhere(built_book):
         if not target.exists() or (fragment and target in ids and unquote(fragment) not in ids[target]):
             broken.append(f"{page.relative_to(built_book)} -> {href}")
     assert not broken, "\n".join(sorted(set(broken)))
+
+
+def test_the_inventory_has_every_public_name_and_command(built_book):
+    """Other projects can refer to them."""
+    with (built_book / "objects.inv").open("rb") as file:
+        inventory = InventoryFile.load(file, "", lambda base, uri: uri)
+    objects = {name for kind, found in inventory.items() if kind.startswith("py:") for name in found}
+    assert {f"attngeo.{name}" for name in attngeo.__all__} <= objects
+    assert {f"attngeo-{name}" for name in COMMANDS} <= {name.partition(".")[0] for name in inventory["std:cmdoption"]}
 
 
 def test_the_front_door_leads_to_the_first_page(built_book):

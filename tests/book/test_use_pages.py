@@ -1,0 +1,156 @@
+"""Every code block of the pages on use is run, with tiny models under the ids that the pages name."""
+
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import hub_server
+import pytest
+import torch
+import yaml
+from click import Context
+from huggingface_hub import constants, file_download
+from packaging.requirements import Requirement
+from pybtex.database import parse_string
+from safetensors.torch import save_file
+from setuptools.config.pyprojecttoml import load_file
+from small_models import WIDTH, small_model
+from transformers import AutoModelForCausalLM, BertModel, GPT2LMHeadModel, GPTNeoXForCausalLM
+
+import attngeo
+from attngeo.checkpoints.architectures import ARCHITECTURES
+from attngeo.cli import cli, main
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted((ROOT / "book" / "use").glob("*.md"))
+BLOCK = re.compile(r"^```(\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SHORT = ["--steps", "2", "--batch-size", "2", "--record-every", "1", "--held-out-blocks", "1"]
+MODELS = {
+    "openai-community/gpt2": ("gpt2", GPT2LMHeadModel),
+    "google-bert/bert-base-uncased": ("bert", BertModel),
+    "EleutherAI/pythia-70m": ("gpt_neox", GPTNeoXForCausalLM),
+}
+
+
+def blocks(page: Path) -> list[tuple[str, str]]:
+    return BLOCK.findall(page.read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def repositories(tmp_path_factory) -> Path:
+    root = tmp_path_factory.mktemp("hub")
+    torch.manual_seed(0)
+    for name, (model_type, kind) in MODELS.items():
+        small_model(model_type, kind)().save_pretrained(root / name)
+    (root / "lora").mkdir()
+    name = "base_model.model.transformer.h.1.attn.c_attn.lora_{}.weight"
+    factors = {name.format("A"): torch.randn(2, WIDTH), name.format("B"): torch.randn(3 * WIDTH, 2)}
+    save_file(factors, root / "lora" / "adapter_model.safetensors")
+    (root / "lora" / "adapter_config.json").write_text('{"peft_type": "LORA", "r": 2, "lora_alpha": 2}')
+    return root
+
+
+@pytest.fixture
+def folder(repositories, tmp_path, monkeypatch) -> Path:
+    """An empty folder with what the pages call path/to/..., and a Hub with their models."""
+    hub = hub_server.FakeHub(repositories)
+    hub.revisions = {*hub.revisions, "step1000"}
+    template = hub.hub.url + "/{repo_id}/resolve/{revision}/{filename}"
+    monkeypatch.setattr(constants, "ENDPOINT", hub.hub.url)
+    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+    monkeypatch.setattr(file_download, "HUGGINGFACE_CO_URL_TEMPLATE", template, raising=False)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    here = tmp_path / "here"
+    (here / "path" / "to").mkdir(parents=True)
+    shutil.copytree(repositories / "google-bert/bert-base-uncased", here / "path/to/checkpoint")
+    shutil.copytree(repositories / "lora", here / "path/to/lora")
+    monkeypatch.chdir(here)
+    yield here
+    hub.close()
+
+
+def run_line(line: str, capsys) -> None:
+    program, *words = shlex.split(line, comments=True)
+    if program == "pip":
+        return install_dry(words)
+    assert program == "attngeo"
+    with pytest.raises(SystemExit) as end:
+        main([*words, *(SHORT if words[0] == "train" else ())])
+    told = capsys.readouterr()
+    assert end.value.code == 0, told.err
+    assert told.out or re.search(r"-o |^attngeo train", line)
+
+
+def install_dry(words: list[str]) -> None:
+    """pip takes the line, and the package has the extras that it asks for."""
+    extras = set(load_file(ROOT / "pyproject.toml")["project"]["optional-dependencies"])
+    for asked in (word for word in words if word.startswith(".")):
+        assert Requirement(f"attngeo{asked[1:]}").extras <= extras
+    dry = ["--dry-run", "--no-deps", "--no-index", "--no-build-isolation", "--quiet"]
+    done = subprocess.run([sys.executable, "-m", "pip", *words, *dry], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.filterwarnings("ignore:'pin_memory' argument")  # of a machine without a GPU
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_block_runs(page, folder, repositories, capsys, monkeypatch):
+    def from_hub(name):
+        return local(repositories / name)
+
+    local = AutoModelForCausalLM.from_pretrained
+    monkeypatch.setattr(AutoModelForCausalLM, "from_pretrained", from_hub)
+    known, names = dict(ARCHITECTURES), {}
+    for kind, text in blocks(page):
+        if kind == "bash":
+            for line in text.splitlines():
+                run_line(line, capsys)
+        elif kind == "python":
+            exec(compile(text, page.name, "exec"), names)
+            assert "print(" in text and capsys.readouterr().out
+        else:
+            assert kind in ("{eval-rst}", "{include}", "bibtex")  # read by Sphinx, and the last below
+    for name in set(ARCHITECTURES) - set(known):
+        del ARCHITECTURES[name]
+
+
+def test_what_the_blocks_write_is_what_they_say(folder, capsys):
+    run_line("attngeo score openai-community/gpt2 --plot scores.svg -o scores.html", capsys)
+    run_line("attngeo score google-bert/bert-base-uncased --per-head --format json -o scores.json", capsys)
+    assert {"scores.svg", "scores.html", "scores.json"} <= {path.name for path in folder.iterdir()}
+    heads = {row["head"] for row in json.loads((folder / "scores.json").read_text())}
+    assert heads == {-1, 0, 1, 2, 3}
+    columns = re.findall(r"^\| (`\w+`, `\w+`) \|", (ROOT / "book/use/score.md").read_text(), re.MULTILINE)
+    said = {name for cell in columns for name in re.findall(r"\w+", cell)}
+    assert len(said) == 10 and said <= json.loads((folder / "scores.json").read_text())[0].keys()
+
+
+def test_what_is_cited_is_this_version():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    text = next(text for kind, text in blocks(ROOT / "book/use/cite.md") if kind == "bibtex")
+    entries = parse_string(text, "bibtex").entries
+    ours, paper = entries["attngeo"].fields, entries["saponati2025"]
+    assert ours["title"] == citation["title"] and int(ours["year"]) == citation["date-released"].year
+    assert {ours["version"].strip("{}"), citation["version"]} == {attngeo.__version__}
+    authors = [(p.last_names, p.first_names) for p in paper.persons["author"]]
+    assert authors == [
+        (a["family-names"].split(), a["given-names"].split()) for a in citation["references"][0]["authors"]
+    ]
+    newest = re.search(r"^## (\S+) \((\S+)\)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert newest.groups() == (attngeo.__version__, str(citation["date-released"]))
+
+
+def test_every_command_has_the_name_it_is_called_by():
+    context = Context(cli)
+    names = cli.list_commands(context)
+    assert [cli.get_command(context, name).name for name in names] == names
+
+
+def test_every_public_name_is_on_the_page_of_names():
+    text = (ROOT / "book/use/api.md").read_text(encoding="utf-8")
+    on_page = re.findall(r"^\.\. auto\w+:: attngeo\.(\w+)$", text, re.MULTILINE)
+    assert sorted(on_page) == sorted(attngeo.__all__)
