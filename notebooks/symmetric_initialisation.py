@@ -38,11 +38,11 @@ from attngeo.chapters.symmetric_initialisation import figures, printed_speed_ups
 from attngeo.chapters.symmetric_initialisation.control_matrix import (
     AT_EQUAL_SCALE,
     PAIRS,
+    between_random_starts,
     experiments,
     main_experiments,
 )
 from attngeo.chapters.symmetric_initialisation.crossings import speed_up_of
-from attngeo.chapters.symmetric_initialisation.control_matrix import between_random_starts
 from attngeo.chapters.symmetric_initialisation.gain import made_of
 from attngeo.chapters.symmetric_initialisation.numbers_of_seeds import seeds_needed
 from attngeo.chapters.symmetric_initialisation.roulette import roulette
@@ -94,8 +94,8 @@ glue("largest-speed-up", printed_table("1")["speed_up_percent"].max(), ".0f")
 for name, width in (("4", 256), ("12", 768), ("24", 1024)):
     glue(f"scale-{name}", recipe.scale_factor(width), ".2f")
 glue("scale-ours", recipe.scale_factor(main[0].config["d_model"]) if main else float("nan"), ".1f")
-for name, width, factor in (("toy", 128, 1.0), ("mini", 256, 1.0), ("released", 256, recipe.scale_factor(256))):
-    glue(f"logit-{name}", recipe.self_logit(width, heads=4, scale=factor), ".2f")
+for name, factor in (("mini", 1.0), ("released", recipe.scale_factor(256))):
+    glue(f"logit-{name}", recipe.self_logit(256, heads=4, scale=factor), ".2f")
 speed = printed_table("1").dropna().set_index(["layers", "dataset"])["speed_up_percent"]
 glue("gains-12", " and ".join(f"{x:.0f}" for x in speed[12] if x > 0))
 glue("gain-24", printed_table("web").dropna().set_index("layers")["speed_up_percent"][24], ".0f")

@@ -9,36 +9,19 @@ from rich.console import Console
 
 from attngeo.checkpoints.layers import Checkpoint, open_checkpoint
 from attngeo.checkpoints.sources import saved_steps
-from attngeo.cli.formats import SUFFIXES, View, deliver, format_of
+from attngeo.cli import scoring_options
+from attngeo.cli.formats import View, deliver, format_of
 from attngeo.errors import ParameterError
-from attngeo.forms.scores import GAMMA, Convention
 from attngeo.survey.differences import Compared, cells, difference_rows, require_alike, summary
 
 
 @click.command(name="diff", short_help="what changed in W_qk from one checkpoint to others")
 @click.argument("checkpoints", nargs=-1, required=True, metavar="A B [C]...")
-@click.option("--per-head", is_flag=True, help="Also one row per head.")
-@click.option(
-    "--gamma",
-    type=float,
-    default=GAMMA,
-    show_default=True,
-    help="Threshold of the directionality score, in standard deviations.",
-)
-@click.option(
-    "--format",
-    "asked",
-    type=click.Choice(list(SUFFIXES)),
-    help="Default: by the suffix of FILE, else table. What is no text needs -o.",
-)
-@click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write there and not to stdout.")
-@click.option(
-    "--convention",
-    type=click.Choice([c.value for c in Convention]),
-    default=Convention.DEFINITION.value,
-    show_default=True,
-    help="Formulas of the scores, as for attngeo score.",
-)
+@scoring_options.per_head
+@scoring_options.gamma
+@scoring_options.asked_format
+@scoring_options.output
+@scoring_options.convention("Formulas of the scores, as for attngeo score.")
 def command(
     checkpoints: tuple[str, ...],
     per_head: bool,

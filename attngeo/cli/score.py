@@ -9,29 +9,19 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from attngeo.checkpoints.layers import Checkpoint, open_checkpoint
-from attngeo.cli.formats import SUFFIXES, View, check_picture, deliver, format_of
-from attngeo.forms.scores import GAMMA, Convention
+from attngeo.cli import scoring_options
+from attngeo.cli.formats import View, check_picture, deliver, format_of
+from attngeo.forms.scores import Convention
 from attngeo.survey.rows import layer_rows
 from attngeo.survey.summary import cells, summary
 
 
 @click.command(name="score", short_help="both scores of a checkpoint's attention layers")
 @click.argument("checkpoint", metavar="PATH_OR_ID")
-@click.option("--per-head", is_flag=True, help="Also one row per head.")
-@click.option(
-    "--gamma",
-    type=float,
-    default=GAMMA,
-    show_default=True,
-    help="Threshold of the directionality score, in standard deviations.",
-)
-@click.option(
-    "--format",
-    "asked",
-    type=click.Choice(list(SUFFIXES)),
-    help="Default: by the suffix of FILE, else table. What is no text needs -o.",
-)
-@click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write there and not to stdout.")
+@scoring_options.per_head
+@scoring_options.gamma
+@scoring_options.asked_format
+@scoring_options.output
 @click.option(
     "--plot",
     "plot",
@@ -39,12 +29,8 @@ from attngeo.survey.summary import cells, summary
     type=click.Path(path_type=Path),
     help="Also draw the scores over layers against random weights: .svg, .png or .pdf.",
 )
-@click.option(
-    "--convention",
-    type=click.Choice([c.value for c in Convention]),
-    default=Convention.DEFINITION.value,
-    show_default=True,
-    help="Formulas: of the definitions, of Def. 3.1 as printed, of the released code, or behind Table S3.",
+@scoring_options.convention(
+    "Formulas: of the definitions, of Def. 3.1 as printed, of the released code, or behind Table S3."
 )
 @click.option("--revision", metavar="R", help="Branch, tag or commit of a Hub repository.")
 @click.option("--adapter", metavar="DIR", help="A LoRA adapter of peft (folder or Hub id) to merge into the model.")

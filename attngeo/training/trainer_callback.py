@@ -55,7 +55,9 @@ class ScoreCallback(TrainerCallback):
         self._score(state, control, last=control.should_training_stop or state.global_step >= state.max_steps)
 
     def _score(self, state, control, last: bool = False) -> None:
-        if self._log.due(state.global_step, last):  # in every process, as Trainer logs the loss: weights may be sharded
+        model = self.trainer.model  # None only where nothing is being trained
+        # in every process, as Trainer logs the loss: weights may be sharded
+        if model is not None and self._log.due(state.global_step, last):
             planned = control.should_log  # of the loss, at this step; logging anything ends the plan
-            self.trainer.log(self._log.scores(self.trainer.model, state.global_step))
+            self.trainer.log(self._log.scores(model, state.global_step))
             control.should_log = planned
