@@ -30,7 +30,7 @@ gamma: float = 2.0  # threshold of directionality in standard deviations of the 
 # %% tags=["remove-cell"]
 from attngeo.chapters.pretrained_survey import on_weights, separation
 from attngeo.chapters.pretrained_survey.clean_figure import clean_figure
-from attngeo.chapters.pretrained_survey.families import compared, of_families, with_kinds
+from attngeo.survey.families import compared, of_families, with_kinds
 from attngeo.chapters.pretrained_survey.figures import family_scores
 from attngeo.chapters.pretrained_survey.null_bands import null_bands
 from attngeo.chapters.pretrained_survey.released_points import separations

@@ -24,7 +24,7 @@ gamma: float = 2.0  # threshold of directionality in standard deviations of the 
 
 # %% tags=["remove-cell"]
 from attngeo.chapters.pretrained_survey import on_weights, separation
-from attngeo.chapters.pretrained_survey.families import choices_table, with_kinds
+from attngeo.survey.families import choices_table, with_kinds
 from attngeo.chapters.pretrained_survey.figures import form_pictures, heads_beside_sum
 from attngeo.chapters.pretrained_survey.null_bands import null_bands
 from attngeo.chapters.pretrained_survey.pictures import read_picture

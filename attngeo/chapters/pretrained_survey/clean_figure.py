@@ -2,11 +2,11 @@
 
 import pandas as pd
 
-from attngeo.chapters.pretrained_survey.auc import auc
 from attngeo.chapters.pretrained_survey.released_points import released_scores
 from attngeo.display.interactive import Interactive
 from attngeo.display.style import CaptionedFigure
 from attngeo.runs.numbers_in_words import number
+from attngeo.survey.auc import auc
 
 FIGURE = "2"
 WORDS = {

@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.lines import Line2D
 
-from attngeo.chapters.pretrained_survey.families import FEW_BITS, GROUPS
 from attngeo.display.style import (
     DIVERGING,
     NEUTRAL,
@@ -14,6 +13,7 @@ from attngeo.display.style import (
     new_figure,
     plain_panel,
 )
+from attngeo.survey.families import FEW_BITS, GROUPS
 
 OFFSETS = {"bidirectional": -0.16, "causal": 0.16, "cross": 0.0}  # within the line of a family
 PANELS = (  # score, columns of its band: mean (0 where there is none) and half-width; label
@@ -27,7 +27,7 @@ def family_scores(layers: pd.DataFrame, families: pd.DataFrame, bands: pd.DataFr
     """Both scores of every layer's summed form, a line for each family; cross-attention apart.
 
     Args:
-        layers: rows of one layer each (head = -1), `attngeo.chapters.pretrained_survey.families.with_kinds`.
+        layers: rows of one layer each (head = -1), `attngeo.survey.families.with_kinds`.
         families: `of_families` there.
         bands: from `attngeo.chapters.pretrained_survey.null_bands.null_bands`.
     """

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from attngeo.chapters.pretrained_survey.families import FEW_BITS, Compared, compared, of_families, with_kinds
 from attngeo.paper.checks import Comparison, Judgement, Relation, check, compare, exact
 from attngeo.records.checkout import data
+from attngeo.survey.families import FEW_BITS, Compared, compared, of_families, with_kinds
 from attngeo.survey.measured import named, read_quantised, read_records
 from attngeo.survey.released_results import released_results
 from attngeo.survey.score_table import SCORES, layer_medians

@@ -14,7 +14,7 @@ def same_models(stacks: pd.DataFrame) -> pd.DataFrame:
     """Every stack that was read here and stands, or whose base stands, among the released results.
 
     Args:
-        stacks: `attngeo.chapters.pretrained_survey.families.with_kinds` of medians over layers.
+        stacks: `attngeo.survey.families.with_kinds` of medians over layers.
 
     Returns:
         Columns model, part, released (the name of the result's model), same (whether it is this model and not its

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pandas as pd
 from scipy.stats import binomtest
 
-from attngeo.chapters.pretrained_survey.auc import Separation, separation
 from attngeo.paper.checks import Claim, Comparison, Interval, Judgement, Relation, check, compare, exact
+from attngeo.survey.auc import Separation, separation
 from attngeo.survey.released_results import released_results
 
 SCORES = {"s": "symmetry", "d": "directionality"}

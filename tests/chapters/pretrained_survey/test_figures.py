@@ -1,8 +1,8 @@
 import pandas as pd
 
-from attngeo.chapters.pretrained_survey.families import of_families, with_kinds
 from attngeo.chapters.pretrained_survey.figures import family_scores, heads_beside_sum
 from attngeo.chapters.pretrained_survey.null_bands import null_bands
+from attngeo.survey.families import of_families, with_kinds
 from attngeo.survey.score_table import layer_medians
 
 

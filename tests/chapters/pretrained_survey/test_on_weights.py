@@ -6,7 +6,7 @@ import pytest
 from planting import drawn, supported, supported_with
 
 from attngeo.chapters.pretrained_survey import on_weights
-from attngeo.chapters.pretrained_survey.families import compared, of_families
+from attngeo.survey.families import compared, of_families
 from attngeo.survey.score_table import SCORES
 
 SYMMETRY = on_weights.section_3_symmetry_on_weights

@@ -2,8 +2,8 @@ import math
 
 import pandas as pd
 
-from attngeo.chapters.pretrained_survey.families import with_kinds
 from attngeo.chapters.pretrained_survey.same_models import same_models
+from attngeo.survey.families import with_kinds
 
 OURS = {"symmetry": 0.3, "directionality_tables": -0.1, "directionality_released": -0.2}
 STACKS = with_kinds(

@@ -1,10 +1,11 @@
 """Families of models as units: models of one family share authors, data or recipe, and count together once."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pandas as pd
 
-from attngeo.chapters.pretrained_survey.auc import Separation, exchange_test, least_told, separation
+from attngeo.survey.auc import Separation, exchange_test, least_told, separation
 from attngeo.survey.models import registry
 from attngeo.survey.score_table import SCORES
 
@@ -27,16 +28,17 @@ def with_kinds(rows: pd.DataFrame) -> pd.DataFrame:
     return joined.fillna(dict.fromkeys(KINDS, ""))
 
 
-def of_families(stacks: pd.DataFrame) -> pd.DataFrame:
+def of_families(stacks: pd.DataFrame, scores: Sequence[str] = SCORES) -> pd.DataFrame:
     """One row per family and kind of attention: means over its models of their medians over layers.
 
     Args:
-        stacks: `with_kinds` of `attngeo.survey.score_table.layer_medians`.
+        stacks: `with_kinds` of `attngeo.survey.score_table.layer_medians`, or of other medians with ``n_layers``.
+        scores: columns of ``stacks``.
 
     Returns:
         Columns family, attention, n_models, n_layers and the scores.
     """
-    means = {score: (score, "mean") for score in SCORES}
+    means = {score: (score, "mean") for score in scores}
     grouped = stacks.groupby(["family", "attention"], sort=False)
     return grouped.agg(n_models=("model", "nunique"), n_layers=("n_layers", "sum"), **means).reset_index()
 

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from attngeo.chapters.pretrained_survey.families import choices, choices_table, compared, of_families, with_kinds
+from attngeo.survey.families import choices, choices_table, compared, of_families, with_kinds
 from attngeo.survey.score_table import SCORES
 
 

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import stats
 
-from attngeo.chapters.pretrained_survey.auc import (
+from attngeo.errors import ParameterError
+from attngeo.survey.auc import (
     auc,
     exchange_test,
     family_interval,
@@ -15,7 +16,6 @@ from attngeo.chapters.pretrained_survey.auc import (
     score_interval,
     separation,
 )
-from attngeo.errors import ParameterError
 
 SCORES = hnp.arrays(float, st.integers(1, 20), elements=st.integers(-5, 5))  # small integers, so that ties occur
 
