@@ -32,14 +32,13 @@ seed: int = 0  # seed of every random draw; in [0, 2147483647]
 
 # %% tags=["remove-cell"]
 import pandas as pd
-import torch
 
 from attngeo.chapters.context_and_prediction import contributions, counts, counts_in_detail, figures
 from attngeo.chapters.context_and_prediction import objectives, token_roles
+from attngeo.chapters.context_and_prediction.painter import painter
 from attngeo.chapters.context_and_prediction.simulation import simulation
 from attngeo.chapters.context_and_prediction.token_counts import mean_position
 from attngeo.display.page import glue, show
-from attngeo.updates.objectives import attended_matrix, context_matrix
 
 sizes = {"d": d, "n_tokens": n_tokens, "seed": seed}
 simulated = {"n_tokens": n_tokens, "draws": draws, "seed": seed}
@@ -85,17 +84,18 @@ glue("near", abs(tokens[-1]["ratio"] - 1).max(), ".2f")
 # %%
 show(objectives.objectives_definition(seed=seed))
 
+# %% [markdown]
+# Each pair adds one term $\beta_{ij}\, x_i x_j^\top$ of rank 1 to the gradient, and the sum is the same whether it runs over
+# predicted tokens or over context tokens. Where both orders of a pair count alike, the bidirectional sum is symmetric, the
+# autoregressive one is not, as it has each pair in one order only. The exact coefficients of a Transformer at random
+# weights [are not alike](symmetric_updates.py#is-the-correlation-there).
+
 # %% tags=["hide-input"]
-masked = torch.arange(n_tokens) % 3 == 1
-contexts = {o: context_matrix(o, n_tokens) for o in ("autoregressive", "bidirectional")}
-contexts["masked"] = context_matrix("masked", n_tokens, masked)
-attended = {o: attended_matrix(o, n_tokens) for o in contexts}
-attended["masked"] = attended["masked"] & masked.unsqueeze(1)  # the rows that predict
-figures.conditioning_sets(contexts, attended)
+painter(seed)
 
 # %% [markdown]
-# The sum over pairs runs over what a position *attends* to, which is a
-# [larger set](context_and_prediction_details.py#what-a-transformer-attends-to), grey in the figure.
+# The exact sum runs over what a position *attends* to, which is a
+# [larger set](context_and_prediction_details.py#what-a-transformer-attends-to) than $C_i$.
 #
 # ## What a token writes into rows and columns
 #

@@ -34,6 +34,7 @@ from attngeo.chapters.context_and_prediction.head_gradient import head_gradient
 from attngeo.chapters.context_and_prediction.one_token import Role, token_update
 from attngeo.chapters.context_and_prediction.token_counts import expected_counts
 from attngeo.display.page import show
+from attngeo.updates.objectives import attended_matrix, context_matrix
 
 sizes = {"d": d, "n_tokens": n_tokens, "seed": seed}
 simulated = {"n_tokens": n_tokens, "draws": draws, "seed": seed}
@@ -69,6 +70,14 @@ show(objectives.bidirectional_factorisation(seed=seed))
 
 # %%
 show(objectives.attended_is_not_conditioned(n_tokens=n_tokens))
+
+# %% tags=["hide-input"]
+masked = torch.arange(n_tokens) % 3 == 1
+contexts = {o: context_matrix(o, n_tokens) for o in ("autoregressive", "bidirectional")}
+contexts["masked"] = context_matrix("masked", n_tokens, masked)
+attended = {o: attended_matrix(o, n_tokens) for o in contexts}
+attended["masked"] = attended["masked"] & masked.unsqueeze(1)  # the rows that predict
+figures.conditioning_sets(contexts, attended)
 
 # %% [markdown]
 # ## The parts of one token

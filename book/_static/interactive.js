@@ -64,30 +64,35 @@
     return element("div", { class: `ia-control ia-${kind}` }, element("label", { for: control.id }, label), control, ...rest);
   };
 
-  /** A slider. `say` words a value, for eyes and for screen readers; with `play` a button runs through it. */
-  const slider = (label, { min, max, step = 1, value = min, say = String, play = false }, changed) => {
+  /** A slider. `say` words a value, for eyes and for screen readers; with `play` a button runs through it, a step in that
+      many milliseconds. */
+  const slider = (label, { min, max, step = 1, value = min, say = String, play = 0 }, changed) => {
     const range = element("input", { type: "range", min, max, step });
     const shown = element("output");
     const word = () => {
       shown.textContent = say(Number(range.value));
       range.setAttribute("aria-valuetext", shown.textContent);
     };
-    const set = (to) => {
+    /** Shows a value, and the limits that may have changed, without acting on it. */
+    const show = (to, most = range.max) => {
+      range.max = most;
       range.value = to; // the range keeps it within its limits
       word();
+    };
+    const set = (to) => {
+      show(to);
       changed(Number(range.value));
     };
     range.addEventListener("input", () => set(range.value));
     const node = labelled("slider", label, range, shown);
-    const control = { node, set, get value() { return Number(range.value); } };
-    if (play) node.prepend(player(control, label, { min, max, step }));
-    range.value = value;
-    word();
+    const control = { node, set, show, get value() { return Number(range.value); }, get max() { return Number(range.max); } };
+    if (play) node.prepend(player(control, label, { min, step, play }));
+    show(value);
     return control;
   };
 
   /** Play and pause. A reader who asked for less motion gets a button that takes one step. */
-  const player = (control, label, { min, max, step }) => {
+  const player = (control, label, { min, step, play }) => {
     const node = element("button", { type: "button", class: "ia-play" });
     let timer = null;
     const word = () => {
@@ -102,13 +107,13 @@
     };
     const advance = () => {
       control.set(control.value + step);
-      if (control.value >= max) stop();
+      if (control.value >= control.max) stop();
     };
     node.addEventListener("click", () => {
       if (timer) return stop();
-      if (control.value >= max) control.set(min);
+      if (control.value >= control.max) control.set(min);
       if (calm()) return advance();
-      timer = setInterval(advance, 140);
+      timer = setInterval(advance, play);
       word();
     });
     control.node.addEventListener("input", stop);
@@ -177,6 +182,38 @@
       shown = { values, side, full };
       paint();
     };
+    return { node, draw };
+  };
+
+  /** A table of numbers as coloured cells, with words for its rows and columns: colours as `heatmap`'s, crossed out where
+      a value is null. With `pressed(k)` it is worked too: arrow keys move between the cells, space presses one. */
+  const cells = (label, rows, columns, pressed = null) => {
+    const role = (name) => (pressed ? { role: name } : {});
+    const cell = (at) => element(...(pressed ? ["button", { type: "button", class: "ia-cell", role: "gridcell", tabindex: at ? -1 : 0 }] : ["span", { class: "ia-cell" }]));
+    const all = rows.flatMap((_, i) => columns.map((_, j) => cell(i + j)));
+    const node = element(
+      "div", { class: "ia-cells", role: pressed ? "grid" : "img", "aria-label": label, style: `--columns: ${columns.length}` },
+      element("div", role("row"), element("span", role("columnheader"), pressed ? "i, j" : ""), ...columns.map((words) => element("span", role("columnheader"), words))),
+      ...rows.map((words, i) => element("div", role("row"), element("span", role("rowheader"), words), ...all.slice(i * columns.length, (i + 1) * columns.length))),
+    );
+    if (pressed) {
+      all.forEach((one, k) => one.addEventListener("click", () => pressed(k)));
+      const far = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns.length, ArrowDown: columns.length };
+      node.addEventListener("keydown", (event) => {
+        const [from, to] = [all.indexOf(event.target), all[all.indexOf(event.target) + far[event.key]]];
+        if (!to) return;
+        event.preventDefault();
+        [all[from].tabIndex, to.tabIndex] = [-1, 0];
+        to.focus();
+      });
+    }
+    /** `values` row by row; `full` is the magnitude shown at full strength; `dress(cell, k)` for what is not colour. */
+    const draw = (values, full = 1, dressed = () => {}) => all.forEach((one, k) => {
+      one.classList.toggle("below", values[k] < 0);
+      one.classList.toggle("none", values[k] === null);
+      one.style.setProperty("--strength", `${Math.min(100, (100 * Math.abs(values[k])) / full)}%`);
+      dressed(one, k);
+    });
     return { node, draw };
   };
 
@@ -264,7 +301,7 @@
 
   window.attngeo = {
     interactive, element, drawn, number, levels, random, calm, colour, themed,
-    slider, choice, toggle, button, said, heatmap, chart,
+    slider, choice, toggle, button, said, heatmap, cells, chart,
   };
 
   const begin = () => {

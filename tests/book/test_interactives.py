@@ -10,6 +10,8 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from attngeo import score
+from attngeo.chapters.context_and_prediction.painter import WORDS as TOKENS
+from attngeo.chapters.context_and_prediction.painter import painter
 from attngeo.chapters.introduction.one_start import LAYER, one_start
 from attngeo.chapters.pretrained_survey.clean_figure import FIGURE, WORDS, area, clean_figure
 from attngeo.chapters.pretrained_survey.separation import of_figure
@@ -27,6 +29,7 @@ from attngeo.runs.estimates import NEVER
 from attngeo.runs.numbers_in_words import as_nats, with_interval
 from attngeo.runs.record import read_run
 from attngeo.survey.released_results import released_results
+from attngeo.updates.rank_one import by_context, by_prediction, rank_one_terms
 
 pytestmark = pytest.mark.book
 
@@ -120,6 +123,45 @@ def test_a_matrix_is_built_and_scored_as_python_scores_it(browser, tmp_path):
     columns.send_keys(Keys.ARROW_RIGHT)
     factor.send_keys(Keys.END)
     assert_scored(symmetry=-1.0, columns=1, factor=32.0, turn=np.pi / 180)
+
+
+def test_pairs_are_painted_in_either_order_until_their_sum_is_complete(browser, tmp_path):
+    shown, n = painter(), len(TOKENS)
+    stage = open_interactive(browser, tmp_path, shown)
+    slider, order = control(stage, "Pairs painted"), control(stage, "Order")
+
+    def assert_painted(objective, kind, pairs, of):
+        held = shown.data[objective]
+        beta, x = (torch.tensor(held[name], dtype=torch.float64) for name in (kind, "x"))
+        terms = rank_one_terms(beta, x)
+        total = torch.stack([terms[pair] for pair in pairs]).sum(0)
+        found = numbers(stage.find_element(By.CSS_SELECTOR, ".ia-said"), ",.")
+        expected = [len(pairs), of, beta[pairs[-1]], float(score(total).symmetry)]
+        np.testing.assert_allclose(found, expected, atol=0.0051)
+        selected = stage.find_elements(By.CSS_SELECTOR, "[aria-selected=true]")
+        assert len(selected) == len(pairs)
+        return beta, x, total
+
+    causal = [(i, j) for i in range(n) for j in range(i)]
+    beta, x, total = assert_painted("autoregressive", "alike", causal, len(causal))
+    torch.testing.assert_close(by_prediction(beta, x).sum(0), total)
+    slider.send_keys(Keys.HOME, *[Keys.ARROW_RIGHT] * 3)
+    assert_painted("autoregressive", "alike", [(1, 0), (2, 0), (2, 1)], len(causal))
+    order.send_keys(Keys.ARROW_DOWN)
+    slider.send_keys(Keys.HOME, *[Keys.ARROW_RIGHT] * (n - 1))  # token 1 as context, whole
+    beta, x, total = assert_painted("autoregressive", "alike", [(i, 0) for i in range(1, n)], len(causal))
+    torch.testing.assert_close(by_context(beta, x)[0], total)
+    control(stage, "the 1 from the 1: no pair").send_keys(Keys.ARROW_DOWN, Keys.ARROW_DOWN)
+    browser.switch_to.active_element.send_keys(Keys.ARROW_RIGHT)
+    browser.switch_to.active_element.send_keys(Keys.SPACE)  # one cell alone, out of turn
+    assert_painted("autoregressive", "alike", [*((i, 0) for i in range(1, n)), (2, 1)], len(causal))
+    control(stage, "Objective").send_keys(Keys.ARROW_DOWN)
+    assert_painted("bidirectional", "alike", [(i, j) for j in range(n) for i in range(n) if i != j], n * (n - 1))
+    control(stage, "Coefficients").send_keys(Keys.ARROW_DOWN)
+    assert_painted("bidirectional", "exact", [(i, j) for j in range(n) for i in range(n)], n * n)
+    control(stage, "Objective").send_keys(Keys.ARROW_DOWN)
+    masked = [i for i in range(n) if i % 3 == 1]
+    assert_painted("masked", "exact", [(i, j) for j in range(n) for i in masked], 3 * n)
 
 
 def test_two_random_seeds_show_what_table_1_would_print(browser, tmp_path):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import torch
 from jaxtyping import Bool, Float
 from matplotlib.colors import ListedColormap
 from matplotlib.patches import Patch
@@ -18,6 +19,9 @@ from attngeo.display.style import (
     new_figure,
     plain_panel,
 )
+from attngeo.forms.scores import symmetry_score
+from attngeo.runs.numbers_in_words import number
+from attngeo.updates.rank_one import gradient_sum
 
 OBJECTIVE_COLOURS = {"autoregressive": DECODER, "bidirectional": CROSS, "masked": ENCODER}
 LIGHT = "#C9C9C9"
@@ -157,4 +161,44 @@ def ratio_by_mean_position(tokens: pd.DataFrame, n_tokens: int) -> CaptionedFigu
         f"at the middle, {(n_tokens + 1) / 2:g} ({'; '.join(words)}).",
         f"Points with error bars on a falling curve of the ratio against the mean position. {'; '.join(words)}. "
         "Tokens of the stationary process all lie at the middle, where the ratio is one.",
+    )
+
+
+@house_style()
+def painted(objectives: dict[str, dict]) -> CaptionedFigure:
+    """All pairs of a short sequence, and the sum of their rank-1 terms, per objective.
+
+    Args:
+        objectives: name -> its words, inputs x (N, d), and coefficients *alike* and *exact* (N, N), as nested lists.
+    """
+    figure, panels = new_figure(8.4, 5.6, 2, len(objectives), squeeze=False)
+    symmetry: dict[str, list[str]] = {"alike": [], "exact": []}
+    for (above, below), (objective, shown) in zip(panels.T, objectives.items(), strict=True):
+        x = torch.tensor(shown["x"], dtype=torch.float64)
+        beta = {kind: torch.tensor(shown[kind], dtype=torch.float64) for kind in symmetry}
+        sums = {kind: gradient_sum(b, x) for kind, b in beta.items()}
+        for kind, total in sums.items():
+            symmetry[kind].append(f"{objective} {number(symmetry_score(total), 2)}")
+        for panel, m in ((above, beta["alike"]), (below, sums["alike"])):
+            plain_panel(panel)
+            limit = float(m.abs().max())
+            panel.imshow(m.masked_fill(m == 0, torch.nan).numpy(), cmap=DIVERGING, vmin=-limit, vmax=limit)
+        above.set(title=f"{objective}: {int((beta['alike'] != 0).sum())} pairs", xlabel="context token j")
+        above.set_xticks(range(len(x)), shown["words"], rotation=90)
+        above.set_yticks(range(len(x)), shown["words"])
+        below.set(
+            title=f"their sum: s = {symmetry['alike'][-1].split()[-1]}", xlabel="key coordinate", xticks=[], yticks=[]
+        )
+    panels[0, 0].set_ylabel("predicted token i")
+    panels[1, 0].set_ylabel("query coordinate")
+    alike, exact = (", ".join(words) for words in symmetry.values())
+    return CaptionedFigure(
+        figure,
+        "fig-painter",
+        "Above, the coefficients $\\beta_{ij}$ of all pairs of a short sequence (red positive, blue negative), drawn "
+        "at random but alike in both orders of a pair. Below, the sum of their terms $\\beta_{ij} x_i x_j^\\top$. Its "
+        f"symmetry $s$: {alike}. With the exact coefficients of a Transformer at random weights: {exact}.",
+        "Two rows of three matrices. Above, the autoregressive pairs fill the lower triangle, the bidirectional ones "
+        "all but the diagonal, the masked ones the crossings of masked rows and visible columns. Below, the sums of "
+        f"their terms, with symmetry {alike}.",
     )

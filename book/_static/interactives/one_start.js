@@ -59,7 +59,7 @@ attngeo.interactive("one_start", (stage, data) => {
   const draw = (frame) => [...panels, ...charts].forEach((part) => part.draw(frame));
   const slider = attngeo.slider(
     "Training step",
-    { min: 0, max: last, value: last, say: (frame) => data.steps[frame].toLocaleString("en"), play: true },
+    { min: 0, max: last, value: last, say: (frame) => data.steps[frame].toLocaleString("en"), play: 140 },
     draw,
   );
   stage.append(
