@@ -15,18 +15,18 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Polygon, Rectangle
 
 COLUMNS = ("panel", "x axis", "y axis", "series", "drawn as", "x", "y", "value")
-_Rows = Iterator[tuple[str, float | None, float | None, float | None]]
+_Rows = Iterator[tuple]  # kind of mark, x, y, value; of an image also the values of a row of its pixels
 
 
 def drawn_data(figure: Figure) -> list[tuple]:
     """What a figure shows, one row per point, in the units of its axes.
 
-    An interval is two rows, its ends; a bar is one, its centre and its height; a pixel of an image has its column, row
-    and value; a line or band across the whole panel (`Axes.axhline`) has no x, or no y.
+    An interval is two rows, its ends; a bar is one, its centre and its height; an image has one per row of pixels,
+    y its number; a line or band across the whole panel (`Axes.axhline`) has no x, or no y.
 
     Returns:
         The ``COLUMNS`` of each: title of the panel, labels of its axes, name in the legend, kind of mark, x, y, and the
-        value of a pixel.
+        value that a colour stands for; after them, of an image, the values of a row of pixels.
     """
     rows = []
     for number, axes in enumerate(figure.axes, 1):
@@ -40,14 +40,21 @@ def drawn_data(figure: Figure) -> list[tuple]:
 
 
 def as_csv(figure: Figure) -> str:
-    """`drawn_data` as CSV, six digits each; empty where nothing is drawn."""
+    """`drawn_data` as CSV, six digits each, four of a pixel, whose columns have numbers; empty if nothing is drawn."""
     if not (rows := drawn_data(figure)):
         return ""
+    names, width = len(COLUMNS), max(map(len, rows))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    writer.writerows([*row[:5], *("" if v is None or np.isnan(v) else f"{v:.6g}" for v in row[5:])] for row in rows)
+    writer.writerow([*COLUMNS, *range(width - names)])
+    for row in rows:
+        cells = [*row[:5], *(_cell(v, 6) for v in row[5:names]), *(_cell(v, 4) for v in row[names:])]
+        writer.writerow(cells + [""] * (width - len(row)))
     return text.getvalue()
+
+
+def _cell(value: float | int | None, digits: int) -> str:
+    return "" if value is None or np.isnan(value) else f"{value:.{digits}g}"
 
 
 def _rows(artist: Artist, axes: Axes) -> _Rows:
@@ -55,8 +62,12 @@ def _rows(artist: Artist, axes: Axes) -> _Rows:
         return
     if isinstance(artist, AxesImage | QuadMesh):
         values = np.ma.filled(np.ma.asarray(artist.get_array(), dtype=float), np.nan)
-        for (row, column), value in np.ndenumerate(values if values.ndim == 2 else np.empty((0, 0))):
-            yield "pixel", column, row, value
+        for number, row in enumerate(values if values.ndim == 2 else ()):
+            yield "row of pixels", None, number, None, *row
+        return
+    if isinstance(artist, PolyCollection) and artist.get_array() is not None:
+        for (x, y), value in zip(artist.get_offsets(), artist.get_array(), strict=True):
+            yield "hexagon", x, y, value
         return
     for kind, points in _marks(artist):
         # a scatter's offsets are in data coordinates; of the rest, what spans the panel is not, along it

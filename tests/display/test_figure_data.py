@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from attngeo.display.figure_data import COLUMNS, drawn_data
+from attngeo.display.figure_data import COLUMNS, as_csv, drawn_data
 from attngeo.display.style import CaptionedFigure, new_figure
 
 
@@ -18,7 +18,7 @@ def panel():
 
 
 def rows(axes, kind=None):
-    data = pd.DataFrame(drawn_data(axes.figure), columns=COLUMNS)
+    data = pd.DataFrame([row[: len(COLUMNS)] for row in drawn_data(axes.figure)], columns=COLUMNS)
     return data if kind is None else data[data["drawn as"] == kind]
 
 
@@ -50,11 +50,23 @@ def test_bars_of_a_histogram_and_its_outline(panel):
     assert rows(panel, "outline")["y"].max() == 2
 
 
-def test_pixels_keep_their_place(panel):
-    panel.imshow(np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]))
-    found = rows(panel, "pixel")
-    assert len(found) == 6
-    assert found[(found["x"] == 1) & (found["y"] == 2)]["value"].item() == 6
+def test_an_image_is_a_matrix_whose_columns_have_numbers(panel):
+    m = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, np.nan], [-1 / 3, 1e6]])
+    panel.imshow(m)
+    panel.plot([1, 2], [1 / 3, 0.5])
+    found = pd.read_csv(io.StringIO(as_csv(panel.figure)))
+    pixels = found[found["drawn as"] == "row of pixels"]
+    np.testing.assert_allclose(pixels[["0", "1"]], m, rtol=1e-4)
+    assert pixels["y"].tolist() == [0, 1, 2, 3] and pixels["x"].isna().all()
+    line = found[found["drawn as"] == "line"]
+    assert line[["x", "y"]].to_numpy().tolist() == [[1, 0.333333], [2, 0.5]] and line[["0", "1"]].isna().all(None)
+
+
+def test_hexagons_have_a_place_and_a_count(panel):
+    panel.hexbin([0, 0, 1], [0, 0, 1], gridsize=4, mincnt=1)
+    found = rows(panel, "hexagon")
+    assert found["value"].tolist() == [2, 1]
+    np.testing.assert_allclose(found[["x", "y"]], [[0, 0], [1, 1]], atol=0.2)
 
 
 def test_a_line_across_the_panel_has_one_coordinate(panel):
@@ -77,7 +89,7 @@ def test_a_colour_bar_and_what_is_hidden_are_no_data():
     figure, (left, right) = new_figure(4, 2, columns=2)
     figure.colorbar(left.imshow(np.eye(2)), ax=left)
     right.plot([0, 1], [0, 1])[0].set_visible(False)
-    assert {row[4] for row in drawn_data(figure)} == {"pixel"}
+    assert {row[4] for row in drawn_data(figure)} == {"row of pixels"}
 
 
 def test_a_figure_gives_its_data_as_csv(panel):
