@@ -40,7 +40,7 @@ def drawn_data(figure: Figure) -> list[tuple]:
 
 
 def as_csv(figure: Figure) -> str:
-    """`drawn_data` as CSV, six digits each, four of a pixel, whose columns have numbers; empty if nothing is drawn."""
+    """`drawn_data` as CSV, six digits each, three of a pixel, whose columns are numbered; empty if nothing is drawn."""
     if not (rows := drawn_data(figure)):
         return ""
     names, width = len(COLUMNS), max(map(len, rows))
@@ -48,7 +48,7 @@ def as_csv(figure: Figure) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([*COLUMNS, *range(width - names)])
     for row in rows:
-        cells = [*row[:5], *(_cell(v, 6) for v in row[5:names]), *(_cell(v, 4) for v in row[names:])]
+        cells = [*row[:5], *(_cell(v, 6) for v in row[5:names]), *(_cell(v, 3) for v in row[names:])]
         writer.writerow(cells + [""] * (width - len(row)))
     return text.getvalue()
 
@@ -61,13 +61,13 @@ def _rows(artist: Artist, axes: Axes) -> _Rows:
     if not artist.get_visible() or artist is axes.patch or isinstance(artist, mpl.text.Text):
         return
     if isinstance(artist, AxesImage | QuadMesh):
-        values = np.ma.filled(np.ma.asarray(artist.get_array(), dtype=float), np.nan)
+        values: np.ndarray = np.ma.filled(np.ma.asarray(artist.get_array(), dtype=float), np.nan)
         for number, row in enumerate(values if values.ndim == 2 else ()):
             yield "row of pixels", None, number, None, *row
         return
-    if isinstance(artist, PolyCollection) and artist.get_array() is not None:
-        for (x, y), value in zip(artist.get_offsets(), artist.get_array(), strict=True):
-            yield "hexagon", x, y, value
+    if isinstance(artist, PolyCollection) and (counts := artist.get_array()) is not None:
+        for (x, y), count in zip(np.asarray(artist.get_offsets()), counts, strict=True):
+            yield "hexagon", x, y, count
         return
     for kind, points in _marks(artist):
         # a scatter's offsets are in data coordinates; of the rest, what spans the panel is not, along it

@@ -3,7 +3,8 @@
 import numpy as np
 
 from attngeo.display.interactive import Interactive, packed
-from attngeo.display.style import DIVERGING, CaptionedFigure, new_figure, plain_panel
+from attngeo.display.mirror_clouds import mirror_clouds
+from attngeo.display.style import CaptionedFigure
 from attngeo.runs.numbers_in_words import number
 from attngeo.runs.record import Run, RunError
 
@@ -48,15 +49,7 @@ def _still(encoder: Run, decoder: Run, last: int, name: str) -> CaptionedFigure:
         f"encoder, step {last:,}": encoder.pictures[LAYER, last],
         f"decoder, step {last:,}": decoder.pictures[LAYER, last],
     }
-    figure, panels = new_figure(7.4, 5.3, rows=2, columns=len(shown))
-    for (title, picture), above, below in zip(shown.items(), *panels, strict=True):
-        m = picture[:SIDE, :SIDE]
-        plain_panel(above)
-        above.imshow(m, cmap=DIVERGING, vmin=-1, vmax=1)
-        above.set(title=title, xticks=[], yticks=[], xlabel="key side $j$", ylabel="query side $i$")
-        i, j = np.triu_indices(SIDE, 1)
-        below.scatter(m[i, j], m[j, i], s=3, color="#333333", alpha=0.35, linewidths=0, rasterized=True)
-        below.set(xlim=(-1, 1), ylim=(-1, 1), xlabel="$m_{ij}$", ylabel="$m_{ji}$", aspect="equal")
+    figure = mirror_clouds({title: picture[:SIDE, :SIDE] for title, picture in shown.items()})
     scores = ("symmetry", "directionality")
     (s0, s_encoder), (d0, d_encoder) = (_ends(encoder, score) for score in scores)
     (_, s_decoder), (_, d_decoder) = (_ends(decoder, score) for score in scores)

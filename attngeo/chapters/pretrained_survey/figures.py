@@ -4,15 +4,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.lines import Line2D
 
-from attngeo.display.style import (
-    DIVERGING,
-    NEUTRAL,
-    PART_COLOURS,
-    CaptionedFigure,
-    house_style,
-    new_figure,
-    plain_panel,
-)
+from attngeo.display.mirror_clouds import mirror_clouds
+from attngeo.display.style import NEUTRAL, PART_COLOURS, CaptionedFigure, house_style, new_figure
+from attngeo.runs.numbers_in_words import number
 from attngeo.survey.families import FEW_BITS, GROUPS
 
 OFFSETS = {"bidirectional": -0.16, "causal": 0.16, "cross": 0.0}  # within the line of a family
@@ -81,26 +75,19 @@ def family_scores(layers: pd.DataFrame, families: pd.DataFrame, bands: pd.DataFr
 @house_style()
 def form_pictures(pictures: dict[str, np.ndarray], name: str = "fig-survey-forms") -> CaptionedFigure:
     """W_qk as an image for each entry of ``pictures`` (title -> (n, n) in [-1, 1]), as in Figure 2 of the paper."""
-    figure, panels = new_figure(min(2.9 * len(pictures) + 0.3, 9), 3.1, columns=len(pictures), squeeze=False)
-    words, symmetries = [], []
-    for panel, (title, m) in zip(panels[0], pictures.items(), strict=True):
-        plain_panel(panel)
-        image = panel.imshow(m, cmap=DIVERGING, vmin=-1, vmax=1)
-        panel.set(title=title, xlabel="key coordinate", ylabel="query coordinate")
-        s = float((m * m.T).sum() / (m * m).sum())
-        symmetries.append(f"{title}: symmetry {s:.2f}")
-        columns, rows = (m * m).sum(0), (m * m).sum(1)
-        words.append(
-            f"{title}: symmetry of the picture {s:.2f}, largest column holds {columns.max() / columns.sum():.1%} and "
-            f"largest row {rows.max() / rows.sum():.1%} of the squared entries"
-        )
-    figure.colorbar(image, ax=panels, shrink=0.75, label="entry / level of saturation")
+    figure = mirror_clouds({title.replace(", ", ",\n"): m for title, m in pictures.items()})
+    symmetries = "; ".join(
+        f"{title}: {number(float((m * m.T).sum() / (m * m).sum()), 2)}" for title, m in pictures.items()
+    )
     return CaptionedFigure(
         figure,
         name,
-        f"The matrix $W_{{qk}}$ itself. {'; '.join(words)}. Colours saturate at the 99.5th percentile of the "
-        "magnitudes; matrices wider than 256 are pooled, each block shown by its entry of largest magnitude.",
-        f"Images of query-key matrices, red positive, blue negative. {'; '.join(symmetries)}.",
+        f"The matrix $W_{{qk}}$ itself, and each entry $m_{{ij}}$ against its mirror image $m_{{ji}}$: along the "
+        f"mirror line where it is symmetric. Symmetry of the pictures: {symmetries}. Colours and axes end at the "
+        "99.5th percentile of the magnitudes. Matrices wider than 256 are pooled: a block is its entry of largest "
+        "magnitude, so that the cloud has a gap around 0.",
+        "Images of query-key matrices, red positive, blue negative, over clouds of mirrored entries. Symmetry, which "
+        f"draws a cloud out along the mirror line, is {symmetries}.",
     )
 
 

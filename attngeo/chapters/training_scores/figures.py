@@ -8,16 +8,15 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from attngeo.display.mirror_clouds import mirror_clouds
 from attngeo.display.style import (
     DECODER,
-    DIVERGING,
     ENCODER,
     NEUTRAL,
     SEQUENTIAL,
     CaptionedFigure,
     house_style,
     new_figure,
-    plain_panel,
 )
 from attngeo.forms.random_matrices import directionality_sd, symmetry_mean, symmetry_sd
 from attngeo.runs.labels import PARTS
@@ -143,27 +142,24 @@ def by_layer(runs: list[Run], name: str = "fig-training-layers") -> CaptionedFig
 
 @house_style()
 def before_and_after(runs: list[Run], name: str = "fig-training-forms") -> CaptionedFigure:
-    """W_qk of the last layer as an image at the first and the last step, the runs side by side."""
-    figure, panels = new_figure(9, 2.9, columns=2 * len(runs), sharey=True)
-    words = []
-    for first, run in enumerate(runs):
-        layer = max(layer for layer, _ in run.pictures)
-        steps = sorted(step for key, step in run.pictures if key == layer)
-        for panel, step in zip(panels[2 * first :], steps, strict=False):
-            plain_panel(panel)
-            image = panel.imshow(run.pictures[layer, step], cmap=DIVERGING, vmin=-1, vmax=1)
-            s = run.by_layer("symmetry").at[step, layer]
-            part = PARTS[run.config["objective"]]
-            words.append(f"{part}, step {step}: s = {two(s)}")
-            panel.set(title=f"{part}, step {step}\ns = {two(s)}", xlabel="key coordinate")
-    panels[0].set_ylabel("query coordinate")
-    figure.colorbar(image, ax=panels, shrink=0.7, label="entry / saturation level")
+    """W_qk of the last layer and its mirror cloud, at the first and the last step of each run."""
+    shown: dict[bytes, tuple[list[str], str, np.ndarray]] = {}  # runs that start equal share a picture
+    for end in (min, max):
+        for run in runs:
+            layer = max(layer for layer, _ in run.pictures)
+            step = end(step for key, step in run.pictures if key == layer)
+            picture, s = run.pictures[layer, step], two(run.by_layer("symmetry").at[step, layer])
+            parts, *_ = shown.setdefault(picture.tobytes(), ([], f"step {step}: s = {s}", picture))
+            parts.append(PARTS[run.config["objective"]])
+    pictures = {f"{' and '.join(parts)}, {words}": picture for parts, words, picture in shown.values()}
+    words = "; ".join(pictures)
     return CaptionedFigure(
-        figure,
+        mirror_clouds({title.replace(", ", ",\n"): m for title, m in pictures.items()}),
         name,
-        f"$W_{{qk}}$ of the last layer before and after training ({'; '.join(words)}). Each picture saturates at the"
-        " 99.5th percentile of its own magnitudes.",
-        f"Images of query-key matrices before and after training, red positive, blue negative. {'; '.join(words)}.",
+        "$W_{qk}$ of the last layer before and after training, and each entry $m_{ij}$ against its mirror image"
+        f" $m_{{ji}}$: {words}. Colours and axes end at the 99.5th percentile of a picture's magnitudes.",
+        "Images of query-key matrices before and after training over clouds of mirrored entries, drawn out along the"
+        f" mirror line where the matrix is symmetric. {words}.",
     )
 
 

@@ -19,8 +19,10 @@ def made_run(objective, end, seed=0, layers=3):
     config = {"objective": objective, "d_model": 64, "init": "random", "text": "plain", "layers": layers}
     config |= {"block_size": 8, "steps": 20, "lr": 1e-3, "seed": seed}
     about = {"config": config, "corpus": {"name": "some text", "sha256": "0"}, "seconds": 90.0}
-    draw = np.random.default_rng(seed)
-    pictures = {(layer, step): draw.uniform(-1, 1, (16, 16)) for layer in (0, layers - 1) for step in (0, 20)}
+    draws = {0: np.random.default_rng(seed), 20: np.random.default_rng([seed, ord(objective[0])])}
+    pictures = {
+        (layer, step): draw.uniform(-1, 1, (16, 16)) for layer in (0, layers - 1) for step, draw in draws.items()
+    }
     return Run(f"{objective}-{seed}", about, history, pd.DataFrame(rows), pictures)
 
 
@@ -48,5 +50,9 @@ def test_each_layer_has_a_line_and_its_end_is_told():
 
 def test_the_pictures_are_of_the_last_layer_before_and_after():
     figure = before_and_after(RUNS)
-    assert "encoder, step 0: s = 0.02; encoder, step 20: s = 0.62" in figure.caption
-    np.testing.assert_array_equal(figure.figure.axes[1].images[0].get_array(), RUNS[0].pictures[2, 20])
+    words = "encoder and decoder, step 0: s = 0.02; encoder, step 20: s = 0.62; decoder"  # they start equal
+    assert words in figure.caption
+    for picture, run in zip(figure.figure.axes[1:3], RUNS, strict=True):
+        np.testing.assert_array_equal(picture.images[0].get_array(), run.pictures[2, 20])
+    other = before_and_after([RUNS[0], made_run("clm", 0.05, seed=1)])
+    assert sum(len(panel.images) for panel in other.figure.axes if not hasattr(panel, "_colorbar")) == 4
