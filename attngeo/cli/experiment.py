@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from attngeo.cli import worker_options
 from attngeo.errors import AttngeoError, needs
 from attngeo.records.atomic import write_text
 from attngeo.records.checkout import data, root
@@ -26,8 +27,8 @@ from attngeo.runs.experiments_table import experiments_table, states, with_table
 @click.argument("name", required=False)
 @click.option("--dry-run", is_flag=True, help="Say what is recorded and what is not, and start nothing.")
 @click.option("--missing", is_flag=True, help="Start runs that have nothing yet; leave those that were cut off.")
-@click.option("--workers", type=click.IntRange(1, 1024), help="Processes on this machine, one core each.")
-@click.option("--scheduler", metavar="ADDRESS", help="Address of a dask scheduler, whose workers make the runs.")
+@worker_options.workers
+@worker_options.scheduler
 @click.option("--tables", is_flag=True, help="Write the table of experiments in data/runs/README.md anew.")
 @click.option("--any-code", is_flag=True, help="Also where the recorded runs were made with another commit.")
 def command(
@@ -45,8 +46,6 @@ def command(
     was cut off goes on from its last checkpoint. A run that another process is making is passed over, so the command
     may be given several times at once.
     """
-    if workers and scheduler:
-        raise ExperimentError("--workers starts processes here and --scheduler uses those of a cluster; give one.")
     if tables:
         readme = data("runs", "README.md")
         write_text(readme, with_table(readme.read_text("utf-8"), read_experiments(data("runs"))))

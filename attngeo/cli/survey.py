@@ -4,12 +4,14 @@ import logging
 import math
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
+from attngeo.cli import worker_options
 from attngeo.errors import CheckpointError, ParameterError
 
 JOBS = min(4, os.cpu_count() or 1)
@@ -23,6 +25,8 @@ JOBS = min(4, os.cpu_count() or 1)
 @click.option(
     "-j", "--jobs", type=click.IntRange(1, 64), default=JOBS, show_default=True, help="Models at once; of one, layers."
 )
+@worker_options.workers
+@worker_options.scheduler
 @click.option("--gamma", type=float, default=2.0, show_default=True, help="Threshold of directionality, in sd.")
 @click.option("--quantise", is_flag=True, help="Also score the weights rounded to 16, 8 and 4 bits.")
 @click.option("--list", "listing", is_flag=True, help="Print the groups and models, and read nothing.")
@@ -32,6 +36,8 @@ def command(
     resume: bool,
     output: Path | None,
     jobs: int,
+    workers: int | None,
+    scheduler: str | None,
     gamma: float,
     quantise: bool,
     listing: bool,
@@ -42,7 +48,8 @@ def command(
     that ATTNGEO_WEIGHTS names. In a checkout of attngeo records go to data/survey, elsewhere -o names their folder.
 
     A model that fails is reported at the end; the others are recorded. Started by torchrun or accelerate launch, each
-    process takes its share of the models.
+    process takes its share of the models. With --workers or --scheduler (extra: cluster) each worker scores one model
+    at a time and another takes up what a killed one leaves; models with a finished record are passed over.
     """
     folder = output or _recorded_survey()
     if listing:
@@ -52,19 +59,29 @@ def command(
         raise ParameterError("the records need a folder: add -o FOLDER (in a checkout of attngeo it is data/survey).")
     if not 0 <= gamma < math.inf:
         raise ParameterError(f"gamma is {gamma!r}; it must be a finite number of standard deviations, 0 or more.")
+    import torch
+
     from attngeo.survey.record import is_recorded
-    from attngeo.survey.run import Processes, chosen_models
+    from attngeo.survey.run import Processes, chosen_models, survey, survey_on_workers
 
     asked = chosen_models(models, label or "")
     processes = Processes()
     mine = asked[processes.rank :: processes.count]
+    resume = resume or bool(workers or scheduler)
     todo = [m for m in mine if not (resume and is_recorded(m.source, folder, gamma, m.revision, quantise))]
     if len(todo) < len(mine):
         click.echo(f"{len(mine) - len(todo)} of {len(mine)} models have a record already", err=True)
     import huggingface_hub  # noqa: F401  importing it resets the level below
 
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # its retries; what fails is said in one sentence
-    failed = processes.gather(_run(todo, folder, gamma, quantise, jobs, bar=processes.rank == 0))
+
+    def start(on_layer):
+        if workers or scheduler:
+            return survey_on_workers(todo, folder, gamma, quantise, workers or 0, scheduler or "")
+        torch.set_num_threads(max(1, torch.get_num_threads() // jobs))
+        return survey(todo, folder, gamma, jobs, on_layer, quantise)
+
+    failed = processes.gather(_run(start, len(todo), bar=processes.rank == 0))
     if failed and processes.rank == 0:
         if len(failed) == 1:
             raise CheckpointError(f"1 of {len(asked)} models not recorded: {next(iter(failed.values()))}")
@@ -87,14 +104,8 @@ def _recorded_survey() -> Path | None:
         return None
 
 
-def _run(todo: list, folder: Path, gamma: float, quantise: bool, jobs: int, bar: bool) -> dict[str, str]:
+def _run(start: Callable, models: int, bar: bool) -> dict[str, str]:
     """Survey, with a bar on a terminal and a line per record; returns what failed, with the reason."""
-    import torch
-
-    from attngeo.survey.run import survey
-
-    if jobs > 1:
-        torch.set_num_threads(max(1, torch.get_num_threads() // jobs))
     failed, console = {}, Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[what]}"))
     bars = {
@@ -103,8 +114,8 @@ def _run(todo: list, folder: Path, gamma: float, quantise: bool, jobs: int, bar:
         "redirect_stdout": sys.stdout.isatty(),
     }
     with Progress(*columns, TimeElapsedColumn(), console=console, **bars) as progress:
-        watch = _Watch(progress, len(todo))
-        for model, outcome in survey(todo, folder, gamma, jobs, watch.layer, quantise):
+        watch = _Watch(progress, models)
+        for model, outcome in start(watch.layer):
             watch.ended(model.name)
             if isinstance(outcome, Path):
                 print(outcome, flush=True)

@@ -6,12 +6,16 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
+
+from filelock import FileLock
 
 from attngeo.checkpoints.layers import Checkpoint
 from attngeo.errors import AttngeoError, CheckpointError, ParameterError
+from attngeo.records.workers import spread
 from attngeo.survey.models import group, local_weights, registry
-from attngeo.survey.record import record_folder, survey_model
+from attngeo.survey.record import is_recorded, record_folder, survey_model
 
 OnLayer = Callable[["Model", Checkpoint, int], None]
 
@@ -61,29 +65,59 @@ def survey(
     """
     stop, layers_at_once = threading.Event(), max(1, jobs // max(1, len(asked)))
 
-    def one(model: Model) -> Path | str:
-        def watch(checkpoint: Checkpoint, done: int) -> None:
-            if stop.is_set():
-                raise CancelledError
-            on_layer(model, checkpoint, done)
-
-        if model.elsewhere:
-            return f"{model.name} is on no Hub; name the folder that holds {model.source} in ATTNGEO_WEIGHTS."
-        try:
-            return survey_model(model.source, folder, gamma, model.revision, watch, layers_at_once, quantise)
-        except AttngeoError as error:
-            return " ".join(f"{error}".split())
-        except Exception as error:  # whatever a reader or the network throws must not end the other models
-            return " ".join(f"{model.name} failed with {type(error).__name__}: {error}".split())
+    def watch(model: Model, checkpoint: Checkpoint, done: int) -> None:
+        if stop.is_set():
+            raise CancelledError
+        on_layer(model, checkpoint, done)
 
     with ThreadPoolExecutor(jobs) as pool:
-        running = {pool.submit(one, model): model for model in asked}
+        running = {
+            pool.submit(_record, model, folder, gamma, quantise, watch, layers_at_once): model for model in asked
+        }
         try:
             for ended in as_completed(running):
                 yield running[ended], ended.result()
         finally:
             stop.set()
             pool.shutdown(cancel_futures=True)
+
+
+def survey_on_workers(
+    asked: list[Model], folder: Path, gamma: float, quantise: bool, workers: int, scheduler: str
+) -> Iterator[tuple[Model, Path | str]]:
+    """`survey` by processes here or on a cluster (`attngeo.records.workers.spread`), each at one model at a time."""
+    folder = folder.resolve()
+    named = {f"{record_folder(model.source, folder)} {gamma} {quantise}": model for model in asked}
+    calls = {key: (model, folder, gamma, quantise) for key, model in named.items()}
+    for key, outcome in spread(record_once, calls, workers, scheduler):
+        yield named[key], str(outcome) if isinstance(outcome, AttngeoError) else outcome
+
+
+def record_once(
+    model: Model, folder: Path, gamma: float, quantise: bool, on_layer: OnLayer = lambda model, checkpoint, done: None
+) -> Path | str:
+    """Record a model, unless it is recorded or, as soon as another process at it has ended, was recorded by that."""
+    folder.mkdir(parents=True, exist_ok=True)
+    target = record_folder(model.source, folder)
+    with FileLock(folder / f".{target.name}.lock"):
+        if is_recorded(model.source, folder, gamma, model.revision, quantise):
+            return target
+        return _record(model, folder, gamma, quantise, on_layer)
+
+
+def _record(
+    model: Model, folder: Path, gamma: float, quantise: bool, on_layer: OnLayer, at_once: int = 1
+) -> Path | str:
+    """The folder of a model's new record, or why there is none."""
+    if model.elsewhere:
+        return f"{model.name} is on no Hub; name the folder that holds {model.source} in ATTNGEO_WEIGHTS."
+    try:
+        watch = partial(on_layer, model)
+        return survey_model(model.source, folder, gamma, model.revision, watch, at_once, quantise)
+    except AttngeoError as error:
+        return " ".join(f"{error}".split())
+    except Exception as error:  # whatever a reader or the network throws must not end the other models
+        return " ".join(f"{model.name} failed with {type(error).__name__}: {error}".split())
 
 
 class Processes:

@@ -4,17 +4,16 @@ A run is made under a lock beside its folder, so that no two processes make it; 
 cut off goes on from its last checkpoint, and without one starts anew under the same seed.
 """
 
-import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
 
-from attngeo.errors import AttngeoError, needs
+from attngeo.errors import AttngeoError
+from attngeo.records.workers import spread
 from attngeo.runs.experiments import Experiment, ExperimentError, PlannedRun, State, read_experiment
 from attngeo.training.config import configure
 from attngeo.training.run_folder import CONTENT, last_checkpoint
@@ -76,11 +75,11 @@ def make_runs(
         experiment: whose runs they are.
         runs: of its plan.
         workers: processes on this machine; 0 for this one.
-        scheduler: address of a dask scheduler, whose workers make the runs; they need this package and the folder.
+        scheduler: address of a dask scheduler, whose workers make the runs (`attngeo.records.workers.spread`).
         listen: hears the steps of runs that are made in this process.
 
     Raises:
-        ExperimentError: the scheduler cannot be reached.
+        WorkersError: the scheduler cannot be reached.
         MissingExtra: dask.distributed is not installed.
     """
     if not (workers or scheduler):
@@ -90,37 +89,11 @@ def make_runs(
             except AttngeoError as error:
                 yield run, error
         return
-    with _client(workers, scheduler) as client:
-        from distributed import KilledWorker, as_completed
-
-        folder = experiment.folder.resolve()
-        futures = {
-            client.submit(make_run, folder, run.name, key=f"{folder}/{run.name}", priority=-place): run
-            for place, run in enumerate(runs)
-        }
-        for future in as_completed(futures):
-            try:
-                yield futures[future], future.result()
-            except AttngeoError as error:
-                yield futures[future], error
-            except KilledWorker as error:
-                yield futures[future], ExperimentError(f"its worker was killed several times ({error}).")
-
-
-@contextmanager
-def _client(workers: int, scheduler: str) -> Iterator[Any]:
-    """A client of a cluster: of processes of this machine, of one thread and one core each, or of a scheduler."""
-    with needs("cluster", "an experiment on several processes"):
-        from distributed import Client, LocalCluster
-    with ExitStack() as stack:
-        if not scheduler:
-            threads = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}
-            options = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None, "env": threads}
-            scheduler = stack.enter_context(LocalCluster(**options)).scheduler_address
-        try:
-            yield stack.enter_context(Client(scheduler, timeout=30))
-        except (OSError, ValueError) as error:
-            raise ExperimentError(f"the scheduler {scheduler} cannot be reached ({error}).") from error
+    folder = experiment.folder.resolve()
+    named = {f"{folder}/{run.name}": run for run in runs}
+    calls = {key: (folder, run.name) for key, run in named.items()}
+    for key, outcome in spread(make_run, calls, workers, scheduler):
+        yield named[key], outcome
 
 
 def _clear(output: Path) -> None:

@@ -1,6 +1,7 @@
 """Every code block of the pages on use is run, with tiny models under the ids that the pages name."""
 
 import json
+import os
 import re
 import shlex
 import shutil
@@ -68,7 +69,13 @@ def folder(repositories, tmp_path, monkeypatch) -> Path:
     here = tmp_path / "here"
     (here / "path" / "to").mkdir(parents=True)
     shutil.copytree(repositories / "google-bert/bert-base-uncased", here / "path/to/checkpoint")
+    shutil.copytree(repositories / "openai-community/gpt2", here / "path/to/another")
     shutil.copytree(repositories / "lora", here / "path/to/lora")
+    for program, does in {"sbatch": 'bash "$1" > /dev/null 2>&1 &\necho Submitted batch job 1', "scancel": ""}.items():
+        (tmp_path / "slurm" / program).parent.mkdir(exist_ok=True)
+        (tmp_path / "slurm" / program).write_text(f"#!/bin/sh\n{does}\n")
+        (tmp_path / "slurm" / program).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'slurm'}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.chdir(here)
     yield here
     hub.close()
@@ -97,6 +104,7 @@ def install_dry(words: list[str]) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:'pin_memory' argument")  # of a machine without a GPU
+@pytest.mark.filterwarnings("ignore::ResourceWarning:distributed")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_every_block_runs(page, folder, repositories, capsys, monkeypatch):
     def from_hub(name):
@@ -107,13 +115,15 @@ def test_every_block_runs(page, folder, repositories, capsys, monkeypatch):
     known, names = dict(ARCHITECTURES), {}
     for kind, text in blocks(page):
         if kind == "bash":
-            for line in text.splitlines():
+            for line in text.replace("ADDRESS", getattr(names.get("cluster"), "scheduler_address", "")).splitlines():
                 run_line(line, capsys)
         elif kind == "python":
             exec(compile(text, page.name, "exec"), names)
             assert "print(" in text and capsys.readouterr().out
         else:
             assert kind in ("{eval-rst}", "{include}", "bibtex")  # read by Sphinx, and the last below
+    if "cluster" in names:
+        names["cluster"].close()
     for name in set(ARCHITECTURES) - set(known):
         del ARCHITECTURES[name]
 

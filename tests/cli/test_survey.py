@@ -10,13 +10,12 @@ from pathlib import Path
 import pytest
 import torch
 from rich.progress import Progress
-from transformers import BertConfig, BertModel
 
 from attngeo.checkpoints.layers import open_checkpoint
 from attngeo.cli import main
 from attngeo.cli.survey import _Watch
 from attngeo.errors import CheckpointError, ParameterError
-from attngeo.survey.run import Model, Processes, chosen_models, survey
+from attngeo.survey.run import Model, Processes, chosen_models, record_once, survey
 
 TINY = {"hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 8, "vocab_size": 11}
 
@@ -24,6 +23,8 @@ TINY = {"hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 8, "vo
 @pytest.fixture(scope="module")
 def weights(tmp_path_factory):
     """Six random models as a user keeps them, each in a folder."""
+    from transformers import BertConfig, BertModel  # workers, which import this file, can do without
+
     folder = tmp_path_factory.mktemp("weights")
     torch.manual_seed(0)
     for i in range(6):
@@ -154,6 +155,45 @@ def test_a_killed_survey_is_taken_up_where_it_was(weights, tmp_path):
     assert not list(tmp_path.glob("*/.*"))
 
 
+def killed_twice(model, folder, gamma, quantise):
+    """Record a model; the process is killed at m0's twentieth layer, and once m2 is recorded, where none was before."""
+    name = Path(model.source).name
+
+    def log(model, checkpoint, done):
+        with open(folder / f"{name}.log", "a") as file:
+            file.write(f"{done}\n")
+        if (name, done) == ("m0", 20):
+            kill()
+
+    def kill():
+        if not (folder / f"{name}.killed").exists():
+            (folder / f"{name}.killed").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    outcome = record_once(model, folder, gamma, quantise, log)
+    if name == "m2":
+        kill()
+    return outcome
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_workers_that_are_killed_lose_nothing(three, weights, tmp_path, capsys, monkeypatch):
+    """What is half done is done by another worker; what a killed one had recorded is not scored again, nor the rest."""
+    pytest.importorskip("distributed")
+    monkeypatch.setattr("attngeo.survey.run.record_once", killed_twice)
+    folder = tmp_path / "records"
+    attngeo(capsys, "survey", weights / "m3", "-o", folder)
+    before = recorded(folder)
+    code, out, err = attngeo(capsys, "survey", *sorted(three.iterdir()), weights / "m3", "-o", folder, "--workers", 2)
+    assert "1 of 4 models have a record already" in err and recorded(folder)["m3"] == before["m3"]
+    assert code == 2 and "1 of 4 models not recorded: m1 has no weights" in err
+    assert sorted(out.split()) == [str(folder / name) for name in ("m0", "m2")]
+    whole = [f"{layer}" for layer in range(1, 41)]
+    logs = {path.stem: path.read_text().split() for path in folder.glob("*.log")}
+    assert logs == {"m0": whole[:20] + whole, "m2": whole} and (folder / "m2.killed").exists()
+    assert (folder / "m0" / "layers.csv").read_text().count("\n") == 41
+
+
 def test_two_processes_share_the_models(three, tmp_path):
     """Under torchrun each model is done once; the failure of one process neither hides nor ends the other's work."""
     shutil.copytree(three / "m0", three / "m3")
@@ -229,6 +269,7 @@ def test_the_list_reads_nothing(capsys, monkeypatch):
         (["--list", "nothing"], "'nothing' is no model"),
         (["--gamma", "nan"], "gamma is nan"),
         (["--jobs", "0"], "not in the range"),
+        (["--workers", "2", "--scheduler", "tcp://a:1"], "give one"),
         ([], "ATTNGEO_WEIGHTS is not set"),
     ],
 )

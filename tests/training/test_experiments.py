@@ -11,6 +11,7 @@ from filelock import FileLock
 from small_runs import assert_same_curve, small_config, write_text
 
 from attngeo.errors import AttngeoError
+from attngeo.records.workers import WorkersError
 from attngeo.runs.experiments import ExperimentError, State, read_experiment
 from attngeo.runs.record import read_about, read_run
 from attngeo.training import experiments
@@ -119,7 +120,7 @@ def test_a_scheduler_that_is_not_there_is_named(text, tmp_path, monkeypatch):
 
     monkeypatch.setattr(distributed, "Client", unreachable)
     experiment = planned(tmp_path / "e", text)
-    with pytest.raises(ExperimentError, match="tcp://nowhere:1"):
+    with pytest.raises(WorkersError, match="tcp://nowhere:1"):
         list(make_runs(experiment, experiment.runs, scheduler="tcp://nowhere:1"))
 
 

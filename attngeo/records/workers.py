@@ -1,0 +1,63 @@
+"""Work handed out to processes of this machine or of a cluster, and handed out again where one is killed."""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import Any, TypeVar
+
+from attngeo.errors import AttngeoError, needs
+
+Done = TypeVar("Done")
+
+
+class WorkersError(AttngeoError):
+    """The processes that were to work cannot be had, or were killed again and again."""
+
+
+def spread(
+    work: Callable[..., Done], calls: Mapping[str, tuple], workers: int = 0, scheduler: str = ""
+) -> Iterator[tuple[str, Done | AttngeoError]]:
+    """Call ``work`` with each of the arguments on some worker; yield each as it ends, or the error that ended it.
+
+    A call whose worker is killed is made again elsewhere, so ``work`` must pass over what it has recorded already.
+
+    Args:
+        work: a function of a module.
+        calls: its arguments, by a key that names this piece of work anywhere.
+        workers: processes on this machine, of one thread and one core each.
+        scheduler: address of a dask scheduler, whose workers are used instead; they need this package and the folders.
+
+    Raises:
+        WorkersError: the scheduler cannot be reached.
+        MissingExtra: dask.distributed is not installed.
+    """
+    with _client(workers, scheduler) as client:
+        from distributed import KilledWorker, as_completed
+
+        futures = {
+            client.submit(work, *arguments, key=key, priority=-place): key
+            for place, (key, arguments) in enumerate(calls.items())
+        }
+        for future in as_completed(futures):
+            try:
+                yield futures[future], future.result()
+            except AttngeoError as error:
+                yield futures[future], error
+            except KilledWorker as error:
+                yield futures[future], WorkersError(f"its worker was killed several times ({error}).")
+
+
+@contextmanager
+def _client(workers: int, scheduler: str) -> Iterator[Any]:
+    with needs("cluster", "work on several processes"):
+        from distributed import Client, LocalCluster
+    with ExitStack() as stack:
+        if not scheduler:
+            threads = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}
+            options = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None, "env": threads}
+            scheduler = stack.enter_context(LocalCluster(**options)).scheduler_address
+        try:
+            client = stack.enter_context(Client(scheduler, timeout=30))
+        except (OSError, ValueError) as error:
+            raise WorkersError(f"the scheduler {scheduler} cannot be reached ({error}).") from error
+        yield client
