@@ -34,6 +34,7 @@ import torch
 
 from attngeo.chapters.bilinear_form import figures, heads, rotary, scores
 from attngeo.chapters.bilinear_form.attention_example import attention_example, softmax_rows
+from attngeo.chapters.bilinear_form.forward_pass import forward_pass
 from attngeo.display.page import glue, show
 
 several = {"d": d, "n_tokens": n_tokens, "n_heads": n_heads, "seed": seed}
@@ -106,6 +107,12 @@ show(scores.order_of_scores_is_kept(**several))
 # since $Z_i$ is the row's own. [Which scores a softmax suppresses](bilinear_form_details.py#the-order-of-scores-row-by-row),
 # and what a causal mask does to the statement, are among the details.
 #
+# {numref}`fig-forward-pass` plays one layer step by step, from embeddings to predictions; one token can be followed.
+
+# %% tags=["hide-input"]
+forward_pass(seed)
+
+# %% [markdown]
 # ## Several heads
 #
 # A layer has $H$ heads, each with a query and a key matrix of its own.

@@ -10,6 +10,8 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from attngeo import score
+from attngeo.chapters.bilinear_form.forward_pass import WORDS as SENTENCE
+from attngeo.chapters.bilinear_form.forward_pass import forward_pass
 from attngeo.chapters.context_and_prediction.painter import WORDS as TOKENS
 from attngeo.chapters.context_and_prediction.painter import painter
 from attngeo.chapters.introduction.one_start import LAYER, one_start
@@ -162,6 +164,47 @@ def test_pairs_are_painted_in_either_order_until_their_sum_is_complete(browser, 
     control(stage, "Objective").send_keys(Keys.ARROW_DOWN)
     masked = [i for i in range(n) if i % 3 == 1]
     assert_painted("masked", "exact", [(i, j) for j in range(n) for i in masked], 3 * n)
+
+
+def test_a_forward_pass_is_stepped_through_for_the_token_followed(browser, tmp_path):
+    shown = forward_pass()
+    stage = open_interactive(browser, tmp_path, shown)
+    step, token = control(stage, "Step"), control(stage, "Token followed")
+
+    def assert_says(mask, at, i):
+        row = {name: np.array(values)[i] for name, values in shown.data["passes"][mask].items()}
+        norms = {name: [np.linalg.norm(v)] for name, v in row.items()}
+        score_of = np.where(row["attended"], row["scores"], -np.inf)
+        expected = [
+            norms["embeddings"],
+            norms["queries"] + norms["keys"],
+            [score_of.max()],
+            [row["weights"].max(), 1],
+            norms["mixed"],
+            norms["outputs"],
+            [row["probabilities"].max()],
+        ]
+        said = stage.find_element(By.CSS_SELECTOR, ".ia-said")
+        np.testing.assert_allclose(numbers(said, ",."), expected[at], atol=0.0051)
+        if at == 3:
+            assert SENTENCE[row["weights"].argmax()] in said.text
+        pictures = stage.find_elements(By.CSS_SELECTOR, ".ia-steps > div")
+        assert sum(picture.is_displayed() for picture in pictures) == [1, 3, 4, 5, 6, 7, 8][at]
+        crossed_out = stage.find_elements(By.CSS_SELECTOR, ".ia-cell.none")
+        assert len(crossed_out) == (15 if mask == "causal" else 0)
+
+    assert_says("causal", 6, 2)
+    step.send_keys(Keys.HOME)
+    for at in range(7):
+        assert_says("causal", at, 2)
+        step.send_keys(Keys.ARROW_RIGHT)
+    control(stage, "Mask").send_keys(Keys.ARROW_DOWN)
+    token.send_keys(Keys.HOME)
+    assert_says("none", 6, 0)
+    step.send_keys(*[Keys.ARROW_LEFT] * 3)
+    assert_says("none", 3, 0)
+    control(stage, "Mask").send_keys(Keys.ARROW_UP)
+    assert_says("causal", 3, 0)
 
 
 def test_two_random_seeds_show_what_table_1_would_print(browser, tmp_path):

@@ -5,6 +5,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attngeo.display.style import (
+    DIVERGING,
     ENCODER,
     PALETTE,
     SEQUENTIAL,
@@ -85,4 +86,45 @@ def rank_of_heads(values: Float[Tensor, "heads d"], total: Float[Tensor, " d"]) 
         f"{rank[-1]} of {values.shape[1]}.",
         alt=f"Falling curves of singular values. Those of single heads end at index {max(rank[:-1])}, that of the sum "
         f"at {rank[-1]}.",
+    )
+
+
+@house_style()
+def passed_forward(words: tuple[str, ...], passes: dict[str, dict[str, list]]) -> CaptionedFigure:
+    """What one attention layer computes of its tokens, and what a causal mask changes in it.
+
+    Args:
+        words: the tokens.
+        passes: causal, none -> quantity -> its values, a row per token, as nested lists.
+    """
+    causal, none = passes["causal"], passes["none"]
+    upper = {name: causal[name] for name in ("embeddings", "queries", "keys")} | {"raw scores": causal["scores"]}
+    lower = {
+        "weights, causal mask": causal["weights"],
+        "outputs, causal mask": causal["outputs"],
+        "weights, no mask": none["weights"],
+        "outputs, no mask": none["outputs"],
+    }
+    figure, panels = new_figure(9, 4.9, 2, 4)
+    for panel, (title, values) in zip(panels.flat, (upper | lower).items(), strict=True):
+        m = np.array(values)
+        plain_panel(panel)
+        seen = np.array(causal["attended"]) if title == "weights, causal mask" else np.ones_like(m)
+        panel.imshow(np.where(seen, m, np.nan), cmap=DIVERGING, vmin=-np.abs(m).max(), vmax=np.abs(m).max())
+        panel.set_title(title, fontsize=9)
+        panel.set_yticks(range(len(words)), words)
+        of_tokens = "scores" in title or "weights" in title
+        panel.set_xticks(range(m.shape[1]), words if of_tokens else [""] * m.shape[1], rotation=90)
+        panel.set_xlabel("attended token" if of_tokens else "coordinate", fontsize=9)
+    own = causal["weights"][0][0], none["weights"][0][0]
+    return CaptionedFigure(
+        figure,
+        name="fig-forward-pass",
+        caption=f"One attention layer at random weights reads {len(words)} tokens, a row each (red positive, blue "
+        "negative, each picture its own scale). Above, what no mask changes. Below, with a causal mask the first token "
+        f"takes up {own[0]:.0%} of itself, without one {own[1]:.0%}, and all outputs change but that of the last, "
+        "which sees every token either way.",
+        alt=f"Eight heat maps with a row for each of {len(words)} tokens: embeddings, queries, keys and raw scores; "
+        "then weights and outputs with a causal mask, where the weights fill the lower triangle, and without, where "
+        "they fill the whole square.",
     )
