@@ -21,8 +21,8 @@
 # their symmetry.
 #
 # {glue:text}`so` Keys tied to queries and nothing else saved {glue:text}`tie-saves` of the steps, by text; the final loss of
-# such encoders, set against that of a random start, is {glue:text}`tie-alone`. About models of the paper's size this decides
-# nothing.
+# such encoders, set against that of a random start, is {glue:text}`tie-alone`. Runs planned before they were made, of ten
+# times the text, say: {glue:text}`planned-outcomes`. About models of the paper's size none of this decides anything.
 
 # %% tags=["parameters"]
 window: int = 5  # measurements of the held-out loss in a mean; in [1, 50]
@@ -45,11 +45,21 @@ from attngeo.chapters.symmetric_initialisation.control_matrix import (
 from attngeo.chapters.symmetric_initialisation.crossings import speed_up_of
 from attngeo.chapters.symmetric_initialisation.gain import made_of
 from attngeo.chapters.symmetric_initialisation.numbers_of_seeds import seeds_needed
+from attngeo.chapters.symmetric_initialisation.planned_figure import planned_figure
+from attngeo.chapters.symmetric_initialisation.planned_runs import (
+    BAND,
+    planned,
+    planned_table,
+    spread,
+    symmetry_as_planned,
+)
 from attngeo.chapters.symmetric_initialisation.roulette import roulette
 from attngeo.chapters.symmetric_initialisation.tables import tally
 from attngeo.display.page import glue, show, table
 from attngeo.paper.published import printed_table, trained_widths
+from attngeo.records.checkout import data
 from attngeo.runs.estimates import LEAST_SEEDS
+from attngeo.runs.experiments import Status, read_experiments
 from attngeo.runs.numbers_in_words import as_percent, extent
 from attngeo.training.config import DEFAULTS
 
@@ -60,6 +70,8 @@ main = main_experiments(recorded)
 encoders = [e for e in main if e.part == "encoder"]
 decoders = [e for e in main if e.part != "encoder"]
 by_pair = {(p.start, p.against): p for p in PAIRS}
+judged = planned()
+glue("planned-outcomes", "; ".join(f"{p.outcome.value} ({p.label})" for p in judged) or "nothing yet")
 
 # %% tags=["remove-input"]
 figures.answer(encoders) if encoders else print("No runs with different starts are recorded yet.")
@@ -99,6 +111,16 @@ for name, factor in (("mini", 1.0), ("released", recipe.scale_factor(256))):
 speed = printed_table("1").dropna().set_index(["layers", "dataset"])["speed_up_percent"]
 glue("gains-12", " and ".join(f"{x:.0f}" for x in speed[12] if x > 0))
 glue("gain-24", printed_table("web").dropna().set_index("layers")["speed_up_percent"][24], ".0f")
+
+# %% tags=["remove-cell"]
+plans = [e for e in read_experiments(data("runs")) if e.status is Status.CONFIRMATORY]
+glue("n-plans", len(plans), "d")
+glue("n-judged", len(judged) or "None")
+lengths = sorted({round(run.about["tokens"] / 1e6) for p in judged for run in p.arms["random"].runs})
+glue("planned-tokens", " or ".join(map(str, lengths)) or "–")
+glue("planned-spread", f"{max(spread(p) for p in judged):.2f}" if judged else "–")
+glue("planned-seeds", " or ".join(str(p.seeds_asked) for p in judged) or "–")
+glue("fine-plan", BAND, "g")
 
 # %% tags=["remove-cell"]
 contrasts = [c for e in main for c in e.contrasts(AT_EQUAL_SCALE).values() if c.difference().has_interval]
@@ -158,7 +180,37 @@ table(
 # (Student's $t$, at least {glue:text}`least` seeds) leaves out zero; otherwise there is no difference beyond the noise between
 # seeds. [How speed-ups are measured](symmetric_initialisation_details.py#how-the-differences-are-measured) has the rest.
 #
-# ## What came out
+# ## What was planned came out
+#
+# Settings of the runs above were chosen while they were made. A second set was planned first: question, measure, seeds, and
+# what would count as what [were written down](../recorded_runs.md#planned-runs) before the first run, and each run reads
+# {glue:text}`planned-tokens` million tokens. {glue:text}`n-judged` of {glue:text}`n-plans` such experiments can be judged so far.
+
+# %% tags=["remove-input"]
+if judged:
+    planned_figure(judged)
+else:
+    print("No planned experiment is complete yet.")
+
+# %% [markdown]
+# Each of these encoders first learns how frequent every character is, and stays there for millions of tokens before its
+# loss falls on. When it does so differs from seed to seed more than from start to start: the final losses of equal starts
+# with other seeds lie up to {glue:text}`planned-spread` nats apart. As they scatter, an interval of
+# ±{glue:text}`fine-plan` nats would take {glue:text}`planned-seeds` seeds.
+
+# %% tags=["remove-input"]
+if judged:
+    table(
+        planned_table(judged),
+        name="tab-init-planned",
+        caption="The planned comparison of a symmetric with a random start of equal scale, and what its plan lets it say.",
+    )
+
+# %%
+show(symmetry_as_planned())
+
+# %% [markdown]
+# ## What came out before
 #
 # *Symmetry at equal scale.* The final loss of the two symmetric starts, set against that of the random one, is
 # {glue:text}`equal-encoders` of encoders, and {glue:text}`equal-decoders` of decoders.
@@ -212,8 +264,8 @@ show(printed_speed_ups.most_of_the_models(), printed_speed_ups.sentences_of_sect
 # of the paper's two has, but are at most {glue:text}`widest` wide where that one is {glue:text}`paper-width` wide, and trained
 # for at most {glue:text}`steps-share` of its steps; at their width the released start multiplies the scale by
 # {glue:text}`scale-ours`. An effect of symmetry below {glue:text}`reach` nats is not excluded; as the runs scatter,
-# {glue:text}`needed` seeds would bring that down to {glue:text}`fine`. Settings and seeds were not fixed in advance, so the
-# intervals are somewhat too narrow ([what was chosen when](../recorded_runs.md#how-the-settings-were-chosen)).
+# {glue:text}`needed` seeds would bring that down to {glue:text}`fine`. Settings and seeds were not fixed in advance but for the
+# planned runs, so the intervals of the others are somewhat too narrow ([what was chosen when](../recorded_runs.md#how-the-settings-were-chosen)).
 #
 # What would settle it is Table 1's own size with its controls and three seeds. [Recorded
 # runs](../recorded_runs.md#runs-still-worth-a-gpu) has the commands and what they cost on a GPU. If `symmetric` and

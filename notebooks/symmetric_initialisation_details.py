@@ -33,6 +33,7 @@ from attngeo.chapters.symmetric_initialisation.control_matrix import (
 )
 from attngeo.chapters.symmetric_initialisation.crossings import coverage
 from attngeo.chapters.symmetric_initialisation.learning_rates import at_other_rates, families, rates_table
+from attngeo.chapters.symmetric_initialisation.planned_runs import others_table, planned
 from attngeo.chapters.symmetric_initialisation.tables import (
     contrast_table,
     differences,
@@ -152,6 +153,22 @@ figures.speed_ups(main) if main else None
 # {glue:text}`added-symmetric-indefinite` (`symmetric-indefinite`). The starts `scaled`, `scaled-values` and `scaled-symmetric`
 # were added, too, after the other seven had been run, and only where `default-linear` shows a gain.
 #
+# ## Further planned comparisons
+#
+# Beside its primary comparison each plan names others. They have fewer seeds, and none of them decides the question.
+
+# %% tags=["remove-input"]
+beside = others_table(planned())
+if len(beside):
+    table(
+        beside,
+        name="tab-init-planned-others",
+        caption="Further comparisons of the planned runs, of those that are complete.",
+    )
+else:
+    print("None of them is complete yet.")
+
+# %% [markdown]
 # ## Learning rates
 #
 # A start that needs another learning rate would look bad at a fixed one. The paper uses $5\times10^{-5}$ for all. Below

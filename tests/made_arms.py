@@ -21,7 +21,7 @@ def made_arm(init="random", seed=0, slowness=1.0, shift=0.0, symmetry=(0.0, 0.3)
     noise = 0.003 * np.random.default_rng(seed).standard_normal(len(STEPS))  # of the seed: shared by all arms
     own = 0.001 * np.random.default_rng([seed, sum(map(ord, init))]).standard_normal(len(STEPS))
     loss = 5 / (1 + STEPS / 100 / slowness) + shift + noise + own
-    history = pd.DataFrame({"step": STEPS, "loss": loss + 0.01, "held_out_loss": loss})
+    history = pd.DataFrame({"step": STEPS, "tokens": 1024 * STEPS, "loss": loss + 0.01, "held_out_loss": loss})
     history.loc[0, "loss"] = np.nan
     share = STEPS / STEPS[-1]
     rows = [

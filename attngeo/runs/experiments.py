@@ -52,6 +52,25 @@ class PlannedRun:
     name: str  # of its folder: ARM-SEED
     settings: Mapping[str, Any]  # all that the plan says, keys of attngeo.training.config
 
+    @property
+    def arm(self) -> str:
+        """The name without the seed."""
+        return self.name.rpartition("-")[0]
+
+
+@dataclass(frozen=True)
+class PlannedContrast:
+    """Two arms that a plan compares."""
+
+    arm: str
+    against: str
+    isolates: str  # what differs between them
+
+    @property
+    def name(self) -> str:
+        """``released less random``."""
+        return f"{self.arm} less {self.against}"
+
 
 @dataclass(frozen=True)
 class Experiment:
@@ -62,6 +81,7 @@ class Experiment:
     status: Status
     date: str
     runs: tuple[PlannedRun, ...]  # in the order in which they are to be made
+    contrasts: tuple["PlannedContrast", ...] = ()  # the primary one first, which decides alone
 
     @property
     def name(self) -> str:
@@ -99,7 +119,10 @@ def read_experiment(folder: Path) -> Experiment:
         status, settings = Status(plan["status"]), dict(plan["settings"] or {})
         runs = _named_runs(plan["runs"]) if "runs" in plan else _arms_by_seed(plan)
         planned = tuple(PlannedRun(name, settings | own) for name, own in runs)
-        return Experiment(path.parent, " ".join(plan["question"].split()), status, str(plan["date"]), planned)
+        compared = [plan[CONTRAST], *plan.get("other contrasts", ())] if CONTRAST in plan else []
+        contrasts = tuple(PlannedContrast(c["arm"], c["against"], c.get("isolates", "")) for c in compared)
+        question = " ".join(plan["question"].split())
+        return Experiment(path.parent, question, status, str(plan["date"]), planned, contrasts)
     except KeyError as error:
         raise ExperimentError(f"{path} says nothing of {error.args[0]!r}.") from error
     except (TypeError, ValueError, AttributeError) as error:

@@ -1,0 +1,98 @@
+from pathlib import Path
+
+import pytest
+from made_arms import made_arm
+
+from attngeo.chapters.symmetric_initialisation.planned_figure import planned_figure
+from attngeo.chapters.symmetric_initialisation.planned_runs import (
+    BAND,
+    SHARE,
+    Outcome,
+    others_table,
+    outcome_by_plan,
+    planned,
+    planned_table,
+    symmetry_as_planned,
+)
+from attngeo.paper import Verdict
+from attngeo.records.checkout import data
+from attngeo.runs.estimates import Estimate
+from attngeo.runs.experiments import Experiment, PlannedContrast, PlannedRun, Status, read_experiments
+
+ARMS = {"random": 0.0, "symmetric": -0.2, "released": -0.5}
+CONTRASTS = (PlannedContrast("symmetric", "random", "the tie"), PlannedContrast("released", "random", "all"))
+
+
+def a_plan(seeds=3):
+    runs = tuple(PlannedRun(f"{arm}-{seed}", {"init": arm, "seed": seed}) for arm in ARMS for seed in range(seeds))
+    return Experiment(Path("confirm"), "does it help?", Status.CONFIRMATORY, "2026-11-22", runs, CONTRASTS)
+
+
+def made(arms=ARMS, seeds=3, **config):
+    """Runs as they are named in the folder of their experiment."""
+    runs = [made_arm(arm, seed, shift=shift, **config) for arm, shift in arms.items() for seed in range(seeds)]
+    for run in runs:
+        object.__setattr__(run, "name", f"confirm/{run.config['init']}-{run.config['seed']}")
+    return runs
+
+
+@pytest.mark.parametrize(
+    ("loss", "share", "outcome"),
+    [
+        ((0.0, -0.009, 0.009), (0.0, -1.0, 1.0), Outcome.SAME),
+        ((-0.006, -0.009, -0.003), (0.2, 0.1, 0.3), Outcome.SAME),  # judged first, though it excludes zero
+        ((-0.2, -0.3, -0.1), (0.2, 0.06, 0.3), Outcome.MUCH_FASTER),
+        ((-0.2, -0.3, -0.1), (0.2, 0.04, 0.3), Outcome.FASTER),
+        ((0.2, 0.1, 0.3), (0.2, 0.06, 0.3), Outcome.SLOWER),
+        ((-0.2, -0.5, 0.1), (0.2, 0.06, 0.3), Outcome.UNDECIDED),
+        ((0.0, -0.009, 0.011), (0.2, 0.06, 0.3), Outcome.UNDECIDED),
+    ],
+)
+def test_what_counts_as_what(loss, share, outcome):
+    assert outcome_by_plan(Estimate(*loss), Estimate(*share)) is outcome
+
+
+def test_every_plan_says_what_is_judged_here():
+    for plan in (p for p in read_experiments(data("runs")) if p.status is Status.CONFIRMATORY):
+        text = " ".join((plan.folder / "experiment.yml").read_text("utf-8").split())
+        assert f"within -{BAND} and {BAND} nats" in text and f"lies above {SHARE}" in text
+        assert (plan.contrasts[0].arm, plan.contrasts[0].against) == ("symmetric", "random")
+        assert {arm for c in plan.contrasts for arm in (c.arm, c.against)} <= {run.arm for run in plan.runs}
+
+
+def test_nothing_is_compared_before_every_seed_of_the_contrast_is_there():
+    runs = made()
+    assert not planned([(a_plan(), [run for run in runs if run.name != "confirm/symmetric-2"])])
+    (found,) = planned([(a_plan(), [run for run in runs if run.name != "confirm/released-2"])])
+    assert list(found.contrasts) == [CONTRASTS[0]] and others_table([found]).empty
+
+
+def test_a_planted_gain_is_seen_by_the_plan_and_in_the_tables():
+    (found,) = planned([(a_plan(), made())])
+    assert found.outcome is Outcome.MUCH_FASTER and found.contrast.difference().value == pytest.approx(-0.2, abs=0.01)
+    assert planned_table([found])["by the plan"].tolist() == [Outcome.MUCH_FASTER.value]
+    assert others_table([found])["pair"].tolist() == ["released less random"]
+    result = symmetry_as_planned(plans=[(a_plan(), made())])
+    assert result.supported and result.verdict is Verdict.HOLDS
+
+
+@pytest.mark.parametrize(
+    ("shift", "width", "verdict"),
+    [(0.2, 256, Verdict.CHANGES), (0.0, 256, Verdict.UNDECIDED), (-0.2, 128, Verdict.UNDECIDED)],
+)
+def test_a_planted_loss_noise_and_small_models(shift, width, verdict):
+    runs = made(ARMS | {"symmetric": shift}, d_model=width)
+    assert symmetry_as_planned(plans=[(a_plan(), runs)]).verdict is verdict
+
+
+def test_decoders_decide_nothing_about_encoders():
+    result = symmetry_as_planned(plans=[(a_plan(), made(objective="clm"))])
+    assert result.supported and result.verdict is Verdict.UNDECIDED and result.comparisons[0].expected == 1
+
+
+def test_the_figure_tells_the_difference_and_the_scatter():
+    (found,) = planned([(a_plan(), made(ARMS | {"symmetric": 0.0}))])
+    figure = planned_figure([found])
+    left, right = figure.figure.axes
+    assert len(left.lines) == 6 and right.lines[1].get_xdata().tolist() == found.contrast.differences().tolist()
+    assert found.label in figure.caption and len(figure.alt.split()) <= 60
