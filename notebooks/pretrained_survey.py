@@ -29,6 +29,7 @@ gamma: float = 2.0  # threshold of directionality in standard deviations of the 
 
 # %% tags=["remove-cell"]
 from attngeo.chapters.pretrained_survey import on_weights, separation
+from attngeo.chapters.pretrained_survey.bets import drawn, place_your_bet
 from attngeo.chapters.pretrained_survey.clean_figure import clean_figure
 from attngeo.survey.families import compared, of_families, with_kinds
 from attngeo.chapters.pretrained_survey.figures import family_scores
@@ -110,6 +111,15 @@ show(separation.section_3_symmetry_elsewhere(), separation.section_3_directional
 
 # %%
 show(separation.section_3_halves_of_one_model())
+
+# %% [markdown]
+# ## Place your bet
+#
+# Encoder or decoder? A symmetric matrix is its own mirror image across the diagonal from the upper left to the lower
+# right. Does the eye find it?
+
+# %% tags=["remove-input"]
+place_your_bet(drawn())
 
 # %% [markdown]
 # ## On weights that we read

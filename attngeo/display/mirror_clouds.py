@@ -14,7 +14,7 @@ GRID = 26  # hexagons across a cloud
 
 
 @house_style()
-def mirror_clouds(pictures: Mapping[str, np.ndarray], width: float = 7.4) -> Figure:
+def mirror_clouds(pictures: Mapping[str, np.ndarray], width: int | float = 7.4) -> Figure:
     """Both for each matrix, by title: (n, n) in [-1, 1]. A symmetric matrix lies on the mirror line, m_ij = m_ji."""
     columns = len(pictures)
     height = 2 * (width - 1.2) / columns + 1.3
@@ -32,7 +32,7 @@ def mirror_clouds(pictures: Mapping[str, np.ndarray], width: float = 7.4) -> Fig
     grid[1, 0].set_ylabel("$m_{ji}$")
     for panel in grid[1, 1:]:
         panel.set_yticklabels([])
-    grid[1, 0].legend(loc="lower right", fontsize=8, frameon=True, borderpad=0.3)
+    figure.legend(*grid[1, 0].get_legend_handles_labels(), loc="outside lower left")
     figure.colorbar(image, ax=grid[0], shrink=0.8, label="entry / saturation")
     figure.colorbar(clouds[-1], ax=grid[1], shrink=0.8, label="pairs of entries")
     return figure

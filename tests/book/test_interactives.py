@@ -15,6 +15,7 @@ from attngeo.chapters.bilinear_form.forward_pass import forward_pass
 from attngeo.chapters.context_and_prediction.painter import WORDS as TOKENS
 from attngeo.chapters.context_and_prediction.painter import painter
 from attngeo.chapters.introduction.one_start import LAYER, one_start
+from attngeo.chapters.pretrained_survey.bets import EACH, drawn, place_your_bet, wins
 from attngeo.chapters.pretrained_survey.clean_figure import FIGURE, WORDS, area, clean_figure
 from attngeo.chapters.pretrained_survey.separation import of_figure
 from attngeo.chapters.symmetric_initialisation.control_matrix import StartPair, experiments, main_experiments
@@ -317,3 +318,25 @@ def test_parts_of_the_released_start_are_ticked(browser, tmp_path):
             ticked = [p for p in boxes if (p in ticked) != (p == part)]
         assert STARTS[start] == " ".join(ticked)
         assert_shows(start)
+
+
+def test_bets_are_placed_before_the_pictures_are_named(browser, tmp_path):
+    shown = drawn()
+    stage = open_interactive(browser, tmp_path, place_your_bet(shown))
+    said, end = stage.find_element(By.CSS_SELECTOR, ".ia-said"), control(stage, "Reveal")
+    answers, clouds = (stage.find_elements(By.CSS_SELECTOR, kind) for kind in (".ia-answer", ".ia-chart"))
+    for one in shown[1:]:
+        control(stage, f"Picture {one.title}").send_keys(Keys.ARROW_DOWN)  # an encoder
+    end.send_keys(Keys.ENTER)
+    assert shown[0].title in said.text and not any(answer.text for answer in answers)
+    assert not any(cloud.is_displayed() for cloud in clouds)
+    control(stage, "Mirror clouds, too").send_keys(Keys.SPACE)
+    assert all(cloud.is_displayed() for cloud in clouds)
+    control(stage, f"Picture {shown[0].title}").send_keys(Keys.ARROW_DOWN, Keys.ARROW_DOWN)  # a decoder
+    end.send_keys(Keys.SPACE)
+    right = sum(one.part == ("encoder" if k else "decoder") for k, one in enumerate(shown))
+    assert numbers(said)[:6] == [right, 2 * EACH, EACH, wins(shown, "s"), EACH**2, wins(shown, "d")]
+    for k, (one, answer) in enumerate(zip(shown, answers, strict=True)):
+        assert f"{one.model}, {one.part} layer {one.layer}" in answer.text
+        np.testing.assert_allclose(numbers(answer)[-2:], [one.s, one.d], atol=0.0051)
+        assert answer.text.startswith("right" if one.part == ("encoder" if k else "decoder") else "wrong")
