@@ -157,8 +157,8 @@ def _require_whole(name: str, weight: str, tensor: Tensor, gather: bool) -> None
 
 def _sharded(name: str, weight: str) -> CheckpointError:
     return CheckpointError(
-        f"{weight} of {name} is sharded over processes; let all of them open and read it with gather=True (not of"
-        f" FSDP 1), or save the model and score the files."
+        f"{weight} of {name} is sharded over processes; initialise a model before it is sharded, and score it by"
+        f" open_model(model, gather=True) in all processes (not with FSDP 1) or from its files."
     )
 
 

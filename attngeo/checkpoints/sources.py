@@ -24,18 +24,16 @@ def open_repository(path_or_id: str | PathLike, revision: str | None = None, fir
 
 
 def saved_steps(folder: Path) -> list[Path]:
-    """The checkpoints that a run has left in a folder or its ``checkpoints/``, by step, and its final ``model/``.
+    """The checkpoints that a run has left in a folder or its ``checkpoints/``, by step, and its final model.
 
-    Empty where the folder is a model itself, or holds nothing of the kind.
+    That is ``model/``, or the folder itself. Empty where the folder holds nothing of the kind.
     """
-    if _is_saved(folder):
-        return []
     found = [
         path for path in (*folder.glob("checkpoint-*"), *folder.glob("checkpoints/checkpoint-*")) if _is_saved(path)
     ]
     steps = [path for path in found if path.name.rpartition("-")[2].isdecimal()]
-    last = [folder / "model"] if _is_saved(folder / "model") else []
-    return sorted(steps, key=lambda path: int(path.name.rpartition("-")[2])) + last
+    last = [path for path in (folder / "model", folder) if _is_saved(path)]
+    return sorted(steps, key=lambda path: int(path.name.rpartition("-")[2])) + last[:1]
 
 
 def _is_saved(folder: Path) -> bool:

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
-from rich.console import Console
 
 from attngeo.checkpoints.layers import Checkpoint, open_checkpoint
 from attngeo.checkpoints.sources import saved_steps
 from attngeo.cli import scoring_options
 from attngeo.cli.formats import View, deliver, format_of
+from attngeo.cli.terminal import screen
 from attngeo.errors import ParameterError
 from attngeo.survey.differences import Compared, cells, difference_rows, require_alike, summary
 
@@ -41,7 +41,7 @@ def command(
     compared = _opened(_spread(checkpoints))
     require_alike(compared, per_head)
     rows = []
-    with Console(stderr=True).status(f"comparing {len(compared)} checkpoints"):  # shown on a terminal alone
+    with screen(stderr=True).status(f"comparing {len(compared)} checkpoints"):  # shown on a terminal alone
         for layers in zip(*(each.opened for each in compared), strict=True):
             rows += difference_rows(compared, layers, gamma, per_head, convention)
     deliver(rows, _view(rows, compared), form, output)
@@ -53,9 +53,16 @@ def _spread(checkpoints: Sequence[str]) -> list[str]:
     Raises:
         ParameterError: fewer than two, or one of them twice.
     """
-    each = [str(step) for name in checkpoints for step in (saved_steps(Path(name).expanduser()) or [name])]
+    steps = {name: saved_steps(Path(name).expanduser()) for name in checkpoints}
+    if len(checkpoints) > 1:  # beside others, a folder that is a model stands for that alone
+        steps = {name: [] if Path(name).expanduser() in found else found for name, found in steps.items()}
+    each = [str(step) for name in checkpoints for step in (steps[name] or [name])]
     if len(each) < 2:
-        raise ParameterError(f"{checkpoints[0]} is one checkpoint, and a comparison needs two or more; name another.")
+        _open(each[0])  # what is no checkpoint at all says so
+        raise ParameterError(
+            f"{checkpoints[0]} holds one checkpoint, and a comparison needs two or more; name another, or train with"
+            f" --keep-checkpoints."
+        )
     if twice := next((name for name in each if each.count(name) > 1), None):
         raise ParameterError(f"{twice} is named twice; name each checkpoint once.")
     return each

@@ -8,13 +8,14 @@ import re
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import click
 from rich.console import Console, Group
 from rich.table import Table
 
 from attngeo import __version__
+from attngeo.cli.terminal import screen
 from attngeo.errors import ParameterError, needs
 from attngeo.records.atomic import atomic_path
 
@@ -93,8 +94,8 @@ def deliver(rows: Sequence[dict], view: View, form: str, output: Path | None) ->
             else:
                 temporary.write_text(text_of(rows, view, form), encoding="utf-8")
         click.echo(f"{len(rows)} rows written to {output}", err=True)
-    elif form == "table" and (console := Console()).is_terminal:
-        console.print(rich_table(view), highlight=False, markup=False)
+    elif form == "table" and (console := screen()).is_terminal:
+        console.print(_fitting(view, console), highlight=False, markup=False, crop=False)
     else:
         click.echo(text_of(rows, view, form), nl=False)
 
@@ -124,20 +125,29 @@ def write_parquet(rows: Sequence[dict], path: Path) -> None:
     parquet.write_table(pyarrow.Table.from_pylist(list(rows)), path)
 
 
-def rich_table(view: View) -> Group:
-    """The view for a terminal."""
-    table = Table(title=view.title)
-    for number, name in enumerate(view.names):
-        table.add_column(name, justify="right" if number else "left")
-    for cells in view.cells:
-        table.add_row(*cells)
-    return Group(table, *view.notes)
-
-
 def _drawn(view: View) -> str:
     text = io.StringIO()
-    Console(file=text, width=120).print(rich_table(view), highlight=False, markup=False)
+    console = Console(file=text, width=120, force_terminal=False)
+    console.print(_fitting(view, console), highlight=False, markup=False, crop=False)
     return text.getvalue()
+
+
+def _fitting(view: View, console: Console) -> Group:
+    """The view for a console, every cell whole: on a narrow one without lines, on a very narrow one wider than it."""
+    lined = _table(view, view.names)
+    plain = _table(view, [name.replace(" ", "\n") for name in view.names], box=None, padding=(0, 1, 0, 0))
+    needed = console.measure(lined, options=console.options.update(width=10_000)).minimum
+    return Group(plain if needed > console.width else lined, *view.notes)
+
+
+def _table(view: View, headings: Sequence[str], **style: Any) -> Table:
+    table = Table(title=view.title, **style)
+    for heading, *column in zip(headings, *view.cells, strict=True):
+        least = max(map(len, (*heading.split("\n"), *column)))
+        table.add_column(heading, justify="right" if table.columns else "left", min_width=least)
+    for cells in view.cells:
+        table.add_row(*cells)
+    return table
 
 
 def _markdown(view: View) -> str:

@@ -5,12 +5,12 @@ from contextlib import closing
 from pathlib import Path
 
 import click
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from attngeo.checkpoints.layers import Checkpoint, open_checkpoint
 from attngeo.cli import scoring_options
 from attngeo.cli.formats import View, check_picture, deliver, format_of
+from attngeo.cli.terminal import screen
 from attngeo.forms.scores import Convention
 from attngeo.survey.rows import layer_rows
 from attngeo.survey.summary import cells, summary
@@ -54,7 +54,7 @@ def command(
     if plot is not None:
         check_picture(plot)
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # its retries; what fails is said in one sentence
-    with Console(stderr=True).status(f"looking for {checkpoint}"):  # shown on a terminal alone
+    with screen(stderr=True).status(f"looking for {checkpoint}"):  # shown on a terminal alone
         opened = open_checkpoint(checkpoint, revision, adapter)
     rows = _scored(opened, gamma, per_head, convention)
     view = _view(rows)
@@ -70,7 +70,7 @@ def command(
 
 def _scored(checkpoint: Checkpoint, gamma: float, per_head: bool, convention: str) -> list[dict]:
     """Rows of scores, with a progress bar on stderr where that is a terminal."""
-    console = Console(stderr=True)
+    console = screen(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("layers"))
     rows = []
     progress = Progress(

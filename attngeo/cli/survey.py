@@ -8,10 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import click
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from attngeo.cli import worker_options
+from attngeo.cli.terminal import screen
 from attngeo.errors import CheckpointError, ParameterError
 
 JOBS = min(4, os.cpu_count() or 1)
@@ -106,7 +106,7 @@ def _recorded_survey() -> Path | None:
 
 def _run(start: Callable, models: int, bar: bool) -> dict[str, str]:
     """Survey, with a bar on a terminal and a line per record; returns what failed, with the reason."""
-    failed, console = {}, Console(stderr=True)
+    failed, console = {}, screen(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[what]}"))
     bars = {
         "disable": not (bar and console.is_terminal),

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, get_args
 
 import click
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from attngeo.cli.terminal import screen
 from attngeo.errors import needs
 from attngeo.forms.null_laws import laws_of_shape
 from attngeo.runs.record import Run
@@ -25,7 +25,7 @@ def _options(function):
         choices = f.metadata["choices"]
         default = "" if f.default is None else f"  [default: {f.default}]"
         if kind is bool:
-            option = click.option(f"--{f.name}/--no-{f.name}", f.name, default=None, help=f.metadata["help"] + default)
+            option = click.option(f"{flag}/--no-{flag[2:]}", f.name, default=None, help=f.metadata["help"] + default)
         else:
             option = click.option(
                 flag, f.name, type=click.Choice(choices) if choices else kind, help=f.metadata["help"] + default
@@ -74,7 +74,7 @@ class _Bar:
 
     def __init__(self, steps: int) -> None:
         self.steps = steps
-        self.console = Console(stderr=True)
+        self.console = screen(stderr=True)
         self.progress = Progress(
             TextColumn("training"),
             BarColumn(),

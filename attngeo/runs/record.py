@@ -5,7 +5,7 @@
       scores.parquet   one row per record, layer and head (-1: sum over heads): both scores
       images.npz       W_qk of the first and the last layer as pictures, at the first and the last step at least
       model/           the trained model and its tokenizer
-      checkpoints/     what is needed to go on; gone when the run is finished
+      checkpoints/     what is needed to go on; gone when the run is finished, unless it keeps them
 """
 
 import json
@@ -26,7 +26,7 @@ PLAN = "experiment.yml"  # beside the runs of an experiment
 FILES = ("run.json", "history.parquet", "scores.parquet", "images.npz")
 # Settings that came after the first recorded runs, with the value that was in force before: a run recorded without one
 # is read with that value, and so stays equal to runs recorded with it.
-IN_FORCE: dict[str, Any] = {"picture_every": 0}
+IN_FORCE: dict[str, Any] = {"picture_every": 0, "keep_checkpoints": False}
 
 
 class RunError(AttngeoError):

@@ -56,7 +56,7 @@ def trainer_arguments(config: TrainingConfig, output: Path) -> TrainingArguments
         dataloader_num_workers=0 if cpu else 2,
         dataloader_pin_memory=not cpu,
         save_strategy="no",  # the recorder says when
-        save_total_limit=2,
+        save_total_limit=None if config.keep_checkpoints else 2,
         logging_strategy="no",
         eval_strategy="no",
         report_to=[],

@@ -199,4 +199,5 @@ def _finish(trainer: RecordedTrainer, output: Path, vocabulary: Vocabulary) -> N
     if trainer.is_world_process_zero():
         vocabulary.tokenizer.save(str(output / "model" / "tokenizer.json"))
         (output / "model" / "training_args.bin").unlink(missing_ok=True)  # a pickle, which nothing here reads
-        shutil.rmtree(output / "checkpoints", ignore_errors=True)
+        if not trainer.recorder.config.keep_checkpoints:
+            shutil.rmtree(output / "checkpoints", ignore_errors=True)

@@ -2,6 +2,7 @@ import csv
 import io
 import json
 import re
+import shutil
 
 import pytest
 import torch
@@ -85,6 +86,16 @@ def test_a_run_stands_for_its_steps_in_order(run):
     assert len(rows(run, "run")) == 3 * 3
 
 
+def test_a_trainer_s_folder_stands_for_its_steps_alone_and_for_its_last_model_beside_others(run, saved, tmp_path):
+    folder = tmp_path / "trainer"
+    shutil.copytree(saved / "run" / "model", folder)
+    shutil.copytree(saved / "run" / "checkpoints" / "checkpoint-2", folder / "checkpoint-2")
+    alone = [str(folder / "checkpoint-2"), str(folder)]
+    assert [row["checkpoint"] for row in rows(run, folder) if row["layer"] == "0"] == alone
+    beside = ["first", str(folder)]
+    assert [row["checkpoint"] for row in rows(run, "first", folder) if row["layer"] == "0"] == beside
+
+
 def test_the_table_names_each_checkpoint_once_and_gives_medians(run):
     code, out, err = run("first", "run")
     assert (code, err) == (0, "")
@@ -132,6 +143,7 @@ def test_revisions_of_one_id(run, saved, tmp_path, monkeypatch):
     "arguments, named",
     [
         (["first"], "first"),
+        (["./nowhere"], "nowhere"),
         (["first", "first"], "first"),
         (["first", "short"], "3 decoder layers and short 2"),
         (["first", "wide"], "wide .* 32 and 64"),

@@ -57,6 +57,22 @@ def test_a_table_from_the_real_entry_point(saved):
     assert "median over encoder layers: symmetry" in done.stdout
 
 
+@pytest.mark.parametrize("columns", [40, 80, 150])
+@pytest.mark.parametrize("terminal, notebook", [(True, False), (True, True), (False, False)])
+def test_a_table_is_whole_however_narrow_the_screen(run, saved, monkeypatch, columns, terminal, notebook):
+    """A notebook's pseudo-terminal is none, and FORCE_COLOR makes none of a file."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setenv("JPY_PARENT_PID", "1") if notebook else monkeypatch.delenv("JPY_PARENT_PID", raising=False)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
+    scored = pd.read_csv(io.StringIO(run(saved, "--format", "csv")[1]))
+    code, printed, err = run(saved)
+    assert (code, err) == (0, "") and "…" not in printed
+    assert all(f"{value:.4f}" in printed for name in ("symmetry", "directionality") for value in scored[name])
+    seen = terminal and not notebook
+    assert ("│" in printed) is (not seen or columns == 150) and ("\x1b" in printed) is seen
+
+
 def test_csv_on_stdout_is_nothing_but_csv(run, saved):
     code, out, err = run(saved, "--per-head", "--format", "csv", "--gamma", "1.5")
     table = pd.read_csv(io.StringIO(out))

@@ -16,7 +16,7 @@ from attngeo.runs.experiments import (
     recorded_runs,
 )
 from attngeo.runs.experiments_table import END, START, experiments_table, with_table
-from attngeo.runs.record import FINISHED, read_about, read_run, read_runs
+from attngeo.runs.record import FINISHED, IN_FORCE, read_about, read_run, read_runs
 from attngeo.training.config import DEFAULTS, configure
 
 EXPERIMENTS = read_experiments(checkout.data("runs"))
@@ -104,7 +104,7 @@ def test_every_planned_run_has_every_setting_and_can_be_run():
         assert len({run.name for run in experiment.runs}) == len(experiment.runs) > 0
         for run in experiment.runs:
             configure(dict(run.settings))
-            assert set(DEFAULTS) - set(run.settings) <= {"picture_every"}, (experiment.name, run.name)
+            assert set(DEFAULTS) - set(run.settings) <= set(IN_FORCE), (experiment.name, run.name)
 
 
 @pytest.mark.parametrize("pair", RECORDED, **by_name)
@@ -112,7 +112,7 @@ def test_every_recorded_run_is_whole_and_is_what_its_plan_says(pair):
     experiment, planned = pair
     run = read_run(experiment.folder_of(planned))
     assert run.name == f"{experiment.name}/{planned.name}" and run.about["status"] == FINISHED
-    assert run.config == {"picture_every": 0} | dict(planned.settings)
+    assert run.config == IN_FORCE | dict(planned.settings)
     assert run.history["step"].iloc[-1] == run.config["steps"] and run.history["held_out_loss"].notna().sum() > 1
     assert set(run.layer_scores()["layer"]) == set(range(run.config["layers"]))
 

@@ -1,11 +1,15 @@
 import errno
+import io
 import os
 import signal
+from pathlib import Path
 
+import pandas as pd
 import pytest
 import torch
 from small_runs import assert_same_curve, curve, small_config, write_text
 
+from attngeo.cli import main
 from attngeo.runs.record import RunError, read_run
 from attngeo.training.corpora import open_corpus, open_vocabulary
 from attngeo.training.recorder import COMPLETE, TrainingStopped
@@ -41,6 +45,18 @@ def test_a_killed_run_resumes_to_the_curve_of_an_unbroken_one(text, unbroken, tm
     assert heard[0]["step"] == (6 if step < 10 else 11)
     assert_same_curve(unbroken, resumed)
     assert not (folder / "checkpoints").exists()
+
+
+def test_all_checkpoints_are_kept_where_asked_for_and_compared(text, unbroken, tmp_path, capsys):
+    run = train(small_config(text, checkpoint_every=3, keep_checkpoints=True), tmp_path / "run")
+    assert_same_curve(unbroken, run)
+    with pytest.raises(SystemExit) as stopped:
+        main(["diff", str(tmp_path / "run"), "--format", "csv"])
+    assert not stopped.value.code
+    found = pd.read_csv(io.StringIO(capsys.readouterr().out))
+    ends = [Path(name).name for name in found["checkpoint"].unique()]
+    assert ends == [f"checkpoint-{step}" for step in range(3, run.about["steps_done"], 3)] + ["model"]
+    assert (found.groupby("layer")["relative_change"].max() > 0).all()
 
 
 def test_a_run_can_be_killed_again_and_again(text, unbroken, tmp_path):
