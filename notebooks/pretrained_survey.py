@@ -32,6 +32,7 @@ from attngeo.chapters.pretrained_survey import on_weights, separation
 from attngeo.chapters.pretrained_survey.bets import drawn, place_your_bet
 from attngeo.chapters.pretrained_survey.clean_figure import clean_figure
 from attngeo.survey.families import compared, of_families, with_kinds
+from attngeo.chapters.pretrained_survey.explorer import explorer
 from attngeo.chapters.pretrained_survey.figures import family_scores
 from attngeo.chapters.pretrained_survey.null_bands import null_bands
 from attngeo.chapters.pretrained_survey.released_points import separations
@@ -151,7 +152,11 @@ show(
 # directionality spreads widely: by Def. 3.2 of the paper the median of {glue:text}`n-within` of these
 # {glue:text}`n-stacks` stacks of layers lies within the band of random weights, by the formula of Table S3 that of
 # {glue:text}`n-within-tables` ([every model](pretrained_survey_details.py#every-model)).
-#
+
+# %% tags=["remove-input"]
+explorer(scores)
+
+# %% [markdown]
 # ## What it means for you
 #
 # - `attngeo score MODEL` scores your model and says what random weights of its shape would give.

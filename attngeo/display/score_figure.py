@@ -6,13 +6,14 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from attngeo.display.style import NEUTRAL, PART_COLOURS, CaptionedFigure, new_figure
+from attngeo.display.style import NEUTRAL, PART_COLOURS, CaptionedFigure, house_style, new_figure
 from attngeo.forms.null_laws import LEVEL, laws_of_shape
 from attngeo.forms.scores import SUM
 
 SCORES = ("symmetry", "directionality")
 
 
+@house_style()
 def score_figure(rows: Sequence[dict]) -> CaptionedFigure:
     """A panel for each score and part of one model.
 
@@ -45,7 +46,7 @@ def score_figure(rows: Sequence[dict]) -> CaptionedFigure:
         "fig-scores",
         f"{rows[0]['model']}: layers outside the band of 95 % of random weights: {counts}.",
         f"Symmetry and directionality against layer, for {', '.join(parts)}, with a grey band for random weights of the"
-        f" same shape; outside it lie {counts} of the layers.",
+        f" same shape. Of the layers there lie outside it {counts}.",
     )
 
 

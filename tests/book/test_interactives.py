@@ -17,6 +17,7 @@ from attngeo.chapters.context_and_prediction.painter import painter
 from attngeo.chapters.introduction.one_start import LAYER, one_start
 from attngeo.chapters.pretrained_survey.bets import EACH, drawn, place_your_bet, wins
 from attngeo.chapters.pretrained_survey.clean_figure import FIGURE, WORDS, area, clean_figure
+from attngeo.chapters.pretrained_survey.explorer import explorer
 from attngeo.chapters.pretrained_survey.separation import of_figure
 from attngeo.chapters.symmetric_initialisation.control_matrix import StartPair, experiments, main_experiments
 from attngeo.chapters.symmetric_initialisation.crossings import first_crossing
@@ -31,6 +32,7 @@ from attngeo.records import checkout
 from attngeo.runs.estimates import NEVER
 from attngeo.runs.numbers_in_words import as_nats, with_interval
 from attngeo.runs.record import read_run
+from attngeo.survey.measured import named, read_records
 from attngeo.survey.released_results import released_results
 from attngeo.updates.rank_one import by_context, by_prediction, rank_one_terms
 
@@ -39,7 +41,11 @@ pytestmark = pytest.mark.book
 
 def numbers(element, marks=","):
     """The numbers in an element's text, with a minus sign or a hyphen before them; without some marks at their ends."""
-    words = [word.strip(marks) for word in element.text.replace("\u2212", "-").replace(",", "").split()]
+    return numbers_in(element.text, marks)
+
+
+def numbers_in(text, marks=",."):
+    words = [word.strip(marks) for word in text.replace("\u2212", "-").replace(",", "").split()]
     return [float(word) for word in words if word.lstrip("-").replace(".", "", 1).isdigit()]
 
 
@@ -340,3 +346,34 @@ def test_bets_are_placed_before_the_pictures_are_named(browser, tmp_path):
         assert f"{one.model}, {one.part} layer {one.layer}" in answer.text
         np.testing.assert_allclose(numbers(answer)[-2:], [one.s, one.d], atol=0.0051)
         assert answer.text.startswith("right" if one.part == ("encoder" if k else "decoder") else "wrong")
+
+
+def test_models_are_explored_by_layer_and_head(browser, tmp_path):
+    scores = named(read_records(checkout.data("survey"))[0])
+    stage = open_interactive(browser, tmp_path, explorer(scores))
+    model, layer, head = (control(stage, name) for name in ("Model", "Layer", "Head"))
+
+    def assert_shows(name, part, at, one):
+        rows = scores[(scores["model"] == name) & (scores["part"] == part)]
+        lines = stage.find_elements(By.CSS_SELECTOR, ".ia-said span")
+        for of_head, line in zip((-1, one), lines, strict=False):
+            row = rows[(rows["layer"] == at) & (rows["head"] == of_head)].iloc[0]
+            laws = laws_of_shape(int(row["d_model"]), int(row["rank"]))
+            for field, words in zip(("symmetry", "directionality"), line.text.split(";"), strict=True):
+                law = laws[field]
+                expected = [row[field], law.mean - law.half_width, law.mean + law.half_width]
+                np.testing.assert_allclose(numbers_in(words)[-3:], expected, atol=0.0051)
+                assert ("outside" in words) == (row[f"{field}_p"] < LEVEL)
+        dots = [path.get_attribute("d").count("M") for path in stage.find_elements(By.CSS_SELECTOR, ".point")]
+        counts = [(rows["head"] == -1).sum(), (rows["layer"] == at).sum() - 1]
+        assert [dots[0] + dots[1], dots[4] + dots[5]] == counts
+
+    assert_shows("Whisper base", "encoder", 0, 0)
+    layer.send_keys(Keys.END)
+    head.send_keys(Keys.ARROW_RIGHT)
+    assert_shows("Whisper base", "encoder", 5, 1)
+    model.send_keys(Keys.ARROW_DOWN)
+    assert_shows("Whisper base", "decoder", 5, 1)
+    head.send_keys(Keys.END)
+    model.send_keys(Keys.HOME)  # one layer
+    assert_shows("BART g2p", "encoder", 0, (scores["model"] == "BART g2p").sum() // 3 - 2)

@@ -1,7 +1,8 @@
-"""book/_static/survey.js in headless Chromium, on a small page without a network."""
+"""book/_static/tables.js in headless Chromium, on a small page without a network."""
 
 import pandas as pd
 import pytest
+from selenium.webdriver.common.keys import Keys
 
 from attngeo.chapters.pretrained_survey.released_points import results_in_figures
 from attngeo.records.checkout import root
@@ -16,7 +17,7 @@ def page(tmp_path_factory, browser):
     long = results_in_figures(released_results()).to_html(index=False, classes="table", table_id="tab-released-results")
     short = pd.DataFrame({"a": [1, 2]}).to_html(index=False, classes="table")
     static = root() / "book/_static"
-    scripts = "".join(f"<script src='{(static / name).as_uri()}'></script>" for name in ("interactive.js", "survey.js"))
+    scripts = "".join(f"<script src='{(static / name).as_uri()}'></script>" for name in ("interactive.js", "tables.js"))
     file = tmp_path_factory.mktemp("page") / "page.html"
     file.write_text(
         f"<!doctype html><meta charset=utf-8>{scripts}<div class=bd-article>{long}{short}</div>",
@@ -36,19 +37,16 @@ def test_long_tables_get_tools_and_short_ones_do_not(page):
     assert page.find_element("css selector", "[role=status]").text.endswith(" rows")
 
 
-def test_a_search_keeps_the_rows_with_all_words_and_the_plot_follows(page):
+def test_a_search_keeps_the_rows_with_all_words(page):
     box = page.find_element("css selector", "input[type=search]")
     box.send_keys("random-weights llama")
     assert column(page, 0) == ["Llama-3.2-1B", "Meta-Llama-3-8B"]
-    assert len(page.find_elements("css selector", "svg circle")) == 2
     box.clear()
     box.send_keys(" ")
     assert len(column(page, 0)) == len(results_in_figures(released_results()))
 
 
 def test_numbers_are_sorted_as_numbers_by_keyboard_too(page):
-    from selenium.webdriver.common.keys import Keys
-
     button = page.find_elements("css selector", "#tab-released-results th button")[4]  # s
     button.send_keys(Keys.ENTER)
     values = [float(v) for v in column(page, 4)]
@@ -56,28 +54,6 @@ def test_numbers_are_sorted_as_numbers_by_keyboard_too(page):
     button.send_keys(Keys.SPACE)
     assert [float(v) for v in column(page, 4)] == sorted(values, reverse=True)
     assert page.find_elements("css selector", "#tab-released-results th")[4].get_attribute("aria-sort") == "descending"
-
-
-def test_the_plot_names_its_points_to_mouse_and_keyboard(page):
-    from selenium.webdriver.common.keys import Keys
-
-    points = page.find_elements("css selector", "svg circle title")
-    shown = results_in_figures(released_results()).query("figure == '2'")
-    assert len(points) == len(shown)
-    assert "TinyStories-1M (decoder): s " in points[0].get_attribute("textContent")
-    page.find_element("css selector", "svg").send_keys(Keys.ARROW_RIGHT)
-    said = page.find_element("css selector", "[aria-live]")
-    assert said.text.startswith("TinyStories-1M (decoder)")
-    page.find_element("css selector", "svg").send_keys(Keys.ARROW_LEFT)
-    assert said.text.startswith("Llama-3.1-405B")
-
-
-def test_another_figure_and_score_are_drawn(page):
-    figure, score = page.find_elements("css selector", "select")
-    figure.send_keys("Figure S2")
-    assert len(page.find_elements("css selector", "svg circle")) == 26
-    score.send_keys("directionality")
-    assert len(page.find_elements("css selector", "svg circle")) == 26
 
 
 def test_nothing_is_logged(page):
