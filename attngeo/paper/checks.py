@@ -216,7 +216,8 @@ class Check(Generic[Sample]):
         """Draw a sample and judge it."""
         drawn = self.of(self.sample(**parameters))
         given = getattr(self.sample, "keywords", {}) | parameters
-        return replace(drawn, parameters={k: v for k, v in given.items() if isinstance(v, str | int | float)})
+        values = {name: value.value if isinstance(value, Enum) else value for name, value in given.items()}
+        return replace(drawn, parameters={k: v for k, v in values.items() if isinstance(v, str | int | float)})
 
     def of(self, sample: Sample) -> Result:
         """Judge a sample that has been drawn."""

@@ -126,6 +126,12 @@ def test_a_check_draws_with_its_parameters_and_judges(room):
         sums(m=1)
 
 
+def test_parameters_are_told_as_a_caller_would_give_them(room):
+    sums = registered(room, judge, lambda kind, n: [1.0] * n, n=6)
+    assert sums(kind=Verdict.MISPRINT).parameters == {"n": 6, "kind": "misprint"}
+    assert type(sums(kind=Verdict.MISPRINT).parameters["kind"]) is str
+
+
 def test_a_sample_can_be_judged_again(room):
     drawn = []
     sums = registered(room, judge, lambda: drawn.append(1) or [1.0] * 6)
