@@ -81,8 +81,8 @@ def reported_checks() -> list[dict[str, Any]]:
 
 def run_alone(
     book: Book, profile: str, chapter: Chapter, values: dict[str, Any], progress: dict[str, Any] | None
-) -> Execution:
-    """Execute one chapter with these values over the profile's, and keep nothing.
+) -> Kept:
+    """Execute one chapter with these values, named below its title, over the profile's; the cache stays as it is.
 
     Raises:
         ChapterFailed: a cell raised.
@@ -92,7 +92,14 @@ def run_alone(
         update(book, profile, [c for c in book.chapters() if not c.comes_last])
     _, threads = processes_and_threads()
     kernels = Kernels(environment(threads, profile, book.root) | {BUILDING: "1"})
-    return execute(chapter, book.values(chapter, profile) | values, kernels, progress)
+    given = book.values(chapter, profile) | values
+    run = execute(chapter, given, kernels, progress)
+    if values:
+        defaults = {name: chapter.parameters[name].default for name in values}
+        changes = (f"`{name} = {value!r}` in place of `{defaults[name]!r}`" for name, value in values.items())
+        title, _, text = run.notebook.cells[0].source.partition("\n")
+        run.notebook.cells[0].source = f"{title}\n\n*Run again with {', '.join(changes)}.*\n{text}"
+    return Kept(run.notebook, _record(book, profile, chapter, run, given))
 
 
 def _bring(
@@ -102,7 +109,7 @@ def _bring(
     kept = {c.name: cache.load(book, profile, c, keys[c.name]) for c in chapters}
     stale = [c for c in chapters if kept[c.name] is None]
     for chapter, run in _run(book, profile, stale, tell):
-        record = _record(book, profile, chapter, run) | {"key": keys[chapter.name]}
+        record = _record(book, profile, chapter, run, book.values(chapter, profile)) | {"key": keys[chapter.name]}
         kept[chapter.name] = Kept(run.notebook, record)
         cache.store(book, profile, chapter, kept[chapter.name])
     return kept
@@ -146,8 +153,7 @@ def _run(
         raise ChapterFailed(together, "\n".join(failure.traceback for failure in failures), failures[0].partial)
 
 
-def _record(book: Book, profile: str, chapter: Chapter, run: Execution) -> dict[str, Any]:
-    given = book.values(chapter, profile)
+def _record(book: Book, profile: str, chapter: Chapter, run: Execution, given: dict[str, Any]) -> dict[str, Any]:
     return {
         "chapter": chapter.name,
         "profile": profile,

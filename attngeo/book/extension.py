@@ -22,6 +22,7 @@ from attngeo.display.labels import METADATA_KEY
 from attngeo.errors import AttngeoError
 
 SHARED_SCRIPT = "_static/interactive.js"
+_GLUE = re.compile(r"\{glue:\w+\}`[^`]*`")
 
 logger = logging.getLogger(__name__)
 
@@ -42,9 +43,17 @@ class _Pages:
     def execute(
         self, app: Sphinx, env: BuildEnvironment, added: set[str], changed: set[str], removed: set[str]
     ) -> list[str]:
-        """On ``env-get-outdated``: run what is stale; the pages to read again are those whose run is another."""
+        """On ``env-get-outdated``: run what is stale; the pages to read again are those whose run is another.
+
+        Where ``attngeo_rerun`` gives a run (of one chapter, with other parameters), nothing is executed.
+        """
         paths = {name: Path(env.doc2path(name)) for name in sorted(env.found_docs)}
         self.chapters = {name: Chapter(path.resolve()) for name, path in paths.items() if path.suffix == ".py"}
+        if app.config.attngeo_rerun:
+            given = app.config.attngeo_rerun
+            self.kept = {name: given[chapter.name] for name, chapter in self.chapters.items() if chapter.name in given}
+            app.builder.search = False  # of one page
+            return []
         book = Book(Path(app.srcdir).resolve().parent)
         try:
             kept = update(book, current_profile(), list(self.chapters.values()), logger.info)
@@ -59,6 +68,8 @@ class _Pages:
     def give(self, app: Sphinx, docname: str, source: list[str]) -> None:
         """On ``source-read``: the executed chapter in place of its text."""
         if docname not in self.kept:
+            if docname in self.chapters:  # its labels are wanted, and it has no numbers
+                source[0] = _GLUE.sub("", nbformat.writes(self.chapters[docname].notebook()))
             return
         chapter, run = self.chapters[docname], self.kept[docname]
         source[0] = nbformat.writes(present(chapter, run))
@@ -132,6 +143,7 @@ def _kept_on(env: BuildEnvironment, attribute: str) -> dict:
 def setup(app: Sphinx) -> dict:
     """Register with Sphinx."""
     pages = _Pages()
+    app.add_config_value("attngeo_rerun", {}, "")
     app.connect("env-get-outdated", pages.execute)
     app.connect("env-before-read-docs", pages.note_reading)
     app.connect("source-read", pages.give)

@@ -21,6 +21,11 @@ COMMANDS = {
 
 EXTRAS = {"train": "train", "experiment": "train"}  # what modules of commands need beyond the own dependencies
 
+UNWRITABLE = (
+    *(errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS),
+    *(errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.ENAMETOOLONG),  # a folder for a file, or a file for a folder
+)
+
 
 class _Commands(click.Group):
     """Subcommands imported when they are called, so that --help does not wait for torch."""
@@ -62,7 +67,7 @@ def main(arguments: list[str] | None = None) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader of a pipe has left
         sys.exit(1)
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS, errno.EISDIR):
+        if error.errno not in UNWRITABLE:
             raise
         _refuse(f"{error.filename or 'the output'} cannot be written: {error.strerror}.")
 

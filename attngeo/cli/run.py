@@ -1,4 +1,4 @@
-"""``attngeo run``: one chapter of the book again, with other parameters, as an executed notebook."""
+"""``attngeo run``: one chapter of the book again, with other parameters, as a page or a notebook."""
 
 import sys
 import time
@@ -24,13 +24,26 @@ from attngeo.records.checkout import root
 )
 @click.option("--profile", metavar="NAME", help="smoke, cpu or gpu. Default: ATTNGEO_PROFILE, else cpu.")
 @click.option(
-    "-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Default: CHAPTER.ipynb in this folder."
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="A page (.html) or a notebook (.ipynb). Default: CHAPTER.ipynb in this folder.",
 )
+@click.option("--open", "opened", is_flag=True, help="Open the result with the program that the system has for it.")
 @click.option("--list", "listing", is_flag=True, help="List the chapters and their parameters.")
 def command(
-    chapter: str | None, words: tuple[tuple[str, str], ...], profile: str | None, output: Path | None, listing: bool
+    chapter: str | None,
+    words: tuple[tuple[str, str], ...],
+    profile: str | None,
+    output: Path | None,
+    opened: bool,
+    listing: bool,
 ) -> None:
-    """Execute a chapter and write it as a notebook, its numbers, captions and figures following the parameters.
+    """Execute a chapter and write it, its numbers, captions and figures following the parameters.
+
+    A page is one file that needs no network and nothing beside it: figures, formulas and what is interactive are
+    inside. A notebook can be run on from there.
 
     Without a chapter, list the chapters and their parameters.
     """
@@ -39,15 +52,18 @@ def command(
         from attngeo.book.notebooks import current_profile, find_book
     book = find_book()
     if chapter is None or listing:
-        if words or output:
-            raise ParameterError("-p and -o need a chapter: attngeo run CHAPTER.")
+        if words or output or opened:
+            raise ParameterError("-p, -o and --open need a chapter: attngeo run CHAPTER.")
         chapters = [book.chapter(chapter)] if chapter else book.all_chapters()
         click.echo("\n\n".join(_description(c) for c in chapters))
         return
     found = book.chapter(chapter)
     profile = profile or current_profile()
-    values = book.values(found, profile) | found.values_from_words(words)
-    _run(book, found, profile, values, _checked(output or Path(f"{found.name}.ipynb")))
+    values = found.values_from_words(words)
+    output = _checked(output or Path(f"{found.name}.ipynb"))
+    _run(book, found, profile, values, output)
+    if opened and click.launch(str(output)):
+        click.echo(f"No program was found that opens {output}.", err=True)
 
 
 def _run(book, chapter, profile: str, values: dict, output: Path) -> None:
@@ -55,6 +71,7 @@ def _run(book, chapter, profile: str, values: dict, output: Path) -> None:
 
     from attngeo.book.build import run_alone
     from attngeo.book.execution import ChapterFailed
+    from attngeo.book.single_page import single_page
 
     progress = {"desc": chapter.name, "unit": "cell", "file": sys.stderr} if sys.stderr.isatty() else None
     started = time.monotonic()
@@ -67,15 +84,19 @@ def _run(book, chapter, profile: str, values: dict, output: Path) -> None:
             partial = output.with_name(f"{output.stem}.failed.ipynb")
             write_text(partial, nbformat.writes(failure.partial) + "\n")
             raise ChapterFailed(f"{failure} The notebook up to there is {partial}.") from failure
-        temporary.write_text(nbformat.writes(run.notebook) + "\n", encoding="utf-8")
-    click.echo(f"{output} written after {time.monotonic() - started:.0f} s on {run.device}", err=True)
+        if output.suffix == ".html":
+            text = single_page(book, chapter, run)
+        else:
+            text = nbformat.writes(run.notebook)
+        temporary.write_text(f"{text}\n", encoding="utf-8")
+    click.echo(f"{output} written after {time.monotonic() - started:.0f} s on {run.record['device']}", err=True)
 
 
 def _checked(output: Path) -> Path:
     if output.is_dir():
         raise ParameterError(f"{output} is a folder; -o needs a file name.")
-    if output.suffix != ".ipynb":
-        raise ParameterError(f"{output} must end in .ipynb, since the result is a notebook.")
+    if output.suffix not in (".html", ".ipynb"):
+        raise ParameterError(f"{output} must end in .html, for a page, or in .ipynb, for a notebook.")
     return output
 
 

@@ -1,3 +1,4 @@
+import click
 import nbformat
 import pytest
 from tiny_book import chapter, tiny_book
@@ -64,15 +65,30 @@ def test_a_failing_cell_leaves_a_partial_notebook_and_the_last_good_one(here, ca
         (["greets", "-p", "word", "hi"], "Parameter word must be one of hello, bye, not 'hi'."),
         (["greets", "-p", "items", "[1, x]"], "Parameter items must be a whole number, not 'x'."),
         (["greets", "--profile", "huge"], "There is no profile 'huge'; the profiles are cpu, gpu, smoke."),
-        (["greets", "-o", "page.html"], "page.html must end in .ipynb, since the result is a notebook."),
+        (["greets", "-o", "page.pdf"], "page.pdf must end in .html, for a page, or in .ipynb, for a notebook."),
         (["greets", "-o", "."], ". is a folder; -o needs a file name."),
-        (["-p", "n", "1"], "-p and -o need a chapter: attngeo run CHAPTER."),
+        (["-p", "n", "1"], "-p, -o and --open need a chapter: attngeo run CHAPTER."),
+        (["--open"], "-p, -o and --open need a chapter: attngeo run CHAPTER."),
     ],
 )
 def test_bad_input_is_one_sentence_and_writes_nothing(here, capsys, words, sentence):
     assert attngeo(*words) == 2
     assert capsys.readouterr().err == f"attngeo: {sentence}\n"
     assert list(here.iterdir()) == []
+
+
+@pytest.mark.parametrize("failed", [0, 1])
+def test_the_result_is_opened_where_something_opens_it(here, capsys, monkeypatch, failed):
+    opened = []
+    monkeypatch.setattr(click, "launch", lambda path: opened.append(path) or failed)
+    assert attngeo("other", "--open", "-o", "page.ipynb") == 0
+    assert opened == ["page.ipynb"] and ("No program" in capsys.readouterr().err) == bool(failed)
+
+
+def test_a_folder_that_cannot_be_written_is_named(here, capsys):
+    (here / "file").touch()
+    assert attngeo("other", "-o", "file/page.html") == 2
+    assert "file" in capsys.readouterr().err and [p.name for p in here.iterdir()] == ["file"]
 
 
 @pytest.mark.parametrize("file", ["_toc.yml", "notebooks/profiles/smoke.yml"])
