@@ -37,12 +37,14 @@ import torch
 
 from attngeo.chapters.implicit_gradient import figures, gradient, implicit_update
 from attngeo.chapters.implicit_gradient.gradient import exact_beta
+from attngeo.chapters.implicit_gradient.one_pair import one_pair
 from attngeo.chapters.implicit_gradient.through_factors import (
     alignment_at_random_factors,
     sample_alignment,
     symmetry_at_random_factors,
 )
 from attngeo.chapters.implicit_gradient.through_factors import implicit_update as step_of
+from attngeo.chapters.implicit_gradient.toy_passes import toy_pass
 from attngeo.display.page import glue, show
 from attngeo.updates.toy_transformer import ToyConfig, ToyTransformer
 
@@ -142,7 +144,12 @@ show(gradient.gradient_is_sum_of_rank_one(n_layers=n_layers, **sizes))
 
 # %% [markdown]
 # All of training's pressure on a head, from one sequence, is thus an $N \times N$ table of numbers $\beta_{ij}$ between
-# two copies of the embeddings, and a few pairs carry most of it.
+# two copies of the embeddings, and a few pairs carry most of it. {numref}`fig-one-pair` follows one of them there and back.
+
+# %% tags=["hide-input"]
+one_pair(toy_pass(d=8, n_heads=1, n_layers=1, n_tokens=6, seed=seed))
+
+# %% [markdown]
 #
 # ## What the softmax does to the coefficients
 #

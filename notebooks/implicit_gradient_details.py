@@ -54,7 +54,8 @@ show(forward_backward.attention_scale(**sizes))
 # ## Figure 1 of the paper
 #
 # The figure draws one pair of {prf:ref}`prop-2-2`: a score goes forwards as $x_i^\top W_{qk} x_j$, and an error comes
-# back and scales $K_{ij}$. It shows the error as a dot product, which is the case without softmax.
+# back and scales $K_{ij}$. It shows the error as a dot product, which is the case without softmax;
+# {numref}`fig-one-pair` draws the exact one.
 
 # %%
 show(forward_backward.forward_and_backward(**sizes))
