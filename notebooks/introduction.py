@@ -89,7 +89,8 @@ Markdown(f"```bibtex\n{paper}\n\n{book}\n```")
 # :::
 # :::{div} front-route
 # **A student.** The chapters in their order, from [](bilinear_form.py) on; symbols are in [](../notation.md). Every page can
-# be run again with other parameters.
+# be run again with other parameters, and [the animations](../references.md#the-animations-of-the-papers-web-page) of the
+# paper's web page can be played.
 # :::
 # :::{div} front-route
 # **An author of the paper.** The [errata](errata.py) by consequence, the [printed scores](printed_scores.py) row by row, and
