@@ -121,9 +121,9 @@ def passed_forward(words: tuple[str, ...], passes: dict[str, dict[str, list]]) -
         figure,
         name="fig-forward-pass",
         caption=f"One attention layer at random weights reads {len(words)} tokens, a row each (red positive, blue "
-        "negative, each picture its own scale). Above, what no mask changes. Below, with a causal mask the first token "
-        f"takes up {own[0]:.0%} of itself, without one {own[1]:.0%}, and all outputs change but that of the last, "
-        "which sees every token either way.",
+        "negative, each picture its own scale). A mask changes nothing up to the raw scores. With a causal mask the "
+        f"first token takes up {own[0]:.0%} of itself, without one {own[1]:.0%}, and all outputs change but that of "
+        "the last, which sees every token either way.",
         alt=f"Eight heat maps with a row for each of {len(words)} tokens: embeddings, queries, keys and raw scores; "
         "then weights and outputs with a causal mask, where the weights fill the lower triangle, and without, where "
         "they fill the whole square.",

@@ -195,9 +195,9 @@ def painted(objectives: dict[str, dict]) -> CaptionedFigure:
     return CaptionedFigure(
         figure,
         "fig-painter",
-        "Above, the coefficients $\\beta_{ij}$ of all pairs of a short sequence (red positive, blue negative), drawn "
-        "at random but alike in both orders of a pair. Below, the sum of their terms $\\beta_{ij} x_i x_j^\\top$. Its "
-        f"symmetry $s$: {alike}. With the exact coefficients of a Transformer at random weights: {exact}.",
+        "The coefficients $\\beta_{ij}$ of all pairs of a short sequence (red positive, blue negative), drawn at "
+        "random but alike in both orders of a pair, and the sum of their terms $\\beta_{ij} x_i x_j^\\top$. The "
+        f"symmetry $s$ of it is: {alike}; with the exact coefficients of a Transformer at random weights: {exact}.",
         "Two rows of three matrices. Above, the autoregressive pairs fill the lower triangle, the bidirectional ones "
         "all but the diagonal, the masked ones the crossings of masked rows and visible columns. Below, the sums of "
         f"their terms, with symmetry {alike}.",
