@@ -19,10 +19,11 @@
 # its left (a *decoder*). The paper {cite}`saponati2025` follows $\Wqk$ through both kinds of training and reports that
 # encoders become symmetric and decoders directional, step by step (Section 4.1). Do the numbers show it?
 #
-# Of symmetry they do: in the scores that the authors released, the encoder ends more symmetric than the decoder in all
-# {glue:text}`n-released` pairs. Of directionality they do in part: all decoders end with strong columns, but so do the
-# encoders, those of the smaller models even more, and in the larger decoders the columns are there by the first recorded
-# step instead of growing from step to step.
+# Of symmetry they do: in the scores that the authors released, the encoder ends more symmetric than the decoder in
+# {glue:text}`s-holds` of {glue:text}`n-released` pairs. Of directionality they do in part: at the end columns dominate in
+# {glue:text}`columns-decoders` of {glue:text}`n-released` decoders, but in {glue:text}`columns-encoders` encoders, too; and
+# in {glue:text}`columns-first` of {glue:text}`n-deep` larger decoders they do so by the first recorded step, instead of
+# growing from step to step.
 
 # %% tags=["parameters", "remove-input"]
 layers: int = 2  # layers of the models trained on this page; in [1, 48]
@@ -203,6 +204,7 @@ glue("order", "is more symmetric than" if apart > 0.1 else "is not clearly more 
 glue("n-released", len(ends), "d")
 for letter, column in (("s", "encoder more symmetric"), ("d", "decoder more directional")):
     glue(f"{letter}-holds", int((ends[column] == "as stated").sum()), "d")
+    glue(f"columns-{column.split()[0]}s", int((ends[f"d, {column.split()[0]}"] < 0).sum()), "d")
 small = ends.query("layers == 4")["s, decoder"]
 glue("skew-least", small.max(), ".2f")
 glue("skew-most", small.min(), ".2f")
@@ -211,6 +213,7 @@ numbers = columns.columns_over_training.judge(evidence([])).numbers
 course = columns.released_course(curves)
 first = course.query("layers == 12 and part == 'decoder'")["first"]
 gaps = columns.gaps_over_training(course).query("layers == 12")
+glue("columns-first", int((first < 0).sum()), "d")
 glue("d-first-least", first.max(), ".2f")
 glue("d-first-most", first.min(), ".2f")
 glue("first-step", numbers["first_step"], "d")

@@ -102,8 +102,8 @@ def norm_histograms(updates: dict[str, Float[Tensor, "draws d d"]]) -> Captioned
         figure,
         "fig-norm-histograms",
         "Norms of rows (blue) and of columns (orange) in random updates, over their root mean square. Top: densities. "
-        "Bottom: the share of rows and of columns above each norm, which Thm. S1.12 of the paper compares. Mean "
-        f"directionality, negative where large norms are found among columns: {', '.join(words)}.",
+        "Bottom: the share of rows and of columns above each norm, which Thm. S1.12 of the paper compares. In the "
+        "titles the mean directionality, negative where large norms are found among columns.",
         "Histograms of row and column norms, a panel for each set of assumptions, above curves of the share of norms "
         f"that exceed a value. Directionality: {', '.join(words)}.",
     )
@@ -126,7 +126,8 @@ def tails(laws: Laws) -> CaptionedFigure:
     starts = printed_threshold(wide.std(), far.std(), wide.mean()), printed_threshold(large, small, mu)
     for axes, start in zip((left, right), starts, strict=True):
         axes.set_xlim(axes.get_xlim())
-        axes.axvspan(max(start, axes.get_xlim()[0]), axes.get_xlim()[1], color="#EEEEEE", zorder=0)
+        shaded = {"color": "#EEEEEE", "zorder": 0, "label": "range of Lemma S1.11"}
+        axes.axvspan(max(start, axes.get_xlim()[0]), axes.get_xlim()[1], **shaded)
         axes.legend()
     at = (wide.xk.max() + far.xk.max()) / 2
     return CaptionedFigure(
@@ -160,10 +161,11 @@ def directionality_by_alignment(sweep: pd.DataFrame) -> CaptionedFigure:
         colour = colours[family]
         left.plot(rows["log_alignment"], rows["log_moments"], marker, color=colour, label=family, markersize=5)
         right.fill_between(rows["exponent"], rows["d_low"], rows["d_high"], color=colour, alpha=0.15, linewidth=0)
-        right.plot(rows["exponent"], rows["d"], f"-{marker}", color=colour, markersize=5)
+        right.plot(rows["exponent"], rows["d"], f"-{marker}", color=colour, markersize=5, label=family)
     left.set(xlabel="log D(keys) − log D(queries)", ylabel="log ratio of Σ‖·‖⁴, columns to rows")
     right.set(xlabel="exponent of the uneven variances", ylabel="directionality d", ylim=(-1.08, 1.08))
     left.legend()
+    right.legend(fontsize=8)
     strongest = sweep.sort_values("exponent").groupby("family", sort=False).last()
     words = ", ".join(f"{row.d:+.2f} for {family}" for family, row in strongest.iterrows())
     return CaptionedFigure(

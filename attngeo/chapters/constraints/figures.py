@@ -50,7 +50,7 @@ def constrained_training(runs: Sequence[Run], name: str) -> CaptionedFigure:
     figure, panels = new_figure(
         5.6 if len(objectives) == 1 else 8.0, 5.2, rows=2, columns=len(objectives), sharex="col", squeeze=False
     )
-    words, symmetries = [], {}
+    losses, symmetries = {}, {}
     for column, objective in zip(panels.T, objectives, strict=True):
         for arm, style in _styled([run for run in runs if run.config["objective"] == objective]):
             constraint, gamma = arm.config["constraint"], arm.config["gamma"]
@@ -59,8 +59,8 @@ def constrained_training(runs: Sequence[Run], name: str) -> CaptionedFigure:
                 _draw(panel, arm, name, COLOURS[constraint], style, label)
                 for panel, name in zip(column, ("held_out_loss", "symmetry"), strict=True)
             )
+            losses[f"{PARTS[objective]}, {label}"] = loss
             symmetries[f"{PARTS[objective]}, {label}"] = s
-            words.append(f"{PARTS[objective]}, {label}: held-out loss {loss:.3f}, s {s:.2f}")
         column[0].set_title(PARTS[objective])
         column[1].set(ylim=(-1.05, 1.05), xlabel="step")
         column[1].axhline(0, color=NEUTRAL, linewidth=0.8)
@@ -68,13 +68,16 @@ def constrained_training(runs: Sequence[Run], name: str) -> CaptionedFigure:
     panels[1, 0].set_ylabel("symmetry s")
     panels[0, 0].legend(loc="upper right")
     least, most = (choose(symmetries, key=symmetries.__getitem__) for choose in (min, max))
+    told = [f"{name} (s {symmetries[name]:.2f})" for name in (least, most)]
+    ends = f"the least symmetric is {told[0]}, the most symmetric {told[1]}"
+    best = [min((name for name in losses if name.startswith(PARTS[o])), key=losses.__getitem__) for o in objectives]
+    lowest = "; ".join(f"{name} ({losses[name]:.3f})" for name in best)
     return CaptionedFigure(
         figure,
         name,
-        "Held-out loss and symmetry of the summed form (median over layers) with and without a constraint. At the end: "
-        f"{'; '.join(words)}.",
-        "Line plots over steps, loss above and symmetry below, one line per constraint. At the end the least symmetric "
-        f"is {least} (s {symmetries[least]:.2f}), the most symmetric {most} (s {symmetries[most]:.2f}).",
+        "Held-out loss and symmetry of the summed form (median over layers) with and without a constraint; thin lines "
+        f"are seeds. At the end {ends}. The lowest loss has {lowest}.",
+        f"Line plots over steps, loss above and symmetry below, one line per constraint. At the end {ends}.",
     )
 
 

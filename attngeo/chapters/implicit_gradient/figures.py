@@ -149,10 +149,10 @@ def alignment_by_head_width(samples: pd.DataFrame, curve: pd.DataFrame, d: int) 
     ratios = means.index / d
     titles = {"cosine": "cosine of update and gradient", "symmetry": "symmetry score of the update, G symmetric"}
     words = []
-    for panel, (column, title), colour in zip(panels, titles.items(), (DECODER, ENCODER), strict=True):
+    for panel, (column, title) in zip(panels, titles.items(), strict=True):
         panel.plot(expected.index / d, expected[column], color=NEUTRAL, label="closed form")
         panel.errorbar(
-            ratios, means[column], spreads[column], fmt="o", color=colour, capsize=3, label="mean ± sd of draws"
+            ratios, means[column], spreads[column], fmt="o", color=ENCODER, capsize=3, label="mean ± sd of draws"
         )
         panel.axhline(1, color=NEUTRAL, linewidth=0.8, linestyle="--", label="if the update were ∝ G")
         panel.set(title=title, xlabel="$d_h / d$", ylim=(0, 1.08), xscale="log")

@@ -5,7 +5,7 @@ import pandas as pd
 from attngeo.display.interactive import Interactive
 from attngeo.display.score_figure import score_figure
 from attngeo.display.style import CaptionedFigure
-from attngeo.forms.null_laws import laws_of_shape
+from attngeo.forms.null_laws import LEVEL, laws_of_shape
 from attngeo.forms.scores import SUM
 
 SHOWN = "Whisper base"  # in the still, where it is among the models: it has an encoder and a decoder
@@ -25,7 +25,14 @@ def explorer(scores: pd.DataFrame) -> Interactive:
     shown = SHOWN if SHOWN in names else names[0]
     rows = scores[(scores["model"] == shown) & (scores["part"] != "cross")]
     still = score_figure(rows.to_dict("records"))
-    figure = CaptionedFigure(still.figure, "fig-explorer", still.caption, still.alt)
+    layers = scores[scores["head"] == SUM]
+    outside = " and ".join(f"{(layers[f'{field}_p'] < LEVEL).sum()} by {field}" for field in SCORES.values())
+    caption = (
+        "Both scores of each layer's sum over heads and of its single heads, beside the bands that hold 95 % of random "
+        f"weights of the same shape (in print: {shown}). Of the {len(layers)} layers of all models, {outside} lie "
+        "outside their own."
+    )
+    figure = CaptionedFigure(still.figure, "fig-explorer", caption, still.alt)
     return Interactive("explorer", {"first": f"{shown}, {rows['part'].iloc[0]}", "models": models}, figure)
 
 

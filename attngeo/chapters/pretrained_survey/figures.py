@@ -53,7 +53,10 @@ def family_scores(layers: pd.DataFrame, families: pd.DataFrame, bands: pd.DataFr
         panel.set(xlabel=label, xlim=(-1.05, 1.05), ylim=(len(lines) - 0.4, -0.6))
     panels[0].set_yticks(range(len(lines)), [f"{f}, cross" if cross else f for f, cross in lines])
     handles = [Line2D([], [], marker="o", linestyle="none", color=c, label=kind) for kind, c in colours.items()]
-    figure.legend(handles=handles, loc="outside upper right", ncols=3)
+    few = {"marker": "o", "fillstyle": "none", "label": "8 or 4 bits"}
+    mean = {"marker": "|", "markersize": 13, "markeredgewidth": 2.5, "label": "mean of the family"}
+    handles += [Line2D([], [], linestyle="none", color=NEUTRAL, **look) for look in (few, mean)] + [_band_handle()]
+    figure.legend(handles=handles, loc="outside lower center", ncols=3)
     means = {kind: families[families["attention"] == kind] for kind in GROUPS.values()}
     words = "; ".join(
         f"{kind}: s from {own['symmetry'].min():.2f} to {own['symmetry'].max():.2f}, "
@@ -117,6 +120,12 @@ def heads_beside_sum(table: pd.DataFrame, bands: pd.DataFrame) -> CaptionedFigur
     panel.axvline(0, color=NEUTRAL, linewidth=0.8)
     panel.set_yticks(range(len(groups)), [f"{m}, {p}" for (m, p), _ in groups], fontsize=8)
     panel.set(xlabel="symmetry s", xlim=(-1.05, 1.05), ylim=(len(groups) - 0.4, -0.6))
+    own = [part for part in PART_COLOURS if any(key[1] == part for key, _ in groups)]
+    handles = [
+        Line2D([], [], marker="o", linestyle="none", color=PART_COLOURS[part], label=f"head, {part}") for part in own
+    ]
+    handles += [Line2D([], [], marker="|", linestyle="none", color="black", label="sum over heads"), _band_handle()]
+    figure.legend(handles=handles, loc="outside lower center", ncols=3)
     return CaptionedFigure(
         figure,
         "fig-survey-heads",
@@ -125,6 +134,10 @@ def heads_beside_sum(table: pd.DataFrame, bands: pd.DataFrame) -> CaptionedFigur
         f"Strip plot of the symmetry of heads with lines for layers, {len(groups)} rows, one per model and part. In "
         f"{below} of them the median head is less symmetric than the median sum over heads.",
     )
+
+
+def _band_handle() -> Line2D:
+    return Line2D([], [], color=NEUTRAL, alpha=0.25, linewidth=8, label="95 % of random weights")
 
 
 def _lines(families: pd.DataFrame) -> tuple[dict[tuple[str, bool], int], int]:

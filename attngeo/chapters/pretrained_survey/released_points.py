@@ -24,7 +24,7 @@ def released_scores(
         ours: medians of models whose weights were read (`attngeo.survey.score_table.layer_medians`), ringed.
     """
     figure, grid = new_figure(8.2, 3.1 * len(panels) + 0.3, rows=len(panels), columns=2, squeeze=False)
-    words, rings = [], 0
+    words, rings, crosses = [], 0, 0
     for axes, (label, title) in zip(grid, panels.items(), strict=True):
         points = results[results["figure"] == label]
         points = points.assign(counted=points["counted"] & ~points["defects"].str.contains("drawn-as"))
@@ -34,15 +34,16 @@ def released_scores(
                 rings += _rings(panel, points, ours, letter)
             panel.axhline(0, color=NEUTRAL, linewidth=0.8)
             panel.set(title=f"{title}: {LETTERS[letter]}", xscale="log", xlabel="parameters", ylim=(-1.05, 1.05))
-        wrong = (~points["counted"]).sum()
+        crosses += (wrong := int((~points["counted"]).sum()))
         off = (points["d"].abs() > 1).sum()
         words.append(
-            f"{title}: {len(points)} points, of which {wrong} are marked with a cross"
+            f"{title}: {len(points)} points"
+            + (f", of which {wrong} are marked with a cross" if wrong else "")
             + (f", {off} of them outside the panel of d" if off else "")
         )
     handles = [
         *(_handle("o", colour, f"drawn as {part}") for part, colour in PART_COLOURS.items() if part != "cross"),
-        _handle("x", NEUTRAL, "repeated, untrained, wrongly extracted or of another kind"),
+        *([_handle("x", NEUTRAL, "repeated, untrained, wrongly extracted or of another kind")] if crosses else []),
         *([_handle("o", "black", "our own score of the same weights", hollow=True)] if rings else []),
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=2)
@@ -81,26 +82,33 @@ def separations(table: pd.DataFrame, name: str = "fig-separations") -> Captioned
         table: columns score ("s" or "d"), models (words), auc, low, high, family_low, family_high.
         name: label of the figure.
     """
-    figure, panel = new_figure(7.4, 0.38 * len(table) + 1.3)
+    figure, panel = new_figure(7.4, 0.38 * len(table) + 1.6)
     labels = []
     for y, row in enumerate(table.itertuples()):
         colour = PART_COLOURS["encoder" if row.score == "s" else "decoder"]
         panel.hlines(y, row.low, row.high, color=colour, linewidth=1.4)
         panel.hlines(y, row.family_low, row.family_high, color=colour, linewidth=4, alpha=0.35)
         panel.plot(row.auc, y, "o", color=colour, markersize=6)
+        panel.text(1.04, y, f"{row.auc:.2f}", transform=panel.get_yaxis_transform(), va="center")
         labels.append(f"{row.score}: {row.models}")
     panel.axvline(0.5, color=NEUTRAL, linewidth=1)
     panel.set_yticks(range(len(table)), labels)
     panel.set(
         xlim=(0, 1.02), ylim=(len(table) - 0.5, -0.5), xlabel="AUC: share of pairs in which the encoder scores higher"
     )
+    kinds = {"95 %, models independent": (1.4, 1), "95 %, whole families drawn": (4, 0.35)}
+    lines = [Line2D([], [], color=NEUTRAL, linewidth=w, alpha=alpha, label=kind) for kind, (w, alpha) in kinds.items()]
+    figure.legend(handles=lines, loc="outside lower center", ncols=2)
     told = [f"{label} {auc:.2f}" for label, auc in zip(labels, table["auc"], strict=True)]
+    above = ", ".join(
+        f"of ${score}$ {(rows['low'] > 0.5).sum()} of {len(rows)}" for score, rows in table.groupby("score", sort=False)
+    )
     return CaptionedFigure(
         figure,
         name,
-        f"How often an encoder scores higher than a decoder. {'; '.join(told)}. Thin lines: intervals of 95 % if "
-        "models were independent; thick: bootstrap over families, where either side has two. At 1/2 the score tells "
-        "nothing.",
+        "How often an encoder scores higher than a decoder (AUC, numbers on the right). At 1/2 the score tells "
+        f"nothing; above it as a whole lie, if models were independent, {above} intervals. Families are drawn where "
+        "either side has two.",
         f"Dot plot of {len(table)} AUC with intervals, a vertical line at one half. Lowest "
         f"{told[table['auc'].argmin()]}, highest {told[table['auc'].argmax()]}.",
     )

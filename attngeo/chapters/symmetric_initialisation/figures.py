@@ -76,7 +76,7 @@ def answer(experiments: Sequence[Experiment], name: str = "fig-init-answer") -> 
     one thing.
     """
     figure, panels = _contrast_panels(experiments)
-    everything, outcomes = [], []
+    everything = []
     for panel, experiment in zip(panels, experiments, strict=True):
         found = experiment.contrasts()
         panel.axvline(0, color=NEUTRAL, linewidth=1)
@@ -87,14 +87,14 @@ def answer(experiments: Sequence[Experiment], name: str = "fig-init-answer") -> 
         panel.set_xticks(_TICKS, [f"{tick:g}".replace("-", "\u2212") for tick in _TICKS])
         panel.xaxis.set_minor_locator(NullLocator())
         everything += found.values()
-        outcomes.append(f"{experiment.label}: {_by_outcome(found.values())}")
     figure.legend(handles=_outcome_handles(), loc="outside lower center", ncols=2)
     return CaptionedFigure(
         figure,
         name,
         "What each change of the start is worth: final held-out loss of one start less that of another, paired by "
         "seed; mean and 95 % interval over seeds (none with fewer than three). Left of zero the first start is "
-        f"better. The axis is logarithmic beyond ±{_LINEAR}. How many of the pairs say what: {'; '.join(outcomes)}.",
+        f"better. The axis is logarithmic beyond ±{_LINEAR}. Of {len(everything)} differences: "
+        f"{_by_outcome(everything)}.",
         "Dot plots of differences of final loss with intervals, a panel per experiment, one row per pair of starts. Of "
         f"{len(everything)} differences: {_by_outcome(everything)}.",
     )
@@ -132,7 +132,7 @@ def figure_s5(experiment: Experiment, name: str = "fig-init-symmetry") -> Captio
     """Figure S5 from recorded runs: loss, median symmetry and layers, of random, symmetric and released starts."""
     arms = {start: experiment.arms[start] for start in (BASELINE, *TIED) if start in experiment.arms}
     figure, grid = new_figure(9, 5.4, rows=2, columns=3)
-    words, medians = [], []
+    medians = []
     for start, arm in arms.items():
         losses, rows = arm.curves(LOSS), pd.concat([run.layer_scores() for run in arm.runs])
         scores = rows.groupby("step")["symmetry"]
@@ -140,14 +140,12 @@ def figure_s5(experiment: Experiment, name: str = "fig-init-symmetry") -> Captio
         grid[0, 0].plot(losses.mean(axis=1), color=COLOURS[start], linestyle=DASHES[start], label=start)
         grid[0, 1].plot(middle, color=COLOURS[start], linestyle=DASHES[start], label=start)
         grid[0, 1].fill_between(middle.index, low, high, color=COLOURS[start], alpha=0.2, linewidth=0)
-        last = rows[rows["step"] == rows["step"].max()].groupby("layer")["symmetry"].median()
         medians.append(f"{start}: median s from {middle.iloc[0]:.2f} to {middle.iloc[-1]:.2f}")
-        words.append(f"{medians[-1]}, layers at the end {', '.join(f'{s:.2f}' for s in last)}")
     for panel, (start, arm) in zip(grid[1], arms.items(), strict=False):
         _layers(panel, start, arm)
     for panel in (grid[0, 2], *grid[1][len(arms) :]):
         panel.axis("off")
-    grid[0, 0].set(title="held-out loss", xlabel="step")
+    grid[0, 0].set(title="held-out loss (nats)", xlabel="step")
     grid[0, 1].set(title="median symmetry s", xlabel="step", ylim=(-0.3, 1.05))
     grid[0, 2].legend(*grid[0, 0].get_legend_handles_labels(), loc="upper left", title=experiment.label)
     grid[1, 0].legend(loc="upper right", ncols=2, fontsize=8)
@@ -155,7 +153,7 @@ def figure_s5(experiment: Experiment, name: str = "fig-init-symmetry") -> Captio
         figure,
         name,
         f"Figure S5 from recorded runs ({experiment.label}): loss, median symmetry over layers and seeds,"
-        f" with quartiles, and below it the layers of each start. {'; '.join(words)}.",
+        f" with quartiles, and below it the layers of each start. {'; '.join(medians)}.",
         f"Line plots over steps of loss and symmetry by start, and of symmetry by layer. {'; '.join(medians)}.",
     )
 

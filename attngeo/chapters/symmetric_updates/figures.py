@@ -93,12 +93,13 @@ def score_by_sequences(growth: pd.DataFrame) -> CaptionedFigure:
         "autoregressive, query one behind": (PALETTE[3], "D", "-"),
         "bidirectional, V not symmetric": (NEUTRAL, "^", "-"),
     }
-    words = []
+    words, ends = [], []
     for name, (colour, marker, line) in looks.items():
         rows = growth[growth["setting"] == name].sort_values("n_sequences")
         axes.plot(rows["n_sequences"], rows["symmetry"], line + marker, color=colour, markersize=4, label=name)
         first, last = float(rows["symmetry"].iloc[0]), float(rows["symmetry"].iloc[-1])
         words.append(f"{first:.2f} to {last:.2f} ({name})")
+        ends.append(f"{last:.2f} ({name})")
     axes.axhline(0, color=NEUTRAL, linewidth=0.8)
     axes.set(xscale="log", xlabel="sequences added up", ylabel="symmetry score s")
     axes.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
@@ -107,7 +108,7 @@ def score_by_sequences(growth: pd.DataFrame) -> CaptionedFigure:
         figure,
         "fig-corpus-symmetry",
         f"Symmetry of the first update of linear attention, summed over {low} to {high} sequences of a Markov chain. "
-        f"From first to last the scores go from {', '.join(words)}. Dotted: the counts of ordered pairs alone.",
+        f"After {high}: {', '.join(ends)}. Dotted: the counts of ordered pairs alone.",
         f"Line plot of the symmetry score against the number of sequences, logarithmic. From {', '.join(words)}.",
     )
 
@@ -122,14 +123,14 @@ def score_by_mask_rate(scores: pd.DataFrame, rho: float) -> CaptionedFigure:
     """
     figure, axes = new_figure(6.4, 3.9)
     grid = np.linspace(0.01, 0.6, 120)
-    axes.axvspan(0.15, 0.3, color="#EEEEEE", zorder=0)
+    axes.axvspan(0.15, 0.3, color="#EEEEEE", zorder=0, label="p that the paper names")
     axes.axhline(rho, color=NEUTRAL, linewidth=1, linestyle="--", label=f"ρ = {rho:g}")
     words = []
     for (rounds, rows), colour, marker in zip(scores.groupby("rounds"), PALETTE, "osD^", strict=False):
         label = f"{rounds} maskings" if rounds > 1 else "1 masking: ρp"
         axes.plot(grid, [masked_score(rho, p, int(rounds)) for p in grid], color=colour, label=label)
         axes.plot(rows["mask_rate"], rows["symmetry"], marker, color=colour, markersize=5)
-        words.append(f"{rounds}: {masked_score(rho, 0.15, int(rounds)):.2f}")
+        words.append(f"{masked_score(rho, 0.15, int(rounds)):.2f} with {rounds} random masking{'s' * (rounds > 1)}")
     axes.plot(grid, grid / (1 - grid), color=NEUTRAL, linewidth=1, linestyle=":", label="p / (1 − p)")
     axes.set(xlabel="share p of masked tokens", ylabel="symmetry score s", ylim=(0, 1.05))
     axes.legend(fontsize=8)
@@ -137,8 +138,7 @@ def score_by_mask_rate(scores: pd.DataFrame, rho: float) -> CaptionedFigure:
         figure,
         "fig-masked-scores",
         f"Symmetry of the update of one sequence when a share $p$ of its tokens is predicted, $\\rho$ = {rho:g}; "
-        "lines: formula, points: simulation. Shaded: the range of $p$ that the paper names. Score at $p$ = 0.15 by "
-        f"number of random maskings: {', '.join(words)}.",
+        f"lines: formula, points: simulation. At $p$ = 0.15 the score is {words[0]} and {words[-1]}.",
         f"Line plot of the symmetry score against the masked share, one curve per number of maskings, rising towards "
-        f"{rho:g}. Score at 0.15 by number of maskings: {', '.join(words)}.",
+        f"{rho:g}. At a share of 0.15 it is {', '.join(words)}.",
     )

@@ -73,7 +73,7 @@ def over_steps(runs: list[Run], name: str = "fig-training-curves") -> CaptionedF
     figure, panels = new_figure(9, 3.3, columns=3)
     d = runs[0].config["d_model"]
     random_bands(panels[1:], d)
-    words = []
+    words, last = [], []
     for objective, group in _by_objective(runs).items():
         colour, label = COLOURS[objective], PARTS[objective]
         history = pd.concat([run.history for run in group]).groupby("step")[["loss", "held_out_loss"]].mean()
@@ -87,6 +87,7 @@ def over_steps(runs: list[Run], name: str = "fig-training-curves") -> CaptionedF
             panel.fill_between(middle.index, low, high, color=colour, alpha=0.2, linewidth=0)
         s, directionality = (scores[score].median() for score in SCORES)
         words.append(f"{label}: held-out loss from {ends(held_out)}, s from {ends(s)}, d from {ends(directionality)}")
+        last.append(f"{label} s {two(s.iloc[-1])}, d {two(directionality.iloc[-1])}")
     for panel, title in zip(panels, ("loss (nats per token)", *SCORES.values()), strict=True):
         panel.set(title=title, xlabel="step")
     score_axes(panels[1:])
@@ -97,7 +98,7 @@ def over_steps(runs: list[Run], name: str = "fig-training-curves") -> CaptionedF
         name,
         "Loss (thin: training batches; thick: held out) and scores of the summed form over training; medians over"
         f" layers{f' and {seeds} seeds' if seeds > 1 else ''}, quartiles shaded. Grey: mean and two standard deviations"
-        f" of a random matrix of width {d}. {'; '.join(words)}.",
+        f" of a random matrix of width {d}. At the end: {'; '.join(last)}.",
         f"Three line plots over {max(run.history['step'].max() for run in runs)} steps. {'; '.join(words)}.",
     )
 
@@ -113,7 +114,7 @@ def by_layer(runs: list[Run], name: str = "fig-training-layers") -> CaptionedFig
     groups = _by_objective(runs)
     figure, panels = new_figure(7.6, 5.0, rows=2, columns=len(groups), sharex=True, sharey="row", squeeze=False)
     colours = mpl.colormaps[SEQUENTIAL]
-    words, spans = [], []
+    spans = []
     for column, (objective, group) in enumerate(groups.items()):
         layers = pd.concat([run.layer_scores() for run in group])
         count = layers["layer"].max() + 1
@@ -125,7 +126,6 @@ def by_layer(runs: list[Run], name: str = "fig-training-layers") -> CaptionedFig
                 shade = colours(0.9 * layer / max(1, count - 1))
                 panel.plot(line, color=shade, label=f"layer {layer + 1}")
                 last.append(two(line.iloc[-1]))
-            words.append(f"{PARTS[objective]}, {score} at the end from the first layer to the last: {', '.join(last)}")
             spans.append(f"{PARTS[objective]}, {score} {min(last, key=float)} to {max(last, key=float)}")
         panels[0, column].set_title(PARTS[objective])
         panels[1, column].set_xlabel("step")
@@ -134,7 +134,7 @@ def by_layer(runs: list[Run], name: str = "fig-training-layers") -> CaptionedFig
     return CaptionedFigure(
         figure,
         name,
-        f"Scores of each layer's summed form over training. {'; '.join(words)}.",
+        f"Scores of each layer's summed form over training. Over layers, at the end: {'; '.join(spans)}.",
         "Line plots over steps, one line per layer, a column per objective. Over layers, at the end: "
         f"{'; '.join(spans)}.",
     )

@@ -92,13 +92,14 @@ def texts_over_steps(found: Sequence[Contrast], name: str = "fig-training-texts"
     for panel in grid[-1]:
         panel.set_xlabel("step")
     first, second = (PARTS[arm.config["objective"]] for arm in (found[0].first, found[0].second))
-    texts = "; ".join(f"{pair.label}: {_seeds(pair.first)}" for pair in found)
+    seeds = sorted({len(pair.first) for pair in found})
+    several = " to ".join(dict.fromkeys(map(str, (seeds[0], seeds[-1]))))
     grid[0, 1].legend(loc="upper left")
     return CaptionedFigure(
         figure,
         name,
         "Held-out loss and scores of the summed form over training: median over layers, mean over seeds (shaded: from"
-        f" the least to the greatest). Grey: random matrices, two standard deviations. {texts}.",
+        f" the least to the greatest); seeds of a text: {several}. Grey: random matrices, two standard deviations.",
         "Line plots over steps, a row per text, with loss, symmetry and directionality. At the end the "
         f"{first} has the higher symmetry in {more_symmetric} of {len(found)} rows, the {second} the lower "
         f"directionality in {columns}.",
@@ -140,10 +141,6 @@ def scores_by_depth(found: Sequence[Contrast], name: str = "fig-training-depth")
         f"{first} lies above the {second} in {_above(means['symmetry'])} layers by symmetry, "
         f"in {_above(means['directionality'])} by directionality.",
     )
-
-
-def _seeds(arm: Arm) -> str:
-    return f"{len(arm)} seed{'s' if len(arm) > 1 else ''}"
 
 
 def _above(lines: Sequence[pd.Series]) -> str:

@@ -174,11 +174,12 @@ def norms_and_thresholds(m: Float[Tensor, "n n"], gamma: float = GAMMA) -> Capti
         threshold, edges = norms.mean() + gamma * norms.std(), np.linspace(0, norms.max() * 1.02, 41)
         over = norms[norms > threshold]
         axes.hist(norms[norms <= threshold], edges, color=NEUTRAL, alpha=0.6)
-        axes.hist(over, edges, color=colour)
-        axes.axvline(threshold, color="black", linestyle="--", linewidth=1)
+        axes.hist(over, edges, color=colour, label=f"{kind} over it")
+        axes.axvline(threshold, color="black", linestyle="--", linewidth=1, label="threshold")
         title = f"{kind}: {len(over)} over, sum {over.sum():.0f}"
         axes.set(yscale="log", title=title, xlabel=f"norm of {kind}", ylabel="number")
         axes.set_ylim(0.5, None)
+        axes.legend()
         words.append(
             f"{len(over)} of the {kind} exceed their threshold of {threshold:.0f} and add up to {over.sum():.0f}"
         )

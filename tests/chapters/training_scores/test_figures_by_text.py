@@ -19,7 +19,7 @@ def test_each_text_has_a_row_and_its_ends_are_told():
     figure = texts_over_steps(PAIRS)
     assert len(figure.figure.axes) == 6 and "<svg" in figure.svg()
     assert "encoder has the higher symmetry in 1 of 1 rows" in texts_over_steps(PAIRS[:1]).alt
-    assert "wikipedia, characters: 3 seeds; jigsaw, characters: 1 seed." in figure.caption
+    assert "seeds of a text: 1 to 3" in figure.caption
 
 
 def test_layers_are_listed_from_the_first_to_the_last():
