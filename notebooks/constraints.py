@@ -60,7 +60,7 @@ figures.constrained_training(list(used.values()), "fig-constraint-recorded") if 
 # %% [markdown]
 # ## What is added to the loss
 #
-# ````{prf:definition} S146 to S148 of the paper, with squared norms
+# ````{prf:definition} Eqs. S146 to S148 of the paper, with squared norms
 # :label: def-constraints
 #
 # With the prediction loss $\mathcal{L}$ and a weight $\gamma > 0$ (not the $\gamma$ of {prf:ref}`def-3-2`), training

@@ -9,17 +9,21 @@ from docutils import nodes
 from myst_nb.ext.glue.utils import PendingGlueReference
 from nbformat import NotebookNode
 from sphinx.application import Sphinx
+from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 
 from attngeo.book import takeaways
 from attngeo.book.build import update
 from attngeo.book.cache import Kept
+from attngeo.book.check_sources import CheckSources, note_code
 from attngeo.book.execution import ChapterFailed
 from attngeo.book.notebooks import Book, Chapter, current_profile
+from attngeo.book.paper_links import PaperLinks, places
 from attngeo.book.presentation import present
 from attngeo.display.labels import METADATA_KEY
 from attngeo.errors import AttngeoError
+from attngeo.paper.published import statements
 
 SHARED_SCRIPT = "_static/interactive.js"
 _GLUE = re.compile(r"\{glue:\w+\}`[^`]*`")
@@ -62,6 +66,7 @@ class _Pages:
         except AttngeoError as error:
             raise _end(str(error)) from None
         self.kept = {name: kept[chapter.name] for name, chapter in self.chapters.items()}
+        env.attngeo_places = places({name: chapter.text for name, chapter in self.chapters.items()}, statements())
         read_from = _kept_on(env, "attngeo_read_from")
         return [name for name, run in self.kept.items() if read_from.get(name) != run.fingerprint()]
 
@@ -96,12 +101,17 @@ class _Pages:
             return
         source, run = Path(app.env.doc2path(pagename)), self.kept.get(pagename)
         takeaways.write(Path(app.outdir), pagename, source, run and run.notebook)
-        address = takeaways.repository(Path(app.srcdir).resolve().parent)
+        address = app.config.attngeo_repository
         context["body"] += takeaways.line(pagename, source, run is not None, address)
 
     def write_quoting(self, app: Sphinx, env: BuildEnvironment) -> list[str]:
         """On ``env-updated``: pages that quote numbers from one read anew must be written anew."""
         return [name for name, quoted in _kept_on(env, "attngeo_quotes").items() if quoted & self.reading]
+
+
+def configure(app: Sphinx, config: Config) -> None:
+    """On ``config-inited``: another address of the code means that every page is written anew."""
+    config.attngeo_repository = takeaways.repository(Path(app.srcdir).resolve().parent)
 
 
 def scripts_of_page(
@@ -144,12 +154,17 @@ def setup(app: Sphinx) -> dict:
     """Register with Sphinx."""
     pages = _Pages()
     app.add_config_value("attngeo_rerun", {}, "")
+    app.add_config_value("attngeo_repository", "", "html", str)
+    app.connect("config-inited", configure)
     app.connect("env-get-outdated", pages.execute)
     app.connect("env-before-read-docs", pages.note_reading)
     app.connect("source-read", pages.give)
     app.connect("doctree-read", pages.note_quotes)
+    app.connect("doctree-read", note_code, 600)  # after sphinx.ext.viewcode
     app.connect("env-updated", pages.write_quoting)
     app.connect("html-page-context", scripts_of_page)
     app.connect("html-page-context", pages.hand_out)
     app.connect("html-page-context", roles_of_references)
+    app.add_post_transform(PaperLinks)
+    app.add_post_transform(CheckSources)
     return {"version": "2", "parallel_read_safe": False, "parallel_write_safe": True}

@@ -32,16 +32,16 @@ def write(folder: Path, page: str, source: Path, run: NotebookNode | None) -> No
             write_text(folder / FIGURES / f"{name}.csv", csv)
 
 
-def line(page: str, source: Path, is_chapter: bool, repository: str | None) -> str:
+def line(page: str, source: Path, is_chapter: bool, address: str) -> str:
     """HTML that links what `write` has written and, where the code has an address, ways to edit and to launch it."""
     name = Path(page).name
     links = {"Executed notebook": f"{name}.ipynb"} if is_chapter else {}
     links["Source"] = f"{name}{source.suffix}"
     text = " · ".join(f'<a href="{href}" download>{words}</a>' for words, href in links.items())
-    if repository:
+    if address:
         # as in the repository: the book's folder holds only a link to the notebooks
         path = f"{page}{source.suffix}" if is_chapter else f"book/{page}{source.suffix}"
-        address = html.escape(repository.rstrip("/").removesuffix(".git"))
+        address = html.escape(address)
         text += f' · <a href="{address}/edit/{BRANCH}/{path}">Edit this page</a>'
         _, host, project = address.partition("github.com/")
         if host and is_chapter:
@@ -56,13 +56,13 @@ def data_link(name: str, page: str) -> str:
     return f'<p class="figure-data"><a href="{href}" download>Data of this figure (CSV)</a></p>'
 
 
-def repository(root: Path) -> str | None:
-    """The address of the code, ``repository-code`` of CITATION.cff; None where it names none."""
+def repository(root: Path) -> str:
+    """The address of the code, ``repository-code`` of CITATION.cff; empty where it names none."""
     try:
         citation = yaml.safe_load((root / "CITATION.cff").read_text(encoding="utf-8"))
     except FileNotFoundError:
-        return None
-    return citation.get("repository-code")
+        return ""
+    return citation.get("repository-code", "").rstrip("/").removesuffix(".git")
 
 
 def _data(run: NotebookNode) -> Iterator[tuple[str, str]]:

@@ -130,7 +130,8 @@ def _source(result: Result) -> str:
         return ""
     given = ", ".join(f"{name}={value!r}" for name, value in result.parameters.items())
     call = html.escape(f"{result.source.rpartition('.')[2]}({given})")
-    return f'<p class="check-source">Checked by <code>{call}</code></p>'
+    # the book links the code, whose full name is for it alone
+    return f'<p class="check-source">Checked by <code data-source="{result.source}">{call}</code></p>'
 
 
 def _count(n: int, noun: str) -> str:

@@ -18,15 +18,17 @@ pytestmark = pytest.mark.book
 START = chapter(
     "Start",
     "# It is {glue:any}`middle.py::number` in {numref}`fig-line`, {numref}`tab-one`,",
-    "# {eq}`eq-one` and {prf:ref}`prop-one`.",
+    "# {eq}`eq-one` and {prf:ref}`prop-one`. Proposition 2.1 of the\n# paper. Not `Prop. 2.1 of the paper`, "
+    "[Prop. 2.1 of the paper](middle.py), Theorem 2.4 of the paper.\n#\n# ## Prop. 2.1 of the paper",
 )
 MIDDLE = chapter(
     "Middle",
-    "# ```{prf:proposition} 2.1, one\n# :label: prop-one\n#\n# $$\\Wqk = \\Wq \\Wk\\T$$ (eq-one)\n# ```",
+    "# ```{prf:proposition} Prop. 2.1 of the paper: one\n# :label: prop-one\n#\n# $$\\Wqk = \\Wq \\Wk\\T$$ (eq-one)\n# ```",
     "import pandas as pd\nfrom attngeo.display.interactive import Interactive\n"
     "from attngeo.paper.checks import Result, Verdict, exact",
     "from attngeo.display.page import glue, show, table\nfrom attngeo.display.style import CaptionedFigure, new_figure",
-    "show(Result('2.1', '(1)', 'the $W$', Verdict.MISPRINT, (exact('trace', 1, 1),)))\nglue('number', 0.5, '.4f')",
+    "show(Result('2.1', '(1)', 'the $W$', Verdict.MISPRINT, (exact('trace', 1, 1),), source='attngeo.forms.scores."
+    "symmetry_score'))\nglue('number', 0.5, '.4f')",
     "table(pd.DataFrame({'a': [n]}), 'tab-one', f'One `n`, $n = {n}$.')",
     "figure, axes = new_figure(2, 2)\naxes.plot([0, n])\n"
     "still = CaptionedFigure(figure, 'fig-line', f'Empty, $n = {n}$.', 'An empty panel.')\n"
@@ -131,11 +133,30 @@ def test_a_page_hands_out_its_notebook_its_source_and_the_data_of_its_figure(boo
     outputs = [o for c in nbformat.read(built / "notebooks/middle.ipynb", 4).cells for o in c.get("outputs", [])]
     assert any("image/svg+xml" in o.get("data", {}) for o in outputs)
     assert (built / "notebooks/middle.py").read_text() == (book.root / "notebooks/middle.py").read_text()
-    assert "Edit this page" not in html  # the code has no address
+    assert not re.search("Edit this page|Launch|In the repository", html)  # the code has no address
 
 
 def test_another_page_quotes_and_cites_it(book):
     assert "It is 0.5000 in Fig. 1.1, Table 1.1, (1.1) and Proposition 1.1." in words(book, "start")
+
+
+def test_what_the_paper_numbers_leads_to_where_it_is_stated(book):
+    links = re.findall(
+        r'<a [^>]*href="([^"#]*#[\w-]+)"[^>]*><span[^>]*>([^<]+ of\s+the\s+paper)</span>', page(book, "start")
+    )
+    assert links == [("middle.html#prop-one", "Proposition 2.1 of the\npaper")]
+    assert "paper</span></a>" not in page(book, "middle")  # its own title, the line of its check
+
+
+def test_a_check_leads_to_its_code_which_leads_back(book):
+    (href,) = re.findall(
+        r'Checked by <code><a href="\.\./([^"]+)">symmetry_score</a>\(\)</code></p>', page(book, "middle")
+    )
+    path, _, name = href.partition("#")
+    code = (book.root / "book/_build/html" / path).read_text(encoding="utf-8")
+    back = re.search(rf'id="{name}">\s*<a class="viewcode-back" href="[./]*notebooks/middle\.html#([^"]+)"', code)
+    assert f'id="{back[1]}"' in page(book, "middle")
+    assert "symmetry_score" in re.sub(r"<[^>]+>", "", code.partition(f'id="{name}"')[2])
 
 
 def test_nothing_is_asked_of_another_host(book):
@@ -157,8 +178,20 @@ def test_a_second_build_executes_nothing_and_reads_nothing(book):
 
 def test_an_edit_executes_one_chapter_and_rewrites_who_quotes_it(book):
     edit(book, "middle", "0.5", "0.25")
+    (book.root / "CITATION.cff").write_text("repository-code: https://github.com/a/b")
     assert build(book)[1] == ["middle"]
     assert "0.2500" in page(book, "middle") and "0.2500" in page(book, "start")
+
+
+def test_an_address_of_the_code_is_on_every_page(book):
+    for name in ("start", "middle", "last"):
+        assert f'"https://github.com/a/b/edit/main/notebooks/{name}.py">Edit this page</a>' in page(book, name)
+        assert f'"https://mybinder.org/v2/gh/a/b/main?urlpath=lab/tree/notebooks/{name}.py">' in page(book, name)
+    lines = re.search(
+        r'"https://github.com/a/b/blob/main/attngeo/forms/scores\.py#L(\d+)-L(\d+)"', page(book, "middle")
+    )
+    code = (book.root / "attngeo/forms/scores.py").read_text().splitlines()[int(lines[1]) - 1 : int(lines[2])]
+    assert sum(line.startswith("def ") for line in code) == 1 and any("def symmetry_score" in line for line in code)
 
 
 def test_an_edit_of_the_package_executes_the_chapters_that_use_it(book):

@@ -8,14 +8,14 @@ SOURCE = Path("notebooks/one.py")
 
 
 def test_without_an_address_there_is_nothing_to_edit_or_launch(tmp_path):
-    assert repository(tmp_path) is None
+    assert repository(tmp_path) == ""
     (tmp_path / "CITATION.cff").write_text("title: a\n")
-    assert repository(tmp_path) is None
-    assert line("notebooks/one", SOURCE, True, None).count("<a ") == 2
+    assert repository(tmp_path) == ""
+    assert line("notebooks/one", SOURCE, True, "").count("<a ") == 2
 
 
 def test_an_address_gives_ways_to_edit_and_to_launch(tmp_path):
-    (tmp_path / "CITATION.cff").write_text("repository-code: https://github.com/a/b\n")
+    (tmp_path / "CITATION.cff").write_text("repository-code: https://github.com/a/b.git/\n")
     made = line("notebooks/one", SOURCE, True, repository(tmp_path))
     assert 'href="https://github.com/a/b/edit/main/notebooks/one.py"' in made
     assert 'href="https://mybinder.org/v2/gh/a/b/main?urlpath=lab/tree/notebooks/one.py"' in made
@@ -23,7 +23,7 @@ def test_an_address_gives_ways_to_edit_and_to_launch(tmp_path):
 
 def test_only_chapters_are_launched_and_only_from_where_binder_looks():
     assert "mybinder" not in line("notation", Path("notation.md"), False, "https://github.com/a/b")
-    assert "/edit/main/book/notation.md" in line("notation", Path("notation.md"), False, "https://github.com/a/b.git")
+    assert "/edit/main/book/notation.md" in line("notation", Path("notation.md"), False, "https://github.com/a/b")
     assert "mybinder" not in line("notebooks/one", SOURCE, True, "https://code.example.org/a/b")
 
 
