@@ -16,7 +16,7 @@ from sphinx.util import logging
 from attngeo.book import takeaways
 from attngeo.book.build import update
 from attngeo.book.cache import Kept
-from attngeo.book.check_sources import CheckSources, note_code
+from attngeo.book.check_sources import CheckSources, note_modules, pages_of_code
 from attngeo.book.execution import ChapterFailed
 from attngeo.book.notebooks import Book, Chapter, current_profile
 from attngeo.book.paper_links import PaperLinks, places
@@ -160,8 +160,9 @@ def setup(app: Sphinx) -> dict:
     app.connect("env-before-read-docs", pages.note_reading)
     app.connect("source-read", pages.give)
     app.connect("doctree-read", pages.note_quotes)
-    app.connect("doctree-read", note_code, 600)  # after sphinx.ext.viewcode
+    app.connect("doctree-read", note_modules)
     app.connect("env-updated", pages.write_quoting)
+    app.connect("html-collect-pages", pages_of_code)
     app.connect("html-page-context", scripts_of_page)
     app.connect("html-page-context", pages.hand_out)
     app.connect("html-page-context", roles_of_references)

@@ -77,8 +77,8 @@ class PaperLinks(SphinxPostTransform):
             above = {name for node in _upwards(block) for name in node.get("ids", [])}
             children: list[nodes.Node] = []
             for is_text, group in groupby(block.children, lambda child: isinstance(child, nodes.Text)):
-                # a line break in the source ends a text
-                children += self._linked("".join(n.astext() for n in group), above) if is_text else group
+                together = list(group)  # a line break in the source ends a text
+                children += self._linked("".join(n.astext() for n in together), above) if is_text else together
             block.children = []
             block.extend(children)
 

@@ -53,7 +53,7 @@ FOUND = """
 const done = arguments[arguments.length - 1];
 const settled = window.MathJax && MathJax.startup ? MathJax.startup.promise : Promise.resolve();
 settled.then(() => done({
-  title: document.querySelector('main h1, article h1')?.innerText || '',
+  title: [...document.querySelectorAll('main h1, article h1')].map(h => h.innerText).join(''),
   formulas: document.querySelectorAll('.math').length,
   rendered: document.querySelectorAll('.math mjx-container').length,
   failed: document.querySelectorAll('mjx-merror, .mjx-error, [data-mjx-error]').length,

@@ -96,4 +96,4 @@ def test_a_verdict_is_told_by_a_mark_and_words(verdict):
 
 def test_the_source_is_named_with_its_parameters():
     shown = check_line(result(exact("a", 0), source="attngeo.chapters.x.y.heads_add_up", parameters={"d": 64}))
-    assert "<code>heads_add_up(d=64)</code>" in shown
+    assert ">heads_add_up(d=64)</code>" in shown and '"attngeo.chapters.x.y.heads_add_up"' in shown
