@@ -53,6 +53,7 @@ class _Pages:
         """
         paths = {name: Path(env.doc2path(name)) for name in sorted(env.found_docs)}
         self.chapters = {name: Chapter(path.resolve()) for name, path in paths.items() if path.suffix == ".py"}
+        env.attngeo_places = places({name: chapter.text for name, chapter in self.chapters.items()}, statements())
         if app.config.attngeo_rerun:
             given = app.config.attngeo_rerun
             self.kept = {name: given[chapter.name] for name, chapter in self.chapters.items() if chapter.name in given}
@@ -66,7 +67,6 @@ class _Pages:
         except AttngeoError as error:
             raise _end(str(error)) from None
         self.kept = {name: kept[chapter.name] for name, chapter in self.chapters.items()}
-        env.attngeo_places = places({name: chapter.text for name, chapter in self.chapters.items()}, statements())
         read_from = _kept_on(env, "attngeo_read_from")
         return [name for name, run in self.kept.items() if read_from.get(name) != run.fingerprint()]
 
