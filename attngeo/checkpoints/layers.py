@@ -15,8 +15,10 @@ from pathlib import Path
 import torch
 
 from attngeo.checkpoints.adapters import Adapter, open_adapter
-from attngeo.checkpoints.architectures import ARCHITECTURES, LayerPlan, Part, locate
-from attngeo.checkpoints.float8 import FLOAT8, scale_name, unscaled
+from attngeo.checkpoints.architectures import ARCHITECTURES, Entry, LayerPlan, Misfit, Part, locate
+from attngeo.checkpoints.dequantise import FLOAT8
+from attngeo.checkpoints.gguf_files import GgufFile, gguf_path
+from attngeo.checkpoints.quantised import ELSEWHERE, quantised, refusal
 from attngeo.checkpoints.repositories import Repository
 from attngeo.checkpoints.sources import open_repository
 from attngeo.checkpoints.tensorfiles import TensorFile
@@ -66,6 +68,7 @@ class Checkpoint:
         config: the content of its config.json.
         files: that hold its tensors.
         adapter: merged into its queries and keys.
+        architectures: by model_type.
 
     Raises:
         CheckpointError: unknown architecture, or the tensors do not fit the config.
@@ -78,20 +81,20 @@ class Checkpoint:
         config: Mapping,
         files: list[TensorFile],
         adapter: Adapter | None = None,
+        architectures: Mapping[str, Entry] = ARCHITECTURES,
     ) -> None:
         self.name, self.revision = name if adapter is None else f"{name} + {adapter.name}", revision
         self.model_type = str(config.get("model_type") or "")
         self._all_files = files
-        shapes: dict[str, torch.Size] = {}
-        self._files: dict[str, TensorFile] = {}  # by tensor name
-        for file in self._all_files:
-            shapes |= file.shapes
-            self._files |= dict.fromkeys(file.shapes, file)
-        self._block = _scale_block(config)
+        self._files = {name: file for file in files for name in file.shapes}  # by tensor name
+        self._refusal = refusal(config)
         try:
-            self.plans: list[LayerPlan] = locate(ARCHITECTURES, config, shapes)
+            self._files |= quantised(config, self._files)
+            shapes = {name: file.shapes[name] for name, file in self._files.items()}
+            self.plans: list[LayerPlan] = locate(architectures, config, shapes)
         except CheckpointError as error:
-            raise CheckpointError(f"{self.name}: {error}") from error
+            why = self._refusal if isinstance(error, Misfit) else ""
+            raise CheckpointError(f"{self.name}: {why or error}") from error
         if adapter is not None:
             adapter.fit(config, self.plans, shapes)
         self.adapter = adapter
@@ -123,7 +126,7 @@ class Checkpoint:
 
     @property
     def bytes_in_all(self) -> int:
-        """Bytes of queries and keys in all layers, as the headers tell; the scales of 8-bit weights are not counted."""
+        """Bytes of queries and keys in all layers, as the headers tell."""
         return sum(self._size(plan) for plan in self.plans)
 
     def _size(self, plan: LayerPlan) -> int:
@@ -145,11 +148,11 @@ class Checkpoint:
         return AttentionLayer(plan.part, plan.layer, form, plan.causal, plan.module, self._files[plan.query].name)
 
     def _weight(self, name: str, rows: tuple[int, int] | None) -> torch.Tensor:
-        """A weight, or its rows [start, stop); what is stored in 8 bits becomes float32 by its scale."""
+        """A weight, or its rows [start, stop)."""
         weight = self._files[name].read(name, rows)
-        if weight.dtype in FLOAT8:
-            scale = scale_name(name, self._files)
-            weight = unscaled(weight, self._files[scale].read(scale), self._block, name)
+        if not weight.is_floating_point() or weight.dtype in FLOAT8:
+            why = self._refusal or f"nothing beside it tells which numbers it stands for; {ELSEWHERE}."
+            raise CheckpointError(f"{self.name}: {name} is stored as {str(weight.dtype)[6:]}, and {why}")
         return weight if self.adapter is None else self.adapter.merged(name, weight, rows)
 
 
@@ -160,7 +163,7 @@ def open_checkpoint(
 
     Args:
         path_or_id: a folder with config.json and weights (safetensors or ``.bin``, single or sharded), one weight
-            file with config.json beside it, or a Hub id such as ``google-bert/bert-base-uncased``.
+            file with config.json beside it, a GGUF file, or a Hub id such as ``google-bert/bert-base-uncased``.
         revision: branch, tag or commit of a Hub repository.
         adapter: folder or Hub id of a LoRA adapter of peft, merged into the queries and keys as they are read.
 
@@ -174,6 +177,9 @@ def open_checkpoint(
             for another model, or the Hub refuses.
     """
     path = Path(path_or_id).expanduser()
+    if (gguf := gguf_path(path, adapter)) is not None:
+        file = GgufFile(gguf)
+        return Checkpoint(gguf.stem, "", file.config, [file], architectures={file.architecture: file.entry})
     repository = open_repository(path.parent if path.is_file() else path_or_id, revision)
     config = _config(repository)
     files = _weight_files(repository, path.name if path.is_file() else "")
@@ -210,13 +216,6 @@ def _is_finite(head: torch.Tensor) -> bool:
     """Whether no weight is NaN or infinite, without a copy of the weights."""
     least, greatest = torch.aminmax(head.mT)  # NaN if any is
     return bool(torch.isfinite(least) and torch.isfinite(greatest))
-
-
-def _scale_block(config: Mapping) -> tuple[int, int]:
-    """Rows and columns that share a scale where weights are stored in 8 bits by blocks."""
-    quantization = config.get("quantization_config")
-    block = quantization.get("weight_block_size") if isinstance(quantization, Mapping) else None
-    return (int(block[0]), int(block[1])) if isinstance(block, list) and len(block) == 2 else (128, 128)
 
 
 def _weight_files(repository: Repository, weights: str) -> list[TensorFile]:

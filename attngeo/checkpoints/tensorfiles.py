@@ -20,6 +20,12 @@ _DTYPES = {
     "BF16": torch.bfloat16,
     "F8_E4M3": torch.float8_e4m3fn,
     "F8_E5M2": torch.float8_e5m2,
+    "U8": torch.uint8,
+    "I8": torch.int8,
+    "I16": torch.int16,
+    "I32": torch.int32,
+    "U32": torch.int32,  # codes packed into words
+    "I64": torch.int64,
 }
 SUFFIXES = (".safetensors", ".bin", ".pt", ".pth")
 _MAX_HEADER = 100_000_000  # bytes; the limit of the format itself
@@ -77,7 +83,7 @@ class SafetensorsFile(TensorFile):
         """The tensor, or its rows [start, stop).
 
         Raises:
-            CheckpointError: its entries are no floating-point numbers, or the file cannot be read.
+            CheckpointError: its entries are of no type known here, or the file cannot be read.
         """
         data = self._source.read(*self.extent(tensor, rows))
         self.bytes_read += len(data)
@@ -102,7 +108,10 @@ class SafetensorsFile(TensorFile):
         """Where a tensor's bytes, or those of its rows, begin and end in the file."""
         entry = self._stored[tensor]
         if entry.dtype not in _DTYPES:
-            raise _quantised(tensor, self.name, entry.dtype)
+            raise CheckpointError(
+                f"{tensor} in {self.name} is stored as {entry.dtype}, no type of numbers that can be scored; open the"
+                f" checkpoint in float32, float16 or bfloat16."
+            )
         if rows is None:
             return entry.start, entry.stop
         width = math.prod(entry.shape[1:]) * _DTYPES[entry.dtype].itemsize
@@ -159,10 +168,8 @@ class TorchFile(TensorFile):
         self.shapes = {name: tensor.shape for name, tensor in self._tensors.items()}
 
     def read(self, tensor: str, rows: tuple[int, int] | None = None) -> Tensor:
-        """The tensor, or its rows [start, stop); CheckpointError if its entries are no floating-point numbers."""
+        """The tensor, or its rows [start, stop)."""
         found = self._tensors[tensor]
-        if not found.is_floating_point():
-            raise _quantised(tensor, self.name, f"{found.dtype}")
         self.bytes_read += self.size(tensor, rows)
         return (found[slice(*rows)] if rows else found).clone()  # out of the mapping, so that the file may go
 
@@ -195,13 +202,6 @@ def _load(path: Path) -> Mapping:
     if not isinstance(state, Mapping):
         raise CheckpointError(f"{path.name} holds a {type(state).__name__} and no named tensors; save a state_dict.")
     return state
-
-
-def _quantised(tensor: str, file: str, dtype: str) -> CheckpointError:
-    return CheckpointError(
-        f"{tensor} in {file} is stored as {dtype}, which is quantised or not a number type that can be scored: open the"
-        f" checkpoint in float32, float16 or bfloat16."
-    )
 
 
 def open_tensors(path: Path) -> TensorFile:

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from attngeo.checkpoints.architectures import LayerPlan, Part
-from attngeo.checkpoints.float8 import FLOAT8
+from attngeo.checkpoints.dequantise import FLOAT8
 from attngeo.checkpoints.models import Model, open_model
 from attngeo.errors import ParameterError
 from attngeo.forms.bilinear import BilinearForm

@@ -15,6 +15,7 @@ import pytest
 import torch
 import yaml
 from click import Context
+from gguf_writer import write_gguf
 from huggingface_hub import constants, file_download
 from packaging.requirements import Requirement
 from pybtex.database import parse_string
@@ -72,6 +73,8 @@ def folder(repositories, tmp_path, monkeypatch) -> Path:
     shutil.copytree(repositories / "google-bert/bert-base-uncased", here / "path/to/checkpoint")
     shutil.copytree(repositories / "openai-community/gpt2", here / "path/to/another")
     shutil.copytree(repositories / "lora", here / "path/to/lora")
+    weights = {f"blk.0.attn_{which}.weight": torch.randn(WIDTH, WIDTH).numpy() for which in "qk"}
+    write_gguf(here / "path/to/model.gguf", "llama", {"attention.head_count": 2}, weights)
     for program, does in {"sbatch": 'bash "$1" > /dev/null 2>&1 &\necho Submitted batch job 1', "scancel": ""}.items():
         (tmp_path / "slurm" / program).parent.mkdir(exist_ok=True)
         (tmp_path / "slurm" / program).write_text(f"#!/bin/sh\n{does}\n")

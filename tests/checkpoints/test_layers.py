@@ -235,7 +235,7 @@ DAMAGES = {
     "unknown type": (set_header(QUERY, dtype="Q3"), " Q3"),
     "quantised": (
         lambda f, m: edit_tensors(f, lambda t: t.update({QUERY: (t[QUERY] * 100).to(torch.int8)})),
-        " I8",
+        "int8",
     ),
     "packed": (
         lambda f, m: edit_tensors(f, lambda t: t.update({QUERY: torch.zeros(99, dtype=torch.uint8)})),

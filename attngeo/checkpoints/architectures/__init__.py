@@ -2,7 +2,7 @@
 
 from attngeo.checkpoints.architectures.audio import AUDIO
 from attngeo.checkpoints.architectures.entry import Attention, Entry, Part, Refused, Tower
-from attngeo.checkpoints.architectures.locate import locate, places
+from attngeo.checkpoints.architectures.locate import Misfit, locate, places, transposed
 from attngeo.checkpoints.architectures.plans import LayerPlan
 from attngeo.checkpoints.architectures.text import TEXT
 from attngeo.checkpoints.architectures.vision import VISION
@@ -37,10 +37,12 @@ __all__ = [
     "Attention",
     "Entry",
     "LayerPlan",
+    "Misfit",
     "Part",
     "Refused",
     "Tower",
     "locate",
     "places",
     "register_architecture",
+    "transposed",
 ]

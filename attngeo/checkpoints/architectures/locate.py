@@ -19,6 +19,10 @@ from attngeo.errors import CheckpointError
 Place = tuple[int, str, tuple[int, ...]]  # number of the stack, query or key, numbers in the module's name
 
 
+class Misfit(CheckpointError):
+    """Names or shapes of tensors are not those of the model that the config tells."""
+
+
 @dataclass(frozen=True)
 class _Stack:
     """An attention entry, the config that speaks of it, and where its modules are."""
@@ -72,7 +76,7 @@ def locate(architectures: Mapping[str, Entry], config: Mapping, shapes: Mapping[
             plans.append(_plan(stack, part, layer, causal, module, numbers, shapes))
     if not plans:
         wanted = " or ".join(f"{stack.entry.module}.{stack.entry.query}.weight" for stack in stacks)
-        raise CheckpointError(
+        raise Misfit(
             f"no tensor is named like {wanted}, as a {config.get('model_type')} model's would be; the files hold"
             f" another model, an adapter or quantised weights: open the original checkpoint."
         )
@@ -103,6 +107,11 @@ def places(architectures: Mapping[str, Entry], config: Mapping, names: Iterable[
                     )
                 break
     return found
+
+
+def transposed(architectures: Mapping[str, Entry], config: Mapping) -> list[bool]:
+    """Whether each stack's weights are stored (in, out), by the stack's number in a place."""
+    return [stack.entry.layout.transposed for stack in _stacks(architectures, _top(config))]
 
 
 def _top(config: Mapping) -> _Config:
@@ -199,7 +208,7 @@ def _plan(
         if name not in shapes:
             raise CheckpointError(f"{name} is missing; the save was incomplete: fetch the checkpoint again.")
         if len(shapes[name]) != 2:
-            raise CheckpointError(
+            raise Misfit(
                 f"{name} has shape {tuple(shapes[name])} and not two dimensions; quantised or packed weights cannot"
                 f" be scored: open the original checkpoint."
             )
@@ -234,5 +243,5 @@ def _divide(tensor: str, size: int, count: int, what: str) -> int:
     return size // count
 
 
-def _mismatch(tensor: str, what: str) -> CheckpointError:
-    return CheckpointError(f"{tensor} {what}; config.json belongs to another checkpoint: fetch both again.")
+def _mismatch(tensor: str, what: str) -> Misfit:
+    return Misfit(f"{tensor} {what}; config.json belongs to another checkpoint: fetch both again.")

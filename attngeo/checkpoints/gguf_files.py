@@ -1,0 +1,130 @@
+"""GGUF files of llama.cpp, read and dequantised by the package gguf, which the extra of that name brings.
+
+llama.cpp permutes the rows of queries and keys within each head, both in the same way, which leaves ``W_qk`` as it is.
+Fused weights it stores as [q; k; v], whatever their order elsewhere.
+"""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Size, Tensor
+
+from attngeo.checkpoints.architectures import Attention, Entry
+from attngeo.checkpoints.architectures.entry import BLOCKS, SEPARATE, Layout
+from attngeo.checkpoints.tensorfiles import TensorFile
+from attngeo.errors import CheckpointError, needs
+
+
+def _attention(part: Any, module: str, query: str, key: str, layout: Layout = SEPARATE, causal: str = "") -> Attention:
+    heads, d_head = "attention.head_count", "attention.key_length"
+    return Attention(part, module, query, key, layout, heads=heads, d_head=d_head, layers="", decoder_if=causal)
+
+
+T5 = (
+    _attention("encoder", "enc.blk.{}", "attn_q", "attn_k"),
+    _attention("decoder", "dec.blk.{}", "attn_q", "attn_k"),
+    _attention("cross", "dec.blk.{}", "cross_attn_q", "cross_attn_k"),
+)
+FUSED = (_attention("encoder", "blk.{}", "attn_qkv", "attn_qkv", BLOCKS, "attention.causal"),)
+APART = (_attention("encoder", "blk.{}", "attn_q", "attn_k", SEPARATE, "attention.causal"),)
+
+
+class GgufFile(TensorFile):
+    """A GGUF file, or the pieces of one that was split.
+
+    Args:
+        path: the file, or one of the pieces.
+
+    Raises:
+        CheckpointError: damaged, or a piece is missing.
+        MissingExtra: gguf is not installed.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.name = path.name
+        with needs("gguf", "a GGUF file"):
+            from gguf import GGUFReader
+            from gguf.quants import dequantize
+        self._dequantize = dequantize
+        try:
+            readers = [GGUFReader(piece) for piece in _pieces(path)]
+            self._tensors = {tensor.name: tensor for reader in readers for tensor in reader.tensors}
+            fields = {name: field for reader in readers for name, field in reader.fields.items()}
+            self.architecture = str(fields["general.architecture"].contents())
+            own = f"{self.architecture}."
+            self.metadata: dict[str, Any] = {
+                name.removeprefix(own): field.contents() for name, field in fields.items() if name.startswith(own)
+            }
+        except OSError as error:
+            raise CheckpointError(f"{path} cannot be read: {error.strerror}; check the file.") from error
+        except (IndexError, KeyError, TypeError, ValueError) as error:
+            raise CheckpointError(
+                f"{self.name} is no whole GGUF file ({error}); it is truncated or corrupt: fetch it again."
+            ) from error
+        self.shapes = {name: Size(map(int, reversed(tensor.shape))) for name, tensor in self._tensors.items()}
+
+    @property
+    def entry(self) -> Entry:
+        """Where queries and keys are."""
+        if self.architecture.startswith("t5"):
+            return T5
+        return FUSED if any(name.endswith(".attn_qkv.weight") for name in self.shapes) else APART
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        """What a config.json would say."""
+        if "attention.head_count" not in self.metadata:
+            raise CheckpointError(
+                f"the metadata of {self.name} have no {self.architecture}.attention.head_count, without which heads"
+                f" cannot be told apart; score the checkpoint that it was made from."
+            )
+        method = {"quantization_config": {"quant_method": f"GGUF ({self.architecture})"}}
+        return {"attention.causal": True, "model_type": self.architecture} | self.metadata | method
+
+    def size(self, tensor: str, rows: tuple[int, int] | None = None) -> int:
+        """Bytes of what `read` dequantises."""
+        return self._data(tensor, rows).nbytes
+
+    def read(self, tensor: str, rows: tuple[int, int] | None = None) -> Tensor:
+        """The tensor, or its rows [start, stop), in float32."""
+        kind = self._tensors[tensor].tensor_type
+        data = self._data(tensor, rows)
+        try:
+            numbers = self._dequantize(data, kind)
+        except NotImplementedError as error:
+            raise CheckpointError(
+                f"{tensor} of {self.name} is stored as {kind.name}, which the package gguf does not dequantise; score"
+                f" a file of another type."
+            ) from error
+        self.bytes_read += data.nbytes
+        return torch.from_numpy(np.array(numbers, dtype=np.float32))
+
+    def _data(self, tensor: str, rows: tuple[int, int] | None) -> np.ndarray:
+        """Bytes, or numbers that are not quantised, by row."""
+        return self._tensors[tensor].data[slice(*(rows or (None,)))]
+
+
+def gguf_path(path: Path, adapter: object = None) -> Path | None:
+    """The GGUF file that a path is, or that a folder without a config.json holds alone; with an adapter refused."""
+    found = [path] if path.is_file() else [] if (path / "config.json").is_file() else sorted(path.glob("*"))
+    found = [file for file in found if file.suffix.lower() == ".gguf"]
+    if found and path.is_dir() and len(found) != len(_pieces(found[0])):
+        raise CheckpointError(f"{path} holds {len(found)} GGUF files, each a model; name one of them: {found[0]}.")
+    if found and adapter is not None:
+        raise CheckpointError(f"{found[0].name} is a GGUF file; adapters are merged into the model it was made from.")
+    return found[0] if found else None
+
+
+def _pieces(path: Path) -> list[Path]:
+    """All files of a model that was split, in order."""
+    match = re.fullmatch(r"(.+)-\d{5}-of-(\d{5})\.gguf", path.name)
+    if not match:
+        return [path]
+    pieces = [path.with_name(f"{match[1]}-{n + 1:05}-of-{match[2]}.gguf") for n in range(int(match[2]))]
+    if missing := [piece.name for piece in pieces if not piece.is_file()]:
+        raise CheckpointError(f"{missing[0]} is missing, one of {len(pieces)} pieces of {match[1]}; fetch it too.")
+    return pieces

@@ -1,0 +1,130 @@
+"""Quantised weights of a checkpoint: found by how formats name their tensors, read as the numbers they stand for."""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from torch import Size, Tensor
+
+from attngeo.checkpoints.architectures import ARCHITECTURES, places, transposed
+from attngeo.checkpoints.dequantise import MARKS, STATE
+from attngeo.checkpoints.tensorfiles import TensorFile
+from attngeo.errors import CheckpointError
+
+NO_PARTS = ("bias", "input_", "output_")  # beside a weight, without a say in what it is
+ELSEWHERE = "score the checkpoint that it was made from, or open_model(model.dequantize()) of transformers"
+
+
+class Quantised(TensorFile):
+    """One weight, out of the tensors that a quantisation makes of it.
+
+    Args:
+        module: name of the linear map.
+        mark: which of `MARKS` tells it.
+        parts: file and name of each tensor, by what follows the module's name.
+        config: the checkpoint's ``quantization_config``.
+        turned: the weight stands (in, out) in a checkpoint that is not quantised.
+
+    Raises:
+        CheckpointError: parts are missing, or do not fit one another.
+    """
+
+    def __init__(
+        self, module: str, mark: str, parts: Mapping[str, tuple[TensorFile, str]], config: Mapping, turned: bool
+    ) -> None:
+        self._module, self._mark, self._parts, self._config, self._turned = module, mark, parts, config, turned
+        self._weight, self.name = f"{module}.weight", parts[mark][0].name
+        with self._whole():
+            self.shapes = {self._weight: Size(reversed(self._shape()) if turned else self._shape())}
+
+    def size(self, tensor: str, rows: tuple[int, int] | None = None) -> int:
+        """Bytes of all parts."""
+        return sum(file.size(name) for file, name in self._parts.values())
+
+    def read(self, tensor: str, rows: tuple[int, int] | None = None) -> Tensor:
+        """The weight, or its rows [start, stop)."""
+        with self._whole():
+            weight = MARKS[self._mark]({part: self._part(part) for part in self._parts}, self._config, self._module)
+        weight = weight.T if self._turned else weight
+        return weight if rows is None else weight[slice(*rows)]
+
+    def prefetch(self, tensor: str, rows: tuple[int, int] | None = None) -> None:
+        """Begin to fetch the parts."""
+        for file, name in self._parts.values():
+            file.prefetch(name)
+
+    def _part(self, part: str) -> Tensor:
+        file, name = self._parts[part]
+        return file.read(name)
+
+    def _shape(self) -> list[int]:
+        """Outputs and inputs."""
+        shapes = {part: file.shapes[name] for part, (file, name) in self._parts.items()}
+        if self._mark.startswith(STATE):
+            return json.loads(bytes(self._part(self._mark).tolist()))["shape"]
+        if self._mark == "weight_packed":  # without a shape two codes share an octet
+            rows, columns = shapes["weight_packed"]
+            return self._part("weight_shape").tolist() if "weight_shape" in shapes else [rows, 2 * columns]
+        if self._mark != "qweight":
+            return list(shapes["weight"])
+        words, outputs = shapes["qweight"], shapes["scales"][1]
+        inputs = words[0] if words[1] != outputs else words[0] * outputs // shapes["qzeros"][1]
+        return [outputs, inputs]
+
+    @contextmanager
+    def _whole(self) -> Iterator[None]:
+        try:
+            yield
+        except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
+            raise CheckpointError(
+                f"{self._weight} cannot be made of its {method(self._config) or 'quantised'} parts ({error});"
+                f" {ELSEWHERE}."
+            ) from error
+
+
+def quantised(config: Mapping, files: Mapping[str, TensorFile]) -> dict[str, TensorFile]:
+    """The queries and keys that are quantised in a format that can be read, by the names of their weights.
+
+    Args:
+        config: the checkpoint's config.json.
+        files: that hold each tensor, by its name.
+
+    Raises:
+        CheckpointError: the architecture is unknown, or parts are missing.
+    """
+    marked: dict[str, str] = {}
+    for mark in MARKS:
+        for name in files:
+            if name.endswith(f".{mark}"):
+                marked.setdefault(f"{name.removesuffix(mark)}weight", mark)
+    if not marked:
+        return {}
+    turned = transposed(ARCHITECTURES, config)
+    found: dict[str, TensorFile] = {}
+    for (stack, *_), weight in places(ARCHITECTURES, config, marked).items():
+        module = weight.removesuffix("weight")
+        parts = {name.removeprefix(module): (file, name) for name, file in files.items() if name.startswith(module)}
+        parts = {part: place for part, place in parts.items() if not part.startswith(NO_PARTS)}
+        found[weight] = Quantised(module[:-1], marked[weight], parts, _settings(config), turned[stack])
+    return found
+
+
+def method(settings: Mapping) -> str:
+    """What a ``quantization_config`` calls its format; "" where it says nothing."""
+    bitsandbytes = any(settings.get(f"load_in_{bits}bit") for bits in (4, 8))
+    return str(settings.get("quant_method") or ("bitsandbytes" if bitsandbytes else ""))
+
+
+def refusal(config: Mapping) -> str:
+    """A sentence on a checkpoint whose quantised weights cannot be read; "" where it is not quantised."""
+    settings = _settings(config)
+    named = method(settings) or ("MLX" if "quantization" in config else "")
+    if not settings and not named:
+        return ""
+    return f"it is quantised by {named or 'a method it does not name'}, which cannot be read here; {ELSEWHERE}."
+
+
+def _settings(config: Mapping) -> Mapping[str, Any]:
+    found = config.get("quantization_config") or config.get("compression_config")
+    return found if isinstance(found, Mapping) else {}

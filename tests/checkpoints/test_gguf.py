@@ -1,0 +1,131 @@
+import gguf
+import numpy as np
+import pytest
+import torch
+import transformers as tf
+from gguf_writer import write_gguf
+
+from attngeo import AttngeoError, open_checkpoint, open_model
+from attngeo.cli import main
+
+TYPES = gguf.GGMLQuantizationType
+SIZES = {"num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 64, "intermediate_size": 16, "vocab_size": 50}
+
+
+def permuted(weight, heads):
+    """Rows of each head in llama.cpp's order for rotary positions: halves become pairs."""
+    return weight.reshape(heads, 2, -1, weight.shape[1]).swapaxes(1, 2).reshape(weight.shape)
+
+
+def llama():
+    model = tf.LlamaForCausalLM(tf.LlamaConfig(**SIZES, num_key_value_heads=2))
+    weights = {}
+    for number, layer in enumerate(model.model.layers):
+        for name, linear, heads in (("q", layer.self_attn.q_proj, 4), ("k", layer.self_attn.k_proj, 2)):
+            weights[f"blk.{number}.attn_{name}.weight"] = (linear.weight, heads)
+    return model, weights, {}
+
+
+def gpt2():
+    model = tf.GPT2Model(tf.GPT2Config(n_embd=64, n_layer=2, n_head=4, vocab_size=50, n_positions=8))
+    names = {f"blk.{number}.attn_qkv.weight": (block.attn.c_attn.weight.T, 0) for number, block in enumerate(model.h)}
+    return model, names, {}
+
+
+def bert():
+    model, weights = tf.BertModel(tf.BertConfig(**SIZES)), {}
+    for number, layer in enumerate(model.encoder.layer):
+        for name in ("query", "key"):
+            weights[f"blk.{number}.attn_{name[0]}.weight"] = (getattr(layer.attention.self, name).weight, 0)
+    return model, weights, {"attention.causal": False}
+
+
+def t5():
+    model, weights = tf.T5Model(tf.T5Config(d_model=64, d_kv=16, d_ff=16, num_layers=2, num_heads=4, vocab_size=50)), {}
+    for stack in ("encoder", "decoder"):
+        for number, block in enumerate(getattr(model, stack).block):
+            attentions = {"attn": block.layer[0].SelfAttention}
+            if stack == "decoder":
+                attentions["cross_attn"] = block.layer[1].EncDecAttention
+            for name, attention in attentions.items():
+                for which in "qk":
+                    weight = getattr(attention, which).weight
+                    weights[f"{stack[:3]}.blk.{number}.{name}_{which}.weight"] = (weight, 0)
+    return model, weights, {}
+
+
+@pytest.fixture
+def written(tmp_path):
+    """A GGUF file, and the model in memory whose weights it holds, rounded as in the file."""
+
+    def make(architecture=llama, kind=TYPES.F32, name="model.gguf", **metadata):
+        torch.manual_seed(0)
+        model, weights, own = architecture()
+        tensors = {}
+        for tensor, (weight, heads) in weights.items():
+            stored = gguf.quants.quantize(np.ascontiguousarray(weight.detach().numpy()), kind)
+            with torch.no_grad():
+                weight.copy_(torch.from_numpy(gguf.quants.dequantize(stored, kind)))
+            tensors[tensor] = permuted(stored, heads) if heads else stored
+        said = {"attention.head_count": 4, "block_count": 2} | own | metadata
+        write_gguf(tmp_path / name, architecture.__name__, said, tensors, kind)
+        return tmp_path / name, model
+
+    return make
+
+
+@pytest.mark.parametrize("kind", [TYPES.F32, TYPES.F16, TYPES.BF16, TYPES.Q8_0, TYPES.Q4_0, TYPES.Q5_1])
+@pytest.mark.parametrize("architecture", [llama, gpt2, bert, t5])
+def test_a_file_has_the_forms_of_its_dequantised_twin(written, architecture, kind):
+    path, model = written(architecture, kind)
+    ours, twin = open_checkpoint(path), open_model(model)
+    assert ours.model_type == architecture.__name__ and ours.name == "model"
+    assert [plan.part for plan in ours.plans] == [plan.part for plan in twin.plans]
+    for a, b in zip(ours, twin, strict=True):
+        assert (a.layer, a.causal, a.form.wq.shape, a.form.wk.shape) == (
+            b.layer,
+            b.causal,
+            b.form.wq.shape,
+            b.form.wk.shape,
+        )
+        for h in range(4):
+            assert torch.allclose(a.form.head(h), b.form.head(h), rtol=1e-4, atol=1e-6)
+    assert ours.bytes_read == ours.bytes_in_all > 0
+
+
+def test_a_folder_stands_for_its_only_file(written):
+    path, _ = written()
+    assert len(open_checkpoint(path.parent)) == 2
+    written(name="other.gguf")
+    with pytest.raises(AttngeoError, match=r"model\.gguf"):
+        open_checkpoint(path.parent)
+
+
+DAMAGES = {
+    "cut": (lambda path: path.write_bytes(path.read_bytes()[:900]), "model.gguf"),
+    "no GGUF": (lambda path: path.write_bytes(b"x" * 900), "model.gguf"),
+    "empty": (lambda path: path.write_bytes(b""), "model.gguf"),
+}
+
+
+@pytest.mark.parametrize("damage, named", DAMAGES.values(), ids=DAMAGES)
+def test_damage_ends_in_one_sentence(written, damage, named, capsys, as_user):
+    path, _ = written()
+    damage(path)
+    assert named in refused(capsys, path)
+
+
+def test_heads_that_do_not_fit_and_missing_pieces_end_in_one_sentence(written, capsys, as_user):
+    path, _ = written(**{"attention.head_count": 5})
+    assert "GGUF (llama)" in refused(capsys, path)
+    piece, _ = written(name="whole-00001-of-00002.gguf")
+    assert "whole-00002-of-00002.gguf" in refused(capsys, piece)
+    assert "made from" in refused(capsys, path, "--adapter", "nowhere")
+
+
+def refused(capsys, *arguments) -> str:
+    with pytest.raises(SystemExit) as stopped:
+        main(["score", *map(str, arguments)])
+    out, err = capsys.readouterr()
+    assert stopped.value.code == 2 and out == "" and err.count("\n") == 1 and "config.json" not in err
+    return err

@@ -1,0 +1,259 @@
+import json
+import math
+from functools import partial
+
+import pytest
+import torch
+import transformers as tf
+from safetensors.torch import load_file, save_file
+
+from attngeo import AttngeoError, open_checkpoint
+from attngeo.cli import main
+
+LLAMA = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+         "intermediate_size": 16, "vocab_size": 50, "head_dim": 16}  # fmt: skip
+GPT2 = {"n_embd": 64, "n_layer": 2, "n_head": 4, "vocab_size": 50, "n_positions": 8}
+BLOCK, GROUP = 24, 32
+
+
+# each quantises a weight (out, in): its tensors by what follows the linear map's name, and what they stand for
+
+
+def by_tensor(weight):
+    return weight.abs().amax() / 448, weight.abs().amax() / 448
+
+
+def by_row(weight):
+    scale = weight.abs().amax(1, keepdim=True) / 448
+    return scale, scale
+
+
+def by_block(weight):
+    """A scale for every block of 24 x 24, the last ones smaller."""
+    down, across = (math.ceil(size / BLOCK) for size in weight.shape)
+    scale = torch.rand(down, across) + 0.5
+    whole = scale.repeat_interleave(BLOCK, 0)[: weight.shape[0]].repeat_interleave(BLOCK, 1)[:, : weight.shape[1]]
+    return scale, whole
+
+
+def eight_bit_floats(weight, scaled, suffix, dtype):
+    scale, whole = scaled(weight)
+    stored = (weight / whole).to(dtype)
+    return {"weight": stored, f"weight{suffix}": scale}, stored.float() * whole
+
+
+def eight_bit_integers(weight, zero):
+    scale = weight.abs().amax(1, keepdim=True) / 60
+    stored = (weight / scale + zero).round().to(torch.int8)
+    parts = {"weight": stored, "weight_scale": scale}
+    if zero:
+        parts["weight_zero_point"] = torch.full_like(scale, zero).to(torch.int8)
+    return parts, (stored.float() - zero) * scale
+
+
+def llm_int8(weight):
+    greatest = weight.abs().amax(1)
+    stored = (weight / greatest[:, None] * 127).round().to(torch.int8)
+    parts = {"weight": stored, "SCB": greatest, "weight_format": torch.tensor(0, dtype=torch.uint8)}
+    return parts, stored.float() * greatest[:, None] / 127
+
+
+def bitsandbytes4(weight, nested, dtype=torch.float16):
+    """Sixteen levels, chosen freely: files bring theirs along."""
+    levels = torch.linspace(-1, 1, 16) ** 3
+    blocks = weight.flatten().view(-1, 64)
+    absmax = blocks.abs().amax(1)
+    state = {"quant_type": "nf4", "blocksize": 64, "dtype": str(dtype)[6:], "shape": list(weight.shape)}
+    parts = {"weight.absmax": absmax}
+    if nested:
+        codes, offset = torch.randint(256, absmax.shape), 0.25
+        parts = {"weight.absmax": codes.to(torch.uint8), "weight.nested_quant_map": torch.linspace(-1, 1, 256)}
+        parts["weight.nested_absmax"] = torch.rand(math.ceil(len(absmax) / 16)) + 1
+        absmax = parts["weight.nested_quant_map"][codes] * parts["weight.nested_absmax"].repeat_interleave(16) + offset
+        state |= {"nested_blocksize": 16, "nested_dtype": "float32", "nested_offset": offset}
+    codes = (blocks[..., None] / blocks.abs().amax() - levels).abs().argmin(-1)
+    pairs = codes.flatten().view(-1, 2)
+    parts |= {"weight": (pairs[:, :1] * 16 + pairs[:, 1:]).to(torch.uint8), "weight.quant_map": levels}
+    parts["weight.quant_state.bitsandbytes__nf4"] = torch.tensor(list(json.dumps(state).encode()), dtype=torch.uint8)
+    return parts, (levels[codes] * absmax[:, None]).view(weight.shape).to(dtype)
+
+
+def words(codes, bits, order=None):
+    """Codes along the last axis into words of 32 bits, the first in the lowest."""
+    held = 32 // bits
+    codes = codes.view(*codes.shape[:-1], -1, held)[..., order or list(range(held))]
+    packed = sum(codes[..., place].long() << (bits * place) for place in range(held))
+    return torch.where(packed < 2**31, packed, packed - 2**32).to(torch.int32)
+
+
+def grouped(weight, bits):
+    """Codes (in, out), zeros and scales (groups, out)."""
+    outputs, inputs = weight.shape
+    codes = torch.randint(2**bits, (inputs, outputs))
+    zeros = torch.randint(1, 2**bits, (inputs // GROUP, outputs))
+    return codes, zeros, (torch.rand(inputs // GROUP, outputs) / 100).half()
+
+
+def gptq(weight, bits, ordered, version=1):
+    codes, zeros, scales = grouped(weight, bits)
+    group = torch.arange(len(codes)) // GROUP
+    group = group if ordered else group[torch.randperm(len(group))]
+    stored = zeros if version == 2 else zeros - 1
+    parts = {"qweight": words(codes.T, bits).T.contiguous(), "qzeros": words(stored, bits), "scales": scales}
+    if not ordered:
+        parts["g_idx"] = group.to(torch.int32)
+    return parts, ((codes - zeros[group]).half() * scales[group]).T
+
+
+def awq(weight):
+    codes, zeros, scales = grouped(weight, 4)
+    order, group = [0, 2, 4, 6, 1, 3, 5, 7], torch.arange(len(codes)) // GROUP
+    parts = {"qweight": words(codes, 4, order), "qzeros": words(zeros, 4, order), "scales": scales}
+    return parts, ((codes - zeros[group]).half() * scales[group]).T
+
+
+def compressed(weight):
+    """By its own library, four bits in groups."""
+    library = pytest.importorskip("compressed_tensors")
+    from compressed_tensors.compressors import BaseCompressor
+
+    scheme = library.quantization.QuantizationScheme(
+        targets=["Linear"], weights={"num_bits": 4, "strategy": "group", "group_size": GROUP, "symmetric": True}
+    )
+    scale = weight.view(len(weight), -1, GROUP).abs().amax(-1) / 7
+    packing = BaseCompressor.get_value_from_registry("pack-quantized")
+    parts = packing.compress({"weight": weight, "weight_scale": scale}, scheme)
+    codes = (weight / scale.repeat_interleave(GROUP, 1)).round().clamp(-8, 7)
+    return parts, codes * scale.repeat_interleave(GROUP, 1)
+
+
+COMPRESSED = {
+    "format": "pack-quantized",
+    "quantization_status": "compressed",
+    "config_groups": {
+        "group_0": {
+            "targets": ["Linear"],
+            "weights": {"num_bits": 4, "strategy": "group", "group_size": GROUP, "symmetric": True},
+        }
+    },
+}
+FLOATS = [
+    (dtype, scaled, suffix)
+    for dtype in (torch.float8_e4m3fn, torch.float8_e5m2)
+    for scaled, suffix in ((by_tensor, "_scale"), (by_row, "_scale"), (by_block, "_scale_inv"))
+]
+FORMATS = {
+    **{
+        f"fp8 {str(dtype)[6:]} {scaled.__name__}": (
+            partial(eight_bit_floats, scaled=scaled, suffix=suffix, dtype=dtype),
+            {"quant_method": "fp8", "weight_block_size": [BLOCK, BLOCK]},
+        )
+        for dtype, scaled, suffix in FLOATS
+    },
+    "int8 by row": (partial(eight_bit_integers, zero=0), {"quant_method": "compressed-tensors"}),
+    "int8 by row with zeros": (partial(eight_bit_integers, zero=-7), {"quant_method": "compressed-tensors"}),
+    "bitsandbytes, 8 bits": (llm_int8, {"quant_method": "bitsandbytes"}),
+    "bitsandbytes, 4 bits": (partial(bitsandbytes4, nested=False), {"quant_method": "bitsandbytes"}),
+    "bitsandbytes, 4 bits, nested": (partial(bitsandbytes4, nested=True), {"quant_method": "bitsandbytes"}),
+    "gptq, 4 bits": (partial(gptq, bits=4, ordered=True), {"quant_method": "gptq"}),
+    "gptq, 2 bits": (partial(gptq, bits=2, ordered=False), {"quant_method": "gptq"}),
+    "gptq, 8 bits": (partial(gptq, bits=8, ordered=False), {"quant_method": "gptq"}),
+    "gptq, second version": (
+        partial(gptq, bits=4, ordered=False, version=2),
+        {"quant_method": "gptq", "checkpoint_format": "gptq_v2"},
+    ),
+    "awq": (awq, {"quant_method": "awq"}),
+    "compressed-tensors": (compressed, {"quant_method": "compressed-tensors"} | COMPRESSED),
+}
+
+
+@pytest.fixture
+def stored(tmp_path):
+    """A model whose queries and keys are quantised, and the same with the weights they stand for."""
+
+    def make(quantise, settings, model=None):
+        torch.manual_seed(0)
+        model = model or tf.LlamaForCausalLM(tf.LlamaConfig(**LLAMA))
+        ours, twin = tmp_path / "quantised", tmp_path / "twin"
+        for folder in (ours, twin):
+            model.save_pretrained(folder)
+        tensors = load_file(ours / "model.safetensors")
+        whole = dict(tensors)
+        for name in [name for name in tensors if name.endswith(("q_proj.weight", "k_proj.weight", "c_attn.weight"))]:
+            turned = "c_attn" in name  # stored (in, out) unless quantised
+            weight = tensors.pop(name)
+            parts, stands_for = quantise((weight.T if turned else weight).contiguous())
+            tensors |= {name.removesuffix("weight") + part: tensor for part, tensor in parts.items()}
+            whole[name] = (stands_for.T if turned else stands_for).contiguous()
+        save_file(tensors, ours / "model.safetensors")
+        save_file(whole, twin / "model.safetensors")
+        edit(ours, quantization_config=settings)
+        return ours, twin
+
+    return make
+
+
+def edit(folder, **changes) -> None:
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | changes))
+
+
+def assert_equal(ours, twin) -> None:
+    ours, twin = open_checkpoint(ours), open_checkpoint(twin)
+    assert len(ours) == len(twin) == 2
+    for a, b in zip(ours, twin, strict=True):
+        assert (a.part, a.layer, a.module) == (b.part, b.layer, b.module)
+        assert torch.allclose(a.form.wq.double(), b.form.wq.double(), rtol=1e-6, atol=0)
+        assert torch.allclose(a.form.wk.double(), b.form.wk.double(), rtol=1e-6, atol=0)
+        assert b.form.wq.abs().sum() > 0
+
+
+@pytest.mark.parametrize("quantise, settings", FORMATS.values(), ids=FORMATS)
+def test_a_quantised_checkpoint_has_the_forms_of_its_dequantised_twin(stored, quantise, settings):
+    assert_equal(*stored(quantise, settings))
+
+
+@pytest.mark.parametrize("name", ["bitsandbytes, 8 bits", "bitsandbytes, 4 bits", "gptq, 4 bits"])
+def test_what_stands_transposed_does_not_where_it_is_quantised(stored, name):
+    assert_equal(*stored(*FORMATS[name], model=tf.GPT2Model(tf.GPT2Config(**GPT2))))
+
+
+def unreadable(weight, suffix):
+    """As HQQ, quanto and others name theirs."""
+    return {suffix: torch.zeros(7, 3, dtype=torch.uint8)}, weight
+
+
+REFUSED = {
+    "hqq": partial(unreadable, suffix="W_q"),
+    "quanto": partial(unreadable, suffix="weight._data"),
+    "bitnet": partial(unreadable, suffix="weight"),
+    "eetq": lambda w: ({"weight": torch.ones_like(w, dtype=torch.int8), "weight_scales": w[0]}, w),
+    "fp8": lambda w: ({"weight": w.to(torch.float8_e4m3fn)}, w),
+    "awq": lambda w: ({"qweight": torch.zeros(3, 5, dtype=torch.int32)}, w),
+    "bitsandbytes": lambda w: ({"weight": torch.zeros(9, 1, dtype=torch.uint8), "weight.absmax": w[0]}, w),
+    "modelopt": lambda w: ({"weight": torch.zeros(64, 32, dtype=torch.uint8), "weight_scale": w[0]}, w),
+    "gptq": lambda w: (gptq(w, 4, True)[0] | {"scales": torch.zeros(5, len(w))}, w),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_other_formats_are_refused_by_name(stored, name, capsys, as_user):
+    folder, _ = stored(REFUSED[name], {"quant_method": name})
+    with pytest.raises(SystemExit) as stopped:
+        main(["score", str(folder)])
+    out, err = capsys.readouterr()
+    assert stopped.value.code == 2 and out == "" and err.count("\n") == 1
+    assert name in err and "another checkpoint" not in err
+
+
+def test_a_config_of_another_model_is_not_blamed_where_weights_are_quantised(stored, as_user):
+    folder, _ = stored(*FORMATS["bitsandbytes, 4 bits"])
+    edit(folder, num_attention_heads=5, head_dim=None)
+    with pytest.raises(AttngeoError, match="bitsandbytes"):
+        open_checkpoint(folder)
+
+
+def test_integers_without_a_word_on_their_format_are_refused(stored, as_user):
+    folder, _ = stored(REFUSED["eetq"], None)
+    with pytest.raises(AttngeoError, match=r"q_proj\.weight .*int8"):
+        list(open_checkpoint(folder))
