@@ -48,6 +48,7 @@ from attngeo.chapters.symmetric_initialisation.numbers_of_seeds import seeds_nee
 from attngeo.chapters.symmetric_initialisation.planned_figure import planned_figure
 from attngeo.chapters.symmetric_initialisation.planned_runs import (
     BAND,
+    about_symmetry,
     planned,
     planned_table,
     spread,
@@ -70,7 +71,7 @@ main = main_experiments(recorded)
 encoders = [e for e in main if e.part == "encoder"]
 decoders = [e for e in main if e.part != "encoder"]
 by_pair = {(p.start, p.against): p for p in PAIRS}
-judged = planned()
+judged = about_symmetry(planned())
 glue("planned-outcomes", "; ".join(f"{p.outcome.value} ({p.label})" for p in judged) or "nothing yet")
 
 # %% tags=["remove-input"]

@@ -139,6 +139,21 @@ def attention_layers(model: PreTrainedModel) -> list[torch.nn.Module]:
     return [layer.attention for layer in model.bert.encoder.layer]
 
 
+def scale_logits(model: PreTrainedModel, factor: float) -> None:
+    """Let every head attend by ``factor`` times its logits; no weight changes, and no score of ``W_qk``."""
+    for layer in attention_layers(model):
+        layer.self.scaling *= factor
+
+
+@torch.no_grad()
+def fold_logit_scale(model: PreTrainedModel, factor: float) -> None:
+    """Move the factor of `scale_logits` into the queries: the same function, as a plain BERT computes it."""
+    scale_logits(model, 1 / factor)
+    for layer in attention_layers(model):
+        layer.self.query.weight.mul_(factor)
+        layer.self.query.bias.mul_(factor)
+
+
 def forms(model: PreTrainedModel) -> list[BilinearForm]:
     """``W_qk`` of every layer by its factors (Eqs. S19, S20), sharing memory with the model if it is whole."""
     d_head = model.config.hidden_size // model.config.num_attention_heads

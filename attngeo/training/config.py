@@ -50,6 +50,7 @@ class TrainingConfig:
     heads: int = _value(4, "attention heads per layer; divides the width", 1, 1024)
     d_ff: int | None = _value(None, "width of the feed-forward layers; default 4 times d-model", 1, 1 << 18)
     dropout: float = _value(0.1, "dropout of hidden states and of attention", 0, 0.99)
+    logit_scale: float = _value(1.0, "factor of the attention logits, with the weights as they are", 1e-3, 1e3)
 
     steps: int = _value(200_000, "updates", 1)
     batch_size: int = _value(256, "blocks per update, over all devices", 1)

@@ -14,11 +14,19 @@ from torch.utils.data import DataLoader, Dataset
 from transformers import PreTrainedModel, PrinterCallback, Trainer
 
 import attngeo
+from attngeo.errors import ParameterError
 from attngeo.records.provenance import hardware, head, versions
 from attngeo.runs.record import Run, RunError, read_run
 from attngeo.training.arguments import quiet, trainer_arguments
 from attngeo.training.batches import Batches, TrainingObjective
-from attngeo.training.bert import build_model, model_flops, parameter_counts, weight_count
+from attngeo.training.bert import (
+    build_model,
+    fold_logit_scale,
+    model_flops,
+    parameter_counts,
+    scale_logits,
+    weight_count,
+)
 from attngeo.training.config import TrainingConfig
 from attngeo.training.constraints import Constraint
 from attngeo.training.corpora import Blocks, Corpus, TokenSet, Vocabulary, open_corpus, open_vocabulary, tokenize
@@ -143,7 +151,11 @@ def _model(config: TrainingConfig, vocabulary: Vocabulary, cpu: bool) -> PreTrai
     causal = TrainingObjective(config.objective).causal
     shape, init = config.shape(vocabulary.size), Initialisation(config.init)
     model = build_model(shape, causal, init, config.seed, "eager" if cpu else "sdpa")
+    if config.logit_scale != 1:
+        scale_logits(model, config.logit_scale)
     if _shards_weights():
+        if config.logit_scale != 1:
+            raise ParameterError("logit_scale cannot be folded into weights that are sharded; train without FSDP.")
         model.cls.predictions.decoder.bias = None  # is head.bias too, and FSDP takes no weight under two names
     model.constraint, model.constraint_weight = Constraint(config.constraint), float(config.gamma)
     return model
@@ -195,6 +207,8 @@ def _finish(trainer: RecordedTrainer, output: Path, vocabulary: Vocabulary) -> N
         return
     if trainer.is_fsdp_enabled:
         trainer.accelerator.state.fsdp_plugin.set_state_dict_type("FULL_STATE_DICT")
+    if trainer.recorder.config.logit_scale != 1:
+        fold_logit_scale(trainer.accelerator.unwrap_model(trainer.model), trainer.recorder.config.logit_scale)
     trainer.save_model(str(output / "model"))
     if trainer.is_world_process_zero():
         vocabulary.tokenizer.save(str(output / "model" / "tokenizer.json"))

@@ -46,7 +46,8 @@ def pages_of(book):
 SETTLED = """
 const done = arguments[arguments.length - 1];
 const settled = window.MathJax && MathJax.startup ? MathJax.startup.promise : Promise.resolve();
-const still = () => Promise.allSettled(document.getAnimations().map(change => change.finished));
+const ends = change => change.effect.getComputedTiming().endTime < Infinity;
+const still = () => Promise.allSettled(document.getAnimations().filter(ends).map(change => change.finished));
 settled.then(still).then(() => requestAnimationFrame(() => requestAnimationFrame(() => done())));
 """
 FOUND = """

@@ -13,10 +13,13 @@ from attngeo.training.bert import (
     EPSILON,
     PRESETS,
     Shape,
+    attention_layers,
     build_model,
+    fold_logit_scale,
     forms,
     model_flops,
     parameter_counts,
+    scale_logits,
     weight_count,
 )
 
@@ -87,6 +90,32 @@ def test_a_saved_model_is_read_by_transformers_and_by_attngeo(causal, tmp_path):
     assert [layer.part for layer in layers] == ["decoder" if causal else "encoder"] * 2
     for layer, form in zip(layers, forms(model), strict=True):
         torch.testing.assert_close(layer.form.dense(), form.dense().detach())
+
+
+def test_the_scale_of_logits_is_that_of_the_queries_and_can_be_moved_there():
+    shape = Shape(layers=2, d_model=16, heads=2, d_ff=32, positions=12, dropout=0.0, vocab_size=20)
+    plain, scaled, warm = (build_model(shape, causal=False, seed=3).eval() for _ in range(3))
+    with torch.no_grad():
+        for layer in attention_layers(plain):
+            for linear in (layer.self.query, layer.self.key):
+                linear.weight *= 100
+                linear.bias += torch.linspace(-1, 1, 16)
+    for other in (scaled, warm):
+        other.load_state_dict(plain.state_dict())
+    with torch.no_grad():
+        for layer in attention_layers(scaled):
+            layer.self.query.weight *= 2.5
+            layer.self.query.bias *= 2.5
+    scale_logits(warm, 2.5)
+    ids = torch.randint(20, (2, 12), generator=torch.Generator().manual_seed(0))
+    expected, apart = scaled(ids).logits, plain(ids).logits
+    assert torch.allclose(warm(ids).logits, expected, atol=1e-6, rtol=1e-5) and not torch.allclose(
+        apart, expected, atol=1e-4
+    )
+    assert torch.equal(forms(warm)[0].wq, forms(plain)[0].wq)
+    fold_logit_scale(warm, 2.5)
+    assert attention_layers(warm)[0].self.scaling == pytest.approx(8**-0.5)
+    assert torch.allclose(warm(ids).logits, expected, atol=1e-6, rtol=1e-5)
 
 
 def test_forms_are_the_matrices_of_the_models_own_attention():

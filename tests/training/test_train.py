@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from small_runs import assert_same_curve, small_config
+from transformers import BertForMaskedLM
 
 from attngeo import open_checkpoint, score, score_heads
 from attngeo.errors import ParameterError
@@ -215,3 +216,13 @@ def test_a_disk_without_room_is_refused_at_the_start(text, tmp_path, monkeypatch
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=1000))
     with pytest.raises(RunError, match="MB"):
         train(small_config(text), tmp_path / "a")
+
+
+def test_a_model_trained_with_scaled_logits_is_saved_as_one_without(text, tmp_path):
+    """A factor of 1 is no factor; another one gives another curve, and the saved model has it in its queries."""
+    plain, warm = (train(small_config(text, logit_scale=k), tmp_path / f"{k}") for k in (1.0, 50.0))
+    assert not plain.history["loss"].dropna().equals(warm.history["loss"].dropna())
+    assert warm.scores[warm.scores["step"] == 0].equals(plain.scores[plain.scores["step"] == 0])
+    read = [BertForMaskedLM.from_pretrained(tmp_path / f"{k}" / "model") for k in (1.0, 50.0)]
+    norms = [model.bert.encoder.layer[0].attention.self.query.weight.norm().item() for model in read]
+    assert norms[1] > 20 * norms[0]

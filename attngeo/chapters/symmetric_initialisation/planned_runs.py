@@ -67,8 +67,10 @@ class Planned:
 
     @property
     def label(self) -> str:
-        """``encoder, characters, 4 layers of width 128``."""
-        return f"{PARTS[self.config['objective']]}, {TEXTS[self.config['text']]}, {Size.of(self.config)}"
+        """``encoder, characters, 4 layers of width 128, 20.1 million tokens``."""
+        c = self.config
+        tokens = c["steps"] * c["batch_size"] * c["block_size"] / 1e6
+        return f"{PARTS[c['objective']]}, {TEXTS[c['text']]}, {Size.of(c)}, {tokens:.1f} million tokens"
 
     @cached_property
     def contrasts(self) -> dict[PlannedContrast, Contrast]:
@@ -113,6 +115,11 @@ def _whole_arms(plan: Experiment, runs: Sequence[Run]) -> dict[str, Arm]:
     return {arm: Arm(tuple(recorded[n] for n in own)) for arm, own in names.items() if set(own) <= set(recorded)}
 
 
+def about_symmetry(found: Iterable[Planned]) -> list[Planned]:
+    """Those whose primary contrast is that of a symmetric start with a random one."""
+    return [p for p in found if (p.plan.contrasts[0].arm, p.plan.contrasts[0].against) == ("symmetric", "random")]
+
+
 def spread(found: Planned) -> float:
     """How far the final losses of runs lie apart that differ in nothing but their seed: the larger of both arms'."""
     ends = [arm.values(LOSS) for arm in (found.contrast.first, found.contrast.second)]
@@ -122,7 +129,7 @@ def spread(found: Planned) -> float:
 @check(planned)
 def symmetry_as_planned(found: list[Planned]) -> Judgement:
     """Encoders that start symmetric, at the random start's scale, end lower: runs planned before they were made."""
-    encoders = [p for p in found if p.config["objective"] == "mlm"]
+    encoders = [p for p in about_symmetry(found) if p.config["objective"] == "mlm"]
     cases = [
         Case(
             p.label,

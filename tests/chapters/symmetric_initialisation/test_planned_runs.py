@@ -56,7 +56,6 @@ def test_every_plan_says_what_is_judged_here():
     for plan in (p for p in read_experiments(data("runs")) if p.status is Status.CONFIRMATORY):
         text = " ".join((plan.folder / "experiment.yml").read_text("utf-8").split())
         assert f"within -{BAND} and {BAND} nats" in text and f"lies above {SHARE}" in text
-        assert (plan.contrasts[0].arm, plan.contrasts[0].against) == ("symmetric", "random")
         assert {arm for c in plan.contrasts for arm in (c.arm, c.against)} <= {run.arm for run in plan.runs}
 
 
