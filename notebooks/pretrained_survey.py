@@ -128,7 +128,8 @@ place_your_bet(drawn())
 # We scored {glue:text}`n-layers` layers with {glue:text}`n-heads` heads of {glue:text}`n-models` checkpoints: of text, images,
 # sound, chemical reactions and proteins. The matrix of a layer is the sum over its heads
 # $W_{qk} = \sum_h W_{q,h} W_{k,g(h)}^\top$ (Eq. S20), where $g(h)$ is the key head that query head $h$ reads; biases, rotary
-# positions and normalisation gains are outside it. Directionality is that of Def. 3.2 of the paper with $\gamma$ =
+# positions and normalisation gains are outside it. Softmax acts on each head alone: what is symmetric, [heads or their
+# sum](heads_or_sum.py), is a question of its own. Directionality is that of Def. 3.2 of the paper with $\gamma$ =
 # {glue:text}`gamma`.
 
 # %% tags=["remove-input"]

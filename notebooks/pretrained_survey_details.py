@@ -16,7 +16,7 @@
 # # Details: Pretrained models
 #
 # What [Pretrained models](pretrained_survey.py) rests on: every model and every released point, other choices, what later
-# training and rounding do, the matrices themselves, and single heads.
+# training and rounding do, and the matrices themselves; single heads have [a chapter](heads_or_sum.py).
 
 # %% tags=["parameters"]
 models: list = []  # names of recorded models, folders or Hub ids; empty means every recorded model
@@ -25,7 +25,7 @@ gamma: float = 2.0  # threshold of directionality in standard deviations of the 
 # %% tags=["remove-cell"]
 from attngeo.chapters.pretrained_survey import on_weights, separation
 from attngeo.survey.families import choices_table, with_kinds
-from attngeo.chapters.pretrained_survey.figures import form_pictures, heads_beside_sum
+from attngeo.chapters.pretrained_survey.figures import form_pictures
 from attngeo.chapters.pretrained_survey.null_bands import null_bands
 from attngeo.chapters.pretrained_survey.pictures import read_picture
 from attngeo.chapters.pretrained_survey.released_points import released_scores, results_in_figures, separations
@@ -165,15 +165,6 @@ form_pictures(
         "GPT-2, decoder layer 6": read_picture(data("survey"), "gpt2-small", "decoder-6"),
     }
 )
-
-# %% [markdown]
-# ## Heads and their sum
-#
-# The paper scores the sum over heads. Softmax acts on each head alone, so a layer can hold symmetric heads whose sum
-# is not, and the other way round: the sum is a choice of summary, not what attention computes (Remark S1.5).
-
-# %% tags=["remove-input"]
-heads_beside_sum(scores, bands)
 
 # %% [markdown]
 # ## The other figures, as released

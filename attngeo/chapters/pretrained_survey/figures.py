@@ -94,48 +94,6 @@ def form_pictures(pictures: dict[str, np.ndarray], name: str = "fig-survey-forms
     )
 
 
-@house_style()
-def heads_beside_sum(table: pd.DataFrame, bands: pd.DataFrame) -> CaptionedFigure:
-    """Symmetry of every head, beside that of the layer's summed form: one line of points per model and part.
-
-    Args:
-        table: the long table, heads and layers (head = -1) together.
-        bands: from `attngeo.chapters.pretrained_survey.null_bands.null_bands`.
-    """
-    groups = list(table.groupby(["model", "part"], sort=False))
-    chance = bands.set_index(["model", "part"])
-    figure, panel = new_figure(7.4, 0.3 * len(groups) + 1)
-    rng = np.random.default_rng(0)
-    below = outside = n_heads = 0
-    for y, (key, rows) in enumerate(groups):
-        heads, sums = rows[rows["head"] >= 0]["symmetry"], rows[rows["head"] == -1]["symmetry"]
-        band = chance.loc[key]
-        low, high = band.s_mean - band.s_head, band.s_mean + band.s_head
-        panel.fill_betweenx([y - 0.4, y + 0.4], low, high, color=NEUTRAL, alpha=0.25, linewidth=0)
-        spread = y + rng.uniform(-0.28, 0.28, len(heads))
-        panel.scatter(heads, spread, s=7, color=PART_COLOURS[key[1]], alpha=0.45, linewidths=0, rasterized=True)
-        panel.vlines(sums, y - 0.36, y + 0.36, color="black", linewidth=0.7)
-        outside, n_heads = outside + int(((heads < low) | (heads > high)).sum()), n_heads + len(heads)
-        below += int(heads.median() < sums.median())
-    panel.axvline(0, color=NEUTRAL, linewidth=0.8)
-    panel.set_yticks(range(len(groups)), [f"{m}, {p}" for (m, p), _ in groups], fontsize=8)
-    panel.set(xlabel="symmetry s", xlim=(-1.05, 1.05), ylim=(len(groups) - 0.4, -0.6))
-    own = [part for part in PART_COLOURS if any(key[1] == part for key, _ in groups)]
-    handles = [
-        Line2D([], [], marker="o", linestyle="none", color=PART_COLOURS[part], label=f"head, {part}") for part in own
-    ]
-    handles += [Line2D([], [], marker="|", linestyle="none", color="black", label="sum over heads"), _band_handle()]
-    figure.legend(handles=handles, loc="outside lower center", ncols=3)
-    return CaptionedFigure(
-        figure,
-        "fig-survey-heads",
-        f"Symmetry of {n_heads} single heads (points, spread upwards and downwards) and of the layer's sum over heads "
-        f"(black lines). In grey the band that holds 95 % of random heads: {outside} heads are outside it.",
-        f"Strip plot of the symmetry of heads with lines for layers, {len(groups)} rows, one per model and part. In "
-        f"{below} of them the median head is less symmetric than the median sum over heads.",
-    )
-
-
 def _band_handle() -> Line2D:
     return Line2D([], [], color=NEUTRAL, alpha=0.25, linewidth=8, label="95 % of random weights")
 

@@ -1,6 +1,6 @@
 import pandas as pd
 
-from attngeo.chapters.pretrained_survey.figures import family_scores, heads_beside_sum
+from attngeo.chapters.pretrained_survey.figures import family_scores
 from attngeo.chapters.pretrained_survey.null_bands import null_bands
 from attngeo.survey.families import of_families, with_kinds
 from attngeo.survey.score_table import layer_medians
@@ -21,12 +21,3 @@ def test_encoders_and_decoders_share_the_line_of_their_family_and_cross_attentio
     figure = family_scores(layers, of_families(with_kinds(layer_medians(layers))), null_bands(every)).figure
     assert [t.get_text() for t in figure.axes[0].get_yticklabels()] == ["T5", "GPT", "T5, cross"]
     assert sum(len(c.get_offsets()) for c in figure.axes[0].collections if len(c.get_offsets()) > 1) == 4 * 6
-
-
-def test_heads_stand_beside_their_sum(scores):
-    bands = null_bands(scores)
-    heads, sums = (scores[(scores["head"] >= 0) == single]["symmetry"].median() for single in (True, False))
-    assert f"In {int(heads < sums)} of them" in heads_beside_sum(scores, bands).alt
-    heads = scores[scores["head"] >= 0]["symmetry"] - bands["s_mean"].item()
-    outside = int((heads.abs() > bands["s_head"].item()).sum())
-    assert f"{outside} heads are outside" in heads_beside_sum(scores, bands).caption and 0 <= outside <= 5

@@ -10,12 +10,6 @@ def test_random_layers_lie_within_their_band(scores):
     assert 0.90 < ((many.symmetry - band.s_mean).abs() <= band.s_layer).double().mean() <= 1
 
 
-def test_random_heads_lie_within_theirs(scores):
-    band = null_bands(scores).iloc[0]
-    many = sample_forms(1, 64, 16, 400, seed=5)
-    assert 0.92 < ((many.symmetry - band.s_mean).abs() <= band.s_head).double().mean() < 0.98
-
-
 def test_medians_of_random_layers_lie_within_the_narrower_band(scores):
     band = null_bands(scores).iloc[0]
     many = sample_forms(4, 64, 16, 600, seed=9)

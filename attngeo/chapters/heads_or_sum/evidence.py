@@ -1,0 +1,105 @@
+"""The recorded layers as the page tells them: medians of each model's part, means of families, what families differ in.
+
+One-head layers have no pairs and are not in the record; cross-attention is neither encoder nor decoder.
+"""
+
+from typing import NamedTuple
+
+import pandas as pd
+
+from attngeo.chapters.heads_or_sum.overlaps import SUMS, parts
+from attngeo.chapters.heads_or_sum.record import LAYER, recorded
+from attngeo.chapters.heads_or_sum.removals import NOTHING
+from attngeo.forms.scores import SUM
+from attngeo.records.checkout import data
+from attngeo.survey.families import GROUPS, of_families, with_kinds
+from attngeo.survey.measured import named, read_records
+
+PARTS = ("symmetry", "heads", "symmetric_gain", "skew_gain", "factor")
+SPECTRA = ("in_eigenvalues", "real", "positive")
+SKEW = ("agreeing", "opposed")
+
+
+class Evidence(NamedTuple):
+    """Tables with a row per layer, and the survey's own record of the same layers."""
+
+    layers: pd.DataFrame  # and part taken: removed, at_random, PARTS
+    pairs: pd.DataFrame  # and pair of heads: g, h, product, trace
+    spectra: pd.DataFrame  # and head: SPECTRA, n_positive, n_negative
+    survey: pd.DataFrame  # `attngeo.survey.measured.named`
+
+
+def evidence() -> Evidence:
+    """What is recorded, with what follows from it by layer."""
+    removals, pairs, spectra = recorded()
+    return Evidence(with_parts(removals), pairs, spectra, named(read_records(data("survey"))[0]))
+
+
+def with_parts(removals: pd.DataFrame) -> pd.DataFrame:
+    """A recorded table of `removals` with the columns PARTS."""
+    return removals.assign(**parts(*(removals[name] for name in SUMS)))
+
+
+def whole(layers: pd.DataFrame) -> pd.DataFrame:
+    """The rows of layers from which nothing is taken."""
+    return layers[layers["removed"] == NOTHING]
+
+
+def medians(rows: pd.DataFrame, columns: tuple[str, ...]) -> pd.DataFrame:
+    """A row per model and part: n_layers, medians over layers, and what the registry says of it."""
+    grouped = rows.groupby(["model", "part"], sort=False)
+    return with_kinds(grouped[list(columns)].median().assign(n_layers=grouped.size()).reset_index())
+
+
+def families(rows: pd.DataFrame, columns: tuple[str, ...]) -> pd.DataFrame:
+    """A row per family and kind of attention: means of its models' `medians`; cross-attention left out."""
+    found = of_families(medians(rows, columns), columns)
+    return found[found["attention"].isin(GROUPS.values())]
+
+
+def changes(layers: pd.DataFrame) -> pd.DataFrame:
+    """What each removal does to the symmetry of every family: removed, at_random, family, attention, change."""
+    of = {key: families(rows, PARTS) for key, rows in layers.groupby(["removed", "at_random"], sort=False)}
+    before = of.pop((NOTHING, False))["symmetry"]
+    told = [
+        own.assign(removed=name, at_random=drawn, change=own["symmetry"] - before) for (name, drawn), own in of.items()
+    ]
+    return pd.concat(told, ignore_index=True)
+
+
+def skew_shares(pairs: pd.DataFrame) -> pd.DataFrame:
+    """How far the skew parts of two heads agree or oppose each other, in ``sum_h ||N_h||^2`` of the layer.
+
+    Returns:
+        A row per layer: ``agreeing``, the sum of the positive ``<N_g, N_h>`` over g != h, and ``opposed``, that of the
+        negative ones without sign: ``G_n = 1 + agreeing - opposed``.
+    """
+    skew = (pairs["product"] - pairs["trace"]) / 2
+    same = pairs["g"] == pairs["h"]
+    sums = {"own": skew.where(same, 0), "agreeing": 2 * skew.mask(same, 0).clip(lower=0)}
+    sums["opposed"] = -2 * skew.mask(same, 0).clip(upper=0)
+    found = pairs[LAYER].assign(**sums).groupby(LAYER, sort=False).sum()
+    return found[list(SKEW)].div(found["own"], axis=0).reset_index()
+
+
+def beside_survey(found: Evidence) -> pd.DataFrame:
+    """Scores of layers (head -1) and heads from the pairs; ``recorded`` by the survey, with p of random weights."""
+    own = found.pairs[found.pairs["g"] == found.pairs["h"]]
+    heads = own[LAYER].assign(head=own["g"], symmetry=own["trace"] / own["product"])
+    sums = whole(found.layers)[[*LAYER, "symmetry"]].assign(head=SUM)
+    names = {"symmetry": "recorded", "symmetry_p": "p"}
+    survey = found.survey[[*LAYER, "head", *names]].rename(columns=names)
+    return pd.concat([sums, heads]).merge(survey, on=[*LAYER, "head"], how="left")
+
+
+def spectra_table(spectra: pd.DataFrame) -> pd.DataFrame:
+    """Medians over families of SPECTRA, of single heads and of sums, for encoders and decoders."""
+    rows = []
+    for form, own in (("head", spectra[spectra["head"] != SUM]), ("sum", spectra[spectra["head"] == SUM])):
+        told = families(own, SPECTRA)
+        for part, kind in GROUPS.items():
+            middle = (
+                told[told["attention"] == kind][list(SPECTRA)].median().rename({"in_eigenvalues": "in eigenvalues"})
+            )
+            rows.append({"": f"{part}s", "form": form, **middle})
+    return pd.DataFrame(rows)

@@ -1,0 +1,192 @@
+"""Figures of the chapter on heads and their sum."""
+
+import numpy as np
+import pandas as pd
+from matplotlib.lines import Line2D
+
+from attngeo.chapters.heads_or_sum.evidence import PARTS, Evidence, families, medians, whole
+from attngeo.chapters.heads_or_sum.record import LAYER
+from attngeo.display.style import (
+    DIVERGING,
+    NEUTRAL,
+    PART_COLOURS,
+    CaptionedFigure,
+    house_style,
+    new_figure,
+    plain_panel,
+)
+from attngeo.survey.families import GROUPS, with_kinds
+
+ORDER = {**{kind: PART_COLOURS[part] for part, kind in GROUPS.items()}, "cross": PART_COLOURS["cross"]}
+COSINES = 0.5  # at which the colours of `pair_matrices` saturate
+# labels of `gains` that would lie on one another: points upwards
+NUDGED = {"RXN": 3, "BERT": -8, "Sapiens": 3, "DeiT": -4, "T5": -11}
+
+
+@house_style()
+def heads_and_sums(found: Evidence) -> CaptionedFigure:
+    """Symmetry of every head, of the heads of a layer together and of their sum, a line for each model and part."""
+    stacks = medians(whole(found.layers), ("symmetry", "heads"))
+    stacks = pd.concat(stacks[stacks["attention"] == kind].sort_values("symmetry", ascending=False) for kind in ORDER)
+    own = found.pairs[found.pairs["g"] == found.pairs["h"]]
+    own = own.assign(symmetry=own["trace"] / own["product"])
+    figure, panel = new_figure(7.4, 0.24 * len(stacks) + 1)
+    rng = np.random.default_rng(0)
+    for y, row in enumerate(stacks.itertuples()):
+        heads = own[(own["model"] == row.model) & (own["part"] == row.part)]["symmetry"]
+        at = heads, y + rng.uniform(-0.3, 0.3, len(heads))
+        panel.scatter(*at, s=6, color=ORDER[row.attention], alpha=0.3, linewidths=0, rasterized=True)
+        panel.plot([row.heads, row.symmetry], [y, y], color="black", linewidth=1)
+        panel.plot(row.heads, y, "o", color="black", markerfacecolor="white", markersize=6)
+        panel.plot(row.symmetry, y, "D", color="black", markersize=5)
+    panel.axvline(0, color=NEUTRAL, linewidth=0.8)
+    panel.set_yticks(range(len(stacks)), [f"{r.model}, {r.part}" for r in stacks.itertuples()], fontsize=8)
+    panel.set(xlabel="symmetry s", ylim=(len(stacks) - 0.4, -0.6))
+    marks = [_mark("layer: sum over heads", "black", "D"), _mark("its heads together", "black", face="white")]
+    marks += [_mark(f"head, {kind}", colour) for kind, colour in ORDER.items()]
+    figure.legend(handles=marks, loc="outside upper center", ncols=3)
+    more = int((stacks["symmetry"] > stacks["heads"]).sum())
+    return CaptionedFigure(
+        figure,
+        "fig-heads-and-sums",
+        f"Symmetry of {len(own)} heads (points, spread upwards and downwards) in {len(stacks)} stacks of layers with "
+        "more than one head. In black the medians over layers: of the heads together, their mean weighted with "
+        "$\\|M_h\\|^2$ (circles), and of the sum (diamonds).",
+        f"Strip plot of symmetry, {len(stacks)} rows, one per model and part: pale points for heads, a circle for the "
+        f"heads of a layer together, a diamond for their sum. The diamond lies right of the circle in {more} rows, far "
+        "right in most encoders; decoders stay near 0.",
+    )
+
+
+def _mark(label: str, colour: str, marker: str = "o", face: str | None = None) -> Line2D:
+    """An entry of a legend."""
+    return Line2D([], [], marker=marker, linestyle="none", color=colour, markerfacecolor=face or colour, label=label)
+
+
+@house_style()
+def gains(found: Evidence) -> CaptionedFigure:
+    """How far the heads' symmetric parts add up against how far their skew parts do: layers and families."""
+    rows, told = with_kinds(whole(found.layers)), families(whole(found.layers), PARTS)
+    figure, panel = new_figure(7.4, 4.6)
+    low, high = 0.45, 4.6
+    panel.plot([low, high], [low, high], color=NEUTRAL, linewidth=1, linestyle="--")
+    for line in (panel.axhline, panel.axvline):
+        line(1, color=NEUTRAL, linewidth=0.8)
+    for kind in GROUPS.values():
+        layers, own = (t[t["attention"] == kind] for t in (rows, told))
+        panel.scatter(layers["skew_gain"], layers["symmetric_gain"], s=10, color=ORDER[kind], alpha=0.3, linewidths=0)
+        panel.scatter(own["skew_gain"], own["symmetric_gain"], s=45, color=ORDER[kind], edgecolors="black", label=kind)
+        side = {"bidirectional": (-6, "right"), "causal": (6, "left")}[kind]
+        for row in own.itertuples():
+            where = {"xytext": (side[0], NUDGED.get(row.family, -2)), "textcoords": "offset points", "ha": side[1]}
+            panel.annotate(row.family, (row.skew_gain, row.symmetric_gain), fontsize=8, **where)
+    ticks = [0.5, 1, 2, 4]
+    for axis in ("x", "y"):
+        getattr(panel, f"set_{axis}scale")("log", base=2)
+        getattr(panel, f"set_{axis}lim")(low, high)
+        getattr(panel, f"set_{axis}ticks")(ticks, [f"{t:g}" for t in ticks])
+    panel.set(xlabel="gain of skew parts $G_n$", ylabel="gain of symmetric parts $G_s$")
+    panel.legend(loc="lower right", title="mean of a family's medians")
+    ends = {k: own["skew_gain"].agg(["min", "max"]) for k, own in told.groupby("attention")}
+    words = ", ".join(f"{kind} {a:.2f} to {b:.2f}" for kind, (a, b) in ends.items())
+    return CaptionedFigure(
+        figure,
+        "fig-head-gains",
+        "How much larger the squared norm of the sum is than the squared norms of the heads together, for symmetric "
+        "and for skew parts; both are 1 on average for heads of random sign. Small points are layers. Families, $G_n$: "
+        f"{words}. On the dashed line the sum has the symmetry of its heads.",
+        "Scatter plot on log axes, gain of symmetric parts against gain of skew parts. Decoders lie along the "
+        "diagonal; encoders lie above it, near a skew gain of one.",
+    )
+
+
+@house_style()
+def pair_matrices(found: Evidence, shown: dict[tuple[str, str], str]) -> CaptionedFigure:
+    """Cosines of every pair of heads in one layer each: of symmetric parts above the diagonal, of skew ones below.
+
+    Args:
+        found: the evidence.
+        shown: title by model and part; of each, the layer whose s is next to the median is drawn.
+    """
+    figure, panels = new_figure(8.2, 3.6, columns=len(shown), squeeze=False)
+    words = []
+    for panel, ((model, part), title) in zip(panels[0], shown.items(), strict=True):
+        layer, cosines = pair_cosines(found, model, part)
+        plain_panel(panel)
+        image = panel.imshow(cosines, cmap=DIVERGING, vmin=-COSINES, vmax=COSINES)
+        panel.set(title=f"{title}, layer {layer}", xlabel="head", ylabel="head")
+        above, below = (np.mean(cosines[triangle]) for triangle in _triangles(len(cosines)))
+        words.append(f"{title} {above:.2f} above and {below:.2f} below the diagonal")
+    figure.colorbar(image, ax=panels, shrink=0.85, extend="both", label="cosine; symmetry s on the diagonal")
+    return CaptionedFigure(
+        figure,
+        "fig-head-pairs",
+        "One layer each, that whose $s$ is next to the median of its stack. Above the diagonal the cosine between the "
+        "symmetric parts of two heads, below it that of their skew parts, on it the symmetry of each head. Means: "
+        f"{'; '.join(words)}.",
+        f"Heat maps of pairs of heads, red positive, blue negative. Mean cosines: {'; '.join(words)}.",
+    )
+
+
+def pair_cosines(found: Evidence, model: str, part: str) -> tuple[int, np.ndarray]:
+    """The layer of a stack whose s is next to the median, and the matrix that `pair_matrices` draws."""
+    layers = whole(found.layers)
+    layers = layers[(layers["model"] == model) & (layers["part"] == part)]
+    layer = int(layers.loc[(layers["symmetry"] - layers["symmetry"].median()).abs().idxmin(), "layer"])
+    pairs = found.pairs.set_index(LAYER).sort_index().loc[(model, part, layer)]
+    kinds = []
+    for sign in (1, -1):
+        m = np.zeros((int(pairs["h"].max()) + 1,) * 2)
+        m[pairs["g"], pairs["h"]] = m[pairs["h"], pairs["g"]] = pairs["product"] + sign * pairs["trace"]
+        kinds.append(m)
+    above, below = (m / np.sqrt(np.outer(m.diagonal(), m.diagonal())) for m in kinds)
+    own = kinds[0].diagonal(), kinds[1].diagonal()
+    return layer, np.triu(above, 1) + np.tril(below, -1) + np.diag((own[0] - own[1]) / (own[0] + own[1]))
+
+
+def _triangles(n: int) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
+    return np.triu_indices(n, 1), np.tril_indices(n, -1)
+
+
+@house_style()
+def without_parts(layers: pd.DataFrame) -> CaptionedFigure:
+    """Symmetry of the sum and the factor of the sum, family by family, once a part of the forms is taken away.
+
+    Args:
+        layers: of the evidence.
+    """
+    names = list(dict.fromkeys(layers["removed"]))
+    figure, panels = new_figure(9, 0.42 * len(names) + 1.1, columns=2, sharey=True)
+    measures = {"symmetry": "symmetry s of the sum", "factor": "factor $G_s / G_n$ of the sum"}
+    for (name, drawn), rows in layers.groupby(["removed", "at_random"], sort=False):
+        told, y = families(rows, PARTS), names.index(name)
+        for panel, measure in zip(panels, measures, strict=True):
+            for shift, (kind, own) in zip((-0.16, 0.16), told.groupby("attention"), strict=True):
+                at = y + shift + 0.1 * drawn
+                face = "none" if drawn else ORDER[kind]
+                panel.scatter(
+                    own[measure], [at] * len(own), s=16, facecolors=face, edgecolors=ORDER[kind], linewidths=0.8
+                )
+    for panel, (measure, label) in zip(panels, measures.items(), strict=True):
+        panel.axvline(float(measure == "factor"), color=NEUTRAL, linewidth=0.8)
+        panel.set(xlabel=label, ylim=(len(names) - 0.5, -0.5))
+    kept = layers[~layers["at_random"]].groupby("removed", sort=False)["square"].median()
+    panels[0].set_yticks(range(len(names)), [f"{n} ({kept[n]:.0%} left)" if n != names[0] else n for n in names])
+    marks = [_mark(kind, ORDER[kind]) for kind in GROUPS.values()] + [_mark("at random", NEUTRAL, face="none")]
+    figure.legend(handles=marks, loc="outside upper right", ncols=3)
+    middle = {
+        name: families(layers[(layers["removed"] == name) & ~layers["at_random"]], PARTS)
+        .query("attention == 'bidirectional'")["symmetry"]
+        .median()
+        for name in (names[0], names[-1])
+    }
+    return CaptionedFigure(
+        figure,
+        "fig-without-parts",
+        "Families once a part is taken from the queries and keys of every head (filled), and as much at random (open); "
+        "in brackets the share of $\\|M\\|^2$ that is left in the median layer. The leading directions are those of "
+        "the layer's largest singular values.",
+        "Dot plots of symmetry and of the factor of the sum, a line for each removal. Encoders lie right of decoders, "
+        f"overlapping once leading directions are gone; their median s falls from {middle[names[0]]:.2f} to "
+        f"{middle[names[-1]]:.2f} without the leading tenth. Removals at random change little.",
+    )
