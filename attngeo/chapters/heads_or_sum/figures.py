@@ -20,7 +20,7 @@ from attngeo.survey.families import GROUPS, with_kinds
 ORDER = {**{kind: PART_COLOURS[part] for part, kind in GROUPS.items()}, "cross": PART_COLOURS["cross"]}
 COSINES = 0.5  # at which the colours of `pair_matrices` saturate
 # labels of `gains` that would lie on one another: points upwards
-NUDGED = {"RXN": 3, "BERT": -8, "Sapiens": 3, "DeiT": -4, "T5": -11}
+NUDGED = {"RXN": 3, "BERT": -4, "Whisper": -8, "Sapiens": 3, "DeiT": -4, "T5": -11}
 
 
 @house_style()
