@@ -20,6 +20,7 @@ from attngeo.book.check_sources import CheckSources, note_modules, pages_of_code
 from attngeo.book.execution import ChapterFailed
 from attngeo.book.notebooks import Book, Chapter, current_profile
 from attngeo.book.paper_links import PaperLinks, places
+from attngeo.book.plain_notebook import ELSEWHERE, plain_notebook
 from attngeo.book.presentation import present
 from attngeo.display.labels import METADATA_KEY
 from attngeo.errors import AttngeoError
@@ -100,7 +101,8 @@ class _Pages:
         if doctree is None or app.builder.name != "html":  # nothing is handed out on paper
             return
         source, run = Path(app.env.doc2path(pagename)), self.kept.get(pagename)
-        takeaways.write(Path(app.outdir), pagename, source, run and run.notebook)
+        plain = run and plain_notebook(Book(Path(app.srcdir).resolve().parent), self.chapters[pagename], run)
+        takeaways.write(Path(app.outdir), pagename, source, run and run.notebook, plain)
         address = app.config.attngeo_repository
         context["body"] += takeaways.line(pagename, source, run is not None, address)
 
@@ -124,6 +126,13 @@ def scripts_of_page(
         logger.warning(f"book/{missing} is missing, which an interactive needs", location=pagename, type="attngeo")
     kept = [s for s in context["script_files"] if s.filename in wanted or "/interactives/" not in str(s.filename)]
     context["script_files"] = sorted(kept, key=lambda script: script.filename != SHARED_SCRIPT)
+
+
+def elsewhere(app: Sphinx, env: BuildEnvironment, node: nodes.Element, text: nodes.Element) -> nodes.Node | None:
+    """On ``missing-reference``: a page alone has no number for the figures of others, which were not run."""
+    if not app.config.attngeo_rerun or node.get("reftype") != "numref":
+        return None
+    return nodes.inline(text=ELSEWHERE.get(node["reftarget"].partition("-")[0], node["reftarget"]))
 
 
 def roles_of_references(
@@ -163,6 +172,7 @@ def setup(app: Sphinx) -> dict:
     app.connect("doctree-read", note_modules)
     app.connect("env-updated", pages.write_quoting)
     app.connect("html-collect-pages", pages_of_code)
+    app.connect("missing-reference", elsewhere)
     app.connect("html-page-context", scripts_of_page)
     app.connect("html-page-context", pages.hand_out)
     app.connect("html-page-context", roles_of_references)

@@ -16,18 +16,19 @@ FIGURES = "figures"  # folder of the built book
 BRANCH = "main"
 
 
-def write(folder: Path, page: str, source: Path, run: NotebookNode | None) -> None:
+def write(folder: Path, page: str, source: Path, run: NotebookNode | None, plain: NotebookNode | None) -> None:
     """Put a page's files into the built book: its source, and of a chapter the executed notebook and the figures' data.
 
     Args:
         folder: of the built book.
         page: its path there without suffix, ``notebooks/two_scores``.
         source: the file that it was made from.
-        run: the executed notebook; None for a page that is no chapter.
+        run: the executed chapter; None for a page that is none.
+        plain: the same as a notebook that reads well elsewhere.
     """
     write_text(folder / f"{page}{source.suffix}", source.read_text(encoding="utf-8"))
-    if run is not None:
-        write_text(folder / f"{page}.ipynb", nbformat.writes(run) + "\n")
+    if run is not None and plain is not None:
+        write_text(folder / f"{page}.ipynb", nbformat.writes(plain) + "\n")
         for name, csv in _data(run):
             write_text(folder / FIGURES / f"{name}.csv", csv)
 

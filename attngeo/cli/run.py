@@ -71,6 +71,7 @@ def _run(book, chapter, profile: str, values: dict, output: Path) -> None:
 
     from attngeo.book.build import run_alone
     from attngeo.book.execution import ChapterFailed
+    from attngeo.book.plain_notebook import plain_notebook
     from attngeo.book.single_page import single_page
 
     progress = {"desc": chapter.name, "unit": "cell", "file": sys.stderr} if sys.stderr.isatty() else None
@@ -87,7 +88,7 @@ def _run(book, chapter, profile: str, values: dict, output: Path) -> None:
         if output.suffix == ".html":
             text = single_page(book, chapter, run)
         else:
-            text = nbformat.writes(run.notebook)
+            text = nbformat.writes(plain_notebook(book, chapter, run))
         temporary.write_text(f"{text}\n", encoding="utf-8")
     click.echo(f"{output} written after {time.monotonic() - started:.0f} s on {run.record['device']}", err=True)
 

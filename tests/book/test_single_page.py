@@ -15,7 +15,8 @@ OTHER = chapter("Other", "# ```{prf:lemma} far away\n# :label: lem-far\n#\n# The
 AGAIN = chapter(
     "Again",
     "# ```{prf:proposition} near\n# :label: prop-near\n#\n# $$\\Wqk = \\Wq \\Wk\\T$$ (eq-near)\n# ```\n#\n"
-    "# By {prf:ref}`lem-far`, [elsewhere](other.py), {eq}`eq-near` and {numref}`fig-line` it is {glue:text}`number`.",
+    "# By {prf:ref}`lem-far`, [elsewhere](other.py), {eq}`eq-near` and {numref}`fig-line`, not {numref}`tab-far`, it is\n"
+    "# {glue:text}`number`.",
     "from attngeo.display.interactive import Interactive\nfrom attngeo.display.page import glue, show\n"
     "from attngeo.display.style import CaptionedFigure, new_figure\n"
     "from attngeo.paper.checks import Result, Verdict, exact",
@@ -84,7 +85,7 @@ def test_the_page_follows_the_parameters_and_works(page, browser, theme, ground)
     found = browser.execute_async_script(ALIVE)
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
     assert "Run again with n = 7 in place of 1." in found["text"] and "A line to 7." in found["text"]
-    assert "By Lemma 2.1, elsewhere, (1.1) and Fig. 1.1 it is 7." in found["text"]
+    assert "By Lemma 2.1, elsewhere, (1.1) and Fig. 1.1, not a table of the book, it is 7." in found["text"]
     assert found["formulas"][0] == found["formulas"][1] >= 2 and not found["failed"]
     assert found["stage"] == "7" and found["image"] == ["A line."] and not found["folded"]
     assert found["ground"] == ground and not found["loaded"]
