@@ -15,8 +15,8 @@ OTHER = chapter("Other", "# ```{prf:lemma} far away\n# :label: lem-far\n#\n# The
 AGAIN = chapter(
     "Again",
     "# ```{prf:proposition} near\n# :label: prop-near\n#\n# $$\\Wqk = \\Wq \\Wk\\T$$ (eq-near)\n# ```\n#\n"
-    "# By {prf:ref}`lem-far`, [elsewhere](other.py), {eq}`eq-near` and {numref}`fig-line`, not {numref}`tab-far`, it is\n"
-    "# {glue:text}`number`.",
+    "# By {prf:ref}`lem-far`, [elsewhere](other.py), {eq}`eq-near` and {numref}`fig-line`, not {numref}`tab-far`,\n"
+    "# it is {glue:text}`number`.",
     "from attngeo.display.interactive import Interactive\nfrom attngeo.display.page import glue, show\n"
     "from attngeo.display.style import CaptionedFigure, new_figure\n"
     "from attngeo.paper.checks import Result, Verdict, exact",
