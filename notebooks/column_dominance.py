@@ -30,7 +30,7 @@ d: int = 32  # width of the embedding; in [16, 96]
 n_tokens: int = 16  # tokens of a sequence; in [8, 64]
 n_sequences: int = 8  # sequences that add to one update; in [2, 32]
 n_draws: int = 800  # updates drawn under each set of assumptions; in [60, 4000]
-exponent: float = 1.0  # variances of the embedding's coordinates fall like k^-exponent; in [0.5, 1.5]
+exponent: float = 1.0  # variances of the embedding's coordinates fall like that power of 1/k; in [0.5, 1.5]
 seed: int = 0  # seed of every random draw; in [0, 2147483647]
 
 # %% tags=["remove-cell"]

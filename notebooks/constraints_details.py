@@ -70,7 +70,7 @@ else:
 # moving in favour of the constraint. The learning rate falls to 0 there, so a longer run would tell more than this one
 # can.
 #
-# The table rests on {glue:text}`n-runs` runs (layers x width: {glue:text}`widths`) at {glue:text}`most-seeds` seeds at
+# The table rests on {glue:text}`n-runs` runs (layers × width: {glue:text}`widths`) at {glue:text}`most-seeds` seeds at
 # most, made in {glue:text}`hours` hours on the machine that each record names. One weight $\gamma$ was tried where the
 # table shows one. A difference smaller than the intervals cannot be seen with so few seeds.
 
@@ -78,7 +78,7 @@ else:
 glue("n-runs", len(used), "d")
 glue("hours", sum(run.about["seconds"] for run in used.values()) / 3600, ".1f")
 glue("most-seeds", max(map(len, found), default=0), "d")
-glue("widths", ", ".join(sorted({f"{r.config['layers']} x {r.config['d_model']}" for r in used.values()})) or "none")
+glue("widths", ", ".join(sorted({f"{r.config['layers']} × {r.config['d_model']}" for r in used.values()})) or "none")
 mini = model_flops(replace(PRESETS["mini"], vocab_size=256), 512, round(0.15 * 512)) * 256 * 200_000
 glue("mini-flops", f"{mini:.1e}")
 glue("mini-hours", mini / 4e14 / 3600, ".1f")

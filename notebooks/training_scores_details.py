@@ -43,7 +43,7 @@ found = encoders_beside_decoders(runs)
 
 # %% tags=["remove-input"]
 table(
-    models.table_s1_beside_presets(),
+    models.table_s1_beside_presets().rename(columns=lambda name: name.replace("bert", "BERT").replace("_", "-")),
     name="tab-training-s1",
     caption="Table S1 as printed, and the configurations that our presets build.",
 )

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from attngeo.runs.numbers_in_words import as_rate
 from attngeo.runs.record import Run
 
 PARTS = {"mlm": "encoder", "clm": "decoder", "released-decoder": "decoder, masked positions only"}  # by objective
@@ -21,7 +22,7 @@ def distinct_labels(runs: Sequence[Run]) -> list[str]:
             "block": f"blocks of {r.config['block_size']}",
             "batch": f"{r.config['batch_size']} blocks a step",
             "dropout": f"dropout {r.config['dropout']:g}",
-            "rate": f"learning rate {r.config['lr']:g}",
+            "rate": f"learning rate {as_rate(r.config['lr'])}",
             "steps": f"{r.config['steps']} steps",
         }
         for r in runs

@@ -1,6 +1,7 @@
 """Numbers and their intervals, as tables and sentences of the book write them."""
 
 from collections.abc import Callable, Iterable
+from decimal import Decimal
 
 from attngeo.runs.estimates import NEVER, Estimate
 
@@ -8,6 +9,11 @@ from attngeo.runs.estimates import NEVER, Estimate
 def number(value: float, digits: int, sign: str = "") -> str:
     """Rounded, with a minus that is one and none before a zero; with ``sign="+"`` always signed."""
     return f"{round(value, digits) + 0.0:{sign}.{digits}f}".replace("-", "\N{MINUS SIGN}")
+
+
+def as_rate(value: float) -> str:
+    """A learning rate, ``0.00005``: no exponent."""
+    return f"{Decimal(f'{value:g}'):f}"
 
 
 def as_nats(value: float) -> str:

@@ -128,7 +128,7 @@ def tails(laws: Laws) -> CaptionedFigure:
         axes.set_xlim(axes.get_xlim())
         shaded = {"color": "#EEEEEE", "zorder": 0, "label": "range of Lemma S1.11"}
         axes.axvspan(max(start, axes.get_xlim()[0]), axes.get_xlim()[1], **shaded)
-        axes.legend()
+        axes.legend(frameon=True, framealpha=1)
     at = (wide.xk.max() + far.xk.max()) / 2
     return CaptionedFigure(
         figure,
@@ -161,11 +161,10 @@ def directionality_by_alignment(sweep: pd.DataFrame) -> CaptionedFigure:
         colour = colours[family]
         left.plot(rows["log_alignment"], rows["log_moments"], marker, color=colour, label=family, markersize=5)
         right.fill_between(rows["exponent"], rows["d_low"], rows["d_high"], color=colour, alpha=0.15, linewidth=0)
-        right.plot(rows["exponent"], rows["d"], f"-{marker}", color=colour, markersize=5, label=family)
+        right.plot(rows["exponent"], rows["d"], f"-{marker}", color=colour, markersize=5)
     left.set(xlabel="log D(keys) − log D(queries)", ylabel="log ratio of Σ‖·‖⁴, columns to rows")
     right.set(xlabel="exponent of the uneven variances", ylabel="directionality d", ylim=(-1.08, 1.08))
     left.legend()
-    right.legend(fontsize=8)
     strongest = sweep.sort_values("exponent").groupby("family", sort=False).last()
     words = ", ".join(f"{row.d:+.2f} for {family}" for family, row in strongest.iterrows())
     return CaptionedFigure(

@@ -14,6 +14,7 @@ from attngeo.chapters.symmetric_initialisation import crossings
 from attngeo.runs import estimates
 from attngeo.runs.arms import LOSS, RECORDING, Arm, Contrast, arms, matched
 from attngeo.runs.labels import PARTS
+from attngeo.runs.numbers_in_words import as_rate
 from attngeo.runs.record import Run
 from attngeo.training.initialisations import Initialisation
 
@@ -90,7 +91,7 @@ class Experiment:
         return (
             f"{corpus}, {c['layers']} layers of width {c['d_model']}, {c['steps']} steps of {tokens} tokens in blocks "
             f"of {c['block_size']}, at most {c['vocab_size']} kinds of token, "
-            f"learning rate {c['lr']:g}, dropout {c['dropout']:g}"
+            f"learning rate {as_rate(c['lr'])}, dropout {c['dropout']:g}"
         )
 
     @cached_property

@@ -12,7 +12,7 @@ from attngeo.chapters.symmetric_initialisation.control_matrix import (
     free_runs,
 )
 from attngeo.runs.arms import LOSS, RECORDING, Arm, Contrast, matched
-from attngeo.runs.numbers_in_words import as_nats, with_interval
+from attngeo.runs.numbers_in_words import as_nats, as_rate, with_interval
 from attngeo.runs.record import Run
 
 
@@ -62,8 +62,8 @@ def rates_table(family: Sequence[Experiment]) -> pd.DataFrame:
         row = {"start": start}
         for experiment in family:
             arm = experiment.arms.get(start)
-            row[f"loss at {experiment.config['lr']:g}"] = f"{arm.mean(LOSS):.3f} ({len(arm)})" if arm else "–"
-        row["best of these"] = f"{best.config['lr']:g}"
+            row[f"loss at {as_rate(experiment.config['lr'])}"] = f"{arm.mean(LOSS):.3f} ({len(arm)})" if arm else "–"
+        row["best of these"] = as_rate(best.config["lr"])
         row["difference, each at its best"] = (
             "0" if start == BASELINE else _difference(best.arms[start], baseline.arms[BASELINE])
         )

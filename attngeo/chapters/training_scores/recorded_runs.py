@@ -7,7 +7,7 @@ import pandas as pd
 
 from attngeo.runs.arms import LOSS, RECORDING, Arm, arms, matched
 from attngeo.runs.labels import text
-from attngeo.runs.numbers_in_words import number
+from attngeo.runs.numbers_in_words import as_rate, number
 from attngeo.runs.record import Run
 
 
@@ -28,10 +28,10 @@ def group_table(runs: Sequence[Run]) -> pd.DataFrame:
             {
                 "kind": kind(group[0]),
                 "text": text(group[0]),
-                "layers x width": f"{c['layers']} x {c['d_model']}",
-                "blocks x tokens": f"{c['batch_size']} x {c['block_size']}",
+                "layers × width": f"{c['layers']} × {c['d_model']}",
+                "blocks × tokens": f"{c['batch_size']} × {c['block_size']}",
                 "steps": " to ".join(f"{n}" for n in dict.fromkeys((steps[0], steps[-1]))),
-                "rate": f"{c['lr']:g}",
+                "rate": as_rate(c["lr"]),
                 "dropout": f"{c['dropout']:g}",
                 "device": _device(group[0].about),
                 "runs": len(group),
@@ -58,7 +58,7 @@ def arm_table(runs: Sequence[Run]) -> pd.DataFrame:
                 "kind": kind(arm.runs[0]),
                 "objective": c["objective"],
                 "start": c["init"] if c["constraint"] == "none" else f"{c['init']}, {c['constraint']} γ {c['gamma']:g}",
-                "rate": f"{c['lr']:g}",
+                "rate": as_rate(c["lr"]),
                 "steps": c["steps"],
                 "seeds": len(arm),
                 "loss": _spread(arm.values(LOSS), 3),

@@ -181,7 +181,7 @@ def test_each_arm_is_judged_at_its_own_best_rate():
     assert best_rate(family, "mimetic") is None
     rows = rates_table(family).set_index("start")
     assert rows.loc["symmetric", "difference, each at its best"].startswith("+0.1")
-    assert rows.loc["symmetric", "best of these"] == "5e-05" and rows.loc["skew", "loss at 5e-05"] == "–"
+    assert rows.loc["symmetric", "best of these"] == "0.00005" and rows.loc["skew", "loss at 0.00005"] == "–"
     assert rows.loc["skew", "loss at 0.001"].endswith(" (3)")
     assert rows.loc["random", "difference, each at its best"] == "0"
 
