@@ -48,7 +48,10 @@ class HubRepository(Repository):
             self._reach(first)
         found = self._download(first)
         if found is None:
-            raise CheckpointError(f"{name} has no {first} on the Hub, which it needs to be used here.")
+            raise CheckpointError(
+                f"{name} has no {first} on the Hub; an adapter is scored with its base (--adapter), a GGUF file by its"
+                f" path once it is downloaded."
+            )
         self.revision = found.parent.name  # in the cache: models--owner--name/snapshots/<commit>/config.json
 
     def fetch(self, file: str) -> Path | None:

@@ -18,10 +18,11 @@ from attngeo.checkpoints.adapters import Adapter, open_adapter
 from attngeo.checkpoints.architectures import ARCHITECTURES, Entry, LayerPlan, Misfit, Part, locate
 from attngeo.checkpoints.dequantise import FLOAT8
 from attngeo.checkpoints.gguf_files import GgufFile, gguf_path
-from attngeo.checkpoints.quantised import ELSEWHERE, quantised, refusal
-from attngeo.checkpoints.repositories import Repository
+from attngeo.checkpoints.misplaced import no_checkpoint, no_config, no_weights
+from attngeo.checkpoints.quantised import WAY_OUT, quantised, refusal
+from attngeo.checkpoints.repositories import LocalFolder, Repository
 from attngeo.checkpoints.sources import open_repository
-from attngeo.checkpoints.tensorfiles import TensorFile
+from attngeo.checkpoints.tensorfiles import SUFFIXES, TensorFile
 from attngeo.errors import CheckpointError
 from attngeo.forms.bilinear import BilinearForm
 
@@ -151,7 +152,7 @@ class Checkpoint:
         """A weight, or its rows [start, stop)."""
         weight = self._files[name].read(name, rows)
         if not weight.is_floating_point() or weight.dtype in FLOAT8:
-            why = self._refusal or f"nothing beside it tells which numbers it stands for; {ELSEWHERE}."
+            why = self._refusal or f"nothing beside it tells which numbers it stands for; {WAY_OUT}."
             raise CheckpointError(f"{self.name}: {name} is stored as {str(weight.dtype)[6:]}, and {why}")
         return weight if self.adapter is None else self.adapter.merged(name, weight, rows)
 
@@ -178,29 +179,26 @@ def open_checkpoint(
     """
     path = Path(path_or_id).expanduser()
     if (gguf := gguf_path(path, adapter)) is not None:
-        file = GgufFile(gguf)
-        return Checkpoint(gguf.stem, "", file.config, [file], architectures={file.architecture: file.entry})
-    repository = open_repository(path.parent if path.is_file() else path_or_id, revision)
-    config = _config(repository)
-    files = _weight_files(repository, path.name if path.is_file() else "")
+        opened = GgufFile(gguf)
+        return Checkpoint(gguf.stem, "", opened.config, [opened], architectures={opened.architecture: opened.entry})
+    file = path if path.is_file() else None
+    if file is not None and file.suffix not in SUFFIXES:
+        raise no_weights(file)
+    repository = open_repository(file.parent if file else path_or_id, revision)
+    config = _config(repository, file)
+    files = _weight_files(repository, file.name if file else "")
     if adapter is None:
         return Checkpoint(repository.name, repository.revision, config, files)
-    opened = open_adapter(adapter)
-    checkpoint = Checkpoint(repository.name, repository.revision, config, files, opened)
-    opened.require_use()
+    merged = open_adapter(adapter)
+    checkpoint = Checkpoint(repository.name, repository.revision, config, files, merged)
+    merged.require_use()
     return checkpoint
 
 
-def _config(repository: Repository) -> Mapping:
+def _config(repository: Repository, file: Path | None) -> Mapping:
     config = repository.json("config.json")
-    if config is None and repository.fetch("adapter_config.json") is not None:
-        base = (repository.json("adapter_config.json") or {}).get("base_model_name_or_path") or "BASE"
-        raise CheckpointError(
-            f"{repository.name} is an adapter and no model; score the model with it: attngeo score {base}"
-            f" --adapter {repository.name}."
-        )
     if config is None:
-        raise CheckpointError(f"{repository.name} has no config.json; it is needed beside the weights.")
+        raise _nothing(repository, "config.json") if file is None else no_config(file)
     if config.get("model_type"):
         return config
     # configs of the first years name none; transformers then goes by the repository's name
@@ -227,7 +225,11 @@ def _weight_files(repository: Repository, weights: str) -> list[TensorFile]:
                     return list(pool.map(partial(_shard, repository, name), _shards(repository, name)))
         elif (file := repository.open(name)) is not None:
             return [file]
-    raise repository.absent(weights or ", ".join(WEIGHTS))
+    raise _nothing(repository, weights or ", ".join(WEIGHTS))
+
+
+def _nothing(repository: Repository, files: str) -> CheckpointError:
+    return no_checkpoint(repository.path) if isinstance(repository, LocalFolder) else repository.absent(files)
 
 
 def _shards(repository: Repository, index: str) -> list[str]:

@@ -13,7 +13,7 @@ from attngeo.checkpoints.tensorfiles import TensorFile
 from attngeo.errors import CheckpointError
 
 NO_PARTS = ("bias", "input_", "output_")  # beside a weight, without a say in what it is
-ELSEWHERE = "score the checkpoint that it was made from, or open_model(model.dequantize()) of transformers"
+WAY_OUT = "score the checkpoint that it was made from, or open_model(model.dequantize()) of transformers"
 
 
 class Quantised(TensorFile):
@@ -79,7 +79,7 @@ class Quantised(TensorFile):
         except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
             raise CheckpointError(
                 f"{self._weight} cannot be made of its {method(self._config) or 'quantised'} parts ({error});"
-                f" {ELSEWHERE}."
+                f" {WAY_OUT}."
             ) from error
 
 
@@ -122,7 +122,7 @@ def refusal(config: Mapping) -> str:
     named = method(settings) or ("MLX" if "quantization" in config else "")
     if not settings and not named:
         return ""
-    return f"it is quantised by {named or 'a method it does not name'}, which cannot be read here; {ELSEWHERE}."
+    return f"it is quantised by {named or 'a method it does not name'}, which cannot be read here; {WAY_OUT}."
 
 
 def _settings(config: Mapping) -> Mapping[str, Any]:

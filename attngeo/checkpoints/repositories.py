@@ -8,6 +8,8 @@ from attngeo.checkpoints.byte_sources import unreadable
 from attngeo.checkpoints.tensorfiles import SUFFIXES, TensorFile, open_tensors
 from attngeo.errors import CheckpointError
 
+OF_TRAINER = ("optimizer", "scheduler", "training_args", "rng_state", "random_states", "scaler")  # beside weights
+
 
 class Repository:
     """A named set of files."""
@@ -52,7 +54,7 @@ class LocalFolder(Repository):
     """A folder laid out like a Hub repository. A snapshot in the Hub's cache keeps its repository's name."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self.path = path
         self.name, self.revision = path.resolve().name, ""
         repository = path.resolve().parent.parent.name
         if path.resolve().parent.name == "snapshots" and repository.startswith("models--"):
@@ -60,19 +62,24 @@ class LocalFolder(Repository):
 
     def fetch(self, file: str) -> Path | None:
         """Its path, None where there is none."""
-        return self._path / file if (self._path / file).is_file() else None
+        return self.path / file if (self.path / file).is_file() else None
 
     def other_weights(self) -> list[str]:
         """The one weight file of the folder, where there is exactly one of its kind."""
-        for suffix in SUFFIXES:
-            found = sorted(path.name for path in self._path.glob(f"*{suffix}"))
-            if found:
-                return found if len(found) == 1 else []
-        return []
+        found = weight_names(self.path)
+        return found if len(found) == 1 else []
 
     def absent(self, files: str) -> CheckpointError:
         """The error for files that are not there."""
         return CheckpointError(
-            f"{self.name} has no weights that can be read: no {files} in {self._path}; fetch the checkpoint again, or"
+            f"{self.name} has no weights that can be read: no {files} in {self.path}; fetch the checkpoint again, or"
             f" save it with save_pretrained."
         )
+
+
+def weight_names(folder: Path) -> list[str]:
+    """Names of the weight files in a folder, of the first kind that is there."""
+    for suffix in SUFFIXES:
+        if found := sorted(path.name for path in folder.glob(f"*{suffix}") if not path.name.startswith(OF_TRAINER)):
+            return found
+    return []

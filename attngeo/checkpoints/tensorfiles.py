@@ -27,7 +27,7 @@ _DTYPES = {
     "U32": torch.int32,  # codes packed into words
     "I64": torch.int64,
 }
-SUFFIXES = (".safetensors", ".bin", ".pt", ".pth")
+SUFFIXES = (".safetensors", ".bin", ".pt", ".pth", ".ckpt")
 _MAX_HEADER = 100_000_000  # bytes; the limit of the format itself
 
 
@@ -190,7 +190,7 @@ def _load(path: Path) -> Mapping:
     except pickle.UnpicklingError as error:
         raise CheckpointError(
             f"{path.name} is not a file of tensors alone (or is damaged), and loading anything else could run code;"
-            f" convert it to safetensors where you trust it."
+            f" where you trust it, load it and save its state_dict as safetensors."
         ) from error
     except OSError as error:
         raise unreadable(path, error) from error

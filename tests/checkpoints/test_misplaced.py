@@ -1,0 +1,132 @@
+import argparse
+import json
+import os
+import shutil
+
+import pytest
+import torch
+import transformers as tf
+from safetensors.torch import load_file
+
+from attngeo import open_checkpoint
+from attngeo.cli import main
+
+SIZES = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 16, "vocab_size": 50}
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    torch.manual_seed(0)
+    folder = tmp_path_factory.mktemp("models") / "tiny"
+    tf.BertModel(tf.BertConfig(**SIZES)).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    (tmp_path / "x").mkdir()
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "x"
+
+
+def file(name: str, text: str = "x"):
+    """A folder that holds a file of that name."""
+
+    def make(here, saved) -> None:
+        (here / name).parent.mkdir(exist_ok=True)
+        (here / name).write_text(text)
+
+    return make
+
+
+def without(name: str, *folders: str):
+    """Copies of the checkpoint that lack a file."""
+
+    def make(here, saved) -> None:
+        for folder in folders:
+            shutil.copytree(saved, here / folder, ignore=shutil.ignore_patterns(name), dirs_exist_ok=True)
+
+    return make
+
+
+def run_without_config(here, saved) -> None:
+    without("config.json", "checkpoint-500")(here, saved)
+    shutil.copy(saved / "config.json", here)
+
+
+def of_another_name(here, saved) -> None:
+    without("model.safetensors", ".")(here, saved)
+    for name in ("a", "b"):
+        shutil.copy(saved / "model.safetensors", here / f"{name}.safetensors")
+
+
+def lightning(state):
+    """A checkpoint of Lightning with the model's config beside it."""
+
+    def make(here, saved) -> None:
+        shutil.copy(saved / "config.json", here)
+        weights = load_file(saved / "model.safetensors")
+        whole = {"state_dict": {f"model.{name}": t for name, t in weights.items()}, "hyper_parameters": state}
+        torch.save(whole | {"epoch": 3, "optimizer_states": []}, here / "epoch=3.ckpt")
+
+    return make
+
+
+def lightning_alone(here, saved) -> None:
+    lightning({})(here, saved)
+    (here / "config.json").unlink()
+
+
+ADAPTER = json.dumps({"peft_type": "LORA", "base_model_name_or_path": "owner/base"})
+INSTEAD = {  # what is there, what is given, what the sentence says
+    "an adapter": (file("adapter_config.json", ADAPTER), "x", "attngeo score owner/base --adapter x"),
+    "a run": (without("", "checkpoints/checkpoint-9", "checkpoints/checkpoint-10", "model"), "x", "score x/model"),
+    "a run not finished": (without("", "checkpoints/checkpoint-9", "checkpoints/checkpoint-10"), "x", "checkpoint-10"),
+    "a trainer's run": (without("", "checkpoint-9", "checkpoint-10"), "x", "score x/checkpoint-10"),
+    "checkpoints by other names": (without("", "epoch1", "epoch2"), "x", "holds 2"),
+    "checkpoints without configs": (without("config.json", "checkpoint-5"), "x", "score x/checkpoint-5"),
+    "no config": (without("config.json", "."), "x", "config.json"),
+    "no config, one above": (run_without_config, "x/checkpoint-500", "copy x/config.json"),
+    "no config for a file": (without("config.json", "."), "x/model.safetensors", "config.json"),
+    "two models": (of_another_name, "x", "a.safetensors"),
+    "Lightning, alone": (lightning_alone, "x/epoch=3.ckpt", "config.json"),
+    "Lightning, with objects": (lightning(argparse.Namespace(lr=1)), "x/epoch=3.ckpt", "safetensors"),
+    "ONNX": (file("model.onnx"), "x", "ONNX"),
+    "an ONNX file": (file("model.onnx"), "x/model.onnx", "ONNX"),
+    "TensorFlow": (file("tf_model.h5"), "x", "from_tf"),
+    "Flax": (file("flax_model.msgpack"), "x/flax_model.msgpack", "from_flax"),
+    "MLX": (file("weights.npz"), "x", "MLX"),
+    "FSDP": (file("pytorch_model_fsdp_0/a.distcp"), "x", "merge-weights"),
+    "a trainer's state": (file("optimizer.pt"), "x", "no weights"),
+    "a tokenizer": (file("tokenizer.json", "{}"), "x", "tokenizer"),
+    "nothing": (lambda here, saved: None, "x", "empty"),
+    "a text": (file("a.txt"), "x/a.txt", "safetensors"),
+    "no GGUF": (lambda here, saved: None, "./x.gguf", "x.gguf"),
+}
+
+
+@pytest.mark.parametrize("make, given, said", INSTEAD.values(), ids=INSTEAD)
+def test_what_is_no_checkpoint_ends_in_one_sentence_with_the_way_out(make, given, said, here, saved, capsys, as_user):
+    make(here, saved)
+    before = sorted(here.parent.rglob("*"))
+    with pytest.raises(SystemExit) as stopped:
+        main(["score", given, "-o", "scores.csv"])
+    out, err = capsys.readouterr()
+    assert stopped.value.code == 2 and out == "" and err.count("\n") == 1 and err.startswith("attngeo: ")
+    assert said in err
+    assert sorted(here.parent.rglob("*")) == before
+
+
+def test_a_checkpoint_of_lightning_is_read_where_its_config_is_there(here, saved):
+    lightning({"lr": 1e-3})(here, saved)
+    for given in (here, here / "epoch=3.ckpt"):
+        for a, b in zip(open_checkpoint(given), open_checkpoint(saved), strict=True):
+            assert torch.equal(a.form.wq, b.form.wq) and torch.equal(a.form.wk, b.form.wk)
+
+
+def test_a_trainer_s_own_files_are_no_weights(here, saved):
+    without("", ".")(here, saved)
+    os.rename(here / "model.safetensors", here / "mine.bin")  # found as the only one, whatever it is called
+    torch.save(load_file(saved / "model.safetensors"), here / "mine.bin")
+    torch.save({}, here / "training_args.bin")
+    assert len(open_checkpoint(here)) == 2
