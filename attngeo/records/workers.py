@@ -1,5 +1,6 @@
 """Work handed out to processes of this machine or of a cluster, and handed out again where one is killed."""
 
+import logging
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -54,7 +55,8 @@ def _client(workers: int, scheduler: str) -> Iterator[Any]:
     with ExitStack() as stack:
         if not scheduler:
             threads = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}
-            options = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None, "env": threads}
+            options = {"n_workers": workers, "threads_per_worker": 1, "env": threads, "dashboard_address": ":0"}
+            options["silence_logs"] = logging.ERROR  # of workers that are slow to end
             scheduler = stack.enter_context(LocalCluster(**options)).scheduler_address
         try:
             client = stack.enter_context(Client(scheduler, timeout=30))
