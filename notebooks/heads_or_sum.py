@@ -94,17 +94,16 @@ figures.heads_and_sums(found)
 # Let $M = \sum_h M_h$ be the sum over heads (Eq. S20 of the paper), $M_h = W_{q,h} W_{k,h}^\top$, where $W_{k,h}$ is the key
 # factor that head $h$ reads, with symmetric and skew-symmetric parts $M = S + N$, $M_h = S_h + N_h$.
 #
-# 1. $\mathrm{Tr}(MM) = \sum_{g,h} \mathrm{Tr}(M_g M_h)$ and $\|M\|_F^2 = \sum_{g,h} \langle M_g, M_h \rangle$. With
-#    $C_{gh} = W_{k,g}^\top W_{q,h}$ every term takes products of size $d_h \times d_h$ only: $\mathrm{Tr}(M_g M_h)$ is the
-#    sum of the entries of $C_{gh} \odot C_{hg}^\top$, and $\langle M_g, M_h \rangle$ that of
+# 1. Let $t_{gh} = \mathrm{Tr}(M_g M_h)$ and $p_{gh} = \langle M_g, M_h \rangle$. Then $\mathrm{Tr}(MM) = \sum_{g,h} t_{gh}$
+#    and $\|M\|_F^2 = \sum_{g,h} p_{gh}$. With $C_{gh} = W_{k,g}^\top W_{q,h}$ every term takes products of size
+#    $d_h \times d_h$ only: $t_{gh}$ is the sum of the entries of $C_{gh} \odot C_{hg}^\top$, and $p_{gh}$ that of
 #    $W_{q,g}^\top W_{q,h} \odot W_{k,g}^\top W_{k,h}$.
-# 2. $\langle S_g, S_h \rangle = \tfrac12 \bigl(\langle M_g, M_h \rangle + \mathrm{Tr}(M_g M_h)\bigr)$ and
-#    $\langle N_g, N_h \rangle = \tfrac12 \bigl(\langle M_g, M_h \rangle - \mathrm{Tr}(M_g M_h)\bigr)$.
+# 2. $\langle S_g, S_h \rangle = \tfrac12 (p_{gh} + t_{gh})$ and $\langle N_g, N_h \rangle = \tfrac12 (p_{gh} - t_{gh})$.
 # 3. Let $s_0$ be the mean of the heads' scores weighted with $\|M_h\|_F^2$, $G_s = \|S\|_F^2 / \sum_h \|S_h\|_F^2$ and
-#    $G_n = \|N\|_F^2 / \sum_h \|N_h\|_F^2$. Unless $N$ or all $N_h$ vanish,
+#    $G_n = \|N\|_F^2 / \sum_h \|N_h\|_F^2$. The ratio $\|S\|_F^2 / \|N\|_F^2$ is, unless $N$ or all $N_h$ vanish,
 #
 #    $$
-#    \frac{1 + s}{1 - s} = \frac{\|S\|_F^2}{\|N\|_F^2} = \frac{G_s}{G_n} \cdot \frac{1 + s_0}{1 - s_0} .
+#    \frac{1 + s}{1 - s} = \frac{G_s}{G_n} \cdot \frac{1 + s_0}{1 - s_0} .
 #    $$ (eq-sum-over-heads)
 #
 # 4. If every head had a random sign, independent of the others', $G_s$ and $G_n$ would be 1 on average.
@@ -115,7 +114,7 @@ figures.heads_and_sums(found)
 # 1 is bilinear. For its terms, $\mathrm{Tr}(W_{q,g} W_{k,g}^\top W_{q,h} W_{k,h}^\top) = \mathrm{Tr}(C_{gh} C_{hg})$ and
 # $\mathrm{Tr}(M_g^\top M_h) = \mathrm{Tr}\bigl((W_{k,g}^\top W_{k,h})^\top W_{q,g}^\top W_{q,h}\bigr)$ by turning the
 # factors round. For 2 insert $S_h = (M_h + M_h^\top)/2$, $N_h = (M_h - M_h^\top)/2$ and use
-# $\langle M_g, M_h^\top \rangle = \mathrm{Tr}(M_g M_h)$. For one head 2 says
+# $\langle M_g, M_h^\top \rangle = t_{gh}$. For one head 2 says
 # $\|S_h\|_F^2 = \tfrac12 (1 + s_h) \|M_h\|_F^2$ and $\|N_h\|_F^2 = \tfrac12 (1 - s_h) \|M_h\|_F^2$; summed over heads, the two
 # have the ratio $(1 + s_0)/(1 - s_0)$, which the gains turn into that of the layer. For 4,
 # $\mathbb{E} \|\sum_h \epsilon_h S_h\|_F^2 = \sum_{g,h} \mathbb{E}[\epsilon_g \epsilon_h] \langle S_g, S_h \rangle$, and only
@@ -169,9 +168,9 @@ figures.without_parts(found.layers)
 
 # %% [markdown]
 # None of these: without the mean direction, the largest hundredth of the coordinates, the diagonal or the leading pair of
-# singular vectors no family of encoders changes its $s$ by more than {glue:text}`moved`. The leading tenth of the
-# directions undoes most of what the sum adds, but holds most of the form, and it was chosen by the sum itself: some of
-# that loss is by choice.
+# singular vectors no family of encoders changes its $s$ by more than {glue:text}`moved`. Without the
+# leading tenth of the directions most of what the sum adds is gone; but they hold most of the form, and they were chosen by
+# the sum itself, so that some of that loss is by choice.
 
 # %%
 show(on_weights.section_3_symmetry_after_removals.of(found))
@@ -184,7 +183,7 @@ show(on_weights.section_3_symmetry_after_removals.of(found))
 #
 # Let $M = W_q W_k^\top$ with factors of size $d \times r$ and eigenvalues $\lambda_i$.
 #
-# 1. Apart from zeros they are those of $W_k^\top W_q$, of size $r \times r$, and
+# 1. Apart from zeros they are those of $W_k^\top W_q$, of size $r \times r$, and, unless all are 0,
 #    $s = \dfrac{\sum_i |\lambda_i|^2}{\|M\|_F^2} \cdot \dfrac{\sum_i \lambda_i^2}{\sum_i |\lambda_i|^2}$. The first factor is at
 #    most 1, with equality for normal $M$; the second is 1 where all eigenvalues are real.
 # 2. If the $2r$ columns of $W_q$ and $W_k$ are independent, the symmetric part of $M$ has exactly $r$ positive and $r$

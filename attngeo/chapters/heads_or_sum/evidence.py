@@ -95,11 +95,11 @@ def beside_survey(found: Evidence) -> pd.DataFrame:
 def spectra_table(spectra: pd.DataFrame) -> pd.DataFrame:
     """Medians over families of SPECTRA, of single heads and of sums, for encoders and decoders."""
     rows = []
-    for form, own in (("head", spectra[spectra["head"] != SUM]), ("sum", spectra[spectra["head"] == SUM])):
+    for form, own in (("heads", spectra[spectra["head"] != SUM]), ("sums", spectra[spectra["head"] == SUM])):
         told = families(own, SPECTRA)
         for part, kind in GROUPS.items():
             middle = (
                 told[told["attention"] == kind][list(SPECTRA)].median().rename({"in_eigenvalues": "in eigenvalues"})
             )
-            rows.append({"": f"{part}s", "form": form, **middle})
+            rows.append({"matrices": f"{form} of {part}s", **middle})
     return pd.DataFrame(rows)

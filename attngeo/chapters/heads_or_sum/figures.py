@@ -67,7 +67,7 @@ def _mark(label: str, colour: str, marker: str = "o", face: str | None = None) -
 def gains(found: Evidence) -> CaptionedFigure:
     """How far the heads' symmetric parts add up against how far their skew parts do: layers and families."""
     rows, told = with_kinds(whole(found.layers)), families(whole(found.layers), PARTS)
-    figure, panel = new_figure(7.4, 4.6)
+    figure, panel = new_figure(7.4, 4.2)
     low, high = 0.45, 4.6
     panel.plot([low, high], [low, high], color=NEUTRAL, linewidth=1, linestyle="--")
     for line in (panel.axhline, panel.axvline):

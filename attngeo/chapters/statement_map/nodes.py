@@ -95,7 +95,8 @@ def nodes(listed: pd.DataFrame, said: Mapping, blocks: Mapping[str, Stated]) -> 
     Raises:
         MapError: a statement, check, label or node that is named is unknown, or a node rests on itself.
     """
-    rooms = {c: wording(f"attngeo.chapters.{c}") for c in listed.chapter.unique()}
+    pages = dict.fromkeys([*listed.chapter, *(block.page.removesuffix("_details") for block in blocks.values())])
+    rooms = {c: wording(f"attngeo.chapters.{c}") for c in pages}
     places = {name: (chapter, words) for chapter, room in rooms.items() for name, words in room.items()}
     found = {}
     for name, entry in {**said["paper"], **said["ours"]}.items():

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from attngeo.book.notebooks import Book
+from attngeo.chapters import all_checks
 from attngeo.chapters.statement_map import drawing, lists, nodes
 from attngeo.chapters.statement_map.nodes import State
 from attngeo.display.verdicts import Finding, account
@@ -29,7 +30,7 @@ def report(words, verdict=None, supported=True):
     return told | {"verdict": verdict.value, "supported": supported}
 
 
-ROOMS = [wording(f"attngeo.chapters.{chapter}") for chapter in PAPER.chapter.unique()]
+ROOMS = [wording(room) for room in dict.fromkeys(check.room for check in all_checks().values())]
 WORDS = {name: words for room in ROOMS for name, words in room.items()}  # of every check
 EVERY = list(WORDS.values())
 REPORTS = [report(words) for words in EVERY]
