@@ -1,4 +1,6 @@
 # make book   create .venv, execute the chapters (PROFILE=smoke|cpu|gpu) and build book/_build/html
+# make pdf    build the book, then all of it as book/_build/pdf/attngeo.pdf, printed by Chromium
+# make release  build all of this and the package: dist/attngeo-VERSION-release.zip, with checksums
 # make test   create .venv, run the whole suite, a worker a core; ARGS="-k scores" narrows it, ARGS="-n 0" keeps one process
 # make lint   style, types, and the contract of the rooms: who may import whom
 # make mutants  formulas with one place changed: which no test refuses; ONLY="attngeo.forms.scores.*" narrows it
@@ -22,11 +24,24 @@ endif
 # Each worker and each page's kernel imports the same packages: compiled once, not every time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: book test lint mutants benchmarks clean
+.PHONY: book pdf release test lint mutants benchmarks clean
 
 book: $(VENV)/.book
 	ATTNGEO_PROFILE=$(PROFILE) $(BIN)/jupyter-book build book
 	@echo "Open book/_build/html/index.html"
+
+pdf: $(VENV)/.book
+	@command -v chromedriver >/dev/null || \
+		{ echo "The PDF is printed by Chromium, which is not installed: install chromium and chromedriver."; exit 2; }
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[pdf]'
+	$(MAKE) book  # first: what it has read, a second builder does not write for it
+	ATTNGEO_PROFILE=$(PROFILE) $(BIN)/jupyter-book build book --builder singlehtml
+	$(BIN)/python -m attngeo.book.pdf
+
+release: pdf
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[release]'
+	$(BIN)/python -m build
+	$(BIN)/python -m attngeo.book.release
 
 test: $(VENV)/.test lint
 	$(BIN)/python -m pytest -n logical $(ARGS)

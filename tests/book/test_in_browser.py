@@ -40,7 +40,8 @@ def pages_of(book):
     """Its pages; index.html only sends the reader on to the first."""
     pages = [p for p in sorted(book.rglob("*.html")) if not {"_static", "_sphinx_design_static"} & set(p.parts)]
     assert len(pages) > 8
-    return [p for p in pages if p != book / "index.html"]
+    code = [p for p in pages if p.is_relative_to(book / "code")]  # one page is like another
+    return [p for p in pages if p not in (book / "index.html", *code[1:])]
 
 
 SETTLED = """

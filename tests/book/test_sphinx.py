@@ -13,6 +13,8 @@ import nbformat
 import pytest
 from tiny_book import ROOT, chapter, tiny_book
 
+from attngeo.book.pdf import PdfError, print_book
+
 pytestmark = pytest.mark.book
 
 START = chapter(
@@ -52,7 +54,8 @@ def book(tmp_path_factory):
     scripts.mkdir(parents=True)
     (scripts / "dots.js").write_text("attngeo.interactive('dots', (stage, data) => stage.append(data.n));")
     (scripts / "other.js").write_text("")
-    shutil.copy(ROOT / "book" / "_static" / "interactive.js", scripts.parent)
+    for name in ("interactive.js", "print.css"):
+        shutil.copy(ROOT / "book" / "_static" / name, scripts.parent)
     return tiny_book(root, {"smoke": "middle: {n: 7}"}, start=START, middle=MIDDLE, last=LAST)
 
 
@@ -228,6 +231,26 @@ def test_a_warning_names_the_line_of_the_chapter(book):
     line = next(i for i, text in enumerate(lines, 1) if "nowhere" in text)
     run, _ = build(book)
     assert run.returncode == 0 and re.search(rf"start\.py:{line}: WARNING.*nowhere", run.stderr)
+
+
+def test_the_book_is_printed_with_an_outline_and_links_within(book, browser):
+    from pypdf import PdfReader
+
+    with pytest.raises(PdfError, match=r"^[^\n]*\.$"):
+        print_book(book)
+    assert build(book, "--builder", "singlehtml")[1] == []
+    printed = PdfReader(print_book(book))
+    titles = [entry.title for entry in flat(printed.outline)]
+    assert [t for t in titles if t in ("1. Middle", "2. Last")][-2:] == ["1. Middle", "2. Last"]
+    text = "\n".join(p.extract_text() for p in printed.pages)
+    assert "Proposition 1.1" in text and "smoke" in text
+    assert not re.search(r"\\Wqk|Take away|Data of this figure|Search", text)
+    actions = [note.get_object().get("/A") for p in printed.pages for note in p.get("/Annots", [])]
+    assert len(actions) > 4 and not [a for a in actions if a and "file:" in str(a.get_object().get("/URI"))]
+
+
+def flat(outline):
+    return [e for entry in outline for e in (flat(entry) if isinstance(entry, list) else [entry])]
 
 
 def test_the_folder_that_is_built_holds_links():
