@@ -7,6 +7,8 @@ __version__ = "0.1.0"
 
 _CHECKPOINTS = ("Attention", "AttentionLayer", "Tower", "open_checkpoint", "open_model", "register_architecture")
 _ELSEWHERE = {**dict.fromkeys(_CHECKPOINTS, "checkpoints"), "AttngeoError": "errors", "initialise": "training"}
+_SCORES = ("Scores", "directionality_score", "score", "score_heads", "symmetry_score")
+_ELSEWHERE |= {**dict.fromkeys(_SCORES, "forms.scores"), "BilinearForm": "forms.bilinear"}
 _ELSEWHERE |= {"ScoreCallback": "training.trainer_callback", "LightningScoreCallback": "training.lightning_callback"}
 __all__ = [
     "Attention",
@@ -42,7 +44,7 @@ if TYPE_CHECKING:
 
 def __getattr__(name: str):
     if name in __all__:
-        return getattr(import_module(f"attngeo.{_ELSEWHERE.get(name, 'forms')}"), name)
+        return getattr(import_module(f"attngeo.{_ELSEWHERE[name]}"), name)
     raise AttributeError(f"module 'attngeo' has no attribute {name!r}")
 
 

@@ -19,7 +19,7 @@ COMMANDS = {
     "run": "re-run one chapter of the book with other parameters",
 }
 
-EXTRAS = {"train": "train", "experiment": "train"}  # what modules of commands need beyond the own dependencies
+EXTRAS = {"train": "train"}  # what modules of commands need beyond the own dependencies
 
 UNWRITABLE = (
     *(errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS),

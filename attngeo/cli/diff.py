@@ -3,16 +3,18 @@
 import logging
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from attngeo.checkpoints.layers import Checkpoint, open_checkpoint
-from attngeo.checkpoints.sources import saved_steps
 from attngeo.cli import scoring_options
 from attngeo.cli.formats import View, deliver, format_of
 from attngeo.cli.terminal import screen
 from attngeo.errors import ParameterError
-from attngeo.survey.differences import Compared, cells, difference_rows, require_alike, summary
+
+if TYPE_CHECKING:
+    from attngeo.checkpoints.layers import Checkpoint
+    from attngeo.survey.differences import Compared
 
 
 @click.command(name="diff", short_help="what changed in W_qk from one checkpoint to others")
@@ -37,6 +39,8 @@ def command(
     factors, ||B - A|| / ||A|| and <A, B> / ||A|| ||B||, with Frobenius norms.
     """
     form = format_of(asked, output)
+    from attngeo.survey.differences import difference_rows, require_alike  # torch comes with it
+
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # its retries; what fails is said in one sentence
     compared = _opened(_spread(checkpoints))
     require_alike(compared, per_head)
@@ -53,6 +57,8 @@ def _spread(checkpoints: Sequence[str]) -> list[str]:
     Raises:
         ParameterError: fewer than two, or one of them twice.
     """
+    from attngeo.checkpoints.sources import saved_steps
+
     steps = {name: saved_steps(Path(name).expanduser()) for name in checkpoints}
     if len(checkpoints) > 1:  # beside others, a folder that is a model stands for that alone
         steps = {name: [] if Path(name).expanduser() in found else found for name, found in steps.items()}
@@ -68,7 +74,10 @@ def _spread(checkpoints: Sequence[str]) -> list[str]:
     return each
 
 
-def _opened(names: Sequence[str]) -> list[Compared]:
+def _opened(names: Sequence[str]) -> "list[Compared]":
+    from attngeo.checkpoints.layers import open_checkpoint
+    from attngeo.survey.differences import Compared
+
     first = Compared(names[0], _open(names[0]))
     others = []
     for name in names[1:]:
@@ -78,7 +87,9 @@ def _opened(names: Sequence[str]) -> list[Compared]:
     return [first, *others]
 
 
-def _open(name: str) -> Checkpoint:
+def _open(name: str) -> "Checkpoint":
+    from attngeo.checkpoints.layers import open_checkpoint
+
     return open_checkpoint(*_revised(name))
 
 
@@ -90,7 +101,9 @@ def _revised(name: str) -> tuple[str, str | None]:
     return identifier, revision
 
 
-def _view(rows: list[dict], compared: Sequence[Compared]) -> View:
+def _view(rows: list[dict], compared: "Sequence[Compared]") -> View:
+    from attngeo.survey.differences import cells, summary
+
     letters = {each.asked: _letter(number) for number, each in enumerate(compared)}
     names, found = cells(rows, letters)
     legend = [

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,17 +11,9 @@ from attngeo.errors import AttngeoError, needs
 from attngeo.records.atomic import write_text
 from attngeo.records.checkout import data, root
 from attngeo.records.provenance import head
-from attngeo.runs.experiments import (
-    Experiment,
-    ExperimentError,
-    PlannedRun,
-    State,
-    Status,
-    commits,
-    read_experiment,
-    read_experiments,
-)
-from attngeo.runs.experiments_table import experiments_table, states, with_table
+
+if TYPE_CHECKING:
+    from attngeo.runs.experiments import Experiment, PlannedRun
 
 
 @click.command(name="experiment", short_help="make the runs of an experiment that are not recorded")
@@ -46,6 +39,10 @@ def command(
     was cut off goes on from its last checkpoint. A run that another process is making is passed over, so the command
     may be given several times at once.
     """
+    with needs("train", "attngeo experiment"):  # pandas, which no --help waits for
+        from attngeo.runs.experiments import ExperimentError, State, read_experiment, read_experiments
+        from attngeo.runs.experiments_table import experiments_table, states, with_table
+
     if tables:
         readme = data("runs", "README.md")
         write_text(readme, with_table(readme.read_text("utf-8"), read_experiments(data("runs"))))
@@ -74,7 +71,7 @@ def _folder(name: str, runs: Path) -> Path:
     return Path(name) if os.sep in name or not (runs / name).is_dir() else runs / name
 
 
-def _make(experiment: Experiment, todo: list[PlannedRun], workers: int, scheduler: str) -> int:
+def _make(experiment: "Experiment", todo: "list[PlannedRun]", workers: int, scheduler: str) -> int:
     """Make the runs, with a line for each that ends; returns how many failed."""
     with needs("train", "attngeo experiment"):
         from attngeo.training.experiments import make_runs
@@ -86,8 +83,10 @@ def _make(experiment: Experiment, todo: list[PlannedRun], workers: int, schedule
     return failed
 
 
-def _require_one_code(experiment: Experiment) -> None:
+def _require_one_code(experiment: "Experiment") -> None:
     """Refuse to finish a confirmatory experiment with other code than it was begun with."""
+    from attngeo.runs.experiments import ExperimentError, Status, commits
+
     made_with, here = commits(experiment), head(root())
     if experiment.status is Status.CONFIRMATORY and made_with and here and here not in made_with:
         commit = sorted(made_with)[0][:10]

@@ -3,17 +3,17 @@
 import logging
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from attngeo.checkpoints.layers import Checkpoint, open_checkpoint
 from attngeo.cli import scoring_options
 from attngeo.cli.formats import View, check_picture, deliver, format_of
 from attngeo.cli.terminal import screen
-from attngeo.forms.scores import Convention
-from attngeo.survey.rows import layer_rows
-from attngeo.survey.summary import cells, summary
+from attngeo.forms.conventions import Convention
+
+if TYPE_CHECKING:
+    from attngeo.checkpoints.layers import Checkpoint
 
 
 @click.command(name="score", short_help="both scores of a checkpoint's attention layers")
@@ -53,6 +53,8 @@ def command(
     form = format_of(asked, output)
     if plot is not None:
         check_picture(plot)
+    from attngeo.checkpoints.layers import open_checkpoint  # torch comes with it, which no --help waits for
+
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # its retries; what fails is said in one sentence
     with screen(stderr=True).status(f"looking for {checkpoint}"):  # shown on a terminal alone
         opened = open_checkpoint(checkpoint, revision, adapter)
@@ -68,8 +70,12 @@ def command(
     deliver(rows, view, form, output)
 
 
-def _scored(checkpoint: Checkpoint, gamma: float, per_head: bool, convention: str) -> list[dict]:
+def _scored(checkpoint: "Checkpoint", gamma: float, per_head: bool, convention: str) -> list[dict]:
     """Rows of scores, with a progress bar on stderr where that is a terminal."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from attngeo.survey.rows import layer_rows
+
     console = screen(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("layers"))
     rows = []
@@ -89,6 +95,8 @@ def _scored(checkpoint: Checkpoint, gamma: float, per_head: bool, convention: st
 
 
 def _view(rows: list[dict]) -> View:
+    from attngeo.survey.summary import cells, summary
+
     first = rows[0]
     title = f"{first['model']} {first['revision'][:12]}".strip()
     kind = "" if first["convention"] == Convention.DEFINITION else f", scores as in convention {first['convention']!r}"

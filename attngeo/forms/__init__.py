@@ -1,9 +1,5 @@
 """The query-key matrix: W_qk by its factors, the sums both scores need, both scores, their random values, a picture.
 
-Nothing here knows where weights come from. Only torch and numpy are needed.
+Nothing here knows where weights come from. Only torch and numpy are needed; nothing is imported here, so that the
+command line can name the conventions without them.
 """
-
-from attngeo.forms.bilinear import BilinearForm
-from attngeo.forms.scores import Scores, directionality_score, score, score_heads, symmetry_score
-
-__all__ = ["BilinearForm", "Scores", "directionality_score", "score", "score_heads", "symmetry_score"]

@@ -1,7 +1,6 @@
 """Symmetry (Def. 3.1) and directionality (Def. 3.2) of a matrix or of a bilinear form."""
 
 from dataclasses import dataclass, fields
-from enum import Enum
 from typing import TypeVar
 
 import torch
@@ -10,24 +9,11 @@ from torch import Tensor
 
 from attngeo.errors import MatrixError, ParameterError
 from attngeo.forms.bilinear import BilinearForm
+from attngeo.forms.conventions import GAMMA, Convention
 from attngeo.forms.moments import Moments, dense_moments, form_moments, head_moments
 
 Number = TypeVar("Number", float, Tensor)
-GAMMA = 2.0  # gamma of Def. 3.2; the paper does not state its value, its released code uses 2
 SUM = -1  # in the column ``head`` of a table: the sum over heads, W_qk of Eq. S20
-
-
-class Convention(str, Enum):
-    """Which formula a score follows. The paper's text, its released code and its tables differ; use the first."""
-
-    DEFINITION = "definition"  # s in [-1, 1] (Prop. S1.17); d of Def. 3.2 as printed
-    PRINTED = "printed"  # Def. 3.1 with its factor 2: s in [-2, 2]; d as in the definition
-    RELEASED = "released"  # the released code: s = ||M_s||^2 / ||M||^2 in [0, 1]; d of the excess over the threshold
-    TABLES = "tables"  # behind Table S3: d of the excess of the norms' logarithms; s as in the definition
-
-    @classmethod
-    def _missing_(cls, value: object) -> None:
-        raise ParameterError(f"There is no convention {value!r}; there are {', '.join(c.value for c in cls)}.")
 
 
 @dataclass(frozen=True)
@@ -55,7 +41,7 @@ def symmetry_score(
 
     Args:
         m: a square matrix (d, d), or a form, whose heads are summed (Eq. S20).
-        convention: the formula; see `Convention`.
+        convention: the formula; see `~attngeo.forms.conventions.Convention`.
 
     Returns:
         1 for a symmetric, -1 for a skew-symmetric matrix, 0 for the zero matrix.
@@ -76,7 +62,7 @@ def directionality_score(
     Args:
         m: a square matrix (d, d), or a form, whose heads are summed (Eq. S20).
         gamma: threshold in population standard deviations of the norms.
-        convention: the formula; see `Convention`.
+        convention: the formula; see `~attngeo.forms.conventions.Convention`.
 
     Returns:
         A value in [-1, 1], negative where columns dominate; 0 where no row and no column exceeds its threshold.
