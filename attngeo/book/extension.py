@@ -26,6 +26,12 @@ from attngeo.display.labels import METADATA_KEY
 from attngeo.errors import AttngeoError
 from attngeo.paper.published import statements
 
+# Of a page, whatever is in it, nothing is asked of another host. 'self' is no folder to every browser: file: is.
+POLICY = (
+    "default-src 'none'; script-src 'self' file: 'unsafe-inline'; style-src 'self' file: 'unsafe-inline';"
+    " img-src 'self' file: data:; font-src 'self' file: data:; connect-src 'self' file:; base-uri 'none';"
+    " form-action 'self' file:"
+)
 SHARED_SCRIPT = "_static/interactive.js"
 _GLUE = re.compile(r"\{glue:\w+\}`[^`]*`")
 
@@ -128,6 +134,15 @@ def scripts_of_page(
     context["script_files"] = sorted(kept, key=lambda script: script.filename != SHARED_SCRIPT)
 
 
+def security_policy(
+    app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: nodes.document | None
+) -> None:
+    """On ``html-page-context``: from where a page may load, said before it does; one alone has its own policy."""
+    if not app.config.attngeo_rerun:
+        policy = f'<meta http-equiv="Content-Security-Policy" content="{POLICY}" />'
+        context["metatags"] = policy + context.get("metatags", "")
+
+
 def elsewhere(app: Sphinx, env: BuildEnvironment, node: nodes.Element, text: nodes.Element) -> nodes.Node | None:
     """On ``missing-reference``: a page alone has no number for the figures of others, which were not run."""
     if not app.config.attngeo_rerun or node.get("reftype") != "numref":
@@ -174,6 +189,7 @@ def setup(app: Sphinx) -> dict:
     app.connect("html-collect-pages", pages_of_code)
     app.connect("missing-reference", elsewhere)
     app.connect("html-page-context", scripts_of_page)
+    app.connect("html-page-context", security_policy)
     app.connect("html-page-context", pages.hand_out)
     app.connect("html-page-context", roles_of_references)
     app.add_post_transform(PaperLinks)

@@ -93,6 +93,17 @@ def test_every_page_opens_offline(built_book, browser):
     assert not problems, "\n".join(problems)
 
 
+def test_no_page_may_ask_another_host(built_book):
+    """The policy stands before whatever loads something, and its sources name no host."""
+    for page in pages_of(built_book):
+        text = page.read_text("utf-8")
+        (policy,) = re.findall(r'<meta http-equiv="Content-Security-Policy" content="([^"]+)"', text)
+        assert policy.startswith("default-src 'none'; ")
+        allowed = {source for directive in policy.split(";") for source in directive.split()[1:]}
+        assert allowed <= {"'none'", "'self'", "'unsafe-inline'", "data:", "file:"}
+        assert not re.search("<(script|link|style|img)", text.partition(policy)[0])
+
+
 SHAPE = """
 const wide = [...document.querySelectorAll('.bd-article .pst-scrollable-table-container')]
   .filter(box => box.scrollWidth > box.clientWidth + 1 && box.offsetParent);
