@@ -19,7 +19,7 @@ from attngeo.survey.families import GROUPS, with_kinds
 
 ORDER = {**{kind: PART_COLOURS[part] for part, kind in GROUPS.items()}, "cross": PART_COLOURS["cross"]}
 COSINES = 0.5  # at which the colours of `pair_matrices` saturate
-# labels of `gains` that would lie on one another: points upwards
+# labels of encoders in `gains` that would lie on one another: points upwards
 NUDGED = {"RXN": 3, "BERT": -4, "Whisper": -8, "Sapiens": 3, "DeiT": -4, "T5": -11}
 
 
@@ -78,7 +78,8 @@ def gains(found: Evidence) -> CaptionedFigure:
         panel.scatter(own["skew_gain"], own["symmetric_gain"], s=45, color=ORDER[kind], edgecolors="black", label=kind)
         side = {"bidirectional": (-6, "right"), "causal": (6, "left")}[kind]
         for row in own.itertuples():
-            where = {"xytext": (side[0], NUDGED.get(row.family, -2)), "textcoords": "offset points", "ha": side[1]}
+            up = NUDGED.get(row.family, -2) if kind == "bidirectional" else 3
+            where = {"xytext": (side[0], up), "textcoords": "offset points", "ha": side[1]}
             panel.annotate(row.family, (row.skew_gain, row.symmetric_gain), fontsize=8, **where)
     ticks = [0.5, 1, 2, 4]
     for axis in ("x", "y"):
