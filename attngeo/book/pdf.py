@@ -15,7 +15,7 @@ _A4 = {"paperWidth": 8.27, "paperHeight": 11.69, "scale": 0.78} | dict.fromkeys(
     ("marginTop", "marginBottom", "marginLeft", "marginRight"), 0.6
 )
 _FOOTER = '<div style="font-size: 8px; text-align: center; width: 100%"><span class="pageNumber"></span></div>'
-# Proofs are open on paper, checks stay lines. Links lead to other places of the PDF. Tables are as narrow as the page.
+# Proofs are open on paper, checks stay lines. Links lead to other places of the PDF. What is wide shrinks.
 _READY = """
 const done = arguments[0], all = (selector) => [...document.querySelectorAll(selector)];
 document.documentElement.dataset.theme = "light";
@@ -34,9 +34,9 @@ for (const link of all("a[href]")) {
 }
 const typeset = window.MathJax?.startup?.promise ?? Promise.reject(new Error("MathJax did not start"));
 typeset.then(() => Promise.all([...document.images].map((image) => image.decode()))).then(() => {
-  for (const table of all("table.table")) {
-    const room = table.parentElement.clientWidth;
-    if (room && table.scrollWidth > room) table.style.zoom = room / table.scrollWidth;
+  for (const wide of all("table.table, mjx-container[display]")) {
+    const room = wide.parentElement.clientWidth;
+    if (room && wide.scrollWidth > room) wide.style.zoom = room / wide.scrollWidth;
   }
   done(all(".math:not(:has(mjx-container)), mjx-merror").map((formula) => formula.textContent));
 }).catch((error) => done([String(error)]));
