@@ -4,11 +4,13 @@ import math
 import re
 from collections.abc import Mapping
 from os import PathLike
-from pathlib import Path
+from typing import Annotated
 
+import msgspec
 import torch
 from torch import Size, Tensor
 
+from attngeo.bounds import checked, local_path
 from attngeo.checkpoints.architectures import ARCHITECTURES, LayerPlan, places
 from attngeo.checkpoints.sources import open_repository
 from attngeo.checkpoints.tensorfiles import TensorFile
@@ -30,6 +32,21 @@ OTHERWISE = (
 )
 
 
+# a name or a regular expression; no repeated group and few repetitions, or matching it could take for ever
+_Pattern = Annotated[str, msgspec.Meta(pattern=r"^(?!.*\)[*+?{])([^*+{]*[*+{]){0,2}[^*+{]*$", max_length=1000)]
+_Alpha = Annotated[float, msgspec.Meta(gt=-1e30, lt=1e30)]
+
+
+class _Config(msgspec.Struct):
+    """What of an adapter_config.json decides how it is merged; `OTHERWISE` apart."""
+
+    peft_type: str | None = None
+    lora_alpha: _Alpha | None = None
+    alpha_pattern: dict[_Pattern, _Alpha] | None = None
+    use_rslora: bool | None = None
+    init_lora_weights: bool | str | None = None
+
+
 class Adapter:
     """A LoRA adapter: ``scale B A`` for some weights, A (r, in), B (out, r), scale alpha / r or alpha / sqrt(r).
 
@@ -48,8 +65,9 @@ class Adapter:
     """
 
     def __init__(self, name: str, config: Mapping, file: TensorFile) -> None:
-        self.name, self._config, self._file = name, config, file
-        kind, others = config.get("peft_type"), [option for option in OTHERWISE if config.get(option)]
+        self.name, self._file = name, file
+        self._config = checked(config, _Config, self._unreadable)
+        kind, others = self._config.peft_type, [option for option in OTHERWISE if config.get(option)]
         if kind != "LORA":
             raise CheckpointError(
                 f"{name} is an adapter of type {kind}, and LoRA alone is merged here; merge_and_unload() it and score"
@@ -104,7 +122,7 @@ class Adapter:
 
     def require_use(self) -> None:
         """Refuse an adapter that changes no W_qk, or that was trained beside other base weights."""
-        start = self._config.get("init_lora_weights")
+        start = self._config.init_lora_weights
         if start not in INITIALISATIONS:
             raise self._unmergeable(f"init_lora_weights = {start}")
         if not self._modules:
@@ -145,24 +163,32 @@ class Adapter:
         module = self._modules[weight]
         a, b = (self._file.shapes[name] for name in self._factors(module))
         outputs, inputs = reversed(shape) if self._transposed[weight] else shape
-        if (*b[:1], *a[1:]) != (outputs, inputs) or b[1:] != a[:1]:
+        name = self._find(module, "lora_magnitude_vector")
+        magnitudes = None if name is None else self._file.shapes[name].numel()
+        if (*b[:1], *a[1:]) != (outputs, inputs) or b[1:] != a[:1] or not all(a) or magnitudes not in (None, outputs):
             raise CheckpointError(
                 f"{self.name} adapts {module} with factors {tuple(b)} and {tuple(a)}, and {weight} is"
                 f" {(outputs, inputs)}; the adapter belongs to another base model."
             )
 
     def _scale(self, module: str, rank: int) -> float:
-        patterns, inner = self._config.get("alpha_pattern") or {}, _inner(module)
-        found = (alpha for pattern, alpha in patterns.items() if re.match(rf"(.*\.)?({pattern})$", inner))
-        alpha = next(found, self._config.get("lora_alpha"))
-        if not isinstance(alpha, (int, float)):
-            raise CheckpointError(f"{CONFIG} of {self.name} has no number lora_alpha; save the adapter again.")
-        return alpha / (math.sqrt(rank) if self._config.get("use_rslora") else rank)
+        patterns, inner = self._config.alpha_pattern or {}, _inner(module)
+        try:
+            found = [alpha for pattern, alpha in patterns.items() if re.match(rf"(.*\.)?({pattern})$", inner)]
+        except re.error as error:
+            raise self._unreadable(f"{error} in alpha_pattern") from error
+        alpha = found[0] if found else self._config.lora_alpha
+        if alpha is None:
+            raise self._unreadable("no number lora_alpha")
+        return alpha / (math.sqrt(rank) if self._config.use_rslora else rank)
+
+    def _unreadable(self, why: str) -> CheckpointError:
+        return CheckpointError(f"{CONFIG} of {self.name} cannot be used ({why}); save the adapter again.")
 
 
 def open_adapter(path_or_id: str | PathLike) -> Adapter:
     """A LoRA adapter as ``save_pretrained`` of peft writes it: a local folder, or a Hub id."""
-    path = Path(path_or_id).expanduser()
+    path = local_path(path_or_id, CheckpointError)
     repository = open_repository(path.parent if path.is_file() else path_or_id, first=CONFIG)
     config = repository.json(CONFIG)
     if config is None:

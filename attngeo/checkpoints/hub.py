@@ -44,6 +44,8 @@ class HubRepository(Repository):
 
     def __init__(self, name: str, revision: str | None = None, first: str = "config.json") -> None:
         self.name, self.revision = name, revision or "main"
+        if not f"{name}{self.revision}".isprintable():
+            raise CheckpointError(f"{f'{name} {self.revision}'[:80]!r} is no name of a repository; check the spelling.")
         with self._explained(first):
             self._reach(first)
         found = self._download(first)

@@ -3,19 +3,21 @@
 Tensors are found by their names, so no model code is run and no model is built.
 """
 
-import re
 from collections import deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from os import PathLike
-from pathlib import Path
+from typing import Annotated
 
 import torch
+from msgspec import Meta
 
+from attngeo.bounds import checked, local_path
 from attngeo.checkpoints.adapters import Adapter, open_adapter
 from attngeo.checkpoints.architectures import ARCHITECTURES, Entry, LayerPlan, Misfit, Part, locate
+from attngeo.checkpoints.architectures.locate import Name, value_of
 from attngeo.checkpoints.dequantise import FLOAT8
 from attngeo.checkpoints.gguf_files import GgufFile, gguf_path
 from attngeo.checkpoints.misplaced import no_checkpoint, no_config, no_weights
@@ -34,6 +36,8 @@ WEIGHTS = (
     "pytorch_model.bin.index.json",
 )
 AHEAD = 64 * 2**20  # bytes of later layers fetched while one is worked on
+# name of a shard: nothing outside the folder
+File = Annotated[str, Meta(pattern=r"^(?![\\/])(?!(.*[\\/])?\.\.([\\/]|$))[^\x00-\x1f]+$", max_length=240)]
 SHARDS_AT_ONCE = 8  # headers of a sharded checkpoint read at the same time
 
 
@@ -85,7 +89,7 @@ class Checkpoint:
         architectures: Mapping[str, Entry] = ARCHITECTURES,
     ) -> None:
         self.name, self.revision = name if adapter is None else f"{name} + {adapter.name}", revision
-        self.model_type = str(config.get("model_type") or "")
+        self.model_type = value_of(config, "model_type", Name) or ""
         self._all_files = files
         self._files = {name: file for file in files for name in file.shapes}  # by tensor name
         self._refusal = refusal(config)
@@ -177,7 +181,7 @@ def open_checkpoint(
         CheckpointError: nothing there, unknown architecture, damaged or incomplete files, an adapter of another kind or
             for another model, or the Hub refuses.
     """
-    path = Path(path_or_id).expanduser()
+    path = local_path(path_or_id, CheckpointError)
     if (gguf := gguf_path(path, adapter)) is not None:
         opened = GgufFile(gguf)
         return Checkpoint(gguf.stem, "", opened.config, [opened], architectures={opened.architecture: opened.entry})
@@ -233,13 +237,14 @@ def _nothing(repository: Repository, files: str) -> CheckpointError:
 
 
 def _shards(repository: Repository, index: str) -> list[str]:
-    weight_map = (repository.json(index) or {}).get("weight_map")
-    if not isinstance(weight_map, Mapping) or not weight_map:
-        raise CheckpointError(f"{index} of {repository.name} has no weight_map; fetch it again.")
-    wanted = sorted({str(file) for file in weight_map.values()})
-    if any(re.search(r"(^|[\\/])\.\.([\\/]|$)|^[\\/]", file) for file in wanted):
-        raise CheckpointError(f"{index} of {repository.name} points outside the checkpoint; fetch it again.")
-    return wanted
+    weight_map = checked(
+        (repository.json(index) or {}).get("weight_map"),
+        Annotated[dict[str, File], Meta(min_length=1)],
+        lambda why: CheckpointError(
+            f"{index} of {repository.name} has no weight_map to files beside it ({why}); fetch it again."
+        ),
+    )
+    return sorted(set(weight_map.values()))
 
 
 def _shard(repository: Repository, index: str, shard: str) -> TensorFile:

@@ -1,10 +1,11 @@
 """Where a checkpoint's files are: a local folder, or (`hub`) a repository on the Hub."""
 
-import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-from attngeo.checkpoints.byte_sources import unreadable
+from attngeo.bounds import read_json
 from attngeo.checkpoints.tensorfiles import SUFFIXES, TensorFile, open_tensors
 from attngeo.errors import CheckpointError
 
@@ -26,15 +27,11 @@ class Repository:
         path = self.fetch(file)
         if path is None:
             return None
-        try:
-            content = json.loads(path.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise unreadable(path, error) from error
-        except ValueError as error:
-            raise CheckpointError(f"{file} of {self.name} is not valid JSON ({error}); mend or fetch it.") from error
-        if not isinstance(content, Mapping):
-            raise CheckpointError(f"{file} of {self.name} is not a JSON object; fetch it again.")
-        return content
+        return read_json(
+            path,
+            dict[str, Any],
+            lambda why: CheckpointError(f"{file} of {self.name} cannot be read ({why}); mend or fetch it again."),
+        )
 
     def open(self, file: str) -> TensorFile | None:
         """A file of tensors, None where there is none."""
@@ -55,7 +52,7 @@ class LocalFolder(Repository):
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.name, self.revision = path.resolve().name, ""
+        self.name, self.revision = os.fsencode(path.resolve().name).decode(errors="replace"), ""
         repository = path.resolve().parent.parent.name
         if path.resolve().parent.name == "snapshots" and repository.startswith("models--"):
             self.name, self.revision = repository.removeprefix("models--").replace("--", "/"), path.resolve().name

@@ -3,6 +3,7 @@
 from os import PathLike
 from pathlib import Path
 
+from attngeo.bounds import local_path
 from attngeo.checkpoints.repositories import LocalFolder, Repository
 from attngeo.checkpoints.tensorfiles import SUFFIXES
 from attngeo.errors import CheckpointError
@@ -11,7 +12,7 @@ from attngeo.errors import CheckpointError
 def open_repository(path_or_id: str | PathLike, revision: str | None = None, first: str = "config.json") -> Repository:
     """The folder of that name, else the Hub repository of that id, which must have the file ``first``."""
     text = str(path_or_id)
-    path = Path(path_or_id).expanduser()
+    path = local_path(path_or_id, CheckpointError)
     if text.strip() and path.is_dir():
         if revision is not None:
             raise CheckpointError(f"{path} is a local folder, which has no revision {revision!r}; leave it out.")

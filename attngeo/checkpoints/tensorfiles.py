@@ -1,15 +1,18 @@
 """Tensors out of one file by name, reading nothing else: safetensors by byte ranges, ``.bin`` by memory mapping."""
 
-import json
 import math
 import pickle
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, Any, NamedTuple
 
+import msgspec
 import torch
+from safetensors import SafetensorError, safe_open
 from torch import Size, Tensor
 
+from attngeo.bounds import cause
 from attngeo.checkpoints.byte_sources import Bytes, LocalBytes, unreadable
 from attngeo.errors import CheckpointError
 
@@ -28,6 +31,7 @@ _DTYPES = {
     "I64": torch.int64,
 }
 SUFFIXES = (".safetensors", ".bin", ".pt", ".pth", ".ckpt")
+_Size = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 _MAX_HEADER = 100_000_000  # bytes; the limit of the format itself
 
 
@@ -51,6 +55,14 @@ class TensorFile:
 
     def forget(self) -> None:
         """Stop fetching what was not read."""
+
+
+class _Entry(msgspec.Struct, forbid_unknown_fields=True):
+    """What the header of a safetensors file says of a tensor."""
+
+    dtype: Annotated[str, msgspec.Meta(max_length=20)]
+    shape: Annotated[list[_Size], msgspec.Meta(max_length=64)]
+    data_offsets: tuple[_Size, _Size]
 
 
 class Stored(NamedTuple):
@@ -119,33 +131,34 @@ class SafetensorsFile(TensorFile):
 
     def _read_header(self) -> dict[str, Stored]:
         if self._source.size < 8:
-            raise self._damaged(f"it has {self._source.size} bytes")
+            raise self.damaged(f"it has {self._source.size} bytes")
         length = int.from_bytes(bytes(self._source.read(0, 8)), "little")
         if not 2 <= length <= _MAX_HEADER:
-            raise self._damaged("its first 8 bytes are not the length of a header")
+            raise self.damaged("its first 8 bytes are not the length of a header")
         if 8 + length > self._source.size:
-            raise self._damaged(f"its header should end at byte {8 + length} and the file at {self._source.size}")
+            raise self.damaged(f"its header should end at byte {8 + length} and the file at {self._source.size}")
+        read, name = msgspec.json.Decoder(_Entry).decode, "its header"
+        found: dict[str, _Entry] = {}
         try:
-            header = json.loads(bytes(self._source.read(8, 8 + length)))
-            entries = {
-                name: Stored(
-                    item["dtype"], Size(item["shape"]), *(8 + length + int(end) for end in item["data_offsets"])
-                )
-                for name, item in header.items()
-                if name != "__metadata__"
-            }
-        except (ValueError, TypeError, KeyError, AttributeError, RuntimeError) as error:
-            raise self._damaged("its header is not the JSON of that format") from error
-        end = max((entry.stop for entry in entries.values()), default=8 + length)
-        if end > self._source.size:
-            raise self._damaged(f"it should have {end} bytes and has {self._source.size}")
-        for name, (dtype, shape, start, stop) in entries.items():
-            size = math.prod(shape) * _DTYPES[dtype].itemsize if dtype in _DTYPES else stop - start
-            if not (8 + length <= start <= stop and stop - start == size and all(n >= 0 for n in shape)):
-                raise self._damaged(f"the place of {name} does not fit its shape")
-        return entries
+            header = msgspec.json.decode(self._source.read(8, 8 + length), type=dict[str, msgspec.Raw])
+            header.pop("__metadata__", None)
+            for name, raw in header.items():
+                found[name] = read(raw)
+        except (ValueError, RecursionError) as error:
+            raise self.damaged(f"{name[:200]} is not the JSON of that format ({cause(error)})") from error
+        entries, end = {}, 8 + length
+        for name, entry in sorted(found.items(), key=lambda item: item[1].data_offsets):
+            start, stop = (8 + length + offset for offset in entry.data_offsets)
+            size = math.prod(entry.shape) * _DTYPES[entry.dtype].itemsize if entry.dtype in _DTYPES else stop - start
+            if start != end or stop - start != size:
+                raise self.damaged(f"the place of {name} does not fit its shape or the tensor before it")
+            entries[name], end = Stored(entry.dtype, Size(entry.shape), start, stop), stop
+        if end != self._source.size:
+            raise self.damaged(f"it should have {end} bytes and has {self._source.size}")
+        return {name: entries[name] for name in header}
 
-    def _damaged(self, what: str) -> CheckpointError:
+    def damaged(self, what: str) -> CheckpointError:
+        """The error for a file that is not what it should be."""
         return CheckpointError(
             f"{self.name} is no whole safetensors file: {what}; it is truncated or corrupt: fetch it again."
         )
@@ -165,11 +178,18 @@ class TorchFile(TensorFile):
         self.name = path.name
         state = _load(path)
         self._tensors = {name: value for name, value in state.items() if isinstance(value, Tensor)}
+        for name, value in self._tensors.items():
+            if not isinstance(name, str) or value.is_nested or value.layout is not torch.strided:
+                raise CheckpointError(
+                    f"{self.name} has a tensor {name!r} that is sparse, nested or without a name; save it dense."
+                )
         self.shapes = {name: tensor.shape for name, tensor in self._tensors.items()}
 
     def read(self, tensor: str, rows: tuple[int, int] | None = None) -> Tensor:
         """The tensor, or its rows [start, stop)."""
         found = self._tensors[tensor]
+        if found.is_meta or found.nbytes > found.untyped_storage().nbytes():
+            raise CheckpointError(f"{tensor} in {self.name} holds no numbers or repeats a few; save it contiguous.")
         self.bytes_read += self.size(tensor, rows)
         return (found[slice(*rows)] if rows else found).clone()  # out of the mapping, so that the file may go
 
@@ -180,13 +200,20 @@ class TorchFile(TensorFile):
 
 def _load(path: Path) -> Mapping:
     """The state dict of a ``torch.save`` file."""
+    lengths: dict[int, int] = {}  # of the storages, by address
+
+    def seen(storage: Any, location: str) -> Any:
+        lengths[storage.data_ptr()] = storage.nbytes()
+        return storage
+
     try:
-        try:
-            state = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
-        except RuntimeError as error:
-            if "mmap can only be used" not in str(error):
-                raise
+        if zipfile.is_zipfile(path):
+            state = torch.load(path, map_location=seen, weights_only=True, mmap=True)
+            _require_whole(path, [lengths[address] for address in sorted(lengths) if lengths[address]])
+        else:
             state = torch.load(path, map_location="cpu", weights_only=True)  # the format of torch before 1.6
+    except CheckpointError:
+        raise
     except pickle.UnpicklingError as error:
         raise CheckpointError(
             f"{path.name} is not a file of tensors alone (or is damaged), and loading anything else could run code;"
@@ -194,20 +221,35 @@ def _load(path: Path) -> Mapping:
         ) from error
     except OSError as error:
         raise unreadable(path, error) from error
-    except (RuntimeError, EOFError, ValueError, KeyError) as error:
-        raise CheckpointError(
-            f"{path.name} is no whole torch file; it is truncated or corrupt: fetch it again."
-        ) from error
+    except Exception as error:  # torch checks little of what it reads
+        raise _damaged(path) from error
     state = state.get("state_dict", state) if isinstance(state, Mapping) else state
     if not isinstance(state, Mapping):
         raise CheckpointError(f"{path.name} holds a {type(state).__name__} and no named tensors; save a state_dict.")
     return state
 
 
+def _require_whole(path: Path, lengths: list[int]) -> None:
+    """Refuse storages that reach into what follows them: those mapped lie in the order of the archive's records."""
+    with zipfile.ZipFile(path) as archive:
+        records = sorted((r for r in archive.infolist() if "/data/" in r.filename), key=lambda r: r.header_offset)
+    if [record.file_size for record in records if record.file_size] != lengths:
+        raise _damaged(path)
+
+
+def _damaged(path: Path) -> CheckpointError:
+    return CheckpointError(f"{path.name} is no whole torch file; it is truncated or corrupt: fetch it again.")
+
+
 def open_tensors(path: Path) -> TensorFile:
     """A local file of tensors, by its suffix."""
     if path.suffix == ".safetensors":
-        return SafetensorsFile(LocalBytes(path))
+        found = SafetensorsFile(LocalBytes(path))
+        try:
+            with safe_open(path, "pt"):  # the library's own checks, of types too that are read by none here
+                return found
+        except (SafetensorError, OSError) as error:
+            raise found.damaged(cause(error)) from error
     if path.suffix in SUFFIXES:
         return TorchFile(path)
     raise CheckpointError(f"{path.name} is no weight file that can be read; known are {', '.join(SUFFIXES)}.")

@@ -69,7 +69,7 @@ def main(arguments: list[str] | None = None) -> None:
     except OSError as error:
         if error.errno not in UNWRITABLE:
             raise
-        _refuse(f"{error.filename or 'the output'} cannot be written: {error.strerror}.")
+        _refuse(f"{str(error.filename or 'the output')[:200]} cannot be used: {error.strerror}.")
 
 
 def _refuse(sentence: str, code: int = 2) -> None:

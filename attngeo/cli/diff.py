@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from attngeo.bounds import local_path
 from attngeo.cli import scoring_options
 from attngeo.cli.formats import View, deliver, format_of
 from attngeo.cli.terminal import screen
@@ -59,9 +60,9 @@ def _spread(checkpoints: Sequence[str]) -> list[str]:
     """
     from attngeo.checkpoints.sources import saved_steps
 
-    steps = {name: saved_steps(Path(name).expanduser()) for name in checkpoints}
+    steps = {name: saved_steps(local_path(name)) for name in checkpoints}
     if len(checkpoints) > 1:  # beside others, a folder that is a model stands for that alone
-        steps = {name: [] if Path(name).expanduser() in found else found for name, found in steps.items()}
+        steps = {name: [] if local_path(name) in found else found for name, found in steps.items()}
     each = [str(step) for name in checkpoints for step in (steps[name] or [name])]
     if len(each) < 2:
         _open(each[0])  # what is no checkpoint at all says so
@@ -81,7 +82,7 @@ def _opened(names: Sequence[str]) -> "list[Compared]":
     first = Compared(names[0], _open(names[0]))
     others = []
     for name in names[1:]:
-        path = Path(name).expanduser()
+        path = local_path(name)
         adapter = (path / "adapter_config.json").is_file() and not (path / "config.json").is_file()
         others.append(Compared(name, open_checkpoint(*_revised(names[0]), adapter=name) if adapter else _open(name)))
     return [first, *others]
@@ -95,7 +96,7 @@ def _open(name: str) -> "Checkpoint":
 
 def _revised(name: str) -> tuple[str, str | None]:
     """Path or id, and the revision behind an @."""
-    if Path(name).expanduser().exists() or "@" not in name:
+    if local_path(name).exists() or "@" not in name:
         return name, None
     identifier, _, revision = name.partition("@")
     return identifier, revision

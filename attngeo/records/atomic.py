@@ -1,10 +1,16 @@
 """Files that are either the old version or the new one, never half of it."""
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
+
+from attngeo.bounds import cause
+from attngeo.errors import AttngeoError
+
+_OF_THE_NAME = {errno.ENAMETOOLONG, errno.ENOTDIR, errno.EEXIST, errno.ENOENT, errno.ELOOP, errno.EINVAL}
 
 
 @contextmanager
@@ -15,12 +21,18 @@ def atomic_path(target: str | os.PathLike) -> Iterator[Path]:
         target: the file to write. Its folder is made when missing.
 
     Raises:
+        AttngeoError: no file can have that name.
         OSError: the folder cannot be written, or the disk is full; ``target`` is then as it was.
     """
     target = Path(target)
-    target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.with_name(f".{target.stem}-{uuid4().hex}{target.suffix}")
-    temporary.touch(exist_ok=False)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        temporary.touch(exist_ok=False)
+    except (OSError, ValueError) as error:
+        if getattr(error, "errno", errno.EINVAL) not in _OF_THE_NAME:
+            raise
+        raise AttngeoError(f"{target} cannot be written ({cause(error)}); name another file.") from error
     try:
         yield temporary
         os.replace(temporary, target)

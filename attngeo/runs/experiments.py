@@ -14,15 +14,16 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-import yaml
+import msgspec
+from msgspec import Meta
 
+from attngeo.bounds import read_yaml
 from attngeo.errors import AttngeoError
-from attngeo.runs.record import FINISHED, PLAN, Run, read_about, read_runs
+from attngeo.runs.record import FINISHED, PLAN, Run, Setting, read_about, read_runs
 
 CONTRAST, OTHERS = "primary contrast", "other arms"  # keys of ``seeds``
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the same, written in C
 
 
 class ExperimentError(AttngeoError):
@@ -45,6 +46,11 @@ class State(str, Enum):
     MISSING = "missing"
 
 
+Name = Annotated[str, Meta(pattern=r"^[^/\\\x00-\x1f.][^/\\\x00-\x1f]*$", max_length=100)]  # of a folder
+Settings = dict[str, Setting]
+Seeds = list[Annotated[int, Meta(ge=0, le=2**31 - 1)]]
+
+
 @dataclass(frozen=True, eq=False)
 class PlannedRun:
     """One run of an experiment."""
@@ -64,12 +70,26 @@ class PlannedContrast:
 
     arm: str
     against: str
-    isolates: str  # what differs between them
+    isolates: str = ""  # what differs between them
 
     @property
     def name(self) -> str:
         """``released less random``."""
         return f"{self.arm} less {self.against}"
+
+
+class _Plan(msgspec.Struct):
+    """What of experiment.yml is carried out; the rest is for readers."""
+
+    question: str
+    status: Status
+    date: str
+    settings: Settings | None
+    arms: list[Name | Annotated[dict[Name, Settings], Meta(min_length=1, max_length=1)]] = []
+    seeds: Seeds | dict[str, Any] = []
+    runs: dict[Name, Settings] | None = None
+    contrast: PlannedContrast | None = msgspec.field(name=CONTRAST, default=None)
+    others: list[PlannedContrast] = msgspec.field(name="other contrasts", default=[])
 
 
 @dataclass(frozen=True)
@@ -81,7 +101,7 @@ class Experiment:
     status: Status
     date: str
     runs: tuple[PlannedRun, ...]  # in the order in which they are to be made
-    contrasts: tuple["PlannedContrast", ...] = ()  # the primary one first, which decides alone
+    contrasts: tuple[PlannedContrast, ...] = ()  # the primary one first, which decides alone
 
     @property
     def name(self) -> str:
@@ -110,23 +130,20 @@ def read_experiment(folder: Path) -> Experiment:
         ExperimentError: there is none, or its plan cannot be understood.
     """
     path = Path(folder) / PLAN
+    plan = read_yaml(
+        path,
+        _Plan,
+        lambda why: ExperimentError(f"{path} is no plan ({why}); an experiment is a folder with {PLAN}."),
+    )
     try:
-        plan = yaml.load(path.read_text("utf-8"), _LOADER)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        reason = getattr(error, "strerror", None) or " ".join(str(error).split())
-        raise ExperimentError(f"{path} cannot be read ({reason}); an experiment is a folder with {PLAN}.") from error
-    try:
-        status, settings = Status(plan["status"]), dict(plan["settings"] or {})
-        runs = _named_runs(plan["runs"]) if "runs" in plan else _arms_by_seed(plan)
-        planned = tuple(PlannedRun(name, settings | own) for name, own in runs)
-        compared = [plan[CONTRAST], *plan.get("other contrasts", ())] if CONTRAST in plan else []
-        contrasts = tuple(PlannedContrast(c["arm"], c["against"], c.get("isolates", "")) for c in compared)
-        question = " ".join(plan["question"].split())
-        return Experiment(path.parent, question, status, str(plan["date"]), planned, contrasts)
+        runs = list(plan.runs.items()) if plan.runs else _arms_by_seed(plan)
     except KeyError as error:
         raise ExperimentError(f"{path} says nothing of {error.args[0]!r}.") from error
-    except (TypeError, ValueError, AttributeError) as error:
-        raise ExperimentError(f"{path} is no plan: {' '.join(str(error).split())}.") from error
+    except ValueError as error:
+        raise ExperimentError(f"{path} is no plan: {error}.") from error
+    planned = tuple(PlannedRun(name, (plan.settings or {}) | own) for name, own in runs)
+    contrasts = (plan.contrast, *plan.others) if plan.contrast else ()
+    return Experiment(path.parent, " ".join(plan.question.split()), plan.status, plan.date, planned, contrasts)
 
 
 def commits(experiment: Experiment) -> set[str]:
@@ -166,31 +183,25 @@ def recorded_runs(
     return [run for experiment in asked for run in read_runs(experiment.folder, keep)]
 
 
-def _named_runs(runs: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, dict[str, Any]]]:
-    return [(str(name), dict(own)) for name, own in runs.items()]
-
-
-def _arms_by_seed(plan: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+def _arms_by_seed(plan: _Plan) -> list[tuple[str, Settings]]:
     """The primary contrast seed by seed, then the other arms one after the other; without a contrast, seed by seed."""
-    arms = dict(map(_arm, plan["arms"]))
-    contrast = [plan[CONTRAST]["against"], plan[CONTRAST]["arm"]] if CONTRAST in plan else []
+    arms: dict[str, Settings] = {}
+    for arm in plan.arms:
+        arms |= {arm: {"init": arm}} if isinstance(arm, str) else arm
+    contrast = [plan.contrast.against, plan.contrast.arm] if plan.contrast else []
+    if not arms or not plan.seeds:
+        raise ValueError("it names neither runs nor both arms and seeds")
     if unknown := [arm for arm in contrast if arm not in arms]:
         raise ValueError(f"its primary contrast names {unknown[0]!r}, which is no arm")
-    seeds = _seeds(plan["seeds"], arms, contrast)
+    seeds = _seeds(plan.seeds, arms, contrast)
     first = contrast or list(arms)
     pairs = [(arm, seed) for seed in sorted(set().union(*map(seeds.get, first))) for arm in first if seed in seeds[arm]]
     pairs += [(arm, seed) for arm in arms if arm not in first for seed in sorted(seeds[arm])]
     return [(f"{arm}-{seed}", arms[arm] | {"seed": seed}) for arm, seed in pairs]
 
 
-def _arm(arm: str | Mapping[str, Mapping[str, Any]]) -> tuple[str, dict[str, Any]]:
-    if isinstance(arm, str):
-        return arm, {"init": arm}
-    ((name, own),) = arm.items()
-    return name, dict(own)
-
-
-def _seeds(seeds: Any, arms: Iterable[str], contrast: list[str]) -> dict[str, set[int]]:
+def _seeds(seeds: Seeds | dict[str, Any], arms: Iterable[str], contrast: list[str]) -> dict[str, set[int]]:
     if isinstance(seeds, list):
         return {arm: set(seeds) for arm in arms}
-    return {arm: set(seeds[arm] if arm in seeds else seeds[CONTRAST if arm in contrast else OTHERS]) for arm in arms}
+    own = {arm: seeds[arm] if arm in seeds else seeds[CONTRAST if arm in contrast else OTHERS] for arm in arms}
+    return {arm: set(msgspec.convert(found, Seeds)) for arm, found in own.items()}

@@ -9,15 +9,19 @@
 """
 
 import json
+import re
+import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pandas as pd
 
+from attngeo.bounds import cause, checked, read_json
 from attngeo.errors import AttngeoError
 from attngeo.records.atomic import atomic_path, write_text
 
@@ -29,8 +33,33 @@ FILES = ("run.json", "history.parquet", "scores.parquet", "images.npz")
 IN_FORCE: dict[str, Any] = {"picture_every": 0, "keep_checkpoints": False, "logit_scale": 1.0}
 
 
+# Columns of the tables by their types in parquet; the integers tell rows apart.
+HISTORY = {"step": "int64"} | dict.fromkeys(("seconds", "loss", "held_out_loss", "learning_rate"), "double")
+SCORES = dict.fromkeys(("step", "layer", "head"), "int64") | dict.fromkeys(("symmetry", "directionality"), "double")
+MOST_ROWS = 10**7
+MOST_BYTES = 2**18  # of a picture
+Setting = str | int | float | bool | None
+
+
 class RunError(AttngeoError):
     """A run cannot be found, read, continued or written."""
+
+
+class _Source(msgspec.Struct):
+    name: str
+    sha256: str
+
+
+class _About(msgspec.Struct):
+    """What of run.json is relied on."""
+
+    config: dict[str, Setting]
+    status: str
+    seconds: float = 0.0
+    corpus: _Source | None = None
+    tokenizer: _Source | None = None
+    hardware: dict[str, str | int] | None = None
+    versions: dict[str, str | None] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,11 +124,9 @@ def read_about(folder: Path) -> dict[str, Any]:
     Raises:
         RunError: there is none, or it is damaged.
     """
-    try:
-        about = json.loads((folder / "run.json").read_text("utf-8"))
-        return about | {"config": IN_FORCE | about["config"], "status": about["status"]}
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise RunError(f"{folder} holds no readable run ({error}); record it again.") from error
+    about = read_json(folder / "run.json", dict[str, Any], lambda why: _unreadable(folder, why))
+    known = checked(about, _About, lambda why: _unreadable(folder, why))
+    return about | {"config": IN_FORCE | known.config}
 
 
 def read_run(folder: Path) -> Run:
@@ -116,10 +143,10 @@ def read_run(folder: Path) -> Run:
 def _read(folder: Path, stamps: tuple[tuple[int, int], ...]) -> Run:
     about = read_about(folder)
     try:
-        history, scores = (pd.read_parquet(folder / f"{name}.parquet") for name in ("history", "scores"))
+        history, scores = _table(folder / "history.parquet", HISTORY), _table(folder / "scores.parquet", SCORES)
         pictures = read_levels(folder)
-    except (OSError, ValueError, KeyError) as error:
-        raise RunError(f"{folder} holds no readable run ({error}); record it again.") from error
+    except Exception as error:  # damaged bytes make pandas, pyarrow, numpy and zipfile raise anything
+        raise _unreadable(folder, cause(error)) from error
     own = f"{folder.parent.name}/{folder.name}" if (folder.parent / PLAN).exists() else folder.name
     return Run(own, about, history, scores, {k: v.astype(np.float32) / 127 for k, v in pictures.items()})
 
@@ -147,12 +174,38 @@ def _stamp(file: Path) -> tuple[int, int]:
     return (found.st_mtime_ns, found.st_size) if file.exists() and (found := file.stat()) else (0, 0)
 
 
+def _table(file: Path, columns: dict[str, str]) -> pd.DataFrame:
+    """A table, if it has these columns and no row twice."""
+    from pyarrow.parquet import ParquetFile
+
+    with ParquetFile(file) as opened:
+        types = {field.name: str(field.type) for field in opened.schema_arrow}
+        rows = opened.metadata.num_rows
+    if columns.items() - types.items() or not 0 < rows <= MOST_ROWS:
+        raise ValueError(f"{file.name} has not the columns {', '.join(columns)}, or {rows:,} rows")
+    found = pd.read_parquet(file)
+    keys = found[[name for name, kind in columns.items() if kind == "int64"]]
+    if keys.isna().any(axis=None) or keys.duplicated().any():
+        raise ValueError(f"{file.name} has rows without {' and '.join(keys)}, or some twice")
+    return found
+
+
+def _unreadable(folder: Path, why: str) -> RunError:
+    return RunError(f"{folder} holds no readable run ({why}); record it again.")
+
+
 def read_levels(folder: Path) -> dict[tuple[int, int], np.ndarray]:
     """The pictures of a run as they are stored, in 8-bit levels, by (layer, step); none if it kept none."""
     if not (folder / "images.npz").exists():
         return {}
+    with zipfile.ZipFile(folder / "images.npz") as archive:
+        if any(member.file_size > MOST_BYTES for member in archive.infolist()):
+            raise ValueError(f"a picture of more than {MOST_BYTES:,} bytes")
     with np.load(folder / "images.npz", allow_pickle=False) as arrays:
-        return {(int(name.split("-")[1]), int(name.split("-")[3])): arrays[name] for name in arrays.files}
+        places = {name: re.fullmatch(r"layer-(\d{1,9})-step-(\d{1,9})", name) for name in arrays.files}
+        if not all(places.values()) or any(arrays[name].dtype != np.int8 or arrays[name].ndim != 2 for name in places):
+            raise ValueError("images.npz holds something else than pictures")
+        return {(int(place[1]), int(place[2])): arrays[name] for name, place in places.items() if place}
 
 
 def write_run(

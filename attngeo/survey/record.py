@@ -24,6 +24,7 @@ import numpy as np
 import torch
 
 import attngeo
+from attngeo.bounds import local_path
 from attngeo.checkpoints.layers import AttentionLayer, Checkpoint, open_checkpoint
 from attngeo.checkpoints.repositories import LocalFolder
 from attngeo.errors import AttngeoError
@@ -82,7 +83,7 @@ def survey_model(
         rows += of_layer
         rounded += of_rounded
         on_layer(checkpoint, done)
-    source = Path(path_or_id).expanduser()
+    source = local_path(path_or_id)
     target = record_folder(path_or_id, folder)
     _write(
         target,
@@ -105,7 +106,7 @@ def survey_model(
 
 def record_folder(path_or_id: str, folder: Path) -> Path:
     """Where the record of a model lies: named after its repository or its local folder."""
-    path = Path(path_or_id).expanduser()
+    path = local_path(path_or_id)
     local = path if path.is_dir() else path.parent if path.is_file() else None
     return folder / (LocalFolder(local).name if local else path_or_id).replace("/", "--")
 

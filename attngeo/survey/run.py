@@ -11,6 +11,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
+from attngeo.bounds import local_path
 from attngeo.checkpoints.layers import Checkpoint
 from attngeo.errors import AttngeoError, CheckpointError, ParameterError
 from attngeo.records.workers import spread
@@ -47,7 +48,7 @@ def chosen_models(models: tuple[str, ...] = (), label: str = "") -> list[Model]:
     found = []
     for word in (*models, *(group(label) if label else ())):
         row = known.get(word)
-        if row is None or Path(word).expanduser().exists():
+        if row is None or local_path(word).exists():
             found.append(Model(word, word))
         else:
             source = local.get(row.name, row.hub_id)

@@ -5,9 +5,9 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, get_args
 
-import yaml
-
+from attngeo.bounds import read_yaml
 from attngeo.errors import AttngeoError, ParameterError
+from attngeo.runs.record import Setting
 from attngeo.training.batches import TrainingObjective
 from attngeo.training.bert import PRESETS, Shape
 from attngeo.training.constraints import Constraint
@@ -52,8 +52,8 @@ class TrainingConfig:
     dropout: float = _value(0.1, "dropout of hidden states and of attention", 0, 0.99)
     logit_scale: float = _value(1.0, "factor of the attention logits, with the weights as they are", 1e-3, 1e3)
 
-    steps: int = _value(200_000, "updates", 1)
-    batch_size: int = _value(256, "blocks per update, over all devices", 1)
+    steps: int = _value(200_000, "updates", 1, 10**9)
+    batch_size: int = _value(256, "blocks per update, over all devices", 1, 1 << 20)
     micro_batch: int | None = _value(None, "blocks per device held at a time; default all of the device's", 1)
     block_size: int = _value(512, "tokens per block", 2, 1 << 20)
     lr: float = _value(5e-5, "largest learning rate", 0, 10)
@@ -135,7 +135,7 @@ def configure(values: dict[str, Any]) -> TrainingConfig:
     for f in fields(TrainingConfig):
         value = values.get(f.name)
         if _kind(f) is float and isinstance(value, str | int) and not isinstance(value, bool):
-            with suppress(ValueError):  # YAML 1.1 reads 5e-5 as text
+            with suppress(ValueError, OverflowError):  # YAML 1.1 reads 5e-5 as text
                 values[f.name] = float(value)
     return TrainingConfig(**values)
 
@@ -146,14 +146,11 @@ def read_values(path: Path) -> dict[str, Any]:
     Raises:
         ConfigError: the file cannot be read, or is not a mapping.
     """
-    try:
-        values = yaml.safe_load(Path(path).read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        reason = getattr(error, "strerror", None) or " ".join(str(error).split())
-        raise ConfigError(f"{path} cannot be read as YAML ({reason}).") from error
-    if not isinstance(values, dict) or not all(isinstance(key, str) for key in values):
-        raise ConfigError(f"{path} must hold settings, one 'name: value' per line.")
-    return values
+    return read_yaml(
+        Path(path),
+        dict[str, Setting],
+        lambda why: ConfigError(f"{path} must hold settings, one 'name: value' per line ({why})."),
+    )
 
 
 def _check(name: str, value: Any, f: Any) -> None:
@@ -165,7 +162,7 @@ def _check(name: str, value: Any, f: Any) -> None:
     right = right and (not choices or value in choices)
     right = right and (low is None or low <= value < float("inf"))  # also refuses NaN
     if not right or (high is not None and value > high):
-        raise ParameterError(f"{name} is {value!r}; it must be {_wanted(f)}.")
+        raise ParameterError(f"{name} is {f'{value!r}'[:80]}; it must be {_wanted(f)}.")
 
 
 def _kind(f: Any) -> type:

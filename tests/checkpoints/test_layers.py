@@ -232,7 +232,7 @@ DAMAGES = {
     ),
     "place and shape differ": (set_header(QUERY, shape=[32, 33]), QUERY),
     "place before the tensors": (set_header(QUERY, data_offsets=[-4096, 0]), QUERY),
-    "unknown type": (set_header(QUERY, dtype="Q3"), " Q3"),
+    "unknown type": (set_header(QUERY, dtype="Q3"), r"\bQ3"),
     "quantised": (
         lambda f, m: edit_tensors(f, lambda t: t.update({QUERY: (t[QUERY] * 100).to(torch.int8)})),
         "int8",

@@ -5,17 +5,21 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cache
-from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import yaml
+from msgspec import Meta
 from torch import Size
 
+from attngeo.bounds import checked
 from attngeo.checkpoints.architectures.entry import Attention, Entry, Part, Refused
 from attngeo.checkpoints.architectures.plans import LayerPlan
 from attngeo.errors import CheckpointError
 
+Count = Annotated[int, Meta(ge=1, le=1_000_000)]
+Counts = Annotated[list[Count], Meta(min_length=1, max_length=1000)]  # by stage
+Name = Annotated[str, Meta(max_length=200)]
 Place = tuple[int, str, tuple[int, ...]]  # number of the stack, query or key, numbers in the module's name
 
 
@@ -38,11 +42,26 @@ class _Config:
     model_type: str
     nested: bool
 
-    def get(self, key: str) -> Any:
-        """A value; where a nested config says nothing, that of its model_type by default."""
+    def get(self, key: str, kind: Any = Count) -> Any:
+        """A value of a kind, or None; where a nested config says nothing, that of its model_type by default."""
         if key in self.values or not self.nested:
-            return self.values.get(key)
+            return value_of(self.values, key, kind)
         return default_sizes().get(self.model_type, {}).get(key)
+
+
+def value_of(config: Mapping, key: str, kind: Any) -> Any:
+    """A value of a config if it is of a kind; None where there is none.
+
+    Raises:
+        CheckpointError: it is of another kind.
+    """
+    return checked(
+        config.get(key),
+        kind | None,
+        lambda why: CheckpointError(
+            f"{key} is {f'{config[key]!r}'[:80]} in config.json: {why}; mend it or fetch the checkpoint again."
+        ),
+    )
 
 
 @cache
@@ -68,7 +87,7 @@ def locate(architectures: Mapping[str, Entry], config: Mapping, shapes: Mapping[
     for stack in stacks:
         modules = _modules(stack, shapes)
         _check_complete(stack, [numbers for numbers, _ in modules])
-        decoder = bool(stack.entry.decoder_if and stack.config.get(stack.entry.decoder_if))
+        decoder = bool(stack.entry.decoder_if and stack.config.get(stack.entry.decoder_if, bool))
         part: Part = "decoder" if decoder else stack.entry.part
         causal = part == "decoder" if stack.entry.causal is None else stack.entry.causal
         first = sum(plan.part == part for plan in plans)
@@ -115,11 +134,13 @@ def transposed(architectures: Mapping[str, Entry], config: Mapping) -> list[bool
 
 
 def _top(config: Mapping) -> _Config:
-    return _Config(config, str(config.get("model_type") or ""), nested=False)
+    return _Config(config, value_of(config, "model_type", Name) or "", nested=False)
 
 
-def _stacks(architectures: Mapping[str, Entry], config: _Config, within: tuple[str, ...] = ()) -> Iterator[_Stack]:
-    """A model's attention stacks, those of the models inside it included."""
+def _stacks(
+    architectures: Mapping[str, Entry], config: _Config, within: tuple[str, ...] = (), around: tuple[str, ...] = ()
+) -> Iterator[_Stack]:
+    """A model's attention stacks, those of the models inside it included; ``around`` are the types it is inside of."""
     name = config.model_type
     if not name:
         raise CheckpointError("config.json names no model_type; add the one that transformers uses.")
@@ -129,6 +150,8 @@ def _stacks(architectures: Mapping[str, Entry], config: _Config, within: tuple[s
             f"model_type {name!r} is not among the {len(architectures)} that can be read"
             f"{f' (near: {near})' if near else ''}; attngeo.register_architecture adds one."
         )
+    if name in around:
+        raise CheckpointError(f"config.json makes a {name} model a part of itself; fetch the checkpoint again.")
     entries = architectures[name]
     if isinstance(entries, Refused):
         raise CheckpointError(f"{name} models have no W_qk to score: {entries.reason}")
@@ -136,11 +159,12 @@ def _stacks(architectures: Mapping[str, Entry], config: _Config, within: tuple[s
         if isinstance(entry, Attention):
             yield _Stack(entry, config, within)
             continue
-        values = config.get(entry.config)
-        values = values if isinstance(values, Mapping) else config.values
-        model_type = entry.model_type or str(values.get("model_type") or "")
+        values = config.get(entry.config, dict[str, Any])
+        nested = values is not None
+        values = values if nested else config.values
+        model_type = entry.model_type or value_of(values, "model_type", Name) or ""
         inner = (*within, *([entry.within] if entry.within else []))
-        yield from _stacks(architectures, _Config(values, model_type, nested=values is not config.values), inner)
+        yield from _stacks(architectures, _Config(values, model_type, nested), inner, (*around, name))
 
 
 def _as_named(stack: _Stack, shapes: Mapping[str, Size]) -> _Stack:
@@ -159,7 +183,7 @@ def _renamed(stack: _Stack) -> _Stack:
 def _pattern(stack: _Stack, weight: str) -> re.Pattern:
     """What the name of a stack's query or key weight is like: prefix, module, and the numbers in it."""
     prefix = r"(?:.*\.)?" + "".join(rf"{re.escape(component)}\.(?:.*\.)?" for component in stack.within)
-    numbered = re.escape(stack.entry.module).replace(r"\{\}", r"(\d+)")
+    numbered = re.escape(stack.entry.module).replace(r"\{\}", r"(0|[1-9]\d{0,8})")
     return re.compile(rf"({prefix})({numbered}\.){re.escape(weight)}\.weight")
 
 
@@ -177,18 +201,17 @@ def _modules(stack: _Stack, shapes: Mapping[str, Size]) -> list[tuple[tuple[int,
 
 
 def _check_complete(stack: _Stack, found: list[tuple[int, ...]]) -> None:
-    count = stack.config.get(stack.entry.layers)
-    if not found or not isinstance(count, (int, list)):
+    count = stack.config.get(stack.entry.layers, Count | Counts)
+    if not found or count is None:
         return
-    stages = [range(count)] if isinstance(count, int) else [range(len(count)), range(max(count, default=0))]
-    expected = {
-        numbers for numbers in product(*stages) if not isinstance(count, list) or numbers[1] < count[numbers[0]]
-    }
-    missing = sorted(expected - {numbers[: len(stages)] for numbers in found})
+    stages, depth = (count, 2) if isinstance(count, list) else ([count], 1)
+    places = ((stage, layer)[-depth:] for stage, layers in enumerate(stages) for layer in range(layers))
+    there = {numbers[:depth] for numbers in found}
+    missing = next((place for place in places if place not in there), None)
     if missing:
-        numbers = (*missing[0], *found[-1][len(stages) :])
+        numbers = (*missing, *found[-1][depth:])
         raise CheckpointError(
-            f"{stack.entry.module.format(*numbers)}.{stack.entry.query}.weight is missing, one of {len(expected)}"
+            f"{stack.entry.module.format(*numbers)}.{stack.entry.query}.weight is missing, one of {sum(stages)}"
             f" layers that config.json promises; the download or the save was incomplete: fetch the checkpoint again."
         )
 
@@ -207,12 +230,12 @@ def _plan(
     for name in (query, key):
         if name not in shapes:
             raise CheckpointError(f"{name} is missing; the save was incomplete: fetch the checkpoint again.")
-        if len(shapes[name]) != 2:
+        if len(shapes[name]) != 2 or not all(shapes[name]):
             raise Misfit(
-                f"{name} has shape {tuple(shapes[name])} and not two dimensions; quantised or packed weights cannot"
-                f" be scored: open the original checkpoint."
+                f"{name} has shape {tuple(shapes[name])} and not two dimensions of 1 or more; quantised or packed"
+                f" weights cannot be scored: open the original checkpoint."
             )
-    heads = _heads(config.get(entry.heads), entry.heads, numbers)
+    heads = _heads(config.get(entry.heads, Count | Counts), entry.heads, numbers)
     outputs, inputs = reversed(shapes[query]) if entry.layout.transposed else shapes[query]
     if entry.layout.rows is None:
         d_head = _divide(query, outputs, heads, entry.heads)
@@ -228,12 +251,12 @@ def _plan(
     return LayerPlan(part, layer, causal, module, query, key, entry.layout, heads, kv_heads, d_head)
 
 
-def _heads(count: Any, key: str, numbers: tuple[int, ...]) -> int:
+def _heads(count: int | list[int] | None, key: str, numbers: tuple[int, ...]) -> int:
     if isinstance(count, list) and numbers and numbers[0] < len(count):
         count = count[numbers[0]]
-    if not isinstance(count, int) or isinstance(count, bool) or count < 1:
-        problem = "is missing" if count is None else f"is {count!r} and not a number above 0"
-        raise CheckpointError(f"{key} {problem} in config.json; heads cannot be told apart without it: add it.")
+    if not isinstance(count, int):
+        problem = "is missing" if count is None else f"is the list {count!r}"
+        raise CheckpointError(f"{key} {problem} in config.json; heads cannot be told apart without it: give a number.")
     return count
 
 

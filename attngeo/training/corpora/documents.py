@@ -6,18 +6,21 @@ import io
 import json
 import lzma
 import os
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+from attngeo.bounds import cause, checked, parse_json
 from attngeo.errors import AttngeoError
 from attngeo.records.provenance import sha256
 
 TEXT_FIELDS = ("text", "raw_content", "content", "comment_text", "comment", "body")  # first found, first taken
 SUFFIXES = (".txt", ".jsonl", ".csv", ".parquet")
 COMPRESSED = (".xz", ".gz", ".zst")
+LONGEST = 2**24  # characters of a document or a line, and of what may be blank between two documents
 
 
 class CorpusError(AttngeoError):
@@ -53,11 +56,19 @@ class Corpus:
 
 
 def limited(documents: Iterator[str], max_characters: int | None) -> Iterator[str]:
-    """Documents until their lengths reach ``max_characters``; blank ones are left out."""
+    """Documents until their lengths reach ``max_characters``; blank ones are left out.
+
+    Raises:
+        CorpusError: one of them, or what is blank between two, is longer than `LONGEST`.
+    """
     room = float("inf") if max_characters is None else max_characters
+    blank = 0
     for document in documents:
         if room <= 0:
             return
+        blank = 0 if document.strip() else blank + len(document) + 1
+        if max(blank, len(document)) > LONGEST:
+            raise CorpusError(f"the text has a document, or a gap, of more than {LONGEST:,} characters; break it up.")
         if document := document.strip():
             document = document[: int(room)] if len(document) > room else document
             room -= len(document)
@@ -95,7 +106,7 @@ def read_documents(file: Path) -> Iterator[str]:
     """The documents of one file, read as they are asked for.
 
     Raises:
-        CorpusError: the file cannot be read or is not what its name says.
+        CorpusError: the file cannot be read or is not what its name says, or a line is longer than `LONGEST`.
     """
     kind = _kind(file)
     try:
@@ -103,7 +114,7 @@ def read_documents(file: Path) -> Iterator[str]:
             yield from _parquet(file)
             return
         with _opened(file) as text:
-            yield from {".txt": _plain, ".jsonl": _json_lines, ".csv": _table}[kind](text, file)
+            yield from {".txt": _plain, ".jsonl": _json_lines, ".csv": _table}[kind](_lines(text, file), file)
     except (OSError, EOFError, lzma.LZMAError, UnicodeDecodeError, csv.Error) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise CorpusError(f"{file} cannot be read ({reason}); check that it is complete and in UTF-8.") from error
@@ -141,50 +152,71 @@ def _opened(file: Path) -> io.TextIOBase:
     return open(file, encoding="utf-8")
 
 
-def _plain(text: io.TextIOBase, file: Path) -> Iterator[str]:
-    """Documents apart by blank lines; where the text has none, every line is a document."""
-    lines: list[str] = []
-    several = False
-    for line in text:
+def _lines(text: io.TextIOBase, file: Path) -> Iterator[str]:
+    """Lines, none of them longer than LONGEST."""
+    while line := text.readline(LONGEST + 1):
+        if len(line) > LONGEST:
+            raise CorpusError(f"{file} has a line of more than {LONGEST:,} characters; break it up.")
+        yield line
+
+
+def _plain(lines: Iterator[str], file: Path) -> Iterator[str]:
+    """Documents apart by blank lines; where the first LONGEST characters have none, every line is a document."""
+    held: list[str] = []
+    length, several = 0, False
+    for line in lines:
         if line.strip():
-            lines.append(line)
-        elif lines:
-            several = True
-            yield "".join(lines)
-            lines = []
-    yield from ["".join(lines)] if several else lines
+            held.append(line)
+            length += len(line)
+        elif held:
+            yield "".join(held)
+            held, length, several = [], 0, True
+        else:
+            yield ""
+        if length > LONGEST:
+            yield from ["".join(held)] if several else held
+            yield from lines
+    yield from ["".join(held)] if several else held
 
 
-def _json_lines(text: io.TextIOBase, file: Path) -> Iterator[str]:
-    for number, line in enumerate(text, 1):
+def _json_lines(lines: Iterator[str], file: Path) -> Iterator[str]:
+    for number, line in enumerate(lines, 1):
         if not line.strip():
+            yield ""
             continue
-        try:
-            row = json.loads(line)
-        except ValueError as error:
-            raise CorpusError(f"line {number} of {file} is not JSON ({error}); mend or fetch the file.") from error
+        refuse = partial(_no_row, f"line {number} of {file}")
+        row = parse_json(line, str | dict[str, Any], refuse)
         row = {"text": row} if isinstance(row, str) else row
-        yield str(row[_text_field(row, file)])
+        document = checked(row[_text_field(row, file)], str | None, refuse) or ""
+        if not document.isascii() and any("\ud800" <= c <= "\udfff" for c in document):
+            raise refuse("half of a surrogate pair")
+        yield document
 
 
-def _table(text: io.TextIOBase, file: Path) -> Iterator[str]:
-    csv.field_size_limit(sys.maxsize)
-    rows = csv.DictReader(text)
+def _no_row(place: str, why: str) -> CorpusError:
+    return CorpusError(f"{place} is no row of text ({why}); mend or fetch the file.")
+
+
+def _table(lines: Iterator[str], file: Path) -> Iterator[str]:
+    csv.field_size_limit(LONGEST)
+    rows = csv.DictReader(lines)
     name = _text_field(rows.fieldnames or (), file)
     yield from (row[name] or "" for row in rows)
 
 
 def _parquet(file: Path) -> Iterator[str]:
-    import pyarrow
-    import pyarrow.parquet as parquet
+    from pyarrow import parquet
 
     try:
-        table = parquet.ParquetFile(file)
-        name = _text_field(table.schema_arrow.names, file)
-        for batch in table.iter_batches(columns=[name]):
-            yield from (value or "" for value in batch.column(0).to_pylist())
-    except pyarrow.ArrowException as error:
-        raise CorpusError(f"{file} is not a readable parquet file ({error}); fetch it again.") from error
+        name = _text_field(parquet.read_schema(file).names, file)
+        table = parquet.ParquetFile(file, read_dictionary=[name])  # what is repeated is held once
+        for batch in table.iter_batches(1024, columns=[name]):
+            for value in batch.column(0):
+                yield checked(value.as_py(), str | None, partial(_no_row, f"{file}")) or ""
+    except CorpusError:
+        raise
+    except Exception as error:  # damaged bytes make pyarrow raise anything
+        raise CorpusError(f"{file} is not a readable parquet file ({cause(error)}); fetch it again.") from error
 
 
 def _text_field(names, file: Path) -> str:

@@ -1,8 +1,8 @@
 """A corpus by its name or its path."""
 
 import os
-from pathlib import Path
 
+from attngeo.bounds import local_path
 from attngeo.errors import ParameterError
 from attngeo.training.corpora.documents import Corpus, CorpusError, local_corpus
 from attngeo.training.corpora.embedded import NAME as EMBEDDED
@@ -31,7 +31,7 @@ def open_corpus(name: str, max_characters: int | None = None) -> Corpus:
         return embedded_corpus(max_characters)
     if name in KNOWN:
         return hub_corpus(name, max_characters)
-    path = Path(os.path.expandvars(name)).expanduser()
-    if not path.exists():
+    path = local_path(os.path.expandvars(name), CorpusError)
+    if not name.strip() or not path.exists():
         raise CorpusError(f"corpus {name!r} is unknown; name one of {', '.join(NAMES)}, or a file or folder of text.")
     return local_corpus(path.resolve(), max_characters)

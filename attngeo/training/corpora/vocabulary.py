@@ -4,10 +4,10 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
+from attngeo.bounds import cause, local_path
 from attngeo.checkpoints.hub import HubRepository
 from attngeo.errors import ParameterError
 from attngeo.training.corpora.documents import Corpus, CorpusError, Text
@@ -15,6 +15,7 @@ from attngeo.training.corpora.documents import Corpus, CorpusError, Text
 TRAINED = "trained"
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 TRAINING_CHARACTERS = 20_000_000  # of the corpus, from its start: enough for a vocabulary of 30,522
+LARGEST = 1 << 20  # ids of any tokenizer
 SPELLINGS = {  # how tokenizers spell the marks we need
     "start": ("[CLS]", "<s>", "<|startoftext|>", "<|endoftext|>"),
     "end": ("[SEP]", "</s>", "<|endoftext|>"),
@@ -43,7 +44,10 @@ class Vocabulary:
 
     def encode(self, documents: list[str]) -> list[list[int]]:
         """Token ids of each document, without marks."""
-        return [found.ids for found in self.tokenizer.encode_batch_fast(documents, add_special_tokens=False)]
+        try:
+            return [found.ids for found in self.tokenizer.encode_batch_fast(documents, add_special_tokens=False)]
+        except Exception as error:  # tokenizers raises bare Exception
+            raise CorpusError(f"tokenizer {self.name} cannot read the text ({cause(error)}); use another.") from error
 
 
 def open_vocabulary(name: str, corpus: Corpus, text: Text | str = Text.PLAIN, size: int = 30522) -> Vocabulary:
@@ -67,16 +71,15 @@ def open_vocabulary(name: str, corpus: Corpus, text: Text | str = Text.PLAIN, si
                 f"a vocabulary of {size} has no room beside its {len(SPECIAL)} marks; take 100 or more."
             )
         return _vocabulary(_trained(corpus, Text(text), size), name)
-    path = Path(name).expanduser()
+    path = local_path(name)
     path = path / "tokenizer.json" if path.is_dir() else path
     local = path.is_file()
     file = path if local else HubRepository(name, first="tokenizer.json").fetch("tokenizer.json")
     try:
         tokenizer = Tokenizer.from_file(str(file))
     except Exception as error:  # tokenizers raises bare Exception
-        reason = " ".join(str(error).split())[:200]
         raise CorpusError(
-            f"tokenizer {name} cannot be read ({reason}); give a tokenizer.json, a Hub id, or 'trained'."
+            f"tokenizer {name} cannot be read ({cause(error)}); give a tokenizer.json, a Hub id, or 'trained'."
         ) from error
     tokenizer.no_truncation()
     tokenizer.no_padding()
@@ -137,4 +140,7 @@ def _vocabulary(tokenizer: Tokenizer, name: str) -> Vocabulary:
         if found[mark] is None:
             raise CorpusError(f"tokenizer {name} has no mark for the {mark} of a document; use 'trained' or BERT's.")
     digest = hashlib.sha256(tokenizer.to_str().encode()).hexdigest()
-    return Vocabulary(tokenizer, name, digest, tokenizer.get_vocab_size(), **found)
+    size = 1 + max(tokenizer.get_vocab().values())  # more than it has tokens, where ids are left out
+    if size > LARGEST:
+        raise CorpusError(f"tokenizer {name} has an id {size - 1:,}, and ids go up to {LARGEST:,}; use another.")
+    return Vocabulary(tokenizer, name, digest, size, **found)

@@ -1,0 +1,118 @@
+"""Where what others wrote enters: JSON, YAML and names of files become checked values, or one sentence.
+
+What a value must be is a type in the words of msgspec: ``Annotated[int, Meta(ge=1)]``, ``dict[str, float]``, a Struct.
+``refuse`` makes a room's own error of the cause.
+"""
+
+import json
+from collections.abc import Callable
+from os import PathLike
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+import yaml
+
+from attngeo.errors import AttngeoError, ParameterError
+
+T = TypeVar("T")
+Refuse = Callable[[str], AttngeoError]
+
+LARGEST = 2**26  # bytes of a file of JSON or YAML
+DEEPEST, MOST = 64, 100_000  # levels and values of a YAML file, what its aliases repeat included
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the same, written in C
+_TIME = "tag:yaml.org,2002:timestamp"
+
+
+class Loader(_Loader):
+    """Reads dates as text."""
+
+    yaml_implicit_resolvers = {  # noqa: RUF012
+        first: [(tag, pattern) for tag, pattern in resolvers if tag != _TIME]
+        for first, resolvers in _Loader.yaml_implicit_resolvers.items()
+    }
+
+
+def checked(value: Any, kind: Any, refuse: Refuse) -> Any:
+    """A value, if it is of a kind; text and floats are no whole numbers, and true is none."""
+    try:
+        return msgspec.convert(value, kind)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise refuse(cause(error)) from error
+
+
+def read_bytes(path: Path, refuse: Refuse) -> bytes:
+    """The content of a small file."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(LARGEST + 1)
+    except OSError as error:
+        raise refuse(cause(error)) from error
+    if len(content) > LARGEST:
+        raise refuse(f"it has more than {LARGEST:,} bytes")
+    return content
+
+
+def read_json(path: Path, kind: type[T] | Any, refuse: Refuse) -> T:
+    """The content of a JSON file, if it is of a kind."""
+    return parse_json(read_bytes(path, refuse), kind, refuse)
+
+
+def parse_json(text: str | bytes, kind: type[T] | Any, refuse: Refuse) -> T:
+    """What a JSON text says, if it is of a kind."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise refuse(f"not valid JSON: {cause(error)}") from error
+    return checked(value, kind, refuse)
+
+
+def read_yaml(path: Path, kind: type[T] | Any, refuse: Refuse) -> T:
+    """What a YAML file says, if it is of a kind."""
+    text = read_bytes(path, refuse)
+    try:
+        _require_small(text)
+        value = yaml.load(text, Loader)
+    except Exception as error:  # a date, a number or a tag can make its constructors raise anything
+        raise refuse(f"not valid YAML: {cause(error)}") from error
+    return checked(value, kind, refuse)
+
+
+def local_path(name: str | PathLike, kind: type[AttngeoError] = ParameterError) -> Path:
+    """The path that a name given by a user stands for, its ``~`` replaced.
+
+    Raises:
+        AttngeoError: of that kind: it can be no path, or the system does not let us ask.
+    """
+    try:
+        path = Path(name).expanduser()
+        path.exists()
+    except (OSError, RuntimeError, ValueError) as error:
+        raise kind(f"{f'{name}'[:80]!r} cannot be used as a path ({cause(error)}); check the name.") from error
+    return path
+
+
+def cause(error: BaseException) -> str:
+    """An error's own words in one line, without the file's name."""
+    words = getattr(error, "strerror", None) or f"{error}" or type(error).__name__
+    return " ".join(words.split()).rstrip(".")[:300]
+
+
+def _require_small(text: bytes) -> None:
+    """Refuse depth and repetition before anything is built; events are read without recursion."""
+    sizes, names = [0], []
+    anchors: dict[str | None, int] = {}
+    for event in yaml.parse(text, Loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            sizes.append(1)
+            names.append(event.anchor)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            anchors[names.pop()] = size = sizes.pop()
+            sizes[-1] += size
+        elif isinstance(event, yaml.AliasEvent):
+            sizes[-1] += anchors.get(event.anchor, MOST)  # unknown, or within itself
+        elif isinstance(event, yaml.ScalarEvent):
+            anchors[event.anchor] = 1
+            sizes[-1] += 1
+        if len(sizes) > DEEPEST or sizes[-1] > MOST:
+            raise ValueError(f"more than {DEEPEST} levels or {MOST:,} values, those of aliases included")
