@@ -5,7 +5,9 @@ from contextlib import contextmanager
 
 
 class AttngeoError(Exception):
-    """Bad input. The message is one sentence; the command line prints it and exits with code 2."""
+    """Bad input. The message is one sentence; the command line prints it and exits with ``exit_code``."""
+
+    exit_code = 2
 
 
 class CheckpointError(AttngeoError):

@@ -60,7 +60,7 @@ def main(arguments: list[str] | None = None) -> None:
     except click.ClickException as error:
         _refuse(error.format_message())
     except AttngeoError as error:
-        _refuse(str(error))
+        _refuse(str(error), error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         _refuse("interrupted.", code=130)
     except BrokenPipeError:

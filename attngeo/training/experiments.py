@@ -87,6 +87,8 @@ def make_runs(
             try:
                 yield run, make_run(experiment.folder, run.name, listen)
             except AttngeoError as error:
+                if error.exit_code != AttngeoError.exit_code:
+                    raise  # who interrupts one run means the others too
                 yield run, error
         return
     folder = experiment.folder.resolve()

@@ -11,24 +11,30 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import torch
 from transformers import Trainer, TrainerCallback
 
+from attngeo.bounds import read_json
+from attngeo.errors import AttngeoError
 from attngeo.forms.pictures import picture
 from attngeo.forms.scores import score_rows
 from attngeo.records.atomic import write_text
-from attngeo.runs.record import FINISHED, RunError, read_levels, write_run
+from attngeo.records.manifest import write_manifest
+from attngeo.runs.record import FINISHED, RunError, read_levels, read_run, write_run
 from attngeo.training.batches import Batches
 from attngeo.training.bert import whole_forms
 from attngeo.training.config import TrainingConfig
 
-COMPLETE = "recording.json"  # the last file of a checkpoint: without it, the checkpoint is unfinished
+RECORDING = "recording.json"  # what a checkpoint keeps beside the record so far and what Trainer saves
 FLUSH_SECONDS = 20.0  # between writings of the record
 
 
 class TrainingStopped(RunError):
     """Training ended before its last step; the record up to there is kept."""
+
+    def __init__(self, sentence: str, exit_code: int = AttngeoError.exit_code) -> None:
+        super().__init__(sentence)
+        self.exit_code = exit_code
 
 
 class Recorder(TrainerCallback):
@@ -59,19 +65,18 @@ class Recorder(TrainerCallback):
         self._loss: torch.Tensor | float = 0.0
         self._steps = 0  # that the loss is summed over
         self._start = self._flushed = time.perf_counter()
-        self.interrupted = False  # stop after this step, with a checkpoint
+        self.interrupted = 0  # number of a signal: stop after this step, with a checkpoint
 
     def add(self, loss: torch.Tensor) -> None:
         """Add the mean loss of a batch, or its share in a step of several batches."""
         self._loss = self._loss + loss.detach()
 
     def restore(self, checkpoint: Path) -> None:
-        """Go on from a checkpoint: forget what was recorded after it."""
-        state = json.loads((checkpoint / COMPLETE).read_text("utf-8"))
-        for name in ("history", "scores"):
-            rows = pd.read_parquet(self.folder / f"{name}.parquet")
-            setattr(self, name, rows[rows["step"] <= state["step"]].to_dict("records"))
-        self.pictures = {key: levels for key, levels in read_levels(self.folder).items() if key[1] <= state["step"]}
+        """Go on from a whole checkpoint, with the record as it was there."""
+        state = read_json(checkpoint / RECORDING, dict[str, Any], RunError)
+        run = read_run(checkpoint)
+        self.history, self.scores = run.history.to_dict("records"), run.scores.to_dict("records")
+        self.pictures = read_levels(checkpoint)
         self._loss, self._steps, self._earlier = float.fromhex(state["loss"]), state["steps"], state["seconds"]
         self.scoring_seconds, self.evaluation_seconds = state["scoring_seconds"], state["evaluation_seconds"]
 
@@ -105,17 +110,20 @@ class Recorder(TrainerCallback):
 
     def on_save(self, args, state, control, **others) -> None:  # noqa: D102
         self._write("running")
+        self.trainer.accelerator.wait_for_everyone()  # who save their random states
         if not state.is_world_process_zero:
             return
         mark = {
-            "step": state.global_step,
             "loss": float(self._loss).hex(),
             "steps": self._steps,
             "seconds": self._seconds(),
             "scoring_seconds": self.scoring_seconds,
             "evaluation_seconds": self.evaluation_seconds,
         }
-        write_text(Path(args.output_dir) / f"checkpoint-{state.global_step}" / COMPLETE, json.dumps(mark))
+        checkpoint = Path(args.output_dir) / f"checkpoint-{state.global_step}"
+        write_text(checkpoint / RECORDING, json.dumps(mark))
+        write_run(checkpoint, self.about, self.history, self.scores, self.pictures)
+        write_manifest(checkpoint)
 
     def on_train_end(self, args, state, control, **others) -> None:  # noqa: D102
         self._write(FINISHED if state.global_step >= self.config.steps else "interrupted")
@@ -228,7 +236,7 @@ def graceful_interrupt(recorder: Recorder) -> Iterator[None]:
             signal.signal(number, handler)
 
     def ask(number: int, frame: Any) -> None:
-        recorder.interrupted = True
+        recorder.interrupted = number
         restore()
 
     if threading.current_thread() is threading.main_thread():

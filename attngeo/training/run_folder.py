@@ -1,16 +1,18 @@
 """Starting, continuing and ending a run: its folder, its checkpoints, and the room that they need."""
 
 import errno
+import logging
 import shutil
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from attngeo.records.manifest import MANIFEST, damage
 from attngeo.runs.record import FINISHED, RunError, read_about
 from attngeo.training.config import TrainingConfig
 from attngeo.training.corpora import Corpus, Vocabulary
-from attngeo.training.recorder import COMPLETE
 
+logger = logging.getLogger(__name__)
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 BYTES_PER_WEIGHT = 12  # of a checkpoint: the weight and two moments, 4 each
 BYTES_IN_TRAINING = 16  # and the gradient
@@ -42,29 +44,35 @@ def starting_point(config: TrainingConfig, output: Path, resume: bool) -> Path |
             if (output / name).is_file() or any((output / name).glob("*")):
                 raise RunError(f"{output} already holds {name}, which a run would replace; choose another folder.")
         return None
-    saved = saved_config(output)
-    for name, value in asdict(config).items():
-        if saved.get(name) != value:
-            raise RunError(
-                f"{name} is {value!r}, but the run in {output} has {saved.get(name)!r}; a run continues with its own"
-                " settings, others need another folder."
-            )
-    if read_about(output)["status"] == FINISHED:
+    _require_same_settings(config, output)
+    about = read_about(output)
+    if about["status"] == FINISHED and about.get("steps_done") == config.steps:
         return None
     checkpoint = last_checkpoint(output)
     if checkpoint is None:
-        raise RunError(f"{output} has no complete checkpoint to continue from; delete it and start again.")
+        raise RunError(f"{output} has no whole checkpoint to continue from; delete it and start again.")
+    _require_same_settings(config, checkpoint)  # run.json may have been altered since
     return checkpoint
 
 
 def last_checkpoint(output: Path) -> Path | None:
-    """The complete checkpoint of the most steps, None where there is none."""
-    complete = [mark.parent for mark in output.glob(f"checkpoints/checkpoint-*/{COMPLETE}")]
-    return max(complete, key=_step, default=None)
+    """The checkpoint of the most steps that is whole, None where there is none; those passed over are named."""
+    found = [path for path in output.glob("checkpoints/checkpoint-*") if path.name.rpartition("-")[2].isdecimal()]
+    for checkpoint in sorted(found, key=lambda path: int(path.name.rpartition("-")[2]), reverse=True):
+        if not (what := damage(checkpoint)):
+            return checkpoint
+        logger.warning("%s is unfinished or damaged (%s) and passed over.", checkpoint, what)
+    return None
 
 
-def _step(checkpoint: Path) -> int:
-    return int(checkpoint.name.rsplit("-", 1)[1])
+def _require_same_settings(config: TrainingConfig, folder: Path) -> None:
+    saved = saved_config(folder)
+    for name, value in asdict(config).items():
+        if saved.get(name) != value:
+            raise RunError(
+                f"{name} is {value!r}, but the run in {folder} has {saved.get(name)!r}; a run continues with its own"
+                " settings, others need another folder."
+            )
 
 
 def require_same_text(output: Path, corpus: Corpus, vocabulary: Vocabulary) -> None:
@@ -77,7 +85,7 @@ def require_same_text(output: Path, corpus: Corpus, vocabulary: Vocabulary) -> N
     for what, found in (("corpus", corpus), ("tokenizer", vocabulary)):
         if about[what]["sha256"] != found.digest:
             raise RunError(
-                f"{what} {found.name} has changed since the run in {output} began; bring back what it was, or start a"
+                f"{what} {found.name} has changed since {output} was written; bring back what it was, or start a"
                 " new run in another folder."
             )
 
@@ -125,5 +133,5 @@ def is_full(error: Exception) -> bool:
 def drop_unfinished(output: Path) -> None:
     """Remove checkpoints that were not completed."""
     for folder in output.glob("checkpoints/checkpoint-*"):
-        if not (folder / COMPLETE).exists():
+        if not (folder / MANIFEST).exists():
             shutil.rmtree(folder, ignore_errors=True)

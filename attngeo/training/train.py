@@ -72,7 +72,7 @@ def train(
         with arguments.main_process_first(desc="tokenising the corpus"):
             corpus, vocabulary, tokens = prepare_text(config)
         if checkpoint:
-            require_same_text(output, corpus, vocabulary)
+            require_same_text(checkpoint, corpus, vocabulary)
         require_room(output, weight_count(config.shape(vocabulary.size)), arguments.use_cpu)
         model = _model(config, vocabulary, arguments.use_cpu)
         trainer = _trainer(config, output, arguments, model, corpus, vocabulary, tokens, listen)
@@ -92,7 +92,8 @@ def train(
                 " are kept: free some space and continue with --resume."
             ) from error
     if trainer.state.global_step < config.steps:
-        raise TrainingStopped(f"interrupted after step {trainer.state.global_step}; continue with --resume.")
+        sentence = f"interrupted after step {trainer.state.global_step}; continue with --resume."
+        raise TrainingStopped(sentence, 128 + trainer.recorder.interrupted)
     return read_run(output) if trainer.is_world_process_zero() else None
 
 

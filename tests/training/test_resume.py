@@ -10,9 +10,10 @@ import torch
 from small_runs import assert_same_curve, curve, small_config, write_text
 
 from attngeo.cli import main
+from attngeo.records.manifest import MANIFEST
 from attngeo.runs.record import RunError, read_run
 from attngeo.training.corpora import open_corpus, open_vocabulary
-from attngeo.training.recorder import COMPLETE, TrainingStopped
+from attngeo.training.recorder import TrainingStopped
 from attngeo.training.train import RecordedTrainer, train
 
 
@@ -85,7 +86,7 @@ def test_a_checkpoint_that_was_not_completed_is_passed_over(text, unbroken, tmp_
     folder = tmp_path / "run"
     with pytest.raises(Killed):
         train(small_config(text), folder, listen=killed_at(11))
-    (folder / "checkpoints" / "checkpoint-10" / COMPLETE).unlink()  # as if killed while it was written
+    (folder / "checkpoints" / "checkpoint-10" / MANIFEST).unlink()  # as if killed while it was written
     (folder / "checkpoints" / "checkpoint-10" / "model.safetensors").write_bytes(b"half")
     assert_same_curve(unbroken, train(small_config(text), folder, resume=True))
 

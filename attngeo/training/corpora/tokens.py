@@ -8,10 +8,13 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from attngeo.bounds import read_json
 from attngeo.records.atomic import write_text
+from attngeo.records.manifest import damage, write_manifest
 from attngeo.training.corpora.documents import Corpus, CorpusError, Text
 from attngeo.training.corpora.vocabulary import Vocabulary
 
@@ -69,9 +72,9 @@ def tokenize(
         json.dumps([FORMAT, corpus.digest, vocabulary.digest, text.value, held_out]).encode()
     ).hexdigest()[:32]
     target = (folder or cache_folder() / "tokens") / key
-    if not (target / "tokens.json").exists():
+    if damage(target):
         _write(target, corpus, vocabulary, text, held_out)
-    about = json.loads((target / "tokens.json").read_text("utf-8"))
+    about = read_json(target / "tokens.json", dict[str, Any], CorpusError)
     arrays = [np.memmap(target / f"{part}.bin", dtype=about["dtype"], mode="r") for part in PARTS]
     return TokenSet(arrays[0], arrays[1], tuple(about["documents"]))
 
@@ -94,10 +97,12 @@ def _write(target: Path, corpus: Corpus, vocabulary: Vocabulary, text: Text, hel
         (temporary / "all.bin").unlink()
         about = {"dtype": dtype.name, "documents": [int((~apart).sum()), int(apart.sum())], "corpus": corpus.name}
         write_text(temporary / "tokens.json", json.dumps(about))
+        write_manifest(temporary)
+        shutil.rmtree(target, ignore_errors=True)
         try:
             temporary.rename(target)
         except OSError:
-            if not (target / "tokens.json").exists():  # else another process was first
+            if damage(target):  # else another process was first
                 raise
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
