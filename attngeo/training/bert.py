@@ -181,6 +181,12 @@ def weight_count(shape: Shape) -> int:
         return parameter_counts(Encoder(bert_config(shape, causal=False)))["all"]
 
 
+def activation_count(shape: Shape, blocks: int, length: int) -> int:
+    """Numbers that a step on so many blocks of a length holds at least for its backward pass."""
+    by_token = 4 * shape.d_model + shape.d_ff + shape.heads * length  # eager attention keeps its probabilities
+    return blocks * length * shape.layers * by_token
+
+
 def model_flops(shape: Shape, length: int, targets: int) -> float:
     """Floating-point operations of one training step on one block: 6 per weight and token, attention, and the head.
 

@@ -7,6 +7,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from attngeo.records.manifest import MANIFEST, damage
 from attngeo.runs.record import FINISHED, RunError, read_about
 from attngeo.training.config import TrainingConfig
@@ -90,12 +92,13 @@ def require_same_text(output: Path, corpus: Corpus, vocabulary: Vocabulary) -> N
             )
 
 
-def require_room(output: Path, weights: int, cpu: bool) -> None:
+def require_room(output: Path, weights: int, activations: int, cpu: bool) -> None:
     """Refuse to start without memory for the model, or disk for it and three checkpoints (two kept, one written).
 
     Args:
         output: folder of the run; made if need be.
         weights: of the model.
+        activations: numbers that a step holds at least.
         cpu: whether it is trained on the CPU; for another device it is only built there.
 
     Raises:
@@ -104,10 +107,11 @@ def require_room(output: Path, weights: int, cpu: bool) -> None:
     import psutil  # comes with accelerate
 
     memory, held = psutil.virtual_memory().total, (BYTES_IN_TRAINING if cpu else 4) * weights
-    if held > memory:
+    step = 2 * activations if cpu else 0  # in bf16
+    if held + step > memory:
         raise RunError(
-            f"a model of {weights:.2g} weights needs {held / 1e9:,.0f} GB of memory, and this machine has"
-            f" {memory / 1e9:,.0f} GB; take fewer layers or a smaller width."
+            f"a model of {weights:.2g} weights needs {held / 1e9:,.0f} GB of memory and each step {step / 1e9:,.0f} GB,"
+            f" and this machine has {memory / 1e9:,.0f} GB; take a smaller model, or less at a time by micro_batch."
         )
     kept = len(list(output.glob("checkpoints/checkpoint-*")))
     needed = (BYTES_PER_WEIGHT * max(1, 3 - kept) + 4) * weights
@@ -128,6 +132,11 @@ def is_full(error: Exception) -> bool:
         or any(f"(os error {number})" in text for number in FULL)
         or any(word in text for word in ("PytorchStreamWriter", "inline_container", "iostream error"))
     )
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    """Whether memory was refused, as Python, torch on a GPU, or torch on a CPU say it."""
+    return isinstance(error, (MemoryError, torch.OutOfMemoryError)) or "DefaultCPUAllocator" in str(error)
 
 
 def drop_unfinished(output: Path) -> None:

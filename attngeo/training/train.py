@@ -20,6 +20,7 @@ from attngeo.runs.record import Run, RunError, read_run
 from attngeo.training.arguments import quiet, trainer_arguments
 from attngeo.training.batches import Batches, TrainingObjective
 from attngeo.training.bert import (
+    activation_count,
     build_model,
     fold_logit_scale,
     model_flops,
@@ -32,7 +33,14 @@ from attngeo.training.constraints import Constraint
 from attngeo.training.corpora import Blocks, Corpus, TokenSet, Vocabulary, open_corpus, open_vocabulary, tokenize
 from attngeo.training.initialisations import Initialisation
 from attngeo.training.recorder import Recorder, TrainingStopped, as_tensors, graceful_interrupt
-from attngeo.training.run_folder import drop_unfinished, is_full, require_room, require_same_text, starting_point
+from attngeo.training.run_folder import (
+    drop_unfinished,
+    is_full,
+    is_out_of_memory,
+    require_room,
+    require_same_text,
+    starting_point,
+)
 
 
 def train(
@@ -73,7 +81,9 @@ def train(
             corpus, vocabulary, tokens = prepare_text(config)
         if checkpoint:
             require_same_text(checkpoint, corpus, vocabulary)
-        require_room(output, weight_count(config.shape(vocabulary.size)), arguments.use_cpu)
+        shape, blocks = config.shape(vocabulary.size), arguments.per_device_train_batch_size
+        held = activation_count(shape, blocks, config.block_size)
+        require_room(output, weight_count(shape), held, arguments.use_cpu)
         model = _model(config, vocabulary, arguments.use_cpu)
         trainer = _trainer(config, output, arguments, model, corpus, vocabulary, tokens, listen)
         if checkpoint:
@@ -84,6 +94,11 @@ def train(
                 trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
             _finish(trainer, output, vocabulary)
         except Exception as error:
+            if is_out_of_memory(error):
+                raise RunError(
+                    f"memory does not suffice for {blocks} blocks of {config.block_size} tokens at a time; set"
+                    f" micro_batch to less, and continue with --resume or start anew."
+                ) from error
             if not is_full(error):
                 raise
             drop_unfinished(output)
