@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import jupytext
-import yaml
 from nbformat import NotebookNode
 
 from attngeo.book.parameters import Parameter, parse
+from attngeo.bounds import read_yaml
 from attngeo.errors import ParameterError
 from attngeo.records.checkout import root
 
@@ -175,11 +175,9 @@ class Book:
         if not re.fullmatch(r"\w+", name) or not path.is_file():
             known = ", ".join(sorted(p.stem for p in folder.glob("*.yml")))
             raise ParameterError(f"There is no profile {name!r}; the profiles are {known}.")
-        content = _read_yaml(path) or {}
-        if not isinstance(content, dict) or not all(isinstance(v, dict) for v in content.values()):
-            raise ParameterError(f"The profile {path.name} must hold lines of the form 'chapter: {{name: value}}'.")
+        content = _read_yaml(path, dict[str, dict[str, Any]] | None) or {}
         for chapter in content:
-            self.chapter(str(chapter))
+            self.chapter(chapter)
         return content
 
     def values(self, chapter: Chapter, profile: str) -> dict[str, Any]:
@@ -195,11 +193,8 @@ class Book:
             raise ParameterError(f"Profile {profile}: {error}") from error
 
 
-def _read_yaml(path: Path) -> Any:
-    try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
-        raise ParameterError(f"{path.name} cannot be read as YAML ({' '.join(str(error).split())}).") from error
+def _read_yaml(path: Path, kind: Any = dict[str, Any]) -> Any:
+    return read_yaml(path, kind, lambda why: ParameterError(f"{path.name} is not of its form ({why}); mend it."))
 
 
 def _files(contents: Any) -> Iterator[str]:

@@ -1,10 +1,11 @@
 """The survey's records read back: every score of a recorded model, or of its weights where they are at hand."""
 
-import json
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
+from attngeo.bounds import read_json
 from attngeo.checkpoints.layers import open_checkpoint
 from attngeo.forms.scores import GAMMA
 from attngeo.records.checkout import data
@@ -22,7 +23,7 @@ def read_records(folder: Path) -> tuple[pd.DataFrame, dict[str, dict]]:
     tables, provenance = [], {}
     for path in sorted(Path(folder).glob("*/record.json")):
         try:
-            provenance[path.parent.name] = json.loads(path.read_text(encoding="utf-8"))
+            provenance[path.parent.name] = read_json(path, dict[str, Any], ValueError)
             tables += [_table(path.parent / name) for name in ("layers.csv", "heads.csv")]
         except (OSError, ValueError) as error:
             raise RecordError(f"The survey record {path.parent} cannot be read ({error}); survey it again.") from None

@@ -20,11 +20,12 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TypeVar
 
+import msgspec
 import numpy as np
 import torch
 
 import attngeo
-from attngeo.bounds import local_path
+from attngeo.bounds import local_path, read_json
 from attngeo.checkpoints.layers import AttentionLayer, Checkpoint, open_checkpoint
 from attngeo.checkpoints.repositories import LocalFolder
 from attngeo.errors import AttngeoError
@@ -39,6 +40,15 @@ Scored = TypeVar("Scored")  # what is made of one layer
 
 class RecordError(AttngeoError):
     """A record of the survey is missing, incomplete or damaged."""
+
+
+class _Record(msgspec.Struct):
+    """What of record.json tells whether it is the one asked for."""
+
+    gamma: float
+    revision: str = ""
+    asked_revision: str = ""
+    quantised: bool = False
 
 
 def survey_model(
@@ -116,11 +126,11 @@ def is_recorded(
 ) -> bool:
     """Whether a finished record of this model, threshold and revision is there, with rounded weights if asked for."""
     try:
-        record = json.loads((record_folder(path_or_id, folder) / "record.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        record = read_json(record_folder(path_or_id, folder) / "record.json", _Record, RecordError)
+    except RecordError:
         return False
-    revisions = (None, "", record.get("asked_revision"), record.get("revision"))
-    return record.get("gamma") == gamma and revision in revisions and record.get("quantised", False) >= quantise
+    revisions = (None, "", record.asked_revision, record.revision)
+    return record.gamma == gamma and revision in revisions and record.quantised >= quantise
 
 
 def _read_ahead(checkpoint: Checkpoint, work: Callable[[AttentionLayer], Scored], at_once: int) -> Iterator[Scored]:

@@ -1,6 +1,8 @@
 import errno
 import io
+import json
 import os
+import shutil
 import signal
 from pathlib import Path
 
@@ -75,8 +77,9 @@ def test_an_interrupt_finishes_the_step_and_leaves_a_checkpoint(text, unbroken, 
         if row["step"] == 7:
             os.kill(os.getpid(), number)
 
-    with pytest.raises(TrainingStopped, match="--resume"):
+    with pytest.raises(TrainingStopped, match="--resume") as stopped:
         train(small_config(text), tmp_path / "run", listen=listen)
+    assert stopped.value.exit_code == 128 + number
     assert signal.getsignal(number) == before
     assert read_run(tmp_path / "run").about["status"] == "interrupted"
     assert_same_curve(unbroken, train(small_config(text), tmp_path / "run", resume=True))
@@ -89,6 +92,54 @@ def test_a_checkpoint_that_was_not_completed_is_passed_over(text, unbroken, tmp_
     (folder / "checkpoints" / "checkpoint-10" / MANIFEST).unlink()  # as if killed while it was written
     (folder / "checkpoints" / "checkpoint-10" / "model.safetensors").write_bytes(b"half")
     assert_same_curve(unbroken, train(small_config(text), folder, resume=True))
+
+
+@pytest.fixture(scope="module")
+def cut_off(text, tmp_path_factory):
+    """A run killed after its second checkpoint."""
+    folder = tmp_path_factory.mktemp("cut") / "run"
+    with pytest.raises(Killed):
+        train(small_config(text), folder, listen=killed_at(11))
+    return folder
+
+
+def altered(file):
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    "file, damage",
+    [("optimizer.pt", altered), ("rng_state.pth", os.remove), ("recording.json", altered), ("scores.parquet", altered)],
+)
+def test_a_damaged_checkpoint_is_passed_over_and_named(text, unbroken, cut_off, tmp_path, caplog, file, damage):
+    folder = shutil.copytree(cut_off, tmp_path / "run")
+    damage(folder / "checkpoints" / "checkpoint-10" / file)
+    (folder / "history.parquet").write_bytes(b"damaged too; the checkpoint has its own")
+    heard = []
+    assert_same_curve(unbroken, train(small_config(text), folder, resume=True, listen=heard.append))
+    assert heard[0]["step"] == 6
+    assert f"checkpoint-10 is unfinished or damaged ({file}" in caplog.text
+
+
+def test_a_run_without_a_whole_checkpoint_or_with_other_settings_is_refused(text, cut_off, tmp_path):
+    folder = shutil.copytree(cut_off, tmp_path / "run")
+    about = json.loads((folder / "run.json").read_text())
+    about["config"]["seed"] = 1
+    (folder / "run.json").write_text(json.dumps(about))
+    with pytest.raises(RunError, match="seed is 1"):
+        train(small_config(text, seed=1), folder, resume=True)
+    for model in folder.glob("checkpoints/*/model.safetensors"):
+        altered(model)
+    with pytest.raises(RunError, match="checkpoint"):
+        train(small_config(text, seed=1), folder, resume=True)
+
+
+def test_a_batch_that_memory_cannot_hold_is_refused_before_it_is_taken(text, tmp_path):
+    with pytest.raises(RunError, match="micro_batch"):
+        train(small_config(text, batch_size=2**20, block_size=2**12), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize("what", ["corpus", "tokenizer"])
