@@ -63,7 +63,7 @@ def environment(**values):
 def test_a_model_that_fails_is_counted_and_the_rest_is_done(three, tmp_path, capsys):
     code, out, err = attngeo(capsys, "survey", "-o", tmp_path / "records")
     assert code == 2 and err.count("\n") == 1
-    assert err.startswith("attngeo: 1 of 3 models not recorded: m1 has no weights")
+    assert err.startswith("attngeo: 1 of 3 models not recorded: ") and "m1 has no weights" in err
     assert set(recorded(tmp_path / "records")) == {"m0", "m2"} and len(out.splitlines()) == 2
 
 
@@ -186,7 +186,7 @@ def test_workers_that_are_killed_lose_nothing(three, weights, tmp_path, capsys, 
     before = recorded(folder)
     code, out, err = attngeo(capsys, "survey", *sorted(three.iterdir()), weights / "m3", "-o", folder, "--workers", 2)
     assert "1 of 4 models have a record already" in err and recorded(folder)["m3"] == before["m3"]
-    assert code == 2 and "1 of 4 models not recorded: m1 has no weights" in err
+    assert code == 2 and "1 of 4 models not recorded: " in err and "m1 has no weights" in err
     assert sorted(out.split()) == [str(folder / name) for name in ("m0", "m2")]
     whole = [f"{layer}" for layer in range(1, 41)]
     logs = {path.stem: path.read_text().split() for path in folder.glob("*.log")}
