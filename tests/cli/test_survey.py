@@ -82,7 +82,7 @@ def test_resume_passes_over_finished_records_only(three, tmp_path, capsys):
     (folder / "m2" / "record.json").unlink()
     code, out, err = attngeo(capsys, "survey", "-o", folder, "--resume")
     assert code == 2 and "1 of 3 models have a record already" in err  # m1 fails again
-    assert out.split() == [str(folder / "m2")] and recorded(folder)["m0"] == before["m0"]
+    assert out.splitlines() == [str(folder / "m2")] and recorded(folder)["m0"] == before["m0"]
     code, out, _ = attngeo(capsys, "survey", three / "m0", "-o", folder, "--resume", "--gamma", 1)
     assert code == 0 and recorded(folder)["m0"] > before["m0"]  # another threshold is another record
 
@@ -95,7 +95,7 @@ def test_a_model_on_no_hub_needs_its_folder(tmp_path, capsys):
 def test_rounded_weights_are_asked_for(weights, tmp_path, capsys):
     assert attngeo(capsys, "survey", weights / "m0", "-o", tmp_path)[0] == 0
     code, out, _ = attngeo(capsys, "survey", weights / "m0", "-o", tmp_path, "--quantise", "--resume")
-    assert code == 0 and out.split() == [str(tmp_path / "m0")]
+    assert code == 0 and out.splitlines() == [str(tmp_path / "m0")]
     assert (tmp_path / "m0" / "quantised.csv").is_file()
     code, out, _ = attngeo(capsys, "survey", weights / "m0", "-o", tmp_path, "--quantise", "--resume")
     assert code == 0 and not out
@@ -187,7 +187,7 @@ def test_workers_that_are_killed_lose_nothing(three, weights, tmp_path, capsys, 
     code, out, err = attngeo(capsys, "survey", *sorted(three.iterdir()), weights / "m3", "-o", folder, "--workers", 2)
     assert "1 of 4 models have a record already" in err and recorded(folder)["m3"] == before["m3"]
     assert code == 2 and "1 of 4 models not recorded: " in err and "m1 has no weights" in err
-    assert sorted(out.split()) == [str(folder / name) for name in ("m0", "m2")]
+    assert sorted(out.splitlines()) == [str(folder / name) for name in ("m0", "m2")]
     whole = [f"{layer}" for layer in range(1, 41)]
     logs = {path.stem: path.read_text().split() for path in folder.glob("*.log")}
     assert logs == {"m0": whole[:20] + whole, "m2": whole} and (folder / "m2.killed").exists()
@@ -207,7 +207,7 @@ def test_two_processes_share_the_models(three, tmp_path):
     )
     assert end.returncode != 0
     assert set(recorded(tmp_path / "records")) == {"m0", "m2", "m3"}
-    assert sorted(Path(line).name for line in end.stdout.split()) == ["m0", "m2", "m3"]
+    assert sorted(Path(line).name for line in end.stdout.splitlines()) == ["m0", "m2", "m3"]
     assert end.stderr.count("attngeo: 1 of 4 ") == 1
 
 
