@@ -48,7 +48,9 @@ from attngeo.chapters.symmetric_initialisation.numbers_of_seeds import seeds_nee
 from attngeo.chapters.symmetric_initialisation.planned_figure import planned_figure
 from attngeo.chapters.symmetric_initialisation.planned_runs import (
     BAND,
+    Outcome,
     about_symmetry,
+    named,
     planned,
     planned_table,
     spread,
@@ -71,7 +73,14 @@ main = main_experiments(recorded)
 encoders = [e for e in main if e.part == "encoder"]
 decoders = [e for e in main if e.part != "encoder"]
 by_pair = {(p.start, p.against): p for p in PAIRS}
-judged = about_symmetry(planned())
+complete = planned()
+judged = about_symmetry(complete)
+temperature = named(complete, "confirm_temperature")
+refuted = temperature is not None and temperature.outcome is Outcome.SLOWER
+glue(
+    "logits-alone",
+    "refuted by runs planned for it" if refuted else "not refuted by runs planned for it" if temperature else "open",
+)
 glue("planned-outcomes", "; ".join(f"{p.outcome.value} ({p.label})" for p in judged) or "nothing yet")
 
 # %% tags=["remove-input"]
@@ -221,7 +230,9 @@ show(symmetry_as_planned())
 # {glue:text}`tie`.
 #
 # *The scale alone.* Where only the scale of queries and keys is raised to the released one, the final loss is
-# {glue:text}`scaled`. The tie at that scale, and nothing else, leaves it {glue:text}`scaled-tie`.
+# {glue:text}`scaled`. The tie at that scale, and nothing else, leaves it {glue:text}`scaled-tie`. That the scale acts by
+# making the logits larger is {glue:text}`logits-alone`
+# ([details](symmetric_initialisation_details.py#does-the-scale-act-through-the-logits)).
 
 # %% tags=["remove-input"]
 made_of(encoders) if encoders else print("No runs with different starts are recorded yet.")

@@ -33,7 +33,8 @@ from attngeo.chapters.symmetric_initialisation.control_matrix import (
 )
 from attngeo.chapters.symmetric_initialisation.crossings import coverage
 from attngeo.chapters.symmetric_initialisation.learning_rates import at_other_rates, families, rates_table
-from attngeo.chapters.symmetric_initialisation.planned_runs import others_table, planned
+from attngeo.chapters.symmetric_initialisation.planned_figure import planned_figure
+from attngeo.chapters.symmetric_initialisation.planned_runs import Outcome, named, others_table, planned
 from attngeo.chapters.symmetric_initialisation.tables import (
     contrast_table,
     differences,
@@ -44,7 +45,7 @@ from attngeo.chapters.symmetric_initialisation.tables import (
 )
 from attngeo.display.page import glue, show, table
 from attngeo.runs.estimates import LEAST_SEEDS
-from attngeo.runs.numbers_in_words import as_percent
+from attngeo.runs.numbers_in_words import as_nats, as_percent
 from attngeo.training.config import DEFAULTS
 
 # %% tags=["remove-cell"]
@@ -167,6 +168,40 @@ if len(beside):
     )
 else:
     print("None of them is complete yet.")
+
+# %% [markdown]
+# ## Does the scale act through the logits?
+#
+# A larger scale of queries and keys multiplies the logits before the softmax. If it helps by that alone, the same factor
+# should do as well where the weights stay as BERT has them: `hot` is a random start whose logits are multiplied by
+# {glue:text}`hot-factor`, as those of `scaled` are. The plan said before the first run that `hot` refutes this if it ends
+# higher than `scaled`, with {glue:text}`hot-seeds` seeds of its own.
+#
+# {glue:text}`hot-outcome`
+
+# %% tags=["remove-input"]
+temperature = named(planned(), "confirm_temperature")
+if temperature:
+    planned_figure([temperature], name="fig-init-temperature")
+else:
+    print("These runs are not complete yet.")
+
+# %% tags=["remove-cell"]
+told = {
+    Outcome.SLOWER: "It is refuted: hot ends {} nats higher. A factor on the logits lets every step of Adam move them by "
+    "that factor more, larger queries and keys by its root only; whether that is why, these runs do not show.",
+    Outcome.UNDECIDED: "It stays undecided: the difference is {} nats, with an interval that holds zero and more.",
+}
+suffices = "It stands: hot ends no higher than scaled, with a difference of {} nats."
+if temperature:
+    difference = as_nats(temperature.contrast.difference().value).lstrip("+")
+    glue("hot-outcome", told.get(temperature.outcome, suffices).format(difference))
+    glue("hot-factor", temperature.arms["hot"].config["logit_scale"], ".2f")
+    glue("hot-seeds", len(temperature.contrast), "d")
+else:
+    glue("hot-outcome", "It is not decided yet.")
+    glue("hot-factor", recipe.scale_factor(128), ".2f")
+    glue("hot-seeds", "ten")
 
 # %% [markdown]
 # ## Learning rates

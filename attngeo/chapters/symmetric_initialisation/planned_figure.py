@@ -7,22 +7,26 @@ from matplotlib.lines import Line2D
 
 from attngeo.chapters.symmetric_initialisation.figures import COLOURS, DASHES
 from attngeo.chapters.symmetric_initialisation.planned_runs import BAND, Planned, spread
-from attngeo.display.style import NEUTRAL, CaptionedFigure, house_style, new_figure
+from attngeo.display.style import NEUTRAL, PALETTE, CaptionedFigure, house_style, new_figure
 from attngeo.runs.arms import LOSS
 from attngeo.runs.numbers_in_words import as_nats, number, with_interval
 
 
 @house_style()
 def planned_figure(found: Sequence[Planned], name: str = "fig-init-planned") -> CaptionedFigure:
-    """A row per experiment: held-out loss over tokens read, a line per run; final losses subtracted, seed by seed."""
+    """A row per experiment: held-out loss over tokens read, a line per run; final losses subtracted, seed by seed.
+
+    Args:
+        found: experiments of one primary contrast.
+        name: label of the figure.
+    """
     figure, panels = new_figure(8.2, 3.1 * len(found) + 0.4, rows=len(found), columns=2, squeeze=False)
     for (curves, differences), experiment in zip(panels, found, strict=True):
         _curves(curves, experiment)
         _differences(differences, experiment)
-    contrast = found[0].contrast
-    starts = [arm.config["init"] for arm in (contrast.second, contrast.first)]
-    lines = [Line2D([], [], color=COLOURS[s], linestyle=DASHES[s], label=s) for s in starts]
-    dot = Line2D([], [], color=COLOURS[starts[1]], marker="o", linestyle="", label="a seed")
+    primary = found[0].plan.contrasts[0]
+    lines = [Line2D([], [], label=arm, **_line(arm)) for arm in (primary.against, primary.arm)]
+    dot = Line2D([], [], color=_line(primary.arm)["color"], marker="o", linestyle="", label="a seed")
     mean = Line2D([], [], color="black", marker="D", label="mean, 95 % interval")
     figure.legend(handles=[*lines, dot, mean], loc="outside lower center", ncols=4)
     words = "; ".join(f"{p.label}: {with_interval(p.contrast.difference(), as_nats)}, {p.outcome.value}" for p in found)
@@ -31,32 +35,38 @@ def planned_figure(found: Sequence[Planned], name: str = "fig-init-planned") -> 
     return CaptionedFigure(
         figure,
         name,
-        "Runs planned before they were made. Left: held-out loss, a line per run. Right: final loss of the symmetric "
-        f"start less that of the random one at the same seed; the grey band is ±{BAND} nats. {words}.",
-        f"Left, loss curves of {sum(2 * len(p.contrast) for p in found)} runs; final losses of equal starts spread "
+        "Runs planned before they were made. Left: held-out loss, a line per run. Right: final loss of "
+        f"{primary.name} at the same seed; the grey band is ±{BAND} nats. {words}.",
+        f"Left, loss curves of {sum(2 * len(p.contrast) for p in found)} runs; final losses of one start spread "
         f"over {spreads} nats. Right, differences by seed, on both sides of zero in {both} of {len(found)}.",
     )
 
 
 def _curves(panel: Axes, experiment: Planned) -> None:
-    for arm in (experiment.contrast.second, experiment.contrast.first):
-        start = arm.config["init"]
-        for run in arm.runs:
+    primary = experiment.plan.contrasts[0]
+    for name in (primary.against, primary.arm):
+        for run in experiment.arms[name].runs:
             tokens = run.history.set_index("step")["tokens"] / 1e6
             loss = run.curve(LOSS)
-            panel.plot(tokens[loss.index], loss, color=COLOURS[start], linestyle=DASHES[start], linewidth=1, alpha=0.8)
+            panel.plot(tokens[loss.index], loss, linewidth=1, alpha=0.8, **_line(name))
     losses = experiment.contrast.second.curves(LOSS)
     panel.set_ylim(top=float(losses.iloc[len(losses) // 12].max()) + 0.05)  # the first steps are alike
     panel.set(title=experiment.label, xlabel="tokens read (millions)", ylabel="held-out loss (nats)")
 
 
 def _differences(panel: Axes, experiment: Planned) -> None:
+    primary = experiment.plan.contrasts[0]
     differences, estimate = experiment.contrast.differences(), experiment.contrast.difference()
     panel.axvspan(-BAND, BAND, color=NEUTRAL, alpha=0.3, linewidth=0)
     panel.axvline(0, color=NEUTRAL, linewidth=1)
-    panel.plot(differences, range(len(differences)), "o", color=COLOURS[experiment.contrast.first.config["init"]])
+    panel.plot(differences, range(len(differences)), "o", color=_line(primary.arm)["color"])
     panel.hlines(len(differences), estimate.low, estimate.high, color="black", linewidth=2)
     panel.plot(estimate.value, len(differences), "D", color="black")
     panel.set_yticks(range(len(differences) + 1), [*(f"seed {s}" for s in differences.index), "mean"])
     panel.set_ylim(len(differences) + 0.5, -0.5)
-    panel.set(xlabel="symmetric less random, final loss (nats)")
+    panel.set(xlabel=f"{primary.name}, final loss (nats)")
+
+
+def _line(arm: str) -> dict[str, str]:
+    """Colour and dashes: those of a start, or of an arm that a plan has given settings of its own."""
+    return {"color": COLOURS.get(arm, PALETTE[1]), "linestyle": DASHES.get(arm, "--")}

@@ -120,6 +120,11 @@ def about_symmetry(found: Iterable[Planned]) -> list[Planned]:
     return [p for p in found if (p.plan.contrasts[0].arm, p.plan.contrasts[0].against) == ("symmetric", "random")]
 
 
+def named(found: Iterable[Planned], name: str) -> Planned | None:
+    """The one of that name, if it may be judged."""
+    return next((p for p in found if p.plan.name == name), None)
+
+
 def spread(found: Planned) -> float:
     """How far the final losses of runs lie apart that differ in nothing but their seed: the larger of both arms'."""
     ends = [arm.values(LOSS) for arm in (found.contrast.first, found.contrast.second)]
