@@ -44,7 +44,7 @@ def no_weights(file: Path) -> CheckpointError:
     kind = FRAMEWORKS.get(file.suffix.lower())
     if kind:
         return CheckpointError(f"{file} is a file of {kind}, which cannot be read here; {_converted(kind)}.")
-    return CheckpointError(f"{file.name} is no weight file that can be read; known are {', '.join(SUFFIXES)}.")
+    return CheckpointError(f"{file.name} is no weight file that can be read; known are {', '.join(SUFFIXES)}, .gguf.")
 
 
 def _instead(folder: Path, names: list[str]) -> str:

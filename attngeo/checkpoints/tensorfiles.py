@@ -252,4 +252,4 @@ def open_tensors(path: Path) -> TensorFile:
             raise found.damaged(cause(error)) from error
     if path.suffix in SUFFIXES:
         return TorchFile(path)
-    raise CheckpointError(f"{path.name} is no weight file that can be read; known are {', '.join(SUFFIXES)}.")
+    raise CheckpointError(f"{path.name} is no weight file that can be read; known are {', '.join(SUFFIXES)}, .gguf.")

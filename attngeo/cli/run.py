@@ -45,7 +45,7 @@ def command(
     A page is one file that needs no network and nothing beside it: figures, formulas and what is interactive are
     inside. A notebook can be run on from there.
 
-    Without a chapter, list the chapters and their parameters.
+    Without a chapter, list the chapters and their parameters. It needs a checkout, and the extra book.
     """
     root()  # without the book's sources, packages would not help
     with needs("book", "attngeo run"):

@@ -20,7 +20,7 @@ asked_format = click.option(
     "--format",
     "asked",
     type=click.Choice(list(SUFFIXES)),
-    help="Default: by the suffix of FILE, else table. What is no text needs -o.",
+    help="Default: by the suffix of FILE, else table. parquet and html need -o.",
 )
 output = click.option(
     "-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write there and not to stdout."

@@ -27,7 +27,7 @@ def summary(rows: Sequence[Row]) -> list[str]:
         for (d, rank), same in _grouped(own, "d_model", "rank"):
             first, share = same[0], share_at_one(same[0])
             s, spread, d_spread = (first[name] for name in _NULL)
-            weak = f" and too weak: {share:.0%} have -1 or 1" if share >= LEVEL else ""
+            weak = f", too weak here: {share * 100:.0f} % of random {kind} have -1 or 1" if share >= LEVEL else ""
             lines.append(
                 f"random {kind} (d = {d}, rank {rank}): symmetry {s:.4f} ± {spread:.4f}, directionality"
                 f" 0 ± {d_spread:.3f}{weak}"
