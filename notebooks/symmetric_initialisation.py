@@ -190,17 +190,14 @@ table(
 # (Student's $t$, at least {glue:text}`least` seeds) leaves out zero; otherwise there is no difference beyond the noise between
 # seeds. [How speed-ups are measured](symmetric_initialisation_details.py#how-the-differences-are-measured) has the rest.
 #
-# ## What was planned came out
+# ## What the planned runs say
 #
 # Settings of the runs above were chosen while they were made. A second set was planned first: question, measure, seeds, and
 # what would count as what [were written down](../recorded_runs.md#planned-runs) before the first run, and each run reads
 # {glue:text}`planned-tokens` million tokens. {glue:text}`n-judged` of {glue:text}`n-plans` such experiments can be judged so far.
 
 # %% tags=["remove-input"]
-if judged:
-    planned_figure(judged)
-else:
-    print("No planned experiment is complete yet.")
+planned_figure(judged) if judged else print("No planned experiment is complete yet.")
 
 # %% [markdown]
 # Each of these encoders first learns how frequent every character is, and stays there for millions of tokens before its
@@ -220,7 +217,7 @@ if judged:
 show(symmetry_as_planned())
 
 # %% [markdown]
-# ## What came out before
+# ## What the earlier runs say
 #
 # *Symmetry at equal scale.* The final loss of the two symmetric starts, set against that of the random one, is
 # {glue:text}`equal-encoders` of encoders, and {glue:text}`equal-decoders` of decoders.

@@ -181,10 +181,7 @@ else:
 
 # %% tags=["remove-input"]
 temperature = named(planned(), "confirm_temperature")
-if temperature:
-    planned_figure([temperature], name="fig-init-temperature")
-else:
-    print("These runs are not complete yet.")
+planned_figure([temperature], name="fig-init-temperature") if temperature else print("These runs are not complete yet.")
 
 # %% tags=["remove-cell"]
 told = {

@@ -80,7 +80,7 @@ def _ours(result: Result, found: list[Row]) -> str:
     exact = [c for c in kept if is_identity(c)]
     if result.verdict is Verdict.UNDECIDED:
         n = sum(row.standing is Standing.UNDECIDED for row in found)
-        return f"? {n} of {_count(len(found), 'row')} decide nothing" if n else ""
+        return f"? {n} of {_count(len(found), 'row')} decide{'s' * (n == 1)} nothing" if n else ""
     whose = "" if result.verdict is Verdict.HOLDS else "ours: "
     if exact:
         return f'<span aria-hidden="true">✓</span> {whose}error {largest_error(exact)}'
