@@ -54,7 +54,7 @@ def _instead(folder: Path, names: list[str]) -> str:
     if "adapter_config.json" in names and "config.json" not in names:
         return f"is an adapter and no model; score the model with it: attngeo score {_base(folder)} --adapter {folder}"
     if inner := [path for path in _models(folder) if path != folder]:
-        return f"is no checkpoint itself and holds {len(inner)}; score one, such as the last: attngeo score {inner[-1]}"
+        return f"is no checkpoint itself and holds {len(inner)}; score one, such as: attngeo score {inner[-1]}"
     weights = weight_names(folder)
     if weights and "config.json" in names:
         return f"holds {len(weights)} weight files and no index of them; name the one to score, such as {weights[0]}"

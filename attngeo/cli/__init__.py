@@ -57,6 +57,9 @@ def main(arguments: list[str] | None = None) -> None:
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         sys.exit(2)
+    except click.UsageError as error:
+        asked = error.ctx.command_path if error.ctx else "attngeo"
+        _refuse(f"{error.format_message().rstrip('.?')}; see {asked} --help.")
     except click.ClickException as error:
         _refuse(error.format_message())
     except AttngeoError as error:

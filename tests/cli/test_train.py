@@ -86,7 +86,7 @@ def test_resume_needs_the_folder_only(text, tmp_path, attngeo):
     [
         (["--corpus", "wikpedia"], r"'wikpedia'.* embedded"),
         (["--corpus", "$NOWHERE/x"], r"\$NOWHERE/x"),
-        (["--block-size", "100000"], " 100000"),
+        (["--block-size", "5000"], " 5000"),
         (["--block-size", "1"], r"block_size .*1.* 2"),
         (["--lr", "-1"], r"lr .*-1\.0.* 0 .* 10"),
         (["--lr", "nan"], r"lr .*nan"),
