@@ -71,7 +71,9 @@ print(subprocess.run(command, cwd=root(), env=plain, capture_output=True, text=T
 # %% [markdown]
 # Symmetry $s$ is 1 for a symmetric matrix, $-1$ for a skew-symmetric one, near 0 for random weights. Directionality $d$ is
 # below 0 where columns dominate, above 0 where rows do. A star marks what 95 % of random weights of the same shape do not
-# reach; without one, a score says nothing about training.
+# reach; without one, a score says nothing about training. Beside each score, $z$ counts the standard deviations from the mean
+# of random weights, and $p$ says how often these are as far off; *rows over* and *columns over* are those that $d$ counts,
+# longer than the mean by $\gamma$ standard deviations.
 #
 # ## Cite
 

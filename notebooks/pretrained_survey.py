@@ -59,7 +59,8 @@ separations(areas[~areas["models"].str.startswith("Figure")])
 area = areas.set_index(["models", "score"])["auc"]
 glue("auc-symmetry", area["language", "s"], ".2f")
 glue("auc-directionality", area["language", "d"], ".2f")
-glue("auc-directionality-elsewhere", " and ".join(f"{area[models, 'd']:.2f}" for models in ("vision", "audio")))
+for score, name in (("s", "symmetry"), ("d", "directionality")):
+    glue(f"auc-{name}-elsewhere", " and ".join(f"{area[models, score]:.2f}" for models in ("vision", "audio")))
 pairs = {score: compared(of_families(recorded.stacks), score) for score in ("symmetry", "directionality")}
 glue("share-s", pairs["symmetry"].separation.auc, ".0%")
 glue("share-d", pairs["directionality"].separation.auc, ".0%")
@@ -83,16 +84,16 @@ glue("n-within-tables", int((banded["directionality_tables"].abs() <= banded["d_
 # ## The released scores
 #
 # The paper's authors have released the scores behind Figures 2, S1 and S2: one point a model, the median over its layers of
-# the [symmetry $s$ and the directionality $d$](two_scores.py), which is negative where columns dominate. A cross marks what
-# cannot speak for a trained model of its kind: a repetition, random weights, queries and keys that were taken wrongly,
-# another kind of attention, a model fine-tuned from another point
+# the [symmetry $s$ and the directionality $d$](two_scores.py), which is negative where columns dominate. The boxes
+# leave out, and a cross marks in print, what cannot speak for a trained model of its kind: a repetition, random weights,
+# queries and keys that were taken wrongly, another kind of attention, a model fine-tuned from another point
 # ([every point](pretrained_survey_details.py#every-released-point)).
 
 # %% tags=["remove-input"]
 clean_figure(results, medians)
 
 # %% [markdown]
-# Among language models, crosses left out, both claims hold, symmetry almost without exception.
+# Among language models, these points left out, both claims hold, symmetry almost without exception.
 
 # %%
 show(separation.section_3_symmetry_in_language(), separation.section_3_directionality_in_language())

@@ -256,8 +256,8 @@ show(printed_speed_ups.table_1_follows_from_the_released_curves(), printed_speed
 
 # %% [markdown]
 # The arithmetic of Table 1 is right. Its measure is generous to noisy curves, and its runs have one seed each, so that
-# nothing tells how far two random starts lie apart. In our runs one random start, set against another by Table 1's measure,
-# saves anything from {glue:text}`floor-first` of the steps.
+# nothing tells how far two random starts lie apart. In our first encoder's runs the speed-up of one random start over another,
+# by Table 1's measure, ranges from {glue:text}`floor-first`.
 
 # %% tags=["remove-input"]
 pairs_of_seeds = [e for e in main if len(e.arms["random"]) > 1]

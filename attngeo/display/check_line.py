@@ -82,11 +82,11 @@ def _ours(result: Result, found: list[Row]) -> str:
         n = sum(row.standing is Standing.UNDECIDED for row in found)
         return f"? {n} of {_count(len(found), 'row')} decide{'s' * (n == 1)} nothing" if n else ""
     whose = "" if result.verdict is Verdict.HOLDS else "ours: "
-    if exact:
+    if exact and 2 * len(exact) >= len(kept):
         return f'<span aria-hidden="true">✓</span> {whose}error {largest_error(exact)}'
     if len(kept) == 1:
         (row,) = [row for row in found if row.comparison is kept[0]]
-        return f'<span aria-hidden="true">✓</span> {whose}{row.measured}'
+        return f'<span aria-hidden="true">✓</span> {whose}{typeset(row.quantity)}: {row.measured}'
     return f'<span aria-hidden="true">✓</span> {whose}{len(kept)} agree' if kept else ""
 
 

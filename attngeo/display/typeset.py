@@ -7,13 +7,14 @@ MINUS = "\u2212"
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _EXPONENT = re.compile(r"(?<![\w.])(-?\d+(?:\.\d+)?)e([+-]\d+)(?!\w)")
 _NEGATIVE = re.compile(r"(?<![\w.)\]])-(?=\d|\.\d)")
+_PERCENT = re.compile(r"(?<=\d)%(?![\w%])")
 _LITERAL = re.compile(r"(\$[^$]*\$|`[^`]*`)")  # mathematics and code keep what they have
 
 
 def typeset(text: str) -> str:
-    """A formatted number, or a sentence that holds some: ``-2.5e-16`` becomes −2.5 × 10⁻¹⁶."""
+    """A formatted number, or a sentence that holds some: ``-2.5e-16`` becomes −2.5 × 10⁻¹⁶, ``3%`` 3 %."""
     pieces = _LITERAL.split(text)
-    pieces[::2] = [_NEGATIVE.sub(MINUS, _EXPONENT.sub(_power, piece)) for piece in pieces[::2]]
+    pieces[::2] = [_PERCENT.sub("\u00a0%", _NEGATIVE.sub(MINUS, _EXPONENT.sub(_power, piece))) for piece in pieces[::2]]
     return "".join(pieces)
 
 

@@ -1,7 +1,10 @@
 """Section 3 by heads: is it single heads that are more symmetric in encoders, or their sum, and in which directions?"""
 
+from dataclasses import replace
+
 from attngeo.chapters.heads_or_sum.evidence import PARTS, Evidence, beside_survey, changes, evidence, families, whole
-from attngeo.paper.checks import Comparison, Judgement, Relation, check, compare, exact
+from attngeo.paper.checks import Claim, Comparison, Interval, Judgement, Relation, check, compare, exact
+from attngeo.survey.auc import Separation
 from attngeo.survey.families import Compared, compared
 
 SIX_DIGITS = 1e-6  # single precision, in which narrow weights were surveyed
@@ -50,4 +53,11 @@ def section_3_symmetry_after_removals(found: Evidence) -> Judgement:
 
 def _ends(result: Compared, relation: Relation, *ends: str, key: str = "", **fields: str) -> tuple[Comparison, ...]:
     numbers = vars(result.separation) | fields
-    return tuple(compare(f"{key}{end}", getattr(result.separation, end), relation, 0.5, **numbers) for end in ends)
+    found = (compare(f"{key}{end}", getattr(result.separation, end), relation, 0.5, **numbers) for end in ends)
+    return tuple(found) if key else tuple(_claimed(c, result.separation) for c in found)
+
+
+def _claimed(end: Comparison, found: Separation) -> Comparison:
+    """As an end of its interval, of which the paper says that it lies above 1/2."""
+    ends = (found.family_low, found.family_high) if end.quantity == "family_low" else (found.low, found.high)
+    return replace(end, interval=Interval(found.auc, *ends), claim=Claim(">", 0.5))

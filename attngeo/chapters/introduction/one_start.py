@@ -59,7 +59,8 @@ def _still(encoder: Run, decoder: Run, last: int, name: str) -> CaptionedFigure:
         f"its entries in the first {SIDE} rows and columns, and each entry $m_{{ij}}$ against its mirror image "
         f"$m_{{ji}}$. In {last:,} steps symmetry $s$ rises from {s0} to {s_encoder} in the encoder and to "
         f"{s_decoder} in the decoder; directionality $d$ goes from {d0} to {d_encoder} and to "
-        f"{d_decoder}. Colours and axes end at the 99.5th percentile of a picture's magnitudes."
+        f"{d_decoder}. Red is positive, blue negative; colours and axes end at the 99.5th percentile of a "
+        "picture's magnitudes."
     )
     alt = (
         f"Three matrices and three clouds. At the start, noise and a round cloud. After {last:,} steps the encoder's "

@@ -54,6 +54,8 @@ def _still(results: pd.DataFrame, points: pd.DataFrame, ours: pd.DataFrame | Non
     as_drawn, cleaned = ([number(area(points, s, out), 2) for s in "sd"] for out in (frozenset(), frozenset(WORDS)))
     ends = (
         f"The share of pairs in which the encoder scores higher (AUC) is {as_drawn[0]} in $s$ and {as_drawn[1]} in $d$ "
-        f"as drawn, {cleaned[0]} and {cleaned[1]} without the crosses."
+        f"as drawn, {cleaned[0]} and {cleaned[1]} without the points that do not count."
     )
-    return CaptionedFigure(drawn.figure, drawn.name, f"{drawn.caption} {ends}", f"{drawn.alt} {ends.replace('$', '')}")
+    return CaptionedFigure(
+        drawn.figure, drawn.name, f"{ends} In print: {drawn.caption}", f"{drawn.alt} {ends.replace('$', '')}"
+    )

@@ -1,10 +1,10 @@
 """Section 3 judged on weights that were read here, family by family, apart from the released scores."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from attngeo.paper.checks import Comparison, Judgement, Relation, check, compare, exact
+from attngeo.paper.checks import Claim, Comparison, Interval, Judgement, Relation, check, compare, exact
 from attngeo.records.checkout import data
 from attngeo.survey.families import FEW_BITS, Compared, compared, of_families, with_kinds
 from attngeo.survey.measured import named, read_quantised, read_records
@@ -110,5 +110,13 @@ def figure_s1_formula(found: OnWeights) -> Judgement:
 
 
 def _ends(result: Compared, relation: Relation, *ends: str, score: str) -> tuple[Comparison, ...]:
-    numbers = vars(result.separation) | {"score": score, "models": "families read here"}
-    return tuple(compare(end, getattr(result.separation, end), relation, 0.5, **numbers) for end in ends)
+    found = result.separation
+    numbers = vars(found) | {"score": score, "models": "families read here"}
+    alone, by_family = (found.low, found.high), (found.family_low, found.family_high)
+    intervals = {end: Interval(found.auc, *(by_family if end.startswith("family") else alone)) for end in ends}
+    return tuple(
+        replace(
+            compare(end, getattr(found, end), relation, 0.5, **numbers), interval=intervals[end], claim=Claim(">", 0.5)
+        )
+        for end in ends
+    )

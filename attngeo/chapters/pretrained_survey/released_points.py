@@ -101,14 +101,14 @@ def separations(table: pd.DataFrame, name: str = "fig-separations") -> Captioned
     figure.legend(handles=lines, loc="outside lower center", ncols=2)
     told = [f"{label} {auc:.2f}" for label, auc in zip(labels, table["auc"], strict=True)]
     above = ", ".join(
-        f"of ${score}$ {(rows['low'] > 0.5).sum()} of {len(rows)}" for score, rows in table.groupby("score", sort=False)
+        f"{(rows['low'] > 0.5).sum()} of {len(rows)} of ${score}$" for score, rows in table.groupby("score", sort=False)
     )
     return CaptionedFigure(
         figure,
         name,
         "How often an encoder scores higher than a decoder (AUC, numbers on the right). At 1/2 the score tells "
-        f"nothing; above it as a whole lie, if models were independent, {above} intervals. Families are drawn where "
-        "either side has two.",
+        f"nothing. Intervals that lie above it as a whole, if models were independent: {above}. Those of families are "
+        "drawn where encoders and decoders have two families each.",
         f"Dot plot of {len(table)} AUC with intervals, a vertical line at one half. Lowest "
         f"{told[table['auc'].argmin()]}, highest {told[table['auc'].argmax()]}.",
     )

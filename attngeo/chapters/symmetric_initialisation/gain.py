@@ -70,7 +70,8 @@ def _still(found: dict[str, dict[str, dict]], name: str) -> CaptionedFigure:
     caption = (
         "What the released start is made of: the *tie* of keys to queries, the *scale* of queries and keys, that of "
         "*values* (with the biases, where both scales change). Final held-out loss less that of the random start, mean "
-        f"and 95 % interval over seeds; left of zero is better. {ends}. Rows without a mark were not run."
+        f"and 95 % interval over seeds; left of zero is better. {ends}. Rows without a mark were not run; "
+        "small points (on screen) are the other parts."
     )
     alt = f"Dot plots with intervals, one row per set of parts. In nats, {ends}."
     return CaptionedFigure(figure, name, caption, alt)

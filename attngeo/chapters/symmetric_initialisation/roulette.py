@@ -49,8 +49,8 @@ def _still(found: Sequence[Experiment], printed: pd.Series, name: str) -> Captio
     caption = (
         "Random starts set against random starts by Table 1's measure: the first step at which one run's training loss "
         f"is at or below the last of the other's. A round mark is two seeds; {faster} of {len(pairs)} ordered pairs "
-        f"show a speed-up, up to {most}, though nothing but the seed differs. Diamonds: what Table 1 prints for the "
-        f"symmetric start; {below} of its {len(printed)} are no larger than that."
+        f"show a speed-up, up to {most}, though nothing but the seed differs. Diamonds (in print): what Table 1 has "
+        f"for the symmetric start; {below} of its {len(printed)} are no larger than that."
     )
     alt = (
         f"Dot plot of speed-ups, one row per experiment. Of {len(pairs)} pairs of random starts {faster} show a "

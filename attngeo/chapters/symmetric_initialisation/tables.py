@@ -95,7 +95,8 @@ def tally(experiments: Sequence[Experiment], pairs: Sequence[StartPair]) -> str:
         counted = [f"{word} in {n}" for word, n in found.items()]
         return f"{', '.join(counted[:-1])} and {counted[-1]} of {len(known)} comparisons"
     (word,) = found
-    return f"{word} in all {len(known)} comparisons" if len(known) > 1 else f"{word} in the one comparison there is"
+    count = {1: "the one comparison there is", 2: "both comparisons"}.get(len(known), f"all {len(known)} comparisons")
+    return f"{word} in {count}"
 
 
 def differences(experiments: Sequence[Experiment], pair: StartPair) -> str:

@@ -37,7 +37,7 @@ def test_each_separation_is_a_line_with_its_intervals():
     assert len(figure.figure.axes[0].get_yticklabels()) == 14
     assert [text.get_text() for text in figure.figure.axes[0].texts] == [f"{auc:.2f}" for auc in table["auc"]]
     above = [sum(table[table["score"] == score]["low"] > 0.5) for score in "sd"]
-    assert f"of $s$ {above[0]} of 7, of $d$ {above[1]} of 7 intervals" in figure.caption
+    assert f"{above[0]} of 7 of $s$, {above[1]} of 7 of $d$" in figure.caption
 
 
 def test_a_label_of_another_kind_is_refused():
