@@ -110,6 +110,8 @@ const wide = [...document.querySelectorAll('.bd-article .pst-scrollable-table-co
 for (const box of wide) box.scrollLeft = box.scrollWidth;
 const stays = box => [...box.querySelectorAll('tr > :first-child')]
   .every(cell => !cell.offsetParent || cell.getBoundingClientRect().left >= box.getBoundingClientRect().left - 1);
+const leaves = wide.filter(box => !stays(box));
+for (const box of wide) box.scrollLeft = 0;  // as a reader finds it: a scrolled table hides part of its buttons
 const edge = document.documentElement.clientWidth;
 const cut = box => {
   for (let at = box; at && at !== document.body; at = at.parentElement) {
@@ -123,7 +125,7 @@ const visible = [...document.querySelectorAll('.bd-article :is(mjx-container[dis
   .filter(e => e.offsetParent);
 const labels = [...document.querySelectorAll('.bd-article figure:not(.ia-live) img')].filter(i => i.offsetParent);
 return {
-  leaves: wide.filter(box => !stays(box)).map(name),
+  leaves: leaves.map(name),
   cut: visible.filter(cut).map(name),
   // of a figure's labels the smallest are 8 points at its own size, 10.7 px
   small: labels.filter(i => edge < 500 && i.naturalWidth && i.clientWidth / i.naturalWidth < 10 / 10.7).map(name),

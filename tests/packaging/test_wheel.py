@@ -111,7 +111,7 @@ def used(python, tmp_path_factory) -> dict:
 
 
 def test_the_package_alone_is_light(requirements):
-    small = {"click", "filelock", "huggingface_hub", "jaxtyping", "numpy", "pyyaml", "rich", "safetensors"}
+    small = {"click", "filelock", "huggingface_hub", "jaxtyping", "msgspec", "numpy", "pyyaml", "rich", "safetensors"}
     assert {needed.name for needed in requirements} == small | {"torch"}
 
 
