@@ -53,7 +53,7 @@ def released_scores(
         f"Figure {' and '.join(sorted({p.split()[0] for p in panels}))} of the paper from the released medians. "
         f"{'; '.join(words)}. Bars span the quartiles over layers."
         + (f" Black rings: {rings} scores of ours, on top of the released points." if rings else ""),
-        f"Scatter plots of symmetry and directionality against the number of parameters. {'; '.join(words)}.",
+        f"Scatter plots of symmetry and directionality by model size. {'; '.join(words)}.",
     )
 
 
