@@ -21,8 +21,9 @@
 # their symmetry.
 #
 # {glue:text}`so` Keys tied to queries and nothing else saved {glue:text}`tie-saves` of the steps, by text; the final loss of
-# such encoders, set against that of a random start, is {glue:text}`tie-alone`. Runs planned before they were made, of ten
-# times the text, say: {glue:text}`planned-outcomes`. About models of the paper's size none of this decides anything.
+# such encoders, set against that of a random start, is {glue:text}`tie-alone`. What runs
+# planned before they were made, of {glue:text}`planned-tokens` million tokens each, say of it:
+# {glue:text}`planned-outcomes`. About models of the paper's size none of this decides anything.
 
 # %% tags=["parameters"]
 window: int = 5  # measurements of the held-out loss in a mean; in [1, 50]
@@ -63,7 +64,7 @@ from attngeo.paper.published import printed_table, trained_widths
 from attngeo.records.checkout import data
 from attngeo.runs.estimates import LEAST_SEEDS
 from attngeo.runs.experiments import Status, read_experiments
-from attngeo.runs.numbers_in_words import as_percent, extent
+from attngeo.runs.numbers_in_words import as_nats, as_percent, extent
 from attngeo.training.config import DEFAULTS
 
 # %% tags=["remove-cell"]
@@ -128,6 +129,7 @@ glue("n-plans", len(plans), "d")
 glue("n-judged", len(judged) or "None")
 lengths = sorted({round(run.about["tokens"] / 1e6) for p in judged for run in p.arms["random"].runs})
 glue("planned-tokens", " or ".join(map(str, lengths)) or "–")
+glue("planned-difference", " or ".join(as_nats(p.contrast.difference().value) for p in judged) or "–")
 glue("planned-spread", f"{max(spread(p) for p in judged):.2f}" if judged else "–")
 glue("planned-seeds", " or ".join(str(p.seeds_asked) for p in judged) or "–")
 glue("fine-plan", BAND, "g")
@@ -200,9 +202,9 @@ table(
 planned_figure(judged) if judged else print("No planned experiment is complete yet.")
 
 # %% [markdown]
-# Each of these encoders first learns how frequent every character is, and stays there for millions of tokens before its
-# loss falls on. When it does so differs from seed to seed more than from start to start: the final losses of equal starts
-# with other seeds lie up to {glue:text}`planned-spread` nats apart. As they scatter, an interval of
+# Runs of one start with different seeds end up to {glue:text}`planned-spread` nats apart; the two starts differ by
+# {glue:text}`planned-difference` nats on average. The curves show where the scatter comes from: a loss stays level for long,
+# and when it falls on differs between seeds. As they scatter, an interval of
 # ±{glue:text}`fine-plan` nats would take {glue:text}`planned-seeds` seeds.
 
 # %% tags=["remove-input"]
