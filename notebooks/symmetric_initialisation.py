@@ -20,10 +20,9 @@
 # up to {glue:text}`largest-speed-up` % fewer steps. Its released code, however, changes more between the two starts than
 # their symmetry.
 #
-# {glue:text}`so` Keys tied to queries and nothing else saved {glue:text}`tie-saves` of the steps, by text; the final loss of
-# such encoders, set against that of a random start, is {glue:text}`tie-alone`. What runs
-# planned before they were made, of {glue:text}`planned-tokens` million tokens each, say of it:
-# {glue:text}`planned-outcomes`. About models of the paper's size none of this decides anything.
+# Runs that were planned before they were made, with keys tied to queries and nothing else changed, say of the final loss:
+# {glue:text}`planned-outcomes`. Earlier runs, whose settings were chosen after looks, take the released start apart:
+# {glue:text}`so` About models of the paper's size none of this decides anything.
 
 # %% tags=["parameters"]
 window: int = 5  # measurements of the held-out loss in a mean; in [1, 50]
@@ -34,8 +33,14 @@ seed: int = 0  # seed of the checks of the recipe; in [0, 2147483647]
 # %% tags=["remove-cell"]
 import pandas as pd
 
-from attngeo.paper.seed_intervals import all_met
-from attngeo.chapters.symmetric_initialisation import figures, printed_speed_ups, recipe, recorded_runs
+from attngeo.paper.seed_intervals import Size, all_met
+from attngeo.chapters.symmetric_initialisation import printed_speed_ups, recipe, recorded_runs
+from attngeo.chapters.symmetric_initialisation.by_size import (
+    by_size,
+    grows_with_depth,
+    shrinks_with_width,
+    size_figure,
+)
 from attngeo.chapters.symmetric_initialisation.control_matrix import (
     AT_EQUAL_SCALE,
     PAIRS,
@@ -64,7 +69,7 @@ from attngeo.paper.published import printed_table, trained_widths
 from attngeo.records.checkout import data
 from attngeo.runs.estimates import LEAST_SEEDS
 from attngeo.runs.experiments import Status, read_experiments
-from attngeo.runs.numbers_in_words import as_nats, as_percent, extent
+from attngeo.runs.numbers_in_words import as_nats, as_percent, extent, with_interval
 from attngeo.training.config import DEFAULTS
 
 # %% tags=["remove-cell"]
@@ -75,23 +80,32 @@ encoders = [e for e in main if e.part == "encoder"]
 decoders = [e for e in main if e.part != "encoder"]
 by_pair = {(p.start, p.against): p for p in PAIRS}
 complete = planned()
-judged = about_symmetry(complete)
+symmetry = about_symmetry(complete)
+recorded_size = {Size.of(e.config) for e in main}
+judged = sorted((p for p in symmetry if Size.of(p.config) in recorded_size), key=lambda p: -len(p.contrast))
+worth = by_size(symmetry, recorded)
 temperature = named(complete, "confirm_temperature")
 refuted = temperature is not None and temperature.outcome is Outcome.SLOWER
 glue(
     "logits-alone",
     "refuted by runs planned for it" if refuted else "not refuted by runs planned for it" if temperature else "open",
 )
-glue("planned-outcomes", "; ".join(f"{p.outcome.value} ({p.label})" for p in judged) or "nothing yet")
+said = [
+    f"{p.outcome.value}, {with_interval(p.contrast.difference(), as_nats)} nats ({len(p.contrast)} seeds, {p.tokens})"
+    for p in judged
+]
+glue("planned-outcomes", "; ".join(said) or "nothing yet")
+glue("planned-first", as_nats(judged[0].contrast.difference().value) if judged else "–")
+glue("planned-first-outcome", judged[0].outcome.value if judged else "not complete yet")
 
 # %% tags=["remove-input"]
-figures.answer(encoders) if encoders else print("No runs with different starts are recorded yet.")
+planned_figure(judged) if judged else print("No planned experiment is complete yet.")
 
 # %% tags=["remove-cell"]
-with_interval = [case for case in recorded_runs.gains(encoders) if case.known]
-if all_met(with_interval):
+gains = [case for case in recorded_runs.gains(encoders) if case.known]
+if all_met(gains):
     so = "In the small models recorded here most of the gain of the released start comes with its symmetry."
-elif with_interval and all(case.reversed for case in with_interval):
+elif gains and all(case.reversed for case in gains):
     so = (
         "In the small models recorded here most of the gain of the released start comes without its symmetry, from "
         "scale, biases and values."
@@ -102,7 +116,6 @@ glue("so", so)
 for name, start in (("tie", "symmetric"), ("released", "released"), ("untied", "default-linear")):
     shares = [speed_up_of(c, window).value for e in encoders for c in e.contrasts([by_pair[start, "random"]]).values()]
     glue(f"{name}-saves", extent(shares, as_percent))
-glue("tie-alone", tally(encoders, [by_pair["symmetric", "random"]]))
 glue("equal-encoders", tally(encoders, AT_EQUAL_SCALE))
 glue("equal-decoders", tally(decoders, AT_EQUAL_SCALE))
 glue("tie", tally(main, [by_pair["released", "default-linear"]]))
@@ -126,9 +139,11 @@ glue("gain-24", printed_table("web").dropna().set_index("layers")["speed_up_perc
 # %% tags=["remove-cell"]
 plans = [e for e in read_experiments(data("runs")) if e.status is Status.CONFIRMATORY]
 glue("n-plans", len(plans), "d")
-glue("n-judged", len(judged) or "None")
-lengths = sorted({round(run.about["tokens"] / 1e6) for p in judged for run in p.arms["random"].runs})
-glue("planned-tokens", " or ".join(map(str, lengths)) or "–")
+glue("n-judged", len(complete) or "None")
+glue("planned-lengths", " or ".join(p.tokens for p in judged) or "–")
+found_or_not = {True: "it is", False: "it is not", None: "not complete yet"}
+glue("grows-with-depth", found_or_not[grows_with_depth(worth)])
+glue("shrinks-with-width", found_or_not[shrinks_with_width(worth)])
 glue("planned-difference", " or ".join(as_nats(p.contrast.difference().value) for p in judged) or "–")
 glue("planned-spread", f"{max(spread(p) for p in judged):.2f}" if judged else "–")
 glue("planned-seeds", " or ".join(str(p.seeds_asked) for p in judged) or "–")
@@ -194,34 +209,41 @@ table(
 #
 # ## What the planned runs say
 #
-# Settings of the runs above were chosen while they were made. A second set was planned first: question, measure, seeds, and
-# what would count as what [were written down](../recorded_runs.md#planned-runs) before the first run, and each run reads
-# {glue:text}`planned-tokens` million tokens. {glue:text}`n-judged` of {glue:text}`n-plans` such experiments can be judged so far.
-
-# %% tags=["remove-input"]
-planned_figure(judged) if judged else print("No planned experiment is complete yet.")
-
-# %% [markdown]
+# Of each planned experiment the question, the measure, the seeds, and what would count as what [were written
+# down](../recorded_runs.md#planned-runs) before its first run. {glue:text}`n-judged` of {glue:text}`n-plans` can be judged so
+# far; {numref}`fig-init-planned` shows those whose models have the size of the earlier runs.
+#
 # Runs of one start with different seeds end up to {glue:text}`planned-spread` nats apart; the two starts differ by
-# {glue:text}`planned-difference` nats on average. The curves show where the scatter comes from: a loss stays level for long,
-# and when it falls on differs between seeds. As they scatter, an interval of
-# ±{glue:text}`fine-plan` nats would take {glue:text}`planned-seeds` seeds.
+# {glue:text}`planned-difference` nats on average. A loss stays level for long, and when it falls on differs between seeds. With
+# {glue:text}`planned-lengths`, an interval of ±{glue:text}`fine-plan` nats takes {glue:text}`planned-seeds` seeds.
 
 # %% tags=["remove-input"]
-if judged:
+if symmetry:
     table(
-        planned_table(judged),
+        planned_table(symmetry),
         name="tab-init-planned",
-        caption="The planned comparison of a symmetric with a random start of equal scale, and what its plan lets it say.",
+        caption="The planned comparisons of a symmetric with a random start of equal scale, and what their plans let them say.",
     )
 
 # %%
 show(symmetry_as_planned())
 
 # %% [markdown]
+# *Depth and width.* The plans of models with other sizes said what would count: symmetry's part grows with depth if it is
+# below zero in the deepest models and not in the shallowest ({glue:text}`grows-with-depth`); the scale's part shrinks with
+# width, as its factor does, if it is nearer zero in the widest models than in the narrowest ({glue:text}`shrinks-with-width`).
+
+# %% tags=["remove-input"]
+size_figure(worth) if len({w.size for w in worth}) > 1 else print("Too few sizes are complete yet.")
+
+# %% [markdown]
 # ## What the earlier runs say
 #
-# *Symmetry at equal scale.* The final loss of the two symmetric starts, set against that of the random one, is
+# Settings and seeds of these were chosen while they were made; every difference with its interval is in
+# {numref}`fig-init-all`.
+#
+# *Symmetry at equal scale.* Keys tied to queries and nothing else saved {glue:text}`tie-saves` of the steps, by text. The
+# final loss of the two symmetric starts, set against that of the random one, is
 # {glue:text}`equal-encoders` of encoders, and {glue:text}`equal-decoders` of decoders.
 #
 # *All that the released code changes.* `released` saved {glue:text}`released-saves` of the steps of encoders; the same without

@@ -156,7 +156,7 @@ figures.speed_ups(main) if main else None
 #
 # ## Further planned comparisons
 #
-# Beside its primary comparison each plan names others. They have fewer seeds, and none of them decides the question.
+# Beside its primary comparison each plan names others. None of them decides its question.
 
 # %% tags=["remove-input"]
 beside = others_table(planned())

@@ -11,6 +11,8 @@ from attngeo.display.style import NEUTRAL, PALETTE, CaptionedFigure, house_style
 from attngeo.runs.arms import LOSS
 from attngeo.runs.numbers_in_words import as_nats, number, with_interval
 
+_NAMED = 12  # seeds, each on a line of its own
+
 
 @house_style()
 def planned_figure(found: Sequence[Planned], name: str = "fig-init-planned") -> CaptionedFigure:
@@ -48,7 +50,13 @@ def _curves(panel: Axes, experiment: Planned) -> None:
         for run in experiment.arms[name].runs:
             tokens = run.history.set_index("step")["tokens"] / 1e6
             loss = run.curve(LOSS)
-            panel.plot(tokens[loss.index], loss, linewidth=1, alpha=0.8, **_line(name))
+            panel.plot(
+                tokens[loss.index],
+                loss,
+                linewidth=1,
+                alpha=0.8 if len(experiment.contrast) <= _NAMED else 0.4,
+                **_line(name),
+            )
     losses = experiment.contrast.second.curves(LOSS)
     panel.set_ylim(top=float(losses.iloc[len(losses) // 12].max()) + 0.05)  # the first steps are alike
     panel.set(title=experiment.label, xlabel="tokens read (millions)", ylabel="held-out loss (nats)")
@@ -62,8 +70,11 @@ def _differences(panel: Axes, experiment: Planned) -> None:
     panel.plot(differences, range(len(differences)), "o", color=_line(primary.arm)["color"])
     panel.hlines(len(differences), estimate.low, estimate.high, color="black", linewidth=2)
     panel.plot(estimate.value, len(differences), "D", color="black")
-    panel.set_yticks(range(len(differences) + 1), [*(f"seed {s}" for s in differences.index), "mean"])
-    panel.set_ylim(len(differences) + 0.5, -0.5)
+    if len(differences) <= _NAMED:
+        panel.set_yticks(range(len(differences) + 1), [*(f"seed {s}" for s in differences.index), "mean"])
+    else:
+        panel.set_yticks([len(differences) / 2, len(differences)], [f"{len(differences)}\nseeds", "mean"])
+    panel.set_ylim(1.04 * len(differences) + 0.5, -0.5 - 0.02 * len(differences))
     panel.set(xlabel=f"{primary.name}, final loss (nats)")
 
 

@@ -66,11 +66,16 @@ class Planned:
         return self.arms[self.plan.contrasts[0].against].config
 
     @property
+    def tokens(self) -> str:
+        """``20.1 million tokens``, read by each run."""
+        c = self.config
+        return f"{c['steps'] * c['batch_size'] * c['block_size'] / 1e6:.1f} million tokens"
+
+    @property
     def label(self) -> str:
         """``encoder, characters, 4 layers of width 128, 20.1 million tokens``."""
         c = self.config
-        tokens = c["steps"] * c["batch_size"] * c["block_size"] / 1e6
-        return f"{PARTS[c['objective']]}, {TEXTS[c['text']]}, {Size.of(c)}, {tokens:.1f} million tokens"
+        return f"{PARTS[c['objective']]}, {TEXTS[c['text']]}, {Size.of(c)}, {self.tokens}"
 
     @cached_property
     def contrasts(self) -> dict[PlannedContrast, Contrast]:

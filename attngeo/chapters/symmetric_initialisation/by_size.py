@@ -1,0 +1,160 @@
+"""What a start is worth to encoders of other depths and widths, as planned; and at the size of the recorded matrix."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+
+from attngeo.chapters.symmetric_initialisation.control_matrix import BASELINE, PAIRS, Experiment
+from attngeo.chapters.symmetric_initialisation.figures import COLOURS
+from attngeo.chapters.symmetric_initialisation.planned_runs import Planned
+from attngeo.chapters.symmetric_initialisation.recipe import scale_factor
+from attngeo.display.style import NEUTRAL, CaptionedFigure, house_style, new_figure
+from attngeo.paper.seed_intervals import Size
+from attngeo.runs.arms import RECORDING, Contrast
+from attngeo.runs.estimates import Estimate
+from attngeo.runs.numbers_in_words import as_nats
+
+TIE, SCALE = ("symmetric", BASELINE), ("default-linear", BASELINE)
+COMPARED = {TIE: "o", SCALE: "s", ("released", "default-linear"): "D"}
+ISOLATES = {(p.start, p.against): p.isolates for p in PAIRS}
+_OF_A_SIZE = ("layers", "d_model", "d_ff", "heads")
+_BESIDE = 0.16  # of two marks at one size
+
+
+@dataclass(frozen=True)
+class Worth:
+    """Final loss of one start less that of another, in models of one size."""
+
+    size: Size
+    pair: tuple[str, str]  # start, against
+    difference: Estimate
+    seeds: int
+    as_planned: bool  # or from the runs of the recorded matrix, whose settings were chosen after looks
+
+
+def by_size(found: Iterable[Planned], matrix: Iterable[Experiment]) -> list[Worth]:
+    """Of planned experiments that share all settings but the size; what they lack, from the matrix, if it shares them.
+
+    Args:
+        found: experiments of one primary contrast; the largest group of them that differs in size is taken.
+        matrix: recorded runs that are equal in everything but start and seed.
+    """
+    groups: dict[tuple, list[Planned]] = {}
+    for planned in found:
+        groups.setdefault(_setting(planned.config), []).append(planned)
+    group = max(groups.values(), key=lambda g: len({Size.of(p.config) for p in g}), default=[])
+    worth: dict[tuple, Worth] = {}
+    for planned in group:
+        contrasts = {(c.arm, c.against): contrast for c, contrast in planned.contrasts.items()}
+        worth |= _worth(Size.of(planned.config), contrasts, as_planned=True)
+    for experiment in matrix:
+        if group and _setting(experiment.config) == _setting(group[0].config):
+            contrasts = {(p.start, p.against): contrast for p, contrast in experiment.contrasts().items()}
+            worth = _worth(Size.of(experiment.config), contrasts, as_planned=False) | worth
+    return [worth[key] for key in sorted(worth)]
+
+
+def along(worth: Sequence[Worth], axis: str) -> list[Worth]:
+    """Those that differ in ``"layers"`` or in ``"width"`` alone, at the value of the other that most of them share."""
+    other = next(name for name in Size._fields if name != axis)
+    shared = Counter(getattr(size, other) for size in {w.size for w in worth})
+    most = max(shared, key=lambda value: shared[value], default=None)
+    return [w for w in worth if getattr(w.size, other) == most]
+
+
+def grows_with_depth(worth: Sequence[Worth]) -> bool | None:
+    """Whether symmetry's part does, by the plan: below zero in the deepest, not in the shallowest; None: open."""
+    tie = [w for w in along(worth, "layers") if w.pair == TIE and w.as_planned]
+    if len(tie) < 2:
+        return None
+    return tie[-1].difference.high < 0 <= tie[0].difference.high
+
+
+def shrinks_with_width(worth: Sequence[Worth]) -> bool | None:
+    """Whether the scale's part does, by the plan: nearer zero in the widest models, the intervals apart; None: open."""
+    scale = [w.difference for w in along(worth, "width") if w.pair == SCALE and w.as_planned]
+    if len(scale) < 2:
+        return None
+    narrow, wide = scale[0], scale[-1]
+    return narrow.high < wide.low and abs(wide.value) < abs(narrow.value)
+
+
+def _setting(config: dict) -> tuple:
+    return tuple(sorted((k, str(v)) for k, v in config.items() if k not in ("init", "seed", *RECORDING, *_OF_A_SIZE)))
+
+
+def _worth(size: Size, contrasts: dict[tuple[str, str], Contrast], as_planned: bool) -> dict[tuple, Worth]:
+    return {
+        (size, pair): Worth(size, pair, c.difference(), len(c), as_planned)
+        for pair, c in contrasts.items()
+        if pair in COMPARED
+    }
+
+
+@house_style()
+def size_figure(worth: Sequence[Worth], name: str = "fig-init-size") -> CaptionedFigure:
+    """Two panels, depth at one width and width at one depth: the difference of each pair with its interval.
+
+    Args:
+        worth: of at least one size.
+        name: label of the figure.
+    """
+    figure, panels = new_figure(8.2, 3.6, columns=2, sharey=True)
+    shown = [along(worth, axis) for axis in Size._fields]
+    for panel, axis, here in zip(panels, Size._fields, shown, strict=True):
+        sizes = sorted({w.size for w in here})
+        panel.axhline(0, color=NEUTRAL, linewidth=1)
+        for w in here:
+            _mark(panel, sizes.index(w.size), w)
+        panel.set_xlim(-0.5, len(sizes) - 0.5)
+        panel.set_xticks(range(len(sizes)), [_tick(size, axis) for size in sizes])
+    panels[0].set(xlabel=f"layers, of width {shown[0][0].size.width}", ylabel="difference of final losses (nats)")
+    panels[1].set_xlabel(f"width, of {shown[1][0].size.layers} layers (below it: × scale)")
+    figure.legend(handles=_handles(), loc="outside lower center", ncols=3)
+    extremes = [min(worth, key=lambda w: w.difference.value), max(worth, key=lambda w: w.difference.value)]
+    told = " to ".join(f"{as_nats(w.difference.value)} ({_pair(w)}, {w.size})" for w in extremes)
+    seeds = " or ".join(map(str, sorted({w.seeds for w in worth})))
+    open_marks = "" if all(w.as_planned for w in worth) else " Open marks: recorded runs that no plan named."
+    return CaptionedFigure(
+        figure,
+        name,
+        "What a start is worth to encoders by depth (left) and width (right): final held-out loss of one start less "
+        f"that of another at the same seed; mean and 95 % interval over {seeds} seeds. Below a width "
+        f"stands by what the released start multiplies the scale of $W_{{qk}}$.{open_marks}",
+        f"Dot plots with intervals over {len({w.size for w in worth})} sizes of models, {len(COMPARED)} pairs of "
+        f"starts; differences from {told}.",
+    )
+
+
+def _mark(panel: Axes, x: int, worth: Worth) -> None:
+    pairs = list(COMPARED)
+    x_here = x + _BESIDE * (pairs.index(worth.pair) - (len(pairs) - 1) / 2)
+    colour, estimate = _colour(worth.pair), worth.difference
+    if estimate.has_interval:
+        panel.vlines(x_here, estimate.low, estimate.high, color=colour, linewidth=2)
+    face = colour if worth.as_planned else "white"
+    panel.plot(x_here, estimate.value, COMPARED[worth.pair], color=colour, markerfacecolor=face)
+
+
+def _tick(size: Size, axis: str) -> str:
+    return f"{size.layers}" if axis == "layers" else f"{size.width}\n× {scale_factor(size.width):.1f}"
+
+
+def _colour(pair: tuple[str, str]) -> str:
+    return COLOURS[pair[0]]
+
+
+def _pair(worth: Worth) -> str:
+    return " less ".join(worth.pair)
+
+
+def _handles() -> list[Line2D]:
+    return [
+        Line2D(
+            [], [], color=_colour(pair), marker=mark, linestyle="", label=f"{' less '.join(pair)}:\n{ISOLATES[pair]}"
+        )
+        for pair, mark in COMPARED.items()
+    ]

@@ -1,0 +1,90 @@
+from pathlib import Path
+
+import pytest
+from made_arms import made_arm
+
+from attngeo.chapters.symmetric_initialisation.by_size import (
+    SCALE,
+    TIE,
+    along,
+    by_size,
+    grows_with_depth,
+    shrinks_with_width,
+    size_figure,
+)
+from attngeo.chapters.symmetric_initialisation.control_matrix import experiments
+from attngeo.chapters.symmetric_initialisation.planned_runs import planned
+from attngeo.paper.seed_intervals import Size
+from attngeo.runs.experiments import Experiment, PlannedContrast, PlannedRun, Status
+
+CONTRASTS = (
+    PlannedContrast("symmetric", "random"),
+    PlannedContrast("default-linear", "random"),
+    PlannedContrast("released", "default-linear"),
+)
+
+
+def a_plan_and_its_runs(size, arms, seeds=range(100, 103), **config):
+    layers, width = size
+    plan = Experiment(
+        Path(f"confirm_{layers}x{width}"),
+        "does it help?",
+        Status.CONFIRMATORY,
+        "2026-11-22",
+        tuple(PlannedRun(f"{arm}-{seed}", {"init": arm, "seed": seed}) for arm in arms for seed in seeds),
+        CONTRASTS,
+    )
+    runs = [
+        made_arm(a, s, shift=shift, layers=layers, d_model=width, **config) for a, shift in arms.items() for s in seeds
+    ]
+    for run in runs:
+        object.__setattr__(run, "name", f"{plan.name}/{run.config['init']}-{run.config['seed']}")
+    return plan, runs
+
+
+def arms(tie=0.0, scale=-0.2):
+    return {"random": 0.0, "symmetric": tie, "default-linear": scale, "released": scale}
+
+
+def matrix():
+    return experiments([made_arm(a, s, shift=x, d_model=128) for a, x in arms(-0.5, -0.6).items() for s in range(3)])
+
+
+def test_what_no_plan_has_at_a_size_comes_from_the_matrix_and_is_told_apart():
+    plans = [
+        a_plan_and_its_runs((4, 128), {"random": 0.0, "symmetric": -0.1}),
+        a_plan_and_its_runs((8, 128), arms(-0.3)),
+    ]
+    found = {(w.size.layers, w.pair): w for w in by_size(planned(plans), matrix())}
+    assert found[4, TIE].as_planned and found[4, TIE].difference.value == pytest.approx(-0.1, abs=0.01)
+    assert not found[4, SCALE].as_planned and found[4, SCALE].difference.value == pytest.approx(-0.6, abs=0.01)
+    assert found[8, SCALE].as_planned and len(found) == 6
+
+
+def test_other_settings_are_not_put_beside():
+    plans = [a_plan_and_its_runs((2, 128), arms()), a_plan_and_its_runs((8, 128), arms())]
+    longer = a_plan_and_its_runs((4, 128), arms(), block_size=64)
+    assert {w.size.layers for w in by_size(planned([*plans, longer]), ())} == {2, 8}
+    assert by_size((), matrix()) == []
+
+
+@pytest.mark.parametrize(("shallow", "deep", "grows"), [(0.0, -0.2, True), (-0.2, -0.3, False), (0.0, 0.0, False)])
+def test_symmetrys_part_grows_with_depth(shallow, deep, grows):
+    plans = [a_plan_and_its_runs((2, 128), arms(shallow)), a_plan_and_its_runs((8, 128), arms(deep))]
+    worth = by_size(planned(plans), ())
+    assert grows_with_depth(worth) is grows and shrinks_with_width(worth) is None
+
+
+@pytest.mark.parametrize(("narrow", "wide", "shrinks"), [(-0.4, -0.1, True), (-0.1, -0.4, False), (-0.2, -0.2, False)])
+def test_the_scales_part_shrinks_with_width(narrow, wide, shrinks):
+    plans = [a_plan_and_its_runs((4, 64), arms(0, narrow)), a_plan_and_its_runs((4, 256), arms(0, wide))]
+    worth = by_size(planned(plans), ())
+    assert shrinks_with_width(worth) is shrinks and grows_with_depth(worth) is None
+
+
+def test_the_figure_has_depth_and_width_apart():
+    sizes = [(2, 128), (8, 128), (4, 64)]
+    worth = by_size(planned([a_plan_and_its_runs(size, arms()) for size in sizes]), matrix())
+    assert {w.size for w in along(worth, "layers")} == {Size(2, 128), Size(4, 128), Size(8, 128)}
+    figure = size_figure(worth)
+    assert len(figure.alt.split()) <= 60 and len(figure.figure.axes) == 2
