@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 _CHECKPOINTS = ("Attention", "AttentionLayer", "Tower", "open_checkpoint", "open_model", "register_architecture")
-_ELSEWHERE = {**dict.fromkeys(_CHECKPOINTS, "checkpoints"), "AttngeoError": "errors", "initialise": "training"}
+_ELSEWHERE = {**dict.fromkeys(_CHECKPOINTS, "checkpoints"), "AttngeoError": "errors"}
 _SCORES = ("Scores", "directionality_score", "score", "score_heads", "symmetry_score")
 _ELSEWHERE |= {**dict.fromkeys(_SCORES, "forms.scores"), "BilinearForm": "forms.bilinear"}
+_ELSEWHERE["initialise"] = "training.live_models"
 _ELSEWHERE |= {"ScoreCallback": "training.trainer_callback", "LightningScoreCallback": "training.lightning_callback"}
 __all__ = [
     "Attention",

@@ -17,6 +17,7 @@ from attngeo.errors import AttngeoError, ParameterError
 
 T = TypeVar("T")
 Refuse = Callable[[str], Exception]
+Setting = str | int | float | bool | None
 
 LARGEST = 2**26  # bytes of a file of JSON or YAML
 DEEPEST, MOST = 64, 100_000  # levels and values of a YAML file, what its aliases repeat included

@@ -26,7 +26,8 @@ from attngeo.chapters.constraints import constrained_training, effects, figures
 from attngeo.display.page import glue, show, table
 from attngeo.records.checkout import data
 from attngeo.runs.experiments import recorded_runs
-from attngeo.training.bert import PRESETS, model_flops
+from attngeo.training.bert import model_flops
+from attngeo.training.choices import PRESETS
 
 found = effects.constrained_and_free(recorded_runs(data("runs")))
 used = {id(run): run for contrast in found for run in (*contrast.first.runs, *contrast.second.runs)}

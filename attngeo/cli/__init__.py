@@ -8,7 +8,7 @@ from importlib import import_module
 import click
 
 from attngeo import __version__
-from attngeo.errors import AttngeoError, needs
+from attngeo.errors import AttngeoError
 
 COMMANDS = {
     "score": "both scores of a checkpoint's attention layers",
@@ -18,8 +18,6 @@ COMMANDS = {
     "experiment": "make the runs of an experiment that are not recorded",
     "run": "re-run one chapter of the book with other parameters",
 }
-
-EXTRAS = {"train": "train"}  # what modules of commands need beyond the own dependencies
 
 UNWRITABLE = (
     *(errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS),
@@ -36,8 +34,7 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
-        with needs(EXTRAS.get(name, ""), f"attngeo {name}"):
-            return import_module(f"attngeo.cli.{name}").command
+        return import_module(f"attngeo.cli.{name}").command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

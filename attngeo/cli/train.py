@@ -4,17 +4,18 @@ import os
 from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from attngeo.cli.terminal import screen
 from attngeo.errors import needs
-from attngeo.forms.null_laws import laws_of_shape
-from attngeo.runs.record import Run
-from attngeo.training.bert import PRESETS
+from attngeo.training.choices import PRESETS
 from attngeo.training.config import TrainingConfig, configure, read_values
+
+if TYPE_CHECKING:
+    from attngeo.runs.record import Run
 
 
 def _options(function):
@@ -51,8 +52,8 @@ def command(output: Path, file: Path | None, preset: str | None, resume: bool, *
     """
     with needs("train", "attngeo train"):
         import_module("accelerate")  # before transformers, whose own words for its absence depend on what else is there
-    from attngeo.training.run_folder import saved_config  # these load transformers
-    from attngeo.training.train import train
+        from attngeo.training.run_folder import saved_config  # these load transformers, which no --help waits for
+        from attngeo.training.train import train
 
     values = read_values(file) if file else {}
     values |= {"preset": preset} if preset else {}
@@ -110,7 +111,9 @@ def _number(value: float) -> str:
     return "-" if value != value else f"{value:.3f}"
 
 
-def _last_line(run: Run, output: Path) -> str:
+def _last_line(run: "Run", output: Path) -> str:
+    from attngeo.forms.null_laws import laws_of_shape
+
     last = run.layer_scores()[lambda t: t["step"] == t["step"].max()]
     held_out = run.history["held_out_loss"].dropna()
     s, d = laws_of_shape(run.config["d_model"], run.config["d_model"]).values()  # heads fill the width

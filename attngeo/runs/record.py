@@ -21,7 +21,7 @@ import msgspec
 import numpy as np
 import pandas as pd
 
-from attngeo.bounds import cause, checked, read_json
+from attngeo.bounds import Setting, cause, checked, read_json
 from attngeo.errors import AttngeoError
 from attngeo.records.atomic import atomic_path, write_text
 
@@ -38,7 +38,6 @@ HISTORY = {"step": "int64"} | dict.fromkeys(("seconds", "loss", "held_out_loss",
 SCORES = dict.fromkeys(("step", "layer", "head"), "int64") | dict.fromkeys(("symmetry", "directionality"), "double")
 MOST_ROWS = 10**7
 MOST_BYTES = 2**18  # of a picture
-Setting = str | int | float | bool | None
 
 
 class RunError(AttngeoError):

@@ -5,34 +5,16 @@ of processes or of accumulated batches, and shapes never change.
 """
 
 from dataclasses import dataclass
-from enum import Enum
 
 import numpy as np
 from jaxtyping import Int
 
 from attngeo.errors import ParameterError
+from attngeo.training.choices import TrainingObjective
 from attngeo.training.corpora.blocks import Blocks
 from attngeo.training.corpora.vocabulary import Vocabulary
 
 MASK_SHARE, RANDOM_SHARE = 0.8, 0.1  # of the chosen tokens: hidden, replaced by a random one; the rest stay
-
-
-class TrainingObjective(str, Enum):
-    """What a model is trained to predict."""
-
-    MLM = "mlm"  # predict hidden tokens from both sides (Eq. 6)
-    CLM = "clm"  # predict every next token from those before (Eq. 5)
-    RELEASED_DECODER = "released-decoder"  # predict the masked tokens only, each from a masked left context
-
-    @property
-    def causal(self) -> bool:
-        """Whether attention looks to the left only."""
-        return self is not TrainingObjective.MLM
-
-    @property
-    def masks(self) -> bool:
-        """Whether input tokens are hidden."""
-        return self is not TrainingObjective.CLM
 
 
 @dataclass(frozen=True)

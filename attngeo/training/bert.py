@@ -2,43 +2,18 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 
 import torch
 from jaxtyping import Int
 from torch import Tensor
 from transformers import BertConfig, BertForMaskedLM, BertLMHeadModel, PreTrainedModel
 
-from attngeo.errors import ParameterError
 from attngeo.forms.bilinear import BilinearForm
-from attngeo.training.constraints import Constraint, constraint_loss
-from attngeo.training.initialisations import Initialisation, initialise_bert
+from attngeo.training.choices import Constraint, Initialisation, Shape
+from attngeo.training.constraints import constraint_loss
+from attngeo.training.initialisations import initialise_bert
 from attngeo.training.linear_cross_entropy import linear_cross_entropy
 
-
-@dataclass(frozen=True)
-class Shape:
-    """The size of a BERT (Table S1)."""
-
-    layers: int = 4
-    d_model: int = 256  # width of the embedding, d
-    heads: int = 4  # must divide d_model
-    d_ff: int = 1024  # width of the feed-forward layer
-    positions: int = 512  # longest block
-    dropout: float = 0.1  # of hidden states and of attention
-    vocab_size: int = 30522
-
-    def __post_init__(self) -> None:
-        if self.d_model % self.heads:
-            raise ParameterError(f"{self.heads} heads do not divide the width {self.d_model}; change heads or d_model.")
-
-
-PRESETS = {
-    "toy": Shape(layers=4, d_model=128, heads=4, d_ff=512, vocab_size=4096),
-    "mini": Shape(),
-    "base": Shape(layers=12, d_model=768, heads=12, d_ff=3072),
-    "large": Shape(layers=24, d_model=1024, heads=16, d_ff=4096),  # web page only; Table S1 has no such column
-}
 EPSILON = 1e-12  # of the layer normalisation (Table S1)
 STD = 0.02  # of BERT's weights at the start
 

@@ -5,14 +5,10 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, get_args
 
-from attngeo.bounds import read_yaml
+from attngeo.bounds import Setting, read_yaml
 from attngeo.errors import AttngeoError, ParameterError
-from attngeo.runs.record import Setting
-from attngeo.training.batches import TrainingObjective
-from attngeo.training.bert import PRESETS, Shape
-from attngeo.training.constraints import Constraint
-from attngeo.training.corpora import NAMES, Text
-from attngeo.training.initialisations import SYMMETRY, Initialisation
+from attngeo.training.choices import PRESETS, SYMMETRY, Constraint, Initialisation, Shape, Text, TrainingObjective
+from attngeo.training.corpora.registry import NAMES
 
 
 class ConfigError(AttngeoError):

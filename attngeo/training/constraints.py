@@ -1,7 +1,6 @@
 """Losses that pull the query-key matrices towards symmetry or skew-symmetry (Eqs. S146 to S148)."""
 
 from collections.abc import Iterable
-from enum import Enum
 
 import torch
 from jaxtyping import Float
@@ -9,14 +8,7 @@ from torch import Tensor
 
 from attngeo.forms.bilinear import BilinearForm
 from attngeo.forms.moments import gram_moments
-
-
-class Constraint(str, Enum):
-    """Which part of W_qk a constraint favours."""
-
-    NONE = "none"
-    SYMMETRIC = "symmetric"
-    SKEW = "skew"
+from attngeo.training.choices import Constraint
 
 
 def constraint_loss(forms: Iterable[BilinearForm], constraint: Constraint | str) -> Float[Tensor, ""]:

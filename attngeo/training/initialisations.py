@@ -6,7 +6,6 @@ other.
 
 import math
 from collections.abc import Callable
-from enum import Enum
 from typing import Any
 
 import torch
@@ -16,6 +15,7 @@ from attngeo.errors import AttngeoError
 from attngeo.forms.bilinear import BilinearForm
 from attngeo.forms.scores import score_heads
 from attngeo.training import ties
+from attngeo.training.choices import SYMMETRY, Initialisation
 
 Attention = Any  # transformers' BertAttention, whose `.self` has the linear maps `query`, `key`, `value`
 
@@ -27,28 +27,6 @@ class InitialisationError(AttngeoError):
     """A model's weights are not what its initialisation promises."""
 
 
-class Initialisation(str, Enum):
-    """How the self-attention weights of a BERT start."""
-
-    RANDOM = "random"  # BERT's: N(0, 0.02^2), biases 0
-    SYMMETRIC = "symmetric"  # W_k,h = W_q,h; scale and biases as random
-    SYMMETRIC_INDEFINITE = "symmetric-indefinite"  # W_k,h = W_q,h S_h, S_h symmetric, eigenvalues +-1; scale as random
-    SKEW = "skew"  # W_k,h = W_q,h S_h^T, S_h skew-symmetric and orthogonal; scale as random
-    RELEASED = "released"  # the released code's "symmetric": q, k, v and biases re-created by nn.Linear, W_k = W_q
-    DEFAULT_LINEAR = "default-linear"  # q, k, v and their biases re-created by nn.Linear, W_k left alone
-    MIMETIC = "mimetic"  # W_qk,h near 0.7 Z + 0.7 I, W_v W_o near 0.4 Z - 0.4 I
-    SCALED = "scaled"  # W_q and W_k of random, times what brings them to the scale of nn.Linear; biases 0
-    SCALED_SYMMETRIC = "scaled-symmetric"  # scaled, then W_k,h = W_q,h
-    SCALED_VALUES = "scaled-values"  # W_v of random times the same; queries and keys as random
-
-
-SYMMETRY = {  # of every head, where the initialisation fixes it
-    Initialisation.SYMMETRIC: 1.0,
-    Initialisation.SYMMETRIC_INDEFINITE: 1.0,
-    Initialisation.SKEW: -1.0,
-    Initialisation.RELEASED: 1.0,
-    Initialisation.SCALED_SYMMETRIC: 1.0,
-}
 WITH_BIASES = (Initialisation.RELEASED, Initialisation.DEFAULT_LINEAR)
 AT_RELEASED_SCALE = (*WITH_BIASES, Initialisation.SCALED, Initialisation.SCALED_SYMMETRIC)  # of queries and keys
 VALUES_AT_RELEASED_SCALE = (*WITH_BIASES, Initialisation.SCALED_VALUES)

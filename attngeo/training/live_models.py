@@ -13,7 +13,8 @@ from attngeo.errors import ParameterError
 from attngeo.forms.bilinear import BilinearForm
 from attngeo.forms.scores import score_heads
 from attngeo.training import ties
-from attngeo.training.initialisations import SYMMETRY, Initialisation, InitialisationError
+from attngeo.training.choices import SYMMETRY, Initialisation
+from attngeo.training.initialisations import InitialisationError
 
 MIXERS = {
     Initialisation.SYMMETRIC: ties.identity,

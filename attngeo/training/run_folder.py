@@ -12,7 +12,8 @@ import torch
 from attngeo.records.manifest import MANIFEST, damage
 from attngeo.runs.record import FINISHED, RunError, read_about
 from attngeo.training.config import TrainingConfig
-from attngeo.training.corpora import Corpus, Vocabulary
+from attngeo.training.corpora.documents import Corpus
+from attngeo.training.corpora.vocabulary import Vocabulary
 
 logger = logging.getLogger(__name__)
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

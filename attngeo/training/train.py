@@ -18,7 +18,7 @@ from attngeo.errors import ParameterError
 from attngeo.records.provenance import hardware, head, versions
 from attngeo.runs.record import Run, RunError, read_run
 from attngeo.training.arguments import quiet, trainer_arguments
-from attngeo.training.batches import Batches, TrainingObjective
+from attngeo.training.batches import Batches
 from attngeo.training.bert import (
     activation_count,
     build_model,
@@ -28,10 +28,13 @@ from attngeo.training.bert import (
     scale_logits,
     weight_count,
 )
+from attngeo.training.choices import Constraint, Initialisation, TrainingObjective
 from attngeo.training.config import TrainingConfig
-from attngeo.training.constraints import Constraint
-from attngeo.training.corpora import Blocks, Corpus, TokenSet, Vocabulary, open_corpus, open_vocabulary, tokenize
-from attngeo.training.initialisations import Initialisation
+from attngeo.training.corpora.blocks import Blocks
+from attngeo.training.corpora.documents import Corpus
+from attngeo.training.corpora.registry import open_corpus
+from attngeo.training.corpora.tokens import TokenSet, tokenize
+from attngeo.training.corpora.vocabulary import Vocabulary, open_vocabulary
 from attngeo.training.recorder import Recorder, TrainingStopped, as_tensors, graceful_interrupt
 from attngeo.training.run_folder import (
     drop_unfinished,

@@ -17,7 +17,9 @@ from transformers import BertForMaskedLM, Trainer, TrainerCallback, TrainingArgu
 from attngeo.training.arguments import trainer_arguments
 from attngeo.training.bert import bert_config
 from attngeo.training.config import configure
-from attngeo.training.corpora import Corpus, TokenSet, Vocabulary
+from attngeo.training.corpora.documents import Corpus
+from attngeo.training.corpora.tokens import TokenSet
+from attngeo.training.corpora.vocabulary import Vocabulary
 from attngeo.training.train import _model, _trainer, train
 
 BLOCK, BATCH, STEPS, FILL = 128, 32, 4, 0.72

@@ -29,7 +29,9 @@ from attngeo.errors import AttngeoError
 from attngeo.runs.experiments import read_experiment
 from attngeo.runs.record import read_run, write_run
 from attngeo.training.config import configure, read_values
-from attngeo.training.corpora import open_corpus, open_vocabulary, tokenize
+from attngeo.training.corpora.registry import open_corpus
+from attngeo.training.corpora.tokens import tokenize
+from attngeo.training.corpora.vocabulary import open_vocabulary
 
 TRIED = int(os.environ.get("FUZZ_INPUTS", 0))
 OUTCOMES: dict[str, Counter] = {}

@@ -9,8 +9,8 @@ from attngeo.runs.arms import Contrast, arms
 from attngeo.runs.experiments import recorded_runs
 from attngeo.runs.record import read_about, read_run
 from attngeo.training.bert import model_flops
+from attngeo.training.choices import Initialisation
 from attngeo.training.config import DEFAULTS, configure
-from attngeo.training.initialisations import Initialisation
 
 README = checkout.data("runs", "README.md").read_text("utf-8")
 RECORDED = sorted(checkout.data("runs").glob("*/*/run.json"))

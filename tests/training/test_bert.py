@@ -11,8 +11,6 @@ from attngeo.errors import ParameterError
 from attngeo.records import checkout
 from attngeo.training.bert import (
     EPSILON,
-    PRESETS,
-    Shape,
     attention_layers,
     build_model,
     fold_logit_scale,
@@ -22,6 +20,7 @@ from attngeo.training.bert import (
     scale_logits,
     weight_count,
 )
+from attngeo.training.choices import PRESETS, Shape
 
 TINY = Shape(layers=2, d_model=24, heads=3, d_ff=40, vocab_size=60, dropout=0.0)
 

@@ -2,7 +2,8 @@ import pytest
 import torch
 
 from attngeo import BilinearForm, symmetry_score
-from attngeo.training.bert import Shape, build_model, forms
+from attngeo.training.bert import build_model, forms
+from attngeo.training.choices import Shape
 from attngeo.training.constraints import constraint_loss
 
 

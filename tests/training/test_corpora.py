@@ -13,9 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attngeo.errors import ParameterError
-from attngeo.training.corpora import NAMES, Blocks, Corpus, Text, open_corpus, open_vocabulary, tokenize
+from attngeo.training.choices import Text
 from attngeo.training.corpora import tokens as tokens_module
-from attngeo.training.corpora.documents import CorpusError
+from attngeo.training.corpora.blocks import Blocks
+from attngeo.training.corpora.documents import Corpus, CorpusError
+from attngeo.training.corpora.registry import NAMES, open_corpus
+from attngeo.training.corpora.tokens import tokenize
+from attngeo.training.corpora.vocabulary import open_vocabulary
 
 DOCUMENTS = [f"document {i}: a cat sat on mat number {i * i}" for i in range(40)]
 

@@ -7,8 +7,9 @@ import torch
 from attngeo import score, score_heads
 from attngeo.errors import ParameterError
 from attngeo.training import initialisations
-from attngeo.training.bert import STD, Shape, attention_layers, build_model, forms
-from attngeo.training.initialisations import Initialisation, InitialisationError, initialise_bert
+from attngeo.training.bert import STD, attention_layers, build_model, forms
+from attngeo.training.choices import Initialisation, Shape
+from attngeo.training.initialisations import InitialisationError, initialise_bert
 
 SHAPE = Shape(layers=2, d_model=64, heads=4, d_ff=64, vocab_size=40)
 ALL = list(Initialisation)

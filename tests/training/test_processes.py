@@ -48,7 +48,8 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import FullyShardedDataParallel, fully_shard
 from attngeo import score
 from attngeo.cli import main
-from attngeo.training.bert import Shape, build_model, forms, whole_forms
+from attngeo.training.bert import build_model, forms, whole_forms
+from attngeo.training.choices import Shape
 
 for command in json.loads(sys.argv[1]):
     try:

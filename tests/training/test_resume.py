@@ -14,7 +14,8 @@ from small_runs import assert_same_curve, curve, small_config, write_text
 from attngeo.cli import main
 from attngeo.records.manifest import MANIFEST
 from attngeo.runs.record import RunError, read_run
-from attngeo.training.corpora import open_corpus, open_vocabulary
+from attngeo.training.corpora.registry import open_corpus
+from attngeo.training.corpora.vocabulary import open_vocabulary
 from attngeo.training.recorder import TrainingStopped
 from attngeo.training.train import RecordedTrainer, train
 

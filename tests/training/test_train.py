@@ -86,7 +86,7 @@ def test_the_held_out_loss_is_that_of_the_saved_model_on_text_it_has_not_seen(ru
     from transformers import BertForMaskedLM
 
     from attngeo.training.batches import Batches
-    from attngeo.training.corpora import Blocks
+    from attngeo.training.corpora.blocks import Blocks
     from attngeo.training.recorder import as_tensors
     from attngeo.training.train import prepare_text
 

@@ -11,8 +11,8 @@ from attngeo.errors import ParameterError
 from attngeo.forms.bilinear import BilinearForm
 from attngeo.forms.scores import symmetry_score
 from attngeo.paper.checks import Judgement, check, exact
-from attngeo.training.constraints import Constraint, constraint_loss
-from attngeo.training.initialisations import SYMMETRY, Initialisation
+from attngeo.training.choices import SYMMETRY, Constraint, Initialisation
+from attngeo.training.constraints import constraint_loss
 
 POLES = {Constraint.SYMMETRIC: -1.0, Constraint.SKEW: 1.0}  # symmetry score at which the constraint is infinite
 

@@ -8,7 +8,7 @@ from attngeo.runs.arms import LOSS, Contrast, Measure, contrasts
 from attngeo.runs.labels import PARTS, text
 from attngeo.runs.numbers_in_words import as_nats, as_score, with_interval
 from attngeo.runs.record import Run
-from attngeo.training.constraints import Constraint
+from attngeo.training.choices import Constraint
 
 LAST = 5  # the last fifth of a run
 

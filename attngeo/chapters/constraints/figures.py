@@ -8,7 +8,7 @@ from attngeo.display.style import DECODER, ENCODER, NEUTRAL, CaptionedFigure, ho
 from attngeo.runs.arms import Arm, arms
 from attngeo.runs.labels import PARTS
 from attngeo.runs.record import Run
-from attngeo.training.constraints import Constraint
+from attngeo.training.choices import Constraint
 
 COLOURS = {"none": NEUTRAL, "symmetric": ENCODER, "skew": DECODER}
 WORDS = {"none": "free", "symmetric": "symmetric constraint", "skew": "skew constraint"}

@@ -10,7 +10,8 @@ from torch import Tensor
 from attngeo.forms.bilinear import BilinearForm
 from attngeo.forms.scores import Convention, symmetry_score
 from attngeo.paper.checks import Comparison, Judgement, check, compare, exact
-from attngeo.training.constraints import Constraint, constraint_loss
+from attngeo.training.choices import Constraint
+from attngeo.training.constraints import constraint_loss
 
 EQUATIONS = {Constraint.SYMMETRIC: "Eq. S147", Constraint.SKEW: "Eq. S148"}
 SIGNS = {Constraint.SYMMETRIC: 1, Constraint.SKEW: -1}

@@ -16,7 +16,7 @@ from attngeo.runs.arms import LOSS, RECORDING, Arm, Contrast, arms, matched
 from attngeo.runs.labels import PARTS
 from attngeo.runs.numbers_in_words import as_rate
 from attngeo.runs.record import Run
-from attngeo.training.initialisations import Initialisation
+from attngeo.training.choices import Initialisation
 
 BASELINE = Initialisation.RANDOM.value
 STARTS = tuple(i.value for i in Initialisation)

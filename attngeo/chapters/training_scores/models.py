@@ -27,7 +27,8 @@ COLUMNS = {"bert": "base", "bert_mini": "mini"}  # column of Table S1: our prese
 
 def table_s1_beside_presets() -> pd.DataFrame:
     """Each row of Table S1 with what our presets build: columns printed and ours, for both models, as text."""
-    from attngeo.training.bert import PRESETS, bert_config  # loads transformers
+    from attngeo.training.bert import bert_config  # loads transformers
+    from attngeo.training.choices import PRESETS
 
     printed = published.printed_table("S1").set_index("setting")
     configs = {column: bert_config(PRESETS[preset], causal=False) for column, preset in COLUMNS.items()}
@@ -58,7 +59,8 @@ class AttentionOfBoth(NamedTuple):
 
 def attention_of_both(seed: int = 0) -> AttentionOfBoth:
     """Of small models on random tokens."""
-    from attngeo.training.bert import Decoder, Encoder, Shape, bert_config  # loads transformers
+    from attngeo.training.bert import Decoder, Encoder, bert_config  # loads transformers
+    from attngeo.training.choices import Shape
 
     shape = Shape(layers=2, d_model=32, heads=2, d_ff=64, positions=16, vocab_size=50)
     found = []

@@ -7,21 +7,3 @@ vocabulary.py    tokenizers: trained on the corpus, local, or from the Hub
 tokens.py        corpus + tokenizer -> a memory-mapped cache of token ids, split by document
 blocks.py        token ids -> blocks of equal length in an order that follows from a seed
 """
-
-from attngeo.training.corpora.blocks import Blocks
-from attngeo.training.corpora.documents import Corpus, Text
-from attngeo.training.corpora.registry import NAMES, open_corpus
-from attngeo.training.corpora.tokens import TokenSet, tokenize
-from attngeo.training.corpora.vocabulary import Vocabulary, open_vocabulary
-
-__all__ = [
-    "NAMES",
-    "Blocks",
-    "Corpus",
-    "Text",
-    "TokenSet",
-    "Vocabulary",
-    "open_corpus",
-    "open_vocabulary",
-    "tokenize",
-]

@@ -8,7 +8,6 @@ import lzma
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from enum import Enum
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,17 +24,6 @@ LONGEST = 2**24  # characters of a document or a line, and of what may be blank 
 
 class CorpusError(AttngeoError):
     """A corpus is unknown, unreadable, empty or too short."""
-
-
-class Text(str, Enum):
-    """How a document is spelt before it is tokenised."""
-
-    PLAIN = "plain"
-    SPACED = "spaced"  # a space between all characters, as the released code does to Wikipedia and RedPajama
-
-    def spell(self, document: str) -> str:
-        """The document in this spelling."""
-        return document if self is Text.PLAIN else " ".join(document)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,8 @@ import numpy as np
 from attngeo.bounds import read_json
 from attngeo.records.atomic import write_text
 from attngeo.records.manifest import damage, write_manifest
-from attngeo.training.corpora.documents import Corpus, CorpusError, Text
+from attngeo.training.choices import Text
+from attngeo.training.corpora.documents import Corpus, CorpusError
 from attngeo.training.corpora.vocabulary import Vocabulary
 
 FORMAT = 1  # raise it when the meaning of the files changes

@@ -10,7 +10,8 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 from attngeo.bounds import cause, local_path
 from attngeo.checkpoints.hub import HubRepository
 from attngeo.errors import ParameterError
-from attngeo.training.corpora.documents import Corpus, CorpusError, Text
+from attngeo.training.choices import Text
+from attngeo.training.corpora.documents import Corpus, CorpusError
 
 TRAINED = "trained"
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")

@@ -7,7 +7,8 @@ from planting import drawn, supported, supported_with
 from attngeo import symmetry_score
 from attngeo.chapters.constraints import constrained_training, losses
 from attngeo.paper import Verdict
-from attngeo.training.constraints import Constraint, constraint_loss
+from attngeo.training.choices import Constraint
+from attngeo.training.constraints import constraint_loss
 
 ALL = [
     losses.symmetric_constraint,

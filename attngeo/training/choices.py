@@ -1,0 +1,92 @@
+"""What a training run chooses by name: objective, spelling, initialisation, constraint and size, free of torch."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from attngeo.errors import ParameterError
+
+
+class TrainingObjective(str, Enum):
+    """What a model is trained to predict."""
+
+    MLM = "mlm"  # predict hidden tokens from both sides (Eq. 6)
+    CLM = "clm"  # predict every next token from those before (Eq. 5)
+    RELEASED_DECODER = "released-decoder"  # predict the masked tokens only, each from a masked left context
+
+    @property
+    def causal(self) -> bool:
+        """Whether attention looks to the left only."""
+        return self is not TrainingObjective.MLM
+
+    @property
+    def masks(self) -> bool:
+        """Whether input tokens are hidden."""
+        return self is not TrainingObjective.CLM
+
+
+class Text(str, Enum):
+    """How a document is spelt before it is tokenised."""
+
+    PLAIN = "plain"
+    SPACED = "spaced"  # a space between all characters, as the released code does to Wikipedia and RedPajama
+
+    def spell(self, document: str) -> str:
+        """The document in this spelling."""
+        return document if self is Text.PLAIN else " ".join(document)
+
+
+class Initialisation(str, Enum):
+    """How the self-attention weights of a BERT start."""
+
+    RANDOM = "random"  # BERT's: N(0, 0.02^2), biases 0
+    SYMMETRIC = "symmetric"  # W_k,h = W_q,h; scale and biases as random
+    SYMMETRIC_INDEFINITE = "symmetric-indefinite"  # W_k,h = W_q,h S_h, S_h symmetric, eigenvalues +-1; scale as random
+    SKEW = "skew"  # W_k,h = W_q,h S_h^T, S_h skew-symmetric and orthogonal; scale as random
+    RELEASED = "released"  # the released code's "symmetric": q, k, v and biases re-created by nn.Linear, W_k = W_q
+    DEFAULT_LINEAR = "default-linear"  # q, k, v and their biases re-created by nn.Linear, W_k left alone
+    MIMETIC = "mimetic"  # W_qk,h near 0.7 Z + 0.7 I, W_v W_o near 0.4 Z - 0.4 I
+    SCALED = "scaled"  # W_q and W_k of random, times what brings them to the scale of nn.Linear; biases 0
+    SCALED_SYMMETRIC = "scaled-symmetric"  # scaled, then W_k,h = W_q,h
+    SCALED_VALUES = "scaled-values"  # W_v of random times the same; queries and keys as random
+
+
+SYMMETRY = {  # of every head, where the initialisation fixes it
+    Initialisation.SYMMETRIC: 1.0,
+    Initialisation.SYMMETRIC_INDEFINITE: 1.0,
+    Initialisation.SKEW: -1.0,
+    Initialisation.RELEASED: 1.0,
+    Initialisation.SCALED_SYMMETRIC: 1.0,
+}
+
+
+class Constraint(str, Enum):
+    """Which part of W_qk a constraint favours."""
+
+    NONE = "none"
+    SYMMETRIC = "symmetric"
+    SKEW = "skew"
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The size of a BERT (Table S1)."""
+
+    layers: int = 4
+    d_model: int = 256  # width of the embedding, d
+    heads: int = 4  # must divide d_model
+    d_ff: int = 1024  # width of the feed-forward layer
+    positions: int = 512  # longest block
+    dropout: float = 0.1  # of hidden states and of attention
+    vocab_size: int = 30522
+
+    def __post_init__(self) -> None:
+        if self.d_model % self.heads:
+            raise ParameterError(f"{self.heads} heads do not divide the width {self.d_model}; change heads or d_model.")
+
+
+PRESETS = {
+    "toy": Shape(layers=4, d_model=128, heads=4, d_ff=512, vocab_size=4096),
+    "mini": Shape(),
+    "base": Shape(layers=12, d_model=768, heads=12, d_ff=3072),
+    "large": Shape(layers=24, d_model=1024, heads=16, d_ff=4096),  # web page only; Table S1 has no such column
+}
