@@ -1,10 +1,12 @@
 import base64
 from dataclasses import replace
+from importlib import resources
 from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
+from planting import drawn
 
 from attngeo import chapters
 from attngeo.chapters.introduction import citations
@@ -12,6 +14,7 @@ from attngeo.chapters.introduction.cards import cards
 from attngeo.chapters.introduction.one_start import LAYER, SIDE, one_start
 from attngeo.display.verdicts import account
 from attngeo.paper.checks import Result, Verdict, exact
+from attngeo.paper.wording import wording
 from attngeo.records import checkout
 from attngeo.runs.record import RunError, read_run
 
@@ -46,6 +49,22 @@ def test_runs_that_do_not_start_equal_are_refused(runs):
 def reported(statement, part, verdict, holds=True):
     result = Result(statement, part, "title", verdict, (exact("q", 0.0 if holds else 1.0),))
     return result.to_dict() | {"chapter": "somewhere"}
+
+
+def test_the_readme_has_the_claims_of_the_cards_with_the_verdicts_of_their_checks():
+    readme = (checkout.root() / "README.md").read_text("utf-8")
+    by_statement = {(w.statement, w.part): check for check in chapters.all_checks().values() for w in [words_of(check)]}
+    for card in yaml.safe_load(
+        resources.files("attngeo.chapters.introduction").joinpath("cards.yml").read_text("utf-8")
+    ):
+        checks = {words: by_statement[tuple(of)] for words, of in card["verdicts"].items()}
+        verdicts = {words: check.of(drawn(check)).verdict.value for words, check in checks.items()}
+        said = "; ".join(f"{words}: {verdict}" if words else verdict for words, verdict in verdicts.items())
+        assert f"| {card['claim']} | {said} |" in readme
+
+
+def words_of(check):
+    return wording(check.room)[check.__name__]
 
 
 def test_a_card_shows_the_verdict_of_its_check_and_none_that_the_run_does_not_support():
