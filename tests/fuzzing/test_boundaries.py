@@ -1,19 +1,20 @@
 """Where bytes of others enter, whatever they are, there comes out a value or one sentence; `make fuzz` tries for long.
 
-FUZZ_INPUTS is the number of inputs of each boundary, FUZZ_RECORD a file that gets how many were refused.
+FUZZ_INPUTS is the number of inputs of each test, FUZZ_RECORD a file that gets what the readers answered.
 """
 
 import gzip
 import json
 import os
+import time
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pyarrow
 import pytest
 import torch
 import yaml
+from drill_record import write_record
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
@@ -102,11 +103,13 @@ def answered(name, call):
 
 
 @pytest.fixture(scope="module", autouse=True)
-def recorded():
+def recorded(request):
+    began = time.monotonic()
     yield
     if file := os.environ.get("FUZZ_RECORD"):
-        Path(file).parent.mkdir(parents=True, exist_ok=True)
-        Path(file).write_text(json.dumps({name: dict(counts) for name, counts in OUTCOMES.items()}, indent=1) + "\n")
+        found = {"inputs": TRIED, "seed": request.config.getoption("hypothesis_seed")}
+        found |= {"seconds": round(time.monotonic() - began), "failed": request.session.testsfailed}
+        write_record(file, **found, answers={name: dict(counts) for name, counts in OUTCOMES.items()})
 
 
 @pytest.fixture(scope="module")
