@@ -8,7 +8,7 @@ from attngeo.records.atomic import write_text
 from attngeo.records.provenance import commit, device, versions
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("torch", "transformers", "safetensors", "tokenizers", "numpy", "pandas", "pyarrow", "jupyter-book", "sphinx")
+PACKAGES = ("torch", "transformers", "safetensors", "tokenizers", "numpy", "pyarrow", "jupyter-book", "sphinx")
 
 
 def write_record(file: str | Path, **found) -> None:

@@ -5,12 +5,13 @@ from typing import Any
 
 import pandas as pd
 
-from attngeo.bounds import read_json
+from attngeo.bounds import cause, read_json
 from attngeo.checkpoints.layers import open_checkpoint
 from attngeo.forms.scores import GAMMA
 from attngeo.records.checkout import data
 from attngeo.survey.models import local_weights, registry
 from attngeo.survey.record import RecordError
+from attngeo.survey.rows import COLUMNS, TEXT, WHOLE
 from attngeo.survey.score_table import score_table
 
 
@@ -25,8 +26,10 @@ def read_records(folder: Path) -> tuple[pd.DataFrame, dict[str, dict]]:
         try:
             provenance[path.parent.name] = read_json(path, dict[str, Any], ValueError)
             tables += [_table(path.parent / name) for name in ("layers.csv", "heads.csv")]
-        except (OSError, ValueError) as error:
-            raise RecordError(f"The survey record {path.parent} cannot be read ({error}); survey it again.") from None
+        except (OSError, ValueError, OverflowError) as error:
+            raise RecordError(
+                f"The survey record {path.parent} cannot be read ({cause(error)}); survey it again."
+            ) from None
     if not tables:
         raise RecordError(f"{folder} holds no survey record; 'attngeo survey' writes them.")
     return pd.concat(tables, ignore_index=True), provenance
@@ -86,14 +89,21 @@ def read_quantised(folder: Path) -> pd.DataFrame:
         RecordError: none is recorded, or one is damaged.
     """
     try:
-        tables = [_table(path) for path in sorted(Path(folder).glob("*/quantised.csv"))]
-    except (OSError, ValueError) as error:
-        raise RecordError(f"A record of rounded weights in {folder} cannot be read ({error}); survey again.") from None
+        tables = [_table(path, "scheme") for path in sorted(Path(folder).glob("*/quantised.csv"))]
+    except (OSError, ValueError, OverflowError) as error:
+        raise RecordError(
+            f"A record of rounded weights in {folder} cannot be read ({cause(error)}); survey again."
+        ) from None
     if not tables:
         raise RecordError(f"{folder} holds no record of rounded weights; 'attngeo survey --quantise' writes them.")
     return named(pd.concat(tables, ignore_index=True))
 
 
-def _table(path: Path) -> pd.DataFrame:
+def _table(path: Path, *more: str) -> pd.DataFrame:
     """A table as `attngeo.survey.record` writes it: a text that is empty is no missing number."""
-    return pd.read_csv(path, keep_default_na=False)
+    columns = (*more, *COLUMNS)
+    kinds = dict.fromkeys(columns, "float64") | dict.fromkeys(WHOLE, "int64") | dict.fromkeys((*more, *TEXT), str)
+    table = pd.read_csv(path, dtype=kinds, keep_default_na=False)
+    if odd := sorted({*columns} ^ {*table.columns}):
+        raise ValueError(f"{path.name} lacks a column, or has one too many: {odd[0]}")
+    return table

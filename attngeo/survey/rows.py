@@ -14,6 +14,8 @@ _LAYER = ("model", "revision", "part", "layer", "head", "d_model", "d_head", "ra
 NULL = tuple(f"{score}_{of}" for score in SCORES[:2] for of in ("null_mean", "null_sd", "z", "p"))
 _MADE_BY = ("convention", "gamma", "n_rows_over", "n_cols_over", "dtype", "source")
 COLUMNS = (*_LAYER, *SCORES[:2], *NULL, *SCORES[2:], *_MADE_BY)
+TEXT = ("model", "revision", "part", "convention", "dtype", "source")
+WHOLE = ("layer", "head", "d_model", "d_head", "rank", "n_rows_over", "n_cols_over")
 
 
 @runtime_checkable

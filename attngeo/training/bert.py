@@ -158,7 +158,8 @@ def weight_count(shape: Shape) -> int:
 
 def activation_count(shape: Shape, blocks: int, length: int) -> int:
     """Numbers that a step on so many blocks of a length holds at least for its backward pass."""
-    by_token = 4 * shape.d_model + shape.d_ff + shape.heads * length  # eager attention keeps its probabilities
+    # inputs of all products and normalisations, of the activation function too; probabilities before and after dropout
+    by_token = 8 * shape.d_model + 2 * shape.d_ff + 2 * shape.heads * length
     return blocks * length * shape.layers * by_token
 
 

@@ -6,6 +6,7 @@ FUZZ_INPUTS is the number of inputs of each test, FUZZ_RECORD a file that gets w
 import gzip
 import json
 import os
+import shutil
 import time
 from collections import Counter
 
@@ -14,7 +15,7 @@ import pyarrow
 import pytest
 import torch
 import yaml
-from drill_record import write_record
+from drill_record import ROOT, write_record
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
@@ -29,6 +30,7 @@ from attngeo.checkpoints.tensorfiles import SafetensorsFile, open_tensors
 from attngeo.errors import AttngeoError
 from attngeo.runs.experiments import read_experiment
 from attngeo.runs.record import read_run, write_run
+from attngeo.survey.measured import read_records
 from attngeo.training.config import configure, read_values
 from attngeo.training.corpora.registry import open_corpus
 from attngeo.training.corpora.tokens import tokenize
@@ -189,6 +191,16 @@ def test_records_of_runs(folder, name, changes, cut):
     file = folder / "run" / name
     file.write_bytes(damaged(file.read_bytes(), changes, cut))
     answered(name, lambda: read_run(folder / "run"))
+
+
+@pytest.mark.parametrize("name", ["layers.csv", "record.json"])
+@fuzz
+@given(changes=CHANGES, cut=CUT)
+def test_records_of_surveys(folder, name, changes, cut):
+    shutil.copytree(ROOT / "data" / "survey" / "bert-tiny-google", folder / "survey" / "one", dirs_exist_ok=True)
+    file = folder / "survey" / "one" / name
+    file.write_bytes(damaged(file.read_bytes(), changes, cut))
+    answered(name, lambda: read_records(folder / "survey"))
 
 
 PLAN = {

@@ -82,6 +82,28 @@ def test_an_unfinished_or_damaged_record_is_no_record(model_folder, tmp_path):
         read_records(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"symmetry,": "symmetries,"}, "symmetries"),
+        ({",symmetry,": ",symmetry,symmetry,"}, ""),
+        ({"model,revision": "model"}, ""),
+        ({",0,-1,32": ",first,-1,32"}, "first"),
+    ],
+    ids=["renamed", "twice", "missing", "no number"],
+)
+def test_a_table_of_other_columns_is_one_sentence(model_folder, tmp_path, change, named):
+    file = survey_model(str(model_folder), tmp_path, quantise=True) / "layers.csv"
+    ((old, new),) = change.items()
+    for path in (file, file.with_name("quantised.csv")):
+        assert old in path.read_text()
+        path.write_text(path.read_text().replace(old, new, 1))
+    for read in (read_records, read_quantised):
+        with pytest.raises(RecordError, match=f"{named}.*survey") as refused:
+            read(tmp_path)
+        assert "\n" not in str(refused.value)
+
+
 def test_nothing_is_written_for_a_model_that_cannot_be_read(tmp_path):
     broken = tmp_path / "broken"
     broken.mkdir()

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from attngeo.errors import ParameterError
 from attngeo.training.choices import Text
+from attngeo.training.corpora import documents
 from attngeo.training.corpora import tokens as tokens_module
 from attngeo.training.corpora.blocks import Blocks
 from attngeo.training.corpora.documents import Corpus, CorpusError
@@ -137,6 +138,27 @@ def test_csv_cells_may_be_long_and_hold_line_breaks(tmp_path):
     with open(tmp_path / "a.csv", "w", newline="") as file:
         csv.writer(file).writerows([["comment_text"], ["x" * 200_000], ["two\nlines"]])
     assert [len(d) for d in open_corpus(str(tmp_path / "a.csv")).documents()] == [200_000, 9]
+
+
+@pytest.mark.parametrize(
+    ("name", "compress", "bomb"),
+    [
+        *(("a.txt.gz", gzip.compress, bomb) for bomb in (b"a", b"\n", b" ")),
+        *(("a.jsonl.xz", lzma.compress, bomb) for bomb in (b"a", b"\n", b'""\n')),
+    ],
+)
+def test_a_bomb_is_read_as_far_as_asked_and_refused_beyond(tmp_path, monkeypatch, name, compress, bomb):
+    """Of what a small file unpacks to, here 64 times the bounds, no more is taken than they allow."""
+    taken, real = [], documents._lines
+    monkeypatch.setattr(documents, "LONGEST", 2**14)
+    monkeypatch.setattr(documents, "BLANKEST", 2**12)
+    monkeypatch.setattr(documents, "_lines", lambda *given: (taken.append(len(line)) or line for line in real(*given)))
+    file = tmp_path / name
+    file.write_bytes(compress(b'"the cat"\n\n' * 100) + compress(bomb * 2**14) * 64)
+    assert sum(map(len, open_corpus(str(file), 500).documents())) == 500 and sum(taken) < 2000
+    with pytest.raises(CorpusError, match=re.escape(str(file))):
+        list(open_corpus(str(file)).documents())
+    assert sum(taken) <= 2 * 2**14
 
 
 def test_the_embedded_corpus_is_english_prose_and_the_same_each_time():

@@ -19,7 +19,8 @@ from attngeo.records.provenance import sha256
 TEXT_FIELDS = ("text", "raw_content", "content", "comment_text", "comment", "body")  # first found, first taken
 SUFFIXES = (".txt", ".jsonl", ".csv", ".parquet")
 COMPRESSED = (".xz", ".gz", ".zst")
-LONGEST = 2**24  # characters of a document or a line, and of what may be blank between two documents
+LONGEST = 2**24  # characters of a document or a line
+BLANKEST = 2**20  # characters between two documents
 
 
 class CorpusError(AttngeoError):
@@ -43,11 +44,11 @@ class Corpus:
     sources: tuple[dict, ...] = field(default=())
 
 
-def limited(documents: Iterator[str], max_characters: int | None) -> Iterator[str]:
+def limited(documents: Iterator[str], max_characters: int | None, name: object = "the text") -> Iterator[str]:
     """Documents until their lengths reach ``max_characters``; blank ones are left out.
 
     Raises:
-        CorpusError: one of them, or what is blank between two, is longer than `LONGEST`.
+        CorpusError: one of them is longer than `LONGEST`, or what is blank between two than `BLANKEST`.
     """
     room = float("inf") if max_characters is None else max_characters
     blank = 0
@@ -55,8 +56,10 @@ def limited(documents: Iterator[str], max_characters: int | None) -> Iterator[st
         if room <= 0:
             return
         blank = 0 if document.strip() else blank + len(document) + 1
-        if max(blank, len(document)) > LONGEST:
-            raise CorpusError(f"the text has a document, or a gap, of more than {LONGEST:,} characters; break it up.")
+        if blank > BLANKEST:
+            raise CorpusError(f"{name} has a gap of more than {BLANKEST:,} characters; take it out.")
+        if len(document) > LONGEST:
+            raise CorpusError(f"{name} has a document of more than {LONGEST:,} characters; break it up.")
         if document := document.strip():
             document = document[: int(room)] if len(document) > room else document
             room -= len(document)
@@ -83,7 +86,7 @@ def local_corpus(path: Path, max_characters: int | None = None) -> Corpus:
     key = json.dumps([[source["sha256"] for source in sources], max_characters])
 
     def documents() -> Iterator[str]:
-        return limited((document for file in files for document in read_documents(file)), max_characters)
+        return limited((document for file in files for document in read_documents(file)), max_characters, path)
 
     if next(documents(), None) is None:
         raise CorpusError(f"{path} holds no text; give a file or folder of {', '.join(SUFFIXES)}.")
