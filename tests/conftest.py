@@ -67,6 +67,12 @@ def pytest_runtest_setup():
         drawn.cache_clear()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def cache(tmp_path_factory):
+    """A cache of tokens of the suite's own: the caller's home may not exist."""
+    os.environ["ATTNGEO_CACHE"] = str(tmp_path_factory.mktemp("cache"))
+
+
 @pytest.fixture
 def as_user():
     """Run a test as a user runs the package: without the suite's shape checks, so that our own refusals are reached."""

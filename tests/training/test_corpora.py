@@ -312,6 +312,13 @@ def test_the_cache_is_keyed_by_content_and_used(vocabulary, tmp_path, monkeypatc
         tokenize(memory(digest="other"), vocabulary, folder=tmp_path)
 
 
+def test_a_cache_that_cannot_be_made_is_named_with_the_way_out(vocabulary, tmp_path, monkeypatch):
+    (tmp_path / "a file").touch()
+    monkeypatch.setenv("ATTNGEO_CACHE", str(tmp_path / "a file"))
+    with pytest.raises(CorpusError, match=r"a file.*ATTNGEO_CACHE"):
+        tokenize(memory(), vocabulary)
+
+
 def test_a_cache_that_cannot_be_completed_leaves_nothing(vocabulary, tmp_path):
     def broken():
         yield from DOCUMENTS

@@ -65,8 +65,7 @@ def tokenize(
         folder: of the cache; default `cache_folder`.
 
     Raises:
-        CorpusError: the corpus has fewer than two different documents.
-        OSError: the cache cannot be written.
+        CorpusError: the corpus has fewer than two different documents, or the cache cannot be written.
     """
     text = Text(text)
     key = hashlib.sha256(
@@ -82,8 +81,14 @@ def tokenize(
 
 def _write(target: Path, corpus: Corpus, vocabulary: Vocabulary, text: Text, held_out: float) -> None:
     """Encode into a folder beside the target and move it there whole."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    except OSError as error:
+        raise CorpusError(
+            f"The cache of token ids, {target.parent}, cannot be written ({error.strerror}); let ATTNGEO_CACHE name a "
+            "folder that can."
+        ) from error
     dtype = np.dtype("uint16" if vocabulary.size <= 1 << 16 else "uint32")
     try:
         lengths, hashes = _encode(temporary / "all.bin", corpus, vocabulary, text, dtype)
