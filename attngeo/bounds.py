@@ -5,6 +5,7 @@ What a value must be is a type in the words of msgspec: ``Annotated[int, Meta(ge
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
@@ -26,12 +27,19 @@ _TIME = "tag:yaml.org,2002:timestamp"
 
 
 class Loader(_Loader):
-    """Reads dates as text."""
+    """Reads dates as text, and refuses a key that is there twice, of which YAML keeps the last and says nothing."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012
         first: [(tag, pattern) for tag, pattern in resolvers if tag != _TIME]
         for first, resolvers in _Loader.yaml_implicit_resolvers.items()
     }
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
+        """What the mapping says."""
+        keys = Counter((key.tag, key.value) for key, _ in node.value if isinstance(key, yaml.ScalarNode))
+        if twice := [key for (_, key), times in keys.items() if times > 1]:
+            raise ValueError(f"{twice[0]!r} stands there a second time")
+        return super().construct_mapping(node, deep)
 
 
 def checked(value: Any, kind: Any, refuse: Refuse) -> Any:

@@ -6,6 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
+from attngeo.display.captions import captioned
 from attngeo.display.style import NEUTRAL, PART_COLOURS, CaptionedFigure, house_style, new_figure
 from attngeo.forms.null_laws import LEVEL, laws_of_shape
 from attngeo.forms.scores import SUM
@@ -41,13 +42,7 @@ def score_figure(rows: Sequence[dict]) -> CaptionedFigure:
     outside = {score: sum(row[f"{score}_p"] < LEVEL for row in rows if row["head"] == SUM) for score in SCORES}
     layers = sum(row["head"] == SUM for row in rows)
     counts = ", ".join(f"{count} of {layers} by {score}" for score, count in outside.items())
-    return CaptionedFigure(
-        figure,
-        "fig-scores",
-        f"{rows[0]['model']}: layers outside the band of 95 % of random weights: {counts}.",
-        f"Symmetry and directionality against layer, for {', '.join(parts)}, with a grey band for random weights of the"
-        f" same shape. Of the layers there lie outside it {counts}.",
-    )
+    return captioned(figure, __package__, "fig-scores", model=rows[0]["model"], counts=counts, parts=parts)
 
 
 def _draw(panel: Axes, rows: Sequence[dict], score: str, colour: str) -> None:

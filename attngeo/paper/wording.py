@@ -26,19 +26,20 @@
 Where ``paper`` is left out, the paper claims what is compared if the statement holds; if it does not, the paper claims
 the number from which the quantity is to differ (``≠``), and of other comparisons nothing.
 ``<<name>>`` and ``<<name:.2f>>`` stand for a number of the judgement, a field of the comparison (``expected`` too) or a
-shared sentence; in any of these, too.
+shared sentence; in any of these, too. ``<<names:, >>`` joins a list of texts.
 """
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
 from enum import Enum
 from functools import cache
 from importlib import resources
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
 
-import yaml
+import msgspec
 
+from attngeo.bounds import checked, read_yaml
 from attngeo.errors import AttngeoError
 
 FILE = "checks.yml"
@@ -47,7 +48,7 @@ _TEXTS = ("printed", "place", "holds", "remark")  # may depend on the verdict
 
 
 class WordingError(AttngeoError):
-    """The words of a check are missing, contradict its verdict, or name a number that is not there."""
+    """The words of a check or a figure are missing, contradict its verdict, or name a number that is not there."""
 
 
 class Verdict(str, Enum):
@@ -70,19 +71,18 @@ class Claim(NamedTuple):
     number: float
 
 
-class Quantity(NamedTuple):
+class Quantity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Something compared: its words, and what the paper has for it (None: by the verdict; "": nothing)."""
 
     says: str
     paper: str | None = None
 
 
-@dataclass(frozen=True)
-class Wording:
+class Wording(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The words of one check; see the module for the keys.
 
     Raises:
-        WordingError: a key is missing, or the texts do not fit the verdict.
+        WordingError: the texts do not fit the verdict.
     """
 
     name: str
@@ -95,12 +95,14 @@ class Wording:
     holds: str = ""
     remark: str = ""
     maybe_copying: bool = False
-    quantities: Mapping[str, Quantity] = field(default_factory=dict)
-    verdicts: Mapping[Verdict, Mapping[str, str]] = field(default_factory=dict)
+    quantities: dict[str, Quantity] = {}
+    verdicts: dict[Verdict, dict[Literal[_TEXTS], str]] = {}
     measured: str = ""
-    shared: Mapping[str, str] = field(default_factory=dict)
+    shared: dict[str, str] = {}
 
     def __post_init__(self) -> None:
+        if self.verdict and self.verdicts:
+            raise WordingError(f"{self.name} has a verdict and verdicts that follow from numbers in {FILE}; keep one.")
         for verdict in [self.verdict] if self.verdict else self.verdicts:
             _check_texts(self.name, verdict, self._texts(verdict))
 
@@ -119,8 +121,9 @@ class Wording:
         """The words of what a comparison measures, and what the paper has for it ("" or None: see `Quantity`)."""
         if key not in self.quantities:
             raise WordingError(f"{self.name} compares {key!r}, which its quantities in {FILE} do not name.")
-        says, paper = self.quantities[key]
-        return self.filled(says, numbers), self._claim(self.filled(paper, numbers)) if paper else paper
+        words = self.quantities[key]
+        paper = self._claim(self.filled(words.paper, numbers)) if words.paper else words.paper
+        return self.filled(words.says, numbers), paper
 
     def _claim(self, text: str) -> Claim:
         found = re.fullmatch(r"([=≠<>]) *(\S+)", text)
@@ -132,107 +135,66 @@ class Wording:
             ) from None
 
     def _texts(self, verdict: Verdict) -> dict[str, Any]:
-        return {key: getattr(self, key) for key in _TEXTS} | dict(self.verdicts.get(verdict, {}))
+        return {key: getattr(self, key) for key in _TEXTS} | self.verdicts.get(verdict, {})
 
     def filled(self, text: str, numbers: Mapping[str, Any]) -> str:
         """A text with what it names put in."""
-
-        def fill(found: re.Match) -> str:
-            key, spec = found.groups()
-            if key not in known:
-                raise WordingError(f"The words of {self.name} name {key!r}, which its judgement does not give.")
-            try:
-                return self.filled(format(known[key], spec or ""), numbers)
-            except (ValueError, TypeError) as error:
-                raise WordingError(f"The words of {self.name} write {key!r} as {spec!r}: {error}.") from error
-
-        known = {"measured": self.measured, **self.shared, **numbers}
-        told = _PLACE.sub(fill, text)
-        if left := re.search(r"<<\w.{0,20}", told):
-            raise WordingError(f"The words of {self.name} leave {left[0]!r} open; close it with >>.")
-        return re.sub("[ \n]+", " ", told).strip(" ")  # spaces that do not break stay
+        return filled(text, {"measured": self.measured, **self.shared, **numbers}, self.name)
 
 
-class _Loader(yaml.SafeLoader):
-    """Refuses a key that is there twice, of which YAML keeps the last and says nothing."""
-
-    def compose_mapping_node(self, anchor: str | None) -> yaml.MappingNode:
-        node = super().compose_mapping_node(anchor)
-        seen: set[str] = set()
-        for key, _ in node.value:
-            if key.value in seen:
-                line = key.start_mark.line + 1
-                raise WordingError(f"{key.value!r} stands there a second time in line {line} of {FILE}; keep one.")
-            seen.add(key.value)
-        return node
+class _File(msgspec.Struct, forbid_unknown_fields=True):
+    checks: dict[str, dict[str, Any]]
+    shared: dict[str, str] = {}
+    by_intervals: Any = None
 
 
-def _shared_by_all() -> dict[str, str]:
-    return yaml.safe_load(resources.files(__package__).joinpath(FILE).read_text("utf-8"))["shared"]
+def filled(text: str, known: Mapping[str, Any], whose: str) -> str:
+    """A text with what it names put in, and what that names in turn; ``whose`` it is, for messages."""
+
+    def fill(found: re.Match) -> str:
+        key, spec = found.groups()
+        if key not in known:
+            raise WordingError(f"The words of {whose} name {key!r}, which is not given to them.")
+        try:
+            value, spec = known[key], spec or ""
+            return filled(spec.join(value) if isinstance(value, list) else format(value, spec), known, whose)
+        except (ValueError, TypeError) as error:
+            raise WordingError(f"The words of {whose} write {key!r} as {spec!r}: {error}.") from error
+
+    told = _PLACE.sub(fill, text)
+    if left := re.search(r"<<\w.{0,20}", told):
+        raise WordingError(f"The words of {whose} leave {left[0]!r} open; close it with >>.")
+    return re.sub("[ \n]+", " ", told).strip(" ")  # spaces that do not break stay
+
+
+def read_words(room: str, file: str, kind: Any) -> Any:
+    """A file of words in a room (a package such as ``attngeo.chapters.two_scores``), if it is of a kind.
+
+    Raises:
+        WordingError: it is missing or malformed.
+    """
+    path = Path(str(resources.files(room).joinpath(file)))
+    return read_yaml(path, kind, lambda why: WordingError(f"{file} of {room} is not of its form ({why}); mend it."))
 
 
 @cache
 def wording(room: str) -> dict[str, Wording]:
-    """The words of every check of a room (a package such as ``attngeo.chapters.two_scores``), by name.
+    """The words of every check of a room, by name.
 
     Raises:
         WordingError: the file is missing or malformed.
     """
-    try:
-        content = yaml.load(resources.files(room).joinpath(FILE).read_text("utf-8"), _Loader)
-        if unknown := sorted(set(content) - {"shared", "by_intervals", "checks"}):
-            raise WordingError(f"{FILE} of {room} has an unknown key {unknown[0]!r}; known are shared, checks.")
-        shared = _shared_by_all() | content.get("shared", {})
-        return {name: _wording(name, dict(entry), shared) for name, entry in content["checks"].items()}
-    except WordingError:
-        raise
-    except (OSError, yaml.YAMLError, KeyError, TypeError, ValueError, AttributeError) as error:
-        raise WordingError(f"{FILE} of {room} cannot be read: {error}.") from error
+    content = read_words(room, FILE, _File)
+    shared = read_words(__package__, FILE, dict[str, dict[str, str]])["shared"] | content.shared
+    return {name: _wording(name, entry | {"name": name, "shared": shared}) for name, entry in content.checks.items()}
 
 
-def _wording(name: str, entry: dict[str, Any], shared: Mapping[str, str]) -> Wording:
-    known = {f.name for f in fields(Wording)} - {"name", "shared"}
-    by_verdict = entry.get("verdicts", {})
-    for texts, keys in ((entry, known), *((texts, set(_TEXTS)) for texts in by_verdict.values())):
-        if unknown := sorted(set(texts) - keys):
-            raise WordingError(
-                f"{name} has an unknown key {unknown[0]!r} in {FILE}; known are {', '.join(sorted(keys))}."
-            )
-    if missing := sorted({"statement", "title"} - set(entry)):
-        raise WordingError(f"{name} has no {missing[0]} in {FILE}.")
-    if "verdict" in entry and by_verdict:
-        raise WordingError(f"{name} has a verdict and verdicts that follow from the numbers in {FILE}; keep one.")
-    entry["statement"] = str(entry["statement"])  # 2.1 reads as a number
-    entry["quantities"] = {key: _quantity(value, name) for key, value in entry.get("quantities", {}).items()}
-    no_text = {"maybe_copying", "quantities", "verdicts"}
-    for texts in (
-        *by_verdict.values(),
-        *({key: text for key, q in entry["quantities"].items() if (text := q[i]) is not None or not i} for i in (0, 1)),
-        {k: v for k, v in entry.items() if k not in no_text},
-    ):
-        for key, text in texts.items():
-            if not isinstance(text, str):
-                raise WordingError(f"{key!r} of {name} is {text!r} in {FILE} and not text; put it in quotes.")
-    if "verdict" in entry:
-        entry["verdict"] = _verdict(entry["verdict"], name)
-    entry["verdicts"] = {_verdict(verdict, name): texts for verdict, texts in by_verdict.items()}
-    return Wording(name=name, shared=shared, **entry)
-
-
-def _quantity(value: Any, name: str) -> Quantity:
-    if not isinstance(value, Mapping):
-        return Quantity(value)
-    if unknown := sorted(set(value) - set(Quantity._fields)):
-        raise WordingError(f"{name} has an unknown key {unknown[0]!r} in {FILE}; known are says, paper.")
-    return Quantity(value.get("says"), value.get("paper"))
-
-
-def _verdict(value: Any, name: str) -> Verdict:
-    try:
-        return Verdict(value)
-    except ValueError:
-        known = ", ".join(verdict.value for verdict in Verdict)
-        raise WordingError(f"{name} has the verdict {value!r} in {FILE}; known are {known}.") from None
+def _wording(name: str, entry: dict[str, Any]) -> Wording:
+    if isinstance(entry.get("statement"), float):  # 2.1 reads as a number
+        entry["statement"] = str(entry["statement"])
+    quantities = entry.get("quantities", {})
+    entry["quantities"] = {key: {"says": q} if not isinstance(q, dict) else q for key, q in quantities.items()}
+    return checked(entry, Wording, lambda why: WordingError(f"{name} is not of its form in {FILE} ({why}); mend it."))
 
 
 def _check_texts(name: str, verdict: Verdict, texts: Mapping[str, Any]) -> None:

@@ -4,6 +4,7 @@ import numpy as np
 from jaxtyping import Float
 from torch import Tensor
 
+from attngeo.display.captions import captioned
 from attngeo.display.style import (
     DIVERGING,
     ENCODER,
@@ -27,14 +28,8 @@ def order_within_rows(
         axes.plot(raw[i][order], weights[i][order], marker="o", markersize=4, color=PALETTE[i], label=f"row {i + 1}")
     axes.set(xlabel="raw score", ylabel="attention weight", yscale="log")
     axes.legend()
-    top = [float(weights[i].max()) for i in range(n_rows)]
-    return CaptionedFigure(
-        figure,
-        name="fig-order-within-rows",
-        caption=f"Attention weights against raw scores, {n_rows} rows of {raw.shape[0]} tokens. Each row keeps the "
-        f"order. Rows have different denominators. Largest weights: {', '.join(f'{t:.2f}' for t in top)}.",
-        alt=f"{n_rows} parallel rising lines of points: logarithm of the attention weight against the raw score.",
-    )
+    top = [f"{float(weights[i].max()):.2f}" for i in range(n_rows)]
+    return captioned(figure, __package__, "fig-order-within-rows", n_rows=n_rows, tokens=raw.shape[0], largest=top)
 
 
 @house_style()
@@ -58,14 +53,7 @@ def heads_of_equal_sum(
                 axes.set_xlabel("key token", fontsize=9)
     figure.colorbar(image, ax=panels, label="attention weight", shrink=0.8)
     gap = float((separate - averaged).abs().max())
-    return CaptionedFigure(
-        figure,
-        name="fig-heads-of-equal-sum",
-        caption="Attention weights of two layers with the same sum of forms, $\\Wqk = \\sum_h W_{qk,h}$. Above, heads "
-        f"that differ; below, each replaced by their mean. Weights differ by up to {gap:.2f}.",
-        alt=f"Two rows of {n} square heat maps of attention weights, query tokens against key tokens. The upper maps "
-        "all differ, the lower are equal.",
-    )
+    return captioned(figure, __package__, "fig-heads-of-equal-sum", gap=gap, n=n)
 
 
 @house_style()
@@ -79,13 +67,8 @@ def rank_of_heads(values: Float[Tensor, "heads d"], total: Float[Tensor, " d"]) 
     axes.plot(index[: rank[-1]], total[: rank[-1]], color=ENCODER, marker=".", label="sum over heads")
     axes.set(xlabel="index", ylabel="singular value", ylim=(0, None))
     axes.legend()
-    return CaptionedFigure(
-        figure,
-        name="fig-rank-of-heads",
-        caption=f"Singular values above rounding level: a head has {max(rank[:-1])}, the sum of {len(values)} heads "
-        f"{rank[-1]} of {values.shape[1]}.",
-        alt=f"Falling curves of singular values. Those of single heads end at index {max(rank[:-1])}, that of the sum "
-        f"at {rank[-1]}.",
+    return captioned(
+        figure, __package__, "fig-rank-of-heads", one=max(rank[:-1]), heads=len(values), all=rank[-1], d=values.shape[1]
     )
 
 
@@ -117,14 +100,4 @@ def passed_forward(words: tuple[str, ...], passes: dict[str, dict[str, list]]) -
         panel.set_xticks(range(m.shape[1]), words if of_tokens else [""] * m.shape[1], rotation=90)
         panel.set_xlabel("attended token" if of_tokens else "coordinate", fontsize=9)
     own = causal["weights"][0][0], none["weights"][0][0]
-    return CaptionedFigure(
-        figure,
-        name="fig-forward-pass",
-        caption=f"One attention layer at random weights reads {len(words)} tokens, a row each (red positive, blue "
-        "negative, each picture its own scale). A mask changes nothing up to the raw scores. With a causal mask the "
-        f"first token takes up {own[0]:.0%} of itself, without one {own[1]:.0%}, and all outputs change but that of "
-        "the last, which sees every token either way.",
-        alt=f"Eight heat maps with a row for each of {len(words)} tokens: embeddings, queries, keys and raw scores; "
-        "then weights and outputs with a causal mask, where the weights fill the lower triangle, and without, where "
-        "they fill the whole square.",
-    )
+    return captioned(figure, __package__, "fig-forward-pass", tokens=len(words), causal=own[0], unmasked=own[1])

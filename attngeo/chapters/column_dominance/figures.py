@@ -10,6 +10,7 @@ from torch import Tensor
 from attngeo.chapters.column_dominance.expected_norms import bilinear_squared_norms, independent_ratio
 from attngeo.chapters.column_dominance.measures import directionalities
 from attngeo.chapters.column_dominance.tails import Laws, printed_threshold
+from attngeo.display.captions import captioned
 from attngeo.display.style import CROSS, DECODER, ENCODER, NEUTRAL, CaptionedFigure, house_style, new_figure
 from attngeo.display.typeset import typeset
 from attngeo.updates.norms import ratio_samples, squared_norms
@@ -57,16 +58,7 @@ def growth_ratios(
     axes.set(xlabel="row m, by falling variance", ylabel="E‖column 1‖² / E‖row m‖²")
     axes.legend(ncols=2)
     off = float(np.median(np.abs(formulas["β from the embeddings"] / formulas["independent β"] - 1)))
-    return CaptionedFigure(
-        figure,
-        "fig-growth-ratios",
-        f"How much the first column outgrows each row when one context token predicts {n_tokens} tokens. Lines: "
-        "formulas; points: measured, with two standard errors. With coefficients independent of the embeddings the "
-        "ratio is $\\mathrm{Tr}(\\Sigma)/(d\\,\\Sigma_{mm})$; with coefficients $x_i^\\top B y$ it differs from that "
-        f"by a median of {100 * off:.0f} %. Measured with {'; '.join(words)}.",
-        f"Line plot on a logarithmic axis of the ratio of a column's to a row's expected squared norm against the row, "
-        f"rising through 1 as the variance of the row falls. {'; '.join(words)}.",
-    )
+    return captioned(figure, __package__, "fig-growth-ratios", n_tokens=n_tokens, off=100 * off, words=words)
 
 
 @house_style()
@@ -98,15 +90,7 @@ def norm_histograms(updates: dict[str, Float[Tensor, "draws d d"]]) -> Captioned
     panels[0, 0].set_ylabel("density")
     panels[1, 0].set_ylabel("share above")
     panels[0, 0].legend()
-    return CaptionedFigure(
-        figure,
-        "fig-norm-histograms",
-        "Norms of rows (blue) and of columns (orange) in random updates, over their root mean square. Top: densities. "
-        "Bottom: the share of rows and of columns above each norm, which Thm. S1.12 of the paper compares. In the "
-        "titles the mean directionality, negative where large norms are found among columns.",
-        "Histograms of row and column norms, a panel for each set of assumptions, above curves of the share of norms "
-        f"that exceed a value. Directionality: {', '.join(words)}.",
-    )
+    return captioned(figure, __package__, "fig-norm-histograms", words=words)
 
 
 @house_style()
@@ -130,15 +114,7 @@ def tails(laws: Laws) -> CaptionedFigure:
         axes.axvspan(max(start, axes.get_xlim()[0]), axes.get_xlim()[1], **shaded)
         axes.legend(frameon=True, framealpha=1)
     at = (wide.xk.max() + far.xk.max()) / 2
-    return CaptionedFigure(
-        figure,
-        "fig-tails",
-        "Lemma S1.11 of the paper asserts that the law of larger variance (a, blue) has the larger tail throughout the "
-        f"shaded range. Left: at z = {at:g} law a has {wide.sf(at):.2g} and law b {far.sf(at):.2g}. Right, Gaussians: "
-        f"the shaded range starts at {starts[1]:.1f}, below the plot; the order holds from the mean on (dashed).",
-        "Two plots of tail probabilities. Left, step functions: the law of smaller variance keeps "
-        f"{far.sf(at):.2g} where the other has {wide.sf(at):.2g}. Right, two Gaussian tails crossing at their mean.",
-    )
+    return captioned(figure, __package__, "fig-tails", at=at, a=wide.sf(at), b=far.sf(at), start=starts[1])
 
 
 @house_style()
@@ -167,14 +143,4 @@ def directionality_by_alignment(sweep: pd.DataFrame) -> CaptionedFigure:
     left.legend()
     strongest = sweep.sort_values("exponent").groupby("family", sort=False).last()
     words = ", ".join(f"{row.d:+.2f} for {family}" for family, row in strongest.iterrows())
-    return CaptionedFigure(
-        figure,
-        "fig-directionality-by-alignment",
-        "Column dominance against the difference in axis alignment of keys and queries. Left: the ratio of the sums of "
-        "fourth powers follows $D(S_K)/D(S_Q)$. Right: mean directionality (negative: columns); shaded: 90 % of the "
-        f"draws. Where neither side is uneven, 90 % lie between {low:.2f} and {high:.2f} (dotted). At the largest "
-        f"exponent the mean is {words}.",
-        "Left, a scatter plot of the ratio of fourth powers against the difference in log axis alignment: points on "
-        "the line of equality. Right, lines of directionality against the exponent of the variances. At the largest: "
-        f"{words}.",
-    )
+    return captioned(figure, __package__, "fig-directionality-by-alignment", low=low, high=high, words=words)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from attngeo.display.captions import captioned
 from attngeo.display.style import DECODER, ENCODER, NEUTRAL, CaptionedFigure, house_style, new_figure
 from attngeo.runs.arms import Arm, arms
 from attngeo.runs.labels import PARTS
@@ -16,7 +17,7 @@ STYLES = ("-", "--", ":", "-.")  # weights of one constraint, the smallest first
 
 
 @house_style()
-def constraint_values(name: str = "fig-constraint-values") -> CaptionedFigure:
+def constraint_values() -> CaptionedFigure:
     """``2 / (1 + s)`` and ``2 / (1 - s)`` over s, with their minima and the printed place of the second."""
     figure, panel = new_figure(5.6, 3.2)
     s = np.linspace(-0.999, 0.999, 400)
@@ -27,13 +28,7 @@ def constraint_values(name: str = "fig-constraint-values") -> CaptionedFigure:
     panel.plot([0], [2], "x", color="black", markersize=8, label="minimum of S148 as printed")
     panel.set(xlabel="symmetry s", ylabel="constraint", ylim=(0, 10), xlim=(-1, 1))
     panel.legend(loc="upper center")
-    return CaptionedFigure(
-        figure,
-        name,
-        "Both constraints over the symmetry score. Dots: their minima, 1 at $s = 1$ and at $s = -1$. Cross: $s = 0$, "
-        "where S148 is printed to be least, and is 2. Each grows beyond all bounds at the other's minimum.",
-        "Two hyperbolas over symmetry: one falls to 1 at s = 1, the other to 1 at s = -1; both are 2 at s = 0.",
-    )
+    return captioned(figure, __package__, "fig-constraint-values")
 
 
 @house_style()
@@ -72,13 +67,7 @@ def constrained_training(runs: Sequence[Run], name: str) -> CaptionedFigure:
     ends = f"the least symmetric is {told[0]}, the most symmetric {told[1]}"
     best = [min((name for name in losses if name.startswith(PARTS[o])), key=losses.__getitem__) for o in objectives]
     lowest = "; ".join(f"{name} ({losses[name]:.3f})" for name in best)
-    return CaptionedFigure(
-        figure,
-        name,
-        "Held-out loss and symmetry of the summed form (median over layers) with and without a constraint; thin lines "
-        f"are seeds. At the end {ends}. The lowest loss has {lowest}.",
-        f"Line plots over steps, loss above and symmetry below, one line per constraint. At the end {ends}.",
-    )
+    return captioned(figure, __package__, "fig-constraint-recorded", name, ends=ends, lowest=lowest)
 
 
 def _draw(panel, arm: Arm, name: str, colour: str, style: str, label: str) -> float:

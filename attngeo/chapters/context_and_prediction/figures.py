@@ -8,6 +8,7 @@ from matplotlib.colors import ListedColormap
 from matplotlib.patches import Patch
 from torch import Tensor
 
+from attngeo.display.captions import captioned
 from attngeo.display.style import (
     CROSS,
     DECODER,
@@ -54,14 +55,7 @@ def conditioning_sets(
         panel.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, -0.16))
         words.append(f"{objective} {int(c.sum())} pairs, {int((seen & ~c).sum())} attended besides")
     panels[0, 0].set_ylabel("predicted position i")
-    return CaptionedFigure(
-        figure,
-        "fig-conditioning-sets",
-        f"Which position is predicted (row) from which (column), for {n} tokens. A column is $P_j$, a row $C_i$. Grey: "
-        "position $i$ attends to $j$ although $j \\notin C_i$. In brackets the numbers of pairs.",
-        f"Three grids of positions. {'; '.join(words)}. The autoregressive pairs fill the lower triangle, the "
-        "bidirectional ones all but the diagonal, the masked ones the crossings of masked rows and visible columns.",
-    )
+    return captioned(figure, __package__, "fig-conditioning-sets", n=n, words=words)
 
 
 @house_style()
@@ -82,15 +76,7 @@ def token_parts(parts: dict[str, Float[Tensor, "d d"]], position: int) -> Captio
         panel.set(title=f"{title}: rank {rank}", xlabel="key coordinate k")
         words.append(f"{title}: rank {rank}, norm {float(m.norm()):.3g}")
     panels[0, 0].set_ylabel("query coordinate m")
-    return CaptionedFigure(
-        figure,
-        "fig-token-parts",
-        f"The gradient of one head, and the parts in which the token at position {position} is context and is "
-        "predicted (red positive, blue negative). As context, every row is a multiple of the token's own embedding; as "
-        "prediction, every column is. Each image has its own colour scale.",
-        f"Three matrices as images, red positive and blue negative. {'; '.join(words)}. The two parts show the crossed "
-        "stripes of an outer product.",
-    )
+    return captioned(figure, __package__, "fig-token-parts", position=position, words=words)
 
 
 @house_style()
@@ -112,12 +98,13 @@ def roles_by_position(roles: pd.DataFrame, mask_rate: float) -> CaptionedFigure:
         ends = [f"{rows[role].iloc[0]:.3g} to {rows[role].iloc[-1]:.3g}" for role in ("context", "predicted")]
         words.append(f"{objective}: {' and '.join(dict.fromkeys(ends))}")
     panels[0, 0].set(ylabel="expected number of tokens", ylim=(0, None))
-    return CaptionedFigure(
+    return captioned(
         figure,
+        __package__,
         "fig-roles-by-position",
-        f"Partners of a token by its position, {int(roles['position'].max())} tokens, mask rate {mask_rate:g}. "
-        "The two lines cross in autoregressive training; where they coincide, one is seen.",
-        f"Line plots over the position of a token, as context and predicted. {'; '.join(words)}.",
+        n_tokens=int(roles["position"].max()),
+        mask_rate=mask_rate,
+        words=words,
     )
 
 
@@ -153,14 +140,8 @@ def ratio_by_mean_position(tokens: pd.DataFrame, n_tokens: int) -> CaptionedFigu
         words.append(f"{process}: ratios from {rows['ratio'].min():.2f} to {rows['ratio'].max():.2f}")
     axes.set(xlabel="mean position $\\bar k$ of the token", ylabel="times context / times predicted")
     axes.legend()
-    return CaptionedFigure(
-        figure,
-        "fig-ratio-by-position",
-        "How many times every token is context for each time that it is predicted, in two simulated texts of "
-        f"correlated tokens, {n_tokens} a sequence, autoregressive. The ratio follows the mean position alone and is 1 "
-        f"at the middle, {(n_tokens + 1) / 2:g} ({'; '.join(words)}).",
-        f"Points with error bars on a falling curve of the ratio against the mean position. {'; '.join(words)}. "
-        "Tokens of the stationary process all lie at the middle, where the ratio is one.",
+    return captioned(
+        figure, __package__, "fig-ratio-by-position", n_tokens=n_tokens, middle=(n_tokens + 1) / 2, words=words
     )
 
 
@@ -192,13 +173,4 @@ def painted(objectives: dict[str, dict]) -> CaptionedFigure:
     panels[0, 0].set_ylabel("predicted token i")
     panels[1, 0].set_ylabel("query coordinate")
     alike, exact = (", ".join(words) for words in symmetry.values())
-    return CaptionedFigure(
-        figure,
-        "fig-painter",
-        "The coefficients $\\beta_{ij}$ of all pairs of a short sequence (red positive, blue negative), drawn at "
-        "random but alike in both orders of a pair, and the sum of their terms $\\beta_{ij} x_i x_j^\\top$. The "
-        f"symmetry $s$ of it is: {alike}; with the exact coefficients of a Transformer at random weights: {exact}.",
-        "Two rows of three matrices. Above, the autoregressive pairs fill the lower triangle, the bidirectional ones "
-        "all but the diagonal, the masked ones the crossings of masked rows and visible columns. Below, the sums of "
-        f"their terms, with symmetry {alike}.",
-    )
+    return captioned(figure, __package__, "fig-painter", alike=alike, exact=exact)

@@ -6,6 +6,7 @@ from matplotlib.lines import Line2D
 
 from attngeo.chapters.heads_or_sum.evidence import PARTS, Evidence, families, medians, whole
 from attngeo.chapters.heads_or_sum.record import LAYER
+from attngeo.display.captions import captioned
 from attngeo.display.style import (
     DIVERGING,
     NEUTRAL,
@@ -46,16 +47,7 @@ def heads_and_sums(found: Evidence) -> CaptionedFigure:
     marks += [_mark(f"head, {kind}", colour) for kind, colour in ORDER.items()]
     figure.legend(handles=marks, loc="outside upper center", ncols=3)
     more = int((stacks["symmetry"] > stacks["heads"]).sum())
-    return CaptionedFigure(
-        figure,
-        "fig-heads-and-sums",
-        f"Symmetry of {len(own)} heads (points, spread upwards and downwards) in {len(stacks)} stacks of layers with "
-        "more than one head. In black the medians over layers: of the heads together, their mean weighted with "
-        "$\\|M_h\\|^2$ (circles), and of the sum (diamonds).",
-        f"Strip plot of symmetry, {len(stacks)} rows, one per model and part: pale points for heads, a circle for the "
-        f"heads of a layer together, a diamond for their sum. The diamond lies right of the circle in {more} rows, far "
-        "right in most encoders; decoders stay near 0.",
-    )
+    return captioned(figure, __package__, "fig-heads-and-sums", heads=len(own), stacks=len(stacks), more=more)
 
 
 def _mark(label: str, colour: str, marker: str = "o", face: str | None = None) -> Line2D:
@@ -90,15 +82,7 @@ def gains(found: Evidence) -> CaptionedFigure:
     panel.legend(loc="lower right", title="mean of a family's medians")
     ends = {k: own["skew_gain"].agg(["min", "max"]) for k, own in told.groupby("attention")}
     words = ", ".join(f"{kind} {a:.2f} to {b:.2f}" for kind, (a, b) in ends.items())
-    return CaptionedFigure(
-        figure,
-        "fig-head-gains",
-        "How much larger the squared norm of the sum is than the squared norms of the heads together, for symmetric "
-        "and for skew parts; both are 1 on average for heads of random sign. Small points are layers. Families, $G_n$: "
-        f"{words}. On the dashed line the sum has the symmetry of its heads.",
-        "Scatter plot on log axes, gain of symmetric parts against gain of skew parts. Decoders lie along the "
-        "diagonal; encoders lie above it, near a skew gain of one.",
-    )
+    return captioned(figure, __package__, "fig-head-gains", words=words)
 
 
 @house_style()
@@ -119,14 +103,7 @@ def pair_matrices(found: Evidence, shown: dict[tuple[str, str], str]) -> Caption
         above, below = (np.mean(cosines[triangle]) for triangle in _triangles(len(cosines)))
         words.append(f"{title} {above:.2f} above and {below:.2f} below the diagonal")
     figure.colorbar(image, ax=panels, shrink=0.85, extend="both", label="cosine; symmetry s on the diagonal")
-    return CaptionedFigure(
-        figure,
-        "fig-head-pairs",
-        "One layer each, that whose $s$ is next to the median of its stack. Above the diagonal the cosine between the "
-        "symmetric parts of two heads, below it that of their skew parts, on it the symmetry of each head. Means: "
-        f"{'; '.join(words)}.",
-        f"Heat maps of pairs of heads, red positive, blue negative. Mean cosines: {'; '.join(words)}.",
-    )
+    return captioned(figure, __package__, "fig-head-pairs", words=words)
 
 
 def pair_cosines(found: Evidence, model: str, part: str) -> tuple[int, np.ndarray]:
@@ -181,13 +158,4 @@ def without_parts(layers: pd.DataFrame) -> CaptionedFigure:
         .median()
         for name in (names[0], names[-1])
     }
-    return CaptionedFigure(
-        figure,
-        "fig-without-parts",
-        "Families once a part is taken from the queries and keys of every head (filled), and as much at random (open); "
-        "in brackets the share of $\\|M\\|^2$ that is left in the median layer. The leading directions are those of "
-        "the layer's largest singular values.",
-        "Dot plots of symmetry and of the factor of the sum, a line for each removal. Encoders lie right of decoders, "
-        f"overlapping once leading directions are gone; their median s falls from {middle[names[0]]:.2f} to "
-        f"{middle[names[-1]]:.2f} without the leading tenth. Removals at random change little.",
-    )
+    return captioned(figure, __package__, "fig-without-parts", whole=middle[names[0]], without=middle[names[-1]])

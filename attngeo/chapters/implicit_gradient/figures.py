@@ -5,6 +5,7 @@ import pandas as pd
 from jaxtyping import Float
 from torch import Tensor
 
+from attngeo.display.captions import captioned
 from attngeo.display.style import (
     DECODER,
     DIVERGING,
@@ -58,17 +59,7 @@ def rank_one_build_up(
         panels[row, 0].set_ylabel(f"{label}\nquery coordinate")
     for panel in panels[1]:
         panel.set_xlabel("key coordinate")
-    return CaptionedFigure(
-        figure,
-        "fig-rank-one-terms",
-        f"Terms $\\beta_{{ij}} K_{{ij}}$ of one head (red positive, blue negative). Top: the largest of {n_terms}. "
-        "Bottom: sums of the largest ones, the gradient by automatic differentiation, and what a step of gradient "
-        "descent on $W_q$ and $W_k$ subtracts from $W_{qk}$; *cos* is the cosine with the gradient, "
-        f"{aside} for the step. Each row has one colour scale, the step its own.",
-        "Two rows of small images of matrices. Top: single terms with the stripes of an outer product. Bottom: sums, "
-        f"whose cosine with the gradient grows: {', '.join(words)} terms; then the gradient, and the step with "
-        f"a cosine of {aside}.",
-    )
+    return captioned(figure, __package__, "fig-rank-one-terms", n_terms=n_terms, aside=aside, words=words)
 
 
 @house_style()
@@ -93,13 +84,7 @@ def coefficient_alignment(pairs: pd.DataFrame, cosines: dict[str, float]) -> Cap
             f"{objective}: correlation {r:.2f}, opposite signs in {opposite:.0%} of the pairs, cosine of the two sums "
             f"{cosines[objective]:.2f}"
         )
-    return CaptionedFigure(
-        figure,
-        "fig-beta-alignment",
-        f"Coefficients as the paper prints them (without softmax) against the exact ones, for all {len(pairs)} "
-        f"attended pairs of all heads of the first layer. {'; '.join(words)}.",
-        f"Scatter plots, one per objective, of printed against exact coefficients. {'; '.join(words)}.",
-    )
+    return captioned(figure, __package__, "fig-beta-alignment", pairs=len(pairs), words=words)
 
 
 @house_style()
@@ -123,15 +108,7 @@ def rows_of_losses(squares: dict[str, Float[Tensor, "losses n"]], positions: lis
         words.append(f"{title} {own:.0%}")
     panels[0, 0].set_ylabel("position n of the loss")
     figure.colorbar(image, ax=panels, shrink=0.85, label="share of Σ β²")
-    return CaptionedFigure(
-        figure,
-        "fig-rows-of-losses",
-        "Where the loss of one position acts (autoregressive toy Transformer). Each row is the loss at position $n$; "
-        "the colour is the share of its squared coefficients in query row $i$. Mean share of the own row $i = n$: "
-        f"{', '.join(words)}.",
-        f"Heat maps of losses against query positions, one per layer. Mean share of the own row: {', '.join(words)}. "
-        "In the last layer all colour is in the own row; below it spreads to earlier positions.",
-    )
+    return captioned(figure, __package__, "fig-rows-of-losses", words=words)
 
 
 @house_style()
@@ -161,15 +138,7 @@ def alignment_by_head_width(samples: pd.DataFrame, curve: pd.DataFrame, d: int) 
         words.append(f"{column} from {means[column].iloc[0]:.2f} to {means[column].iloc[-1]:.2f}")
     panels[1].legend(loc="upper left", bbox_to_anchor=(0.0, 0.93))
     gap = (means - expected.loc[means.index]).abs().to_numpy().max()
-    return CaptionedFigure(
-        figure,
-        "fig-alignment",
-        f"The first-order update of $W_{{qk}}$ through Gaussian factors, d = {d}, against the width of a head. Left: "
-        "cosine with a random gradient G. Right: symmetry score when G is symmetric. The points lie within "
-        f"{gap:.3f} of the closed forms.",
-        f"Two plots that rise with the width of a head, {' and '.join(words)}. The points lie within {gap:.3f} of the "
-        "closed forms, below a dashed line at 1.",
-    )
+    return captioned(figure, __package__, "fig-alignment", d=d, gap=gap, words=words)
 
 
 def _image(panel, matrix: Tensor, limit: float, title: str) -> None:

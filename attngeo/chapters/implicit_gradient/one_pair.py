@@ -5,6 +5,7 @@ from matplotlib.figure import SubFigure
 from torch import Tensor
 
 from attngeo.chapters.implicit_gradient.toy_passes import ToyPass
+from attngeo.display.captions import captioned
 from attngeo.display.style import DIVERGING, CaptionedFigure, house_style, new_figure, plain_panel
 from attngeo.runs.numbers_in_words import number
 from attngeo.updates.rank_one import cosine, exact_coefficients, rank_one_terms
@@ -58,16 +59,15 @@ def one_pair(p: ToyPass) -> CaptionedFigure:
         part.suptitle(title, x=0.01, ha="left", fontsize=10, fontweight="bold")
         _equation(part, items)
     share = number(cosine(terms[i, j], gradient), 2)
-    return CaptionedFigure(
+    return captioned(
         figure,
+        __package__,
         "fig-one-pair",
-        f"Figure 1 of the paper, drawn from a Transformer at random weights: tokens {i + 1} and {j + 1} in one head "
-        "(red positive, blue negative, each picture its own scale; ⊙ dot product, ⊗ multiplication, ⊕ addition). "
-        f"Forwards the pair has the score {number(score, 2)}; backwards its error {number(float(beta[i, j]), 2)} "
-        f"scales a matrix of rank 1, whose cosine with the gradient, the sum over all pairs, is {share}.",
-        "Two rows of small heat maps joined by signs. Forwards: a row, a square and a column make a score, then a "
-        "weight; weighted values are added to the token's vector. Backwards: two vectors make a coefficient, an outer "
-        "product with crossed stripes is scaled by it, and with all other pairs it makes the gradient.",
+        i=i + 1,
+        j=j + 1,
+        score=number(score, 2),
+        error=number(float(beta[i, j]), 2),
+        share=share,
     )
 
 

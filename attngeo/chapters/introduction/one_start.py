@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from attngeo.display.captions import captioned
 from attngeo.display.interactive import Interactive, packed
 from attngeo.display.mirror_clouds import mirror_clouds
 from attngeo.display.style import CaptionedFigure
@@ -12,7 +13,7 @@ LAYER = 0
 SIDE = 64  # rows and columns shown: all of them would not fit on the page
 
 
-def one_start(encoder: Run, decoder: Run, name: str = "fig-one-start") -> Interactive:
+def one_start(encoder: Run, decoder: Run) -> Interactive:
     """Pictures of W_qk over training steps, m_ij against m_ji, and both scores, of two runs that start equal.
 
     Raises:
@@ -29,7 +30,7 @@ def one_start(encoder: Run, decoder: Run, name: str = "fig-one-start") -> Intera
         "encoder": _recorded(encoder, steps),
         "decoder": _recorded(decoder, steps),
     }
-    return Interactive("one_start", data, _still(encoder, decoder, steps[-1], name))
+    return Interactive("one_start", data, _still(encoder, decoder, steps[-1]))
 
 
 def _recorded(run: Run, steps: list[int]) -> dict:
@@ -43,7 +44,7 @@ def _recorded(run: Run, steps: list[int]) -> dict:
     }
 
 
-def _still(encoder: Run, decoder: Run, last: int, name: str) -> CaptionedFigure:
+def _still(encoder: Run, decoder: Run, last: int) -> CaptionedFigure:
     shown = {
         "both, step 0": encoder.pictures[LAYER, 0],
         f"encoder, step {last:,}": encoder.pictures[LAYER, last],
@@ -54,20 +55,20 @@ def _still(encoder: Run, decoder: Run, last: int, name: str) -> CaptionedFigure:
     (s0, s_encoder), (d0, d_encoder) = (_ends(encoder, score) for score in scores)
     (_, s_decoder), (_, d_decoder) = (_ends(decoder, score) for score in scores)
     width = encoder.config["d_model"]
-    caption = (
-        f"$W_{{qk}}$ of the first layer in an encoder and a decoder of width {width} that start from the same weights: "
-        f"its entries in the first {SIDE} rows and columns, and each entry $m_{{ij}}$ against its mirror image "
-        f"$m_{{ji}}$. In {last:,} steps symmetry $s$ rises from {s0} to {s_encoder} in the encoder and to "
-        f"{s_decoder} in the decoder; directionality $d$ goes from {d0} to {d_encoder} and to "
-        f"{d_decoder}. Red is positive, blue negative; colours and axes end at the 99.5th percentile of a "
-        "picture's magnitudes."
+    return captioned(
+        figure,
+        __package__,
+        "fig-one-start",
+        width=width,
+        side=SIDE,
+        last=last,
+        s0=s0,
+        s_encoder=s_encoder,
+        s_decoder=s_decoder,
+        d0=d0,
+        d_encoder=d_encoder,
+        d_decoder=d_decoder,
     )
-    alt = (
-        f"Three matrices and three clouds. At the start, noise and a round cloud. After {last:,} steps the encoder's "
-        f"matrix mirrors itself at its diagonal and its cloud lies along a line (s {s_encoder}); the decoder's "
-        f"matrix has no mirror and its cloud stays round (s {s_decoder})."
-    )
-    return CaptionedFigure(figure, name, caption, alt)
 
 
 def _ends(run: Run, score: str) -> tuple[str, str]:

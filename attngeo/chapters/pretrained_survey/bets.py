@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from attngeo.chapters.pretrained_survey.pictures import read_picture
+from attngeo.display.captions import captioned
 from attngeo.display.interactive import Interactive, packed
 from attngeo.display.mirror_clouds import mirror_clouds
 from attngeo.display.style import CaptionedFigure
@@ -79,18 +80,18 @@ def place_your_bet(shown: list[Drawn]) -> Interactive:
 def _still(shown: list[Drawn], counts: dict[str, float]) -> CaptionedFigure:
     titles = {f"{one.title}: {one.part}\ns {number(one.s, 2)}, d {number(one.d, 2)}": one.picture for one in shown}
     told = f"the encoder has the higher $s$ in {counts['s']:g} of {EACH**2} pairs, the higher $d$ in {counts['d']:g}"
-    caption = (
-        f"$W_{{qk}}$ of the middle layer of {EACH} encoders and {EACH} decoders, no two of a kind from one family, "
-        f"drawn by chance (seed {SEED}) from the models below: at most {SIDE} rows and columns, red positive, "
-        "blue negative. Matrices wider than 256 are pooled, which leaves their clouds a gap around 0. By their numbers "
-        f"{told}."
+    return captioned(
+        mirror_clouds(titles, width=9),
+        __package__,
+        "fig-bets",
+        each=EACH,
+        seed=SEED,
+        side=SIDE,
+        told=told,
+        shown=len(shown),
+        encoders=_range(shown, "encoder"),
+        decoders=_range(shown, "decoder"),
     )
-    alt = (
-        f"Images of {len(shown)} query-key matrices over clouds of mirrored entries, which lie along the mirror line "
-        f"where symmetry is high. Symmetry goes {_range(shown, 'encoder')} in the encoders and "
-        f"{_range(shown, 'decoder')} in the decoders."
-    )
-    return CaptionedFigure(mirror_clouds(titles, width=9), "fig-bets", caption, alt)
 
 
 def _range(shown: list[Drawn], part: str) -> str:

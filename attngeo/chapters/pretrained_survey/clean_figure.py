@@ -3,6 +3,7 @@
 import pandas as pd
 
 from attngeo.chapters.pretrained_survey.released_points import released_scores
+from attngeo.display.captions import captioned
 from attngeo.display.interactive import Interactive
 from attngeo.display.style import CaptionedFigure
 from attngeo.runs.numbers_in_words import number
@@ -52,10 +53,6 @@ def area(points: pd.DataFrame, score: str, left_out: frozenset[str] = frozenset(
 def _still(results: pd.DataFrame, points: pd.DataFrame, ours: pd.DataFrame | None) -> CaptionedFigure:
     drawn = released_scores(results, {FIGURE: "language"}, "fig-released-language", ours)
     as_drawn, cleaned = ([number(area(points, s, out), 2) for s in "sd"] for out in (frozenset(), frozenset(WORDS)))
-    ends = (
-        f"The share of pairs in which the encoder scores higher (AUC) is {as_drawn[0]} in $s$ and {as_drawn[1]} in $d$ "
-        f"as drawn, {cleaned[0]} and {cleaned[1]} without the points that do not count."
-    )
-    return CaptionedFigure(
-        drawn.figure, drawn.name, f"{ends} In print: {drawn.caption}", f"{drawn.alt} {ends.replace('$', '')}"
-    )
+    areas = dict(zip(("s", "d", "s_clean", "d_clean"), (*as_drawn, *cleaned), strict=True))
+    words = {"drawn": drawn.caption, "shown": drawn.alt}
+    return captioned(drawn.figure, __package__, "fig-clean-figure", drawn.name, **areas, **words)

@@ -2,9 +2,9 @@
 
 import pandas as pd
 
+from attngeo.display.captions import captioned
 from attngeo.display.interactive import Interactive
 from attngeo.display.score_figure import score_figure
-from attngeo.display.style import CaptionedFigure
 from attngeo.forms.null_laws import LEVEL, laws_of_shape
 from attngeo.forms.scores import SUM
 
@@ -27,12 +27,8 @@ def explorer(scores: pd.DataFrame) -> Interactive:
     still = score_figure(rows.to_dict("records"))
     layers = scores[scores["head"] == SUM]
     outside = " and ".join(f"{(layers[f'{field}_p'] < LEVEL).sum()} by {field}" for field in SCORES.values())
-    caption = (
-        "Both scores of each layer's sum over heads and of its single heads, beside the bands that hold 95 % of random "
-        f"weights of the same shape (in print: {shown}). Of the {len(layers)} layers of all models, {outside} lie "
-        "outside their own."
-    )
-    figure = CaptionedFigure(still.figure, "fig-explorer", caption, still.alt)
+    words = {"shown": shown, "layers": len(layers), "outside": outside, "still": still.alt}
+    figure = captioned(still.figure, __package__, "fig-explorer", **words)
     return Interactive("explorer", {"first": f"{shown}, {rows['part'].iloc[0]}", "models": models}, figure)
 
 

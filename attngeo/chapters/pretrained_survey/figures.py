@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.lines import Line2D
 
+from attngeo.display.captions import captioned
 from attngeo.display.mirror_clouds import mirror_clouds
 from attngeo.display.style import NEUTRAL, PART_COLOURS, CaptionedFigure, house_style, new_figure
 from attngeo.runs.numbers_in_words import number
@@ -64,34 +65,25 @@ def family_scores(layers: pd.DataFrame, families: pd.DataFrame, bands: pd.DataFr
         for kind, own in means.items()
         if len(own)
     )
-    return CaptionedFigure(
+    return captioned(
         figure,
+        __package__,
         "fig-survey-families",
-        f"Scores of the summed form $W_{{qk}}$ (Eq. S20): {len(shown)} layers (points, open where the weights are held "
-        "in 8 or 4 bits) and the mean of each family's medians (bars). In grey the band that holds 95 % of layers with "
-        f"random weights of a model's shape, for each family the widest: {outside} of {2 * len(shown)} scores lie "
-        "outside their own. Left of zero in d, columns dominate.",
-        f"Two dot plots, a line for each family and for cross-attention below. Families, {words}.",
+        layers=len(shown),
+        outside=outside,
+        scores=2 * len(shown),
+        words=words,
     )
 
 
 @house_style()
-def form_pictures(pictures: dict[str, np.ndarray], name: str = "fig-survey-forms") -> CaptionedFigure:
+def form_pictures(pictures: dict[str, np.ndarray]) -> CaptionedFigure:
     """W_qk as an image for each entry of ``pictures`` (title -> (n, n) in [-1, 1]), as in Figure 2 of the paper."""
     figure = mirror_clouds({title.replace(", ", ",\n"): m for title, m in pictures.items()})
     symmetries = "; ".join(
         f"{title}: {number(float((m * m.T).sum() / (m * m).sum()), 2)}" for title, m in pictures.items()
     )
-    return CaptionedFigure(
-        figure,
-        name,
-        f"The matrix $W_{{qk}}$ itself, and each entry $m_{{ij}}$ against its mirror image $m_{{ji}}$: along the "
-        f"mirror line where it is symmetric. Symmetry of the pictures: {symmetries}. Colours and axes end at the "
-        "99.5th percentile of the magnitudes. Matrices wider than 256 are pooled: a block is its entry of largest "
-        "magnitude, so that the cloud has a gap around 0.",
-        "Images of query-key matrices, red positive, blue negative, over clouds of mirrored entries. Symmetry, which "
-        f"draws a cloud out along the mirror line, is {symmetries}.",
-    )
+    return captioned(figure, __package__, "fig-survey-forms", symmetries=symmetries)
 
 
 def _band_handle() -> Line2D:

@@ -3,6 +3,7 @@
 import pandas as pd
 from matplotlib.lines import Line2D
 
+from attngeo.display.captions import captioned
 from attngeo.display.style import NEUTRAL, PART_COLOURS, CaptionedFigure, house_style, new_figure
 
 LETTERS = {"s": "symmetry s", "d": "directionality d"}
@@ -47,14 +48,9 @@ def released_scores(
         *([_handle("o", "black", "our own score of the same weights", hollow=True)] if rings else []),
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=2)
-    return CaptionedFigure(
-        figure,
-        name,
-        f"Figure {' and '.join(sorted({p.split()[0] for p in panels}))} of the paper from the released medians. "
-        f"{'; '.join(words)}. Bars span the quartiles over layers."
-        + (f" Black rings: {rings} scores of ours, on top of the released points." if rings else ""),
-        f"Scatter plots of symmetry and directionality by model size. {'; '.join(words)}.",
-    )
+    told = {"words": words, "rings": rings, "ours": "<<ringed>>" if rings else ""}
+    figures = sorted({p.split()[0] for p in panels})
+    return captioned(figure, __package__, "fig-released-language", name, figures=figures, **told)
 
 
 def results_in_figures(results: pd.DataFrame) -> pd.DataFrame:
@@ -103,14 +99,15 @@ def separations(table: pd.DataFrame, name: str = "fig-separations") -> Captioned
     above = ", ".join(
         f"{(rows['low'] > 0.5).sum()} of {len(rows)} of ${score}$" for score, rows in table.groupby("score", sort=False)
     )
-    return CaptionedFigure(
+    return captioned(
         figure,
+        __package__,
+        "fig-separations",
         name,
-        "How often an encoder scores higher than a decoder (AUC, numbers on the right). At 1/2 the score tells "
-        f"nothing. Intervals that lie above it as a whole, if models were independent: {above}. Those of families are "
-        "drawn where encoders and decoders have two families each.",
-        f"Dot plot of {len(table)} AUC with intervals, a vertical line at one half. Lowest "
-        f"{told[table['auc'].argmin()]}, highest {told[table['auc'].argmax()]}.",
+        above=above,
+        n=len(table),
+        lowest=told[table["auc"].argmin()],
+        highest=told[table["auc"].argmax()],
     )
 
 

@@ -3,6 +3,7 @@
 import pandas as pd
 
 from attngeo.chapters.printed_scores.printed_rows import read_rows
+from attngeo.display.captions import captioned
 from attngeo.display.style import CROSS, DECODER, ENCODER, NEUTRAL, CaptionedFigure, house_style, new_figure
 
 SHOWN = {  # table: its score, and the ways to score it with their colours and markers
@@ -43,10 +44,4 @@ def printed_beside_ours(medians: pd.DataFrame) -> CaptionedFigure:
         panel.set(title=f"Table {number}", xlabel=f"{label}, median over layers", ylim=(len(rows) - 0.4, -0.6))
         panel.set_xlim((-0.05, 1) if number == "S2" else (-1, 0.05))
         panel.legend(loc="upper center", bbox_to_anchor=(0.5, -0.28), ncols=2)
-    return CaptionedFigure(
-        figure,
-        "fig-printed-beside-ours",
-        "Medians of the rows whose weights were read: printed (rings), ours (points). Rows whose median and quartiles "
-        f"come out to both printed digits: {'; '.join(words)}.",
-        f"Dot plots with a ring for each printed median and points for ours. Rows that come out: {'; '.join(words)}.",
-    )
+    return captioned(figure, __package__, "fig-printed-beside-ours", words=words)

@@ -21,6 +21,7 @@ from attngeo.chapters.symmetric_initialisation.control_matrix import (
     StartPair,
 )
 from attngeo.chapters.symmetric_initialisation.recorded_runs import TIED
+from attngeo.display.captions import captioned
 from attngeo.display.style import NEUTRAL, PALETTE, SEQUENTIAL, CaptionedFigure, house_style, new_figure
 from attngeo.runs import estimates
 from attngeo.runs.arms import LOSS, Arm, Contrast
@@ -37,7 +38,7 @@ _AT_NEVER = -0.35  # where "never" stands on an axis of speed-ups
 
 
 @house_style()
-def loss_curves(experiments: Sequence[Experiment], name: str = "fig-init-curves") -> CaptionedFigure:
+def loss_curves(experiments: Sequence[Experiment]) -> CaptionedFigure:
     """Held-out loss over steps, a panel per experiment, a line per arm: mean over seeds, the seeds thin."""
     rows = math.ceil(len(experiments) / 2)
     figure, grid = new_figure(8.2, 3.0 * rows + 0.6, rows=rows, columns=min(2, len(experiments)), squeeze=False)
@@ -59,12 +60,12 @@ def loss_curves(experiments: Sequence[Experiment], name: str = "fig-init-curves"
     for panel in panels[len(experiments) :]:
         panel.remove()
     figure.legend(handles=_arm_handles(experiments), loc="outside lower center", ncols=4)
-    return CaptionedFigure(
+    return captioned(
         figure,
-        name,
-        "Held-out loss by start; thick: mean over seeds, thin: seeds. The first steps, alike in all arms, are cut off.",
-        "Line plots of the held-out loss over steps, a panel per experiment, one line per start. Lowest at the end: "
-        f"{', '.join(f'{start} in {count}' for start, count in lowest.most_common())} of {len(experiments)} panels.",
+        __package__,
+        "fig-init-curves",
+        lowest=[f"{start} in {count}" for start, count in lowest.most_common()],
+        panels=len(experiments),
     )
 
 
@@ -88,20 +89,19 @@ def answer(experiments: Sequence[Experiment], name: str = "fig-init-answer") -> 
         panel.xaxis.set_minor_locator(NullLocator())
         everything += found.values()
     figure.legend(handles=_outcome_handles(), loc="outside lower center", ncols=2)
-    return CaptionedFigure(
+    return captioned(
         figure,
+        __package__,
+        "fig-init-answer",
         name,
-        "What each change of the start is worth: final held-out loss of one start less that of another, paired by "
-        "seed; mean and 95 % interval over seeds (none with fewer than three). Left of zero the first start is "
-        f"better. The axis is logarithmic beyond ±{_LINEAR}. Of {len(everything)} differences: "
-        f"{_by_outcome(everything)}.",
-        "Dot plots of differences of final loss with intervals, a panel per experiment, one row per pair of starts. Of "
-        f"{len(everything)} differences: {_by_outcome(everything)}.",
+        linear=_LINEAR,
+        n=len(everything),
+        outcomes=_by_outcome(everything),
     )
 
 
 @house_style()
-def speed_ups(experiments: Sequence[Experiment], name: str = "fig-init-speed") -> CaptionedFigure:
+def speed_ups(experiments: Sequence[Experiment]) -> CaptionedFigure:
     """Speed-ups of each start against the random one with their intervals; "never" stands left of zero."""
     figure, panels = _contrast_panels(experiments, AGAINST_RANDOM)
     values = []
@@ -115,20 +115,18 @@ def speed_ups(experiments: Sequence[Experiment], name: str = "fig-init-speed") -
         panel.set_xticks([_AT_NEVER, 0, 0.5, 1], ["never", "0", "50 %", "100 %"])
         values += [e.value for _, e in found.values()]
     figure.legend(handles=_outcome_handles(), loc="outside lower center", ncols=2)
-    return CaptionedFigure(
+    return captioned(
         figure,
-        name,
-        "Share of the run that a start saves: how much earlier its smoothed held-out loss reaches, for good, the end "
-        "of the random start's, with the range that resampled seeds give. Filled marks: its final loss differs from "
-        "the random start's by more than the noise between seeds.",
-        "Dot plots of speed-ups with intervals, a panel per experiment, one row per start. Of "
-        f"{len(values)} starts {sum(v == NEVER for v in values)} never get there; the largest speed-up is "
-        f"{as_percent(max(values))}.",
+        __package__,
+        "fig-init-speed",
+        starts=len(values),
+        never=sum(v == NEVER for v in values),
+        largest=as_percent(max(values)),
     )
 
 
 @house_style()
-def figure_s5(experiment: Experiment, name: str = "fig-init-symmetry") -> CaptionedFigure:
+def figure_s5(experiment: Experiment) -> CaptionedFigure:
     """Figure S5 from recorded runs: loss, median symmetry and layers, of random, symmetric and released starts."""
     arms = {start: experiment.arms[start] for start in (BASELINE, *TIED) if start in experiment.arms}
     figure, grid = new_figure(9, 5.4, rows=2, columns=3)
@@ -149,13 +147,7 @@ def figure_s5(experiment: Experiment, name: str = "fig-init-symmetry") -> Captio
     grid[0, 1].set(title="median symmetry s", xlabel="step", ylim=(-0.3, 1.05))
     grid[0, 2].legend(*grid[0, 0].get_legend_handles_labels(), loc="upper left", title=experiment.label)
     grid[1, 0].legend(loc="upper right", ncols=2, fontsize=8)
-    return CaptionedFigure(
-        figure,
-        name,
-        f"Figure S5 from recorded runs ({experiment.label}): loss, median symmetry over layers and seeds,"
-        f" with quartiles, and below it the layers of each start. {'; '.join(medians)}.",
-        f"Line plots over steps of loss and symmetry by start, and of symmetry by layer. {'; '.join(medians)}.",
-    )
+    return captioned(figure, __package__, "fig-init-symmetry", label=experiment.label, medians=medians)
 
 
 def _layers(panel: Axes, start: str, arm: Arm) -> None:

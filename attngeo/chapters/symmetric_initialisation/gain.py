@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from attngeo.chapters.symmetric_initialisation.control_matrix import BASELINE, Experiment, StartPair
+from attngeo.display.captions import captioned
 from attngeo.display.interactive import Interactive
 from attngeo.display.style import ENCODER, NEUTRAL, CaptionedFigure, house_style, new_figure
 from attngeo.runs.estimates import Estimate
@@ -21,12 +22,11 @@ STARTS = {  # which parts a start changes; the two that change values with queri
 _TOLD = {"tie": "the tie alone", "scale values": "all but the tie", "tie scale values": "all"}
 
 
-def made_of(found: Sequence[Experiment], name: str = "fig-gain-parts") -> Interactive:
+def made_of(found: Sequence[Experiment]) -> Interactive:
     """Final loss less that of the random start, with its interval, for every set of parts that was run.
 
     Args:
         found: experiments, in the order shown.
-        name: label of the figure.
     """
     pairs = {parts: StartPair(start, BASELINE, parts) for start, parts in STARTS.items()}
     data = {
@@ -40,7 +40,7 @@ def made_of(found: Sequence[Experiment], name: str = "fig-gain-parts") -> Intera
             for e in found
         },
     }
-    return Interactive("gain", data, _still(data["experiments"], name))
+    return Interactive("gain", data, _still(data["experiments"]))
 
 
 def _recorded(start: str, seeds: int, estimate: Estimate) -> dict:
@@ -50,7 +50,7 @@ def _recorded(start: str, seeds: int, estimate: Estimate) -> dict:
 
 
 @house_style()
-def _still(found: dict[str, dict[str, dict]], name: str) -> CaptionedFigure:
+def _still(found: dict[str, dict[str, dict]]) -> CaptionedFigure:
     shown = list(STARTS.values())
     figure, panels = new_figure(8.2, 3.0, columns=len(found), sharex=True, sharey=True, squeeze=False)
     for panel, (label, of_parts) in zip(panels[0], found.items(), strict=True):
@@ -67,11 +67,4 @@ def _still(found: dict[str, dict[str, dict]], name: str) -> CaptionedFigure:
         + ", ".join(f"{words} {as_nats(of_parts[p]['value'])}" for p, words in _TOLD.items() if p in of_parts)
         for label, of_parts in found.items()
     )
-    caption = (
-        "What the released start is made of: the *tie* of keys to queries, the *scale* of queries and keys, that of "
-        "*values* (with the biases, where both scales change). Final held-out loss less that of the random start, mean "
-        f"and 95 % interval over seeds; left of zero is better. {ends}. Rows without a mark were not run; "
-        "small points (on screen) are the other parts."
-    )
-    alt = f"Dot plots with intervals, one row per set of parts. In nats, {ends}."
-    return CaptionedFigure(figure, name, caption, alt)
+    return captioned(figure, __package__, "fig-gain-parts", ends=ends)

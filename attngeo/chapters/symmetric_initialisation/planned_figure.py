@@ -7,6 +7,7 @@ from matplotlib.lines import Line2D
 
 from attngeo.chapters.symmetric_initialisation.figures import COLOURS, DASHES
 from attngeo.chapters.symmetric_initialisation.planned_runs import BAND, Planned, spread
+from attngeo.display.captions import captioned
 from attngeo.display.style import NEUTRAL, PALETTE, CaptionedFigure, house_style, new_figure
 from attngeo.runs.arms import LOSS
 from attngeo.runs.numbers_in_words import as_nats, number, with_interval
@@ -34,13 +35,18 @@ def planned_figure(found: Sequence[Planned], name: str = "fig-init-planned") -> 
     words = "; ".join(f"{p.label}: {with_interval(p.contrast.difference(), as_nats)}, {p.outcome.value}" for p in found)
     spreads = " and ".join(number(spread(p), 2) for p in found)
     both = sum(p.contrast.differences().min() < 0 < p.contrast.differences().max() for p in found)
-    return CaptionedFigure(
+    return captioned(
         figure,
+        __package__,
+        "fig-init-planned",
         name,
-        "Runs planned before they were made. Left: held-out loss, a line per run. Right: final loss of "
-        f"{primary.name} at the same seed; the grey band is ±{BAND} nats. {words}.",
-        f"Left, loss curves of {sum(2 * len(p.contrast) for p in found)} runs; final losses of one start spread "
-        f"over {spreads} nats. Right, differences by seed, on both sides of zero in {both} of {len(found)}.",
+        contrast=primary.name,
+        band=BAND,
+        words=words,
+        runs=sum(2 * len(p.contrast) for p in found),
+        spreads=spreads,
+        both=both,
+        rows=len(found),
     )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from attngeo.chapters.symmetric_initialisation.control_matrix import BASELINE, Experiment, between_random_starts
+from attngeo.display.captions import captioned
 from attngeo.display.interactive import Interactive
 from attngeo.display.style import CROSS, NEUTRAL, CaptionedFigure, house_style, new_figure
 from attngeo.runs.estimates import NEVER
@@ -13,16 +14,15 @@ from attngeo.runs.numbers_in_words import as_percent
 AT_NEVER = -0.12  # where "never" stands on an axis of speed-ups
 
 
-def roulette(found: Sequence[Experiment], printed: pd.DataFrame, name: str = "fig-roulette") -> Interactive:
+def roulette(found: Sequence[Experiment], printed: pd.DataFrame) -> Interactive:
     """Training losses of the random starts of some experiments, seed against seed.
 
     Args:
         found: experiments with two seeds of the random start or more.
         printed: Table 1, as `attngeo.paper.published.printed_table` gives it.
-        name: label of the figure.
     """
     data = {"never": AT_NEVER, "experiments": {e.label: _recorded(e) for e in found}}
-    return Interactive("roulette", data, _still(found, printed["speed_up_percent"].dropna() / 100, name))
+    return Interactive("roulette", data, _still(found, printed["speed_up_percent"].dropna() / 100))
 
 
 def _recorded(experiment: Experiment) -> dict:
@@ -34,7 +34,7 @@ def _recorded(experiment: Experiment) -> dict:
 
 
 @house_style()
-def _still(found: Sequence[Experiment], printed: pd.Series, name: str) -> CaptionedFigure:
+def _still(found: Sequence[Experiment], printed: pd.Series) -> CaptionedFigure:
     figure, panel = new_figure(7.4, 0.45 * (len(found) + 1) + 0.9)
     shares = {e.label: between_random_starts(e)[1] for e in found}
     for y, of_pairs in enumerate(shares.values()):
@@ -46,15 +46,15 @@ def _still(found: Sequence[Experiment], printed: pd.Series, name: str) -> Captio
     pairs = [x for of_pairs in shares.values() for x in of_pairs]
     faster, most = sum(x > 0 for x in pairs), as_percent(max(pairs))
     below = sum(x <= max(pairs) for x in printed)
-    caption = (
-        "Random starts set against random starts by Table 1's measure: the first step at which one run's training loss "
-        f"is at or below the last of the other's. A round mark is two seeds; {faster} of {len(pairs)} ordered pairs "
-        f"show a speed-up, up to {most}, though nothing but the seed differs. Diamonds (in print): what Table 1 has "
-        f"for the symmetric start; {below} of its {len(printed)} are no larger than that."
+    return captioned(
+        figure,
+        __package__,
+        "fig-roulette",
+        faster=faster,
+        pairs=len(pairs),
+        most=most,
+        below=below,
+        n=len(printed),
+        least=as_percent(printed.min()),
+        largest=as_percent(printed.max()),
     )
-    alt = (
-        f"Dot plot of speed-ups, one row per experiment. Of {len(pairs)} pairs of random starts {faster} show a "
-        f"speed-up, spread up to {most}; the others show none. A last row has Table 1's values, "
-        f"{as_percent(printed.min())} to {as_percent(printed.max())}, {below} of {len(printed)} within that spread."
-    )
-    return CaptionedFigure(figure, name, caption, alt)

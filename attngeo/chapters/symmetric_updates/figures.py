@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 
 from attngeo.chapters.symmetric_updates.pair_symmetry import agreement, isotropic_score, masked_score, pair_score
+from attngeo.display.captions import captioned
 from attngeo.display.style import DECODER, ENCODER, NEUTRAL, PALETTE, CaptionedFigure, house_style, new_figure
 
 
@@ -34,17 +35,7 @@ def pair_scores(ratios: tuple[float, ...] = (1.0, 0.5, 0.0, -0.5, -0.9)) -> Capt
     right.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=2)
     half, alone = (pair_score(agreement(1.0, r), 0.0) for r in (0.5, 0.0))
     near = pair_score(0.0, np.cos(np.radians(20)))
-    return CaptionedFigure(
-        figure,
-        "fig-pair-scores",
-        "Symmetry score of one pair, $(\\rho + c^2)/(1 + \\rho c^2)$. Left: against the angle between the two "
-        "embeddings, for some ratios of the coefficients. Right: against the ratio. For orthogonal embeddings a ratio "
-        f"of one half still gives {half:.2f}, a single direction {alone:.2f}; at an angle of 20° a single direction "
-        f"gives {near:.2f}.",
-        "Two line plots of the symmetry score of a pair. Left: all curves start at 1 for parallel embeddings and fall "
-        "to the value of the coefficients alone at 90 degrees. Right: curves peak at 1 for equal coefficients and "
-        f"reach -1 for opposite ones; at ratio one half and 90 degrees {half:.2f}.",
-    )
+    return captioned(figure, __package__, "fig-pair-scores", half=half, alone=alone, near=near)
 
 
 @house_style()
@@ -67,15 +58,7 @@ def score_by_correlation(scores: pd.DataFrame, d: int) -> CaptionedFigure:
         words.append(f"{float(np.sqrt((gap**2).mean())):.3f} for N = {n} tokens")
     axes.set(xlabel="ρ = Tr(BB) / ‖B‖²", ylabel="symmetry score s(ΔW)")
     axes.legend()
-    return CaptionedFigure(
-        figure,
-        "fig-update-scores",
-        "Symmetry score of simulated updates $X^\\top B X$ against $\\rho$, the correlation of $\\beta_{ij}$ with "
-        f"$\\beta_{{ji}}$, for isotropic embeddings of width {d}. Root mean square distance from the formula "
-        f"$(\\rho + 1/d)/(1 + \\rho/d)$ (black): {', '.join(words)}. Autoregressive pairs have $\\rho = 0$.",
-        "Scatter plot of the symmetry score of updates against the correlation of the two coefficients of a pair; the "
-        f"points follow the diagonal from -1 to 1. Distance from the formula: {', '.join(words)}.",
-    )
+    return captioned(figure, __package__, "fig-update-scores", d=d, words=words)
 
 
 @house_style()
@@ -104,13 +87,7 @@ def score_by_sequences(growth: pd.DataFrame) -> CaptionedFigure:
     axes.set(xscale="log", xlabel="sequences added up", ylabel="symmetry score s")
     axes.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
     low, high = int(growth["n_sequences"].min()), int(growth["n_sequences"].max())
-    return CaptionedFigure(
-        figure,
-        "fig-corpus-symmetry",
-        f"Symmetry of the first update of linear attention, summed over {low} to {high} sequences of a Markov chain. "
-        f"After {high}: {', '.join(ends)}. Dotted: the counts of ordered pairs alone.",
-        f"Line plot of the symmetry score against the number of sequences, logarithmic. From {', '.join(words)}.",
-    )
+    return captioned(figure, __package__, "fig-corpus-symmetry", low=low, high=high, ends=ends, words=words)
 
 
 @house_style()
@@ -134,11 +111,4 @@ def score_by_mask_rate(scores: pd.DataFrame, rho: float) -> CaptionedFigure:
     axes.plot(grid, grid / (1 - grid), color=NEUTRAL, linewidth=1, linestyle=":", label="p / (1 − p)")
     axes.set(xlabel="share p of masked tokens", ylabel="symmetry score s", ylim=(0, 1.05))
     axes.legend(fontsize=8)
-    return CaptionedFigure(
-        figure,
-        "fig-masked-scores",
-        f"Symmetry of the update of one sequence when a share $p$ of its tokens is predicted, $\\rho$ = {rho:g}; "
-        f"lines: formula, points: simulation. At $p$ = 0.15 the score is {words[0]} and {words[-1]}.",
-        f"Line plot of the symmetry score against the masked share, one curve per number of maskings, rising towards "
-        f"{rho:g}. At a share of 0.15 it is {', '.join(words)}.",
-    )
+    return captioned(figure, __package__, "fig-masked-scores", rho=rho, first=words[0], last=words[-1], words=words)

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from attngeo.display.captions import captioned
 from attngeo.display.mirror_clouds import mirror_clouds
 from attngeo.display.style import (
     DECODER,
@@ -93,14 +94,10 @@ def over_steps(runs: list[Run], name: str = "fig-training-curves") -> CaptionedF
     score_axes(panels[1:])
     panels[1].legend(loc="upper left")
     seeds = max(len(group) for group in _by_objective(runs).values())
-    return CaptionedFigure(
-        figure,
-        name,
-        "Loss (thin: training batches; thick: held out) and scores of the summed form over training; medians over"
-        f" layers{f' and {seeds} seeds' if seeds > 1 else ''}, quartiles shaded. Grey: mean and two standard deviations"
-        f" of a random matrix of width {d}. At the end: {'; '.join(last)}.",
-        f"Three line plots over {max(run.history['step'].max() for run in runs)} steps. {'; '.join(words)}.",
-    )
+    pooled = "<<layers_and_seeds>>" if seeds > 1 else "layers"
+    told = {"pooled": pooled, "seeds": seeds, "d": d, "last": last, "words": words}
+    steps = max(run.history["step"].max() for run in runs)
+    return captioned(figure, __package__, "fig-training-curves", name, steps=steps, **told)
 
 
 @house_style()
@@ -131,17 +128,11 @@ def by_layer(runs: list[Run], name: str = "fig-training-layers") -> CaptionedFig
         panels[1, column].set_xlabel("step")
     label_score_rows(panels)
     panels[0, 0].legend(loc="lower left", ncols=2)
-    return CaptionedFigure(
-        figure,
-        name,
-        f"Scores of each layer's summed form over training. Over layers, at the end: {'; '.join(spans)}.",
-        "Line plots over steps, one line per layer, a column per objective. Over layers, at the end: "
-        f"{'; '.join(spans)}.",
-    )
+    return captioned(figure, __package__, "fig-training-layers", name, spans=spans)
 
 
 @house_style()
-def before_and_after(runs: list[Run], name: str = "fig-training-forms") -> CaptionedFigure:
+def before_and_after(runs: list[Run]) -> CaptionedFigure:
     """W_qk of the last layer and its mirror cloud, at the first and the last step of each run."""
     shown: dict[bytes, tuple[list[str], str, np.ndarray]] = {}  # runs that start equal share a picture
     for end in (min, max):
@@ -153,13 +144,11 @@ def before_and_after(runs: list[Run], name: str = "fig-training-forms") -> Capti
             parts.append(PARTS[run.config["objective"]])
     pictures = {f"{' and '.join(parts)}, {words}": picture for parts, words, picture in shown.values()}
     words = "; ".join(pictures)
-    return CaptionedFigure(
+    return captioned(
         mirror_clouds({title.replace(", ", ",\n"): m for title, m in pictures.items()}),
-        name,
-        "$W_{qk}$ of the last layer before and after training, and each entry $m_{ij}$ against its mirror image"
-        f" $m_{{ji}}$: {words}. Colours and axes end at the 99.5th percentile of a picture's magnitudes.",
-        "Images of query-key matrices before and after training over clouds of mirrored entries, drawn out along the"
-        f" mirror line where the matrix is symmetric. {words}.",
+        __package__,
+        "fig-training-forms",
+        words=words,
     )
 
 

@@ -14,6 +14,7 @@ from attngeo.chapters.training_scores.figures import (
     random_bands,
     score_axes,
 )
+from attngeo.display.captions import captioned
 from attngeo.display.style import PART_COLOURS, CaptionedFigure, house_style, new_figure
 from attngeo.runs.arms import Arm, Contrast
 from attngeo.runs.labels import PARTS
@@ -22,12 +23,11 @@ STYLES = {12: "-", 4: "--"}  # layers of the released models
 
 
 @house_style()
-def released_over_steps(curves: pd.DataFrame, name: str = "fig-training-released") -> CaptionedFigure:
+def released_over_steps(curves: pd.DataFrame) -> CaptionedFigure:
     """Released medians of both scores over steps, a column per text (Figures 3a, b and S3, with the 4-layer models).
 
     Args:
         curves: `attngeo.chapters.training_scores.published_scores.released_training`.
-        name: label of the figure.
     """
     texts = ("wikipedia", "red_pajama", "jigsaw")
     figure, panels = new_figure(8.6, 4.8, rows=2, columns=3, sharex=True, sharey="row")
@@ -48,15 +48,13 @@ def released_over_steps(curves: pd.DataFrame, name: str = "fig-training-released
     more_symmetric = f"{(s['encoder'] > s['decoder']).sum()} of {len(s)} pairs"
     more_columns = f"{(d['decoder'] < d['encoder']).sum()} of {len(d)}"
     columns = f"{(d[['encoder', 'decoder']] < 0).to_numpy().sum()} of {2 * len(d)} models"
-    return CaptionedFigure(
+    return captioned(
         figure,
-        name,
-        "Scores that the authors released, over training: median over layers, quartiles shaded; one seed of each model."
-        f" At the end the encoder has the larger symmetry in {more_symmetric}; directionality is below 0, columns"
-        f" dominating, in {columns}, and the decoder's lies below the encoder's in {more_columns}.",
-        "Line plots over steps, symmetry above, directionality below, a column per text. The encoder's symmetry ends"
-        f" above the decoder's in {more_symmetric}. Directionality ends below 0 in {columns}, and the decoder's lower"
-        f" in {more_columns}.",
+        __package__,
+        "fig-training-released",
+        more_symmetric=more_symmetric,
+        columns=columns,
+        more_columns=more_columns,
     )
 
 
@@ -95,24 +93,26 @@ def texts_over_steps(found: Sequence[Contrast], name: str = "fig-training-texts"
     seeds = sorted({len(pair.first) for pair in found})
     several = " to ".join(dict.fromkeys(map(str, (seeds[0], seeds[-1]))))
     grid[0, 1].legend(loc="upper left")
-    return CaptionedFigure(
+    return captioned(
         figure,
+        __package__,
+        "fig-training-texts",
         name,
-        "Held-out loss and scores of the summed form over training: median over layers, mean over seeds (shaded: from"
-        f" the least to the greatest); seeds of a text: {several}. Grey: random matrices, two standard deviations.",
-        "Line plots over steps, a row per text, with loss, symmetry and directionality. At the end the "
-        f"{first} has the higher symmetry in {more_symmetric} of {len(found)} rows, the {second} the lower "
-        f"directionality in {columns}.",
+        several=several,
+        first=first,
+        more_symmetric=more_symmetric,
+        rows=len(found),
+        second=second,
+        columns=columns,
     )
 
 
 @house_style()
-def scores_by_depth(found: Sequence[Contrast], name: str = "fig-training-depth") -> CaptionedFigure:
+def scores_by_depth(found: Sequence[Contrast]) -> CaptionedFigure:
     """Both scores of every layer at the end of training, a column per text (the ends of Figures 3c, d and S4).
 
     Args:
         found: pairs of an encoder arm and a decoder arm.
-        name: label of the figure.
     """
     figure, grid = new_figure(
         max(3.4, 2.2 * len(found) + 0.6), 4.8, rows=2, columns=len(found), sharey="row", squeeze=False
@@ -133,13 +133,14 @@ def scores_by_depth(found: Sequence[Contrast], name: str = "fig-training-depth")
     label_score_rows(grid)
     first, second = (PARTS[arm.config["objective"]] for arm in (found[0].first, found[0].second))
     grid[0, 0].legend(loc="lower left")
-    return CaptionedFigure(
+    return captioned(
         figure,
-        name,
-        "Scores of each layer's summed form at the end of training; dots are seeds, lines their means.",
-        "Line plots over layers, symmetry above and directionality below, a column per text. The "
-        f"{first} lies above the {second} in {_above(means['symmetry'])} layers by symmetry, "
-        f"in {_above(means['directionality'])} by directionality.",
+        __package__,
+        "fig-training-depth",
+        first=first,
+        second=second,
+        by_symmetry=_above(means["symmetry"]),
+        by_directionality=_above(means["directionality"]),
     )
 
 

@@ -9,6 +9,7 @@ from scipy.stats import sem
 from torch import Tensor
 
 from attngeo.chapters.two_scores.symmetry_law import negative_symmetry_share, symmetry_density
+from attngeo.display.captions import captioned
 from attngeo.display.style import (
     CROSS,
     DECODER,
@@ -49,14 +50,7 @@ def gallery(matrices: Mapping[str, Float[Tensor, "n n"]], gamma: float = GAMMA) 
     for axes in panels.flat[len(matrices) :]:
         axes.set_visible(False)
     n = next(iter(matrices.values())).shape[0]
-    return CaptionedFigure(
-        figure,
-        name="fig-score-gallery",
-        caption=f"Matrices of {n} rows with their symmetry $s$ and directionality $d$: by Definition 3.2, by the "
-        "released code's excess over the threshold, and by the excess of logarithms behind Table S3. Blue is negative, "
-        "red positive; each image has its own scale.",
-        alt=f"{len(matrices)} square heat maps with their scores; s and d of Definition 3.2: {'; '.join(words)}.",
-    )
+    return captioned(figure, __package__, "fig-score-gallery", n=n, matrices=len(matrices), words=words)
 
 
 @house_style()
@@ -84,15 +78,15 @@ def symmetry_at_random(samples: Mapping[int, Scores], shown: int) -> CaptionedFi
     right.fill_between(grid, density, where=grid <= 0, color=ENCODER, alpha=0.3, label=f"{share:.0%} below 0")
     right.set(xlabel=f"n · s, n = {shown}", ylabel="density")
     right.legend()
-    return CaptionedFigure(
+    return captioned(
         figure,
-        name="fig-symmetry-at-random",
-        caption=f"Symmetry of random matrices. Left: its mean over {len(scaled)} normal matrices for each size, the "
-        f"exact $1/n$ and the printed $8/n$. Right: its distribution at $n = {shown}$; {share:.0%} of the matrices "
-        "have a negative score.",
-        alt=f"Left: log-log plot of mean symmetry against n from {sizes[0]} to {sizes[-1]}; simulated points on the "
-        "line 1/n, a factor of 8 below the printed line. Right: histogram of n times s, centred at 1, skewed a little "
-        "to the right, under its exact density; the part below 0 is shaded.",
+        __package__,
+        "fig-symmetry-at-random",
+        draws=len(scaled),
+        shown=shown,
+        share=share,
+        least=sizes[0],
+        most=sizes[-1],
     )
 
 
@@ -118,14 +112,8 @@ def directionality_at_random(samples: Mapping[int, Scores], shown: int, gamma: f
     left.minorticks_off()
     left.legend()
     right.set(xlabel=f"directionality, n = {shown}", ylabel="density", xlim=(-1, 1))
-    return CaptionedFigure(
-        figure,
-        name="fig-directionality-at-random",
-        caption=f"Directionality of random matrices, $\\gamma = {gamma:g}$. Left: its standard deviation against $n$; "
-        f"lines are the limit forms. At $n = {sizes[-1]}$ it is {'; '.join(spreads)}. Right: its distribution at "
-        f"$n = {shown}$.",
-        alt="Left: log-log plot of the spread of d against n for three variants; all fall with slope -1/2, close to "
-        f"their lines. Right: three outlined histograms of d at n = {shown}, symmetric about 0 and wide.",
+    return captioned(
+        figure, __package__, "fig-directionality-at-random", gamma=gamma, most=sizes[-1], spreads=spreads, shown=shown
     )
 
 
@@ -153,15 +141,7 @@ def one_strong_column(factors: Sequence[float], found: Sequence[Scores], limit: 
     for y, side in ((1.02, "read as: rows dominate"), (-1.02, "read as: columns dominate")):
         axes.text(factors[0], y, side, color=NEUTRAL, fontsize="small", va="center")
     axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
-    return CaptionedFigure(
-        figure,
-        name="fig-one-strong-column",
-        caption=f"One column of a random matrix of {n} rows grows, and three formulas of directionality score the "
-        f"matrix. At a factor of {factors[-1]:g} the mean $d$ is {'; '.join(ends)}. Bands: ± one standard "
-        "deviation.",
-        alt="Three curves of directionality against the factor on one column, on a logarithmic axis. They start near 0 "
-        f"and end at {'; '.join(ends)}.",
-    )
+    return captioned(figure, __package__, "fig-one-strong-column", n=n, factor=factors[-1], ends=ends)
 
 
 @house_style()
@@ -184,11 +164,5 @@ def norms_and_thresholds(m: Float[Tensor, "n n"], gamma: float = GAMMA) -> Capti
             f"{len(over)} of the {kind} exceed their threshold of {threshold:.0f} and add up to {over.sum():.0f}"
         )
     d = float(score(m, gamma).directionality)
-    return CaptionedFigure(
-        figure,
-        name="fig-norms-and-thresholds",
-        caption=f"Norms of a matrix with one strong column and the thresholds $\\mu + {gamma:g} \\sigma$ of Definition "
-        f"3.2 (dashed): {'; '.join(words)}. So $d = {d:+.2f}${', as if rows dominated' if d > 0 else ''}.",
-        alt="Two histograms with logarithmic counts. Left, rows: a broad distribution with a tail past a dashed line. "
-        f"Right, columns: all but one at small norms, one far to the right. {'; '.join(words)}.",
-    )
+    reading = "<<rows_dominate>>" if d > 0 else ""
+    return captioned(figure, __package__, "fig-norms-and-thresholds", gamma=gamma, words=words, d=d, reading=reading)

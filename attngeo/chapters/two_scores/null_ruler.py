@@ -1,5 +1,6 @@
 """Null ruler: how far s and d of untrained weights scatter, by width of the model and number of heads."""
 
+from attngeo.display.captions import captioned
 from attngeo.display.interactive import Interactive
 from attngeo.display.style import DECODER, ENCODER, CaptionedFigure, house_style, new_figure
 from attngeo.forms.null_laws import laws_of_shape
@@ -14,10 +15,10 @@ SCORES = {"s": "symmetry", "d": "directionality"}
 Table = dict[str, dict[str, dict[str, list[float]]]]
 
 
-def null_ruler(gamma: float = GAMMA, name: str = "fig-null-ruler") -> Interactive:
+def null_ruler(gamma: float = GAMMA) -> Interactive:
     """Mean, spread and half the band of 95 % of both scores, for layers of some widths and for one of their heads."""
     shapes = null_table(gamma)
-    return Interactive("null_ruler", {"widths": shapes}, _still(shapes, name))
+    return Interactive("null_ruler", {"widths": shapes}, _still(shapes))
 
 
 def null_table(gamma: float) -> Table:
@@ -38,7 +39,7 @@ def _law(width: int, rank: int, gamma: float) -> dict[str, list[float]]:
 
 
 @house_style()
-def _still(shapes: Table, name: str) -> CaptionedFigure:
+def _still(shapes: Table) -> CaptionedFigure:
     figure, panels = new_figure(8.2, 3.2, columns=2, sharey=True)
     kinds = {"sum over heads": ("0", DECODER, "s"), f"one of {SHOWN} heads": (str(SHOWN), ENCODER, "o")}
     for panel, (score, words) in zip(panels, SCORES.items(), strict=True):
@@ -52,18 +53,16 @@ def _still(shapes: Table, name: str) -> CaptionedFigure:
     panels[0].legend()
     s, d = (shapes["768"]["0"][score] for score in SCORES)
     head = shapes["768"][str(SHOWN)]["d"]
-    caption = (
-        "What untrained weights score: half the width of the band about the mean that holds 95 % of them. At width 768 "
-        f"a layer's $s$ stays within {number(s[2], 4)} of {number(s[0], 4)}, its $d$ within {number(d[2], 2)} of 0, "
-        f"and the $d$ of one of {SHOWN} heads within {number(head[2], 2)} of 0. A score inside its band says nothing "
-        "about training."
+    return captioned(
+        figure,
+        __package__,
+        "fig-null-ruler",
+        s_band=number(s[2], 4),
+        s_mean=number(s[0], 4),
+        d_band=number(d[2], 2),
+        heads=SHOWN,
+        of_head=number(head[2], 2),
     )
-    alt = (
-        "Two log-log plots of half the band of 95 % of random weights against width, falling lines. For s the band "
-        f"falls as one over the width, to {number(s[2], 4)} at width 768, alike for layers and heads; for d it is "
-        f"{number(d[2], 2)} for layers and {number(head[2], 2)} for heads."
-    )
-    return CaptionedFigure(figure, name, caption, alt)
 
 
 def _half_bands(shapes: Table, heads: str, score: str) -> list[float]:
