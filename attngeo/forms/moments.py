@@ -185,9 +185,8 @@ def _chunks(form: BilinearForm) -> Iterator[tuple[Tensor, Tensor, Tensor | None]
     dtype, group = working_dtype(form), form.n_heads // form.n_kv_heads
     at_a_time = max(1, CHUNK_BYTES // (form.d_model * form.d_head * dtype.itemsize))
     if group == 1:
-        yield from (
-            (q.to(dtype), k.to(dtype), None) for q, k in zip(wq.split(at_a_time), wk.split(at_a_time), strict=True)
-        )
+        for q, k in zip(wq.split(at_a_time), wk.split(at_a_time), strict=True):
+            yield (q.to(dtype), k.to(dtype), None)
     else:
         for queries, key in zip(wq.split(group), wk, strict=True):
             k = key.to(dtype)

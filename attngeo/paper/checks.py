@@ -6,14 +6,14 @@ A check is written in a chapter's room::
     def heads_add_up(example: AttentionExample) -> Judgement:
         return Judgement(exact("sum", distance(summed(example.form), example.form.dense())))
 
-``heads_add_up(d=64)`` draws and judges; ``heads_add_up.of(sample)`` judges a sample that is there already. Statement,
-title, verdict and the words of each quantity stand under ``heads_add_up`` in the room's ``checks.yml``
-(`attngeo.paper.wording`).
+A judge that has nothing to add to its comparisons may yield them. ``heads_add_up(d=64)`` draws and judges;
+``heads_add_up.of(sample)`` judges a sample that is there already. Statement, title, verdict and the words of each
+quantity stand under ``heads_add_up`` in the room's ``checks.yml`` (`attngeo.paper.wording`).
 """
 
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 from functools import partial, update_wrapper
@@ -162,6 +162,10 @@ class Judgement:
         object.__setattr__(self, "numbers", numbers)
 
 
+Comparisons = Iterator[Comparison]  # what a judge yields
+Judge = Callable[[Sample], Judgement | Comparisons]
+
+
 @dataclass(frozen=True)
 class Result:
     """One checked statement, or one numbered part of it. The verdict counts only while `supported`."""
@@ -202,15 +206,20 @@ class Check(Generic[Sample]):
         judge: compares numbers of a sample; it draws nothing.
     """
 
-    def __init__(self, sample: Callable[..., Sample], judge: Callable[[Sample], Judgement]) -> None:
-        self.sample, self.judge = sample, judge
+    def __init__(self, sample: Callable[..., Sample], judge: Judge) -> None:
+        self.sample, self._judge = sample, judge
         update_wrapper(self, judge, updated=())
         self.__signature__ = inspect.signature(sample)
 
     @property
     def room(self) -> str:
         """Package of the chapter that the check belongs to."""
-        return self.judge.__module__.rpartition(".")[0]
+        return self.__module__.rpartition(".")[0]
+
+    def judge(self, sample: Sample) -> Judgement:
+        """Compare the numbers of a sample."""
+        found = self._judge(sample)
+        return found if isinstance(found, Judgement) else Judgement(*found)
 
     def __call__(self, **parameters: Any) -> Result:
         """Draw a sample and judge it."""
@@ -221,7 +230,7 @@ class Check(Generic[Sample]):
 
     def of(self, sample: Sample) -> Result:
         """Judge a sample that has been drawn."""
-        found, name = self.judge(sample), self.judge.__name__
+        found, name = self.judge(sample), self.__name__
         words = wording(self.room).get(name)
         if words is None:
             raise WordingError(f"{name} has no entry in {FILE} of {self.room}.")
@@ -232,7 +241,7 @@ class Check(Generic[Sample]):
             for c in found.comparisons
         )
         chapter = self.room.rpartition(".")[2]
-        source = f"{self.judge.__module__}.{name}"
+        source = f"{self.__module__}.{name}"
         return Result(
             words.statement, verdict=verdict, comparisons=comparisons, **texts, chapter=chapter, source=source
         )
@@ -241,7 +250,7 @@ class Check(Generic[Sample]):
 CHECKS: dict[str, Check] = {}
 
 
-def check(sample: Callable[..., Sample], **defaults: Any) -> Callable[[Callable[[Sample], Judgement]], Check[Sample]]:
+def check(sample: Callable[..., Sample], **defaults: Any) -> Callable[[Judge], Check[Sample]]:
     """Register a function that judges samples as a check, under its name.
 
     Args:
@@ -249,7 +258,7 @@ def check(sample: Callable[..., Sample], **defaults: Any) -> Callable[[Callable[
         defaults: parameters of ``sample`` for which this check has defaults of its own.
     """
 
-    def register(judge: Callable[[Sample], Judgement]) -> Check[Sample]:
+    def register(judge: Judge) -> Check[Sample]:
         if judge.__name__ in CHECKS:
             raise ValueError(f"two checks are named {judge.__name__}")
         CHECKS[judge.__name__] = Check(partial(sample, **defaults), judge)

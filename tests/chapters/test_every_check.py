@@ -63,7 +63,7 @@ def test_judging_draws_nothing_and_leaves_the_sample_as_it_was(check):
 def texts(words):
     """Every text of a check's words."""
     own = [words.part, words.title, words.printed, words.place, words.holds, words.remark, words.measured]
-    own += [text for quantity in words.quantities.values() for text in quantity if text]
+    own += [text for q in words.quantities.values() for text in (q.says, q.paper) if text]
     return own + [text for verdict in words.verdicts.values() for text in verdict.values()]
 
 

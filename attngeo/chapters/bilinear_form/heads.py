@@ -11,7 +11,7 @@ from attngeo.chapters.bilinear_form.attention_example import (
     softmax_rows,
 )
 from attngeo.forms.bilinear import BilinearForm
-from attngeo.paper.checks import Judgement, check, compare, exact
+from attngeo.paper.checks import Comparisons, Judgement, check, compare, exact
 
 
 def summed_heads(wq: Tensor, wk: Tensor) -> Tensor:
@@ -41,7 +41,7 @@ def multi_head_output(x: Tensor, forms: Tensor, values: Tensor, scale: float) ->
 
 
 @check(attention_example)
-def heads_do_not_share_one_softmax(e: AttentionExample) -> Judgement:
+def heads_do_not_share_one_softmax(e: AttentionExample) -> Comparisons:
     """Equation S21: raw scores add up over heads; attention has one softmax and one value matrix per head."""
     forms, values, scale = torch.stack(list(e.form.heads())), e.wv @ e.wo, e.form.d_head**-0.5
     heads = scaled_dot_product_attention(e.x @ e.form.wq, e.x @ e.form.wk, e.x @ e.wv)
@@ -49,12 +49,10 @@ def heads_do_not_share_one_softmax(e: AttentionExample) -> Judgement:
     one_softmax = softmax_rows(scale * (e.x @ forms.sum(0) @ e.x.T)) @ e.x @ values.sum(0)
     averaged = multi_head_output(e.x, forms.mean(0).expand_as(forms), values, scale)
     raw_by_head = sum((e.x @ w @ e.x.T) @ e.x for w in forms)
-    return Judgement(
-        exact("raw", distance(raw_by_head, e.x @ forms.sum(0) @ e.x.T @ e.x)),
-        exact("own softmax", distance(multi_head_output(e.x, forms, values, scale), used)),
-        compare("one softmax", distance(one_softmax, used), "≠", 0, 0.1),
-        compare("equal sum", distance(averaged, used), "≠", 0, 0.1),
-    )
+    yield exact("raw", distance(raw_by_head, e.x @ forms.sum(0) @ e.x.T @ e.x))
+    yield exact("own softmax", distance(multi_head_output(e.x, forms, values, scale), used))
+    yield compare("one softmax", distance(one_softmax, used), "≠", 0, 0.1)
+    yield compare("equal sum", distance(averaged, used), "≠", 0, 0.1)
 
 
 def coefficients(raw: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from attngeo.chapters.bilinear_form.attention_example import distance
 from attngeo.forms.scores import symmetry_score
-from attngeo.paper.checks import Judgement, check, compare, exact
+from attngeo.paper.checks import Comparisons, check, compare, exact
 
 
 class RotaryExample(NamedTuple):
@@ -48,7 +48,7 @@ def form_at_offset(wq: Tensor, wk: Tensor, m: int) -> Tensor:
 
 
 @check(rotary_example)
-def rotary_scores(e: RotaryExample) -> Judgement:
+def rotary_scores(e: RotaryExample) -> Comparisons:
     """``a_ij - a_ji = x_i^T (W_q R_m W_k^T - W_k R_m W_q^T) x_j`` with m = j - i, and when it vanishes."""
     n, a = len(e.x), scores(e.x, e.wq, e.wk)
     skew = [form_at_offset(e.wq, e.wk, m) - form_at_offset(e.wk, e.wq, m) for m in range(1 - n, n)]
@@ -56,9 +56,7 @@ def rotary_scores(e: RotaryExample) -> Judgement:
         [torch.stack([x @ skew[j - i + n - 1] @ y for j, y in enumerate(e.x)]) for i, x in enumerate(e.x)]
     )
     commuting, symmetric = (scores(e.x, e.wq, e.wq @ s) for s in (e.commuting, e.symmetric))
-    return Judgement(
-        exact("difference", distance(predicted, a - a.T)),
-        exact("commuting", (commuting - commuting.T).abs().max()),
-        compare("symmetric", (symmetric - symmetric.T).abs().max(), ">", 0, 0.1),
-        exact("score", symmetry_score(form_at_offset(e.wq, e.wq @ e.symmetric, 0)), 1),
-    )
+    yield exact("difference", distance(predicted, a - a.T))
+    yield exact("commuting", (commuting - commuting.T).abs().max())
+    yield compare("symmetric", (symmetric - symmetric.T).abs().max(), ">", 0, 0.1)
+    yield exact("score", symmetry_score(form_at_offset(e.wq, e.wq @ e.symmetric, 0)), 1)

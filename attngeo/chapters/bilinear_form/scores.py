@@ -12,7 +12,7 @@ from attngeo.chapters.bilinear_form.attention_example import (
     order_violations,
     softmax_rows,
 )
-from attngeo.paper.checks import Judgement, check, compare, exact
+from attngeo.paper.checks import Comparisons, Judgement, check, compare, exact
 
 
 def query_key_matrix(wq: Tensor, wk: Tensor) -> Tensor:
@@ -21,44 +21,38 @@ def query_key_matrix(wq: Tensor, wk: Tensor) -> Tensor:
 
 
 @check(attention_example, n_heads=1)
-def scores_are_a_bilinear_form(e: AttentionExample) -> Judgement:
+def scores_are_a_bilinear_form(e: AttentionExample) -> Comparisons:
     """Equations 1, 2: ``q_i . k_j = x_i^T W_qk x_j``."""
     wq, wk = e.form.wq[0], e.form.wk[0]
     w = query_key_matrix(wq, wk)
     dots = (e.x @ wq) @ (e.x @ wk).T
-    return Judgement(
-        exact("all pairs", distance(e.x @ w @ e.x.T, dots)),
-        exact("one pair", e.x[0] @ w @ e.x[1] - dots[0, 1]),
-    )
+    yield exact("all pairs", distance(e.x @ w @ e.x.T, dots))
+    yield exact("one pair", e.x[0] @ w @ e.x[1] - dots[0, 1])
 
 
 @check(attention_example, n_tokens=24)
-def order_of_scores_is_kept(e: AttentionExample) -> Judgement:
+def order_of_scores_is_kept(e: AttentionExample) -> Comparisons:
     """Proposition 2.1: within a row, weights are ordered as raw scores are, and they are convex coefficients."""
     raw = e.raw()
     a = softmax_rows(raw)
     # a point is in the convex hull if no direction shows it further out than every token
     reach = ((a @ e.x) @ e.directions).amax((0, 1)) - (e.x @ e.directions).amax(0)
-    return Judgement(
-        exact("order", order_violations(a, raw), 0, 0),
-        exact("order of small scores", order_violations(softmax_rows(raw / 100), raw), 0, 0),
-        exact("row sums", (a.sum(-1) - 1).abs().max()),
-        compare("smallest", a.min(), ">"),
-        compare("hull", reach.max(), "<"),
-    )
+    yield exact("order", order_violations(a, raw), 0, 0)
+    yield exact("order of small scores", order_violations(softmax_rows(raw / 100), raw), 0, 0)
+    yield exact("row sums", (a.sum(-1) - 1).abs().max())
+    yield compare("smallest", a.min(), ">")
+    yield compare("hull", reach.max(), "<")
 
 
 @check(attention_example)
-def suppressed_scores(e: AttentionExample) -> Judgement:
+def suppressed_scores(e: AttentionExample) -> Comparisons:
     """The sentence before Eq. S15: softmax sees differences of scores, not their signs or magnitudes."""
     raw = e.raw()
     a, negative = softmax_rows(raw), raw - raw.amax(-1, keepdim=True) - 1
     ratios = a.log()[..., :, None] - a.log()[..., None, :] - (raw[..., :, None] - raw[..., None, :])
-    return Judgement(
-        exact("ratio", ratios.abs().max()),
-        exact("shifted", (softmax_rows(negative) - a).abs().max()),
-        compare("largest of negatives", len(e.x) * softmax_rows(negative).amax(-1).min(), ">", 1),
-    )
+    yield exact("ratio", ratios.abs().max())
+    yield exact("shifted", (softmax_rows(negative) - a).abs().max())
+    yield compare("largest of negatives", len(e.x) * softmax_rows(negative).amax(-1).min(), ">", 1)
 
 
 def attended(n: int) -> Tensor:
@@ -67,14 +61,12 @@ def attended(n: int) -> Tensor:
 
 
 @check(attention_example, n_tokens=24)
-def order_with_a_causal_mask(e: AttentionExample) -> Judgement:
+def order_with_a_causal_mask(e: AttentionExample) -> Comparisons:
     """Equation 5 in a decoder: the order is kept among the tokens that a row may attend to, and only there."""
     raw = e.raw()
     a = softmax_rows(raw.masked_fill(torch.ones(raw.shape[1:]).triu(1).bool(), float("-inf")))
-    return Judgement(
-        exact("within", order_violations(a, raw, attended(len(e.x)).expand_as(raw)), 0, 0),
-        compare("all", order_violations(a, raw), ">"),
-    )
+    yield exact("within", order_violations(a, raw, attended(len(e.x)).expand_as(raw)), 0, 0)
+    yield compare("all", order_violations(a, raw), ">")
 
 
 def summand(x: Tensor, wv: Tensor) -> Tensor:
@@ -112,14 +104,12 @@ def rows_of_positions(example: Embedded) -> int:
 
 
 @check(embedded_tokens)
-def shape_of_the_positions(e: Embedded) -> Judgement:
+def shape_of_the_positions(e: Embedded) -> Comparisons:
     """Equation S1: ``W_p`` has one row per position."""
     embedded = torch.nn.functional.one_hot(e.tokens, len(e.we)).double() @ e.we
-    return Judgement(
-        exact("chosen", distance(embedded, e.we[e.tokens])),
-        exact("rows", rows_of_positions(e) - len(embedded), 0, 0),
-        compare("as printed", len(e.we) - len(embedded), "≠"),
-    )
+    yield exact("chosen", distance(embedded, e.we[e.tokens]))
+    yield exact("rows", rows_of_positions(e) - len(embedded), 0, 0)
+    yield compare("as printed", len(e.we) - len(embedded), "≠")
 
 
 def bilinear(m: Tensor, x: Tensor, y: Tensor) -> Tensor:
@@ -128,13 +118,13 @@ def bilinear(m: Tensor, x: Tensor, y: Tensor) -> Tensor:
 
 
 @check(attention_example, d=16, n_tokens=3, n_heads=1)
-def form_is_linear_in_each_argument(e: AttentionExample) -> Judgement:
+def form_is_linear_in_each_argument(e: AttentionExample) -> Comparisons:
     """Definition S1.2: ``M(x, y) = x^T M y`` is linear in x and in y, and its matrix has the entries M(e_i, e_j)."""
     m, (x, y, z), a, b = e.form.dense(), e.x[:3], 1.5, -0.7
     unit = torch.eye(len(m), dtype=m.dtype)
     entries = torch.stack([torch.stack([bilinear(m, u, v) for v in unit]) for u in unit])
     first = bilinear(m, a * x + b * y, z) - a * bilinear(m, x, z) - b * bilinear(m, y, z)
     second = bilinear(m, x, a * y + b * z) - a * bilinear(m, x, y) - b * bilinear(m, x, z)
-    return Judgement(
-        exact("first argument", first), exact("second argument", second), exact("entries", distance(entries, m))
-    )
+    yield exact("first argument", first)
+    yield exact("second argument", second)
+    yield exact("entries", distance(entries, m))

@@ -10,7 +10,7 @@ from attngeo.chapters.column_dominance.enumeration import Outcomes, coordinates,
 from attngeo.chapters.column_dominance.expected_norms import error_squared_norms, fourth_moments
 from attngeo.chapters.column_dominance.measures import axis_alignment, directionalities, log_unevenness, unevenness
 from attngeo.chapters.column_dominance.models import matrix_normal, rotated
-from attngeo.paper.checks import Judgement, check, compare, exact, monte_carlo
+from attngeo.paper.checks import Comparisons, check, compare, exact, monte_carlo
 from attngeo.updates.norms import squared_norms
 from attngeo.updates.objectives import Objective, context_matrix
 from attngeo.updates.random_updates import Coefficients, Law, UpdateModel, power_profile
@@ -39,19 +39,18 @@ def uneven_sides(d: int = 48, exponent: float = 0.5, n_draws: int = 120, seed: i
 
 
 @check(uneven_sides)
-def directionality_condition(s: UnevenSides) -> Judgement:
+def directionality_condition(s: UnevenSides) -> Comparisons:
     """Columns dominate if the second moment of the keys is more axis-aligned than that of the queries."""
     queries, keys, every = s.every
     of_rows, of_columns = (every.mean(squared.square().sum(-1)) for squared in squared_norms(every.values))
     rows, columns = fourth_moments(queries, keys)
     signs = {"keys": "<", "queries": ">", "generic keys": "="}
-    return Judgement(
-        exact("rows", of_rows, rows),
-        exact("columns", of_columns, columns),
-        exact("ratio", of_columns / of_rows, axis_alignment(keys) / axis_alignment(queries)),
-        *(monte_carlo(f"{name}, directionality", directionalities(s.updates[name]), 0, signs[name]) for name in signs),
-        monte_carlo("alignment", [axis_alignment(moment) for moment in s.turned], 1),
-    )
+    yield exact("rows", of_rows, rows)
+    yield exact("columns", of_columns, columns)
+    yield exact("ratio", of_columns / of_rows, axis_alignment(keys) / axis_alignment(queries))
+    for name in signs:
+        yield monte_carlo(f"{name}, directionality", directionalities(s.updates[name]), 0, signs[name])
+    yield monte_carlo("alignment", [axis_alignment(moment) for moment in s.turned], 1)
 
 
 class ConstantToken(NamedTuple):
@@ -80,19 +79,15 @@ def constant_token(
 
 
 @check(constant_token)
-def constant_context_token(s: ConstantToken) -> Judgement:
+def constant_context_token(s: ConstantToken) -> Comparisons:
     """One context token in every sequence: among isotropic embeddings the kurtosis of its own decides what it does."""
     signs = {Law.GAUSSIAN: "=", Law.LAPLACE: ">", Law.UNIFORM: "<"}
     rows, columns = (squared.amax(-1) for squared in squared_norms(s.outlying))
-    return Judgement(
-        *(
-            monte_carlo("law", log_unevenness(batch), 0, signs[law], law=law.value, kurtosis=law.kurtosis)
-            for law, batch in s.by_law.items()
-        ),
-        monte_carlo("among uneven", log_unevenness(s.among_uneven), 0, "<"),
-        monte_carlo("outlying, unevenness", log_unevenness(s.outlying), 0, ">"),
-        monte_carlo("outlying, largest", (columns / rows).log() / 2, 0, ">"),
-    )
+    for law, batch in s.by_law.items():
+        yield monte_carlo("law", log_unevenness(batch), 0, signs[law], law=law.value, kurtosis=law.kurtosis)
+    yield monte_carlo("among uneven", log_unevenness(s.among_uneven), 0, "<")
+    yield monte_carlo("outlying, unevenness", log_unevenness(s.outlying), 0, ">")
+    yield monte_carlo("outlying, largest", (columns / rows).log() / 2, 0, ">")
 
 
 class ErrorOutcomes(NamedTuple):
@@ -136,18 +131,17 @@ def updates_of_errors(
 
 
 @check(updates_of_errors)
-def independent_errors(s: IndependentErrors) -> Judgement:
+def independent_errors(s: IndependentErrors) -> Comparisons:
     """With beta_ij = delta_i^T x_j and errors independent of the embeddings columns dominate, for every objective."""
-    comparisons = []
     for objective, every in s.every.updates.items():
         sizes = context_matrix(objective, n_tokens=3).sum(-1).tolist()
         expected = error_squared_norms(s.every.covariance, sizes)
         for side, norms, values in zip(("row", "column"), squared_norms(every.values), expected, strict=True):
-            comparisons += [exact(side, every.mean(norms)[k], values[k], objective=objective, k=k + 1) for k in (0, 1)]
+            yield from (exact(side, every.mean(norms)[k], values[k], objective=objective, k=k + 1) for k in (0, 1))
     for objective, batch in s.updates.items():
-        comparisons.append(monte_carlo("unevenness", log_unevenness(batch), 0, ">", objective=objective))
+        yield monte_carlo("unevenness", log_unevenness(batch), 0, ">", objective=objective)
     rows, columns = map(unevenness, error_squared_norms(s.correlated, [1]))
-    return Judgement(*comparisons, compare("correlated", columns, "<", rows, 0.01))
+    yield compare("correlated", columns, "<", rows, 0.01)
 
 
 class FirstUpdates(NamedTuple):
@@ -176,9 +170,7 @@ def first_updates(
 
 
 @check(first_updates)
-def exact_gradients(s: FirstUpdates) -> Judgement:
+def exact_gradients(s: FirstUpdates) -> Comparisons:
     """Gradients of a Transformer at random weights: unequal variances give columns, with both objectives."""
-    return Judgement(
-        monte_carlo("equal", log_unevenness(s.equal), 0),
-        *(monte_carlo("unequal", log_unevenness(g), 0, ">", objective=o) for o, g in s.unequal.items()),
-    )
+    yield monte_carlo("equal", log_unevenness(s.equal), 0)
+    yield from (monte_carlo("unequal", log_unevenness(g), 0, ">", objective=o) for o, g in s.unequal.items())

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from attngeo.chapters.column_dominance.enumeration import Outcomes, coordinates
-from attngeo.paper.checks import Judgement, check, compare, exact, monte_carlo
+from attngeo.paper.checks import Comparisons, Judgement, check, compare, exact, monte_carlo
 from attngeo.updates.norms import squared_norms
 
 
@@ -57,32 +57,28 @@ def initial_rows_by_kurtosis(n: int = 4, mu: float = 0.5, sigma: float = 2.0) ->
 
 
 @check(initial_rows_by_kurtosis)
-def initial_rows(rows: list[InitialRow]) -> Judgement:
+def initial_rows(rows: list[InitialRow]) -> Comparisons:
     """Text before Lemma S1.11: moments of a row of independent entries of mean mu and variance sigma^2."""
-    comparisons = []
     for kurtosis, entries, mu, sigma in rows:
         n, squared = entries.values.shape[-1], entries.values.square().sum(-1)
         expected = n * (sigma**2 + mu**2)
         of_mean = entries.mean((entries.values.mean(-1) - mu).square())
         of_norm = entries.mean((squared - expected).square())
-        comparisons += [
-            exact("squared norm", entries.mean(squared), expected, kurtosis=kurtosis),
-            exact(
-                "variance of the mean",
-                of_mean,
-                entry_mean_variance(n, sigma),
-                kurtosis=kurtosis,
-                printed=sigma**2 / math.sqrt(n),
-            ),
-            exact(
-                "variance of the squared norm",
-                of_norm,
-                squared_norm_variance(n, mu, sigma, kurtosis),
-                kurtosis=kurtosis,
-                printed=n * (2 * sigma**4 + 4 * mu**2),
-            ),
-        ]
-    return Judgement(*comparisons)
+        yield exact("squared norm", entries.mean(squared), expected, kurtosis=kurtosis)
+        yield exact(
+            "variance of the mean",
+            of_mean,
+            entry_mean_variance(n, sigma),
+            kurtosis=kurtosis,
+            printed=sigma**2 / math.sqrt(n),
+        )
+        yield exact(
+            "variance of the squared norm",
+            of_norm,
+            squared_norm_variance(n, mu, sigma, kurtosis),
+            kurtosis=kurtosis,
+            printed=n * (2 * sigma**4 + 4 * mu**2),
+        )
 
 
 def chi_moments(n: int, sigma: float) -> tuple[float, float]:

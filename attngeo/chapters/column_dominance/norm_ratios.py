@@ -8,7 +8,7 @@ from torch import Tensor
 from attngeo.chapters.column_dominance.enumeration import Outcomes, coordinates
 from attngeo.chapters.column_dominance.expected_norms import bilinear_squared_norms, independent_ratio
 from attngeo.chapters.column_dominance.models import context_updates
-from attngeo.paper.checks import Judgement, check, compare, exact, monte_carlo
+from attngeo.paper.checks import Comparisons, Judgement, check, compare, exact, monte_carlo
 from attngeo.updates.norms import ratio_samples, squared_norms
 from attngeo.updates.random_updates import power_profile
 
@@ -36,18 +36,14 @@ def ratio(updates: Tensor, k: int, m: int) -> Tensor:
 
 
 @check(context_tokens)
-def context_ratio(s: ContextUpdates) -> Judgement:
+def context_ratio(s: ContextUpdates) -> Comparisons:
     """Proposition S1.8: E ||column_k||^2 / E ||row_m||^2 = Tr(Sigma) / (d Sigma_mm) if beta ignores the embeddings."""
     d = len(s.covariance)
     pairs = (0, d - 1), (d - 1, d // 2), (d // 2, 0)
-    return Judgement(
-        *(
-            monte_carlo("ratio", ratio(s.updates, k, m), independent_ratio(s.covariance, m), column=k + 1, row=m + 1)
-            for k, m in pairs
-        ),
-        monte_carlo("smallest variance", ratio(s.updates, 0, d - 1), 1, ">"),
-        monte_carlo("largest variance", ratio(s.updates, 0, 0), 1, "<"),
-    )
+    for k, m in pairs:
+        yield monte_carlo("ratio", ratio(s.updates, k, m), independent_ratio(s.covariance, m), column=k + 1, row=m + 1)
+    yield monte_carlo("smallest variance", ratio(s.updates, 0, d - 1), 1, ">")
+    yield monte_carlo("largest variance", ratio(s.updates, 0, 0), 1, "<")
 
 
 def predicted_token_ratio(covariance: Tensor, k: int) -> float:
@@ -56,16 +52,14 @@ def predicted_token_ratio(covariance: Tensor, k: int) -> float:
 
 
 @check(context_tokens)
-def prediction_ratio(s: ContextUpdates) -> Judgement:
+def prediction_ratio(s: ContextUpdates) -> Comparisons:
     """Corollary S1.9: the transposed model, with the reciprocal ratio."""
     d, updates = len(s.covariance), s.updates.mT
     pairs = (d - 1, 0), (d // 2, d - 1), (0, d // 2)
-    return Judgement(
-        *(
-            monte_carlo("ratio", ratio(updates, k, m), predicted_token_ratio(s.covariance, k), column=k + 1, row=m + 1)
-            for k, m in pairs
+    for k, m in pairs:
+        yield monte_carlo(
+            "ratio", ratio(updates, k, m), predicted_token_ratio(s.covariance, k), column=k + 1, row=m + 1
         )
-    )
 
 
 class RoleOutcomes(NamedTuple):
@@ -90,16 +84,16 @@ def ratio_of_one_law(covariance: Tensor, k: int, m: int) -> float:
 
 
 @check(tokens_of_one_law)
-def ratio_when_all_tokens_have_one_law(s: RoleOutcomes) -> Judgement:
+def ratio_when_all_tokens_have_one_law(s: RoleOutcomes) -> Comparisons:
     """Theorem S1.12 draws all tokens from one law: S1.8 and S1.9 then have one ratio, and the roles do not differ."""
-    comparisons, sigma = [], s.covariance
+    sigma = s.covariance
     for role, updates in (("context", s.updates.values), ("predicted", s.updates.values.mT)):
         of_rows, of_columns = (s.updates.mean(squared) for squared in squared_norms(updates))
         for k, m in ((0, 0), (0, 2), (2, 0)):
             measured, formula = of_columns[k] / of_rows[m], ratio_of_one_law(sigma, k, m)
-            comparisons.append(exact("ratio", measured, formula, role=role, k=k + 1, m=m + 1))
+            yield exact("ratio", measured, formula, role=role, k=k + 1, m=m + 1)
     above = independent_ratio(sigma, 2)  # Eq. S62, for the row of smallest variance
-    return Judgement(*comparisons, compare("S62", above, "≠", ratio_of_one_law(sigma, 2, 2), 0.1))
+    yield compare("S62", above, "≠", ratio_of_one_law(sigma, 2, 2), 0.1)
 
 
 class EveryOutcome(NamedTuple):
@@ -143,20 +137,17 @@ def dependent_coefficients(
 
 
 @check(dependent_coefficients)
-def context_ratio_of_dependent_coefficients(s: DependentCoefficients) -> Judgement:
+def context_ratio_of_dependent_coefficients(s: DependentCoefficients) -> Comparisons:
     """Proposition S1.8 with beta_i = x_i^T B y, which Prop. 2.2 produces: Eq. S62 is far off, S53 can turn round."""
-    comparisons, every = [], s.every
+    every = s.every
     expected = bilinear_squared_norms(every.covariance, every.form, n_tokens=2)
     for side, norms, values in zip(("row", "column"), squared_norms(every.updates.values), expected, strict=True):
-        comparisons += [exact(side, every.updates.mean(norms)[k], values[k], k=k + 1) for k in (0, 1)]
+        yield from (exact(side, every.updates.mean(norms)[k], values[k], k=k + 1) for k in (0, 1))
     of_rows, of_columns = bilinear_squared_norms(s.covariance, s.form, s.n_tokens)
     one_row = ratio(s.updates, -1, s.row)
-    return Judgement(
-        *comparisons,
-        monte_carlo("one row", one_row, of_columns[-1] / of_rows[s.row], row=s.row + 1),
-        monte_carlo("one row, S62", one_row, independent_ratio(s.covariance, s.row), "≠"),
-        monte_carlo("one row, S53", one_row, 1, "<"),
-    )
+    yield monte_carlo("one row", one_row, of_columns[-1] / of_rows[s.row], row=s.row + 1)
+    yield monte_carlo("one row, S62", one_row, independent_ratio(s.covariance, s.row), "≠")
+    yield monte_carlo("one row, S53", one_row, 1, "<")
 
 
 def equal_variances(d: int = 16, correlation: float = 0.5) -> Tensor:
@@ -165,15 +156,13 @@ def equal_variances(d: int = 16, correlation: float = 0.5) -> Tensor:
 
 
 @check(equal_variances)
-def non_isotropic_covariance(covariance: Tensor) -> Judgement:
+def non_isotropic_covariance(covariance: Tensor) -> Comparisons:
     """Equation S63: a covariance other than sigma^2 I may still have equal variances; S53 then speaks of no row."""
     below = (covariance.diagonal() < covariance.trace() / len(covariance)).sum()
     distance = (covariance - torch.eye(len(covariance), dtype=torch.float64)).norm() / covariance.norm()
-    return Judgement(
-        compare("distance", distance, ">", 0, 0.1),
-        exact("rows below", below, 0, 0),
-        exact("ratio", independent_ratio(covariance, 0), 1),
-    )
+    yield compare("distance", distance, ">", 0, 0.1)
+    yield exact("rows below", below, 0, 0)
+    yield exact("ratio", independent_ratio(covariance, 0), 1)
 
 
 def squared_norm_of_sum(covariance: Tensor, beta: Tensor) -> Tensor:
@@ -206,14 +195,12 @@ def independence_of_vectors(s: TwoVectors) -> Judgement:
 
 
 @check(two_vectors)
-def prediction_row_norm(s: TwoVectors) -> Judgement:
+def prediction_row_norm(s: TwoVectors) -> Comparisons:
     """Equation S66: ||sum_j beta_j x_j||^2 is not sum_j ||x_j||^2; the expectations agree up to the mean of beta^2."""
     x, ones, beta = s.apart, torch.ones(2, dtype=torch.float64), torch.tensor([0.5, 2.0], dtype=torch.float64)
     separate, together = x.values.square().sum((1, 2)), (ones @ x.values).square().sum(-1)
     weighted = (beta @ x.values).square().sum(-1)
     mean_square = squared_norm_of_sum(s.covariance, beta) / squared_norm_of_sum(s.covariance, ones)
-    return Judgement(
-        compare("distance", x.mean((together - separate).abs()) / x.mean(separate), "≠", 0, 0.1),
-        exact("all beta 1", x.mean(together) / x.mean(separate), 1),
-        exact("coefficients", x.mean(weighted) / x.mean(separate), mean_square),
-    )
+    yield compare("distance", x.mean((together - separate).abs()) / x.mean(separate), "≠", 0, 0.1)
+    yield exact("all beta 1", x.mean(together) / x.mean(separate), 1)
+    yield exact("coefficients", x.mean(weighted) / x.mean(separate), mean_square)

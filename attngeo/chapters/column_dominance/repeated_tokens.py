@@ -8,7 +8,7 @@ from torch import Tensor
 from attngeo.chapters.column_dominance.enumeration import Outcomes, coordinates, signs
 from attngeo.chapters.column_dominance.expected_norms import fourth_power_difference
 from attngeo.chapters.column_dominance.measures import TAIL, log_unevenness, tail_gap
-from attngeo.paper.checks import Judgement, check, compare, exact, monte_carlo
+from attngeo.paper.checks import Comparisons, Judgement, check, compare, exact, monte_carlo
 from attngeo.updates.norms import squared_norms
 from attngeo.updates.objectives import Objective, context_matrix
 from attngeo.updates.random_updates import Law, draw_embeddings, power_profile
@@ -55,9 +55,8 @@ def short_sequences() -> list[EveryUpdate]:
 
 
 @check(short_sequences)
-def counts_and_kurtosis(sequences: list[EveryUpdate]) -> Judgement:
+def counts_and_kurtosis(sequences: list[EveryUpdate]) -> Comparisons:
     """The sums of fourth powers differ by kurtosis less 3 times ``sum mu_c^2 - sum mu_p^2``, to leading order."""
-    comparisons = []
     for s in sequences:
         rows, columns = (squared.square().sum(-1) for squared in squared_norms(s.updates.values))
         counts = pair_counts(s.tokens)
@@ -65,8 +64,7 @@ def counts_and_kurtosis(sequences: list[EveryUpdate]) -> Judgement:
         more_context = counts.sum(0) > counts.sum(1)
         key = "most" if more_context.double().mean() > 0.5 else "difference"
         fields = {"tokens": "".join("abc"[t] for t in s.tokens), "d": len(s.variances), "kurtosis": s.kurtosis}
-        comparisons.append(exact(key, s.updates.mean(columns - rows), formula, 1e-9, **fields))
-    return Judgement(*comparisons)
+        yield exact(key, s.updates.mean(columns - rows), formula, 1e-9, **fields)
 
 
 class ClosedSequences(NamedTuple):

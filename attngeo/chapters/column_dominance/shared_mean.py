@@ -9,7 +9,7 @@ from torch import Tensor
 from attngeo.chapters.column_dominance.enumeration import Outcomes, coordinates
 from attngeo.chapters.column_dominance.expected_norms import shared_mean_squared_norms
 from attngeo.chapters.column_dominance.measures import directionalities, log_unevenness
-from attngeo.paper.checks import Judgement, check, exact, monte_carlo
+from attngeo.paper.checks import Comparisons, check, exact, monte_carlo
 from attngeo.updates.norms import squared_norms
 from attngeo.updates.objectives import Objective
 from attngeo.updates.random_updates import Coefficients, UpdateModel
@@ -44,17 +44,14 @@ def updates_with_common_mean(
 
 
 @check(updates_with_common_mean)
-def common_mean(s: SharedMean) -> Judgement:
+def common_mean(s: SharedMean) -> Comparisons:
     """A softmax removes from the keys what all embeddings have in common; the queries keep it, and rows dominate."""
-    centred, x, comparisons = s.updates[Coefficients.CENTRED], s.embeddings.values, []
+    centred, x = s.updates[Coefficients.CENTRED], s.embeddings.values
     for objective, beta in s.beta.items():
         expected = shared_mean_squared_norms(s.covariance, s.mean, beta)
         for side, norms, values in zip(("row", "column"), squared_norms(x.mT @ beta @ x), expected, strict=True):
             mean = s.embeddings.mean(norms)
-            comparisons += [exact(side, mean[k], values[k], objective=objective, k=k + 1) for k in (0, 1)]
-    return Judgement(
-        *comparisons,
-        monte_carlo("free", log_unevenness(s.updates[Coefficients.INDEPENDENT]), 0),
-        monte_carlo("centred", log_unevenness(centred), 0, "<"),
-        monte_carlo("centred, directionality", directionalities(centred), 0, ">"),
-    )
+            yield from (exact(side, mean[k], values[k], objective=objective, k=k + 1) for k in (0, 1))
+    yield monte_carlo("free", log_unevenness(s.updates[Coefficients.INDEPENDENT]), 0)
+    yield monte_carlo("centred", log_unevenness(centred), 0, "<")
+    yield monte_carlo("centred, directionality", directionalities(centred), 0, ">")

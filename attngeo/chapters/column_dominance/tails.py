@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import norm, rv_discrete
 
-from attngeo.paper.checks import Judgement, check, compare, exact
+from attngeo.paper.checks import Comparisons, Judgement, check, compare, exact
 
 
 class Laws(NamedTuple):
@@ -64,7 +64,7 @@ class Spreads(NamedTuple):
 
 
 @check(Spreads)
-def tail_bounds(s: Spreads) -> Judgement:
+def tail_bounds(s: Spreads) -> Comparisons:
     """Equations S91, S93: the lower bound exceeds 1; solving the printed S92 gives mu + sqrt(sigma_a sigma_b)."""
     z = s.mu + 2 * s.sigma_a
     squared = (s.mu - z) ** 2
@@ -75,10 +75,8 @@ def tail_bounds(s: Spreads) -> Judgement:
     def excess(x: float) -> float:  # right minus left side of Eq. S92
         return ((x - s.mu) / s.sigma_a) ** 2 - (s.sigma_b / (x - s.mu)) ** 2
 
-    return Judgement(
-        compare("bound", squared / s.sigma_a**2, ">", 1, 1e-9),
-        compare("mended", mended, ">", norm.sf(z, s.mu, s.sigma_a), 1e-9),
-        exact("solved", excess(solved)),
-        compare("beyond the mean", solved, ">", s.mu, 1e-9),
-        compare("between", excess(between), "<", 0, 1e-9),
-    )
+    yield compare("bound", squared / s.sigma_a**2, ">", 1, 1e-9)
+    yield compare("mended", mended, ">", norm.sf(z, s.mu, s.sigma_a), 1e-9)
+    yield exact("solved", excess(solved))
+    yield compare("beyond the mean", solved, ">", s.mu, 1e-9)
+    yield compare("between", excess(between), "<", 0, 1e-9)

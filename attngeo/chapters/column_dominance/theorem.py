@@ -13,7 +13,7 @@ from attngeo.chapters.column_dominance.expected_norms import vocabulary_squared_
 from attngeo.chapters.column_dominance.initial_norms import chi_moments
 from attngeo.chapters.column_dominance.measures import TAIL, directionalities, log_unevenness, tail_gap
 from attngeo.chapters.column_dominance.norm_ratios import ContextUpdates, context_tokens
-from attngeo.paper.checks import Comparison, Judgement, check, compare, exact, monte_carlo
+from attngeo.paper.checks import Comparison, Comparisons, Judgement, check, compare, exact, monte_carlo
 from attngeo.updates.norms import ratio_samples, squared_norms
 from attngeo.updates.random_updates import Coefficients, UpdateModel, power_profile
 
@@ -116,14 +116,13 @@ def vocabulary_updates() -> VocabularyUpdates:
 
 
 @check(vocabulary_updates)
-def equal_expected_norms(s: VocabularyUpdates) -> Judgement:
+def equal_expected_norms(s: VocabularyUpdates) -> Comparisons:
     """S1.12: with i.i.d. embeddings, row k and column k grow alike in expectation, whatever the pairs and counts."""
-    expected, comparisons = vocabulary_squared_norms(s.covariance, s.beta), []
+    expected = vocabulary_squared_norms(s.covariance, s.beta)
     for side, norms, values in zip(("row", "column"), squared_norms(s.updates.values), expected, strict=True):
-        comparisons += [exact(side, s.updates.mean(norms)[k], values[k], k=k + 1) for k in range(len(values))]
+        yield from (exact(side, s.updates.mean(norms)[k], values[k], k=k + 1) for k in range(len(values)))
     rows, columns = map(s.with_equal_tokens.mean, squared_norms(s.with_equal_tokens.values))
-    comparisons += [exact("equal tokens", columns[k] - rows[k], k=k + 1) for k in range(len(rows))]
-    return Judgement(*comparisons)
+    yield from (exact("equal tokens", columns[k] - rows[k], k=k + 1) for k in range(len(rows)))
 
 
 def started(updates: Tensor, start: float, generator: torch.Generator) -> Tensor:

@@ -10,7 +10,7 @@ from attngeo.chapters.constraints.losses import EQUATIONS, SIGNS, Forms, forms
 from attngeo.errors import ParameterError
 from attngeo.forms.bilinear import BilinearForm
 from attngeo.forms.scores import symmetry_score
-from attngeo.paper.checks import Judgement, check, exact
+from attngeo.paper.checks import Comparisons, check, exact
 from attngeo.training.choices import SYMMETRY, Constraint, Initialisation
 from attngeo.training.constraints import constraint_loss
 
@@ -58,41 +58,35 @@ def gradient(m: Float[Tensor, "d d"], constraint: Constraint) -> Float[Tensor, "
 
 
 @check(constrained_models)
-def constrained_loss(c: Constrained) -> Judgement:
+def constrained_loss(c: Constrained) -> Comparisons:
     """Eq. S146: a model's loss in training is ``L + gamma L_c``, L_c the mean of ``2 / (1 +- s)`` over its layers.
 
     What is added has the gradient of `gradient`.
     """
-    comparisons = []
     for constraint, scores in c.scores.items():
         expected = c.weight * sum(2 / (1 + SIGNS[constraint] * s) for s in scores) / len(scores)
         named = {"equation": EQUATIONS[constraint]}
-        comparisons.append(exact("added", c.added[constraint], expected, layers=len(scores), weight=c.weight, **named))
+        yield exact("added", c.added[constraint], expected, layers=len(scores), weight=c.weight, **named)
     for constraint in SIGNS:
         named = {"equation": EQUATIONS[constraint]}
         closed = gradient(c.m, constraint)
         automatic, risen = _automatic(c.m, constraint), _finite_difference(c.m, constraint, c.direction)
-        comparisons += [
-            exact("gradient", (closed - automatic).norm(), 0, 1e-12, **named),
-            exact("along", (closed * c.m).sum() / closed.norm() / c.m.norm(), 0, 1e-12, **named),
-            exact("difference", risen - (closed * c.direction).sum(), 0, 1e-7, **named),
-        ]
-    return Judgement(*comparisons)
+        yield exact("gradient", (closed - automatic).norm(), 0, 1e-12, **named)
+        yield exact("along", (closed * c.m).sum() / closed.norm() / c.m.norm(), 0, 1e-12, **named)
+        yield exact("difference", risen - (closed * c.direction).sum(), 0, 1e-7, **named)
 
 
 @check(forms)
-def poles_of_the_constraints(drawn: Forms) -> Judgement:
+def poles_of_the_constraints(drawn: Forms) -> Comparisons:
     """Eqs. S147, S148: infinite at s = -1 and s = 1; a training that starts there is refused."""
-    comparisons = []
     for constraint, at in POLES.items():
         named = {"equation": EQUATIONS[constraint]}
         for gap in (1e-2, 1e-4):
             value = constraint_loss([drawn.of_symmetry(at - at * gap)], constraint)
-            comparisons.append(exact("pole", value * gap, 2, 1e-6, gap=gap, **named))
+            yield exact("pole", value * gap, 2, 1e-6, gap=gap, **named)
         refused = {i for i in Initialisation if not _accepted(i, constraint)}
         expected = {i for i, s in SYMMETRY.items() if s == at}
-        comparisons.append(exact("starts", len(refused ^ expected), 0, 0, **named))
-    return Judgement(*comparisons)
+        yield exact("starts", len(refused ^ expected), 0, 0, **named)
 
 
 def _automatic(m: Tensor, constraint: Constraint) -> Tensor:

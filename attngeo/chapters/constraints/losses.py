@@ -9,7 +9,7 @@ from torch import Tensor
 
 from attngeo.forms.bilinear import BilinearForm
 from attngeo.forms.scores import Convention, symmetry_score
-from attngeo.paper.checks import Comparison, Judgement, check, compare, exact
+from attngeo.paper.checks import Comparison, Comparisons, Judgement, check, compare, exact
 from attngeo.training.choices import Constraint
 from attngeo.training.constraints import constraint_loss
 
@@ -70,15 +70,13 @@ def squared(m: Float[Tensor, "d d"]) -> Tensor:
 
 
 @check(forms)
-def squares_are_squared_norms(drawn: Forms) -> Judgement:
+def squares_are_squared_norms(drawn: Forms) -> Comparisons:
     """Eqs. S147, S148: ``M^2`` as a product of matrices is no number, and its trace gives no constraint."""
     balanced, symmetric = (drawn.of_symmetry(s) for s in (0.0, 1.0))
     ratios = [squared(m) / squared((m + m.T) / 2) for m in (balanced.dense(), symmetric.dense())]
-    return Judgement(
-        compare("numbers", (symmetric.dense() @ symmetric.dense()).numel(), "≠", 1),
-        exact("norm", _value(symmetric, Constraint.SYMMETRIC), 1),
-        compare("trace", ratios[0], "<", ratios[1], 1e-6),
-    )
+    yield compare("numbers", (symmetric.dense() @ symmetric.dense()).numel(), "≠", 1)
+    yield exact("norm", _value(symmetric, Constraint.SYMMETRIC), 1)
+    yield compare("trace", ratios[0], "<", ratios[1], 1e-6)
 
 
 def _course(drawn: Forms, constraint: Constraint, step: float = 0.1) -> list[Comparison]:

@@ -8,43 +8,35 @@ from torch import Tensor
 
 from attngeo.chapters.context_and_prediction.simulation import N_VOCAB, Simulation, drifting_chain, simulation, surplus
 from attngeo.chapters.context_and_prediction.token_counts import Counts, count_tokens, expected_counts, mean_position
-from attngeo.paper.checks import Judgement, check, compare, exact, monte_carlo
+from attngeo.paper.checks import Comparisons, Judgement, check, compare, exact, monte_carlo
 from attngeo.updates.objectives import Objective, context_matrix, sample_mask
 
 
 @check(simulation)
-def autoregressive_ratio(s: Simulation) -> Judgement:
+def autoregressive_ratio(s: Simulation) -> Comparisons:
     """Equation S68: the ratio of the two expectations, from the positional marginals of a drifting process."""
     expected, k = expected_counts(Objective.AUTOREGRESSIVE, s.marginals), mean_position(s.marginals)
-    comparisons = []
     for t in (0, N_VOCAB - 1):
         ratio = expected.context[t] / expected.predicted[t]
         balance = s.counts.context[:, t] - ratio * s.counts.predicted[:, t]  # mean 0 if the ratio is right
         numbers = {"token": t, "ratio": float(ratio), "position": float(k[t])}
-        comparisons += [
-            monte_carlo("context", s.counts.context[:, t], expected.context[t], **numbers),
-            monte_carlo("predicted", s.counts.predicted[:, t], expected.predicted[t], **numbers),
-            monte_carlo("balance", balance, 0, **numbers),
-            exact("mean position", ratio, (s.n_tokens - k[t]) / (k[t] - 1), **numbers),
-        ]
+        yield monte_carlo("context", s.counts.context[:, t], expected.context[t], **numbers)
+        yield monte_carlo("predicted", s.counts.predicted[:, t], expected.predicted[t], **numbers)
+        yield monte_carlo("balance", balance, 0, **numbers)
+        yield exact("mean position", ratio, (s.n_tokens - k[t]) / (k[t] - 1), **numbers)
     n_pairs = s.n_tokens * (s.n_tokens - 1) / 2
-    return Judgement(
-        *comparisons,
-        exact("all context", expected.context.sum(), n_pairs),
-        exact("all predicted", expected.predicted.sum(), n_pairs),
-    )
+    yield exact("all context", expected.context.sum(), n_pairs)
+    yield exact("all predicted", expected.predicted.sum(), n_pairs)
 
 
 @check(simulation, draws=200, objective=Objective.BIDIRECTIONAL)
-def bidirectional_ratio(s: Simulation) -> Judgement:
+def bidirectional_ratio(s: Simulation) -> Comparisons:
     """Equation S69: with every token predicted from all others, mu_c = mu_p in every single sequence."""
     expected = expected_counts(Objective.BIDIRECTIONAL, s.marginals)
     occurrences = torch.nn.functional.one_hot(s.tokens, N_VOCAB).sum(1)
     partners = expected.context / s.marginals.sum(0)  # of one occurrence
-    return Judgement(
-        exact("ratio", (s.counts.context - expected.ratio * s.counts.predicted).abs().max()),
-        exact("occurrences", (s.counts.context - partners * occurrences).abs().max()),
-    )
+    yield exact("ratio", (s.counts.context - expected.ratio * s.counts.predicted).abs().max())
+    yield exact("occurrences", (s.counts.context - partners * occurrences).abs().max())
 
 
 class MaskedSimulation(NamedTuple):

@@ -10,7 +10,7 @@ from torch import Tensor
 from attngeo.chapters.context_and_prediction.objectives import random_joint
 from attngeo.chapters.context_and_prediction.simulation import N_VOCAB, Simulation, simulation, surplus
 from attngeo.chapters.context_and_prediction.token_counts import expected_counts, mean_position
-from attngeo.paper.checks import Judgement, check, compare, exact, monte_carlo
+from attngeo.paper.checks import Comparisons, Judgement, check, compare, exact, monte_carlo
 from attngeo.updates.markov_chain import MarkovChain
 from attngeo.updates.objectives import Objective
 
@@ -23,7 +23,7 @@ def last_predicted(n_tokens: int) -> int:
 
 
 @check(simulation, draws=200)
-def last_position_counts(s: Simulation) -> Judgement:
+def last_position_counts(s: Simulation) -> Comparisons:
     """Equation S73: the sum over predicted positions runs to N, not to N - 1."""
     occurs = torch.nn.functional.one_hot(s.tokens, N_VOCAB).double()  # (draws, N, V)
     before = torch.arange(s.n_tokens, dtype=torch.float64)  # l - 1 for l = 1..N
@@ -32,9 +32,8 @@ def last_position_counts(s: Simulation) -> Judgement:
         up_to = torch.einsum("slv,l->sv", occurs[:, :limit], before[:limit])
         return (up_to - s.counts.predicted).abs().max()
 
-    return Judgement(
-        exact("to N", error(last_predicted(s.n_tokens))), compare("to N - 1", error(s.n_tokens - 1), "≠", 0, 0.5)
-    )
+    yield exact("to N", error(last_predicted(s.n_tokens)))
+    yield compare("to N - 1", error(s.n_tokens - 1), "≠", 0, 0.5)
 
 
 def positions(n_tokens: int) -> range:
@@ -74,19 +73,17 @@ def correlated_and_independent(n_tokens: int = 12, draws: int = 4000, seed: int 
 
 
 @check(correlated_and_independent)
-def correlation_is_irrelevant(s: CorrelatedAndIndependent) -> Judgement:
+def correlation_is_irrelevant(s: CorrelatedAndIndependent) -> Comparisons:
     """Text around S82-S84: ratio 1 needs equal marginals, not independence; correlations do not enter the ratio."""
     n, start = s.stationary.n_tokens, s.stationary.chain.start[TOKEN]
     twice = (s.stationary.tokens[:, :2] == TOKEN).all(-1).double()
     weights = n + 1 - 2 * torch.arange(1, n + 1, dtype=torch.float64)  # (N - k) - (k - 1)
     drift = (s.independent == TOKEN).double() @ weights
     expected = expected_counts(Objective.AUTOREGRESSIVE, s.drifting.marginals(n))
-    return Judgement(
-        monte_carlo("together", twice, start**2, "≠"),
-        monte_carlo("correlated", surplus(s.stationary.counts, TOKEN), 0),
-        monte_carlo("drifting", drift, 0, "≠"),
-        monte_carlo("same marginals", drift, expected.context[TOKEN] - expected.predicted[TOKEN]),
-    )
+    yield monte_carlo("together", twice, start**2, "≠")
+    yield monte_carlo("correlated", surplus(s.stationary.counts, TOKEN), 0)
+    yield monte_carlo("drifting", drift, 0, "≠")
+    yield monte_carlo("same marginals", drift, expected.context[TOKEN] - expected.predicted[TOKEN])
 
 
 def joint_of(conditionals: list[Float[Tensor, "..."]]) -> Float[Tensor, "..."]:
@@ -95,7 +92,7 @@ def joint_of(conditionals: list[Float[Tensor, "..."]]) -> Float[Tensor, "..."]:
 
 
 @check(random_joint, n_tokens=4)
-def marginal_from_the_future(joint: Tensor) -> Judgement:
+def marginal_from_the_future(joint: Tensor) -> Comparisons:
     """Equations S85, S86: the product runs to N and the token is t*; the factors of the past sum to 1."""
     n, token = joint.ndim, 1
     tails = [joint.sum(tuple(range(i))) if i else joint for i in range(n)]  # Pr[t_i .. t_N]
@@ -103,10 +100,8 @@ def marginal_from_the_future(joint: Tensor) -> Judgement:
     k = n - 2
     others = tuple(i for i in range(n) if i != k)
     truth = joint.sum(others)[token]
-    return Judgement(
-        exact("to N", joint_of(conditionals).sum(others)[token], truth),
-        exact("without the past", (conditionals[k][token] * tails[k + 1]).sum(), truth),
-    )
+    yield exact("to N", joint_of(conditionals).sum(others)[token], truth)
+    yield exact("without the past", (conditionals[k][token] * tails[k + 1]).sum(), truth)
 
 
 class Openings(NamedTuple):
@@ -133,17 +128,15 @@ def openings(n_tokens: int = 12) -> Openings:
 
 
 @check(openings)
-def preceding_is_not_enough(o: Openings) -> Judgement:
+def preceding_is_not_enough(o: Openings) -> Comparisons:
     """Text after S87: to stand before certain tokens does not raise the ratio; to stand early in the block does."""
     anywhere = expected_counts(Objective.AUTOREGRESSIVE, o.cycle.marginals(o.n_tokens))
     marginals = o.leaving.marginals(o.n_tokens)
     opens = expected_counts(Objective.AUTOREGRESSIVE, marginals)
-    return Judgement(
-        exact("anywhere", (anywhere.ratio - 1).abs().max()),
-        exact("mean position", mean_position(marginals)[TOKEN], 1),
-        exact("predicted", opens.predicted[TOKEN]),
-        exact("context", opens.context[TOKEN], o.n_tokens - 1),
-    )
+    yield exact("anywhere", (anywhere.ratio - 1).abs().max())
+    yield exact("mean position", mean_position(marginals)[TOKEN], 1)
+    yield exact("predicted", opens.predicted[TOKEN])
+    yield exact("context", opens.context[TOKEN], o.n_tokens - 1)
 
 
 @check(simulation)

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from attngeo.paper.checks import Judgement, check, compare, exact
+from attngeo.paper.checks import Comparisons, check, compare, exact
 from attngeo.updates.objectives import Objective, attended_matrix, context_matrix, context_sets
 
 AGREEMENT = 0.8  # probability with which two bits are equal
@@ -61,7 +61,7 @@ def pairs(objective: Objective, masked: Bool[Tensor, " n"]) -> Bool[Tensor, "n n
 
 
 @check(random_joint)
-def objectives_definition(joint: Tensor) -> Judgement:
+def objectives_definition(joint: Tensor) -> Comparisons:
     """Definition S1.3: Eq. S6 is an identity; C_i and P_j describe the same pairs."""
     n, masked = joint.ndim, every_third(joint.ndim)
     n_masked = int(masked.sum())
@@ -70,16 +70,13 @@ def objectives_definition(joint: Tensor) -> Judgement:
         Objective.BIDIRECTIONAL: n * (n - 1),
         Objective.MASKED: n_masked * (n - n_masked),
     }
-    comparisons = [exact("joint", (chain_rule(joint) - joint).abs().max())]
+    yield exact("joint", (chain_rule(joint) - joint).abs().max())
     for objective, expected in n_pairs.items():
         matrix = pairs(objective, masked)
         c, p = context_sets(matrix), context_sets(matrix.T)
         dual = all((j in c[i]) == (i in p[j]) for i, j in product(range(n), repeat=2))
-        comparisons += [
-            exact("pairs", sum(map(len, c)), expected, 0, objective=objective),
-            exact("dual", dual, 1, 0, objective=objective),
-        ]
-    return Judgement(*comparisons)
+        yield exact("pairs", sum(map(len, c)), expected, 0, objective=objective)
+        yield exact("dual", dual, 1, 0, objective=objective)
 
 
 def mass_of_two_bits(agreement: float) -> float:
@@ -88,22 +85,20 @@ def mass_of_two_bits(agreement: float) -> float:
 
 
 @check(random_joint, n_tokens=4, n_vocab=2)
-def bidirectional_factorisation(joint: Tensor) -> Judgement:
+def bidirectional_factorisation(joint: Tensor) -> Comparisons:
     """Equation S8: two-sided conditionals of two bits give a mass of 2 q^2 + 2 (1 - q)^2; S9 is least at them."""
     mass, true = both_sides(two_bits(AGREEMENT)).sum(), two_sided(joint)
     others = (two_sided(joint**power) for power in (0.5, 0.99, 1.01, 2))
     growth = min(expected_loss(joint, other) for other in others) - expected_loss(joint, true)
-    return Judgement(
-        exact("two bits", mass, mass_of_two_bits(AGREEMENT), agreement=AGREEMENT),
-        compare("two bits against 1", mass, "≠", 1, 1e-3),
-        compare("random bits", both_sides(joint).sum(), "≠", 1, 1e-3, n=joint.ndim),
-        exact("independent bits", both_sides(torch.full_like(joint, 1 / joint.numel())).sum(), 1),
-        compare("objective", growth, ">", 0, 1e-6),
-    )
+    yield exact("two bits", mass, mass_of_two_bits(AGREEMENT), agreement=AGREEMENT)
+    yield compare("two bits against 1", mass, "≠", 1, 1e-3)
+    yield compare("random bits", both_sides(joint).sum(), "≠", 1, 1e-3, n=joint.ndim)
+    yield exact("independent bits", both_sides(torch.full_like(joint, 1 / joint.numel())).sum(), 1)
+    yield compare("objective", growth, ">", 0, 1e-6)
 
 
 @check(every_third)
-def attended_is_not_conditioned(masked: Tensor) -> Judgement:
+def attended_is_not_conditioned(masked: Tensor) -> Comparisons:
     """The set a query attends to differs from C_i: the query itself is in it, and so are the masked positions."""
     n = len(masked)
     n_attended_besides = {
@@ -112,12 +107,9 @@ def attended_is_not_conditioned(masked: Tensor) -> Judgement:
         Objective.MASKED: int(masked.sum()) ** 2,  # every masked position, itself included
     }
     causal, before = attended_matrix(Objective.AUTOREGRESSIVE, n), pairs(Objective.AUTOREGRESSIVE, masked)
-    comparisons = [exact("shifted", (causal[:-1] == before[1:]).all(), 1, 0)]
+    yield exact("shifted", (causal[:-1] == before[1:]).all(), 1, 0)
     for objective, expected in n_attended_besides.items():
         predicted = masked if objective is Objective.MASKED else torch.ones_like(masked)
         sees, c = attended_matrix(objective, n)[predicted], pairs(objective, masked)[predicted]
-        comparisons += [
-            exact("besides", (sees & ~c).sum(), expected, 0, objective=objective),
-            exact("missing", (c & ~sees).sum(), 0, 0, objective=objective),
-        ]
-    return Judgement(*comparisons)
+        yield exact("besides", (sees & ~c).sum(), expected, 0, objective=objective)
+        yield exact("missing", (c & ~sees).sum(), 0, 0, objective=objective)

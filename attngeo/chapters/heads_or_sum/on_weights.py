@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from attngeo.chapters.heads_or_sum.evidence import PARTS, Evidence, beside_survey, changes, evidence, families, whole
-from attngeo.paper.checks import Claim, Comparison, Interval, Judgement, Relation, check, compare, exact
+from attngeo.paper.checks import Claim, Comparison, Comparisons, Interval, Judgement, Relation, check, compare, exact
 from attngeo.survey.auc import Separation
 from attngeo.survey.families import Compared, compared
 
@@ -24,31 +24,27 @@ def section_3_symmetry_of_heads(found: Evidence) -> Judgement:
 
 
 @check(evidence)
-def section_3_symmetry_of_the_sum(found: Evidence) -> Judgement:
+def section_3_symmetry_of_the_sum(found: Evidence) -> Comparisons:
     """AUC over families of what the sum adds lies above 1/2: by skew parts that add up less, not by symmetric ones."""
     told = families(whole(found.layers), PARTS)
     results = {part: compared(told, part) for part in PARTS}
-    return Judgement(
-        *_ends(results["factor"], ">", "low", "family_low"),
-        compare("p", results["factor"].p, "<", 0.05, n=results["factor"].n_exchanges),
-        *_ends(results["skew_gain"], "<", "high", "family_high", key="skew "),
-        *_ends(results["symmetric_gain"], "<", "low", key="symmetric "),
-        *_ends(results["symmetric_gain"], ">", "high", key="symmetric "),
-    )
+    yield from _ends(results["factor"], ">", "low", "family_low")
+    yield compare("p", results["factor"].p, "<", 0.05, n=results["factor"].n_exchanges)
+    yield from _ends(results["skew_gain"], "<", "high", "family_high", key="skew ")
+    yield from _ends(results["symmetric_gain"], "<", "low", key="symmetric ")
+    yield from _ends(results["symmetric_gain"], ">", "high", key="symmetric ")
 
 
 @check(evidence)
-def section_3_symmetry_after_removals(found: Evidence) -> Judgement:
+def section_3_symmetry_after_removals(found: Evidence) -> Comparisons:
     """Without a direction, coordinates or the diagonal encoders stay more symmetric; leading directions matter more."""
     moved = changes(found.layers)
     taken = moved[~moved["at_random"]].groupby("removed", sort=False)
     tenth = compared(dict(list(taken))["leading 10 %"], "factor")
-    return Judgement(
-        *(_ends(compared(own, "symmetry"), ">", "low", removed=name)[0] for name, own in taken),
-        compare("random", moved[moved["at_random"]]["change"].abs().max(), "<", 0.05),
-        *_ends(tenth, "<", "low", key="tenth "),
-        *_ends(tenth, ">", "high", key="tenth "),
-    )
+    yield from (_ends(compared(own, "symmetry"), ">", "low", removed=name)[0] for name, own in taken)
+    yield compare("random", moved[moved["at_random"]]["change"].abs().max(), "<", 0.05)
+    yield from _ends(tenth, "<", "low", key="tenth ")
+    yield from _ends(tenth, ">", "high", key="tenth ")
 
 
 def _ends(result: Compared, relation: Relation, *ends: str, key: str = "", **fields: str) -> tuple[Comparison, ...]:

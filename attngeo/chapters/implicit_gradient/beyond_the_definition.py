@@ -8,7 +8,7 @@ from torch import Tensor
 from attngeo.chapters.implicit_gradient.implicit_update import ascent
 from attngeo.chapters.implicit_gradient.toy_passes import ToyPass
 from attngeo.forms.bilinear import BilinearForm
-from attngeo.paper.checks import Judgement, check, compare, exact
+from attngeo.paper.checks import Comparisons, check, compare, exact
 from attngeo.updates.objectives import Objective
 from attngeo.updates.rank_one import exact_coefficients, gradient_sum, relative_error
 from attngeo.updates.toy_transformer import ToyConfig, ToyTransformer
@@ -95,7 +95,7 @@ def shared_gradient(gradients: list[Tensor]) -> Tensor:
 
 
 @check(three_cases)
-def step_beyond_the_definition(cases: ThreeCases) -> Judgement:
+def step_beyond_the_definition(cases: ThreeCases) -> Comparisons:
     """Remark S1.6 with biases, with rotary positions and with shared layers, against autograd's gradients."""
     (biased, beta), (rotary, beta_rotary) = cases.biased.backward(), cases.rotary.backward()
     unkeyed, _ = replace(cases.biased, bk=torch.zeros_like(cases.biased.bk)).backward()
@@ -105,12 +105,10 @@ def step_beyond_the_definition(cases: ThreeCases) -> Judgement:
     form, by_layer = cases.layers.form(0), [g.w_qk for g in cases.shared.gradients()]
     slope = form.wq @ grad_k.mT + grad_q @ form.wk.mT
     total, first = (ascent(form, g) for g in (shared_gradient(by_layer), by_layer[0]))
-    return Judgement(
-        exact("biases", relative_error(plain + bias_term(cases.biased, beta), biased)),
-        compare("no biases", relative_error(plain, biased), "≠", 0, 0.01),
-        exact("key bias", relative_error(unkeyed, biased)),
-        exact("rotary", relative_error(rotary_step(cases.rotary, beta_rotary), rotary)),
-        compare("no rotary", relative_error(without_biases(cases.rotary, beta_rotary), rotary), "≠", 0, 0.1),
-        exact("shared", relative_error(total, slope)),
-        compare("one layer", relative_error(first, slope), "≠", 0, 0.1),
-    )
+    yield exact("biases", relative_error(plain + bias_term(cases.biased, beta), biased))
+    yield compare("no biases", relative_error(plain, biased), "≠", 0, 0.01)
+    yield exact("key bias", relative_error(unkeyed, biased))
+    yield exact("rotary", relative_error(rotary_step(cases.rotary, beta_rotary), rotary))
+    yield compare("no rotary", relative_error(without_biases(cases.rotary, beta_rotary), rotary), "≠", 0, 0.1)
+    yield exact("shared", relative_error(total, slope))
+    yield compare("one layer", relative_error(first, slope), "≠", 0, 0.1)

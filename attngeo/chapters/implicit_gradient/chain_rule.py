@@ -6,7 +6,7 @@ from torch.autograd.functional import jacobian
 
 from attngeo.chapters.implicit_gradient.toy_passes import ToyPass, toy_pass, trained_passes
 from attngeo.errors import ParameterError
-from attngeo.paper.checks import Judgement, check, compare, exact
+from attngeo.paper.checks import Comparisons, check, compare, exact
 from attngeo.updates.objectives import Objective
 from attngeo.updates.rank_one import relative_error
 
@@ -22,18 +22,14 @@ def summed_values(gain: Tensor, mask: Tensor) -> Tensor:
 
 
 @check(trained_passes)
-def single_weight_derivative(passes: list[ToyPass]) -> Judgement:
+def single_weight_derivative(passes: list[ToyPass]) -> Comparisons:
     """Equations S27, S28: the derivative by one weight has one value in it; the sum over j is the chain rule's."""
-    comparisons = []
     for p in passes:
         g = p.run.gradient(0)
         gain = g.errors @ g.layer.values.mT
         right, printed = (relative_error(f(gain, g.layer.mask), g.weights) for f in (one_value, summed_values))
-        comparisons += [
-            exact("one value", right, objective=p.objective),
-            compare("as printed", printed, "≠", 0, 0.1, objective=p.objective),
-        ]
-    return Judgement(*comparisons)
+        yield exact("one value", right, objective=p.objective)
+        yield compare("as printed", printed, "≠", 0, 0.1, objective=p.objective)
 
 
 def product_of_jacobians(blocks: list[Tensor], feedforward: Tensor) -> Tensor:
@@ -51,7 +47,7 @@ def sum_of_jacobians(blocks: list[Tensor], feedforward: Tensor) -> Tensor:
 
 
 @check(toy_pass, objective=Objective.BIDIRECTIONAL, d=12, n_heads=2, n_layers=3, n_tokens=4, d_mlp=24)
-def jacobian_of_later_layers(p: ToyPass) -> Judgement:
+def jacobian_of_later_layers(p: ToyPass) -> Comparisons:
     """Equations S29, S30: the layers above multiply; their Jacobians, taken over the whole sequence, do not add."""
     model, layers, config = p.model, p.run.layers, p.model.config
     if config.n_layers < 3:
@@ -80,8 +76,6 @@ def jacobian_of_later_layers(p: ToyPass) -> Judgement:
         relative_error(product_of_jacobians([b[o, o] for b in blocks], feedforward[o, o]), truth[o, o]) for o in own
     )
     printed = relative_error(sum_of_jacobians(blocks, feedforward), truth)
-    return Judgement(
-        exact("product", relative_error(product_of_jacobians(blocks, feedforward), truth)),
-        compare("as printed", printed, "≠", 0, 1e-2, n_above=config.n_layers - 1),
-        compare("one token", alone, "≠", 0, 1e-2),
-    )
+    yield exact("product", relative_error(product_of_jacobians(blocks, feedforward), truth))
+    yield compare("as printed", printed, "≠", 0, 1e-2, n_above=config.n_layers - 1)
+    yield compare("one token", alone, "≠", 0, 1e-2)

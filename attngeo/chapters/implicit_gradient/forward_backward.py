@@ -10,7 +10,7 @@ from attngeo.chapters.implicit_gradient.gradient import exact_beta
 from attngeo.chapters.implicit_gradient.toy_passes import ToyPass, toy_pass
 from attngeo.forms.bilinear import BilinearForm
 from attngeo.forms.scores import symmetry_score
-from attngeo.paper.checks import Judgement, check, compare, exact
+from attngeo.paper.checks import Comparisons, Judgement, check, compare, exact
 from attngeo.updates.objectives import Objective
 from attngeo.updates.rank_one import relative_error
 from attngeo.updates.toy_transformer import LayerPass, ToyConfig, ToyTransformer
@@ -37,7 +37,7 @@ def attention_layer(d: int = 32, n_heads: int = 4, n_tokens: int = 8, seed: int 
 
 
 @check(attention_layer)
-def attention_scale(layer: RandomAttention) -> Judgement:
+def attention_scale(layer: RandomAttention) -> Comparisons:
     """Equation 1: the printed scale 1/sqrt(d) is that of one head; with several, attention uses 1/sqrt(d_head)."""
     x, form = layer
     d = form.d_model
@@ -45,11 +45,9 @@ def attention_scale(layer: RandomAttention) -> Judgement:
     identity = torch.eye(len(x), dtype=x.dtype).expand(form.n_heads, -1, -1)
     reference = scaled_dot_product_attention(q, k, identity)  # weights: the values are I
     ours, printed = ((s * q @ k.mT).softmax(-1) for s in (score_scale(d, form.d_head), d**-0.5))
-    return Judgement(
-        exact("per head", (reference - ours).abs().max()),
-        compare("as printed", (reference - printed).abs().max(), "≠", 0, 1e-3, n_heads=form.n_heads),
-        exact("symmetry", symmetry_score(form.dense() * d**-0.5), symmetry_score(form)),
-    )
+    yield exact("per head", (reference - ours).abs().max())
+    yield compare("as printed", (reference - printed).abs().max(), "≠", 0, 1e-3, n_heads=form.n_heads)
+    yield exact("symmetry", symmetry_score(form.dense() * d**-0.5), symmetry_score(form))
 
 
 def one_layer(seed: int = 0, **config: int) -> list[ToyPass]:
@@ -58,9 +56,8 @@ def one_layer(seed: int = 0, **config: int) -> list[ToyPass]:
 
 
 @check(one_layer)
-def forward_and_backward(passes: list[ToyPass]) -> Judgement:
+def forward_and_backward(passes: list[ToyPass]) -> Comparisons:
     """Figure 1: the score is x_i^T W_qk x_j forwards, and its error times K_ij is what comes back."""
-    comparisons = []
     for p in passes:
         g = p.run.gradient(0)
         scores = (g.layer.x @ g.layer.w_qk @ g.layer.x.T).requires_grad_()  # forward: x_i^T W_qk x_j
@@ -72,32 +69,27 @@ def forward_and_backward(passes: list[ToyPass]) -> Judgement:
         products = torch.einsum("id,hjd->hij", g.errors, g.layer.values) * p.scale * g.layer.mask
         difference = relative_error(products, error)
         if p.model.config.softmax:
-            comparisons += [
-                exact("forward", (weights.detach() - g.layer.weights).abs().max()),
-                exact("backward", (error - exact_beta(g, p.scale)).abs().max()),
-                compare("softmax", difference, "≠", 0, 0.1),
-            ]
+            yield exact("forward", (weights.detach() - g.layer.weights).abs().max())
+            yield exact("backward", (error - exact_beta(g, p.scale)).abs().max())
+            yield compare("softmax", difference, "≠", 0, 0.1)
         else:
-            comparisons.append(exact("no softmax", difference))
-    return Judgement(*comparisons)
+            yield exact("no softmax", difference)
 
 
 SIGN = -1  # of the loss and of its gradient, which Eqs. S23 and S31 leave out
 
 
 @check(toy_pass, objective=Objective.BIDIRECTIONAL)
-def loss_sign(p: ToyPass) -> Judgement:
+def loss_sign(p: ToyPass) -> Comparisons:
     """Equations S23, S28, S31: sum t log sigma(z) is minus the negative log-likelihood; (t - sigma) W_u^T likewise."""
     losses = p.run.losses.detach()
     (descent,) = torch.autograd.grad(p.run.losses.sum(), p.run.layers[-1].output, retain_graph=True)
     log_p = p.run.logits.detach().log_softmax(-1)
     targets = one_hot((log_p + losses[:, None]).abs().argmin(-1), log_p.shape[-1])  # the loss is -log p of the target
     printed_loss, printed_error = (targets * log_p).sum(), (targets - log_p.exp()) @ p.model.wu.detach().T
-    return Judgement(
-        exact("loss", SIGN * printed_loss / losses.sum(), 1),
-        exact("gradient", relative_error(SIGN * printed_error, descent)),
-        compare("as printed", printed_loss / losses.sum(), "≠", 1, 1e-3),
-    )
+    yield exact("loss", SIGN * printed_loss / losses.sum(), 1)
+    yield exact("gradient", relative_error(SIGN * printed_error, descent))
+    yield compare("as printed", printed_loss / losses.sum(), "≠", 1, 1e-3)
 
 
 class DistinctTokens(NamedTuple):
@@ -117,7 +109,7 @@ AHEAD = 1  # positions from a query to what it predicts under a causal mask
 
 
 @check(distinct_tokens)
-def prediction_from_its_own_input(sample: DistinctTokens) -> Judgement:
+def prediction_from_its_own_input(sample: DistinctTokens) -> Comparisons:
     """Equation S24: as printed, position i predicts token i from its own embedding; trained models shift or mask."""
     model, tokens = sample
     masked = torch.arange(len(tokens)) % 3 == 1
@@ -133,12 +125,10 @@ def prediction_from_its_own_input(sample: DistinctTokens) -> Judgement:
 
     in_mask = model.run(tokens, Objective.MASKED, masked).losses[masked]
     in_sight = model.run(tokens, Objective.BIDIRECTIONAL).losses
-    return Judgement(
-        exact("causal", causal(AHEAD)),
-        exact("masked", own_embedding(in_mask, tokens[masked])),
-        compare("causal as printed", causal(0), "≠", 0, 0.1),
-        compare("bidirectional as printed", own_embedding(in_sight, tokens), "≠", 0, 0.1),
-    )
+    yield exact("causal", causal(AHEAD))
+    yield exact("masked", own_embedding(in_mask, tokens[masked]))
+    yield compare("causal as printed", causal(0), "≠", 0, 0.1)
+    yield compare("bidirectional as printed", own_embedding(in_sight, tokens), "≠", 0, 0.1)
 
 
 def residual(below: LayerPass) -> Tensor:

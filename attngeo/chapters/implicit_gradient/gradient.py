@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from attngeo.chapters.implicit_gradient.toy_passes import TRAINED, ToyPass, toy_pass, trained_passes
-from attngeo.paper.checks import Judgement, check, compare, exact, monte_carlo
+from attngeo.paper.checks import Comparisons, check, compare, exact, monte_carlo
 from attngeo.updates.objectives import Objective, context_matrix
 from attngeo.updates.rank_one import (
     by_context,
@@ -41,16 +41,15 @@ def with_and_without_feedforward(d: int = 32, n_layers: int = 3, seed: int = 0, 
 
 
 @check(with_and_without_feedforward)
-def gradient_is_sum_of_rank_one(passes: list[ToyPass]) -> Judgement:
+def gradient_is_sum_of_rank_one(passes: list[ToyPass]) -> Comparisons:
     """Proposition 2.2: dL/dW_qk of every head and layer is sum_ij beta_ij K_ij, with the exact beta."""
-    comparisons = []
     for p in passes:
         errors = [relative_error(gradient_sum(exact_beta(g, p.scale), g.layer.x), g.w_qk) for g in p.gradients()]
         kind = "with" if p.model.config.d_mlp else "without"
-        comparisons.append(exact("error", max(errors), objective=p.objective, kind=kind))
+        yield exact("error", max(errors), objective=p.objective, kind=kind)
     g = p.run.gradient(0)
     rank = torch.linalg.matrix_rank(rank_one_terms(exact_beta(g, p.scale)[0], g.layer.x)).max()
-    return Judgement(*comparisons, exact("rank", rank, 1, 0))
+    yield exact("rank", rank, 1, 0)
 
 
 def with_and_without_softmax(draws: int = 12, seed: int = 0, **config: int) -> list[ToyPass]:
@@ -59,10 +58,9 @@ def with_and_without_softmax(draws: int = 12, seed: int = 0, **config: int) -> l
 
 
 @check(with_and_without_softmax)
-def coefficients_without_softmax(sample: list[ToyPass]) -> Judgement:
+def coefficients_without_softmax(sample: list[ToyPass]) -> Comparisons:
     """Equations S33-S36: beta = delta_i . x_j is exact for attention without softmax, and another matrix with it."""
     *passes, linear = sample
-    comparisons = []
     for objective in TRAINED:
         errors, cosines = [], []
         for p in passes:
@@ -71,21 +69,16 @@ def coefficients_without_softmax(sample: list[ToyPass]) -> Judgement:
                 beta, x = exact_beta(g, p.scale), g.layer.x
                 errors.append(relative_error(gradient_sum(beta, x), g.w_qk))
                 cosines.append(cosine(gradient_sum(paper_beta(g), x), g.w_qk))
-        comparisons += [
-            exact("exact", max(errors), objective=objective),
-            monte_carlo("paper", cosines, 1, "<", objective=objective),
-        ]
+        yield exact("exact", max(errors), objective=objective)
+        yield monte_carlo("paper", cosines, 1, "<", objective=objective)
     offset = torch.linspace(-3, 3, x.shape[1], dtype=x.dtype)  # one vector added to every key's embedding
     shifted = x.T @ beta @ (x + offset)
     h = linear.run.gradient(0)
     scaled, printed = (gradient_sum(paper_beta(h, scale), h.layer.x) for scale in (linear.scale, 1.0))
-    return Judgement(
-        *comparisons,
-        exact("row sums", beta.sum(-1).abs().max()),
-        exact("shifted keys", relative_error(shifted, g.w_qk)),
-        exact("linear", relative_error(scaled, h.w_qk)),
-        exact("length", printed.norm() / h.w_qk.norm(), math.sqrt(linear.model.config.d_head)),
-    )
+    yield exact("row sums", beta.sum(-1).abs().max())
+    yield exact("shifted keys", relative_error(shifted, g.w_qk))
+    yield exact("linear", relative_error(scaled, h.w_qk))
+    yield exact("length", printed.norm() / h.w_qk.norm(), math.sqrt(linear.model.config.d_head))
 
 
 def rows_that_count(beta: Tensor, position: int) -> Tensor:
@@ -94,9 +87,8 @@ def rows_that_count(beta: Tensor, position: int) -> Tensor:
 
 
 @check(trained_passes)
-def rows_of_one_loss(passes: list[ToyPass]) -> Judgement:
+def rows_of_one_loss(passes: list[ToyPass]) -> Comparisons:
     """Equation S36: the loss of one token touches only its own row of beta in the last layer, and many rows below."""
-    comparisons = []
     for p in passes:
         position = int(p.run.losses.nonzero()[-1])  # the last position that predicts: it attends to most others
         for layer, where in ((1, "last layer"), (0, "layer below")):
@@ -107,11 +99,8 @@ def rows_of_one_loss(passes: list[ToyPass]) -> Judgement:
             every = relative_error(gradient_sum(rows_that_count(beta, position), g.layer.x), g.w_qk)
             alone = relative_error(gradient_sum(own, g.layer.x), g.w_qk)
             words = {"objective": p.objective, "where": where}
-            comparisons += [
-                exact("every row", every, **words),
-                exact("own row", alone, **words) if layer else compare("own row", alone, "≠", 0, 0.1, **words),
-            ]
-    return Judgement(*comparisons)
+            yield exact("every row", every, **words)
+            yield exact("own row", alone, **words) if layer else compare("own row", alone, "≠", 0, 0.1, **words)
 
 
 def query_side(x: Tensor) -> Tensor:
@@ -120,32 +109,26 @@ def query_side(x: Tensor) -> Tensor:
 
 
 @check(trained_passes, n_tokens=9)
-def pairs_that_count(passes: list[ToyPass]) -> Judgement:
+def pairs_that_count(passes: list[ToyPass]) -> Comparisons:
     """Equations 7, 8: the pairs of the gradient are (query, attended) positions, not (predicted token, C_i)."""
-    comparisons = []
     for p in passes:
         g, n = p.run.gradient(0), p.model.config.n_tokens
         beta, x = exact_beta(g, p.scale), g.layer.x
         inside = context_matrix(p.objective, n, torch.arange(n) % 3 == 1 if p.objective is Objective.MASKED else None)
         attended = relative_error(query_side(x).T @ beta @ x, g.w_qk)
         context = relative_error(gradient_sum(beta * inside, x), g.w_qk)
-        comparisons += [
-            exact("attended", attended, objective=p.objective),
-            compare("context", context, "≠", 0, 0.1, objective=p.objective),
-        ]
+        yield exact("attended", attended, objective=p.objective)
+        yield compare("context", context, "≠", 0, 0.1, objective=p.objective)
         if p.objective is Objective.AUTOREGRESSIVE:
             predicted = relative_error(x.roll(-1, 0).T @ beta @ x, g.w_qk)
-            comparisons.append(compare("predicted", predicted, "≠", 0, 0.1, objective=p.objective))
-    return Judgement(*comparisons)
+            yield compare("predicted", predicted, "≠", 0, 0.1, objective=p.objective)
 
 
 @check(trained_passes, n_heads=2)
-def regrouping(passes: list[ToyPass]) -> Judgement:
+def regrouping(passes: list[ToyPass]) -> Comparisons:
     """Equations 8, 9, S38: the double sum by predicted and by context position."""
-    comparisons = []
     for p in passes:
         g = p.run.gradient(0)
         for name, grouping in (("by prediction", by_prediction), ("by context", by_context)):
             total = torch.stack([grouping(b, g.layer.x).sum(0) for b in exact_beta(g, p.scale)])
-            comparisons.append(exact(name, relative_error(total, g.w_qk), objective=p.objective))
-    return Judgement(*comparisons)
+            yield exact(name, relative_error(total, g.w_qk), objective=p.objective)

@@ -16,7 +16,7 @@ from attngeo.chapters.implicit_gradient.toy_passes import TRAINED, ToyPass, trai
 from attngeo.errors import ParameterError
 from attngeo.forms.bilinear import BilinearForm
 from attngeo.forms.scores import symmetry_score
-from attngeo.paper.checks import Judgement, check, compare, exact, monte_carlo
+from attngeo.paper.checks import Comparisons, check, compare, exact, monte_carlo
 from attngeo.updates.rank_one import cosine, relative_error
 
 
@@ -29,19 +29,16 @@ def after_step(p: ToyPass, learning_rate: float) -> BilinearForm:
 
 
 @check(trained_passes)
-def step_through_factors(passes: list[ToyPass]) -> Judgement:
+def step_through_factors(passes: list[ToyPass]) -> Comparisons:
     """Equation S39: both orders of the change of W_qk, against a step on W_q and W_k with autograd's gradients."""
-    comparisons, learning_rate = [], 1e-2
+    learning_rate = 1e-2
     for p in passes:
         form = p.model.form(0)
         change = torch.stack(list(after_step(p, learning_rate).heads())) - torch.stack(list(form.heads()))
         step = implicit_update(form, p.run.gradient(0).w_qk, learning_rate)
         remainder = change - step.first_order
-        comparisons += [
-            exact("both orders", relative_error(remainder, step.second_order), objective=p.objective),
-            compare("remainder", remainder.norm() / learning_rate**2, "≠", 0, 1e-3, objective=p.objective),
-        ]
-    return Judgement(*comparisons)
+        yield exact("both orders", relative_error(remainder, step.second_order), objective=p.objective)
+        yield compare("remainder", remainder.norm() / learning_rate**2, "≠", 0, 1e-3, objective=p.objective)
 
 
 class RandomFactors(NamedTuple):
@@ -81,9 +78,8 @@ def ascent(form: BilinearForm, gradient: Float[Tensor, "*heads d d"]) -> Float[T
 
 
 @check(random_factors)
-def update_is_not_proportional(sample: RandomFactors) -> Judgement:
+def update_is_not_proportional(sample: RandomFactors) -> Comparisons:
     """Equation S40: dW_qk is parallel to G only if W_q W_q^T and W_k W_k^T are multiples of I; else by the widths."""
-    comparisons = []
     for form, weights in sample.grids:
         d, d_head = form.d_model, form.d_head
         g = sample.gradient[:d, :d]
@@ -93,20 +89,15 @@ def update_is_not_proportional(sample: RandomFactors) -> Judgement:
         trace, even_square = (weights @ x.sum((1, 2)) for x in (moved_even * moved_even.mT, moved_even.square()))
         share = float(even.trace() ** 2 / even.square().sum())
         words = {"d": d, "d_head": d_head}
-        comparisons += [
-            exact("alignment", inner / square.sqrt() / g.norm(), alignment_at_random_factors(d, d_head), **words),
-            exact("symmetric", trace / even_square, symmetry_at_random_factors(d, d_head, share), **words),
-        ]
+        yield exact("alignment", inner / square.sqrt() / g.norm(), alignment_at_random_factors(d, d_head), **words)
+        yield exact("symmetric", trace / even_square, symmetry_at_random_factors(d, d_head, share), **words)
     g = sample.gradient
     for form in sample.drawn:
         cosines = [cosine(m, g) for m in ascent(form, g)]
-        comparisons.append(monte_carlo("cosine", cosines, 1, "<", d=form.d_model, d_head=form.d_head))
+        yield monte_carlo("cosine", cosines, 1, "<", d=form.d_model, d_head=form.d_head)
     orthogonal = torch.linalg.qr(g).Q[None]
-    return Judgement(
-        *comparisons,
-        exact("orthogonal", cosine(ascent(BilinearForm(orthogonal, orthogonal), g)[0], g), 1),
-        exact("tied", symmetry_score(ascent(sample.tied, g + g.T)[0]), 1),
-    )
+    yield exact("orthogonal", cosine(ascent(BilinearForm(orthogonal, orthogonal), g)[0], g), 1)
+    yield exact("tied", symmetry_score(ascent(sample.tied, g + g.T)[0]), 1)
 
 
 class OnePair(NamedTuple):
@@ -133,20 +124,18 @@ def left_factor(w: Float[Tensor, "d d_head"]) -> Float[Tensor, "d d"]:
 
 
 @check(one_pair)
-def terms_of_the_step(pair: OnePair) -> Judgement:
+def terms_of_the_step(pair: OnePair) -> Comparisons:
     """Equation S41: x-bar_i = W_q W_q^T x_i (a transpose is missing); each of the two terms has rank 1, their sum 2."""
     wq, wk, square, x, y = pair
     k = torch.outer(x, y)
     first, second = wq @ wq.T @ k, k @ wk @ wk.T
     printed = relative_error(torch.outer(square @ square @ x, y), square @ square.T @ k)
     rank = torch.linalg.matrix_rank
-    return Judgement(
-        exact("transposed", relative_error(torch.outer(left_factor(wq) @ x, y), first)),
-        compare("as printed", printed, "≠", 0, 0.1),
-        exact("first rank", rank(first), 1, 0),
-        exact("second rank", rank(second), 1, 0),
-        exact("rank of both", rank(first + second), 2, 0),
-    )
+    yield exact("transposed", relative_error(torch.outer(left_factor(wq) @ x, y), first))
+    yield compare("as printed", printed, "≠", 0, 0.1)
+    yield exact("first rank", rank(first), 1, 0)
+    yield exact("second rank", rank(second), 1, 0)
+    yield exact("rank of both", rank(first + second), 2, 0)
 
 
 def every_head_its_own(form: BilinearForm, gradients: Float[Tensor, "heads d d"]) -> Float[Tensor, "d d"]:
@@ -161,9 +150,9 @@ def heads_as_one(form: BilinearForm, gradients: Float[Tensor, "heads d d"]) -> F
 
 
 @check(trained_passes)
-def step_of_several_heads(passes: list[ToyPass]) -> Judgement:
+def step_of_several_heads(passes: list[ToyPass]) -> Comparisons:
     """Equations S39, S40 with several heads: each head has its own G_h; no one gradient of the summed form exists."""
-    comparisons, small = [], 1e-3
+    small = 1e-3
     for p in passes:
         form, g = p.model.form(0), p.run.gradient(0).w_qk
         if form.n_heads < 2:
@@ -171,11 +160,8 @@ def step_of_several_heads(passes: list[ToyPass]) -> Judgement:
         ahead, behind = (after_step(p, eta).dense() for eta in (small, -small))
         slope = (ahead - behind) / (2 * small)  # exact but for rounding: the remainder is even in eta
         one = relative_error(heads_as_one(form, g), slope)
-        comparisons += [
-            exact("head by head", relative_error(every_head_its_own(form, g), slope), objective=p.objective),
-            compare("one gradient", one, "≠", 0, 0.1, objective=p.objective),
-        ]
-    return Judgement(*comparisons)
+        yield exact("head by head", relative_error(every_head_its_own(form, g), slope), objective=p.objective)
+        yield compare("one gradient", one, "≠", 0, 0.1, objective=p.objective)
 
 
 def first_direction(gradient: Float[Tensor, "heads d d_head"]) -> Float[Tensor, "heads d d_head"]:
@@ -184,7 +170,7 @@ def first_direction(gradient: Float[Tensor, "heads d d_head"]) -> Float[Tensor, 
 
 
 @check(trained_passes, draws=12)
-def first_adam_step(passes: list[ToyPass]) -> Judgement:
+def first_adam_step(passes: list[ToyPass]) -> Comparisons:
     """Remark S1.6 is about gradient descent: the first step of Adam points farther from the gradient still."""
     plain, gain = ({objective: [] for objective in TRAINED} for _ in range(2))
     for p in passes:
@@ -193,10 +179,6 @@ def first_adam_step(passes: list[ToyPass]) -> Judgement:
         descent = cosine(implicit_update(form, g, -1.0).first_order, g)
         plain[p.objective].append(descent)
         gain[p.objective].append(cosine(form.wq @ step_k.mT + step_q @ form.wk.mT, g) - descent)
-    comparisons = []
     for objective in TRAINED:
-        comparisons += [
-            monte_carlo("descent", plain[objective], 1, "<", objective=objective),
-            monte_carlo("adam", gain[objective], 0, "<", objective=objective),
-        ]
-    return Judgement(*comparisons)
+        yield monte_carlo("descent", plain[objective], 1, "<", objective=objective)
+        yield monte_carlo("adam", gain[objective], 0, "<", objective=objective)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from attngeo.paper.checks import Claim, Comparison, Interval, Judgement, Relation, check, compare, exact
+from attngeo.paper.checks import Claim, Comparison, Comparisons, Interval, Judgement, Relation, check, compare, exact
 from attngeo.records.checkout import data
 from attngeo.survey.families import FEW_BITS, Compared, compared, of_families, with_kinds
 from attngeo.survey.measured import named, read_quantised, read_records
@@ -96,17 +96,15 @@ def section_3_directionality_on_weights(found: OnWeights) -> Judgement:
 
 
 @check(recorded_weights)
-def figure_s1_formula(found: OnWeights) -> Judgement:
+def figure_s1_formula(found: OnWeights) -> Comparisons:
     """Figure S1: DeiT-tiny's released medians are s, and d of the released code, not of Definition 3.2 nor Table S3."""
     name = "deit-tiny-patch16-224"
     ours = found.stacks.set_index("model").loc[name]
     theirs = released_results().query("model == @name").iloc[0]
-    return Judgement(
-        exact("s", ours["symmetry"], theirs["s"], SIX_DIGITS),
-        exact("d", ours["directionality_released"], theirs["d"], SIX_DIGITS),
-        compare("by the definition", ours["directionality"], "≠", theirs["d"], 1e-3),
-        compare("as in Table S3", ours["directionality_tables"], "≠", theirs["d"], 1e-3),
-    )
+    yield exact("s", ours["symmetry"], theirs["s"], SIX_DIGITS)
+    yield exact("d", ours["directionality_released"], theirs["d"], SIX_DIGITS)
+    yield compare("by the definition", ours["directionality"], "≠", theirs["d"], 1e-3)
+    yield compare("as in Table S3", ours["directionality_tables"], "≠", theirs["d"], 1e-3)
 
 
 def _ends(result: Compared, relation: Relation, *ends: str, score: str) -> tuple[Comparison, ...]:

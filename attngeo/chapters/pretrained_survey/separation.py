@@ -5,7 +5,7 @@ from dataclasses import replace
 import pandas as pd
 from scipy.stats import binomtest
 
-from attngeo.paper.checks import Claim, Comparison, Interval, Judgement, Relation, check, compare, exact
+from attngeo.paper.checks import Claim, Comparison, Comparisons, Interval, Judgement, Relation, check, compare, exact
 from attngeo.survey.auc import Separation, separation
 from attngeo.survey.released_results import released_results
 
@@ -70,24 +70,20 @@ def section_3_directionality_in_language(results: pd.DataFrame) -> Judgement:
 
 
 @check(released_results)
-def section_3_symmetry_elsewhere(results: pd.DataFrame) -> Judgement:
+def section_3_symmetry_elsewhere(results: pd.DataFrame) -> Comparisons:
     """AUC of symmetry in vision and audio lies above 1/2 once decoders are causal self-attention, not as drawn."""
-    return Judgement(
-        *(_against_half("low", of_modality(m, "s", results), ">", "s", m) for m in ("vision", "audio")),
-        _against_half("low", of_figure("S1 vision", "s", results), "<", "s", "S1 vision as drawn", "as drawn"),
-    )
+    yield from (_against_half("low", of_modality(m, "s", results), ">", "s", m) for m in ("vision", "audio"))
+    yield _against_half("low", of_figure("S1 vision", "s", results), "<", "s", "S1 vision as drawn", "as drawn")
 
 
 @check(released_results)
-def section_3_directionality_elsewhere(results: pd.DataFrame) -> Judgement:
+def section_3_directionality_elsewhere(results: pd.DataFrame) -> Comparisons:
     """AUC of directionality in vision and audio: its intervals hold 1/2."""
     whisper = results[(results["model"] == "whisper-large-v3") & (results["part"] == "encoder")]["d"].item()
-    return Judgement(
-        _against_half("low", of_modality("vision", "d", results), "<", "d", "vision"),
-        _against_half("low", of_figure("S1 vision", "d", results), "<", "d", "vision, S1 as drawn"),
-        _against_half("low", of_modality("audio", "d", results), "<", "d", "audio"),
-        compare("whisper", whisper, ">"),
-    )
+    yield _against_half("low", of_modality("vision", "d", results), "<", "d", "vision")
+    yield _against_half("low", of_figure("S1 vision", "d", results), "<", "d", "vision, S1 as drawn")
+    yield _against_half("low", of_modality("audio", "d", results), "<", "d", "audio")
+    yield compare("whisper", whisper, ">")
 
 
 @check(released_results)
@@ -118,16 +114,14 @@ def figure_2_as_drawn(results: pd.DataFrame) -> Judgement:
 
 
 @check(released_results)
-def figure_s1_as_drawn(results: pd.DataFrame) -> Judgement:
+def figure_s1_as_drawn(results: pd.DataFrame) -> Comparisons:
     """Figure S1: vision models as drawn do not separate; audio models do, in d through MusicGen's cross-attention."""
     own = results[~results["defects"].str.contains("cross-attention|text-encoder")]
     words = "Figure S1 audio, MusicGen left out"
-    return Judgement(
-        *(end for s in SCORES for end in _around_half(of_figure("S1 vision", s, results), s, "Figure S1 vision")),
-        *(_against_half("low", of_figure("S1 audio", s, results), ">", s, "Figure S1 audio") for s in SCORES),
-        _against_half("low", of_figure("S1 audio", "s", own), ">", "s", words),
-        *_around_half(of_figure("S1 audio", "d", own), "d", words),
-    )
+    yield from (end for s in SCORES for end in _around_half(of_figure("S1 vision", s, results), s, "Figure S1 vision"))
+    yield from (_against_half("low", of_figure("S1 audio", s, results), ">", s, "Figure S1 audio") for s in SCORES)
+    yield _against_half("low", of_figure("S1 audio", "s", own), ">", "s", words)
+    yield from _around_half(of_figure("S1 audio", "d", own), "d", words)
 
 
 def _around_half(found: Separation, score: str, models: str) -> tuple[Comparison, ...]:

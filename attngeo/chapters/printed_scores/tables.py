@@ -7,7 +7,7 @@ import pandas as pd
 
 from attngeo.chapters.printed_scores.printed_rows import PrintedRow, printed_rows, read_rows
 from attngeo.forms.random_matrices import directionality_sd, symmetry_mean, symmetry_sd
-from attngeo.paper.checks import Comparison, Judgement, Relation, check, compare, exact
+from attngeo.paper.checks import Comparison, Comparisons, Judgement, Relation, check, compare, exact
 from attngeo.paper.published import printed_table
 from attngeo.records.checkout import data
 from attngeo.survey.measured import named, read_records
@@ -57,12 +57,11 @@ def released_rows() -> dict[str, list[PrintedRow]]:
 
 
 @check(released_rows)
-def tables_round_the_released_results(tables: dict[str, list[PrintedRow]]) -> Judgement:
+def tables_round_the_released_results(tables: dict[str, list[PrintedRow]]) -> Comparisons:
     """Every printed number of Tables S2 and S3 is a released median or quartile distance, rounded."""
     gaps = {number: np.array([row.theirs - row.released for row in rows]) for number, rows in tables.items()}
-    return Judgement(
-        *(exact("gap", np.abs(gap).max(), 0, HALF_UNIT, count=gap.size, number=number) for number, gap in gaps.items())
-    )
+    for number, gap in gaps.items():
+        yield exact("gap", np.abs(gap).max(), 0, HALF_UNIT, count=gap.size, number=number)
 
 
 @check(released_results)

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attngeo.paper.checks import Judgement, check, compare, exact
+from attngeo.paper.checks import Comparisons, check, compare, exact
 
 RATE = 1e-3  # of the steps
 Factor = Float[Tensor, "d d_head"]
@@ -36,7 +36,7 @@ def imbalance(wq: Float[Tensor, "r d_head"], wk: Float[Tensor, "r d_head"]) -> F
 
 
 @check(one_head)
-def flow_conserves_imbalance(head: OneHead) -> Judgement:
+def flow_conserves_imbalance(head: OneHead) -> Comparisons:
     """The derivative of `imbalance` along the flow is 0, with biases as rows; steps of GD and Adam change it."""
     plain = _drift(head, head.wq, head.wk)
     rows = torch.cat([head.wq, head.bq[None]]), torch.cat([head.wk, head.bk[None]])
@@ -45,14 +45,12 @@ def flow_conserves_imbalance(head: OneHead) -> Judgement:
     gq, gk = _gradients(head, head.wq, head.wq)
     changed = {step: imbalance(head.wq - step * gq, head.wq - step * gk) for step in (RATE, RATE / 2)}
     signs = [imbalance(head.wq - step * gq.sign(), head.wq - step * gk.sign()).norm() for step in changed]
-    return Judgement(
-        exact("flow", plain),
-        exact("biases", biased[0]),
-        compare("weights alone", biased[1], ">", 0, 1e-3),
-        exact("descent", (changed[RATE] - RATE**2 * imbalance(gq, gk)).norm(), 0, 1e-13),
-        exact("order", changed[RATE].norm() / changed[RATE / 2].norm(), 4, 1e-6),
-        exact("adam", signs[0] / signs[1], 2, 0.05),
-    )
+    yield exact("flow", plain)
+    yield exact("biases", biased[0])
+    yield compare("weights alone", biased[1], ">", 0, 1e-3)
+    yield exact("descent", (changed[RATE] - RATE**2 * imbalance(gq, gk)).norm(), 0, 1e-13)
+    yield exact("order", changed[RATE].norm() / changed[RATE / 2].norm(), 4, 1e-6)
+    yield exact("adam", signs[0] / signs[1], 2, 0.05)
 
 
 def _loss(head: OneHead, wq: Tensor, wk: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from attngeo.forms.bilinear import BilinearForm
 from attngeo.forms.scores import score_heads, symmetry_score
-from attngeo.paper.checks import Comparison, Judgement, check, compare, exact, monte_carlo
+from attngeo.paper.checks import Comparison, Comparisons, Judgement, check, compare, exact, monte_carlo
 
 STD = 0.02  # of BERT's weights
 Heads = Float[Tensor, "heads d d_head"]
@@ -41,7 +41,7 @@ def tied_keys(wq: Heads) -> Heads:
 
 
 @check(layers)
-def symmetric_recipe(drawn: list[Layer]) -> Judgement:
+def symmetric_recipe(drawn: list[Layer]) -> Comparisons:
     """``W_k = W_q`` makes every head symmetric, and positive semi-definite: the diagonal stands out by ``sqrt(d)``."""
     heads, d, d_head = drawn[0].wq.shape
     keys = [tied_keys(layer.wq) for layer in drawn]
@@ -52,13 +52,11 @@ def symmetric_recipe(drawn: list[Layer]) -> Judgement:
         for layer, wk in zip(drawn, keys, strict=True)
     ]
     untied = [_prominence(BilinearForm(layer.wq, layer.other).dense()) for layer in drawn]
-    return Judgement(
-        exact("symmetry", min(score_heads(form).symmetry.min() for form in forms), 1),
-        exact("eigenvalue", min(0.0, *(float(e.min() / e.abs().max()) for e in eigenvalues))),
-        monte_carlo("diagonal", [_prominence(form.dense()) for form in forms], math.sqrt(d)),
-        monte_carlo("untied", untied, 0),
-        monte_carlo("logit", logits, self_logit(d, heads)),
-    )
+    yield exact("symmetry", min(score_heads(form).symmetry.min() for form in forms), 1)
+    yield exact("eigenvalue", min(0.0, *(float(e.min() / e.abs().max()) for e in eigenvalues)))
+    yield monte_carlo("diagonal", [_prominence(form.dense()) for form in forms], math.sqrt(d))
+    yield monte_carlo("untied", untied, 0)
+    yield monte_carlo("logit", logits, self_logit(d, heads))
 
 
 class Mixed(NamedTuple):

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from attngeo.chapters.symmetric_updates.first_update import first_coefficients, first_update, tied_embeddings
 from attngeo.forms.scores import symmetry_score
-from attngeo.paper.checks import Judgement, check, compare, exact
+from attngeo.paper.checks import Comparisons, check, compare, exact
 from attngeo.updates.objectives import Objective, attended_matrix
 from attngeo.updates.rank_one import gradient_sum, relative_error
 from attngeo.updates.toy_transformer import ToyConfig, ToyTransformer
@@ -58,25 +58,22 @@ def random_value_score(moment: Tensor) -> float:
 
 
 @check(first_gradients)
-def first_update_of_linear_attention(first: FirstGradients) -> Judgement:
+def first_update_of_linear_attention(first: FirstGradients) -> Comparisons:
     """The formula for beta_ij at W_qk = 0 against autograd; s is 1 for symmetric V, Tr(S^4)/Tr(S^2)^2 for random V."""
     tokens, embeddings, values = first.tokens[None], first.embeddings, first.values
-    x, comparisons = embeddings[first.tokens], []
+    x = embeddings[first.tokens]
     for objective, gradient in first.gradients.items():
         ahead = int(objective is Objective.AUTOREGRESSIVE)
         beta = first_coefficients(tokens, embeddings, values, ahead)[0] * attended_matrix(objective, len(x))
         gap = relative_error(gradient_sum(beta, x), -gradient)
-        comparisons.append(exact("autograd", gap, 0, 1e-6, objective=objective))
+        yield exact("autograd", gap, 0, 1e-6, objective=objective)
     everything = attended_matrix(Objective.BIDIRECTIONAL, len(x))
     symmetric = first_update(tokens, embeddings, values + values.T, everything)[0]
     moment = x.T @ x
     others = moment @ torch.eye(moment.numel()).to(moment).view(-1, *moment.shape) @ moment  # one entry of V at a time
     score = (others * others.mT).sum() / others.square().sum()  # so that these are means over independent entries
-    return Judgement(
-        *comparisons,
-        exact("symmetric values", symmetry_score(symmetric), 1, 1e-9),
-        exact("random values", score, random_value_score(moment)),
-    )
+    yield exact("symmetric values", symmetry_score(symmetric), 1, 1e-9)
+    yield exact("random values", score, random_value_score(moment))
 
 
 def softmax_update(x: Float[Tensor, "n d"], values: Float[Tensor, "d d"]) -> Float[Tensor, "d d"]:
@@ -107,18 +104,15 @@ def skew_share(x: Float[Tensor, "n d"], values: Float[Tensor, "d d"]) -> Float[T
 
 
 @check(first_gradients, softmax=True)
-def first_update_through_softmax(first: FirstGradients) -> Judgement:
+def first_update_through_softmax(first: FirstGradients) -> Comparisons:
     """The first update with softmax against autograd, and how far it is from symmetric for symmetric V."""
-    x, comparisons = first.embeddings[first.tokens], []
+    x = first.embeddings[first.tokens]
     formulas = {Objective.BIDIRECTIONAL: softmax_update, Objective.AUTOREGRESSIVE: causal_softmax_update}
     for objective, formula in formulas.items():
         gap = relative_error(formula(x, first.values), -first.gradients[objective])
-        comparisons.append(exact("autograd", gap, 0, 1e-6, objective=objective))
+        yield exact("autograd", gap, 0, 1e-6, objective=objective)
     symmetric = first.values + first.values.T
     update = softmax_update(x, symmetric)
     share = skew_share(x, symmetric) / update.square().sum()
-    return Judgement(
-        *comparisons,
-        exact("symmetric values", symmetry_score(update), 1 - share),
-        compare("not symmetric", share, ">", 0, 1e-6),
-    )
+    yield exact("symmetric values", symmetry_score(update), 1 - share)
+    yield compare("not symmetric", share, ">", 0, 1e-6)

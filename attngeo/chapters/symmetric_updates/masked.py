@@ -16,7 +16,7 @@ from attngeo.chapters.symmetric_updates.pair_symmetry import (
     signs,
 )
 from attngeo.forms.scores import symmetry_score
-from attngeo.paper.checks import Judgement, check, compare, exact
+from attngeo.paper.checks import Comparisons, Judgement, check, compare, exact
 from attngeo.updates.rank_one import cosine, gradient_sum, relative_error
 
 MASK_RATES = (0.15, 0.3)  # the range that Remark S1.15 names
@@ -95,14 +95,13 @@ def mean_masked_score(beta: Tensor, case: MaskedCase) -> float:
 
 
 @check(random_sequence, n_tokens=3)
-def masked_update_score(sequence: RandomSequence) -> Judgement:
+def masked_update_score(sequence: RandomSequence) -> Comparisons:
     """Remark S1.15: the score of a masked update is rho p for one masking and grows to rho when maskings repeat."""
     beta = sequence.beta - sequence.beta.diagonal().diag()
-    rho, comparisons = symmetry_score(beta), []
+    rho = symmetry_score(beta)
     for case in CASES:
         measured, where = mean_masked_score(beta, case), "visible" if case.visible else "excluded"
-        comparisons.append(exact("score", measured, masked_score(rho, *case), **case._asdict(), where=where))
-    return Judgement(*comparisons)
+        yield exact("score", measured, masked_score(rho, *case), **case._asdict(), where=where)
 
 
 def first_layer(x: Tensor, masked: Tensor, mask: Tensor) -> Tensor:
@@ -111,7 +110,7 @@ def first_layer(x: Tensor, masked: Tensor, mask: Tensor) -> Tensor:
 
 
 @check(random_sequence, n_tokens=12)
-def masked_positions_hold_the_mask(sequence: RandomSequence) -> Judgement:
+def masked_positions_hold_the_mask(sequence: RandomSequence) -> Comparisons:
     """Eq. S116 in a first layer: queries at masked positions are one vector, so that the update has rank 1."""
     masked = torch.arange(len(sequence.x)) % 3 == 1
     x, beta = first_layer(sequence.x, masked, sequence.mask), sequence.beta * masked[:, None]
@@ -119,9 +118,7 @@ def masked_positions_hold_the_mask(sequence: RandomSequence) -> Judgement:
     singular = torch.linalg.svdvals(update)
     arriving = beta.sum(0) @ x
     rows, columns = sequence.mask.abs() * arriving.norm(), arriving.abs() * sequence.mask.norm()
-    return Judgement(
-        exact("rank", singular[1] / singular[0]),
-        exact("score", symmetry_score(update), cosine(sequence.mask, arriving) ** 2),
-        exact("rows", relative_error(update.norm(dim=1), rows)),
-        exact("columns", relative_error(update.norm(dim=0), columns)),
-    )
+    yield exact("rank", singular[1] / singular[0])
+    yield exact("score", symmetry_score(update), cosine(sequence.mask, arriving) ** 2)
+    yield exact("rows", relative_error(update.norm(dim=1), rows))
+    yield exact("columns", relative_error(update.norm(dim=0), columns))

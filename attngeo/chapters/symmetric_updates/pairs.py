@@ -20,7 +20,7 @@ from attngeo.chapters.symmetric_updates.pair_symmetry import (
 )
 from attngeo.errors import ParameterError
 from attngeo.forms.scores import symmetry_score
-from attngeo.paper.checks import Judgement, check, compare, exact, monte_carlo
+from attngeo.paper.checks import Comparisons, check, compare, exact, monte_carlo
 from attngeo.updates.objectives import Objective
 from attngeo.updates.rank_one import exact_coefficients, gradient_sum, relative_error
 from attngeo.updates.toy_transformer import LayerGradient, ToyConfig, ToyTransformer
@@ -38,17 +38,15 @@ def pair_by_parts(forward: Tensor, backward: Tensor, k: Tensor) -> Tensor:
 
 
 @check(random_sequence)
-def pair_decomposition(sequence: RandomSequence) -> Judgement:
+def pair_decomposition(sequence: RandomSequence) -> Comparisons:
     """Theorem S1.14, Eqs. S107-S113: the double sum is a sum over self pairs and over unordered pairs."""
     x, beta = sequence.x, sequence.beta
     total, own = gradient_sum(beta, x), gradient_sum(beta.diagonal().diag(), x)
     i, j = torch.triu_indices(len(x), len(x), 1)
     k = x[i].unsqueeze(-1) * x[j].unsqueeze(-2)  # (pairs, d, d)
     forward, backward = beta[i, j][:, None, None], beta[j, i][:, None, None]
-    return Judgement(
-        exact("pairs", relative_error(own + (forward * k + backward * k.mT).sum(0), total)),
-        exact("parts", relative_error(own + pair_by_parts(forward, backward, k).sum(0), total)),
-    )
+    yield exact("pairs", relative_error(own + (forward * k + backward * k.mT).sum(0), total))
+    yield exact("parts", relative_error(own + pair_by_parts(forward, backward, k).sum(0), total))
 
 
 def pair_at(cosine: float, sequence: RandomSequence) -> tuple[Tensor, Tensor]:
@@ -60,15 +58,13 @@ def pair_at(cosine: float, sequence: RandomSequence) -> tuple[Tensor, Tensor]:
 
 
 @check(random_sequence, n_tokens=2)
-def symmetry_of_a_pair(sequence: RandomSequence) -> Judgement:
+def symmetry_of_a_pair(sequence: RandomSequence) -> Comparisons:
     """Theorem S1.14, Eq. S109: s of one pair is (rho + c^2) / (1 + rho c^2); -1 at every cosine if a = -b."""
-    comparisons = []
     pairs = (1.0, 0.9, 0.0), (1.0, 0.9, 0.6), (1.0, 0.0, 0.3), (1.0, -0.5, 0.5), (1.0, -0.9, 0.999), (0.3, -0.3, 0.999)
     for a, b, cosine in pairs:
         k = torch.outer(*pair_at(cosine, sequence))
         predicted = pair_score(agreement(a, b), cosine)
-        comparisons.append(exact("score", symmetry_score(a * k + b * k.T), predicted, a=a, b=b, cosine=cosine))
-    return Judgement(*comparisons)
+        yield exact("score", symmetry_score(a * k + b * k.T), predicted, a=a, b=b, cosine=cosine)
 
 
 def equal_pair(coefficient: Tensor, k: Tensor) -> Tensor:
@@ -77,17 +73,15 @@ def equal_pair(coefficient: Tensor, k: Tensor) -> Tensor:
 
 
 @check(random_sequence, n_tokens=6)
-def equal_coefficients(sequence: RandomSequence) -> Judgement:
+def equal_coefficients(sequence: RandomSequence) -> Comparisons:
     """Equation S114: equal coefficients give 2 beta_ij S_ij, and no sum stands on the side of a single pair."""
     x, beta = sequence.x, 2 * symmetric_part(sequence.beta)
     k = torch.outer(x[0], x[1])
     pair = beta[0, 1] * k + beta[1, 0] * k.T
     printed = symmetric_part(gradient_sum(beta.triu(1), x))
-    return Judgement(
-        exact("twice", relative_error(equal_pair(beta[0, 1], k), pair)),
-        compare("once", relative_error(beta[0, 1] * symmetric_part(k), pair), "≠", 0, 0.1),
-        compare("as printed", relative_error(printed, pair), "≠", 0, 0.1),
-    )
+    yield exact("twice", relative_error(equal_pair(beta[0, 1], k), pair))
+    yield compare("once", relative_error(beta[0, 1] * symmetric_part(k), pair), "≠", 0, 0.1)
+    yield compare("as printed", relative_error(printed, pair), "≠", 0, 0.1)
 
 
 class GrownMatrix(NamedTuple):
@@ -108,14 +102,12 @@ def grown_matrix(d: int = 12, n_tokens: int = 6, n_updates: int = 5, seed: int =
 
 
 @check(grown_matrix)
-def frozen_skew_part(grown: GrownMatrix) -> Judgement:
+def frozen_skew_part(grown: GrownMatrix) -> Comparisons:
     """Theorem 2.4, "thereby inducing symmetric structures": s follows from the growth of the norm alone."""
     matrices = grown.start + (grown.x.mT @ grown.beta @ grown.x).cumsum(0)
     last, growth = matrices[-1], grown.start.square().sum() / matrices[-1].square().sum()
-    return Judgement(
-        *(exact("score", symmetry_score(m), frozen_score(grown.start, m), n=n) for n, m in enumerate(matrices, 1)),
-        exact("growth", 1 - symmetry_score(last), (1 - symmetry_score(grown.start)) * growth),
-    )
+    yield from (exact("score", symmetry_score(m), frozen_score(grown.start, m), n=n) for n, m in enumerate(matrices, 1))
+    yield exact("growth", 1 - symmetry_score(last), (1 - symmetry_score(grown.start)) * growth)
 
 
 class RandomUpdates(NamedTuple):
@@ -162,19 +154,17 @@ def mean_score(beta: Tensor, d: int) -> float:
 
 
 @check(correlated_updates)
-def symmetry_of_an_update(updates: list[RandomUpdates]) -> Judgement:
+def symmetry_of_an_update(updates: list[RandomUpdates]) -> Comparisons:
     """s(Delta W) is the correlation of beta_ij with beta_ji: exactly for orthonormal embeddings, to 1/d for others."""
     *correlated, autoregressive = updates
-    comparisons = []
     for u in correlated:
         gaps = [symmetry_score(gradient_sum(b, u.orthonormal)) - symmetry_score(b) for b in u.beta[:4]]
-        comparisons.append(exact("orthonormal", max(map(abs, gaps)), rho=u.rho))
+        yield exact("orthonormal", max(map(abs, gaps)), rho=u.rho)
     for u in updates:
         beta = u.beta[0, :3, :3]
         rho = symmetry_score(beta)
         key = "autoregressive" if u is autoregressive else "independent"
-        comparisons += [exact(key, mean_score(beta, d), isotropic_score(rho, d), rho=rho, d=d) for d in (2, 3)]
-    return Judgement(*comparisons)
+        yield from (exact(key, mean_score(beta, d), isotropic_score(rho, d), rho=rho, d=d) for d in (2, 3))
 
 
 def random_gradients(d: int = 32, n_tokens: int = 32, n_draws: int = 30, seed: int = 0) -> list[LayerGradient]:
@@ -195,13 +185,12 @@ def random_gradients(d: int = 32, n_tokens: int = 32, n_draws: int = 30, seed: i
 
 
 @check(random_gradients)
-def agreement_at_random_weights(gradients: list[LayerGradient]) -> Judgement:
+def agreement_at_random_weights(gradients: list[LayerGradient]) -> Comparisons:
     """Theorem 2.4: beta_ij = beta_ji is an assumption; exact gradients at random weights give a correlation near 0."""
     correlations = []
     for g in gradients:
         beta = exact_coefficients(g.layer.weights[0], g.layer.values[0], g.errors, scale=1.0)  # no scale correlates
         beta = beta - beta.diagonal().diag()
         correlations.append(symmetry_score(beta))
-    return Judgement(
-        monte_carlo("correlation", correlations, 0.1, "<"), monte_carlo("from below", correlations, -0.1, ">")
-    )
+    yield monte_carlo("correlation", correlations, 0.1, "<")
+    yield monte_carlo("from below", correlations, -0.1, ">")

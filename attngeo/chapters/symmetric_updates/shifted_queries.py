@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attngeo.chapters.symmetric_updates.first_update import ChainCorpus, first_update, random_corpus
-from attngeo.paper.checks import Judgement, check, exact
+from attngeo.paper.checks import Comparisons, check, exact
 from attngeo.updates.markov_chain import MarkovChain
 from attngeo.updates.objectives import Objective, attended_matrix
 from attngeo.updates.rank_one import relative_error
@@ -54,14 +54,12 @@ def every_sequence(n_vocab: int = 3, n_tokens: int = 4, seed: int = 0) -> ChainC
 
 
 @check(every_sequence)
-def expected_update_one_behind(corpus: ChainCorpus) -> Judgement:
+def expected_update_one_behind(corpus: ChainCorpus) -> Comparisons:
     """Theorem 2.4's contrast: the expected update against enumeration, and against its limit A V Sigma."""
     embeddings, values, chain, tokens = corpus
     probability = chain.start[tokens[:, 0]] * chain.transition[tokens[:, :-1], tokens[:, 1:]].prod(1)
     enumerated = torch.einsum("s,skm->km", probability, updates_one_behind(corpus))
     before, here, after = (expected_update(chain, embeddings, values, n) for n in (LONG - 1, LONG, LONG + 1))
     gap = relative_error(after - 2 * here + before, shifted_limit(chain, embeddings, values))
-    return Judgement(
-        exact("enumeration", relative_error(expected_update(chain, embeddings, values, tokens.shape[1]), enumerated)),
-        exact("limit", gap, 0, 1e-8, n=LONG),
-    )
+    yield exact("enumeration", relative_error(expected_update(chain, embeddings, values, tokens.shape[1]), enumerated))
+    yield exact("limit", gap, 0, 1e-8, n=LONG)

@@ -18,7 +18,7 @@ from attngeo.forms.random_matrices import (
     symmetry_sd,
 )
 from attngeo.forms.scores import GAMMA, Convention, Scores, directionality_score, score_batch
-from attngeo.paper.checks import Judgement, check, compare, exact, monte_carlo
+from attngeo.paper.checks import Comparisons, Judgement, check, compare, exact, monte_carlo
 
 BERT_WIDTH = 768
 
@@ -69,16 +69,14 @@ def matrices_of_known_laws(n: int = 32, draws: int = 1000, seed: int = 0) -> Kno
 
 
 @check(matrices_of_known_laws)
-def symmetry_of_random_matrices(s: KnownLaws) -> Judgement:
+def symmetry_of_random_matrices(s: KnownLaws) -> Comparisons:
     """Proposition S1.17 (3), Eq. S137: ``E s = 1 / n``, and not the printed 8 / n."""
     n, scaled = s.normal.n, s.normal.n * s.normal.scores.symmetry
-    return Judgement(
-        monte_carlo("normal", scaled, n * symmetry_mean(n)),
-        *(exact("entries", found.mean(), symmetry_mean(size), n=size) for size, found in s.entries.items()),
-        exact("product", s.product.mean(), symmetry_mean(3)),
-        monte_carlo("as printed", scaled, 8, "≠"),
-        monte_carlo("with its factor", 2 * scaled, 8, "≠"),
-    )
+    yield monte_carlo("normal", scaled, n * symmetry_mean(n))
+    yield from (exact("entries", found.mean(), symmetry_mean(size), n=size) for size, found in s.entries.items())
+    yield exact("product", s.product.mean(), symmetry_mean(3))
+    yield monte_carlo("as printed", scaled, 8, "≠")
+    yield monte_carlo("with its factor", 2 * scaled, 8, "≠")
 
 
 @check(dense_matrices)
@@ -152,16 +150,14 @@ def directionality_of_random_matrices(sample: TwoSizes) -> Judgement:
 
 
 @check(dense_matrices, n=128, draws=300)
-def one_random_matrix_has_a_direction(drawn: Drawn) -> Judgement:
+def one_random_matrix_has_a_direction(drawn: Drawn) -> Comparisons:
     """Equations S144, S145: the means of r and c agree, which leaves the score of one random matrix free."""
     d = drawn.scores.directionality
     typical = halfnorm.mean() * directionality_sd(drawn.n)  # mean magnitude of a normal variable
-    return Judgement(
-        monte_carlo("mean", d, 0),
-        monte_carlo("magnitude", d.abs(), 0, "≠"),
-        monte_carlo("half", d.abs(), typical / 2, ">"),
-        monte_carlo("twice", d.abs(), typical * 2, "<"),
-    )
+    yield monte_carlo("mean", d, 0)
+    yield monte_carlo("magnitude", d.abs(), 0, "≠")
+    yield monte_carlo("half", d.abs(), typical / 2, ">")
+    yield monte_carlo("twice", d.abs(), typical * 2, "<")
 
 
 class UnevenRows(NamedTuple):
@@ -184,13 +180,11 @@ def chance_of_outlying_rows(n: int, gamma: float = GAMMA) -> float:
 
 
 @check(every_pattern_of_lengths)
-def equal_marginals_are_not_enough(sample: UnevenRows) -> Judgement:
+def equal_marginals_are_not_enough(sample: UnevenRows) -> Comparisons:
     """Equation S142: one law for all entries does not give M and M^T one law; rows of uneven length have d = 1."""
     m, chances = sample
     scores, n = score_batch(torch.cat([m, m.mT])).directionality, m.shape[-1]
     at_ten = torch.einsum("p,pij->ij", chances, (m.abs() == 10).double())
-    return Judgement(
-        exact("marginal", at_ten.max() - at_ten.min()),
-        exact("mean", chances @ scores[: len(m)], chance_of_outlying_rows(n), n=n),
-        exact("transposed", chances @ (scores[: len(m)] + scores[len(m) :]) / 2),
-    )
+    yield exact("marginal", at_ten.max() - at_ten.min())
+    yield exact("mean", chances @ scores[: len(m)], chance_of_outlying_rows(n), n=n)
+    yield exact("transposed", chances @ (scores[: len(m)] + scores[len(m) :]) / 2)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from attngeo.forms.random_matrices import symmetry_mean, symmetry_sd
 from attngeo.forms.scores import score_batch
-from attngeo.paper.checks import Judgement, check, exact
+from attngeo.paper.checks import Comparisons, check, exact
 
 
 def symmetry_density(s: Float[Tensor, "..."], n: int) -> Float[Tensor, "..."]:
@@ -70,17 +70,14 @@ def turned_spectra(seed: int = 0) -> list[Turned]:
 
 
 @check(turned_spectra)
-def spread_of_symmetry(sample: list[Turned]) -> Judgement:
+def spread_of_symmetry(sample: list[Turned]) -> Comparisons:
     """Ours, beside Proposition S1.17 (3): the variance of s given the singular values, and for normal entries."""
-    comparisons = []
     for values, m, weights in sample:
         s, n = score_batch(m).symmetry, len(values)
         mean = weights @ s
         concentration = min(1.0, float((values**4).sum() / (values**2).sum() ** 2))
         spread = (weights @ (s - mean).square()).sqrt()
-        comparisons += [
-            exact("mean", mean, symmetry_mean(n), n=n),
-            exact("spread", spread, symmetry_sd(n, concentration), n=n, concentration=concentration),
-        ]
+        yield exact("mean", mean, symmetry_mean(n), n=n)
+        yield exact("spread", spread, symmetry_sd(n, concentration), n=n, concentration=concentration)
     normal = (exact("normal", symmetry_sd(n), _law(n).std(), n=n) for n in (2, 3, 64))
-    return Judgement(*comparisons, *normal)
+    yield from normal
