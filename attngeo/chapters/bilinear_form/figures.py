@@ -74,12 +74,7 @@ def rank_of_heads(values: Float[Tensor, "heads d"], total: Float[Tensor, " d"]) 
 
 @house_style()
 def passed_forward(words: tuple[str, ...], passes: dict[str, dict[str, list]]) -> CaptionedFigure:
-    """What one attention layer computes of its tokens, and what a causal mask changes in it.
-
-    Args:
-        words: the tokens.
-        passes: causal, none -> quantity -> its values, a row per token, as nested lists.
-    """
+    """What one attention layer computes, by mask and quantity a row for each of the words, and what a mask changes."""
     causal, none = passes["causal"], passes["none"]
     upper = {name: causal[name] for name in ("embeddings", "queries", "keys")} | {"raw scores": causal["scores"]}
     lower = {

@@ -19,15 +19,9 @@ from attngeo.updates.random_updates import Coefficients, UpdateModel, power_prof
 def updates_by_assumption(
     d: int, n_tokens: int, n_sequences: int, exponent: float, n_draws: int, generator: torch.Generator
 ) -> dict[str, Float[Tensor, "draws d d"]]:
-    """Updates under each set of assumptions that the book compares, by its name.
+    """Updates under each set of assumptions that the book compares, by its name; variances fall like ``k^-exponent``.
 
-    Args:
-        d: width of the embedding.
-        n_tokens: tokens of a sequence.
-        n_sequences: sequences, or context tokens of Prop. S1.8 by the dozen, that add to one update.
-        exponent: of the variances ``k^-exponent`` of the embedding's coordinates.
-        n_draws: updates of each kind.
-        generator: source of every draw.
+    ``n_sequences`` sequences, or as many dozens of context tokens of Prop. S1.8, add to one update.
     """
     uneven, even = torch.diag(power_profile(d, exponent)), torch.eye(d, dtype=torch.float64)
     outlying = torch.randn(n_draws, d, generator=generator, dtype=torch.float64)

@@ -83,14 +83,10 @@ def fourth_power_difference(
     """``E sum_k ||column_k||^4 - E sum_m ||row_m||^4`` for independent coefficients of mean 0 and variance 1.
 
     ``(kappa - 3) s_2 (s_1^2 - s_2) sum_a (mu_c(a)^2 - mu_p(a)^2) + 2 (m_6 - 7 kappa + 6) (s_1 s_3 - s_4)
-    sum_a n_aa (mu_c(a) - mu_p(a))`` with ``s_r = sum_k lambda_k^r``, ``mu_c`` and ``mu_p`` the column and row sums of
-    n. For ``lambda_k = 1`` the first term is ``d^2 (d - 1) (kappa - 3) sum_a (mu_c(a)^2 - mu_p(a)^2)``.
-
-    Args:
-        variances: lambda_k, of the independent coordinates of an embedding, (d,).
-        pairs: n_ab, how many pairs predict token a from token b, (V, V).
-        kurtosis: kappa, fourth moment of a coordinate of variance 1.
-        sixth: m_6, its sixth moment.
+    sum_a n_aa (mu_c(a) - mu_p(a))`` with ``s_r = sum_k lambda_k^r`` of the variances of an embedding's independent
+    coordinates, kappa and m_6 their fourth and sixth moment at variance 1, n_ab how many pairs predict token a from b,
+    ``mu_c`` and ``mu_p`` the column and row sums of n. For ``lambda_k = 1`` the first term is ``d^2 (d - 1) (kappa - 3)
+    sum_a (mu_c(a)^2 - mu_p(a)^2)``.
 
     Source: derived here.
     """

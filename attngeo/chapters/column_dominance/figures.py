@@ -28,12 +28,8 @@ def growth_ratios(
 ) -> CaptionedFigure:
     """Expected squared norm of the first column over that of every row, measured and by formula (Prop. S1.8).
 
-    Args:
-        covariance: Sigma of the predicted tokens, (d, d), diagonal.
-        independent: updates with coefficients independent of the embeddings.
-        bilinear: updates with ``beta_i = x_i^T B y``.
-        form: B.
-        n_tokens: N.
+    Updates have coefficients independent of the embeddings, or ``beta_i = x_i^T B y`` (bilinear, B the form); the
+    covariance is diagonal.
     """
     d = len(covariance)
     index = np.arange(1, d + 1)
@@ -63,11 +59,7 @@ def growth_ratios(
 
 @house_style()
 def norm_histograms(updates: dict[str, Float[Tensor, "draws d d"]]) -> CaptionedFigure:
-    """Row and column norms under each set of assumptions: histograms, and the shares above each norm.
-
-    Args:
-        updates: title -> updates (draws, d, d).
-    """
+    """Row and column norms of updates by title: histograms, and the shares above each norm."""
     n = len(updates)
     figure, panels = new_figure(9, 4.6, rows=2, columns=n, squeeze=False, sharex="col")
     words = []
@@ -119,11 +111,7 @@ def tails(laws: Laws) -> CaptionedFigure:
 
 @house_style()
 def directionality_by_alignment(sweep: pd.DataFrame) -> CaptionedFigure:
-    """Unevenness against ``log D(S_K) - log D(S_Q)``, and directionality against how uneven one side is.
-
-    Args:
-        sweep: as `assumptions.alignment_sweep` gives it, with exponent 0 for the null band.
-    """
+    """Unevenness against ``log D(S_K) - log D(S_Q)``, and d against how uneven one side is, of an `alignment_sweep`."""
     figure, (left, right) = new_figure(9, 3.8, columns=2)
     colours = dict(zip(sweep["family"].unique(), (DECODER, ENCODER, CROSS), strict=True))
     limit = 1.08 * float(sweep["log_alignment"].abs().max()) + 0.05

@@ -18,16 +18,9 @@ def context_updates(
 ) -> Float[Tensor, "draws d d"]:
     """``Delta W = sum over contexts (sum_i beta_i x_i) y^T``: the model of Prop. S1.8, rows predicted, columns context.
 
-    x_i are independent with the given covariance, y is standard normal and independent of them. The transpose is the
-    model of Cor. S1.9.
-
-    Args:
-        covariance: Sigma of the predicted tokens' embeddings, (d, d).
-        n_tokens: how many tokens each context token predicts, N.
-        n_draws: independent updates.
-        generator: source of every draw.
-        form: B, for ``beta_i = x_i^T B y``; without it beta_i is standard normal and independent of everything.
-        n_contexts: context tokens y, each with N tokens of its own, that add to one update.
+    x_i are N independent tokens of each context with the covariance, y is standard normal and independent of them;
+    ``beta_i = x_i^T B y`` with B the form, or without one standard normal and independent of everything. The transpose
+    is the model of Cor. S1.9.
     """
     d = covariance.shape[0]
     x = draw_embeddings(covariance, n_draws, n_contexts, n_tokens, generator=generator)

@@ -28,12 +28,7 @@ class Constrained(NamedTuple):
 
 
 def constrained_models(weight: float = 0.5, layers: int = 3) -> Constrained:
-    """A small encoder of random weights for each constraint.
-
-    Args:
-        weight: gamma.
-        layers: of the models.
-    """
+    """A small encoder of random weights for each constraint, which ``weight`` (gamma) weighs."""
     from attngeo.training import bert  # loads transformers
 
     shape = bert.Shape(layers=layers, d_model=16, heads=2, d_ff=16, vocab_size=30, dropout=0.0)

@@ -36,10 +36,6 @@ def constrained_training(runs: Sequence[Run], name: str) -> CaptionedFigure:
     """Held-out loss (above) and median symmetry (below) over steps, a column per objective, a colour per constraint.
 
     Thick lines are means over seeds, thin ones single seeds.
-
-    Args:
-        runs: with and without a constraint.
-        name: label of the figure.
     """
     objectives = [o for o in PARTS if any(run.config["objective"] == o for run in runs)]
     figure, panels = new_figure(

@@ -32,12 +32,7 @@ LIGHT = "#C9C9C9"
 def conditioning_sets(
     contexts: dict[str, Bool[Tensor, "n n"]], attended: dict[str, Bool[Tensor, "n n"]]
 ) -> CaptionedFigure:
-    """The pairs of each objective, and the further pairs that its Transformer attends to.
-
-    Args:
-        contexts: objective -> [j in C_i], row i.
-        attended: objective -> [j attended by position i], row i.
-    """
+    """The pairs of each objective, [j in C_i] in row i, and the further pairs that its Transformer attends to."""
     figure, panels = new_figure(9, 3.9, columns=len(contexts), squeeze=False)
     words = []
     for panel, (objective, c) in zip(panels[0], contexts.items(), strict=True):
@@ -60,12 +55,7 @@ def conditioning_sets(
 
 @house_style()
 def token_parts(parts: dict[str, Float[Tensor, "d d"]], position: int) -> CaptionedFigure:
-    """The whole update of a head beside what one token adds to it as context and as prediction.
-
-    Args:
-        parts: title -> matrix, the whole update first.
-        position: of the token, counted from 1.
-    """
+    """The whole update of a head, first, beside what the token at a position, from 1, adds to it in either role."""
     figure, panels = new_figure(9, 3.4, columns=len(parts), squeeze=False)
     words = []
     for panel, (title, m) in zip(panels[0], parts.items(), strict=True):
@@ -83,9 +73,7 @@ def token_parts(parts: dict[str, Float[Tensor, "d d"]], position: int) -> Captio
 def roles_by_position(roles: pd.DataFrame, mask_rate: float) -> CaptionedFigure:
     """How many tokens the token at position k predicts, and how many predict it, per objective.
 
-    Args:
-        roles: columns objective, position (from 1), context, predicted (expected numbers of partners).
-        mask_rate: of the masked objective.
+    ``roles`` has the columns objective, position (from 1), context, predicted (expected numbers of partners).
     """
     figure, panels = new_figure(9, 3.3, columns=roles["objective"].nunique(), sharey=True, squeeze=False)
     words = []
@@ -112,9 +100,7 @@ def roles_by_position(roles: pd.DataFrame, mask_rate: float) -> CaptionedFigure:
 def ratio_by_mean_position(tokens: pd.DataFrame, n_tokens: int) -> CaptionedFigure:
     """``E mu_c / E mu_p`` of every token of two processes against its mean position, on the curve of Eq. S68.
 
-    Args:
-        tokens: a row per token and process, columns process, mean_position, ratio, standard_error (of the simulation).
-        n_tokens: length of the sequences, N.
+    ``tokens`` has the columns process, mean_position, ratio, standard_error (of the simulation).
     """
     figure, axes = new_figure(6.4, 3.8)
     span = tokens["mean_position"]
@@ -147,11 +133,7 @@ def ratio_by_mean_position(tokens: pd.DataFrame, n_tokens: int) -> CaptionedFigu
 
 @house_style()
 def painted(objectives: dict[str, dict]) -> CaptionedFigure:
-    """All pairs of a short sequence, and the sum of their rank-1 terms, per objective.
-
-    Args:
-        objectives: name -> its words, inputs x (N, d), and coefficients *alike* and *exact* (N, N), as nested lists.
-    """
+    """All pairs of a short sequence, and the sum of their rank-1 terms, per objective, from what `painter` shows."""
     figure, panels = new_figure(8.4, 5.6, 2, len(objectives), squeeze=False)
     symmetry: dict[str, list[str]] = {"alike": [], "exact": []}
     for (above, below), (objective, shown) in zip(panels.T, objectives.items(), strict=True):

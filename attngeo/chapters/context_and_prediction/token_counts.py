@@ -26,13 +26,7 @@ class Counts:
 def count_tokens(tokens: Int[Tensor, "samples n"], contexts: Bool[Tensor, "*samples n n"], n_vocab: int) -> Counts:
     """``mu_c(t) = sum_i sum_{j in C_i} 1{t_j = t}`` and ``mu_p(t) = sum_j sum_{i in P_j} 1{t_i = t}`` of each sequence.
 
-    Args:
-        tokens: token numbers in [0, n_vocab), (samples, N).
-        contexts: the pairs of the objective, one matrix (N, N) for all sequences or one each, (samples, N, N).
-        n_vocab: size of the vocabulary.
-
-    Returns:
-        Counts of shape (samples, n_vocab).
+    The pairs are one matrix for all sequences or one each; counts are (samples, n_vocab).
 
     Source: paper, Eqs. S72, S73, S77, S78, for any objective.
     """
@@ -50,14 +44,10 @@ def expected_counts(
 ) -> Counts:
     """``E mu_c`` and ``E mu_p`` from the positional marginals ``Pr[t_k = t]`` alone (Prop. S1.10).
 
-    With k = 1..N and pi_k = Pr[t_k = t]:
+    With k = 1..N and pi_k = Pr[t_k = t], a row each:
     autoregressive ``sum_k (N - k) pi_k`` and ``sum_k (k - 1) pi_k`` (Eqs. S74, S75); bidirectional ``(N - 1) sum_k
-    pi_k`` twice; masked ``rho (1 - rho) (N - 1) sum_k pi_k`` twice (Eqs. S79, S80 without their leading N).
-
-    Args:
-        objective: one of `Objective`, or its name.
-        marginals: Pr[t_k = t] in row k, column t; rows sum to 1, (N, V).
-        mask_rate: rho in (0, 1), equal for all positions and independent of the tokens; masked objective only.
+    pi_k`` twice; masked ``rho (1 - rho) (N - 1) sum_k pi_k`` twice (Eqs. S79, S80 without their leading N), rho equal
+    for all positions and independent of the tokens.
 
     Raises:
         ParameterError: unknown objective, N < 2, rows that are no probabilities, or a mask rate that is missing,

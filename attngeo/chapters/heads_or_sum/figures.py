@@ -89,9 +89,7 @@ def gains(found: Evidence) -> CaptionedFigure:
 def pair_matrices(found: Evidence, shown: dict[tuple[str, str], str]) -> CaptionedFigure:
     """Cosines of every pair of heads in one layer each: of symmetric parts above the diagonal, of skew ones below.
 
-    Args:
-        found: the evidence.
-        shown: title by model and part; of each, the layer whose s is next to the median is drawn.
+    Of each model and part, by its title, the layer is drawn whose s is next to the median.
     """
     figure, panels = new_figure(8.2, 3.6, columns=len(shown), squeeze=False)
     words = []
@@ -128,11 +126,7 @@ def _triangles(n: int) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
 
 @house_style()
 def without_parts(layers: pd.DataFrame) -> CaptionedFigure:
-    """Symmetry of the sum and the factor of the sum, family by family, once a part of the forms is taken away.
-
-    Args:
-        layers: of the evidence.
-    """
+    """Symmetry of the sum and the factor of the sum, family by family, once a part of the forms is taken away."""
     names = list(dict.fromkeys(layers["removed"]))
     figure, panels = new_figure(9, 0.42 * len(names) + 1.1, columns=2, sharey=True)
     measures = {"symmetry": "symmetry s of the sum", "factor": "factor $G_s / G_n$ of the sum"}

@@ -28,11 +28,7 @@ def rank_one_build_up(
 ) -> CaptionedFigure:
     """Terms ``beta_ij K_ij`` of one head and their partial sums, largest first, beside the gradient and the step.
 
-    Args:
-        beta: exact coefficients of one head, (N, N).
-        x: inputs of the layer, (N, d).
-        gradient: dL/dW_qk of that head by autograd, (d, d).
-        step: what a step of gradient descent on W_q and W_k subtracts from W_qk, up to a factor, (d, d).
+    The step is what gradient descent on W_q and W_k subtracts from W_qk, up to a factor.
     """
     terms = rank_one_terms(beta, x).flatten(0, 1)  # (N * N, d, d)
     order = terms.flatten(1).norm(dim=1).argsort(descending=True)
@@ -66,9 +62,7 @@ def rank_one_build_up(
 def coefficient_alignment(pairs: pd.DataFrame, cosines: dict[str, float]) -> CaptionedFigure:
     """The paper's coefficient of each attended pair against the exact one, both over their root mean square.
 
-    Args:
-        pairs: a row per attended pair, columns objective, paper, exact.
-        cosines: per objective, the cosine of the two sums ``sum_ij beta_ij K_ij``.
+    ``cosines`` are those of the two sums ``sum_ij beta_ij K_ij``, by objective.
     """
     figure, panels = new_figure(8.4, 3.9, columns=len(cosines), squeeze=False)
     words = []
@@ -89,12 +83,7 @@ def coefficient_alignment(pairs: pd.DataFrame, cosines: dict[str, float]) -> Cap
 
 @house_style()
 def rows_of_losses(squares: dict[str, Float[Tensor, "losses n"]], positions: list[int]) -> CaptionedFigure:
-    """For every loss, how its squared coefficients spread over query positions, one panel per layer.
-
-    Args:
-        squares: layer title -> ``sum_j beta_ij^2`` in every query row i (columns), a row per loss.
-        positions: query position of each loss, counted from 0.
-    """
+    """For every loss, at its position from 0, how ``sum_j beta_ij^2`` spreads over query rows i; a panel per layer."""
     figure, panels = new_figure(3.4 * len(squares) + 0.9, 3.4, columns=len(squares), squeeze=False)
     words = []
     for panel, (title, square) in zip(panels[0], squares.items(), strict=True):
@@ -115,10 +104,7 @@ def rows_of_losses(squares: dict[str, Float[Tensor, "losses n"]], positions: lis
 def alignment_by_head_width(samples: pd.DataFrame, curve: pd.DataFrame, d: int) -> CaptionedFigure:
     """How far the update through W_q and W_k points along the gradient, and how symmetric it is, against d_head / d.
 
-    Args:
-        samples: a row per draw, columns d_head, cosine, symmetry (the latter for a symmetric gradient).
-        curve: closed forms, columns d_head, cosine, symmetry.
-        d: width of the embedding.
+    Draws and closed forms have the columns d_head, cosine, symmetry (the latter for a symmetric gradient).
     """
     figure, panels = new_figure(8.4, 3.7, columns=2)
     draws, expected = samples.groupby("d_head"), curve.set_index("d_head")

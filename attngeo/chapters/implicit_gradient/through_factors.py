@@ -27,13 +27,8 @@ class ImplicitUpdate:
 def implicit_update(form: BilinearForm, gradients: Float[Tensor, "heads d d"], learning_rate: float) -> ImplicitUpdate:
     """``dW_qk = -eta (W_q W_q^T G + G W_k W_k^T) + eta^2 G W_k W_q^T G`` per head (Remark S1.6, Eq. S39).
 
-    It follows from ``dL/dW_q = G W_k`` and ``dL/dW_k = G^T W_q``. Query heads that share a key head add their
-    gradients there.
-
-    Args:
-        form: the factors before the step.
-        gradients: ``G_h = dL/dW_qk,h`` of every query head, (H, d, d), such as `gradient_sum` gives.
-        learning_rate: eta; a positive one descends.
+    It follows from ``dL/dW_q = G W_k`` and ``dL/dW_k = G^T W_q`` with ``G_h = dL/dW_qk,h``. Query heads that share a
+    key head add their gradients there. A positive eta descends.
     """
     wq, wk = form.per_head()
     grad_q = gradients @ wk  # (H, d, d_head)
@@ -53,9 +48,6 @@ def alignment_at_random_factors(d: int, d_head: int) -> float:
     The cosine of the mean moments, exact for every G that does not depend on the factors. For unit variance ``A = W_q
     W_q^T`` has mean ``d_head I`` and mean square ``d_head (d + d_head + 1) I``, and so has ``B = W_k W_k^T``: hence
     ``E <AG + GB, G> = 2 d_head ||G||^2`` and ``E ||AG + GB||^2 = 2 d_head (d + 2 d_head + 1) ||G||^2``.
-
-    Raises:
-        ParameterError: d or d_head below 1.
     """
     _check_widths(d, d_head)
     return (2 * d_head / (d + 2 * d_head + 1)) ** 0.5
@@ -66,9 +58,6 @@ def symmetry_at_random_factors(d: int, d_head: int, trace_share: float = 0.0) ->
 
     As in `alignment_at_random_factors`, with ``E[A G A] = d_head^2 G + d_head (G + Tr(G) I)``, whence ``E Tr(dW dW) = 2
     d_head (2 d_head + 1 + t) ||G||^2``. The update of a symmetric gradient is far from symmetric when d_head << d.
-
-    Raises:
-        ParameterError: d or d_head below 1.
     """
     _check_widths(d, d_head)
     return (2 * d_head + 1 + trace_share) / (d + 2 * d_head + 1)
@@ -77,11 +66,7 @@ def symmetry_at_random_factors(d: int, d_head: int, trace_share: float = 0.0) ->
 def sample_alignment(
     gradient: Float[Tensor, "d d"], d_head: int, draws: int, seed: int
 ) -> tuple[Float[Tensor, " draws"], Float[Tensor, " draws"]]:
-    """``cos(dW_qk, G)`` and ``s(dW_qk)`` of the first-order update, for draws of Gaussian W_q, W_k (d, d_head).
-
-    Raises:
-        ParameterError: d_head below 1.
-    """
+    """``cos(dW_qk, G)`` and ``s(dW_qk)`` of the first-order update, for draws of Gaussian W_q, W_k (d, d_head)."""
     d = gradient.shape[0]
     _check_widths(d, d_head)
     generator = torch.Generator().manual_seed(seed)

@@ -27,9 +27,7 @@ WORDS = {
 def clean_figure(results: pd.DataFrame, ours: pd.DataFrame | None = None) -> Interactive:
     """The points of Figure 2 with their defects; both scores' AUC of encoders against decoders as they are left out.
 
-    Args:
-        results: `attngeo.survey.released_results.released_results`.
-        ours: medians of models whose weights were read, for the still.
+    ``results`` are `released_results`, ``ours`` medians of models whose weights were read, for the still.
     """
     points = results[results["figure"] == FIGURE]
     found = points["defects"].str.split().explode()

@@ -13,11 +13,7 @@ SCORES = {"s": "symmetry", "d": "directionality"}
 
 
 def explorer(scores: pd.DataFrame) -> Interactive:
-    """Every layer and head of the survey.
-
-    Args:
-        scores: the long score table, layers (head = -1) and heads together.
-    """
+    """Every layer and head of the survey, from the long score table."""
     scores = scores.astype({"gamma": float})  # of a record read back, an integer
     stacks = scores.groupby(["model", "part"], sort=False)
     models = {f"{model}, {part}": _stack(part, rows) for (model, part), rows in stacks}

@@ -19,12 +19,9 @@ PANELS = (  # score, columns of its band: mean (0 where there is none) and half-
 
 @house_style()
 def family_scores(layers: pd.DataFrame, families: pd.DataFrame, bands: pd.DataFrame) -> CaptionedFigure:
-    """Both scores of every layer's summed form, a line for each family; cross-attention apart.
+    """Both scores of every layer's summed form, `with_kinds`, a line for each family; cross-attention apart.
 
-    Args:
-        layers: rows of one layer each (head = -1), `attngeo.survey.families.with_kinds`.
-        families: `of_families` there.
-        bands: from `attngeo.chapters.pretrained_survey.null_bands.null_bands`.
+    ``families`` are `of_families`, ``bands`` `null_bands`.
     """
     lines, apart = _lines(families)
     shown = layers.merge(bands, on=["model", "part"], validate="m:1")

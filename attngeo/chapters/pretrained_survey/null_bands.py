@@ -11,11 +11,7 @@ from attngeo.forms.scores import GAMMA, SUM, Convention
 
 
 def null_bands(scores: pd.DataFrame, gamma: float = GAMMA) -> pd.DataFrame:
-    """Bands of 95 % for random weights of the same shapes, and for the median of a model's layers.
-
-    Args:
-        scores: the long score table; its layers are the rows with head = -1.
-        gamma: threshold of directionality, Def. 3.2.
+    """Bands of 95 % for random weights of the shapes in a score table: for layers, and for the median of a model's.
 
     Returns:
         One row per model and part: s_mean, s_layer, s_median, d_layer, d_median, d_tables_median (as in Table S3); a

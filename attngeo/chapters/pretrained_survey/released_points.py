@@ -16,13 +16,13 @@ def released_scores(
 ) -> CaptionedFigure:
     """Medians against parameters as drawn in the paper: a row of two panels (s, d) for each of its figures.
 
-    Points in full colour count as trained, rightly extracted, distinct models; crosses do not.
+    Points in full colour count as trained, rightly extracted, distinct models; crosses do not. Rings are ``ours``.
 
     Args:
-        results: `attngeo.survey.models.released_results`.
+        results: `attngeo.survey.released_results.released_results`.
         panels: figure as the registry names it -> words for it: {"S1 vision": "vision", "S1 audio": "audio"}.
         name: label of the figure.
-        ours: medians of models whose weights were read (`attngeo.survey.score_table.layer_medians`), ringed.
+        ours: medians of models whose weights were read (`attngeo.survey.score_table.layer_medians`).
     """
     figure, grid = new_figure(8.2, 3.1 * len(panels) + 0.3, rows=len(panels), columns=2, squeeze=False)
     words, rings, crosses = [], 0, 0
@@ -72,12 +72,7 @@ def results_in_figures(results: pd.DataFrame) -> pd.DataFrame:
 
 @house_style()
 def separations(table: pd.DataFrame, name: str = "fig-separations") -> CaptionedFigure:
-    """AUC with both intervals, one line per comparison.
-
-    Args:
-        table: columns score ("s" or "d"), models (words), auc, low, high, family_low, family_high.
-        name: label of the figure.
-    """
+    """AUC with both intervals, one line per comparison, as `separation.all_separations` gives them."""
     figure, panel = new_figure(7.4, 0.38 * len(table) + 1.6)
     labels = []
     for y, row in enumerate(table.itertuples()):

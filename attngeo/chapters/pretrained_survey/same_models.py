@@ -11,10 +11,7 @@ FORMULAS = {"2": "directionality_tables", "S1 vision": "directionality_released"
 
 
 def same_models(stacks: pd.DataFrame) -> pd.DataFrame:
-    """Every stack that was read here and stands, or whose base stands, among the released results.
-
-    Args:
-        stacks: `attngeo.survey.families.with_kinds` of medians over layers.
+    """Every stack (`with_kinds`) that was read here and stands, or whose base stands, among the released results.
 
     Returns:
         Columns model, part, released (the name of the result's model), same (whether it is this model and not its

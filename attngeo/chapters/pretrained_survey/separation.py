@@ -13,24 +13,15 @@ SCORES = {"s": "symmetry", "d": "directionality"}
 
 
 def of_figure(figure: str, score: str, results: pd.DataFrame) -> Separation:
-    """AUC of ``score`` ("s" or "d") in a figure, its points taken as they were drawn: encoders against decoders.
-
-    Args:
-        figure: "2", "S1 vision", "S1 audio" or "S2".
-        score: "s" or "d".
-        results: `attngeo.survey.models.released_results`.
-    """
+    """AUC of a score, s or d, in a figure ("2", "S1 vision", "S1 audio", "S2") as drawn: encoders against decoders."""
     drawn = results[(results["figure"] == figure) & results[score].between(-1, 1)]
     return _separation(drawn, "drawn_as", ("encoder", "decoder"), score)
 
 
 def of_modality(modality: str, score: str, results: pd.DataFrame) -> Separation:
-    """AUC of ``score`` among models that count: bidirectional against causal self-attention.
+    """AUC of a score, s or d, among models that count: bidirectional against causal self-attention.
 
-    Args:
-        modality: "text", "vision" or "audio"; of text, models that have an encoder and a decoder are left to Figure S2.
-        score: "s" or "d".
-        results: `attngeo.survey.models.released_results`.
+    Of text, models that have an encoder and a decoder are left to Figure S2.
     """
     counted = results[results["counted"] & (results["modality"] == modality) & (results["figure"] != "S2")]
     return _separation(counted, "attention", ("bidirectional", "causal"), score)

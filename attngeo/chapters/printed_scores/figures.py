@@ -21,11 +21,7 @@ SHOWN = {  # table: its score, and the ways to score it with their colours and m
 
 @house_style()
 def printed_beside_ours(medians: pd.DataFrame) -> CaptionedFigure:
-    """Printed medians as rings, one line a row whose weights were read, and in them or beside them our own medians.
-
-    Args:
-        medians: from `attngeo.survey.score_table.layer_medians`; at least one model of a printed row.
-    """
+    """Printed medians as rings, a line for each row whose weights were read, and in them or beside them our own."""
     first = {number: read_rows(number, next(iter(ways)), medians) for number, (_, ways) in SHOWN.items()}
     lines = max(map(len, first.values()))
     figure, panels = new_figure(9, 0.36 * lines + 1.9, columns=2)

@@ -44,12 +44,9 @@ class PrintedRow:
 
 
 def printed_rows(number: str, score: str, medians: pd.DataFrame) -> list[PrintedRow]:
-    """Every row of Table ``number``, beside our ``score`` where weights were read.
+    """Every row of Table S2 or S3, beside our ``score`` (of `attngeo.survey.rows.SCORES`) where weights were read.
 
-    Args:
-        number: "S2" or "S3".
-        score: one of `attngeo.survey.rows.SCORES`.
-        medians: from `attngeo.survey.score_table.layer_medians`; ``model`` holds the registry's name.
+    ``medians`` are `attngeo.survey.score_table.layer_medians`, models named as in the registry.
     """
     results = released_results().set_index("row")
     ours = {(m["model"], m["part"]): m for m in medians.to_dict("records")}
@@ -73,13 +70,7 @@ def read_rows(number: str, score: str, medians: pd.DataFrame) -> list[PrintedRow
 def beside_printed(number: str, scores: dict[str, str], medians: pd.DataFrame) -> pd.DataFrame:
     """The printed rows for which weights were read, beside our numbers, with a verdict for each way to score.
 
-    Args:
-        number: "S2" or "S3".
-        scores: heading -> score, as `printed_rows` takes it.
-        medians: as there.
-
-    Returns:
-        Columns row, printed as, printed, and for each heading our median [minus, plus] and a verdict.
+    ``scores`` are those of `printed_rows` by heading, under which stand our median [minus, plus] and the verdict.
     """
     columns = {}
     for heading, score in scores.items():
@@ -90,12 +81,7 @@ def beside_printed(number: str, scores: dict[str, str], medians: pd.DataFrame) -
 
 
 def whole_table(number: str, score: str, medians: pd.DataFrame) -> pd.DataFrame:
-    """Table ``number`` with every row: printed, recomputed, verdict.
-
-    Returns:
-        Columns row, printed as, checkpoint, printed, recomputed (a dash where no weights were read), verdict, and what
-        is known against the row.
-    """
+    """Table ``number`` with every row: printed, recomputed (a dash where no weights were read), verdict."""
     rows = printed_rows(number, score, medians)
     return pd.DataFrame(
         {

@@ -39,10 +39,6 @@ def heads_as_blocks(form: BilinearForm, values: Float[Tensor, "heads d d_head"])
     Pythia and DeBERTa (v1): the first d rows hold queries, keys and values of the first third of the heads, the next
     d rows those of the second third.
 
-    Args:
-        form: as many key heads as query heads, H d_head = d.
-        values: value factors, shaped like the query factors.
-
     Raises:
         ParameterError: the heads do not fill the width.
     """
@@ -58,14 +54,8 @@ def planted_form(
 ) -> BilinearForm:
     """A form of width ``n_heads * d_head`` with symmetry and strong columns put in on purpose.
 
-    Args:
-        n_heads: query heads.
-        n_kv_heads: key heads.
-        d_head: width of one head.
-        alike: in [0, 1]; ``W_q,h = alike W_k,g S_h + sqrt(1 - alike^2) noise``, S_h symmetric and each head's own, so
-            that 1 gives symmetric heads and 0 chance.
-        strength: factor on one coordinate in 32 of the keys, which makes these columns strong.
-        seed: of the normal draws.
+    ``W_q,h = alike W_k,g S_h + sqrt(1 - alike^2) noise``, S_h symmetric and each head's own, so that 1 gives symmetric
+    heads and 0 chance; one coordinate in 32 of the keys is multiplied by ``strength``.
     """
     if not 0 <= alike <= 1:
         raise ParameterError(f"alike is {alike}; it lies between 0 and 1.")

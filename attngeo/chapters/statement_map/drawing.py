@@ -53,12 +53,7 @@ def outline(state: State, x: float, y: float, w: float = WIDTH, h: float = HEIGH
 
 
 def drawing(found: Mapping[str, Node], state: Mapping[str, State]) -> str:
-    """The map as HTML: an SVG in a frame that scrolls, each node a link to its statement.
-
-    Args:
-        found: `attngeo.chapters.statement_map.nodes.nodes`.
-        state: `attngeo.chapters.statement_map.nodes.states`.
-    """
+    """The map as HTML: an SVG in a frame that scrolls, each node a link to its statement."""
     place = places(found)
     width = max(x for x, _ in place.values()) + WIDTH + MARGIN
     height = max(y for _, y in place.values()) + HEIGHT + MARGIN

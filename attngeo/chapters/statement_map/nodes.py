@@ -45,11 +45,7 @@ class Stated(NamedTuple):
 
 
 def stated(pages: Mapping[str, str]) -> dict[str, Stated]:
-    """What the chapters state, by label.
-
-    Args:
-        pages: texts of the notebooks, by name.
-    """
+    """What the chapters state, by label, from the texts of the notebooks by name."""
     found = {}
     for page, text in pages.items():
         blocks = [*re.split(r"`\{prf:(?!ref)", text)[1:], ""]  # each begins with its kind
@@ -136,12 +132,7 @@ def layers(found: Mapping[str, Node]) -> dict[str, int]:
 
 
 def states(found: Mapping[str, Node], findings: Sequence[Finding]) -> dict[str, State]:
-    """The state of every node, by name.
-
-    Args:
-        found: `nodes`.
-        findings: what the checks of all chapters say.
-    """
+    """The state of every node, by name, from what the checks of all chapters say."""
     by_part = {(f.report["statement"], f.report["part"]): f for f in findings}
     ours = {(w.statement, w.part) for n in found.values() if not n.number for w in n.checks}
     result = {}

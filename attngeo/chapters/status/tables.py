@@ -13,16 +13,7 @@ NOT_YET = "not yet"
 
 
 def states(statements: pd.DataFrame, found: Iterable[Finding]) -> pd.DataFrame:
-    """Every statement with its state.
-
-    Args:
-        statements: `attngeo.paper.published.statements`.
-        found: what the checks say.
-
-    Returns:
-        Indexed by number: name, kind, title, checks (how many), state (badges of the verdicts, or "not yet") and
-        chapters (links).
-    """
+    """Every statement by its number: name, kind, title, number of checks, state (badges or "not yet"), chapters."""
     by_statement: dict[str, list[Finding]] = {number: [] for number in statements.index}
     for finding in found:
         by_statement.setdefault(finding.report["statement"], []).append(finding)

@@ -23,11 +23,7 @@ _TOLD = {"tie": "the tie alone", "scale values": "all but the tie", "tie scale v
 
 
 def made_of(found: Sequence[Experiment]) -> Interactive:
-    """Final loss less that of the random start, with its interval, for every set of parts that was run.
-
-    Args:
-        found: experiments, in the order shown.
-    """
+    """Final loss less that of the random start, with its interval, for every set of parts that was run."""
     pairs = {parts: StartPair(start, BASELINE, parts) for start, parts in STARTS.items()}
     data = {
         "parts": PARTS,

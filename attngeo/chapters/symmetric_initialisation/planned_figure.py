@@ -17,11 +17,9 @@ _NAMED = 12  # seeds, each on a line of its own
 
 @house_style()
 def planned_figure(found: Sequence[Planned], name: str = "fig-init-planned") -> CaptionedFigure:
-    """A row per experiment: held-out loss over tokens read, a line per run; final losses subtracted, seed by seed.
+    """Held-out loss over tokens read, a line per run, and final losses subtracted, seed by seed; a row per experiment.
 
-    Args:
-        found: experiments of one primary contrast.
-        name: label of the figure.
+    All of them have one primary contrast.
     """
     figure, panels = new_figure(8.2, 3.1 * len(found) + 0.4, rows=len(found), columns=2, squeeze=False)
     for (curves, differences), experiment in zip(panels, found, strict=True):

@@ -40,11 +40,9 @@ class Outcome(Enum):
 
 
 def outcome_by_plan(loss: Estimate, share: Estimate) -> Outcome:
-    """``SAME`` within ±`BAND`, judged first; else by the side of zero on which the interval of the loss lies.
+    """By the difference of final losses, in nats: ``SAME`` within ±`BAND`, judged first, or the side of zero.
 
-    Args:
-        loss: difference of final held-out losses, in nats.
-        share: of the steps saved.
+    ``share`` is that of the steps saved.
     """
     if -BAND <= loss.low and loss.high <= BAND:
         return Outcome.SAME
@@ -100,11 +98,7 @@ class Planned:
 
 
 def planned(plans: Iterable[tuple[Experiment, Sequence[Run]]] | None = None) -> list[Planned]:
-    """The confirmatory experiments that may be judged, by name.
-
-    Args:
-        plans: and their finished runs; those of ``data/runs`` by default.
-    """
+    """The confirmatory experiments that may be judged, by name; of ``data/runs`` unless plans with runs are given."""
     if plans is None:
         plans = [(p, read_runs(p.folder)) for p in read_experiments(data("runs")) if p.status is Status.CONFIRMATORY]
     found = [Planned(plan, _whole_arms(plan, runs)) for plan, runs in plans]

@@ -43,11 +43,7 @@ def recorded() -> list[Run]:
 
 
 def encoders(runs: Sequence[Run] | None = None) -> list[Experiment]:
-    """The main experiment with encoders on each text.
-
-    Args:
-        runs: those in ``data/runs`` by default.
-    """
+    """The main experiment with encoders on each text, of the runs in ``data/runs`` unless given."""
     return [e for e in main_experiments(experiments(recorded() if runs is None else runs)) if e.part == "encoder"]
 
 

@@ -15,12 +15,7 @@ AT_NEVER = -0.12  # where "never" stands on an axis of speed-ups
 
 
 def roulette(found: Sequence[Experiment], printed: pd.DataFrame) -> Interactive:
-    """Training losses of the random starts of some experiments, seed against seed.
-
-    Args:
-        found: experiments with two seeds of the random start or more.
-        printed: Table 1, as `attngeo.paper.published.printed_table` gives it.
-    """
+    """Training losses of the random starts of some experiments, seed against seed; ``printed`` is Table 1."""
     data = {"never": AT_NEVER, "experiments": {e.label: _recorded(e) for e in found}}
     return Interactive("roulette", data, _still(found, printed["speed_up_percent"].dropna() / 100))
 

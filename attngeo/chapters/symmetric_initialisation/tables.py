@@ -113,11 +113,7 @@ def differences(experiments: Sequence[Experiment], pair: StartPair) -> str:
 
 
 def table_1_beside_ours(experiments: Sequence[Experiment]) -> pd.DataFrame:
-    """Every pair of rows of Table 1, with the released curves and the nearest experiment of ours.
-
-    Args:
-        experiments: the main ones; the encoder on characters or on plain text is the nearest, as the paper's text was.
-    """
+    """Every pair of rows of Table 1, with the released curves and our nearest experiment: the encoder on such text."""
     printed = published.printed_table("1")
     base, symmetric = (printed[printed["symmetric_init"] == tied] for tied in (False, True))
     pairs = base[["layers", "dataset", "loss"]].merge(

@@ -18,14 +18,9 @@ from attngeo.updates.objectives import Objective, attended_matrix, context_matri
 
 
 def corpus_symmetry(corpus: ChainCorpus, sizes: Sequence[int]) -> pd.DataFrame:
-    """Symmetry of the first update of linear attention (`first_update`) against the number of sequences it adds up.
+    """Symmetry of `first_update` over the first sequences of a corpus, by their number: setting, n_sequences, symmetry.
 
-    Args:
-        corpus: sequences of a stationary Markov chain; V is made symmetric unless said otherwise.
-        sizes: numbers of sequences, rising.
-
-    Returns:
-        Columns setting, n_sequences, symmetry.
+    V is made symmetric unless the setting says otherwise.
 
     Raises:
         ParameterError: no size, or one below 1 or above the corpus's.

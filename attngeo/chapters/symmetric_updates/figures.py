@@ -10,11 +10,7 @@ from attngeo.display.style import DECODER, ENCODER, NEUTRAL, PALETTE, CaptionedF
 
 @house_style()
 def pair_scores(ratios: tuple[float, ...] = (1.0, 0.5, 0.0, -0.5, -0.9)) -> CaptionedFigure:
-    """Score of one pair against the angle of its embeddings, and against the ratio of its coefficients.
-
-    Args:
-        ratios: beta_ji / beta_ij of the curves on the left.
-    """
+    """Score of one pair against the angle of its embeddings, and against the ratio of its coefficients."""
     figure, (left, right) = new_figure(8.8, 4.2, columns=2, sharey=True)
     angles = np.linspace(0.5, 90, 180)
     for ratio, colour in zip(ratios, PALETTE, strict=False):
@@ -40,12 +36,7 @@ def pair_scores(ratios: tuple[float, ...] = (1.0, 0.5, 0.0, -0.5, -0.9)) -> Capt
 
 @house_style()
 def score_by_correlation(scores: pd.DataFrame, d: int) -> CaptionedFigure:
-    """Score of the update of a sequence against the correlation of beta_ij with beta_ji.
-
-    Args:
-        scores: as `attngeo.chapters.symmetric_updates.pairs.update_scores` gives them.
-        d: width of the embedding.
-    """
+    """Score of the update of a sequence (`update_scores`) against the correlation of beta_ij with beta_ji."""
     figure, axes = new_figure(5.6, 4.2)
     grid = np.linspace(-1, 1, 101)
     axes.plot(grid, grid, color=NEUTRAL, linewidth=1, linestyle="--", label="s = ρ, orthonormal")
@@ -63,11 +54,7 @@ def score_by_correlation(scores: pd.DataFrame, d: int) -> CaptionedFigure:
 
 @house_style()
 def score_by_sequences(growth: pd.DataFrame) -> CaptionedFigure:
-    """Score of the accumulated update against the number of sequences.
-
-    Args:
-        growth: as `attngeo.chapters.symmetric_updates.corpus.corpus_symmetry` gives it.
-    """
+    """Score of the accumulated update against the number of sequences, as `corpus_symmetry` gives it."""
     figure, axes = new_figure(7.2, 4.4)
     looks = {
         "bidirectional": (ENCODER, "o", "-"),
@@ -92,11 +79,9 @@ def score_by_sequences(growth: pd.DataFrame) -> CaptionedFigure:
 
 @house_style()
 def score_by_mask_rate(scores: pd.DataFrame, rho: float) -> CaptionedFigure:
-    """Score of a masked sequence against the mask rate, by the number of maskings.
+    """Score of a masked sequence (`masked_scores`) against the mask rate, by the number of maskings.
 
-    Args:
-        scores: as `attngeo.chapters.symmetric_updates.masked.masked_scores` gives them.
-        rho: correlation of the unmasked coefficients.
+    ``rho`` is the correlation of the unmasked coefficients.
     """
     figure, axes = new_figure(6.4, 3.9)
     grid = np.linspace(0.01, 0.6, 120)

@@ -48,12 +48,8 @@ def first_coefficients(
 ) -> Float[Tensor, "sequences n n"]:
     """``beta_ij = (e_target(i) - mean e)^T V x_j`` with ``target(i) = t_{i + ahead}``; 0 where no token follows.
 
-    Args:
-        tokens: token numbers, (S, N).
-        embeddings: e_a in row a, (V, d); tied: also the output weights.
-        values: V, which takes x_j into the residual stream, (d, d).
-        ahead: 0: position i holds the predicted token itself, as the paper's theorems have it; 1: it holds the token
-            before the predicted one, as autoregressive training has it.
+    With ``ahead`` = 0 position i holds the predicted token itself, as the paper's theorems have it, with 1 the token
+    before it, as autoregressive training has it. Embeddings are the output weights too.
 
     Raises:
         ParameterError: ahead is neither 0 nor 1.
@@ -76,13 +72,6 @@ def first_update(
     """``Delta W = sum_i sum_{j in C_i} beta_ij x_i x_j^T`` of every sequence, to be added up over a corpus.
 
     With ahead = 0, all pairs and centred embeddings it is ``S V S``, ``S = sum_i x_i x_i^T``: symmetric if V is.
-
-    Args:
-        tokens: token numbers, (S, N).
-        embeddings: (V, d).
-        values: V, (d, d).
-        contexts: [j in C_i], (N, N).
-        ahead: see `first_coefficients`.
     """
     x = embeddings[tokens]
     return x.mT @ (first_coefficients(tokens, embeddings, values, ahead) * contexts) @ x

@@ -104,14 +104,9 @@ def masked_score(rho: float, mask_rate: float, rounds: int = 1, masked_visible: 
     """``s = rho R p / (1 - p + R p)``: one sequence masked R times at random, orthonormal embeddings, beta_ij kept.
 
     How often pair (i, j) counts is binomial, ``n_ij = n_i`` with R draws of rate p, so that ``s = rho E[n_i n_j] / E
-    [n_i^2]``: rho p for one masking, rho after many. Where masked positions are not in any context (Def. S1.3), pair
-    (i, j) has the rate q = p (1 - p), the two orders exclude one another, and ``s = rho (R - 1) q / (1 - q + R q)``.
-
-    Args:
-        rho: Tr(BB)/||B||^2 of the unmasked coefficients.
-        mask_rate: p in (0, 1).
-        rounds: maskings R >= 1.
-        masked_visible: whether masked positions stand in the contexts, as Remark S1.15 has it.
+    [n_i^2]``: rho p for one masking, rho after many. Where masked positions are not in any context (Def. S1.3, unlike
+    Remark S1.15), pair (i, j) has the rate q = p (1 - p), the two orders exclude one another, and ``s = rho (R - 1) q /
+    (1 - q + R q)``. rho is Tr(BB)/||B||^2 of the unmasked coefficients.
 
     Raises:
         ParameterError: p outside (0, 1) or R < 1.

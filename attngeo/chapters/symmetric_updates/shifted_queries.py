@@ -18,11 +18,7 @@ def expected_update(
 ) -> Float[Tensor, "d d"]:
     """``sum_{m=0}^{N-2} (N-1-m) F_m``, ``F_m = E[x_{i+1}^T V x_{i-m} x_i x_{i-m}^T]``: of a sequence of N tokens.
 
-    Args:
-        chain: a stationary chain; x_i is the embedding of its token at i.
-        embeddings: of mean 0, which makes ``beta_ij = x_{i+1}^T V x_j`` (`first_coefficients`).
-        values: V.
-        n_tokens: N.
+    The chain is stationary; embeddings of mean 0 make ``beta_ij = x_{i+1}^T V x_j`` (`first_coefficients`).
     """
     coefficients = chain.transition @ embeddings @ values @ embeddings.T  # mean of x_{i+1}^T V x_j for t_i, t_j
     together = torch.diag(chain.start)  # Pr[t_{i-m} = c, t_i = a] in row c, column a

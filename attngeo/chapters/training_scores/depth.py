@@ -55,15 +55,7 @@ def _late_less_early(by_layer: pd.Series) -> float:
 
 
 def arm_cases(runs: Sequence[Run], objective: str, measure: Measure, quantity: str, sign: int) -> list[Case]:
-    """A number per run, over the seeds of every arm of an objective.
-
-    Args:
-        runs: recorded runs.
-        objective: of the arms.
-        measure: number of a run.
-        quantity: its key among those of the check.
-        sign: that the paper gives it.
-    """
+    """A measure over the seeds of every arm of an objective, with the sign that the paper gives it."""
     return [
         Case(a.label, quantity, a.estimate(measure), sign, len(a), size=Size.of(a.config))
         for a in arms_of(runs, objective)

@@ -26,11 +26,9 @@ class Evidence(NamedTuple):
 
 
 def evidence(runs: Sequence[Run] | None = None, wikipedia: bool | None = None) -> Evidence:
-    """Released curves, and runs that start at random.
+    """Released curves, and runs (of ``data/runs`` unless given) that start at random.
 
-    Args:
-        runs: those in ``data/runs`` by default.
-        wikipedia: whether the text is that of Figure 3, or another as in Figures S3 and S4; all texts by default.
+    ``wikipedia`` tells whether the text is that of Figure 3, or another as in Figures S3 and S4; all texts by default.
     """
     released = published_scores.released_training()
     runs = recorded_runs(data("runs"), keep=from_random) if runs is None else [r for r in runs if from_random(r.config)]

@@ -64,12 +64,8 @@ def ends(line: pd.Series) -> str:
 def over_steps(runs: list[Run], name: str = "fig-training-curves") -> CaptionedFigure:
     """Loss, median symmetry and median directionality over steps, one line per objective (Figure 3a, b; Figure S3).
 
-    Shaded are the quartiles over the layers of all runs of an objective, and in grey what a random matrix of the
-    models' width gives, mean and two standard deviations.
-
-    Args:
-        runs: of one width; several runs of one objective are pooled.
-        name: label of the figure.
+    Shaded are the quartiles over the layers of all runs of an objective, which are pooled, and in grey what a random
+    matrix of the models' one width gives, mean and two standard deviations.
     """
     figure, panels = new_figure(9, 3.3, columns=3)
     d = runs[0].config["d_model"]
@@ -102,12 +98,7 @@ def over_steps(runs: list[Run], name: str = "fig-training-curves") -> CaptionedF
 
 @house_style()
 def by_layer(runs: list[Run], name: str = "fig-training-layers") -> CaptionedFigure:
-    """Both scores over steps, one line per layer, a column per objective (Figure 3c, d; Figure S4).
-
-    Args:
-        runs: several runs of one objective give medians.
-        name: label of the figure.
-    """
+    """Scores over steps, medians over runs, a line per layer, a column per objective (Figure 3c, d; Figure S4)."""
     groups = _by_objective(runs)
     figure, panels = new_figure(7.6, 5.0, rows=2, columns=len(groups), sharex=True, sharey="row", squeeze=False)
     colours = mpl.colormaps[SEQUENTIAL]

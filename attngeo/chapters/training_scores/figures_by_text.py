@@ -24,11 +24,7 @@ STYLES = {12: "-", 4: "--"}  # layers of the released models
 
 @house_style()
 def released_over_steps(curves: pd.DataFrame) -> CaptionedFigure:
-    """Released medians of both scores over steps, a column per text (Figures 3a, b and S3, with the 4-layer models).
-
-    Args:
-        curves: `attngeo.chapters.training_scores.published_scores.released_training`.
-    """
+    """Released medians of both scores over steps, a column per text (Figures 3a, b and S3, with the 4-layer models)."""
     texts = ("wikipedia", "red_pajama", "jigsaw")
     figure, panels = new_figure(8.6, 4.8, rows=2, columns=3, sharex=True, sharey="row")
     for column, text in zip(panels.T, texts, strict=True):
@@ -64,10 +60,6 @@ def texts_over_steps(found: Sequence[Contrast], name: str = "fig-training-texts"
 
     Lines are means over seeds of the median over layers; shaded, where there are several seeds, from the least to the
     greatest. In grey what random matrices of the width give, mean and two standard deviations.
-
-    Args:
-        found: pairs of an encoder arm and a decoder arm.
-        name: label of the figure.
     """
     figure, grid = new_figure(8.6, 2.5 * len(found) + 0.3, rows=len(found), columns=3, squeeze=False)
     more_symmetric = columns = 0
@@ -109,11 +101,7 @@ def texts_over_steps(found: Sequence[Contrast], name: str = "fig-training-texts"
 
 @house_style()
 def scores_by_depth(found: Sequence[Contrast]) -> CaptionedFigure:
-    """Both scores of every layer at the end of training, a column per text (the ends of Figures 3c, d and S4).
-
-    Args:
-        found: pairs of an encoder arm and a decoder arm.
-    """
+    """Both scores of every layer at the end of training, a column per text (the ends of Figures 3c, d and S4)."""
     figure, grid = new_figure(
         max(3.4, 2.2 * len(found) + 0.6), 4.8, rows=2, columns=len(found), sharey="row", squeeze=False
     )

@@ -45,14 +45,9 @@ def build_a_matrix(generator: torch.Generator, gamma: float = GAMMA) -> Interact
 
 
 def built(base: Matrix, symmetry: float = 0.0, columns: int = 0, factor: float = 1.0, turn: float = 0.0) -> Matrix:
-    """``R M R^T``: M from the symmetric and the skew-symmetric part of the base, then with some columns scaled.
+    """``R M R^T``: M of a symmetry from the parts of the base, n a power of two, then with some columns times a factor.
 
-    Args:
-        base: (n, n), n a power of two.
-        symmetry: s of M before its columns are scaled.
-        columns: how many are scaled.
-        factor: by which.
-        turn: angle of the rotation R, the Kronecker product of log2 n rotations of the plane.
+    R is the Kronecker product of log2 n rotations of the plane by the angle ``turn``.
     """
     n = len(base)
     parts = (base + base.T, base - base.T)

@@ -119,14 +119,7 @@ def directionality_at_random(samples: Mapping[int, Scores], shown: int, gamma: f
 
 @house_style()
 def one_strong_column(factors: Sequence[float], found: Sequence[Scores], limit: float, n: int) -> CaptionedFigure:
-    """Directionality against the factor by which one column is scaled, in its three variants.
-
-    Args:
-        factors: by which the column is multiplied.
-        found: scores of several matrices for each factor, fields of shape (draws,).
-        limit: of Def. 3.2 for a factor without bound.
-        n: rows of the matrices.
-    """
+    """Directionality against the factor on one column, in its three variants, and the limit of Def. 3.2."""
     figure, axes = new_figure(7.2, 3.6)
     ends = []
     for field, _, words, colour, marker in CONVENTIONS:
