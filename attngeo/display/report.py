@@ -40,17 +40,7 @@ def report(
     alt: str = "",
     made_by: str = "",
 ) -> str:
-    """A page of HTML.
-
-    Args:
-        title: of the page.
-        names: of the table's columns.
-        cells: of the table, a row each; a cell that ends in a star is marked.
-        notes: sentences below the title.
-        svg: a figure in the house style.
-        alt: what it shows, for those who do not see it.
-        made_by: what stands at the foot.
-    """
+    """A page of HTML: notes below the title, a figure in the house style, a table whose starred cells are marked."""
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in names)
     body = "\n".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in cells)
     lines = "".join(f"<li>{escape(note)}</li>" for note in notes)

@@ -16,14 +16,9 @@ SCORES = ("symmetry", "directionality")
 
 @house_style()
 def score_figure(rows: Sequence[dict]) -> CaptionedFigure:
-    """A panel for each score and part of one model.
+    """A panel for each score and part of one model, from its `layer_rows`, those of all layers.
 
-    Args:
-        rows: of `attngeo.survey.rows.layer_rows`, those of all layers.
-
-    Returns:
-        The figure: layers joined by a line, heads as dots, the band of 95 % of random weights in grey; full marks lie
-        outside it.
+    Layers are joined by a line, heads are dots, the band of 95 % of random weights is grey; full marks lie outside it.
     """
     parts = list(dict.fromkeys(row["part"] for row in rows))
     figure, grid = new_figure(

@@ -68,17 +68,10 @@ def house_style() -> Iterator[None]:
 def new_figure(
     width: int | float = 6.4, height: int | float = 3.6, rows: int = 1, columns: int = 1, **options
 ) -> tuple[Figure, Axes | np.ndarray]:
-    """A figure in the house style, apart from pyplot, which keeps figures in global state.
+    """A figure in the house style, apart from pyplot, which keeps figures in global state, and its panels.
 
-    Args:
-        width: inches; 6.4 fills the text column of the book, 9 is the most.
-        height: inches.
-        rows: of panels.
-        columns: of panels.
-        options: for `matplotlib.figure.Figure.subplots`, such as ``sharey=True`` or ``squeeze=False``.
-
-    Returns:
-        The figure and its panel, or array of panels (as `Figure.subplots` gives it).
+    A width of 6.4 inches fills the text column of the book, 9 is the most. Options are those of
+    `matplotlib.figure.Figure.subplots`, such as ``sharey=True`` or ``squeeze=False``.
     """
     with house_style():
         figure = Figure(figsize=(width, height))

@@ -146,10 +146,7 @@ def monte_carlo(
 class Judgement:
     """What the numbers of one sample say: comparisons, and further numbers that the wording names.
 
-    Args:
-        comparisons: all must hold for the verdict to count.
-        verdict: where it follows from the numbers and is not that of the wording.
-        numbers: by the names under which the wording has them, as in ``<<spread:.2f>>``.
+    A verdict is given where it follows from the numbers and is not that of the wording.
     """
 
     comparisons: tuple[Comparison, ...]
@@ -251,12 +248,7 @@ CHECKS: dict[str, Check] = {}
 
 
 def check(sample: Callable[..., Sample], **defaults: Any) -> Callable[[Judge], Check[Sample]]:
-    """Register a function that judges samples as a check, under its name.
-
-    Args:
-        sample: draws a sample.
-        defaults: parameters of ``sample`` for which this check has defaults of its own.
-    """
+    """Register a function that judges samples as a check, under its name, with its own defaults for the sample."""
 
     def register(judge: Judge) -> Check[Sample]:
         if judge.__name__ in CHECKS:

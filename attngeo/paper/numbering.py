@@ -10,12 +10,7 @@ _RANGE = re.compile(r"(?<=\d)-(?=S?\d)")
 
 
 def of_the_paper(statement: str, part: str = "") -> str:
-    """``Prop. 2.2 of the paper, Eqs. S33–S36``.
-
-    Args:
-        statement: a number of data/published/statements.csv.
-        part: what of it is meant.
-    """
+    """``Prop. 2.2 of the paper, Eqs. S33–S36``: a number of data/published/statements.csv, and what of it is meant."""
     kind = _kinds().get(statement, "")
     named = statement if not re.match(r"S?\d", statement) else f"{_KINDS.get(kind, kind.title())} {statement}".strip()
     if statement.startswith("Web "):

@@ -117,19 +117,13 @@ def in_words(cases: Sequence[Case]) -> str:
 def judged(cases: Sequence[Case], *support: Comparison, size: Size, **numbers: Any) -> Judgement:
     """Holds where every interval has the stated sign, needs an assumption where some have, falls where none has.
 
-    Only cases of models as large as those that the statement speaks of decide; the others are told. Intervals that all
-    hold 0 decide nothing. Where nothing is decided, ``support`` decides alone, and without it the statement is
+    Only cases of models as large as the ``size`` that the statement speaks of decide; the others are told. Intervals
+    that all hold 0 decide nothing. Where nothing is decided, ``support`` decides alone, and without it the statement is
     undecided. Comparisons that support the statement are such that runs against it limit it and do not overturn
     it; without them it holds only if every case has an interval.
 
     Both ``<<doubt>>``, for the remark, and ``<<limits>>``, for what holds instead, are sentences or nothing; they end
     with what the wording has as ``measured``.
-
-    Args:
-        cases: what was measured.
-        support: comparisons that speak for the statement whatever the cases say.
-        size: of the smallest models that the statement speaks of.
-        numbers: that the wording names.
     """
     large = [case for case in cases if case.size.reaches(size)]
     smaller = sorted({case.size for case in cases if case.known and case not in large})

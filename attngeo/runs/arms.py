@@ -140,13 +140,8 @@ def contrasts(
 ) -> list[Contrast]:
     """Arms that differ in one setting: each first arm beside the second with most seeds in common, then of its length.
 
-    Args:
-        runs: recorded runs.
-        setting: name in the configuration.
-        first: its value in the first arm.
-        second: its value in the second.
-        free: further settings in which the arms may differ.
-        once: put no second arm into two contrasts, where two would count its noise twice.
+    In the settings ``free`` they may differ too. ``once`` puts no second arm into two contrasts, where two would count
+    its noise twice.
     """
     found: list[Contrast] = []
     for group in matched(runs, differ=(setting, "seed", *free, *RECORDING)):

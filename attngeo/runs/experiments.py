@@ -166,14 +166,9 @@ def recorded_runs(
     keep: Callable[[dict[str, Any]], bool] = lambda config: True,
     statuses: Iterable[Status] = (Status.EXPLORATORY,),
 ) -> list[Run]:
-    """All finished runs of the experiments below a folder, by experiment and name.
+    """All finished runs of the experiments below a folder, by experiment and name, of configurations to ``keep``.
 
-    Confirmatory runs are judged each by its own plan, and are not among them unless asked for.
-
-    Args:
-        folder: of the experiments.
-        keep: which runs to read, by configuration.
-        statuses: of the experiments.
+    Confirmatory runs are judged each by its own plan, and are not among them unless asked for by their status.
 
     Raises:
         ExperimentError: a plan cannot be understood.

@@ -13,12 +13,7 @@ def states(experiment: Experiment) -> list[State]:
 
 
 def experiments_table(experiments: Iterable[Experiment], recorded: bool = True) -> str:
-    """A Markdown table, a row for each experiment.
-
-    Args:
-        experiments: in the order of the rows.
-        recorded: say how many of the runs are recorded, and not only how many there are to be.
-    """
+    """A Markdown table, a row for each experiment, with how many of the runs are recorded unless that is left out."""
     rows = ["| experiment | status | runs | what is asked | arms and seeds |", "|---|---|---|---|---|"]
     for experiment in experiments:
         n = len(experiment.runs)

@@ -63,21 +63,13 @@ class _About(msgspec.Struct):
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A recorded run.
+    """A recorded run."""
 
-    Args:
-        name: of its folder, after that of its experiment: ``matrix_spaced-mlm/random-0``.
-        about: the content of run.json.
-        history: loss over steps; see the module's head.
-        scores: both scores over steps, per layer and head.
-        pictures: W_qk by (layer, step), as `attngeo.forms.pictures.picture` gives it, in units of its saturation level.
-    """
-
-    name: str
-    about: dict[str, Any]
-    history: pd.DataFrame
+    name: str  # of its folder, after that of its experiment: matrix_spaced-mlm/random-0
+    about: dict[str, Any]  # run.json
+    history: pd.DataFrame  # as the module's head has it
     scores: pd.DataFrame
-    pictures: dict[tuple[int, int], np.ndarray]
+    pictures: dict[tuple[int, int], np.ndarray]  # by layer and step, in units of the saturation level
 
     @property
     def config(self) -> dict[str, Any]:
@@ -151,11 +143,7 @@ def _read(folder: Path, stamps: tuple[tuple[int, int], ...]) -> Run:
 
 
 def read_runs(folder: Path, keep: Callable[[dict[str, Any]], bool] = lambda config: True) -> list[Run]:
-    """All finished runs in a folder, by name; none is an empty list.
-
-    Args:
-        folder: of the runs of one experiment.
-        keep: which to read, by configuration.
+    """All finished runs in a folder, by name, of configurations to ``keep``; none is an empty list.
 
     Raises:
         RunError: one of them is damaged.

@@ -19,17 +19,11 @@ MASK_SHARE, RANDOM_SHARE = 0.8, 0.1  # of the chosen tokens: hidden, replaced by
 
 @dataclass(frozen=True)
 class Batch:
-    """Blocks with their labels.
-
-    Args:
-        input_ids: what the model reads.
-        positions: where it predicts, ascending.
-        labels: the id to be predicted there.
-    """
+    """Blocks with their labels."""
 
     input_ids: Int[np.ndarray, "batch length"]
-    positions: Int[np.ndarray, "batch targets"]
-    labels: Int[np.ndarray, "batch targets"]
+    positions: Int[np.ndarray, "batch targets"]  # where to predict, ascending
+    labels: Int[np.ndarray, "batch targets"]  # the id to be predicted there
 
 
 class Batches:
@@ -42,13 +36,6 @@ class Batches:
 
     ``released-decoder`` is what the paper's released code does for decoders: the labels of masked modelling, read by a
     causal model and shifted, so position i predicts token i + 1 where that was chosen, from a masked left context.
-
-    Args:
-        blocks: the text.
-        objective: the objective.
-        vocabulary: its marks and its size.
-        rate: share of positions chosen, in (0, 1).
-        seed: of the masks.
 
     Raises:
         ParameterError: the vocabulary has no mask token, or the rate is out of range.

@@ -69,14 +69,8 @@ def build_model(
 ) -> PreTrainedModel:
     """A BERT with the given initialisation, whose statistics have been checked.
 
-    Two models of equal shape and seed differ only in what their initialisations change.
-
-    Args:
-        shape: the size.
-        causal: attention to the left only (decoder) or to both sides (encoder).
-        initialisation: of queries and keys; see `attngeo.training.initialisations`.
-        seed: of all weights.
-        attention: implementation in transformers; "eager" is the faster one on a CPU (tests/benchmarks).
+    Two models of equal shape and seed differ only in what their initialisations change. A causal one, a decoder, sees
+    the left only. Of the implementations of attention in transformers "eager" is the faster one on a CPU.
 
     Raises:
         InitialisationError: the weights do not have the statistics that the initialisation promises.
@@ -166,12 +160,7 @@ def activation_count(shape: Shape, blocks: int, length: int) -> int:
 def model_flops(shape: Shape, length: int, targets: int) -> float:
     """Floating-point operations of one training step on one block: 6 per weight and token, attention, and the head.
 
-    Backward counts twice forward; recomputation and normalisations are not counted.
-
-    Args:
-        shape: the model.
-        length: tokens of the block.
-        targets: predicted positions of the block.
+    Backward counts twice forward; recomputation and normalisations are not counted. Targets are predicted positions.
     """
     d = shape.d_model
     layer = 4 * d * d + 2 * d * shape.d_ff  # weights used per token
@@ -184,9 +173,7 @@ def model_flops(shape: Shape, length: int, targets: int) -> float:
 def whole_forms(wrapped: torch.nn.Module, model: PreTrainedModel) -> Iterator[list[BilinearForm]]:
     """The forms of a model's layers, also where its weights are sharded over processes; each of them must ask.
 
-    Args:
-        wrapped: the model in what shares it between processes, or the model itself.
-        model: the model.
+    ``wrapped`` is the model in what shares it between processes, or the model itself.
     """
     from torch.distributed.fsdp import FullyShardedDataParallel
 

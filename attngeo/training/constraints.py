@@ -18,10 +18,6 @@ def constraint_loss(forms: Iterable[BilinearForm], constraint: Constraint | str)
     (Eq. S20); norms are Frobenius, squared, which the paper leaves out. The least value is 1, at s = 1 for the
     symmetric and at s = -1 for the skew constraint (the paper says 0 for the latter, the value of the released score).
 
-    Args:
-        forms: the layers' W_qk, differentiable.
-        constraint: "symmetric" (S147) or "skew" (S148); "none" gives 0.
-
     Raises:
         ValueError: the constraint is unknown.
     """

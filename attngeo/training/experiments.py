@@ -31,12 +31,7 @@ class Outcome(str, Enum):
 
 
 def make_run(folder: Path, name: str, listen: Listen = lambda row: None) -> Outcome:
-    """Make one run of the experiment in a folder, unless it is recorded or another process is at it.
-
-    Args:
-        folder: of the experiment.
-        name: of the run, ARM-SEED.
-        listen: as in `attngeo.training.train.train`.
+    """Make one run, ARM-SEED, of the experiment in a folder, unless it is recorded or another process is at it.
 
     Raises:
         ExperimentError: the plan has no such run, or cannot be read.
@@ -67,16 +62,10 @@ def make_runs(
     runs: Sequence[PlannedRun],
     workers: int = 0,
     scheduler: str = "",
-    listen: Listen = lambda row: None,
 ) -> Iterator[tuple[PlannedRun, Outcome | AttngeoError]]:
     """Make runs in their order; yield each as it ends, with its outcome or the error that ended it.
 
-    Args:
-        experiment: whose runs they are.
-        runs: of its plan.
-        workers: processes on this machine; 0 for this one.
-        scheduler: address of a dask scheduler, whose workers make the runs (`attngeo.records.workers.spread`).
-        listen: hears the steps of runs that are made in this process.
+    They are made here, or by processes on this machine or on a cluster (`attngeo.records.workers.spread`).
 
     Raises:
         WorkersError: the scheduler cannot be reached.
@@ -85,7 +74,7 @@ def make_runs(
     if not (workers or scheduler):
         for run in runs:
             try:
-                yield run, make_run(experiment.folder, run.name, listen)
+                yield run, make_run(experiment.folder, run.name)
             except AttngeoError as error:
                 if error.exit_code != AttngeoError.exit_code:
                     raise  # who interrupts one run means the others too

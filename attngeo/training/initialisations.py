@@ -34,15 +34,9 @@ VALUES_AT_RELEASED_SCALE = (*WITH_BIASES, Initialisation.SCALED_VALUES)
 
 @torch.no_grad()
 def initialise_bert(layers: list[Attention], initialisation: Initialisation, seed: int, std: float) -> None:
-    """Give the attention modules of a BERT their initialisation, and check it.
+    """Give the attention modules of a BERT of standard deviation ``std`` their initialisation, and check it.
 
     Weights that an initialisation does not name stay as they are: so runs of one seed differ in nothing else.
-
-    Args:
-        layers: modules with ``self.query``, ``self.key``, ``self.value`` and ``output.dense``, as BERT's.
-        initialisation: which.
-        seed: of its draws, apart from those of the model.
-        std: standard deviation of the model's weights.
 
     Raises:
         InitialisationError: the result does not have the promised scale or symmetry.

@@ -19,12 +19,6 @@ def linear_cross_entropy(
     too, since the loss is the root of the graph; so logits are made once, not twice. At 4,096 rows of width 256, 30,522
     classes and bf16, one thread of a CPU needs 0.12 GB and 1.3 s; torch's own needs 1.4 GB and 1.8 s whole, 0.03 GB and
     2.5 s in chunks (since 2.13).
-
-    Args:
-        x: hidden states.
-        weight: of the head.
-        bias: of the head.
-        labels: class of each row.
     """
     if torch.is_autocast_enabled(x.device.type):
         dtype = torch.get_autocast_dtype(x.device.type)

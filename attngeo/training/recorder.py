@@ -40,12 +40,8 @@ class TrainingStopped(RunError):
 class Recorder(TrainerCallback):
     """Records every ``record_every`` steps, marks checkpoints as complete, and stops on a loss that is not finite.
 
-    Args:
-        config: of the run.
-        folder: of the run.
-        about: the content of run.json so far.
-        held_out: batches of the held-out text, or None.
-        listen: called with each new row of the history, scores' medians included, and at other steps with the step.
+    ``about`` is the content of run.json so far. ``listen`` is called with each new row of the history, scores' medians
+    included, and at other steps with the step.
     """
 
     def __init__(

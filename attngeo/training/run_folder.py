@@ -96,14 +96,10 @@ def require_same_text(output: Path, corpus: Corpus, vocabulary: Vocabulary) -> N
 def require_room(output: Path, weights: int, activations: int, cpu: bool) -> None:
     """Refuse to start without memory for the model, or disk for it and three checkpoints (two kept, one written).
 
-    Args:
-        output: folder of the run; made if need be.
-        weights: of the model.
-        activations: numbers that a step holds at least.
-        cpu: whether it is trained on the CPU; for another device it is only built there.
+    A model for another device than the CPU is only built there. A step holds so many activations at least.
 
     Raises:
-        RunError: there is too little of either.
+        RunError: there is too little of either, or the folder cannot be made.
     """
     import psutil  # comes with accelerate
 

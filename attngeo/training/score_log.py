@@ -17,12 +17,6 @@ EVERY = 100  # steps between two scorings
 class ScoreLog:
     """What the callbacks of two libraries share: when a model is scored, and under which names.
 
-    Args:
-        every: steps between two scorings; the first and the last step are scored as well.
-        gamma: threshold of the directionality score, in standard deviations.
-        per_layer: also a number for each layer, beside the medians over layers.
-        config: as for `attngeo.open_model`.
-
     Raises:
         ParameterError: ``every`` is no number of steps.
     """

@@ -46,14 +46,8 @@ def tie(
 ) -> None:
     """``W_k,h = W_q,h S_h`` for every head, in place.
 
-    Where query heads share a key head, the first of them gives it and the others follow from it, ``W_q,h = W_k,g S_h``.
-    With the identity they are then equal to one another.
-
-    Args:
-        wq: query factors, written only where key heads are shared.
-        wk: key factors.
-        mixer: gives S_h.
-        generator: of its draws, on the CPU.
+    Where query heads share a key head, the first of them gives it and the others follow from it, ``W_q,h = W_k,g S_h``:
+    then queries are written too. With the identity they are then equal to one another. Draws are made on the CPU.
     """
     group = len(wq) // len(wk)
     for h in range(len(wq)):

@@ -7,16 +7,11 @@ from attngeo.training.corpora.documents import CorpusError
 
 
 class Blocks:
-    """Blocks of ``length`` consecutive ids, without padding; document marks fall where they fall.
+    """Blocks of ``length`` consecutive ids, as many as are whole, without padding; document marks fall where they fall.
 
     A block is asked for by its place in an endless sequence: place n belongs to pass ``n // len(blocks)`` over the
     text, and each pass has its own order. So a step of training knows its data from its number alone, whoever computes
-    it: after a restart, or on any number of processes.
-
-    Args:
-        ids: (tokens,) ids; what is left after the last whole block is not used.
-        length: tokens of a block.
-        seed: of the order; None keeps the order of the text.
+    it: after a restart, or on any number of processes. Without a seed the order is that of the text.
 
     Raises:
         CorpusError: the text is shorter than one block.

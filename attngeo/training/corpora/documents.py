@@ -7,7 +7,7 @@ import json
 import lzma
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,19 +29,12 @@ class CorpusError(AttngeoError):
 
 @dataclass(frozen=True)
 class Corpus:
-    """Documents that can be gone through any number of times, and what identifies them.
+    """Documents that can be gone through any number of times, and what identifies them."""
 
-    Args:
-        name: for records; no path of this machine.
-        digest: sha256 of the content, or of what determines it.
-        documents: gives a fresh iterator over the documents, always in the same order.
-        sources: where the text is from: files with their sha256, packages with their versions, Hub revisions.
-    """
-
-    name: str
-    digest: str
-    documents: Callable[[], Iterator[str]]
-    sources: tuple[dict, ...] = field(default=())
+    name: str  # for records; no path of this machine
+    digest: str  # sha256 of the content, or of what determines it
+    documents: Callable[[], Iterator[str]]  # a fresh iterator, always in the same order
+    sources: tuple[dict, ...] = ()  # files with their sha256, packages with their versions, Hub revisions
 
 
 def limited(documents: Iterator[str], max_characters: int | None, name: object = "the text") -> Iterator[str]:
@@ -69,11 +62,9 @@ def limited(documents: Iterator[str], max_characters: int | None, name: object =
 def local_corpus(path: Path, max_characters: int | None = None) -> Corpus:
     """The documents of a file, or of all readable files of a folder in the order of their names.
 
-    Args:
-        path: ``.txt`` (documents apart by a blank line; one per line where there is none), ``.jsonl``, ``.csv`` or
-            ``.parquet`` (one document per row, in a column named text, raw_content, content, comment_text, comment or
-            body), each also with ``.xz``, ``.gz`` or ``.zst``; or a folder of such files, subfolders included.
-        max_characters: stop after that many.
+    A file is ``.txt`` (documents apart by a blank line; one per line where there is none), ``.jsonl``, ``.csv`` or
+    ``.parquet`` (one document per row, in a column named text, raw_content, content, comment_text, comment or body),
+    each also with ``.xz``, ``.gz`` or ``.zst``; a folder has such files, subfolders included.
 
     Raises:
         CorpusError: nothing there, nothing readable, or no text in it.

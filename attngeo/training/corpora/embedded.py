@@ -24,9 +24,6 @@ def embedded_corpus(max_characters: int | None = None) -> Corpus:
 
     In this order: the topics of the language reference, the docstrings of the standard library, then for each package
     its description and its docstrings. The text follows from the installed versions; the digest is that of the text.
-
-    Args:
-        max_characters: stop after that many; default 3,000,000.
     """
     documents = tuple(limited(_documents(), max_characters or MAX_CHARACTERS))
     digest = hashlib.sha256("\0".join(documents).encode("utf-8", "surrogatepass"))

@@ -63,11 +63,7 @@ KNOWN = {
 
 
 def hub_corpus(name: str, max_characters: int | None = None) -> Corpus:
-    """A stream of documents from the Hub, shuffled with a fixed seed.
-
-    Args:
-        name: a key of `KNOWN`.
-        max_characters: stop after that many; default 1,000,000,000.
+    """A stream of documents of a corpus in `KNOWN`, from the Hub, shuffled with a fixed seed.
 
     Raises:
         CorpusError: `datasets` is missing, the network or the Hub refuses, or the column is not there.

@@ -26,17 +26,11 @@ PARTS = ("train", "held_out")
 
 @dataclass(frozen=True, eq=False)
 class TokenSet:
-    """The token ids of a corpus: documents one after the other, each between its start and end marks.
+    """The token ids of a corpus: documents one after the other, each between its start and end marks."""
 
-    Args:
-        train: (tokens,) ids to train on; a document is in one part whole.
-        held_out: (tokens,) ids to measure the loss on.
-        documents: number of documents in each part, train first.
-    """
-
-    train: np.ndarray
-    held_out: np.ndarray
-    documents: tuple[int, int]
+    train: np.ndarray  # (tokens,) ids to train on; a document is in one part whole
+    held_out: np.ndarray  # ids to measure the loss on
+    documents: tuple[int, int]  # how many in each part
 
 
 def cache_folder() -> Path:
@@ -52,17 +46,10 @@ def tokenize(
     held_out: float = 0.05,
     folder: Path | None = None,
 ) -> TokenSet:
-    """Token ids of a corpus, from the cache if it has been tokenised before.
+    """Token ids of a corpus, from the cache (in `cache_folder`) if it has been tokenised before.
 
-    Documents are ordered by the hash of their text, and the first of them that hold a share ``held_out`` of the tokens
-    are kept apart; equal documents are on the same side.
-
-    Args:
-        corpus: the text.
-        vocabulary: the tokenizer.
-        text: plain, or a space between all characters.
-        held_out: share of tokens to keep apart, in (0, 1).
-        folder: of the cache; default `cache_folder`.
+    Documents are ordered by the hash of their text, and the first of them that hold a share ``held_out`` of the tokens,
+    in (0, 1), are kept apart; equal documents are on the same side.
 
     Raises:
         CorpusError: the corpus has fewer than two different documents, or the cache cannot be written.

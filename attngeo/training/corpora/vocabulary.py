@@ -26,22 +26,15 @@ SPELLINGS = {  # how tokenizers spell the marks we need
 
 @dataclass(frozen=True, eq=False)
 class Vocabulary:
-    """A tokenizer with the marks that training needs.
-
-    Args:
-        name: "trained", a file name, or a Hub id.
-        digest: sha256 of its JSON text.
-        size: number of tokens; ids are below it.
-        start: id of the mark before a document, end: after it, mask: of a hidden token (None if it has none).
-    """
+    """A tokenizer with the marks that training needs."""
 
     tokenizer: Tokenizer
-    name: str
-    digest: str
-    size: int
-    start: int
-    end: int
-    mask: int | None
+    name: str  # "trained", a file name, or a Hub id
+    digest: str  # sha256 of its JSON text
+    size: int  # ids are below it
+    start: int  # id of the mark before a document
+    end: int  # of the mark after it
+    mask: int | None  # of a hidden token
 
     def encode(self, documents: list[str]) -> list[list[int]]:
         """Token ids of each document, without marks."""
