@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from attngeo.chapters.symmetric_initialisation.control_matrix import BASELINE, PAIRS, Experiment
+from attngeo.chapters.symmetric_initialisation.control_matrix import BASELINE, PAIRS, ControlMatrix
 from attngeo.chapters.symmetric_initialisation.figures import COLOURS
 from attngeo.chapters.symmetric_initialisation.planned_runs import Planned
 from attngeo.chapters.symmetric_initialisation.recipe import scale_factor
+from attngeo.display.captions import captioned
 from attngeo.display.style import NEUTRAL, CaptionedFigure, house_style, new_figure
 from attngeo.paper.seed_intervals import Size
 from attngeo.runs.arms import RECORDING, Contrast
@@ -35,7 +36,7 @@ class Worth:
     as_planned: bool  # or from the runs of the recorded matrix, whose settings were chosen after looks
 
 
-def by_size(found: Iterable[Planned], matrix: Iterable[Experiment]) -> list[Worth]:
+def by_size(found: Iterable[Planned], matrix: Iterable[ControlMatrix]) -> list[Worth]:
     """Of planned experiments that share all settings but the size; what they lack, from the matrix, if it shares them.
 
     Args:
@@ -95,13 +96,8 @@ def _worth(size: Size, contrasts: dict[tuple[str, str], Contrast], as_planned: b
 
 
 @house_style()
-def size_figure(worth: Sequence[Worth], name: str = "fig-init-size") -> CaptionedFigure:
-    """Two panels, depth at one width and width at one depth: the difference of each pair with its interval.
-
-    Args:
-        worth: of at least one size.
-        name: label of the figure.
-    """
+def size_figure(worth: Sequence[Worth]) -> CaptionedFigure:
+    """Two panels, depth at one width and width at one depth: the difference of each pair with its interval."""
     figure, panels = new_figure(8.2, 3.6, columns=2, sharey=True)
     shown = [along(worth, axis) for axis in Size._fields]
     for panel, axis, here in zip(panels, Size._fields, shown, strict=True):
@@ -115,17 +111,15 @@ def size_figure(worth: Sequence[Worth], name: str = "fig-init-size") -> Captione
     panels[1].set_xlabel(f"width, of {shown[1][0].size.layers} layers (below it: × scale)")
     figure.legend(handles=_handles(), loc="outside lower center", ncols=3)
     extremes = [min(worth, key=lambda w: w.difference.value), max(worth, key=lambda w: w.difference.value)]
-    told = " to ".join(f"{as_nats(w.difference.value)} ({_pair(w)}, {w.size})" for w in extremes)
-    seeds = " or ".join(map(str, sorted({w.seeds for w in worth})))
-    open_marks = "" if all(w.as_planned for w in worth) else " Open marks: recorded runs that no plan named."
-    return CaptionedFigure(
+    return captioned(
         figure,
-        name,
-        "What a start is worth to encoders by depth (left) and width (right): final held-out loss of one start less "
-        f"that of another at the same seed; mean and 95 % interval over {seeds} seeds. Below a width "
-        f"stands by what the released start multiplies the scale of $W_{{qk}}$.{open_marks}",
-        f"Dot plots with intervals over {len({w.size for w in worth})} sizes of models, {len(COMPARED)} pairs of "
-        f"starts; differences from {told}.",
+        __package__,
+        "fig-init-size",
+        seeds=" or ".join(map(str, sorted({w.seeds for w in worth}))),
+        open_marks="" if all(w.as_planned for w in worth) else "<<unplanned>>",
+        n=len({w.size for w in worth}),
+        pairs=len(COMPARED),
+        told=[f"{as_nats(w.difference.value)} ({_pair(w)}, {w.size})" for w in extremes],
     )
 
 

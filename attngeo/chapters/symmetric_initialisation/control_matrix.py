@@ -58,7 +58,7 @@ PARTS_OF_THE_SCALE = ("scaled", "scaled-symmetric", "scaled-values")  # beyond t
 
 
 @dataclass(frozen=True, eq=False)
-class Experiment:
+class ControlMatrix:
     """Recorded runs that are equal in everything but initialisation and seed."""
 
     runs: tuple[Run, ...]
@@ -100,9 +100,9 @@ class Experiment:
         found = {arm.config["init"]: arm for arm in arms(self.runs)}
         return {start: found[start] for start in STARTS if start in found}
 
-    def only(self, seeds: Iterable[int]) -> "Experiment":
+    def only(self, seeds: Iterable[int]) -> "ControlMatrix":
         """The same with some of its seeds."""
-        return Experiment(tuple(run for arm in self.arms.values() for run in arm.of(seeds).runs))
+        return ControlMatrix(tuple(run for arm in self.arms.values() for run in arm.of(seeds).runs))
 
     @property
     def missing(self) -> list[str]:
@@ -127,23 +127,23 @@ def free_runs(runs: Iterable[Run]) -> list[Run]:
     return [run for run in runs if run.config["constraint"] == "none" and run.config["objective"] in PARTS]
 
 
-def experiments(runs: Iterable[Run]) -> list[Experiment]:
+def experiments(runs: Iterable[Run]) -> list[ControlMatrix]:
     """Of free runs, those in which a random start can be compared with another, with most runs first."""
-    found = [Experiment(tuple(group)) for group in matched(free_runs(runs), differ=("init", "seed", *RECORDING))]
+    found = [ControlMatrix(tuple(group)) for group in matched(free_runs(runs), differ=("init", "seed", *RECORDING))]
     comparable = [e for e in found if e.contrasts(AGAINST_RANDOM)]
     return sorted(comparable, key=lambda e: (len(e.runs), e.config["lr"]), reverse=True)
 
 
-def main_experiments(found: Iterable[Experiment]) -> list[Experiment]:
+def main_experiments(found: Iterable[ControlMatrix]) -> list[ControlMatrix]:
     """Of each objective and text the one with most runs, then steps, then the lower rate: encoders first."""
-    first: dict[str, Experiment] = {}
+    first: dict[str, ControlMatrix] = {}
     for experiment in sorted(found, key=lambda e: (len(e.runs), e.config["steps"], -e.config["lr"]), reverse=True):
         first.setdefault(experiment.label, experiment)
     order = [f"{part}, {text}" for part in PARTS.values() for text in TEXTS.values()]
     return [first[label] for label in order if label in first]
 
 
-def between_random_starts(experiment: Experiment, window: int = crossings.WINDOW) -> tuple[list[float], list[float]]:
+def between_random_starts(experiment: ControlMatrix, window: int = crossings.WINDOW) -> tuple[list[float], list[float]]:
     """Speed-ups that two random starts of different seeds show over each other, every ordered pair of seeds.
 
     Returns:

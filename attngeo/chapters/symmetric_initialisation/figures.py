@@ -17,7 +17,7 @@ from attngeo.chapters.symmetric_initialisation.control_matrix import (
     PAIRS,
     PARTS_OF_THE_SCALE,
     STARTS,
-    Experiment,
+    ControlMatrix,
     StartPair,
 )
 from attngeo.chapters.symmetric_initialisation.recorded_runs import TIED
@@ -38,7 +38,7 @@ _AT_NEVER = -0.35  # where "never" stands on an axis of speed-ups
 
 
 @house_style()
-def loss_curves(experiments: Sequence[Experiment]) -> CaptionedFigure:
+def loss_curves(experiments: Sequence[ControlMatrix]) -> CaptionedFigure:
     """Held-out loss over steps, a panel per experiment, a line per arm: mean over seeds, the seeds thin."""
     rows = math.ceil(len(experiments) / 2)
     figure, grid = new_figure(8.2, 3.0 * rows + 0.6, rows=rows, columns=min(2, len(experiments)), squeeze=False)
@@ -70,7 +70,7 @@ def loss_curves(experiments: Sequence[Experiment]) -> CaptionedFigure:
 
 
 @house_style()
-def answer(experiments: Sequence[Experiment], name: str = "fig-init-answer") -> CaptionedFigure:
+def answer(experiments: Sequence[ControlMatrix], name: str = "fig-init-answer") -> CaptionedFigure:
     """What each change of the start is worth: differences of the final held-out loss, a panel per experiment.
 
     Left of zero is better. Above the line each start stands against the random one; below it, two starts that differ in
@@ -101,7 +101,7 @@ def answer(experiments: Sequence[Experiment], name: str = "fig-init-answer") -> 
 
 
 @house_style()
-def speed_ups(experiments: Sequence[Experiment]) -> CaptionedFigure:
+def speed_ups(experiments: Sequence[ControlMatrix]) -> CaptionedFigure:
     """Speed-ups of each start against the random one with their intervals; "never" stands left of zero."""
     figure, panels = _contrast_panels(experiments, AGAINST_RANDOM)
     values = []
@@ -126,7 +126,7 @@ def speed_ups(experiments: Sequence[Experiment]) -> CaptionedFigure:
 
 
 @house_style()
-def figure_s5(experiment: Experiment) -> CaptionedFigure:
+def figure_s5(experiment: ControlMatrix) -> CaptionedFigure:
     """Figure S5 from recorded runs: loss, median symmetry and layers, of random, symmetric and released starts."""
     arms = {start: experiment.arms[start] for start in (BASELINE, *TIED) if start in experiment.arms}
     figure, grid = new_figure(9, 5.4, rows=2, columns=3)
@@ -160,7 +160,7 @@ def _layers(panel: Axes, start: str, arm: Arm) -> None:
     panel.set(title=f"{start}: s by layer", xlabel="step", ylim=(-0.3, 1.05))
 
 
-def _contrast_panels(experiments: Sequence[Experiment], pairs: Sequence[StartPair] = PAIRS):
+def _contrast_panels(experiments: Sequence[ControlMatrix], pairs: Sequence[StartPair] = PAIRS):
     """A panel per experiment, side by side, with the pairs of starts as rows."""
     columns = min(2, len(experiments))
     rows = math.ceil(len(experiments) / columns)
@@ -208,6 +208,6 @@ def _outcome_handles() -> list[Line2D]:
     ]
 
 
-def _arm_handles(experiments: Sequence[Experiment]) -> list[Line2D]:
+def _arm_handles(experiments: Sequence[ControlMatrix]) -> list[Line2D]:
     shown = [start for start in STARTS if any(start in e.arms for e in experiments) and start not in PARTS_OF_THE_SCALE]
     return [Line2D([], [], color=COLOURS[start], linestyle=DASHES[start], label=start) for start in shown]

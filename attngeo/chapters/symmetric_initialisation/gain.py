@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from attngeo.chapters.symmetric_initialisation.control_matrix import BASELINE, Experiment, StartPair
+from attngeo.chapters.symmetric_initialisation.control_matrix import BASELINE, ControlMatrix, StartPair
 from attngeo.display.captions import captioned
 from attngeo.display.interactive import Interactive
 from attngeo.display.style import ENCODER, NEUTRAL, CaptionedFigure, house_style, new_figure
@@ -22,7 +22,7 @@ STARTS = {  # which parts a start changes; the two that change values with queri
 _TOLD = {"tie": "the tie alone", "scale values": "all but the tie", "tie scale values": "all"}
 
 
-def made_of(found: Sequence[Experiment]) -> Interactive:
+def made_of(found: Sequence[ControlMatrix]) -> Interactive:
     """Final loss less that of the random start, with its interval, for every set of parts that was run."""
     pairs = {parts: StartPair(start, BASELINE, parts) for start, parts in STARTS.items()}
     data = {

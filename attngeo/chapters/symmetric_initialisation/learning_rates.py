@@ -7,7 +7,7 @@ import pandas as pd
 from attngeo.chapters.symmetric_initialisation.control_matrix import (
     BASELINE,
     STARTS,
-    Experiment,
+    ControlMatrix,
     experiments,
     free_runs,
 )
@@ -16,7 +16,7 @@ from attngeo.runs.numbers_in_words import as_nats, as_rate, with_interval
 from attngeo.runs.record import Run
 
 
-def families(runs: Sequence[Run]) -> list[list[Experiment]]:
+def families(runs: Sequence[Run]) -> list[list[ControlMatrix]]:
     """Experiments that differ in their largest learning rate only, two or more in a family, the lowest rate first.
 
     At one rate of a family at least, another start than the random one was run; at the others it may be alone.
@@ -26,32 +26,32 @@ def families(runs: Sequence[Run]) -> list[list[Experiment]]:
     for group in matched(free_runs(runs), differ=("init", "seed", "lr", *RECORDING)):
         rates = sorted({run.config["lr"] for run in group})
         if len(rates) > 1 and comparable & set(group):
-            grouped.append([Experiment(tuple(run for run in group if run.config["lr"] == lr)) for lr in rates])
+            grouped.append([ControlMatrix(tuple(run for run in group if run.config["lr"] == lr)) for lr in rates])
     return grouped
 
 
-def at_other_rates(tried: Sequence[Sequence[Experiment]], main: Sequence[Experiment]) -> list[Run]:
+def at_other_rates(tried: Sequence[Sequence[ControlMatrix]], main: Sequence[ControlMatrix]) -> list[Run]:
     """Runs of the families that the main experiments belong to, these left out: a table of rates tells of them."""
     of_main = {run for experiment in main for run in experiment.runs}
     of_families = [[run for experiment in family for run in experiment.runs] for family in tried]
     return [run for runs in of_families if of_main & set(runs) for run in runs if run not in of_main]
 
 
-def best_rate(family: Sequence[Experiment], start: str) -> Experiment | None:
+def best_rate(family: Sequence[ControlMatrix], start: str) -> ControlMatrix | None:
     """The one in which a start ends lowest, seed by seed against the one with most seeds; none if it was not run."""
     tried = [experiment for experiment in family if start in experiment.arms]
     if not tried:
         return None
     most = max((experiment.arms[start] for experiment in tried), key=len)
 
-    def gained(experiment: Experiment) -> float:
+    def gained(experiment: ControlMatrix) -> float:
         """Infinite for a rate that shares no seed with it, which is not comparable."""
         return (experiment.arms[start].values(LOSS) - most.values(LOSS)).dropna().mean()
 
     return min(tried, key=lambda e: g if (g := gained(e)) == g else float("inf"))
 
 
-def rates_table(family: Sequence[Experiment]) -> pd.DataFrame:
+def rates_table(family: Sequence[ControlMatrix]) -> pd.DataFrame:
     """Per start: final loss at each rate (seeds), the best, and its difference to the random start at that one's."""
     baseline = best_rate(family, BASELINE)
     rows = []

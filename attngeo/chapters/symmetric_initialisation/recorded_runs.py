@@ -14,7 +14,7 @@ from attngeo.chapters.symmetric_initialisation.control_matrix import (
     BASELINE,
     PAIRS,
     RELEASED,
-    Experiment,
+    ControlMatrix,
     StartPair,
     experiments,
     main_experiments,
@@ -42,27 +42,27 @@ def recorded() -> list[Run]:
     return recorded_runs(data("runs"), keep=lambda config: config["constraint"] == "none")
 
 
-def encoders(runs: Sequence[Run] | None = None) -> list[Experiment]:
+def encoders(runs: Sequence[Run] | None = None) -> list[ControlMatrix]:
     """The main experiment with encoders on each text, of the runs in ``data/runs`` unless given."""
     return [e for e in main_experiments(experiments(recorded() if runs is None else runs)) if e.part == "encoder"]
 
 
 @check(encoders)
-def symmetry_at_equal_scale(found: list[Experiment]) -> Judgement:
+def symmetry_at_equal_scale(found: list[ControlMatrix]) -> Judgement:
     """Symmetric starts of the random start's scale end lower than it."""
     cases = _losses(found, AT_EQUAL_SCALE)
     return _judged(found, cases)
 
 
 @check(encoders)
-def released_start_on_recorded_runs(found: list[Experiment]) -> Judgement:
+def released_start_on_recorded_runs(found: list[ControlMatrix]) -> Judgement:
     """The start of the released code ends lower than the random one."""
     cases = _losses(found, [RELEASED])
     return _judged(found, cases)
 
 
 @check(encoders)
-def symmetrys_part_of_the_gain(found: list[Experiment]) -> Judgement:
+def symmetrys_part_of_the_gain(found: list[ControlMatrix]) -> Judgement:
     """Of what the released start gains over the random one, most is gained by the tie: ``(D - R) - (r - D) > 0``.
 
     D, R and r are the final losses of ``default-linear``, ``released`` and ``random`` at one seed: the first step,
@@ -71,7 +71,7 @@ def symmetrys_part_of_the_gain(found: list[Experiment]) -> Judgement:
     return _judged(found, gains(found), _losses(found, (*DEFAULT, *TIES_AT_RELEASED_SCALE, *PARTS_OF_THE_GAIN)))
 
 
-def gains(found: Iterable[Experiment]) -> list[Case]:
+def gains(found: Iterable[ControlMatrix]) -> list[Case]:
     """`gain_of_the_tie` in every experiment that has the three starts; the paper expects more than zero."""
     ends = {e: _final_losses(e, "default-linear", "released", BASELINE) for e in found}
     return [
@@ -87,7 +87,7 @@ def gain_of_the_tie(ends: pd.DataFrame) -> pd.Series:
 
 
 @check(encoders)
-def figure_s5_on_recorded_runs(found: list[Experiment]) -> Judgement:
+def figure_s5_on_recorded_runs(found: list[ControlMatrix]) -> Judgement:
     """Figure S5 (b, c): a symmetric start loses symmetry, ends with more than the random one, and layers differ less.
 
     That it loses some is told, and decides nothing: it starts at the most there is.
@@ -98,13 +98,13 @@ def figure_s5_on_recorded_runs(found: list[Experiment]) -> Judgement:
     return _judged(found, cases, lost)
 
 
-def _judged(found: Iterable[Experiment], cases: Sequence[Case], beside: Sequence[Case] = ()) -> Judgement:
+def _judged(found: Iterable[ControlMatrix], cases: Sequence[Case], beside: Sequence[Case] = ()) -> Judgement:
     """By ``cases``, the smallest models of Section 4.2 having 4 layers; what stands ``beside`` is told."""
     share = max((e.config["steps"] for e in found), default=0) / DEFAULTS["steps"]
     return judged(cases, size=Size.trained(4), told=_told([*cases, *beside]), share=100 * share)
 
 
-def _losses(found: Iterable[Experiment], pairs: Sequence[StartPair]) -> list[Case]:
+def _losses(found: Iterable[ControlMatrix], pairs: Sequence[StartPair]) -> list[Case]:
     """Final held-out losses, start less start; the paper expects less than zero."""
     return [
         Case(e.label, "loss", c.difference(), -1, len(c), as_nats, {"pair": pair.name}, Size.of(e.config))
@@ -133,7 +133,7 @@ def gap_between_layers(run: Run) -> float:
     return float(last.max() - last.min())
 
 
-def _final_losses(experiment: Experiment, *starts: str) -> pd.DataFrame:
+def _final_losses(experiment: ControlMatrix, *starts: str) -> pd.DataFrame:
     """Last held-out losses of some starts on the seeds that all of them have; empty if one was not run."""
     if not set(starts) <= set(experiment.arms):
         return pd.DataFrame()

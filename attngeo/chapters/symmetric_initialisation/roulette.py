@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from attngeo.chapters.symmetric_initialisation.control_matrix import BASELINE, Experiment, between_random_starts
+from attngeo.chapters.symmetric_initialisation.control_matrix import BASELINE, ControlMatrix, between_random_starts
 from attngeo.display.captions import captioned
 from attngeo.display.interactive import Interactive
 from attngeo.display.style import CROSS, NEUTRAL, CaptionedFigure, house_style, new_figure
@@ -14,13 +14,13 @@ from attngeo.runs.numbers_in_words import as_percent
 AT_NEVER = -0.12  # where "never" stands on an axis of speed-ups
 
 
-def roulette(found: Sequence[Experiment], printed: pd.DataFrame) -> Interactive:
+def roulette(found: Sequence[ControlMatrix], printed: pd.DataFrame) -> Interactive:
     """Training losses of the random starts of some experiments, seed against seed; ``printed`` is Table 1."""
     data = {"never": AT_NEVER, "experiments": {e.label: _recorded(e) for e in found}}
     return Interactive("roulette", data, _still(found, printed["speed_up_percent"].dropna() / 100))
 
 
-def _recorded(experiment: Experiment) -> dict:
+def _recorded(experiment: ControlMatrix) -> dict:
     losses = experiment.arms[BASELINE].curves("loss")
     return {
         "steps": losses.index.tolist(),
@@ -29,7 +29,7 @@ def _recorded(experiment: Experiment) -> dict:
 
 
 @house_style()
-def _still(found: Sequence[Experiment], printed: pd.Series) -> CaptionedFigure:
+def _still(found: Sequence[ControlMatrix], printed: pd.Series) -> CaptionedFigure:
     figure, panel = new_figure(7.4, 0.45 * (len(found) + 1) + 0.9)
     shares = {e.label: between_random_starts(e)[1] for e in found}
     for y, of_pairs in enumerate(shares.values()):

@@ -10,7 +10,7 @@ from attngeo.chapters.symmetric_initialisation.control_matrix import (
     BASELINE,
     PAIRS,
     RELEASED,
-    Experiment,
+    ControlMatrix,
     StartPair,
     between_random_starts,
 )
@@ -28,7 +28,7 @@ _SHORT = {
 SPACED_IN_THE_PAPER = ("Wikipedia", "Red Pajama")  # as an audit of the released code found
 
 
-def matrix_table(experiment: Experiment, window: int = crossings.WINDOW) -> pd.DataFrame:
+def matrix_table(experiment: ControlMatrix, window: int = crossings.WINDOW) -> pd.DataFrame:
     """One row per arm against the random start on the seeds of both: losses, difference, speed-ups, verdict.
 
     In brackets: what two random starts of different seeds show over each other (`between_random_starts`).
@@ -63,7 +63,7 @@ def matrix_table(experiment: Experiment, window: int = crossings.WINDOW) -> pd.D
     return pd.DataFrame(rows)
 
 
-def contrast_table(experiments: Sequence[Experiment]) -> pd.DataFrame:
+def contrast_table(experiments: Sequence[ControlMatrix]) -> pd.DataFrame:
     """One row per pair of starts: in each experiment the difference of final losses and what it says, as text."""
     rows = []
     for pair in PAIRS:
@@ -77,7 +77,7 @@ def contrast_table(experiments: Sequence[Experiment]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def tally(experiments: Sequence[Experiment], pairs: Sequence[StartPair]) -> str:
+def tally(experiments: Sequence[ControlMatrix], pairs: Sequence[StartPair]) -> str:
     """How contrasts end over experiments, in words: ``lower in 1 and within the noise between seeds in 3 of 4
     comparisons``.
     """
@@ -99,7 +99,7 @@ def tally(experiments: Sequence[Experiment], pairs: Sequence[StartPair]) -> str:
     return f"{word} in {count}"
 
 
-def differences(experiments: Sequence[Experiment], pair: StartPair) -> str:
+def differences(experiments: Sequence[ControlMatrix], pair: StartPair) -> str:
     """A pair of starts in all experiments that have it, each with its name if several are given, or ``not run``.
 
     The name is the text alone where all experiments are encoders, or decoders.
@@ -112,7 +112,7 @@ def differences(experiments: Sequence[Experiment], pair: StartPair) -> str:
     return "; ".join(words) or "not run"
 
 
-def table_1_beside_ours(experiments: Sequence[Experiment]) -> pd.DataFrame:
+def table_1_beside_ours(experiments: Sequence[ControlMatrix]) -> pd.DataFrame:
     """Every pair of rows of Table 1, with the released curves and our nearest experiment: the encoder on such text."""
     printed = published.printed_table("1")
     base, symmetric = (printed[printed["symmetric_init"] == tied] for tied in (False, True))
@@ -140,7 +140,7 @@ def table_1_beside_ours(experiments: Sequence[Experiment]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def what_was_run(experiments: Sequence[Experiment]) -> pd.DataFrame:
+def what_was_run(experiments: Sequence[ControlMatrix]) -> pd.DataFrame:
     """One row per experiment: size, runs, what is missing, hours, machine."""
     return pd.DataFrame(
         [
@@ -162,6 +162,6 @@ def spread(values: Sequence[float]) -> str:
     return ", ".join(dict.fromkeys(as_percent(v) for v in sorted(values)))
 
 
-def _nearest(experiment: Experiment | None) -> str:
+def _nearest(experiment: ControlMatrix | None) -> str:
     found = experiment.contrasts([RELEASED]) if experiment else {}
     return with_interval(crossings.speed_up_of(found[RELEASED]), as_percent) if found else "not run"
