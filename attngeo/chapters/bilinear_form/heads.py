@@ -4,12 +4,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
-from attngeo.chapters.bilinear_form.attention_example import (
-    AttentionExample,
-    attention_example,
-    distance,
-    softmax_rows,
-)
+from attngeo.chapters.bilinear_form.attention_example import AttentionExample, attention_example, distance, softmax_rows
 from attngeo.forms.bilinear import BilinearForm
 from attngeo.paper.checks import Comparisons, Judgement, check, compare, exact
 

@@ -3,12 +3,7 @@
 import torch
 from torch import Tensor
 
-from attngeo.chapters.bilinear_form.attention_example import (
-    AttentionExample,
-    attention_example,
-    distance,
-    softmax_rows,
-)
+from attngeo.chapters.bilinear_form.attention_example import AttentionExample, attention_example, distance, softmax_rows
 from attngeo.forms.bilinear import BilinearForm
 from attngeo.paper.checks import Comparisons, check, compare, exact
 

@@ -4,12 +4,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from attngeo.chapters.symmetric_updates.first_update import (
-    ChainCorpus,
-    first_update,
-    pair_counts,
-    random_corpus,
-)
+from attngeo.chapters.symmetric_updates.first_update import ChainCorpus, first_update, pair_counts, random_corpus
 from attngeo.chapters.symmetric_updates.shifted_queries import expected_update, updates_one_behind
 from attngeo.errors import ParameterError
 from attngeo.forms.scores import symmetry_score

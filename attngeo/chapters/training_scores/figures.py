@@ -10,15 +10,7 @@ from matplotlib.axes import Axes
 
 from attngeo.display.captions import captioned
 from attngeo.display.mirror_clouds import mirror_clouds
-from attngeo.display.style import (
-    DECODER,
-    ENCODER,
-    NEUTRAL,
-    SEQUENTIAL,
-    CaptionedFigure,
-    house_style,
-    new_figure,
-)
+from attngeo.display.style import DECODER, ENCODER, NEUTRAL, SEQUENTIAL, CaptionedFigure, house_style, new_figure
 from attngeo.forms.random_matrices import directionality_sd, symmetry_mean, symmetry_sd
 from attngeo.runs.labels import PARTS
 from attngeo.runs.record import Run

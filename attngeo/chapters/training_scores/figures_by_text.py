@@ -7,13 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from attngeo.chapters.training_scores.evidence import released_ends
-from attngeo.chapters.training_scores.figures import (
-    COLOURS,
-    SCORES,
-    label_score_rows,
-    random_bands,
-    score_axes,
-)
+from attngeo.chapters.training_scores.figures import COLOURS, SCORES, label_score_rows, random_bands, score_axes
 from attngeo.display.captions import captioned
 from attngeo.display.style import PART_COLOURS, CaptionedFigure, house_style, new_figure
 from attngeo.runs.arms import Arm, Contrast

@@ -10,13 +10,7 @@ from scipy.stats import binom, halfnorm, norm
 from torch import Tensor
 
 from attngeo.chapters.two_scores.symmetry_law import negative_symmetry_share
-from attngeo.forms.random_matrices import (
-    directionality_sd,
-    sample_dense,
-    sample_forms,
-    symmetry_mean,
-    symmetry_sd,
-)
+from attngeo.forms.random_matrices import directionality_sd, sample_dense, sample_forms, symmetry_mean, symmetry_sd
 from attngeo.forms.scores import GAMMA, Convention, Scores, directionality_score, score_batch
 from attngeo.paper.checks import Comparisons, Judgement, check, compare, exact, monte_carlo
 
