@@ -50,12 +50,8 @@ class _Config(msgspec.Struct):
 class Adapter:
     """A LoRA adapter: ``scale B A`` for some weights, A (r, in), B (out, r), scale alpha / r or alpha / sqrt(r).
 
-    With DoRA, ``W' = m / ||W + scale B A|| (W + scale B A)``, norms and magnitudes m by output row.
-
-    Args:
-        name: of the adapter.
-        config: the content of its adapter_config.json.
-        file: with its factors, named as by ``save_pretrained``.
+    With DoRA, ``W' = m / ||W + scale B A|| (W + scale B A)``, norms and magnitudes m by output row. The config is that
+    of adapter_config.json; factors are named as by ``save_pretrained``.
 
     Raises:
         CheckpointError: another kind of adapter.
@@ -79,12 +75,7 @@ class Adapter:
         self._transposed: dict[str, bool] = {}  # by that of the base's weight
 
     def fit(self, config: Mapping, plans: list[LayerPlan], shapes: Mapping[str, Size]) -> None:
-        """Find the queries and keys of a base model that are adapted.
-
-        Args:
-            config: of the base model.
-            plans: its layers.
-            shapes: of its tensors.
+        """Find the queries and keys of a base model that are adapted, by its config, layers and shapes of tensors.
 
         Raises:
             CheckpointError: an adapted weight has another shape, or is replaced by one of the adapter's own.

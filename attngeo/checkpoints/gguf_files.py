@@ -34,10 +34,7 @@ APART = (_attention("encoder", "blk.{}", "attn_q", "attn_k", SEPARATE, "attentio
 
 
 class GgufFile(TensorFile):
-    """A GGUF file, or the pieces of one that was split.
-
-    Args:
-        path: the file, or one of the pieces.
+    """A GGUF file, or all pieces of one that was split.
 
     Raises:
         CheckpointError: damaged, or a piece is missing.

@@ -33,10 +33,7 @@ _OF_THE_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.ERO
 class HubRepository(Repository):
     """One model repository at one revision. Safetensors that are not in the cache are read by byte ranges.
 
-    Args:
-        name: the repository's id, ``owner/model``.
-        revision: branch, tag or commit; the default branch if None.
-        first: a file that it must have. Its commit is that of all further files.
+    The commit that its ``first`` file is read from is that of all further files.
 
     Raises:
         CheckpointError: no such repository or revision, a gated one, or no connection and nothing in the cache.

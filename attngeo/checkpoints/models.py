@@ -19,10 +19,7 @@ PACKED = (".qweight", ".weight_packed", ".weight_shape")  # how GPTQ, AWQ and co
 class Weights(TensorFile):
     """The weights of a model, as if they were those of a file. They are read as they are, and share their memory.
 
-    Args:
-        name: of what holds them.
-        state: weights by name.
-        gather: put those together that are sharded over processes, all of which must read them.
+    With ``gather`` those are put together that are sharded over processes, all of which must then read them.
     """
 
     def __init__(self, name: str, state: Mapping[str, Tensor], gather: bool = False) -> None:

@@ -17,14 +17,9 @@ WAY_OUT = "score the checkpoint that it was made from, or open_model(model.dequa
 
 
 class Quantised(TensorFile):
-    """One weight, out of the tensors that a quantisation makes of it.
+    """One weight, out of the tensors that a quantisation makes of it, by what follows the module's name in theirs.
 
-    Args:
-        module: name of the linear map.
-        mark: which of `MARKS` tells it.
-        parts: file and name of each tensor, by what follows the module's name.
-        config: the checkpoint's ``quantization_config``.
-        turned: the weight stands (in, out) in a checkpoint that is not quantised.
+    ``mark`` is which of `MARKS` tells it; ``turned``: it stands (in, out) in a checkpoint that is not quantised.
 
     Raises:
         CheckpointError: parts are missing, or do not fit one another.
@@ -85,10 +80,6 @@ class Quantised(TensorFile):
 
 def quantised(config: Mapping, files: Mapping[str, TensorFile]) -> dict[str, TensorFile]:
     """The queries and keys that are quantised in a format that can be read, by the names of their weights.
-
-    Args:
-        config: the checkpoint's config.json.
-        files: that hold each tensor, by its name.
 
     Raises:
         CheckpointError: the architecture is unknown, or parts are missing.

@@ -55,12 +55,7 @@ class Transfer(NamedTuple):
 
 
 class RemoteBytes(Bytes):
-    """A file behind HTTP, read by ranges.
-
-    Args:
-        name: the file, for messages.
-        place: where its bytes are.
-        find: looks up that place again when it has expired; None where the file is gone.
+    """A file behind HTTP, read by ranges; ``find`` looks its place up again when that has expired.
 
     Raises:
         CheckpointError: on reading: the server keeps failing, refuses, or has no ranges.

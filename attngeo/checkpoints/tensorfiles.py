@@ -77,9 +77,6 @@ class Stored(NamedTuple):
 class SafetensorsFile(TensorFile):
     """A ``.safetensors`` file: 8 bytes with the header's length, the header in JSON, then the tensors' bytes.
 
-    Args:
-        source: the file's bytes.
-
     Raises:
         CheckpointError: the header is damaged or the file is shorter than it says.
 
@@ -166,9 +163,6 @@ class SafetensorsFile(TensorFile):
 
 class TorchFile(TensorFile):
     """A ``.bin`` or ``.pt`` file of ``torch.save``, opened with ``weights_only=True`` and mapped, not loaded.
-
-    Args:
-        path: the file.
 
     Raises:
         CheckpointError: the file is damaged, or holds more than tensors.

@@ -20,14 +20,7 @@ from attngeo.paper.wording import filled, read_words
 
 
 def captioned(figure: Figure, room: str, key: str, name: str = "", /, **numbers: Any) -> CaptionedFigure:
-    """A figure with its words, numbers filled in.
-
-    Args:
-        figure: drawn.
-        room: package that has the words.
-        key: under which they stand.
-        name: label of the figure, where a page shows several with these words; ``key`` unless given.
-        numbers: that the words name.
+    """A figure with the words that a room has under a key, numbers filled in; labelled ``name``, or as the key.
 
     Raises:
         WordingError: there are no such words, or they name what is not given.

@@ -19,14 +19,11 @@ _Rows = Iterator[tuple]  # kind of mark, x, y, value; of an image also the value
 
 
 def drawn_data(figure: Figure) -> list[tuple]:
-    """What a figure shows, one row per point, in the units of its axes.
+    """What a figure shows, one row of ``COLUMNS`` per point, in the units of its axes.
 
     An interval is two rows, its ends; a bar is one, its centre and its height; an image has one per row of pixels,
-    y its number; a line or band across the whole panel (`Axes.axhline`) has no x, or no y.
-
-    Returns:
-        The ``COLUMNS`` of each: title of the panel, labels of its axes, name in the legend, kind of mark, x, y, and the
-        value that a colour stands for; after them, of an image, the values of a row of pixels.
+    y its number, with their values at the end; a line or band across the whole panel (`Axes.axhline`) has no x, or
+    no y.
     """
     rows = []
     for number, axes in enumerate(figure.axes, 1):

@@ -54,10 +54,7 @@ class NullLaw(NamedTuple):
 def symmetry_null(d: int, rank: int, convention: Convention = Convention.DEFINITION) -> NullLaw:
     """Mean ``1 / d`` and the spread of `symmetry_sd`; normal for ranks that are not small (8 or more).
 
-    Args:
-        d: width of the embedding.
-        rank: of the product, ``H_kv d_head`` for a layer and ``d_head`` for a head.
-        convention: of the score.
+    The rank is that of the product: ``H_kv d_head`` for a layer and ``d_head`` for a head.
     """
     square, _ = _spectrum(d, rank)
     # ||M M^T||^2 / ||M||^4 with M = Q K^T, by the second moments of two Wishart matrices
@@ -76,12 +73,6 @@ def directionality_null(
     A squared norm is a weighted sum of squares, ``sum_k l_k z_k^2`` with the eigenvalues l of K^T K (of Q^T Q for
     columns): drawn as a shifted gamma variable of the same first three cumulants. Rows and columns are independent but
     for their common total ``||M||^2``. Against drawn forms of width 32 and more the spread agrees within about 3 %.
-
-    Args:
-        d: width of the embedding.
-        rank: of the product, ``H_kv d_head`` for a layer and ``d_head`` for a head.
-        gamma: threshold of the score.
-        convention: of the score.
     """
     square, cube = _spectrum(d, rank)
     shape, scale = square**3 / cube**2 / 2, 2 * cube / square  # of the gamma law: cumulants 2 square, 8 cube

@@ -21,9 +21,8 @@ _RELEASED = {"file": str, "key": str, "layers": int, "width": int, "parameters":
 def statements() -> pd.DataFrame:
     """Every statement, figure and table of the paper, in its order.
 
-    Returns:
-        Columns number (the index, unique), kind, title (in our words), section, equations, chapter; all text, empty
-        where there is none.
+    Columns number (the index, unique), kind, title (in our words), section, equations, chapter; all text, empty where
+    there is none.
     """
     return read_table("published/statements.csv", _STATEMENTS).set_index("number")
 
@@ -57,9 +56,8 @@ def trained_widths() -> dict[int, int]:
 def released_medians() -> pd.DataFrame:
     """Medians over layers of the scores that the authors released, with more digits than they print.
 
-    Returns:
-        Columns file and key (unique together: the released file, and the model's name in it), layers, width,
-        parameters, and s, s_minus, s_plus, d, d_minus, d_plus: median, median - Q1, Q3 - median, in the units of
-        Tables S2 and S3. An audit read them from the released files; this project has not read those itself.
+    Columns file and key (unique together: the released file, and the model's name in it), layers, width, parameters,
+    and s, s_minus, s_plus, d, d_minus, d_plus: median, median - Q1, Q3 - median, in the units of Tables S2 and S3. An
+    audit read them from the released files; this project has not read those itself.
     """
     return read_table("published/released_medians.csv", _RELEASED)

@@ -102,13 +102,8 @@ def exchange_test(
     """Exact two-sided test that the groups do not differ: ``Pr[|A - 1/2| >= |observed A - 1/2|]`` over all exchanges.
 
     Where a family has a value in both groups, the two are exchanged or not; the other families are dealt anew to
-    groups of the same sizes. If the groups do not differ, every exchange is as likely as what was observed.
-
-    Args:
-        first: value of each family, by its name.
-        second: likewise.
-        most: exchanges up to which all are counted; of more, as many are drawn.
-        seed: of these draws.
+    groups of the same sizes. If the groups do not differ, every exchange is as likely as what was observed. Of more
+    than ``most`` exchanges as many are drawn.
 
     Returns:
         p, and the number of exchanges behind it, the observed one among them.

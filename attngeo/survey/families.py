@@ -29,14 +29,9 @@ def with_kinds(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def of_families(stacks: pd.DataFrame, scores: Sequence[str] = SCORES) -> pd.DataFrame:
-    """One row per family and kind of attention: means over its models of their medians over layers.
+    """One row per family and kind of attention: means over its models of their medians over layers, by `with_kinds`.
 
-    Args:
-        stacks: `with_kinds` of `attngeo.survey.score_table.layer_medians`, or of other medians with ``n_layers``.
-        scores: columns of ``stacks``.
-
-    Returns:
-        Columns family, attention, n_models, n_layers and the scores.
+    Columns family, attention, n_models, n_layers and the scores.
     """
     means = {score: (score, "mean") for score in scores}
     grouped = stacks.groupby(["family", "attention"], sort=False)
@@ -81,9 +76,8 @@ def choices(stacks: pd.DataFrame) -> dict[str, pd.DataFrame]:
 def choices_table(stacks: pd.DataFrame) -> pd.DataFrame:
     """AUC of both scores over families for each of the `choices` that leaves families on both sides.
 
-    Returns:
-        Columns models, encoders, decoders (families) and, for s, d (Definition 3.2) and d (as in Table S3), the AUC
-        with its interval and p as text.
+    Columns models, encoders, decoders (families) and, for s, d (Definition 3.2) and d (as in Table S3), the AUC with
+    its interval and p as text.
     """
     rows = []
     for words, chosen in choices(stacks).items():

@@ -36,18 +36,12 @@ def read_records(folder: Path) -> tuple[pd.DataFrame, dict[str, dict]]:
 
 
 def measured(models: list[str], gamma: float = GAMMA, folder: Path | None = None) -> pd.DataFrame:
-    """Scores for a page: of the weights themselves where they can be read, else as recorded.
+    """Scores for a page: of the weights themselves where they can be read, else as recorded (no models: all recorded).
 
-    Args:
-        models: names of recorded models, folders or Hub ids; none means every recorded model.
-        gamma: threshold of directionality; another than the recorded one needs the weights.
-        folder: of the records, ``data/survey`` by default.
-
-    Returns:
-        The long score table with ``model`` as the registry names it, and a column ``origin``: "weights" or "record".
+    The long score table with ``model`` as the registry names it, and a column ``origin``: "weights" or "record".
 
     Raises:
-        RecordError: weights are needed and cannot be read.
+        RecordError: weights are needed, as for another gamma than the recorded one, and cannot be read.
     """
     table, _ = read_records(folder or data("survey"))
     records = dict(list(named(table).assign(origin="record").groupby("model", sort=False)))

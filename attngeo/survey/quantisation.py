@@ -20,11 +20,7 @@ Weights = Float[Tensor, "heads d d_head"]
 
 
 def quantised(form: BilinearForm, scheme: str) -> BilinearForm:
-    """The form of weights that were stored by ``scheme`` and read back, in float32.
-
-    Args:
-        form: of weights that are not rounded; a row of its stored tensor runs along d.
-        scheme: one of SCHEMES.
+    """The form of weights that were stored by one of SCHEMES and read back, in float32; a stored row runs along d.
 
     Raises:
         ParameterError: there is no such scheme.

@@ -60,22 +60,12 @@ def survey_model(
     at_once: int = 1,
     quantise: bool = False,
 ) -> Path:
-    """Score one model, per layer and per head, and record it under ``folder``.
+    """Score one model, per layer and per head, and record it in a folder of its own under ``folder``: returned.
 
-    The next layer is read while ``at_once`` are scored. No more than these are in memory, and what is fetched ahead.
-
-    Args:
-        path_or_id: as for `attngeo.open_checkpoint`.
-        folder: of all records; the model gets a folder in it, named after the model.
-        gamma: threshold of directionality.
-        revision: branch, tag or commit of a Hub repository.
-        on_layer: called after each layer with the checkpoint and the number of layers done; what it raises ends the
-            survey of the model, and nothing is written.
-        at_once: layers that are scored at the same time, each in a thread.
-        quantise: also score the layers with their weights rounded (`attngeo.survey.quantisation`).
-
-    Returns:
-        The model's folder.
+    The next layer is read while ``at_once`` are scored, each in a thread. No more than these are in memory, and what is
+    fetched ahead. ``on_layer`` is called after each with the checkpoint and the number of layers done; what it raises
+    ends the survey of the model, and nothing is written. With ``quantise`` the layers are scored with their weights
+    rounded, too (`attngeo.survey.quantisation`).
 
     Raises:
         CheckpointError: the model cannot be read; nothing is then written.

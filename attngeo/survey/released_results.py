@@ -34,10 +34,9 @@ _NOT_COUNTED = set(DEFECTS) - {"wrong-name", "one-layer", "drawn-as-decoder"}
 def released_results() -> pd.DataFrame:
     """Every result that the paper's authors released: what it is about, what is known against it, its medians.
 
-    Returns:
-        Columns of released_results.csv (model is empty where there is none) and of
-        `paper.published.released_medians`, modality, family, attention, objective of the model, and ``counted``:
-        whether it is a distinct, rightly extracted and trained model.
+    Columns of released_results.csv (model is empty where there is none) and of `paper.published.released_medians`,
+    modality, family, attention, objective of the model, and ``counted``: whether it is a distinct, rightly extracted
+    and trained model.
 
     Raises:
         CheckoutError: a table cannot be read.

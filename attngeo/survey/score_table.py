@@ -13,14 +13,8 @@ from attngeo.survey.rows import COLUMNS, SCORES, layer_rows
 def score_table(checkpoint: Checkpoint, gamma: float = GAMMA, per_head: bool = True) -> pd.DataFrame:
     """``s`` (Def. 3.1) and ``d`` (Def. 3.2) of every layer's summed form, and of every head's form.
 
-    Args:
-        checkpoint: from `attngeo.open_checkpoint`.
-        gamma: threshold of the directionality score in standard deviations.
-        per_head: also a row per head.
-
-    Returns:
-        One row per (part, layer, head) with the columns `attngeo.survey.rows.COLUMNS`; head -1 is the sum over heads.
-        ``source`` names the weight file and the attention module in it.
+    One row per (part, layer, head) with the columns `attngeo.survey.rows.COLUMNS`; head -1 is the sum over heads.
+    ``source`` names the weight file and the attention module in it.
 
     Raises:
         CheckpointError: a tensor cannot be read or is not finite.
@@ -36,14 +30,10 @@ def as_table(rows: Iterable[dict]) -> pd.DataFrame:
 
 
 def layer_medians(layers: pd.DataFrame) -> pd.DataFrame:
-    """Median over layers and the distances to the quartiles, as Tables S2 and S3 give them.
+    """Median over layers and the distances to the quartiles, as Tables S2 and S3 give them, of sums over heads.
 
-    Args:
-        layers: the long score table, rows with head = -1 (sums over heads).
-
-    Returns:
-        One row per model and part: n_layers and, for each score, ``<score>``, ``<score>_minus`` (median - Q1) and
-        ``<score>_plus`` (Q3 - median). Quartiles are interpolated linearly.
+    One row per model and part: n_layers and, for each score, ``<score>``, ``<score>_minus`` (median - Q1) and
+    ``<score>_plus`` (Q3 - median). Quartiles are interpolated linearly.
     """
     rows = []
     for (model, part), group in layers.groupby(["model", "part"], sort=False):

@@ -11,11 +11,7 @@ from attngeo.errors import ParameterError
 
 @dataclass(frozen=True, eq=False)
 class MarkovChain:
-    """``Pr[t_1 .. t_N] = start[t_1] prod_k transition[t_{k-1}, t_k]``.
-
-    Args:
-        start: distribution of the first token, (V,).
-        transition: row u is the distribution of the token after u, (V, V).
+    """``Pr[t_1 .. t_N] = start[t_1] prod_k transition[t_{k-1}, t_k]``; start (V,), transition (V, V) from rows.
 
     Raises:
         ParameterError: a distribution is negative or does not sum to 1, or the shapes disagree.

@@ -71,12 +71,7 @@ def default_sizes() -> dict[str, dict[str, Any]]:
 
 
 def locate(architectures: Mapping[str, Entry], config: Mapping, shapes: Mapping[str, Size]) -> list[LayerPlan]:
-    """The plan of every attention layer, by part and layer.
-
-    Args:
-        architectures: entries by model_type.
-        config: the checkpoint's config.json.
-        shapes: shape of every tensor in the checkpoint's files.
+    """The plan of every attention layer, by part and layer, from config.json and the shapes of the tensors.
 
     Raises:
         CheckpointError: the model_type is unknown or refused, no attention is there, layers are missing, or shapes
