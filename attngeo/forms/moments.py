@@ -14,11 +14,14 @@ from torch import Tensor
 from attngeo.errors import MatrixError
 from attngeo.forms.bilinear import BilinearForm
 
-ROWS, COLUMNS = 256, 512  # of M at a time: at rank 8192 that and two panels of factors stay within 16 MiB
+PANELS = (256, 512)  # rows and columns of M at a time: at rank 8192 that and two panels of factors stay within 16 MiB
+VIEWS = (512, 1024)  # the same where factors are used as they lie, so that no panel takes memory
+SMALL = 16 << 20  # bytes of both factors that are converted at once, not panel by panel
 WIDE = 4096  # from this width on, rounding errors of single entries average out below what the scores show
 NEAR_ONE = 20  # largest power of two in a factor whose squares are safe in float32 as they are
 UNEVEN = 30  # kurtosis of a tile, 3 for normal entries, from which the rounding of a few entries would show
 SUMS = ("square", "trace", "row_norms", "column_norms")
+COLUMNS = 512  # of a factor at a time, where only parts of it are converted or multiplied
 CHUNK_BYTES = 4 << 20  # of query factors converted at a time: little enough to stay in the cache
 
 
@@ -119,7 +122,7 @@ def tiled_moments(
     q: Float[Tensor, "d rank"],
     k: Float[Tensor, "d rank"],
     dtype: torch.dtype | None = None,
-    tile: tuple[int, int] = (ROWS, COLUMNS),
+    tile: tuple[int, int] | None = None,
 ) -> Moments:
     """Moments of ``M = q k^T``, a pair of tiles (I, J), (J, I) of M at a time; M is never held whole.
 
@@ -128,6 +131,9 @@ def tiled_moments(
     Tiles in which a few entries outweigh the others are therefore formed in float32.
     """
     d, dtype = q.shape[0], dtype or q.dtype
+    if 2 * q.numel() * dtype.itemsize <= SMALL:
+        q, k = q.to(dtype), k.to(dtype)
+    tile = tile or (VIEWS if dtype == q.dtype != torch.bfloat16 else PANELS)
     trace = torch.zeros((), dtype=torch.float64, device=q.device)
     rows, columns = torch.zeros(2, d, dtype=torch.float64, device=q.device)
     for start in range(0, d, tile[0]):
@@ -163,8 +169,13 @@ def _tile(panel: Tensor, factor: Tensor) -> Tensor:
 
 
 def _panel(x: Tensor, dtype: torch.dtype) -> Tensor:
-    """A few rows of a factor, laid out row by row: a copy in the order stored comes first, it makes turning fast."""
-    return x.to(dtype) if _by_rows(x) else x.T.contiguous().T.to(dtype).contiguous()
+    """A few rows of a factor; what is converted, and all bfloat16, is laid out row by row, which makes products fast.
+
+    A copy in the order stored comes first: it makes turning fast.
+    """
+    if _by_rows(x) or x.dtype == dtype != torch.bfloat16:
+        return x.to(dtype)
+    return x.T.contiguous().T.to(dtype).contiguous()
 
 
 def _by_rows(x: Tensor) -> bool:
