@@ -119,7 +119,7 @@ def _run(
     book: Book, profile: str, stale: Sequence[Chapter], tell: Callable[[str], Any]
 ) -> Iterable[tuple[Chapter, Execution]]:
     processes, threads = processes_and_threads()
-    kernels = Kernels(environment(threads, profile, book.root) | {BUILDING: "1"})
+    kernels = Kernels(environment(threads, profile, book.root) | {BUILDING: "1"}, many=len(stale) > 2)
 
     def one(chapter: Chapter) -> Execution:
         tell(f"{chapter.name}: executing, profile {profile}")
@@ -148,6 +148,7 @@ def _run(
         raise
     finally:
         pool.shutdown(cancel_futures=True)
+        kernels.close()
     if failures:
         together = "\n".join(str(failure) for failure in failures)
         raise ChapterFailed(together, "\n".join(failure.traceback for failure in failures), failures[0].partial)

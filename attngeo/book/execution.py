@@ -2,11 +2,13 @@
 
 import os
 import re
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import nbformat
@@ -14,6 +16,7 @@ from jupyter_client.manager import AsyncKernelManager
 from nbformat import NotebookNode
 
 from attngeo.book.notebooks import Chapter
+from attngeo.book.warm import WarmProcess
 from attngeo.errors import AttngeoError
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -43,21 +46,46 @@ class Execution:
 
 @dataclass
 class Kernels:
-    """The kernels of one build: the environment they get, and a way to end those still running."""
+    """The kernels of one build: the environment they get, and a way to end those still running.
+
+    Where there are many, they are forked from one process that has imported torch and the like once for all.
+    """
 
     environment: Mapping[str, str]
+    many: bool = False
     _started: list[AsyncKernelManager] = field(default_factory=list)
+    _warm: WarmProcess | None = None
+    _lock: Lock = field(default_factory=Lock)
 
     def manager_class(self) -> type[AsyncKernelManager]:
         """For nbclient, which makes a manager from a class and passes it no environment."""
         kernels = self
+        warm = kernels._warm_process() if kernels.many and sys.platform == "linux" else None
 
         class Manager(AsyncKernelManager):
+            async def _async_launch_kernel(self, kernel_cmd: list[str], **options: Any) -> None:
+                if warm is None:
+                    return await super()._async_launch_kernel(kernel_cmd, **options)
+                arguments = kernel_cmd[kernel_cmd.index("ipykernel_launcher") + 1 :]
+                self.provisioner.process = warm.kernel(arguments, options["cwd"])
+                self.provisioner.pid = self.provisioner.pgid = self.provisioner.process.pid
+
             async def start_kernel(self, **options: Any) -> None:
                 await super().start_kernel(env={**os.environ, **kernels.environment}, **options)
                 kernels._started.append(self)
 
         return Manager
+
+    def _warm_process(self) -> WarmProcess:
+        with self._lock:
+            if self._warm is None:
+                self._warm = WarmProcess({**os.environ, **self.environment})
+        return self._warm
+
+    def close(self) -> None:
+        """End what they were forked from, if it was needed."""
+        if self._warm is not None:
+            self._warm.close()
 
     def kill(self) -> None:
         """End them now, as when the user interrupts a build."""

@@ -42,6 +42,18 @@ def test_equal_runs_give_equal_notebooks(tmp_path):
     assert first.device and first.seconds > 0 and not any("provenance" in c.source for c in first.notebook.cells)
 
 
+def test_kernels_that_are_forked_give_the_same_notebooks(tmp_path):
+    text = SHOWS + "\n# %%\nprint(sys.path, os.getcwd(), __name__)\n"
+    book = tiny_book(tmp_path, a=text, dies=chapter("Dies", "import os\nos._exit(1)"))
+    kernels = Kernels(environment(1, "smoke", book.root), many=True)
+    with pytest.raises(ChapterFailed):
+        execute(book.chapter("dies"), {}, kernels)
+    notebooks = [execute(book.chapter("a"), {"n": 3}, kernels).notebook for _ in range(2)]
+    kernels.close()
+    alone = run(tmp_path, text, n=3).notebook
+    assert [nbformat.writes(notebook) for notebook in notebooks] == [nbformat.writes(alone)] * 2
+
+
 def test_a_failing_cell_is_named_and_what_came_before_it_kept(tmp_path, as_user):
     text = chapter("Fails", "x = 6 * 7\nx", "# then\nraise ValueError('no such thing.')", "print('never')")
     text = text.replace("# %% [markdown]\n# then\n", "# %%\n# then\n")

@@ -1,0 +1,94 @@
+"""A process that has imported what chapters import, and becomes a kernel as often as it is asked to, by forking."""
+
+import gc
+import json
+import os
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from importlib import import_module
+from threading import Lock
+
+PACKAGES = ("ipykernel.kernelapp", "torch", "pandas", "pyarrow.parquet", "seaborn", "scipy.stats")
+SERVE = "import sys; from attngeo.book.warm import serve; serve()"
+
+
+class Forked:
+    """A kernel, as `jupyter_client` expects a `subprocess.Popen`; its parent is the warm process, which reaps it."""
+
+    stdin = stdout = stderr = None
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+
+    def poll(self) -> int | None:
+        """None while it lives."""
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return 0
+        return None
+
+    wait = poll  # it is called when the process has ended
+
+    def send_signal(self, number: int) -> None:
+        """As `subprocess.Popen.send_signal`."""
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """As `subprocess.Popen.kill`."""
+        self.send_signal(signal.SIGKILL)
+
+    def terminate(self) -> None:
+        """As `subprocess.Popen.terminate`."""
+        self.send_signal(signal.SIGTERM)
+
+
+class WarmProcess:
+    """The process, and how to ask it; it ends with the one that started it."""
+
+    def __init__(self, environment: dict[str, str]) -> None:
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        self.process = subprocess.Popen([sys.executable, "-c", SERVE], env=environment, start_new_session=True, **pipes)
+        self.turn = Lock()
+
+    def kernel(self, arguments: list[str], folder: str) -> Forked:
+        """A new kernel with these arguments of ``ipykernel_launcher``, in a folder."""
+        with self.turn:
+            print(json.dumps([arguments, folder]), file=self.process.stdin, flush=True)
+            return Forked(int(self.process.stdout.readline()))
+
+    def close(self) -> None:
+        """End it; kernels that still run end too."""
+        self.process.communicate()
+
+
+def _reap(*signal: object) -> None:
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
+def serve() -> None:
+    """Fork for every line on stdin, ``[arguments, folder]``, and answer with the child's number."""
+    os.environ["JPY_PARENT_PID"] = str(os.getpid())  # read when ipykernel is imported: a kernel ends with its parent
+    for name in PACKAGES:
+        with suppress(ImportError):
+            import_module(name)
+    gc.freeze()  # what is there stays shared
+    signal.signal(signal.SIGCHLD, _reap)
+    for line in sys.stdin:
+        arguments, folder = json.loads(line)
+        if child := os.fork():
+            print(child, flush=True)
+            continue
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        os.setsid()
+        os.chdir(folder)
+        for descriptor, target in ((0, os.open(os.devnull, os.O_RDONLY)), (1, 2)):
+            os.dup2(target, descriptor)
+        sys.path.remove("")  # as ipykernel_launcher does; the shell adds it again
+        sys.argv = ["ipykernel_launcher", *arguments]
+        sys.exit(import_module("ipykernel.kernelapp").launch_new_instance())
