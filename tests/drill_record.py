@@ -12,6 +12,17 @@ PACKAGES = ("torch", "transformers", "safetensors", "tokenizers", "numpy", "pyar
 
 
 def write_record(file: str | Path, **found) -> None:
-    """Write a record in one step."""
+    """Write a record in one step, a line for each thing found."""
     made = {"date": f"{datetime.now(timezone.utc):%Y-%m-%d}", "commit": commit(ROOT), "device": device()}
-    write_text(file, json.dumps(made | {"versions": versions(PACKAGES)} | found, indent=1) + "\n")
+    values = made | {"versions": versions(PACKAGES)} | found
+    write_text(
+        file, "{\n" + ",\n".join(f"{json.dumps(key)}: {_lines(value)}" for key, value in values.items()) + "\n}\n"
+    )
+
+
+def _lines(value: object) -> str:
+    if isinstance(value, dict):
+        return "{\n" + ",\n".join(f"  {json.dumps(key)}: {json.dumps(one)}" for key, one in value.items()) + "\n}"
+    if isinstance(value, list):
+        return "[\n" + ",\n".join(f"  {json.dumps(one)}" for one in value) + "\n]"
+    return json.dumps(value)

@@ -32,6 +32,7 @@ POLICY = (
     " img-src 'self' file: data:; font-src 'self' file: data:; connect-src 'self' file:; base-uri 'none';"
     " form-action 'self' file:"
 )
+UNWRITTEN = ".unwritten"  # lies beside the pages while they are written
 SHARED_SCRIPT = "_static/interactive.js"
 _GLUE = re.compile(r"\{glue:\w+\}`[^`]*`")
 
@@ -74,6 +75,11 @@ class _Pages:
         except AttngeoError as error:
             raise _end(str(error)) from None
         self.kept = {name: kept[chapter.name] for name, chapter in self.chapters.items()}
+        mark = Path(app.outdir) / UNWRITTEN
+        if mark.exists():  # the last build was killed: what it has read may be written nowhere, or by half
+            return sorted(env.found_docs)
+        mark.parent.mkdir(parents=True, exist_ok=True)
+        mark.touch()
         read_from = _kept_on(env, "attngeo_read_from")
         return [name for name, run in self.kept.items() if read_from.get(name) != run.fingerprint()]
 
@@ -115,6 +121,12 @@ class _Pages:
     def write_quoting(self, app: Sphinx, env: BuildEnvironment) -> list[str]:
         """On ``env-updated``: pages that quote numbers from one read anew must be written anew."""
         return [name for name, quoted in _kept_on(env, "attngeo_quotes").items() if quoted & self.reading]
+
+
+def all_written(app: Sphinx, exception: Exception | None) -> None:
+    """On ``build-finished``: what was read is written; else the next build writes every page."""
+    if exception is None:
+        (Path(app.outdir) / UNWRITTEN).unlink(missing_ok=True)
 
 
 def configure(app: Sphinx, config: Config) -> None:
@@ -192,6 +204,7 @@ def setup(app: Sphinx) -> dict:
     app.connect("html-page-context", security_policy)
     app.connect("html-page-context", pages.hand_out)
     app.connect("html-page-context", roles_of_references)
+    app.connect("build-finished", all_written)
     app.add_post_transform(PaperLinks)
     app.add_post_transform(CheckSources)
     return {"version": "2", "parallel_read_safe": False, "parallel_write_safe": True}

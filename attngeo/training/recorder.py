@@ -122,7 +122,12 @@ class Recorder(TrainerCallback):
         write_manifest(checkpoint)
 
     def on_train_end(self, args, state, control, **others) -> None:  # noqa: D102
-        self._write(FINISHED if state.global_step >= self.config.steps else "interrupted")
+        self._write("running" if state.global_step >= self.config.steps else "interrupted")
+
+    def finish(self) -> None:
+        """Record that all of the run is written, its model included."""
+        self.about["status"] = FINISHED
+        write_run(self.folder, self.about, self.history, self.scores, self.pictures)
 
     # measuring
 

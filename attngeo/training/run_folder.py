@@ -136,6 +136,12 @@ def is_out_of_memory(error: Exception) -> bool:
     return isinstance(error, (MemoryError, torch.OutOfMemoryError)) or "DefaultCPUAllocator" in str(error)
 
 
+def drop_checkpoints(config: TrainingConfig, output: Path) -> None:
+    """Remove what a finished run no longer needs; a kill may have left some of it."""
+    if not config.keep_checkpoints:
+        shutil.rmtree(output / "checkpoints", ignore_errors=True)
+
+
 def drop_unfinished(output: Path) -> None:
     """Remove checkpoints that were not completed."""
     for folder in output.glob("checkpoints/checkpoint-*"):

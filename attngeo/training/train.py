@@ -1,7 +1,6 @@
 """Training a BERT on a corpus, with its scores recorded, through `transformers.Trainer`."""
 
 import os
-import shutil
 from collections.abc import Callable
 from dataclasses import asdict
 from datetime import datetime, timezone
@@ -37,6 +36,7 @@ from attngeo.training.corpora.tokens import TokenSet, tokenize
 from attngeo.training.corpora.vocabulary import Vocabulary, open_vocabulary
 from attngeo.training.recorder import Recorder, TrainingStopped, as_tensors, graceful_interrupt
 from attngeo.training.run_folder import (
+    drop_checkpoints,
     drop_unfinished,
     is_full,
     is_out_of_memory,
@@ -77,6 +77,7 @@ def train(
     output = Path(output)
     checkpoint = starting_point(config, output, resume)
     if resume and checkpoint is None:
+        drop_checkpoints(config, output)
         return read_run(output)
     with quiet():
         arguments = trainer_arguments(config, output)
@@ -221,7 +222,7 @@ def _trainer(config, output, arguments, model, corpus, vocabulary, tokens, liste
 
 
 def _finish(trainer: RecordedTrainer, output: Path, vocabulary: Vocabulary) -> None:
-    """Save the trained model, then remove what was only needed to continue."""
+    """Save the trained model and say that the run is finished, then remove what was only needed to continue."""
     if trainer.state.global_step < trainer.args.max_steps:
         return
     if trainer.is_fsdp_enabled:
@@ -232,5 +233,5 @@ def _finish(trainer: RecordedTrainer, output: Path, vocabulary: Vocabulary) -> N
     if trainer.is_world_process_zero():
         vocabulary.tokenizer.save(str(output / "model" / "tokenizer.json"))
         (output / "model" / "training_args.bin").unlink(missing_ok=True)  # a pickle, which nothing here reads
-        if not trainer.recorder.config.keep_checkpoints:
-            shutil.rmtree(output / "checkpoints", ignore_errors=True)
+        trainer.recorder.finish()
+        drop_checkpoints(trainer.recorder.config, output)

@@ -13,6 +13,7 @@ import nbformat
 import pytest
 from tiny_book import ROOT, chapter, tiny_book
 
+from attngeo.book.extension import UNWRITTEN
 from attngeo.book.pdf import PdfError, print_book
 
 pytestmark = pytest.mark.book
@@ -205,6 +206,18 @@ def test_a_changed_profile_value_is_a_new_page_though_the_chapter_is_not(book):
     (book.root / "notebooks/profiles/smoke.yml").write_text("middle: {n: 8}")
     assert build(book)[1] == ["middle"]
     assert "n = 8" in page(book, "middle")
+
+
+def test_pages_that_a_killed_build_did_not_write_are_written_by_the_next(book):
+    """Killed before its first page, when all are read: no text is newer than its page, and yet that is the former."""
+    (book.root / "notebooks/profiles/smoke.yml").write_text("middle: {n: 9}")
+    dying = "import os\nfrom attngeo.book import takeaways\ntakeaways.write = lambda *given: os._exit(9)\n"
+    dying += "from jupyter_book.cli.main import main\nmain(['build', 'book'])"
+    environment = os.environ | {"ATTNGEO_PROFILE": "smoke", "PYTHONPATH": str(book.root)}
+    assert subprocess.run([sys.executable, "-c", dying], cwd=book.root, env=environment).returncode == 9
+    assert "n = 8" in page(book, "middle")
+    assert build(book)[1] == [] and "n = 9" in page(book, "middle")
+    assert not (book.root / "book/_build/html" / UNWRITTEN).exists()
 
 
 def test_a_failing_cell_fails_the_build_and_leaves_the_book(book):

@@ -3,6 +3,7 @@ import nbformat
 import pytest
 from tiny_book import chapter, tiny_book
 
+from attngeo.book import plain_notebook
 from attngeo.cli import main
 
 GREETS = chapter(
@@ -52,6 +53,16 @@ def test_a_failing_cell_leaves_a_partial_notebook_and_the_last_good_one(here, ca
     )
     assert sentence.endswith("The notebook up to there is out.failed.ipynb.") and "\n" not in sentence
     assert good.read_text() == "good" and "hello" in printed(here / "out.failed.ipynb")
+
+
+def test_a_command_ended_before_its_output_is_whole_leaves_the_former_one(here, monkeypatch):
+    def killed(*given):
+        raise SystemExit(9)
+
+    (here / "other.ipynb").write_text("good")
+    monkeypatch.setattr(plain_notebook, "plain_notebook", killed)
+    assert attngeo("other") == 9
+    assert [(file.name, file.read_text()) for file in here.iterdir()] == [("other.ipynb", "good")]
 
 
 @pytest.mark.parametrize(

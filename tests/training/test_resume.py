@@ -9,14 +9,16 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import torch
+from safetensors.torch import load_file
 from small_runs import assert_same_curve, curve, small_config, write_text
 
 from attngeo.cli import main
 from attngeo.records.manifest import MANIFEST
 from attngeo.runs.record import RunError, read_run
+from attngeo.training import train as train_module
 from attngeo.training.corpora.registry import open_corpus
 from attngeo.training.corpora.vocabulary import open_vocabulary
-from attngeo.training.recorder import TrainingStopped
+from attngeo.training.recorder import Recorder, TrainingStopped
 from attngeo.training.train import RecordedTrainer, train
 
 
@@ -84,6 +86,26 @@ def test_an_interrupt_finishes_the_step_and_leaves_a_checkpoint(text, unbroken, 
     assert signal.getsignal(number) == before
     assert read_run(tmp_path / "run").about["status"] == "interrupted"
     assert_same_curve(unbroken, train(small_config(text), tmp_path / "run", resume=True))
+
+
+@pytest.mark.parametrize("owner, name", [(Recorder, "finish"), (train_module, "drop_checkpoints")])
+def test_a_run_is_finished_once_its_model_is_written(text, unbroken, tmp_path, monkeypatch, owner, name):
+    """Killed after its last step: while the model is written, or while the checkpoints are removed."""
+
+    def dies(*given):
+        (tmp_path / "run" / "model" / "model.safetensors").write_bytes(b"half") if owner is Recorder else None
+        raise Killed
+
+    monkeypatch.setattr(owner, name, dies)
+    with pytest.raises(Killed):
+        train(small_config(text), tmp_path / "run")
+    assert read_run(tmp_path / "run").about["status"] == ("running" if owner is Recorder else "finished")
+    monkeypatch.undo()
+    assert_same_curve(unbroken, train(small_config(text), tmp_path / "run", resume=True))
+    expected = train(small_config(text), tmp_path / "whole") and load_file(tmp_path / "whole/model/model.safetensors")
+    found = load_file(tmp_path / "run/model/model.safetensors")
+    assert all(torch.equal(found[key], expected[key]) for key in expected) and found.keys() == expected.keys()
+    assert not (tmp_path / "run" / "checkpoints").exists()
 
 
 def test_a_checkpoint_that_was_not_completed_is_passed_over(text, unbroken, tmp_path):

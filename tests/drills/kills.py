@@ -1,0 +1,353 @@
+"""Kills the commands at random moments and looks at what is left: ``make drills`` writes data/drills/kills.json.
+
+    python tests/drills/kills.py [-n KILLS] [--seed SEED] [-o FILE] [KIND ...]
+
+A drill starts a command and ends it by SIGKILL, SIGTERM or SIGINT at a moment drawn uniformly over the processor time
+that it takes undisturbed. What then lies under the final names is held against what lay there before and what an
+undisturbed command writes; the next command must end as the undisturbed one, bit by bit. Training is killed up to four
+times in one run. Commands are forked from a process that has imported their libraries, so that moments do not fall into
+imports; every twenty-fifth is a process of its own.
+"""
+
+import json
+import math
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import MappingProxyType
+
+import click
+import jupyter_book.cli.main
+import numpy as np
+import papermill  # noqa: F401  imported for the forks, as what follows
+import psutil
+import torch
+from transformers import BertConfig, BertModel
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from drill_record import write_record
+from small_runs import small_config, write_text
+from tiny_book import chapter, tiny_book
+
+import attngeo.book.extension
+import attngeo.book.single_page
+import attngeo.training.train  # noqa: F401
+from attngeo.cli import main
+from attngeo.records.manifest import MANIFEST, damage
+from attngeo.runs.record import read_run
+
+SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
+CHANGING = ("date", "started", "seconds", "tokens_per_second", "scoring_seconds", "evaluation_seconds")
+OUTSIDE = 25  # one drill of so many is a process of its own
+
+
+class Kind:
+    """One kind of command: what is killed, what comes next, and what must then lie there."""
+
+    ours = True  # its exit statuses and words are ours
+    kills: tuple[int, ...] = (1,)  # in one drill; one of these is drawn
+    whole: Mapping[str, object] = MappingProxyType({})  # what an undisturbed command leaves
+    command: Sequence[str]
+
+    def next(self) -> Sequence[str]:
+        """The command that a user gives after a kill."""
+        return self.command
+
+    def half(self) -> list[str]:
+        """What lies under a final name and is neither the former file nor the new one."""
+        return []
+
+    def anew(self, refusal: str) -> bool:
+        """Whether the next command asks, rightly, to begin anew."""
+        return False
+
+
+class Train(Kind):
+    """``attngeo train``, then with ``--resume``."""
+
+    share, kills = 0.4, (1, 1, 2, 4)
+
+    def __init__(self, home: Path) -> None:
+        self.run, text = home / "run", write_text(home / "text.txt")
+        config = small_config(text, steps=40, record_every=5, evaluate_every=20, checkpoint_every=6)
+        given = {name.replace("_", "-"): value for name, value in vars(config).items() if value is not None}
+        flags = [f"--{name}={value}" for name, value in given.items() if not isinstance(value, bool)]
+        self.command = ["attngeo", "train", "-o", str(self.run), *flags]
+
+    def reset(self, former: bool) -> None:
+        for left in (self.run, Path(os.environ["ATTNGEO_CACHE"])):
+            shutil.rmtree(left, ignore_errors=True)
+
+    def next(self) -> Sequence[str]:
+        begun = (self.run / "run.json").exists()
+        return [*self.command[:4], "--resume"] if begun else self.command
+
+    def anew(self, refusal: str) -> bool:
+        """Where no checkpoint was whole yet, the refusal says so, and the run begins again."""
+        shutil.rmtree(self.run)
+        return "no whole checkpoint" in refusal or "choose another folder" in refusal
+
+    def half(self) -> list[str]:
+        if (self.run / "run.json").exists():
+            read_run(self.run)
+        marked = (path.parent for path in self.run.glob(f"checkpoints/*/{MANIFEST}"))
+        return [f"{folder.name}: {what}" for folder in marked if (what := damage(folder))]
+
+    def content(self) -> dict[str, object]:
+        found, about = read_run(self.run), json.loads((self.run / "run.json").read_text())
+        curves = [found.history.drop(columns="seconds").to_csv(), found.scores.to_csv()]
+        pictures = {place: picture.tobytes() for place, picture in found.pictures.items()}
+        model = {path.name: path.read_bytes() for path in (self.run / "model").iterdir()}
+        about = {name: value for name, value in about.items() if name not in CHANGING}
+        return {"curves": curves, "pictures": pictures, "model": model, "about": about, "files": os.listdir(self.run)}
+
+
+class Survey(Kind):
+    """``attngeo survey`` of three models, in half of the drills over records of another gamma; then ``--resume``."""
+
+    share = 0.25
+
+    def __init__(self, home: Path) -> None:
+        self.records, self.former, weights = home / "records", home / "former", home / "weights"
+        torch.manual_seed(0)
+        for name in ("a", "b", "c"):
+            shape = {"hidden_size": 64, "num_hidden_layers": 12, "num_attention_heads": 4, "intermediate_size": 8}
+            BertModel(BertConfig(vocab_size=11, **shape)).save_pretrained(weights / name)
+        self.command = ["attngeo", "survey", "-j", "1", "-o", str(self.records), *map(str, sorted(weights.iterdir()))]
+        finished([*self.command, "--gamma", "1", "-o", str(self.former)])
+
+    def reset(self, former: bool) -> None:
+        shutil.rmtree(self.records, ignore_errors=True)
+        if former:
+            shutil.copytree(self.former, self.records)
+        self.before = self.content()
+
+    def next(self) -> Sequence[str]:
+        return [*self.command, "--resume"]
+
+    def half(self) -> list[str]:
+        """A folder without record.json counts as unfinished; one with it is the former record or the new one."""
+        found = self.content().items()
+        return [name for name, one in found if one not in (self.before.get(name), self.whole.get(name))]
+
+    def content(self) -> dict[str, object]:
+        return {
+            path.parent.name: {file.name: without_dates(file) for file in sorted(path.parent.iterdir())}
+            for path in self.records.glob("*/record.json")
+        }
+
+
+class Run(Kind):
+    """``attngeo run CHAPTER -o``, in half of the drills over a former notebook."""
+
+    share = 0.2
+
+    def __init__(self, home: Path) -> None:
+        self.book, self.output = small_book(home / "book"), home / "out" / "page.ipynb"
+        self.command = ["attngeo", "run", "one", "-p", "n", "3", "-o", str(self.output)]
+
+    def reset(self, former: bool) -> None:
+        os.environ["ATTNGEO_BOOK"] = str(self.book)
+        shutil.rmtree(self.output.parent, ignore_errors=True)
+        self.output.parent.mkdir()
+        if former:
+            self.output.write_text("former")
+        self.before = self.content()
+
+    def half(self) -> list[str]:
+        return [] if self.content() in (self.before, self.whole) else ["neither the former notebook nor the new one"]
+
+    def content(self) -> dict[str, object]:
+        return {"notebook": stable(self.output.read_text()) if self.output.exists() else None}
+
+
+class Build(Kind):
+    """``jupyter-book build`` of a tiny book, in half of the drills over a former one whose data have changed.
+
+    Sphinx writes pages in place; the next build must write again what this one did not finish.
+    """
+
+    share, ours = 0.15, False
+    command = ("jupyter-book", "build", "book")
+
+    def __init__(self, home: Path) -> None:
+        self.book, self.former = home / "built", home / "former"
+        small_book(self.book)
+        self._build()
+        shutil.copytree(self.book, self.former, symlinks=True)
+
+    def reset(self, former: bool) -> None:
+        os.environ["ATTNGEO_BOOK"] = str(self.book)
+        shutil.rmtree(self.book)
+        shutil.copytree(self.former, self.book, symlinks=True)
+        if not former:
+            shutil.rmtree(self.book / "book" / "_build")
+        (self.book / "data" / "number.txt").write_text("2")
+        os.chdir(self.book)
+
+    def content(self) -> dict[str, object]:
+        pages = (self.book / "book" / "_build" / "html").rglob("*.html")
+        return {path.name: stable(path.read_text()) for path in sorted(pages)}
+
+    def _build(self) -> None:
+        os.chdir(self.book)
+        finished(self.command)
+
+
+def small_book(root: Path) -> Path:
+    """A book of three chapters; two read a number from its data."""
+    reads = {"attngeo": "{reads: [data/number.txt]}", "parameters": "n: int = 1"}
+    text = ("# A page.", "from pathlib import Path\nprint(n, Path('../data/number.txt').read_text())")
+    other = chapter("Three", "print(3)")
+    book = tiny_book(root, one=chapter("One", *text, **reads), two=chapter("Two", *text, **reads), three=other)
+    (book.root / "data" / "number.txt").write_text("1")
+    return book.root
+
+
+def stable(text: str) -> str:
+    """A text without what differs between equal runs."""
+    return re.sub(r"\?v=\w+|\d+(\.\d+)? s\b|\d{4}-\d\d-\d\d( \d\d:\d\d UTC)?|Nov \d+, \d{4}", "", text)
+
+
+def without_dates(file: Path) -> object:
+    if file.suffix != ".json":
+        return file.read_bytes()
+    return {name: value for name, value in json.loads(file.read_text()).items() if name not in CHANGING}
+
+
+def started(command: Sequence[str], outside: bool, said: Path) -> int:
+    """The process of a command, its output in a file."""
+    program, *words = command
+    if outside:
+        script = Path(sys.executable).with_name("jupyter-book")
+        first = [sys.executable, *(("-m", program) if program == "attngeo" else (str(script),))]
+        with said.open("w") as file:
+            return subprocess.Popen([*first, *words], stdout=file, stderr=file).pid
+    sys.stdout.flush()
+    if process := os.fork():
+        return process
+    with said.open("w") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    code: object = 1
+    try:
+        main(words) if program == "attngeo" else jupyter_book.cli.main.main(words)
+    except SystemExit as end:
+        code = end.code
+        if isinstance(code, str):
+            print(code, file=sys.stderr)
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code if isinstance(code, int) else int(bool(code)))
+
+
+def ended(process: int, limit: float = math.inf) -> tuple[int | None, float]:
+    """Exit status of a process, negative for the signal that ended it, and the processor time of all that it started.
+
+    The status is None if the time passed the limit first.
+    """
+    watched = psutil.Process(process)
+    while True:
+        found, status, used = os.wait4(process, os.WNOHANG)
+        if found:
+            return os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime
+        spent = 0.0
+        for one in (watched, *watched.children(recursive=True)) if limit < math.inf else ():
+            with suppress(psutil.NoSuchProcess):
+                spent += sum(one.cpu_times()[:4])
+        if spent >= limit:
+            return None, spent
+        time.sleep(0.01)
+
+
+def finished(command: Sequence[str], outside: bool = False) -> tuple[int | None, str, float]:
+    """A command that is let be: exit status, what it said, seconds of processor time."""
+    said = Path(os.environ["DRILL_OUTPUT"])
+    status, spent = ended(started(command, outside, said))
+    return status, said.read_text(), spent
+
+
+def drill(kind: Kind, number: int, seed: int, seconds: dict[bool, float]) -> dict[str, object]:
+    """One command killed, once or several times, and the next one."""
+    draw, said = np.random.default_rng([seed, number]), Path(os.environ["DRILL_OUTPUT"])
+    outside, former, kills, wrong, again = number % OUTSIDE == 0, bool(draw.integers(2)), [], [], "continued"
+    kind.reset(former)
+    for _ in range(draw.choice(kind.kills)):
+        sent, at = SIGNALS[draw.integers(3)], draw.uniform()
+        process = started(kind.next() if kills else kind.command, outside, said)
+        status, _ = ended(process, at * seconds[outside])
+        if status is None:
+            os.kill(process, sent)
+            status, _ = ended(process)
+        kills.append([sent.name, round(at, 4), status])
+        if status not in (0, -sent, 128 + sent) and kind.ours and not (status == 2 and kills[1:]):
+            wrong.append(f"exit status {status} on {sent.name}: {said.read_text()[-300:]}")
+        if "Traceback" in said.read_text() and kind.ours:
+            wrong.append(f"a traceback on {sent.name}: {said.read_text()[-300:]}")
+        wrong += kind.half()
+        if status == 0:
+            break
+    status, words, _ = finished(kind.next())
+    if status == 2 and kind.anew(words):
+        again = "begun anew"
+        status, words, _ = finished(kind.command)
+    if status != 0:
+        wrong.append(f"exit status {status} of the next command: {words[-300:]}")
+    equal = status == 0 and kind.content() == kind.whole
+    named = {"number": number, "former": former, "own process": outside}
+    return named | {"kills": kills, "then": again, "equal": equal, "wrong": wrong}
+
+
+KINDS = {"train": Train, "survey": Survey, "run": Run, "build": Build}
+
+
+@click.command()
+@click.option("-n", "--kills", default=200, show_default=True)
+@click.option("--seed", default=0, show_default=True)
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="The record.")
+@click.argument("kinds", nargs=-1)
+def run(kills: int, seed: int, output: Path | None, kinds: tuple[str, ...]) -> None:
+    """Kill commands at random moments."""
+    torch.set_num_threads(1)
+    began, drills, undisturbed = time.monotonic(), [], {}
+    with tempfile.TemporaryDirectory() as home:
+        os.environ |= {"ATTNGEO_CACHE": f"{home}/cache", "DRILL_OUTPUT": f"{home}/said", "ATTNGEO_PROFILE": "smoke"}
+        for place, name in enumerate(KINDS):
+            if kinds and name not in kinds:
+                continue
+            (Path(home) / name).mkdir()
+            kind, seconds = KINDS[name](Path(home) / name), {}
+            for outside in (False, True):
+                kind.reset(True)
+                status, words, seconds[outside] = finished(kind.command, outside)
+                assert status == 0, words
+                kind.whole = kind.whole or kind.content()
+                assert kind.content() == kind.whole, "two undisturbed commands leave different files"
+            undisturbed[name] = {"forked": round(seconds[False], 2), "own process": round(seconds[True], 2)}
+            click.echo(f"{name}: {undisturbed[name]}")
+            done, number = 0, 1000 * place
+            while done < kind.share * kills:
+                drills.append({"kind": name} | drill(kind, number, seed, seconds))
+                done, number = done + len(drills[-1]["kills"]), number + 1
+                click.echo(json.dumps(drills[-1]))
+    wrong = [d for d in drills if d["wrong"] or not d["equal"]]
+    click.echo(f"{sum(len(d['kills']) for d in drills)} kills in {len(drills)} drills; {len(wrong)} went wrong.")
+    if output:
+        seconds = round(time.monotonic() - began)
+        write_record(output, seed=seed, seconds=seconds, undisturbed=undisturbed, drills=drills)
+    sys.exit(bool(wrong))
+
+
+if __name__ == "__main__":
+    run()
