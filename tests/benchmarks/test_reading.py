@@ -37,9 +37,9 @@ def watch():
         peak = max(peak, memory())
 watcher = threading.Thread(target=watch)
 watcher.start()
-start = time.perf_counter()
+start = time.process_time()
 {work}
-seconds = time.perf_counter() - start
+seconds = time.process_time() - start
 done.set()
 watcher.join()
 print(json.dumps({{"seconds": seconds, "bytes": peak - before}}))
@@ -79,7 +79,7 @@ def checkpoint(tmp_path_factory) -> Path:
 
 
 def measured(script: str, folder: Path) -> dict[str, float]:
-    """Seconds and memory of a fresh process beyond its imports: the best of two, so that the disk's cache is warm."""
+    """Processor time and memory of a fresh process beyond its imports; the best of two, so that the disk is warm."""
     runs = [
         json.loads(subprocess.run([sys.executable, "-c", script, str(folder)], capture_output=True, check=True).stdout)
         for _ in range(2)

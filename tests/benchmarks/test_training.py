@@ -58,7 +58,7 @@ def ours(vocab_size, folder, **change):
     arguments = trainer_arguments(config, folder)
     model = _model(config, vocabulary, arguments.use_cpu)
     trainer = _trainer(
-        config, folder, arguments, model, corpus, vocabulary, TokenSet(ids, ids[:5000], (1, 1), ""), lambda row: None
+        config, folder, arguments, model, corpus, vocabulary, TokenSet(ids, ids[:5000], (1, 1)), lambda row: None
     )
     clock = StepClock()
     trainer.add_callback(clock)
