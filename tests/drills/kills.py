@@ -290,13 +290,13 @@ def drill(kind: Kind, number: int, seed: int, seconds: dict[bool, float]) -> dic
         if status is None:
             os.kill(process, sent)
             status, _ = ended(process)
-        kills.append([sent.name, round(at, 4), status])
-        if status not in (0, -sent, 128 + sent) and kind.ours and not (status == 2 and kills[1:]):
+            kills.append([sent.name, round(at, 4), status])
+        if kind.ours and status not in (0, -sent, 128 + sent) and not (status == 2 and kills):
             wrong.append(f"exit status {status} on {sent.name}: {said.read_text()[-300:]}")
-        if "Traceback" in said.read_text() and kind.ours:
+        if kind.ours and "Traceback" in said.read_text():
             wrong.append(f"a traceback on {sent.name}: {said.read_text()[-300:]}")
         wrong += kind.half()
-        if status == 0:
+        if status in (0, 2):  # ended by itself, or refused: no checkpoint was whole yet
             break
     status, words, _ = finished(kind.next())
     if status == 2 and kind.anew(words):
@@ -315,7 +315,7 @@ KINDS = {"train": Train, "survey": Survey, "run": Run, "build": Build}
 @click.command()
 @click.option("-n", "--kills", default=200, show_default=True)
 @click.option("--seed", default=0, show_default=True)
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="The record.")
+@click.option("-o", "--output", type=click.Path(path_type=Path, resolve_path=True), help="The record.")
 @click.argument("kinds", nargs=-1)
 def run(kills: int, seed: int, output: Path | None, kinds: tuple[str, ...]) -> None:
     """Kill commands at random moments."""
