@@ -1,14 +1,31 @@
 """Where the queries and keys of each transformers model_type stand in its files: one declarative entry per type."""
 
-from attngeo.checkpoints.architectures.audio import AUDIO
-from attngeo.checkpoints.architectures.entry import Attention, Entry, Part, Refused, Tower
+from pathlib import Path
+from typing import Any
+
+from attngeo.bounds import read_yaml
+from attngeo.checkpoints.architectures.entry import LAYOUTS, Attention, Entry, Part, Refused, Tower
 from attngeo.checkpoints.architectures.locate import Misfit, locate, places, transposed
 from attngeo.checkpoints.architectures.plans import LayerPlan
-from attngeo.checkpoints.architectures.text import TEXT
-from attngeo.checkpoints.architectures.vision import VISION
 from attngeo.errors import ParameterError
 
-ARCHITECTURES: dict[str, Entry] = TEXT | VISION | AUDIO
+
+def _entry(words: dict[str, Any]) -> Entry:
+    return Refused(words["refused"]) if "refused" in words else tuple(map(_stack, words["stacks"]))
+
+
+def _stack(words: dict[str, Any]) -> Attention | Tower:
+    if "config" in words:
+        return Tower(**words)
+    renamed = words.get("in_memory") and tuple(words["in_memory"])
+    return Attention(**words | {"layout": LAYOUTS[words.get("layout", "separate")], "in_memory": renamed})
+
+
+ARCHITECTURES: dict[str, Entry] = {
+    model_type: _entry(words)
+    for words in read_yaml(Path(__file__).with_name("entries.yml"), list[dict[str, Any]], ValueError)
+    for model_type in words["model_types"]
+}
 
 
 def register_architecture(model_type: str, *stacks: Attention | Tower) -> None:

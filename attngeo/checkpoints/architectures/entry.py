@@ -48,6 +48,13 @@ BLOCKS = Layout(_blocks)  # [q of all heads; k of all heads; v of all heads]
 CONV1D_BLOCKS = Layout(_blocks, transposed=True)
 FOUR_RANKS = Layout(_four_ranks)  # per quarter of the heads: [q; v; k], as trained on four devices
 GROUPS = Layout(_groups)  # per key head: [q of its query heads; its k; its v]; with H_kv = H each head's [q; k; v]
+LAYOUTS = {
+    "separate": SEPARATE,
+    "blocks": BLOCKS,
+    "conv1d_blocks": CONV1D_BLOCKS,
+    "four_ranks": FOUR_RANKS,
+    "groups": GROUPS,
+}
 
 
 @dataclass(frozen=True)
