@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from enum import Enum
 
 
 class AttngeoError(Exception):
@@ -24,6 +25,15 @@ class MatrixError(AttngeoError, ValueError):
 
 class MissingExtra(AttngeoError, ImportError):
     """Something needs packages that only an extra of attngeo installs."""
+
+
+class Choice(str, Enum):
+    """Names to choose from; another name is a `ParameterError`."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> None:
+        known = ", ".join(choice.value for choice in cls)
+        raise ParameterError(f"{value!r} names no {cls.__name__.lower()}; use one of {known}.")
 
 
 @contextmanager

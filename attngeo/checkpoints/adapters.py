@@ -80,7 +80,7 @@ class Adapter:
         Raises:
             CheckpointError: an adapted weight has another shape, or is replaced by one of the adapter's own.
         """
-        names = {f"{_inner(module)}.weight": module for module in self._adapted()}
+        names = {f"{module.removeprefix(PREFIX)}.weight": module for module in self._adapted()}
         theirs = places(ARCHITECTURES, config, names)
         whole = places(ARCHITECTURES, config, (name for name in self._file.shapes if ".lora_" not in name))
         weights = {name: plan.layout.transposed for plan in plans for name in (plan.query, plan.key)}
@@ -163,7 +163,7 @@ class Adapter:
             )
 
     def _scale(self, module: str, rank: int) -> float:
-        patterns, inner = self._config.alpha_pattern or {}, _inner(module)
+        patterns, inner = self._config.alpha_pattern or {}, module.removeprefix(PREFIX)
         try:
             found = [alpha for pattern, alpha in patterns.items() if re.match(rf"(.*\.)?({pattern})$", inner)]
         except re.error as error:
@@ -189,7 +189,3 @@ def open_adapter(path_or_id: str | PathLike) -> Adapter:
     if found is None:
         raise CheckpointError(f"{repository.name} has {CONFIG} and no {' or '.join(WEIGHTS)}; save the adapter again.")
     return Adapter(repository.name, config, found)
-
-
-def _inner(module: str) -> str:
-    return module.removeprefix(PREFIX)

@@ -33,50 +33,34 @@ def quantised(form: BilinearForm, scheme: str) -> BilinearForm:
     return BilinearForm(*(SCHEMES[scheme](w.float()) for w in (form.wq, form.wk)))
 
 
-def _float16(w: Weights) -> Weights:
-    return w.half().float()
-
-
 def _int8(w: Weights) -> Weights:
     """Whole steps of a 127th of the tensor's largest magnitude."""
     step = _step(w.abs().amax() / 127)
     return (w / step).round() * step
 
 
-def _q4_0(w: Weights) -> Weights:
-    """Sixteen levels from -8 to 7 steps in every block; its weight of largest magnitude lies at -8."""
-    return _blockwise(w, _signed)
-
-
-def _q4_1(w: Weights) -> Weights:
-    """Sixteen levels from the least to the largest weight of every block."""
-    return _blockwise(w, _shifted)
-
-
-SCHEMES: dict[str, Callable[[Weights], Weights]] = {
-    "float16": _float16,
-    "int8": _int8,
-    "q4_0": _q4_0,
-    "q4_1": _q4_1,
-}
-
-
 def _signed(block: Weights) -> Weights:
+    """Sixteen levels from -8 to 7 steps; the weight of largest magnitude lies at -8."""
     largest = block.gather(1, block.abs().argmax(1, keepdim=True))
     step = _step((largest / -8).half().float())  # the scale is kept in half precision
     return (block / step).round().clamp(-8, 7) * step
 
 
 def _shifted(block: Weights) -> Weights:
+    """Sixteen levels from the least to the largest weight."""
     least = block.amin(1, keepdim=True)
     step = _step((block.amax(1, keepdim=True) - least) / 15)
     return ((block - least) / step).round().clamp(0, 15) * step.half().float() + least.half().float()
 
 
-def _blockwise(w: Weights, work: Callable[[Weights], Weights]) -> Weights:
-    return torch.cat([work(block) for block in w.split(BLOCK, dim=1)], dim=1)
-
-
 def _step(step: Tensor) -> Tensor:
     """Weights that are all 0 have any step."""
     return torch.where(step == 0, torch.ones_like(step), step)
+
+
+SCHEMES: dict[str, Callable[[Weights], Weights]] = {
+    "float16": lambda w: w.half().float(),
+    "int8": _int8,
+    "q4_0": lambda w: torch.cat([_signed(block) for block in w.split(BLOCK, dim=1)], dim=1),
+    "q4_1": lambda w: torch.cat([_shifted(block) for block in w.split(BLOCK, dim=1)], dim=1),
+}

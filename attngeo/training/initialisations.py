@@ -50,10 +50,6 @@ def initialise_bert(layers: list[Attention], initialisation: Initialisation, see
         _check(layer, number, initialisation, std)
 
 
-def _random(layer: Attention, generator: torch.Generator, std: float) -> None:
-    pass
-
-
 def _tied(mixer: ties.Mixer) -> Callable[[Attention, torch.Generator, float], None]:
     def make(layer: Attention, generator: torch.Generator, std: float) -> None:
         form = _form(layer)  # views of the weights
@@ -77,7 +73,7 @@ def _released(layer: Attention, generator: torch.Generator, std: float) -> None:
 
 def _mimetic(layer: Attention, generator: torch.Generator, std: float) -> None:
     d, d_head = layer.self.query.in_features, _d_head(layer)
-    for h in range(_heads(layer)):
+    for h in range(layer.self.num_attention_heads):
         rows = slice(h * d_head, (h + 1) * d_head)
         left, right = _split(*MIMETIC_QK, d, d_head, generator)
         layer.self.query.weight[rows], layer.self.key.weight[rows] = left.T, right.T
@@ -102,7 +98,7 @@ def _scaled_values(layer: Attention, generator: torch.Generator, std: float) -> 
 
 
 _MAKE = {
-    Initialisation.RANDOM: _random,
+    Initialisation.RANDOM: lambda layer, generator, std: None,
     Initialisation.SYMMETRIC: _tied(ties.identity),
     Initialisation.SYMMETRIC_INDEFINITE: _tied(ties.reflection),
     Initialisation.SKEW: _tied(ties.rotation),
@@ -128,12 +124,8 @@ def _linear_std(linear: nn.Linear) -> float:
     return 1 / math.sqrt(3 * linear.in_features)
 
 
-def _heads(layer: Attention) -> int:
-    return layer.self.num_attention_heads
-
-
 def _d_head(layer: Attention) -> int:
-    return layer.self.query.out_features // _heads(layer)
+    return layer.self.query.out_features // layer.self.num_attention_heads
 
 
 def _form(layer: Attention) -> BilinearForm:

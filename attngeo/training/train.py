@@ -173,16 +173,12 @@ def _model(config: TrainingConfig, vocabulary: Vocabulary, cpu: bool) -> PreTrai
     model = build_model(shape, causal, init, config.seed, "eager" if cpu else "sdpa")
     if config.logit_scale != 1:
         scale_logits(model, config.logit_scale)
-    if _shards_weights():
+    if os.environ.get("ACCELERATE_USE_FSDP", "").lower() == "true":  # set by accelerate launch
         if config.logit_scale != 1:
             raise ParameterError("logit_scale cannot be folded into weights that are sharded; train without FSDP.")
         model.cls.predictions.decoder.bias = None  # is head.bias too, and FSDP takes no weight under two names
     model.constraint, model.constraint_weight = Constraint(config.constraint), float(config.gamma)
     return model
-
-
-def _shards_weights() -> bool:
-    return os.environ.get("ACCELERATE_USE_FSDP", "").lower() == "true"  # set by accelerate launch
 
 
 def _trainer(config, output, arguments, model, corpus, vocabulary, tokens, listen) -> RecordedTrainer:

@@ -4,25 +4,19 @@ A pair (i, j) is one term of the training signal: the token at position i is pre
 of its context. An objective is the set of its pairs, held as a boolean matrix (N, N): row i is C_i, column j is P_j.
 """
 
-from enum import Enum
-
 import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from attngeo.errors import ParameterError
+from attngeo.errors import Choice, ParameterError
 
 
-class Objective(str, Enum):
+class Objective(Choice):
     """The three objectives of Def. S1.3."""
 
     AUTOREGRESSIVE = "autoregressive"  # Eq. S7: every token from those before it
     BIDIRECTIONAL = "bidirectional"  # Eq. S9: every token from all others
     MASKED = "masked"  # Eq. S10: the masked tokens from those left visible
-
-    @classmethod
-    def _missing_(cls, value: object) -> None:
-        raise ParameterError(f"the objective {value!r} is unknown; use one of {', '.join(o.value for o in cls)}.")
 
     def __str__(self) -> str:
         return self.value

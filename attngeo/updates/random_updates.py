@@ -5,26 +5,21 @@ alone. Each model here is one such set of assumptions, so that a statement can b
 """
 
 from dataclasses import dataclass
-from enum import Enum
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attngeo.errors import ParameterError
+from attngeo.errors import Choice, ParameterError
 from attngeo.updates.objectives import Objective, check_length, check_rate, context_matrix, sample_mask
 
 
-class Law(str, Enum):
+class Law(Choice):
     """Distribution of one coordinate, with mean 0 and variance 1."""
 
     GAUSSIAN = "gaussian"
     LAPLACE = "laplace"  # heavier tails
     UNIFORM = "uniform"  # bounded
-
-    @classmethod
-    def _missing_(cls, value: object) -> None:
-        raise ParameterError(f"the law {value!r} is unknown; use one of {', '.join(law.value for law in cls)}.")
 
     @property
     def kurtosis(self) -> float:
@@ -41,18 +36,13 @@ class Law(str, Enum):
         return -u.sign() * torch.log1p(-2 * u.abs()) / 2**0.5  # inverse of the distribution function
 
 
-class Coefficients(str, Enum):
+class Coefficients(Choice):
     """Where beta_ij comes from."""
 
     INDEPENDENT = "independent"  # standard normal, independent of the embeddings and of each other
     CENTRED = "centred"  # the same less their mean over C_i: sum_j beta_ij = 0, as a softmax makes them
     ERROR = "error"  # delta_i^T x_j (Prop. 2.2), Gaussian errors delta_i independent of the embeddings
     BILINEAR = "bilinear"  # x_i^T B x_j: errors that follow the query's embedding; B Gaussian, one for each update
-
-    @classmethod
-    def _missing_(cls, value: object) -> None:
-        known = ", ".join(c.value for c in cls)
-        raise ParameterError(f"coefficients of the kind {value!r} are unknown; use one of {known}.")
 
 
 def power_profile(d: int, exponent: float) -> Float[Tensor, " d"]:

@@ -1,23 +1,17 @@
 """What one token adds to W_qk, as context and as prediction (Prop. S1.7); x and beta as in `updates.rank_one`."""
 
-from enum import Enum
-
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attngeo.errors import ParameterError
+from attngeo.errors import Choice, ParameterError
 
 
-class Role(str, Enum):
+class Role(Choice):
     """The part a token plays in a pair (Prop. S1.7)."""
 
     CONTEXT = "context"  # t_j = t*: it predicts
     PREDICTION = "prediction"  # t_i = t*: it is predicted
-
-    @classmethod
-    def _missing_(cls, value: object) -> None:
-        raise ParameterError(f"the role {value!r} is unknown; use one of {', '.join(r.value for r in cls)}.")
 
 
 def token_update(

@@ -26,7 +26,8 @@ def score_of_a_sum(form: BilinearForm) -> Judgement:
     m = torch.stack([*form.heads()])
     kinds = {"symmetric": (m + m.mT) / 2, "skew": (m - m.mT) / 2}
     found, told = overlaps(form), parts(**overlaps(form).sums())
-    turned = [torch.einsum("g,gh,h->", e, found.symmetric, e) for e in map(_signs, product((1, -1), repeat=len(m)))]
+    signs = torch.tensor(list(product((1, -1), repeat=len(m))), dtype=torch.float64)
+    turned = [torch.einsum("g,gh,h->", e, found.symmetric, e) for e in signs]
     return Judgement(
         exact("traces", _gap(found.traces, _inner(m.mT, m))),
         exact("products", _gap(found.products, _inner(m, m))),
@@ -60,10 +61,6 @@ def spectrum_of_a_sum(form: BilinearForm) -> Judgement:
 
 
 SIGNS = ("positive", "negative")
-
-
-def _signs(values: tuple[int, ...]) -> torch.Tensor:
-    return torch.tensor(values, dtype=torch.float64)
 
 
 def _inner(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:

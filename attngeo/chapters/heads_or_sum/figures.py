@@ -95,10 +95,11 @@ def pair_matrices(found: Evidence, shown: dict[tuple[str, str], str]) -> Caption
     words = []
     for panel, ((model, part), title) in zip(panels[0], shown.items(), strict=True):
         layer, cosines = pair_cosines(found, model, part)
+        n = len(cosines)
         plain_panel(panel)
         image = panel.imshow(cosines, cmap=DIVERGING, vmin=-COSINES, vmax=COSINES)
         panel.set(title=f"{title}, layer {layer}", xlabel="head", ylabel="head")
-        above, below = (np.mean(cosines[triangle]) for triangle in _triangles(len(cosines)))
+        above, below = (np.mean(cosines[triangle]) for triangle in (np.triu_indices(n, 1), np.tril_indices(n, -1)))
         words.append(f"{title} {above:.2f} above and {below:.2f} below the diagonal")
     figure.colorbar(image, ax=panels, shrink=0.85, extend="both", label="cosine; symmetry s on the diagonal")
     return captioned(figure, __package__, "fig-head-pairs", words=words)
@@ -118,10 +119,6 @@ def pair_cosines(found: Evidence, model: str, part: str) -> tuple[int, np.ndarra
     above, below = (m / np.sqrt(np.outer(m.diagonal(), m.diagonal())) for m in kinds)
     own = kinds[0].diagonal(), kinds[1].diagonal()
     return layer, np.triu(above, 1) + np.tril(below, -1) + np.diag((own[0] - own[1]) / (own[0] + own[1]))
-
-
-def _triangles(n: int) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
-    return np.triu_indices(n, 1), np.tril_indices(n, -1)
 
 
 @house_style()

@@ -53,7 +53,8 @@ def family_scores(layers: pd.DataFrame, families: pd.DataFrame, bands: pd.DataFr
     handles = [Line2D([], [], marker="o", linestyle="none", color=c, label=kind) for kind, c in colours.items()]
     few = {"marker": "o", "fillstyle": "none", "label": "8 or 4 bits"}
     mean = {"marker": "|", "markersize": 13, "markeredgewidth": 2.5, "label": "mean of the family"}
-    handles += [Line2D([], [], linestyle="none", color=NEUTRAL, **look) for look in (few, mean)] + [_band_handle()]
+    handles += [Line2D([], [], linestyle="none", color=NEUTRAL, **look) for look in (few, mean)]
+    handles.append(Line2D([], [], color=NEUTRAL, alpha=0.25, linewidth=8, label="95 % of random weights"))
     figure.legend(handles=handles, loc="outside lower center", ncols=3)
     means = {kind: families[families["attention"] == kind] for kind in GROUPS.values()}
     words = "; ".join(
@@ -81,10 +82,6 @@ def form_pictures(pictures: dict[str, np.ndarray]) -> CaptionedFigure:
         f"{title}: {number(float((m * m.T).sum() / (m * m).sum()), 2)}" for title, m in pictures.items()
     )
     return captioned(figure, __package__, "fig-survey-forms", symmetries=symmetries)
-
-
-def _band_handle() -> Line2D:
-    return Line2D([], [], color=NEUTRAL, alpha=0.25, linewidth=8, label="95 % of random weights")
 
 
 def _lines(families: pd.DataFrame) -> tuple[dict[tuple[str, bool], int], int]:

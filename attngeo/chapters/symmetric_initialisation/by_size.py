@@ -119,14 +119,14 @@ def size_figure(worth: Sequence[Worth]) -> CaptionedFigure:
         open_marks="" if all(w.as_planned for w in worth) else "<<unplanned>>",
         n=len({w.size for w in worth}),
         pairs=len(COMPARED),
-        told=[f"{as_nats(w.difference.value)} ({_pair(w)}, {w.size})" for w in extremes],
+        told=[f"{as_nats(w.difference.value)} ({' less '.join(w.pair)}, {w.size})" for w in extremes],
     )
 
 
 def _mark(panel: Axes, x: int, worth: Worth) -> None:
     pairs = list(COMPARED)
     x_here = x + _BESIDE * (pairs.index(worth.pair) - (len(pairs) - 1) / 2)
-    colour, estimate = _colour(worth.pair), worth.difference
+    colour, estimate = COLOURS[worth.pair[0]], worth.difference
     if estimate.has_interval:
         panel.vlines(x_here, estimate.low, estimate.high, color=colour, linewidth=2)
     face = colour if worth.as_planned else "white"
@@ -137,18 +137,10 @@ def _tick(size: Size, axis: str) -> str:
     return f"{size.layers}" if axis == "layers" else f"{size.width}\n× {scale_factor(size.width):.1f}"
 
 
-def _colour(pair: tuple[str, str]) -> str:
-    return COLOURS[pair[0]]
-
-
-def _pair(worth: Worth) -> str:
-    return " less ".join(worth.pair)
-
-
 def _handles() -> list[Line2D]:
     return [
         Line2D(
-            [], [], color=_colour(pair), marker=mark, linestyle="", label=f"{' less '.join(pair)}:\n{ISOLATES[pair]}"
+            [], [], color=COLOURS[pair[0]], marker=mark, linestyle="", label=f"{' less '.join(pair)}:\n{ISOLATES[pair]}"
         )
         for pair, mark in COMPARED.items()
     ]

@@ -15,6 +15,7 @@ from attngeo.runs.arms import LOSS, Contrast
 from attngeo.runs.estimates import LEAST_SEEDS, LEVEL, NEVER, Estimate
 
 WINDOW = 5  # measurements in a mean
+ROUNDING = 1e-12  # of sums in another order: an arm must not miss its own end by it
 _EXHAUSTIVE = 5  # seeds up to which all n^n resamples are taken
 _DRAWS = 5000
 
@@ -58,7 +59,7 @@ def speed_up(
     """
     _same_shape(steps, arm, baseline)
     arm, baseline = (trailing_mean(x.mean(axis=0), window) for x in (arm, baseline))
-    above = np.flatnonzero(~(arm <= baseline[-1] + _rounding(baseline[-1])))  # also where a loss is NaN
+    above = np.flatnonzero(~(arm <= baseline[-1] + ROUNDING * abs(baseline[-1])))  # also where a loss is NaN
     first = above[-1] + 1 if len(above) else 0
     middle = trailing_mean(steps.astype(float), window)
     return float(1 - middle[first] / middle[-1]) if first < len(steps) else NEVER
@@ -99,7 +100,7 @@ def speed_up_estimate(
         return speed_up(steps, arm[list(seeds)], baseline[list(seeds)], window)
 
     values = sorted(resampled(tuple(sorted(draw))) for draw in _resamples(n, seed))
-    left = _tail(len(values), level)
+    left = int((1 - level) / 2 * len(values))
     return Estimate(value, values[left], values[-1 - left])
 
 
@@ -113,7 +114,7 @@ def coverage(seeds: int, level: float = LEVEL, draws: int = 2000) -> float:
     picks = np.array(_resamples(seeds, 0))  # (resamples, seeds)
     share = (picks[:, :, None] == np.arange(seeds)).mean(axis=1)  # of each seed in each resample
     means = np.sort(share @ values, axis=0)
-    left = _tail(len(means), level)
+    left = int((1 - level) / 2 * len(means))
     return float(np.mean((means[left] <= 0) & (means[-1 - left] >= 0)))
 
 
@@ -122,16 +123,6 @@ def _resamples(n: int, seed: int) -> list[tuple[int, ...]]:
     if n <= _EXHAUSTIVE:
         return list(itertools.product(range(n), repeat=n))
     return list(map(tuple, np.random.default_rng(seed).integers(n, size=(_DRAWS, n)).tolist()))
-
-
-def _tail(count: int, level: float) -> int:
-    """Resamples left out at either end."""
-    return int((1 - level) / 2 * count)
-
-
-def _rounding(value: float) -> float:
-    """Sums taken in another order differ by this much: an arm must not miss its own end by it."""
-    return 1e-12 * abs(value)
 
 
 def _same_shape(steps: np.ndarray, arm: np.ndarray, baseline: np.ndarray) -> None:

@@ -92,7 +92,8 @@ def skew_recipe(drawn: list[Mixed]) -> Judgement:
     heads, _, d_head = drawn[0].wq.shape
     keys = [layer.wq @ mixer(layer.own).mT for layer in drawn]
     own = [score_heads(BilinearForm(layer.wq, wk)).symmetry.max() for layer, wk in zip(drawn, keys, strict=True)]
-    one = [BilinearForm(x.wq, _split(_joined(x.wq) @ mixer(x.shared).T, heads)) for x in drawn]
+    whole = [torch.cat(tuple(layer.wq), dim=1) @ mixer(layer.shared).T for layer in drawn]
+    one = [BilinearForm(x.wq, torch.stack(wk.chunk(heads, dim=1))) for x, wk in zip(drawn, whole, strict=True)]
     shared = [s for form in one for s in score_heads(form).symmetry.tolist()]
     scale = [wk.square().sum() / layer.wq.square().sum() for layer, wk in zip(drawn, keys, strict=True)]
     return Judgement(
@@ -149,14 +150,6 @@ def scale_factor(d: int) -> float:
 
 def _queries(heads: int, d: int, generator: torch.Generator) -> Heads:
     return STD * torch.randn(heads, d, d // heads, dtype=torch.float64, generator=generator)
-
-
-def _joined(heads: Heads) -> Float[Tensor, "d all"]:
-    return torch.cat(tuple(heads), dim=1)
-
-
-def _split(whole: Float[Tensor, "d all"], heads: int) -> Heads:
-    return torch.stack(whole.chunk(heads, dim=1))
 
 
 def _prominence(form: Float[Tensor, "d d"]) -> float:

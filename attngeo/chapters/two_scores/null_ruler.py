@@ -44,7 +44,8 @@ def _still(shapes: Table) -> CaptionedFigure:
     kinds = {"sum over heads": ("0", DECODER, "s"), f"one of {SHOWN} heads": (str(SHOWN), ENCODER, "o")}
     for panel, (score, words) in zip(panels, SCORES.items(), strict=True):
         for label, (heads, colour, marker) in kinds.items():
-            panel.plot(WIDTHS, _half_bands(shapes, heads, score), marker, linestyle="-", color=colour, label=label)
+            bands = [of_width[heads][score][2] for of_width in shapes.values()]
+            panel.plot(WIDTHS, bands, marker, linestyle="-", color=colour, label=label)
         panel.set(xscale="log", yscale="log", xlabel="width of the model", title=f"{words} ${score}$")
         panel.set_xticks(WIDTHS, [str(w) if w != 768 else "" for w in WIDTHS])
         panel.minorticks_off()
@@ -63,7 +64,3 @@ def _still(shapes: Table) -> CaptionedFigure:
         heads=SHOWN,
         of_head=number(head[2], 2),
     )
-
-
-def _half_bands(shapes: Table, heads: str, score: str) -> list[float]:
-    return [of_width[heads][score][2] for of_width in shapes.values()]
