@@ -3,6 +3,8 @@
 import re
 from collections.abc import Sequence
 from html import escape
+from importlib import resources
+from string import Template
 
 # of the house style's figures, by what reads on either ground: ink, frame, paper and grid
 _INK = {
@@ -12,23 +14,6 @@ _INK = {
     "#ffffff": "var(--paper)",
     "#e3e3e3": "color-mix(in srgb, currentColor 15%, transparent)",
 }
-_STYLE = """
-:root { color-scheme: light dark; --paper: #ffffff; --ink: #1b1b1b; --line: #d0d0d0; --mark: #fbe9c6; }
-@media (prefers-color-scheme: dark) {
-  :root { --paper: #16181c; --ink: #e6e6e6; --line: #44484f; --mark: #4a3a12; }
-}
-body { background: var(--paper); color: var(--ink); font: 16px/1.5 system-ui, sans-serif; max-width: 62rem;
-  margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.5rem; overflow-wrap: anywhere; }
-figure { margin: 1.5rem 0; }
-svg { max-width: 100%; height: auto; fill: currentColor; }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: 0.2rem 0.55rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }
-th:first-child, td:first-child { text-align: left; }
-td.outside { background: var(--mark); }
-footer { margin-top: 2rem; font-size: 0.875rem; }
-"""
 
 
 def report(
@@ -44,29 +29,10 @@ def report(
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in names)
     body = "\n".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in cells)
     lines = "".join(f"<li>{escape(note)}</li>" for note in notes)
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>{escape(title)}</title>
-<style>{_STYLE}</style>
-</head>
-<body>
-<h1>{escape(title)}</h1>
-<ul>{lines}</ul>
-{_figure(svg, alt)}
-<div class="wide"><table>
-<thead><tr>{head}</tr></thead>
-<tbody>
-{body}
-</tbody>
-</table></div>
-<footer>{escape(made_by)}</footer>
-</body>
-</html>
-"""
+    page = Template(resources.files(__package__).joinpath("report.html").read_text("utf-8"))
+    return page.substitute(
+        title=escape(title), notes=lines, figure=_figure(svg, alt), head=head, body=body, made_by=escape(made_by)
+    )
 
 
 def _cell(text: str) -> str:

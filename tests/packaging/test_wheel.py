@@ -118,7 +118,12 @@ def test_the_package_alone_is_light(requirements):
 def test_the_register_and_the_mark_of_types_travel(wheel):
     with ZipFile(wheel) as archive:
         names = set(archive.namelist())
-    assert {"attngeo/py.typed", "attngeo/survey/models.csv", "attngeo/survey/released_results.csv"} <= names
+    assert {
+        "attngeo/py.typed",
+        "attngeo/display/report.html",
+        "attngeo/survey/models.csv",
+        "attngeo/survey/released_results.csv",
+    } <= names
     assert not any(name.startswith("tests") for name in names)
 
 
