@@ -29,32 +29,7 @@ DIVERGING = "RdBu_r"  # signed values, white at zero: give vmin = -vmax
 ALT_WORDS = 60
 SEQUENTIAL = "cividis"  # values of one sign
 
-_STYLE = {
-    "figure.facecolor": "white",  # opaque, so that a figure reads the same on a dark page
-    "savefig.facecolor": "white",
-    "figure.constrained_layout.use": True,
-    "axes.prop_cycle": cycler(color=PALETTE),
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.titlesize": 10,
-    "axes.titlelocation": "left",
-    "axes.labelsize": 10,
-    "axes.edgecolor": "#333333",
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": "#E3E3E3",
-    "grid.linewidth": 0.6,
-    "font.family": "DejaVu Sans",  # comes with matplotlib: the same on every machine
-    "font.size": 10,
-    "legend.frameon": False,
-    "legend.fontsize": 9,
-    "lines.linewidth": 1.6,
-    "image.cmap": SEQUENTIAL,
-    "image.interpolation": "nearest",
-    "svg.fonttype": "path",
-    "svg.hashsalt": "attngeo",  # equal figures give equal files
-    "savefig.dpi": 160,  # of the rasterised parts
-}
+_STYLE = mpl.rc_params_from_file(Path(__file__).with_name("house.mplstyle"), use_default_template=False)
 
 
 @contextmanager
@@ -62,6 +37,7 @@ def house_style() -> Iterator[None]:
     """The settings of matplotlib for the book, for the length of a ``with`` block or, as a decorator, of a function."""
     with mpl.rc_context():
         mpl.rcParams.update(mpl.rcParamsDefault | {"backend": mpl.rcParams["backend"]} | _STYLE)
+        mpl.rcParams.update({"axes.prop_cycle": cycler(color=PALETTE), "image.cmap": SEQUENTIAL})
         yield
 
 

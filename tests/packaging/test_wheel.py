@@ -120,6 +120,7 @@ def test_the_register_and_the_mark_of_types_travel(wheel):
         names = set(archive.namelist())
     assert {
         "attngeo/py.typed",
+        "attngeo/display/house.mplstyle",
         "attngeo/display/report.html",
         "attngeo/survey/models.csv",
         "attngeo/survey/released_results.csv",
