@@ -81,7 +81,7 @@ def _digest(value: Any) -> str:
 
 def _sources(package: Path, used: set[str]) -> list[tuple[str, str]]:
     """Of the package, without what no chapter computes with and the rooms of chapters that this one does not use."""
-    files = (f for f in _files(package) if f.suffix in (".py", ".yml", ".csv"))
+    files = (f for f in _files(package) if f.suffix in (".py", ".yml", ".csv", ".mplstyle"))
     paths = {f: f.relative_to(package).parts for f in files}
     return [
         ("/".join(parts), sha256(f))
