@@ -1,6 +1,7 @@
 """What the paper's authors released about pretrained models, and what is known against it.
 
 released_results.csv   each released result: its model, its printed row, its figure, what is wrong with it
+defects.csv            each code of what is wrong: its meaning, and whether the result still counts as evidence
 """
 
 import pandas as pd
@@ -8,27 +9,10 @@ import pandas as pd
 from attngeo.paper.published import released_medians
 from attngeo.survey.models import RESULTS, registry, rows_of
 
-# what is known against a released result; each code stands in ``defects`` of released_results.csv
-DEFECTS = {
-    "duplicate": "the same checkpoint, scored the same way, has another result",
-    "no-such-model": "no model of this name was published; the numbers are those of another row",
-    "wrong-name": "the printed name is that of another checkpoint",
-    "random-weights": "the network was built from its configuration and never given its trained weights",
-    "head-pairing": "query head h was multiplied with key head h mod G and not h // (H / G): H heads share G key heads",
-    "head-space": "a fused weight was not transposed: the product lives in head coordinates, not in those of tokens",
-    "mixed-heads": "interleaved heads were read as blocks: queries, keys and values of different heads are multiplied",
-    "cross-attention": "queries and keys come from two sequences; the causal self-attention was not scored",
-    "text-encoder": "the text encoder of an audio model, taken over unchanged from T5",
-    "not-causal": "counted as an autoregressive decoder; its attention is bidirectional, its objective supervised",
-    "drawn-as-decoder": "a bidirectional encoder in the colour of decoders",
-    "vision": "a vision model among language models",
-    "other-formula": "directionality disagrees with another result of the same checkpoint whose symmetry is equal",
-    "partial-layers": "only some of the layers were scored",
-    "one-layer": "one layer, or one shared by all: the distances to the quartiles are 0",
-    "fine-tuned": "fine-tuned from another checkpoint in the list, with almost its weights",
-}
-# with one of these, a result is no further evidence on how a trained model of its kind scores
-_NOT_COUNTED = set(DEFECTS) - {"wrong-name", "one-layer", "drawn-as-decoder"}
+_DEFECTS = list(rows_of("defects.csv"))
+DEFECTS = {row["code"]: row["meaning"] for row in _DEFECTS}
+WORDS = {row["code"]: row["short"] for row in _DEFECTS if row["short"]}  # of those that Figure 2 shows
+_NOT_COUNTED = {row["code"] for row in _DEFECTS if not row["counted"]}
 
 
 def released_results() -> pd.DataFrame:

@@ -8,20 +8,9 @@ from attngeo.display.interactive import Interactive
 from attngeo.display.style import CaptionedFigure
 from attngeo.runs.numbers_in_words import number
 from attngeo.survey.auc import auc
+from attngeo.survey.released_results import WORDS
 
 FIGURE = "2"
-WORDS = {
-    "duplicate": "repeated checkpoints",
-    "no-such-model": "no such model",
-    "random-weights": "random weights",
-    "head-pairing": "wrongly paired heads",
-    "head-space": "head coordinates",
-    "mixed-heads": "mixed heads",
-    "vision": "vision models",
-    "other-formula": "another formula for d",
-    "partial-layers": "some layers only",
-    "fine-tuned": "fine-tuned from another",
-}
 
 
 def clean_figure(results: pd.DataFrame, ours: pd.DataFrame | None = None) -> Interactive:

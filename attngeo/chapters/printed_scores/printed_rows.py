@@ -24,7 +24,7 @@ class PrintedRow:
     row: str  # place in the table: "L34" is the 34th row on the left
     printed_as: str
     model: str  # name in the registry, "" where there is no such model
-    defects: str  # codes of `attngeo.survey.models.DEFECTS`
+    defects: str  # codes of `attngeo.survey.released_results.DEFECTS`
     theirs: np.ndarray  # as printed, two decimals
     released: np.ndarray  # as the authors' released files have them
     ours: np.ndarray | None  # None where no weights were read
