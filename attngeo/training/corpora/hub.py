@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from attngeo.bounds import read_yaml
 from attngeo.training.corpora.documents import Corpus, CorpusError, limited
 
 MAX_CHARACTERS = 1_000_000_000  # default: what one corpus may take, about 0.5 GB of tokens on disk
@@ -32,34 +33,7 @@ class HubCorpus:
     articles: bool = False  # rows are lines of articles, to be put together again
 
 
-KNOWN = {
-    "wikipedia": HubCorpus(
-        "wikimedia/wikipedia",
-        "text",
-        "the snapshot of November 2023; the paper's, 20220301.en, needed a script",
-        config="20231101.en",
-    ),
-    "jigsaw": HubCorpus(
-        "thesofakillers/jigsaw-toxic-comment-classification-challenge",
-        "comment_text",
-        "the competition's train.csv, as the paper's; google/jigsaw_toxicity_pred asks for a manual download",
-        data_files="train.csv",
-    ),
-    "redpajama": HubCorpus(
-        "togethercomputer/RedPajama-Data-V2",
-        "raw_content",
-        "English, snapshot 2023-14, head and middle, as the paper's; its shards are read without the script",
-        listing="listings/en-2023-14-head_middle.txt",
-        shards="https://data.together.xyz/redpajama-data-v2/v1.0.0/documents/{line}.json.gz",
-    ),
-    "wikitext": HubCorpus(
-        "Salesforce/wikitext",
-        "text",
-        "not in the paper: WikiText-103, good and featured articles of Wikipedia",
-        config="wikitext-103-raw-v1",
-        articles=True,
-    ),
-}
+KNOWN = read_yaml(Path(__file__).with_name("hub.yml"), dict[str, HubCorpus], CorpusError)
 
 
 def hub_corpus(name: str, max_characters: int | None = None) -> Corpus:
