@@ -21,11 +21,8 @@ def _stack(words: dict[str, Any]) -> Attention | Tower:
     return Attention(**words | {"layout": LAYOUTS[words.get("layout", "separate")], "in_memory": renamed})
 
 
-ARCHITECTURES: dict[str, Entry] = {
-    model_type: _entry(words)
-    for words in read_yaml(Path(__file__).with_name("entries.yml"), list[dict[str, Any]], ValueError)
-    for model_type in words["model_types"]
-}
+_TABLE: list[dict[str, Any]] = read_yaml(Path(__file__).with_name("entries.yml"), list[dict[str, Any]], ValueError)
+ARCHITECTURES = {model_type: _entry(words) for words in _TABLE for model_type in words["model_types"]}
 
 
 def register_architecture(model_type: str, *stacks: Attention | Tower) -> None:
