@@ -5,20 +5,18 @@ import shutil
 
 import pytest
 import torch
-import transformers as tf
 from safetensors.torch import load_file
+from small_models import small_model
 
 from attngeo import open_checkpoint
 from attngeo.cli import main
-
-SIZES = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 16, "vocab_size": 50}
 
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
     torch.manual_seed(0)
     folder = tmp_path_factory.mktemp("models") / "tiny"
-    tf.BertModel(tf.BertConfig(**SIZES)).save_pretrained(folder)
+    small_model("bert")().save_pretrained(folder)
     return folder
 
 

@@ -8,20 +8,18 @@ import sys
 import pandas as pd
 import pytest
 import torch
-import transformers as tf
 from safetensors.torch import load_file, save_file
+from small_models import small_model
 
 from attngeo.cli import main
 from attngeo.survey.rows import COLUMNS
-
-BERT = {"hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 16, "vocab_size": 50}
 
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
     torch.manual_seed(0)
     folder = tmp_path_factory.mktemp("models") / "tiny-bert"
-    tf.BertModel(tf.BertConfig(**BERT)).save_pretrained(folder)
+    small_model("bert", num_hidden_layers=3)().save_pretrained(folder)
     return folder
 
 
