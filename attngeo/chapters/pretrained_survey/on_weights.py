@@ -1,17 +1,19 @@
 """Section 3 judged on weights that were read here, family by family, apart from the released scores."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pandas as pd
 
-from attngeo.paper.checks import Claim, Comparison, Comparisons, Interval, Judgement, Relation, check, compare, exact
+from attngeo.paper.checks import Comparisons, Judgement, check, compare, exact
 from attngeo.records.checkout import data
-from attngeo.survey.families import FEW_BITS, Compared, compared, of_families, with_kinds
+from attngeo.survey.against_half import against_half
+from attngeo.survey.families import FEW_BITS, compared, of_families, with_kinds
 from attngeo.survey.measured import named, read_quantised, read_records
 from attngeo.survey.released_results import released_results
 from attngeo.survey.score_table import SCORES, layer_medians
 
 SIX_DIGITS = 1e-6  # single precision
+HERE = "families read here"
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ def section_3_symmetry_on_weights(found: OnWeights) -> Judgement:
     against = list(wide.index[wide["bidirectional"] <= wide["causal"]])
     base = bert_in_four_bits(found.losses)
     return Judgement(
-        *_ends(result, ">", "low", "family_low", score="symmetry"),
+        *(against_half(result.separation, end, ">", score="symmetry", models=HERE) for end in ("low", "family_low")),
         compare("p", result.p, "<", 0.05, n=result.n_exchanges),
         compare("four bits", base["lost"].median(), "<", 0.01),
         compare("four bits at most", base["lost"].max(), "<", 0.02),
@@ -88,7 +90,7 @@ def section_3_directionality_on_weights(found: OnWeights) -> Judgement:
     families = of_families(found.stacks)
     results = {score: compared(families, score) for score in ("directionality", "directionality_tables")}
     ends = (
-        _ends(result, relation, end, score=f"directionality by {formula}")[0]
+        against_half(result.separation, end, relation, score=f"directionality by {formula}", models=HERE)
         for formula, result in zip(("Definition 3.2", "Table S3's formula"), results.values(), strict=True)
         for end, relation in (("low", "<"), ("high", ">"))
     )
@@ -105,16 +107,3 @@ def figure_s1_formula(found: OnWeights) -> Comparisons:
     yield exact("d", ours["directionality_released"], theirs["d"], SIX_DIGITS)
     yield compare("by the definition", ours["directionality"], "≠", theirs["d"], 1e-3)
     yield compare("as in Table S3", ours["directionality_tables"], "≠", theirs["d"], 1e-3)
-
-
-def _ends(result: Compared, relation: Relation, *ends: str, score: str) -> tuple[Comparison, ...]:
-    found = result.separation
-    numbers = vars(found) | {"score": score, "models": "families read here"}
-    alone, by_family = (found.low, found.high), (found.family_low, found.family_high)
-    intervals = {end: Interval(found.auc, *(by_family if end.startswith("family") else alone)) for end in ends}
-    return tuple(
-        replace(
-            compare(end, getattr(found, end), relation, 0.5, **numbers), interval=intervals[end], claim=Claim(">", 0.5)
-        )
-        for end in ends
-    )

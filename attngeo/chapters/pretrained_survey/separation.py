@@ -1,11 +1,10 @@
 """Section 3 and its figures: do the released scores separate encoders from decoders, in language, vision and audio?"""
 
-from dataclasses import replace
-
 import pandas as pd
 from scipy.stats import binomtest
 
-from attngeo.paper.checks import Claim, Comparison, Comparisons, Interval, Judgement, Relation, check, compare, exact
+from attngeo.paper.checks import Comparison, Comparisons, Judgement, Relation, check, compare, exact
+from attngeo.survey.against_half import against_half
 from attngeo.survey.auc import Separation, separation
 from attngeo.survey.released_results import released_results
 
@@ -121,13 +120,9 @@ def _around_half(found: Separation, score: str, models: str) -> tuple[Comparison
 
 
 def _against_half(
-    end: str, found: Separation, relation: Relation, score: str, models: str, key: str | None = None
+    end: str, found: Separation, relation: Relation, score: str, models: str, key: str = ""
 ) -> Comparison:
-    """One end of an interval (``low``, ``high`` or ``family_low``) against an AUC of 1/2."""
-    words = {"score": SCORES[score], "models": models}
-    low, high = (found.family_low, found.family_high) if end == "family_low" else (found.low, found.high)
-    compared = compare(key or end, getattr(found, end), relation, 0.5, **vars(found), **words)
-    return replace(compared, interval=Interval(found.auc, low, high), claim=Claim(">", 0.5))
+    return against_half(found, end, relation, key, score=SCORES[score], models=models)
 
 
 def _separation(rows: pd.DataFrame, column: str, groups: tuple[str, str], score: str) -> Separation:
