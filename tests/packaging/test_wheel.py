@@ -119,11 +119,15 @@ def test_the_register_and_the_mark_of_types_travel(wheel):
     with ZipFile(wheel) as archive:
         names = set(archive.namelist())
     assert {
+        "attngeo/book/ready.js",
+        "attngeo/checkpoints/architectures/entries.yml",
         "attngeo/py.typed",
         "attngeo/display/house.mplstyle",
         "attngeo/display/report.html",
+        "attngeo/survey/defects.csv",
         "attngeo/survey/models.csv",
         "attngeo/survey/released_results.csv",
+        "attngeo/training/corpora/hub.yml",
     } <= names
     assert not any(name.startswith("tests") for name in names)
 
