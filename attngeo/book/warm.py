@@ -10,7 +10,16 @@ from contextlib import suppress
 from importlib import import_module
 from threading import Lock
 
-PACKAGES = ("ipykernel.kernelapp", "torch", "pandas", "pyarrow.parquet", "seaborn", "scipy.stats")
+PACKAGES = (
+    "ipykernel.kernelapp",
+    "torch",
+    "pandas",
+    "pyarrow.parquet",
+    "seaborn",
+    "scipy.stats",
+    "transformers.models.bert.modeling_bert",
+    "transformers.trainer",
+)
 SERVE = "import sys; from attngeo.book.warm import serve; serve()"
 
 

@@ -12,7 +12,7 @@ import json
 import re
 import zipfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -70,6 +70,7 @@ class Run:
     history: pd.DataFrame  # as the module's head has it
     scores: pd.DataFrame
     pictures: dict[tuple[int, int], np.ndarray]  # by layer and step, in units of the saturation level
+    _curves: dict[str, pd.Series] = field(default_factory=dict, init=False, repr=False)  # those asked for before
 
     @property
     def config(self) -> dict[str, Any]:
@@ -86,9 +87,11 @@ class Run:
 
     def curve(self, name: str) -> pd.Series:
         """Over steps: a loss in nats per predicted token, or a score as the median over layers of the summed forms."""
-        if name in self.history:
-            return self.history.set_index("step")[name].dropna()
-        return self.by_layer(name).median(axis=1)
+        if name not in self._curves:
+            recorded = name in self.history
+            curve = self.history.set_index("step")[name].dropna() if recorded else self.by_layer(name).median(axis=1)
+            self._curves[name] = curve
+        return self._curves[name].copy()
 
     def first(self, name: str) -> float:
         """Where `curve` starts: of a score, before the first step."""
@@ -168,9 +171,9 @@ def _table(file: Path, columns: dict[str, str]) -> pd.DataFrame:
     with ParquetFile(file) as opened:
         types = {field.name: str(field.type) for field in opened.schema_arrow}
         rows = opened.metadata.num_rows
-    if columns.items() - types.items() or not 0 < rows <= MOST_ROWS:
-        raise ValueError(f"{file.name} has not the columns {', '.join(columns)}, or {rows:,} rows")
-    found = pd.read_parquet(file)
+        if columns.items() - types.items() or not 0 < rows <= MOST_ROWS:
+            raise ValueError(f"{file.name} has not the columns {', '.join(columns)}, or {rows:,} rows")
+        found = opened.read().to_pandas()
     keys = found[[name for name, kind in columns.items() if kind == "int64"]]
     if keys.isna().any(axis=None) or keys.duplicated().any():
         raise ValueError(f"{file.name} has rows without {' and '.join(keys)}, or some twice")

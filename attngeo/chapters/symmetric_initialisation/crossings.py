@@ -58,11 +58,19 @@ def speed_up(
         ParameterError: the arms have different shapes.
     """
     _same_shape(steps, arm, baseline)
-    arm, baseline = (trailing_mean(x.mean(axis=0), window) for x in (arm, baseline))
+    return _of_smoothed(*(trailing_mean(x, window) for x in (steps.astype(float), arm, baseline)))
+
+
+def _of_smoothed(
+    middle: Float[np.ndarray, " steps"],
+    arm: Float[np.ndarray, "seeds steps"],
+    baseline: Float[np.ndarray, "seeds steps"],
+) -> float:
+    """`speed_up` of what has been smoothed; the steps too, whose means are the middles of their windows."""
+    arm, baseline = arm.mean(axis=0), baseline.mean(axis=0)
     above = np.flatnonzero(~(arm <= baseline[-1] + ROUNDING * abs(baseline[-1])))  # also where a loss is NaN
     first = above[-1] + 1 if len(above) else 0
-    middle = trailing_mean(steps.astype(float), window)
-    return float(1 - middle[first] / middle[-1]) if first < len(steps) else NEVER
+    return float(1 - middle[first] / middle[-1]) if first < len(middle) else NEVER
 
 
 def first_crossing(
@@ -95,9 +103,11 @@ def speed_up_estimate(
     if n < LEAST_SEEDS:
         return Estimate(value)
 
+    middle, arm, baseline = (trailing_mean(x, window) for x in (steps.astype(float), arm, baseline))
+
     @cache
     def resampled(seeds: tuple[int, ...]) -> float:
-        return speed_up(steps, arm[list(seeds)], baseline[list(seeds)], window)
+        return _of_smoothed(middle, arm[list(seeds)], baseline[list(seeds)])
 
     values = sorted(resampled(tuple(sorted(draw))) for draw in _resamples(n, seed))
     left = int((1 - level) / 2 * len(values))
