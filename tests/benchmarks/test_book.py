@@ -20,7 +20,7 @@ def test_build_of_the_book(record, tmp_path, profile):
     for name in filter(None, tracked.split("\0")):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / name, tmp_path / name, follow_symlinks=False)
-    command = [sys.executable, "-m", "jupyter_book", "build", "book"]
+    command = [str(Path(sys.executable).with_name("jupyter-book")), "build", "book"]
     environment = os.environ | {"ATTNGEO_PROFILE": profile, "ATTNGEO_BOOK": str(tmp_path)}
     for build in ("cold", "warm"):
         start, before = time.perf_counter(), processor_seconds()
