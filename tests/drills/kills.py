@@ -15,7 +15,6 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -41,6 +40,7 @@ import attngeo.book.extension
 import attngeo.book.single_page
 import attngeo.training.train  # noqa: F401
 from attngeo.cli import main
+from attngeo.errors import AttngeoError
 from attngeo.records.manifest import MANIFEST, damage
 from attngeo.runs.record import read_run
 
@@ -107,7 +107,8 @@ class Train(Kind):
         pictures = {place: picture.tobytes() for place, picture in found.pictures.items()}
         model = {path.name: path.read_bytes() for path in (self.run / "model").iterdir()}
         about = {name: value for name, value in about.items() if name not in CHANGING}
-        return {"curves": curves, "pictures": pictures, "model": model, "about": about, "files": os.listdir(self.run)}
+        shown = {path.name for path in self.run.glob("[!.]*")}
+        return {"curves": curves, "pictures": pictures, "model": model, "about": about, "files": shown}
 
 
 class Survey(Kind):
@@ -226,17 +227,15 @@ def without_dates(file: Path) -> object:
 def started(command: Sequence[str], outside: bool, said: Path) -> int:
     """The process of a command, its output in a file."""
     program, *words = command
-    if outside:
-        script = Path(sys.executable).with_name("jupyter-book")
-        first = [sys.executable, *(("-m", program) if program == "attngeo" else (str(script),))]
-        with said.open("w") as file:
-            return subprocess.Popen([*first, *words], stdout=file, stderr=file).pid
+    script = Path(sys.executable).with_name("jupyter-book")
     sys.stdout.flush()
     if process := os.fork():
         return process
     with said.open("w") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
+    if outside:
+        os.execv(sys.executable, ["python", *(("-m", "attngeo") if program == "attngeo" else (script,)), *words])
     code: object = 1
     try:
         main(words) if program == "attngeo" else jupyter_book.cli.main.main(words)
@@ -290,12 +289,16 @@ def drill(kind: Kind, number: int, seed: int, seconds: dict[bool, float]) -> dic
         if status is None:
             os.kill(process, sent)
             status, _ = ended(process)
-            kills.append([sent.name, round(at, 4), status])
+            if status:  # else it had ended before, or does not heed the signal
+                kills.append([sent.name, round(at, 4), status])
         if kind.ours and status not in (0, -sent, 128 + sent) and not (status == 2 and kills):
             wrong.append(f"exit status {status} on {sent.name}: {said.read_text()[-300:]}")
         if kind.ours and "Traceback" in said.read_text():
             wrong.append(f"a traceback on {sent.name}: {said.read_text()[-300:]}")
-        wrong += kind.half()
+        try:
+            wrong += kind.half()
+        except AttngeoError as error:
+            wrong.append(f"{error}")
         if status in (0, 2):  # ended by itself, or refused: no checkpoint was whole yet
             break
     status, words, _ = finished(kind.next())
@@ -320,6 +323,7 @@ KINDS = {"train": Train, "survey": Survey, "run": Run, "build": Build}
 def run(kills: int, seed: int, output: Path | None, kinds: tuple[str, ...]) -> None:
     """Kill commands at random moments."""
     torch.set_num_threads(1)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background has it ignored
     began, drills, undisturbed = time.monotonic(), [], {}
     with tempfile.TemporaryDirectory() as home:
         os.environ |= {"ATTNGEO_CACHE": f"{home}/cache", "DRILL_OUTPUT": f"{home}/said", "ATTNGEO_PROFILE": "smoke"}
