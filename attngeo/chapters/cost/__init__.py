@@ -1,0 +1,1 @@
+"""The page *Cost* (``notebooks/cost.py``)."""

@@ -1,0 +1,98 @@
+"""What ``make benchmarks`` recorded in ``data/benchmarks``, as tables: medians over rounds of all ways in turn."""
+
+from statistics import median
+from typing import Any, TypedDict
+
+import pandas as pd
+
+from attngeo.bounds import read_json
+from attngeo.records.checkout import CheckoutError, data
+
+PRODUCTS = {  # of two (d, d) matrices, by way
+    "tiles, float32": 1,
+    "Gram products, float32": 5,
+    "tiles, factors rounded to bfloat16": 1,
+    "three bfloat16 products, summed in float32": 3,
+}
+
+_MEND = "restore it from the repository, or run make benchmarks"
+
+
+class _Entry(TypedDict):
+    about: dict[str, Any]
+    rows: list[dict[str, Any]]
+
+
+def rows(module: str, test: str) -> list[dict[str, Any]]:
+    """The rows of every benchmark of that module whose name begins so.
+
+    Raises:
+        CheckoutError: the record is missing or damaged.
+    """
+    return [row for entry in _entries(module, test) for row in entry["rows"]]
+
+
+def about(module: str, test: str) -> dict[str, Any]:
+    """With what the first of these benchmarks was measured: date, commit, processor, threads, versions."""
+    return _entries(module, test)[0]["about"]
+
+
+def layers(test: str = "test_sum_over_heads") -> pd.DataFrame:
+    """A row per layer: seconds of each way, ``ratio`` (released / ours) and ``limit`` (released / one product)."""
+    table = pd.DataFrame([row | _medians(row["seconds"]) for row in rows("scores", test)]).drop(columns="seconds")
+    table["ratio"] = table["released"] / table["ours"]
+    return table.assign(limit=table["released"] / table["product"]) if "product" in table else table
+
+
+def other_ways() -> pd.DataFrame:
+    """What was tried for float32 factors: products of size d, times as fast as the released way, error of a norm."""
+    found = layers("test_other_ways")
+    return pd.DataFrame(
+        {
+            "way": found["way"],
+            "products": found["way"].map(PRODUCTS),
+            "times as fast": found["ratio"],
+            "error of a norm": [error["norms"] for error in found["errors"]],
+        }
+    )
+
+
+def everything_else() -> pd.DataFrame:
+    """Other work, ours beside what it stands in for; seconds are of one core."""
+    heads = layers("test_heads").query("dtype == 'bfloat16' and key_heads == heads").iloc[0]
+    found = [("every head of a layer, d = 4096, bfloat16", heads["ours"], "s", heads["released"], "each head's matrix")]
+    for row in rows("reading", "test_reading"):
+        ours, whole = row["reading"]["seconds"], row["loading"]["seconds"]
+        found.append(("reading queries and keys of 1.2 billion parameters", ours, "s", whole, "loading the model"))
+    commands = {row["command"]: median(row["seconds"]) for row in rows("commands", "test_seconds")}
+    for name in ("attngeo score gpt2", "attngeo train --help"):
+        found.append((f"`{name}`", commands[name], "s", commands["import torch"], "importing torch alone"))
+    for row in rows("training", "test_tokens"):
+        work = f"training BERT-mini, vocabulary {row['vocabulary']:,}"
+        found.append((work, row["ours"], "tokens/s", row["released"], "released configuration"))
+    built = {(row["profile"], row["build"]): row["processor_seconds"] for row in rows("book", "test_build")}
+    for profile in sorted({profile for profile, _ in built}, reverse=True):
+        work = f"building the book, profile {profile}"
+        found.append((work, built[profile, "cold"], "s", built[profile, "warm"], "with nothing to execute"))
+    return pd.DataFrame(
+        [
+            {"work": work, "ours": _said(ours, unit), "beside it": _said(other, unit), "which is": what}
+            for work, ours, unit, other, what in found
+        ]
+    )
+
+
+def _said(value: float, unit: str) -> str:
+    return f"{value:,.0f} {unit}" if value >= 100 else f"{value:.2g} {unit}"
+
+
+def _medians(seconds: dict[str, list[float]]) -> dict[str, float]:
+    return {name: median(found) for name, found in seconds.items()}
+
+
+def _entries(module: str, test: str) -> list[dict[str, Any]]:
+    file = data("benchmarks", f"{module}.json")
+    recorded = read_json(file, dict[str, _Entry], lambda why: CheckoutError(f"{file} cannot be used ({why}); {_MEND}."))
+    if found := [entry for name, entry in recorded.items() if name.startswith(test)]:
+        return found
+    raise CheckoutError(f"{file} has no {test}; {_MEND}.")
