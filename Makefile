@@ -10,6 +10,7 @@
 #            writes data/drills/fuzz.json
 # make drills  KILLS=200 signals at random moments to train, survey, run and a book's build; what is left is looked at,
 #              and so is what the next command makes of it; writes data/drills/kills.json
+# make benchmarks  speed beside other ways and the machine's limit, on one thread; writes data/benchmarks
 # make clean  remove what the build made; .venv stays
 
 PYTHON ?= python3
