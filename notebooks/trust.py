@@ -15,11 +15,15 @@
 # %% [markdown]
 # # Trust
 #
-# Of {glue:text}`n-kills` kills at random moments {glue:text}`n-wrong` made the next command end otherwise than an
-# undisturbed one, or left half a run, survey or notebook under its name. Of {glue:text}`n-answers` damaged files and names
-# {glue:text}`n-unanswered` got another answer than a value or one sentence.
+# Of the {glue:text}`n-next` commands given after {glue:text}`n-kills` kills at random moments {glue:text}`n-wrong` ended
+# otherwise than an undisturbed one, or found half a run, survey or notebook under its name: at most {glue:text}`bound`
+# would, with 95 % confidence. A killed build of the book can leave half-written pages, until the next build. Of
+# {glue:text}`n-answers` answers to damaged files and names {glue:text}`n-unanswered` was another than a value or one
+# sentence; a value need not be the one that was written.
 
 # %% tags=["remove-cell"]
+from scipy.stats import binomtest
+
 from attngeo.chapters.trust.drilled import SIGNALS, by_command, by_reader, recorded
 from attngeo.display.page import glue, table
 
@@ -27,11 +31,17 @@ kills, fuzz = recorded()
 commands, readers = by_command(kills.drills), by_reader(fuzz.answers)
 every = commands.loc["all"]
 glue("n-kills", int(every[list(SIGNALS)].sum()))
-glue("n-wrong", int(every["next"] - every["same"]) or "none")
+wrong = int(every["next"] - every["same"])
+glue("n-next", int(every["next"]))
+glue("n-wrong", wrong or "none")
+glue("bound", binomtest(wrong, int(every["next"]), alternative="less").proportion_ci(0.95).high, ".1%")
+glue("n-own", sum(one.own_process for one in kills.drills if one.kills))
 glue("n-answers", int(readers.loc["all"].sum()), ",")
 glue("n-unanswered", fuzz.failed or "none")
 glue("n-several", max(len(one.kills) for one in kills.drills))
-glue("n-anew", sum(one.then == "begun anew" for one in kills.drills))
+glue("n-anew", sum(one.then == "begun anew" for one in kills.drills) or "none")
+glue("n-torch", sum(fuzz.answers["torch"].values()), ",")
+glue("n-torch-read", fuzz.answers["torch"]["accepted"], ",")
 glue("kills-made", f"{kills.date}, commit {kills.commit}, {kills.device}")
 glue("fuzz-made", f"{fuzz.date}, commit {fuzz.commit}")
 glue("kills-seed", f"SEED={kills.seed}")
@@ -47,16 +57,17 @@ table(
 
 # %% [markdown]
 # A moment is drawn uniformly over the processor time that the command takes undisturbed; a training run is killed up to
-# {glue:text}`n-several` times. The *same* end means the same bits: loss, scores, pictures and weights of a run, tables of
-# a survey, the notebook, the pages, without their dates. What was there before stays until the new file is whole, but for what is folded here.
-# A training run that dies before its first checkpoint, as {glue:text}`n-anew` did here, has nothing to go on from:
-# `--resume` says so, and the run begins anew.
+# {glue:text}`n-several` times. {glue:text}`n-own` of the {glue:text}`n-next` killed commands were processes of their own;
+# the rest were forked from one that had loaded the libraries, so that few moments fell into imports. The *same* end means the same bits: loss, scores, pictures and weights of a run, tables of
+# a survey, the notebook, the pages, without their dates. What was there before stays until the new file is whole, but for
+# pages of the book, which are written in place (a build that was killed meanwhile is noted, and the next one writes them
+# all), and for what is folded here. A training run that dies before its first checkpoint ({glue:text}`n-anew` did here) has
+# nothing to go on from: `--resume` says so, and the run begins anew.
 #
-# ````{dropdown} What a kill does leave
+# ````{dropdown} What else a kill leaves
 # SIGKILL, and outside training SIGTERM, can leave temporary files, whose names begin with a dot. A model of a survey that
 # was being written anew loses its former record: it has no `record.json`, counts as unfinished, and `--resume` scores it
-# again. Pages of the book are written in place; a build that was killed meanwhile is noted, and the next one writes them
-# all.
+# again.
 #
 # Made {glue:text}`kills-made`.
 # ````
@@ -67,12 +78,15 @@ table(
 table(
     readers,
     name="tab-trust-files",
-    caption="Answers to files with random bytes changed, ends cut off or values replaced: refusals in one sentence, and "
-    "values where what is left is still valid.",
+    caption="Answers to files with random bytes changed, ends cut off or values replaced, now and then nothing: refusals "
+    "in one sentence, and values where what is left has the right form, be it what was written or not. Names of files "
+    "are random text, most of which a file could be called.",
 )
 
 # %% [markdown]
-# A damaged cache of token ids is never refused: it is made again, and its ids are the same.
+# Values can be wrong: of {glue:text}`n-torch` answers on torch files {glue:text}`n-torch-read` were values, and a changed
+# byte within weights is scored as it stands. A damaged cache of token ids is never refused: it is made again, and its ids
+# are the same.
 #
 # ````{dropdown} What is never executed
 # Nothing of a file is run. Weights are read from safetensors, GGUF, or by `torch.load(weights_only=True)`; arrays by
@@ -90,6 +104,9 @@ table(
 # Power cuts: a file is renamed when it is whole, and not forced onto the disk. Disks that return other bytes than were
 # written, apart from the checksums above. Commands at their full length: the drills' models and book are small, since a
 # kill in a long computation meets the same few files.
+#
+# Safetensors with damage beyond the header: the bytes of weights carry no checksum there, nor in GGUF, so that a changed
+# one would go unnoticed. GGUF files were not damaged at random.
 #
 # Damaged files: made {glue:text}`fuzz-made`.
 # ````

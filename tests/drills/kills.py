@@ -215,7 +215,7 @@ def small_book(root: Path) -> Path:
 
 def stable(text: str) -> str:
     """A text without what differs between equal runs."""
-    return re.sub(r"\?v=\w+|\d+(\.\d+)? s\b|\d{4}-\d\d-\d\d( \d\d:\d\d UTC)?|Nov \d+, \d{4}", "", text)
+    return re.sub(r"\?v=\w+|\d+(\.\d+)? s\b|\d{4}-\d\d-\d\d( \d\d:\d\d UTC)?|[A-Z][a-z]{2} \d\d, \d{4}", "", text)
 
 
 def without_dates(file: Path) -> object:

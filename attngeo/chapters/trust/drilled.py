@@ -27,6 +27,7 @@ class Drill(msgspec.Struct):
     then: str  # continued, or begun anew
     equal: bool
     wrong: list[str]
+    own_process: bool = msgspec.field(name="own process")  # else forked from one that had loaded the libraries
 
 
 class Kills(msgspec.Struct):

@@ -5,10 +5,10 @@ from attngeo.records.checkout import CheckoutError
 
 
 def test_kills_are_counted_by_signal_and_end():
-    twice = Drill("train", [("SIGKILL", 0.1, -9), ("SIGINT", 0.2, 130)], "begun anew", True, [])
-    other = Drill("run", [("SIGTERM", 0.5, -15)], "continued", False, [])
-    wrong = Drill("run", [("SIGKILL", 0.5, -9)], "continued", True, ["half a file"])
-    table = by_command([twice, other, wrong, Drill("run", [], "continued", True, [])])
+    twice = Drill("train", [("SIGKILL", 0.1, -9), ("SIGINT", 0.2, 130)], "begun anew", True, [], False)
+    other = Drill("run", [("SIGTERM", 0.5, -15)], "continued", False, [], False)
+    wrong = Drill("run", [("SIGKILL", 0.5, -9)], "continued", True, ["half a file"], True)
+    table = by_command([twice, other, wrong, Drill("run", [], "continued", True, [], False)])
     assert list(table.loc["`train`"]) == [1, 0, 1, 1, 1]
     assert list(table.loc["all"]) == [2, 1, 1, 3, 1]
 
