@@ -130,6 +130,10 @@ def read_experiment(folder: Path) -> Experiment:
         ExperimentError: there is none, or its plan cannot be understood.
     """
     path = Path(folder) / PLAN
+    if not path.exists():
+        raise ExperimentError(
+            f"There is no experiment {path.parent}, a folder with {PLAN}; attngeo experiment lists those there are."
+        )
     plan = read_yaml(
         path,
         _Plan,

@@ -33,7 +33,11 @@ class TrainingConfig:
     """
 
     objective: str = _value("mlm", "what is predicted", choices=[o.value for o in TrainingObjective])
-    init: str = _value("random", "initialisation of queries and keys", choices=[i.value for i in Initialisation])
+    init: str = _value(
+        "random",
+        "initialisation of queries and keys, some of values and biases, too",
+        choices=[i.value for i in Initialisation],
+    )
     corpus: str = _value("embedded", f"text: {', '.join(NAMES)}, or a file or folder")
     text: str = _value("plain", "spelling; spaced puts a space between all characters", choices=[t.value for t in Text])
     max_characters: int | None = _value(None, "characters of the corpus to use", 1)

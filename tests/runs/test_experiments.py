@@ -89,7 +89,7 @@ def test_a_plan_that_cannot_be_understood_is_named(tmp_path, parts, said):
 
 
 def test_a_folder_without_a_plan_and_a_plan_that_is_no_yaml_are_named(tmp_path):
-    with pytest.raises(ExperimentError, match="No such file"):
+    with pytest.raises(ExperimentError, match="no experiment"):
         read_experiment(tmp_path)
     (tmp_path / "experiment.yml").write_text("a: [")
     with pytest.raises(ExperimentError, match=r"experiment\.yml is no plan"):

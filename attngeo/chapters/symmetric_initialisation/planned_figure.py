@@ -57,10 +57,12 @@ def _curves(panel: Axes, experiment: Planned) -> None:
             panel.plot(
                 tokens[loss.index],
                 loss,
-                linewidth=1,
-                alpha=0.8 if len(experiment.contrast) <= _NAMED else 0.4,
+                linewidth=0.7,
+                alpha=0.6 if len(experiment.contrast) <= _NAMED else 0.25,
                 **_line(name),
             )
+        mean = experiment.arms[name].curves(LOSS).mean(axis=1)
+        panel.plot(tokens[mean.index], mean, linewidth=2.2, **_line(name))
     losses = experiment.contrast.second.curves(LOSS)
     panel.set_ylim(top=float(losses.iloc[len(losses) // 12].max()) + 0.05)  # the first steps are alike
     panel.set(title=experiment.label, xlabel="tokens read (millions)", ylabel="held-out loss (nats)")
@@ -72,13 +74,14 @@ def _differences(panel: Axes, experiment: Planned) -> None:
     panel.axvspan(-BAND, BAND, color=NEUTRAL, alpha=0.3, linewidth=0)
     panel.axvline(0, color=NEUTRAL, linewidth=1)
     panel.plot(differences, range(len(differences)), "o", color=_line(primary.arm)["color"])
-    panel.hlines(len(differences), estimate.low, estimate.high, color="black", linewidth=2)
-    panel.plot(estimate.value, len(differences), "D", color="black")
+    below = len(differences) + len(differences) // _NAMED
+    panel.hlines(below, estimate.low, estimate.high, color="black", linewidth=2)
+    panel.plot(estimate.value, below, "D", color="black")
     if len(differences) <= _NAMED:
         panel.set_yticks(range(len(differences) + 1), [*(f"seed {s}" for s in differences.index), "mean"])
     else:
-        panel.set_yticks([len(differences) / 2, len(differences)], [f"{len(differences)}\nseeds", "mean"])
-    panel.set_ylim(1.04 * len(differences) + 0.5, -0.5 - 0.02 * len(differences))
+        panel.set_yticks([len(differences) / 2, below], [f"{len(differences)}\nseeds", "mean"])
+    panel.set_ylim(1.02 * below + 0.5, -0.5 - 0.02 * len(differences))
     panel.set(xlabel=f"{primary.name}, final loss (nats)")
 
 

@@ -38,6 +38,17 @@ class Outcome(Enum):
     SLOWER = "slower"
     UNDECIDED = "undecided"
 
+    @property
+    def told(self) -> str:
+        """What it says of the first start's encoder, after "it"."""
+        return {
+            Outcome.SAME: f"ends no different, within {BAND} nats",
+            Outcome.MUCH_FASTER: f"ends lower, and saves {as_percent(SHARE)} of the steps or more",
+            Outcome.FASTER: f"ends lower, without saving {as_percent(SHARE)} of the steps",
+            Outcome.SLOWER: "ends higher",
+            Outcome.UNDECIDED: "is not told apart",
+        }[self]
+
 
 def outcome_by_plan(loss: Estimate, share: Estimate) -> Outcome:
     """By the difference of final losses, in nats: ``SAME`` within ±`BAND`, judged first, or the side of zero.
@@ -152,14 +163,15 @@ def symmetry_as_planned(found: list[Planned]) -> Judgement:
 
 
 def planned_table(found: Iterable[Planned]) -> pd.DataFrame:
-    """One row per experiment: its primary contrast in both measures, and what its plan lets it say."""
-    return pd.DataFrame(
+    """One row per experiment of one primary contrast: both its measures, and what its plan lets it say."""
+    rows = pd.DataFrame(
         [
             _measured(p, *primary) | {"by the plan": p.outcome.value, f"seeds for ±{BAND}": p.seeds_asked}
             for p in found
             for primary in [next(iter(p.contrasts.items()))]
         ]
     )
+    return rows.drop(columns="pair")
 
 
 def others_table(found: Iterable[Planned]) -> pd.DataFrame:

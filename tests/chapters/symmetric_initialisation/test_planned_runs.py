@@ -93,5 +93,5 @@ def test_the_figure_tells_the_difference_and_the_scatter():
     (found,) = planned([(a_plan(), made(ARMS | {"symmetric": 0.0}))])
     figure = planned_figure([found])
     left, right = figure.figure.axes
-    assert len(left.lines) == 6 and right.lines[1].get_xdata().tolist() == found.contrast.differences().tolist()
+    assert len(left.lines) == 6 + 2 and right.lines[1].get_xdata().tolist() == found.contrast.differences().tolist()
     assert found.label in figure.caption and len(figure.alt.split()) <= 60
