@@ -337,6 +337,6 @@ show(printed_speed_ups.most_of_the_models(), printed_speed_ups.sentences_of_sect
 # ## What it means for you
 #
 # - Before you credit a start with its symmetry, compare it with one of equal scale: `attngeo train --init symmetric` beside
-#   `--init random`, with as many seeds as the scatter of the first few asks for: three gave nothing here.
+#   `--init random`, with as many seeds as the scatter of the first few asks for.
 # - Where the released start helps, try it without the tie, too (`--init default-linear`). In our small models the final loss
 #   with the tie, set against that without, is {glue:text}`tie`.
