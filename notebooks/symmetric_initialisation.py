@@ -181,7 +181,10 @@ glue("fine", fine, "g")
 everything = [r for e in recorded for r in e.runs] + [r for p in complete for arm in p.arms.values() for r in arm.runs]
 glue("n-runs", len(everything), "d")
 glue("hours", sum(run.about["seconds"] for run in everything) / 3600, ".0f")
-glue("widest", max((e.config["d_model"] for e in encoders), default=0), "d")
+sizes = {Size.of(run.config) for run in everything}
+glue("depths", extent((size.layers for size in sizes), str))
+glue("widths", extent((size.width for size in sizes), str))
+glue("usual-width", main[0].config["d_model"] if main else "–")
 glue("paper-width", trained_widths()[4], "d")
 glue("steps-share", f"{100 * max((run.config['steps'] for run in everything), default=0) / DEFAULTS['steps']:.1f} %")
 
@@ -322,12 +325,15 @@ show(printed_speed_ups.most_of_the_models(), printed_speed_ups.sentences_of_sect
 # %% [markdown]
 # ## What this can say, and what would settle it
 #
-# The page rests on {glue:text}`n-runs` runs, {glue:text}`hours` hours of one core. The models of its comparisons have 4 layers,
-# as the smaller of the paper's two has, but are {glue:text}`widest` wide where that one is {glue:text}`paper-width`, and trained
-# for at most {glue:text}`steps-share` of its steps; at their width the released start multiplies the scale by
-# {glue:text}`scale-ours`. In settings without a complete plan an effect of symmetry below {glue:text}`reach` nats is not excluded; as the runs scatter,
+# The page rests on {glue:text}`n-runs` runs, {glue:text}`hours` hours of one core. Their models have
+# {glue:text}`depths` layers of width {glue:text}`widths`, most of them {glue:text}`usual-width`; the smaller of the paper's
+# two has 4 of width {glue:text}`paper-width`. The longest run has {glue:text}`steps-share` of the paper's steps. At width
+# {glue:text}`usual-width` the released start multiplies the scale by {glue:text}`scale-ours`.
+#
+# In settings without a complete plan an effect of symmetry below {glue:text}`reach` nats is not excluded; as the runs scatter,
 # {glue:text}`needed` seeds would bring that down to {glue:text}`fine`. Settings and seeds were not fixed in advance but for the
-# planned runs, so the intervals of the others are somewhat too narrow ([what was chosen when](../recorded_runs.md#how-the-settings-were-chosen)).
+# planned runs, so the intervals of the others are somewhat too narrow ([what was chosen
+# when](../recorded_runs.md#how-the-settings-were-chosen)).
 #
 # What would settle it is Table 1's own size with its controls, and as many seeds as the scatter of the first few asks for. [Recorded
 # runs](../recorded_runs.md#runs-still-worth-a-gpu) has the commands and what they cost on a GPU. If `symmetric` and

@@ -6,9 +6,11 @@ import pandas as pd
 from attngeo.runs.record import Run
 
 STEPS = np.arange(0, 1001, 50)
+AS_MUCH_TEXT = {"batch_size": 51_200, "block_size": 512}  # as the paper's models read, in 1,000 steps
 CONFIG = {
     **{"objective": "mlm", "text": "spaced", "init": "random", "seed": 0, "corpus": "a", "constraint": "none"},
-    **{"layers": 4, "d_model": 256, "heads": 4, "batch_size": 64, "block_size": 16, "steps": 1000, "lr": 1e-3},
+    **{"layers": 4, "d_model": 256, "heads": 4, "steps": 1000, "lr": 1e-3},
+    **AS_MUCH_TEXT,
     **{"dropout": 0.0, "vocab_size": 256},
 }
 

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 
 from attngeo.runs.record import Run
+from made_arms import AS_MUCH_TEXT
 
 STEPS = np.arange(0, 1001, 100)
 D_MODEL = 128
@@ -53,8 +54,8 @@ def made_run(
 
 
 def made_large_arm(seeds=3, s=(0.2, 0.3, 0.4, 0.5), d=(0.0, -0.1, -0.2, -0.3), **values):
-    """Runs of the size of the paper's models of 12 layers: each of four layers three times."""
-    return made_arm(seeds, s=np.repeat(s, 3), d=np.repeat(d, 3), d_model=768, **values)
+    """Runs of the size and length of the paper's with 12 layers: each of four layers three times."""
+    return made_arm(seeds, s=np.repeat(s, 3), d=np.repeat(d, 3), d_model=768, **AS_MUCH_TEXT | values)
 
 
 def made_arm(seeds=3, **values):

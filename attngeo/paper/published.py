@@ -18,6 +18,9 @@ _RELEASED = {"file": str, "key": str, "layers": int, "width": int, "parameters":
 )
 
 
+TRAINED_TOKENS = 200_000 * 256 * 512  # updates of so many blocks (Section S2.3) of so many positions (Table S1)
+
+
 def statements() -> pd.DataFrame:
     """Every statement, figure and table of the paper, in its order.
 

@@ -1,6 +1,6 @@
 """Verdicts from intervals over seeds: a difference has the expected sign, the other one, or is within the noise.
 
-Models smaller than those that a statement speaks of decide nothing about it, and are told.
+Models smaller than those that a statement speaks of, or trained on less, decide nothing about it, and are told.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from attngeo.paper import published
 from attngeo.paper.checks import Claim, Comparison, Interval, Judgement, Verdict, compare
 from attngeo.runs.estimates import LEAST_SEEDS, NO_DIFFERENCE, TOO_FEW, Estimate
-from attngeo.runs.numbers_in_words import as_score, with_interval
+from attngeo.runs.numbers_in_words import as_millions, as_score, with_interval
 
 
 class Size(NamedTuple):
@@ -24,20 +24,39 @@ class Size(NamedTuple):
         """That of a recorded run."""
         return cls(config["layers"], config["d_model"])
 
-    @classmethod
-    def trained(cls, layers: int) -> "Size":
-        """That of the paper's model of so many layers (Table S1)."""
-        return cls(layers, published.trained_widths()[layers])
-
-    def reaches(self, other: "Size") -> bool:
-        """Whether it is at least as deep and as wide."""
-        return self.layers >= other.layers and self.width >= other.width
-
     def __str__(self) -> str:
         return f"{self.layers} layers of width {self.width}"
 
 
-UNKNOWN = Size(0, 0)  # of which nothing can be decided
+class Training(NamedTuple):
+    """What was trained, and how much it read."""
+
+    size: Size
+    tokens: int
+
+    @classmethod
+    def of(cls, config: Mapping[str, Any]) -> "Training":
+        """That of a recorded run."""
+        return cls(Size.of(config), config["steps"] * config["batch_size"] * config["block_size"])
+
+    @classmethod
+    def of_paper(cls, layers: int) -> "Training":
+        """That of the paper's model of so many layers (Table S1, Section S2.3)."""
+        return cls(Size(layers, published.trained_widths()[layers]), published.TRAINED_TOKENS)
+
+    def reaches(self, other: "Training") -> bool:
+        """Whether the model is at least as deep and as wide, and read at least as much."""
+        return (
+            self.size.layers >= other.size.layers
+            and self.size.width >= other.size.width
+            and self.tokens >= other.tokens
+        )
+
+    def __str__(self) -> str:
+        return f"{self.size}, {as_millions(self.tokens)} tokens"
+
+
+UNKNOWN = Training(Size(0, 0), 0)  # of which nothing can be decided
 
 
 @dataclass(frozen=True)
@@ -51,7 +70,7 @@ class Case:
     seeds: int = 0  # told where given
     form: Callable[[float], str] = as_score
     fields: Mapping[str, Any] = field(default_factory=dict)  # that the words of the quantity name
-    size: Size = UNKNOWN  # of the models measured
+    training: Training = UNKNOWN  # of the models measured
 
     @property
     def known(self) -> bool:
@@ -114,19 +133,19 @@ def in_words(cases: Sequence[Case]) -> str:
     return "; ".join(case.words for case in cases if case.known) or "no setting has seeds enough"
 
 
-def judged(cases: Sequence[Case], *support: Comparison, size: Size, **numbers: Any) -> Judgement:
+def judged(cases: Sequence[Case], *support: Comparison, spoken_of: Training, **numbers: Any) -> Judgement:
     """Holds where every interval has the stated sign, needs an assumption where some have, falls where none has.
 
-    Only cases of models as large as the ``size`` that the statement speaks of decide; the others are told. Intervals
-    that all hold 0 decide nothing. Where nothing is decided, ``support`` decides alone, and without it the statement is
-    undecided. Comparisons that support the statement are such that runs against it limit it and do not overturn
-    it; without them it holds only if every case has an interval.
+    Only cases of models as large, and trained on as much, as what the statement has ``spoken_of`` decide; the others
+    are told. Intervals that all hold 0 decide nothing. Where nothing is decided, ``support`` decides alone, and
+    without it the statement is undecided. Comparisons that support the statement are such that runs against it limit
+    it and do not overturn it; without them it holds only if every case has an interval.
 
     Both ``<<doubt>>``, for the remark, and ``<<limits>>``, for what holds instead, are sentences or nothing; they end
     with what the wording has as ``measured``.
     """
-    large = [case for case in cases if case.size.reaches(size)]
-    smaller = sorted({case.size for case in cases if case.known and case not in large})
+    large = [case for case in cases if case.training.reaches(spoken_of)]
+    smaller = sorted({case.training for case in cases if case.known and case not in large})
     some, against = (any(getattr(case, name) for case in large) for name in ("met", "reversed"))
     verdict = Verdict.HOLDS if support else Verdict.UNDECIDED
     numbers |= {"doubt": "", "limits": ""}
@@ -136,7 +155,7 @@ def judged(cases: Sequence[Case], *support: Comparison, size: Size, **numbers: A
         verdict = Verdict.ASSUMPTION if some or support else Verdict.CHANGES
         numbers["limits"] = "<<not_in_all>>" if some else "<<in_none>>"
     if smaller and not numbers["limits"]:
-        numbers |= {"doubt": "<<too_small>>", "smaller": ", ".join(map(str, smaller)), "spoken_of": size}
+        numbers |= {"doubt": "<<too_small>>", "smaller": "; ".join(map(str, smaller)), "spoken_of": spoken_of}
     elif any(case.known for case in large) and not (some or against):
         numbers["doubt"] = "<<not_decided>>"
     elif verdict is Verdict.UNDECIDED:

@@ -31,6 +31,11 @@ def as_percent(value: float) -> str:
     return "never" if value == NEVER else f"{value:.0%}".replace("%", "\N{NO-BREAK SPACE}%")
 
 
+def as_millions(count: int) -> str:
+    """``20.1 million``."""
+    return f"{count / 1e6:,.1f} million"
+
+
 def with_interval(estimate: Estimate, form: Callable[[float], str]) -> str:
     """``value [low, high]``, or the value alone where it has no interval."""
     ends = f" [{form(estimate.low)}, {form(estimate.high)}]" if estimate.has_interval else ""

@@ -6,12 +6,15 @@ import pytest
 
 from attngeo.paper import Verdict
 from attngeo.paper.checks import compare
-from attngeo.paper.seed_intervals import Case, Size, in_words, judged
+from attngeo.paper.seed_intervals import Case, Size, Training, in_words, judged
 from attngeo.runs.estimates import Estimate
+from attngeo.training.config import DEFAULTS
 
-SIZE, SMALLER = Size(4, 256), [Size(4, 128), Size(3, 256), Size(2, 64)]
+PAPERS = Training.of_paper(4)
+LESS = [Training(Size(*size), PAPERS.tokens) for size in ((4, 128), (3, 256), (2, 64))]
+LESS.append(Training(PAPERS.size, PAPERS.tokens - 1))
 MET, REVERSED, NOISE, TOO_FEW = (
-    Case(label, "gap", Estimate(*numbers), seeds=3, size=SIZE)
+    Case(label, "gap", Estimate(*numbers), seeds=3, training=PAPERS)
     for label, numbers in {"a": (0.3, 0.2, 0.4), "b": (-0.3, -0.4, -0.2), "c": (0.1, -0.2, 0.4), "d": (0.1,)}.items()
 )
 SUPPORT = compare("released", 1, ">")
@@ -31,34 +34,40 @@ SUPPORT = compare("released", 1, ">")
     ],
 )
 def test_the_verdict_follows_from_the_intervals_and_from_what_supports_it(cases, alone, supported):
-    for judgement, verdict in ((judged(cases, size=SIZE), alone), (judged(cases, SUPPORT, size=SIZE), supported)):
+    for judgement, verdict in (
+        (judged(cases, spoken_of=PAPERS), alone),
+        (judged(cases, SUPPORT, spoken_of=PAPERS), supported),
+    ):
         assert judgement.verdict is verdict and all(c.holds for c in judgement.comparisons) and judgement.comparisons
         limited = verdict in (Verdict.ASSUMPTION, Verdict.CHANGES)
         assert bool(judgement.numbers["limits"]) == limited
         assert not (judgement.numbers["limits"] and judgement.numbers["doubt"])
 
 
-@pytest.mark.parametrize("size", SMALLER, ids=str)
+@pytest.mark.parametrize("less", LESS, ids=str)
 @pytest.mark.parametrize("case", [MET, REVERSED, NOISE], ids=lambda case: case.label)
-def test_models_smaller_than_those_spoken_of_decide_nothing_and_are_told(case, size):
-    small = replace(case, size=size)
-    alone, supported = judged([small], size=SIZE), judged([small], SUPPORT, size=SIZE)
+def test_models_smaller_or_trained_on_less_than_those_spoken_of_decide_nothing_and_are_told(case, less):
+    small = replace(case, training=less)
+    alone, supported = judged([small], spoken_of=PAPERS), judged([small], SUPPORT, spoken_of=PAPERS)
     assert (alone.verdict, supported.verdict) == (Verdict.UNDECIDED, Verdict.HOLDS)
     for judgement in (alone, supported):
         assert judgement.comparisons[-1].measured == small.comparisons[-1].measured
-        assert judgement.numbers["smaller"] == str(size) and not judgement.numbers["limits"]
-    beside = judged([MET, small], size=SIZE)
-    assert beside.verdict is Verdict.HOLDS and beside.numbers["smaller"] == str(size)
-    assert judged([REVERSED, small], size=SIZE).verdict is Verdict.CHANGES
+        assert judgement.numbers["smaller"] == str(less) and not judgement.numbers["limits"]
+    beside = judged([MET, small], spoken_of=PAPERS)
+    assert beside.verdict is Verdict.HOLDS and beside.numbers["smaller"] == str(less)
+    assert judged([REVERSED, small], spoken_of=PAPERS).verdict is Verdict.CHANGES
 
 
 def test_larger_models_than_those_spoken_of_decide():
-    assert judged([replace(MET, size=Size(12, 768))], size=SIZE).verdict is Verdict.HOLDS
-    assert Size.trained(4) == SIZE == Size.of({"layers": 4, "d_model": 256, "steps": 100})
+    assert judged([replace(MET, training=Training.of_paper(12))], spoken_of=PAPERS).verdict is Verdict.HOLDS
+
+
+def test_what_the_papers_models_read_is_what_the_defaults_of_a_training_read():
+    assert Training.of(DEFAULTS) == PAPERS == Training(Size(4, 256), 26_214_400_000)
 
 
 def test_a_case_of_unknown_size_decides_nothing():
-    assert judged([Case("a", "gap", MET.estimate)], size=SIZE).verdict is Verdict.UNDECIDED
+    assert judged([Case("a", "gap", MET.estimate)], spoken_of=PAPERS).verdict is Verdict.UNDECIDED
 
 
 def test_a_case_rests_on_the_end_that_excludes_zero_or_on_both():

@@ -16,13 +16,13 @@ from attngeo.chapters.symmetric_initialisation.control_matrix import TEXTS
 from attngeo.chapters.symmetric_initialisation.crossings import speed_up_of
 from attngeo.chapters.symmetric_initialisation.numbers_of_seeds import seeds_needed
 from attngeo.paper.checks import Judgement, check
-from attngeo.paper.seed_intervals import Case, Size, judged
+from attngeo.paper.seed_intervals import Case, Training, judged
 from attngeo.records.checkout import data
 from attngeo.runs.arms import LOSS, Arm, Contrast
 from attngeo.runs.estimates import Estimate
 from attngeo.runs.experiments import Experiment, PlannedContrast, Status, read_experiments
 from attngeo.runs.labels import PARTS
-from attngeo.runs.numbers_in_words import as_nats, as_percent, with_interval
+from attngeo.runs.numbers_in_words import as_millions, as_nats, as_percent, with_interval
 from attngeo.runs.record import Run, read_runs
 
 BAND = 0.01  # nats: a difference within counts for nothing
@@ -77,14 +77,13 @@ class Planned:
     @property
     def tokens(self) -> str:
         """``20.1 million tokens``, read by each run."""
-        c = self.config
-        return f"{c['steps'] * c['batch_size'] * c['block_size'] / 1e6:.1f} million tokens"
+        return f"{as_millions(Training.of(self.config).tokens)} tokens"
 
     @property
     def label(self) -> str:
         """``encoder, characters, 4 layers of width 128, 20.1 million tokens``."""
         c = self.config
-        return f"{PARTS[c['objective']]}, {TEXTS[c['text']]}, {Size.of(c)}, {self.tokens}"
+        return f"{PARTS[c['objective']]}, {TEXTS[c['text']]}, {Training.of(c)}"
 
     @cached_property
     def contrasts(self) -> dict[PlannedContrast, Contrast]:
@@ -154,12 +153,12 @@ def symmetry_as_planned(found: list[Planned]) -> Judgement:
             len(p.contrast),
             as_nats,
             {"pair": p.plan.contrasts[0].name},
-            Size.of(p.config),
+            Training.of(p.config),
         )
         for p in encoders
     ]
     told = "; ".join(f"{p.label}: {p.outcome.value}" for p in encoders)
-    return judged(cases, size=Size.trained(4), told=told or "no primary contrast is complete")
+    return judged(cases, spoken_of=Training.of_paper(4), told=told or "no primary contrast is complete")
 
 
 def planned_table(found: Iterable[Planned]) -> pd.DataFrame:

@@ -20,7 +20,7 @@ from attngeo.chapters.symmetric_initialisation.control_matrix import (
     main_experiments,
 )
 from attngeo.paper.checks import Judgement, check
-from attngeo.paper.seed_intervals import Case, Size, judged
+from attngeo.paper.seed_intervals import Case, Training, judged
 from attngeo.paper.wording import wording
 from attngeo.records.checkout import data
 from attngeo.runs.arms import LOSS, Contrast
@@ -75,7 +75,9 @@ def gains(found: Iterable[ControlMatrix]) -> list[Case]:
     """`gain_of_the_tie` in every experiment that has the three starts; the paper expects more than zero."""
     ends = {e: _final_losses(e, "default-linear", "released", BASELINE) for e in found}
     return [
-        Case(e.label, "gain", over_seeds(gain_of_the_tie(t)), seeds=len(t), form=as_nats, size=Size.of(e.config))
+        Case(
+            e.label, "gain", over_seeds(gain_of_the_tie(t)), seeds=len(t), form=as_nats, training=Training.of(e.config)
+        )
         for e, t in ends.items()
         if len(t)
     ]
@@ -101,13 +103,13 @@ def figure_s5_on_recorded_runs(found: list[ControlMatrix]) -> Judgement:
 def _judged(found: Iterable[ControlMatrix], cases: Sequence[Case], beside: Sequence[Case] = ()) -> Judgement:
     """By ``cases``, the smallest models of Section 4.2 having 4 layers; what stands ``beside`` is told."""
     share = max((e.config["steps"] for e in found), default=0) / DEFAULTS["steps"]
-    return judged(cases, size=Size.trained(4), told=_told([*cases, *beside]), share=100 * share)
+    return judged(cases, spoken_of=Training.of_paper(4), told=_told([*cases, *beside]), share=100 * share)
 
 
 def _losses(found: Iterable[ControlMatrix], pairs: Sequence[StartPair]) -> list[Case]:
     """Final held-out losses, start less start; the paper expects less than zero."""
     return [
-        Case(e.label, "loss", c.difference(), -1, len(c), as_nats, {"pair": pair.name}, Size.of(e.config))
+        Case(e.label, "loss", c.difference(), -1, len(c), as_nats, {"pair": pair.name}, Training.of(e.config))
         for e in found
         for pair, c in e.contrasts(pairs).items()
     ]
@@ -115,7 +117,7 @@ def _losses(found: Iterable[ControlMatrix], pairs: Sequence[StartPair]) -> list[
 
 def _symmetry_cases(pair: StartPair, contrast: Contrast) -> list[Case]:
     """Symmetry at the end, and the gap between layers, against the random start."""
-    about = {"fields": {"pair": pair.name}, "size": Size.of(contrast.first.config)}
+    about = {"fields": {"pair": pair.name}, "training": Training.of(contrast.first.config)}
     return [
         Case(contrast.label, "kept", contrast.difference("symmetry"), **about),
         Case(contrast.label, "gap", contrast.difference(gap_between_layers), -1, **about),

@@ -82,4 +82,4 @@ def _skew(e: Evidence) -> Judgement:
     ]
     cases = arm_cases(e.runs, DECODER, lambda run: run.by_layer("symmetry").iloc[-1].min(), "least", -1)
     told = {"told": in_words(cases), "spreads": SPREADS, "shares": skew_shares(e.released)}
-    return judged(cases, *released, size=spoken_of(), **told)
+    return judged(cases, *released, spoken_of=spoken_of(), **told)

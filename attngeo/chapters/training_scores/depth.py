@@ -18,7 +18,7 @@ from attngeo.chapters.training_scores.evidence import (
     spoken_of,
 )
 from attngeo.paper.checks import Judgement, check
-from attngeo.paper.seed_intervals import Case, Size, in_words, judged
+from attngeo.paper.seed_intervals import Case, Training, in_words, judged
 from attngeo.runs.arms import Measure
 from attngeo.runs.record import Run
 
@@ -57,7 +57,7 @@ def _late_less_early(by_layer: pd.Series) -> float:
 def arm_cases(runs: Sequence[Run], objective: str, measure: Measure, quantity: str, sign: int) -> list[Case]:
     """A measure over the seeds of every arm of an objective, with the sign that the paper gives it."""
     return [
-        Case(a.label, quantity, a.estimate(measure), sign, len(a), size=Size.of(a.config))
+        Case(a.label, quantity, a.estimate(measure), sign, len(a), training=Training.of(a.config))
         for a in arms_of(runs, objective)
     ]
 
@@ -83,7 +83,14 @@ def directionality_cases(runs: Sequence[Run]) -> list[Case]:
         *arm_cases(runs, ENCODER, measure, "late_d_encoders", -1),
         *arm_cases(runs, DECODER, measure, "late_d_decoders", -1),
         *(
-            Case(p.label, "late_d_gap", p.difference(lambda r: -measure(r)), -1, len(p), size=Size.of(p.first.config))
+            Case(
+                p.label,
+                "late_d_gap",
+                p.difference(lambda r: -measure(r)),
+                -1,
+                len(p),
+                training=Training.of(p.first.config),
+            )
             for p in pairs
         ),
     ]
@@ -127,10 +134,10 @@ def directionality_of_layers_elsewhere(e: Evidence) -> Judgement:
 
 def _middle(e: Evidence) -> Judgement:
     cases = decoder_cases(e.runs)
-    return judged(cases, size=spoken_of(), told=in_words(cases))
+    return judged(cases, spoken_of=spoken_of(), told=in_words(cases))
 
 
 def _by_quantity(cases: Sequence[Case], *quantities: str, **numbers: float) -> Judgement:
     """Judged together, told quantity by quantity."""
     told = {name: in_words([case for case in cases if case.quantity == name]) for name in quantities}
-    return judged(cases, size=spoken_of(), **told, **numbers)
+    return judged(cases, spoken_of=spoken_of(), **told, **numbers)

@@ -9,14 +9,16 @@ from attngeo.chapters.training_scores.evidence import (
     spoken_of,
 )
 from attngeo.paper.checks import Judgement, check, compare
-from attngeo.paper.seed_intervals import Case, Size, in_words, joined, judged
+from attngeo.paper.seed_intervals import Case, Training, in_words, joined, judged
 from attngeo.runs.arms import Contrast
 from attngeo.runs.numbers_in_words import as_score
 
 
 def at_the_end(pair: Contrast, score: str) -> Case:
     """Encoder less decoder in a score at the end, the paper's sign being plus: s is larger, d less negative."""
-    return Case(pair.label, "recorded", pair.difference(score), seeds=len(pair), size=Size.of(pair.first.config))
+    return Case(
+        pair.label, "recorded", pair.difference(score), seeds=len(pair), training=Training.of(pair.first.config)
+    )
 
 
 def at_equal_steps(pair: Contrast, score: str) -> Case:
@@ -32,7 +34,7 @@ def symmetry_in_training(e: Evidence) -> Judgement:
     cases = _recorded(e, "symmetry")
     ends = released_ends(e.released, "s")
     larger = counted("released", ends["encoder"] > ends["decoder"])
-    return judged(cases, larger, size=spoken_of(), told=in_words(cases))
+    return judged(cases, larger, spoken_of=spoken_of(), told=in_words(cases))
 
 
 @check(evidence)

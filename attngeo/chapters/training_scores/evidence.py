@@ -7,7 +7,7 @@ import pandas as pd
 
 from attngeo.chapters.training_scores import published_scores
 from attngeo.paper.checks import Comparison, Relation, compare
-from attngeo.paper.seed_intervals import Size
+from attngeo.paper.seed_intervals import Training
 from attngeo.records.checkout import data
 from attngeo.runs import arms
 from attngeo.runs.arms import Arm, Contrast
@@ -38,9 +38,9 @@ def evidence(runs: Sequence[Run] | None = None, wikipedia: bool | None = None) -
     return Evidence(released, runs)
 
 
-def spoken_of() -> Size:
+def spoken_of() -> Training:
     """Models that Section 4.1 speaks of: it opens with those of 12 layers, and Figures 3, S3 and S4 show no others."""
-    return Size.trained(12)
+    return Training.of_paper(12)
 
 
 def from_random(config: dict[str, Any]) -> bool:

@@ -9,7 +9,7 @@ import pandas as pd
 from attngeo.chapters.training_scores.evidence import ENCODER, Evidence, arms_of, evidence, spoken_of
 from attngeo.forms.random_matrices import symmetry_mean, symmetry_sd
 from attngeo.paper.checks import Comparison, Judgement, check, compare, exact
-from attngeo.paper.seed_intervals import Case, Size, in_words, judged
+from attngeo.paper.seed_intervals import Case, Training, in_words, judged
 from attngeo.runs.arms import Arm
 from attngeo.runs.estimates import Estimate, over_seeds
 from attngeo.runs.record import Run
@@ -85,12 +85,12 @@ def _growth(e: Evidence) -> Judgement:
     """Falls from a peak beyond the noise count as cases against it."""
     grown, fallen = [], []
     for c in climbs(e.runs):
-        about = {"seeds": len(c.arm), "size": Size.of(c.arm.config)}
+        about = {"seeds": len(c.arm), "training": Training.of(c.arm.config)}
         grown.append(Case(c.arm.label, "grown", c.growth, **about))
         fallen.append(Case(c.arm.label, "fallen", c.fall, -1, fields={"peak_step": c.peak_step}, **about))
     fallen = [case for case in fallen if case.reversed]
     told = {"told": in_words(grown), "fallen": in_words(fallen) if fallen else "none"}
-    return judged([*grown, *fallen], *_released_growth(e.released), size=spoken_of(), **told)
+    return judged([*grown, *fallen], *_released_growth(e.released), spoken_of=spoken_of(), **told)
 
 
 def _released_growth(curves: pd.DataFrame) -> list[Comparison]:

@@ -95,7 +95,7 @@ def test_the_main_experiment_is_the_one_with_most_runs():
     runs = [*small, *made_matrix(), *made_matrix(2, objective="clm"), *made_matrix(2, text="plain")]
     chosen = main_experiments(experiments(runs))
     assert [s.label for s in chosen] == ["encoder, characters", "encoder, plain text", "decoder, characters"]
-    assert chosen[0].config["lr"] == 1e-3 and "1000 steps of 1024 tokens" in chosen[0].size
+    assert chosen[0].config["lr"] == 1e-3 and "1000 steps of 26214400 tokens" in chosen[0].size
 
 
 def test_two_random_starts_show_speed_ups_over_each_other():
