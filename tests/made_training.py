@@ -2,9 +2,9 @@
 
 import numpy as np
 import pandas as pd
+from made_arms import AS_MUCH_TEXT
 
 from attngeo.runs.record import Run
-from made_arms import AS_MUCH_TEXT
 
 STEPS = np.arange(0, 1001, 100)
 D_MODEL = 128
