@@ -1,7 +1,7 @@
 """What a start is worth to encoders of other depths and widths, as planned; and at the size of the recorded matrix."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 
 from matplotlib.axes import Axes
@@ -16,10 +16,14 @@ from attngeo.display.style import NEUTRAL, CaptionedFigure, house_style, new_fig
 from attngeo.paper.seed_intervals import Size
 from attngeo.runs.arms import RECORDING, Contrast
 from attngeo.runs.estimates import Estimate
-from attngeo.runs.numbers_in_words import as_nats
+from attngeo.runs.numbers_in_words import as_nats, with_interval
 
-TIE, SCALE = ("symmetric", BASELINE), ("default-linear", BASELINE)
-COMPARED = {TIE: "o", SCALE: "s", ("released", "default-linear"): "D"}
+TIE, SCALE, TIE_AT_RELEASED_SCALE = (
+    ("symmetric", BASELINE),
+    ("default-linear", BASELINE),
+    ("released", "default-linear"),
+)
+COMPARED = {TIE: "o", SCALE: "s", TIE_AT_RELEASED_SCALE: "D"}
 ISOLATES = {(p.start, p.against): p.isolates for p in PAIRS}
 _OF_A_SIZE = ("layers", "d_model", "d_ff", "heads")
 _BESIDE = 0.16  # of two marks at one size
@@ -66,21 +70,35 @@ def along(worth: Sequence[Worth], axis: str) -> list[Worth]:
     return [w for w in worth if getattr(w.size, other) == most]
 
 
-def grows_with_depth(worth: Sequence[Worth]) -> bool | None:
-    """Whether symmetry's part does, by the plan: below zero in the deepest, not in the shallowest; None: open."""
-    tie = [w for w in along(worth, "layers") if w.pair == TIE and w.as_planned]
-    if len(tie) < 2:
-        return None
-    return tie[-1].difference.high < 0 <= tie[0].difference.high
+def grows_with_depth(worth: Sequence[Worth], asked: Set[Size]) -> bool | None:
+    """Whether symmetry's part does, by the plan: below zero in the deepest, not in the shallowest; None: open.
+
+    It is open until every size ``asked`` for is there.
+    """
+    tie = _as_planned(worth, "layers", TIE, asked)
+    return tie[-1].high < 0 <= tie[0].high if len(tie) > 1 else None
 
 
-def shrinks_with_width(worth: Sequence[Worth]) -> bool | None:
+def shrinks_with_width(worth: Sequence[Worth], asked: Set[Size]) -> bool | None:
     """Whether the scale's part does, by the plan: nearer zero in the widest models, the intervals apart; None: open."""
-    scale = [w.difference for w in along(worth, "width") if w.pair == SCALE and w.as_planned]
+    scale = _as_planned(worth, "width", SCALE, asked)
     if len(scale) < 2:
         return None
     narrow, wide = scale[0], scale[-1]
     return narrow.high < wide.low and abs(wide.value) < abs(narrow.value)
+
+
+def beyond_noise(worth: Iterable[Worth], pair: tuple[str, str]) -> str:
+    """Of the planned sizes those where the pair's interval leaves out zero: ``1 of 4 sizes (4 layers of ...: ...)``."""
+    own = [w for w in worth if w.pair == pair and w.as_planned and w.difference.has_interval]
+    found = [w for w in own if not w.difference.low <= 0 <= w.difference.high]
+    told = "; ".join(f"{w.size}: {with_interval(w.difference, as_nats)}" for w in found)
+    return f"{len(found) or 'none'} of {len(own)} sizes{f' ({told})' if told else ''}"
+
+
+def _as_planned(worth: Sequence[Worth], axis: str, pair: tuple[str, str], asked: Set[Size]) -> list[Estimate]:
+    own = [w for w in worth if w.pair == pair and w.as_planned]
+    return [w.difference for w in along(own, axis)] if asked <= {w.size for w in own} else []
 
 
 def _setting(config: dict) -> tuple:

@@ -7,6 +7,7 @@ from attngeo.chapters.symmetric_initialisation.by_size import (
     SCALE,
     TIE,
     along,
+    beyond_noise,
     by_size,
     grows_with_depth,
     shrinks_with_width,
@@ -71,15 +72,24 @@ def test_other_settings_are_not_put_beside():
 @pytest.mark.parametrize(("shallow", "deep", "grows"), [(0.0, -0.2, True), (-0.2, -0.3, False), (0.0, 0.0, False)])
 def test_symmetrys_part_grows_with_depth(shallow, deep, grows):
     plans = [a_plan_and_its_runs((2, 128), arms(shallow)), a_plan_and_its_runs((8, 128), arms(deep))]
-    worth = by_size(planned(plans), ())
-    assert grows_with_depth(worth) is grows and shrinks_with_width(worth) is None
+    worth, asked = by_size(planned(plans), ()), {Size(2, 128), Size(8, 128)}
+    assert grows_with_depth(worth, asked) is grows and shrinks_with_width(worth, asked) is None
+    assert grows_with_depth(worth, asked | {Size(16, 128)}) is None
 
 
 @pytest.mark.parametrize(("narrow", "wide", "shrinks"), [(-0.4, -0.1, True), (-0.1, -0.4, False), (-0.2, -0.2, False)])
 def test_the_scales_part_shrinks_with_width(narrow, wide, shrinks):
     plans = [a_plan_and_its_runs((4, 64), arms(0, narrow)), a_plan_and_its_runs((4, 256), arms(0, wide))]
-    worth = by_size(planned(plans), ())
-    assert shrinks_with_width(worth) is shrinks and grows_with_depth(worth) is None
+    worth, asked = by_size(planned(plans), ()), {Size(4, 64), Size(4, 256)}
+    assert shrinks_with_width(worth, asked) is shrinks and grows_with_depth(worth, asked) is None
+    assert shrinks_with_width(worth, asked | {Size(4, 512)}) is None
+
+
+def test_sizes_where_a_pair_is_told_apart_are_named():
+    plans = [a_plan_and_its_runs((2, 128), arms(-0.3)), a_plan_and_its_runs((8, 128), arms())]
+    worth = by_size(planned(plans), matrix())
+    assert beyond_noise(worth, TIE).startswith("1 of 2 sizes (2 layers of width 128: \N{MINUS SIGN}0.299 [")
+    assert beyond_noise(worth, ("released", "default-linear")) == "none of 2 sizes"
 
 
 def test_the_figure_has_depth_and_width_apart():
