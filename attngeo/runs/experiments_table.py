@@ -14,7 +14,8 @@ def states(experiment: Experiment) -> list[State]:
 
 def experiments_table(experiments: Iterable[Experiment], recorded: bool = True) -> str:
     """A Markdown table, a row for each experiment, with how many of the runs are recorded unless that is left out."""
-    rows = ["| experiment | status | runs | what is asked | arms and seeds |", "|---|---|---|---|---|"]
+    counted = "runs" if recorded else "runs asked for"
+    rows = [f"| experiment | status | {counted} | what is asked | arms and seeds |", "|---|---|---|---|---|"]
     for experiment in experiments:
         n = len(experiment.runs)
         count = f"{states(experiment).count(State.RECORDED)} of {n} recorded" if recorded else f"{n}"
