@@ -35,7 +35,7 @@ from attngeo.runs.record import read_run
 # %% [markdown]
 # A language encoder's $W_{qk} = W_q W_k^\top$ is almost always more symmetric than a decoder's, as
 # {cite:t}`saponati2025` report; the theorems offered as the reason need more than they state, and a symmetric start, with
-# nothing else changed, moved the final loss of the small encoders that we trained by
+# nothing else changed, moved the final loss of the small encoders that we trained with most seeds by
 # {glue:any}`symmetric_initialisation.py::planned-first` nats.
 
 # %% tags=["remove-input"]

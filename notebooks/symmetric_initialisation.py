@@ -20,9 +20,12 @@
 # up to {glue:text}`largest-speed-up` % fewer steps. Its released code, however, changes more between the two starts than
 # their symmetry.
 #
-# What of an encoder with keys tied to queries, and nothing else changed, set against one with a random start? By runs planned
-# before they were made, it {glue:text}`planned-outcomes`. Earlier runs, whose settings were chosen after looks, take the released
-# start apart. {glue:text}`so` About models of the paper's size none of this decides anything.
+# What of an encoder with keys tied to queries, and nothing else changed, set against one with a random start? In
+# {glue:text}`n-encoder-plans` comparisons planned before they were made, it {glue:text}`planned-outcomes`. The one with most
+# seeds ({glue:text}`first-seeds`; {glue:text}`first-setting`) finds its final loss changed by {glue:text}`planned-first` nats
+# (p = {glue:text}`first-p`; {glue:text}`first-among` when all {glue:text}`n-asked` such comparisons that were planned are counted).
+# Earlier runs, whose settings were chosen after looks, take the released start apart: {glue:text}`so` About models that
+# read as much as the paper's none of this decides anything.
 
 # %% tags=["parameters"]
 window: int = 5  # measurements of the held-out loss in a mean; in [1, 50]
@@ -32,16 +35,16 @@ seed: int = 0  # seed of the checks of the recipe; in [0, 2147483647]
 
 # %% tags=["remove-cell"]
 import pandas as pd
-from scipy.stats import ttest_1samp
 
-from attngeo.paper.seed_intervals import Size, all_met
+from attngeo.paper.seed_intervals import Size, Training, all_met
 from attngeo.chapters.symmetric_initialisation import printed_speed_ups, recipe, recorded_runs
 from attngeo.chapters.symmetric_initialisation.by_size import (
+    SCALE,
+    TIE,
     TIE_AT_RELEASED_SCALE,
     beyond_noise,
     by_size,
-    grows_with_depth,
-    shrinks_with_width,
+    ends,
     size_figure,
 )
 from attngeo.chapters.symmetric_initialisation.control_matrix import (
@@ -51,7 +54,7 @@ from attngeo.chapters.symmetric_initialisation.control_matrix import (
     experiments,
     main_experiments,
 )
-from attngeo.chapters.symmetric_initialisation.crossings import speed_up_of
+from attngeo.chapters.symmetric_initialisation.crossings import grid_of, speed_up_of
 from attngeo.chapters.symmetric_initialisation.gain import made_of
 from attngeo.chapters.symmetric_initialisation.numbers_of_seeds import seeds_needed
 from attngeo.chapters.symmetric_initialisation.planned_figure import planned_figure
@@ -63,17 +66,18 @@ from attngeo.chapters.symmetric_initialisation.planned_runs import (
     named,
     planned,
     planned_table,
-    spread,
     symmetry_as_planned,
 )
+from attngeo.chapters.symmetric_initialisation.planned_words import among, by_chance, in_how_many, seeds_asked, spreads
 from attngeo.chapters.symmetric_initialisation.roulette import roulette
 from attngeo.chapters.symmetric_initialisation.tables import tally
 from attngeo.display.page import glue, show, table
 from attngeo.paper.published import printed_table, trained_widths
 from attngeo.records.checkout import data
-from attngeo.runs.estimates import LEAST_SEEDS
+from attngeo.runs.arms import LOSS
+from attngeo.runs.estimates import LEAST_SEEDS, farthest
 from attngeo.runs.experiments import Status, read_experiments
-from attngeo.runs.numbers_in_words import as_nats, as_percent, extent
+from attngeo.runs.numbers_in_words import as_nats, as_percent, extent, with_interval
 from attngeo.training.config import DEFAULTS
 
 # %% tags=["remove-cell"]
@@ -87,36 +91,48 @@ complete = planned()
 symmetry = about_symmetry(complete)
 recorded_size = {Size.of(e.config) for e in main}
 judged = sorted((p for p in symmetry if Size.of(p.config) in recorded_size), key=lambda p: -len(p.contrast))
+plans = [e for e in read_experiments(data("runs")) if e.status is Status.CONFIRMATORY]
+asked = [
+    e for e in plans if e.contrasts[:1] and (e.contrasts[0].arm, e.contrasts[0].against) == ("symmetric", "random")
+]
 worth = by_size(symmetry, recorded)
 temperature = named(complete, "confirm_temperature")
 refuted = temperature is not None and temperature.outcome is Outcome.SLOWER
 glue(
     "logits-alone",
-    "refuted by runs planned for it" if refuted else "not refuted by runs planned for it" if temperature else "open",
+    "refuted, at this learning rate, by runs planned for it"
+    if refuted
+    else "not refuted by runs planned for it"
+    if temperature
+    else "open",
 )
 
-said = [
-    f"{p.outcome.told}, at {p.tokens} ({as_nats(p.contrast.difference().value)} nats, {len(p.contrast)} seeds)"
-    for p in judged
-]
-glue("planned-outcomes", "; it ".join(said) or "is not judged yet")
-glue("planned-first", as_nats(judged[0].contrast.difference().value) if judged else "–")
-glue("planned-first-outcome", judged[0].outcome.told if judged else "is not judged yet")
+of_encoders = [p for p in symmetry if p.encoder]
+first = max(of_encoders, key=lambda p: len(p.contrast), default=None)
+glue("n-encoder-plans", len(of_encoders), "d")
+glue("n-asked", len(asked), "d")
+glue("planned-outcomes", in_how_many(of_encoders))
+glue("first-seeds", len(first.contrast) if first else "–")
+glue("first-setting", f"{Size.of(first.config)}, {first.tokens}" if first else "–")
+glue("planned-first", with_interval(first.contrast.difference(), as_nats) if first else "–")
+glue("planned-first-number", as_nats(first.contrast.difference().value) if first else "–")
+glue("planned-first-outcome", first.outcome.told if first else "is not judged yet")
+glue("first-p", f"{by_chance(first):.3f}" if first else "–")
+glue("first-among", f"{among(by_chance(first), len(asked)):.2f}" if first else "–")
+glue("first-between", with_interval(speed_up_of(first.contrast, between=True), as_percent) if first else "–")
 
 # %% tags=["remove-input"]
 planned_figure(judged) if judged else print("No planned experiment is complete yet.")
 
 # %% tags=["remove-cell"]
 gains = [case for case in recorded_runs.gains(encoders) if case.known]
+where = "; ".join(sorted({str(Size.of(e.config)) for e in encoders}))
 if all_met(gains):
-    so = "In the small models recorded here most of the gain of the released start comes with its symmetry."
+    so = f"in these models ({where}) most of its gain comes with its symmetry."
 elif gains and all(case.reversed for case in gains):
-    so = (
-        "In the small models recorded here most of the gain of the released start comes without its symmetry, from "
-        "scale, biases and values."
-    )
+    so = f"in these models ({where}) most of its gain comes without its symmetry, from scale, biases and values."
 else:
-    so = "Which part of the released start carries its gain in small models is not decided."
+    so = f"which part of it carries its gain in these models ({where}) is not decided."
 glue("so", so)
 for name, start in (("tie", "symmetric"), ("released", "released"), ("untied", "default-linear")):
     shares = [speed_up_of(c, window).value for e in encoders for c in e.contrasts([by_pair[start, "random"]]).values()]
@@ -142,50 +158,53 @@ glue("gains-12", " and ".join(f"{x:.0f}" for x in speed[12] if x > 0))
 glue("gain-24", printed_table("web").dropna().set_index("layers")["speed_up_percent"][24], ".0f")
 
 # %% tags=["remove-cell"]
-plans = [e for e in read_experiments(data("runs")) if e.status is Status.CONFIRMATORY]
 glue("n-plans", len(plans), "d")
 glue("n-judged", len(complete) or "None")
-glue("planned-lengths", " or ".join(p.tokens for p in judged) or "–")
-found_or_not = {True: "it is", False: "it is not", None: "not complete yet"}
-glue("tie-by-size", beyond_noise(worth, TIE_AT_RELEASED_SCALE))
-asked = {Size.of(e.runs[0].settings) for e in plans if e.name.startswith("confirm_size")}
-glue("grows-with-depth", found_or_not[grows_with_depth(worth, asked)])
-glue("shrinks-with-width", found_or_not[shrinks_with_width(worth, asked)])
-glue("planned-difference", " or ".join(as_nats(p.contrast.difference().value) for p in judged) or "–")
-glue("planned-spread", f"{max(spread(p) for p in judged):.2f}" if judged else "–")
-glue("planned-seeds", " or ".join(str(p.seeds_asked) for p in judged) or "–")
+glue("planned-spreads", spreads(judged) or "–")
+glue("planned-seeds", seeds_asked(judged) or "–")
 glue("fine-plan", BAND, "g")
 glue("share-plan", as_percent(SHARE))
-grid = as_percent(max((p.config["evaluate_every"] / p.config["steps"] for p in symmetry), default=0))
-p_values = [float(ttest_1samp(p.contrast.differences(), 0).pvalue) for p in symmetry]
-glue(
-    "by-chance",
-    f"The least p of the {len(p_values)} comparisons is {min(p_values):.3f}; as the least of so many it counts as "
-    f"{min(1, len(p_values) * min(p_values)):.3f} (Bonferroni)."
-    if p_values
-    else "",
-)
+grid = as_percent(max((grid_of(p.contrast) for p in symmetry), default=0))
+least = min(symmetry, key=by_chance, default=None)
+glue("least-p", f"{by_chance(least):.3f} ({least.label})" if least else "–")
+glue("least-among", f"{among(by_chance(least), len(asked)):.2f}" if least else "–")
+
+sizes_asked = {Size.of(e.runs[0].settings) for e in plans if e.name.startswith("confirm_size")}
+depth, width = ends(worth, "layers", TIE, sizes_asked), ends(worth, "width", SCALE, sizes_asked)
+open_or_not = {True: "so it is", False: "that is not shown", None: "not complete yet"}
+glue("grows-with-depth", open_or_not[depth and depth.appears])
+glue("shrinks-with-width", open_or_not[width and width.shrinks])
+glue("depth-change", with_interval(depth.change, as_nats) if depth else "–")
+glue("width-change", with_interval(width.change, as_nats) if width else "–")
+for name, end in (("narrow", width and width.small), ("wide", width and width.large)):
+    glue(f"{name}-ends", extent(end.contrast.second.values(LOSS), "{:.2f}".format) if end else "–")
+glue("tie-by-size", beyond_noise(worth, TIE_AT_RELEASED_SCALE))
 others = {c.name: contrast for c, contrast in temperature.contrasts.items()} if temperature else {}
 warmer, scaled = (others.get(f"{arm} less random") for arm in ("warmer", "scaled"))
 glue(
     "warmer",
-    f"In runs planned with it, a longer warm-up alone changed the final loss by {as_nats(warmer.difference().value)} nats, "
-    f"the scale alone by {as_nats(scaled.difference().value)}."
+    f"In runs planned with it, a longer warm-up alone changed the final loss by {with_interval(warmer.difference(), as_nats)} "
+    f"nats, the scale alone by {with_interval(scaled.difference(), as_nats)}."
     if warmer and scaled
     else "",
 )
 
 # %% tags=["remove-cell"]
 contrasts = [c for e in main for c in e.contrasts(AT_EQUAL_SCALE).values() if c.difference().has_interval]
-reach = [c.difference().high - c.difference().value for c in contrasts]
+reach = farthest(c.difference() for c in contrasts)
 needed = [seeds_needed(c.differences().std(), fine) for c in contrasts]
-glue("reach", f"{max(reach):.3f}" if reach else "unknown")
+glue("reach", f"{reach:.3f}")
+glue("planned-reach", f"{farthest(p.contrast.difference() for p in symmetry):.3f}")
 glue("needed", f"{max(needed)}" if needed else "unknown")
 glue("fine", fine, "g")
 everything = [r for e in recorded for r in e.runs] + [r for p in complete for arm in p.arms.values() for r in arm.runs]
 glue("n-runs", len(everything), "d")
 glue("hours", sum(run.about["seconds"] for run in everything) / 3600, ".0f")
 sizes = {Size.of(run.config) for run in everything}
+glue(
+    "tokens-share",
+    f"{100 * max(Training.of(r.config).tokens for r in everything) / Training.of(DEFAULTS).tokens:.2f} %",
+)
 glue("depths", extent((size.layers for size in sizes), str))
 glue("widths", extent((size.width for size in sizes), str))
 glue("usual-width", main[0].config["d_model"] if main else "–")
@@ -247,10 +266,11 @@ table(
 # *by {glue:text}`share-plan` of steps or more* if that of the steps saved lies above that; *slower* if it lies above zero; else
 # the plan is *undecided*.
 #
-# Runs of one start with different seeds end up to {glue:text}`planned-spread` nats apart; the two starts differ by
-# {glue:text}`planned-difference` nats on average. The loss stays on a plateau, and when it leaves it differs from seed to seed.
-# With {glue:text}`planned-lengths`, an interval of ±{glue:text}`fine-plan` nats takes {glue:text}`planned-seeds` seeds.
-# {glue:text}`by-chance`
+# Runs of one start that differ in their seed alone end far apart: by up to {glue:text}`planned-spreads`. The loss stays on a
+# plateau, and when it leaves it differs from seed to seed. Seeds for an interval of ±{glue:text}`fine-plan` nats:
+# {glue:text}`planned-seeds`; few seeds tell that only roughly. The least p of all is {glue:text}`least-p`; beside the
+# {glue:text}`n-asked` such comparisons that were planned it counts as {glue:text}`least-among` (Bonferroni). What was planned
+# when, and what of it was not run, is [told with the runs](../recorded_runs.md#planned-runs).
 
 # %% tags=["remove-input"]
 if symmetry:
@@ -258,18 +278,27 @@ if symmetry:
         planned_table(symmetry),
         name="tab-init-planned",
         caption="The planned comparisons of a symmetric with a random start of equal scale, and what their plans let them say. "
-        f"Steps saved are told to one measurement of the loss, {grid} of a run.",
+        f"Steps saved are those of the plan, rounded down to a measurement of the loss, by up to {grid}.",
     )
 
 # %%
 show(symmetry_as_planned())
 
 # %% [markdown]
-# *Depth and width.* The plans of models with other sizes said what would count: symmetry's part grows with depth if it is
-# below zero in the deepest models and not in the shallowest ({glue:text}`grows-with-depth`); the scale's part shrinks with
-# width, as its factor does, if it is nearer zero in the widest models than in the narrowest ({glue:text}`shrinks-with-width`).
-# The tie at the released scale changes the final loss beyond the noise between seeds in {glue:text}`tie-by-size`; on that no plan
-# rests, and of twenty such intervals chance alone lets one leave out zero.
+# Between two measurements, where a straight line meets the other start's end, the steps saved with most seeds are
+# {glue:text}`first-between`.
+#
+# *Depth.* Symmetry's part grows with depth, the plans said, if its interval lies below zero in the deepest models and not in the
+# shallowest: {glue:text}`grows-with-depth`. That puts two intervals side by side; deepest less shallowest is
+# {glue:text}`depth-change` nats.
+#
+# *Width.* The part of scale, biases and values shrinks with width, as the factor of the scale does, if it is nearer zero in the
+# widest models than in the narrowest; we also ask that the intervals lie apart: {glue:text}`shrinks-with-width`. Widest less
+# narrowest is {glue:text}`width-change` nats. How far training has come differs with the width, too: random starts end at
+# {glue:text}`narrow-ends` nats in the narrowest models, at {glue:text}`wide-ends` in the widest.
+#
+# *The tie at the released scale*, a further comparison of these plans and not their primary one, changes the final loss beyond
+# the noise between seeds in {glue:text}`tie-by-size`.
 
 # %% tags=["remove-input"]
 size_figure(worth) if len({w.size for w in worth}) > 1 else None
@@ -285,7 +314,7 @@ size_figure(worth) if len({w.size for w in worth}) > 1 else None
 # {glue:text}`equal-encoders` of encoders, and {glue:text}`equal-decoders` of decoders.
 #
 # *All that the released code changes.* `released` saved {glue:text}`released-saves` of the steps of encoders; the same without
-# the tie, `default-linear`, saved {glue:text}`untied-saves`. The tie at that scale makes the final loss
+# the tie, `default-linear`, saved {glue:text}`untied-saves`. The tie at that scale leaves the final loss
 # {glue:text}`tie`.
 #
 # *The scale alone.* Where only the scale of queries and keys is raised to the released one, the final loss is
@@ -333,11 +362,13 @@ show(printed_speed_ups.most_of_the_models(), printed_speed_ups.sentences_of_sect
 #
 # The page rests on {glue:text}`n-runs` runs, {glue:text}`hours` hours of one core. Their models have
 # {glue:text}`depths` layers of width {glue:text}`widths`, most of them {glue:text}`usual-width`; the smaller of the paper's
-# two has 4 of width {glue:text}`paper-width`. The longest run has {glue:text}`steps-share` of the paper's steps. At width
+# two has 4 of width {glue:text}`paper-width`. The longest run has {glue:text}`steps-share` of the paper's
+# steps and reads {glue:text}`tokens-share` of its tokens. At width
 # {glue:text}`usual-width` the released start multiplies the scale by {glue:text}`scale-ours`.
 #
-# In settings without a complete plan an effect of symmetry below {glue:text}`reach` nats is not excluded; as the runs scatter,
-# {glue:text}`needed` seeds would bring that down to {glue:text}`fine`. Settings and seeds were not fixed in advance but for the
+# An effect of symmetry of up to {glue:text}`reach` nats is not excluded in the earlier runs, of up to
+# {glue:text}`planned-reach` in the planned ones; as the earlier runs scatter, {glue:text}`needed` seeds would bring an interval
+# there to ±{glue:text}`fine`. Settings and seeds were not fixed in advance but for the
 # planned runs, so the intervals of the others are somewhat too narrow ([what was chosen
 # when](../recorded_runs.md#how-the-settings-were-chosen)).
 #
@@ -350,5 +381,6 @@ show(printed_speed_ups.most_of_the_models(), printed_speed_ups.sentences_of_sect
 #
 # - Before you credit a start with its symmetry, compare it with one of equal scale: `attngeo train --init symmetric` beside
 #   `--init random`, with as many seeds as the scatter of the first few asks for.
-# - Where the released start helps, try it without the tie, too (`--init default-linear`). In our small models the final loss
-#   with the tie, set against that without, is {glue:text}`tie`.
+# - Where the released start helps, try it without the tie, too (`--init default-linear`). In our earlier runs the final loss
+#   with the tie, set against that without, is {glue:text}`tie`; in the planned ones the tie changes it beyond the noise in
+#   {glue:text}`tie-by-size`.

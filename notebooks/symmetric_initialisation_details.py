@@ -44,8 +44,9 @@ from attngeo.chapters.symmetric_initialisation.tables import (
     what_was_run,
 )
 from attngeo.display.page import glue, show, table
+from attngeo.paper.seed_intervals import Training
 from attngeo.runs.estimates import LEAST_SEEDS
-from attngeo.runs.numbers_in_words import as_nats, as_percent
+from attngeo.runs.numbers_in_words import as_millions, as_nats, as_percent
 from attngeo.training.config import DEFAULTS
 
 # %% tags=["remove-cell"]
@@ -294,7 +295,7 @@ show(recipe.skew_recipe(d=d, seed=seed))
 # %% [markdown]
 # ## Table 1 beside these runs
 #
-# No row of Table 1 was run at its size. With the paper's settings a run reads up to {glue:text}`paper-tokens` tokens;
+# No row of Table 1 was run with as much text. With the paper's settings a run reads up to {glue:text}`paper-tokens` tokens;
 # the runs here read up to {glue:text}`our-tokens`. Beside each row stands the speed-up of `released`, for good, in the
 # nearest of our settings. Two of the paper's texts were split into characters before training, by the audit's reading.
 
@@ -307,16 +308,9 @@ table(
 
 
 # %% tags=["remove-cell"]
-def tokens_read(config: dict) -> int:
-    """By a whole run."""
-    return config["steps"] * config["batch_size"] * config["block_size"]
-
-
-# %% tags=["remove-cell"]
 ours = [e.config for e in recorded] + [p.config for p in planned()]
-most = {"paper": DEFAULTS, "our": max(ours, key=tokens_read, default=DEFAULTS)}
-for whose, config in most.items():
-    glue(f"{whose}-tokens", f"{tokens_read(config) / 1e6:,.0f} million")
+glue("paper-tokens", as_millions(Training.of(DEFAULTS).tokens))
+glue("our-tokens", as_millions(max(Training.of(config).tokens for config in ours)))
 
 # %% [markdown]
 # ## The web page's numbers, and decoders

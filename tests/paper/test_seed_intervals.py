@@ -84,5 +84,5 @@ def test_a_sign_of_the_paper_turns_what_is_met():
 
 
 def test_numbers_of_the_judgement_are_kept_and_cases_with_an_interval_are_told():
-    assert judged([MET, TOO_FEW], SUPPORT, size=SIZE, n=4).numbers["n"] == 4
+    assert judged([MET, TOO_FEW], SUPPORT, spoken_of=PAPERS, n=4).numbers["n"] == 4
     assert in_words([MET, TOO_FEW]) == in_words([MET]) and "[+0.20, +0.40]" in in_words([MET])

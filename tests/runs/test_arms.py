@@ -1,13 +1,15 @@
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from made_training import made_arm, made_run
+from scipy import stats
 
 from attngeo.chapters.symmetric_initialisation import crossings
 from attngeo.chapters.training_scores.recorded_runs import kind
 from attngeo.runs.arms import Contrast, arms, contrasts, matched
-from attngeo.runs.estimates import NEVER, over_seeds
+from attngeo.runs.estimates import NEVER, Estimate, difference_of_means, farthest, over_seeds
 from attngeo.runs.labels import distinct_labels, text
 from attngeo.runs.record import RunError
 
@@ -59,6 +61,21 @@ def test_constraints_of_several_weights_are_pairs_of_their_own():
     found = contrasts([*ENCODERS, *constrained], "constraint", "skew", "none", free=("gamma",))
     assert sorted(pair.first.config["gamma"] for pair in found) == [0.1, 1.0]
     assert all(pair.second.config["constraint"] == "none" for pair in found)
+
+
+def test_means_that_are_not_paired_have_welch_s_interval():
+    first, second = [1.0, 2.0, 4.0], [0.0, 0.1, 0.3, 0.2]
+    found = difference_of_means(first, second)
+    a, b = np.var(first, ddof=1) / 3, np.var(second, ddof=1) / 4
+    freedom = (a + b) ** 2 / (a**2 / 2 + b**2 / 3)
+    assert found.value == pytest.approx(np.mean(first) - np.mean(second))
+    assert found.high - found.value == pytest.approx(stats.t.ppf(0.975, freedom) * (a + b) ** 0.5)
+    assert found.value - found.low == pytest.approx(found.high - found.value)
+    assert not difference_of_means(first, second[:2]).has_interval
+
+
+def test_the_farthest_end_is_what_is_not_excluded():
+    assert farthest([Estimate(0.0, -0.3, 0.1), Estimate(0.1, 0.0, 0.2), Estimate(9.0)]) == 0.3
 
 
 def test_an_interval_over_seeds_is_students():

@@ -15,7 +15,7 @@ from attngeo.display.captions import captioned
 from attngeo.display.style import NEUTRAL, CaptionedFigure, house_style, new_figure
 from attngeo.paper.seed_intervals import Size
 from attngeo.runs.arms import RECORDING, Contrast
-from attngeo.runs.estimates import Estimate
+from attngeo.runs.estimates import Estimate, difference_of_means
 from attngeo.runs.numbers_in_words import as_nats, with_interval
 
 TIE, SCALE, TIE_AT_RELEASED_SCALE = (
@@ -35,9 +35,13 @@ class Worth:
 
     size: Size
     pair: tuple[str, str]  # start, against
-    difference: Estimate
-    seeds: int
+    contrast: Contrast
     as_planned: bool  # or from the runs of the recorded matrix, whose settings were chosen after looks
+
+    @property
+    def difference(self) -> Estimate:
+        """Mean over seeds."""
+        return self.contrast.difference()
 
 
 def by_size(found: Iterable[Planned], matrix: Iterable[ControlMatrix]) -> list[Worth]:
@@ -70,22 +74,35 @@ def along(worth: Sequence[Worth], axis: str) -> list[Worth]:
     return [w for w in worth if getattr(w.size, other) == most]
 
 
-def grows_with_depth(worth: Sequence[Worth], asked: Set[Size]) -> bool | None:
-    """Whether symmetry's part does, by the plan: below zero in the deepest, not in the shallowest; None: open.
+@dataclass(frozen=True)
+class Ends:
+    """A planned comparison in the smallest and in the largest models along one axis."""
 
-    It is open until every size ``asked`` for is there.
-    """
-    tie = _as_planned(worth, "layers", TIE, asked)
-    return tie[-1].high < 0 <= tie[0].high if len(tie) > 1 else None
+    small: Worth
+    large: Worth
+
+    @property
+    def change(self) -> Estimate:
+        """Difference in the largest models less that in the smallest."""
+        return difference_of_means(self.large.contrast.differences(), self.small.contrast.differences())
+
+    @property
+    def appears(self) -> bool:
+        """Whether it is below zero in the largest models and not in the smallest, as planned of the tie and depth."""
+        return self.large.difference.high < 0 <= self.small.difference.high
+
+    @property
+    def shrinks(self) -> bool:
+        """Whether it is nearer zero in the largest models, as planned of scale and width, with intervals apart."""
+        small, large = self.small.difference, self.large.difference
+        return abs(large.value) < abs(small.value) and (small.high < large.low or large.high < small.low)
 
 
-def shrinks_with_width(worth: Sequence[Worth], asked: Set[Size]) -> bool | None:
-    """Whether the scale's part does, by the plan: nearer zero in the widest models, the intervals apart; None: open."""
-    scale = _as_planned(worth, "width", SCALE, asked)
-    if len(scale) < 2:
-        return None
-    narrow, wide = scale[0], scale[-1]
-    return narrow.high < wide.low and abs(wide.value) < abs(narrow.value)
+def ends(worth: Iterable[Worth], axis: str, pair: tuple[str, str], asked: Set[Size]) -> Ends | None:
+    """Along ``"layers"`` or ``"width"``; none until every size ``asked`` for is recorded as planned."""
+    own = [w for w in worth if w.pair == pair and w.as_planned]
+    here = along(own, axis)
+    return Ends(here[0], here[-1]) if len(here) > 1 and asked <= {w.size for w in own} else None
 
 
 def beyond_noise(worth: Iterable[Worth], pair: tuple[str, str]) -> str:
@@ -96,21 +113,12 @@ def beyond_noise(worth: Iterable[Worth], pair: tuple[str, str]) -> str:
     return f"{len(found) or 'none'} of {len(own)} sizes{f' ({told})' if told else ''}"
 
 
-def _as_planned(worth: Sequence[Worth], axis: str, pair: tuple[str, str], asked: Set[Size]) -> list[Estimate]:
-    own = [w for w in worth if w.pair == pair and w.as_planned]
-    return [w.difference for w in along(own, axis)] if asked <= {w.size for w in own} else []
-
-
 def _setting(config: dict) -> tuple:
     return tuple(sorted((k, str(v)) for k, v in config.items() if k not in ("init", "seed", *RECORDING, *_OF_A_SIZE)))
 
 
 def _worth(size: Size, contrasts: dict[tuple[str, str], Contrast], as_planned: bool) -> dict[tuple, Worth]:
-    return {
-        (size, pair): Worth(size, pair, c.difference(), len(c), as_planned)
-        for pair, c in contrasts.items()
-        if pair in COMPARED
-    }
+    return {(size, pair): Worth(size, pair, c, as_planned) for pair, c in contrasts.items() if pair in COMPARED}
 
 
 @house_style()
@@ -133,7 +141,7 @@ def size_figure(worth: Sequence[Worth]) -> CaptionedFigure:
         figure,
         __package__,
         "fig-init-size",
-        seeds=" or ".join(map(str, sorted({w.seeds for w in worth}))),
+        seeds=" or ".join(map(str, sorted({len(w.contrast) for w in worth}))),
         open_marks="" if all(w.as_planned for w in worth) else "<<unplanned>>",
         n=len({w.size for w in worth}),
         pairs=len(COMPARED),

@@ -20,9 +20,15 @@ _EXHAUSTIVE = 5  # seeds up to which all n^n resamples are taken
 _DRAWS = 5000
 
 
-def speed_up_of(contrast: Contrast, window: int = WINDOW) -> Estimate:
+def speed_up_of(contrast: Contrast, window: int = WINDOW, between: bool = False) -> Estimate:
     """Of the first arm over the second, on held-out losses; see `speed_up_estimate`."""
-    return speed_up_estimate(*contrast.curves(LOSS), window)
+    return speed_up_estimate(*contrast.curves(LOSS), window, between=between)
+
+
+def grid_of(contrast: Contrast, window: int = WINDOW) -> float:
+    """The largest share by which `speed_up_of` is rounded down: from one measurement to the next."""
+    middle = trailing_mean(contrast.curves(LOSS)[0].astype(float), window)
+    return float(np.diff(middle).max() / middle[-1])
 
 
 def first_crossings(contrast: Contrast) -> tuple[float, ...]:
@@ -65,12 +71,19 @@ def _of_smoothed(
     middle: Float[np.ndarray, " steps"],
     arm: Float[np.ndarray, "seeds steps"],
     baseline: Float[np.ndarray, "seeds steps"],
+    between: bool = False,
 ) -> float:
     """`speed_up` of what has been smoothed; the steps too, whose means are the middles of their windows."""
     arm, baseline = arm.mean(axis=0), baseline.mean(axis=0)
     above = np.flatnonzero(~(arm <= baseline[-1] + ROUNDING * abs(baseline[-1])))  # also where a loss is NaN
     first = above[-1] + 1 if len(above) else 0
-    return float(1 - middle[first] / middle[-1]) if first < len(middle) else NEVER
+    if first == len(middle):
+        return NEVER
+    t = middle[first]
+    if between and first and np.isfinite(arm[first - 1]):
+        before, after = arm[first - 1], arm[first]
+        t -= (middle[first] - middle[first - 1]) * (baseline[-1] - after) / (before - after)
+    return float(1 - t / middle[-1])
 
 
 def first_crossing(
@@ -92,22 +105,25 @@ def speed_up_estimate(
     window: int = WINDOW,
     level: float = LEVEL,
     seed: int = 0,
+    between: bool = False,
 ) -> Estimate:
     """`speed_up` with an interval from resampled seeds: both arms of a seed are drawn together.
 
     Up to five seeds all ``n^n`` resamples are taken, beyond that a seeded draw of them. The ends are quantiles of the
-    resampled values and are among these. So few seeds hold the truth less often than ``level`` says: see `coverage`.
+    resampled values and are among these. t lies on the grid of measurements, which takes up to one of them from the
+    speed-up; ``between`` two of them, it is where a straight line meets the baseline's end. So few seeds hold the
+    truth less often than ``level`` says: see `coverage`.
     """
     n = len(arm)
-    value = speed_up(steps, arm, baseline, window)
+    _same_shape(steps, arm, baseline)
+    middle, arm, baseline = (trailing_mean(x, window) for x in (steps.astype(float), arm, baseline))
+    value = _of_smoothed(middle, arm, baseline, between)
     if n < LEAST_SEEDS:
         return Estimate(value)
 
-    middle, arm, baseline = (trailing_mean(x, window) for x in (steps.astype(float), arm, baseline))
-
     @cache
     def resampled(seeds: tuple[int, ...]) -> float:
-        return _of_smoothed(middle, arm[list(seeds)], baseline[list(seeds)])
+        return _of_smoothed(middle, arm[list(seeds)], baseline[list(seeds)], between)
 
     values = sorted(resampled(tuple(sorted(draw))) for draw in _resamples(n, seed))
     left = int((1 - level) / 2 * len(values))

@@ -30,7 +30,7 @@ def planned_figure(found: Sequence[Planned], name: str = "fig-init-planned") -> 
     dot = Line2D([], [], color=_line(primary.arm)["color"], marker="o", linestyle="", label="a seed")
     mean = Line2D([], [], color="black", marker="D", label="mean, 95 % interval")
     figure.legend(handles=[*lines, dot, mean], loc="outside lower center", ncols=4)
-    words = "; ".join(f"{p.label}: {with_interval(p.contrast.difference(), as_nats)}, {p.outcome.value}" for p in found)
+    words = "; ".join(f"{p.label}: {with_interval(p.contrast.difference(), as_nats)}, {p.by_plan}" for p in found)
     spreads = " and ".join(number(spread(p), 2) for p in found)
     both = sum(p.contrast.differences().min() < 0 < p.contrast.differences().max() for p in found)
     return captioned(

@@ -44,7 +44,7 @@ class Outcome(Enum):
         return {
             Outcome.SAME: f"ends no different, within {BAND} nats",
             Outcome.MUCH_FASTER: f"ends lower, and saves {as_percent(SHARE)} of the steps or more",
-            Outcome.FASTER: f"ends lower, without saving {as_percent(SHARE)} of the steps",
+            Outcome.FASTER: f"ends lower; that it saves {as_percent(SHARE)} of the steps is not shown",
             Outcome.SLOWER: "ends higher",
             Outcome.UNDECIDED: "is not told apart",
         }[self]
@@ -75,6 +75,11 @@ class Planned:
         return self.arms[self.plan.contrasts[0].against].config
 
     @property
+    def encoder(self) -> bool:
+        """Whether its models are, and not decoders."""
+        return self.config["objective"] == "mlm"
+
+    @property
     def tokens(self) -> str:
         """``20.1 million tokens``, read by each run."""
         return f"{as_millions(Training.of(self.config).tokens)} tokens"
@@ -100,6 +105,14 @@ class Planned:
     def outcome(self) -> Outcome:
         """By the plan."""
         return outcome_by_plan(self.contrast.difference(), speed_up_of(self.contrast))
+
+    @property
+    def by_plan(self) -> str:
+        """The outcome; with its sign where a difference that counts for nothing leaves out zero."""
+        difference = self.contrast.difference()
+        if self.outcome is Outcome.SAME and not difference.low <= 0 <= difference.high:
+            return f"{self.outcome.value} ({'lower' if difference.value < 0 else 'higher'})"
+        return self.outcome.value
 
     @property
     def seeds_asked(self) -> int:
@@ -143,7 +156,7 @@ def spread(found: Planned) -> float:
 @check(planned)
 def symmetry_as_planned(found: list[Planned]) -> Judgement:
     """Encoders that start symmetric, at the random start's scale, end lower: runs planned before they were made."""
-    encoders = [p for p in about_symmetry(found) if p.config["objective"] == "mlm"]
+    encoders = [p for p in about_symmetry(found) if p.encoder]
     cases = [
         Case(
             p.label,
@@ -152,12 +165,12 @@ def symmetry_as_planned(found: list[Planned]) -> Judgement:
             -1,
             len(p.contrast),
             as_nats,
-            {"pair": p.plan.contrasts[0].name},
+            {"pair": p.plan.contrasts[0].name, "by_plan": p.by_plan},
             Training.of(p.config),
         )
         for p in encoders
     ]
-    told = "; ".join(f"{p.label}: {p.outcome.value}" for p in encoders)
+    told = "; ".join(f"{p.label}: {p.by_plan}" for p in encoders)
     return judged(cases, spoken_of=Training.of_paper(4), told=told or "no primary contrast is complete")
 
 
@@ -165,7 +178,7 @@ def planned_table(found: Iterable[Planned]) -> pd.DataFrame:
     """One row per experiment of one primary contrast: both its measures, and what its plan lets it say."""
     rows = pd.DataFrame(
         [
-            _measured(p, *primary) | {"by the plan": p.outcome.value, f"seeds for ±{BAND}": p.seeds_asked}
+            _measured(p, *primary) | {"by the plan": p.by_plan, f"seeds for ±{BAND}": p.seeds_asked}
             for p in found
             for primary in [next(iter(p.contrasts.items()))]
         ]

@@ -40,7 +40,6 @@ def _still(found: Sequence[ControlMatrix], printed: pd.Series) -> CaptionedFigur
     panel.set_xticks([AT_NEVER, 0, 0.25, 0.5, 0.75, 1], ["never", *(as_percent(x / 4) for x in range(5))])
     pairs = [x for of_pairs in shares.values() for x in of_pairs]
     faster, most = sum(x > 0 for x in pairs), as_percent(max(pairs))
-    below = sum(x <= max(pairs) for x in printed)
     return captioned(
         figure,
         __package__,
@@ -48,8 +47,6 @@ def _still(found: Sequence[ControlMatrix], printed: pd.Series) -> CaptionedFigur
         faster=faster,
         pairs=len(pairs),
         most=most,
-        below=below,
-        n=len(printed),
         least=as_percent(printed.min()),
         largest=as_percent(printed.max()),
     )

@@ -9,8 +9,7 @@ from attngeo.chapters.symmetric_initialisation.by_size import (
     along,
     beyond_noise,
     by_size,
-    grows_with_depth,
-    shrinks_with_width,
+    ends,
     size_figure,
 )
 from attngeo.chapters.symmetric_initialisation.control_matrix import experiments
@@ -73,16 +72,20 @@ def test_other_settings_are_not_put_beside():
 def test_symmetrys_part_grows_with_depth(shallow, deep, grows):
     plans = [a_plan_and_its_runs((2, 128), arms(shallow)), a_plan_and_its_runs((8, 128), arms(deep))]
     worth, asked = by_size(planned(plans), ()), {Size(2, 128), Size(8, 128)}
-    assert grows_with_depth(worth, asked) is grows and shrinks_with_width(worth, asked) is None
-    assert grows_with_depth(worth, asked | {Size(16, 128)}) is None
+    found = ends(worth, "layers", TIE, asked)
+    assert found.appears is grows and found.change.value == pytest.approx(deep - shallow, abs=0.01)
+    assert found.change.low < deep - shallow < found.change.high
+    assert ends(worth, "layers", TIE, asked | {Size(16, 128)}) is ends(worth, "width", SCALE, asked) is None
 
 
-@pytest.mark.parametrize(("narrow", "wide", "shrinks"), [(-0.4, -0.1, True), (-0.1, -0.4, False), (-0.2, -0.2, False)])
+@pytest.mark.parametrize(
+    ("narrow", "wide", "shrinks"), [(-0.4, -0.1, True), (0.4, 0.1, True), (-0.1, -0.4, False), (-0.2, -0.2, False)]
+)
 def test_the_scales_part_shrinks_with_width(narrow, wide, shrinks):
     plans = [a_plan_and_its_runs((4, 64), arms(0, narrow)), a_plan_and_its_runs((4, 256), arms(0, wide))]
     worth, asked = by_size(planned(plans), ()), {Size(4, 64), Size(4, 256)}
-    assert shrinks_with_width(worth, asked) is shrinks and grows_with_depth(worth, asked) is None
-    assert shrinks_with_width(worth, asked | {Size(4, 512)}) is None
+    assert ends(worth, "width", SCALE, asked).shrinks is shrinks
+    assert ends(worth, "width", SCALE, asked | {Size(4, 512)}) is None
 
 
 def test_sizes_where_a_pair_is_told_apart_are_named():

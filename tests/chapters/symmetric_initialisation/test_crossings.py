@@ -42,6 +42,25 @@ def test_an_arm_against_itself_is_no_better_and_reaches_its_own_end(seeds, noise
     assert crossings.speed_up_estimate(STEPS, arm, arm).low >= 0
 
 
+@given(factor=st.floats(0.2, 0.95))
+def test_between_two_measurements_a_speed_up_is_told_closer_and_is_no_less(factor):
+    on_grid, between = (
+        crossings.speed_up_estimate(STEPS, curve(factor), curve(), 1, between=between) for between in (False, True)
+    )
+    assert -1e-12 <= between.value - on_grid.value < 50 / 3000
+    assert between.value == pytest.approx(1 - factor, abs=0.1 * 50 / 3000)  # the curve bends within a measurement
+
+
+@pytest.mark.parametrize("worst", [np.inf, np.nan])
+def test_between_a_loss_that_is_no_number_and_the_next_stands_the_next(worst):
+    arm = curve(0.5)
+    arm[:, 20] = worst
+    on_grid, between = (
+        crossings.speed_up_estimate(STEPS, arm, curve() + 1, 1, between=between) for between in (False, True)
+    )
+    assert between.value == on_grid.value == 1 - STEPS[21] / STEPS[-1]
+
+
 @given(factor=st.floats(0.2, 0.95), window=st.sampled_from([1, 5]))
 def test_a_planted_speed_up_is_found(factor, window):
     """An arm that runs through the same curve in a share of the time is faster by the rest, smoothed or not."""

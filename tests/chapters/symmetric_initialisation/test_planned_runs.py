@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 from made_arms import made_arm
+from scipy import stats
 
 from attngeo.chapters.symmetric_initialisation.planned_figure import planned_figure
 from attngeo.chapters.symmetric_initialisation.planned_runs import (
@@ -14,6 +15,7 @@ from attngeo.chapters.symmetric_initialisation.planned_runs import (
     planned_table,
     symmetry_as_planned,
 )
+from attngeo.chapters.symmetric_initialisation.planned_words import among, by_chance, in_how_many, seeds_asked, spreads
 from attngeo.paper import Verdict
 from attngeo.records.checkout import data
 from attngeo.runs.estimates import Estimate
@@ -82,6 +84,26 @@ def test_a_planted_gain_is_seen_by_the_plan_and_in_the_tables():
 def test_a_planted_loss_noise_and_small_models(shift, width, verdict):
     runs = made(ARMS | {"symmetric": shift}, d_model=width)
     assert symmetry_as_planned(plans=[(a_plan(), runs)]).verdict is verdict
+
+
+def test_a_difference_that_counts_for_nothing_is_told_with_its_sign():
+    (lower,), (none,) = (planned([(a_plan(8), made(ARMS | {"symmetric": shift}, 8))]) for shift in (-0.005, 0.0))
+    assert lower.by_plan == "no difference that counts (lower)" and none.by_plan == "no difference that counts"
+
+
+def test_outcomes_are_counted_in_words():
+    found = [planned([(a_plan(), made(ARMS | {"symmetric": shift}))])[0] for shift in (-0.2, 0.2, 0.2, 0.0)]
+    assert in_how_many(found) == "ends lower in 1, ends higher in 2 and differs by no more than 0.01 nats in 1"
+    assert in_how_many(found[:1]) == "ends lower in 1" and in_how_many([]) == "is not judged yet"
+    assert "(encoder, 26,214.4 million tokens)" in seeds_asked(found) and spreads(found).count(" nats (") == len(found)
+
+
+def test_chance_is_student_s_and_counts_for_more_among_many():
+    (found,) = planned([(a_plan(), made())])
+    e = found.contrast.differences()
+    t = e.mean() / (e.std() / len(e) ** 0.5)
+    assert by_chance(found) == pytest.approx(2 * stats.t.sf(abs(t), len(e) - 1))
+    assert (among(0.03, 4), among(0.5, 4)) == (pytest.approx(0.12), 1)
 
 
 def test_decoders_decide_nothing_about_encoders():

@@ -1,0 +1,48 @@
+"""What planned comparisons say, in words: how many say what, and how likely chance alone says as much."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from scipy import stats
+
+from attngeo.chapters.symmetric_initialisation.planned_runs import BAND, Outcome, Planned, spread
+from attngeo.runs.labels import PARTS
+
+_IN = {  # of the first start's encoder, before "in N"
+    Outcome.MUCH_FASTER: "ends lower",
+    Outcome.FASTER: "ends lower",
+    Outcome.SLOWER: "ends higher",
+    Outcome.SAME: f"differs by no more than {BAND} nats",
+    Outcome.UNDECIDED: "is not told apart from it",
+}
+
+
+def in_how_many(found: Sequence[Planned]) -> str:
+    """``ends lower in 1 and is not told apart from it in 3``, or ``is not judged yet``."""
+    counts = Counter(_IN[p.outcome] for p in found)
+    parts = [f"{words} in {counts[words]}" for words in dict.fromkeys(_IN.values()) if words in counts]
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts) or "is not judged yet"
+
+
+def by_chance(found: Planned) -> float:
+    """How often seeds alone would give as large a mean difference, by Student's t on both sides."""
+    return float(stats.ttest_1samp(found.contrast.differences(), 0).pvalue)
+
+
+def among(p: float, comparisons: int) -> float:
+    """What a p counts as beside so many comparisons of one question (Bonferroni)."""
+    return min(1.0, comparisons * p)
+
+
+def spreads(found: Sequence[Planned]) -> str:
+    """``0.25 nats (encoder, 1.5 million tokens)``: between final losses of one start, per setting."""
+    return "; ".join(f"{spread(p):.2f} nats ({_short(p)})" for p in found)
+
+
+def seeds_asked(found: Sequence[Planned]) -> str:
+    """``17 (encoder, 1.5 million tokens), as 46 tell``: seeds that an interval of ±`BAND` takes, told by so many."""
+    return "; ".join(f"{p.seeds_asked} ({_short(p)}), as {len(p.contrast)} tell" for p in found)
+
+
+def _short(found: Planned) -> str:
+    return f"{PARTS[found.config['objective']]}, {found.tokens}"
