@@ -23,7 +23,7 @@
 # What of an encoder with keys tied to queries, and nothing else changed, set against one with a random start? In
 # {glue:text}`n-encoder-plans` comparisons planned before they were made, it {glue:text}`planned-outcomes`. The one with most
 # seeds ({glue:text}`first-seeds`; {glue:text}`first-setting`) finds its final loss changed by {glue:text}`planned-first` nats
-# (p = {glue:text}`first-p`; {glue:text}`first-among` when all {glue:text}`n-asked` such comparisons that were planned are counted).
+# (p = {glue:text}`first-p`; {glue:text}`first-among` when all {glue:text}`n-asked` such comparisons that were planned are counted).
 # Earlier runs, whose settings were chosen after looks, take the released start apart: {glue:text}`so` About models that
 # read as much as the paper's none of this decides anything.
 
@@ -116,7 +116,6 @@ glue("first-seeds", len(first.contrast) if first else "–")
 glue("first-setting", f"{Size.of(first.config)}, {first.tokens}" if first else "–")
 glue("planned-first", with_interval(first.contrast.difference(), as_nats) if first else "–")
 glue("planned-first-number", as_nats(first.contrast.difference().value) if first else "–")
-glue("planned-first-outcome", first.outcome.told if first else "is not judged yet")
 glue("first-p", f"{by_chance(first):.3f}" if first else "–")
 glue("first-among", f"{among(by_chance(first), len(asked)):.2f}" if first else "–")
 glue("first-between", with_interval(speed_up_of(first.contrast, between=True), as_percent) if first else "–")

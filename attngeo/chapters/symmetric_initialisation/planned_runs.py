@@ -38,17 +38,6 @@ class Outcome(Enum):
     SLOWER = "slower"
     UNDECIDED = "undecided"
 
-    @property
-    def told(self) -> str:
-        """What it says of the first start's encoder, after "it"."""
-        return {
-            Outcome.SAME: f"ends no different, within {BAND} nats",
-            Outcome.MUCH_FASTER: f"ends lower, and saves {as_percent(SHARE)} of the steps or more",
-            Outcome.FASTER: f"ends lower; that it saves {as_percent(SHARE)} of the steps is not shown",
-            Outcome.SLOWER: "ends higher",
-            Outcome.UNDECIDED: "is not told apart",
-        }[self]
-
 
 def outcome_by_plan(loss: Estimate, share: Estimate) -> Outcome:
     """By the difference of final losses, in nats: ``SAME`` within ±`BAND`, judged first, or the side of zero.
@@ -170,8 +159,7 @@ def symmetry_as_planned(found: list[Planned]) -> Judgement:
         )
         for p in encoders
     ]
-    told = "; ".join(f"{p.label}: {p.by_plan}" for p in encoders)
-    return judged(cases, spoken_of=Training.of_paper(4), told=told or "no primary contrast is complete")
+    return judged(cases, spoken_of=Training.of_paper(4))
 
 
 def planned_table(found: Iterable[Planned]) -> pd.DataFrame:
