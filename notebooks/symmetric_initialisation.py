@@ -68,13 +68,19 @@ from attngeo.chapters.symmetric_initialisation.planned_runs import (
     planned_table,
     symmetry_as_planned,
 )
-from attngeo.chapters.symmetric_initialisation.planned_words import among, by_chance, in_how_many, seeds_asked, spreads
+from attngeo.chapters.symmetric_initialisation.planned_words import (
+    among,
+    by_chance,
+    final_losses,
+    in_how_many,
+    seeds_asked,
+    spreads,
+)
 from attngeo.chapters.symmetric_initialisation.roulette import roulette
 from attngeo.chapters.symmetric_initialisation.tables import tally
 from attngeo.display.page import glue, show, table
 from attngeo.paper.published import printed_table, trained_widths
 from attngeo.records.checkout import data
-from attngeo.runs.arms import LOSS
 from attngeo.runs.estimates import LEAST_SEEDS, farthest
 from attngeo.runs.experiments import Status, read_experiments
 from attngeo.runs.numbers_in_words import as_nats, as_percent, extent, with_interval
@@ -176,7 +182,7 @@ glue("shrinks-with-width", open_or_not[width and width.shrinks])
 glue("depth-change", with_interval(depth.change, as_nats) if depth else "–")
 glue("width-change", with_interval(width.change, as_nats) if width else "–")
 for name, end in (("narrow", width and width.small), ("wide", width and width.large)):
-    glue(f"{name}-ends", extent(end.contrast.second.values(LOSS), "{:.2f}".format) if end else "–")
+    glue(f"{name}-ends", final_losses(symmetry, end.size) if end else "–")
 glue("tie-by-size", beyond_noise(worth, TIE_AT_RELEASED_SCALE))
 others = {c.name: contrast for c, contrast in temperature.contrasts.items()} if temperature else {}
 warmer, scaled = (others.get(f"{arm} less random") for arm in ("warmer", "scaled"))
@@ -293,8 +299,9 @@ show(symmetry_as_planned())
 #
 # *Width.* The part of scale, biases and values shrinks with width, as the factor of the scale does, if it is nearer zero in the
 # widest models than in the narrowest; we also ask that the intervals lie apart: {glue:text}`shrinks-with-width`. Widest less
-# narrowest is {glue:text}`width-change` nats. How far training has come differs with the width, too: random starts end at
-# {glue:text}`narrow-ends` nats in the narrowest models, at {glue:text}`wide-ends` in the widest.
+# narrowest is {glue:text}`width-change` nats. How far training has come differs with the width, too, as all sizes have one
+# learning rate: final losses in the narrowest models are {glue:text}`narrow-ends`; in the widest {glue:text}`wide-ends`. Where
+# some runs have left the plateau within their steps and others have not, a mean difference tells how many have.
 #
 # *The tie at the released scale*, a further comparison of these plans and not their primary one, changes the final loss beyond
 # the noise between seeds in {glue:text}`tie-by-size`.

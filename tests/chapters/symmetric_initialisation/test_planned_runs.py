@@ -15,8 +15,16 @@ from attngeo.chapters.symmetric_initialisation.planned_runs import (
     planned_table,
     symmetry_as_planned,
 )
-from attngeo.chapters.symmetric_initialisation.planned_words import among, by_chance, in_how_many, seeds_asked, spreads
+from attngeo.chapters.symmetric_initialisation.planned_words import (
+    among,
+    by_chance,
+    final_losses,
+    in_how_many,
+    seeds_asked,
+    spreads,
+)
 from attngeo.paper import Verdict
+from attngeo.paper.seed_intervals import Size
 from attngeo.records.checkout import data
 from attngeo.runs.estimates import Estimate
 from attngeo.runs.experiments import Experiment, PlannedContrast, PlannedRun, Status, read_experiments
@@ -96,6 +104,13 @@ def test_outcomes_are_counted_in_words():
     assert in_how_many(found) == "ends lower in 1, ends higher in 2 and differs by no more than 0.01 nats in 1"
     assert in_how_many(found[:1]) == "ends lower in 1" and in_how_many([]) == "is not judged yet"
     assert "(encoder, 26,214.4 million tokens)" in seeds_asked(found) and spreads(found).count(" nats (") == len(found)
+
+
+def test_final_losses_are_told_by_start_at_one_size():
+    found = planned([(a_plan(), made(d_model=64)), (a_plan(), made())])
+    ends = found[1].arms["random"].values("held_out_loss")
+    told = final_losses(found, Size(4, 256))
+    assert told.startswith(f"{ends.min():.2f} to {ends.max():.2f} (random), ") and told.count(" to ") == len(ARMS)
 
 
 def test_chance_is_student_s_and_counts_for_more_among_many():
