@@ -124,7 +124,7 @@ def _worth(size: Size, contrasts: dict[tuple[str, str], Contrast], as_planned: b
 @house_style()
 def size_figure(worth: Sequence[Worth]) -> CaptionedFigure:
     """Two panels, depth at one width and width at one depth: the difference of each pair with its interval."""
-    figure, panels = new_figure(8.2, 3.6, columns=2, sharey=True)
+    figure, panels = new_figure(8.2, 3.6, columns=2)
     shown = [along(worth, axis) for axis in Size._fields]
     for panel, axis, here in zip(panels, Size._fields, shown, strict=True):
         sizes = sorted({w.size for w in here})

@@ -16,12 +16,12 @@ _IN = {  # of the first start's encoder, before "in N"
     Outcome.FASTER: "ends lower",
     Outcome.SLOWER: "ends higher",
     Outcome.SAME: f"differs by no more than {BAND} nats",
-    Outcome.UNDECIDED: "is not told apart from it",
+    Outcome.UNDECIDED: "is not told apart from the random start",
 }
 
 
 def in_how_many(found: Sequence[Planned]) -> str:
-    """``ends lower in 1 and is not told apart from it in 3``, or ``is not judged yet``."""
+    """``ends lower in 1 and is not told apart from the random start in 3``, or ``is not judged yet``."""
     counts = Counter(_IN[p.outcome] for p in found)
     parts = [f"{words} in {counts[words]}" for words in dict.fromkeys(_IN.values()) if words in counts]
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts) or "is not judged yet"
