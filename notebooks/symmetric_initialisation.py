@@ -171,6 +171,10 @@ glue("fine-plan", BAND, "g")
 glue("share-plan", as_percent(SHARE))
 grid = as_percent(max((grid_of(p.contrast) for p in symmetry), default=0))
 least = min(symmetry, key=by_chance, default=None)
+told = [
+    f"{p.label}: {with_interval(p.contrast.difference(), as_nats)} nats, {p.by_plan}" for p in symmetry if not p.encoder
+]
+glue("decoders-planned", "; ".join(told) or "not judged yet")
 glue("least-p", f"{by_chance(least):.3f} ({least.label})" if least else "–")
 glue("least-among", f"{among(by_chance(least), len(asked)):.2f}" if least else "–")
 
@@ -274,8 +278,9 @@ table(
 # Runs of one start that differ in their seed alone end far apart: by up to {glue:text}`planned-spreads`. The loss stays on a
 # plateau, and when it leaves it differs from seed to seed. Seeds for an interval of ±{glue:text}`fine-plan` nats:
 # {glue:text}`planned-seeds`; few seeds tell that only roughly. The least p of all is {glue:text}`least-p`; beside the
-# {glue:text}`n-asked` such comparisons that were planned it counts as {glue:text}`least-among` (Bonferroni). What was planned
-# when, and what of it was not run, is [told with the runs](../recorded_runs.md#planned-runs).
+# {glue:text}`n-asked` such comparisons that were planned it counts as {glue:text}`least-among` (Bonferroni). Decoders:
+# {glue:text}`decoders-planned`. What was planned when, and what of it was not run, is [told with the
+# runs](../recorded_runs.md#planned-runs).
 
 # %% tags=["remove-input"]
 if symmetry:
