@@ -96,7 +96,9 @@ by_pair = {(p.start, p.against): p for p in PAIRS}
 complete = planned()
 symmetry = about_symmetry(complete)
 recorded_size = {Size.of(e.config) for e in main}
-judged = sorted((p for p in symmetry if Size.of(p.config) in recorded_size), key=lambda p: -len(p.contrast))
+judged = sorted(
+    (p for p in symmetry if Size.of(p.config) in recorded_size), key=lambda p: (not p.encoder, -len(p.contrast))
+)
 plans = [e for e in read_experiments(data("runs")) if e.status is Status.CONFIRMATORY]
 asked = [
     e for e in plans if e.contrasts[:1] and (e.contrasts[0].arm, e.contrasts[0].against) == ("symmetric", "random")
@@ -275,12 +277,12 @@ table(
 # *by {glue:text}`share-plan` of steps or more* if that of the steps saved lies above that; *slower* if it lies above zero; else
 # the plan is *undecided*.
 #
-# Runs of one start that differ in their seed alone end far apart: by up to {glue:text}`planned-spreads`. The loss stays on a
-# plateau, and when it leaves it differs from seed to seed. Seeds for an interval of ±{glue:text}`fine-plan` nats:
+# Runs of one start that differ in their seed alone end far apart: by up to {glue:text}`planned-spreads`. An encoder's loss
+# stays on a plateau, and when it leaves it differs from seed to seed. Seeds for an interval of ±{glue:text}`fine-plan` nats:
 # {glue:text}`planned-seeds`; few seeds tell that only roughly. The least p of all is {glue:text}`least-p`; beside the
-# {glue:text}`n-asked` such comparisons that were planned it counts as {glue:text}`least-among` (Bonferroni). Decoders:
-# {glue:text}`decoders-planned`. What was planned when, and what of it was not run, is [told with the
-# runs](../recorded_runs.md#planned-runs).
+# {glue:text}`n-asked` such comparisons that were planned it counts as {glue:text}`least-among` (Bonferroni). Planned
+# comparisons of decoders: {glue:text}`decoders-planned`. What was planned when, and what of it was not run, is [told with
+# the runs](../recorded_runs.md#planned-runs).
 
 # %% tags=["remove-input"]
 if symmetry:
