@@ -277,7 +277,7 @@ table(
 # *by {glue:text}`share-plan` of steps or more* if that of the steps saved lies above that; *slower* if it lies above zero; else
 # the plan is *undecided*.
 #
-# Runs of one start that differ in their seed alone end far apart: by up to {glue:text}`planned-spreads`. An encoder's loss
+# Runs of one start that differ in their seed alone end apart by up to {glue:text}`planned-spreads`. An encoder's loss
 # stays on a plateau, and when it leaves it differs from seed to seed. Seeds for an interval of ±{glue:text}`fine-plan` nats:
 # {glue:text}`planned-seeds`; few seeds tell that only roughly. The least p of all is {glue:text}`least-p`; beside the
 # {glue:text}`n-asked` such comparisons that were planned it counts as {glue:text}`least-among` (Bonferroni). Planned
