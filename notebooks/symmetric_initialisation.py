@@ -63,6 +63,7 @@ from attngeo.chapters.symmetric_initialisation.planned_runs import (
     SHARE,
     Outcome,
     about_symmetry,
+    asks_about_symmetry,
     named,
     planned,
     planned_table,
@@ -100,9 +101,7 @@ judged = sorted(
     (p for p in symmetry if Size.of(p.config) in recorded_size), key=lambda p: (not p.encoder, -len(p.contrast))
 )
 plans = [e for e in read_experiments(data("runs")) if e.status is Status.CONFIRMATORY]
-asked = [
-    e for e in plans if e.contrasts[:1] and (e.contrasts[0].arm, e.contrasts[0].against) == ("symmetric", "random")
-]
+asked = [e for e in plans if asks_about_symmetry(e)]
 worth = by_size(symmetry, recorded)
 temperature = named(complete, "confirm_temperature")
 refuted = temperature is not None and temperature.outcome is Outcome.SLOWER

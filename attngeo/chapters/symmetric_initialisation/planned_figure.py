@@ -21,7 +21,7 @@ def planned_figure(found: Sequence[Planned], name: str = "fig-init-planned") -> 
 
     All of them have one primary contrast.
     """
-    figure, panels = new_figure(8.2, 3.1 * len(found) + 0.4, rows=len(found), columns=2, squeeze=False)
+    figure, panels = new_figure(8.2, 2.3 * len(found) + 0.5, rows=len(found), columns=2, squeeze=False)
     for (curves, differences), experiment in zip(panels, found, strict=True):
         _curves(curves, experiment)
         _differences(differences, experiment)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from attngeo.chapters.symmetric_initialisation.control_matrix import TEXTS
+from attngeo.chapters.symmetric_initialisation.control_matrix import BASELINE, TEXTS
 from attngeo.chapters.symmetric_initialisation.crossings import speed_up_of
 from attngeo.chapters.symmetric_initialisation.numbers_of_seeds import seeds_needed
 from attngeo.paper.checks import Judgement, check
@@ -69,6 +69,11 @@ class Planned:
         return self.config["objective"] == "mlm"
 
     @property
+    def part(self) -> str:
+        """``encoder, characters``."""
+        return f"{PARTS[self.config['objective']]}, {TEXTS[self.config['text']]}"
+
+    @property
     def tokens(self) -> str:
         """``20.1 million tokens``, read by each run."""
         return f"{as_millions(Training.of(self.config).tokens)} tokens"
@@ -76,8 +81,7 @@ class Planned:
     @property
     def label(self) -> str:
         """``encoder, characters, 4 layers of width 128, 20.1 million tokens``."""
-        c = self.config
-        return f"{PARTS[c['objective']]}, {TEXTS[c['text']]}, {Training.of(c)}"
+        return f"{self.part}, {Training.of(self.config)}"
 
     @cached_property
     def contrasts(self) -> dict[PlannedContrast, Contrast]:
@@ -126,9 +130,14 @@ def _whole_arms(plan: Experiment, runs: Sequence[Run]) -> dict[str, Arm]:
     return {arm: Arm(tuple(recorded[n] for n in own)) for arm, own in names.items() if set(own) <= set(recorded)}
 
 
+def asks_about_symmetry(plan: Experiment) -> bool:
+    """Whether its primary contrast is that of a symmetric start with a random one."""
+    return any((c.arm, c.against) == ("symmetric", BASELINE) for c in plan.contrasts[:1])
+
+
 def about_symmetry(found: Iterable[Planned]) -> list[Planned]:
-    """Those whose primary contrast is that of a symmetric start with a random one."""
-    return [p for p in found if (p.plan.contrasts[0].arm, p.plan.contrasts[0].against) == ("symmetric", "random")]
+    """Those of which the plan asks that."""
+    return [p for p in found if asks_about_symmetry(p.plan)]
 
 
 def named(found: Iterable[Planned], name: str) -> Planned | None:

@@ -8,7 +8,6 @@ from scipy import stats
 from attngeo.chapters.symmetric_initialisation.planned_runs import BAND, Outcome, Planned, spread
 from attngeo.paper.seed_intervals import Size
 from attngeo.runs.arms import LOSS
-from attngeo.runs.labels import PARTS
 from attngeo.runs.numbers_in_words import extent
 
 _IN = {  # of the first start's encoder, before "in N"
@@ -38,12 +37,12 @@ def among(p: float, comparisons: int) -> float:
 
 
 def spreads(found: Sequence[Planned]) -> str:
-    """``0.25 nats (encoder, 1.5 million tokens)``: between final losses of one start, per setting."""
+    """``0.25 nats (encoder, characters, 1.5 million tokens)``: between final losses of one start, per setting."""
     return "; ".join(f"{spread(p):.2f} nats ({_short(p)})" for p in found)
 
 
 def seeds_asked(found: Sequence[Planned]) -> str:
-    """``17 (encoder, 1.5 million tokens), as 46 tell``: seeds that an interval of ±`BAND` takes, told by so many."""
+    """``17 (encoder, characters, 1.5 million tokens), as 46 tell``: seeds for ±`BAND` nats, told by so many."""
     return "; ".join(f"{p.seeds_asked} ({_short(p)}), as {len(p.contrast)} tell" for p in found)
 
 
@@ -54,4 +53,4 @@ def final_losses(found: Sequence[Planned], size: Size) -> str:
 
 
 def _short(found: Planned) -> str:
-    return f"{PARTS[found.config['objective']]}, {found.tokens}"
+    return f"{found.part}, {found.tokens}"
