@@ -18,9 +18,11 @@
 # A layer of attention has several heads, each with a query-key matrix and a softmax of its own. The paper
 # {cite}`saponati2025` scores their sum, which no softmax sees. Are the heads of trained encoders symmetric, or is it the sum?
 #
-# Both: an encoder's heads are more symmetric than a decoder's, and their sum is more symmetric still, since the heads'
-# symmetric parts resemble one another and their skew-symmetric parts hardly do. In the median family of encoders the sum
-# multiplies the ratio of the two by {glue:text}`factor`; in decoders both parts add up alike, and the ratio hardly changes.
+# Both, where a layer has several heads. On the paper's [symmetry score $s$](two_scores.py), from $-1$ (skew) to 1
+# (symmetric), the heads of a layer have together {glue:text}`heads-encoders` in the median family of encoders, against
+# {glue:text}`heads-decoders` of decoders; their sum has {glue:text}`sum-encoders`, against {glue:text}`sum-decoders`. Every
+# matrix is a symmetric plus a skew-symmetric part: summing multiplies the ratio of the two parts' squared norms by
+# {glue:text}`factor` in encoders and by {glue:text}`factor-decoders` in decoders.
 
 # %% tags=["parameters"]
 model: str = "all-MiniLM-L6-v2"  # recorded model whose pairs of heads are computed again where its weights are at hand
@@ -30,18 +32,21 @@ from attngeo.chapters.heads_or_sum import algebra, figures, on_weights
 from attngeo.chapters.heads_or_sum.evidence import (
     PARTS,
     SKEW,
-    beside_survey,
     changes,
     evidence,
     families,
+    families_table,
+    outside,
+    owed_to_the_sum,
+    single_heads,
     skew_shares,
     spectra_table,
     whole,
 )
-from attngeo.chapters.heads_or_sum.overlaps import ratio
 from attngeo.chapters.heads_or_sum.record import verified
 from attngeo.display.page import glue, show, table
-from attngeo.forms.null_laws import LEVEL, symmetry_null
+from attngeo.forms.null_laws import symmetry_null
+from attngeo.runs.numbers_in_words import extent
 from attngeo.survey.families import compared
 
 # %% tags=["remove-cell"]
@@ -49,24 +54,44 @@ found = evidence()
 told = families(whole(found.layers), PARTS)
 middle = told.groupby("attention")[list(PARTS)].median()
 glue("factor", middle.loc["bidirectional", "factor"], ".1f")
+glue("factor-decoders", middle.loc["causal", "factor"], ".1f")
 for kind, words in {"bidirectional": "encoders", "causal": "decoders"}.items():
     glue(f"heads-{words}", middle.loc[kind, "heads"], ".2f")
     glue(f"sum-{words}", middle.loc[kind, "symmetry"], ".2f")
     glue(f"symmetric-{words}", middle.loc[kind, "symmetric_gain"], ".1f")
     glue(f"skew-{words}", middle.loc[kind, "skew_gain"], ".1f")
 glue("half-head", symmetry_null(768, 64).half_width, ".3f")
-glue("outside", (beside_survey(found).query("head >= 0")["p"] < LEVEL).mean(), ".0%")
-encoders = told[told["attention"] == "bidirectional"]
-glue("n-encoders", len(encoders), "d")
-glue("n-sum", int((encoders["factor"] > ratio(encoders["heads"])).sum()), "d")
-glue("least", compared(told, "factor").least, ".2f")
+sides = outside(found)
+for kind, words in {"bidirectional": "encoders", "causal": "decoders"}.items():
+    for side in sides:
+        glue(f"{side}-heads-{words}", sides.loc[kind, side], ".0%")
+    of_kind = told["attention"] == kind
+    counts = sorted({int(owed[of_kind].sum()) for owed in owed_to_the_sum(told).values()})
+    glue(f"n-{words}", int(of_kind.sum()), "d")
+    glue(f"n-sum-{words}", " or ".join(map(str, counts)))
+several, every = compared(told, "heads"), compared(single_heads(found), "heads")
+for name, result in (("several", several), ("every", every)):
+    own = result.separation
+    glue(f"auc-{name}", f"{own.auc:.2f} [{own.low:.2f}, {own.high:.2f}]")
+glue("one-head", ", ".join(sorted(set(single_heads(found)["family"]) - set(told["family"]))))
+glue("least", several.least, ".2f")
+glue("most", 1 - several.least, ".2f")
+for name in ("gain", "overlap"):
+    glue(f"auc-{name}", compared(told, f"symmetric_{name}").separation.auc, ".2f")
 
 # %% tags=["remove-cell"]
 skew = families(skew_shares(found.pairs), SKEW).groupby("attention")[list(SKEW)].median()
-small = changes(found.layers).query("attention == 'bidirectional' and removed not in ['leading 2 %', 'leading 10 %']")
+moved = changes(found.layers).query("attention == 'bidirectional' and not at_random")
+small = moved[~moved["removed"].isin(["leading 2 %", "leading 10 %"])]
 glue("moved", small["change"].abs().max(), ".2f")
-glue("opposed-encoders", skew.loc["bidirectional", "opposed"], ".0%")
-glue("opposed-decoders", skew.loc["causal", "opposed"], ".0%")
+kept = moved.groupby("removed")["kept"].agg(["min", "median"])
+glue("kept-others", extent(kept.loc[small["removed"].unique(), "median"], "{:.0%}".format))
+glue("kept-least", small["kept"].min(), ".0%")
+for name, words in (("2 %", "fiftieth"), ("10 %", "tenth")):
+    glue(f"kept-{words}", kept.loc[f"leading {name}", "median"], ".0%")
+for measure in SKEW:
+    for kind, words in {"bidirectional": "encoders", "causal": "decoders"}.items():
+        glue(f"{measure}-{words}", skew.loc[kind, measure], ".0%")
 gap = verified(model, found.pairs)
 alone = f"The weights of {model} are not at hand for this page, so that the record stands alone"
 again = f"Those of {model} were computed again from its weights for this page"
@@ -81,10 +106,14 @@ glue("again", alone if gap is None else f"{again}, {same}")
 figures.heads_and_sums(found)
 
 # %% [markdown]
-# In the median family of encoders the heads of a layer have together $s$ = {glue:text}`heads-encoders`, their sum
-# {glue:text}`sum-encoders`; in decoders it is {glue:text}`heads-decoders` and {glue:text}`sum-decoders`. Of the single heads
-# {glue:text}`outside` lie outside the band that holds 95 % of random heads; for BERT base's shape that band ends within
-# {glue:text}`half-head` of its mean 1/768, and the band of random sums is as narrow.
+# Random heads have $s$ near 0: for BERT base's shape 95 % of them lie within {glue:text}`half-head` of 1/768, and random
+# sums as near. Of the single heads of encoders {glue:text}`symmetric-heads-encoders` are more symmetric than such a band
+# allows and {glue:text}`skew-heads-encoders` more skew; of decoders {glue:text}`symmetric-heads-decoders` and
+# {glue:text}`skew-heads-decoders`.
+#
+# Take a family of encoders and one of decoders: how often are the encoder's heads the more symmetric (AUC)? Where layers have
+# several heads in {glue:text}`auc-several` of pairs, with its interval of 95 %. With {glue:text}`one-head`, the one family of
+# single heads, which goes the other way, it is {glue:text}`auc-every`, which families as few as these do not tell from 1/2.
 #
 # ## The score of a sum
 #
@@ -137,40 +166,45 @@ show(algebra.score_of_a_sum())
 figures.gains(found)
 
 # %% [markdown]
-# The heads of a layer resemble one another in decoders as well. What tells the two kinds apart is the skew parts: in the
-# median family of encoders their sum has {glue:text}`skew-encoders` times the squared norm that they have by themselves, in
-# decoders {glue:text}`skew-decoders` times. The symmetric parts' gains, {glue:text}`symmetric-encoders` and
-# {glue:text}`symmetric-decoders`, do not tell them apart.
+# The heads of a layer resemble one another in decoders as well. The skew parts tell the two kinds apart: in the median family
+# of encoders their sum has {glue:text}`skew-encoders` times the squared norm that they have by themselves, in decoders
+# {glue:text}`skew-decoders` times. Whether the symmetric parts differ too, whose gains are
+# {glue:text}`symmetric-encoders` and {glue:text}`symmetric-decoders`, is not told: their AUC is {glue:text}`auc-gain`, and
+# {glue:text}`auc-overlap` by pair of heads, $(G_s - 1) / (H - 1)$ for $H$ heads.
 
 # %%
 show(on_weights.section_3_symmetry_of_heads.of(found), on_weights.section_3_symmetry_of_the_sum.of(found))
 
 # %% [markdown]
-# Several measures were compared on the same few families, and no p is corrected for that; an AUC below
-# {glue:text}`least` cannot be told from 1/2.
+# Several measures were compared on the same few families, and no p is corrected for that; an AUC between
+# {glue:text}`most` and {glue:text}`least` cannot be told from 1/2.
 
 # %% tags=["remove-input"]
 figures.pair_matrices(found, {("BERT base CTPE", "encoder"): "BERT base", ("GPT-2", "decoder"): "GPT-2"})
 
 # %% [markdown]
-# Some heads of encoders are in part each other's transpose: their symmetric parts agree and their skew parts are opposed
-# (blue, below the diagonal). Opposed pairs take {glue:text}`opposed-encoders` from the skew parts' squared norm in the median
-# family of encoders, {glue:text}`opposed-decoders` in decoders. A decoder sees nothing of what comes after, so that a
-# head that mirrors another has no use there; whether this is the reason is not tested here.
+# The skew parts of encoders agree less and oppose each other more: pairs that agree add {glue:text}`agreeing-encoders` to
+# their squared norm in the median family of encoders, {glue:text}`agreeing-decoders` in decoders; opposed pairs (blue, below
+# the diagonal), which are in part each other's transpose, take {glue:text}`opposed-encoders` and
+# {glue:text}`opposed-decoders`.
 #
 # ## In which directions
 #
 # Is it one direction that all heads share, a few coordinates of large weights, or the diagonal? We took each from the queries
-# and keys of every head, and as much at random.
+# and keys of every head, and as much at random. The *mean direction* is $(1, \dots, 1)$, which layer normalisation takes from
+# what attention reads; that of the mean embedding is not tried, as embeddings are not at hand. *Leading* directions are the
+# singular vectors of the sum with the largest singular values.
 
 # %% tags=["remove-input"]
 figures.without_parts(found.layers)
 
 # %% [markdown]
-# None of these: without the mean direction, the largest hundredth of the coordinates, the diagonal or the leading pair of
-# singular vectors no family of encoders changes its $s$ by more than {glue:text}`moved`. Without the
-# leading tenth of the directions most of what the sum adds is gone; but they hold most of the form, and they were chosen by
-# the sum itself, so that some of that loss is by choice.
+# None of these carries it. Without the mean direction, the largest hundredth of the coordinates, the diagonal or the leading
+# pair of singular vectors no family of encoders changes its $s$ by more than {glue:text}`moved`, and the median family keeps
+# {glue:text}`kept-others` of what the sum adds to the $s$ of its heads (no family less than {glue:text}`kept-least`). Without
+# the leading fiftieth of the directions it keeps {glue:text}`kept-fiftieth`, without the leading tenth
+# {glue:text}`kept-tenth`; but these hold most of the form, and they were chosen by the sum itself, so that some of that loss
+# is by choice.
 
 # %%
 show(on_weights.section_3_symmetry_after_removals.of(found))
@@ -204,23 +238,39 @@ show(algebra.spectrum_of_a_sum())
 
 # %% tags=["remove-input"]
 table(
-    spectra_table(found.spectra),
+    spectra_table(found),
     name="tab-head-spectra",
-    caption="Medians over families (means of their models' medians): the two factors of $s$, and the share of "
-    "$\\|S\\|_F^2$ in positive eigenvalues.",
-    formats=dict.fromkeys(("in eigenvalues", "real", "positive"), ".2f"),
+    caption="Medians over families (means of their models' medians): the two factors of $s$, the first of them beside its "
+    "value for normal weights of the same shapes, and the share of $\\|S\\|_F^2$ in positive eigenvalues, 1/2 at random.",
+    formats=dict.fromkeys(("in eigenvalues", "at random", "real", "positive"), ".2f"),
 )
 
 # %% [markdown]
-# The first factor, the share of the squared norm that is in eigenvalues, is small for a head: it reads queries and keys
-# from partly different directions. It is larger for the sum, most of all in encoders. The symmetric part is mostly positive, in encoders more so: along its
-# large directions a token scores high with tokens like itself.
+# The first factor, the share of the squared norm that is in eigenvalues, is small for a head because its rank is: of wide
+# random factors it is $R (3 - R) / 6$ with $R = r / d$, and 1/3 for a sum of full rank. In the median family the heads of either kind have
+# more of it than random ones, encoders' the most; of the sums those of encoders have more and those of decoders less. The
+# eigenvalues of encoders are mostly real, too. And though by part 2 a head's symmetric part has as many positive as negative
+# eigenvalues, in encoders the positive ones are the larger: along its large directions a token scores high with tokens like
+# itself.
 #
 # ## What it means for you
 #
-# - For the paper's claim: that encoders are more symmetric holds for single heads too; how symmetric they are owes, in
-#   {glue:text}`n-sum` of {glue:text}`n-encoders` families, more to a sum that no softmax computes than to the heads.
+# - For the paper's claim: where layers have several heads, those of encoders are the more symmetric one by one, too, on
+#   families that are too few to settle it. How symmetric a layer is owes more to a sum that no softmax computes than to its
+#   heads in {glue:text}`n-sum-encoders` of {glue:text}`n-encoders` families of encoders, on the scale of $s$ or of the ratio
+#   above (decoders: {glue:text}`n-sum-decoders` of {glue:text}`n-decoders`).
 # - `attngeo score MODEL --per-head` shows both. Twelve heads have 66 pairs that can add to a sum and two heads have one:
 #   compare layers of equally many heads, or compare heads.
 # - What sets the two kinds apart here was found by looking, on few families, and what makes the heads of an encoder
 #   agree in their symmetric parts and not in the others is open.
+#
+# ## Family by family
+
+# %% tags=["remove-input"]
+table(
+    families_table(found),
+    name="tab-heads-families",
+    caption="Means of a family's models' medians over layers, behind the counts above. A family that has an encoder and a "
+    "decoder stands twice.",
+    formats=dict.fromkeys(("s of heads", "s of the sum", "G_s", "G_n", "G_s / G_n"), ".2f"),
+)

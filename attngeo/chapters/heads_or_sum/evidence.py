@@ -1,21 +1,24 @@
 """The recorded layers as the page tells them: medians of each model's part, means of families, what families differ in.
 
-One-head layers have no pairs and are not in the record; cross-attention is neither encoder nor decoder.
+One-head layers have no pairs and are not in the record; their one head stands in the survey's, and counts as a head.
+Cross-attention is neither encoder nor decoder.
 """
 
 from typing import NamedTuple
 
 import pandas as pd
 
-from attngeo.chapters.heads_or_sum.overlaps import SUMS, parts
+from attngeo.chapters.heads_or_sum.overlaps import SUMS, parts, ratio
 from attngeo.chapters.heads_or_sum.record import LAYER, recorded
 from attngeo.chapters.heads_or_sum.removals import NOTHING
+from attngeo.chapters.heads_or_sum.spectrum import in_eigenvalues_at_random
+from attngeo.forms.null_laws import LEVEL
 from attngeo.forms.scores import SUM
 from attngeo.records.checkout import data
 from attngeo.survey.families import GROUPS, of_families, with_kinds
 from attngeo.survey.measured import named, read_records
 
-PARTS = ("symmetry", "heads", "symmetric_gain", "skew_gain", "factor")
+PARTS = ("symmetry", "heads", "symmetric_gain", "skew_gain", "factor", "symmetric_overlap", "skew_overlap")
 SPECTRA = ("in_eigenvalues", "real", "positive")
 SKEW = ("agreeing", "opposed")
 
@@ -36,8 +39,13 @@ def evidence() -> Evidence:
 
 
 def with_parts(removals: pd.DataFrame) -> pd.DataFrame:
-    """A recorded table of `removals` with the columns PARTS."""
-    return removals.assign(**parts(*(removals[name] for name in SUMS)))
+    """A recorded table of `removals` with the columns PARTS.
+
+    Overlaps are gains per pair, ``(G - 1) / (H - 1)`` for H heads: what a gain is made of, whatever their number.
+    """
+    told, others = parts(*(removals[name] for name in SUMS)), removals["heads"] - 1
+    overlaps = {f"{kind}_overlap": (told[f"{kind}_gain"] - 1) / others for kind in ("symmetric", "skew")}
+    return removals.assign(**told, **overlaps)
 
 
 def whole(layers: pd.DataFrame) -> pd.DataFrame:
@@ -57,12 +65,40 @@ def families(rows: pd.DataFrame, columns: tuple[str, ...]) -> pd.DataFrame:
     return found[found["attention"].isin(GROUPS.values())]
 
 
+def single_heads(found: Evidence) -> pd.DataFrame:
+    """`families` of the heads' own symmetry, with the layers that have one head."""
+    most = found.survey.groupby(LAYER)["head"].transform("max")
+    alone = found.survey[most == 0].query("head == 0").rename(columns={"symmetry": "heads"})
+    return families(pd.concat([whole(found.layers), alone])[[*LAYER, "heads"]], ("heads",))
+
+
+def owed_to_the_sum(told: pd.DataFrame) -> dict[str, pd.Series]:
+    """Whether each family's symmetry owes more to the sum than to its heads, on two scales.
+
+    ``ratio``: the sum multiplies (1 + s) / (1 - s) by more than the heads have; ``s``: it adds more than they.
+    """
+    return {
+        "ratio": told["factor"] > ratio(told["heads"]),
+        "s": told["symmetry"] - told["heads"] > told["heads"],
+    }
+
+
 def changes(layers: pd.DataFrame) -> pd.DataFrame:
-    """What each removal does to the symmetry of every family: removed, at_random, family, attention, change."""
+    """What each removal does to every family: removed, at_random, family, attention, PARTS, change and kept.
+
+    ``change`` is that of s; ``kept`` the share that is left of what the sum adds to the heads' s.
+    """
     of = {key: families(rows, PARTS) for key, rows in layers.groupby(["removed", "at_random"], sort=False)}
-    before = of.pop((NOTHING, False))["symmetry"]
+    before = of.pop((NOTHING, False))
+    added = before["symmetry"] - before["heads"]
     told = [
-        own.assign(removed=name, at_random=drawn, change=own["symmetry"] - before) for (name, drawn), own in of.items()
+        own.assign(
+            removed=name,
+            at_random=drawn,
+            change=own["symmetry"] - before["symmetry"],
+            kept=(own["symmetry"] - own["heads"]) / added,
+        )
+        for (name, drawn), own in of.items()
     ]
     return pd.concat(told, ignore_index=True)
 
@@ -92,14 +128,40 @@ def beside_survey(found: Evidence) -> pd.DataFrame:
     return pd.concat([sums, heads]).merge(survey, on=[*LAYER, "head"], how="left")
 
 
-def spectra_table(spectra: pd.DataFrame) -> pd.DataFrame:
-    """Medians over families of SPECTRA, of single heads and of sums, for encoders and decoders."""
+def outside(found: Evidence) -> pd.DataFrame:
+    """Shares of single heads outside the band of random weights, a row per kind of attention: symmetric, skew."""
+    heads = with_kinds(beside_survey(found).query("head >= 0"))
+    sides = {"symmetric": heads["recorded"] > 0, "skew": heads["recorded"] <= 0}
+    told = heads.assign(**{side: own & (heads["p"] < LEVEL) for side, own in sides.items()})
+    return told.groupby("attention")[list(sides)].mean()
+
+
+def spectra_table(found: Evidence) -> pd.DataFrame:
+    """Medians over families of SPECTRA, of single heads and of sums, for encoders and decoders.
+
+    ``at random`` is the first factor of normal weights of these shapes.
+    """
+    shapes = found.survey[[*LAYER, "head", "d_model", "rank"]]
+    spectra = found.spectra.merge(shapes, on=[*LAYER, "head"], how="left", validate="1:1")
+    spectra = spectra.assign(at_random=in_eigenvalues_at_random(spectra["d_model"], spectra["rank"]))
+    names = {"in_eigenvalues": "in eigenvalues", "at_random": "at random", "real": "real", "positive": "positive"}
     rows = []
     for form, own in (("heads", spectra[spectra["head"] != SUM]), ("sums", spectra[spectra["head"] == SUM])):
-        told = families(own, SPECTRA)
+        told = families(own, tuple(names))
         for part, kind in GROUPS.items():
-            middle = (
-                told[told["attention"] == kind][list(SPECTRA)].median().rename({"in_eigenvalues": "in eigenvalues"})
-            )
+            middle = told[told["attention"] == kind][list(names)].median().rename(names)
             rows.append({"matrices": f"{form} of {part}s", **middle})
     return pd.DataFrame(rows)
+
+
+def families_table(found: Evidence) -> pd.DataFrame:
+    """What the sum adds, family by family: s of the heads and of the sum, both gains and their quotient."""
+    headings = {
+        "heads": "s of heads",
+        "symmetry": "s of the sum",
+        "symmetric_gain": "G_s",
+        "skew_gain": "G_n",
+        "factor": "G_s / G_n",
+    }
+    told = families(whole(found.layers), PARTS).sort_values(["attention", "symmetry"], ascending=[True, False])
+    return told[["family", "attention", *headings]].rename(columns=headings)

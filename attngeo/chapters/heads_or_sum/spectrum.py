@@ -1,5 +1,6 @@
 """Eigenvalues of a form and of its symmetric part, from products as small as its rank."""
 
+import pandas as pd
 import torch
 from jaxtyping import Complex, Float
 from torch import Tensor
@@ -40,3 +41,18 @@ def spectrum(q: Float[Tensor, "d rank"], k: Float[Tensor, "d rank"]) -> dict[str
         "n_negative": int((signed < 0).sum()),
         "positive": float(signed.clamp_min(0).square().sum() / signed.square().sum()),
     }
+
+
+def in_eigenvalues_at_random(d: pd.Series, rank: pd.Series) -> pd.Series:
+    """``R (3 - R) / 6`` with ``R = rank / d``: the share of ``||M||^2`` in eigenvalues for normal factors, large d.
+
+    Of ``k^T q``, with entries of variance 1 / d in both factors, a share F of the eigenvalues has
+    ``|l|^2 <= R F (1 - R + R F)``, and ``||M||^2`` tends to the rank; the mean over F is the share. With a rank above d
+    the two change places, and ``R = d / rank`` gives ``(3 - R) / 6``.
+
+    Source: the radial law of a product of two rectangular normal matrices, Burda, Jarosz, Livan, Nowak and Swiech,
+    Phys. Rev. E 82 (2010) 061114.
+    """
+    narrow = rank / d
+    wide = 1 / narrow
+    return (narrow * (3 - narrow) / 6).where(narrow <= 1, (3 - wide) / 6)

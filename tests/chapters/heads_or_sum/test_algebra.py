@@ -2,6 +2,7 @@
 
 import math
 
+import pandas as pd
 import pytest
 import torch
 from hypothesis import assume, given
@@ -19,7 +20,7 @@ from attngeo.chapters.heads_or_sum.removals import (
     without_diagonal,
     without_directions,
 )
-from attngeo.chapters.heads_or_sum.spectrum import spectrum, symmetric_eigenvalues
+from attngeo.chapters.heads_or_sum.spectrum import in_eigenvalues_at_random, spectrum, symmetric_eigenvalues
 
 SUM, SPECTRUM = algebra.score_of_a_sum, algebra.spectrum_of_a_sum
 
@@ -147,3 +148,10 @@ def test_an_error_is_refused(name):
     check, target, wrong = PLANTED[name]
     assert supported(check)
     assert not supported_with(check, target, wrong)
+
+
+@pytest.mark.parametrize("rank", [20, 120, 240, 480])
+def test_normal_factors_have_the_share_of_the_law_in_eigenvalues(rank):
+    found = spectrum(*gaussian(2, 240, rank, seed=rank))["in_eigenvalues"]
+    (law,) = in_eigenvalues_at_random(pd.Series([240]), pd.Series([rank]))
+    assert found == pytest.approx(law, rel=0.05)

@@ -44,6 +44,6 @@ def test_removals_at_random_are_open():
 
 
 def test_the_table_of_spectra_has_heads_and_sums_of_both_kinds():
-    rows = spectra_table(FOUND.spectra)
+    rows = spectra_table(FOUND)
     assert rows["matrices"].nunique() == 4
     assert rows["in eigenvalues"].between(0, 1).all()
