@@ -2,7 +2,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from attngeo.survey.families import choices, choices_table, compared, of_families, with_kinds
+from attngeo.survey.families import (
+    ALL,
+    beaten,
+    choices,
+    choices_table,
+    compared,
+    distinct,
+    of_families,
+    other_answers,
+    with_kinds,
+)
 from attngeo.survey.score_table import SCORES
 
 
@@ -37,17 +47,55 @@ def test_a_family_counts_once_and_cross_attention_not_at_all(stacks):
 
 
 def test_fewer_models_are_other_numbers(stacks):
-    chosen = choices(stacks)
-    assert {words: len(rows) for words, rows in chosen.items()} == {
-        "all": 8,
-        "without 8- and 4-bit weights": 7,
-        "without models of one layer": 7,
-        "without encoder-decoder models": 5,
-        "text alone": 8,
+    own = stacks.assign(
+        objective=stacks["part"].map({"encoder": "masked tokens", "decoder": "next token", "cross": ""})
+    )
+    own.loc[own["model"] == "e", "objective"] = "image labels"
+    assert {words: sorted(rows["model"]) for words, rows in choices(own).items()} == {
+        "all": sorted(stacks["model"]),
+        "without 8- and 4-bit weights": ["a1", "a2", "c", "c", "c", "d", "e"],
+        "without models of one layer": ["a1", "a2", "c", "c", "c", "d", "e"],
+        "encoder-only or decoder-only": ["a1", "a2", "b", "d", "e"],
+        "encoder-only or decoder-only, without 8- and 4-bit weights": ["a1", "a2", "d", "e"],
+        "one part, trained first on masked or on next tokens": ["a1", "a2", "b", "d"],
+        "text alone": sorted(stacks["model"]),
     }
-    table = choices_table(stacks)
-    assert len(table) == 5 and table["s"].iloc[0].startswith("0.78 [")
+    table = choices_table(own)
+    assert len(table) == 7 and table["s"].iloc[0].startswith("0.78 [")
     assert choices_table(stacks[stacks["part"] == "encoder"]).empty
+
+
+def test_a_choice_on_another_side_of_one_half_is_named():
+    """Five families of encoders above five of decoders, and one of each in 4 bits that lies the other way round."""
+    rows = [(kind, f"{kind}{i}", i + 10 * (kind == "encoder")) for kind in ("encoder", "decoder") for i in range(5)]
+    rows += [("encoder", "rounded", -1.0), ("decoder", "rounded too", 99.0)]
+    table = pd.DataFrame(rows, columns=["part", "model", "symmetry"])
+    table = with_kinds(table.assign(n_layers=2, precision=""))
+    table["precision"] = np.where(table["model"].str.startswith("rounded"), "4-bit", "")
+    same = table.assign(directionality=0.0, directionality_tables=table["symmetry"], directionality_released=0.0)
+    found = other_answers(same)
+    assert {words for score, words in found if score == "s"} == {words for _, words in found} - {ALL}
+    assert ("s", "without 8- and 4-bit weights") in found and ("d as in Table S3", ALL) not in found
+    assert not [score for score, _ in found if score == "d"]
+    assert found["s", "without 8- and 4-bit weights"].side == 1
+    assert compared(of_families(same.assign(attention=same["attention"].map(SWAPPED))[:10]), "symmetry").side == -1
+
+
+SWAPPED = {"bidirectional": "causal", "causal": "bidirectional"}
+
+
+def test_the_pairs_that_encoders_lose_are_theirs(stacks):
+    assert beaten(of_families(stacks), "symmetry") == {"B": 1, "C": 1}  # both by the decoder of C
+
+
+def test_weights_that_are_there_twice_count_once():
+    """A copy goes where its source is; what was trained on from it stays."""
+    names = [("Whisper base", "encoder"), ("Whisper base", "decoder"), ("Whisper base encoder", "encoder")]
+    rows = pd.DataFrame([*names, ("BERT base CTPE", "encoder"), ("mine", "encoder")], columns=["model", "part"])
+    assert distinct(rows)["model"].tolist() == ["Whisper base", "Whisper base", "BERT base CTPE", "mine"]
+    assert distinct(rows[2:])["model"].tolist() == ["Whisper base encoder", "BERT base CTPE", "mine"]
+    trained = pd.DataFrame({"model": ["BERT base CTPE", "bert-base-uncased"], "part": "encoder"})
+    assert len(distinct(trained)) == 2
 
 
 def test_a_model_the_registry_does_not_know_is_its_own_family():
