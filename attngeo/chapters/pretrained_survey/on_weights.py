@@ -4,10 +4,22 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from attngeo.chapters.pretrained_survey.same_models import same_models
 from attngeo.paper.checks import Comparisons, Judgement, check, compare, exact
 from attngeo.records.checkout import data
 from attngeo.survey.against_half import against_half
-from attngeo.survey.families import FEW_BITS, compared, of_families, with_kinds
+from attngeo.survey.families import (
+    FEW_BITS,
+    TEXT_ALONE,
+    TOLD_BY,
+    WITHOUT_FEW_BITS,
+    beaten,
+    choices,
+    compared,
+    distinct,
+    of_families,
+    with_kinds,
+)
 from attngeo.survey.measured import named, read_quantised, read_records
 from attngeo.survey.released_results import released_results
 from attngeo.survey.score_table import SCORES, layer_medians
@@ -18,7 +30,7 @@ HERE = "families read here"
 
 @dataclass(frozen=True)
 class OnWeights:
-    """What the records hold: a row per model and part, and per layer whose weights were rounded."""
+    """What the records hold of distinct weights: a row per model and part, and per layer whose weights were rounded."""
 
     stacks: pd.DataFrame  # `with_kinds` of medians over layers
     losses: pd.DataFrame  # `rounding_losses`
@@ -27,7 +39,7 @@ class OnWeights:
 def recorded_weights() -> OnWeights:
     """The recorded survey."""
     table, _ = read_records(data("survey"))
-    layers = named(table)[lambda t: t["head"] == -1]
+    layers = distinct(named(table))[lambda t: t["head"] == -1]
     return OnWeights(with_kinds(layer_medians(layers)), rounding_losses(layers, read_quantised(data("survey"))))
 
 
@@ -49,17 +61,28 @@ def bert_in_four_bits(losses: pd.DataFrame) -> pd.DataFrame:
 
 
 def losses_by_scheme(losses: pd.DataFrame, least: float) -> pd.DataFrame:
-    """A row per scheme: layers with ``|s| > least``, median, least and most of what they lose, largest change of d."""
+    """A row per scheme: of layers with ``|s| > least`` how many, median, least and most of what they lose."""
     told = losses[losses["symmetry"].abs() > least]
-    told = told.assign(moved=(told["directionality_rounded"] - told["directionality"]).abs())
     columns = {
         "layers": ("lost", "size"),
         "median": ("lost", "median"),
         "least": ("lost", "min"),
         "most": ("lost", "max"),
-        "largest change of d": ("moved", "max"),
     }
     return told.groupby("scheme", sort=False).agg(**columns)
+
+
+def moved_by_scheme(losses: pd.DataFrame) -> pd.DataFrame:
+    """A row per scheme: how far d moves at most, by either formula, in a layer and in a model's median over layers."""
+    medians = losses.groupby(["scheme", "model", "part"], sort=False).median(numeric_only=True)
+    return pd.DataFrame(
+        {
+            f"{formula}, {of}": (rows[f"{score}_rounded"] - rows[score]).abs().groupby("scheme", sort=False).max()
+            for formula, score in TOLD_BY.items()
+            if formula != "s"
+            for of, rows in (("a layer", losses.set_index("scheme")), ("a median", medians))
+        }
+    )
 
 
 @check(recorded_weights)
@@ -67,34 +90,37 @@ def section_3_symmetry_on_weights(found: OnWeights) -> Judgement:
     """AUC of symmetry over families whose weights were read lies above 1/2, by interval, bootstrap and exact test."""
     families = of_families(found.stacks)
     result = compared(families, "symmetry")
-    wide = families.pivot(index="family", columns="attention", values="symmetry").dropna(
-        subset=["bidirectional", "causal"]
-    )
-    against = list(wide.index[wide["bidirectional"] <= wide["causal"]])
+    text = compared(of_families(choices(found.stacks)[TEXT_ALONE]), "symmetry").separation
     base = bert_in_four_bits(found.losses)
     return Judgement(
         *(against_half(result.separation, end, ">", score="symmetry", models=HERE) for end in ("low", "family_low")),
         compare("p", result.p, "<", 0.05, n=result.n_exchanges),
+        against_half(text, "low", "<", "text", score="symmetry", models="families of text"),
         compare("four bits", base["lost"].median(), "<", 0.01),
         compare("four bits at most", base["lost"].max(), "<", 0.02),
         compare("four bits at least", base["lost"].min(), ">"),
-        halves=len(wide),
-        against=", ".join(against) or "none",
+        lost=", ".join(beaten(families, "symmetry")) or "none",
+        others=f"{result.separation.n_first - text.n_first} of {result.separation.n_first}",
+        texts=f"{text.n_second} of {result.separation.n_second}",
         coarse=found.stacks[found.stacks["precision"].isin(FEW_BITS)]["model"].nunique(),
     )
 
 
 @check(recorded_weights)
 def section_3_directionality_on_weights(found: OnWeights) -> Judgement:
-    """AUC of directionality over families whose weights were read: by either formula its interval holds 1/2."""
+    """AUC of directionality over families read here: by either formula its interval holds 1/2, in all, not in some."""
     families = of_families(found.stacks)
+    fine = of_families(choices(found.stacks)[WITHOUT_FEW_BITS])
+    chosen = compared(fine, "directionality_tables").separation
     results = {score: compared(families, score) for score in ("directionality", "directionality_tables")}
     ends = (
         against_half(result.separation, end, relation, score=f"directionality by {formula}", models=HERE)
         for formula, result in zip(("Definition 3.2", "Table S3's formula"), results.values(), strict=True)
         for end, relation in (("low", "<"), ("high", ">"))
     )
-    return Judgement(*ends, least=results["directionality"].least)
+    least = results["directionality"].least
+    words = {"score": "directionality by Table S3's formula", "models": f"{HERE}, {WITHOUT_FEW_BITS}"}
+    return Judgement(*ends, against_half(chosen, "low", ">", "few bits", **words), least=least, most=1 - least)
 
 
 @check(recorded_weights)
@@ -107,3 +133,7 @@ def figure_s1_formula(found: OnWeights) -> Comparisons:
     yield exact("d", ours["directionality_released"], theirs["d"], SIX_DIGITS)
     yield compare("by the definition", ours["directionality"], "≠", theirs["d"], 1e-3)
     yield compare("as in Table S3", ours["directionality_tables"], "≠", theirs["d"], 1e-3)
+    same = same_models(found.stacks)[lambda rows: rows["same"]]
+    for score in "sd":
+        gaps = (same[score] - same[f"{score}_released"]).abs()
+        yield exact(f"every {score}", gaps.max(), 0, SIX_DIGITS, n=gaps.count())

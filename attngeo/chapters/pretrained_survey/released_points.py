@@ -78,7 +78,8 @@ def separations(table: pd.DataFrame, name: str = "fig-separations") -> Captioned
     for y, row in enumerate(table.itertuples()):
         colour = PART_COLOURS["encoder" if row.score == "s" else "decoder"]
         panel.hlines(y, row.low, row.high, color=colour, linewidth=1.4)
-        panel.hlines(y, row.family_low, row.family_high, color=colour, linewidth=4, alpha=0.35)
+        if (row.family_low, row.family_high) != (row.low, row.high):  # else a group has one family, and no interval
+            panel.hlines(y, row.family_low, row.family_high, color=colour, linewidth=4, alpha=0.35)
         panel.plot(row.auc, y, "o", color=colour, markersize=6)
         panel.text(1.04, y, f"{row.auc:.2f}", transform=panel.get_yaxis_transform(), va="center")
         labels.append(f"{row.score}: {row.models}")

@@ -40,6 +40,13 @@ def test_each_separation_is_a_line_with_its_intervals():
     assert f"{above[0]} of 7 of $s$, {above[1]} of 7 of $d$" in figure.caption
 
 
+def test_where_a_group_is_one_family_no_interval_of_families_is_drawn():
+    table = all_separations(released_results())
+    lines = [c for c in separations(table).figure.axes[0].collections if c.get_linewidth()[0] == 4]
+    one = (table["family_low"] == table["low"]) & (table["family_high"] == table["high"])
+    assert set(table[one]["models"]) >= {"vision", "audio"} and len(lines) == (~one).sum() > 0
+
+
 def test_a_label_of_another_kind_is_refused():
     with pytest.raises(ParameterError):
         released_scores(released_results(), {"2": "language"}, "tab-released")
