@@ -24,7 +24,6 @@ gamma: float = 2.0  # threshold of directionality in standard deviations of the 
 
 # %% tags=["remove-cell"]
 from attngeo.chapters.pretrained_survey import on_weights, separation
-from attngeo.survey.families import choices_table, with_kinds
 from attngeo.chapters.pretrained_survey.figures import form_pictures
 from attngeo.chapters.pretrained_survey.null_bands import null_bands
 from attngeo.chapters.pretrained_survey.pictures import read_picture
@@ -32,6 +31,7 @@ from attngeo.chapters.pretrained_survey.released_points import released_scores, 
 from attngeo.chapters.pretrained_survey.same_models import same_models
 from attngeo.display.page import glue, show, table
 from attngeo.records.checkout import data
+from attngeo.survey import families as by_family
 from attngeo.survey.measured import measured
 from attngeo.survey.released_results import released_results
 from attngeo.survey.score_table import layer_medians
@@ -39,20 +39,29 @@ from attngeo.survey.score_table import layer_medians
 # %% tags=["remove-cell"]
 scores = measured(models, gamma)
 medians = layer_medians(scores[scores["head"] == -1])
-stacks = with_kinds(medians)
+stacks = by_family.with_kinds(medians)
 bands = null_bands(scores, gamma)
 recorded = on_weights.recorded_weights()
 results = released_results()
+
+# %% tags=["remove-cell"]
+told = by_family.compared_by_choice(recorded.stacks)
+glue("text-least", told[by_family.TEXT_ALONE]["s"].least, ".2f")
+lost = by_family.beaten(by_family.of_families(recorded.stacks.query("modality == 'text'")), "symmetry")
+glue("text-lost", ", ".join(f"{family} ({n} pairs)" for family, n in lost.items()) or "none")
+copies = stacks.drop(by_family.distinct(stacks).index)["model"]
+glue("copies", ", ".join(copies) or "none")
 glue("n-coarse", stacks[stacks["precision"].isin(["8-bit", "4-bit"])]["model"].nunique(), "d")
 
 # %% [markdown]
 # ## Other choices
 #
-# Symmetry is told by families of all kinds together; text alone is too few families to tell anything.
+# On text alone symmetry is not told from chance, though an AUC of {glue:text}`text-least` would be: encoders lose pairs
+# in {glue:text}`text-lost` alone.
 
 # %% tags=["remove-input"]
 table(
-    choices_table(recorded.stacks),
+    by_family.choices_table(recorded.stacks),
     name="tab-survey-choices",
     caption="AUC over families, with Newcombe's interval of 95 % and p of exchanging encoders and decoders, for other "
     "choices of models and, in directionality, of formula.",
@@ -61,9 +70,10 @@ table(
 # %% [markdown]
 # ## Every model
 #
-# {glue:text}`n-coarse` of the checkpoints are held in 8 or 4 bits. Every extraction is tested against the model itself:
-# attention probabilities rebuilt from the extracted forms equal those that the model computes, to $10^{-6}$, for every head
-# of randomly initialised models of each architecture.
+# {glue:text}`n-coarse` of the checkpoints are held in 8 or 4 bits. Weights that another row has already,
+# and that count nowhere else: {glue:text}`copies`. Every extraction is tested against the model itself: attention
+# probabilities rebuilt from the extracted forms equal those that the model computes, to $10^{-6}$, for every head of
+# randomly initialised models of each architecture.
 
 # %% tags=["remove-cell"]
 headings = {
@@ -90,21 +100,23 @@ table(
 # %% [markdown]
 # ## The same models in the paper, and what later training does
 #
-# Where the paper's authors scored the same weights, their median and ours agree to six digits; where the weights were
-# trained on since, the difference is what that training did.
+# Where the paper's authors scored the same weights, their medians and ours agree to six digits; where the weights were
+# trained on since, the difference is what that training did and, where a precision is given, what rounding did too.
 
-# %%
+# %% tags=["remove-cell"]
 beside = same_models(recorded.stacks)
-
-# %% tags=["remove-input"]
 further = beside[~beside["same"]].set_index(["model", "part"])
 changed = (further["s"] / further["s_released"] - 1).abs()
 glue("changed-bert", changed["BERT base CTPE", "encoder"], ".1%")
 glue("changed-vit", changed["ViT base retinopathy", "encoder"], ".1%")
-glue("changed-t5", changed["FLAN-T5 small titler", "encoder"], ".0%")
+for part in ("encoder", "decoder"):
+    glue(f"changed-t5-{part}", changed["FLAN-T5 small titler", part], ".0%")
 contrast = stacks[stacks["objective"].str.contains("contrast")]["symmetry"]
+glue("n-contrast", len(contrast), "d")
 glue("contrast-from", contrast.min() if len(contrast) else float("nan"), ".2f")
 glue("contrast-to", contrast.max() if len(contrast) else float("nan"), ".2f")
+
+# %% tags=["remove-input"]
 table(
     beside.assign(same=beside["same"].map({True: "same weights", False: "trained on from it"})).rename(
         columns=lambda name: name.replace("_", ", ")
@@ -116,12 +128,13 @@ table(
 )
 
 # %% [markdown]
-# - *Fine-tuning* on labels leaves the forms almost alone: the median $s$ of BERT base changes by
-#   {glue:text}`changed-bert`, that of ViT base by {glue:text}`changed-vit`. T5's encoder, trained on instructions and
-#   then on another task, has moved by {glue:text}`changed-t5`.
-# - *Contrastive training* cannot be judged alone, since no weights from before it are at hand. The two encoders that
-#   went through it have median $s$ from {glue:text}`contrast-from` to {glue:text}`contrast-to`, among the other
-#   encoders.
+# - *Fine-tuning* on labels leaves the median $s$ almost as it was: that of BERT base changes by
+#   {glue:text}`changed-bert`, that of ViT base by {glue:text}`changed-vit`, rounding included. T5, trained on instructions,
+#   then on another task, and held in 8 bits, lost {glue:text}`changed-t5-encoder` of it in its encoder and
+#   {glue:text}`changed-t5-decoder` in its decoder.
+# - *Contrastive training* cannot be judged alone, since no weights from before it are at hand. The encoders that
+#   went through it ({glue:text}`n-contrast`) have median $s$ from {glue:text}`contrast-from` to {glue:text}`contrast-to`,
+#   among the other encoders.
 
 # %%
 show(on_weights.figure_s1_formula.of(recorded))
@@ -139,18 +152,23 @@ bert = on_weights.bert_in_four_bits(recorded.losses)["lost"]
 glue("bert-lost", bert.median(), ".1%")
 glue("bert-most", bert.max(), ".1%")
 glue("n-rounded", recorded.losses["model"].nunique(), "d")
+moved = on_weights.moved_by_scheme(recorded.losses)
+glue("moved-int8", moved.loc["int8", "d as in Table S3, a median"], ".2f")
+glue("moved-q4", moved.loc["q4_0", "d as in Table S3, a median"], ".2f")
 table(
-    on_weights.losses_by_scheme(recorded.losses, least=0.05),
+    on_weights.losses_by_scheme(recorded.losses, least=0.05).join(moved),
     name="tab-rounded",
-    caption="The share of its symmetry that a layer loses when its weights are rounded; layers with |s| > 0.05.",
-    formats={"median": ".2%", "least": ".1%", "most": ".1%", "largest change of d": ".2f"},
+    caption="The share of its symmetry that a layer loses when its weights are rounded, of layers with |s| > 0.05; then "
+    "the largest change of d, of any layer and of any model's median over layers.",
+    formats={"median": ".2%", "least": ".1%", "most": ".1%", **dict.fromkeys(moved.columns, ".2f")},
 )
 
 # %% [markdown]
 # Four bits take {glue:text}`bert-lost` of its symmetry from the median layer of BERT base and at most
-# {glue:text}`bert-most`: far less than what sets encoders and decoders apart, so checkpoints of few bits count above.
+# {glue:text}`bert-most`: far less than what sets encoders and decoders apart in symmetry.
 # Directionality is not safe in the same way: a norm that rounding pushes over the threshold enters the sum, or leaves
-# it, as a whole.
+# it, as a whole. By the formula of Table S3 a model's median moves by up to {glue:text}`moved-int8` in 8 bits and
+# {glue:text}`moved-q4` in 4. {numref}`tab-survey-choices` has $d$ without checkpoints of few bits.
 #
 # ## The matrices themselves
 #
