@@ -67,6 +67,7 @@ from attngeo.chapters.symmetric_initialisation.planned_runs import (
     named,
     planned,
     planned_table,
+    spread,
     symmetry_as_planned,
 )
 from attngeo.chapters.symmetric_initialisation.planned_words import (
@@ -74,8 +75,6 @@ from attngeo.chapters.symmetric_initialisation.planned_words import (
     by_chance,
     final_losses,
     in_how_many,
-    seeds_asked,
-    spreads,
 )
 from attngeo.chapters.symmetric_initialisation.roulette import roulette
 from attngeo.chapters.symmetric_initialisation.tables import tally
@@ -166,16 +165,12 @@ glue("gain-24", printed_table("web").dropna().set_index("layers")["speed_up_perc
 # %% tags=["remove-cell"]
 glue("n-plans", len(plans), "d")
 glue("n-judged", len(complete) or "None")
-glue("planned-spreads", spreads(judged) or "–")
-glue("planned-seeds", seeds_asked(judged) or "–")
+for name, of_part in (("encoders", of_encoders), ("decoders", [p for p in symmetry if not p.encoder])):
+    glue(f"spread-{name}", f"{max(map(spread, of_part)):.2f}" if of_part else "–")
 glue("fine-plan", BAND, "g")
 glue("share-plan", as_percent(SHARE))
 grid = as_percent(max((grid_of(p.contrast) for p in symmetry), default=0))
 least = min(symmetry, key=by_chance, default=None)
-told = [
-    f"{p.label}: {with_interval(p.contrast.difference(), as_nats)} nats, {p.by_plan}" for p in symmetry if not p.encoder
-]
-glue("decoders-planned", "; ".join(told) or "not judged yet")
 glue("least-p", f"{by_chance(least):.3f} ({least.label})" if least else "–")
 glue("least-among", f"{among(by_chance(least), len(asked)):.2f}" if least else "–")
 
@@ -276,12 +271,12 @@ table(
 # *by {glue:text}`share-plan` of steps or more* if that of the steps saved lies above that; *slower* if it lies above zero; else
 # the plan is *undecided*.
 #
-# Runs of one start that differ in their seed alone end apart by up to {glue:text}`planned-spreads`. An encoder's loss
-# stays on a plateau, and when it leaves it differs from seed to seed. Seeds for an interval of ±{glue:text}`fine-plan` nats:
-# {glue:text}`planned-seeds`; few seeds tell that only roughly. The least p of all is {glue:text}`least-p`; beside the
-# {glue:text}`n-asked` such comparisons that were planned it counts as {glue:text}`least-among` (Bonferroni). Planned
-# comparisons of decoders: {glue:text}`decoders-planned`. What was planned when, and what of it was not run, is [told with
-# the runs](../recorded_runs.md#planned-runs).
+# Runs of one start that differ in their seed alone end up to {glue:text}`spread-encoders` nats apart in an experiment with
+# encoders, {glue:text}`spread-decoders` in one with decoders: an encoder's loss stays on a plateau, and when it leaves it
+# differs from seed to seed. {numref}`tab-init-planned` has the seeds that an interval of ±{glue:text}`fine-plan` nats would
+# take, which few seeds tell only roughly. The least p of all is {glue:text}`least-p`; beside the {glue:text}`n-asked` such
+# comparisons that were planned it counts as {glue:text}`least-among` (Bonferroni). What was planned when, and what of it was
+# not run, is [told with the runs](../recorded_runs.md#planned-runs).
 
 # %% tags=["remove-input"]
 if symmetry:

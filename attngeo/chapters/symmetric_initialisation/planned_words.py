@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from scipy import stats
 
-from attngeo.chapters.symmetric_initialisation.planned_runs import BAND, Outcome, Planned, spread
+from attngeo.chapters.symmetric_initialisation.planned_runs import BAND, Outcome, Planned
 from attngeo.paper.seed_intervals import Size
 from attngeo.runs.arms import LOSS
 from attngeo.runs.numbers_in_words import extent
@@ -36,21 +36,7 @@ def among(p: float, comparisons: int) -> float:
     return min(1.0, comparisons * p)
 
 
-def spreads(found: Sequence[Planned]) -> str:
-    """``0.25 nats (encoder, characters, 1.5 million tokens)``: between final losses of one start, per setting."""
-    return "; ".join(f"{spread(p):.2f} nats ({_short(p)})" for p in found)
-
-
-def seeds_asked(found: Sequence[Planned]) -> str:
-    """``17 (encoder, characters, 1.5 million tokens), as 46 tell``: seeds for ±`BAND` nats, told by so many."""
-    return "; ".join(f"{p.seeds_asked} ({_short(p)}), as {len(p.contrast)} tell" for p in found)
-
-
 def final_losses(found: Sequence[Planned], size: Size) -> str:
     """``1.91 to 2.76 (random), 1.88 to 2.29 (default-linear)``: by start, of the one planned for models of a size."""
     arms = next(p.arms for p in found if Size.of(p.config) == size)
     return ", ".join(f"{extent(arm.values(LOSS), '{:.2f}'.format)} ({name})" for name, arm in arms.items())
-
-
-def _short(found: Planned) -> str:
-    return f"{found.part}, {found.tokens}"
