@@ -22,7 +22,7 @@
 # (symmetric), the heads of a layer have together {glue:text}`heads-encoders` in the median family of encoders, against
 # {glue:text}`heads-decoders` of decoders; their sum has {glue:text}`sum-encoders`, against {glue:text}`sum-decoders`. Every
 # matrix is a symmetric plus a skew-symmetric part: summing multiplies the ratio of the two parts' squared norms by
-# {glue:text}`factor` in encoders and by {glue:text}`factor-decoders` in decoders.
+# {glue:text}`factor-encoders` in encoders and by {glue:text}`factor-decoders` in decoders.
 
 # %% tags=["parameters"]
 model: str = "all-MiniLM-L6-v2"  # recorded model whose pairs of heads are computed again where its weights are at hand
@@ -51,29 +51,28 @@ from attngeo.survey.families import compared
 
 # %% tags=["remove-cell"]
 found = evidence()
+kinds = {"bidirectional": "encoders", "causal": "decoders"}
 told = families(whole(found.layers), PARTS)
 middle = told.groupby("attention")[list(PARTS)].median()
-glue("factor", middle.loc["bidirectional", "factor"], ".1f")
-glue("factor-decoders", middle.loc["causal", "factor"], ".1f")
-for kind, words in {"bidirectional": "encoders", "causal": "decoders"}.items():
+for kind, words in kinds.items():
+    glue(f"factor-{words}", middle.loc[kind, "factor"], ".1f")
     glue(f"heads-{words}", middle.loc[kind, "heads"], ".2f")
     glue(f"sum-{words}", middle.loc[kind, "symmetry"], ".2f")
     glue(f"symmetric-{words}", middle.loc[kind, "symmetric_gain"], ".1f")
     glue(f"skew-{words}", middle.loc[kind, "skew_gain"], ".1f")
 glue("half-head", symmetry_null(768, 64).half_width, ".3f")
 sides = outside(found)
-for kind, words in {"bidirectional": "encoders", "causal": "decoders"}.items():
+for kind, words in kinds.items():
     for side in sides:
         glue(f"{side}-heads-{words}", sides.loc[kind, side], ".0%")
     of_kind = told["attention"] == kind
     counts = sorted({int(owed[of_kind].sum()) for owed in owed_to_the_sum(told).values()})
     glue(f"n-{words}", int(of_kind.sum()), "d")
     glue(f"n-sum-{words}", " or ".join(map(str, counts)))
-several, every = compared(told, "heads"), compared(single_heads(found), "heads")
-for name, result in (("several", several), ("every", every)):
-    own = result.separation
-    glue(f"auc-{name}", f"{own.auc:.2f} [{own.low:.2f}, {own.high:.2f}]")
-glue("one-head", ", ".join(sorted(set(single_heads(found)["family"]) - set(told["family"]))))
+several, alone = compared(told, "heads"), single_heads(found)
+glue("auc-several", str(several))
+glue("auc-every", str(compared(alone, "heads")))
+glue("one-head", ", ".join(sorted(set(alone["family"]) - set(told["family"]))))
 glue("least", several.least, ".2f")
 glue("most", 1 - several.least, ".2f")
 for name in ("gain", "overlap"):
@@ -90,7 +89,7 @@ glue("kept-least", small["kept"].min(), ".0%")
 for name, words in (("2 %", "fiftieth"), ("10 %", "tenth")):
     glue(f"kept-{words}", kept.loc[f"leading {name}", "median"], ".0%")
 for measure in SKEW:
-    for kind, words in {"bidirectional": "encoders", "causal": "decoders"}.items():
+    for kind, words in kinds.items():
         glue(f"{measure}-{words}", skew.loc[kind, measure], ".0%")
 gap = verified(model, found.pairs)
 alone = f"The weights of {model} are not at hand for this page, so that the record stands alone"
@@ -111,9 +110,10 @@ figures.heads_and_sums(found)
 # allows and {glue:text}`skew-heads-encoders` more skew; of decoders {glue:text}`symmetric-heads-decoders` and
 # {glue:text}`skew-heads-decoders`.
 #
-# Take a family of encoders and one of decoders: how often are the encoder's heads the more symmetric (AUC)? Where layers have
-# several heads in {glue:text}`auc-several` of pairs, with its interval of 95 %. With {glue:text}`one-head`, the one family of
-# single heads, which goes the other way, it is {glue:text}`auc-every`, which families as few as these do not tell from 1/2.
+# Take a family of encoders and one of decoders: how often are the encoder's heads the more symmetric (AUC, its interval of
+# 95 %, p of exchanging encoders and decoders)? Where layers have several heads {glue:text}`auc-several`; with
+# {glue:text}`one-head`, the one family of single heads, which goes the other way, {glue:text}`auc-every`. Families as few as
+# these do not tell the latter from 1/2.
 #
 # ## The score of a sum
 #

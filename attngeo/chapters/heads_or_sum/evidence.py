@@ -144,12 +144,12 @@ def spectra_table(found: Evidence) -> pd.DataFrame:
     shapes = found.survey[[*LAYER, "head", "d_model", "rank"]]
     spectra = found.spectra.merge(shapes, on=[*LAYER, "head"], how="left", validate="1:1")
     spectra = spectra.assign(at_random=in_eigenvalues_at_random(spectra["d_model"], spectra["rank"]))
-    names = {"in_eigenvalues": "in eigenvalues", "at_random": "at random", "real": "real", "positive": "positive"}
+    columns = (SPECTRA[0], "at_random", *SPECTRA[1:])
     rows = []
     for form, own in (("heads", spectra[spectra["head"] != SUM]), ("sums", spectra[spectra["head"] == SUM])):
-        told = families(own, tuple(names))
+        told = families(own, columns)
         for part, kind in GROUPS.items():
-            middle = told[told["attention"] == kind][list(names)].median().rename(names)
+            middle = told[told["attention"] == kind][list(columns)].median().rename(lambda name: name.replace("_", " "))
             rows.append({"matrices": f"{form} of {part}s", **middle})
     return pd.DataFrame(rows)
 

@@ -19,7 +19,7 @@ def outside(banded: pd.DataFrame) -> pd.DataFrame:
     return found.assign(columns=found["definition"] & found["tables"] & below)
 
 
-def by_chance(n: int) -> float:
+def expected_outside(n: int) -> float:
     """How many of ``n`` stacks of random weights lie outside their band, on average."""
     return LEVEL * n
 

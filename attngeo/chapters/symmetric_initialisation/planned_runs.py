@@ -69,11 +69,6 @@ class Planned:
         return self.config["objective"] == "mlm"
 
     @property
-    def part(self) -> str:
-        """``encoder, characters``."""
-        return f"{PARTS[self.config['objective']]}, {TEXTS[self.config['text']]}"
-
-    @property
     def tokens(self) -> str:
         """``20.1 million tokens``, read by each run."""
         return f"{as_millions(Training.of(self.config).tokens)} tokens"
@@ -81,7 +76,8 @@ class Planned:
     @property
     def label(self) -> str:
         """``encoder, characters, 4 layers of width 128, 20.1 million tokens``."""
-        return f"{self.part}, {Training.of(self.config)}"
+        c = self.config
+        return f"{PARTS[c['objective']]}, {TEXTS[c['text']]}, {Training.of(c)}"
 
     @cached_property
     def contrasts(self) -> dict[PlannedContrast, Contrast]:

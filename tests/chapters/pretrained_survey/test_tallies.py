@@ -24,7 +24,7 @@ def test_medians_outside_are_told_by_kind_and_formula(banded):
     assert found["tables"].tolist() == [False, True, True, True, False]
     assert found["columns"].tolist() == [False, False, True, False, False]
     assert tallies.by_kind(found) == "encoders 2 (1) of 2, decoders 1 (2) of 2, cross-attention 0 (0) of 1"
-    assert tallies.by_chance(20) == pytest.approx(1)
+    assert tallies.expected_outside(20) == pytest.approx(1)
 
 
 def test_keys_that_heads_share_are_counted_from_the_rank(scores):
