@@ -48,22 +48,28 @@ def by_size(found: Iterable[Planned], matrix: Iterable[ControlMatrix]) -> list[W
     """Of planned experiments that share all settings but the size; what they lack, from the matrix, if it shares them.
 
     Args:
-        found: experiments of one primary contrast; the largest group of them that differs in size is taken.
+        found: experiments of one primary contrast, of which `planned_sizes` are taken.
         matrix: recorded runs that are equal in everything but start and seed.
     """
-    groups: dict[tuple, list[Planned]] = {}
-    for planned in found:
-        groups.setdefault(_setting(planned.config), []).append(planned)
-    group = max(groups.values(), key=lambda g: len({Size.of(p.config) for p in g}), default=[])
+    sizes = planned_sizes(found)
     worth: dict[tuple, Worth] = {}
-    for planned in group:
+    for size, planned in sizes.items():
         contrasts = {(c.arm, c.against): contrast for c, contrast in planned.contrasts.items()}
-        worth |= _worth(Size.of(planned.config), contrasts, as_planned=True)
+        worth |= _worth(size, contrasts, as_planned=True)
+    setting = next((_setting(p.config) for p in sizes.values()), None)
     for experiment in matrix:
-        if group and _setting(experiment.config) == _setting(group[0].config):
+        if _setting(experiment.config) == setting:
             contrasts = {(p.start, p.against): contrast for p, contrast in experiment.contrasts().items()}
             worth = _worth(Size.of(experiment.config), contrasts, as_planned=False) | worth
     return [worth[key] for key in sorted(worth)]
+
+
+def planned_sizes(found: Iterable[Planned]) -> dict[Size, Planned]:
+    """By size, those of the setting that was planned at most sizes: they differ in nothing else."""
+    groups: dict[tuple, dict[Size, Planned]] = {}
+    for planned in found:
+        groups.setdefault(_setting(planned.config), {})[Size.of(planned.config)] = planned
+    return max(groups.values(), key=len, default={})
 
 
 def along(worth: Sequence[Worth], axis: str) -> list[Worth]:

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from scipy import stats
 
 from attngeo.chapters.symmetric_initialisation.planned_runs import BAND, Outcome, Planned
-from attngeo.paper.seed_intervals import Size
 from attngeo.runs.arms import LOSS
-from attngeo.runs.numbers_in_words import extent
+from attngeo.runs.numbers_in_words import as_nats, extent, with_interval
 
 _IN = {  # of the first start's encoder, before "in N"
     Outcome.MUCH_FASTER: "ends lower",
@@ -36,7 +35,11 @@ def among(p: float, comparisons: int) -> float:
     return min(1.0, comparisons * p)
 
 
-def final_losses(found: Sequence[Planned], size: Size) -> str:
-    """``1.91 to 2.76 (random), 1.88 to 2.29 (default-linear)``: by start, of the one planned for models of a size."""
-    arms = next(p.arms for p in found if Size.of(p.config) == size)
-    return ", ".join(f"{extent(arm.values(LOSS), '{:.2f}'.format)} ({name})" for name, arm in arms.items())
+def final_losses(found: Planned) -> str:
+    """``1.91 to 2.76 (random), 1.88 to 2.29 (default-linear)``: of every start, over its seeds."""
+    return ", ".join(f"{extent(arm.values(LOSS), '{:.2f}'.format)} ({name})" for name, arm in found.arms.items())
+
+
+def all_differences(found: Planned) -> str:
+    """``−0.010 [−0.020, +0.001] (symmetric less random)``: of all that are complete, the primary first."""
+    return ", ".join(f"{with_interval(c.difference(), as_nats)} ({p.name})" for p, c in found.contrasts.items())

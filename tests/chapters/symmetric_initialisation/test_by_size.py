@@ -10,6 +10,7 @@ from attngeo.chapters.symmetric_initialisation.by_size import (
     beyond_noise,
     by_size,
     ends,
+    planned_sizes,
     size_figure,
 )
 from attngeo.chapters.symmetric_initialisation.control_matrix import experiments
@@ -63,8 +64,12 @@ def test_what_no_plan_has_at_a_size_comes_from_the_matrix_and_is_told_apart():
 
 def test_other_settings_are_not_put_beside():
     plans = [a_plan_and_its_runs((2, 128), arms()), a_plan_and_its_runs((8, 128), arms())]
-    longer = a_plan_and_its_runs((4, 128), arms(), block_size=64)
-    assert {w.size.layers for w in by_size(planned([*plans, longer]), ())} == {2, 8}
+    longer = [a_plan_and_its_runs(size, arms(), block_size=64) for size in ((4, 128), (8, 128))]
+    plans.insert(1, a_plan_and_its_runs((4, 64), arms()))
+    for order in ([*plans, *longer], [*longer, *plans]):
+        found = planned(order)
+        assert {w.size for w in by_size(found, ())} == {Size(2, 128), Size(4, 64), Size(8, 128)}
+        assert planned_sizes(found)[Size(8, 128)].config["block_size"] == plans[-1][1][0].config["block_size"]
     assert by_size((), matrix()) == []
 
 

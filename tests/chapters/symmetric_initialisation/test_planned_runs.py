@@ -16,13 +16,13 @@ from attngeo.chapters.symmetric_initialisation.planned_runs import (
     symmetry_as_planned,
 )
 from attngeo.chapters.symmetric_initialisation.planned_words import (
+    all_differences,
     among,
     by_chance,
     final_losses,
     in_how_many,
 )
 from attngeo.paper import Verdict
-from attngeo.paper.seed_intervals import Size
 from attngeo.records.checkout import data
 from attngeo.runs.estimates import Estimate
 from attngeo.runs.experiments import Experiment, PlannedContrast, PlannedRun, Status, read_experiments
@@ -103,11 +103,19 @@ def test_outcomes_are_counted_in_words():
     assert in_how_many(found[:1]) == "ends lower in 1" and in_how_many([]) == "is not judged yet"
 
 
-def test_final_losses_are_told_by_start_at_one_size():
-    found = planned([(a_plan(), made(d_model=64)), (a_plan(), made())])
-    ends = found[1].arms["random"].values("held_out_loss")
-    told = final_losses(found, Size(4, 256))
+def test_final_losses_are_told_by_start():
+    (found,) = planned([(a_plan(), made())])
+    ends = found.arms["random"].values("held_out_loss")
+    told = final_losses(found)
     assert told.startswith(f"{ends.min():.2f} to {ends.max():.2f} (random), ") and told.count(" to ") == len(ARMS)
+
+
+def test_every_complete_comparison_is_told_the_primary_one_first():
+    (found,) = planned([(a_plan(), made())])
+    primary, *others = (c.name for c in found.contrasts)
+    told = all_differences(found)
+    first = f"{found.contrast.difference().value:+.3f}".replace("-", "\N{MINUS SIGN}")
+    assert told.startswith(f"{first} [") and told.index(f"({primary})") < min(told.index(f"({o})") for o in others)
 
 
 def test_chance_is_student_s_and_counts_for_more_among_many():
