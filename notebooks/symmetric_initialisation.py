@@ -62,7 +62,6 @@ from attngeo.chapters.symmetric_initialisation.planned_figure import planned_fig
 from attngeo.chapters.symmetric_initialisation.planned_runs import (
     BAND,
     SHARE,
-    Outcome,
     about_symmetry,
     asks_about_symmetry,
     named,
@@ -77,6 +76,8 @@ from attngeo.chapters.symmetric_initialisation.planned_words import (
     by_chance,
     final_losses,
     in_how_many,
+    shown,
+    told,
 )
 from attngeo.chapters.symmetric_initialisation.roulette import roulette
 from attngeo.chapters.symmetric_initialisation.tables import tally
@@ -105,15 +106,7 @@ plans = [e for e in read_experiments(data("runs")) if e.status is Status.CONFIRM
 asked = [e for e in plans if asks_about_symmetry(e)]
 worth, at_size = by_size(symmetry, recorded), planned_sizes(symmetry)
 temperature = named(complete, "confirm_temperature")
-refuted = temperature is not None and temperature.outcome is Outcome.SLOWER
-glue(
-    "logits-alone",
-    "refuted, at this learning rate, by runs planned for it"
-    if refuted
-    else "not refuted by runs planned for it"
-    if temperature
-    else "open",
-)
+glue("logits-alone", told("logits alone", temperature))
 
 of_encoders = [p for p in symmetry if p.encoder]
 first = max(of_encoders, key=lambda p: len(p.contrast), default=None)
@@ -178,9 +171,8 @@ glue("least-among", f"{among(by_chance(least), len(asked)):.2f}" if least else "
 
 sizes_asked = {Size.of(e.runs[0].settings) for e in plans if e.name.startswith("confirm_size")}
 depth, width = ends(worth, "layers", TIE, sizes_asked), ends(worth, "width", SCALE, sizes_asked)
-open_or_not = {True: "so it is", False: "that is not shown", None: "not complete yet"}
-glue("grows-with-depth", open_or_not[depth and depth.appears])
-glue("shrinks-with-width", open_or_not[width and width.shrinks])
+glue("grows-with-depth", shown(depth and depth.appears))
+glue("shrinks-with-width", shown(width and width.shrinks))
 glue("depth-change", with_interval(depth.change, as_nats) if depth else "–")
 glue("width-change", with_interval(width.change, as_nats) if width else "–")
 for name, end in (("narrow", width and width.small), ("wide", width and width.large)):
@@ -189,15 +181,11 @@ own_shape = named(complete, "confirm_mini")
 glue("shape-tokens", own_shape.tokens if own_shape else "–")
 glue("shape-differences", all_differences(own_shape) if own_shape else "–")
 glue("tie-by-size", beyond_noise(worth, TIE_AT_RELEASED_SCALE))
-others = {c.name: contrast for c, contrast in temperature.contrasts.items()} if temperature else {}
-warmer, scaled = (others.get(f"{arm} less random") for arm in ("warmer", "scaled"))
-glue(
-    "warmer",
-    f"In runs planned with it, a longer warm-up alone changed the final loss by {with_interval(warmer.difference(), as_nats)} "
-    f"nats, the scale alone by {with_interval(scaled.difference(), as_nats)}."
-    if warmer and scaled
-    else "",
+others = (
+    {c.name: with_interval(k.difference(), as_nats) for c, k in temperature.contrasts.items()} if temperature else {}
 )
+changes = {arm: others[f"{arm} less random"] for arm in ("warmer", "scaled") if f"{arm} less random" in others}
+glue("warmer", told("warmer", "complete", **changes) if len(changes) > 1 else "")
 
 # %% tags=["remove-cell"]
 contrasts = [c for e in main for c in e.contrasts(AT_EQUAL_SCALE).values() if c.difference().has_interval]

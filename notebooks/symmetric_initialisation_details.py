@@ -34,7 +34,8 @@ from attngeo.chapters.symmetric_initialisation.control_matrix import (
 from attngeo.chapters.symmetric_initialisation.crossings import coverage
 from attngeo.chapters.symmetric_initialisation.learning_rates import at_other_rates, families, rates_table
 from attngeo.chapters.symmetric_initialisation.planned_figure import planned_figure
-from attngeo.chapters.symmetric_initialisation.planned_runs import Outcome, named, others_table, planned
+from attngeo.chapters.symmetric_initialisation.planned_runs import named, others_table, planned
+from attngeo.chapters.symmetric_initialisation.planned_words import told
 from attngeo.chapters.symmetric_initialisation.tables import (
     contrast_table,
     differences,
@@ -185,21 +186,10 @@ temperature = named(planned(), "confirm_temperature")
 planned_figure([temperature], name="fig-init-temperature") if temperature else print("These runs are not complete yet.")
 
 # %% tags=["remove-cell"]
-told = {
-    Outcome.SLOWER: "That larger logits alone do as much is refuted, at this learning rate: hot ends {} nats higher. A factor on the logits lets every step of Adam move them by "
-    "that factor more, larger queries and keys by its root only; whether that is why, these runs do not show.",
-    Outcome.UNDECIDED: "It stays undecided: the difference is {} nats, with an interval that holds zero and more.",
-}
-suffices = "It stands: hot ends no higher than scaled, with a difference of {} nats."
-if temperature:
-    difference = as_nats(temperature.contrast.difference().value).lstrip("+")
-    glue("hot-outcome", told.get(temperature.outcome, suffices).format(difference))
-    glue("hot-factor", temperature.arms["hot"].config["logit_scale"], ".2f")
-    glue("hot-seeds", len(temperature.contrast), "d")
-else:
-    glue("hot-outcome", "It is not decided yet.")
-    glue("hot-factor", recipe.scale_factor(128), ".2f")
-    glue("hot-seeds", "ten")
+difference = as_nats(temperature.contrast.difference().value).lstrip("+") if temperature else ""
+glue("hot-outcome", told("hot", temperature, difference=difference))
+glue("hot-factor", temperature.arms["hot"].config["logit_scale"] if temperature else recipe.scale_factor(128), ".2f")
+glue("hot-seeds", len(temperature.contrast) if temperature else "ten")
 
 # %% [markdown]
 # ## Learning rates

@@ -2,26 +2,36 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import cache
+from typing import Any
 
 from scipy import stats
 
 from attngeo.chapters.symmetric_initialisation.planned_runs import BAND, Outcome, Planned
+from attngeo.paper.wording import filled, read_words
 from attngeo.runs.arms import LOSS
 from attngeo.runs.numbers_in_words import as_nats, extent, with_interval
 
-_IN = {  # of the first start's encoder, before "in N"
-    Outcome.MUCH_FASTER: "ends lower",
-    Outcome.FASTER: "ends lower",
-    Outcome.SLOWER: "ends higher",
-    Outcome.SAME: f"differs by no more than {BAND} nats",
-    Outcome.UNDECIDED: "is not told apart from the random start",
-}
+OPEN = "open"
+_TOLD_FIRST = (Outcome.FASTER, Outcome.SLOWER, Outcome.SAME, Outcome.UNDECIDED)
+
+
+def told(subject: str, outcome: Planned | str | None, **numbers: Any) -> str:
+    """What ``planned.yml`` says of a subject where its plan has this outcome, numbers filled in; ``open`` for None."""
+    case = outcome.outcome.value if isinstance(outcome, Planned) else outcome or OPEN
+    return filled(_words()[subject][case], numbers | {"band": BAND}, subject)
+
+
+def shown(found: bool | None) -> str:
+    """Of a part that was to grow or to shrink with size: whether it does, None where the runs are not complete."""
+    return told("by size", OPEN if found is None else "shown" if found else "not shown")
 
 
 def in_how_many(found: Sequence[Planned]) -> str:
     """``ends lower in 1 and is not told apart from the random start in 3``, or ``is not judged yet``."""
-    counts = Counter(_IN[p.outcome] for p in found)
-    parts = [f"{words} in {counts[words]}" for words in dict.fromkeys(_IN.values()) if words in counts]
+    counts = Counter(told("in a plan", p) for p in found)
+    order = dict.fromkeys(told("in a plan", outcome.value) for outcome in _TOLD_FIRST)
+    parts = [f"{words} in {counts[words]}" for words in order if words in counts]
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts) or "is not judged yet"
 
 
@@ -43,3 +53,8 @@ def final_losses(found: Planned) -> str:
 def all_differences(found: Planned) -> str:
     """``−0.010 [−0.020, +0.001] (symmetric less random)``: of all that are complete, the primary first."""
     return ", ".join(f"{with_interval(c.difference(), as_nats)} ({p.name})" for p, c in found.contrasts.items())
+
+
+@cache
+def _words() -> dict[str, dict[str, str]]:
+    return read_words(__package__, "planned.yml", dict[str, dict[str, str]])

@@ -21,6 +21,8 @@ from attngeo.chapters.symmetric_initialisation.planned_words import (
     by_chance,
     final_losses,
     in_how_many,
+    shown,
+    told,
 )
 from attngeo.paper import Verdict
 from attngeo.records.checkout import data
@@ -101,6 +103,13 @@ def test_outcomes_are_counted_in_words():
     found = [planned([(a_plan(), made(ARMS | {"symmetric": shift}))])[0] for shift in (-0.2, 0.2, 0.2, 0.0)]
     assert in_how_many(found) == "ends lower in 1, ends higher in 2 and differs by no more than 0.01 nats in 1"
     assert in_how_many(found[:1]) == "ends lower in 1" and in_how_many([]) == "is not judged yet"
+
+
+def test_every_outcome_has_its_words():
+    for subject in ("in a plan", "logits alone", "hot"):
+        assert all(told(subject, outcome.value, difference="0.1") for outcome in Outcome)
+    assert told("hot", None) == "It is not decided yet." and told("logits alone", None) == "open"
+    assert [shown(found) for found in (True, False, None)] == ["so it is", "that is not shown", "not complete yet"]
 
 
 def test_final_losses_are_told_by_start():
