@@ -18,11 +18,12 @@
 # A layer of attention has several heads, each with a query-key matrix and a softmax of its own. The paper
 # {cite}`saponati2025` scores their sum, which no softmax sees. Are the heads of trained encoders symmetric, or is it the sum?
 #
-# Both, where a layer has several heads. On the paper's [symmetry score $s$](two_scores.py), from $-1$ (skew) to 1
-# (symmetric), the heads of a layer have together {glue:text}`heads-encoders` in the median family of encoders, against
-# {glue:text}`heads-decoders` of decoders; their sum has {glue:text}`sum-encoders`, against {glue:text}`sum-decoders`. Every
+# Both, where a layer has several heads; the one family of single heads leaves the heads' part undecided. On the paper's
+# [symmetry score $s$](two_scores.py), from $-1$ (skew) to 1 (symmetric), the heads of a layer have together
+# {glue:text}`heads-encoders` in the median family of encoders, against {glue:text}`heads-decoders` of decoders; their sum has {glue:text}`sum-encoders`, against {glue:text}`sum-decoders`. Every
 # matrix is a symmetric plus a skew-symmetric part: summing multiplies the ratio of the two parts' squared norms by
-# {glue:text}`factor-encoders` in encoders and by {glue:text}`factor-decoders` in decoders.
+# {glue:text}`factor-encoders` in encoders and by {glue:text}`factor-decoders` in decoders. That factor and what the sum adds to $s$
+# set the two apart; the multiple of $s$ does not.
 
 # %% tags=["parameters"]
 model: str = "all-MiniLM-L6-v2"  # recorded model whose pairs of heads are computed again where its weights are at hand
@@ -42,6 +43,7 @@ from attngeo.chapters.heads_or_sum.evidence import (
     skew_shares,
     spectra_table,
     whole,
+    with_added,
 )
 from attngeo.chapters.heads_or_sum.record import verified
 from attngeo.display.page import glue, show, table
@@ -52,7 +54,7 @@ from attngeo.survey.families import compared
 # %% tags=["remove-cell"]
 found = evidence()
 kinds = {"bidirectional": "encoders", "causal": "decoders"}
-told = families(whole(found.layers), PARTS)
+told = with_added(families(whole(found.layers), PARTS))
 middle = told.groupby("attention")[list(PARTS)].median()
 for kind, words in kinds.items():
     glue(f"factor-{words}", middle.loc[kind, "factor"], ".1f")
@@ -66,9 +68,11 @@ for kind, words in kinds.items():
     for side in sides:
         glue(f"{side}-heads-{words}", sides.loc[kind, side], ".0%")
     of_kind = told["attention"] == kind
-    counts = sorted({int(owed[of_kind].sum()) for owed in owed_to_the_sum(told).values()})
     glue(f"n-{words}", int(of_kind.sum()), "d")
-    glue(f"n-sum-{words}", " or ".join(map(str, counts)))
+    for scale, owed in owed_to_the_sum(told).items():
+        glue(f"{scale}-{words}", int(owed[of_kind].sum()), "d")
+    glue(f"added-{words}", told[of_kind]["added"].median(), "+.2f")
+    glue(f"multiple-{words}", told[of_kind & (told["heads"] > 0)]["multiple"].median(), ".1f")
 several, alone = compared(told, "heads"), single_heads(found)
 glue("auc-several", str(several))
 glue("auc-every", str(compared(alone, "heads")))
@@ -76,7 +80,9 @@ glue("one-head", ", ".join(sorted(set(alone["family"]) - set(told["family"]))))
 glue("least", several.least, ".2f")
 glue("most", 1 - several.least, ".2f")
 for name in ("gain", "overlap"):
-    glue(f"auc-{name}", compared(told, f"symmetric_{name}").separation.auc, ".2f")
+    glue(f"auc-{name}", str(compared(told, f"symmetric_{name}")))
+glue("auc-multiple", str(compared(told[told["heads"] > 0], "multiple")))
+glue("auc-added", str(compared(told, "added")))
 
 # %% tags=["remove-cell"]
 skew = families(skew_shares(found.pairs), SKEW).groupby("attention")[list(SKEW)].median()
@@ -84,10 +90,12 @@ moved = changes(found.layers).query("attention == 'bidirectional' and not at_ran
 small = moved[~moved["removed"].isin(["leading 2 %", "leading 10 %"])]
 glue("moved", small["change"].abs().max(), ".2f")
 kept = moved.groupby("removed")["kept"].agg(["min", "median"])
+left = moved.groupby("removed")["left"].median()
 glue("kept-others", extent(kept.loc[small["removed"].unique(), "median"], "{:.0%}".format))
 glue("kept-least", small["kept"].min(), ".0%")
 for name, words in (("2 %", "fiftieth"), ("10 %", "tenth")):
     glue(f"kept-{words}", kept.loc[f"leading {name}", "median"], ".0%")
+    glue(f"left-{words}", left[f"leading {name}"], ".0%")
 for measure in SKEW:
     for kind, words in kinds.items():
         glue(f"{measure}-{words}", skew.loc[kind, measure], ".0%")
@@ -129,7 +137,7 @@ figures.heads_and_sums(found)
 #    $W_{q,g}^\top W_{q,h} \odot W_{k,g}^\top W_{k,h}$.
 # 2. $\langle S_g, S_h \rangle = \tfrac12 (p_{gh} + t_{gh})$ and $\langle N_g, N_h \rangle = \tfrac12 (p_{gh} - t_{gh})$.
 # 3. Let $s_0$ be the mean of the heads' scores weighted with $\|M_h\|_F^2$, $G_s = \|S\|_F^2 / \sum_h \|S_h\|_F^2$ and
-#    $G_n = \|N\|_F^2 / \sum_h \|N_h\|_F^2$. The ratio $\|S\|_F^2 / \|N\|_F^2$ is, unless $N$ or all $N_h$ vanish,
+#    $G_n = \|N\|_F^2 / \sum_h \|N_h\|_F^2$. The ratio $\|S\|_F^2 / \|N\|_F^2$ is, unless $N$ or all $S_h$ vanish,
 #
 #    $$
 #    \frac{1 + s}{1 - s} = \frac{G_s}{G_n} \cdot \frac{1 + s_0}{1 - s_0} .
@@ -160,7 +168,8 @@ show(algebra.score_of_a_sum())
 #
 # ## What the sum adds
 #
-# We have the pairs of heads of every layer of the [survey](pretrained_survey.py). {glue:text}`again`.
+# We have the pairs of heads of every layer of the [survey](pretrained_survey.py) that has several, the same
+# weights once. {glue:text}`again`.
 
 # %% tags=["remove-input"]
 figures.gains(found)
@@ -169,8 +178,13 @@ figures.gains(found)
 # The heads of a layer resemble one another in decoders as well. The skew parts tell the two kinds apart: in the median family
 # of encoders their sum has {glue:text}`skew-encoders` times the squared norm that they have by themselves, in decoders
 # {glue:text}`skew-decoders` times. Whether the symmetric parts differ too, whose gains are
-# {glue:text}`symmetric-encoders` and {glue:text}`symmetric-decoders`, is not told: their AUC is {glue:text}`auc-gain`, and
-# {glue:text}`auc-overlap` by pair of heads, $(G_s - 1) / (H - 1)$ for $H$ heads.
+# {glue:text}`symmetric-encoders` and {glue:text}`symmetric-decoders`, is open: their AUC is {glue:text}`auc-gain`; by pair of
+# heads, $(G_s - 1) / (H - 1)$ for $H$ heads, it is {glue:text}`auc-overlap`; interval and p are those of
+# two tests.
+#
+# By $s$ itself the sum multiplies what the heads have by {glue:text}`multiple-encoders` in the median family of encoders and
+# by {glue:text}`multiple-decoders` of decoders (AUC {glue:text}`auc-multiple`, where the heads' $s$ is positive). What it adds
+# to $s$, {glue:text}`added-encoders` and {glue:text}`added-decoders`, has {glue:text}`auc-added`.
 
 # %%
 show(on_weights.section_3_symmetry_of_heads.of(found), on_weights.section_3_symmetry_of_the_sum.of(found))
@@ -190,10 +204,11 @@ figures.pair_matrices(found, {("BERT base CTPE", "encoder"): "BERT base", ("GPT-
 #
 # ## In which directions
 #
-# Is it one direction that all heads share, a few coordinates of large weights, or the diagonal? We took each from the queries
-# and keys of every head, and as much at random. The *mean direction* is $(1, \dots, 1)$, which layer normalisation takes from
-# what attention reads; that of the mean embedding is not tried, as embeddings are not at hand. *Leading* directions are the
-# singular vectors of the sum with the largest singular values.
+# Is it one direction that all heads share, a few coordinates of large weights, or the diagonal? We took directions and
+# coordinates from the queries and keys of every head, and as many at random; the diagonal from every head's matrix, for which
+# nothing random corresponds. The *mean direction* is $(1, \dots, 1)$, which layer normalisation subtracts before its gains
+# (that of T5, SmolLM2 and Llama subtracts nothing); that of the mean embedding is not tried, as embeddings are not at hand.
+# *Leading* directions are the left and right singular vectors of the sum with the largest singular values, in pairs.
 
 # %% tags=["remove-input"]
 figures.without_parts(found.layers)
@@ -202,9 +217,9 @@ figures.without_parts(found.layers)
 # None of these carries it. Without the mean direction, the largest hundredth of the coordinates, the diagonal or the leading
 # pair of singular vectors no family of encoders changes its $s$ by more than {glue:text}`moved`, and the median family keeps
 # {glue:text}`kept-others` of what the sum adds to the $s$ of its heads (no family less than {glue:text}`kept-least`). Without
-# the leading fiftieth of the directions it keeps {glue:text}`kept-fiftieth`, without the leading tenth
-# {glue:text}`kept-tenth`; but these hold most of the form, and they were chosen by the sum itself, so that some of that loss
-# is by choice.
+# the leading pairs, a fiftieth of all, it keeps {glue:text}`kept-fiftieth`, without a tenth {glue:text}`kept-tenth`; but that
+# leaves {glue:text}`left-fiftieth` and {glue:text}`left-tenth` of the sum's squared norm, and they were chosen by the sum itself,
+# so that some of that loss is by choice.
 
 # %%
 show(on_weights.section_3_symmetry_after_removals.of(found))
@@ -246,19 +261,20 @@ table(
 )
 
 # %% [markdown]
-# The first factor, the share of the squared norm that is in eigenvalues, is small for a head because its rank is: of wide
-# random factors it is $R (3 - R) / 6$ with $R = r / d$, and 1/3 for a sum of full rank. In the median family the heads of either kind have
-# more of it than random ones, encoders' the most; of the sums those of encoders have more and those of decoders less. The
-# eigenvalues of encoders are mostly real, too. And though by part 2 a head's symmetric part has as many positive as negative
-# eigenvalues, in encoders the positive ones are the larger: along its large directions a token scores high with tokens like
-# itself.
+# The first factor, the share of the squared norm that is in eigenvalues, is small for a random head because its rank is: of
+# wide random factors it is $R (3 - R) / 6$ with $R = r / d$, and 1/3 for a sum of full rank. In the median family the heads
+# of either kind have more of it than random ones, encoders' the most; of the sums those of encoders have more and those of
+# decoders less. The eigenvalues of encoders also lie nearer to the real axis. And though by part 2 a head's symmetric part has as many positive as
+# negative eigenvalues, in encoders the positive ones are the larger: on balance the form favours pairs of like vectors. Which
+# vectors tokens have was not looked at.
 #
 # ## What it means for you
 #
-# - For the paper's claim: where layers have several heads, those of encoders are the more symmetric one by one, too, on
-#   families that are too few to settle it. How symmetric a layer is owes more to a sum that no softmax computes than to its
-#   heads in {glue:text}`n-sum-encoders` of {glue:text}`n-encoders` families of encoders, on the scale of $s$ or of the ratio
-#   above (decoders: {glue:text}`n-sum-decoders` of {glue:text}`n-decoders`).
+# - For the paper's claim: where layers have several heads, those of encoders are the more symmetric before they are summed,
+#   too, on families that are too few to settle it. How symmetric a layer is owes more to a sum that no softmax computes than
+#   to its heads in {glue:text}`s-encoders` of {glue:text}`n-encoders` families of encoders on the scale of $s$, in
+#   {glue:text}`ratio-encoders` on that of the ratio above (decoders: {glue:text}`s-decoders` and {glue:text}`ratio-decoders`
+#   of {glue:text}`n-decoders`).
 # - `attngeo score MODEL --per-head` shows both. Twelve heads have 66 pairs that can add to a sum and two heads have one:
 #   compare layers of equally many heads, or compare heads.
 # - What sets the two kinds apart here was found by looking, on few families, and what makes the heads of an encoder

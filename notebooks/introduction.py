@@ -14,7 +14,7 @@
 # ---
 
 # %% [markdown]
-# # Training objectives shape query-key matrices; why is still open
+# # Query-key matrices of encoders and decoders differ; why is still open
 
 # %% tags=["remove-cell"]
 import os
@@ -33,9 +33,9 @@ from attngeo.records.provenance import commit
 from attngeo.runs.record import read_run
 
 # %% [markdown]
-# A language encoder's $W_{qk} = W_q W_k^\top$ is almost always more symmetric than a decoder's, as
-# {cite:t}`saponati2025` report; the theorems offered as the reason need more than they state, and a symmetric start, with
-# nothing else changed, moved the final loss of the small encoders that we trained with most seeds by
+# In the scores that the authors released, a language encoder's $W_{qk} = W_q W_k^\top$ is almost always more symmetric than
+# a decoder's, as {cite:t}`saponati2025` report; the theorems offered as the reason need more than they state, and a
+# symmetric start, with nothing else changed, moved the final loss of the small encoders that we trained with most seeds by
 # {glue:any}`symmetric_initialisation.py::planned-first` nats.
 
 # %% tags=["remove-input"]

@@ -69,6 +69,8 @@ separations(areas[~areas["models"].str.startswith("Figure")])
 area = areas.set_index(["models", "score"])["auc"]
 glue("auc-symmetry", area["language", "s"], ".2f")
 glue("auc-directionality", area["language", "d"], ".2f")
+by_families = separation.families_of_modality("text", "d", results)
+glue("auc-directionality-families", by_families.separation.auc, ".2f")
 in_figure = results[results["figure"] == FIGURE]
 glue("n-drawn", len(in_figure), "d")
 glue("n-left-out", int((~in_figure["counted"]).sum()), "d")
@@ -96,6 +98,9 @@ own = recorded.stacks.query("attention == 'bidirectional'")
 glue("n-encoders", own["family"].nunique(), "d")
 glue("n-not-text", own[own["modality"] != "text"]["family"].nunique(), "d")
 glue("not-masked", ", ".join(own[~own["objective"].str.startswith("masked")]["family"].unique()))
+by_objective = by_family.choices(recorded.stacks)[by_family.OBJECTIVES].query("attention == 'bidirectional'")
+glue("n-objective-encoders", by_objective["family"].nunique(), "d")
+glue("n-objective-not-text", by_objective[by_objective["modality"] != "text"]["family"].nunique(), "d")
 theirs = recorded.stacks.query("attention == 'causal'")
 glue("n-decoders", theirs["family"].nunique(), "d")
 glue("n-decoders-text", theirs[theirs["modality"] == "text"]["family"].nunique(), "d")
@@ -122,6 +127,9 @@ for kind, name in (("bidirectional", "encoder"), ("causal", "decoder")):
     glue(f"n-{name}-only", len(alone), "d")
     glue(f"n-{name}-columns", int(alone["columns"].sum()), "d")
     glue(f"{name}-columns", ", ".join(alone[alone["columns"]]["model"]) or "none")
+comparable = tallies.encoders_with_bands_of_decoders(banded[by_family.one_part(banded)])
+glue("n-encoder-narrow", len(comparable), "d")
+glue("n-encoder-narrow-columns", int(comparable["columns"].sum()), "d")
 
 # %% [markdown]
 # ## The released scores
@@ -129,7 +137,8 @@ for kind, name in (("bidirectional", "encoder"), ("causal", "decoder")):
 # The paper's authors have released the scores behind Figures 2, S1 and S2: one point a model, the median over its layers of
 # the [symmetry $s$ and the directionality $d$](two_scores.py), which is negative where columns dominate. The boxes
 # leave out, and a cross marks in print, what cannot speak for a trained model of its kind: a repetition, random weights,
-# queries and keys that were taken wrongly, another kind of attention, a model fine-tuned from another point. These are
+# queries and keys that were taken wrongly, scores of some layers only, a model of images, one fine-tuned from another
+# point. These are
 # {glue:text}`n-left-out` of the {glue:text}`n-drawn` points of Figure 2
 # ([every point](pretrained_survey_details.py#every-released-point)).
 
@@ -143,11 +152,12 @@ clean_figure(results, medians)
 show(separation.section_3_symmetry_in_language(), separation.section_3_directionality_in_language())
 
 # %% [markdown]
-# Outside language one family of causal decoders each was scored in all layers: ImageGPT in vision, Whisper's in audio,
-# which were computed and not drawn. It lies below the encoders in symmetry; one family cannot carry an interval. The
-# decoders drawn in [Figure S1 of the paper](pretrained_survey_details.py#the-other-figures-as-released) are object queries
-# of detectors (bidirectional), a vision tower, MusicGen's *cross*-attention, and five of SpeechT5's six layers. Nor is
-# $d$ one score: language has the [formula of Table S3, vision that of the released
+# Outside language one family of causal decoders each was scored in all layers: ImageGPT in vision, which is
+# drawn, and Whisper's in audio, which is not. On the mean of its models either lies below every family of encoders in
+# symmetry; one family cannot carry an interval. The other decoders drawn in
+# [Figure S1 of the paper](pretrained_survey_details.py#the-other-figures-as-released) are object queries of detectors
+# (bidirectional), a vision tower, MusicGen's *cross*-attention, and five of SpeechT5's six layers. Nor is $d$ one score: by
+# the checkpoints that we could compare, language has the [formula of Table S3, vision that of the released
 # code](pretrained_survey_details.py#the-same-models-in-the-paper-and-what-later-training-does).
 
 # %%
@@ -186,7 +196,8 @@ family_scores(by_family.with_kinds(layers), families, bands)
 # %% [markdown]
 # Models of a family share authors, data or recipe, so here a family counts once; cross-attention is neither encoder nor
 # decoder and is left out. What counts is the attention mask: the encoders of {glue:text}`not-masked` were never trained
-# to fill in masks. With so few families an AUC between {glue:text}`most` and {glue:text}`least` cannot be told from 1/2.
+# to fill in masks. With {glue:text}`n-encoders` families of encoders and {glue:text}`n-decoders` of decoders an AUC between
+# {glue:text}`most` and {glue:text}`least` cannot be told from 1/2.
 
 # %%
 show(
@@ -202,10 +213,13 @@ show(
 #   {glue:text}`n-decoders-text` of {glue:text}`n-decoders` of decoders are, so modalities are compared too. Text alone:
 #   {glue:text}`text-s`.
 # - *Directionality.* By the formula of Table S3 {glue:text}`all-d-tables`, of encoder-only and decoder-only models alone
-#   {glue:text}`only-d-tables`. Both are compatible with the {glue:text}`auc-directionality` of
-#   the released language scores, and with chance. By Def. 3.2 of the paper {glue:text}`all-d`.
+#   {glue:text}`only-d-tables`. Both intervals hold chance. The released language scores have
+#   {glue:text}`auc-directionality` over models and {glue:text}`auc-directionality-families` over families, of other models
+#   and of text alone. By Def. 3.2 of the paper {glue:text}`all-d`.
 # - *By objective*, which the claim is about: models of one part, trained first on masked or on next tokens, have
-#   {glue:text}`objective-s` in $s$ and {glue:text}`objective-d` in $d$ by Def. 3.2 of the paper.
+#   {glue:text}`objective-s` in $s$ and {glue:text}`objective-d` in $d$ by Def. 3.2 of the paper. Objective and mask coincide
+#   in these models; {glue:text}`n-objective-not-text` of their {glue:text}`n-objective-encoders` families of encoders are not
+#   of text.
 #
 # Of the [other choices](pretrained_survey_details.py#other-choices) these alone answer otherwise than all families, as to
 # whether the interval holds 1/2. {glue:text}`other-answers`.
@@ -216,8 +230,9 @@ show(
 # {glue:text}`n-outside-tables`, where {glue:text}`n-by-chance` are expected by chance. By kind, those by Table S3's formula in
 # brackets: {glue:text}`outside-by-kind`. By both formulas columns dominate beyond chance in {glue:text}`n-decoder-columns` of
 # {glue:text}`n-decoder-only` decoder-only models ({glue:text}`decoder-columns`) and {glue:text}`n-encoder-columns` of
-# {glue:text}`n-encoder-only` encoder-only ones ({glue:text}`encoder-columns`); see
-# [every model](pretrained_survey_details.py#every-model).
+# {glue:text}`n-encoder-only` encoder-only ones ({glue:text}`encoder-columns`). But narrow models have wide bands: only
+# {glue:text}`n-encoder-narrow` of these encoder-only ones have bands as narrow as those decoders', and columns
+# dominate in {glue:text}`n-encoder-narrow-columns` of them; see [every model](pretrained_survey_details.py#every-model).
 
 # %% tags=["remove-input"]
 explorer(scores)

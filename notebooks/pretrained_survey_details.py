@@ -56,8 +56,8 @@ glue("n-coarse", stacks[stacks["precision"].isin(["8-bit", "4-bit"])]["model"].n
 # %% [markdown]
 # ## Other choices
 #
-# On text alone symmetry is not told from chance, though an AUC of {glue:text}`text-least` would be: encoders lose pairs
-# in {glue:text}`text-lost` alone.
+# On text alone symmetry is not told from chance, though an AUC of {glue:text}`text-least` would be: the pairs that
+# encoders lose are those of {glue:text}`text-lost` alone.
 
 # %% tags=["remove-input"]
 table(
@@ -109,8 +109,9 @@ further = beside[~beside["same"]].set_index(["model", "part"])
 changed = (further["s"] / further["s_released"] - 1).abs()
 glue("changed-bert", changed["BERT base CTPE", "encoder"], ".1%")
 glue("changed-vit", changed["ViT base retinopathy", "encoder"], ".1%")
-for part in ("encoder", "decoder"):
-    glue(f"changed-t5-{part}", changed["FLAN-T5 small titler", part], ".0%")
+glue("changed-t5-encoder", changed["FLAN-T5 small titler", "encoder"], ".0%")
+for when, score in (("before", "s_released"), ("after", "s")):
+    glue(f"t5-decoder-{when}", further.loc[("FLAN-T5 small titler", "decoder"), score], ".3f")
 contrast = stacks[stacks["objective"].str.contains("contrast")]["symmetry"]
 glue("n-contrast", len(contrast), "d")
 glue("contrast-from", contrast.min() if len(contrast) else float("nan"), ".2f")
@@ -130,8 +131,8 @@ table(
 # %% [markdown]
 # - *Fine-tuning* on labels leaves the median $s$ almost as it was: that of BERT base changes by
 #   {glue:text}`changed-bert`, that of ViT base by {glue:text}`changed-vit`, rounding included. T5, trained on instructions,
-#   then on another task, and held in 8 bits, lost {glue:text}`changed-t5-encoder` of it in its encoder and
-#   {glue:text}`changed-t5-decoder` in its decoder.
+#   then on another task, and held in 8 bits, lost {glue:text}`changed-t5-encoder` of it in its encoder; its decoder's
+#   is near zero before and after ({glue:text}`t5-decoder-before` and {glue:text}`t5-decoder-after`).
 # - *Contrastive training* cannot be judged alone, since no weights from before it are at hand. The encoders that
 #   went through it ({glue:text}`n-contrast`) have median $s$ from {glue:text}`contrast-from` to {glue:text}`contrast-to`,
 #   among the other encoders.

@@ -55,7 +55,7 @@ meaning = {
     Verdict.ASSUMPTION: "true once something is added that the paper does not say",
     Verdict.UNDECIDED: "what was measured speaks neither for it nor against it",
     Verdict.MISPRINT: "a slip; what is concluded stands once it is mended",
-    Verdict.HOLDS: "true as printed",
+    Verdict.HOLDS: "true as printed or, where a remark says that it is ours, true",
 }
 counts = paper.counts()
 tally = [{"verdict": badge(v.value), "it means": words, "entries": counts[v]} for v, words in meaning.items()]

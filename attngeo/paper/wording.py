@@ -14,6 +14,7 @@
         place: Section S1.2      # and where
         holds: ...               # what holds instead
         remark: ...
+        ours: true               # a statement of this book: the paper has nothing for what is compared
         maybe_copying: true      # could be an error of our text copy of the paper
         quantities:              # what is compared, by the keys that the code uses
           sum: distance of the sum over <<n_heads>> heads from $W_q W_k^\\top$
@@ -43,6 +44,7 @@ from attngeo.bounds import checked, read_yaml
 from attngeo.errors import AttngeoError
 
 FILE = "checks.yml"
+OURS = "ours"  # of the shared sentences, that which marks a statement of this book
 _PLACE = re.compile(r"<<(\w+)(?::([^<>]*))?>>")
 _TEXTS = ("printed", "place", "holds", "remark")  # may depend on the verdict
 
@@ -94,6 +96,7 @@ class Wording(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     place: str = ""
     holds: str = ""
     remark: str = ""
+    ours: bool = False
     maybe_copying: bool = False
     quantities: dict[str, Quantity] = {}
     verdicts: dict[Verdict, dict[Literal[_TEXTS], str]] = {}
@@ -115,6 +118,8 @@ class Wording(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         texts |= {"part": self.part, "title": self.title}
         told = {key: self.filled(texts[key], numbers) for key in ("part", "title", "printed", "place", "remark")}
         told["corrected"] = self.filled(texts["holds"], numbers)
+        if self.ours:
+            told["remark"] = f"{told['remark']} {self.shared[OURS]}".lstrip()
         return told | {"maybe_copying": self.maybe_copying}
 
     def quantity(self, key: str, numbers: Mapping[str, Any]) -> tuple[str, Claim | str | None]:
@@ -122,7 +127,8 @@ class Wording(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if key not in self.quantities:
             raise WordingError(f"{self.name} compares {key!r}, which its quantities in {FILE} do not name.")
         words = self.quantities[key]
-        paper = self._claim(self.filled(words.paper, numbers)) if words.paper else words.paper
+        said = "" if words.paper is None and self.ours else words.paper
+        paper = self._claim(self.filled(said, numbers)) if said else said
         return self.filled(words.says, numbers), paper
 
     def _claim(self, text: str) -> Claim:

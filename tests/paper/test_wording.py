@@ -95,6 +95,13 @@ def test_numbers_and_shared_sentences_fill_the_places_that_name_them():
     assert one.told(Verdict.HOLDS, numbers | {"again": 2})["remark"] == "So: Below 12,000 it is 26%, 2. 3"
 
 
+def test_of_a_statement_of_ours_the_paper_has_nothing_and_its_remark_says_so():
+    quantities = {"a": Quantity("a number"), "b": Quantity("another", "= 2")}
+    ours = Wording(**HOLDS, ours=True, remark="Why.", quantities=quantities, shared={"ours": "Of ours."})
+    assert ours.quantity("a", {}) == ("a number", "") and ours.quantity("b", {}) == ("another", Claim("=", 2.0))
+    assert ours.told(Verdict.HOLDS, {})["remark"] == "Why. Of ours."
+
+
 @pytest.mark.parametrize("paper", ["3", "about 3", ">", "> three"])
 def test_what_the_paper_has_is_a_relation_and_a_number(paper):
     with pytest.raises(WordingError, match=rf"^one [^.]*'{paper}'"):

@@ -1,7 +1,7 @@
 """The recorded layers as the page tells them: medians of each model's part, means of families, what families differ in.
 
 One-head layers have no pairs and are not in the record; their one head stands in the survey's, and counts as a head.
-Cross-attention is neither encoder nor decoder.
+Cross-attention is neither encoder nor decoder. Weights that are recorded twice count once.
 """
 
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from attngeo.chapters.heads_or_sum.spectrum import in_eigenvalues_at_random
 from attngeo.forms.null_laws import LEVEL
 from attngeo.forms.scores import SUM
 from attngeo.records.checkout import data
-from attngeo.survey.families import GROUPS, of_families, with_kinds
+from attngeo.survey.families import GROUPS, distinct, of_families, with_kinds
 from attngeo.survey.measured import named, read_records
 
 PARTS = ("symmetry", "heads", "symmetric_gain", "skew_gain", "factor", "symmetric_overlap", "skew_overlap")
@@ -35,17 +35,19 @@ class Evidence(NamedTuple):
 def evidence() -> Evidence:
     """What is recorded, with what follows from it by layer."""
     removals, pairs, spectra = recorded()
-    return Evidence(with_parts(removals), pairs, spectra, named(read_records(data("survey"))[0]))
+    survey = named(read_records(data("survey"))[0])
+    return Evidence(*(distinct(table) for table in (with_parts(removals), pairs, spectra, survey)))
 
 
 def with_parts(removals: pd.DataFrame) -> pd.DataFrame:
-    """A recorded table of `removals` with the columns PARTS.
+    """A recorded table of `removals` with the columns PARTS and ``left``, the share of the sum's squared norm.
 
     Overlaps are gains per pair, ``(G - 1) / (H - 1)`` for H heads: what a gain is made of, whatever their number.
     """
     told, others = parts(*(removals[name] for name in SUMS)), removals["heads"] - 1
     overlaps = {f"{kind}_overlap": (told[f"{kind}_gain"] - 1) / others for kind in ("symmetric", "skew")}
-    return removals.assign(**told, **overlaps)
+    full = removals["square"].where(removals["removed"] == NOTHING).groupby([removals[key] for key in LAYER])
+    return removals.assign(**told, **overlaps, left=removals["square"] / full.transform("max"))
 
 
 def whole(layers: pd.DataFrame) -> pd.DataFrame:
@@ -63,6 +65,11 @@ def families(rows: pd.DataFrame, columns: tuple[str, ...]) -> pd.DataFrame:
     """A row per family and kind of attention: means of its models' `medians`; cross-attention left out."""
     found = of_families(medians(rows, columns), columns)
     return found[found["attention"].isin(GROUPS.values())]
+
+
+def with_added(told: pd.DataFrame) -> pd.DataFrame:
+    """`families` of PARTS with what the sum makes of the heads' s: ``added``, and ``multiple`` of it."""
+    return told.assign(added=told["symmetry"] - told["heads"], multiple=told["symmetry"] / told["heads"])
 
 
 def single_heads(found: Evidence) -> pd.DataFrame:
@@ -84,11 +91,11 @@ def owed_to_the_sum(told: pd.DataFrame) -> dict[str, pd.Series]:
 
 
 def changes(layers: pd.DataFrame) -> pd.DataFrame:
-    """What each removal does to every family: removed, at_random, family, attention, PARTS, change and kept.
+    """What each removal does to every family: removed, at_random, family, attention, PARTS, left, change and kept.
 
     ``change`` is that of s; ``kept`` the share that is left of what the sum adds to the heads' s.
     """
-    of = {key: families(rows, PARTS) for key, rows in layers.groupby(["removed", "at_random"], sort=False)}
+    of = {key: families(rows, (*PARTS, "left")) for key, rows in layers.groupby(["removed", "at_random"], sort=False)}
     before = of.pop((NOTHING, False))
     added = before["symmetry"] - before["heads"]
     told = [

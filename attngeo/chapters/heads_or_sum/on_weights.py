@@ -9,6 +9,7 @@ from attngeo.chapters.heads_or_sum.evidence import (
     families,
     single_heads,
     whole,
+    with_added,
 )
 from attngeo.paper.checks import Comparison, Comparisons, Judgement, Relation, check, compare, exact
 from attngeo.survey.against_half import against_half
@@ -38,17 +39,22 @@ def section_3_symmetry_of_heads(found: Evidence) -> Judgement:
 
 
 @check(evidence)
-def section_3_symmetry_of_the_sum(found: Evidence) -> Comparisons:
+def section_3_symmetry_of_the_sum(found: Evidence) -> Judgement:
     """AUC over families of what the sum adds lies above 1/2, by the sum and by pair: skew parts add up less."""
     told = families(whole(found.layers), PARTS)
     told = told.assign(by_pair=told["symmetric_overlap"] - told["skew_overlap"])
     results = {measure: compared(told, measure) for measure in (*PARTS, "by_pair")}
-    yield against_half(results["factor"].separation, "low", ">")
-    yield compare("p", results["factor"].p, "<", 0.05, n=results["factor"].n_exchanges)
-    yield against_half(results["by_pair"].separation, "low", ">", "pair low")
-    yield from (_end("skew", end, "<", results["skew_gain"]) for end in ("high", "family_high"))
-    yield from _untold("symmetric", results["symmetric_gain"])
-    yield from _untold("overlap", results["symmetric_overlap"])
+    multiple = compared(with_added(told[told["heads"] > 0]), "multiple")
+    return Judgement(
+        against_half(results["factor"].separation, "low", ">"),
+        compare("p", results["factor"].p, "<", 0.05, n=results["factor"].n_exchanges),
+        against_half(results["by_pair"].separation, "low", ">", "pair low"),
+        *(_end("skew", end, "<", results["skew_gain"]) for end in ("high", "family_high")),
+        *_untold("symmetric", results["symmetric_gain"]),
+        *_untold("overlap", results["symmetric_overlap"]),
+        *_untold("multiple", multiple),
+        overlap_p=results["symmetric_overlap"].p,
+    )
 
 
 @check(evidence)

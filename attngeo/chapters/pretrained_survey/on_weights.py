@@ -111,7 +111,7 @@ def section_3_directionality_on_weights(found: OnWeights) -> Judgement:
     """AUC of directionality over families read here: by either formula its interval holds 1/2, in all, not in some."""
     families = of_families(found.stacks)
     fine = of_families(choices(found.stacks)[WITHOUT_FEW_BITS])
-    chosen = compared(fine, "directionality_tables").separation
+    chosen = compared(fine, "directionality_tables")
     results = {score: compared(families, score) for score in ("directionality", "directionality_tables")}
     ends = (
         against_half(result.separation, end, relation, score=f"directionality by {formula}", models=HERE)
@@ -120,7 +120,8 @@ def section_3_directionality_on_weights(found: OnWeights) -> Judgement:
     )
     least = results["directionality"].least
     words = {"score": "directionality by Table S3's formula", "models": f"{HERE}, {WITHOUT_FEW_BITS}"}
-    return Judgement(*ends, against_half(chosen, "low", ">", "few bits", **words), least=least, most=1 - least)
+    few_bits = against_half(chosen.separation, "low", ">", "few bits", **words)
+    return Judgement(*ends, few_bits, least=least, most=1 - least, p_few=chosen.p)
 
 
 @check(recorded_weights)

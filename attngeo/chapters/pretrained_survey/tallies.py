@@ -19,6 +19,13 @@ def outside(banded: pd.DataFrame) -> pd.DataFrame:
     return found.assign(columns=found["definition"] & found["tables"] & below)
 
 
+def encoders_with_bands_of_decoders(found: pd.DataFrame) -> pd.DataFrame:
+    """Encoders of `outside` whose bands are no wider than the widest of a decoder in which columns dominate."""
+    bands = ["d_median", "d_tables_median"]
+    widest = found[(found["attention"] == "causal") & found["columns"]][bands].max()
+    return found[(found["attention"] == "bidirectional") & (found[bands] <= widest).all(axis=1)]
+
+
 def expected_outside(n: int) -> float:
     """How many of ``n`` stacks of random weights lie outside their band, on average."""
     return LEVEL * n

@@ -17,6 +17,7 @@ from attngeo.chapters.heads_or_sum.evidence import (
     skew_shares,
     spectra_table,
     whole,
+    with_added,
 )
 from attngeo.chapters.heads_or_sum.overlaps import parts
 from attngeo.survey.families import with_kinds
@@ -129,6 +130,21 @@ def test_what_is_taken_leaves_what_the_sum_adds_but_for_leading_directions():
     moved = changes(FOUND.layers).query("attention == 'bidirectional' and not at_random")
     kept = moved.groupby("removed")["kept"].median()
     assert (kept.drop(["leading 2 %", "leading 10 %"]) > 0.9).all() and kept["leading 10 %"] < 0.5
+    left = moved.groupby("removed")["left"].median()
+    assert 0 < left["leading 10 %"] < left["leading 2 %"] < left["leading pair"] < 1
+    assert (whole(FOUND.layers)["left"] == 1).all() and FOUND.layers["left"].between(0, 1).all()
+
+
+def test_weights_that_are_recorded_twice_count_once():
+    for table in FOUND:
+        models = set(table["model"])
+        assert "Whisper base" in models and "Whisper base encoder" not in models
+
+
+def test_what_the_sum_makes_of_the_heads_is_a_sum_and_a_multiple():
+    told = with_added(families(whole(FOUND.layers), PARTS))
+    assert (told["heads"] + told["added"] - told["symmetry"]).abs().max() < 1e-12
+    assert (told["heads"] * told["multiple"] - told["symmetry"]).abs().max() < 1e-12
 
 
 def test_spectra_agree_with_the_scores():

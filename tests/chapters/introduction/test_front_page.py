@@ -74,7 +74,7 @@ def test_a_card_shows_the_verdict_of_its_check_and_none_that_the_run_does_not_su
     page = cards(found)
     assert page.count("{div} front-card\n") == 5
     assert page.count("verdict-assumption") == 1 and page.count("verdict-holds") == 0
-    assert page.count("verdict-unsupported") == 8  # of nine verdicts that the cards ask for
+    assert page.count("verdict-unsupported") == 9  # of ten verdicts that the cards ask for
 
 
 def test_every_verdict_that_a_card_asks_for_has_a_check():

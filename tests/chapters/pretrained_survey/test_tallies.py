@@ -27,6 +27,13 @@ def test_medians_outside_are_told_by_kind_and_formula(banded):
     assert tallies.expected_outside(20) == pytest.approx(1)
 
 
+def test_encoders_are_put_beside_decoders_by_the_width_of_their_bands(banded):
+    wide = banded.assign(d_median=[0.2, 0.3, 0.2, 0.4, 0.1])  # 0.4: no columns dominate there
+    assert tallies.encoders_with_bands_of_decoders(tallies.outside(wide)).index.tolist() == [0]
+    none = banded.assign(directionality=0.0)
+    assert tallies.encoders_with_bands_of_decoders(tallies.outside(none)).empty
+
+
 def test_keys_that_heads_share_are_counted_from_the_rank(scores):
     heads = scores["head"] >= 0
     assert tallies.grouped_keys(scores) == {}
