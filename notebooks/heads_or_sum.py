@@ -37,7 +37,7 @@ from attngeo.chapters.heads_or_sum.evidence import (
     evidence,
     families,
     families_table,
-    outside,
+    heads_outside,
     owed_to_the_sum,
     single_heads,
     skew_shares,
@@ -63,7 +63,7 @@ for kind, words in kinds.items():
     glue(f"symmetric-{words}", middle.loc[kind, "symmetric_gain"], ".1f")
     glue(f"skew-{words}", middle.loc[kind, "skew_gain"], ".1f")
 glue("half-head", symmetry_null(768, 64).half_width, ".3f")
-sides = outside(found)
+sides = heads_outside(found)
 for kind, words in kinds.items():
     for side in sides:
         glue(f"{side}-heads-{words}", sides.loc[kind, side], ".0%")

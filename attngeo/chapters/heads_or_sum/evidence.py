@@ -135,7 +135,7 @@ def beside_survey(found: Evidence) -> pd.DataFrame:
     return pd.concat([sums, heads]).merge(survey, on=[*LAYER, "head"], how="left")
 
 
-def outside(found: Evidence) -> pd.DataFrame:
+def heads_outside(found: Evidence) -> pd.DataFrame:
     """Shares of single heads outside the band of random weights, a row per kind of attention: symmetric, skew."""
     heads = with_kinds(beside_survey(found).query("head >= 0"))
     sides = {"symmetric": heads["recorded"] > 0, "skew": heads["recorded"] <= 0}

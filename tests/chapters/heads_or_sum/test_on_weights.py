@@ -10,8 +10,8 @@ from attngeo.chapters.heads_or_sum.evidence import (
     changes,
     families,
     families_table,
+    heads_outside,
     medians,
-    outside,
     owed_to_the_sum,
     single_heads,
     skew_shares,
@@ -116,7 +116,7 @@ def test_sides_of_the_band_are_shares_of_single_heads():
     heads = with_kinds(beside_survey(FOUND).query("head >= 0"))
     cross = heads[heads["attention"] == "cross"]
     skew = (cross["p"] < 0.05) & (cross["recorded"] < 0)
-    assert 0 < outside(FOUND).loc["cross", "skew"] == pytest.approx(skew.mean())
+    assert 0 < heads_outside(FOUND).loc["cross", "skew"] == pytest.approx(skew.mean())
 
 
 def test_the_table_of_spectra_has_the_value_of_random_weights():
