@@ -18,12 +18,13 @@
 # A layer of attention has several heads, each with a query-key matrix and a softmax of its own. The paper
 # {cite}`saponati2025` scores their sum, which no softmax sees. Are the heads of trained encoders symmetric, or is it the sum?
 #
-# Both, where a layer has several heads; the one family of single heads leaves the heads' part undecided. On the paper's
-# [symmetry score $s$](two_scores.py), from $-1$ (skew) to 1 (symmetric), the heads of a layer have together
-# {glue:text}`heads-encoders` in the median family of encoders, against {glue:text}`heads-decoders` of decoders; their sum has {glue:text}`sum-encoders`, against {glue:text}`sum-decoders`. Every
+# Both, where a layer has several heads; the one family whose layers have one head leaves the heads' part undecided. On the
+# paper's [symmetry score $s$](two_scores.py), from $-1$ (skew) to 1 (symmetric), the heads of a layer have on average,
+# weighted with their squared norms, {glue:text}`heads-encoders` in the median family of encoders, against
+# {glue:text}`heads-decoders` of decoders; their sum has {glue:text}`sum-encoders`, against {glue:text}`sum-decoders`. Every
 # matrix is a symmetric plus a skew-symmetric part: summing multiplies the ratio of the two parts' squared norms by
-# {glue:text}`factor-encoders` in encoders and by {glue:text}`factor-decoders` in decoders. That factor and what the sum adds to $s$
-# set the two apart; the multiple of $s$ does not.
+# {glue:text}`factor-encoders` in encoders and by {glue:text}`factor-decoders` in decoders. That factor, and the difference
+# between $s$ of the sum and of the heads, set encoders and decoders apart; the quotient of the two $s$ does not.
 
 # %% tags=["parameters"]
 model: str = "all-MiniLM-L6-v2"  # recorded model whose pairs of heads are computed again where its weights are at hand
@@ -81,6 +82,9 @@ glue("least", several.least, ".2f")
 glue("most", 1 - several.least, ".2f")
 for name in ("gain", "overlap"):
     glue(f"auc-{name}", str(compared(told, f"symmetric_{name}")))
+overlap = compared(told, "symmetric_overlap")
+apart = ", where the two tests disagree: one gives an interval that holds 1/2, the other a p below 0.05"
+glue("overlap-tests", apart if overlap.side == 0 and overlap.p < 0.05 else "")
 glue("auc-multiple", str(compared(told[told["heads"] > 0], "multiple")))
 glue("auc-added", str(compared(told, "added")))
 
@@ -120,8 +124,8 @@ figures.heads_and_sums(found)
 #
 # Take a family of encoders and one of decoders: how often are the encoder's heads the more symmetric (AUC, its interval of
 # 95 %, p of exchanging encoders and decoders)? Where layers have several heads {glue:text}`auc-several`; with
-# {glue:text}`one-head`, the one family of single heads, which goes the other way, {glue:text}`auc-every`. Families as few as
-# these do not tell the latter from 1/2.
+# {glue:text}`one-head`, the one family whose layers have one head, which goes the other way, {glue:text}`auc-every`.
+# Families as few as these do not tell the latter from 1/2.
 #
 # ## The score of a sum
 #
@@ -168,8 +172,8 @@ show(algebra.score_of_a_sum())
 #
 # ## What the sum adds
 #
-# We have the pairs of heads of every layer of the [survey](pretrained_survey.py) that has several, the same
-# weights once. {glue:text}`again`.
+# We have the pairs of heads of every layer of the [survey](pretrained_survey.py) that has several; weights that
+# occur twice count once. {glue:text}`again`.
 
 # %% tags=["remove-input"]
 figures.gains(found)
@@ -179,11 +183,10 @@ figures.gains(found)
 # of encoders their sum has {glue:text}`skew-encoders` times the squared norm that they have by themselves, in decoders
 # {glue:text}`skew-decoders` times. Whether the symmetric parts differ too, whose gains are
 # {glue:text}`symmetric-encoders` and {glue:text}`symmetric-decoders`, is open: their AUC is {glue:text}`auc-gain`; by pair of
-# heads, $(G_s - 1) / (H - 1)$ for $H$ heads, it is {glue:text}`auc-overlap`; interval and p are those of
-# two tests.
+# heads, $(G_s - 1) / (H - 1)$ for $H$ heads, it is {glue:text}`auc-overlap`{glue:text}`overlap-tests`.
 #
-# By $s$ itself the sum multiplies what the heads have by {glue:text}`multiple-encoders` in the median family of encoders and
-# by {glue:text}`multiple-decoders` of decoders (AUC {glue:text}`auc-multiple`, where the heads' $s$ is positive). What it adds
+# Where the heads have a positive $s$, that of their sum is {glue:text}`multiple-encoders` times as large in the median family
+# of encoders and {glue:text}`multiple-decoders` times in that of decoders (AUC {glue:text}`auc-multiple`). What the sum adds
 # to $s$, {glue:text}`added-encoders` and {glue:text}`added-decoders`, has {glue:text}`auc-added`.
 
 # %%
@@ -199,27 +202,29 @@ figures.pair_matrices(found, {("BERT base CTPE", "encoder"): "BERT base", ("GPT-
 # %% [markdown]
 # The skew parts of encoders agree less and oppose each other more: pairs that agree add {glue:text}`agreeing-encoders` to
 # their squared norm in the median family of encoders, {glue:text}`agreeing-decoders` in decoders; opposed pairs (blue, below
-# the diagonal), which are in part each other's transpose, take {glue:text}`opposed-encoders` and
+# the diagonal), whose skew parts cancel in part, take {glue:text}`opposed-encoders` and
 # {glue:text}`opposed-decoders`.
 #
 # ## In which directions
 #
-# Is it one direction that all heads share, a few coordinates of large weights, or the diagonal? We took directions and
-# coordinates from the queries and keys of every head, and as many at random; the diagonal from every head's matrix, for which
-# nothing random corresponds. The *mean direction* is $(1, \dots, 1)$, which layer normalisation subtracts before its gains
-# (that of T5, SmolLM2 and Llama subtracts nothing); that of the mean embedding is not tried, as embeddings are not at hand.
-# *Leading* directions are the left and right singular vectors of the sum with the largest singular values, in pairs.
+# Does what the sum adds lie in one direction that all heads share, in a few coordinates of large weights, or on the
+# diagonal? We removed directions and coordinates from the queries and keys of every head, and as many at random; the
+# diagonal from every head's matrix, for which nothing random corresponds. The *mean direction* is $(1, \dots, 1)$, which
+# layer normalisation subtracts before its gains (that of T5, SmolLM2 and Llama subtracts nothing); that of the mean
+# embedding is not tried, as embeddings are not at hand. *Leading* directions are the left and right singular vectors of the
+# sum with the largest singular values, in pairs.
 
 # %% tags=["remove-input"]
 figures.without_parts(found.layers)
 
 # %% [markdown]
-# None of these carries it. Without the mean direction, the largest hundredth of the coordinates, the diagonal or the leading
-# pair of singular vectors no family of encoders changes its $s$ by more than {glue:text}`moved`, and the median family keeps
-# {glue:text}`kept-others` of what the sum adds to the $s$ of its heads (no family less than {glue:text}`kept-least`). Without
-# the leading pairs, a fiftieth of all, it keeps {glue:text}`kept-fiftieth`, without a tenth {glue:text}`kept-tenth`; but that
-# leaves {glue:text}`left-fiftieth` and {glue:text}`left-tenth` of the sum's squared norm, and they were chosen by the sum itself,
-# so that some of that loss is by choice.
+# None of these carries what the sum adds. Without the mean direction, the largest hundredth of the coordinates, the
+# diagonal or the leading pair of singular vectors no family of encoders changes its $s$ by more than {glue:text}`moved`,
+# and the median family keeps {glue:text}`kept-others` of what the sum adds to the $s$ of its heads (no family less than
+# {glue:text}`kept-least`). Without the leading fiftieth of the pairs the median family keeps {glue:text}`kept-fiftieth`,
+# without the leading tenth {glue:text}`kept-tenth`; but these removals leave only {glue:text}`left-fiftieth` and
+# {glue:text}`left-tenth` of the sum's squared norm, and the pairs were chosen by the sum itself, so that some of that loss
+# is by choice.
 
 # %%
 show(on_weights.section_3_symmetry_after_removals.of(found))
@@ -264,17 +269,17 @@ table(
 # The first factor, the share of the squared norm that is in eigenvalues, is small for a random head because its rank is: of
 # wide random factors it is $R (3 - R) / 6$ with $R = r / d$, and 1/3 for a sum of full rank. In the median family the heads
 # of either kind have more of it than random ones, encoders' the most; of the sums those of encoders have more and those of
-# decoders less. The eigenvalues of encoders also lie nearer to the real axis. And though by part 2 a head's symmetric part has as many positive as
-# negative eigenvalues, in encoders the positive ones are the larger: on balance the form favours pairs of like vectors. Which
-# vectors tokens have was not looked at.
+# decoders less. The eigenvalues of encoders also lie nearer to the real axis. And though by part 2 a head's symmetric part
+# has as many positive as negative eigenvalues, the positive ones hold more of the squared norm, in encoders the most: on
+# balance the form favours pairs of like vectors. Which vectors tokens have was not looked at.
 #
 # ## What it means for you
 #
 # - For the paper's claim: where layers have several heads, those of encoders are the more symmetric before they are summed,
-#   too, on families that are too few to settle it. How symmetric a layer is owes more to a sum that no softmax computes than
-#   to its heads in {glue:text}`s-encoders` of {glue:text}`n-encoders` families of encoders on the scale of $s$, in
-#   {glue:text}`ratio-encoders` on that of the ratio above (decoders: {glue:text}`s-decoders` and {glue:text}`ratio-decoders`
-#   of {glue:text}`n-decoders`).
+#   too; with the one family whose layers have one head it is undecided. How symmetric a layer is owes more to a sum that no
+#   softmax computes than to its heads in {glue:text}`s-encoders` of {glue:text}`n-encoders` families of encoders on the
+#   scale of $s$, in {glue:text}`ratio-encoders` on that of the ratio above (decoders: {glue:text}`s-decoders` and
+#   {glue:text}`ratio-decoders` of {glue:text}`n-decoders`).
 # - `attngeo score MODEL --per-head` shows both. Twelve heads have 66 pairs that can add to a sum and two heads have one:
 #   compare layers of equally many heads, or compare heads.
 # - What sets the two kinds apart here was found by looking, on few families, and what makes the heads of an encoder

@@ -183,12 +183,13 @@ place_your_bet(drawn())
 # %% [markdown]
 # ## On weights that we read
 #
-# We scored {glue:text}`n-layers` layers with {glue:text}`n-heads` heads of {glue:text}`n-models` checkpoints: of text, images,
-# sound, chemical reactions and proteins, the same weights once. The matrix of a layer is the sum over its heads
+# We scored {glue:text}`n-layers` layers with {glue:text}`n-heads` heads of {glue:text}`n-models` checkpoints: of text,
+# images, sound, chemical reactions and proteins; weights that occur twice count once. The matrix of a layer is the sum over
+# its heads
 # $W_{qk} = \sum_h W_{q,h} W_{k,g(h)}^\top$ (Eq. S20), where $g(h)$ is the key head that query head $h$ reads; biases, rotary
 # positions and normalisation gains are outside it. Softmax acts on each head alone: what is symmetric, [heads or their
-# sum](heads_or_sum.py), is a question of its own. Directionality is that of Def. 3.2 of the paper with $\gamma$ =
-# {glue:text}`gamma`.
+# sum](heads_or_sum.py), is a question of its own. Directionality is that of Def. 3.2 of the paper or, where it is said,
+# that of Table S3, of [norms longer than the mean](two_scores.py) by $\gamma$ = {glue:text}`gamma` standard deviations.
 
 # %% tags=["remove-input"]
 family_scores(by_family.with_kinds(layers), families, bands)
@@ -214,12 +215,12 @@ show(
 #   {glue:text}`text-s`.
 # - *Directionality.* By the formula of Table S3 {glue:text}`all-d-tables`, of encoder-only and decoder-only models alone
 #   {glue:text}`only-d-tables`. Both intervals hold chance. The released language scores have
-#   {glue:text}`auc-directionality` over models and {glue:text}`auc-directionality-families` over families, of other models
-#   and of text alone. By Def. 3.2 of the paper {glue:text}`all-d`.
-# - *By objective*, which the claim is about: models of one part, trained first on masked or on next tokens, have
-#   {glue:text}`objective-s` in $s$ and {glue:text}`objective-d` in $d$ by Def. 3.2 of the paper. Objective and mask coincide
-#   in these models; {glue:text}`n-objective-not-text` of their {glue:text}`n-objective-encoders` families of encoders are not
-#   of text.
+#   {glue:text}`auc-directionality` over models and {glue:text}`auc-directionality-families` over families, mostly of other
+#   models, and of text alone. By Def. 3.2 of the paper {glue:text}`all-d`.
+# - *By objective*, which the theorems of the paper are about: models of one part, trained first on masked or on next
+#   tokens, have {glue:text}`objective-s` in $s$ and {glue:text}`objective-d` in $d$ by Def. 3.2 of the paper. Objective and
+#   mask coincide in these models; {glue:text}`n-objective-not-text` of their {glue:text}`n-objective-encoders` families of
+#   encoders are not of text.
 #
 # Of the [other choices](pretrained_survey_details.py#other-choices) these alone answer otherwise than all families, as to
 # whether the interval holds 1/2. {glue:text}`other-answers`.
@@ -227,12 +228,13 @@ show(
 # A score needs its random value beside it. Symmetry of a few hundredths is already far from chance in wide matrices.
 # Directionality spreads widely, and yet is not noise: by Def. 3.2 of the paper the medians of {glue:text}`n-outside` of
 # these {glue:text}`n-stacks` stacks of layers lie outside the band of random weights, by the formula of Table S3 those of
-# {glue:text}`n-outside-tables`, where {glue:text}`n-by-chance` are expected by chance. By kind, those by Table S3's formula in
-# brackets: {glue:text}`outside-by-kind`. By both formulas columns dominate beyond chance in {glue:text}`n-decoder-columns` of
-# {glue:text}`n-decoder-only` decoder-only models ({glue:text}`decoder-columns`) and {glue:text}`n-encoder-columns` of
-# {glue:text}`n-encoder-only` encoder-only ones ({glue:text}`encoder-columns`). But narrow models have wide bands: only
-# {glue:text}`n-encoder-narrow` of these encoder-only ones have bands as narrow as those decoders', and columns
-# dominate in {glue:text}`n-encoder-narrow-columns` of them; see [every model](pretrained_survey_details.py#every-model).
+# {glue:text}`n-outside-tables`, where {glue:text}`n-by-chance` are expected by chance. By kind, those by Table S3's formula
+# in brackets: {glue:text}`outside-by-kind`. By both formulas columns dominate beyond chance in
+# {glue:text}`n-decoder-columns` of {glue:text}`n-decoder-only` decoder-only models ({glue:text}`decoder-columns`) and
+# {glue:text}`n-encoder-columns` of {glue:text}`n-encoder-only` encoder-only ones ({glue:text}`encoder-columns`). But narrow
+# models have wide bands: only {glue:text}`n-encoder-narrow` of these encoder-only ones have bands no wider than the widest
+# of the decoders counted here, and columns dominate in {glue:text}`n-encoder-narrow-columns` of them; see [every
+# model](pretrained_survey_details.py#every-model).
 
 # %% tags=["remove-input"]
 explorer(scores)

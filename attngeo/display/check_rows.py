@@ -65,7 +65,7 @@ def _merged(same: list[Comparison]) -> Row:
 def _row(c: Comparison) -> Row:
     paper = _said(c.claim.relation, c.claim.number) if c.claim else ""
     by_number = c.relation == "=" and (c.claim is None or c.claim.number != c.expected or c.claim.relation != "=")
-    ours = _said(c.relation, c.expected) if c.interval is None and (by_number or c.claim is None) else ""
+    ours = _said(c.relation, c.expected) if c.claim is None or (by_number and c.interval is None) else ""
     return Row(c, c.quantity, paper, ours, _measured(c))
 
 

@@ -119,7 +119,7 @@ class Wording(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         told = {key: self.filled(texts[key], numbers) for key in ("part", "title", "printed", "place", "remark")}
         told["corrected"] = self.filled(texts["holds"], numbers)
         if self.ours:
-            told["remark"] = f"{told['remark']} {self.shared[OURS]}".lstrip()
+            told["remark"] = f"{self.shared[OURS]} {told['remark']}".rstrip()
         return told | {"maybe_copying": self.maybe_copying}
 
     def quantity(self, key: str, numbers: Mapping[str, Any]) -> tuple[str, Claim | str | None]:

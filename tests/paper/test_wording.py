@@ -99,7 +99,7 @@ def test_of_a_statement_of_ours_the_paper_has_nothing_and_its_remark_says_so():
     quantities = {"a": Quantity("a number"), "b": Quantity("another", "= 2")}
     ours = Wording(**HOLDS, ours=True, remark="Why.", quantities=quantities, shared={"ours": "Of ours."})
     assert ours.quantity("a", {}) == ("a number", "") and ours.quantity("b", {}) == ("another", Claim("=", 2.0))
-    assert ours.told(Verdict.HOLDS, {})["remark"] == "Why. Of ours."
+    assert ours.told(Verdict.HOLDS, {})["remark"] == "Of ours. Why."
 
 
 @pytest.mark.parametrize("paper", ["3", "about 3", ">", "> three"])
