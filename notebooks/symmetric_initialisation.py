@@ -301,10 +301,14 @@ show(symmetry_as_planned())
 # the noise between seeds in {glue:text}`tie-by-size`.
 #
 # *The shape of the paper's four-layer model* was planned once more, with {glue:text}`shape-tokens` to read. Its final losses
-# differ by {glue:text}`shape-differences` nats; the first of these comparisons is the primary one.
+# differ by {glue:text}`shape-differences` nats; the first of these comparisons is the primary one
+# ({numref}`fig-init-shape`).
 
 # %% tags=["remove-input"]
 size_figure(worth) if len({w.size for w in worth}) > 1 else None
+
+# %% tags=["remove-input"]
+planned_figure([own_shape], name="fig-init-shape") if own_shape else None
 
 # %% [markdown]
 # ## What the earlier runs say
