@@ -7,10 +7,11 @@ from typing import Any
 
 from scipy import stats
 
-from attngeo.chapters.symmetric_initialisation.planned_runs import BAND, Outcome, Planned
+from attngeo.chapters.symmetric_initialisation.crossings import speed_up_of
+from attngeo.chapters.symmetric_initialisation.planned_runs import BAND, SHARE, Outcome, Planned
 from attngeo.paper.wording import filled, read_words
 from attngeo.runs.arms import LOSS
-from attngeo.runs.numbers_in_words import as_nats, extent, with_interval
+from attngeo.runs.numbers_in_words import as_nats, as_percent, extent, with_interval
 
 OPEN = "open"
 _TOLD_FIRST = (Outcome.FASTER, Outcome.SLOWER, Outcome.SAME, Outcome.UNDECIDED)
@@ -33,6 +34,26 @@ def in_how_many(found: Sequence[Planned]) -> str:
     order = dict.fromkeys(told("in a plan", outcome.value) for outcome in _TOLD_FIRST)
     parts = [f"{words} in {counts[words]}" for words in order if words in counts]
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts) or "is not judged yet"
+
+
+def much_faster(found: Sequence[Planned], asked: int) -> str:
+    """A sentence on those that are faster by a share of steps that matters; ``asked`` comparisons were planned."""
+    own = [p for p in found if p.outcome is Outcome.MUCH_FASTER]
+    words = [
+        told(
+            "much faster",
+            "one",
+            label=p.label,
+            difference=with_interval(p.contrast.difference(), as_nats),
+            saved=with_interval(speed_up_of(p.contrast), as_percent),
+            seeds=len(p.contrast),
+            p=f"{by_chance(p):.3f}",
+            counted=f"{among(by_chance(p), asked):.2f}",
+            asked=asked,
+        )
+        for p in own
+    ]
+    return told("much faster", "in some" if own else "in none", share=as_percent(SHARE), n=len(own), found=words)
 
 
 def by_chance(found: Planned) -> float:

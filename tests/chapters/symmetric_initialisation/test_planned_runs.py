@@ -21,6 +21,7 @@ from attngeo.chapters.symmetric_initialisation.planned_words import (
     by_chance,
     final_losses,
     in_how_many,
+    much_faster,
     shown,
     told,
 )
@@ -106,10 +107,20 @@ def test_outcomes_are_counted_in_words():
 
 
 def test_every_outcome_has_its_words():
-    for subject in ("in a plan", "logits alone", "hot"):
+    for subject in ("in a plan", "logits alone", "hot", "again"):
         assert all(told(subject, outcome.value, difference="0.1") for outcome in Outcome)
     assert told("hot", None) == "It is not decided yet." and told("logits alone", None) == "open"
     assert [shown(found) for found in (True, False, None)] == ["so it is", "that is not shown", "not complete yet"]
+
+
+def test_comparisons_that_save_a_share_of_steps_that_matters_are_told_with_their_chance():
+    large, none = (planned([(a_plan(), made(ARMS | {"symmetric": shift}))])[0] for shift in (-0.5, 0.0))
+    assert large.outcome is Outcome.MUCH_FASTER and none.outcome is not Outcome.MUCH_FASTER
+    faster = "By 5\N{NO-BREAK SPACE}% of the steps or more it is faster in"
+    assert much_faster([none], 2) == f"{faster} none of them."
+    words, p = much_faster([none, large, large], 4), by_chance(large)
+    assert words.startswith(f"{faster} 2 of them: ") and words.count(large.label) == 2
+    assert f"{p:.3f}; {among(p, 4):.2f} when all 4" in words
 
 
 def test_final_losses_are_told_by_start():
