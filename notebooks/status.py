@@ -53,7 +53,7 @@ glue("n-unsupported", len(paper.findings) - len(paper.supported))
 meaning = {
     Verdict.CHANGES: "what the paper concludes here falls",
     Verdict.ASSUMPTION: "true once something is added that the paper does not say",
-    Verdict.UNDECIDED: "what was measured speaks neither for it nor against it",
+    Verdict.UNDECIDED: "what was measured speaks neither for it nor against it, or is of models too small or trained too short",
     Verdict.MISPRINT: "a slip; what is concluded stands once it is mended",
     Verdict.HOLDS: "true as printed or, where a remark says that it is ours, true",
 }

@@ -22,9 +22,10 @@
 #
 # What of an encoder with keys tied to queries, and nothing else changed, set against one with a random start? In
 # {glue:text}`n-encoder-plans` comparisons planned before they were made, it {glue:text}`planned-outcomes`.
-# {glue:text}`much-faster` {glue:text}`again` The comparison with most seeds ({glue:text}`first-seeds`; {glue:text}`first-setting`)
-# finds the final loss changed by {glue:text}`planned-first` nats (p = {glue:text}`first-p`; counted among all,
-# {glue:text}`first-among`).
+# {glue:text}`much-faster` {glue:text}`again` Whether symmetry does it, or that each token leans towards itself where keys
+# are tied, these comparisons do not tell: none has a symmetric start without that. The comparison with most seeds
+# ({glue:text}`first-seeds`; {glue:text}`first-setting`) finds the final loss changed by {glue:text}`planned-first` nats
+# (p = {glue:text}`first-p`; by that bound {glue:text}`first-among`).
 #
 # Earlier runs, whose settings were chosen after looks, take the released start apart: {glue:text}`so` About models that
 # read as much as the paper's none of this decides anything.
@@ -65,7 +66,7 @@ from attngeo.chapters.symmetric_initialisation.planned_runs import (
     BAND,
     SHARE,
     about_symmetry,
-    asks_about_symmetry,
+    first_asked,
     named,
     planned,
     planned_table,
@@ -78,6 +79,7 @@ from attngeo.chapters.symmetric_initialisation.planned_words import (
     by_chance,
     final_losses,
     in_how_many,
+    lower_by_chance,
     much_faster,
     shown,
     told,
@@ -87,7 +89,7 @@ from attngeo.chapters.symmetric_initialisation.tables import tally
 from attngeo.display.page import glue, show, table
 from attngeo.paper.published import printed_table, trained_widths
 from attngeo.records.checkout import data
-from attngeo.runs.estimates import LEAST_SEEDS, farthest
+from attngeo.runs.estimates import LEAST_SEEDS
 from attngeo.runs.experiments import Status, read_experiments
 from attngeo.runs.numbers_in_words import as_nats, as_percent, extent, with_interval
 from attngeo.training.config import DEFAULTS
@@ -106,17 +108,15 @@ judged = sorted(
     (p for p in symmetry if Size.of(p.config) in recorded_size), key=lambda p: (not p.encoder, -len(p.contrast))
 )
 plans = [e for e in read_experiments(data("runs")) if e.status is Status.CONFIRMATORY]
-asked = [e for e in plans if asks_about_symmetry(e)]
 worth, at_size = by_size(symmetry, recorded), planned_sizes(symmetry)
 temperature = named(complete, "confirm_temperature")
 glue("logits-alone", told("logits alone", temperature))
 
-of_encoders = [p for p in symmetry if p.encoder]
+of_encoders = [p for p in first_asked(symmetry) if p.encoder]
 first = max(of_encoders, key=lambda p: len(p.contrast), default=None)
 glue("n-encoder-plans", len(of_encoders), "d")
-glue("n-asked", len(asked), "d")
 glue("planned-outcomes", in_how_many(of_encoders))
-glue("much-faster", much_faster(of_encoders, len(asked)))
+glue("much-faster", much_faster(of_encoders, len(of_encoders)))
 new_seeds = named(complete, "confirm_mini_new_seeds")
 found_again = with_interval(new_seeds.contrast.difference(), as_nats) if new_seeds else ""
 glue("again", told("again", new_seeds, difference=found_again))
@@ -125,7 +125,7 @@ glue("first-setting", f"{Size.of(first.config)}, {first.tokens}" if first else "
 glue("planned-first", with_interval(first.contrast.difference(), as_nats) if first else "–")
 glue("planned-first-number", as_nats(first.contrast.difference().value) if first else "–")
 glue("first-p", f"{by_chance(first):.3f}" if first else "–")
-glue("first-among", f"{among(by_chance(first), len(asked)):.2f}" if first else "–")
+glue("first-among", f"{among(by_chance(first), len(of_encoders)):.2f}" if first else "–")
 glue("first-between", with_interval(speed_up_of(first.contrast, between=True), as_percent) if first else "–")
 
 # %% tags=["remove-input"]
@@ -172,9 +172,12 @@ for name, of_part in (("encoders", of_encoders), ("decoders", [p for p in symmet
 glue("fine-plan", BAND, "g")
 glue("share-plan", as_percent(SHARE))
 grid = as_percent(max((grid_of(p.contrast) for p in symmetry), default=0))
-least = min(symmetry, key=by_chance, default=None)
+least = min(of_encoders, key=by_chance, default=None)
+n_lower, chance = lower_by_chance(of_encoders)
+glue("n-lower", n_lower, "d")
+glue("lower-by-chance", f"{chance:.3f}")
 glue("least-p", f"{by_chance(least):.3f} ({least.label})" if least else "–")
-glue("least-among", f"{among(by_chance(least), len(asked)):.2f}" if least else "–")
+glue("least-among", f"{among(by_chance(least), len(of_encoders)):.2f}" if least else "–")
 
 sizes_asked = {Size.of(e.runs[0].settings) for e in plans if e.name.startswith("confirm_size")}
 depth, width = ends(worth, "layers", TIE, sizes_asked), ends(worth, "width", SCALE, sizes_asked)
@@ -188,6 +191,9 @@ own_shape = named(complete, "confirm_mini")
 glue("shape-tokens", own_shape.tokens if own_shape else "–")
 short = named(complete, "confirm_size_4x256")
 glue("shape-short", f"{with_interval(short.contrast.difference(), as_nats)} nats, {short.by_plan}" if short else "–")
+earlier = next((e for e in recorded if own_shape and Size.of(e.config) == Size.of(own_shape.config)), None)
+known = earlier.contrasts([by_pair["symmetric", "random"]]) if earlier else {}
+glue("shape-earlier", *([f"{with_interval(c.difference(), as_nats)} nats" for c in known.values()] or ["–"]))
 glue("shape-short-tokens", short.tokens if short else "–")
 glue("shape-difference", with_interval(own_shape.contrast.difference(), as_nats) if own_shape else "–")
 glue("shape-saves", with_interval(speed_up_of(own_shape.contrast), as_percent) if own_shape else "–")
@@ -202,10 +208,11 @@ glue("warmer", told("warmer", "complete", **changes) if len(changes) > 1 else ""
 
 # %% tags=["remove-cell"]
 contrasts = [c for e in main for c in e.contrasts(AT_EQUAL_SCALE).values() if c.difference().has_interval]
-reach = farthest(c.difference() for c in contrasts)
 needed = [seeds_needed(c.differences().std(), fine) for c in contrasts]
-glue("reach", f"{reach:.3f}")
-glue("planned-reach", f"{farthest(p.contrast.difference() for p in symmetry):.3f}")
+for name, of in (("earlier", contrasts), ("planned", [p.contrast for p in symmetry])):
+    ends_of = [c.difference() for c in of]
+    glue(f"{name}-gain", f"{-min(e.low for e in ends_of):.3f}" if ends_of else "–")
+    glue(f"{name}-harm", f"{max(e.high for e in ends_of):.3f}" if ends_of else "–")
 glue("needed", f"{max(needed)}" if needed else "unknown")
 glue("fine", fine, "g")
 everything = [r for e in recorded for r in e.runs] + [r for p in complete for arm in p.arms.values() for r in arm.runs]
@@ -233,7 +240,8 @@ show(recipe.symmetric_recipe(d=d, seed=seed))
 # %% [markdown]
 # The recipe does more than make $W_{qk}$ symmetric. $W_q W_q^\top$ is positive semi-definite with a large diagonal, so each
 # token leans towards itself from the start. How far depends on the scale: a token's mean logit with itself is
-# {glue:text}`logit-mini` at the width of the paper's four-layer model, and {glue:text}`logit-released` with the released code.
+# {glue:text}`logit-mini` at the width of the paper's four-layer model, and {glue:text}`logit-released` with the released
+# code.
 #
 # The released code does a third thing: before it ties keys to queries, it draws both, and the values, anew with the defaults
 # of `torch.nn.Linear`. That multiplies the scale of $W_{qk}$ by {glue:text}`scale-4` in the 4-layer model, by
@@ -264,25 +272,30 @@ table(
 # the tie.
 #
 # A start has a lower or a higher final held-out loss than another if the 95 % interval of the mean difference over seeds
-# (Student's $t$, at least {glue:text}`least` seeds) leaves out zero; otherwise there is no difference beyond the noise between
-# seeds. [How speed-ups are measured](symmetric_initialisation_details.py#how-the-differences-are-measured) has the rest.
+# (Student's $t$, at least {glue:text}`least` seeds) leaves out zero; otherwise there is no difference beyond the noise
+# between seeds. [How speed-ups are measured](symmetric_initialisation_details.py#how-the-differences-are-measured) has the
+# rest.
 #
 # ## What the planned runs say
 #
 # Of each planned experiment the question, the measure, the seeds, and what would count as what [were written
-# down](../recorded_runs.md#planned-runs) before its first run. {glue:text}`n-judged` of {glue:text}`n-plans` can be judged so
-# far; {numref}`fig-init-planned` shows those that compare a symmetric with a random start in models of the earlier runs' size.
-# What counts as what: two starts do not differ in a way that counts if the 95 % interval of their difference lies within
-# ±{glue:text}`fine-plan` nats, which is judged first; a start is *faster* if otherwise its whole interval lies below zero, and
-# *by {glue:text}`share-plan` of steps or more* if that of the steps saved lies above that; *slower* if it lies above zero; else
-# the plan is *undecided*.
+# down](../recorded_runs.md#planned-runs) before its first run. {glue:text}`n-judged` of {glue:text}`n-plans` can be judged
+# so far; {numref}`fig-init-planned` shows those that compare a symmetric with a random start in models of the earlier runs'
+# size. What counts as what: two starts do not differ in a way that counts if the 95 % interval of their difference lies
+# within ±{glue:text}`fine-plan` nats, which is judged first; a start is *faster* if otherwise that interval lies below
+# zero, and *by {glue:text}`share-plan` of steps or more* if, besides, the interval of the steps saved lies above
+# {glue:text}`share-plan`; *slower* if the interval of the loss lies above zero; else the plan is *undecided*. The interval
+# of the steps saved is that of [resampled seeds](symmetric_initialisation_details.py#how-the-differences-are-measured), too
+# narrow with few of them.
 #
 # Runs of one start that differ in their seed alone end up to {glue:text}`spread-encoders` nats apart in an experiment with
 # encoders, {glue:text}`spread-decoders` in one with decoders: an encoder's loss stays on a plateau, and when it leaves it
 # differs from seed to seed. {numref}`tab-init-planned` has the seeds that an interval of ±{glue:text}`fine-plan` nats would
-# take, which few seeds tell only roughly. The least p of all is {glue:text}`least-p`; beside the {glue:text}`n-asked` such
-# comparisons that were planned it counts as {glue:text}`least-among` (Bonferroni). What was planned when, and what of it was
-# not run, is [told with the runs](../recorded_runs.md#planned-runs).
+# take, which few seeds tell only roughly. The least p of the {glue:text}`n-encoder-plans` comparisons of encoders is
+# {glue:text}`least-p`; that the least of as many is no larger has by chance a probability of at most
+# {glue:text}`least-among` (Bonferroni), a bound for which no plan asks. That {glue:text}`n-lower` or more of as many
+# independent intervals lie below zero has by chance one of {glue:text}`lower-by-chance`. What was planned when, and what of
+# it was not run, is [told with the runs](../recorded_runs.md#planned-runs).
 
 # %% tags=["remove-input"]
 if symmetry:
@@ -297,25 +310,28 @@ if symmetry:
 show(symmetry_as_planned())
 
 # %% [markdown]
-# Between two measurements, where a straight line meets the other start's end, the steps saved with most seeds are
-# {glue:text}`first-between`.
+# With straight lines drawn between measurements of the loss, instead of rounding down to one, the comparison with most seeds
+# saves {glue:text}`first-between` of the steps.
 #
-# *Depth.* Symmetry's part grows with depth, the plans said, if its interval lies below zero in the deepest models and not in the
-# shallowest: {glue:text}`grows-with-depth`. That puts two intervals side by side; deepest less shallowest is
+# *Depth.* Symmetry's part grows with depth, the plans said, if its interval lies below zero in the deepest models and not
+# in the shallowest: {glue:text}`grows-with-depth`. That puts two intervals side by side; deepest less shallowest is
 # {glue:text}`depth-change` nats.
 #
-# *Width.* The part of scale, biases and values shrinks with width, as the factor of the scale does, if it is nearer zero in the
-# widest models than in the narrowest; we also ask that the intervals lie apart: {glue:text}`shrinks-with-width`. Widest less
-# narrowest is {glue:text}`width-change` nats. How far training has come differs with the width, too, as all sizes have one
-# learning rate: final losses in the narrowest models are {glue:text}`narrow-ends`; in the widest {glue:text}`wide-ends`. Where
-# some runs have left the plateau within their steps and others have not, a mean difference tells how many have.
+# *Width.* The part of scale, biases and values shrinks with width, as the factor of the scale does, if it is nearer zero in
+# the widest models than in the narrowest; we also ask that the intervals lie apart: {glue:text}`shrinks-with-width`. Widest
+# less narrowest is {glue:text}`width-change` nats. How far training has come differs with the width, too, as all sizes have
+# one learning rate: final losses in the narrowest models are {glue:text}`narrow-ends`; in the widest
+# {glue:text}`wide-ends`. Where some runs have left the plateau within their steps and others have not, a mean difference
+# tells how many have.
 #
-# *The tie at the released scale*, a further comparison of these plans and not their primary one, changes the final loss beyond
-# the noise between seeds in {glue:text}`tie-by-size`.
+# *The tie at the released scale*, a further comparison of these plans and not their primary one, changes the final loss
+# beyond the noise between seeds in {glue:text}`tie-by-size`.
 #
-# *The shape of the paper's four-layer model* was planned once more, with {glue:text}`shape-tokens` to read. Its final losses
-# differ by {glue:text}`shape-differences` nats; the first of these comparisons is the primary one
-# ({numref}`fig-init-shape`). With {glue:text}`shape-short-tokens` the same shape had {glue:text}`shape-short`.
+# *The shape of the paper's four-layer model* has a plan of its own, written before those of the sizes, with
+# {glue:text}`shape-tokens` to read and half their learning rate ({numref}`fig-init-shape`). Final losses differ by
+# {glue:text}`shape-differences` nats; the first comparison is the primary one, and of the further ones those that are
+# complete are given. Of the same shape the plan by size, with {glue:text}`shape-short-tokens` in shorter blocks, has
+# {glue:text}`shape-short`; the earlier runs, with the same numbers of seeds, had {glue:text}`shape-earlier`.
 
 # %% tags=["remove-input"]
 size_figure(worth) if len({w.size for w in worth}) > 1 else None
@@ -333,8 +349,8 @@ planned_figure([own_shape], name="fig-init-shape") if own_shape else None
 # final loss of the two symmetric starts, set against that of the random one, is
 # {glue:text}`equal-encoders` of encoders, and {glue:text}`equal-decoders` of decoders.
 #
-# *All that the released code changes.* `released` saved {glue:text}`released-saves` of the steps of encoders; the same without
-# the tie, `default-linear`, saved {glue:text}`untied-saves`. The tie at that scale leaves the final loss
+# *All that the released code changes.* `released` saved {glue:text}`released-saves` of the steps of encoders; the same
+# without the tie, `default-linear`, saved {glue:text}`untied-saves`. The tie at that scale leaves the final loss
 # {glue:text}`tie`.
 #
 # *The scale alone.* Where only the scale of queries and keys is raised to the released one, the final loss is
@@ -367,8 +383,8 @@ show(printed_speed_ups.table_1_follows_from_the_released_curves(), printed_speed
 
 # %% [markdown]
 # The arithmetic of Table 1 is right. Its measure is generous to noisy curves, and its runs have one seed each, so that
-# nothing tells how far two random starts lie apart. In our first encoder's runs the speed-up of one random start over another,
-# by Table 1's measure, ranges from {glue:text}`floor-first`.
+# nothing tells how far two random starts lie apart. In our first encoder's runs the speed-up of one random start over
+# another, by Table 1's measure, ranges from {glue:text}`floor-first`.
 
 # %% tags=["remove-input"]
 pairs_of_seeds = [e for e in main if len(e.arms["random"]) > 1]
@@ -386,21 +402,22 @@ show(printed_speed_ups.most_of_the_models(), printed_speed_ups.sentences_of_sect
 # steps and reads {glue:text}`tokens-share` of its tokens. At width
 # {glue:text}`usual-width` the released start multiplies the scale by {glue:text}`scale-ours`.
 #
-# An effect of symmetry of up to {glue:text}`reach` nats is not excluded in the earlier runs, of up to
-# {glue:text}`planned-reach` in the planned ones; as the earlier runs scatter, {glue:text}`needed` seeds would bring an interval
-# there to ±{glue:text}`fine`. Settings and seeds were not fixed in advance but for the
-# planned runs, so the intervals of the others are somewhat too narrow ([what was chosen
-# when](../recorded_runs.md#how-the-settings-were-chosen)).
+# In the earlier runs of {numref}`fig-init-all` a gain by symmetry of up to {glue:text}`earlier-gain` nats is not excluded,
+# nor a loss of up to {glue:text}`earlier-harm`; in the planned ones gains of up to {glue:text}`planned-gain` and losses of
+# up to {glue:text}`planned-harm`. As the earlier runs scatter, {glue:text}`needed` seeds would bring an interval there to
+# ±{glue:text}`fine`. Settings and seeds were not fixed in advance but for the planned runs, so the intervals of the others
+# are somewhat too narrow ([what was chosen when](../recorded_runs.md#how-the-settings-were-chosen)).
 #
-# What would settle it is Table 1's own size with its controls, and as many seeds as the scatter of the first few asks for. [Recorded
-# runs](../recorded_runs.md#runs-still-worth-a-gpu) has the commands and what they cost on a GPU. If `symmetric` and
-# `symmetric-indefinite` beat `random` there by more than the noise between seeds, the paper's explanation stands; if
+# What would settle it is Table 1's own size and length with its controls, and as many seeds as the scatter of the first few
+# asks for. [Recorded runs](../recorded_runs.md#runs-still-worth-a-gpu) has the commands and what they cost on a GPU. If
+# `symmetric` and
+# `symmetric-indefinite` both beat `random` there by a share comparable to that of `released`, the paper's explanation stands; if
 # `default-linear` does as well as `released`, scale, biases and values explain the gain.
 #
 # ## What it means for you
 #
-# - Before you credit a start with its symmetry, compare it with one of equal scale: `attngeo train --init symmetric` beside
-#   `--init random`, with as many seeds as the scatter of the first few asks for.
+# - Before you credit a start with its symmetry, compare it with one of equal scale: `attngeo train --init symmetric` and
+#   `--init symmetric-indefinite` beside `--init random`, with as many seeds as the scatter of the first few asks for.
 # - Where the released start helps, try it without the tie, too (`--init default-linear`). In our earlier runs the final loss
 #   with the tie, set against that without, is {glue:text}`tie`; in the planned ones the tie changes it beyond the noise in
 #   {glue:text}`tie-by-size`.

@@ -214,7 +214,7 @@ if not tried:
 # %% [markdown]
 # ## Symmetry after a symmetric start
 #
-# Figure S5 shows that a symmetric start loses symmetry, ends above the random one, and brings the layers closer together.
+# Figure S5 shows that a symmetric start loses symmetry, ends with more of it than the random one, and brings the layers closer together.
 
 # %% tags=["remove-input"]
 s5 = next((e for e in encoders if "symmetric" in e.arms), None)
@@ -286,14 +286,14 @@ show(recipe.skew_recipe(d=d, seed=seed))
 # ## Table 1 beside these runs
 #
 # No row of Table 1 was run with as much text. With the paper's settings a run reads up to {glue:text}`paper-tokens` tokens;
-# the runs here read up to {glue:text}`our-tokens`. Beside each row stands the speed-up of `released`, for good, in the
-# nearest of our settings. Two of the paper's texts were split into characters before training, by the audit's reading.
+# the runs here read up to {glue:text}`our-tokens`. Beside each row stands the speed-up of `released`, for good, in our
+# earlier runs on such text. Two of the paper's texts were split into characters before training, by the audit's reading.
 
 # %% tags=["remove-input"]
 table(
     table_1_beside_ours(main),
     name="tab-init-table-1",
-    caption="Table 1 as printed, its speed-ups taken for good (released curves, second-hand), and our nearest runs.",
+    caption="Table 1 as printed, its speed-ups taken for good (released curves, second-hand), and our earlier runs.",
 )
 
 

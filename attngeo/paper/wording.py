@@ -60,7 +60,7 @@ class Verdict(str, Enum):
     MISPRINT = "misprint"  # a slip: what is concluded stands once it is mended
     ASSUMPTION = "missing assumption"  # true once something is added that the paper does not say
     CHANGES = "conclusion changes"  # what is concluded falls
-    UNDECIDED = "undecided"  # what was measured speaks neither for it nor against it
+    UNDECIDED = "undecided"  # what was measured tells neither way, or is too small or too short for what is claimed
 
     def __str__(self) -> str:
         return self.value

@@ -45,11 +45,6 @@ def over_seeds(values: Iterable[float], level: float = LEVEL) -> Estimate:
     return Estimate(mean, mean - half, mean + half)
 
 
-def farthest(found: Iterable[Estimate]) -> float:
-    """How far from zero an interval reaches that has an end farthest from it: effects up to that are not excluded."""
-    return max((abs(end) for e in found if e.has_interval for end in (e.low, e.high)), default=math.nan)
-
-
 def difference_of_means(first: Iterable[float], second: Iterable[float], level: float = LEVEL) -> Estimate:
     """Mean of the first less that of the second, which are not paired, with Welch's interval."""
     a, b = (np.array(list(values), dtype=float) for values in (first, second))

@@ -9,7 +9,7 @@ from scipy import stats
 from attngeo.chapters.symmetric_initialisation import crossings
 from attngeo.chapters.training_scores.recorded_runs import kind
 from attngeo.runs.arms import Contrast, arms, contrasts, matched
-from attngeo.runs.estimates import NEVER, Estimate, difference_of_means, farthest, over_seeds
+from attngeo.runs.estimates import NEVER, difference_of_means, over_seeds
 from attngeo.runs.labels import distinct_labels, text
 from attngeo.runs.record import RunError
 
@@ -72,10 +72,6 @@ def test_means_that_are_not_paired_have_welch_s_interval():
     assert found.high - found.value == pytest.approx(stats.t.ppf(0.975, freedom) * (a + b) ** 0.5)
     assert found.value - found.low == pytest.approx(found.high - found.value)
     assert not difference_of_means(first, second[:2]).has_interval
-
-
-def test_the_farthest_end_is_what_is_not_excluded():
-    assert farthest([Estimate(0.0, -0.3, 0.1), Estimate(0.1, 0.0, 0.2), Estimate(9.0)]) == 0.3
 
 
 def test_an_interval_over_seeds_is_students():

@@ -26,6 +26,7 @@ from attngeo.runs.numbers_in_words import as_millions, as_nats, as_percent, with
 from attngeo.runs.record import Run, read_runs
 
 BAND = 0.01  # nats: a difference within counts for nothing
+REPEATS = frozenset({"confirm_mini_new_seeds"})  # plans that ask again what another has answered
 SHARE = 0.05  # of the steps: what counts as faster by a share that matters
 
 
@@ -75,9 +76,10 @@ class Planned:
 
     @property
     def label(self) -> str:
-        """``encoder, characters, 4 layers of width 128, 20.1 million tokens``."""
+        """``encoder, characters, 4 layers of width 128, 20.1 million tokens``, and ``new seeds`` of a repetition."""
         c = self.config
-        return f"{PARTS[c['objective']]}, {TEXTS[c['text']]}, {Training.of(c)}"
+        again = ", new seeds" if self.plan.name in REPEATS else ""
+        return f"{PARTS[c['objective']]}, {TEXTS[c['text']]}, {Training.of(c)}{again}"
 
     @cached_property
     def contrasts(self) -> dict[PlannedContrast, Contrast]:
@@ -134,6 +136,11 @@ def asks_about_symmetry(plan: Experiment) -> bool:
 def about_symmetry(found: Iterable[Planned]) -> list[Planned]:
     """Those of which the plan asks that."""
     return [p for p in found if asks_about_symmetry(p.plan)]
+
+
+def first_asked(found: Iterable[Planned]) -> list[Planned]:
+    """Those that repeat no other."""
+    return [p for p in found if p.plan.name not in REPEATS]
 
 
 def named(found: Iterable[Planned], name: str) -> Planned | None:

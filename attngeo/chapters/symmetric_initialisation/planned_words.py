@@ -61,6 +61,12 @@ def by_chance(found: Planned) -> float:
     return float(stats.ttest_1samp(found.contrast.differences(), 0).pvalue)
 
 
+def lower_by_chance(found: Sequence[Planned]) -> tuple[int, float]:
+    """How many intervals of 95 % lie below zero, and the chance of as many or more if none differed: binomial."""
+    lower = sum(p.contrast.difference().high < 0 for p in found)
+    return lower, float(stats.binom.sf(lower - 1, len(found), 0.025))
+
+
 def among(p: float, comparisons: int) -> float:
     """What a p counts as beside so many comparisons of one question (Bonferroni)."""
     return min(1.0, comparisons * p)

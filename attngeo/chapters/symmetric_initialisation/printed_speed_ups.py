@@ -94,6 +94,9 @@ def decoders_in_the_released_curves(p: Printed) -> Judgement:
             for text, gain in (large["encoder"] - large["decoder"]).items()
         ),
         gains=", ".join(f"{x:.0f} % on {text}" for text, x in first.items()),
+        larger=", ".join(
+            f"{x:.0f} % on {text}" for text, x in decoders.loc[12]["first_crossing_percent"].dropna().items()
+        ),
         beside=", ".join(f"{r.decoder:.0f} % against {r.encoder:.0f} % on {text}" for text, r in large.iterrows()),
     )
 

@@ -132,9 +132,9 @@ def table_1_beside_ours(experiments: Sequence[ControlMatrix]) -> pd.DataFrame:
                 "loss, symmetric": f"{pair.loss_y:.3f}",
                 "speed-up": f"{pair.speed_up_percent:.0f} %",
                 "for good": "never" if pd.isna(pair.persistent_percent) else f"{pair.persistent_percent:.0f} %",
-                "our nearest runs": text,
+                "our earlier runs": text,
                 "speed-up there": _nearest(encoders.get(text)),
-                "verdict": "not run at this size",
+                "verdict": "not run with as much text",
             }
         )
     return pd.DataFrame(rows)

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,8 +8,10 @@ from scipy import stats
 from attngeo.chapters.symmetric_initialisation.planned_figure import planned_figure
 from attngeo.chapters.symmetric_initialisation.planned_runs import (
     BAND,
+    REPEATS,
     SHARE,
     Outcome,
+    first_asked,
     others_table,
     outcome_by_plan,
     planned,
@@ -21,6 +24,7 @@ from attngeo.chapters.symmetric_initialisation.planned_words import (
     by_chance,
     final_losses,
     in_how_many,
+    lower_by_chance,
     much_faster,
     shown,
     told,
@@ -120,7 +124,21 @@ def test_comparisons_that_save_a_share_of_steps_that_matters_are_told_with_their
     assert much_faster([none], 2) == f"{faster} none of them."
     words, p = much_faster([none, large, large], 4), by_chance(large)
     assert words.startswith(f"{faster} 2 of them: ") and words.count(large.label) == 2
-    assert f"{p:.3f}; {among(p, 4):.2f} when all 4" in words
+    assert f"{p:.3f}; {among(p, 4):.2f} by Bonferroni's bound for 4 comparisons" in words
+
+
+def test_as_many_intervals_below_zero_have_their_chance():
+    lower, none = (planned([(a_plan(), made(ARMS | {"symmetric": shift}))])[0] for shift in (-0.5, 0.0))
+    assert lower_by_chance([lower, none]) == (1, pytest.approx(1 - 0.975**2))
+    assert lower_by_chance([none]) == (0, 1)
+
+
+def test_a_plan_that_asks_again_is_told_as_such_and_counts_for_no_new_question():
+    first = a_plan()
+    (repeated,) = (replace(first, folder=Path(name)) for name in REPEATS)
+    one, again = planned([(first, made()), (repeated, made())])
+    assert first_asked([one, again]) == [one] and again.label == f"{one.label}, new seeds"
+    assert {p.name for p in read_experiments(data("runs"))} >= REPEATS
 
 
 def test_final_losses_are_told_by_start():
