@@ -408,9 +408,11 @@ show(printed_speed_ups.most_of_the_models(), printed_speed_ups.sentences_of_sect
 # ±{glue:text}`fine`. Settings and seeds were not fixed in advance but for the planned runs, so the intervals of the others
 # are somewhat too narrow ([what was chosen when](../recorded_runs.md#how-the-settings-were-chosen)).
 #
-# What would settle it is Table 1's own size and length with its controls, and as many seeds as the scatter of the first few
-# asks for. [Recorded runs](../recorded_runs.md#runs-still-worth-a-gpu) has the commands and what they cost on a GPU. If
-# `symmetric` and
+# The paper itself (Section 6) calls its findings "an initial step toward leveraging symmetry for more efficient Transformer
+# training", and says: "further research is required to assess the scalability of symmetric initialization in large-scale
+# models and across diverse domains". What would settle it is Table 1's own size and length with its controls, and as many
+# seeds as the scatter of the first few asks for. [Recorded runs](../recorded_runs.md#runs-still-worth-a-gpu) has the
+# commands and what they cost on a GPU. If `symmetric` and
 # `symmetric-indefinite` both beat `random` there by a share comparable to that of `released`, the paper's explanation stands; if
 # `default-linear` does as well as `released`, scale, biases and values explain the gain.
 #
