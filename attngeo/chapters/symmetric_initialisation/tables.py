@@ -113,7 +113,7 @@ def differences(experiments: Sequence[ControlMatrix], pair: StartPair) -> str:
 
 
 def table_1_beside_ours(experiments: Sequence[ControlMatrix]) -> pd.DataFrame:
-    """Every pair of rows of Table 1, with the released curves and our nearest experiment: the encoder on such text."""
+    """Every pair of rows of Table 1, with the released curves and our encoders on such text."""
     printed = published.printed_table("1")
     base, symmetric = (printed[printed["symmetric_init"] == tied] for tied in (False, True))
     pairs = base[["layers", "dataset", "loss"]].merge(
