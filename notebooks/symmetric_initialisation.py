@@ -116,7 +116,7 @@ of_encoders = [p for p in first_asked(symmetry) if p.encoder]
 first = max(of_encoders, key=lambda p: len(p.contrast), default=None)
 glue("n-encoder-plans", len(of_encoders), "d")
 glue("planned-outcomes", in_how_many(of_encoders))
-glue("much-faster", much_faster(of_encoders, len(of_encoders)))
+glue("much-faster", much_faster(of_encoders))
 new_seeds = named(complete, "confirm_mini_new_seeds")
 found_again = with_interval(new_seeds.contrast.difference(), as_nats) if new_seeds else ""
 glue("again", told("again", new_seeds, difference=found_again))
@@ -198,7 +198,7 @@ glue("shape-short-tokens", short.tokens if short else "–")
 glue("shape-difference", with_interval(own_shape.contrast.difference(), as_nats) if own_shape else "–")
 glue("shape-saves", with_interval(speed_up_of(own_shape.contrast), as_percent) if own_shape else "–")
 glue("shape-seeds", len(own_shape.contrast) if own_shape else "–")
-untied = {c.name: k for c, k in own_shape.contrasts.items()}.get("default-linear less random") if own_shape else None
+untied = own_shape and own_shape.less_random("default-linear")
 glue(
     "without-tie",
     told(
@@ -212,11 +212,10 @@ glue(
 )
 glue("shape-differences", all_differences(own_shape) if own_shape else "–")
 glue("tie-by-size", beyond_noise(worth, TIE_AT_RELEASED_SCALE))
-others = (
-    {c.name: with_interval(k.difference(), as_nats) for c, k in temperature.contrasts.items()} if temperature else {}
-)
-changes = {arm: others[f"{arm} less random"] for arm in ("warmer", "scaled") if f"{arm} less random" in others}
-glue("warmer", told("warmer", "complete", **changes) if len(changes) > 1 else "")
+warmer, scaled = (temperature and temperature.less_random(arm) for arm in ("warmer", "scaled"))
+changes = {"warmer": warmer, "scaled": scaled} if warmer and scaled else {}
+words = {arm: with_interval(contrast.difference(), as_nats) for arm, contrast in changes.items()}
+glue("warmer", told("warmer", "complete", **words) if words else "")
 
 # %% tags=["remove-cell"]
 contrasts = [c for e in main for c in e.contrasts(AT_EQUAL_SCALE).values() if c.difference().has_interval]
@@ -340,7 +339,7 @@ show(symmetry_as_planned())
 # beyond the noise between seeds in {glue:text}`tie-by-size`.
 #
 # *The shape of the paper's four-layer model* has a plan of its own, written before those of the sizes, with
-# {glue:text}`shape-tokens` to read and half their learning rate ({numref}`fig-init-shape`). Final losses differ by
+# {glue:text}`shape-tokens` to read and a lower learning rate ({numref}`fig-init-shape`). Final losses differ by
 # {glue:text}`shape-differences` nats; the first comparison is the primary one, and of the further ones those that are
 # complete are given. Of the same shape the plan by size, with {glue:text}`shape-short-tokens` in shorter blocks, has
 # {glue:text}`shape-short`; the earlier runs, with the same numbers of seeds, had {glue:text}`shape-earlier`.

@@ -87,6 +87,10 @@ class Planned:
         whole = [c for c in self.plan.contrasts if {c.arm, c.against} <= set(self.arms)]
         return {c: Contrast(self.arms[c.arm], self.arms[c.against], self.label) for c in whole}
 
+    def less_random(self, arm: str) -> Contrast | None:
+        """That of an arm with the random start, if it is planned and complete."""
+        return next((k for c, k in self.contrasts.items() if (c.arm, c.against) == (arm, BASELINE)), None)
+
     @property
     def contrast(self) -> Contrast:
         """The primary one."""
@@ -128,14 +132,10 @@ def _whole_arms(plan: Experiment, runs: Sequence[Run]) -> dict[str, Arm]:
     return {arm: Arm(tuple(recorded[n] for n in own)) for arm, own in names.items() if set(own) <= set(recorded)}
 
 
-def asks_about_symmetry(plan: Experiment) -> bool:
-    """Whether its primary contrast is that of a symmetric start with a random one."""
-    return any((c.arm, c.against) == ("symmetric", BASELINE) for c in plan.contrasts[:1])
-
-
 def about_symmetry(found: Iterable[Planned]) -> list[Planned]:
-    """Those of which the plan asks that."""
-    return [p for p in found if asks_about_symmetry(p.plan)]
+    """Those whose primary contrast is that of a symmetric start with a random one."""
+    primary = ("symmetric", BASELINE)
+    return [p for p in found if any((c.arm, c.against) == primary for c in p.plan.contrasts[:1])]
 
 
 def first_asked(found: Iterable[Planned]) -> list[Planned]:

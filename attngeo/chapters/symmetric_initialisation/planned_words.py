@@ -36,8 +36,8 @@ def in_how_many(found: Sequence[Planned]) -> str:
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts) or "is not judged yet"
 
 
-def much_faster(found: Sequence[Planned], asked: int) -> str:
-    """A sentence on those that are faster by a share of steps that matters; ``asked`` comparisons were planned."""
+def much_faster(found: Sequence[Planned]) -> str:
+    """A sentence on those that are faster by a share of steps that matters, with their chance among all."""
     own = [p for p in found if p.outcome is Outcome.MUCH_FASTER]
     words = [
         told(
@@ -48,8 +48,8 @@ def much_faster(found: Sequence[Planned], asked: int) -> str:
             saved=with_interval(speed_up_of(p.contrast), as_percent),
             seeds=len(p.contrast),
             p=f"{by_chance(p):.3f}",
-            counted=f"{among(by_chance(p), asked):.2f}",
-            asked=asked,
+            counted=f"{among(by_chance(p), len(found)):.2f}",
+            asked=len(found),
         )
         for p in own
     ]
