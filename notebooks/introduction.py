@@ -37,8 +37,8 @@ from attngeo.runs.record import read_run
 # a decoder's, as {cite:t}`saponati2025` report; the theorems offered as the reason need more than they state. A symmetric
 # start, with nothing else changed, moved the final loss of the small encoders that we trained with most seeds by
 # {glue:any}`symmetric_initialisation.py::planned-first` nats, and that of encoders of the paper's four-layer shape, after
-# {glue:any}`symmetric_initialisation.py::shape-tokens` and with {glue:any}`symmetric_initialisation.py::shape-seeds` seeds,
-# by {glue:any}`symmetric_initialisation.py::shape-difference`.
+# {glue:any}`symmetric_initialisation.py::shape-tokens`, by {glue:any}`symmetric_initialisation.py::shape-difference` with
+# {glue:any}`symmetric_initialisation.py::shape-seeds` seeds{glue:any}`symmetric_initialisation.py::again-shortly`.
 
 # %% tags=["remove-input"]
 Markdown(f"{citations.links(root() / 'CITATION.cff')} · [Score your model](#score-your-model) · [Cite](#cite)")

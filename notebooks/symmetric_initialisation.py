@@ -76,6 +76,8 @@ from attngeo.chapters.symmetric_initialisation.planned_runs import (
 from attngeo.chapters.symmetric_initialisation.planned_words import (
     all_differences,
     among,
+    asked_again,
+    asked_again_shortly,
     by_chance,
     final_losses,
     in_how_many,
@@ -118,8 +120,8 @@ glue("n-encoder-plans", len(of_encoders), "d")
 glue("planned-outcomes", in_how_many(of_encoders))
 glue("much-faster", much_faster(of_encoders))
 new_seeds = named(complete, "confirm_mini_new_seeds")
-found_again = with_interval(new_seeds.contrast.difference(), as_nats) if new_seeds else ""
-glue("again", told("again", new_seeds, difference=found_again))
+glue("again", asked_again(new_seeds))
+glue("again-shortly", asked_again_shortly(new_seeds))
 glue("first-seeds", len(first.contrast) if first else "–")
 glue("first-setting", f"{Size.of(first.config)}, {first.tokens}" if first else "–")
 glue("planned-first", with_interval(first.contrast.difference(), as_nats) if first else "–")
@@ -348,7 +350,7 @@ show(symmetry_as_planned())
 size_figure(worth) if len({w.size for w in worth}) > 1 else None
 
 # %% tags=["remove-input"]
-planned_figure([own_shape], name="fig-init-shape") if own_shape else None
+planned_figure([p for p in (own_shape, new_seeds) if p], name="fig-init-shape") if own_shape else None
 
 # %% [markdown]
 # ## What the earlier runs say

@@ -22,15 +22,15 @@ from attngeo.training.train import train
 Listen = Callable[[dict[str, Any]], None]
 
 
-class Outcome(str, Enum):
-    """What came of one run."""
+class Attempt(str, Enum):
+    """What came of the attempt to make one run."""
 
     MADE = "made"
     THERE = "recorded already"
     ELSEWHERE = "at work elsewhere"
 
 
-def make_run(folder: Path, name: str, listen: Listen = lambda row: None) -> Outcome:
+def make_run(folder: Path, name: str, listen: Listen = lambda row: None) -> Attempt:
     """Make one run, ARM-SEED, of the experiment in a folder, unless it is recorded or another process is at it.
 
     Raises:
@@ -47,14 +47,14 @@ def make_run(folder: Path, name: str, listen: Listen = lambda row: None) -> Outc
     try:
         with FileLock(experiment.folder / f".{name}.lock", timeout=0):
             if experiment.state(run) is State.RECORDED:
-                return Outcome.THERE
+                return Attempt.THERE
             goes_on = (output / "run.json").exists() and last_checkpoint(output) is not None
             if not goes_on:
                 _clear(output)
             train(config, output, resume=goes_on, listen=listen)
-            return Outcome.MADE
+            return Attempt.MADE
     except Timeout:
-        return Outcome.ELSEWHERE
+        return Attempt.ELSEWHERE
 
 
 def make_runs(
@@ -62,7 +62,7 @@ def make_runs(
     runs: Sequence[PlannedRun],
     workers: int = 0,
     scheduler: str = "",
-) -> Iterator[tuple[PlannedRun, Outcome | AttngeoError]]:
+) -> Iterator[tuple[PlannedRun, Attempt | AttngeoError]]:
     """Make runs in their order; yield each as it ends, with its outcome or the error that ended it.
 
     They are made here, or by processes on this machine or on a cluster (`attngeo.records.workers.spread`).

@@ -15,7 +15,7 @@ from attngeo.records.workers import WorkersError
 from attngeo.runs.experiments import ExperimentError, State, read_experiment
 from attngeo.runs.record import read_about, read_run
 from attngeo.training import experiments
-from attngeo.training.experiments import Outcome, make_run, make_runs
+from attngeo.training.experiments import Attempt, make_run, make_runs
 from attngeo.training.train import train
 
 
@@ -38,9 +38,9 @@ def states(experiment):
 
 def test_what_is_recorded_is_not_made_again(text, tmp_path):
     experiment = planned(tmp_path / "e", text)
-    assert [outcome for _, outcome in make_runs(experiment, experiment.runs)] == [Outcome.MADE] * 2
+    assert [outcome for _, outcome in make_runs(experiment, experiment.runs)] == [Attempt.MADE] * 2
     before = (experiment.folder / "random-0" / "run.json").stat().st_mtime_ns
-    assert [outcome for _, outcome in make_runs(experiment, experiment.runs)] == [Outcome.THERE] * 2
+    assert [outcome for _, outcome in make_runs(experiment, experiment.runs)] == [Attempt.THERE] * 2
     assert (experiment.folder / "random-0" / "run.json").stat().st_mtime_ns == before
     assert states(experiment) == [State.RECORDED] * 2
 
@@ -49,7 +49,7 @@ def test_what_another_process_is_at_is_passed_over(text, tmp_path):
     experiment = planned(tmp_path / "e", text)
     with FileLock(experiment.folder / ".random-0.lock"):
         found = dict(make_runs(experiment, experiment.runs[:1]))
-    assert [*found.values()] == [Outcome.ELSEWHERE] and states(experiment)[0] is State.MISSING
+    assert [*found.values()] == [Attempt.ELSEWHERE] and states(experiment)[0] is State.MISSING
 
 
 @pytest.mark.parametrize("checkpoints", [5, 0])
@@ -69,7 +69,7 @@ def test_what_was_cut_off_ends_as_if_it_had_not_been(text, tmp_path, checkpoints
     assert states(experiment)[0] is State.CUT_OFF
     heard.clear()
     heard.extend(range(100, 120))
-    assert make_run(experiment.folder, "random-0", cut) is Outcome.MADE
+    assert make_run(experiment.folder, "random-0", cut) is Attempt.MADE
     assert heard[20:][0] == (6 if checkpoints else 0)
     assert_same_curve(whole, read_run(experiment.folder / "random-0"))
 
@@ -77,7 +77,7 @@ def test_what_was_cut_off_ends_as_if_it_had_not_been(text, tmp_path, checkpoints
 def test_a_run_that_fails_is_told_and_the_others_are_made(text, tmp_path):
     experiment = planned(tmp_path / "e", text, arms=["random", {"other": {"init": "random", "corpus": "/nowhere"}}])
     found = {run.name: outcome for run, outcome in make_runs(experiment, experiment.runs)}
-    assert found["random-0"] is Outcome.MADE and isinstance(found["other-0"], AttngeoError)
+    assert found["random-0"] is Attempt.MADE and isinstance(found["other-0"], AttngeoError)
 
 
 def test_a_run_that_the_plan_does_not_have_is_named(text, tmp_path):
@@ -104,7 +104,7 @@ def test_a_worker_that_is_killed_loses_nothing(text, tmp_path, monkeypatch):
     experiment = planned(tmp_path / "e", text)
     monkeypatch.setattr(experiments, "make_run", killed_once)
     found = {run.name: outcome for run, outcome in make_runs(experiment, experiment.runs, workers=2)}
-    assert found == {"random-0": Outcome.MADE, "symmetric-0": Outcome.MADE}
+    assert found == {"random-0": Attempt.MADE, "symmetric-0": Attempt.MADE}
     assert (experiment.folder / "killed").exists()
     for init in ("random", "symmetric"):
         whole = train(small_config(text, init=init), tmp_path / init)

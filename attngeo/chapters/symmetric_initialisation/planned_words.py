@@ -44,16 +44,33 @@ def much_faster(found: Sequence[Planned]) -> str:
             "much faster",
             "one",
             label=p.label,
-            difference=with_interval(p.contrast.difference(), as_nats),
-            saved=with_interval(speed_up_of(p.contrast), as_percent),
-            seeds=len(p.contrast),
-            p=f"{by_chance(p):.3f}",
             counted=f"{among(by_chance(p), len(found)):.2f}",
             asked=len(found),
+            **measures(p),
         )
         for p in own
     ]
     return told("much faster", "in some" if own else "in none", share=as_percent(SHARE), n=len(own), found=words)
+
+
+def asked_again(found: Planned | None) -> str:
+    """A sentence on new seeds of a plan that has been answered; ``open`` until all of them are recorded."""
+    return told("again", found, **measures(found) if found else {})
+
+
+def asked_again_shortly(found: Planned | None) -> str:
+    """What goes after the difference that the first seeds have found."""
+    return told("again, shortly", "complete" if found else OPEN, **measures(found) if found else {})
+
+
+def measures(found: Planned) -> dict[str, Any]:
+    """Both measures of the primary contrast with their intervals, the seeds, and the p of the first."""
+    return {
+        "difference": with_interval(found.contrast.difference(), as_nats),
+        "saved": with_interval(speed_up_of(found.contrast), as_percent),
+        "seeds": len(found.contrast),
+        "p": f"{by_chance(found):.3f}",
+    }
 
 
 def by_chance(found: Planned) -> float:

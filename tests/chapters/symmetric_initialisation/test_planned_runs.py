@@ -21,10 +21,13 @@ from attngeo.chapters.symmetric_initialisation.planned_runs import (
 from attngeo.chapters.symmetric_initialisation.planned_words import (
     all_differences,
     among,
+    asked_again,
+    asked_again_shortly,
     by_chance,
     final_losses,
     in_how_many,
     lower_by_chance,
+    measures,
     much_faster,
     shown,
     told,
@@ -111,8 +114,9 @@ def test_outcomes_are_counted_in_words():
 
 
 def test_every_outcome_has_its_words():
+    numbers = {"difference": "0.1", "saved": "20 %", "seeds": 5, "p": "0.001"}
     for subject in ("in a plan", "logits alone", "hot", "again"):
-        assert all(told(subject, outcome.value, difference="0.1") for outcome in Outcome)
+        assert all(told(subject, outcome.value, **numbers) for outcome in Outcome)
     assert told("hot", None) == "It is not decided yet." and told("logits alone", None) == "open"
     assert [shown(found) for found in (True, False, None)] == ["so it is", "that is not shown", "not complete yet"]
 
@@ -139,6 +143,10 @@ def test_a_plan_that_asks_again_is_told_as_such_and_counts_for_no_new_question()
     one, again = planned([(first, made()), (repeated, made())])
     assert first_asked([one, again]) == [one] and again.label == f"{one.label}, new seeds"
     assert {p.name for p in read_experiments(data("runs"))} >= REPEATS
+    found = measures(again)
+    assert f"find it again: by 3 seeds, {found['difference']} nats (p = {found['p']})" in asked_again(again)
+    assert asked_again_shortly(again) == f", and by {found['difference']} with 3 new ones"
+    assert "not run to the end yet" in asked_again(None) and asked_again_shortly(None) == ""
 
 
 def test_final_losses_are_told_by_start():
