@@ -149,7 +149,8 @@ show(heads.heads_add_up(d=d, n_heads=n_heads, seed=seed), heads.heads_do_not_sha
 # %% [markdown]
 # Each head has its own softmax and its own values, and a sum of softmaxes is not the softmax of a sum. In the figure
 # above every head's form is replaced by the mean of all: the sum stays, the weights and the output do not. A layer's
-# $\Wqk$ can be symmetric while no head is, and the other way round, if the skew parts of its heads cancel.
+# $\Wqk$ can be symmetric while no head is, if the skew parts of its heads cancel; and heads that are nearly symmetric can
+# add up to a matrix that is not, if their symmetric parts cancel.
 #
 # ## What the matrix leaves out
 #
@@ -169,7 +170,7 @@ show(heads.heads_add_up(d=d, n_heads=n_heads, seed=seed), heads.heads_do_not_sha
 #
 # 1. In sequences of $N \ge 2$ tokens $\hat\alpha_{ij} = \hat\alpha_{ji}$ for all $i, j$ and all embeddings, if and only if
 #    $\Wq R_m \Wk\T = \Wk R_m \Wq\T$ for every offset $m = 1, \dots, N - 1$.
-# 2. If this holds for every $N$, then $\Wqk$ is symmetric.
+# 2. If this holds for $N = d_h + 1$, then $\Wqk$ is symmetric. For $N = 2$ it need not be.
 # 3. The converse fails. Let $\Wk = \Wq S$ with a symmetric $S$ and $\Wq$ of rank $d_h$. Then $\Wqk$ is symmetric, but
 #    the condition holds if and only if $S R_m = R_m S$ for these $m$.
 # ````
@@ -181,9 +182,11 @@ show(heads.heads_add_up(d=d, n_heads=n_heads, seed=seed), heads.heads_do_not_sha
 # $x_i, x_j$ if and only if their matrices do; $m = j - i$ takes the values $\pm 1, \dots, \pm (N - 1)$ for $i \ne j$, and
 # transposition turns the condition for $m$ into that for $-m$.
 #
-# *2.* The orthogonal matrices are a compact set, so for every $\varepsilon > 0$ there are $m < m'$ with
-# $\norm{R_m - R_{m'}} < \varepsilon$, hence $\norm{R_{m'-m} - I} < \varepsilon$. The condition for these offsets $m' - m$,
-# with $\varepsilon \to 0$, becomes $\Wq \Wk\T = \Wk \Wq\T$.
+# *2.* By Cayley and Hamilton $\sum_{m=0}^{d_h} p_m R_1^m = 0$ with the coefficients of the characteristic polynomial of
+# $R_1$, and $p_0 = \det(-R_1) \neq 0$. So $\Wqk - \Wqk\T$ is the sum of $-p_m / p_0$ times
+# $\Wq R_m \Wk\T - \Wk R_m \Wq\T$ over $m = 1, \dots, d_h$, and 0 if all of these are. For $N = 2$ let
+# $\Wk = \Wq S R_1$ with a symmetric $S$: then $\Wq R_1 \Wk\T = \Wq S \Wq\T$ is symmetric, while
+# $\Wqk = \Wq R_1\T S \Wq\T$ in general is not.
 #
 # *3.* $\Wq S \Wq\T$ is symmetric. The condition reads $\Wq R_m S \Wq\T = \Wq S R_m \Wq\T$; as $\Wq$ has full column
 # rank it can be cancelled on both sides.
@@ -196,7 +199,8 @@ show(rotary.rotary_scores(seed=seed))
 
 # %% [markdown]
 # In a model with rotations the symmetry score of $\Wqk$ therefore describes the form at offset 0. A score of 1 does not
-# say that two distant tokens give each other the same raw score; a score below 1 says that at some offset they do not.
+# say that two distant tokens give each other the same raw score; a score below 1 says that some tokens, at an offset of
+# at most $d_h$, do not, if sequences are long enough for it.
 #
 # ## What it means for you
 #

@@ -37,7 +37,13 @@ seed: int = 0  # seed of every random draw; in [0, 2147483647]
 import torch
 
 from attngeo.chapters.column_dominance import condition, figures, norm_ratios, repeated_tokens, theorem
-from attngeo.chapters.column_dominance.assumptions import alignment_sweep, dominance_table, updates_by_assumption
+from attngeo.chapters.column_dominance.assumptions import (
+    CONTEXTS,
+    MASK_RATE,
+    alignment_sweep,
+    dominance_table,
+    updates_by_assumption,
+)
 from attngeo.chapters.column_dominance.measures import axis_alignment
 from attngeo.display.page import glue, show, table
 from attngeo.updates.random_updates import power_profile
@@ -48,7 +54,7 @@ generator = torch.Generator().manual_seed(seed)
 # %% tags=["hide-input"]
 kinds = updates_by_assumption(d, n_tokens, n_sequences, exponent, n_draws, generator)
 shown = {
-    "one context token": "isotropic\ncontext tokens",
+    "isotropic context tokens": "isotropic\ncontext tokens",
     "autoregressive": "autoregressive,\nno token twice",
     "errors, autoregressive": "coefficients linear\nin the key",
     "first token": "outlying\nfirst token",
@@ -58,17 +64,19 @@ figures.norm_histograms({title: kinds[name] for name, title in shown.items()})
 # %% [markdown]
 # ## What is compared
 #
-# A sequence of tokens changes $W_{qk}$ by
+# This chapter takes the paper's own setting: a sequence of tokens changes $W_{qk}$ by
 #
 # $$
 # \Delta W = \sum_i \sum_{j \in C_i} \beta_{ij}\, x_i x_j^\top ,
 # $$ (eq-s1-8-update)
 #
-# up to a constant ({prf:ref}`prop-2-2`). Here $x_i \in \mathbb{R}^d$ is the embedding of the token that is predicted,
+# up to a constant. Here $x_i \in \mathbb{R}^d$ is the embedding of the token that is predicted,
 # $x_j$ that of a token in its *context* $C_i$, and the coefficient $\beta_{ij}$ tells how much $j$ helps to predict $i$.
+# (Exact gradients have the query's embedding and all attended positions instead, by {prf:ref}`prop-2-2`, and a step on
+# $W_q$ and $W_k$ moves $W_{qk}$ by another matrix, by {prf:ref}`rem-s1-6`.)
 # Row $m$ of $\Delta W$ collects the $m$-th coordinates of the predicted (query) side, column $k$ the $k$-th coordinates
-# of the context (key) side. The embeddings are random with mean zero and covariance $\Sigma$. In the simulations $\Sigma$
-# is diagonal with variances that fall like $k^{-a}$, here with $a$ = {glue:text}`exponent`.
+# of the context (key) side. The embeddings are random with mean zero and covariance $\Sigma$. Unless said otherwise,
+# $\Sigma$ is diagonal in the simulations, with variances that fall like $k^{-a}$, here with $a$ = {glue:text}`exponent`.
 #
 # Rows and columns of a matrix have the same sum of squares ({prf:ref}`lem-s1-12-sum`), so one side can only be more
 # *uneven* than the other: a few large norms, the rest small. Three measures tell which. The *tails* are the
@@ -82,7 +90,8 @@ figures.norm_histograms({title: kinds[name] for name, title in shown.items()})
 #    whose coordinates have equal variances. The theorem draws all tokens from one law.*
 # 2. Most tokens serve as context more often than they are predicted ({prf:ref}`prop-s1-10`). *The counts act on the two
 #    sides only where tokens repeat, and the law of the embeddings decides which side they favour.*
-# 3. Hence the norms of rows and of columns have different variances. *In step 1 it is the rows that vary more.*
+# 3. Hence the norms of rows and of columns have different variances. *In step 1 it is the rows that vary more, as the
+#    paper prints it; for its conclusion it would have to be the columns.*
 # 4. The larger variance has the heavier tail. *This is false for general laws* ({prf:ref}`lem-s1-11`).
 #
 # ## One context token
@@ -167,11 +176,14 @@ show(norm_ratios.ratio_when_all_tokens_have_one_law())
 # $\Pr[\|w_{\cdot,k}\| > w] > \Pr[\|w_{m,\cdot}\| > w]$ for all $w > \gamma$.
 # ````
 #
-# No proof stands here, because the statement does not follow from its assumptions. The paper's proof finds that the
-# norms of rows have the larger variance and concludes that *columns* have the heavier tail, against its own lemma.
-# Context tokens as in {prf:ref}`prop-s1-8` do make rows the uneven side, since all columns receive the same
+# No proof stands here, because the statement does not follow from its assumptions. The paper's proof prints that the
+# norms of rows have the larger variance (S101) and concludes that *columns* have the heavier tail (S102), against its own
+# lemma. If S101 is a slip of indices, it is the columns that must vary more. But under "the same assumptions as in
+# Proposition S1.8", which Section S1.4.4 of the paper invokes, it is the rows: all columns receive the same
 # $\mathrm{Tr}(\Sigma)$ and row $m$ receives $\Sigma_{mm}$. Large norms are then found among rows, and the mean directionality
-# of such updates is {glue:text}`context-d`.
+# of such updates is {glue:text}`context-d`. (The isotropic context token of that proposition is itself at odds with the
+# theorem, which draws all tokens from one law.) Before the proposition the paper also posits "partial alignment between
+# the embeddings", which no statement or proof takes up.
 
 # %%
 show(theorem.variance_of_norms(n_tokens=n_tokens, **profile))
@@ -222,8 +234,9 @@ show(theorem.variance_of_norms(n_tokens=n_tokens, **profile))
 show(theorem.equal_expected_norms())
 
 # %% [markdown]
-# This covers every order and every frequency of tokens: how often a token is context and how often it is predicted makes
-# no difference to the expected *squared* norms. The second statement concerns the whole law, and with it the tails.
+# This covers every order and every frequency of tokens: however often a token is context and however often it is
+# predicted, row $k$ and column $k$ have the same expected *squared* norm. The second statement concerns the whole law, and
+# with it the tails.
 #
 # ````{prf:proposition} the autoregressive update has the law of its transpose if no order is preferred
 # :label: prop-s1-12-law
@@ -275,12 +288,17 @@ show(
 # %% [markdown]
 # So the inequality of {prf:ref}`thm-s1-12` is an equality for a column and a row picked at random. Most tokens may
 # be context more often than predicted all the same: let one token always stand last and the others before it in random
-# order.
+# order. Coefficients as in (b) are no invention: with tied embeddings, in attention without softmax, as the paper's proof
+# has it, they are what an autoregressive objective gives at $W_{qk} = 0$, to leading order for small embeddings, with $B$
+# the values ({prf:ref}`prop-s1-14-linear`; the mean over the vocabulary is 0 there). Exact softmax gradients at random
+# weights do give uneven columns where variances differ, but with bidirectional training too
+# ([details](column_dominance_details.py#coefficients-that-are-linear-in-the-key)).
 #
 # ## Tokens that repeat
 #
 # A token that occurs again brings the same embedding with it, and if it recurs at the end of every sequence, the update
-# no longer has the law of its transpose. The expected squared norms stay equal. The fourth powers do not.
+# no longer has the law of its transpose. The expected squared norms stay equal. The fourth powers need not; for Gaussian
+# embeddings they do.
 #
 # ````{prf:theorem} counts act through the kurtosis
 # :label: thm-s1-12-counts
@@ -407,9 +425,11 @@ figures.directionality_by_alignment(sweep)
 #   for every objective if the coordinates are uncorrelated ({prf:ref}`prop-s1-12-errors`).
 # - *A first token that is always there* acts on the key side alone. Outlying coordinates of its embedding make columns
 #   uneven in [simulations](column_dominance_details.py#a-first-token-that-is-always-there).
-# - *A mean that all embeddings share* makes rows uneven, with every objective ({prf:ref}`prop-s1-12-mean`).
-# - *Masked positions* hold one embedding on the query side ({prf:ref}`prop-s1-15-mask`). Columns are the more uneven side
-#   where the key side is less even than that embedding: column dominance from a bidirectional objective.
+# - *A mean that all embeddings share* makes *rows* uneven, with every objective, where its coordinates differ in size and
+#   the coefficients of a row add up to 0 and are otherwise independent of the embeddings ({prf:ref}`prop-s1-12-mean`).
+# - *Masked positions* of a model of one layer hold one embedding on the query side ({prf:ref}`prop-s1-15-mask`). Columns
+#   are the more uneven side where the key side is less even than that embedding: column dominance from a bidirectional
+#   objective.
 
 # %% tags=["remove-input"]
 overview = dominance_table(kinds)
@@ -423,7 +443,8 @@ table(
     overview[["setting", *names]].rename(columns=names),
     "tab-dominance-settings",
     f"Mean directionality (negative: columns) and log ratio of unevenness, columns to rows, with their standard errors "
-    f"over {n_draws} random updates of width {d}. *Errors*: coefficients $\\delta_i^\\top x_j$.",
+    f"over {n_draws} random updates of width {d}. *Errors*: coefficients $\\delta_i^\\top x_j$. *Isotropic "
+    f"context tokens*: {CONTEXTS * n_sequences} of them. *First token* and *common mean*: $\\Sigma = I$. *Masked*: a share {MASK_RATE:g} of the positions, one layer.",
     {"directionality": "+.2f", "± directionality": ".2f", "log ratio": "+.2f", "± log ratio": ".2f"},
 )
 
@@ -433,14 +454,14 @@ glue("alignment", axis_alignment(torch.diag(power_profile(d, exponent))), ".2f")
 by_name = overview.set_index("setting")
 glue("ar-d", by_name.loc["autoregressive", "d"], "+.2f")
 glue("ar-d-error", by_name.loc["autoregressive", "d_error"], ".2f")
-glue("context-d", by_name.loc["one context token", "d"], "+.2f")
+glue("context-d", by_name.loc["isotropic context tokens", "d"], "+.2f")
 
 # %% [markdown]
 # ## What it means for you
 #
 # - Column dominance in your decoder is a measurement (`attngeo score MODEL`), and the paper's theorem does not explain
 #   it. That the objective is autoregressive does not suffice, nor that most tokens are context more often than predicted.
-# - Look for a difference between queries and keys: a token that opens or closes most sequences, a mean that all
-#   embeddings share, a few outlying coordinates. The function `axis_alignment` of the package's folder for this chapter
-#   gives $D$ for the second moment of any embeddings you have.
+# - Look for a difference between queries and keys: a token that opens most sequences and has outlying coordinates, or
+#   errors that do not follow the query's embedding. A mean that all embeddings share works the other way. The function
+#   `axis_alignment` of the package's folder for this chapter gives $D$ for the second moment of any embeddings you have.
 # - Which of these conditions trained decoders meet is open: nothing on this page is measured on a trained model.

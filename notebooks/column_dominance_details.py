@@ -335,9 +335,9 @@ show(condition.constant_context_token(d=max(d, 32), seed=seed))
 # ```
 # ````
 #
-# For a trained model this means: what all embeddings have in common, such as a few outlying coordinates, makes *rows*
-# dominate, with every objective. Without the condition on the coefficients both sides carry the mean alike, by
-# {prf:ref}`prop-s1-12-law` (a).
+# So what all embeddings have in common, such as a few outlying coordinates, makes *rows* dominate, with every objective, as
+# long as the coefficients do not follow the embeddings. Whether it does in trained models we have not measured. Without
+# the condition on the sums of coefficients both sides carry the mean alike, by {prf:ref}`prop-s1-12-law` (a).
 
 # %%
 show(shared_mean.common_mean(d=max(d, 32), seed=seed))
@@ -345,7 +345,9 @@ show(shared_mean.common_mean(d=max(d, 32), seed=seed))
 # %% [markdown]
 # ## Masked positions
 #
-# In masked training the queries that count hold one and the same mask embedding $e$ in the first layer. The update is
-# then $e v^\top$ with a $v$ from the other side ({prf:ref}`prop-s1-15-mask`), so that columns are the more uneven side
-# exactly if the coordinates of $v$ are more uneven in size than those of $e$. {numref}`tab-dominance-settings` of the
-# chapter has all cases side by side.
+# In masked training of a model of one layer, without positions, the queries that count hold one and the same mask
+# embedding $e$. The update is then $e v^\top$ with a $v$ from the other side ({prf:ref}`prop-s1-15-mask`), so that columns
+# are the more uneven side exactly if the coordinates of $v$ are more uneven in size than those of $e$. With layers above,
+# visible positions are queries too ([the loss of one token](implicit_gradient_details.py#the-loss-of-one-token)), and
+# $e v^\top$ is only the part of the masked ones. {numref}`tab-dominance-settings` of the chapter has all cases side by
+# side.

@@ -159,8 +159,8 @@ show(contributions.token_contributions(**sizes), token_roles.every_term_twice(**
 # - *Autoregressive*: $\mathrm{E}\mu_c = \sum_{k=1}^N (N - k)\, \pi_k$ and
 #   $\mathrm{E}\mu_p = \sum_{k=1}^N (k - 1)\, \pi_k$.
 # - *Bidirectional*: $\mu_c = \mu_p = (N - 1) \cdot$ (occurrences of $t$), in every sequence.
-# - *Masked*, if every position is masked with the same probability $\rho$, independently of the tokens and of the other
-#   positions: $\mathrm{E}\mu_c = \mathrm{E}\mu_p = \rho\, (1 - \rho) (N - 1) \sum_k \pi_k$.
+# - *Masked*, if every position is masked with the same probability $p$, independently of the tokens and of the other
+#   positions: $\mathrm{E}\mu_c = \mathrm{E}\mu_p = p\, (1 - p) (N - 1) \sum_k \pi_k$.
 # ````
 #
 # ````{dropdown} Proof
@@ -173,7 +173,7 @@ show(contributions.token_contributions(**sizes), token_roles.every_term_twice(**
 #
 # *Masked.* With $m_k = 1$ for a masked position, $\mu_c = \sum_k 1\{t_k = t\} (1 - m_k) \sum_{k' \ne k} m_{k'}$, and
 # $\mu_p$ has $m_k$ and $1 - m_{k'}$ instead. The masks do not depend on the tokens, so that the expectation of each
-# product factorises, and $\mathrm{E}[(1 - m_k)\, m_{k'}] = \rho (1 - \rho)$ for $k \ne k'$.
+# product factorises, and $\mathrm{E}[(1 - m_k)\, m_{k'}] = p (1 - p)$ for $k \ne k'$.
 #
 # For equality alone, independent masks are not needed:
 # $\mathrm{E}[(1 - m_k) m_{k'}] - \mathrm{E}[m_k (1 - m_{k'})] = \mathrm{E}\, m_{k'} - \mathrm{E}\, m_k$, which is 0 for

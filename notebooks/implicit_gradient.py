@@ -176,8 +176,9 @@ show(gradient.coefficients_without_softmax(**sizes))
 #
 # In the gradient, $i$ is the position of the *query*, and $j$ runs over everything it attends to, itself included. With a
 # causal mask the query that predicts token $i + 1$ stands at $i$: the row side of $W_{qk}$ collects the embedding of the
-# last token before the predicted one, never that of the predicted token. In masked training the query holds the
-# embedding of the mask token (in the first layer, up to its position). The first position of a causal model attends to
+# last token before the predicted one, never that of the predicted token. In masked training of a single layer the queries
+# that count hold the embedding of the mask token, up to their positions. Below the last layer the loss reaches visible
+# positions as well, and these are queries with embeddings of their own. The first position of a causal model attends to
 # itself alone, so its coefficients are zero.
 
 # %%
@@ -217,7 +218,9 @@ show(implicit_update.step_through_factors(**sizes))
 # The last term is exactly quadratic in $\eta$, where the paper writes $o(\eta^2)$ (its Eq. S39). From the first order it
 # concludes that $\Delta W_{qk}$ is proportional to $G$ (its Eq. S40). It is not. The matrices
 # $A = W_q W_q^\top$ and $B = W_k W_k^\top$ have rank at most $d_h$; they keep the part of $G$ that lies in the span of the
-# current factors and drop the rest. How much survives follows from the widths alone.
+# current factors and drop the rest. For random factors that do not depend on $G$, the widths say how much of its direction
+# survives; of its symmetry, the widths and its trace. (Read as a statement of form, the sentence before the remark, that
+# $W_{qk}$ is moved by terms "having the same form", is right: each is a sum of two matrices of rank 1, by Eq. S41.)
 #
 # ````{prf:proposition} Remark S1.6 of the paper, corrected: alignment of update and gradient
 # :label: rem-s1-6-alignment
@@ -298,8 +301,8 @@ figures.alignment_by_head_width(pd.concat(samples), curve, d_wide)
 
 # %% [markdown]
 # For a head of width 64 in a model of width 768, as in BERT-base, the closed forms give a cosine of
-# {glue:text}`bert-cos`, and a symmetry score of {glue:text}`bert-s` for the update of a gradient that is itself perfectly
-# symmetric. Two situations keep the direction of any $G$: $A$ and $B$ multiples of the identity, which needs $d_h = d$;
+# {glue:text}`bert-cos`, and for the update of a perfectly symmetric gradient a symmetry score of {glue:text}`bert-s` where
+# its trace is small ($t = 0$), up to 1 where it is as large as it can be ($G = I$, $t = d$). Two situations keep the direction of any $G$: $A$ and $B$ multiples of the identity, which needs $d_h = d$;
 # and, for symmetry alone, $W_q = W_k$, since then $AG + GA$ is symmetric with $G$. The second is the symmetric
 # initialisation of Section 4.2 of the paper. The details treat
 # [biases, rotary positions and shared layers](implicit_gradient_details.py#biases-rotary-positions-shared-layers),

@@ -45,7 +45,7 @@ passes = {name: model.example(name, seed) for name in ("autoregressive", "masked
 #
 # Equation 1 of the paper divides the scores by $\sqrt d$, also for several heads (its Eq. S18). Implementations divide by
 # $\sqrt{d_h}$, the width of a head. The two agree for a single head, and a factor on all scores changes neither score of
-# a matrix, but gradients carry it.
+# a matrix: a convention, but for gradients, which carry the factor.
 
 # %%
 show(forward_backward.attention_scale(**sizes))
@@ -133,8 +133,9 @@ show(
 # \frac{\partial X^L}{\partial \hat X^l} = (I + F_L') (I + F_{L-1}') \cdots (I + F_{l+1}') (I + m_l') .
 # $$ (eq-2-2-jacobian)
 #
-# The paper prints $1 + \sum_m F_m'$ in place of the product. That is its first-order part, exact for a single layer
-# above. It also writes the derivative along one token; with full attention the other positions pass information on as
+# The paper prints $1 + \sum_m F_m'$ in place of the product. With $F_m'$ the Jacobian of what a block adds, that is its
+# first-order part, exact for a single layer above; with the $\mathcal F_l$ of the paper's S24 and S25, which contains the
+# residual connection, the 1 is one too many. It also writes the derivative along one token; with full attention the other positions pass information on as
 # well.
 #
 # ````{dropdown} Proof of the product
@@ -234,8 +235,8 @@ show(beyond_the_definition.step_beyond_the_definition(seed=seed))
 # With several heads the loss is no function of the summed form $\sum_h W_{qk,h}$: every head has its own softmax and
 # its own values. The update of the layer is the sum of the heads' updates, each with its own $G_h$; replacing these by
 # one common gradient gives another matrix. And the models of the paper are trained with AdamW, whose first step is, but
-# for weight decay, the sign of the gradients of $W_q$ and $W_k$: it points farther from $G$ than the step of gradient
-# descent.
+# for weight decay, the sign of the gradients of $W_q$ and $W_k$: at random weights it points farther from $G$ than the step
+# of gradient descent.
 
 # %%
 show(implicit_update.step_of_several_heads(**sizes), implicit_update.first_adam_step(**sizes))

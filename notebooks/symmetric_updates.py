@@ -44,8 +44,10 @@ figures.score_by_correlation(pairs.update_scores(updates), d)
 # %% [markdown]
 # ## Pairs
 #
-# The update of a sequence is a sum $\Delta W = \sum_{ij} \beta_{ij}\, x_i x_j^\top$, where $x_i$ is the embedding at
-# position $i$ and the coefficient $\beta_{ij}$ says how much token $j$ helps to predict token $i$ ({prf:ref}`prop-2-2`).
+# In the paper's setting, which this chapter takes over, the update of a sequence is a sum
+# $\Delta W = \sum_{ij} \beta_{ij}\, x_i x_j^\top$, where $x_i$ is the embedding of token $i$ and the coefficient $\beta_{ij}$
+# says how much token $j$ helps to predict it. (In exact gradients $x_i$ is the query's embedding, by {prf:ref}`prop-2-2`,
+# and a step on $W_q$ and $W_k$ moves $W_{qk}$ by another matrix, by {prf:ref}`rem-s1-6`.)
 #
 # ````{prf:theorem} Thm. S1.14 (informally 2.4) of the paper: bidirectional training induces symmetry
 # :label: thm-s1-14
@@ -112,7 +114,10 @@ show(pairs.symmetry_of_an_update(d=d, seed=seed))
 
 # %% [markdown]
 # With coefficients of mean zero, $\rho$ is the correlation of $\beta_{ij}$ with $\beta_{ji}$. Autoregressive pairs, which
-# occur in one order only, have $\rho = 0$ in every single sequence. Nothing else about the objective enters.
+# occur in one order only, have $\rho = 0$ in every single sequence. Nothing else about the objective enters. (Exact
+# gradients have the pair of a position with itself, too, which is in both orders at once. With it, $\rho$ at random
+# weights is {glue:text}`rho-autoregressive` in autoregressive training and {glue:text}`rho-bidirectional` in
+# bidirectional: the coefficients of a decoder's first gradient agree more.)
 #
 # ## Is the correlation there?
 #
@@ -159,8 +164,8 @@ show(first_gradients.first_update_of_linear_attention(seed=seed))
 
 # %% [markdown]
 # A softmax adds a term in which the mean of the sequence stands on the query side alone ({prf:ref}`prop-s1-14-softmax`).
-# For a model that starts near $W_{qk} = 0$ even symmetric values then do not make the first steps symmetric, except where
-# the embeddings of a sequence average out.
+# For a model that starts near $W_{qk} = 0$ even symmetric values then do not make the first steps exactly symmetric, except
+# where the embeddings of a sequence average out; how far from it they are depends on that mean.
 #
 # ## Over a corpus the autoregressive objective does the same
 #
@@ -181,7 +186,7 @@ figures.score_by_sequences(growth)
 show(corpus.symmetry_over_a_corpus(n_sequences=max(n_sequences, 1500), seed=seed))
 
 # %% [markdown]
-# The contrast returns with a detail that the theorem leaves out: a decoder holds token $t_i$ at the query position $i$ and
+# A contrast returns with a detail that the theorem leaves out: a decoder holds token $t_i$ at the query position $i$ and
 # predicts $t_{i+1}$. With this shift the score stays at {glue:text}`end-behind`.
 #
 # ````{prf:proposition} the expected update if queries stand one position before their targets
@@ -211,9 +216,12 @@ show(corpus.symmetry_over_a_corpus(n_sequences=max(n_sequences, 1500), seed=seed
 show(shifted_queries.expected_update_one_behind(seed=seed))
 
 # %% [markdown]
-# Even for a symmetric $V$ the limit is in general not symmetric: which token follows which has a direction. In this model
-# it is the shift between query and target that separates the objectives, not the number of pairs in either order. How
-# large its effect is away from $W_{qk} = 0$ is open.
+# Even for a symmetric $V$ the limit is in general not symmetric: its query side carries $A$, its key side $\Sigma$. (That
+# $A \neq A^\top$, as which token follows which has a direction, adds to it and is not needed.) In this model it is the shift
+# between query and target that separates a decoder from an encoder whose queries hold what they predict, not the number of
+# pairs in either order. But an encoder's queries do not: with the mask's embedding at masked positions, the update of a
+# model of one layer, as this one, has rank 1 whatever $V$ is ({prf:ref}`prop-s1-15-mask`), and no agreement of two
+# predictions shows in it. How large these effects are away from $W_{qk} = 0$ is open.
 #
 # ## What symmetric updates do to a matrix
 #
@@ -258,6 +266,9 @@ glue("agreement", found.comparisons[0].measured, "+.2f")
 glue("half", pair_score(agreement(1.0, 0.5), 0.0), ".2f")
 glue("minus-half", pair_score(agreement(1.0, -0.5), 0.0), ".2f")
 glue("end-target", growth.query("setting == 'autoregressive, query holds the target'")["symmetry"].iloc[-1], ".2f")
+for objective, gradients in pairs.gradients_by_objective(seed=seed).items():
+    found_with_itself = pairs.agreements(gradients, with_itself=True)
+    glue(f"rho-{objective.value}", sum(found_with_itself) / len(found_with_itself), ".2f")
 glue("end-behind", growth.query("setting == 'autoregressive, query one behind'")["symmetry"].iloc[-1], ".2f")
 
 # %% [markdown]

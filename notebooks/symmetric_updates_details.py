@@ -99,15 +99,15 @@ figures.pair_scores()
 # :label: prop-s1-14-softmax
 #
 # In the setting of {prf:ref}`prop-s1-14-linear`, but with a softmax over the positions that are attended, let
-# $x_1, \dots, x_N$ be the embeddings of a sequence, $m$ their mean and $C = \frac1N \sum_j (x_j - m)(x_j - m)^\top$. At
+# $x_1, \dots, x_N$ be the embeddings of a sequence, $m$ their mean and $\Gamma = \frac1N \sum_j (x_j - m)(x_j - m)^\top$. At
 # $W_{qk} = 0$, for small embeddings and to leading order, the negative gradient with scores of scale 1 is the following.
 #
 # 1. Bidirectional, where position $i$ sees all positions and holds the token that it predicts:
-#    $\Delta W = N\,[\,C V C + m\,(C V^\top m)^\top\,]$.
+#    $\Delta W = N\,[\,\Gamma V \Gamma + m\,(\Gamma V^\top m)^\top\,]$.
 # 2. Autoregressive, where position $i$ sees the positions up to $i$ and predicts token $i + 1$:
-#    $\Delta W = \sum_{i<N} x_i\,(C_i V^\top x_{i+1})^\top$ with $C_i$ the covariance of $x_1, \dots, x_i$.
+#    $\Delta W = \sum_{i<N} x_i\,(\Gamma_i V^\top x_{i+1})^\top$ with $\Gamma_i$ the covariance of $x_1, \dots, x_i$.
 #
-# For a symmetric $V$ the first update has $\|\Delta W\|_F^2\,(1 - s) = N^2 (\|m\|^2 \|u\|^2 - (m^\top u)^2)$ with $u = C V m$.
+# For a symmetric $V$ the first update has $\|\Delta W\|_F^2\,(1 - s) = N^2 (\|m\|^2 \|u\|^2 - (m^\top u)^2)$ with $u = \Gamma V m$.
 # ````
 #
 # ````{dropdown} Proof
@@ -121,12 +121,12 @@ figures.pair_scores()
 # order, with a relative error of order $\epsilon^2$ where this order does not vanish,
 #
 # $$
-# \Delta W = \sum_i x_i\, e^\top V\, \frac{1}{n_i} \sum_j (x_j - m_i)\, x_j^\top = \sum_i x_i\, e^\top V C_i ,
+# \Delta W = \sum_i x_i\, e^\top V\, \frac{1}{n_i} \sum_j (x_j - m_i)\, x_j^\top = \sum_i x_i\, e^\top V \Gamma_i ,
 # $$
 #
 # because $\sum_j (x_j - m_i)\, m_i^\top = 0$. In the autoregressive case $e = x_{i+1}$, and the last position predicts nothing.
-# In the bidirectional case $C_i = C$ and $e = x_i$, and $\sum_i x_i x_i^\top = N(C + m m^\top)$ gives
-# $N(C V C + m\, m^\top V C)$.
+# In the bidirectional case $\Gamma_i = \Gamma$ and $e = x_i$, and $\sum_i x_i x_i^\top = N(\Gamma + m m^\top)$ gives
+# $N(\Gamma V \Gamma + m\, m^\top V \Gamma)$.
 #
 # For symmetric $V$ the skew-symmetric part is $\frac{N}{2}(m u^\top - u m^\top)$, of squared norm
 # $\frac{N^2}{2}(\|m\|^2\|u\|^2 - (m^\top u)^2)$, and $1 - s$ is twice this over $\|\Delta W\|^2$.
@@ -165,25 +165,28 @@ show(first_gradients.first_update_through_softmax(seed=seed))
 # ````{prf:proposition} autoregressive updates need not have the law of their transposes
 # :label: prop-s1-13-contrast
 #
-# Let the sequence be $(a, a, b)$, and let the coordinates of the embeddings $a, b \in \{-1, 1\}^2$ and the coefficients of
-# $\Delta W = \sum_{j<i} \beta_{ij}\, x_i x_j^\top$ be independent random signs. Then the laws of $\Delta W$ and $\Delta W^\top$ have
-# the total variation distance $1/4$.
+# Let the sequence be $(a, a, b)$, let the embeddings $a$ and $b$ have the coordinates $\pm 2$ and $\pm 1$ with independent
+# random signs, and let the coefficients of $\Delta W = \sum_{j<i} \beta_{ij}\, x_i x_j^\top$ be independent random signs too.
+# Then the laws of $\Delta W$ and $\Delta W^\top$ have the total variation distance $1/4$, and
+# $\mathbb{E}\sum_k \|w_{\cdot,k}\|^4 < \mathbb{E}\sum_m \|w_{m,\cdot}\|^4$.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
 # $\Delta W = (\beta_{21} a + \gamma b)\, a^\top$ with $\gamma = \beta_{31} + \beta_{32} \in \{-2, 0, 2\}$. If $\gamma = 0$ or
 # $b = \pm a$, this is a multiple of $a a^\top$ and symmetric. Otherwise, with probability $\frac12 \cdot \frac12$, the
-# coordinates of $\beta_{21} a + \gamma b$ have the sizes 1 and 3: the two columns are equally long and the two rows are
-# not. For the transposes it is the other way round, so that exactly this part of the law, $1/4$ of it, has no
-# counterpart in the other.
+# coordinates of $\beta_{21} a + \gamma b$ have the sizes 2 and 3 or 6 and 1: as those of $a$ have 2 and 1, the columns of
+# $\Delta W$ are parallel to another direction than its rows. For the transposes it is the other way round, so that
+# exactly this part of the law, $1/4$ of it, has no counterpart in the other. The fourth powers are those of
+# {eq}`eq-s1-12-counts` with $\kappa = m_6 = 1$, $\lambda = (4, 1)$, $\sum (\mu_c^2 - \mu_p^2) = 4$: a difference of $-1088$.
 # ```
 # ````
 #
 # They have the same law where the order of the positions can be reversed, as {prf:ref}`prop-s1-12-law` (a) says; in
 # $(a, a, b)$ it cannot. So there is a contrast between the objectives. With such coefficients no choice of tokens can set
 # columns apart from rows in bidirectional training; in autoregressive training repeated tokens can. Which side becomes
-# uneven depends on the law of the embeddings: in the example it is the rows, against {prf:ref}`thm-s1-12`.
+# uneven depends on the law of the embeddings: in the example it is the rows, against {prf:ref}`thm-s1-12`, whose
+# assumption of unequal variances it meets.
 #
 # For a trained model the condition on the coefficients is the weak point. The exact coefficients of a softmax have
 # $\sum_j \beta_{ij} = 0$ for every $i$ ({prf:ref}`prop-2-2`). If $(\beta_{ij})$ and $(\beta_{ji})$, diagonal included, had one
@@ -282,9 +285,10 @@ show(masked.masked_update_score(seed=seed))
 # ````{prf:proposition} masked positions in a first layer
 # :label: prop-s1-15-mask
 #
-# Let the embeddings at all masked positions be one vector $e$, as in a first layer without position embeddings. Then
-# $\Delta W = \sum_{i \in M} \sum_j \beta_{ij}\, x_i x_j^\top$ is $e\, v^\top$ with $v = \sum_{i \in M} \sum_j \beta_{ij} x_j$, for
-# any coefficients, and a sum over sequences has the same form. If it is not 0, it has rank 1, row norms $|e_m| \|v\|$,
+# Let the embeddings at all masked positions be one vector $e$, as in a first layer without position embeddings. Then the
+# part of the update whose queries are masked, $\sum_{i \in M} \sum_j \beta_{ij}\, x_i x_j^\top$, is $e\, v^\top$ with
+# $v = \sum_{i \in M} \sum_j \beta_{ij} x_j$, for any coefficients, and a sum over sequences has the same form. If it is not
+# 0, it has rank 1, row norms $|e_m| \|v\|$,
 # column norms $|v_k| \|e\|$ and the score $\cos^2(e, v)$.
 # ````
 #
@@ -295,8 +299,10 @@ show(masked.masked_update_score(seed=seed))
 # ```
 # ````
 #
-# Pairs of two tokens appear where the query has come to resemble the token to be predicted: in later layers, or at the
-# positions that are predicted but left unmasked.
+# In a model of one layer this part is the whole update. With layers above, the loss reaches visible positions too, which
+# are queries with embeddings of their own (the last rows of the [check on pairs](implicit_gradient.py#which-tokens-i-and-j-are)).
+# Besides, pairs of two tokens appear where a masked query has come to resemble the token to be predicted, in later layers,
+# or at positions that are predicted but left unmasked.
 
 # %%
 show(masked.masked_positions_hold_the_mask(d=d, seed=seed))

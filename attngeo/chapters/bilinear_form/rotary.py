@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -47,6 +48,13 @@ def form_at_offset(wq: Tensor, wk: Tensor, m: int) -> Tensor:
     return wq @ rotation(m, wq.shape[1]) @ wk.T
 
 
+def skew_by_offsets(wq: Tensor, wk: Tensor) -> Tensor:
+    """``W_qk - W_qk^T`` from the offsets 1 to d_head alone, by the characteristic polynomial of ``R_1``."""
+    n = wq.shape[1]
+    p = torch.from_numpy(np.poly(rotation(1, n).numpy())).flip(0)  # p[m] goes with R_1^m
+    return sum(-p[m] / p[0] * (form_at_offset(wq, wk, m) - form_at_offset(wk, wq, m)) for m in range(1, n + 1))
+
+
 @check(rotary_example)
 def rotary_scores(e: RotaryExample) -> Comparisons:
     """``a_ij - a_ji = x_i^T (W_q R_m W_k^T - W_k R_m W_q^T) x_j`` with m = j - i, and when it vanishes."""
@@ -60,3 +68,7 @@ def rotary_scores(e: RotaryExample) -> Comparisons:
     yield exact("commuting", (commuting - commuting.T).abs().max())
     yield compare("symmetric", (symmetric - symmetric.T).abs().max(), ">", 0, 0.1)
     yield exact("score", symmetry_score(form_at_offset(e.wq, e.wq @ e.symmetric, 0)), 1)
+    dense, turned = e.wq @ e.wk.T, e.wq @ e.symmetric @ rotation(1, e.wq.shape[1])
+    yield exact("offsets", distance(skew_by_offsets(e.wq, e.wk), dense - dense.T))
+    yield exact("one offset", symmetry_score(form_at_offset(e.wq, turned, 1)), 1)
+    yield compare("one offset, form", symmetry_score(form_at_offset(e.wq, turned, 0)), "<", 1, 0.01)

@@ -15,13 +15,16 @@ from attngeo.updates.norms import squared_norms
 from attngeo.updates.objectives import Objective
 from attngeo.updates.random_updates import Coefficients, UpdateModel, power_profile
 
+MASK_RATE = 0.3  # of the positions in the masked setting
+CONTEXTS = 12  # isotropic context tokens in the place of a sequence
+
 
 def updates_by_assumption(
     d: int, n_tokens: int, n_sequences: int, exponent: float, n_draws: int, generator: torch.Generator
 ) -> dict[str, Float[Tensor, "draws d d"]]:
     """Updates under each set of assumptions that the book compares, by its name; variances fall like ``k^-exponent``.
 
-    ``n_sequences`` sequences, or as many dozens of context tokens of Prop. S1.8, add to one update.
+    ``n_sequences`` sequences, or `CONTEXTS` context tokens of Prop. S1.8 for each, add to one update.
     """
     uneven, even = torch.diag(power_profile(d, exponent)), torch.eye(d, dtype=torch.float64)
     outlying = torch.randn(n_draws, d, generator=generator, dtype=torch.float64)
@@ -37,11 +40,11 @@ def updates_by_assumption(
         "errors, autoregressive": UpdateModel(uneven, coefficients=Coefficients.ERROR, **size),
         "errors, bidirectional": UpdateModel(uneven, both, coefficients=Coefficients.ERROR, **size),
         "first token": UpdateModel(even, first_token=outlying, **size),
-        "masked": UpdateModel(uneven, masked, mask_token=mask, mask_rate=0.3, **size),
+        "masked": UpdateModel(uneven, masked, mask_token=mask, mask_rate=MASK_RATE, **size),
         "common mean": UpdateModel(even, mean=mean, coefficients=Coefficients.CENTRED, **size),
     }
-    context = context_updates(uneven, n_tokens, n_draws, generator, n_contexts=12 * n_sequences)
-    return {"one context token": context} | {name: m.draw(n_draws, generator) for name, m in models.items()}
+    context = context_updates(uneven, n_tokens, n_draws, generator, n_contexts=CONTEXTS * n_sequences)
+    return {"isotropic context tokens": context} | {name: m.draw(n_draws, generator) for name, m in models.items()}
 
 
 def dominance_table(updates: dict[str, Float[Tensor, "draws d d"]]) -> pd.DataFrame:

@@ -108,13 +108,19 @@ def query_side(x: Tensor) -> Tensor:
     return x
 
 
+def share_of_queries(beta: Tensor, queries: Tensor) -> float:
+    """Share of ``sum_ij beta_ij^2`` in the rows of some positions, a mask (N,)."""
+    return float(beta[:, queries].square().sum() / beta.square().sum())
+
+
 @check(trained_passes, n_tokens=9)
 def pairs_that_count(passes: list[ToyPass]) -> Comparisons:
     """Equations 7, 8: the pairs of the gradient are (query, attended) positions, not (predicted token, C_i)."""
     for p in passes:
         g, n = p.run.gradient(0), p.model.config.n_tokens
         beta, x = exact_beta(g, p.scale), g.layer.x
-        inside = context_matrix(p.objective, n, torch.arange(n) % 3 == 1 if p.objective is Objective.MASKED else None)
+        predicted_here = p.run.losses > 0
+        inside = context_matrix(p.objective, n, predicted_here if p.objective is Objective.MASKED else None)
         attended = relative_error(query_side(x).T @ beta @ x, g.w_qk)
         context = relative_error(gradient_sum(beta * inside, x), g.w_qk)
         yield exact("attended", attended, objective=p.objective)
@@ -122,6 +128,11 @@ def pairs_that_count(passes: list[ToyPass]) -> Comparisons:
         if p.objective is Objective.AUTOREGRESSIVE:
             predicted = relative_error(x.roll(-1, 0).T @ beta @ x, g.w_qk)
             yield compare("predicted", predicted, "≠", 0, 0.1, objective=p.objective)
+        else:
+            last = exact_beta(p.run.gradient(p.model.config.n_layers - 1), p.scale)
+            yield exact("visible", share_of_queries(last, ~predicted_here), where="last layer")
+            if p.model.config.n_layers > 1:
+                yield compare("visible", share_of_queries(beta, ~predicted_here), ">", 0, 0.01, where="first layer")
 
 
 @check(trained_passes, n_heads=2)

@@ -167,8 +167,14 @@ def symmetry_of_an_update(updates: list[RandomUpdates]) -> Comparisons:
         yield from (exact(key, mean_score(beta, d), isotropic_score(rho, d), rho=rho, d=d) for d in (2, 3))
 
 
-def random_gradients(d: int = 32, n_tokens: int = 32, n_draws: int = 30, seed: int = 0) -> list[LayerGradient]:
-    """Gradients of bidirectional training through one layer with random weights and no positions.
+def random_gradients(
+    objective: Objective | str = Objective.BIDIRECTIONAL,
+    d: int = 32,
+    n_tokens: int = 32,
+    n_draws: int = 30,
+    seed: int = 0,
+) -> list[LayerGradient]:
+    """Gradients of an objective through one layer with random weights and no positions.
 
     Raises:
         ParameterError: fewer than three tokens.
@@ -180,17 +186,29 @@ def random_gradients(d: int = 32, n_tokens: int = 32, n_draws: int = 30, seed: i
     for draw in range(seed, seed + n_draws):
         model = ToyTransformer.random(config, draw)
         model = replace(model, wp=torch.zeros_like(model.wp))
-        gradients.append(model.example(Objective.BIDIRECTIONAL, draw).gradient(0))
+        gradients.append(model.example(objective, draw).gradient(0))
     return gradients
 
 
-@check(random_gradients)
-def agreement_at_random_weights(gradients: list[LayerGradient]) -> Comparisons:
-    """Theorem 2.4: beta_ij = beta_ji is an assumption; exact gradients at random weights give a correlation near 0."""
-    correlations = []
+def agreements(gradients: Iterable[LayerGradient], with_itself: bool = False) -> list[float]:
+    """``sum beta_ij beta_ji / sum beta_ij^2`` of each, without or with the pairs of a position with itself."""
+    found = []
     for g in gradients:
         beta = exact_coefficients(g.layer.weights[0], g.layer.values[0], g.errors, scale=1.0)  # no scale correlates
-        beta = beta - beta.diagonal().diag()
-        correlations.append(symmetry_score(beta))
+        found.append(symmetry_score(beta if with_itself else beta - beta.diagonal().diag()))
+    return found
+
+
+def gradients_by_objective(**sizes: int) -> dict[Objective, list[LayerGradient]]:
+    """`random_gradients` of training in both directions and in one."""
+    return {o: random_gradients(o, **sizes) for o in (Objective.BIDIRECTIONAL, Objective.AUTOREGRESSIVE)}
+
+
+@check(gradients_by_objective)
+def agreement_at_random_weights(gradients: dict[Objective, list[LayerGradient]]) -> Comparisons:
+    """Theorem 2.4: beta_ij = beta_ji is an assumption; exact gradients at random weights give a correlation near 0."""
+    correlations = agreements(gradients[Objective.BIDIRECTIONAL])
     yield monte_carlo("correlation", correlations, 0.1, "<")
     yield monte_carlo("from below", correlations, -0.1, ">")
+    encoder, decoder = (torch.tensor(agreements(found, with_itself=True)) for found in gradients.values())
+    yield monte_carlo("with itself", (decoder - encoder).tolist(), 0, ">")

@@ -18,7 +18,7 @@ from attngeo.updates.toy_transformer import LayerGradient
 class SignEmbeddings(NamedTuple):
     """Equally likely embeddings of three tokens, whole numbers, (outcomes, 3, 2) each."""
 
-    different: Tensor  # three tokens, whose coordinates are independent signs
+    different: Tensor  # three tokens, whose coordinates are 2 and 1 with independent signs
     repeated: Tensor  # the sequence (a, a, b) of such tokens
     dependent: Tensor  # one outcome: neither independent nor of mean 0
 
@@ -26,7 +26,8 @@ class SignEmbeddings(NamedTuple):
 def sign_embeddings(seed: int = 0) -> SignEmbeddings:
     """All signs; the dependent embeddings are drawn between -4 and 4."""
     dependent = torch.randint(-4, 5, (1, 3, 2), generator=torch.Generator().manual_seed(seed))
-    return SignEmbeddings(signs(3, 2), signs(2, 2)[:, [0, 0, 1]], dependent)
+    sizes = torch.tensor([2, 1])
+    return SignEmbeddings(signs(3, 2) * sizes, signs(2, 2)[:, [0, 0, 1]] * sizes, dependent)
 
 
 def updates_by_signs(embeddings: Tensor, objective: Objective) -> Tensor:
@@ -58,6 +59,10 @@ def law_of_the_transpose(x: SignEmbeddings) -> Comparisons:
     yield from (exact("bidirectional", distance(name, both), 0, 0, tokens=name) for name in x._fields)
     yield exact("autoregressive", distance("different", causal), 0, 0, tokens="different")
     yield exact("autoregressive", distance("repeated", causal), 1 / 4, 0, tokens="repeated")
+    rows, columns = (
+        norms.square().sum(-1).mean() for norms in squared_norms(updates_by_signs(x.repeated, causal).double())
+    )
+    yield exact("fourth powers", columns - rows, -1088)
 
 
 class EveryUpdate(NamedTuple):

@@ -67,6 +67,11 @@ PLANTED = {
         "form_at_offset",
         lambda wq, wk, m: wq @ rotary.rotation(-m, wq.shape[1]) @ wk.T,
     ),
+    "one offset for all": (
+        rotary.rotary_scores,
+        "skew_by_offsets",
+        lambda wq, wk: rotary.form_at_offset(wq, wk, 1) - rotary.form_at_offset(wk, wq, 1),
+    ),
     "one softmax": (
         heads.heads_do_not_share_one_softmax,
         "multi_head_output",

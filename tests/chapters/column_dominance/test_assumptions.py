@@ -17,7 +17,7 @@ def test_updates_by_assumption_and_their_table():
     kinds = updates_by_assumption(16, 8, 4, 1.0, 60, generator)
     frame = dominance_table(kinds).set_index("setting")
     assert list(frame.index) == list(kinds)
-    assert frame.loc["one context token", "d"] > 4 * frame.loc["one context token", "d_error"]
+    assert frame.loc["isotropic context tokens", "d"] > 4 * frame.loc["isotropic context tokens", "d_error"]
     assert frame.loc["masked", "log_unevenness"] > 4 * frame.loc["masked", "log_unevenness_error"]
     assert abs(frame.loc["bidirectional", "log_unevenness"]) < 4 * frame.loc["bidirectional", "log_unevenness_error"]
     for batch in kinds.values():

@@ -47,6 +47,7 @@ PLANTED = {
         lambda beta, n: torch.where(torch.arange(beta.shape[-1])[:, None] == n, beta, 0.0),
     ),
     "K with the predicted token": (gradient.pairs_that_count, "query_side", lambda x: x.roll(-1, 0)),
+    "masked queries alone": (gradient.pairs_that_count, "share_of_queries", lambda beta, queries: 0.0),
     "Eq. 9 with roles exchanged": (gradient.regrouping, "by_context", lambda b, x: by_context(b.T, x)),
     "S39 without remainder": (
         implicit_update.step_through_factors,

@@ -15,7 +15,7 @@ from attngeo.chapters.symmetric_updates import (
 from attngeo.chapters.symmetric_updates.first_gradients import causal_softmax_update, skew_share, softmax_update
 from attngeo.chapters.symmetric_updates.first_update import first_coefficients, first_update, random_corpus
 from attngeo.chapters.symmetric_updates.pair_symmetry import frozen_score, masked_score, pair_score
-from attngeo.chapters.symmetric_updates.pairs import pair_by_parts
+from attngeo.chapters.symmetric_updates.pairs import agreements, pair_by_parts
 from attngeo.chapters.symmetric_updates.shifted_queries import expected_update, shifted_limit
 from attngeo.errors import ParameterError
 from attngeo.updates.norms import squared_norms
@@ -134,6 +134,11 @@ PLANTED = {
         first_gradients.first_update_of_linear_attention,
         "random_value_score",
         lambda moment: 1.0,
+    ),
+    "a position is no pair with itself": (
+        pairs.agreement_at_random_weights,
+        "agreements",
+        lambda gradients, with_itself=False: agreements(gradients),
     ),
     "no query behind": (
         corpus.symmetry_over_a_corpus,
