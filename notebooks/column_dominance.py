@@ -178,12 +178,12 @@ show(norm_ratios.ratio_when_all_tokens_have_one_law())
 #
 # No proof stands here, because the statement does not follow from its assumptions. The paper's proof prints that the
 # norms of rows have the larger variance (S101) and concludes that *columns* have the heavier tail (S102), against its own
-# lemma. If S101 is a slip of indices, it is the columns that must vary more. But under "the same assumptions as in
-# Proposition S1.8", which Section S1.4.4 of the paper invokes, it is the rows: all columns receive the same
+# lemma. If S101 is a slip of indices, it is the columns that must vary more. But "under the same assumptions as in
+# Proposition S1.8", for which Section S1.4.4 of the paper claims column dominance, it is the rows: all columns receive the same
 # $\mathrm{Tr}(\Sigma)$ and row $m$ receives $\Sigma_{mm}$. Large norms are then found among rows, and the mean directionality
 # of such updates is {glue:text}`context-d`. (The isotropic context token of that proposition is itself at odds with the
-# theorem, which draws all tokens from one law.) Before the proposition the paper also posits "partial alignment between
-# the embeddings", which no statement or proof takes up.
+# theorem, which draws all tokens from one law. Before the proposition, Section S1.4.2 also posits a partial alignment
+# between embeddings; no statement or proof takes it up.)
 
 # %%
 show(theorem.variance_of_norms(n_tokens=n_tokens, **profile))

@@ -219,8 +219,9 @@ show(implicit_update.step_through_factors(**sizes))
 # concludes that $\Delta W_{qk}$ is proportional to $G$ (its Eq. S40). It is not. The matrices
 # $A = W_q W_q^\top$ and $B = W_k W_k^\top$ have rank at most $d_h$; they keep the part of $G$ that lies in the span of the
 # current factors and drop the rest. For random factors that do not depend on $G$, the widths say how much of its direction
-# survives; of its symmetry, the widths and its trace. (Read as a statement of form, the sentence before the remark, that
-# $W_{qk}$ is moved by terms "having the same form", is right: each is a sum of two matrices of rank 1, by Eq. S41.)
+# survives; of its symmetry, the widths and its trace. (Section S1.3 of the paper says before the remark that $W_{qk}$ "is
+# implicitly updated with a combination of the weight updates of $W_q$ and $W_k$ having the same form as in Proposition 2.2".
+# Of the form that is right: each pair adds two matrices of rank 1.)
 #
 # ````{prf:proposition} Remark S1.6 of the paper, corrected: alignment of update and gradient
 # :label: rem-s1-6-alignment
@@ -300,13 +301,13 @@ curve["symmetry"] = [symmetry_at_random_factors(d_wide, w, share) for w in curve
 figures.alignment_by_head_width(pd.concat(samples), curve, d_wide)
 
 # %% [markdown]
-# For a head of width 64 in a model of width 768, as in BERT-base, the closed forms give a cosine of
-# {glue:text}`bert-cos`, and for the update of a perfectly symmetric gradient a symmetry score of {glue:text}`bert-s` where
-# its trace is small ($t = 0$), up to 1 where it is as large as it can be ($G = I$, $t = d$). Two situations keep the direction of any $G$: $A$ and $B$ multiples of the identity, which needs $d_h = d$;
-# and, for symmetry alone, $W_q = W_k$, since then $AG + GA$ is symmetric with $G$. The second is the symmetric
-# initialisation of Section 4.2 of the paper. The details treat
-# [biases, rotary positions and shared layers](implicit_gradient_details.py#biases-rotary-positions-shared-layers),
-# [several heads, and Adam](implicit_gradient_details.py#several-heads-and-adam).
+# For a head of width 64 in a model of width 768, as in BERT-base, the closed forms give a cosine of {glue:text}`bert-cos`,
+# and for the update of a perfectly symmetric gradient a symmetry score of {glue:text}`bert-s` where its trace is small
+# ($t = 0$), up to 1 where it is as large as it can be ($G = I$, $t = d$). Two situations keep the direction of any $G$: $A$ and
+# $B$ multiples of the identity, which needs $d_h = d$; and, for symmetry alone, $W_q = W_k$, since then $AG + GA$ is
+# symmetric with $G$. The second is the symmetric initialisation of Section 4.2 of the paper. The details treat [biases,
+# rotary positions and shared layers](implicit_gradient_details.py#biases-rotary-positions-shared-layers), [several heads,
+# and Adam](implicit_gradient_details.py#several-heads-and-adam).
 #
 # ## What it means for you
 #

@@ -34,10 +34,13 @@ from attngeo.runs.record import read_run
 
 # %% [markdown]
 # In the scores that the authors released, a language encoder's $W_{qk} = W_q W_k^\top$ is almost always more symmetric than
-# a decoder's, as {cite:t}`saponati2025` report; the theorems offered as the reason need more than they state. A symmetric
-# start, with nothing else changed, moved the final loss of the small encoders that we trained with most seeds by
-# {glue:any}`symmetric_initialisation.py::planned-first` nats, and that of encoders of the paper's four-layer shape, after
-# {glue:any}`symmetric_initialisation.py::shape-tokens`, by {glue:any}`symmetric_initialisation.py::shape-difference` with
+# a decoder's, as {cite:t}`saponati2025` report; the theorem offered as the reason (2.4) needs more than it states, and the
+# one on columns (2.3) does not follow. In {glue:any}`symmetric_initialisation.py::n-encoder-plans` comparisons planned
+# before they were made, a small encoder that starts symmetric, with nothing else changed,
+# {glue:any}`symmetric_initialisation.py::planned-outcomes`; corrected for how many they are,
+# {glue:any}`symmetric_initialisation.py::n-after-bound` is told from chance. In the shape of the paper's four-layer
+# model, after {glue:any}`symmetric_initialisation.py::shape-tokens`, such a start moved the final loss by
+# {glue:any}`symmetric_initialisation.py::shape-difference` nats with
 # {glue:any}`symmetric_initialisation.py::shape-seeds` seeds{glue:any}`symmetric_initialisation.py::again-shortly`.
 
 # %% tags=["remove-input"]

@@ -91,7 +91,7 @@ from attngeo.chapters.symmetric_initialisation.tables import tally
 from attngeo.display.page import glue, show, table
 from attngeo.paper.published import printed_table, trained_widths
 from attngeo.records.checkout import data
-from attngeo.runs.estimates import LEAST_SEEDS
+from attngeo.runs.estimates import LEAST_SEEDS, LEVEL
 from attngeo.runs.experiments import Status, read_experiments
 from attngeo.runs.numbers_in_words import as_nats, as_percent, extent, with_interval
 from attngeo.training.config import DEFAULTS
@@ -118,6 +118,7 @@ of_encoders = [p for p in first_asked(symmetry) if p.encoder]
 first = max(of_encoders, key=lambda p: len(p.contrast), default=None)
 glue("n-encoder-plans", len(of_encoders), "d")
 glue("planned-outcomes", in_how_many(of_encoders))
+glue("n-after-bound", sum(among(by_chance(p), len(of_encoders)) < 1 - LEVEL for p in of_encoders) or "none")
 glue("much-faster", much_faster(of_encoders))
 new_seeds = named(complete, "confirm_mini_new_seeds")
 glue("again", asked_again(new_seeds))
@@ -198,7 +199,7 @@ known = earlier.contrasts([by_pair["symmetric", "random"]]) if earlier else {}
 glue("shape-earlier", *([f"{with_interval(c.difference(), as_nats)} nats" for c in known.values()] or ["–"]))
 glue("shape-short-tokens", short.tokens if short else "–")
 glue("shape-difference", with_interval(own_shape.contrast.difference(), as_nats) if own_shape else "–")
-glue("shape-saves", with_interval(speed_up_of(own_shape.contrast), as_percent) if own_shape else "–")
+glue("shape-saved", as_percent(speed_up_of(own_shape.contrast).value) if own_shape else "–")
 glue("shape-seeds", len(own_shape.contrast) if own_shape else "–")
 untied = own_shape and own_shape.less_random("default-linear")
 glue(
