@@ -20,7 +20,7 @@ MARKS = {
     Verdict.CHANGES: "×",
     Verdict.UNDECIDED: "?",
 }
-STANDING = {Standing.AGREES: "✓", Standing.CONTRADICTS: "×", Standing.UNDECIDED: "?"}
+STANDING = {Standing.AGREES: "✓", Standing.CONTRADICTS: "×", Standing.UNDECIDED: "?", Standing.TOLD: "–"}
 SHORT = 70  # characters of what is printed that go into the line
 
 
@@ -79,7 +79,7 @@ def _ours(result: Result, found: list[Row]) -> str:
     kept = [c for c in result.comparisons if c.claim is None or c.standing is Standing.AGREES]
     exact = [c for c in kept if is_identity(c)]
     if result.verdict is Verdict.UNDECIDED:
-        n = sum(row.standing is Standing.UNDECIDED for row in found)
+        n = sum(row.standing in (Standing.UNDECIDED, Standing.TOLD) for row in found)
         return f"? {n} of {_count(len(found), 'row')} decide{'s' * (n == 1)} nothing" if n else ""
     whose = "" if result.verdict is Verdict.HOLDS else "ours: "
     if exact and 2 * len(exact) >= len(kept):
@@ -121,8 +121,7 @@ def _labelled(column: str, text: str) -> str:
 
 
 def _standing(row: Row) -> str:
-    words = row.standing.value
-    return f'<span class="standing-{words}">{STANDING[row.standing]} {words}</span>'
+    return f'<span class="standing-{row.standing.name.lower()}">{STANDING[row.standing]} {row.standing.value}</span>'
 
 
 def _source(result: Result) -> str:

@@ -31,6 +31,7 @@ class Standing(str, Enum):
     AGREES = "agrees"
     CONTRADICTS = "contradicts"
     UNDECIDED = "undecided"
+    TOLD = "too small"  # measured on models smaller than those spoken of, or trained on less
 
 
 class Interval(NamedTuple):
@@ -60,6 +61,7 @@ class Comparison:
     interval: Interval | None = None  # of which `measured` is an end
     claim: Claim | None = None  # what the paper has for it; a result's comparisons without one are ours alone
     key: str = ""  # the quantity's key, in a result
+    decides: bool = True  # whether what was measured is large enough for the claim
 
     def __post_init__(self) -> None:
         for name in ("measured", "expected", "tolerance", "standard_error"):
@@ -78,6 +80,8 @@ class Comparison:
         A number that agrees with ours is set against the claim as ours would be: where we say 0 and find it, a claimed
         sign is contradicted. An interval that holds what is claimed and its opposite decides nothing.
         """
+        if not self.decides:
+            return Standing.TOLD
         if self.claim is None:
             return Standing.AGREES if self.holds else Standing.CONTRADICTS
         relation, number = self.claim

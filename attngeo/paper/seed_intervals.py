@@ -123,9 +123,9 @@ def all_met(cases: Sequence[Case]) -> bool:
     return bool(known) and all(case.met for case in known)
 
 
-def joined(cases: Sequence[Case]) -> tuple[Comparison, ...]:
-    """The comparisons of all cases."""
-    return tuple(c for case in cases for c in case.comparisons)
+def joined(cases: Sequence[Case], spoken_of: Training) -> tuple[Comparison, ...]:
+    """The comparisons of all cases, of which those smaller than what is ``spoken_of`` are told and decide nothing."""
+    return tuple(replace(c, decides=case.training.reaches(spoken_of)) for case in cases for c in case.comparisons)
 
 
 def in_words(cases: Sequence[Case]) -> str:
@@ -161,4 +161,4 @@ def judged(cases: Sequence[Case], *support: Comparison, spoken_of: Training, **n
     elif verdict is Verdict.UNDECIDED:
         numbers |= {"doubt": "<<too_few_seeds>>", "least_seeds": LEAST_SEEDS}
     nothing = compare("known", sum(case.known for case in cases), "<", 1)
-    return Judgement(*((*support, *joined(cases)) or (nothing,)), verdict=verdict, **numbers)
+    return Judgement(*((*support, *joined(cases, spoken_of)) or (nothing,)), verdict=verdict, **numbers)

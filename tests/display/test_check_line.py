@@ -82,6 +82,16 @@ def test_both_ends_of_an_interval_are_one_row_with_a_bar():
     assert 0 <= min(inside) <= max(inside) <= 96
 
 
+def test_what_was_measured_on_too_small_a_model_is_told_and_does_not_head_the_check():
+    against = replace(claimed(compare("least", 0.04, ">"), "<", 0), interval=Interval(0.05, 0.04, 0.06))
+    told, decisive = replace(against, decides=False), claimed(compare("released", -0.5, "<"), "<", 0)
+    assert "paper < 0" in summary(check_line(result(against, decisive, verdict=Verdict.HOLDS)))
+    line = check_line(result(told, decisive, verdict=Verdict.HOLDS))
+    assert "released: −0.5" in summary(line) and "least" not in summary(line)
+    assert [row[-1] for row in table(line)[1:]] == ["– too small", "✓ agrees"] and 'class="standing-told"' in line
+    assert "1 of 1 row decides nothing" in summary(check_line(result(told, verdict=Verdict.UNDECIDED)))
+
+
 def test_a_verdict_without_support_says_so_and_stands_open():
     shown = check_line(result(exact("trace", 1.0, 2.0)))
     assert badge("misprint", supported=False) in shown and badge("misprint") not in shown

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from attngeo.paper import Verdict
-from attngeo.paper.checks import compare
+from attngeo.paper.checks import Standing, compare
 from attngeo.paper.seed_intervals import Case, Size, Training, in_words, judged
 from attngeo.runs.estimates import Estimate
 from attngeo.training.config import DEFAULTS
@@ -52,8 +52,10 @@ def test_models_smaller_or_trained_on_less_than_those_spoken_of_decide_nothing_a
     assert (alone.verdict, supported.verdict) == (Verdict.UNDECIDED, Verdict.HOLDS)
     for judgement in (alone, supported):
         assert judgement.comparisons[-1].measured == small.comparisons[-1].measured
+        assert judgement.comparisons[-1].standing is Standing.TOLD
         assert judgement.numbers["smaller"] == str(less) and not judgement.numbers["limits"]
     beside = judged([MET, small], spoken_of=PAPERS)
+    assert [c.decides for c in beside.comparisons[:2]] == [True, False]
     assert beside.verdict is Verdict.HOLDS and beside.numbers["smaller"] == str(less)
     assert judged([REVERSED, small], spoken_of=PAPERS).verdict is Verdict.CHANGES
 

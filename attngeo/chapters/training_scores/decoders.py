@@ -20,7 +20,7 @@ from attngeo.chapters.training_scores.evidence import (
 from attngeo.forms.random_matrices import symmetry_sd
 from attngeo.paper.checks import Judgement, check, compare
 from attngeo.paper.published import trained_widths
-from attngeo.paper.seed_intervals import Case, in_words, joined, judged
+from attngeo.paper.seed_intervals import Case, Training, in_words, joined, judged
 from attngeo.runs.numbers_in_words import as_percent, as_score, extent
 
 SPREADS = 4  # of a random matrix, or model, beyond which a score is not random
@@ -30,7 +30,13 @@ SPREADS = 4  # of a random matrix, or model, beyond which a score is not random
 def decoders_almost_non_symmetric(e: Evidence) -> Judgement:
     """Section 4.1: decoders end almost non-symmetric, nearer to s = 0 than encoders; of 12 layers, not of 4."""
     cases = [
-        Case(c.label, "recorded", c.difference(lambda run: abs(run.last("symmetry"))), seeds=len(c))
+        Case(
+            c.label,
+            "recorded",
+            c.difference(lambda run: abs(run.last("symmetry"))),
+            seeds=len(c),
+            training=Training.of(c.first.config),
+        )
         for c in encoders_beside_decoders(e.runs)
     ]
     ends = released_ends(e.released, "s").assign(share=lambda t: (t["decoder"] / t["encoder"]).abs())
@@ -40,7 +46,7 @@ def decoders_almost_non_symmetric(e: Evidence) -> Judgement:
         *(compare("share", row.share, "<", 1, text=row.text) for row in deep.itertuples()),
         counted("around 0", decoders_of_12_layers(e.released).eval("s_q1 < 0 < s_q3")),
         counted("nearer", nearer, "<"),
-        *joined(cases),
+        *joined(cases, spoken_of()),
         deep=extent(deep["decoder"], as_score),
         shares=extent(deep["share"], as_percent),
         small=extent(small["decoder"], as_score),
@@ -76,9 +82,8 @@ def decoders_of_12_layers(curves: pd.DataFrame) -> pd.DataFrame:
 def _skew(e: Evidence) -> Judgement:
     tolerance = SPREADS * symmetry_sd(trained_widths()[12])
     released = [
-        compare(key, getattr(row, key), "<", 0, tolerance, text=row.text)
+        compare("s_min", row.s_min, "<", 0, tolerance, text=row.text)
         for row in decoders_of_12_layers(e.released).itertuples()
-        for key in ("s_min", "s_q1")
     ]
     cases = arm_cases(e.runs, DECODER, lambda run: run.by_layer("symmetry").iloc[-1].min(), "least", -1)
     told = {"told": in_words(cases), "spreads": SPREADS, "shares": skew_shares(e.released)}

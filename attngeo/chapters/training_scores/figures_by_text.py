@@ -50,7 +50,7 @@ def released_over_steps(curves: pd.DataFrame) -> CaptionedFigure:
 
 @house_style()
 def texts_over_steps(found: Sequence[Contrast], name: str = "fig-training-texts") -> CaptionedFigure:
-    """Loss and both scores over steps of encoders and decoders, a row per text (Figures 3a, b and S3).
+    """Loss and both scores over steps of encoders and decoders, a row per setting (Figures 3a, b and S3).
 
     Lines are means over seeds of the median over layers; shaded, where there are several seeds, from the least to the
     greatest. In grey what random matrices of the width give, mean and two standard deviations.
@@ -94,8 +94,12 @@ def texts_over_steps(found: Sequence[Contrast], name: str = "fig-training-texts"
 
 
 @house_style()
-def scores_by_depth(found: Sequence[Contrast]) -> CaptionedFigure:
-    """Both scores of every layer at the end of training, a column per text (the ends of Figures 3c, d and S4)."""
+def scores_by_depth(settings: Sequence[Contrast], most: int = 4) -> CaptionedFigure:
+    """Both scores of every layer at the end of training (the ends of Figures 3c, d and S4).
+
+    A column per setting, of the first ``most``.
+    """
+    found = settings[:most]
     figure, grid = new_figure(
         max(3.4, 2.2 * len(found) + 0.6), 4.8, rows=2, columns=len(found), sharey="row", squeeze=False
     )
@@ -119,6 +123,8 @@ def scores_by_depth(found: Sequence[Contrast]) -> CaptionedFigure:
         figure,
         __package__,
         "fig-training-depth",
+        shown=len(found),
+        settings=len(settings),
         first=first,
         second=second,
         by_symmetry=_above(means["symmetry"]),

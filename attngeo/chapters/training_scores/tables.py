@@ -9,13 +9,15 @@ from attngeo.chapters.training_scores.columns import moves
 from attngeo.chapters.training_scores.encoders_and_decoders import at_equal_steps, at_the_end
 from attngeo.chapters.training_scores.evidence import encoders_beside_decoders, released_ends
 from attngeo.paper.wording import wording
+from attngeo.runs.arms import Contrast
 from attngeo.runs.labels import PARTS
 from attngeo.runs.numbers_in_words import as_score, with_interval
 from attngeo.runs.record import Run
 
 SCORES = {"s": "symmetry", "d": "directionality"}
 STANDS_FOR = {"commoncrawl": "red pajama"}  # our text: the paper's
-BY_SIGN = {True: "as stated", False: "the reverse"}  # of one seed
+BY_SIGN = {True: "yes", False: "no"}  # of one seed
+RELEASED = "released, 12 layers"
 FORMULAS = {
     "Definition 3.2": "directionality",
     "released code": "directionality_released",
@@ -24,7 +26,7 @@ FORMULAS = {
 
 
 def released_pairs() -> pd.DataFrame:
-    """Released medians at the last step, one row per depth and text, and each claim's outcome by its sign alone."""
+    """Released medians at the last step, one row per depth and text, and which of a pair has more of each score."""
     s, d = (released_ends(published_scores.released_training(), score) for score in "sd")
     return pd.DataFrame(
         {
@@ -43,8 +45,8 @@ def released_pairs() -> pd.DataFrame:
 def contrast_table(runs: Sequence[Run]) -> pd.DataFrame:
     """Encoder beside decoder in every recorded setting, a row per score: both at the end, difference with interval.
 
-    The column before the last has the difference after as many steps as the shorter run has, the last that of the
-    released models on that text, or on the one that it stands for.
+    The column before the last has the difference after as many steps as the shorter run has. The last has the released
+    one in s: in d the formulas differ (`formula_table`).
     """
     rows = []
     for pair in encoders_beside_decoders(runs):
@@ -62,7 +64,7 @@ def contrast_table(runs: Sequence[Run]) -> pd.DataFrame:
                     "difference": with_interval(end.estimate, as_score),
                     "the claim": end.outcome,
                     "at equal steps": with_interval(at_equal_steps(pair, score).estimate, as_score),
-                    "released, 12 layers": _released_difference(pair.first.runs[0].about["corpus"]["name"], letter),
+                    RELEASED: _released_difference(pair, "s") if letter == "s" else "–",
                 }
             )
     return pd.DataFrame(rows)
@@ -88,12 +90,17 @@ def moves_table(runs: Sequence[Run]) -> pd.DataFrame:
 
 
 def formula_table(runs: Sequence[Run]) -> pd.DataFrame:
-    """Encoder less decoder in directionality at the end, by each formula that the paper's numbers rest on."""
+    """Encoder less decoder in directionality at the end, by each formula that the paper's numbers rest on.
+
+    Beside that of the released code stands the difference in the released models, which by the audit follows it.
+    """
     rows = []
     for pair in encoders_beside_decoders(runs):
         row = {"text": pair.label, "seeds": len(pair)}
         for words, score in FORMULAS.items():
             row[words] = with_interval(pair.difference(score), as_score)
+            if words == "released code":
+                row[RELEASED] = _released_difference(pair, "d")
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -144,8 +151,9 @@ def climb_table(runs: Sequence[Run]) -> pd.DataFrame:
     )
 
 
-def _released_difference(name: str, letter: str) -> str:
-    """Encoder less decoder of the released models of 12 layers on the same text, or a dash."""
+def _released_difference(pair: Contrast, letter: str) -> str:
+    """Encoder less decoder of the released models of 12 layers on a text or the one it stands for, or a dash."""
     ends = released_ends(published_scores.released_training(), letter).query("layers == 12").set_index("text")
+    name = pair.first.runs[0].about["corpus"]["name"]
     text = STANDS_FOR.get(name, name)
     return as_score(ends["encoder"][text] - ends["decoder"][text]) if text in ends.index else "–"

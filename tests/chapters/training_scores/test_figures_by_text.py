@@ -19,7 +19,7 @@ def test_each_text_has_a_row_and_its_ends_are_told():
     figure = texts_over_steps(PAIRS)
     assert len(figure.figure.axes) == 6 and "<svg" in figure.svg()
     assert "encoder has the higher symmetry in 1 of 1 rows" in texts_over_steps(PAIRS[:1]).alt
-    assert "seeds of a text: 1 to 3" in figure.caption
+    assert "a row per setting, of 1 to 3 seeds" in figure.caption
 
 
 def test_layers_are_listed_from_the_first_to_the_last():
@@ -29,6 +29,7 @@ def test_layers_are_listed_from_the_first_to_the_last():
     means = data[(data["panel"] == "wikipedia,\ncharacters") & (data["drawn as"] == "line")]
     assert [round(v, 1) for v in means["y"][:4]] == [0.2, 0.3, 0.4, 0.5]
     assert "encoder lies above the decoder in 4 of 4 layers by symmetry" in scores_by_depth(PAIRS[:1]).alt
+    assert "in 1 of 2 settings" in scores_by_depth(PAIRS, most=1).caption
 
 
 def test_the_released_curves_have_a_column_per_text():

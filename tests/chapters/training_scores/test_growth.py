@@ -10,6 +10,7 @@ from made_training import made_arm, made_large_arm
 from attngeo.chapters.training_scores import growth
 from attngeo.chapters.training_scores.evidence import evidence
 from attngeo.paper import Verdict
+from attngeo.paper.checks import Standing
 from attngeo.runs.estimates import over_seeds
 
 AS_STATED = [*made_arm(), *made_arm(objective="clm", s=(0.0, -0.2, -0.2, 0.0))]
@@ -26,6 +27,7 @@ def test_a_rise_and_a_fall_are_told():
     assert result.verdict is Verdict.ASSUMPTION and result.supported
     small = growth.growth_on_wikipedia(runs=made_arm(peak=0.4))
     assert small.verdict is Verdict.HOLDS and small.supported and "step 500" in small.comparisons[-1].quantity
+    assert small.comparisons[-1].standing is Standing.TOLD
     (fall,) = [c for c in result.comparisons if "step 500" in c.quantity]
     assert fall.holds and fall.measured > 0
     for s, peak in ((0.008, 0.4), (-0.3, 0.6)):  # flat, and sinking
