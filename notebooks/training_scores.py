@@ -75,8 +75,8 @@ released_over_steps(released_training())
 #
 # - the released decoders predict only the 15 % of tokens that are masked, from a left context that is masked as well;
 # - on Wikipedia and Red Pajama every token is one character;
-# - the released $d$ follows the formula of the released code. The $d$ of this book's runs is that of Def. 3.2 of the paper,
-#   but where [the two are compared](training_scores_details.py#three-formulas).
+# - the released $d$ follows the formula of the released code. The $d$ of this book's runs is that of Def. 3.2 of the paper;
+#   [beside the released one](training_scores_details.py#three-formulas) they have it by that formula, too.
 #
 # Beside them stand {glue:text}`n-runs` runs made for this book, some of them repeated with other random numbers
 # (*seeds*), so that a difference can be told from chance. They have 4 layers and were trained for a small share of the

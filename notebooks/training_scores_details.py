@@ -184,7 +184,7 @@ if found:
         tables.formula_table(runs),
         name="tab-training-formulas",
         caption="Directionality at the end, encoder less decoder, by three formulas; the paper's sign is plus. Released models:"
-        " one seed each, $d$ by the formula of the released code, as the audit says; without their weights this cannot be told.",
+        " one seed each, $d$ by the formula of the released code, as the audit says; without their weights this cannot be checked.",
     )
 
 # %% [markdown]
