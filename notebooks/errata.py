@@ -19,22 +19,25 @@
 # Slips of the paper {cite}`saponati2025`, and assumptions that it needs and does not state, with what holds instead.
 # The tables are made from the checks of the chapters, each of which shows the numbers behind its entry. An entry stands
 # here only if its check ran and is supported; {glue:text}`n-withheld` entries are withheld in this build because theirs is
-# not. Where a conclusion falls, it is no slip: these {glue:text}`n-changes` entries stand at the end.
+# not. Where a conclusion falls, it is no slip: these {glue:text}`n-changes` entries, on {glue:text}`about-changes`
+# statements, stand at the end; {glue:text}`n-columns` of them are on Theorem 2.3 of the paper (in full, S1.12) and what its
+# proof rests on.
 #
 # Three things should be kept in mind. Many entries are slips that any long derivation collects, and once mended they
 # leave its conclusion as it was. A missing assumption is no error of the result, if it is met where the result is
 # used. And we read the paper as a text made from its PDF: entries marked {glue:text}`mark` ({glue:text}`n-copying` of
 # them) could be errors of that text, and not of the paper.
 #
-# | group | what it holds | entries |
-# |---|---|---|
-# | [misprints](#misprints) | wrong signs, indices, factors and shapes, and slips in a proof; the argument stands once they are mended | {glue:text}`n-misprints` |
-# | [missing assumptions](#missing-assumptions) | true once something is added that the paper does not say | {glue:text}`n-assumptions` |
-# | [conclusions that change](#conclusions-that-change) | what the paper concludes there falls | {glue:text}`n-changes` |
+# | group | what it holds | entries | on statements |
+# |---|---|---|---|
+# | [misprints](#misprints) | wrong signs, indices, factors and shapes, and slips in a proof; the argument stands once they are mended | {glue:text}`n-misprints` | {glue:text}`about-misprints` |
+# | [missing assumptions](#missing-assumptions) | true once something is added that the paper does not say | {glue:text}`n-assumptions` | {glue:text}`about-assumptions` |
+# | [conclusions that change](#conclusions-that-change) | what the paper concludes there falls | {glue:text}`n-changes` | {glue:text}`about-changes` |
 
 # %% tags=["remove-cell"]
 from attngeo.book import reported_checks
 from attngeo.chapters.errata.tables import MAYBE_COPYING, errata
+from attngeo.chapters.statement_map.nodes import content, foundations
 from attngeo.display.page import glue, table
 from attngeo.display.verdicts import account
 from attngeo.paper import Verdict
@@ -42,9 +45,10 @@ from attngeo.paper import Verdict
 paper = account(reported_checks())
 counts = paper.counts()
 mended = (Verdict.MISPRINT, Verdict.ASSUMPTION, Verdict.CHANGES)
-glue("n-misprints", counts[Verdict.MISPRINT])
-glue("n-assumptions", counts[Verdict.ASSUMPTION])
-glue("n-changes", counts[Verdict.CHANGES])
+for name, verdict in zip(("misprints", "assumptions", "changes"), mended, strict=True):
+    glue(f"n-{name}", counts[verdict])
+    glue(f"about-{name}", len(paper.about(verdict)))
+glue("n-columns", paper.counts(*foundations("2.3", content()))[Verdict.CHANGES])
 glue("n-withheld", sum(f.verdict in mended and not f.supported for f in paper.findings))
 glue("n-copying", sum(f.report["maybe_copying"] for f in paper.supported))
 glue("mark", MAYBE_COPYING)

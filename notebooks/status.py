@@ -52,17 +52,20 @@ glue("n-unsupported", len(paper.findings) - len(paper.supported))
 # %% tags=["remove-input"]
 meaning = {
     Verdict.CHANGES: "what the paper concludes here falls",
-    Verdict.ASSUMPTION: "true once something is added that the paper does not say",
     Verdict.UNDECIDED: "what was measured speaks neither for it nor against it, or is of models too small or trained too short",
+    Verdict.ASSUMPTION: "true once something is added that the paper does not say",
     Verdict.MISPRINT: "a slip; what is concluded stands once it is mended",
     Verdict.HOLDS: "true as printed or, where a remark says that it is ours, true",
 }
 counts = paper.counts()
-tally = [{"verdict": badge(v.value), "it means": words, "entries": counts[v]} for v, words in meaning.items()]
+tally = [
+    {"verdict": badge(v.value), "it means": words, "entries": counts[v], "on statements": len(paper.about(v))}
+    for v, words in meaning.items()
+]
 table(
     pd.DataFrame(tally),
     name="tab-status-verdicts",
-    caption="Supported verdicts on statements and parts of statements.",
+    caption="Supported verdicts on statements and parts of statements, and on how many statements each stands.",
 )
 
 # %% tags=["remove-input"]

@@ -12,7 +12,8 @@ from attngeo.paper.numbering import of_the_paper
 from attngeo.paper.published import statements
 from attngeo.paper.wording import Verdict
 
-BY_CONSEQUENCE = (Verdict.CHANGES, Verdict.ASSUMPTION, Verdict.UNDECIDED, Verdict.MISPRINT, Verdict.HOLDS)
+# A whole counts as the first of these that a part of it has: what is undecided in part does not hold yet.
+BY_CONSEQUENCE = (Verdict.CHANGES, Verdict.UNDECIDED, Verdict.ASSUMPTION, Verdict.MISPRINT, Verdict.HOLDS)
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,10 @@ class Account:
         """Supported verdicts on some statements of the paper (on all, where none is named), gravest first."""
         found = Counter(f.verdict for f in self.supported if not numbers or f.report["statement"] in numbers)
         return Counter({verdict: found[verdict] for verdict in BY_CONSEQUENCE if found[verdict]})
+
+    def about(self, verdict: Verdict) -> tuple[str, ...]:
+        """Statements of the paper with a supported finding of this verdict, on the whole or on a part."""
+        return tuple(dict.fromkeys(f.report["statement"] for f in self.supported if f.verdict is verdict))
 
     def verdict(self, statement: str, part: str | None = None) -> Verdict | None:
         """The gravest supported verdict on a statement, or on one part of it; None where there is none."""

@@ -111,6 +111,7 @@ def test_every_page_counts_the_same_findings():
     assert paper.counts() == {Verdict.CHANGES: 1, Verdict.HOLDS: 2} and paper.statements == len(STATEMENTS)
     assert sum(paper.counts().values()) == len(paper.supported)
     assert paper.counts("2.1", "3.1") == {Verdict.HOLDS: 1}
+    assert paper.about(Verdict.HOLDS) == ("2.1", "S1.17") and paper.about(Verdict.MISPRINT) == ()
     assert paper.verdict("S1.17") is Verdict.CHANGES and paper.verdict("S1.17", "(1)") is Verdict.HOLDS
     assert paper.verdict("3.1") is None
     total = status.counts(status.states(STATEMENTS, paper.findings)).loc["all"]

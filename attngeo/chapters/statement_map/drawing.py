@@ -53,7 +53,7 @@ def outline(state: State, x: float, y: float, w: float = WIDTH, h: float = HEIGH
 
 
 def drawing(found: Mapping[str, Node], state: Mapping[str, State]) -> str:
-    """The map as HTML: an SVG in a frame that scrolls, each node a link to its statement."""
+    """The map as HTML: an SVG in a frame that scrolls, each node a link to its statement; that it scrolls is said."""
     place = places(found)
     width = max(x for x, _ in place.values()) + WIDTH + MARGIN
     height = max(y for _, y in place.values()) + HEIGHT + MARGIN
@@ -67,6 +67,7 @@ def drawing(found: Mapping[str, Node], state: Mapping[str, State]) -> str:
     return (
         f'<div class="statement-map" role="group" aria-label="Map of {len(found)} statements with {len(paths)} arrows '
         f'of dependence, also told by the lists below" tabindex="0"><style>{rules}</style>'
+        '<p class="map-sideways">Where it is cut at the right, the map scrolls sideways.</p>'
         f'<svg viewBox="0 0 {width:g} {height:g}" xmlns="http://www.w3.org/2000/svg">'
         '<defs><marker id="map-tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="6" markerHeight="6" orient="auto">'
         f'<path d="M0,0 L8,4 L0,8 z"/></marker></defs>{_key(used, width)}{"".join(paths)}{"".join(boxes)}</svg></div>'

@@ -10,7 +10,7 @@ OPEN = (State.UNDECIDED, State.UNSUPPORTED, State.UNCHECKED)
 
 
 def sorted_out(found: Mapping[str, Node], state: Mapping[str, State]) -> dict[str, dict[State, list[Node]]]:
-    """Nodes under ``proven`` (or refuted), ``measured`` and ``open``, by their state."""
+    """Nodes under ``open`` by their state, else under ``measured`` or ``proven`` (or refuted) by their kind."""
     lists: dict[str, dict[State, list[Node]]] = {"proven": {}, "measured": {}, "open": {}}
     for node in found.values():
         own = state[node.name]

@@ -131,6 +131,13 @@ def layers(found: Mapping[str, Node]) -> dict[str, int]:
     return depth
 
 
+def foundations(name: str, said: Mapping) -> set[str]:
+    """Numbers of the paper's statements that one of them rests on by the map, its own among them."""
+    entry = said["paper"].get(name, {})  # what the paper says rests on nothing of ours
+    below = (foundations(other, said) for other in entry.get("rests_on", ()))
+    return {entry.get("statement", name)}.union(*below)
+
+
 def states(found: Mapping[str, Node], findings: Sequence[Finding]) -> dict[str, State]:
     """The state of every node, by name, from what the checks of all chapters say."""
     by_part = {(f.report["statement"], f.report["part"]): f for f in findings}

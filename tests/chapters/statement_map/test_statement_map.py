@@ -97,11 +97,26 @@ def test_states_come_from_the_checks():
     assert state_of(REPORTS, without)["counts"] is State.OBSERVED
 
 
-def test_the_worst_part_counts():
-    good, bad = report(EVERY[0]), report(EVERY[0])
-    bad |= {"verdict": Verdict.CHANGES.value}
-    same = [Finding(r, ("x",), True) for r in (good, bad)]
-    assert nodes._state(FOUND["2.1"], same) is State.CHANGES
+@pytest.mark.parametrize(
+    ("parts", "whole"),
+    [
+        ((Verdict.HOLDS, Verdict.CHANGES), State.CHANGES),
+        ((Verdict.HOLDS, Verdict.ASSUMPTION, Verdict.UNDECIDED), State.UNDECIDED),  # which does not hold yet
+        ((Verdict.UNDECIDED, Verdict.CHANGES), State.CHANGES),
+        ((Verdict.MISPRINT, Verdict.ASSUMPTION), State.ASSUMPTION),
+    ],
+)
+def test_the_worst_part_counts(parts, whole):
+    same = [Finding(report(EVERY[0], verdict), ("x",), True) for verdict in parts]
+    assert nodes._state(FOUND["2.1"], same) is whole
+
+
+def test_what_a_statement_rests_on():
+    assert nodes.foundations("S1.9", SAID) >= {"S1.9", "S1.8", "S1.7", "2.2"} and nodes.foundations("3.1", SAID) == {
+        "3.1"
+    }
+    assert {"2.3", "S1.12", "S1.11"} <= nodes.foundations("2.3", SAID) and "S1.6" not in nodes.foundations("2.3", SAID)
+    assert "Section 4.2" in nodes.foundations("faster", SAID)
 
 
 def test_proofs_belong_to_the_statement_before_them():
