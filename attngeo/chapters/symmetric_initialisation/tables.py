@@ -158,8 +158,8 @@ def what_was_run(experiments: Sequence[ControlMatrix]) -> pd.DataFrame:
 
 
 def spread(values: Sequence[float]) -> str:
-    """Percentages from the smallest to the largest, each once."""
-    return ", ".join(dict.fromkeys(as_percent(v) for v in sorted(values)))
+    """Percentages from the smallest to the largest, one for each seed."""
+    return ", ".join(map(as_percent, sorted(values)))
 
 
 def _nearest(experiment: ControlMatrix | None) -> str:
