@@ -40,8 +40,8 @@ figures.constraint_values()
 
 # %% [markdown]
 # A constraint does not change with the scale of $M$, so its gradient is orthogonal to $M$. At a random start its slope in
-# $s$ is $\mp 2$, and it falls to $\mp 1/2$ at the minimum. The released code scores $\norm{M_s}^2 / \norm{M}^2 =
-# (1 + s)/2$, which is 0 for a skew-symmetric matrix; the definition in the paper, and its Proposition S1.17, give $-1$
+# $s$ is $\mp 2$, and it falls to $\mp 1/2$ at the minimum. The released code, by an audit of it (not read here), scores
+# $\norm{M_s}^2 / \norm{M}^2 = (1 + s)/2$, which is 0 for a skew-symmetric matrix; the definition in the paper, and its Proposition S1.17, give $-1$
 # there (see [Two scores](two_scores.py)).
 #
 # Either constraint is infinite where the other is least. A model that starts skew-symmetric cannot be given the symmetric

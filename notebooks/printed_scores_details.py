@@ -60,8 +60,8 @@ table(
 # %% [markdown]
 # ## What is known against the rows
 #
-# For some rows the released code multiplies the wrong factors. Each way of going wrong can be tried on forms made for
-# the purpose, with symmetric heads (up to noise) and some strong columns.
+# For some rows the released code, by an audit of it (not read here), multiplies the wrong factors. Each way of going wrong can
+# be tried on forms made for the purpose, with symmetric heads (up to noise) and some strong columns.
 
 # %% tags=["remove-input"]
 names = {"s_released": "s, as released", "d_released": "d, as released"}

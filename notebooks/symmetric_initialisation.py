@@ -17,8 +17,8 @@
 #
 # Does an encoder learn faster *because* its query-key matrix $W_{qk}$ is symmetric when training starts? The paper says so
 # (Section 4.2): Table 1 of the paper prints that with $W_k = W_q$ an encoder reaches the final loss of a random start in
-# up to {glue:text}`largest-speed-up` % fewer steps. Its released code, however, changes more between the two starts than
-# their symmetry.
+# up to {glue:text}`largest-speed-up` % fewer steps. Its released code, however, by an audit of it (not read here), changes
+# more between the two starts than their symmetry.
 #
 # What of an encoder with keys tied to queries, and nothing else changed, set against one with a random start? In
 # {glue:text}`n-encoder-plans` comparisons planned before they were made, it {glue:text}`planned-outcomes`.

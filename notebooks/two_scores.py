@@ -129,8 +129,8 @@ show(
 # and $d = 0$ where no row and no column exceeds its threshold. Negative values are read as dominance of columns.
 # ````
 #
-# The text gives no value of $\gamma$, on which the score depends; the released code has $\gamma = 2$, and so have we where
-# nothing else is said. The score lies in $[-1, 1]$, and [it is 1 or
+# The text gives no value of $\gamma$, on which the score depends; the released code, by an audit of it (not read here), has
+# $\gamma = 2$, and so have we where nothing else is said. The score lies in $[-1, 1]$, and [it is 1 or
 # $-1$](two_scores_details.py#range-and-extremes-of-directionality) where only rows, or only columns, exceed.
 
 # %%
@@ -181,8 +181,9 @@ show(directionality.sign_of_directionality(seed=seed))
 # The column raises its own threshold, and it spreads the norms of *all* rows, since every row has one large entry. Of the
 # rows {glue:text}`share-over` % then exceed by chance, and [each counts with its whole
 # norm](two_scores_details.py#one-strong-column-norm-by-norm). The excess over the threshold, as in the released code, stays
-# negative here; the excess of logarithms tends to $-1$, but need not be negative on its way there. A negative $d$ by the
-# definition takes several strong columns, not one.
+# negative here; the excess of logarithms tends to $-1$, but need not be negative on its way there. In
+# matrices of a few hundred rows, a $d$ clearly below its range at random takes several strong columns by the definition;
+# one makes it positive.
 #
 # ## Random matrices
 #
@@ -295,4 +296,5 @@ null_ruler(gamma)
 # - Trust $s$: in a matrix of a few hundred rows a value of a few hundredths is already far from chance.
 # - Before you read a $d$, say which of the three formulas and which $\gamma$ it comes from, and set it beside its value at
 #   random; `attngeo score` prints both.
-# - A negative $d$ speaks of several strong columns. Whether one column dominates is seen from the norms themselves.
+# - In a matrix of a few hundred rows, a $d$ clearly below its range at random speaks of several strong columns. Whether one
+#   column dominates is seen from the norms themselves.

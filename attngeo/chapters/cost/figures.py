@@ -1,4 +1,4 @@
-"""How much faster than the released way, and how much faster the machine allows."""
+"""How much faster than the released way, and how much faster one product alone is."""
 
 import pandas as pd
 
@@ -17,7 +17,7 @@ def ratios(layers: pd.DataFrame, name: str = "fig-cost-ratios") -> CaptionedFigu
     one_key_each = layers[layers["heads"] == layers["key_heads"]]
     for panel, dtype in zip(panels, ("float32", "bfloat16"), strict=True):
         found = one_key_each[one_key_each["dtype"] == dtype].sort_values("d")
-        panel.plot(found["d"], found["limit"], "--", color=NEUTRAL, marker="_", label="one product alone")
+        panel.plot(found["d"], found["alone"], "--", color=NEUTRAL, marker="_", label="one product alone")
         panel.plot(found["d"], found["ratio"], "-", color=ENCODER, marker="o", label="attngeo")
         panel.axhline(1, color="black", linewidth=0.8)
         panel.set(title=f"{dtype} factors", xlabel="width d", xscale="log", yscale="log")
@@ -28,14 +28,14 @@ def ratios(layers: pd.DataFrame, name: str = "fig-cost-ratios") -> CaptionedFigu
     panels[0].legend(loc="upper right")
     wide = one_key_each[one_key_each["d"] == one_key_each["d"].max()].set_index("dtype")
     said = " and ".join(
-        f"{row['ratio']:.1f} of at most {row['limit']:.1f} in {dtype}" for dtype, row in wide.iterrows()
+        f"{row['ratio']:.1f} in {dtype} (one product alone {row['alone']:.1f})" for dtype, row in wide.iterrows()
     )
     return CaptionedFigure(
         figure,
         name,
-        "Both scores of a layer's summed form, in multiples of the speed of the released way (line at 1). Dashed: what "
-        f"is left if everything but one product of two square matrices of that type cost nothing. At $d = "
+        "Both scores of a layer's summed form, in multiples of the speed of the released way (line at 1). Dashed: "
+        f"one product of two square matrices of that type, and nothing else. At $d = "
         f"{wide['d'].iloc[0]}$: {said}.",
-        "Two line plots of speed over width, float32 and bfloat16, each with a dashed limit above. At the largest width"
+        "Two line plots of speed over width, float32 and bfloat16, each with a dashed line for one product alone. At the largest width"
         f" the speed is {said}.",
     )

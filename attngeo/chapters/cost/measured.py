@@ -38,10 +38,10 @@ def about(module: str, test: str) -> dict[str, Any]:
 
 
 def layers(test: str = "test_sum_over_heads") -> pd.DataFrame:
-    """A row per layer: seconds of each way, ``ratio`` (released / ours) and ``limit`` (released / one product)."""
+    """A row per layer: seconds of each way, ``ratio`` (released / ours) and ``alone`` (released / one product)."""
     table = pd.DataFrame([row | _medians(row["seconds"]) for row in rows("scores", test)]).drop(columns="seconds")
     table["ratio"] = table["released"] / table["ours"]
-    return table.assign(limit=table["released"] / table["product"]) if "product" in table else table
+    return table.assign(alone=table["released"] / table["product"]) if "product" in table else table
 
 
 def other_ways() -> pd.DataFrame:

@@ -30,8 +30,7 @@ def recorded_medians() -> pd.DataFrame:
 def table_s2_symmetry(medians: pd.DataFrame) -> Judgement:
     """Medians and quartile distances of ``s`` equal Table S2's to both decimals, the released ones to six digits."""
     rows = read_rows("S2", "symmetry", medians)
-    counts = {"n_rows": len(rows), "n_printed": len(printed_table("S2"))}
-    return Judgement(*_as_printed(rows), *_as_released("released", rows), **counts)
+    return Judgement(*_as_printed(rows), *_as_released("released", rows), **_counts("S2", rows))
 
 
 @check(recorded_medians)
@@ -45,8 +44,11 @@ def table_s3_directionality(medians: pd.DataFrame) -> Judgement:
         *_as_released("released", rows),
         *_as_released("by the definition", definition, "≠"),
         *_as_released("by the released code", released, "≠"),
-        n_rows=len(rows),
-        n_printed=len(printed_table("S3")),
+        by_definition=[
+            f"{row.ours[0]:.2f} in place of {row.theirs[0]:.2f} ({row.model})"
+            for row in {row.model: row for row in definition}.values()
+        ],
+        **_counts("S3", rows),
     )
 
 
@@ -66,12 +68,30 @@ def tables_round_the_released_results(tables: dict[str, list[PrintedRow]]) -> Co
 
 @check(released_results)
 def table_s2_distinct_checkpoints(results: pd.DataFrame) -> Judgement:
-    """Rows that repeat another to all released digits, rows that score random weights, and how many remain."""
+    """Rows that repeat another to all released digits, rows of no trained language model, and models that remain."""
     rows = results[results["row"] != ""]
     left = rows[rows["counted"]]["model"].nunique()
-    return Judgement(
-        *_repeated(rows), *_random(rows), compare("left", left, "<", len(rows)), n_rows=len(rows), left=left
+    vision, random, missing = (
+        rows[rows["defects"].str.contains(code)] for code in ("vision", "random-weights", "no-such-model")
     )
+    return Judgement(
+        *_repeated(rows),
+        *_random(rows),
+        compare("vision", (vision["modality"] == "vision").sum(), ">", 0),
+        compare("weights", len(random), ">", 0),
+        compare("missing", (missing["model"] == "").sum(), ">", 0),
+        compare("left", left, "<", len(rows)),
+        n_rows=len(rows),
+        left=left,
+        vision=len(vision),
+        random=len(random),
+        missing=len(missing),
+    )
+
+
+def _counts(number: str, rows: list[PrintedRow]) -> dict[str, int]:
+    checkpoints = len({row.model for row in rows})
+    return {"n_rows": len(rows), "n_printed": len(printed_table(number)), "n_checkpoints": checkpoints}
 
 
 def _as_printed(rows: list[PrintedRow]) -> list[Comparison]:

@@ -28,8 +28,8 @@ def recorded(tmp_path, monkeypatch):
 def test_ratios_are_of_medians(recorded):
     layers = measured.layers().set_index("dtype")
     assert layers["ratio"].to_dict() == {"float32": 1.5, "bfloat16": 3.0}
-    assert layers["limit"].to_dict() == {"float32": 2.0, "bfloat16": 9.0}
-    assert "1.5 of at most 2.0 in float32" in figures.ratios(measured.layers()).caption
+    assert layers["alone"].to_dict() == {"float32": 2.0, "bfloat16": 9.0}
+    assert "1.5 in float32 (one product alone 2.0)" in figures.ratios(measured.layers()).caption
 
 
 @pytest.mark.parametrize("text", ["{}", "{", "[]", '{"test_sum": {"rows": 1}}'])

@@ -26,6 +26,14 @@ CHANGED = {
         tables.table_s2_distinct_checkpoints,
         lambda results: results.assign(d=results["d"].mask(results["row"] == "R22", -0.6)),
     ),
+    "vision models as if of language": (
+        tables.table_s2_distinct_checkpoints,
+        lambda results: results.assign(modality="text"),
+    ),
+    "a model for every name": (
+        tables.table_s2_distinct_checkpoints,
+        lambda results: results.assign(model=results["model"].replace("", "Llama-3.2-8B")),
+    ),
     "a rounding error": (
         tables.tables_round_the_released_results,
         lambda rows: rows | {"S3": [replace(row, theirs=row.theirs + 0.01) for row in rows["S3"]]},
