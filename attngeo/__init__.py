@@ -11,12 +11,11 @@ _SCORES = ("Scores", "directionality_score", "score", "score_heads", "symmetry_s
 _ELSEWHERE |= {**dict.fromkeys(_SCORES, "forms.scores"), "BilinearForm": "forms.bilinear"}
 _ELSEWHERE["initialise"] = "training.live_models"
 _ELSEWHERE |= {"ScoreCallback": "training.trainer_callback", "LightningScoreCallback": "training.lightning_callback"}
-__all__ = [
+__all__ = [  # without what needs an extra, so that all of it can be imported
     "Attention",
     "AttentionLayer",
     "AttngeoError",
     "BilinearForm",
-    "LightningScoreCallback",
     "ScoreCallback",
     "Scores",
     "Tower",
@@ -38,16 +37,16 @@ if TYPE_CHECKING:
     from attngeo.errors import AttngeoError
     from attngeo.forms.bilinear import BilinearForm
     from attngeo.forms.scores import Scores, directionality_score, score, score_heads, symmetry_score
-    from attngeo.training.lightning_callback import LightningScoreCallback
+    from attngeo.training.lightning_callback import LightningScoreCallback as LightningScoreCallback
     from attngeo.training.live_models import initialise
     from attngeo.training.trainer_callback import ScoreCallback
 
 
 def __getattr__(name: str):
-    if name in __all__:
+    if name in _ELSEWHERE:
         return getattr(import_module(f"attngeo.{_ELSEWHERE[name]}"), name)
     raise AttributeError(f"module 'attngeo' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return sorted({*__all__, *_ELSEWHERE})

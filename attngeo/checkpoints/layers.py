@@ -108,6 +108,13 @@ class Checkpoint:
     def __len__(self) -> int:
         return len(self.plans)
 
+    def __getitem__(self, number: int) -> AttentionLayer:
+        """One layer by its place in the iteration, read now; negative numbers count from the end."""
+        return self.read(self.plans[number])
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r}: {self.model_type}, {len(self)} layers>"
+
     def __iter__(self) -> Iterator[AttentionLayer]:
         """The layers in turn; over a network the next ones are fetched meanwhile, as far as AHEAD bytes go."""
         coming: deque[int] = deque()  # bytes of each layer from the current one on that is being fetched
@@ -182,6 +189,10 @@ def open_checkpoint(
         CheckpointError: nothing there, unknown architecture, damaged or incomplete files, an adapter of another kind or
             for another model, or the Hub refuses.
     """
+    if not isinstance(path_or_id, str | PathLike):
+        raise CheckpointError(
+            f"open_checkpoint needs a path or a Hub id, not a {type(path_or_id).__name__}; open_model takes models."
+        )
     path = local_path(path_or_id, CheckpointError)
     if (gguf := gguf_path(path, adapter)) is not None:
         opened = GgufFile(gguf)

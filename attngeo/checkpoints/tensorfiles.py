@@ -30,6 +30,7 @@ _DTYPES = {
     "U32": torch.int32,  # codes packed into words
     "I64": torch.int64,
 }
+NESTED = ("state_dict", "model_state_dict", "model")  # under which training scripts save weights beside other things
 SUFFIXES = (".safetensors", ".bin", ".pt", ".pth", ".ckpt")
 _Size = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 _MAX_HEADER = 100_000_000  # bytes; the limit of the format itself
@@ -217,10 +218,10 @@ def _load(path: Path) -> Mapping:
         raise unreadable(path, error) from error
     except Exception as error:  # torch checks little of what it reads
         raise _damaged(path) from error
-    state = state.get("state_dict", state) if isinstance(state, Mapping) else state
     if not isinstance(state, Mapping):
         raise CheckpointError(f"{path.name} holds a {type(state).__name__} and no named tensors; save a state_dict.")
-    return state
+    inside = (state[key] for key in NESTED if isinstance(state.get(key), Mapping))
+    return next(inside, state)
 
 
 def _require_whole(path: Path, lengths: list[int]) -> None:

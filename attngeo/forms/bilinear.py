@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from attngeo.errors import MatrixError
 
@@ -53,20 +53,25 @@ class BilinearForm:
     @classmethod
     def from_linear(
         cls,
-        query: Float[Tensor, "q_rows d"],
-        key: Float[Tensor, "k_rows d"],
+        query: Float[Tensor, "q_rows d"] | nn.Linear,
+        key: Float[Tensor, "k_rows d"] | nn.Linear,
         d_head: int,
     ) -> "BilinearForm":
         """``W_qk,h = W_q,h W_k,g(h)^T`` (Eq. S19) from two weights as ``torch.nn.Linear`` stores them, (out, in).
 
         Args:
-            query: (H * d_head, d), head after head.
-            key: (H_kv * d_head, d).
+            query: (H * d_head, d), head after head; or the module itself.
+            key: (H_kv * d_head, d); or the module itself.
             d_head: width of one head.
 
         Raises:
-            MatrixError: the weights do not split into heads of that width over one d.
+            MatrixError: no weights, or they do not split into heads of that width over one d.
         """
+        query, key = (getattr(given, "weight", given) for given in (query, key))
+        for name, weight in (("query", query), ("key", key)):
+            if not isinstance(weight, Tensor) or weight.ndim != 2:
+                what = f"of shape {tuple(weight.shape)}" if isinstance(weight, Tensor) else f"a {type(weight).__name__}"
+                raise MatrixError(f"{name} is {what}; from_linear needs a torch tensor (out, in) or a torch.nn.Linear.")
         d_model = query.shape[-1]
         if d_head < 1 or query.shape[0] % d_head or key.shape[0] % d_head or key.shape[-1] != d_model:
             raise MatrixError(

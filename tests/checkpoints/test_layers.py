@@ -49,6 +49,19 @@ def assert_reads(path, model, prefix: str = "bert.") -> None:
     assert checkpoint.bytes_read == checkpoint.bytes_in_all == 3 * 2 * 32 * 32 * 4
 
 
+def test_layers_are_read_by_number_and_a_checkpoint_tells_what_it_is(folder, model):
+    checkpoint = open_checkpoint(folder)
+    assert checkpoint[-1].layer == 2 and torch.equal(checkpoint[1].form.wq, expected(model)[1].wq)
+    assert "bert, 3 layers" in repr(checkpoint)
+    with pytest.raises(IndexError):
+        checkpoint[3]
+
+
+def test_a_model_is_no_path(model, as_user):
+    with pytest.raises(CheckpointError, match=r"open_model"):
+        open_checkpoint(model)
+
+
 def sharded(folder: Path, model) -> None:
     (folder / "model.safetensors").unlink()
     model.save_pretrained(folder, max_shard_size="10KB")
@@ -58,6 +71,11 @@ def sharded(folder: Path, model) -> None:
 def as_bin(folder: Path, model, **options) -> None:
     (folder / "model.safetensors").unlink()
     torch.save(model.state_dict(), folder / "pytorch_model.bin", **options)
+
+
+def beside_an_epoch(folder: Path, model) -> None:
+    (folder / "model.safetensors").unlink()
+    torch.save({"model_state_dict": model.state_dict(), "epoch": 3}, folder / "pytorch_model.bin")
 
 
 def as_sharded_bin(folder: Path, model) -> None:
@@ -75,6 +93,7 @@ STORES = {
     "sharded": sharded,
     "bin": as_bin,
     "bin of torch before 1.6": lambda folder, model: as_bin(folder, model, _use_new_zipfile_serialization=False),
+    "bin of a training loop": beside_an_epoch,
     "sharded bin": as_sharded_bin,
     "a name of its own": lambda folder, model: (folder / "model.safetensors").rename(folder / "bert.safetensors"),
 }

@@ -204,6 +204,14 @@ def test_an_architecture_needs_its_attention(stacks, as_user):
     assert "mine" not in ARCHITECTURES and Tower("text_config").within == ""
 
 
+@pytest.mark.parametrize(
+    ("name", "part", "named"), [("mine", "sidecoder", "'sidecoder'"), (3, "decoder", "model_type 3")]
+)
+def test_an_architecture_needs_a_name_and_a_part(name, part, named, as_user):
+    with pytest.raises(ParameterError, match=named):
+        register_architecture(name, Attention(part, "layers.{}"))
+
+
 ALONE = """
 import sys
 sys.modules["transformers"] = None

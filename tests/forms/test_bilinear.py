@@ -39,6 +39,18 @@ def test_the_transpose_exchanges_queries_and_keys(form):
         torch.testing.assert_close(form.T.head(h), form.head(h).T, rtol=1e-12, atol=1e-12)
 
 
+def test_linear_modules_are_taken_for_their_weights():
+    query, key = torch.nn.Linear(6, 4), torch.nn.Linear(6, 4)
+    form = BilinearForm.from_linear(query, key, 2)
+    assert torch.equal(form.wq, BilinearForm.from_linear(query.weight, key.weight, 2).wq)
+
+
+@pytest.mark.parametrize("key", [torch.zeros(4, 4).numpy(), [1.0], torch.zeros(4)], ids=["numpy", "list", "vector"])
+def test_what_is_no_weight_is_refused(key, as_user):
+    with pytest.raises(MatrixError, match=r"key is .* needs a torch tensor"):
+        BilinearForm.from_linear(torch.zeros(4, 4), key, 2)
+
+
 @given(forms())
 def test_symmetric_and_skew_parts_add_up(form):
     s, n = form.symmetric_part(), form.skew_part()

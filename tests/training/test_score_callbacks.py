@@ -187,3 +187,4 @@ def test_without_lightning_one_sentence_names_the_extra(monkeypatch):
     monkeypatch.delitem(sys.modules, "attngeo.training.lightning_callback", raising=False)
     with pytest.raises(MissingExtra, match=r"attngeo\[lightning\]"):
         attngeo.LightningScoreCallback  # noqa: B018
+    exec("from attngeo import *", {})

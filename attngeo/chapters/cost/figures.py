@@ -36,6 +36,6 @@ def ratios(layers: pd.DataFrame, name: str = "fig-cost-ratios") -> CaptionedFigu
         "Both scores of a layer's summed form, in multiples of the speed of the released way (line at 1). Dashed: "
         f"one product of two square matrices of that type, and nothing else. At $d = "
         f"{wide['d'].iloc[0]}$: {said}.",
-        "Two line plots of speed over width, float32 and bfloat16, each with a dashed line for one product alone. At the"
-        f" largest width the speed is {said}.",
+        "Two line plots of speed over width, float32 and bfloat16, each with a dashed line for one product alone. At "
+        f"the largest width the speed is {said}.",
     )

@@ -1,7 +1,7 @@
 """Where the queries and keys of each transformers model_type stand in its files: one declarative entry per type."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from attngeo.bounds import read_yaml
 from attngeo.checkpoints.architectures.entry import LAYOUTS, Attention, Entry, Part, Refused, Tower
@@ -37,12 +37,16 @@ def register_architecture(model_type: str, *stacks: Attention | Tower) -> None:
         stacks: where the attention of each stack of layers stands.
 
     Raises:
-        ParameterError: no stack, or something else than `Attention` and `Tower`.
+        ParameterError: no name or stack, something else than `Attention` and `Tower`, or an unknown part.
     """
-    if not model_type or not stacks or not all(isinstance(stack, Attention | Tower) for stack in stacks):
+    stated = isinstance(model_type, str) and model_type and stacks
+    if not stated or not all(isinstance(stack, Attention | Tower) for stack in stacks):
         raise ParameterError(
             f"model_type {model_type!r} cannot be registered with {stacks!r}; give a name and its attngeo.Attention."
         )
+    for stack in stacks:
+        if isinstance(stack, Attention) and stack.part not in get_args(Part):
+            raise ParameterError(f"{stack.part!r} is no part of a model; name one of {', '.join(get_args(Part))}.")
     ARCHITECTURES[model_type] = stacks
 
 

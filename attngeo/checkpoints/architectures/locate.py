@@ -140,7 +140,7 @@ def _stacks(
     if not name:
         raise CheckpointError("config.json names no model_type; add the one that transformers uses.")
     if name not in architectures:
-        near = ", ".join(get_close_matches(name, architectures, 3, 0.5))
+        near = ", ".join(get_close_matches(name, architectures, 3, 0.7))
         raise CheckpointError(
             f"model_type {name!r} is not among the {len(architectures)} that can be read"
             f"{f' (near: {near})' if near else ''}; attngeo.register_architecture adds one."
