@@ -19,8 +19,9 @@ COMMANDS = {
     "run": "re-run one chapter of the book with other parameters",
 }
 
+FULL = (errno.ENOSPC, errno.EDQUOT)
 UNWRITABLE = (
-    *(errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS),
+    *(*FULL, errno.EACCES, errno.EPERM, errno.EROFS),
     *(errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.ENAMETOOLONG),  # a folder for a file, or a file for a folder
 )
 
@@ -69,7 +70,9 @@ def main(arguments: list[str] | None = None) -> None:
     except OSError as error:
         if error.errno not in UNWRITABLE:
             raise
-        _refuse(f"{str(error.filename or 'the output')[:200]} cannot be used: {error.strerror}.")
+        what = str(error.filename or "the output")[:200]
+        way_out = "free some space or choose" if error.errno in FULL else "choose"
+        _refuse(f"{what} cannot be used ({error.strerror}); {way_out} another folder.")
 
 
 def _refuse(sentence: str, code: int = 2) -> None:
