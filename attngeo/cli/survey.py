@@ -45,7 +45,8 @@ def command(
     """Score MODELS, per layer and per head, and record each in a folder of its own.
 
     MODEL is a name or Hub id of the register, a path, or another Hub id. Without any, every checkpoint in the folder
-    that ATTNGEO_WEIGHTS names. In a checkout of attngeo records go to data/survey, elsewhere -o names their folder.
+    that ATTNGEO_WEIGHTS names. In a checkout of attngeo records of the register's models go to data/survey; else -o
+    names their folder. A finished record of other weights is not replaced.
 
     A model that fails is reported at the end; the others are recorded. Started by torchrun or accelerate launch, each
     process takes its share of the models. With --workers or --scheduler (extra: cluster) each worker scores one model
@@ -61,14 +62,15 @@ def command(
         raise ParameterError(f"gamma is {gamma!r}; it must be a finite number of standard deviations, 0 or more.")
     import torch
 
-    from attngeo.survey.record import is_recorded
-    from attngeo.survey.run import Processes, chosen_models, survey, survey_on_workers
+    from attngeo.survey.run import Processes, chosen_models, is_done, require_registered, survey, survey_on_workers
 
     asked = chosen_models(models, label or "")
+    if output is None:
+        require_registered(asked, folder)
     processes = Processes()
     mine = asked[processes.rank :: processes.count]
     resume = resume or bool(workers or scheduler)
-    todo = [m for m in mine if not (resume and is_recorded(m.source, folder, gamma, m.revision, quantise))]
+    todo = [m for m in mine if not (resume and is_done(m, folder, gamma, quantise))]
     if len(todo) < len(mine):
         click.echo(f"{len(mine) - len(todo)} of {len(mine)} models have a record already", err=True)
     import huggingface_hub  # noqa: F401  importing it resets the level below

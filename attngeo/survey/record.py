@@ -27,7 +27,7 @@ import torch
 import attngeo
 from attngeo.bounds import local_path, read_json
 from attngeo.checkpoints.layers import AttentionLayer, Checkpoint, open_checkpoint
-from attngeo.checkpoints.repositories import LocalFolder
+from attngeo.checkpoints.repositories import LocalFolder, weight_names
 from attngeo.errors import AttngeoError
 from attngeo.forms.pictures import picture
 from attngeo.forms.scores import GAMMA, SUM
@@ -49,6 +49,7 @@ class _Record(msgspec.Struct):
     revision: str = ""
     asked_revision: str = ""
     quantised: bool = False
+    sha256: dict[str, str] = {}
 
 
 def survey_model(
@@ -69,7 +70,10 @@ def survey_model(
 
     Raises:
         CheckpointError: the model cannot be read; nothing is then written.
+        RecordError: its folder holds the record of other weights, which stays.
     """
+    target = record_folder(path_or_id, folder)
+    _require_same(target, path_or_id)
     checkpoint = open_checkpoint(path_or_id, revision or None)
     chosen = _pictured([f"{plan.part}-{plan.layer}" for plan in checkpoint.plans])
     rows, rounded, pictures = [], [], {}
@@ -83,8 +87,6 @@ def survey_model(
         rows += of_layer
         rounded += of_rounded
         on_layer(checkpoint, done)
-    source = local_path(path_or_id)
-    target = record_folder(path_or_id, folder)
     _write(
         target,
         rows,
@@ -95,7 +97,7 @@ def survey_model(
             "revision": checkpoint.revision,
             "asked_revision": revision or "",
             "model_type": checkpoint.model_type,
-            "sha256": {p.name: sha256(p) for p in sorted(source.glob("*.safetensors"))} if source.is_dir() else {},
+            "sha256": _digests(path_or_id),
             "gamma": gamma,
             "quantised": quantise,
             "bytes_read": checkpoint.bytes_read,
@@ -112,15 +114,53 @@ def record_folder(path_or_id: str, folder: Path) -> Path:
 
 
 def is_recorded(
-    path_or_id: str, folder: Path, gamma: float = GAMMA, revision: str | None = None, quantise: bool = False
+    path_or_id: str,
+    folder: Path,
+    gamma: float = GAMMA,
+    revision: str | None = None,
+    quantise: bool = False,
+    elsewhere: bool = False,
 ) -> bool:
-    """Whether a finished record of this model, threshold and revision is there, with rounded weights if asked for."""
-    try:
-        record = read_json(record_folder(path_or_id, folder) / "record.json", _Record, RecordError)
-    except RecordError:
+    """Whether a finished record of this model, threshold and revision is there, with rounded weights if asked for.
+
+    It is one of these weights, by their sha256, unless they lie ``elsewhere`` and cannot be read here.
+    """
+    record = _finished(record_folder(path_or_id, folder))
+    if record is None:
         return False
     revisions = (None, "", record.asked_revision, record.revision)
-    return record.gamma == gamma and revision in revisions and record.quantised >= quantise
+    if record.gamma != gamma or revision not in revisions or record.quantised < quantise:
+        return False
+    try:
+        return elsewhere or record.sha256 == _digests(path_or_id)
+    except OSError:
+        return False  # opening the checkpoint tells what is the matter
+
+
+def _finished(target: Path) -> _Record | None:
+    """The finished record in a folder, None where there is none or it is damaged."""
+    try:
+        return read_json(target / "record.json", _Record, RecordError)
+    except RecordError:
+        return None
+
+
+def _require_same(target: Path, path_or_id: str) -> None:
+    """Refuse to replace a finished record unless it tells that it is of these weights."""
+    record = _finished(target)
+    if record is not None and record.sha256 != _digests(path_or_id):
+        raise RecordError(
+            f"{target} holds a finished record that is not of the weights of {path_or_id}; name another folder with -o,"
+            f" or move that record away."
+        )
+
+
+def _digests(path_or_id: str) -> dict[str, str]:
+    """The sha256 of local weight files by their names; empty for a Hub id, whose revision tells the weights."""
+    path = local_path(path_or_id)
+    if path.is_file():
+        return {path.name: sha256(path)}
+    return {name: sha256(path / name) for name in weight_names(path) or sorted(p.name for p in path.glob("*.gguf"))}
 
 
 def _read_ahead(checkpoint: Checkpoint, work: Callable[[AttentionLayer], Scored], at_once: int) -> Iterator[Scored]:

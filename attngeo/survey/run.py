@@ -38,11 +38,11 @@ def chosen_models(models: tuple[str, ...] = (), label: str = "") -> list[Model]:
     the Hub's.
 
     Raises:
-        ParameterError: no such group.
+        ParameterError: no such group, or the records of two models would lie in one folder.
         CheckpointError: nothing is named, and ATTNGEO_WEIGHTS names no checkpoints.
     """
     if not models and not label:
-        return [Model(Path(path).name, path) for path in _in_weights_folder()]
+        return _each_once([Model(Path(path).name, path) for path in _in_weights_folder()])
     known = {m.name: m for m in registry()} | {m.hub_id: m for m in registry() if m.hub_id}
     local = local_weights()
     found = []
@@ -53,7 +53,42 @@ def chosen_models(models: tuple[str, ...] = (), label: str = "") -> list[Model]:
         else:
             source = local.get(row.name, row.hub_id)
             found.append(Model(row.name, source or row.weights_folder, row.revision, elsewhere=not source))
-    return list({record_folder(model.source, Path()): model for model in found}.values())  # each record once
+    return _each_once(found)
+
+
+def require_registered(asked: list[Model], folder: Path) -> None:
+    """Refuse to record anything but models of the register in the checkout's ``folder``.
+
+    Raises:
+        ParameterError: one of them is another model.
+    """
+    known = {os.path.realpath(path) for path in local_weights().values()} | {model.hub_id for model in registry()}
+    for model in asked:
+        if not model.elsewhere and _place(model) not in known:
+            raise ParameterError(
+                f"{model.name} is no model of the register, and {folder} holds the records of those alone; name a"
+                f" folder for its record with -o."
+            )
+
+
+def _each_once(models: list[Model]) -> list[Model]:
+    """The models without repetitions, each with a record of its own."""
+    found: dict[Path, Model] = {}
+    for model in models:
+        target = record_folder(model.source, Path())
+        first = found.setdefault(target, model)
+        if _place(first) != _place(model):
+            raise ParameterError(
+                f"{first.source} and {model.source} would both be recorded under the name {target}; survey them one at"
+                f" a time, each with a folder of its own behind -o."
+            )
+    return list(found.values())
+
+
+def _place(model: Model) -> str:
+    """Where its weights are, by whatever links it is reached; the id of a model on the Hub."""
+    path = local_path(model.source)
+    return os.path.realpath(path) if path.exists() else model.source
 
 
 def survey(
@@ -101,9 +136,14 @@ def record_once(
     folder.mkdir(parents=True, exist_ok=True)
     target = record_folder(model.source, folder)
     with FileLock(folder / f".{target.name}.lock"):
-        if is_recorded(model.source, folder, gamma, model.revision, quantise):
+        if is_done(model, folder, gamma, quantise):
             return target
         return _record(model, folder, gamma, quantise, on_layer)
+
+
+def is_done(model: Model, folder: Path, gamma: float, quantise: bool) -> bool:
+    """Whether a finished record of a model is there; `attngeo.survey.record.is_recorded`."""
+    return is_recorded(model.source, folder, gamma, model.revision, quantise, model.elsewhere)
 
 
 def _record(

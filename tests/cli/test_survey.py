@@ -15,7 +15,7 @@ from attngeo.checkpoints.layers import open_checkpoint
 from attngeo.cli import main
 from attngeo.cli.survey import _Watch
 from attngeo.errors import CheckpointError, ParameterError
-from attngeo.survey.run import Model, Processes, chosen_models, record_once, survey
+from attngeo.survey.run import Model, Processes, chosen_models, record_once, require_registered, survey
 
 TINY = {"hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 8, "vocab_size": 11}
 
@@ -85,6 +85,66 @@ def test_resume_passes_over_finished_records_only(three, tmp_path, capsys):
     assert out.splitlines() == [str(folder / "m2")] and recorded(folder)["m0"] == before["m0"]
     code, out, _ = attngeo(capsys, "survey", three / "m0", "-o", folder, "--resume", "--gamma", 1)
     assert code == 0 and recorded(folder)["m0"] > before["m0"]  # another threshold is another record
+
+
+@pytest.fixture
+def same_name(weights, tmp_path):
+    """Two models in folders of one name, as runs leave theirs."""
+    for i in (0, 1):
+        shutil.copytree(weights / f"m{i}", tmp_path / f"run{i}" / "model")
+    return [tmp_path / f"run{i}" / "model" for i in (0, 1)]
+
+
+def test_two_models_of_one_name_are_refused_together(same_name, tmp_path, capsys):
+    code, out, err = attngeo(capsys, "survey", *same_name, "-o", tmp_path / "records")
+    assert code == 2 and not out and err.count("\n") == 1 and not (tmp_path / "records").exists()
+    assert all(str(folder) in err for folder in same_name) and "-o" in err
+
+
+def test_weight_files_of_one_folder_are_refused_together(same_name):
+    (same_name[0] / "step1.safetensors").touch()
+    files = [str(same_name[0] / name) for name in ("model.safetensors", "step1.safetensors")]
+    with pytest.raises(ParameterError, match=r"step1\.safetensors would both be recorded"):
+        chosen_models((*files,))
+
+
+def test_a_model_named_twice_is_one(same_name, tmp_path, monkeypatch):
+    (tmp_path / "link").symlink_to(same_name[0])
+    names = (str(same_name[0]), f"{same_name[0]}/", str(tmp_path / "link"))
+    assert [model.source for model in chosen_models(names)] == [names[0]]
+    monkeypatch.setenv("ATTNGEO_WEIGHTS", str(tmp_path / "weights"))
+    (tmp_path / "weights").mkdir()
+    for i in (0, 1):
+        (tmp_path / "weights" / f"m{i}").symlink_to(same_name[i])
+    with pytest.raises(ParameterError, match="would both be recorded"):
+        chosen_models()
+
+
+@pytest.mark.parametrize("resume", [[], ["--resume"]])
+def test_the_record_of_another_model_stays(same_name, tmp_path, capsys, resume):
+    folder = tmp_path / "records"
+    assert attngeo(capsys, "survey", same_name[0], "-o", folder)[0] == 0
+    before = recorded(folder)
+    code, out, err = attngeo(capsys, "survey", same_name[1], "-o", folder, *resume)
+    assert code == 2 and not out and err.count("\n") == 1 and recorded(folder) == before
+    assert f"{folder / 'model'} holds a finished record that is not of the weights of {same_name[1]}" in err
+    code, out, err = attngeo(capsys, "survey", same_name[0], "-o", folder, *resume)
+    assert code == 0 and ("1 of 1 models have a record already" in err) == bool(resume)
+    assert (recorded(folder) == before) == bool(resume)
+
+
+def test_only_models_of_the_register_are_recorded_in_the_checkout_unasked(weights, tmp_path, capsys, monkeypatch):
+    mine = tmp_path / "mine" / "bert-tiny-google"
+    shutil.copytree(weights / "m0", mine)
+    for named in (mine, "any/id"):
+        code, out, err = attngeo(capsys, "survey", named)
+        assert code == 2 and not out and err.count("\n") == 1
+        assert f"{named} is no model of the register" in err and "with -o" in err
+    monkeypatch.setenv("ATTNGEO_WEIGHTS", str(mine.parent))
+    require_registered(chosen_models(("BERT-tiny", "GPT-2")), tmp_path)
+    require_registered(chosen_models((str(mine),)), tmp_path)
+    monkeypatch.delenv("ATTNGEO_WEIGHTS")
+    require_registered(chosen_models(("Sapiens VH",)), tmp_path)
 
 
 def test_a_model_on_no_hub_needs_its_folder(tmp_path, capsys):

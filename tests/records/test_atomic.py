@@ -74,7 +74,9 @@ def test_a_folder_stays(tmp_path):
     assert refused.value.errno == errno.EISDIR and names(tmp_path) == ["a.csv"] and not names(tmp_path / "a.csv")
 
 
-@pytest.mark.parametrize("code, way_out", [(errno.EACCES, "choose another"), (errno.ENOSPC, "free some space or choose")])
+@pytest.mark.parametrize(
+    "code, way_out", [(errno.EACCES, "choose another"), (errno.ENOSPC, "free some space or choose")]
+)
 def test_a_folder_that_takes_no_files_is_said_with_a_way_out(tmp_path, monkeypatch, capsys, code, way_out):
     """Of the file that was asked for, not of the temporary one beside it."""
 

@@ -159,6 +159,17 @@ def test_a_finished_record_is_known_by_threshold_and_revision(model_folder, tmp_
     assert not is_recorded(str(model_folder), tmp_path)
 
 
+def test_a_record_of_one_file_tells_its_weights(model_folder, tmp_path):
+    file = model_folder / "model.safetensors"
+    folder = survey_model(str(file), tmp_path)
+    assert is_recorded(str(file), tmp_path) and is_recorded(str(model_folder), tmp_path)
+    record = json.loads((folder / "record.json").read_text())
+    (folder / "record.json").write_text(json.dumps(record | {"sha256": {}}))  # as of a Hub id of that name
+    assert not is_recorded(str(file), tmp_path) and is_recorded(str(file), tmp_path, elsewhere=True)
+    with pytest.raises(RecordError, match="not of the weights of"):
+        survey_model(str(file), tmp_path)
+
+
 def test_what_a_killed_run_left_is_cleared(model_folder, tmp_path):
     folder = survey_model(str(model_folder), tmp_path)
     before = sorted(p.name for p in folder.iterdir())
