@@ -111,6 +111,13 @@ def test_formats_and_files_are_those_of_score(run, tmp_path):
     assert run("first", "run/model", "-o", tmp_path / "d.xyz")[0] == 2
 
 
+@pytest.mark.parametrize("output", ["first/config.json", "run/checkpoints/checkpoint-2/config.json"])
+def test_a_file_of_a_checkpoint_is_no_output(run, saved, output):
+    before = (saved / output).read_bytes()
+    code, _, err = run("first", "run", "-o", output)
+    assert code == 2 and f"{output} is a file of a checkpoint" in err and (saved / output).read_bytes() == before
+
+
 def test_an_adapter_is_compared_with_its_base(run, saved):
     a, b = torch.randn(2, 32), torch.randn(96, 2)
     name = "base_model.model.h.1.attn.c_attn.lora_{}.weight"

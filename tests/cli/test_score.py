@@ -12,6 +12,7 @@ from safetensors.torch import load_file, save_file
 from small_models import small_model
 
 from attngeo.cli import main
+from attngeo.cli.formats import format_of
 from attngeo.survey.rows import COLUMNS
 
 
@@ -266,6 +267,30 @@ def test_a_folder_as_output_is_refused_before_anything_is_read(run, tmp_path):
     code, out, err = run("/nowhere", "-o", tmp_path)
     assert_refused(code, out, err)
     assert str(tmp_path) in err
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors.index.json", "tokenizer.json", "README.md"])
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_file_of_the_checkpoint_is_no_output(name, linked, run, saved, tmp_path):
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / "config.json").write_bytes((saved / "config.json").read_bytes())
+    (folder / "model.safetensors").symlink_to(saved / "model.safetensors")
+    (folder / name).touch()
+    output = folder / name
+    if linked:
+        output = tmp_path / f"mine{output.suffix}"
+        output.symlink_to(folder / name)
+    before = (folder / name).read_bytes()
+    code, out, err = run(folder, "-o", output)
+    assert_refused(code, out, err)
+    assert f"{output} is a file of a checkpoint" in err and (folder / name).read_bytes() == before
+
+
+def test_scores_may_lie_beside_a_checkpoint_and_be_replaced(tmp_path):
+    (tmp_path / "config.json").touch()
+    (tmp_path / "scores.json").touch()
+    assert format_of(None, tmp_path / "scores.json") == format_of(None, tmp_path / "new_config.json") == "json"
 
 
 def test_an_adapter_is_merged_into_what_is_scored(run, saved, tmp_path):
