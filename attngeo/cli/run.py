@@ -1,5 +1,6 @@
 """``attngeo run``: one chapter of the book again, with other parameters, as a page or a notebook."""
 
+import os
 import sys
 import time
 from pathlib import Path
@@ -28,7 +29,7 @@ from attngeo.records.checkout import root
     "--output",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="A page (.html) or a notebook (.ipynb). Default: CHAPTER.ipynb in this folder.",
+    help="A page (.html) or a notebook (.ipynb). Default: CHAPTER.ipynb in this folder, where none is.",
 )
 @click.option("--open", "opened", is_flag=True, help="Open the result with the program that the system has for it.")
 @click.option("--list", "listing", is_flag=True, help="List the chapters and their parameters.")
@@ -60,7 +61,7 @@ def command(
     found = book.chapter(chapter)
     profile = profile or current_profile()
     values = found.values_from_words(words)
-    output = _checked(output or Path(f"{found.name}.ipynb"))
+    output = _checked(output) if output else _new(Path(f"{found.name}.ipynb"))
     _run(book, found, profile, values, output)
     if opened and click.launch(str(output)):
         click.echo(f"No program was found that opens {output}.", err=True)
@@ -98,6 +99,13 @@ def _checked(output: Path) -> Path:
         raise ParameterError(f"{output} is a folder; -o needs a file name.")
     if output.suffix not in (".html", ".ipynb"):
         raise ParameterError(f"{output} must end in .html, for a page, or in .ipynb, for a notebook.")
+    return output
+
+
+def _new(output: Path) -> Path:
+    """A name that nobody asked for; a notebook that was worked on is not lost to it."""
+    if os.path.lexists(output):
+        raise ParameterError(f"{output} is there already and may hold changes; name it, or another file, with -o.")
     return output
 
 

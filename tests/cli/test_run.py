@@ -61,8 +61,16 @@ def test_a_command_ended_before_its_output_is_whole_leaves_the_former_one(here, 
 
     (here / "other.ipynb").write_text("good")
     monkeypatch.setattr(plain_notebook, "plain_notebook", killed)
-    assert attngeo("other") == 9
+    assert attngeo("other", "-o", "other.ipynb") == 9
     assert [(file.name, file.read_text()) for file in here.iterdir()] == [("other.ipynb", "good")]
+
+
+def test_a_notebook_is_replaced_only_where_it_is_named(here, capsys):
+    (here / "other.ipynb").write_text("edited")
+    assert attngeo("other") == 2
+    sentence = "other.ipynb is there already and may hold changes; name it, or another file, with -o."
+    assert capsys.readouterr().err == f"attngeo: {sentence}\n" and (here / "other.ipynb").read_text() == "edited"
+    assert attngeo("other", "-o", "other.ipynb") == 0 and "x = 1" in (here / "other.ipynb").read_text()
 
 
 @pytest.mark.parametrize(
