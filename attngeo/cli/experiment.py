@@ -41,14 +41,16 @@ def command(
     """
     with needs("train", "attngeo experiment"):  # pandas, which no --help waits for
         from attngeo.runs.experiments import ExperimentError, State, read_experiment, read_experiments
-        from attngeo.runs.experiments_table import experiments_table, states, with_table
+        from attngeo.runs.experiments_table import states, with_table
 
     if tables:
         readme = data("runs", "README.md")
         write_text(readme, with_table(readme.read_text("utf-8"), read_experiments(data("runs"))))
         return
     if name is None:
-        click.echo(experiments_table(read_experiments(data("runs"))), nl=False)
+        for listed in read_experiments(data("runs")):
+            recorded = f"{states(listed).count(State.RECORDED)} of {len(listed.runs)} recorded"
+            click.echo(f"{listed.name:36} {listed.status.value:13} {recorded}")
         return
     experiment = read_experiment(_folder(name, data("runs")))
     found = states(experiment)

@@ -1,4 +1,4 @@
-"""The table of experiments: what is asked, what is run, and how much of it is recorded."""
+"""The table of experiments: what is asked and what is run; and how far the runs are."""
 
 from collections.abc import Iterable
 
@@ -12,23 +12,20 @@ def states(experiment: Experiment) -> list[State]:
     return [experiment.state(run) for run in experiment.runs]
 
 
-def experiments_table(experiments: Iterable[Experiment], recorded: bool = True) -> str:
-    """A Markdown table, a row for each experiment, with how many of the runs are recorded unless that is left out."""
-    counted = "runs" if recorded else "runs asked for"
-    rows = [f"| experiment | status | {counted} | what is asked | arms and seeds |", "|---|---|---|---|---|"]
+def experiments_table(experiments: Iterable[Experiment]) -> str:
+    """A Markdown table, a row for each experiment; what is recorded changes by the hour and stays out of it."""
+    rows = ["| experiment | status | runs asked for | what is asked | arms and seeds |", "|---|---|---|---|---|"]
     for experiment in experiments:
-        n = len(experiment.runs)
-        count = f"{states(experiment).count(State.RECORDED)} of {n} recorded" if recorded else f"{n}"
-        cells = (f"`{experiment.name}`", experiment.status.value, count, experiment.question, _arms(experiment))
-        rows.append(f"| {' | '.join(cells)} |")
+        cells = (f"`{experiment.name}`", experiment.status.value, f"{len(experiment.runs)}", experiment.question)
+        rows.append(f"| {' | '.join((*cells, _arms(experiment)))} |")
     return "\n".join(rows) + "\n"
 
 
 def with_table(text: str, experiments: Iterable[Experiment]) -> str:
-    """A page with its table of experiments made anew; what is recorded changes by the hour and stays out of it."""
+    """A page with its table of experiments made anew."""
     before, _, rest = text.partition(START)
     _, _, after = rest.partition(END)
-    return f"{before}{START}{experiments_table(experiments, recorded=False)}{END}{after}"
+    return f"{before}{START}{experiments_table(experiments)}{END}{after}"
 
 
 def _arms(experiment: Experiment) -> str:

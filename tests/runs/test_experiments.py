@@ -153,9 +153,9 @@ def test_the_table_of_the_page_is_made_from_the_plans():
         assert f"| {experiment.status.value} | {len(experiment.runs)} |" in row
 
 
-def test_a_table_says_how_much_is_recorded(tmp_path):
+def test_a_table_says_what_is_asked_and_run(tmp_path):
     experiment = read_experiment(plan(tmp_path / "a", seeds={"random": [0, 1, 2], "symmetric": [0, 2], "scaled": [4]}))
-    row = "| `a` | exploratory | 0 of 6 recorded | does it help? | `random` 0 to 2, `symmetric` 0, 2, `scaled` 4 |\n"
+    row = "| `a` | exploratory | 6 | does it help? | `random` 0 to 2, `symmetric` 0, 2, `scaled` 4 |\n"
     assert experiments_table([experiment]).endswith(row)
     assert with_table(f"before\n{START}old\n{END}after", [experiment]).startswith("before\n")
     assert with_table(f"before\n{START}old\n{END}after", [experiment]).endswith(f"{END}after")
