@@ -1,7 +1,7 @@
 """``attngeo train``: train an encoder or a decoder and record its scores."""
 
 import os
-from dataclasses import fields
+from dataclasses import fields, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -61,6 +61,9 @@ def command(output: Path, file: Path | None, preset: str | None, resume: bool, *
     if resume:
         values = saved_config(output) | values
     config = configure(values)
+    if "checkpoint_every" not in {name.replace("-", "_") for name in values}:
+        # a short run would end before its first; the default itself stays, for plans were written with it
+        config = replace(config, checkpoint_every=min(config.checkpoint_every, max(1, config.steps // 10)))
     if os.environ.get("RANK", "0") != "0":
         train(config, output, resume)
         return

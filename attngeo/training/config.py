@@ -68,7 +68,9 @@ class TrainingConfig:
     evaluate_every: int = _value(200, "steps between measurements of the held-out loss", 1)
     held_out_blocks: int = _value(256, "blocks of the held-out loss, at most", 1)
     picture_every: int = _value(0, "steps between pictures of W_qk; 0 for the first and last step alone", 0)
-    checkpoint_every: int = _value(1000, "steps between checkpoints; 0 for none", 0)
+    checkpoint_every: int = _value(
+        1000, "steps between checkpoints, 0 for none; attngeo train: at most a tenth of the run", 0
+    )
     keep_checkpoints: bool = _value(False, "keep all checkpoints, which attngeo diff compares; else the last two")
 
     device: str = _value("auto", "where to compute", choices=["auto", "cpu", "cuda"])

@@ -53,7 +53,10 @@ def starting_point(config: TrainingConfig, output: Path, resume: bool) -> Path |
         return None
     checkpoint = last_checkpoint(output)
     if checkpoint is None:
-        raise RunError(f"{output} has no whole checkpoint to continue from; delete it and start again.")
+        raise RunError(
+            f"{output} has no whole checkpoint to continue from; delete it and start again, with --checkpoint-every N"
+            " for one after N steps."
+        )
     _require_same_settings(config, checkpoint)  # run.json may have been altered since
     return checkpoint
 

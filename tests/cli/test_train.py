@@ -10,6 +10,7 @@ from small_runs import small_config, write_text
 
 from attngeo.cli import main
 from attngeo.runs.record import read_run
+from attngeo.training.config import configure
 
 
 @pytest.fixture(scope="module")
@@ -79,6 +80,21 @@ def test_resume_needs_the_folder_only(text, tmp_path, attngeo):
     assert code == 0 and "finished after 4 steps" in out
     code, _, err = attngeo("train", "-o", tmp_path / "run", "--resume", "--seed", 3)
     assert code == 2 and re.search(r"seed .*3", err)
+
+
+@pytest.mark.parametrize(("given", "saved"), [({}, 2), ({"checkpoint-every": 9}, 9), ({"checkpoint-every": 0}, 0)])
+def test_a_run_of_few_steps_has_a_checkpoint_every_tenth_of_them(text, tmp_path, attngeo, given, saved):
+    small = SMALL | {"steps": 20} | given
+    code, *_ = attngeo("train", "-o", tmp_path / "run", "--keep-checkpoints", *flags(corpus=text, **small))
+    assert code == 0 and read_run(tmp_path / "run").config["checkpoint_every"] == saved
+    expected = {f"checkpoint-{step}" for step in range(saved, 20, saved)} if saved else set()
+    assert {path.name for path in tmp_path.glob("run/checkpoints/*")} == expected
+    code, *_ = attngeo("train", "-o", tmp_path / "run", "--resume")
+    assert code == 0
+
+
+def test_what_a_plan_leaves_out_is_as_it_was_when_it_was_written():
+    assert configure({"steps": 20}).checkpoint_every == 1000
 
 
 @pytest.mark.parametrize(
