@@ -68,7 +68,7 @@ def _spread(checkpoints: Sequence[str]) -> list[str]:
         _open(each[0])  # what is no checkpoint at all says so
         raise ParameterError(
             f"{checkpoints[0]} holds one checkpoint, and a comparison needs two or more; name another, or train with"
-            f" --keep-checkpoints."
+            " --keep-checkpoints and a --checkpoint-every below --steps."
         )
     if twice := next((name for name in each if each.count(name) > 1), None):
         raise ParameterError(f"{twice} is named twice; name each checkpoint once.")

@@ -149,7 +149,7 @@ def test_revisions_of_one_id(run, saved, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "arguments, named",
     [
-        (["first"], "first"),
+        (["first"], "first .* --keep-checkpoints .* --checkpoint-every "),
         (["./nowhere"], "nowhere"),
         (["first", "first"], "first"),
         (["first", "short"], "3 decoder layers and short 2"),
