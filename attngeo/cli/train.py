@@ -90,7 +90,6 @@ class _Bar:
             disable=not self.console.is_terminal,
         )
         self.task = self.progress.add_task("", total=steps, said="")
-        self.held_out = float("nan")
         self.next_line = 0
 
     def show(self, row: dict[str, Any]) -> None:
@@ -98,10 +97,8 @@ class _Bar:
         if "loss" not in row:
             self.progress.update(self.task, completed=row["step"])
             return
-        if row["held_out_loss"] == row["held_out_loss"]:
-            self.held_out = row["held_out_loss"]
         said = (
-            f"loss {_number(row['loss'])}  held out {_number(self.held_out)}  "
+            f"loss {_number(row['loss'])}  held out {_number(row['held_out_loss'])}  "
             f"s {row['symmetry']:+.3f}  d {row['directionality']:+.3f}  {row['tokens'] / row['seconds']:,.0f} tokens/s"
         )
         self.progress.update(self.task, completed=row["step"], said=said)

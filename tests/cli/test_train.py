@@ -61,6 +61,15 @@ def test_a_run_from_flags_ends_with_one_line_of_results(text, tmp_path, attngeo)
     assert (config["lr"], config["init"], config["seed"], config["weight_decay"]) == (1e-3, "symmetric", 0, 0.01)
 
 
+def test_a_line_of_progress_has_the_held_out_loss_of_its_own_step_or_none(text, tmp_path, attngeo):
+    every = {"record-every": 1, "evaluate-every": 2}
+    code, _, err = attngeo("train", "-o", tmp_path / "run", *flags(corpus=text, **SMALL, **every))
+    shown = dict(re.findall(r"^step (\d) of 4 .*held out (\S+)", err, re.MULTILINE))
+    measured = read_run(tmp_path / "run").curve("held_out_loss")
+    assert code == 0 and shown == {str(n): f"{measured[n]:.3f}" if n in measured else "-" for n in range(5)}
+    assert {n for n in shown if shown[n] == "-"} == {"1", "3"}
+
+
 def test_settings_come_from_flags_then_file_then_preset_then_defaults(text, tmp_path, attngeo):
     settings = {"preset": "toy", "corpus": str(text), "lr": "2e-3", "d-model": 24, "heads": 2, "batch_size": 4}
     settings |= {"steps": 3, "block-size": 16, "held_out": 0.1, "vocab_size": 80, "dropout": 0, "precision": "fp32"}
