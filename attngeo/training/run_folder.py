@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from attngeo.records.atomic import write_text
 from attngeo.records.manifest import MANIFEST, damage
 from attngeo.runs.record import FINISHED, RunError, read_about
 from attngeo.training.config import TrainingConfig
@@ -25,12 +26,24 @@ CONTENT = ("run.json", "history.parquet", "scores.parquet", "images.npz", "model
 def saved_config(output: Path) -> dict[str, Any]:
     """The configuration of the run in a folder, names and values.
 
+    A run.json that is damaged or gone is restored from the last whole checkpoint, which has its own.
+
     Raises:
         RunError: there is none.
     """
     try:
         return read_about(output)["config"]
     except RunError as error:
+        if checkpoint := last_checkpoint(output):
+            about = read_about(checkpoint)
+            logger.warning("%s could not be read and is restored from %s.", output / "run.json", checkpoint)
+            write_text(output / "run.json", (checkpoint / "run.json").read_text("utf-8"))
+            return about["config"]
+        if (output / "run.json").exists():
+            raise RunError(
+                f"{output / 'run.json'} is damaged, and no whole checkpoint is there to restore it from; bring back"
+                " what it was, or start a new run in another folder."
+            ) from error
         raise RunError(f"{output} holds no run to continue; start one without --resume.") from error
 
 

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+from dataclasses import asdict
 from pathlib import Path
 
 import pandas as pd
@@ -19,6 +20,7 @@ from attngeo.training import train as train_module
 from attngeo.training.corpora.registry import open_corpus
 from attngeo.training.corpora.vocabulary import open_vocabulary
 from attngeo.training.recorder import Recorder, TrainingStopped
+from attngeo.training.run_folder import saved_config
 from attngeo.training.train import RecordedTrainer, train
 
 
@@ -144,6 +146,26 @@ def test_a_damaged_checkpoint_is_passed_over_and_named(text, unbroken, cut_off, 
     assert_same_curve(unbroken, train(small_config(text), folder, resume=True, listen=heard.append))
     assert heard[0]["step"] == 6
     assert f"checkpoint-10 is unfinished or damaged ({file}" in caplog.text
+
+
+@pytest.mark.parametrize("content", ["{", None], ids=["damaged", "gone"])
+def test_a_run_json_that_cannot_be_read_is_restored_from_the_last_checkpoint(
+    text, unbroken, cut_off, tmp_path, content
+):
+    folder = shutil.copytree(cut_off, tmp_path / "run")
+    (folder / "run.json").unlink()
+    if content:
+        (folder / "run.json").write_text(content)
+    assert saved_config(folder) == asdict(small_config(text))
+    assert (folder / "run.json").read_bytes() == (folder / "checkpoints/checkpoint-10/run.json").read_bytes()
+    assert_same_curve(unbroken, train(small_config(text), folder, resume=True))
+
+
+def test_a_run_json_that_nothing_restores_is_named_with_a_way_out(tmp_path):
+    (tmp_path / "run.json").write_text("{")
+    with pytest.raises(RunError, match=r"run\.json is damaged.*another folder"):
+        saved_config(tmp_path)
+    assert (tmp_path / "run.json").read_text() == "{"
 
 
 def test_a_run_without_a_whole_checkpoint_or_with_other_settings_is_refused(text, cut_off, tmp_path):
