@@ -1,6 +1,7 @@
 """``attngeo train``: train an encoder or a decoder and record its scores."""
 
 import os
+from contextlib import nullcontext
 from dataclasses import fields, replace
 from importlib import import_module
 from pathlib import Path
@@ -52,25 +53,28 @@ def command(output: Path, file: Path | None, preset: str | None, resume: bool, *
     """
     with needs("train", "attngeo train"):
         import_module("accelerate")  # before transformers, whose own words for its absence depend on what else is there
-        from attngeo.training.run_folder import saved_config  # these load transformers, which no --help waits for
+        # these load transformers, which no --help waits for
+        from attngeo.training.run_folder import claimed, saved_config
         from attngeo.training.train import train
 
     values = read_values(file) if file else {}
     values |= {"preset": preset} if preset else {}
     values |= {name: value for name, value in flags.items() if value is not None}
-    if resume:
-        values = saved_config(output) | values
-    config = configure(values)
-    if "checkpoint_every" not in {name.replace("-", "_") for name in values}:
-        # a short run would end before its first; the default itself stays, for plans were written with it
-        config = replace(config, checkpoint_every=min(config.checkpoint_every, max(1, config.steps // 10)))
-    if os.environ.get("RANK", "0") != "0":
-        train(config, output, resume)
-        return
-    bar = _Bar(config.steps)
-    with bar.progress:
-        run = train(config, output, resume, listen=bar.show)
-    click.echo(_last_line(run, output))
+    first = os.environ.get("RANK", "0") == "0"
+    with claimed(output) if first else nullcontext():
+        if resume:
+            values = saved_config(output) | values
+        config = configure(values)
+        if "checkpoint_every" not in {name.replace("-", "_") for name in values}:
+            # a short run would end before its first; the default itself stays, for plans were written with it
+            config = replace(config, checkpoint_every=min(config.checkpoint_every, max(1, config.steps // 10)))
+        if not first:
+            train(config, output, resume)
+            return
+        bar = _Bar(config.steps)
+        with bar.progress:
+            run = train(config, output, resume, listen=bar.show)
+        click.echo(_last_line(run, output))
 
 
 class _Bar:

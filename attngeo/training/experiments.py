@@ -10,13 +10,11 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
 from attngeo.errors import AttngeoError
 from attngeo.records.workers import spread
 from attngeo.runs.experiments import Experiment, ExperimentError, PlannedRun, State, read_experiment
 from attngeo.training.config import configure
-from attngeo.training.run_folder import CONTENT, last_checkpoint
+from attngeo.training.run_folder import CONTENT, RunBusy, claimed, last_checkpoint
 from attngeo.training.train import train
 
 Listen = Callable[[dict[str, Any]], None]
@@ -45,7 +43,7 @@ def make_run(folder: Path, name: str, listen: Listen = lambda row: None) -> Atte
         )
     config, output = configure(dict(run.settings)), experiment.folder_of(run)
     try:
-        with FileLock(experiment.folder / f".{name}.lock", timeout=0):
+        with claimed(output):
             if experiment.state(run) is State.RECORDED:
                 return Attempt.THERE
             goes_on = (output / "run.json").exists() and last_checkpoint(output) is not None
@@ -53,7 +51,7 @@ def make_run(folder: Path, name: str, listen: Listen = lambda row: None) -> Atte
                 _clear(output)
             train(config, output, resume=goes_on, listen=listen)
             return Attempt.MADE
-    except Timeout:
+    except RunBusy:
         return Attempt.ELSEWHERE
 
 

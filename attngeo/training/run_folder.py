@@ -2,12 +2,16 @@
 
 import errno
 import logging
+import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import torch
+from filelock import FileLock, Timeout
 
 from attngeo.records.atomic import write_text
 from attngeo.records.manifest import MANIFEST, damage
@@ -21,6 +25,42 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 BYTES_PER_WEIGHT = 12  # of a checkpoint: the weight and two moments, 4 each
 BYTES_IN_TRAINING = 16  # and the gradient
 CONTENT = ("run.json", "history.parquet", "scores.parquet", "images.npz", "model", "checkpoints")
+
+
+class RunBusy(RunError):
+    """Another process is making the run."""
+
+
+@contextmanager
+def claimed(output: Path) -> Iterator[None]:
+    """Keep other processes from the run in a folder, by a lock beside it that goes with the process.
+
+    Folders that were made for it and stay empty are removed again.
+
+    Raises:
+        RunBusy: another process is making the run.
+    """
+    folder = Path(os.path.realpath(output))
+    made = [path for path in (folder, *folder.parents) if not os.path.exists(path)]
+    lock = FileLock(folder.parent / f".{folder.name}.lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout as error:
+        raise RunBusy(
+            f"another process is making the run in {output}; wait for its end, or choose another folder."
+        ) from error
+    except OSError:
+        pass  # beside it nothing can be written; where in it neither, `require_room` says so
+    try:
+        yield
+    finally:
+        if lock.is_locked:
+            with suppress(OSError):  # Windows keeps what is open
+                Path(lock.lock_file).unlink()  # while it is held, so that it is nobody else's
+            lock.release()
+        for path in made:
+            with suppress(OSError):
+                path.rmdir()
 
 
 def saved_config(output: Path) -> dict[str, Any]:
