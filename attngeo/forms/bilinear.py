@@ -67,11 +67,7 @@ class BilinearForm:
         Raises:
             MatrixError: no weights, or they do not split into heads of that width over one d.
         """
-        query, key = (getattr(given, "weight", given) for given in (query, key))
-        for name, weight in (("query", query), ("key", key)):
-            if not isinstance(weight, Tensor) or weight.ndim != 2:
-                what = f"of shape {tuple(weight.shape)}" if isinstance(weight, Tensor) else f"a {type(weight).__name__}"
-                raise MatrixError(f"{name} is {what}; from_linear needs a torch tensor (out, in) or a torch.nn.Linear.")
+        query, key = _weight("query", query), _weight("key", key)
         d_model = query.shape[-1]
         if d_head < 1 or query.shape[0] % d_head or key.shape[0] % d_head or key.shape[-1] != d_model:
             raise MatrixError(
@@ -159,3 +155,12 @@ class BilinearForm:
     def __repr__(self) -> str:
         keys = "" if self.n_heads == self.n_kv_heads else f", kv_heads={self.n_kv_heads}"
         return f"BilinearForm(heads={self.n_heads}{keys}, d={self.d_model}, d_head={self.d_head}, {self.wq.dtype})"
+
+
+def _weight(name: str, given: Tensor | nn.Linear) -> Tensor:
+    """The weight of a linear map, (out, in)."""
+    weight = given.weight if isinstance(given, nn.Linear) else given
+    if isinstance(weight, Tensor) and weight.ndim == 2:
+        return weight
+    what = f"of shape {tuple(weight.shape)}" if isinstance(weight, Tensor) else f"a {type(weight).__name__}"
+    raise MatrixError(f"{name} is {what}; from_linear needs a torch tensor (out, in) or a torch.nn.Linear.")
