@@ -31,7 +31,7 @@ class Standing(str, Enum):
     AGREES = "agrees"
     CONTRADICTS = "contradicts"
     UNDECIDED = "undecided"
-    TOLD = "too small"  # measured on models smaller than those spoken of, or trained on less
+    TOLD = "too small or short"  # measured on models smaller than those spoken of, or trained on less
 
 
 class Interval(NamedTuple):
