@@ -300,7 +300,7 @@ show(masked.masked_update_score(seed=seed))
 # ````
 #
 # In a model of one layer this part is the whole update. With layers above, the loss reaches visible positions too, which
-# are queries with embeddings of their own (the last rows of the [check on pairs](implicit_gradient.py#which-tokens-i-and-j-are)).
+# are queries with embeddings of their own ({prf:ref}`prop-2-2` and the check on its pairs).
 # Besides, pairs of two tokens appear where a masked query has come to resemble the token to be predicted, in later layers,
 # or at positions that are predicted but left unmasked.
 
