@@ -60,7 +60,7 @@ def asked_again(found: Planned | None) -> str:
 
 def asked_again_shortly(found: Planned | None) -> str:
     """What goes after the difference that the first seeds have found."""
-    return told("again, shortly", "complete" if found else OPEN, **measures(found) if found else {})
+    return told("again, shortly", found, **measures(found) if found else {})
 
 
 def measures(found: Planned) -> dict[str, Any]:

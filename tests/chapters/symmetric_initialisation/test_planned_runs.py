@@ -115,7 +115,7 @@ def test_outcomes_are_counted_in_words():
 
 def test_every_outcome_has_its_words():
     numbers = {"difference": "0.1", "saved": "20 %", "seeds": 5, "p": "0.001"}
-    for subject in ("in a plan", "logits alone", "hot", "again"):
+    for subject in ("in a plan", "logits alone", "hot", "again", "again, shortly"):
         assert all(told(subject, outcome.value, **numbers) for outcome in Outcome)
     assert told("hot", None) == "It is not decided yet." and told("logits alone", None) == "open"
     assert [shown(found) for found in (True, False, None)] == ["so it is", "that is not shown", "not complete yet"]
@@ -145,7 +145,7 @@ def test_a_plan_that_asks_again_is_told_as_such_and_counts_for_no_new_question()
     assert {p.name for p in read_experiments(data("runs"))} >= REPEATS
     found = measures(again)
     assert f"find it again: by 3 seeds, {found['difference']} nats (p = {found['p']})" in asked_again(again)
-    assert asked_again_shortly(again) == f", and by {found['difference']} with 3 new ones"
+    assert asked_again_shortly(again) == f", and by {found['difference']} with 3 new ones: there it helps"
     assert "not run to the end yet" in asked_again(None) and asked_again_shortly(None) == ""
 
 
