@@ -13,15 +13,19 @@ import numpy as np
 import torch
 from torch import Size, Tensor
 
-from attngeo.checkpoints.architectures import Attention, Entry
+from attngeo.checkpoints.architectures import Attention, Entry, Positions
 from attngeo.checkpoints.architectures.entry import BLOCKS, SEPARATE, Layout
 from attngeo.checkpoints.tensorfiles import TensorFile
 from attngeo.errors import CheckpointError, needs
 
+TABLE = Positions(table="position_embd")  # the converter of llama.cpp leaves out rows of padding
+
 
 def _attention(part: Any, module: str, query: str, key: str, layout: Layout = SEPARATE, causal: str = "") -> Attention:
     heads, d_head = "attention.head_count", "attention.key_length"
-    return Attention(part, module, query, key, layout, heads=heads, d_head=d_head, layers="", decoder_if=causal)
+    return Attention(
+        part, module, query, key, layout, heads, d_head=d_head, layers="", decoder_if=causal, positions=TABLE
+    )
 
 
 T5 = (
@@ -46,9 +50,9 @@ class GgufFile(TensorFile):
         with needs("gguf", "a GGUF file"):
             from gguf import GGUFReader
             from gguf.quants import dequantize
-        self._dequantize = dequantize
+        self._dequantize, pieces = dequantize, _pieces(path)
         try:
-            readers = [GGUFReader(piece) for piece in _pieces(path)]
+            readers = [GGUFReader(piece) for piece in pieces]
             self._tensors = {tensor.name: tensor for reader in readers for tensor in reader.tensors}
             fields = {name: field for reader in readers for name, field in reader.fields.items()}
             self.architecture = str(fields["general.architecture"].contents())
@@ -60,7 +64,7 @@ class GgufFile(TensorFile):
             raise CheckpointError(f"{path} cannot be read: {error.strerror}; check the file.") from error
         except Exception as error:  # the package gguf checks little of what it reads
             raise CheckpointError(
-                f"{self.name} is no whole GGUF file ({error}); it is truncated or corrupt: fetch it again."
+                f"{self.name} is no whole GGUF file; it is truncated or corrupt: fetch it again."
             ) from error
         self.shapes = {name: Size(map(int, reversed(tensor.shape))) for name, tensor in self._tensors.items()}
 

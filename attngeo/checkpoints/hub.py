@@ -21,6 +21,7 @@ from huggingface_hub.errors import (
 )
 
 from attngeo.checkpoints import ranges
+from attngeo.checkpoints.kept import KeptBytes, kept_folder
 from attngeo.checkpoints.repositories import Repository
 from attngeo.checkpoints.tensorfiles import SafetensorsFile, TensorFile
 from attngeo.errors import CheckpointError
@@ -31,16 +32,16 @@ _OF_THE_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.ERO
 
 
 class HubRepository(Repository):
-    """One model repository at one revision. Safetensors that are not in the cache are read by byte ranges.
+    """One model repository at one revision. Safetensors that are not in the cache are read by ranges, which are kept.
 
-    The commit that its ``first`` file is read from is that of all further files.
+    The commit that its ``first`` file is read from is that of all further files, in ``subfolder`` if there is one.
 
     Raises:
         CheckpointError: no such repository or revision, a gated one, or no connection and nothing in the cache.
     """
 
-    def __init__(self, name: str, revision: str | None = None, first: str = "config.json") -> None:
-        self.name, self.revision = name, revision or "main"
+    def __init__(self, name: str, revision: str | None = None, first: str = "config.json", subfolder: str = "") -> None:
+        self.name, self.revision, self._within = name, revision or "main", f"{subfolder}/" if subfolder else ""
         if not f"{name}{self.revision}".isprintable():
             raise CheckpointError(f"{f'{name} {self.revision}'[:80]!r} is no name of a repository; check the spelling.")
         with self._explained(first):
@@ -48,10 +49,13 @@ class HubRepository(Repository):
         found = self._download(first)
         if found is None:
             raise CheckpointError(
-                f"{name} has no {first} on the Hub; an adapter is scored with its base (--adapter), a GGUF file by its"
-                f" path once it is downloaded."
+                f"{name} has no {self._within}{first} on the Hub; an adapter is scored with its base (--adapter), a"
+                f" GGUF file by its path once it is downloaded."
             )
-        self.revision = found.parent.name  # in the cache: models--owner--name/snapshots/<commit>/config.json
+        depth = len(
+            Path(self._within + first).parts
+        )  # in the cache: models--owner--name/snapshots/<commit>/config.json
+        self.revision = found.parents[depth - 1].name
 
     def fetch(self, file: str) -> Path | None:
         """A path in the cache, fetched there if needed; None where the repository, or offline the cache, has none."""
@@ -60,15 +64,31 @@ class HubRepository(Repository):
 
     def open(self, file: str) -> TensorFile | None:
         """A file of tensors: from the cache, or by byte ranges, or, if it has no header to go by, downloaded."""
-        if self._cached(file) is not None or constants.HF_HUB_OFFLINE:
+        if self._cached(file) is not None:
             return super().open(file)
-        place = self._find(file)
+        folder = kept_folder(self.name, self.revision, self._within + file)
+        if folder.is_dir():
+            return SafetensorsFile(KeptBytes(f"{file} of {self.name}", folder, lambda: self._remote(file)))
+        if constants.HF_HUB_OFFLINE:
+            return None
+        try:
+            place = self._find(file)
+        except CheckpointError:
+            if "-of-" in file or not folder.parent.is_dir():
+                raise
+            place = None  # an index was read at this commit, and this file would have come first
         if place is None:
             return None
         if file.endswith(".safetensors"):
-            return SafetensorsFile(ranges.RemoteBytes(f"{file} of {self.name}", place, lambda: self._find(file)))
+            return SafetensorsFile(KeptBytes(f"{file} of {self.name}", folder, lambda: self._remote(file, place)))
         logger.warning("%s has no safetensors: %s is downloaded whole (%.2f GB)", self.name, file, place.size / 1e9)
         return super().open(file)
+
+    def _remote(self, file: str, place: ranges.Place | None = None) -> ranges.RemoteBytes:
+        place = place or self._find(file)
+        if place is None:
+            raise self.absent(file)
+        return ranges.RemoteBytes(f"{file} of {self.name}", place, lambda: self._find(file))
 
     def absent(self, files: str) -> CheckpointError:
         """Why none of the files could be opened."""
@@ -85,7 +105,7 @@ class HubRepository(Repository):
         """See whether the Hub answers, if the file is not in the cache: a download would try for half a minute."""
         if self._cached(file) is not None:
             return
-        url = hf_hub_url(self.name, file, revision=self.revision)
+        url = hf_hub_url(self.name, self._within + file, revision=self.revision)
         for wait in (ranges.FIRST_WAIT, None):
             try:
                 _call(get_hf_file_metadata, url, timeout=constants.HF_HUB_ETAG_TIMEOUT)
@@ -98,13 +118,13 @@ class HubRepository(Repository):
                 time.sleep(wait)
 
     def _cached(self, file: str) -> Path | None:
-        found = try_to_load_from_cache(self.name, file, revision=self.revision)
+        found = try_to_load_from_cache(self.name, self._within + file, revision=self.revision)
         return Path(found) if isinstance(found, str) else None
 
     def _download(self, file: str) -> Path | None:
         with self._explained(file):
             try:
-                return Path(_call(hf_hub_download, self.name, file, revision=self.revision))
+                return Path(_call(hf_hub_download, self.name, self._within + file, revision=self.revision))
             except LocalEntryNotFoundError:
                 raise
             except EntryNotFoundError:
@@ -112,7 +132,7 @@ class HubRepository(Repository):
 
     def _find(self, file: str) -> ranges.Place | None:
         """Where a file's bytes are; None where the repository has no such file."""
-        url, failures = hf_hub_url(self.name, file, revision=self.revision), 0
+        url, failures = hf_hub_url(self.name, self._within + file, revision=self.revision), 0
         while True:
             try:
                 with self._explained(file):

@@ -3,6 +3,7 @@
 Tensors are found by their names, so no model code is run and no model is built.
 """
 
+import math
 from collections import deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -10,14 +11,15 @@ from dataclasses import dataclass
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, overload
 
 import torch
+from jaxtyping import Float
 from msgspec import Meta
 
 from attngeo.bounds import checked, local_path
 from attngeo.checkpoints.adapters import Adapter, open_adapter
-from attngeo.checkpoints.architectures import ARCHITECTURES, Entry, LayerPlan, Misfit, Part, locate
+from attngeo.checkpoints.architectures import ABSOLUTE, ARCHITECTURES, Entry, LayerPlan, Misfit, Part, locate
 from attngeo.checkpoints.architectures.locate import Name, value_of
 from attngeo.checkpoints.dequantise import FLOAT8
 from attngeo.checkpoints.gguf_files import GgufFile, gguf_path
@@ -28,6 +30,7 @@ from attngeo.checkpoints.sources import open_repository
 from attngeo.checkpoints.tensorfiles import SUFFIXES, TensorFile
 from attngeo.errors import CheckpointError
 from attngeo.forms.bilinear import BilinearForm
+from attngeo.forms.positions import sinusoids
 
 # first found, first taken; an index names the files of a sharded checkpoint
 WEIGHTS = (
@@ -36,6 +39,19 @@ WEIGHTS = (
     "pytorch_model.bin",
     "pytorch_model.bin.index.json",
 )
+QK_NORMS = ("q_norm", "k_norm", "q_layernorm", "k_layernorm", "query_norm", "query_layernorm")
+TABLE_APART = "positions/embeddings.safetensors"  # in a folder whose weights leave out the position table
+WITHOUT_TABLE = {  # kinds of positions outside the embedding, in words
+    "none-or-in-attention": "by rotating queries and keys or by a bias of the logits, or not at all",
+    "rotary": "by rotating queries and keys",
+    "alibi": "by a bias of the logits that falls with the distance",
+    "rotary-or-alibi": "by rotating queries and keys, or by a bias of the logits",
+    "relative-bias": "by a bias of the logits for each distance",
+    "relative-key": "by keys for each distance",
+    "relative-disentangled": "by queries and keys of their own for each distance",
+    "convolution": "by a convolution over its inputs",
+    "object-queries": "by learned queries without an order",
+}
 AHEAD = 64 * 2**20  # bytes of later layers fetched while one is worked on
 # name of a shard: nothing outside the folder
 File = Annotated[str, Meta(pattern=r"^(?![\\/])(?!(.*[\\/])?\.\.([\\/]|$))[^\x00-\x1f]+$", max_length=240)]
@@ -53,6 +69,7 @@ class AttentionLayer:
         causal: whether a token sees only those before it.
         module: name of the attention module in the file.
         file: name of the file that holds its query weight.
+        norm: tensor with the gain of the layer normalisation before, where that is folded in.
     """
 
     part: Part
@@ -61,6 +78,7 @@ class AttentionLayer:
     causal: bool = False
     module: str = ""
     file: str = ""
+    norm: str = ""
 
 
 class Checkpoint:
@@ -75,9 +93,10 @@ class Checkpoint:
         files: that hold its tensors.
         adapter: merged into its queries and keys.
         architectures: by model_type.
+        fold_norm: multiply both factors of every form by the gain of the layer normalisation before.
 
     Raises:
-        CheckpointError: unknown architecture, or the tensors do not fit the config.
+        CheckpointError: unknown architecture, or the tensors do not fit the config; there is nothing to fold.
     """
 
     def __init__(
@@ -88,12 +107,13 @@ class Checkpoint:
         files: list[TensorFile],
         adapter: Adapter | None = None,
         architectures: Mapping[str, Entry] = ARCHITECTURES,
+        fold_norm: bool = False,
     ) -> None:
         self.name, self.revision = name if adapter is None else f"{name} + {adapter.name}", revision
         self.model_type = value_of(config, "model_type", Name) or ""
         self._all_files = files
         self._files = {name: file for file in files for name in file.shapes}  # by tensor name
-        self._refusal = refusal(config)
+        self._refusal, self._config = refusal(config), config
         try:
             self._files |= quantised(config, self._files)
             shapes = {name: file.shapes[name] for name, file in self._files.items()}
@@ -103,14 +123,27 @@ class Checkpoint:
             raise CheckpointError(f"{self.name}: {why or error}") from error
         if adapter is not None:
             adapter.fit(config, self.plans, shapes)
-        self.adapter = adapter
+        self.adapter, self.fold_norm = adapter, fold_norm
+        folded = {plan.part for plan in self.plans if plan.norm}  # parts whose gains are there
+        # a first layer may have none by its architecture, as ModernBERT's
+        without = [p for p in self.plans if not p.norm and ((p.layer and p.part in folded) or not folded)]
+        if fold_norm and without:
+            raise CheckpointError(
+                f"{self.name}: no gain of a layer normalisation right before queries and keys is known, or is in these"
+                f" files, for {without[0].part} layer {without[0].layer}; score it without folding."
+            )
 
     def __len__(self) -> int:
         return len(self.plans)
 
-    def __getitem__(self, number: int) -> AttentionLayer:
-        """One layer by its place in the iteration, read now; negative numbers count from the end."""
-        return self.read(self.plans[number])
+    @overload
+    def __getitem__(self, number: int) -> AttentionLayer: ...
+    @overload
+    def __getitem__(self, number: slice) -> list[AttentionLayer]: ...
+    def __getitem__(self, number: int | slice) -> AttentionLayer | list[AttentionLayer]:
+        """One layer by its place in the iteration, or those of a slice, read now; negative numbers from the end."""
+        chosen = self.plans[number]
+        return [self.read(plan) for plan in chosen] if isinstance(chosen, list) else self.read(chosen)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}: {self.model_type}, {len(self)} layers>"
@@ -123,7 +156,7 @@ class Checkpoint:
                 for later in self.plans[number + len(coming) :]:
                     if coming and sum(coming) >= AHEAD:
                         break
-                    for name, rows in later.spans().items():
+                    for name, rows in self._spans(later).items():
                         self._files[name].prefetch(name, rows)
                     coming.append(self._size(later))
                 yield self.read(plan)
@@ -142,8 +175,27 @@ class Checkpoint:
         """Bytes of queries and keys in all layers, as the headers tell."""
         return sum(self._size(plan) for plan in self.plans)
 
+    @property
+    def left_out(self) -> list[str]:
+        """What this model has in its attention beside ``W_qk``, as its config and the names of its tensors tell."""
+        names = {name.rpartition(".")[0] for name in self._files}
+        modules = {plan.module for plan in self.plans}
+        kinds = dict.fromkeys(plan.positions.kind for plan in self.plans if plan.positions)
+        capped = any(key == "attn_logit_softcapping" and value for key, value in _flat(self._config))
+        has = {
+            **{f"positions {WITHOUT_TABLE[kind]}": True for kind in kinds if kind in WITHOUT_TABLE},
+            "gains of the layer normalisation before": not self.fold_norm and any(plan.norm for plan in self.plans),
+            "norms of queries and keys": any(f"{m}.{norm}" in names for m in modules for norm in QK_NORMS),
+            "biases": any(f"{plan.query.removesuffix('weight')}bias" in self._files for plan in self.plans),
+            "a soft cap of the logits": capped,
+        }
+        return [what for what, there in has.items() if there]
+
     def _size(self, plan: LayerPlan) -> int:
-        return sum(self._files[name].size(name, rows) for name, rows in plan.spans().items())
+        return sum(self._files[name].size(name, rows) for name, rows in self._spans(plan).items())
+
+    def _spans(self, plan: LayerPlan) -> dict[str, tuple[int, int] | None]:
+        return plan.spans() | ({plan.norm: None} if self.fold_norm and plan.norm else {})
 
     def read(self, plan: LayerPlan) -> AttentionLayer:
         """One layer, by its plan.
@@ -151,14 +203,59 @@ class Checkpoint:
         Raises:
             CheckpointError: a file cannot be read, or a tensor holds NaN or infinite weights.
         """
-        form = plan.form({name: self._weight(name, rows) for name, rows in plan.spans().items()})
+        read = {name: self._weight(name, rows) for name, rows in self._spans(plan).items()}
+        norm = plan.norm if plan.norm in read else ""
+        form = plan.form(read)
+        if norm:
+            gain = read[norm].to(torch.promote_types(form.wq.dtype, torch.float32))[:, None] + plan.norm_offset
+            form = BilinearForm(form.wq * gain, form.wk * gain)
         for name, factor in ((plan.query, form.wq), (plan.key, form.wk)):
             if not all(_is_finite(head) for head in factor):
                 raise CheckpointError(
                     f"{self.name}: {name} holds NaN or infinite weights; training diverged or the file is damaged:"
                     f" fetch it again or open another checkpoint."
                 )
-        return AttentionLayer(plan.part, plan.layer, form, plan.causal, plan.module, self._files[plan.query].name)
+        file = self._files[plan.query].name
+        return AttentionLayer(plan.part, plan.layer, form, plan.causal, plan.module, file, norm)
+
+    def position_rows(
+        self, plan: LayerPlan, gain: Float[torch.Tensor, " width"] | float = 1.0
+    ) -> Float[torch.Tensor, "positions d"]:
+        """The rows p_i of ``x_i = e(t_i) + p_i`` (Def. S1.1) in the coordinates of a layer's input, in float64.
+
+        ``gain``, that of a layer normalisation which the rows pass, multiplies their coordinates.
+
+        Raises:
+            CheckpointError: the layer takes no positions so, or their table is not in the files.
+        """
+        told = plan.positions
+        if plan.part == "cross":
+            raise CheckpointError(f"{self.name}: cross-attention joins two sequences, each with positions of its own.")
+        if told is None or told.kind not in ABSOLUTE:
+            how = WITHOUT_TABLE.get(told.kind, f"as {told.kind}") if told else "in a way that its entry does not tell"
+            raise CheckpointError(
+                f"{self.name}: its {plan.part} takes positions {how}, and adds no table of them to the embedding that a"
+                f" score could be split by."
+            )
+        if not told.table and not told.computed:
+            raise CheckpointError(
+                f"{self.name}: the files hold no table of the {told.kind} positions of its {plan.part} under a name"
+                f" that is known; fetch the whole checkpoint, or score it without splitting by positions."
+            )
+        d = self._files[plan.query].shapes[plan.query][0 if plan.layout.transposed else 1]
+        if not told.table:
+            return sinusoids(told.computed, d) * gain
+        rows = self._weight(told.table, None).double().flatten(0, -2)
+        patches_alone = told.first == 1 and math.isqrt(len(rows)) ** 2 == len(rows)  # no row of a class token
+        rows = rows[0 if patches_alone else told.first :] * gain
+        if told.map and rows.shape[1] != d:
+            rows = rows @ self._weight(told.map, None).double().T
+        if rows.shape[1] != d:
+            raise CheckpointError(
+                f"{self.name}: {told.table} has rows of width {rows.shape[1]} and the layers have {d}; the files belong"
+                f" to different models."
+            )
+        return rows
 
     def _weight(self, name: str, rows: tuple[int, int] | None) -> torch.Tensor:
         """A weight, or its rows [start, stop)."""
@@ -170,15 +267,24 @@ class Checkpoint:
 
 
 def open_checkpoint(
-    path_or_id: str | PathLike, revision: str | None = None, adapter: str | PathLike | None = None
+    path_or_id: str | PathLike,
+    revision: str | None = None,
+    adapter: str | PathLike | None = None,
+    model_type: str | None = None,
+    fold_norm: bool = False,
+    subfolder: str = "",
 ) -> Checkpoint:
     """The layers' ``W_qk,h = W_q,h W_k,g(h)^T`` (Eqs. S19, S20) of a local folder, a weight file, or a Hub repository.
 
     Args:
         path_or_id: a folder with config.json and weights (safetensors or ``.bin``, single or sharded), one weight
-            file with config.json beside it, a GGUF file, or a Hub id such as ``google-bert/bert-base-uncased``.
+            file with config.json beside it, a GGUF file, or a Hub id such as ``google-bert/bert-base-uncased``, also as
+            ``ID@REVISION``, ``hf://ID`` or the address of its page.
         revision: branch, tag or commit of a Hub repository.
         adapter: folder or Hub id of a LoRA adapter of peft, merged into the queries and keys as they are read.
+        model_type: a known one to read it as, where its own is another that differs by name alone.
+        fold_norm: score ``diag(g) W_qk diag(g)``, with the gain g of the layer normalisation before queries and keys.
+        subfolder: of the folder or repository, where its config.json and weights are.
 
     Returns:
         An iterable of `AttentionLayer`, with ``len``, ``name``, ``revision``, ``model_type``, ``bytes_read``,
@@ -194,29 +300,35 @@ def open_checkpoint(
             f"open_checkpoint needs a path or a Hub id, not a {type(path_or_id).__name__}; open_model takes models."
         )
     path = local_path(path_or_id, CheckpointError)
+    if not str(path_or_id).strip():  # an empty path is the current folder
+        raise CheckpointError(f"there is no file or folder {str(path_or_id)!r}; check the path.")
+    if subfolder and path.exists():
+        path_or_id = path = path / subfolder
     if (gguf := gguf_path(path, adapter)) is not None:
         opened = GgufFile(gguf)
-        return Checkpoint(gguf.stem, "", opened.config, [opened], architectures={opened.architecture: opened.entry})
+        entries = {opened.architecture: opened.entry}
+        return Checkpoint(gguf.stem, "", opened.config, [opened], architectures=entries, fold_norm=fold_norm)
     file = path if path.is_file() else None
     if file is not None and file.suffix not in SUFFIXES:
         raise no_weights(file)
-    repository = open_repository(file.parent if file else path_or_id, revision)
-    config = _config(repository, file)
+    repository = open_repository(file.parent if file else path_or_id, revision, subfolder=subfolder)
+    config = _config(repository, file) | ({"model_type": model_type} if model_type else {})
     files = _weight_files(repository, file.name if file else "")
-    if adapter is None:
-        return Checkpoint(repository.name, repository.revision, config, files)
-    merged = open_adapter(adapter)
-    checkpoint = Checkpoint(repository.name, repository.revision, config, files, merged)
-    merged.require_use()
+    if isinstance(repository, LocalFolder) and (apart := repository.open(TABLE_APART)) is not None:
+        files.append(apart)
+    merged = None if adapter is None else open_adapter(adapter)
+    checkpoint = Checkpoint(repository.name, repository.revision, config, files, merged, fold_norm=fold_norm)
+    if merged is not None:
+        merged.require_use()
     return checkpoint
 
 
-def _config(repository: Repository, file: Path | None) -> Mapping:
+def _config(repository: Repository, file: Path | None) -> dict[str, Any]:
     config = repository.json("config.json")
     if config is None:
         raise _nothing(repository, "config.json") if file is None else no_config(file)
     if config.get("model_type"):
-        return config
+        return dict(config)
     # configs of the first years name none; transformers then goes by the repository's name
     return {**config, "model_type": _named(repository.name)}
 
@@ -224,6 +336,14 @@ def _config(repository: Repository, file: Path | None) -> Mapping:
 def _named(repository: str) -> str:
     """The longest model_type that a repository's name contains."""
     return max((name for name in ARCHITECTURES if name in repository.lower()), key=len, default="")
+
+
+def _flat(config: Mapping) -> Iterator[tuple[str, Any]]:
+    """Keys and values of a config and of those within it."""
+    for key, value in config.items():
+        yield key, value
+        if isinstance(value, Mapping):
+            yield from _flat(value)
 
 
 def _is_finite(head: torch.Tensor) -> bool:
@@ -252,8 +372,8 @@ def _shards(repository: Repository, index: str) -> list[str]:
     weight_map = checked(
         (repository.json(index) or {}).get("weight_map"),
         Annotated[dict[str, File], Meta(min_length=1)],
-        lambda why: CheckpointError(
-            f"{index} of {repository.name} has no weight_map to files beside it ({why}); fetch it again."
+        lambda _: CheckpointError(
+            f"{index} of {repository.name} has no weight_map to files beside it; fetch it again."
         ),
     )
     return sorted(set(weight_map.values()))

@@ -9,17 +9,9 @@ from attngeo.checkpoints.sources import saved_steps
 from attngeo.checkpoints.tensorfiles import SUFFIXES
 from attngeo.errors import CheckpointError
 
-# weights of other frameworks, by suffix
-FRAMEWORKS = {
-    ".onnx": "ONNX",
-    ".h5": "TensorFlow",
-    ".keras": "Keras",
-    ".pb": "TensorFlow",
-    ".tflite": "TensorFlow Lite",
-    ".msgpack": "Flax",
-    ".npz": "MLX or NumPy",
-    ".mlpackage": "Core ML",
-}
+# weights of other frameworks
+FOREIGN = (".onnx", ".h5", ".keras", ".pb", ".tflite", ".msgpack", ".npz", ".mlpackage")
+NOT_READ = "weights of another framework than torch, which cannot be read here; score the original checkpoint"
 SHARDED = ("*.distcp", "pytorch_model_fsdp_*", "global_step*", "zero_to_fp32.py")
 NEEDED, WRITTEN = "which tells architecture and heads", "model.config.save_pretrained writes one"
 TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "tokenizer.model", "spiece.model", "vocab.txt", "vocab.json")
@@ -41,18 +33,19 @@ def no_config(file: Path) -> CheckpointError:
 
 def no_weights(file: Path) -> CheckpointError:
     """The error for a file that holds no weights that can be read."""
-    kind = FRAMEWORKS.get(file.suffix.lower())
-    if kind:
-        return CheckpointError(f"{file} is a file of {kind}, which cannot be read here; {_converted(kind)}.")
+    if file.suffix.lower() in FOREIGN:
+        return CheckpointError(f"{file} holds {NOT_READ}.")
     return CheckpointError(f"{file.name} is no weight file that can be read; known are {', '.join(SUFFIXES)}, .gguf.")
 
 
 def _instead(folder: Path, names: list[str]) -> str:
-    foreign = next((name for name in names if Path(name).suffix.lower() in FRAMEWORKS), "")
     if not names:
         return "is an empty folder; check the path"
     if "adapter_config.json" in names and "config.json" not in names:
         return f"is an adapter and no model; score the model with it: attngeo score {_base(folder)} --adapter {folder}"
+    odd = (name for name in names if Path(name).suffix in SUFFIXES or name == "config.json")
+    if lost := next((name for name in odd if not (folder / name).is_file()), ""):
+        return f"has a {lost} that is no file (a folder, or a link to what is not there); fetch the checkpoint again"
     if inner := [path for path in _models(folder) if path != folder]:
         return f"is no checkpoint itself and holds {len(inner)}; score one, such as: attngeo score {inner[-1]}"
     weights = weight_names(folder)
@@ -62,9 +55,8 @@ def _instead(folder: Path, names: list[str]) -> str:
         beside = [path for path in (folder.parent, folder.parent.parent) if (path / "config.json").is_file()]
         source = f"copy {beside[0] / 'config.json'} there" if beside else WRITTEN
         return f"has weights ({weights[0]}) and no config.json, {NEEDED}; {source}"
-    if foreign:
-        kind = FRAMEWORKS[Path(foreign).suffix.lower()]
-        return f"holds weights of {kind} alone ({foreign}), which cannot be read here; {_converted(kind)}"
+    if foreign := [name for name in names if Path(name).suffix.lower() in FOREIGN]:
+        return f"holds ({foreign[0]}) {NOT_READ}"
     if any(any(folder.glob(pattern)) for pattern in SHARDED):
         return (
             "holds weights in the shards of a distributed run; put them together first (accelerate merge-weights for"
@@ -74,13 +66,6 @@ def _instead(folder: Path, names: list[str]) -> str:
         return "holds a tokenizer and no model; name the folder that its model was saved to"
     lacks = "weights (such as model.safetensors)" if "config.json" in names else "config.json and no weights"
     return f"has no {lacks}; name the folder that save_pretrained or a training run wrote, or fetch it again"
-
-
-def _converted(kind: str) -> str:
-    source = {"TensorFlow": "from_tf=True", "Flax": "from_flax=True"}.get(kind)
-    if source:
-        return f"convert it with transformers before version 5: from_pretrained(..., {source}), then save_pretrained"
-    return "score the checkpoint that it was made from"
 
 
 def _models(folder: Path) -> list[Path]:

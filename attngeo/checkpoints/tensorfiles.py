@@ -183,14 +183,17 @@ class TorchFile(TensorFile):
     def read(self, tensor: str, rows: tuple[int, int] | None = None) -> Tensor:
         """The tensor, or its rows [start, stop)."""
         found = self._tensors[tensor]
-        if found.is_meta or found.nbytes > found.untyped_storage().nbytes():
+        in_all = math.prod(found.shape) * found.element_size()  # torch's own product overflows
+        if found.is_meta or in_all > found.untyped_storage().nbytes():
             raise CheckpointError(f"{tensor} in {self.name} holds no numbers or repeats a few; save it contiguous.")
         self.bytes_read += self.size(tensor, rows)
         return (found[slice(*rows)] if rows else found).clone()  # out of the mapping, so that the file may go
 
     def size(self, tensor: str, rows: tuple[int, int] | None = None) -> int:
         """Bytes of what `read` gives."""
-        return self._tensors[tensor][slice(*(rows or (None,)))].nbytes
+        found = self._tensors[tensor]
+        length = found.shape[0] if rows is None else rows[1] - rows[0]
+        return length * math.prod(found.shape[1:]) * found.element_size()
 
 
 def _load(path: Path) -> Mapping:

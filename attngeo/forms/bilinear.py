@@ -8,7 +8,8 @@ A layer's matrix is d x d but has rank at most n_heads * d_head, so the factors 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from jaxtyping import Float
+import torch
+from jaxtyping import Complex, Float
 from torch import Tensor, nn
 
 from attngeo.errors import MatrixError
@@ -109,10 +110,14 @@ class BilinearForm:
 
     def head(self, h: int) -> Float[Tensor, "d d"]:
         """``W_qk,h = W_q,h W_k,g(h)^T``, (d, d). Negative ``h`` counts from the end; MatrixError if out of range."""
+        return self.alone(h).dense()
+
+    def alone(self, h: int) -> "BilinearForm":
+        """The form of one head, by its factors."""
         if not -self.n_heads <= h < self.n_heads:
             raise MatrixError(f"head {h} does not exist; this layer has heads 0 to {self.n_heads - 1}.")
-        h %= self.n_heads
-        return self.wq[h] @ self.wk[h // (self.n_heads // self.n_kv_heads)].T
+        key = h % self.n_heads // (self.n_heads // self.n_kv_heads)
+        return BilinearForm(self.wq[h][None], self.wk[key][None])
 
     def heads(self) -> Iterator[Float[Tensor, "d d"]]:
         """Each head's ``W_qk,h`` in turn, (d, d)."""
@@ -122,6 +127,26 @@ class BilinearForm:
         """``W_qk = sum_h W_qk,h`` (Eq. S20), (d, d)."""
         q, k = self.merged()
         return q @ k.T
+
+    def eigenvalues(self, k: int | None = None) -> Complex[Tensor, " k"]:
+        """The k eigenvalues of the summed form that are largest in magnitude, those of ``K^T Q``; complex128.
+
+        All d of them unless k is given; past the rank of the factors they are 0.
+        """
+        q, key = (factor.detach().double() for factor in self.merged())
+        small = key.T @ q if q.shape[1] < self.d_model else q @ key.T
+        values = torch.linalg.eigvals(small)
+        return self._largest(values[values.abs().argsort(descending=True)], k)
+
+    def singular_values(self, k: int | None = None) -> Float[Tensor, " k"]:
+        """The k largest singular values of the summed form, by QR of its factors; float64, 0 past their rank."""
+        (_, q), (_, key) = (torch.linalg.qr(factor.detach().double()) for factor in self.merged())
+        return self._largest(torch.linalg.svdvals(q @ key.T), k)
+
+    def _largest(self, values: Tensor, k: int | None) -> Tensor:
+        if k is not None and not (isinstance(k, int) and 1 <= k <= self.d_model):
+            raise MatrixError(f"W_qk of width {self.d_model} has no {k} values; ask for 1 to {self.d_model}.")
+        return torch.cat([values, values.new_zeros(self.d_model - len(values))])[:k]
 
     def symmetric_part(self) -> Float[Tensor, "d d"]:
         """``M_s = (M + M^T) / 2`` of the summed form (Eq. 16), (d, d)."""

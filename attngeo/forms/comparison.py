@@ -1,4 +1,4 @@
-"""How far two query-key matrices are from one another, by their factors: d x d is never formed."""
+"""How far two query-key matrices are from one another, by their factors: d x d is never formed whole."""
 
 from dataclasses import dataclass
 
@@ -11,6 +11,7 @@ from attngeo.forms.bilinear import BilinearForm
 from attngeo.forms.moments import working_dtype
 
 Factors = tuple[Tensor, Tensor]  # (..., d, rank) each
+ENTRIES = 2**20  # of a matrix made at a time
 
 
 @dataclass(frozen=True)
@@ -24,8 +25,9 @@ class Comparison:
 def compare(a: BilinearForm, b: BilinearForm) -> Comparison:
     """``<A, B> / (||A|| ||B||)`` and ``||B - A|| / ||A||`` of the summed forms (Eq. S20), with Frobenius products.
 
-    ``<A, B> = Tr(A^T B) = sum((Q_a^T Q_b) * (K_a^T K_b))`` needs two products of factors. ``B - A`` is taken as
-    ``(Q_b - Q_a) K_b^T + Q_a (K_b - K_a)^T`` where the factors have one shape, so that small changes are not lost.
+    ``<A, B> = Tr(A^T B) = sum((Q_a^T Q_b) * (K_a^T K_b))``, or, where the factors are not narrow, the sum over rows of
+    A and B. ``B - A`` is taken as ``(Q_b - Q_a) K_b^T + Q_a (K_b - K_a)^T`` where the factors have one shape, so that
+    small changes are not lost.
 
     Returns:
         A cosine of 0 where a matrix is zero. A relative change of 0 where both are, and infinite where A alone is.
@@ -51,12 +53,14 @@ def compare_heads(a: BilinearForm, b: BilinearForm) -> Comparison:
 
 def _compared(a: Factors, b: Factors) -> Comparison:
     (qa, ka), (qb, kb) = a, b
-    square_a, square_b, product = _inner(a, a), _inner(b, b), _inner(a, b)
-    if qa.shape == qb.shape:
-        from_queries, from_keys = (qb - qa, kb), (qa, kb - ka)
-        change = _inner(from_queries, from_queries) + _inner(from_keys, from_keys) + 2 * _inner(from_queries, from_keys)
+    if qa.shape == qb.shape and 2 * qa.shape[-1] < qa.shape[-2]:  # six products of factors, else three of d x d
+        (aq, gq, dq), (ak, gk, dk) = _grams(qa, qb - qa), _grams(ka, kb - ka)
+        bk = ak + gk + gk.mT + dk  # K_b^T K_b
+        square_a, square_b, product = _sum(aq, ak), _sum(aq + gq + gq.mT + dq, bk), _sum(aq + gq, ak + gk)
+        change = _sum(dq, bk) + _sum(aq, dk) + 2 * _sum(gq.mT, gk + dk)
     else:
-        change = square_a + square_b - 2 * product
+        square_a, with_change, change = _by_rows(a, b)
+        product, square_b = square_a + with_change, square_a + 2 * with_change + change
     lengths = (square_a * square_b).sqrt()
     relative = (change.clamp_min(0) / square_a).sqrt()
     return Comparison(
@@ -65,9 +69,26 @@ def _compared(a: Factors, b: Factors) -> Comparison:
     )
 
 
-def _inner(a: Factors, b: Factors) -> Tensor:
-    """``<Q_a K_a^T, Q_b K_b^T>``, summed in float64."""
-    return ((a[0].mT @ b[0]).double() * (a[1].mT @ b[1]).double()).sum((-2, -1))
+def _by_rows(a: Factors, b: Factors) -> tuple[Tensor, Tensor, Tensor]:
+    """``||A||^2``, ``<A, B - A>`` and ``||B - A||^2``, some rows of A and B - A at a time."""
+    (qa, ka), (qb, kb) = a, b
+    of_q, of_k = ((qb - qa, qa), (kb, kb - ka)) if qa.shape == qb.shape else ((qb, -qa), (kb, ka))
+    left, right = torch.cat(of_q, -1), torch.cat(of_k, -1)
+    sums, rows = [], max(1, ENTRIES // ka[..., 0].numel())
+    for start in range(0, qa.shape[-2], rows):
+        m, change = (q[..., start : start + rows, :] @ k.mT for q, k in ((qa, ka), (left, right)))
+        sums.append([_sum(m, m), _sum(m, change), _sum(change, change)])
+    square, product, of_change = (torch.stack(values).sum(0) for values in zip(*sums, strict=True))
+    return square, product, of_change
+
+
+def _grams(a: Tensor, change: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """``A^T A``, ``A^T D`` and ``D^T D``, of which all inner products of two forms of one shape are made."""
+    return (a.mT @ a).double(), (a.mT @ change).double(), (change.mT @ change).double()
+
+
+def _sum(a: Tensor, b: Tensor) -> Tensor:
+    return (a * b).sum((-2, -1), dtype=torch.float64)
 
 
 def _alike(a: BilinearForm, b: BilinearForm) -> tuple[BilinearForm, BilinearForm]:

@@ -6,6 +6,7 @@ likewise. Query heads that share a key head add up to such entries again, so tha
 """
 
 import math
+import sys
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -37,16 +38,24 @@ class NullLaw(NamedTuple):
         return away / self.sd if self.sd else math.copysign(math.inf, away) if away else 0.0
 
     def p(self, value: float) -> float:
-        """Two-sided: by the normal law, or by the share of simulated distances as large where that is more."""
+        """Two-sided: by the normal law, or by the share of simulated distances as large where that is more.
+
+        The score counts as one of the draws, so that p is never below `least`.
+        """
         draws = len(self.distances)
         beyond = draws - np.searchsorted(self.distances, abs(value - self.mean) * (1 - 1e-12))
-        return max(math.erfc(abs(self.z(value)) / math.sqrt(2)), float(beyond / max(1, draws)))
+        return max(math.erfc(abs(self.z(value)) / math.sqrt(2)), self.least * float(beyond + 1))
+
+    @property
+    def least(self) -> float:
+        """The smallest p that can be told: one in all draws, or what a float64 holds."""
+        return 1 / (len(self.distances) + 1) if len(self.distances) else sys.float_info.min
 
     @property
     def half_width(self) -> float:
         """Of the band about the mean that holds 95 % of random weights' scores: beyond it p is below `LEVEL`."""
         draws = len(self.distances)
-        simulated = float(self.distances[draws - math.ceil(LEVEL * draws)]) if draws else 0.0
+        simulated = float(self.distances[draws + 1 - math.ceil(LEVEL * (draws + 1))]) if draws else 0.0
         return max(Z95 * self.sd, simulated)
 
 

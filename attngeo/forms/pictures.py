@@ -6,6 +6,7 @@ import torch
 from attngeo.forms.bilinear import BilinearForm
 
 IMAGE_SIDE = 256  # pixels; larger matrices are pooled
+LEVELS = 127  # of either sign
 PIXEL_ROWS = 16  # of a picture made at a time
 
 
@@ -26,4 +27,4 @@ def picture(form: BilinearForm, side: int = IMAGE_SIDE) -> tuple[np.ndarray, flo
         m[start : start + PIXEL_ROWS] = blocks.gather(2, blocks.abs().argmax(2, keepdim=True)).squeeze(2)
     flat = np.abs(m.numpy()).ravel()
     peak = float(np.quantile(flat, 0.995)) or float(flat.max()) or 1.0
-    return np.round(np.clip(m.numpy() / peak, -1, 1) * 127).astype(np.int8), peak
+    return np.round(np.clip(m.numpy() / peak, -1, 1) * LEVELS).astype(np.int8), peak

@@ -14,6 +14,7 @@ import pandas as pd
 
 from attngeo.runs import estimates
 from attngeo.runs.estimates import Estimate
+from attngeo.runs.experiments import Experiment
 from attngeo.runs.labels import distinct_labels
 from attngeo.runs.record import Run, RunError
 
@@ -133,6 +134,22 @@ def arms(runs: Iterable[Run]) -> list[Arm]:
     found = [tuple(run for _, run in group) for group in by_seed]
     labels = distinct_labels([runs[0] for runs in found])
     return [Arm(runs, label) for runs, label in zip(found, labels, strict=True)]
+
+
+def whole_arms(plan: Experiment, runs: Iterable[Run]) -> dict[str, Arm]:
+    """Arms of a plan of which every planned seed is recorded, by name.
+
+    Raises:
+        RunError: a run was made with another setting than its plan has.
+    """
+    recorded = {run.name.rpartition("/")[2]: run for run in runs}
+    names: dict[str, list[str]] = {}
+    for run in plan.runs:
+        names.setdefault(run.arm, []).append(run.name)
+        has = recorded[run.name].config if run.name in recorded else run.settings
+        if wrong := [key for key, value in run.settings.items() if has.get(key) != value]:
+            raise RunError(f"{run.name} has {wrong[0]} {has.get(wrong[0])!r}, not that of its plan; record it again.")
+    return {arm: Arm(tuple(recorded[n] for n in own)) for arm, own in names.items() if set(own) <= set(recorded)}
 
 
 def contrasts(

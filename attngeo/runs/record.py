@@ -30,7 +30,13 @@ PLAN = "experiment.yml"  # beside the runs of an experiment
 FILES = ("run.json", "history.parquet", "scores.parquet", "images.npz")
 # Settings that came after the first recorded runs, with the value that was in force before: a run recorded without one
 # is read with that value, and so stays equal to runs recorded with it.
-IN_FORCE: dict[str, Any] = {"picture_every": 0, "keep_checkpoints": False, "logit_scale": 1.0}
+IN_FORCE: dict[str, Any] = {
+    "picture_every": 0,
+    "keep_checkpoints": False,
+    "logit_scale": 1.0,
+    "positions": "learned",
+    "values": "trained",
+}
 
 
 # Columns of the tables by their types in parquet; the integers tell rows apart.

@@ -1,12 +1,14 @@
 """Checkpoints of one shape, layer by layer: the scores of each, and how far its W_qk is from the first one's."""
 
 from collections.abc import Sequence
+from math import isnan
 from statistics import median
 from typing import NamedTuple
 
 from attngeo.checkpoints.layers import AttentionLayer, Checkpoint
 from attngeo.errors import MatrixError, ParameterError
-from attngeo.forms.comparison import Comparison, compare, compare_heads
+from attngeo.forms.bilinear import BilinearForm
+from attngeo.forms.comparison import compare, compare_heads
 from attngeo.forms.scores import GAMMA, SUM, Convention
 from attngeo.survey import rows as scores
 
@@ -53,24 +55,25 @@ def difference_rows(
     """
     first, found = compared[0], []
     before = scores.layer_rows(first.opened, layers[0], gamma, per_head, convention)
+    unchanged = [{"cosine": 0.0 if isnan(row["symmetry_p"]) else 1.0, "relative_change": 0.0} for row in before]
     for (asked, opened), layer in zip(compared, layers, strict=True):
-        now = before if opened is first.opened else scores.layer_rows(opened, layer, gamma, per_head, convention)
+        own = opened is first.opened
+        now = before if own else scores.layer_rows(opened, layer, gamma, per_head, convention)
         try:
-            each = [compare(layers[0].form, layer.form), *_by_head(layers[0], layer, per_head)]
+            far = unchanged if own else _far(layers[0].form, layer.form, per_head)
         except MatrixError as error:
             raise ParameterError(f"{first.asked} and {asked} are no models of one shape: {error}") from error
-        for row, old, comparison in zip(now, before, each, strict=True):
+        for row, old, distances in zip(now, before, far, strict=True):
             changes = {f"{score}_change": row[score] - old[score] for score in SHOWN}
-            far = {name: float(getattr(comparison, name)) for name in CHANGES[2:]}
-            found.append({"checkpoint": asked, "reference": first.asked, **row, **changes, **far})
+            found.append({"checkpoint": asked, "reference": first.asked, **row, **changes, **distances})
     return sorted(found, key=lambda row: row["head"])
 
 
-def _by_head(first: AttentionLayer, layer: AttentionLayer, per_head: bool) -> list[Comparison]:
-    if not per_head:
-        return []
-    heads = compare_heads(first.form, layer.form)
-    return [Comparison(*pair) for pair in zip(heads.cosine, heads.relative_change, strict=True)]
+def _far(first: BilinearForm, other: BilinearForm, per_head: bool) -> list[dict[str, float]]:
+    """Cosine and relative change of the sums over heads, then of each head."""
+    compared = [compare(first, other), *([compare_heads(first, other)] if per_head else [])]
+    columns = {name: [x for each in compared for x in getattr(each, name).reshape(-1).tolist()] for name in CHANGES[2:]}
+    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
 
 def cells(rows: Sequence[dict], letters: dict[str, str]) -> tuple[list[str], list[list[str]]]:

@@ -6,13 +6,11 @@ from typing import Any
 import pandas as pd
 
 from attngeo.bounds import cause, read_json
-from attngeo.checkpoints.layers import open_checkpoint
 from attngeo.forms.scores import GAMMA
 from attngeo.records.checkout import data
 from attngeo.survey.models import local_weights, registry
 from attngeo.survey.record import RecordError
-from attngeo.survey.rows import COLUMNS, TEXT, WHOLE
-from attngeo.survey.score_table import score_table
+from attngeo.survey.rows import COLUMNS, TEXT, WHOLE, score_table
 
 
 def read_records(folder: Path) -> tuple[pd.DataFrame, dict[str, dict]]:
@@ -49,7 +47,8 @@ def measured(models: list[str], gamma: float = GAMMA, folder: Path | None = None
     parts = []
     for model in models or records:
         if model in weights or model not in records:
-            parts.append(named(score_table(open_checkpoint(weights.get(model, model)), gamma)).assign(origin="weights"))
+            table = score_table(weights.get(model, model), gamma).to_dataframe()
+            parts.append(named(table).assign(origin="weights"))
         elif (records[model]["gamma"] == gamma).all():
             parts.append(records[model])
         else:

@@ -30,6 +30,7 @@ class ModelPart(NamedTuple):
     objective: str
     attention: str  # bidirectional, causal or cross
     model_type: str
+    positions: str  # kind of the part, as in `attngeo.checkpoints.architectures.Positions`; "" of cross-attention
     licence: str
     access: str
     weights_folder: str  # in ATTNGEO_WEIGHTS

@@ -27,7 +27,7 @@ def released_results() -> pd.DataFrame:
     """
     results = pd.DataFrame(rows_of(RESULTS))
     kinds = pd.DataFrame(registry()).rename(columns={"name": "model"})
-    kinds = kinds[["model", "part", "modality", "family", "attention", "objective"]]
+    kinds = kinds[["model", "part", "modality", "family", "attention", "objective", "positions"]]
     joined = results.merge(released_medians(), on=["file", "key"], validate="1:1")
     joined = joined.merge(kinds, on=["model", "part"], how="left", validate="m:1")
     return joined.assign(counted=[not _NOT_COUNTED & set(d.split()) for d in joined["defects"]])

@@ -4,8 +4,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
-from datetime import timedelta
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from filelock import FileLock
 
 from attngeo.bounds import local_path
 from attngeo.checkpoints.layers import Checkpoint
+from attngeo.checkpoints.sources import named_on_the_hub
 from attngeo.errors import AttngeoError, CheckpointError, ParameterError
 from attngeo.records.workers import spread
 from attngeo.survey.models import group, local_weights, registry
@@ -49,7 +49,9 @@ def chosen_models(models: tuple[str, ...] = (), label: str = "") -> list[Model]:
     for word in (*models, *(group(label) if label else ())):
         row = known.get(word)
         if row is None or local_path(word).exists():
-            found.append(Model(word, word))
+            named = None if local_path(word).exists() else named_on_the_hub(word)
+            at_once = named is not None and not named.subfolder  # of a subfolder opening it tells
+            found.append(Model(word, named.id, named.revision or "") if named and at_once else Model(word, word))
         else:
             source = local.get(row.name, row.hub_id)
             found.append(Model(row.name, source or row.weights_folder, row.revision, elsewhere=not source))
@@ -64,7 +66,7 @@ def require_registered(asked: list[Model], folder: Path) -> None:
     """
     known = {os.path.realpath(path) for path in local_weights().values()} | {model.hub_id for model in registry()}
     for model in asked:
-        if not model.elsewhere and _place(model) not in known:
+        if not model.elsewhere and _place(replace(model, revision="")) not in known:
             raise ParameterError(
                 f"{model.name} is no model of the register, and {folder} holds the records of those alone; name a"
                 f" folder for its record with -o."
@@ -88,7 +90,7 @@ def _each_once(models: list[Model]) -> list[Model]:
 def _place(model: Model) -> str:
     """Where its weights are, by whatever links it is reached; the id of a model on the Hub."""
     path = local_path(model.source)
-    return os.path.realpath(path) if path.exists() else model.source
+    return os.path.realpath(path) if path.exists() else f"{model.source}@{model.revision}".removesuffix("@")
 
 
 def survey(
@@ -159,39 +161,6 @@ def _record(
         return " ".join(f"{error}".split())
     except Exception as error:  # whatever a reader or the network throws must not end the other models
         return " ".join(f"{model.name} failed with {type(error).__name__}: {error}".split())
-
-
-class Processes:
-    """The processes of one survey, to wait for each other and to tell what failed.
-
-    A process that left early with an error would make torchrun end the others. RANK and WORLD_SIZE tell which it is, as
-    torchrun and accelerate set them; without them it is alone.
-
-    Raises:
-        ParameterError: they are no whole numbers, or do not fit.
-    """
-
-    def __init__(self) -> None:
-        rank, count = os.environ.get("RANK", "0"), os.environ.get("WORLD_SIZE", "1")
-        if not (rank.isdecimal() and count.isdecimal() and int(rank) < int(count)):
-            raise ParameterError(f"RANK is {rank!r} and WORLD_SIZE {count!r}; start the processes with torchrun.")
-        self.rank, self.count = int(rank), int(count)
-        self._meet = self.count > 1 and "MASTER_ADDR" in os.environ
-        if self._meet:
-            import torch.distributed as distributed
-
-            distributed.init_process_group("gloo", timeout=timedelta(days=30))
-
-    def gather(self, failed: dict[str, str]) -> dict[str, str]:
-        """What failed in any process, once all are done."""
-        if not self._meet:
-            return failed
-        import torch.distributed as distributed
-
-        everywhere: list[dict[str, str]] = [{} for _ in range(self.count)]
-        distributed.all_gather_object(everywhere, failed)
-        distributed.destroy_process_group()
-        return {name: why for part in everywhere for name, why in part.items()}
 
 
 def _in_weights_folder() -> list[str]:

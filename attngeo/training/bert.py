@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from typing import Any
 
 import torch
 from jaxtyping import Int
@@ -9,10 +10,11 @@ from torch import Tensor
 from transformers import BertConfig, BertForMaskedLM, BertLMHeadModel, PreTrainedModel
 
 from attngeo.forms.bilinear import BilinearForm
-from attngeo.training.choices import Constraint, Initialisation, Shape
+from attngeo.training.choices import Constraint, Initialisation, Positions, Shape, Values
 from attngeo.training.constraints import constraint_loss
-from attngeo.training.initialisations import initialise_bert
+from attngeo.training.initialisations import freeze_values, initialise_bert
 from attngeo.training.linear_cross_entropy import linear_cross_entropy
+from attngeo.training.positions import PositionsBertConfig, register, take_positions
 
 EPSILON = 1e-12  # of the layer normalisation (Table S1)
 STD = 0.02  # of BERT's weights at the start
@@ -56,6 +58,28 @@ class Decoder(_PredictsPositions, BertLMHeadModel):
     """BERT with attention to the left."""
 
 
+class PositionsEncoder(Encoder):
+    """The same with positions that are not in a table of embeddings."""
+
+    config_class = PositionsBertConfig
+
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__(config)
+        take_positions(self)
+
+
+class PositionsDecoder(Decoder):
+    """The same with positions that are not in a table of embeddings."""
+
+    config_class = PositionsBertConfig
+
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__(config)
+        take_positions(self)
+
+
+register(PositionsEncoder, PositionsDecoder)
+
 # what save_pretrained writes into config.json: classes that transformers has
 Encoder.__name__, Decoder.__name__ = BertForMaskedLM.__name__, BertLMHeadModel.__name__
 
@@ -66,41 +90,52 @@ def build_model(
     initialisation: Initialisation | str = Initialisation.RANDOM,
     seed: int = 0,
     attention: str = "sdpa",
+    positions: Positions | str = Positions.LEARNED,
+    values: Values | str = Values.TRAINED,
 ) -> PreTrainedModel:
     """A BERT with the given initialisation, whose statistics have been checked.
 
-    Two models of equal shape and seed differ only in what their initialisations change. A causal one, a decoder, sees
-    the left only. Of the implementations of attention in transformers "eager" is the faster one on a CPU.
+    Two models of equal shape and seed differ only in what their initialisations, positions and values change. A causal
+    one, a decoder, sees the left only. Of the implementations of attention in transformers "eager" is the faster one on
+    a CPU; positions that are not learned need it.
 
     Raises:
         InitialisationError: the weights do not have the statistics that the initialisation promises.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        model = (Decoder if causal else Encoder)(bert_config(shape, causal, attention))
+        if (positions := Positions(positions)) is Positions.LEARNED:
+            model = (Decoder if causal else Encoder)(bert_config(shape, causal, attention))
+        else:
+            config = PositionsBertConfig(**_settings(shape, causal), positions=positions.value)
+            model = (PositionsDecoder if causal else PositionsEncoder)(config)
     initialise_bert(attention_layers(model), Initialisation(initialisation), seed, STD)
+    freeze_values(attention_layers(model), Values(values), seed)
     return model
 
 
 def bert_config(shape: Shape, causal: bool, attention: str = "sdpa") -> BertConfig:
     """The configuration of a BERT of that shape, with Table S1's settings for all that a shape leaves open."""
-    return BertConfig(
-        vocab_size=shape.vocab_size,
-        hidden_size=shape.d_model,
-        num_hidden_layers=shape.layers,
-        num_attention_heads=shape.heads,
-        intermediate_size=shape.d_ff,
-        hidden_act="gelu",
-        hidden_dropout_prob=shape.dropout,
-        attention_probs_dropout_prob=shape.dropout,
-        max_position_embeddings=shape.positions,
-        initializer_range=STD,
-        layer_norm_eps=EPSILON,
-        is_decoder=causal,
-        use_cache=False,
-        pad_token_id=0,
-        attn_implementation=attention,
-    )
+    return BertConfig(**_settings(shape, causal), attn_implementation=attention)
+
+
+def _settings(shape: Shape, causal: bool) -> dict[str, Any]:
+    return {
+        "vocab_size": shape.vocab_size,
+        "hidden_size": shape.d_model,
+        "num_hidden_layers": shape.layers,
+        "num_attention_heads": shape.heads,
+        "intermediate_size": shape.d_ff,
+        "hidden_act": "gelu",
+        "hidden_dropout_prob": shape.dropout,
+        "attention_probs_dropout_prob": shape.dropout,
+        "max_position_embeddings": shape.longest,
+        "initializer_range": STD,
+        "layer_norm_eps": EPSILON,
+        "is_decoder": causal,
+        "use_cache": False,
+        "pad_token_id": 0,
+    }
 
 
 def attention_layers(model: PreTrainedModel) -> list[torch.nn.Module]:
@@ -138,9 +173,9 @@ def _whole(weight: Tensor) -> Tensor:
 
 
 def parameter_counts(model: PreTrainedModel) -> dict[str, int]:
-    """Number of weights: all, and without the embeddings."""
-    count = sum(p.numel() for p in model.parameters())
-    embeddings = sum(p.numel() for p in model.bert.embeddings.parameters())
+    """Number of weights that are trained: all, and without the embeddings."""
+    count = sum(p.numel() for p in model.parameters() if p.requires_grad)
+    embeddings = sum(p.numel() for p in model.bert.embeddings.parameters() if p.requires_grad)
     return {"all": count, "without_embeddings": count - embeddings}
 
 

@@ -59,6 +59,24 @@ SYMMETRY = {  # of every head, where the initialisation fixes it
 }
 
 
+class Positions(str, Enum):
+    """How a model knows where its tokens stand."""
+
+    LEARNED = "learned"  # a table of embeddings, added to those of the tokens (Def. S1.1)
+    ROTARY = "rotary"  # queries and keys rotated by angles in proportion to their places (RoPE)
+    BIAS = "bias"  # a number added to the logits, learned for every head and offset
+    NONE = "none"
+
+
+class Values(str, Enum):
+    """Which value-output maps W_v,h W_o,h a model has."""
+
+    TRAINED = "trained"
+    FROZEN = "frozen"  # random, as they start
+    FROZEN_SYMMETRIC = "frozen-symmetric"  # W_o,h = (W_v,h S_h)^T, S_h symmetric, eigenvalues +-1
+    FROZEN_SKEW = "frozen-skew"  # the same with S_h skew-symmetric and orthogonal
+
+
 class Constraint(str, Enum):
     """Which part of W_qk a constraint favours."""
 
@@ -75,7 +93,7 @@ class Shape:
     d_model: int = 256  # width of the embedding, d
     heads: int = 4  # must divide d_model
     d_ff: int = 1024  # width of the feed-forward layer
-    positions: int = 512  # longest block
+    longest: int = 512  # tokens of a block, at most
     dropout: float = 0.1  # of hidden states and of attention
     vocab_size: int = 30522
 

@@ -7,7 +7,17 @@ from typing import Any, get_args
 
 from attngeo.bounds import Setting, read_yaml
 from attngeo.errors import AttngeoError, ParameterError
-from attngeo.training.choices import PRESETS, SYMMETRY, Constraint, Initialisation, Shape, Text, TrainingObjective
+from attngeo.training.choices import (
+    PRESETS,
+    SYMMETRY,
+    Constraint,
+    Initialisation,
+    Positions,
+    Shape,
+    Text,
+    TrainingObjective,
+    Values,
+)
 from attngeo.training.corpora.registry import NAMES
 
 
@@ -50,6 +60,10 @@ class TrainingConfig:
     heads: int = _value(4, "attention heads per layer; divides the width", 1, 1024)
     d_ff: int | None = _value(None, "width of the feed-forward layers; default 4 times d-model", 1, 1 << 18)
     dropout: float = _value(0.1, "dropout of hidden states and of attention", 0, 0.99)
+    positions: str = _value("learned", "how the model knows positions", choices=[p.value for p in Positions])
+    values: str = _value(
+        "trained", "value-output maps: trained, or frozen and of that symmetry", choices=[v.value for v in Values]
+    )
     logit_scale: float = _value(1.0, "factor of the attention logits, with the weights as they are", 1e-3, 1e3)
 
     steps: int = _value(200_000, "updates", 1, 10**9)
@@ -98,6 +112,11 @@ class TrainingConfig:
                 f"init {self.init} starts where the {self.constraint} constraint is infinite (Eqs. S147, S148);"
                 " choose another init."
             )
+        if self.positions == Positions.ROTARY and self.d_model // self.heads % 2:
+            raise ParameterError(
+                f"positions rotary turn pairs of coordinates, but heads are {self.d_model // self.heads} wide; change"
+                " heads or d_model so that their width is even."
+            )
         self.shape(self.vocab_size)
 
     @property
@@ -112,7 +131,7 @@ class TrainingConfig:
             d_model=self.d_model,
             heads=self.heads,
             d_ff=self.d_ff or 4 * self.d_model,
-            positions=max(512, self.block_size),
+            longest=max(512, self.block_size),
             dropout=float(self.dropout),
             vocab_size=vocab_size,
         )

@@ -15,7 +15,7 @@ from attngeo.errors import AttngeoError
 from attngeo.forms.bilinear import BilinearForm
 from attngeo.forms.scores import score_heads
 from attngeo.training import ties
-from attngeo.training.choices import SYMMETRY, Initialisation
+from attngeo.training.choices import SYMMETRY, Initialisation, Values
 
 Attention = Any  # transformers' BertAttention, whose `.self` has the linear maps `query`, `key`, `value`
 
@@ -48,6 +48,22 @@ def initialise_bert(layers: list[Attention], initialisation: Initialisation, see
     for number, layer in enumerate(layers):
         _MAKE[initialisation](layer, generator, std)
         _check(layer, number, initialisation, std)
+
+
+@torch.no_grad()
+def freeze_values(layers: list[Attention], values: Values, seed: int) -> None:
+    """Exempt W_v and W_o from training, their product ``W_v,h W_o,h`` made symmetric or skew-symmetric if asked for."""
+    if values is Values.TRAINED:
+        return
+    generator = torch.Generator().manual_seed(seed)
+    for layer in layers:
+        value, output, width = layer.self.value, layer.output.dense, _d_head(layer)
+        wv = value.weight.unflatten(0, (-1, width)).transpose(1, 2)  # views, (heads, d, d_head)
+        wo = output.weight.unflatten(1, (-1, width)).transpose(0, 1)
+        if values is not Values.FROZEN:
+            ties.tie(wv, wo, ties.reflection if values is Values.FROZEN_SYMMETRIC else ties.rotation, generator)
+        for linear in (value, output):
+            linear.requires_grad_(False)
 
 
 def _tied(mixer: ties.Mixer) -> Callable[[Attention, torch.Generator, float], None]:

@@ -31,7 +31,7 @@ def initialise(
     part: Part | None = None,
     config: Mapping | Any = None,
 ) -> None:
-    """Tie every head's keys to its queries in place: ``W_k,h = W_q,h S_h``, so that s = 1, or -1 for a skew start.
+    """Start every head's keys as its queries, free to part: ``W_k,h = W_q,h S_h``, so that s = 1, or -1 if skew.
 
     ``symmetric``: S_h = I. ``symmetric-indefinite``: S_h symmetric and orthogonal. ``skew``: S_h skew-symmetric and
     orthogonal. ``random`` leaves the weights as they are. All else in the model, biases included, stays as it is. Where

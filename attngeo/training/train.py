@@ -170,7 +170,8 @@ def _as_is(batch: Any) -> Any:
 def _model(config: TrainingConfig, vocabulary: Vocabulary, cpu: bool) -> PreTrainedModel:
     causal = TrainingObjective(config.objective).causal
     shape, init = config.shape(vocabulary.size), Initialisation(config.init)
-    model = build_model(shape, causal, init, config.seed, "eager" if cpu else "sdpa")
+    attention = "eager" if cpu else "sdpa"
+    model = build_model(shape, causal, init, config.seed, attention, config.positions, config.values)
     if config.logit_scale != 1:
         scale_logits(model, config.logit_scale)
     if os.environ.get("ACCELERATE_USE_FSDP", "").lower() == "true":  # set by accelerate launch

@@ -1,7 +1,12 @@
-"""Squared norms of the rows and columns of updates, and ratios of their means."""
+"""Squared norms of the rows and columns of updates: measured, expected, and how uneven they are.
+
+Always ``sum_k ||column_k||^2 = sum_m ||row_m||^2 = ||W||_F^2``, so one side can only be more uneven than the other.
+"""
 
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, cat
+
+TAIL = 0.98  # quantile of all norms from which on they count as large
 
 
 def squared_norms(
@@ -16,3 +21,41 @@ def ratio_samples(top: Float[Tensor, " draws"], bottom: Float[Tensor, " draws"])
     """Values whose mean is ``mean(top) / mean(bottom)`` and whose standard error is the ratio's (delta method)."""
     ratio = top.mean() / bottom.mean()
     return ratio + (top - ratio * bottom) / bottom.mean()
+
+
+def unevenness(squared: Float[Tensor, "*draws d"]) -> Float[Tensor, "*draws"]:
+    """``mean_k(n_k^2) / mean_k(n_k)^2`` of squared norms n_k: 1 when all are equal, d when one holds everything."""
+    return squared.square().mean(-1) / squared.mean(-1).square()
+
+
+def log_unevenness(updates: Float[Tensor, "draws d d"]) -> Float[Tensor, " draws"]:
+    """``log(U_columns / U_rows)``, U the `unevenness` of the squared norms; positive where columns are more uneven."""
+    rows, columns = squared_norms(updates)
+    return (unevenness(columns) / unevenness(rows)).log()
+
+
+def tail_gap(updates: Float[Tensor, "draws d d"], quantile: float = TAIL) -> Float[Tensor, " draws"]:
+    """``Pr[||column|| > w] - Pr[||row|| > w]`` per draw, w a quantile of all norms together (Eqs. 13, S102)."""
+    rows, columns = squared_norms(updates)
+    above = cat([rows, columns]).quantile(quantile)
+    return (columns > above).double().mean(-1) - (rows > above).double().mean(-1)
+
+
+def independent_ratio(covariance: Float[Tensor, "d d"], m: int) -> float:
+    """``E ||column_k||^2 / E ||row_m||^2 = Tr(Sigma) / (d Sigma_mm)`` for every k (Eq. S62), for independent beta."""
+    return float(covariance.trace() / (len(covariance) * covariance[m, m]))
+
+
+def vocabulary_squared_norms(
+    covariance: Float[Tensor, "d d"], beta: Float[Tensor, "vocab vocab"]
+) -> tuple[Float[Tensor, " d"], Float[Tensor, " d"]]:
+    """``E ||row_k||^2 = E ||column_k||^2 = Tr(Sigma) Sigma_kk ||B||_F^2 + (Sigma^2)_kk Tr(BB)`` for E^T B E.
+
+    E holds the embeddings e_a of a vocabulary in its rows: independent, mean 0, covariance Sigma, of any law. B is
+    fixed and has no diagonal; ``B_ab`` collects the coefficients of all pairs in which token a is predicted from b.
+
+    Source: derived here.
+    """
+    norms = covariance.trace() * covariance.diagonal() * beta.square().sum()
+    norms = norms + (covariance @ covariance).diagonal() * (beta @ beta).trace()
+    return norms, norms

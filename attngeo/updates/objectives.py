@@ -22,6 +22,9 @@ class Objective(Choice):
         return self.value
 
 
+TRAINED = (Objective.AUTOREGRESSIVE, Objective.MASKED)  # with which Transformers are trained
+
+
 def context_matrix(
     objective: Objective | str, n_tokens: int, masked: Bool[Tensor, "*batch n"] | None = None
 ) -> Bool[Tensor, "*batch n n"]:
@@ -54,6 +57,17 @@ def context_matrix(
         return masked.unsqueeze(-1) & ~masked.unsqueeze(-2)
     ones = torch.ones(n_tokens, n_tokens, dtype=torch.bool)
     return ones.tril(-1) if objective is Objective.AUTOREGRESSIVE else ~torch.eye(n_tokens, dtype=torch.bool)
+
+
+def every_third(n_tokens: int) -> Bool[Tensor, " n"]:
+    """Which positions an example masks: every third."""
+    return torch.arange(n_tokens) % 3 == 1
+
+
+def example_pairs(objective: Objective | str, n_tokens: int) -> Bool[Tensor, "n n"]:
+    """``[j in C_i]``, with `every_third` position masked where the objective masks any."""
+    masked = every_third(n_tokens) if Objective(objective) is Objective.MASKED else None
+    return context_matrix(objective, n_tokens, masked)
 
 
 def attended_matrix(objective: Objective | str, n_tokens: int) -> Bool[Tensor, "n n"]:

@@ -55,6 +55,18 @@ def by_context(beta: Float[Tensor, "n n"], x: Float[Tensor, "n d"]) -> Float[Ten
     return torch.einsum("ja,jb->jab", beta.T @ x, x)
 
 
+def step_of_factors(
+    wq: Float[Tensor, "*heads d d_head"], wk: Float[Tensor, "*heads d d_head"], gradient: Float[Tensor, "*#heads d d"]
+) -> Float[Tensor, "*heads d d"]:
+    """``W_q W_q^T G + G W_k W_k^T``: what descent on W_q and W_k takes from W_qk, to first order, over its rate.
+
+    Since ``dL/dW_q = G W_k`` and ``dL/dW_k = G^T W_q`` with ``G = dL/dW_qk``, head by head.
+
+    Source: paper, Remark S1.6, Eq. S39.
+    """
+    return wq @ (gradient.mT @ wq).mT + gradient @ wk @ wk.mT
+
+
 def cosine(a: Float[Tensor, "*shape"], b: Float[Tensor, "*shape"]) -> float:
     """``<A, B> / (||A|| ||B||)``: the angle between two tensors, in [-1, 1]; 0 where either is 0."""
     norms = a.norm() * b.norm()

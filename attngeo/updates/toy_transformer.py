@@ -5,7 +5,7 @@ no layer normalisation. W_qk of every head is a node of the graph, so autograd g
 """
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -13,7 +13,10 @@ from torch import Tensor
 
 from attngeo.errors import ParameterError
 from attngeo.forms.bilinear import BilinearForm
-from attngeo.updates.objectives import Objective, attended_matrix, check_length
+from attngeo.updates.objectives import Objective, attended_matrix, check_length, every_third
+from attngeo.updates.rank_one import exact_coefficients
+
+WORDS = ("the", "dog", "met", "my", "old", "cat")  # the sentence of the pages, each word once: the vocabulary, too
 
 
 @dataclass(frozen=True)
@@ -73,12 +76,19 @@ class LayerGradient:
     w_qk: Float[Tensor, "heads d d"]  # dL/dW_qk,h
     errors: Float[Tensor, "n d"]  # g_i = dL/d x-hat_i
     weights: Float[Tensor, "heads n n"]  # dL/dalpha_ij
+    scale: float  # of the scores
+
+    @property
+    def beta(self) -> Float[Tensor, "heads n n"]:
+        """``alpha_ij g_i^T (v_j - o_i)``, scaled: the coefficients of ``dL/dW_qk = sum_ij beta_ij x_i x_j^T``."""
+        return exact_coefficients(self.layer.weights, self.layer.values, self.errors, self.scale)
 
 
 @dataclass(frozen=True)
 class Pass:
     """One sequence through the model."""
 
+    scale: float  # of the scores
     layers: tuple[LayerPass, ...]
     logits: Float[Tensor, "n vocab"]
     losses: Float[Tensor, " n"]  # -log p of the token that each query position predicts; 0 where it predicts none
@@ -88,7 +98,7 @@ class Pass:
         part = self.layers[layer]
         nodes = (part.w_qk, part.attended, part.weights)
         grads = torch.autograd.grad(self.losses.sum() if loss is None else loss, nodes, retain_graph=True)
-        return LayerGradient(LayerPass(*(getattr(part, f.name).detach() for f in fields(part))), *grads)
+        return LayerGradient(LayerPass(*(getattr(part, f.name).detach() for f in fields(part))), *grads, self.scale)
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,8 +146,7 @@ class ToyTransformer:
         """`run` on a sequence of uniform, independent tokens; the masked objective masks every third position."""
         n, generator = self.config.n_tokens, torch.Generator().manual_seed(seed)
         tokens = torch.randint(self.config.n_vocab, (n,), generator=generator)
-        masked = torch.arange(n) % 3 == 1
-        return self.run(tokens, objective, masked if Objective(objective) is Objective.MASKED else None)
+        return self.run(tokens, objective, every_third(n) if Objective(objective) is Objective.MASKED else None)
 
     def run(
         self,
@@ -169,7 +178,7 @@ class ToyTransformer:
             x = layers[-1].output
         logits = x @ self.wu
         losses = torch.nn.functional.cross_entropy(logits, targets, reduction="none") * counted
-        return Pass(tuple(layers), logits, losses)
+        return Pass(self.config.score_scale, tuple(layers), logits, losses)
 
     def layer(self, index: int, x: Float[Tensor, "n d"], mask: Bool[Tensor, "n n"]) -> LayerPass:
         """One layer on inputs of the caller's, (N, d)."""
@@ -188,3 +197,27 @@ class ToyTransformer:
         if not self.config.d_mlp:
             return attended
         return attended + torch.nn.functional.gelu(attended @ self.w1[index]) @ self.w2[index]
+
+
+def first_layer(config: ToyConfig, objective: Objective | str, seed: int) -> LayerGradient:
+    """The gradients in the first layer of a random Transformer, on a random sequence."""
+    return ToyTransformer.random(config, seed).example(objective, seed).gradient(0)
+
+
+def sentence_model(seed: int, d: int = 12) -> ToyTransformer:
+    """One layer of one head, without a feedforward layer, whose vocabulary is `WORDS`."""
+    n = len(WORDS)
+    return ToyTransformer.random(ToyConfig(d=d, n_heads=1, n_layers=1, n_tokens=n, n_vocab=n, d_mlp=0), seed)
+
+
+def sentence_gradient(objective: Objective | str, seed: int, d: int = 12) -> LayerGradient:
+    """The gradients of a `sentence_model` that reads `WORDS`; the masked objective masks every third."""
+    masked = every_third(len(WORDS)) if Objective(objective) is Objective.MASKED else None
+    return sentence_model(seed, d).run(torch.arange(len(WORDS)), objective, masked).gradient(0)
+
+
+def one_layer(d: int = 32, n_tokens: int = 32, seed: int = 0) -> ToyTransformer:
+    """One head in one layer at random weights, without positions; eight times as many tokens as positions."""
+    config = ToyConfig(d=d, n_heads=1, n_layers=1, n_tokens=n_tokens, n_vocab=8 * n_tokens, d_mlp=0)
+    model = ToyTransformer.random(config, seed)
+    return replace(model, wp=torch.zeros_like(model.wp))

@@ -6,12 +6,17 @@ from small_models import small_model, tokens, two_sequences
 
 from attngeo.checkpoints.architectures import LayerPlan
 
-ENCODERS = """albert bert bert-generation camembert data2vec-text deberta deberta-v2 distilbert electra ernie layoutlm
-megatron-bert modernbert mpnet rembert roberta roberta-prelayernorm xlm-roberta xlm-roberta-xl""".split()
-DECODERS = """apertus arcee biogpt cohere cohere2 ctrl ernie4_5 exaone4 falcon gemma gemma3_text glm glm4 gpt2
-gpt_bigcode gpt_neox gpt_neox_japanese gpt_oss llama mistral mixtral modernbert-decoder olmo olmo2
-olmo3 olmoe openai-gpt opt persimmon phi phi3 phimoe qwen2 qwen2_moe qwen3 qwen3_moe seed_oss
-smollm3 stablelm starcoder2 xglm""".split()
+ENCODERS = """albert bert bert-generation camembert data2vec-text deberta deberta-v2 distilbert dpr electra ernie
+eurobert layoutlm megatron-bert modernbert mpnet rembert roberta roberta-prelayernorm roc_bert
+splinter tapas visual_bert xlm-roberta xlm-roberta-xl""".split()
+DECODERS = """afmoe apertus arcee aria_text biogpt bitnet cohere cohere2 cohere2_moe cosmos3_edge_text ctrl cwm
+ernie4_5 ernie4_5_moe exaone4 exaone_moe falcon falcon_h1 flex_olmo flint gemma gemma3_text glm glm4
+glm4_moe gpt-sw3 gpt2 gpt_bigcode gpt_neox gpt_neox_japanese gpt_oss higgs_audio_v2 hy_v3
+hyperclovax internlm3 iquestcoder jais2 kolibri1 laguna llama minimax_m2 ministral3 mistral mixtral
+modernbert-decoder nanochat olmo olmo2 olmo3 olmo_hybrid olmoe openai-gpt opt persimmon phi phi3
+phimoe qwen2 qwen2_moe qwen3 qwen3_moe qwen3_vl_moe_text qwen3_vl_text seed_oss smollm3 solar_open
+stablelm starcoder2 xglm""".split()
+GRANITES = "granite granite_swa granitemoe granitemoe_swa granitemoeshared".split()
 SEQ2SEQ = "bart blenderbot blenderbot-small m2m_100 marian mbart mvp pegasus plbart".split()
 
 
@@ -39,7 +44,7 @@ CASES = [
     *(Case(name) for name in ENCODERS),
     *(Case(name) for name in DECODERS),
     *(Case(name, inputs=two_sequences) for name in SEQ2SEQ),
-    *(Case(name, inputs=two_sequences, scale=unscaled) for name in ("mt5", "t5", "umt5")),
+    *(Case(name, inputs=two_sequences, scale=unscaled) for name in ("mt5", "switch_transformers", "t5", "umt5")),
     Case("big_bird", small_model("big_bird", attention_type="original_full")),
     Case("esm", small_model("esm", vocab_size=40, pad_token_id=0, mask_token_id=3, position_embedding_type="absolute")),
     Case("xmod", small_model("xmod", default_language="en_XX", languages=("en_XX",))),
@@ -48,7 +53,8 @@ CASES = [
     Case("gptj", small_model("gptj", rotary_dim=4), zero_ids),
     Case("gemma2", small_model("gemma2", attn_logit_softcapping=None, query_pre_attn_scalar=8, head_dim=8)),
     Case("gpt_neo", small_model("gpt_neo", attention_types=[[["global", "local"], 1]]), scale=unscaled),
-    *(Case(name, scale=unscaled) for name in ("granite", "granitemoe")),
+    *(Case(name, scale=unscaled) for name in GRANITES),
+    Case("minimax", inside=True),
     Case("helium", small_model("helium", head_dim=8)),
     Case("mpt", prepare=without_alibi("build_mpt_alibi_tensor")),
     Case("nemotron", small_model("nemotron", num_key_value_heads=2, head_dim=8)),

@@ -114,6 +114,7 @@ CASES = [
     # towers of models of images and text
     Case("clip_text_model"),
     Case("clip_vision_model", inputs=image),
+    Case("chinese_clip_vision_model", inputs=image),
     Case("siglip_text_model", small_model("siglip_text_model", tf.SiglipTextModel)),
     Case("siglip_vision_model", inputs=image),
     Case("siglip2_text_model", small_model("siglip2_text_model", tf.Siglip2TextModel)),

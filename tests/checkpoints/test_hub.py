@@ -1,6 +1,7 @@
 import json
 import logging
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -14,8 +15,9 @@ from huggingface_hub import constants, file_download, hf_hub_download
 
 from attngeo import open_checkpoint
 from attngeo.checkpoints import hub as hub_module
+from attngeo.checkpoints import kept, ranges
 from attngeo.checkpoints import layers as checkpoints
-from attngeo.checkpoints import ranges
+from attngeo.cli import main
 from attngeo.errors import CheckpointError
 
 NAME = "owner/tiny-bert"
@@ -37,6 +39,7 @@ def hub(tmp_path, monkeypatch, model):
     hub = hub_server.FakeHub(tmp_path / "hub")
     point_to(hub.hub.url, monkeypatch)
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(constants, "HF_ASSETS_CACHE", str(tmp_path / "assets"))
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
     monkeypatch.setattr(ranges, "FIRST_WAIT", 0.001)
     monkeypatch.setattr(time, "sleep", lambda seconds: None)  # huggingface_hub's own waits
@@ -101,6 +104,36 @@ def test_at_most_two_percent_beyond_queries_keys_and_headers_whatever_breaks(hub
 @pytest.mark.parametrize("revision", ["main", hub_server.COMMIT])
 def test_a_revision(revision, hub):
     assert_same(NAME, hub, revision=revision)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        f"{NAME}@main",
+        f"hf://{NAME}",
+        f"hf://{NAME}@{hub_server.COMMIT}",
+        f"https://huggingface.co/{NAME}",
+        f"https://huggingface.co/{NAME}/",
+        f"https://hf.co/{NAME}/tree/{hub_server.COMMIT}",
+        f"https://huggingface.co/{NAME}/blob/main/config.json",
+    ],
+)
+def test_an_address_and_a_revision_within_a_name(name, hub):
+    assert_same(name, hub)
+    assert open_checkpoint(name).name == NAME
+
+
+@pytest.mark.parametrize(
+    "name, named",
+    [
+        (f"{NAME}@none", "'none'"),
+        (f"{NAME}@v1", "'v1' and not 'main'"),
+        ("https://example.org/owner/tiny-bert", "no file or folder"),
+    ],
+)
+def test_another_revision_or_another_site_is_refused(name, named, hub):
+    with pytest.raises(CheckpointError, match=named):
+        open_checkpoint(name, revision="main" if "v1" in name else None)
 
 
 def test_bin_is_downloaded_whole_and_says_so(hub, model, caplog):
@@ -244,10 +277,82 @@ def test_what_the_cache_has_needs_no_connection(hub, monkeypatch):
 
 
 def test_offline_without_the_weights(hub, monkeypatch, as_user):
-    open_checkpoint(NAME)
+    open_checkpoint(NAME)  # keeps the header
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     with pytest.raises(CheckpointError, match=r"model.safetensors.*HF_HUB_OFFLINE"):
+        open_checkpoint(NAME)[0]
+    kept.clear()
+    with pytest.raises(CheckpointError, match=r"model.safetensors.*HF_HUB_OFFLINE"):
         open_checkpoint(NAME)
+
+
+def offline(monkeypatch):
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+
+
+@pytest.mark.parametrize("sharded", [False, True])
+@pytest.mark.parametrize("away", [lambda _: None, offline, lambda m: point_to("http://127.0.0.1:9", m)])
+def test_what_was_read_once_is_read_from_what_is_kept(away, sharded, hub, model, monkeypatch):
+    if sharded:
+        shard(hub, model)
+    assert_same(NAME, hub)
+    served, asked = hub.served, len(hub.ranges)
+    away(monkeypatch)
+    assert_same(NAME, hub)
+    assert (hub.served, len(hub.ranges)) == (served, asked) == (QK + header_bytes(hub), asked)
+
+
+def test_what_is_kept_in_part_is_fetched_and_what_cannot_be_kept_is_read(hub):
+    assert_same(NAME, hub)
+    largest = max(kept.cache_folder().rglob("*-of-*"), key=lambda path: path.stat().st_size)
+    size = largest.stat().st_size
+    largest.write_bytes(b"part")
+    served = hub.served
+    assert_same(NAME, hub)
+    assert hub.served == served + size and largest.stat().st_size == size
+    kept.clear()
+    kept.cache_folder().parent.mkdir(exist_ok=True)
+    kept.cache_folder().write_text("no folder")
+    assert_same(NAME, hub)
+
+
+def test_the_command_shows_and_clears_what_is_kept(hub, capsys):
+    def cache(*arguments):
+        with pytest.raises(SystemExit):
+            main(["cache", *arguments])
+        return capsys.readouterr().out.splitlines()
+
+    total = f"{(QK + header_bytes(hub)) / 1e6:.1f} MB"
+    assert_same(NAME, hub)
+    assert cache() == [
+        f"{NAME}  {hub_server.COMMIT[:12]}  {total}",
+        f"{total} of queries and keys in {kept.cache_folder()}",
+    ]
+    assert cache("--clear")[-1].startswith(f"{total} of queries and keys removed") and not kept.cache_folder().exists()
+    assert len(cache()) == 1
+
+
+def test_a_subfolder(hub, capsys):
+    inner = folder(hub) / "weights" / "last"
+    shutil.copytree(folder(hub), inner)
+    (folder(hub) / "config.json").unlink()
+    expected = [layer.form.wq for layer in open_checkpoint(inner)]
+    page = f"https://huggingface.co/{NAME}"
+    for name, subfolder in (
+        (NAME, "weights/last"),
+        (folder(hub), "weights/last"),
+        (f"{page}/tree/main/weights/last", ""),
+        (f"{page}/blob/main/weights/last/model.safetensors", ""),
+    ):
+        opened = open_checkpoint(name, subfolder=subfolder)
+        assert all(torch.equal(layer.form.wq, wq) for layer, wq in zip(opened, expected, strict=True))
+        assert opened.revision == ("" if name == folder(hub) else hub_server.COMMIT)
+    with pytest.raises(SystemExit):
+        main(["score", NAME, "--subfolder", "weights/last", "--format", "json"])
+    assert len(json.loads(capsys.readouterr().out)) == 3
+    with pytest.raises(SystemExit):
+        main(["score", NAME, "--subfolder", "none"])
+    assert f"{NAME} has no none/config.json" in capsys.readouterr().err
 
 
 def command(hub, tmp_path, *arguments: str) -> subprocess.CompletedProcess:
@@ -289,3 +394,10 @@ def test_a_client_that_another_thread_closed_is_asked_again():
     answers = iter([RuntimeError("something else")])
     with pytest.raises(RuntimeError, match="something else"):
         hub_module._call(ask)
+
+
+def test_positions_are_the_bytes_of_their_table_alone(hub):
+    checkpoint = open_checkpoint(NAME)
+    rows = checkpoint.position_rows(checkpoint.plans[0])
+    assert torch.equal(rows, open_checkpoint(folder(hub)).position_rows(checkpoint.plans[0]))
+    assert checkpoint.bytes_read == 512 * 64 * 4 and hub.served == checkpoint.bytes_read + header_bytes(hub)

@@ -213,6 +213,29 @@ def unsafe_bin(folder, model):
     (folder / "pytorch_model.bin").write_bytes(pickle.dumps({"a": Evil()}, protocol=2))
 
 
+def repeat(size):
+    """Queries and keys of size^2 entries, all of them one number."""
+
+    def store(folder, model):
+        state = {name: torch.zeros(1).as_strided((size, size), (0, 0)) for name in model.state_dict()}
+        (folder / "model.safetensors").unlink()
+        torch.save(state, folder / "pytorch_model.bin")
+
+    return store
+
+
+def device(start):
+    """The file with that start, or the weights, as a device without end."""
+
+    def link(folder, model):
+        path = next(folder.glob(f"{start}*"), folder / start)
+        (folder / "model.safetensors").unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
+        path.symlink_to("/dev/zero")
+
+    return link
+
+
 def set_header(tensor, **changes):
     return lambda folder, model: rewrite_header(
         folder / "model.safetensors", lambda header: header[tensor].update(changes)
@@ -265,6 +288,10 @@ DAMAGES = {
         "teacher",
     ),
     "code in the bin": (unsafe_bin, "pytorch_model.bin"),
+    "few numbers repeated": (repeat(2**10), "repeats a few"),
+    "very few numbers, repeated past 64 bits": (repeat(2**31), "repeats a few"),
+    "index that is a device": (device("model.safetensors.index.json"), "no weights"),
+    "shard that is a device": (lambda f, m: sharded(f, m) or device("model-00001-of-")(f, m), "model-00001-of-.*"),
     "truncated bin": (lambda f, m: as_bin(f, m) or truncate(f / "pytorch_model.bin", 9000), "pytorch_model.bin"),
     "empty bin": (lambda f, m: as_bin(f, m) or truncate(f / "pytorch_model.bin", 0), "pytorch_model.bin"),
     "index without map": (

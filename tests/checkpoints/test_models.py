@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from unittest import mock
 
 import pytest
 import torch
@@ -10,7 +11,7 @@ from torch import nn
 from attngeo import Attention, BilinearForm, Tower, open_checkpoint, open_model, register_architecture, symmetry_score
 from attngeo.checkpoints.architectures import ARCHITECTURES
 from attngeo.errors import CheckpointError, ParameterError
-from attngeo.survey.score_table import COLUMNS, score_table
+from attngeo.survey.rows import score_table
 
 NAMES = ("model", "source")  # what a model in memory cannot share with its file
 
@@ -35,7 +36,7 @@ def test_the_table_is_that_of_the_saved_model(model_type, kind, tmp_path):
     torch.manual_seed(0)
     model = small_model(model_type, kind)()
     model.save_pretrained(tmp_path)
-    live, saved = (score_table(opened)[list(COLUMNS)] for opened in (open_model(model), open_checkpoint(tmp_path)))
+    live, saved = (score_table(opened).to_dataframe() for opened in (open_model(model), open_checkpoint(tmp_path)))
     assert live.drop(columns=[*NAMES]).equals(saved.drop(columns=[*NAMES]))
     assert set(live["model"]) == {type(model).__name__} and len(live) > 0
 
@@ -229,3 +230,42 @@ print(*(layer.form for layer in attngeo.open_model(model)))
 def test_a_model_in_memory_needs_no_transformers():
     done = subprocess.run([sys.executable, "-c", ALONE], capture_output=True, text=True, timeout=120)
     assert (done.stderr, done.stdout.count("heads=2")) == ("", 1)
+
+
+def torch_encoder():
+    return nn.TransformerEncoder(nn.TransformerEncoderLayer(32, 4, 16), 2, enable_nested_tensor=False)
+
+
+@pytest.mark.parametrize(
+    "model, module",
+    [
+        (torch_encoder, "layers.{}.self_attn"),
+        (lambda: nn.ModuleDict({"visual": torch_encoder()}), "layers.{}.self_attn"),
+        (lambda: nn.MultiheadAttention(32, 4), ""),
+    ],
+    ids=["encoder", "in a tower", "attention"],
+)
+@mock.patch.dict(ARCHITECTURES)
+def test_torch_s_own_attention_gives_its_own_probabilities(model, module):
+    torch.manual_seed(0)
+    model = model().double().eval()
+    fused = "in_proj_weight"
+    register_architecture("torch-s", Attention("encoder", module, fused, fused, "blocks", heads="nhead", layers=""))
+    layers = list(open_model(model, config={"model_type": "torch-s", "nhead": 4}))
+    attentions = [m for m in model.modules() if isinstance(m, nn.MultiheadAttention)]
+    x = torch.randn(5, 1, 32, dtype=torch.float64)
+    for layer, attention in zip(layers, attentions, strict=True):
+        q, k = layer.form.per_head()
+        logits = torch.einsum("id,hdr,her,je->hij", x[:, 0], q, k, x[:, 0]) / 8**0.5
+        _, probabilities = attention(x, x, x, average_attn_weights=False)
+        assert torch.allclose(logits.softmax(-1), probabilities[0], atol=1e-12)
+
+
+def test_layers_are_sliced_and_built_in_types_stay():
+    torch.manual_seed(0)
+    opened = open_model(small_model("llama")())
+    assert [layer.layer for layer in opened[:2]] == [0, 1] and [layer.layer for layer in opened[-1:]] == [1]
+    with pytest.raises(ParameterError, match="built in"):
+        register_architecture("gpt2", Attention("decoder", "h.{}.attn"))
+    with pytest.raises(ParameterError, match="'heap'"):
+        Attention("decoder", "h.{}.attn", layout="heap")

@@ -2,8 +2,7 @@
 
 import pytest
 
-from attngeo import open_checkpoint
-from attngeo.survey.score_table import score_table
+from attngeo import open_checkpoint, score_table
 
 
 @pytest.fixture
@@ -19,14 +18,14 @@ def checkpoint(weights):
 
 
 def test_bert_tiny_layer_by_layer(checkpoint):
-    table = score_table(checkpoint("bert-tiny-google"), per_head=False)
+    table = score_table(checkpoint("bert-tiny-google"), per_head=False).to_dataframe()
     assert table["symmetry"].round(5).tolist() == [0.61973, 0.91660]
     assert round(table["symmetry"].median(), 2) == 0.77  # Table S2
 
 
 @pytest.mark.parametrize("name, printed", [("gpt2-small", 0.15), ("gpt-neo-125m", 0.14)])
 def test_decoders_have_the_printed_median_symmetry(checkpoint, name, printed):
-    table = score_table(checkpoint(name), per_head=False)
+    table = score_table(checkpoint(name), per_head=False).to_dataframe()
     assert set(table["part"]) == {"decoder"} and len(table) == 12
     assert round(table["symmetry"].median(), 2) == printed  # Table S2
 

@@ -123,3 +123,23 @@ def test_factors_that_make_no_form_are_refused(name, as_user):
 def test_weights_that_do_not_split_are_refused(query, key, d_head, as_user):
     with pytest.raises(MatrixError):
         BilinearForm.from_linear(torch.zeros(query), torch.zeros(key), d_head)
+
+
+@pytest.mark.parametrize("heads, kv_heads, d_head", [(4, 2, 3), (4, 4, 8)])
+def test_eigenvalues_and_singular_values_are_those_of_the_matrix(heads, kv_heads, d_head):
+    torch.manual_seed(0)
+    form = BilinearForm(torch.randn(heads, 12, d_head).double(), torch.randn(kv_heads, 12, d_head).double())
+    dense = form.dense()
+    torch.testing.assert_close(form.singular_values(), torch.linalg.svdvals(dense), atol=1e-10, rtol=1e-10)
+    magnitudes = torch.linalg.eigvals(dense).abs().sort(descending=True).values
+    torch.testing.assert_close(form.eigenvalues().abs(), magnitudes, atol=1e-6, rtol=1e-9)
+    torch.testing.assert_close(form.eigenvalues().sum().real, dense.trace())
+    assert form.singular_values(2).tolist() == form.singular_values()[:2].tolist()
+    with pytest.raises(MatrixError, match="1 to 12"):
+        form.eigenvalues(13)
+
+
+@pytest.mark.parametrize("k", [1.5, "x"])
+def test_a_number_of_eigenvalues_that_is_none_is_refused(as_user, k):
+    with pytest.raises(MatrixError, match="1 to 4"):
+        BilinearForm(torch.ones(1, 4, 2), torch.ones(1, 4, 2)).eigenvalues(k)

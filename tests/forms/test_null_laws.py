@@ -130,7 +130,7 @@ def test_z_and_p_are_those_of_the_normal_law_where_nothing_is_simulated():
 
 def test_p_counts_the_simulated_distances_that_are_as_large():
     law = NullLaw(0.5, 1e-3, np.array([0.125, 0.25, 0.375, 0.5]))
-    assert [law.p(value) for value in (0.75, 0.25, 0.875, 1.0625)] == pytest.approx([0.75, 0.75, 0.5, 0])
+    assert [law.p(value) for value in (0.75, 0.25, 0.875, 1.0625)] == pytest.approx([0.8, 0.8, 0.6, 0.2])
     assert law._replace(distances=np.array([0.25])).p(0.75) == 1
     assert symmetry_null(1, 1).sd == 0
 
@@ -149,7 +149,7 @@ def test_wide_layers_scatter_as_one_over_root_d():
 @pytest.mark.parametrize("d", [1, 2, 3])
 def test_no_width_is_too_small(d):
     law = directionality_null(d, 1)
-    assert (law.sd, law.z(0.0), law.p(0.0), law.p(1.0)) == (0, 0, 1, 0) and law.z(1.0) == math.inf
+    assert (law.sd, law.z(0.0), law.p(0.0), law.p(1.0)) == (0, 0, 1, law.least) and law.z(1.0) == math.inf
     assert symmetry_null(d, 1).mean == 1 / d
 
 
@@ -159,3 +159,25 @@ def test_laws_are_the_same_every_time():
     torch.manual_seed(3)
     again = directionality_null(40, 8, 1.5)
     assert first.sd == again.sd and (first.distances == again.distances).all()
+
+
+def test_a_p_is_monotone_and_never_below_what_its_draws_can_tell():
+    law = directionality_null(576, 192)
+    distances = [0.0, *map(float, np.linspace(0.01, 1, 400))]
+    ps = [law.p(value) for value in distances]
+    assert ps == sorted(ps, reverse=True) and ps[-1] == law.p(-1.0) == law.least == 1 / (len(law.distances) + 1)
+    assert [p >= LEVEL for p in ps] == [value <= law.half_width for value in distances]
+    assert 0 < symmetry_null(576, 192).p(1.0) < 1e-300
+
+
+@pytest.mark.parametrize("d, rank, far, draws", [(576, 192, (0.2, 0.35, 0.55, 0.65), 60_000)])
+def test_a_p_agrees_with_many_redraws_of_its_own_law(d, rank, far, draws, monkeypatch):
+    law = directionality_null(d, rank)
+    monkeypatch.setattr("attngeo.forms.null_laws.NORMS", 2 * d * draws)
+    monkeypatch.setattr("attngeo.forms.null_laws.DRAWS", draws)
+    monkeypatch.setattr(np.random, "default_rng", lambda seed, make=np.random.default_rng: make(seed + 1))
+    distances = directionality_null.__wrapped__(d, rank).distances
+    for value in far:
+        share = float((distances >= value).mean())
+        error = 4 * math.sqrt(share * (1 - share) / len(law.distances)) + 2 * law.least
+        assert share - error <= law.p(value) <= max(1.5 * share, share + error)

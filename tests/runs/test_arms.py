@@ -6,8 +6,7 @@ import pytest
 from made_training import made_arm, made_run
 from scipy import stats
 
-from attngeo.chapters.symmetric_initialisation import crossings
-from attngeo.chapters.training_scores.recorded_runs import kind
+from attngeo.chapters.symmetric_initialisation import speed_ups
 from attngeo.runs.arms import Contrast, arms, contrasts, matched
 from attngeo.runs.estimates import NEVER, difference_of_means, over_seeds
 from attngeo.runs.labels import distinct_labels, text
@@ -86,7 +85,7 @@ def test_measures_of_a_run():
     assert run.last("symmetry") == pytest.approx(0.4) and abs(run.first("symmetry")) < 0.05
     assert run.last("held_out_loss") == pytest.approx(2.0) and run.first("held_out_loss") == pytest.approx(5.0)
     assert run.by_layer("symmetry").iloc[-1].tolist() == pytest.approx([0.2, 0.4, 0.6])
-    assert (kind(run), text(run)) == ("made", "wikipedia, characters")
+    assert text(run) == "wikipedia, characters"
     assert text(made_run(text="plain", vocab_size=160)) == "wikipedia, 160 pieces"
 
 
@@ -107,9 +106,9 @@ def test_a_run_that_recorded_no_loss_is_named():
 def test_speed_ups_are_those_of_the_curves():
     fast = [replace(r, history=r.history.assign(held_out_loss=r.history["held_out_loss"] - 0.5)) for r in ENCODERS]
     contrast = Contrast(arms(fast)[0], arms(ENCODERS)[0])
-    assert crossings.speed_up_of(contrast, window=1).value == pytest.approx(0.1)
-    assert crossings.first_crossings(contrast) == (0.0,) * 3
-    assert crossings.speed_up_of(Contrast(contrast.second, contrast.first), window=1).value == NEVER
+    assert speed_ups.speed_up_of(contrast, window=1).value == pytest.approx(0.1)
+    assert speed_ups.first_crossings(contrast) == [0.0] * 3
+    assert speed_ups.speed_up_of(Contrast(contrast.second, contrast.first), window=1).value == NEVER
 
 
 def test_arms_without_a_common_seed_or_step_are_refused():
@@ -117,7 +116,7 @@ def test_arms_without_a_common_seed_or_step_are_refused():
         Contrast(arms(ENCODERS)[0], arms([made_run(seed=5)])[0])
     shifted = [replace(r, history=r.history.assign(step=r.history["step"] + 7)) for r in ENCODERS]
     with pytest.raises(RunError, match="held_out_loss"):
-        crossings.speed_up_of(Contrast(arms(ENCODERS)[0], arms(shifted)[0]))
+        speed_ups.speed_up_of(Contrast(arms(ENCODERS)[0], arms(shifted)[0]))
 
 
 def test_runs_are_matched_in_all_but_the_named_settings():

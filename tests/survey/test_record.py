@@ -9,7 +9,7 @@ import torch
 from transformers import BertConfig, BertModel
 
 from attngeo import BilinearForm, open_checkpoint, symmetry_score
-from attngeo.chapters.pretrained_survey.pictures import read_picture
+from attngeo.chapters.pretrained_survey.figures import read_picture
 from attngeo.checkpoints.layers import Checkpoint
 from attngeo.errors import CheckpointError
 from attngeo.forms.pictures import picture

@@ -5,7 +5,8 @@ import torch
 import transformers as tf
 
 from attngeo import AttngeoError, directionality_score, open_checkpoint, symmetry_score
-from attngeo.survey.score_table import COLUMNS, SCORES, layer_medians, score_table
+from attngeo.survey.rows import COLUMNS, SCORES, score_table
+from attngeo.survey.score_table import layer_medians
 
 LLAMA = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 16, "vocab_size": 50}
 
@@ -18,7 +19,7 @@ def folder(tmp_path):
 
 
 def test_a_row_per_layer_and_per_head(folder):
-    table = score_table(open_checkpoint(folder), gamma=1.5)
+    table = score_table(folder, gamma=1.5).to_dataframe()
     assert tuple(table.columns) == COLUMNS
     assert list(table["head"]) == [-1, 0, 1, 2, 3] * 2 and list(table["layer"]) == [0] * 5 + [1] * 5
     assert (table[["model", "revision", "part", "dtype"]] == ["tiny", "", "decoder", "float64"]).all(axis=None)
@@ -28,7 +29,7 @@ def test_a_row_per_layer_and_per_head(folder):
 
 
 def test_the_scores_are_those_of_the_dense_matrices(folder):
-    table = score_table(open_checkpoint(folder), gamma=1.5).set_index(["layer", "head"])
+    table = score_table(folder, gamma=1.5).to_dataframe().set_index(["layer", "head"])
     for layer in open_checkpoint(folder):
         matrices = {-1: layer.form.dense(), **dict(enumerate(layer.form.heads()))}
         for head, m in matrices.items():
@@ -39,8 +40,8 @@ def test_the_scores_are_those_of_the_dense_matrices(folder):
 
 def test_layers_alone(folder):
     checkpoint = open_checkpoint(folder)
-    whole = score_table(checkpoint)
-    alone = score_table(checkpoint, per_head=False)
+    whole = score_table(checkpoint).to_dataframe()
+    alone = score_table(checkpoint, per_head=False).to_dataframe()
     assert (alone["head"] == -1).all() and len(alone) == len(checkpoint)
     assert alone.equals(whole[whole["head"] == -1].reset_index(drop=True))
 

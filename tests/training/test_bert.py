@@ -92,7 +92,7 @@ def test_a_saved_model_is_read_by_transformers_and_by_attngeo(causal, tmp_path):
 
 
 def test_the_scale_of_logits_is_that_of_the_queries_and_can_be_moved_there():
-    shape = Shape(layers=2, d_model=16, heads=2, d_ff=32, positions=12, dropout=0.0, vocab_size=20)
+    shape = Shape(layers=2, d_model=16, heads=2, d_ff=32, longest=12, dropout=0.0, vocab_size=20)
     plain, scaled, warm = (build_model(shape, causal=False, seed=3).eval() for _ in range(3))
     with torch.no_grad():
         for layer in attention_layers(plain):

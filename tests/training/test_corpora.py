@@ -109,6 +109,7 @@ def test_a_limit_cuts_the_characters_and_keeps_the_order(documents, limit):
         ("empty.txt", b"", ""),
         ("blank.txt", b"\n \n", ""),
         ("latin.txt", "caf\xe9".encode("latin-1"), "UTF-8"),
+        ("wide.txt", "wide\n".encode("utf-16-le"), "UTF-8"),
         ("broken.xz.txt.xz", b"not xz", ""),
         ("broken.txt.gz", b"not gzip", ""),
         ("broken.txt.zst", b"not zstandard", ""),

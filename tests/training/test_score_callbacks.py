@@ -40,11 +40,13 @@ def llama():
     return small_model("llama", LlamaForCausalLM)()
 
 
-def test_scores_go_where_the_loss_goes_and_the_loss_still_goes_there(llama, tmp_path):
+@pytest.mark.parametrize("added", [True, False])
+def test_scores_go_where_the_loss_goes_and_the_loss_still_goes_there(added, llama, tmp_path):
     heard = Heard()
-    trainer = trainer_of(llama, tmp_path, [heard])
+    trainer = trainer_of(llama, tmp_path, [heard] if added else [heard, ScoreCallback(every=2)])
     first = [symmetry_score(layer.form) for layer in open_model(llama)]
-    trainer.add_callback(ScoreCallback(trainer, every=2))
+    if added:
+        trainer.add_callback(ScoreCallback(trainer, every=2))
     trainer.train()
     scored = {step: log for step, logs in heard.logs.items() for log in logs if "symmetry/decoder/median" in log}
     assert list(scored) == [0, 2, 4, 5]  # the last step too
@@ -98,8 +100,10 @@ def test_a_number_of_steps_is_needed(every, llama, tmp_path, as_user):
 
 
 def test_a_callback_without_its_trainer_is_refused(llama, as_user):
-    with pytest.raises(ParameterError, match="add_callback"):
+    with pytest.raises(ParameterError, match="callbacks="):
         ScoreCallback(100)
+    with pytest.raises(ParameterError, match="by no Trainer"):
+        ScoreCallback(every=100).on_train_begin(None, None, None)
 
 
 def test_a_model_that_cannot_be_scored_stops_before_the_first_step(llama, tmp_path):
@@ -186,5 +190,5 @@ def test_without_lightning_one_sentence_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "lightning.pytorch", None)
     monkeypatch.delitem(sys.modules, "attngeo.training.lightning_callback", raising=False)
     with pytest.raises(MissingExtra, match=r"attngeo\[lightning\]"):
-        attngeo.LightningScoreCallback  # noqa: B018
+        attngeo.LightningScoreCallback(every=10)
     exec("from attngeo import *", {})

@@ -11,6 +11,8 @@ from attngeo.updates.objectives import (
     attended_matrix,
     context_matrix,
     context_sets,
+    every_third,
+    example_pairs,
     sample_mask,
 )
 
@@ -19,6 +21,12 @@ lengths = st.integers(2, 12)
 
 def masks(n: int):
     return st.lists(st.booleans(), min_size=n, max_size=n).map(lambda bits: torch.tensor(bits))
+
+
+def test_examples_mask_every_third_position():
+    assert every_third(8).nonzero().flatten().tolist() == [1, 4, 7]
+    assert (example_pairs("masked", 5) == context_matrix("masked", 5, every_third(5))).all()
+    assert (example_pairs("bidirectional", 5) == context_matrix("bidirectional", 5)).all()
 
 
 @given(lengths)

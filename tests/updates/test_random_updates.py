@@ -8,12 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attngeo.errors import ParameterError
-from attngeo.updates.norms import ratio_samples, squared_norms
+from attngeo.updates.enumeration import coordinates
+from attngeo.updates.norms import independent_ratio, ratio_samples, squared_norms, tail_gap, unevenness
 from attngeo.updates.objectives import Objective, sample_mask
 from attngeo.updates.random_updates import (
     Coefficients,
     Law,
     UpdateModel,
+    context_updates,
     draw_embeddings,
     power_profile,
 )
@@ -123,6 +125,27 @@ def test_norms_share_one_sum(d, seed):
     rows, columns = squared_norms(m)
     torch.testing.assert_close(rows.sum(), columns.sum())
     torch.testing.assert_close(rows, m.norm(dim=1) ** 2)
+    assert all(1 - 1e-12 <= float(unevenness(side)) <= d + 1e-9 for side in (rows, columns))
+
+
+def test_tails_above_a_quantile():
+    updates = torch.tensor([[[1.0, 2.0], [1.0, 2.0]]]).double()  # squared norms of rows 5 and 5, of columns 2 and 8
+    assert tail_gap(updates, 0.7).tolist() == [0.5]
+
+
+def test_context_updates_have_rank_one_and_add():
+    for n_contexts in (1, 3):
+        updates = context_updates(I3 + torch.ones(3, 3).double(), 4, 2, generator(), n_contexts=n_contexts)
+        assert torch.linalg.matrix_rank(updates).tolist() == [n_contexts, n_contexts]
+    assert independent_ratio(I3, 0) == 1
+
+
+@pytest.mark.parametrize("kurtosis", [2.0, 3.0])
+def test_enumerated_coordinates_have_their_moments(kurtosis):
+    z = coordinates(1, 2, kurtosis)
+    moments = [float(z.mean(z.values[:, 0, 0] ** k)) for k in range(7)]
+    assert moments == pytest.approx([1, 0, 1, 0, kurtosis, 0, kurtosis**2])
+    assert float(z.mean(z.values.prod(-1)[:, 0])) == 0
 
 
 def test_ratio_samples():

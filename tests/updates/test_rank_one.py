@@ -11,11 +11,12 @@ from attngeo.updates.rank_one import (
     by_context,
     by_prediction,
     cosine,
-    exact_coefficients,
     gradient_sum,
     rank_one_terms,
+    relative_error,
+    step_of_factors,
 )
-from attngeo.updates.toy_transformer import ToyConfig, ToyTransformer
+from attngeo.updates.toy_transformer import WORDS, ToyConfig, ToyTransformer, first_layer, sentence_gradient
 
 configs = st.builds(
     lambda heads, d_head, layers, n, mlp: ToyConfig(
@@ -39,7 +40,7 @@ def test_exact_coefficients_give_the_gradient_of_every_head(config, objective, s
     one_pass = ToyTransformer.random(config, seed).example(objective, seed)
     for layer in range(config.n_layers):
         g = one_pass.gradient(layer)
-        beta = exact_coefficients(g.layer.weights, g.layer.values, g.errors, config.score_scale)
+        beta = g.beta
         scale = g.w_qk.abs().max().clamp_min(1e-300)
         assert ((gradient_sum(beta, g.layer.x) - g.w_qk).abs().max() / scale) < 1e-10
         assert beta.sum(-1).abs().max() <= 1e-12 * beta.abs().max().clamp_min(1)
@@ -96,6 +97,28 @@ def test_groupings_are_one_sum(n, d, seed):
     torch.testing.assert_close(terms.sum((0, 1)), total)
     torch.testing.assert_close(terms.sum(1), by_prediction(beta, x))
     torch.testing.assert_close(terms.sum(0), by_context(beta, x))
+
+
+def test_a_step_on_the_factors_against_automatic_differentiation():
+    wq, wk, target = (random(3, 10, width, seed=width) for width in (4, 4, 10))
+    grad_q, grad_k = torch.func.grad(lambda q, k: (q @ k.mT * target).sum(), (0, 1))(wq, wk)  # dL/dW_qk = target
+    torch.testing.assert_close(step_of_factors(wq, wk, target), wq @ grad_k.mT + grad_q @ wk.mT)
+    torch.testing.assert_close(step_of_factors(wq, wk, target[0])[0], step_of_factors(wq[0], wk[0], target[0]))
+
+
+@pytest.mark.parametrize("objective", list(Objective))
+def test_the_sentence_is_read_word_by_word(objective):
+    g, n = sentence_gradient(objective, 2), len(WORDS)
+    model = ToyTransformer.random(ToyConfig(d=12, n_heads=1, n_layers=1, d_mlp=0, n_vocab=n, n_tokens=n), 2)
+    ids = [n if objective == "masked" and i % 3 == 1 else i for i in range(n)]
+    torch.testing.assert_close(g.layer.x, (model.we[ids] + model.wp).detach())
+    assert g.w_qk.shape == (1, 12, 12) and relative_error(gradient_sum(g.beta, g.layer.x), g.w_qk) < 1e-12
+
+
+def test_the_first_layer_is_the_lowest():
+    config = ToyConfig(n_layers=3, n_tokens=4)
+    expected = ToyTransformer.random(config, 5).example("masked", 5).gradient(0)
+    assert (first_layer(config, "masked", 5).w_qk == expected.w_qk).all()
 
 
 def test_cosine_of_zero_is_zero():

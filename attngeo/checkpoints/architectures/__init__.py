@@ -3,11 +3,20 @@
 from pathlib import Path
 from typing import Any, get_args
 
-from attngeo.bounds import read_yaml
-from attngeo.checkpoints.architectures.entry import LAYOUTS, Attention, Entry, Part, Refused, Tower
+from msgspec import Struct
+
+from attngeo.bounds import cause, read_yaml
+from attngeo.checkpoints.architectures.entry import ABSOLUTE, Attention, Entry, Part, Positions, Refused, Tower
 from attngeo.checkpoints.architectures.locate import Misfit, locate, places, transposed
 from attngeo.checkpoints.architectures.plans import LayerPlan
 from attngeo.errors import ParameterError
+
+
+class _Registered(Struct, forbid_unknown_fields=True):
+    """One entry of a file of others."""
+
+    model_types: list[str]
+    stacks: list[dict[str, Any]]
 
 
 def _entry(words: dict[str, Any]) -> Entry:
@@ -18,11 +27,14 @@ def _stack(words: dict[str, Any]) -> Attention | Tower:
     if "config" in words:
         return Tower(**words)
     renamed = words.get("in_memory") and tuple(words["in_memory"])
-    return Attention(**words | {"layout": LAYOUTS[words.get("layout", "separate")], "in_memory": renamed})
+    told = words.get("positions")
+    positions = Positions(**told) if isinstance(told, dict) else told and Positions(told)
+    return Attention(**words | {"in_memory": renamed, "positions": positions})
 
 
 _TABLE: list[dict[str, Any]] = read_yaml(Path(__file__).with_name("entries.yml"), list[dict[str, Any]], ValueError)
 ARCHITECTURES = {model_type: _entry(words) for words in _TABLE for model_type in words["model_types"]}
+BUILT_IN = frozenset(ARCHITECTURES)
 
 
 def register_architecture(model_type: str, *stacks: Attention | Tower) -> None:
@@ -33,11 +45,12 @@ def register_architecture(model_type: str, *stacks: Attention | Tower) -> None:
     ``n_heads``.
 
     Args:
-        model_type: the name in the config; one that is known already is replaced.
+        model_type: the name in the config; one registered before is replaced.
         stacks: where the attention of each stack of layers stands.
 
     Raises:
-        ParameterError: no name or stack, something else than `Attention` and `Tower`, or an unknown part.
+        ParameterError: no name or stack, the name of a built-in model_type, something else than `Attention` and
+            `Tower`, or an unknown part.
     """
     stated = isinstance(model_type, str) and model_type and stacks
     if not stated or not all(isinstance(stack, Attention | Tower) for stack in stacks):
@@ -47,20 +60,45 @@ def register_architecture(model_type: str, *stacks: Attention | Tower) -> None:
     for stack in stacks:
         if isinstance(stack, Attention) and stack.part not in get_args(Part):
             raise ParameterError(f"{stack.part!r} is no part of a model; name one of {', '.join(get_args(Part))}.")
+    if model_type in BUILT_IN:
+        raise ParameterError(f"model_type {model_type!r} is built in and stays as it is; register another name.")
     ARCHITECTURES[model_type] = stacks
 
 
+def register_file(path: Path) -> None:
+    """Register every model_type of a YAML file in the words of entries.yml, as ``attngeo score --register`` does.
+
+    Raises:
+        ParameterError: no such file, or its words are not those of `Attention` and `Tower`.
+    """
+
+    def refuse(why: str) -> ParameterError:
+        return ParameterError(f"{path} registers no architecture ({why}); write it as entries.yml of attngeo does.")
+
+    entries: list[_Registered] = read_yaml(path, list[_Registered], refuse)
+    for words in entries:
+        try:
+            stacks = [_stack(stack) for stack in words.stacks]
+        except TypeError as error:
+            raise refuse(cause(error)) from error
+        for model_type in words.model_types:
+            register_architecture(model_type, *stacks)
+
+
 __all__ = [
+    "ABSOLUTE",
     "ARCHITECTURES",
     "Attention",
     "Entry",
     "LayerPlan",
     "Misfit",
     "Part",
+    "Positions",
     "Refused",
     "Tower",
     "locate",
     "places",
     "register_architecture",
+    "register_file",
     "transposed",
 ]

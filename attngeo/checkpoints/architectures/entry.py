@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
+
+from attngeo.errors import ParameterError
 
 # self-attention of an encoder, self-attention of a decoder, and attention from one sequence to another
 Part = Literal["encoder", "decoder", "cross"]
@@ -57,6 +59,37 @@ LAYOUTS = {
 }
 
 
+# gains of normalisations before an attention, by names that no normalisation behind one has
+NORMS = (
+    *("input_layernorm", "ln_1", "ln_attn", "layernorm_before", "layer_norm1", "norm1", "norm_1", "layernorm1"),
+    *("attn_norm", "attention_layernorm", "ln"),
+)
+
+# kinds of positions that are added to the embedding, and so are part of what W_qk reads (Def. S1.1)
+ABSOLUTE = ("learned", "sinusoidal")
+
+
+@dataclass(frozen=True)
+class Positions:
+    """How a stack takes positions, and where the rows are that are added to its embedding.
+
+    Args:
+        kind: one of ABSOLUTE, or rotary, alibi, relative-bias, relative-key, relative-disentangled, convolution,
+            object-queries.
+        table: name of the tensor of rows, with or without ``.weight`` in the file; "" where it holds none.
+        first: the row of the first position, after those of padding or of class tokens; or the config key of the
+            padding token, which that row follows.
+        map: name of the weight (out, in) by which narrower rows enter the layers; "" where there is none.
+        computed: so many ``attngeo.forms.positions.sinusoids`` are the rows where a file leaves them out; 0: none are.
+    """
+
+    kind: str = "learned"
+    table: str = ""
+    first: int | str = 0
+    map: str = ""
+    computed: int = 0
+
+
 @dataclass(frozen=True)
 class Attention:
     """The attention of one stack of layers.
@@ -64,9 +97,11 @@ class Attention:
     Args:
         part: "encoder", "decoder" or "cross" (decoder to encoder).
         module: name of the attention module; each ``{}`` stands for a number. Any prefix may precede it in the file.
-        query: name of the query weight within the module, without ``.weight``.
+            "" where the model is an attention itself.
+        query: name of the query weight within the module, without ``.weight``; ``in_proj_weight`` as in torch's own
+            attention.
         key: name of the key weight; the same as ``query`` where one tensor holds both.
-        layout: where q and k lie in those tensors.
+        layout: where q and k lie in those tensors, or its name in `LAYOUTS`, such as "blocks".
         heads: config key of the number of query heads; a list there counts by the module's first number.
         kv_heads: config key of the number of key heads; "" where every query head has its own.
         d_head: config key of the width of a head; "" where it follows from the shapes. A fused weight without it has
@@ -76,13 +111,18 @@ class Attention:
         causal: whether a token sees only those before it; None: in decoders.
         decoder_if: config key that, when true, makes this encoder a causal decoder.
         in_memory: module, query and key where transformers 5 names them otherwise than the files that it writes.
+        positions: how it takes positions; None where nothing is said, as of cross-attention, whose two sides differ.
+        norm: name of the layer normalisation before it, in its module or in what that is in; None: the first there of
+            `NORMS`; "" where there is none.
+        norm_if: config key that must be true for ``norm`` to stand before the attention and not behind it.
+        norm_offset: what is added to the normalisation's weight, 1 where a weight of 0 leaves all as it is.
     """
 
     part: Part
     module: str
     query: str = "q_proj"
     key: str = "k_proj"
-    layout: Layout = SEPARATE
+    layout: Any = SEPARATE  # a Layout, once made
     heads: str = "num_attention_heads"
     kv_heads: str = ""
     d_head: str = ""
@@ -90,6 +130,21 @@ class Attention:
     causal: bool | None = None
     decoder_if: str = ""
     in_memory: tuple[str, str, str] | None = None
+    positions: Positions | None = None
+    norm: str | None = None
+    norm_if: str = ""
+    norm_offset: int = 0
+
+    def __post_init__(self) -> None:
+        layout = LAYOUTS.get(self.layout) if isinstance(self.layout, str) else self.layout
+        if not isinstance(layout, Layout):
+            raise ParameterError(f"{self.layout!r} is no layout of weights; name one of {', '.join(LAYOUTS)}.")
+        object.__setattr__(self, "layout", layout)
+
+    def tensor(self, module: str, weight: str) -> str:
+        """Name of a weight's tensor in a module."""
+        place = f"{module}." if module else ""
+        return f"{place}{weight}" if weight.endswith("_weight") else f"{place}{weight}.weight"
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,13 @@ from msgspec import Meta
 from torch import Size
 
 from attngeo.bounds import checked
-from attngeo.checkpoints.architectures.entry import Attention, Entry, Part, Refused
+from attngeo.checkpoints.architectures.entry import NORMS, Attention, Entry, Part, Positions, Refused
 from attngeo.checkpoints.architectures.plans import LayerPlan
 from attngeo.errors import CheckpointError
 
 Count = Annotated[int, Meta(ge=1, le=1_000_000)]
-Counts = Annotated[list[Count], Meta(min_length=1, max_length=1000)]  # by stage
+Layers = Annotated[int, Meta(ge=0, le=1_000_000)]  # 0 where a tower is absent, or heads where a layer has no attention
+Counts = Annotated[list[Layers], Meta(min_length=1, max_length=1000)]  # by stage, or by layer
 Name = Annotated[str, Meta(max_length=200)]
 Place = tuple[int, str, tuple[int, ...]]  # number of the stack, query or key, numbers in the module's name
 
@@ -67,7 +68,8 @@ def value_of(config: Mapping, key: str, kind: Any) -> Any:
 @cache
 def default_sizes() -> dict[str, dict[str, Any]]:
     """Heads and layers by model_type, for what nested configs leave out."""
-    return yaml.safe_load(Path(__file__).with_name("defaults.yml").read_text(encoding="utf-8"))
+    groups = yaml.safe_load(Path(__file__).with_name("defaults.yml").read_text(encoding="utf-8"))
+    return {model_type: group["sizes"] for group in groups for model_type in group["model_types"]}
 
 
 def locate(architectures: Mapping[str, Entry], config: Mapping, shapes: Mapping[str, Size]) -> list[LayerPlan]:
@@ -80,16 +82,18 @@ def locate(architectures: Mapping[str, Entry], config: Mapping, shapes: Mapping[
     stacks = [_as_named(stack, shapes) for stack in _stacks(architectures, _top(config))]
     plans: list[LayerPlan] = []
     for stack in stacks:
-        modules = _modules(stack, shapes)
+        modules, positions = _modules(stack, shapes), _positions(stack, shapes)
         _check_complete(stack, [numbers for numbers, _ in modules])
         decoder = bool(stack.entry.decoder_if and stack.config.get(stack.entry.decoder_if, bool))
         part: Part = "decoder" if decoder else stack.entry.part
         causal = part == "decoder" if stack.entry.causal is None else stack.entry.causal
         first = sum(plan.part == part for plan in plans)
         for layer, (numbers, module) in enumerate(modules, first):
-            plans.append(_plan(stack, part, layer, causal, module, numbers, shapes))
+            plan = _plan(stack, part, layer, causal, module, numbers, shapes)
+            norm = "" if part == "cross" else _norm(stack, module, shapes)  # whose two sides are normalised apart
+            plans.append(replace(plan, positions=positions, norm=norm, norm_offset=stack.entry.norm_offset))
     if not plans:
-        wanted = " or ".join(f"{stack.entry.module}.{stack.entry.query}.weight" for stack in stacks)
+        wanted = " or ".join(stack.entry.tensor(stack.entry.module, stack.entry.query) for stack in stacks)
         raise Misfit(
             f"no tensor is named like {wanted}, as a {config.get('model_type')} model's would be; the files hold"
             f" another model, an adapter or quantised weights: open the original checkpoint."
@@ -143,7 +147,9 @@ def _stacks(
         near = ", ".join(get_close_matches(name, architectures, 3, 0.7))
         raise CheckpointError(
             f"model_type {name!r} is not among the {len(architectures)} that can be read"
-            f"{f' (near: {near})' if near else ''}; attngeo.register_architecture adds one."
+            f"{f' (near: {near})' if near else ''}; where it differs from one of them by"
+            f" name alone, read it as that (attngeo score --as), else attngeo.register_architecture or --register adds"
+            f" it."
         )
     if name in around:
         raise CheckpointError(f"config.json makes a {name} model a part of itself; fetch the checkpoint again.")
@@ -177,9 +183,48 @@ def _renamed(stack: _Stack) -> _Stack:
 
 def _pattern(stack: _Stack, weight: str) -> re.Pattern:
     """What the name of a stack's query or key weight is like: prefix, module, and the numbers in it."""
-    prefix = r"(?:.*\.)?" + "".join(rf"{re.escape(component)}\.(?:.*\.)?" for component in stack.within)
     numbered = re.escape(stack.entry.module).replace(r"\{\}", r"(0|[1-9]\d{0,8})")
-    return re.compile(rf"({prefix})({numbered}\.){re.escape(weight)}\.weight")
+    ending = stack.entry.tensor("m" if numbered else "", weight).removeprefix("m" if numbered else "")
+    return _any_prefix(stack, f"({numbered}){re.escape(ending)}")
+
+
+def _any_prefix(stack: _Stack, name: str) -> re.Pattern:
+    """A name within the stack's tower, after whatever prefix: the first group."""
+    prefix = r"(?:.*\.)?" + "".join(rf"{re.escape(component)}\.(?:.*\.)?" for component in stack.within)
+    return re.compile(f"({prefix}){name}")
+
+
+def _positions(stack: _Stack, shapes: Mapping[str, Size]) -> Positions | None:
+    """How the stack takes positions, with the names of its tensors in the files, "" where they are not there."""
+    told = stack.entry.positions
+    if told is None or not told.table:
+        return told
+    kind = stack.config.get("position_embedding_type", Name)
+    if kind not in (None, "absolute"):  # of BERT and others: the table is there, and is not added
+        return Positions(kind.replace("_", "-"))
+    first = told.first
+    if isinstance(first, str):  # the padding token of RoBERTa and its kind is 1 where a config says nothing
+        padding = stack.config.get(first, Annotated[int, Meta(ge=0, le=1_000_000)])
+        first = 2 if padding is None else padding + 1
+
+    def named(words: str) -> str:
+        names = [name for name in shapes if _any_prefix(stack, rf"{re.escape(words)}(?:\.weight)?").fullmatch(name)]
+        return names[0] if words and len(names) == 1 else ""
+
+    return replace(told, table=named(told.table), first=first, map=named(told.map))
+
+
+def _norm(stack: _Stack, module: str, shapes: Mapping[str, Size]) -> str:
+    """The gain of the normalisation before an attention: in its module, or in what that is in, up to the layer."""
+    entry = stack.entry
+    if entry.norm == "" or (entry.norm_if and stack.config.get(entry.norm_if, bool) is not True):
+        return ""
+    names = NORMS if entry.norm is None else (entry.norm,)
+    parts = module.split(".")
+    numbered = max((place for place, part in enumerate(parts) if part.isdigit()), default=0)
+    around = (".".join(parts[:end]) for end in range(len(parts), numbered, -1))
+    gains = [f"{place}.{name}.{gain}" for place in around for name in names for gain in ("weight", "gamma")]
+    return next((gain for gain in gains if gain in shapes), "")
 
 
 def _modules(stack: _Stack, shapes: Mapping[str, Size]) -> list[tuple[tuple[int, ...], str]]:
@@ -192,11 +237,11 @@ def _modules(stack: _Stack, shapes: Mapping[str, Size]) -> list[tuple[tuple[int,
             f"{entry.module} stands in the files under several prefixes ({', '.join(p or 'none' for p in prefixes)});"
             f" save the part to be scored as a model of its own."
         )
-    return sorted((tuple(map(int, match.groups()[2:])), (match[1] + match[2])[:-1]) for match in matches)
+    return sorted((tuple(map(int, match.groups()[2:])), (match[1] + match[2]).rstrip(".")) for match in matches)
 
 
 def _check_complete(stack: _Stack, found: list[tuple[int, ...]]) -> None:
-    count = stack.config.get(stack.entry.layers, Count | Counts)
+    count = stack.config.get(stack.entry.layers, Layers | Counts)
     if not found or count is None:
         return
     stages, depth = (count, 2) if isinstance(count, list) else ([count], 1)
@@ -206,8 +251,9 @@ def _check_complete(stack: _Stack, found: list[tuple[int, ...]]) -> None:
     if missing:
         numbers = (*missing, *found[-1][depth:])
         raise CheckpointError(
-            f"{stack.entry.module.format(*numbers)}.{stack.entry.query}.weight is missing, one of {sum(stages)}"
-            f" layers that config.json promises; the download or the save was incomplete: fetch the checkpoint again."
+            f"{stack.entry.tensor(stack.entry.module.format(*numbers), stack.entry.query)} is missing, one of"
+            f" {sum(stages)} layers that config.json promises; the download or the save was incomplete: fetch the"
+            f" checkpoint again."
         )
 
 
@@ -221,7 +267,7 @@ def _plan(
     shapes: Mapping[str, Size],
 ) -> LayerPlan:
     entry, config = stack.entry, stack.config
-    query, key = f"{module}.{entry.query}.weight", f"{module}.{entry.key}.weight"
+    query, key = entry.tensor(module, entry.query), entry.tensor(module, entry.key)
     for name in (query, key):
         if name not in shapes:
             raise CheckpointError(f"{name} is missing; the save was incomplete: fetch the checkpoint again.")
@@ -230,28 +276,44 @@ def _plan(
                 f"{name} has shape {tuple(shapes[name])} and not two dimensions of 1 or more; quantised or packed"
                 f" weights cannot be scored: open the original checkpoint."
             )
-    heads = _heads(config.get(entry.heads, Count | Counts), entry.heads, numbers)
+    heads, named_kv_heads, named_d_head = (
+        _of_layer(config, key, numbers) for key in (entry.heads, entry.kv_heads, entry.d_head)
+    )
+    if heads is None:
+        raise CheckpointError(
+            f"{entry.heads} is missing in config.json; heads cannot be told apart without it: give a number."
+        )
     outputs, inputs = reversed(shapes[query]) if entry.layout.transposed else shapes[query]
     if entry.layout.rows is None:
+        if shapes[key][1] != inputs:
+            raise _mismatch(key, f"has {shapes[key][1]} inputs where {query} has {inputs}")
         d_head = _divide(query, outputs, heads, entry.heads)
         kv_heads = _divide(key, shapes[key][0], d_head, "width of a head")
     else:  # [H + 2 H_kv] blocks of d_head
-        d_head = config.get(entry.d_head) or _divide(query, inputs, heads, entry.heads)
+        d_head = named_d_head or _divide(query, inputs, heads, entry.heads)
         kv_heads = _divide(query, _divide(query, outputs, d_head, "width of a head") - heads, 2, "a key and a value")
     if kv_heads < 1 or heads % kv_heads:
         raise _mismatch(key, f"gives {kv_heads} key heads for {heads} query heads")
-    for what, found, config_key in (("key heads", kv_heads, entry.kv_heads), ("a width of", d_head, entry.d_head)):
-        if config.get(config_key) not in (None, found):
-            raise _mismatch(key, f"gives {found} {what} where config.json has {config_key} = {config.get(config_key)}")
+    for what, found, config_key, named in (
+        ("key heads", kv_heads, entry.kv_heads, named_kv_heads),
+        ("a width of", d_head, entry.d_head, named_d_head),
+    ):
+        if named not in (None, found):
+            raise _mismatch(key, f"gives {found} {what} where config.json has {config_key} = {named}")
     return LayerPlan(part, layer, causal, module, query, key, entry.layout, heads, kv_heads, d_head)
 
 
-def _heads(count: int | list[int] | None, key: str, numbers: tuple[int, ...]) -> int:
-    if isinstance(count, list) and numbers and numbers[0] < len(count):
-        count = count[numbers[0]]
-    if not isinstance(count, int):
-        problem = "is missing" if count is None else f"is the list {count!r}"
-        raise CheckpointError(f"{key} {problem} in config.json; heads cannot be told apart without it: give a number.")
+def _of_layer(config: _Config, key: str, numbers: tuple[int, ...]) -> int | None:
+    """A count that a config gives for all layers, or in a list by the module's first number."""
+    count = config.get(key, Count | Counts)
+    if isinstance(count, list):
+        layer = numbers[0] if numbers else 0
+        count = count[layer] if layer < len(count) else 0
+        if not count:
+            raise CheckpointError(
+                f"{key} in config.json has no number for layer {layer}, which has an attention in the files; mend it or"
+                f" fetch the checkpoint again."
+            )
     return count
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from torch import Tensor, promote_types
 
-from attngeo.checkpoints.architectures.entry import Layout, Part
+from attngeo.checkpoints.architectures.entry import Layout, Part, Positions
 from attngeo.forms.bilinear import BilinearForm
 
 
@@ -23,6 +23,9 @@ class LayerPlan:
     heads: int
     kv_heads: int
     d_head: int
+    positions: Positions | None = None  # with the names of its tensors in the file, "" where they are not there
+    norm: str = ""  # tensor with the gain of the layer normalisation before, "" where none is known
+    norm_offset: int = 0  # to be added to it
 
     def spans(self) -> dict[str, tuple[int, int] | None]:
         """Tensors to read, each with the stored rows [start, stop) that matter; None means all of it."""

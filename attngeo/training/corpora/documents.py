@@ -139,6 +139,8 @@ def _lines(text: io.TextIOBase, file: Path) -> Iterator[str]:
     while line := text.readline(LONGEST + 1):
         if len(line) > LONGEST:
             raise CorpusError(f"{file} has a line of more than {LONGEST:,} characters; break it up.")
+        if "\0" in line:  # UTF-16 without a mark of its order is valid UTF-8
+            raise CorpusError(f"{file} has characters of zero, as no text in UTF-8 has; convert it to UTF-8.")
         yield line
 
 

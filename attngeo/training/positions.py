@@ -1,0 +1,88 @@
+"""A BERT that knows positions in another way than by its table: by rotations, by a bias for each offset, or not at all.
+
+The table stays in the model, at zero and untrained, so that models of one seed differ in nothing else.
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from transformers import (
+    AttentionInterface,
+    AttentionMaskInterface,
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoModelForMaskedLM,
+    BertConfig,
+    PreTrainedModel,
+)
+from transformers.masking_utils import eager_mask
+from transformers.models.bert.modeling_bert import eager_attention_forward
+
+from attngeo.training.choices import Positions
+
+BASE = 10_000.0  # of the rotary angles (Su et al. 2021)
+
+
+# Made by a call: the shape checks of the tests wrap what stands as a dataclass, and transformers' take any setting.
+PositionsBertConfig = type(
+    "PositionsBertConfig",
+    (BertConfig,),
+    {
+        "__doc__": "The configuration of such a BERT, under a model_type that no plain BERT takes for its own.",
+        "__module__": __name__,
+        "__annotations__": {"positions": str},
+        "model_type": "attngeo-bert",
+        "positions": Positions.ROTARY.value,
+    },
+)
+
+
+def rotated(x: Float[Tensor, "batch heads length d_head"]) -> Float[Tensor, "batch heads length d_head"]:
+    """``R_i x_i``: coordinates c and c + d_head / 2 of the vector at place i turned by ``i BASE^(-2c / d_head)``.
+
+    ``(R_i q) . (R_j k)`` depends on the places by j - i alone. Source: Su et al. 2021 (RoFormer), Eq. 15.
+    """
+    length, width = x.shape[-2:]
+    frequencies = BASE ** (-torch.arange(0, width, 2, device=x.device).double() / width)  # (d_head / 2,)
+    angles = torch.arange(length, device=x.device)[:, None] * frequencies
+    kept = torch.promote_types(x.dtype, torch.float32)  # half precision would turn by coarse angles
+    cos, sin = angles.cos().to(kept), angles.sin().to(kept)
+    first, second = x.chunk(2, -1)
+    return torch.cat((first * cos - second * sin, second * cos + first * sin), -1).to(x.dtype)
+
+
+def _rotary_attention(module, query, key, value, attention_mask, **options):
+    return eager_attention_forward(module, rotated(query), rotated(key), value, attention_mask, **options)
+
+
+def _biased_attention(module, query, key, value, attention_mask, **options):
+    places = torch.arange(key.shape[-2], device=key.device)
+    offsets = places - places[:, None]  # key less query, (length, length)
+    bias = module.offset_bias[:, offsets + module.offset_bias.shape[1] // 2]  # (heads, length, length)
+    mask = bias if attention_mask is None else attention_mask + bias
+    return eager_attention_forward(module, query, key, value, mask, **options)
+
+
+ATTENTION = {Positions.ROTARY: _rotary_attention, Positions.BIAS: _biased_attention, Positions.NONE: None}
+
+
+def take_positions(model: PreTrainedModel) -> None:
+    """Let a BERT know positions as its configuration says, in place of its table, which becomes zero."""
+    positions = Positions(model.config.positions)
+    nn.init.zeros_(model.bert.embeddings.position_embeddings.weight).requires_grad_(False)
+    model.config._attn_implementation = "eager" if positions is Positions.NONE else f"attngeo-{positions.value}"
+    if positions is Positions.BIAS:
+        offsets = 2 * model.config.max_position_embeddings - 1
+        for layer in model.bert.encoder.layer:
+            layer.attention.self.offset_bias = nn.Parameter(torch.zeros(model.config.num_attention_heads, offsets))
+
+
+def register(encoder: type[PreTrainedModel], decoder: type[PreTrainedModel]) -> None:
+    """Let transformers open such models by the classes given."""
+    for positions, attention in ATTENTION.items():
+        if attention is not None:
+            AttentionInterface.register(f"attngeo-{positions.value}", attention)
+            AttentionMaskInterface.register(f"attngeo-{positions.value}", eager_mask)
+    AutoConfig.register(PositionsBertConfig.model_type, PositionsBertConfig)
+    AutoModelForMaskedLM.register(PositionsBertConfig, encoder)
+    AutoModelForCausalLM.register(PositionsBertConfig, decoder)

@@ -1,0 +1,132 @@
+"""Tables of positions: the rows read are those that the model adds, from the first position on."""
+
+import dataclasses
+import json
+
+import pytest
+import torch
+from attention_oracle import Case, Watched, load_weights, randomise
+from safetensors.torch import load_file, save_file
+from small_models import small_model
+from test_architectures import CASES
+
+from attngeo import open_checkpoint
+from attngeo.checkpoints.architectures import ABSOLUTE, ARCHITECTURES, Attention
+from attngeo.checkpoints.layers import WITHOUT_TABLE
+from attngeo.errors import CheckpointError
+from attngeo.forms.positions import sinusoids
+
+# their cases run a tower inside, take no positions in order, or fill a table from a formula
+LEFT_OUT = """vit_mae m2m_100 speech_to_text siglip2_vision_model mllama_vision_model clip siglip siglip2 git llava
+gemma3 paligemma idefics3 smolvlm mllama musicgen sam seggpt dpt""".split()
+TABLES = {
+    name
+    for name, entry in ARCHITECTURES.items()
+    if isinstance(entry, tuple)
+    for stack in entry
+    if isinstance(stack, Attention) and stack.positions and stack.positions.table
+}
+HAVE = [case for case in CASES if case.model_type in TABLES and case.inputs and case.id not in LEFT_OUT]
+
+
+def test_every_stack_says_how_it_takes_positions():
+    for name, entry in ARCHITECTURES.items():
+        for stack in entry if isinstance(entry, tuple) else ():
+            if isinstance(stack, Attention) and stack.part != "cross":
+                assert stack.positions, name
+                assert stack.positions.kind in {*ABSOLUTE, *WITHOUT_TABLE}, name
+
+
+@pytest.mark.parametrize("case", HAVE, ids=lambda case: case.id)
+def test_a_row_that_changes_moves_its_position_alone(case, tmp_path):
+    """The input of the first layer's queries, with the first row of the table changed, and with the second."""
+    torch.manual_seed(0)
+    model = (case.build or small_model(case.model_type))().double().eval()
+    randomise(model)
+    model.save_pretrained(tmp_path)
+    checkpoint, weights = open_checkpoint(tmp_path), load_weights(tmp_path)
+    torch.manual_seed(1)
+    inputs = {k: v.double() if v.is_floating_point() else v for k, v in case.inputs().items()}
+    firsts = [plan for plan in checkpoint.plans if plan.layer == 0 and plan.part != "cross"]
+    for plan in firsts:
+        rows = checkpoint.position_rows(plan)
+        assert rows.shape[1] == 32
+        if not plan.positions.table:
+            continue
+        table = next(
+            p for p in model.parameters() if p.shape == weights[plan.positions.table].shape
+            and torch.equal(p, weights[plan.positions.table])
+        )  # fmt: skip
+        flat = table.data.flatten(0, -2)
+        moved = []
+        for row in (None, plan.positions.first, plan.positions.first + 1):
+            before = flat.clone()
+            if row is not None:
+                flat[row] += torch.randn_like(flat[row])
+            watched = Watched(model, weights[plan.query], weights[plan.key])
+            with torch.no_grad():
+                model(**inputs)
+            moved.append((watched.queries or watched.inputs)[0].clone())
+            flat.copy_(before)
+        seen = [(x - moved[0]).abs().amax((0, -1)) > 1e-9 for x in moved[1:]]
+        places = [place.reshape(-1, place.shape[-1])[0].nonzero().flatten().tolist() for place in seen]
+        assert len(places[0]) == len(places[1]) == 1 and places[1][0] == places[0][0] + 1, places
+
+
+def test_narrower_rows_enter_by_their_map(tmp_path):
+    torch.manual_seed(0)
+    small_model("albert")().save_pretrained(tmp_path)
+    checkpoint, weights = open_checkpoint(tmp_path), load_weights(tmp_path)
+    table, by = (
+        weights[f"{name}.weight"] for name in ("embeddings.position_embeddings", "encoder.embedding_hidden_mapping_in")
+    )
+    assert table.shape[1] == 8 and torch.allclose(
+        checkpoint.position_rows(checkpoint.plans[0]), (table.double() @ by.double().T)
+    )
+    gained = checkpoint.position_rows(checkpoint.plans[0], torch.arange(8.0))
+    assert torch.allclose(gained, (table.double() * torch.arange(8.0)) @ by.double().T)
+
+
+def test_a_config_of_relative_positions_leaves_the_table_unused(tmp_path, as_user):
+    small_model("bert")().save_pretrained(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(config | {"position_embedding_type": "relative_key"}))
+    checkpoint = open_checkpoint(tmp_path)
+    with pytest.raises(CheckpointError, match="keys for each distance"):
+        checkpoint.position_rows(checkpoint.plans[0])
+
+
+def test_a_table_that_is_not_there_or_of_another_width(tmp_path, as_user):
+    small_model("bert")().save_pretrained(tmp_path)
+    name, file = "embeddings.position_embeddings.weight", tmp_path / "model.safetensors"
+    tensors = load_file(file)
+    save_file(tensors | {name: tensors[name][:, :16].contiguous()}, file)
+    with pytest.raises(CheckpointError, match="width 16"):
+        (checkpoint := open_checkpoint(tmp_path)).position_rows(checkpoint.plans[0])
+    save_file({k: v for k, v in tensors.items() if k != name}, file)
+    with pytest.raises(CheckpointError, match="no table of the learned positions"):
+        (checkpoint := open_checkpoint(tmp_path)).position_rows(checkpoint.plans[0])
+    (tmp_path / "positions").mkdir()
+    save_file({name: tensors[name]}, tmp_path / "positions" / "embeddings.safetensors")
+    checkpoint = open_checkpoint(tmp_path)
+    assert torch.equal(checkpoint.position_rows(checkpoint.plans[0]), tensors[name].double())
+
+
+def test_patches_alone_and_whispers_formula(tmp_path):
+    small_model("vit")().save_pretrained(tmp_path / "vit")
+    checkpoint = open_checkpoint(tmp_path / "vit")
+    name, tensors = checkpoint.plans[0].positions.table, load_file(tmp_path / "vit" / "model.safetensors")
+    assert torch.equal(checkpoint.position_rows(checkpoint.plans[0]), tensors[name][0, 1:].double())
+    save_file(tensors | {name: tensors[name][:, 1:].contiguous()}, tmp_path / "vit" / "model.safetensors")
+    checkpoint = open_checkpoint(tmp_path / "vit")
+    assert len(checkpoint.position_rows(checkpoint.plans[0])) == 4
+    whisper = Case("whisper")
+    small_model(whisper.model_type)().save_pretrained(tmp_path / "whisper")
+    file = tmp_path / "whisper" / "model.safetensors"
+    kept = {k: v for k, v in load_file(file).items() if "embed_positions" not in k}
+    save_file(kept, file)
+    checkpoint = open_checkpoint(tmp_path / "whisper")
+    plan = checkpoint.plans[0]
+    assert dataclasses.replace(plan.positions).computed and torch.equal(
+        checkpoint.position_rows(plan), sinusoids(1500, 32)
+    )

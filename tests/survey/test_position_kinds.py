@@ -1,0 +1,41 @@
+import pandas as pd
+import pytest
+
+from attngeo.chapters.pretrained_survey.figures import symmetry_by_positions
+from attngeo.checkpoints.architectures import ARCHITECTURES, Attention
+from attngeo.errors import ParameterError
+from attngeo.survey.models import registry
+from attngeo.survey.position_kinds import absolute_against_others, families_by_positions
+from attngeo.survey.released_results import released_results
+
+
+def test_the_registry_says_what_the_architectures_say():
+    assert all(bool(m.positions) == (m.part != "cross") for m in registry())
+    for m in registry():
+        stacks = [s for s in ARCHITECTURES[m.model_type] if isinstance(s, Attention) and s.part == m.part]
+        if stacks and stacks[0].positions:
+            assert m.positions == stacks[0].positions.kind, m.name
+
+
+def test_rows_with_defects_are_marked_and_left_out():
+    found = families_by_positions(released_results()).set_index(["family", "attention"])
+    assert not found.loc[("ModernBERT", "bidirectional"), "counted"]
+    assert found.loc[("T5", "bidirectional"), "positions"] == "relative-bias"
+    assert found.loc[("BERT", "bidirectional"), "absolute"] and found.loc[("BERT", "bidirectional"), "counted"]
+
+
+def test_the_test_is_exact():
+    rows = pd.DataFrame({"s": [0.6, 0.5, 0.4, 0.2, 0.1], "absolute": [True] * 3 + [False] * 2})
+    rows = rows.assign(attention="bidirectional", counted=True)
+    assert absolute_against_others(rows, "bidirectional") == (pytest.approx(0.35), pytest.approx(2 / 10), 10)
+    # by hand: of the ten, only the one observed and 0.1, 0.2, 0.4 against 0.5, 0.6 are as far apart
+    mixed = rows.assign(absolute=[True, False, True, False, True])  # planted: kinds dealt wrongly
+    assert absolute_against_others(mixed, "bidirectional")[1] > 0.3
+    with pytest.raises(ParameterError):
+        absolute_against_others(rows[rows["absolute"]], "bidirectional")
+
+
+def test_the_figure_names_what_it_leaves_out():
+    figure = symmetry_by_positions(released_results())
+    assert "ModernBERT" in figure.caption and "T5" in figure.alt and "<<" not in figure.caption
+    assert "T5" in figure.svg()

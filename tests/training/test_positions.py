@@ -1,0 +1,143 @@
+import json
+
+import pytest
+import torch
+from small_runs import small_config
+from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
+
+from attngeo import open_checkpoint, score_heads
+from attngeo.errors import ParameterError
+from attngeo.forms.bilinear import BilinearForm
+from attngeo.training import positions
+from attngeo.training.bert import attention_layers, build_model, forms, parameter_counts
+from attngeo.training.choices import Positions, Shape
+from attngeo.training.train import train
+
+TINY = Shape(layers=2, d_model=24, heads=3, d_ff=40, vocab_size=60, longest=14, dropout=0.0)
+OTHERS = [p for p in Positions if p is not Positions.LEARNED]
+IDS = torch.randint(0, 60, (3, 12), generator=torch.Generator().manual_seed(0))
+
+
+def a_model(kind, causal=False):
+    """One whose queries, keys and biases are large enough for attention not to be uniform."""
+    model = build_model(TINY, causal, seed=1, positions=kind).double().eval()
+    draw = torch.Generator().manual_seed(2)
+    with torch.no_grad():
+        for layer in attention_layers(model):
+            layer.self.query.weight *= 20
+            layer.self.key.weight *= 20
+            if kind == "bias":
+                layer.self.offset_bias.normal_(generator=draw)
+    return model
+
+
+@pytest.mark.parametrize("causal", [False, True], ids=["encoder", "decoder"])
+@pytest.mark.parametrize("kind", OTHERS)
+def test_a_saved_model_says_what_it_is_and_opens_again(kind, causal, tmp_path):
+    model = a_model(kind, causal)
+    model.save_pretrained(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    assert (config["model_type"], config["positions"]) == ("attngeo-bert", kind.value)
+    again = (AutoModelForCausalLM if causal else AutoModelForMaskedLM).from_pretrained(tmp_path).eval()
+    assert torch.equal(again(IDS).logits, model(IDS).logits)
+    for layer, form in zip(open_checkpoint(tmp_path), forms(model), strict=True):
+        assert layer.part == ("decoder" if causal else "encoder")
+        torch.testing.assert_close(layer.form.dense(), form.dense().detach())
+
+
+def test_other_positions_change_no_weight_but_the_table_and_train_none_of_it():
+    learned = build_model(TINY, False, seed=1)
+    for kind in OTHERS:
+        model = build_model(TINY, False, seed=1, positions=kind)
+        state = dict(model.named_parameters())
+        changed = {name for name, weight in learned.named_parameters() if not torch.equal(weight, state[name])}
+        assert changed == {"bert.embeddings.position_embeddings.weight"}
+        table = model.bert.embeddings.position_embeddings.weight
+        assert not table.any() and not table.requires_grad
+        biases = 2 * 3 * (2 * 14 - 1) if kind is Positions.BIAS else 0
+        assert parameter_counts(model)["all"] == parameter_counts(learned)["all"] - 14 * 24 + biases
+
+
+def first_probabilities(model, ids):
+    """(batch, heads, length, length) of the first layer, by the model's own attention."""
+    model.set_attn_implementation("eager") if model.config._attn_implementation == "sdpa" else None
+    kept = []
+    handle = attention_layers(model)[0].self.register_forward_hook(lambda m, i, o: kept.append(o[1]))
+    model(ids)
+    handle.remove()
+    return kept[0]
+
+
+def test_rotary_scores_depend_on_two_tokens_and_their_offset_alone():
+    model = a_model("rotary")
+    same = torch.full((1, 12), 7)  # one token everywhere: logits are functions of the offset
+    logits = first_probabilities(model, same).log()
+    ratio = logits - logits.roll((1, 1), (2, 3))
+    inner = ratio[..., 1:, 1:]  # log Z differs from row to row, so compare within rows
+    assert (inner - inner[..., :1]).abs().max() < 1e-9
+    assert (logits - logits[..., :1]).abs().max() > 0.1
+    form = forms(model)[0]
+    hidden = model.bert.embeddings(IDS)[0].double()
+    q, k = (positions.rotated((hidden @ w)[None]) for w in (form.wq, form.wk))  # (1, heads, length, d_head)
+    expected = torch.softmax(q @ k.mT / 8**0.5, -1)
+    torch.testing.assert_close(first_probabilities(model, IDS)[:1], expected)
+
+
+def test_rotation_is_that_of_complex_numbers():
+    x = torch.randn(1, 1, 5, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    z = torch.complex(x[..., :3], x[..., 3:])
+    turn = torch.exp(1j * torch.arange(5)[:, None] * 10_000.0 ** (-2 * torch.arange(3) / 6))
+    expected = torch.cat(((z * turn).real, (z * turn).imag), -1)
+    torch.testing.assert_close(positions.rotated(x), expected)
+
+
+def test_a_bias_by_offset_is_added_to_the_logits():
+    model = a_model("bias")
+    same = torch.full((1, 12), 7)
+    places = torch.arange(12)
+    bias = attention_layers(model)[0].self.offset_bias[:, places - places[:, None] + 13]
+    torch.testing.assert_close(first_probabilities(model, same)[0], torch.softmax(bias, -1))
+
+
+def test_without_positions_the_order_of_tokens_is_not_seen():
+    turn = torch.arange(11, -1, -1)
+    for kind in Positions:
+        model = a_model(kind)
+        equal = torch.allclose(model(IDS[:, turn]).logits[:, turn], model(IDS).logits)
+        assert equal == (kind is Positions.NONE)
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_a_decoder_looks_to_the_left_only_with_any_positions(kind):
+    model, changed = a_model(kind, causal=True), IDS.clone()
+    changed[:, 7] = (changed[:, 7] + 1) % 60
+    difference = (model(IDS).logits - model(changed).logits).abs().amax((0, 2))
+    assert difference[:7].max() < 1e-12 < 1e-6 < difference[7:].min()
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_runs_train_save_and_go_on(kind, text, tmp_path):
+    found = train(small_config(text, positions=kind.value), tmp_path / "run")
+    assert found.config["positions"] == kind.value
+    again = AutoModelForMaskedLM.from_pretrained(tmp_path / "run" / "model")
+    assert not again.bert.embeddings.position_embeddings.weight.any()
+    moved = kind is not Positions.BIAS or attention_layers(again)[0].self.offset_bias.any()
+    assert moved and (found.history["loss"].iloc[-1] < found.history["loss"].iloc[1])
+
+
+@pytest.mark.parametrize("values, symmetry", [("frozen-symmetric", 1), ("frozen-skew", -1), ("frozen", None)])
+def test_frozen_values_stay_as_they_start(values, symmetry, text, tmp_path):
+    train(small_config(text, values=values), tmp_path / "run")
+    end = AutoModelForMaskedLM.from_pretrained(tmp_path / "run" / "model")
+    start = build_model(Shape(2, 16, 2, 64, 512, 0.1, end.config.vocab_size), False, values=values)
+    for before, after in zip(attention_layers(start), attention_layers(end), strict=True):
+        assert not torch.equal(before.self.query.weight, after.self.query.weight)
+        value, output = after.self.value.weight.detach(), after.output.dense.weight.detach()
+        assert torch.equal(before.self.value.weight, value) and torch.equal(before.output.dense.weight, output)
+        s = score_heads(BilinearForm.from_linear(value, output.T.contiguous(), 8)).symmetry
+        assert symmetry is None or torch.allclose(s, torch.full_like(s, symmetry), atol=1e-5)
+
+
+def test_odd_heads_cannot_turn(text):
+    with pytest.raises(ParameterError, match="positions rotary turn pairs of coordinates, but heads are 5 wide"):
+        small_config(text, positions="rotary", d_model=10)
