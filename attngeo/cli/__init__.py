@@ -1,4 +1,4 @@
-"""The command line: ``attngeo score | diff | survey | train | experiment | run``, each the module of its name."""
+"""The command line: ``attngeo score | diff | survey | train | ...``, each the module of its name."""
 
 import errno
 import os
@@ -17,6 +17,7 @@ COMMANDS = {
     "train": "train an encoder or a decoder and record its scores",
     "experiment": "make the runs of an experiment that are not recorded",
     "run": "re-run one chapter of the book with other parameters",
+    "cache": "show or clear the queries and keys kept from the Hub",
 }
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -35,7 +36,12 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
-        return import_module(f"attngeo.cli.{name}").command
+        command = import_module(f"attngeo.cli.{name}").command
+        if not any(option.name == "quiet" for option in command.params):
+            from attngeo.cli.terminal import quiet_option
+
+            command.params.append(quiet_option())
+        return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -14,7 +14,6 @@ from attngeo.cli.terminal import screen
 from attngeo.errors import ParameterError
 
 if TYPE_CHECKING:
-    from attngeo.checkpoints.layers import Checkpoint
     from attngeo.survey.differences import Compared
 
 
@@ -58,6 +57,7 @@ def _spread(checkpoints: Sequence[str]) -> list[str]:
     Raises:
         ParameterError: fewer than two, or one of them twice.
     """
+    from attngeo.checkpoints.layers import open_checkpoint
     from attngeo.checkpoints.sources import saved_steps
 
     steps = {name: saved_steps(local_path(name)) for name in checkpoints}
@@ -65,7 +65,7 @@ def _spread(checkpoints: Sequence[str]) -> list[str]:
         steps = {name: [] if local_path(name) in found else found for name, found in steps.items()}
     each = [str(step) for name in checkpoints for step in (steps[name] or [name])]
     if len(each) < 2:
-        _open(each[0])  # what is no checkpoint at all says so
+        open_checkpoint(each[0])  # what is no checkpoint at all says so
         raise ParameterError(
             f"{checkpoints[0]} holds one checkpoint, and a comparison needs two or more; name another, or train with"
             " --keep-checkpoints and a --checkpoint-every below --steps."
@@ -79,27 +79,13 @@ def _opened(names: Sequence[str]) -> "list[Compared]":
     from attngeo.checkpoints.layers import open_checkpoint
     from attngeo.survey.differences import Compared
 
-    first = Compared(names[0], _open(names[0]))
+    first = Compared(names[0], open_checkpoint(names[0]))
     others = []
     for name in names[1:]:
         path = local_path(name)
         adapter = (path / "adapter_config.json").is_file() and not (path / "config.json").is_file()
-        others.append(Compared(name, open_checkpoint(*_revised(names[0]), adapter=name) if adapter else _open(name)))
+        others.append(Compared(name, open_checkpoint(names[0], adapter=name) if adapter else open_checkpoint(name)))
     return [first, *others]
-
-
-def _open(name: str) -> "Checkpoint":
-    from attngeo.checkpoints.layers import open_checkpoint
-
-    return open_checkpoint(*_revised(name))
-
-
-def _revised(name: str) -> tuple[str, str | None]:
-    """Path or id, and the revision behind an @."""
-    if local_path(name).exists() or "@" not in name:
-        return name, None
-    identifier, _, revision = name.partition("@")
-    return identifier, revision
 
 
 def _view(rows: list[dict], compared: "Sequence[Compared]") -> View:

@@ -52,7 +52,8 @@ def command(
             recorded = f"{states(listed).count(State.RECORDED)} of {len(listed.runs)} recorded"
             click.echo(f"{listed.name:36} {listed.status.value:13} {recorded}")
         return
-    experiment = read_experiment(_folder(name, data("runs")))
+    folder = data("runs", name)
+    experiment = read_experiment(Path(name) if os.sep in name or not folder.is_dir() else folder)
     found = states(experiment)
     for run, state in zip(experiment.runs, found, strict=True):
         if dry_run or state is not State.RECORDED:
@@ -67,10 +68,6 @@ def command(
     failed = _make(experiment, todo, workers or 0, scheduler or "")
     if failed:
         raise ExperimentError(f"{failed} of {len(todo)} runs of {experiment.name} failed; the others are made.")
-
-
-def _folder(name: str, runs: Path) -> Path:
-    return Path(name) if os.sep in name or not (runs / name).is_dir() else runs / name
 
 
 def _make(experiment: "Experiment", todo: "list[PlannedRun]", workers: int, scheduler: str) -> int:

@@ -17,7 +17,7 @@ from rich.console import Console, Group
 from rich.table import Table
 
 from attngeo import __version__
-from attngeo.cli.terminal import screen
+from attngeo.cli.terminal import say, screen
 from attngeo.errors import ParameterError, needs
 from attngeo.records.atomic import atomic_path
 
@@ -60,6 +60,8 @@ def format_of(asked: str | None, output: Path | None, default: str = "table") ->
     suffix = output.suffix.lower()
     named = next((name for name, suffixes in SUFFIXES.items() if suffix in suffixes), None)
     if asked is None and named is None:
+        if suffix in PICTURES:
+            raise ParameterError(f"{output} is the name of a figure; give it to --plot {output}.")
         known = ", ".join(suffix for suffixes in SUFFIXES.values() for suffix in suffixes)
         raise ParameterError(f"the name {output} does not tell a format; end it in one of {known}, or add --format.")
     if asked is not None and suffix and named != asked:
@@ -110,7 +112,7 @@ def deliver(rows: Sequence[dict], view: View, form: str, output: Path | None) ->
                 write_parquet(rows, temporary)
             else:
                 temporary.write_text(text_of(rows, view, form), encoding="utf-8")
-        click.echo(f"{len(rows)} rows written to {output}", err=True)
+        say(f"{len(rows)} rows written to {output}")
     elif form == "table" and (console := screen()).is_terminal:
         console.print(_fitting(view, console), highlight=False, markup=False, crop=False)
     else:

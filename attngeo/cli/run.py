@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from attngeo.cli.terminal import say
 from attngeo.errors import ParameterError, needs
 from attngeo.records.atomic import atomic_path, write_text
 from attngeo.records.checkout import root
@@ -44,7 +45,7 @@ def command(
     """Execute a chapter and write it, its numbers, captions and figures following the parameters.
 
     A page is one file that needs no network and nothing beside it: figures, formulas and what is interactive are
-    inside. A notebook can be run on from there.
+    inside. A notebook can be run on from there; its text is MyST, as in the book.
 
     Without a chapter, list the chapters and their parameters. It needs a checkout, and the extra book.
     """
@@ -72,7 +73,6 @@ def _run(book, chapter, profile: str, values: dict, output: Path) -> None:
 
     from attngeo.book.build import run_alone
     from attngeo.book.execution import ChapterFailed
-    from attngeo.book.plain_notebook import plain_notebook
     from attngeo.book.single_page import single_page
 
     progress = {"desc": chapter.name, "unit": "cell", "file": sys.stderr} if sys.stderr.isatty() else None
@@ -86,12 +86,9 @@ def _run(book, chapter, profile: str, values: dict, output: Path) -> None:
             partial = output.with_name(f"{output.stem}.failed.ipynb")
             write_text(partial, nbformat.writes(failure.partial) + "\n")
             raise ChapterFailed(f"{failure} The notebook up to there is {partial}.") from failure
-        if output.suffix == ".html":
-            text = single_page(book, chapter, run)
-        else:
-            text = nbformat.writes(plain_notebook(book, chapter, run))
+        text = single_page(book, chapter, run) if output.suffix == ".html" else nbformat.writes(run.notebook)
         temporary.write_text(f"{text}\n", encoding="utf-8")
-    click.echo(f"{output} written after {time.monotonic() - started:.0f} s on {run.record['device']}", err=True)
+    say(f"{output} written after {time.monotonic() - started:.0f} s on {run.record['device']}")
 
 
 def _checked(output: Path) -> Path:

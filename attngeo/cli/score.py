@@ -10,6 +10,7 @@ import click
 from attngeo.cli import scoring_options
 from attngeo.cli.formats import View, check_picture, deliver, format_of
 from attngeo.cli.terminal import screen
+from attngeo.errors import ParameterError
 from attngeo.forms.conventions import Convention
 
 if TYPE_CHECKING:
@@ -27,13 +28,32 @@ if TYPE_CHECKING:
     "plot",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Also draw the scores over layers against random weights: .svg, .png or .pdf.",
+    help="Also draw the scores over layers against random weights, or W_qk of --layer: .svg, .png or .pdf.",
 )
+@click.option("--layer", type=click.IntRange(0), metavar="N", help="This layer alone, of every part.")
+@click.option("--head", type=click.IntRange(0), metavar="N", help="This head of --layer alone.")
 @scoring_options.convention(
     "Formulas: of the definitions, of Def. 3.1 as printed, of the released code, or behind Table S3."
 )
+@click.option(
+    "--positions",
+    is_flag=True,
+    help="Split each s by the space of the model's position table: queries and keys both in it, both outside, mixed.",
+)
 @click.option("--revision", metavar="R", help="Branch, tag or commit of a Hub repository.")
+@click.option(
+    "--subfolder", metavar="S", default="", help="Folder within PATH_OR_ID that holds config.json and weights."
+)
 @click.option("--adapter", metavar="DIR", help="A LoRA adapter of peft (folder or Hub id) to merge into the model.")
+@click.option("--as", "model_type", metavar="TYPE", help="Read the model as this type: its own differs by name alone.")
+@click.option(
+    "--register",
+    "registered",
+    metavar="FILE.yml",
+    type=click.Path(path_type=Path),
+    help="Architectures of your own, in the words of attngeo's entries.yml.",
+)
+@click.option("--fold-norm", is_flag=True, help="Fold in the gain of the layer normalisation before queries and keys.")
 def command(
     checkpoint: str,
     per_head: bool,
@@ -41,44 +61,85 @@ def command(
     asked: str | None,
     output: Path | None,
     plot: Path | None,
+    layer: int | None,
+    head: int | None,
     convention: str,
+    positions: bool,
     revision: str | None,
+    subfolder: str,
     adapter: str | None,
+    model_type: str | None,
+    registered: Path | None,
+    fold_norm: bool,
 ) -> None:
     """Symmetry and directionality of every attention layer of a model, beside what random weights give.
 
-    PATH_OR_ID is a folder with config.json and weights, a weight file, or a Hub id. Only the query and key tensors are
-    read. A star marks what lies outside the values of 95 % of random weights of the same shape.
+    PATH_OR_ID is a folder with config.json and weights, a weight file, or a Hub id, also as ID@REVISION. Only the query
+    and key tensors are read. A star marks what lies outside the values of 95 % of random weights of the same shape.
     """
     form = format_of(asked, output)
     if plot is not None:
         check_picture(plot)
-    from attngeo.checkpoints.layers import open_checkpoint  # torch comes with it, which no --help waits for
+    if head is not None and layer is None:
+        raise ParameterError("--head is one of a layer; add --layer.")
+    from attngeo.checkpoints.architectures import register_file  # torch comes with it, which no --help waits for
+    from attngeo.checkpoints.layers import open_checkpoint
+
+    if registered is not None:
+        register_file(registered)
 
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # its retries; what fails is said in one sentence
     with screen(stderr=True).status(f"looking for {checkpoint}"):  # shown on a terminal alone
-        opened = open_checkpoint(checkpoint, revision, adapter)
-    rows = _scored(opened, gamma, per_head, convention)
-    view = _view(rows)
+        opened = open_checkpoint(checkpoint, revision, adapter, model_type, fold_norm, subfolder)
+    if layer is not None:
+        _restrict(opened, layer, head)
+    rows, notes = _scored(opened, gamma, per_head or head is not None, convention, positions)
+    rows = [row for row in rows if head is None or row["head"] == head]
+    if convention != Convention.DEFINITION:
+        notes = [*notes, "another formula than the definition's: compare with numbers of that formula alone"]
+    if fold_norm:
+        without = ", ".join(dict.fromkeys(plan.part for plan in opened.plans if not plan.norm))
+        but = f", but for {without} layers, which have none that is known" if without else ""
+        notes = [*notes, f"W_qk with the gain of the layer normalisation before queries and keys{but}"]
+    if beside := opened.left_out:
+        notes = [*notes, f"left out of W_qk, and so of the scores: {', '.join(beside)}"]
+    view = _view(rows, notes)
     if plot is not None or form == "html":
-        from attngeo.display.score_figure import score_figure
+        from attngeo.display.score_figure import matrix_figure, score_figure
 
-        figure = score_figure(rows)
+        forms = {} if layer is None else {plan.part: opened.read(plan).form for plan in opened.plans}
+        figure = score_figure(rows) if layer is None else matrix_figure(opened.name, forms, layer, head)
         view = view._replace(svg=figure.svg(), alt=figure.alt)
         if plot is not None:
             figure.save(plot)
     deliver(rows, view, form, output)
 
 
-def _scored(checkpoint: "Checkpoint", gamma: float, per_head: bool, convention: str) -> list[dict]:
-    """Rows of scores, with a progress bar on stderr where that is a terminal."""
+def _restrict(checkpoint: "Checkpoint", layer: int, head: int | None) -> None:
+    """Leave a checkpoint one layer of each part.
+
+    Raises:
+        ParameterError: there is no such layer, or no such head of it.
+    """
+    plans = [plan for plan in checkpoint.plans if plan.layer == layer]
+    if not plans or (head is not None and head >= min(plan.heads for plan in plans)):
+        what = f"head {head} in layer {layer}" if plans else f"layer {layer}"
+        raise ParameterError(f"{checkpoint.name} has no {what}; numbers begin with 0.")
+    checkpoint.plans = plans
+
+
+def _scored(
+    checkpoint: "Checkpoint", gamma: float, per_head: bool, convention: str, positions: bool
+) -> tuple[list[dict], list[str]]:
+    """Rows of scores, with a progress bar on stderr where that is a terminal; what is to be said about them."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from attngeo.survey.rows import layer_rows
+    from attngeo.survey.rows import PositionSpaces, layer_rows, with_split
 
     console = screen(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("layers"))
-    rows = []
+    rows: list[dict] = []
+    spaces = PositionSpaces(checkpoint) if positions else None
     progress = Progress(
         *columns,
         TextColumn("{task.fields[read]}"),
@@ -88,17 +149,18 @@ def _scored(checkpoint: "Checkpoint", gamma: float, per_head: bool, convention: 
     )
     with progress, closing(iter(checkpoint)) as layers:
         task = progress.add_task(checkpoint.name, total=len(checkpoint), read="")
-        for layer in layers:
-            rows += layer_rows(checkpoint, layer, gamma, per_head, convention)
+        for plan, layer in zip(checkpoint.plans, layers, strict=True):
+            own = layer_rows(checkpoint, layer, gamma, per_head, convention)
+            rows += with_split(own, layer.form, spaces.of(plan)) if spaces else own
             progress.update(task, advance=1, read=f"{checkpoint.bytes_read / 1e6:.1f} MB read")
-    return rows
+    return rows, spaces.missing if spaces else []
 
 
-def _view(rows: list[dict]) -> View:
+def _view(rows: list[dict], notes: list[str]) -> View:
     from attngeo.survey.summary import cells, summary
 
     first = rows[0]
     title = f"{first['model']} {first['revision'][:12]}".strip()
     kind = "" if first["convention"] == Convention.DEFINITION else f", scores as in convention {first['convention']!r}"
     names, found = cells(rows)
-    return View(f"{title}, gamma = {first['gamma']:g}{kind}", names, found, summary(rows))
+    return View(f"{title}, gamma = {first['gamma']:g}{kind}", names, found, [*notes, *summary(rows)])

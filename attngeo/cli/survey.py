@@ -6,12 +6,13 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from attngeo.cli import worker_options
-from attngeo.cli.terminal import screen
+from attngeo.cli.terminal import say, screen
 from attngeo.errors import CheckpointError, ParameterError
 
 JOBS = min(4, os.cpu_count() or 1)
@@ -19,6 +20,9 @@ JOBS = min(4, os.cpu_count() or 1)
 
 @click.command(name="survey", short_help="score many models and record the scores with their provenance")
 @click.argument("models", nargs=-1, metavar="[MODEL]...")
+@click.option(
+    "--from", "ids", metavar="FILE", type=click.File(encoding="utf-8"), help="Further MODELs, one a line; - for stdin."
+)
 @click.option("--group", "label", metavar="G", help="Every model of a group: see --list.")
 @click.option("--resume", is_flag=True, help="Pass over models with a finished record.")
 @click.option("-o", "--output", type=click.Path(file_okay=False, path_type=Path), help="Folder of the records.")
@@ -32,6 +36,7 @@ JOBS = min(4, os.cpu_count() or 1)
 @click.option("--list", "listing", is_flag=True, help="Print the groups and models, and read nothing.")
 def command(
     models: tuple[str, ...],
+    ids: Any,
     label: str | None,
     resume: bool,
     output: Path | None,
@@ -44,15 +49,22 @@ def command(
 ) -> None:
     """Score MODELS, per layer and per head, and record each in a folder of its own.
 
-    MODEL is a name or Hub id of the register, a path, or another Hub id. Without any, every checkpoint in the folder
-    that ATTNGEO_WEIGHTS names. In a checkout of attngeo records of the register's models go to data/survey; else -o
-    names their folder. A finished record of other weights is not replaced.
+    MODEL is a name or Hub id of the register, a path, or another Hub id, also as ID@REVISION. Without any, every
+    checkpoint in the folder that ATTNGEO_WEIGHTS names. In a checkout of attngeo records of the register's models go to
+    data/survey; else -o names their folder. A finished record of other weights is not replaced.
 
-    A model that fails is reported at the end; the others are recorded. Started by torchrun or accelerate launch, each
-    process takes its share of the models. With --workers or --scheduler (extra: cluster) each worker scores one model
-    at a time and another takes up what a killed one leaves; models with a finished record are passed over.
+    A model that fails is reported at the end; the others are recorded. With --workers or --scheduler (extra: cluster)
+    each worker scores one model at a time and another takes up what a killed one leaves; models with a finished record
+    are passed over.
     """
     folder = output or _recorded_survey()
+    if ids is not None:
+        try:
+            models += tuple(name for line in ids if (name := line.partition("#")[0].strip()))
+        except UnicodeDecodeError as error:
+            raise ParameterError(f"{ids.name} is no text in UTF-8; write one model a line.") from error
+        if not models:
+            raise ParameterError(f"{ids.name} names no model; write one a line.")
     if listing:
         click.echo(_listing(models, label, folder), nl=False)
         return
@@ -62,17 +74,15 @@ def command(
         raise ParameterError(f"gamma is {gamma!r}; it must be a finite number of standard deviations, 0 or more.")
     import torch
 
-    from attngeo.survey.run import Processes, chosen_models, is_done, require_registered, survey, survey_on_workers
+    from attngeo.survey.run import chosen_models, is_done, require_registered, survey, survey_on_workers
 
     asked = chosen_models(models, label or "")
     if output is None:
         require_registered(asked, folder)
-    processes = Processes()
-    mine = asked[processes.rank :: processes.count]
     resume = resume or bool(workers or scheduler)
-    todo = [m for m in mine if not (resume and is_done(m, folder, gamma, quantise))]
-    if len(todo) < len(mine):
-        click.echo(f"{len(mine) - len(todo)} of {len(mine)} models have a record already", err=True)
+    todo = [m for m in asked if not (resume and is_done(m, folder, gamma, quantise))]
+    if len(todo) < len(asked):
+        say(f"{len(asked) - len(todo)} of {len(asked)} models have a record already")
     import huggingface_hub  # noqa: F401  importing it resets the level below
 
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # its retries; what fails is said in one sentence
@@ -83,17 +93,16 @@ def command(
         torch.set_num_threads(max(1, torch.get_num_threads() // jobs))
         return survey(todo, folder, gamma, jobs, on_layer, quantise)
 
-    failed = processes.gather(_run(start, len(todo), bar=processes.rank == 0))
-    if failed and processes.rank == 0:
-        if len(failed) == 1:
-            raise CheckpointError(f"1 of {len(asked)} models not recorded: {next(iter(failed.values()))}")
+    failed = _run(start, len(todo))
+    if len(failed) == 1:
+        raise CheckpointError(f"1 of {len(asked)} models not recorded: {next(iter(failed.values()))}")
+    if failed:
         for name, why in failed.items():
             click.echo(f"{name}: {why}", err=True)
         names = ", ".join(list(failed)[:5]) + (", ..." if len(failed) > 5 else "")
         raise CheckpointError(
             f"{len(failed)} of {len(asked)} models not recorded ({names}); --resume tries them again."
         )
-    click.get_current_context().exit(2 if failed else 0)
 
 
 def _recorded_survey() -> Path | None:
@@ -106,12 +115,12 @@ def _recorded_survey() -> Path | None:
         return None
 
 
-def _run(start: Callable, models: int, bar: bool) -> dict[str, str]:
+def _run(start: Callable, models: int) -> dict[str, str]:
     """Survey, with a bar on a terminal and a line per record; returns what failed, with the reason."""
     failed, console = {}, screen(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[what]}"))
     bars = {
-        "disable": not (bar and console.is_terminal),
+        "disable": not console.is_terminal,
         # rich prints what goes to stdout above the bars; where stdout is a file it must not
         "redirect_stdout": sys.stdout.isatty(),
     }

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from attngeo.cli.terminal import screen
+from attngeo.cli.terminal import say, screen
 from attngeo.errors import needs
 from attngeo.training.choices import PRESETS
 from attngeo.training.config import TrainingConfig, configure, read_values
@@ -107,7 +107,7 @@ class _Bar:
         )
         self.progress.update(self.task, completed=row["step"], said=said)
         if self.progress.disable and row["step"] >= self.next_line:
-            click.echo(f"step {row['step']} of {self.steps}  {said}", err=True)
+            say(f"step {row['step']} of {self.steps}  {said}")
             self.next_line = row["step"] + self.steps / 10
 
 

@@ -1,6 +1,5 @@
 """A check as the book shows it: one line, which unfolds to its numbers."""
 
-import html
 import re
 
 import pandas as pd
@@ -9,32 +8,54 @@ from attngeo.display.check_rows import Row, is_identity, largest_error, rows
 from attngeo.display.interval_bar import bar
 from attngeo.display.tables import markdown_table
 from attngeo.display.typeset import typeset
-from attngeo.paper.checks import Result, Standing
 from attngeo.paper.numbering import of_the_paper
-from attngeo.paper.wording import Verdict
+from attngeo.paper.results import Result, Standing
+from attngeo.paper.verdict import Verdict
 
 MARKS = {
     Verdict.HOLDS: "✓",
+    Verdict.STATED: "⊢",
     Verdict.MISPRINT: "≠",
     Verdict.ASSUMPTION: "+",
     Verdict.CHANGES: "×",
     Verdict.UNDECIDED: "?",
 }
+MEANINGS = {  # in the order of their consequence
+    Verdict.CHANGES: "what the paper concludes here falls",
+    Verdict.UNDECIDED: "what was measured does not tell, differs between cases, or is of models too small or too "
+    "briefly trained",
+    Verdict.ASSUMPTION: "true once something is added that the paper does not say",
+    Verdict.STATED: "true under an assumption that the paper states; whether models meet it is a question of its own",
+    Verdict.MISPRINT: "a slip; what is concluded stands once it is mended",
+    Verdict.HOLDS: "true as printed or, where a remark says that it is ours, true",
+}
+UNSUPPORTED = "not supported by this run"
 STANDING = {Standing.AGREES: "✓", Standing.CONTRADICTS: "×", Standing.UNDECIDED: "?", Standing.TOLD: "–"}
+CODE = "<!-- code of {} -->"
 SHORT = 70  # characters of what is printed that go into the line
 
 
 def badge(verdict: str, supported: bool = True) -> str:
-    """A verdict as the book prints it: a mark and words in a coloured frame (HTML, also inside Markdown)."""
+    """A verdict as the book prints it: a mark and words in a frame, and what it means for who points at it (HTML)."""
     if not supported:
-        return '<span class="verdict verdict-unsupported">not supported by this run</span>'
+        means = "a number behind the verdict came out otherwise"
+        return f'<span class="verdict verdict-unsupported" data-means="{means}">{UNSUPPORTED}</span>'
     found = Verdict(verdict)
     mark = f'<span aria-hidden="true">{MARKS[found]}</span>'
-    return f'<span class="verdict verdict-{found.name.lower()}">{mark} {verdict}</span>'
+    return f'<span class="verdict verdict-{found.name.lower()}" data-means="{MEANINGS[found]}">{mark} {verdict}</span>'
 
 
-def check_line(result: Result) -> str:
-    """The check in MyST and HTML: a line, and below it, folded, what is printed, the numbers and the source."""
+def legend() -> str:
+    """What every badge means, folded (MyST)."""
+    rows = (f"- {badge(verdict.value)} {words}" for verdict, words in MEANINGS.items())
+    return "\n".join(["::::{dropdown} What the badges mean", *rows, "::::"])
+
+
+def check_line(result: Result, unfolded: bool = False) -> str:
+    """The check in MyST and HTML: a line, and below it, folded, what is printed, the numbers and their code.
+
+    Unfolded, the code stands before the numbers that it makes.
+    """
     found = rows(result)
     parts = [
         badge(str(result.verdict), result.supported),
@@ -43,7 +64,9 @@ def check_line(result: Result) -> str:
         f'<span class="check-count">{_count(len(result.comparisons), "number")}</span>',
     ]
     folded = [_texts(result), markdown_table(_frame(found)) if found else "", _source(result)]
-    opened = "" if result.supported else " open"
+    if unfolded:
+        folded[1:] = folded[:0:-1]
+    opened = " open" if unfolded or not result.supported else ""
     head = f'<details class="check"{opened}><summary>\n\n{" ".join(parts)}\n\n</summary>'
     return "\n\n".join(filter(None, [head, *folded, "</details>"]))
 
@@ -81,7 +104,7 @@ def _ours(result: Result, found: list[Row]) -> str:
     if result.verdict is Verdict.UNDECIDED:
         n = sum(row.standing in (Standing.UNDECIDED, Standing.TOLD) for row in found)
         return f"? {n} of {_count(len(found), 'row')} decide{'s' * (n == 1)} nothing" if n else ""
-    whose = "" if result.verdict is Verdict.HOLDS else "ours: "
+    whose = "" if result.verdict in (Verdict.HOLDS, Verdict.STATED) else "ours: "
     if exact and 2 * len(exact) >= len(kept):
         return f'<span aria-hidden="true">✓</span> {whose}error {largest_error(exact)}'
     if len(kept) == 1:
@@ -125,12 +148,7 @@ def _standing(row: Row) -> str:
 
 
 def _source(result: Result) -> str:
-    if not result.source:
-        return ""
-    given = ", ".join(f"{name}={value!r}" for name, value in result.parameters.items())
-    call = html.escape(f"{result.source.rpartition('.')[2]}({given})")
-    # the book links the code, whose full name is for it alone
-    return f'<p class="check-source">Checked by <code data-source="{result.source}">{call}</code></p>'
+    return CODE.format(result.source) if result.source else ""  # the book puts the code of its cell here
 
 
 def _count(n: int, noun: str) -> str:

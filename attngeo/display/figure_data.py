@@ -93,9 +93,9 @@ def _marks(artist: Artist) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def _legend(figure: Figure, axes: Axes) -> dict[tuple, str]:
-    """Names in the legends of a panel and of its figure, by how the series looks."""
+    """Names in the legends of a panel, of its figure and of other panels, by how the series looks."""
     names: dict[tuple, str] = {}
-    for legend in filter(None, (*figure.legends, axes.get_legend())):
+    for legend in filter(None, (axes.get_legend(), *figure.legends, *(other.get_legend() for other in figure.axes))):
         for handle, text in zip(legend.legend_handles, legend.get_texts(), strict=True):
             names.setdefault(_look(handle), text.get_text())
     return names

@@ -15,20 +15,20 @@ from attngeo.display.labels import METADATA_KEY, check_label
 from attngeo.display.tables import markdown_table
 from attngeo.display.typeset import typeset
 from attngeo.errors import ParameterError
-from attngeo.paper.checks import Result
+from attngeo.paper.results import Result
 
 __all__ = ["badge", "glue", "show", "table"]
 
 GLUE_PREFIX = "application/papermill.record/"  # a type no front end shows; MyST-NB looks for it
 
 
-def show(*results: Result) -> None:
-    """Show checks, each as one line that unfolds to its numbers.
+def show(*results: Result, unfolded: bool = False) -> None:
+    """Show checks, each as one line that unfolds to its numbers and their code; ``unfolded``, all of it at once.
 
     The results are recorded in the notebook, from where the status and errata pages collect them
     (`attngeo.book.reported_checks`).
     """
-    blocks = [check_line(result) for result in results]
+    blocks = [check_line(result, unfolded) for result in results]
     records = [_json_ready(result.to_dict()) for result in results]
     display(
         {"text/markdown": "\n\n".join(blocks), "text/plain": "\n".join(map(plain_line, results))},

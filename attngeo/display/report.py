@@ -1,4 +1,4 @@
-"""A table with its figure as one page that asks for nothing: no script, no font, no address; light or dark."""
+"""A table with its figure as one page that fetches nothing; light or dark, its rows sorted and filtered by a script."""
 
 import re
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ def report(
     made_by: str = "",
 ) -> str:
     """A page of HTML: notes below the title, a figure in the house style, a table whose starred cells are marked."""
-    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in names)
+    head = "".join(f'<th scope="col"><button type="button">{escape(name)}</button></th>' for name in names)
     body = "\n".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in cells)
     lines = "".join(f"<li>{escape(note)}</li>" for note in notes)
     page = Template(resources.files(__package__).joinpath("report.html").read_text("utf-8"))

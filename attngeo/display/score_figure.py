@@ -1,14 +1,17 @@
 """Both scores over layers, those of heads around them, against what random weights of the same shape give."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from math import isnan
 
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from attngeo.display.captions import captioned
+from attngeo.display.mirror_clouds import mirror_clouds
 from attngeo.display.style import NEUTRAL, PART_COLOURS, CaptionedFigure, house_style, new_figure
+from attngeo.forms.bilinear import BilinearForm
 from attngeo.forms.null_laws import LEVEL, laws_of_shape
+from attngeo.forms.pictures import LEVELS, picture
 from attngeo.forms.scores import SUM
 
 SCORES = ("symmetry", "directionality")
@@ -30,14 +33,46 @@ def score_figure(rows: Sequence[dict]) -> CaptionedFigure:
             _draw(panel, own, score, PART_COLOURS[part])
         grid[0, number].set_title(part if part != "cross" else "cross-attention")
         grid[1, number].set_xlabel("layer")
+        grid[1, number].set_xlim(-0.75, max(row["layer"] for row in own) + 0.75)
         grid[1, number].xaxis.set_major_locator(MaxNLocator(integer=True))
     for panel, score in zip(grid[:, 0], SCORES, strict=True):
         panel.set_ylabel(score)
+    figure.suptitle(rows[0]["model"])
     figure.legend(handles=_legend(rows), loc="outside lower center", ncols=4, frameon=False)
     outside = {score: sum(row[f"{score}_p"] < LEVEL for row in rows if row["head"] == SUM) for score in SCORES}
     layers = sum(row["head"] == SUM for row in rows)
     counts = ", ".join(f"{count} of {layers} by {score}" for score, count in outside.items())
-    return captioned(figure, __package__, "fig-scores", model=rows[0]["model"], counts=counts, parts=parts)
+    said = f"layers outside the grey band of 95 % of random weights: {counts}"
+    if _folded(rows):
+        said = "both scores with the gain of the layer normalisation before folded in"
+    return CaptionedFigure(
+        figure,
+        "fig-scores",
+        f"{rows[0]['model']}: {said}.",
+        f"Symmetry and directionality against layer, for {', '.join(parts)}: {said}.",
+    )
+
+
+@house_style()
+def matrix_figure(model: str, forms: Mapping[str, BilinearForm], layer: int, head: int | None) -> CaptionedFigure:
+    """W_qk of one layer of every part, or of a head of it, with the mirror cloud below."""
+    which = f"layer {layer}" if head is None else f"layer {layer}, head {head}"
+    pictured = {part: form if head is None else form.alone(head) for part, form in forms.items()}
+    pictures = {f"{part} {which}": picture(form)[0] / LEVELS for part, form in pictured.items()}
+    figure = mirror_clouds(pictures, max(4.6, 3.7 * len(pictures)))
+    figure.suptitle(model)
+    words = f"{', '.join(forms)} {which} of {model}"
+    return CaptionedFigure(
+        figure,
+        "fig-matrix",
+        f"$\\Wqk$ of {words}: every pixel is the largest entry of a block; below it each against its mirror image.",
+        f"Heat map of W_qk of {words}, rows for queries and columns for keys, and below it every pixel against the one"
+        " across the diagonal.",
+    )
+
+
+def _folded(rows: Sequence[dict]) -> bool:
+    return isnan(rows[0]["symmetry_null_mean"])
 
 
 def _draw(panel: Axes, rows: Sequence[dict], score: str, colour: str) -> None:
@@ -48,8 +83,9 @@ def _draw(panel: Axes, rows: Sequence[dict], score: str, colour: str) -> None:
     laws = [of_shape[score] for of_shape in shapes]
     low, high = ([law.mean + side * law.half_width for law in laws] for side in (-1, 1))
     edges = [at[0] - 0.5, *at, at[-1] + 0.5]  # so that one layer has a band, too
-    band = {"color": NEUTRAL, "alpha": 0.25, "linewidth": 0}
-    panel.fill_between(edges, [low[0], *low, low[-1]], [high[0], *high, high[-1]], **band)
+    if not _folded(rows):  # else no law is known
+        band = {"color": NEUTRAL, "alpha": 0.25, "linewidth": 0}
+        panel.fill_between(edges, [low[0], *low, low[-1]], [high[0], *high, high[-1]], **band)
     panel.axhline(laws[0].mean, color=NEUTRAL, linewidth=0.8)
     panel.scatter([row["layer"] for row in heads], [row[score] for row in heads], s=7, color=colour, alpha=0.6)
     panel.plot(at, [row[score] for row in layers], color=colour)
@@ -66,6 +102,8 @@ def _legend(rows: Sequence[dict]) -> list[Line2D]:
         Line2D([], [], **dot, markersize=6, label="layer outside"),
         Line2D([], [], **dot, markersize=6, markerfacecolor="white", label="layer inside"),
     ]
+    if _folded(rows):
+        found = [Line2D([], [], **dot, markersize=6, markerfacecolor="white", label="layer, gain folded in")]
     if any(row["head"] != SUM for row in rows):
         found.append(Line2D([], [], **dot, markersize=3, alpha=0.6, label="head"))
     return found

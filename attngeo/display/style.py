@@ -60,6 +60,13 @@ def plain_panel(axes: Axes) -> None:
     axes.spines[:].set_visible(True)
 
 
+def signed_image(axes: Axes, matrix: np.ndarray) -> None:
+    """Draw a matrix: red positive, blue negative, on its own scale, and nothing where it is NaN."""
+    limit = np.nanmax(np.abs(matrix)) or 1.0
+    plain_panel(axes)
+    axes.imshow(matrix, cmap=DIVERGING, vmin=-limit, vmax=limit)
+
+
 @dataclass(frozen=True)
 class CaptionedFigure:
     """A figure with its label, caption and alternative text, all made from the data that it shows.

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from attngeo.display.check_line import badge
 from attngeo.paper.numbering import of_the_paper
 from attngeo.paper.published import statements
-from attngeo.paper.wording import Verdict
+from attngeo.paper.verdict import Verdict
 
 # A whole counts as the first of these that a part of it has: what is undecided in part does not hold yet.
-BY_CONSEQUENCE = (Verdict.CHANGES, Verdict.UNDECIDED, Verdict.ASSUMPTION, Verdict.MISPRINT, Verdict.HOLDS)
+BY_CONSEQUENCE = tuple(Verdict[v] for v in ("CHANGES", "UNDECIDED", "ASSUMPTION", "STATED", "MISPRINT", "HOLDS"))
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,18 @@ class Finding:
     @property
     def number(self) -> str:
         """Statement and part, as the book prints them."""
-        return of_the_paper(self.report["statement"], self.report["part"])
+        number = of_the_paper(self.report["statement"], self.report["part"])
+        return f"ours, beside {number}" if self.ours else number
+
+    @property
+    def ours(self) -> bool:
+        """Whether it is a statement of this book, which says nothing for or against the paper's."""
+        return self.report.get("ours", False)
+
+    @property
+    def check(self) -> str:
+        """The check's name."""
+        return str(self.report["source"].rpartition(".")[2]) or self.number
 
     @property
     def verdict(self) -> Verdict:
@@ -60,7 +71,7 @@ class Account:
     @property
     def checked(self) -> int:
         """Statements of the paper with a finding."""
-        return len(statements().index.intersection({f.report["statement"] for f in self.findings}))
+        return len(statements().index.intersection({f.report["statement"] for f in self.findings if not f.ours}))
 
     @property
     def numbers(self) -> int:

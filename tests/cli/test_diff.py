@@ -139,6 +139,7 @@ def test_revisions_of_one_id(run, saved, tmp_path, monkeypatch):
         (repository / "snapshots").mkdir(exist_ok=True)
         (repository / "snapshots" / commit).symlink_to(saved / source)
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr(constants, "HF_ASSETS_CACHE", str(tmp_path / "assets"))
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     found = rows(run, "owner/name", "owner/name@step/1")
     assert [row["revision"] for row in found if row["layer"] == "0"] == ["0" * 40, "1" * 40]

@@ -3,7 +3,7 @@ import nbformat
 import pytest
 from tiny_book import chapter, tiny_book
 
-from attngeo.book import plain_notebook
+from attngeo.book import build
 from attngeo.cli import main
 
 GREETS = chapter(
@@ -60,7 +60,7 @@ def test_a_command_ended_before_its_output_is_whole_leaves_the_former_one(here, 
         raise SystemExit(9)
 
     (here / "other.ipynb").write_text("good")
-    monkeypatch.setattr(plain_notebook, "plain_notebook", killed)
+    monkeypatch.setattr(build, "run_alone", killed)
     assert attngeo("other", "-o", "other.ipynb") == 9
     assert [(file.name, file.read_text()) for file in here.iterdir()] == [("other.ipynb", "good")]
 

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+from unittest import mock
 
 import pandas as pd
 import pytest
@@ -11,9 +12,12 @@ import torch
 from safetensors.torch import load_file, save_file
 from small_models import small_model
 
+from attngeo import BilinearForm, open_model, score_table, symmetry_score
+from attngeo.checkpoints.architectures import ARCHITECTURES
 from attngeo.cli import main
 from attngeo.cli.formats import format_of
-from attngeo.survey.rows import COLUMNS
+from attngeo.forms.positions import position_space
+from attngeo.survey.rows import COLUMNS, DIMENSION, SPLIT
 
 
 @pytest.fixture(scope="module")
@@ -165,6 +169,8 @@ def test_a_convention_changes_scores_and_their_reference_alike(convention, run, 
     pd.testing.assert_series_equal(theirs["symmetry"], s, check_names=False)
     pd.testing.assert_series_equal(theirs["directionality"], d, check_names=False)
     pd.testing.assert_series_equal(theirs["symmetry_z"], ours["symmetry_z"])
+    assert "another formula than the definition's" in run(saved, "--convention", convention)[1]
+    assert "another formula" not in run(saved)[1]
 
 
 @pytest.mark.parametrize(
@@ -187,11 +193,42 @@ def test_a_missing_extra_is_one_sentence_before_anything_is_read(
 def test_a_plot_and_a_report_beside_the_table(run, saved, tmp_path):
     code, out, err = run(saved, "--plot", tmp_path / "s.svg")
     assert code == 0 and out.count("│ encoder │") == 3 and not err
-    assert (tmp_path / "s.svg").read_text().count("<svg") == 1
+    assert (tmp_path / "s.svg").read_text().count("<svg") == 1 and "tiny-bert" in (tmp_path / "s.svg").read_text()
     code, out, _ = run(saved, "--per-head", "-o", tmp_path / "r.html")
     page = (tmp_path / "r.html").read_text()
     assert (code, out) == (0, "") and page.count("<svg") == 1 and page.count("<tr>") == 1 + 3 * 5
     assert sorted(path.name for path in tmp_path.iterdir()) == ["r.html", "s.svg"]
+
+
+def test_one_layer_or_one_head_is_scored_alone_and_drawn_as_a_heat_map(run, saved, tmp_path):
+    whole = json.loads(run(saved, "--per-head", "--format", "json")[1])
+    for arguments, expected, said in (
+        (("--layer", "1"), [row for row in whole if row["layer"] == 1 and row["head"] == -1], "layer 1 of tiny-bert"),
+        (("--layer", "2", "--head", "3"), [whole[-1]], "layer 2, head 3 of tiny-bert"),
+    ):
+        code, out, _ = run(saved, *arguments, "--format", "json", "--plot", tmp_path / "m.svg")
+        assert code == 0 and json.loads(out) == expected
+        run(saved, *arguments, "-o", tmp_path / "m.html")
+        page = (tmp_path / "m.html").read_text()
+        assert f"Heat map of W_qk of encoder {said}" in page and "img-src data:" in page  # or they are not shown
+        assert "<image" in (tmp_path / "m.svg").read_text()
+    for arguments, named in (
+        (("--layer", "3"), "tiny-bert has no layer 3"),
+        (("--layer", "0", "--head", "4"), "tiny-bert has no head 4 in layer 0"),
+        (("--head", "0"), "add --layer"),
+    ):
+        code, out, err = run(saved, *arguments)
+        assert_refused(code, out, err)
+        assert named in err
+
+
+def test_quiet_leaves_errors_alone_on_stderr(run, saved, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert "rows written" in run(saved, "-o", tmp_path / "s.csv")[2]
+    for option in ("--quiet", "-q"):
+        assert run(saved, option, "-o", tmp_path / "s.csv") == (0, "", "")
+    code, out, err = run("/nowhere", "-q")
+    assert_refused(code, out, err)
 
 
 @pytest.mark.parametrize("name", ["s.txt", "s", "."])
@@ -293,6 +330,172 @@ def test_scores_may_lie_beside_a_checkpoint_and_be_replaced(tmp_path):
     assert format_of(None, tmp_path / "scores.json") == format_of(None, tmp_path / "new_config.json") == "json"
 
 
+@pytest.mark.parametrize("said", [{"decoder_layers": 0, "decoder_attention_heads": 0}, {"decoder_layers": None}])
+def test_a_tower_may_be_absent(said, run, tmp_path):
+    torch.manual_seed(0)
+    model = small_model("whisper", max_source_positions=8)()
+    model.save_pretrained(tmp_path)
+    encoder = {name: t for name, t in load_file(tmp_path / "model.safetensors").items() if "encoder.layers" in name}
+    save_file({name: t for name, t in encoder.items() if "decoder" not in name}, tmp_path / "model.safetensors")
+    (tmp_path / "config.json").write_text(json.dumps(model.config.to_dict() | said))
+    table = pd.DataFrame(json.loads(run(tmp_path, "--format", "json")[1]))
+    expected = [symmetry_score(layer.form) for layer in open_model(model) if layer.part == "encoder"]
+    assert table["part"].tolist() == ["encoder"] * 2 and table["symmetry"].tolist() == pytest.approx(expected)
+
+
+LISTS = {
+    "heads": ({"num_attention_heads": [4, 2], "num_key_value_heads": [2, 1], "head_dim": [4, 8]}, ""),
+    "a layer without": ({"num_attention_heads": [4, 2, 0], "num_key_value_heads": [2, 1, 0], "head_dim": None}, ""),
+    "none for this": ({"num_attention_heads": [4, 0]}, "num_attention_heads in config.json has no number for layer 1"),
+    "too few": ({"num_attention_heads": [4]}, "num_attention_heads in config.json has no number for layer 1"),
+    "key heads of another": ({"num_attention_heads": [4, 2], "num_key_value_heads": [2, 2]}, "num_key_value_heads = 2"),
+    "null in a list": ({"num_attention_heads": [4, None]}, "num_attention_heads is"),
+    "none at all": ({"num_attention_heads": None}, "num_attention_heads is missing"),
+}
+
+
+@pytest.mark.parametrize("said, named", LISTS.values(), ids=LISTS)
+def test_counts_that_differ_by_layer_are_read_by_layer(said, named, run, tmp_path):
+    """4 query heads of 4 on 2 key heads; then 2 of 8 on one."""
+    torch.manual_seed(0)
+    weights = [torch.randn(16, 8), torch.randn(8, 8), torch.randn(16, 8), torch.randn(8, 8)]
+    places = [f"model.layers.{layer}.self_attn.{which}_proj.weight" for layer in (0, 1) for which in "qk"]
+    save_file(dict(zip(places, weights, strict=True)), tmp_path / "model.safetensors")
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "llama", "num_hidden_layers": 2} | said))
+    code, out, err = run(tmp_path, "--per-head", "--format", "json")
+    if named:
+        assert_refused(code, out, err)
+        assert named in err
+        return
+    forms = [BilinearForm.from_linear(*weights[:2], 4), BilinearForm.from_linear(*weights[2:], 8)]
+    expected = [s for form in forms for s in (symmetry_score(form), *map(symmetry_score, form.heads()))]
+    assert [row["symmetry"] for row in json.loads(out)] == pytest.approx(expected)
+
+
+def as_type(saved, folder, model_type):
+    shutil.copytree(saved, folder)
+    config = json.loads((folder / "config.json").read_text()) | {"model_type": model_type}
+    (folder / "config.json").write_text(json.dumps(config))
+    return folder
+
+
+@mock.patch.dict(ARCHITECTURES)
+def test_an_unknown_type_is_read_as_a_known_one_or_registered_from_a_file(run, saved, tmp_path):
+    folder = as_type(saved, tmp_path / "m", "bert-by-another-name")
+    code, out, err = run(folder)
+    assert_refused(code, out, err)
+    assert "--as" in err and "--register" in err
+    entry = (
+        "- model_types: [bert-by-another-name]\n"
+        '  stacks: [{part: encoder, module: "encoder.layer.{}.attention.self", query: query, key: key}]\n'
+    )
+    (tmp_path / "mine.yml").write_text(entry)
+    expected = [row["symmetry"] for row in json.loads(run(saved, "--format", "json")[1])]
+    for way in (("--as", "bert"), ("--register", tmp_path / "mine.yml")):
+        code, out, err = run(folder, "--format", "json", *way)
+        assert (code, err) == (0, "") and [row["symmetry"] for row in json.loads(out)] == expected
+
+
+@pytest.mark.parametrize(
+    "text, named",
+    [
+        ("- {model_types: [a], stacks: [{part: encoder, modul: x}]}", "modul"),
+        ("- {model_types: [a], stacks: [{part: encoder, module: x, layout: heap}]}", "'heap'"),
+        ("- {model_types: [gpt2], stacks: [{part: encoder, module: x}]}", "'gpt2' is built in"),
+        ("- {model_types: [a]}", "stacks"),
+        ("a: b", "mine.yml"),
+    ],
+)
+def test_a_file_that_registers_nothing_is_refused(text, named, run, saved, tmp_path):
+    (tmp_path / "mine.yml").write_text(text)
+    code, out, err = run(saved, "--register", tmp_path / "mine.yml")
+    assert_refused(code, out, err)
+    assert named in err
+
+
+def test_a_dead_layer_is_said_and_stays_out_of_the_median(run, saved, tmp_path):
+    folder = broken_copy(saved, tmp_path, lambda t: t["encoder.layer.1.attention.self.query.weight"].zero_())
+    table = pd.DataFrame(json.loads(run(folder, "--format", "json")[1]))
+    assert table["symmetry_p"].isna().tolist() == [False, True, False] and table["symmetry"][1] == 0
+    code, out, err = run(folder)
+    assert (code, err) == (0, "") and "nothing is scored: encoder layer 1\n" in out and "of 2 layers by symmetry" in out
+    assert f"symmetry {table['symmetry'][[0, 2]].median():.4f}" in out
+    everywhere = broken_copy(saved, tmp_path, lambda t: [w.zero_() for n, w in t.items() if "key.weight" in n])
+    code, out, err = run(everywhere, "--per-head", "-o", tmp_path / "r.html")
+    assert code == 0 and "median" not in run(everywhere)[1]
+
+
+def test_what_the_scores_leave_out_is_said_below_the_table(run, saved, tmp_path):
+    assert "left out of W_qk, and so of the scores: biases\n" in run(saved)[1]
+    small_model("qwen3")().save_pretrained(tmp_path)
+    beside = "scores: positions by rotating queries and keys, {}norms of queries and keys"
+    with_gains, without = (" ".join(run(tmp_path, *folded)[1].split()) for folded in ((), ("--fold-norm",)))
+    assert beside.format("gains of the layer normalisation before, ") in with_gains and beside.format("") in without
+
+
+def test_gains_of_the_layer_normalisation_before_are_folded_in(run, saved, tmp_path):
+    model = small_model("gpt2")()
+    for layer in model.h:
+        torch.nn.init.uniform_(layer.ln_1.weight, 0.1, 3)
+    model.save_pretrained(tmp_path)
+    with torch.no_grad():
+        for layer in model.h:
+            layer.attn.c_attn.weight.mul_(layer.ln_1.weight[:, None])
+    rows = json.loads(run(tmp_path, "--fold-norm", "--per-head", "--format", "json")[1])
+    expected = [row.symmetry for row in score_table(model)]
+    assert [row["symmetry"] for row in rows] == pytest.approx(expected, abs=1e-6)
+    assert rows[0]["source"] == "model.safetensors:h.0.attn * h.0.ln_1.weight"
+    code, out, err = run(saved, "--fold-norm")
+    assert_refused(code, out, err)
+    assert "no gain of a layer normalisation" in err and "encoder layer 0" in err
+    table = run(tmp_path, "--fold-norm", "--plot", tmp_path / "x.svg")[1]
+    assert "without gains alone" in table and "*" not in table and (tmp_path / "x.svg").exists()
+    assert all(row[name] is None for row in rows for name in ("symmetry_z", "directionality_p", "symmetry_null_sd"))
+
+
+def test_a_formula_that_sets_other_layers_apart_is_named_with_the_one_to_trust(run, tmp_path):
+    torch.manual_seed(0)
+    model = small_model("gpt2", n_embd=128)()
+    with torch.no_grad():
+        model.h[1].attn.c_attn.weight[3:5, 128:256] *= 2.5
+    model.save_pretrained(tmp_path)
+    rows = pd.DataFrame(json.loads(run(tmp_path, "--format", "json")[1]))
+    theirs = json.loads(run(tmp_path, "--convention", "released", "--format", "json")[1])
+    counts = rows["directionality_p"].lt(0.05).sum(), sum(row["directionality_p"] < 0.05 for row in theirs)
+    said = f"by the released code's formula {counts[1]} of 2 layers by directionality: trust the definition's"
+    assert counts == (0, 1) and said in run(tmp_path)[1] and "trust" not in run(tmp_path, "--convention", "released")[1]
+
+
+@pytest.mark.parametrize("kind", ["link", "folder"])
+@pytest.mark.parametrize("name", ["model.safetensors", "config.json"])
+def test_what_is_no_file_is_called_so(kind, name, run, saved, tmp_path):
+    folder = shutil.copytree(saved, tmp_path / "m")
+    (folder / name).unlink()
+    (folder / name).symlink_to(tmp_path / "gone") if kind == "link" else (folder / name).mkdir()
+    code, out, err = run(folder)
+    assert_refused(code, out, err)
+    assert f"{name} that is no file" in err
+
+
+def test_python_has_the_rows_of_the_table(run, saved):
+    printed = json.loads(run(saved, "--per-head", "--format", "json")[1])
+    rows = score_table(saved)
+    assert [vars(row) for row in rows] == printed == rows.to_dataframe().to_dict("records")
+
+
+def test_an_empty_argument_is_not_the_current_folder(run, saved, monkeypatch):
+    monkeypatch.chdir(saved)
+    code, out, err = run("")
+    assert_refused(code, out, err)
+    assert "no file or folder ''" in err
+
+
+def test_a_figure_behind_o_is_sent_to_plot(run, saved):
+    code, out, err = run(saved, "-o", "m.svg")
+    assert_refused(code, out, err)
+    assert "--plot m.svg" in err
+
+
 def test_an_adapter_is_merged_into_what_is_scored(run, saved, tmp_path):
     """A and B of rank 1 for one layer's keys; the same as keys changed by hand."""
     weight = "encoder.layer.1.attention.self.key"
@@ -315,3 +518,34 @@ def test_an_adapter_is_merged_into_what_is_scored(run, saved, tmp_path):
         assert scores[1][name].tolist() == pytest.approx(scores[0][name].tolist(), abs=1e-5)
     assert_refused(*run(saved, "--adapter", merged))
     assert_refused(*run(tmp_path / "adapter"))
+
+
+def test_positions_split_every_score_and_add_up(run, saved):
+    code, out, _ = run(saved, "--positions", "--per-head", "--format", "csv")
+    table = pd.read_csv(io.StringIO(out))
+    assert code == 0 and len(table) == 3 * 5 and tuple(table.columns) == (*COLUMNS, DIMENSION, *SPLIT.values())
+    shares = table[["positions_share", "share_outside", "share_mixed"]].to_numpy()
+    parts = table[["symmetry_inside", "symmetry_outside", "symmetry_mixed"]].to_numpy()
+    assert shares.sum(1) == pytest.approx(1) and (shares * parts).sum(1) == pytest.approx(table["symmetry"], abs=1e-5)
+    rows = load_file(saved / "model.safetensors")["embeddings.position_embeddings.weight"]
+    assert set(table[DIMENSION]) == {position_space(rows).shape[1]}
+    code, out, _ = run(saved, "--positions", "--format", "markdown")
+    assert code == 0 and "s inside" in out and f"{table[DIMENSION][0]} of 32" in out
+
+
+@pytest.mark.parametrize(
+    "model_type, words", [("gpt_neox", "rotating queries and keys"), ("t5", "a bias of the logits")]
+)
+def test_positions_outside_the_embedding_are_one_sentence(model_type, words, run, tmp_path):
+    small_model(model_type)().save_pretrained(tmp_path)
+    code, out, err = run(tmp_path, "--positions")
+    assert_refused(code, out, err)
+    assert words in err
+
+
+def test_parts_without_a_table_stay_empty_and_say_why(run, tmp_path):
+    small_model("bart")().save_pretrained(tmp_path)
+    _, out, _ = run(tmp_path, "--positions", "--format", "csv")
+    split = pd.read_csv(io.StringIO(out)).groupby("part")["positions_share"].apply(lambda x: x.notna().all())
+    assert split.to_dict() == {"encoder": True, "decoder": True, "cross": False}
+    assert "cross-attention joins two sequences" in run(tmp_path, "--positions")[1]

@@ -1,3 +1,4 @@
+import io
 import json
 import os
 import shutil
@@ -15,7 +16,7 @@ from attngeo.checkpoints.layers import open_checkpoint
 from attngeo.cli import main
 from attngeo.cli.survey import _Watch
 from attngeo.errors import CheckpointError, ParameterError
-from attngeo.survey.run import Model, Processes, chosen_models, record_once, require_registered, survey
+from attngeo.survey.run import Model, chosen_models, record_once, require_registered, survey
 
 TINY = {"hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 8, "vocab_size": 11}
 
@@ -254,31 +255,6 @@ def test_workers_that_are_killed_lose_nothing(three, weights, tmp_path, capsys, 
     assert (folder / "m0" / "layers.csv").read_text().count("\n") == 41
 
 
-def test_two_processes_share_the_models(three, tmp_path):
-    """Under torchrun each model is done once; the failure of one process neither hides nor ends the other's work."""
-    shutil.copytree(three / "m0", three / "m3")
-    run = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "attngeo"]
-    end = subprocess.run(
-        [*run, "survey", "-o", str(tmp_path / "records"), "-j", "1"],
-        env=environment(ATTNGEO_WEIGHTS=str(three)),
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert end.returncode != 0
-    assert set(recorded(tmp_path / "records")) == {"m0", "m2", "m3"}
-    assert sorted(Path(line).name for line in end.stdout.splitlines()) == ["m0", "m2", "m3"]
-    assert end.stderr.count("attngeo: 1 of 4 ") == 1
-
-
-@pytest.mark.parametrize(("rank", "count"), [("2", "2"), ("x", "2"), ("0", ""), ("-1", "2")])
-def test_impossible_ranks_are_refused(rank, count, monkeypatch):
-    monkeypatch.setenv("RANK", rank)
-    monkeypatch.setenv("WORLD_SIZE", count)
-    with pytest.raises(ParameterError, match="torchrun"):
-        Processes()
-
-
 def test_names_ids_paths_and_groups_become_models(tmp_path, monkeypatch):
     monkeypatch.delenv("ATTNGEO_WEIGHTS", raising=False)
     assert chosen_models(("BERT-tiny",)) == chosen_models(("google/bert_uncased_L-2_H-128_A-2",))
@@ -343,3 +319,24 @@ def test_an_empty_folder_of_weights_is_named(tmp_path, monkeypatch):
     monkeypatch.setenv("ATTNGEO_WEIGHTS", str(tmp_path))
     with pytest.raises(CheckpointError, match="ATTNGEO_WEIGHTS"):
         chosen_models()
+
+
+def test_models_come_from_a_file_or_from_stdin(weights, tmp_path, capsys, monkeypatch):
+    names = f"# two models\n{weights / 'm0'}\n\n{weights / 'm1'}  # the second\n"
+    (tmp_path / "ids.txt").write_text(names)
+    assert attngeo(capsys, "survey", "--from", tmp_path / "ids.txt", "-o", tmp_path / "a")[0] == 0
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(names.encode())))
+    assert attngeo(capsys, "survey", weights / "m2", "--from", "-", "-o", tmp_path / "b")[0] == 0
+    assert set(recorded(tmp_path / "a")) == {"m0", "m1"} and set(recorded(tmp_path / "b")) == {"m0", "m1", "m2"}
+    for content, named in ((b"# none\n", "ids.txt names no model"), (names.encode("utf-16"), "ids.txt is no text")):
+        (tmp_path / "ids.txt").write_bytes(content)
+        code, _, err = attngeo(capsys, "survey", "--from", tmp_path / "ids.txt", "-o", tmp_path / "c")
+        assert code == 2 and named in err
+
+
+def test_an_address_and_a_revision_name_a_model_of_the_hub():
+    (model,) = chosen_models(("https://huggingface.co/owner/name/tree/v1",))
+    assert (model.source, model.revision) == ("owner/name", "v1")
+    assert chosen_models(("owner/name@v1",)) == [Model("owner/name@v1", "owner/name", "v1")]
+    with pytest.raises(ParameterError, match="both be recorded"):
+        chosen_models(("owner/name@v1", "owner/name@v2"))

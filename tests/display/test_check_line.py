@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from attngeo.display.check_line import badge, check_line
+from attngeo.display.check_line import MEANINGS, badge, check_line, legend
 from attngeo.display.check_rows import rows
 from attngeo.display.interval_bar import bar
-from attngeo.paper.checks import Interval, Result, Standing, Verdict, compare, exact, monte_carlo
-from attngeo.paper.wording import Claim
+from attngeo.paper.results import Claim, Interval, Result, Standing, compare, exact, monte_carlo
+from attngeo.paper.verdict import Verdict
 
 SAMPLES = [0.6, 0.7, 0.71]
 
@@ -105,6 +105,6 @@ def test_a_verdict_is_told_by_a_mark_and_words(verdict):
     assert len(marks) == len(Verdict) and str(verdict) in badge(verdict.value)
 
 
-def test_the_source_is_named_with_its_parameters():
-    shown = check_line(result(exact("a", 0), source="attngeo.chapters.x.y.heads_add_up", parameters={"d": 64}))
-    assert ">heads_add_up(d=64)</code>" in shown and '"attngeo.chapters.x.y.heads_add_up"' in shown
+def test_a_badge_says_what_it_means_and_the_legend_has_all():
+    assert f'data-means="{MEANINGS[Verdict.MISPRINT]}"' in badge("misprint") and "data-means" in badge("holds", False)
+    assert [legend().count(f"{badge(v.value)} {MEANINGS[v]}") for v in Verdict] == [1] * len(Verdict)

@@ -9,7 +9,8 @@ import pytest
 
 from attngeo.display import page as display
 from attngeo.errors import ParameterError
-from attngeo.paper.checks import Result, Verdict, exact, monte_carlo
+from attngeo.paper.results import Result, exact, monte_carlo
+from attngeo.paper.verdict import Verdict
 
 
 @pytest.fixture

@@ -68,7 +68,7 @@ def test_the_page_asks_for_nothing(page):
         "http://www.w3.org/1999/xlink",
         "http://www.w3.org/2000/svg",
     }
-    assert not re.search(r"<script|<link|<img|@import|url\((?!#)", page)
+    assert not re.search(r"<script src|<link|<img|@import|url\((?!#)", page)
     assert Made.name not in page and "made &lt;of&gt; random layers" in page
 
 
@@ -106,3 +106,28 @@ def test_no_state_of_matplotlib_is_left(rows):
     before = dict(matplotlib.rcParams)
     score_figure(rows).svg()
     assert dict(matplotlib.rcParams) == before
+
+
+def test_rows_are_filtered_and_sorted_by_keyboard(page, rows, tmp_path, browser):
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
+
+    (tmp_path / "page.html").write_text(page, encoding="utf-8")
+    browser.get(f"file://{tmp_path / 'page.html'}")
+
+    def shown() -> list[list[str]]:
+        own = browser.find_elements(By.CSS_SELECTOR, "tbody tr")
+        return [[cell.text for cell in row.find_elements(By.TAG_NAME, "td")] for row in own if row.is_displayed()]
+
+    box = browser.find_element(By.ID, "words")
+    box.send_keys("decoder all")
+    assert [row[:3] for row in shown()] == [["decoder", "0", "all"]]
+    box.send_keys(Keys.CONTROL, "a", Keys.DELETE)
+    assert len(shown()) == len(rows)
+    symmetry = browser.find_elements(By.CSS_SELECTOR, "th button")[3]
+    for order in (1, -1):
+        symmetry.send_keys(Keys.ENTER)
+        values = [float(row[3].strip("*")) for row in shown()]
+        assert values == sorted(values)[::order]
+    assert symmetry.find_element(By.XPATH, "..").get_attribute("aria-sort") == "descending"
+    assert browser.get_log("browser") == []

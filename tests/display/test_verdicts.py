@@ -8,8 +8,8 @@ from attngeo.chapters.status import tables as status
 from attngeo.display import verdicts
 from attngeo.display.page import badge
 from attngeo.paper import Result, Verdict, published
-from attngeo.paper.checks import exact
 from attngeo.paper.numbering import of_the_paper
+from attngeo.paper.results import exact
 
 
 def report(statement="2.1", part="", verdict=Verdict.HOLDS, chapter="bilinear_form", supported=True, **words):
@@ -102,6 +102,22 @@ def test_errata_are_grouped_and_mark_what_may_be_a_copying_error():
     assert changes.iloc[1, 1].endswith("why not")
     assert isinstance(errata.errata(found, Verdict.ASSUMPTION), pd.DataFrame)
     assert errata.errata(found, Verdict.ASSUMPTION).empty
+
+
+def test_what_repeats_a_slip_shares_its_entry_while_both_are_supported():
+    def entries(supported=True):
+        wrong = {"verdict": Verdict.MISPRINT, "printed": "a", "place": "Eq. 7", "corrected": "b"}
+        first = report(part="Eq. 2", source="room.slip", supported=supported, **wrong)
+        again = report(part="Eq. 1", source="room.again", repeats="slip", **wrong)
+        return errata.errata(verdicts.account([again, first]).findings, Verdict.MISPRINT)
+
+    (both,) = entries().itertuples(index=False)
+    assert [re.findall(r"\*\*(.*?)\*\*", both[0]), both[1].count("*Holds:*")] == [
+        [of_the_paper("2.1", part) for part in ("Eq. 2", "Eq. 1")],
+        2,
+    ]
+    (alone,) = entries(supported=False).entry
+    assert of_the_paper("2.1", "Eq. 1") in alone and of_the_paper("2.1", "Eq. 2") not in alone
 
 
 def test_every_page_counts_the_same_findings():

@@ -1,0 +1,21 @@
+"""``attngeo cache``: what is kept of the queries and keys that were read from the Hub."""
+
+import click
+
+
+@click.command(name="cache", short_help="show or clear the queries and keys kept from the Hub")
+@click.option("--clear", is_flag=True, help="Remove them all; they are fetched again when they are wanted.")
+def command(clear: bool) -> None:
+    """How many bytes of queries and keys are kept from the Hub, by repository and commit, and where.
+
+    What was read once is read from there: without a connection, too. HF_HOME or HF_ASSETS_CACHE moves the folder.
+    """
+    from attngeo.checkpoints import kept
+
+    sizes = kept.sizes()
+    if clear:
+        kept.clear()
+    for (repository, commit), size in sizes.items():
+        click.echo(f"{repository}  {commit[:12]}  {size / 1e6:.1f} MB")
+    done = "removed from" if clear else "in"
+    click.echo(f"{sum(sizes.values()) / 1e6:.1f} MB of queries and keys {done} {kept.cache_folder()}")
