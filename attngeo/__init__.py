@@ -9,6 +9,7 @@ _CHECKPOINTS = ("Attention", "AttentionLayer", "Tower", "open_checkpoint", "open
 _ELSEWHERE = {**dict.fromkeys(_CHECKPOINTS, "checkpoints"), "AttngeoError": "errors"}
 _SCORES = ("Scores", "directionality_score", "score", "score_heads", "symmetry_score")
 _ELSEWHERE |= {**dict.fromkeys(_SCORES, "forms.scores"), "BilinearForm": "forms.bilinear"}
+_ELSEWHERE |= dict.fromkeys(("ScoreRow", "ScoreTable", "score_table"), "survey.rows")
 _ELSEWHERE["initialise"] = "training.live_models"
 _ELSEWHERE |= {"ScoreCallback": "training.trainer_callback", "LightningScoreCallback": "training.lightning_callback"}
 __all__ = [  # without what needs an extra, so that all of it can be imported
@@ -16,7 +17,8 @@ __all__ = [  # without what needs an extra, so that all of it can be imported
     "AttentionLayer",
     "AttngeoError",
     "BilinearForm",
-    "ScoreCallback",
+    "ScoreRow",
+    "ScoreTable",
     "Scores",
     "Tower",
     "__version__",
@@ -27,6 +29,7 @@ __all__ = [  # without what needs an extra, so that all of it can be imported
     "register_architecture",
     "score",
     "score_heads",
+    "score_table",
     "symmetry_score",
 ]
 
@@ -37,15 +40,21 @@ if TYPE_CHECKING:
     from attngeo.errors import AttngeoError
     from attngeo.forms.bilinear import BilinearForm
     from attngeo.forms.scores import Scores, directionality_score, score, score_heads, symmetry_score
+    from attngeo.survey.rows import ScoreRow, ScoreTable, score_table
     from attngeo.training.lightning_callback import LightningScoreCallback as LightningScoreCallback
     from attngeo.training.live_models import initialise
-    from attngeo.training.trainer_callback import ScoreCallback
+    from attngeo.training.trainer_callback import ScoreCallback as ScoreCallback
 
 
 def __getattr__(name: str):
-    if name in _ELSEWHERE:
+    if name not in _ELSEWHERE:
+        raise AttributeError(f"module 'attngeo' has no attribute {name!r}")
+    from attngeo.errors import MissingExtra, absent
+
+    try:
         return getattr(import_module(f"attngeo.{_ELSEWHERE[name]}"), name)
-    raise AttributeError(f"module 'attngeo' has no attribute {name!r}")
+    except MissingExtra as error:  # help(), dir() and hasattr() ask for every name
+        return absent(name, error)
 
 
 def __dir__() -> list[str]:

@@ -21,7 +21,7 @@ Refuse = Callable[[str], Exception]
 Setting = str | int | float | bool | None
 
 LARGEST = 2**26  # bytes of a file of JSON or YAML
-DEEPEST, MOST = 64, 100_000  # levels and values of a YAML file, what its aliases repeat included
+DEEPEST = 64  # levels of a YAML file, far fewer than the parser's stack has
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the same, written in C
 _TIME = "tag:yaml.org,2002:timestamp"
 
@@ -80,7 +80,7 @@ def read_yaml(path: Path, kind: type[T] | Any, refuse: Refuse) -> T:
     """What a YAML file says, if it is of a kind."""
     text = read_bytes(path, refuse)
     try:
-        _require_small(text)
+        _require_shallow(text)
         value = yaml.load(text, Loader)
     except Exception as error:  # a date, a number or a tag can make its constructors raise anything
         raise refuse(f"not valid YAML: {cause(error)}") from error
@@ -107,21 +107,10 @@ def cause(error: BaseException) -> str:
     return " ".join(words.split()).rstrip(".")[:300]
 
 
-def _require_small(text: bytes) -> None:
-    """Refuse depth and repetition before anything is built; events are read without recursion."""
-    sizes, names = [0], []
-    anchors: dict[str | None, int] = {}
+def _require_shallow(text: bytes) -> None:
+    """Refuse depth before anything is built; events are read without recursion."""
+    depth = 0
     for event in yaml.parse(text, Loader):
-        if isinstance(event, yaml.CollectionStartEvent):
-            sizes.append(1)
-            names.append(event.anchor)
-        elif isinstance(event, yaml.CollectionEndEvent):
-            anchors[names.pop()] = size = sizes.pop()
-            sizes[-1] += size
-        elif isinstance(event, yaml.AliasEvent):
-            sizes[-1] += anchors.get(event.anchor, MOST)  # unknown, or within itself
-        elif isinstance(event, yaml.ScalarEvent):
-            anchors[event.anchor] = 1
-            sizes[-1] += 1
-        if len(sizes) > DEEPEST or sizes[-1] > MOST:
-            raise ValueError(f"more than {DEEPEST} levels or {MOST:,} values, those of aliases included")
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > DEEPEST:
+            raise ValueError(f"more than {DEEPEST} levels")

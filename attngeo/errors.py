@@ -55,3 +55,12 @@ def needs(extra: str, what: str) -> Iterator[None]:
         raise MissingExtra(
             f"{what} needs the package {error.name}, which is not installed: pip install 'attngeo[{extra}]'."
         ) from error
+
+
+def absent(name: str, missing: MissingExtra) -> type:
+    """A class in place of one that needs an extra: it can be imported and asked for help, and refuses to be made."""
+
+    def refuse(*arguments, **options) -> None:
+        raise missing
+
+    return type(name, (), {"__doc__": f"{missing}", "__new__": refuse})

@@ -8,9 +8,10 @@ the logits.
 """
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 from unittest import mock
@@ -25,6 +26,7 @@ from attngeo import AttentionLayer, BilinearForm, open_checkpoint, open_model
 from attngeo.checkpoints.architectures import LayerPlan
 
 TOLERANCE = 1e-6
+EPSILON = 0.05  # by which the epsilon of a normalisation moves mean squares; a wrong gain by tenths
 # parameters that add to the logits, zeroed like biases; a logit_scale of 0 is a factor exp(0)
 ADDED = (
     "relative",
@@ -80,6 +82,11 @@ def agrees(case: Case, folder: Path) -> None:
         assert torch.equal(live.wq, form.wq) and torch.equal(live.wk, form.wk), observed.in_memory.module
         places = [(layer.part, layer.layer, layer.causal) for layer in (observed.plan, observed.in_memory)]
         assert places[0] == places[1]
+        assert observed.before is None or torch.equal(observed.before, observed.weights[observed.plan.norm])
+        if observed.plan.norm:
+            normalised, folded = observed.before_the_gain()
+            assert normalised.unevenness() < EPSILON, observed.plan
+            assert normalised.error(folded) < TOLERANCE, observed.plan
 
 
 @dataclass(frozen=True)
@@ -94,6 +101,19 @@ class Observation:
     queries: Tensor  # (batch, i, d)
     keys: Tensor  # (batch, j, d)
     probabilities: Tensor  # (batch, heads, i, j)
+    folder: Path
+    before: Tensor | None  # weight of the layer's normalisation whose output the queries are made of
+
+    def unevenness(self) -> float:
+        """How far the mean square of a token's input is from 1; that of padding may be 0."""
+        squares = self.queries.square().mean(-1)
+        return float((squares[squares > 0] - 1).abs().max())
+
+    def before_the_gain(self) -> tuple["Observation", BilinearForm]:
+        """The same layer with inputs as they are before the gain, and its form with that folded in."""
+        gain = self.weights[self.plan.norm] + self.plan.norm_offset
+        checkpoint = open_checkpoint(self.folder, fold_norm=True)
+        return replace(self, queries=self.queries / gain, keys=self.keys / gain), checkpoint.read(self.plan).form
 
     def error(self, form: BilinearForm | None = None) -> float:
         """Largest deviation of the probabilities rebuilt from a form, over all heads."""
@@ -134,6 +154,7 @@ def _observe(case: Case, folder: Path) -> list[Observation]:
     in_memory = list(open_model(model, dict(model.config.to_dict(), model_type=case.model_type)))
     weights = load_weights(folder)
     leave_out_positions_and_norms(model)
+    normalised = watch_norms(model)
     watched = {plan: Watched(model, weights[plan.query], weights[plan.key]) for plan in checkpoint.plans}
     with torch.no_grad(), recorded_softmax():
         if case.run is None:
@@ -147,9 +168,36 @@ def _observe(case: Case, folder: Path) -> list[Observation]:
         assert calls, f"{plan.module} was not run"
         for queries, keys, p in calls:  # more than one where layers share their weights
             p = p if returned is None else returned[plan.part].pop(0)
-            observations.append(Observation(case, plan, layer.form, live, weights, queries, keys, p))
+            before = norm_before(plan, queries, normalised)
+            observations.append(Observation(case, plan, layer.form, live, weights, queries, keys, p, folder, before))
     assert returned is None or not any(returned.values()), "the model has more attention layers than were read"
     return observations
+
+
+def watch_norms(model: nn.Module) -> list[tuple[str, Tensor, Tensor]]:
+    """Name, weight and output of every normalisation, as they run."""
+    outputs = []
+
+    def noted(name: str, module: nn.Module, output: Tensor) -> None:
+        outputs.append((name, module.weight, output))
+
+    for name, module in model.named_modules():
+        weight = getattr(module, "weight", None)
+        if "norm" in type(module).__name__.lower() and isinstance(weight, Tensor) and not name.endswith(QK_NORMS):
+            module.register_forward_hook(lambda module, args, output, name=name: noted(name, module, output))
+    return outputs
+
+
+def norm_before(plan: LayerPlan, queries: Tensor, outputs: Sequence[tuple[str, Tensor, Tensor]]) -> Tensor | None:
+    """The weight of a normalisation of this layer whose output is what queries are made of; cross-attention has two."""
+    numbers = re.findall(r"\d+", plan.module)
+    for name, weight, output in outputs:
+        of_layer = plan.part != "cross" and re.findall(r"\d+", re.sub(r"norm_?\d", "", name)) == numbers
+        behind = name.endswith("full_layer_layer_norm")  # of ALBERT, whose layers are one
+        if of_layer and not behind and output.numel() == queries.numel():
+            if torch.equal(output.flatten(), queries.flatten()):
+                return weight
+    return None
 
 
 class Watched:

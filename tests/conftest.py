@@ -62,9 +62,9 @@ def pytest_collection_modifyitems(items):
 def pytest_runtest_setup():
     """Every test draws samples of its own while mutmut (`make mutants`) learns which tests reach which function."""
     if os.environ.get("MUTANT_UNDER_TEST") == "stats":
-        from planting import drawn
+        from notebook_code import result
 
-        drawn.cache_clear()
+        result.cache_clear()
 
 
 @pytest.fixture(scope="session", autouse=True)

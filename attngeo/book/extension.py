@@ -16,11 +16,9 @@ from sphinx.util import logging
 from attngeo.book import takeaways
 from attngeo.book.build import update
 from attngeo.book.cache import Kept
-from attngeo.book.check_sources import CheckSources, note_modules, pages_of_code
 from attngeo.book.execution import ChapterFailed
 from attngeo.book.notebooks import Book, Chapter, current_profile
 from attngeo.book.paper_links import PaperLinks, places
-from attngeo.book.plain_notebook import ELSEWHERE, plain_notebook
 from attngeo.book.presentation import present
 from attngeo.display.labels import METADATA_KEY
 from attngeo.errors import AttngeoError
@@ -34,6 +32,7 @@ POLICY = (
 )
 UNWRITTEN = ".unwritten"  # lies beside the pages while they are written
 SHARED_SCRIPT = "_static/interactive.js"
+ELSEWHERE = {"fig": "a figure of the book", "tab": "a table of the book"}
 _GLUE = re.compile(r"\{glue:\w+\}`[^`]*`")
 
 logger = logging.getLogger(__name__)
@@ -113,8 +112,7 @@ class _Pages:
         if doctree is None or app.builder.name != "html":  # nothing is handed out on paper
             return
         source, run = Path(app.env.doc2path(pagename)), self.kept.get(pagename)
-        plain = run and plain_notebook(Book(Path(app.srcdir).resolve().parent), self.chapters[pagename], run)
-        takeaways.write(Path(app.outdir), pagename, source, run and run.notebook, plain)
+        takeaways.write(Path(app.outdir), pagename, source, run and run.notebook)
         address = app.config.attngeo_repository
         context["body"] += takeaways.line(pagename, source, run is not None, address)
 
@@ -153,6 +151,16 @@ def security_policy(
     if not app.config.attngeo_rerun:
         policy = f'<meta http-equiv="Content-Security-Policy" content="{POLICY}" />'
         context["metatags"] = policy + context.get("metatags", "")
+
+
+def card_of_page(
+    app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: nodes.document | None
+) -> None:
+    """On ``html-page-context``: what a link to the page shows; picture and address where ``html: baseurl`` has one."""
+    opening = next(doctree.findall(nodes.paragraph), None) if doctree else None
+    if opening is not None:
+        tags = takeaways.card(pagename, context["title"], opening.astext(), app.config.html_baseurl or "")
+        context["metatags"] = context.get("metatags", "") + tags
 
 
 def elsewhere(app: Sphinx, env: BuildEnvironment, node: nodes.Element, text: nodes.Element) -> nodes.Node | None:
@@ -196,15 +204,13 @@ def setup(app: Sphinx) -> dict:
     app.connect("env-before-read-docs", pages.note_reading)
     app.connect("source-read", pages.give)
     app.connect("doctree-read", pages.note_quotes)
-    app.connect("doctree-read", note_modules)
     app.connect("env-updated", pages.write_quoting)
-    app.connect("html-collect-pages", pages_of_code)
     app.connect("missing-reference", elsewhere)
     app.connect("html-page-context", scripts_of_page)
+    app.connect("html-page-context", card_of_page)
     app.connect("html-page-context", security_policy)
     app.connect("html-page-context", pages.hand_out)
     app.connect("html-page-context", roles_of_references)
     app.connect("build-finished", all_written)
     app.add_post_transform(PaperLinks)
-    app.add_post_transform(CheckSources)
     return {"version": "2", "parallel_read_safe": False, "parallel_write_safe": True}

@@ -8,13 +8,16 @@ import pandas as pd
 from nbformat import NotebookNode
 
 from attngeo.book.cache import Kept
+from attngeo.book.claim_code import with_code
 from attngeo.book.execution import ChapterFailed
 from attngeo.book.notebooks import Chapter
 from attngeo.book.takeaways import data_link
+from attngeo.display.check_line import CODE
 from attngeo.display.interactive import container
 from attngeo.display.labels import METADATA_KEY
 from attngeo.display.tables import markdown_table
 
+CODE_MARK = CODE.partition("{")[0]
 _REMOVED = {"remove-cell", "remove_cell", "remove-output", "remove_output"}
 
 
@@ -34,6 +37,9 @@ def present(chapter: Chapter, kept: Kept) -> NotebookNode:
         if "parameters" in tags:  # they stand under *This run*
             cell.metadata["tags"] = [*tags, "remove-cell"]
         pieces = _pieces(chapter, i, cell)
+        for piece in pieces:
+            if CODE_MARK in piece.source:
+                piece.source = with_code(piece.source, (c.source for c in kept.notebook.cells if c.cell_type == "code"))
         cells += pieces
         places += [place] * len(pieces)
     page.cells = [*cells, nbformat.v4.new_markdown_cell(run_table(chapter, kept.record))]
@@ -86,7 +92,9 @@ def _pieces(chapter: Chapter, index: int, cell: NotebookNode) -> list[NotebookNo
     if cell.cell_type != "code" or not cell.outputs or _REMOVED & set(cell.metadata.get("tags", [])):
         return [cell]
     outputs, cell.outputs = cell.outputs, []
-    if cell.source.startswith("show("):  # the line of a check names the call
+    if any(
+        "results" in output.get("metadata", {}).get(METADATA_KEY, {}) for output in outputs
+    ):  # the line has its code
         cell.metadata["tags"] = [*cell.metadata.get("tags", []), "remove-input"]
     pieces = [cell]
     for output in outputs:

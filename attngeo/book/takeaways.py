@@ -2,6 +2,8 @@
 
 import html
 import os
+import re
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,9 +16,11 @@ from attngeo.records.atomic import write_text
 
 FIGURES = "figures"  # folder of the built book
 BRANCH = "main"
+PREVIEW = "_static/preview.png"  # `python -m attngeo.chapters.introduction.two_models` draws it
+DESCRIPTION = 200  # characters
 
 
-def write(folder: Path, page: str, source: Path, run: NotebookNode | None, plain: NotebookNode | None) -> None:
+def write(folder: Path, page: str, source: Path, run: NotebookNode | None) -> None:
     """Put a page's files into the built book: its source, and of a chapter the executed notebook and the figures' data.
 
     Args:
@@ -24,11 +28,10 @@ def write(folder: Path, page: str, source: Path, run: NotebookNode | None, plain
         page: its path there without suffix, ``notebooks/two_scores``.
         source: the file that it was made from.
         run: the executed chapter; None for a page that is none.
-        plain: the same as a notebook that reads well elsewhere.
     """
     write_text(folder / f"{page}{source.suffix}", source.read_text(encoding="utf-8"))
-    if run is not None and plain is not None:
-        write_text(folder / f"{page}.ipynb", nbformat.writes(plain) + "\n")
+    if run is not None:
+        write_text(folder / f"{page}.ipynb", nbformat.writes(run) + "\n")
         for name, csv in _data(run):
             write_text(folder / FIGURES / f"{name}.csv", csv)
 
@@ -49,6 +52,17 @@ def line(page: str, source: Path, is_chapter: bool, address: str) -> str:
             lab = f"https://mybinder.org/v2/gh/{project}/{BRANCH}?urlpath=lab/tree/{path}"
             text += f' · <a href="{lab}">Launch on Binder</a>'
     return f'<p class="page-files">Take away: {text}</p>'
+
+
+def card(page: str, title: str, opening: str, base: str) -> str:
+    """What a link to the page shows, as elements of its head; address and picture where the book has an address."""
+    words = re.sub(r"\\(?:top|T)\b|[\\{}^$]", "", " ".join(opening.split()))
+    description = textwrap.shorten(words, DESCRIPTION, placeholder=" ...")
+    said = {"og:type": "article", "og:title": re.sub("<[^>]*>", "", title), "og:description": description}
+    if base := base.rstrip("/"):
+        said |= {"og:url": f"{base}/{page}.html", "og:image": f"{base}/{PREVIEW}"}
+    tags = {'name="description"': description} | {f'property="{name}"': text for name, text in said.items()}
+    return "".join(f'<meta {name} content="{html.escape(html.unescape(text))}" />\n' for name, text in tags.items())
 
 
 def data_link(name: str, page: str) -> str:

@@ -1,15 +1,15 @@
-"""Verdicts from intervals over seeds: a difference has the expected sign, the other one, or is within the noise.
+"""Intervals over seeds in claims: a difference has the expected sign, the other one, or is within the noise.
 
 Models smaller than those that a statement speaks of, or trained on less, decide nothing about it, and are told.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from attngeo.paper import published
-from attngeo.paper.checks import Claim, Comparison, Interval, Judgement, Verdict, compare
-from attngeo.runs.estimates import LEAST_SEEDS, NO_DIFFERENCE, TOO_FEW, Estimate
+from attngeo.paper.results import Claim, Comparison, Interval, compare
+from attngeo.runs.estimates import NO_DIFFERENCE, TOO_FEW, Estimate
 from attngeo.runs.numbers_in_words import as_millions, as_score, with_interval
 
 
@@ -117,12 +117,6 @@ class Case:
         return f"{self.label}: {with_interval(self.estimate, self.form)}"
 
 
-def all_met(cases: Sequence[Case]) -> bool:
-    """Whether every case with an interval is as stated, and there is one."""
-    known = [case for case in cases if case.known]
-    return bool(known) and all(case.met for case in known)
-
-
 def joined(cases: Sequence[Case], spoken_of: Training) -> tuple[Comparison, ...]:
     """The comparisons of all cases, of which those smaller than what is ``spoken_of`` are told and decide nothing."""
     return tuple(replace(c, decides=case.training.reaches(spoken_of)) for case in cases for c in case.comparisons)
@@ -133,32 +127,11 @@ def in_words(cases: Sequence[Case]) -> str:
     return "; ".join(case.words for case in cases if case.known) or "no setting has seeds enough"
 
 
-def judged(cases: Sequence[Case], *support: Comparison, spoken_of: Training, **numbers: Any) -> Judgement:
-    """Holds where every interval has the stated sign, needs an assumption where some have, falls where none has.
-
-    Only cases of models as large, and trained on as much, as what the statement has ``spoken_of`` decide; the others
-    are told. Intervals that all hold 0 decide nothing. Where nothing is decided, ``support`` decides alone, and
-    without it the statement is undecided. Comparisons that support the statement are such that runs against it limit
-    it and do not overturn it; without them it holds only if every case has an interval.
-
-    Both ``<<doubt>>``, for the remark, and ``<<limits>>``, for what holds instead, are sentences or nothing; they end
-    with what the wording has as ``measured``.
-    """
-    large = [case for case in cases if case.training.reaches(spoken_of)]
-    smaller = sorted({case.training for case in cases if case.known and case not in large})
-    some, against = (any(getattr(case, name) for case in large) for name in ("met", "reversed"))
-    verdict = Verdict.HOLDS if support else Verdict.UNDECIDED
-    numbers |= {"doubt": "", "limits": ""}
-    if all_met(large) and (support or all(case.known for case in large)):
-        verdict = Verdict.HOLDS
-    elif some or against:
-        verdict = Verdict.ASSUMPTION if some or support else Verdict.CHANGES
-        numbers["limits"] = "<<not_in_all>>" if some else "<<in_none>>"
-    if smaller and not numbers["limits"]:
-        numbers |= {"doubt": "<<too_small>>", "smaller": "; ".join(map(str, smaller)), "spoken_of": spoken_of}
-    elif any(case.known for case in large) and not (some or against):
-        numbers["doubt"] = "<<not_decided>>"
-    elif verdict is Verdict.UNDECIDED:
-        numbers |= {"doubt": "<<too_few_seeds>>", "least_seeds": LEAST_SEEDS}
-    nothing = compare("known", sum(case.known for case in cases), "<", 1)
-    return Judgement(*((*support, *joined(cases, spoken_of)) or (nothing,)), verdict=verdict, **numbers)
+def too_small(cases: Iterable[Case], spoken_of: Training) -> str:
+    """That models so small decide nothing about those that a statement has ``spoken_of``: asserted, and said."""
+    trained = sorted({case.training for case in cases})
+    assert not any(training.reaches(spoken_of) for training in trained), "runs as large as those: let them decide"
+    return (
+        f"Models recorded here ({'; '.join(map(str, trained))}) are smaller than those spoken of, or read less (there:"
+        f" at least {spoken_of}), and decide nothing about these."
+    )

@@ -12,7 +12,8 @@ from attngeo.book import build
 from attngeo.book.execution import ChapterFailed, Execution
 from attngeo.display.page import _json_ready
 from attngeo.errors import AttngeoError
-from attngeo.paper.checks import Result, Verdict, exact
+from attngeo.paper.results import Result, exact
+from attngeo.paper.verdict import Verdict
 
 LAST = "{after: all, reads: []}"
 

@@ -1,42 +1,50 @@
 """Each interactive in Chromium, worked by keyboard."""
 
 import base64
+import json
 
 import numpy as np
 import pytest
 import torch
+from click.testing import CliRunner
 from interactive_page import open_interactive
+from notebook_code import notebook
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from attngeo import score
-from attngeo.chapters.bilinear_form.forward_pass import WORDS as SENTENCE
-from attngeo.chapters.bilinear_form.forward_pass import forward_pass
-from attngeo.chapters.context_and_prediction.painter import WORDS as TOKENS
-from attngeo.chapters.context_and_prediction.painter import painter
-from attngeo.chapters.introduction.one_start import LAYER, one_start
-from attngeo.chapters.pretrained_survey.bets import EACH, drawn, place_your_bet, wins
-from attngeo.chapters.pretrained_survey.clean_figure import FIGURE, WORDS, area, clean_figure
-from attngeo.chapters.pretrained_survey.explorer import explorer
-from attngeo.chapters.pretrained_survey.separation import of_figure
-from attngeo.chapters.symmetric_initialisation.control_matrix import StartPair, experiments, main_experiments
-from attngeo.chapters.symmetric_initialisation.crossings import first_crossing
-from attngeo.chapters.symmetric_initialisation.gain import STARTS, made_of
-from attngeo.chapters.symmetric_initialisation.recorded_runs import encoders, recorded
-from attngeo.chapters.symmetric_initialisation.roulette import roulette
+from attngeo.chapters.introduction.sentence import recorded as sentence_in
+from attngeo.chapters.introduction.two_models import MODELS, PAIR, centred, two_models
+from attngeo.chapters.positions_pictures import EXPERIMENT, LAYER, RUNS, pictured
+from attngeo.chapters.pretrained_survey.figures import (
+    EACH,
+    FIGURE,
+    WORDS,
+    area,
+    clean_figure,
+    drawn,
+    explorer,
+    place_your_bet,
+    wins,
+)
+from attngeo.chapters.pretrained_survey.measures import of_figure
+from attngeo.chapters.symmetric_initialisation.figures import roulette
+from attngeo.chapters.symmetric_initialisation.speed_ups import first_crossing
+from attngeo.chapters.symmetric_initialisation.starts import main_settings, recorded, settings
 from attngeo.chapters.two_scores.build_a_matrix import ROWS, TURNED, build_a_matrix, built
-from attngeo.chapters.two_scores.null_ruler import null_ruler
+from attngeo.cli import cli
 from attngeo.forms.null_laws import LEVEL, laws_of_shape
+from attngeo.forms.scores import symmetry_score
 from attngeo.paper.published import printed_table
 from attngeo.records import checkout
 from attngeo.runs.estimates import NEVER
-from attngeo.runs.numbers_in_words import as_nats, with_interval
 from attngeo.runs.record import read_run
 from attngeo.survey.measured import named, read_records
 from attngeo.survey.released_results import released_results
 from attngeo.updates.rank_one import by_context, by_prediction, rank_one_terms
 
 pytestmark = pytest.mark.book
+OURS = checkout.data("runs", "one_start", "encoder-weights")
 
 
 def numbers(element, marks=","):
@@ -54,24 +62,27 @@ def control(stage, label):
     return next(c for c in stage.find_elements(By.CSS_SELECTOR, "input, select, button") if c.accessible_name == label)
 
 
-def test_training_steps_are_scrubbed_and_played(browser, tmp_path):
-    runs = [read_run(checkout.data("runs", "one_start", name)) for name in ("encoder", "decoder")]
-    stage = open_interactive(browser, tmp_path, one_start(*runs))
-    slider, play = control(stage, "Training step"), control(stage, "Play: Training step")
+def test_training_steps_are_scrubbed_and_played_with_both_kinds_of_positions(browser, tmp_path):
+    stage = open_interactive(browser, tmp_path, pictured())
+    slider, play, kind = (control(stage, name) for name in ("Training step", "Play: Training step", "Positions"))
 
-    def assert_shows(step):
+    def assert_shows(step, kind="table"):
         assert numbers(stage.find_element(By.TAG_NAME, "output")) == [step]
-        for run, panel in zip(runs, stage.find_elements(By.CSS_SELECTOR, "[data-model]"), strict=True):
+        for name, panel in zip(RUNS[kind], stage.find_elements(By.CSS_SELECTOR, "[data-model]"), strict=True):
+            run = read_run(checkout.data("runs", EXPERIMENT, name))
             scores = [run.by_layer(name)[LAYER].loc[step] for name in ("symmetry", "directionality")]
             np.testing.assert_allclose(numbers(panel), scores, atol=0.0051)
+            assert panel.find_elements(By.TAG_NAME, "canvas")[-1].is_displayed() is (kind == "table")
 
-    assert_shows(1500)
-    slider.send_keys(Keys.ARROW_LEFT)
-    assert_shows(1450)
-    slider.send_keys(Keys.HOME)
     assert_shows(0)
     first, second = (panel.text.splitlines()[1:] for panel in stage.find_elements(By.CSS_SELECTOR, "[data-model]"))
     assert first == second  # they start equal
+    slider.send_keys(Keys.END)
+    assert_shows(1500)
+    kind.send_keys("rotary")
+    assert_shows(1500, "rotary")
+    slider.send_keys(Keys.ARROW_LEFT)
+    assert_shows(1450, "rotary")
     assert len(stage.find_element(By.CSS_SELECTOR, ".cloud").get_attribute("d").split("M")) - 1 == 64 * 63 // 2
     slider.send_keys(Keys.END)
     play.send_keys(Keys.SPACE)  # from the end it starts over
@@ -80,9 +91,74 @@ def test_training_steps_are_scrubbed_and_played(browser, tmp_path):
     assert play.text == "Play" and numbers(stage.find_element(By.TAG_NAME, "output"))[0] < 1500
 
 
+def test_a_pair_of_words_is_read_in_both_models(browser, tmp_path):
+    stage = open_interactive(browser, tmp_path, two_models())
+    for name, (part, (folder, _)) in zip(("MiniLM", "SmolLM2"), MODELS.items(), strict=True):
+        found, panel = sentence_in(folder), stage.find_element(By.CSS_SELECTOR, f"[data-model={part}]")
+        slider = control(panel, f"Layer of {name}")
+
+        def assert_shown(layer, i, j, found=found, panel=panel):
+            assert numbers_in(panel.find_element(By.CSS_SELECTOR, ".ia-title b").text) == [
+                round(found.symmetry[layer], 2)
+            ]
+            raw = centred(found.raw[layer])
+            shares = [raw[i, j] / abs(raw).max(), raw[j, i] / abs(raw).max()]
+            np.testing.assert_allclose(numbers(panel.find_element(By.CSS_SELECTOR, ".ia-said")), shares, atol=0.01)
+            dots = panel.find_element(By.CSS_SELECTOR, ".cloud").get_attribute("d")
+            assert dots.count("M") == found.entries.shape[1]
+
+        middle = sorted(found.symmetry)[(len(found.symmetry) - 1) // 2]
+        assert_shown(list(found.symmetry).index(middle), *PAIR)
+        slider.send_keys(Keys.HOME)
+        assert_shown(0, *PAIR)
+    stage.find_element(By.CSS_SELECTOR, "[aria-label^='The to The']").send_keys(Keys.ARROW_RIGHT, Keys.SPACE)
+    for panel in stage.find_elements(By.CSS_SELECTOR, "[data-model]"):  # chosen in the first, shown in both
+        assert "The → dog" in panel.text and len(panel.find_elements(By.CSS_SELECTOR, ".here.ia-cell")) == 2
+    control(stage, "Name a model").send_keys(Keys.HOME)
+    name, part, s = two_models().data["surveyed"][0]
+    assert f"{name}, {part}: {s:.2f}".replace("-", "\u2212") in stage.text
+
+
+def test_a_table_of_scores_is_pasted_and_nothing_else(browser, tmp_path):
+    stage = open_interactive(browser, tmp_path, two_models())
+    box, answer = (stage.find_element(By.CSS_SELECTOR, f".ia-yours {of}") for of in ("textarea", ".ia-said"))
+
+    def paste(text):
+        browser.execute_script(
+            "arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('input'))", box, text
+        )
+        return answer.text
+
+    rows = json.loads(CliRunner().invoke(cli, ["score", str(OURS), "--per-head", "--format", "json"]).stdout)
+    s = np.median([row["symmetry"] for row in rows if row["head"] == -1])
+    said = paste(json.dumps(rows))
+    assert said.startswith("Yours, encoder-weights, encoder: ") and numbers_in(said.replace(";", ""))[:3] == [
+        round(s, 2),
+        4,
+        4,
+    ]
+    assert stage.find_element(By.CSS_SELECTOR, ".yours").get_attribute("d").count("M") == 1
+    wrong = (
+        [row | {"symmetry": 2.0} for row in rows],
+        [rows[0] | {"part": "<b>"}],
+        [None],
+        {},
+        [],
+        [rows[0] | {"head": "all"}],
+    )
+    assert {paste(json.dumps(table)) for table in wrong} == {"This is JSON, and no table of attngeo score."}
+    assert paste("[{").startswith("This is no JSON") and "formula" in paste(
+        json.dumps([rows[0] | {"convention": "printed"}])
+    )
+    assert "no layer" in paste(json.dumps([row for row in rows if row["head"] >= 0]))
+    assert not stage.find_element(By.CSS_SELECTOR, ".yours").get_attribute("d")  # what was there is gone
+    assert "<img src=x onerror=alert(1)>" in paste(json.dumps([rows[0] | {"model": "<img src=x onerror=alert(1)>"}]))
+    assert not stage.find_elements(By.TAG_NAME, "img")
+    assert paste(" ") == ""
+
+
 def test_print_shows_the_still(browser, tmp_path):
-    runs = [read_run(checkout.data("runs", "one_start", name)) for name in ("encoder", "decoder")]
-    stage = open_interactive(browser, tmp_path, one_start(*runs))
+    stage = open_interactive(browser, tmp_path, pictured())
     still = browser.find_element(By.CSS_SELECTOR, "figure > img")
     assert stage.is_displayed() and not still.is_displayed()
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
@@ -93,12 +169,11 @@ def test_print_shows_the_still(browser, tmp_path):
 
 
 def test_a_reader_who_asked_for_less_motion_steps_instead(browser, tmp_path):
-    runs = [read_run(checkout.data("runs", "one_start", name)) for name in ("encoder", "decoder")]
     asked = {"features": [{"name": "prefers-reduced-motion", "value": "reduce"}]}
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", asked)
     try:
-        stage = open_interactive(browser, tmp_path, one_start(*runs))
-        control(stage, "Next: Training step").send_keys(Keys.SPACE)  # from the end, over to the start and on
+        stage = open_interactive(browser, tmp_path, pictured())
+        control(stage, "Next: Training step").send_keys(Keys.SPACE)
         assert numbers(stage.find_element(By.TAG_NAME, "output")) == [50]
     finally:
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
@@ -135,7 +210,8 @@ def test_a_matrix_is_built_and_scored_as_python_scores_it(browser, tmp_path):
 
 
 def test_pairs_are_painted_in_either_order_until_their_sum_is_complete(browser, tmp_path):
-    shown, n = painter(), len(TOKENS)
+    page = notebook("context_and_prediction")
+    shown, n = page.painter(), len(page.WORDS)
     stage = open_interactive(browser, tmp_path, shown)
     slider, order = control(stage, "Pairs painted"), control(stage, "Order")
 
@@ -147,11 +223,14 @@ def test_pairs_are_painted_in_either_order_until_their_sum_is_complete(browser, 
         found = numbers(stage.find_element(By.CSS_SELECTOR, ".ia-said"), ",.")
         expected = [len(pairs), of, beta[pairs[-1]], float(score(total).symmetry)]
         np.testing.assert_allclose(found, expected, atol=0.0051)
+        assert f"All so far: s = {expected[-1]:.2f}" in stage.text.replace("\N{MINUS SIGN}", "-")
         selected = stage.find_elements(By.CSS_SELECTOR, "[aria-selected=true]")
         assert len(selected) == len(pairs)
         return beta, x, total
 
     causal = [(i, j) for i in range(n) for j in range(i)]
+    assert numbers(stage.find_element(By.CSS_SELECTOR, ".ia-said"), ",.") == [0, len(causal)]
+    slider.send_keys(Keys.END)
     beta, x, total = assert_painted("autoregressive", "alike", causal, len(causal))
     torch.testing.assert_close(by_prediction(beta, x).sum(0), total)
     slider.send_keys(Keys.HOME, *[Keys.ARROW_RIGHT] * 3)
@@ -170,11 +249,31 @@ def test_pairs_are_painted_in_either_order_until_their_sum_is_complete(browser, 
     assert_painted("bidirectional", "exact", [(i, j) for j in range(n) for i in range(n)], n * n)
     control(stage, "Objective").send_keys(Keys.ARROW_DOWN)
     masked = [i for i in range(n) if i % 3 == 1]
-    assert_painted("masked", "exact", [(i, j) for j in range(n) for i in masked], 3 * n)
+    assert_painted("masked", "exact", [(i, j) for j in range(n) for i in masked], len(masked) * n)
+
+
+def test_an_update_is_as_symmetric_as_the_slider_makes_its_coefficients_agree(browser, tmp_path):
+    page = notebook("symmetric_updates")
+    shown = page.agreement_slider(-0.004, page.score_by_correlation(page.correlated_updates(8, 6, 2), -0.004, 8))
+    stage = open_interactive(browser, tmp_path, shown)
+    slider = control(stage, "Correlation of the two coefficients")
+    cloud, said = (stage.find_element(By.CSS_SELECTOR, name) for name in (".ia-dots.cloud", ".ia-said"))
+    assert "random weights" in stage.text
+    clouds = set()
+    for keys, rho in ((), 0.0), ((Keys.END,), 1.0), ((Keys.ARROW_LEFT,) * 4, 0.8), ((Keys.HOME,), -1.0):
+        for key in keys:
+            slider.send_keys(key)
+        s = symmetry_score(page.update_at(rho, *page.pairs_shown()))
+        assert abs(s - rho) < 0.1
+        np.testing.assert_allclose(numbers(said, ",."), [rho, s], atol=0.0051)
+        clouds.add(cloud.get_attribute("d"))
+        assert cloud.get_attribute("d").count("M") == 32 * 31
+    assert len(clouds) == 4
 
 
 def test_a_forward_pass_is_stepped_through_for_the_token_followed(browser, tmp_path):
-    shown = forward_pass()
+    page = notebook("bilinear_form")
+    shown = page.forward_pass()
     stage = open_interactive(browser, tmp_path, shown)
     step, token = control(stage, "Step"), control(stage, "Token followed")
 
@@ -194,7 +293,7 @@ def test_a_forward_pass_is_stepped_through_for_the_token_followed(browser, tmp_p
         said = stage.find_element(By.CSS_SELECTOR, ".ia-said")
         np.testing.assert_allclose(numbers(said, ",."), expected[at], atol=0.0051)
         if at == 3:
-            assert SENTENCE[row["weights"].argmax()] in said.text
+            assert page.WORDS[row["weights"].argmax()] in said.text
         pictures = stage.find_elements(By.CSS_SELECTOR, ".ia-steps > div")
         assert sum(picture.is_displayed() for picture in pictures) == [1, 3, 4, 5, 6, 7, 8][at]
         crossed_out = stage.find_elements(By.CSS_SELECTOR, ".ia-cell.none")
@@ -215,8 +314,8 @@ def test_a_forward_pass_is_stepped_through_for_the_token_followed(browser, tmp_p
 
 
 def test_two_random_seeds_show_what_table_1_would_print(browser, tmp_path):
-    found = main_experiments(experiments(recorded()))
-    stage = open_interactive(browser, tmp_path, roulette(found, printed_table("1")))
+    found = main_settings(settings(recorded()))
+    stage = open_interactive(browser, tmp_path, roulette(found, printed_table("1")["speed_up_percent"]))
 
     def assert_says(experiment, one, other):
         losses = experiment.arms["random"].curves("loss")
@@ -242,31 +341,6 @@ def test_two_random_seeds_show_what_table_1_would_print(browser, tmp_path):
     assert_says(found[1], *found[1].arms["random"].seeds[:2])
 
 
-def test_scores_are_laid_beside_what_random_weights_give(browser, tmp_path):
-    stage = open_interactive(browser, tmp_path, null_ruler())
-    s, d, width = (control(stage, name) for name in ("symmetry s", "directionality d", "Width"))
-
-    def assert_says(d_model, rank, s, d):
-        laws = laws_of_shape(d_model, rank)
-        judged = (s, laws["symmetry"]), (d, laws["directionality"])
-        for line, (value, law) in zip(stage.find_elements(By.CSS_SELECTOR, ".ia-said span"), judged, strict=True):
-            ends = [law.mean - law.half_width, law.mean + law.half_width]
-            found = numbers(line, ".")
-            np.testing.assert_allclose([found[0], *found[2:]], [value, *ends], atol=0.00051)
-            assert found[1] == pytest.approx(abs(law.z(value)), abs=0.051)
-            assert (law.p(value) < LEVEL) == ("outside" in line.text)
-
-    assert_says(768, 768, s=0.05, d=-0.2)
-    s.send_keys(*[Keys.ARROW_LEFT] * 5)
-    d.send_keys(Keys.HOME)
-    assert_says(768, 768, s=0.0, d=-1.0)
-    control(stage, "Matrix").send_keys(*[Keys.ARROW_DOWN] * 2)
-    assert_says(768, 64, s=0.0, d=-1.0)
-    width.send_keys(Keys.HOME)  # where 12 heads are not on offer
-    s.send_keys(Keys.END)
-    assert_says(128, 128, s=1.0, d=-1.0)
-
-
 def test_defects_of_figure_2_are_ticked_away(browser, tmp_path):
     results = released_results()
     points = results[results["figure"] == FIGURE]
@@ -285,6 +359,9 @@ def test_defects_of_figure_2_are_ticked_away(browser, tmp_path):
     boxes = stage.find_elements(By.CSS_SELECTOR, "input[type=checkbox]")
     assert_separates([], len(points))
     assert area(points, "s") == of_figure(FIGURE, "s", results).auc
+    names = stage.find_elements(By.CSS_SELECTOR, ".ia-names title")
+    assert len(names) == sum((points[score].abs() <= 1).sum() for score in "sd")
+    assert any(name.get_attribute("textContent").startswith("GPT-2: 0.15") for name in names)
     toggled("duplicate").send_keys(Keys.SPACE)
     toggled("head-pairing").send_keys(Keys.SPACE)
     assert_separates(["duplicate", "head-pairing"], (~points["defects"].str.contains("duplicate|head-pairing")).sum())
@@ -292,38 +369,6 @@ def test_defects_of_figure_2_are_ticked_away(browser, tmp_path):
     assert_separates(WORDS, points["counted"].sum())
     control(stage, "As drawn").send_keys(Keys.ENTER)
     assert_separates([], len(points))
-
-
-def test_parts_of_the_released_start_are_ticked(browser, tmp_path):
-    found = encoders()
-    stage = open_interactive(browser, tmp_path, made_of(found))
-    boxes = dict(zip(("tie", "scale", "values"), stage.find_elements(By.CSS_SELECTOR, "input"), strict=True))
-
-    def assert_shows(start):
-        lines = stage.find_elements(By.CSS_SELECTOR, ".ia-said span")
-        shown = 0
-        for experiment, line in zip(found, lines, strict=True):
-            contrasts = experiment.contrasts([StartPair(start, "random", "")]).values()
-            for contrast in contrasts:
-                assert with_interval(contrast.difference(), as_nats) in line.text and f"{len(contrast)} " in line.text
-            assert (start in line.text) == bool(contrasts)
-            shown += len(contrasts)
-        values = stage.find_elements(By.CSS_SELECTOR, ".here")
-        assert sum(bool(mark.get_attribute("d")) for mark in values) == shown > 0
-
-    ticked = ["tie", "scale", "values"]
-    for part, start in (
-        (None, "released"),
-        ("tie", "default-linear"),
-        ("values", "scaled"),
-        ("tie", "scaled-symmetric"),
-        ("scale", "symmetric"),
-    ):
-        if part:
-            boxes[part].send_keys(Keys.SPACE)
-            ticked = [p for p in boxes if (p in ticked) != (p == part)]
-        assert STARTS[start] == " ".join(ticked)
-        assert_shows(start)
 
 
 def test_bets_are_placed_before_the_pictures_are_named(browser, tmp_path):

@@ -2,7 +2,7 @@
 
 from attngeo.book.notebooks import find_book
 from attngeo.book.paper_links import places
-from attngeo.chapters.statement_map.nodes import content, nodes, stated
+from attngeo.chapters.status.nodes import content, nodes, stated
 from attngeo.paper.published import statements
 
 

@@ -29,10 +29,9 @@ MIDDLE = chapter(
     "# ```{prf:proposition} Prop. 2.1 of the paper: one\n# :label: prop-one\n"
     "#\n# $$\\Wqk = \\Wq \\Wk\\T$$ (eq-one)\n# ```",
     "import pandas as pd\nfrom attngeo.display.interactive import Interactive\n"
-    "from attngeo.paper.checks import Result, Verdict, exact",
+    "from attngeo.paper.results import Result, exact\nfrom attngeo.paper.verdict import Verdict",
     "from attngeo.display.page import glue, show, table\nfrom attngeo.display.style import CaptionedFigure, new_figure",
-    "show(Result('2.1', '(1)', 'the $W$', Verdict.MISPRINT, (exact('trace', 1, 1),), source='attngeo.forms.scores."
-    "symmetry_score'))\nglue('number', 0.5, '.4f')",
+    "show(Result('2.1', '(1)', 'the $W$', Verdict.MISPRINT, (exact('trace', 1, 1),)))\nglue('number', 0.5, '.4f')",
     "table(pd.DataFrame({'a': [n]}), 'tab-one', f'One `n`, $n = {n}$.')",
     "figure, axes = new_figure(2, 2)\naxes.plot([0, n])\n"
     "still = CaptionedFigure(figure, 'fig-line', f'Empty, $n = {n}$.', 'An empty panel.')\n"
@@ -153,14 +152,6 @@ def test_what_the_paper_numbers_leads_to_where_it_is_stated(book):
     assert "paper</span></a>" not in page(book, "middle")  # its own title, the line of its check
 
 
-def test_a_check_leads_to_its_code(book):
-    (href,) = re.findall(r'Checked by <code><a href="([^"]+)">symmetry_score</a>\(\)</code></p>', page(book, "middle"))
-    path, _, anchor = href.partition("#")
-    code = (book.root / "book/_build/html/notebooks" / path).read_text(encoding="utf-8")
-    after = re.sub(r"<[^>]+>", "", code.partition(f'id="{anchor}"')[2])
-    assert re.search(r"^\s*def (\w+)", after.partition(">")[2], re.MULTILINE)[1] == "symmetry_score"
-
-
 def test_nothing_is_asked_of_another_host(book):
     loads = re.compile(r"""<(?:script|link|img|iframe|source)\b[^>]*\b(?:src|href)=["']?((?:https?:)?//[^"'\s>]+)""")
     pages = list((book.root / "book/_build/html").rglob("*.html"))
@@ -189,11 +180,6 @@ def test_an_address_of_the_code_is_on_every_page(book):
     for name in ("start", "middle", "last"):
         assert f'"https://github.com/a/b/edit/main/notebooks/{name}.py">Edit this page</a>' in page(book, name)
         assert f'"https://mybinder.org/v2/gh/a/b/main?urlpath=lab/tree/notebooks/{name}.py">' in page(book, name)
-    lines = re.search(
-        r'"https://github.com/a/b/blob/main/attngeo/forms/scores\.py#L(\d+)-L(\d+)"', page(book, "middle")
-    )
-    code = (book.root / "attngeo/forms/scores.py").read_text().splitlines()[int(lines[1]) - 1 : int(lines[2])]
-    assert sum(line.startswith("def ") for line in code) == 1 and any("def symmetry_score" in line for line in code)
 
 
 def test_an_edit_of_the_package_executes_the_chapters_that_use_it(book):

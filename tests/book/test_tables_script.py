@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 from selenium.webdriver.common.keys import Keys
 
-from attngeo.chapters.pretrained_survey.released_points import results_in_figures
+from attngeo.chapters.pretrained_survey.figures import results_in_figures
 from attngeo.records.checkout import root
 from attngeo.survey.released_results import released_results
 

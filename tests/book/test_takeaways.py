@@ -1,8 +1,9 @@
+import struct
 from pathlib import Path
 
 import pytest
 
-from attngeo.book.takeaways import data_link, line, repository
+from attngeo.book.takeaways import PREVIEW, card, data_link, line, repository
 
 SOURCE = Path("notebooks/one.py")
 
@@ -30,3 +31,14 @@ def test_only_chapters_are_launched_and_only_from_where_binder_looks():
 @pytest.mark.parametrize("page, href", [("notebooks/one", "../figures/fig-x.csv"), ("one", "figures/fig-x.csv")])
 def test_the_data_are_found_from_the_page(page, href):
     assert f'href="{href}" download' in data_link("fig-x", page)
+
+
+@pytest.mark.parametrize("base", ["https://example.org/book/", ""])
+def test_a_link_to_a_page_shows_its_first_words_and_where_it_is_published_its_picture(base):
+    made = card("notebooks/one", "A <em>page</em> &amp; more", 'One "word"\nof W_q^{\\top}.', base)
+    assert '<meta name="description" content="One &quot;word&quot; of W_q." />' in made
+    assert '<meta property="og:title" content="A page &amp; more" />' in made
+    assert (f'"og:image" content="https://example.org/book/{PREVIEW}" />' in made) is bool(base)
+    assert ('"og:url" content="https://example.org/book/notebooks/one.html" />' in made) is bool(base)
+    picture = (Path(__file__).parents[2] / "book" / PREVIEW).read_bytes()
+    assert struct.unpack(">II", picture[16:24]) == (1200, 630)

@@ -67,6 +67,7 @@ def folder(repositories, tmp_path, monkeypatch) -> Path:
     monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
     monkeypatch.setattr(file_download, "HUGGINGFACE_CO_URL_TEMPLATE", template, raising=False)
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(constants, "HF_ASSETS_CACHE", str(tmp_path / "assets"))
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
     here = tmp_path / "here"
     (here / "path" / "to").mkdir(parents=True)
@@ -126,6 +127,8 @@ def test_every_block_runs(page, folder, repositories, capsys, monkeypatch):
         elif kind == "python":
             exec(compile(text, page.name, "exec"), names)
             assert "print(" in text and capsys.readouterr().out
+        elif kind == "yaml":
+            Path("mine.yml").write_text(text)
         else:
             assert kind in ("{eval-rst}", "{include}", "bibtex")  # read by Sphinx, and the last below
     if "cluster" in names:

@@ -28,8 +28,18 @@ for call in json.loads(sys.argv[1]):
             main(call)
         except SystemExit as end:
             found.append([end.code or 0, out.getvalue(), err.getvalue()])
-import attngeo
-print(json.dumps({"calls": found, "modules": [m for m in sys.modules if "." not in m], "file": attngeo.__file__}))
+import attngeo, inspect, pydoc
+from attngeo import *
+from attngeo import LightningScoreCallback, ScoreCallback
+assert {"ScoreCallback", "score"} <= dict(inspect.getmembers(attngeo)).keys() and pydoc.render_doc(attngeo)
+missing = []
+for callback in (LightningScoreCallback, ScoreCallback):
+    try:
+        callback(every=10)
+    except ImportError as error:
+        missing.append(str(error))
+modules = [m for m in sys.modules if "." not in m]
+print(json.dumps({"missing": missing, "calls": found, "modules": modules, "file": attngeo.__file__}))
 """
 
 
@@ -135,6 +145,11 @@ def test_the_register_and_the_mark_of_types_travel(wheel):
 def test_it_is_the_installed_package_and_nothing_else_that_was_used(used, python):
     assert Path(used["file"]).is_relative_to(python.parents[1])
     assert not EXTRAS & set(used["modules"])
+
+
+def test_every_public_name_is_there_and_what_needs_an_extra_says_so_when_used(used):
+    for_lightning, for_trainer = used["missing"]
+    assert "attngeo[lightning]" in for_lightning and "attngeo[train]" in for_trainer
 
 
 @pytest.mark.parametrize("name", ["score", "score csv", "list", "survey"])

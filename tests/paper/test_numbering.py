@@ -3,9 +3,10 @@
 import re
 
 import pytest
+from notebook_code import result
 
+from attngeo.paper.claims import claims_of
 from attngeo.paper.numbering import of_the_paper
-from attngeo.paper.wording import wording
 from attngeo.records.checkout import root
 
 
@@ -35,11 +36,11 @@ def test_no_number_of_the_papers_could_be_one_of_ours():
         text = page.read_text("utf-8")
         said = re.findall(r"^# (.*)$", text, re.M) if page.suffix == ".py" else [text]
         assert not AMBIGUOUS.search(unquoted(" ".join(said))), page.name
-    for room in root().glob("attngeo/chapters/*/checks.yml"):
-        for words in wording(f"attngeo.chapters.{room.parent.name}").values():
-            quantities = [quantity.says for quantity in words.quantities.values()]
-            said = (words.part, words.title, words.printed, words.holds, words.remark, *quantities)
-            assert not AMBIGUOUS.search(unquoted(" | ".join(said))), words.name
+        for given in (result(page.stem, name) for name in claims_of(page.stem)):
+            said = (given.part, given.title, given.printed, given.corrected, given.remark)
+            assert not AMBIGUOUS.search(unquoted(" | ".join([*said, *(c.quantity for c in given.comparisons)]))), (
+                given.source
+            )
 
 
 def unquoted(text):

@@ -1,7 +1,6 @@
 import pandas as pd
 import pytest
 
-from attngeo.chapters.symmetric_initialisation import published_speed_ups
 from attngeo.errors import ParameterError
 from attngeo.paper import published
 from attngeo.records.checkout import CheckoutError
@@ -112,7 +111,7 @@ def test_loss_tables_agree_where_they_overlap():
 
 
 def test_what_the_sentences_claim_is_kept_apart_from_the_tables():
-    text, paper = published_speed_ups.speed_ups_in_text(), published.printed_table("1")
+    text, paper = published.speed_ups_in_text(), published.printed_table("1")
     largest = paper.groupby("layers").speed_up_percent.max()
     stated = text[text.source == "paper"].set_index("layers").speed_up_percent
     assert stated[4] == 75 and largest[4] == 73
@@ -147,7 +146,7 @@ def test_a_missing_or_damaged_file_is_named(tmp_path, monkeypatch):
 
 
 def test_released_curves_are_table_1_with_more_digits():
-    curves, printed = published_speed_ups.released_curves(), published.printed_table("1")
+    curves, printed = published.released_curves(), published.printed_table("1")
     assert len(curves) == 12 and not curves.duplicated(["layers", "part", "dataset"]).any()
     encoders = curves[curves["part"] == "encoder"]
     for column, symmetric in (("loss_base", False), ("loss_symmetric", True)):

@@ -5,34 +5,34 @@ import re
 import jupytext
 import pytest
 import yaml
+from notebook_code import result
 from quotations import contains, excerpt_of, hedges, passage_at, places, quotations, sentence_around, tokens
 
+from attngeo.chapters.status.nodes import content, foundations
 from attngeo.paper import published
-from attngeo.paper.wording import FILE, wording
+from attngeo.paper.claims import claims_of
 from attngeo.records.checkout import data, root
 
 EXCERPTS = yaml.safe_load(data("published", "excerpts.yml").read_text("utf-8"))["excerpts"]
-EVERY = [
-    pytest.param(place, text, id=f"{place}-{i}") for place, texts in EXCERPTS.items() for i, text in enumerate(texts)
-]
+EVERY = [(place, text) for place, texts in EXCERPTS.items() for text in texts]
 STATEMENTS = published.statements()
-ROOMS = sorted(f"attngeo.chapters.{file.parent.name}" for file in root().glob(f"attngeo/chapters/*/{FILE}"))
 PAGES = sorted([*root().glob("notebooks/*.py"), *root().glob("book/*.md")])
 NUMBERED = ("proposition", "theorem", "definition", "remark", "corollary", "lemma")
 
 
-def said_in_room(room):
-    """Texts of a room's checks and where in the paper they are: of a check, its statement, its part and its place."""
-    for words in wording(room).values():
-        kind = STATEMENTS.kind[words.statement]
-        at = f"{kind.title()} {words.statement}" if kind in NUMBERED else words.statement
-        at = places(f"{at}; {words.part}; {filled(words, words.place)}")
-        yield words.printed and filled(words, words.printed), at
-        quantities = [quantity.says for quantity in words.quantities.values()]
-        for text in (words.title, words.holds, words.remark, words.measured, *quantities):
-            yield filled(words, text), at | places(text)
-        for texts in words.verdicts.values():
-            yield from ((filled(words, text), at | places(text)) for text in texts.values())
+def said_in_claims(page):
+    """Texts of a notebook's claims and where in the paper they are: of a claim, its statement, part and place."""
+    for given in (result(page, name) for name in claims_of(page)):
+        at = places_of(given.statement, given.part, given.place)
+        yield given.printed, at
+        for text in (given.title, given.corrected, given.remark, *(c.quantity for c in given.comparisons)):
+            yield text, at | places(text)
+
+
+def places_of(statement, part, place):
+    """Where in the paper a statement, a part of it and a place are."""
+    kind = STATEMENTS.kind[statement]
+    return places(f"{f'{kind.title()} {statement}' if kind in NUMBERED else statement}; {part}; {place}")
 
 
 def said_on_page(path):
@@ -45,50 +45,78 @@ def said_on_page(path):
         yield paragraph, places(paragraph)
 
 
-def filled(words, text):
-    """A text with the sentences that it shares with others."""
-    while (longer := re.sub(r"<<(\w+)>>", lambda m: words.shared.get(m[1], m[0]), text)) != text:
-        text = longer
-    return text
-
-
 def said():
     """All texts that may quote, by where they are written."""
-    rooms = {room.rpartition(".")[2]: list(said_in_room(room)) for room in ROOMS}
-    pages = {path.name: list(said_on_page(path)) for path in PAGES}
-    return rooms | pages | {"statements.csv": [(title, set()) for title in STATEMENTS.title]}
+    pages = {path.name: [*said_on_page(path), *said_in_claims(path.stem)] for path in PAGES}
+    return pages | {"statements.csv": [(title, set()) for title in STATEMENTS.title]}
 
 
 SAID = said()
 
 
-@pytest.mark.parametrize("source", SAID)
-def test_every_quotation_is_an_excerpt_of_the_place_that_is_named(source):
-    for text, at in SAID[source]:
-        for quotation in quotations(text):
-            found = excerpt_of(quotation, sorted(at), EXCERPTS)
-            assert found, f"{quotation} is not at {', '.join(sorted(at)) or 'any place: none is named'}"
-            assert hedges(found[1]) <= hedges(text), f"{text} leaves out words of {found[1]}"
+def test_every_quotation_is_an_excerpt_of_the_place_that_is_named():
+    assert [
+        (source, *fault) for source, texts in SAID.items() for text, at in texts for fault in strayed(text, at)
+    ] == []
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_what_a_check_has_as_printed_quotes_the_paper(room):
-    for name, words in wording(room).items():
-        for texts in ({"printed": words.printed}, *words.verdicts.values()):
-            assert not texts.get("printed") or quotations(filled(words, texts["printed"])), name
+def strayed(text, at):
+    """Quotations of a text that are of no excerpt at some places, or leave out its hedges."""
+    for quotation in quotations(text):
+        excerpt = excerpt_of(quotation, sorted(at), EXCERPTS)
+        if excerpt is None:
+            yield quotation, "is not at", sorted(at) or "any place: none is named"
+        elif not hedges(excerpt[1]) <= hedges(text):
+            yield text, "leaves out words of", excerpt[1]
 
 
-@pytest.mark.parametrize("place, text", EVERY)
-def test_every_excerpt_is_quoted(place, text):
-    quoted = [(q, at) for texts in SAID.values() for t, at in texts if place in at for q in quotations(t)]
-    assert any(contains(text, q) for q, at in quoted)
+def test_what_a_check_has_as_printed_quotes_the_paper():
+    claims = [(name, result(path.stem, name).printed) for path in PAGES for name in claims_of(path.stem)]
+    printed = [(name, text) for name, text in claims if text]
+    assert [(name, text) for name, text in printed if not quotations(text)] == [] and printed
 
 
-@pytest.mark.parametrize("place, text", EVERY)
-def test_an_excerpt_stands_where_the_paper_has_it_with_what_its_sentence_hedges_with(place, text, paper):
-    passage = passage_at(place, paper)
-    assert contains(passage, text)
-    assert hedges(sentence_around(text, passage)) <= hedges(text)
+def test_every_excerpt_is_quoted():
+    quoted = [(q, at) for texts in SAID.values() for t, at in texts for q in quotations(t)]
+    assert [(p, text) for p, text in EVERY if not any(p in at and contains(text, q) for q, at in quoted)] == []
+
+
+def test_an_excerpt_stands_where_the_paper_has_it_with_what_its_sentence_hedges_with(paper):
+    assert [(place, text) for place, text in EVERY if not contains(passage_at(place, paper), text)] == []
+    around = [(text, sentence_around(text, passage_at(place, paper))) for place, text in EVERY]
+    assert [(text, sentence) for text, sentence in around if not hedges(sentence) <= hedges(text)] == []
+
+
+def around(number):
+    """Where the paper speaks of a statement: itself, its section, its equations, and those of what it rests on."""
+    for below in foundations(number, content()):
+        kind, section, equations = STATEMENTS.loc[below, ["kind", "section", "equations"]]
+        at = f"{kind.title()} {below}" if kind in NUMBERED else below
+        yield from places(f"{at}; Section {section}" + f"; Eqs. {equations}" * bool(equations))
+
+
+MISSING = [  # assumptions that the paper is said not to state: what holds, words for them, and where these would be
+    (name, given.corrected, phrase, {*around(given.statement), *places(f"{given.part}; {given.place}")})
+    for page in PAGES
+    for name in claims_of(page.stem)
+    for given in [result(page.stem, name)]
+    for phrase in given.missing
+]
+
+
+def test_a_missing_assumption_is_named_in_what_holds_and_not_in_the_paper():
+    unnamed = [(n, phrase) for n, holds, phrase, _ in MISSING if not contains(holds, phrase)]
+    quoted = [(n, phrase, p) for n, _, phrase, at in MISSING for p, text in EVERY if p in at and contains(text, phrase)]
+    assert (unnamed, quoted) == ([], []) and MISSING
+
+
+def test_a_missing_assumption_is_nowhere_in_the_passages_that_would_have_it(paper):
+    assert [(n, phrase, p) for n, _, phrase, at in MISSING for p in at if contains(passage_at(p, paper), phrase)] == []
+
+
+def test_an_assumption_that_stands_before_the_full_theorem_is_not_missing_from_the_informal_one():
+    at = set(around("2.4"))
+    assert [text for place, text in EVERY if place in at and contains(text, "correlated")]
 
 
 def spoilt(text):
@@ -102,13 +130,11 @@ def spoilt(text):
             yield [*words[: i - 1], words[i], words[i - 1], *words[i + 1 :]]
 
 
-@pytest.mark.parametrize("place, text", EVERY)
-def test_a_spoilt_quotation_is_not_found(place, text):
-    if "..." in text:
-        text = text.partition(" ...")[0]
-    assert excerpt_of(" ".join(tokens(text)), [place], EXCERPTS)
-    for words in spoilt(text):
-        assert excerpt_of(" ".join(words), [place], EXCERPTS) is None, words
+def test_a_spoilt_quotation_is_not_found():
+    cut = [(place, text.partition(" ...")[0]) for place, text in EVERY]
+    assert [text for place, text in cut if not excerpt_of(" ".join(tokens(text)), [place], EXCERPTS)] == []
+    every = [(place, " ".join(words)) for place, text in cut for words in spoilt(text)]
+    assert [words for place, words in every if excerpt_of(words, [place], EXCERPTS)] == [] and every
 
 
 def test_a_quotation_is_not_found_at_another_place():

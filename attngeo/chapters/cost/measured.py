@@ -39,7 +39,9 @@ def about(module: str, test: str) -> dict[str, Any]:
 
 def layers(test: str = "test_sum_over_heads") -> pd.DataFrame:
     """A row per layer: seconds of each way, ``ratio`` (released / ours) and ``alone`` (released / one product)."""
-    table = pd.DataFrame([row | _medians(row["seconds"]) for row in rows("scores", test)]).drop(columns="seconds")
+    table = pd.DataFrame(
+        [row | {way: median(s) for way, s in row["seconds"].items()} for row in rows("scores", test)]
+    ).drop(columns="seconds")
     table["ratio"] = table["released"] / table["ours"]
     return table.assign(alone=table["released"] / table["product"]) if "product" in table else table
 
@@ -85,10 +87,6 @@ def _said(value: float, unit: str) -> str:
 
 def _on_two_clocks(row: dict[str, Any]) -> str:
     return f"{_said(row['processor_seconds'], 's')} of processor, {_said(row['seconds'], 's')} by the clock"
-
-
-def _medians(seconds: dict[str, list[float]]) -> dict[str, float]:
-    return {name: median(found) for name, found in seconds.items()}
 
 
 def _entries(module: str, test: str) -> list[dict[str, Any]]:

@@ -6,21 +6,33 @@ import pandas as pd
 
 from attngeo.display.typeset import typeset
 from attngeo.display.verdicts import Finding
-from attngeo.paper.wording import Verdict
+from attngeo.paper.verdict import Verdict
 
 MAYBE_COPYING = "†"  # behind the number of an entry that could be an error of our text copy
 
 
 def errata(found: Iterable[Finding], verdict: Verdict) -> pd.DataFrame:
-    """The supported findings of one verdict: entry (number, chapter), what is printed where, what holds."""
+    """The supported findings of one verdict: entry (number, chapter), what is printed where, what holds.
+
+    Findings that repeat the slip of another one share its entry.
+    """
+    of_verdict = {f.check: f for f in found if f.supported and f.verdict is verdict}
+    entries: dict[str, list[Finding]] = {}
+    for name, f in of_verdict.items():
+        repeated = str(f.report["repeats"])
+        entries.setdefault(repeated if repeated in of_verdict else name, []).append(f)
     rows = []
-    for f in (f for f in found if f.supported and f.verdict is verdict):
-        r, mark = f.report, f" {MAYBE_COPYING}" if f.report["maybe_copying"] else ""
-        printed = f"*Printed* ({r['place']}): {r['printed']}" if r["place"] else f"*Printed:* {r['printed']}"
-        rows.append(
-            {
-                "entry": f"**{f.number}**{mark} in {f.links}",
-                "as printed, and what holds": typeset(f"{printed}<br>*Holds:* {r['corrected'] or r['remark']}"),
-            }
-        )
+    for name, same in entries.items():
+        same.sort(key=lambda f: f.check != name)  # the slip, then what repeats it
+        rows.append(["; ".join(map(_entry, same)), typeset("<br>*The same slip:* ".join(map(_texts, same)))])
     return pd.DataFrame(rows, columns=["entry", "as printed, and what holds"])
+
+
+def _entry(f: Finding) -> str:
+    return f"**{f.number}**{f' {MAYBE_COPYING}' if f.report['maybe_copying'] else ''} in {f.links}"
+
+
+def _texts(f: Finding) -> str:
+    r = f.report
+    printed = f"*Printed* ({r['place']}): {r['printed']}" if r["place"] else f"*Printed:* {r['printed']}"
+    return f"{printed}<br>*Holds:* {r['corrected'] or r['remark']}"

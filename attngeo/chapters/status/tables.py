@@ -7,15 +7,15 @@ import pandas as pd
 from attngeo.display.check_line import badge
 from attngeo.display.verdicts import BY_CONSEQUENCE, Finding
 from attngeo.paper.numbering import of_the_paper
-from attngeo.paper.wording import Verdict
+from attngeo.paper.verdict import Verdict
 
 NOT_YET = "not yet"
 
 
 def states(statements: pd.DataFrame, found: Iterable[Finding]) -> pd.DataFrame:
-    """Every statement by its number: name, kind, title, number of checks, state (badges or "not yet"), chapters."""
+    """The paper's statements by number: name, kind, title, number of checks, state (badges or "not yet"), chapters."""
     by_statement: dict[str, list[Finding]] = {number: [] for number in statements.index}
-    for finding in found:
+    for finding in (f for f in found if not f.ours):
         by_statement.setdefault(finding.report["statement"], []).append(finding)
     rows = {
         number: {

@@ -1,213 +1,275 @@
-"""Figures of how a model's start shapes its training: losses, what each change is worth, symmetry (Figure S5)."""
+"""Figures of how a model's start shapes its training: what each change is worth, losses, symmetry (Figure S5)."""
 
 import math
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import matplotlib as mpl
 import pandas as pd
-from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
-from attngeo.chapters.symmetric_initialisation import crossings
-from attngeo.chapters.symmetric_initialisation.control_matrix import (
-    AGAINST_RANDOM,
+from attngeo.chapters.symmetric_initialisation.starts import (
+    BAND,
     BASELINE,
-    PAIRS,
     PARTS_OF_THE_SCALE,
     STARTS,
-    ControlMatrix,
-    StartPair,
+    Setting,
+    between_random_starts,
 )
-from attngeo.chapters.symmetric_initialisation.recorded_runs import TIED
-from attngeo.display.captions import captioned
-from attngeo.display.style import NEUTRAL, PALETTE, SEQUENTIAL, CaptionedFigure, house_style, new_figure
-from attngeo.runs import estimates
+from attngeo.display.interactive import Interactive
+from attngeo.display.style import (
+    CROSS,
+    DECODER,
+    ENCODER,
+    NEUTRAL,
+    PALETTE,
+    SEQUENTIAL,
+    CaptionedFigure,
+    house_style,
+    new_figure,
+)
 from attngeo.runs.arms import LOSS, Arm, Contrast
-from attngeo.runs.estimates import NEVER, Estimate
-from attngeo.runs.numbers_in_words import as_percent
+from attngeo.runs.estimates import HELPS, HURTS, NO_DIFFERENCE, Estimate
+from attngeo.runs.numbers_in_words import as_nats, as_percent
 
 # black for the baseline; apart from colour, dashes tell the arms apart
 COLOURS = dict(zip(STARTS, ("#000000", *PALETTE[:6], PALETTE[4], PALETTE[3], NEUTRAL), strict=True))
 DASHES = dict(zip(STARTS, ("-", "-", "--", ":", "-", "--", ":", "-.", "-.", "-."), strict=True))
-OUTCOMES = {estimates.HELPS: "o", estimates.HURTS: "s", estimates.NO_DIFFERENCE: "D", estimates.TOO_FEW: "o"}
-_LINEAR = 0.1  # nats up to which the axis of differences is linear
-_TICKS = (-1, -0.1, -0.05, 0, 0.05, 0.1, 1)
-_AT_NEVER = -0.35  # where "never" stands on an axis of speed-ups
+CHANGED_PARTS = {  # which parts a start changes; the two that change values with queries and keys change biases, too
+    "symmetric": "tie",
+    "scaled": "scale",
+    "scaled-symmetric": "tie + scale",
+    "scaled-values": "values",
+    "default-linear": "scale + values",
+    "released": "tie + scale + values",
+}
+MARKS = {HELPS: ("o", ENCODER, ENCODER), HURTS: ("s", DECODER, DECODER), NO_DIFFERENCE: ("D", NEUTRAL, "white")}
+LINEAR = 0.1  # nats up to which the axis of differences is linear
+TICKS = (-1, -0.1, 0, 0.1, 1)
+AT_NEVER = -0.12  # where "never" stands on an axis of speed-ups
+MANY = 12  # seeds, from which on their lines are thinner
+NATS = "difference of final loss (nats)"
+LEGEND = "Filled circles lie below zero, filled squares above, open marks are within the noise between seeds."
 
 
-@house_style()
-def loss_curves(experiments: Sequence[ControlMatrix]) -> CaptionedFigure:
-    """Held-out loss over steps, a panel per experiment, a line per arm: mean over seeds, the seeds thin."""
-    rows = math.ceil(len(experiments) / 2)
-    figure, grid = new_figure(8.2, 3.0 * rows + 0.6, rows=rows, columns=min(2, len(experiments)), squeeze=False)
-    panels = list(grid.flat)
-    lowest: Counter[str] = Counter()
-    for panel, experiment in zip(panels, experiments, strict=False):
-        ends = {}
-        curves = {start: arm.curves(LOSS) for start, arm in experiment.arms.items() if start not in PARTS_OF_THE_SCALE}
-        for start, losses in curves.items():
-            style = {"color": COLOURS[start], "linestyle": DASHES[start]}
-            panel.plot(losses, linewidth=0.5, alpha=0.45, **style)
-            panel.plot(losses.mean(axis=1), **style)
-            ends[start] = losses.iloc[-1].mean()
-        shown = pd.concat([losses.mean(axis=1) for losses in curves.values()], axis=1)
-        # the first steps, alike in all arms, would leave the rest no room
-        panel.set(title=experiment.label, xlabel="step", ylabel="held-out loss (nats)")
-        panel.set_ylim(float(shown.min().min()) - 0.05, float(shown.iloc[len(shown) // 12].max()) + 0.05)
-        lowest[min(ends, key=ends.__getitem__)] += 1
-    for panel in panels[len(experiments) :]:
-        panel.remove()
-    figure.legend(handles=_arm_handles(experiments), loc="outside lower center", ncols=4)
-    return captioned(
-        figure,
-        __package__,
-        "fig-init-curves",
-        lowest=[f"{start} in {count}" for start, count in lowest.most_common()],
-        panels=len(experiments),
-    )
+class Row(NamedTuple):
+    """Of a forest plot: a difference, what it says, the seeds that it is the mean of, and words at the right end."""
+
+    estimate: Estimate
+    outcome: str
+    seeds: Sequence[float] = ()
+    words: str = ""
+
+    @classmethod
+    def of(cls, contrast: Contrast, words: str = "") -> "Row":
+        """The difference of final losses."""
+        return cls(contrast.difference(), contrast.outcome(), tuple(contrast.differences()), words)
 
 
-@house_style()
-def answer(experiments: Sequence[ControlMatrix], name: str = "fig-init-answer") -> CaptionedFigure:
-    """What each change of the start is worth: differences of the final held-out loss, a panel per experiment.
+def forest(panels: Mapping[str, Mapping[str, Row]], xlabel: str, band: float = 0.0) -> Figure:
+    """A panel per setting, a line per label: mean, 95 % interval, and each seed as a thin stroke.
 
-    Left of zero is better. Above the line each start stands against the random one; below it, two starts that differ in
-    one thing.
+    Rows that have words stand below their label, so that the figure is narrow.
     """
-    figure, panels = _contrast_panels(experiments)
-    everything = []
-    for panel, experiment in zip(panels, experiments, strict=True):
-        found = experiment.contrasts()
-        panel.axvline(0, color=NEUTRAL, linewidth=1)
-        for pair, contrast in found.items():
-            _mark(panel, PAIRS.index(pair), contrast, contrast.difference())
-        panel.set(title=experiment.label, xlabel="difference of final loss (nats)")
-        panel.set_xscale("symlog", linthresh=_LINEAR, linscale=1.5)  # one wide interval must not flatten the others
-        panel.set_xticks(_TICKS, [f"{tick:g}".replace("-", "\u2212") for tick in _TICKS])
-        panel.xaxis.set_minor_locator(NullLocator())
-        everything += found.values()
-    figure.legend(handles=_outcome_handles(), loc="outside lower center", ncols=2)
-    return captioned(
-        figure,
-        __package__,
-        "fig-init-answer",
-        name,
-        linear=_LINEAR,
-        n=len(everything),
-        outcomes=_by_outcome(everything),
-    )
-
-
-@house_style()
-def speed_ups(experiments: Sequence[ControlMatrix]) -> CaptionedFigure:
-    """Speed-ups of each start against the random one with their intervals; "never" stands left of zero."""
-    figure, panels = _contrast_panels(experiments, AGAINST_RANDOM)
-    values = []
-    for panel, experiment in zip(panels, experiments, strict=True):
-        found = {pair: (c, crossings.speed_up_of(c)) for pair, c in experiment.contrasts(AGAINST_RANDOM).items()}
-        panel.axvline(0, color=NEUTRAL, linewidth=1)
-        for pair, (contrast, e) in found.items():
-            shown = Estimate(*(_AT_NEVER if x == NEVER else x for x in (e.value, e.low, e.high)))
-            _mark(panel, AGAINST_RANDOM.index(pair), contrast, shown)
-        panel.set(title=experiment.label, xlabel="speed-up", xlim=(_AT_NEVER - 0.1, 1.02))
-        panel.set_xticks([_AT_NEVER, 0, 0.5, 1], ["never", "0", "50 %", "100 %"])
-        values += [e.value for _, e in found.values()]
-    figure.legend(handles=_outcome_handles(), loc="outside lower center", ncols=2)
-    return captioned(
-        figure,
-        __package__,
-        "fig-init-speed",
-        starts=len(values),
-        never=sum(v == NEVER for v in values),
-        largest=as_percent(max(values)),
-    )
-
-
-@house_style()
-def figure_s5(experiment: ControlMatrix) -> CaptionedFigure:
-    """Figure S5 from recorded runs: loss, median symmetry and layers, of random, symmetric and released starts."""
-    arms = {start: experiment.arms[start] for start in (BASELINE, *TIED) if start in experiment.arms}
-    figure, grid = new_figure(9, 5.4, rows=2, columns=3)
-    medians = []
-    for start, arm in arms.items():
-        losses, rows = arm.curves(LOSS), pd.concat([run.layer_scores() for run in arm.runs])
-        scores = rows.groupby("step")["symmetry"]
-        low, middle, high = (scores.quantile(q) for q in (0.25, 0.5, 0.75))
-        grid[0, 0].plot(losses.mean(axis=1), color=COLOURS[start], linestyle=DASHES[start], label=start)
-        grid[0, 1].plot(middle, color=COLOURS[start], linestyle=DASHES[start], label=start)
-        grid[0, 1].fill_between(middle.index, low, high, color=COLOURS[start], alpha=0.2, linewidth=0)
-        medians.append(f"{start}: median s from {middle.iloc[0]:.2f} to {middle.iloc[-1]:.2f}")
-    for panel, (start, arm) in zip(grid[1], arms.items(), strict=False):
-        _layers(panel, start, arm)
-    for panel in (grid[0, 2], *grid[1][len(arms) :]):
-        panel.axis("off")
-    grid[0, 0].set(title="held-out loss (nats)", xlabel="step")
-    grid[0, 1].set(title="median symmetry s", xlabel="step", ylim=(-0.3, 1.05))
-    grid[0, 2].legend(*grid[0, 0].get_legend_handles_labels(), loc="upper left", title=experiment.label)
-    grid[1, 0].legend(loc="upper right", ncols=2, fontsize=8)
-    return captioned(figure, __package__, "fig-init-symmetry", label=experiment.label, medians=medians)
-
-
-def _layers(panel: Axes, start: str, arm: Arm) -> None:
-    """Median symmetry over seeds of each layer."""
-    rows = pd.concat([run.layer_scores() for run in arm.runs])
-    count = rows["layer"].max() + 1
-    for layer, of_layer in rows.groupby("layer"):
-        shade = mpl.colormaps[SEQUENTIAL](0.9 * layer / max(1, count - 1))
-        panel.plot(of_layer.groupby("step")["symmetry"].median(), color=shade, label=f"layer {layer + 1}")
-    panel.set(title=f"{start}: s by layer", xlabel="step", ylim=(-0.3, 1.05))
-
-
-def _contrast_panels(experiments: Sequence[ControlMatrix], pairs: Sequence[StartPair] = PAIRS):
-    """A panel per experiment, side by side, with the pairs of starts as rows."""
-    columns = min(2, len(experiments))
-    rows = math.ceil(len(experiments) / columns)
-    height = rows * (0.36 * len(pairs) + 0.8) + 0.5
-    figure, panels = new_figure(7.6, height, rows=rows, columns=columns, sharex=True, sharey=True, squeeze=False)
-    labels = [p.start if p.against == BASELINE else f"{p.start}\nless {p.against}" for p in pairs]
-    line = sum(p.against == BASELINE for p in pairs) - 0.5
-    panels = list(panels.flat)
-    for panel in panels[len(experiments) :]:
+    labels = list(dict.fromkeys(label for rows in panels.values() for label in rows))
+    worded = any(row.words for rows in panels.values() for row in rows.values())
+    columns = min(2, len(panels))
+    lines = math.ceil(len(panels) / columns)
+    width, height = 5.4 if worded else 7.6, lines * ((0.46 if worded else 0.34) * len(labels) + 0.8) + 0.5
+    figure, grid = new_figure(width, height, lines, columns, sharex=True, sharey=True, squeeze=False)
+    for panel in grid.flat[len(panels) :]:
         panel.remove()
-    for panel in panels[: len(experiments)]:
+    for panel, (title, rows) in zip(grid.flat, panels.items(), strict=False):
+        panel.axvspan(-band, band, color=NEUTRAL, alpha=0.2, linewidth=0)
+        panel.axvline(0, color=NEUTRAL, linewidth=1)
+        for label, row in rows.items():
+            y, (mark, colour, face) = labels.index(label), MARKS[row.outcome]
+            panel.plot(row.seeds, [y] * len(row.seeds), "|", color=NEUTRAL, alpha=0.5, markersize=7)
+            panel.hlines(y, row.estimate.low, row.estimate.high, color=colour, linewidth=2)
+            panel.plot(row.estimate.value, y, mark, color=colour, markerfacecolor=face, markersize=6)
+            for x, words, side in ((0.01, label, "left"), (1, row.words, "right")) if worded else ():
+                panel.text(x, y - 0.4, words, transform=panel.get_yaxis_transform(), ha=side, va="center", fontsize=8)
+        panel.set(title=title, xlabel=xlabel)
         panel.tick_params(labelbottom=True)
-        panel.set_ylim(len(pairs) - 0.5, -0.5)
-        panel.locator_params(axis="x", nbins=4)
-        if line < len(pairs) - 1:
-            panel.axhline(line, color=NEUTRAL, linewidth=0.8, linestyle=":")
-    panels[0].set_yticks(range(len(pairs)), labels)
-    return figure, panels[: len(experiments)]
+    grid[0, 0].set_yticks(range(len(labels)), [""] * len(labels) if worded else labels)
+    grid[0, 0].set_ylim(len(labels) - 0.5, -0.7)
+    return figure
 
 
-def _mark(panel: Axes, y: int, contrast: Contrast, estimate: Estimate) -> None:
-    colour, outcome = COLOURS[contrast.first.config["init"]], contrast.outcome()
-    if estimate.has_interval:
-        panel.hlines(y, estimate.low, estimate.high, color=colour, linewidth=2)
-    filled = colour if outcome in (estimates.HELPS, estimates.HURTS) else "white"
-    panel.plot(estimate.value, y, OUTCOMES[outcome], color=colour, markerfacecolor=filled, markersize=6)
+def in_nats(figure: Figure) -> Figure:
+    """With axes that are logarithmic beyond ±`LINEAR`: one wide interval must not flatten the others."""
+    for panel in figure.axes:
+        panel.set_xscale("symlog", linthresh=LINEAR, linscale=1.5)
+        panel.set_xticks(TICKS, [f"{tick:g}".replace("-", "\N{MINUS SIGN}") for tick in TICKS])
+        panel.xaxis.set_minor_locator(NullLocator())
+    return figure
 
 
-def _by_outcome(found: Collection[Contrast]) -> str:
-    """``lower loss 2, higher loss 1, too few seeds 6``, the outcomes that occur."""
-    counts = {words: sum(c.outcome() == words for c in found) for words in OUTCOMES}
-    return ", ".join(f"{words} {count}" for words, count in counts.items() if count)
-
-
-def _outcome_handles() -> list[Line2D]:
-    marks = (
-        (estimates.HELPS, "black"),
-        (estimates.HURTS, "black"),
-        (estimates.NO_DIFFERENCE, "white"),
-        (estimates.TOO_FEW, "white"),
+@house_style()
+def plans_figure(plans: Sequence[Setting]) -> CaptionedFigure:
+    """Every planned comparison of a symmetric start with a random one: the answer of the chapter."""
+    rows = {f"{p.short} ({len(p.primary)} seeds)": Row.of(p.primary, p.outcome.value) for p in plans}
+    figure = in_nats(forest({"": rows}, f"symmetric less random, {NATS}", BAND))
+    found = Counter(row.outcome for row in rows.values())
+    caption = (
+        "All planned comparisons of a symmetric start with a random one of equal scale: final held-out loss of the"
+        " first less that of the second; mean, 95 % interval, and each seed as a stroke. Left of zero the symmetric"
+        " start is better. Rows name model, text, layers × width, tokens read (millions) and seeds; at the right"
+        f" stands what the plan says. Grey: ±{BAND} nats, which count for nothing. Beyond ±{LINEAR} the axis is"
+        f" logarithmic. {LEGEND}"
     )
-    return [
-        Line2D([], [], marker=OUTCOMES[words], color="black", markerfacecolor=fill, linestyle="", label=words)
-        for words, fill in marks
+    alt = (
+        f"Forest plot of {len(rows)} differences of final loss. {found[HELPS]} intervals lie below zero, {found[HURTS]}"
+        f" above; the other {found[NO_DIFFERENCE]} hold it. The first two rows, models of 4 layers of width 256, lie"
+        " clearly left."
+    )
+    return CaptionedFigure(figure, "fig-init-planned", caption, alt)
+
+
+@house_style()
+def sizes_figure(plans: Sequence[Setting]) -> CaptionedFigure:
+    """What the planned runs say of scale and tie at each size."""
+    pairs = (("default-linear", BASELINE), ("released", BASELINE), ("released", "default-linear"))
+    panels = {
+        f"{arm} less {against}": {
+            str(p.training): Row.of(p.less(arm, against)) for p in plans if {arm, against} <= set(p.arms)
+        }
+        for arm, against in pairs
+    }
+    caption = f"Further planned comparisons of encoders, by size: mean, 95 % interval, each seed as a stroke. {LEGEND}"
+    counts = [
+        f"{name}: {sum(row.outcome == HELPS for row in rows.values())} of {len(rows)}" for name, rows in panels.items()
     ]
+    alt = f"Forest plots, a panel per pair of starts, a line per size. Below zero: {'; '.join(counts)}."
+    return CaptionedFigure(in_nats(forest(panels, NATS)), "fig-init-size", caption, alt)
 
 
-def _arm_handles(experiments: Sequence[ControlMatrix]) -> list[Line2D]:
-    shown = [start for start in STARTS if any(start in e.arms for e in experiments) and start not in PARTS_OF_THE_SCALE]
-    return [Line2D([], [], color=COLOURS[start], linestyle=DASHES[start], label=start) for start in shown]
+@house_style()
+def made_of(encoders: Iterable[Setting]) -> CaptionedFigure:
+    """Final loss less that of the random start, for every set of parts that was run."""
+    panels = {
+        e.label: {parts: Row.of(e.less(start)) for start, parts in CHANGED_PARTS.items() if start in e.arms}
+        for e in encoders
+    }
+    words = {"tie": "the tie alone", "scale + values": "all but the tie", "tie + scale + values": "all"}
+    values = {
+        label: ", ".join(f"{said} {as_nats(rows[parts].estimate.value)}" for parts, said in words.items())
+        for label, rows in panels.items()
+    }
+    told = "; ".join(f"{label}: {said}" for label, said in values.items())
+    caption = (
+        "What the released start is made of: the *tie* of keys to queries, the *scale* of queries and keys, that of"
+        " *values* (with the biases, where both scales change). Final held-out loss less that of the random start,"
+        f" mean, 95 % interval, and each seed; left of zero is better. {told}. Rows without a mark were not run."
+        f" {LEGEND}"
+    )
+    alt = f"Dot plots with intervals, one row per set of parts. In nats, {told}."
+    return CaptionedFigure(forest(panels, "final loss less random's (nats)"), "fig-gain-parts", caption, alt)
+
+
+@house_style()
+def loss_curves(panels: Mapping[str, Mapping[str, Arm]], name: str) -> CaptionedFigure:
+    """Held-out loss over steps, a panel per setting, a line per arm: mean over seeds, the seeds thin."""
+    lines = math.ceil(len(panels) / 2)
+    figure, grid = new_figure(8.2, 3.0 * lines + 0.6, lines, 2, squeeze=False)
+    for panel in grid.flat[len(panels) :]:
+        panel.remove()
+    lowest: Counter[str] = Counter()
+    for panel, (title, arms) in zip(grid.flat, panels.items(), strict=False):
+        curves = {arm: a.curves(LOSS) for arm, a in arms.items() if arm not in PARTS_OF_THE_SCALE or len(arms) < 3}
+        for arm, losses in curves.items():
+            panel.plot(losses, linewidth=0.5, alpha=0.45 if losses.shape[1] <= MANY else 0.25, **line(arm))
+            panel.plot(losses.mean(axis=1), **line(arm))
+        means = pd.concat([losses.mean(axis=1) for losses in curves.values()], axis=1, keys=curves)
+        # the first steps, alike in all arms, would leave the rest no room
+        panel.set_ylim(float(means.min().min()) - 0.05, float(means.iloc[len(means) // 12].max()) + 0.05)
+        panel.set(title=title, xlabel="step", ylabel="held-out loss (nats)")
+        lowest[means.iloc[-1].idxmin()] += 1
+    shown = dict.fromkeys(
+        arm for arms in panels.values() for arm in arms if arm not in PARTS_OF_THE_SCALE or len(arms) < 3
+    )
+    handles = [Line2D([], [], label=arm, **line(arm)) for arm in shown]
+    figure.legend(handles=handles, loc="outside lower center", ncols=4)
+    told = ", ".join(f"{arm} in {count}" for arm, count in lowest.most_common())
+    caption = (
+        "Held-out loss by start; thick: mean over seeds, thin: seeds. The first steps, alike in all arms, are cut off."
+    )
+    alt = "Line plots of the held-out loss over steps, a panel per setting, one line per start."
+    return CaptionedFigure(figure, name, caption, f"{alt} Lowest at the end: {told} of {len(panels)} panels.")
+
+
+def line(arm: str) -> dict[str, str]:
+    """Colour and dashes: those of a start, or of an arm that a plan has given settings of its own."""
+    return {"color": COLOURS.get(arm, PALETTE[1]), "linestyle": DASHES.get(arm, "--")}
+
+
+@house_style()
+def figure_s5(setting: Setting) -> CaptionedFigure:
+    """Figure S5 from recorded runs: loss, median symmetry and layers, of random, symmetric and released starts."""
+    arms = {start: setting.arms[start] for start in (BASELINE, "symmetric", "released")}
+    figure, ((loss, median, legend), layers) = new_figure(9, 5.4, 2, 3)
+    medians = []
+    for panel, (start, arm) in zip(layers, arms.items(), strict=True):
+        rows = pd.concat([run.layer_scores() for run in arm.runs])
+        low, middle, high = (rows.groupby("step")["symmetry"].quantile(q) for q in (0.25, 0.5, 0.75))
+        loss.plot(arm.curves(LOSS).mean(axis=1), label=start, **line(start))
+        median.plot(middle, **line(start))
+        median.fill_between(middle.index, low, high, color=COLOURS[start], alpha=0.2, linewidth=0)
+        for layer, of_layer in rows.groupby("layer"):
+            shade = mpl.colormaps[SEQUENTIAL](0.9 * layer / rows["layer"].max())
+            panel.plot(of_layer.groupby("step")["symmetry"].median(), color=shade, label=f"layer {layer + 1}")
+        panel.set(title=f"{start}: s by layer", xlabel="step", ylim=(-0.3, 1.05))
+        medians.append(f"{start}: median s from {middle.iloc[0]:.2f} to {middle.iloc[-1]:.2f}")
+    loss.set(title="held-out loss (nats)", xlabel="step")
+    median.set(title="median symmetry s", xlabel="step", ylim=(-0.3, 1.05))
+    legend.axis("off")
+    legend.legend(*loss.get_legend_handles_labels(), loc="upper left", title=setting.label)
+    layers[0].legend(loc="upper right", ncols=2, fontsize=8)
+    told = "; ".join(medians)
+    caption = (
+        f"Figure S5 from recorded runs ({setting.label}): loss, median symmetry over layers and seeds, with quartiles,"
+    )
+    alt = f"Line plots over steps of loss and symmetry by start, and of symmetry by layer. {told}."
+    return CaptionedFigure(
+        figure, "fig-init-symmetry", f"{caption} and below it the layers of each start. {told}.", alt
+    )
+
+
+def roulette(main: Sequence[Setting], printed: pd.Series) -> Interactive:
+    """Two random starts that differ in their seed alone, by Table 1's measure; ``printed`` are its speed-ups (%)."""
+    losses = {e.label: e.arms[BASELINE].curves("loss") for e in main}
+    curves = {
+        label: {"steps": of.index.tolist(), "losses": {str(seed): of[seed].tolist() for seed in of}}
+        for label, of in losses.items()
+    }
+    return Interactive("roulette", {"never": AT_NEVER, "experiments": curves}, _still(main, printed.dropna() / 100))
+
+
+@house_style()
+def _still(main: Sequence[Setting], printed: pd.Series) -> CaptionedFigure:
+    figure, panel = new_figure(7.4, 0.45 * (len(main) + 1) + 0.9)
+    shares = {e.label: between_random_starts(e)[1] for e in main}
+    for y, of_pairs in enumerate(shares.values()):
+        panel.plot([max(x, AT_NEVER) for x in of_pairs], [y] * len(of_pairs), "o", color=CROSS, alpha=0.45)
+    panel.plot(printed, [len(shares)] * len(printed), "D", color=NEUTRAL)
+    panel.set_yticks(range(len(shares) + 1), [*shares, "symmetric start, Table 1"])
+    panel.set(ylim=(len(shares) + 0.5, -0.5), xlim=(AT_NEVER - 0.05, 1), xlabel="speed-up by Table 1's measure")
+    panel.set_xticks([AT_NEVER, 0, 0.25, 0.5, 0.75, 1], ["never", *(as_percent(x / 4) for x in range(5))])
+    pairs = [x for of_pairs in shares.values() for x in of_pairs]
+    most, least, largest = (as_percent(x) for x in (max(pairs), printed.min(), printed.max()))
+    caption = (
+        "Random starts set against random starts by Table 1's measure: the first step at which one run's training"
+        " loss is at or below the last of the other's. A round mark is two seeds; of two seeds one nearly always"
+        f" looks faster, in these short runs by up to {most}, though nothing else differs. Diamonds (in print): what"
+        " Table 1 has for the symmetric start, after far longer training; how far its own seeds lie apart is not"
+        " known."
+    )
+    alt = (
+        f"Dot plot of speed-ups, one row per setting. Of {len(pairs)} pairs of random starts"
+        f" {sum(x > 0 for x in pairs)} show a speed-up, spread up to {most}; the others show none. A last row has"
+        f" Table 1's values, {least} to {largest}."
+    )
+    return CaptionedFigure(figure, "fig-roulette", caption, alt)

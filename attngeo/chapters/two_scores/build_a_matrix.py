@@ -1,15 +1,16 @@
 """Build a matrix: symmetry, strong columns and a rotation of the basis, and what each does to both scores."""
 
 import math
-from dataclasses import replace
+from collections.abc import Mapping
 
+import seaborn as sns
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attngeo.chapters.two_scores.figures import gallery
 from attngeo.display.interactive import Interactive, packed
-from attngeo.forms.scores import GAMMA, directionality_score, symmetry_score
+from attngeo.display.style import DIVERGING, CaptionedFigure, house_style, new_figure
+from attngeo.forms.scores import GAMMA, score
 from attngeo.runs.numbers_in_words import number
 
 ROWS = 128  # a power of two, for the rotation
@@ -29,19 +30,32 @@ def build_a_matrix(generator: torch.Generator, gamma: float = GAMMA) -> Interact
         "the same, turned": built(base, columns=8, factor=4.0, turn=TURNED),
     }
     data = {"side": ROWS, "step": STEP, "gamma": gamma, "levels": packed(base.to(torch.int8).numpy())}
-    still = gallery(shown, gamma)
-    s, before, after = (
-        number(value, 2)
-        for value in (
-            symmetry_score(shown["the same, turned"]),
-            *(directionality_score(shown[name], gamma) for name in ("8 strong columns", "the same, turned")),
+    return Interactive("build_a_matrix", data, gallery(shown, gamma))
+
+
+@house_style()
+def gallery(matrices: Mapping[str, Matrix], gamma: float = GAMMA) -> CaptionedFigure:
+    """Matrices as images, each with both scores; directionality by its three formulas."""
+    figure, panels = new_figure(9, 2.9, columns=len(matrices))
+    words = {}
+    for panel, (name, m) in zip(panels, matrices.items(), strict=True):
+        peak = float(m.abs().quantile(0.995))
+        sns.heatmap(
+            m.numpy(), cmap=DIVERGING, vmin=-peak, vmax=peak, cbar=False, square=True, rasterized=True, ax=panel
         )
-    )
-    caption = (
-        f"{still.caption} A rotation of the basis leaves $s$ at {s} and changes $d$ by the definition from {before} to "
-        f"{after}."
-    )
-    return Interactive("build_a_matrix", data, replace(still, caption=caption))
+        values = score(m, gamma)
+        d = (values.directionality, values.directionality_released, values.directionality_tables)
+        s, *d = (number(float(value), 2) for value in (values.symmetry, *d))
+        panel.set(xticks=[], yticks=[], title=name, xlabel=f"s = {s}\nd = {' / '.join(d)}")
+        words[name] = s, d[0]
+    s, turned = words["the same, turned"]
+    d = words["8 strong columns"][1]
+    caption = f"""Matrices of {ROWS} rows with their symmetry $s$ and directionality $d$: by Definition 3.2, by the
+        released code's excess over the threshold, and by the excess of logarithms behind Table S3. Blue is
+        negative, red positive. To turn the basis leaves $s$ at {s} and changes $d$ of Def. 3.2 from {d} to {turned}."""
+    told = "; ".join(f"{name} {s}, {d}" for name, (s, d) in words.items())
+    alt = f"{len(matrices)} square heat maps with their scores; s and d of Definition 3.2: {told}."
+    return CaptionedFigure(figure, "fig-score-gallery", caption, alt)
 
 
 def built(base: Matrix, symmetry: float = 0.0, columns: int = 0, factor: float = 1.0, turn: float = 0.0) -> Matrix:

@@ -2,30 +2,37 @@
 
 import pytest
 import torch
+from notebook_code import notebook
 
-from attngeo.chapters.context_and_prediction.painter import WORDS, painter
 from attngeo.forms.scores import symmetry_score
+from attngeo.updates.objectives import Objective
 from attngeo.updates.rank_one import gradient_sum
-from attngeo.updates.toy_transformer import ToyConfig, ToyTransformer
+from attngeo.updates.toy_transformer import sentence_gradient
+
+PAGE = notebook("context_and_prediction")
 
 
-@pytest.mark.parametrize("objective", ["autoregressive", "bidirectional", "masked"])
+@pytest.mark.parametrize("objective", list(Objective))
 def test_the_exact_terms_add_up_to_the_gradient(objective):
-    shown, vocabulary = painter(seed=3).data[objective], list(dict.fromkeys(WORDS))
-    config = ToyConfig(d=12, n_heads=1, n_layers=1, n_tokens=len(WORDS), n_vocab=len(vocabulary), d_mlp=0)
-    masked = torch.tensor([word not in vocabulary for word in shown["words"]])
-    tokens = torch.tensor([vocabulary.index(word) for word in WORDS])
-    run = ToyTransformer.random(config, 3).run(tokens, objective, masked if objective == "masked" else None)
+    shown = PAGE.painter(seed=3).data[objective.value]
     beta, x = (torch.tensor(shown[name], dtype=torch.float64) for name in ("exact", "x"))
-    torch.testing.assert_close(gradient_sum(beta, x), run.gradient(0).w_qk[0], atol=2e-3, rtol=0)  # data of four digits
+    expected = sentence_gradient(objective, 3).w_qk[0]  # by autograd
+    torch.testing.assert_close(gradient_sum(beta, x), expected, atol=2e-3, rtol=0)  # data of four digits
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_only_pairs_of_both_orders_make_the_sum_symmetric(seed):
-    shown = painter(seed)
-    s = {}
-    for objective, held in shown.data.items():
-        beta, x = (torch.tensor(held[name], dtype=torch.float64) for name in ("alike", "x"))
-        s[objective] = float(symmetry_score(gradient_sum(beta, x)))
-    assert s["bidirectional"] == pytest.approx(1, abs=1e-6) and max(s["autoregressive"], s["masked"]) < 0.5
-    assert "bidirectional 1.00" in shown.still.caption
+def test_only_pairs_of_both_orders_make_the_sum_symmetric():
+    scores = {objective: [] for objective in Objective}
+    for shown in map(PAGE.painter, range(4)):
+        assert "symmetry s = 1.00" in shown.still.figure.axes[4].get_title("left")
+        for objective, held in shown.data.items():
+            beta, x = (torch.tensor(held[name], dtype=torch.float64) for name in ("alike", "x"))
+            scores[objective].append(float(symmetry_score(gradient_sum(beta, x))))
+    assert scores["bidirectional"] == pytest.approx([1] * 4, abs=1e-6) and max(scores["autoregressive"]) < 0.5
+    assert sum(scores["masked"]) / 4 < 0.5  # few pairs: one sum may be rather symmetric by chance
+
+
+def test_the_ratio_of_a_text_has_an_error_that_shrinks_with_the_draws():
+    ratio, error = PAGE.ratio_and_error(PAGE.simulation(draws=400).counts)
+    expected = PAGE.expected_counts("autoregressive", PAGE.drifting_chain(0).marginals(12)).ratio
+    assert ((ratio - expected).abs() < 4 * error).all()
+    torch.testing.assert_close(PAGE.ratio_and_error(PAGE.simulation(draws=6400).counts)[1], error / 4, rtol=0.2, atol=0)

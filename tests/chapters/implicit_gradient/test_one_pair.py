@@ -2,19 +2,18 @@
 
 import pytest
 
-from attngeo.chapters.implicit_gradient.one_pair import one_pair
-from attngeo.chapters.implicit_gradient.toy_passes import toy_pass
+from attngeo.chapters.implicit_gradient import one_pair
 from attngeo.updates.rank_one import relative_error
+from attngeo.updates.toy_transformer import sentence_gradient
 
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_the_pictures_add_up(seed):
-    p = toy_pass(d=6, n_heads=1, n_layers=1, n_tokens=5, seed=seed)
-    figure = one_pair(p)
+    g = sentence_gradient("autoregressive", seed, d=6)
+    figure = one_pair(g)
     drawn = {axes.get_title("left"): axes.images[0].get_array() for axes in figure.figure.axes if axes.images}
     pair = next(title for title in drawn if title.startswith("$K_"))
     i, j = (int(n) - 1 for n in pair[4 : pair.index("}")].split(","))
-    g = p.run.gradient(0)
     x = g.layer.x
     assert relative_error(x[i].outer(x[j]), x.new_tensor(drawn[pair])) < 1e-12
     gradient, others = (x.new_tensor(drawn[name]) for name in ("$\\partial L / \\partial W_{qk}$", "all other pairs"))
@@ -22,5 +21,4 @@ def test_the_pictures_add_up(seed):
     share = (gradient - others) / x[i].outer(x[j])  # a number: beta_ij
     assert float(share.std() / share.abs().mean()) < 1e-9
     assert f"{abs(float(share.mean())):.2f} scales a matrix" in figure.caption
-    score = float(x[i] @ g.layer.w_qk[0] @ x[j])
-    assert f"{abs(score):.2f}; backwards" in figure.caption
+    assert f"{abs(float(x[i] @ g.layer.w_qk[0] @ x[j])):.2f}. Backwards" in figure.caption

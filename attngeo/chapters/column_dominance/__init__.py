@@ -1,1 +1,0 @@
-"""The chapter *Why columns would dominate* (``notebooks/column_dominance.py``)."""

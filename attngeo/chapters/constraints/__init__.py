@@ -1,1 +1,0 @@
-"""The chapter *Constraints* (``notebooks/constraints.py``)."""

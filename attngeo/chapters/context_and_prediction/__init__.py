@@ -1,1 +1,0 @@
-"""The chapter *Context and prediction* (``notebooks/context_and_prediction.py``)."""

@@ -1,1 +1,0 @@
-"""The chapter *The implicit gradient* (``notebooks/implicit_gradient.py``)."""

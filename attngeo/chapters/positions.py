@@ -1,0 +1,333 @@
+"""The chapter *Where the symmetry sits* (``notebooks/positions.py``): planned runs judged, splits by position space.
+
+Each plan is a ``data/runs/EXPERIMENT/experiment.yml``. Its measure of a run is s of the layer, summed over heads, after
+the last step, median over layers (`Run.last`); nothing is compared before every seed that decides is recorded.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+
+import pandas as pd
+import seaborn as sns
+
+from attngeo.display.style import NEUTRAL, PART_COLOURS, CaptionedFigure, house_style, new_figure
+from attngeo.records.checkout import data
+from attngeo.runs.arms import LOSS, Arm, whole_arms
+from attngeo.runs.estimates import Estimate, over_seeds
+from attngeo.runs.experiments import Experiment, read_experiment
+from attngeo.runs.labels import PARTS
+from attngeo.runs.numbers_in_words import as_nats, as_score, number, with_interval
+from attngeo.runs.record import Run, RunError, read_runs
+from attngeo.survey.families import distinct
+from attngeo.survey.positions import MAIN
+from attngeo.survey.positions import recorded as of_models
+
+FIRST, AGAIN = "positions_characters", "positions_characters_new_seeds"
+TITLES = {FIRST: "characters", AGAIN: "new seeds", "positions_pieces": "word pieces"}
+TITLES |= {"positions_pieces_longer": "word pieces, longer", "positions_mini": "width 256"}
+ARMS = ("mlm-learned", "mlm-rotary", "clm-learned", "clm-rotary")
+OTHERS = {"mlm-bias": "a bias by offset", "mlm-none": "no positions at all"}
+KINDS = {"learned": "table", "rotary": "rotary", "bias": "bias", "none": "none"}  # of positions, as figures name them
+S = "symmetry"
+ENOUGH = 0.2  # above which the interval of the first measure is to lie
+# Nats: an encoder above knows how often tokens are, and little else. Half a nat less than the entropy of single tokens.
+PLATEAU = dict.fromkeys(("positions_pieces", "positions_pieces_longer"), 6.2)
+PLATEAU_OF_CHARACTERS = 2.6
+
+
+class Outcome(Enum):
+    """What a plan lets its runs say; the names are the plans'."""
+
+    HOLDS = "the lead holds"
+    IN_PART = "in part"
+    FALLS = "the lead falls"
+    UNDECIDED = "undecided"
+    NOTHING = "nothing to do with it"
+    SOMETHING = "something"
+    NO_GAIN = "no gain"
+    FASTER = "faster"
+    SLOWER = "slower"
+    SYMMETRY = "symmetry helps"
+    ATTRACTION = "it is self-attraction"
+
+
+def positions_outcome(first: Estimate, interaction: Estimate, on_plateau: bool) -> Outcome:
+    """Of a table against rotary positions: undecided if every encoder with a table is on a plateau."""
+    if on_plateau:
+        return Outcome.UNDECIDED
+    if first.low > ENOUGH and interaction.low > 0:
+        return Outcome.HOLDS
+    return Outcome.IN_PART if first.low > 0 else Outcome.FALLS
+
+
+def values_outcome(difference: Estimate, skew: pd.Series, random: pd.Series) -> Outcome:
+    """Of frozen symmetric less frozen skew values, with s of frozen skew and of frozen random ones by seed."""
+    within = -0.2 <= difference.low and difference.high <= 0.2
+    if within or min(*skew, *random) > 0.3:
+        return Outcome.NOTHING
+    return Outcome.SOMETHING if difference.low > 0 else Outcome.UNDECIDED
+
+
+def start_outcome(loss: Estimate) -> Outcome:
+    """Of a symmetric start less a random one with rotary positions, held-out loss in nats."""
+    if -0.01 <= loss.low and loss.high <= 0.01:
+        return Outcome.NO_GAIN
+    if loss.high < 0:
+        return Outcome.FASTER
+    return Outcome.SLOWER if loss.low > 0 else Outcome.UNDECIDED
+
+
+def indefinite_outcome(less_random: Estimate, less_symmetric: Estimate) -> Outcome:
+    """Of a symmetric indefinite start less a random and less a symmetric one, held-out loss in nats."""
+    if less_random.high < 0:
+        return Outcome.SYMMETRY
+    return Outcome.ATTRACTION if less_symmetric.low > 0 else Outcome.UNDECIDED
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """An experiment on a table against rotary positions, once its four arms are whole."""
+
+    plan: Experiment
+    arms: Mapping[str, Arm]  # whole ones, by name
+    split: pd.DataFrame | None = None  # by run and layer, of encoders and decoders with a table
+
+    @cached_property
+    def first(self) -> Estimate:
+        """s with a table less s with rotary positions, in encoders, seed by seed."""
+        return over_seeds(less(self.arms, "mlm-learned", "mlm-rotary"))
+
+    @cached_property
+    def interaction(self) -> Estimate:
+        """Encoder less decoder with a table, less encoder less decoder with rotary positions, seed by seed."""
+        return over_seeds(less(self.arms, "mlm-learned", "clm-learned") - less(self.arms, "mlm-rotary", "clm-rotary"))
+
+    @property
+    def plateau(self) -> float:
+        """Nats."""
+        return PLATEAU.get(self.plan.name, PLATEAU_OF_CHARACTERS)
+
+    @cached_property
+    def outcome(self) -> Outcome:
+        """By the plan."""
+        on_plateau = bool(self.arms["mlm-learned"].values(LOSS).min() > self.plateau)
+        return positions_outcome(self.first, self.interaction, on_plateau)
+
+    @cached_property
+    def others(self) -> dict[str, Estimate]:
+        """s of encoders with a table less that with a bias, or without positions: those whose arms are whole."""
+        return {arm: over_seeds(less(self.arms, "mlm-learned", arm)) for arm in OTHERS if arm in self.arms}
+
+    @cached_property
+    def outside(self) -> tuple[float, float] | None:
+        """Encoders with a table: s outside position space and s of the layer, medians over layers, means over seeds."""
+        rows = self.of_arm("mlm-learned")
+        return None if rows is None else (float(rows["outside"].mean()), float(rows[S].mean()))
+
+    @property
+    def against(self) -> bool | None:
+        """Whether s outside position space is above half of the layer's; None where no split is recorded."""
+        return None if self.outside is None else self.outside[0] > self.outside[1] / 2
+
+    def of_arm(self, arm: str) -> pd.DataFrame | None:
+        """Medians over layers of an arm's split, a row per seed; None where none is recorded.
+
+        Raises:
+            RunError: a run of the arm is missing in the split, or has another s there than in its record.
+        """
+        if self.split is None or not self.split["run"].str.startswith(f"{arm}-").any():
+            return None
+        medians = {}
+        for seed, run in zip(self.arms[arm].seeds, self.arms[arm].runs, strict=True):
+            rows = self.split[self.split["run"] == f"{arm}-{seed}"].set_index("layer").sort_index()
+            scores = run.by_layer(S).iloc[-1]
+            if list(rows.index) != list(scores.index) or (rows[S] - scores).abs().max() > 1e-3:
+                raise RunError(f"positions.csv is not of the recorded {arm}-{seed}; write it again from that run.")
+            medians[seed] = rows.drop(columns="run").median()
+        return pd.DataFrame(medians).T
+
+
+def less(arms: Mapping[str, Arm], one: str, other: str, measure: str = S) -> pd.Series:
+    """A measure of one arm less that of another, by seed."""
+    return arms[one].values(measure) - arms[other].values(measure)
+
+
+def whole(plan: Experiment, runs: Iterable[Run]) -> dict[str, Arm]:
+    """Arms of a plan that are recorded whole.
+
+    Raises:
+        RunError: a run was made with another setting than its plan has, or does not reach its last step.
+    """
+    arms = whole_arms(plan, runs)
+    for run in (run for arm in arms.values() for run in arm.runs):
+        if run.curve(S).index[-1] != run.config["steps"]:
+            raise RunError(f"{run.name} has no scores of its last step; record it again.")
+    return arms
+
+
+def judged(plan: Experiment, runs: Iterable[Run], split: pd.DataFrame | None = None) -> Judged | None:
+    """The runs of a plan judged by it; None until every seed of its four arms is recorded."""
+    arms = whole(plan, runs)
+    return Judged(plan, arms, split) if set(ARMS) <= set(arms) else None
+
+
+def recorded(experiment: str = FIRST) -> Judged | None:
+    """`judged` of what is recorded in ``data/runs``, with the split if that is there."""
+    folder = data("runs", experiment)
+    split = folder / "positions.csv"
+    return judged(read_experiment(folder), read_runs(folder), pd.read_csv(split) if split.exists() else None)
+
+
+def all_recorded() -> dict[str, Judged]:
+    """Every experiment on a table against rotary positions that is judged, by its title."""
+    return {title: runs for name, title in TITLES.items() if (runs := recorded(name))}
+
+
+def decided() -> dict[str, Judged]:
+    """Those whose plan lets them answer."""
+    return {title: runs for title, runs in all_recorded().items() if runs.outcome is not Outcome.UNDECIDED}
+
+
+def arms_of(experiment: str) -> dict[str, Arm]:
+    """The whole arms of any experiment in ``data/runs``."""
+    folder = data("runs", experiment)
+    return whole(read_experiment(folder), read_runs(folder))
+
+
+def plan_table(experiments: Mapping[str, Judged]) -> pd.DataFrame:
+    """Both measures that decide, with their intervals: a row per experiment."""
+    return pd.DataFrame(
+        {
+            "runs": title,
+            "seeds": len(judgement.arms[ARMS[0]]),
+            "table less rotary": with_interval(judgement.first, as_score),
+            "interaction": with_interval(judgement.interaction, as_score),
+            "by the plan": judgement.outcome.value,
+        }
+        for title, judgement in experiments.items()
+    )
+
+
+def second_measures(judgement: Judged) -> pd.DataFrame:
+    """A row per whole arm, means over its seeds of medians over layers; the split where there is a table."""
+    rows = []
+    for name, arm in judgement.arms.items():
+        measures = {"s": S, "s of heads": of_heads, "d": "directionality", "held-out loss": LOSS}
+        row = _of(arm) | {words: arm.mean(measure) for words, measure in measures.items()}
+        split = judgement.of_arm(name) if arm.config["positions"] == "learned" else None
+        if split is not None:
+            row |= {c: split[c.replace("s ", "")].mean() for c in ("share", "s inside", "s outside")}
+        rows.append(row)
+    return pd.DataFrame(rows).sort_values(["model", "positions"], ascending=[False, False])
+
+
+def of_heads(run: Run) -> float:
+    """Median s of the single heads of all layers after the last step."""
+    last = run.scores[(run.scores["step"] == run.scores["step"].max()) & (run.scores["head"] >= 0)]
+    return float(last[S].median())
+
+
+def at_equal_loss(judgement: Judged) -> pd.Series:
+    """By seed, s of the encoder with a table where its loss first is the rotary one's last; NaN if it never is."""
+    values = {}
+    for run, rotary in zip(judgement.arms["mlm-learned"].runs, judgement.arms["mlm-rotary"].runs, strict=True):
+        loss = run.curve(LOSS)
+        reached = loss.index[loss <= rotary.last(LOSS)]
+        values[run.config["seed"]] = run.curve(S).get(reached[0], float("nan")) if len(reached) else float("nan")
+    return pd.Series(values)
+
+
+def starts_table() -> pd.DataFrame:
+    """What symmetric starts are worth, by positions: a row per plan that is whole, losses in nats."""
+    rows = []
+    learned, rotary = arms_of("confirm_mini_new_seeds"), arms_of("positions_start_rotary")
+    indefinite = arms_of("positions_start_indefinite")
+    for words, arms, one, other in (
+        ("table: symmetric less random", learned, "symmetric", "random"),
+        ("rotary: symmetric less random", rotary, "symmetric", "random"),
+        ("table: symmetric indefinite less random", learned | indefinite, "symmetric-indefinite", "random"),
+        ("table: symmetric indefinite less symmetric", learned | indefinite, "symmetric-indefinite", "symmetric"),
+    ):
+        if one in arms and other in arms:
+            difference = over_seeds(less(arms, one, other, LOSS))
+            rows.append({"start": words, "seeds": len(arms[one]), "nats": with_interval(difference, as_nats)})
+    return pd.DataFrame(rows)
+
+
+def _of(arm: Arm) -> dict[str, str]:
+    return {"model": PARTS[arm.config["objective"]], "positions": KINDS[arm.config["positions"]]}
+
+
+@house_style()
+def symmetry_by_arm(experiments: Mapping[str, Judged]) -> CaptionedFigure:
+    """s after the last step: a point per seed, encoders beside decoders, a column per kind of positions."""
+    parts = {part: PART_COLOURS[part] for part in ("encoder", "decoder")}
+    figure, panels = new_figure(2.4 * len(experiments) + 1, 3.4, columns=len(experiments), sharey=True, squeeze=False)
+    words = []
+    for panel, (title, judgement) in zip(panels.flat, experiments.items(), strict=True):
+        arms = judgement.arms.values()
+        rows = pd.concat(pd.DataFrame({"s": arm.values(S)}).assign(**_of(arm)) for arm in arms)
+        here = [kind for kind in KINDS.values() if kind in set(rows["positions"])]
+        style = {"x": "positions", "y": "s", "hue": "model", "order": here, "hue_order": list(parts), "ax": panel}
+        sns.stripplot(rows, palette=parts, dodge=True, size=4, alpha=0.6, legend=panel is panels.flat[0], **style)
+        style |= {"palette": ["black", "black"], "dodge": 0.4, "linestyle": "none", "legend": False}
+        sns.pointplot(rows, marker="_", markersize=12, err_kws={"linewidth": 1.5}, errorbar=_ends, **style)
+        panel.axhline(0, color=NEUTRAL, linewidth=0.8)
+        panel.set(xlabel="positions", ylabel="symmetry s", title=title)
+        means = rows.groupby(["positions", "model"])["s"].mean()
+        of_kinds = [f"{k}, {number(means[k, 'encoder'], 2)} and {number(means[k, 'decoder'], 2)}" for k in here[:2]]
+        words.append(f"{title}: {'; '.join(of_kinds)}")
+    panels.flat[0].legend(title=None)
+    caption = (
+        "Symmetry of $W_{qk}$ after training, by how a model takes positions: a point per seed, bars are means with"
+        f" Student's intervals. Means of encoders and decoders, {'. '.join(words)}."
+    )
+    alt = f"Strip plots of symmetry by kind of positions. Means of encoders and decoders, {'. '.join(words)}."
+    return CaptionedFigure(figure, "fig-positions-arms", caption, alt)
+
+
+def _ends(values: pd.Series) -> tuple[float, float]:
+    estimate = over_seeds(values)
+    return estimate.low, estimate.high
+
+
+@house_style()
+def symmetry_over_steps(judgement: Judged) -> CaptionedFigure:
+    """Median s over layers against steps, the four arms: mean over seeds, shaded from the least seed to the largest."""
+    runs = [(arm, run) for arm in ARMS for run in judgement.arms[arm].runs]
+    curves = [run.curve(S).rename("s").reset_index().assign(**_of(judgement.arms[arm])) for arm, run in runs]
+    figure, panel = new_figure(6.4, 3.4)
+    style = {"hue": "model", "style": "positions", "palette": PART_COLOURS, "errorbar": ("pi", 100)}
+    sns.lineplot(pd.concat(curves), x="step", y="s", ax=panel, **style)
+    panel.axhline(0, color=NEUTRAL, linewidth=0.8)
+    panel.set(ylabel="symmetry s")
+    sns.move_legend(panel, "center left", bbox_to_anchor=(1, 0.5))
+    most = max(ARMS, key=lambda arm: judgement.arms[arm].mean(S))
+    part, kind = _of(judgement.arms[most]).values()
+    words = f"{part} with {'a table' if kind == 'table' else 'rotary positions'}"
+    caption = (
+        "The same over training: lines are means over seeds, bands reach from the least seed to the largest. At the end"
+        f" the {words} is the most symmetric."
+    )
+    alt = f"Line plot of symmetry over steps: encoders and decoders, with a table and rotary. The {words} ends highest."
+    return CaptionedFigure(figure, "fig-positions-steps", caption, alt)
+
+
+def splits() -> pd.DataFrame:
+    """Trained models' layers split by position space (``data/positions/layers.csv``), weights that occur twice once."""
+    rows = distinct(of_models())
+    return rows[rows["variant"] == MAIN]
+
+
+def splits_table(rows: pd.DataFrame) -> pd.DataFrame:
+    """A row per model: layers, dimension of position space, and medians over layers of shares and scores."""
+    models = rows.groupby(["model", "part"], sort=False)
+    columns = {"share": "share", "share_at_random": "by chance", "inside": "s inside", "outside": "s outside", S: "s"}
+    medians = models[list(columns)].median().rename(columns=columns)
+    about = models[["dimension", "d_model"]].first()
+    space = [f"{k} of {d}" for k, d in zip(about["dimension"], about["d_model"], strict=True)]
+    medians.insert(0, "position space", space)
+    medians.insert(0, "layers", models.size())
+    return medians.reset_index().sort_values("s outside").reset_index(drop=True)

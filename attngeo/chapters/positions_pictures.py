@@ -1,0 +1,97 @@
+"""Four models from equal weights, W_qk pictured as they train (``notebooks/positions.py``).
+
+``python -m attngeo.chapters.positions_pictures`` writes data/runs/positions_pictures/kernels.npz, P W_qk P^T of the
+models with a table at each recorded step, from the checkpoints of these runs, which are not kept.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+from safetensors.torch import load_file
+
+from attngeo.display.interactive import Interactive, packed
+from attngeo.display.mirror_clouds import mirror_clouds
+from attngeo.display.style import CaptionedFigure
+from attngeo.records.checkout import data
+from attngeo.runs.experiments import read_experiment
+from attngeo.runs.numbers_in_words import number
+from attngeo.runs.record import Run, read_run
+from attngeo.training.bert import build_model
+from attngeo.training.config import configure
+from attngeo.training.read_out import position_forms
+
+LAYER = 0
+SIDE = 64  # rows and columns shown: all of them would not fit on the page
+EXPERIMENT, KERNELS = "positions_pictures", "kernels.npz"
+RUNS = {"table": ("encoder", "decoder"), "rotary": ("rotary-encoder", "rotary-decoder")}  # by kind of positions
+
+
+def pictured() -> Interactive:
+    """What is recorded, as an interactive."""
+    folder = data("runs", EXPERIMENT)
+    runs = {name: read_run(folder / name) for pair in RUNS.values() for name in pair}
+    return one_start(runs, np.load(folder / KERNELS))
+
+
+def one_start(runs: Mapping[str, Run], kernels: Mapping[str, np.ndarray]) -> Interactive:
+    """Pictures of W_qk over training steps, m_ij against m_ji, both scores and, with a table, P W_qk P^T."""
+    steps = sorted(step for layer, step in runs["encoder"].pictures if layer == LAYER)
+    shown = {
+        kind: {model: _recorded(runs[name], steps) for model, name in zip(("encoder", "decoder"), pair, strict=True)}
+        for kind, pair in RUNS.items()
+    }
+    for model in RUNS["table"]:
+        shown["table"][model]["kernel"] = packed(kernels[model])
+    places = kernels["encoder"].shape[-1]
+    return Interactive("positions", {"steps": steps, "side": SIDE, "places": places, "kinds": shown}, _still(runs))
+
+
+def _recorded(run: Run, steps: list[int]) -> dict:
+    pictures = np.stack([run.pictures[LAYER, step][:SIDE, :SIDE] for step in steps])
+    scores = {
+        score: run.by_layer(name)[LAYER].loc[steps] for score, name in (("s", "symmetry"), ("d", "directionality"))
+    }
+    return {
+        "levels": packed(np.rint(pictures * 127).astype(np.int8)),
+        **{score: [round(value, 4) for value in values] for score, values in scores.items()},
+    }
+
+
+def _still(runs: Mapping[str, Run]) -> CaptionedFigure:
+    last = max(step for _, step in runs["encoder"].pictures)
+    titles = {"encoder": "encoder, table", "rotary-encoder": "encoder, rotary", "decoder": "decoder, table"}
+    figure = mirror_clouds({title: runs[name].pictures[LAYER, last][:SIDE, :SIDE] for name, title in titles.items()})
+    s = {title: number(runs[name].by_layer("symmetry")[LAYER].iloc[-1], 2) for name, title in titles.items()}
+    words = "; ".join(f"{title} {score}" for title, score in s.items())
+    caption = (
+        f"$W_{{qk}}$ of the first layer of models of width {runs['encoder'].config['d_model']} that start from the same"
+        f" weights, after {last:,} steps: its entries in the first {SIDE} rows and columns, and each entry $m_{{ij}}$"
+        f" against its mirror image $m_{{ji}}$. Symmetry $s$: {words}. Red is positive, blue negative; colours and axes"
+        " end at the 99.5th percentile of a picture's magnitudes."
+    )
+    alt = f"Matrices and clouds of three models. Symmetry: {words}. The nearer to 1, the nearer the cloud to a line."
+    return CaptionedFigure(figure, "fig-positions-pictures", caption, alt)
+
+
+def record() -> None:
+    """Write the kernels, each as levels of its largest magnitude: (steps, places, places)."""
+    folder = data("runs", EXPERIMENT)
+    plan = {run.name: run for run in read_experiment(folder).runs}
+    levels = {}
+    for name in RUNS["table"]:
+        config, run = configure(dict(plan[name].settings)), read_run(folder / name)
+        shape = config.shape(run.about["tokenizer"]["size"])
+        model = build_model(shape, config.objective != "mlm", config.init, config.seed, "eager").eval()
+        kernels = []
+        for step in sorted(step for layer, step in run.pictures if layer == LAYER):
+            if step:  # 0: as built
+                where = "model" if step == config.steps else f"checkpoints/checkpoint-{step}"
+                model.load_state_dict(load_file(folder / name / where / "model.safetensors"), strict=False)
+            kernels.append(position_forms(model, config.block_size)[LAYER].numpy())
+        kernels = np.stack(kernels)
+        levels[name] = np.rint(127 * kernels / np.abs(kernels).max((1, 2), keepdims=True)).astype(np.int8)
+    np.savez_compressed(folder / KERNELS, **levels)
+
+
+if __name__ == "__main__":
+    record()

@@ -1,0 +1,1 @@
+"""The theorem on positions: what is measured for it."""

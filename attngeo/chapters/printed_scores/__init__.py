@@ -1,1 +1,0 @@
-"""The chapter *The printed scores* (``notebooks/printed_scores.py``)."""

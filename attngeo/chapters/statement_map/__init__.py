@@ -1,1 +1,0 @@
-"""The chapter *What is proven, what is measured, what is open* (``notebooks/statement_map.py``)."""

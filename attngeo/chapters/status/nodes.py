@@ -1,0 +1,166 @@
+"""The paper's statements and ours, what each rests on (``map.yml``), and its state by what the checks found."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from graphlib import CycleError, TopologicalSorter
+from importlib import resources
+from itertools import pairwise
+from typing import NamedTuple
+
+import pandas as pd
+import yaml
+
+from attngeo.display.verdicts import BY_CONSEQUENCE, Finding
+from attngeo.errors import AttngeoError
+from attngeo.paper.claims import Written, claims_of
+from attngeo.paper.verdict import Verdict
+
+MEASURED = ("figure", "table", "finding")  # kinds of statements that only a measurement can bear out
+
+
+class MapError(AttngeoError):
+    """The map names something that is not there, or what rests on itself."""
+
+
+class State(str, Enum):
+    """What is known of a statement; the words of the page."""
+
+    HOLDS = Verdict.HOLDS.value
+    STATED = Verdict.STATED.value
+    ASSUMPTION = Verdict.ASSUMPTION.value
+    MISPRINT = Verdict.MISPRINT.value
+    CHANGES = Verdict.CHANGES.value
+    UNDECIDED = Verdict.UNDECIDED.value
+    PROVEN = "ours, proven"
+    OBSERVED = "ours, observed"
+    UNSUPPORTED = "not supported by this run"
+    UNCHECKED = "not checked"
+
+
+class Stated(NamedTuple):
+    """A block of a chapter that states something."""
+
+    page: str  # notebook that it stands in
+    proven: bool  # whether a proof follows before the next block
+
+
+def stated(pages: Mapping[str, str]) -> dict[str, Stated]:
+    """What the chapters state, by label, from the texts of the notebooks by name."""
+    found = {}
+    for page, text in pages.items():
+        blocks = [*re.split(r"`\{prf:(?!ref)", text)[1:], ""]  # each begins with its kind
+        for block, after in pairwise(blocks):
+            if label := re.search(r":label: (\S+)", block):
+                found[label[1]] = Stated(page, after.startswith("proof}"))
+    return found
+
+
+@dataclass(frozen=True)
+class Node:
+    """One statement on the map."""
+
+    name: str
+    number: str  # in the paper, "" for ours
+    kind: str  # in the paper
+    words: str
+    page: str  # notebook in which it is treated
+    label: str  # of the block that states it there, "" where there is none
+    proven: bool  # whether a proof follows that
+    rests_on: tuple[str, ...]
+    checks: tuple[Written, ...]  # that speak for it; without any, all of its number
+
+    @property
+    def link(self) -> str:
+        """From another page of the same folder."""
+        return f"{self.page}.html" + (f"#{self.label}" if self.label else "")
+
+
+def content() -> dict:
+    """What ``map.yml`` holds."""
+    return yaml.safe_load(resources.files(__package__).joinpath("map.yml").read_text("utf-8"))
+
+
+def checks_of(chapter: str) -> dict[str, Written]:
+    """What a chapter checks, by the name of the function: in its notebook or on its page of details."""
+    return claims_of(chapter) | claims_of(f"{chapter}_details")
+
+
+def nodes(listed: pd.DataFrame, said: Mapping, blocks: Mapping[str, Stated]) -> dict[str, Node]:
+    """The nodes of the map, by name, in its order.
+
+    Args:
+        listed: `attngeo.paper.published.statements`.
+        said: `content`.
+        blocks: `stated`.
+
+    Raises:
+        MapError: a statement, check, label or node that is named is unknown, or a node rests on itself.
+    """
+    pages = dict.fromkeys([*listed.chapter, *(block.page.removesuffix("_details") for block in blocks.values())])
+    places = {name: (chapter, words) for chapter in pages for name, words in checks_of(chapter).items()}
+    found = {}
+    for name, entry in {**said["paper"], **said["ours"]}.items():
+        number = "" if name in said["ours"] else entry.get("statement", name)
+        if number and number not in listed.index:
+            raise MapError(f"The map has {number}, which is no statement of the paper.")
+        if unknown := sorted(set(entry) - {"statement", "words", "label", "checks", "rests_on"}):
+            raise MapError(f"{name} has an unknown key {unknown[0]!r} on the map; quote words that hold a comma.")
+        if missing := [c for c in entry.get("checks", ()) if c not in places]:
+            raise MapError(f"{name} names the check {missing[0]} on the map, which there is not.")
+        checks = [places[c] for c in entry.get("checks", ())]
+        if (label := entry.get("label", "")) and label not in blocks:
+            raise MapError(f"{name} has the label {label} on the map, which no chapter has.")
+        kind, chapter = listed.loc[number, ["kind", "chapter"]] if number else ("", checks[0][0])
+        block = blocks.get(label, Stated(chapter, False))
+        rests_on, words = tuple(entry.get("rests_on", ())), tuple(words for _, words in checks)
+        found[name] = Node(name, number, kind, entry["words"], block.page, label, block.proven, rests_on, words)
+    layers(found)
+    return found
+
+
+def layers(found: Mapping[str, Node]) -> dict[str, int]:
+    """How many steps a node is away from those that rest on nothing, the longest way.
+
+    Raises:
+        MapError: a node rests on an unknown one, or on itself.
+    """
+    if unknown := [(n.name, other) for n in found.values() for other in n.rests_on if other not in found]:
+        raise MapError("{} rests on {}, which is not on the map.".format(*unknown[0]))
+    depth: dict[str, int] = {}
+    try:
+        for name in TopologicalSorter({n.name: n.rests_on for n in found.values()}).static_order():
+            depth[name] = 1 + max((depth[other] for other in found[name].rests_on), default=-1)
+    except CycleError as error:
+        raise MapError(f"On the map something rests on itself: {', '.join(error.args[1])}.") from None
+    return depth
+
+
+def foundations(name: str, said: Mapping) -> set[str]:
+    """Numbers of the paper's statements that one of them rests on by the map, its own among them."""
+    entry = said["paper"].get(name, {})  # what the paper says rests on nothing of ours
+    below = (foundations(other, said) for other in entry.get("rests_on", ()))
+    return {entry.get("statement", name)}.union(*below)
+
+
+def states(found: Mapping[str, Node], findings: Sequence[Finding]) -> dict[str, State]:
+    """The state of every node, by name, from what the checks of all chapters say."""
+    by_part = {(f.report["statement"], f.report["part"]): f for f in findings}
+    ours = {(w.statement, w.part) for n in found.values() if not n.number for w in n.checks}
+    result = {}
+    for node in found.values():
+        own = [(w.statement, w.part) for w in node.checks]
+        own = own or [part for part in by_part if part[0] == node.number and part not in ours]
+        result[node.name] = _state(node, [by_part.get(part) for part in own])
+    return result
+
+
+def _state(node: Node, same: Sequence[Finding | None]) -> State:
+    if not same or None in same:
+        return State.UNCHECKED
+    if not all(f.supported for f in same):
+        return State.UNSUPPORTED
+    if not node.number:
+        return State.PROVEN if node.proven else State.OBSERVED
+    return State(min((f.verdict for f in same), key=BY_CONSEQUENCE.index).value)

@@ -1,1 +1,0 @@
-"""The chapter *Why updates would be symmetric* (``notebooks/symmetric_updates.py``)."""

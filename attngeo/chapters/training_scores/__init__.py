@@ -1,1 +1,0 @@
-"""The chapter *Scores during training* (``notebooks/training_scores.py``)."""

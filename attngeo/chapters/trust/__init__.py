@@ -1,1 +1,0 @@
-"""The chapter *Trust* (``notebooks/trust.py``)."""

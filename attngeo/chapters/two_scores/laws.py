@@ -1,0 +1,120 @@
+"""Laws behind both scores of random matrices, and matrices that both pages of *Two scores* draw."""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from scipy import stats
+from scipy.stats import chi, halfnorm, norm
+from torch import Tensor
+
+from attngeo.forms.scores import GAMMA
+
+
+def symmetry_law(n: int):
+    """``(1 + s) / 2`` is Beta(n (n + 1) / 4, n (n - 1) / 4) for independent normal entries: the law of s, exactly.
+
+    The symmetric part of M has n (n + 1) / 2 independent squares, the skew part n (n - 1) / 2.
+    """
+    return stats.beta(n * (n + 1) / 4, n * (n - 1) / 4, loc=-1, scale=2)
+
+
+def negative_symmetry_share(n: int) -> float:
+    """``Pr[s < 0]`` for independent normal entries; it tends to ``Phi(-1 / sqrt(2)) = 0.24``, not to 0."""
+    return float(symmetry_law(n).cdf(0))
+
+
+def threshold(d_head: int, gamma: float = GAMMA) -> float:
+    """``mu + gamma sigma`` of a chi variable with d_head degrees of freedom."""
+    return float(chi.mean(d_head) + gamma * chi.std(d_head))
+
+
+def outlying_norm(t: float, d_head: int) -> float:
+    """``E[x; x > t]`` for a chi variable x with d_head degrees of freedom."""
+    return float(chi.mean(d_head) * chi.sf(t, d_head + 1))  # x times its density is a multiple of the next law's
+
+
+def sum_influence(x: float, d_head: int, gamma: float = GAMMA) -> float:
+    """``x 1[x > t] - m - t f(t) l(x)``: what one row of norm x adds to the sum over the threshold.
+
+    Here ``m = E[x; x > t]``, f is the density, and ``l(x) = x - mu + gamma ((x - mu)^2 - sigma^2) / (2 sigma)`` what
+    the row does to the threshold t.
+    """
+    mean, sd, t = chi.mean(d_head), chi.std(d_head), threshold(d_head, gamma)
+    shift = x - mean + gamma * ((x - mean) ** 2 - sd**2) / (2 * sd)
+    return float(x * (x > t) - outlying_norm(t, d_head) - t * chi.pdf(t, d_head) * shift)
+
+
+def influence(x: float, d_head: int, gamma: float = GAMMA) -> float:
+    """``sum_influence(x) - (m / 2) (x^2 / d_head - 1)``: less the share in the norms' common scale."""
+    m = outlying_norm(threshold(d_head, gamma), d_head)
+    return sum_influence(x, d_head, gamma) - m / 2 * (x**2 / d_head - 1)
+
+
+def mean_square(of: Callable[[float, int, float], float], d_head: int, gamma: float = GAMMA) -> float:
+    """Mean square of an influence over chi variables; it jumps at the threshold."""
+    t = threshold(d_head, gamma)
+    parts = ((0, t), (t, np.inf))
+    return sum(chi.expect(lambda x: of(x, d_head, gamma) ** 2, (d_head,), lb=a, ub=b) for a, b in parts)
+
+
+def head_directionality_sd(n: int, d_head: int, gamma: float = GAMMA) -> float:
+    """``sqrt(V / 2) / (m sqrt(n))``: spread of d (Def. 3.2) of a head (n, n) of normal factors, for large n.
+
+    V is the mean square of `influence` and ``m = E[x; x > t]``.
+    """
+    return math.sqrt(mean_square(influence, d_head, gamma) / 2 / n) / outlying_norm(threshold(d_head, gamma), d_head)
+
+
+class RowsBehindOneColumn(NamedTuple):
+    """Rows of a matrix of which one column outgrows all others: their norms are proportional to |g|, g normal."""
+
+    share: float  # of the rows over their threshold t, mean of |g| plus gamma of its standard deviations
+    norms: float  # what their norms add up to, per row of the matrix: a = E[|g|; |g| > t] = 2 phi(t)
+
+    @classmethod
+    def at(cls, gamma: float) -> "RowsBehindOneColumn":
+        """For many rows."""
+        t = halfnorm.mean() + gamma * halfnorm.std()
+        return cls(float(halfnorm.sf(t)), float(halfnorm.pdf(t)))
+
+
+def one_column_limit(n: int, gamma: float = GAMMA) -> float:
+    """``(a sqrt(n) - 1) / (a sqrt(n) + 1)``, d of a matrix of which one column outgrows all others, for large n."""
+    a = RowsBehindOneColumn.at(gamma).norms
+    return (a * math.sqrt(n) - 1) / (a * math.sqrt(n) + 1)
+
+
+def first_positive_limit(gamma: float = GAMMA) -> int:
+    """The number of rows from which `one_column_limit` is positive, past ``1 / a^2``: d of half the matrices is not."""
+    return math.floor(RowsBehindOneColumn.at(gamma).norms ** -2) + 1
+
+
+def positive_share(n: int, gamma: float = GAMMA) -> float:
+    """``Pr[d > 0] = Phi((a sqrt(n) - 1) / sqrt(V))`` to first order in 1/n, M with one column that outgrows all others.
+
+    The rows over their threshold add up to ``a n`` with variance ``V n``, V the mean square of `sum_influence` at one
+    degree of freedom: their norms are those of a head of width 1. The column's norm is ``sqrt(n)``.
+    """
+    a, variance = RowsBehindOneColumn.at(gamma).norms, mean_square(sum_influence, 1, gamma)
+    return float(norm.cdf((a * math.sqrt(n) - 1) / math.sqrt(variance)))
+
+
+def with_strong_column(n: int, factor: float, generator: torch.Generator) -> Tensor:
+    """A normal matrix whose first column is multiplied by a factor."""
+    m = torch.randn(n, n, generator=generator, dtype=torch.float64)
+    m[:, 0] *= factor
+    return m
+
+
+def uneven_matrices(n: int = 32, draws: int = 300, seed: int = 0) -> list[Tensor]:
+    """Normal matrices with rows or columns, or both, scaled at random, so that d takes all values in [-1, 1]."""
+    generator = torch.Generator().manual_seed(seed)
+    matrices = []
+    for draw in range(draws):
+        m = torch.randn(n, n, generator=generator, dtype=torch.float64)
+        rows, columns = torch.randn(2, n, generator=generator, dtype=torch.float64).exp()
+        matrices.append((rows[:, None] if draw % 3 else 1) * m * (columns if draw % 3 != 1 else 1))
+    return matrices

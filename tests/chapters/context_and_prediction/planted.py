@@ -1,0 +1,119 @@
+"""Errors planted in the claims of *Context and prediction*: the claim, what is replaced, by what, and what may fail."""
+
+from functools import reduce
+
+import torch
+from notebook_code import notebook
+
+from attngeo.updates.markov_chain import MarkovChain
+from attngeo.updates.one_token import Role, token_column, token_row, token_update
+from attngeo.updates.token_counts import Counts, expected_counts, simulation, surplus
+
+details = notebook("context_and_prediction_details")
+both_sides, two_sided = details.both_sides, details.two_sided
+
+
+def from_zero(objective, marginals):
+    """Equations S74, S75 with k from 0, a position before the first one counted like the first."""
+    right = expected_counts(objective, marginals)
+    return Counts(right.context + len(marginals) * marginals[0], right.predicted - marginals[0])
+
+
+def upside_down(objective, marginals):
+    right = expected_counts(objective, marginals)
+    return Counts(right.predicted, right.context)
+
+
+def one_half(objective, marginals):
+    right = expected_counts(objective, marginals)
+    return Counts(right.context / 2, right.predicted)
+
+
+def with_leading_n(objective, marginals, mask_rate):
+    """Equations S79, S80 as printed: ``N rho (N - 1) (1 - rho) sum_k Pr[t_k = t]``."""
+    right = expected_counts(objective, marginals, mask_rate)
+    return Counts(right.context * len(marginals), right.predicted * len(marginals))
+
+
+def with_n_partners(objective, marginals, mask_rate):
+    right = expected_counts(objective, marginals, mask_rate)
+    n = len(marginals)
+    return Counts(right.context * n / (n - 1), right.predicted * n / (n - 1))
+
+
+def transposed_prediction(beta, x, position, role):
+    """Equation S50 as printed."""
+    update = token_update(beta, x, position, role)
+    return update.T if role is Role.PREDICTION else update
+
+
+def drifting(*sizes, stationary=False):
+    return simulation(*sizes)
+
+
+def early_cycle():
+    start = torch.full((details.N_VOCAB,), 0.1 / (details.N_VOCAB - 1), dtype=torch.float64)
+    start[0] = 0.9
+    return MarkovChain(start, torch.eye(details.N_VOCAB, dtype=torch.float64).roll(1, dims=1))
+
+
+PLANTED = {
+    "S8 taken for S6": ("objectives_definition", "chain_rule", both_sides),
+    "S9 least at other conditionals": (
+        "bidirectional_factorisation",
+        "two_sided",
+        lambda joint: two_sided(joint**2),
+    ),
+    "S8 has mass 1": ("bidirectional_factorisation", "mass_of_two_bits", lambda q: 1.0),
+    "a query attends to C_i": (
+        "attended_is_not_conditioned",
+        "attended_matrix",
+        lambda objective, n: torch.ones(n, n).tril(-1).bool(),
+    ),
+    "S50 transposed, in the sum": ("token_contributions", "token_update", transposed_prediction, "relative error"),
+    "rows taken for columns": ("token_contributions", "token_column", token_row, "largest difference in a column"),
+    "Eq. 11 with another j": (
+        "column_of_context",
+        "token_column",
+        lambda beta, x, position, role, k: token_column(beta.roll(-1, 1), x, position, role, k),
+    ),
+    "Eq. 12 as printed, t_i = t*": (
+        "row_of_context",
+        "token_row",
+        lambda beta, x, position, role, m: token_row(beta, x, position, Role.PREDICTION, m),
+    ),
+    "S43 a column": ("row_is_a_row", "row_update", lambda weight, x: weight * x.unsqueeze(1)),
+    "S44 a row": ("column_is_a_column", "token_column", token_row),
+    "S50 transposed": ("update_of_predicted", "token_update", transposed_prediction),
+    "two dimensions": ("dimension_of_contribution", "added_dimension", lambda n_predicted: 2),
+    "a dimension for each": ("dimension_of_contribution", "added_dimension", lambda n_predicted: n_predicted),
+    "terms counted once": ("every_term_twice", "by_prediction", lambda beta, x: torch.zeros(1, 1, 1)),
+    "roles without transpose": ("roles_exchanged", "exchanged", lambda update: update),
+    "S68 upside down": ("autoregressive_ratio", "expected_counts", upside_down),
+    "S74, S75 from k = 0": ("autoregressive_ratio", "expected_counts", from_zero),
+    "S69 of one half": ("bidirectional_ratio", "expected_counts", one_half),
+    "S79 with N": ("masked_ratio", "expected_counts", with_leading_n),
+    "S79, S80 with N": ("masked_expectation", "expected_counts", with_leading_n),
+    "S79, S80 with N for N - 1": ("masked_expectation", "expected_counts", with_n_partners),
+    "S73 to N - 1": ("last_position_counts", "last_predicted", lambda n: n - 1),
+    "S83, S84 from k = 0": ("first_position_counts", "positions", lambda n: range(n + 1)),
+    "drifting taken for stationary": (
+        "correlation_is_irrelevant",
+        "simulation",
+        drifting,
+        r"$\mu_c - \mu_p$, correlated",
+    ),
+    "ratios of independent tokens": (
+        "correlation_is_irrelevant",
+        "expected_counts",
+        upside_down,
+        r"$\mu_c - \mu_p$, ind",
+    ),
+    "S86 to N - 1": (
+        "marginal_from_the_future",
+        "joint_of",
+        lambda conditionals: reduce(torch.mul, conditionals[:-1]),
+    ),
+    "a cycle that starts early": ("preceding_is_not_enough", "cycle", early_cycle, "largest |ratio"),
+    "smaller for larger": ("sign_of_the_ratio", "surplus", lambda counts, token: -surplus(counts, token)),
+}

@@ -1,0 +1,79 @@
+"""Errors planted in the claims of *Heads and their sum*: the claim, what is replaced, and by what."""
+
+import math
+
+from notebook_code import notebook
+
+from attngeo.chapters.heads_or_sum import Overlaps
+
+page = notebook("heads_or_sum")
+overlaps, parts, ratio, spectrum, recorded = page.overlaps, page.parts, page.ratio, page.spectrum, page.evidence()
+layers, survey = recorded.layers, recorded.survey
+of_encoders = layers["part"] == "encoder"
+
+
+def changed(**columns):
+    """The evidence with columns of its layers made anew."""
+    return lambda: recorded._replace(layers=layers.assign(**columns))
+
+
+def of_survey(rows):
+    return lambda: recorded._replace(survey=rows)
+
+
+def transposed(form):
+    """The heads' forms in place of their transposes, and the other way round."""
+    return Overlaps(overlaps(form).products, overlaps(form).traces)
+
+
+def one_head(form):
+    return Overlaps(overlaps(form).traces.diagonal().diag(), overlaps(form).products)
+
+
+def with_part(name, made_of):
+    return lambda **sums: parts(**sums) | {name: made_of(sums)}
+
+
+SUM, SPECTRUM = "score_of_a_sum", "spectrum_of_a_sum"
+HEADS, ADDED = "section_3_symmetry_of_heads", "section_3_symmetry_of_the_sum"
+REMOVED = "section_3_symmetry_after_removals"
+several = survey.groupby(["model", "part", "layer"])["head"].transform("max") > 0
+tenth = (layers["removed"] == "leading 10 %") & of_encoders
+coordinates = layers["removed"] == "largest coordinates"
+PLANTED = {
+    "products for traces": (SUM, "overlaps", transposed),
+    "heads by themselves": (SUM, "overlaps", one_head),
+    "a sum of gains": (SUM, "parts", with_part("factor", lambda sums: sum(sums.values()))),
+    "the heads' score for the layer's": (
+        SUM,
+        "parts",
+        with_part("symmetry", lambda sums: sums["own_trace"] / sums["own_square"]),
+    ),
+    "the gains exchanged": (SUM, "parts", with_part("symmetric_gain", lambda sums: parts(**sums)["skew_gain"])),
+    "the root of the ratio": (SUM, "ratio", lambda s: math.sqrt(ratio(s))),
+    "a smaller product": (SPECTRUM, "spectrum", lambda q, k: spectrum(q[:, 1:], k[:, 1:])),
+    "all eigenvalues positive": (
+        SPECTRUM,
+        "spectrum",
+        lambda q, k: spectrum(q, k) | {"n_positive": 2 * q.shape[1], "n_negative": 0},
+    ),
+    "eigenvalues of another form": (
+        SPECTRUM,
+        "symmetric_eigenvalues",
+        lambda q, k, right=page.symmetric_eigenvalues: right(q, q),
+    ),
+    "heads without sign": (HEADS, "evidence", changed(heads=0.1)),
+    "heads of decoders the more symmetric": (HEADS, "evidence", changed(heads=-layers["heads"])),
+    "layers of one head left out": (HEADS, "evidence", of_survey(survey[several])),
+    "other weights than the survey's": (HEADS, "evidence", changed(symmetry=layers["symmetry"] + 1e-4)),
+    "a layer that the survey lacks": (HEADS, "evidence", of_survey(survey.iloc[:-1])),
+    "the sum adds alike": (ADDED, "evidence", changed(factor=1.5)),
+    "skew parts add up alike": (ADDED, "evidence", changed(skew_gain=1.2)),
+    "pairs of heads add alike": (ADDED, "evidence", changed(symmetric_overlap=0.1, skew_overlap=0.1)),
+    "pairs' symmetric parts in encoders alone": (ADDED, "evidence", changed(symmetric_overlap=of_encoders + 0.1)),
+    "symmetric parts add up in encoders alone": (ADDED, "evidence", changed(symmetric_gain=1.0 + of_encoders)),
+    "symmetric parts add up in decoders alone": (ADDED, "evidence", changed(symmetric_gain=2.0 - of_encoders)),
+    "largest coordinates make it": (REMOVED, "evidence", changed(symmetry=layers["symmetry"].mask(coordinates, 0.0))),
+    "chance makes it": (REMOVED, "evidence", changed(symmetry=layers["symmetry"].mask(layers["at_random"], 0.0))),
+    "the sum adds as much without a tenth": (REMOVED, "evidence", changed(factor=layers["factor"] + tenth)),
+}

@@ -1,0 +1,235 @@
+"""Pairs of heads, spectra and removals against dense matrices; the record against weights and against itself."""
+
+import json
+
+import pandas as pd
+import pytest
+import torch
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from notebook_code import notebook
+from random_forms import SEEDS, forms, gaussian
+from small_models import small_model
+
+from attngeo import BilinearForm, symmetry_score
+from attngeo.chapters import heads_or_sum
+from attngeo.chapters.heads_or_sum import (
+    MIRRORS,
+    PARTS,
+    beside_survey,
+    evidence,
+    families,
+    heads_outside,
+    in_eigenvalues_at_random,
+    leading_directions,
+    medians,
+    mirrors,
+    overlaps,
+    pair_rows,
+    parts,
+    removals,
+    sign_test,
+    single_heads,
+    spectrum,
+    whole,
+    without_coordinates,
+    without_diagonal,
+    without_directions,
+)
+from attngeo.errors import CheckpointError
+from attngeo.records.checkout import CheckoutError
+
+PAGE, OF = notebook("heads_or_sum"), evidence()
+FAMILIES = {  # s of the heads and of the sum, G_s, G_n
+    ("BERT", "bidirectional"): (0.40, 0.64, 1.94, 0.92),
+    ("RXN", "bidirectional"): (0.21, 0.58, 2.05, 0.87),
+    ("Whisper", "bidirectional"): (0.24, 0.49, 1.78, 0.98),
+    ("DeiT", "bidirectional"): (0.33, 0.47, 1.46, 1.07),
+    ("MiniLM", "bidirectional"): (0.18, 0.46, 2.25, 1.15),
+    ("ViT", "bidirectional"): (0.09, 0.35, 2.20, 1.30),
+    ("T5", "bidirectional"): (0.19, 0.27, 1.41, 1.16),
+    ("Sapiens", "bidirectional"): (0.04, 0.21, 1.53, 1.10),
+    ("GPT", "causal"): (0.09, 0.15, 2.13, 1.87),
+    ("GPT-Neo", "causal"): (0.07, 0.14, 2.82, 2.27),
+    ("SmolLM2", "causal"): (0.04, 0.09, 1.72, 1.46),
+    ("Whisper", "causal"): (0.05, 0.09, 1.48, 1.24),
+    ("T5", "causal"): (0.02, 0.01, 1.24, 1.38),
+    ("Llama", "causal"): (-0.01, -0.03, 1.40, 1.50),
+}
+SPECTRA = {  # in eigenvalues, at random, real, positive
+    "heads of encoders": (0.25, 0.06, 0.73, 0.64),
+    "heads of decoders": (0.10, 0.06, 0.31, 0.54),
+    "sums of encoders": (0.55, 0.33, 0.82, 0.77),
+    "sums of decoders": (0.23, 0.31, 0.49, 0.64),
+}
+WITHOUT = {  # s of encoders, of decoders
+    "mean direction": (0.47, 0.09),
+    "largest coordinates": (0.44, 0.10),
+    "diagonal": (0.41, 0.08),
+    "leading pair": (0.47, 0.10),
+    "leading 2 %": (0.36, 0.09),
+    "leading 10 %": (0.21, 0.07),
+}
+
+
+def rounded(frame):
+    return {
+        key: tuple(round(value, 2) for value in row) for key, row in zip(frame.index, frame.to_numpy(), strict=True)
+    }
+
+
+def close(a, b, scale=None):
+    torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-9 * float((b if scale is None else scale).abs().max()) + 1e-30)
+
+
+def test_the_tables_are_those_that_were_looked_at():
+    of_families = PAGE.families_table(OF).set_index(["family", "attention"])
+    assert rounded(of_families.drop(columns="G_s / G_n")) == FAMILIES
+    assert rounded(PAGE.spectra_table(OF).set_index("matrices")) == SPECTRA
+    without = PAGE.without_parts(OF.layers)
+    assert rounded(without[["s, encoders", "s, decoders"]]) == WITHOUT
+    assert without["kept, encoders"].tolist() == ["100%", "97%", "98%", "96%", "69%", "20%"]
+    assert without["at random, s moves by"].tolist() == ["0.00", "0.01", "–", "0.02", "0.01", "0.01"]
+    assert rounded(heads_outside(OF)) == {"bidirectional": (0.93, 0.05), "causal": (0.72, 0.16), "cross": (0.30, 0.03)}
+
+
+def test_the_figures_show_every_head_stack_and_family():
+    panel = PAGE.heads_and_sums(OF).figure.axes[0]
+    diamonds = [line.get_xdata()[0] for line in panel.lines if line.get_marker() == "D"]
+    assert sorted(diamonds) == pytest.approx(sorted(medians(whole(OF.layers), ("symmetry",))["symmetry"]))
+    assert sum(len(c.get_offsets()) for c in panel.collections) == (OF.spectra["head"] >= 0).sum() > 1500
+    panel = PAGE.gains(OF).figure.axes[0]
+    assert sorted(text.get_text() for text in panel.texts) == sorted(family for family, _ in FAMILIES)
+
+
+def test_the_records_agree_with_one_another():
+    scores = beside_survey(OF).merge(OF.spectra, on=["model", "part", "layer", "head"])
+    assert len(scores) == len(OF.spectra) == len(beside_survey(OF))
+    assert (scores["in_eigenvalues"] * scores["real"] - scores["symmetry"]).abs().max() < 1e-6
+    gained = mirrors(OF.pairs).merge(whole(OF.layers), on=["model", "part", "layer"])
+    assert len(gained) == len(whole(OF.layers)) > 150
+    assert (gained["gain"] - gained["symmetry"] + gained["heads"]).abs().max() < 1e-6
+    for table in OF:  # weights that are recorded twice
+        assert "Whisper base" in set(table["model"]) and "Whisper base encoder" not in set(table["model"])
+    row = OF.layers.iloc[7]
+    of_row = parts(*(float(row[name]) for name in ("trace", "square", "own_trace", "own_square")))
+    assert of_row == pytest.approx({name: row[name] for name in of_row})
+    assert (whole(OF.layers)["left"] == 1).all() and OF.layers["left"].between(0, 1).all()
+
+
+def test_overlaps_by_pair_are_those_of_the_recorded_pairs():
+    one = OF.pairs.query("model == 'GPT-2' and layer == 3")
+    skew, same = (one["product"] - one["trace"]) / 2, one["g"] == one["h"]
+    row = whole(OF.layers).query("model == 'GPT-2' and layer == 3").iloc[0]
+    assert row["skew_overlap"] == pytest.approx(2 * skew[~same].sum() / skew[same].sum() / 11)  # 12 heads
+
+
+def test_a_layer_of_one_head_counts_among_single_heads_alone():
+    every, several = single_heads(OF), families(whole(OF.layers), PARTS)
+    added = every[every["family"] == "BART g2p"].set_index("attention")["heads"]
+    survey = OF.survey.query("model == 'BART g2p' and head == -1").set_index("part")["symmetry"]
+    assert added.to_dict() == {"bidirectional": survey["encoder"], "causal": survey["decoder"]}
+    assert len(every) == len(several) + 2 and "cross" in set(medians(whole(OF.layers), ("symmetry",))["attention"])
+
+
+@given(forms())
+def test_pairs_and_spectra_are_those_of_the_matrices(form):
+    by_pair, heads, m = overlaps(form), torch.stack([*form.heads()]), form.dense()
+    close(by_pair.traces, torch.einsum("gij,hji->gh", heads, heads))
+    close(by_pair.products, torch.einsum("gij,hij->gh", heads, heads))
+    of_form = spectrum(*form.merged())
+    assert of_form["in_eigenvalues"] * of_form["real"] == pytest.approx(symmetry_score(m), abs=1e-8)
+    eigenvalues = torch.linalg.eigvalsh((m + m.T) / 2)
+    sure = eigenvalues.abs() > 1e-6 * eigenvalues.abs().max()
+    assume(int(sure.sum()) == of_form["n_positive"] + of_form["n_negative"])  # none is too small to be sure of
+    assert of_form["n_positive"] == int((eigenvalues[sure] > 0).sum())
+
+
+@given(st.integers(1, 4), st.integers(0, 4), SEEDS)
+def test_a_head_has_as_many_positive_as_negative_eigenvalues(d_head, more, seed):
+    """Sylvester's law: d_head of either sign wherever queries and keys span 2 d_head dimensions."""
+    of_head = spectrum(*gaussian(2, 2 * d_head + more, d_head, seed=seed))
+    assert (of_head["n_positive"], of_head["n_negative"]) == (d_head, d_head)
+
+
+@pytest.mark.parametrize("rank", [20, 120, 240, 480])
+def test_normal_factors_have_the_share_of_the_law_in_eigenvalues(rank):
+    (law,) = in_eigenvalues_at_random(pd.Series([240]), pd.Series([rank]))
+    assert spectrum(*gaussian(2, 240, rank, seed=rank))["in_eigenvalues"] == pytest.approx(law, rel=0.05)
+
+
+@given(forms(), SEEDS)
+def test_what_is_removed_is_gone_from_every_head(form, seed):
+    d = form.d_model
+    basis = torch.linalg.qr(gaussian(d, 1, seed=seed)).Q
+    p, index = torch.eye(d, dtype=torch.float64) - basis @ basis.T, torch.tensor([seed % d])
+    kept = torch.ones(d, dtype=torch.float64).index_fill(0, index, 0)
+    for h, m in enumerate(form.heads()):
+        close(without_directions(form, basis).head(h), p @ m @ p, m)
+        close(without_coordinates(form, index).head(h), kept[:, None] * m * kept, m)
+    bare, scale = torch.stack([m - m.diagonal().diag() for m in form.heads()]), overlaps(form).products
+    close(without_diagonal(form).traces, torch.einsum("gij,hji->gh", bare, bare), scale)
+    close(without_diagonal(form).products, torch.einsum("gij,hij->gh", bare, bare), scale)
+
+
+@given(forms(), st.integers(1, 3))
+def test_leading_directions_leave_the_singular_values_after_them(form, n):
+    left = without_directions(form, leading_directions(form, n)).dense()
+    before = torch.linalg.svdvals(form.dense())
+    after = float(before[n]) if n < len(before) else 0.0
+    assert float(torch.linalg.matrix_norm(left, 2)) <= after + 1e-8 * float(before[0])
+
+
+def test_as_much_is_taken_at_random():
+    left = removals(PAGE.related_heads(), seed=1)
+    at_random = {name for name, drawn in left if drawn}
+    assert at_random == {name for name, _ in left} - {"nothing", "diagonal"}
+    for name in at_random - {"mean direction"}:  # what is taken by size takes more
+        assert left[name, False].products.sum() < left[name, True].products.sum()
+
+
+def mirrored(*heads: torch.Tensor) -> tuple[pd.Series, float, float]:
+    """Of a layer, its `mirrors`, s of the sum and s of the heads together."""
+    eye = torch.eye(len(heads[0]), dtype=torch.float64)
+    form = BilinearForm(torch.stack(heads), eye.expand(len(heads), -1, -1).clone())
+    pairs = pd.DataFrame(pair_rows(overlaps(form))).assign(model="m", part="encoder", layer=0)
+    return mirrors(pairs).iloc[0], symmetry_score(sum(heads)), float(parts(**overlaps(form).sums())["heads"])
+
+
+def test_a_head_and_its_transpose_are_a_mirror_pair_that_brings_all():
+    m = gaussian(6, 6)
+    row, s, own = mirrored(m, m.T)
+    assert (row["to_transpose"], row["mirrored"], s) == (pytest.approx(1), 1, pytest.approx(1))
+    assert row["from_mirrors"] == pytest.approx(row["gain"]) == pytest.approx(s - own)
+    row, s, own = mirrored(m, 2 * m)  # planted: the same head twice is none
+    assert (row["to_itself"], row["mirrored"], row["from_mirrors"]) == (pytest.approx(1), 0, 0)
+    assert row["gain"] == pytest.approx(0, abs=1e-12) == pytest.approx(s - own)
+    row, s, own = mirrored(*(gaussian(6, 6, seed=seed) for seed in range(4)))
+    assert row["gain"] == pytest.approx(s - own) and abs(row["gain"] - row["from_mirrors"]) > 1e-3
+    assert set(MIRRORS) < set(row.index) and sign_test([1.0, 2.0, 3.0]) == 2 / 8 and sign_test([1.0, -1.0]) == 1
+
+
+def test_what_is_recorded_is_read_back_and_agrees_with_the_weights(tmp_path, monkeypatch, capsys):
+    folders = {}
+    for name, heads in (("several", 4), ("one", 1)):  # the latter is left out
+        torch.manual_seed(heads)
+        folders[name] = str(tmp_path / name)
+        small_model("bert", num_attention_heads=heads)().save_pretrained(folders[name])
+    monkeypatch.setattr(heads_or_sum, "local_weights", lambda: folders)
+    monkeypatch.setattr(heads_or_sum, "data", lambda *parts: tmp_path.joinpath(*parts))
+    with pytest.raises(CheckoutError, match=r"removals\.parquet"):
+        heads_or_sum.recorded()
+    heads_or_sum.record(tmp_path / "heads_or_sum")
+    again = heads_or_sum.recorded()
+    assert capsys.readouterr().out.split() == ["several", "one"]
+    assert set(again.pairs["model"]) == {"several"} and len(again.pairs) == 2 * 10 and len(again.spectra) == 2 * 5
+    assert again.removals.groupby("layer").size().tolist() == [12, 12]
+    assert len(json.loads((tmp_path / "heads_or_sum" / "record.json").read_text())["sha256"]) == 2
+    assert heads_or_sum.verified("several", again.pairs) == pytest.approx(0, abs=1e-12)
+    assert heads_or_sum.verified("elsewhere", again.pairs) is None
+    changed = again.pairs.assign(trace=again.pairs["trace"] + 0.01)
+    assert heads_or_sum.verified("several", changed) == pytest.approx(0.01)
+    assert not heads_or_sum.verified("several", again.pairs[1:]) < 1  # a pair is missing
+    monkeypatch.setattr(heads_or_sum, "local_weights", dict)
+    with pytest.raises(CheckpointError, match="ATTNGEO_WEIGHTS"):
+        heads_or_sum.record(tmp_path / "heads_or_sum")

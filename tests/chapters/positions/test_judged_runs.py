@@ -1,0 +1,174 @@
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from attngeo.chapters import positions
+from attngeo.chapters.positions import ARMS, Outcome, at_equal_loss, judged, second_measures
+from attngeo.records.checkout import data
+from attngeo.runs.experiments import read_experiment
+from attngeo.runs.record import Run, RunError
+
+PLAN = read_experiment(data("runs", positions.FIRST))
+HOLDS = {"mlm-learned": 0.5, "mlm-rotary": 0.05, "clm-learned": 0.04, "clm-rotary": 0.2}
+STEPS = (0, 750, 1500)
+
+
+def a_run(planned, s, loss=2.0):
+    """Layers of s but one, which is far below; heads of s = 0.1 whatever the layer has; s and loss move evenly."""
+    noise = 0.01 * np.sin(planned.settings["seed"] + 10 * len(planned.arm) + ord(planned.arm[0]))
+    layers = [s + noise, s + noise, s + noise, s - (0.9 if planned.arm == "mlm-learned" else 0)]
+    scores = [
+        {"step": t, "layer": i, "head": h, "symmetry": t / 1500 * (x if h < 0 else 0.1), "directionality": 0.0}
+        for t in STEPS
+        for i, x in enumerate(layers)
+        for h in (-1, 0, 1)
+    ]
+    history = pd.DataFrame({"step": STEPS, "held_out_loss": [5.0, (5 + loss) / 2, loss]})
+    about = {"config": dict(planned.settings), "corpus": {"sha256": "0"}}
+    return Run(f"{positions.FIRST}/{planned.name}", about, history, pd.DataFrame(scores), {})
+
+
+def runs(levels, losses=None):
+    return [made(p.name, levels[p.arm], (losses or {}).get(p.arm, 2.0)) for p in PLAN.runs if p.arm in levels]
+
+
+@cache
+def made(name, s, loss):
+    return a_run(next(p for p in PLAN.runs if p.name == name), s, loss)
+
+
+def a_split(judgement, outside=0.1):
+    rows = []
+    for arm in ("mlm-learned", "clm-learned"):
+        for run in judgement.arms[arm].runs:
+            last = run.by_layer("symmetry").iloc[-1]
+            own = {"run": run.name.rpartition("/")[2], "dimension": 6, "share": 0.5, "inside": 0.9, "outside": outside}
+            rows += [own | {"layer": layer, "symmetry": s} for layer, s in last.items()]
+    return pd.DataFrame(rows)
+
+
+OUTCOMES = {
+    "holds": (HOLDS, None, Outcome.HOLDS),
+    "interval not above 0.2": (HOLDS | {"mlm-rotary": 0.305}, None, Outcome.IN_PART),
+    "decoders lose as much": (HOLDS | {"clm-learned": 0.5, "clm-rotary": 0.05}, None, Outcome.IN_PART),
+    "decoders lose more": (HOLDS | {"clm-learned": 0.9, "clm-rotary": 0.05}, None, Outcome.IN_PART),
+    "no difference": (HOLDS | {"mlm-rotary": 0.5}, None, Outcome.FALLS),
+    "the reverse": (HOLDS | {"mlm-rotary": 0.8}, None, Outcome.FALLS),
+    "all on a plateau": (HOLDS, {"mlm-learned": 2.7}, Outcome.UNDECIDED),
+}
+
+
+def test_each_outcome_of_the_plan_is_reached():
+    for levels, losses, outcome in OUTCOMES.values():
+        assert judged(PLAN, runs(levels, losses)).outcome is outcome
+
+
+def test_intervals_are_students_over_pairs_of_seeds():
+    judgement = judged(PLAN, runs(HOLDS))
+    s = {arm: judgement.arms[arm].values("symmetry") for arm in ARMS}
+    assert s["mlm-learned"].mean() == pytest.approx(0.5, abs=0.01)  # a mean over layers would be 0.275
+    low, high = stats.ttest_rel(s["mlm-learned"], s["mlm-rotary"]).confidence_interval()
+    assert (judgement.first.low, judgement.first.high) == pytest.approx((low, high))
+    assert judgement.interaction.value == pytest.approx(0.5 - 0.04 - (0.05 - 0.2), abs=0.02)
+
+
+def test_runs_of_another_arm_under_its_name_are_refused():
+    made = runs(HOLDS)
+    names = {
+        run.name: run.name.replace("learned", "x").replace("rotary", "learned").replace("x", "rotary") for run in made
+    }
+    swapped = [Run(names[r.name], r.about, r.history, r.scores, {}) for r in made]
+    with pytest.raises(RunError, match="positions"):
+        judged(PLAN, swapped)
+
+
+def test_a_run_that_ends_early_is_refused():
+    made = runs(HOLDS)
+    made[3] = Run(made[3].name, made[3].about, made[3].history, made[3].scores.query("step < 1500"), {})
+    with pytest.raises(RunError, match="last step"):
+        judged(PLAN, made)
+
+
+@pytest.mark.parametrize("arm", ARMS)
+def test_nothing_is_compared_before_every_seed_of_the_four_arms_is_there(arm):
+    made = [run for run in runs(HOLDS | {"mlm-bias": 0.1}) if not run.name.endswith(f"{arm}-407")]
+    assert judged(PLAN, made) is None
+
+
+def test_other_arms_count_only_whole():
+    made = runs(HOLDS | {"mlm-bias": 0.5, "mlm-none": 0.05})
+    assert set(judged(PLAN, made).others) == {"mlm-bias", "mlm-none"}
+    assert set(judged(PLAN, [run for run in made if not run.name.endswith("none-400")]).others) == {"mlm-bias"}
+
+
+def test_s_outside_position_space_counts_against_above_half_of_the_layer():
+    judgement = judged(PLAN, runs(HOLDS))
+    assert judgement.against is None
+    for outside, against in ((0.1, False), (0.3, True)):
+        with_split = judged(PLAN, runs(HOLDS), a_split(judgement, outside))
+        assert with_split.against is against
+        assert with_split.outside == pytest.approx((outside, 0.5), abs=0.01)
+        told = second_measures(with_split).set_index(["model", "positions"])["s outside"]
+        assert told["encoder", "table"] == pytest.approx(outside) and np.isnan(told["encoder", "rotary"])
+
+
+@pytest.mark.parametrize(
+    "spoil", [lambda t: t[1:], lambda t: t.assign(symmetry=t["symmetry"] + 0.01)], ids=["row", "s"]
+)
+def test_a_split_of_other_runs_is_refused(spoil):
+    judgement = judged(PLAN, runs(HOLDS))
+    with pytest.raises(RunError, match=r"positions\.csv is not"):
+        _ = judged(PLAN, runs(HOLDS), spoil(a_split(judgement))).against
+
+
+def test_equal_loss_is_where_the_table_first_is_as_low():
+    judgement = judged(PLAN, runs(HOLDS, {"mlm-rotary": 3.5}))
+    assert at_equal_loss(judgement).tolist() == pytest.approx([0.25] * 10, abs=0.01)
+    assert at_equal_loss(judged(PLAN, runs(HOLDS, {"mlm-rotary": 1.5}))).isna().all()
+
+
+def test_figures_show_every_seed_and_say_the_means():
+    judgement = judged(PLAN, runs(HOLDS | {"clm-bias": 0.3}))
+    arms = positions.symmetry_by_arm({"characters": judgement})
+    assert "table, 0.50 and 0.04; rotary, 0.05 and 0.20" in arms.caption
+    assert sum(len(c.get_offsets()) for c in arms.figure.axes[0].collections) == 50 and arms.svg()
+    assert "encoder with a table is the most symmetric" in positions.symmetry_over_steps(judgement).caption
+
+
+def test_trained_models_count_once_and_their_parts_add_up():
+    rows = positions.splits()
+    parts = sum(rows[f"share{a}"] * rows[b] for a, b in (("", "inside"), ("_outside", "outside"), ("_mixed", "mixed")))
+    assert np.allclose(parts, rows["symmetry"], atol=1e-4)
+    assert "Whisper base encoder" not in set(rows["model"]) and positions.splits_table(rows)["model"].is_unique
+
+
+def test_the_plan_says_what_is_judged_here():
+    text = " ".join((PLAN.folder / "experiment.yml").read_text("utf-8").split())
+    assert f"the first measure lies above {positions.ENOUGH}, and that of the interaction above 0" in text
+    assert all(f"{outcome.value}: >-" in text for outcome in (Outcome.HOLDS, Outcome.IN_PART, Outcome.FALLS))
+
+
+def test_the_rules_of_the_other_plans_reach_each_of_their_outcomes():
+    def ends(low, high):
+        return positions.Estimate((low + high) / 2, low, high)
+
+    high, low = pd.Series([0.4, 0.5]), pd.Series([0.1, 0.5])
+    values = [(ends(-0.1, 0.1), low, "NOTHING"), (ends(0.1, 0.5), high, "NOTHING"), (ends(0.1, 0.5), low, "SOMETHING")]
+    for difference, s, outcome in [*values, (ends(-0.5, 0.5), low, "UNDECIDED")]:
+        assert positions.values_outcome(difference, s, high) is Outcome[outcome]
+    starts = {
+        "NO_GAIN": (-0.009, 0.009),
+        "FASTER": (-0.05, -0.001),
+        "SLOWER": (0.001, 0.02),
+        "UNDECIDED": (-0.05, 0.05),
+    }
+    assert {name: positions.start_outcome(ends(*e)).name for name, e in starts.items()} == {
+        name: name for name in starts
+    }
+    below, across, above = ends(-0.2, -0.1), ends(-0.1, 0.1), ends(0.1, 0.2)
+    assert positions.indefinite_outcome(below, above) is Outcome.SYMMETRY
+    assert positions.indefinite_outcome(across, above) is Outcome.ATTRACTION
+    assert positions.indefinite_outcome(across, across) is Outcome.UNDECIDED

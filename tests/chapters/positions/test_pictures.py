@@ -1,0 +1,35 @@
+import base64
+
+import numpy as np
+import pytest
+
+from attngeo.chapters.positions_pictures import EXPERIMENT, LAYER, RUNS, SIDE, pictured
+from attngeo.records.checkout import data
+from attngeo.runs.record import read_run
+
+
+def levels(text, side):
+    return np.frombuffer(base64.b64decode(text), dtype=np.int8).reshape(31, side, side)
+
+
+def test_the_page_carries_the_recorded_entries_and_scores():
+    shown = pictured().data
+    assert shown["steps"] == list(range(0, 1501, 50)) and shown["side"] == SIDE
+    starts = []
+    for kind, names in RUNS.items():
+        for model, name in zip(("encoder", "decoder"), names, strict=True):
+            run, entries = read_run(data("runs", EXPERIMENT, name)), shown["kinds"][kind][model]
+            pictures = levels(entries["levels"], SIDE)
+            np.testing.assert_array_equal(pictures[-1], np.rint(run.pictures[LAYER, 1500][:SIDE, :SIDE] * 127))
+            scores = run.layer_scores().query("layer == @LAYER and step == 1500")
+            assert entries["s"][-1] == pytest.approx(scores["symmetry"].item(), abs=5e-5)
+            assert entries["d"][-1] == pytest.approx(scores["directionality"].item(), abs=5e-5)
+            starts.append(pictures[0])
+    assert all(np.array_equal(start, starts[0]) for start in starts)  # all four begin with the same W_qk
+
+
+def test_the_kernel_of_the_encoder_is_symmetric_and_more_so_than_that_of_the_decoder():
+    table = pictured().data["kinds"]["table"]
+    last = {model: levels(table[model]["kernel"], 16)[-1].astype(float) for model in ("encoder", "decoder")}
+    s = {model: (k * k.T).sum() / (k * k).sum() for model, k in last.items()}
+    assert s["encoder"] > 0.9 > s["decoder"]

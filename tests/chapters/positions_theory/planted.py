@@ -1,0 +1,100 @@
+"""Errors planted in *The theorem on positions*: the claim, what is replaced, by what, and what alone may fail."""
+
+import torch
+from notebook_code import notebook
+
+from attngeo.forms.scores import symmetry_score
+from attngeo.updates import position_block as block
+
+page = notebook("positions_theory")
+outside = page.outside
+BLOCK = "attngeo.updates.position_block."
+right = {name: getattr(block, name) for name in ("kernel", "masked_coefficients", "causal_coefficients")}
+
+
+def euler(start, n_hidden, time, n_steps=4):
+    for _ in range(n_steps):
+        by = page.step(start, n_hidden)
+        start = page.Layer(*(w + time / n_steps * b for w, b in zip(start, by, strict=True)))
+    return start
+
+
+def without_row_mean(gamma, rate, scale=1.0):
+    n = (len(gamma) + 1) // 2
+    offsets = torch.arange(n) - torch.arange(n)[:, None]
+    return scale * rate / n * torch.where(offsets == 0, 0.0, gamma[offsets + n - 1])
+
+
+def flipped(read_out, covariances):
+    return right["kernel"](read_out.T, covariances)
+
+
+def both_ahead(read_out, covariances):
+    gamma = right["kernel"](read_out, covariances)
+    return torch.cat([gamma[len(gamma) // 2 :].flip(0), gamma[len(gamma) // 2 + 1 :]])
+
+
+PLANTED = {
+    "hidden pairs with repetition": (
+        "update_between_positions",
+        BLOCK + "hidden_pair_rate",
+        lambda n, k: k * (n - k) / n**2,
+        "masked",
+    ),
+    "a score of which a constant counts": (
+        "update_between_positions",
+        BLOCK + "masked_coefficients",
+        without_row_mean,
+        "masked",
+    ),
+    "causal, weight 1 / N": (
+        "update_between_positions",
+        BLOCK + "causal_coefficients",
+        lambda gamma, scale: right["causal_coefficients"](gamma, scale) * torch.arange(1, 5)[:, None] / 4,
+        "causal",
+    ),
+    "left and right exchanged": ("update_between_positions", BLOCK + "kernel", flipped),
+    "an even kernel from any read-out": ("one_symmetric_factor", BLOCK + "kernel", both_ahead, "any text, skew"),
+    "positions that are not centred": (
+        "one_symmetric_factor",
+        "centred_score",
+        lambda a, k: symmetry_score(page.masked(a, k)),
+    ),
+    "no border term": ("border", "border_term", lambda c, p: torch.zeros(5, 5).double(), "$s$ without"),
+    "border term transposed": (
+        "border",
+        "border_term",
+        lambda c, p: torch.outer(c.sum(0) @ p, p.mean(0)),
+        "$s$ without",
+    ),
+    "a border that cuts off little": (
+        "border",
+        "outside",
+        lambda gamma, n: outside(gamma / 2, n),
+        "the same against",
+    ),
+    "a decoder that sees both sides": ("one_sided_update", "seen", lambda n_hidden: torch.ones(4, 4, dtype=torch.bool)),
+    "values that do not move first": ("from_zero_both_grow", "flow", euler, "masked, 1 of 4 hidden: flow", "masked, 2"),
+    "values taught at random": ("from_zero_both_grow", "between", lambda of, n: torch.eye(4).double()),
+    "pairs in one order only": (
+        "first_read_out",
+        BLOCK + "masked_read_out",
+        lambda k, rate: rate / 4 * sum((4 - m) * 2 * k[m] for m in range(1, 4)),
+        "masked",
+    ),
+    "causal, all offsets alike": (
+        "first_read_out",
+        BLOCK + "causal_read_out",
+        lambda k: k[1:].mT.sum(0),
+        "causal: step",
+    ),
+    "variance without the pairs": (
+        "best_read_out",
+        BLOCK + "shown_variance",
+        lambda k, n: block.hidden_pair_rate(len(k), n) * k[0],
+        "1 of 4 hidden: slope",
+        "2 of 4 hidden: slope",
+        "$s$ of the next",
+    ),
+    "tokens of other frequencies": ("best_read_out", "EVEN", page.CHAIN, "the same"),
+}

@@ -1,0 +1,58 @@
+"""The numbers that the plans compare, on invented kernels, text and models of a second."""
+
+import pandas as pd
+import pytest
+import torch
+from small_runs import small_config, write_text
+
+from attngeo.chapters.positions_theory import intervention
+from attngeo.chapters.positions_theory.measured import NEAR, Reader, evenness
+from attngeo.training.bert import attention_layers
+from attngeo.updates.position_block import counted_covariances
+
+
+@pytest.mark.parametrize(
+    ("gamma", "even"), [([3, 1, 9, 1, 3], 1), ([-3, -1, 9, 1, 3], -1), ([0, 1, 9, 0, 2], 0), ([1, 9, 3], 0.6)]
+)
+def test_evenness_of_invented_kernels(gamma, even):
+    assert evenness(torch.tensor(gamma).double()) == pytest.approx(even)
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ATTNGEO_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield Reader(
+            small_config(write_text(tmp_path_factory.mktemp("text") / "text.txt"), objective="mlm", dropout=0.0)
+        )
+
+
+def test_a_reader_keeps_the_commonest_tokens_and_predicts_hidden_ones(reader):
+    probe, share = reader.probe(), torch.bincount(reader.ids, minlength=reader.vocabulary.size) / len(reader.ids)
+    assert share[reader.common].sum() >= 0.995 > share[reader.common[:-1]].sum()
+    assert reader.frequencies.sum() == pytest.approx(1)
+    every = counted_covariances(reader.ids, reader.vocabulary.size, NEAR + 1)
+    a, b = reader.common[0], reader.common[2]
+    assert torch.equal(reader.covariances[:, 0, 2], every[:, a, b])
+    chosen = probe.input_ids[torch.arange(len(probe.predicted)), probe.predicted]
+    assert (chosen == reader.vocabulary.mask).double().mean() > 0.5  # BERT hides 80 % of what it predicts
+
+
+def test_stages_of_the_intervention(reader, monkeypatch):
+    for name, value in {"STEPS": 2, "EVERY": 2, "WARMUP": 2}.items():
+        monkeypatch.setattr(intervention, name, value)
+    models, build = [], intervention.build_model
+    monkeypatch.setattr(intervention, "build_model", lambda *given: models.append(build(*given)) or models[-1])
+    both, left = (pd.DataFrame(intervention.run(reader, window, 0)) for window in intervention.WINDOWS)
+    for rows in (both, left):
+        first, second = (part for _, part in rows.groupby("stage"))
+        assert len(first) == len(second) == 4  # two layers, before and after
+        assert (first["position_norm"] == 0).all() and (second["position_norm"] > 0).all()
+    learned = ["stage", "step", "layer", "evenness"]
+    assert not both[learned].equals(left[learned])
+    for model in models:
+        attention = {
+            p for layer in attention_layers(model) for m in (layer.self.query, layer.self.key) for p in m.parameters()
+        }
+        assert all(p.requires_grad == (p in attention) for p in model.parameters())
+        assert not any(m._forward_pre_hooks for m in model.modules())

@@ -1,0 +1,104 @@
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from hypothesis import given
+from notebook_code import notebook
+from random_forms import forms, gaussian
+
+from attngeo import symmetry_score
+from attngeo.chapters.printed_scores import (
+    extraction_effects,
+    head_space,
+    heads_as_blocks,
+    planted_form,
+    tiled_keys,
+    whole_table,
+)
+from attngeo.errors import ParameterError
+from attngeo.survey.score_table import SCORES, layer_medians
+
+BERT = {"S2": "0.77 [0.07, 0.07]", "S3": "-0.79 [0.11, 0.11]"}
+READ = {  # printed and recomputed
+    "S2": {"L1": BERT["S2"], "L8": BERT["S2"], "L34": "0.15 [0.02, 0.03]", "R7": "0.14 [0.09, 0.14]"},
+    "S3": {"L1": BERT["S3"], "L8": BERT["S3"], "L34": "-0.58 [0.06, 0.14]", "R7": "-0.56 [0.21, 0.08]"},
+}
+VERDICTS = {"reproduced": 4, "no such model": 1, "random weights were scored": 2}
+EFFECTS = [
+    ["head-pairing", 0.66, 0.08, -0.93, -0.93],
+    ["head-pairing", 0.65, 0.2, -0.97, -0.88],
+    ["head-space", 0.68, 0.41, -0.97, 0.18],
+    ["mixed-heads", 0.68, 0.02, -0.97, 0.22],
+]
+
+
+def table(number, score, medians):
+    return whole_table(number, score, medians).set_index("row").replace("\u00a0", " ", regex=True)
+
+
+@pytest.mark.parametrize(("number", "score", "n"), [("S2", "symmetry", 70), ("S3", "directionality_tables", 68)])
+def test_every_row_of_a_table_is_printed_recomputed_and_judged(number, score, n):
+    every = table(number, score, notebook("printed_scores").recorded_medians())
+    reproduced = every[every["verdict"] == "reproduced"]
+    assert reproduced["printed"].to_dict() == reproduced["recomputed"].to_dict() == READ[number]
+    assert every["verdict"].value_counts().to_dict() == VERDICTS | {"weights not read here": n - 7}
+    assert every.loc["R15", ["checkpoint", "verdict"]].tolist() == ["none", "no such model"]
+    assert every.loc["R22", "verdict"] == every.loc["R27", "verdict"] == "random weights were scored"
+
+
+def of_layers(model, symmetry):
+    frame = pd.DataFrame({"model": model, "part": "decoder", "layer": range(len(symmetry)), "head": -1})
+    return layer_medians(frame.assign(**dict.fromkeys(SCORES, 0.0)).assign(symmetry=symmetry))
+
+
+def test_a_row_reproduces_only_to_its_printed_digits_and_never_random_weights():
+    values = np.array([0.13, 0.13, 0.15, 0.18, 0.18])  # GPT2 is printed as 0.15 [0.02, 0.03]
+    for shift, verdict in ((0.0, "reproduced"), (0.2, "differs by 0.20")):
+        assert table("S2", "symmetry", of_layers("GPT-2", values + shift)).loc["L34", "verdict"] == verdict
+    every = table("S2", "symmetry", of_layers("Meta-Llama-3-8B", np.array([0.0, 0.0, 0.01])))
+    assert every.loc["R22", "recomputed"] != "–" and every.loc["R22", "verdict"] == "random weights were scored"
+    assert every.loc["R13", "verdict"] in ("reproduced", "differs by 0.01")
+
+
+def test_the_figure_says_which_formula_gives_the_tables():
+    page = notebook("printed_scores")
+    caption = page.printed_beside_ours(page.recorded_medians()).caption
+    assert "symmetry 4; directionality by Def. 3.2 0, by the released code 0, by the excess of log norms 4" in caption
+
+
+@given(forms())
+def test_wrong_extractions_are_those_described(form):
+    expected = sum(form.wq[h] @ form.wk[h % form.n_kv_heads].T for h in range(form.n_heads))
+    torch.testing.assert_close(tiled_keys(form).dense(), expected)
+    if form.n_kv_heads in (1, form.n_heads):  # keys that are not grouped
+        torch.testing.assert_close(tiled_keys(form).dense(), form.dense())
+    wrong, right = head_space(form), form.dense()
+    assert wrong.shape == (form.n_heads * form.d_head,) * 2
+    torch.testing.assert_close((wrong @ wrong).trace(), (right @ right).trace())
+
+
+def test_the_released_slices_of_fused_weights():
+    """Both wrong products from fused weights as they are stored: concatenated, and interleaved by head."""
+    heads, d_head = 3, 4
+    d = heads * d_head
+    form, values = planted_form(heads, heads, d_head, 0.5), gaussian(heads, d, d_head)
+    q, k, v = (w.transpose(1, 2).reshape(d, d) for w in (form.wq, form.wk, values))  # torch.nn.Linear weights
+    concatenated = torch.cat((q, k, v))
+    torch.testing.assert_close(head_space(form), concatenated[:d] @ concatenated[d : 2 * d].T)
+    interleaved = torch.stack([w.view(heads, d_head, d) for w in (q, k, v)], 1).reshape(3 * d, d)
+    torch.testing.assert_close(heads_as_blocks(form, values), interleaved[:d] @ interleaved[d : 2 * d].T)
+
+
+def test_symmetry_is_lost_in_proportion_to_wrong_pairs_and_planted_in_proportion_to_alikeness():
+    """With a form of its own per head, the symmetry left is the share of heads paired rightly, 1 in 8 for 32 on 8."""
+    form = planted_form(32, 8, 16, alike=1.0, strength=1.0)
+    assert symmetry_score(form) == pytest.approx(1)
+    assert symmetry_score(tiled_keys(form)) == pytest.approx(sum(h % 8 == h // 4 for h in range(32)) / 32, abs=0.05)
+    planted = [symmetry_score(planted_form(4, 4, 8, alike, strength=1.0)) for alike in (0.0, 0.5, 0.8, 1.0)]
+    assert planted == sorted(planted) and abs(planted[0]) < 0.2 and planted[-1] == pytest.approx(1)
+    with pytest.raises(ParameterError):
+        planted_form(4, 2, 8, 2.0)
+
+
+def test_each_defect_moves_a_score():
+    assert extraction_effects().round(2).drop(columns="shape").to_numpy().tolist() == EFFECTS

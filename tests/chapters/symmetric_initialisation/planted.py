@@ -1,0 +1,91 @@
+"""Errors planted in the claims of *Symmetric initialisation*: the claim, what is replaced, by what."""
+
+from functools import partial
+
+import torch
+from notebook_code import notebook
+from torch import nn
+
+from attngeo.chapters.symmetric_initialisation.starts import Setting
+from attngeo.paper.published import printed_table, released_curves, speed_ups_in_text
+
+right = notebook("symmetric_initialisation")
+
+
+def indefinite(wq):
+    return wq * torch.tensor([1.0, -1.0], dtype=wq.dtype).repeat(wq.shape[-1] // 2)
+
+
+def berts(d, seed):
+    linear = nn.Linear(d, d)
+    nn.init.normal_(linear.weight, std=0.02)
+    nn.init.zeros_(linear.bias)
+    return linear, linear
+
+
+def swapped(name, one, other="random"):
+    """The settings that a function of the page gives, the runs of two starts exchanged."""
+    settings = getattr(right, name)
+    swap = {one: other, other: one}
+    return lambda: [Setting({swap.get(a, a): arm for a, arm in s.arms.items()}, s.pairs, s.plan) for s in settings()]
+
+
+def curves(**columns):
+    """The released curves with other numbers, made of those that they have."""
+    return partial(released_curves().assign, **columns)
+
+
+def text(percent):
+    """Sentences that state other speed-ups."""
+    return partial(speed_ups_in_text().replace, {"speed_up_percent": percent})
+
+
+def never(curves):
+    return curves["persistent_percent"].where(curves["part"] == "encoder", 0.0)
+
+
+def starts_exchanged(number):
+    return printed_table(number).assign(symmetric_init=lambda t: ~t["symmetric_init"])
+
+
+touch = curves(first_crossing_percent=lambda c: c["first_crossing_percent"] - 2)
+later = curves(persistent_percent=lambda c: c["first_crossing_percent"] + 1)
+loss = curves(loss_symmetric=lambda c: c["loss_base"])
+table_1, web = "table_1_follows_from_the_released_curves", "web_table_repeats_table_1"
+flow, first = "flow_conserves_imbalance", "table_1_counts_the_first_touch"
+scale, plans = "scale_of_the_released_recipe", "symmetry_as_planned"
+
+PLANTED = {
+    "symmetric but indefinite": ("symmetric_recipe", "tied_keys", indefinite),
+    "not tied": ("symmetric_recipe", "tied_keys", torch.rand_like),
+    "tied with a minus": ("symmetric_recipe", "tied_keys", lambda wq: -wq),
+    "scale of normal weights": (scale, "scale_factor", lambda d: 1 / d / 0.02**2),
+    "BERT's own start": (scale, "released_projections", berts),
+    "plans, starts exchanged": (plans, "of_plans", swapped("of_plans", "symmetric")),
+    "another plan below zero": (plans, "BELOW_ZERO", (*right.BELOW_ZERO, "confirm_encoder_plain")),
+    "one plan less below zero": (plans, "BELOW_ZERO", right.BELOW_ZERO[1:]),
+    "another start": ("symmetry_at_equal_scale", "encoders", swapped("encoders", "symmetric", "released")),
+    "released exchanged": ("released_start_on_recorded_runs", "encoders", swapped("encoders", "released")),
+    "random for untied": ("symmetrys_part_of_the_gain", "encoders", swapped("encoders", "default-linear")),
+    "S5, starts exchanged": ("figure_s5_on_recorded_runs", "encoders", swapped("encoders", "released")),
+    "sum for difference": (flow, "imbalance", lambda wq, wk: wq.T @ wq + wk.T @ wk),
+    "rows for columns": (flow, "imbalance", lambda wq, wk: wq @ wq.T - wk @ wk.T),
+    "queries alone": (flow, "imbalance", lambda wq, wk: wq.T @ wq),
+    "mixed": (flow, "imbalance", lambda wq, wk: wq.T @ wk - wk.T @ wq),
+    "keys twice": (flow, "imbalance", lambda wq, wk: wq.T @ wq - 2 * wk.T @ wk),
+    "plus for minus": ("skew_recipe", "mixer", lambda a: a + a.mT),
+    "half of it": ("skew_recipe", "mixer", lambda a: (a - a.mT) / 2),
+    "Table 1, loss of another run": (table_1, "released_curves", loss),
+    "Table 1, another crossing": (table_1, "released_curves", touch),
+    "web, loss of another run": (web, "released_curves", loss),
+    "web, another crossing": (web, "released_curves", touch),
+    "web, curves of 24 layers": (web, "released_curves", curves(layers=24)),
+    "a later first touch": (first, "released_curves", later),
+    "an earlier first touch": (first, "released_curves", touch),
+    "decoders gain nothing": ("decoders_in_the_released_curves", "released_curves", curves(persistent_percent=never)),
+    "random and symmetric exchanged": ("most_of_the_models", "printed_table", starts_exchanged),
+    "text as Table 1": ("sentences_of_section_4_2", "speed_ups_in_text", text({75: 73})),
+    "other text": ("sentences_of_section_4_2", "speed_ups_in_text", text({35: 36})),
+    "text as the web table": ("sentences_of_the_web_page", "speed_ups_in_text", text({75: 69, 44: 34})),
+    "other web text": ("sentences_of_the_web_page", "speed_ups_in_text", text({70: 80})),
+}

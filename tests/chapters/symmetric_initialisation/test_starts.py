@@ -1,0 +1,163 @@
+"""Arms of starts set against each other, plans judged, and the golden table of what the recorded plans give."""
+
+import pytest
+from made_arms import made_arm, made_matrix
+from notebook_code import notebook
+
+from attngeo.chapters.symmetric_initialisation import figures, starts
+from attngeo.chapters.symmetric_initialisation.speed_ups import first_crossings, speed_up_of
+from attngeo.chapters.symmetric_initialisation.starts import BAND, PAIRS, SHARE, STARTS, Outcome, outcome_by_plan
+from attngeo.paper.seed_intervals import Training
+from attngeo.records.checkout import data
+from attngeo.runs.estimates import HELPS, HURTS, NEVER, NO_DIFFERENCE, TOO_FEW, Estimate
+from attngeo.runs.experiments import Status, read_experiments
+
+SHIFTS = {"random": 0.0, "symmetric": 0.0, "symmetric-indefinite": 0.1, "skew": 0.1, "released": -0.4}
+# plan (confirm_...) | comparison | seeds | difference of final losses | steps saved | by the plan, of the primary one
+GOLDEN = """
+decoder_characters|symmetric less random|6|+0.002 [−0.001, +0.005]|never [never, 0 %]|no difference that counts
+decoder_plain|symmetric less random|5|+0.004 [−0.009, +0.016]|never [never, 2 %]|undecided
+encoder_characters|symmetric less random|5|−0.046 [−0.269, +0.177]|9 % [never, 27 %]|undecided
+encoder_plain|symmetric less random|5|−0.135 [−0.427, +0.158]|17 % [never, 30 %]|undecided
+mini|symmetric less random|3|−0.056 [−0.102, −0.011]|19 % [12 %, 22 %]|faster, by 5 % of steps or more
+mini|default-linear less random|3|−0.072 [−0.082, −0.062]|22 % [21 %, 24 %]|
+mini_new_seeds|symmetric less random|5|−0.047 [−0.082, −0.013]|17 % [10 %, 21 %]|faster, by 5 % of steps or more
+short_encoder_characters|symmetric less random|46|−0.006 [−0.012, −0.001]|0 % [0 %, 4 %]|faster
+size_2x128|symmetric less random|5|−0.001 [−0.008, +0.005]|0 % [never, 0 %]|no difference that counts
+size_2x128|released less random|5|−0.042 [−0.060, −0.023]|18 % [11 %, 21 %]|
+size_2x128|default-linear less random|5|−0.047 [−0.078, −0.017]|18 % [11 %, 25 %]|
+size_2x128|released less default-linear|5|+0.006 [−0.022, +0.034]|never [never, 4 %]|
+size_4x256|symmetric less random|5|+0.154 [−0.219, +0.527]|never [never, 0 %]|undecided
+size_4x256|released less random|5|+0.236 [−0.140, +0.612]|never [never, never]|
+size_4x256|default-linear less random|5|−0.381 [−0.746, −0.016]|64 % [32 %, 79 %]|
+size_4x256|released less default-linear|5|+0.617 [+0.402, +0.831]|never [never, never]|
+size_4x64|symmetric less random|5|−0.051 [−0.162, +0.059]|18 % [never, 29 %]|undecided
+size_4x64|released less random|5|−0.410 [−0.481, −0.339]|57 % [57 %, 61 %]|
+size_4x64|default-linear less random|5|−0.305 [−0.348, −0.261]|43 % [32 %, 50 %]|
+size_4x64|released less default-linear|5|−0.106 [−0.209, −0.002]|32 % [18 %, 39 %]|
+size_8x128|symmetric less random|5|−0.002 [−0.037, +0.033]|0 % [never, 7 %]|undecided
+size_8x128|released less random|5|−0.044 [−0.081, −0.007]|11 % [4 %, 18 %]|
+size_8x128|default-linear less random|5|−0.043 [−0.070, −0.015]|14 % [7 %, 21 %]|
+size_8x128|released less default-linear|5|−0.002 [−0.025, +0.022]|0 % [never, 4 %]|
+temperature|hot less scaled|10|+0.720 [+0.697, +0.743]|never [never, never]|slower
+temperature|scaled less random|10|−0.034 [−0.054, −0.014]|11 % [7 %, 14 %]|
+temperature|hot less random|10|+0.686 [+0.659, +0.712]|never [never, never]|
+temperature|warmer less random|10|−0.030 [−0.058, −0.002]|7 % [0 %, 14 %]|
+"""
+
+
+def test_what_the_plans_give_is_what_they_gave():
+    shown = ("pair", "seeds", "difference of final losses (nats)", "steps saved", "by the plan")
+    rows = [
+        "|".join([name.removeprefix("confirm_"), *(str(row[key]).replace("\N{NO-BREAK SPACE}", " ") for key in shown)])
+        for name, setting in starts.planned().items()
+        for row in starts.planned_rows([setting])
+    ]
+    assert rows == GOLDEN.split("\n")[1:-1]
+
+
+def test_the_answer_shows_every_planned_comparison():
+    plans = starts.about_symmetry(starts.planned())
+    (panel,) = figures.plans_figure(plans).figure.axes
+    assert len(panel.get_yticks()) == len(plans) == GOLDEN.count("|symmetric less random|")
+    assert [text.get_text() for text in panel.texts][1::2] == [p.outcome.value for p in plans]
+
+
+def test_what_counts_as_what():
+    far = (0.2, 0.06, 0.3)
+    for loss, share, outcome in (
+        ((0.0, -0.009, 0.009), (0.0, -1.0, 1.0), Outcome.SAME),
+        ((-0.006, -0.009, -0.003), far, Outcome.SAME),  # judged first, though it excludes zero
+        ((-0.2, -0.3, -0.1), far, Outcome.MUCH_FASTER),
+        ((-0.2, -0.3, -0.1), (0.2, 0.04, 0.3), Outcome.FASTER),
+        ((0.2, 0.1, 0.3), far, Outcome.SLOWER),
+        ((-0.2, -0.5, 0.1), far, Outcome.UNDECIDED),
+        ((0.0, -0.009, 0.011), far, Outcome.UNDECIDED),
+    ):
+        assert outcome_by_plan(Estimate(*loss), Estimate(*share)) is outcome
+
+
+def test_every_plan_says_what_is_judged_here():
+    for plan in (p for p in read_experiments(data("runs")) if p.name in starts.planned()):
+        assert plan.status is Status.CONFIRMATORY
+        text = " ".join((plan.folder / "experiment.yml").read_text("utf-8").split())
+        assert f"within -{BAND} and {BAND} nats" in text and f"lies above {SHARE}" in text
+
+
+def test_nothing_is_compared_before_every_seed_of_the_primary_contrast_is_there(monkeypatch):
+    read = starts.read_runs
+    plans = [p for p in starts.read_experiments(data("runs")) if p.name in ("confirm_mini", "positions_start_rotary")]
+    monkeypatch.setattr(starts, "read_experiments", lambda folder: plans)
+    for missing, left in (("symmetric-2", []), ("default-linear-2", ["confirm_mini"])):
+        monkeypatch.setattr(
+            starts, "read_runs", lambda f, gone=missing: [r for r in read(f) if not r.name.endswith(gone)]
+        )
+        complete = starts.planned.__wrapped__()
+        assert list(complete) == left and all(len(p.contrasts()) == 1 for p in complete.values())
+
+
+def test_runs_as_large_as_the_papers_are_not_called_too_small(monkeypatch):
+    monkeypatch.setattr(starts, "PAPERS", Training.of(starts.encoders()[0].config))
+    with pytest.raises(AssertionError):
+        notebook("symmetric_initialisation").symmetry_at_equal_scale()
+
+
+def test_planted_differences_are_seen_and_named():
+    (setting,) = starts.settings(made_matrix(shifts=SHIFTS))
+    assert setting.less("released").difference().value == pytest.approx(-0.4, abs=0.003)
+    assert setting.less("released").outcome() == HELPS and speed_up_of(setting.less("released")).low > 0.4
+    assert setting.less("symmetric-indefinite").outcome() == HURTS
+    assert speed_up_of(setting.less("symmetric-indefinite")).value == NEVER
+    assert setting.less("symmetric").outcome() == NO_DIFFERENCE
+    contrasts = {(pair.arm, pair.against): c for pair, c in setting.contrasts().items()}
+    assert all(len(c) == len(first_crossings(c)) == 3 for c in contrasts.values())
+    assert ("symmetric", "symmetric-indefinite") in contrasts  # and those that were not run are not
+    assert ("released", "default-linear") not in contrasts and ("mimetic", "random") not in contrasts
+    assert {p.arm for p in PAIRS} | {p.against for p in PAIRS} == set(STARTS)
+
+
+def test_seeds_are_paired_and_few_of_them_give_no_interval():
+    runs = [made_arm("random", s) for s in (0, 1, 2, 3)] + [made_arm("symmetric", s) for s in (1, 2, 3, 4)]
+    (setting,) = starts.settings([*runs, made_arm("skew", 9)])
+    ((pair, contrast),) = setting.contrasts().items()  # no seed of skew has a partner
+    assert (pair.arm, len(contrast)) == ("symmetric", 3)
+    # most of the noise is the seed's, and leaves with the pairing
+    assert contrast.difference().high - contrast.difference().low < 0.01
+    rows = starts.matrix_table(starts.settings(made_matrix(2, SHIFTS))[0])
+    assert not rows[["difference", "speed-up"]].apply(lambda c: c.str.contains(r"\[")).any(axis=None)
+    assert set(rows["verdict"]) == {"baseline", TOO_FEW}
+
+
+def test_the_main_setting_has_most_runs_then_steps_then_the_lower_rate():
+    runs = [*made_matrix(1, lr=3e-3), *made_matrix(), *made_matrix(2, objective="clm"), *made_matrix(2, text="plain")]
+    chosen = starts.main_settings(starts.settings([*runs, *made_matrix(9, {"random": 0.0}, lr=5e-5)]))
+    assert [s.label for s in chosen] == ["encoder, characters", "encoder, plain text", "decoder, characters"]
+    assert chosen[0].config["lr"] == 1e-3 and "1000 steps of 26214400 tokens" in chosen[0].size
+    short, long = made_matrix(shifts=SHIFTS), made_matrix(shifts=SHIFTS, steps=2000)
+    fast = made_matrix(shifts=SHIFTS, steps=2000, lr=2e-3)
+    for order in ([*short, *long, *fast], [*fast, *long, *short]):
+        (chosen,) = starts.main_settings(starts.settings(order))
+        assert (chosen.config["steps"], chosen.config["lr"]) == (2000, 1e-3)
+
+
+def test_two_random_starts_show_speed_ups_over_each_other():
+    (setting,) = starts.settings([made_arm("random", 0), made_arm("random", 1, slowness=0.5), made_arm("released", 0)])
+    for_good, first = starts.between_random_starts(setting)
+    assert for_good[0] == first[0] == NEVER  # the slower one over the other
+    assert 0.3 < for_good[1] < 0.6 and 0.3 < first[1] < 0.6
+
+
+def test_each_start_is_judged_at_its_own_best_rate():
+    low = made_matrix(shifts={"random": 0.5, "symmetric": 0.1}, lr=5e-5)
+    high = made_matrix(shifts={"random": 0.0, "symmetric": 0.4, "skew": 0.3}, lr=1e-3)
+    (family,) = starts.by_learning_rate([*low, *high, *made_matrix(steps=7)])
+    assert [s.config["lr"] for s in family] == [5e-5, 1e-3]
+    rows = starts.rates_table(family).set_index("start")
+    assert rows["best of these"].to_dict() == {"random": "0.001", "symmetric": "0.00005", "skew": "0.001"}
+    assert rows.loc["symmetric", "difference, each at its best"].startswith("+0.1")
+    assert rows.loc["skew", "loss at 0.00005"] == "–" and rows.loc["skew", "loss at 0.001"].endswith(" (3)")
+    # the third seed is bad at any rate, and was run at one rate only
+    runs = [made_arm(i, s, shift=shift) for i in ("random", "released") for s, shift in enumerate((0, 0, 0.6))]
+    runs += [made_arm(init, 0, shift=0.1, lr=2e-3) for init in ("random", "released")]
+    (family,) = starts.by_learning_rate(runs)
+    assert {starts.best_rate(family, init).config["lr"] for init in ("random", "released")} == {1e-3}

@@ -1,0 +1,122 @@
+"""Numbers of *Scores during training*: the released and recorded ones as they are, the measures on made runs."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from made_training import made_arm, made_large_arm, made_run
+
+from attngeo.chapters import training_scores as chapter
+from attngeo.forms.random_matrices import directionality_sd
+from attngeo.forms.scores import Convention
+from attngeo.paper import published
+from attngeo.runs.estimates import over_seeds
+
+GOLDEN = {  # layers, text: s of encoder and decoder, d of both, at the end
+    (12, "jigsaw"): (0.38, 0.02, -0.25, -0.20),
+    (12, "red pajama"): (0.35, -0.03, -0.18, -0.41),
+    (12, "wikipedia"): (0.32, -0.05, -0.16, -0.33),
+    (4, "jigsaw"): (0.66, -0.20, -0.43, -0.39),
+    (4, "red pajama"): (0.48, -0.54, -0.56, -0.37),
+    (4, "wikipedia"): (0.35, -0.50, -0.42, -0.40),
+}
+RECORDED = {  # text, score: encoder, decoder, their difference, what it says
+    ("wikipedia, 160 pieces", "s"): "+0.31 +0.04 +0.27 [−0.16, +0.71] no difference beyond the noise between seeds",
+    ("wikipedia, 160 pieces", "d"): "−0.01 −0.19 +0.18 [−0.64, +1.00] no difference beyond the noise between seeds",
+    ("wikipedia, characters, learning rate 0.001", "s"): "+0.51 +0.05 +0.45 [+0.24, +0.67] as stated",
+    ("wikipedia, characters, learning rate 0.001", "d"): "−0.04 −0.27 +0.22 [+0.08, +0.37] as stated",
+}
+
+
+def test_released_medians_at_the_end():
+    rows = chapter.released_pairs().set_index(["layers", "text"])
+    medians = rows[["s, encoder", "s, decoder", "d, encoder", "d, decoder"]].round(2)
+    assert {key: tuple(row) for key, row in medians.iterrows()} == GOLDEN
+    assert (rows["decoder more directional"] == "yes").tolist() == [False, True, True, False, False, False]
+
+
+def test_recorded_pairs_with_an_interval():
+    rows = chapter.contrast_table(chapter.recorded()).query("seeds >= 3").set_index(["text", "score"])
+    told = rows[["encoder", "decoder", "difference", "the claim"]].agg(" ".join, axis=1)
+    assert told.to_dict() == RECORDED
+    assert set(rows["released, 12 layers"]) == {"+0.37", "–"}  # the released d has another formula
+
+
+def test_every_released_model_is_there_at_every_step_in_order_and_range():
+    curves = chapter.released_training()
+    assert curves.groupby(["layers", "part", "text", "step"]).size().eq(1).sum() == 2 * 2 * 3 * 7 == len(curves)
+    for columns in (["s_min", "s_q1", "s", "s_q3", "s_max"], ["d_q1", "d", "d_q3"]):
+        values = curves[columns].to_numpy()
+        assert (values[:, 1:] >= values[:, :-1]).all() and abs(values).max() <= 1
+
+
+def test_the_course_has_its_turning_points():
+    course = chapter.released_course().set_index(["layers", "part", "text"])
+    decoder, encoder = course.loc[(12, "decoder", "wikipedia")], course.loc[(12, "encoder", "red pajama")]
+    assert (decoder["first step"], decoder["steps"], round(decoder["most"], 2)) == (1000, 200000, -0.23)
+    assert (encoder["last step above 0"], encoder["below 0 from"], round(encoder["most"], 2)) == (5000, 10000, 0.19)
+    late = course.loc[(4, "encoder", "jigsaw")]  # below 0, above, and below again
+    assert late["first"] < 0 and late["last step above 0"] == 10000 and late["below 0 from"] == 50000
+
+
+def test_the_median_of_several_layers_spreads_less_than_one():
+    draw = np.random.default_rng(0)
+    for layers, width in published.trained_widths().items():
+        one = directionality_sd(width, convention=Convention.RELEASED)
+        pairs = one * np.median(draw.standard_normal((2, 20000, layers)), axis=2)
+        assert 1 < chapter.random_gap_sd(layers) / (pairs[0] - pairs[1]).std() < 7 / 6
+
+
+def test_settling_is_timed_from_the_last_step_away_from_the_end():
+    run = made_run(s=(0.48, 0.48), d=(0.0, 0.0), noise=0.0)
+    late = run.scores["layer"] == 1
+    run.scores.loc[late & (run.scores["step"] >= 200), "symmetry"] = 0.48  # last away at step 100
+    # on its straight line the other layer is within 0.05 of 0.48 from nine tenths of the way on: last away at step 800
+    assert chapter.settles_late_less_early(run) == pytest.approx((100 - 800) / 1000)
+
+
+def test_early_middle_and_late_layers_are_told_apart():
+    runs = [
+        *made_arm(s=(0.1, 0.2, 0.4, 0.6)),
+        *made_arm(objective="clm", s=(0.3, -0.2, -0.2, 0.3), d=(0, 0, -0.5, -0.5)),
+    ]
+    cases = [one for of in chapter.cases_of_layers(runs).values() for one in of.values()]
+    values = [case.estimate.value for (case,) in cases]
+    # the encoder's late layers go further and stay longer away; its d falls by 0.2 from the early half to the late one
+    assert values[0] == pytest.approx(0.35, abs=0.02) and values[1] > 0 and values[2] == pytest.approx(-0.2, abs=0.02)
+    assert values[3:] == pytest.approx([-0.2, -0.5, -0.3], abs=0.02)
+    assert [case.met for (case,) in cases] == [True, False, True, True, True, True]
+
+
+def test_noise_falls_from_its_peak_no_more_often_than_an_interval_says():
+    """At the peak of the curve itself the interval would lie above 0 in one draw of seven."""
+    draw = np.random.default_rng(0)
+    curves = [pd.DataFrame(draw.standard_normal((31, 3))) for _ in range(1000)]
+    falls = [over_seeds(chapter.fall_from_peak(c)).low > 0 for c in curves]
+    peaks = [over_seeds((c.loc[c.mean(axis=1).idxmax()] - c.iloc[-1]).tolist()).low > 0 for c in curves]
+    assert np.mean(falls) < 0.04 < 0.1 < np.mean(peaks)
+    (climb,) = chapter.climbs(made_arm(peak=0.4))
+    assert climb.mean.idxmax() == 500 and climb.fall.low > 0 and climb.growth.low > 0
+
+
+def test_arms_of_unequal_length_are_compared_where_the_shorter_one_ends():
+    whole = made_arm(objective="clm", s=(0.1,) * 4, steps=500)
+    short = [replace(run, scores=run.scores[run.scores["step"] <= 500]) for run in whole]
+    (pair,) = chapter.pairs_of([*made_arm(s=(0.5,) * 4, noise=0.001), *short])
+    end, equal = pair.difference("symmetry"), chapter.at_equal_steps(pair, "symmetry").estimate
+    # halfway on a straight line from 1/128, the encoder has half of the way to 0.5
+    assert end.value - equal.value == pytest.approx((0.5 - 1 / 128) / 2, abs=0.01)
+
+
+def test_runs_of_the_paper_s_size_would_have_to_decide():
+    small, large = (chapter.in_arms(arm, "mlm", "symmetry", "s") for arm in (made_arm(), made_large_arm()))
+    assert not any(comparison.decides for comparison in chapter.beside(small)) and "smaller" in chapter.doubt(small, "")
+    with pytest.raises(AssertionError):
+        chapter.beside(large)
+
+
+def test_recorded_runs_start_at_random_without_a_constraint():
+    runs, wikipedia, others = (chapter.recorded(which) for which in (None, True, False))
+    assert {(run.config["init"], run.config["constraint"]) for run in runs} == {("random", "none")}
+    assert len(wikipedia) + len(others) == len(runs) == 41

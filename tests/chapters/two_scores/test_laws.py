@@ -1,0 +1,45 @@
+import math
+
+import pytest
+import torch
+
+from attngeo.chapters.two_scores import laws
+from attngeo.chapters.two_scores.laws import negative_symmetry_share, symmetry_law
+from attngeo.forms.random_matrices import sample_dense, symmetry_mean, symmetry_sd
+
+
+@pytest.mark.parametrize("n", [8, 64])
+def test_the_share_of_negative_symmetry_is_that_of_drawn_matrices(n):
+    negative = (sample_dense(n, 1500, seed=n).symmetry < 0).double()
+    error = negative.std().item() / math.sqrt(len(negative))
+    assert negative.mean().item() == pytest.approx(negative_symmetry_share(n), abs=4 * error)
+
+
+@pytest.mark.parametrize("n", [3, 8, 64])
+def test_the_density_of_symmetry_is_a_density_with_those_moments(n):
+    s = torch.linspace(-1, 1, 400_001, dtype=torch.float64)
+    p = torch.from_numpy(symmetry_law(n).pdf(s.numpy()))
+    mass, mean, square = (torch.trapezoid(f * p, s).item() for f in (torch.ones_like(s), s, s**2))
+    assert mass == pytest.approx(1, abs=1e-6)
+    assert mean == pytest.approx(symmetry_mean(n), abs=1e-6)
+    assert square - mean**2 == pytest.approx(symmetry_sd(n) ** 2, abs=1e-6)
+    assert torch.trapezoid(p[s <= 0], s[s <= 0]).item() == pytest.approx(negative_symmetry_share(n), abs=1e-6)
+
+
+def test_the_share_of_negative_symmetry_does_not_vanish():
+    limit = math.erfc(0.5) / 2  # Phi(-1 / sqrt 2)
+    assert [negative_symmetry_share(n) for n in (64, 1024, 4096)] == pytest.approx([limit] * 3, abs=1e-3)
+
+
+@pytest.mark.parametrize(("gamma", "first"), [(1.0, 12), (2.0, 87)])
+def test_the_limit_of_one_column_changes_its_sign(gamma, first):
+    assert laws.first_positive_limit(gamma) == first
+    assert laws.one_column_limit(first - 1, gamma) < 0 < laws.one_column_limit(first, gamma)
+
+
+def test_the_rows_behind_one_column_are_those_of_a_draw():
+    g = torch.randn(10**6, generator=torch.Generator().manual_seed(0)).abs()
+    over = g > g.mean() + 2 * g.std()
+    rows = laws.RowsBehindOneColumn.at(2.0)
+    assert rows.share == pytest.approx(over.double().mean().item(), rel=0.01)
+    assert rows.norms == pytest.approx((g * over).mean().item(), rel=0.01)

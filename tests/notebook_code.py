@@ -1,0 +1,64 @@
+"""The code of a notebook as a module, without its page: what it imports and defines, shapes checked, nothing shown."""
+
+import ast
+import types
+from functools import cache
+from unittest.mock import patch
+
+import torch
+from beartype import beartype
+from jaxtyping import jaxtyped
+
+from attngeo.paper.results import Result
+from attngeo.records.checkout import root
+
+DEFINITIONS = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef, ast.AnnAssign)  # the last: parameters
+
+
+@cache
+def notebook(name: str) -> types.ModuleType:
+    """Imports, functions, classes, parameters and CAPITALS of ``notebooks/NAME.py``; errors can be planted in it."""
+    path = root() / "notebooks" / f"{name}.py"
+    module = types.ModuleType(name)
+    module.__file__, module._checked = str(path), jaxtyped(typechecker=beartype)
+    exec(compile(definitions(path.read_text("utf-8")), path, "exec"), vars(module))
+    return module
+
+
+def definitions(text: str) -> ast.Module:
+    """The statements of a notebook that define something, each function with its shapes checked."""
+    tree = ast.parse(text)
+    tree.body = [node for node in tree.body if isinstance(node, DEFINITIONS) or _is_constant(node)]
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            node.decorator_list.append(ast.copy_location(ast.Name("_checked", ast.Load()), node))
+    return ast.fix_missing_locations(tree)
+
+
+def _is_constant(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Assign) and all(isinstance(t, ast.Name) and t.id.isupper() for t in node.targets)
+
+
+@cache
+def result(page: str, claim: str) -> Result:
+    """What a claim gives as the page has it, with the defaults of its function: judged once for all that is asked."""
+    before = torch.get_rng_state()
+    judged = getattr(notebook(page), claim)()
+    assert torch.equal(before, torch.get_rng_state()), f"{claim} draws from torch's global generator"
+    return judged
+
+
+def refused_by(page: str, claim: str, name: str, wrong: object) -> list[str]:
+    """What a claim compares that does not hold with ``name`` replaced by something wrong; its verdict, if that changes.
+
+    Args:
+        page: the notebook.
+        claim: the claim's function. It is judged without the error first, so that what cached functions draw is drawn.
+        name: what is replaced, of the page; ``module.attribute`` with its full path elsewhere.
+        wrong: what it is replaced by.
+    """
+    right, module = result(page, claim), notebook(page)
+    with patch(name, wrong) if "." in name else patch.object(module, name, wrong):
+        judged = getattr(module, claim)()
+    verdict = [] if judged.verdict is right.verdict else [str(judged.verdict)]
+    return [c.quantity for c in judged.comparisons if not c.holds] + verdict
