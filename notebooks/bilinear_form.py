@@ -13,15 +13,15 @@
 # ---
 
 # %% [markdown]
-# # Self-attention as a bilinear form
+# # One matrix per head decides attention, their sum does not
 #
-# A Transformer turns every token of a text into a vector, its *embedding*, and attention mixes these vectors: token $i$
-# takes up token $j$ with a weight between 0 and 1. Which learned numbers decide the weights? Section 2.1 of the paper
-# {cite}`saponati2025` puts them into one matrix, $\Wqk = \Wq \Wk\T$, and everything later is a statement about it.
+# A Transformer turns tokens into vectors, their *embeddings*. Attention mixes these with weights between 0 and 1. What decides
+# the weights?
 #
-# In one head this matrix gives the raw score of every pair of tokens, and the weights of a row keep the order of its
-# scores. In a layer of several heads the sum of their matrices does not give the weights: in the two layers below it is
-# the same, and their weights differ by up to {glue:text}`gap`.
+# **In a head, one matrix.** The *query-key matrix* $\Wqk = \Wq \Wk\T$ gives every pair of tokens a score, and a softmax turns
+# scores into weights. $\Wqk$ is symmetric if and only if token $i$ always scores $j$ as $j$ scores $i$. The paper
+# {cite}`saponati2025` studies the sum over heads. This does not decide the weights: in two layers of the same sum they differ
+# by up to {glue:text}`gap`.
 
 # %% tags=["parameters", "remove-input"]
 d: int = 32  # width of the embedding, a multiple of n_heads; in [8, 512]
@@ -30,44 +30,106 @@ n_tokens: int = 12  # tokens of a sequence; in [4, 64]
 seed: int = 0  # seed of every random draw; in [0, 2147483647]
 
 # %% tags=["remove-cell"]
+import numpy as np
 import torch
+from torch import Tensor
+from torch.nn.functional import scaled_dot_product_attention
 
-from attngeo.chapters.bilinear_form import figures, heads, rotary, scores
-from attngeo.chapters.bilinear_form.attention_example import attention_example, softmax_rows
-from attngeo.chapters.bilinear_form.forward_pass import forward_pass
+from attngeo.chapters.bilinear_form import order_violations, random_layer, softmax_rows
+from attngeo.display.interactive import Interactive
 from attngeo.display.page import glue, show
+from attngeo.display.style import SEQUENTIAL, CaptionedFigure, house_style, new_figure, plain_panel, signed_image
+from attngeo.forms.bilinear import BilinearForm
+from attngeo.paper.claims import Verdict, claim, compare, exact
+from attngeo.updates.objectives import Objective
+from attngeo.updates.rank_one import relative_error
+from attngeo.updates.toy_transformer import WORDS, sentence_model
 
-several = {"d": d, "n_tokens": n_tokens, "n_heads": n_heads, "seed": seed}
+MASKS = {"causal": Objective.AUTOREGRESSIVE, "none": Objective.BIDIRECTIONAL}
 
-# %% tags=["hide-input"]
-example = attention_example(d, n_tokens, n_heads, seed)
-forms = torch.stack(list(example.form.heads()))  # (n_heads, d, d)
-scale = example.form.d_head**-0.5
-separate = softmax_rows(scale * (example.x @ forms @ example.x.T))
-averaged = softmax_rows(scale * (example.x @ forms.mean(0) @ example.x.T)).expand_as(separate)
-figures.heads_of_equal_sum(separate, averaged)
+sizes = {"d": d, "n_tokens": n_tokens, "n_heads": n_heads, "seed": seed}
+
 
 # %% tags=["remove-cell"]
-glue("gap", float((separate - averaged).abs().max()), ".2f")
+@house_style()
+def heads_of_equal_sum(separate: Tensor, averaged: Tensor) -> CaptionedFigure:
+    """Attention weights (heads, tokens, tokens) of two layers whose forms have the same sum."""
+    n, largest = len(separate), float(max(separate.max(), averaged.max()))
+    figure, panels = new_figure(1.75 * n + 0.9, 3.9, 2, n, squeeze=False)
+    for row, maps in zip(panels, (separate, averaged), strict=True):
+        for panel, weights in zip(row, maps, strict=True):
+            image = panel.imshow(weights.numpy(), cmap=SEQUENTIAL, vmin=0, vmax=largest)
+            plain_panel(panel)
+            panel.set(xticks=[], yticks=[])
+    for h, (above, below) in enumerate(panels.T):
+        above.set_title(f"head {h + 1}")
+        below.set(title="↕ same sum" if h == n // 2 else "", xlabel="key token")
+    for panel, words in zip(panels[:, 0], ("heads that differ", "every head the mean"), strict=True):
+        panel.set_ylabel(f"{words}\nquery token", fontsize=9)
+    figure.colorbar(image, ax=panels, label="attention weight", shrink=0.8)
+    caption = rf"""Attention weights of two layers with the same sum $\sum_h W_{{qk,h}}$. Above, heads that differ; below, each
+        replaced by their mean. Weights differ by up to {float((separate - averaged).abs().max()):.2f}."""
+    alt = f"""Two rows of {n} square heat maps of attention weights, query tokens against key tokens. The upper maps all differ,
+        the lower are equal."""
+    return CaptionedFigure(figure, "fig-heads-of-equal-sum", caption, alt)
+
+
+layer = random_layer(d, n_tokens, n_heads, seed)
+forms = torch.stack(list(layer.form.heads()))  # (n_heads, d, d)
+by_head, by_mean = (
+    softmax_rows(layer.form.d_head**-0.5 * (layer.x @ m @ layer.x.T)) for m in (forms, forms.mean(0).expand_as(forms))
+)
+glue("gap", float((by_head - by_mean).abs().max()), ".2f")
+
+# %% tags=["remove-input"]
+heads_of_equal_sum(by_head, by_mean)
 
 # %% [markdown]
 # ## One number for a pair of tokens
 #
-# Attention turns the embedding $x_i \in \R^d$ of token $i$ into a *query* $q_i = \Wq\T x_i$, and that of token $j$ into
-# a *key* $k_j = \Wk\T x_j$. Their dot product is the *raw score* of the pair,
+# How much token $i$ takes up of token $j$ starts from one number. Attention turns the embedding $x_i \in \R^d$ of token $i$ into
+# a *query* $q_i = \Wq\T x_i$, and that of token $j$ into a *key* $k_j = \Wk\T x_j$. Their dot product is the *raw score* of
+# the pair,
 #
 # $$
 # \hat\alpha_{ij} = q_i \cdot k_j = (\Wq\T x_i) \cdot (\Wk\T x_j) = x_i\T\, \Wqk\, x_j, \qquad \Wqk = \Wq \Wk\T .
 # $$ (eq-1)
 #
-# So the two embeddings enter a *bilinear form*, a map that is linear in each of them, and its matrix is $\Wqk$. Rows of
-# $\Wqk$ belong to the query side $i$, columns to the key side $j$. The view is not new
-# {cite}`elhage2021,olsson2022,dar2023`. The [details](bilinear_form_details.py) define the whole Transformer.
+# So the two embeddings enter a *bilinear form*: a map that is linear in each of them. Its matrix is $\Wqk$. Rows of $\Wqk$
+# belong to the query side $i$, columns to the key side $j$. The view is not new {cite}`elhage2021,olsson2022,dar2023`.
+
+
+# %% tags=["remove-cell"]
+def query_key_matrix(wq: Tensor, wk: Tensor) -> Tensor:
+    """``W_qk = W_q W_k^T`` (Eq. 2)."""
+    return wq @ wk.T
+
 
 # %%
-show(scores.scores_are_a_bilinear_form(d=d, n_tokens=n_tokens, seed=seed))
+@claim("Eq. 1", "", "scores are a bilinear form of the embeddings", Verdict.HOLDS)
+def scores_are_a_bilinear_form(d=32, n_tokens=12, seed=0):
+    x, form, *_ = random_layer(d, n_tokens, 1, seed)
+    wq, wk = form.wq[0], form.wk[0]
+    w_qk, raw_scores = query_key_matrix(wq, wk), (x @ wq) @ (x @ wk).T
+    everything = r"relative distance of $X W_{qk} X^\top$ from $Q K^\top$"
+    yield exact(everything, relative_error(x @ w_qk @ x.T, raw_scores))
+    yield exact(r"one pair: $x_i^\top W_{qk} x_j - q_i \cdot k_j$", x[0] @ w_qk @ x[1] - raw_scores[0, 1])
+
+
+show(scores_are_a_bilinear_form(d=d, n_tokens=n_tokens, seed=seed), unfolded=True)
 
 # %% [markdown]
+# ## What symmetric means
+#
+# The scores $x_i\T \Wqk x_j$ and $x_j\T \Wqk x_i = x_i\T \Wqk\T x_j$ are equal for all embeddings exactly if
+# $\Wqk = \Wqk\T$:
+#
+# > **$\Wqk$ is symmetric $\Leftrightarrow$ token $i$ scores token $j$ as $j$ scores $i$.**
+#
+# If instead the two scores are always opposite, $\Wqk\T = -\Wqk$, the matrix is *skew-symmetric*. Every matrix is the sum of a
+# symmetric and a skew-symmetric part. The [symmetry score](two_scores.py) $s$ says how much there is of either. Weights need
+# not be equal where scores are: each row of scores is divided by a sum of its own, as follows.
+#
 # ## Softmax keeps the order
 #
 # A softmax turns the raw scores of a row, divided by some $\tau$, into weights $\alpha_{ij}$.
@@ -76,8 +138,8 @@ show(scores.scores_are_a_bilinear_form(d=d, n_tokens=n_tokens, seed=seed))
 # :label: prop-2-1
 #
 # Let $\hat\alpha_{ij} = x_i\T \Wqk x_j$ for embeddings $x_1, \dots, x_N \in \R^d$, and
-# $\alpha_{ij} = \exp(\hat\alpha_{ij} / \tau) / \sum_k \exp(\hat\alpha_{ik} / \tau)$ with some $\tau > 0$. Then for
-# every row $i$
+# $\alpha_{ij} = \exp(\hat\alpha_{ij} / \tau) / Z_i$ with $Z_i = \sum_k \exp(\hat\alpha_{ik} / \tau)$ and some $\tau > 0$. Then
+# for every row $i$
 #
 # 1. the weights are convex coefficients: $\alpha_{ij} > 0$ and $\sum_j \alpha_{ij} = 1$;
 # 2. they are ordered as the raw scores are:
@@ -91,25 +153,95 @@ show(scores.scores_are_a_bilinear_form(d=d, n_tokens=n_tokens, seed=seed))
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# Let $Z_i = \sum_k \exp(\hat\alpha_{ik} / \tau) > 0$. The map $t \mapsto \exp(t / \tau) / Z_i$ is positive and
-# strictly increasing, and $\alpha_{ij}$ is its value at $\hat\alpha_{ij}$. This gives 2 and the first half of 1; the
-# second half is the definition of $Z_i$. Row $i$ of $\hat X = X + A X W_v$ is
-# $x_i\T + \sum_j \alpha_{ij} (x_j\T W_v)$, and by 1 the vector $\sum_j \alpha_{ij} x_j$ lies in the convex hull of
-# the $x_j$. Nothing in this depends on $\tau$, so every scale of the scores will do.
+# The map $t \mapsto \exp(t / \tau) / Z_i$ is positive and strictly increasing, and $\alpha_{ij}$ is its value at
+# $\hat\alpha_{ij}$. This gives 2 and the first half of 1; the second half is the definition of $Z_i$. Row $i$ of
+# $\hat X = X + A X W_v$ is $x_i\T + \sum_j \alpha_{ij} (x_j\T W_v)$, and by 1 the vector $\sum_j \alpha_{ij} x_j$ lies in the
+# convex hull of the $x_j$. Nothing in this depends on $\tau$, so every scale of the scores will do.
 # ```
 # ````
 
+
 # %%
-show(scores.order_of_scores_is_kept(**several))
+@claim(
+    "2.1",
+    "",
+    "attention weights keep the order of the raw scores",
+    Verdict.HOLDS,
+    remark="Within one row i. Rows have different denominators, so weights of different rows are not comparable.",
+)
+def order_of_scores_is_kept(d=32, n_tokens=24, n_heads=4, seed=0):
+    layer = random_layer(d, n_tokens, n_heads, seed)
+    raw, x, directions = layer.raw(), layer.x, layer.directions
+    weights, small = softmax_rows(raw), softmax_rows(raw / 100)
+    # a point is in the convex hull if no direction shows it further out than every token
+    reach = ((weights @ x) @ directions).amax((0, 1)) - (x @ directions).amax(0)
+    yield exact("triples $(i, j, j')$ out of order, all heads", order_violations(weights, raw), 0, 0)
+    yield exact("triples out of order, scores divided by 100", order_violations(small, raw), 0, 0)
+    yield exact("largest distance of a row sum from 1", (weights.sum(-1) - 1).abs().max())
+    yield compare("smallest weight", weights.min(), ">")
+    yield compare("how far any mean lies outside the tokens, of 256 directions", reach.max(), "<")
+
+
+show(order_of_scores_is_kept(**sizes))
 
 # %% [markdown]
-# So the largest raw score of a row names the token that is attended to most. Weights of two rows cannot be compared,
-# since $Z_i$ is the row's own. [Which scores a softmax suppresses](bilinear_form_details.py#the-order-of-scores-row-by-row),
-# and what a causal mask does to the statement, are among the details.
+# The largest raw score of a row names the token that is attended to most. Weights of two rows do not compare, since each row
+# has its own $Z_i$. The details say [which scores a softmax suppresses, and what a causal mask
+# changes](bilinear_form_details.py#the-order-of-scores-row-by-row).
 #
-# {numref}`fig-forward-pass` plays one layer step by step, from embeddings to predictions; one token can be followed.
+# {numref}`fig-forward-pass` plays one layer step by step. Follow one token from its embedding to its prediction, then switch
+# the mask.
 
-# %% tags=["hide-input"]
+
+# %% tags=["remove-cell"]
+@house_style()
+def passed_forward(passes: dict[str, dict[str, list]]) -> CaptionedFigure:
+    """What one attention layer computes, by mask and quantity a row for each of the words, and what a mask changes."""
+    causal, none = passes["causal"], passes["none"]
+    shown = {name: causal[name] for name in ("embeddings", "queries", "keys")} | {"raw scores": causal["scores"]}
+    for name, held in (("causal mask", causal), ("no mask", none)):
+        shown |= {f"weights, {name}": held["weights"], f"outputs, {name}": held["outputs"]}
+    figure, panels = new_figure(9, 4.9, 2, 4)
+    for panel, (title, values) in zip(panels.flat, shown.items(), strict=True):
+        seen, m = np.array(causal["attended"]), np.array(values)
+        hidden = (seen == 0) & (title == "weights, causal mask")
+        signed_image(panel, np.where(hidden, np.nan, m))
+        panel.set_title(title, fontsize=9)
+        panel.set_yticks(range(len(WORDS)), WORDS)
+        of_tokens = "scores" in title or "weights" in title
+        panel.set_xticks(range(m.shape[1]), WORDS if of_tokens else [""] * m.shape[1], rotation=90)
+        panel.set_xlabel("attended token" if of_tokens else "coordinate", fontsize=9)
+    caption = """One attention layer reads six tokens, a row each (red positive, blue negative, each picture on its own scale).
+        Its weights are random, so what it predicts means nothing. A causal mask leaves raw scores as they are and hides later
+        tokens: the first token then takes up only itself. The last one sees every token either way, and its output stays."""
+    alt = f"""Eight heat maps with a row for each of {len(WORDS)} tokens: embeddings, queries, keys and raw scores; then weights
+        and outputs with a causal mask, where the weights fill the lower triangle, and without, where they fill the whole
+        square."""
+    return CaptionedFigure(figure, "fig-forward-pass", caption, alt)
+
+
+def forward_pass(seed: int = 0) -> Interactive:
+    """Embeddings, queries and keys, raw scores, weights, mixed values, outputs and probabilities (Eqs. 1 to 3)."""
+    model, passes = sentence_model(seed, d=len(WORDS)), {}
+    for mask, objective in MASKS.items():
+        run = model.run(torch.arange(len(WORDS)), objective)
+        layer, form = run.layers[0], model.form(0)
+        quantities = {
+            "embeddings": layer.x,
+            "queries": layer.x @ form.wq[0],
+            "keys": layer.x @ form.wk[0],
+            "scores": layer.x @ layer.w_qk[0] @ layer.x.T,
+            "weights": layer.weights[0],
+            "mixed": (layer.weights @ layer.values).sum(0),
+            "outputs": layer.attended,
+            "probabilities": run.logits.softmax(-1),
+        }
+        passes[mask] = {name: values.detach().round(decimals=4).tolist() for name, values in quantities.items()}
+        passes[mask]["attended"] = layer.mask.int().tolist()
+    return Interactive("forward_pass", {"words": WORDS, "passes": passes}, passed_forward(passes))
+
+
+# %% tags=["remove-input"]
 forward_pass(seed)
 
 # %% [markdown]
@@ -143,64 +275,84 @@ forward_pass(seed)
 # ```
 # ````
 
+
+# %% tags=["remove-cell"]
+def summed_heads(wq: Tensor, wk: Tensor) -> Tensor:
+    """``sum_h W_q,h W_k,h^T``: factors (H, d, d_head), sum (d, d)."""
+    return torch.einsum("hic,hjc->ij", wq, wk)
+
+
+def multi_head_output(x: Tensor, forms: Tensor, values: Tensor, scale: float) -> Tensor:
+    """``sum_h softmax(scale X W_qk,h X^T) X W_v,h W_o,h``: forms and values (H, d, d), output (N, d)."""
+    return (softmax_rows(scale * (x @ forms @ x.T)) @ x @ values).sum(0)
+
+
 # %%
-show(heads.heads_add_up(d=d, n_heads=n_heads, seed=seed), heads.heads_do_not_share_one_softmax(**several))
+@claim("S1.5", "Eqs. S19, S20", "the forms of the heads add up to the form of the layer", Verdict.HOLDS)
+def heads_add_up(d=32, n_heads=4, seed=0):
+    form = random_layer(d, 12, n_heads, seed).form
+    wq, wk = form.wq, form.wk
+    side_by_side = wq.transpose(0, 1).flatten(1) @ wk.transpose(0, 1).flatten(1).T  # [W_q,1 | W_q,2 | ...] (Eq. S19)
+    shared = BilinearForm(wq, wk[: max(1, len(wk) // 2)])
+    ranks = [int(torch.linalg.matrix_rank(w)) for w in form.heads()]
+    whole = relative_error(summed_heads(wq, wk), side_by_side)
+    yield exact(r"distance of the sum over heads from $W_q W_k^\top$", whole)
+    yield exact("largest rank of a head less $d_h$", max(ranks) - form.d_head, 0, 0)
+    words = f"distance, {shared.n_kv_heads} key heads shared by {shared.n_heads} query heads"
+    yield exact(words, relative_error(summed_heads(*shared.per_head()), shared.dense()))
+
+
+show(heads_add_up(d=d, n_heads=n_heads, seed=seed))
+
+
+# %%
+@claim(
+    "S1.5",
+    "Eq. S21",
+    "the raw decompositions of the heads add up",
+    Verdict.HOLDS,
+    remark=r"""Eq. S21 is an identity of raw scores, as Eq. S14 is. It says nothing of attention, in which each head has its own
+    softmax and values, $\hat X = X + \sum_h \sigma(d_h^{-1/2} X W_{qk,h} X^\top)\, X W_{v,h} W_{o,h}$: two layers with
+    the same sum $\sum_h W_{qk,h}$ can attend differently. So scores of heads have to be given beside those of the sum.""",
+)
+def heads_do_not_share_one_softmax(d=32, n_tokens=12, n_heads=4, seed=0):
+    x, form, wv, wo, _ = random_layer(d, n_tokens, n_heads, seed)
+    forms, values, scale = torch.stack(list(form.heads())), wv @ wo, form.d_head**-0.5
+    heads = scaled_dot_product_attention(x @ form.wq, x @ form.wk, x @ wv)
+    attention = heads.transpose(0, 1).flatten(1) @ wo.flatten(0, 1)  # concat(A_1 V_1, ...) W_o (Eq. S18)
+    one_softmax = softmax_rows(scale * (x @ forms.sum(0) @ x.T)) @ x @ values.sum(0)
+    own_softmax, averaged = (multi_head_output(x, m, values, scale) for m in (forms, forms.mean(0).expand_as(forms)))
+    raw = relative_error(sum((x @ w @ x.T) @ x for w in forms), x @ forms.sum(0) @ x.T @ x)
+    yield exact("distance of the raw decompositions, head by head and summed first", raw)
+    own, one = (f"distance of one softmax {of} from multi-head attention" for of in ("per head", "of the summed form"))
+    yield exact(own, relative_error(own_softmax, attention), paper="")
+    yield compare(one, relative_error(one_softmax, attention), "≠", 0, 0.1, paper="")
+    change = relative_error(averaged, attention)
+    yield compare("change of the output by heads of the same sum", change, "≠", 0, 0.1, paper="")
+
+
+show(heads_do_not_share_one_softmax(**sizes))
 
 # %% [markdown]
-# Each head has its own softmax and its own values, and a sum of softmaxes is not the softmax of a sum. In the figure
-# above every head's form is replaced by the mean of all: the sum stays, the weights and the output do not. A layer's
-# $\Wqk$ can be symmetric while no head is, if the skew parts of its heads cancel; and heads that are nearly symmetric can
-# add up to a matrix that is not, if their symmetric parts cancel.
+# Each head has its own softmax and its own values, and a sum of softmaxes is not the softmax of a sum. In
+# {numref}`fig-heads-of-equal-sum` every head's form is replaced by the mean of all. The sum stays; weights and output change.
+#
+# So the symmetry of a layer is not that of its heads. Their sum can be symmetric while no head is, if the skew-symmetric parts
+# cancel. Heads that are nearly symmetric can add up to a matrix that is not, if their symmetric parts cancel.
+# [Heads or their sum](heads_or_sum.py) has what trained models do.
 #
 # ## What the matrix leaves out
 #
-# Biases of queries and keys, rotations that encode positions, the gains of a layer normalisation before it, and a
-# normalisation of queries and keys change what a model attends to and are not in $\Wqk$. How much this leaves out can be
-# said for rotations. Many of the models that the paper scores, such as ModernBERT, LLaMA and Mistral, turn queries and
-# keys by an angle proportional to their position.
+# $\Wqk$ does not hold the biases of queries and keys, rotations that encode positions, the gains of a layer normalisation
+# before it, or a normalisation of queries and keys. All of them change what a model attends to.
 #
-# ````{prf:proposition} Symmetric attention under rotary positions (ours)
-# :label: prop-rotary
+# How much is left out can be said for rotations ({prf:ref}`prop-rotary`). ModernBERT, LLaMA and Mistral, which the paper
+# scores, turn queries and keys by angles proportional to the position. For one head of such a model:
 #
-# Let $q_i = R_i \Wq\T x_i$ and $k_j = R_j \Wk\T x_j$ with one head, $R_i = R_1^i$ and $R_1$ a rotation. Then
-#
-# $$
-# \hat\alpha_{ij} = q_i \cdot k_j = x_i\T\, \Wq R_{j-i} \Wk\T\, x_j .
-# $$ (eq-rotary)
-#
-# 1. In sequences of $N \ge 2$ tokens $\hat\alpha_{ij} = \hat\alpha_{ji}$ for all $i, j$ and all embeddings, if and only if
-#    $\Wq R_m \Wk\T = \Wk R_m \Wq\T$ for every offset $m = 1, \dots, N - 1$.
-# 2. If this holds for $N = d_h + 1$, then $\Wqk$ is symmetric. For $N = 2$ it need not be.
-# 3. The converse fails. Let $\Wk = \Wq S$ with a symmetric $S$ and $\Wq$ of rank $d_h$. Then $\Wqk$ is symmetric, but
-#    the condition holds if and only if $S R_m = R_m S$ for these $m$.
-# ````
-#
-# ````{dropdown} Proof
-# ```{prf:proof}
-# $R_i\T R_j = R_{j-i}$ gives {eq}`eq-rotary`. *1.* A number is its own transpose, and $R_{i-j}\T = R_{j-i}$, so
-# $\hat\alpha_{ji} = x_j\T \Wq R_{i-j} \Wk\T x_i = x_i\T \Wk R_{j-i} \Wq\T x_j$. Two bilinear forms agree for all
-# $x_i, x_j$ if and only if their matrices do; $m = j - i$ takes the values $\pm 1, \dots, \pm (N - 1)$ for $i \ne j$, and
-# transposition turns the condition for $m$ into that for $-m$.
-#
-# *2.* By Cayley and Hamilton $\sum_{m=0}^{d_h} p_m R_1^m = 0$ with the coefficients of the characteristic polynomial of
-# $R_1$, and $p_0 = \det(-R_1) \neq 0$. So $\Wqk - \Wqk\T$ is the sum of $-p_m / p_0$ times
-# $\Wq R_m \Wk\T - \Wk R_m \Wq\T$ over $m = 1, \dots, d_h$, and 0 if all of these are. For $N = 2$ let
-# $\Wk = \Wq S R_1$ with a symmetric $S$: then $\Wq R_1 \Wk\T = \Wq S \Wq\T$ is symmetric, while
-# $\Wqk = \Wq R_1\T S \Wq\T$ in general is not.
-#
-# *3.* $\Wq S \Wq\T$ is symmetric. The condition reads $\Wq R_m S \Wq\T = \Wq S R_m \Wq\T$; as $\Wq$ has full column
-# rank it can be cancelled on both sides.
-# ```
-# ````
-#
-
-# %%
-show(rotary.rotary_scores(seed=seed))
-
-# %% [markdown]
-# In a model with rotations the symmetry score of $\Wqk$ therefore describes the form at offset 0. A score of 1 does not
-# say that two distant tokens give each other the same raw score; a score below 1 says that some tokens, at an offset of
-# at most $d_h$, do not, if sequences are long enough for it.
+# - A symmetric $\Wqk$ does not say that two distant tokens score each other alike. It describes tokens at the same place.
+# - A $\Wqk$ that is not symmetric does say that some tokens score each other differently. Two neighbours do, with some
+#   embeddings, if $\Wq$ or $\Wk$ has full column rank and the planes turn by different angles between 0 and $\pi/2$.
+# - Without these two conditions some tokens still do, at a distance of at most $d_h$, in sequences of more than $d_h$ tokens.
 #
 # ## What it means for you
 #

@@ -13,10 +13,10 @@
 # ---
 
 # %% [markdown]
-# # Details: Self-attention as a bilinear form
+# # Details: One matrix per head
 #
-# Definitions, slips and further checks of the [chapter on attention as a bilinear form](bilinear_form.py). No conclusion
-# of the paper hangs on them.
+# Definitions, slips and further checks of the [chapter on the query-key matrix](bilinear_form.py), and what rotary positions
+# change. No conclusion of the paper hangs on them.
 
 # %% tags=["parameters", "remove-input"]
 d: int = 32  # width of the embedding, a multiple of n_heads; in [8, 512]
@@ -25,15 +25,21 @@ n_tokens: int = 12  # tokens of a sequence; in [4, 64]
 seed: int = 0  # seed of every random draw; in [0, 2147483647]
 
 # %% tags=["remove-cell"]
+import numpy as np
 import torch
+from torch import Tensor
 
-from attngeo.chapters.bilinear_form import figures, heads, operators, scores
-from attngeo.chapters.bilinear_form.attention_example import attention_example, softmax_rows
+from attngeo.chapters.bilinear_form import order_violations, random_layer, softmax_rows
 from attngeo.display.page import show
+from attngeo.display.style import ENCODER, PALETTE, CaptionedFigure, house_style, new_figure
+from attngeo.forms.bilinear import BilinearForm
+from attngeo.forms.scores import symmetry_score
+from attngeo.paper.claims import Verdict, claim, compare, exact
+from attngeo.updates.rank_one import relative_error
 
-one = {"d": d, "n_tokens": n_tokens, "seed": seed}
-several = one | {"n_heads": n_heads}
-example = attention_example(d, n_tokens, n_heads, seed)
+one_head = {"d": d, "n_tokens": n_tokens, "seed": seed}
+several = one_head | {"n_heads": n_heads}
+layer = random_layer(d, n_tokens, n_heads, seed)
 
 # %% [markdown]
 # ## The architecture
@@ -60,8 +66,36 @@ example = attention_example(d, n_tokens, n_heads, seed)
 #
 # The paper gives the positional embedding the shape $V \times d$. It is added to a matrix with one row per position.
 
+
+# %% tags=["remove-cell"]
+def rows_of_positions(tokens: Tensor, embeddings: Tensor) -> int:
+    """Rows of W_p: one per position."""
+    return len(tokens)
+
+
 # %%
-show(scores.shape_of_the_positions(n_tokens=n_tokens, seed=seed))
+@claim(
+    "S1.1",
+    "Eq. S1",
+    "the shape of the positional embedding",
+    Verdict.MISPRINT,
+    printed=r'"$W_p \in \mathbb{R}^{V,d}$ represents the positional encoding" in $X_0 = U W_e + W_p$.',
+    place="Definition S1.1, Eq. S1",
+    holds=r"$W_p \in \mathbb{R}^{N, d}$: one row per position.",
+    maybe_copying=True,
+)
+def shape_of_the_positions(vocabulary=50, n_tokens=12, d=8, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    tokens = torch.randint(vocabulary, (n_tokens,), generator=generator)
+    we = torch.randn(vocabulary, d, generator=generator, dtype=torch.float64)
+    embedded = torch.nn.functional.one_hot(tokens, len(we)).double() @ we
+    chosen = relative_error(embedded, we[tokens])
+    yield exact("distance of $U W_e$ from the rows of $W_e$ that the tokens choose", chosen)
+    yield exact("rows of $W_p$ less rows of $U W_e$", rows_of_positions(tokens, we) - len(embedded), 0, 0)
+    yield compare("rows of $W_p$ as printed less rows of $U W_e$", len(we) - len(embedded), "≠")
+
+
+show(shape_of_the_positions(n_tokens=n_tokens, seed=seed))
 
 # %% [markdown]
 # ## Bilinear forms
@@ -73,34 +107,160 @@ show(scores.shape_of_the_positions(n_tokens=n_tokens, seed=seed))
 # $e_1, \dots, e_d$ has the entries $M(e_i, e_j)$, and in coordinates $M(x, y) = x\T M y$.
 # ````
 
+
+# %% tags=["remove-cell"]
+def bilinear(m: Tensor, x: Tensor, y: Tensor) -> Tensor:
+    """``M(x, y) = x^T M y``."""
+    return x @ m @ y
+
+
 # %%
-show(scores.form_is_linear_in_each_argument(d=d, seed=seed))
+@claim("S1.2", "", "a bilinear form and its matrix", Verdict.HOLDS)
+def form_is_linear_in_each_argument(d=16, seed=0):
+    layer = random_layer(d, 3, 1, seed)
+    m, (x, y, z), a, b = layer.form.dense(), layer.x, 1.5, -0.7
+    unit = torch.eye(len(m), dtype=m.dtype)
+    entries = torch.stack([torch.stack([bilinear(m, u, v) for v in unit]) for u in unit])
+    first = bilinear(m, a * x + b * y, z) - a * bilinear(m, x, z) - b * bilinear(m, y, z)
+    second = bilinear(m, x, a * y + b * z) - a * bilinear(m, x, y) - b * bilinear(m, x, z)
+    yield exact("departure from linearity in the first argument", first)
+    yield exact("departure from linearity in the second argument", second)
+    yield exact("distance of the entries $M(e_i, e_j)$ from $W_{qk}$", relative_error(entries, m))
+
+
+show(form_is_linear_in_each_argument(d=d, seed=seed))
 
 # %% [markdown]
 # ## The order of scores, row by row
 #
 # By {prf:ref}`prop-2-1` the weights of a row rise with its raw scores. Between rows they do not compare.
 
-# %% tags=["hide-input"]
-raw = example.raw()[0] / example.form.d_head**0.5
-figures.order_within_rows(raw, softmax_rows(raw))
+
+# %% tags=["remove-cell"]
+@house_style()
+def order_within_rows(raw: Tensor, weights: Tensor, n_rows: int = 3) -> CaptionedFigure:
+    """Attention weight against raw score, both (tokens, tokens): one increasing curve per row."""
+    figure, panel = new_figure(6.4, 3.4)
+    for i in range(n_rows):
+        order = raw[i].argsort()
+        panel.plot(raw[i][order], weights[i][order], marker="o", markersize=4, color=PALETTE[i], label=f"row {i + 1}")
+    panel.set(xlabel="raw score", ylabel="attention weight", yscale="log")
+    panel.legend()
+    largest = ", ".join(f"{float(row.max()):.2f}" for row in weights[:n_rows])
+    caption = f"""Attention weights against raw scores, {n_rows} rows of {len(raw)} tokens. Each row keeps the order. Rows have
+        different denominators. Largest weights: {largest}."""
+    alt = f"{n_rows} parallel rising lines of points: logarithm of the attention weight against the raw score."
+    return CaptionedFigure(figure, "fig-order-within-rows", caption, alt)
+
+
+# %% tags=["remove-input"]
+raw = layer.raw()[0] / layer.form.d_head**0.5
+order_within_rows(raw, softmax_rows(raw))
 
 # %% [markdown]
-# Two readings of the printed statement need care. In a decoder row $i$ attends to positions $j \le i$ only; later
-# positions get weight 0 whatever their raw score, so the equivalence holds for the positions that a row may attend
-# to. And the summand is $x_j\T W_v$, a row; the printed $x_j W_v$ multiplies a column by a square matrix from the
-# wrong side.
+# Two readings of the printed statement need care. In a decoder row $i$ attends to positions $j \le i$ only. Later positions
+# get weight 0 whatever their raw score. So the equivalence holds for the positions that a row may attend to.
+
+
+# %% tags=["remove-cell"]
+def attended(n: int) -> Tensor:
+    """Which position (row) attends to which (column) in a decoder, (n, n)."""
+    return torch.ones(n, n).tril().bool()
+
 
 # %%
-show(scores.order_with_a_causal_mask(**several), scores.values_enter_as_rows(**one))
+@claim(
+    "2.1",
+    "(causal rows)",
+    "the order of scores in a decoder",
+    Verdict.ASSUMPTION,
+    printed=r""""$\alpha_{ij} < \alpha_{ij'} \Leftrightarrow \hat\alpha_{ij} < \hat\alpha_{ij'} \quad \forall i, j, j'$".""",
+    place="Proposition 2.1, Eq. 5",
+    holds="For all $i$ and all $j, j'$ that $i$ may attend to; with a causal mask, $j, j' \\le i$.",
+    remark="The proposition describes attention without a mask, which is that of encoders.",
+    missing=("causal mask", "attend to"),
+)
+def order_with_a_causal_mask(d=32, n_tokens=24, n_heads=4, seed=0):
+    raw = random_layer(d, n_tokens, n_heads, seed).raw()
+    weights = softmax_rows(raw.masked_fill(torch.ones(raw.shape[1:]).triu(1).bool(), float("-inf")))
+    within = order_violations(weights, raw, attended(n_tokens).expand_as(raw))
+    yield exact("triples out of order among tokens that may be attended to", within, 0, 0)
+    yield compare("triples out of order among all tokens", order_violations(weights, raw), ">", paper="= 0")
+
+
+show(order_with_a_causal_mask(**several))
 
 # %% [markdown]
-# The proof adds that softmax suppresses negative and near-zero scores. It does not see whether a score is negative:
-# a number added to all scores of a row changes no weight. It suppresses the scores that lie far below the largest one
-# of their row.
+# And the summand is $x_j\T W_v$, a row. The printed $x_j W_v$ multiplies a column by a square matrix from the wrong side.
+
+
+# %% tags=["remove-cell"]
+def summand(x: Tensor, wv: Tensor) -> Tensor:
+    """``x_j^T W_v``: what one token, a column x_j, adds to another."""
+    return x @ wv
+
 
 # %%
-show(scores.suppressed_scores(**several))
+@claim(
+    "2.1",
+    "Eqs. 3, S16",
+    "what one token adds to another",
+    Verdict.MISPRINT,
+    printed=r'"$\hat x_i^\top = x_i^\top + \sum_{j=1}^N \alpha_{ij} x_j W_v$", with $x_j$ a column.',
+    place="Section 2.1, Eq. 3, and Section S1.2, Eq. S16",
+    holds=r"$\hat x_i^\top = x_i^\top + \sum_j \alpha_{ij} x_j^\top W_v$.",
+    remark="""The product as printed does not exist; the one order in which a column fits, $W_v x_j$, is another vector. The
+    statement also counts $x_0$ to $x_N$ as $N$ tokens.""",
+)
+def values_enter_as_rows(d=32, n_tokens=12, seed=0):
+    layer = random_layer(d, n_tokens, 1, seed)
+    x, wv, weights = layer.x, layer.wv[0], softmax_rows(layer.raw()[0] * d**-0.5)
+    whole = x + weights @ x @ wv  # Eq. S11
+    rows = x + weights @ torch.stack([summand(token, wv) for token in x])
+    columns = x + weights @ torch.stack([wv @ token for token in x])
+    yield exact(r"distance of the sum of $\alpha_{ij} x_j^\top W_v$ from Eq. S11", relative_error(rows, whole))
+    printed = relative_error(columns, whole)
+    yield compare(r"distance of the sum of $\alpha_{ij} W_v x_j$ from Eq. S11", printed, "≠", 0, 0.1)
+
+
+show(values_enter_as_rows(**one_head))
+
+# %% [markdown]
+# The proof adds that softmax suppresses negative and near-zero scores. It does not see whether a score is negative: a number
+# added to all scores of a row changes no weight. It suppresses the scores that lie far below the largest one of their row.
+
+
+# %%
+@claim(
+    "2.1",
+    "(before Eq. S15)",
+    "which scores softmax suppresses",
+    Verdict.ASSUMPTION,
+    printed=r"""The coefficients "preserve the order of the coefficients $\{\hat\alpha_{ij}\}$ while exponentially suppressing
+    negative and near-zero values".""",
+    place="Section S1.2, before Eq. S15",
+    holds=r"""They suppress what lies far below the largest score of its row, $\alpha_{ij} = e^{\hat\alpha_{ij} -
+    \hat\alpha_{ij'}} \alpha_{ij'}$. These are the negative and near-zero scores where the largest score of the row is
+    well above 0.""",
+    remark="""A number added to all scores of a row changes no weight. A row whose scores are all negative gives the same
+    weights as the row shifted to positive scores, and its largest score is not suppressed.""",
+    missing=("largest score",),
+)
+def suppressed_scores(d=32, n_tokens=12, n_heads=4, seed=0):
+    raw = random_layer(d, n_tokens, n_heads, seed).raw()
+    logs, negative = softmax_rows(raw).log(), raw - raw.amax(-1, keepdim=True) - 1
+    ratios = logs[..., :, None] - logs[..., None, :] - (raw[..., :, None] - raw[..., None, :])
+    shifted = softmax_rows(negative)
+    largest = n_tokens * shifted.amax(-1).min()
+    ratio = r"largest distance of $\log(\alpha_{ij} / \alpha_{ij'})$ from $\hat\alpha_{ij} - \hat\alpha_{ij'}$"
+    yield exact(ratio, ratios.abs().max())
+    change = "largest change of a weight by a shift that makes all scores of the row negative"
+    yield exact(change, (shifted - softmax_rows(raw)).abs().max())
+    words = "smallest over the rows of their largest weight, times N, all scores negative"
+    yield compare(words, largest, ">", 1, paper="< 1")
+
+
+show(suppressed_scores(**several))
 
 # %% [markdown]
 # ## Each term as an operator
@@ -125,37 +285,328 @@ show(scores.suppressed_scores(**several))
 # ```
 # ````
 #
-# The paper draws the right conclusion under another name: an operator with $P \circ P \ne P$ is not idempotent;
-# nilpotent means that some power vanishes, which here is the case where $x_j\T \Wqk x_j = 0$. Equation S17 prints
-# $\alpha$ where the raw $\hat\alpha$ is meant. And the remark says that $\Wqk$ may not satisfy all axioms of an inner
-# product: linearity, symmetry and positive definiteness. That is right. As a bilinear form $\Wqk$ is linear, so that it
-# can miss the last two, and symmetry is what the later chapters measure.
+# The paper draws the right conclusion under another name. An operator with $P \circ P \ne P$ is not idempotent; nilpotent
+# means that some power vanishes, which here is the case where $x_j\T \Wqk x_j = 0$.
+
+
+# %% tags=["remove-cell"]
+def factor(m: Tensor, x: Tensor) -> Tensor:
+    """``P_j P_j = c P_j`` with ``c = x_j^T W_qk x_j``."""
+    return x @ m @ x
+
+
+def coefficients(raw: Tensor) -> Tensor:
+    """Of the decomposition: the raw scores themselves."""
+    return raw
+
+
+def matrix_of(form: BilinearForm) -> Tensor:
+    """The matrix that is judged as an inner product, ``W_qk``."""
+    return form.dense()
+
 
 # %%
-show(
-    operators.operators_are_not_idempotent(d=d, seed=seed),
-    operators.raw_scores_in_the_decomposition(**one),
-    operators.linearity_cannot_fail(d=d, seed=seed),
+@claim(
+    "S1.4",
+    "(operators)",
+    "the terms of the sum are no projections",
+    Verdict.MISPRINT,
+    printed=r"""The $P_j$ "are not formal projection operators since they are not nilpotent" ($P_j \circ P_j \ne P_j$).""",
+    place="Remark S1.4",
+    holds=r"""They are not *idempotent*: $P_j \circ P_j = (x_j^\top W_{qk} x_j)\, P_j$, an oblique projection up to this
+    factor.""",
+    remark="The formula in the remark is right; the word means $P^k = 0$ for some $k$.",
 )
+def operators_are_not_idempotent(d=16, seed=0):
+    layer = random_layer(d, 12, 1, seed)
+    m, x = layer.form.dense(), layer.x[0]
+    p, c = torch.outer(x, m @ x), factor(m, x)  # P(y) = x (W x)^T y = <y, W x> x
+    yield exact(r"distance of $P_j P_j$ from $(x_j^\top W_{qk} x_j) P_j$", relative_error(p @ p, c * p))
+    yield compare("distance of $P_j P_j$ from $P_j$", relative_error(p @ p, p), "≠", 0, 0.1)
+    divided = r"distance of $P P$ from $P$ for $P = P_j / (x_j^\top W_{qk} x_j)$"
+    yield exact(divided, relative_error(p @ p / c**2, p / c))
+
+
+show(operators_are_not_idempotent(d=d, seed=seed))
+
+# %% [markdown]
+# Equation S17 prints $\alpha$ where the raw $\hat\alpha$ is meant.
+
+
+# %%
+@claim(
+    "S1.4",
+    "Eq. S17",
+    "coefficients of the decomposition",
+    Verdict.MISPRINT,
+    printed=r'"$\sum_j \alpha_{ij}(W_{qk})\, x_j = \sum_j x_i^\top W_{qk}\, x_j\, x_j$".',
+    place="Remark S1.4, Eq. S17",
+    holds=r"$\sum_j \hat\alpha_{ij} x_j = \sum_j (x_i^\top W_{qk} x_j)\, x_j$, as in Eq. S14.",
+    maybe_copying=True,
+)
+def raw_scores_in_the_decomposition(d=16, n_tokens=8, seed=0):
+    layer = random_layer(d, n_tokens, 1, seed)
+    x, m, raw = layer.x, layer.form.head(0), layer.raw()[0]
+    total = torch.stack([sum((token @ m @ other) * other for other in x) for token in x])
+    by_raw, by_weights = coefficients(raw) @ x, softmax_rows(raw) @ x
+    yield exact(r"distance of $\sum_j \hat\alpha_{ij} x_j$ from the sum", relative_error(by_raw, total))
+    yield compare(r"distance of $\sum_j \alpha_{ij} x_j$ from the sum", relative_error(by_weights, total), "≠", 0, 0.1)
+
+
+show(raw_scores_in_the_decomposition(**one_head))
+
+# %% [markdown]
+# The remark also says that $\Wqk$ may not satisfy all axioms of an inner product: linearity, symmetry and positive
+# definiteness. That is right. As a bilinear form $\Wqk$ is linear, so it can miss only the other two. Symmetry is what the
+# later chapters measure.
+
+
+# %%
+@claim(
+    "S1.4",
+    "(axioms)",
+    "which axioms of an inner product can fail",
+    Verdict.HOLDS,
+    remark="""The remark says that $W_{qk}$ may not satisfy all the axioms, and names linearity, symmetry and positive
+    definiteness. Linear in each argument it is by Definition S1.2, so that only the other two can fail.""",
+)
+def linearity_cannot_fail(d=16, seed=0):
+    layer = random_layer(d, 3, 1, seed)
+    m, (x, y, z) = matrix_of(layer.form), layer.x
+    yield exact("departure from linearity", (2 * x - 3 * y) @ m @ z - 2 * (x @ m @ z) + 3 * (y @ m @ z))
+    yield compare(r"$x^\top W_{qk} y - y^\top W_{qk} x$", x @ m @ y - y @ m @ x, "≠", 0, 1e-6)
+    smallest = torch.linalg.eigvalsh((m + m.T) / 2).min()
+    yield compare(r"smallest $x^\top W_{qk} x$ for $|x| = 1$", smallest, "<", 0, 1e-6)
+
+
+show(linearity_cannot_fail(d=d, seed=seed))
 
 # %% [markdown]
 # ## Heads: rank, scale, span
 #
 # The form of a head has rank $d_h$ at most ({prf:ref}`rem-s1-5`), their sum up to $d$.
 
-# %% tags=["hide-input"]
-forms = torch.stack(list(example.form.heads()))
-figures.rank_of_heads(torch.linalg.svdvals(forms), torch.linalg.svdvals(forms.sum(0)))
+
+# %% tags=["remove-cell"]
+@house_style()
+def rank_of_heads(heads: Tensor, total: Tensor) -> CaptionedFigure:
+    """Singular values of the heads' forms (heads, d) and of their sum (d)."""
+    figure, panel = new_figure(6.4, 3.2)
+    *of_heads, of_sum = ([float(value) for value in row if value > 1e-10 * row[0]] for row in (*heads, total))
+    for h, values in enumerate(of_heads):
+        panel.plot(range(1, len(values) + 1), values, color=PALETTE[1], alpha=0.7, label="" if h else "one head")
+    panel.plot(range(1, len(of_sum) + 1), of_sum, color=ENCODER, marker=".", label="sum over heads")
+    panel.set(xlabel="index", ylabel="singular value", ylim=(0, None))
+    panel.legend()
+    most = max(map(len, of_heads))
+    caption = f"""Singular values above rounding level: a head has {most}, the sum of {len(heads)} heads {len(of_sum)} of
+        {len(total)}."""
+    alt = f"Falling curves of singular values. Those of single heads end at index {most}, that of the sum at {len(of_sum)}."
+    return CaptionedFigure(figure, "fig-rank-of-heads", caption, alt)
+
+
+# %% tags=["remove-input"]
+forms = torch.stack(list(layer.form.heads()))
+rank_of_heads(torch.linalg.svdvals(forms), torch.linalg.svdvals(forms.sum(0)))
 
 # %% [markdown]
-# Equation S18 of the paper divides the scores of a head by $\sqrt d$; Transformers as they are built divide by
+# Equation S18 of the paper divides the scores of a head by $\sqrt d$. Transformers as they are built divide by
 # $\sqrt{d_h}$ {cite}`vaswani2017`. That is a convention: no order of scores depends on it, and neither score of this book
-# does. Gradients do, so that the [details of the next chapter](implicit_gradient_details.py#the-scale-of-the-scores)
-# check it.
+# does. Gradients do, so the [details of the next chapter](implicit_gradient_details.py#the-scale-of-the-scores) check it.
 #
-# Equation S21 of the paper sums the raw decompositions of the heads; this performs the same operation as Eq. S14, which
-# is about raw scores too. Each sum lies in the span of the tokens. The text says convex hull, which needs coefficients
-# that are positive and add up to 1, as attention weights are and raw scores are not.
+# Equation S21 of the paper sums the raw decompositions of the heads, as Eq. S14 does for one. Each sum lies in the span of the
+# tokens. The text says convex hull, which needs coefficients that are positive and add up to 1. Attention weights are such
+# coefficients, raw scores are not.
+
+
+# %% tags=["remove-cell"]
+def outside_the_hull(points: Tensor, x: Tensor) -> int:
+    """Points (..., d) beyond the convex hull of x (N, d): ``p . p > max_j p . x_j``, which no point of it can be."""
+    return int((points.square().sum(-1) > (points @ x.T).amax(-1) + 1e-10).sum())
+
 
 # %%
-show(heads.raw_sums_leave_the_hull(**several))
+@claim(
+    "S1.5",
+    "(convex hull)",
+    "where the raw decomposition of a head lies",
+    Verdict.MISPRINT,
+    printed=r"""
+    "[E]ach head perform independent projections onto $\operatorname{Conv}(X)$ that are then summed together".""",
+    place="Remark S1.5, before Eq. S21",
+    holds=r"""The raw sums $\sum_j \hat\alpha_{ij} x_j$ of Eq. S21 lie in $\operatorname{span}(X)$, as the text before Eq. S14
+    says. Their coefficients may be negative and need not add up to 1, so they leave $\operatorname{Conv}(X)$. With
+    attention weights every head gives a point of $\operatorname{Conv}(X)$.""",
+)
+def raw_sums_leave_the_hull(d=32, n_tokens=8, n_heads=4, seed=0):
+    layer = random_layer(d, n_tokens, n_heads, seed)
+    x, raw = layer.x, layer.raw()
+    sums, means = coefficients(raw) @ x, softmax_rows(raw) @ x
+    onto_span = torch.linalg.pinv(x) @ x
+    n_sums = n_heads * n_tokens
+    yield exact(r"distance of the raw sums from $\operatorname{span}(X)$", relative_error(sums @ onto_span, sums))
+    yield compare(f"raw sums outside the hull, of {n_sums}", outside_the_hull(sums, x), ">", paper="= 0")
+    yield exact("sums with attention weights outside the hull", outside_the_hull(means, x), 0, 0)
+
+
+show(raw_sums_leave_the_hull(**several))
+
+# %% [markdown]
+# ## Rotary positions
+#
+# Rotations turn queries and keys by angles proportional to the position. The form then depends on how far two tokens are
+# apart, and $\Wqk$ is the form at distance 0.
+#
+# ````{prf:proposition} Symmetric attention under rotary positions (ours)
+# :label: prop-rotary
+#
+# Let $q_i = R_i \Wq\T x_i$ and $k_j = R_j \Wk\T x_j$ with one head, $R_i = R_1^i$ and $R_1$ a rotation. Then
+#
+# $$
+# \hat\alpha_{ij} = q_i \cdot k_j = x_i\T\, \Wq R_{j-i} \Wk\T\, x_j .
+# $$ (eq-rotary)
+#
+# 1. In sequences of $N \ge 2$ tokens $\hat\alpha_{ij} = \hat\alpha_{ji}$ for all $i, j$ and all embeddings, if and only if
+#    $\Wq R_m \Wk\T = \Wk R_m \Wq\T$ for every offset $m = 1, \dots, N - 1$.
+# 2. Neighbours ($N = 2$) decide, where $\Wq$ has full column rank and $R_1$ turns $d_h / 2$ planes by different angles in
+#    $(0, \pi/2)$. The condition holds for $m = 1$ if and only if $\Wk = \Wq \operatorname{diag}(r_1, r_1, r_2, r_2, \dots)$,
+#    a number for each plane. Then it holds for every $m$, and $\Wqk$ is symmetric.
+# 3. For factors of any rank, if the condition holds for $N = d_h + 1$, then $\Wqk$ is symmetric. For $N = 2$ it need not
+#    be, if both have lower rank and $d_h \ge 4$.
+# 4. The converse fails. Let $\Wk = \Wq S$ with a symmetric $S$ and $\Wq$ of rank $d_h$. Then $\Wqk$ is symmetric, but
+#    the condition holds if and only if $S R_m = R_m S$ for these $m$.
+# ````
+#
+# ````{dropdown} Proof
+# ```{prf:proof}
+# $R_i\T R_j = R_{j-i}$ gives {eq}`eq-rotary`. *1.* A number is its own transpose, and $R_{i-j}\T = R_{j-i}$, so
+# $\hat\alpha_{ji} = x_j\T \Wq R_{i-j} \Wk\T x_i = x_i\T \Wk R_{j-i} \Wq\T x_j$. Two bilinear forms agree for all
+# $x_i, x_j$ if and only if their matrices do; $m = j - i$ takes the values $\pm 1, \dots, \pm (N - 1)$ for $i \ne j$, and
+# transposition turns the condition for $m$ into that for $-m$.
+#
+# *2.* The condition is $\Wq R_1 \Wk\T = \Wk R_1 \Wq\T$. The columns of its right side span those of $\Wk$, as $\Wq\T$ is
+# onto and $R_1$ invertible; the columns of its left side lie in the span of those of $\Wq$. So $\Wk = \Wq B$ with some $B$,
+# and $\Wq$ cancels on both sides: $R_1 B\T = B R_1$. With $X = B R_1$ this is $X = R_1^2 X\T$. Transposed it is
+# $X\T = X R_1^{-2}$, so $X = R_1^2 X R_1^{-2}$: $X$ commutes with $R_1^2$. This turns the planes by
+# different angles in $(0, \pi)$, so $X$ keeps each plane and acts on plane $c$ as a complex number $z_c$. There
+# $X = R_1^2 X\T$ says $z_c = e^{2 i \theta_c} \bar z_c$, that is $z_c = r_c e^{i \theta_c}$ with a real $r_c$. Hence
+# $B = X R_1^{-1}$ multiplies plane $c$ by $r_c$. Conversely such a $B$ is symmetric and commutes with every $R_m$, so
+# $\Wq R_m B \Wq\T = \Wq B R_m \Wq\T$ for every $m$, 0 included.
+#
+# *3.* By Cayley and Hamilton $\sum_{m=0}^{d_h} p_m R_1^m = 0$ with the coefficients of the characteristic polynomial of
+# $R_1$, and $p_0 = \det(-R_1) \neq 0$. So $\Wqk - \Wqk\T$ is the sum of $-p_m / p_0$ times
+# $\Wq R_m \Wk\T - \Wk R_m \Wq\T$ over $m = 1, \dots, d_h$, and 0 if all of these are. For $N = 2$ let
+# $\Wq = u a\T$ and $\Wk = v b\T$ with independent $u, v$. If $a$ is at right angles to $R_1 b$ and $R_1\T b$, both sides
+# of the condition are 0. With $b$ in two planes of different angles, $b$ is not in the span of these two vectors. So $a$
+# can be chosen with $a\T b \neq 0$, and $\Wqk = (a\T b)\, u v\T$ is not symmetric.
+#
+# *4.* $\Wq S \Wq\T$ is symmetric. The condition reads $\Wq R_m S \Wq\T = \Wq S R_m \Wq\T$; as $\Wq$ has full column
+# rank it can be cancelled on both sides.
+# ```
+# ````
+
+
+# %% tags=["remove-cell"]
+def rotation(m: int, d_head: int) -> Tensor:
+    """``R_m``: neighbouring coordinates turned by ``m 10000^(-2c / d_head)``, c the number of their plane."""
+    angles = m * 10_000.0 ** (-torch.arange(0, d_head, 2, dtype=torch.float64) / d_head)
+    turned = [torch.stack([a.cos(), -a.sin(), a.sin(), a.cos()]).view(2, 2) for a in angles]
+    return torch.block_diag(*turned)
+
+
+def scores(x: Tensor, wq: Tensor, wk: Tensor) -> Tensor:
+    """``(R_i W_q^T x_i) . (R_j W_k^T x_j)``, (N, N)."""
+    turns = torch.stack([rotation(i, wq.shape[1]) for i in range(len(x))])
+    q, k = (torch.einsum("nab,nb->na", turns, x @ w) for w in (wq, wk))
+    return q @ k.T
+
+
+def form_at_offset(wq: Tensor, wk: Tensor, m: int) -> Tensor:
+    """``W_q R_m W_k^T``: the form of the pairs (i, i + m)."""
+    return wq @ rotation(m, wq.shape[1]) @ wk.T
+
+
+def skew_by_offsets(wq: Tensor, wk: Tensor) -> Tensor:
+    """``W_qk - W_qk^T`` from the offsets 1 to d_h alone, by the characteristic polynomial of ``R_1``."""
+    n = wq.shape[1]
+    p = torch.from_numpy(np.poly(rotation(1, n).numpy())).flip(0)  # p[m] goes with R_1^m
+    return sum(-p[m] / p[0] * (form_at_offset(wq, wk, m) - form_at_offset(wk, wq, m)) for m in range(1, n + 1))
+
+
+def symmetric_neighbours(wq: Tensor) -> Tensor:
+    """A basis (n, d, d_head) of the W_k with which ``a_12 = a_21`` for all embeddings."""
+    n, turn = wq.numel(), rotation(1, wq.shape[1])
+    every = torch.eye(n, dtype=wq.dtype).view(n, *wq.shape)
+    skew = wq @ turn @ every.mT - every @ turn @ wq.T  # of every W_k with a single entry
+    _, sizes, directions = torch.linalg.svd(skew.flatten(1).T)
+    return directions[sizes < 1e-9 * sizes[0]].view(-1, *wq.shape)
+
+
+def rotary_sample(d: int, d_head: int, n_tokens: int, seed: int) -> list[Tensor]:
+    """Normal tokens, factors of a head, a matrix, a number for each plane, and vectors for factors of rank 1."""
+    generator = torch.Generator().manual_seed(seed)
+    shapes = (n_tokens, d), (d, d_head), (d, d_head), (d_head, d_head), (d_head // 2,), (d,), (d,), (d_head,)
+    return [torch.randn(*shape, generator=generator, dtype=torch.float64) for shape in shapes]
+
+
+def of_rank_one(u: Tensor, v: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    """``u a^T`` and ``v b^T``: a at right angles to b turned by 1 and by -1, but not to b."""
+    turned = torch.linalg.qr(torch.stack([rotation(m, len(b)) @ b for m in (1, -1)], 1)).Q
+    return torch.outer(u, b - turned @ (turned.T @ b)), torch.outer(v, b)
+
+
+def asymmetry(a: Tensor, offset: int | None = None) -> Tensor:
+    """The largest ``|a_ij - a_ji|``, of all pairs or of those with ``j - i = offset``."""
+    skew = (a - a.T).abs()
+    return (skew if offset is None else skew.diagonal(offset)).max()
+
+
+# %%
+@claim(
+    "Eq. 1",
+    "(rotary positions)",
+    "symmetric attention under rotary positions",
+    Verdict.HOLDS,
+    printed=r""""$\sigma\big(\frac{1}{\sqrt{d}} X W_{qk} X^\top\big)$", with the position added to the embedding, "$X_0(U) = U W_e
+    + W_p$".""",
+    place="Section 2.1, Eq. 1, and Definition S1.1, Eq. S1",
+    holds=r"""Where queries and keys are rotated by their positions, as in ModernBERT, LLaMA and Mistral, $\hat\alpha_{ij} =
+    x_i^\top W_q R_{j-i} W_k^\top x_j$. Then $\hat\alpha_{ij} = \hat\alpha_{ji}$ for all inputs if and only if $W_q R_m
+    W_k^\top = W_k R_m W_q^\top$ for every offset $m \ge 1$ that occurs. With $W_q$ of full column rank and different
+    angles between 0 and $\pi/2$ this is the case if and only if $W_k = W_q \operatorname{diag}(r_1, r_1, r_2, r_2,
+    \dots)$; neighbours alone decide it.""",
+    remark="$W_{qk}$ is the case $m = 0$. A symmetric $W_{qk}$ is not enough, also where $s = 1$.",
+    ours=True,
+)
+def rotary_scores(d=16, d_head=6, n_tokens=8, seed=0):
+    x, wq, wk, s, planes, *thin = rotary_sample(d, d_head, n_tokens, seed)
+    a, offsets = scores(x, wq, wk), range(1 - n_tokens, n_tokens)
+    skew = torch.stack([form_at_offset(wq, wk, m) - form_at_offset(wk, wq, m) for m in offsets])
+    predicted = [[x[i] @ skew[j - i + n_tokens - 1] @ x[j] for j in range(n_tokens)] for i in range(n_tokens)]
+    difference = r"distance of $\hat\alpha_{ij} - \hat\alpha_{ji}$ from the form of the offset"
+    yield exact(difference, relative_error(torch.tensor(predicted), a - a.T))
+    largest = r"largest $|\hat\alpha_{ij} - \hat\alpha_{ji}|$"
+    commuting = scores(x, wq, wq @ planes.repeat_interleave(2).diag())
+    yield exact(f"{largest}, $W_k = W_q S$, $S$ symmetric and commuting with rotations", asymmetry(commuting))
+    thinner = wq @ (s + s.T)
+    yield compare(f"{largest}, $S$ symmetric only", asymmetry(scores(x, wq, thinner)), ">", 0, 0.1)
+    yield exact("symmetry score of that $W_{qk}$", symmetry_score(form_at_offset(wq, thinner, 0)), 1)
+    basis = symmetric_neighbours(wq)
+    dimension = r"dimension of the space of $W_k$ with $\hat\alpha_{12} = \hat\alpha_{21}$ for all embeddings"
+    yield exact(dimension, len(basis), d_head // 2, 0)
+    factors = (torch.linalg.pinv(wq) @ basis).diagonal(dim1=1, dim2=2).unflatten(1, (-1, 2)).mean(2)  # W_k = W_q B
+    by_planes = wq @ factors.repeat_interleave(2, 1).diag_embed()
+    planes_words = r"distance of these $W_k$ from $W_q \operatorname{diag}(r_1, r_1, r_2, r_2, \dots)$"
+    yield exact(planes_words, relative_error(by_planes, basis))
+    yield exact(f"{largest} with them, all offsets", max(asymmetry(scores(x, wq, k)) for k in basis))
+    dense = wq @ wk.T
+    offset_words = "$W_{qk} - W_{qk}^\\top$ made of the offsets $1$ to $d_h$: distance"
+    yield exact(offset_words, relative_error(skew_by_offsets(wq, wk), dense - dense.T))
+    q, k = of_rank_one(*thin)
+    yield exact(f"{largest} of neighbours, factors of rank 1", asymmetry(scores(x, q, k), 1))
+    distance = relative_error((q @ k.T).T, q @ k.T)
+    yield compare(r"distance of $W_{qk}^\top$ from $W_{qk}$, the same factors", distance, ">", 0, 0.1)
+    yield compare(f"{largest} at offset 2, the same factors", asymmetry(scores(x, q, k), 2), ">", 0, 0.1)
+
+
+show(rotary_scores(seed=seed))

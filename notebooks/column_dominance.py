@@ -13,17 +13,15 @@
 # ---
 
 # %% [markdown]
-# # Why columns would dominate
+# # Being context more often does not make columns dominate
 #
-# In many trained decoders, which predict every token from those before it, large norms are found among the columns of
-# $W_{qk}$ more often than among its rows. The paper offers a theorem: such *autoregressive* training has this effect on
-# its updates {cite}`saponati2025`. Does it follow from what the theorem assumes?
+# In many trained decoders large norms are found among the columns of $\Wqk$ more often than among its rows. The paper
+# {cite}`saponati2025` explains it: read from left to right, most tokens are *context* for others more often than they are
+# predicted.
 #
-# It does not: where no token occurs twice and the coefficients treat the two tokens of a pair alike, rows and columns of
-# an update follow the same law, and *directionality*, the paper's measure of which side dominates, averages
-# {glue:text}`ar-d` ± {glue:text}`ar-d-error` in our simulation. With independent Gaussian coefficients for all pairs of
-# queries and keys, columns are the more uneven side exactly where keys lie closer to the coordinate axes than queries do,
-# and the theorem assumes no such difference.
+# **That does not follow. Where no token repeats and both tokens of a pair count alike, rows and columns of an update have one
+# law. Columns can dominate where keys lie closer to the coordinate axes than queries, and a causal softmax makes early keys
+# heavy.**
 
 # %% tags=["parameters", "remove-input"]
 d: int = 32  # width of the embedding; in [16, 96]
@@ -34,139 +32,163 @@ exponent: float = 1.0  # variances of the embedding's coordinates fall like that
 seed: int = 0  # seed of every random draw; in [0, 2147483647]
 
 # %% tags=["remove-cell"]
-import torch
+from functools import cache
 
-from attngeo.chapters.column_dominance import condition, figures, norm_ratios, repeated_tokens, theorem
-from attngeo.chapters.column_dominance.assumptions import (
-    CONTEXTS,
-    MASK_RATE,
-    alignment_sweep,
-    dominance_table,
-    updates_by_assumption,
+import pandas as pd
+import seaborn as sns
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attngeo.display.page import glue, show
+from attngeo.display.style import DECODER, ENCODER, NEUTRAL, CaptionedFigure, house_style, new_figure
+from attngeo.display.typeset import typeset
+from attngeo.forms.scores import score_batch
+from attngeo.paper.claims import Verdict, claim, compare, exact, monte_carlo
+from attngeo.updates.enumeration import coordinates
+from attngeo.updates.norms import (
+    TAIL,
+    log_unevenness,
+    squared_norms,
+    tail_gap,
+    unevenness,
 )
-from attngeo.chapters.column_dominance.measures import axis_alignment
-from attngeo.display.page import glue, show, table
-from attngeo.updates.random_updates import power_profile
+from attngeo.updates.objectives import Objective, attended_matrix
+from attngeo.updates.pair_symmetry import signs
+from attngeo.updates.random_updates import Coefficients, UpdateModel, context_updates, power_profile
+from attngeo.updates.rank_one import exact_coefficients
 
 profile = {"d": d, "exponent": exponent, "seed": seed}
-generator = torch.Generator().manual_seed(seed)
 
-# %% tags=["hide-input"]
-kinds = updates_by_assumption(d, n_tokens, n_sequences, exponent, n_draws, generator)
-shown = {
+MASK_RATE = 0.3  # of the positions in the masked setting
+CONTEXTS = 12  # isotropic context tokens in the place of a sequence
+UNEVENNESS = "log ratio of unevenness, columns to rows"
+LARGE_NORMS = f"share of columns minus share of rows above the {100 * TAIL:g} % quantile"
+SHOWN = {  # some of `updates_by_assumption`, as the first figure calls them
     "isotropic context tokens": "isotropic\ncontext tokens",
     "autoregressive": "autoregressive,\nno token twice",
-    "errors, autoregressive": "coefficients linear\nin the key",
-    "first token": "outlying\nfirst token",
+    "errors, autoregressive": "coefficients that are\nerrors times keys",
+    "first token": "a first token with\noutlying coordinates",
 }
-figures.norm_histograms({title: kinds[name] for name, title in shown.items()})
+
+
+# %% tags=["remove-cell"]
+def updates_by_assumption(n_tokens: int, n_sequences: int, n_draws: int, d: int, exponent: float, seed: int):
+    """Updates (draws, d, d) under each set of assumptions, by its name; ``n_sequences`` sequences add to one update."""
+    generator = torch.Generator().manual_seed(seed)
+    uneven, even = torch.diag(power_profile(d, exponent)), torch.eye(d, dtype=torch.float64)
+    outlying, mask = torch.randn(2, n_draws, d, generator=generator, dtype=torch.float64)
+    outlying[:, : max(1, d // 16)] *= 8
+    mean = 3.0 * (torch.arange(d) < max(1, d // 16)).double()
+    size = {"n_tokens": n_tokens, "n_sequences": n_sequences}
+    both, masked = Objective.BIDIRECTIONAL, Objective.MASKED
+    models = {
+        "autoregressive": UpdateModel(uneven, **size),
+        "bidirectional": UpdateModel(uneven, both, **size),
+        "errors, autoregressive": UpdateModel(uneven, coefficients=Coefficients.ERROR, **size),
+        "errors, bidirectional": UpdateModel(uneven, both, coefficients=Coefficients.ERROR, **size),
+        "first token": UpdateModel(even, first_token=outlying, **size),
+        "masked": UpdateModel(uneven, masked, mask_token=mask, mask_rate=MASK_RATE, **size),
+        "common mean": UpdateModel(even, mean=mean, coefficients=Coefficients.CENTRED, **size),
+    }
+    context = context_updates(uneven, n_tokens, n_draws, generator, n_contexts=CONTEXTS * n_sequences)
+    return {"isotropic context tokens": context} | {name: m.draw(n_draws, generator) for name, m in models.items()}
+
+
+def heavier(updates: Float[Tensor, "draws d d"], n_errors: float = 4.0) -> str:
+    """Which side is the more uneven one, by more than four standard errors."""
+    ratio = log_unevenness(updates)
+    lead = float(ratio.mean() / ratio.std()) * len(ratio) ** 0.5
+    return "both alike" if abs(lead) < n_errors else "columns heavier" if lead > 0 else "rows heavier"
+
+
+@house_style()
+def shares_above(kinds: dict[str, Float[Tensor, "draws d d"]]) -> CaptionedFigure:
+    """The share of rows and of columns whose norm exceeds a value, a panel per set of assumptions."""
+    figure, panels = new_figure(9, 3.1, columns=len(SHOWN), sharey=True)
+    words = {name.replace("\n", " "): heavier(kinds[kind]) for kind, name in SHOWN.items()}
+    for panel, (kind, name), said in zip(panels, SHOWN.items(), words.values(), strict=True):
+        norms = torch.stack(squared_norms(kinds[kind])).flatten(1).sqrt()
+        norms = norms / norms.square().mean().sqrt()
+        grid = torch.linspace(0, float(norms.max()), 160).double()
+        for side, colour, label in zip(norms, (ENCODER, DECODER), ("rows", "columns"), strict=True):
+            panel.plot(grid, [float((side > w).double().mean()) for w in grid], color=colour, label=label)
+        panel.set(title=name, xlabel="norm / rms norm", yscale="log", ylim=(2 / norms.numel(), 1.4))
+        panel.text(0.98, 0.94, said, transform=panel.transAxes, ha="right", va="top", fontweight="bold")
+    panels[0].set_ylabel("share above that norm")
+    panels[0].legend(loc="lower left")
+    listed = "; ".join(f"{name}: {said}" for name, said in words.items())
+    caption = """How many rows (blue) and columns (orange) of random updates have a norm above a value. The theorem says that
+    orange ends above blue. *Heavier* is the side with more of the large norms."""
+    alt = f"Four panels of falling curves, one for rows and one for columns. {listed}."
+    return CaptionedFigure(figure, "fig-shares-above", caption, alt)
+
+
+kinds = updates_by_assumption(n_tokens, n_sequences, n_draws, **profile)
+
+# %% tags=["remove-input"]
+shares_above(kinds)
+
+# %% tags=["remove-cell"]
+said = {name: heavier(updates) for name, updates in kinds.items()}
+by_rows, by_columns = ({n for n, s in said.items() if s == f"{side} heavier"} for side in ("rows", "columns"))
+assert by_rows <= {"isotropic context tokens", "common mean"}
+assert by_columns <= {"errors, autoregressive", "errors, bidirectional", "first token", "masked"}
+directionality = score_batch(kinds["autoregressive"]).directionality
+glue("exponent", exponent)
+glue("ar-d", directionality.mean(), "+.2f")
+glue("ar-d-error", directionality.std() / n_draws**0.5, ".2f")
 
 # %% [markdown]
-# ## What is compared
+# :::{admonition} How sure is this
+# The statements of ours are proven unless we say that they are observed. All updates on this page are made of random
+# embeddings and stated coefficients: nothing is measured on a trained model. Exact gradients have other terms
+# ({prf:ref}`prop-2-2`), and a step on $W_q$ and $W_k$ moves $\Wqk$ by another matrix ({prf:ref}`rem-s1-6`). The theorem on the
+# softmax is about expected squared norms. It assumes errors that are uncorrelated, of mean 0 and of one variance for all
+# queries: it speaks of the noise of gradients, whose mean is then 0. What positions change is in
+# [the theorem on positions](positions_theory.py).
+# :::
 #
-# This chapter takes the paper's own setting: a sequence of tokens changes $W_{qk}$ by
+# ## One side can only be more uneven than the other
+#
+# We take the paper's own setting. Up to a constant, a sequence of tokens changes $\Wqk$ by
 #
 # $$
-# \Delta W = \sum_i \sum_{j \in C_i} \beta_{ij}\, x_i x_j^\top ,
+# \Delta W = \sum_i \sum_{j \in C_i} \beta_{ij}\, x_i x_j^\top .
 # $$ (eq-s1-8-update)
 #
-# up to a constant. Here $x_i \in \mathbb{R}^d$ is the embedding of the token that is predicted,
-# $x_j$ that of a token in its *context* $C_i$, and the coefficient $\beta_{ij}$ tells how much $j$ helps to predict $i$.
-# (Exact gradients have the query's embedding and all attended positions instead, by {prf:ref}`prop-2-2`, and a step on
-# $W_q$ and $W_k$ moves $W_{qk}$ by another matrix, by {prf:ref}`rem-s1-6`.)
-# Row $m$ of $\Delta W$ collects the $m$-th coordinates of the predicted (query) side, column $k$ the $k$-th coordinates
-# of the context (key) side. The embeddings are random with mean zero and covariance $\Sigma$. Unless said otherwise,
-# $\Sigma$ is diagonal in the simulations, with variances that fall like $k^{-a}$, here with $a$ = {glue:text}`exponent`.
+# Here $x_i \in \mathbb{R}^d$ is the embedding of a predicted token and $x_j$ that of a token in its context $C_i$. The
+# coefficient $\beta_{ij}$ says how much $j$ helps to predict $i$. Row $m$ of $\Delta W$ collects the $m$-th coordinates of
+# the predicted tokens, the *queries*. Column $k$ collects the $k$-th coordinates of the context tokens, the *keys*. Embeddings
+# are random, with mean zero and covariance $\Sigma$. In simulations $\Sigma$ is diagonal unless we say otherwise, and its
+# variances fall like $k^{-a}$ with $a$ = {glue:text}`exponent`.
 #
-# Rows and columns of a matrix have the same sum of squares ({prf:ref}`lem-s1-12-sum`), so one side can only be more
-# *uneven* than the other: a few large norms, the rest small. Three measures tell which. The *tails* are the
-# probabilities $\Pr[\|w_{\cdot,k}\| > w]$ and $\Pr[\|w_{m,\cdot}\| > w]$. The *directionality* of Def. 3.2 of the paper is
-# negative where columns dominate. The *unevenness* of a side is the mean of the fourth powers of its norms over the
-# square of the mean of their squares, and 1 when all are equal.
+# Rows and columns of a matrix have the same sum of squares ({prf:ref}`lem-s1-12-sum`). So one side can only be more *uneven*:
+# a few large norms, the rest small. We measure that in three ways.
 #
-# The paper argues in four steps.
+# - *Tails*: the shares of rows and of columns whose norm exceeds a value. The theorem compares them.
+# - *Unevenness*: the mean of the fourth powers of the norms over the square of their mean square. It is 1 if all are equal.
+# - *Directionality* $d$, the paper's score: below 0 where columns dominate ([Two scores](two_scores.py)).
 #
-# 1. A token that serves as context adds more to a typical column than to a typical row. *This needs a context token
-#    whose coordinates have equal variances. The theorem draws all tokens from one law.*
-# 2. Most tokens serve as context more often than they are predicted ({prf:ref}`prop-s1-10`). *The counts act on the two
-#    sides only where tokens repeat, and the law of the embeddings decides which side they favour.*
-# 3. Hence the norms of rows and of columns have different variances. *In step 1 it is the rows that vary more, as the
-#    paper prints it; for its conclusion it would have to be the columns.*
+# The paper argues in four steps. In italics stands what each lacks.
+#
+# 1. A context token adds more to a typical column than to a typical row. *It does if the variances of its coordinates are
+#    equal. The theorem draws all tokens from one law.*
+# 2. Most tokens are context more often than they are predicted ({prf:ref}`prop-s1-10`). *Counts alone act on the two sides
+#    only where tokens repeat. Which side they favour is then up to the law of the embeddings.*
+# 3. So the norms of rows and of columns differ in variance. *In step 1 it is rows that vary more. The conclusion needs columns.*
 # 4. The larger variance has the heavier tail. *This is false for general laws* ({prf:ref}`lem-s1-11`).
 #
-# ## One context token
+# ## One context token favours neither side
 #
-# ````{prf:proposition} Prop. S1.8 of the paper: growth by a context token
-# :label: prop-s1-8
+# The first step of the proof is about one token that is the context of many others. Let the coefficients be independent of the
+# embeddings. If the coordinates of this token's embedding have equal variances, every column outgrows the rows of below-average
+# variance, and the rows of above-average variance outgrow every column ({prf:ref}`prop-s1-8`).
 #
-# Let one token with embedding $y$ be the only context of $N$ tokens with embeddings $x_1, \dots, x_N$. Let all these
-# vectors be independent with mean zero, $x_i$ with covariance $\Sigma$, $y$ with covariance $\sigma_y^2 I$, **and let the
-# coefficients $\beta_i$ be independent of all embeddings**. Then for every column $k$ and row $m$ of
-# $\Delta W = \sum_i \beta_i x_i y^\top$
+# But in the theorem all tokens have one law. Column $k$ then gains $\Sigma_{kk}/\Sigma_{mm}$ times what row $m$ gains
+# ({prf:ref}`prop-s1-8-one-law`). Exchanging $k$ and $m$ inverts the ratio, so no side leads.
 #
-# $$
-# \frac{\mathbb{E}\|\Delta w_{\cdot,k}\|^2}{\mathbb{E}\|\Delta w_{m,\cdot}\|^2} = \frac{\mathrm{Tr}(\Sigma)}{d\,\Sigma_{mm}} ,
-# $$ (eq-s1-8-ratio)
-#
-# which exceeds 1 exactly for the rows of below-average variance.
-# ````
-#
-# ````{dropdown} Proof
-# ```{prf:proof}
-# With $u = \sum_i \beta_i x_i$ the update is $u y^\top$, so $\|\Delta w_{\cdot,k}\|^2 = y_k^2 \|u\|^2$ and
-# $\|\Delta w_{m,\cdot}\|^2 = u_m^2 \|y\|^2$. As $u$ is made of the $x_i$ and of the coefficients, it is independent of $y$,
-# and the expectations factor. First, $\mathbb{E} y_k^2 = \sigma_y^2$ and $\mathbb{E}\|y\|^2 = d \sigma_y^2$. Second,
-#
-# $$
-# \mathbb{E} u_m^2 = \sum_{i,i'} \mathbb{E}[\beta_i \beta_{i'}]\, \mathbb{E}[[x_i]_m [x_{i'}]_m]
-# = \Sigma_{mm} \sum_i \mathbb{E}\beta_i^2 ,
-# $$
-#
-# since $\mathbb{E}[[x_i]_m [x_{i'}]_m] = 0$ for $i \neq i'$: independent *vectors* of mean zero. (Eq. S57 names the
-# entries instead.) Summed over $m$, $\mathbb{E}\|u\|^2 = \mathrm{Tr}(\Sigma) \sum_i \mathbb{E}\beta_i^2$. Division gives
-# {eq}`eq-s1-8-ratio`.
-# ```
-# ````
-#
-# The condition in bold is ours: the paper takes the coefficients out of the expectation without it.
-
-# %%
-show(norm_ratios.context_ratio(n_tokens=n_tokens, **profile))
-
-# %% [markdown]
-# The isotropic $y$ is what makes the columns alike. In the theorem all tokens have one law.
-#
-# ````{prf:proposition} the same when all tokens have one law
-# :label: prop-s1-8-one-law
-#
-# Under the assumptions of {prf:ref}`prop-s1-8`, but with $y$ of covariance $\Sigma$ too,
-#
-# $$
-# \frac{\mathbb{E}\|\Delta w_{\cdot,k}\|^2}{\mathbb{E}\|\Delta w_{m,\cdot}\|^2} = \frac{\Sigma_{kk}}{\Sigma_{mm}} ,
-# $$ (eq-s1-8-one-law)
-#
-# whether the token of embedding $y$ is the context of all others or predicted from all others.
-# ````
-#
-# ````{dropdown} Proof
-# ```{prf:proof}
-# With $u$ as in the proof of {prf:ref}`prop-s1-8`, $\mathbb{E}\|\Delta w_{\cdot,k}\|^2 = \mathbb{E} y_k^2\, \mathbb{E}\|u\|^2$ is
-# $\Sigma_{kk} \mathrm{Tr}(\Sigma) \sum_i \mathbb{E}\beta_i^2$, and
-# $\mathbb{E}\|\Delta w_{m,\cdot}\|^2 = \mathbb{E} u_m^2\, \mathbb{E}\|y\|^2 = \Sigma_{mm} \mathrm{Tr}(\Sigma) \sum_i \mathbb{E}\beta_i^2$. For a predicted
-# token the update is $y u^\top$, so that $\mathbb{E}\|\Delta w_{\cdot,k}\|^2 = \mathbb{E} u_k^2\, \mathbb{E}\|y\|^2$ and
-# $\mathbb{E}\|\Delta w_{m,\cdot}\|^2 = \mathbb{E} y_m^2\, \mathbb{E}\|u\|^2$: the same two values.
-# ```
-# ````
-
-# %%
-show(norm_ratios.ratio_when_all_tokens_have_one_law())
-
-# %% [markdown]
-# Exchanging $k$ and $m$ inverts the ratio, so a token's role as context gives columns no lead over rows. The
-# [details](column_dominance_details.py#more-on-one-context-token) have the mirror statement for a predicted token and
-# the ratio for coefficients that are made from the embeddings.
-#
-# ## The theorem
+# ## The theorem does not follow
 #
 # ````{prf:theorem} Thm. S1.12 (informally 2.3) of the paper: autoregressive training induces directionality
 # :label: thm-s1-12
@@ -176,67 +198,53 @@ show(norm_ratios.ratio_when_all_tokens_have_one_law())
 # $\Pr[\|w_{\cdot,k}\| > w] > \Pr[\|w_{m,\cdot}\| > w]$ for all $w > \gamma$.
 # ````
 #
-# No proof stands here, because the statement does not follow from its assumptions. The paper's proof prints that the
-# norms of rows have the larger variance (S101) and concludes that *columns* have the heavier tail (S102), against its own
-# lemma. If S101 is a slip of indices, it is the columns that must vary more. But "under the same assumptions as in
-# Proposition S1.8", for which Section S1.4.4 of the paper claims column dominance, it is the rows: all columns receive the same
-# $\mathrm{Tr}(\Sigma)$ and row $m$ receives $\Sigma_{mm}$. Large norms are then found among rows, and the mean directionality
-# of such updates is {glue:text}`context-d`. (The isotropic context token of that proposition is itself at odds with the
-# theorem, which draws all tokens from one law. Before the proposition, Section S1.4.2 also posits a partial alignment
-# between embeddings; no statement or proof takes it up.)
+# No proof stands here. The paper's ends in two lines: the norms of rows vary more (S101), hence columns have the heavier tail
+# (S102). Its own lemma would give the tail to rows. Nor does it help to exchange the two sides in S101. Under the
+# assumptions of {prf:ref}`prop-s1-8`, from which Section S1.4.4 argues, rows do vary more: every column receives the same
+# $\mathrm{Tr}(\Sigma)$, row $m$ receives $\Sigma_{mm}$. So large norms are found among rows.
+
+
+# %% tags=["remove-cell"]
+@cache
+def context_tokens(d: int, n_tokens: int, exponent: float, n_draws: int, seed: int, n_contexts: int = 1) -> Tensor:
+    """Updates (draws, d, d) by context tokens of Prop. S1.8, coefficients independent of the embeddings."""
+    generator = torch.Generator().manual_seed(seed)
+    return context_updates(torch.diag(power_profile(d, exponent)), n_tokens, n_draws, generator, n_contexts=n_contexts)
+
 
 # %%
-show(theorem.variance_of_norms(n_tokens=n_tokens, **profile))
+@claim(
+    "S1.12",
+    "Eqs. S101, S102",
+    "from the variance of the norms to their tails",
+    Verdict.CHANGES,
+    printed=r'''"under the same assumptions as in Proposition S1.8", "$\mathrm{Var}(\|w_{m,\cdot}\|) >
+    \mathrm{Var}(\|w_{\cdot,k}\|)$ $\forall k, m$", hence "$\Pr[\|w_{\cdot,k}\| > w] > \Pr[\|w_{m,\cdot}\| > w]$
+    $\forall w > \gamma$"''',
+    place="Section S1.4.4 and proof of Theorem S1.12, Eqs. S101, S102",
+    holds="""Under the assumptions of Prop. S1.8 rows are the more uneven side, so that large norms are found among
+    rows, and directionality is positive. By the lemma's own logic, Eq. S101 points the same way, against Eq. S102; with
+    rows and columns exchanged it would lead to Eq. S102, and is not true.""",
+    remark="""What falls is the reason, not columns as such: with coefficients like those of Prop. 2.2 of the paper,
+    errors times keys, columns are the more uneven side, for either objective, where the errors are independent of the
+    embeddings and coordinates uncorrelated. The threshold of Eq. S102 also puts variances where Lemma S1.11 has
+    standard deviations.""",
+)
+def variance_of_norms(d=48, n_tokens=8, exponent=1.0, n_draws=40, seed=0):
+    updates = context_tokens(d, n_tokens, exponent, n_draws, seed, n_contexts=150)
+    rows, columns = (squared.sqrt().var(-1) for squared in squared_norms(updates))
+    words = "log of the variance of row norms over that of column norms, context tokens of Prop. S1.8"
+    yield monte_carlo(words, (rows / columns).log(), 0, ">", paper="> 0")
+    yield monte_carlo(LARGE_NORMS, tail_gap(updates), 0, "<", paper="> 0")
+    d_of_updates = score_batch(updates).directionality
+    yield monte_carlo("directionality (negative: columns)", d_of_updates, 0, ">", paper="< 0")
+
+
+show(variance_of_norms(n_tokens=n_tokens, **profile))
 
 # %% [markdown]
-# In a sequence tokens have both roles, and then two statements can be proved.
-#
-# ````{prf:proposition} equal expected norms, whatever the objective
-# :label: prop-s1-12-expectation
-#
-# Let the embeddings $e_a$ of the vocabulary be independent with one law of mean zero and finite fourth moments, and let
-# $B_{ab}$, the sum of the coefficients of all pairs in which token $a$ is predicted from token $b$, be independent of
-# them. Then $\Delta W = \sum_{ab} B_{ab}\, e_a e_b^\top$ satisfies
-#
-# $$
-# \mathbb{E}[\Delta W \Delta W^\top] = \mathbb{E}[\Delta W^\top \Delta W] ,
-# $$ (eq-s1-12-expectation)
-#
-# so that $\mathbb{E}\|w_{k,\cdot}\|^2 = \mathbb{E}\|w_{\cdot,k}\|^2$ for every $k$. Without pairs of equal tokens both are
-# $\mathrm{Tr}(\Sigma)\Sigma_{kk}\|B\|_F^2 + (\Sigma^2)_{kk}\mathrm{Tr}(BB)$ for given $B$.
-# ````
-#
-# ````{dropdown} Proof
-# ```{prf:proof}
-# Take $B$ as given. Then
-#
-# $$
-# \mathbb{E}[\Delta W^\top \Delta W] = \sum_{ab,a'b'} B_{ab} B_{a'b'}\, \mathbb{E}[(e_a^\top e_{a'})\, e_b e_{b'}^\top],
-# \qquad
-# \mathbb{E}[\Delta W \Delta W^\top] = \sum_{ab,a'b'} B_{ab} B_{a'b'}\, \mathbb{E}[(e_b^\top e_{b'})\, e_a e_{a'}^\top] .
-# $$
-#
-# A term is zero if some token occurs in it exactly once, as the embeddings are independent with mean zero. What remains,
-# with $a \neq b$ where two tokens are involved:
-#
-# | tokens | factor | $\Delta W^\top \Delta W$ | $\Delta W \Delta W^\top$ |
-# |---|---|---|---|
-# | $a' = a$, $b' = b$ | $B_{ab}^2$ | $\mathrm{Tr}(\Sigma)\,\Sigma$ | $\mathrm{Tr}(\Sigma)\,\Sigma$ |
-# | $a' = b$, $b' = a$ | $B_{ab} B_{ba}$ | $\Sigma^2$ | $\Sigma^2$ |
-# | $b = a$, $b' = a'$, $a' \neq a$ | $B_{aa} B_{a'a'}$ | $\Sigma^2$ | $\Sigma^2$ |
-# | all equal | $B_{aa}^2$ | $\mathbb{E}[\lVert e\rVert^2 e e^\top]$ | $\mathbb{E}[\lVert e\rVert^2 e e^\top]$ |
-#
-# The two columns agree line by line. The last sentence keeps the first two lines.
-# ```
-# ````
-
-# %%
-show(theorem.equal_expected_norms())
-
-# %% [markdown]
-# This covers every order and every frequency of tokens: however often a token is context and however often it is
-# predicted, row $k$ and column $k$ have the same expected *squared* norm. The second statement concerns the whole law, and
-# with it the tails.
+# In a sequence tokens have both roles. Then row $k$ and column $k$ have the same expected squared norm, whatever the order and
+# the frequency of the tokens ({prf:ref}`prop-s1-12-expectation`). With one condition more they have the same law.
 #
 # ````{prf:proposition} the autoregressive update has the law of its transpose if no order is preferred
 # :label: prop-s1-12-law
@@ -278,103 +286,85 @@ show(theorem.equal_expected_norms())
 # equal in law to its transpose, keeps the property.
 # ```
 # ````
+#
+# So what the theorem claims to be an inequality is an equality, for a column and a row picked at random. In the simulation
+# of {numref}`fig-shares-above` the mean directionality is {glue:text}`ar-d` ± {glue:text}`ar-d-error`. Most tokens may be
+# context more often than predicted all the same: let one token always stand last, and the others before it in random order.
+
+
+# %% tags=["remove-cell"]
+@cache
+def autoregressive(kind: Coefficients, d: int, exponent: float, n_draws: int, seed: int, start: float = 0.0) -> Tensor:
+    """Updates (draws, d, d) under the theorem's assumptions on a Gaussian W_0, entries ``start`` times as large."""
+    generator = torch.Generator().manual_seed(seed)
+    model = UpdateModel(torch.diag(power_profile(d, exponent)), n_tokens=16, n_sequences=4, coefficients=kind)
+    updates = model.draw(n_draws, generator)
+    size = start * float(updates.square().mean().sqrt())
+    return updates + size * torch.randn(updates.shape, generator=generator, dtype=torch.float64)
+
 
 # %%
-show(
-    theorem.autoregressive_directionality(**profile),
-    theorem.directionality_during_training(**profile | {"seed": seed + 1}),
+@claim(
+    "S1.12",
+    "",
+    "autoregressive training induces column dominance",
+    Verdict.CHANGES,
+    printed=r""""[T]here exists a value $\gamma \in \mathbb{R}$ such that, $\Pr[\|w_{\cdot,k}\| > w] >
+    \Pr[\|w_{m,\cdot}\| > w]$ $\forall w > \gamma$".""",
+    place="Theorem S1.12, Eq. S94",
+    holds=r"""If no token occurs twice, in one sequence or in two, and the coefficients are independent and identically
+    distributed, or $x_i^\top B x_j$ with $B$ and $B^\top$ equal in law, $\Delta W$ and $\Delta W^\top$ have the same
+    law: the two probabilities are equal for $k = m$ and every $w$. Tokens that occur more often can favour either side,
+    by the kurtosis of the embeddings. With independent Gaussian coefficients for all pairs, columns are more uneven
+    where the second moment of the keys lies closer to the coordinate axes than that of the queries.""",
+    remark=r"""After Eq. S96 the text says "smaller" where $\mu_c/\mu_p > 1$ makes it larger. Trained decoders do show
+    column dominance in measurements; it is the derivation that does not establish it.""",
 )
+def autoregressive_directionality(d=32, exponent=1.0, n_draws=300, seed=0):
+    for kind in (Coefficients.INDEPENDENT, Coefficients.BILINEAR):  # (a) and (b)
+        updates, of = autoregressive(kind, d, exponent, n_draws, seed), f"{kind.value} coefficients"
+        yield monte_carlo(f"{of}: {LARGE_NORMS}", tail_gap(updates), 0, paper="> 0")
+        yield monte_carlo(f"{of}: {UNEVENNESS}", log_unevenness(updates), 0, paper="> 0")
+        yield monte_carlo(f"{of}: directionality", score_batch(updates).directionality, 0, paper="< 0")
 
-# %% [markdown]
-# So the inequality of {prf:ref}`thm-s1-12` is an equality for a column and a row picked at random. Most tokens may
-# be context more often than predicted all the same: let one token always stand last and the others before it in random
-# order. Coefficients as in (b) are no invention: with tied embeddings, in attention without softmax, as the paper's proof
-# has it, they are what an autoregressive objective gives at $W_{qk} = 0$, to leading order for small embeddings, with $B$
-# the values ({prf:ref}`prop-s1-14-linear`; the mean over the vocabulary is 0 there). Exact softmax gradients at random
-# weights do give uneven columns where variances differ, but with bidirectional training too
-# ([details](column_dominance_details.py#coefficients-that-are-linear-in-the-key)).
-#
-# ## Tokens that repeat
-#
-# A token that occurs again brings the same embedding with it, and if it recurs at the end of every sequence, the update
-# no longer has the law of its transpose. The expected squared norms stay equal. The fourth powers need not; for Gaussian
-# embeddings they do.
-#
-# ````{prf:theorem} counts act through the kurtosis
-# :label: thm-s1-12-counts
-#
-# Let the embeddings $e_a$ of the vocabulary have the coordinates $[e_a]_k = \sqrt{\lambda_k}\, z_{ak}$, where the
-# $z_{ak}$ are independent with one law of mean 0, variance 1, kurtosis $\kappa = \mathbb{E} z^4$ and finite
-# $m_6 = \mathbb{E} z^6$. Let $n_{ab}$ pairs predict token $a$ from token $b$, so that $\mu_c(b) = \sum_a n_{ab}$ and
-# $\mu_p(a) = \sum_b n_{ab}$. Let the coefficients $\beta_p$ of all pairs $p$ be independent of each other and of the
-# embeddings, with mean 0, variance 1 and finite fourth moments. With $s_r = \sum_k \lambda_k^r$ the update
-# $W = \sum_p \beta_p e_{a_p} e_{b_p}^\top$ satisfies
-#
-# $$
-# \begin{aligned}
-# \mathbb{E}\sum_k \|w_{\cdot,k}\|^4 &- \mathbb{E}\sum_m \|w_{m,\cdot}\|^4 \\
-# &= (\kappa - 3)\, s_2 (s_1^2 - s_2) \sum_a \bigl( \mu_c(a)^2 - \mu_p(a)^2 \bigr) \\
-# &\quad + 2\, (m_6 - 7\kappa + 6)\, (s_1 s_3 - s_4) \sum_a n_{aa} \bigl( \mu_c(a) - \mu_p(a) \bigr) .
-# \end{aligned}
-# $$ (eq-s1-12-counts)
-#
-# For $\lambda_k = 1$ the first line is $d^2 (d - 1) (\kappa - 3) \sum_a (\mu_c(a)^2 - \mu_p(a)^2)$ and the second is of order
-# $d^2$. For Gaussian embeddings, $\kappa = 3$ and $m_6 = 15$, both lines are 0 whatever the counts.
-# ````
-#
-# ````{dropdown} Proof
-# ```{prf:proof}
-# Take the expectation over the coefficients first. For independent $\beta_p$ of mean 0 and variance 1,
-# $\mathbb{E}[\beta_p \beta_q \beta_r \beta_s]$ is the number of ways to split $p, q, r, s$ into two pairs of equal indices, and
-# $\mathbb{E}\beta_p^4 - 3$ more where all are equal. Write $p = (a, b)$ and $q = (a', b')$ for the tokens of two pairs.
-# Column $k$ is $\sum_p \beta_p [e_b]_k e_a$, hence
-#
-# $$
-# \mathbb{E}_\beta \sum_k \|w_{\cdot,k}\|^4 = \sum_{p,q} \sum_k [e_b]_k^2 [e_{b'}]_k^2
-# \bigl( \|e_a\|^2 \|e_{a'}\|^2 + 2 (e_a^\top e_{a'})^2 \bigr)
-# + \sum_p (\mathbb{E}\beta_p^4 - 3) \sum_k [e_b]_k^4 \|e_a\|^4 .
-# $$
-#
-# The rows have the same formula with $a$, $b$ and $a'$, $b'$ exchanged. In the last sum the exchange changes nothing in
-# expectation: for $a \ne b$ the two embeddings are independent with one law. Let $F$ be the expectation of the term of
-# $p, q$ in the first sum, and $G$ that with $a, b$ and $a', b'$ exchanged. Which of the four tokens are equal decides:
-#
-# - $\{a, b\}$ and $\{a', b'\}$ have no token in common; or $a = a'$ and $b = b'$; or $a = b'$ and $b = a'$: $F = G$, because
-#   renaming independent embeddings of one law turns one into the other.
-# - $a = b'$ and the tokens $b$, $a'$ differ from it and from each other: renaming $b$ and $a'$ turns $F$ into $G$. The
-#   same for $b = a'$.
-# - $a = a'$, and $b \neq b'$ both differ from $a$: $F = 3 s_2\, \mathbb{E}\|e\|^4 = 3 s_2 (s_1^2 + (\kappa - 1) s_2)$ and
-#   $G = \sum_k \mathbb{E}[e]_k^4\, (s_1^2 + 2 s_2) = \kappa s_2 (s_1^2 + 2 s_2)$, so $F - G = -A$ with
-#   $A = (\kappa - 3) s_2 (s_1^2 - s_2)$. For $b = b'$, and $a \ne a'$ both different from $b$, $F - G = A$.
-# - $a = b = a' \neq b'$: $F = 3 \sum_k \lambda_k \mathbb{E}[[e]_k^2 \|e\|^4]
-#   = 3 [ s_2 s_1^2 + (\kappa - 1)(s_2^2 + 2 s_1 s_3) + (m_6 - 3\kappa + 2) s_4 ]$ and
-#   $G = \sum_k \mathbb{E}[[e]_k^4 (s_1 \|e\|^2 + 2 \sum_l \lambda_l [e]_l^2)]
-#   = \kappa s_1^2 s_2 + (m_6 - \kappa) s_1 s_3 + 2 \kappa s_2^2 + 2 (m_6 - \kappa) s_4$, so $F - G = -A - D$ with
-#   $D = (m_6 - 7\kappa + 6)(s_1 s_3 - s_4)$; the same for $a' = b' = a \neq b$. For $a = b = b' \neq a'$ and for
-#   $a' = b' = b \neq a$, $F - G = A + D$.
-#
-# It remains to count. Let $c_t = \mu_c(t) - n_{tt}$ and $r_t = \mu_p(t) - n_{tt}$ leave out the pairs of equal tokens. The
-# third case occurs $\sum_t (r_t^2 - \sum_{b \ne t} n_{tb}^2)$ times with $-A$ and $\sum_t (c_t^2 - \sum_{a \ne t} n_{at}^2)$ times
-# with $A$; the sums of squares cancel. The fourth occurs $2 \sum_t n_{tt} r_t$ times with $-A - D$ and
-# $2 \sum_t n_{tt} c_t$ times with $A + D$. Together
-# $A \sum_t (c_t^2 - r_t^2 + 2 n_{tt} (c_t - r_t)) + 2 D \sum_t n_{tt} (c_t - r_t)$, which is {eq}`eq-s1-12-counts`, since
-# $c_t^2 + 2 n_{tt} c_t = \mu_c(t)^2 - n_{tt}^2$ and $c_t - r_t = \mu_c(t) - \mu_p(t)$.
-# ```
-# ````
+
+show(autoregressive_directionality(**profile), unfolded=True)
+
 
 # %%
-show(repeated_tokens.counts_and_kurtosis(), repeated_tokens.repeated_tokens(seed=seed))
+@claim(
+    "2.3",
+    "",
+    "autoregressive training leads to directional weight updates, informally",
+    Verdict.CHANGES,
+    printed='"There are, on average, more columns with high norms than rows with high norms".',
+    place="Theorem 2.3, Eq. 13",
+    holds="""See Theorem S1.12: tokens that occur once give rows and columns the same law, and repeated tokens can
+    favour either side. Something else has to set the two sides apart: the embeddings of queries and keys, or how the
+    coefficients depend on them.""",
+)
+def directionality_during_training(d=32, exponent=1.0, n_draws=300, seed=1):
+    updates = autoregressive(Coefficients.INDEPENDENT, d, exponent, n_draws, seed, start=0.5)
+    yield monte_carlo(f"independent coefficients: {LARGE_NORMS}", tail_gap(updates), 0, paper="> 0")
+    yield monte_carlo(f"independent coefficients: {UNEVENNESS}", log_unevenness(updates), 0, paper="> 0")
+    directionality = score_batch(updates).directionality
+    yield monte_carlo("independent coefficients: directionality", directionality, 0, paper="< 0")
+
+
+show(directionality_during_training(**profile | {"seed": seed + 1}))
 
 # %% [markdown]
-# The counts enter squared, so that one token that is predicted very often outweighs many that are context a little more
-# often than predicted. Which side they favour is decided by the kurtosis, a measure of how heavy the tails of the
-# coordinates are. It is 3 for a Gaussian, and the side that gains above 3 loses below it.
+# Coefficients as in (b) do occur. Attention without softmax and with tied embeddings has them at $W_{qk} = 0$, to leading
+# order for small embeddings. $B$ are then the values ({prf:ref}`prop-s1-14-linear`, where the mean over the vocabulary is 0).
 #
-# ## What would make columns dominate
+# Tokens that repeat bring the same embedding along, and then counts can act. They enter squared, and the tails of the
+# embedding's coordinates decide which side they favour. A Gaussian favours neither ({prf:ref}`thm-s1-12-counts`).
 #
-# Rows take the spread of what stands on the query side, columns that of what arrives from the key side. In the cleanest
-# case all pairs of some queries and keys have independent Gaussian coefficients. Let $S_Q = \sum_i q_i q_i^\top$ and
-# $S_K = \sum_j k_j k_j^\top$.
+# ## Keys along the coordinate axes make columns dominate
+#
+# Rows take the spread of what stands on the query side, columns that of what arrives from the key side. In the cleanest case
+# all pairs of some queries $q_i$ and keys $k_j$ have independent Gaussian coefficients. Their second moments are
+# $S_Q = \sum_i q_i q_i^\top$ and $S_K = \sum_j k_j k_j^\top$.
 #
 # ````{prf:proposition} a condition for column dominance
 # :label: prop-s1-12-condition
@@ -406,62 +396,257 @@ show(repeated_tokens.counts_and_kurtosis(), repeated_tokens.repeated_tokens(seed
 # {prf:ref}`lem-s1-12-sum` the sums of *squares* are equal in every draw, so the fourth powers compare the unevenness.
 # ```
 # ````
-
-# %%
-show(condition.directionality_condition(d=d, seed=seed))
-
-# %% tags=["hide-input"]
-sweep = alignment_sweep(d, (0.0, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5), n_draws // 4, generator)
-figures.directionality_by_alignment(sweep)
-
-# %% [markdown]
-# $D$ measures how far a second moment is concentrated on *coordinate axes*. It is 1 for $S = I$, and 1 on average for
-# every spectrum in a random basis ([why](column_dominance_details.py#alignment-in-a-random-basis)), so anisotropy alone
-# is not enough. The second moment of the simulated embeddings has $D$ = {glue:text}`alignment`.
 #
-# Four things can set queries and keys apart, besides tokens that repeat.
-#
-# - *Coefficients that are linear in the key*, with errors independent of the embeddings, make columns the uneven side
-#   for every objective if the coordinates are uncorrelated ({prf:ref}`prop-s1-12-errors`).
-# - *A first token that is always there* acts on the key side alone. Outlying coordinates of its embedding make columns
-#   uneven in [simulations](column_dominance_details.py#a-first-token-that-is-always-there).
-# - *A mean that all embeddings share* makes *rows* uneven, with every objective, where its coordinates differ in size and
-#   the coefficients of a row add up to 0 and are otherwise independent of the embeddings ({prf:ref}`prop-s1-12-mean`).
-# - *Masked positions* of a model of one layer hold one embedding on the query side ({prf:ref}`prop-s1-15-mask`). Columns
-#   are the more uneven side where the key side is less even than that embedding: column dominance from a bidirectional
-#   objective.
+# $D$ measures how far a second moment is concentrated on coordinate axes. It is 1 for $S = I$, and 1 on average for every
+# spectrum in a random basis ([why](column_dominance_details.py#alignment-in-a-random-basis)). So unequal variances alone
+# are not enough.
 
-# %% tags=["remove-input"]
-overview = dominance_table(kinds)
-names = {
-    "d": "directionality",
-    "d_error": "± directionality",
-    "log_unevenness": "log ratio",
-    "log_unevenness_error": "± log ratio",
-}
-table(
-    overview[["setting", *names]].rename(columns=names),
-    "tab-dominance-settings",
-    f"Mean directionality (negative: columns) and log ratio of unevenness, columns to rows, with their standard errors "
-    f"over {n_draws} random updates of width {d}. *Errors*: coefficients $\\delta_i^\\top x_j$. *Isotropic "
-    f"context tokens*: {CONTEXTS * n_sequences} of them. *First token* and *common mean*: $\\Sigma = I$. *Masked*: a share {MASK_RATE:g} of the positions, one layer.",
-    {"directionality": "+.2f", "± directionality": ".2f", "log ratio": "+.2f", "± log ratio": ".2f"},
-)
 
 # %% tags=["remove-cell"]
-glue("exponent", exponent)
-glue("alignment", axis_alignment(torch.diag(power_profile(d, exponent))), ".2f")
-by_name = overview.set_index("setting")
-glue("ar-d", by_name.loc["autoregressive", "d"], "+.2f")
-glue("ar-d-error", by_name.loc["autoregressive", "d_error"], ".2f")
-glue("context-d", by_name.loc["isotropic context tokens", "d"], "+.2f")
+def axis_alignment(moment: Float[Tensor, "d d"]) -> float:
+    """``D(S) = (d + 2) sum_k S_kk^2 / (Tr(S)^2 + 2 Tr(S^2))``: how far a second moment lies on coordinate axes."""
+    d, trace, square = len(moment), moment.trace(), (moment @ moment).trace()
+    return float((d + 2) * moment.diagonal().square().sum() / (trace**2 + 2 * square))
+
+
+def fourth_moments(query_moment: Float[Tensor, "d d"], key_moment: Float[Tensor, "d d"]) -> tuple[float, float]:
+    """``sum_m (S_Q)_mm^2 (Tr(S_K)^2 + 2 Tr(S_K^2))`` of the rows, and with Q and K exchanged of the columns."""
+    pairs = (query_moment, key_moment), (key_moment, query_moment)
+    return tuple(float(a.diagonal().square().sum() * (b.trace() ** 2 + 2 * (b @ b).trace())) for a, b in pairs)
+
+
+def rotated(moment: Float[Tensor, "d d"], generator: torch.Generator) -> Float[Tensor, "d d"]:
+    """``Q S Q^T`` with Q uniform among the orthogonal matrices: the same spectrum in a generic basis."""
+    q, r = torch.linalg.qr(torch.randn(moment.shape, generator=generator, dtype=moment.dtype))
+    q = q * r.diagonal().sign()
+    return q @ moment @ q.T
+
+
+def matrix_normal(
+    query_moment: Float[Tensor, "d d"], key_moment: Float[Tensor, "d d"], n_draws: int, generator: torch.Generator
+) -> Float[Tensor, "draws d d"]:
+    """``S_Q^(1/2) Z S_K^(1/2)``, Z standard normal: the law of updates with independent coefficients on all pairs."""
+    z = torch.randn(n_draws, *query_moment.shape, generator=generator, dtype=torch.float64)
+    (a, u), (b, v) = torch.linalg.eigh(query_moment), torch.linalg.eigh(key_moment)
+    return (u * a.sqrt()) @ u.T @ z @ ((v * b.sqrt()) @ v.T)
+
+
+@cache
+def uneven_sides(d: int, exponent: float, n_draws: int, seed: int) -> tuple[dict[str, Tensor], list[Tensor]]:
+    """Updates whose one second moment falls like ``k^-exponent``, the other being I; that moment in generic bases."""
+    generator = torch.Generator().manual_seed(seed)
+    even, uneven = torch.eye(d, dtype=torch.float64), torch.diag(power_profile(d, exponent))
+    generic = even, rotated(uneven, generator)
+    moments = {
+        "uneven keys": (even, uneven),
+        "uneven queries": (uneven, even),
+        "keys uneven in a generic basis": generic,
+    }
+    updates = {name: matrix_normal(*both, n_draws, generator) for name, both in moments.items()}
+    return updates, [rotated(uneven, generator) for _ in range(n_draws)]
+
+
+# %%
+@claim(
+    "S1.12",
+    "(a condition that suffices)",
+    "columns dominate if keys are more axis-aligned than queries",
+    Verdict.HOLDS,
+    remark=r"""For independent Gaussian coefficients on all pairs, $\mathbb{E}\sum_k \|w_{\cdot,k}\|^4 >
+    \mathbb{E}\sum_m \|w_{m,\cdot}\|^4$ exactly if $D(S_K) > D(S_Q)$, $D(S) = (d+2) \sum_k S_{kk}^2 / (\mathrm{Tr}(S)^2
+    + 2\,\mathrm{Tr}(S^2))$, with $S_Q$, $S_K$ the second moments of queries and keys. $D$ is 1 on average for a
+    spectrum of any shape in a random basis: anisotropy alone is not enough. Tokens of one law, as in Theorem S1.12,
+    give queries and keys one second moment.""",
+    ours=True,
+)
+def directionality_condition(d=48, exponent=0.5, n_draws=120, seed=0):
+    q, k, z = torch.tensor([[1, 0], [0.5, 0.5]]).double(), torch.tensor([[1, 2], [-0.5, 1]]).double(), coordinates(2, 2)
+    fourth = [z.mean(squared.square().sum(-1)) for squared in squared_norms(q.T @ z.values @ k)]
+    for side, measured, expected in zip(("row", "column"), fourth, fourth_moments(q.T @ q, k.T @ k), strict=True):
+        yield exact(f"sum of fourth powers of the {side} norms, two queries and two keys", measured, expected)
+    words = "their ratio, columns to rows, against $D(S_K) / D(S_Q)$"
+    yield exact(words, fourth[1] / fourth[0], axis_alignment(k.T @ k) / axis_alignment(q.T @ q))
+    updates, generic = uneven_sides(d, exponent, n_draws, seed)
+    for (name, batch), sign in zip(updates.items(), "<>=", strict=True):
+        yield monte_carlo(f"{name}: directionality", score_batch(batch).directionality, 0, sign)
+    yield monte_carlo("axis alignment D, mean over generic bases", [axis_alignment(s) for s in generic], 1)
+
+
+show(directionality_condition(d=d, seed=seed))
+
+
+# %% tags=["remove-cell"]
+@house_style()
+def which_side(kinds: dict[str, Float[Tensor, "draws d d"]]) -> CaptionedFigure:
+    """Mean log ratio of unevenness, columns to rows, of every set of assumptions, and its directionality."""
+    frame = pd.concat(pd.DataFrame({"setting": name, UNEVENNESS: log_unevenness(u)}) for name, u in kinds.items())
+    order = frame.groupby("setting")[UNEVENNESS].mean().sort_values()
+    figure, panel = new_figure(7.6, 3.6)
+    panel.axvline(0, color=NEUTRAL, linewidth=1)
+    style = {"errorbar": ("se", 2), "linestyle": "none", "color": NEUTRAL, "markersize": 5}
+    sns.pointplot(frame, x=UNEVENNESS, y="setting", order=order.index, ax=panel, **style)
+    side = panel.get_yaxis_transform()
+    for y, name in enumerate(order.index):
+        words = typeset(f"d = {score_batch(kinds[name]).directionality.mean():+.2f}")
+        panel.text(1.02, y, words, transform=side, va="center")
+    for x, ends, colour in ((0.02, "left", ENCODER), (0.98, "right", DECODER)):
+        words = "rows heavier" if ends == "left" else "columns heavier"
+        panel.text(x, 1.02, words, transform=panel.transAxes, ha=ends, color=colour, fontweight="bold")
+    panel.set_ylabel("")
+    caption = rf"""Which side of a random update is the more uneven one, with two standard errors, and the mean directionality $d$.
+    *Errors*: coefficients $\delta_i^\top x_j$. *First token* and *common mean*: $\Sigma = I$. *Isotropic context tokens*:
+    {CONTEXTS} for each sequence. *Masked*: a share {MASK_RATE:g} of the positions, one layer."""
+    alt = f"Dots on a line through 0, one a setting. From rows to columns heavier: {', '.join(order.index)}."
+    return CaptionedFigure(figure, "fig-which-side", caption, alt)
+
 
 # %% [markdown]
+# Besides tokens that repeat and the mask of the next section, four things can set queries and keys apart ({numref}`fig-which-side`).
+#
+# - *Coefficients that are errors times keys*, as in {prf:ref}`prop-2-2`. Columns are then the more uneven side, with either
+#   objective, if the errors are independent of the embeddings and coordinates uncorrelated ({prf:ref}`prop-s1-12-errors`).
+# - *A first token that is always there* acts on the key side alone. With outlying coordinates it makes columns uneven in
+#   [simulations](column_dominance_details.py#a-first-token-that-is-always-there).
+# - *A mean that all embeddings share* makes rows uneven, with every objective, if its coordinates differ in size. Here the
+#   coefficients of a row add up to 0 and are otherwise independent of the embeddings ({prf:ref}`prop-s1-12-mean`).
+# - *Masked positions* of a model of one layer hold one embedding on the query side ({prf:ref}`prop-s1-15-mask`). Columns are
+#   the more uneven side where the key side is less even than that embedding: column dominance from a bidirectional objective.
+
+# %% tags=["remove-input"]
+which_side(kinds)
+
+# %% [markdown]
+# ## The causal softmax makes early keys heavy
+#
+# One difference between queries and keys does come from the objective. Let all coefficients be alike. As a query, position $i$
+# then has $i - 1$ terms; as a key, position $j$ has $N - j$. The two lists mirror each other, and neither side leads. A softmax
+# breaks the mirror: at $W_{qk} = 0$ a causal query gives each of the $i$ positions that it sees the weight $1/i$.
+#
+# ````{prf:theorem} queries and keys at uniform attention
+# :label: thm-uniform-softmax
+#
+# Let query $i$ give the weight $1/n_i$ to each of the $n_i$ positions of a set $A_i$, and let the inputs $x_i$ be given. Let
+# $\beta_{ij} = \frac{1}{n_i}\bigl(e_{ij} - \frac{1}{n_i}\sum_{l \in A_i} e_{il}\bigr)$ for $j \in A_i$, as in {prf:ref}`prop-2-2` with
+# $e_{ij} = g_i^\top v_j$, where the $e_{ij}$ are uncorrelated, of mean 0 and variance 1. With $\bar x_i$, the mean of the inputs
+# in $A_i$, and $K_i = n_i^{-2} \sum_{j \in A_i} (x_j - \bar x_i)(x_j - \bar x_i)^\top$,
+#
+# $$
+# \begin{aligned}
+# \mathbb{E}\|w_{m,\cdot}\|^2 &= (S_Q)_{mm} , & S_Q &= \textstyle\sum_i \mathrm{Tr}(K_i)\, x_i x_i^\top , \\
+# \mathbb{E}\|w_{\cdot,k}\|^2 &= (S_K)_{kk} , & S_K &= \textstyle\sum_i \|x_i\|^2 K_i .
+# \end{aligned}
+# $$ (eq-uniform-softmax)
+#
+# Let the $N$ inputs be the coordinate axes. With a causal mask row $i$ then has $(i-1)/i^2$ and column $j$ has
+# $\sum_{i=j}^N (i-1)/i^3$. Both add up to the same, and for $N \geq 2$ the columns are the more uneven side exactly if
+# $N \geq 5$, where unevenness is that of the expected squared norms. Without a mask all rows and columns have $(N-1)/N^2$.
+# ````
+#
+# ````{dropdown} Proof
+# ```{prf:proof}
+# The update is $\sum_i x_i c_i^\top$ with $c_i = \sum_j \beta_{ij} x_j = \frac{1}{n_i} \sum_{j \in A_i} e_{ij} (x_j - \bar x_i)$. The
+# $c_i$ are uncorrelated, and $\mathbb{E}\, c_i c_i^\top = K_i$. So $\mathbb{E}\,\Delta W \Delta W^\top = S_Q$ and
+# $\mathbb{E}\,\Delta W^\top \Delta W = S_K$. On the axes $(K_i)_{jj} = (n_i - 1)/n_i^3$ for $j \in A_i$, and 0 elsewhere, which gives
+# the values.
+#
+# Causal mask: put $r_i = (i-1)/i^3$, so that row $i$ has $i r_i$ and column $j$ has $\sum_{i \geq j} r_i$, with the sum
+# $Q_N = \sum_{i \leq N} i r_i$ on either side. Let $\Delta_N$ be the sum of squares of the columns' values less that of the rows'.
+# As $\sum_j (\sum_{i \geq j} r_i)^2 = \sum_{i,i'} \min(i, i')\, r_i r_{i'}$,
+#
+# $$
+# \Delta_{N+1} - \Delta_N = r_{N+1} \Bigl( 2 Q_N - \frac{N^2}{(N+1)^2} \Bigr) .
+# $$
+#
+# The bracket is positive: for $N = 2$ it is $\frac12 - \frac49$, and from $N = 3$ on $2 Q_N$ is at least $\frac{17}{18}$ and
+# at least 1 from $N = 4$ on. So $\Delta_N$ grows. It is below 0 at $N = 4$ and above 0 at $N = 5$.
+# ```
+# ````
+#
+# This is the paper's contrast between the two objectives, for another reason. Counts alone do not make it, as rows and columns
+# then mirror each other. Counts do, if each query that sees a key counts for the weight $1/n_i$ that it gives, and no token
+# has to repeat.
+
+
+# %%
+def expected_sides(x: Float[Tensor, "n d"], objective: Objective) -> tuple[Float[Tensor, " d"], Float[Tensor, " d"]]:
+    """Expected squared norms of rows and of columns at uniform attention: the diagonals of S_Q and S_K."""
+    sees = attended_matrix(objective, len(x)).double()
+    n = sees.sum(-1, keepdim=True)
+    arriving = (sees / n @ x.square() - (sees / n @ x).square()) / n  # diagonals of the K_i, (n, d)
+    return arriving.sum(-1) @ x.square(), x.square().sum(-1) @ arriving
+
+
+def normal_inputs(first: float, n: int = 64) -> Float[Tensor, "n n"]:
+    """Inputs of normal coordinates, but for one of the first input."""
+    x = torch.randn(n, n, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    x[0, 0] = first
+    return x
+
+
+def turned_axes(n: int = 64, draws: int = 20) -> list[Float[Tensor, "n n"]]:
+    """Orthonormal inputs in random directions."""
+    drawn = torch.randn(draws, n, n, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    return list(torch.linalg.qr(drawn)[0])
+
+
+@claim(
+    "S1.12",
+    "(uniform softmax)",
+    "along the axes, a causal softmax makes keys more uneven than queries",
+    Verdict.HOLDS,
+    ours=True,
+)
+def uneven_keys():
+    causal, both, eye = Objective.AUTOREGRESSIVE, Objective.BIDIRECTIONAL, torch.eye(3).double()
+    x = torch.tensor([[1, 2], [0.5, -1], [-1.5, 1]]).double()
+    for objective in (causal, both):  # over all errors of ±1, values orthonormal
+        weights = attended_matrix(objective, 3) / attended_matrix(objective, 3).sum(-1, keepdim=True).double()
+        beta = torch.stack([exact_coefficients(weights, eye, e, 1.0) for e in signs(3, 3).double()])
+        measured = torch.stack(squared_norms(x.T @ beta @ x)).mean(1)
+        error = (measured - torch.stack(expected_sides(x, objective))).abs().max()
+        yield exact(f"{objective}, three inputs: error of the expected squared norms", error)
+    i, on_axes = (
+        torch.arange(1, 17).double(),
+        {n: expected_sides(torch.eye(n).double(), causal) for n in (4, 5, 16, 512)},
+    )
+    of_rows, of_columns = (i - 1) / i**2, ((i - 1) / i**3).flip(0).cumsum(0).flip(0)
+    error = (torch.stack(on_axes[16]) - torch.stack([of_rows, of_columns])).abs().max()
+    yield exact("16 inputs along the axes: error of the values", error)
+    for n, sign in zip(on_axes, "<>>>", strict=True):
+        rows, columns = map(unevenness, on_axes[n])
+        yield compare(f"{n} inputs along the axes: unevenness of columns, against rows", columns, sign, rows)
+    rows, columns = map(unevenness, expected_sides(torch.eye(16).double(), both))
+    yield exact("16 inputs along the axes, no mask: the larger of both", max(rows, columns), 1)
+    outlying = map(unevenness, expected_sides(normal_inputs(30.0), causal))
+    alike = map(unevenness, expected_sides(normal_inputs(30.0), both))
+    for words, (rows, columns), sign in (("", outlying, ">"), (", no mask", alike, "=")):
+        words = f"an outlying first input{words}: log of unevenness of columns over that of rows"
+        yield compare(words, (columns / rows).log(), sign, 0, 0.1)
+    turned = [map(unevenness, expected_sides(axes, causal)) for axes in turned_axes()]
+    mean = sum((columns / rows).log() for rows, columns in turned) / len(turned)
+    rows, columns = map(unevenness, expected_sides(torch.eye(64).double(), causal))
+    yield compare("64 axes turned at random: share of that log left, mean", mean / (columns / rows).log(), "<", 0.25)
+
+
+show(uneven_keys())
+
+# %% tags=["remove-cell"]
+sides = expected_sides(torch.eye(16).double(), Objective.AUTOREGRESSIVE)
+for side, squared in zip(("rows", "columns"), sides, strict=True):
+    glue(f"uneven-{side}", unevenness(squared), ".2f")
+
+# %% [markdown]
+# For sixteen inputs along the axes the unevenness is {glue:text}`uneven-rows` among rows, {glue:text}`uneven-columns` among
+# columns. So uneven positions become uneven columns as far as early inputs lie along coordinate axes. In a random basis $S_Q$ and $S_K$
+# have alignment 1 on average, and less than a quarter of the contrast is left, on a logarithmic scale. A first token with outlying coordinates lies along an axis.
+# As a query it adds nothing, since it sees itself alone. Without a mask it acts on both sides alike.
+#
+# Whether this happens in trained decoders takes forward passes on a text. The weights that we have hold queries and keys alone,
+# so we have not measured it.
+#
 # ## What it means for you
 #
-# - Column dominance in your decoder is a measurement (`attngeo score MODEL`), and the paper's theorem does not explain
-#   it. That the objective is autoregressive does not suffice, nor that most tokens are context more often than predicted.
-# - Look for a difference between queries and keys: a token that opens most sequences and has outlying coordinates, or
-#   errors that do not follow the query's embedding. A mean that all embeddings share works the other way. The function
-#   `axis_alignment` of the package's folder for this chapter gives $D$ for the second moment of any embeddings you have.
-# - Which of these conditions trained decoders meet is open: nothing on this page is measured on a trained model.
+# - Measure column dominance in your decoder (`attngeo score MODEL`), and do not explain it by how often tokens are context.
+# - Look for a difference between queries and keys: a token that opens most sequences and has outlying coordinates, or errors
+#   that do not follow the query's embedding. A mean that all embeddings share works the other way.
+# - Take $D$ of the second moments of your queries and keys: `axis_alignment`, under the check above, does it.

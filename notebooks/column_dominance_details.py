@@ -13,11 +13,11 @@
 # ---
 
 # %% [markdown]
-# # Details: Why columns would dominate
+# # Details: Being context more often
 #
-# This page has the slips, variants and further conditions behind the [chapter on columns](column_dominance.py). The
-# notation is the chapter's: an update is $\Delta W = \sum_{ij} \beta_{ij}\, x_i x_j^\top$ with embeddings $x_i$ of width
-# $d$ and covariance $\Sigma$, and *unevenness* compares the fourth powers of norms with their squares.
+# Slips, variants and further conditions behind the [chapter on columns](column_dominance.py), in its notation. An update is
+# $\Delta W = \sum_{ij} \beta_{ij}\, x_i x_j^\top$, with embeddings $x_i$ of width $d$ and covariance $\Sigma$. *Unevenness*
+# compares the fourth powers of norms with their squares.
 
 # %% tags=["parameters", "remove-input"]
 d: int = 32  # width of the embedding; in [16, 96]
@@ -27,23 +27,62 @@ exponent: float = 1.0  # variances of the embedding's coordinates fall like that
 seed: int = 0  # seed of every random draw; in [0, 2147483647]
 
 # %% tags=["remove-cell"]
-import torch
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
 
-from attngeo.chapters.column_dominance import (
-    condition,
-    figures,
-    initial_norms,
-    norm_ratios,
-    shared_mean,
-    tails,
-    theorem,
-)
-from attngeo.chapters.column_dominance.models import context_updates
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from scipy.integrate import quad
+from scipy.stats import norm, rv_discrete
+from torch import Tensor
+
 from attngeo.display.page import show
-from attngeo.updates.random_updates import power_profile
+from attngeo.display.style import DECODER, ENCODER, NEUTRAL, CaptionedFigure, house_style, new_figure
+from attngeo.forms.scores import score_batch
+from attngeo.paper.claims import Verdict, claim, compare, exact, monte_carlo
+from attngeo.updates.enumeration import Outcomes, coordinates
+from attngeo.updates.norms import (
+    TAIL,
+    independent_ratio,
+    log_unevenness,
+    ratio_samples,
+    squared_norms,
+    tail_gap,
+    unevenness,
+    vocabulary_squared_norms,
+)
+from attngeo.updates.objectives import Objective, context_matrix
+from attngeo.updates.pair_symmetry import signs
+from attngeo.updates.random_updates import (
+    Coefficients,
+    Law,
+    UpdateModel,
+    context_updates,
+    draw_embeddings,
+    power_profile,
+)
+from attngeo.updates.toy_transformer import ToyConfig, ToyTransformer
 
 profile = {"d": d, "exponent": exponent, "seed": seed}
-generator = torch.Generator().manual_seed(seed)
+
+BOTH = (Objective.AUTOREGRESSIVE, Objective.BIDIRECTIONAL)
+ROOT = torch.tensor([[1.0, 0.0], [0.5, 0.5]], dtype=torch.float64)  # of a covariance with correlated coordinates
+UNEVENNESS = "log ratio of unevenness, columns to rows"
+LARGE_NORMS = f"share of columns minus share of rows above the {100 * TAIL:g} % quantile"
+
+
+# %% tags=["remove-cell"]
+@cache
+def context_tokens(
+    d: int, n_tokens: int, exponent: float, n_draws: int, seed: int, form: Float[Tensor, "d d"] | None = None
+) -> Float[Tensor, "draws d d"]:
+    """Updates by context tokens of Prop. S1.8; ``beta_i = x_i^T B y`` with B the form, or else independent of all."""
+    generator = torch.Generator().manual_seed(seed)
+    return context_updates(torch.diag(power_profile(d, exponent)), n_tokens, n_draws, generator, form)
+
 
 # %% [markdown]
 # ## One sum of squares
@@ -66,15 +105,213 @@ generator = torch.Generator().manual_seed(seed)
 # ```
 # ````
 #
-# After Eq. S98 the proof of Theorem S1.12 of the paper says that "the net increase of the norm of the columns" is bigger
-# than that of the rows. Read as squared norms this is impossible. Read as norms it is true in the check for one context
-# token of {prf:ref}`prop-s1-8`; for a sequence whose tokens have one law and occur once, both sums are equal on average.
-# But the side of the larger sum is by {eq}`eq-s1-12-spread` the side of the *smaller* variance: if columns as a whole
-# gain more, they are the more even side. Column dominance means the opposite, a few large columns against rows of
-# middling size.
+# After Eq. S98 the proof of Theorem S1.12 of the paper says that "the net increase of the norm of the columns" is bigger than
+# that of the rows. Read as squared norms this is impossible. Read as norms it is true for one context token of
+# {prf:ref}`prop-s1-8`. For a sequence whose tokens have one law and occur once, both sums are equal on average.
+#
+# But by {eq}`eq-s1-12-spread` the side of the larger sum is the side of the *smaller* variance. If columns as a whole gain
+# more, they are the more even side. Column dominance means the opposite: a few large columns against rows of middling size.
+
+
+# %% tags=["remove-cell"]
+def chi_moments(n: int, sigma: float) -> tuple[float, float]:
+    """Mean ``sigma sqrt(2) Gamma((n+1)/2) / Gamma(n/2)`` and variance of the norm of n centred Gaussian entries."""
+    mean = sigma * math.sqrt(2) * math.exp(math.lgamma((n + 1) / 2) - math.lgamma(n / 2))
+    return mean, n * sigma**2 - mean**2
+
+
+def mean_norm(variances: np.ndarray) -> float:
+    """``E ||g|| = pi^(-1/2) int_0^inf (1 - prod_k (1 + 2 u^2 lambda_k)^(-1/2)) u^-2 du``, g Gaussian.
+
+    From ``sqrt(Q) = pi^(-1/2) int_0^inf (1 - exp(-u^2 Q)) u^-2 du`` with ``Q = ||g||^2``; lambda: its variances.
+    """
+
+    def integrand(u: float) -> float:
+        return -math.expm1(-np.log1p(2 * u**2 * variances).sum() / 2) / u**2
+
+    return (quad(integrand, 0, 1)[0] + quad(integrand, 1, math.inf)[0]) / math.sqrt(math.pi)
+
+
+def norm_sum_ratio(covariance: Float[Tensor, "d d"]) -> float:
+    """``d E||g|| / (E||y|| sum_m sqrt(Sigma_mm))``: ``E sum_k ||column_k|| / E sum_m ||row_m||`` in Prop. S1.8's model.
+
+    The update is ``g y^T`` times an independent factor, g Gaussian of covariance Sigma and y of I; the mean of a
+    coordinate's size is ``sqrt(2 / pi)`` times its standard deviation on either side.
+    """
+    of_g = mean_norm(torch.linalg.eigvalsh(covariance).numpy())
+    return len(covariance) * of_g / (chi_moments(len(covariance), 1.0)[0] * float(covariance.diagonal().sqrt().sum()))
+
+
+def spread_between_sides(row_sum: Float[Tensor, " n"], column_sum: Float[Tensor, " n"], d: int) -> Tensor:
+    """Variance of the row norms less that of the column norms, since both have one sum of squares."""
+    return (column_sum.square() - row_sum.square()) / d**2
+
+
+@cache
+def one_sequence(d: int, exponent: float, n_draws: int, seed: int) -> Float[Tensor, "draws d d"]:
+    """Autoregressive updates by sequences of tokens of one law that occur once."""
+    model = UpdateModel(torch.diag(power_profile(d, exponent)), n_tokens=16, n_sequences=1)
+    return model.draw(n_draws, torch.Generator().manual_seed(seed))
+
 
 # %%
-show(theorem.net_growth(seed=seed))
+@claim(
+    "S1.12",
+    "Eqs. S97, S98",
+    "columns grow more than rows on the whole",
+    Verdict.CHANGES,
+    printed='"[T]he net increase of the norm of the columns is bigger than the net increase of the norm of the rows."',
+    place="Proof of Theorem S1.12, after Eq. S98",
+    remark="""Since the squares add up to the same, the side of the larger sum is the side of the smaller variance. So
+    Eq. S101 follows from this sentence, and Eq. S102 does not.""",
+)
+def net_growth(d=48, exponent=1.0, n_draws=2000, seed=0):
+    rows, columns = (squared.sqrt() for squared in squared_norms(context_tokens(d, 8, exponent, n_draws, seed)))
+    of_rows, of_columns = rows.sum(-1), columns.sum(-1)
+    ratio = norm_sum_ratio(torch.diag(power_profile(d, exponent)))
+    words = "sum of column norms over that of row norms, Prop. S1.8, to formula"
+    yield monte_carlo(words, ratio_samples(of_columns, of_rows), ratio)
+    yield compare("the formula against 1", ratio, ">", 1, 1e-6, paper="> 1")
+    once = [squared.sqrt().sum(-1) for squared in squared_norms(one_sequence(d, exponent, n_draws // 4, seed + 1))]
+    words = "tokens of one law that occur once: log of the sum of column norms over that of row norms"
+    yield monte_carlo(words, (once[1] / once[0]).log(), 0, paper="> 0")
+    spread = rows.var(-1, correction=0) - columns.var(-1, correction=0)
+    words = "largest distance of Var(row norms) - Var(column norms) from its value by the two sums"
+    yield exact(words, (spread - spread_between_sides(of_rows, of_columns, d)).abs().max(), 0, 1e-9)
+    holds = f"""For one context token of Prop. S1.8 the column norms do add up to more than the row norms: {ratio:.3f} times as
+    much for Gaussian embeddings of {d} coordinates, of the check's variances. For sequences whose tokens have one law and
+    occur once both sums are equal on average. The squared norms always add up to the same, $\\|W\\|_F^2$."""
+    return {"holds": holds}
+
+
+show(net_growth(seed=seed))
+
+# %% [markdown]
+# ## One context token
+#
+# ````{prf:proposition} Prop. S1.8 of the paper: growth by a context token
+# :label: prop-s1-8
+#
+# Let one token with embedding $y$ be the only context of $N$ tokens with embeddings $x_1, \dots, x_N$. Let all these
+# vectors be independent with mean zero, $x_i$ with covariance $\Sigma$, $y$ with covariance $\sigma_y^2 I$, **and let the
+# coefficients $\beta_i$ be independent of all embeddings**. Then for every column $k$ and row $m$ of
+# $\Delta W = \sum_i \beta_i x_i y^\top$
+#
+# $$
+# \frac{\mathbb{E}\|\Delta w_{\cdot,k}\|^2}{\mathbb{E}\|\Delta w_{m,\cdot}\|^2} = \frac{\mathrm{Tr}(\Sigma)}{d\,\Sigma_{mm}} ,
+# $$ (eq-s1-8-ratio)
+#
+# which exceeds 1 exactly for the rows of below-average variance.
+# ````
+#
+# ````{dropdown} Proof
+# ```{prf:proof}
+# With $u = \sum_i \beta_i x_i$ the update is $u y^\top$, so $\|\Delta w_{\cdot,k}\|^2 = y_k^2 \|u\|^2$ and
+# $\|\Delta w_{m,\cdot}\|^2 = u_m^2 \|y\|^2$. As $u$ is made of the $x_i$ and of the coefficients, it is independent of $y$,
+# and the expectations factor. First, $\mathbb{E} y_k^2 = \sigma_y^2$ and $\mathbb{E}\|y\|^2 = d \sigma_y^2$. Second,
+#
+# $$
+# \mathbb{E} u_m^2 = \sum_{i,i'} \mathbb{E}[\beta_i \beta_{i'}]\, \mathbb{E}[[x_i]_m [x_{i'}]_m]
+# = \Sigma_{mm} \sum_i \mathbb{E}\beta_i^2 ,
+# $$
+#
+# since $\mathbb{E}[[x_i]_m [x_{i'}]_m] = 0$ for $i \neq i'$: independent *vectors* of mean zero. (Eq. S57 names the
+# entries instead.) Summed over $m$, $\mathbb{E}\|u\|^2 = \mathrm{Tr}(\Sigma) \sum_i \mathbb{E}\beta_i^2$. Division gives
+# {eq}`eq-s1-8-ratio`.
+# ```
+# ````
+#
+# The condition in bold is ours: the paper takes the coefficients out of the expectation without it.
+
+
+# %%
+@claim(
+    "S1.8",
+    "Eqs. S53-S63",
+    "columns outgrow the rows of below-average variance",
+    Verdict.ASSUMPTION,
+    printed=r"""The ratio is above 1 "$\forall k \in \{1, \dots, d\},$ $\forall m \text{ s.t. } \Sigma_{m,m} <
+    \frac{\mathrm{Tr}(\Sigma)}{d}$"; $\beta$ is treated as a constant.""",
+    place="Proposition S1.8, Eqs. S53 and S57 to S63",
+    holds=r"""$\mathbb{E}\|\Delta w_{\cdot,k}\|^2 / \mathbb{E}\|\Delta w_{m,\cdot}\|^2 = \mathrm{Tr}(\Sigma) /
+    (d\,\Sigma_{mm})$, $y$ being isotropic as stated, when the coefficients are independent of all embeddings.""",
+    missing=("independent of all embeddings",),
+    remark=r"""The rows of above-average variance outgrow every column by the same formula. Theorem S1.12 gives $y$ the
+    law of all other tokens, which is not isotropic; the ratio is then $\Sigma_{kk} / \Sigma_{mm}$. Eq. S61 prints
+    $\beta_{i^*}$ for $\beta_{it^*}$; $\Gamma$, from Eq. S58 on, is the covariance of $y$.""",
+)
+def context_ratio(d=16, n_tokens=8, exponent=1.0, n_draws=8000, seed=0):
+    covariance = torch.diag(power_profile(d, exponent))
+    rows, columns = squared_norms(context_tokens(d, n_tokens, exponent, n_draws, seed))
+    for k, m in (0, d - 1), (d - 1, d // 2), (d // 2, 0):
+        ratio = ratio_samples(columns[:, k], rows[:, m])
+        yield monte_carlo(f"ratio, column {k + 1} to row {m + 1}", ratio, independent_ratio(covariance, m))
+    yield monte_carlo("ratio for the row of smallest variance", ratio_samples(columns[:, 0], rows[:, -1]), 1, ">")
+    yield monte_carlo("ratio for the row of largest variance", ratio_samples(columns[:, 0], rows[:, 0]), 1, "<")
+
+
+show(context_ratio(n_tokens=n_tokens, **profile))
+
+# %% [markdown]
+# Columns are alike here because $y$ is isotropic. In the theorem all tokens have one law, and the lead is gone.
+#
+# ````{prf:proposition} the same when all tokens have one law
+# :label: prop-s1-8-one-law
+#
+# Under the assumptions of {prf:ref}`prop-s1-8`, but with $y$ of covariance $\Sigma$ too,
+#
+# $$
+# \frac{\mathbb{E}\|\Delta w_{\cdot,k}\|^2}{\mathbb{E}\|\Delta w_{m,\cdot}\|^2} = \frac{\Sigma_{kk}}{\Sigma_{mm}} ,
+# $$ (eq-s1-8-one-law)
+#
+# whether the token of embedding $y$ is the context of all others or predicted from all others.
+# ````
+#
+# ````{dropdown} Proof
+# ```{prf:proof}
+# With $u$ as in the proof of {prf:ref}`prop-s1-8`, $\mathbb{E}\|\Delta w_{\cdot,k}\|^2 = \mathbb{E} y_k^2\, \mathbb{E}\|u\|^2$ is
+# $\Sigma_{kk} \mathrm{Tr}(\Sigma) \sum_i \mathbb{E}\beta_i^2$, and
+# $\mathbb{E}\|\Delta w_{m,\cdot}\|^2 = \mathbb{E} u_m^2\, \mathbb{E}\|y\|^2 = \Sigma_{mm} \mathrm{Tr}(\Sigma) \sum_i \mathbb{E}\beta_i^2$. For a predicted
+# token the update is $y u^\top$, so that $\mathbb{E}\|\Delta w_{\cdot,k}\|^2 = \mathbb{E} u_k^2\, \mathbb{E}\|y\|^2$ and
+# $\mathbb{E}\|\Delta w_{m,\cdot}\|^2 = \mathbb{E} y_m^2\, \mathbb{E}\|u\|^2$: the same two values.
+# ```
+# ````
+
+
+# %%
+@claim(
+    "S1.12",
+    "(use of Prop. S1.8)",
+    "the ratio of Prop. S1.8 when all tokens have one law",
+    Verdict.CHANGES,
+    printed=""""It follows from Proposition S1.8 that the number of times" Eq. S97 is true "is on average higher than
+    the number of times" that Eq. S98 is.""",
+    place="Proof of Theorem S1.12, Eqs. S97 and S98",
+    holds=r"""Prop. S1.8 needs an isotropic $y$. Theorem S1.12 draws all tokens from one law; then $\mathbb{E}\|\Delta
+    w_{\cdot,k}\|^2 / \mathbb{E}\|\Delta w_{m,\cdot}\|^2 = \Sigma_{kk} / \Sigma_{mm}$ for a context token and for a
+    predicted one. Exchanging $k$ and $m$ inverts the ratio, so that Eqs. S97 and S98 are true for equally many
+    pairs.""",
+)
+def ratio_when_all_tokens_have_one_law():
+    root = torch.tensor([[2.0, 0.0, 0.0], [0.5, 1.0, 0.0], [0.0, 0.3, 0.5]], dtype=torch.float64)
+    z, sigma = coordinates(3, 3), root @ root.T
+    x = z.values @ root.T  # two predicted tokens with the coefficients 1 and 1/2, and a context token
+    updates = (x[:, 0] + x[:, 1] / 2).unsqueeze(2) * x[:, 2].unsqueeze(1)
+    for role, of_role in (("context", updates), ("predicted", updates.mT)):
+        rows, columns = map(z.mean, squared_norms(of_role))
+        for k, m in ((0, 0), (0, 2), (2, 0)):
+            words = f"token as {role}: ratio, column {k + 1} to row {m + 1}"
+            yield exact(words, columns[k] / rows[m], ratio_of_one_law(sigma, k, m))
+    words, above = "ratio of Eq. S62, row 3, against that of one law for column 3", independent_ratio(sigma, 2)
+    yield compare(words, above, "≠", ratio_of_one_law(sigma, 2, 2), 0.1)
+
+
+def ratio_of_one_law(covariance: Float[Tensor, "d d"], k: int, m: int) -> float:
+    """``E ||column_k||^2 / E ||row_m||^2 = Sigma_kk / Sigma_mm``, in either role."""
+    return float(covariance[k, k] / covariance[m, m])
+
+
+show(ratio_when_all_tokens_have_one_law())
 
 # %% [markdown]
 # ## More on one context token
@@ -85,8 +322,63 @@ show(theorem.net_growth(seed=seed))
 # diagonal of $\Sigma$ in the basis of the coordinates. The statement also has a second half, which the paper leaves out:
 # rows of *above*-average variance outgrow every column.
 
+
+# %% tags=["remove-cell"]
+def equal_variances(d: int = 16, correlation: float = 0.5) -> Float[Tensor, "d d"]:
+    """A covariance of equal variances that is no multiple of I."""
+    return torch.full((d, d), correlation, dtype=torch.float64).fill_diagonal_(1.0)
+
+
+def squared_norm_of_sum(covariance: Float[Tensor, "d d"], beta: Float[Tensor, " n"]) -> Tensor:
+    """``E ||sum_i beta_i x_i||^2 = Tr(Sigma) sum_i beta_i^2`` of independent vectors (Eq. S57)."""
+    return covariance.trace() * beta.square().sum()
+
+
 # %%
-show(norm_ratios.independence_of_vectors(), norm_ratios.non_isotropic_covariance(d=d))
+@claim(
+    "S1.8",
+    "Eq. S57",
+    "which independence removes the cross terms",
+    Verdict.MISPRINT,
+    printed='"the statistical independence between the entries of $x_i$"',
+    place="Proof of Proposition S1.8, before Eq. S57",
+    holds="statistical independence between the vectors $x_i$ and $x_{i'}$",
+)
+def independence_of_vectors():
+    covariance, z, beta = equal_variances(2), coordinates(2, 2), torch.tensor([1.0, 0.5], dtype=torch.float64)
+    apart, equal = z.values @ torch.linalg.cholesky(covariance).T, z.values[:, :1].expand(-1, 2, -1)
+    expected = squared_norm_of_sum(covariance, beta)
+    apart, equal = (z.mean((beta @ x).square().sum(-1)) / expected for x in (apart, equal))
+    yield exact("independent vectors of correlated entries: left over right of Eq. S57", apart, 1)
+    yield compare("equal vectors of independent entries: left over right of Eq. S57", equal, "≠", 1, 0.1)
+
+
+show(independence_of_vectors())
+
+
+# %%
+@claim(
+    "S1.8",
+    "Eq. S63",
+    "non-isotropic means unequal variances",
+    Verdict.ASSUMPTION,
+    printed=r""""We assume a non-isotropic covariance structure in $\Sigma$"; "[t]his implies $\mathrm{Tr}(\Sigma) > d\,
+    \Sigma_{m,m}$ for some $m$".""",
+    place="Proof of Proposition S1.8, before Eq. S63",
+    holds=r"""The variances $\Sigma_{mm}$ must differ: what counts is the diagonal of $\Sigma$ in the coordinate basis,
+    not its spectrum.""",
+    missing=(r"diagonal of $\Sigma$",),
+)
+def non_isotropic_covariance(d=16):
+    covariance = equal_variances(d)
+    distance = (covariance - torch.eye(d, dtype=torch.float64)).norm() / covariance.norm()
+    below = (covariance.diagonal() < covariance.trace() / d).sum()
+    yield compare("distance of $\\Sigma$ from a multiple of $I$, relative", distance, ">", 0, 0.1)
+    yield exact(r"rows $m$ with $\Sigma_{mm} < \mathrm{Tr}(\Sigma) / d$", below, 0, 0, paper="> 0")
+    yield exact("ratio of Eq. S62", independent_ratio(covariance, 0), 1, paper="> 1")
+
+
+show(non_isotropic_covariance(d=d))
 
 # %% [markdown]
 # ### Coefficients made from the embeddings
@@ -129,25 +421,115 @@ show(norm_ratios.independence_of_vectors(), norm_ratios.non_isotropic_covariance
 # {eq}`eq-s1-8-bilinear`.
 # ```
 # ````
-
-# %%
-show(norm_ratios.context_ratio_of_dependent_coefficients(n_tokens=n_tokens, **profile))
-
-# %% [markdown]
+#
 # The ratio now depends on the column too. For generic $B$, diagonal $\Sigma$ and many tokens it approaches
 # $\mathrm{Tr}(\Sigma^2) / (d\,\Sigma_{mm}^2)$, twice as steep in the variance as {eq}`eq-s1-8-ratio`, and for some $B$ the
 # inequality of the proposition turns round.
 
-# %% tags=["hide-input"]
-covariance = torch.diag(power_profile(d, exponent))
-form = torch.randn(d, d, generator=generator, dtype=torch.float64) / d**0.5
-figures.growth_ratios(
-    covariance,
-    context_updates(covariance, n_tokens, n_draws, generator),
-    context_updates(covariance, n_tokens, n_draws, generator, form),
-    form,
-    n_tokens,
+
+# %% tags=["remove-cell"]
+def bilinear_squared_norms(
+    covariance: Float[Tensor, "d d"], form: Float[Tensor, "d d"], n_tokens: int
+) -> tuple[Float[Tensor, " d"], Float[Tensor, " d"]]:
+    """Expected squared row and column norms with ``beta_i = x_i^T B y``, Gaussian: the proposition above."""
+    d, n = len(covariance), n_tokens
+    rows = n * (n + 1) * (covariance @ form).square().sum(-1)
+    rows = (d + 2) * (rows + n * covariance.diagonal() * (form.T @ covariance @ form).trace())
+    inner = n * (n + 1) * covariance @ covariance + n * covariance.trace() * covariance
+    g = form.T @ inner @ form
+    return rows, g.trace() + 2 * g.diagonal()
+
+
+def row_below_the_mean(d: int, exponent: float) -> int:
+    """The first row of below-average variance, of which Eq. S53 speaks."""
+    variances = power_profile(d, exponent)
+    return int((variances < variances.mean()).nonzero()[0])
+
+
+@cache
+def form_of_one_row(d: int, exponent: float, seed: int) -> tuple[Float[Tensor, "d d"], torch.Generator]:
+    """B with one row: the error follows one coordinate of the predicted token; and the generator after it."""
+    generator, form = torch.Generator().manual_seed(seed), torch.zeros(d, d, dtype=torch.float64)
+    form[row_below_the_mean(d, exponent)] = torch.randn(d, generator=generator, dtype=torch.float64)
+    return form, generator
+
+
+@cache
+def updates_of_one_row(d: int, n_tokens: int, exponent: float, n_draws: int, seed: int) -> Float[Tensor, "draws d d"]:
+    """Updates by one context token with these coefficients."""
+    form, generator = form_of_one_row(d, exponent, seed)
+    return context_updates(torch.diag(power_profile(d, exponent)), n_tokens, n_draws, generator, form)
+
+
+# %%
+@claim(
+    "S1.8",
+    "(coefficients of Prop. 2.2 of the paper)",
+    "the ratio when the coefficients depend on the embeddings",
+    Verdict.ASSUMPTION,
+    printed=r"""Eqs. S57 and S60 take $\beta_{it^*}$ out of the expectation: "$\sum_i \beta_{it^*}^2\,
+    \mathbb{E}[x_i^\top x_i]$".""",
+    place="Proof of Proposition S1.8, Eqs. S57, S60",
+    holds=r"""The ratio needs coefficients independent of all embeddings. With $\beta_i = x_i^\top B y$ and Gaussian
+    embeddings the ratio is $(\mathrm{Tr}\,G + 2 G_{kk}) / \big((d+2)[N(N+1)\|(\Sigma B)_{m,\cdot}\|^2 + N \Sigma_{mm}
+    \mathrm{Tr}(B^\top \Sigma B)]\big)$, $G = B^\top [N(N+1)\Sigma^2 + N\,\mathrm{Tr}(\Sigma)\,\Sigma] B$. It depends on
+    $k$ too, and Eq. S53 fails for some $B$.""",
+    missing=("independent of all embeddings",),
+    remark=r"""Prop. 2.2 of the paper makes $\beta_{it^*}$ a function of $y$ and of the error at position $i$, hence of
+    $x_i$.""",
 )
+def context_ratio_of_dependent_coefficients(d=16, n_tokens=8, exponent=1.0, n_draws=8000, seed=0):
+    b, z = torch.tensor([[1.0, -2.0], [0.5, 1.0]], dtype=torch.float64), coordinates(3, 2)
+    x, y = z.values[:, :2] @ ROOT.T, z.values[:, 2:]
+    norms, expected = squared_norms(x.mT @ (x @ b @ y.mT) @ y), bilinear_squared_norms(ROOT @ ROOT.T, b, 2)
+    for side, measured, values in zip(("row", "column"), norms, expected, strict=True):
+        for k in (0, 1):
+            words = f"squared norm of {side} {k + 1}, two predicted tokens in two dimensions"
+            yield exact(words, z.mean(measured)[k], values[k])
+    covariance, row = torch.diag(power_profile(d, exponent)), row_below_the_mean(d, exponent)
+    rows, columns = squared_norms(updates_of_one_row(d, n_tokens, exponent, n_draws, seed))
+    ratio = ratio_samples(columns[:, -1], rows[:, row])
+    of_rows, of_columns = bilinear_squared_norms(covariance, form_of_one_row(d, exponent, seed)[0], n_tokens)
+    yield monte_carlo(f"B of one row: ratio, row {row + 1}", ratio, of_columns[-1] / of_rows[row])
+    yield monte_carlo("B of one row: the same against Eq. S62", ratio, independent_ratio(covariance, row), "≠")
+    yield monte_carlo("B of one row: the same against Eq. S53", ratio, 1, "<", paper="> 1")
+
+
+show(context_ratio_of_dependent_coefficients(n_tokens=n_tokens, **profile))
+
+
+# %% tags=["remove-cell"]
+@house_style()
+def growth_ratios(d: int, exponent: float, n_tokens: int, n_draws: int, seed: int) -> CaptionedFigure:
+    """Expected squared norm of the first column over that of every row, measured and by formula (Prop. S1.8)."""
+    covariance, generator = torch.diag(power_profile(d, exponent)), torch.Generator().manual_seed(seed)
+    form = torch.randn(d, d, generator=generator, dtype=torch.float64) / d**0.5
+    of_rows, of_columns = bilinear_squared_norms(covariance, form, n_tokens)
+    independent = torch.tensor([independent_ratio(covariance, m) for m in range(d)])
+    formulas = {"independent β": independent, "β from the embeddings": of_columns[0] / of_rows}
+    figure, axes = new_figure(6.4, 3.6)
+    axes.axhline(1, color=NEUTRAL, linewidth=1)
+    for (name, formula), b, colour, marker in zip(
+        formulas.items(), (None, form), (ENCODER, DECODER), "os", strict=True
+    ):
+        rows, columns = squared_norms(context_updates(covariance, n_tokens, n_draws, generator, b))
+        samples = torch.stack([ratio_samples(columns[:, 0], row) for row in rows.T])
+        axes.plot(range(1, d + 1), formula, color=colour, label=f"{name}: formula")
+        error = 2 * samples.std(1) / n_draws**0.5
+        style = {"fmt": marker, "color": colour, "markersize": 4, "capsize": 2, "label": "measured"}
+        axes.errorbar(range(1, d + 1), samples.mean(1), error, **style)
+    axes.set(yscale="log", xlabel="row m, by falling variance", ylabel="E‖column 1‖² / E‖row m‖²")
+    axes.legend(ncols=2)
+    off = 100 * float((of_columns[0] / of_rows / independent - 1).abs().median())
+    caption = rf"""How much the first column outgrows each row when one context token predicts {n_tokens} tokens. Points: measured,
+    with two standard errors. With coefficients independent of the embeddings the ratio is
+    $\mathrm{{Tr}}(\Sigma)/(d\,\Sigma_{{mm}})$; with coefficients $x_i^\top B y$ it differs from that by a median of {off:.0f} %."""
+    alt = "The ratio of a column's to a row's expected squared norm rises through 1 as the variance of the row falls."
+    return CaptionedFigure(figure, "fig-growth-ratios", caption, alt)
+
+
+# %% tags=["remove-input"]
+growth_ratios(d, exponent, n_tokens, n_draws, seed)
 
 # %% [markdown]
 # ### One predicted token
@@ -172,8 +554,140 @@ figures.growth_ratios(
 # Equation S66 of the paper replaces the squared norm of a sum of embeddings by the sum of their squared norms and leaves
 # the coefficients out. That is wrong for every single update; the expectations agree if all $\beta = 1$.
 
+
 # %%
-show(norm_ratios.prediction_ratio(n_tokens=n_tokens, **profile), norm_ratios.prediction_row_norm())
+def predicted_token_ratio(covariance: Float[Tensor, "d d"], k: int) -> float:
+    """``E ||column_k||^2 / E ||row_m||^2 = d Sigma_kk / Tr(Sigma)`` for every m (Eq. S67)."""
+    return float(len(covariance) * covariance[k, k] / covariance.trace())
+
+
+@claim(
+    "S1.9",
+    "Eqs. S64, S67",
+    "rows outgrow the columns of below-average variance",
+    Verdict.ASSUMPTION,
+    printed=r"""The ratio is below 1 "$\forall m \in \{1, \dots, d\},$ $\forall k \text{ s.t. } \Sigma_{k,k} <
+    \frac{\mathrm{Tr}(\Sigma)}{d}$"; the coefficients are left out.""",
+    place="Corollary S1.9, Eqs. S64 to S67",
+    holds=r"""The ratio is $d\,\Sigma_{kk} / \mathrm{Tr}(\Sigma)$, $y$ being isotropic as in Prop. S1.8, when the
+    coefficients are independent of all embeddings.""",
+    missing=("independent of all embeddings",),
+    remark='The proof cites "Proposition S1.4.2"; Prop. S1.8 is meant.',
+)
+def prediction_ratio(d=16, n_tokens=8, exponent=1.0, n_draws=8000, seed=0):
+    rows, columns = squared_norms(context_tokens(d, n_tokens, exponent, n_draws, seed).mT)
+    covariance = torch.diag(power_profile(d, exponent))
+    for k, m in (d - 1, 0), (d // 2, d - 1), (0, d // 2):
+        ratio = ratio_samples(columns[:, k], rows[:, m])
+        yield monte_carlo(f"ratio, column {k + 1} to row {m + 1}", ratio, predicted_token_ratio(covariance, k))
+
+
+show(prediction_ratio(n_tokens=n_tokens, **profile))
+
+
+# %%
+@claim(
+    "S1.9",
+    "Eqs. S65, S66",
+    "the squared norm of a sum of embeddings",
+    Verdict.MISPRINT,
+    printed=r'"$\|\Delta w_{m,\cdot}\|^2 = [y]_m^2 \sum_{i=1}^N \|x_i\|^2$"',
+    place="Proof of Corollary S1.9, Eq. S66",
+    holds=r"""$\|\Delta w_{m,\cdot}\|^2 = [y]_m^2 \, \|\sum_j \beta_{t^*j} x_j\|^2$, with expectation
+    $\mathbb{E}[y]_m^2\,\mathrm{Tr}(\Sigma)\sum_j \beta_{t^*j}^2$""",
+    remark=r"Eqs. S65 and S66 leave $\beta_{t^*j}$ out.",
+)
+def prediction_row_norm():
+    covariance, z = equal_variances(2), coordinates(2, 2)
+    x = z.values @ torch.linalg.cholesky(covariance).T
+    ones, beta = torch.ones(2, dtype=torch.float64), torch.tensor([0.5, 2.0], dtype=torch.float64)
+    separate, together, weighted = (x.square().sum((1, 2)), *((b @ x).square().sum(-1) for b in (ones, beta)))
+    distance = z.mean((together - separate).abs()) / z.mean(separate)
+    yield compare("mean distance of the two sides of Eq. S66, relative", distance, "≠", 0, 0.1)
+    yield exact(r"ratio of their expectations, all $\beta = 1$", z.mean(together) / z.mean(separate), 1)
+    mean_square = squared_norm_of_sum(covariance, beta) / squared_norm_of_sum(covariance, ones)
+    yield exact("the same with coefficients", z.mean(weighted) / z.mean(separate), mean_square)
+
+
+show(prediction_row_norm())
+
+# %% [markdown]
+# ## Equal expected norms
+#
+# In a sequence tokens have both roles. Then the mean squared norms of rows and columns are equal.
+#
+# ````{prf:proposition} equal expected norms, whatever the objective
+# :label: prop-s1-12-expectation
+#
+# Let the embeddings $e_a$ of the vocabulary be independent with one law of mean zero and finite fourth moments, and let
+# $B_{ab}$, the sum of the coefficients of all pairs in which token $a$ is predicted from token $b$, be independent of
+# them. Then $\Delta W = \sum_{ab} B_{ab}\, e_a e_b^\top$ satisfies
+#
+# $$
+# \mathbb{E}[\Delta W \Delta W^\top] = \mathbb{E}[\Delta W^\top \Delta W] ,
+# $$ (eq-s1-12-expectation)
+#
+# so that $\mathbb{E}\|w_{k,\cdot}\|^2 = \mathbb{E}\|w_{\cdot,k}\|^2$ for every $k$. Without pairs of equal tokens both are
+# $\mathrm{Tr}(\Sigma)\Sigma_{kk}\|B\|_F^2 + (\Sigma^2)_{kk}\mathrm{Tr}(BB)$ for given $B$.
+# ````
+#
+# ````{dropdown} Proof
+# ```{prf:proof}
+# Take $B$ as given. Then
+#
+# $$
+# \mathbb{E}[\Delta W^\top \Delta W] = \sum_{ab,a'b'} B_{ab} B_{a'b'}\, \mathbb{E}[(e_a^\top e_{a'})\, e_b e_{b'}^\top],
+# \qquad
+# \mathbb{E}[\Delta W \Delta W^\top] = \sum_{ab,a'b'} B_{ab} B_{a'b'}\, \mathbb{E}[(e_b^\top e_{b'})\, e_a e_{a'}^\top] .
+# $$
+#
+# A term is zero if some token occurs in it exactly once, as the embeddings are independent with mean zero. What remains,
+# with $a \neq b$ where two tokens are involved:
+#
+# | tokens | factor | $\Delta W^\top \Delta W$ | $\Delta W \Delta W^\top$ |
+# |---|---|---|---|
+# | $a' = a$, $b' = b$ | $B_{ab}^2$ | $\mathrm{Tr}(\Sigma)\,\Sigma$ | $\mathrm{Tr}(\Sigma)\,\Sigma$ |
+# | $a' = b$, $b' = a$ | $B_{ab} B_{ba}$ | $\Sigma^2$ | $\Sigma^2$ |
+# | $b = a$, $b' = a'$, $a' \neq a$ | $B_{aa} B_{a'a'}$ | $\Sigma^2$ | $\Sigma^2$ |
+# | all equal | $B_{aa}^2$ | $\mathbb{E}[\lVert e\rVert^2 e e^\top]$ | $\mathbb{E}[\lVert e\rVert^2 e e^\top]$ |
+#
+# The two columns agree line by line. The last sentence keeps the first two lines.
+# ```
+# ````
+#
+# This covers every order and every frequency of tokens.
+
+
+# %%
+@claim(
+    "S1.12",
+    "(expected norms)",
+    "what i.i.d. embeddings give for rows and columns",
+    Verdict.CHANGES,
+    printed=r"""Where "$\frac{\mathbb{E}[\mu_c(t^*)]}{\mathbb{E}[\mu_p(t^*)]} > 1$" holds "for most $t^* \in
+    \mathcal{V}$", the number of times that a column gains more than a row, by Proposition S1.8, "is on average higher
+    than the number of times" that it gains less.""",
+    place="Proof of Theorem S1.12, Eqs. S96 to S98",
+    holds=r"""For i.i.d. embeddings of the vocabulary and coefficients independent of them, $\mathbb{E}[\Delta W \Delta
+    W^\top] = \mathbb{E}[\Delta W^\top \Delta W]$: row $k$ and column $k$ have the same expected squared norm, for every
+    objective, every order and every frequency of the tokens.""",
+)
+def equal_expected_norms():
+    root = torch.tensor([[1.0, 0.0], [0.5, 0.5]], dtype=torch.float64)
+    beta = torch.tensor([[0.0, 1.0, -0.5], [2.0, 0.0, 0.5], [3.0, 1.0, 0.0]], dtype=torch.float64)
+    z = coordinates(3, 2, kurtosis=5.0)
+    e = z.values @ root.T
+    expected = vocabulary_squared_norms(root @ root.T, beta)
+    for side, norms, values in zip(("row", "column"), squared_norms(e.mT @ beta @ e), expected, strict=True):
+        yield from (exact(f"squared norm of {side} {k + 1}", z.mean(norms)[k], values[k]) for k in (0, 1))
+    of_equal = torch.tensor([2.0, -1.0, 0.5], dtype=torch.float64).diag()
+    rows, columns = map(z.mean, squared_norms(e.mT @ (beta + of_equal) @ e))
+    for k in (0, 1):
+        words = f"with pairs of equal tokens: squared norm of column {k + 1} less that of row {k + 1}"
+        yield exact(words, columns[k] - rows[k], paper="> 0")
+
+
+show(equal_expected_norms())
 
 # %% [markdown]
 # ## The matrix at the start
@@ -182,12 +696,120 @@ show(norm_ratios.prediction_ratio(n_tokens=n_tokens, **profile), norm_ratios.pre
 # rows and columns are alike, which is all that the proof uses; the moments that the paper prints need correction. The
 # entries of $W_q W_k^\top$ are uncorrelated and not independent.
 
+
 # %%
-show(
-    initial_norms.initial_rows(),
-    initial_norms.initial_norms(n=d, seed=seed),
-    initial_norms.factored_initial_norms(),
+def entry_mean_variance(n: int, sigma: float) -> float:
+    """``sigma^2 / n``: variance of the mean of n independent entries."""
+    return sigma**2 / n
+
+
+def squared_norm_variance(n: int, mu: float, sigma: float, kurtosis: float) -> float:
+    """``n ((kappa - 1) sigma^4 + 4 mu^2 sigma^2)``: variance of the squared norm of n independent symmetric entries."""
+    return n * ((kurtosis - 1) * sigma**4 + 4 * mu**2 * sigma**2)
+
+
+@claim(
+    "S1.12",
+    "(text before S1.11)",
+    "moments of a row or column at initialisation",
+    Verdict.MISPRINT,
+    printed=r"""Columns and rows "have the same mean $\mu$ and variance $\sigma^2 / \sqrt{n}$", their squared norms
+    "variance $n(2\sigma^4 + 4\mu^2)$".""",
+    place="Section S1.4.4, before Lemma S1.11",
+    holds=r"""The mean of the $n$ entries of a row has variance $\sigma^2/n$; the squared norm has variance $n(2\sigma^4
+    + 4\mu^2\sigma^2)$ for Gaussian entries, $n[(\kappa-1)\sigma^4 + 4\mu^2\sigma^2]$ for symmetric entries of kurtosis
+    $\kappa$.""",
 )
+def initial_rows(n=4, mu=0.5, sigma=2.0):
+    expected = n * (sigma**2 + mu**2)
+    for kurtosis in (3.0, 5.0):  # that of a Gaussian, and a larger one
+        z = coordinates(1, n, kurtosis)
+        entries = mu + sigma * z.values[:, 0]
+        squared, of = entries.square().sum(-1), f"kurtosis {kurtosis:g}"
+        of_mean, of_norm = z.mean((entries.mean(-1) - mu).square()), z.mean((squared - expected).square())
+        yield exact(f"mean of the squared norm, {of}", z.mean(squared), expected)
+        printed = f"= {sigma**2 / math.sqrt(n)}"
+        yield exact(f"variance of the mean entry, {of}", of_mean, entry_mean_variance(n, sigma), paper=printed)
+        printed, ours = f"= {n * (2 * sigma**4 + 4 * mu**2)}", squared_norm_variance(n, mu, sigma, kurtosis)
+        yield exact(f"variance of the squared norm, {of}", of_norm, ours, paper=printed)
+
+
+show(initial_rows())
+
+
+# %% tags=["remove-cell"]
+@cache
+def normal_entries(n: int, n_draws: int, seed: int) -> Float[Tensor, "draws n n"]:
+    """Matrices of standard normal entries."""
+    return torch.randn(n_draws, n, n, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+# %%
+@claim(
+    "S1.12",
+    "Eqs. S99, S100",
+    "mean and variance of row and column norms at initialisation",
+    Verdict.MISPRINT,
+    printed=r'''"$\mathbb{E}[\|w_{m,\cdot}\|]\big|_{\text{init}}$ $= \mathbb{E}[\|w_{\cdot,k}\|]\big|_{\text{init}} =
+    \mu$" and "$\mathrm{Var}(\|w_{m,\cdot}\|)\big|_{\text{init}}$ $= \mathrm{Var}(\|w_{\cdot,k}\|)\big|_{\text{init}} =
+    \sigma^2$"''',
+    place="Proof of Theorem S1.12, Eqs. S99, S100",
+    holds=r"""$\mathbb{E}\|w\| \approx \sqrt{n(\sigma^2+\mu^2)}$ and $\mathrm{Var}\|w\| \approx \sigma^2(\sigma^2 +
+    2\mu^2) / (2(\sigma^2+\mu^2))$ for Gaussian entries, which is $\sigma^2/2$ for $\mu = 0$.""",
+    remark="What the proof uses, that rows and columns start alike, is true.",
+)
+def initial_norms(n=64, mu=0.0, sigma=2.0, n_draws=300, seed=0):
+    mean, variance = chi_moments(n, sigma)
+    rows, columns = (squared.sqrt() for squared in squared_norms(mu + sigma * normal_entries(n, n_draws, seed)))
+    of_rows, of_columns = ((side - mean).square().mean(-1) for side in (rows, columns))
+    yield monte_carlo("mean row norm", rows.mean(-1), mean)
+    yield monte_carlo("mean column norm", columns.mean(-1), mean)
+    yield monte_carlo("variance of row norms", of_rows, variance)
+    yield monte_carlo("variance of column norms", of_columns, variance)
+    yield monte_carlo(rf"mean row norm against $\mu$ = {mu:g}", rows.mean(-1), mu, "≠")
+    yield monte_carlo(r"variance of row norms against $\sigma^2$", of_rows, sigma**2, "≠")
+
+
+show(initial_norms(n=d, seed=seed))
+
+
+# %%
+def factored_norm_variance(d: int, d_head: int) -> float:
+    """``2/d + 2/d_head + 4/(d d_head)``: relative variance of a squared row norm of ``W_q W_k^T``, Gaussian factors.
+
+    Row m is Gaussian given W_k, with covariance ``W_k W_k^T``, scaled by entries of W_q: ``q^T A q`` with ``A = W_k^T
+    W_k`` has mean ``d d_head`` and second moment ``E[Tr(A)^2 + 2 Tr(A^2)] = d d_head (d d_head + 2) + 2 d d_head (d +
+    d_head + 1)``.
+    """
+    return 2 / d + 2 / d_head + 4 / (d * d_head)
+
+
+@claim(
+    "S1.12",
+    "(independent entries)",
+    "rows and columns of $W_{qk}$ start alike",
+    Verdict.STATED,
+    printed='"At initialization, let each $(k, m)$ entry of $W_{qk}$ be an i.i.d. random variable".',
+    place="Proof of Theorem S1.12, before Eq. S99",
+    remark=r"""Entries of factors do not meet it. Those of $W_q W_k^\top$ are uncorrelated but dependent: the relative
+    variance of a squared norm is $2/d + 2/d_h + 4/(d\,d_h)$ instead of $2/d$. Rows and columns still have equal laws
+    when $W_q$ and $W_k$ have.""",
+)
+def factored_initial_norms(d=3, d_head=2):
+    z = coordinates(1 + d, d_head)  # a row of W_q, and W_k
+    squares = (z.values[:, :1] @ z.values[:, 1:].mT).squeeze(1).square() / d_head
+    spread = z.mean((squares.mean(-1) - 1).square())
+    words = rf"relative variance of a squared row norm of $W_q W_k^\top$, $d$ = {d}, $d_h$ = {d_head}"
+    yield exact(words, spread, factored_norm_variance(d, d_head))
+    yield compare("the same against independent entries", spread, "≠", 2 / d, 0.1, paper=f"= {2 / d}")
+    words, product = (
+        "mean product of two squared entries of a row over the product of their means",
+        squares[:, :2].prod(-1),
+    )
+    yield compare(words, z.mean(product), "≠", 1, 0.1, paper="= 1")
+
+
+show(factored_initial_norms())
 
 # %% [markdown]
 # ## From spread to tails
@@ -205,18 +827,330 @@ show(
 # ```
 # ````
 #
-# The paper states it for *any* two laws of equal mean and for all $z > \sqrt{\sigma_a \sigma_b} - \mu$. Two moments do
-# not order tails: $\pm 1$ with equal probability has a larger variance than $\pm 3$ with probability 1/20 each and 0
-# otherwise, and never exceeds 2. The proof divides by the wrong second moment, and it applies the second-moment
-# inequality to a variable of negative mean, where it says nothing; in the check it arrives at 4 or more for a
-# probability. The corrected lemma does not cover row and column norms, which are positive, skewed and of different
-# shapes.
+# The paper states it for *any* two laws of equal mean and for all $z > \sqrt{\sigma_a \sigma_b} - \mu$. Neither part holds.
+#
+# - Two moments do not order tails. A law of the larger variance can end where the other goes on ({numref}`fig-tails`).
+# - For a large mean the range reaches below it. There the law of larger variance has the *lighter* tail, even if both have
+#   one shape.
+#
+# The proof divides by the wrong second moment. It also applies the second-moment inequality to a variable of negative mean,
+# where it says nothing: in the check it arrives at 4 or more for a probability. The corrected lemma does not cover the norms
+# of rows and columns, which are positive, skewed and of different shapes.
+
 
 # %%
-show(tails.tail_order(), tails.tail_bounds())
+def printed_threshold(sigma_a: float, sigma_b: float, mu: float) -> float:
+    """``sqrt(sigma_a sigma_b) - mu`` (Eq. S93 as printed)."""
+    return math.sqrt(sigma_a * sigma_b) - mu
 
-# %% tags=["hide-input"]
-figures.tails(tails.example_laws())
+
+DISCRETE = rv_discrete(values=((-1, 1), (0.5, 0.5))), rv_discrete(values=((-3, 0, 3), (0.05, 0.9, 0.05)))
+MU = 10.0  # mean of two Gaussians
+LARGE = 2.0  # their standard deviations
+SMALL = 1.0
+
+
+@claim(
+    "S1.11",
+    "",
+    "a larger variance gives the heavier upper tail",
+    Verdict.CHANGES,
+    printed=r'''"$\Pr[X_a > z] \geq \Pr[X_b > z]$ $\forall z > \sqrt{\sigma_a \sigma_b} - \mu$" whenever the two "have
+    the same mean $\mu$ and different variance $\sigma_a^2 > \sigma_b^2$"''',
+    place="Lemma S1.11, Eq. S88",
+    holds=r"""If $X_a$ and $X_b$ are $\mu + \sigma_a Z$ and $\mu + \sigma_b Z$ with the same $Z$, the order holds for
+    all $z \geq \mu$. For two arbitrary laws nothing follows: the law of smaller variance may have the longer tail.""",
+    remark=r"""Even with the same $Z$ the order is the reverse between the printed threshold and $\mu$, where the
+    threshold lies below $\mu$.""",
+)
+def tail_order(z=2.0):
+    (wide, far), below = DISCRETE, MU - LARGE
+    yield exact("difference of the means, discrete laws a and b", wide.mean() - far.mean())
+    yield compare("variance of a against that of b", wide.var(), ">", far.var(), 1e-9)
+    threshold = printed_threshold(wide.std(), far.std(), wide.mean())
+    yield compare("z against the threshold of Eq. S88", z, ">", threshold)
+    words = rf"$\Pr[X_a > z]$ against $\Pr[X_b > z]$ at $z$ = {z:g}"
+    yield compare(words, wide.sf(z), "<", far.sf(z), 1e-9, paper=f"> {far.sf(z)}")
+    a, b, threshold = norm(MU, LARGE), norm(MU, SMALL), printed_threshold(LARGE, SMALL, MU)
+    yield compare(f"Gaussians of mean {MU:g}: $z$ = {below:g} against the threshold", below, ">", threshold)
+    words = rf"Gaussians: $\Pr[X_a > z]$ against $\Pr[X_b > z]$ at $z$ = {below:g}"
+    yield compare(words, a.sf(below), "<", b.sf(below), 1e-9, paper=f"> {b.sf(below)}")
+    beyond = MU + np.arange(80) / 8
+    words = r"Gaussians: least tail difference over $z \ge \mu$"
+    yield compare(words, (a.sf(beyond) - b.sf(beyond)).min(), ">", -1e-15)
+
+
+show(tail_order())
+
+
+# %%
+def solved_threshold(sigma_a: float, sigma_b: float, mu: float) -> float:
+    """``mu + sqrt(sigma_a sigma_b)``: from where on Eq. S92 holds, among z > mu."""
+    return mu + math.sqrt(sigma_a * sigma_b)
+
+
+@claim(
+    "S1.11",
+    "Eqs. S91, S93",
+    "the lower bound on a tail, and the threshold it gives",
+    Verdict.CHANGES,
+    printed=r'''"$\Pr[X_a > z] = \Pr[X_a - z > 0]$ $\geq \frac{(\mathbb{E}[X_a - z])^2}{\mathbb{E}[(X_a - z)^2]}$ $=
+    \big(\frac{\mu - z}{\sigma_a}\big)^2$"; hence "$z > \sqrt{\sigma_a \sigma_b} - \mu$"''',
+    place="Proof of Lemma S1.11, Eqs. S91, S93",
+    holds=r"""The second-moment inequality bounds $\Pr[Y > 0]$ from below only if $\mathbb{E}Y \geq 0$, here for $z \leq
+    \mu$, and its denominator is $\sigma_a^2 + (\mu - z)^2$. Eq. S92 as printed would give $z > \mu +
+    \sqrt{\sigma_a\sigma_b}$.""",
+)
+def tail_bounds(sigma_a=4.0, sigma_b=2.0, mu=0.5):
+    z = mu + 2 * sigma_a
+    squared = (mu - z) ** 2
+    mended, solved = squared / (sigma_a**2 + squared), solved_threshold(sigma_a, sigma_b, mu)
+    between = (printed_threshold(sigma_a, sigma_b, mu) + solved) / 2
+
+    def excess(x: float) -> float:  # right minus left side of Eq. S92
+        return ((x - mu) / sigma_a) ** 2 - (sigma_b / (x - mu)) ** 2
+
+    yield compare("lower bound of Eq. S91 on a probability", squared / sigma_a**2, ">", 1, 1e-9, paper="< 1")
+    words = "that bound with the right second moment, against the probability"
+    yield compare(words, mended, ">", norm.sf(z, mu, sigma_a), 1e-9)
+    yield exact(r"right minus left of Eq. S92 at $\mu + \sqrt{\sigma_a \sigma_b}$", excess(solved))
+    yield compare(r"$\mu + \sqrt{\sigma_a \sigma_b}$ against $\mu$", solved, ">", mu, 1e-9)
+    words = "right minus left of Eq. S92 between there and the printed threshold"
+    yield compare(words, excess(between), "<", 0, 1e-9, paper="> 0")
+
+
+show(tail_bounds())
+
+
+# %% tags=["remove-cell"]
+@house_style()
+def tails() -> CaptionedFigure:
+    """Two pairs of laws of equal means whose tails contradict Lemma S1.11 in its printed range (shaded)."""
+    figure, panels = new_figure(8.6, 3.2, columns=2)
+    wide, far = DISCRETE
+    at, start = (wide.xk.max() + far.xk.max()) / 2, printed_threshold(LARGE, SMALL, MU)
+    pairs = DISCRETE, (norm(MU, LARGE), norm(MU, SMALL))
+    ranges = np.linspace(-3.5, 4, 400), np.linspace(MU - 4 * LARGE, MU + 4 * LARGE, 400)
+    starts = printed_threshold(wide.std(), far.std(), wide.mean()), ranges[1][0]
+    titles = "two discrete laws of mean 0", f"two Gaussians of mean {MU:g}"
+    for panel, laws, z, first, title in zip(panels, pairs, ranges, starts, titles, strict=True):
+        for law, colour, name in zip(laws, (ENCODER, DECODER), "ab", strict=True):
+            panel.plot(z, law.sf(z), color=colour, label=f"{name}: variance {law.var():.2g}")
+        panel.axvspan(first, z[-1], color="#EEEEEE", zorder=0, label="range of Lemma S1.11")
+        panel.set(title=title, xlabel="z", xlim=(z[0], z[-1]))
+        panel.legend(frameon=True, framealpha=1)
+    panels[0].set_ylabel("Pr[X > z]")
+    panels[1].axvline(MU, color=NEUTRAL, linestyle="--", linewidth=1)
+    caption = f"""Lemma S1.11 of the paper asserts that the law of larger variance (a, blue) has the larger tail throughout the
+    shaded range. Left: at z = {at:g} law a has {wide.sf(at):.2g} and law b {far.sf(at):.2g}. Right: the range starts at
+    {start:.1f}, below the plot; the order holds from the mean on (dashed)."""
+    alt = """Two plots of tail probabilities. Left, step functions: the law of smaller variance reaches farther. Right, two
+    Gaussian tails crossing at their mean."""
+    return CaptionedFigure(figure, "fig-tails", caption, alt)
+
+
+# %% tags=["remove-input"]
+tails()
+
+# %% [markdown]
+# ## Tokens that repeat
+#
+# A token that occurs again brings the same embedding with it. If it recurs at the end of every sequence, the update no longer
+# has the law of its transpose. The expected squared norms stay equal. The fourth powers need not; for Gaussian embeddings they
+# do.
+#
+# ````{prf:theorem} counts act through the kurtosis
+# :label: thm-s1-12-counts
+#
+# Let the embeddings $e_a$ of the vocabulary have the coordinates $[e_a]_k = \sqrt{\lambda_k}\, z_{ak}$, where the
+# $z_{ak}$ are independent with one law of mean 0, variance 1 and finite kurtosis $\kappa = \mathbb{E} z^4$. Let $n_{ab}$
+# pairs predict token $a$ from token $b$, so that $\mu_c(b) = \sum_a n_{ab}$ and $\mu_p(a) = \sum_b n_{ab}$. If a token is
+# predicted from itself, some $n_{aa} > 0$, let $\mathbb{E} z^8$ be finite, too, with $m_6 = \mathbb{E} z^6$. Let the coefficients $\beta_p$ of all pairs $p$ be independent of each other and of the
+# embeddings, with mean 0, variance 1 and finite fourth moments. With $s_r = \sum_k \lambda_k^r$ the update
+# $W = \sum_p \beta_p e_{a_p} e_{b_p}^\top$ satisfies
+#
+# $$
+# \begin{aligned}
+# \mathbb{E}\sum_k \|w_{\cdot,k}\|^4 &- \mathbb{E}\sum_m \|w_{m,\cdot}\|^4 \\
+# &= (\kappa - 3)\, s_2 (s_1^2 - s_2) \sum_a \bigl( \mu_c(a)^2 - \mu_p(a)^2 \bigr) \\
+# &\quad + 2\, (m_6 - 7\kappa + 6)\, (s_1 s_3 - s_4) \sum_a n_{aa} \bigl( \mu_c(a) - \mu_p(a) \bigr) .
+# \end{aligned}
+# $$ (eq-s1-12-counts)
+#
+# For $\lambda_k = 1$ the first line is $d^2 (d - 1) (\kappa - 3) \sum_a (\mu_c(a)^2 - \mu_p(a)^2)$ and the second is of order
+# $d^2$. For Gaussian embeddings, $\kappa = 3$ and $m_6 = 15$, both lines are 0 whatever the counts.
+# ````
+#
+# ````{dropdown} Proof
+# ```{prf:proof}
+# Take the expectation over the coefficients first. For independent $\beta_p$ of mean 0 and variance 1,
+# $\mathbb{E}[\beta_p \beta_q \beta_r \beta_s]$ is the number of ways to split $p, q, r, s$ into two pairs of equal indices, and
+# $\mathbb{E}\beta_p^4 - 3$ more where all are equal. Write $p = (a, b)$ and $q = (a', b')$ for the tokens of two pairs.
+# Column $k$ is $\sum_p \beta_p [e_b]_k e_a$, hence
+#
+# $$
+# \mathbb{E}_\beta \sum_k \|w_{\cdot,k}\|^4 = \sum_{p,q} \sum_k [e_b]_k^2 [e_{b'}]_k^2
+# \bigl( \|e_a\|^2 \|e_{a'}\|^2 + 2 (e_a^\top e_{a'})^2 \bigr)
+# + \sum_p (\mathbb{E}\beta_p^4 - 3) \sum_k [e_b]_k^4 \|e_a\|^4 .
+# $$
+#
+# The rows have the same formula with $a$, $b$ and $a'$, $b'$ exchanged. In the last sum the exchange changes nothing in
+# expectation: for $a \ne b$ the two embeddings are independent with one law. All terms are finite: a pair $a = b$ brings
+# $\mathbb{E}\,[e_a]_k^4 \|e_a\|^4$ to either side, hence the eighth moments. Let $F$ be the expectation of the term of
+# $p, q$ in the first sum, and $G$ that with $a, b$ and $a', b'$ exchanged. Which of the four tokens are equal decides:
+#
+# - $\{a, b\}$ and $\{a', b'\}$ have no token in common; or $a = a'$ and $b = b'$; or $a = b'$ and $b = a'$: $F = G$, because
+#   renaming independent embeddings of one law turns one into the other.
+# - $a = b'$ and the tokens $b$, $a'$ differ from it and from each other: renaming $b$ and $a'$ turns $F$ into $G$. The
+#   same for $b = a'$.
+# - $a = a'$, and $b \neq b'$ both differ from $a$: $F = 3 s_2\, \mathbb{E}\|e\|^4 = 3 s_2 (s_1^2 + (\kappa - 1) s_2)$ and
+#   $G = \sum_k \mathbb{E}[e]_k^4\, (s_1^2 + 2 s_2) = \kappa s_2 (s_1^2 + 2 s_2)$, so $F - G = -A$ with
+#   $A = (\kappa - 3) s_2 (s_1^2 - s_2)$. For $b = b'$, and $a \ne a'$ both different from $b$, $F - G = A$.
+# - $a = b = a' \neq b'$: $F = 3 \sum_k \lambda_k \mathbb{E}[[e]_k^2 \|e\|^4]
+#   = 3 [ s_2 s_1^2 + (\kappa - 1)(s_2^2 + 2 s_1 s_3) + (m_6 - 3\kappa + 2) s_4 ]$ and
+#   $G = \sum_k \mathbb{E}[[e]_k^4 (s_1 \|e\|^2 + 2 \sum_l \lambda_l [e]_l^2)]
+#   = \kappa s_1^2 s_2 + (m_6 - \kappa) s_1 s_3 + 2 \kappa s_2^2 + 2 (m_6 - \kappa) s_4$, so $F - G = -A - D$ with
+#   $D = (m_6 - 7\kappa + 6)(s_1 s_3 - s_4)$; the same for $a' = b' = a \neq b$. For $a = b = b' \neq a'$ and for
+#   $a' = b' = b \neq a$, $F - G = A + D$.
+#
+# It remains to count. Let $c_t = \mu_c(t) - n_{tt}$ and $r_t = \mu_p(t) - n_{tt}$ leave out the pairs of equal tokens. The
+# third case occurs $\sum_t (r_t^2 - \sum_{b \ne t} n_{tb}^2)$ times with $-A$ and $\sum_t (c_t^2 - \sum_{a \ne t} n_{at}^2)$ times
+# with $A$; the sums of squares cancel. The fourth occurs $2 \sum_t n_{tt} r_t$ times with $-A - D$ and
+# $2 \sum_t n_{tt} c_t$ times with $A + D$. Together
+# $A \sum_t (c_t^2 - r_t^2 + 2 n_{tt} (c_t - r_t)) + 2 D \sum_t n_{tt} (c_t - r_t)$, which is {eq}`eq-s1-12-counts`, since
+# $c_t^2 + 2 n_{tt} c_t = \mu_c(t)^2 - n_{tt}^2$ and $c_t - r_t = \mu_c(t) - \mu_p(t)$.
+# ```
+# ````
+#
+# The counts enter squared. So one token that is predicted very often outweighs many that are context a little more often than
+# predicted. Which side they favour is decided by the kurtosis, a measure of how heavy the tails of the coordinates are. It is 3
+# for a Gaussian, and the side that gains above 3 loses below it.
+
+
+# %% tags=["remove-cell"]
+def fourth_power_difference(
+    variances: Float[Tensor, " d"], pairs: Float[Tensor, "vocab vocab"], kurtosis: float, sixth: float
+) -> float:
+    """``E sum_k ||column_k||^4 - E sum_m ||row_m||^4``: the theorem above; ``pairs`` are n_ab, ``sixth`` is m_6."""
+    s1, s2, s3, s4 = (float(variances.pow(r).sum()) for r in range(1, 5))
+    predicted, context = pairs.sum(1), pairs.sum(0)
+    by_counts = float((context.square() - predicted.square()).sum())
+    by_equal_pairs = float((pairs.diagonal() * (context - predicted)).sum())
+    first = (kurtosis - 3) * s2 * (s1**2 - s2) * by_counts
+    return first + 2 * (sixth - 7 * kurtosis + 6) * (s1 * s3 - s4) * by_equal_pairs
+
+
+def pair_counts(tokens: Int[Tensor, "*sequences n"]) -> Float[Tensor, "vocab vocab"]:
+    """``n_ab``, how many pairs of the sequences predict token a from token b, autoregressive."""
+    occurs = torch.nn.functional.one_hot(tokens).double()
+    counts = occurs.mT @ context_matrix(Objective.AUTOREGRESSIVE, tokens.shape[-1]).double() @ occurs
+    return counts.view(-1, *counts.shape[-2:]).sum(0)
+
+
+@cache
+def every_update(tokens: tuple[int, ...], variances: tuple[float, ...], kurtosis: float) -> Outcomes:
+    """All outcomes of the update by one short sequence, coefficients of independent signs, (outcomes, d, d)."""
+    e = coordinates(max(tokens) + 1, len(variances), kurtosis)
+    x = (e.values * torch.tensor(variances, dtype=torch.float64).sqrt())[:, torch.tensor(tokens)]
+    contexts = context_matrix(Objective.AUTOREGRESSIVE, len(tokens))
+    of_pairs = signs(int(contexts.sum())).double()
+    beta = torch.zeros(len(of_pairs), *contexts.shape, dtype=torch.float64)
+    beta[:, contexts] = of_pairs
+    updates = (x.mT[:, None] @ beta @ x[:, None]).flatten(0, 1)
+    return Outcomes(updates, e.probability.repeat_interleave(len(beta)) / len(beta))
+
+
+SEQUENCES = (  # a token that repeats at the end or at the beginning; variances; kurtosis below and above a Gaussian's
+    ((0, 1, 2, 2), (1.0, 0.5), 2.0),
+    ((0, 1, 2, 2), (1.0, 0.5), 5.0),
+    ((0, 1, 1, 1), (1.0, 0.5, 0.25), 2.0),
+    ((0, 0, 0, 1), (1.0, 1.0, 1.0), 5.0),
+)
+
+
+# %%
+@claim(
+    "S1.12",
+    "(counts and kurtosis)",
+    "which counts make one side more uneven",
+    Verdict.CHANGES,
+    printed=r"""Where "$\frac{\mathbb{E}[\mu_c(t^*)]}{\mathbb{E}[\mu_p(t^*)]} > 1$" holds "for most $t^* \in
+    \mathcal{V}$", the number of times that a column gains more than a row, by Proposition S1.8, "is on average higher
+    than the number of times" that it gains less.""",
+    place="Proof of Theorem S1.12, Eqs. S96 to S98",
+    holds=r"""For independent coefficients and embeddings of $d$ independent coordinates of variance 1 and kurtosis
+    $\kappa$, $\mathbb{E}\sum_k \|w_{\cdot,k}\|^4 - \mathbb{E}\sum_m \|w_{m,\cdot}\|^4 = d^3 (\kappa - 3) \sum_t
+    (\mu_c(t)^2 - \mu_p(t)^2)$ up to terms of order $d^2$. The counts enter squared, so that one frequent token
+    outweighs most others, and the kurtosis decides which side they favour.""",
+    remark="The exact difference, for any variances of the coordinates, stands in the chapter.",
+)
+def counts_and_kurtosis():
+    difference = r"$\mathbb{E}\sum_k \|w_{\cdot,k}\|^4 - \mathbb{E}\sum_m \|w_{m,\cdot}\|^4$"
+    for tokens, variances, kurtosis in SEQUENCES:
+        update, counts = every_update(tokens, variances, kurtosis), pair_counts(torch.tensor(tokens))
+        rows, columns = (squared.square().sum(-1) for squared in squared_norms(update.values))
+        formula = fourth_power_difference(torch.tensor(variances).double(), counts, kurtosis, kurtosis**2)
+        said, paper = ": the same difference", ""
+        if (counts.sum(0) > counts.sum(1)).double().mean() > 0.5:
+            said, paper = f", most of them context more often: {difference}", "> 0"
+        words = f"tokens {''.join('abc'[t] for t in tokens)}{said}, $d$ = {len(variances)}, kurtosis {kurtosis:g}"
+        yield exact(words, update.mean(columns - rows), formula, 1e-9, paper=paper)
+    itself, kurtosis = every_update((0, 0), (1.0,), 2.0), 2.0
+    words = r"tokens aa, $d$ = 1: $\mathbb{E} \sum_k \|w_{\cdot,k}\|^4$, the eighth moment of a coordinate"
+    yield exact(words, itself.mean(itself.values.pow(4).sum((-2, -1))), kurtosis**3, paper="")
+
+
+show(counts_and_kurtosis())
+
+
+# %% tags=["remove-cell"]
+def closing_token(n_tokens: int, n_sequences: int) -> Int[Tensor, "sequences n"]:
+    """Sequences that end with the same token; all others occur once."""
+    others = torch.arange(n_sequences * (n_tokens - 1)).view(n_sequences, -1)
+    return torch.cat([others, torch.full((n_sequences, 1), others.numel())], dim=1)
+
+
+@cache
+def closed_sequences(
+    d: int, n_tokens: int, n_sequences: int, exponent: float, n_draws: int, seed: int
+) -> dict[Law, Float[Tensor, "draws d d"]]:
+    """Updates by the sequences of `closing_token`, independent coefficients, by the law of the coordinates."""
+    tokens, contexts = closing_token(n_tokens, n_sequences), context_matrix(Objective.AUTOREGRESSIVE, n_tokens)
+    covariance, generator = torch.diag(power_profile(d, exponent)), torch.Generator().manual_seed(seed)
+    updates = {}
+    for law in Law:
+        x = draw_embeddings(covariance, n_draws, int(tokens.max()) + 1, generator=generator, law=law)[:, tokens]
+        beta = torch.randn(n_draws, n_sequences, n_tokens, n_tokens, generator=generator, dtype=torch.float64)
+        updates[law] = (x.mT @ (beta * contexts) @ x).sum(1)
+    return updates
+
+
+# %%
+@claim(
+    "S1.12",
+    "(repeated tokens)",
+    "a token that closes every sequence",
+    Verdict.CHANGES,
+    printed=r""""[T]here exists a value $\gamma \in \mathbb{R}$ such that, $\Pr[\|w_{\cdot,k}\| > w] >
+    \Pr[\|w_{m,\cdot}\| > w]$ $\forall w > \gamma$".""",
+    place="Theorem S1.12, Eq. S94",
+    holds="""Let one token close every sequence and all others occur once. The ratio of Eq. S96 is above 1 for every
+    token but that one. Large norms are then found among rows if the embedding's coordinates have a Laplace law, among
+    columns if a uniform one, and equally on both sides if a Gaussian one.""",
+)
+def repeated_tokens(d=48, n_tokens=4, n_sequences=8, exponent=0.1, n_draws=600, seed=0):
+    # before the last position an ordinary token stands anywhere: its counts are those of the mean over positions
+    pairs = pair_counts(closing_token(n_tokens, n_sequences))
+    ratio = pairs.sum(0)[:-1].mean() / pairs.sum(1)[:-1].mean()
+    yield compare(r"$\mu_c / \mu_p$ of the tokens that do not close a sequence", ratio, ">", 1, 1e-9)
+    sides = {Law.GAUSSIAN: "=", Law.LAPLACE: "<", Law.UNIFORM: ">"}
+    for law, updates in closed_sequences(d, n_tokens, n_sequences, exponent, n_draws, seed).items():
+        of = f"{law.value} embeddings (kurtosis {law.kurtosis:g})"
+        yield monte_carlo(f"{of}: {LARGE_NORMS}", tail_gap(updates), 0, sides[law], paper="> 0")
+        yield monte_carlo(f"{of}: {UNEVENNESS}", log_unevenness(updates), 0, sides[law], paper="> 0")
+
+
+show(repeated_tokens(seed=seed))
 
 # %% [markdown]
 # ## Alignment in a random basis
@@ -225,9 +1159,6 @@ figures.tails(tails.example_laws())
 # random unit vector $q$, $\mathbb{E} q_i^4 = 3 / (d(d+2))$ and $\mathbb{E} q_i^2 q_j^2 = 1 / (d(d+2))$, hence
 # $\mathbb{E} (q^\top S q)^2 = (\mathrm{Tr}(S)^2 + 2\,\mathrm{Tr}(S^2)) / (d(d+2))$ for each of the $d$ diagonal entries.
 # For a single vector, $S = e e^\top$, $D$ is a third of the kurtosis of its entries, up to the factor $(d+2)/d$.
-#
-# Directionality saturates early as $D$ grows, and its null range is wide at this width: with nothing uneven, single
-# updates still spread over most of the scale ({numref}`fig-directionality-by-alignment`, dotted lines).
 #
 # ## Coefficients that are linear in the key
 #
@@ -269,19 +1200,119 @@ figures.tails(tails.example_laws())
 # ```
 # ````
 #
-# Correlated coordinates can turn this round: $(\Sigma^2)_{kk}$ contains the squared covariances of coordinate $k$ with
-# all others, and is large for coordinates of small variance that are strongly correlated. With uncorrelated coordinates,
-# then, the *conclusion* of {prf:ref}`thm-s1-12` holds here, in expectation of squares, for another reason than
-# its proof. But nothing in it depends on the order of the tokens: bidirectional training gives the same.
+# Correlated coordinates can turn this round. $(\Sigma^2)_{kk}$ contains the squared covariances of coordinate $k$ with all
+# others, and is large for coordinates of small variance that are strongly correlated.
+#
+# With uncorrelated coordinates, then, the *conclusion* of {prf:ref}`thm-s1-12` holds here, in expectation of squares, for
+# another reason than its proof. But nothing in it depends on the order of the tokens: bidirectional training gives the same.
 # If the error follows the embedding of the query instead, $\delta_i = B^\top x_i$, both sides carry the same and
 # {prf:ref}`prop-s1-12-law` (b) applies. The exact gradients of a small Transformer at random weights, softmax included,
 # behave like independent errors.
 
+
+# %% tags=["remove-cell"]
+def error_squared_norms(
+    covariance: Float[Tensor, "d d"], context_sizes: Sequence[int]
+) -> tuple[Float[Tensor, " d"], Float[Tensor, " d"]]:
+    """Expected squared row and column norms for ``beta_ij = delta_i^T x_j``: the proposition above."""
+    linear = sum(context_sizes) * covariance.trace() * covariance
+    square = sum(n * (n + 1) for n in context_sizes) * covariance @ covariance
+    keys = (linear + square) / len(covariance)  # sum of the K_i
+    return covariance.diagonal() * keys.trace(), covariance.trace() * keys.diagonal()
+
+
+@cache
+def every_error(objective: Objective, n_tokens: int = 3) -> Outcomes:
+    """Updates of three tokens and independent errors; few, so that n (n + 1) is far from n^2, (outcomes, 2, 2)."""
+    z, errors = coordinates(n_tokens, 2), signs(n_tokens, 2).double() / 2**0.5
+    x = (z.values @ ROOT.T)[:, None]
+    beta = errors @ x.mT * context_matrix(objective, n_tokens)
+    probability = z.probability.repeat_interleave(len(errors)) / len(errors)
+    return Outcomes((x.mT @ beta @ x).flatten(0, 1), probability)
+
+
+@cache
+def updates_of_errors(
+    d: int, n_tokens: int, exponent: float, n_draws: int, seed: int
+) -> dict[Objective, Float[Tensor, "draws d d"]]:
+    """Autoregressive and bidirectional updates of independent errors."""
+    covariance, generator = torch.diag(power_profile(d, exponent)), torch.Generator().manual_seed(seed)
+    size = {"n_tokens": n_tokens, "n_sequences": 4, "coefficients": Coefficients.ERROR}
+    return {o: UpdateModel(covariance, o, **size).draw(n_draws, generator) for o in BOTH}
+
+
+def correlated_coordinates() -> Float[Tensor, "4 4"]:
+    """A covariance of three correlated coordinates of small variance and one of large."""
+    block = torch.full((3, 3), 0.9, dtype=torch.float64).fill_diagonal_(1.0)
+    return torch.block_diag(torch.tensor([[2.0]]).double(), block)
+
+
 # %%
-show(
-    condition.independent_errors(exponent=exponent, seed=seed),
-    condition.exact_gradients(exponent=exponent, seed=seed),
+@claim(
+    "S1.12",
+    "(errors independent of the embeddings)",
+    "coefficients that are linear in the key",
+    Verdict.HOLDS,
+    remark=r"""If $\beta_{ij} = \delta_i^\top x_j$ with errors $\delta_i$ independent of all Gaussian embeddings, the
+    expected squared norms of rows follow $\Sigma_{mm}$, those of columns $(n+1)(\Sigma^2)_{kk} +
+    \mathrm{Tr}(\Sigma)\Sigma_{kk}$ for $n$ context tokens. If $\Sigma$ is diagonal with unequal variances, columns are
+    the more uneven side, with autoregressive and bidirectional pairs alike. With correlated coordinates they need not
+    be. Here columns are the uneven side, as Theorem S1.12 has it, for another reason than its proof, and with
+    bidirectional pairs too, against Cor. S1.13. What is proven concerns the expected squared norms, not the tails.""",
+    ours=True,
 )
+def independent_errors(d=16, n_tokens=12, exponent=1.0, n_draws=1000, seed=0):
+    for objective in BOTH:
+        every, sizes = every_error(objective), context_matrix(objective, 3).sum(-1).tolist()
+        norms, expected = squared_norms(every.values), error_squared_norms(ROOT @ ROOT.T, sizes)
+        for side, measured, values in zip(("row", "column"), norms, expected, strict=True):
+            for k in (0, 1):
+                words = f"{objective}, three tokens: squared norm of {side} {k + 1}"
+                yield exact(words, every.mean(measured)[k], values[k])
+    for objective, updates in updates_of_errors(d, n_tokens, exponent, n_draws, seed).items():
+        yield monte_carlo(f"{objective}: {UNEVENNESS}", log_unevenness(updates), 0, ">")
+    rows, columns = map(unevenness, error_squared_norms(correlated_coordinates(), [1]))
+    words = "unevenness of the expected columns against that of the rows, correlated coordinates"
+    yield compare(words, columns, "<", rows, 0.01)
+
+
+show(independent_errors(exponent=exponent, seed=seed))
+
+
+# %% tags=["remove-cell"]
+@cache
+def first_gradients(objective: Objective, d: int, n_tokens: int, exponent: float, n_draws: int, seed: int) -> Tensor:
+    """Gradients (draws, d, d) of a Transformer of one head, one layer and no positions at random weights."""
+    config = ToyConfig(d=d, n_heads=1, n_layers=1, n_tokens=n_tokens, n_vocab=4 * n_tokens, d_mlp=0)
+    gradients = []
+    for draw in range(seed, seed + n_draws):
+        model = ToyTransformer.random(config, draw)
+        embeddings = model.we.detach() * power_profile(d, exponent).sqrt()
+        model = replace(model, we=embeddings, wp=torch.zeros_like(model.wp))
+        gradients.append(model.example(objective, draw).gradient(0).w_qk[0])
+    return torch.stack(gradients)
+
+
+# %%
+@claim(
+    "S1.12",
+    "(exact gradients at random weights)",
+    "the first update of a Transformer",
+    Verdict.HOLDS,
+    remark="""With exact softmax gradients at random weights, columns are more uneven than rows if the embedding's
+    coordinates are independent and their variances differ: in autoregressive training, as Theorem S1.12 has it, and in
+    bidirectional training too, against Cor. S1.13. Observed in simulations; we have no proof.""",
+    ours=True,
+)
+def exact_gradients(d=32, n_tokens=48, exponent=1.0, n_draws=40, seed=0):
+    equal = first_gradients(Objective.AUTOREGRESSIVE, d, n_tokens, 0.0, n_draws, seed)
+    yield monte_carlo(f"autoregressive, equal variances: {UNEVENNESS}", log_unevenness(equal), 0)
+    for objective in BOTH:
+        unequal = first_gradients(objective, d, n_tokens, exponent, n_draws, seed)
+        yield monte_carlo(f"{objective}, unequal variances: {UNEVENNESS}", log_unevenness(unequal), 0, ">")
+
+
+show(exact_gradients(exponent=exponent, seed=seed))
 
 # %% [markdown]
 # ## A first token that is always there
@@ -289,15 +1320,67 @@ show(
 # In autoregressive training the first token of every sequence is in the context of all others and is never predicted.
 # With the exact coefficients it does not even act as a query: it attends to itself alone, and a softmax over one score
 # has no gradient. A constant first token therefore adds $u e^\top$ with its own embedding $e$ on the key side and a
-# sum $u$ over many tokens on the query side. By {eq}`eq-s1-12-alignment` its effect hangs on the kurtosis of the entries
-# of $e$ where the other embeddings are isotropic. A Gaussian $e$ with coordinates of equal variance then does nothing,
-# although its $\mu_c/\mu_p$ is infinite; heavy-tailed entries or a few
-# outlying coordinates make columns the uneven side; entries flatter than a Gaussian do the same for rows. Where the
-# other embeddings have *unequal* variances, the same Gaussian $e$ evens out the columns, and rows dominate. (Def. 3.2 of
-# the paper is slow to notice: a few very large columns also raise the threshold that they have to exceed.)
+# sum $u$ over many tokens on the query side.
+#
+# Where the other embeddings are isotropic, its effect hangs on the kurtosis of the entries of $e$, by
+# {eq}`eq-s1-12-alignment`. A Gaussian $e$ with coordinates of equal variance does nothing, although its $\mu_c/\mu_p$ is
+# infinite. Heavy-tailed entries or a few outlying coordinates make columns the uneven side; entries flatter than a Gaussian
+# do the same for rows. Where the other embeddings have *unequal* variances, the same Gaussian $e$ evens out the columns, and
+# rows dominate. (Def. 3.2 of the paper is slow to notice: a few very large columns also raise the threshold that they have to
+# exceed.)
+
+
+# %% tags=["remove-cell"]
+@cache
+def first_tokens(d: int, n_tokens: int, strength: float, n_draws: int, seed: int) -> dict[str | Law, Tensor]:
+    """Updates (draws, d, d) whose sequences begin with one token, by its law or by what else is special.
+
+    Three coordinates outlying; of the law of all others, ``strength`` times as long; Gaussian among unequal variances.
+    """
+    generator, even = torch.Generator().manual_seed(seed), torch.eye(d, dtype=torch.float64)
+    outlying = torch.randn(n_draws, d, generator=generator, dtype=torch.float64)
+    outlying[:, :3] *= 8
+    updates = {}
+    for law in (Law.GAUSSIAN, Law.LAPLACE, Law.UNIFORM):
+        first = strength * law.draw(n_draws, d, generator=generator)
+        updates[law] = UpdateModel(even, n_tokens=n_tokens, law=law, first_token=first).draw(n_draws, generator)
+    first = strength * torch.randn(n_draws, d, generator=generator, dtype=torch.float64)
+    among_uneven = UpdateModel(torch.diag(power_profile(d, 1.0)), n_tokens=n_tokens, first_token=first)
+    updates["among uneven"] = among_uneven.draw(n_draws, generator)
+    updates["outlying"] = UpdateModel(even, n_tokens=n_tokens, first_token=outlying).draw(n_draws, generator)
+    return updates
+
 
 # %%
-show(condition.constant_context_token(d=max(d, 32), seed=seed))
+@claim(
+    "S1.12",
+    "(a context token that is always there)",
+    "a constant first token",
+    Verdict.HOLDS,
+    remark="""Where the other embeddings are isotropic, a token that every other token has in its context, such as the
+    first of a text, turns columns dominant if its embedding has outlying coordinates (kurtosis above 3), rows if it is
+    flatter than a Gaussian, and neither if it is Gaussian. Where the others have unequal variances, a Gaussian one of
+    equal variances evens out the columns, and rows dominate. With a causal mask the first token is never predicted, and
+    as a query it attends to itself alone, so that its coefficient is 0: it acts on the key side only. The rest is
+    observed in simulations; that columns dominate if keys are more axis-aligned than queries makes it plausible, and is
+    no proof of it.""",
+    ours=True,
+)
+def constant_context_token(d=48, n_tokens=16, strength=3.0, n_draws=200, seed=0):
+    updates = first_tokens(d, n_tokens, strength, n_draws, seed)
+    for law, sign in {Law.GAUSSIAN: "=", Law.LAPLACE: ">", Law.UNIFORM: "<"}.items():
+        words = f"{law.value} embeddings (kurtosis {law.kurtosis:g}): {UNEVENNESS}"
+        yield monte_carlo(words, log_unevenness(updates[law]), 0, sign)
+    words = f"gaussian embedding of equal variances, all others of unequal ones: {UNEVENNESS}"
+    yield monte_carlo(words, log_unevenness(updates["among uneven"]), 0, "<")
+    outlying = updates["outlying"]
+    yield monte_carlo("three outlying coordinates: log ratio of unevenness", log_unevenness(outlying), 0, ">")
+    rows, columns = (squared.amax(-1) for squared in squared_norms(outlying))
+    words = "three outlying coordinates: log of the largest column over the largest row"
+    yield monte_carlo(words, (columns / rows).log() / 2, 0, ">")
+
+
+show(constant_context_token(d=max(d, 32), seed=seed))
 
 # %% [markdown]
 # ## A mean that all embeddings share
@@ -339,15 +1422,70 @@ show(condition.constant_context_token(d=max(d, 32), seed=seed))
 # long as the coefficients do not follow the embeddings. Whether it does in trained models we have not measured. Without
 # the condition on the sums of coefficients both sides carry the mean alike, by {prf:ref}`prop-s1-12-law` (a).
 
+
+# %% tags=["remove-cell"]
+def shared_mean_squared_norms(
+    covariance: Float[Tensor, "d d"], mean: Float[Tensor, " d"], beta: Float[Tensor, "n n"]
+) -> tuple[Float[Tensor, " d"], Float[Tensor, " d"]]:
+    """Expected squared row and column norms of ``X^T B X``, ``x_i = mu + z_i``: the proposition above."""
+    rows, columns = vocabulary_squared_norms(covariance, beta)
+    size = beta.sum(0).square().sum()
+    of_rows = rows + mean.square() * size * covariance.trace()
+    return of_rows, columns + mean.square().sum() * size * covariance.diagonal()
+
+
+@cache
+def updates_with_mean(d: int, n_tokens: int, size: float, n_draws: int, seed: int) -> dict[Coefficients, Tensor]:
+    """Updates (draws, d, d) of embeddings whose mean has three coordinates of that size, with free coefficients first."""
+    generator, mean = torch.Generator().manual_seed(seed), size * (torch.arange(d) < 3).double()
+    model = UpdateModel(torch.eye(d, dtype=torch.float64), n_tokens=n_tokens, mean=mean)
+    kinds = (Coefficients.INDEPENDENT, Coefficients.CENTRED)
+    return {kind: replace(model, coefficients=kind).draw(n_draws, generator) for kind in kinds}
+
+
+CENTRED = {  # coefficients of three tokens whose rows add up to 0
+    Objective.AUTOREGRESSIVE: torch.tensor([[0, 0, 0], [0, 0, 0], [2, -2, 0]]).double(),
+    Objective.BIDIRECTIONAL: torch.tensor([[0, 1, -1], [2, 0, -2], [-3, 3, 0]]).double(),
+}
+
+
 # %%
-show(shared_mean.common_mean(d=max(d, 32), seed=seed))
+@claim(
+    "S1.12",
+    "(a mean that all embeddings share)",
+    "a mean shared by all embeddings shows in rows",
+    Verdict.HOLDS,
+    remark=r"""Theorem S1.12 assumes embeddings of mean zero. With $\sum_j \beta_{ij} = 0$, as a softmax makes it, a
+    mean $\mu$ drops out of the key side and stays on the query side: row $m$ gains in proportion to $\mu_m^2$, column
+    $k$ to $\Sigma_{kk}$.""",
+    ours=True,
+)
+def common_mean(d=48, n_tokens=16, size=3.0, n_draws=100, seed=0):
+    root, mean, z = (
+        torch.tensor([[1.0, 0.0], [0.6, 0.5]]).double(),
+        torch.tensor([size, 1.0]).double(),
+        coordinates(3, 2),
+    )
+    x = mean + z.values @ root.T
+    for objective, beta in CENTRED.items():
+        norms, expected = squared_norms(x.mT @ beta @ x), shared_mean_squared_norms(root @ root.T, mean, beta)
+        for side, measured, values in zip(("row", "column"), norms, expected, strict=True):
+            for k in (0, 1):
+                words = f"{objective}, three tokens: squared norm of {side} {k + 1}"
+                yield exact(words, z.mean(measured)[k], values[k])
+    free, centred = updates_with_mean(d, n_tokens, size, n_draws, seed).values()
+    yield monte_carlo(f"free coefficients: {UNEVENNESS}", log_unevenness(free), 0)
+    yield monte_carlo(r"$\sum_j \beta_{ij} = 0$: log ratio of unevenness", log_unevenness(centred), 0, "<")
+    yield monte_carlo(r"$\sum_j \beta_{ij} = 0$: directionality", score_batch(centred).directionality, 0, ">")
+
+
+show(common_mean(d=max(d, 32), seed=seed))
 
 # %% [markdown]
 # ## Masked positions
 #
 # In masked training of a model of one layer, without positions, the queries that count hold one and the same mask
-# embedding $e$. The update is then $e v^\top$ with a $v$ from the other side ({prf:ref}`prop-s1-15-mask`), so that columns
-# are the more uneven side exactly if the coordinates of $v$ are more uneven in size than those of $e$. With layers above,
-# visible positions are queries too ([the loss of one token](implicit_gradient_details.py#the-loss-of-one-token)), and
-# $e v^\top$ is only the part of the masked ones. {numref}`tab-dominance-settings` of the chapter has all cases side by
-# side.
+# embedding $e$. The update is then $e v^\top$ with a $v$ from the other side ({prf:ref}`prop-s1-15-mask`). So columns are the
+# more uneven side exactly if the coordinates of $v$ are more uneven in size than those of $e$. With layers above, visible
+# positions are queries too ([the loss of one token](implicit_gradient_details.py#the-loss-of-one-token)), and $e v^\top$ is
+# only the part of the masked ones. {numref}`fig-which-side` of the chapter has all cases side by side.

@@ -11,17 +11,15 @@
 # ---
 
 # %% [markdown]
-# # Context and prediction
+# # Position, not correlation, makes a token context more often
 #
-# In every pair of the sum of [the previous chapter](implicit_gradient.py) one token is predicted, and one is *context*,
-# that is, among those it is predicted from. What does a token write into the rows and the columns of $W_{qk}$ in the one
-# role and in the other, and how often does training give it each? Section 2.3 and Appendix S1.4 of the paper
-# {cite}`saponati2025` answer with two propositions.
+# Can the order of reading favour some tokens, and through them the columns of the query-key matrix $\Wqk$? The paper
+# {cite}`saponati2025` says so (Section 2.3, Appendix S1.4). Read from left to right, most tokens would be *context*, something
+# that others are predicted from, more often than they are predicted.
 #
-# In either role a token adds a matrix of rank 1, with its own embedding on one side. Whether it is context more often
-# than it is predicted depends, in autoregressive training, on where it stands and on nothing else: in a simulated text of
-# correlated tokens without preferred places the ratio of the two counts, 1 in expectation, comes within
-# {glue:text}`near` of 1 for every token.
+# **What decides is where a token stands in the blocks that a model is trained on. Cut them from a text at random places, and no
+# token is favoured. Nor do columns gain from either role: each pair of tokens gives rows and columns the same total.** So watch
+# how your text is cut, not how its words correlate.
 
 # %% tags=["parameters", "remove-input"]
 d: int = 32  # width of the embedding of the toy Transformers; in [8, 256]
@@ -31,73 +29,200 @@ draws: int = 4000  # sequences of a simulation; in [100, 100000]
 seed: int = 0  # seed of every random draw; in [0, 2147483647]
 
 # %% tags=["remove-cell"]
-import pandas as pd
+import torch
+from jaxtyping import Float
+from torch import Tensor
 
-from attngeo.chapters.context_and_prediction import contributions, counts, counts_in_detail, figures
-from attngeo.chapters.context_and_prediction import objectives, token_roles
-from attngeo.chapters.context_and_prediction.painter import painter
-from attngeo.chapters.context_and_prediction.simulation import simulation
-from attngeo.chapters.context_and_prediction.token_counts import mean_position
+from attngeo.display.interactive import Interactive
 from attngeo.display.page import glue, show
+from attngeo.display.style import (
+    CROSS,
+    DECODER,
+    ENCODER,
+    NEUTRAL,
+    CaptionedFigure,
+    house_style,
+    new_figure,
+    signed_image,
+)
+from attngeo.forms.scores import symmetry_score
+from attngeo.paper.claims import Verdict, claim, exact, monte_carlo
+from attngeo.runs.numbers_in_words import number
+from attngeo.updates.objectives import TRAINED, Objective, context_matrix, every_third, example_pairs
+from attngeo.updates.one_token import Role, head_gradient, token_column, token_row, token_update
+from attngeo.updates.rank_one import (
+    by_context,
+    by_prediction,
+    gradient_sum,
+    rank_one_terms,
+    relative_error,
+)
+from attngeo.updates.token_counts import (
+    N_VOCAB,
+    Counts,
+    count_tokens,
+    drifting_chain,
+    expected_counts,
+    mean_position,
+    simulation,
+    surplus,
+)
+from attngeo.updates.toy_transformer import WORDS, sentence_gradient
 
-sizes = {"d": d, "n_tokens": n_tokens, "seed": seed}
-simulated = {"n_tokens": n_tokens, "draws": draws, "seed": seed}
+TOKEN = 0  # the one that is looked at, t*
+MASK = "[M]"  # what stands at a masked position
 
-# %% tags=["hide-input"]
-processes = {kind: simulation(stationary=kind == "stationary", **simulated) for kind in ("drifting", "stationary")}
-tokens = []
-for name, process in processes.items():
-    c = process.counts
-    ratio = c.context.mean(0) / c.predicted.mean(0)
-    error = (c.context - ratio * c.predicted).std(0) / c.predicted.mean(0) / draws**0.5
-    rows = pd.DataFrame({"process": name, "ratio": ratio.numpy(), "standard_error": error.numpy()})
-    rows["mean_position"] = mean_position(process.marginals).numpy()
-    tokens.append(rows)
-
-figures.ratio_by_mean_position(pd.concat(tokens), n_tokens)
 
 # %% tags=["remove-cell"]
-glue("vocab", len(processes["drifting"].chain.start))
-glue("near", abs(tokens[-1]["ratio"] - 1).max(), ".2f")
+def independent_text(n_tokens: int, draws: int, seed: int) -> Counts:
+    """Counts in sequences of independent tokens whose marginals are those of the drifting chain."""
+    generator = torch.Generator().manual_seed(seed + 3)
+    marginals = drifting_chain(seed).marginals(n_tokens)
+    tokens = torch.stack([torch.multinomial(row, draws, True, generator=generator) for row in marginals], dim=1)
+    return count_tokens(tokens, context_matrix(Objective.AUTOREGRESSIVE, n_tokens), N_VOCAB)
+
+
+def ratio_and_error(counts: Counts) -> tuple[Float[Tensor, " vocab"], Float[Tensor, " vocab"]]:
+    """``E mu_c / E mu_p`` of every token, simulated, and its standard error (to first order)."""
+    predicted, ratio = counts.predicted.mean(0), counts.context.mean(0) / counts.predicted.mean(0)
+    return ratio, (counts.context - ratio * counts.predicted).std(0) / predicted / len(counts.context) ** 0.5
+
+
+@house_style()
+def ratio_by_text(texts: dict[str, Counts]) -> CaptionedFigure:
+    """The ratio of every token, with two standard errors, in three texts."""
+    figure, panel = new_figure(6.4, 3.8)
+    panel.axhline(1, color=NEUTRAL, linestyle="--")
+    for shift, (text, counts), colour in zip((-0.12, 0, 0.12), texts.items(), (DECODER, CROSS, ENCODER), strict=True):
+        ratio, error = ratio_and_error(counts)
+        places = torch.arange(len(ratio)) + shift
+        panel.errorbar(places, ratio, yerr=2 * error, fmt="o", capsize=3, color=colour, label=text)
+    panel.set(xlabel="token", ylabel="times context / times predicted")
+    panel.set_xticks(range(N_VOCAB), [chr(ord("A") + token) for token in range(N_VOCAB)])
+    panel.legend()
+    caption = """How often a token is context for each time that it is predicted, read from left to right, in three simulated
+    texts. Without correlations the ratios stay; without preferred positions they are 1. Bars: 2 standard errors."""
+    alt = """Five tokens, three points each: the ratio of times as context to times predicted. Two texts whose tokens have
+    preferred positions agree, one with and one without correlations, and spread around 1. The third, correlated without
+    preferred positions, lies on the line at 1."""
+    return CaptionedFigure(figure, "fig-ratio-by-text", caption, alt)
+
+
+texts = {
+    "correlated, preferred positions": simulation(n_tokens, draws, seed).counts,
+    "independent, preferred positions": independent_text(n_tokens, draws, seed),
+    "correlated, no preferred positions": simulation(n_tokens, draws, seed, stationary=True).counts,
+}
+
+# %% tags=["remove-input"]
+ratio_by_text(texts)
+
+# %% tags=["remove-cell"]
+(correlated, error), (independent, error_too), (anywhere, error_at_1) = map(ratio_and_error, texts.values())
+assert ((correlated - independent).abs() < 5 * (error**2 + error_too**2).sqrt()).all()  # of the same positions
+assert ((independent - 1).abs() > 5 * error_too).any() and ((anywhere - 1).abs() < 5 * error_at_1).all()
+glue("vocab", N_VOCAB)
 
 # %% [markdown]
-# ## Two roles
+# :::{admonition} How sure is this
+# The statements below are proven, and simulations agree. Counts say how often a token plays a role, not how much each time
+# weighs. The texts are simulated ones of {glue:text}`vocab` tokens: we counted no real corpus. Whether columns gain for
+# other reasons is the question of [the next chapter](column_dominance.py).
+# :::
 #
-# ````{prf:definition} Def. S1.3 of the paper: autoregressive, bidirectional and masked objectives
+# ## A token is predicted, or it is context
+#
+# ````{prf:definition} Def. S1.3 of the paper: three objectives as sets of pairs
 # :label: def-s1-3
 #
-# Let $U = (t_1, \dots, t_N)$ be a sequence of tokens. An objective is a set of *pairs* $(i, j)$: token $t_i$ is
-# predicted, and $t_j$ is part of what it is predicted from. With $C_i = \{j : (i, j) \text{ is a pair}\}$ and
-# $P_j = \{i : (i, j) \text{ is a pair}\}$ its loss is $-\sum_i \log p(t_i \mid \{t_j : j \in C_i\})$, over all $i$ that
-# are predicted.
+# In a *pair* $(i, j)$ token $t_i$ is predicted, and token $t_j$ is *context*: part of what it is predicted from. Of a
+# sequence $t_1, \dots, t_N$ these are the pairs:
 #
-# - *Autoregressive*: $C_i = \{j : j < i\}$, for every $i$.
-# - *Bidirectional*: $C_i = \{j : j \ne i\}$, for every $i$.
-# - *Masked*: $C_i = \{j : j \notin M\}$ for $i \in M$, where $M \subset \{1, \dots, N\}$ is the set of masked
-#   positions; a visible token is not predicted.
+# - *autoregressive*: all with $j < i$;
+# - *bidirectional*: all with $j \ne i$;
+# - *masked*: all with $i$ masked and $j$ visible.
+#
+# $C_i = \{j : (i, j) \text{ is a pair}\}$ is the context of $i$, and $P_j = \{i : (i, j) \text{ is a pair}\}$ what $j$ helps
+# to predict. The loss is $-\sum_i \log p(t_i \mid \{t_j : j \in C_i\})$ over all $i$ that are predicted.
 # ````
 #
-# The autoregressive loss is the negative logarithm of $\Pr[U]$. The bidirectional one
-# [is not](context_and_prediction_details.py#the-product-of-two-sided-conditionals), contrary to Eq. S8 of the paper, and
-# is a sound objective all the same. The check takes a random joint distribution and counts the pairs.
+# The details [count these pairs](context_and_prediction_details.py#the-objectives), and tell them from what a Transformer
+# [attends to](context_and_prediction_details.py#what-a-transformer-attends-to).
+#
+# Each pair adds one matrix $\beta_{ij}\, x_i x_j^\top$ to the gradient of $\Wqk$, an outer product of embeddings times a number
+# ([the previous chapter](implicit_gradient.py)). Paint the sum for the sentence of {numref}`fig-one-pair`. Its *symmetry score*
+# $s$ is 1 for a symmetric matrix, −1 for a skew-symmetric one ([Two scores](two_scores.py)). Press *Play*, then:
+#
+# 1. Choose *bidirectional*, with coefficients that are alike in both orders of a pair, $\beta_{ij} = \beta_{ji}$. Then
+#    $s = 1$: the sum equals its mirror image. *Autoregressive* has each pair in one order only, and $s$ is far from 1.
+# 2. Choose the *exact* coefficients of a small Transformer at random weights. Now $s$ is no longer 1: the two orders do not
+#    count alike.
+# 3. Paint by *context*, pair by pair, and watch *its token so far*: one token fills columns that are multiples of each other.
 
-# %%
-show(objectives.objectives_definition(seed=seed))
 
-# %% [markdown]
-# Each pair adds one term $\beta_{ij}\, x_i x_j^\top$ of rank 1 to the gradient, and the sum is the same whether it runs over
-# predicted tokens or over context tokens. Where both orders of a pair count alike, the bidirectional sum is symmetric, the
-# autoregressive one is not, as it has each pair in one order only. The exact coefficients of a Transformer at random
-# weights [are not alike](symmetric_updates.py#is-the-correlation-there).
+# %% tags=["remove-cell"]
+def painter(seed: int = 0) -> Interactive:
+    """Terms ``beta_ij x_i x_j^T`` to be added by prediction or by context, until the gradient is complete."""
+    n = len(WORDS)
+    drawn = torch.randn(n, n, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    shown = {}
+    for objective in Objective:
+        g, alike = sentence_gradient(objective, seed), example_pairs(objective, n) * (drawn + drawn.T) / 2**0.5
+        matrices = {"x": g.layer.x, "alike": alike, "exact": g.beta[0]}
+        masked = every_third(n) & (objective is Objective.MASKED)
+        words = [MASK if m else w for w, m in zip(WORDS, masked.tolist(), strict=True)]
+        shown[objective.value] = {k: m.round(decimals=4).tolist() for k, m in matrices.items()} | {"words": words}
+    return Interactive("painter", shown, painted(shown))
 
-# %% tags=["hide-input"]
+
+@house_style()
+def painted(shown: dict[str, dict]) -> CaptionedFigure:
+    """Coefficients that are alike in both orders, above, and the sum of their terms, below, per objective."""
+    figure, panels = new_figure(8.4, 5.6, 2, len(shown), squeeze=False)
+    for (above, below), (objective, held) in zip(panels.T, shown.items(), strict=True):
+        x, beta = (torch.tensor(held[name], dtype=torch.float64) for name in ("x", "alike"))
+        total = gradient_sum(beta, x)
+        for panel, m in ((above, beta), (below, total)):
+            signed_image(panel, m.masked_fill(m == 0, torch.nan).numpy())
+        above.set(title=f"{objective}: {int((beta != 0).sum())} pairs", xlabel="context token j")
+        above.set_xticks(range(len(x)), held["words"], rotation=90)
+        above.set_yticks(range(len(x)), held["words"])
+        s = number(symmetry_score(total), 2)
+        below.set(title=f"their sum: symmetry s = {s}", xlabel="key coordinate", xticks=[], yticks=[])
+    panels[0, 0].set_ylabel("predicted token i")
+    panels[1, 0].set_ylabel("query coordinate")
+    caption = r"""Coefficients $\beta_{ij}$ of all pairs of a short sequence, alike in both orders of a pair (red positive,
+    blue negative), and the sum of their terms $\beta_{ij} x_i x_j^\top$ with its symmetry $s$."""
+    alt = """Two rows of three matrices. Above, the autoregressive pairs fill the lower triangle, the bidirectional ones all
+    but the diagonal, the masked ones the crossings of masked rows and visible columns. Below, the sums of their terms with
+    their symmetry; the bidirectional sum alone is symmetric."""
+    return CaptionedFigure(figure, "fig-painter", caption, alt)
+
+
+# %% tags=["remove-input"]
 painter(seed)
 
+# %% tags=["remove-cell"]
+exact_s = {
+    objective: torch.tensor([symmetry_score(sentence_gradient(objective, seed + k).w_qk[0]) for k in range(60)])
+    for objective in (Objective.AUTOREGRESSIVE, Objective.BIDIRECTIONAL)
+}
+difference = exact_s[Objective.AUTOREGRESSIVE] - exact_s[Objective.BIDIRECTIONAL]
+assert all(s.max() < 0.99 and s.std() > 0.1 for s in exact_s.values())
+assert difference.mean().abs() < min(s.std() for s in exact_s.values())
+for objective, s in exact_s.items():
+    glue(f"exact-{objective}", s.mean(), ".2f")
+
 # %% [markdown]
-# The exact sum runs over what a position *attends* to, which is a
-# [larger set](context_and_prediction_details.py#what-a-transformer-attends-to) than $C_i$.
+# One toy model says little of the objective. Over many of them the exact sum has a mean $s$ of
+# {glue:text}`exact-autoregressive` with the autoregressive objective, {glue:text}`exact-bidirectional` with the bidirectional
+# one. Single models scatter about it by more than the two differ.
+# [A later chapter](symmetric_updates.py#at-random-weights-the-two-predictions-do-not-agree) asks when the two orders count alike.
 #
-# ## What a token writes into rows and columns
+# ## In either role a token gives rows and columns the same total
+#
+# In either role a token adds a matrix of rank 1. As context, all its rows are multiples of the token's embedding; as
+# prediction, all its columns are.
 #
 # ````{prf:proposition} Prop. S1.7 of the paper: updates of rows and columns by one token
 # :label: prop-s1-7
@@ -133,22 +258,69 @@ painter(seed)
 # ```
 # ````
 
+
 # %%
-show(contributions.token_contributions(**sizes), token_roles.every_term_twice(**sizes))
+@claim(
+    "S1.7",
+    "Eqs. S42, S45-S48, S52",
+    "rows and columns that one token adds",
+    Verdict.HOLDS,
+    remark=r"""In S42 and S43 $\beta_{ij}$ stands for $\beta_{it^*}$. The list before the proposition says row for column and
+    column for row where $t^*$ is predicted.""",
+)
+def token_contributions(d=24, n_tokens=8, seed=0):
+    for objective in TRAINED:
+        g = head_gradient(d, n_tokens, seed, objective=objective)
+        terms, case = rank_one_terms(g.beta, g.x), range(d)  # terms: (N, N, d, d)
+        for role, parts in ((Role.CONTEXT, terms.sum(0)), (Role.PREDICTION, terms.sum(1))):  # by j, by i
+            ats = [(g.beta, g.x, position, role) for position in range(n_tokens)]
+            columns = torch.stack([torch.stack([token_column(*at, k) for k in case], dim=1) for at in ats])
+            rows = torch.stack([torch.stack([token_row(*at, m) for m in case]) for at in ats])
+            words = f"{role.value}, {objective}"
+            yield exact(
+                f"relative error of the sum over tokens, {words}",
+                relative_error(sum(token_update(*at) for at in ats), g.w_qk),
+            )
+            yield exact(f"largest difference in a column, {words}", (columns - parts).abs().max())
+            yield exact(f"largest difference in a row, {words}", (rows - parts).abs().max())
+
+
+show(token_contributions(d=d, n_tokens=n_tokens, seed=seed))
 
 # %% [markdown]
-# Every term $\beta_{ij} x_i x_j^\top$ is the context part of $t_j$ and the prediction part of $t_i$: a pair cannot feed
-# the columns without feeding the rows. For every matrix
+# Does a token feed columns more as context than as prediction? It cannot. Every term is the context part of one token and the
+# prediction part of another, and every matrix gives rows and columns the same total:
 #
 # $$
-# \sum_k \|\Delta w_{\cdot,k}\|^2 = \sum_m \|\Delta w_{m,\cdot}\|^2 = \|\Delta W\|_F^2 ,
+# \sum_k \|\Delta w_{\cdot,k}\|^2 = \sum_m \|\Delta w_{m,\cdot}\|^2 = \|\Delta W\|_F^2 .
 # $$ (eq-s1-7-balance)
 #
-# so that neither side can gain more squared norm than the other; only its spread over columns and over rows can differ.
-# The details [draw the parts of one token](context_and_prediction_details.py#the-parts-of-one-token) and mend
-# the paper's formulas for them.
+# What can differ is how evenly that total is spread, over columns and over rows.
+
+
+# %%
+@claim(
+    "S1.7",
+    "Eq. S46",
+    "the two groupings are two readings of one sum",
+    Verdict.HOLDS,
+    remark=r"""A pair cannot feed the columns without feeding the rows: the squares of all column norms and of all row norms
+    add up to the same number, $\|\Delta W\|_F^2$.""",
+)
+def every_term_twice(d=24, n_tokens=8, seed=0):
+    for objective in TRAINED:
+        g = head_gradient(d, n_tokens, seed, objective=objective)
+        both = by_context(g.beta, g.x).sum(0) + by_prediction(g.beta, g.x).sum(0)
+        words = f"all context and prediction parts together against twice the update, {objective}"
+        yield exact(f"relative error of {words}", relative_error(both, 2 * g.w_qk))
+
+
+show(every_term_twice(d=d, n_tokens=n_tokens, seed=seed))
+
+# %% [markdown]
+# The details [mend the paper's formulas](context_and_prediction_details.py#the-parts-of-one-token) for the parts of one token.
 #
-# ## How often a token plays each role
+# ## Read from left to right, early tokens are context more often
 #
 # ````{prf:proposition} Prop. S1.10 of the paper: expected numbers of partners
 # :label: prop-s1-10
@@ -181,6 +353,9 @@ show(contributions.token_contributions(**sizes), token_roles.every_term_twice(**
 # ```
 # ````
 #
+# So where all mask rates are equal, only the autoregressive objective can favour a role. What decides there is where the
+# token stands on average.
+#
 # ````{prf:corollary} to Prop. S1.10 of the paper: the ratio is the mean position
 # :label: prop-s1-10-position
 #
@@ -202,28 +377,77 @@ show(contributions.token_contributions(**sizes), token_roles.every_term_twice(**
 # ```
 # ````
 
+
 # %%
-show(
-    counts.autoregressive_ratio(**simulated),
-    counts.bidirectional_ratio(n_tokens=n_tokens, seed=seed),
-    counts.masked_ratio(mask_rate=mask_rate, **simulated),
+@claim(
+    "S1.10",
+    "Eqs. S68, S72, S76",
+    "the autoregressive ratio",
+    Verdict.HOLDS,
+    remark="""The ratio is one number: the mean position of the token. It exceeds 1 for tokens that stand before the middle on
+    average, and since both counts add up to $N(N-1)/2$, what some tokens gain others lose.""",
 )
+def autoregressive_ratio(n_tokens=12, draws=4000, seed=0):
+    counts, marginals = simulation(n_tokens, draws, seed).counts, drifting_chain(seed).marginals(n_tokens)
+    expected, k = expected_counts(Objective.AUTOREGRESSIVE, marginals), mean_position(marginals)
+    for t in (0, N_VOCAB - 1):
+        ratio = expected.context[t] / expected.predicted[t]
+        balance = counts.context[:, t] - ratio * counts.predicted[:, t]  # mean 0 if the ratio is right
+        yield monte_carlo(rf"$\mu_c$, token {t}", counts.context[:, t], expected.context[t])
+        yield monte_carlo(rf"$\mu_p$, token {t}", counts.predicted[:, t], expected.predicted[t])
+        yield monte_carlo(rf"$\mu_c - R \mu_p$, $R$ = {ratio:.3f} by Eq. S68, token {t}", balance, 0)
+        words = rf"$R$ against $(N - \bar k)/(\bar k - 1)$, mean position $\bar k$ = {k[t]:.2f}"
+        yield exact(words, ratio, (n_tokens - k[t]) / (k[t] - 1), paper="")
+    n_pairs = n_tokens * (n_tokens - 1) / 2
+    yield exact(r"$\mu_c$ summed over the vocabulary", expected.context.sum(), n_pairs, paper="")
+    yield exact(r"$\mu_p$ summed over the vocabulary", expected.predicted.sum(), n_pairs, paper="")
+
+
+show(autoregressive_ratio(n_tokens=n_tokens, draws=draws, seed=seed))
 
 # %% [markdown]
-# Where all tokens are masked at one rate, both roles come equally often. Tokens that are never masked, such as [CLS] and
-# [SEP] in BERT, are context and never predicted. The details draw the
-# [counts by position](context_and_prediction_details.py#counts-by-position).
+# The details draw the [counts by position](context_and_prediction_details.py#counts-by-position) and check the other two
+# objectives. Tokens that are never masked, such as [CLS] and [SEP] in BERT, are context and never predicted.
 #
-# ## Position, not correlation
+# ## Correlations count only through positions
 #
-# The paper attributes a ratio different from 1 to statistical correlations between tokens (around its Eqs. S82 to S87).
-# By {prf:ref}`prop-s1-10` only the marginals $\Pr[t_k = t]$ enter. The first figure simulates two Markov chains of
-# {glue:text}`vocab` tokens whose neighbours are correlated. In the *drifting* one the marginals change along the
-# sequence; in the *stationary* one they do not, and every ratio is 1. Independent tokens whose marginals drift have
-# ratios other than 1.
+# The paper speaks of correlations between tokens (around its Eqs. S82 to S87). By {prf:ref}`prop-s1-10` only
+# the marginals $\Pr[t_k = t]$ enter: how likely token $t$ is at position $k$. {numref}`fig-ratio-by-text` takes the two
+# apart. Its texts with preferred positions have marginals that change along the sequence. One is a Markov chain, whose
+# neighbours are correlated; in the other the tokens are independent. The third text is the chain with the same marginal at
+# every position.
+
 
 # %%
-show(counts_in_detail.correlation_is_irrelevant(**simulated))
+@claim(
+    "S1.10",
+    "Eqs. S82-S84 (independence)",
+    "what the ratio depends on",
+    Verdict.HOLDS,
+    printed="""The ratio "is influenced by the statistical correlations between tokens in the dataset"; if tokens are
+    independent and identically distributed, "[u]nder these assumptions, there is no difference between autoregressive and
+    bidirectional training".""",
+    place="Section S1.4.3, before Proposition S1.10 and after Eq. S84",
+    holds=r"""Correlations count as far as they change the positional marginals $\Pr[t_k = t^*]$, on which alone the ratio
+    depends. It is 1 for every stationary process, however correlated, and it differs from 1 for independent tokens
+    whose marginals drift.""",
+    remark="""The text before the proposition names correlations; the proposition itself has the marginals alone, and that is
+    right. For a ratio of 1 the text assumes independent and identically distributed tokens, and the second half is enough.
+    Blocks cut from a long text at uniformly random places have equal marginals.""",
+)
+def correlation_is_irrelevant(n_tokens=12, draws=4000, seed=0):
+    stationary = simulation(n_tokens, draws, seed, stationary=True)
+    start = stationary.chain.start[TOKEN]  # its marginal at every position
+    twice = (stationary.tokens[:, :2] == TOKEN).all(-1).double()
+    yield monte_carlo(r"$\Pr[t_1 = t_2 = t]$ against the product of marginals", twice, start**2, "≠", paper="")
+    yield monte_carlo(r"$\mu_c - \mu_p$, correlated and stationary", surplus(stationary.counts, TOKEN), 0, paper="")
+    drift = surplus(independent_text(n_tokens, draws, seed), TOKEN)
+    expected = expected_counts(Objective.AUTOREGRESSIVE, drifting_chain(seed).marginals(n_tokens))
+    yield monte_carlo(r"$\mu_c - \mu_p$, independent, marginals that drift", drift, 0, "≠", paper="")
+    yield monte_carlo(r"$\mu_c - \mu_p$, independent, same marginals as the chain", drift, surplus(expected, TOKEN))
+
+
+show(correlation_is_irrelevant(n_tokens=n_tokens, draws=draws, seed=seed), unfolded=True)
 
 # %% [markdown]
 # What raises a token's ratio is to stand early *in the block that the model is trained on*.
@@ -231,9 +455,8 @@ show(counts_in_detail.correlation_is_irrelevant(**simulated))
 #
 # ## What it means for you
 #
-# - If blocks are cut from a long text at uniformly random places, every token is on average context as often as
-#   it is predicted.
-#   If blocks begin at fixed places of the text, tokens that tend to stand early are context more often.
-# - Over the vocabulary the two counts are equal: what some tokens gain, others lose.
-# - Whatever the counts, an update gives rows and columns the same total of squared norms. Whether columns can stand out
-#   all the same is the question of [the next chapter](column_dominance.py).
+# - Look at how your blocks are cut. From a long text at uniformly random places: every token is on average context as often
+#   as it is predicted. At fixed places of the text: tokens that tend to stand early are context more often.
+# - Do not expect all tokens, or the corpus as a whole, to be context more often: what some gain, others lose.
+# - Do not infer strong columns from counts. An update gives rows and columns the same total, and whether columns can stand
+#   out all the same is the question of [the next chapter](column_dominance.py).

@@ -18,14 +18,13 @@
 # Both scores of a layer of width 8192 in bfloat16 take {glue:text}`wide-seconds` s of one core,
 # {glue:text}`wide-ratio` times less than by the *released way*, which forms $\Wqk$ in float32 as the
 # paper's code does, by an audit of it (not read here).
-# In float32 ours is faster by {glue:text}`float32-faster`, where a gain below {glue:text}`scatter`, by which two benchmarks of
-# the same work differ, counts as none; narrower layers, for the sake of sums in float64, take up to
-# {glue:text}`float32-longer` times as long.
+# In float32 wide layers are at most {glue:text}`float32-best` times as fast, and narrower ones, for the sake of sums in
+# float64, take up to {glue:text}`float32-longer` times as long.
 # The heads of a layer one by one, at $d =$ {glue:text}`heads-d` in {glue:text}`heads-dtype`, take
 # {glue:text}`heads-ratio` times less.
 
 # %% tags=["remove-cell"]
-from attngeo.chapters.cost import figures, measured
+from attngeo.chapters.cost import measured
 from attngeo.display.page import glue, table
 from attngeo.forms.moments import WIDE
 
@@ -33,49 +32,43 @@ layers = measured.layers()
 wide = layers.query("d == 8192").set_index("dtype")
 ways = measured.other_ways().set_index("way")
 full = layers.query("key_heads == heads and dtype == 'float32'").set_index("d")["ratio"]
-faster, slower = full[full > 1], full[full <= 1]
-grouped = layers.query("key_heads < heads").set_index("dtype")
+heads = measured.layers("test_heads").query("key_heads == heads").sort_values("ratio").iloc[0]
 glue("wide-seconds", wide.loc["bfloat16", "ours"], ".1f")
 glue("wide-ratio", wide.loc["bfloat16", "ratio"], ".1f")
-heads = measured.layers("test_heads").query("key_heads == heads").sort_values("ratio").iloc[0]
-for name in ("d", "dtype"):
-    glue(f"heads-{name}", str(heads[name]))
+glue("float32-best", full.max(), ".2f")
+glue("float32-longer", 1 / full.min(), ".1f")
+glue("heads-d", str(heads["d"]))
+glue("heads-dtype", heads["dtype"])
 glue("heads-ratio", heads["ratio"], ".0f")
-glue("float32-faster", " and ".join(f"{ratio - 1:.0%} (d = {d})" for d, ratio in faster.items()))
-glue("float32-least", faster.min() - 1, ".0%")
-glue("float32-longer", 1 / slower.min(), ".1f")
-glue("share", 1 / wide.loc["float32", "alone"], ".0%")
 glue("alone", wide.loc["float32", "alone"], ".2f")
 glue("reached", wide.loc["float32", "ratio"], ".2f")
-
-# %% tags=["remove-cell"]
-rounded, parts = ways.loc["tiles, factors rounded to bfloat16"], ways.loc["three bfloat16 products, summed in float32"]
-glue("parts", parts["times as fast"], ".1f")
-glue("rounded", rounded["times as fast"], ".1f")
-glue("rounded-error", round(rounded["error of a norm"] / ways.loc["tiles, float32", "error of a norm"], -2), ",.0f")
-again, before = ways.loc["tiles, float32", "times as fast"], full[4096]  # the width of both
+errors = ways["error of a norm"]
+glue("rounded-error", round(errors["tiles, factors rounded to bfloat16"] / errors["tiles, float32"], -2), ",.0f")
 glue("wide", str(WIDE))
-glue("again", again, ".2f")
-glue("before", before, ".2f")
-glue("scatter", abs(again / before - 1), ".0%")
-glue("narrow", " and ".join(f"{ratio:.2f} (d = {d})" for d, ratio in slower.items()))
-glue("grouped", grouped["ratio"].min(), ".1f")
+glue("scatter", abs(ways.loc["tiles, float32", "times as fast"] / full[4096] - 1), ".0%")
 run = measured.about("scores", "test_sum")
 versions = ", ".join(f"{name} {version}" for name, version in run["versions"].items())
-made = f"{run['date']}, commit {run['commit'][:10]}, {run['cpu']}, {run['threads']} thread, {versions}"
-glue("made", made)
+glue("made", f"{run['date']}, commit {run['commit'][:10]}, {run['cpu']}, {run['threads']} thread, {versions}")
 
 # %% tags=["remove-input"]
-figures.ratios(layers)
+headings = {"ours": "seconds", "ratio": "times as fast", "alone": "one product alone"}
+table(
+    layers[["dtype", "d", "heads", "key_heads", *headings]].rename(columns=headings),
+    name="tab-cost-layers",
+    caption="Both scores of a layer's summed form: seconds, and the speed in multiples of the released way, beside that of one "
+    "product of two $d \\times d$ matrices of that type and nothing else.",
+    formats={"seconds": ".2g", "times as fast": ".2f", "one product alone": ".2f"},
+)
 
 # %% [markdown]
 # ## Why float32 gains so little
 #
 # The scores need the norm of every row and column and the sum of the products $m_{ij} m_{ji}$. With as many columns in the
 # factors as in the matrix, we know no way to them with less than one product of two $d \times d$ matrices (a step of
-# Strassen's recursion would save an eighth of it, and some accuracy). At $d = 8192$ one product alone takes
-# {glue:text}`share` of the released way, and so has {glue:text}`alone` times its speed; ours, which multiplies tile by tile
-# and never holds the matrix, has {glue:text}`reached` times. {numref}`tab-cost-ways` has what else was tried.
+# Strassen's recursion would save an eighth of it, and some accuracy). At $d = 8192$ one product alone has
+# {glue:text}`alone` times the released way's speed; ours, which multiplies tile by tile and never holds the matrix, has
+# {glue:text}`reached` times. {numref}`tab-cost-ways` has what else was tried. Its first row times the sums alone, again and in
+# other rounds: the two differ by {glue:text}`scatter`, and smaller gains count as none.
 
 # %% tags=["remove-input"]
 table(
@@ -88,16 +81,9 @@ table(
 )
 
 # %% [markdown]
-# The first row times the sums alone, again and in other rounds than the figure, which has {glue:text}`before` there
-# in place of {glue:text}`again`. Two benchmarks thus differ by {glue:text}`scatter`, against which gains are to be held: the
-# smallest above is {glue:text}`float32-least`.
-#
-# Gram products take five such products. Factors split into two bfloat16 numbers each take three, in the faster type, but their sums
-# must stay in float32: the products alone are {glue:text}`parts` times as fast as the whole released way. Factors rounded to
-# bfloat16 are {glue:text}`rounded` times as fast, with errors {glue:text}`rounded-error` times as large: a loss that whoever
-# stores float32 has not asked for, so it is not done. Float32 layers narrower than {glue:text}`wide` are summed in
-# float64, at {glue:text}`narrow` times the released way's speed. Where query heads share keys, the sum has few columns,
-# and float32 too is at least {glue:text}`grouped` times as fast.
+# Factors rounded to bfloat16 have errors {glue:text}`rounded-error` times as large, a loss that whoever stores float32 has
+# not asked for, so it is not done. Float32 layers narrower than {glue:text}`wide` are summed in float64, which costs the
+# time that they take longer.
 #
 # ## Everything else
 

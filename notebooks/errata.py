@@ -18,7 +18,8 @@
 #
 # Slips of the paper {cite}`saponati2025`, and assumptions that it needs and does not state, with what holds instead.
 # The tables are made from the checks of the chapters, each of which shows the numbers behind its entry. An entry stands
-# here only if its check ran and is supported; {glue:text}`n-withheld` entries are withheld in this build because theirs is
+# here only if its check ran and is supported, and what repeats a slip or follows from it shares its entry;
+# {glue:text}`n-withheld` entries are withheld in this build because theirs is
 # not. Where a conclusion falls, it is no slip: these {glue:text}`n-changes` entries, on {glue:text}`about-changes`
 # statements, stand at the end; {glue:text}`n-columns` of them are on Theorem 2.3 of the paper (in full, S1.12) and what its
 # proof rests on.
@@ -37,16 +38,15 @@
 # %% tags=["remove-cell"]
 from attngeo.book import reported_checks
 from attngeo.chapters.errata.tables import MAYBE_COPYING, errata
-from attngeo.chapters.statement_map.nodes import content, foundations
+from attngeo.chapters.status.nodes import content, foundations
 from attngeo.display.page import glue, table
 from attngeo.display.verdicts import account
 from attngeo.paper import Verdict
 
 paper = account(reported_checks())
-counts = paper.counts()
 mended = (Verdict.MISPRINT, Verdict.ASSUMPTION, Verdict.CHANGES)
 for name, verdict in zip(("misprints", "assumptions", "changes"), mended, strict=True):
-    glue(f"n-{name}", counts[verdict])
+    glue(f"n-{name}", len(errata(paper.findings, verdict)))
     glue(f"about-{name}", len(paper.about(verdict)))
 glue("n-columns", paper.counts(*foundations("2.3", content()))[Verdict.CHANGES])
 glue("n-withheld", sum(f.verdict in mended and not f.supported for f in paper.findings))

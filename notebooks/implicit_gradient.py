@@ -11,98 +11,170 @@
 # ---
 
 # %% [markdown]
-# # The implicit gradient
+# # The gradient is a sum over pairs of tokens; the training step points elsewhere
 #
-# Training never touches $W_{qk} = W_q W_k^\top$ directly: it moves $W_q$ and $W_k$, and $W_{qk}$ follows. In which
-# direction? Section 2.2 of the paper {cite}`saponati2025` answers with a weighted sum of outer products
-# $x_i x_j^\top$ of embeddings, one for every pair of tokens that attention connects (Prop. 2.2 of the paper). All that it
-# later says about symmetry and about rows and columns starts from this sum.
+# Training never touches the query-key matrix $\Wqk = \Wq \Wk\T$ itself. It moves $\Wq$ and $\Wk$, and $\Wqk$ follows. In which
+# direction? The paper {cite}`saponati2025` answers with a sum over pairs of tokens (Prop. 2.2 of the paper). All that it says about
+# symmetry and columns starts there.
 #
-# The gradient of $W_{qk}$ is such a sum, exactly, once the weights of the sum account for the softmax. The step that
-# training takes is not along it: with random factors as narrow as the heads of BERT-base, the cosine of the angle
-# between the two is near {glue:text}`bert-cos`, where 1 would be the same direction.
+# **The gradient of $\Wqk$ is such a sum, exactly, once its coefficients account for the softmax. The step that training takes
+# points elsewhere: in a head of BERT-base with random weights, at a cosine of {glue:text}`bert-cos` to the gradient, where 1
+# would be the same direction.**
 
 # %% tags=["parameters", "remove-input"]
 d: int = 32  # width of the embedding of the toy Transformers, a multiple of n_heads; in [8, 256]
 n_heads: int = 4  # attention heads; in [2, 16]
 n_layers: int = 3  # layers of the toy Transformers; in [2, 6]
 n_tokens: int = 8  # tokens of a sequence; in [4, 32]
-d_wide: int = 64  # width for the alignment of update and gradient, a multiple of 16; in [16, 256]
+d_wide: int = 64  # width for the alignment of step and gradient; in [16, 256]
 draws: int = 60  # random factors drawn per head width; in [10, 300]
 seed: int = 0  # seed of every random draw; in [0, 2147483647]
 
 # %% tags=["remove-cell"]
+from dataclasses import replace
+
 import pandas as pd
+import seaborn as sns
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
-from attngeo.chapters.implicit_gradient import figures, gradient, implicit_update
-from attngeo.chapters.implicit_gradient.gradient import exact_beta
-from attngeo.chapters.implicit_gradient.one_pair import one_pair
-from attngeo.chapters.implicit_gradient.through_factors import (
-    alignment_at_random_factors,
-    sample_alignment,
-    symmetry_at_random_factors,
-)
-from attngeo.chapters.implicit_gradient.through_factors import implicit_update as step_of
-from attngeo.chapters.implicit_gradient.toy_passes import toy_pass
+from attngeo.chapters.implicit_gradient import one_pair
 from attngeo.display.page import glue, show
-from attngeo.updates.toy_transformer import ToyConfig, ToyTransformer
+from attngeo.display.style import DECODER, ENCODER, NEUTRAL, CaptionedFigure, house_style, new_figure
+from attngeo.forms.bilinear import BilinearForm
+from attngeo.forms.scores import symmetry_score
+from attngeo.paper.claims import Verdict, claim, compare, exact, monte_carlo
+from attngeo.updates.objectives import TRAINED, Objective
+from attngeo.updates.rank_one import cosine, gradient_sum, rank_one_terms, relative_error, step_of_factors
+from attngeo.updates.toy_transformer import LayerGradient, ToyConfig, ToyTransformer, first_layer, sentence_gradient
 
-sizes = {"d": d, "n_heads": n_heads, "n_tokens": n_tokens, "seed": seed}
+TOY = ToyConfig(d=d, n_heads=n_heads, n_tokens=n_tokens)
+BERT = 768, 64  # width of BERT-base and of its heads
+SEVERAL = 5  # pairs, the largest of a sequence
 
-# %% tags=["hide-input"]
-config = ToyConfig(d=d, n_heads=n_heads, n_layers=n_layers, n_tokens=n_tokens)
-model = ToyTransformer.random(config, seed)
-layer = model.example("autoregressive", seed).gradient(0)  # dL/dW_qk of every head of the first layer, by autograd
-beta = exact_beta(layer, config.score_scale)
-step = step_of(model.form(0), layer.w_qk, -1.0).first_order  # what descent subtracts, over the learning rate
-figures.rank_one_build_up(beta[0], layer.layer.x, layer.w_qk[0], step[0])
 
 # %% tags=["remove-cell"]
-glue("d", d)
-glue("heads", n_heads)
-glue("layers", n_layers)
-glue("tokens", n_tokens)
-glue("d-head", config.d_head)
-glue("bert-cos", alignment_at_random_factors(768, 64), ".2f")
-glue("bert-s", symmetry_at_random_factors(768, 64), ".2f")
+def printed_beta(g: LayerGradient, scale: float = 1.0) -> Float[Tensor, "heads n n"]:
+    """``beta_ij = delta_i^T x_j = g_i^T v_j`` (Eqs. S31, S35) on the attended pairs: the gradient without a softmax."""
+    return scale * (g.errors @ g.layer.values.mT) * g.layer.mask
+
+
+def cosines_with_gradient(toy: ToyConfig, models: int, seed: int) -> pd.DataFrame:
+    """Of sums of terms ``beta_ij x_i x_j^T`` and of a step on both factors, for the first head of random models."""
+    rows = []
+    for objective in TRAINED:
+        for k in range(seed, seed + models):
+            g, form = first_layer(toy, objective, k), ToyTransformer.random(toy, k).form(0)
+            terms = rank_one_terms(g.beta[0], g.layer.x).flatten(0, 1)  # (N * N, d, d)
+            largest = terms[terms.flatten(1).norm(dim=1).argsort(descending=True)]
+            matrices = {
+                "largest pair": largest[0],
+                f"{SEVERAL} largest pairs": largest[:SEVERAL].sum(0),
+                "all pairs": terms.sum(0),
+                "all pairs, no softmax in β": gradient_sum(printed_beta(g), g.layer.x)[0],
+                "training step": step_of_factors(form.wq, form.wk, g.w_qk)[0],
+            }
+            rows += [(objective.value, name, cosine(m, g.w_qk[0])) for name, m in matrices.items()]
+    return pd.DataFrame(rows, columns=["objective", "matrix", "cosine with the gradient"])
+
+
+@house_style()
+def cosine_bars(cosines: pd.DataFrame) -> CaptionedFigure:
+    """Mean and standard deviation over models, by objective."""
+    figure, panel = new_figure(6.4, 3.2)
+    colours = dict(zip([objective.value for objective in TRAINED], (DECODER, ENCODER), strict=True))
+    x, y, hue = reversed(cosines.columns)
+    sns.barplot(cosines, x=x, y=y, hue=hue, palette=colours, errorbar="sd", ax=panel)
+    panel.axvline(1, color=NEUTRAL, linestyle="--")
+    panel.set(ylabel="", xlim=(0, 1.05))
+    sns.move_legend(panel, "lower right", bbox_to_anchor=(1, 1), ncol=2, title=None)
+    caption = rf"""How far matrices point along the gradient of $\Wqk$: 1 is its direction. Pair $(i, j)$ adds
+    $\beta_{{ij}} x_i x_j\T$, an outer product of two embeddings times a number. Bars: mean over random Transformers with
+    heads of width {TOY.d_head} in a width of {TOY.d}; lines: standard deviation."""
+    alt = """Bars of cosines, for two objectives alike. The largest pair alone is far from 1, some large ones are nearer, all
+    pairs together exactly at 1. All pairs without softmax in the coefficient, and the training step, fall well short of 1."""
+    return CaptionedFigure(figure, "fig-gradient-cosines", caption, alt)
+
+
+cosines = cosines_with_gradient(TOY, 12, seed)
+
+# %% tags=["remove-input"]
+cosine_bars(cosines)
+
+
+# %% tags=["remove-cell"]
+def alignment(d: int, d_head: int) -> float:
+    """``cos(dW_qk, G) = sqrt(2 d_head / (d + 2 d_head + 1))`` for Gaussian factors and any G independent of them."""
+    return (2 * d_head / (d + 2 * d_head + 1)) ** 0.5
+
+
+def kept_symmetry(d: int, d_head: int, trace_share: float = 0.0) -> float:
+    """``s(dW_qk) = (2 d_head + 1 + t) / (d + 2 d_head + 1)``, ``t = Tr(G)^2 / ||G||^2``, for a symmetric G."""
+    return (2 * d_head + 1 + trace_share) / (d + 2 * d_head + 1)
+
+
+mean = cosines.groupby("matrix")["cosine with the gradient"].agg(["mean", "min", "max"])
+assert mean.loc["all pairs", "min"] > 1 - 1e-12 and mean["max"].drop("all pairs").max() < 0.999
+for name, value in {
+    "toy": mean.loc["training step", "mean"],
+    "largest": mean.loc[f"{SEVERAL} largest pairs", "mean"],
+    "bert-cos": alignment(*BERT),
+    "bert-s": kept_symmetry(*BERT),
+    "square-cos": alignment(BERT[0], BERT[0]),
+}.items():
+    glue(name, value, ".2f")
+glue("several", SEVERAL)
+glue("bert-d", BERT[0])
+glue("bert-h", BERT[1])
 
 # %% [markdown]
-# ## The model
+# :::{admonition} How sure is this
+# The formulas are proven, and automatic differentiation in float64 agrees with them to rounding. How far a step points from
+# the gradient is known for random factors that do not depend on it. In trained models the two depend on each other, and the
+# angle may differ: nothing on this page is measured on one.
+# :::
 #
-# Every statement is compared with automatic differentiation, in float64, of a Transformer small enough for it:
-# {glue:text}`layers` layers of width {glue:text}`d`, {glue:text}`heads` heads of width {glue:text}`d-head`, sequences of
-# {glue:text}`tokens` tokens, random weights. With rows $x_i^\top$ of $X$ as the input of a layer, a head computes
+# ## A pair of tokens adds an outer product
+#
+# With rows $x_i\T$ of $X$ as the input of a layer, a head of width $d_h$ computes
 #
 # $$
-# a_{ij} = \tfrac{1}{\sqrt{d_h}}\, x_i^\top W_{qk} x_j, \quad
-# \alpha_{ij} = \frac{e^{a_{ij}}}{\sum_{k \in A_i} e^{a_{ik}}}, \quad
-# o_i = \sum_{j \in A_i} \alpha_{ij} v_j ,
+# \begin{aligned}
+# a_{ij} &= \tfrac{1}{\sqrt{d_h}}\, x_i\T \Wqk x_j , \\
+# \alpha_{ij} &= \frac{e^{a_{ij}}}{\sum_{k \in A_i} e^{a_{ik}}} , \\
+# o_i &= \sum_{j \in A_i} \alpha_{ij} v_j .
+# \end{aligned}
 # $$ (eq-2-2-head)
 #
-# where $v_j = W_o^\top W_v^\top x_j$ is the *value* of token $j$, and $A_i$ is the set of positions that position $i$
-# attends to. The sum of the heads' outputs $o_i$ is added to $x_i$, which gives $\hat x_i$; a feedforward layer may
-# follow. The model has one of two objectives. *Autoregressive*: $A_i = \{j \le i\}$, and position $i$ predicts the token
-# at $i + 1$. *Masked*: every position attends to every position, and the positions that hold the mask token predict what
-# it hides. The paper [divides by](implicit_gradient_details.py#the-scale-of-the-scores) $\sqrt d$ instead of
-# $\sqrt{d_h}$.
+# Here $v_j = W_o\T W_v\T x_j$ is the *value* of token $j$. $A_i$ is the set of positions that position $i$ attends to. The
+# outputs $o_i$ of all heads are added to $x_i$, which gives $\hat x_i$; a feedforward layer may follow. There are two
+# objectives:
 #
-# ## The gradient is a sum over pairs
+# - *Autoregressive*: $A_i = \{j \le i\}$, and position $i$ predicts the token at $i + 1$.
+# - *Masked*: every position attends to every position. Those that hold the mask token predict what it hides.
 #
-# ````{prf:proposition} Prop. 2.2 of the paper, corrected: the gradient of $W_{qk}$ is a sum of rank-1 matrices
+# The paper [divides scores by](implicit_gradient_details.py#the-scale-of-the-scores) $\sqrt d$ instead of $\sqrt{d_h}$.
+# {numref}`fig-one-pair` follows one pair of tokens of the book's sentence to its score, and its error back.
+
+# %% tags=["remove-input"]
+one_pair(sentence_gradient(Objective.AUTOREGRESSIVE, seed, d=8))
+
+# %% [markdown]
+# ````{prf:proposition} Prop. 2.2 of the paper, corrected: the gradient of $\Wqk$ is a sum of rank-1 matrices
 # :label: prop-2-2
 #
 # Let $L$ be any differentiable function of the outputs of a Transformer on one sequence, such as the sum of its
-# negative log-likelihoods. For a head with form $W_{qk}$ in a layer with inputs $x_i$,
+# negative log-likelihoods. For a head with query-key matrix $\Wqk$ in a layer with inputs $x_i$,
 #
 # $$
-# \frac{\partial L}{\partial W_{qk}} = \sum_i \sum_{j \in A_i} \beta_{ij} K_{ij}, \qquad K_{ij} = x_i x_j^\top ,
+# \frac{\partial L}{\partial \Wqk} = \sum_i \sum_{j \in A_i} \beta_{ij} K_{ij}, \qquad K_{ij} = x_i x_j\T ,
 # $$ (eq-2-2-sum)
 #
 # with
 #
 # $$
-# \beta_{ij} = \tfrac{1}{\sqrt{d_h}}\, \alpha_{ij}\; g_i^\top (v_j - o_i), \qquad
+# \beta_{ij} = \tfrac{1}{\sqrt{d_h}}\, \alpha_{ij}\; g_i\T (v_j - o_i), \qquad
 # g_i = \frac{\partial L}{\partial \hat x_i} .
 # $$ (eq-2-2-beta)
 #
@@ -111,163 +183,238 @@ glue("bert-s", symmetry_at_random_factors(768, 64), ".2f")
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# The inputs $x_i$ of the layer do not depend on its own $W_{qk}$, and the loss depends on $W_{qk}$ through the scores
+# The inputs $x_i$ of the layer do not depend on its own $\Wqk$, and the loss depends on $\Wqk$ through the scores
 # alone.
 #
 # *One weight.* The output $\hat x_i = x_i + \sum_h o_i^h$ is linear in the weights of its row, and no other output of
-# the layer contains them. So $\partial L / \partial \alpha_{ij} = g_i^\top v_j$: a single value $v_j$, with no sum over
+# the layer contains them. So $\partial L / \partial \alpha_{ij} = g_i\T v_j$: a single value $v_j$, with no sum over
 # $j$. All that happens above the layer, attention between positions included, is in $g_i$.
 #
 # *One score.* For a softmax over $A_i$,
 # $\partial \alpha_{ik} / \partial a_{ij} = \alpha_{ik} (\delta_{jk} - \alpha_{ij})$. Hence
 #
 # $$
-# \frac{\partial L}{\partial a_{ij}} = \sum_{k \in A_i} g_i^\top v_k\, \alpha_{ik} (\delta_{jk} - \alpha_{ij})
-# = \alpha_{ij} \Bigl( g_i^\top v_j - \sum_{k \in A_i} \alpha_{ik}\, g_i^\top v_k \Bigr)
-# = \alpha_{ij}\, g_i^\top (v_j - o_i) .
+# \frac{\partial L}{\partial a_{ij}} = \sum_{k \in A_i} g_i\T v_k\, \alpha_{ik} (\delta_{jk} - \alpha_{ij})
+# = \alpha_{ij} \Bigl( g_i\T v_j - \sum_{k \in A_i} \alpha_{ik}\, g_i\T v_k \Bigr)
+# = \alpha_{ij}\, g_i\T (v_j - o_i) .
 # $$
 #
-# *The form.* $a_{ij}$ is linear in $W_{qk}$ with $\partial a_{ij} / \partial W_{qk} = x_i x_j^\top / \sqrt{d_h}$. The
+# *The form.* $a_{ij}$ is linear in $\Wqk$ with $\partial a_{ij} / \partial \Wqk = x_i x_j\T / \sqrt{d_h}$. The
 # chain rule over all scores gives {eq}`eq-2-2-sum` with {eq}`eq-2-2-beta`.
 #
 # *The sum of a row.* $\sum_j \alpha_{ij} (v_j - o_i) = o_i - o_i = 0$, as the weights of a row add up to 1.
 # ```
 # ````
 #
-# The paper states the first equation for $i$ over predicted tokens and $j \in C_i$, the tokens that $i$ is predicted
-# from, and takes $\beta_{ij} = \delta_i^\top x_j$, an error times an embedding. Its proof
-# [needs five corrections](implicit_gradient_details.py#the-steps-of-the-proof); none of them changes the form of the sum.
-# The check differentiates the whole model by every head's $W_{qk}$.
+# The paper has another $\beta_{ij}$, an error times an embedding, $\delta_i\T x_j$. Its $i$ is the predicted token where ours is
+# the [position of the query](implicit_gradient_details.py#which-tokens-i-and-j-are). Its proof
+# [needs corrections](implicit_gradient_details.py#the-steps-of-the-proof), none of which changes the form of the sum. Here the
+# whole model is differentiated by the $\Wqk$ of every head.
+
 
 # %%
-show(gradient.gradient_is_sum_of_rank_one(n_layers=n_layers, **sizes))
+@claim(
+    "2.2",
+    "",
+    "the gradient is a sum of rank-1 matrices",
+    Verdict.ASSUMPTION,
+    printed=r""""Following the gradient of $\mathcal{L}(U)$, the implicit weight update of $W_{qk}^l$ at the $l$-th layer is
+    proportional to" "$\sum_i \sum_{j \in C_i} \beta_{ij}^l K_{ij}^{l-1}$".""",
+    place="Section 2.2, Proposition 2.2, Eq. 8",
+    holds=r"""With $W_{qk,h}$ held as one parameter, $\partial L / \partial W_{qk,h} = \sum_{i,j} \beta_{ij}^h K_{ij}$ for every
+    head, exactly, where $i$ runs over query positions, $j$ over the positions they attend to, and $\beta$ carries the
+    softmax.""",
+    missing=("one parameter",),
+    remark="A step on $W_q$ and $W_k$ moves $W_{qk}$ in another direction (Remark S1.6).",
+)
+def gradient_is_sum_of_rank_one(toy=TOY, n_layers=3, seed=0):
+    for objective in TRAINED:
+        for d_mlp, kind in ((2 * toy.d, "with"), (0, "without")):
+            model = ToyTransformer.random(replace(toy, n_layers=n_layers, d_mlp=d_mlp), seed)
+            run = model.example(objective, seed)
+            gradients = [run.gradient(layer) for layer in range(n_layers)]  # by automatic differentiation
+            error = max(relative_error(gradient_sum(g.beta, g.layer.x), g.w_qk) for g in gradients)
+            yield exact(f"largest relative error over layers, {objective}, {kind} feedforward layers", error)
+    rank = torch.linalg.matrix_rank(rank_one_terms(gradients[0].beta[0], gradients[0].layer.x)).max()
+    yield exact(r"largest rank of a term $\beta_{ij} K_{ij}$", rank, 1, 0)
+
+
+show(gradient_is_sum_of_rank_one(n_layers=n_layers, seed=seed), unfolded=True)
 
 # %% [markdown]
-# All of training's pressure on a head, from one sequence, is thus an $N \times N$ table of numbers $\beta_{ij}$ between
-# two copies of the embeddings, and a few pairs carry most of it. {numref}`fig-one-pair` follows one of them there and back.
-
-# %% tags=["hide-input"]
-one_pair(toy_pass(d=8, n_heads=1, n_layers=1, n_tokens=6, seed=seed))
-
-# %% [markdown]
+# One sequence presses on a head through a table of numbers $\beta_{ij}$ and its embeddings, and through nothing else. Few
+# pairs carry most of it. In {numref}`fig-gradient-cosines` the {glue:text}`several` largest alone have a cosine of
+# {glue:text}`largest` with the gradient.
 #
-# ## What the softmax does to the coefficients
+# ## A pair counts as much as its attention, against the mean of its row
 #
-# The proof in the paper leaves the softmax out (Eq. S33 of the paper) and arrives at $\beta_{ij} = g_i^\top v_j$. That is
-# the gradient of attention whose weights *are* the scores. With softmax two factors enter: a pair counts in proportion
-# to its weight $\alpha_{ij}$, and its value counts against the mean value $o_i$ of its row. A pair whose value helps, but
-# less than the average, is pushed down. So the sum with the printed coefficients points elsewhere than the
-# gradient; [pair by pair](implicit_gradient_details.py#printed-and-exact-coefficients) even signs differ.
-
-# %%
-show(gradient.coefficients_without_softmax(**sizes))
-
-# %% [markdown]
-# The coefficients of a row add up to zero, which the printed ones do not. So one vector $c$ added to all keys' embeddings
-# changes nothing,
+# The proof in the paper leaves the softmax out (its Eq. S33) and arrives at $\beta_{ij} = g_i\T v_j$. The softmax brings two
+# factors:
+#
+# - A pair counts in proportion to its attention weight $\alpha_{ij}$.
+# - Its value $v_j$ counts against $o_i$, the mean value of its row. If it helps less than the mean, it is pushed down.
+#
+# So the coefficients of a row add up to zero. As a consequence, one vector $c$ added to all keys' embeddings changes nothing:
 #
 # $$
-# \sum_j \beta_{ij}\, x_i (x_j + c)^\top = \sum_j \beta_{ij}\, x_i x_j^\top :
+# \sum_j \beta_{ij}\, x_i (x_j + c)\T = \sum_j \beta_{ij}\, x_i x_j\T .
 # $$ (eq-2-2-shift)
 #
-# what the embeddings have in common is absent from the *column* side of the gradient and stays on its *row* side.
-#
-# ## Which tokens $i$ and $j$ are
-#
-# In the gradient, $i$ is the position of the *query*, and $j$ runs over everything it attends to, itself included. With a
-# causal mask the query that predicts token $i + 1$ stands at $i$: the row side of $W_{qk}$ collects the embedding of the
-# last token before the predicted one, never that of the predicted token. In masked training of a single layer the queries
-# that count hold the embedding of the mask token, up to their positions. Below the last layer the loss reaches visible
-# positions as well, and these are queries with embeddings of their own. The first position of a causal model attends to
-# itself alone, so its coefficients are zero.
+# What the embeddings have in common is absent from the *column* side of the gradient and stays on its *row* side.
+
 
 # %%
-show(gradient.pairs_that_count(d=d, n_heads=n_heads, n_tokens=n_tokens + 1, seed=seed))
+@claim(
+    "2.2",
+    "Eqs. S33-S36",
+    "the coefficients of the sum",
+    Verdict.STATED,
+    printed=r""""Let the attention scores be computed without the row-wise softmax operation"; then "the term $\delta_i^{l\top}
+    x_j^{l-1}$ is a scalar quantity that we define as $\beta_{ij}^l$".""",
+    place="Section S1.3, Eqs. S33 to S36",
+    holds=r"""Without softmax it holds, up to the scale of the scores. With softmax $\beta_{ij} = \tfrac{1}{\sqrt{d_h}}
+    \alpha_{ij}\, g_i^\top (v_j - o_i)$ with $g_i = \partial L / \partial \hat x_i$, $v_j = W_o^\top W_v^\top x_j$, $o_i =
+    \sum_k \alpha_{ik} v_k$.""",
+    remark=r"""Prop. 2.2 of the paper has softmax and leaves the assumption to its proof. With softmax $\sum_j \beta_{ij} =
+    0$: what all keys have in common leaves no trace in the update.""",
+)
+def coefficients_without_softmax(toy=TOY, draws=12, seed=0):
+    for objective in TRAINED:
+        errors, cosines = [], []
+        for k in range(seed, seed + draws):
+            g = first_layer(toy, objective, k)
+            errors.append(relative_error(gradient_sum(g.beta, g.layer.x), g.w_qk))
+            cosines.append(cosine(gradient_sum(printed_beta(g), g.layer.x), g.w_qk))
+        yield exact(rf"relative error, exact $\beta$, {objective}", max(errors))
+        words = f"cosine of the paper's sum with the gradient, {objective}"
+        yield monte_carlo(words, cosines, 1, "<", paper="= 1")
+    shifted = g.layer.x + torch.linspace(-3, 3, toy.d).double()  # one vector added to every key's embedding
+    yield exact(r"largest $|\sum_j \beta_{ij}|$, exact $\beta$", g.beta.sum(-1).abs().max())
+    moved = relative_error(g.layer.x.T @ g.beta @ shifted, g.w_qk)
+    yield exact("relative change when one vector is added to all keys", moved)
+    g = first_layer(replace(toy, softmax=False), Objective.AUTOREGRESSIVE, seed)
+    scaled, printed = (gradient_sum(printed_beta(g, scale), g.layer.x) for scale in (g.scale, 1.0))
+    words = r"relative error without softmax, $\beta_{ij} = \delta_i^\top x_j / \sqrt{d_h}$"
+    yield exact(words, relative_error(scaled, g.w_qk))
+    words = r"length of the sum over that of the gradient, no softmax, $\beta$ as printed"
+    yield exact(words, printed.norm() / g.w_qk.norm(), toy.d_head**0.5, paper="= 1")
+
+
+show(coefficients_without_softmax(seed=seed))
 
 # %% [markdown]
-# Summed over all losses the statement keeps its form, with $i$ a query position. The
-# [loss of one token](implicit_gradient_details.py#the-loss-of-one-token) fills one row of coefficients in the last layer
-# only.
+# ## The step on both factors drops part of the gradient
 #
-# ## From the gradient to the update
+# Gradient descent moves the two factors. What becomes of their product follows by multiplying out.
 #
-# ````{prf:remark} Remark S1.6 of the paper: the update through $W_q$ and $W_k$
+# ````{prf:remark} Remark S1.6 of the paper: the update through $\Wq$ and $\Wk$
 # :label: rem-s1-6
 #
-# Let $G = \partial L / \partial W_{qk}$ and let one step of gradient descent with rate $\eta$ move $W_q$ and $W_k$.
-# Then $W_{qk} = W_q W_k^\top$ changes by
+# Let $G = \partial L / \partial \Wqk$ and let one step of gradient descent with rate $\eta$ move $\Wq$ and $\Wk$.
+# Then $\Wqk = \Wq \Wk\T$ changes by
 #
 # $$
-# \Delta W_{qk} = -\eta\, (W_q W_q^\top G + G\, W_k W_k^\top) + \eta^2\, G\, W_k W_q^\top G .
+# \begin{aligned}
+# \Delta \Wqk = &-\eta\, (\Wq \Wq\T G + G\, \Wk \Wk\T) \\
+# &+ \eta^2\, G\, \Wk \Wq\T G .
+# \end{aligned}
 # $$ (eq-s1-6-step)
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# As $L$ depends on $W_q$ and $W_k$ through $W_q W_k^\top$ alone, $\partial L / \partial W_q = G W_k$ and
-# $\partial L / \partial W_k = G^\top W_q$. The moved product is $(W_q - \eta\, G W_k)(W_k - \eta\, G^\top W_q)^\top$.
+# As $L$ depends on $\Wq$ and $\Wk$ through $\Wq \Wk\T$ alone, $\partial L / \partial \Wq = G \Wk$ and
+# $\partial L / \partial \Wk = G\T \Wq$. The moved product is $(\Wq - \eta\, G \Wk)(\Wk - \eta\, G\T \Wq)\T$.
 # Multiply out.
 # ```
 # ````
-#
+
 
 # %%
-show(implicit_update.step_through_factors(**sizes))
+def second_order(form: BilinearForm, gradient: Float[Tensor, "heads d d"]) -> Tensor:
+    """``G W_k W_q^T G`` of every head."""
+    return gradient @ form.wk @ (gradient.mT @ form.wq).mT
+
+
+@claim(
+    "S1.6",
+    "Eq. S39",
+    "the first-order update and its remainder",
+    Verdict.MISPRINT,
+    printed=r'''"$W_q^l W_k^{l\top}$ $+ \eta \big(W_q^l \nabla_{W_k^l} \mathcal{L}^\top(U)$ $+ \nabla_{W_q^l} \mathcal{L}(U)
+    W_k^{l\top}\big)$ $+ o(\eta^2)$"''',
+    place="Section S1.3, Remark S1.6, Eq. S39",
+    holds=r"""The first order is right; the remainder is $\eta^2 G W_k W_q^\top G$, which is $O(\eta^2)$ and not
+    $o(\eta^2)$.""",
+    remark=r"Signs: with $G$ the gradient of the negative log-likelihood a descending step has $-\eta$.",
+)
+def step_through_factors(toy=TOY, rate=1e-2, seed=0):
+    for objective in TRAINED:
+        model = ToyTransformer.random(toy, seed)
+        run, form = model.example(objective, seed), model.form(0)
+        grad_q, grad_k = torch.autograd.grad(run.losses.sum(), (model.wq, model.wk), retain_graph=True)
+        after = BilinearForm(form.wq - rate * grad_q[0], form.wk - rate * grad_k[0])
+        change = torch.stack(list(after.heads())) - torch.stack(list(form.heads()))
+        g = run.gradient(0).w_qk
+        remainder = change + rate * step_of_factors(form.wq, form.wk, g)
+        error = relative_error(remainder, rate**2 * second_order(form, g))
+        yield exact(f"relative error, first order and remainder, {objective}", error)
+        words = rf"norm of the remainder over $\eta^2$, {objective}"
+        yield compare(words, remainder.norm() / rate**2, "≠", 0, 1e-3)
+
+
+show(step_through_factors(seed=seed))
 
 # %% [markdown]
-# The last term is exactly quadratic in $\eta$, where the paper writes $o(\eta^2)$ (its Eq. S39). From the first order it
-# concludes that $\Delta W_{qk}$ is proportional to $G$ (its Eq. S40). It is not. The matrices
-# $A = W_q W_q^\top$ and $B = W_k W_k^\top$ have rank at most $d_h$; they keep the part of $G$ that lies in the span of the
-# current factors and drop the rest. For random factors that do not depend on $G$, the widths say how much of its direction
-# survives; of its symmetry, the widths and its trace. (Section S1.3 of the paper says before the remark that $W_{qk}$ "is
-# implicitly updated with a combination of the weight updates of $W_q$ and $W_k$ having the same form as in Proposition 2.2".
-# Of the form that is right: each pair adds two matrices of rank 1.)
+# From the first order the paper concludes that $\Delta \Wqk$ is proportional to $G$ (its Eq. S40). It is not. The matrices
+# $\Wq \Wq\T$ and $\Wk \Wk\T$ have rank $d_h$ at most. They keep what of $G$ lies in the span of the present factors, and drop
+# the rest. How much that is follows from the widths, if the factors are random and do not depend on $G$.
 #
 # ````{prf:proposition} Remark S1.6 of the paper, corrected: alignment of update and gradient
 # :label: rem-s1-6-alignment
 #
-# Let the entries of $W_q$ and $W_k$, $d \times d_h$, be independent, Gaussian, of mean zero and equal variance, and let
+# Let the entries of $\Wq$ and $\Wk$, $d \times d_h$, be independent, Gaussian, of mean zero and equal variance, and let
 # $G$ be independent of them. To first order in $\eta$, with expectations over the factors,
 #
 # $$
-# \frac{\mathrm{E}\,\langle \Delta W_{qk}, -G \rangle}{\sqrt{\mathrm{E}\,\|\Delta W_{qk}\|^2}\; \|G\|}
+# \frac{\mathrm{E}\,\langle \Delta \Wqk, -G \rangle}{\sqrt{\mathrm{E}\,\|\Delta \Wqk\|^2}\; \|G\|}
 # = \sqrt{\frac{2 d_h}{d + 2 d_h + 1}} ,
 # $$ (eq-s1-6-alignment)
 #
 # and for a symmetric $G$, with $t = \operatorname{Tr}(G)^2 / \|G\|^2$,
 #
 # $$
-# \frac{\mathrm{E} \operatorname{Tr}(\Delta W_{qk} \Delta W_{qk})}{\mathrm{E}\, \|\Delta W_{qk}\|^2}
+# \frac{\mathrm{E} \operatorname{Tr}(\Delta \Wqk \Delta \Wqk)}{\mathrm{E}\, \|\Delta \Wqk\|^2}
 # = \frac{2 d_h + 1 + t}{d + 2 d_h + 1} .
 # $$ (eq-s1-6-symmetry)
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# Take unit variance. $A = \sum_{c=1}^{d_h} w_c w_c^\top$ with independent standard Gaussian columns $w_c$, and $B$
-# alike and independent. For one column and a fixed matrix $M$, Wick's rule gives
-# $\mathrm{E}[w w^\top M w w^\top] = M + M^\top + \operatorname{Tr}(M) I$. For two different columns
-# $\mathrm{E}[w_c w_c^\top M w_{c'} w_{c'}^\top] = M$. Hence $\mathrm{E} A = d_h I$,
+# Take unit variance. $A = \Wq \Wq\T = \sum_{c=1}^{d_h} w_c w_c\T$ with independent standard Gaussian columns $w_c$, and
+# $B = \Wk \Wk\T$ alike and independent. For one column and a fixed matrix $M$, Wick's rule gives
+# $\mathrm{E}[w w\T M w w\T] = M + M\T + \operatorname{Tr}(M) I$. For two different columns
+# $\mathrm{E}[w_c w_c\T M w_{c'} w_{c'}\T] = M$. Hence $\mathrm{E} A = d_h I$,
 #
 # $$
-# \mathrm{E}[A M A] = d_h^2 M + d_h \bigl(M^\top + \operatorname{Tr}(M) I\bigr), \qquad
+# \mathrm{E}[A M A] = d_h^2 M + d_h \bigl(M\T + \operatorname{Tr}(M) I\bigr), \qquad
 # \mathrm{E} A^2 = d_h (d + d_h + 1) I .
 # $$
 #
-# Let $D = AG + GB = -\Delta W_{qk} / \eta$. As $A$ and $B$ are independent,
+# Let $D = AG + GB = -\Delta \Wqk / \eta$. As $A$ and $B$ are independent,
 #
 # $$
 # \begin{aligned}
 # \mathrm{E} \langle D, G \rangle
-# &= \operatorname{Tr}(\mathrm{E}[A]\, G G^\top) + \operatorname{Tr}(G^\top G\, \mathrm{E}[B]) = 2 d_h \|G\|^2 , \\
+# &= \operatorname{Tr}(\mathrm{E}[A]\, G G\T) + \operatorname{Tr}(G\T G\, \mathrm{E}[B]) = 2 d_h \|G\|^2 , \\
 # \mathrm{E} \|D\|^2
-# &= \operatorname{Tr}(G^\top \mathrm{E}[A^2] G) + \operatorname{Tr}(G\, \mathrm{E}[B^2] G^\top)
-# + 2 \operatorname{Tr}(\mathrm{E}[A]\, G\, \mathrm{E}[B]\, G^\top) \\
+# &= \operatorname{Tr}(G\T \mathrm{E}[A^2] G) + \operatorname{Tr}(G\, \mathrm{E}[B^2] G\T)
+# + 2 \operatorname{Tr}(\mathrm{E}[A]\, G\, \mathrm{E}[B]\, G\T) \\
 # &= 2 d_h (d + d_h + 1) \|G\|^2 + 2 d_h^2 \|G\|^2 = 2 d_h (d + 2 d_h + 1) \|G\|^2 .
 # \end{aligned}
 # $$
 #
-# The first over the root of the second and $\|G\|$ is {eq}`eq-s1-6-alignment`. For $G = G^\top$,
+# The first over the root of the second and $\|G\|$ is {eq}`eq-s1-6-alignment`. For $G = G\T$,
 #
 # $$
 # \begin{aligned}
@@ -282,36 +429,127 @@ show(implicit_update.step_through_factors(**sizes))
 # ```
 # ````
 
-# %%
-show(implicit_update.update_is_not_proportional(d=d_wide, draws=draws, seed=seed))
 
-# %% tags=["hide-input"]
-G = torch.randn(d_wide, d_wide, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-S = G + G.T
-share = float(S.trace() ** 2 / S.square().sum())
-samples = []
-for d_head in (d_wide // 16, d_wide // 8, d_wide // 4, d_wide // 2, d_wide):
-    cosines, _ = sample_alignment(G, d_head, draws, seed)
-    _, scores = sample_alignment(S, d_head, draws, seed + 1)
-    rows = {"d_head": d_head, "cosine": cosines.numpy(), "symmetry": scores.numpy()}
-    samples.append(pd.DataFrame(rows))
-curve = pd.DataFrame({"d_head": range(d_wide // 16, d_wide + 1)})
-curve["cosine"] = [alignment_at_random_factors(d_wide, w) for w in curve["d_head"]]
-curve["symmetry"] = [symmetry_at_random_factors(d_wide, w, share) for w in curve["d_head"]]
-figures.alignment_by_head_width(pd.concat(samples), curve, d_wide)
+# %% tags=["remove-cell"]
+def normal(*shape: int, generator: torch.Generator) -> Tensor:
+    """Standard normal entries in float64."""
+    return torch.randn(*shape, generator=generator, dtype=torch.float64)
+
+
+def every_node(d: int, d_head: int) -> tuple[Tensor, Tensor, Tensor]:
+    """All factors of entries -sqrt(3), 0, sqrt(3), and weights by which polynomials of degree 5 have Gaussian means."""
+    points, n = torch.tensor([-(3**0.5), 0, 3**0.5]).double(), 2 * d * d_head
+    nodes, weights = (torch.cartesian_prod(*[v] * n) for v in (points, torch.tensor([1, 4, 1]).double() / 6))
+    return *nodes.view(-1, 2, d, d_head).unbind(1), weights.prod(1)
+
+
+# %%
+@claim(
+    "S1.6",
+    "Eq. S40",
+    "the update is not proportional to the sum of rank-1 terms",
+    Verdict.CHANGES,
+    printed=r'''"$\Delta W_{qk}^l = \eta \sum_i \sum_{j \in \mathcal{C}_i} \beta_{ij}^l \big[(W_q^l W_q^{l\top} K_{ij}^{l-1})$ $+
+    (K_{ij}^{l-1} W_k^l W_k^{l\top})\big]$ $\propto \sum_i \sum_{j \in \mathcal{C}_i} \beta_{ij}^l K_{ij}^{l-1}$"''',
+    place="Section S1.3, Remark S1.6, Eq. S40",
+    remark="""The update of a symmetric $G$ of small trace has a symmetry score near the square of that cosine; 1 if $W_q = W_k$
+    or $G = I$. What Section S1.3 says before the remark, that $W_{qk}$ "is implicitly updated with a combination of the
+    weight updates of $W_q$ and $W_k$ having the same form as in Proposition 2.2", holds of the form: each pair adds two
+    matrices of rank 1.""",
+)
+def update_is_not_proportional(d=64, draws=60, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    gradient = normal(d, d, generator=generator)
+    for n, d_head in ((2, 2), (4, 1)):
+        even, (wq, wk, weights) = gradient[:n, :n] + gradient[:n, :n].T, every_node(n, d_head)
+        step, even_step = (step_of_factors(wq, wk, g) for g in (gradient[:n, :n], even))
+        products = (step * gradient[:n, :n], step.square(), even_step * even_step.mT, even_step.square())
+        inner, square, trace, even_square = (weights @ product.sum((1, 2)) for product in products)
+        sizes = f"by exact quadrature, $d$ = {n}, $d_h$ = {d_head}"
+        measured, words = (
+            inner / square.sqrt() / gradient[:n, :n].norm(),
+            f"ratio of moments that is the cosine, {sizes}",
+        )
+        yield exact(words, measured, alignment(n, d_head), paper="= 1")
+        words = f"ratio of moments that is the symmetry score for symmetric $G$, {sizes}"
+        yield exact(
+            words, trace / even_square, kept_symmetry(n, d_head, float(even.trace() ** 2 / even.square().sum()))
+        )
+    for d_head in (d, d // 4, d // 16):
+        steps = step_of_factors(*normal(draws, 2, d, d_head, generator=generator).unbind(1), gradient)
+        words = rf"cosine of $\Delta W$ and $-G$, $d$ = {d}, $d_h$ = {d_head}"
+        yield monte_carlo(words, [cosine(step, gradient) for step in steps], 1, "<", paper="= 1")
+    orthogonal, tied = torch.linalg.qr(gradient).Q, normal(d, d // 4, generator=generator)
+    words = r"cosine of $\Delta W$ and $-G$, $W_q = W_k$ orthogonal"
+    yield exact(words, cosine(step_of_factors(orthogonal, orthogonal, gradient), gradient), 1, paper="= 1")
+    words = r"symmetry score of $\Delta W$ for symmetric $G$, $W_q = W_k$"
+    yield exact(words, symmetry_score(step_of_factors(tied, tied, gradient + gradient.T)), 1)
+    square, head = (alignment(BERT[0], d_head) for d_head in BERT)
+    holds = rf"""Parallel to every $G$ only if $W_q W_q^\top$ and $W_k W_k^\top$ are multiples of the identity, which needs
+    $d_h = d$. For Gaussian factors $\cos(\Delta W, G) \approx \sqrt{{2 d_h / (d + 2 d_h + 1)}}$: at the width of BERT-base
+    {square:.2f} for the one head with $d_h = d$ of Definition S1.1, {head:.2f} for one of its heads."""
+    return {"holds": holds}
+
+
+show(update_is_not_proportional(d=d_wide, draws=draws, seed=seed))
+
+
+# %% tags=["remove-cell"]
+def drawn_steps(d: int, draws: int, seed: int) -> pd.DataFrame:
+    """Cosine with a random G, and symmetry for a symmetric G of trace 0, of steps on random factors of five widths."""
+    generator, rows = torch.Generator().manual_seed(seed), []
+    g = normal(d, d, generator=generator)
+    even = g + g.T - 2 * g.trace() / d * torch.eye(d).double()
+    for d_head in (d // 16, d // 8, d // 4, d // 2, d):
+        for wq, wk in normal(draws, 2, d, d_head, generator=generator):
+            step, even_step = (step_of_factors(wq, wk, m) for m in (g, even))
+            rows.append((d_head, cosine(step, g), symmetry_score(even_step)))
+    return pd.DataFrame(rows, columns=["width of a head", "cosine", "symmetry"])
+
+
+@house_style()
+def alignment_by_head_width(steps: pd.DataFrame, d: int) -> CaptionedFigure:
+    """Draws, mean and standard deviation, beside the closed forms."""
+    figure, panels = new_figure(8.4, 3.5, columns=2, sharey=True)
+    titles = {"cosine": "cosine of step and gradient", "symmetry": "symmetry $s$ of the step, $G$ symmetric"}
+    style = {"linestyle": "", "marker": "o", "errorbar": "sd", "err_style": "bars", "color": ENCODER}
+    widths = steps["width of a head"].unique()
+    for panel, (column, title), closed in zip(panels, titles.items(), (alignment, kept_symmetry), strict=True):
+        panel.plot(range(widths[0], d + 1), [closed(d, h) for h in range(widths[0], d + 1)], color=NEUTRAL)
+        sns.lineplot(steps, x="width of a head", y=column, ax=panel, **style)
+        panel.axhline(1, color=NEUTRAL, linestyle="--")
+        panel.set(title=title, ylabel="", ylim=(0, 1.08), xscale="log", xticks=widths, xticklabels=widths)
+        panel.minorticks_off()
+    caption = f"""The first-order step on random factors, in a model of width {d}. Left: its cosine with a random gradient
+    $G$. Right: its symmetry where $G$ is symmetric, of trace 0. Points: mean and standard deviation of draws; line: the
+    closed form; dashed: a step along $G$."""
+    alt = """Two plots that rise with the width of a head and stay below a dashed line at 1, the cosine above the symmetry. The
+    points lie on the lines of the closed forms."""
+    return CaptionedFigure(figure, "fig-alignment", caption, alt)
+
+
+# %% tags=["remove-input"]
+alignment_by_head_width(drawn_steps(d_wide, draws, seed), d_wide)
 
 # %% [markdown]
-# For a head of width 64 in a model of width 768, as in BERT-base, the closed forms give a cosine of {glue:text}`bert-cos`,
-# and for the update of a perfectly symmetric gradient a symmetry score of {glue:text}`bert-s` where its trace is small
-# ($t = 0$), up to 1 where it is as large as it can be ($G = I$, $t = d$). Two situations keep the direction of any $G$: $A$ and
-# $B$ multiples of the identity, which needs $d_h = d$; and, for symmetry alone, $W_q = W_k$, since then $AG + GA$ is
-# symmetric with $G$. The second is the symmetric initialisation of Section 4.2 of the paper. The details treat [biases,
-# rotary positions and shared layers](implicit_gradient_details.py#biases-rotary-positions-shared-layers), [several heads,
-# and Adam](implicit_gradient_details.py#several-heads-and-adam).
+# A head of BERT-base has width {glue:text}`bert-h` in a model of width {glue:text}`bert-d`. There the cosine is
+# {glue:text}`bert-cos`; for one head as wide as the model, as in Definition S1.1 of the paper, {glue:text}`square-cos`.
+# In the toy models of {numref}`fig-gradient-cosines` it is {glue:text}`toy`.
+#
+# Symmetry is lost, too. The *symmetry score* $s$ is 1 for a symmetric matrix and near 0 for a random one
+# ([Two scores](two_scores.py)). Let the gradient be perfectly symmetric, of small trace: the step in a head of BERT-base has
+# $s$ = {glue:text}`bert-s`. Two cases keep more. If $\Wq \Wq\T$ and $\Wk \Wk\T$ are multiples of the identity, the step is
+# along $G$. And if $\Wq = \Wk$, the step is as symmetric as a symmetric $G$: that is the symmetric start of Section 4.2 of
+# the paper.
+#
+# The details treat [biases, rotary positions and shared
+# layers](implicit_gradient_details.py#biases-rotary-positions-shared-layers), [several heads, and
+# Adam](implicit_gradient_details.py#several-heads-and-adam).
 #
 # ## What it means for you
 #
-# - A pair counts in proportion to its attention weight: where a head does not attend, errors move nothing.
-# - A vector that all embeddings share leaves no trace on the key side of the gradient, only on its query side.
-# - What the gradient shows, its symmetry included, reaches $W_{qk}$ only in part, and the less the narrower the heads. Look
-#   at the matrix itself: `attngeo train --picture-every` keeps it at steps of a run.
+# - Do not read the movement of $\Wqk$ off its gradient. Look at the matrix: `attngeo train --picture-every` keeps it at steps
+#   of a run.
+# - Expect the more loss of direction and symmetry, the narrower the heads.
+# - Where a head does not attend, errors move nothing. And what all embeddings share leaves no trace on the key side of the
+#   gradient.

@@ -13,9 +13,8 @@
 # %% [markdown]
 # # Details: The implicit gradient
 #
-# What the [chapter on the implicit gradient](implicit_gradient.py) leaves out: slips of the paper's proof, the rows that
-# one loss fills, and updates of models beyond the paper's definition. The model is that of the chapter, with the notation
-# of {eq}`eq-2-2-head` and {eq}`eq-2-2-beta`.
+# Slips of the paper's proof, the pairs and rows that one loss fills, and steps of models beyond the paper's definition. The
+# notation is that of the [chapter](implicit_gradient.py), {eq}`eq-2-2-head` and {eq}`eq-2-2-beta`.
 
 # %% tags=["parameters", "remove-input"]
 d: int = 32  # width of the embedding of the toy Transformers, a multiple of n_heads; in [8, 256]
@@ -25,87 +24,279 @@ n_tokens: int = 8  # tokens of a sequence; in [4, 32]
 seed: int = 0  # seed of every random draw; in [0, 2147483647]
 
 # %% tags=["remove-cell"]
-import pandas as pd
+from dataclasses import replace
+from typing import NamedTuple
+
+import seaborn as sns
 import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.autograd.functional import jacobian
+from torch.nn.functional import cross_entropy, one_hot, scaled_dot_product_attention
 
-from attngeo.chapters.implicit_gradient import beyond_the_definition, chain_rule, figures
-from attngeo.chapters.implicit_gradient import forward_backward, gradient, implicit_update
-from attngeo.chapters.implicit_gradient.gradient import exact_beta, paper_beta
 from attngeo.display.page import show
-from attngeo.updates.rank_one import cosine, gradient_sum
-from attngeo.updates.toy_transformer import ToyConfig, ToyTransformer
+from attngeo.display.style import SEQUENTIAL, CaptionedFigure, house_style, new_figure
+from attngeo.forms.bilinear import BilinearForm
+from attngeo.forms.scores import symmetry_score
+from attngeo.paper.claims import Verdict, claim, compare, exact, monte_carlo
+from attngeo.updates.objectives import TRAINED, Objective, context_matrix, every_third
+from attngeo.updates.rank_one import (
+    by_context,
+    by_prediction,
+    cosine,
+    exact_coefficients,
+    gradient_sum,
+    relative_error,
+    step_of_factors,
+)
+from attngeo.updates.toy_transformer import LayerPass, Pass, ToyConfig, ToyTransformer, first_layer
 
-sizes = {"d": d, "n_heads": n_heads, "n_tokens": n_tokens, "seed": seed}
-config = ToyConfig(d=d, n_heads=n_heads, n_layers=n_layers, n_tokens=n_tokens)
-model = ToyTransformer.random(config, seed)
-passes = {name: model.example(name, seed) for name in ("autoregressive", "masked")}
+TOY = ToyConfig(d=d, n_heads=n_heads, n_tokens=n_tokens)
+DIFFERENT = 0.1  # relative error above which two formulas count as different
+SIGN = -1  # of the loss and of its gradient, which Eqs. S23 and S31 leave out
+AHEAD = 1  # positions from a query to what it predicts under a causal mask
 
 # %% [markdown]
 # ## The scale of the scores
 #
 # Equation 1 of the paper divides the scores by $\sqrt d$, also for several heads (its Eq. S18). Implementations divide by
-# $\sqrt{d_h}$, the width of a head. The two agree for a single head, and a factor on all scores changes neither score of
-# a matrix: a convention, but for gradients, which carry the factor.
+# $\sqrt{d_h}$, the width of a head. The two agree for a single head. A factor on all scores changes neither score of a
+# matrix; gradients carry it.
+
 
 # %%
-show(forward_backward.attention_scale(**sizes))
+def score_scale(d: int, d_head: int) -> float:
+    """``1/sqrt(d_head)``, by which implementations multiply scores."""
+    return d_head**-0.5
+
+
+@claim(
+    "Eq. 1",
+    "(scale)",
+    "the factor on the scores",
+    Verdict.HOLDS,
+    printed=r"""Scores are divided by $\sqrt{d}$, "$\sigma\big(\frac{1}{\sqrt{d}} Q K^\top\big)$", also for several heads,
+    "$\sigma(d^{-1/2} X W_{q,h} W_{k,h}^\top X^\top)$".""",
+    place="Section 2.1, Eq. 1, and Section S1.2, after Eq. S18",
+    holds=r"Scores of a head are divided by $\sqrt{d_h}$; the two agree for one head with $d_h = d$.",
+    remark=r"""A convention, where implementations have another: the scale multiplies $W_{qk}$, so that neither score of the
+    paper depends on it; gradients do.""",
+)
+def attention_scale(toy=TOY, seed=0):
+    generator, d = torch.Generator().manual_seed(seed), toy.d
+    x, *factors = (torch.randn(n, d, generator=generator, dtype=torch.float64) for n in (toy.n_tokens, d, d))
+    form = BilinearForm(*(w.unflatten(1, (toy.n_heads, toy.d_head)).transpose(0, 1) for w in factors))
+    q, k = (x @ w / d**0.5 for w in (form.wq, form.wk))
+    identity = torch.eye(len(x), dtype=x.dtype).expand(toy.n_heads, -1, -1)
+    reference = scaled_dot_product_attention(q, k, identity)  # weights: the values are I
+    ours, printed = ((scale * q @ k.mT).softmax(-1) for scale in (score_scale(d, toy.d_head), d**-0.5))
+    yield exact("PyTorch's attention weights against ours", (reference - ours).abs().max())
+    words = rf"PyTorch's attention weights against ours with $1 / \sqrt d$, {toy.n_heads} heads"
+    yield compare(words, (reference - printed).abs().max(), "≠", 0, 1e-3, paper="")
+    yield exact("symmetry score, $W_{qk}$ rescaled", symmetry_score(form.dense() * d**-0.5), symmetry_score(form))
+
+
+show(attention_scale(seed=seed))
 
 # %% [markdown]
 # ## Figure 1 of the paper
 #
-# The figure draws one pair of {prf:ref}`prop-2-2`: a score goes forwards as $x_i^\top W_{qk} x_j$, and an error comes
-# back and scales $K_{ij}$. It shows the error as a dot product, which is the case without softmax;
-# {numref}`fig-one-pair` draws the exact one.
+# The figure draws one pair of {prf:ref}`prop-2-2`: a score goes forwards as $x_i\T \Wqk x_j$, and an error comes
+# back and scales $K_{ij}$. It shows the error as a dot product, which is the case without softmax. The exact one is in
+# {numref}`fig-one-pair`.
+
 
 # %%
-show(forward_backward.forward_and_backward(**sizes))
+@claim(
+    "Figure 1",
+    "",
+    "a score forwards, a rank-1 term backwards",
+    Verdict.STATED,
+    printed="""The picture of the "contribution to the weight update of $W_{qk}$ (backward pass, see Equation (8))" multiplies
+    the dot product of error and context embedding with $K_{ij}$, as in the proof: "Let the attention scores be computed
+    without the row-wise softmax operation".""",
+    place="Section 2.2, Figure 1, and Section S1.3, Eq. S33",
+    remark=r"""With softmax the factor is the error of the score, $\beta_{ij}$, in which the value of $j$ is measured against
+    the mean value of its row.""",
+)
+def forward_and_backward(toy=TOY, seed=0):
+    for softmax in (True, False):
+        g = first_layer(replace(toy, n_layers=1, softmax=softmax), Objective.AUTOREGRESSIVE, seed)
+        scores = (g.layer.x @ g.layer.w_qk @ g.layer.x.T).requires_grad_()  # forward: x_i^T W_qk x_j
+        seen = (g.scale * scores).masked_fill(~g.layer.mask, -torch.inf if softmax else 0)
+        weights = seen.softmax(-1) if softmax else seen
+        (error,) = torch.autograd.grad((weights * g.weights).sum(), scores)  # g.weights = dL/dalpha
+        products = torch.einsum("id,hjd->hij", g.errors, g.layer.values) * g.scale * g.layer.mask
+        words = r"backward: relative error of the dot product $\delta_i^\top x_j$,"
+        if softmax:
+            difference = (weights.detach() - g.layer.weights).abs().max()
+            yield exact("forward: largest difference in the attention weights", difference)
+            yield exact(r"backward: derivative by the score against $\beta$", (error - g.beta).abs().max())
+            yield compare(f"{words} with softmax", relative_error(products, error), "≠", 0, DIFFERENT)
+        else:
+            yield exact(f"{words} without softmax", relative_error(products, error))
+
+
+show(forward_and_backward(seed=seed))
 
 # %% [markdown]
-# ## Printed and exact coefficients
+# ## Which tokens i and j are
 #
-# The coefficients as printed leave the softmax out. The figure says in how many pairs even the sign is
-# another.
+# In the gradient $i$ is the position of the *query*, and $j$ runs over all that it attends to, itself included. Which
+# embedding stands on the row side of $\Wqk$ follows:
+#
+# - With a causal mask the query that predicts token $i + 1$ stands at $i$. So the row side collects the embedding of the last
+#   token before the predicted one, never that of the predicted token. The first position attends to itself alone, so its
+#   coefficients are zero.
+# - In masked training of a single layer, the queries that count all hold the mask token. They differ by their positions only.
+# - Below the last layer of several, the loss reaches visible positions, too. They are queries with embeddings of their own.
 
-# %% tags=["hide-input"]
-pairs, cosines = [], {}
-for objective, one_pass in passes.items():
-    g = one_pass.gradient(0)
-    exact, paper = exact_beta(g, config.score_scale), paper_beta(g)
-    attended = g.layer.mask.expand_as(exact)
-    values = {"paper": paper[attended].numpy(), "exact": exact[attended].numpy()}
-    pairs.append(pd.DataFrame({"objective": objective} | values))
-    cosines[objective] = cosine(gradient_sum(paper, g.layer.x), g.w_qk)
 
-figures.coefficient_alignment(pd.concat(pairs), cosines)
+# %%
+def query_side(x: Float[Tensor, "n d"]) -> Tensor:
+    """``x_i`` of K_ij: the embedding at the query position itself."""
+    return x
+
+
+def share_of_queries(beta: Float[Tensor, "heads n n"], queries: Tensor) -> float:
+    """Share of ``sum_ij beta_ij^2`` in the rows of some positions, a mask (N,)."""
+    return float(beta[:, queries].square().sum() / beta.square().sum())
+
+
+@claim(
+    "2.2",
+    "Eqs. 7, 8 (index sets)",
+    "which embeddings a pair is made of",
+    Verdict.MISPRINT,
+    printed=r"""$\beta_{ij}$ is "the contribution of the token embedding $x_j$ to the error in predicting the token embedding
+    $x_i$", and $K_{ij}$ is made of these two, "$K_{ij}^{l-1} = x_i^{l-1} x_j^{l-1 \top}$".""",
+    place="Section 2.2, Eqs. 8 and 10",
+    holds="""$x_i$ is the embedding at the query position: with a causal mask that of the last token *before* the predicted
+    one, in masked training of a single layer that of the mask token. $j$ runs over all attended positions, $i$ included.
+    Below the last layer visible positions are queries too.""",
+    remark="""So rows of $W_{qk}$ collect what predicts from a position, not the embedding of what is predicted.""",
+)
+def pairs_that_count(toy=TOY, seed=0):
+    toy = replace(toy, n_tokens=toy.n_tokens + 1)
+    for objective in TRAINED:
+        run = ToyTransformer.random(toy, seed).example(objective, seed)
+        g, last, predicts, masked = run.gradient(0), run.gradient(-1), run.losses > 0, objective is Objective.MASKED
+        x, inside = g.layer.x, context_matrix(objective, toy.n_tokens, predicts if masked else None)
+        attended = relative_error(query_side(x).T @ g.beta @ x, g.w_qk)
+        context = relative_error(gradient_sum(g.beta * inside, x), g.w_qk)
+        yield exact(f"relative error, attended pairs, $x_i$ of the query, {objective}", attended)
+        words = rf"relative error, only pairs with $j \in C_i$ of Def. S1.3 of the paper, {objective}"
+        yield compare(words, context, "≠", 0, DIFFERENT)
+        if masked:
+            words = r"share of $\sum \beta_{ij}^2$ with a visible token as query, masked,"
+            yield exact(f"{words} last layer", share_of_queries(last.beta, ~predicts))
+            yield compare(f"{words} first layer", share_of_queries(g.beta, ~predicts), ">", 0, 0.01)
+        else:
+            predicted = relative_error(x.roll(-1, 0).T @ g.beta @ x, g.w_qk)
+            words = f"relative error, $x_i$ of the token predicted, {objective}"
+            yield compare(words, predicted, "≠", 0, DIFFERENT)
+
+
+show(pairs_that_count(seed=seed))
 
 # %% [markdown]
-# These are random weights; the numbers change with training, the formula does not.
-#
 # ## The loss of one token
 #
 # Equation S36 of the paper gives the loss of one token a single row of coefficients, in every layer. In the last layer that is
 # right, as $x_n^L$ depends on no other $\hat x_i^L$. In the layers below, the loss at $n$ reaches every position that
 # $n$ attends to later on.
 
+
 # %%
-show(gradient.rows_of_one_loss(**sizes))
+def rows_that_count(beta: Float[Tensor, "heads n n"], position: int) -> Tensor:
+    """Which rows of beta make up the gradient of the loss at a position: all of them."""
+    return beta
 
-# %% tags=["hide-input"]
-causal = passes["autoregressive"]
-positions = list(range(1, n_tokens - 1))  # the first has no coefficients, the last predicts nothing
-squares = {}
-for index in range(n_layers):
-    betas = [exact_beta(causal.gradient(index, causal.losses[n]), 1.0) for n in positions]
-    squares[f"layer {index + 1}"] = torch.stack([b.square().sum((0, 2)) for b in betas])
 
-figures.rows_of_losses(squares, positions)
+@claim(
+    "2.2",
+    "Eq. S36",
+    "the gradient of the loss of one token",
+    Verdict.MISPRINT,
+    printed=r""""$\nabla_{W_{qk}^l} \mathcal{L}(t_i) = \sum_{j \in \mathcal{C}_i} \beta_{ij}^l K_{ij}^{l-1}$": one row of $\beta$
+    per predicted token, in every layer.""",
+    place="Section S1.3, Eq. S36",
+    holds=r"""$\nabla L(t_n) = \sum_i \sum_j \beta^{(n)}_{ij} K_{ij}$ with $g_i = \partial L(t_n) / \partial \hat x_i$; only row
+    $i = n$ differs from 0 in the last layer, and any attended row below it.""",
+    remark="Summed over $n$ the total (Eq. S37) keeps its form, with $i$ a query position.",
+)
+def rows_of_one_loss(toy=TOY, seed=0):
+    for objective in TRAINED:
+        run = ToyTransformer.random(toy, seed).example(objective, seed)
+        position = int(run.losses.nonzero()[-1])  # the last position that predicts: it attends to most others
+        for layer, where in ((1, "last layer"), (0, "layer below")):
+            g = run.gradient(layer, run.losses[position])
+            one_row = torch.zeros_like(g.beta)
+            one_row[:, position] = g.beta[:, position]
+            every, alone = (gradient_sum(b, g.layer.x) for b in (rows_that_count(g.beta, position), one_row))
+            yield exact(f"relative error with every row, {objective}, {where}", relative_error(every, g.w_qk))
+            words, error = f"relative error with row $i$ alone, {objective}, {where}", relative_error(alone, g.w_qk)
+            yield exact(words, error) if layer else compare(words, error, "≠", 0, DIFFERENT)
+
+
+show(rows_of_one_loss(seed=seed))
+
+
+# %% tags=["remove-cell"]
+@house_style()
+def rows_of_losses(run: Pass) -> CaptionedFigure:
+    """For the loss at each position, how ``sum_j beta_ij^2`` spreads over query rows i; a panel per layer."""
+    n = len(run.losses)
+    positions = range(1, n - 1)  # the first has no coefficients, the last predicts nothing
+    figure, panels = new_figure(3.4 * len(run.layers), 3.4, columns=len(run.layers), sharey=True)
+    for layer, panel in enumerate(panels):
+        rows = torch.stack([run.gradient(layer, run.losses[i]).beta.square().sum((0, 2)) for i in positions])
+        share = rows / rows.sum(1, keepdim=True)
+        own = share.diagonal(1).mean()
+        ticks = {"xticklabels": range(1, n + 1), "yticklabels": [i + 1 for i in positions]}
+        sns.heatmap(share.numpy(), vmin=0, vmax=1, cmap=SEQUENTIAL, cbar=layer == len(panels) - 1, ax=panel, **ticks)
+        panel.set(title=f"layer {layer + 1}: own row {own:.0%}", xlabel="query position i")
+    panels[0].set_ylabel("position n of the loss")
+    caption = """Where the loss of one position acts (autoregressive toy Transformer). Each row is the loss at position $n$; the
+    colour is the share of its squared coefficients in query row $i$. The titles give the mean share of the own row $i = n$."""
+    alt = """Heat maps of losses against query positions, one per layer. In the last layer all colour is in the own row; below
+    it spreads to earlier positions."""
+    return CaptionedFigure(figure, "fig-rows-of-losses", caption, alt)
+
+
+deep = ToyTransformer.random(replace(TOY, n_layers=n_layers), seed)
+
+# %% tags=["remove-input"]
+rows_of_losses(deep.example(Objective.AUTOREGRESSIVE, seed))
 
 # %% [markdown]
 # Summed over all losses the statement keeps its form, with $i$ a query position: this is Eq. S37. The same sum grouped
-# by context is Eq. 9; there, and in S38, the two summation signs stand in the wrong order, as $P_j$ needs its $j$.
+# by context is Eq. 9. There, and in S38, the two summation signs stand in the wrong order, as $P_j$ needs its $j$.
+
 
 # %%
-show(gradient.regrouping(n_tokens=n_tokens, seed=seed))
+@claim(
+    "2.2",
+    "Eqs. 9, S38",
+    "the sum grouped by context",
+    Verdict.MISPRINT,
+    printed=r""""$\sum_{i \in P_j} \sum_j \beta_{ij}^l K_{ij}^{l-1}$": the outer sum uses $j$ before it is bound.""",
+    place="Section 2.2, Eq. 9, and Section S1.3, Eq. S38",
+    holds=r"$\sum_j \sum_{i \in P_j} \beta_{ij} K_{ij}$",
+)
+def regrouping(toy=TOY, seed=0):
+    groupings = {
+        r"Eq. 8, $\sum_i \sum_{j \in C_i}$": by_prediction,
+        r"Eq. 9, $\sum_j \sum_{i \in P_j}$": by_context,
+    }
+    for objective in TRAINED:
+        g = first_layer(toy, objective, seed)
+        for words, grouping in groupings.items():
+            total = torch.stack([grouping(beta, g.layer.x).sum(0) for beta in g.beta])
+            yield exact(f"relative error of {words}, {objective}", relative_error(total, g.w_qk))
+
+
+show(regrouping(seed=seed))
 
 # %% [markdown]
 # ## The steps of the proof
@@ -117,26 +308,112 @@ show(gradient.regrouping(n_tokens=n_tokens, seed=seed))
 # other. Read literally, S24 predicts token $i$ from the embedding of token $i$, which the residual connection carries
 # to the output. S25 adds attention to $\hat x_i^{l-1}$ instead of $x_i^{l-1}$.
 
+
 # %%
-show(
-    forward_backward.loss_sign(seed=seed),
-    forward_backward.prediction_from_its_own_input(seed=seed),
-    forward_backward.residual_input(seed=seed),
+@claim(
+    "2.2",
+    "Eqs. S23, S28, S31",
+    "the sign of the loss and of its gradient",
+    Verdict.MISPRINT,
+    printed=r""""$\mathcal{L}(U) = \sum_{i=1}^N \mathcal{L}(t_i)$ $= \sum_{i=1}^N t_i \log(\sigma(z_i))$", and "$(t_i -
+    \sigma(z_i))^\top W_u^\top$" in its gradient.""",
+    place="Section S1.3, Eqs. S23, S28 and S31",
+    holds=r"$L(U) = -\sum_i t_i^\top \log \sigma(z_i)$, gradient $(\sigma(z_i) - t_i)^\top W_u^\top$.",
+    remark="""The printed pair is consistent: it is the log-likelihood. As Remark S1.6 adds the gradient, the two slips cancel
+    and the step descends on the loss.""",
 )
+def loss_sign(seed=0):
+    model = ToyTransformer.random(ToyConfig(), seed)
+    run = model.example(Objective.BIDIRECTIONAL, seed)
+    (descent,) = torch.autograd.grad(run.losses.sum(), run.layers[-1].output, retain_graph=True)
+    losses, log_p = run.losses.detach(), run.logits.detach().log_softmax(-1)
+    targets = one_hot((log_p + losses[:, None]).abs().argmin(-1), log_p.shape[-1])  # the loss is -log p of the target
+    printed, error = (targets * log_p).sum(), (targets - log_p.exp()) @ model.wu.detach().T
+    yield exact("Eq. S23 with the sign, over the negative log-likelihood", SIGN * printed / losses.sum(), 1)
+    yield exact(r"relative error of $(\sigma(z_i) - t_i)^\top W_u^\top$", relative_error(SIGN * error, descent))
+    yield compare("Eq. S23 as printed, over the negative log-likelihood", printed / losses.sum(), "≠", 1, 1e-3)
+
+
+show(loss_sign(seed=seed))
+
+
+# %%
+def from_itself(model: ToyTransformer, losses: Float[Tensor, " some"], predicted: Int[Tensor, " some"]) -> float:
+    """The largest derivative of a loss by the embedding of the token that it predicts."""
+    rows = (torch.autograd.grad(loss, model.we, retain_graph=True)[0] for loss in losses)
+    return max(float(row[token].norm()) for row, token in zip(rows, predicted, strict=True))
+
+
+@claim(
+    "2.2",
+    "Eq. S24",
+    "the token to predict stands in its own input",
+    Verdict.MISPRINT,
+    printed=r""""[W]e let $z_i$ be the prediction of the $i$-th token $t_i$", and "$x_i^{0\top} = t_i^\top W_e + W_p$" is the
+    embedding of $t_i$.""",
+    place="Section S1.3, Eq. S24",
+    holds="With a causal mask $z_i$ predicts $t_{i+1}$; in masked training $x_i^0$ is the embedding of the mask token.",
+    remark="As printed, the residual connection hands the answer to the prediction.",
+)
+def prediction_from_its_own_input(n_tokens=8, seed=0):
+    model = ToyTransformer.random(ToyConfig(n_tokens=n_tokens, n_vocab=n_tokens), seed)
+    tokens = torch.randperm(n_tokens, generator=torch.Generator().manual_seed(seed))  # each has its own row of W_e
+    masked, words = every_third(n_tokens), "derivative of a prediction by the embedding of what it predicts,"
+    log_p = model.run(tokens, Objective.AUTOREGRESSIVE).logits.log_softmax(-1)
+    shifted, printed = (
+        from_itself(model, -log_p[: n_tokens - ahead].gather(1, tokens[ahead:, None])[:, 0], tokens[ahead:])
+        for ahead in (AHEAD, 0)
+    )
+    hidden = model.run(tokens, Objective.MASKED, masked).losses[masked]
+    in_sight = from_itself(model, model.run(tokens, Objective.BIDIRECTIONAL).losses, tokens)
+    yield exact(f"{words} causal, shifted", shifted)
+    yield exact(f"{words} masked", from_itself(model, hidden, tokens[masked]))
+    yield compare(f"{words} causal, Eq. S24 as printed", printed, "≠", 0, DIFFERENT)
+    yield compare(f"{words} bidirectional, Eq. S24 as printed", in_sight, "≠", 0, DIFFERENT)
+
+
+show(prediction_from_its_own_input(seed=seed))
+
+
+# %%
+def residual(below: LayerPass) -> Tensor:
+    """``x^{l-1}``, what attention is added to, from the layer below, (N, d)."""
+    return below.output
+
+
+@claim(
+    "2.2",
+    "Eq. S25",
+    "what attention is added to",
+    Verdict.MISPRINT,
+    printed=r'"$\hat x_i^{l\top} = \hat x_i^{l-1 \top} + a_l(x_i^{l-1})$"',
+    place="Section S1.3, Eq. S25",
+    holds=r"$\hat x_i^l = x_i^{l-1} + a_l(x_i^{l-1})$, as in Eq. S1",
+    maybe_copying=True,
+)
+def residual_input(seed=0):
+    below, layer = ToyTransformer.random(ToyConfig(), seed).example(Objective.AUTOREGRESSIVE, seed).layers
+    attention, sums = (layer.weights @ layer.values).sum(0), layer.attended.detach()
+    right, printed = (relative_error((x + attention).detach(), sums) for x in (residual(below), below.attended))
+    yield exact("relative error of $x_i^{l-1} + a_l$ against Eq. S1", right)
+    yield compare(r"relative error of $\hat x_i^{l-1} + a_l$ against Eq. S1", printed, "≠", 0, 1e-2)
+
+
+show(residual_input(seed=seed))
 
 # %% [markdown]
 # **The chain rule (S27 to S32).** The derivative by *one* weight has one value in it; the sum over $j$ belongs to the
-# chain rule. And the layers above a layer multiply: with $F_m'$ the Jacobian of what block $m$ adds to the residual
-# stream, taken over the whole sequence, and $m_l'$ that of the feedforward layer,
+# chain rule. And the layers above a layer multiply. Let $F_m'$ be the Jacobian of what block $m$ adds to the residual
+# stream, taken over the whole sequence, and $m_l'$ that of the feedforward layer. Then
 #
 # $$
 # \frac{\partial X^L}{\partial \hat X^l} = (I + F_L') (I + F_{L-1}') \cdots (I + F_{l+1}') (I + m_l') .
 # $$ (eq-2-2-jacobian)
 #
 # The paper prints $1 + \sum_m F_m'$ in place of the product. With $F_m'$ the Jacobian of what a block adds, that is its
-# first-order part, exact for a single layer above; with the $\mathcal F_l$ of the paper's S24 and S25, which contains the
-# residual connection, the 1 is one too many. It also writes the derivative along one token; with full attention the other positions pass information on as
-# well.
+# first-order part, exact for a single layer above. With the $\mathcal F_l$ of the paper's S24 and S25, which contains the
+# residual connection, the 1 is one too many. The paper also writes the derivative along one token; with full attention the
+# other positions pass information on as well.
 #
 # ````{dropdown} Proof of the product
 # ```{prf:proof}
@@ -148,95 +425,395 @@ show(
 # ```
 # ````
 
+
 # %%
-show(
-    chain_rule.single_weight_derivative(seed=seed),
-    chain_rule.jacobian_of_later_layers(seed=seed),
+def one_value(gain: Float[Tensor, "heads n n"], mask: Tensor) -> Tensor:
+    """``dL/dalpha_ij = g_i^T v_j``, from gain = g_i^T v_j."""
+    return gain
+
+
+def summed_values(gain: Float[Tensor, "heads n n"], mask: Tensor) -> Tensor:
+    """Equation S28 as printed: ``g_i^T sum_{j in C_i} v_j`` for every j."""
+    return (gain * mask).sum(-1, keepdim=True).expand_as(gain)
+
+
+@claim(
+    "2.2",
+    "Eqs. S27, S28, S31, S32",
+    "the derivative by one attention weight",
+    Verdict.MISPRINT,
+    printed=r"""$\partial L / \partial \alpha_{ij}$ ends in "$W_v^\top \sum_{j \in C_i} x_j^{l-1}$", and "$\nabla_{w^l}
+    \mathcal{L}(t_i) = \frac{\partial \mathcal{L}(t_i)}{\partial \alpha_{ij}^l} \frac{\partial \alpha_{ij}^l}{\partial
+    w^l}$" has no sum.""",
+    place="Section S1.3, Eqs. S27, S28, S31 and S32",
+    holds=r"""$\partial L / \partial \alpha_{ij} = \delta_i^\top x_j$, and $\nabla_w L = \sum_{j \in C_i} (\partial L / \partial
+    \alpha_{ij}) (\partial \alpha_{ij} / \partial w)$.""",
+    remark="The result S32 is the one that follows from the corrected steps.",
 )
+def single_weight_derivative(seed=0):
+    for objective in TRAINED:
+        g = first_layer(ToyConfig(), objective, seed)
+        gain = g.errors @ g.layer.values.mT
+        right, printed = (relative_error(f(gain, g.layer.mask), g.weights) for f in (one_value, summed_values))
+        yield exact(rf"relative error of $g_i^\top v_j$, {objective}", right)
+        yield compare(rf"relative error of $\sum_j g_i^\top v_j$, {objective}", printed, "≠", 0, DIFFERENT)
+
+
+show(single_weight_derivative(seed=seed))
+
+
+# %%
+def product_of_jacobians(blocks: list[Tensor], feedforward: Float[Tensor, "n n"]) -> Tensor:
+    """``prod_m (I + F_m') (I + m')``, later blocks on the left; every F_m' is the Jacobian of a block's increment."""
+    total = torch.eye(len(feedforward), dtype=feedforward.dtype) + feedforward
+    for block in blocks:
+        total = total + block @ total
+    return total
+
+
+def sum_of_jacobians(blocks: list[Tensor], feedforward: Float[Tensor, "n n"]) -> Tensor:
+    """Equation S29 as printed: ``(I + sum_m F_m') (I + m')``."""
+    identity = torch.eye(len(feedforward), dtype=feedforward.dtype)
+    return (identity + sum(blocks)) @ (identity + feedforward)
+
+
+@claim(
+    "2.2",
+    "Eqs. S29, S30",
+    "the derivative through the layers above",
+    Verdict.MISPRINT,
+    printed=r'''"$\frac{\partial x_i^L}{\partial \hat x_i^l}$ $= \big(1 + \sum_{m=l}^{L-1} \mathcal{F}'_l(x_i^m)\big) \big(1 +
+    m'_l(\hat x_i^l)\big)$"''',
+    place="Section S1.3, Eqs. S29 and S30",
+    holds=r"""$\partial X^L / \partial \hat X^l = \prod_{m = L}^{l+1} (I + F'_m)\, (I + m'_l)$ over the whole sequence, with
+    $F'_m$ the Jacobian of what block $m$ adds.""",
+    remark=r"""Only the definition of $\delta$ changes; the form of the result does not. The index of $\mathcal{F}'_l$ should be
+    that of the layer summed over.""",
+)
+def jacobian_of_later_layers(d=12, n_tokens=4, n_above=2, seed=0):
+    toy = ToyConfig(d=d, n_heads=2, n_layers=n_above + 1, n_tokens=n_tokens, d_mlp=2 * d)
+    model = ToyTransformer.random(toy, seed)
+    layers = model.example(Objective.BIDIRECTIONAL, seed).layers
+    mask, start = layers[0].mask, layers[0].attended.detach()
+
+    def above(x):  # x-hat of the lowest layer to the last output
+        x = model.feedforward(0, x)
+        for index in range(1, n_above + 1):
+            x = model.layer(index, x, mask).output
+        return x
+
+    def square(function, at):  # Jacobian over the whole sequence, (N d, N d)
+        return jacobian(function, at).reshape(at.numel(), at.numel())
+
+    truth, feedforward = square(above, start), square(lambda x: model.feedforward(0, x) - x, start)
+    blocks = [
+        square(lambda x, i=i: model.layer(i, x, mask).output - x, layers[i].x.detach()) for i in range(1, n_above + 1)
+    ]
+    tokens = [slice(i * d, (i + 1) * d) for i in range(n_tokens)]  # one token's block of a Jacobian
+    alone = (product_of_jacobians([b[t, t] for b in blocks], feedforward[t, t]) for t in tokens)
+    along = max(relative_error(product, truth[t, t]) for product, t in zip(alone, tokens, strict=True))
+    printed = relative_error(sum_of_jacobians(blocks, feedforward), truth)
+    yield exact("relative error of the product", relative_error(product_of_jacobians(blocks, feedforward), truth))
+    yield compare(f"relative error of the sum as printed, {n_above} layers above", printed, "≠", 0, 1e-2)
+    yield compare("largest relative error of the product along one token alone", along, "≠", 0, 1e-2)
+
+
+show(jacobian_of_later_layers(seed=seed))
 
 # %% [markdown]
 # ## The two terms of one pair
 #
-# By {prf:ref}`rem-s1-6` the pair $(i, j)$ adds $W_q W_q^\top K_{ij} + K_{ij} W_k W_k^\top$ to the update, up to its
+# By {prf:ref}`rem-s1-6` the pair $(i, j)$ adds $\Wq \Wq\T K_{ij} + K_{ij} \Wk \Wk\T$ to the update, up to its
 # coefficient. Equation S41 of the paper lacks a transpose in the first of the two.
 
+
 # %%
-show(implicit_update.terms_of_the_step(seed=seed))
+def left_factor(w: Float[Tensor, "d d_head"]) -> Float[Tensor, "d d"]:
+    """``W_q W_q^T``, which takes x_i to x-bar_i."""
+    return w @ w.T
+
+
+@claim(
+    "S1.6",
+    "Eq. S41",
+    "the two terms of one pair",
+    Verdict.MISPRINT,
+    printed=r'"$W_q^l W_q^{l\top} K_{ij}^{l-1} = (W_q^l W_q^l x_i^{l-1})\, x_j^{l-1 \top}$"',
+    place="Section S1.3, Remark S1.6, Eq. S41",
+    holds=r"""$W_q W_q^\top K_{ij} = (W_q W_q^\top x_i) x_j^\top$. Each term has rank 1; what the pair adds to $W_{qk}$ has rank
+    2.""",
+    maybe_copying=True,
+)
+def terms_of_the_step(d=24, d_head=6, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    shapes = ((2, d, d_head), (d, d), (2, d))  # where d_head = d alone is there a W_q W_q
+    (wq, wk), square, (x, y) = (torch.randn(*s, generator=generator, dtype=torch.float64) for s in shapes)
+    k, rank = torch.outer(x, y), torch.linalg.matrix_rank
+    first, second = wq @ wq.T @ k, k @ wk @ wk.T
+    printed = relative_error(torch.outer(square @ square @ x, y), square @ square.T @ k)
+    right = relative_error(torch.outer(left_factor(wq) @ x, y), first)
+    yield exact(r"relative error, $\bar x_i = W_q W_q^\top x_i$", right)
+    yield compare(r"relative error, $\bar x_i = W_q W_q x_i$, $d_h = d$", printed, "≠", 0, DIFFERENT)
+    yield exact(r"rank of $W_q W_q^\top K_{ij}$", rank(first), 1, 0)
+    yield exact(r"rank of $K_{ij} W_k W_k^\top$", rank(second), 1, 0)
+    yield exact("rank of their sum", rank(first + second), 2, 0)
+
+
+show(terms_of_the_step(seed=seed))
 
 # %% [markdown]
 # ## Biases, rotary positions, shared layers
 #
 # {prf:ref}`rem-s1-6` is about a layer of {prf:ref}`def-s1-1`. There queries and keys have no biases, positions are added
 # to the embeddings, and every layer has factors of its own. BERT has biases, many later models rotate queries and keys by
-# their positions, and the layers of ALBERT share one $W_q$ and one $W_k$.
+# their positions, and the layers of ALBERT share one $\Wq$ and one $\Wk$.
 #
 # ````{prf:proposition} The update with biases, rotary positions and shared layers (ours)
 # :label: prop-s1-6-beyond
 #
 # Let $\beta_{ij}$ be the exact coefficients {eq}`eq-2-2-beta`, $G = \sum \beta_{ij} K_{ij}$, and let one step of gradient
-# descent with rate $\eta$ move $W_q$ and $W_k$. To first order in $\eta$:
+# descent with rate $\eta$ move $\Wq$ and $\Wk$. To first order in $\eta$:
 #
-# 1. With queries $W_q^\top x_i + b_q$ and keys $W_k^\top x_j + b_k$,
+# 1. With queries $\Wq\T x_i + b_q$ and keys $\Wk\T x_j + b_k$,
 #
 # $$
-# \Delta W_{qk} = -\eta\, \Bigl( W_q W_q^\top G + G\, W_k W_k^\top + W_q b_q \Bigl( \sum_{i,j} \beta_{ij} x_j \Bigr)^{\!\top} \Bigr) ,
+# \Delta \Wqk = -\eta\, \Bigl( \Wq \Wq\T G + G\, \Wk \Wk\T + \Wq b_q \Bigl( \sum_{i,j} \beta_{ij} x_j \Bigr)^{\!\top} \Bigr) ,
 # $$ (eq-s1-6-biases)
 #
 # whatever $b_k$ is.
 #
-# 2. With queries $R_i W_q^\top x_i$ and keys $R_j W_k^\top x_j$, where $R_i = R_1^i$ and $R_1$ is a rotation,
+# 2. With queries $R_i \Wq\T x_i$ and keys $R_j \Wk\T x_j$, where $R_i = R_1^i$ and $R_1$ is a rotation,
 #
 # $$
-# \Delta W_{qk} = -\eta \sum_{i,j} \beta_{ij} \bigl( W_q R_{j-i}^\top W_q^\top K_{ij} + K_{ij} W_k R_{j-i}^\top W_k^\top \bigr) .
+# \Delta \Wqk = -\eta \sum_{i,j} \beta_{ij} \bigl( \Wq R_{j-i}\T \Wq\T K_{ij} + K_{ij} \Wk R_{j-i}\T \Wk\T \bigr) .
 # $$ (eq-s1-6-rotary)
 #
-# 3. If several layers share $W_q$ and $W_k$, the first order of {eq}`eq-s1-6-step` holds with $G = \sum_l G_l$, the sum of
-#    the gradients by each layer's $W_{qk}$.
+# 3. If several layers share $\Wq$ and $\Wk$, the first order of {eq}`eq-s1-6-step` holds with $G = \sum_l G_l$, the sum of
+#    the gradients by each layer's $\Wqk$.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# *1.* Biases are one more coordinate. With $\tilde x = (x, 1)$ and $\tilde W_q$, $\tilde W_k$ the factors with $b_q^\top$
-# and $b_k^\top$ as an additional row, the scores are $\tilde x_i^\top \tilde W_q \tilde W_k^\top \tilde x_j$, and the loss
-# depends on $W_q$ and $W_k$ through them alone. So $\partial L / \partial \tilde W_q = \tilde G \tilde W_k$ and
-# $\partial L / \partial \tilde W_k = \tilde G^\top \tilde W_q$ with $\tilde G = \sum \beta_{ij} \tilde x_i \tilde x_j^\top$.
+# *1.* Biases are one more coordinate. With $\tilde x = (x, 1)$ and $\tilde W_q$, $\tilde W_k$ the factors with $b_q\T$
+# and $b_k\T$ as an additional row, the scores are $\tilde x_i\T \tilde W_q \tilde W_k\T \tilde x_j$, and the loss
+# depends on $\Wq$ and $\Wk$ through them alone. So $\partial L / \partial \tilde W_q = \tilde G \tilde W_k$ and
+# $\partial L / \partial \tilde W_k = \tilde G\T \tilde W_q$ with $\tilde G = \sum \beta_{ij} \tilde x_i \tilde x_j\T$.
 # The upper $d$ rows are
 #
 # $$
-# \frac{\partial L}{\partial W_q} = G W_k + u\, b_k^\top, \qquad
-# \frac{\partial L}{\partial W_k} = G^\top W_q + v\, b_q^\top, \qquad
+# \frac{\partial L}{\partial \Wq} = G \Wk + u\, b_k\T, \qquad
+# \frac{\partial L}{\partial \Wk} = G\T \Wq + v\, b_q\T, \qquad
 # u = \sum_i x_i \sum_j \beta_{ij}, \qquad v = \sum_{i,j} \beta_{ij} x_j .
 # $$
 #
 # By {prf:ref}`prop-2-2`, whose proof holds for any scores under a softmax, $\sum_j \beta_{ij} = 0$, so $u = 0$. The first
-# order of the change of $W_q W_k^\top$ is
-# $-\eta \bigl( W_q (\partial L / \partial W_k)^\top + (\partial L / \partial W_q) W_k^\top \bigr)$, which is
-# {eq}`eq-s1-6-biases`. The coefficients themselves do not depend on $b_k$ either, which adds $q_i^\top b_k$ to all scores
+# order of the change of $\Wq \Wk\T$ is
+# $-\eta \bigl( \Wq (\partial L / \partial \Wk)\T + (\partial L / \partial \Wq) \Wk\T \bigr)$, which is
+# {eq}`eq-s1-6-biases`. The coefficients themselves do not depend on $b_k$ either, which adds $q_i\T b_k$ to all scores
 # of row $i$.
 #
-# *2.* The score, before its scale, is $x_i^\top W_q R_{j-i} W_k^\top x_j$, as $R_i^\top R_j = R_{j-i}$. Its derivatives are
-# $K_{ij} W_k R_{j-i}^\top$ by $W_q$ and $K_{ij}^\top W_q R_{j-i}$ by $W_k$. Sum with $\beta_{ij}$ and insert as before.
+# *2.* The score, before its scale, is $x_i\T \Wq R_{j-i} \Wk\T x_j$, as $R_i\T R_j = R_{j-i}$. Its derivatives are
+# $K_{ij} \Wk R_{j-i}\T$ by $\Wq$ and $K_{ij}\T \Wq R_{j-i}$ by $\Wk$. Sum with $\beta_{ij}$ and insert as before.
 #
-# *3.* By the chain rule $\partial L / \partial W_q = \sum_l G_l W_k$ and $\partial L / \partial W_k = \sum_l G_l^\top W_q$.
+# *3.* By the chain rule $\partial L / \partial \Wq = \sum_l G_l \Wk$ and $\partial L / \partial \Wk = \sum_l G_l\T \Wq$.
 # ```
 # ````
 #
-# What this means for trained models: in BERT the term of the biases has, at each step, the same left factor $W_q b_q$
-# for every sequence, a direction of the column space that does not depend on the tokens. With rotations the update is
-# no function of $G$: pairs at different distances are turned before they are added. And what the paper says of the
-# gradient of one layer is, in ALBERT, a statement about a sum over all layers.
+# In trained models this means:
+#
+# - In BERT the term of the biases has, at each step, the same left factor $\Wq b_q$ for every sequence. It is a direction of
+#   the column space that does not depend on the tokens.
+# - With rotations the update is no function of $G$: pairs at different distances are turned before they are added.
+# - What the paper says of the gradient of one layer is, in ALBERT, a statement about a sum over all layers.
+
+
+# %% tags=["remove-cell"]
+class Head(NamedTuple):
+    """One causal head with biases, whose queries and keys are turned, between inputs and a prediction of tokens."""
+
+    x: Tensor  # (N, d)
+    wq: Tensor  # (d, d_head)
+    wk: Tensor  # (d, d_head)
+    bq: Tensor  # (d_head,)
+    bk: Tensor  # (d_head,)
+    turns: Tensor  # (N, d_head, d_head), R_i
+    values: Tensor  # (N, d)
+    wu: Tensor  # (d, V)
+    targets: Tensor  # (N,)
+
+
+def random_head(d: int = 12, d_head: int = 4, n_tokens: int = 7, seed: int = 0) -> Head:
+    """Normal entries, nothing turned."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def normal(*shape: int) -> Tensor:
+        return torch.randn(*shape, generator=generator, dtype=torch.float64)
+
+    targets = torch.randint(9, (n_tokens,), generator=generator)
+    factors, biases = [normal(d, d_head) / d**0.5 for _ in range(2)], [normal(d_head) for _ in range(2)]
+    upright = torch.eye(d_head, dtype=torch.float64).expand(n_tokens, -1, -1)
+    return Head(normal(n_tokens, d), *factors, *biases, upright, normal(n_tokens, d), normal(d, 9), targets)
+
+
+def rotations(n_tokens: int, d_head: int) -> Float[Tensor, "n d_head d_head"]:
+    """``R_i``: planes of neighbouring coordinates turn by the position over the number of the plane."""
+    one = torch.tensor([[0.0, -1.0], [1.0, 0.0]], dtype=torch.float64)
+    turn = torch.block_diag(*(one / plane for plane in range(1, d_head // 2 + 1)))
+    return torch.stack([torch.matrix_exp(i * turn) for i in range(n_tokens)])
+
+
+def backward(head: Head) -> tuple[Tensor, Tensor]:
+    """``W_q (dL/dW_k)^T + dL/dW_q W_k^T`` by automatic differentiation, and the exact beta (N, N)."""
+    wq, wk = head.wq.clone().requires_grad_(), head.wk.clone().requires_grad_()
+    sides = ((wq, head.bq), (wk, head.bk))
+    q, k = (torch.einsum("nab,nb->na", head.turns, head.x @ w + b) for w, b in sides)
+    scale, ahead = len(head.bq) ** -0.5, torch.ones(len(q), len(q)).triu(1).bool()
+    weights = (scale * q @ k.T).masked_fill(ahead, -torch.inf).softmax(-1)
+    attended = head.x + weights @ head.values
+    loss = cross_entropy(attended @ head.wu, head.targets, reduction="sum")
+    grad_q, grad_k, errors = torch.autograd.grad(loss, (wq, wk, attended))
+    return head.wq @ grad_k.T + grad_q @ head.wk.T, exact_coefficients(weights.detach(), head.values, errors, scale)
+
 
 # %%
-show(beyond_the_definition.step_beyond_the_definition(seed=seed))
+def bias_term(head: Head, beta: Float[Tensor, "n n"]) -> Tensor:
+    """``W_q b_q (sum_ij beta_ij x_j)^T``: what biases add; that of the keys adds nothing."""
+    return torch.outer(head.wq @ head.bq, head.x.T @ beta.sum(0))
+
+
+def rotary_step(head: Head, beta: Float[Tensor, "n n"]) -> Tensor:
+    """``sum_ij beta_ij (W_q R^T W_q^T K_ij + K_ij W_k R^T W_k^T)`` with ``R = R_i^T R_j``."""
+    back = torch.einsum("jba,ibc->ijac", head.turns, head.turns)  # R_j^T R_i
+    pairs = torch.einsum("ij,ia,jb->ijab", beta, head.x, head.x)
+    return (head.wq @ back @ head.wq.T @ pairs + pairs @ head.wk @ back @ head.wk.T).sum((0, 1))
+
+
+def shared_gradient(gradients: list[Tensor]) -> Tensor:
+    """``sum_l G_l``: the gradient that takes the place of G where layers share W_q and W_k, (H, d, d)."""
+    return torch.stack(gradients).sum(0)
+
+
+@claim(
+    "S1.6",
+    "(biases, rotary positions, shared layers)",
+    "the update where the model is not that of Definition S1.1",
+    Verdict.HOLDS,
+    ours=True,
+    printed="""The formula of Eq. S40 is for a layer of Definition S1.1, in which positions are added to the embeddings: "We omit
+    layer normalization and biases for simplicity".""",
+    place="Section S1.3, Remark S1.6, Eq. S40, and Definition S1.1",
+    holds=r"""With biases of queries, as in BERT, $W_q b_q (\sum \beta_{ij} x_j)^\top$ is added to the sum; biases of keys add
+    nothing. With rotary positions the terms of a pair are $W_q R_{j-i}^\top W_q^\top K_{ij} + K_{ij} W_k R_{j-i}^\top
+    W_k^\top$. Where layers share $W_q$ and $W_k$, as in ALBERT, $G$ is the sum of their gradients.""",
+)
+def step_beyond_the_definition(seed=0):
+    head = random_head(seed=seed)
+    none = torch.zeros_like(head.bq)
+    turned = head._replace(bq=none, bk=none, turns=rotations(len(head.x), len(none)))
+    (biased, beta), (rotary, beta_rotary) = backward(head), backward(turned)
+    plain, unturned = (step_of_factors(head.wq, head.wk, gradient_sum(b, head.x)) for b in (beta, beta_rotary))
+    without = backward(head._replace(bk=none))[0]
+    yield exact("relative error with biases, their term added", relative_error(plain + bias_term(head, beta), biased))
+    yield compare("relative error with biases, without their term", relative_error(plain, biased), "≠", 0, 0.01)
+    yield exact("relative change of the update when the keys lose their bias", relative_error(without, biased))
+    words, step = "relative error with rotary positions,", rotary_step(turned, beta_rotary)
+    yield exact(f"{words} a rotation in each term", relative_error(step, rotary))
+    yield compare(f"{words} no rotation in the terms", relative_error(unturned, rotary), "≠", 0, DIFFERENT)
+    model = ToyTransformer.random(ToyConfig(d=12, n_heads=3, n_tokens=len(head.x), n_layers=3), seed)
+    form, tied = model.form(0), {"wq": model.wq[:1].expand_as(model.wq), "wk": model.wk[:1].expand_as(model.wk)}
+    run = replace(model, **tied).example(Objective.AUTOREGRESSIVE, seed)
+    grad_q, grad_k = torch.autograd.grad(run.losses.sum(), (model.wq, model.wk), retain_graph=True)
+    slope, by_layer = form.wq @ grad_k[0].mT + grad_q[0] @ form.wk.mT, [run.gradient(layer).w_qk for layer in range(3)]
+    total, first = (step_of_factors(form.wq, form.wk, g) for g in (shared_gradient(by_layer), by_layer[0]))
+    yield exact("relative error with shared layers, gradients added", relative_error(total, slope))
+    alone = relative_error(first, slope)
+    yield compare("relative error with shared layers, the first layer's gradient alone", alone, "≠", 0, DIFFERENT)
+
+
+show(step_beyond_the_definition(seed=seed))
 
 # %% [markdown]
 # ## Several heads, and Adam
 #
 # With several heads the loss is no function of the summed form $\sum_h W_{qk,h}$: every head has its own softmax and
-# its own values. The update of the layer is the sum of the heads' updates, each with its own $G_h$; replacing these by
-# one common gradient gives another matrix. And the models of the paper are trained with AdamW, whose first step is, but
-# for weight decay, the sign of the gradients of $W_q$ and $W_k$: at random weights it points farther from $G$ than the step
-# of gradient descent.
+# its own values. The update of the layer is the sum of the heads' updates, each with its own $G_h$. Replacing these by
+# one common gradient gives another matrix.
+
 
 # %%
-show(implicit_update.step_of_several_heads(**sizes), implicit_update.first_adam_step(**sizes))
+def every_head_its_own(form: BilinearForm, gradients: Float[Tensor, "heads d d"]) -> Float[Tensor, "d d"]:
+    """``-sum_h (W_q,h W_q,h^T G_h + G_h W_k,h W_k,h^T)``: the first-order update of a layer's form, eta = 1."""
+    return -step_of_factors(form.wq, form.wk, gradients).sum(0)
+
+
+def heads_as_one(form: BilinearForm, gradients: Float[Tensor, "heads d d"]) -> Float[Tensor, "d d"]:
+    """``-(W_q W_q^T G + G W_k W_k^T)`` with all columns of the factors and one G, the mean over heads (Eq. S39)."""
+    return -step_of_factors(*form.merged(), gradients.mean(0))
+
+
+@claim(
+    "S1.6",
+    "(several heads)",
+    "the update of a layer's summed form",
+    Verdict.ASSUMPTION,
+    printed=r""""[T]he matrix $W_{qk}^l = W_q^l W_k^{l\top}$ is implicitly updated" by one gradient, $\sum \beta_{ij} K_{ij}$,
+    that of the layer.""",
+    place="Section S1.3, Remark S1.6, Eqs. S39 and S40",
+    holds=r"""It is for a single head. For several $\Delta W_{qk} = -\eta \sum_h (W_{q,h} W_{q,h}^\top G_h + G_h W_{k,h}
+    W_{k,h}^\top)$. The loss is no function of $\sum_h W_{qk,h}$, as every head has its own softmax and values.""",
+    missing=("single head",),
+)
+def step_of_several_heads(toy=TOY, small=1e-3, seed=0):
+    for objective in TRAINED:
+        model = ToyTransformer.random(toy, seed)
+        run, form = model.example(objective, seed), model.form(0)
+        grad_q, grad_k = torch.autograd.grad(run.losses.sum(), (model.wq, model.wk), retain_graph=True)
+        ahead, behind = (BilinearForm(form.wq - e * grad_q[0], form.wk - e * grad_k[0]) for e in (small, -small))
+        slope = (ahead.dense() - behind.dense()) / (2 * small)  # exact but for rounding: the remainder is even in eta
+        each, one = (relative_error(f(form, run.gradient(0).w_qk), slope) for f in (every_head_its_own, heads_as_one))
+        yield exact(f"relative error, head by head, {objective}", each)
+        yield compare(f"relative error, one G for all heads, {objective}", one, "≠", 0, DIFFERENT)
+
+
+show(step_of_several_heads(seed=seed))
+
+# %% [markdown]
+# The models of the paper are trained with AdamW. Its first step is, but for weight decay, the sign of the gradients of $\Wq$ and
+# $\Wk$. At random weights it points farther from $G$ than the step of gradient descent.
+
+
+# %%
+def first_direction(gradient: Float[Tensor, "heads d d_head"]) -> Float[Tensor, "heads d d_head"]:
+    """``sign(g)``: Adam's first step over its learning rate, against the gradient."""
+    return gradient.sign()
+
+
+@claim(
+    "S1.6",
+    "(optimiser)",
+    "the update under Adam",
+    Verdict.HOLDS,
+    ours=True,
+    printed="""
+    "Let $W_q^l$ and $W_k^l$ be updated via gradient descent": of AdamW, with which the paper trains (Section S2.3), the
+    remark does not speak.
+    """,
+    place="Section S1.3, Remark S1.6",
+    remark=r"""Adam's step rescales every entry of the gradients of $W_q$ and $W_k$ and is no sum of $\beta_{ij} (W_q W_q^\top
+    K_{ij} + K_{ij} W_k W_k^\top)$.""",
+)
+def first_adam_step(toy=TOY, draws=12, seed=0):
+    for objective in TRAINED:
+        plain, gain = [], []
+        for k in range(seed, seed + draws):
+            form, g = ToyTransformer.random(toy, k).form(0), first_layer(toy, objective, k).w_qk
+            step_q, step_k = first_direction(g @ form.wk), first_direction(g.mT @ form.wq)
+            plain.append(cosine(step_of_factors(form.wq, form.wk, g), g))
+            step = form.wq @ step_k.mT + step_q @ form.wk.mT
+            gain.append(cosine(step, g) - plain[-1])
+        yield monte_carlo(rf"cosine of $\Delta W$ and $-G$, gradient descent, {objective}", plain, 1, "<")
+        words = f"cosine of Adam's first step less that of gradient descent, {objective}"
+        yield monte_carlo(words, gain, 0, "<")
+
+
+show(first_adam_step(seed=seed))

@@ -15,53 +15,29 @@
 # %% [markdown]
 # # Details: The printed scores
 #
-# Every row of Tables S2 and S3, beside what we know of it: our own score where its weights were read, and otherwise what
-# stands in the way. The [chapter](printed_scores.py) says what follows.
+# Every row of Tables S2 and S3, beside our own score where its weights were read, and what is known against it
+# ({numref}`tab-defects` says what the codes mean). The [chapter](printed_scores.py) says what follows.
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "remove-input"]
 models: list = []  # names of recorded models, folders or Hub ids; empty means every recorded model
 alike: float = 0.9  # how alike queries and keys of the made-up forms are; in [0, 1]
 d_head: int = 16  # width of a head of the made-up forms; in [4, 64]
 seed: int = 0  # seed of the made-up forms; in [0, 2147483647]
 
 # %% tags=["remove-cell"]
-import pandas as pd
-
-from attngeo.chapters.printed_scores.printed_rows import beside_printed, whole_table
-from attngeo.chapters.printed_scores.released_extractions import extraction_effects
+from attngeo.chapters.printed_scores import extraction_effects, whole_table
 from attngeo.display.page import table
 from attngeo.survey.measured import measured
-from attngeo.survey.released_results import DEFECTS, released_results
 from attngeo.survey.score_table import layer_medians
 
 scores = measured(models)
 medians = layer_medians(scores[scores["head"] == -1])
 
 # %% [markdown]
-# ## The rows whose weights were read
-
-# %% tags=["remove-input"]
-beside = beside_printed("S2", {"ours, s": "symmetry"}, medians)
-table(beside, name="tab-survey-s2", caption="Rows of Table S2 whose weights were read, beside our numbers.")
-
-# %% tags=["remove-cell"]
-ways = {
-    "Definition 3.2": "directionality",
-    "released code": "directionality_released",
-    "excess of log norms": "directionality_tables",
-}
-beside = beside_printed("S3", ways, medians)
-
-# %% tags=["remove-input"]
-table(
-    beside, name="tab-survey-s3", caption="Rows of Table S3 whose weights were read, beside three ways to score them."
-)
-
-# %% [markdown]
-# ## What is known against the rows
+# ## What a wrong extraction does
 #
-# For some rows the released code, by an audit of it (not read here), multiplies the wrong factors. Each way of going wrong can
-# be tried on forms made for the purpose, with symmetric heads (up to noise) and some strong columns.
+# For some rows the released code multiplies the wrong factors. Each way of going wrong can be tried on forms made for the
+# purpose, with symmetric heads (up to noise) and some strong columns.
 
 # %% tags=["remove-input"]
 names = {"s_released": "s, as released", "d_released": "d, as released"}
@@ -74,24 +50,12 @@ table(
 
 # %% [markdown]
 # Pairing each query head with a wrong key head loses symmetry and leaves strong columns where they are. A product in head
-# coordinates (ModernBERT) makes $d$ meaningless, and interleaved heads read as blocks (Pythia, DeBERTa) both scores. One row
-# names a model that does not exist: Llama 3.2 has no 8B, and its numbers are those of the 1B.
-
-# %% tags=["remove-input"]
-results = released_results()
-known = [d for codes in results[results["row"] != ""]["defects"] for d in codes.split()]
-legend = pd.DataFrame({"code": DEFECTS.keys(), "meaning": DEFECTS.values()})
-legend["printed rows"] = [known.count(code) for code in legend["code"]]
-table(
-    legend[legend["printed rows"] > 0],
-    name="tab-defects",
-    caption="What is known against printed rows. Codes on extraction come from an audit of the released code.",
-)
-
-# %% [markdown]
+# coordinates (ModernBERT) makes $d$ meaningless. Interleaved heads read as blocks (Pythia, DeBERTa) make both scores so.
+#
 # ## Table S2, every row
 #
-# Rows marked *weights not read here* wait for a machine that reaches the Hub.
+# Rows marked *weights not read here* wait for a machine that reaches the Hub. Llama 3.2 has no 8B: the row of that name holds
+# the numbers of the 1B.
 
 # %% tags=["remove-input"]
 whole = whole_table("S2", "symmetry", medians)

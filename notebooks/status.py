@@ -2,7 +2,7 @@
 # jupyter:
 #   attngeo:
 #     after: all
-#     reads: [data/published]
+#     reads: [data/published, notebooks]
 #   jupytext:
 #     text_representation:
 #       extension: .py
@@ -27,11 +27,16 @@
 # %% tags=["remove-cell"]
 import pandas as pd
 
+from IPython.display import HTML, display
+
 from attngeo.book import reported_checks
+from attngeo.book.notebooks import find_book
 from attngeo.chapters.status import tables
+from attngeo.chapters.status.lists import listed, questions, sorted_out
+from attngeo.chapters.status.nodes import content, nodes, stated, states
+from attngeo.display.check_line import MEANINGS
 from attngeo.display.page import badge, glue, table
 from attngeo.display.verdicts import account
-from attngeo.paper import Verdict
 from attngeo.paper.published import statements
 
 paper = account(reported_checks())
@@ -50,28 +55,51 @@ glue("n-unsupported", len(paper.findings) - len(paper.supported))
 # A verdict says what follows for a reader of the paper.
 
 # %% tags=["remove-input"]
-meaning = {
-    Verdict.CHANGES: "what the paper concludes here falls",
-    Verdict.UNDECIDED: "what was measured speaks neither for it nor against it, or is of models too small or trained too short",
-    Verdict.ASSUMPTION: "true once something is added that the paper does not say",
-    Verdict.MISPRINT: "a slip; what is concluded stands once it is mended",
-    Verdict.HOLDS: "true as printed or, where a remark says that it is ours, true",
-}
 counts = paper.counts()
 tally = [
-    {"verdict": badge(v.value), "it means": words, "entries": counts[v], "on statements": len(paper.about(v))}
-    for v, words in meaning.items()
+    {"verdict": badge(v.value), "it means": words, "parts": counts[v], "on statements": len(paper.about(v))}
+    for v, words in MEANINGS.items()
 ]
 table(
     pd.DataFrame(tally),
     name="tab-status-verdicts",
-    caption="Supported verdicts on statements and parts of statements, and on how many statements each stands.",
+    caption="Supported verdicts on statements and parts of statements, and on how many statements each stands. The errata "
+    "count slips: one can spoil several parts.",
 )
 
 # %% tags=["remove-input"]
 table(
     tables.counts(state), name="tab-status-counts", caption="Entries of the paper by kind, and how many have a check."
 )
+
+# %% [markdown]
+# ## What is proven
+#
+# Judged by a proof in the chapter, by calculation or by a counterexample, which may be a simulated one. A sentence with
+# several parts stands here with the checks that speak for it. Undecided in one of them, it is undecided, unless another
+# falls.
+
+# %% tags=["remove-input"]
+said = content()
+named = nodes(statements(), said, stated({chapter.name: chapter.text for chapter in find_book().chapters()}))
+lists = sorted_out(named, states(named, paper.findings))
+display(HTML(listed(lists["proven"])))
+
+# %% [markdown]
+# ## What is measured
+#
+# In trained models, or in simulations of ours that no proof stands behind.
+
+# %% tags=["remove-input"]
+display(HTML(listed(lists["measured"])))
+
+# %% [markdown]
+# ## What is open
+#
+# Statements that the measurements leave undecided, and questions that neither a proof nor a measurement here answers.
+
+# %% tags=["remove-input"]
+display(HTML(listed(lists["open"]) + questions(said["open"], named)))
 
 # %% [markdown]
 # ## Every statement, figure and table
@@ -85,7 +113,7 @@ table(
     .reset_index(drop=True),
     name="tab-status",
     caption="The entries of the paper in its order. Sections, recipes, findings and single equations are listed where the "
-    "text makes a claim that has no number of its own.",
+    "text makes a claim that has no number of its own; what this book adds is in the last table.",
 )
 
 # %% [markdown]

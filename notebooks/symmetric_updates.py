@@ -13,15 +13,14 @@
 # ---
 
 # %% [markdown]
-# # Why updates would be symmetric
+# # Updates are symmetric if two predictions agree, and at random weights they do not
 #
-# Training that fills in tokens from both sides, *bidirectional* training, meets every pair of tokens in both orders:
-# token $i$ is predicted with the help of token $j$, and $j$ with the help of $i$. The paper's second theorem says that the
-# updates of $W_{qk}$ are therefore approximately symmetric {cite}`saponati2025`. Are they?
+# Training from both sides, *bidirectional* training, meets each pair of tokens in both orders: $i$ is predicted with the help
+# of $j$, and $j$ with the help of $i$. So the updates of $\Wqk$ are approximately symmetric, says the paper's second theorem
+# {cite}`saponati2025`.
 #
-# They are as far as the two predictions of a pair agree, which the paper assumes before the theorem and the objective does
-# not imply: for orthonormal embeddings the symmetry score of an update *is* the correlation of the two coefficients of a
-# pair. In the exact gradients of a small Transformer at random weights this correlation is {glue:text}`agreement`.
+# **They are if $j$ helps $i$ as much as $i$ helps $j$: the paper assumes that the two are correlated. In small models at
+# random weights the correlation is {glue:text}`agreement`.** Whether training brings it about has not been measured here.
 
 # %% tags=["parameters", "remove-input"]
 d: int = 48  # width of the embedding; in [16, 128]
@@ -31,23 +30,225 @@ n_sequences: int = 2000  # sequences of the largest corpus; in [500, 20000]
 seed: int = 0  # seed of every random draw; in [0, 2147483647]
 
 # %% tags=["remove-cell"]
-from attngeo.chapters.symmetric_updates import corpus, figures, first_gradients, pairs, shifted_queries
-from attngeo.chapters.symmetric_updates.first_update import random_corpus
-from attngeo.chapters.symmetric_updates.pair_symmetry import agreement, pair_score
-from attngeo.display.page import glue, show
+from dataclasses import replace
+from functools import cache
+from itertools import product
+from typing import NamedTuple
 
-# %% tags=["hide-input"]
-correlations = (-0.9, -0.5, 0.0, 0.5, 0.9)
-updates = [u for n in (n_tokens, 4 * n_tokens) for u in pairs.correlated_updates(d, n, 6, correlations, seed)[:-1]]
-figures.score_by_correlation(pairs.update_scores(updates), d)
+import numpy as np
+import pandas as pd
+import seaborn as sns
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+from torch.nn.functional import one_hot, pad
+
+from attngeo.display.interactive import Interactive, packed
+from attngeo.display.page import glue, show, table
+from attngeo.display.style import DECODER, ENCODER, NEUTRAL, PALETTE, CaptionedFigure, house_style, new_figure
+from attngeo.display.typeset import typeset
+from attngeo.forms.scores import symmetry_score
+from attngeo.paper.claims import Verdict, claim, compare, exact, monte_carlo
+from attngeo.updates.first_update import (
+    ChainCorpus,
+    every_sequence,
+    expected_update,
+    first_coefficients,
+    first_update,
+    probabilities,
+    random_corpus,
+    tied_layer,
+)
+from attngeo.updates.objectives import Objective, attended_matrix, context_matrix
+from attngeo.updates.pair_symmetry import (
+    agreement,
+    correlated_coefficients,
+    pair_score,
+    random_sequence,
+    signs,
+)
+from attngeo.updates.rank_one import exact_coefficients, gradient_sum, relative_error
+from attngeo.updates.toy_transformer import LayerGradient, one_layer
+
+ASSUMED = """"[W]e assume that predicting the $i$-th token from the $j$-th token is correlated to predicting the $j$-th token
+from the $i$-th token.\""""
+MASKED_BOTH_CAUSAL = (Objective.MASKED, Objective.BIDIRECTIONAL, Objective.AUTOREGRESSIVE)
+BEFORE = "Section S1.4.5, before Theorem S1.14"
+
+
+# %% tags=["remove-cell"]
+class RandomUpdates(NamedTuple):
+    """Coefficients whose two orders of a pair correlate, and embeddings to go with them."""
+
+    rho: float
+    beta: Float[Tensor, "draws n n"]
+    orthonormal: Float[Tensor, "n wide"]  # as wide as the larger of N and d
+    gaussian: Float[Tensor, "draws n d"]
+
+
+def correlated_updates(d=48, n_tokens=40, n_draws=24, correlations=(-1.0, -0.6, 0.0, 0.6, 1.0), seed=0):
+    """Updates for every correlation, and in the end those with autoregressive coefficients, of correlation 0."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def draw(rho: float) -> RandomUpdates:
+        beta = correlated_coefficients(rho, n_draws, n_tokens, generator)
+        frame = torch.linalg.qr(torch.randn(max(d, n_tokens), n_tokens, generator=generator, dtype=torch.float64))[0]
+        x = torch.randn(n_draws, n_tokens, d, generator=generator, dtype=torch.float64)
+        return RandomUpdates(rho, beta, frame.T, x)
+
+    *correlated, last = [draw(rho) for rho in (*correlations, 0.0)]
+    return [*correlated, last._replace(beta=last.beta.tril())]
+
+
+def isotropic_score(rho: float, d: int) -> float:
+    """``(rho + 1/d) / (1 + rho/d)``: the score of a pair at the mean squared cosine 1/d."""
+    return pair_score(rho, d**-0.5)
+
+
+# %% tags=["remove-cell"]
+class MaskedInTurn(NamedTuple):
+    """A sequence in which every position alone is masked, one after the other: both orders of every pair are met."""
+
+    beta: Float[Tensor, "n n"]  # row i of the pass in which i is masked (Eq. S9)
+    gradient: Float[Tensor, "d d"]  # the sum of all passes
+
+
+@cache
+def masked_in_turn(d: int = 32, n_tokens: int = 32, n_draws: int = 30, seed: int = 0) -> list[MaskedInTurn]:
+    """The models of `random_gradients`, each on a sequence of its own."""
+    sequences = []
+    for draw in range(seed, seed + n_draws):
+        model = one_layer(d, n_tokens, draw)
+        tokens = torch.randint(model.config.n_vocab, (n_tokens,), generator=torch.Generator().manual_seed(draw))
+        passes = [model.run(tokens, Objective.MASKED, m).gradient(0) for m in torch.eye(n_tokens, dtype=torch.bool)]
+        beta = torch.stack([coefficients(g)[i] for i, g in enumerate(passes)])
+        sequences.append(MaskedInTurn(beta, torch.stack([g.w_qk[0] for g in passes]).sum(0)))
+    return sequences
+
+
+@cache
+def random_gradients(objective: Objective, n_draws: int = 30, seed: int = 0) -> list[LayerGradient]:
+    """Exact gradients of models of one layer at random weights."""
+    return [one_layer(seed=draw).example(objective, draw).gradient(0) for draw in range(seed, seed + n_draws)]
+
+
+def coefficients(gradient: LayerGradient) -> Float[Tensor, "n n"]:
+    """Exact ``beta_ij``, up to the scale of the scores, which no correlation sees."""
+    return exact_coefficients(gradient.layer.weights[0], gradient.layer.values[0], gradient.errors, scale=1.0)
+
+
+def of_pairs(beta: Float[Tensor, "n n"]) -> float:
+    """``sum beta_ij beta_ji / sum beta_ij^2`` without the pairs of a position with itself."""
+    return symmetry_score(beta - beta.diagonal().diag())
+
+
+def of_positions(beta: Float[Tensor, "n n"]) -> float:
+    """The same with them."""
+    return symmetry_score(beta)
+
+
+def with_shared_embeddings(gradient: LayerGradient) -> float:
+    """``s(U^T B U)``, row i of U one-hot by the embedding at i: orthonormal, but shared as in the model."""
+    beta = coefficients(gradient)
+    shared = one_hot(torch.unique(gradient.layer.x, dim=0, return_inverse=True)[1]).to(beta)
+    return symmetry_score(shared.T @ beta @ shared)
+
+
+def of_gradient(gradient: LayerGradient) -> float:
+    """``s(dL/dW_qk)``."""
+    return symmetry_score(gradient.w_qk[0])
+
+
+# %% tags=["remove-cell"]
+@house_style()
+def score_by_correlation(updates: list[RandomUpdates], measured: float, d: int) -> CaptionedFigure:
+    """Score of simulated updates against the correlation of beta_ij with beta_ji, and the one measured."""
+    pairs = [pair for u in updates for pair in zip(u.beta, u.gaussian, strict=True)]
+    rows = [(f"N = {len(b)} tokens", symmetry_score(b), symmetry_score(gradient_sum(b, x))) for b, x in pairs]
+    frame = pd.DataFrame(rows, columns=["sequence", "rho", "s"])
+    figure, panel = new_figure(6.4, 4.2)
+    sns.scatterplot(frame, x="rho", y="s", hue="sequence", style="sequence", alpha=0.6, ax=panel, palette=PALETTE[:6:4])
+    grid = np.linspace(-1, 1, 101)
+    panel.plot(grid, grid, "--", color=NEUTRAL, linewidth=1, label="orthonormal embeddings: s = ρ")
+    panel.plot(grid, [isotropic_score(r, d) for r in grid], color="black", label=f"random embeddings, d = {d}")
+    cross = (measured, isotropic_score(measured, d))
+    panel.plot(*cross, "X", color=DECODER, markersize=13, markeredgecolor="white")
+    words = f"measured at random\nweights: ρ = {typeset(f'{measured:.3f}')}"
+    panel.annotate(words, cross, (0.25, -0.42), color=DECODER, arrowprops={"arrowstyle": "->"})
+    panel.set(xlabel="ρ: correlation of the two coefficients of a pair", ylabel="symmetry score s of the update")
+    panel.legend(fontsize="small")
+    gaps = (
+        (frame["s"] - [isotropic_score(r, d) for r in frame["rho"]]).pow(2).groupby(frame["sequence"]).mean().pow(0.5)
+    )
+    distances = ", ".join(f"{gap:.3f} for {sequence}" for sequence, gap in gaps.items())
+    caption = rf"""An update is as symmetric as its coefficients $\beta_{{ij}}$ and $\beta_{{ji}}$ agree. The cross marks the
+    $\rho$ of exact gradients of masked training at random weights, mean over models; of other causes of symmetry it says
+    nothing. Simulated updates have a root mean square distance of {distances} from the line of random embeddings."""
+    alt = """Scatter plot of the symmetry score of updates against the correlation of the two coefficients of a pair. The
+    points follow the diagonal from -1 to 1. A marked point, measured at random weights, lies near the middle, at a
+    correlation of about 0."""
+    return CaptionedFigure(figure, "fig-update-scores", caption, alt)
+
+
+def pairs_shown(seed: int = 1) -> tuple[Float[Tensor, "n n"], Float[Tensor, "n d"]]:
+    """Uncorrelated coefficients and embeddings of a sequence, in whole numbers."""
+    generator = torch.Generator().manual_seed(seed)
+    beta = correlated_coefficients(0.0, 1, 32, generator)[0]
+    x = torch.randn(32, 32, generator=generator, dtype=torch.float64)
+    return tuple((40 * m).round().clamp(-127, 127) for m in (beta, x))
+
+
+def update_at(rho: float, beta: Float[Tensor, "n n"], x: Float[Tensor, "n d"]) -> Float[Tensor, "d d"]:
+    """The update once beta_ji follows beta_ij by that much."""
+    return gradient_sum(beta.triu() + rho * beta.triu().T + (1 - rho**2) ** 0.5 * beta.tril(), x)
+
+
+def agreement_slider(measured: float, still: CaptionedFigure) -> Interactive:
+    """The correlation of a pair's coefficients is set, from the one measured; the update, its mirror cloud and s follow."""
+    beta, x = (packed(m.to(torch.int8).numpy()) for m in pairs_shown())
+    return Interactive("agreement", {"side": 32, "beta": beta, "x": x, "measured": measured}, still)
+
+
+turns = masked_in_turn(seed=seed)
+rho_in_turn, s_in_turn = (
+    pd.Series(values) for values in zip(*((of_pairs(t.beta), symmetry_score(t.gradient)) for t in turns), strict=True)
+)
+simulated = [
+    u for n in (n_tokens, 4 * n_tokens) for u in correlated_updates(d, n, 6, (-0.9, -0.5, 0.0, 0.5, 0.9), seed)[:-1]
+]
+
+# %% tags=["remove-input"]
+agreement_slider(rho_in_turn.mean(), score_by_correlation(simulated, rho_in_turn.mean(), d))
+
+# %% tags=["remove-cell"]
+assert abs(rho_in_turn.mean()) < 0.05 and rho_in_turn.abs().max() < 0.5  # "they do not"
+glue("agreement", f"{typeset(f'{rho_in_turn.mean():.3f}')} ± {rho_in_turn.sem():.3f}")
+glue("models", len(turns))
+glue("half", pair_score(agreement(1.0, 0.5), 0.0), ".2f")
+glue("minus-half", pair_score(agreement(1.0, -0.5), 0.0), ".2f")
 
 # %% [markdown]
-# ## Pairs
+# Move the slider of {numref}`fig-update-scores`. It starts at random weights: the update looks like noise, and so does its
+# *mirror cloud*, each entry against the one across the diagonal. At 1 the entries are equal in pairs, and the cloud is a line.
+# At −1 they are opposite.
 #
-# In the paper's setting, which this chapter takes over, the update of a sequence is a sum
-# $\Delta W = \sum_{ij} \beta_{ij}\, x_i x_j^\top$, where $x_i$ is the embedding of token $i$ and the coefficient $\beta_{ij}$
-# says how much token $j$ helps to predict it. (In exact gradients $x_i$ is the query's embedding, by {prf:ref}`prop-2-2`,
-# and a step on $W_q$ and $W_k$ moves $W_{qk}$ by another matrix, by {prf:ref}`rem-s1-6`.)
+# :::{admonition} How sure is this
+# What is called a theorem or a proposition is proven, and checked by simulation or against automatic differentiation. The
+# measured correlation is a mean over {glue:text}`models` models of one layer, on random tokens, with its standard error. Each
+# position was masked in turn. After training it may be another.
+#
+# The random and the linear models of this page leave out the positions that Def. S1.1 of the paper adds to the embeddings,
+# except [where it says so](#positions-bring-the-contrast-back). Positions can make the first update symmetric by themselves:
+# [the theorem on positions](positions_theory.py) says when, and [a chapter on trained models](positions.py) asks how far.
+# :::
+#
+# ## Equal coefficients make a symmetric update
+#
+# In the paper's setting the update of a sequence is a sum $\Delta W = \sum_{ij} \beta_{ij}\, x_i x_j^\top$. Here $x_i$ is the
+# embedding of token $i$, and the coefficient $\beta_{ij}$ says how much token $j$ helps to predict it. How symmetric the sum
+# is, the [symmetry score](two_scores.py) $s$ says: 1 for a symmetric matrix, −1 for a skew-symmetric one, near 0 for a random
+# one. A real step differs in two ways: $x_i$ is the embedding at the query ({prf:ref}`prop-2-2`), and what is stepped are
+# $W_q$ and $W_k$ ({prf:ref}`rem-s1-6`).
 #
 # ````{prf:theorem} Thm. S1.14 (informally 2.4) of the paper: bidirectional training induces symmetry
 # :label: thm-s1-14
@@ -72,17 +273,45 @@ figures.score_by_correlation(pairs.update_scores(updates), d)
 # ```
 # ````
 
+
 # %%
-show(pairs.pair_decomposition(d=d, n_tokens=min(n_tokens, 24), seed=seed))
+def pair_by_parts(
+    forward: Float[Tensor, "pairs 1 1"], backward: Float[Tensor, "pairs 1 1"], k: Float[Tensor, "pairs d d"]
+) -> Float[Tensor, "pairs d d"]:
+    """``(beta_ij + beta_ji) S_ij + (beta_ij - beta_ji) N_ij`` (Eq. S113), ``K_ij = S_ij + N_ij``."""
+    s = (k + k.mT) / 2
+    return (forward + backward) * s + (forward - backward) * (k - s)
+
+
+@claim(
+    "S1.14",
+    "Eqs. S107-S113",
+    "the update as a sum over pairs",
+    Verdict.HOLDS,
+    remark="The text speaks of pairs from 0 to $N$, the sums run from 1 to $N$.",
+)
+def pair_decomposition(d=16, n_tokens=9, seed=0):
+    x, beta, _ = random_sequence(d, n_tokens, seed)
+    i, j = torch.triu_indices(n_tokens, n_tokens, 1)
+    k = x[i, :, None] * x[j, None]  # (pairs, d, d)
+    forward, backward = beta[i, j, None, None], beta[j, i, None, None]
+    total, diagonal = gradient_sum(beta, x), gradient_sum(beta.diagonal().diag(), x)
+    pairs, parts = (forward * k + backward * k.mT).sum(0), pair_by_parts(forward, backward, k).sum(0)
+    yield exact("Eqs. S111, S112: relative error", relative_error(diagonal + pairs, total))
+    yield exact("Eq. S113: relative error", relative_error(diagonal + parts, total))
+
+
+show(pair_decomposition(d=d, n_tokens=min(n_tokens, 24), seed=seed))
 
 # %% [markdown]
-# The first part is an identity of algebra. The condition of the second is assumed in the paper ("the term $\beta_{ij}$ and
-# $\beta_{ji}$ from Proposition 2.2 are correlated", Section S1.4.5) and, stronger, in the proof: the same sign and nearly
-# the same size. Under it the theorem holds, and much less will do. For orthogonal embeddings a pair whose coefficients
-# are in the ratio of two to one still has the score {glue:text}`half`; with opposite signs it has {glue:text}`minus-half`
-# ([score of a pair](symmetric_updates_details.py#the-score-of-a-pair)).
+# The decomposition is algebra. The condition is the paper's own: "the term $\beta_{ij}$ and $\beta_{ji}$ from Proposition 2.2
+# are correlated" (Section S1.4.5), and in the proof they have the same sign and nearly the same size. Much less will do. For
+# orthogonal embeddings a pair whose coefficients are in the ratio of two to one still has the score {glue:text}`half`; with
+# opposite signs it has {glue:text}`minus-half` ([score of a pair](symmetric_updates_details.py#a-pairs-score-depends-on-its-coefficients-and-its-angle)).
 #
 # ## The score of an update is a correlation
+#
+# What if the coefficients of a pair agree only in part? Then the update is about as symmetric as they agree.
 #
 # ````{prf:proposition} the score of an update is a correlation
 # :label: prop-s1-14-update
@@ -109,177 +338,336 @@ show(pairs.pair_decomposition(d=d, n_tokens=min(n_tokens, 24), seed=seed))
 # ```
 # ````
 
+
 # %%
-show(pairs.symmetry_of_an_update(d=d, seed=seed))
+def mean_score(beta: Float[Tensor, "n n"], d: int) -> float:
+    """``E Tr(dW dW) / E ||dW||^2`` of given coefficients; coordinates are random signs, whose scale cancels."""
+    x = signs(len(beta), d).to(beta)
+    updates = x.mT @ beta @ x
+    return float((updates * updates.mT).sum() / updates.square().sum())
+
+
+@claim(
+    "S1.14",
+    "(score of the whole update)",
+    "how symmetric the update of a sequence is",
+    Verdict.HOLDS,
+    ours=True,
+    printed=ASSUMED,
+    place=BEFORE,
+    holds=r"""$s(\Delta W) = \rho = \sum \beta_{ij}\beta_{ji} / \sum \beta_{ij}^2$ for orthonormal embeddings, and
+    $(\rho + 1/d)/(1 + \rho/d)$ for independent isotropic ones of mean 0, as a ratio of means.""",
+    remark="The theorem gives no measure of how symmetric an update is; this is one.",
+)
+def symmetry_of_an_update(d=48, seed=0):
+    *correlated, autoregressive = correlated_updates(d, seed=seed)
+    for u in correlated:
+        gaps = [symmetry_score(gradient_sum(b, u.orthonormal)) - symmetry_score(b) for b in u.beta[:4]]
+        words = rf"orthonormal embeddings, correlation {u.rho:g}: $s(\Delta W) - s(\beta)$"
+        yield exact(words, max(map(abs, gaps)))
+    for u, width in product((*correlated, autoregressive), (2, 3)):
+        beta = u.beta[0, :3, :3]
+        rho = symmetry_score(beta)
+        words = f"all sign embeddings, $d$ = {width}, correlation {rho:.2f}: ratio of means"
+        if u is autoregressive:
+            words = f"the same for autoregressive pairs, $d$ = {width}, correlation {rho:g}"
+        yield exact(words, mean_score(beta, width), isotropic_score(rho, width))
+
+
+show(symmetry_of_an_update(d=d, seed=seed))
 
 # %% [markdown]
 # With coefficients of mean zero, $\rho$ is the correlation of $\beta_{ij}$ with $\beta_{ji}$. Autoregressive pairs, which
-# occur in one order only, have $\rho = 0$ in every single sequence. Nothing else about the objective enters. (Exact
-# gradients have the pair of a position with itself, too, which is in both orders at once. With it, $\rho$ at random
-# weights is {glue:text}`rho-autoregressive` in autoregressive training and {glue:text}`rho-bidirectional` in
-# bidirectional: the coefficients of a decoder's first gradient agree more.)
+# occur in one order only, have $\rho = 0$ in every single sequence.
 #
-# ## Is the correlation there?
+# ## At random weights the two predictions do not agree
 #
 # The paper assumes that "predicting one token from the other gives similar predictions" (Section S1.4.5). At random weights
-# this is not so. By {prf:ref}`prop-2-2`, up to what the softmax adds, $\beta_{ij} = g_i^\top V x_j$ with $g_i$ the gradient
-# of the loss at the output of the layer and $V$ a random matrix, so that $\beta_{ij}$ and $\beta_{ji}$ are two different
-# entries of a random bilinear form.
+# this is not so. By {prf:ref}`prop-2-2`, up to what the softmax adds, $\beta_{ij} = g_i^\top V x_j$. Here $g_i$ is the gradient
+# of the loss at the output of the layer, and $V$ is a random matrix. So $\beta_{ij}$ and $\beta_{ji}$ are two different entries
+# of a random bilinear form.
+
 
 # %%
-show(found := pairs.agreement_at_random_weights(seed=seed))
+@claim(
+    "2.4",
+    "",
+    "bidirectional training leads to symmetric weight updates, informally",
+    Verdict.STATED,
+    printed=ASSUMED,
+    place=BEFORE,
+    remark="""The assumption carries the content. At random weights, on text without structure, two predictions of different
+    tokens do not agree; whether training brings it about has not been measured here. Updates can be symmetric all the same,
+    through pairs of a position with itself, embeddings that positions share, and embeddings that are not orthogonal.""",
+)
+def agreement_at_random_weights(seed=0):
+    in_turn = masked_in_turn(seed=seed)
+    masked, both, causal = (random_gradients(o, seed=seed) for o in MASKED_BOTH_CAUSAL)
+    agreements = {
+        "masked, each position in turn": [of_pairs(t.beta) for t in in_turn],
+        "bidirectional": [of_pairs(coefficients(g)) for g in both],
+    }
+    for objective, rho in agreements.items():
+        words = rf"correlation of $\beta_{{ij}}$ with $\beta_{{ji}}$ at random weights, {objective}"
+        yield monte_carlo(words, rho, 0.1, "<")
+        yield monte_carlo(f"the same from below, {objective}", rho, -0.1, ">")
+    s = np.array([of_gradient(g) for g in masked])
+    words = "every third position masked: s of the exact gradients, less the correlation"
+    yield monte_carlo(words, s - [of_pairs(coefficients(g)) for g in masked], 0.2, ">")
+    words = "that s, less s where each position alone is masked in turn"
+    yield monte_carlo(words, s - [symmetry_score(t.gradient) for t in in_turn], 0.1, ">")
+    shared = [with_shared_embeddings(g) - of_positions(coefficients(g)) for g in masked]
+    yield monte_carlo("masked, what it adds that positions share an embedding", shared, 0.2, ">")
+    words = "pairs of a position with itself included, agreement in autoregressive training"
+    both, causal = (np.array([of_positions(coefficients(g)) for g in gs]) for gs in (both, causal))
+    yield monte_carlo(f"{words} less that in bidirectional", causal - both, 0, ">")
+
+
+show(agreement_at_random_weights(seed=seed), unfolded=True)
+
+# %% tags=["remove-cell"]
+CAUSES = {
+    "different positions": lambda g: of_pairs(coefficients(g)),
+    "and a position with itself": lambda g: of_positions(coefficients(g)),
+    "and shared embeddings": with_shared_embeddings,
+    "and their angles: s(G)": of_gradient,
+}
+scores = {
+    o.value: {cause: pd.Series(map(of, random_gradients(o, seed=seed))) for cause, of in CAUSES.items()}
+    for o in Objective
+}
+means = pd.DataFrame({objective: {cause: s.mean() for cause, s in row.items()} for objective, row in scores.items()}).T
+assert means.loc["masked", "and their angles: s(G)"] > 0.3 > 0.15 > s_in_turn.mean()
+assert means.loc["masked", "and shared embeddings"] > means.loc["masked", "and a position with itself"] + 0.3
+assert (
+    means.loc["bidirectional", "and shared embeddings"] < means.loc["bidirectional", "and a position with itself"] + 0.1
+)
+glue("score-masked", means.loc["masked", "and their angles: s(G)"], ".2f")
+glue("score-in-turn", s_in_turn.mean(), ".2f")
 
 # %% [markdown]
-# So the symmetry has to be learned, or built into the weights, before the updates can be symmetric. In one model it can
-# be said what it takes.
-#
-# ````{prf:proposition} the first update of linear attention with tied embeddings
-# :label: prop-s1-14-linear
-#
-# Let attention have no softmax, $\alpha_{ij} = x_i^\top W_{qk} x_j$, let the residual stream receive
-# $\sum_j \alpha_{ij} V x_j$, let the output weights be the embeddings $e_a$, of mean zero over the vocabulary, and let
-# position $i$ hold the token that it predicts, $x_i = e_{t_i}$. At $W_{qk} = 0$, for small embeddings and to leading order,
-# the negative gradient has $\beta_{ij} = x_i^\top V x_j$. With all pairs, itself included, the update of a sequence is
-#
-# $$
-# \Delta W = S V S, \qquad S = \sum_i x_i x_i^\top ,
-# $$ (eq-s1-14-linear)
-#
-# which is symmetric if $V$ is, and only if $V$ is on the span of the embeddings.
-# ````
-#
-# ````{dropdown} Proof
-# ```{prf:proof}
-# The logits at position $i$ are $E(x_i + \sum_j \alpha_{ij} V x_j)$ with $E$ the matrix of embeddings. For small embeddings
-# the predicted probabilities are $1/n$ for each of the $n$ tokens up to higher orders, so that the negative gradient of
-# the loss in the residual stream is $E^\top(\text{one-hot}(t_i) - \text{probabilities}) = e_{t_i} - \bar e = x_i$. The
-# score $\alpha_{ij}$ enters the residual stream with $V x_j$, hence $\beta_{ij} = x_i^\top V x_j$. Summing
-# $x_i (x_i^\top V x_j) x_j^\top$ over $i$ and $j$ gives {eq}`eq-s1-14-linear`. $S V S - (SVS)^\top = S(V - V^\top)S$, which
-# vanishes exactly if $u^\top(V - V^\top)u' = 0$ for all $u, u'$ in the range of $S$, the span of the embeddings.
-# ```
-# ````
+# The gradient $G$ can be symmetric all the same. {numref}`tab-score-by-cause` adds one cause after the other: pairs of a
+# position with itself, positions that share an embedding, and embeddings that are not orthogonal. With masks it is the shared
+# embedding that counts, as all masked positions have one. So masked training at random weights has the score
+# {glue:text}`score-masked` without any agreement of two predictions. Masked one at a time, fewer positions share an
+# embedding, and the score is {glue:text}`score-in-turn`.
 
-# %%
-show(first_gradients.first_update_of_linear_attention(seed=seed))
+# %% tags=["remove-input"]
+table(
+    pd.DataFrame(
+        {o: {c: f"{s.mean():+.2f} ± {s.sem():.2f}" for c, s in row.items()} for o, row in scores.items()}
+    ).T.rename_axis("objective"),
+    name="tab-score-by-cause",
+    caption="From $\\rho$ to $s(G)$ in exact gradients at random weights, each column with one cause more: mean over draws ± its "
+    "standard error. Left of the last column all different embeddings count as orthonormal. *Bidirectional*: every position "
+    "predicts its own token, as the paper prints it. *Masked*: every third position is masked at once, so that few pairs have "
+    "both orders, and $\\rho$ is small for that reason alone.",
+)
 
 # %% [markdown]
-# A softmax adds a term in which the mean of the sequence stands on the query side alone ({prf:ref}`prop-s1-14-softmax`).
-# For a model that starts near $W_{qk} = 0$ even symmetric values then do not make the first steps exactly symmetric, except
-# where the embeddings of a sequence average out; how far from it they are depends on that mean.
-#
-# ## Over a corpus the autoregressive objective does the same
+# ## Over a corpus, an autoregressive update becomes symmetric on the token side, too
 #
 # Coefficients that depend on the two tokens alone, $\beta_{ij} = \beta(t_i, t_j)$, add up to
 # $\sum_{ab} C_{ab}\, \beta(a, b)\, e_a e_b^\top$, where $C_{ab}$ counts how often token $a$ is predicted with $b$ in its
 # context. Bidirectional training has $C_{ab} = C_{ba}$ in every sequence. Autoregressive training counts how often $b$
-# comes before $a$: lopsided in one sequence, but over a corpus both orders of most pairs occur. In the model above its
-# update reaches a score of {glue:text}`end-target`, and the contrast that the paper takes from {prf:ref}`thm-s1-14` is
-# lost.
+# comes before $a$: lopsided in one sequence, but over a corpus both orders of most pairs occur.
+#
+# In linear attention at $W_{qk} = 0$ the coefficients are such, and a bidirectional update is symmetric if the values are
+# ({prf:ref}`prop-s1-14-linear`). With symmetric values the autoregressive update reaches a score of {glue:text}`end-target`.
+# So on the side of tokens the contrast of the two objectives is lost.
 
-# %% tags=["hide-input"]
-sizes = sorted({1, 4, 16, 64, 256, 1024, n_sequences})
-sample = random_corpus(d, n_vocab, n_tokens, n_sequences, seed)
-growth = corpus.corpus_symmetry(sample, [n for n in sizes if n <= n_sequences])
-figures.score_by_sequences(growth)
-
-# %%
-show(corpus.symmetry_over_a_corpus(n_sequences=max(n_sequences, 1500), seed=seed))
-
-# %% [markdown]
-# A contrast returns with a detail that the theorem leaves out: a decoder holds token $t_i$ at the query position $i$ and
-# predicts $t_{i+1}$. With this shift the score stays at {glue:text}`end-behind`.
-#
-# ````{prf:proposition} the expected update if queries stand one position before their targets
-# :label: prop-s1-14-shift
-#
-# Let the tokens be a stationary process over a finite vocabulary that mixes: the tokens at $i$ and $i+1$ become
-# independent of the token at $i - m$ as $m \to \infty$. Then the update
-# $\Delta W_N = \sum_{i<N} \sum_{j \le i} (x_{i+1}^\top V x_j)\, x_i x_j^\top$ has
-#
-# $$
-# \frac{2}{N^2}\, \mathbb{E}[\Delta W_N] \to A V \Sigma, \qquad
-# A = \mathbb{E}[x_i x_{i+1}^\top], \quad \Sigma = \mathbb{E}[x_i x_i^\top] .
-# $$ (eq-s1-14-shift)
-# ````
-#
-# ````{dropdown} Proof
-# ```{prf:proof}
-# A term is $x_i x_{i+1}^\top V x_j x_j^\top$. By stationarity its expectation depends on $m = i - j$ alone; call it $F_m$.
-# There are $N - 1 - m$ pairs of the distance $m$, so $\mathbb{E}[\Delta W_N] = \sum_{m=0}^{N-2} (N - 1 - m) F_m$. As the
-# vocabulary is finite, $F_m$ is a finite sum over the values of three tokens, and mixing gives
-# $F_m \to \mathbb{E}[x_i x_{i+1}^\top]\, V\, \mathbb{E}[x_j x_j^\top] = A V \Sigma$. The weights $2(N-1-m)/N^2$ add up to
-# $(N-1)/N \to 1$ and each of them tends to 0, so that their average of the $F_m$ has the same limit.
-# ```
-# ````
-
-# %%
-show(shifted_queries.expected_update_one_behind(seed=seed))
-
-# %% [markdown]
-# Even for a symmetric $V$ the limit is in general not symmetric: its query side carries $A$, its key side $\Sigma$. (That
-# $A \neq A^\top$, as which token follows which has a direction, adds to it and is not needed.) In this model it is the shift
-# between query and target that separates a decoder from an encoder whose queries hold what they predict, not the number of
-# pairs in either order. But an encoder's queries do not: with the mask's embedding at masked positions, the update of a
-# model of one layer, as this one, has rank 1 whatever $V$ is ({prf:ref}`prop-s1-15-mask`), and no agreement of two
-# predictions shows in it. How large these effects are away from $W_{qk} = 0$ is open.
-#
-# ## What symmetric updates do to a matrix
-#
-# Suppose that every update is symmetric. How symmetric does the matrix become to which they are added?
-#
-# ````{prf:proposition} symmetric updates freeze the skew-symmetric part
-# :label: prop-2-4-frozen
-#
-# Let $M(t) = M_0 + \Delta_1 + \dots + \Delta_t \neq 0$ with symmetric matrices $\Delta_1, \dots, \Delta_t$, let $N_0$ be the
-# skew-symmetric part of $M_0 \neq 0$ and $s_0$ its symmetry score. Then
-#
-# $$
-# s(t) = 1 - \frac{2\|N_0\|_F^2}{\|M(t)\|_F^2} = 1 - (1 - s_0)\, \frac{\|M_0\|_F^2}{\|M(t)\|_F^2} .
-# $$ (eq-2-4-frozen)
-# ````
-#
-# ````{dropdown} Proof
-# ```{prf:proof}
-# Taking the skew-symmetric part is linear, and that of every $\Delta$ is 0, so $M(t)$ has the skew-symmetric part $N_0$
-# for all $t$. The score is $s = (\|S\|^2 - \|N\|^2)/\|M\|^2$ with $\|S\|^2 + \|N\|^2 = \|M\|^2$, hence
-# $1 - s = 2\|N\|^2/\|M\|^2$, at time $t$ with $N = N_0$. At time 0 this reads $2\|N_0\|^2 = (1 - s_0)\|M_0\|^2$.
-# ```
-# ````
-
-# %%
-show(pairs.frozen_skew_part(seed=seed))
-
-# %% [markdown]
-# Symmetric updates never remove what was skew at the start, they only outgrow it.
-#
-# ## Rows, columns and masks
-#
-# Two more statements of the paper belong here. Cor. S1.13 of the paper says that bidirectional training gives the norms of
-# rows and of columns the same variance. This holds in law if $\beta_{ij}$ and $\beta_{ji}$ have one law in both orders,
-# whatever the tokens ({prf:ref}`cor-s1-13`); exact coefficients of a softmax do not meet the condition. Remark S1.15 of the
-# paper counts the pairs that occur in both orders when only a share $p$ of the tokens is predicted ({prf:ref}`rem-s1-15`).
-# One masking lowers the score of an update to $\rho p$. The sum over many maskings of the same text approaches $\rho$ again
-# ({prf:ref}`prop-s1-15-score`).
 
 # %% tags=["remove-cell"]
-glue("agreement", found.comparisons[0].measured, "+.2f")
-glue("half", pair_score(agreement(1.0, 0.5), 0.0), ".2f")
-glue("minus-half", pair_score(agreement(1.0, -0.5), 0.0), ".2f")
-glue("end-target", growth.query("setting == 'autoregressive, query holds the target'")["symmetry"].iloc[-1], ".2f")
-for objective, gradients in pairs.gradients_by_objective(seed=seed).items():
-    found_with_itself = pairs.agreements(gradients, with_itself=True)
-    glue(f"rho-{objective.value}", sum(found_with_itself) / len(found_with_itself), ".2f")
-glue("end-behind", growth.query("setting == 'autoregressive, query one behind'")["symmetry"].iloc[-1], ".2f")
+def pair_counts(corpus: ChainCorpus, contexts: Bool[Tensor, "n n"]) -> Float[Tensor, "vocab vocab"]:
+    """``C_ab``: how often token a is predicted with token b in its context, over all sequences."""
+    (i, j), n_vocab = contexts.nonzero().T, len(corpus.embeddings)
+    pairs = (corpus.tokens[:, i] * n_vocab + corpus.tokens[:, j]).flatten()
+    return torch.bincount(pairs, minlength=n_vocab**2).double().view(n_vocab, n_vocab)
+
+
+def corpus_symmetry(corpus: ChainCorpus, sizes: list[int]) -> pd.DataFrame:
+    """s of the first update over the first sequences of a corpus, a row per number of them; V symmetric unless it says not."""
+    embeddings, values, _, tokens = corpus
+    n, symmetric = tokens.shape[1], values + values.T
+    both, before = context_matrix(Objective.BIDIRECTIONAL, n), context_matrix(Objective.AUTOREGRESSIVE, n)
+    cases = {
+        "bidirectional": (symmetric, both),
+        "autoregressive, query holds the target": (symmetric, before),
+        "autoregressive, query one behind": (symmetric, attended_matrix(Objective.AUTOREGRESSIVE, n), 1),
+        "bidirectional, V not symmetric": (values, both),
+    }
+    rows = {}
+    for size in sizes:
+        part = corpus._replace(tokens=tokens[:size])
+        rows[size] = {
+            name: symmetry_score(first_update(part.tokens, embeddings, *case).sum(0)) for name, case in cases.items()
+        }
+        rows[size]["order of the pairs"] = symmetry_score(pair_counts(part, before))
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+@house_style()
+def score_by_sequences(growth: pd.DataFrame) -> CaptionedFigure:
+    """Score of the accumulated update against the number of sequences."""
+    figure, panel = new_figure(7.2, 4.2)
+    colours = dict(zip(growth, (ENCODER, DECODER, PALETTE[3], NEUTRAL, DECODER), strict=True))
+    dashes = {name: (1, 1) if name == "order of the pairs" else "" for name in growth}
+    sns.lineplot(growth, palette=colours, dashes=dashes, markers=["o", "s", "D", "^", "."], ax=panel)
+    panel.axhline(0, color=NEUTRAL, linewidth=0.8)
+    panel.set(xscale="log", xlabel="sequences added up", ylabel="symmetry score s")
+    panel.legend(fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
+    low, high = growth.index[[0, -1]]
+    ends = ", ".join(f"{s:.2f} ({name})" for name, s in growth.loc[high].items())
+    caption = (
+        f"Symmetry of the first update of linear attention, summed over {low} to {high} sequences of a Markov chain."
+    )
+    alt = """Line plot of the symmetry score against the number of sequences, on a logarithmic axis. Bidirectional stays at 1.
+    Autoregressive with a query that holds its target climbs to 1, as do the counts of ordered pairs. With the query one
+    behind, or values that are not symmetric, it stays low."""
+    return CaptionedFigure(figure, "fig-corpus-symmetry", f"{caption} In the end: {ends}.", alt)
+
+
+growth = corpus_symmetry(
+    random_corpus(d, n_vocab, n_tokens, n_sequences, seed),
+    [n for n in sorted({1, 4, 16, 64, 256, 1024, n_sequences}) if n <= n_sequences],
+)
+last = growth.iloc[-1]
+assert last["autoregressive, query holds the target"] > 0.9 > 0.7 > last["autoregressive, query one behind"]
+glue("end-target", last["autoregressive, query holds the target"], ".2f")
+glue("end-behind", last["autoregressive, query one behind"], ".2f")
+
+# %% tags=["remove-input"]
+score_by_sequences(growth)
+
+
+# %%
+@claim(
+    "2.4",
+    "(contrast with autoregressive training)",
+    "what a corpus makes of the pairs, embeddings without positions",
+    Verdict.HOLDS,
+    ours=True,
+    remark="""With coefficients that depend on the two tokens alone, autoregressive updates become symmetric over a corpus as
+    far as both orders of a pair occur equally often, on the token side. Def. S1.1 of the paper adds positions: their block
+    stays one-sided in every sequence, which speaks for the paper's contrast; so does a query that is the token before the
+    predicted one.""",
+)
+def symmetry_over_a_corpus(n_sequences=1500, seed=0):
+    corpus = random_corpus(n_sequences=n_sequences, seed=seed)
+    one, every = corpus_symmetry(corpus, [1, n_sequences]).to_dict("records")
+    yield exact("bidirectional, one sequence: s", one["bidirectional"], 1, 1e-9)
+    target, behind = "autoregressive, query holds the target", "autoregressive, query one behind"
+    yield compare("autoregressive, one sequence: s", one[target], "<", 0.7)
+    yield compare(f"autoregressive, {n_sequences} sequences: s", every[target], ">", 0.9)
+    yield compare("how often a precedes b and b precedes a: s of the counts", every["order of the pairs"], ">", 0.9)
+    yield compare("autoregressive, queries one position behind: s", every[behind], "<", 0.7)
+    embeddings, values, chain, tokens = corpus._replace(values=corpus.values + corpus.values.T)
+    n = tokens.shape[1]
+    updates = first_update(tokens, embeddings, values, attended_matrix(Objective.AUTOREGRESSIVE, n), 1)
+    expected = expected_update(chain, embeddings, values, n)
+    along = (updates * expected).sum((1, 2)) / expected.square().sum()
+    yield monte_carlo("the same: component along the expected update, relative", along, 1)
+
+
+show(symmetry_over_a_corpus(n_sequences=max(n_sequences, 1500), seed=seed))
 
 # %% [markdown]
+# ## Positions bring the contrast back
+#
+# Def. S1.1 of the paper has $x_i = e + p_i$: a position is added to the embedding of the token. Over a corpus the pairs of
+# positions then add $\sum_{ij} c_{ij}\, p_i p_j^\top$ with $c_{ij} = \mathbb{E}\,\beta_{ij}$. With a causal mask $c_{ij} = 0$
+# for $j > i$ in every sequence, and no corpus fills this in. For orthonormal positions the block has the score 0 off its
+# diagonal. With the masked and the bidirectional objective the block is symmetric over a corpus, in this model, if $V$ is. How
+# much of an update it is depends on the length of the positions. With a softmax and values of any kind,
+# [the theorem on positions](positions_theory.py) takes this up.
+
+
+# %% tags=["remove-cell"]
+def every_mask(n_tokens: int) -> Bool[Tensor, "masks n"]:
+    """All but those that mask nothing or everything."""
+    return torch.cartesian_prod(*[torch.tensor([False, True])] * n_tokens)[1:-1]
+
+
+@cache
+def positioned_corpus(n_vocab: int = 3, n_tokens: int = 4, symmetric: bool = True, seed: int = 0):
+    """Every sequence of a chain with ``x_i = e + p_i``, and ``p_i^T (-dL/dW_qk) p_j`` by autograd, a mean over all masks.
+
+    e is small and tied, p orthonormal and orthogonal to all e; V acts on tokens; ``W_qk = 0``.
+    """
+    corpus = every_sequence(n_vocab, n_tokens, seed)
+    values = corpus.values + corpus.values.T if symmetric else corpus.values
+    corpus = corpus._replace(embeddings=1e-4 * corpus.embeddings, values=values)
+    width = corpus.embeddings.shape[1]
+    eye = torch.eye(width + n_tokens, dtype=torch.float64)
+    model = replace(
+        tied_layer(pad(corpus.embeddings, (0, n_tokens)), eye[width:]),
+        wv=pad(values.T, (0, n_tokens, 0, n_tokens))[None, None],
+        wo=eye[None, None],
+    )
+
+    def block(tokens: Tensor, objective: Objective) -> Tensor:
+        masks = every_mask(n_tokens) if objective is Objective.MASKED else [None]
+        return -torch.stack([model.run(tokens, objective, m).gradient(0).w_qk[0][width:, width:] for m in masks]).mean(
+            0
+        )
+
+    return corpus, {o: torch.stack([block(tokens, o) for tokens in corpus.tokens]) for o in Objective}
+
+
+def position_coefficients(corpus: ChainCorpus, objective: Objective) -> Float[Tensor, "sequences n n"]:
+    """``beta_ij`` of ``p_i p_j^T`` where i sees j: the same as of the two tokens; a mean over all masks."""
+    n_tokens, ahead = corpus.tokens.shape[1], int(objective is Objective.AUTOREGRESSIVE)
+    beta = first_coefficients(corpus.tokens, corpus.embeddings, corpus.values, ahead)
+    if objective is Objective.MASKED:
+        return beta * context_matrix(objective, n_tokens, every_mask(n_tokens)).to(beta).mean(0)
+    return beta * attended_matrix(objective, n_tokens)
+
+
+# %%
+@claim(
+    "2.4",
+    "(contrast with autoregressive training, positions)",
+    "what a corpus makes of the pairs of positions",
+    Verdict.HOLDS,
+    ours=True,
+    remark=r"""It speaks for the paper's contrast. Embeddings are $x_i = e + p_i$, as in Def. S1.1 of the paper, with
+    orthonormal positions; values and output weights see tokens alone, and $W_{qk} = 0$. With a causal mask $c_{ij} =
+    \mathbb{E}\,\beta_{ij}$ is 0 for $j > i$ in every sequence. With either bidirectional objective $c_{ij} = c_{ji}$ over
+    the corpus if $V$ is symmetric.""",
+)
+def positions_over_a_corpus(seed=0):
+    corpus, blocks_of = positioned_corpus(seed=seed)
+    for objective, blocks in blocks_of.items():
+        error = relative_error(position_coefficients(corpus, objective), blocks)
+        yield exact(f"{objective}: pairs of positions against autograd, every sequence, relative error", error, 0, 1e-6)
+        mean = torch.einsum("s,sij->ij", probabilities(corpus), blocks)
+        if objective is Objective.AUTOREGRESSIVE:
+            later = blocks.triu(1).abs().max() / blocks.abs().max()
+            yield exact("autoregressive: largest coefficient of a later position, relative", later)
+            words = "autoregressive: s of the block of positions, off its diagonal"
+            yield exact(words, symmetry_score(mean - mean.diagonal().diag()))
+        else:
+            yield exact(f"{objective}: s of the block of positions", symmetry_score(mean), 1, 1e-6)
+
+
+show(positions_over_a_corpus(seed=seed))
+
+# %% [markdown]
+# So does the place of the query. A decoder's query holds $t_i$ and predicts $t_{i+1}$: it stands one position behind its
+# target. With this shift the score stays at {glue:text}`end-behind`
+# ([expected update](symmetric_updates_details.py#a-query-one-position-behind-its-target-breaks-the-symmetry)). An encoder's masked query does not hold its
+# target either; it holds the mask. In a model of one layer its update has rank 1, whatever $V$ is
+# ({prf:ref}`prop-s1-15-mask`). How large these effects are away from $W_{qk} = 0$ is open.
+#
 # ## What it means for you
 #
-# - A bidirectional objective alone does not make updates symmetric. If `attngeo score MODEL` finds your encoder symmetric,
-#   the theorem does not say why: where the agreement of the two predictions would come from in training is open.
-# - From a random start, where $s_0 = 0$, symmetric updates lead to the score $s$ exactly when the squared norm of $W_{qk}$
-#   has become $1/(1-s)$ times as large. A layer whose norm grew less had updates that are not symmetric, or weight
-#   decay. (Optimisers step $W_q$ and $W_k$: a symmetric gradient of $W_{qk}$ does not make the change of
-#   $W_q W_k^\top$ symmetric.)
-# - In the linear model above the shift between query and target keeps a decoder's updates from becoming symmetric. How far
-#   it does in a trained decoder is open; how symmetric trained models are is measured in the
-#   [survey of pretrained models](pretrained_survey.py).
+# - Do not take a symmetric encoder for a proof of the theorem. Where its two predictions would come to agree in training is
+#   open. Look at [where its symmetry sits](positions.py) instead.
+# - Compare norms. Symmetric updates never remove what was skew at the start, they outgrow it ({prf:ref}`prop-2-4-frozen`). From
+#   a start with $s_0 = 0$ they lead to the score $s$ exactly when the squared norm of $\Wqk$ has become $1/(1-s)$ times as
+#   large. If it grew less, the updates were not symmetric, or weights decayed.
+# - Do not call a decoder's updates skew because each pair comes in one order: a corpus has both. How symmetric trained models
+#   are, the [survey](pretrained_survey.py) measures.
+# - Two more statements of the paper are in the details: on [norms of rows and
+#   columns](symmetric_updates_details.py#norms-of-rows-and-columns-vary-alike-in-law-not-in-one-matrix) and on
+#   [masks](symmetric_updates_details.py#one-masking-keeps-a-share-of-the-symmetry-many-keep-most).

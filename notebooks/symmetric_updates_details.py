@@ -13,11 +13,11 @@
 # ---
 
 # %% [markdown]
-# # Details: Why updates would be symmetric
+# # Details: Symmetric updates
 #
-# This page has the slips, variants and further statements behind the [chapter on symmetric updates](symmetric_updates.py).
-# The notation is the chapter's: an update is $\Delta W = \sum_{ij} \beta_{ij}\, x_i x_j^\top$ with embeddings $x_i$ of width
-# $d$, and $\rho$ measures how far $\beta_{ij}$ and $\beta_{ji}$ agree.
+# Slips, variants and further statements behind the [chapter on symmetric updates](symmetric_updates.py), in its notation: an
+# update is $\Delta W = \sum_{ij} \beta_{ij}\, x_i x_j^\top$ with embeddings $x_i$ of width $d$, and $\rho$ says how far
+# $\beta_{ij}$ and $\beta_{ji}$ agree.
 
 # %% tags=["parameters", "remove-input"]
 d: int = 48  # width of the embedding; in [16, 128]
@@ -28,26 +28,79 @@ rho: float = 0.8  # correlation of the coefficients of a pair in the masked exam
 seed: int = 0  # seed of every random draw; in [0, 2147483647]
 
 # %% tags=["remove-cell"]
-from attngeo.chapters.symmetric_updates import (
-    figures,
-    first_gradients,
-    masked,
-    pairs,
-    transposed_laws,
-)
-from attngeo.chapters.symmetric_updates.pair_symmetry import both_to_one_masked, masked_score
+from collections import Counter
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import seaborn as sns
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
 from attngeo.display.page import glue, show
+from attngeo.display.style import NEUTRAL, PALETTE, CaptionedFigure, house_style, new_figure
+from attngeo.forms.scores import symmetry_score
+from attngeo.paper.claims import Verdict, claim, compare, exact
+from attngeo.updates.first_update import (
+    every_sequence,
+    expected_update,
+    first_coefficients,
+    first_update,
+    probabilities,
+    tied_embeddings,
+    tied_layer,
+)
+from attngeo.updates.markov_chain import MarkovChain
+from attngeo.updates.norms import squared_norms
+from attngeo.updates.objectives import Objective, attended_matrix, context_matrix
+from attngeo.updates.pair_symmetry import agreement, correlated_coefficients, pair_score, random_sequence, signs
+from attngeo.updates.rank_one import cosine, exact_coefficients, gradient_sum, relative_error
+from attngeo.updates.toy_transformer import one_layer
+
+BEFORE = "Section S1.4.5, before Theorem S1.14"
+LONG = 200  # tokens after which a chain that mixes has forgotten where it was
+MASK_RATES = (0.15, 0.3)  # the range that Remark S1.15 names
+PRINTED_RATIO = 0.25  # what it says of the range
 
 # %% [markdown]
-# ## The score of a pair
+# ## A pair's score depends on its coefficients and its angle
 #
 # Eq. S114 in the proof of {prf:ref}`thm-s1-14` loses the factor 2 and sets a sum over all pairs against a single one.
 
+
 # %%
-show(pairs.equal_coefficients(d=d, seed=seed))
+def equal_pair(coefficient: Float[Tensor, ""], k: Float[Tensor, "d d"]) -> Float[Tensor, "d d"]:
+    """``2 beta_ij S_ij``: a pair with equal coefficients (Eq. S114, corrected)."""
+    return coefficient * (k + k.T)
+
+
+@claim(
+    "S1.14",
+    "Eq. S114",
+    "one pair with equal coefficients",
+    Verdict.MISPRINT,
+    printed=r'''"$\Delta W_{qk}^l \big|_{t_i \leftrightarrow t_j} \approx \sum_{\substack{i,j=1 \\ i < j}}^N \beta_{ij}^l
+    S_{ij}^{l-1}$"''',
+    place="Proof of Theorem S1.14, Eq. S114",
+    holds=r"$\Delta W|_{t_i \leftrightarrow t_j} \approx 2\beta_{ij} S_{ij}$",
+)
+def equal_coefficients(d=16, seed=0):
+    x, beta, _ = random_sequence(d, 6, seed)
+    beta, k = beta + beta.T, torch.outer(x[0], x[1])
+    pair = beta[0, 1] * k + beta[1, 0] * k.T
+    all_pairs = gradient_sum(beta.triu(1), x)
+    yield exact(r"the pair against $2 \beta S$: relative error", relative_error(equal_pair(beta[0, 1], k), pair))
+    once, printed = beta[0, 1] * (k + k.T) / 2, (all_pairs + all_pairs.T) / 2
+    yield compare(r"against $\beta S$", relative_error(once, pair), "≠", 0, 0.1)
+    yield compare("against the printed sum over all pairs", relative_error(printed, pair), "≠", 0, 0.1)
+
+
+show(equal_coefficients(d=d, seed=seed))
 
 # %% [markdown]
-# How symmetric is a pair when the coefficients are not equal?
+# How symmetric is a pair whose coefficients are not equal?
 #
 # ````{prf:proposition} score of a pair
 # :label: prop-s1-14-pair
@@ -84,14 +137,167 @@ show(pairs.equal_coefficients(d=d, seed=seed))
 # $s$ is near 1 if and only if $1 - c^2$ is small against $1 + \rho$. Opposite coefficients, $a = -b$, give $s = -1$ at every
 # angle. A pair of autoregressive training has $b = 0$, and its score is $c^2$, near 0 for embeddings in general position.
 
-# %%
-show(pairs.symmetry_of_a_pair(d=d, seed=seed))
 
-# %% tags=["hide-input"]
-figures.pair_scores()
+# %%
+@claim(
+    "S1.14",
+    "Eq. S109",
+    "the term of a pair is approximately symmetric",
+    Verdict.STATED,
+    printed=""""[W]e assume that predicting the $i$-th token from the $j$-th token is correlated to predicting the $j$-th token
+    from the $i$-th token.\"""",
+    place=BEFORE,
+    holds=r"""The symmetry score of a pair is $s = (\rho + c^2)/(1 + \rho c^2)$ with $\rho = 2\beta_{ij}\beta_{ji} /
+    (\beta_{ij}^2 + \beta_{ji}^2)$ and $c = \cos(x_i, x_j)$. It is near 1 if $\beta_{ij} \approx \beta_{ji}$, which the proof
+    assumes, or if $1 - c^2 \ll 1 + \rho$. Opposite coefficients give $-1$ at every angle.""",
+    remark=r"""The condition is the paper's own, stated before the theorem; the training objective does not imply it. A pair of
+    autoregressive training has $\beta_{ji} = 0$ and the score $c^2$.""",
+)
+def symmetry_of_a_pair(d=16, seed=0):
+    x, y = random_sequence(d, 2, seed).x
+    along = x / x.norm()
+    across = y - (y @ along) * along
+    pairs = (1.0, 0.9, 0.0), (1.0, 0.9, 0.6), (1.0, 0.0, 0.3), (1.0, -0.5, 0.5), (1.0, -0.9, 0.999), (0.3, -0.3, 0.999)
+    for a, b, c in pairs:
+        k = torch.outer(x, y.norm() * (c * along + (1 - c**2) ** 0.5 * across / across.norm()))  # at this cosine
+        words = rf"$s$ of a pair, $\beta$ = {a:g} and {b:g}, cosine {c:g}"
+        yield exact(words, symmetry_score(a * k + b * k.T), pair_score(agreement(a, b), c))
+
+
+show(symmetry_of_a_pair(d=d, seed=seed))
+
+
+# %% tags=["remove-cell"]
+@house_style()
+def pair_scores() -> CaptionedFigure:
+    """Score of one pair against the angle of its embeddings, and against the ratio of its coefficients."""
+    rows = [
+        (angle, ratio, pair_score(agreement(1.0, ratio), float(np.cos(np.radians(angle)))))
+        for angle, ratio in product(np.linspace(0.5, 90, 180), np.linspace(-2, 2, 41).round(1))
+    ]
+    frame = pd.DataFrame(rows, columns=["angle", "ratio", "symmetry score of the pair"])
+    figure, (left, right) = new_figure(8.8, 4.2, columns=2, sharey=True)
+    style = {"y": "symmetry score of the pair", "errorbar": None}
+    some = frame[frame["ratio"].isin((1.0, 0.5, 0.0, -0.5, -0.9))]
+    sns.lineplot(some, x="angle", hue="ratio", palette=list(PALETTE[4::-1]), ax=left, **style)
+    some = frame[frame["angle"].isin((90, 60, 45, 20))]
+    sns.lineplot(some, x="ratio", hue="angle", palette=list(PALETTE[3::-1]), ax=right, **style)
+    left.set(xlabel="angle between the embeddings, degrees", xticks=range(0, 91, 15), ylim=(-1.05, 1.05))
+    right.set(xlabel=r"$\beta_{ji} / \beta_{ij}$")
+    for panel, title in ((left, r"$\beta_{ji} / \beta_{ij}$"), (right, "angle")):
+        panel.axhline(0, color=NEUTRAL, linewidth=0.8)
+        panel.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=5, title=title)
+    half, alone, near = pair_score(0.8, 0.0), pair_score(0.0, 0.0), pair_score(0.0, float(np.cos(np.radians(20))))
+    caption = rf"""Symmetry score of one pair, $(\rho + c^2)/(1 + \rho c^2)$, against the angle between the two embeddings, and
+    against the ratio of the coefficients. For orthogonal embeddings a ratio of one half still gives {half:.2f}, a single
+    direction {alone:.2f}; at an angle of 20° a single direction gives {near:.2f}."""
+    alt = """Two line plots of the symmetry score of a pair. Left: all curves start at 1 for parallel embeddings and fall to the
+    value of the coefficients alone at 90 degrees. Right: curves peak at 1 for equal coefficients and reach -1 for opposite
+    ones."""
+    return CaptionedFigure(figure, "fig-pair-scores", caption, alt)
+
+
+# %% tags=["remove-input"]
+pair_scores()
 
 # %% [markdown]
-# ## The first update through a softmax
+# ## In linear attention, symmetric values are enough
+#
+# What agreement takes can be said where the coefficients are known.
+#
+# ````{prf:proposition} the first update of linear attention with tied embeddings
+# :label: prop-s1-14-linear
+#
+# Let attention have no softmax, $\alpha_{ij} = x_i^\top W_{qk} x_j$, let the residual stream receive
+# $\sum_j \alpha_{ij} V x_j$, let the output weights be the embeddings $e_a$, of mean zero over the vocabulary, and let
+# position $i$ hold the token that it predicts, $x_i = e_{t_i}$. At $W_{qk} = 0$, for small embeddings and to leading order,
+# the negative gradient has $\beta_{ij} = x_i^\top V x_j$. With all pairs, itself included, and $S = \sum_i x_i x_i^\top$, the
+# update of a sequence is
+#
+# $$
+# \Delta W = S V S .
+# $$ (eq-s1-14-linear)
+#
+# It is symmetric exactly if $u^\top V u' = u'^\top V u$ for all $u, u'$ in the span of the embeddings of the sequence.
+# ````
+#
+# ````{dropdown} Proof
+# ```{prf:proof}
+# The logits at position $i$ are $E(x_i + \sum_j \alpha_{ij} V x_j)$ with $E$ the matrix of embeddings. For small embeddings
+# the predicted probabilities are $1/n$ for each of the $n$ tokens up to higher orders, so that the negative gradient of
+# the loss in the residual stream is $E^\top(\text{one-hot}(t_i) - \text{probabilities}) = e_{t_i} - \bar e = x_i$. The
+# score $\alpha_{ij}$ enters the residual stream with $V x_j$, hence $\beta_{ij} = x_i^\top V x_j$. Summing
+# $x_i (x_i^\top V x_j) x_j^\top$ over $i$ and $j$ gives {eq}`eq-s1-14-linear`. $S V S - (SVS)^\top = S(V - V^\top)S$, which
+# vanishes exactly if $u^\top(V - V^\top)u' = 0$ for all $u, u'$ in the range of $S$, the span of the embeddings.
+# ```
+# ````
+
+
+# %% tags=["remove-cell"]
+class FirstGradients(NamedTuple):
+    """One sequence through a `tied_layer` without positions, and its gradients by autograd."""
+
+    tokens: Int[Tensor, " n"]
+    embeddings: Float[Tensor, "vocab d"]
+    values: Float[Tensor, "d d"]  # V
+    gradients: dict[Objective, Float[Tensor, "d d"]]  # dL/dW_qk
+
+
+def first_gradients(
+    d: int = 16, n_vocab: int = 24, n_tokens: int = 12, softmax: bool = False, seed: int = 0
+) -> FirstGradients:
+    """Embeddings small enough for the leading order."""
+    generator = torch.Generator().manual_seed(seed)
+    embeddings = tied_embeddings(n_vocab, d, generator, size=1e-4)
+    model = tied_layer(embeddings, torch.zeros(n_tokens, d, dtype=torch.float64), softmax, seed)
+    values = (model.wv[0, 0] @ model.wo[0, 0]).detach().T  # v_j = V x_j
+    tokens = torch.randint(n_vocab, (n_tokens,), generator=generator)
+    objectives = Objective.BIDIRECTIONAL, Objective.AUTOREGRESSIVE
+    gradients = {objective: model.run(tokens, objective).gradient(0).w_qk[0] for objective in objectives}
+    return FirstGradients(tokens, embeddings, values, gradients)
+
+
+# %%
+def random_value_score(moment: Float[Tensor, "d d"]) -> float:
+    """``Tr(S^4) / Tr(S^2)^2``: ratio of the means of Tr(MM) and ||M||^2 for ``M = S V S``, V of independent entries."""
+    square = moment @ moment
+    return float(square.square().sum() / square.trace() ** 2)
+
+
+@claim(
+    "S1.14",
+    "(a case in which the coefficients are known)",
+    "linear attention with tied embeddings at $W_{qk} = 0$",
+    Verdict.HOLDS,
+    ours=True,
+    printed='"[P]redicting one token from the other gives similar predictions", as is assumed.',
+    place=BEFORE,
+    holds=r"""Here $\beta_{ij} = x_i^\top V x_j$ and the bidirectional update is $S V S$ with $S = \sum_i x_i x_i^\top$:
+    symmetric exactly if $V$ is, on the span of the embeddings. For a random $V$ the score is
+    $\mathrm{Tr}(S^4) / \mathrm{Tr}(S^2)^2$, as a ratio of means.""",
+    remark="This case shows where the assumption of Section S1.4.5 is met.",
+)
+def first_update_of_linear_attention(seed=0):
+    tokens, e, values, gradients = first_gradients(seed=seed)
+    x, everything = e[tokens], torch.ones(len(tokens), len(tokens), dtype=torch.bool)
+    for objective, gradient in gradients.items():
+        ahead = int(objective is Objective.AUTOREGRESSIVE)
+        beta = first_coefficients(tokens[None], e, values, ahead)[0] * attended_matrix(objective, len(x))
+        error = relative_error(gradient_sum(beta, x), -gradient)
+        yield exact(f"{objective}: formula against autograd, relative error", error, 0, 1e-6)
+    symmetric = first_update(tokens[None], e, values + values.T, everything)[0]
+    yield exact("s of the bidirectional update, V symmetric", symmetry_score(symmetric), 1, 1e-9)
+    moment = x.T @ x
+    others = moment @ torch.eye(moment.numel()).to(moment).view(-1, *moment.shape) @ moment  # one entry of V at a time:
+    score = (others * others.mT).sum() / others.square().sum()  # sums over them are means over independent entries
+    words = "s of the bidirectional update, V of independent entries: ratio of means"
+    yield exact(words, score, random_value_score(moment))
+
+
+show(first_update_of_linear_attention(seed=seed))
+
+# %% [markdown]
+# ## With a softmax, the mean of a sequence breaks the symmetry
 #
 # At $W_{qk} = 0$ a softmax can be treated exactly, because all attention weights of a position are equal.
 #
@@ -133,11 +339,186 @@ figures.pair_scores()
 # ```
 # ````
 
+
 # %%
-show(first_gradients.first_update_through_softmax(seed=seed))
+def softmax_update(x: Float[Tensor, "n d"], values: Float[Tensor, "d d"]) -> Float[Tensor, "d d"]:
+    """``N [C V C + m (C V^T m)^T]``, m and C mean and covariance of the embeddings: every position sees every position."""
+    mean, covariance = x.mean(0), torch.cov(x.T, correction=0)
+    return len(x) * (covariance @ values @ covariance + torch.outer(mean, covariance @ values.T @ mean))
+
+
+def causal_softmax_update(x: Float[Tensor, "n d"], values: Float[Tensor, "d d"]) -> Float[Tensor, "d d"]:
+    """``sum_{i<N} x_i (C_i V^T x_{i+1})^T``, C_i the covariance of x_1 .. x_i: position i predicts token i + 1."""
+    seen = [torch.cov(x[: i + 1].T, correction=0) for i in range(len(x) - 1)]
+    return sum(torch.outer(x[i], covariance @ values.T @ x[i + 1]) for i, covariance in enumerate(seen))
+
+
+def skew_share(x: Float[Tensor, "n d"], values: Float[Tensor, "d d"]) -> Float[Tensor, ""]:
+    """``(1 - s) ||dW||^2 = N^2 (||m||^2 ||u||^2 - (m^T u)^2)``, ``u = C V m``: of `softmax_update` for symmetric V."""
+    mean = x.mean(0)
+    u = torch.cov(x.T, correction=0) @ values @ mean
+    return len(x) ** 2 * (mean.square().sum() * u.square().sum() - (mean @ u) ** 2)
+
+
+@claim(
+    "S1.14",
+    "(the same case with softmax)",
+    "softmax attention with tied embeddings at $W_{qk} = 0$",
+    Verdict.HOLDS,
+    ours=True,
+    printed=r"""The terms of a pair are similar: "the term $\beta_{ij}$ and $\beta_{ji}$ from Proposition 2.2 are correlated".""",
+    place=BEFORE,
+    holds=r"""With mean $m$ and covariance $\Gamma$ of the sequence's embeddings the bidirectional update is $N\,[\Gamma V \Gamma +
+    m\,(\Gamma V^\top m)^\top]$. For a symmetric $V$ the first term is symmetric and the second is not, unless $m$ and
+    $\Gamma V m$ are parallel. The autoregressive update is $\sum_i x_i (\Gamma_i V^\top x_{i+1})^\top$, $\Gamma_i$ the
+    covariance of $x_1, \dots, x_i$.""",
+    remark="This case shows where the assumption of Section S1.4.5 is met.",
+)
+def first_update_through_softmax(seed=0):
+    tokens, embeddings, values, gradients = first_gradients(softmax=True, seed=seed)
+    x, symmetric = embeddings[tokens], values + values.T
+    updates = {Objective.BIDIRECTIONAL: softmax_update, Objective.AUTOREGRESSIVE: causal_softmax_update}
+    for objective, update in updates.items():
+        error = relative_error(update(x, values), -gradients[objective])
+        yield exact(f"{objective}, softmax: formula against autograd, relative error", error, 0, 1e-6)
+    update = softmax_update(x, symmetric)
+    share = skew_share(x, symmetric) / update.square().sum()
+    words = "s of the bidirectional update, V symmetric, against the formula"
+    yield exact(words, symmetry_score(update), 1 - share)
+    yield compare("1 - s of it", share, ">", 0, 1e-6)
+
+
+show(first_update_through_softmax(seed=seed))
 
 # %% [markdown]
-# ## Norms of rows and columns
+# ## Symmetric updates never remove what was skew, they outgrow it
+#
+# Suppose that every update is symmetric. How symmetric does the matrix become to which they are added?
+#
+# ````{prf:proposition} symmetric updates freeze the skew-symmetric part
+# :label: prop-2-4-frozen
+#
+# Let $M(t) = M_0 + \Delta_1 + \dots + \Delta_t \neq 0$ with symmetric matrices $\Delta_1, \dots, \Delta_t$, let $N_0$ be the
+# skew-symmetric part of $M_0 \neq 0$ and $s_0$ its symmetry score. Then
+#
+# $$
+# s(t) = 1 - \frac{2\|N_0\|_F^2}{\|M(t)\|_F^2} = 1 - (1 - s_0)\, \frac{\|M_0\|_F^2}{\|M(t)\|_F^2} .
+# $$ (eq-2-4-frozen)
+# ````
+#
+# ````{dropdown} Proof
+# ```{prf:proof}
+# Taking the skew-symmetric part is linear, and that of every $\Delta$ is 0, so $M(t)$ has the skew-symmetric part $N_0$
+# for all $t$. The score is $s = (\|S\|^2 - \|N\|^2)/\|M\|^2$ with $\|S\|^2 + \|N\|^2 = \|M\|^2$, hence
+# $1 - s = 2\|N\|^2/\|M\|^2$, at time $t$ with $N = N_0$. At time 0 this reads $2\|N_0\|^2 = (1 - s_0)\|M_0\|^2$.
+# ```
+# ````
+
+
+# %%
+def frozen_score(start: Float[Tensor, "d d"], now: Float[Tensor, "d d"]) -> float:
+    """``s(t) = 1 - 2 ||N_0||^2 / ||M(t)||^2``."""
+    return float(1 - (start - start.T).square().sum() / 2 / now.square().sum())
+
+
+@claim(
+    "2.4",
+    "(what symmetric updates do to a matrix)",
+    "symmetric updates induce symmetric structures",
+    Verdict.HOLDS,
+    printed="""Every pair contributes "a term that is approximately symmetric, ... thereby inducing symmetric structures".""",
+    place="Theorem 2.4",
+    holds=r"""Symmetric updates of $M$ leave its skew-symmetric part $N_0$ as it was: $s(t) = 1 - 2\|N_0\|^2 / \|M(t)\|^2 = 1 -
+    (1 - s_0)\|M_0\|^2 / \|M(t)\|^2$. The score rises exactly as far as the norm grows.""",
+)
+def frozen_skew_part(d=12, n_tokens=6, n_updates=5, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    beta = correlated_coefficients(1.0, n_updates, n_tokens, generator)  # beta_ij = beta_ji
+    start = torch.randn(d, d, generator=generator, dtype=torch.float64)
+    x = torch.randn(n_updates, n_tokens, d, generator=generator, dtype=torch.float64)
+    matrices = start + (x.mT @ beta @ x).cumsum(0)
+    for n, m in enumerate(matrices, 1):
+        yield exact(f"s after {n} updates, against the formula", symmetry_score(m), frozen_score(start, m), paper="")
+    growth = start.square().sum() / matrices[-1].square().sum()
+    words = "1 - s(t), against its start over the growth of the squared norm"
+    yield exact(words, 1 - symmetry_score(matrices[-1]), (1 - symmetry_score(start)) * growth, paper="")
+
+
+show(frozen_skew_part(seed=seed))
+
+# %% [markdown]
+# ## A query one position behind its target breaks the symmetry
+#
+# A decoder holds token $t_i$ at the query position $i$ and predicts $t_{i+1}$. The expected update then has another matrix on
+# its query side than on its key side.
+#
+# ````{prf:proposition} the expected update if queries stand one position before their targets
+# :label: prop-s1-14-shift
+#
+# Let the tokens be a stationary process over a finite vocabulary that mixes: the tokens at $i$ and $i+1$ become
+# independent of the token at $i - m$ as $m \to \infty$. Then the update
+# $\Delta W_N = \sum_{i<N} \sum_{j \le i} (x_{i+1}^\top V x_j)\, x_i x_j^\top$ has
+#
+# $$
+# \frac{2}{N^2}\, \mathbb{E}[\Delta W_N] \to A V \Sigma, \qquad
+# A = \mathbb{E}[x_i x_{i+1}^\top], \quad \Sigma = \mathbb{E}[x_i x_i^\top] .
+# $$ (eq-s1-14-shift)
+# ````
+#
+# ````{dropdown} Proof
+# ```{prf:proof}
+# A term is $x_i x_{i+1}^\top V x_j x_j^\top$. By stationarity its expectation depends on $m = i - j$ alone; call it $F_m$.
+# There are $N - 1 - m$ pairs of the distance $m$, so $\mathbb{E}[\Delta W_N] = \sum_{m=0}^{N-2} (N - 1 - m) F_m$. As the
+# vocabulary is finite, $F_m$ is a finite sum over the values of three tokens, and mixing gives
+# $F_m \to \mathbb{E}[x_i x_{i+1}^\top]\, V\, \mathbb{E}[x_j x_j^\top] = A V \Sigma$. The weights $2(N-1-m)/N^2$ add up to
+# $(N-1)/N \to 1$ and each of them tends to 0, so that their average of the $F_m$ has the same limit.
+# ```
+# ````
+
+
+# %%
+def shifted_limit(
+    chain: MarkovChain, embeddings: Float[Tensor, "vocab d"], values: Float[Tensor, "d d"]
+) -> Float[Tensor, "d d"]:
+    """``A V Sigma``, ``A = E[x_i x_{i+1}^T]``, ``Sigma = E[x_i x_i^T]``: limit of 2/N^2 times the expected update."""
+    weighted = chain.start[:, None] * chain.transition
+    return embeddings.T @ weighted @ embeddings @ values @ embeddings.T @ (chain.start[:, None] * embeddings)
+
+
+@claim(
+    "2.4",
+    "(queries one position behind)",
+    "the expected update of autoregressive linear attention",
+    Verdict.HOLDS,
+    ours=True,
+    remark=r"""It speaks for the paper's contrast of the two objectives. If queries stand one position before their targets,
+    $2/N^2$ times the expected update of $N$ tokens of a stationary process tends to $A V \Sigma$, $A = \mathbb{E}[x_i
+    x_{i+1}^\top]$ and $\Sigma = \mathbb{E}[x_i x_i^\top]$. It is not symmetric in general, even if $V$ is.""",
+)
+def expected_update_one_behind(seed=0):
+    corpus = every_sequence(seed=seed)
+    embeddings, values, chain, tokens = corpus
+    n, weights = tokens.shape[1], (embeddings, values)
+    updates = first_update(tokens, *weights, attended_matrix(Objective.AUTOREGRESSIVE, n), ahead=1)
+    enumerated = torch.einsum("s,skm->km", probabilities(corpus), updates)
+    error = relative_error(expected_update(chain, *weights, n), enumerated)
+    yield exact("expected update against all sequences, relative error", error)
+    before, here, after = (expected_update(chain, *weights, n) for n in (LONG - 1, LONG, LONG + 1))
+    error = relative_error(after - 2 * here + before, shifted_limit(chain, *weights))
+    yield exact(rf"what {LONG} tokens add to the growth of the expected update, against $A V \Sigma$", error, 0, 1e-8)
+
+
+show(expected_update_one_behind(seed=seed))
+
+# %% [markdown]
+# Even for a symmetric $V$ the limit is in general not symmetric: its query side carries $A$, its key side $\Sigma$. That
+# $A \neq A^\top$, as which token follows which has a direction, adds to it and is not needed. In this model it is the shift
+# between query and target that separates a decoder from an encoder whose queries hold what they predict. The number of pairs
+# in either order does not.
+#
+# ## Norms of rows and columns vary alike in law, not in one matrix
+#
+# The paper says that bidirectional training gives row norms and column norms the same variance. That is so on average.
 #
 # ````{prf:corollary} Cor. S1.13 of the paper: bidirectional training gives row and column norms of equal variance
 # :label: cor-s1-13
@@ -193,21 +574,143 @@ show(first_gradients.first_update_through_softmax(seed=seed))
 # law, then $\sum_i \beta_{ij} = 0$ for every $j$ would hold almost surely too; it does not. Errors independent of the
 # embeddings break the condition as well.
 
+
+# %% tags=["remove-cell"]
+def sign_embeddings(seed: int = 0) -> dict[str, Int[Tensor, "outcomes 3 2"]]:
+    """Equally likely embeddings of three tokens: all signs, or one outcome that is neither independent nor of mean 0."""
+    dependent = torch.randint(-4, 5, (1, 3, 2), generator=torch.Generator().manual_seed(seed))
+    sizes = torch.tensor([2, 1])
+    return {"different": signs(3, 2) * sizes, "repeated": signs(2, 2)[:, [0, 0, 1]] * sizes, "dependent": dependent}
+
+
+def updates_by_signs(embeddings: Tensor, objective: Objective) -> Tensor:
+    """``sum_i sum_{j in C_i} beta_ij x_i x_j^T`` for all signs beta_ij and embeddings (outcomes, N, d)."""
+    i, j = context_matrix(objective, embeddings.shape[1]).nonzero().T
+    terms = embeddings[:, i, :, None] * embeddings[:, j, None]  # x_i x_j^T, (outcomes, pairs, d, d)
+    return torch.einsum("bp,opkm->obkm", signs(len(i)).to(terms), terms).flatten(0, 1)
+
+
+def distance_to_transposed(updates: Int[Tensor, "outcomes 2 2"]) -> float:
+    """``1/2 sum_w |Pr[w] - Pr[w^T]|``: total variation distance to the law of the transpose; 0 for equal laws."""
+    law, transposed = (Counter(map(tuple, u.flatten(1).tolist())) for u in (updates, updates.mT))
+    return sum(abs(law[w] - transposed[w]) for w in law | transposed) / 2 / law.total()
+
+
 # %%
-show(
-    transposed_laws.law_of_the_transpose(seed=seed),
-    transposed_laws.sums_of_exact_coefficients(seed=seed),
+@claim(
+    "S1.13",
+    "(any tokens, and the contrast)",
+    "rows and columns have the same law in bidirectional training",
+    Verdict.ASSUMPTION,
+    missing=("same law",),
+    printed='"Importantly, the column dominance is present only during autoregressive training."',
+    place="Section S1.4.5, before Corollary S1.13",
+    holds=r"""With coefficients of the same law in both orders, $\Delta W$ and $\Delta W^\top$ are equal in law for any tokens in
+    bidirectional training. In autoregressive training they are if the order of the positions can be reversed without a
+    change of either law, as for i.i.d. embeddings and coefficients, and not in general: for the sequence $(a, a, b)$ with
+    coordinates $\pm 2$ and $\pm 1$ and coefficients of random signs the two laws differ by 1/4. There rows are the more
+    uneven side.""",
 )
+def law_of_the_transpose(seed=0):
+    both, causal, laws = Objective.BIDIRECTIONAL, Objective.AUTOREGRESSIVE, sign_embeddings(seed)
+    for name, x in laws.items():
+        distance = distance_to_transposed(updates_by_signs(x, both))
+        yield exact(f"bidirectional, {name} tokens: distance of the two laws", distance, 0, 0, paper="= 0")
+    for name, expected in {"different": 0, "repeated": 1 / 4}.items():
+        distance = distance_to_transposed(updates_by_signs(laws[name], causal))
+        yield exact(f"autoregressive, {name} tokens: distance of the two laws", distance, expected, 0, paper="")
+    sides = squared_norms(updates_by_signs(laws["repeated"], causal).double())
+    rows, columns = (norms.square().sum(-1).mean() for norms in sides)
+    fourth = r"$\mathbb{E}\sum_k \|w_{\cdot,k}\|^4 - \mathbb{E}\sum_m \|w_{m,\cdot}\|^4$"
+    yield exact(f"autoregressive, the sequence $(a, a, b)$: {fourth}", columns - rows, -1088)
+
+
+show(law_of_the_transpose(seed=seed))
+
+
+# %%
+@claim(
+    "S1.13",
+    "(exact coefficients)",
+    "whether the coefficients of a softmax have the same law in both orders",
+    Verdict.HOLDS,
+    ours=True,
+    printed=r""""Let $\{x_1, \dots, x_N\}$ be the random embedding of the tokens as in Theorem S1.12"; nothing is assumed of the
+    coefficients.""",
+    place="Corollary S1.13",
+    holds=r"""A softmax gives $\sum_j \beta_{ij} = 0$ for every $i$. The same law in both orders needs $\sum_i \beta_{ij} = 0$ for
+    every $j$ as well, which exact gradients do not have.""",
+)
+def sums_of_exact_coefficients(n_draws=30, seed=0):
+    rows, columns = [], []
+    for draw in range(seed, seed + n_draws):
+        g = one_layer(seed=draw).example(Objective.BIDIRECTIONAL, draw).gradient(0)
+        beta = exact_coefficients(g.layer.weights[0], g.layer.values[0], g.errors, scale=1.0)
+        rows.append(float(beta.sum(1).norm() / beta.norm()))
+        columns.append(float(beta.sum(0).norm() / beta.norm()))
+    yield exact("sums over j of the exact coefficients, relative to all", max(rows))
+    yield compare("sums over i, the smallest of all draws", min(columns), ">", 0, 0.1)
+
+
+show(sums_of_exact_coefficients(seed=seed))
 
 # %% [markdown]
 # The next check takes the difference of the two variances in every outcome of a small model; its mean is 0 where
 # $\Delta W$ and $\Delta W^\top$ are equal in law.
 
+
+# %% tags=["remove-cell"]
+def every_update() -> dict[str, Float[Tensor, "outcomes 2 2"]]:
+    """Equally likely updates of three tokens with coordinates ±2 and ±1; masked: one position, its embedding ±1."""
+    x, contexts = signs(3, 2) * torch.tensor([2.0, 1.0]).double(), context_matrix(Objective.BIDIRECTIONAL, 3)
+    beta = torch.einsum("eid,ojd->oeij", signs(3, 2).double(), x) * contexts  # of errors that are independent signs
+    arriving = torch.einsum("bj,ojm->obm", signs(2).double(), x[:, 1:]).flatten(0, 1)  # sum_j beta_0j x_j
+    return {
+        "bidirectional": updates_by_signs(x, Objective.BIDIRECTIONAL),
+        "autoregressive": updates_by_signs(x, Objective.AUTOREGRESSIVE),
+        "errors": torch.einsum("oik,oeij,ojm->oekm", x, beta, x).flatten(0, 1),
+        "masked": (signs(2).double()[:, None, :, None] * arriving[:, None]).flatten(0, 1),
+    }
+
+
 # %%
-show(transposed_laws.variances_of_norms())
+def variance_gaps(updates: Float[Tensor, "outcomes d d"]) -> Float[Tensor, " outcomes"]:
+    """``Var(row norms) - Var(column norms)`` of every update; 0 where Eq. S103 holds."""
+    rows, columns = squared_norms(updates)
+    return rows.sqrt().var(-1, correction=0) - columns.sqrt().var(-1, correction=0)
+
+
+@claim(
+    "S1.13",
+    "",
+    "bidirectional training gives row and column norms of equal variance",
+    Verdict.ASSUMPTION,
+    missing=("same law",),
+    printed='"[T]he variance of the norm of the rows and the columns at the end of training is equal".',
+    place="Corollary S1.13, Eq. S103",
+    holds=r"""The two have equal laws if, given the embeddings, $(\beta_{ij})$ and $(\beta_{ji})$ have the same law, whatever the
+    embeddings are.""",
+    remark="""For one matrix, equality needs more: it is exact for a symmetric one. In this check's model, every outcome of
+    three tokens in two dimensions, column norms vary more with errors independent of the embeddings, and with one vector at
+    the masked positions.""",
+)
+def variances_of_norms():
+    gaps = {name: variance_gaps(updates) for name, updates in every_update().items()}
+    words = "mean of Var(row norms) - Var(column norms)"
+    yield exact(f"bidirectional, independent coefficients: {words}", gaps["bidirectional"].mean(), paper="= 0")
+    yield compare("its mean absolute value: single updates", gaps["bidirectional"].abs().mean(), ">", 0, 0.1)
+    yield exact(f"autoregressive, all tokens different: {words}", gaps["autoregressive"].mean())
+    errors = "bidirectional, errors independent of the embeddings"
+    yield compare(f"{errors}: {words}", gaps["errors"].mean(), "<", 0, 0.1, paper="= 0")
+    yield compare(f"masked, a mask of coordinates ±1: {words}", gaps["masked"].mean(), "<", 0, 0.1, paper="= 0")
+
+
+show(variances_of_norms())
 
 # %% [markdown]
-# ## When only some tokens are predicted
+# ## One masking keeps a share of the symmetry, many keep most
+#
+# An encoder predicts only the tokens that are masked. How many pairs are then met in both orders?
 #
 # ````{prf:remark} Remark S1.15 of the paper: the share of pairs when a share $p$ of the tokens is predicted
 # :label: rem-s1-15
@@ -228,8 +731,39 @@ show(transposed_laws.variances_of_norms())
 # between 15 % and 30 %. Over this range it runs from {glue:text}`low` % to {glue:text}`high` %; it is 25 % at $p$ =
 # {glue:text}`middle` %. As a share of all terms it is simply $p$.
 
+
 # %%
-show(masked.masked_shares())
+def both_to_one_masked(mask_rate: float) -> float:
+    """``p / (1 - p)`` (Eq. S119): terms of Eq. S116 with both positions masked to those with one, in a long sequence."""
+    return mask_rate / (1 - mask_rate)
+
+
+def rate_of_ratio(ratio: float) -> float:
+    """The mask rate p of which ``p / (1 - p)`` is this ratio."""
+    return ratio / (1 + ratio)
+
+
+@claim(
+    "S1.15", "Eqs. S115-S119", "the share of symmetric terms when a share p of the tokens is predicted", Verdict.HOLDS
+)
+def masked_shares(n_tokens=20_000):
+    for p in (*MASK_RATES, rate_of_ratio(PRINTED_RATIO)):
+        m = round(p * n_tokens)
+        both, one = m * (m - 1), m * (n_tokens - m)  # terms with both positions masked, and with one
+        yield compare(f"$p$ = {p:g}: both masked to one masked", both / one, "=", both_to_one_masked(p), 1e-3)
+        yield compare(f"$p$ = {p:g}: both masked to all", both / (both + one), "=", p, 1e-3)
+    low, high, middle = (100 * p for p in (*map(both_to_one_masked, MASK_RATES), p))
+    words = rf"$p$ = {middle:.0f} %: both masked to one masked, against the printed share"
+    yield compare(words, both / one, "=", PRINTED_RATIO, 1e-3)
+    return {
+        "remark": rf"""The "$\approx 25\%$ of symmetric weight updates on average" are pairs over remaining terms, $p/(1-p)$:
+        {low:.0f} % at $p = 15$ %, {high:.0f} % at 30 %, and 25 % at {middle:.0f} %; over what the average is taken, the remark
+        does not say. Of all terms the pairs are the share $p$. The context is written $[0, \dots, N]$ in the remark and $1$ to
+        $N$ in Eq. S115."""
+    }
+
+
+show(masked_shares())
 
 # %% [markdown]
 # ````{prf:proposition} score of a masked update
@@ -267,14 +801,97 @@ show(masked.masked_shares())
 # The share of one masking does not limit what training adds up: at $p$ = {glue:text}`mask-rate` and
 # $\rho$ = {glue:text}`rho`, one masking gives a score of {glue:text}`score-1` and thirty-two give {glue:text}`score-32`.
 
-# %% tags=["hide-input"]
-rates = sorted({0.05, 0.3, 0.5, mask_rate})
-cases = [masked.MaskedCase(p, rounds, True) for rounds in (1, 4, 32) for p in rates]
-updates = masked.masked_updates(n_tokens, rho, n_draws, cases, seed)
-figures.score_by_mask_rate(masked.masked_scores(updates), rho)
+
+# %% tags=["remove-cell"]
+class MaskedCase(NamedTuple):
+    """How a sequence is masked."""
+
+    mask_rate: float
+    rounds: int  # random maskings that are added up
+    visible: bool  # whether masked positions stand in the contexts
+
+
+def times_counted(masked: Bool[Tensor, "draws rounds n"], visible: bool) -> Float[Tensor, "draws n n"]:
+    """``n_ij``: in how many maskings position i is predicted with j in its context."""
+    context = torch.ones_like(masked) if visible else ~masked
+    return torch.einsum("dri,drj->dij", masked.double(), context.double())
+
+
+def simulated_score(case: MaskedCase, n_tokens: int, rho: float, n_draws: int, generator: torch.Generator) -> float:
+    """Tr(BB)/||B||^2, means over draws, of coefficients of one correlation, added up over random maskings."""
+    beta = correlated_coefficients(rho, n_draws, n_tokens, generator)
+    masked = torch.rand(n_draws, case.rounds, n_tokens, generator=generator, dtype=torch.float64) < case.mask_rate
+    b = beta * times_counted(masked, case.visible)
+    return float((b * b.mT).sum() / b.square().sum())
+
+
+def masked_score(rho: float, p: float, rounds: int = 1, visible: bool = True) -> float:
+    """``rho R p / (1 - p + R p)``, or ``rho (R - 1) q / (1 - q + R q)``, ``q = p (1 - p)``: masked positions unseen."""
+    if visible:
+        return rho * rounds * p / (1 - p + rounds * p)
+    q = p * (1 - p)
+    return rho * (rounds - 1) * q / (1 - q + rounds * q)
+
+
+@house_style()
+def score_by_mask_rate(n_tokens: int, rho: float, mask_rate: float, n_draws: int, seed: int) -> CaptionedFigure:
+    """Score of a masked sequence against the mask rate, by the number of maskings."""
+    figure, panel = new_figure(8, 3.9)
+    grid, rates = np.linspace(0.01, 0.6, 120), sorted({0.05, 0.3, 0.5, mask_rate})
+    generator = torch.Generator().manual_seed(seed)
+    panel.axvspan(*MASK_RATES, color="#EEEEEE", zorder=0, label="p that the paper names")
+    panel.axhline(rho, color=NEUTRAL, linewidth=1, linestyle="--", label=f"ρ = {rho:g}")
+    for rounds, colour, marker in zip((1, 4, 32), PALETTE, "osD", strict=False):
+        label = f"{rounds} maskings" if rounds > 1 else "1 masking: ρp"
+        panel.plot(grid, masked_score(rho, grid, rounds), color=colour, label=label)
+        simulated = [simulated_score(MaskedCase(p, rounds, True), n_tokens, rho, n_draws, generator) for p in rates]
+        panel.plot(rates, simulated, marker, color=colour, markersize=5)
+    panel.plot(grid, grid / (1 - grid), color=NEUTRAL, linewidth=1, linestyle=":", label="p / (1 − p)")
+    panel.set(xlabel="share p of masked tokens", ylabel="symmetry score s", ylim=(0, 1.05))
+    panel.legend(fontsize="small", loc="center left", bbox_to_anchor=(1, 0.5))
+    caption = rf"""Symmetry of the update of one sequence when a share $p$ of its tokens is predicted, $\rho$ = {rho:g}; lines:
+    formula, points: simulation. At $p$ = 0.15 the score is {masked_score(rho, 0.15):.2f} with 1 random masking and
+    {masked_score(rho, 0.15, 32):.2f} with 32 random maskings."""
+    alt = """Line plot of the symmetry score against the masked share, one curve per number of maskings. All rise; with more
+    maskings they come nearer to the dashed line at the correlation of the coefficients."""
+    return CaptionedFigure(figure, "fig-masked-scores", caption, alt)
+
+
+# %% tags=["remove-input"]
+score_by_mask_rate(n_tokens, rho, mask_rate, n_draws, seed)
+
 
 # %%
-show(masked.masked_update_score(seed=seed))
+def mean_masked_score(beta: Float[Tensor, "n n"], case: MaskedCase) -> float:
+    """``E Tr(BB) / E ||B||^2`` over all ways to mask, B the coefficients times the number of their maskings."""
+    masked = signs(case.rounds, len(beta)) > 0
+    probability = torch.where(masked, *beta.new_tensor([case.mask_rate, 1 - case.mask_rate])).flatten(1).prod(1)
+    b = beta * times_counted(masked, case.visible)
+    return float((probability @ (b * b.mT).sum((1, 2))) / (probability @ b.square().sum((1, 2))))
+
+
+@claim(
+    "S1.15",
+    "(score of the update)",
+    "what the masked share means for the score",
+    Verdict.HOLDS,
+    ours=True,
+    remark=r"""For orthonormal embeddings the score of one masked sequence is $\rho p$; masked $R$ times at random, $\rho R p /
+    (1 - p + R p)$, which tends to $\rho$: the share of one masking does not bound what training adds up. Remark S1.15 lets
+    masked positions stand in the contexts. With those of Def. S1.3 and Eq. S77, which leave them out, no pair of one masking
+    occurs in both orders.""",
+)
+def masked_update_score(seed=0):
+    beta = random_sequence(n_tokens=3, seed=seed).beta
+    beta = beta - beta.diagonal().diag()
+    for p, rounds, visible in product(MASK_RATES, (1, 3), (True, False)):
+        measured = mean_masked_score(beta, MaskedCase(p, rounds, visible))
+        where = "visible" if visible else "excluded"
+        words = f"$p$ = {p:g}, maskings: {rounds}, masked positions {where} as context: ratio of means"
+        yield exact(words, measured, masked_score(symmetry_score(beta), p, rounds, visible))
+
+
+show(masked_update_score(seed=seed))
 
 # %% [markdown]
 # Two remarks on the setting. The paper's remark lets masked positions stand in the contexts. With the contexts of
@@ -304,13 +921,46 @@ show(masked.masked_update_score(seed=seed))
 # Besides, pairs of two tokens appear where a masked query has come to resemble the token to be predicted, in later layers,
 # or at positions that are predicted but left unmasked.
 
+
 # %%
-show(masked.masked_positions_hold_the_mask(d=d, seed=seed))
+def first_layer(x: Float[Tensor, "n d"], masked: Bool[Tensor, " n"], mask: Float[Tensor, " d"]) -> Float[Tensor, "n d"]:
+    """The mask's embedding at every masked position: what a first layer without positions has there."""
+    return torch.where(masked[:, None], mask, x)
+
+
+@claim(
+    "S1.15",
+    "(the mask's embedding)",
+    "the embeddings of masked tokens",
+    Verdict.HOLDS,
+    ours=True,
+    remark=r"""In a first layer without positions every masked token has the embedding $e$ of the mask: masked queries add
+    $e v^\top$ with $v = \sum_{ij} \beta_{ij} x_j$, of rank 1, which is the whole update of a model of one layer. Row norms go
+    as $|e_m|$, column norms as $|v_k|$, and the score is $\cos^2(e, v)$. With layers above, visible positions are queries
+    too.""",
+)
+def masked_positions_hold_the_mask(d=16, n_tokens=12, seed=0):
+    x, beta, mask = random_sequence(d, n_tokens, seed)
+    masked = torch.arange(n_tokens) % 3 == 1
+    x, beta = first_layer(x, masked, mask), beta * masked[:, None]
+    update, arriving = gradient_sum(beta, x), beta.sum(0) @ x
+    singular = torch.linalg.svdvals(update)
+    yield exact("second singular value of the update, relative", singular[1] / singular[0])
+    words = r"$s$ against the squared cosine of the mask's embedding with $\sum_{ij} \beta_{ij} x_j$"
+    yield exact(words, symmetry_score(update), cosine(mask, arriving) ** 2)
+    rows, columns = mask.abs() * arriving.norm(), arriving.abs() * mask.norm()
+    words = "row norms against the sizes of the mask's coordinates, relative error"
+    yield exact(words, relative_error(update.norm(dim=1), rows))
+    words = "column norms against the sizes of the other factor's coordinates, relative error"
+    yield exact(words, relative_error(update.norm(dim=0), columns))
+
+
+show(masked_positions_hold_the_mask(d=d, seed=seed))
 
 # %% tags=["remove-cell"]
-glue("low", 100 * both_to_one_masked(masked.MASK_RATES[0]), ".0f")
-glue("high", 100 * both_to_one_masked(masked.MASK_RATES[1]), ".0f")
-glue("middle", 100 * masked.rate_of_ratio(masked.PRINTED_RATIO), ".0f")
+glue("low", 100 * both_to_one_masked(MASK_RATES[0]), ".0f")
+glue("high", 100 * both_to_one_masked(MASK_RATES[1]), ".0f")
+glue("middle", 100 * rate_of_ratio(PRINTED_RATIO), ".0f")
 glue("mask-rate", mask_rate)
 glue("rho", rho)
 glue("score-1", masked_score(rho, mask_rate, 1), ".2f")

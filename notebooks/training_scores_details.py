@@ -20,20 +20,61 @@
 # score of $\Wqk$, $d$ its directionality score, both as the median over the layers.
 
 # %% tags=["remove-cell"]
-from attngeo.chapters.training_scores import columns, decoders, depth, encoders_and_decoders, growth, models, tables
-from attngeo.chapters.training_scores.evidence import encoders_beside_decoders, evidence
-from attngeo.chapters.training_scores.figures import by_layer, over_steps
-from attngeo.chapters.training_scores.figures_by_text import scores_by_depth, texts_over_steps
-from attngeo.chapters.training_scores.published_scores import released_training
-from attngeo.chapters.training_scores.recorded_runs import arm_table, group_table, kind, shortened
-from attngeo.display.page import glue, show, table
-from attngeo.records.checkout import data
-from attngeo.runs.experiments import recorded_runs
-from attngeo.runs.numbers_in_words import as_score, extent
+from collections.abc import Sequence
 
-recorded = recorded_runs(data("runs"))
-runs = evidence(recorded).runs
-found = encoders_beside_decoders(runs)
+import numpy as np
+import pandas as pd
+
+from attngeo.chapters.training_scores import (
+    LETTERS,
+    SETTLED,
+    at_equal_steps,
+    by_layer,
+    case,
+    cases_of_layers,
+    climbs,
+    contrast_table,
+    doubt,
+    formula_table,
+    layer_table,
+    pairs_of,
+    random_median_sd,
+    recorded,
+    released_course,
+    spoken_of,
+    texts_over_steps,
+)
+from attngeo.display.page import glue, show, table
+from attngeo.forms.random_matrices import symmetry_mean, symmetry_sd
+from attngeo.paper.claims import Verdict, claim, compare, exact
+from attngeo.paper.published import printed_table
+from attngeo.paper.results import Comparison
+from attngeo.paper.seed_intervals import in_words, joined
+from attngeo.records.checkout import data
+from attngeo.runs.arms import LOSS, RECORDING, Arm, arms, matched
+from attngeo.runs.estimates import LEAST_SEEDS
+from attngeo.runs.experiments import recorded_runs
+from attngeo.runs.labels import text
+from attngeo.runs.numbers_in_words import as_rate, extent, number
+from attngeo.runs.record import Run
+from attngeo.training.bert import bert_config
+from attngeo.training.choices import PRESETS
+
+SECOND = "Section 4.1, second paragraph"
+SETTINGS = {  # row of Table S1: the setting of a transformers BertConfig
+    "hidden_size": "hidden_size",
+    "intermediate_size": "intermediate_size",
+    "attention_heads": "num_attention_heads",
+    "hidden_layers": "num_hidden_layers",
+    "attention_dropout": "attention_probs_dropout_prob",
+    "hidden_activation": "hidden_act",
+    "hidden_dropout": "hidden_dropout_prob",
+    "layer_norm_epsilon": "layer_norm_eps",
+    "max_position_embeddings": "max_position_embeddings",
+    "position_embedding_type": "position_embedding_type",
+    "vocabulary_size": "vocab_size",
+}
+PRESET_OF = {"bert": "base", "bert_mini": "mini"}  # column of Table S1: our preset
 
 # %% [markdown]
 # ## The models
@@ -41,15 +82,46 @@ found = encoders_beside_decoders(runs)
 # Table S1 of the paper lists two configurations, here beside what our presets build. Preset `base` is its column BERT,
 # `mini` its column BERT-mini; a third, of 24 layers, appears on the paper's web page only.
 
+
+# %% tags=["remove-cell"]
+def table_s1_beside_presets() -> pd.DataFrame:
+    """Each row of Table S1 with what our presets build: columns printed and ours, for both models, as text."""
+    printed = printed_table("S1").set_index("setting")
+    configs = {column: bert_config(PRESETS[preset], causal=False) for column, preset in PRESET_OF.items()}
+    columns = {"setting": [setting.replace("_", " ") for setting in SETTINGS]}
+    for column, config in configs.items():
+        columns[f"{column}, printed"] = list(printed.loc[list(SETTINGS), column])
+        # transformers 5 knows absolute positions only, and dropped the setting
+        columns[f"{column}, ours"] = [str(getattr(config, name, "absolute")) for name in SETTINGS.values()]
+    return pd.DataFrame(columns)
+
+
+def same_setting(printed: str, ours: str) -> bool:
+    """As numbers, where they are numbers: 0.1 and 0.10 are one setting."""
+    try:
+        return float(printed) == float(ours)
+    except ValueError:
+        return printed == ours
+
+
 # %% tags=["remove-input"]
 table(
-    models.table_s1_beside_presets().rename(columns=lambda name: name.replace("bert", "BERT").replace("_", "-")),
+    table_s1_beside_presets().rename(columns=lambda name: name.replace("bert", "BERT").replace("_", "-")),
     name="tab-training-s1",
     caption="Table S1 as printed, and the configurations that our presets build.",
 )
 
+
 # %%
-show(models.table_s1_is_what_the_presets_build())
+@claim("Table S1", "", "configurations of the trained models", Verdict.HOLDS)
+def table_s1_is_what_the_presets_build():
+    rows = table_s1_beside_presets()
+    for column, preset in PRESET_OF.items():
+        equal = sum(map(same_setting, rows[f"{column}, printed"], rows[f"{column}, ours"]))
+        yield exact(f"settings of {preset} equal to those printed", equal, len(rows), 0)
+
+
+show(table_s1_is_what_the_presets_build())
 
 # %% [markdown]
 # `attngeo train --preset mini` trains such a model with the paper's settings of Appendix S2.3: AdamW, a learning rate of
@@ -67,38 +139,32 @@ show(models.table_s1_is_what_the_presets_build())
 # ## Rows first, then columns
 #
 # In the released scores directionality does not only grow. Early, $d$ is above 0, the side of rows, in
-# {glue:text}`n-rows-first` of {glue:text}`n-encoders` encoders (not in {glue:text}`no-rows-first`), at the latest at step
-# {glue:text}`rows-until`. In {glue:text}`n-rows-random` of these it stays within two spreads of random weights
-# ({glue:text}`which-random`). From the next recorded step, {glue:text}`columns-from`, it is below 0 in all.
+# {glue:text}`n-rows-first` of {glue:text}`n-encoders` encoders (not in {glue:text}`no-rows-first`). In
+# {glue:text}`n-rows-random` of these it stays within two spreads of random weights. From step {glue:text}`columns-from` on
+# it is below 0 in all.
 #
-# Columns of decoders grow between the first recorded step and the end in {glue:text}`n-grown` of {glue:text}`n-deep`
-# models of 12 layers and in {glue:text}`n-grown-shallow` of {glue:text}`n-shallow` of 4 layers. With 12 layers the
-# encoders' $d$ moves by {glue:text}`encoders-move` from the first recorded step to the end, that of the decoders by
-# {glue:text}`decoders-move`, so that the two come closer in {glue:text}`n-narrowed` of {glue:text}`n-deep` pairs.
+# With 12 layers $d$ of the encoders falls from the first recorded step to the end in all, that of the decoders in
+# {glue:text}`n-grown` of {glue:text}`n-deep`. So the two come closer, in {glue:text}`n-narrowed` of these pairs.
 
 # %% tags=["remove-cell"]
-course = columns.released_course(released_training())
-encoders = course[course["part"] == "encoder"]
-never = encoders[encoders["last step above 0"] == 0]
-glue("n-rows-first", len(encoders) - len(never), "d")
-glue("n-encoders", len(encoders), "d")
-glue("no-rows-first", ", ".join(f"{m.text} with {m.layers} layers" for m in never.itertuples()))
-glue("rows-until", encoders["last step above 0"].max(), "d")
-glue("columns-from", encoders["below 0 from"].max(), "d")
-risen = encoders.drop(never.index)
-random = risen[risen["most"] < 2 * risen["layers"].map(columns.random_median_sd)]
-glue("n-rows-random", len(random), "d")
-glue("which-random", ", ".join(f"{m.text} with {m.layers} layers" for m in random.itertuples()) or "none")
-gaps = columns.gaps_over_training(course).query("layers == 12")
-glue("n-narrowed", int((gaps["end"] < gaps["first"]).sum()), "d")
-for part, models_of_it in course[course["layers"] == 12].groupby("part"):
-    glue(f"{part}s-move", extent(models_of_it["end"] - models_of_it["first"], as_score))
+course = released_course()
+encoders, deep = course[course["part"] == "encoder"], course[course["layers"] == 12]
+risen = encoders[encoders["last step above 0"] > 0]
+never = encoders.drop(risen.index)
+moves = deep.assign(move=deep["end"] - deep["first"]).pivot(index="text", columns="part", values="move")
+assert (moves["encoder"] < 0).all()
+for name, value in {
+    "n-rows-first": len(risen),
+    "n-encoders": len(encoders),
+    "no-rows-first": ", ".join(f"{m.text} with {m.layers} layers" for m in never.itertuples()),
+    "n-rows-random": (risen["most"] < 2 * risen["layers"].map(random_median_sd)).sum(),
+    "columns-from": f"{encoders['below 0 from'].max():,}",
+    "n-grown": (moves["decoder"] < 0).sum(),
+    "n-deep": len(moves),
+    "n-narrowed": (moves["encoder"] < moves["decoder"]).sum(),
+}.items():
+    glue(name, value)
 
-# %% tags=["remove-cell"]
-numbers = columns.columns_over_training.judge(evidence([])).numbers
-names = {"grown": "n-grown", "deep": "n-deep", "small": "n-shallow", "grown_small": "n-grown-shallow"}
-for key, name in names.items():
-    glue(name, numbers[key], "d")
 
 # %% [markdown]
 # ## Recorded runs
@@ -108,24 +174,104 @@ for key, name in names.items():
 # a space between all characters, as in the released code; *pieces* are the tokens of text as it is. Common Crawl stands
 # where the paper used Red Pajama, which is filtered Common Crawl.
 
+
+# %% tags=["remove-cell"]
+def kind(run: Run) -> str:
+    """What a run's folder is called before its objective: ``matrix_spaced`` of ``matrix_spaced-mlm/random-0``."""
+    return run.name.split(f"-{run.config['objective']}")[0]
+
+
+def group_table(runs: Sequence[Run]) -> pd.DataFrame:
+    """One row per kind and configuration: what the runs have in common, how many there are, and the hours they took."""
+    differ = ("seed", "init", "objective", "constraint", "gamma", "steps", *RECORDING)
+    by_kind = [[run for run in runs if kind(run) == name] for name in sorted(set(map(kind, runs)))]
+    rows = []
+    for group in (group for of_kind in by_kind for group in matched(of_kind, differ=differ)):
+        c, hardware = group[0].config, group[0].about["hardware"]
+        steps = sorted({run.config["steps"] for run in group})
+        cores = f"{hardware['threads']} CPU core{'s' if hardware['threads'] > 1 else ''}"
+        rows.append(
+            {"kind": kind(group[0]), "text": text(group[0]), "layers × width": f"{c['layers']} × {c['d_model']}"}
+            | {"blocks × tokens": f"{c['batch_size']} × {c['block_size']}"}
+            | {"steps": " to ".join(f"{n}" for n in dict.fromkeys((steps[0], steps[-1]))), "rate": as_rate(c["lr"])}
+            | {"dropout": f"{c['dropout']:g}", "device": hardware.get("gpu") or cores, "runs": len(group)}
+            | {"hours": sum(run.about["seconds"] for run in group) / 3600}
+        )
+    return pd.DataFrame(rows)
+
+
+def arm_table(runs: Sequence[Run]) -> pd.DataFrame:
+    """One row per arm: seeds, and mean ± standard deviation over them of final loss and scores, as text."""
+
+    def order(arm: Arm) -> tuple:
+        c = arm.config
+        return (kind(arm.runs[0]), c["objective"] != "mlm", c["objective"], c["lr"], c["constraint"], c["init"])
+
+    def spread(values: pd.Series, digits: int) -> str:
+        mean = number(values.mean(), digits)
+        return f"{mean}\u00a0±\u00a0{number(values.std(), digits)}" if len(values) > 1 else mean  # on one line
+
+    rows = []
+    for arm in sorted(arms(runs), key=order):
+        c = arm.config
+        start = c["init"] if c["constraint"] == "none" else f"{c['init']}, {c['constraint']} γ {c['gamma']:g}"
+        rows.append(
+            {"kind": kind(arm.runs[0]), "objective": c["objective"], "start": start, "rate": as_rate(c["lr"])}
+            | {"steps": c["steps"], "seeds": len(arm), "loss": spread(arm.values(LOSS), 3)}
+            | {letter: spread(arm.values(score), 2) for letter, score in LETTERS.items()}
+        )
+    return pd.DataFrame(rows)
+
+
+def shortened(frame: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """A table without columns of text that are the same in all rows, and these in words: ``dropout 0; rate 0.1``."""
+    words = [c for c in frame.columns if not pd.api.types.is_numeric_dtype(frame[c])]
+    same = [c for c in words if len(frame) > 1 and frame[c].nunique() == 1]
+    return frame.drop(columns=same), "; ".join(f"{c} {frame[c].iloc[0]}" for c in same)
+
+
+every = recorded_runs(data("runs"))
+runs = recorded()
+pairs = pairs_of(runs)
+
 # %% tags=["remove-input"]
-if recorded:
-    settings_shown, same = shortened(group_table(recorded))
-    table(
-        settings_shown,
-        name="tab-training-settings",
-        caption="Recorded runs by kind, and their hours." + (f" The same in all: {same}." if same else ""),
-        formats={"hours": ".1f"},
-    )
-else:
-    print("No runs are recorded yet.")
+settings_shown, same = shortened(group_table(every))
+table(
+    settings_shown,
+    name="tab-training-settings",
+    caption="Recorded runs by kind, and their hours." + (f" The same in all: {same}." if same else ""),
+    formats={"hours": ".1f"},
+)
 
 # %% [markdown]
-# The paper says that both scores are zero at initialisation. They are those of
-# [random matrices](two_scores.py#random-matrices): small, and not zero.
+# The paper says that both scores are zero at initialisation. Symmetry is, to within that of
+# [random matrices](two_scores.py#random-matrices).
+
 
 # %%
-show(*(result for result in (growth.recorded_starts(runs=runs),) if result.comparisons))
+@claim(
+    "Section 4.1",
+    "(initialisation of recorded runs)",
+    "symmetry is near zero at the start of training",
+    Verdict.HOLDS,
+    printed="""\"At initialization, the symmetry and directionality score of the matrix $W_{qk}$ at any layer is zero".""",
+    place="Section 4.1, first paragraph",
+    remark=r"""So it is of symmetry, to within that of a random matrix: 1/width on average, with a spread of about
+    $\sqrt{2}$/width. Of directionality see [two scores](two_scores.py#random-matrices).""",
+)
+def recorded_starts():
+    # runs of one seed and size start alike, and count once
+    widths = {s: run.config["d_model"] for run in recorded() for s in run.by_layer("symmetry").iloc[0]}
+    s, n, nothing = np.array(list(widths)), len(widths), {"paper": ""}
+    mean, sd = (np.array([f(d) for d in widths.values()]) for f in (symmetry_mean, symmetry_sd))
+    z, words = (s - mean) / sd, f"$s$ less 1/width, in units of its spread, mean over {n} layers"
+    yield Comparison(words, z.mean(), "=", 0.0, 4 / n**0.5, n**-0.5, nothing)
+    spread = "the same, standard deviation"
+    yield Comparison(spread, z.std(ddof=1), "=", 1.0, 4 / (2 * n) ** 0.5, (2 * n) ** -0.5, nothing)
+    yield compare("largest $|s|$ of a layer, against five spreads", abs(s).max(), "<", 5 * max(sd), **nothing)
+
+
+show(recorded_starts())
 
 # %% [markdown]
 # ## Encoders against decoders
@@ -138,39 +284,33 @@ show(*(result for result in (growth.recorded_starts(runs=runs),) if result.compa
 # stands [below](#three-formulas) beside $d$ by the formula of the released code.
 
 # %% tags=["remove-input"]
-if found:
-    table(
-        tables.contrast_table(runs),
-        name="tab-training-contrasts",
-        caption="Encoder and decoder at the end: medians over layers, mean over seeds, and encoder less decoder; $d$ by"
-        " Def. 3.2 of the paper.",
-    )
-else:
-    print("No encoder and decoder of equal settings are recorded yet.")
+table(
+    contrast_table(runs),
+    name="tab-training-contrasts",
+    caption="Encoder and decoder at the end: medians over layers, mean over seeds, and encoder less decoder; $d$ by"
+    " Def. 3.2 of the paper.",
+)
 
 # %% tags=["remove-input"]
-texts_over_steps(found, name="fig-training-recorded") if found else None
+texts_over_steps(pairs)
 
 # %% tags=["remove-cell"]
-changed = []
-for letter, score in (("s", "symmetry"), ("d", "directionality")):
-    cases = [encoders_and_decoders.at_the_end(pair, score) for pair in found]
-    known = [case for case in cases if case.known]
-    glue(f"{letter}-as-stated", sum(case.met for case in known), "d")
-    glue(f"{letter}-reversed", sum(case.reversed for case in known), "d")
-    equal = [encoders_and_decoders.at_equal_steps(pair, score) for pair in found]
-    both = [(a, b) for a, b in zip(cases, equal, strict=True) if a.known and a.outcome != b.outcome]
-    changed += [f"${letter}$ on {a.label}, {a.outcome} at the end and {b.outcome} then" for a, b in both]
-glue("n-known", len(known), "d")
-glue("n-outcomes", 2 * len(known), "d")
-glue("n-changed", len(changed), "d")
-glue("changed", "; ".join(changed) or "none")
+outcomes = {letter: [] for letter in LETTERS}
+for letter, score in LETTERS.items():
+    for pair in pairs:
+        end = case(pair, letter, pair.difference(score))
+        if end.known:
+            outcomes[letter].append(end)
+            assert at_equal_steps(pair, score).outcome == end.outcome
+assert not any(one.reversed for ends in outcomes.values() for one in ends)
+glue("n-known", len(outcomes["s"]))
+for letter, cases in outcomes.items():
+    glue(f"{letter}-as-stated", sum(one.met for one in cases))
 
 # %% [markdown]
 # {glue:text}`n-known` settings have an interval. Beyond the noise between seeds the encoder is the more symmetric in
-# {glue:text}`s-as-stated` of them, the decoder in {glue:text}`s-reversed`; the decoder is the more directional in
-# {glue:text}`d-as-stated`, the encoder in {glue:text}`d-reversed`. After equal steps {glue:text}`n-changed` of the
-# {glue:text}`n-outcomes` outcomes with an interval are others: {glue:text}`changed`.
+# {glue:text}`s-as-stated` of them, and the decoder the more directional in {glue:text}`d-as-stated`; the reverse is seen in
+# none. After equal steps the intervals say the same.
 #
 # ## Three formulas
 #
@@ -179,57 +319,37 @@ glue("changed", "; ".join(changed) or "none")
 # scores](printed_scores.py)).
 
 # %% tags=["remove-input"]
-if found:
-    table(
-        tables.formula_table(runs),
-        name="tab-training-formulas",
-        caption="Directionality at the end, encoder less decoder, by three formulas; the paper's sign is plus. Released models:"
-        " one seed each, $d$ by the formula of the released code, as the audit says; without their weights this cannot be checked.",
-    )
+table(
+    formula_table(runs),
+    name="tab-training-formulas",
+    caption="Directionality at the end, encoder less decoder, by three formulas; the paper's sign is plus. Released models:"
+    " one seed each, $d$ by the formula of the released code, as the audit says; without their weights this cannot be checked.",
+)
 
 # %% [markdown]
-# ## Over the steps
+# ## Where symmetry falls again
 #
-# Symmetry need not grow to the end. The table follows the median over layers, averaged over seeds, to its peak and from
-# there to the last step; what a seed loses is taken from where the other seeds peak.
-
-# %% tags=["remove-input"]
-if runs:
-    table(
-        tables.climb_table(runs),
-        name="tab-training-climbs",
-        caption="Median symmetry of models with a random start: at the start, at its peak, at the end.",
-        formats=dict.fromkeys(("s, start", "s, peak", "s, end"), ".2f"),
-    )
-
-# %% [markdown]
-# Where encoder and decoder end apart in directionality, either may have moved: encoders may lose column dominance, or
-# decoders gain it. As both start alike, their difference at the end is the encoder's change less the decoder's.
-
-# %% tags=["remove-input"]
-if found:
-    table(
-        tables.moves_table(runs),
-        name="tab-training-moves",
-        caption="Median directionality (Def. 3.2 of the paper) at both ends, and its change, with intervals over seeds.",
-    )
+# Symmetry need not grow to the end. We follow the median over layers, averaged over seeds, to its peak and from there to the
+# last step; what a seed loses is taken from where the other seeds peak.
+#
+# In {glue:text}`n-fall` of {glue:text}`n-alone` settings of encoders with one seed it loses more than
+# {glue:text}`least-fall`. Their peaks are low, {glue:text}`fall-peaks`, and they end at {glue:text}`fall-ends`. In the
+# {glue:text}`n-several` settings with three seeds or more it falls in none beyond their noise.
 
 # %% tags=["remove-cell"]
-moved = [move for move in columns.moves(runs) if move.encoder.known]
-glue("n-lose", sum(move.encoder.met for move in moved), "d")
-glue("n-gain", sum(move.decoder.met for move in moved), "d")
-larger = [m.pair.label for m in moved if abs(m.encoder.estimate.value) > abs(m.decoder.estimate.value)]
-glue("larger", "; ".join(larger) or "none of them")
-
-# %% [markdown]
-# Of the {glue:text}`n-known` settings with an interval, encoders lose column dominance beyond the noise between seeds
-# in {glue:text}`n-lose`, decoders gain it in {glue:text}`n-gain`. The encoders' mean change is the larger in size in
-# {glue:text}`larger`. A difference between the two can be clear where neither change is: the noise of the common start
-# cancels in it.
-
-# %% tags=["remove-input"]
-large = [run for run in runs if kind(run) == "large"]
-over_steps(large, name="fig-training-large") if large else None
+rises = climbs(runs)
+alone = [climb for climb in rises if not climb.fall.has_interval]
+fallen = [climb for climb in alone if climb.fall.value > SETTLED]
+assert not any(climb.fall.low > 0 for climb in rises) and max(climb.mean.max() for climb in fallen) < 0.3
+for name, value in {
+    "n-alone": len(alone),
+    "n-fall": len(fallen),
+    "least-fall": f"{SETTLED:g}",
+    "fall-peaks": extent((climb.mean.max() for climb in fallen), "{:.2f}".format),
+    "fall-ends": extent((climb.mean.iloc[-1] for climb in fallen), "{:.2f}".format),
+    "n-several": len(rises) - len(alone),
+}.items():
+    glue(name, value)
 
 # %% [markdown]
 # ## Layer by layer
@@ -238,27 +358,133 @@ over_steps(large, name="fig-training-large") if large else None
 # ours have fewer, so intervals over their seeds do not decide what it says.
 
 # %% tags=["remove-input"]
-by_layer([*found[0].first.runs, *found[0].second.runs], name="fig-training-recorded-layers") if found else None
+by_layer(pairs[0])
 
 # %% tags=["remove-input"]
-scores_by_depth(found) if found else None
+table(
+    layer_table([run for pair in pairs for run in (*pair.first.runs, *pair.second.runs)]),
+    name="tab-training-layers",
+    caption="What is said of the layers, at the end of training, on the seeds that encoder and decoder share: mean,"
+    " interval, and what it says of the claim.",
+)
 
-# %% tags=["remove-input"]
-if found:
-    table(
-        tables.layer_table([run for pair in found for run in (*pair.first.runs, *pair.second.runs)]),
-        name="tab-training-layers",
-        caption="What is said of the layers, at the end of training, on the seeds that encoder and decoder share: mean,"
-        " interval, and what it says of the claim.",
-    )
+
+# %% tags=["remove-cell"]
+def of_layers(statement: str, on_wikipedia: bool):
+    """What recorded runs have of a statement on layers; none of them is large enough to decide it."""
+    cases = cases_of_layers(recorded(on_wikipedia))[statement]
+    every = [one for measured in cases.values() for one in measured]
+    large = sum(one.training.reaches(spoken_of()) for one in every)
+    yield exact("settings recorded here with models as large, and trained as long, as those spoken of", large, 0, 0)
+    yield from joined(every, spoken_of())
+    ours = " ".join(f"{words[0].upper()}{words[1:]}: {in_words(measured)}." for words, measured in cases.items())
+    ours = doubt(every, ours) or f"The runs recorded here do not decide: none has {LEAST_SEEDS} seeds."
+    order = "Of the released layers this project's copy keeps no order."
+    return {"remark": f"{ours} {order} Recorded runs: intervals of 95 % over seeds."}
+
+
+LATE = """\"[L]ate layers of encoder-only models are more symmetric and converge faster than early layers when training
+bidirectionally.\""""
+STRONGLY = """\"[D]ecoder-only models learn almost non-symmetric matrices with strong skew-symmetric matrices in the middle
+layers"."""
+DIRECTIONAL = """\"When training unidirectionally, both encoder and decoder models show a higher degree of directionality for
+late layers, which is remarkably stronger for decoder-only models"."""
+
 
 # %%
-show(
-    decoders.skew_layers_elsewhere(runs=runs),
-    depth.encoder_layers_elsewhere(runs=runs),
-    depth.middle_layers_elsewhere(runs=runs),
-    depth.directionality_of_layers_elsewhere(runs=runs),
+@claim(
+    "Figure 3",
+    "(c), encoders",
+    "late layers of encoders end more symmetric than early ones, and sooner",
+    Verdict.UNDECIDED,
+    printed=LATE,
+    place=SECOND,
 )
+def encoder_layers_on_wikipedia():
+    return (yield from of_layers("encoders", on_wikipedia=True))
+
+
+show(encoder_layers_on_wikipedia())
+
+
+# %%
+@claim(
+    "Figure S4",
+    "(a), (c), encoders",
+    "late layers of encoders end more symmetric than early ones, and sooner",
+    Verdict.UNDECIDED,
+    printed=LATE,
+    place=SECOND,
+)
+def encoder_layers_elsewhere():
+    return (yield from of_layers("encoders", on_wikipedia=False))
+
+
+show(encoder_layers_elsewhere())
+
+
+# %%
+@claim(
+    "Figure 3",
+    "(c), decoders, middle layers",
+    "the middle layers of decoders end skew",
+    Verdict.UNDECIDED,
+    printed=STRONGLY,
+    place=SECOND,
+)
+def middle_layers_on_wikipedia():
+    return (yield from of_layers("middle", on_wikipedia=True))
+
+
+show(middle_layers_on_wikipedia())
+
+
+# %%
+@claim(
+    "Figure S4",
+    "(a), (c), decoders, middle layers",
+    "the middle layers of decoders end skew",
+    Verdict.UNDECIDED,
+    printed=STRONGLY,
+    place=SECOND,
+)
+def middle_layers_elsewhere():
+    return (yield from of_layers("middle", on_wikipedia=False))
+
+
+show(middle_layers_elsewhere())
+
+
+# %%
+@claim(
+    "Figure 3",
+    "(d)",
+    "late layers end more directional than early ones, those of decoders most",
+    Verdict.UNDECIDED,
+    printed=DIRECTIONAL,
+    place=SECOND,
+)
+def directionality_of_layers_on_wikipedia():
+    return (yield from of_layers("directionality", on_wikipedia=True))
+
+
+show(directionality_of_layers_on_wikipedia())
+
+
+# %%
+@claim(
+    "Figure S4",
+    "(b), (d)",
+    "late layers end more directional than early ones, those of decoders most",
+    Verdict.UNDECIDED,
+    printed=DIRECTIONAL,
+    place=SECOND,
+)
+def directionality_of_layers_elsewhere():
+    return (yield from of_layers("directionality", on_wikipedia=False))
+
+
+show(directionality_of_layers_elsewhere())
 
 # %% [markdown]
 # ## Every recorded arm
@@ -270,17 +496,16 @@ show(
 # width$^{-1/2}$, so that models of this width can show only large differences in it.
 
 # %% tags=["remove-cell"]
-glue("n-pairs", len(found), "d")
-glue("n-with-interval", sum(len(pair) > 2 for pair in found), "d")
-glue("n-recorded", len(recorded), "d")
-glue("n-hours", sum(run.about["seconds"] for run in recorded) / 3600, ".1f")
+glue("n-pairs", len(pairs), "d")
+glue("n-with-interval", sum(len(pair) > 2 for pair in pairs), "d")
+glue("n-recorded", len(every), "d")
+glue("n-hours", sum(run.about["seconds"] for run in every) / 3600, ".1f")
 
 # %% tags=["remove-input"]
-if recorded:
-    arms_shown, same = shortened(arm_table(recorded))
-    table(
-        arms_shown,
-        name="tab-training-arms",
-        caption="Every recorded arm: held-out loss and scores at the end, mean ± standard deviation over seeds."
-        + (f" The same in all: {same}." if same else ""),
-    )
+arms_shown, same = shortened(arm_table(every))
+table(
+    arms_shown,
+    name="tab-training-arms",
+    caption="Every recorded arm: held-out loss and scores at the end, mean ± standard deviation over seeds."
+    + (f" The same in all: {same}." if same else ""),
+)

@@ -15,37 +15,49 @@
 # %% [markdown]
 # # Trust
 #
-# Of the {glue:text}`n-next` commands given after {glue:text}`n-kills` kills at random moments {glue:text}`n-wrong` ended
-# otherwise than an undisturbed one, or found half a run, survey or notebook under its name: at most {glue:text}`bound`
-# would, with 95 % confidence. A killed build of the book can leave half-written pages, until the next build. Of
-# {glue:text}`n-answers` answers to damaged files and names {glue:text}`n-unanswered` was another than a value or one
-# sentence; a value need not be the one that was written.
+# What a kill leaves behind was tried {glue:text}`n-kills` times, at random moments. Of the {glue:text}`n-next` commands
+# given next, {glue:text}`n-wrong` ended otherwise than an undisturbed one, or had half a file to read. With 95 %
+# confidence, at most {glue:text}`bound` would.
+#
+# Readers were given {glue:text}`n-answers` damaged files and names. All but {glue:text}`n-unanswered` ended in a value or
+# in one sentence. Such a value need not be the one that was written.
 
 # %% tags=["remove-cell"]
+import json
+
+import pandas as pd
 from scipy.stats import binomtest
 
-from attngeo.chapters.trust.drilled import SIGNALS, by_command, by_reader, recorded
 from attngeo.display.page import glue, table
+from attngeo.records.checkout import data
 
-kills, fuzz = recorded()
-commands, readers = by_command(kills.drills), by_reader(fuzz.answers)
-every = commands.loc["all"]
-glue("n-kills", int(every[list(SIGNALS)].sum()))
-wrong = int(every["next"] - every["same"])
-glue("n-next", int(every["next"]))
+kills, fuzz = (json.loads(data("drills", f"{name}.json").read_text("utf-8")) for name in ("kills", "fuzz"))
+SIGNALS = ["SIGKILL", "SIGTERM", "SIGINT"]
+drills = [drill for drill in kills["drills"] if drill["kills"]]
+same = [drill["equal"] and not drill["wrong"] for drill in drills]
+rows = pd.DataFrame(
+    [
+        {"killed": f"`{drill['kind']}`"}
+        | {name: sum(sent == name for sent, *_ in drill["kills"]) for name in SIGNALS}
+        | {"next": 1, "same": end}
+        for drill, end in zip(drills, same, strict=True)
+    ]
+)
+commands = rows.groupby("killed", sort=False).sum().astype(int)
+assert commands[SIGNALS].sum().sum() == sum(len(drill["kills"]) for drill in drills)
+wrong = len(drills) - sum(same)
+
+# %% tags=["remove-cell"]
+glue("n-kills", sum(len(drill["kills"]) for drill in drills))
+glue("n-next", len(drills))
 glue("n-wrong", wrong or "none")
-glue("bound", binomtest(wrong, int(every["next"]), alternative="less").proportion_ci(0.95).high, ".1%")
-glue("n-own", sum(one.own_process for one in kills.drills if one.kills))
-glue("n-answers", int(readers.loc["all"].sum()), ",")
-glue("n-unanswered", fuzz.failed or "none")
-glue("n-several", max(len(one.kills) for one in kills.drills))
-glue("n-anew", sum(one.then == "begun anew" for one in kills.drills) or "none")
-glue("n-torch", sum(fuzz.answers["torch"].values()), ",")
-glue("n-torch-read", fuzz.answers["torch"]["accepted"], ",")
-glue("kills-made", f"{kills.date}, commit {kills.commit}, {kills.device}")
-glue("fuzz-made", f"{fuzz.date}, commit {fuzz.commit}")
-glue("kills-seed", f"SEED={kills.seed}")
-glue("fuzz-seed", f"TRIED={fuzz.inputs} SEED={fuzz.seed}")
+glue("bound", binomtest(wrong, len(drills), alternative="less").proportion_ci(0.95).high, ".1%")
+glue("n-own", sum(drill["own process"] for drill in drills))
+glue("n-answers", sum(sum(counts.values()) for counts in fuzz["answers"].values()), ",")
+glue("n-unanswered", fuzz["failed"] or "none")
+glue("n-anew", sum(drill["then"] == "begun anew" for drill in drills) or "none")
+glue("kills-made", f"{kills['date']}, commit {kills['commit']}, {kills['device']}, SEED={kills['seed']}")
+glue("fuzz-made", f"{fuzz['date']}, commit {fuzz['commit']}, TRIED={fuzz['inputs']} SEED={fuzz['seed']}")
 
 # %% tags=["remove-input"]
 table(
@@ -56,62 +68,26 @@ table(
 )
 
 # %% [markdown]
-# A moment is drawn uniformly over the processor time that the command takes undisturbed; a training run is killed up to
-# {glue:text}`n-several` times. {glue:text}`n-own` of the {glue:text}`n-next` killed commands were processes of their own;
-# the rest were forked from one that had loaded the libraries, so that few moments fell into imports. The *same* end means the same bits: loss, scores, pictures and weights of a run, tables of
-# a survey, the notebook, the pages, without their dates. What was there before stays until the new file is whole, but for
-# pages of the book, which are written in place (a build that was killed meanwhile is noted, and the next one writes them
-# all), and for what is folded here. A training run that dies before its first checkpoint ({glue:text}`n-anew` did here) has
-# nothing to go on from: `--resume` says so, and the run begins anew.
+# The *same* end means the same bits, without dates: loss, scores, pictures and weights of a run, tables of a survey, the
+# notebook, the pages. Of the killed commands {glue:text}`n-own` were processes of their own. The rest were forked from one
+# that had loaded the libraries, so few moments fell into imports.
 #
-# ````{dropdown} What else a kill leaves
-# SIGKILL, and outside training SIGTERM, can leave temporary files, whose names begin with a dot. A model of a survey that
-# was being written anew loses its former record: it has no `record.json`, counts as unfinished, and `--resume` scores it
-# again.
+# What was there before stays until a new file is whole. There are three exceptions.
 #
-# Made {glue:text}`kills-made`.
-# ````
+# - A killed build of the book can leave half-written pages, until the next build writes all of them.
+# - A killed survey loses the former record of the model that it was writing anew. That model counts as unfinished, and
+#   `--resume` scores it again.
+# - A training run that dies before its first checkpoint ({glue:text}`n-anew` did) has nothing to go on from. `--resume`
+#   says so.
 #
-# ## Damaged files
-
-# %% tags=["remove-input"]
-table(
-    readers,
-    name="tab-trust-files",
-    caption="Answers to files with random bytes changed, ends cut off or values replaced, now and then nothing: refusals "
-    "in one sentence, and values where what is left has the right form, be it what was written or not. Names of files "
-    "are random text, most of which a file could be called.",
-)
-
-# %% [markdown]
-# Values can be wrong: of {glue:text}`n-torch` answers on torch files {glue:text}`n-torch-read` were values, and a changed
-# byte within weights is scored as it stands. A damaged cache of token ids is never refused: it is made again, and its ids
-# are the same.
+# Temporary files, whose names begin with a dot, can be left.
 #
-# ````{dropdown} What is never executed
-# Nothing of a file is run. Weights are read from safetensors, GGUF, or by `torch.load(weights_only=True)`; arrays by
-# `numpy.load(allow_pickle=False)`; YAML by its safe loader. Code that a repository of the Hub brings along is not
-# fetched: an architecture is known by the names of its tensors.
-# ````
+# Nothing of a file is executed. Weights are read from safetensors, GGUF, or by `torch.load(weights_only=True)`. A changed
+# byte within weights is scored as it stands, since these files carry no checksum. Checkpoints of our own runs do:
+# `--resume` passes over one that differs from its `manifest.json`.
 #
-# ````{dropdown} How a damaged checkpoint is noticed
-# Each checkpoint of a run is closed by a `manifest.json` with the SHA-256 of every file in it. `--resume` computes them
-# again, passes over a checkpoint that differs, names the file, and goes on from the one before. Without a whole
-# checkpoint, or where settings, text or tokenizer have changed, it refuses.
-# ````
+# Not tried were power cuts, GGUF files with random damage, disks that return other bytes than were written, and commands
+# at their full length.
 #
-# ````{dropdown} What was not tried
-# Power cuts: a file is renamed when it is whole, and not forced onto the disk. Disks that return other bytes than were
-# written, apart from the checksums above. Commands at their full length: the drills' models and book are small, since a
-# kill in a long computation meets the same few files.
-#
-# Safetensors with damage beyond the header: the bytes of weights carry no checksum there, nor in GGUF, so that a changed
-# one would go unnoticed. GGUF files were not damaged at random.
-#
-# Damaged files: made {glue:text}`fuzz-made`.
-# ````
-#
-# ## Repeat it
-#
-# `make drills` with {glue:text}`kills-seed`, and `make fuzz` with {glue:text}`fuzz-seed`, draw the same signals, moments
-# and files again and write `data/drills`; another `SEED` draws others.
+# Kills: {glue:text}`kills-made`; files: {glue:text}`fuzz-made`. `make drills` and `make fuzz` with these seeds draw the
+# same signals, moments and files again and write `data/drills`.

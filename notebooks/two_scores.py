@@ -13,16 +13,13 @@
 # ---
 
 # %% [markdown]
-# # Two scores
+# # The directionality score can point the wrong way
 #
-# Is the [query-key matrix](bilinear_form.py) of a model symmetric, and do its columns outweigh its rows? The paper
-# {cite}`saponati2025` answers with two numbers: the *symmetry score* $s$ weighs the symmetric against the skew-symmetric
-# part of a matrix, and the *directionality score* $d$, meant to be negative where columns dominate, its long rows against
-# its long columns. Do they say what they are meant to say?
+# The paper {cite}`saponati2025` reads a query-key matrix by two numbers. The *symmetry score* $s$ says how symmetric it is. The
+# *directionality score* $d$ says whether its rows or its columns are the long ones; below 0, columns dominate.
 #
-# Symmetry does, once a printed factor 2 is dropped. Directionality does not always: where one column outgrows all
-# others, the extreme of what the paper's theory is about, it tends to {glue:text}`limit` in the matrices below, as if rows
-# dominated.
+# **The symmetry score says what it should, once a printed factor 2 is dropped. The directionality score need not.** Where one
+# of 768 columns outgrows all others it ends at {glue:text}`limit`, as if rows dominated.
 
 # %% tags=["parameters"]
 gamma: float = 2.0  # threshold of directionality in the figures, in standard deviations; in [0, 4]
@@ -32,34 +29,115 @@ draws: int = 400  # random matrices of each size; in [20, 10000]
 seed: int = 0  # seed of every random draw; in [0, 2147483647]
 
 # %% tags=["remove-cell"]
+import math
+from functools import cache
+
+import pandas as pd
+import seaborn as sns
 import torch
+from jaxtyping import Float
+from scipy.stats import norm
+from torch import Tensor
 
-from attngeo.chapters.two_scores import directionality, figures, heads, random_matrices, symmetry
 from attngeo.chapters.two_scores.build_a_matrix import build_a_matrix
-from attngeo.chapters.two_scores.null_ruler import null_ruler
+from attngeo.chapters.two_scores.laws import (
+    RowsBehindOneColumn,
+    first_positive_limit,
+    head_directionality_sd,
+    negative_symmetry_share,
+    one_column_limit,
+    positive_share,
+    uneven_matrices,
+    with_strong_column,
+)
 from attngeo.display.page import glue, show, table
-from attngeo.forms.random_matrices import directionality_sd, sample_dense
-from attngeo.forms.scores import GAMMA, score_batch
+from attngeo.display.style import CROSS, DECODER, ENCODER, NEUTRAL, CaptionedFigure, house_style, new_figure
+from attngeo.forms.bilinear import BilinearForm
+from attngeo.forms.null_laws import laws_of_shape
+from attngeo.forms.random_matrices import directionality_sd, sample_dense, sample_forms, symmetry_mean
+from attngeo.forms.scores import (
+    GAMMA,
+    Convention,
+    Scores,
+    directionality_score,
+    score_batch,
+    score_heads,
+    symmetry_score,
+)
+from attngeo.paper.claims import Verdict, claim, compare, exact, monte_carlo
 
+FORMULAS = {  # field of `Scores`, in words
+    "directionality": "sum of norms (Def. 3.2)",
+    "directionality_released": "excess (released code)",
+    "directionality_tables": "excess of logarithms (Table S3)",
+}
+PALETTE = dict(zip(FORMULAS.values(), (ENCODER, DECODER, CROSS), strict=True))
 generator = torch.Generator().manual_seed(seed)
 
-# %% tags=["hide-input"]
-factors = [2.0**k for k in range(10)]
-found = []
-for factor in factors:
-    matrices = [directionality.with_strong_column(n_strong, factor, generator) for _ in range(6)]
-    found.append(score_batch(torch.stack(matrices), gamma))
-limit = directionality.one_column_limit(n_strong, gamma)
-figures.one_strong_column(factors, found, limit, n_strong)
 
 # %% tags=["remove-cell"]
-rows = directionality.RowsBehindOneColumn.at(GAMMA)
-glue("limit", limit, "+.2f")
+def by_formula(scores: Scores, **more: float | int) -> pd.DataFrame:
+    """Directionality by each formula, a row per matrix and formula."""
+    values = pd.DataFrame({words: getattr(scores, field).numpy() for field, words in FORMULAS.items()})
+    return values.melt(var_name="formula", value_name="directionality d").assign(**more)
+
+
+@house_style()
+def one_strong_column(frame: pd.DataFrame, limit: float, n: int) -> CaptionedFigure:
+    """Directionality against the factor on one column, by each formula, and the limit of Def. 3.2."""
+    figure, panel = new_figure(8, 3.6)
+    style = {"palette": PALETTE, "style": "formula", "dashes": False, "markers": ["o", "s", "^"], "errorbar": "sd"}
+    sns.lineplot(frame, x="factor", y="directionality d", hue="formula", ax=panel, **style)
+    panel.axhline(limit, color=ENCODER, linestyle=":", linewidth=1, label=f"limit of Def. 3.2, {limit:+.2f}")
+    panel.axhline(0, color=NEUTRAL, linewidth=1)
+    panel.set(xscale="log", xlabel="factor on one column", ylim=(-1.1, 1.1))
+    for y, side in ((1.02, "read as: rows dominate"), (-1.02, "read as: columns dominate")):
+        panel.text(1, y, side, color=NEUTRAL, fontsize="small", va="center")
+    panel.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+    last = frame[frame["factor"] == frame["factor"].max()].groupby("formula")["directionality d"].mean()
+    ends = "; ".join(f"{last[words]:+.2f} ({words})" for words in PALETTE)
+    caption = f"One column of a random matrix of {n} rows grows; three formulas score it. Mean $d$ at the end: {ends}."
+    alt = f"Three curves of directionality against the factor on one column. They start near 0 and end at {ends}."
+    return CaptionedFigure(figure, "fig-one-strong-column", f"{caption} Bands: ± one standard deviation.", alt)
+
+
+# %% tags=["remove-input"]
+factors = [2.0**k for k in range(10)]
+grown = {f: torch.stack([with_strong_column(n_strong, f, generator) for _ in range(6)]) for f in factors}
+limit = one_column_limit(n_strong, gamma)
+one_strong_column(pd.concat(by_formula(score_batch(m, gamma), factor=f) for f, m in grown.items()), limit, n_strong)
+
+# %% tags=["remove-cell"]
+rows = RowsBehindOneColumn.at(GAMMA)
+assert one_column_limit(768) > 0
+glue("limit", one_column_limit(768), "+.2f")
 glue("a", rows.norms, ".3f")
 glue("share-over", 100 * rows.share, ".1f")
-glue("n-positive", directionality.first_positive_limit())
+glue("n-positive", first_positive_limit())
 glue("spread-256", directionality_sd(256), ".2f")
-glue("head-spread", heads.head_directionality_sd(768, 64), ".2f")
+glue("head-spread", head_directionality_sd(768, 64), ".2f")
+
+# %% [markdown]
+# ## Both scores, in code
+#
+# The symmetry score is one line, the directionality score five. A matrix is symmetric if token $i$ scores token $j$ as $j$
+# scores $i$. Its columns are long where a few coordinates of the context token decide the score.
+
+
+# %%
+def symmetry(m):
+    return float(torch.trace(m @ m) / m.square().sum())  # 1 if m = m.T, -1 if m = -m.T
+
+
+def length_of_the_long(norms, gamma):
+    threshold = norms.mean() + gamma * ((norms - norms.mean()) ** 2).mean().sqrt()
+    return float(norms[norms > threshold].sum())
+
+
+def directionality(m, gamma=2.0):
+    r, c = (length_of_the_long(m.square().sum(side).sqrt(), gamma) for side in (1, 0))  # of rows, of columns
+    return (r - c) / (r + c) if r + c else 0.0  # negative if columns are the long ones
+
 
 # %% [markdown]
 # ## Symmetry
@@ -78,8 +156,43 @@ glue("head-spread", heads.head_directionality_sd(768, 64), ".2f")
 #
 # The paper prints twice this number; its own bounds, and its printed tables, need the score without the 2.
 
+
+# %% tags=["remove-cell"]
+@cache
+def normal_matrices(n: int, draws: int, seed: int) -> Float[Tensor, "draws n n"]:
+    """Standard normal entries."""
+    return torch.randn(draws, n, n, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def parts(m: Float[Tensor, "*draws n n"]) -> tuple[Float[Tensor, "*draws n n"], Float[Tensor, "*draws n n"]]:
+    """Symmetric and skew-symmetric part (Eq. 16)."""
+    return (m + m.mT) / 2, (m - m.mT) / 2
+
+
 # %%
-show(symmetry.factor_of_the_symmetry_score(seed=seed))
+@claim(
+    "3.1",
+    "",
+    "the factor of the symmetry score",
+    Verdict.MISPRINT,
+    printed=r'"$s = 2 \frac{\|M_s\|_F^2 - \|M_n\|_F^2}{\|M\|_F^2}$".',
+    place="Section 3, Definition 3.1, Eq. 15",
+    holds=r"$s = (\|M_s\|^2 - \|M_n\|^2) / \|M\|^2 = \operatorname{Tr}(MM) / \|M\|^2$.",
+    remark="Proposition S1.17 (1) and (2) and the printed tables need the score without the 2.",
+)
+def factor_of_the_symmetry_score(n=16, seed=0):
+    (m,) = normal_matrices(n, 1, seed)
+    symmetric, skew = (m + m.T) / 2, (m - m.T) / 2
+    printed = [symmetry_score(part, Convention.PRINTED) for part in (symmetric, skew)]
+    yield exact("score of a symmetric matrix, as printed", printed[0], 2)
+    yield compare("score of a symmetric matrix, as printed, against the 1 of Eq. S132", printed[0], "≠", 1, 1e-6)
+    yield compare("score of a skew-symmetric matrix, as printed, against the -1 of S132", printed[1], "≠", -1, 1e-6)
+    yield exact("score of a symmetric matrix, corrected", symmetry(symmetric), 1)
+    yield exact("score of a skew-symmetric matrix, corrected", symmetry(skew), -1)
+    yield exact("corrected score of a random matrix less `symmetry_score`", symmetry(m) - symmetry_score(m))
+
+
+show(factor_of_the_symmetry_score(seed=seed))
 
 # %% [markdown]
 # ````{prf:proposition} Prop. S1.17 (1) and (2) of the paper: range and extremes of symmetry
@@ -102,11 +215,67 @@ show(symmetry.factor_of_the_symmetry_score(seed=seed))
 # ```
 # ````
 
+
 # %%
-show(
-    symmetry.symmetry_lies_between_minus_one_and_one(seed=seed),
-    symmetry.extremes_of_the_symmetry_score(seed=seed),
+@claim(
+    "S1.17",
+    "(1)",
+    "the range of the symmetry score",
+    Verdict.MISPRINT,
+    printed='"The symmetry score $s$ is a scalar value bounded in the range $[-1, 1]$."',
+    place="Section S1.5, Proposition S1.17 (1)",
+    holds="The range is $[-2, 2]$ with the factor 2 of that definition, and $[-1, 1]$ without it.",
+    remark="The factor and the bounds of Eqs. S127 and S129 are mended together, and the proof stands.",
+    repeats="factor_of_the_symmetry_score",
 )
+def symmetry_lies_between_minus_one_and_one(n=8, draws=200, seed=0):
+    m = normal_matrices(n, draws, seed)
+    s, k = parts(m)
+    mixed = s + torch.linspace(0, 1, len(m), dtype=m.dtype)[:, None, None] * k  # from symmetric to balanced
+    values = [symmetry_score(x) for x in (*m, *mixed, *s, *k)]
+    printed = [symmetry_score(x, Convention.PRINTED) for x in (s[0], k[0])]
+    yield exact("largest score", max(values), 1)
+    yield exact("smallest score", min(values), -1)
+    yield exact("largest score, with the factor 2 of Def. 3.1 of the paper", printed[0], 2, paper="= 1")
+    yield exact("smallest score, with the factor 2 of Def. 3.1 of the paper", printed[1], -2, paper="= -1")
+
+
+show(symmetry_lies_between_minus_one_and_one(seed=seed))
+
+
+# %%
+def distance_from_the_end(part: Float[Tensor, "n n"], m: Float[Tensor, "n n"]) -> Tensor:
+    """``2 ||M_n||^2 / ||M||^2 = 1 - s``, and with M_s ``1 + s``."""
+    return 2 * part.square().sum() / m.square().sum()
+
+
+@claim(
+    "S1.17",
+    "(2)",
+    "which matrices have score 1 and -1",
+    Verdict.MISPRINT,
+    printed=r'"A symmetry score $s = \pm 1$ indicates a fully symmetric or skew-symmetric matrix, respectively."',
+    place="Section S1.5, Proposition S1.17 (2)",
+    holds=r"""Without the factor 2 of Def. 3.1 of the paper: $s = 1$ if and only if $M_n = 0$, $s = -1$ if and only if
+    $M_s = 0$ ($M \ne 0$).""",
+    remark=r"""With the factor, every matrix with $\|M_s\|^2 = 3 \|M_n\|^2$ has the score 1. The proof shows one direction;
+    the two identities give both.""",
+    repeats="factor_of_the_symmetry_score",
+)
+def extremes_of_the_symmetry_score(n=8, draws=50, seed=0):
+    pairs = [(x, *parts(x), symmetry_score(x)) for x in normal_matrices(n, draws, seed)]
+    below = max(abs(1 - s - distance_from_the_end(skew, x)) for x, _, skew, s in pairs)
+    above = max(abs(1 + s - distance_from_the_end(symmetric, x)) for x, symmetric, _, s in pairs)
+    _, symmetric, skew, _ = pairs[0]
+    mixed = 3**0.5 * symmetric / symmetric.norm() + skew / skew.norm()
+    printed, share = symmetry_score(mixed, Convention.PRINTED), parts(mixed)[1].square().sum() / mixed.square().sum()
+    yield exact(r"largest $|1 - s - 2 \|M_n\|^2 / \|M\|^2|$", below)
+    yield exact(r"largest $|1 + s - 2 \|M_s\|^2 / \|M\|^2|$", above)
+    yield exact(r"score with the factor 2 of a matrix with $\|M_s\|^2 = 3 \|M_n\|^2$", printed, 1)
+    yield compare(r"$\|M_n\|^2 / \|M\|^2$ of that matrix", share, ">", 0, 0.1, paper="= 0")
+
+
+show(extremes_of_the_symmetry_score(seed=seed))
 
 # %% [markdown]
 # With the printed 2 both points fail: scores reach 2, and some matrices have the score 1 without being symmetric. The
@@ -129,20 +298,56 @@ show(
 # and $d = 0$ where no row and no column exceeds its threshold. Negative values are read as dominance of columns.
 # ````
 #
-# The text gives no value of $\gamma$, on which the score depends; the released code, by an audit of it (not read here), has
-# $\gamma = 2$, and so have we where nothing else is said. The score lies in $[-1, 1]$, and [it is 1 or
+# The text gives no value of $\gamma$, on which the score depends. We take $\gamma = 2$ where nothing else is said, as the
+# released code does, by an audit that this project has not read. The score lies in $[-1, 1]$, and [it is 1 or
 # $-1$](two_scores_details.py#range-and-extremes-of-directionality) where only rows, or only columns, exceed.
 
+
+# %% tags=["remove-cell"]
+def released_directionality(m: Float[Tensor, "n n"], gamma: float) -> float:
+    """``(r - c) / (r + c)`` of the released code: r, c sum excesses over mean + gamma sd, squares over n - 1."""
+    norms = torch.stack([m.square().sum(1).sqrt(), m.square().sum(0).sqrt()])
+    mean = norms.mean(1, keepdim=True)
+    sd = ((norms - mean).square().sum(1, keepdim=True) / (len(m) - 1)).sqrt()
+    r, c = (norms - mean - gamma * sd).clamp_min(0).sum(1).tolist()
+    return (r - c) / (r + c) if r + c else 0.0
+
+
 # %%
-show(directionality.directionality_as_defined(seed=seed))
+@claim(
+    "3.2",
+    "",
+    "the directionality score",
+    Verdict.ASSUMPTION,
+    printed=r'"$\gamma$ is a scaling factor"; no value is given.',
+    place="Section 3, Definition 3.2, Eqs. 18 and 19",
+    missing=(r"$\gamma =$",),
+)
+def directionality_as_defined(n=48, draws=40, seed=0):
+    matrices = uneven_matrices(n, draws, seed)
+    worst = max(abs(directionality_score(m, g) - directionality(m, g)) for m in matrices for g in (1.0, 2.0, 3.0))
+    gaps = [directionality_score(m, 2.0, "released") - released_directionality(m, 2.0) for m in matrices]
+    moved = max(abs(directionality_score(m, 1.0) - directionality_score(m, 2.0)) for m in matrices)
+    yield exact("largest difference of `directionality_score` from the definition, γ of 1, 2 and 3", worst)
+    released = "largest difference of the released variant, squares over $n - 1$, from its formula"
+    yield exact(released, max(map(abs, gaps)))
+    zero = directionality_score(torch.zeros(4, 4))
+    yield exact("score of the zero matrix, where no norm exceeds", zero)
+    yield compare(r"largest change of a score from $\gamma = 1$ to $\gamma = 2$", moved, ">", 0.1)
+    where = "$d = 0$ where no row and no column exceeds (stated in the proof of Proposition S1.18)"
+    return {"holds": rf"$\gamma = {GAMMA:g}$, as in the released code, and {where}."}
+
+
+show(directionality_as_defined(seed=seed))
 
 # %% [markdown]
-# Three formulas of this kind are in use. Sums of *norms* are the definition. Sums of the *excess* of norms over the
-# threshold, with the divisor $n - 1$ in the standard deviation, are what the released code computes. Sums of the excess of
-# the *logarithms* of the norms are behind the printed Table S3 ([The printed scores](printed_scores.py)). The package has
-# all three, by the names `definition`, `released` and `tables`. All ignore the scale of the matrix, the order of its rows
-# and columns, and signs; all change their sign with transposition. None is a property of the bilinear form alone: a
-# rotation of the basis leaves $s$ as it is and changes $d$.
+# Three formulas of this kind are in use. Sums of *norms* are the definition. Sums of the *excess* over the threshold, with
+# the divisor $n - 1$ in the standard deviation, are what the released code computes. Sums of the excess of the *logarithms*
+# are behind the printed Table S3 ([The printed scores](printed_scores.py)). The package names them `definition`, `released`
+# and `tables`.
+#
+# All three ignore the scale of the matrix, the order of its rows and columns, and signs. All change their sign with
+# transposition. None is a property of the bilinear form alone: turn the basis below, and $s$ stays while $d$ changes.
 
 # %% tags=["remove-input"]
 build_a_matrix(generator, gamma)
@@ -174,20 +379,73 @@ build_a_matrix(generator, gamma)
 # ```
 # ````
 
+
+# %% tags=["remove-cell"]
+def one_column_alone(n: int, draws: int, generator: torch.Generator) -> Float[Tensor, " draws"]:
+    """Directionality of matrices whose other columns are 0."""
+    column = torch.randn(draws, n, 1, generator=generator, dtype=torch.float64)
+    return score_heads(BilinearForm(column, torch.eye(n, 1, dtype=torch.float64).expand_as(column))).directionality
+
+
+@cache
+def strong_columns(n: int, factor: float, draws: int, seed: int) -> tuple[Scores, Scores, dict[int, Tensor]]:
+    """Scores with one column times a factor, and times sqrt(n); d of one column alone, by the rows it has."""
+    generator, first = torch.Generator().manual_seed(seed), first_positive_limit()
+    by = (torch.stack([with_strong_column(n, f, generator) for _ in range(draws)]) for f in (factor, n**0.5))
+    return *map(score_batch, by), {rows: one_column_alone(rows, 30 * draws, generator) for rows in (first, 2 * first)}
+
+
 # %%
-show(directionality.sign_of_directionality(seed=seed))
+@claim(
+    "3.2",
+    "(reading of the sign)",
+    "what the sign of directionality says",
+    Verdict.ASSUMPTION,
+    printed='"[P]ositive and negative directionality scores indicate the dominance of high norm rows or columns, respectively".',
+    place="Sections 3 and S1.6",
+    missing=("by chance",),
+)
+def sign_of_directionality(n=768, factor=1000.0, draws=16, seed=0):
+    strong, weaker, alone = strong_columns(n, factor, draws, seed)
+    d, said = strong.directionality, f"one column {factor:g} times the others, $n$ = {n}"
+    yield monte_carlo(f"mean $d$ with {said}", d, one_column_limit(n))
+    yield monte_carlo(f"mean $d$ with {said}, against 0", d, 0, ">", paper="< 0")
+    yield exact(f"share of matrices with $d > 0$, {said}", (d > 0).double().mean(), 1, 0, paper="= 0")
+    for k, scores in alone.items():
+        words = f"share of matrices with $d > 0$, one column alone, $n$ = {k}, against its limit form"
+        yield monte_carlo(words, (scores > 0).double(), positive_share(k), paper="= 0")
+    yield monte_carlo("mean $d$ from the excess (released code)", strong.directionality_released, 0, "<")
+    yield monte_carlo("mean $d$ from the logarithms (Table S3)", strong.directionality_tables, -0.9, "<")
+    yield monte_carlo(r"mean $d$ from the logarithms, the factor $\sqrt n$", weaker.directionality_tables, 0, ">")
+    return in_words(n)
+
+
+def in_words(n: int) -> dict[str, str]:
+    """What holds instead, and which formulas read a strong column right."""
+    rows, first = RowsBehindOneColumn.at(GAMMA), first_positive_limit()
+    even, uneven = 100 * norm.sf(GAMMA), 100 * rows.share  # norms of rows that nothing spreads are close to normal
+    even_chance, almost_sure = 100 * positive_share(first), 100 * positive_share(256)
+    holds = rf"""It does when the columns over their threshold add up to more than the {even:.0f} to {uneven:.0f} % of rows
+        that exceed theirs by chance. One column that outgrows all others gives $d \to (a\sqrt n - 1)/(a\sqrt n + 1)$ with
+        $a = {rows.norms:.3f}$ at $\gamma = {GAMMA:g}$, a limit for large $n$. At $n = {first}$, where it changes its
+        sign, {even_chance:.0f} % of the matrices have a positive $d$, at $n = 256$ {almost_sure:.0f} %."""
+    remark = rf"""The norms add up, not their excess, and the column raises its own threshold and the spread of all row norms.
+        The excess over the threshold reads this size of matrix right; the excess of logarithms reads very strong columns
+        right and, at $n = {n}$, those of about $\sqrt n$ times the others wrong."""
+    return {"holds": holds, "remark": remark}
+
+
+show(sign_of_directionality(seed=seed), unfolded=True)
 
 # %% [markdown]
-# The column raises its own threshold, and it spreads the norms of *all* rows, since every row has one large entry. Of the
-# rows {glue:text}`share-over` % then exceed by chance, and [each counts with its whole
+# Why? The column raises its own threshold. It also spreads the norms of *all* rows, since each has one large entry. So
+# {glue:text}`share-over` % of the rows exceed by chance, and [each counts with its whole
 # norm](two_scores_details.py#one-strong-column-norm-by-norm). The excess over the threshold, as in the released code, stays
-# negative here; the excess of logarithms tends to $-1$, but need not be negative on its way there. In
-# matrices of a few hundred rows, a $d$ clearly below its range at random takes several strong columns by the definition;
-# one makes it positive.
+# negative here.
 #
 # ## Random matrices
 #
-# Weights start at random, and a score of trained weights says something only where it leaves the range of random ones.
+# Weights start at random. A score of trained weights says something only where it leaves the range of random ones.
 #
 # ````{prf:proposition} Prop. S1.17 (3) of the paper: symmetry of random matrices, corrected
 # :label: prop-s1-17-3
@@ -217,11 +475,72 @@ show(directionality.sign_of_directionality(seed=seed))
 # ```
 # ````
 
+
+# %% tags=["remove-cell"]
+@cache
+def dense(n: int, draws: int, seed: int) -> Scores:
+    """Scores of matrices of independent normal entries."""
+    return sample_dense(n, draws, seed)
+
+
+@cache
+def every_matrix(*shape: int) -> Tensor:
+    """All matrices of a shape with entries -2, -1, 1, 2."""
+    values = torch.tensor([-2.0, -1.0, 1.0, 2.0], dtype=torch.float64)
+    return torch.cartesian_prod(*[values] * math.prod(shape)).view(-1, *shape)
+
+
 # %%
-show(
-    random_matrices.symmetry_of_random_matrices(draws=max(draws, 500), seed=seed),
-    random_matrices.side_from_which_symmetry_vanishes(draws=max(draws, 500), seed=seed),
+@claim(
+    "S1.17",
+    "(3), Eq. S137",
+    "the symmetry of random matrices",
+    Verdict.MISPRINT,
+    printed=r"""The score of a random matrix "with zero mean and finite variance tends to zero as $8/n$ in the limit $n
+    \rightarrow \infty$".""",
+    place="Section S1.5, Proposition S1.17 (3), Eq. S137",
+    holds=r"""$\mathbb{E}\, s = 1 / n$, exactly for independent symmetric entries and for products of such matrices; $2 / n$
+    with the factor of Def. 3.1 of the paper. The halves lost in Eq. S133 make it $8 / n$.""",
+    repeats="parts_without_their_halves",
 )
+def symmetry_of_random_matrices(n=32, draws=1000, seed=0):
+    scaled = n * dense(n, draws, seed).symmetry
+    yield monte_carlo("mean of $n s$, normal entries", scaled, n * symmetry_mean(n))
+    for k in (2, 3):
+        mean = score_batch(every_matrix(k, k)).symmetry.mean()
+        yield exact(f"mean of $s$ over all matrices of {k} rows with entries -2, -1, 1, 2", mean, symmetry_mean(k))
+    wq, wk = every_matrix(2, 3, 1).unbind(1)
+    mean = score_batch(wq @ wk.mT).symmetry.mean()
+    yield exact(r"mean of $s$ over all $W_q W_k^\top$ of 3 rows and rank 1 with such factors", mean, symmetry_mean(3))
+    yield monte_carlo("mean of $n s$, normal entries, against the printed rate", scaled, 8, "≠")
+    yield monte_carlo("mean of $n s$ with the factor 2 of Def. 3.1 of the paper, against that rate", 2 * scaled, 8, "≠")
+
+
+show(symmetry_of_random_matrices(draws=max(draws, 500), seed=seed))
+
+
+# %%
+@claim(
+    "S1.17",
+    "(3), side of convergence",
+    "symmetry vanishes from the positive side",
+    Verdict.MISPRINT,
+    printed=r"""
+    "[T]he symmetry score is zero in the limit $n \rightarrow \infty$ with convergence from the positive side." """,
+    place="Section S1.5, after Eq. S137",
+)
+def side_from_which_symmetry_vanishes(n=32, draws=1000, seed=0):
+    s, limit, large = dense(n, draws, seed).symmetry, norm.cdf(-(2**-0.5)), 4096
+    yield monte_carlo("mean of $s$", s, 0, ">")
+    negative = (s < 0).double()
+    yield monte_carlo(f"share of matrices with $s < 0$, $n$ = {n}", negative, negative_symmetry_share(n), paper="= 0")
+    share = negative_symmetry_share(large)
+    yield compare(f"the exact share at $n$ = {large}", share, "=", limit, 1e-4, paper="= 0")
+    spread = r"The spread $\sqrt{2}/n$ is larger, so that $\Pr[s < 0] \to \Phi(-1/\sqrt{2}) \approx"
+    return {"holds": f"Its mean does, as $1/n$. {spread} {limit:.2f}$."}
+
+
+show(side_from_which_symmetry_vanishes(draws=max(draws, 500), seed=seed))
 
 # %% [markdown]
 # The printed rate is $8 / n$; [the lost factors](two_scores_details.py#where-the-printed-rate-comes-from) explain it. One
@@ -262,39 +581,128 @@ show(
 # ```
 # ````
 
+
 # %%
-show(random_matrices.directionality_of_random_matrices(draws=max(draws // 2, 100), seed=seed))
+@claim(
+    "S1.18",
+    "(3)",
+    "the directionality of random matrices",
+    Verdict.ASSUMPTION,
+    printed=r"""
+    "The directionality score of a random matrix $M \in \mathbb{M}_n$ with entries $M_{ij} \sim p(0, \sigma)$ from a
+    probability distribution with zero mean and a variance that scales as $O(n^{-1})$ tends to zero in the limit $n
+    \rightarrow \infty$." """,
+    place="Section S1.6, Proposition S1.18 (3)",
+    holds="It does for independent entries with one law, as we prove for a finite fourth moment.",
+    missing=("fourth moment",),
+)
+def directionality_of_random_matrices(n=256, draws=200, seed=0):
+    small, large = (dense(k, draws, seed + k).directionality for k in (n // 4, n))
+    signs = torch.randn(n, n, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).sign()
+    spread = directionality_sd(n)
+    yield monte_carlo(f"mean of $d$, $n$ = {n // 4}", small, 0)
+    yield monte_carlo(f"mean of $d$, $n$ = {n}", large, 0)
+    yield monte_carlo(f"mean of $d^2$ over its limit form, $n$ = {n}", (large / spread).square(), 1)
+    half = float(small.square().mean()) / 2
+    yield monte_carlo(f"mean of $d^2$, $n$ = {n}, against half that at {n // 4}", large.square(), half, "<")
+    yield exact("$d$ of random signs, whose rows and columns are equally long", directionality_score(signs))
+    slowly = rf"its spread is ${spread * n**0.5:.1f}\, n^{{-1/2}}$ for $\gamma = {GAMMA:g}$"
+    at = f"that is {spread:.2f} at {n} rows and {directionality_sd(768):.2f} at 768"
+    return {"remark": f"$d$ tends to 0 slowly: {slowly}, {at}."}
+
+
+show(directionality_of_random_matrices(draws=max(draws // 2, 100), seed=seed))
+
+
+# %% tags=["remove-cell"]
+@house_style()
+def directionality_at_random(frame: pd.DataFrame, gamma: float) -> CaptionedFigure:
+    """How d of random matrices scatters, by formula and size."""
+    figure, panel = new_figure(8, 3.4)
+    points = {"palette": PALETTE, "errorbar": ("pi", 95), "dodge": 0.4, "linestyle": "none", "capsize": 0.1}
+    sns.pointplot(frame, x="rows", y="directionality d", hue="formula", ax=panel, **points)
+    panel.axhline(0, color="black", linewidth=0.8)
+    panel.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+    largest = frame[frame["rows"] == frame["rows"].max()].groupby("formula")["directionality d"].std()
+    spread = "; ".join(f"{largest[words]:.2f} ({words})" for words in PALETTE)
+    caption = f"""Directionality of random matrices, $\\gamma = {gamma:g}$: means, and bars that hold 95 %.
+        Standard deviation at {frame["rows"].max()} rows: {spread}."""
+    alt = "Means of directionality by number of rows, three formulas each: near 0, with bars that are wide and shrink slowly."
+    return CaptionedFigure(figure, "fig-directionality-at-random", caption, alt)
+
 
 # %% tags=["remove-input"]
 samples = {size: sample_dense(size, draws, seed + size, gamma) for size in sorted(sizes)}
-figures.directionality_at_random(samples, sorted(sizes)[-1], gamma)
+directionality_at_random(pd.concat(by_formula(drawn, rows=size) for size, drawn in samples.items()), gamma)
 
 # %% [markdown]
-# It tends to 0 slowly. One random matrix of 256 rows has a $d$ that [scatters by](two_scores_details.py#the-spread-of-directionality)
-# {glue:text}`spread-256`, and one head of width 64 with 768 rows, as in BERT-base, [by](two_scores_details.py#heads)
-# {glue:text}`head-spread`. So where Section 4.1 of the paper says that both scores of every layer are zero at
-# initialisation, that is true of their means, up to $1/n$ in symmetry, and not of a layer.
+# One random matrix of 256 rows has a $d$ that [scatters by](two_scores_details.py#the-spread-of-directionality)
+# {glue:text}`spread-256`. A random head of BERT-base (width 64, 768 rows) [scatters by](two_scores_details.py#heads)
+# {glue:text}`head-spread`. The paper says that both scores of every layer are zero at initialisation (Section 4.1). Of
+# symmetry that is true, to within about $1/n$. Of directionality it is true of the mean, and not of a layer.
+
+
+# %% tags=["remove-cell"]
+@cache
+def untrained_layers(d: int, n_heads: int, draws: int, seed: int) -> Scores:
+    """Layers with normal weights, heads summed."""
+    return sample_forms(n_heads, d, d // n_heads, draws, seed)
+
 
 # %%
-show(random_matrices.scores_at_initialisation(seed=seed))
-
-# %% tags=["remove-input"]
-expected = random_matrices.closed_forms([64, 128, 256, 768, 1024, 4096], gamma)
-table(
-    expected,
-    name="tab-expected-at-random",
-    caption=f"Scores of random matrices, closed forms, $\\gamma = {gamma:g}$.",
-    formats={"rows": "d"} | dict.fromkeys(expected.columns[1:3], ".2g") | dict.fromkeys(expected.columns[3:], ".2f"),
+@claim(
+    "Section 4.1",
+    "(initialisation)",
+    "the directionality of a layer starts at zero",
+    Verdict.MISPRINT,
+    printed='"At initialization, the symmetry and directionality score of the matrix $W_{qk}$ at any layer is zero".',
+    place="Section 4.1",
+    repeats="one_random_matrix_has_a_direction",
 )
+def scores_at_initialisation(d=256, n_heads=4, draws=150, seed=0):
+    layers = untrained_layers(d, n_heads, draws, seed)
+    s, direction = layers.symmetry, layers.directionality
+    rate, scatter = d * symmetry_mean(d), float(direction.std())
+    yield monte_carlo("mean symmetry of a layer, times d", d * s, rate, paper="")
+    yield monte_carlo("squared spread of a layer's symmetry, times $d^2$", (d * s - rate).square(), 2, paper="")
+    yield monte_carlo("mean directionality of a layer", direction, 0)
+    magnitude = r"mean magnitude of directionality, against $1/\sqrt{d}$"
+    yield monte_carlo(magnitude, direction.abs(), d**-0.5, ">", paper="= 0")
+    holds = rf"""Of directionality the mean is zero; that of one layer scatters by about ${scatter * d**0.5:.1f}\, d^{{-1/2}}$.
+        Of symmetry the sentence holds, to within $1/d$ in the mean and $\sqrt{{2}}/d$ in one layer."""
+    trained = "Directionality below this scatter says nothing about training; at width"
+    return {"holds": holds, "remark": f"{trained} {d} that is about {scatter:.1f}."}
+
+
+show(scores_at_initialisation(seed=seed))
+
+
+# %% tags=["remove-cell"]
+def bands(widths: list[int], n_heads: int, gamma: float) -> pd.DataFrame:
+    """Half the width of the band that holds 95 % of random weights: of layers, and of one of some heads."""
+    layers, heads = ([laws_of_shape(d, d // k, gamma) for d in widths] for k in (1, n_heads))
+    columns = {
+        "$s$, mean": [law["symmetry"].mean for law in layers],
+        "$s$, ±": [law["symmetry"].half_width for law in layers],
+        "$d$, ±": [law["directionality"].half_width for law in layers],
+        "$d$ of a head, ±": [law["directionality"].half_width for law in heads],
+    }
+    return pd.DataFrame(columns, index=pd.Index(widths, name="width"))
+
 
 # %% tags=["remove-input"]
-null_ruler(gamma)
+table(
+    bands([128, 256, 512, 768, 1024, 2048, 4096], 8, gamma),
+    name="tab-expected-at-random",
+    caption="What untrained weights score: the band that holds 95 % of them, for a layer and for one of its 8 heads. A score"
+    " inside its band says nothing about training.",
+    formats={"$s$, mean": ".2g", "$s$, ±": ".2g", "$d$, ±": ".2f", "$d$ of a head, ±": ".2f"},
+)
 
 # %% [markdown]
 # ## What it means for you
 #
-# - Trust $s$: in a matrix of a few hundred rows a value of a few hundredths is already far from chance.
-# - Before you read a $d$, say which of the three formulas and which $\gamma$ it comes from, and set it beside its value at
-#   random; `attngeo score` prints both.
-# - In a matrix of a few hundred rows, a $d$ clearly below its range at random speaks of several strong columns. Whether one
-#   column dominates is seen from the norms themselves.
+# - Trust $s$: in a matrix of a few hundred rows, a few hundredths are already far from chance.
+# - Before you read a $d$, say which formula and which $\gamma$ it comes from. Set it beside its value at random;
+#   `attngeo score` prints both.
+# - Do not read a positive $d$ as long rows. Whether one column dominates is seen from the norms themselves.

@@ -25,15 +25,54 @@ draws: int = 400  # random matrices of each size; in [20, 10000]
 seed: int = 0  # seed of every random draw; in [0, 2147483647]
 
 # %% tags=["remove-cell"]
+import math
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import seaborn as sns
 import torch
+from jaxtyping import Float
+from scipy.stats import binom, chi, halfnorm
+from torch import Tensor
 
-from attngeo.chapters.two_scores import directionality, figures, heads, random_matrices, symmetry, symmetry_law
+from attngeo.chapters.two_scores.laws import (
+    first_positive_limit,
+    head_directionality_sd,
+    influence,
+    mean_square,
+    negative_symmetry_share,
+    outlying_norm,
+    positive_share,
+    sum_influence,
+    symmetry_law,
+    threshold,
+    uneven_matrices,
+    with_strong_column,
+)
 from attngeo.display.page import glue, show
-from attngeo.forms.random_matrices import sample_dense
+from attngeo.display.style import DECODER, ENCODER, NEUTRAL, CaptionedFigure, house_style, new_figure
+from attngeo.forms.random_matrices import directionality_sd, sample_dense, sample_forms, symmetry_mean, symmetry_sd
+from attngeo.forms.scores import GAMMA, Scores, directionality_score, score, score_batch
+from attngeo.paper.claims import Verdict, claim, compare, exact, monte_carlo
 
+BOUND = 1.0  # of |Tr(MM)| over ||M||^2
+LOST_HALVES = 4.0  # the sums of Eq. S133 over the norms that they are printed for
 generator = torch.Generator().manual_seed(seed)
-glue("n-positive", directionality.first_positive_limit())
-glue("positive-256", 100 * directionality.positive_share(256), ".0f")
+glue("n-positive", first_positive_limit())
+glue("positive-256", 100 * positive_share(256), ".0f")
+
+
+@cache
+def normal_matrices(n: int, draws: int, seed: int) -> Float[Tensor, "draws n n"]:
+    """Standard normal entries."""
+    return torch.randn(draws, n, n, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def parts(m: Float[Tensor, "*draws n n"]) -> tuple[Float[Tensor, "*draws n n"], Float[Tensor, "*draws n n"]]:
+    """Symmetric and skew-symmetric part (Eq. 16)."""
+    return (m + m.mT) / 2, (m - m.mT) / 2
+
 
 # %% [markdown]
 # ## The two parts of a matrix
@@ -52,8 +91,20 @@ glue("positive-256", 100 * directionality.positive_share(256), ".0f")
 # ```
 # ````
 
+
 # %%
-show(symmetry.squared_norm_splits(seed=seed))
+@claim("S1.16", "", "the squared norm splits into two shares", Verdict.HOLDS)
+def squared_norm_splits(n=16, draws=50, seed=0):
+    m = normal_matrices(n, draws, seed)
+    s, k = parts(m)
+    square = m.square().sum((1, 2))
+    gap = (s.square() + k.square()).sum((1, 2)) / square - 1
+    mixed = (s * k).sum((1, 2)) / square  # Tr(M_s M_n^T)
+    yield exact("largest relative gap between the two sides", gap.abs().max())
+    yield exact(r"largest $|\operatorname{Tr}(M_s M_n^\top)| / \|M\|^2$", mixed.abs().max())
+
+
+show(squared_norm_splits(seed=seed))
 
 # %% [markdown]
 # ## Bounds on the trace
@@ -61,8 +112,37 @@ show(symmetry.squared_norm_splits(seed=seed))
 # The printed proof of the range of $s$ ({prf:ref}`prop-s1-17`) bounds $\tr(M M)$ by $\norm{M}^2 / 2$ (Eqs. S127, S129),
 # half of what it can be, and this half cancels the 2 of the definition.
 
+
 # %%
-show(symmetry.bounds_on_the_trace(seed=seed))
+@claim(
+    "S1.17",
+    "Eqs. S127, S129",
+    "bounds on the trace of the square",
+    Verdict.MISPRINT,
+    printed=r"""
+    "$-\frac{1}{2} \|M\|_F^2 \leq \mathrm{Tr}(M M)$" and "$\mathrm{Tr}(M M) \leq \frac{1}{2} \|M\|_F^2$".""",
+    place="Section S1.5, Eqs. S127 and S129",
+    holds=r"$-\|M\|^2 \le \operatorname{Tr}(MM) \le \|M\|^2$, with equality for skew-symmetric and symmetric matrices.",
+    remark="""Eq. S131 comes out right because this 1/2 meets the 2 of Def. 3.1 of the paper. The term that is bounded
+    stands on the right-hand side of Eq. S126, not on the left.""",
+    repeats="factor_of_the_symmetry_score",
+)
+def bounds_on_the_trace(n=8, draws=200, seed=0):
+    m = normal_matrices(n, draws, seed)
+    ratios = [float(torch.trace(x @ x) / x.square().sum()) for x in (*m, *parts(m[0]))]
+    yield exact(r"largest $\operatorname{Tr}(MM) / \|M\|^2$", max(ratios), BOUND)
+    yield exact(r"smallest $\operatorname{Tr}(MM) / \|M\|^2$", min(ratios), -BOUND)
+    yield compare(
+        r"largest $\operatorname{Tr}(MM) / \|M\|^2$, against the printed 1/2",
+        max(ratios),
+        ">",
+        0.5,
+        1e-6,
+        paper="< 0.5",
+    )
+
+
+show(bounds_on_the_trace(seed=seed))
 
 # %% [markdown]
 # ## Where the printed rate comes from
@@ -71,12 +151,63 @@ show(symmetry.bounds_on_the_trace(seed=seed))
 # halves of $M_s$ and $M_n$ (Eq. S133, a factor 4), on top of the factor 2 of the definition. It also says that $s$ vanishes
 # from the positive side; its mean does.
 
+
 # %%
-show(symmetry.parts_without_their_halves(seed=seed))
+@claim(
+    "S1.17",
+    "Eq. S133",
+    "norms of the two parts, entry by entry",
+    Verdict.MISPRINT,
+    printed=r"""
+    "$\|M_s\|_F^2 = \sum_{i \neq j} (M_{ij} + M_{ji})^2$ $+ \sum_i (2 M_{ii})^2$", "$\|M_n\|_F^2 = \sum_{i \neq j}
+    (M_{ij} - M_{ji})^2$".""",
+    place="Section S1.5, Eq. S133",
+    holds=r"Both right-hand sides carry a factor $\tfrac14$.",
+    remark="The halves of Eq. 16 are lost here; this is where the $8/n$ of Eq. S137 comes from.",
+)
+def parts_without_their_halves(n=16, seed=0):
+    (m,) = normal_matrices(n, 1, seed)
+    symmetric, skew = parts(m)
+    off = 1 - torch.eye(len(m), dtype=m.dtype)
+    printed_s = ((m + m.T).square() * off).sum() + (2 * m.diagonal()).square().sum()
+    printed_n = ((m - m.T).square() * off).sum()
+    yield exact(r"printed sum over $\|M_s\|^2$", printed_s / symmetric.square().sum(), LOST_HALVES, paper="= 1")
+    yield exact(r"printed sum over $\|M_n\|^2$", printed_n / skew.square().sum(), LOST_HALVES, paper="= 1")
+
+
+show(parts_without_their_halves(seed=seed))
+
+
+# %% tags=["remove-cell"]
+@house_style()
+def symmetry_at_random(frame: pd.DataFrame, shown: int) -> CaptionedFigure:
+    """Mean of s against n with its closed form, and the distribution of n s at one n with its exact density."""
+    figure, (left, right) = new_figure(9, 3.4, columns=2)
+    n, grid = np.array(sorted(set(frame["rows"]))), np.linspace(-5, 7, 400)
+    for factor, words, style in ((1, "1/n, exact", "-"), (8, "8/n, as printed", "--")):
+        left.plot(n, factor / n, style, color=ENCODER if factor == 1 else NEUTRAL, label=words)
+    dots = {"linestyle": "", "marker": "o", "errorbar": ("se", 2), "err_style": "bars", "color": DECODER}
+    sns.lineplot(frame, x="rows", y="mean symmetry", ax=left, label="simulation, ± 2 s.e.", **dots)
+    left.set(xscale="log", yscale="log")
+    left.set_xticks(n, [str(k) for k in n], minor=False)
+    drawn, name = shown * frame[frame["rows"] == shown]["mean symmetry"], f"n · s, n = {shown}"
+    sns.histplot(drawn.rename(name), stat="density", color=DECODER, alpha=0.45, label="simulation", ax=right)
+    density, share = symmetry_law(shown).pdf(grid / shown) / shown, negative_symmetry_share(shown)
+    right.plot(grid, density, color=ENCODER, label="exact density")
+    right.fill_between(grid, density, where=grid <= 0, color=ENCODER, alpha=0.3, label=f"{share:.0%} below 0")
+    right.legend()
+    caption = f"""Symmetry of random matrices. Left: its mean for each size, the exact $1/n$ and the printed $8/n$. Right:
+        its distribution at $n = {shown}$; {share:.0%} of the matrices have a negative score."""
+    alt = "Left: simulated means on the line 1/n, a factor of 8 below the printed line. Right: histogram of n times s under its"
+    return CaptionedFigure(
+        figure, "fig-symmetry-at-random", caption, f"{alt} exact density; the part below 0 is shaded."
+    )
+
 
 # %% tags=["remove-input"]
-samples = {size: sample_dense(size, draws, seed + size, gamma) for size in sorted(sizes)}
-figures.symmetry_at_random(samples, sorted(sizes)[1])
+samples = {size: sample_dense(size, draws, seed + size, gamma).symmetry for size in sorted(sizes)}
+columns = (pd.DataFrame({"rows": size, "mean symmetry": s.numpy()}) for size, s in samples.items())
+symmetry_at_random(pd.concat(columns), sorted(sizes)[1])
 
 # %% [markdown]
 # ## The spread of symmetry
@@ -110,8 +241,58 @@ figures.symmetry_at_random(samples, sorted(sizes)[1])
 # ```
 # ````
 
+
+# %% tags=["remove-cell"]
+def about(axis: int, cosine: Tensor, sine: Tensor) -> Float[Tensor, "nodes 3 3"]:
+    """Rotations about an axis of three dimensions."""
+    turn = torch.eye(3, dtype=torch.float64).expand(len(cosine), 3, 3).clone()
+    i, j = [k for k in range(3) if k != axis]
+    turn[:, i, i], turn[:, j, j], turn[:, i, j], turn[:, j, i] = cosine, cosine, -sine, sine
+    return turn
+
+
+def rotations(n: int) -> tuple[Float[Tensor, "nodes n n"], Float[Tensor, " nodes"]]:
+    """Rotations of 2 or 3 dimensions with weights: polynomials of their entries, of degree 4, have the exact mean."""
+    angles = torch.arange(8, dtype=torch.float64) * torch.pi / 4
+    plane = about(2, angles.cos(), angles.sin())
+    if n == 2:
+        mirror = torch.tensor([1.0, -1.0], dtype=torch.float64).diag()
+        return torch.cat([plane[:, :2, :2], plane[:, :2, :2] @ mirror]), torch.full((16,), 1 / 16, dtype=torch.float64)
+    cosines, weights = (torch.from_numpy(x) for x in np.polynomial.legendre.leggauss(3))
+    tilt = about(1, cosines, (1 - cosines**2).sqrt())
+    turns = torch.einsum("aij,bjk,ckl->abcil", plane, tilt, plane).reshape(-1, 3, 3)
+    return turns, (weights / 2 / 64).view(1, -1, 1).expand(8, 3, 8).reshape(-1)
+
+
 # %%
-show(symmetry_law.spread_of_symmetry(seed=seed))
+@claim(
+    "S1.17",
+    "(3), spread",
+    "how far the symmetry of a random matrix scatters",
+    Verdict.HOLDS,
+    remark="""S1.17 (3) says that $s$ tends to zero, and gives no spread. It follows from the mean and the variance, which
+    both vanish. The variance is close to $2/n^2$ whatever the singular values are.""",
+    ours=True,
+)
+def spread_of_symmetry(seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    for n in (2, 3):
+        turns, weights = rotations(n)
+        some = torch.rand(n, generator=generator, dtype=torch.float64)
+        for values in (some, torch.ones_like(some), torch.eye(n, dtype=torch.float64)[0]):
+            s = score_batch(turns * values).symmetry  # V may be left out of U D V^T: s sees V^T U alone
+            mean, c = weights @ s, min(1.0, float((values**4).sum() / (values**2).sum() ** 2))
+            spread = (weights @ (s - mean).square()).sqrt()
+            given = f"mean of $s$ over all rotations of given singular values, by exact quadrature, $n$ = {n}"
+            yield exact(given, mean, symmetry_mean(n))
+            words = f"standard deviation of $s$ over all rotations, $n$ = {n}, $c$ = {c:.2f}"
+            yield exact(words, spread, symmetry_sd(n, c))
+    for n in (2, 3, 64):
+        words = f"standard deviation of $s$ for normal entries, $n$ = {n}, against that of the Beta law"
+        yield exact(words, symmetry_sd(n), symmetry_law(n).std())
+
+
+show(spread_of_symmetry(seed=seed))
 
 # %% [markdown]
 # ## Range and extremes of directionality
@@ -134,12 +315,77 @@ show(symmetry_law.spread_of_symmetry(seed=seed))
 # The printed proof rests on $|\bar c - \bar r| < \bar c < \bar c + \bar r$, which fails wherever rows outweigh
 # columns twice over, or a sum is empty; as a strict inequality it would also exclude the two extremes.
 
+
 # %%
-show(
-    directionality.directionality_lies_between_minus_one_and_one(seed=seed),
-    directionality.extremes_of_directionality(seed=seed),
-    directionality.inequality_between_the_sums(seed=seed),
+@claim(
+    "S1.18",
+    "(1)",
+    "the range of the directionality score",
+    Verdict.HOLDS,
+    remark="""The proposition names the score $d$ a symmetry score; Eqs. S139 and S140 show strict inequalities for $-d$,
+    which exclude the values of point (2).""",
 )
+def directionality_lies_between_minus_one_and_one(seed=0):
+    values = [directionality_score(m) for m in uneven_matrices(seed=seed)]
+    yield exact("largest score", max(values), 1)
+    yield exact("smallest score", min(values), -1)
+
+
+show(directionality_lies_between_minus_one_and_one(seed=seed))
+
+
+# %%
+def end_reached(n_rows: int, n_columns: int) -> int:
+    """1 and -1 where only rows, only columns exceed their threshold, and 0 otherwise."""
+    return (n_rows > 0) - (n_columns > 0)
+
+
+@claim("S1.18", "(2)", "when directionality is 1 or -1", Verdict.HOLDS)
+def extremes_of_directionality(draws=300, seed=0):
+    scores = [score(m) for m in uneven_matrices(draws=draws, seed=seed)]
+    expected = [end_reached(int(x.n_rows_over), int(x.n_columns_over)) for x in scores]
+    at_ends = [float(x.directionality) if abs(x.directionality) == 1 else 0.0 for x in scores]
+    differ = sum(a != b for a, b in zip(expected, at_ends, strict=True))
+    yield exact(f"matrices, of {draws}, where the two sides of the equivalence differ", differ, 0, 0)
+    yield compare("matrices with $d = 1$", at_ends.count(1.0), ">")
+    yield compare("matrices with $d = -1$", at_ends.count(-1.0), ">")
+
+
+show(extremes_of_directionality(seed=seed))
+
+
+# %%
+def bound_on_the_difference(r: float, c: float) -> float:
+    """``|c - r| <= max(r, c)``."""
+    return max(r, c)
+
+
+def length_of_the_long(norms: Float[Tensor, " n"]) -> float:
+    """Sum of the norms over mean + gamma sd."""
+    over = norms.mean() + GAMMA * ((norms - norms.mean()) ** 2).mean().sqrt()
+    return float(norms[norms > over].sum())
+
+
+@claim(
+    "S1.18",
+    "Eq. S138",
+    "the inequality behind the range",
+    Verdict.MISPRINT,
+    printed=r'"$|\bar c_M - \bar r_M| < \bar c_M < \bar c_M + \bar r_M$".',
+    place="Section S1.6, Eq. S138",
+    holds=r"""$|\bar c - \bar r| \le \max(\bar r, \bar c) \le \bar c + \bar r$; then $|d| \le 1$, with equality where one sum
+    is 0.""",
+)
+def inequality_between_the_sums(draws=300, seed=0):
+    norms = [[m.square().sum(side).sqrt() for side in (1, 0)] for m in uneven_matrices(draws=draws, seed=seed)]
+    sums = [tuple(map(length_of_the_long, pair)) for pair in norms]
+    broken = sum(not abs(c - r) < c < c + r for r, c in sums)
+    mended = sum(not abs(c - r) <= bound_on_the_difference(r, c) <= r + c for r, c in sums)
+    yield compare(f"matrices, of {draws}, that break the printed inequality", broken, ">", paper="= 0")
+    yield exact("matrices that break the corrected one", mended, 0, 0)
+
+
+show(inequality_between_the_sums(seed=seed))
 
 # %% [markdown]
 # ## One strong column, norm by norm
@@ -147,13 +393,47 @@ show(
 # Where one column dominates, many rows exceed their threshold by chance, and the sums count their norms in full, not what
 # they have above the threshold.
 
+
+# %% tags=["remove-cell"]
+@house_style()
+def norms_and_thresholds(m: Float[Tensor, "n n"], gamma: float = GAMMA) -> CaptionedFigure:
+    """Row and column norms of one matrix, with the thresholds of Def. 3.2 and what exceeds them."""
+    figure, panels = new_figure(9, 3.0, columns=2)
+    words = []
+    for panel, kind, dim, colour in zip(panels, ("rows", "columns"), (1, 0), (ENCODER, DECODER), strict=True):
+        norms = m.norm(dim=dim)
+        over = norms > norms.mean() + gamma * norms.std(correction=0)
+        frame = pd.DataFrame({f"norm of {kind}": norms.numpy(), "over": over.numpy()})
+        hues = {
+            "hue": "over",
+            "palette": {False: NEUTRAL, True: colour},
+            "multiple": "stack",
+            "bins": 40,
+            "legend": False,
+        }
+        sns.histplot(frame, x=f"norm of {kind}", ax=panel, **hues)
+        panel.set(
+            yscale="log",
+            ylim=(0.5, None),
+            ylabel="number",
+            title=f"{kind}: {over.sum()} over, sum {norms[over].sum():.0f}",
+        )
+        words.append(f"{over.sum()} of the {kind} exceed their threshold and add up to {norms[over].sum():.0f}")
+    d = float(score(m, gamma).directionality)
+    reading = ", as if rows dominated" if d > 0 else ""
+    said = "; ".join(words)
+    caption = f"Norms of a matrix with one strong column; coloured: over $\\mu + {gamma:g} \\sigma$. {said}."
+    alt = f"Two histograms with logarithmic counts. Rows: broad, with a tail. Columns: all but one at small norms. {said}."
+    return CaptionedFigure(figure, "fig-norms-and-thresholds", f"{caption} So $d = {d:+.2f}${reading}.", alt)
+
+
 # %% tags=["remove-input"]
-figures.norms_and_thresholds(directionality.with_strong_column(n_strong, 100.0, generator), gamma)
+norms_and_thresholds(with_strong_column(n_strong, 100.0, generator), gamma)
 
 # %% [markdown]
 # The formula of {prf:ref}`prop-one-column` is a limit, and one matrix scatters around it. If $V$ is the variance of
 # $\bar r / \sqrt n$ to first order, the error of the threshold included
-# (`attngeo.chapters.two_scores.directionality.positive_share`), then
+# (`attngeo.chapters.two_scores.laws.positive_share`), then
 # $\Pr[d > 0] \approx \Phi\bigl((a \sqrt n - 1) / \sqrt V\bigr)$. At {glue:text}`n-positive` rows the sign of $d$ is a
 # toss-up; at 256 rows it is positive in {glue:text}`positive-256` % of the matrices. This is a derivation to first
 # order, checked by simulation, and no proof.
@@ -162,14 +442,91 @@ figures.norms_and_thresholds(directionality.with_strong_column(n_strong, 100.0, 
 #
 # The proof in the paper of what {prf:ref}`prop-s1-18-3` proves compares the means of $\bar r$ and $\bar c$ and concludes
 # that "their ratio, the directionality score of a random matrix, is zero" (after Eq. S145). A ratio of means is not the
-# score of a matrix. It also takes $M$ and $M\T$ to have the same law because all entries have the same (Eq. S142). For
-# independent entries that is so; in general equal laws of the entries are not enough, and $d$ need not vanish.
+# score of a matrix.
+
+
+# %% tags=["remove-cell"]
+@cache
+def dense(n: int, draws: int, seed: int) -> Scores:
+    """Scores of matrices of independent normal entries."""
+    return sample_dense(n, draws, seed)
+
 
 # %%
-show(
-    random_matrices.one_random_matrix_has_a_direction(seed=seed),
-    random_matrices.equal_marginals_are_not_enough(seed=seed),
+@claim(
+    "S1.18",
+    "Eqs. S144, S145",
+    "from the means of both sums to their ratio",
+    Verdict.MISPRINT,
+    printed=r"""The mean of $\bar r - \bar c$ is 0, and "the expected value of $\bar r_M + \bar c_M$ is strictly positive,
+    since both values are positive. Thus, their ratio, the directionality score of a random matrix, is zero." """,
+    place="Section S1.6, proof of Proposition S1.18, after Eq. S145",
+    holds=r"""$\mathbb{E}\, d = 0$, because $d(M^\top) = -d(M)$ and $M^\top$ has the law of $M$. That $d \to 0$ follows from
+    the law of large numbers for the rows and for the columns.""",
+    remark="""A ratio of means is no mean of ratios, and neither is the score of one matrix. The mean value theorem, which
+    the proof names, does not enter.""",
 )
+def one_random_matrix_has_a_direction(n=128, draws=300, seed=0):
+    d = dense(n, draws, seed).directionality
+    typical = halfnorm.mean() * directionality_sd(n)  # mean magnitude of a normal variable
+    yield monte_carlo("mean of $d$", d, 0)
+    yield monte_carlo(r"mean of $\lvert d \rvert$, against 0", d.abs(), 0, "≠")
+    yield monte_carlo(r"mean of $\lvert d \rvert$, against half its limit form", d.abs(), typical / 2, ">")
+    yield monte_carlo(r"mean of $\lvert d \rvert$, against twice its limit form", d.abs(), typical * 2, "<")
+
+
+show(one_random_matrix_has_a_direction(seed=seed))
+
+# %% [markdown]
+# It also takes $M$ and $M\T$ to have the same law because all entries have the same (Eq. S142). For independent entries that
+# is so; in general equal laws of the entries are not enough, and $d$ need not vanish.
+
+
+# %% tags=["remove-cell"]
+def every_pattern_of_lengths(n: int, seed: int) -> tuple[Float[Tensor, "patterns n n"], Float[Tensor, " patterns"]]:
+    """Matrices ``r_i e_ij``, signs e and every pattern of lengths r_i in {1, 10}, with the chance of each pattern.
+
+    A length is 10 with probability 1/n, independently; norms of rows and columns do not depend on the signs.
+    """
+    signs = torch.randn(n, n, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).sign()
+    long = torch.cartesian_prod(*[torch.tensor([0.0, 1.0], dtype=torch.float64)] * n)
+    return (1 + 9 * long)[:, :, None] * signs, (long / n + (1 - long) * (1 - 1 / n)).prod(1)
+
+
+def chance_of_outlying_rows(n: int, gamma: float = GAMMA) -> float:
+    """``Pr[0 < k < n / (1 + gamma^2)]``, k of n long rows: so few exceed mean plus gamma standard deviations."""
+    return float(binom.cdf(math.ceil(n / (1 + gamma**2)) - 1, n, 1 / n) - binom.pmf(0, n, 1 / n))
+
+
+# %%
+@claim(
+    "S1.18",
+    "Eq. S142",
+    "which random matrices have the law of their transpose",
+    Verdict.ASSUMPTION,
+    printed=r"""
+    "[A]ll entries are drawn from the same distribution. Hence, $\Pr[M_{ij} = x] = \Pr[M_{ji} = x]$ $\Rightarrow \Pr[M
+    = X] = \Pr[M = X^T]$".""",
+    place="Section S1.6, proof of Proposition S1.18, Eq. S142",
+    holds=r"""It follows if the entries are also independent, or if $M$ and $M^\top$ have the same joint law. Equal laws of
+    the single entries are not enough: with $M_{ij} = r_i \varepsilon_{ij}$, independent signs $\varepsilon_{ij}$, and lengths
+    $r_i$ that are 10 with probability $\tfrac1n$ and else 1, all entries have one law with mean zero, yet $d$ is 1 or 0, and
+    its mean tends to $1 - 1/e$.""",
+    missing=("independent", "joint law"),
+)
+def equal_marginals_are_not_enough(n=9, seed=0):
+    m, chances = every_pattern_of_lengths(n, seed)
+    scores = score_batch(torch.cat([m, m.mT])).directionality
+    at_ten = torch.einsum("p,pij->ij", chances, (m.abs() == 10).double())
+    yield exact("largest difference of $\\Pr[|M_{ij}| = 10]$ between two entries", at_ten.max() - at_ten.min())
+    mean = chances @ scores[: len(m)]
+    words = rf"$\mathbb{{E}}\, d$ of these matrices, by enumeration, $n$ = {n}"
+    yield exact(words, mean, chance_of_outlying_rows(n), paper="= 0")
+    both = chances @ (scores[: len(m)] + scores[len(m) :]) / 2
+    yield exact(r"$\mathbb{E}\, d$ of the same law or its transpose, with probability ½ each", both)
+
+
+show(equal_marginals_are_not_enough(seed=seed))
 
 # %% [markdown]
 # ## The spread of directionality
@@ -271,5 +628,47 @@ show(
 # For a trained model this is the scatter that a head's $d$ has to leave before it says anything.
 # `attngeo.forms.random_matrices.sample_forms` simulates any shape.
 
+
+# %% tags=["remove-cell"]
+@cache
+def random_heads(n: int, d_head: int, draws: int, seed: int) -> Float[Tensor, " draws"]:
+    """Directionality of heads with factors of independent normal entries."""
+    return sample_forms(1, n, d_head, draws, seed).directionality
+
+
+def contaminated_sum(x: float, share: float, d_head: int, gamma: float = GAMMA) -> tuple[float, float]:
+    """The sum over the threshold, per row, when a share of the rows has the norm x; and over the root mean square."""
+    mean = (1 - share) * chi.mean(d_head) + share * x
+    square = (1 - share) * d_head + share * x**2
+    t = mean + gamma * math.sqrt(square - mean**2)
+    total = (1 - share) * outlying_norm(t, d_head) + share * x * (x > t)
+    return float(total), float(total / math.sqrt(square / d_head))
+
+
 # %%
-show(heads.directionality_of_heads(seed=seed))
+@claim("S1.18", "(3), heads", "the directionality of a random head", Verdict.HOLDS, ours=True)
+def directionality_of_heads(n=1024, d_head=4, draws=2000, seed=0):
+    d, at, step, gaps = random_heads(n, d_head, draws, seed), f"$d_h$ = {d_head}", 1e-6, []
+    for x in np.array([0.1, 0.5, 0.9, 1.1, 2]) * threshold(d_head):
+        ahead, behind = (np.array(contaminated_sum(x, share, d_head)) for share in (step, -step))
+        expected = sum_influence(x, d_head), influence(x, d_head)
+        gaps.append(np.abs((ahead - behind) / (2 * step) - expected).max())
+    square = mean_square(lambda x, *_: x, d_head)
+    yield exact(f"mean square of a chi variable by the integral that makes $V$, {at}", square, d_head, 1e-6)
+    yield exact(f"largest difference of the influence of one norm from a slope of the sum, {at}", max(gaps), 0, 1e-6)
+    yield monte_carlo(f"mean of $d$, {at}, $n$ = {n}", d, 0, paper="= 0")
+    over = (d / head_directionality_sd(n, d_head)).square()
+    yield monte_carlo(f"mean of $d^2$ over its limit form, {at}, $n$ = {n}", over, 1)
+    return {"remark": of_a_head(768, 64)}
+
+
+def of_a_head(width: int, d_head: int) -> str:
+    """What follows for one head."""
+    spread = head_directionality_sd(width, d_head)
+    return rf"""The proof applies the proposition, that $d$ tends to zero, to products of two random matrices; the law of the
+        norms and the spread are ours. For a head of width $d_h$ the norms of rows and columns tend to chi variables with
+        $d_h$ degrees of freedom; at width {d_head} the limit form of the spread of $d$ is ${spread * width**0.5:.1f}\,
+        n^{{-1/2}}$, {spread:.2f} at {width} rows."""
+
+
+show(directionality_of_heads(seed=seed))

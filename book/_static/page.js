@@ -21,6 +21,13 @@
     side.setAttribute("aria-label", "Book");
   }
 
+  // A badge explains itself on hover (custom.css), and by keyboard where no fold around it has the focus.
+  function explained() {
+    document.querySelectorAll(".verdict[data-means]").forEach((badge) => {
+      if (!badge.closest("summary, a")) badge.tabIndex = 0;
+    });
+  }
+
   // Names of buttons and folds begin with the words that are seen on them.
   function names() {
     document.querySelectorAll(".theme-switch-button :is(i, svg)").forEach((icon) => {
@@ -62,7 +69,7 @@
     };
   }
 
-  document.addEventListener("DOMContentLoaded", () => { snippets(); landmark(); });
+  document.addEventListener("DOMContentLoaded", () => { snippets(); landmark(); explained(); });
   window.addEventListener("load", () => {
     names();
     // the theme puts drawings in place of its icons when it gets round to it
@@ -70,6 +77,12 @@
     document.querySelectorAll(".theme-switch-button").forEach((b) => again.observe(b, { childList: true, subtree: true }));
     (window.MathJax?.startup?.promise ?? Promise.resolve()).then(reach);
   });
-  window.addEventListener("resize", reach);
-  document.addEventListener("toggle", reach, true);
+  // Many folds that open at once are measured once.
+  let asked = 0;
+  const soon = () => {
+    cancelAnimationFrame(asked);
+    asked = requestAnimationFrame(reach);
+  };
+  window.addEventListener("resize", soon);
+  document.addEventListener("toggle", soon, true);
 })();

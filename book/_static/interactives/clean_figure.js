@@ -24,6 +24,7 @@ attngeo.interactive("clean_figure", (stage, data) => {
     });
     const gone = chart.dots("cloud");
     const marks = Object.fromEntries(parts.map((part) => [part, chart.dots(`point ${part}`)]));
+    const names = chart.names();
     const auc = element("b", {});
     const node = element("div", { class: "ia-panel" }, element("p", { class: "ia-title" }, `${title}: AUC `, auc), chart.node);
     const draw = (points) => {
@@ -31,6 +32,7 @@ attngeo.interactive("clean_figure", (stage, data) => {
       const left = Object.fromEntries(parts.map((part) => [part, shown.filter((p) => p.kept && p.values[3] === part)]));
       const place = (p) => [p.values[0], p.values[at]];
       gone(shown.filter((p) => !p.kept).map(place));
+      names(shown.map((p) => [...place(p), `${p.values[4]}: ${number(p.values[at])}`]));
       parts.forEach((part) => marks[part](left[part].map(place)));
       auc.textContent = number(area(...parts.map((part) => left[part].map((p) => p.values[at]))));
     };
@@ -39,7 +41,7 @@ attngeo.interactive("clean_figure", (stage, data) => {
 
   const said = attngeo.said();
   const draw = () => {
-    const points = data.points.map((values) => ({ values, kept: !values[4].some((defect) => out.has(defect)) }));
+    const points = data.points.map((values) => ({ values, kept: !values[5].some((defect) => out.has(defect)) }));
     panels.forEach((panel) => panel.draw(points));
     const count = (part) => points.filter((p) => p.kept && p.values[3] === part).length;
     said.textContent = `Left: ${count("encoder")} encoders (blue) and ${count("decoder")} decoders (orange) of ${points.length} points. At an AUC of 0.5 the score tells nothing.`;

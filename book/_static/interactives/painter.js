@@ -24,7 +24,8 @@ attngeo.interactive("painter", (stage, data) => {
   const maps = { pair: "This pair", token: "Its token so far", all: "All so far", mirrored: "All, mirrored" };
   const pictures = Object.fromEntries(Object.entries(maps).map(([name, title]) => {
     const map = attngeo.heatmap(title);
-    return [name, { ...map, panel: element("div", {}, element("p", { class: "ia-title" }, title), map.node) }];
+    const head = element("p", { class: "ia-title" }, title);
+    return [name, { ...map, head, panel: element("div", {}, head, map.node) }];
   }));
   const place = element("div", {});
   const said = attngeo.said();
@@ -47,10 +48,11 @@ attngeo.interactive("painter", (stage, data) => {
     pictures.token.draw(sum(last === null ? [] : [...painted].filter((k) => key(k) === key(last))), d, whole);
     pictures.all.draw(total, d, whole);
     pictures.mirrored.draw(mirror(total), d, whole);
+    const s = square(total) ? total.reduce((inner, v, e) => inner + v * mirror(total)[e], 0) / square(total) : NaN;
+    pictures.all.head.textContent = square(total) ? `${maps.all}: s = ${number(s)}` : maps.all;
     const count = `${painted.size} of ${pairs.length} pairs.`;
     if (last === null) { said.textContent = count; return; }
     const [i, j] = [Math.floor(last / n), last % n];
-    const s = square(total) ? total.reduce((inner, v, e) => inner + v * mirror(total)[e], 0) / square(total) : NaN;
     said.textContent = `${count} Last: ${words[i]} (${i + 1}) from ${words[j]} (${j + 1}), β = ${number(beta[last])}. Symmetry of the sum: s = ${number(s)}.`;
   };
   /** The first `count` pairs of the order, painted. */
@@ -89,4 +91,6 @@ attngeo.interactive("painter", (stage, data) => {
     said,
   );
   turn();
+  slider.show(0);
+  upTo(0);
 });

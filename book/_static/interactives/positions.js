@@ -1,13 +1,19 @@
-/* One start, two objectives: training steps scrubbed, W_qk of an encoder and a decoder from equal weights beside it. */
-attngeo.interactive("one_start", (stage, data) => {
+/* One start, four models: training steps scrubbed, W_qk of an encoder and a decoder, with a table or rotary positions. */
+attngeo.interactive("positions", (stage, data) => {
   "use strict";
   const { element, number } = attngeo;
   const models = { encoder: "Encoder, fills in masked tokens", decoder: "Decoder, predicts the next token" };
-  const [side, last] = [data.side, data.steps.length - 1];
+  const kinds = { table: "a table, which is learned", rotary: "rotary, no table" };
+  const [side, places, last] = [data.side, data.places, data.steps.length - 1];
+  let kind = "table";
 
   const panels = Object.entries(models).map(([model, title]) => {
-    const { levels, s, d } = data[model];
-    const entries = attngeo.levels(levels);
+    const of = Object.fromEntries(Object.entries(data.kinds).map(([name, runs]) => {
+      const { levels, kernel, s, d } = runs[model];
+      return [name, { entries: attngeo.levels(levels), between: kernel && attngeo.levels(kernel), s, d }];
+    }));
+    const kernel = attngeo.heatmap(`${title}: what W_qk makes of two places`);
+    const about = element("p", { class: "ia-scores" });
     const matrix = attngeo.heatmap(`${title}: entries of W_qk`);
     const bare = { from: -1.04, to: 1.04, ticks: [0], say: () => "" };
     const cloud = attngeo.chart({
@@ -20,11 +26,15 @@ attngeo.interactive("one_start", (stage, data) => {
     cloud.text("")([0.05, 0.9], "mⱼᵢ");
     const scores = element("p", { class: "ia-scores" });
     const draw = (frame) => {
+      const { entries, between, s, d } = of[kind];
       const m = entries.subarray(frame * side * side, (frame + 1) * side * side);
       matrix.draw(m, side, 127);
       const pairs = [];
       for (let i = 0; i < side; i += 1) for (let j = i + 1; j < side; j += 1) pairs.push([m[i * side + j] / 127, m[j * side + i] / 127]);
       points(pairs);
+      kernel.node.style.display = between ? "" : "none";
+      about.textContent = between ? "Left: how place i scores place j, from positions alone" : "No table: W_qk reads words alone";
+      if (between) kernel.draw(between.subarray(frame * places * places, (frame + 1) * places * places), places, 127);
       scores.replaceChildren(
         element("span", {}, "symmetry s ", element("b", { class: `ia-${model}-text` }, number(s[frame]))),
         element("span", {}, "directionality d ", element("b", { class: `ia-${model}-text` }, number(d[frame]))),
@@ -35,23 +45,27 @@ attngeo.interactive("one_start", (stage, data) => {
       element("p", { class: `ia-title ia-${model}-text` }, title),
       element("div", { class: "ia-pair" }, matrix.node, cloud.node),
       scores,
+      element("div", { class: "ia-pair" }, kernel.node, about),
     );
     return { node, draw };
   });
 
   const curves = { s: "symmetry s", d: "directionality d" };
   const charts = Object.entries(curves).map(([score, title]) => {
-    const values = [...data.encoder[score], ...data.decoder[score]];
+    const values = Object.values(data.kinds).flatMap((runs) => [...runs.encoder[score], ...runs.decoder[score]]);
     const chart = attngeo.chart({
       width: 340, height: 136, label: `${title} over training steps`,
       x: { from: 0, to: data.steps[last], ticks: [0, 500, 1000, 1500].filter((t) => t <= data.steps[last]), label: "training step" },
       y: { from: Math.min(-0.4, ...values), to: Math.max(0.8, ...values), ticks: [-0.4, 0, 0.4, 0.8], say: (v) => number(v, 1), label: title },
     });
     const marks = Object.keys(models).map((model) => {
-      const points = data[model][score].map((value, i) => [data.steps[i], value]);
-      chart.line(model)(points);
+      const curve = chart.line(model);
       const here = chart.dots(`here ${model}`);
-      return (frame) => here([points[frame]]);
+      return (frame) => {
+        const points = data.kinds[kind][model][score].map((value, i) => [data.steps[i], value]);
+        curve(points);
+        here([points[frame]]);
+      };
     });
     return { node: chart.node, draw: (frame) => marks.forEach((mark) => mark(frame)) };
   });
@@ -59,13 +73,17 @@ attngeo.interactive("one_start", (stage, data) => {
   const draw = (frame) => [...panels, ...charts].forEach((part) => part.draw(frame));
   const slider = attngeo.slider(
     "Training step",
-    { min: 0, max: last, value: last, say: (frame) => data.steps[frame].toLocaleString("en"), play: 140 },
+    { min: 0, max: last, say: (frame) => data.steps[frame].toLocaleString("en"), play: 140 },
     draw,
   );
+  const positions = attngeo.choice("Positions", kinds, (chosen) => {
+    kind = chosen;
+    draw(slider.value);
+  });
   stage.append(
-    element("div", { class: "ia-controls" }, slider.node),
+    element("div", { class: "ia-controls" }, positions.node, slider.node),
     element("div", { class: "ia-panels" }, ...panels.map((panel) => panel.node)),
     element("div", { class: "ia-panels ia-curves" }, ...charts.map((chart) => chart.node)),
   );
-  draw(last);
+  draw(0);
 });

@@ -1,0 +1,567 @@
+# ---
+# jupyter:
+#   attngeo:
+#     reads: [data/positions_theory]
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # The theorem on positions: a window on both sides makes the position part symmetric
+#
+# Why is the part of $W_{qk}$ that reads positions so symmetric in encoders? For one layer, at the start of masked training,
+# there is a proof. Up to a term from the borders of a block, one of two symmetries is enough: of how tokens follow each
+# other, or of what the model *reads out* of an attended token. A window on both sides teaches a symmetric read-out, whatever
+# the text.
+#
+# **How sure is this?** The theorems are about one layer, to leading order, at the start. The last holds with tied weights at
+# the first step, and at the best read-out, not in between. Nothing here is proven of trained deep models. Whether they pass
+# through the same two stages is what the planned runs ask, which are not judged here.
+
+# %% tags=["parameters", "remove-input"]
+n_tokens: int = 16  # tokens of a block in the checks by formula; in [4, 128]
+seed: int = 1  # seed of every random draw; in [0, 2147483647]
+
+# %% tags=["remove-cell"]
+import itertools
+from functools import cache
+from typing import NamedTuple
+
+import pandas as pd
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+from torch.nn.functional import cross_entropy, one_hot
+
+from attngeo.display.page import glue, show
+from attngeo.forms.scores import symmetry_score
+from attngeo.paper.claims import Verdict, claim, compare, exact
+from attngeo.records.checkout import data
+from attngeo.updates import position_block as block
+from attngeo.updates.markov_chain import MarkovChain
+from attngeo.updates.rank_one import relative_error
+
+VOCAB = 3  # tokens, and
+N = 4  # positions of the layer whose gradients are taken over every text
+SCALE = 0.7  # its lambda
+PLACE = slice(VOCAB + 1, None)  # coordinates of positions, apart from those of tokens and of the mask
+THIRDS = torch.ones(VOCAB).double() / VOCAB
+CHAIN = MarkovChain(
+    THIRDS, torch.tensor([[1, 8, 1], [0, 6, 4], [9, 1, 0]]).double() / 10
+).stationary()  # not reversible
+EVEN = MarkovChain(THIRDS, torch.tensor([[1, 2, 7], [6, 3, 1], [3, 5, 2]]).double() / 10)  # all tokens equally frequent
+WINDOWS = {"masked, 1 of 4 hidden": 1, "masked, 2 of 4 hidden": 2, "causal": 0}
+
+
+class Layer(NamedTuple):
+    """The layer of the setting. Tokens, the mask last, and positions lie in different coordinates."""
+
+    output: Float[Tensor, "vocab d"]  # U
+    values: Float[Tensor, "d d"]  # V
+    w_qk: Float[Tensor, "d d"]
+    tokens: Float[Tensor, "ids d"]  # E, and below it e_*
+    positions: Float[Tensor, "n d"]  # P
+
+
+# %% tags=["remove-cell"]
+def layer(size: float = 1e-5, seed: int = 2) -> Layer:
+    """A small random layer at W_qk = 0: positions neither centred nor orthonormal, output weights not tied."""
+    d, generator = VOCAB + 1 + N, torch.Generator().manual_seed(seed)
+    output, values, tokens, positions = (
+        torch.randn(rows, d, generator=generator, dtype=torch.float64) for rows in (VOCAB, d, VOCAB + 1, N)
+    )
+    tokens[:, PLACE], positions[:, : VOCAB + 1] = 0, 0
+    return Layer(size * output, values, torch.zeros_like(values), size * tokens, size * positions)
+
+
+def seen(n_hidden: int) -> Bool[Tensor, "n n"]:
+    """What a position attends to: all, or in causal training itself and what is to its left."""
+    every = torch.ones(N, N, dtype=torch.bool)
+    return every if n_hidden else every.tril()
+
+
+@cache
+def texts() -> tuple[Tensor, Tensor]:
+    """Every text of N tokens, (texts, N), and its probability."""
+    ids = torch.cartesian_prod(*[torch.arange(VOCAB)] * N)
+    return ids, CHAIN.start[ids[:, 0]] * CHAIN.transition[ids[:, :-1], ids[:, 1:]].prod(1)
+
+
+def hidden_sets(n_hidden: int) -> list[Tensor]:
+    """Every choice of the hidden positions, as booleans (N,)."""
+    return [torch.tensor([i in chosen for i in range(N)]) for chosen in itertools.combinations(range(N), n_hidden)]
+
+
+def expected_loss(of: Layer, n_hidden: int) -> Tensor:
+    """The loss summed over predicted positions, over every text and every choice of hidden ones; 0 hidden: causal."""
+    (ids, chance), total = texts(), torch.zeros(()).double()
+    for hidden in hidden_sets(n_hidden):
+        x = of.tokens[ids.masked_fill(hidden, VOCAB)] + of.positions  # (texts, N, d)
+        scores = (SCALE * x @ of.w_qk @ x.mT).masked_fill(~seen(n_hidden), -torch.inf)
+        logits = CHAIN.start.log() + (x + scores.softmax(-1) @ x @ of.values.T) @ of.output.T
+        losses = cross_entropy(logits.mT, ids if n_hidden else ids.roll(-1, 1), reduction="none")
+        total = total + (chance @ losses)[hidden if n_hidden else torch.arange(N) < N - 1].sum()
+    return total / len(hidden_sets(n_hidden))
+
+
+def step(of: Layer, n_hidden: int) -> Layer:
+    """The expected negative gradient of every weight, by automatic differentiation."""
+    return Layer(*(-gradient for gradient in torch.func.grad(expected_loss)(of, n_hidden)))
+
+
+def coefficients(read_out: Float[Tensor, "v v"], n_hidden: int) -> Float[Tensor, "n n"]:
+    """C of the theorem."""
+    gamma = block.kernel(read_out, block.pair_covariances(CHAIN, N + (n_hidden == 0)))
+    if n_hidden:
+        return block.masked_coefficients(gamma, block.hidden_pair_rate(N, n_hidden), SCALE)
+    return block.causal_coefficients(gamma, SCALE)
+
+
+def between(of: Layer, n_hidden: int) -> Float[Tensor, "wide wide"]:
+    """``P^T C P``, in the coordinates of positions."""
+    p = of.positions[:, PLACE]
+    return p.T @ coefficients(of.output @ of.values @ of.tokens[:VOCAB].T, n_hidden) @ p
+
+
+# %% [markdown]
+# ## The setting
+#
+# - One attention layer of {prf:ref}`def-s1-1` with a residual connection. It has no layer normalisation, no feed-forward layer
+#   and no biases in attention.
+# - Its input is $x_i = u_i + p_i$: the embedding of a token, or the mask's, plus a position. $W_{qk} = 0$, so attention is
+#   uniform over what a position sees. $\lambda$ is the factor on its scores.
+# - Logits are $b + U(x_i + \sum_j \alpha_{ij} V x_j)$. The bias is $b = \log \pi$: the token frequencies are known, and every
+#   token occurs. All else in the logits is small; only the leading order is kept.
+# - Blocks of $N \ge 2$ tokens of a stationary text, with $K_m(a, b) = \Pr[t_i = a, t_{i+m} = b] - \pi_a \pi_b$. So
+#   $K_{-m} = K_m^\top$. The loss is the sum over what is predicted.
+# - Masked training: $n$ of $N$ positions, every choice equally likely and independent of the text, hold one embedding $e_*$
+#   and are predicted. $\kappa = n(N-n)/(N(N-1))$ is how often $i$ is hidden and $j$ is not.
+# - Causal training: position $i$ sees $j \le i$, itself included, and predicts token $i + 1$.
+# - The *read-out* is $A = U V E^\top$, tokens by tokens, $E$ the token embeddings. Its *kernel* is
+#   $\gamma(m) = \sum_{ab} A_{ab} K_m(a, b)$. Output weights need not be tied.
+#
+# ## What is gained between positions
+#
+# ````{prf:theorem} the update between positions
+# :label: thm-position-block
+#
+# Multiply out $x_i x_j^\top$ in the expected negative gradient of $W_{qk}$. The part with a position on both sides is
+# $P^\top C P$, $p_i$ in the rows of $P$.
+#
+# 1. Masked: $c_{ij} = \frac{\lambda\kappa}{N}(\gamma(j - i) - r_i)$ with $\gamma(0)$ replaced by 0 and
+#    $r_i = \frac{1}{N}\sum_{k \neq i} \gamma(k - i)$.
+# 2. Causal: $c_{ij} = \frac{\lambda}{i}(\gamma(j - i - 1) - r_i)$ for $j \le i < N$, else 0, with
+#    $r_i = \frac{1}{i}\sum_{k \le i}\gamma(k - i - 1)$.
+# 3. $\gamma(m) - \gamma(-m)$ is twice $\langle A_n, (K_m)_n \rangle$, where $X_n = (X - X^\top)/2$.
+# ````
+#
+# ````{dropdown} Proof
+# ```{prf:proof}
+# At $W_{qk} = 0$ the coefficient of $x_i x_j^\top$ is $\lambda\alpha_{ij}\, g_i^\top V (x_j - \bar x_i)$, $\bar x_i$ the mean of what
+# $i$ sees: the derivative of a softmax. At predicted positions $g_i = U^\top(\delta_{t} - \pi)$ to leading order, $t$ the token
+# predicted at $i$; elsewhere $g_i = 0$. The text is stationary and the choice of positions does not depend on it, so
+# $\mathbb{E}\, g_i = 0$ for each choice. Hence $p_j$, $e_*$ and every other constant in $x_j$ contribute nothing in expectation.
+#
+# What is left of $\mathbb{E}\, g_i^\top V x_j$ is $\sum_{ab} A_{ab}\,\mathrm{Cov}(\delta_t = a, t_j = b)$ times how often $i$ is
+# predicted while $j$ shows its token. Masked, this is $\kappa\gamma(j - i)$ for $j \neq i$ and 0 for $j = i$, whose token is hidden;
+# $\alpha_{ij} = 1/N$. Causal, it is $\gamma(j - i - 1)$ and $\alpha_{ij} = 1/i$. Less the mean over what is seen, these are 1 and 2.
+#
+# For 3, $\gamma(-m) = \langle A, K_m^\top\rangle$, so the difference is $\langle A, K_m - K_m^\top \rangle$. A skew matrix is
+# orthogonal to the symmetric part of $A$.
+# ```
+# ````
+#
+# Here is the formula beside the gradient, taken by automatic differentiation over every text and every choice of hidden
+# positions.
+
+
+# %%
+@claim(
+    "S1.14",
+    "(the update between positions)",
+    "what $W_{qk}$ gains between positions is $P^\\top C P$",
+    Verdict.HOLDS,
+    ours=True,
+)
+def update_between_positions():
+    small = layer()
+    for window, n_hidden in WINDOWS.items():
+        gradient = step(small, n_hidden).w_qk[PLACE, PLACE]
+        yield exact(
+            f"{window}: gradient against formula, relative", relative_error(between(small, n_hidden), gradient), 0, 1e-6
+        )
+    a, k = (
+        torch.randn(VOCAB, VOCAB, generator=torch.Generator().manual_seed(3)).double(),
+        block.pair_covariances(CHAIN, N),
+    )
+    gamma = block.kernel(a, k)
+    skew = ((a - a.T) / 2 * (k - k.mT) / 2).sum((1, 2))  # by offset
+    yield exact(
+        r"$\gamma(m) - \gamma(-m)$ less $2\langle A_n, (K_m)_n\rangle$",
+        (gamma - gamma.flip(0))[N - 1 :].sub(2 * skew).norm(),
+    )
+
+
+show(update_between_positions())
+
+# %% [markdown]
+# ## Masked training: symmetric up to the border
+#
+# ````{prf:theorem} masked training: symmetric up to the border
+# :label: thm-position-masked
+#
+# Let $P_c$ be the rows of $P$ less their mean $\bar p$, and $\Gamma_{ij} = \gamma(j - i)$ with diagonal 0. Then
+#
+# $$
+# P^\top C P = \tfrac{\lambda\kappa}{N}\bigl[P_c^\top \Gamma P_c + \bar p\,(P_c^\top \Gamma^\top 1)^\top\bigr] .
+# $$ (eq-position-border)
+#
+# Let the text be reversible ($K_m = K_m^\top$) and $A$ be anything, or the text be any and $A$ symmetric. Then:
+#
+# 1. $\Gamma$ is symmetric. For centred positions, $\bar p = 0$, so is the update, exactly.
+# 2. If the update $M$ is not 0, $1 - s \le \rho^2$ with $\rho = \tfrac{\lambda\kappa}{N}\|\bar p\|\,\|b\| / \|M\|_F$ and
+#    $b = P_c^\top \Gamma 1$. If $\sum_m |\gamma(m)|$ is finite, $b = -P_c^\top \tau$, where
+#    $\tau_i = \sum_{m:\, i + m \notin [1, N]} \gamma(m)$ is what the borders cut off.
+# 3. Let $N$ grow with $\gamma$ fixed and the positions orthonormal. If $|\gamma(m)| \le c\,\theta^{|m|}$ with $\theta < 1$, and
+#    some $\gamma(m) \neq 0$ with $m \neq 0$, then $1 - s = O(N^{-2})$.
+# ````
+#
+# ````{dropdown} Proof
+# ```{prf:proof}
+# $C = \frac{\lambda\kappa}{N}\Gamma(I - 11^\top/N)$ and $(I - 11^\top/N)P = P_c$, so that $P^\top C P = \frac{\lambda\kappa}{N} P^\top\Gamma P_c$. With
+# $P = P_c + 1\bar p^\top$ this is {eq}`eq-position-border`. By part 3 of {prf:ref}`thm-position-block` $\gamma$ is even in either
+# case, which is 1.
+#
+# For 2, the skew part is that of the second term, up to the factor $ab^\top$ with $a = \bar p$, and $2\|(ab^\top)_n\|^2 = \|a\|^2\|b\|^2 - (a^\top b)^2$. As
+# $1 - s = 2\|M_n\|^2/\|M\|^2$, the bound follows. If the sum $S = \sum_{m \neq 0}\gamma(m)$ is absolute,
+# $\Gamma 1 = S 1 - \tau$, and $P_c^\top 1 = 0$.
+#
+# For 3, $\|\bar p\| = N^{-1/2}$, and $\|\tau\|$ is bounded in $N$, since $|\tau_i| \le c(\theta^i + \theta^{N+1-i})/(1 - \theta)$. The
+# bracket's second term is therefore $O(N^{-1/2})$. Its first has the norm of $J\Gamma J$, $J = I - 11^\top/N$, which is at least
+# $\|\Gamma\|_F - 2\|\Gamma 1\|/\sqrt N$. The first of these grows like $\sqrt N$. The second is bounded, as
+# $\|\Gamma 1\| \le |S|\sqrt N + \|\tau\|$. So the bound in 2 is $O(N^{-1/2} / N^{1/2})^2$.
+# ```
+# ````
+#
+# Neither condition can go. If $A$ is skew, $\gamma$ is odd, and the update between centred positions is skew.
+
+
+# %% tags=["remove-cell"]
+@cache
+def longer(n_tokens: int, seed: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Pairs of a random chain of six tokens, of the reversible one beside it, and a random read-out."""
+    generator = torch.Generator().manual_seed(seed)
+    chain = MarkovChain.random(6, 0.0, generator).stationary()
+    backwards = chain.start[:, None] * chain.transition
+    reversible = MarkovChain(chain.start, (backwards + backwards.T) / 2 / chain.start[:, None])
+    pairs = (block.pair_covariances(c, n_tokens) for c in (chain, reversible))
+    return *pairs, torch.randn(6, 6, generator=generator, dtype=torch.float64)
+
+
+def masked(read_out: Float[Tensor, "v v"], pairs: Float[Tensor, "n v v"]) -> Float[Tensor, "n n"]:
+    """C of masked training; its factor does not matter to s."""
+    return block.masked_coefficients(block.kernel(read_out, pairs), 1.0)
+
+
+def centred_score(read_out: Float[Tensor, "v v"], pairs: Float[Tensor, "n v v"]) -> float:
+    """s of the masked update between centred orthonormal positions."""
+    c = masked(read_out, pairs)
+    return symmetry_score(c - c.mean(0))
+
+
+# %%
+@claim(
+    "S1.14",
+    "(positions, masked)",
+    "one symmetric factor makes the masked update between positions symmetric",
+    Verdict.HOLDS,
+    ours=True,
+)
+def one_symmetric_factor(n_tokens=16, seed=1):
+    text, reversible, a = longer(n_tokens, seed)
+    yield exact("reversible text, any read-out: $s$", centred_score(a, reversible), 1)
+    yield exact("any text, symmetric read-out: $s$", centred_score(a + a.T, text), 1)
+    yield exact("any text, skew read-out: $s$", centred_score(a - a.T, text), -1)
+
+
+show(one_symmetric_factor(n_tokens, seed))
+
+
+# %% tags=["remove-cell"]
+def border_term(c: Float[Tensor, "n n"], p: Float[Tensor, "n d"]) -> Float[Tensor, "d d"]:
+    """The second term of the theorem: ``p-bar (P_c^T Gamma^T 1)^T`` with its factor is ``p-bar (1^T C P)``."""
+    return torch.outer(p.mean(0), c.sum(0) @ p)
+
+
+def outside(gamma: Float[Tensor, " both"], n: int) -> Float[Tensor, " n"]:
+    """tau: the kernel summed over the offsets that lead out of a block of N, i from 1."""
+    m = torch.arange(len(gamma)) - len(gamma) // 2
+    at = torch.arange(1, n + 1)[:, None] + m
+    return (gamma * ((at < 1) | (at > n))).sum(1)
+
+
+# %%
+@claim(
+    "S1.14",
+    "(positions, border)",
+    "what is not symmetric is the border term",
+    Verdict.HOLDS,
+    ours=True,
+)
+def border(n_tokens=16, seed=1):
+    text, _, a = longer(8 * n_tokens, seed)
+    gamma = block.kernel(a + a.T, text)
+    p = torch.randn(n_tokens, 5, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    c = masked(a + a.T, text[:n_tokens])
+    update = p.T @ c @ p
+    inside = update - border_term(c, p)
+    yield exact("$s$ without the border term, random positions", symmetry_score(inside), 1)
+    yield compare("$1 - s$ with it", 1 - symmetry_score(update), ">", 0, 1e-9)
+    cut = p.mean(0).norm() * ((p - p.mean(0)).T @ outside(gamma, n_tokens)).norm() / n_tokens
+    yield compare("the same against its bound", 1 - symmetry_score(update), "<", (cut / update.norm()) ** 2)
+    short, long = (1 - symmetry_score(masked(a + a.T, text[: n * n_tokens])) for n in (4, 8))
+    yield exact("orthonormal positions, twice as many: $1 - s$ falls to", long / short, 0.25, 0.02)
+
+
+show(border(n_tokens, seed))
+
+# %% [markdown]
+# ## Causal training: nothing above the diagonal
+#
+# ````{prf:theorem} causal training: nothing above the diagonal
+# :label: thm-position-causal
+#
+# Whatever the text and the read-out, $c_{ij} = 0$ for $j > i$, in every sequence. Let the positions be orthonormal. Then the
+# update between different positions has $s = 0$, and the whole one $s = \sum_i c_{ii}^2/\sum_{ij} c_{ij}^2$.
+# ````
+#
+# ````{dropdown} Proof
+# ```{prf:proof}
+# A decoder's attention to later positions is 0 whatever $W_{qk}$ is. So $C$ is lower triangular, and
+# $c_{ij}c_{ji} = 0$ for $i \neq j$. For orthonormal rows $\mathrm{Tr}(P^\top C P P^\top C P) = \mathrm{Tr}(CC)$ and the norm is $C$'s.
+# ```
+# ````
+#
+# Without orthonormal positions this need not hold: positions on one line make every update between them symmetric.
+
+
+# %%
+@claim(
+    "S1.12",
+    "(positions, causal)",
+    "the causal update between positions is one-sided",
+    Verdict.HOLDS,
+    ours=True,
+)
+def one_sided_update():
+    ordinary = layer(size=1.0)
+    positions = torch.cat([torch.zeros(N, VOCAB + 1), torch.eye(N)], 1).double()
+    attending = ordinary._replace(positions=positions, w_qk=ordinary.values.T)  # neither small nor at the start
+    c = step(attending, WINDOWS["causal"]).w_qk[PLACE, PLACE]
+    yield exact("largest coefficient above the diagonal", c.triu(1).abs().max(), 0, 0)
+    yield exact("between different positions: $s$", symmetry_score(c - c.diag().diag()), 0)
+    yield exact(
+        r"whole: $s$ less $\sum c_{ii}^2/\sum c_{ij}^2$", symmetry_score(c) - c.diag().square().sum() / c.square().sum()
+    )
+    line = torch.outer(torch.arange(1.0, N + 1).double(), positions[0])
+    c = step(attending._replace(positions=line), WINDOWS["causal"]).w_qk[PLACE, PLACE]
+    yield exact("positions on one line: $s$", symmetry_score(c), 1)
+
+
+show(one_sided_update())
+
+# %% tags=["remove-cell"]
+order = pd.read_csv(data("positions_theory", "reversibility.csv")).pivot(
+    index="offset", columns="text", values="symmetry"
+)
+words, characters = order["1999 commonest words"], order["99 commonest characters"]
+assert words.loc[1:2].max() < 0 < 0.75 < words.loc[3:].min()
+assert characters.max() < 0.75
+glue("neighbours", words[1], ".2f")
+glue("further", words.loc[3:].min(), ".2f")
+glue("characters", characters.max(), ".2f")
+
+# %% [markdown]
+# ## Why the read-out becomes symmetric: two stages
+#
+# Real text is not reversible at short offsets. The score of $K_m$ would be 1 if it were. In the Wikipedia sample it is
+# {glue:text}`neighbours` for neighbouring words, and at least {glue:text}`further` from three words apart on. For characters it
+# is at most {glue:text}`characters`, at any of the sixteen offsets counted. So a reversible text does not explain encoders. A
+# symmetric read-out can.
+#
+# ````{prf:theorem} what uniform attention learns to read out
+# :label: thm-read-out
+#
+# Let $W_{qk} = 0$.
+#
+# *First step.* At $V = 0$ the expected negative gradient of $V$ is $U^\top T E$ with
+#
+# $$
+# T = \frac{\kappa}{N}\sum_{m=1}^{N-1} (N - m)(K_m + K_m^\top) \;\text{(masked)}, \qquad
+# T = \sum_{m=1}^{N-1} \Bigl(\sum_{i=m}^{N-1} \tfrac1i\Bigr) K_m^\top \;\text{(causal)} .
+# $$ (eq-read-out)
+#
+# The masked $T$ is symmetric for every stationary text. With tied weights, $U = E$, so are the step of $V$, taken as one
+# matrix, and the read-out $A = E V E^\top$ after it. The causal $T$ is symmetric only if that weighted sum of the $K_m$ is.
+#
+# *Best read-out.* Let the logits be $b + A w$, $A$ and $b$ free. Here $w = \frac1N \sum_j \delta_{t_j}$ over the positions that
+# are not hidden, and its variance is invertible on vectors of sum 0. The $A$ that minimises the masked loss to second order
+# in $Aw$ is symmetric for every stationary text, up to constants in its rows or columns, which $\gamma$ does not see.
+#
+# *From zero.* Let gradient flow of the expected masked loss start at $V = 0$, $W_{qk} = 0$, both moved as whole matrices, and
+# $U = E$ at the start. Then the position part of $W_{qk}(t)$ is $\frac{t^2}{2} P^\top C P + O(t^3)$, $C$ that of
+# {prf:ref}`thm-position-block` with $A = E E^\top T E E^\top$. It is symmetric up to the border term, for every stationary text.
+# ````
+#
+# ````{dropdown} Proof
+# ```{prf:proof}
+# The gradient of $V$ is $\sum_i \mathbb{E}\, g_i \bar x_i^\top$. Constants in $\bar x_i$ fall out as before, which leaves
+# $\frac{\kappa}{N}\sum_i\sum_{j \neq i} K_{j-i}$ in the masked case and $\sum_{i<N} \frac1i \sum_{j \le i} K_{j-i-1}$ in the causal one.
+# Collect equal offsets.
+#
+# For the best read-out, the loss to second order is $-\langle A, T\rangle + \frac12 \mathrm{Tr}(A^\top H A S)$ plus a constant, once
+# $b$ is at its best. $H = K_0$ is the Hessian of the cross-entropy at the frequencies, $S$ the variance of $w$ summed over
+# the hidden positions. Their number is fixed, so the mass of $w$ is constant. The variance sums $K_{l-j}$ over shown
+# $j, l$: those with $j = l$ give a multiple of $H$. For $j \neq l$ every ordered pair is shown equally often, which gives a
+# multiple of $T$. So $S = \alpha H + \beta T$. On vectors of sum 0, where $H$ is invertible, put
+# $Z = H^{-1/2} T H^{-1/2}$. Then $A = H^{-1} T S^{-1} = H^{-1/2} Z(\alpha + \beta Z)^{-1} H^{-1/2}$, which is symmetric.
+#
+# From zero: at $V = 0$ the gradient of $W_{qk}$ is 0, whatever the other weights are. So $\dot W_{qk}(0) = 0$, and of
+# $\ddot W_{qk}(0)$ only the derivative along $\dot V(0) = E^\top T E$ is left: the gradient at $W_{qk} = 0$ with that matrix
+# for $V$. What else is trained moves by $O(t)$ and enters at $t^3$.
+# ```
+# ````
+#
+# Below, all weights of the layer follow the gradient from zero. Then it is given values that one causal step has taught,
+# and attention to both sides: its update is not symmetric.
+
+
+# %% tags=["remove-cell"]
+def flow(start: Layer, n_hidden: int, time: float, n_steps: int = 4) -> Layer:
+    """Gradient flow of all weights by the midpoint rule, whose error is of third order."""
+    now, h = start, time / n_steps
+    for _ in range(n_steps):
+        middle = Layer(*(w + h / 2 * by for w, by in zip(now, step(now, n_hidden), strict=True)))
+        now = Layer(*(w + h * by for w, by in zip(now, step(middle, n_hidden), strict=True)))
+    return now
+
+
+def from_zero(values: Float[Tensor, "d d"] | None = None) -> Layer:
+    """Tied weights, centred positions, and no values unless given."""
+    full = layer(1e-2)
+    values = torch.zeros_like(full.values) if values is None else values
+    centred = full.positions - full.positions.mean(0)
+    return full._replace(output=full.tokens[:VOCAB], values=values, positions=centred)
+
+
+# %%
+@claim(
+    "S1.14",
+    "(positions, from zero)",
+    "from zero, masked training makes the centred position part symmetric",
+    Verdict.HOLDS,
+    ours=True,
+)
+def from_zero_both_grow(time=1.0):
+    for window, n_hidden in itertools.islice(WINDOWS.items(), 2):
+        start = from_zero()
+        expected = between(start._replace(values=step(start, n_hidden).values), n_hidden)
+        reached = flow(start, n_hidden, time).w_qk[PLACE, PLACE] / (time**2 / 2)
+        yield exact(f"{window}: flow against $P^\\top C P$, relative", relative_error(expected, reached), 0, 1e-3)
+        yield exact(f"{window}: $s$ of what the flow gives", symmetry_score(reached), 1, 1e-6)
+        left = step(from_zero(), WINDOWS["causal"]).values
+        update = step(from_zero(left), n_hidden).w_qk[PLACE, PLACE]
+        yield compare(f"{window}: $s$ after values taught causally", symmetry_score(update), "<", 1, 0.01)
+
+
+show(from_zero_both_grow(), unfolded=True)
+
+
+# %%
+@claim(
+    "S1.14",
+    "(positions, first read-out)",
+    "the first masked step teaches a symmetric read-out, for every text",
+    Verdict.HOLDS,
+    ours=True,
+)
+def first_read_out():
+    untaught = layer()._replace(values=torch.zeros_like(layer().values))
+    k = block.pair_covariances(CHAIN, N)
+    for window, n in WINDOWS.items():
+        taught = block.masked_read_out(k, block.hidden_pair_rate(N, n)) if n else block.causal_read_out(k)
+        formula = untaught.output.T @ taught @ untaught.tokens[:VOCAB]
+        yield exact(
+            f"{window}: step of $V$ against formula, relative",
+            relative_error(formula, step(untaught, n).values),
+            0,
+            1e-6,
+        )
+        yield compare(f"{window}: $s$ of $T$", symmetry_score(taught), *(("=", 1, 1e-10) if n else ("<", 1, 0.01)))
+
+
+show(first_read_out())
+
+
+# %% tags=["remove-cell"]
+def second_order_loss(read_out: Float[Tensor, "v v"], n_hidden: int) -> Tensor:
+    """The masked loss of logits ``b + A w`` to second order, b at its best, over every text and choice."""
+    (ids, chance), total = texts(), torch.zeros(()).double()
+    for hidden in hidden_sets(n_hidden):
+        shown = one_hot(ids, VOCAB).double()  # (texts, N, vocab)
+        w = shown[:, ~hidden].sum(1) / N
+        logits = (w - chance @ w) @ read_out.T  # (texts, vocab)
+        variance = (logits.square() @ CHAIN.start) - (logits @ CHAIN.start).square()
+        gain = ((shown[:, hidden].sum(1) - n_hidden * CHAIN.start) * logits).sum(1)
+        total = total + chance @ (n_hidden / 2 * variance - gain)
+    return total / len(hidden_sets(n_hidden))
+
+
+def bend(chain: MarkovChain) -> float:
+    """s of ``H T S``, what gradient flow of a free A takes from ``T`` at second order in time, 2 of 4 hidden."""
+    k, rate = block.pair_covariances(chain, N), block.hidden_pair_rate(N, 2)
+    taught, variance = block.masked_read_out(k, rate), block.shown_variance(k, 2)
+    return symmetry_score(k[0] @ taught @ variance)
+
+
+# %% [markdown]
+# Each assumption is used. Values that start at random add a part of order $t$, which need not be symmetric and comes first.
+# Between the first step and the best read-out a free $A$ need not stay symmetric, unless all tokens are equally frequent.
+
+
+# %%
+@claim(
+    "S1.14",
+    "(positions, best read-out)",
+    "the best masked read-out is symmetric for every text",
+    Verdict.HOLDS,
+    ours=True,
+)
+def best_read_out(n_tokens=16, seed=1):
+    for n_hidden in (1, 2):
+        best = block.best_read_out(block.pair_covariances(CHAIN, N), n_hidden)
+        slope = torch.func.grad(second_order_loss)
+        left = slope(best, n_hidden).norm() / slope(0 * best, n_hidden).norm()
+        yield exact(f"{n_hidden} of {N} hidden: slope left of the loss, relative", left, 0)
+        yield exact(f"{n_hidden} of {N} hidden: $s$", symmetry_score(best), 1)
+    text = longer(n_tokens, seed)[0]
+    yield exact(f"six tokens, 2 of {n_tokens} hidden: $s$", symmetry_score(block.best_read_out(text, 2)), 1)
+    yield compare("$s$ of the next term of the flow of $A$", bend(CHAIN), "<", 1, 1e-4)
+    yield exact("the same, all tokens equally frequent", bend(EVEN), 1)
+
+
+show(best_read_out(n_tokens, seed))
+
+# %% [markdown]
+# ## What it means for you
+#
+# - Do not read symmetry between positions as two predictions that agree. In this layer a symmetric read-out suffices.
+# - Before you compare an encoder's score with a decoder's, ask how each takes its positions.
+# - The step on $W_q$ and $W_k$ moves $W_{qk}$ by another matrix than the gradient ({prf:ref}`rem-s1-6`). The theorems are about the
+#   gradient.
