@@ -5,7 +5,7 @@
 # make lint   style, types, and the contract of the rooms: who may import whom
 # make lock   requirements.lock anew, every package by its hash, from pyproject.toml and the versions in constraints.txt
 # make audit  what is known against the packages in requirements.lock, and against the workflows (asks the network)
-# make mutants  formulas with one place changed: which no test refuses; ONLY="attngeo.forms.scores.*" narrows it
+# make mutants  formulas with one place changed: which no test refuses; ONLY="attngeo.bilinear.scores.*" narrows it
 # make fuzz  damaged files of every kind until TRIED=5000 of each were answered (SEED=0 gives the same ones again);
 #            writes data/drills/fuzz.json
 # make drills  KILLS=200 signals at random moments to train, survey, run and a book's build; what is left is looked at,

@@ -8,7 +8,7 @@ __version__ = "0.1.0"
 _CHECKPOINTS = ("Attention", "AttentionLayer", "Tower", "open_checkpoint", "open_model", "register_architecture")
 _ELSEWHERE = {**dict.fromkeys(_CHECKPOINTS, "checkpoints"), "AttngeoError": "errors"}
 _SCORES = ("Scores", "directionality_score", "score", "score_heads", "symmetry_score")
-_ELSEWHERE |= {**dict.fromkeys(_SCORES, "forms.scores"), "BilinearForm": "forms.bilinear"}
+_ELSEWHERE |= {**dict.fromkeys(_SCORES, "bilinear.scores"), "BilinearForm": "bilinear.form"}
 _ELSEWHERE |= dict.fromkeys(("ScoreRow", "ScoreTable", "score_table"), "survey.rows")
 _ELSEWHERE["initialise"] = "training.live_models"
 _ELSEWHERE |= {"ScoreCallback": "training.trainer_callback", "LightningScoreCallback": "training.lightning_callback"}
@@ -34,12 +34,12 @@ __all__ = [  # without what needs an extra, so that all of it can be imported
 ]
 
 if TYPE_CHECKING:
+    from attngeo.bilinear.form import BilinearForm
+    from attngeo.bilinear.scores import Scores, directionality_score, score, score_heads, symmetry_score
     from attngeo.checkpoints.architectures import Attention, Tower, register_architecture
     from attngeo.checkpoints.layers import AttentionLayer, open_checkpoint
     from attngeo.checkpoints.models import open_model
     from attngeo.errors import AttngeoError
-    from attngeo.forms.bilinear import BilinearForm
-    from attngeo.forms.scores import Scores, directionality_score, score, score_heads, symmetry_score
     from attngeo.survey.rows import ScoreRow, ScoreTable, score_table
     from attngeo.training.lightning_callback import LightningScoreCallback as LightningScoreCallback
     from attngeo.training.live_models import initialise

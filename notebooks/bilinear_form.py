@@ -39,11 +39,11 @@ from attngeo.chapters.bilinear_form import order_violations, random_layer, softm
 from attngeo.display.interactive import Interactive
 from attngeo.display.page import glue, show
 from attngeo.display.style import SEQUENTIAL, CaptionedFigure, house_style, new_figure, plain_panel, signed_image
-from attngeo.forms.bilinear import BilinearForm
-from attngeo.paper.claims import Verdict, claim, compare, exact
-from attngeo.updates.objectives import Objective
-from attngeo.updates.rank_one import relative_error
-from attngeo.updates.toy_transformer import WORDS, sentence_model
+from attngeo.bilinear.form import BilinearForm
+from attngeo.claims.claim import Verdict, claim, compare, exact
+from attngeo.gradients.objectives import Objective
+from attngeo.gradients.rank_one import relative_error
+from attngeo.gradients.toy_transformer import WORDS, sentence_model
 
 MASKS = {"causal": Objective.AUTOREGRESSIVE, "none": Objective.BIDIRECTIONAL}
 

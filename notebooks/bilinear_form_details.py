@@ -32,10 +32,10 @@ from torch import Tensor
 from attngeo.chapters.bilinear_form import order_violations, random_layer, softmax_rows
 from attngeo.display.page import show
 from attngeo.display.style import ENCODER, PALETTE, CaptionedFigure, house_style, new_figure
-from attngeo.forms.bilinear import BilinearForm
-from attngeo.forms.scores import symmetry_score
-from attngeo.paper.claims import Verdict, claim, compare, exact
-from attngeo.updates.rank_one import relative_error
+from attngeo.bilinear.form import BilinearForm
+from attngeo.bilinear.scores import symmetry_score
+from attngeo.claims.claim import Verdict, claim, compare, exact
+from attngeo.gradients.rank_one import relative_error
 
 one_head = {"d": d, "n_tokens": n_tokens, "seed": seed}
 several = one_head | {"n_heads": n_heads}

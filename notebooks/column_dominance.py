@@ -43,20 +43,20 @@ from torch import Tensor
 from attngeo.display.page import glue, show
 from attngeo.display.style import DECODER, ENCODER, NEUTRAL, CaptionedFigure, house_style, new_figure
 from attngeo.display.typeset import typeset
-from attngeo.forms.scores import score_batch
-from attngeo.paper.claims import Verdict, claim, compare, exact, monte_carlo
-from attngeo.updates.enumeration import coordinates
-from attngeo.updates.norms import (
+from attngeo.bilinear.scores import score_batch
+from attngeo.claims.claim import Verdict, claim, compare, exact, monte_carlo
+from attngeo.gradients.enumeration import coordinates
+from attngeo.gradients.norms import (
     TAIL,
     log_unevenness,
     squared_norms,
     tail_gap,
     unevenness,
 )
-from attngeo.updates.objectives import Objective, attended_matrix
-from attngeo.updates.pair_symmetry import signs
-from attngeo.updates.random_updates import Coefficients, UpdateModel, context_updates, power_profile
-from attngeo.updates.rank_one import exact_coefficients
+from attngeo.gradients.objectives import Objective, attended_matrix
+from attngeo.gradients.pair_symmetry import signs
+from attngeo.gradients.random_updates import Coefficients, UpdateModel, context_updates, power_profile
+from attngeo.gradients.rank_one import exact_coefficients
 
 profile = {"d": d, "exponent": exponent, "seed": seed}
 

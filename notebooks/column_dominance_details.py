@@ -41,10 +41,10 @@ from torch import Tensor
 
 from attngeo.display.page import show
 from attngeo.display.style import DECODER, ENCODER, NEUTRAL, CaptionedFigure, house_style, new_figure
-from attngeo.forms.scores import score_batch
-from attngeo.paper.claims import Verdict, claim, compare, exact, monte_carlo
-from attngeo.updates.enumeration import Outcomes, coordinates
-from attngeo.updates.norms import (
+from attngeo.bilinear.scores import score_batch
+from attngeo.claims.claim import Verdict, claim, compare, exact, monte_carlo
+from attngeo.gradients.enumeration import Outcomes, coordinates
+from attngeo.gradients.norms import (
     TAIL,
     independent_ratio,
     log_unevenness,
@@ -54,9 +54,9 @@ from attngeo.updates.norms import (
     unevenness,
     vocabulary_squared_norms,
 )
-from attngeo.updates.objectives import Objective, context_matrix
-from attngeo.updates.pair_symmetry import signs
-from attngeo.updates.random_updates import (
+from attngeo.gradients.objectives import Objective, context_matrix
+from attngeo.gradients.pair_symmetry import signs
+from attngeo.gradients.random_updates import (
     Coefficients,
     Law,
     UpdateModel,
@@ -64,7 +64,7 @@ from attngeo.updates.random_updates import (
     draw_embeddings,
     power_profile,
 )
-from attngeo.updates.toy_transformer import ToyConfig, ToyTransformer
+from attngeo.gradients.toy_transformer import ToyConfig, ToyTransformer
 
 profile = {"d": d, "exponent": exponent, "seed": seed}
 

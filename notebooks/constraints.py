@@ -51,10 +51,10 @@ from torch import Tensor
 from attngeo.display.page import glue, show, table
 from attngeo.display.style import DECODER, ENCODER, NEUTRAL, CaptionedFigure, house_style, new_figure
 from attngeo.errors import ParameterError
-from attngeo.forms.bilinear import BilinearForm
-from attngeo.forms.scores import Convention, symmetry_score
-from attngeo.paper.claims import Verdict, claim, compare, exact
-from attngeo.records.checkout import data
+from attngeo.bilinear.form import BilinearForm
+from attngeo.bilinear.scores import Convention, symmetry_score
+from attngeo.claims.claim import Verdict, claim, compare, exact
+from attngeo.files.checkout import data
 from attngeo.runs.arms import LOSS, Arm, Contrast, contrasts
 from attngeo.runs.experiments import recorded_runs
 from attngeo.runs.labels import PARTS

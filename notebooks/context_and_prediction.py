@@ -45,19 +45,19 @@ from attngeo.display.style import (
     new_figure,
     signed_image,
 )
-from attngeo.forms.scores import symmetry_score
-from attngeo.paper.claims import Verdict, claim, exact, monte_carlo
+from attngeo.bilinear.scores import symmetry_score
+from attngeo.claims.claim import Verdict, claim, exact, monte_carlo
 from attngeo.runs.numbers_in_words import number
-from attngeo.updates.objectives import TRAINED, Objective, context_matrix, every_third, example_pairs
-from attngeo.updates.one_token import Role, head_gradient, token_column, token_row, token_update
-from attngeo.updates.rank_one import (
+from attngeo.gradients.objectives import TRAINED, Objective, context_matrix, every_third, example_pairs
+from attngeo.gradients.one_token import Role, head_gradient, token_column, token_row, token_update
+from attngeo.gradients.rank_one import (
     by_context,
     by_prediction,
     gradient_sum,
     rank_one_terms,
     relative_error,
 )
-from attngeo.updates.token_counts import (
+from attngeo.gradients.token_counts import (
     N_VOCAB,
     Counts,
     count_tokens,
@@ -67,7 +67,7 @@ from attngeo.updates.token_counts import (
     simulation,
     surplus,
 )
-from attngeo.updates.toy_transformer import WORDS, sentence_gradient
+from attngeo.gradients.toy_transformer import WORDS, sentence_gradient
 
 TOKEN = 0  # the one that is looked at, t*
 MASK = "[M]"  # what stands at a masked position

@@ -47,9 +47,9 @@ from attngeo.display.style import (
     new_figure,
     plain_panel,
 )
-from attngeo.paper.claims import Verdict, claim, compare, exact, monte_carlo
-from attngeo.updates.markov_chain import MarkovChain
-from attngeo.updates.objectives import (
+from attngeo.claims.claim import Verdict, claim, compare, exact, monte_carlo
+from attngeo.gradients.markov_chain import MarkovChain
+from attngeo.gradients.objectives import (
     Objective,
     attended_matrix,
     context_matrix,
@@ -58,9 +58,9 @@ from attngeo.updates.objectives import (
     example_pairs,
     sample_mask,
 )
-from attngeo.updates.one_token import Role, head_gradient, token_column, token_row, token_update
-from attngeo.updates.rank_one import by_context, by_prediction, relative_error
-from attngeo.updates.token_counts import (
+from attngeo.gradients.one_token import Role, head_gradient, token_column, token_row, token_update
+from attngeo.gradients.rank_one import by_context, by_prediction, relative_error
+from attngeo.gradients.token_counts import (
     N_VOCAB,
     Counts,
     count_tokens,

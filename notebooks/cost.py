@@ -26,7 +26,7 @@
 # %% tags=["remove-cell"]
 from attngeo.chapters.cost import measured
 from attngeo.display.page import glue, table
-from attngeo.forms.moments import WIDE
+from attngeo.bilinear.moments import WIDE
 
 layers = measured.layers()
 wide = layers.query("d == 8192").set_index("dtype")

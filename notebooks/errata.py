@@ -41,7 +41,7 @@ from attngeo.chapters.errata.tables import MAYBE_COPYING, errata
 from attngeo.chapters.status.nodes import content, foundations
 from attngeo.display.page import glue, table
 from attngeo.display.verdicts import account
-from attngeo.paper import Verdict
+from attngeo.claims import Verdict
 
 paper = account(reported_checks())
 mended = (Verdict.MISPRINT, Verdict.ASSUMPTION, Verdict.CHANGES)

@@ -59,11 +59,11 @@ from attngeo.chapters.heads_or_sum import (
 )
 from attngeo.display.page import glue, show, table
 from attngeo.display.style import NEUTRAL, PART_COLOURS, CaptionedFigure, house_style, new_figure
-from attngeo.forms.bilinear import BilinearForm
-from attngeo.forms.null_laws import symmetry_null
-from attngeo.forms.scores import SUM, symmetry_score
-from attngeo.paper.claims import Verdict, claim, compare, exact
-from attngeo.paper.results import Comparison, Interval
+from attngeo.bilinear.form import BilinearForm
+from attngeo.bilinear.null_laws import symmetry_null
+from attngeo.bilinear.scores import SUM, symmetry_score
+from attngeo.claims.claim import Verdict, claim, compare, exact
+from attngeo.claims.results import Comparison, Interval
 from attngeo.survey.families import GROUPS, Compared, compared, with_kinds
 
 COLOURS = {**{kind: PART_COLOURS[part] for part, kind in GROUPS.items()}, "cross": PART_COLOURS["cross"]}

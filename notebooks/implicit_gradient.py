@@ -42,12 +42,12 @@ from torch import Tensor
 from attngeo.chapters.implicit_gradient import one_pair
 from attngeo.display.page import glue, show
 from attngeo.display.style import DECODER, ENCODER, NEUTRAL, CaptionedFigure, house_style, new_figure
-from attngeo.forms.bilinear import BilinearForm
-from attngeo.forms.scores import symmetry_score
-from attngeo.paper.claims import Verdict, claim, compare, exact, monte_carlo
-from attngeo.updates.objectives import TRAINED, Objective
-from attngeo.updates.rank_one import cosine, gradient_sum, rank_one_terms, relative_error, step_of_factors
-from attngeo.updates.toy_transformer import LayerGradient, ToyConfig, ToyTransformer, first_layer, sentence_gradient
+from attngeo.bilinear.form import BilinearForm
+from attngeo.bilinear.scores import symmetry_score
+from attngeo.claims.claim import Verdict, claim, compare, exact, monte_carlo
+from attngeo.gradients.objectives import TRAINED, Objective
+from attngeo.gradients.rank_one import cosine, gradient_sum, rank_one_terms, relative_error, step_of_factors
+from attngeo.gradients.toy_transformer import LayerGradient, ToyConfig, ToyTransformer, first_layer, sentence_gradient
 
 TOY = ToyConfig(d=d, n_heads=n_heads, n_tokens=n_tokens)
 BERT = 768, 64  # width of BERT-base and of its heads

@@ -36,11 +36,11 @@ from torch.nn.functional import cross_entropy, one_hot, scaled_dot_product_atten
 
 from attngeo.display.page import show
 from attngeo.display.style import SEQUENTIAL, CaptionedFigure, house_style, new_figure
-from attngeo.forms.bilinear import BilinearForm
-from attngeo.forms.scores import symmetry_score
-from attngeo.paper.claims import Verdict, claim, compare, exact, monte_carlo
-from attngeo.updates.objectives import TRAINED, Objective, context_matrix, every_third
-from attngeo.updates.rank_one import (
+from attngeo.bilinear.form import BilinearForm
+from attngeo.bilinear.scores import symmetry_score
+from attngeo.claims.claim import Verdict, claim, compare, exact, monte_carlo
+from attngeo.gradients.objectives import TRAINED, Objective, context_matrix, every_third
+from attngeo.gradients.rank_one import (
     by_context,
     by_prediction,
     cosine,
@@ -49,7 +49,7 @@ from attngeo.updates.rank_one import (
     relative_error,
     step_of_factors,
 )
-from attngeo.updates.toy_transformer import LayerPass, Pass, ToyConfig, ToyTransformer, first_layer
+from attngeo.gradients.toy_transformer import LayerPass, Pass, ToyConfig, ToyTransformer, first_layer
 
 TOY = ToyConfig(d=d, n_heads=n_heads, n_tokens=n_tokens)
 DIFFERENT = 0.1  # relative error above which two formulas count as different

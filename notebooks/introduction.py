@@ -35,10 +35,10 @@ from attngeo.chapters.introduction.cards import Sentence, cards, on, sentences
 from attngeo.chapters.introduction.two_models import two_models
 from attngeo.display.check_line import badge, legend
 from attngeo.display.verdicts import account
-from attngeo.forms.null_laws import laws_of_shape
-from attngeo.paper import Verdict
-from attngeo.records.checkout import data, root
-from attngeo.records.provenance import commit
+from attngeo.bilinear.null_laws import laws_of_shape
+from attngeo.claims import Verdict
+from attngeo.files.checkout import data, root
+from attngeo.files.provenance import commit
 from attngeo.runs.arms import Contrast, whole_arms
 from attngeo.runs.estimates import Estimate
 from attngeo.runs.experiments import read_experiment, read_experiments

@@ -31,7 +31,7 @@ from attngeo.chapters.positions import ENOUGH
 from attngeo.chapters.positions_pictures import pictured
 from attngeo.chapters.pretrained_survey.figures import symmetry_by_positions
 from attngeo.display.page import glue, show, table
-from attngeo.paper.claims import Verdict, claim, compare
+from attngeo.claims.claim import Verdict, claim, compare
 from attngeo.runs.estimates import over_seeds
 from attngeo.runs.numbers_in_words import as_score, number
 from attngeo.runs.record import Run

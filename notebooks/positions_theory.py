@@ -40,12 +40,12 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy, one_hot
 
 from attngeo.display.page import glue, show
-from attngeo.forms.scores import symmetry_score
-from attngeo.paper.claims import Verdict, claim, compare, exact
-from attngeo.records.checkout import data
-from attngeo.updates import position_block as block
-from attngeo.updates.markov_chain import MarkovChain
-from attngeo.updates.rank_one import relative_error
+from attngeo.bilinear.scores import symmetry_score
+from attngeo.claims.claim import Verdict, claim, compare, exact
+from attngeo.files.checkout import data
+from attngeo.gradients import position_block as block
+from attngeo.gradients.markov_chain import MarkovChain
+from attngeo.gradients.rank_one import relative_error
 
 VOCAB = 3  # tokens, and
 N = 4  # positions of the layer whose gradients are taken over every text

@@ -48,8 +48,8 @@ from attngeo.chapters.pretrained_survey.measures import (
     sizes,
 )
 from attngeo.display.page import glue, show, table
-from attngeo.forms.null_laws import LEVEL
-from attngeo.paper.claims import Verdict, claim, compare, exact
+from attngeo.bilinear.null_laws import LEVEL
+from attngeo.claims.claim import Verdict, claim, compare, exact
 from attngeo.survey import families as by_family
 from attngeo.survey.families import FEW_BITS, TEXT_ALONE, WITHOUT_FEW_BITS, beaten, choices, compared, of_families
 from attngeo.survey.measured import measured

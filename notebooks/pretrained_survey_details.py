@@ -38,8 +38,8 @@ from attngeo.chapters.pretrained_survey.measures import (
     same_models,
 )
 from attngeo.display.page import glue, show, table
-from attngeo.paper.claims import Verdict, claim, compare, exact
-from attngeo.records.checkout import data
+from attngeo.claims.claim import Verdict, claim, compare, exact
+from attngeo.files.checkout import data
 from attngeo.survey import families as by_family
 from attngeo.survey.measured import measured
 from attngeo.survey.released_results import released_results

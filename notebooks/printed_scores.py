@@ -38,11 +38,11 @@ import pandas as pd
 from attngeo.chapters.printed_scores import NOT_READ, PrintedRow, extraction_effects, printed_rows, read_rows
 from attngeo.display.page import glue, show, table
 from attngeo.display.style import CROSS, DECODER, ENCODER, NEUTRAL, CaptionedFigure, house_style, new_figure
-from attngeo.forms.random_matrices import directionality_sd, symmetry_mean, symmetry_sd
-from attngeo.paper.claims import Verdict, claim, compare, exact
-from attngeo.paper.published import printed_table
-from attngeo.paper.results import Comparison
-from attngeo.records.checkout import data
+from attngeo.bilinear.random_matrices import directionality_sd, symmetry_mean, symmetry_sd
+from attngeo.claims.claim import Verdict, claim, compare, exact
+from attngeo.claims.published import printed_table
+from attngeo.claims.results import Comparison
+from attngeo.files.checkout import data
 from attngeo.survey.measured import measured, named, read_records
 from attngeo.survey.released_results import DEFECTS, released_results
 from attngeo.survey.score_table import layer_medians

@@ -37,7 +37,7 @@ from attngeo.chapters.status.nodes import content, nodes, stated, states
 from attngeo.display.check_line import MEANINGS
 from attngeo.display.page import badge, glue, table
 from attngeo.display.verdicts import account
-from attngeo.paper.published import statements
+from attngeo.claims.published import statements
 
 paper = account(reported_checks())
 state = tables.states(statements(), paper.findings)

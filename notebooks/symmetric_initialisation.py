@@ -52,12 +52,12 @@ from attngeo.chapters.symmetric_initialisation.starts import (
     planned,
 )
 from attngeo.display.page import glue, show
-from attngeo.forms.bilinear import BilinearForm
-from attngeo.forms.scores import score_heads
-from attngeo.paper.claims import Verdict, claim, compare, exact, monte_carlo
-from attngeo.paper.published import printed_table, trained_widths
-from attngeo.paper.results import Comparison
-from attngeo.paper.seed_intervals import Case, too_small
+from attngeo.bilinear.form import BilinearForm
+from attngeo.bilinear.scores import score_heads
+from attngeo.claims.claim import Verdict, claim, compare, exact, monte_carlo
+from attngeo.claims.published import printed_table, trained_widths
+from attngeo.claims.results import Comparison
+from attngeo.claims.seed_intervals import Case, too_small
 from attngeo.runs.arms import LOSS
 from attngeo.runs.estimates import HELPS, LEVEL, NO_DIFFERENCE, over_seeds
 from attngeo.runs.numbers_in_words import as_millions, as_nats, as_percent, extent

@@ -33,11 +33,11 @@ from attngeo.chapters.symmetric_initialisation import figures, starts
 from attngeo.chapters.symmetric_initialisation.speed_ups import coverage, grid_of, speed_up_of
 from attngeo.chapters.symmetric_initialisation.starts import BASELINE, PAIRS, encoders, ends, one_by_one, planned
 from attngeo.display.page import glue, show, table
-from attngeo.forms.bilinear import BilinearForm
-from attngeo.forms.scores import score_heads, symmetry_score
-from attngeo.paper.claims import Verdict, claim, compare, exact, monte_carlo
-from attngeo.paper.published import printed_table, released_curves, speed_ups_in_text
-from attngeo.paper.seed_intervals import Case, Training
+from attngeo.bilinear.form import BilinearForm
+from attngeo.bilinear.scores import score_heads, symmetry_score
+from attngeo.claims.claim import Verdict, claim, compare, exact, monte_carlo
+from attngeo.claims.published import printed_table, released_curves, speed_ups_in_text
+from attngeo.claims.seed_intervals import Case, Training
 from attngeo.runs.arms import LOSS
 from attngeo.runs.estimates import HELPS, HURTS, LEAST_SEEDS, NO_DIFFERENCE, difference_of_means
 from attngeo.runs.numbers_in_words import as_millions, as_nats, as_percent, with_interval

@@ -47,9 +47,9 @@ from attngeo.display.interactive import Interactive, packed
 from attngeo.display.page import glue, show, table
 from attngeo.display.style import DECODER, ENCODER, NEUTRAL, PALETTE, CaptionedFigure, house_style, new_figure
 from attngeo.display.typeset import typeset
-from attngeo.forms.scores import symmetry_score
-from attngeo.paper.claims import Verdict, claim, compare, exact, monte_carlo
-from attngeo.updates.first_update import (
+from attngeo.bilinear.scores import symmetry_score
+from attngeo.claims.claim import Verdict, claim, compare, exact, monte_carlo
+from attngeo.gradients.first_update import (
     ChainCorpus,
     every_sequence,
     expected_update,
@@ -59,16 +59,16 @@ from attngeo.updates.first_update import (
     random_corpus,
     tied_layer,
 )
-from attngeo.updates.objectives import Objective, attended_matrix, context_matrix
-from attngeo.updates.pair_symmetry import (
+from attngeo.gradients.objectives import Objective, attended_matrix, context_matrix
+from attngeo.gradients.pair_symmetry import (
     agreement,
     correlated_coefficients,
     pair_score,
     random_sequence,
     signs,
 )
-from attngeo.updates.rank_one import exact_coefficients, gradient_sum, relative_error
-from attngeo.updates.toy_transformer import LayerGradient, one_layer
+from attngeo.gradients.rank_one import exact_coefficients, gradient_sum, relative_error
+from attngeo.gradients.toy_transformer import LayerGradient, one_layer
 
 ASSUMED = """"[W]e assume that predicting the $i$-th token from the $j$-th token is correlated to predicting the $j$-th token
 from the $i$-th token.\""""

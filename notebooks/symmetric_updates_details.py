@@ -41,9 +41,9 @@ from torch import Tensor
 
 from attngeo.display.page import glue, show
 from attngeo.display.style import NEUTRAL, PALETTE, CaptionedFigure, house_style, new_figure
-from attngeo.forms.scores import symmetry_score
-from attngeo.paper.claims import Verdict, claim, compare, exact
-from attngeo.updates.first_update import (
+from attngeo.bilinear.scores import symmetry_score
+from attngeo.claims.claim import Verdict, claim, compare, exact
+from attngeo.gradients.first_update import (
     every_sequence,
     expected_update,
     first_coefficients,
@@ -52,12 +52,12 @@ from attngeo.updates.first_update import (
     tied_embeddings,
     tied_layer,
 )
-from attngeo.updates.markov_chain import MarkovChain
-from attngeo.updates.norms import squared_norms
-from attngeo.updates.objectives import Objective, attended_matrix, context_matrix
-from attngeo.updates.pair_symmetry import agreement, correlated_coefficients, pair_score, random_sequence, signs
-from attngeo.updates.rank_one import cosine, exact_coefficients, gradient_sum, relative_error
-from attngeo.updates.toy_transformer import one_layer
+from attngeo.gradients.markov_chain import MarkovChain
+from attngeo.gradients.norms import squared_norms
+from attngeo.gradients.objectives import Objective, attended_matrix, context_matrix
+from attngeo.gradients.pair_symmetry import agreement, correlated_coefficients, pair_score, random_sequence, signs
+from attngeo.gradients.rank_one import cosine, exact_coefficients, gradient_sum, relative_error
+from attngeo.gradients.toy_transformer import one_layer
 
 BEFORE = "Section S1.4.5, before Theorem S1.14"
 LONG = 200  # tokens after which a chain that mixes has forgotten where it was

@@ -73,10 +73,10 @@ from attngeo.chapters.training_scores import (
     skew_shares,
 )
 from attngeo.display.page import glue, show, table
-from attngeo.forms.random_matrices import directionality_sd, symmetry_sd
-from attngeo.paper.claims import Verdict, claim, compare, exact
-from attngeo.paper.published import trained_widths
-from attngeo.paper.seed_intervals import in_words
+from attngeo.bilinear.random_matrices import directionality_sd, symmetry_sd
+from attngeo.claims.claim import Verdict, claim, compare, exact
+from attngeo.claims.published import trained_widths
+from attngeo.claims.seed_intervals import in_words
 from attngeo.runs.numbers_in_words import as_percent, as_score, extent, number
 from attngeo.training.bert import Decoder, Encoder, bert_config
 from attngeo.training.choices import Shape

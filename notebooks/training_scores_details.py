@@ -45,12 +45,12 @@ from attngeo.chapters.training_scores import (
     texts_over_steps,
 )
 from attngeo.display.page import glue, show, table
-from attngeo.forms.random_matrices import symmetry_mean, symmetry_sd
-from attngeo.paper.claims import Verdict, claim, compare, exact
-from attngeo.paper.published import printed_table
-from attngeo.paper.results import Comparison
-from attngeo.paper.seed_intervals import in_words, joined
-from attngeo.records.checkout import data
+from attngeo.bilinear.random_matrices import symmetry_mean, symmetry_sd
+from attngeo.claims.claim import Verdict, claim, compare, exact
+from attngeo.claims.published import printed_table
+from attngeo.claims.results import Comparison
+from attngeo.claims.seed_intervals import in_words, joined
+from attngeo.files.checkout import data
 from attngeo.runs.arms import LOSS, RECORDING, Arm, arms, matched
 from attngeo.runs.estimates import LEAST_SEEDS
 from attngeo.runs.experiments import recorded_runs

@@ -29,7 +29,7 @@ import pandas as pd
 from scipy.stats import binomtest
 
 from attngeo.display.page import glue, table
-from attngeo.records.checkout import data
+from attngeo.files.checkout import data
 
 kills, fuzz = (json.loads(data("drills", f"{name}.json").read_text("utf-8")) for name in ("kills", "fuzz"))
 SIGNALS = ["SIGKILL", "SIGTERM", "SIGINT"]

@@ -52,10 +52,10 @@ from attngeo.chapters.two_scores.laws import (
 )
 from attngeo.display.page import glue, show, table
 from attngeo.display.style import CROSS, DECODER, ENCODER, NEUTRAL, CaptionedFigure, house_style, new_figure
-from attngeo.forms.bilinear import BilinearForm
-from attngeo.forms.null_laws import laws_of_shape
-from attngeo.forms.random_matrices import directionality_sd, sample_dense, sample_forms, symmetry_mean
-from attngeo.forms.scores import (
+from attngeo.bilinear.form import BilinearForm
+from attngeo.bilinear.null_laws import laws_of_shape
+from attngeo.bilinear.random_matrices import directionality_sd, sample_dense, sample_forms, symmetry_mean
+from attngeo.bilinear.scores import (
     GAMMA,
     Convention,
     Scores,
@@ -64,7 +64,7 @@ from attngeo.forms.scores import (
     score_heads,
     symmetry_score,
 )
-from attngeo.paper.claims import Verdict, claim, compare, exact, monte_carlo
+from attngeo.claims.claim import Verdict, claim, compare, exact, monte_carlo
 
 FORMULAS = {  # field of `Scores`, in words
     "directionality": "sum of norms (Def. 3.2)",

@@ -52,9 +52,9 @@ from attngeo.chapters.two_scores.laws import (
 )
 from attngeo.display.page import glue, show
 from attngeo.display.style import DECODER, ENCODER, NEUTRAL, CaptionedFigure, house_style, new_figure
-from attngeo.forms.random_matrices import directionality_sd, sample_dense, sample_forms, symmetry_mean, symmetry_sd
-from attngeo.forms.scores import GAMMA, Scores, directionality_score, score, score_batch
-from attngeo.paper.claims import Verdict, claim, compare, exact, monte_carlo
+from attngeo.bilinear.random_matrices import directionality_sd, sample_dense, sample_forms, symmetry_mean, symmetry_sd
+from attngeo.bilinear.scores import GAMMA, Scores, directionality_score, score, score_batch
+from attngeo.claims.claim import Verdict, claim, compare, exact, monte_carlo
 
 BOUND = 1.0  # of |Tr(MM)| over ||M||^2
 LOST_HALVES = 4.0  # the sums of Eq. S133 over the norms that they are printed for
@@ -547,7 +547,7 @@ show(equal_marginals_are_not_enough(seed=seed))
 # $\operatorname{Cov}(1[z > \gamma], z^2) = \gamma \varphi(\gamma)$, and is $V$. This average has no component along
 # $z$, through which alone a row and a column, which share one entry, are correlated at order $1 / n$; so rows and
 # columns count as independent, and $\Var d \approx 2 n V / (2 n p)^2$. With the excess $(z - \gamma)^+$ in place of
-# the indicator the same steps give the spread of the released variant (`attngeo.forms.random_matrices.directionality_sd`). This is a
+# the indicator the same steps give the spread of the released variant (`attngeo.bilinear.random_matrices.directionality_sd`). This is a
 # derivation to first order, checked by simulation; it is not a proof.
 # ````
 #
@@ -626,7 +626,7 @@ show(equal_marginals_are_not_enough(seed=seed))
 # ````
 #
 # For a trained model this is the scatter that a head's $d$ has to leave before it says anything.
-# `attngeo.forms.random_matrices.sample_forms` simulates any shape.
+# `attngeo.bilinear.random_matrices.sample_forms` simulates any shape.
 
 
 # %% tags=["remove-cell"]

@@ -4,8 +4,8 @@ import json
 from datetime import datetime, timezone
 from pathlib import Path
 
-from attngeo.records.atomic import write_text
-from attngeo.records.provenance import commit, device, versions
+from attngeo.files.atomic import write_text
+from attngeo.files.provenance import commit, device, versions
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("torch", "transformers", "safetensors", "tokenizers", "numpy", "pyarrow", "jupyter-book", "sphinx")

@@ -9,8 +9,8 @@ import torch
 from beartype import beartype
 from jaxtyping import jaxtyped
 
-from attngeo.paper.results import Result
-from attngeo.records.checkout import root
+from attngeo.claims.results import Result
+from attngeo.files.checkout import root
 
 DEFINITIONS = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef, ast.AnnAssign)  # the last: parameters
 

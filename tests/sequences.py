@@ -4,7 +4,7 @@ from itertools import product
 
 import torch
 
-from attngeo.updates.markov_chain import MarkovChain
+from attngeo.gradients.markov_chain import MarkovChain
 
 
 def chain(n_vocab: int = 3, seed: int = 0) -> MarkovChain:

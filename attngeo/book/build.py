@@ -13,7 +13,7 @@ from attngeo.book.execution import ChapterFailed, Execution, Kernels, environmen
 from attngeo.book.notebooks import Book, Chapter, current_profile, find_book
 from attngeo.display.labels import METADATA_KEY
 from attngeo.errors import AttngeoError
-from attngeo.records import provenance
+from attngeo.files import provenance
 
 BUILDING = "ATTNGEO_BUILDING"  # set in kernels: what a chapter may read is there already
 

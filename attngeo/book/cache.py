@@ -19,8 +19,8 @@ from nbformat import NotebookNode
 
 import attngeo
 from attngeo.book.notebooks import Book, Chapter
-from attngeo.records.atomic import write_text
-from attngeo.records.provenance import sha256, versions
+from attngeo.files.atomic import write_text
+from attngeo.files.provenance import sha256, versions
 
 PACKAGE = Path(attngeo.__file__).parent
 MACHINERY = ("book", "cli")  # parts of the package that no chapter computes with

@@ -4,8 +4,8 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 
+from attngeo.claims.claim import decoration
 from attngeo.display.check_line import CODE
-from attngeo.paper.claims import decoration
 
 _MARK = re.compile(CODE.format(r"(\w+)"))
 

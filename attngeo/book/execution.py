@@ -20,7 +20,7 @@ from attngeo.book.warm import WarmProcess
 from attngeo.errors import AttngeoError
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
-_PROBE = "from attngeo.records.provenance import device\nprint(device())"
+_PROBE = "from attngeo.files.provenance import device\nprint(device())"
 _ADDRESS = re.compile(r"\bat 0x[0-9a-f]+")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 

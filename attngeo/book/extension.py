@@ -20,9 +20,9 @@ from attngeo.book.execution import ChapterFailed
 from attngeo.book.notebooks import Book, Chapter, current_profile
 from attngeo.book.paper_links import PaperLinks, places
 from attngeo.book.presentation import present
+from attngeo.claims.published import statements
 from attngeo.display.labels import METADATA_KEY
 from attngeo.errors import AttngeoError
-from attngeo.paper.published import statements
 
 # Of a page, whatever is in it, nothing is asked of another host. 'self' is no folder to every browser: file: is.
 POLICY = (

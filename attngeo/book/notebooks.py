@@ -12,9 +12,9 @@ import jupytext
 from nbformat import NotebookNode
 
 from attngeo.book.parameters import Parameter, parse
-from attngeo.bounds import read_yaml
 from attngeo.errors import ParameterError
-from attngeo.records.checkout import root
+from attngeo.files.checkout import root
+from attngeo.inputs import read_yaml
 
 
 @dataclass(frozen=True)

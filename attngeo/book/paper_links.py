@@ -35,7 +35,7 @@ def places(texts: Mapping[str, str], listed: pd.DataFrame) -> dict[str, Place]:
 
     Args:
         texts: of the chapters, by page.
-        listed: `attngeo.paper.published.statements`.
+        listed: `attngeo.claims.published.statements`.
     """
     blocks: dict[str, Place] = {}
     for page, text in texts.items():

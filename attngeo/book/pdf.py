@@ -7,7 +7,7 @@ from pathlib import Path
 
 from attngeo.book.notebooks import Book, find_book
 from attngeo.errors import AttngeoError, needs
-from attngeo.records.atomic import atomic_path, write_text
+from attngeo.files.atomic import atomic_path, write_text
 
 MINUTES = 10  # to typeset some thousand formulas
 WIDTH = 870  # of a printed page, in pixels: 8.27 inches less the margins, over the scale

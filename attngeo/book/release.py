@@ -9,7 +9,7 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 from attngeo import __version__
 from attngeo.book.notebooks import find_book
 from attngeo.errors import AttngeoError
-from attngeo.records.atomic import atomic_path
+from attngeo.files.atomic import atomic_path
 
 SUMS = "SHA256SUMS"
 

@@ -12,7 +12,7 @@ import yaml
 from nbformat import NotebookNode
 
 from attngeo.display.labels import METADATA_KEY
-from attngeo.records.atomic import write_text
+from attngeo.files.atomic import write_text
 
 FIGURES = "figures"  # folder of the built book
 BRANCH = "main"

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from attngeo.bilinear.form import BilinearForm
 from attngeo.errors import ParameterError
-from attngeo.forms.bilinear import BilinearForm
 
 
 class Layer(NamedTuple):

@@ -36,15 +36,15 @@ import torch
 from jaxtyping import Complex, Float, Int
 from torch import Tensor
 
+from attngeo.bilinear.form import BilinearForm
+from attngeo.bilinear.moments import form_moments
+from attngeo.bilinear.null_laws import LEVEL
+from attngeo.bilinear.scores import SUM
 from attngeo.checkpoints.layers import AttentionLayer, open_checkpoint
 from attngeo.errors import AttngeoError, CheckpointError
-from attngeo.forms.bilinear import BilinearForm
-from attngeo.forms.moments import form_moments
-from attngeo.forms.null_laws import LEVEL
-from attngeo.forms.scores import SUM
-from attngeo.records.atomic import atomic_path, write_text
-from attngeo.records.checkout import CheckoutError, data
-from attngeo.records.provenance import sha256, versions
+from attngeo.files.atomic import atomic_path, write_text
+from attngeo.files.checkout import CheckoutError, data
+from attngeo.files.provenance import sha256, versions
 from attngeo.survey.auc import Values
 from attngeo.survey.families import GROUPS, distinct, of_families, with_kinds
 from attngeo.survey.measured import named, read_records

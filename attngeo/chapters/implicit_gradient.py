@@ -5,9 +5,9 @@ from matplotlib.figure import SubFigure
 from torch import Tensor
 
 from attngeo.display.style import CaptionedFigure, house_style, new_figure, signed_image
+from attngeo.gradients.rank_one import rank_one_terms
+from attngeo.gradients.toy_transformer import WORDS, LayerGradient
 from attngeo.runs.numbers_in_words import number
-from attngeo.updates.rank_one import rank_one_terms
-from attngeo.updates.toy_transformer import WORDS, LayerGradient
 
 
 @house_style()

@@ -13,7 +13,7 @@ import pandas as pd
 import seaborn as sns
 
 from attngeo.display.style import NEUTRAL, PART_COLOURS, CaptionedFigure, house_style, new_figure
-from attngeo.records.checkout import data
+from attngeo.files.checkout import data
 from attngeo.runs.arms import LOSS, Arm, whole_arms
 from attngeo.runs.estimates import Estimate, over_seeds
 from attngeo.runs.experiments import Experiment, read_experiment

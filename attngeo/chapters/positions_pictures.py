@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 from attngeo.display.interactive import Interactive, packed
 from attngeo.display.mirror_clouds import mirror_clouds
 from attngeo.display.style import CaptionedFigure
-from attngeo.records.checkout import data
+from attngeo.files.checkout import data
 from attngeo.runs.experiments import read_experiment
 from attngeo.runs.numbers_in_words import number
 from attngeo.runs.record import Run, read_run

@@ -13,10 +13,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from attngeo.bilinear.form import BilinearForm
+from attngeo.bilinear.scores import score
+from attngeo.claims.published import printed_table
 from attngeo.errors import ParameterError
-from attngeo.forms.bilinear import BilinearForm
-from attngeo.forms.scores import score
-from attngeo.paper.published import printed_table
 from attngeo.survey.released_results import released_results
 
 OBSTACLES = {"no-such-model": "no such model", "random-weights": "random weights were scored"}

@@ -15,14 +15,14 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 
+from attngeo.bilinear.random_matrices import directionality_sd, symmetry_mean, symmetry_sd
+from attngeo.bilinear.scores import Convention
+from attngeo.claims.published import trained_widths
+from attngeo.claims.results import Comparison, Relation, compare
+from attngeo.claims.seed_intervals import Case, Training, joined, too_small
 from attngeo.display.style import NEUTRAL, PART_COLOURS, SEQUENTIAL, CaptionedFigure, house_style, new_figure
-from attngeo.forms.random_matrices import directionality_sd, symmetry_mean, symmetry_sd
-from attngeo.forms.scores import Convention
-from attngeo.paper.published import trained_widths
-from attngeo.paper.results import Comparison, Relation, compare
-from attngeo.paper.seed_intervals import Case, Training, joined, too_small
-from attngeo.records.checkout import data
-from attngeo.records.tables import read_table
+from attngeo.files.checkout import data
+from attngeo.files.tables import read_table
 from attngeo.runs.arms import LOSS, Arm, Contrast, Measure, arms, contrasts
 from attngeo.runs.estimates import Estimate, over_seeds
 from attngeo.runs.experiments import recorded_runs

@@ -10,11 +10,11 @@ import msgspec
 import torch
 from torch import Size, Tensor
 
-from attngeo.bounds import checked, local_path
 from attngeo.checkpoints.architectures import ARCHITECTURES, LayerPlan, places
 from attngeo.checkpoints.sources import open_repository
 from attngeo.checkpoints.tensorfiles import TensorFile
 from attngeo.errors import CheckpointError
+from attngeo.inputs import checked, local_path
 
 CONFIG, WEIGHTS = "adapter_config.json", ("adapter_model.safetensors", "adapter_model.bin")
 PREFIX = "base_model.model."  # before the base model's own names

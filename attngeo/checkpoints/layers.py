@@ -17,7 +17,8 @@ import torch
 from jaxtyping import Float
 from msgspec import Meta
 
-from attngeo.bounds import checked, local_path
+from attngeo.bilinear.form import BilinearForm
+from attngeo.bilinear.positions import sinusoids
 from attngeo.checkpoints.adapters import Adapter, open_adapter
 from attngeo.checkpoints.architectures import ABSOLUTE, ARCHITECTURES, Entry, LayerPlan, Misfit, Part, locate
 from attngeo.checkpoints.architectures.locate import Name, value_of
@@ -29,8 +30,7 @@ from attngeo.checkpoints.repositories import LocalFolder, Repository
 from attngeo.checkpoints.sources import open_repository
 from attngeo.checkpoints.tensorfiles import SUFFIXES, TensorFile
 from attngeo.errors import CheckpointError
-from attngeo.forms.bilinear import BilinearForm
-from attngeo.forms.positions import sinusoids
+from attngeo.inputs import checked, local_path
 
 # first found, first taken; an index names the files of a sharded checkpoint
 WEIGHTS = (

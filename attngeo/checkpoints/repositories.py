@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from attngeo.bounds import read_json
 from attngeo.checkpoints.tensorfiles import SUFFIXES, TensorFile, open_tensors
 from attngeo.errors import CheckpointError
+from attngeo.inputs import read_json
 
 OF_TRAINER = ("optimizer", "scheduler", "training_args", "rng_state", "random_states", "scaler")  # beside weights
 

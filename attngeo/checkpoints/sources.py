@@ -5,10 +5,10 @@ from os import PathLike
 from pathlib import Path
 from typing import NamedTuple
 
-from attngeo.bounds import local_path
 from attngeo.checkpoints.repositories import LocalFolder, Repository
 from attngeo.checkpoints.tensorfiles import SUFFIXES
 from attngeo.errors import CheckpointError
+from attngeo.inputs import local_path
 
 # an id, ID@REVISION, hf://ID, or the address of a page of the Hub
 ADDRESS = re.compile(

@@ -12,9 +12,9 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Size, Tensor
 
-from attngeo.bounds import cause
 from attngeo.checkpoints.byte_sources import Bytes, LocalBytes, unreadable
 from attngeo.errors import CheckpointError
+from attngeo.inputs import cause
 
 _DTYPES = {
     "F64": torch.float64,

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from attngeo.bounds import local_path
 from attngeo.cli import scoring_options
 from attngeo.cli.formats import View, deliver, format_of
 from attngeo.cli.terminal import screen
 from attngeo.errors import ParameterError
+from attngeo.inputs import local_path
 
 if TYPE_CHECKING:
     from attngeo.survey.differences import Compared

@@ -8,9 +8,9 @@ import click
 
 from attngeo.cli import worker_options
 from attngeo.errors import AttngeoError, needs
-from attngeo.records.atomic import write_text
-from attngeo.records.checkout import data, root
-from attngeo.records.provenance import head
+from attngeo.files.atomic import write_text
+from attngeo.files.checkout import data, root
+from attngeo.files.provenance import head
 
 if TYPE_CHECKING:
     from attngeo.runs.experiments import Experiment, PlannedRun

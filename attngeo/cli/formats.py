@@ -19,7 +19,7 @@ from rich.table import Table
 from attngeo import __version__
 from attngeo.cli.terminal import say, screen
 from attngeo.errors import ParameterError, needs
-from attngeo.records.atomic import atomic_path
+from attngeo.files.atomic import atomic_path
 
 SUFFIXES = {
     "table": (".txt",),

@@ -9,8 +9,8 @@ import click
 
 from attngeo.cli.terminal import say
 from attngeo.errors import ParameterError, needs
-from attngeo.records.atomic import atomic_path, write_text
-from attngeo.records.checkout import root
+from attngeo.files.atomic import atomic_path, write_text
+from attngeo.files.checkout import root
 
 
 @click.command(name="run", short_help="re-run one chapter of the book with other parameters")

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from attngeo.bilinear.conventions import Convention
 from attngeo.cli import scoring_options
 from attngeo.cli.formats import View, check_picture, deliver, format_of
 from attngeo.cli.terminal import screen
 from attngeo.errors import ParameterError
-from attngeo.forms.conventions import Convention
 
 if TYPE_CHECKING:
     from attngeo.checkpoints.layers import Checkpoint

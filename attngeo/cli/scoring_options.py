@@ -5,8 +5,8 @@ from pathlib import Path
 
 import click
 
+from attngeo.bilinear.conventions import GAMMA, Convention
 from attngeo.cli.formats import SUFFIXES
-from attngeo.forms.conventions import GAMMA, Convention
 
 per_head = click.option("--per-head", is_flag=True, help="Also one row per head.")
 gamma = click.option(

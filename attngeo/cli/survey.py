@@ -107,7 +107,7 @@ def command(
 
 def _recorded_survey() -> Path | None:
     """The folder of records in a checkout; None elsewhere."""
-    from attngeo.records.checkout import CheckoutError, data
+    from attngeo.files.checkout import CheckoutError, data
 
     try:
         return data("survey")

@@ -116,7 +116,7 @@ def _number(value: float) -> str:
 
 
 def _last_line(run: "Run", output: Path) -> str:
-    from attngeo.forms.null_laws import laws_of_shape
+    from attngeo.bilinear.null_laws import laws_of_shape
 
     last = run.layer_scores()[lambda t: t["step"] == t["step"].max()]
     held_out = run.history["held_out_loss"].dropna()

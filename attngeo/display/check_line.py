@@ -4,13 +4,13 @@ import re
 
 import pandas as pd
 
+from attngeo.claims.numbering import of_the_paper
+from attngeo.claims.results import Result, Standing
+from attngeo.claims.verdict import Verdict
 from attngeo.display.check_rows import Row, is_identity, largest_error, rows
 from attngeo.display.interval_bar import bar
 from attngeo.display.tables import markdown_table
 from attngeo.display.typeset import typeset
-from attngeo.paper.numbering import of_the_paper
-from attngeo.paper.results import Result, Standing
-from attngeo.paper.verdict import Verdict
 
 MARKS = {
     Verdict.HOLDS: "✓",

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from attngeo.claims.results import Comparison, Result, Standing
 from attngeo.display.typeset import number, with_error, within
-from attngeo.paper.results import Comparison, Result, Standing
 
 ROUNDING = 1e-6  # what is 0 to within less is an identity
 

@@ -10,12 +10,12 @@ import math
 import pandas as pd
 from IPython.display import display
 
+from attngeo.claims.results import Result
 from attngeo.display.check_line import badge, check_line, plain_line
 from attngeo.display.labels import METADATA_KEY, check_label
 from attngeo.display.tables import markdown_table
 from attngeo.display.typeset import typeset
 from attngeo.errors import ParameterError
-from attngeo.paper.results import Result
 
 __all__ = ["badge", "glue", "show", "table"]
 

@@ -7,12 +7,12 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
+from attngeo.bilinear.form import BilinearForm
+from attngeo.bilinear.null_laws import LEVEL, laws_of_shape
+from attngeo.bilinear.pictures import LEVELS, picture
+from attngeo.bilinear.scores import SUM
 from attngeo.display.mirror_clouds import mirror_clouds
 from attngeo.display.style import NEUTRAL, PART_COLOURS, CaptionedFigure, house_style, new_figure
-from attngeo.forms.bilinear import BilinearForm
-from attngeo.forms.null_laws import LEVEL, laws_of_shape
-from attngeo.forms.pictures import LEVELS, picture
-from attngeo.forms.scores import SUM
 
 SCORES = ("symmetry", "directionality")
 

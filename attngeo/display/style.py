@@ -16,7 +16,7 @@ from attngeo.display.figure_data import as_csv
 from attngeo.display.labels import METADATA_KEY, check_label
 from attngeo.display.typeset import typeset
 from attngeo.errors import ParameterError
-from attngeo.records.atomic import atomic_path
+from attngeo.files.atomic import atomic_path
 
 # Okabe and Ito's colours, told apart with every common colour vision, without their yellow (too light on white).
 ENCODER = "#0072B2"  # blue

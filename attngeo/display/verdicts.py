@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from attngeo.claims.numbering import of_the_paper
+from attngeo.claims.published import statements
+from attngeo.claims.verdict import Verdict
 from attngeo.display.check_line import badge
-from attngeo.paper.numbering import of_the_paper
-from attngeo.paper.published import statements
-from attngeo.paper.verdict import Verdict
 
 # A whole counts as the first of these that a part of it has: what is undecided in part does not hold yet.
 BY_CONSEQUENCE = tuple(Verdict[v] for v in ("CHANGES", "UNDECIDED", "ASSUMPTION", "STATED", "MISPRINT", "HOLDS"))

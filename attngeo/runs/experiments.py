@@ -19,8 +19,8 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from attngeo.bounds import Setting, read_yaml
 from attngeo.errors import AttngeoError
+from attngeo.inputs import Setting, read_yaml
 from attngeo.runs.record import FINISHED, PLAN, Run, read_about, read_runs
 
 CONTRAST, OTHERS = "primary contrast", "other arms"  # keys of ``seeds``

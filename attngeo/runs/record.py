@@ -21,9 +21,9 @@ import msgspec
 import numpy as np
 import pandas as pd
 
-from attngeo.bounds import Setting, cause, checked, read_json
 from attngeo.errors import AttngeoError
-from attngeo.records.atomic import atomic_path, write_text
+from attngeo.files.atomic import atomic_path, write_text
+from attngeo.inputs import Setting, cause, checked, read_json
 
 FINISHED = "finished"
 PLAN = "experiment.yml"  # beside the runs of an experiment

@@ -5,11 +5,11 @@ from math import isnan
 from statistics import median
 from typing import NamedTuple
 
+from attngeo.bilinear.comparison import compare, compare_heads
+from attngeo.bilinear.form import BilinearForm
+from attngeo.bilinear.scores import GAMMA, SUM, Convention
 from attngeo.checkpoints.layers import AttentionLayer, Checkpoint
 from attngeo.errors import MatrixError, ParameterError
-from attngeo.forms.bilinear import BilinearForm
-from attngeo.forms.comparison import compare, compare_heads
-from attngeo.forms.scores import GAMMA, SUM, Convention
 from attngeo.survey import rows as scores
 
 SHOWN = ("symmetry", "directionality")

@@ -5,9 +5,9 @@ from typing import Any
 
 import pandas as pd
 
-from attngeo.bounds import cause, read_json
-from attngeo.forms.scores import GAMMA
-from attngeo.records.checkout import data
+from attngeo.bilinear.scores import GAMMA
+from attngeo.files.checkout import data
+from attngeo.inputs import cause, read_json
 from attngeo.survey.models import local_weights, registry
 from attngeo.survey.record import RecordError
 from attngeo.survey.rows import COLUMNS, TEXT, WHOLE, score_table

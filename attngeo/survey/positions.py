@@ -18,14 +18,14 @@ from statistics import mean
 import pandas as pd
 import torch
 
+from attngeo.bilinear.positions import VARIANCE, position_space, split_score
 from attngeo.checkpoints.architectures import LayerPlan
 from attngeo.checkpoints.layers import TABLE_APART, Checkpoint, open_checkpoint
 from attngeo.checkpoints.tensorfiles import open_tensors
 from attngeo.errors import AttngeoError, CheckpointError
-from attngeo.forms.positions import VARIANCE, position_space, split_score
-from attngeo.records.atomic import write_text
-from attngeo.records.checkout import data
-from attngeo.records.provenance import sha256, versions
+from attngeo.files.atomic import write_text
+from attngeo.files.checkout import data
+from attngeo.files.provenance import sha256, versions
 from attngeo.runs.record import read_about
 from attngeo.survey.models import local_weights
 

@@ -12,8 +12,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from attngeo.bilinear.form import BilinearForm
 from attngeo.errors import ParameterError
-from attngeo.forms.bilinear import BilinearForm
 
 BLOCK = 32  # weights of a row of (out, in) that share a scale, in llama.cpp's 4-bit formats
 Weights = Float[Tensor, "heads d d_head"]

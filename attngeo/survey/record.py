@@ -25,14 +25,14 @@ import numpy as np
 import torch
 
 import attngeo
-from attngeo.bounds import local_path, read_json
+from attngeo.bilinear.pictures import picture
+from attngeo.bilinear.scores import GAMMA, SUM
 from attngeo.checkpoints.layers import AttentionLayer, Checkpoint, open_checkpoint
 from attngeo.checkpoints.repositories import LocalFolder, weight_names
 from attngeo.errors import AttngeoError
-from attngeo.forms.pictures import picture
-from attngeo.forms.scores import GAMMA, SUM
-from attngeo.records.atomic import atomic_path, write_text
-from attngeo.records.provenance import sha256
+from attngeo.files.atomic import atomic_path, write_text
+from attngeo.files.provenance import sha256
+from attngeo.inputs import local_path, read_json
 from attngeo.survey.rows import layer_rows, quantised_rows
 
 Scored = TypeVar("Scored")  # what is made of one layer

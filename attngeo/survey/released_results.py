@@ -6,7 +6,7 @@ defects.csv            each code of what is wrong: its meaning, and whether the 
 
 import pandas as pd
 
-from attngeo.paper.published import released_medians
+from attngeo.claims.published import released_medians
 from attngeo.survey.models import RESULTS, registry, rows_of
 
 _DEFECTS = list(rows_of("defects.csv"))

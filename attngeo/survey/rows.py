@@ -9,14 +9,14 @@ from typing import Any, Protocol, runtime_checkable
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from attngeo.bilinear.form import BilinearForm
+from attngeo.bilinear.null_laws import null_laws, rank
+from attngeo.bilinear.positions import position_space, split_heads, split_score
+from attngeo.bilinear.scores import GAMMA, SUM, Convention, score_rows
 from attngeo.checkpoints.architectures import LayerPlan, Positions
 from attngeo.checkpoints.layers import AttentionLayer, Checkpoint, open_checkpoint
 from attngeo.checkpoints.models import open_model
 from attngeo.errors import CheckpointError, needs
-from attngeo.forms.bilinear import BilinearForm
-from attngeo.forms.null_laws import null_laws, rank
-from attngeo.forms.positions import position_space, split_heads, split_score
-from attngeo.forms.scores import GAMMA, SUM, Convention, score_rows
 from attngeo.survey.quantisation import SCHEMES, quantised
 
 SCORES = ("symmetry", "directionality", "directionality_released", "directionality_tables")
@@ -26,7 +26,7 @@ NULL = tuple(f"{score}_{of}" for score in SCORES[:2] for of in ("null_mean", "nu
 _MADE_BY = ("convention", "gamma", "n_rows_over", "n_cols_over", "dtype", "source")
 COLUMNS = (*_LAYER, *SCORES[:2], *NULL, *SCORES[2:], *_MADE_BY)
 TEXT = ("model", "revision", "part", "convention", "dtype", "source")
-# of a score split by position space: `attngeo.forms.positions.PositionSplit`, by its fields
+# of a score split by position space: `attngeo.bilinear.positions.PositionSplit`, by its fields
 SPLIT = {
     "share": "positions_share",
     "share_at_random": "positions_share_at_random",

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from attngeo.bounds import local_path
 from attngeo.checkpoints.layers import Checkpoint
 from attngeo.checkpoints.sources import named_on_the_hub
 from attngeo.errors import AttngeoError, CheckpointError, ParameterError
-from attngeo.records.workers import spread
+from attngeo.files.workers import spread
+from attngeo.inputs import local_path
 from attngeo.survey.models import group, local_weights, registry
 from attngeo.survey.record import is_recorded, record_folder, survey_model
 
@@ -123,7 +123,7 @@ def survey(
 def survey_on_workers(
     asked: list[Model], folder: Path, gamma: float, quantise: bool, workers: int, scheduler: str
 ) -> Iterator[tuple[Model, Path | str]]:
-    """`survey` by processes here or on a cluster (`attngeo.records.workers.spread`), each at one model at a time."""
+    """`survey` by processes here or on a cluster (`attngeo.files.workers.spread`), each at one model at a time."""
     folder = folder.resolve()
     named = {f"{record_folder(model.source, folder)} {gamma} {quantise}": model for model in asked}
     calls = {key: (model, folder, gamma, quantise) for key, model in named.items()}

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import isnan
 from statistics import median
 
-from attngeo.forms.null_laws import LEVEL, laws_of_shape
-from attngeo.forms.scores import SUM, Convention
+from attngeo.bilinear.null_laws import LEVEL, laws_of_shape
+from attngeo.bilinear.scores import SUM, Convention
 from attngeo.survey.rows import DIMENSION, SPLIT
 
 Row = dict  # of `attngeo.survey.rows.layer_rows`

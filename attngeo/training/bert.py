@@ -9,7 +9,7 @@ from jaxtyping import Int
 from torch import Tensor
 from transformers import BertConfig, BertForMaskedLM, BertLMHeadModel, PreTrainedModel
 
-from attngeo.forms.bilinear import BilinearForm
+from attngeo.bilinear.form import BilinearForm
 from attngeo.training.choices import Constraint, Initialisation, Positions, Shape, Values
 from attngeo.training.constraints import constraint_loss
 from attngeo.training.initialisations import freeze_values, initialise_bert

@@ -5,8 +5,8 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, get_args
 
-from attngeo.bounds import Setting, read_yaml
 from attngeo.errors import AttngeoError, ParameterError
+from attngeo.inputs import Setting, read_yaml
 from attngeo.training.choices import (
     PRESETS,
     SYMMETRY,

@@ -6,8 +6,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attngeo.forms.bilinear import BilinearForm
-from attngeo.forms.moments import gram_moments
+from attngeo.bilinear.form import BilinearForm
+from attngeo.bilinear.moments import gram_moments
 from attngeo.training.choices import Constraint
 
 

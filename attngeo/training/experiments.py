@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from attngeo.errors import AttngeoError
-from attngeo.records.workers import spread
+from attngeo.files.workers import spread
 from attngeo.runs.experiments import Experiment, ExperimentError, PlannedRun, State, read_experiment
 from attngeo.training.config import configure
 from attngeo.training.run_folder import CONTENT, RunBusy, claimed, last_checkpoint
@@ -63,7 +63,7 @@ def make_runs(
 ) -> Iterator[tuple[PlannedRun, Attempt | AttngeoError]]:
     """Make runs in their order; yield each as it ends, with its outcome or the error that ended it.
 
-    They are made here, or by processes on this machine or on a cluster (`attngeo.records.workers.spread`).
+    They are made here, or by processes on this machine or on a cluster (`attngeo.files.workers.spread`).
 
     Raises:
         WorkersError: the scheduler cannot be reached.

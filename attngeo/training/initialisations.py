@@ -11,9 +11,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from attngeo.bilinear.form import BilinearForm
+from attngeo.bilinear.scores import score_heads
 from attngeo.errors import AttngeoError
-from attngeo.forms.bilinear import BilinearForm
-from attngeo.forms.scores import score_heads
 from attngeo.training import ties
 from attngeo.training.choices import SYMMETRY, Initialisation, Values
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
+from attngeo.bilinear.scores import GAMMA
 from attngeo.errors import needs
-from attngeo.forms.scores import GAMMA
 from attngeo.training.score_log import EVERY, Chooser, ScoreLog, model_within
 
 with needs("lightning", "LightningScoreCallback"):

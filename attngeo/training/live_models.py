@@ -6,12 +6,12 @@ from typing import Any
 import torch
 from torch import nn
 
+from attngeo.bilinear.form import BilinearForm
+from attngeo.bilinear.scores import score_heads
 from attngeo.checkpoints.architectures import LayerPlan, Part
 from attngeo.checkpoints.dequantise import FLOAT8
 from attngeo.checkpoints.models import Model, open_model
 from attngeo.errors import ParameterError
-from attngeo.forms.bilinear import BilinearForm
-from attngeo.forms.scores import score_heads
 from attngeo.training import ties
 from attngeo.training.choices import SYMMETRY, Initialisation
 from attngeo.training.initialisations import InitialisationError

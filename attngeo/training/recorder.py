@@ -14,12 +14,12 @@ import numpy as np
 import torch
 from transformers import Trainer, TrainerCallback
 
-from attngeo.bounds import read_json
+from attngeo.bilinear.pictures import picture
+from attngeo.bilinear.scores import score_rows
 from attngeo.errors import AttngeoError
-from attngeo.forms.pictures import picture
-from attngeo.forms.scores import score_rows
-from attngeo.records.atomic import write_text
-from attngeo.records.manifest import write_manifest
+from attngeo.files.atomic import write_text
+from attngeo.files.manifest import write_manifest
+from attngeo.inputs import read_json
 from attngeo.runs.record import FINISHED, RunError, read_levels, read_run, write_run
 from attngeo.training.batches import Batches
 from attngeo.training.bert import whole_forms

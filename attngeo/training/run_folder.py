@@ -13,8 +13,8 @@ from typing import Any
 import torch
 from filelock import FileLock, Timeout
 
-from attngeo.records.atomic import write_text
-from attngeo.records.manifest import MANIFEST, damage
+from attngeo.files.atomic import write_text
+from attngeo.files.manifest import MANIFEST, damage
 from attngeo.runs.record import FINISHED, RunError, read_about
 from attngeo.training.config import TrainingConfig
 from attngeo.training.corpora.documents import Corpus

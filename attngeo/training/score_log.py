@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch import nn
 
+from attngeo.bilinear.scores import GAMMA, score
 from attngeo.checkpoints.models import Model, open_model
 from attngeo.errors import ParameterError
-from attngeo.forms.scores import GAMMA, score
 
 EVERY = 100  # steps between two scorings
 

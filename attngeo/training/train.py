@@ -14,7 +14,7 @@ from transformers import PreTrainedModel, PrinterCallback, Trainer
 
 import attngeo
 from attngeo.errors import ParameterError
-from attngeo.records.provenance import hardware, head, versions
+from attngeo.files.provenance import hardware, head, versions
 from attngeo.runs.record import Run, RunError, read_run
 from attngeo.training.arguments import quiet, trainer_arguments
 from attngeo.training.batches import Batches

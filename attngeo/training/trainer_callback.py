@@ -4,8 +4,8 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from attngeo.bilinear.scores import GAMMA
 from attngeo.errors import ParameterError, needs
-from attngeo.forms.scores import GAMMA
 from attngeo.training.score_log import EVERY, ScoreLog
 
 with needs("train", "ScoreCallback"):

@@ -5,9 +5,9 @@ from datetime import datetime, timezone
 
 import pytest
 
-from attngeo.records.atomic import write_text
-from attngeo.records.checkout import data, root
-from attngeo.records.provenance import commit, hardware, versions
+from attngeo.files.atomic import write_text
+from attngeo.files.checkout import data, root
+from attngeo.files.provenance import commit, hardware, versions
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ import pytest
 import torch
 
 from attngeo import BilinearForm, score, score_heads
-from attngeo.forms.moments import Moments, dense_moments, gram_moments, tiled_moments
+from attngeo.bilinear.moments import Moments, dense_moments, gram_moments, tiled_moments
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 

@@ -10,10 +10,10 @@ from tiny_book import chapter, tiny_book
 import attngeo.book
 from attngeo.book import build
 from attngeo.book.execution import ChapterFailed, Execution
+from attngeo.claims.results import Result, exact
+from attngeo.claims.verdict import Verdict
 from attngeo.display.page import _json_ready
 from attngeo.errors import AttngeoError
-from attngeo.paper.results import Result, exact
-from attngeo.paper.verdict import Verdict
 
 LAST = "{after: all, reads: []}"
 

@@ -13,6 +13,8 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from attngeo import score
+from attngeo.bilinear.null_laws import LEVEL, laws_of_shape
+from attngeo.bilinear.scores import symmetry_score
 from attngeo.chapters.introduction.sentence import recorded as sentence_in
 from attngeo.chapters.introduction.two_models import MODELS, PAIR, centred, two_models
 from attngeo.chapters.positions_pictures import EXPERIMENT, LAYER, RUNS, pictured
@@ -32,16 +34,14 @@ from attngeo.chapters.symmetric_initialisation.figures import roulette
 from attngeo.chapters.symmetric_initialisation.speed_ups import first_crossing
 from attngeo.chapters.symmetric_initialisation.starts import main_settings, recorded, settings
 from attngeo.chapters.two_scores.build_a_matrix import ROWS, TURNED, build_a_matrix, built
+from attngeo.claims.published import printed_table
 from attngeo.cli import cli
-from attngeo.forms.null_laws import LEVEL, laws_of_shape
-from attngeo.forms.scores import symmetry_score
-from attngeo.paper.published import printed_table
-from attngeo.records import checkout
+from attngeo.files import checkout
+from attngeo.gradients.rank_one import by_context, by_prediction, rank_one_terms
 from attngeo.runs.estimates import NEVER
 from attngeo.runs.record import read_run
 from attngeo.survey.measured import named, read_records
 from attngeo.survey.released_results import released_results
-from attngeo.updates.rank_one import by_context, by_prediction, rank_one_terms
 
 pytestmark = pytest.mark.book
 OURS = checkout.data("runs", "one_start", "encoder-weights")

@@ -3,7 +3,7 @@
 from attngeo.book.notebooks import find_book
 from attngeo.book.paper_links import places
 from attngeo.chapters.status.nodes import content, nodes, stated
-from attngeo.paper.published import statements
+from attngeo.claims.published import statements
 
 
 def chapters():

@@ -19,7 +19,7 @@ AGAIN = chapter(
     "# it is {glue:text}`number`.",
     "from attngeo.display.interactive import Interactive\nfrom attngeo.display.page import glue, show\n"
     "from attngeo.display.style import CaptionedFigure, new_figure\n"
-    "from attngeo.paper.results import Result, exact\nfrom attngeo.paper.verdict import Verdict",
+    "from attngeo.claims.results import Result, exact\nfrom attngeo.claims.verdict import Verdict",
     "glue('number', n, 'd')\nshow(Result('2.1', '(1)', 'the $W$', Verdict.MISPRINT, (exact('trace', 1, 1),)))",
     "figure, axes = new_figure(2, 2)\naxes.plot([0, n])\n"
     "Interactive('dots', {'n': n}, CaptionedFigure(figure, 'fig-line', f'A line to {n}.', 'A line.'))",

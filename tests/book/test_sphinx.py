@@ -29,7 +29,7 @@ MIDDLE = chapter(
     "# ```{prf:proposition} Prop. 2.1 of the paper: one\n# :label: prop-one\n"
     "#\n# $$\\Wqk = \\Wq \\Wk\\T$$ (eq-one)\n# ```",
     "import pandas as pd\nfrom attngeo.display.interactive import Interactive\n"
-    "from attngeo.paper.results import Result, exact\nfrom attngeo.paper.verdict import Verdict",
+    "from attngeo.claims.results import Result, exact\nfrom attngeo.claims.verdict import Verdict",
     "from attngeo.display.page import glue, show, table\nfrom attngeo.display.style import CaptionedFigure, new_figure",
     "show(Result('2.1', '(1)', 'the $W$', Verdict.MISPRINT, (exact('trace', 1, 1),)))\nglue('number', 0.5, '.4f')",
     "table(pd.DataFrame({'a': [n]}), 'tab-one', f'One `n`, $n = {n}$.')",

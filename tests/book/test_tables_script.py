@@ -5,7 +5,7 @@ import pytest
 from selenium.webdriver.common.keys import Keys
 
 from attngeo.chapters.pretrained_survey.figures import results_in_figures
-from attngeo.records.checkout import root
+from attngeo.files.checkout import root
 from attngeo.survey.released_results import released_results
 
 pytestmark = pytest.mark.book

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from notebook_code import notebook, refused_by, result
 
-from attngeo.paper import Verdict, published
-from attngeo.paper.claims import claims_of
-from attngeo.paper.results import Standing
-from attngeo.records.checkout import root
+from attngeo.claims import Verdict, published
+from attngeo.claims.claim import claims_of
+from attngeo.claims.results import Standing
+from attngeo.files.checkout import root
 
 STATEMENTS = published.statements()
 TEXTS = {path.stem: path.read_text("utf-8") for path in sorted((root() / "notebooks").glob("*.py"))}

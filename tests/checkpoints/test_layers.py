@@ -331,8 +331,8 @@ ALONE = """
 import pkgutil, sys
 from importlib import import_module
 sys.modules |= dict.fromkeys(["transformers", "pandas", "matplotlib", "datasets"])
-import attngeo.checkpoints, attngeo.forms
-for room in (attngeo.checkpoints, attngeo.forms):
+import attngeo.checkpoints, attngeo.bilinear
+for room in (attngeo.checkpoints, attngeo.bilinear):
     for module in pkgutil.walk_packages(room.__path__, room.__name__ + "."):
         import_module(module.name)
 for layer in attngeo.open_checkpoint(sys.argv[1]):

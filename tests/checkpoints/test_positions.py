@@ -11,10 +11,10 @@ from small_models import small_model
 from test_architectures import CASES
 
 from attngeo import open_checkpoint
+from attngeo.bilinear.positions import sinusoids
 from attngeo.checkpoints.architectures import ABSOLUTE, ARCHITECTURES, Attention
 from attngeo.checkpoints.layers import WITHOUT_TABLE
 from attngeo.errors import CheckpointError
-from attngeo.forms.positions import sinusoids
 
 # their cases run a tower inside, take no positions in order, or fill a table from a formula
 LEFT_OUT = """vit_mae m2m_100 speech_to_text siglip2_vision_model mllama_vision_model clip siglip siglip2 git llava

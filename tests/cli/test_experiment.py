@@ -7,7 +7,7 @@ import yaml
 from small_runs import small_config, write_text
 
 from attngeo.cli import main
-from attngeo.records import checkout
+from attngeo.files import checkout
 from attngeo.runs.experiments import State, read_experiment
 
 

@@ -13,10 +13,10 @@ from safetensors.torch import load_file, save_file
 from small_models import small_model
 
 from attngeo import BilinearForm, open_model, score_table, symmetry_score
+from attngeo.bilinear.positions import position_space
 from attngeo.checkpoints.architectures import ARCHITECTURES
 from attngeo.cli import main
 from attngeo.cli.formats import format_of
-from attngeo.forms.positions import position_space
 from attngeo.survey.rows import COLUMNS, DIMENSION, SPLIT
 
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
+from attngeo.claims.results import Claim, Interval, Result, Standing, compare, exact, monte_carlo
+from attngeo.claims.verdict import Verdict
 from attngeo.display.check_line import MEANINGS, badge, check_line, legend
 from attngeo.display.check_rows import rows
 from attngeo.display.interval_bar import bar
-from attngeo.paper.results import Claim, Interval, Result, Standing, compare, exact, monte_carlo
-from attngeo.paper.verdict import Verdict
 
 SAMPLES = [0.6, 0.7, 0.71]
 

@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from attngeo.claims.results import Result, exact, monte_carlo
+from attngeo.claims.verdict import Verdict
 from attngeo.display import page as display
 from attngeo.errors import ParameterError
-from attngeo.paper.results import Result, exact, monte_carlo
-from attngeo.paper.verdict import Verdict
 
 
 @pytest.fixture

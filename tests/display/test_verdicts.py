@@ -5,11 +5,11 @@ import pytest
 
 from attngeo.chapters.errata import tables as errata
 from attngeo.chapters.status import tables as status
+from attngeo.claims import Result, Verdict, published
+from attngeo.claims.numbering import of_the_paper
+from attngeo.claims.results import exact
 from attngeo.display import verdicts
 from attngeo.display.page import badge
-from attngeo.paper import Result, Verdict, published
-from attngeo.paper.numbering import of_the_paper
-from attngeo.paper.results import exact
 
 
 def report(statement="2.1", part="", verdict=Verdict.HOLDS, chapter="bilinear_form", supported=True, **words):

@@ -41,7 +41,7 @@ import attngeo.book.single_page
 import attngeo.training.train  # noqa: F401
 from attngeo.cli import main
 from attngeo.errors import AttngeoError
-from attngeo.records.manifest import MANIFEST, damage
+from attngeo.files.manifest import MANIFEST, damage
 from attngeo.runs.record import read_run
 
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)

@@ -24,10 +24,10 @@ from safetensors.torch import save_file
 from small_runs import write_text
 
 from attngeo import open_checkpoint
-from attngeo.bounds import local_path
 from attngeo.checkpoints.byte_sources import LocalBytes
 from attngeo.checkpoints.tensorfiles import SafetensorsFile, open_tensors
 from attngeo.errors import AttngeoError
+from attngeo.inputs import local_path
 from attngeo.runs.experiments import read_experiment
 from attngeo.runs.record import read_run, write_run
 from attngeo.survey.measured import read_records

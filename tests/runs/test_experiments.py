@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 import yaml
 
-from attngeo.records import checkout
+from attngeo.files import checkout
 from attngeo.runs.experiments import (
     ExperimentError,
     State,

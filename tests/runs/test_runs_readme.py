@@ -4,7 +4,7 @@ import shlex
 import pytest
 
 from attngeo.cli.train import command
-from attngeo.records import checkout
+from attngeo.files import checkout
 from attngeo.runs.arms import Contrast, arms
 from attngeo.runs.experiments import recorded_runs
 from attngeo.runs.record import read_run, read_runs

@@ -3,8 +3,8 @@ import pandas as pd
 import pytest
 
 from attngeo.checkpoints.architectures import ARCHITECTURES
+from attngeo.claims.published import printed_table, released_medians
 from attngeo.errors import ParameterError
-from attngeo.paper.published import printed_table, released_medians
 from attngeo.survey.models import group, groups, registry
 from attngeo.survey.released_results import DEFECTS, released_results
 

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 import torch
 
+from attngeo.bilinear.positions import position_space, split_score
 from attngeo.checkpoints.layers import open_checkpoint
 from attngeo.errors import CheckpointError
-from attngeo.forms.positions import position_space, split_score
 from attngeo.survey.positions import GAIN, MAIN, WIDER, layer_splits, record_runs, recorded
 from attngeo.training.bert import build_model, forms
 from attngeo.training.choices import Shape

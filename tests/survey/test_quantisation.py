@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 import torch
 
+from attngeo.bilinear.form import BilinearForm
+from attngeo.bilinear.scores import score
 from attngeo.errors import ParameterError
-from attngeo.forms.bilinear import BilinearForm
-from attngeo.forms.scores import score
 from attngeo.survey.quantisation import BLOCK, SCHEMES, quantised
 
 GENERATOR = torch.Generator().manual_seed(0)

@@ -9,10 +9,10 @@ import torch
 from transformers import BertConfig, BertModel
 
 from attngeo import BilinearForm, open_checkpoint, symmetry_score
+from attngeo.bilinear.pictures import picture
 from attngeo.chapters.pretrained_survey.figures import read_picture
 from attngeo.checkpoints.layers import Checkpoint
 from attngeo.errors import CheckpointError
-from attngeo.forms.pictures import picture
 from attngeo.survey.measured import measured, named, read_quantised, read_records
 from attngeo.survey.quantisation import SCHEMES
 from attngeo.survey.record import RecordError, is_recorded, record_folder, survey_model
@@ -223,7 +223,7 @@ def test_the_next_layer_is_read_while_others_are_scored(tmp_path, monkeypatch, a
 
 def test_the_recorded_survey_is_whole():
     """Every recorded model is registered, and its layers are complete and finite."""
-    from attngeo.records.checkout import data
+    from attngeo.files.checkout import data
     from attngeo.survey.models import registry
 
     table, provenance = read_records(data("survey"))

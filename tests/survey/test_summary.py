@@ -2,8 +2,8 @@ import torch
 from random_forms import gaussian
 
 from attngeo import BilinearForm
+from attngeo.bilinear.null_laws import directionality_null
 from attngeo.checkpoints.layers import AttentionLayer
-from attngeo.forms.null_laws import directionality_null
 from attngeo.survey.rows import COLUMNS, layer_rows
 from attngeo.survey.summary import cells, outside, share_at_one, summary
 

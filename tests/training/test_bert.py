@@ -8,7 +8,7 @@ from transformers import AutoModelForMaskedLM, BertLMHeadModel
 
 from attngeo import open_checkpoint
 from attngeo.errors import ParameterError
-from attngeo.records import checkout
+from attngeo.files import checkout
 from attngeo.training.bert import (
     EPSILON,
     attention_layers,

@@ -11,7 +11,7 @@ from filelock import FileLock
 from small_runs import assert_same_curve, small_config, write_text
 
 from attngeo.errors import AttngeoError
-from attngeo.records.workers import WorkersError
+from attngeo.files.workers import WorkersError
 from attngeo.runs.experiments import ExperimentError, State, read_experiment
 from attngeo.runs.record import read_about, read_run
 from attngeo.training import experiments

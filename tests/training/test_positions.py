@@ -6,8 +6,8 @@ from small_runs import small_config
 from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
 
 from attngeo import open_checkpoint, score_heads
+from attngeo.bilinear.form import BilinearForm
 from attngeo.errors import ParameterError
-from attngeo.forms.bilinear import BilinearForm
 from attngeo.training import positions
 from attngeo.training.bert import attention_layers, build_model, forms, parameter_counts
 from attngeo.training.choices import Positions, Shape

@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 from small_runs import assert_same_curve, curve, small_config, write_text
 
 from attngeo.cli import main
-from attngeo.records.manifest import MANIFEST
+from attngeo.files.manifest import MANIFEST
 from attngeo.runs.record import RunError, read_run
 from attngeo.training import train as train_module
 from attngeo.training.corpora.registry import open_corpus

@@ -5,8 +5,8 @@ from typing import Any, TypedDict
 
 import pandas as pd
 
-from attngeo.bounds import read_json
-from attngeo.records.checkout import CheckoutError, data
+from attngeo.files.checkout import CheckoutError, data
+from attngeo.inputs import read_json
 
 PRODUCTS = {  # of two (d, d) matrices, by way
     "tiles, float32": 1,

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 import pandas as pd
 
+from attngeo.claims.verdict import Verdict
 from attngeo.display.typeset import typeset
 from attngeo.display.verdicts import Finding
-from attngeo.paper.verdict import Verdict
 
 MAYBE_COPYING = "†"  # behind the number of an entry that could be an error of our text copy
 

@@ -25,9 +25,9 @@ from torch import Tensor, nn
 from attngeo import open_model, symmetry_score
 from attngeo.checkpoints.layers import AttentionLayer
 from attngeo.errors import AttngeoError, CheckpointError
-from attngeo.records.atomic import atomic_path, write_text
-from attngeo.records.checkout import data
-from attngeo.records.provenance import sha256, versions
+from attngeo.files.atomic import atomic_path, write_text
+from attngeo.files.checkout import data
+from attngeo.files.provenance import sha256, versions
 
 WORDS = ("The", "dog", "met", "my", "old", "cat", ".")
 SENTENCE = "The dog met my old cat."

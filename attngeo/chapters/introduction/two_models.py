@@ -4,13 +4,13 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
+from attngeo.bilinear.null_laws import laws_of_shape
+from attngeo.bilinear.scores import SUM
 from attngeo.chapters.introduction.sentence import WORDS, recorded
 from attngeo.display.interactive import Interactive, packed
 from attngeo.display.style import DIVERGING, PART_COLOURS, CaptionedFigure, house_style, new_figure, plain_panel
-from attngeo.forms.null_laws import laws_of_shape
-from attngeo.forms.scores import SUM
-from attngeo.records.atomic import atomic_path
-from attngeo.records.checkout import data, root
+from attngeo.files.atomic import atomic_path
+from attngeo.files.checkout import data, root
 from attngeo.runs.numbers_in_words import number
 from attngeo.survey.families import distinct
 from attngeo.survey.measured import named, read_records

@@ -15,7 +15,7 @@ import pandas as pd
 import torch
 
 from attngeo.chapters.positions_theory.measured import Reader, write
-from attngeo.records.checkout import data
+from attngeo.files.checkout import data
 from attngeo.runs.experiments import read_experiment
 from attngeo.training.batches import Batches
 from attngeo.training.bert import attention_layers, build_model

@@ -5,7 +5,7 @@ from enum import Enum
 
 import pandas as pd
 
-from attngeo.records.checkout import data
+from attngeo.files.checkout import data
 from attngeo.runs.estimates import Estimate, over_seeds
 
 SYMMETRIC = 0.1  # s of W_qk, median over layers, above which it counts as symmetric

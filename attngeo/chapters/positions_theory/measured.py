@@ -15,10 +15,11 @@ import pandas as pd
 import torch
 from safetensors.torch import load_file
 
+from attngeo.bilinear.scores import symmetry_score
 from attngeo.errors import AttngeoError
-from attngeo.forms.scores import symmetry_score
-from attngeo.records.atomic import atomic_path
-from attngeo.records.checkout import data
+from attngeo.files.atomic import atomic_path
+from attngeo.files.checkout import data
+from attngeo.gradients.position_block import counted_covariances, kernel, reversibility
 from attngeo.runs.experiments import State, read_experiment
 from attngeo.training.batches import Batches
 from attngeo.training.bert import build_model, forms
@@ -26,7 +27,6 @@ from attngeo.training.config import TrainingConfig, configure
 from attngeo.training.corpora.blocks import Blocks
 from attngeo.training.read_out import Probe, position_forms, read_outs, weighted_symmetry
 from attngeo.training.train import prepare_text
-from attngeo.updates.position_block import counted_covariances, kernel, reversibility
 
 OFFSETS, NEAR = range(1, 17), 8  # offsets of the table; those over which a kernel is judged
 TOKENS, BLOCKS, COMMON = 4_000_000, 64, 0.995  # read for K_m; blocks of a probe; share of the text its tokens cover

@@ -8,14 +8,14 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.lines import Line2D
 
+from attngeo.bilinear.null_laws import LEVEL, laws_of_shape
+from attngeo.bilinear.scores import SUM
 from attngeo.chapters.pretrained_survey.measures import LETTERS
 from attngeo.display.interactive import Interactive, packed
 from attngeo.display.mirror_clouds import mirror_clouds
 from attngeo.display.score_figure import score_figure
 from attngeo.display.style import NEUTRAL, PART_COLOURS, CaptionedFigure, house_style, new_figure
-from attngeo.forms.null_laws import LEVEL, laws_of_shape
-from attngeo.forms.scores import SUM
-from attngeo.records.checkout import data
+from attngeo.files.checkout import data
 from attngeo.runs.numbers_in_words import number
 from attngeo.survey.auc import auc
 from attngeo.survey.families import FEW_BITS, GROUPS, with_kinds

@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binomtest
 
-from attngeo.forms.null_laws import Z95, directionality_null, symmetry_null
-from attngeo.forms.random_matrices import directionality_sd
-from attngeo.forms.scores import GAMMA, SUM, Convention
-from attngeo.paper.results import Claim, Comparison, Interval, Relation, compare, exact
-from attngeo.records.checkout import data
+from attngeo.bilinear.null_laws import Z95, directionality_null, symmetry_null
+from attngeo.bilinear.random_matrices import directionality_sd
+from attngeo.bilinear.scores import GAMMA, SUM, Convention
+from attngeo.claims.results import Claim, Comparison, Interval, Relation, compare, exact
+from attngeo.files.checkout import data
 from attngeo.survey.auc import Separation, separation
 from attngeo.survey.families import TOLD_BY, Compared, compared, distinct, with_kinds
 from attngeo.survey.measured import named, read_quantised, read_records

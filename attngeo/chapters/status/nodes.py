@@ -12,10 +12,10 @@ from typing import NamedTuple
 import pandas as pd
 import yaml
 
+from attngeo.claims.claim import Written, claims_of
+from attngeo.claims.verdict import Verdict
 from attngeo.display.verdicts import BY_CONSEQUENCE, Finding
 from attngeo.errors import AttngeoError
-from attngeo.paper.claims import Written, claims_of
-from attngeo.paper.verdict import Verdict
 
 MEASURED = ("figure", "table", "finding")  # kinds of statements that only a measurement can bear out
 
@@ -91,7 +91,7 @@ def nodes(listed: pd.DataFrame, said: Mapping, blocks: Mapping[str, Stated]) -> 
     """The nodes of the map, by name, in its order.
 
     Args:
-        listed: `attngeo.paper.published.statements`.
+        listed: `attngeo.claims.published.statements`.
         said: `content`.
         blocks: `stated`.
 

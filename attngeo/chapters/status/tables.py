@@ -4,10 +4,10 @@ from collections.abc import Iterable
 
 import pandas as pd
 
+from attngeo.claims.numbering import of_the_paper
+from attngeo.claims.verdict import Verdict
 from attngeo.display.check_line import badge
 from attngeo.display.verdicts import BY_CONSEQUENCE, Finding
-from attngeo.paper.numbering import of_the_paper
-from attngeo.paper.verdict import Verdict
 
 NOT_YET = "not yet"
 

@@ -21,10 +21,10 @@ from attngeo.chapters.symmetric_initialisation.speed_ups import (
     speed_up,
     speed_up_of,
 )
-from attngeo.paper.claims import Comparisons, compare
-from attngeo.paper.results import Claim, Interval
-from attngeo.paper.seed_intervals import Case, Training, too_small
-from attngeo.records.checkout import data
+from attngeo.claims.claim import Comparisons, compare
+from attngeo.claims.results import Claim, Interval
+from attngeo.claims.seed_intervals import Case, Training, too_small
+from attngeo.files.checkout import data
 from attngeo.runs.arms import LOSS, RECORDING, Arm, Contrast, arms, matched, whole_arms
 from attngeo.runs.estimates import Estimate
 from attngeo.runs.experiments import PlannedContrast, read_experiments, recorded_runs

@@ -8,9 +8,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from attngeo.bilinear.scores import GAMMA, score
 from attngeo.display.interactive import Interactive, packed
 from attngeo.display.style import DIVERGING, CaptionedFigure, house_style, new_figure
-from attngeo.forms.scores import GAMMA, score
 from attngeo.runs.numbers_in_words import number
 
 ROWS = 128  # a power of two, for the rotation

@@ -10,7 +10,7 @@ from scipy import stats
 from scipy.stats import chi, halfnorm, norm
 from torch import Tensor
 
-from attngeo.forms.scores import GAMMA
+from attngeo.bilinear.scores import GAMMA
 
 
 def symmetry_law(n: int):

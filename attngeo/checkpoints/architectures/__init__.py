@@ -5,11 +5,11 @@ from typing import Any, get_args
 
 from msgspec import Struct
 
-from attngeo.bounds import cause, read_yaml
 from attngeo.checkpoints.architectures.entry import ABSOLUTE, Attention, Entry, Part, Positions, Refused, Tower
 from attngeo.checkpoints.architectures.locate import Misfit, locate, places, transposed
 from attngeo.checkpoints.architectures.plans import LayerPlan
 from attngeo.errors import ParameterError
+from attngeo.inputs import cause, read_yaml
 
 
 class _Registered(Struct, forbid_unknown_fields=True):

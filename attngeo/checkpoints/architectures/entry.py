@@ -80,7 +80,7 @@ class Positions:
         first: the row of the first position, after those of padding or of class tokens; or the config key of the
             padding token, which that row follows.
         map: name of the weight (out, in) by which narrower rows enter the layers; "" where there is none.
-        computed: so many ``attngeo.forms.positions.sinusoids`` are the rows where a file leaves them out; 0: none are.
+        computed: number of rows of ``attngeo.bilinear.positions.sinusoids`` where a file leaves them out; 0: none are.
     """
 
     kind: str = "learned"

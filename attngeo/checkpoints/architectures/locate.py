@@ -12,10 +12,10 @@ import yaml
 from msgspec import Meta
 from torch import Size
 
-from attngeo.bounds import checked
 from attngeo.checkpoints.architectures.entry import NORMS, Attention, Entry, Part, Positions, Refused
 from attngeo.checkpoints.architectures.plans import LayerPlan
 from attngeo.errors import CheckpointError
+from attngeo.inputs import checked
 
 Count = Annotated[int, Meta(ge=1, le=1_000_000)]
 Layers = Annotated[int, Meta(ge=0, le=1_000_000)]  # 0 where a tower is absent, or heads where a layer has no attention

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from torch import Tensor, promote_types
 
+from attngeo.bilinear.form import BilinearForm
 from attngeo.checkpoints.architectures.entry import Layout, Part, Positions
-from attngeo.forms.bilinear import BilinearForm
 
 
 @dataclass(frozen=True)

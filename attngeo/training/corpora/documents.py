@@ -12,9 +12,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from attngeo.bounds import cause, checked, parse_json
 from attngeo.errors import AttngeoError
-from attngeo.records.provenance import sha256
+from attngeo.files.provenance import sha256
+from attngeo.inputs import cause, checked, parse_json
 
 TEXT_FIELDS = ("text", "raw_content", "content", "comment_text", "comment", "body")  # first found, first taken
 SUFFIXES = (".txt", ".jsonl", ".csv", ".parquet")

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from attngeo.bounds import read_yaml
+from attngeo.inputs import read_yaml
 from attngeo.training.corpora.documents import Corpus, CorpusError, limited
 
 MAX_CHARACTERS = 1_000_000_000  # default: what one corpus may take, about 0.5 GB of tokens on disk

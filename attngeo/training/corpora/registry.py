@@ -2,8 +2,8 @@
 
 import os
 
-from attngeo.bounds import local_path
 from attngeo.errors import ParameterError
+from attngeo.inputs import local_path
 from attngeo.training.corpora.documents import Corpus, CorpusError, local_corpus
 from attngeo.training.corpora.embedded import NAME as EMBEDDED
 from attngeo.training.corpora.embedded import embedded_corpus

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from attngeo.bounds import read_json
-from attngeo.records.atomic import write_text
-from attngeo.records.manifest import damage, write_manifest
+from attngeo.files.atomic import write_text
+from attngeo.files.manifest import damage, write_manifest
+from attngeo.inputs import read_json
 from attngeo.training.choices import Text
 from attngeo.training.corpora.documents import Corpus, CorpusError
 from attngeo.training.corpora.vocabulary import Vocabulary

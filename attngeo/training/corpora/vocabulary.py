@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
-from attngeo.bounds import cause, local_path
 from attngeo.checkpoints.hub import HubRepository
 from attngeo.errors import ParameterError
+from attngeo.inputs import cause, local_path
 from attngeo.training.choices import Text
 from attngeo.training.corpora.documents import Corpus, CorpusError
 

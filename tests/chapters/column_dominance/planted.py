@@ -3,8 +3,8 @@
 import torch
 from notebook_code import notebook
 
-from attngeo.updates.norms import independent_ratio, vocabulary_squared_norms
-from attngeo.updates.random_updates import Coefficients, Law, UpdateModel, power_profile
+from attngeo.gradients.norms import independent_ratio, vocabulary_squared_norms
+from attngeo.gradients.random_updates import Coefficients, Law, UpdateModel, power_profile
 
 page, details = notebook("column_dominance"), notebook("column_dominance_details")
 chi_moments, pair_counts, every_update = details.chi_moments, details.pair_counts, details.every_update

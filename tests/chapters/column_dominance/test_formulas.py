@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from notebook_code import notebook
 
-from attngeo.updates.random_updates import power_profile
+from attngeo.gradients.random_updates import power_profile
 
 page, details = notebook("column_dominance"), notebook("column_dominance_details")
 

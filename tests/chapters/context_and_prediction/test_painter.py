@@ -4,10 +4,10 @@ import pytest
 import torch
 from notebook_code import notebook
 
-from attngeo.forms.scores import symmetry_score
-from attngeo.updates.objectives import Objective
-from attngeo.updates.rank_one import gradient_sum
-from attngeo.updates.toy_transformer import sentence_gradient
+from attngeo.bilinear.scores import symmetry_score
+from attngeo.gradients.objectives import Objective
+from attngeo.gradients.rank_one import gradient_sum
+from attngeo.gradients.toy_transformer import sentence_gradient
 
 PAGE = notebook("context_and_prediction")
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from attngeo.chapters.cost import measured
-from attngeo.records.checkout import CheckoutError
+from attngeo.files.checkout import CheckoutError
 
 
 @pytest.fixture

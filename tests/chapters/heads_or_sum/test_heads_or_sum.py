@@ -37,7 +37,7 @@ from attngeo.chapters.heads_or_sum import (
     without_directions,
 )
 from attngeo.errors import CheckpointError
-from attngeo.records.checkout import CheckoutError
+from attngeo.files.checkout import CheckoutError
 
 PAGE, OF = notebook("heads_or_sum"), evidence()
 FAMILIES = {  # s of the heads and of the sum, G_s, G_n

@@ -3,10 +3,10 @@
 import torch
 from notebook_code import notebook
 
-from attngeo.updates.rank_one import by_context
+from attngeo.gradients.rank_one import by_context
 
 page, details = notebook("implicit_gradient"), notebook("implicit_gradient_details")
-BETA = "attngeo.updates.toy_transformer.LayerGradient.beta"
+BETA = "attngeo.gradients.toy_transformer.LayerGradient.beta"
 without_softmax = property(page.printed_beta)
 beyond = "step_beyond_the_definition"
 

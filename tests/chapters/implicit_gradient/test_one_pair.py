@@ -3,8 +3,8 @@
 import pytest
 
 from attngeo.chapters.implicit_gradient import one_pair
-from attngeo.updates.rank_one import relative_error
-from attngeo.updates.toy_transformer import sentence_gradient
+from attngeo.gradients.rank_one import relative_error
+from attngeo.gradients.toy_transformer import sentence_gradient
 
 
 @pytest.mark.parametrize("seed", [0, 1])

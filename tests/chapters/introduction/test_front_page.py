@@ -5,11 +5,11 @@ from notebook_code import result
 
 from attngeo.chapters.introduction import citations
 from attngeo.chapters.introduction.cards import cards
+from attngeo.claims.claim import claims_of
+from attngeo.claims.results import Result, exact
+from attngeo.claims.verdict import Verdict
 from attngeo.display.verdicts import account
-from attngeo.paper.claims import claims_of
-from attngeo.paper.results import Result, exact
-from attngeo.paper.verdict import Verdict
-from attngeo.records import checkout
+from attngeo.files import checkout
 
 
 def reported(statement, part, verdict, holds=True):

@@ -12,7 +12,7 @@ from attngeo import BilinearForm, open_checkpoint, open_model
 from attngeo.chapters.introduction import sentence
 from attngeo.chapters.introduction.two_models import centred
 from attngeo.errors import CheckpointError
-from attngeo.records.checkout import data
+from attngeo.files.checkout import data
 from attngeo.survey.measured import read_records
 
 

@@ -7,7 +7,7 @@ from scipy import stats
 
 from attngeo.chapters import positions
 from attngeo.chapters.positions import ARMS, Outcome, at_equal_loss, judged, second_measures
-from attngeo.records.checkout import data
+from attngeo.files.checkout import data
 from attngeo.runs.experiments import read_experiment
 from attngeo.runs.record import Run, RunError
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from attngeo.chapters.positions_pictures import EXPERIMENT, LAYER, RUNS, SIDE, pictured
-from attngeo.records.checkout import data
+from attngeo.files.checkout import data
 from attngeo.runs.record import read_run
 
 

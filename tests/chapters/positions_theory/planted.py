@@ -3,12 +3,12 @@
 import torch
 from notebook_code import notebook
 
-from attngeo.forms.scores import symmetry_score
-from attngeo.updates import position_block as block
+from attngeo.bilinear.scores import symmetry_score
+from attngeo.gradients import position_block as block
 
 page = notebook("positions_theory")
 outside = page.outside
-BLOCK = "attngeo.updates.position_block."
+BLOCK = "attngeo.gradients.position_block."
 right = {name: getattr(block, name) for name in ("kernel", "masked_coefficients", "causal_coefficients")}
 
 

@@ -7,8 +7,8 @@ from small_runs import small_config, write_text
 
 from attngeo.chapters.positions_theory import intervention
 from attngeo.chapters.positions_theory.measured import NEAR, Reader, evenness
+from attngeo.gradients.position_block import counted_covariances
 from attngeo.training.bert import attention_layers
-from attngeo.updates.position_block import counted_covariances
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from attngeo.bilinear.random_matrices import sample_forms
 from attngeo.chapters.pretrained_survey import figures, measures
-from attngeo.forms.random_matrices import sample_forms
 from attngeo.survey.families import choices_table, of_families, with_kinds
 from attngeo.survey.models import registry
 from attngeo.survey.released_results import released_results

@@ -9,10 +9,10 @@ import pytest
 from attngeo.book.notebooks import Book
 from attngeo.chapters.status import lists, nodes
 from attngeo.chapters.status.nodes import State
+from attngeo.claims import Verdict
+from attngeo.claims.published import statements
 from attngeo.display.verdicts import Finding, account
-from attngeo.paper import Verdict
-from attngeo.paper.published import statements
-from attngeo.records.checkout import root
+from attngeo.files.checkout import root
 
 PAPER, SAID = statements(), nodes.content()
 BLOCKS = nodes.stated({chapter.name: chapter.text for chapter in Book(root()).chapters()})

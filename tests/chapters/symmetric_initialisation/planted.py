@@ -7,7 +7,7 @@ from notebook_code import notebook
 from torch import nn
 
 from attngeo.chapters.symmetric_initialisation.starts import Setting
-from attngeo.paper.published import printed_table, released_curves, speed_ups_in_text
+from attngeo.claims.published import printed_table, released_curves, speed_ups_in_text
 
 right = notebook("symmetric_initialisation")
 

@@ -7,8 +7,8 @@ from notebook_code import notebook
 from attngeo.chapters.symmetric_initialisation import figures, starts
 from attngeo.chapters.symmetric_initialisation.speed_ups import first_crossings, speed_up_of
 from attngeo.chapters.symmetric_initialisation.starts import BAND, PAIRS, SHARE, STARTS, Outcome, outcome_by_plan
-from attngeo.paper.seed_intervals import Training
-from attngeo.records.checkout import data
+from attngeo.claims.seed_intervals import Training
+from attngeo.files.checkout import data
 from attngeo.runs.estimates import HELPS, HURTS, NEVER, NO_DIFFERENCE, TOO_FEW, Estimate
 from attngeo.runs.experiments import Status, read_experiments
 

@@ -2,12 +2,12 @@
 
 from notebook_code import notebook
 
-from attngeo.forms.scores import symmetry_score
-from attngeo.updates.first_update import expected_update, first_coefficients, first_update
-from attngeo.updates.norms import squared_norms
-from attngeo.updates.objectives import attended_matrix, context_matrix
-from attngeo.updates.pair_symmetry import pair_score
-from attngeo.updates.rank_one import exact_coefficients
+from attngeo.bilinear.scores import symmetry_score
+from attngeo.gradients.first_update import expected_update, first_coefficients, first_update
+from attngeo.gradients.norms import squared_norms
+from attngeo.gradients.objectives import attended_matrix, context_matrix
+from attngeo.gradients.pair_symmetry import pair_score
+from attngeo.gradients.rank_one import exact_coefficients
 
 page, details = notebook("symmetric_updates"), notebook("symmetric_updates_details")
 pair_by_parts, of_pairs, coefficients = page.pair_by_parts, page.of_pairs, page.coefficients

@@ -2,7 +2,7 @@ import pytest
 import torch
 from notebook_code import notebook
 
-from attngeo.updates.toy_transformer import one_layer
+from attngeo.gradients.toy_transformer import one_layer
 
 page = notebook("symmetric_updates")
 

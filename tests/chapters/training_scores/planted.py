@@ -3,7 +3,7 @@
 from notebook_code import notebook
 
 from attngeo.chapters import training_scores as right
-from attngeo.paper.seed_intervals import Size, Training
+from attngeo.claims.seed_intervals import Size, Training
 
 page, details = notebook("training_scores"), notebook("training_scores_details")
 attention_of = page.attention_of

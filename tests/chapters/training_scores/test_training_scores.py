@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 from made_training import made_arm, made_large_arm, made_run
 
+from attngeo.bilinear.random_matrices import directionality_sd
+from attngeo.bilinear.scores import Convention
 from attngeo.chapters import training_scores as chapter
-from attngeo.forms.random_matrices import directionality_sd
-from attngeo.forms.scores import Convention
-from attngeo.paper import published
+from attngeo.claims import published
 from attngeo.runs.estimates import over_seeds
 
 GOLDEN = {  # layers, text: s of encoder and decoder, d of both, at the end

@@ -4,8 +4,8 @@ from notebook_code import notebook
 from scipy.stats import norm
 
 from attngeo import directionality_score, symmetry_score
+from attngeo.bilinear.random_matrices import directionality_sd, symmetry_sd
 from attngeo.chapters.two_scores.laws import chi, influence, outlying_norm, threshold
-from attngeo.forms.random_matrices import directionality_sd, symmetry_sd
 
 right, released = notebook("two_scores").directionality, notebook("two_scores").released_directionality
 

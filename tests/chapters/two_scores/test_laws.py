@@ -3,9 +3,9 @@ import math
 import pytest
 import torch
 
+from attngeo.bilinear.random_matrices import sample_dense, symmetry_mean, symmetry_sd
 from attngeo.chapters.two_scores import laws
 from attngeo.chapters.two_scores.laws import negative_symmetry_share, symmetry_law
-from attngeo.forms.random_matrices import sample_dense, symmetry_mean, symmetry_sd
 
 
 @pytest.mark.parametrize("n", [8, 64])

@@ -3,11 +3,11 @@ import torch
 from notebook_code import notebook
 
 from attngeo import score
+from attngeo.bilinear.random_matrices import sample_dense
+from attngeo.bilinear.scores import score_batch
 from attngeo.chapters.two_scores import laws
 from attngeo.chapters.two_scores.build_a_matrix import gallery
-from attngeo.forms.random_matrices import sample_dense
-from attngeo.forms.scores import score_batch
-from attngeo.paper.claims import claims_of
+from attngeo.claims.claim import claims_of
 from attngeo.runs.numbers_in_words import number
 
 PAGE, DETAILS = notebook("two_scores"), notebook("two_scores_details")

@@ -1,0 +1,100 @@
+"""How far two query-key matrices are from one another, by their factors: d x d is never formed whole."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attngeo.bilinear.form import BilinearForm
+from attngeo.bilinear.moments import working_dtype
+from attngeo.errors import MatrixError
+
+Factors = tuple[Tensor, Tensor]  # (..., d, rank) each
+ENTRIES = 2**20  # of a matrix made at a time
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two matrices beside one another (0-dimensional tensors), or every head of two layers (H,)."""
+
+    cosine: Float[Tensor, "*heads"]
+    relative_change: Float[Tensor, "*heads"]
+
+
+def compare(a: BilinearForm, b: BilinearForm) -> Comparison:
+    """``<A, B> / (||A|| ||B||)`` and ``||B - A|| / ||A||`` of the summed forms (Eq. S20), with Frobenius products.
+
+    ``<A, B> = Tr(A^T B) = sum((Q_a^T Q_b) * (K_a^T K_b))``, or, where the factors are not narrow, the sum over rows of
+    A and B. ``B - A`` is taken as ``(Q_b - Q_a) K_b^T + Q_a (K_b - K_a)^T`` where the factors have one shape, so that
+    small changes are not lost.
+
+    Returns:
+        A cosine of 0 where a matrix is zero. A relative change of 0 where both are, and infinite where A alone is.
+
+    Raises:
+        MatrixError: the forms differ in d.
+    """
+    a, b = _alike(a, b)  # before heads are summed, which would round
+    return _compared(a.merged(), b.merged())
+
+
+def compare_heads(a: BilinearForm, b: BilinearForm) -> Comparison:
+    """The same for every pair of heads ``W_qk,h``, shape (H,).
+
+    Raises:
+        MatrixError: the forms differ in d or in their number of heads.
+    """
+    if a.n_heads != b.n_heads:
+        raise MatrixError(f"a layer of {a.n_heads} heads and one of {b.n_heads} cannot be compared head by head.")
+    a, b = _alike(a, b)
+    return _compared(a.per_head(), b.per_head())
+
+
+def _compared(a: Factors, b: Factors) -> Comparison:
+    (qa, ka), (qb, kb) = a, b
+    if qa.shape == qb.shape and 2 * qa.shape[-1] < qa.shape[-2]:  # six products of factors, else three of d x d
+        (aq, gq, dq), (ak, gk, dk) = _grams(qa, qb - qa), _grams(ka, kb - ka)
+        bk = ak + gk + gk.mT + dk  # K_b^T K_b
+        square_a, square_b, product = _sum(aq, ak), _sum(aq + gq + gq.mT + dq, bk), _sum(aq + gq, ak + gk)
+        change = _sum(dq, bk) + _sum(aq, dk) + 2 * _sum(gq.mT, gk + dk)
+    else:
+        square_a, with_change, change = _by_rows(a, b)
+        product, square_b = square_a + with_change, square_a + 2 * with_change + change
+    lengths = (square_a * square_b).sqrt()
+    relative = (change.clamp_min(0) / square_a).sqrt()
+    return Comparison(
+        torch.where(lengths > 0, product / lengths, 0).clamp(-1, 1),
+        torch.where((square_a == 0) & (square_b == 0), 0, relative),
+    )
+
+
+def _by_rows(a: Factors, b: Factors) -> tuple[Tensor, Tensor, Tensor]:
+    """``||A||^2``, ``<A, B - A>`` and ``||B - A||^2``, some rows of A and B - A at a time."""
+    (qa, ka), (qb, kb) = a, b
+    of_q, of_k = ((qb - qa, qa), (kb, kb - ka)) if qa.shape == qb.shape else ((qb, -qa), (kb, ka))
+    left, right = torch.cat(of_q, -1), torch.cat(of_k, -1)
+    sums, rows = [], max(1, ENTRIES // ka[..., 0].numel())
+    for start in range(0, qa.shape[-2], rows):
+        m, change = (q[..., start : start + rows, :] @ k.mT for q, k in ((qa, ka), (left, right)))
+        sums.append([_sum(m, m), _sum(m, change), _sum(change, change)])
+    square, product, of_change = (torch.stack(values).sum(0) for values in zip(*sums, strict=True))
+    return square, product, of_change
+
+
+def _grams(a: Tensor, change: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """``A^T A``, ``A^T D`` and ``D^T D``, of which all inner products of two forms of one shape are made."""
+    return (a.mT @ a).double(), (a.mT @ change).double(), (change.mT @ change).double()
+
+
+def _sum(a: Tensor, b: Tensor) -> Tensor:
+    return (a * b).sum((-2, -1), dtype=torch.float64)
+
+
+def _alike(a: BilinearForm, b: BilinearForm) -> tuple[BilinearForm, BilinearForm]:
+    """Both forms in one type, wide enough to compute in."""
+    if a.d_model != b.d_model:
+        raise MatrixError(f"matrices of width {a.d_model} and {b.d_model} cannot be compared entry by entry.")
+    dtype = torch.promote_types(working_dtype(a), working_dtype(b))
+    first, second = (BilinearForm(form.wq.detach().to(dtype), form.wk.detach().to(dtype)) for form in (a, b))
+    return first, second

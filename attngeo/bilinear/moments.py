@@ -1,0 +1,235 @@
+"""The four sums both scores are made of: ||M||_F^2, Tr(MM), the row norms and the column norms.
+
+They follow from the factors without forming M (d x d) where that is cheaper; the choice is made by operation count:
+Gram products for heads and for forms of low rank, tiles of M for the others.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attngeo.bilinear.form import BilinearForm
+from attngeo.errors import MatrixError
+
+PANELS = (256, 512)  # rows and columns of M at a time: at rank 8192 that and two panels of factors stay within 16 MiB
+VIEWS = (512, 1024)  # the same where factors are used as they lie, so that no panel takes memory
+SMALL = 16 << 20  # bytes of both factors that are converted at once, not panel by panel
+WIDE = 4096  # from this width on, rounding errors of single entries average out below what the scores show
+NEAR_ONE = 20  # largest power of two in a factor whose squares are safe in float32 as they are
+UNEVEN = 30  # kurtosis of a tile, 3 for normal entries, from which the rounding of a few entries would show
+SUMS = ("square", "trace", "row_norms", "column_norms")
+COLUMNS = 512  # of a factor at a time, where only parts of it are converted or multiplied
+CHUNK_BYTES = 4 << 20  # of query factors converted at a time: little enough to stay in the cache
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Sums over M, or over each matrix of a batch (...), up to one positive scale factor per matrix.
+
+    The scale keeps squares from overflowing; both scores are ratios, so it cancels.
+    """
+
+    square: Float[Tensor, "*batch"]  # ||M||_F^2 = Tr(M M^T)
+    trace: Float[Tensor, "*batch"]  # Tr(M M)
+    row_norms: Float[Tensor, "*batch d"]  # ||m_k,.||_2
+    column_norms: Float[Tensor, "*batch d"]  # ||m_.,k||_2
+    epsilon: float  # unit roundoff of the arithmetic that made the sums
+
+
+def dense_moments(m: Float[Tensor, "*batch d d"]) -> Moments:
+    """Moments of explicit square matrices, in float64.
+
+    Raises:
+        MatrixError: not square, empty, not real numbers, or not finite.
+    """
+    if m.ndim < 2 or m.shape[-1] != m.shape[-2]:
+        raise MatrixError(f"a score needs a square matrix, this one has shape {tuple(m.shape)}.")
+    if m.numel() == 0:
+        raise MatrixError(f"a score needs at least one entry, this matrix has shape {tuple(m.shape)}.")
+    if m.is_complex():
+        raise MatrixError("a score needs real entries, this matrix is complex.")
+    m = m.detach().to(torch.float64)
+    powers = _power(m.abs().amax((-2, -1), keepdim=True), "the matrix")
+    if powers.abs().max() > NEAR_ONE:
+        m = torch.ldexp(m, -powers)
+    return Moments(
+        square=m.square().sum((-2, -1)),
+        trace=(m * m.mT).sum((-2, -1)),
+        row_norms=m.square().sum(-1).sqrt(),
+        column_norms=m.square().sum(-2).sqrt(),
+        epsilon=torch.finfo(torch.float64).eps,
+    )
+
+
+def form_moments(form: BilinearForm) -> Moments:
+    """Moments of the summed form ``W_qk = sum_h W_qk,h`` (Eq. S20), in arithmetic wider than the factors."""
+    form = BilinearForm(_near_one(form.wq, "W_q"), _near_one(form.wk, "W_k"))
+    dtype, rank = working_dtype(form), form.n_kv_heads * form.d_head
+    # d^2 rank multiplications for tiles, in larger pieces, against 5 d rank^2 for Gram products: even at d / 4
+    if 4 * rank < form.d_model:
+        return gram_moments(_merged(form.wq, form, dtype), _merged(form.wk, form, dtype))
+    if form.n_heads != form.n_kv_heads:  # sums of heads need the wider type
+        return tiled_moments(_merged(form.wq, form, dtype), _merged(form.wk, form, dtype))
+    as_they_are = form.wq.dtype == torch.bfloat16 and form.d_model >= WIDE
+    return tiled_moments(*form.merged(), torch.bfloat16 if as_they_are else dtype)
+
+
+def head_moments(form: BilinearForm) -> Moments:
+    """Moments of every head's ``W_qk,h``, batch (H,), in arithmetic wider than the factors; a few heads at a time.
+
+    The sum over heads is another pass: but for the conversion of the factors, one hundredth of the work, its products
+    are between heads and share nothing with these.
+    """
+    parts = [gram_moments(*chunk) for chunk in _chunks(form)]
+    sums = {name: torch.cat([getattr(part, name) for part in parts]) for name in SUMS}
+    return Moments(**sums, epsilon=parts[0].epsilon)
+
+
+def gram_moments(
+    q: Float[Tensor, "*batch d rank"],
+    k: Float[Tensor, "*keys d rank"],
+    b: Float[Tensor, "*keys rank rank"] | None = None,
+) -> Moments:
+    """Moments of ``M = q k^T`` from three rank x rank products, with one k for each q or one for all.
+
+    With A = q^T q, B = k^T k, C = k^T q: ||M||^2 = sum(A * B), Tr(MM) = sum(C * C^T), ||m_k,.||^2 = (q B q^T)_kk,
+    ||m_.,k||^2 = (k A k^T)_kk. Their relative error is about ``epsilon ||q||^2 ||k||^2 / ||M||^2``: factors whose
+    products cancel almost entirely need tiles instead. ``b`` is B, where it is known.
+    """
+    a, b, c = q.mT @ q, k.mT @ k if b is None else b, k.mT @ q
+    return Moments(
+        square=(a.double() * b.double()).sum((-2, -1)),
+        trace=(c.double() * c.double().mT).sum((-2, -1)),
+        row_norms=_quadratic_form(q, b),
+        column_norms=_quadratic_form(k, a),
+        epsilon=torch.finfo(q.dtype).eps,
+    )
+
+
+def _quadratic_form(x: Tensor, gram: Tensor) -> Tensor:
+    """``sqrt(x_k^T G x_k)`` for every row x_k of x (..., d, rank), some rows at a time, in the memory layout of x."""
+    rows = []
+    for part in x.split(COLUMNS, dim=-2):
+        product = part @ gram if _by_rows(x) else (gram @ part.mT).mT  # G is symmetric
+        rows.append((product * part).sum(-1))
+    return torch.cat(rows, -1).clamp_min_(0).double().sqrt()
+
+
+def tiled_moments(
+    q: Float[Tensor, "d rank"],
+    k: Float[Tensor, "d rank"],
+    dtype: torch.dtype | None = None,
+    tile: tuple[int, int] | None = None,
+) -> Moments:
+    """Moments of ``M = q k^T``, a pair of tiles (I, J), (J, I) of M at a time; M is never held whole.
+
+    Products are formed in ``dtype``, that of the factors by default. In bfloat16 they are exact and summed in float32,
+    but each entry of M is rounded to bfloat16: a relative error of about 2^-9 / sqrt(d) in a norm, 2^-9 / d in s.
+    Tiles in which a few entries outweigh the others are therefore formed in float32.
+    """
+    d, dtype = q.shape[0], dtype or q.dtype
+    if 2 * q.numel() * dtype.itemsize <= SMALL:
+        q, k = q.to(dtype), k.to(dtype)
+    tile = tile or (VIEWS if dtype == q.dtype != torch.bfloat16 else PANELS)
+    trace = torch.zeros((), dtype=torch.float64, device=q.device)
+    rows, columns = torch.zeros(2, d, dtype=torch.float64, device=q.device)
+    for start in range(0, d, tile[0]):
+        here = slice(start, start + tile[0])
+        q_here, k_here = _panel(q[here], dtype), _panel(k[here], dtype)
+        for there in (here, *(slice(j, j + tile[1]) for j in range(here.stop, d, tile[1]))):
+            upper = _tile(q_here, k[there].T)  # M[I, J]
+            if there == here:
+                trace += (upper * upper.T).sum(1).sum(dtype=torch.float64)
+            else:
+                lower = _tile(k_here, q[there].T)  # M[J, I]^T
+                trace += 2 * (upper * lower).sum(1).sum(dtype=torch.float64)
+                squares = lower.square_()
+                rows[there] += squares.sum(0)
+                columns[here] += squares.sum(1)
+            squares = upper.square_()
+            rows[here] += squares.sum(1)
+            columns[there] += squares.sum(0)
+        del q_here, k_here  # before the next are made
+    return Moments(rows.sum(), trace, rows.sqrt(), columns.sqrt(), torch.finfo(upper.dtype).eps)
+
+
+def _tile(panel: Tensor, factor: Tensor) -> Tensor:
+    """``panel @ factor`` in the panel's type; of bfloat16 in float32, rounded where that averages out."""
+    tile = panel @ factor.to(panel.dtype)
+    if panel.dtype != torch.bfloat16:
+        return tile
+    tile = tile.float()
+    squares = tile.square()
+    if squares.square().mean() <= UNEVEN * squares.mean().square():
+        return tile
+    return sum(a.float() @ b.float() for a, b in zip(panel.split(COLUMNS, 1), factor.split(COLUMNS, 0), strict=True))
+
+
+def _panel(x: Tensor, dtype: torch.dtype) -> Tensor:
+    """A few rows of a factor; what is converted, and all bfloat16, is laid out row by row, which makes products fast.
+
+    A copy in the order stored comes first: it makes turning fast.
+    """
+    if _by_rows(x) or x.dtype == dtype != torch.bfloat16:
+        return x.to(dtype)
+    return x.T.contiguous().T.to(dtype).contiguous()
+
+
+def _by_rows(x: Tensor) -> bool:
+    """Whether rows lie whole in memory; weights of `torch.nn.Linear` hold factors by columns."""
+    return x.stride(-1) == 1
+
+
+def working_dtype(form: BilinearForm) -> torch.dtype:
+    """float64, except for the 16-bit types and for wide float32 factors: there float32, whose errors average out."""
+    narrow = form.wq.dtype in (torch.bfloat16, torch.float16)
+    wide = form.wq.dtype == torch.float32 and form.d_model >= WIDE
+    return torch.float32 if narrow or wide else torch.float64
+
+
+def _chunks(form: BilinearForm) -> Iterator[tuple[Tensor, Tensor, Tensor | None]]:
+    """A few query heads (n, d, d_head) and their key heads: as many, or the one that all share with its B."""
+    wq, wk = _near_one(form.wq, "W_q", each_head=True), _near_one(form.wk, "W_k", each_head=True)
+    dtype, group = working_dtype(form), form.n_heads // form.n_kv_heads
+    at_a_time = max(1, CHUNK_BYTES // (form.d_model * form.d_head * dtype.itemsize))
+    if group == 1:
+        for q, k in zip(wq.split(at_a_time), wk.split(at_a_time), strict=True):
+            yield (q.to(dtype), k.to(dtype), None)
+    else:
+        for queries, key in zip(wq.split(group), wk, strict=True):
+            k = key.to(dtype)
+            b = k.mT @ k
+            yield from ((q.to(dtype), k, b) for q in queries.split(at_a_time))
+
+
+def _merged(factor: Tensor, form: BilinearForm, dtype: torch.dtype) -> Float[Tensor, "d rank"]:
+    """A factor as `BilinearForm.merged` has it, in the working type; one head converted at a time."""
+    per_key = len(factor) // form.n_kv_heads
+    whole = torch.zeros(form.n_kv_heads, form.d_head, form.d_model, dtype=dtype, device=factor.device)
+    for h, head in enumerate(factor):
+        whole[h // per_key] += head.mT
+    return whole.flatten(0, 1).T
+
+
+def _near_one(factor: Tensor, name: str, each_head: bool = False) -> Tensor:
+    """A factor (heads, d, d_head) whose largest magnitude, over all or in each head, is near 1, or 0.
+
+    The factor itself, or where squares could leave the range of float32, the factor over powers of two.
+    """
+    factor = factor.detach()
+    as_stored = factor if _by_rows(factor) else factor.mT
+    peaks = torch.stack([torch.stack(torch.aminmax(head)).abs().amax() for head in as_stored])
+    powers = _power(peaks if each_head else peaks.amax(), name)
+    if powers.abs().max() <= NEAR_ONE:
+        return factor
+    return torch.ldexp(factor, -powers.view(-1, 1, 1))
+
+
+def _power(peak: Tensor, name: str) -> Tensor:
+    """The power of two above a largest magnitude; refuses NaN and infinity."""
+    if not torch.isfinite(peak).all():
+        raise MatrixError(f"{name} holds NaN or infinite entries; a score needs finite weights.")
+    return torch.frexp(peak.to(torch.float64)).exponent

@@ -1,0 +1,30 @@
+"""W_qk as a picture: few enough pixels and levels to be kept for every model, and no weights in it."""
+
+import numpy as np
+import torch
+
+from attngeo.bilinear.form import BilinearForm
+
+IMAGE_SIDE = 256  # pixels; larger matrices are pooled
+LEVELS = 127  # of either sign
+PIXEL_ROWS = 16  # of a picture made at a time
+
+
+def picture(form: BilinearForm, side: int = IMAGE_SIDE) -> tuple[np.ndarray, float]:
+    """W_qk as signed 8-bit levels, and the entry that level 127 stands for.
+
+    A matrix wider than ``side`` is pooled over k x k blocks, each shown by its entry of largest magnitude, so that
+    single strong rows and columns stay visible. Levels saturate at the 99.5th percentile of the magnitudes. The matrix
+    is never formed whole: memory is that of the picture and of some rows.
+    """
+    q, k = form.to(torch.float32).merged()  # (d, rank) each
+    width = -(-q.shape[0] // side)
+    n = q.shape[0] // width  # pixels a side
+    m = torch.empty(n, n)
+    for start in range(0, n, PIXEL_ROWS):
+        rows = q[start * width : min(start + PIXEL_ROWS, n) * width] @ k[: n * width].T
+        blocks = rows.unflatten(0, (-1, width)).unflatten(2, (n, width)).transpose(1, 2).flatten(2)
+        m[start : start + PIXEL_ROWS] = blocks.gather(2, blocks.abs().argmax(2, keepdim=True)).squeeze(2)
+    flat = np.abs(m.numpy()).ravel()
+    peak = float(np.quantile(flat, 0.995)) or float(flat.max()) or 1.0
+    return np.round(np.clip(m.numpy() / peak, -1, 1) * LEVELS).astype(np.int8), peak

@@ -1,0 +1,144 @@
+"""The position space of a model, and how much of a query-key matrix, and of its symmetry, lies in it.
+
+With P the projector on the position space and Q = 1 - P, ``M = PMP + QMQ + (PMQ + QMP)``: three matrices that are
+orthogonal to one another, and so are each and the transposes of the others. Squared norms and Tr(MM) therefore add up.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attngeo.bilinear.form import BilinearForm
+from attngeo.errors import MatrixError, ParameterError
+
+VARIANCE = 0.9  # of the centred position rows that their position space holds
+ROUNDING = 1e-12  # of ||M||^2, below which a part counts as zero
+
+
+@dataclass(frozen=True)
+class PositionSplit:
+    """Shares of ``||M||^2`` and scores s of the three parts of a matrix: 0-dimensional tensors, or (H,) by head.
+
+    ``symmetry = share * inside + share_outside * outside + share_mixed * mixed``. A part that is zero has s = 0.
+    """
+
+    dimension: int  # k of the position space
+    symmetry: Float[Tensor, "*heads"]  # of M itself
+    share: Float[Tensor, "*heads"]  # of PMP: queries and keys both read positions
+    share_at_random: Float[Tensor, "*heads"]  # its expectation where the space is drawn at random: `share_at_random`
+    inside: Float[Tensor, "*heads"]  # s of PMP
+    share_outside: Float[Tensor, "*heads"]  # of QMQ
+    outside: Float[Tensor, "*heads"]  # s of QMQ
+    share_mixed: Float[Tensor, "*heads"]  # of PMQ + QMP: one side reads positions
+    mixed: Float[Tensor, "*heads"]  # s of PMQ + QMP
+
+
+def position_space(rows: Float[Tensor, "positions d"], variance: float = VARIANCE) -> Float[Tensor, "d k"]:
+    """The fewest leading directions of the position rows, centred over positions, with that share of their variance.
+
+    With ``X = rows - mean``, its right singular vectors v_1, ..., v_k and singular values s_i: the least k for which
+    ``sum_{i <= k} s_i^2 >= variance * ||X||^2``. The mean row, which tells no position from another, is left out.
+
+    Args:
+        rows: what is added to the embedding at each position (Def. S1.1), in the coordinates of the layer's input.
+        variance: share of the variance, above 0 and at most 1.
+
+    Returns:
+        Orthonormal columns, in float64.
+
+    Raises:
+        MatrixError: fewer than two rows, rows that are all alike, or not finite.
+        ParameterError: the share is not in (0, 1].
+    """
+    if not 0 < variance <= 1:
+        raise ParameterError(f"variance is {variance}; a position space holds a share above 0 and at most 1.")
+    if rows.ndim != 2 or len(rows) < 2 or not rows.isfinite().all():
+        raise MatrixError(f"position rows of shape {tuple(rows.shape)} span no space; give two or more, all finite.")
+    rows = rows.detach().double()
+    centred = rows - rows.mean(0)
+    _, values, directions = torch.linalg.svd(centred, full_matrices=False)
+    if values[0] <= torch.finfo(rows.dtype).eps * rows.norm():
+        raise MatrixError("all position rows are alike, so that they tell no position from another.")
+    held = values.square().cumsum(0) / values.square().sum()
+    k = int((held < variance - 1e-12).sum()) + 1
+    return directions[:k].T.contiguous()
+
+
+def split_score(form: BilinearForm, basis: Float[Tensor, "d k"]) -> PositionSplit:
+    """Shares and scores of PMP, QMQ and PMQ + QMP of the summed form (Eq. S20), ``P = basis basis^T``, ``Q = 1 - P``.
+
+    ``M = q k^T`` is never formed: ``P M P`` has the factors P q and P k, and a product of factors a b^T has
+    ``||.||^2 = sum((a^T a) * (b^T b))`` and ``Tr((a b^T)^2) = sum(C * C^T)`` with ``C = b^T a``.
+
+    Raises:
+        MatrixError: the basis is not of orthonormal columns of the form's width.
+    """
+    return _split(*form.merged(), basis)
+
+
+def split_heads(form: BilinearForm, basis: Float[Tensor, "d k"]) -> PositionSplit:
+    """The same for every head's ``W_qk,h``, shape (H,)."""
+    return _split(*form.per_head(), basis)
+
+
+def share_at_random(
+    square: Float[Tensor, "*heads"], symmetry: Float[Tensor, "*heads"], trace: Float[Tensor, "*heads"], d: int, k: int
+) -> Float[Tensor, "*heads"]:
+    """``E ||PMP||^2 / ||M||^2 = a + b (s + Tr(M)^2 / ||M||^2)`` over uniformly random spaces of k of d dimensions.
+
+    ``a = k (k (d + 1) - 2) / (d (d - 1) (d + 2))``, close to (k / d)^2, and ``b = k (d - k) / (d (d - 1) (d + 2))``,
+    from ``E P_ij P_kl = a [ij][kl] + b ([ik][jl] + [il][jk])`` with brackets for equal indices.
+
+    Args:
+        square: ``||M||^2``.
+        symmetry: s of M.
+        trace: Tr(M).
+        d: rows of M.
+        k: dimension of the space.
+    """
+    if k == d:
+        return torch.ones_like(square)
+    a, b = (k * x / (d * (d - 1) * (d + 2)) for x in (k * (d + 1) - 2, d - k))
+    return a + b * (symmetry + _ratio(trace.square(), square))
+
+
+def _split(q: Tensor, k: Tensor, basis: Tensor) -> PositionSplit:
+    """Of factors (..., d, rank)."""
+    (d, n), q, k, basis = basis.shape, q.detach().double(), k.detach().double(), basis.double()
+    if d != q.shape[-2] or (basis.T @ basis - torch.eye(n, dtype=basis.dtype)).abs().max() > 1e-6:
+        raise MatrixError(f"a basis of shape {(d, n)} is none of orthonormal columns of width {q.shape[-2]}.")
+    of_q, of_k = basis.T @ q, basis.T @ k  # (..., k, rank): as good as P q and P k, a basis being orthonormal
+    square, trace = _sums(q, k)
+    inside, outside = _sums(of_q, of_k), _sums(q - basis @ of_q, k - basis @ of_k)
+    mixed = square - inside[0] - outside[0], trace - inside[1] - outside[1]
+    s = _ratio(trace, square)
+    chance = share_at_random(square, s, (q * k).sum((-2, -1)), d, n)
+    numbers = [x for own in (inside, outside, mixed) for x in (_ratio(own[0], square), _ratio(own[1], own[0], square))]
+    return PositionSplit(n, s, numbers[0], chance, *numbers[1:])
+
+
+def _sums(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    """``||a b^T||^2`` and ``Tr(a b^T a b^T)``."""
+    c = b.mT @ a
+    return ((a.mT @ a) * (b.mT @ b)).sum((-2, -1)), (c * c.mT).sum((-2, -1))
+
+
+def _ratio(a: Tensor, b: Tensor, whole: Tensor | float = 0) -> Tensor:
+    """a / b; 0 where b is 0, or rounding beside the whole."""
+    return torch.where(b > ROUNDING * whole, a / b, 0)
+
+
+def sinusoids(positions: int, d: int) -> Float[Tensor, "positions d"]:
+    """``sin(i f_c)`` for the first half of the columns, then ``cos(i f_c)``; f_c falls evenly in log from 1 to 1e-4.
+
+    The table of Whisper's encoder.
+
+    Source: Radford et al. 2022, arXiv 2212.04356; ``sinusoids`` in transformers' Whisper.
+    """
+    if positions < 1 or d < 4 or d % 2:
+        raise ParameterError(f"{positions} sinusoids of width {d} cannot be made; d is even and at least 4.")
+    frequencies = torch.logspace(0, -4, d // 2, dtype=torch.float64)
+    angles = torch.arange(positions, dtype=torch.float64)[:, None] * frequencies
+    return torch.cat([angles.sin(), angles.cos()], 1)

@@ -1,0 +1,182 @@
+"""Symmetry (Def. 3.1) and directionality (Def. 3.2) of a matrix or of a bilinear form."""
+
+from dataclasses import dataclass, fields
+from typing import TypeVar
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from attngeo.bilinear.conventions import GAMMA, Convention
+from attngeo.bilinear.form import BilinearForm
+from attngeo.bilinear.moments import Moments, dense_moments, form_moments, head_moments
+from attngeo.errors import MatrixError, ParameterError
+
+Number = TypeVar("Number", float, Tensor)
+SUM = -1  # in the column ``head`` of a table: the sum over heads, W_qk of Eq. S20
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Both scores of one matrix (0-dimensional tensors), or of every head of a layer (H,)."""
+
+    symmetry: Float[Tensor, "*heads"]
+    directionality: Float[Tensor, "*heads"]
+    directionality_released: Float[Tensor, "*heads"]  # the released code's variant
+    directionality_tables: Float[Tensor, "*heads"]  # the variant behind the numbers of Table S3
+    n_rows_over: Int[Tensor, "*heads"]  # rows with a norm above the threshold
+    n_columns_over: Int[Tensor, "*heads"]
+
+    def rows(self) -> list[dict[str, float | int]]:
+        """A row of numbers for each matrix, named as the columns of the recorded tables."""
+        columns = {field.name: getattr(self, field.name).reshape(-1).tolist() for field in fields(self)}
+        columns["n_cols_over"] = columns.pop("n_columns_over")
+        return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+
+
+def symmetry_score(
+    m: BilinearForm | Float[Tensor, "d d"], convention: Convention | str = Convention.DEFINITION
+) -> float:
+    """``s = (||M_s||^2 - ||M_n||^2) / ||M||^2 = Tr(MM) / ||M||^2`` (Def. 3.1 without its factor 2), in [-1, 1].
+
+    Args:
+        m: a square matrix (d, d), or a form, whose heads are summed (Eq. S20).
+        convention: the formula; see `~attngeo.bilinear.conventions.Convention`.
+
+    Returns:
+        1 for a symmetric, -1 for a skew-symmetric matrix, 0 for the zero matrix.
+
+    Raises:
+        MatrixError: not square, empty or not finite.
+
+    Source: paper, Def. 3.1, Lemma S1.16, Prop. S1.17. Definition 3.1 prints a factor 2 that Prop. S1.17 contradicts.
+    """
+    return float(_symmetry(_moments(m), Convention(convention)))
+
+
+def directionality_score(
+    m: BilinearForm | Float[Tensor, "d d"], gamma: float = GAMMA, convention: Convention | str = Convention.DEFINITION
+) -> float:
+    """``d = (r - c) / (r + c)``: r, c sum the row, column norms above mean + gamma standard deviations (Def. 3.2).
+
+    Args:
+        m: a square matrix (d, d), or a form, whose heads are summed (Eq. S20).
+        gamma: threshold in population standard deviations of the norms.
+        convention: the formula; see `~attngeo.bilinear.conventions.Convention`.
+
+    Returns:
+        A value in [-1, 1], negative where columns dominate; 0 where no row and no column exceeds its threshold.
+
+    Raises:
+        MatrixError: not square, empty or not finite.
+        ParameterError: gamma is not a finite number >= 0.
+
+    Source: paper, Def. 3.2, Prop. S1.18.
+    """
+    return float(_directionality(_moments(m), _checked(gamma), Convention(convention))[0])
+
+
+def score(m: BilinearForm | Float[Tensor, "d d"], gamma: float = GAMMA) -> Scores:
+    """Both scores of a matrix or of the summed form, from one pass over it."""
+    return _scores(_moments(m), gamma)
+
+
+def score_heads(form: BilinearForm, gamma: float = GAMMA) -> Scores:
+    """Both scores of every head's ``W_qk,h``, shape (H,)."""
+    return _scores(head_moments(form), gamma)
+
+
+def score_rows(
+    form: BilinearForm,
+    gamma: float = GAMMA,
+    per_head: bool = True,
+    convention: Convention | str = Convention.DEFINITION,
+) -> list[dict[str, float | int]]:
+    """Both scores of a layer as rows of a table: the sum over heads (``head`` is `SUM`), then every head.
+
+    ``symmetry`` and ``directionality`` follow the convention.
+    """
+    convention = Convention(convention)
+    rows = score(form, gamma).rows() + (score_heads(form, gamma).rows() if per_head else [])
+    for row in rows:
+        row["symmetry"] = by_convention(row["symmetry"], convention)
+        if convention in (Convention.RELEASED, Convention.TABLES):
+            row["directionality"] = row[f"directionality_{convention.value}"]
+    return [{"head": head, **row} for head, row in enumerate(rows, SUM)]
+
+
+def score_batch(m: Float[Tensor, "batch d d"], gamma: float = GAMMA) -> Scores:
+    """Both scores of every matrix of a batch, shape (batch,)."""
+    return _scores(dense_moments(m), gamma)
+
+
+def _moments(m: BilinearForm | Tensor) -> Moments:
+    if isinstance(m, BilinearForm):
+        return form_moments(m)
+    if not isinstance(m, Tensor) or m.ndim != 2:
+        found = f"shape {tuple(m.shape)}" if isinstance(m, Tensor) else f"a {type(m).__name__}"
+        raise MatrixError(f"a score needs a (d, d) tensor or a BilinearForm, not {found}.")
+    return dense_moments(m)
+
+
+def _scores(moments: Moments, gamma: float) -> Scores:
+    gamma = _checked(gamma)
+    directionality, rows, columns = _directionality(moments, gamma, Convention.DEFINITION)
+    released, tables = (_directionality(moments, gamma, c)[0] for c in (Convention.RELEASED, Convention.TABLES))
+    return Scores(_symmetry(moments, Convention.DEFINITION), directionality, released, tables, rows, columns)
+
+
+def _symmetry(moments: Moments, convention: Convention) -> Tensor:
+    s = torch.where(moments.square > 0, moments.trace / moments.square, 0).clamp(-1, 1)
+    return by_convention(s, convention)
+
+
+def by_convention(s: Number, convention: Convention) -> Number:
+    """Symmetry ``s`` of the definition as another convention gives it."""
+    if convention is Convention.PRINTED:
+        return 2 * s
+    return (1 + s) / 2 if convention is Convention.RELEASED else s
+
+
+def _directionality(moments: Moments, gamma: float, convention: Convention) -> tuple[Tensor, Tensor, Tensor]:
+    return directionality_of(moments.row_norms, moments.column_norms, gamma, convention, moments.epsilon)
+
+
+def directionality_of(
+    row_norms: Float[Tensor, "*batch d"],
+    column_norms: Float[Tensor, "*batch d"],
+    gamma: float,
+    convention: Convention,
+    epsilon: float = torch.finfo(torch.float64).eps,
+) -> tuple[Float[Tensor, "*batch"], Int[Tensor, "*batch"], Int[Tensor, "*batch"]]:
+    """d of a matrix whose rows and columns have these norms, and how many of either exceed their threshold."""
+    r, n_rows = _over_threshold(row_norms, gamma, epsilon, convention)
+    c, n_columns = _over_threshold(column_norms, gamma, epsilon, convention)
+    # r, c >= 0: the sums are 0 together only where nothing exceeds, and d is 0 there by definition
+    d = torch.where(r + c > 0, (r - c) / (r + c), 0)
+    return d, n_rows, n_columns
+
+
+def _over_threshold(norms: Tensor, gamma: float, epsilon: float, convention: Convention) -> tuple[Tensor, Tensor]:
+    """What the norms above mean + gamma sd add up to, and how many they are.
+
+    Definition: the norms themselves, with the population sd. Released: their excess over the threshold, with the sd
+    over n - 1. Tables: the excess of their logarithms, with the population sd.
+    """
+    peak, n = norms.amax(-1, keepdim=True), norms.shape[-1]
+    margin = 4 * n**0.5 * epsilon * peak
+    if convention is Convention.TABLES:
+        # a norm of 0 has no logarithm: it counts as one at rounding level
+        norms, margin = norms.clamp_min(epsilon * torch.where(peak > 0, peak, 1)).log(), 4 * n**0.5 * epsilon
+    sd = norms.std(-1, correction=int(convention is Convention.RELEASED and n > 1), keepdim=True)
+    threshold = norms.mean(-1, keepdim=True) + gamma * sd
+    # a norm within rounding of the threshold does not exceed it: otherwise equal norms would be judged by their noise
+    over = norms > threshold + margin
+    amounts = norms if convention in (Convention.DEFINITION, Convention.PRINTED) else norms - threshold
+    return torch.where(over, amounts, 0).sum(-1), over.sum(-1)
+
+
+def _checked(gamma: float) -> float:
+    if not (isinstance(gamma, (int, float)) and 0 <= gamma < float("inf")):
+        raise ParameterError(f"gamma is {gamma!r}; it must be a finite number of standard deviations, 0 or more.")
+    return float(gamma)

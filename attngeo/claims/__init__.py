@@ -1,0 +1,6 @@
+"""What the paper prints (statements, tables, curves), and what a check of it is: numbers compared, and a verdict."""
+
+from attngeo.claims.results import Comparison, Result
+from attngeo.claims.verdict import Verdict
+
+__all__ = ["Comparison", "Result", "Verdict"]

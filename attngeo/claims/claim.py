@@ -1,0 +1,146 @@
+"""A claim: what the paper says, what we hold beside it, and the comparisons that decide, in one cell of a notebook.
+
+::
+
+    @claim("S1.8", "Eq. S57", "which independence removes the cross terms", Verdict.MISPRINT, printed=..., holds=...)
+    def independence_of_vectors(d=64):
+        left, right = ...
+        yield exact("left less right of Eq. S57", left - right)
+
+    show(independence_of_vectors(d))
+
+The paper claims each number compared if the statement holds; if it does not, the number from which it is to differ
+(``≠``), and of other comparisons nothing. ``exact(..., paper="= 0")`` says otherwise, ``paper=""`` that it has nothing.
+Words that hold a number are returned when all is compared: ``return {"holds": f"... {value:.0f} ..."}``; so is a
+``verdict`` that follows from the numbers.
+"""
+
+import ast
+import inspect
+import re
+from collections.abc import Callable, Generator
+from dataclasses import replace
+from functools import cache, wraps
+from typing import Any, NamedTuple
+
+from attngeo.claims.results import Claim, Comparison, Result, compare, exact, monte_carlo
+from attngeo.claims.verdict import Verdict, WordingError, check_texts
+from attngeo.files.checkout import root
+
+__all__ = ["Comparisons", "Verdict", "claim", "claims_of", "compare", "exact", "monte_carlo"]
+
+OURS = "This is a statement of ours, not of the paper."
+Comparisons = Generator[Comparison, None, dict[str, Any] | None]
+
+
+def claim(
+    statement: str,
+    part: str,
+    title: str,
+    verdict: Verdict | None = None,
+    *,
+    printed: str = "",
+    place: str = "",
+    holds: str = "",
+    missing: tuple[str, ...] = (),
+    remark: str = "",
+    ours: bool = False,
+    maybe_copying: bool = False,
+    repeats: str = "",
+) -> Callable[[Callable[..., Comparisons]], Callable[..., Result]]:
+    """Make a generator of comparisons a check: called, it gives its `Result`.
+
+    Args:
+        statement: number in the paper, a key of data/published/statements.csv.
+        part: what of it is meant, "Eq. S57"; "" for all.
+        title: what is said, in a few words.
+        verdict: None where the function returns it.
+        printed: MyST, what the paper prints, "its words" in quotation marks.
+        place: where it prints that.
+        holds: MyST, the statement that does hold.
+        missing: of a missing assumption, words for it in ``holds`` that the paper does not have there.
+        remark: MyST, whatever else is to be known.
+        ours: a statement of this book; the paper has nothing for what is compared.
+        maybe_copying: could be an error of our text copy of the paper.
+        repeats: the claim whose slip this one repeats or follows from, of which the errata make one entry.
+    """
+    words = {"title": title, "printed": printed, "place": place, "holds": holds, "remark": remark}
+
+    def register(compared: Callable[..., Comparisons]) -> Callable[..., Result]:
+        signature = inspect.signature(compared)
+
+        @wraps(compared)
+        def judged(*args: Any, **kwargs: Any) -> Result:
+            comparisons, returned = _drained(compared(*args, **kwargs))
+            said = {"verdict": verdict, **words, **returned}
+            found = said.pop("verdict")
+            if found is None or said.keys() != words.keys():
+                raise WordingError(f"{judged.__name__} has no verdict, or returns words that are none of a claim.")
+            check_texts(judged.__name__, found, said | {"missing": missing})
+            said = {key: re.sub("[ \n]+", " ", text).strip(" ") for key, text in said.items()}
+            said["corrected"] = said.pop("holds")
+            if ours:
+                said["remark"] = f"{OURS} {said['remark']}".rstrip()
+            given = signature.bind(*args, **kwargs)
+            given.apply_defaults()
+            return Result(
+                statement,
+                part,
+                verdict=found,
+                comparisons=tuple(_told(c, found, ours) for c in comparisons),
+                maybe_copying=maybe_copying,
+                repeats=repeats,
+                ours=ours,
+                missing=missing,
+                source=judged.__name__,
+                parameters={k: v for k, v in given.arguments.items() if isinstance(v, str | int | float)},
+                **said,
+            )
+
+        return judged
+
+    return register
+
+
+class Written(NamedTuple):
+    """What a claim is about, as its notebook writes it."""
+
+    statement: str
+    part: str
+    title: str
+    verdict: Verdict | None  # None where it follows from the numbers
+
+
+@cache
+def claims_of(page: str) -> dict[str, Written]:
+    """The claims that a notebook makes, by the name of their functions, read and not run; none if it is not there."""
+    path = root() / "notebooks" / f"{page}.py"
+    body = ast.parse(path.read_text("utf-8")).body if path.is_file() else ()
+    calls = {node.name: call for node in body if isinstance(node, ast.FunctionDef) and (call := decoration(node))}
+    verdicts = {name: Verdict[call.args[3].attr] for name, call in calls.items() if call.args[3:]}
+    return {n: Written(*map(ast.literal_eval, call.args[:3]), verdicts.get(n)) for n, call in calls.items()}
+
+
+def decoration(function: ast.FunctionDef) -> ast.Call | None:
+    """The call of `claim` above a function, if there is one."""
+    calls = (d for d in function.decorator_list if isinstance(d, ast.Call))
+    return next((d for d in calls if getattr(d.func, "id", "") == claim.__name__), None)
+
+
+def _drained(comparisons: Comparisons) -> tuple[list[Comparison], dict[str, Any]]:
+    seen = []
+    while True:
+        try:
+            seen.append(next(comparisons))
+        except StopIteration as end:
+            return seen, end.value or {}
+
+
+def _told(comparison: Comparison, verdict: Verdict, ours: bool) -> Comparison:
+    paper = comparison.fields.get("paper", "" if ours else None)
+    if paper:
+        parts = re.fullmatch(r"([=≠<>]) *(\S+)", paper)
+        if not parts:
+            raise WordingError(f"{comparison.quantity!r} has paper={paper!r}; write =, ≠, < or > and a number.")
+        paper = Claim(parts[1], float(parts[2]))
+    return replace(comparison.told(comparison.quantity, paper, verdict), key="")

@@ -1,0 +1,173 @@
+"""What a check gives: numbers compared, each with what the paper has for it, and a verdict on a statement."""
+
+import math
+from dataclasses import asdict, dataclass, field, replace
+from enum import Enum
+from typing import Any, Literal, NamedTuple, SupportsFloat
+
+from attngeo.claims.verdict import Verdict
+
+Relation = Literal["=", "≠", "<", ">"]
+
+
+class Claim(NamedTuple):
+    """What the paper has for a quantity."""
+
+    relation: str  # =, ≠, < or >
+    number: float
+
+
+class Standing(str, Enum):
+    """How the paper's claim of a number stands or, where the paper has none, ours."""
+
+    AGREES = "agrees"
+    CONTRADICTS = "contradicts"
+    UNDECIDED = "undecided"
+    TOLD = "too small or short"  # measured on models smaller than those spoken of, or trained on less
+
+
+class Interval(NamedTuple):
+    """A value and the ends of its interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One number set beside another: ``measured relation expected``, within a tolerance.
+
+    ``=`` holds when ``|measured - expected| <= tolerance``, ``≠`` when it is larger; ``<`` and ``>`` hold when the
+    difference has that sign and exceeds the tolerance. A Monte Carlo comparison states its standard error, from which
+    the tolerance is made (`monte_carlo`).
+    """
+
+    quantity: str  # what was measured: a key of the check's `quantities`, in a result their words
+    measured: float
+    relation: Relation
+    expected: float
+    tolerance: float = 0.0
+    standard_error: float | None = None
+    fields: dict[str, Any] = field(default_factory=dict)  # that the words name, as in <<n>>
+    interval: Interval | None = None  # of which `measured` is an end
+    claim: Claim | None = None  # what the paper has for it; a result's comparisons without one are ours alone
+    key: str = ""  # the quantity's key, in a result
+    decides: bool = True  # whether what was measured is large enough for the claim
+
+    def __post_init__(self) -> None:
+        for name in ("measured", "expected", "tolerance", "standard_error"):
+            value = getattr(self, name)
+            object.__setattr__(self, name, None if value is None else float(value))  # numpy and torch scalars too
+
+    @property
+    def holds(self) -> bool:
+        """Whether the relation holds. A NaN on either side never does."""
+        return _holds(self.measured, self.relation, self.expected, self.tolerance)
+
+    @property
+    def standing(self) -> Standing:
+        """How the claim stands.
+
+        A number that agrees with ours is set against the claim as ours would be: where we say 0 and find it, a claimed
+        sign is contradicted. An interval that holds what is claimed and its opposite decides nothing.
+        """
+        if not self.decides:
+            return Standing.TOLD
+        if self.claim is None:
+            return Standing.AGREES if self.holds else Standing.CONTRADICTS
+        relation, number = self.claim
+        if self.interval and relation in ("<", ">"):
+            ends = (self.interval.low, self.interval.high)
+            below, above = max(ends) < number, min(ends) > number
+            found = Standing.AGREES if (above if relation == ">" else below) else Standing.CONTRADICTS
+            return found if below or above else Standing.UNDECIDED
+        ours = self.holds and self.relation == "="
+        value, tolerance = (self.expected, 0.0) if ours else (self.measured, self.tolerance)
+        return Standing.AGREES if _holds(value, relation, number, tolerance) else Standing.CONTRADICTS
+
+    def told(self, words: str, paper: Claim | str | None, verdict: Verdict) -> "Comparison":
+        """As a result has it, with its words and with what the paper claims of it (see `attngeo.claims.claim`)."""
+        claim = self.claim if paper is None else paper or None
+        if paper is None and claim is None and self.interval is None:
+            if verdict is Verdict.HOLDS:
+                claim = Claim(self.relation, self.expected)
+            elif self.relation == "≠":
+                claim = Claim("=", self.expected)
+        return replace(self, quantity=words, key=self.quantity, claim=claim, fields={})
+
+
+def _holds(measured: float, relation: str, number: float, tolerance: float) -> bool:
+    gap = measured - number
+    if math.isnan(gap):
+        return False
+    return {
+        "=": abs(gap) <= tolerance,
+        "≠": abs(gap) > tolerance,
+        "<": gap < -tolerance,
+        ">": gap > tolerance,
+    }[relation]
+
+
+def exact(
+    quantity: str, measured: SupportsFloat, expected: SupportsFloat = 0.0, tolerance: SupportsFloat = 1e-10, **fields
+) -> Comparison:
+    """Equality up to rounding, in float64; ``paper`` among the fields is what the paper has for it (`claims`)."""
+    return Comparison(quantity, float(measured), "=", float(expected), float(tolerance), fields=fields)
+
+
+def compare(
+    quantity: str,
+    measured: SupportsFloat,
+    relation: Relation,
+    expected: SupportsFloat = 0.0,
+    tolerance: SupportsFloat = 0.0,
+    **fields,
+) -> Comparison:
+    """Any relation, by more than ``tolerance``. ``fields`` are what the words of the quantity name."""
+    return Comparison(quantity, float(measured), relation, float(expected), float(tolerance), fields=fields)
+
+
+def monte_carlo(
+    quantity: str, samples, expected: SupportsFloat, relation: Relation = "=", n_errors: float = 4.0, **fields
+) -> Comparison:
+    """The mean of independent samples against a number, to within (or beyond) ``n_errors`` standard errors."""
+    n = len(samples)
+    mean = math.fsum(map(float, samples)) / n
+    error = math.sqrt(math.fsum((float(x) - mean) ** 2 for x in samples) / (n - 1) / n)
+    return Comparison(quantity, mean, relation, float(expected), n_errors * error, error, fields)
+
+
+@dataclass(frozen=True)
+class Result:
+    """One checked statement, or one numbered part of it. The verdict counts only while `supported`."""
+
+    statement: str  # number in the paper, a key of data/published/statements.csv: "2.1", "S1.17"
+    part: str  # "" or what of it is meant: "(3)", "Eq. S137"
+    title: str  # what is said, in a few words
+    verdict: Verdict
+    comparisons: tuple[Comparison, ...]
+    printed: str = ""  # MyST: what the paper prints, where it does not simply hold
+    place: str = ""  # where it prints that
+    corrected: str = ""  # MyST: the statement that does hold
+    remark: str = ""
+    maybe_copying: bool = False  # could be an error of our text copy of the paper
+    ours: bool = False  # a statement of this book, beside the paper's
+    missing: tuple[str, ...] = ()  # of a missing assumption: words for it, which the paper does not have there
+    repeats: str = ""  # the check of the slip that this one repeats or follows from
+    chapter: str = ""  # notebook that shows the check
+    source: str = ""  # the function that judges, with its module
+    parameters: dict[str, Any] = field(default_factory=dict)  # of the sample, where the check drew it
+
+    @property
+    def supported(self) -> bool:
+        """Whether every comparison behind the verdict holds."""
+        return bool(self.comparisons) and all(c.holds for c in self.comparisons)
+
+    def to_dict(self) -> dict:
+        """A JSON-ready copy, with `supported` and each comparison's `holds`."""
+        plain = asdict(self) | {"supported": self.supported, "verdict": str(self.verdict)}
+        plain["comparisons"] = [asdict(c) | {"holds": c.holds, "standing": c.standing.value} for c in self.comparisons]
+        for comparison in plain["comparisons"]:
+            del comparison["fields"]
+        return plain

@@ -1,0 +1,137 @@
+"""Intervals over seeds in claims: a difference has the expected sign, the other one, or is within the noise.
+
+Models smaller than those that a statement speaks of, or trained on less, decide nothing about it, and are told.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from attngeo.claims import published
+from attngeo.claims.results import Claim, Comparison, Interval, compare
+from attngeo.runs.estimates import NO_DIFFERENCE, TOO_FEW, Estimate
+from attngeo.runs.numbers_in_words import as_millions, as_score, with_interval
+
+
+class Size(NamedTuple):
+    """Of a model."""
+
+    layers: int
+    width: int
+
+    @classmethod
+    def of(cls, config: Mapping[str, Any]) -> "Size":
+        """That of a recorded run."""
+        return cls(config["layers"], config["d_model"])
+
+    def __str__(self) -> str:
+        return f"{self.layers} layers of width {self.width}"
+
+
+class Training(NamedTuple):
+    """What was trained, and how much it read."""
+
+    size: Size
+    tokens: int
+
+    @classmethod
+    def of(cls, config: Mapping[str, Any]) -> "Training":
+        """That of a recorded run."""
+        return cls(Size.of(config), config["steps"] * config["batch_size"] * config["block_size"])
+
+    @classmethod
+    def of_paper(cls, layers: int) -> "Training":
+        """That of the paper's model of so many layers (Table S1, Section S2.3)."""
+        return cls(Size(layers, published.trained_widths()[layers]), published.TRAINED_TOKENS)
+
+    def reaches(self, other: "Training") -> bool:
+        """Whether the model is at least as deep and as wide, and read at least as much."""
+        return (
+            self.size.layers >= other.size.layers
+            and self.size.width >= other.size.width
+            and self.tokens >= other.tokens
+        )
+
+    def __str__(self) -> str:
+        return f"{self.size}, {as_millions(self.tokens)} tokens"
+
+
+UNKNOWN = Training(Size(0, 0), 0)  # of which nothing can be decided
+
+
+@dataclass(frozen=True)
+class Case:
+    """A difference measured over seeds, and the sign that the paper gives it."""
+
+    label: str  # of the setting
+    quantity: str  # what was subtracted from what: a key of the check's quantities
+    estimate: Estimate
+    sign: int = 1  # expected, 1 or -1
+    seeds: int = 0  # told where given
+    form: Callable[[float], str] = as_score
+    fields: Mapping[str, Any] = field(default_factory=dict)  # that the words of the quantity name
+    training: Training = UNKNOWN  # of the models measured
+
+    @property
+    def known(self) -> bool:
+        """Whether there are seeds enough for an interval; equal numbers from all of them, as on a grid, give none."""
+        return self.estimate.has_interval and self.estimate.low < self.estimate.high
+
+    @property
+    def met(self) -> bool:
+        """Whether the whole interval has the expected sign."""
+        return self.known and min(self.sign * self.estimate.low, self.sign * self.estimate.high) > 0
+
+    @property
+    def reversed(self) -> bool:
+        """Whether the whole interval has the other sign."""
+        return self.known and max(self.sign * self.estimate.low, self.sign * self.estimate.high) < 0
+
+    @property
+    def outcome(self) -> str:
+        """In words for a table."""
+        if not self.known:
+            return TOO_FEW
+        return "as stated" if self.met else "the reverse" if self.reversed else NO_DIFFERENCE
+
+    @property
+    def comparisons(self) -> tuple[Comparison, ...]:
+        """What the outcome rests on: the end of the interval that excludes 0, or both ends that include it.
+
+        The words of the quantity name ``<<label>>`` and ``<<seeds>>``.
+        """
+        if not self.known:
+            return ()
+        value, low, high = self.estimate.value, self.estimate.low, self.estimate.high
+        if self.met or self.reversed:
+            ends = ((low, ">"),) if value > 0 else ((high, "<"),)
+        else:
+            ends = ((low, "<"), (high, ">"))
+        known = {"interval": Interval(value, low, high), "claim": Claim(">" if self.sign > 0 else "<", 0.0)}
+        words = {"label": self.label, "seeds": f" ({self.seeds} seeds)" if self.seeds else "", **self.fields}
+        return tuple(replace(compare(self.quantity, end, relation, **words), **known) for end, relation in ends)
+
+    @property
+    def words(self) -> str:
+        """``wikipedia, characters: +0.31 [+0.28, +0.34]``."""
+        return f"{self.label}: {with_interval(self.estimate, self.form)}"
+
+
+def joined(cases: Sequence[Case], spoken_of: Training) -> tuple[Comparison, ...]:
+    """The comparisons of all cases, of which those smaller than what is ``spoken_of`` are told and decide nothing."""
+    return tuple(replace(c, decides=case.training.reaches(spoken_of)) for case in cases for c in case.comparisons)
+
+
+def in_words(cases: Sequence[Case]) -> str:
+    """All cases with an interval, in a sentence's worth of words."""
+    return "; ".join(case.words for case in cases if case.known) or "no setting has seeds enough"
+
+
+def too_small(cases: Iterable[Case], spoken_of: Training) -> str:
+    """That models so small decide nothing about those that a statement has ``spoken_of``: asserted, and said."""
+    trained = sorted({case.training for case in cases})
+    assert not any(training.reaches(spoken_of) for training in trained), "runs as large as those: let them decide"
+    return (
+        f"Models recorded here ({'; '.join(map(str, trained))}) are smaller than those spoken of, or read less (there:"
+        f" at least {spoken_of}), and decide nothing about these."
+    )

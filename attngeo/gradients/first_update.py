@@ -1,0 +1,122 @@
+"""The first update of linear attention whose output weights are its embeddings: the case in which beta_ij is known.
+
+With ``W_qk = 0``, no softmax (Eq. S33), logits ``E (x_i + sum_j alpha_ij V x_j)`` and small embeddings, the model
+predicts all tokens alike, and the negative gradient of the loss has ``beta_ij = (e_target(i) - mean e)^T V x_j``.
+"""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+from torch.nn.functional import pad
+
+from attngeo.errors import ParameterError
+from attngeo.gradients.markov_chain import MarkovChain
+from attngeo.gradients.toy_transformer import ToyConfig, ToyTransformer
+
+
+class ChainCorpus(NamedTuple):
+    """Sequences of a stationary Markov chain, and the weights of linear attention that reads them."""
+
+    embeddings: Float[Tensor, "vocab d"]
+    values: Float[Tensor, "d d"]  # V
+    chain: MarkovChain
+    tokens: Int[Tensor, "sequences n"]
+
+
+def random_corpus(
+    d: int = 48, n_vocab: int = 48, n_tokens: int = 24, n_sequences: int = 1500, seed: int = 0
+) -> ChainCorpus:
+    """Normal weights and a random chain."""
+    generator = torch.Generator().manual_seed(seed)
+    embeddings = tied_embeddings(n_vocab, d, generator)
+    values = torch.randn(d, d, generator=generator, dtype=torch.float64)
+    chain = MarkovChain.random(n_vocab, 0.0, generator).stationary()
+    return ChainCorpus(embeddings, values, chain, chain.sample(n_sequences, n_tokens, generator))
+
+
+def every_sequence(n_vocab: int = 3, n_tokens: int = 4, seed: int = 0) -> ChainCorpus:
+    """Each sequence once; chain and weights are random."""
+    every = torch.cartesian_prod(*[torch.arange(n_vocab)] * n_tokens)
+    return random_corpus(4, n_vocab, n_tokens, 1, seed)._replace(tokens=every)
+
+
+def probabilities(corpus: ChainCorpus) -> Float[Tensor, " sequences"]:
+    """``Pr[t_1] prod_i Pr[t_{i+1} | t_i]`` of every sequence."""
+    chain, tokens = corpus.chain, corpus.tokens
+    return chain.start[tokens[:, 0]] * chain.transition[tokens[:, :-1], tokens[:, 1:]].prod(1)
+
+
+def tied_embeddings(n_vocab: int, d: int, generator: torch.Generator, size: float = 1.0) -> Float[Tensor, "vocab d"]:
+    """Gaussian embeddings of about the given length, with mean exactly 0, (V, d)."""
+    e = size * torch.randn(n_vocab, d, generator=generator, dtype=torch.float64) / d**0.5
+    return e - e.mean(0)
+
+
+def first_coefficients(
+    tokens: Int[Tensor, "sequences n"],
+    embeddings: Float[Tensor, "vocab d"],
+    values: Float[Tensor, "d d"],
+    ahead: int = 0,
+) -> Float[Tensor, "sequences n n"]:
+    """``beta_ij = (e_target(i) - mean e)^T V x_j`` with ``target(i) = t_{i + ahead}``; 0 where no token follows.
+
+    With ``ahead`` = 0 position i holds the predicted token itself, as the paper's theorems have it, with 1 the token
+    before it, as autoregressive training has it. Embeddings are the output weights too.
+
+    Raises:
+        ParameterError: ahead is neither 0 nor 1.
+    """
+    if ahead not in (0, 1):
+        raise ParameterError(f"ahead is {ahead}; the predicted token stands 0 or 1 positions after the query.")
+    errors = (embeddings - embeddings.mean(0))[tokens]
+    if ahead:
+        errors = torch.cat([errors[:, 1:], torch.zeros_like(errors[:, :1])], dim=1)
+    return errors @ values @ embeddings[tokens].mT
+
+
+def first_update(
+    tokens: Int[Tensor, "sequences n"],
+    embeddings: Float[Tensor, "vocab d"],
+    values: Float[Tensor, "d d"],
+    contexts: Bool[Tensor, "n n"],
+    ahead: int = 0,
+) -> Float[Tensor, "sequences d d"]:
+    """``Delta W = sum_i sum_{j in C_i} beta_ij x_i x_j^T`` of every sequence, to be added up over a corpus.
+
+    With ahead = 0, all pairs and centred embeddings it is ``S V S``, ``S = sum_i x_i x_i^T``: symmetric if V is.
+    """
+    x = embeddings[tokens]
+    return x.mT @ (first_coefficients(tokens, embeddings, values, ahead) * contexts) @ x
+
+
+def expected_update(
+    chain: MarkovChain, embeddings: Float[Tensor, "vocab d"], values: Float[Tensor, "d d"], n_tokens: int
+) -> Float[Tensor, "d d"]:
+    """``sum_{m=0}^{N-2} (N-1-m) F_m``, ``F_m = E[x_{i+1}^T V x_{i-m} x_i x_{i-m}^T]``: of a sequence of N tokens.
+
+    Queries stand one position before their targets. The chain is stationary; embeddings of mean 0 make
+    ``beta_ij = x_{i+1}^T V x_j`` (`first_coefficients`).
+    """
+    coefficients = chain.transition @ embeddings @ values @ embeddings.T  # mean of x_{i+1}^T V x_j for t_i, t_j
+    together = torch.diag(chain.start)  # Pr[t_{i-m} = c, t_i = a] in row c, column a
+    counts = torch.zeros_like(coefficients)
+    for m in range(n_tokens - 1):
+        counts += (n_tokens - 1 - m) * together.T
+        together = together @ chain.transition
+    return embeddings.T @ (counts * coefficients) @ embeddings
+
+
+def tied_layer(
+    embeddings: Float[Tensor, "vocab d"], positions: Float[Tensor, "n d"], softmax: bool = False, seed: int = 0
+) -> ToyTransformer:
+    """One head at ``W_qk = 0`` whose output weights are its embeddings; scores of scale 1, the mask's embedding 0."""
+    (n_vocab, d), n_tokens = embeddings.shape, len(positions)
+    config = ToyConfig(
+        d=d, n_heads=1, n_layers=1, n_tokens=n_tokens, n_vocab=n_vocab, d_mlp=0, softmax=softmax, scale=1.0
+    )
+    random = ToyTransformer.random(config, seed)
+    nothing = torch.zeros_like(random.wq, requires_grad=True)
+    return replace(random, wq=nothing, we=pad(embeddings, (0, 0, 0, 1)), wp=positions, wu=embeddings.T.clone())

@@ -1,0 +1,122 @@
+"""How often a token is context and how often it is predicted: pair by pair, expected from marginals, and simulated."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from attngeo.errors import ParameterError
+from attngeo.gradients.markov_chain import MarkovChain
+from attngeo.gradients.objectives import Objective, check_length, check_rate, context_matrix, sample_mask
+
+N_VOCAB = 5  # of the simulated sequences
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How often each token of the vocabulary is context, and how often it is predicted (Prop. S1.10)."""
+
+    context: Float[Tensor, "*samples vocab"]  # mu_c(t): pairs in which t is the context; tokens predicted by t
+    predicted: Float[Tensor, "*samples vocab"]  # mu_p(t): pairs in which t is predicted; tokens that predict t
+
+    @property
+    def ratio(self) -> Float[Tensor, "*samples vocab"]:
+        """``mu_c / mu_p`` (Eq. S68); infinite where a token is never predicted, NaN where it never occurs."""
+        return self.context / self.predicted
+
+
+def count_tokens(tokens: Int[Tensor, "samples n"], contexts: Bool[Tensor, "*samples n n"], n_vocab: int) -> Counts:
+    """``mu_c(t) = sum_i sum_{j in C_i} 1{t_j = t}`` and ``mu_p(t) = sum_j sum_{i in P_j} 1{t_i = t}`` of each sequence.
+
+    The pairs are one matrix for all sequences or one each; counts are (samples, n_vocab).
+
+    Source: paper, Eqs. S72, S73, S77, S78, for any objective.
+    """
+    occurs = torch.nn.functional.one_hot(tokens, n_vocab).to(torch.float64)  # (samples, N, V)
+    pairs = contexts.to(torch.float64)
+    pairs = pairs.expand(len(tokens), *pairs.shape[-2:])
+    return Counts(
+        context=torch.einsum("sij,sjv->sv", pairs, occurs),
+        predicted=torch.einsum("sij,siv->sv", pairs, occurs),
+    )
+
+
+def surplus(counts: Counts, token: int) -> Float[Tensor, "*samples"]:
+    """``mu_c - mu_p``: how many more tokens one token predicts than predict it."""
+    return counts.context[..., token] - counts.predicted[..., token]
+
+
+def expected_counts(
+    objective: Objective | str, marginals: Float[Tensor, "n vocab"], mask_rate: float | None = None
+) -> Counts:
+    """``E mu_c`` and ``E mu_p`` from the positional marginals ``Pr[t_k = t]`` alone (Prop. S1.10).
+
+    With k = 1..N and pi_k = Pr[t_k = t], a row each:
+    autoregressive ``sum_k (N - k) pi_k`` and ``sum_k (k - 1) pi_k`` (Eqs. S74, S75); bidirectional ``(N - 1) sum_k
+    pi_k`` twice; masked ``rho (1 - rho) (N - 1) sum_k pi_k`` twice (Eqs. S79, S80 without their leading N), rho equal
+    for all positions and independent of the tokens.
+
+    Raises:
+        ParameterError: unknown objective, N < 2, rows that are no probabilities, or a mask rate that is missing,
+            superfluous or outside (0, 1).
+    """
+    objective = Objective(objective)
+    n = marginals.shape[0]
+    check_length(n)
+    if (marginals < 0).any() or not torch.allclose(marginals.sum(-1), torch.ones(n, dtype=marginals.dtype)):
+        raise ParameterError("a row of the marginals is no probability distribution; each must be >= 0 and sum to 1.")
+    if (mask_rate is None) == (objective is Objective.MASKED):
+        what = "needs a mask rate" if mask_rate is None else "has no mask rate"
+        raise ParameterError(f"the {objective} objective {what}; give `mask_rate` to the masked objective only.")
+    if objective is Objective.AUTOREGRESSIVE:
+        before = torch.arange(n, dtype=marginals.dtype)  # k - 1 for k = 1..N
+        return Counts(context=(n - 1 - before) @ marginals, predicted=before @ marginals)
+    share = 1.0
+    if mask_rate is not None:
+        check_rate(mask_rate)
+        share = mask_rate * (1 - mask_rate)
+    both = share * (n - 1) * marginals.sum(0)
+    return Counts(context=both, predicted=both)
+
+
+def mean_position(marginals: Float[Tensor, "n vocab"]) -> Float[Tensor, " vocab"]:
+    """``k(t) = sum_k k Pr[t_k = t] / sum_k Pr[t_k = t]``, positions counted from 1: where a token stands on average.
+
+    It decides the autoregressive ratio: ``E mu_c / E mu_p = (N - k(t)) / (k(t) - 1)``, which exceeds 1 exactly when
+    the token stands before the middle (N + 1) / 2 on average. NaN for a token that never occurs.
+
+    Source: rearranged from the paper's Eq. S68.
+    """
+    positions = torch.arange(1, marginals.shape[0] + 1, dtype=marginals.dtype)
+    return (positions @ marginals) / marginals.sum(0)
+
+
+class Simulation(NamedTuple):
+    """Sequences of a Markov chain, and the counts of Prop. S1.10 in each of them."""
+
+    chain: MarkovChain  # that the sequences are drawn from
+    tokens: Int[Tensor, "draws n"]
+    counts: Counts  # (draws, V)
+
+
+def drifting_chain(seed: int) -> MarkovChain:
+    """A correlated chain that starts on the early tokens: its marginals change with the position."""
+    return MarkovChain.random(N_VOCAB, 0.5, torch.Generator().manual_seed(seed))
+
+
+def simulation(
+    n_tokens: int = 12,
+    draws: int = 4000,
+    seed: int = 0,
+    objective: Objective = Objective.AUTOREGRESSIVE,
+    mask_rate: float = 0.15,
+    stationary: bool = False,
+) -> Simulation:
+    """Sequences of the drifting chain, or of its stationary form; ``mask_rate`` is of the masked objective."""
+    generator = torch.Generator().manual_seed(seed + 1)
+    chain = drifting_chain(seed).stationary() if stationary else drifting_chain(seed)
+    tokens = chain.sample(draws, n_tokens, generator)
+    masked = sample_mask(draws, n_tokens, mask_rate, generator) if objective is Objective.MASKED else None
+    return Simulation(chain, tokens, count_tokens(tokens, context_matrix(objective, n_tokens, masked), N_VOCAB))

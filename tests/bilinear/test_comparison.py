@@ -1,0 +1,73 @@
+import pytest
+import torch
+
+from attngeo import BilinearForm
+from attngeo.bilinear.comparison import compare, compare_heads
+from attngeo.errors import MatrixError
+
+
+def form(heads=4, kv_heads=2, d=12, d_head=3, seed=0, dtype=torch.float64) -> BilinearForm:
+    generator = torch.Generator().manual_seed(seed)
+    wq = torch.randn(heads, d, d_head, generator=generator, dtype=torch.float64)
+    wk = torch.randn(kv_heads, d, d_head, generator=generator, dtype=torch.float64)
+    return BilinearForm(wq.to(dtype), wk.to(dtype))
+
+
+def dense(a: torch.Tensor, b: torch.Tensor) -> tuple[float, float]:
+    return float((a * b).sum() / a.norm() / b.norm()), float((b - a).norm() / a.norm())
+
+
+@pytest.mark.parametrize("other", [{}, {"kv_heads": 4}, {"heads": 2, "d_head": 5}, {"d_head": 12}])
+def test_it_is_that_of_the_dense_matrices_whatever_the_ranks(other):
+    a, b = form(), form(seed=1, **other)
+    found = compare(a, b)
+    assert (float(found.cosine), float(found.relative_change)) == pytest.approx(dense(a.dense(), b.dense()), rel=1e-9)
+
+
+def test_heads_are_compared_one_by_one():
+    a, b = form(), form(seed=1, kv_heads=4)
+    found = compare_heads(a, b)
+    for h in range(4):
+        expected = dense(a.head(h), b.head(h))
+        assert (float(found.cosine[h]), float(found.relative_change[h])) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("size", [1e-3, 1e-6, 1e-9])
+def test_small_changes_are_not_lost(size):
+    a, change = form(), form(seed=1)
+    b = BilinearForm(a.wq + size * change.wq, a.wk)
+    expected = size * float(BilinearForm(change.wq, a.wk).dense().norm() / a.dense().norm())
+    assert float(compare(a, b).relative_change) == pytest.approx(expected, rel=1e-5)
+
+
+def test_equal_opposite_and_zero_matrices():
+    a = form(dtype=torch.float32)
+    zero = BilinearForm(0 * a.wq, a.wk)
+    same, opposite = compare(a, a), compare(a, BilinearForm(-a.wq, a.wk))
+    assert (float(same.cosine), float(same.relative_change)) == (pytest.approx(1), 0)
+    assert (float(opposite.cosine), float(opposite.relative_change)) == (pytest.approx(-1), pytest.approx(2))
+    gone, born, nothing = compare(a, zero), compare(zero, a), compare(zero, zero)
+    assert [float(c.cosine) for c in (gone, born, nothing)] == [0, 0, 0]
+    assert [float(c.relative_change) for c in (gone, born, nothing)] == [pytest.approx(1), float("inf"), 0]
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
+def test_types_of_weights_may_differ(dtype):
+    a, b = form(), form(dtype=dtype)
+    found = compare(a, b)
+    expected = dense(a.dense(), b.to(torch.float64).dense())
+    assert (float(found.cosine), float(found.relative_change)) == pytest.approx(expected, rel=1e-4)
+
+
+def test_d_x_d_is_not_formed_where_the_rank_is_small():
+    """At this width it would take 2 TB."""
+    wq = torch.ones(1, 1, 1).expand(2, 500_000, 1)
+    found = compare(BilinearForm(wq, wq), BilinearForm(wq, wq))
+    assert float(found.cosine) == pytest.approx(1) and float(found.relative_change) == 0
+
+
+def test_other_widths_and_numbers_of_heads_are_refused():
+    with pytest.raises(MatrixError, match="12 and 13"):
+        compare(form(), form(d=13))
+    with pytest.raises(MatrixError, match="4 heads and one of 2"):
+        compare_heads(form(), form(heads=2))

@@ -1,0 +1,142 @@
+"""The position space and the split of a score by it: against dense projectors, under planted errors."""
+
+import dataclasses
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from random_forms import SEEDS, forms, gaussian
+
+from attngeo import BilinearForm, symmetry_score
+from attngeo.bilinear.positions import position_space, share_at_random, sinusoids, split_heads, split_score
+from attngeo.errors import MatrixError, ParameterError
+
+SHARES, SCORES = ("share", "share_outside", "share_mixed"), ("inside", "outside", "mixed")
+
+
+def basis_of(d: int, k: int, seed: int = 0) -> torch.Tensor:
+    return torch.linalg.qr(gaussian(d, k, seed=seed))[0]
+
+
+def dense_split(m: torch.Tensor, basis: torch.Tensor) -> dict[str, float]:
+    """The split by matrices (d, d), as the definition has it."""
+    p = basis @ basis.T
+    q = torch.eye(len(p), dtype=p.dtype) - p
+    parts = p @ m @ p, q @ m @ q, p @ m @ q + q @ m @ p
+    shares = {name: float(part.square().sum() / m.square().sum()) for name, part in zip(SHARES, parts, strict=True)}
+    scores = {name: symmetry_score(part) for name, part in zip(SCORES, parts, strict=True)}
+    return {"symmetry": symmetry_score(m)} | shares | scores
+
+
+def numbers(split, head=()) -> dict[str, float]:
+    return {name: float(value[head]) for name, value in vars(split).items() if name != "dimension"}
+
+
+@given(forms(), st.data())
+def test_the_split_is_that_of_dense_projectors_and_adds_up(form, data):
+    k = data.draw(st.integers(1, max(1, form.d_model - 1)))
+    basis = basis_of(form.d_model, k, data.draw(SEEDS))
+    whole, heads = split_score(form, basis), split_heads(form, basis)
+    by_head = [(form.head(h), numbers(heads, h)) for h in range(form.n_heads)]
+    for m, split in [(form.dense(), numbers(whole)), *by_head]:
+        dense = dense_split(m, basis)
+        for name in ("symmetry", *SHARES):
+            assert split[name] == pytest.approx(dense[name], abs=1e-9)
+        for share, s in zip(SHARES, SCORES, strict=True):
+            if dense[share] > 1e-6:
+                assert split[s] == pytest.approx(dense[s], abs=1e-6)
+        assert sum(split[share] for share in SHARES) == pytest.approx(1)
+        parts = sum(split[a] * split[b] for a, b in zip(SHARES, SCORES, strict=True))
+        assert parts == pytest.approx(split["symmetry"], abs=1e-9)
+
+
+@given(forms(), SEEDS)
+def test_only_the_space_counts_and_coordinates_do_not(form, seed):
+    """Another basis of the same space; all of it turned; queries and keys exchanged."""
+    d = form.d_model
+    basis, turn = basis_of(d, max(1, d // 2), seed), basis_of(d, d, seed + 1)
+    inner = basis_of(basis.shape[1], basis.shape[1], seed + 2)
+    turned = BilinearForm(turn @ form.wq, turn @ form.wk)
+    first = numbers(split_score(form, basis))
+    for other in (split_score(form, basis @ inner), split_score(turned, turn @ basis), split_score(form.T, basis)):
+        assert numbers(other) == pytest.approx(first, abs=1e-6)
+
+
+def test_a_form_that_is_put_together_comes_apart():
+    """Symmetric on positions, skew outside, one-sided between: with sizes 3, 2, 1."""
+    d, k = 12, 4
+    a, b, c = gaussian(k, k), gaussian(d - k, d - k, seed=1), gaussian(k, d - k, seed=2)
+    m = torch.zeros(d, d, dtype=torch.float64)
+    m[:k, :k], m[k:, k:], m[:k, k:] = (x * n / x.norm() for x, n in ((a + a.T, 3), (b - b.T, 2), (c, 1)))
+    turn = basis_of(d, d, 3)
+    form = BilinearForm((turn @ m)[None], turn[None])  # turn m turn^T
+    split = split_score(form, turn[:, :k])
+    expected = {"share": 9 / 14, "share_outside": 4 / 14, "share_mixed": 1 / 14, "inside": 1, "outside": -1, "mixed": 0}
+    assert {name: numbers(split)[name] for name in expected} == pytest.approx(expected, abs=1e-12)
+    wrong = numbers(split_score(form, turn[:, 1 : k + 1]))  # planted: a space that is off by one direction
+    assert abs(wrong["share"] - 9 / 14) > 0.05 and wrong["outside"] > -0.99
+    whole = split_score(form, turn)
+    assert (float(whole.share), float(whole.share_at_random), float(whole.outside)) == (pytest.approx(1), 1, 0)
+
+
+@pytest.mark.parametrize("kind", ["normal", "symmetric", "identity"])
+def test_the_share_by_chance_is_the_mean_over_random_spaces(kind):
+    d, k, draws = 7, 3, 4000
+    m = {"normal": gaussian(d, d), "identity": torch.eye(d, dtype=torch.float64)}.get(
+        kind, gaussian(d, d) + gaussian(d, d).T
+    )
+    form = BilinearForm(m[None], torch.eye(d, dtype=torch.float64)[None])
+    shares = torch.stack([split_score(form, basis_of(d, k, seed)).share for seed in range(draws)])
+    expected = split_score(form, basis_of(d, k)).share_at_random
+    error = float(shares.std() / draws**0.5)
+    assert float(shares.mean()) == pytest.approx(float(expected), abs=4 * error + 1e-12)
+    if kind == "identity":  # planted: (k / d)^2 alone is refused, the shares of the identity being k / d
+        assert float(expected) == pytest.approx(k / d) and abs(float(expected) - (k / d) ** 2) > 0.1
+    none = torch.tensor(0.0, dtype=torch.float64)
+    wide = float(share_at_random(none + 1, none, none, 1000, 100))
+    assert wide == pytest.approx(0.01, rel=0.01) and math.isfinite(wide)
+
+
+@given(SEEDS, st.floats(0.3, 0.99))
+def test_the_space_holds_its_variance_and_one_direction_fewer_does_not(seed, variance):
+    rows = gaussian(9, 6, seed=seed) * gaussian(6, seed=seed + 1).exp()
+    basis = position_space(rows, variance)
+    assert (basis.T @ basis - torch.eye(basis.shape[1], dtype=basis.dtype)).abs().max() < 1e-12
+    centred = rows - rows.mean(0)
+    held = (centred @ basis).square().sum(0).cumsum(0) / centred.square().sum()
+    assert held[-1] >= variance - 1e-9 and (len(held) == 1 or held[-2] < variance)
+    shifted = position_space(rows + gaussian(6, seed=seed + 2), variance)  # the mean row is left out
+    assert torch.allclose(shifted @ shifted.T, basis @ basis.T, atol=1e-6)
+
+
+def test_sinusoids_are_those_of_whisper():
+    from transformers.models.whisper.modeling_whisper import sinusoids as theirs
+
+    assert (sinusoids(50, 16) - theirs(50, 16)).abs().max() < 1e-5
+    with pytest.raises(ParameterError):
+        sinusoids(50, 15)
+
+
+@pytest.mark.parametrize("rows", [gaussian(1, 4), gaussian(4), gaussian(3, 4) * math.nan, torch.ones(5, 4)])
+def test_rows_that_span_no_space_are_refused(rows, as_user):
+    with pytest.raises(MatrixError):
+        position_space(rows)
+
+
+def test_a_share_out_of_range_and_a_basis_of_another_width_are_refused(as_user):
+    form = BilinearForm(gaussian(1, 6, 2), gaussian(1, 6, 2))
+    for variance in (0, 1.1, math.nan):
+        with pytest.raises(ParameterError):
+            position_space(gaussian(5, 6), variance)
+    for basis in (basis_of(5, 2), 2 * basis_of(6, 2)):
+        with pytest.raises(MatrixError):
+            split_score(form, basis)
+
+
+def test_zero_has_no_shares():
+    zero = BilinearForm(torch.zeros(1, 6, 2), torch.zeros(1, 6, 2))
+    assert set(
+        numbers(dataclasses.replace(split_score(zero, basis_of(6, 2)), share_at_random=torch.tensor(0.0))).values()
+    ) == {0}

@@ -1,0 +1,85 @@
+"""A claim: its comparisons, what the paper has for them, and words that go with its verdict."""
+
+import pytest
+import torch
+from beartype import beartype
+from jaxtyping import Float, TypeCheckError, jaxtyped
+from notebook_code import definitions
+
+from attngeo.book.claim_code import with_code
+from attngeo.claims.claim import Verdict, claim, claims_of, compare, exact
+from attngeo.claims.verdict import WordingError
+from attngeo.display.check_line import check_line
+
+SLIP = {"printed": '"two"', "place": "Eq. 1", "holds": "one"}
+
+
+def one_and_two(**more):
+    yield exact("one", 1, 1, **more)
+    yield compare("two", 2, "≠", 1)
+
+
+def claims(verdict, **words):
+    return [c.claim for c in claim("2.1", "", "a title", verdict, **words)(one_and_two)().comparisons]
+
+
+def test_what_the_paper_claims_follows_from_the_verdict_or_is_said():
+    assert claims(Verdict.HOLDS) == [("=", 1), ("≠", 1)]
+    assert claims(Verdict.MISPRINT, **SLIP) == [None, ("=", 1)]
+    assert claims(Verdict.HOLDS, ours=True) == [None, None]
+    said = claim("2.1", "", "a title", Verdict.HOLDS)(one_and_two)
+    assert said(paper="> 3").comparisons[0].claim == (">", 3) and said(paper="").comparisons[0].claim is None
+    assert said().supported and said().source == "one_and_two" and said().to_dict()["statement"] == "2.1"
+
+
+def returning(**words):
+    def judged(n=2):
+        yield exact("one", 1, 1)
+        return words
+
+    return claim("2.1", "", "a title")(judged)
+
+
+def test_words_that_hold_a_number_are_returned():
+    result = returning(verdict=Verdict.MISPRINT, **SLIP | {"holds": f"it is\n  {1:.0f}"})()
+    assert result.verdict is Verdict.MISPRINT and result.corrected == "it is 1" and result.parameters == {"n": 2}
+
+
+@pytest.mark.parametrize("words", [{}, {"verdict": Verdict.MISPRINT}, {"verdict": Verdict.HOLDS, "held": "no word"}])
+def test_words_that_do_not_go_with_a_verdict_are_refused(words):
+    with pytest.raises(WordingError):
+        returning(**words)()
+
+
+def test_what_the_paper_has_must_be_a_relation_and_a_number():
+    with pytest.raises(WordingError):
+        claim("2.1", "", "a title", Verdict.HOLDS)(one_and_two)(paper="about 3")
+
+
+def test_claims_are_read_from_a_notebook_without_running_it():
+    assert claims_of("constraints")["skew_constraint"][:2] == ("Eq. S148", "(minimum)")
+    assert claims_of("constraints")["skew_constraint"].verdict is Verdict.MISPRINT and claims_of("nothing") == {}
+
+
+PAGE = [
+    "A = 1\n\ndef used(): return A\n\ndef unused(): pass",
+    '@claim("2.1", "", "t")\n@cache\ndef one_and_two():\n    yield used()\n\nshow(one_and_two())',
+]
+
+
+def test_a_line_unfolds_to_the_code_of_its_claim_and_to_what_that_uses():
+    result = claim("2.1", "", "a title", Verdict.HOLDS)(one_and_two)()
+    text = with_code(check_line(result), PAGE)
+    assert "```python\n@cache\ndef one_and_two():\n    yield used()\n```" in text
+    assert "```python\nA = 1\n\n\ndef used(): return A\n```" in text and "unused" not in text
+    opened = with_code(check_line(result, unfolded=True), PAGE)
+    assert '<details class="check" open>' in opened and opened.index("yield used") < opened.index("| quantity")
+
+
+def test_a_notebook_gives_its_definitions_alone_with_their_shapes_checked():
+    text = 'n: int = 1\nN = 2\nshown = f(3)\nshow(4)\ndef f(x: Float[Tensor, "n n"]): return x'
+    module = {"_checked": jaxtyped(typechecker=beartype), "Float": Float, "Tensor": torch.Tensor}
+    exec(compile(definitions(text), "page", "exec"), module)
+    assert (module["n"], module["N"]) == (1, 2) and "shown" not in module
+    with pytest.raises(TypeCheckError):
+        module["f"](torch.ones(2, 3))

@@ -1,0 +1,222 @@
+"""What stands in quotation marks is the paper's, word for word, where we say it stands, with what it hedges with."""
+
+import re
+
+import jupytext
+import pytest
+import yaml
+from notebook_code import result
+from quotations import contains, excerpt_of, hedges, passage_at, places, quotations, sentence_around, tokens
+
+from attngeo.chapters.status.nodes import content, foundations
+from attngeo.claims import published
+from attngeo.claims.claim import claims_of
+from attngeo.files.checkout import data, root
+
+EXCERPTS = yaml.safe_load(data("published", "excerpts.yml").read_text("utf-8"))["excerpts"]
+EVERY = [(place, text) for place, texts in EXCERPTS.items() for text in texts]
+STATEMENTS = published.statements()
+PAGES = sorted([*root().glob("notebooks/*.py"), *root().glob("book/*.md")])
+NUMBERED = ("proposition", "theorem", "definition", "remark", "corollary", "lemma")
+
+
+def said_in_claims(page):
+    """Texts of a notebook's claims and where in the paper they are: of a claim, its statement, part and place."""
+    for given in (result(page, name) for name in claims_of(page)):
+        at = places_of(given.statement, given.part, given.place)
+        yield given.printed, at
+        for text in (given.title, given.corrected, given.remark, *(c.quantity for c in given.comparisons)):
+            yield text, at | places(text)
+
+
+def places_of(statement, part, place):
+    """Where in the paper a statement, a part of it and a place are."""
+    kind = STATEMENTS.kind[statement]
+    return places(f"{f'{kind.title()} {statement}' if kind in NUMBERED else statement}; {part}; {place}")
+
+
+def said_on_page(path):
+    """Paragraphs of a chapter or page, and the places that they name."""
+    text = path.read_text("utf-8")
+    if path.suffix == ".py":
+        cells = jupytext.reads(text, fmt="py:percent").cells
+        text = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    for paragraph in re.split(r"\n\s*\n", text):
+        yield paragraph, places(paragraph)
+
+
+def said():
+    """All texts that may quote, by where they are written."""
+    pages = {path.name: [*said_on_page(path), *said_in_claims(path.stem)] for path in PAGES}
+    return pages | {"statements.csv": [(title, set()) for title in STATEMENTS.title]}
+
+
+SAID = said()
+
+
+def test_every_quotation_is_an_excerpt_of_the_place_that_is_named():
+    assert [
+        (source, *fault) for source, texts in SAID.items() for text, at in texts for fault in strayed(text, at)
+    ] == []
+
+
+def strayed(text, at):
+    """Quotations of a text that are of no excerpt at some places, or leave out its hedges."""
+    for quotation in quotations(text):
+        excerpt = excerpt_of(quotation, sorted(at), EXCERPTS)
+        if excerpt is None:
+            yield quotation, "is not at", sorted(at) or "any place: none is named"
+        elif not hedges(excerpt[1]) <= hedges(text):
+            yield text, "leaves out words of", excerpt[1]
+
+
+def test_what_a_check_has_as_printed_quotes_the_paper():
+    claims = [(name, result(path.stem, name).printed) for path in PAGES for name in claims_of(path.stem)]
+    printed = [(name, text) for name, text in claims if text]
+    assert [(name, text) for name, text in printed if not quotations(text)] == [] and printed
+
+
+def test_every_excerpt_is_quoted():
+    quoted = [(q, at) for texts in SAID.values() for t, at in texts for q in quotations(t)]
+    assert [(p, text) for p, text in EVERY if not any(p in at and contains(text, q) for q, at in quoted)] == []
+
+
+def test_an_excerpt_stands_where_the_paper_has_it_with_what_its_sentence_hedges_with(paper):
+    assert [(place, text) for place, text in EVERY if not contains(passage_at(place, paper), text)] == []
+    around = [(text, sentence_around(text, passage_at(place, paper))) for place, text in EVERY]
+    assert [(text, sentence) for text, sentence in around if not hedges(sentence) <= hedges(text)] == []
+
+
+def around(number):
+    """Where the paper speaks of a statement: itself, its section, its equations, and those of what it rests on."""
+    for below in foundations(number, content()):
+        kind, section, equations = STATEMENTS.loc[below, ["kind", "section", "equations"]]
+        at = f"{kind.title()} {below}" if kind in NUMBERED else below
+        yield from places(f"{at}; Section {section}" + f"; Eqs. {equations}" * bool(equations))
+
+
+MISSING = [  # assumptions that the paper is said not to state: what holds, words for them, and where these would be
+    (name, given.corrected, phrase, {*around(given.statement), *places(f"{given.part}; {given.place}")})
+    for page in PAGES
+    for name in claims_of(page.stem)
+    for given in [result(page.stem, name)]
+    for phrase in given.missing
+]
+
+
+def test_a_missing_assumption_is_named_in_what_holds_and_not_in_the_paper():
+    unnamed = [(n, phrase) for n, holds, phrase, _ in MISSING if not contains(holds, phrase)]
+    quoted = [(n, phrase, p) for n, _, phrase, at in MISSING for p, text in EVERY if p in at and contains(text, phrase)]
+    assert (unnamed, quoted) == ([], []) and MISSING
+
+
+def test_a_missing_assumption_is_nowhere_in_the_passages_that_would_have_it(paper):
+    assert [(n, phrase, p) for n, _, phrase, at in MISSING for p in at if contains(passage_at(p, paper), phrase)] == []
+
+
+def test_an_assumption_that_stands_before_the_full_theorem_is_not_missing_from_the_informal_one():
+    at = set(around("2.4"))
+    assert [text for place, text in EVERY if place in at and contains(text, "correlated")]
+
+
+def spoilt(text):
+    """A passage with one word changed, left out or exchanged with the next: every such error in turn."""
+    words = " ".join(tokens(text)).replace("^ *", "^*").split(" ")  # without its ^ a star would be emphasis
+    for i in range(len(words)):
+        yield [*words[:i], "otherwise", *words[i + 1 :]]
+        if 0 < i < len(words) - 1 and words[i] not in (words[i - 1], words[i + 1]):
+            yield words[:i] + words[i + 1 :]
+        if i and words[i] != words[i - 1]:
+            yield [*words[: i - 1], words[i], words[i - 1], *words[i + 1 :]]
+
+
+def test_a_spoilt_quotation_is_not_found():
+    cut = [(place, text.partition(" ...")[0]) for place, text in EVERY]
+    assert [text for place, text in cut if not excerpt_of(" ".join(tokens(text)), [place], EXCERPTS)] == []
+    every = [(place, " ".join(words)) for place, text in cut for words in spoilt(text)]
+    assert [words for place, words in every if excerpt_of(words, [place], EXCERPTS)] == [] and every
+
+
+def test_a_quotation_is_not_found_at_another_place():
+    excerpts = {"Eq. 5": ["the same words"], "Section 3": ["other words"]}
+    assert excerpt_of("the same words", {"Section 3", "Eq. 5"}, excerpts) == ("Eq. 5", "the same words")
+    assert excerpt_of("the same words", {"Section 3", "Eq. 6"}, excerpts) is None
+
+
+@pytest.mark.parametrize(
+    "one, other",
+    [
+        (r"the \mathbf{W}_{qk} , t^* and *this*", "the $W_{qk}$, $t^*$ and this"),
+        (r"$\left\|\mathbf{x}\right\|_F \leq \mathbb{E}[x^\top y] \Big|_{i}$", r"$\lVert x \rVert_F \le E[x^T y] |_i$"),
+        (r"mean μ – 50\%, the model’s Σ", r"mean $\mu$ - 50%, the model's $\Sigma$"),
+        (r"$\text{Tr}(\Sigma) \quad \frac{1}{d}$", r"$\mathrm{Tr}(\Sigma)\, \tfrac{1}{d}$"),
+    ],
+)
+def test_fonts_spaces_and_dashes_are_no_words(one, other):
+    assert tokens(one) == tokens(other)
+
+
+@pytest.mark.parametrize(
+    "quotation, found",
+    [
+        ("we assume that it may hold", True),
+        ("[W]e assume that it may hold", True),
+        ("We assume that it may hold", False),
+        ("we assume ... may hold", True),
+        ("may hold ... we assume", False),
+        ("assume that it <<x:.2f>> hold", True),
+        ("we assume that it holds", False),
+        ("e assume", False),
+    ],
+)
+def test_what_a_quotation_may_leave_out(quotation, found):
+    assert contains("Here, we assume that it may hold in 3 % of cases.", quotation) is found
+
+
+def test_places_are_read_as_they_are_written():
+    assert places("Section 2.3, after Eq. 12") == {"Section 2.3", "after Eq. 12", "Eq. 13"}
+    assert places("Proof of Theorem S1.12, before Eq. S99") == {"Theorem S1.12", "Eq. S99", "after Eq. S98"}
+    assert places("Sections 3 and S1.6, Figure S4 (a)") == {"Section 3", "Section S1.6", "Figure S4"}
+    equations = {"Eq. S53", *(f"Eq. S{n}" for n in range(57, 61))}
+    found = places("Proposition S1.8, Eqs. S53 and S57 to S60") | places("Eqs. S57-S60")
+    assert {p for p in found if p.startswith("Eq")} == equations and "Proposition S1.8" in found
+    assert places("web page, the sentence above its table") == {"web page"}
+
+
+PAPER = r"""
+2. Title of a section
+
+Theorem 2.1. (Name) Let it be. It follows that
+
+$$a = b. \quad (4)$$
+
+Proof. Text between.
+
+$$c = d, \quad (\text{S5})$$
+
+Text behind.
+
+2.1. Title of a part
+
+Part.
+
+Figure 3: The caption.
+
+3. Another title
+"""
+
+
+@pytest.mark.parametrize(
+    "place, inside, outside",
+    [
+        ("Eq. S5", "between", "behind"),
+        ("Eq. S5", "c = d", "a = b"),
+        ("after Eq. S5", "behind", "c = d"),
+        ("Theorem 2.1", "a = b", "between"),
+        ("Section 2", "Part", "Another"),
+        ("Section 2.1", "Part", "behind"),
+        ("Figure 3", "caption", "Part"),
+    ],
+)
+def test_a_place_is_a_passage_of_the_text(place, inside, outside):
+    assert inside in passage_at(place, PAPER) and outside not in passage_at(place, PAPER)

@@ -1,0 +1,86 @@
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from attngeo.claims.results import Claim, Interval, Result, Standing, compare, exact, monte_carlo
+from attngeo.claims.verdict import Verdict
+
+
+@pytest.mark.parametrize("relation, gaps", [("=", (-1, 0, 1)), ("≠", (-2, 2)), ("<", (-2,)), (">", (2,))])
+def test_a_relation_holds_beyond_or_within_its_tolerance(relation, gaps):
+    held = [gap for gap in (-2, -1, 0, 1, 2) if compare("q", 5 + gap, relation, 5, 1).holds]
+    assert held == list(gaps)
+
+
+@pytest.mark.parametrize("relation", ["=", "≠", "<", ">"])
+@pytest.mark.parametrize("sides", [(math.nan, 0.0), (0.0, math.nan), (math.inf, math.inf)])
+def test_what_is_not_a_number_holds_in_no_relation(relation, sides):
+    assert not compare("q", sides[0], relation, sides[1]).holds
+
+
+@pytest.mark.parametrize("one", [1, np.float32(1), np.int64(1), torch.tensor(1.0), torch.tensor(1.0).double(), True])
+def test_numbers_of_any_library_become_floats(one):
+    for comparison in (exact("q", one, one, one), compare("q", one, "<", one, one)):
+        assert {type(comparison.measured), type(comparison.expected), type(comparison.tolerance)} == {float}
+        assert comparison.measured == comparison.expected == 1
+
+
+def test_a_mean_of_samples_is_held_to_its_standard_error():
+    samples = np.random.default_rng(0).normal(3, 2, 50)
+    found = monte_carlo("q", samples, 3, n_errors=2.0)
+    assert found.measured == pytest.approx(samples.mean())
+    assert found.standard_error == pytest.approx(samples.std(ddof=1) / math.sqrt(50))
+    assert found.tolerance == 2 * found.standard_error
+    assert found.holds == (abs(samples.mean() - 3) <= found.tolerance)
+    assert not monte_carlo("q", samples, 3 + 5 * found.standard_error).holds
+    assert monte_carlo("q", samples, 3 + 5 * found.standard_error, "<").holds
+
+
+@pytest.mark.parametrize(
+    "comparison, claim, standing",
+    [
+        (exact("q", 0.5, 0.5), Claim("=", 0.5), Standing.AGREES),
+        (compare("q", 0.7, "<", 1, 0.1), Claim("=", 1.0), Standing.CONTRADICTS),
+        (compare("q", 0.7, "≠", 1, 0.1), Claim("=", 1.0), Standing.CONTRADICTS),
+        (exact("q", 1e-14, 0.0), Claim(">", 0.0), Standing.CONTRADICTS),  # ours is 0, and it is met
+        (compare("q", -2, "<", 0, 1), Claim(">", 0.0), Standing.CONTRADICTS),
+        (compare("q", 2, ">", 0, 1), Claim(">", 0.0), Standing.AGREES),
+        (exact("q", 0.5, 0.5), None, Standing.AGREES),
+        (exact("q", 0.6, 0.5), None, Standing.CONTRADICTS),
+    ],
+)
+def test_a_number_is_set_against_what_the_paper_has_for_it(comparison, claim, standing):
+    assert replace(comparison, claim=claim).standing is standing
+
+
+@pytest.mark.parametrize("ends, above", [((0.1, 0.3), 1), ((-0.3, -0.1), -1), ((-0.1, 0.3), 0)])
+def test_an_interval_decides_a_claimed_sign_only_as_a_whole(ends, above):
+    found = {1: Standing.AGREES, -1: Standing.CONTRADICTS, 0: Standing.UNDECIDED}
+    drawn = replace(compare("q", ends[0], "<"), interval=Interval(0.1, *ends))
+    assert replace(drawn, claim=Claim(">", 0.0)).standing is found[above]
+    assert replace(drawn, claim=Claim("<", 0.0)).standing is found[-above]
+
+
+def test_what_the_paper_claims_follows_from_the_verdict_unless_it_is_worded():
+    same, other, less = exact("q", 0, 0), compare("q", 2, "≠", 1), compare("q", 1, "<", 2)
+    told = [c.told("words", None, Verdict.HOLDS).claim for c in (same, other, less)]
+    assert told == [Claim("=", 0.0), Claim("≠", 1.0), Claim("<", 2.0)]
+    assert [c.told("words", None, Verdict.MISPRINT).claim for c in (same, other, less)] == [None, Claim("=", 1.0), None]
+    assert less.told("words", Claim("=", 3.0), Verdict.MISPRINT).claim == Claim("=", 3.0)
+    assert same.told("words", "", Verdict.HOLDS).claim is None
+
+
+def test_no_comparison_is_no_support():
+    assert not Result("2.1", "", "t", Verdict.HOLDS, ()).supported
+
+
+def test_a_result_goes_through_json():
+    plain = json.loads(json.dumps(Result("2.1", "", "t", Verdict.CHANGES, (exact("sum", 7, 6),)).to_dict()))
+    assert (plain["verdict"], plain["supported"]) == ("conclusion changes", False)
+    (comparison,) = plain["comparisons"]
+    assert comparison["measured"] == 7 and comparison["holds"] is False and "fields" not in comparison
+    assert set(plain) >= {"statement", "part", "title", "printed", "place", "corrected", "remark", "chapter"}

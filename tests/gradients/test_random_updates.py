@@ -1,0 +1,184 @@
+"""The models of random updates against explicit loops."""
+
+import itertools
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from attngeo.errors import ParameterError
+from attngeo.gradients.enumeration import coordinates
+from attngeo.gradients.norms import independent_ratio, ratio_samples, squared_norms, tail_gap, unevenness
+from attngeo.gradients.objectives import Objective, sample_mask
+from attngeo.gradients.random_updates import (
+    Coefficients,
+    Law,
+    UpdateModel,
+    context_updates,
+    draw_embeddings,
+    power_profile,
+)
+
+
+def generator(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def moment(d: int, seed: int) -> torch.Tensor:
+    x = torch.randn(2 * d, d, generator=generator(seed), dtype=torch.float64)
+    return x.T @ x
+
+
+@pytest.mark.parametrize("law", Law)
+def test_laws_have_their_moments(law):
+    x = law.draw(400_000, generator=generator())
+    assert abs(x.mean()) < 4 * x.std() / len(x) ** 0.5
+    assert float(x.square().mean()) == pytest.approx(1, abs=0.02)
+    assert float(x.pow(4).mean()) == pytest.approx(law.kurtosis, rel=0.06)
+
+
+def test_embeddings_have_their_covariance():
+    covariance = moment(4, 1) / 8
+    x = draw_embeddings(covariance, 200_000, generator=generator())
+    torch.testing.assert_close(x.T @ x / len(x), covariance, atol=0.03, rtol=0)
+
+
+def test_draws_follow_the_seed():
+    for law in Law:
+        first, second = (law.draw(5, generator=generator(1)) for _ in range(2))
+        assert first.dtype == torch.float64 and torch.equal(first, second)
+
+
+def test_a_profile_falls_as_a_power_and_has_mean_1():
+    assert power_profile(3, 1.0).tolist() == pytest.approx([18 / 11, 9 / 11, 6 / 11], rel=1e-14)
+    assert power_profile(2, 0.0).tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("kind", Coefficients)
+@pytest.mark.parametrize("objective", Objective)
+def test_update_model_against_loops(objective, kind):
+    draws, n_sequences, n, d = 2, 3, 4, 5
+    own = kind is Coefficients.INDEPENDENT  # masked positions keep their own embedding
+    first = torch.tensor([[-1.0], [2.0]], dtype=torch.float64).expand(draws, d)  # one for each update
+    mask_token = first * torch.arange(d)
+    model = UpdateModel(
+        moment(d, 1),
+        objective,
+        n_tokens=n,
+        n_sequences=n_sequences,
+        law="laplace",
+        coefficients=kind,
+        mean=torch.linspace(-1, 2, d, dtype=torch.float64),
+        first_token=first,
+        mask_token=None if own else mask_token,
+        mask_rate=0.4,
+    )
+    measured = model.draw(draws, generator(3))
+    g = generator(3)  # the same draws in the same order
+    x = draw_embeddings(model.covariance, draws, n_sequences, n, generator=g, law=Law.LAPLACE) + model.mean
+    x[:, :, 0] = first[:, None]
+    masked = torch.zeros(draws, n_sequences, n, dtype=torch.bool)
+    if objective is Objective.MASKED:
+        masked = sample_mask(draws * n_sequences, n, 0.4, g).view(masked.shape)
+    shapes = {Coefficients.BILINEAR: (draws, 1, d, d), Coefficients.ERROR: (draws, n_sequences, n, d)}
+    normal = torch.randn(shapes.get(kind, (draws, n_sequences, n, n)), generator=g, dtype=torch.float64)
+    expected = torch.zeros(draws, d, d, dtype=torch.float64)
+    for r, s, i in itertools.product(range(draws), range(n_sequences), range(n)):
+        query = mask_token[r] if masked[r, s, i] and not own else x[r, s, i]
+        visible = {
+            Objective.AUTOREGRESSIVE: set(range(i)),
+            Objective.BIDIRECTIONAL: set(range(n)) - {i},
+            Objective.MASKED: {j for j in range(n) if masked[r, s, i] and not masked[r, s, j]},
+        }[objective]
+        for j in visible:
+            if kind is Coefficients.BILINEAR:
+                beta = query @ normal[r, 0] @ x[r, s, j] / d
+            elif kind is Coefficients.ERROR:
+                beta = normal[r, s, i] @ x[r, s, j] / d**0.5
+            else:
+                row = normal[r, s, i]
+                beta = row[j] - (row[list(visible)].mean() if kind is Coefficients.CENTRED else 0)
+            expected[r] += beta * torch.outer(query, x[r, s, j])
+    assert expected.abs().amax((1, 2)).min() > 0
+    torch.testing.assert_close(measured, expected)
+
+
+def test_one_sequence_makes_an_update():
+    assert UpdateModel(I3, n_sequences=1).draw(2, generator()).shape == (2, 3, 3)
+
+
+@pytest.mark.parametrize("objective", Objective)
+def test_centred_coefficients_ignore_a_shift_of_the_keys(objective):
+    model = UpdateModel(torch.eye(4, dtype=torch.float64), objective, n_tokens=8, coefficients=Coefficients.CENTRED)
+    x = torch.zeros(3, 2, 8, 4, dtype=torch.float64)
+    queries, contexts = model._pairs(x, generator())
+    beta = model._coefficients(queries, x, contexts, generator()) * contexts
+    assert beta.abs().max() > 0.1
+    assert beta.sum(-1).abs().max() < 1e-12
+
+
+@given(st.integers(2, 9), st.integers(0, 10**6))
+@settings(deadline=None, max_examples=40)
+def test_norms_share_one_sum(d, seed):
+    m = torch.randn(d, d, generator=generator(seed), dtype=torch.float64)
+    rows, columns = squared_norms(m)
+    torch.testing.assert_close(rows.sum(), columns.sum())
+    torch.testing.assert_close(rows, m.norm(dim=1) ** 2)
+    assert all(1 - 1e-12 <= float(unevenness(side)) <= d + 1e-9 for side in (rows, columns))
+
+
+def test_tails_above_a_quantile():
+    updates = torch.tensor([[[1.0, 2.0], [1.0, 2.0]]]).double()  # squared norms of rows 5 and 5, of columns 2 and 8
+    assert tail_gap(updates, 0.7).tolist() == [0.5]
+
+
+def test_context_updates_have_rank_one_and_add():
+    for n_contexts in (1, 3):
+        updates = context_updates(I3 + torch.ones(3, 3).double(), 4, 2, generator(), n_contexts=n_contexts)
+        assert torch.linalg.matrix_rank(updates).tolist() == [n_contexts, n_contexts]
+    assert independent_ratio(I3, 0) == 1
+
+
+@pytest.mark.parametrize("kurtosis", [2.0, 3.0])
+def test_enumerated_coordinates_have_their_moments(kurtosis):
+    z = coordinates(1, 2, kurtosis)
+    moments = [float(z.mean(z.values[:, 0, 0] ** k)) for k in range(7)]
+    assert moments == pytest.approx([1, 0, 1, 0, kurtosis, 0, kurtosis**2])
+    assert float(z.mean(z.values.prod(-1)[:, 0])) == 0
+
+
+def test_ratio_samples():
+    top, bottom = torch.tensor([1.0, 3.0]).double(), torch.tensor([2.0, 2.0]).double()
+    assert float(ratio_samples(top, bottom).mean()) == 1
+
+
+I3 = torch.eye(3, dtype=torch.float64)
+REFUSED = {
+    "unknown law": lambda: Law("cauchy"),
+    "unknown coefficients": lambda: UpdateModel(I3, coefficients="none"),
+    "unknown objective": lambda: UpdateModel(I3, "causal"),
+    "one token": lambda: UpdateModel(I3, n_tokens=1),
+    "no sequence": lambda: UpdateModel(I3, n_sequences=0),
+    "mask rate 1": lambda: UpdateModel(I3, mask_rate=1.0),
+    "covariance not positive": lambda: draw_embeddings(-I3, 2, generator=generator()),
+    "covariance not symmetric": lambda: draw_embeddings(I3 + I3.roll(1, 0) / 9, 2, generator=generator()),
+    "width 1": lambda: power_profile(1, 1.0),
+    "negative exponent": lambda: power_profile(4, -1.0),
+}
+
+
+def test_what_is_known_is_named(as_user):
+    for unknown, known in (
+        (lambda: Coefficients("none"), "independent, centred, error, bilinear"),
+        (lambda: Law("cauchy"), "gaussian, laplace, uniform"),
+    ):
+        with pytest.raises(ParameterError, match=f" {known}.$"):
+            unknown()
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_bad_input_is_refused_in_one_sentence(name, as_user):
+    with pytest.raises(ParameterError) as caught:
+        REFUSED[name]()
+    assert str(caught.value).endswith(".") and "\n" not in str(caught.value)

@@ -1,0 +1,146 @@
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from attngeo.errors import ParameterError
+from attngeo.gradients.objectives import Objective, attended_matrix
+from attngeo.gradients.rank_one import (
+    by_context,
+    by_prediction,
+    cosine,
+    gradient_sum,
+    rank_one_terms,
+    relative_error,
+    step_of_factors,
+)
+from attngeo.gradients.toy_transformer import WORDS, ToyConfig, ToyTransformer, first_layer, sentence_gradient
+
+configs = st.builds(
+    lambda heads, d_head, layers, n, mlp: ToyConfig(
+        d=heads * d_head, n_heads=heads, n_layers=layers, n_tokens=n, d_mlp=mlp
+    ),
+    heads=st.sampled_from([1, 2, 4]),
+    d_head=st.sampled_from([2, 3, 8]),
+    layers=st.integers(1, 3),
+    n=st.integers(2, 9),
+    mlp=st.sampled_from([0, 16]),
+)
+
+
+def random(*shape: int, seed: int = 0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+@given(configs, st.sampled_from(list(Objective)), st.integers(0, 10_000))
+@settings(max_examples=60, deadline=None)
+def test_exact_coefficients_give_the_gradient_of_every_head(config, objective, seed):
+    one_pass = ToyTransformer.random(config, seed).example(objective, seed)
+    for layer in range(config.n_layers):
+        g = one_pass.gradient(layer)
+        beta = g.beta
+        scale = g.w_qk.abs().max().clamp_min(1e-300)
+        assert ((gradient_sum(beta, g.layer.x) - g.w_qk).abs().max() / scale) < 1e-10
+        assert beta.sum(-1).abs().max() <= 1e-12 * beta.abs().max().clamp_min(1)
+
+
+def test_gradient_against_finite_differences():
+    """Autograd itself, checked once: one entry of W_q moved by a small step."""
+    model = ToyTransformer.random(ToyConfig(d=8, n_heads=2, n_tokens=4), 0)
+    g = model.example("autoregressive", 0).gradient(0)
+    step, layer, head, row, column = 1e-5, 0, 1, 3, 2
+    losses = []
+    for sign in (1, -1):
+        with torch.no_grad():
+            model.wq[layer, head, row, column] += sign * step
+            losses.append(float(model.example("autoregressive", 0).losses.detach().sum()))
+            model.wq[layer, head, row, column] -= sign * step
+    expected = (g.w_qk[head] @ model.wk[layer, head].detach())[row, column]  # dL/dW_q = G W_k
+    assert math.isclose((losses[0] - losses[1]) / (2 * step), float(expected), rel_tol=1e-6)
+
+
+@pytest.mark.parametrize("objective", ["autoregressive", "masked"])
+def test_toy_attention_against_pytorch(objective):
+    config = ToyConfig(d=12, n_heads=3, n_layers=1, n_tokens=5, d_mlp=0)
+    model = ToyTransformer.random(config, 1)
+    layer = model.example(objective, 1).layers[0]
+    q, k, v = ((layer.x @ w[0]) for w in (model.wq, model.wk, model.wv))  # (heads, n, d_head)
+    heads = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=attended_matrix(objective, 5))
+    expected = layer.x + (heads @ model.wo[0]).sum(0)
+    torch.testing.assert_close(layer.attended, expected)
+    torch.testing.assert_close(layer.output, expected)
+
+
+def test_masked_inputs_hide_the_token():
+    model = ToyTransformer.random(ToyConfig(n_tokens=4), 0)
+    masked = torch.tensor([False, True, False, False])
+    a, b = (model.run(torch.tensor([0, t, 2, 3]), "masked", masked) for t in (1, 5))
+    assert (a.logits == b.logits).all()
+    assert (a.losses > 0).tolist() == masked.tolist()
+
+
+def test_the_causal_model_predicts_the_next_token():
+    one_pass = ToyTransformer.random(ToyConfig(n_tokens=4), 0).run(torch.tensor([4, 5, 6, 7]), "autoregressive")
+    log_p = one_pass.logits.log_softmax(-1)
+    torch.testing.assert_close(
+        one_pass.losses, torch.stack([-log_p[0, 5], -log_p[1, 6], -log_p[2, 7], log_p[0, 0] * 0])
+    )
+
+
+@given(st.integers(2, 7), st.integers(2, 6), st.integers(0, 100))
+@settings(max_examples=20, deadline=None)
+def test_groupings_are_one_sum(n, d, seed):
+    beta, x = random(n, n, seed=seed), random(n, d, seed=seed + 1)
+    terms, total = rank_one_terms(beta, x), gradient_sum(beta, x)
+    torch.testing.assert_close(terms.sum((0, 1)), total)
+    torch.testing.assert_close(terms.sum(1), by_prediction(beta, x))
+    torch.testing.assert_close(terms.sum(0), by_context(beta, x))
+
+
+def test_a_step_on_the_factors_against_automatic_differentiation():
+    wq, wk, target = (random(3, 10, width, seed=width) for width in (4, 4, 10))
+    grad_q, grad_k = torch.func.grad(lambda q, k: (q @ k.mT * target).sum(), (0, 1))(wq, wk)  # dL/dW_qk = target
+    torch.testing.assert_close(step_of_factors(wq, wk, target), wq @ grad_k.mT + grad_q @ wk.mT)
+    torch.testing.assert_close(step_of_factors(wq, wk, target[0])[0], step_of_factors(wq[0], wk[0], target[0]))
+
+
+@pytest.mark.parametrize("objective", list(Objective))
+def test_the_sentence_is_read_word_by_word(objective):
+    g, n = sentence_gradient(objective, 2), len(WORDS)
+    model = ToyTransformer.random(ToyConfig(d=12, n_heads=1, n_layers=1, d_mlp=0, n_vocab=n, n_tokens=n), 2)
+    ids = [n if objective == "masked" and i % 3 == 1 else i for i in range(n)]
+    torch.testing.assert_close(g.layer.x, (model.we[ids] + model.wp).detach())
+    assert g.w_qk.shape == (1, 12, 12) and relative_error(gradient_sum(g.beta, g.layer.x), g.w_qk) < 1e-12
+
+
+def test_the_first_layer_is_the_lowest():
+    config = ToyConfig(n_layers=3, n_tokens=4)
+    expected = ToyTransformer.random(config, 5).example("masked", 5).gradient(0)
+    assert (first_layer(config, "masked", 5).w_qk == expected.w_qk).all()
+
+
+def test_cosine_of_zero_is_zero():
+    assert cosine(torch.zeros(3), torch.ones(3)) == 0.0
+    for scale in (2.0, 1e-9):
+        assert math.isclose(cosine(torch.ones(3), scale * torch.ones(3)), 1.0, rel_tol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("call", "named"),
+    [
+        (lambda: ToyConfig(d=10, n_heads=4), "^4 .* 10"),
+        (lambda: ToyConfig(n_tokens=1), " 1 .*n_tokens"),
+        (lambda: ToyConfig(n_layers=0), "^n_layers .*0"),
+        (lambda: ToyConfig(n_heads=0), "^n_heads .*0"),
+        (lambda: ToyConfig(n_vocab=1), "^n_vocab .*1"),
+        (lambda: ToyConfig(d_mlp=-1), "^d_mlp .*-1"),
+        (lambda: ToyTransformer.random(ToyConfig(), 0).example("causal", 0), "'causal'"),
+        (lambda: ToyTransformer.random(ToyConfig(), 0).run(torch.arange(8), "masked"), "masked"),
+    ],
+)
+def test_bad_input_is_refused_in_one_sentence(as_user, call, named):
+    with pytest.raises(ParameterError, match=named) as caught:
+        call()
+    assert "\n" not in str(caught.value) and str(caught.value).endswith(".")
