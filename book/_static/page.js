@@ -84,5 +84,6 @@
     asked = requestAnimationFrame(reach);
   };
   window.addEventListener("resize", soon);
+  document.fonts.addEventListener("loadingdone", soon); // equations take their width from fonts that come late
   document.addEventListener("toggle", soon, true);
 })();

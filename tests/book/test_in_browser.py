@@ -52,7 +52,7 @@ const settled = window.MathJax && MathJax.startup ? MathJax.startup.promise : Pr
 const ends = change => change.effect.getComputedTiming().endTime < Infinity;
 const still = () => Promise.allSettled(document.getAnimations().filter(ends).map(change => change.finished));
 const frames = n => (n ? requestAnimationFrame(() => frames(n - 1)) : done());
-settled.then(still).then(() => { window.dispatchEvent(new Event("resize")); frames(4); });
+settled.then(still).then(() => document.fonts.ready).then(() => frames(4));
 """
 FOUND = """
 const done = arguments[arguments.length - 1];
