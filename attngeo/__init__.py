@@ -11,7 +11,7 @@ _SCORES = ("Scores", "directionality_score", "score", "score_heads", "symmetry_s
 _ELSEWHERE |= {**dict.fromkeys(_SCORES, "bilinear.scores"), "BilinearForm": "bilinear.form"}
 _ELSEWHERE |= dict.fromkeys(("ScoreRow", "ScoreTable", "score_table"), "survey.rows")
 _ELSEWHERE["initialise"] = "training.live_models"
-_ELSEWHERE |= {"ScoreCallback": "training.trainer_callback", "LightningScoreCallback": "training.lightning_callback"}
+_ELSEWHERE["ScoreCallback"] = "training.trainer_callback"
 __all__ = [  # without what needs an extra, so that all of it can be imported
     "Attention",
     "AttentionLayer",
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from attngeo.checkpoints.models import open_model
     from attngeo.errors import AttngeoError
     from attngeo.survey.rows import ScoreRow, ScoreTable, score_table
-    from attngeo.training.lightning_callback import LightningScoreCallback as LightningScoreCallback
     from attngeo.training.live_models import initialise
     from attngeo.training.trainer_callback import ScoreCallback as ScoreCallback
 

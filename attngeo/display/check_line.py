@@ -8,7 +8,6 @@ from attngeo.claims.numbering import of_the_paper
 from attngeo.claims.results import Result, Standing
 from attngeo.claims.verdict import Verdict
 from attngeo.display.check_rows import Row, is_identity, largest_error, rows
-from attngeo.display.interval_bar import bar
 from attngeo.display.tables import markdown_table
 from attngeo.display.typeset import typeset
 
@@ -130,7 +129,7 @@ def _frame(found: list[Row]) -> pd.DataFrame:
             "quantity": typeset(row.quantity),
             "paper": _labelled("paper", row.paper),
             "ours": _labelled("ours", row.ours),
-            "measured": _labelled("measured", f"{row.measured} {bar(row)}".strip().replace(" ± ", "\u00a0±\u00a0")),
+            "measured": _labelled("measured", row.measured.replace(" ± ", "\u00a0±\u00a0")),
             "outcome": _standing(row),
         }
         for row in found

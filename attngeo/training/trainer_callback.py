@@ -2,11 +2,14 @@
 
 import sys
 from collections.abc import Mapping
+from statistics import median
 from typing import Any
 
-from attngeo.bilinear.scores import GAMMA
+import torch
+
+from attngeo.bilinear.scores import GAMMA, score
+from attngeo.checkpoints.models import Model, open_model
 from attngeo.errors import ParameterError, needs
-from attngeo.training.score_log import EVERY, ScoreLog
 
 with needs("train", "ScoreCallback"):
     import accelerate  # noqa: F401  Trainer needs it, and says so in other words
@@ -35,7 +38,7 @@ class ScoreCallback(TrainerCallback):
     def __init__(
         self,
         trainer: Trainer | None = None,
-        every: int = EVERY,
+        every: int = 100,
         gamma: float = GAMMA,
         per_layer: bool = True,
         config: Mapping | Any = None,
@@ -45,12 +48,14 @@ class ScoreCallback(TrainerCallback):
                 f"ScoreCallback logs through a trainer, and {type(trainer).__name__} is none; give it to one:"
                 f" Trainer(..., callbacks=[ScoreCallback(every=100)])."
             )
-        self.trainer = trainer
-        self._log = ScoreLog(every, gamma, per_layer, config)
+        if not isinstance(every, int) or isinstance(every, bool) or every < 1:
+            raise ParameterError(f"every is {every!r}; it must be a number of steps, 1 or more.")
+        self.trainer, self.every, self.gamma, self.per_layer, self.config = trainer, every, gamma, per_layer, config
+        self._last: int | None = None  # step of the last scoring
 
     def on_train_begin(self, args, state, control, **others) -> None:  # noqa: D102
         self.trainer = self.trainer or _calling()
-        self._log.open(self.trainer.model_wrapped)
+        open_model(self.trainer.model_wrapped, self.config, gather=True)  # refuses what cannot be scored
         self._score(state, control)
 
     def on_step_end(self, args, state, control, **others) -> None:  # noqa: D102
@@ -59,11 +64,29 @@ class ScoreCallback(TrainerCallback):
     def _score(self, state, control, last: bool = False) -> None:
         if self.trainer is None or self.trainer.model is None:  # nothing is being trained
             return
+        step = state.global_step
+        if step == self._last or not (last or step % self.every == 0):
+            return
+        self._last = step
+        planned = control.should_log  # of the loss, at this step; logging anything ends the plan
         # in every process, as Trainer logs the loss: weights may be sharded
-        if self._log.due(state.global_step, last):
-            planned = control.should_log  # of the loss, at this step; logging anything ends the plan
-            self.trainer.log(self._log.scores(self.trainer.model, state.global_step))
-            control.should_log = planned
+        layers = open_model(self.trainer.model, self.config, gather=True)
+        self.trainer.log(named_scores(layers, self.gamma, self.per_layer))
+        control.should_log = planned
+
+
+@torch.no_grad()
+def named_scores(model: Model, gamma: float = GAMMA, per_layer: bool = True) -> dict[str, float]:
+    """Both scores (Defs. 3.1, 3.2) of the sum over heads: medians over the layers of each part, then each layer's."""
+    values: dict[str, dict[int, float]] = {}
+    for layer in model:
+        scores = score(layer.form, gamma)
+        for name in ("symmetry", "directionality"):
+            values.setdefault(f"{name}/{layer.part}", {})[layer.layer] = float(getattr(scores, name))
+    named = {f"{name}/median": median(layers.values()) for name, layers in values.items()}
+    if per_layer:
+        named |= {f"{name}/layer_{n}": value for name, layers in values.items() for n, value in layers.items()}
+    return named
 
 
 def _calling() -> Trainer:

@@ -1,17 +1,14 @@
 import re
-import sys
-import types
 from pathlib import Path
 
 import pytest
 import torch
 from small_models import small_model
-from torch import nn
 from transformers import LlamaForCausalLM, Trainer, TrainerCallback, TrainingArguments
 
 import attngeo
-from attngeo import ScoreCallback, initialise, open_model, symmetry_score
-from attngeo.errors import CheckpointError, MissingExtra, ParameterError
+from attngeo import ScoreCallback, open_model, symmetry_score
+from attngeo.errors import CheckpointError, ParameterError
 
 ROOT = Path(attngeo.__file__).parents[1]
 
@@ -114,81 +111,3 @@ def test_a_model_that_cannot_be_scored_stops_before_the_first_step(llama, tmp_pa
     with pytest.raises(CheckpointError, match="num_attention_heads"):
         trainer.train()
     assert not heard.logs and trainer.state.global_step == 0
-
-
-@pytest.fixture
-def lightning(monkeypatch):
-    """What the callback needs of Lightning, in place of the library."""
-    package, fake = types.ModuleType("lightning"), types.ModuleType("lightning.pytorch")
-    fake.Callback = type("Callback", (), {})
-    monkeypatch.setitem(sys.modules, "lightning", package)
-    monkeypatch.setitem(sys.modules, "lightning.pytorch", fake)
-    monkeypatch.delitem(sys.modules, "attngeo.training.lightning_callback", raising=False)
-    yield attngeo.LightningScoreCallback
-    sys.modules.pop("attngeo.training.lightning_callback", None)
-
-
-class Logger:
-    def __init__(self):
-        self.logged = {}
-
-    def log_metrics(self, metrics, step):
-        self.logged[step] = metrics
-
-
-class LightningLoop:
-    """Calls a callback's hooks in the order in which Lightning does, with two batches to a step."""
-
-    def __init__(self, steps: int, callback) -> None:
-        self.steps, self.callback, self.global_step, self.is_global_zero = steps, callback, 0, True
-        self.loggers, self.callback_metrics = [Logger(), Logger()], {}
-
-    def fit(self, module) -> None:
-        self.callback.on_train_start(self, module)
-        for batch in range(2 * self.steps):
-            self.global_step += batch % 2
-            self.callback.on_train_batch_end(self, module, None, None, batch)
-        self.callback.on_train_end(self, module)
-
-
-class LightningModule(nn.Module):
-    def __init__(self, model):
-        super().__init__()
-        self.config = {"learning_rate": 1e-3}  # of its own, and none of a model
-        self.model = model
-
-
-def test_the_twin_logs_to_every_logger_of_a_lightning_trainer(lightning, llama):
-    initialise(llama, "skew")
-    loop = LightningLoop(5, lightning(every=2))
-    loop.fit(LightningModule(llama))
-    for logger in loop.loggers:
-        assert list(logger.logged) == [0, 2, 4, 5]
-        assert logger.logged[4]["symmetry/decoder/median"] == pytest.approx(-1, abs=1e-6)
-    assert float(loop.callback_metrics["symmetry/decoder/layer_1"]) == pytest.approx(-1, abs=1e-6)
-
-
-def test_other_processes_of_lightning_log_nothing(lightning, llama):
-    loop = LightningLoop(5, lightning(every=2))
-    loop.is_global_zero = False
-    loop.fit(LightningModule(llama))
-    assert not loop.loggers[0].logged and "symmetry/decoder/median" in loop.callback_metrics
-
-
-def test_the_model_within_can_be_named(lightning, llama):
-    bare = nn.Sequential(nn.Linear(3, 3))
-    with pytest.raises(ParameterError, match="Sequential"):
-        LightningLoop(1, lightning()).fit(bare)
-    bare.kept_from_modules = [llama]
-    loop = LightningLoop(1, lightning(every=1, model=lambda module: module.kept_from_modules[0]))
-    loop.fit(bare)
-    assert list(loop.loggers[0].logged) == [0, 1]
-
-
-def test_without_lightning_one_sentence_names_the_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "lightning", None)
-    monkeypatch.setitem(sys.modules, "lightning.pytorch", None)
-    monkeypatch.delitem(sys.modules, "attngeo.training.lightning_callback", raising=False)
-    with pytest.raises(MissingExtra, match=r"attngeo\[lightning\]"):
-        attngeo.LightningScoreCallback(every=10)
-    exec("from attngeo import *", {})
