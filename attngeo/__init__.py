@@ -9,7 +9,7 @@ _CHECKPOINTS = ("Attention", "AttentionLayer", "Tower", "open_checkpoint", "open
 _ELSEWHERE = {**dict.fromkeys(_CHECKPOINTS, "checkpoints"), "AttngeoError": "errors"}
 _SCORES = ("Scores", "directionality_score", "score", "score_heads", "symmetry_score")
 _ELSEWHERE |= {**dict.fromkeys(_SCORES, "bilinear.scores"), "BilinearForm": "bilinear.form"}
-_ELSEWHERE |= dict.fromkeys(("ScoreRow", "ScoreTable", "score_table"), "survey.rows")
+_ELSEWHERE |= {**dict.fromkeys(("ScoreRow", "ScoreTable"), "bilinear.rows"), "score_table": "checkpoints.rows"}
 _ELSEWHERE["initialise"] = "training.live_models"
 _ELSEWHERE["ScoreCallback"] = "training.trainer_callback"
 __all__ = [  # without what needs an extra, so that all of it can be imported
@@ -35,12 +35,13 @@ __all__ = [  # without what needs an extra, so that all of it can be imported
 
 if TYPE_CHECKING:
     from attngeo.bilinear.form import BilinearForm
+    from attngeo.bilinear.rows import ScoreRow, ScoreTable
     from attngeo.bilinear.scores import Scores, directionality_score, score, score_heads, symmetry_score
     from attngeo.checkpoints.architectures import Attention, Tower, register_architecture
     from attngeo.checkpoints.layers import AttentionLayer, open_checkpoint
     from attngeo.checkpoints.models import open_model
+    from attngeo.checkpoints.rows import score_table
     from attngeo.errors import AttngeoError
-    from attngeo.survey.rows import ScoreRow, ScoreTable, score_table
     from attngeo.training.live_models import initialise
     from attngeo.training.trainer_callback import ScoreCallback as ScoreCallback
 

@@ -50,7 +50,7 @@ class PrintedRow:
 
 
 def printed_rows(number: str, score: str, medians: pd.DataFrame) -> list[PrintedRow]:
-    """Every row of Table S2 or S3, beside our ``score`` (of `attngeo.survey.rows.SCORES`) where weights were read.
+    """Every row of Table S2 or S3, beside our ``score`` (of `attngeo.bilinear.rows.SCORES`) where weights were read.
 
     ``medians`` are `attngeo.survey.score_table.layer_medians`, models named as in the registry.
     """

@@ -134,7 +134,8 @@ def _scored(
     """Rows of scores, with a progress bar on stderr where that is a terminal; what is to be said about them."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from attngeo.survey.rows import PositionSpaces, layer_rows, with_split
+    from attngeo.bilinear.rows import with_split
+    from attngeo.checkpoints.rows import PositionSpaces, layer_rows
 
     console = screen(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("layers"))
@@ -157,7 +158,7 @@ def _scored(
 
 
 def _view(rows: list[dict], notes: list[str]) -> View:
-    from attngeo.survey.summary import cells, summary
+    from attngeo.bilinear.summary import cells, summary
 
     first = rows[0]
     title = f"{first['model']} {first['revision'][:12]}".strip()

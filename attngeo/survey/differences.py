@@ -7,14 +7,15 @@ from typing import NamedTuple
 
 from attngeo.bilinear.comparison import compare, compare_heads
 from attngeo.bilinear.form import BilinearForm
+from attngeo.bilinear.rows import COLUMNS as OF_SCORES
 from attngeo.bilinear.scores import GAMMA, SUM, Convention
 from attngeo.checkpoints.layers import AttentionLayer, Checkpoint
+from attngeo.checkpoints.rows import layer_rows
 from attngeo.errors import MatrixError, ParameterError
-from attngeo.survey import rows as scores
 
 SHOWN = ("symmetry", "directionality")
 CHANGES = ("symmetry_change", "directionality_change", "cosine", "relative_change")
-COLUMNS = ("checkpoint", "reference", *scores.COLUMNS, *CHANGES)
+COLUMNS = ("checkpoint", "reference", *OF_SCORES, *CHANGES)
 
 
 class Compared(NamedTuple):
@@ -48,17 +49,17 @@ def difference_rows(
     per_head: bool = True,
     convention: Convention | str = Convention.DEFINITION,
 ) -> list[dict]:
-    """The rows of one layer of every checkpoint, as of `attngeo.survey.rows.layer_rows`, with `CHANGES` from the first.
+    """The rows of one layer of every checkpoint, as of `layer_rows`, with `CHANGES` from the first.
 
     Raises:
         ParameterError: the layers differ in d.
     """
     first, found = compared[0], []
-    before = scores.layer_rows(first.opened, layers[0], gamma, per_head, convention)
+    before = layer_rows(first.opened, layers[0], gamma, per_head, convention)
     unchanged = [{"cosine": 0.0 if isnan(row["symmetry_p"]) else 1.0, "relative_change": 0.0} for row in before]
     for (asked, opened), layer in zip(compared, layers, strict=True):
         own = opened is first.opened
-        now = before if own else scores.layer_rows(opened, layer, gamma, per_head, convention)
+        now = before if own else layer_rows(opened, layer, gamma, per_head, convention)
         try:
             far = unchanged if own else _far(layers[0].form, layer.form, per_head)
         except MatrixError as error:

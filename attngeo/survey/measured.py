@@ -5,12 +5,13 @@ from typing import Any
 
 import pandas as pd
 
+from attngeo.bilinear.rows import COLUMNS, TEXT, WHOLE
 from attngeo.bilinear.scores import GAMMA
+from attngeo.checkpoints.rows import score_table
 from attngeo.files.checkout import data
 from attngeo.inputs import cause, read_json
 from attngeo.survey.models import local_weights, registry
 from attngeo.survey.record import RecordError
-from attngeo.survey.rows import COLUMNS, TEXT, WHOLE, score_table
 
 
 def read_records(folder: Path) -> tuple[pd.DataFrame, dict[str, dict]]:

@@ -29,11 +29,12 @@ from attngeo.bilinear.pictures import picture
 from attngeo.bilinear.scores import GAMMA, SUM
 from attngeo.checkpoints.layers import AttentionLayer, Checkpoint, open_checkpoint
 from attngeo.checkpoints.repositories import LocalFolder, weight_names
+from attngeo.checkpoints.rows import layer_rows
 from attngeo.errors import AttngeoError
 from attngeo.files.atomic import atomic_path, write_text
 from attngeo.files.provenance import sha256
 from attngeo.inputs import local_path, read_json
-from attngeo.survey.rows import layer_rows, quantised_rows
+from attngeo.survey.quantisation import quantised_rows
 
 Scored = TypeVar("Scored")  # what is made of one layer
 

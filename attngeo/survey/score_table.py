@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from attngeo.survey.rows import SCORES
+from attngeo.bilinear.rows import SCORES
 
 
 def layer_medians(layers: pd.DataFrame) -> pd.DataFrame:

@@ -10,8 +10,8 @@ from torch import nn
 
 from attngeo import Attention, BilinearForm, Tower, open_checkpoint, open_model, register_architecture, symmetry_score
 from attngeo.checkpoints.architectures import ARCHITECTURES
+from attngeo.checkpoints.rows import score_table
 from attngeo.errors import CheckpointError, ParameterError
-from attngeo.survey.rows import score_table
 
 NAMES = ("model", "source")  # what a model in memory cannot share with its file
 

@@ -13,11 +13,12 @@ from safetensors.torch import load_file, save_file
 from small_models import small_model
 
 from attngeo import BilinearForm, open_model, score_table, symmetry_score
+from attngeo.bilinear.conventions import Convention
 from attngeo.bilinear.positions import position_space
+from attngeo.bilinear.rows import COLUMNS, DIMENSION, SPLIT
 from attngeo.checkpoints.architectures import ARCHITECTURES
 from attngeo.cli import main
 from attngeo.cli.formats import format_of
-from attngeo.survey.rows import COLUMNS, DIMENSION, SPLIT
 
 
 @pytest.fixture(scope="module")
@@ -521,12 +522,14 @@ def test_an_adapter_is_merged_into_what_is_scored(run, saved, tmp_path):
 
 
 def test_positions_split_every_score_and_add_up(run, saved):
-    code, out, _ = run(saved, "--positions", "--per-head", "--format", "csv")
-    table = pd.read_csv(io.StringIO(out))
-    assert code == 0 and len(table) == 3 * 5 and tuple(table.columns) == (*COLUMNS, DIMENSION, *SPLIT.values())
-    shares = table[["positions_share", "share_outside", "share_mixed"]].to_numpy()
-    parts = table[["symmetry_inside", "symmetry_outside", "symmetry_mixed"]].to_numpy()
-    assert shares.sum(1) == pytest.approx(1) and (shares * parts).sum(1) == pytest.approx(table["symmetry"], abs=1e-5)
+    for convention in Convention:
+        code, out, _ = run(saved, "--positions", "--per-head", "--format", "csv", "--convention", convention.value)
+        table = pd.read_csv(io.StringIO(out))
+        assert code == 0 and len(table) == 3 * 5 and tuple(table.columns) == (*COLUMNS, DIMENSION, *SPLIT.values())
+        shares = table[["positions_share", "share_outside", "share_mixed"]].to_numpy()
+        parts = table[["symmetry_inside", "symmetry_outside", "symmetry_mixed"]].to_numpy()
+        assert shares.sum(1) == pytest.approx(1)
+        assert (shares * parts).sum(1) == pytest.approx(table["symmetry"], abs=1e-5), convention
     rows = load_file(saved / "model.safetensors")["embeddings.position_embeddings.weight"]
     assert set(table[DIMENSION]) == {position_space(rows).shape[1]}
     code, out, _ = run(saved, "--positions", "--format", "markdown")

@@ -9,11 +9,11 @@ import pytest
 from random_forms import gaussian
 
 from attngeo import BilinearForm
+from attngeo.bilinear.summary import cells, outside, summary
 from attngeo.checkpoints.layers import AttentionLayer
+from attngeo.checkpoints.rows import layer_rows
 from attngeo.display.report import report
 from attngeo.display.score_figure import score_figure
-from attngeo.survey.rows import layer_rows
-from attngeo.survey.summary import cells, outside, summary
 
 
 class Made:

@@ -12,11 +12,11 @@ from attngeo import BilinearForm, open_checkpoint, symmetry_score
 from attngeo.bilinear.pictures import picture
 from attngeo.chapters.pretrained_survey.figures import read_picture
 from attngeo.checkpoints.layers import Checkpoint
+from attngeo.checkpoints.rows import layer_rows
 from attngeo.errors import CheckpointError
 from attngeo.survey.measured import measured, named, read_quantised, read_records
 from attngeo.survey.quantisation import SCHEMES
 from attngeo.survey.record import RecordError, is_recorded, record_folder, survey_model
-from attngeo.survey.rows import layer_rows
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,8 @@ import torch
 import transformers as tf
 
 from attngeo import AttngeoError, directionality_score, open_checkpoint, symmetry_score
-from attngeo.survey.rows import COLUMNS, SCORES, score_table
+from attngeo.bilinear.rows import COLUMNS, SCORES
+from attngeo.checkpoints.rows import score_table
 from attngeo.survey.score_table import layer_medians
 
 LLAMA = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 16, "vocab_size": 50}

@@ -3,9 +3,10 @@ from random_forms import gaussian
 
 from attngeo import BilinearForm
 from attngeo.bilinear.null_laws import directionality_null
+from attngeo.bilinear.rows import COLUMNS
+from attngeo.bilinear.summary import cells, outside, share_at_one, summary
 from attngeo.checkpoints.layers import AttentionLayer
-from attngeo.survey.rows import COLUMNS, layer_rows
-from attngeo.survey.summary import cells, outside, share_at_one, summary
+from attngeo.checkpoints.rows import layer_rows
 
 
 class Made:

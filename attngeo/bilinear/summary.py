@@ -6,10 +6,10 @@ from math import isnan
 from statistics import median
 
 from attngeo.bilinear.null_laws import LEVEL, laws_of_shape
+from attngeo.bilinear.rows import DIMENSION, SPLIT
 from attngeo.bilinear.scores import SUM, Convention
-from attngeo.survey.rows import DIMENSION, SPLIT
 
-Row = dict  # of `attngeo.survey.rows.layer_rows`
+Row = dict  # of `attngeo.bilinear.rows.form_rows`
 SHOWN = ("symmetry", "directionality")
 _NULL = ("symmetry_null_mean", "symmetry_null_sd", "directionality_null_sd")
 

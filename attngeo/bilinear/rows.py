@@ -1,0 +1,150 @@
+"""The scores of forms as rows of one table: one row for the sum over heads, and one per head."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from importlib import import_module
+from typing import Any
+
+from jaxtyping import Float
+from torch import Tensor
+
+from attngeo.bilinear.form import BilinearForm
+from attngeo.bilinear.null_laws import null_laws, rank
+from attngeo.bilinear.positions import split_heads, split_score
+from attngeo.bilinear.scores import GAMMA, SUM, Convention, by_convention, score_rows
+from attngeo.errors import needs
+
+SCORES = ("symmetry", "directionality", "directionality_released", "directionality_tables")
+# of a score split by position space: `attngeo.bilinear.positions.PositionSplit`, by its fields
+SPLIT = {
+    "share": "positions_share",
+    "share_at_random": "positions_share_at_random",
+    "inside": "symmetry_inside",
+    "share_outside": "share_outside",
+    "outside": "symmetry_outside",
+    "share_mixed": "share_mixed",
+    "mixed": "symmetry_mixed",
+}
+DIMENSION = "positions_dimension"
+
+
+@dataclass(frozen=True)
+class ScoreRow:
+    """Both scores of a layer's W_qk, or of a head's, beside what random weights of that shape give; z and p are NaN
+    where the weights are zero.
+    """
+
+    model: str
+    revision: str
+    part: str
+    layer: int
+    head: int  # -1: the sum over heads
+    d_model: int
+    d_head: int
+    rank: int
+    symmetry: float
+    directionality: float
+    symmetry_null_mean: float
+    symmetry_null_sd: float
+    symmetry_z: float
+    symmetry_p: float
+    directionality_null_mean: float
+    directionality_null_sd: float
+    directionality_z: float
+    directionality_p: float
+    directionality_released: float
+    directionality_tables: float
+    convention: str
+    gamma: float
+    n_rows_over: int
+    n_cols_over: int
+    dtype: str
+    source: str
+
+
+COLUMNS, TEXT, WHOLE = (
+    tuple(column.name for column in fields(ScoreRow) if column.type in kinds)
+    for kinds in ((str, int, float), (str,), (int,))
+)
+
+
+class ScoreTable(list[ScoreRow]):
+    """Rows of scores, those of one layer together."""
+
+    def to_dataframe(self) -> Any:
+        """The same as a pandas data frame, which the extra train brings."""
+        with needs("train", "a data frame"):
+            pandas = import_module("pandas")  # by name: attngeo score does without
+        return pandas.DataFrame([vars(row) for row in self], columns=list(COLUMNS))
+
+
+def form_rows(
+    form: BilinearForm,
+    about: Mapping[str, str | int],
+    gamma: float = GAMMA,
+    per_head: bool = True,
+    convention: Convention | str = Convention.DEFINITION,
+    gains: bool = False,
+) -> list[dict]:
+    """The rows of one layer: the sum over heads, then each head; beside each score what random weights give.
+
+    ``symmetry`` and ``directionality`` follow the convention; the columns of the other conventions stay. Where weights
+    are zero nothing can be compared with random ones: z and p are NaN. With gains folded into the form no law is known:
+    the mean and the sd of random weights are NaN, too.
+
+    Args:
+        form: W_qk of the layer.
+        about: the columns model, revision, part, layer and source.
+        gamma: threshold of directionality, in standard deviations.
+        per_head: also a row for each head.
+        convention: formulas of the scores.
+        gains: whether gains of a layer normalisation are folded in.
+    """
+    convention = Convention(convention)
+    common = {
+        **about,
+        "d_model": form.d_model,
+        "d_head": form.d_head,
+        "convention": convention.value,
+        "gamma": float(gamma),
+        "dtype": str(form.wq.dtype).removeprefix("torch."),
+    }
+    dead = _dead(form)
+    rows = []
+    for scores in score_rows(form, gamma, per_head, convention):
+        head = int(scores["head"])
+        row = common | scores | {"rank": rank(form, head)}
+        for score, law in null_laws(form, head, gamma, convention).items():
+            value = math.nan if dead[head] else scores[score]
+            numbers = {"null_mean": law.mean, "null_sd": law.sd, "z": law.z(value), "p": law.p(value)}
+            if gains:  # the law is that of weights without them
+                numbers = dict.fromkeys(numbers, math.nan)
+            row |= {f"{score}_{name}": number for name, number in numbers.items()}
+        rows.append({name: row[name] for name in COLUMNS})
+    return rows
+
+
+def _dead(form: BilinearForm) -> dict[int, bool]:
+    """Whether a head's queries or its keys are zero, and (SUM) whether those of all heads are: nothing to score."""
+    group = form.n_heads // form.n_kv_heads
+    heads = {h: not (form.wq[h].any() and form.wk[h // group].any()) for h in range(form.n_heads)}
+    return heads | {SUM: all(heads.values())}
+
+
+def with_split(rows: list[dict], form: BilinearForm, basis: Float[Tensor, "d k"] | None) -> list[dict]:
+    """Rows of `form_rows` with s split by a position space, by their convention: DIMENSION, the columns of SPLIT.
+
+    Without a basis they are 0 and NaN.
+    """
+    if basis is None:
+        return [row | {DIMENSION: 0} | dict.fromkeys(SPLIT.values(), math.nan) for row in rows]
+    splits = [split_score(form, basis)] + ([split_heads(form, basis)] if len(rows) > 1 else [])
+    columns = {to: [x for own in splits for x in getattr(own, name).reshape(-1).tolist()] for name, to in SPLIT.items()}
+    convention = Convention(rows[0]["convention"])
+    for name in ("inside", "outside", "mixed"):
+        columns[SPLIT[name]] = [by_convention(s, convention) for s in columns[SPLIT[name]]]
+    return [
+        row | {DIMENSION: basis.shape[1]} | {name: values[place] for name, values in columns.items()}
+        for place, row in enumerate(rows)
+    ]

@@ -1,0 +1,88 @@
+"""The table of scores of a checkpoint's layers, and the position spaces that its scores are split by."""
+
+from os import PathLike
+from typing import Protocol, runtime_checkable
+
+from torch import Tensor, nn
+
+from attngeo.bilinear.positions import position_space
+from attngeo.bilinear.rows import ScoreRow, ScoreTable, form_rows
+from attngeo.bilinear.scores import GAMMA, Convention
+from attngeo.checkpoints.architectures import LayerPlan, Positions
+from attngeo.checkpoints.layers import AttentionLayer, Checkpoint, open_checkpoint
+from attngeo.checkpoints.models import open_model
+from attngeo.errors import CheckpointError
+
+
+def score_table(
+    source: str | PathLike | nn.Module | Checkpoint,
+    gamma: float = GAMMA,
+    per_head: bool = True,
+    convention: Convention | str = Convention.DEFINITION,
+) -> ScoreTable:
+    """``s`` (Def. 3.1) and ``d`` (Def. 3.2) of every layer and head, with null mean, sd, z and p: the table of the CLI.
+
+    Args:
+        source: what `attngeo.open_checkpoint` or `attngeo.open_model` takes, or what they give.
+        gamma: threshold of directionality, in standard deviations.
+        per_head: also a row for each head.
+        convention: formulas of the scores.
+
+    Raises:
+        CheckpointError: a tensor cannot be read or is not finite.
+        ParameterError: gamma is not a finite number >= 0.
+    """
+    if isinstance(source, nn.Module):
+        source = open_model(source)
+    opened = source if isinstance(source, Checkpoint) else open_checkpoint(source)
+    rows = (row for layer in opened for row in layer_rows(opened, layer, gamma, per_head, convention))
+    return ScoreTable(ScoreRow(**row) for row in rows)
+
+
+@runtime_checkable
+class Named(Protocol):
+    """Whatever the layers are of, such as an `attngeo.checkpoints.layers.Checkpoint`."""
+
+    name: str
+    revision: str
+
+
+def layer_rows(
+    model: Named,
+    layer: AttentionLayer,
+    gamma: float = GAMMA,
+    per_head: bool = True,
+    convention: Convention | str = Convention.DEFINITION,
+) -> list[dict]:
+    """The rows of one layer of a model (`attngeo.bilinear.rows.form_rows`)."""
+    source = f"{layer.file}:{layer.module}" + (f" * {layer.norm}" if layer.norm else "")
+    about: dict[str, str | int] = {"model": model.name, "revision": model.revision, "source": source}
+    about |= {"part": layer.part, "layer": layer.layer}
+    return form_rows(layer.form, about, gamma, per_head, convention, bool(layer.norm))
+
+
+class PositionSpaces:
+    """The position space of every layer of a checkpoint, each table read once; ``missing`` says of others why not.
+
+    Raises:
+        CheckpointError: no layer's positions are rows that can be read.
+    """
+
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        self.missing: list[str] = []
+        self._spaces: dict[tuple[str, Positions | None], Tensor | None] = {}
+        for plan in checkpoint.plans:
+            key = plan.part, plan.positions
+            if key in self._spaces:
+                continue
+            try:
+                self._spaces[key] = position_space(checkpoint.position_rows(plan))
+            except CheckpointError as error:
+                self._spaces[key] = None
+                self.missing.append(str(error))
+        if not any(space is not None for space in self._spaces.values()):
+            raise CheckpointError(self.missing[0])
+
+    def of(self, plan: LayerPlan) -> Tensor | None:
+        """Its orthonormal basis (d, k), None where it has none."""
+        return self._spaces[plan.part, plan.positions]
