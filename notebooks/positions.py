@@ -55,11 +55,10 @@ frozen = positions.arms_of("positions_values")
 losses = [loss for arm in frozen.values() for loss in arm.values("held_out_loss")]
 scores = {name: arm.values(positions.S) for name, arm in frozen.items()}
 gap = over_seeds(positions.less(frozen, "frozen-symmetric", "frozen-skew"))
-assert positions.values_outcome(gap, scores["frozen-skew"], scores["frozen"]) is positions.Outcome.NOTHING
+assert -0.2 <= gap.low and gap.high <= 0.2  # by its plan: nothing to do with it
 assert min(losses) > positions.PLATEAU_OF_CHARACTERS
 glue("frozen-loss", min(losses), ".1f")
-glue("frozen-most", 0.1)
-assert max(s.abs().max() for s in scores.values()) < 0.1
+glue("frozen-most", max(s.abs().max() for s in scores.values()), ".2f")
 glue("runs-layers", first.arms["mlm-learned"].config["layers"])
 glue("runs-d_model", first.arms["mlm-learned"].config["d_model"])
 glue("runs-enough", ENOUGH)
@@ -150,14 +149,15 @@ table(
 # runs are recorded, which is too few by the plan, so nothing is said of them.
 #
 # **Values.** A second plan froze the value and output maps: random, symmetric or skew. None of these encoders left the
-# plateau of its loss ({glue:text}`frozen-loss` nats or more), and $s$ stays below {glue:text}`frozen-most`. By the letter
+# plateau of its loss ({glue:text}`frozen-loss` nats or more), and $s$ is {glue:text}`frozen-most` at most. By the letter
 # of the plan the symmetry of the values has nothing to do with it, as the three kinds end alike. But models that have
 # learned so little cannot tell, and pilot runs of other code, which are not recorded, had ended as symmetric as with trained
 # values. We do not know what sets them apart, and call this unresolved.
 #
 # :::{admonition} How sure is this
-# These models are small. Rotary positions may change more than symmetry, such as how fast a model learns. The commit that held
-# the first plan was lost before it was published, so the question was asked again with new seeds, whose plan is in the history.
+# These models are small. Rotary positions may change more than symmetry, such as how fast a model learns. The commits that
+# held the first two plans were lost before they were published. So the question was asked a third time, by a plan that
+# stands in the history before its runs.
 # :::
 #
 # ## In trained models

@@ -18,17 +18,16 @@ from attngeo.runs.arms import LOSS, Arm, whole_arms
 from attngeo.runs.estimates import Estimate, over_seeds
 from attngeo.runs.experiments import Experiment, read_experiment
 from attngeo.runs.labels import PARTS
-from attngeo.runs.numbers_in_words import as_nats, as_score, number, with_interval
+from attngeo.runs.numbers_in_words import as_score, number, with_interval
 from attngeo.runs.record import Run, RunError, read_runs
 from attngeo.survey.families import distinct
 from attngeo.survey.positions import MAIN
 from attngeo.survey.positions import recorded as of_models
 
-FIRST, AGAIN = "positions_characters", "positions_characters_new_seeds"
-TITLES = {FIRST: "characters", AGAIN: "new seeds", "positions_pieces": "word pieces"}
-TITLES |= {"positions_pieces_longer": "word pieces, longer", "positions_mini": "width 256"}
+FIRST = "positions_characters"
+TITLES = {FIRST: "characters", f"{FIRST}_new_seeds": "new seeds", f"{FIRST}_third": "third time"}
+TITLES |= {"positions_pieces": "word pieces", "positions_pieces_longer": "word pieces, longer"}
 ARMS = ("mlm-learned", "mlm-rotary", "clm-learned", "clm-rotary")
-OTHERS = {"mlm-bias": "a bias by offset", "mlm-none": "no positions at all"}
 KINDS = {"learned": "table", "rotary": "rotary", "bias": "bias", "none": "none"}  # of positions, as figures name them
 S = "symmetry"
 ENOUGH = 0.2  # above which the interval of the first measure is to lie
@@ -44,13 +43,6 @@ class Outcome(Enum):
     IN_PART = "in part"
     FALLS = "the lead falls"
     UNDECIDED = "undecided"
-    NOTHING = "nothing to do with it"
-    SOMETHING = "something"
-    NO_GAIN = "no gain"
-    FASTER = "faster"
-    SLOWER = "slower"
-    SYMMETRY = "symmetry helps"
-    ATTRACTION = "it is self-attraction"
 
 
 def positions_outcome(first: Estimate, interaction: Estimate, on_plateau: bool) -> Outcome:
@@ -60,30 +52,6 @@ def positions_outcome(first: Estimate, interaction: Estimate, on_plateau: bool) 
     if first.low > ENOUGH and interaction.low > 0:
         return Outcome.HOLDS
     return Outcome.IN_PART if first.low > 0 else Outcome.FALLS
-
-
-def values_outcome(difference: Estimate, skew: pd.Series, random: pd.Series) -> Outcome:
-    """Of frozen symmetric less frozen skew values, with s of frozen skew and of frozen random ones by seed."""
-    within = -0.2 <= difference.low and difference.high <= 0.2
-    if within or min(*skew, *random) > 0.3:
-        return Outcome.NOTHING
-    return Outcome.SOMETHING if difference.low > 0 else Outcome.UNDECIDED
-
-
-def start_outcome(loss: Estimate) -> Outcome:
-    """Of a symmetric start less a random one with rotary positions, held-out loss in nats."""
-    if -0.01 <= loss.low and loss.high <= 0.01:
-        return Outcome.NO_GAIN
-    if loss.high < 0:
-        return Outcome.FASTER
-    return Outcome.SLOWER if loss.low > 0 else Outcome.UNDECIDED
-
-
-def indefinite_outcome(less_random: Estimate, less_symmetric: Estimate) -> Outcome:
-    """Of a symmetric indefinite start less a random and less a symmetric one, held-out loss in nats."""
-    if less_random.high < 0:
-        return Outcome.SYMMETRY
-    return Outcome.ATTRACTION if less_symmetric.low > 0 else Outcome.UNDECIDED
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,20 +84,10 @@ class Judged:
         return positions_outcome(self.first, self.interaction, on_plateau)
 
     @cached_property
-    def others(self) -> dict[str, Estimate]:
-        """s of encoders with a table less that with a bias, or without positions: those whose arms are whole."""
-        return {arm: over_seeds(less(self.arms, "mlm-learned", arm)) for arm in OTHERS if arm in self.arms}
-
-    @cached_property
     def outside(self) -> tuple[float, float] | None:
         """Encoders with a table: s outside position space and s of the layer, medians over layers, means over seeds."""
         rows = self.of_arm("mlm-learned")
         return None if rows is None else (float(rows["outside"].mean()), float(rows[S].mean()))
-
-    @property
-    def against(self) -> bool | None:
-        """Whether s outside position space is above half of the layer's; None where no split is recorded."""
-        return None if self.outside is None else self.outside[0] > self.outside[1] / 2
 
     def of_arm(self, arm: str) -> pd.DataFrame | None:
         """Medians over layers of an arm's split, a row per seed; None where none is recorded.
@@ -227,33 +185,6 @@ def of_heads(run: Run) -> float:
     """Median s of the single heads of all layers after the last step."""
     last = run.scores[(run.scores["step"] == run.scores["step"].max()) & (run.scores["head"] >= 0)]
     return float(last[S].median())
-
-
-def at_equal_loss(judgement: Judged) -> pd.Series:
-    """By seed, s of the encoder with a table where its loss first is the rotary one's last; NaN if it never is."""
-    values = {}
-    for run, rotary in zip(judgement.arms["mlm-learned"].runs, judgement.arms["mlm-rotary"].runs, strict=True):
-        loss = run.curve(LOSS)
-        reached = loss.index[loss <= rotary.last(LOSS)]
-        values[run.config["seed"]] = run.curve(S).get(reached[0], float("nan")) if len(reached) else float("nan")
-    return pd.Series(values)
-
-
-def starts_table() -> pd.DataFrame:
-    """What symmetric starts are worth, by positions: a row per plan that is whole, losses in nats."""
-    rows = []
-    learned, rotary = arms_of("confirm_mini_new_seeds"), arms_of("positions_start_rotary")
-    indefinite = arms_of("positions_start_indefinite")
-    for words, arms, one, other in (
-        ("table: symmetric less random", learned, "symmetric", "random"),
-        ("rotary: symmetric less random", rotary, "symmetric", "random"),
-        ("table: symmetric indefinite less random", learned | indefinite, "symmetric-indefinite", "random"),
-        ("table: symmetric indefinite less symmetric", learned | indefinite, "symmetric-indefinite", "symmetric"),
-    ):
-        if one in arms and other in arms:
-            difference = over_seeds(less(arms, one, other, LOSS))
-            rows.append({"start": words, "seeds": len(arms[one]), "nats": with_interval(difference, as_nats)})
-    return pd.DataFrame(rows)
 
 
 def _of(arm: Arm) -> dict[str, str]:

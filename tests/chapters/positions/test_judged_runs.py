@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 from attngeo.chapters import positions
-from attngeo.chapters.positions import ARMS, Outcome, at_equal_loss, judged, second_measures
+from attngeo.chapters.positions import ARMS, Outcome, judged, second_measures
 from attngeo.files.checkout import data
 from attngeo.runs.experiments import read_experiment
 from attngeo.runs.record import Run, RunError
@@ -98,21 +98,13 @@ def test_nothing_is_compared_before_every_seed_of_the_four_arms_is_there(arm):
     assert judged(PLAN, made) is None
 
 
-def test_other_arms_count_only_whole():
-    made = runs(HOLDS | {"mlm-bias": 0.5, "mlm-none": 0.05})
-    assert set(judged(PLAN, made).others) == {"mlm-bias", "mlm-none"}
-    assert set(judged(PLAN, [run for run in made if not run.name.endswith("none-400")]).others) == {"mlm-bias"}
-
-
-def test_s_outside_position_space_counts_against_above_half_of_the_layer():
+def test_s_outside_position_space_is_beside_that_of_the_layer():
     judgement = judged(PLAN, runs(HOLDS))
-    assert judgement.against is None
-    for outside, against in ((0.1, False), (0.3, True)):
-        with_split = judged(PLAN, runs(HOLDS), a_split(judgement, outside))
-        assert with_split.against is against
-        assert with_split.outside == pytest.approx((outside, 0.5), abs=0.01)
-        told = second_measures(with_split).set_index(["model", "positions"])["s outside"]
-        assert told["encoder", "table"] == pytest.approx(outside) and np.isnan(told["encoder", "rotary"])
+    assert judgement.outside is None
+    with_split = judged(PLAN, runs(HOLDS), a_split(judgement))
+    assert with_split.outside == pytest.approx((0.1, 0.5), abs=0.01)
+    outside = second_measures(with_split).set_index(["model", "positions"])["s outside"]
+    assert outside["encoder", "table"] == pytest.approx(0.1) and np.isnan(outside["encoder", "rotary"])
 
 
 @pytest.mark.parametrize(
@@ -121,13 +113,7 @@ def test_s_outside_position_space_counts_against_above_half_of_the_layer():
 def test_a_split_of_other_runs_is_refused(spoil):
     judgement = judged(PLAN, runs(HOLDS))
     with pytest.raises(RunError, match=r"positions\.csv is not"):
-        _ = judged(PLAN, runs(HOLDS), spoil(a_split(judgement))).against
-
-
-def test_equal_loss_is_where_the_table_first_is_as_low():
-    judgement = judged(PLAN, runs(HOLDS, {"mlm-rotary": 3.5}))
-    assert at_equal_loss(judgement).tolist() == pytest.approx([0.25] * 10, abs=0.01)
-    assert at_equal_loss(judged(PLAN, runs(HOLDS, {"mlm-rotary": 1.5}))).isna().all()
+        _ = judged(PLAN, runs(HOLDS), spoil(a_split(judgement))).outside
 
 
 def test_figures_show_every_seed_and_say_the_means():
@@ -149,26 +135,3 @@ def test_the_plan_says_what_is_judged_here():
     text = " ".join((PLAN.folder / "experiment.yml").read_text("utf-8").split())
     assert f"the first measure lies above {positions.ENOUGH}, and that of the interaction above 0" in text
     assert all(f"{outcome.value}: >-" in text for outcome in (Outcome.HOLDS, Outcome.IN_PART, Outcome.FALLS))
-
-
-def test_the_rules_of_the_other_plans_reach_each_of_their_outcomes():
-    def ends(low, high):
-        return positions.Estimate((low + high) / 2, low, high)
-
-    high, low = pd.Series([0.4, 0.5]), pd.Series([0.1, 0.5])
-    values = [(ends(-0.1, 0.1), low, "NOTHING"), (ends(0.1, 0.5), high, "NOTHING"), (ends(0.1, 0.5), low, "SOMETHING")]
-    for difference, s, outcome in [*values, (ends(-0.5, 0.5), low, "UNDECIDED")]:
-        assert positions.values_outcome(difference, s, high) is Outcome[outcome]
-    starts = {
-        "NO_GAIN": (-0.009, 0.009),
-        "FASTER": (-0.05, -0.001),
-        "SLOWER": (0.001, 0.02),
-        "UNDECIDED": (-0.05, 0.05),
-    }
-    assert {name: positions.start_outcome(ends(*e)).name for name, e in starts.items()} == {
-        name: name for name in starts
-    }
-    below, across, above = ends(-0.2, -0.1), ends(-0.1, 0.1), ends(0.1, 0.2)
-    assert positions.indefinite_outcome(below, above) is Outcome.SYMMETRY
-    assert positions.indefinite_outcome(across, above) is Outcome.ATTRACTION
-    assert positions.indefinite_outcome(across, across) is Outcome.UNDECIDED
