@@ -37,23 +37,18 @@ from matplotlib.lines import Line2D
 from torch import Tensor
 
 from attngeo.chapters.heads_or_sum import (
-    LAYER,
     PARTS,
-    SPECTRA,
     Evidence,
     beside_survey,
     changes,
     evidence,
     families,
     heads_outside,
-    in_eigenvalues_at_random,
     medians,
     overlaps,
     parts,
     ratio,
     single_heads,
-    spectrum,
-    symmetric_eigenvalues,
     verified,
     whole,
 )
@@ -61,7 +56,7 @@ from attngeo.display.page import glue, show, table
 from attngeo.display.style import NEUTRAL, PART_COLOURS, CaptionedFigure, house_style, new_figure
 from attngeo.bilinear.form import BilinearForm
 from attngeo.bilinear.null_laws import symmetry_null
-from attngeo.bilinear.scores import SUM, symmetry_score
+from attngeo.bilinear.scores import symmetry_score
 from attngeo.claims.claim import Verdict, claim, compare, exact
 from attngeo.claims.results import Comparison, Interval
 from attngeo.survey.families import GROUPS, Compared, compared, with_kinds
@@ -466,82 +461,8 @@ def section_3_symmetry_after_removals():
 
 show(section_3_symmetry_after_removals())
 
-# %% [markdown]
-# ## Why a head alone is less symmetric
-#
-# A head's matrix has low rank. At random that leaves little of its norm to the eigenvalues, from which $s$ is made.
-#
-# ````{prf:proposition} eigenvalues of a head
-# :label: prop-head-spectrum
-#
-# Let $M = W_q W_k^\top$ with factors of size $d \times r$ and eigenvalues $\lambda_i$.
-#
-# 1. Apart from zeros they are those of $W_k^\top W_q$, of size $r \times r$, and, unless all are 0,
-#    $s = \dfrac{\sum_i |\lambda_i|^2}{\|M\|_F^2} \cdot \dfrac{\sum_i \lambda_i^2}{\sum_i |\lambda_i|^2}$. The first factor is at
-#    most 1, with equality for normal $M$; the second is 1 where all eigenvalues are real.
-# 2. If the $2r$ columns of $W_q$ and $W_k$ are independent, the symmetric part of $M$ has exactly $r$ positive and $r$
-#    negative eigenvalues.
-# ````
-#
-# ````{dropdown} Proof
-# ```{prf:proof}
-# $W_q (W_k^\top)$ and $W_k^\top W_q$ have the same nonzero eigenvalues, and $\mathrm{Tr}(MM) = \sum_i \lambda_i^2$. The bound
-# is Schur's inequality. For 2 write the symmetric part as $\tfrac12 Z J Z^\top$ with $Z = [W_q\ W_k]$ and
-# $J = \bigl(\begin{smallmatrix} 0 & I \\ I & 0 \end{smallmatrix}\bigr)$, which has $r$ eigenvalues 1 and $r$ eigenvalues
-# $-1$. Where the columns of $Z$ are independent they can be completed to a basis, and Sylvester's law of inertia applies.
-# ```
-# ````
-
-
-# %%
-@claim(
-    "S1.5",
-    "(eigenvalues)",
-    "eigenvalues of a sum and of a head by products of the rank's size",
-    Verdict.HOLDS,
-    ours=True,
-)
-def spectrum_of_a_sum():
-    form = related_heads()
-    q, k = form.merged()
-    of_sum, of_heads = spectrum(q, k), [spectrum(*pair) for pair in zip(*form.per_head(), strict=True)]
-    dense = torch.linalg.eigvalsh(form.symmetric_part())
-    small = torch.cat([symmetric_eigenvalues(q, k), dense.new_zeros(max(0, form.d_model - 2 * q.shape[1]))])
-    factors = of_sum["in_eigenvalues"] * of_sum["real"]
-    yield exact("product of the two factors, against $s$", factors, symmetry_score(form.dense()))
-    yield exact("first factor of a symmetric matrix", spectrum(q, q)["in_eigenvalues"], 1)
-    gap = largest_gap(small.sort().values, dense)
-    yield exact("largest gap of an eigenvalue of the symmetric part from that of the dense matrix", gap)
-    share = dense.clamp_min(0).square().sum() / dense.square().sum()
-    words = "share of the symmetric part in positive eigenvalues, against the dense one"
-    yield exact(words, of_sum["positive"], share)
-    positive, negative = (max(abs(of[name] - form.d_head) for of in of_heads) for name in ("n_positive", "n_negative"))
-    number = f"d_head = {form.d_head} from the number of positive eigenvalues of a head's symmetric part"
-    yield exact(f"largest difference of {number}", positive, 0, 0)
-    yield exact("the same of negative ones", negative, 0, 0)
-
-
-show(spectrum_of_a_sum())
-
 
 # %% tags=["remove-cell"]
-def spectra_table(of: Evidence) -> pd.DataFrame:
-    """Medians over families of SPECTRA, of single heads and of sums, for encoders and decoders.
-
-    ``at random`` is the first factor of normal weights of these shapes.
-    """
-    shapes = of.survey[[*LAYER, "head", "d_model", "rank"]]
-    spectra = of.spectra.merge(shapes, on=[*LAYER, "head"], how="left", validate="1:1")
-    spectra = spectra.assign(at_random=in_eigenvalues_at_random(spectra["d_model"], spectra["rank"]))
-    columns = (SPECTRA[0], "at_random", *SPECTRA[1:])
-    rows = []
-    for name, chosen in (("heads", spectra[spectra["head"] != SUM]), ("sums", spectra[spectra["head"] == SUM])):
-        middle = families(chosen, columns).groupby("attention")[list(columns)].median()
-        middle = middle.rename(columns=lambda column: column.replace("_", " "))
-        rows += [{"matrices": f"{name} of {part}s", **middle.loc[kind]} for part, kind in GROUPS.items()]
-    return pd.DataFrame(rows)
-
-
 def families_table(of: Evidence) -> pd.DataFrame:
     """What the sum adds, family by family: s of the heads and of the sum, both gains and their quotient."""
     headings = dict(zip(("heads", "symmetry"), ("s of heads", "s of the sum"), strict=True))
@@ -550,24 +471,7 @@ def families_table(of: Evidence) -> pd.DataFrame:
     return every[["family", "attention", *headings]].rename(columns=headings)
 
 
-# %% tags=["remove-input"]
-table(
-    spectra_table(evidence()),
-    name="tab-head-spectra",
-    caption="Medians over families (means of their models' medians): the two factors of $s$, the first of them beside its "
-    "value for normal weights of the same shapes, and the share of $\\|S\\|_F^2$ in positive eigenvalues, 1/2 at random.",
-    formats=dict.fromkeys(("in eigenvalues", "at random", "real", "positive"), ".2f"),
-)
-
 # %% [markdown]
-# The first factor, the share of the squared norm in eigenvalues, is small for a random head because its rank is. Of wide random
-# factors it is $R (3 - R) / 6$ with $R = r / d$. Heads of both kinds have more of it than random ones, encoders' the most. Of
-# the sums, those of encoders have more and those of decoders less.
-#
-# The eigenvalues of encoders also lie nearer to the real axis. By part 2 a head's symmetric part has as many positive as
-# negative eigenvalues. Yet the positive ones hold more of the squared norm, in encoders the most: on balance the form favours
-# pairs of like vectors. Which vectors tokens have was not looked at.
-#
 # ## Family by family
 
 # %% tags=["remove-input"]

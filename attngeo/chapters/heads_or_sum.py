@@ -1,4 +1,4 @@
-"""A layer's score by its heads: pairs of heads, eigenvalues, parts taken away; their record, and families of models.
+"""A layer's score by its heads: pairs of heads, parts taken away; their record, and families of models.
 
 With ``M = sum_h M_h`` (Eq. S20), S and N the symmetric and skew-symmetric parts of M, S_h and N_h those of a head:
 
@@ -12,7 +12,6 @@ where G_s = ||S||^2 / sum_h ||S_h||^2 says how far the heads' symmetric parts ad
 
     data/heads_or_sum/removals.parquet   a row per layer and part that is taken from it: the sums behind `parts`
                       pairs.parquet      a row per layer and pair of heads g <= h: both inner products
-                      spectra.parquet    a row per layer (head -1) and head: `spectrum`
                       record.json        SHA-256 of the weights, versions, date
 
 Layers of one head are left out, since their sum adds nothing; their one head stands in the survey's record, and counts
@@ -33,7 +32,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import pandas as pd
 import torch
-from jaxtyping import Complex, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from attngeo.bilinear.form import BilinearForm
@@ -54,9 +53,7 @@ Numbers = TypeVar("Numbers", float, Tensor, pd.Series)
 LAYER = ["model", "part", "layer"]
 SUMS = ("trace", "square", "own_trace", "own_square")  # arguments of `parts`
 PARTS = ("symmetry", "heads", "symmetric_gain", "skew_gain", "factor", "symmetric_overlap", "skew_overlap")
-SPECTRA = ("in_eigenvalues", "real", "positive")
 MIRRORS = ("to_transpose", "to_itself", "nearer", "mirrored", "gain", "from_mirrors")
-ROUNDING = 1e-10  # an eigenvalue below this share of the largest counts as 0
 NOTHING = "nothing"
 COORDINATES = 0.01  # share of the coordinates that are taken
 LEADING = {"leading pair": 0.0, "leading 2 %": 0.02, "leading 10 %": 0.1}  # share of d, at least 1 pair
@@ -113,55 +110,6 @@ def parts(trace: Numbers, square: Numbers, own_trace: Numbers, own_square: Numbe
 def ratio(s: Numbers) -> Numbers:
     """``||S||^2 / ||N||^2 = (1 + s) / (1 - s)`` of a matrix with score s."""
     return (1 + s) / (1 - s)
-
-
-def eigenvalues(q: Float[Tensor, "d rank"], k: Float[Tensor, "d rank"]) -> Complex[Tensor, " rank"]:
-    """Those of ``k^T q``: of ``M = q k^T`` too, but for zeros."""
-    return torch.linalg.eigvals(k.T @ q)
-
-
-def symmetric_eigenvalues(q: Float[Tensor, "d rank"], k: Float[Tensor, "d rank"]) -> Float[Tensor, " size"]:
-    """Eigenvalues of ``(M + M^T) / 2`` for ``M = q k^T``, but for zeros: ``size`` is the lesser of d and 2 rank.
-
-    ``[q k] = Z R`` with orthonormal columns of Z leaves those of the symmetric part of ``R_q R_k^T``.
-    """
-    r_q, r_k = torch.linalg.qr(torch.cat([q, k], 1)).R.tensor_split(2, dim=1)
-    m = r_q @ r_k.T
-    return torch.linalg.eigvalsh((m + m.T) / 2)
-
-
-def spectrum(q: Float[Tensor, "d rank"], k: Float[Tensor, "d rank"]) -> dict[str, float]:
-    """Why s is what it is, by eigenvalues l of M: ``s = (sum |l|^2 / ||M||^2) (sum l^2 / sum |l|^2)``.
-
-    Returns:
-        ``in_eigenvalues`` and ``real``, the two factors: 1 where M is normal, and where its eigenvalues are real;
-        ``n_positive`` and ``n_negative``, the inertia of the symmetric part S; ``positive``, the share of ``||S||^2``
-        in positive eigenvalues.
-    """
-    of_m, of_s = eigenvalues(q, k), symmetric_eigenvalues(q, k)
-    squares = of_m.abs().square().sum()
-    signed = of_s[of_s.abs() > ROUNDING * of_s.abs().max()]
-    return {
-        "in_eigenvalues": float(squares / ((q.T @ q) * (k.T @ k)).sum()),
-        "real": float(of_m.square().sum().real / squares),
-        "n_positive": int((signed > 0).sum()),
-        "n_negative": int((signed < 0).sum()),
-        "positive": float(signed.clamp_min(0).square().sum() / signed.square().sum()),
-    }
-
-
-def in_eigenvalues_at_random(d: pd.Series, rank: pd.Series) -> pd.Series:
-    """``R (3 - R) / 6`` with ``R = rank / d``: the share of ``||M||^2`` in eigenvalues for normal factors, large d.
-
-    Of ``k^T q``, with entries of variance 1 / d in both factors, a share F of the eigenvalues has
-    ``|l|^2 <= R F (1 - R + R F)``, and ``||M||^2`` tends to the rank; the mean over F is the share. With a rank above d
-    the two change places, and ``R = d / rank`` gives ``(3 - R) / 6``.
-
-    Source: the radial law of a product of two rectangular normal matrices, Burda, Jarosz, Livan, Nowak and Swiech,
-    Phys. Rev. E 82 (2010) 061114.
-    """
-    narrow, wide = rank / d, d / rank
-    return (narrow * (3 - narrow) / 6).where(narrow <= 1, (3 - wide) / 6)
 
 
 def without_directions(form: BilinearForm, basis: Float[Tensor, "d n"]) -> BilinearForm:
@@ -227,11 +175,10 @@ def removals(form: BilinearForm, seed: int = 0) -> dict[tuple[str, bool], Overla
 
 
 class Recorded(NamedTuple):
-    """The three tables; models are named as in the registry."""
+    """Both tables; models are named as in the registry."""
 
     removals: pd.DataFrame
     pairs: pd.DataFrame
-    spectra: pd.DataFrame
 
 
 def recorded() -> Recorded:
@@ -260,10 +207,8 @@ def measure(model: str, layer: AttentionLayer) -> Recorded:
         place | shape | {"removed": name, "at_random": drawn} | {k: float(v) / square for k, v in left.sums().items()}
         for (name, drawn), left in without.items()
     ]
-    factors = [form.merged(), *zip(*form.per_head(), strict=True)]
-    spectra = [place | {"head": head} | spectrum(*pair) for head, pair in enumerate(factors, SUM)]
     pairs = [place | row for row in pair_rows(without[NOTHING, False])]
-    return Recorded(*map(pd.DataFrame, (sums, pairs, spectra)))
+    return Recorded(*map(pd.DataFrame, (sums, pairs)))
 
 
 def pair_rows(of_layer: Overlaps) -> Iterator[dict]:
@@ -312,16 +257,15 @@ class Evidence(NamedTuple):
 
     layers: pd.DataFrame  # and part taken: removed, at_random, PARTS
     pairs: pd.DataFrame  # and pair of heads: g, h, product, trace
-    spectra: pd.DataFrame  # and head: SPECTRA, n_positive, n_negative
     survey: pd.DataFrame  # `attngeo.survey.measured.named`
 
 
 @cache
 def evidence() -> Evidence:
     """What is recorded, with what follows from it by layer."""
-    sums, pairs, spectra = recorded()
+    sums, pairs = recorded()
     survey = named(read_records(data("survey"))[0])
-    return Evidence(*(distinct(table) for table in (with_parts(sums), pairs, spectra, survey)))
+    return Evidence(*(distinct(table) for table in (with_parts(sums), pairs, survey)))
 
 
 def with_parts(sums: pd.DataFrame) -> pd.DataFrame:

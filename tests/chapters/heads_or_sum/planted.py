@@ -7,7 +7,7 @@ from notebook_code import notebook
 from attngeo.chapters.heads_or_sum import Overlaps
 
 page = notebook("heads_or_sum")
-overlaps, parts, ratio, spectrum, recorded = page.overlaps, page.parts, page.ratio, page.spectrum, page.evidence()
+overlaps, parts, ratio, recorded = page.overlaps, page.parts, page.ratio, page.evidence()
 layers, survey = recorded.layers, recorded.survey
 of_encoders = layers["part"] == "encoder"
 
@@ -34,7 +34,7 @@ def with_part(name, made_of):
     return lambda **sums: parts(**sums) | {name: made_of(sums)}
 
 
-SUM, SPECTRUM = "score_of_a_sum", "spectrum_of_a_sum"
+SUM = "score_of_a_sum"
 HEADS, ADDED = "section_3_symmetry_of_heads", "section_3_symmetry_of_the_sum"
 REMOVED = "section_3_symmetry_after_removals"
 several = survey.groupby(["model", "part", "layer"])["head"].transform("max") > 0
@@ -51,17 +51,6 @@ PLANTED = {
     ),
     "the gains exchanged": (SUM, "parts", with_part("symmetric_gain", lambda sums: parts(**sums)["skew_gain"])),
     "the root of the ratio": (SUM, "ratio", lambda s: math.sqrt(ratio(s))),
-    "a smaller product": (SPECTRUM, "spectrum", lambda q, k: spectrum(q[:, 1:], k[:, 1:])),
-    "all eigenvalues positive": (
-        SPECTRUM,
-        "spectrum",
-        lambda q, k: spectrum(q, k) | {"n_positive": 2 * q.shape[1], "n_negative": 0},
-    ),
-    "eigenvalues of another form": (
-        SPECTRUM,
-        "symmetric_eigenvalues",
-        lambda q, k, right=page.symmetric_eigenvalues: right(q, q),
-    ),
     "heads without sign": (HEADS, "evidence", changed(heads=0.1)),
     "heads of decoders the more symmetric": (HEADS, "evidence", changed(heads=-layers["heads"])),
     "layers of one head left out": (HEADS, "evidence", of_survey(survey[several])),

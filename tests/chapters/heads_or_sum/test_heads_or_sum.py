@@ -1,11 +1,11 @@
-"""Pairs of heads, spectra and removals against dense matrices; the record against weights and against itself."""
+"""Pairs of heads and removals against dense matrices; the record against weights and against itself."""
 
 import json
 
 import pandas as pd
 import pytest
 import torch
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 from notebook_code import notebook
 from random_forms import SEEDS, forms, gaussian
@@ -20,7 +20,6 @@ from attngeo.chapters.heads_or_sum import (
     evidence,
     families,
     heads_outside,
-    in_eigenvalues_at_random,
     leading_directions,
     medians,
     mirrors,
@@ -30,7 +29,6 @@ from attngeo.chapters.heads_or_sum import (
     removals,
     sign_test,
     single_heads,
-    spectrum,
     whole,
     without_coordinates,
     without_diagonal,
@@ -56,12 +54,6 @@ FAMILIES = {  # s of the heads and of the sum, G_s, G_n
     ("T5", "causal"): (0.02, 0.01, 1.24, 1.38),
     ("Llama", "causal"): (-0.01, -0.03, 1.40, 1.50),
 }
-SPECTRA = {  # in eigenvalues, at random, real, positive
-    "heads of encoders": (0.25, 0.06, 0.73, 0.64),
-    "heads of decoders": (0.10, 0.06, 0.31, 0.54),
-    "sums of encoders": (0.55, 0.33, 0.82, 0.77),
-    "sums of decoders": (0.23, 0.31, 0.49, 0.64),
-}
 WITHOUT = {  # s of encoders, of decoders
     "mean direction": (0.47, 0.09),
     "largest coordinates": (0.44, 0.10),
@@ -85,7 +77,6 @@ def close(a, b, scale=None):
 def test_the_tables_are_those_that_were_looked_at():
     of_families = PAGE.families_table(OF).set_index(["family", "attention"])
     assert rounded(of_families.drop(columns="G_s / G_n")) == FAMILIES
-    assert rounded(PAGE.spectra_table(OF).set_index("matrices")) == SPECTRA
     without = PAGE.without_parts(OF.layers)
     assert rounded(without[["s, encoders", "s, decoders"]]) == WITHOUT
     assert without["kept, encoders"].tolist() == ["100%", "97%", "98%", "96%", "69%", "20%"]
@@ -97,15 +88,12 @@ def test_the_figures_show_every_head_stack_and_family():
     panel = PAGE.heads_and_sums(OF).figure.axes[0]
     diamonds = [line.get_xdata()[0] for line in panel.lines if line.get_marker() == "D"]
     assert sorted(diamonds) == pytest.approx(sorted(medians(whole(OF.layers), ("symmetry",))["symmetry"]))
-    assert sum(len(c.get_offsets()) for c in panel.collections) == (OF.spectra["head"] >= 0).sum() > 1500
+    assert sum(len(c.get_offsets()) for c in panel.collections) == (beside_survey(OF)["head"] >= 0).sum() > 1500
     panel = PAGE.gains(OF).figure.axes[0]
     assert sorted(text.get_text() for text in panel.texts) == sorted(family for family, _ in FAMILIES)
 
 
 def test_the_records_agree_with_one_another():
-    scores = beside_survey(OF).merge(OF.spectra, on=["model", "part", "layer", "head"])
-    assert len(scores) == len(OF.spectra) == len(beside_survey(OF))
-    assert (scores["in_eigenvalues"] * scores["real"] - scores["symmetry"]).abs().max() < 1e-6
     gained = mirrors(OF.pairs).merge(whole(OF.layers), on=["model", "part", "layer"])
     assert len(gained) == len(whole(OF.layers)) > 150
     assert (gained["gain"] - gained["symmetry"] + gained["heads"]).abs().max() < 1e-6
@@ -133,29 +121,10 @@ def test_a_layer_of_one_head_counts_among_single_heads_alone():
 
 
 @given(forms())
-def test_pairs_and_spectra_are_those_of_the_matrices(form):
-    by_pair, heads, m = overlaps(form), torch.stack([*form.heads()]), form.dense()
+def test_pairs_are_those_of_the_matrices(form):
+    by_pair, heads = overlaps(form), torch.stack([*form.heads()])
     close(by_pair.traces, torch.einsum("gij,hji->gh", heads, heads))
     close(by_pair.products, torch.einsum("gij,hij->gh", heads, heads))
-    of_form = spectrum(*form.merged())
-    assert of_form["in_eigenvalues"] * of_form["real"] == pytest.approx(symmetry_score(m), abs=1e-8)
-    eigenvalues = torch.linalg.eigvalsh((m + m.T) / 2)
-    sure = eigenvalues.abs() > 1e-6 * eigenvalues.abs().max()
-    assume(int(sure.sum()) == of_form["n_positive"] + of_form["n_negative"])  # none is too small to be sure of
-    assert of_form["n_positive"] == int((eigenvalues[sure] > 0).sum())
-
-
-@given(st.integers(1, 4), st.integers(0, 4), SEEDS)
-def test_a_head_has_as_many_positive_as_negative_eigenvalues(d_head, more, seed):
-    """Sylvester's law: d_head of either sign wherever queries and keys span 2 d_head dimensions."""
-    of_head = spectrum(*gaussian(2, 2 * d_head + more, d_head, seed=seed))
-    assert (of_head["n_positive"], of_head["n_negative"]) == (d_head, d_head)
-
-
-@pytest.mark.parametrize("rank", [20, 120, 240, 480])
-def test_normal_factors_have_the_share_of_the_law_in_eigenvalues(rank):
-    (law,) = in_eigenvalues_at_random(pd.Series([240]), pd.Series([rank]))
-    assert spectrum(*gaussian(2, 240, rank, seed=rank))["in_eigenvalues"] == pytest.approx(law, rel=0.05)
 
 
 @given(forms(), SEEDS)
@@ -222,7 +191,7 @@ def test_what_is_recorded_is_read_back_and_agrees_with_the_weights(tmp_path, mon
     heads_or_sum.record(tmp_path / "heads_or_sum")
     again = heads_or_sum.recorded()
     assert capsys.readouterr().out.split() == ["several", "one"]
-    assert set(again.pairs["model"]) == {"several"} and len(again.pairs) == 2 * 10 and len(again.spectra) == 2 * 5
+    assert set(again.pairs["model"]) == {"several"} and len(again.pairs) == 2 * 10
     assert again.removals.groupby("layer").size().tolist() == [12, 12]
     assert len(json.loads((tmp_path / "heads_or_sum" / "record.json").read_text())["sha256"]) == 2
     assert heads_or_sum.verified("several", again.pairs) == pytest.approx(0, abs=1e-12)
