@@ -55,10 +55,11 @@ attngeo.interactive("two_models", (stage, data) => {
   // All surveyed models, the layers shown, and the reader's own.
   const height = { encoder: 1, decoder: 0 };
   const ticks = [-1, -0.5, 0, 0.5, 1];
+  const high = 134;
   const wide = document.documentElement.clientWidth < 600 ? 370 : 760; // a narrow screen keeps the size of the words
   const room = wide < 760 ? 0 : 0.5; // a name stands within so much of the middle
   const strip = attngeo.chart({
-    width: wide, height: 112, margin: { left: 74, bottom: 36 }, label: "Symmetry of surveyed models, encoders above decoders",
+    width: wide, height: high, margin: { left: 74, bottom: 36 }, label: "Symmetry of surveyed models, encoders above decoders",
     x: { from: -1, to: 1, ticks, say: (v) => number(v, 1), label: "symmetry s, median over layers; large: the layer above" },
     y: { from: -0.6, to: 1.6, ticks: [0, 1], say: (v) => (v ? "encoders" : "decoders") },
   });
@@ -74,14 +75,14 @@ attngeo.interactive("two_models", (stage, data) => {
   const name = (at) => {
     const [model, part, s] = surveyed[at];
     named([[s, height[part]]]);
-    label([Math.max(-room, Math.min(room, s)), 0.5], `${model}, ${part}: ${number(s)}`);
+    label([Math.max(-room, Math.min(room, s)), 0.42], `${model}, ${part}: ${number(s)}`);
   };
   const say = (at) => `${surveyed[at][0]}, ${surveyed[at][1]}`;
   const first = Math.max(0, surveyed.findIndex(([model]) => model.startsWith("BERT base")));
   const models = attngeo.slider("Name a model", { min: 0, max: surveyed.length - 1, value: first, say }, name);
   strip.node.addEventListener("pointermove", (event) => {
     const box = strip.node.getBoundingClientRect();
-    const [x, y] = [((event.clientX - box.left) / box.width) * wide, ((event.clientY - box.top) / box.height) * 112];
+    const [x, y] = [((event.clientX - box.left) / box.width) * wide, ((event.clientY - box.top) / box.height) * high];
     const far = surveyed.map(([, part, s]) => Math.hypot(strip.across(s) - x, strip.up(height[part]) - y));
     const nearest = far.indexOf(Math.min(...far));
     if (far[nearest] < 15) models.set(nearest);

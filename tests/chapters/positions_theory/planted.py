@@ -96,5 +96,12 @@ PLANTED = {
         "2 of 4 hidden: slope",
         "$s$ of the next",
     ),
+    "the first checkpoint": ("read_out_comes_first", "evenness_before", lambda encoder: encoder["evenness"].iloc[0]),
+    "decoders as even": (
+        "read_out_comes_first",
+        "read_outs",
+        lambda right=page.read_outs: right().assign(evenness=1.0),
+        "evenness at the end",
+    ),
     "tokens of other frequencies": ("best_read_out", "EVEN", page.CHAIN, "the same"),
 }
