@@ -179,16 +179,17 @@ for name, value in {
 
 # %% [markdown]
 # :::{admonition} How sure is this
-# The models have {glue:text}`deep` layers of width {glue:text}`wide`, read characters, and were trained with
+# The models have {glue:text}`deep` layers of width {glue:text}`wide` and read characters. Each was trained with
 # {glue:text}`seeds` seeds. One weight of the constraint was tried. The intervals over seeds stand in
-# {numref}`tab-constraint-effects`: the decoder's holds 0. The constrained encoder was still catching up at the end, so part
-# of its cost may be a delay. Decoders were trained for fewer steps, and their free $\Wqk$ is not symmetric to begin with.
+# {numref}`tab-constraint-effects`: the decoder's holds 0. The constrained encoder was still catching up at the end, so
+# part of its cost may be a delay. Decoders were trained for fewer steps, and their free $\Wqk$ is not symmetric to
+# begin with.
 # :::
 #
 # ## What is added to the loss
 #
-# The symmetry score $s$ is 1 for a symmetric matrix, −1 for a skew-symmetric one ($M\T = -M$) and near 0 for a random one
-# ([Two scores](two_scores.py)). A constraint is a function of $s$.
+# The symmetry score $s$ is 1 for a symmetric matrix, −1 for a skew-symmetric one ($M\T = -M$) and near zero for a
+# random one ([Two scores](two_scores.py)). A constraint is a function of $s$.
 #
 # ````{prf:definition} Eqs. S146 to S148 of the paper, with squared norms
 # :label: def-constraints
@@ -530,7 +531,7 @@ training_figure(
 )
 
 # %% [markdown]
-# At the end $s$ is {glue:text}`s-symmetric` under the first constraint, {glue:text}`s-skew` under the second, against
+# At the end $s$ is {glue:text}`s-symmetric` under the first constraint and {glue:text}`s-skew` under the second. It is
 # {glue:text}`s-none` without. That says where the gradient pulls, and nothing about a cost.
 #
 # ## What it means for you

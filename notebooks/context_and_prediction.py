@@ -13,13 +13,12 @@
 # %% [markdown]
 # # Position, not correlation, makes a token context more often
 #
-# Can the order of reading favour some tokens, and through them the columns of the query-key matrix $\Wqk$? The paper
-# {cite}`saponati2025` says so (Section 2.3, Appendix S1.4). Read from left to right, most tokens would be *context*, something
-# that others are predicted from, more often than they are predicted.
+# Read from left to right, most tokens would be *context*, something that others are predicted from, more often than
+# they are predicted. So columns of the query-key matrix $\Wqk$ would gain, says the paper {cite}`saponati2025` (Section
+# 2.3, Appendix S1.4).
 #
 # **What decides is where a token stands in the blocks that a model is trained on. Cut them from a text at random places, and no
-# token is favoured. Nor do columns gain from either role: each pair of tokens gives rows and columns the same total.** So watch
-# how your text is cut, not how its words correlate.
+# token is favoured. Nor do columns gain from either role: each pair of tokens gives rows and columns the same total.**
 
 # %% tags=["parameters", "remove-input"]
 d: int = 32  # width of the embedding of the toy Transformers; in [8, 256]

@@ -274,8 +274,9 @@ conditioning_sets(n_tokens)
 # %% [markdown]
 # ## The parts of one token
 #
-# By {prf:ref}`prop-s1-7` a token adds a matrix of rank 1 in either role; {numref}`fig-painter` paints it. The paper gives the formulas several times, not always in the same form. Equations 11 and 12 carry wrong indices and,
-# in 12, the label of the other case; S43 and S49 print a row as a column; S44 and S51 label a column as a row; S50 is
+# By {prf:ref}`prop-s1-7` a token adds a matrix of rank 1 in either role; {numref}`fig-painter` paints it. The paper
+# gives the formulas several times, not always in the same form. Eqs. 11 and 12 carry wrong indices, and the latter the
+# label of the other case. Eqs. S43 and S49 print a row as a column, S44 and S51 label a column as a row. Eq. S50 is
 # transposed. The lines that follow from S50 are right.
 
 

@@ -14,8 +14,7 @@
 # # The gradient is a sum over pairs of tokens; the training step points elsewhere
 #
 # Training never touches the query-key matrix $\Wqk = \Wq \Wk\T$ itself. It moves $\Wq$ and $\Wk$, and $\Wqk$ follows. In which
-# direction? The paper {cite}`saponati2025` answers with a sum over pairs of tokens (Prop. 2.2 of the paper). All that it says about
-# symmetry and columns starts there.
+# direction? The paper {cite}`saponati2025` answers with a sum over pairs of tokens (Prop. 2.2 of the paper).
 #
 # **The gradient of $\Wqk$ is such a sum, exactly, once its coefficients account for the softmax. The step that training takes
 # points elsewhere: in a head of BERT-base with random weights, at a cosine of {glue:text}`bert-cos` to the gradient, where 1

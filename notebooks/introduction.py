@@ -16,9 +16,9 @@
 # %% [markdown]
 # # Encoders are more symmetric than decoders; one reason is how they read positions
 #
-# An *encoder* fills in hidden words from both sides, a *decoder* predicts the next word. In both, attention scores token $j$
-# for token $i$ by $x_i^\top W_{qk}\, x_j$, with $W_{qk} = W_q W_k^\top$. {cite:t}`saponati2025` say what training makes of
-# this matrix. This book checks what they say, by two scores.
+# An *encoder* fills in hidden words from both sides, a *decoder* predicts the next word. Attention scores token $j$
+# for token $i$ by $x_i^\top W_{qk}\, x_j$, with $W_{qk} = W_q W_k^\top$. {cite:t}`saponati2025` say what training makes
+# of it. We check that, by two scores.
 #
 # - **Symmetry** $s$ is 1 if $W_{qk}$ is its own mirror image, $-1$ if it is the negative of it, near 0 at random.
 # - **Directionality** $d$ adds up the lengths of unusually long rows (queries) and of unusually long columns (keys); it is

@@ -202,10 +202,10 @@ table(
 )
 
 # %% [markdown]
-# **BERT.** The layers have an $s$ from {glue:text}`bert-layer-least` to {glue:text}`bert-layer-most`; outside position space
-# all lie between {glue:text}`bert-least` and {glue:text}`bert-most`. The outlier is layer {glue:text}`skew-layer`, whose
-# position part is skew: position space holds {glue:text}`skew-share` of it, with $s$ = {glue:text}`skew-inside`. Outside
-# it that layer is like the others ({glue:text}`skew-outside`).
+# **BERT.** The layers have an $s$ from {glue:text}`bert-layer-least` to {glue:text}`bert-layer-most`. Outside position
+# space all lie between {glue:text}`bert-least` and {glue:text}`bert-most`. The outlier is layer
+# {glue:text}`skew-layer`, whose position part is skew. Position space holds {glue:text}`skew-share` of it, with $s$ =
+# {glue:text}`skew-inside`. Outside it that layer is like the others ({glue:text}`skew-outside`).
 #
 # **GPT-2.** In the first layer, too, the position part is skew: $s$ is {glue:text}`gpt2-inside` inside and
 # {glue:text}`gpt2-outside` outside. Later layers hold at most {glue:text}`gpt2-later` of their squared norm in position
@@ -213,8 +213,7 @@ table(
 #
 # **Sound and images.** In {glue:text}`whisper-near` of the {glue:text}`whisper-layers` layers of Whisper's encoder the share
 # is less than a fifth above chance. DeiT and ViT stay symmetric outside position space: {glue:text}`deit-outside` and
-# {glue:text}`vit-outside` in their median layers, where whole layers have {glue:text}`deit-layer` and
-# {glue:text}`vit-layer`.
+# {glue:text}`vit-outside` in their median layers. Whole layers have {glue:text}`deit-layer` and {glue:text}`vit-layer`.
 
 # %%
 at = bert["inside"] < 0

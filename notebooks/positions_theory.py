@@ -20,9 +20,11 @@
 # other, or of what the model *reads out* of an attended token. A window on both sides teaches a symmetric read-out, whatever
 # the text.
 #
-# **How sure is this?** The theorems are about one layer, to leading order, at the start. The last holds with tied weights at
+# :::{admonition} How sure is this
+# The theorems are about one layer, to leading order, at the start. The last holds with tied weights at
 # the first step, and at the best read-out, not in between. Nothing here is proven of trained deep models. In planned runs of
 # small ones [the read-out comes first](#in-training-the-read-out-comes-first), as the theorem has it.
+# :::
 
 # %% tags=["parameters", "remove-input"]
 n_tokens: int = 16  # tokens of a block in the checks by formula; in [4, 128]

@@ -15,8 +15,8 @@
 # %% [markdown]
 # # Encoders are more symmetric than decoders; of directionality too few models tell
 #
-# An *encoder* sees a sequence in both directions, a *decoder* only what came before. The paper {cite}`saponati2025` says
-# that open models show it (Section 3): encoders are more symmetric, decoders more directional.
+# An *encoder* sees a sequence in both directions, a *decoder* only what came before. Open models show it, says the paper
+# {cite}`saponati2025` (Section 3): encoders are more symmetric, decoders more directional.
 #
 # **Of symmetry this holds: among released scores of language models the encoder is ahead in {glue:text}`pairs-s` of pairs,
 # on weights that we read in {glue:text}`share-s`.** Of directionality the released scores say so in {glue:text}`pairs-d`. On
@@ -76,24 +76,24 @@ areas = all_separations(results)
 figures.separations(areas[~areas["models"].str.startswith("Figure")])
 
 # %% [markdown]
-# Take an encoder and a decoder at random: how often is the encoder's score the higher one? This share of pairs is the area
-# under the ROC curve (AUC): 1 where a score separates the groups, 1/2 where it tells nothing. The
-# [symmetry $s$ and the directionality $d$](two_scores.py) of a model are medians over its layers; $d$ is negative where
-# columns dominate.
-#
 # :::{admonition} How sure is this
-# - The released scores were read by an audit. Of {glue:text}`n-drawn` points in Figure 2 of the paper we leave out
-#   {glue:text}`n-left-out`: repetitions, random weights, wrong extractions, other kinds of models
-#   ([every point](pretrained_survey_details.py#every-released-point)).
+# - The released scores were read by an audit. We leave out {glue:text}`n-left-out` of the {glue:text}`n-drawn` points
+#   in Fig. 2 of the paper: repetitions, random weights, wrong extractions, other kinds of models ([every
+#   point](pretrained_survey_details.py#every-released-point)).
 # - Models of a *family* share authors, data or recipe, and are not independent. On the weights that we read a family
-#   counts once. {glue:text}`n-encoders` families of encoders and {glue:text}`n-decoders` of decoders cannot tell an AUC
-#   between {glue:text}`most` and {glue:text}`least` from chance.
+#   counts once. There are {glue:text}`n-encoders` families of encoders and {glue:text}`n-decoders` of decoders. So few
+#   leave any AUC between {glue:text}`most` and {glue:text}`least` undecided.
 # - Most of these encoders are not of text and most decoders are, so modalities are compared, too. On text alone the
 #   encoder is ahead in {glue:text}`share-s-text` of pairs, which so few families leave open; pairs lost:
 #   {glue:text}`lost-text`.
 # - What counts is the attention mask, not the objective: the encoders of {glue:text}`not-masked` were never trained to fill
 #   in masks.
 # :::
+#
+# Take an encoder and a decoder at random: how often is the encoder's score the higher one? This share of pairs is the area
+# under the ROC curve (AUC): 1 where a score separates the groups, a half where it tells nothing. The
+# [symmetry $s$ and the directionality $d$](two_scores.py) of a model are medians over its layers; $d$ is negative where
+# columns dominate.
 #
 # ## Among released language models both scores separate
 #
@@ -401,10 +401,10 @@ table(
 # ## A score needs its random value beside it
 #
 # Symmetry of a few hundredths is already far from chance in wide matrices. Directionality spreads widely, and yet is not
-# noise: by Def. 3.2 of the paper the medians of {glue:text}`n-outside` of these {glue:text}`n-stacks` stacks of layers lie
-# outside the band of random weights, where {glue:text}`n-by-chance` is expected by chance. By both formulas columns
-# dominate in {glue:text}`decoders-columns` decoders and {glue:text}`encoders-columns` encoders; but narrow models have wide
-# bands, in which much can hide.
+# noise: by Def. 3.2 of the paper the medians of {glue:text}`n-outside` of these {glue:text}`n-stacks` stacks of layers
+# lie outside the band of random weights. By chance {glue:text}`n-by-chance` would. By both formulas columns dominate in
+# {glue:text}`decoders-columns` decoders. So they do in {glue:text}`encoders-columns` encoders. But narrow models have
+# wide bands, in which much can hide.
 
 # %% tags=["remove-input"]
 banded = stacks.merge(bands, on=["model", "part"])

@@ -61,7 +61,7 @@ glue("n-coarse", stacks[stacks["precision"].isin(by_family.FEW_BITS)]["model"].n
 # %% [markdown]
 # ## Every model
 #
-# {glue:text}`n-coarse` of the checkpoints are held in 8 or 4 bits. Weights that another row has already,
+# {glue:text}`n-coarse` of the checkpoints are held in eight or four bits. Weights that another row has already,
 # and that count nowhere else: {glue:text}`copies`. Every extraction is tested against the model itself: attention
 # probabilities rebuilt from the extracted forms equal those that the model computes, to $10^{-6}$, for every head of
 # randomly initialised models of each architecture.
@@ -121,9 +121,10 @@ table(
 
 # %% [markdown]
 # - *Fine-tuning* on labels leaves the median $s$ almost as it was: that of BERT base changes by
-#   {glue:text}`changed-bert`, that of ViT base by {glue:text}`changed-vit`, rounding included. T5, trained on instructions,
-#   then on another task, and held in 8 bits, lost {glue:text}`changed-t5-encoder` of it in its encoder; its decoder's
-#   is near zero before and after ({glue:text}`t5-decoder-before` and {glue:text}`t5-decoder-after`).
+#   {glue:text}`changed-bert`, that of ViT base by {glue:text}`changed-vit`, rounding included. T5, trained on
+#   instructions, then on another task, and held in eight bits, lost {glue:text}`changed-t5-encoder` of it in its
+#   encoder. Its decoder's is near zero before and after ({glue:text}`t5-decoder-before` and
+#   {glue:text}`t5-decoder-after`).
 # - *Contrastive training* cannot be judged alone, since no weights from before it are at hand. The encoders that
 #   went through it ({glue:text}`n-contrast`) have median $s$ from {glue:text}`contrast-from` to {glue:text}`contrast-to`,
 #   among the other encoders.
@@ -168,8 +169,8 @@ show(figure_s1_formula())
 #
 # Rounding adds to the factors errors that are independent of the weights. They add to $\lVert W_{qk}\rVert^2$ and, on
 # average, nothing to $\mathrm{Tr}(W_{qk}W_{qk})$, so $s$ shrinks by the share of the errors in the norm. We rounded the
-# {glue:text}`n-rounded` checkpoints that are held in 16 or 32 bits as quantised files are: half precision, one scale a
-# tensor (8 bits), blocks of 32 weights (4 bits).
+# {glue:text}`n-rounded` checkpoints of more bits as quantised files are: half precision, one scale a tensor (eight
+# bits), blocks of 32 weights (four bits).
 
 # %% tags=["remove-input"]
 bert = bert_in_four_bits(recorded.losses)["lost"]
@@ -191,8 +192,8 @@ table(
 # Four bits take {glue:text}`bert-lost` of its symmetry from the median layer of BERT base and at most
 # {glue:text}`bert-most`: far less than what sets encoders and decoders apart in symmetry.
 # Directionality is not safe in the same way: a norm that rounding pushes over the threshold enters the sum, or leaves
-# it, as a whole. By the formula of Table S3 a model's median moves by up to {glue:text}`moved-int8` in 8 bits and
-# {glue:text}`moved-q4` in 4. The chapter has $d$ [without checkpoints of few
+# it, as a whole. By the formula of Table S3 a model's median moves by up to {glue:text}`moved-int8` in eight bits and
+# {glue:text}`moved-q4` in four. The chapter has $d$ [without checkpoints of few
 # bits](pretrained_survey.py#on-weights-that-we-read-symmetry-separates-too).
 #
 # ## The matrices themselves

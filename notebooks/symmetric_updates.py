@@ -228,10 +228,6 @@ glue("half", pair_score(agreement(1.0, 0.5), 0.0), ".2f")
 glue("minus-half", pair_score(agreement(1.0, -0.5), 0.0), ".2f")
 
 # %% [markdown]
-# Move the slider of {numref}`fig-update-scores`. It starts at random weights: the update looks like noise, and so does its
-# *mirror cloud*, each entry against the one across the diagonal. At 1 the entries are equal in pairs, and the cloud is a line.
-# At −1 they are opposite.
-#
 # :::{admonition} How sure is this
 # What is called a theorem or a proposition is proven, and checked by simulation or against automatic differentiation. The
 # measured correlation is a mean over {glue:text}`models` models of one layer, on random tokens, with its standard error. Each
@@ -242,13 +238,17 @@ glue("minus-half", pair_score(agreement(1.0, -0.5), 0.0), ".2f")
 # [the theorem on positions](positions_theory.py) says when, and [a chapter on trained models](positions.py) asks how far.
 # :::
 #
+# Move the slider of {numref}`fig-update-scores`. It starts at random weights: the update looks like noise, and so does its
+# *mirror cloud*, each entry against the one across the diagonal. At 1 the entries are equal in pairs, and the cloud is a line.
+# At −1 they are opposite.
+#
 # ## Equal coefficients make a symmetric update
 #
 # In the paper's setting the update of a sequence is a sum $\Delta W = \sum_{ij} \beta_{ij}\, x_i x_j^\top$. Here $x_i$ is the
 # embedding of token $i$, and the coefficient $\beta_{ij}$ says how much token $j$ helps to predict it. How symmetric the sum
-# is, the [symmetry score](two_scores.py) $s$ says: 1 for a symmetric matrix, −1 for a skew-symmetric one, near 0 for a random
-# one. A real step differs in two ways: $x_i$ is the embedding at the query ({prf:ref}`prop-2-2`), and what is stepped are
-# $W_q$ and $W_k$ ({prf:ref}`rem-s1-6`).
+# is, the [symmetry score](two_scores.py) $s$ says: 1 for a symmetric matrix, −1 for a skew-symmetric one, near zero for
+# a random one. A real step differs in two ways: $x_i$ is the embedding at the query ({prf:ref}`prop-2-2`), and what is
+# stepped are $W_q$ and $W_k$ ({prf:ref}`rem-s1-6`).
 #
 # ````{prf:theorem} Thm. S1.14 (informally 2.4) of the paper: bidirectional training induces symmetry
 # :label: thm-s1-14

@@ -728,8 +728,8 @@ show(variances_of_norms())
 # ````
 #
 # Remark S1.15 of the paper gives the second number as "$\approx 25\%$ of symmetric weight updates on average" for $p$
-# between 15 % and 30 %. Over this range it runs from {glue:text}`low` % to {glue:text}`high` %; it is 25 % at $p$ =
-# {glue:text}`middle` %. As a share of all terms it is simply $p$.
+# between 15 % and 30 %. Over this range it runs from {glue:text}`low` % to {glue:text}`high` %. It is a quarter at $p$
+# = {glue:text}`middle` %. As a share of all terms it is simply $p$.
 
 
 # %%
@@ -798,8 +798,8 @@ show(masked_shares())
 # ```
 # ````
 #
-# The share of one masking does not limit what training adds up: at $p$ = {glue:text}`mask-rate` and
-# $\rho$ = {glue:text}`rho`, one masking gives a score of {glue:text}`score-1` and thirty-two give {glue:text}`score-32`.
+# The share of one masking does not limit what training adds up. Take $p$ = {glue:text}`mask-rate` and $\rho$ =
+# {glue:text}`rho`. One masking gives a score of {glue:text}`score-1` and thirty-two give {glue:text}`score-32`.
 
 
 # %% tags=["remove-cell"]

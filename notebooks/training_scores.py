@@ -16,8 +16,8 @@
 # # Encoders grow symmetric in training; directionality does not set decoders apart
 #
 # A language model can be trained to guess hidden tokens from both sides (an *encoder*), or each next token from those on
-# its left (a *decoder*). The paper {cite}`saponati2025` follows $\Wqk$ through both trainings (Section 4.1): encoders, it
-# says, become symmetric, and decoders directional, step by step.
+# its left (a *decoder*). Encoders become symmetric step by step, says the paper {cite}`saponati2025` (Section 4.1), and
+# decoders directional.
 #
 # **Of symmetry the released scores show it: the encoder ends ahead in {glue:text}`s-holds` of {glue:text}`n-released`
 # pairs.** Of directionality they do not: the decoder ends ahead in {glue:text}`d-holds`. Columns come to dominate in all
@@ -156,8 +156,9 @@ show(symmetry_in_training(), unfolded=True)
 # %% [markdown]
 # In this book's runs the encoder is ahead beyond the noise between seeds in {glue:text}`s-as-stated` of
 # {glue:text}`n-known` settings with three seeds or more, the decoder in none
-# ([every setting](training_scores_details.py#encoders-against-decoders)). Decoders stay near zero only if they are deep:
-# the released ones of 4 layers end skew-symmetric, at $s$ between {glue:text}`skew-least` and {glue:text}`skew-most`.
+# ([every setting](training_scores_details.py#encoders-against-decoders)). Decoders stay near zero only if they are
+# deep: the released ones of four layers end skew-symmetric, at $s$ between {glue:text}`skew-least` and
+# {glue:text}`skew-most`.
 
 
 # %%
@@ -334,10 +335,11 @@ show(directionality_differs_less_elsewhere())
 # %% [markdown]
 # ## Columns come early
 #
-# Decoders of 12 layers have strong columns at the first recorded step, {glue:text}`first-step` of
+# The deeper decoders have strong columns at the first recorded step, {glue:text}`first-step` of
 # {glue:text}`last-step`. From there to the end their dominance grows in {glue:text}`n-grown` of {glue:text}`n-deep` of
-# them, and in all of 4 layers. What happened before that step was not released, so whether columns come incrementally is
-# undecided. In most encoders [rows dominate first](training_scores_details.py#rows-first-then-columns).
+# them, and in all of four layers. What happened before that step was not released, so whether columns come
+# incrementally is undecided. In most encoders [rows dominate
+# first](training_scores_details.py#rows-first-then-columns).
 
 
 # %%

@@ -124,9 +124,9 @@ def table_s1_is_what_the_presets_build():
 show(table_s1_is_what_the_presets_build())
 
 # %% [markdown]
-# `attngeo train --preset mini` trains such a model with the paper's settings of Appendix S2.3: AdamW, a learning rate of
-# $5\times10^{-5}$ reached after 200 steps and falling linearly to 0, weight decay 0.01, 256 blocks a step, 15 % of tokens
-# masked. Mixed precision is bf16 here and fp16 there.
+# `attngeo train --preset mini` trains such a model with the paper's settings of Appendix S2.3: AdamW, a learning rate
+# of $5\times10^{-5}$ reached after 200 steps and falling linearly to zero. Weight decay is 0.01. A step has 256 blocks,
+# with 15 % of tokens masked. Mixed precision is bf16 here and fp16 there.
 #
 # Three things differ on purpose from the released code, as an audit found it; this project has not read that code itself.
 #
@@ -138,12 +138,12 @@ show(table_s1_is_what_the_presets_build())
 #
 # ## Rows first, then columns
 #
-# In the released scores directionality does not only grow. Early, $d$ is above 0, the side of rows, in
-# {glue:text}`n-rows-first` of {glue:text}`n-encoders` encoders (not in {glue:text}`no-rows-first`). In
+# In the released scores directionality does not only grow. Early, $d$ is positive, the side of rows, in
+# {glue:text}`n-rows-first` of {glue:text}`n-encoders` encoders. The exception: {glue:text}`no-rows-first`. In
 # {glue:text}`n-rows-random` of these it stays within two spreads of random weights. From step {glue:text}`columns-from` on
 # it is below 0 in all.
 #
-# With 12 layers $d$ of the encoders falls from the first recorded step to the end in all, that of the decoders in
+# In the deeper models $d$ of the encoders falls from the first recorded step to the end in all, that of the decoders in
 # {glue:text}`n-grown` of {glue:text}`n-deep`. So the two come closer, in {glue:text}`n-narrowed` of these pairs.
 
 # %% tags=["remove-cell"]
@@ -332,8 +332,8 @@ table(
 # Symmetry need not grow to the end. We follow the median over layers, averaged over seeds, to its peak and from there to the
 # last step; what a seed loses is taken from where the other seeds peak.
 #
-# In {glue:text}`n-fall` of {glue:text}`n-alone` settings of encoders with one seed it loses more than
-# {glue:text}`least-fall`. Their peaks are low, {glue:text}`fall-peaks`, and they end at {glue:text}`fall-ends`. In the
+# With one seed it loses more than {glue:text}`least-fall` in some settings of encoders, {glue:text}`n-fall` of
+# {glue:text}`n-alone`. Their peaks are low, {glue:text}`fall-peaks`. They end at {glue:text}`fall-ends`. In the
 # {glue:text}`n-several` settings with three seeds or more it falls in none beyond their noise.
 
 # %% tags=["remove-cell"]
@@ -490,8 +490,8 @@ show(directionality_of_layers_elsewhere())
 # ## Every recorded arm
 #
 # An *arm* is a group of runs that differ in their seed only. Recorded are {glue:text}`n-recorded` runs of
-# {glue:text}`n-hours` hours in all; {glue:text}`n-pairs` settings have an encoder and a decoder, and
-# {glue:text}`n-with-interval` of these three seeds or more. All are far below the paper's models in width, depth,
+# {glue:text}`n-hours` hours in all. An encoder and a decoder stand in {glue:text}`n-pairs` settings, and
+# {glue:text}`n-with-interval` of these have three seeds or more. All are far below the paper's models in width, depth,
 # vocabulary and steps, and both scores depend on these: at random directionality has a spread of several times
 # width$^{-1/2}$, so that models of this width can show only large differences in it.
 

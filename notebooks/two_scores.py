@@ -278,7 +278,7 @@ def extremes_of_the_symmetry_score(n=8, draws=50, seed=0):
 show(extremes_of_the_symmetry_score(seed=seed))
 
 # %% [markdown]
-# With the printed 2 both points fail: scores reach 2, and some matrices have the score 1 without being symmetric. The
+# With the printed 2 both points fail. Scores reach 2, and some matrices have the score 1 without being symmetric. The
 # printed proof arrives at $[-1, 1]$ all the same, [by a second slip](two_scores_details.py#bounds-on-the-trace).
 #
 # ## Directionality
@@ -637,7 +637,7 @@ directionality_at_random(pd.concat(by_formula(drawn, rows=size) for size, drawn 
 
 # %% [markdown]
 # One random matrix of 256 rows has a $d$ that [scatters by](two_scores_details.py#the-spread-of-directionality)
-# {glue:text}`spread-256`. A random head of BERT-base (width 64, 768 rows) [scatters by](two_scores_details.py#heads)
+# {glue:text}`spread-256`. A random head of BERT-base [scatters by](two_scores_details.py#heads)
 # {glue:text}`head-spread`. The paper says that both scores of every layer are zero at initialisation (Section 4.1). Of
 # symmetry that is true, to within about $1/n$. Of directionality it is true of the mean, and not of a layer.
 

@@ -435,7 +435,7 @@ norms_and_thresholds(with_strong_column(n_strong, 100.0, generator), gamma)
 # $\bar r / \sqrt n$ to first order, the error of the threshold included
 # (`attngeo.chapters.two_scores.laws.positive_share`), then
 # $\Pr[d > 0] \approx \Phi\bigl((a \sqrt n - 1) / \sqrt V\bigr)$. At {glue:text}`n-positive` rows the sign of $d$ is a
-# toss-up; at 256 rows it is positive in {glue:text}`positive-256` % of the matrices. This is a derivation to first
+# toss-up. At 256 rows it is positive in {glue:text}`positive-256` % of the matrices. This is a derivation to first
 # order, checked by simulation, and no proof.
 #
 # ## Directionality of random matrices
