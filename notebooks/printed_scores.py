@@ -161,7 +161,7 @@ def against_chance(rows: pd.DataFrame):
         ):
             error = sd * MEDIAN_ERROR / math.sqrt(row.layers)
             words = f"{row.row} {row.model}: median {score} against random matrices of its width"
-            yield Comparison(words, getattr(row, score), relation, mean, 4 * error, error, {"paper": ""})
+            yield Comparison(words, getattr(row, score), relation, mean, 4 * error, error, "")
 
 
 # %%

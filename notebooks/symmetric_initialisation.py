@@ -74,9 +74,7 @@ BELOW_ZERO = ("confirm_mini", "confirm_mini_new_seeds", "confirm_short_encoder_c
 
 # %% tags=["remove-cell"]
 plans = planned()
-symmetry = sorted(
-    starts.about_symmetry(plans), key=lambda p: (not p.encoder, -p.training.tokens, -p.training.size.width)
-)
+symmetry = sorted(starts.about_symmetry(plans), key=lambda p: (not p.encoder, -p.training.tokens, -p.training.width))
 of_encoders = [p for p in symmetry if p.encoder and p.plan != starts.AGAIN]
 shape, again, first, short = (plans[name] for name in (*BELOW_ZERO, "confirm_size_4x256"))
 lower = [p for p in of_encoders if p.primary.difference().high < 0]
@@ -102,7 +100,7 @@ figures.plans_figure(symmetry)
 
 # %% tags=["remove-cell"]
 everything = [run for setting in (*starts.settings(starts.recorded()), *plans.values()) for run in setting.runs]
-sizes = {setting.training.size for setting in plans.values()}
+sizes = {setting.training for setting in plans.values()}
 glue("n-runs", len(everything), "d")
 glue("hours", sum(run.about["seconds"] for run in everything) / 3600, ".0f")
 read = max(starts.Training.of(run.config).tokens for run in everything) / starts.PAPERS.tokens
@@ -337,7 +335,7 @@ def gain_case(setting: Setting) -> Case:
     """``(D - R) - (r - D)`` by seed, of the final losses of default-linear, released and random: above 0, most is the tie's."""
     losses = [setting.arms[start].values(LOSS) for start in ("default-linear", "released", BASELINE)]
     gains = ((losses[0] - losses[1]) - (losses[2] - losses[0])).dropna()
-    about = {"fields": {"what": "gain of the tie less gain of scale, biases and values"}, "training": setting.training}
+    about = {"what": "gain of the tie less gain of scale, biases and values", "training": setting.training}
     return Case(setting.label, "gain", over_seeds(gains), seeds=len(gains), form=as_nats, **about)
 
 

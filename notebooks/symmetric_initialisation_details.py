@@ -349,9 +349,9 @@ def figure_s5_on_recorded_runs():
         for words, measure, sign in ("$s$ at the end", "symmetry", 1), ("gap between layers", gap_between_layers, -1):
             what = f"{words} of {start} less random"
             difference = contrast.difference(measure)
-            cases.append(Case(e.label, f"{e.label}: {what}", difference, sign, fields={"what": what}, **about))
+            cases.append(Case(e.label, f"{e.label}: {what}", difference, sign, what=what, **about))
         fallen = contrast.first.estimate(lambda run: run.first("symmetry") - run.last("symmetry"))
-        lost.append(Case(e.label, "", fallen, fields={"what": f"{start}: $s$ at the start less at the end"}))
+        lost.append(Case(e.label, "", fallen, what=f"{start}: $s$ at the start less at the end"))
     for case in cases:
         clear = "released less random" in case.quantity and "characters" in case.quantity
         yield from ends(case, "around" if not clear else "above" if case.sign > 0 else "below")

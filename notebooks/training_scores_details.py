@@ -262,13 +262,13 @@ table(
 def recorded_starts():
     # runs of one seed and size start alike, and count once
     widths = {s: run.config["d_model"] for run in recorded() for s in run.by_layer("symmetry").iloc[0]}
-    s, n, nothing = np.array(list(widths)), len(widths), {"paper": ""}
+    s, n = np.array(list(widths)), len(widths)
     mean, sd = (np.array([f(d) for d in widths.values()]) for f in (symmetry_mean, symmetry_sd))
     z, words = (s - mean) / sd, f"$s$ less 1/width, in units of its spread, mean over {n} layers"
-    yield Comparison(words, z.mean(), "=", 0.0, 4 / n**0.5, n**-0.5, nothing)
+    yield Comparison(words, z.mean(), "=", 0.0, 4 / n**0.5, n**-0.5, "")
     spread = "the same, standard deviation"
-    yield Comparison(spread, z.std(ddof=1), "=", 1.0, 4 / (2 * n) ** 0.5, (2 * n) ** -0.5, nothing)
-    yield compare("largest $|s|$ of a layer, against five spreads", abs(s).max(), "<", 5 * max(sd), **nothing)
+    yield Comparison(spread, z.std(ddof=1), "=", 1.0, 4 / (2 * n) ** 0.5, (2 * n) ** -0.5, "")
+    yield compare("largest $|s|$ of a layer, against five spreads", abs(s).max(), "<", 5 * max(sd), paper="")
 
 
 show(recorded_starts())

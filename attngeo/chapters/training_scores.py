@@ -128,9 +128,9 @@ def released_gaps(layers: int) -> list[Case]:
     return [scattered(title, words.format(title), gap, random_gap_sd(layers)) for title, gap in gaps]
 
 
-def counted(words: str, holds: pd.Series, relation: Relation = "=", **fields: str) -> Comparison:
+def counted(words: str, holds: pd.Series, relation: Relation = "=", paper: str | None = None) -> Comparison:
     """How many models something holds of, beside how many there are, ``{n}`` in the words."""
-    return compare(words.format(n=len(holds)), holds.sum(), relation, len(holds), **fields)
+    return compare(words.format(n=len(holds)), holds.sum(), relation, len(holds), paper=paper)
 
 
 # The recorded runs

@@ -19,11 +19,10 @@ import ast
 import inspect
 import re
 from collections.abc import Callable, Generator
-from dataclasses import replace
 from functools import cache, wraps
 from typing import Any, NamedTuple
 
-from attngeo.claims.results import Claim, Comparison, Result, compare, exact, monte_carlo
+from attngeo.claims.results import Comparison, Result, compare, exact, monte_carlo
 from attngeo.claims.verdict import Verdict, WordingError, check_texts
 from attngeo.files.checkout import root
 
@@ -87,7 +86,7 @@ def claim(
                 statement,
                 part,
                 verdict=found,
-                comparisons=tuple(_told(c, found, ours) for c in comparisons),
+                comparisons=tuple(c.claimed(found, ours) for c in comparisons),
                 maybe_copying=maybe_copying,
                 repeats=repeats,
                 ours=ours,
@@ -134,13 +133,3 @@ def _drained(comparisons: Comparisons) -> tuple[list[Comparison], dict[str, Any]
             seen.append(next(comparisons))
         except StopIteration as end:
             return seen, end.value or {}
-
-
-def _told(comparison: Comparison, verdict: Verdict, ours: bool) -> Comparison:
-    paper = comparison.fields.get("paper", "" if ours else None)
-    if paper:
-        parts = re.fullmatch(r"([=≠<>]) *(\S+)", paper)
-        if not parts:
-            raise WordingError(f"{comparison.quantity!r} has paper={paper!r}; write =, ≠, < or > and a number.")
-        paper = Claim(parts[1], float(parts[2]))
-    return replace(comparison.told(comparison.quantity, paper, verdict), key="")

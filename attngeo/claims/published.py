@@ -9,9 +9,8 @@ _TABLES = {
     "1": {"layers": int, "dataset": str, "symmetric_init": str, "loss": float, "speed_up_percent": float},
     "S1": {"setting": str, "bert": str, "bert_mini": str},
     "S2": {"side": str, "row": int, "model": str, "median": float, "iqr_minus": float, "iqr_plus": float},
-    "web": {"layers": int, "dataset": str, "symmetric_init": str, "loss": float, "speed_up_percent": float},
 }
-_TABLES["S3"] = _TABLES["S2"]
+_TABLES |= {"S3": _TABLES["S2"], "web": _TABLES["1"]}
 _STATEMENTS = dict.fromkeys(("number", "kind", "title", "section", "equations", "chapter"), str)
 _RELEASED = {"file": str, "key": str, "layers": int, "width": int, "parameters": "Int64"} | dict.fromkeys(
     ("s", "s_minus", "s_plus", "d", "d_minus", "d_plus"), float

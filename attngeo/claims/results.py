@@ -1,11 +1,15 @@
 """What a check gives: numbers compared, each with what the paper has for it, and a verdict on a statement."""
 
 import math
+import re
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 from typing import Any, Literal, NamedTuple, SupportsFloat
 
-from attngeo.claims.verdict import Verdict
+import numpy as np
+
+from attngeo.claims.verdict import Verdict, WordingError
 
 Relation = Literal["=", "≠", "<", ">"]
 
@@ -43,16 +47,15 @@ class Comparison:
     the tolerance is made (`monte_carlo`).
     """
 
-    quantity: str  # what was measured: a key of the check's `quantities`, in a result their words
+    quantity: str  # what was measured, in words
     measured: float
     relation: Relation
     expected: float
     tolerance: float = 0.0
     standard_error: float | None = None
-    fields: dict[str, Any] = field(default_factory=dict)  # that the words name, as in <<n>>
+    paper: str | None = None  # what the paper has for it, "> 3" or "" for nothing; None where the verdict tells
     interval: Interval | None = None  # of which `measured` is an end
-    claim: Claim | None = None  # what the paper has for it; a result's comparisons without one are ours alone
-    key: str = ""  # the quantity's key, in a result
+    claim: Claim | None = None  # the same as a number; a result's comparisons without one are ours alone
     decides: bool = True  # whether what was measured is large enough for the claim
 
     def __post_init__(self) -> None:
@@ -86,15 +89,22 @@ class Comparison:
         value, tolerance = (self.expected, 0.0) if ours else (self.measured, self.tolerance)
         return Standing.AGREES if _holds(value, relation, number, tolerance) else Standing.CONTRADICTS
 
-    def told(self, words: str, paper: Claim | str | None, verdict: Verdict) -> "Comparison":
-        """As a result has it, with its words and with what the paper claims of it (see `attngeo.claims.claim`)."""
-        claim = self.claim if paper is None else paper or None
-        if paper is None and claim is None and self.interval is None:
+    def claimed(self, verdict: Verdict, ours: bool = False) -> "Comparison":
+        """With what the paper claims of it (see `attngeo.claims.claim`)."""
+        claim = None if ours else self.claim
+        if self.paper:
+            parts = re.fullmatch(r"([=≠<>]) *(\S+)", self.paper)
+            if not parts:
+                raise WordingError(f"{self.quantity!r} has paper={self.paper!r}; write =, ≠, < or > and a number.")
+            claim = Claim(parts[1], float(parts[2]))
+        elif self.paper == "":
+            claim = None
+        elif claim is None and self.interval is None and not ours:
             if verdict is Verdict.HOLDS:
                 claim = Claim(self.relation, self.expected)
             elif self.relation == "≠":
                 claim = Claim("=", self.expected)
-        return replace(self, quantity=words, key=self.quantity, claim=claim, fields={})
+        return replace(self, claim=claim, paper=None)
 
 
 def _holds(measured: float, relation: str, number: float, tolerance: float) -> bool:
@@ -110,10 +120,14 @@ def _holds(measured: float, relation: str, number: float, tolerance: float) -> b
 
 
 def exact(
-    quantity: str, measured: SupportsFloat, expected: SupportsFloat = 0.0, tolerance: SupportsFloat = 1e-10, **fields
+    quantity: str,
+    measured: SupportsFloat,
+    expected: SupportsFloat = 0.0,
+    tolerance: SupportsFloat = 1e-10,
+    paper: str | None = None,
 ) -> Comparison:
-    """Equality up to rounding, in float64; ``paper`` among the fields is what the paper has for it (`claims`)."""
-    return Comparison(quantity, float(measured), "=", float(expected), float(tolerance), fields=fields)
+    """Equality up to rounding, in float64."""
+    return Comparison(quantity, float(measured), "=", float(expected), float(tolerance), paper=paper)
 
 
 def compare(
@@ -122,20 +136,24 @@ def compare(
     relation: Relation,
     expected: SupportsFloat = 0.0,
     tolerance: SupportsFloat = 0.0,
-    **fields,
+    paper: str | None = None,
 ) -> Comparison:
-    """Any relation, by more than ``tolerance``. ``fields`` are what the words of the quantity name."""
-    return Comparison(quantity, float(measured), relation, float(expected), float(tolerance), fields=fields)
+    """Any relation, by more than ``tolerance``."""
+    return Comparison(quantity, float(measured), relation, float(expected), float(tolerance), paper=paper)
 
 
 def monte_carlo(
-    quantity: str, samples, expected: SupportsFloat, relation: Relation = "=", n_errors: float = 4.0, **fields
+    quantity: str,
+    samples: Iterable[SupportsFloat],
+    expected: SupportsFloat,
+    relation: Relation = "=",
+    n_errors: float = 4.0,
+    paper: str | None = None,
 ) -> Comparison:
     """The mean of independent samples against a number, to within (or beyond) ``n_errors`` standard errors."""
-    n = len(samples)
-    mean = math.fsum(map(float, samples)) / n
-    error = math.sqrt(math.fsum((float(x) - mean) ** 2 for x in samples) / (n - 1) / n)
-    return Comparison(quantity, mean, relation, float(expected), n_errors * error, error, fields)
+    values = np.array([float(x) for x in samples])
+    error = float(values.std(ddof=1)) / math.sqrt(len(values))
+    return Comparison(quantity, float(values.mean()), relation, float(expected), n_errors * error, error, paper)
 
 
 @dataclass(frozen=True)
@@ -168,6 +186,4 @@ class Result:
         """A JSON-ready copy, with `supported` and each comparison's `holds`."""
         plain = asdict(self) | {"supported": self.supported, "verdict": str(self.verdict)}
         plain["comparisons"] = [asdict(c) | {"holds": c.holds, "standing": c.standing.value} for c in self.comparisons]
-        for comparison in plain["comparisons"]:
-            del comparison["fields"]
         return plain

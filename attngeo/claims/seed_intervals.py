@@ -4,7 +4,7 @@ Models smaller than those that a statement speaks of, or trained on less, decide
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from attngeo.claims import published
@@ -13,50 +13,38 @@ from attngeo.runs.estimates import NO_DIFFERENCE, TOO_FEW, Estimate
 from attngeo.runs.numbers_in_words import as_millions, as_score, with_interval
 
 
-class Size(NamedTuple):
-    """Of a model."""
-
-    layers: int
-    width: int
-
-    @classmethod
-    def of(cls, config: Mapping[str, Any]) -> "Size":
-        """That of a recorded run."""
-        return cls(config["layers"], config["d_model"])
-
-    def __str__(self) -> str:
-        return f"{self.layers} layers of width {self.width}"
-
-
 class Training(NamedTuple):
     """What was trained, and how much it read."""
 
-    size: Size
+    layers: int
+    width: int
     tokens: int
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> "Training":
         """That of a recorded run."""
-        return cls(Size.of(config), config["steps"] * config["batch_size"] * config["block_size"])
+        tokens = config["steps"] * config["batch_size"] * config["block_size"]
+        return cls(config["layers"], config["d_model"], tokens)
 
     @classmethod
     def of_paper(cls, layers: int) -> "Training":
         """That of the paper's model of so many layers (Table S1, Section S2.3)."""
-        return cls(Size(layers, published.trained_widths()[layers]), published.TRAINED_TOKENS)
+        return cls(layers, published.trained_widths()[layers], published.TRAINED_TOKENS)
 
     def reaches(self, other: "Training") -> bool:
         """Whether the model is at least as deep and as wide, and read at least as much."""
-        return (
-            self.size.layers >= other.size.layers
-            and self.size.width >= other.size.width
-            and self.tokens >= other.tokens
-        )
+        return all(here >= there for here, there in zip(self, other, strict=True))
+
+    @property
+    def size(self) -> str:
+        """Of the model."""
+        return f"{self.layers} layers of width {self.width}"
 
     def __str__(self) -> str:
         return f"{self.size}, {as_millions(self.tokens)} tokens"
 
 
-UNKNOWN = Training(Size(0, 0), 0)  # of which nothing can be decided
+UNKNOWN = Training(0, 0, 0)  # of which nothing can be decided
 
 
 @dataclass(frozen=True)
@@ -64,13 +52,14 @@ class Case:
     """A difference measured over seeds, and the sign that the paper gives it."""
 
     label: str  # of the setting
-    quantity: str  # what was subtracted from what: a key of the check's quantities
+    quantity: str  # what was measured
     estimate: Estimate
     sign: int = 1  # expected, 1 or -1
-    seeds: int = 0  # told where given
+    seeds: int = 0
     form: Callable[[float], str] = as_score
-    fields: Mapping[str, Any] = field(default_factory=dict)  # that the words of the quantity name
     training: Training = UNKNOWN  # of the models measured
+    what: str = ""  # the quantity without its setting, where cases are told one by one
+    said: str = ""  # the same of the outcome, where it has words of its own
 
     @property
     def known(self) -> bool:
@@ -80,12 +69,12 @@ class Case:
     @property
     def met(self) -> bool:
         """Whether the whole interval has the expected sign."""
-        return self.known and min(self.sign * self.estimate.low, self.sign * self.estimate.high) > 0
+        return self.known and (self.estimate.low > 0 if self.sign > 0 else self.estimate.high < 0)
 
     @property
     def reversed(self) -> bool:
         """Whether the whole interval has the other sign."""
-        return self.known and max(self.sign * self.estimate.low, self.sign * self.estimate.high) < 0
+        return self.known and (self.estimate.high < 0 if self.sign > 0 else self.estimate.low > 0)
 
     @property
     def outcome(self) -> str:
@@ -94,22 +83,18 @@ class Case:
             return TOO_FEW
         return "as stated" if self.met else "the reverse" if self.reversed else NO_DIFFERENCE
 
+    def ends(self, lies: str) -> tuple[Comparison, ...]:
+        """The end that excludes 0, of an interval that ``lies`` "below" or "above" it; both of one "around" it."""
+        value, low, high = self.estimate.value, self.estimate.low, self.estimate.high
+        ends = {"below": ((high, "<"),), "above": ((low, ">"),), "around": ((low, "<"), (high, ">"))}[lies]
+        about = {"interval": Interval(value, low, high), "claim": Claim(">" if self.sign > 0 else "<", 0.0)}
+        return tuple(replace(compare(self.quantity, end, relation), **about) for end, relation in ends)
+
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
-        """What the outcome rests on: the end of the interval that excludes 0, or both ends that include it.
-
-        The words of the quantity name ``<<label>>`` and ``<<seeds>>``.
-        """
-        if not self.known:
-            return ()
-        value, low, high = self.estimate.value, self.estimate.low, self.estimate.high
-        if self.met or self.reversed:
-            ends = ((low, ">"),) if value > 0 else ((high, "<"),)
-        else:
-            ends = ((low, "<"), (high, ">"))
-        known = {"interval": Interval(value, low, high), "claim": Claim(">" if self.sign > 0 else "<", 0.0)}
-        words = {"label": self.label, "seeds": f" ({self.seeds} seeds)" if self.seeds else "", **self.fields}
-        return tuple(replace(compare(self.quantity, end, relation, **words), **known) for end, relation in ends)
+        """`ends` where they lie; none without an interval."""
+        excludes_zero = self.met or self.reversed
+        return self.ends("around" if not excludes_zero else "above" if self.estimate.low > 0 else "below") * self.known
 
     @property
     def words(self) -> str:

@@ -25,25 +25,24 @@ class Verdict(str, Enum):
         return self.value
 
 
-def check_texts(name: str, verdict: Verdict, texts: Mapping[str, Any], file: str = "its claim") -> None:
+QUOTED = ("printed", "place")
+NEEDED = {
+    Verdict.HOLDS: (),
+    Verdict.STATED: (*QUOTED, "remark"),  # quotes the assumption where it stands, and says what rests on it
+    Verdict.MISPRINT: (*QUOTED, "holds"),
+    Verdict.ASSUMPTION: (*QUOTED, "holds", "missing"),  # words for it, which the paper does not have there
+    Verdict.CHANGES: QUOTED,
+    Verdict.UNDECIDED: (*QUOTED, "remark"),
+}
+
+
+def check_texts(name: str, verdict: Verdict, texts: Mapping[str, Any]) -> None:
     """Refuse texts that a verdict does not go with, or that it lacks."""
-    if verdict is Verdict.STATED:  # quotes the assumption where it stands, and says what rests on it
-        needed, barred = ("printed", "place", "remark"), ()
-    elif verdict is Verdict.HOLDS:
-        needed, barred = (), ()
-    elif verdict is Verdict.UNDECIDED:
-        needed, barred = ("printed", "place", "remark"), ("holds",)
-    elif verdict is Verdict.CHANGES:  # without a remedy it says why instead
-        needed, barred = ("printed", "place", "holds" if texts["holds"] else "remark"), ()
-    else:
-        needed, barred = ("printed", "place", "holds"), ()
-    if verdict is Verdict.ASSUMPTION:  # words for it, which the paper does not have where it would
-        needed += ("missing",)
-    else:
-        barred += ("missing",)
-    for key in needed:
-        if not texts[key]:
-            raise WordingError(f"{name} is {verdict!s} and has no {key} in {file}.")
-    for key in barred:
-        if texts[key]:
-            raise WordingError(f"{name} is {verdict!s} and has {key} in {file}, which is for other verdicts.")
+    needed, barred = NEEDED[verdict], () if verdict is Verdict.ASSUMPTION else ("missing",)
+    if verdict is Verdict.CHANGES:  # without a remedy it says why instead
+        needed = (*needed, "holds" if texts["holds"] else "remark")
+    if verdict is Verdict.UNDECIDED:
+        barred = (*barred, "holds")
+    for key in (*needed, *barred):
+        if bool(texts[key]) is (key in barred):
+            raise WordingError(f"{name} is {verdict!s} and {'must have no' if key in barred else 'has no'} {key}.")

@@ -3,7 +3,7 @@ import pytest
 
 from attngeo.claims import published
 from attngeo.errors import ParameterError
-from attngeo.files.checkout import CheckoutError
+from attngeo.files.checkout import CheckoutError, root
 
 NUMBERED = {
     "proposition": ["2.1", "2.2", "S1.7", "S1.8", "S1.10", "S1.17", "S1.18"],
@@ -15,19 +15,6 @@ NUMBERED = {
     "figure": [f"Figure {n}" for n in ("1", "2", "3", "S1", "S2", "S3", "S4", "S5")],
     "table": ["Table 1", "Table S1", "Table S2", "Table S3", "Web table"],
 }
-CHAPTERS = {
-    "bilinear_form",
-    "implicit_gradient",
-    "context_and_prediction",
-    "column_dominance",
-    "symmetric_updates",
-    "two_scores",
-    "pretrained_survey",
-    "printed_scores",
-    "training_scores",
-    "symmetric_initialisation",
-    "constraints",
-}
 
 
 def test_every_statement_is_listed_once():
@@ -37,11 +24,7 @@ def test_every_statement_is_listed_once():
         assert sorted(found.index[found.kind == kind]) == sorted(numbers)
     # the appendix numbers its statements without a gap
     assert [f"S1.{n}" for n in range(1, 19)] == [n for n in found.index if n.startswith("S1.")]
-
-
-def test_every_statement_has_a_title_a_section_and_a_chapter():
-    found = published.statements()
-    assert set(found.chapter) == CHAPTERS
+    assert all((root() / "notebooks" / f"{chapter}.py").exists() for chapter in set(found.chapter))
     assert (found[["kind", "title", "section"]] != "").all(axis=None)
 
 
@@ -91,12 +74,6 @@ def test_printed_rows(number, side, row, model, values):
     assert tuple(t.loc[(side, row)]) == (model, *values)
 
 
-def test_duplicated_rows_are_kept():
-    s = published.printed_table("S2")
-    assert (s.model == "BEiT-large").sum() == 4
-    assert s.duplicated(["model", "median", "iqr_minus", "iqr_plus"]).sum() > 5
-
-
 def test_loss_tables_agree_where_they_overlap():
     paper, web = published.printed_table("1"), published.printed_table("web")
     assert len(paper) == 12 and len(web) == 6
@@ -110,39 +87,18 @@ def test_loss_tables_agree_where_they_overlap():
         assert (t.speed_up_percent.notna() == t.symmetric_init).all()
 
 
-def test_what_the_sentences_claim_is_kept_apart_from_the_tables():
-    text, paper = published.speed_ups_in_text(), published.printed_table("1")
-    largest = paper.groupby("layers").speed_up_percent.max()
-    stated = text[text.source == "paper"].set_index("layers").speed_up_percent
-    assert stated[4] == 75 and largest[4] == 73
-    assert stated[12] == largest[12] == 35
-    assert text.layers.isna().sum() == 1
-
-
-def test_configurations():
-    t = published.printed_table("S1").set_index("setting")
-    assert t.loc["hidden_size"].tolist() == ["768", "256"]
-    assert t.loc["layer_norm_epsilon"].tolist() == ["1e-12", "1e-12"]
-    assert len(t) == 11
-
-
-def test_an_unknown_table_is_refused():
-    with pytest.raises(ParameterError, match="there are 1, S1, S2, S3, web"):
-        published.printed_table("S4")
-
-
 def test_a_missing_or_damaged_file_is_named(tmp_path, monkeypatch):
     for mark in ("_toc.yml", "notebooks", "data/published"):
         (tmp_path / mark).mkdir(parents=True)
     monkeypatch.setenv("ATTNGEO_BOOK", str(tmp_path))
     with pytest.raises(CheckoutError, match=r"table_s2.csv is missing"):
         published.printed_table("S2")
-    (tmp_path / "data/published/table_s2.csv").write_text("side,row\nL,one\n", encoding="utf-8")
-    with pytest.raises(CheckoutError, match=r"table_s2.csv cannot be read"):
-        published.printed_table("S2")
-    (tmp_path / "data/published/table_s2.csv").write_text("side,row\nL,1\n", encoding="utf-8")
-    with pytest.raises(CheckoutError, match=r"has the columns side, row"):
-        published.printed_table("S2")
+    for text, said in (("side,row\nL,one\n", "cannot be read"), ("side,row\nL,1\n", "has the columns side, row")):
+        (tmp_path / "data/published/table_s2.csv").write_text(text, encoding="utf-8")
+        with pytest.raises(CheckoutError, match=f"table_s2.csv {said}"):
+            published.printed_table("S2")
+    with pytest.raises(ParameterError, match="there are 1, S1, S2, S3, web"):
+        published.printed_table("S4")
 
 
 def test_released_curves_are_table_1_with_more_digits():

@@ -65,15 +65,6 @@ def test_an_interval_decides_a_claimed_sign_only_as_a_whole(ends, above):
     assert replace(drawn, claim=Claim("<", 0.0)).standing is found[-above]
 
 
-def test_what_the_paper_claims_follows_from_the_verdict_unless_it_is_worded():
-    same, other, less = exact("q", 0, 0), compare("q", 2, "≠", 1), compare("q", 1, "<", 2)
-    told = [c.told("words", None, Verdict.HOLDS).claim for c in (same, other, less)]
-    assert told == [Claim("=", 0.0), Claim("≠", 1.0), Claim("<", 2.0)]
-    assert [c.told("words", None, Verdict.MISPRINT).claim for c in (same, other, less)] == [None, Claim("=", 1.0), None]
-    assert less.told("words", Claim("=", 3.0), Verdict.MISPRINT).claim == Claim("=", 3.0)
-    assert same.told("words", "", Verdict.HOLDS).claim is None
-
-
 def test_no_comparison_is_no_support():
     assert not Result("2.1", "", "t", Verdict.HOLDS, ()).supported
 
@@ -82,5 +73,4 @@ def test_a_result_goes_through_json():
     plain = json.loads(json.dumps(Result("2.1", "", "t", Verdict.CHANGES, (exact("sum", 7, 6),)).to_dict()))
     assert (plain["verdict"], plain["supported"]) == ("conclusion changes", False)
     (comparison,) = plain["comparisons"]
-    assert comparison["measured"] == 7 and comparison["holds"] is False and "fields" not in comparison
-    assert set(plain) >= {"statement", "part", "title", "printed", "place", "corrected", "remark", "chapter"}
+    assert comparison["measured"] == 7 and comparison["holds"] is False

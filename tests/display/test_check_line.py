@@ -14,7 +14,7 @@ SAMPLES = [0.6, 0.7, 0.71]
 
 
 def result(*comparisons, verdict=Verdict.MISPRINT, **words):
-    told = tuple(c.told(c.quantity, c.claim or "", verdict) for c in comparisons)
+    told = tuple(c if c.claim else replace(c, paper="").claimed(verdict) for c in comparisons)
     return Result("2.2", "Eqs. S33-S36", "the coefficients", verdict, told, **words)
 
 
@@ -50,7 +50,7 @@ def test_a_row_shows_paper_ours_what_was_measured_and_how_the_claim_stands():
 
 
 def test_a_column_that_would_be_empty_is_left_out():
-    held = exact("trace", 0.5, 0.5).told("trace", None, Verdict.HOLDS)
+    held = exact("trace", 0.5, 0.5).claimed(Verdict.HOLDS)
     assert table(check_line(Result("2.1", "", "t", Verdict.HOLDS, (held,))))[0] == [
         "quantity",
         "paper",

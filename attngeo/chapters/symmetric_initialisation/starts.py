@@ -21,8 +21,7 @@ from attngeo.chapters.symmetric_initialisation.speed_ups import (
     speed_up,
     speed_up_of,
 )
-from attngeo.claims.claim import Comparisons, compare
-from attngeo.claims.results import Claim, Interval
+from attngeo.claims.claim import Comparisons
 from attngeo.claims.seed_intervals import Case, Training, too_small
 from attngeo.files.checkout import data
 from attngeo.runs.arms import LOSS, RECORDING, Arm, Contrast, arms, matched, whole_arms
@@ -127,10 +126,9 @@ class Setting:
     @property
     def short(self) -> str:
         """``encoder, characters, 4 × 128, 20.1 M``: of a plan, with layers × width and tokens."""
-        size, tokens = self.training
         again = ", new seeds" if self.plan == AGAIN else ""
-        part = PARTS[self.config["objective"]]
-        return f"{part}, {self.text}, {size.layers} × {size.width}, {tokens / 1e6:.1f} M{again}"
+        layers, width, tokens = self.training
+        return f"{PARTS[self.config['objective']]}, {self.text}, {layers} × {width}, {tokens / 1e6:.1f} M{again}"
 
     @property
     def size(self) -> str:
@@ -261,25 +259,19 @@ def loss_case(setting: Setting, arm: str, against: str = BASELINE) -> Case:
     what = f"loss of {arm} less {against}"
     by_plan = f"; by its plan: {setting.outcome.value}" if setting.plan else ""
     words = f"{setting.label}: {what} ({len(difference)} seeds){by_plan}"
-    about = {"fields": {"what": what, "outcome": difference.outcome()}, "training": setting.training}
+    about = {"what": what, "said": difference.outcome(), "training": setting.training}
     return Case(setting.label, words, difference.difference(), -1, len(difference), as_nats, **about)
 
 
 def ends(case: Case, lies: str) -> Comparisons:
-    """The end of its interval that excludes 0, where it ``lies`` "below" or "above"; both, where it lies "around"."""
-    value, low, high = case.estimate.value, case.estimate.low, case.estimate.high
-    about = {"interval": Interval(value, low, high), "claim": Claim("<" if case.sign < 0 else ">", 0.0)}
-    about["decides"] = case.training.reaches(PAPERS)
-    relations = {"below": ((high, "<"),), "above": ((low, ">"),), "around": ((low, "<"), (high, ">"))}
-    for end, relation in relations[lies]:
-        yield replace(compare(case.quantity, end, relation), **about)
+    """`Case.ends`, which decide only of models as large as the paper's, trained as long."""
+    yield from (replace(end, decides=case.training.reaches(PAPERS)) for end in case.ends(lies))
 
 
 def one_by_one(cases: Sequence[Case], *beside: Case) -> str:
     """What every case says, those that are told ``beside`` too, of runs whose settings were chosen after looks."""
     told = [
-        f"{case.fields['what']} ({case.label}): {with_interval(case.estimate, case.form)},"
-        f" {case.fields.get('outcome', case.outcome)}"
+        f"{case.what} ({case.label}): {with_interval(case.estimate, case.form)}, {case.said or case.outcome}"
         for case in (*cases, *beside)
     ]
     share = max(setting.config["steps"] for setting in encoders()) / DEFAULTS["steps"]

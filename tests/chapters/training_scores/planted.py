@@ -3,12 +3,12 @@
 from notebook_code import notebook
 
 from attngeo.chapters import training_scores as right
-from attngeo.claims.seed_intervals import Size, Training
+from attngeo.claims.seed_intervals import Training
 
 page, details = notebook("training_scores"), notebook("training_scores_details")
 attention_of = page.attention_of
 MODULE = "attngeo.chapters.training_scores"
-SMALL = Training(Size(2, 64), 0)
+SMALL = Training(2, 64, 0)
 
 
 def exchanged(score):
