@@ -127,7 +127,7 @@ def _figure(chapter: Chapter, index: int, output: NotebookNode, words: dict[str,
     cell = _code_cell(output)
     cell.metadata["mystnb"] = {
         "figure": {"name": words["name"], "caption": words["caption"]},
-        "image": {"alt": words["alt"], "classes": "dark-light"},  # no colour filter on the dark page
+        "image": {"alt": words["alt"], "classes": "dark-light"},  # custom.css has its colours on the dark page
     }
     return cell
 
