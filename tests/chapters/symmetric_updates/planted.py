@@ -55,6 +55,18 @@ PLANTED = {
         "frozen_score",
         lambda start, now: (1 + frozen_score(start, now)) / 2,
     ),
+    "keys that follow G, not its transpose": (
+        "first_direction",
+        "grown",
+        lambda factors, g, time, right=details.grown: right(factors, (g + g.T) / 2, time),
+        "$s$ after",
+    ),
+    "not at rest yet": (
+        "first_direction",
+        "rested",
+        lambda target, decay, rank, seed, right=details.rested: right(target, 3 * decay, rank, seed),
+        "at rest",
+    ),
     "the symmetric part is frozen": (
         "frozen_skew_part",
         "frozen_score",
