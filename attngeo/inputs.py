@@ -82,6 +82,10 @@ def read_yaml(path: Path, kind: type[T] | Any, refuse: Refuse) -> T:
     try:
         _require_shallow(text)
         value = yaml.load(text, Loader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = f" in line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        raise refuse(f"not valid YAML{where}: {error.problem}") from error
     except Exception as error:  # a date, a number or a tag can make its constructors raise anything
         raise refuse(f"not valid YAML: {cause(error)}") from error
     return checked(value, kind, refuse)

@@ -37,9 +37,10 @@ class _Commands(click.Group):
         if name not in COMMANDS:
             return None
         command = import_module(f"attngeo.cli.{name}").command
-        if not any(option.name == "quiet" for option in command.params):
+        if command.short_help is None:
             from attngeo.cli.terminal import quiet_option
 
+            command.name, command.short_help = name, COMMANDS[name]
             command.params.append(quiet_option())
         return command
 

@@ -3,7 +3,7 @@
 import click
 
 
-@click.command(name="cache", short_help="show or clear the queries and keys kept from the Hub")
+@click.command
 @click.option("--clear", is_flag=True, help="Remove them all; they are fetched again when they are wanted.")
 def command(clear: bool) -> None:
     """How many bytes of queries and keys are kept from the Hub, by repository and commit, and where.

@@ -1,15 +1,14 @@
 """``attngeo diff``: what changed in W_qk from one checkpoint to others, layer by layer."""
 
-import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from attngeo.cli import scoring_options
+from attngeo.cli import options
 from attngeo.cli.formats import View, deliver, format_of
-from attngeo.cli.terminal import screen
+from attngeo.cli.terminal import mute_hub, screen
 from attngeo.errors import ParameterError
 from attngeo.inputs import local_path
 
@@ -17,20 +16,16 @@ if TYPE_CHECKING:
     from attngeo.survey.differences import Compared
 
 
-@click.command(name="diff", short_help="what changed in W_qk from one checkpoint to others")
-@click.argument("checkpoints", nargs=-1, required=True, metavar="A B [C]...")
-@scoring_options.per_head
-@scoring_options.gamma
-@scoring_options.asked_format
-@scoring_options.output
-@scoring_options.convention("Formulas of the scores, as for attngeo score.")
+@click.command
+@click.argument("checkpoints", nargs=-1, metavar="A B [C]...")
+@options.scoring
 def command(
     checkpoints: tuple[str, ...],
     per_head: bool,
     gamma: float,
+    convention: str,
     asked: str | None,
     output: Path | None,
-    convention: str,
 ) -> None:
     """Both scores of A, B, ... layer by layer, their change from A, and the cosine and the relative change of W_qk.
 
@@ -41,7 +36,7 @@ def command(
     form = format_of(asked, output)
     from attngeo.survey.differences import difference_rows, require_alike  # torch comes with it
 
-    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # its retries; what fails is said in one sentence
+    mute_hub()
     compared = _opened(_spread(checkpoints))
     require_alike(compared, per_head)
     rows = []
@@ -52,11 +47,9 @@ def command(
 
 
 def _spread(checkpoints: Sequence[str]) -> list[str]:
-    """Names of single checkpoints: a run's folder becomes those of its steps.
-
-    Raises:
-        ParameterError: fewer than two, or one of them twice.
-    """
+    """Names of two or more single checkpoints: a run's folder becomes those of its steps."""
+    if not checkpoints:
+        raise ParameterError("no checkpoint is named; a comparison needs two or more: attngeo diff A B.")
     from attngeo.checkpoints.layers import open_checkpoint
     from attngeo.checkpoints.sources import saved_steps
 

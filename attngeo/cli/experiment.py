@@ -6,32 +6,25 @@ from typing import TYPE_CHECKING
 
 import click
 
-from attngeo.cli import worker_options
+from attngeo.cli import options
 from attngeo.errors import AttngeoError, needs
 from attngeo.files.atomic import write_text
 from attngeo.files.checkout import data, root
 from attngeo.files.provenance import head
 
 if TYPE_CHECKING:
-    from attngeo.runs.experiments import Experiment, PlannedRun
+    from attngeo.runs.experiments import Experiment
 
 
-@click.command(name="experiment", short_help="make the runs of an experiment that are not recorded")
+@click.command
 @click.argument("name", required=False)
 @click.option("--dry-run", is_flag=True, help="Say what is recorded and what is not, and start nothing.")
 @click.option("--missing", is_flag=True, help="Start runs that have nothing yet; leave those that were cut off.")
-@worker_options.workers
-@worker_options.scheduler
+@options.working
 @click.option("--tables", is_flag=True, help="Write the table of experiments in data/runs/README.md anew.")
 @click.option("--any-code", is_flag=True, help="Also where the recorded runs were made with another commit.")
 def command(
-    name: str | None,
-    dry_run: bool,
-    missing: bool,
-    workers: int | None,
-    scheduler: str | None,
-    tables: bool,
-    any_code: bool,
+    name: str | None, dry_run: bool, missing: bool, workers: int, scheduler: str, tables: bool, any_code: bool
 ) -> None:
     """Make the runs of the experiment NAME that are not recorded, in the order of its plan.
 
@@ -65,13 +58,6 @@ def command(
         return
     if not any_code:
         _require_one_code(experiment)
-    failed = _make(experiment, todo, workers or 0, scheduler or "")
-    if failed:
-        raise ExperimentError(f"{failed} of {len(todo)} runs of {experiment.name} failed; the others are made.")
-
-
-def _make(experiment: "Experiment", todo: "list[PlannedRun]", workers: int, scheduler: str) -> int:
-    """Make the runs, with a line for each that ends; returns how many failed."""
     with needs("train", "attngeo experiment"):
         from attngeo.training.experiments import make_runs
 
@@ -79,7 +65,8 @@ def _make(experiment: "Experiment", todo: "list[PlannedRun]", workers: int, sche
     for run, outcome in make_runs(experiment, todo, workers, scheduler):
         failed += isinstance(outcome, AttngeoError)
         click.echo(f"{run.name}: {outcome if isinstance(outcome, AttngeoError) else outcome.value}")
-    return failed
+    if failed:
+        raise ExperimentError(f"{failed} of {len(todo)} runs of {experiment.name} failed; the others are made.")
 
 
 def _require_one_code(experiment: "Experiment") -> None:

@@ -13,7 +13,7 @@ from attngeo.files.atomic import atomic_path, write_text
 from attngeo.files.checkout import root
 
 
-@click.command(name="run", short_help="re-run one chapter of the book with other parameters")
+@click.command
 @click.argument("chapter", required=False)
 @click.option(
     "-p",

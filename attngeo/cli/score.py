@@ -1,76 +1,65 @@
 """``attngeo score``: both scores of a checkpoint's attention layers beside what random weights give."""
 
-import logging
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from attngeo.bilinear.conventions import Convention
-from attngeo.cli import scoring_options
+from attngeo.cli import options
 from attngeo.cli.formats import View, check_picture, deliver, format_of
-from attngeo.cli.terminal import screen
+from attngeo.cli.terminal import bars, mute_hub, say, screen
 from attngeo.errors import ParameterError
 
 if TYPE_CHECKING:
     from attngeo.checkpoints.layers import Checkpoint
 
 
-@click.command(name="score", short_help="both scores of a checkpoint's attention layers")
+@click.command
 @click.argument("checkpoint", metavar="PATH_OR_ID")
-@scoring_options.per_head
-@scoring_options.gamma
-@scoring_options.asked_format
-@scoring_options.output
+@options.scoring
 @click.option(
     "--plot",
-    "plot",
     metavar="FILE",
-    type=click.Path(path_type=Path),
+    type=options.FILE,
     help="Also draw the scores over layers against random weights, or W_qk of --layer: .svg, .png or .pdf.",
 )
 @click.option("--layer", type=click.IntRange(0), metavar="N", help="This layer alone, of every part.")
 @click.option("--head", type=click.IntRange(0), metavar="N", help="This head of --layer alone.")
-@scoring_options.convention(
-    "Formulas: of the definitions, of Def. 3.1 as printed, of the released code, or behind Table S3."
-)
 @click.option(
     "--positions",
     is_flag=True,
     help="Split each s by the space of the model's position table: queries and keys both in it, both outside, mixed.",
 )
+@click.option(
+    "--register",
+    "registered",
+    metavar="FILE.yml",
+    type=options.FILE,
+    help="Architectures of your own, in the words of attngeo's entries.yml.",
+)
+# the others are those of open_checkpoint
 @click.option("--revision", metavar="R", help="Branch, tag or commit of a Hub repository.")
 @click.option(
     "--subfolder", metavar="S", default="", help="Folder within PATH_OR_ID that holds config.json and weights."
 )
 @click.option("--adapter", metavar="DIR", help="A LoRA adapter of peft (folder or Hub id) to merge into the model.")
 @click.option("--as", "model_type", metavar="TYPE", help="Read the model as this type: its own differs by name alone.")
-@click.option(
-    "--register",
-    "registered",
-    metavar="FILE.yml",
-    type=click.Path(path_type=Path),
-    help="Architectures of your own, in the words of attngeo's entries.yml.",
-)
 @click.option("--fold-norm", is_flag=True, help="Fold in the gain of the layer normalisation before queries and keys.")
 def command(
     checkpoint: str,
     per_head: bool,
     gamma: float,
+    convention: str,
     asked: str | None,
     output: Path | None,
     plot: Path | None,
     layer: int | None,
     head: int | None,
-    convention: str,
     positions: bool,
-    revision: str | None,
-    subfolder: str,
-    adapter: str | None,
-    model_type: str | None,
     registered: Path | None,
-    fold_norm: bool,
+    **opening: Any,
 ) -> None:
     """Symmetry and directionality of every attention layer of a model, beside what random weights give.
 
@@ -82,28 +71,30 @@ def command(
         check_picture(plot)
     if head is not None and layer is None:
         raise ParameterError("--head is one of a layer; add --layer.")
-    from attngeo.checkpoints.architectures import register_file  # torch comes with it, which no --help waits for
+    from attngeo.bilinear.summary import cells, summary  # torch comes with it, which no --help waits for
+    from attngeo.checkpoints.architectures import register_file
     from attngeo.checkpoints.layers import open_checkpoint
 
     if registered is not None:
         register_file(registered)
-
-    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # its retries; what fails is said in one sentence
+    mute_hub()
     with screen(stderr=True).status(f"looking for {checkpoint}"):  # shown on a terminal alone
-        opened = open_checkpoint(checkpoint, revision, adapter, model_type, fold_norm, subfolder)
+        opened = open_checkpoint(checkpoint, **opening)
     if layer is not None:
         _restrict(opened, layer, head)
     rows, notes = _scored(opened, gamma, per_head or head is not None, convention, positions)
     rows = [row for row in rows if head is None or row["head"] == head]
     if convention != Convention.DEFINITION:
-        notes = [*notes, "another formula than the definition's: compare with numbers of that formula alone"]
-    if fold_norm:
+        notes.append("another formula than the definition's: compare with numbers of that formula alone")
+    if opened.fold_norm:
         without = ", ".join(dict.fromkeys(plan.part for plan in opened.plans if not plan.norm))
         but = f", but for {without} layers, which have none that is known" if without else ""
-        notes = [*notes, f"W_qk with the gain of the layer normalisation before queries and keys{but}"]
+        notes.append(f"W_qk with the gain of the layer normalisation before queries and keys{but}")
     if beside := opened.left_out:
-        notes = [*notes, f"left out of W_qk, and so of the scores: {', '.join(beside)}"]
-    view = _view(rows, notes)
+        notes.append(f"left out of W_qk, and so of the scores: {', '.join(beside)}")
+    kind = "" if convention == Convention.DEFINITION else f", scores as in convention {convention!r}"
+    title = f"{opened.name} {opened.revision[:12]}".strip()
+    view = View(f"{title}, gamma = {gamma:g}{kind}", *cells(rows), [*notes, *summary(rows)])
     if plot is not None or form == "html":
         from attngeo.display.score_figure import matrix_figure, score_figure
 
@@ -112,15 +103,12 @@ def command(
         view = view._replace(svg=figure.svg(), alt=figure.alt)
         if plot is not None:
             figure.save(plot)
+            say(f"figure written to {plot}")
     deliver(rows, view, form, output)
 
 
 def _restrict(checkpoint: "Checkpoint", layer: int, head: int | None) -> None:
-    """Leave a checkpoint one layer of each part.
-
-    Raises:
-        ParameterError: there is no such layer, or no such head of it.
-    """
+    """Leave a checkpoint one layer of each part."""
     plans = [plan for plan in checkpoint.plans if plan.layer == layer]
     if not plans or (head is not None and head >= min(plan.heads for plan in plans)):
         what = f"head {head} in layer {layer}" if plans else f"layer {layer}"
@@ -131,37 +119,16 @@ def _restrict(checkpoint: "Checkpoint", layer: int, head: int | None) -> None:
 def _scored(
     checkpoint: "Checkpoint", gamma: float, per_head: bool, convention: str, positions: bool
 ) -> tuple[list[dict], list[str]]:
-    """Rows of scores, with a progress bar on stderr where that is a terminal; what is to be said about them."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
+    """Rows of scores, and which parts could not be split by positions."""
     from attngeo.bilinear.rows import with_split
     from attngeo.checkpoints.rows import PositionSpaces, layer_rows
 
-    console = screen(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("layers"))
     rows: list[dict] = []
     spaces = PositionSpaces(checkpoint) if positions else None
-    progress = Progress(
-        *columns,
-        TextColumn("{task.fields[read]}"),
-        TimeElapsedColumn(),
-        console=console,
-        disable=not console.is_terminal,
-    )
-    with progress, closing(iter(checkpoint)) as layers:
-        task = progress.add_task(checkpoint.name, total=len(checkpoint), read="")
+    with bars() as progress, closing(iter(checkpoint)) as layers:
+        task = progress.add_task(checkpoint.name, total=len(checkpoint), what="layers")
         for plan, layer in zip(checkpoint.plans, layers, strict=True):
-            own = layer_rows(checkpoint, layer, gamma, per_head, convention)
-            rows += with_split(own, layer.form, spaces.of(plan)) if spaces else own
-            progress.update(task, advance=1, read=f"{checkpoint.bytes_read / 1e6:.1f} MB read")
+            scored = layer_rows(checkpoint, layer, gamma, per_head, convention)
+            rows += with_split(scored, layer.form, spaces.of(plan)) if spaces else scored
+            progress.update(task, advance=1, what=f"layers, {checkpoint.bytes_read / 1e6:.1f} MB read")
     return rows, spaces.missing if spaces else []
-
-
-def _view(rows: list[dict], notes: list[str]) -> View:
-    from attngeo.bilinear.summary import cells, summary
-
-    first = rows[0]
-    title = f"{first['model']} {first['revision'][:12]}".strip()
-    kind = "" if first["convention"] == Convention.DEFINITION else f", scores as in convention {first['convention']!r}"
-    names, found = cells(rows)
-    return View(f"{title}, gamma = {first['gamma']:g}{kind}", names, found, [*notes, *summary(rows)])

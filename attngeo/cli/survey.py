@@ -1,48 +1,45 @@
 """``attngeo survey``: score pretrained models and record the scores with their provenance."""
 
-import logging
 import math
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import Progress, TaskID
 
-from attngeo.cli import worker_options
-from attngeo.cli.terminal import say, screen
+from attngeo.cli import options
+from attngeo.cli.terminal import bars, is_quiet, mute_hub, say
 from attngeo.errors import CheckpointError, ParameterError
 
 JOBS = min(4, os.cpu_count() or 1)
 
 
-@click.command(name="survey", short_help="score many models and record the scores with their provenance")
+@click.command
 @click.argument("models", nargs=-1, metavar="[MODEL]...")
 @click.option(
     "--from", "ids", metavar="FILE", type=click.File(encoding="utf-8"), help="Further MODELs, one a line; - for stdin."
 )
-@click.option("--group", "label", metavar="G", help="Every model of a group: see --list.")
+@click.option("--group", "label", metavar="G", default="", help="Every model of a group: see --list.")
 @click.option("--resume", is_flag=True, help="Pass over models with a finished record.")
 @click.option("-o", "--output", type=click.Path(file_okay=False, path_type=Path), help="Folder of the records.")
 @click.option(
     "-j", "--jobs", type=click.IntRange(1, 64), default=JOBS, show_default=True, help="Models at once; of one, layers."
 )
-@worker_options.workers
-@worker_options.scheduler
-@click.option("--gamma", type=float, default=2.0, show_default=True, help="Threshold of directionality, in sd.")
+@options.working
+@options.gamma
 @click.option("--quantise", is_flag=True, help="Also score the weights rounded to 16, 8 and 4 bits.")
 @click.option("--list", "listing", is_flag=True, help="Print the groups and models, and read nothing.")
 def command(
     models: tuple[str, ...],
     ids: Any,
-    label: str | None,
+    label: str,
     resume: bool,
     output: Path | None,
     jobs: int,
-    workers: int | None,
-    scheduler: str | None,
+    workers: int,
+    scheduler: str,
     gamma: float,
     quantise: bool,
     listing: bool,
@@ -76,33 +73,29 @@ def command(
 
     from attngeo.survey.run import chosen_models, is_done, require_registered, survey, survey_on_workers
 
-    asked = chosen_models(models, label or "")
+    asked = chosen_models(models, label)
     if output is None:
         require_registered(asked, folder)
     resume = resume or bool(workers or scheduler)
     todo = [m for m in asked if not (resume and is_done(m, folder, gamma, quantise))]
     if len(todo) < len(asked):
         say(f"{len(asked) - len(todo)} of {len(asked)} models have a record already")
-    import huggingface_hub  # noqa: F401  importing it resets the level below
-
-    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # its retries; what fails is said in one sentence
+    mute_hub()
 
     def start(on_layer):
         if workers or scheduler:
-            return survey_on_workers(todo, folder, gamma, quantise, workers or 0, scheduler or "")
+            return survey_on_workers(todo, folder, gamma, quantise, workers, scheduler)
         torch.set_num_threads(max(1, torch.get_num_threads() // jobs))
         return survey(todo, folder, gamma, jobs, on_layer, quantise)
 
     failed = _run(start, len(todo))
     if len(failed) == 1:
         raise CheckpointError(f"1 of {len(asked)} models not recorded: {next(iter(failed.values()))}")
+    for name, why in failed.items():
+        click.echo(f"{name}: {why}", err=True)
     if failed:
-        for name, why in failed.items():
-            click.echo(f"{name}: {why}", err=True)
         names = ", ".join(list(failed)[:5]) + (", ..." if len(failed) > 5 else "")
-        raise CheckpointError(
-            f"{len(failed)} of {len(asked)} models not recorded ({names}); --resume tries them again."
-        )
+        raise CheckpointError(f"{len(failed)} of {len(asked)} models not recorded ({names}); --resume tries again.")
 
 
 def _recorded_survey() -> Path | None:
@@ -117,21 +110,15 @@ def _recorded_survey() -> Path | None:
 
 def _run(start: Callable, models: int) -> dict[str, str]:
     """Survey, with a bar on a terminal and a line per record; returns what failed, with the reason."""
-    failed, console = {}, screen(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[what]}"))
-    bars = {
-        "disable": not console.is_terminal,
-        # rich prints what goes to stdout above the bars; where stdout is a file it must not
-        "redirect_stdout": sys.stdout.isatty(),
-    }
-    with Progress(*columns, TimeElapsedColumn(), console=console, **bars) as progress:
+    failed = {}
+    with bars() as progress:
         watch = _Watch(progress, models)
         for model, outcome in start(watch.layer):
             watch.ended(model.name)
-            if isinstance(outcome, Path):
-                print(outcome, flush=True)
-            else:
+            if not isinstance(outcome, Path):
                 failed[model.name] = outcome
+            elif not is_quiet():
+                print(outcome, flush=True)
     return failed
 
 
@@ -162,7 +149,7 @@ class _Watch:
         self._progress.advance(self._all)
 
 
-def _listing(models: tuple[str, ...], label: str | None, folder: Path | None) -> str:
+def _listing(models: tuple[str, ...], label: str, folder: Path | None) -> str:
     """Groups with their sizes, and models: name, Hub id, parts, printed rows, access, whether recorded."""
     from attngeo.survey.models import ModelPart, group, groups, registry
     from attngeo.survey.record import record_folder

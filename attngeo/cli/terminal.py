@@ -1,10 +1,12 @@
 """The terminal, if there is one."""
 
+import logging
 import os
 import sys
 
 import click
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 QUIET = "attngeo.quiet"  # of a command's context
 
@@ -15,14 +17,32 @@ def screen(stderr: bool = False) -> Console:
     With --quiet stderr is none, so that no progress is drawn there.
     """
     stream = sys.stderr if stderr else sys.stdout
-    shown = stream.isatty() and "JPY_PARENT_PID" not in os.environ and not (stderr and _is_quiet())
+    shown = stream.isatty() and "JPY_PARENT_PID" not in os.environ and not (stderr and is_quiet())
     return Console(stderr=stderr, force_terminal=shown)
+
+
+def bars() -> Progress:
+    """Bars on stderr where that is a terminal; a task says ``what`` is counted."""
+    console, columns = screen(stderr=True), (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    return Progress(
+        *(*columns, TextColumn("{task.fields[what]}"), TimeElapsedColumn(), TimeRemainingColumn()),
+        console=console,
+        disable=not console.is_terminal,
+        redirect_stdout=sys.stdout.isatty(),  # or rich would print above the bars what is meant for a file
+    )
 
 
 def say(words: str) -> None:
     """A line on stderr, unless --quiet is given."""
-    if not _is_quiet():
+    if not is_quiet():
         click.echo(words, err=True)
+
+
+def mute_hub() -> None:
+    """No word of retries; what fails is said in one sentence."""
+    import huggingface_hub  # noqa: F401  importing it resets the level below
+
+    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
 
 
 def quiet_option() -> click.Option:
@@ -35,6 +55,7 @@ def quiet_option() -> click.Option:
     return click.Option(["-q", "--quiet"], is_flag=True, expose_value=False, callback=note, help=words)
 
 
-def _is_quiet() -> bool:
+def is_quiet() -> bool:
+    """Whether --quiet is given."""
     context = click.get_current_context(silent=True)
     return context is not None and context.meta.get(QUIET, False)

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import click
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from attngeo.cli.terminal import say, screen
+from attngeo.cli.terminal import bars, say
 from attngeo.errors import needs
 from attngeo.training.choices import PRESETS
 from attngeo.training.config import TrainingConfig, configure, read_values
@@ -25,18 +24,14 @@ def _options(function):
         kind = (get_args(f.type) or (f.type,))[0]
         flag = f"--{f.name.replace('_', '-')}"
         choices = f.metadata["choices"]
-        default = "" if f.default is None else f"  [default: {f.default}]"
-        if kind is bool:
-            option = click.option(f"{flag}/--no-{flag[2:]}", f.name, default=None, help=f.metadata["help"] + default)
-        else:
-            option = click.option(
-                flag, f.name, type=click.Choice(choices) if choices else kind, help=f.metadata["help"] + default
-            )
-        function = option(function)
+        words = f.metadata["help"] + ("" if f.default is None else f"  [default: {f.default}]")
+        flags = f"{flag}/--no-{flag[2:]}" if kind is bool else flag
+        kind = click.Choice(choices) if choices else kind
+        function = click.option(flags, f.name, type=kind, default=None, help=words)(function)
     return function
 
 
-@click.command(name="train", short_help="train an encoder or a decoder and record its scores")
+@click.command
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path, file_okay=False), required=True, help="folder of the run"
 )
@@ -81,31 +76,19 @@ class _Bar:
     """A live line on stderr where that is a terminal; elsewhere one plain line per tenth of the run."""
 
     def __init__(self, steps: int) -> None:
-        self.steps = steps
-        self.console = screen(stderr=True)
-        self.progress = Progress(
-            TextColumn("training"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[said]}"),
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
-            console=self.console,
-            disable=not self.console.is_terminal,
-        )
-        self.task = self.progress.add_task("", total=steps, said="")
-        self.next_line = 0
+        self.steps, self.next_line, self.progress = steps, 0.0, bars()
+        self.task = self.progress.add_task("training", total=steps, what="")
 
     def show(self, row: dict[str, Any]) -> None:
         """Show a step, and what was recorded at it."""
+        self.progress.update(self.task, completed=row["step"])
         if "loss" not in row:
-            self.progress.update(self.task, completed=row["step"])
             return
         said = (
             f"loss {_number(row['loss'])}  held out {_number(row['held_out_loss'])}  "
             f"s {row['symmetry']:+.3f}  d {row['directionality']:+.3f}  {row['tokens'] / row['seconds']:,.0f} tokens/s"
         )
-        self.progress.update(self.task, completed=row["step"], said=said)
+        self.progress.update(self.task, what=said)
         if self.progress.disable and row["step"] >= self.next_line:
             say(f"step {row['step']} of {self.steps}  {said}")
             self.next_line = row["step"] + self.steps / 10

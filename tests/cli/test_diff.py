@@ -150,6 +150,7 @@ def test_revisions_of_one_id(run, saved, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "arguments, named",
     [
+        ([], "no checkpoint is named.* attngeo diff A B"),
         (["first"], "first .* --keep-checkpoints .* --checkpoint-every "),
         (["./nowhere"], "nowhere"),
         (["first", "first"], "first"),

@@ -193,7 +193,7 @@ def test_a_missing_extra_is_one_sentence_before_anything_is_read(
 
 def test_a_plot_and_a_report_beside_the_table(run, saved, tmp_path):
     code, out, err = run(saved, "--plot", tmp_path / "s.svg")
-    assert code == 0 and out.count("│ encoder │") == 3 and not err
+    assert code == 0 and out.count("│ encoder │") == 3 and err == f"figure written to {tmp_path / 's.svg'}\n"
     assert (tmp_path / "s.svg").read_text().count("<svg") == 1 and "tiny-bert" in (tmp_path / "s.svg").read_text()
     code, out, _ = run(saved, "--per-head", "-o", tmp_path / "r.html")
     page = (tmp_path / "r.html").read_text()
@@ -400,7 +400,8 @@ def test_an_unknown_type_is_read_as_a_known_one_or_registered_from_a_file(run, s
 @pytest.mark.parametrize(
     "text, named",
     [
-        ("- {model_types: [a], stacks: [{part: encoder, modul: x}]}", "modul"),
+        ("- {model_types: [a], stacks: [{part: encoder, modul: x}]}", "('modul' is no word of an entry)"),
+        ("- {model_types: [a], stacks: [", "not valid YAML in line 1, column 31: "),
         ("- {model_types: [a], stacks: [{part: encoder, module: x, layout: heap}]}", "'heap'"),
         ("- {model_types: [gpt2], stacks: [{part: encoder, module: x}]}", "'gpt2' is built in"),
         ("- {model_types: [a]}", "stacks"),

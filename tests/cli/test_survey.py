@@ -155,6 +155,9 @@ def test_a_model_on_no_hub_needs_its_folder(tmp_path, capsys):
 
 def test_rounded_weights_are_asked_for(weights, tmp_path, capsys):
     assert attngeo(capsys, "survey", weights / "m0", "-o", tmp_path)[0] == 0
+    for quiet in ([], ["-q"]):
+        code, out, err = attngeo(capsys, "survey", weights / "m1", "-o", tmp_path / "quiet", *quiet)
+        assert code == 0 and bool(out) != bool(quiet) and not err
     code, out, _ = attngeo(capsys, "survey", weights / "m0", "-o", tmp_path, "--quantise", "--resume")
     assert code == 0 and out.splitlines() == [str(tmp_path / "m0")]
     assert (tmp_path / "m0" / "quantised.csv").is_file()

@@ -1,5 +1,6 @@
 """Where the queries and keys of each transformers model_type stand in its files: one declarative entry per type."""
 
+import re
 from pathlib import Path
 from typing import Any, get_args
 
@@ -9,7 +10,7 @@ from attngeo.checkpoints.architectures.entry import ABSOLUTE, Attention, Entry, 
 from attngeo.checkpoints.architectures.locate import Misfit, locate, places, transposed
 from attngeo.checkpoints.architectures.plans import LayerPlan
 from attngeo.errors import ParameterError
-from attngeo.inputs import cause, read_yaml
+from attngeo.inputs import read_yaml
 
 
 class _Registered(Struct, forbid_unknown_fields=True):
@@ -80,7 +81,8 @@ def register_file(path: Path) -> None:
         try:
             stacks = [_stack(stack) for stack in words.stacks]
         except TypeError as error:
-            raise refuse(cause(error)) from error
+            named, missing = " and ".join(re.findall(r"'\w+'", f"{error}")), "missing" in f"{error}"
+            raise refuse(f"{named} is missing" if missing else f"{named} is no word of an entry") from error
         for model_type in words.model_types:
             register_architecture(model_type, *stacks)
 

@@ -1,0 +1,67 @@
+"""Options that several commands have: what is scored and by which formulas, where it goes, who does the work."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from attngeo.bilinear.conventions import GAMMA, Convention
+from attngeo.cli.formats import SUFFIXES
+from attngeo.errors import ParameterError
+
+FILE = click.Path(path_type=Path)
+
+
+def several(*options: Callable) -> Callable:
+    """One decorator of several, in the order of the help."""
+
+    def decorate(command: Callable) -> Callable:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def _alone(context: click.Context, option: click.Parameter, value: Any) -> Any:
+    if value and any(context.params.get(name) for name in ("workers", "scheduler")):
+        raise ParameterError("--workers starts processes here and --scheduler uses those of a cluster; give one.")
+    return value or (0 if option.name == "workers" else "")
+
+
+gamma = click.option(
+    "--gamma", default=GAMMA, show_default=True, help="Threshold of the directionality score, in standard deviations."
+)
+scoring = several(
+    click.option("--per-head", is_flag=True, help="Also one row per head."),
+    gamma,
+    click.option(
+        "--convention",
+        type=click.Choice([c.value for c in Convention]),
+        default=Convention.DEFINITION.value,
+        show_default=True,
+        help="Formulas: of the definitions, of Def. 3.1 as printed, of the released code, or behind Table S3.",
+    ),
+    click.option(
+        "--format",
+        "asked",
+        type=click.Choice(list(SUFFIXES)),
+        help="Default: by the suffix of FILE, else table. parquet and html need -o.",
+    ),
+    click.option("-o", "--output", metavar="FILE", type=FILE, help="Write there and not to stdout."),
+)
+working = several(
+    click.option(
+        "--workers",
+        type=click.IntRange(1, 1024),
+        callback=_alone,
+        help="Processes on this machine, one core each.",
+    ),
+    click.option(
+        "--scheduler",
+        metavar="ADDRESS",
+        callback=_alone,
+        help="Address of a dask scheduler, whose workers do the work.",
+    ),
+)
