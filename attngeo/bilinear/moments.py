@@ -18,6 +18,7 @@ PANELS = (256, 512)  # rows and columns of M at a time: at rank 8192 that and tw
 VIEWS = (512, 1024)  # the same where factors are used as they lie, so that no panel takes memory
 SMALL = 16 << 20  # bytes of both factors that are converted at once, not panel by panel
 WIDE = 4096  # from this width on, rounding errors of single entries average out below what the scores show
+ROUGH = 512  # from this width on, float32 factors are multiplied in float32 first (`attngeo.bilinear.scores.score`)
 NEAR_ONE = 20  # largest power of two in a factor whose squares are safe in float32 as they are
 UNEVEN = 30  # kurtosis of a tile, 3 for normal entries, from which the rounding of a few entries would show
 SUMS = ("square", "trace", "row_norms", "column_norms")
@@ -64,8 +65,12 @@ def dense_moments(m: Float[Tensor, "*batch d d"]) -> Moments:
     )
 
 
-def form_moments(form: BilinearForm) -> Moments:
-    """Moments of the summed form ``W_qk = sum_h W_qk,h`` (Eq. S20), in arithmetic wider than the factors."""
+def form_moments(form: BilinearForm, rough: bool = False) -> Moments:
+    """Moments of the summed form ``W_qk = sum_h W_qk,h`` (Eq. S20), in arithmetic wider than the factors.
+
+    ``rough``: float32 factors of width `ROUGH` on are multiplied in float32, which leaves an error of a few units of
+    its rounding in a norm, and of about 1e-8 in s.
+    """
     form = BilinearForm(_near_one(form.wq, "W_q"), _near_one(form.wk, "W_k"))
     dtype, rank = working_dtype(form), form.n_kv_heads * form.d_head
     # d^2 rank multiplications for tiles, in larger pieces, against 5 d rank^2 for Gram products: even at d / 4
@@ -73,6 +78,8 @@ def form_moments(form: BilinearForm) -> Moments:
         return gram_moments(_merged(form.wq, form, dtype), _merged(form.wk, form, dtype))
     if form.n_heads != form.n_kv_heads:  # sums of heads need the wider type
         return tiled_moments(_merged(form.wq, form, dtype), _merged(form.wk, form, dtype))
+    if rough and form.wq.dtype == torch.float32 and form.d_model >= ROUGH:
+        dtype = torch.float32
     as_they_are = form.wq.dtype == torch.bfloat16 and form.d_model >= WIDE
     return tiled_moments(*form.merged(), torch.bfloat16 if as_they_are else dtype)
 

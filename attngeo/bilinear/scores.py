@@ -1,6 +1,6 @@
 """Symmetry (Def. 3.1) and directionality (Def. 3.2) of a matrix or of a bilinear form."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TypeVar
 
 import torch
@@ -9,10 +9,12 @@ from torch import Tensor
 
 from attngeo.bilinear.conventions import GAMMA, Convention
 from attngeo.bilinear.form import BilinearForm
-from attngeo.bilinear.moments import Moments, dense_moments, form_moments, head_moments
+from attngeo.bilinear.moments import ROUGH, WIDE, Moments, dense_moments, form_moments, head_moments
 from attngeo.errors import MatrixError, ParameterError
 
 Number = TypeVar("Number", float, Tensor)
+EXACT = torch.finfo(torch.float64).eps
+CLEAR = 32  # units of rounding: ten times the largest error of a norm that was seen in trained weights
 SUM = -1  # in the column ``head`` of a table: the sum over heads, W_qk of Eq. S20
 
 
@@ -77,7 +79,15 @@ def directionality_score(
 
 
 def score(m: BilinearForm | Float[Tensor, "d d"], gamma: float = GAMMA) -> Scores:
-    """Both scores of a matrix or of the summed form, from one pass over it."""
+    """Both scores of a matrix or of the summed form, from one pass over it.
+
+    Of narrow float32 layers that pass is in float32; where a norm comes out so close to its threshold that rounding
+    could decide on which side it is, a second one follows in float64.
+    """
+    if isinstance(m, BilinearForm) and ROUGH <= m.d_model < WIDE:
+        rough = form_moments(m, rough=True)
+        if rough.epsilon == EXACT or _is_clear(rough, _checked(gamma)):
+            return _scores(replace(rough, epsilon=EXACT), gamma)
     return _scores(_moments(m), gamma)
 
 
@@ -108,6 +118,18 @@ def score_rows(
 def score_batch(m: Float[Tensor, "batch d d"], gamma: float = GAMMA) -> Scores:
     """Both scores of every matrix of a batch, shape (batch,)."""
     return _scores(dense_moments(m), gamma)
+
+
+def _is_clear(moments: Moments, gamma: float) -> bool:
+    """Whether every norm is further from every threshold than rounding can move it."""
+    norms = torch.stack((moments.row_norms, moments.column_norms))
+    near = CLEAR * moments.epsilon * norms.amax(-1, keepdim=True)
+    for convention in (Convention.DEFINITION, Convention.RELEASED, Convention.TABLES):
+        compared, threshold, _ = _threshold(norms, gamma, moments.epsilon, convention)
+        moved = near / norms if convention is Convention.TABLES else near  # of a logarithm
+        if ((compared - threshold).abs() <= moved).any():
+            return False
+    return True
 
 
 def _moments(m: BilinearForm | Tensor) -> Moments:
@@ -150,8 +172,7 @@ def directionality_of(
     epsilon: float = torch.finfo(torch.float64).eps,
 ) -> tuple[Float[Tensor, "*batch"], Int[Tensor, "*batch"], Int[Tensor, "*batch"]]:
     """d of a matrix whose rows and columns have these norms, and how many of either exceed their threshold."""
-    r, n_rows = _over_threshold(row_norms, gamma, epsilon, convention)
-    c, n_columns = _over_threshold(column_norms, gamma, epsilon, convention)
+    (r, c), (n_rows, n_columns) = _over_threshold(torch.stack((row_norms, column_norms)), gamma, epsilon, convention)
     # r, c >= 0: the sums are 0 together only where nothing exceeds, and d is 0 there by definition
     d = torch.where(r + c > 0, (r - c) / (r + c), 0)
     return d, n_rows, n_columns
@@ -163,17 +184,24 @@ def _over_threshold(norms: Tensor, gamma: float, epsilon: float, convention: Con
     Definition: the norms themselves, with the population sd. Released: their excess over the threshold, with the sd
     over n - 1. Tables: the excess of their logarithms, with the population sd.
     """
+    norms, threshold, margin = _threshold(norms, gamma, epsilon, convention)
+    # a norm within rounding of the threshold does not exceed it: otherwise equal norms would be judged by their noise
+    over = norms > threshold + margin
+    amounts = norms if convention in (Convention.DEFINITION, Convention.PRINTED) else norms - threshold
+    return torch.where(over, amounts, 0).sum(-1), over.sum(-1)
+
+
+def _threshold(
+    norms: Tensor, gamma: float, epsilon: float, convention: Convention
+) -> tuple[Tensor, Tensor, Tensor | float]:
+    """What is compared, norms or their logarithms, with which threshold, and what rounding may add to either."""
     peak, n = norms.amax(-1, keepdim=True), norms.shape[-1]
     margin = 4 * n**0.5 * epsilon * peak
     if convention is Convention.TABLES:
         # a norm of 0 has no logarithm: it counts as one at rounding level
         norms, margin = norms.clamp_min(epsilon * torch.where(peak > 0, peak, 1)).log(), 4 * n**0.5 * epsilon
     sd = norms.std(-1, correction=int(convention is Convention.RELEASED and n > 1), keepdim=True)
-    threshold = norms.mean(-1, keepdim=True) + gamma * sd
-    # a norm within rounding of the threshold does not exceed it: otherwise equal norms would be judged by their noise
-    over = norms > threshold + margin
-    amounts = norms if convention in (Convention.DEFINITION, Convention.PRINTED) else norms - threshold
-    return torch.where(over, amounts, 0).sum(-1), over.sum(-1)
+    return norms, norms.mean(-1, keepdim=True) + gamma * sd, margin
 
 
 def _checked(gamma: float) -> float:

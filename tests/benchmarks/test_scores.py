@@ -61,20 +61,21 @@ def a_layer(d: int, heads: int, key_heads: int, dtype: str) -> BilinearForm:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(
-    ("d", "heads", "key_heads"), [(1024, 8, 8), (2048, 16, 16), (4096, 32, 32), (4096, 32, 8), (8192, 64, 64)]
+    ("d", "heads", "key_heads"),
+    [(512, 8, 8), (1024, 8, 8), (2048, 16, 16), (4096, 32, 32), (4096, 32, 8), (8192, 64, 64)],
 )
 def test_sum_over_heads(record, d, heads, key_heads, dtype):
-    """The summed form of a layer, against the whole dense matrix; narrow float32 layers are summed in float64."""
+    """The summed form of a layer, against the whole dense matrix."""
     form = a_layer(d, heads, key_heads, dtype)
     q, k = (x.transpose(0, 1).flatten(1) for x in form.to(torch.float32).per_head())
     a, b = torch.randn(2, d, d).to(DTYPES[dtype])
-    rounds = 3 if d > 4096 else 5
+    rounds = 3 if d > 4096 else 5 if d == 4096 else 25
     ways = {"released": lambda: released_way(q, k), "ours": lambda: score(form), "product": lambda: a @ b.T}
     seconds = in_turns(rounds + 1, **ways)
     seconds = {name: found[1:] for name, found in seconds.items()}  # the first warms up
     record.append({"d": d, "heads": heads, "key_heads": key_heads, "dtype": dtype, "seconds": seconds})
     ratio = median(seconds["released"]) / median(seconds["ours"])
-    assert ratio > (1 if d >= 4096 else 0.3) * (2 if dtype == "bfloat16" or key_heads < heads else 1)
+    assert ratio > (1 if d >= 1024 else 0.8) * (2 if dtype == "bfloat16" or key_heads < heads else 1)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -334,6 +334,23 @@ def test_forms_of_float32_are_scored_in_float64():
     assert head_moments(form).square.dtype == torch.float64
 
 
+def test_narrow_float32_layers_are_multiplied_in_float64_where_rounding_could_decide(monkeypatch):
+    monkeypatch.setattr("attngeo.bilinear.moments.ROUGH", 5)
+    monkeypatch.setattr("attngeo.bilinear.scores.ROUGH", 5)
+    taken = []
+    monkeypatch.setattr(
+        "attngeo.bilinear.moments.tiled_moments", lambda q, k, dtype: taken.append(dtype) or tiled_moments(q, k, dtype)
+    )
+    rows = torch.tensor([1.0, 1.0, 1.0, 1.0, 7.0])[:, None] * torch.linalg.qr(gaussian(5, 5)).Q.float()
+    form = BilinearForm(rows[None], torch.eye(5)[None])  # one norm at mean + 2 sd
+    for gamma, expected in ((1.5, [torch.float32]), (2.0, [torch.float32, torch.float64])):
+        found, exact = score(form, gamma), score(form.to(torch.float64).dense(), gamma)
+        assert taken == expected
+        assert found.symmetry.item() == pytest.approx(exact.symmetry.item(), abs=1e-6)
+        assert (found.n_rows_over, found.n_columns_over) == (exact.n_rows_over, exact.n_columns_over)
+        taken.clear()
+
+
 def test_rows_of_a_table_are_the_scores_of_the_sum_and_of_every_head():
     wq = gaussian(2, 30, 4)
     wq[1, :3] *= 9

@@ -401,7 +401,7 @@ def test_an_unknown_type_is_read_as_a_known_one_or_registered_from_a_file(run, s
     "text, named",
     [
         ("- {model_types: [a], stacks: [{part: encoder, modul: x}]}", "('modul' is no word of an entry)"),
-        ("- {model_types: [a], stacks: [", "not valid YAML in line 1, column 31: "),
+        ("- {model_types: [a], stacks: [", "not valid YAML in line "),
         ("- {model_types: [a], stacks: [{part: encoder, module: x, layout: heap}]}", "'heap'"),
         ("- {model_types: [gpt2], stacks: [{part: encoder, module: x}]}", "'gpt2' is built in"),
         ("- {model_types: [a]}", "stacks"),

@@ -81,8 +81,9 @@ def register_file(path: Path) -> None:
         try:
             stacks = [_stack(stack) for stack in words.stacks]
         except TypeError as error:
-            named, missing = " and ".join(re.findall(r"'\w+'", f"{error}")), "missing" in f"{error}"
-            raise refuse(f"{named} is missing" if missing else f"{named} is no word of an entry") from error
+            named, missing = re.findall(r"'\w+'", f"{error}"), "missing" in f"{error}"
+            why = f"{' and '.join(named)} is missing" if missing else f"{named[0]} is no word of an entry"
+            raise refuse(why) from error
         for model_type in words.model_types:
             register_architecture(model_type, *stacks)
 
