@@ -28,7 +28,7 @@ from attngeo.chapters.cost import measured
 from attngeo.display.page import glue, table
 from attngeo.bilinear.moments import ROUGH, WIDE
 
-layers = measured.layers()
+layers = measured.layers().sort_values(["d", "key_heads", "dtype"], kind="stable")
 wide = layers.query("d == 8192").set_index("dtype")
 ways = measured.other_ways().set_index("way")
 full = layers.query("key_heads == heads and dtype == 'float32'").set_index("d")["ratio"]
