@@ -186,10 +186,8 @@ figures.loss_curves({temperature.label: dict(temperature.arms)}, "fig-init-tempe
 # resampled seeds, and with so few it is too narrow. Simulated, with {glue:text}`fewest` it holds the truth
 # {glue:text}`coverage-fewest` of the time. With {glue:text}`most` it is {glue:text}`coverage-most`.
 #
-# *First crossing.* The paper's number for the same runs: training loss, one seed, first touch; one number for each seed.
-#
-# Brackets in the first row of each table: what two random starts of different seeds show over each other, one seed against
-# one, by either measure. A speed-up of one seed within these bounds means nothing.
+# A speed-up of one seed means nothing within the bounds that two random starts of different seeds show over each other: the
+# first row of {numref}`tab-init-speed-ups`.
 
 # %% tags=["remove-cell"]
 compared = [c for e in main for c in e.contrasts().values()]
@@ -206,14 +204,6 @@ for name, n in (("fewest", min(map(len, compared))), ("most", max(map(len, compa
 # ## The earlier runs, every comparison
 
 # %% tags=["remove-input"]
-table(
-    pd.DataFrame([{"start": p.arm, "against": p.against, "what the pair isolates": p.isolates} for p in PAIRS]),
-    name="tab-init-contrasts",
-    caption="Pairs of starts. *released* is what the released code calls symmetric; *symmetric-indefinite* has as many negative "
-    "eigenvalues as positive ones.",
-)
-
-# %% tags=["remove-input"]
 hours = [(e, sum(run.about["seconds"] for run in e.runs) / 3600) for e in main]
 table(
     pd.DataFrame({"setting": e.label, "size": e.size, "runs": len(e.runs), "hours": spent} for e, spent in hours),
@@ -226,17 +216,16 @@ table(
 figures.loss_curves({e.label: e.arms for e in main}, "fig-init-curves")
 
 # %% tags=["remove-input"]
-for setting in main:
-    table(
-        starts.matrix_table(setting, window),
-        name=f"tab-init-{setting.config['objective']}-{setting.config['text']}",
-        caption=f"{setting.label.capitalize()}: {setting.size}. Differences and speed-ups against the random start.",
-        formats={"final loss": ".3f", "random's": ".3f"},
-    )
+table(
+    starts.speed_ups_table(main, window),
+    name="tab-init-speed-ups",
+    caption="Steps saved against the random start, by start and setting. In brackets: what two random starts of different "
+    "seeds show over each other, one seed against one. A dash: not run.",
+)
 
 # %% tags=["remove-input"]
 SHORT = {HELPS: "**lower**", HURTS: "**higher**", NO_DIFFERENCE: "within noise"}
-words = {
+words = {"what the pair isolates": {p.name: p.isolates for p in PAIRS}} | {
     e.label: {
         p.name: f"{with_interval(c.difference(), as_nats)} {SHORT[c.outcome()]}" for p, c in e.contrasts().items()
     }
@@ -246,7 +235,8 @@ table(
     pd.DataFrame(words).rename_axis("pair").fillna("–"),
     name="tab-init-answer",
     caption="What each change of the start is worth: difference of the final held-out losses, with its interval. "
-    "*Within noise*: no difference beyond the noise between seeds. A dash: not run.",
+    "*Within noise*: no difference beyond the noise between seeds. A dash: not run. *released* is what the released code "
+    "calls symmetric; *symmetric-indefinite* has as many negative eigenvalues as positive ones.",
 )
 
 # %% tags=["remove-cell"]
@@ -289,31 +279,11 @@ table(
 # whether a fixed rate misleads, and is no test of its own.
 
 # %% tags=["remove-input"]
-tried = starts.by_learning_rate(starts.recorded())
-for number, family in enumerate(tried, 1):
-    table(
-        starts.rates_table(family),
-        name=f"tab-init-rates-{number}",
-        caption=f"Final held-out loss by learning rate ({family[0].label}; {family[0].size.split(', learning')[0]}). "
-        "In brackets: seeds.",
-    )
-
-# %% [markdown]
-# ### Other settings
-#
-# Runs of other lengths, blocks and models, with fewer starts or seeds.
-
-# %% tags=["remove-input"]
-of_main = {run.name for e in main for run in e.runs}
-told = [{run.name for setting in family for run in setting.runs} for family in tried]
-told = of_main.union(*(names for names in told if names & of_main))
-for number, setting in enumerate((e for e in recorded if e.runs[0].name not in told), 1):
-    table(
-        starts.matrix_table(setting, window),
-        name=f"tab-init-other-{number}",
-        caption=f"{setting.label.capitalize()}: {setting.size}. Against the random start.",
-        formats={"final loss": ".3f", "random's": ".3f"},
-    )
+table(
+    pd.concat(map(starts.rates_table, starts.by_learning_rate(starts.recorded()))),
+    name="tab-init-rates",
+    caption="Final held-out loss by learning rate, in every setting that was run at several. In brackets: seeds.",
+)
 
 # %% [markdown]
 # ## Symmetry after a symmetric start

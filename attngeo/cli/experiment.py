@@ -34,7 +34,7 @@ def command(
     """
     with needs("train", "attngeo experiment"):  # pandas, which no --help waits for
         from attngeo.runs.experiments import ExperimentError, State, read_experiment, read_experiments
-        from attngeo.runs.experiments_table import states, with_table
+        from attngeo.runs.experiments_table import with_table
 
     if tables:
         readme = data("runs", "README.md")
@@ -42,12 +42,12 @@ def command(
         return
     if name is None:
         for listed in read_experiments(data("runs")):
-            recorded = f"{states(listed).count(State.RECORDED)} of {len(listed.runs)} recorded"
+            recorded = f"{listed.states().count(State.RECORDED)} of {len(listed.runs)} recorded"
             click.echo(f"{listed.name:36} {listed.status.value:13} {recorded}")
         return
     folder = data("runs", name)
     experiment = read_experiment(Path(name) if os.sep in name or not folder.is_dir() else folder)
-    found = states(experiment)
+    found = experiment.states()
     for run, state in zip(experiment.runs, found, strict=True):
         if dry_run or state is not State.RECORDED:
             click.echo(f"{run.name}: {state.value}")

@@ -122,6 +122,10 @@ class Experiment:
             return State.MISSING
         return State.RECORDED if read_about(self.folder_of(run))["status"] == FINISHED else State.CUT_OFF
 
+    def states(self) -> list[State]:
+        """`state` of each run, in their order."""
+        return [self.state(run) for run in self.runs]
+
 
 def read_experiment(folder: Path) -> Experiment:
     """The experiment in a folder.

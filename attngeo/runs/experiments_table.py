@@ -2,14 +2,9 @@
 
 from collections.abc import Iterable
 
-from attngeo.runs.experiments import Experiment, State
+from attngeo.runs.experiments import Experiment
 
 START, END = "<!-- attngeo experiment --tables -->\n", "<!-- end -->\n"  # around the table in data/runs/README.md
-
-
-def states(experiment: Experiment) -> list[State]:
-    """How far each run of an experiment is, in their order."""
-    return [experiment.state(run) for run in experiment.runs]
 
 
 def experiments_table(experiments: Iterable[Experiment]) -> str:

@@ -71,34 +71,23 @@ def test_runs_may_be_named_one_by_one(tmp_path):
     assert names(found) == ["encoder"] and found.runs[0].settings == {"steps": 10, "objective": "mlm"}
 
 
-@pytest.mark.parametrize(
-    ("parts", "said"),
-    [
+def test_what_cannot_be_understood_is_named(tmp_path):
+    with pytest.raises(ExperimentError, match="no experiment"):
+        read_experiment(tmp_path)
+    for parts, said in (
         ({"status": "sure"}, "sure"),
         ({"settings": 3}, "no plan"),
         ({"arms": None}, "no plan"),
         ({"seeds": {"random": [0]}}, "other arms"),
         ({"primary contrast": {"arm": "skew", "against": "random"}}, "'skew'"),
         ({"question": None}, "no plan"),
-    ],
-)
-def test_a_plan_that_cannot_be_understood_is_named(tmp_path, parts, said):
-    with pytest.raises(ExperimentError, match=rf"experiment\.yml.*{said}"):
-        read_experiment(plan(tmp_path / "a", **parts))
-
-
-def test_a_folder_without_a_plan_and_a_plan_that_is_no_yaml_are_named(tmp_path):
-    with pytest.raises(ExperimentError, match="no experiment"):
-        read_experiment(tmp_path)
-    (tmp_path / "experiment.yml").write_text("a: [")
-    with pytest.raises(ExperimentError, match=r"experiment\.yml is no plan"):
-        read_experiment(tmp_path)
-    (tmp_path / "experiment.yml").write_text("[" * 2**20)  # would end the process
-    with pytest.raises(ExperimentError, match="more than 64 levels"):
-        read_experiment(tmp_path)
-    (tmp_path / "experiment.yml").write_text("question: why")
-    with pytest.raises(ExperimentError, match="status"):
-        read_experiment(tmp_path)
+    ):
+        with pytest.raises(ExperimentError, match=rf"experiment\.yml.*{said}"):
+            read_experiment(plan(tmp_path / "a", **parts))
+    for text, said in (("a: [", "no plan"), ("[" * 2**20, "more than 64 levels"), ("question: why", "status")):
+        (tmp_path / "experiment.yml").write_text(text)
+        with pytest.raises(ExperimentError, match=rf"experiment\.yml.*{said}"):
+            read_experiment(tmp_path)
 
 
 def test_every_planned_run_has_every_setting_and_can_be_run():

@@ -9,7 +9,6 @@ from attngeo.runs.arms import Contrast, arms
 from attngeo.runs.experiments import recorded_runs
 from attngeo.runs.record import read_run, read_runs
 from attngeo.training.bert import model_flops
-from attngeo.training.choices import Initialisation
 from attngeo.training.config import configure
 
 README = checkout.data("runs", "README.md").read_text("utf-8")
@@ -21,13 +20,9 @@ def config(line: str):
     return configure({name: value for name, value in flags.items() if name not in ("output", "file", "resume")})
 
 
-@pytest.mark.parametrize("line", re.findall(r"attngeo train --[^`\n]*", README))
-def test_every_command_for_a_gpu_is_accepted(line):
-    assert config(line.replace("INIT", "random").replace("OBJECTIVE", "mlm").replace("SEED", "0")).steps >= 1000
-
-
-def test_every_initialisation_is_named():
-    assert all(f"`{i.value}`" in README for i in Initialisation)
+def test_every_command_for_a_gpu_is_accepted():
+    for line in re.findall(r"attngeo train --[^`\n]*", README):
+        assert config(line.replace("INIT", "random").replace("OBJECTIVE", "mlm").replace("SEED", "0")).steps >= 1000
 
 
 def test_runs_that_are_pictured_as_they_train_have_a_picture_every_fifty_steps():

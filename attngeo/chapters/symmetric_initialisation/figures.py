@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-import matplotlib as mpl
 import pandas as pd
+import seaborn as sns
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
@@ -91,7 +91,8 @@ def forest(panels: Mapping[str, Mapping[str, Row]], xlabel: str, band: float = 0
             panel.hlines(y, row.estimate.low, row.estimate.high, color=colour, linewidth=2)
             panel.plot(row.estimate.value, y, mark, color=colour, markerfacecolor=face, markersize=6)
             for x, words, side in ((0.01, label, "left"), (1, row.words, "right")) if worded else ():
-                panel.text(x, y - 0.4, words, transform=panel.get_yaxis_transform(), ha=side, va="center", fontsize=8)
+                place = {"transform": panel.get_yaxis_transform(), "ha": side, "va": "center", "fontsize": 8}
+                panel.text(x, y - 0.4, words, bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5}, **place)
         panel.set(title=title, xlabel=xlabel)
         panel.tick_params(labelbottom=True)
     grid[0, 0].set_yticks(range(len(labels)), [""] * len(labels) if worded else labels)
@@ -111,14 +112,14 @@ def in_nats(figure: Figure) -> Figure:
 @house_style()
 def plans_figure(plans: Sequence[Setting]) -> CaptionedFigure:
     """Every planned comparison of a symmetric start with a random one: the answer of the chapter."""
-    rows = {f"{p.short} ({len(p.primary)} seeds)": Row.of(p.primary, p.outcome.value) for p in plans}
+    rows = {f"{p.short} ({len(p.primary)})": Row.of(p.primary, p.outcome.value) for p in plans}
     figure = in_nats(forest({"": rows}, f"symmetric less random, {NATS}", BAND))
     found = Counter(row.outcome for row in rows.values())
     caption = (
         "All planned comparisons of a symmetric start with a random one of equal scale: final held-out loss of the"
         " first less that of the second; mean, 95 % interval, and each seed as a stroke. Left of zero the symmetric"
-        " start is better. Rows name model, text, layers × width, tokens read (millions) and seeds; at the right"
-        f" stands what the plan says. Grey: ±{BAND} nats, which count for nothing. Beyond ±{LINEAR} the axis is"
+        " start is better. Rows name model, text, layers × width, tokens read (millions), in brackets seeds; at the"
+        f" right stands what the plan says. Grey: ±{BAND} nats, which count for nothing. Beyond ±{LINEAR} the axis is"
         f" logarithmic. {LEGEND}"
     )
     alt = (
@@ -178,21 +179,18 @@ def loss_curves(panels: Mapping[str, Mapping[str, Arm]], name: str) -> Captioned
     for panel in grid.flat[len(panels) :]:
         panel.remove()
     lowest: Counter[str] = Counter()
+    shown: dict[str, Line2D] = {}
     for panel, (title, arms) in zip(grid.flat, panels.items(), strict=False):
         curves = {arm: a.curves(LOSS) for arm, a in arms.items() if arm not in PARTS_OF_THE_SCALE or len(arms) < 3}
         for arm, losses in curves.items():
             panel.plot(losses, linewidth=0.5, alpha=0.45 if losses.shape[1] <= MANY else 0.25, **line(arm))
-            panel.plot(losses.mean(axis=1), **line(arm))
+            (shown[arm],) = panel.plot(losses.mean(axis=1), **line(arm))
         means = pd.concat([losses.mean(axis=1) for losses in curves.values()], axis=1, keys=curves)
         # the first steps, alike in all arms, would leave the rest no room
         panel.set_ylim(float(means.min().min()) - 0.05, float(means.iloc[len(means) // 12].max()) + 0.05)
         panel.set(title=title, xlabel="step", ylabel="held-out loss (nats)")
         lowest[means.iloc[-1].idxmin()] += 1
-    shown = dict.fromkeys(
-        arm for arms in panels.values() for arm in arms if arm not in PARTS_OF_THE_SCALE or len(arms) < 3
-    )
-    handles = [Line2D([], [], label=arm, **line(arm)) for arm in shown]
-    figure.legend(handles=handles, loc="outside lower center", ncols=4)
+    figure.legend(shown.values(), shown, loc="outside lower center", ncols=4)
     told = ", ".join(f"{arm} in {count}" for arm, count in lowest.most_common())
     caption = (
         "Held-out loss by start; thick: mean over seeds, thin: seeds. The first steps, alike in all arms, are cut off."
@@ -213,21 +211,19 @@ def figure_s5(setting: Setting) -> CaptionedFigure:
     figure, ((loss, median, legend), layers) = new_figure(9, 5.4, 2, 3)
     medians = []
     for panel, (start, arm) in zip(layers, arms.items(), strict=True):
-        rows = pd.concat([run.layer_scores() for run in arm.runs])
-        low, middle, high = (rows.groupby("step")["symmetry"].quantile(q) for q in (0.25, 0.5, 0.75))
+        rows = pd.concat([run.layer_scores() for run in arm.runs]).assign(layer=lambda rows: rows["layer"] + 1)
+        over_steps = {"data": rows, "x": "step", "y": "symmetry", "estimator": "median"}
         loss.plot(arm.curves(LOSS).mean(axis=1), label=start, **line(start))
-        median.plot(middle, **line(start))
-        median.fill_between(middle.index, low, high, color=COLOURS[start], alpha=0.2, linewidth=0)
-        for layer, of_layer in rows.groupby("layer"):
-            shade = mpl.colormaps[SEQUENTIAL](0.9 * layer / rows["layer"].max())
-            panel.plot(of_layer.groupby("step")["symmetry"].median(), color=shade, label=f"layer {layer + 1}")
-        panel.set(title=f"{start}: s by layer", xlabel="step", ylim=(-0.3, 1.05))
-        medians.append(f"{start}: median s from {middle.iloc[0]:.2f} to {middle.iloc[-1]:.2f}")
+        sns.lineplot(**over_steps, errorbar=("pi", 50), ax=median, **line(start))
+        sns.lineplot(**over_steps, errorbar=None, hue="layer", palette=SEQUENTIAL, legend=panel is layers[0], ax=panel)
+        panel.set(title=f"{start}: s by layer", xlabel="step", ylabel="", ylim=(-0.3, 1.05))
+        ends = rows.groupby("step")["symmetry"].median().iloc[[0, -1]]
+        medians.append(f"{start}: median s from {ends.iloc[0]:.2f} to {ends.iloc[1]:.2f}")
     loss.set(title="held-out loss (nats)", xlabel="step")
-    median.set(title="median symmetry s", xlabel="step", ylim=(-0.3, 1.05))
+    median.set(title="median symmetry s", xlabel="step", ylabel="", ylim=(-0.3, 1.05))
     legend.axis("off")
     legend.legend(*loss.get_legend_handles_labels(), loc="upper left", title=setting.label)
-    layers[0].legend(loc="upper right", ncols=2, fontsize=8)
+    layers[0].legend(loc="upper right", ncols=2, fontsize=8, title="layer")
     told = "; ".join(medians)
     caption = (
         f"Figure S5 from recorded runs ({setting.label}): loss, median symmetry over layers and seeds, with quartiles,"

@@ -78,12 +78,6 @@ def first_crossing(steps: Steps, arm: Curve, baseline: Curve) -> float:
     return float(1 - steps[below[0]] / steps[-1]) if len(below) else NEVER
 
 
-def first_crossings(contrast: Contrast) -> list[float]:
-    """On training losses, one per seed, as the paper takes them, the least first."""
-    steps, *sides = contrast.curves("loss")
-    return sorted(first_crossing(steps, a, b) for a, b in zip(*sides, strict=True))
-
-
 def speed_up_estimate(
     steps: Steps, arm: Curves, baseline: Curves, window: int = WINDOW, between: bool = False
 ) -> Estimate:

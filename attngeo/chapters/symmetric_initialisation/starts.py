@@ -16,7 +16,6 @@ from scipy import stats
 from attngeo.chapters.symmetric_initialisation.speed_ups import (
     WINDOW,
     first_crossing,
-    first_crossings,
     seeds_needed,
     speed_up,
     speed_up_of,
@@ -282,25 +281,18 @@ def one_by_one(cases: Sequence[Case], *beside: Case) -> str:
     )
 
 
-def matrix_table(setting: Setting, window: int = WINDOW) -> pd.DataFrame:
-    """One row per arm against the random start on the seeds of both: losses, difference, speed-ups, verdict.
+def speed_ups_table(compared: Iterable[Setting], window: int = WINDOW) -> pd.DataFrame:
+    """Of every start over the random one, seeds and steps saved for good, a column per setting.
 
-    In brackets: what two random starts of different seeds show over each other (`between_random_starts`).
+    The first row has what two random starts of different seeds show over each other (`between_random_starts`).
     """
-    for_good, touches = (extent(shares, as_percent) for shares in between_random_starts(setting, window))
-    loss = setting.arms[BASELINE].mean(LOSS)
-    columns = (
-        *("start", "seeds", "final loss", "random's", "difference"),
-        *("speed-up", "first crossing, training loss", "verdict"),
-    )
-    rows = [(BASELINE, len(setting.arms[BASELINE]), loss, loss, "0", f"({for_good})", f"({touches})", "baseline")]
-    for pair, contrast in setting.contrasts(AGAINST_RANDOM).items():
-        numbers = (len(contrast), contrast.first.mean(LOSS), contrast.second.mean(LOSS))
-        speed = with_interval(speed_up_of(contrast, window), as_percent)
-        touches = ", ".join(map(as_percent, first_crossings(contrast)))
-        difference = with_interval(contrast.difference(), as_nats)
-        rows.append((pair.arm, *numbers, difference, speed, touches, contrast.outcome()))
-    return pd.DataFrame(rows, columns=columns)
+    columns = {}
+    for setting in compared:
+        columns[setting.label] = {BASELINE: f"({extent(between_random_starts(setting, window)[0], as_percent)})"} | {
+            pair.arm: f"{with_interval(speed_up_of(contrast, window), as_percent)}; {len(contrast)} seeds"
+            for pair, contrast in setting.contrasts(AGAINST_RANDOM).items()
+        }
+    return pd.DataFrame(columns).fillna("–").rename_axis("start")
 
 
 def rates_table(family: Sequence[Setting]) -> pd.DataFrame:
@@ -309,13 +301,13 @@ def rates_table(family: Sequence[Setting]) -> pd.DataFrame:
     rows = []
     for start in (s for s in STARTS if any(s in setting.arms for setting in family)):
         best = best_rate(family, start)
-        tried = {f"loss at {as_rate(s.config['lr'])}": s.arms.get(start) for s in family}
-        losses = {rate: f"{arm.mean(LOSS):.3f} ({len(arm)})" if arm else "–" for rate, arm in tried.items()}
+        tried = {as_rate(s.config["lr"]): s.arms[start] for s in family if start in s.arms}
+        losses = "; ".join(f"{rate}: {arm.mean(LOSS):.3f} ({len(arm)})" for rate, arm in tried.items())
         difference = (
             "0" if start == BASELINE else with_interval(Contrast(best.arms[start], baseline).difference(), as_nats)
         )
         about = {"best of these": as_rate(best.config["lr"]), "difference, each at its best": difference}
-        rows.append({"start": start, **losses, **about})
+        rows.append({"setting": family[0].short, "start": start, "loss by rate": losses} | about)
     return pd.DataFrame(rows)
 
 
