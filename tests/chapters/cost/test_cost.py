@@ -31,11 +31,11 @@ def test_ratios_are_of_medians(recorded):
     assert layers["alone"].to_dict() == {"float32": 2.0, "bfloat16": 9.0}
 
 
-@pytest.mark.parametrize("text", ["{}", "{", "[]", '{"test_sum": {"rows": 1}}'])
-def test_a_record_that_is_missing_or_damaged_is_named(recorded, text, as_user):
-    recorded.write_text(text)
-    with pytest.raises(CheckoutError, match=r"scores\.json .*make benchmarks\.$"):
-        measured.layers()
+def test_a_record_that_is_missing_or_damaged_is_named(recorded, as_user):
+    for text in ("{}", "{", "[]", '{"test_sum": {"rows": 1}}'):
+        recorded.write_text(text)
+        with pytest.raises(CheckoutError, match=r"scores\.json .*make benchmarks\.$"):
+            measured.layers()
 
 
 def test_the_page_has_what_it_reads():
