@@ -87,14 +87,6 @@ def test_both_factors_are_converted():
         assert found.wq.dtype == found.wk.dtype == torch.float64
 
 
-def test_a_form_says_what_it_is():
-    assert repr(BilinearForm(torch.zeros(4, 8, 2), torch.zeros(2, 8, 2))) == (
-        "BilinearForm(heads=4, kv_heads=2, d=8, d_head=2, torch.float32)"
-    )
-    form = BilinearForm(torch.zeros(4, 8, 2), torch.zeros(4, 8, 2)).to(torch.bfloat16)
-    assert repr(form) == "BilinearForm(heads=4, d=8, d_head=2, torch.bfloat16)"
-
-
 BAD = {
     "two-dimensional": (torch.zeros(4, 2), torch.zeros(1, 4, 2), r"wq .*\(4, 2\)"),
     "no heads": (torch.zeros(1, 4, 2), torch.zeros(0, 4, 2), r"wk .*\(0, 4, 2\)"),
