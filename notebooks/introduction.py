@@ -170,8 +170,8 @@ Markdown(f"{cards(paper)}\n\n{legend()}")
 
 # %% tags=["remove-input"]
 bibtex = citations.of_the_paper(root() / "book" / "references.bib")
-book = citations.of_this_book(root() / "CITATION.cff", commit(root()))
-Markdown(f"```bibtex\n{bibtex}\n\n{book}\n```\n\n{citations.links(root() / 'CITATION.cff')}")
+book = citations.of_this_book(root(), commit(root()))
+Markdown(f"```bibtex\n{bibtex}\n\n{book}\n```\n\n{citations.links(root())}")
 
 # %% [markdown]
 # ## Read on

@@ -23,6 +23,7 @@ from attngeo.book.presentation import present
 from attngeo.claims.published import statements
 from attngeo.display.labels import METADATA_KEY
 from attngeo.errors import AttngeoError
+from attngeo.files.provenance import repository
 
 # Of a page, whatever is in it, nothing is asked of another host. 'self' is no folder to every browser: file: is.
 POLICY = (
@@ -129,7 +130,7 @@ def all_written(app: Sphinx, exception: Exception | None) -> None:
 
 def configure(app: Sphinx, config: Config) -> None:
     """On ``config-inited``: another address of the code means that every page is written anew."""
-    config.attngeo_repository = takeaways.repository(Path(app.srcdir).resolve().parent)
+    config.attngeo_repository = repository(Path(app.srcdir).resolve().parent)
 
 
 def scripts_of_page(

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import nbformat
-import yaml
 from nbformat import NotebookNode
 
 from attngeo.display.labels import METADATA_KEY
@@ -69,15 +68,6 @@ def data_link(name: str, page: str) -> str:
     """HTML that links the data of a figure from the page (its path without suffix) that shows it."""
     href = os.path.relpath(f"{FIGURES}/{name}.csv", os.path.dirname(page) or ".").replace(os.sep, "/")
     return f'<p class="figure-data"><a href="{href}" download>Data of this figure (CSV)</a></p>'
-
-
-def repository(root: Path) -> str:
-    """The address of the code, ``repository-code`` of CITATION.cff; empty where it names none."""
-    try:
-        citation = yaml.safe_load((root / "CITATION.cff").read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return ""
-    return citation.get("repository-code", "").rstrip("/").removesuffix(".git")
 
 
 def _data(run: NotebookNode) -> Iterator[tuple[str, str]]:

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import platform
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -10,6 +11,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import yaml
+
+PUBLIC = r"(?:https?://(?:[^@/]*@)?|(?:ssh://)?git@)(github\.com|gitlab\.com|codeberg\.org)[:/](.+?)(?:\.git)?/?"
 PACKAGES = ("torch", "transformers", "numpy", "scipy", "pandas", "matplotlib", "seaborn")
 
 
@@ -61,6 +65,14 @@ def commit(root: Path) -> str | None:
     """Short name of the commit checked out at ``root``, with a note where tracked files differ; None outside git."""
     name = _git(root, "rev-parse", "--short=10", "HEAD")
     return f"{name} with local changes" if name and _git(root, "status", "--porcelain", "-uno") else name
+
+
+def repository(root: Path) -> str:
+    """Address of the code: ``repository-code`` of CITATION.cff, else git's origin if that is on a public host."""
+    citation = root / "CITATION.cff"
+    named = yaml.safe_load(citation.read_text("utf-8")).get("repository-code") if citation.exists() else None
+    public = re.fullmatch(PUBLIC, _git(root, "remote", "get-url", "origin") or "")
+    return (named or (f"https://{public[1]}/{public[2]}" if public else "")).rstrip("/").removesuffix(".git")
 
 
 def _git(root: Path, *words: str) -> str | None:

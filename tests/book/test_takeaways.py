@@ -1,9 +1,11 @@
 import struct
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from attngeo.book.takeaways import PREVIEW, card, data_link, line, repository
+from attngeo.book.takeaways import PREVIEW, card, data_link, line
+from attngeo.files.provenance import repository
 
 SOURCE = Path("notebooks/one.py")
 
@@ -13,6 +15,17 @@ def test_without_an_address_there_is_nothing_to_edit_or_launch(tmp_path):
     (tmp_path / "CITATION.cff").write_text("title: a\n")
     assert repository(tmp_path) == ""
     assert line("notebooks/one", SOURCE, True, "").count("<a ") == 2
+
+
+def test_the_address_is_gits_where_that_is_public_and_no_password_goes_along(tmp_path):
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    remotes = {
+        "git@github.com:a/b.git": "https://github.com/a/b",
+        "https://u:t@gitlab.com/a/b/": "https://gitlab.com/a/b",
+    }
+    for remote, address in {**remotes, "https://code.example.org/a/b": "", str(tmp_path): ""}.items():
+        subprocess.run(["git", "-C", tmp_path, "config", "remote.origin.url", remote], check=True)
+        assert repository(tmp_path) == address
 
 
 def test_an_address_gives_ways_to_edit_and_to_launch(tmp_path):

@@ -5,11 +5,13 @@ from pathlib import Path
 import yaml
 from pybtex.database import BibliographyData, Entry, Person, parse_file
 
+from attngeo.files.provenance import repository
 
-def links(citation: Path) -> str:
-    """Markdown links to the paper and, where CITATION.cff names a repository, to the code."""
-    facts = yaml.safe_load(citation.read_text("utf-8"))
-    addresses = {"The paper": facts["references"][0]["url"], "The code": facts.get("repository-code")}
+
+def links(root: Path) -> str:
+    """Markdown links to the paper and, where it has an address, to the code."""
+    facts = yaml.safe_load((root / "CITATION.cff").read_text("utf-8"))
+    addresses = {"The paper": facts["references"][0]["url"], "The code": repository(root)}
     return " · ".join(f"[{words}]({address})" for words, address in addresses.items() if address)
 
 
@@ -18,14 +20,14 @@ def of_the_paper(references: Path, key: str = "saponati2025") -> str:
     return _written(key, parse_file(str(references)).entries[key])
 
 
-def of_this_book(citation: Path, commit: str | None, key: str = "attngeo") -> str:
+def of_this_book(root: Path, commit: str | None, key: str = "attngeo") -> str:
     """What CITATION.cff says, with the commit that the book was built from."""
-    facts = yaml.safe_load(citation.read_text("utf-8"))
+    facts = yaml.safe_load((root / "CITATION.cff").read_text("utf-8"))
     given = {
         "title": f"{{{facts['title']}}}",
         "year": str(facts.get("date-released", ""))[:4],
         "version": facts["version"],
-        "url": facts.get("repository-code", ""),
+        "url": repository(root),
         "note": f"commit {commit}" if commit else "",
     }
     entry = Entry("software", [(name, text) for name, text in given.items() if text])

@@ -45,13 +45,8 @@ def test_the_bibtex_is_that_of_the_two_files():
     from pybtex.database import parse_string
 
     paper = citations.of_the_paper(checkout.root() / "book" / "references.bib")
-    book = citations.of_this_book(checkout.root() / "CITATION.cff", "0123456789")
+    book = citations.of_this_book(checkout.root(), "0123456789")
     entries = parse_string(f"{paper}\n{book}", "bibtex").entries
     assert entries["saponati2025"].fields["year"] == "2025" and len(entries["saponati2025"].persons["author"]) == 5
     assert entries["attngeo"].fields["note"] == "commit 0123456789" and len(entries["attngeo"].persons["author"]) == 1
-    assert (
-        "note"
-        not in parse_string(citations.of_this_book(checkout.root() / "CITATION.cff", None), "bibtex")
-        .entries["attngeo"]
-        .fields
-    )
+    assert "note" not in parse_string(citations.of_this_book(checkout.root(), None), "bibtex").entries["attngeo"].fields
