@@ -366,7 +366,7 @@ def test_an_unknown_type_is_read_as_a_known_one_or_registered_from_a_file(run, s
 @pytest.mark.parametrize(
     "text, named",
     [
-        ("- {model_types: [a], stacks: [{part: encoder, modul: x}]}", "('modul' is no word of an entry)"),
+        ("- {model_types: [a], stacks: [{part: encoder, modul: x}]}", "modul"),
         ("- {model_types: [a], stacks: [", "not valid YAML in line "),
         ("- {model_types: [a], stacks: [{part: encoder, module: x, layout: heap}]}", "'heap'"),
         ("- {model_types: [gpt2], stacks: [{part: encoder, module: x}]}", "'gpt2' is built in"),
