@@ -281,8 +281,9 @@ glue("mirror-p", p_nearer, ".2f")
 # ## What is left unexplained
 #
 # - What is symmetric outside position space, as in BERT, DeiT and ViT, and what makes T5's encoders symmetric without a table.
-# - Why the position part is symmetric in most layers of encoders, and skew in a few; [what can be
-#   proven](positions_theory.py) starts from a $W_{qk}$ of zero.
+# - Why the position part is symmetric in most layers of encoders, and skew in a few. [What can be
+#   proven](positions_theory.py) starts from a $W_{qk}$ of zero, and an intervention found that its second stage is not the
+#   whole reason.
 # - Whether larger models, other texts and longer training give what these runs give.
 #
 # That position embeddings act much like a function of the offset was seen before {cite}`wennberg2021`, and so was that

@@ -103,5 +103,12 @@ PLANTED = {
         lambda right=page.read_outs: right().assign(evenness=1.0),
         "evenness at the end",
     ),
+    "as even": (
+        "one_sided_read_out",
+        "left_less_both",
+        lambda stage, measure: page.Estimate(0.1, 0.05, 0.15),
+        "evenness",
+    ),
+    "less symmetric": ("one_sided_read_out", "left_less_both", lambda **of: page.Estimate(-0.2, -0.3, -0.1)),
     "tokens of other frequencies": ("best_read_out", "EVEN", page.CHAIN, "the same"),
 }
