@@ -145,8 +145,8 @@ table(
 )
 
 # %% [markdown]
-# **Other kinds of positions.** Encoders with a bias for each offset, or without positions, are planned, too. Three of their
-# runs are recorded, which is too few by the plan, so nothing is said of them.
+# **Other kinds of positions.** Encoders with a bias for each offset, or without positions, are planned, too. Too few of
+# their runs are recorded by the plan, so nothing is said of them.
 #
 # **Values.** A second plan froze the value and output maps: random, symmetric or skew. None of these encoders left the
 # plateau of its loss ({glue:text}`frozen-loss` nats or more), and $s$ is {glue:text}`frozen-most` at most. By the letter
