@@ -169,7 +169,7 @@ table(
 # %% tags=["remove-cell"]
 rows = positions.splits()
 layers = {model: own.set_index("layer") for model, own in rows.groupby("model")}
-bert, gpt2, whisper = (layers[name] for name in ("BERT base CTPE", "GPT-2", "Whisper base"))
+bert, gpt2, whisper = (layers[name] for name in ("BERT base radiology", "GPT-2", "Whisper base"))
 glue("bert-inside", bert["inside"].median(), ".2f")
 glue("bert-outside", bert["outside"].median(), ".2f")
 glue("bert-least", bert["outside"].min(), ".2f")

@@ -13,15 +13,15 @@
 # ---
 
 # %% [markdown]
-# # Encoders are more symmetric than decoders; of directionality too few models tell
+# # Encoders are more symmetric than decoders; in directionality only released language scores differ
 #
 # An *encoder* sees a sequence in both directions, a *decoder* only what came before. Open models show it, says the paper
 # {cite}`saponati2025` (Section 3): encoders are more symmetric, decoders more directional.
 #
 # **Of symmetry this holds: among released scores of language models the encoder is ahead in {glue:text}`pairs-s` of pairs,
-# on weights that we read in {glue:text}`share-s`.** Of directionality the released scores say so in {glue:text}`pairs-d`. On
-# our weights it is {glue:text}`share-d-tables` or {glue:text}`share-d`, by the formula, of too few families. In vision and
-# audio too few decoders were scored.
+# on weights that we read in {glue:text}`share-s`.** In directionality it is {glue:text}`pairs-d` of pairs of released language
+# scores, which separate too. On our weights it is {glue:text}`share-d-tables` or {glue:text}`share-d`, by the formula,
+# which so few families leave open. In vision and audio too few decoders were scored.
 
 # %% tags=["parameters"]
 models: list = []  # names of recorded models, folders or Hub ids; empty means every recorded model

@@ -39,7 +39,6 @@ from attngeo.chapters.pretrained_survey.measures import (
 )
 from attngeo.display.page import glue, show, table
 from attngeo.claims.claim import Verdict, claim, compare, exact
-from attngeo.files.checkout import data
 from attngeo.survey import families as by_family
 from attngeo.survey.measured import measured
 from attngeo.survey.released_results import released_results
@@ -98,7 +97,7 @@ table(
 beside = same_models(recorded.stacks)
 further = beside[~beside["same"]].set_index(["model", "part"])
 changed = (further["s"] / further["s_released"] - 1).abs()
-glue("changed-bert", changed["BERT base CTPE", "encoder"], ".1%")
+glue("changed-bert", changed["BERT base radiology", "encoder"], ".1%")
 glue("changed-vit", changed["ViT base retinopathy", "encoder"], ".1%")
 glue("changed-t5-encoder", changed["FLAN-T5 small titler", "encoder"], ".0%")
 for when, score in (("before", "s_released"), ("after", "s")):
@@ -204,9 +203,9 @@ table(
 # %% tags=["remove-input"]
 figures.form_pictures(
     {
-        "BERT-tiny, encoder layer 1": figures.read_picture(data("survey"), "bert-tiny-google", "encoder-1"),
-        "stories260K, decoder layer 0": figures.read_picture(data("survey"), "stories260K", "decoder-0"),
-        "GPT-2, decoder layer 6": figures.read_picture(data("survey"), "gpt2-small", "decoder-6"),
+        "BERT-tiny, encoder layer 1": figures.read_picture("bert-tiny-google", "encoder-1"),
+        "stories260K, decoder layer 0": figures.read_picture("stories260K", "decoder-0"),
+        "GPT-2, decoder layer 6": figures.read_picture("gpt2-small", "decoder-6"),
     }
 )
 

@@ -19,7 +19,7 @@
 # *directionality score* $d$ says whether its rows or its columns are the long ones; below 0, columns dominate.
 #
 # **The symmetry score says what it should, once a printed factor 2 is dropped. The directionality score need not.** Where one
-# of 768 columns outgrows all others it ends at {glue:text}`limit`, as if rows dominated.
+# of {glue:text}`n-strong` columns outgrows all others it ends at {glue:text}`limit`, as if rows dominated.
 
 # %% tags=["parameters"]
 gamma: float = 2.0  # threshold of directionality in the figures, in standard deviations; in [0, 4]
@@ -41,12 +41,12 @@ from torch import Tensor
 
 from attngeo.chapters.two_scores.build_a_matrix import build_a_matrix
 from attngeo.chapters.two_scores.laws import (
-    RowsBehindOneColumn,
     first_positive_limit,
     head_directionality_sd,
     negative_symmetry_share,
     one_column_limit,
     positive_share,
+    rows_behind_one_column,
     uneven_matrices,
     with_strong_column,
 )
@@ -108,11 +108,12 @@ limit = one_column_limit(n_strong, gamma)
 one_strong_column(pd.concat(by_formula(score_batch(m, gamma), factor=f) for f, m in grown.items()), limit, n_strong)
 
 # %% tags=["remove-cell"]
-rows = RowsBehindOneColumn.at(GAMMA)
-assert one_column_limit(768) > 0
-glue("limit", one_column_limit(768), "+.2f")
-glue("a", rows.norms, ".3f")
-glue("share-over", 100 * rows.share, ".1f")
+share_over, norms_over = rows_behind_one_column()
+assert one_column_limit(n_strong) > 0
+glue("n-strong", n_strong)
+glue("limit", one_column_limit(n_strong), "+.2f")
+glue("a", norms_over, ".3f")
+glue("share-over", 100 * share_over, ".1f")
 glue("n-positive", first_positive_limit())
 glue("spread-256", directionality_sd(256), ".2f")
 glue("head-spread", head_directionality_sd(768, 64), ".2f")
@@ -422,12 +423,12 @@ def sign_of_directionality(n=768, factor=1000.0, draws=16, seed=0):
 
 def in_words(n: int) -> dict[str, str]:
     """What holds instead, and which formulas read a strong column right."""
-    rows, first = RowsBehindOneColumn.at(GAMMA), first_positive_limit()
-    even, uneven = 100 * norm.sf(GAMMA), 100 * rows.share  # norms of rows that nothing spreads are close to normal
+    (over, norms), first = rows_behind_one_column(), first_positive_limit()
+    even, uneven = 100 * norm.sf(GAMMA), 100 * over  # norms of rows that nothing spreads are close to normal
     even_chance, almost_sure = 100 * positive_share(first), 100 * positive_share(256)
     holds = rf"""It does when the columns over their threshold add up to more than the {even:.0f} to {uneven:.0f} % of rows
         that exceed theirs by chance. One column that outgrows all others gives $d \to (a\sqrt n - 1)/(a\sqrt n + 1)$ with
-        $a = {rows.norms:.3f}$ at $\gamma = {GAMMA:g}$, a limit for large $n$. At $n = {first}$, where it changes its
+        $a = {norms:.3f}$ at $\gamma = {GAMMA:g}$, a limit for large $n$. At $n = {first}$, where it changes its
         sign, {even_chance:.0f} % of the matrices have a positive $d$, at $n = 256$ {almost_sure:.0f} %."""
     remark = rf"""The norms add up, not their excess, and the column raises its own threshold and the spread of all row norms.
         The excess over the threshold reads this size of matrix right; the excess of logarithms reads very strong columns

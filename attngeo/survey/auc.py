@@ -13,7 +13,7 @@ from itertools import combinations, product
 import numpy as np
 from jaxtyping import Float
 from scipy.optimize import brentq
-from scipy.stats import mannwhitneyu, norm
+from scipy.stats import mannwhitneyu, norm, rankdata
 
 from attngeo.errors import ParameterError
 
@@ -30,7 +30,7 @@ class Separation:
     n_second: int
     low: float  # if models were independent (Newcombe)
     high: float
-    family_low: float  # if families are (bootstrap); equal to low, high where either group has fewer than 2
+    family_low: float  # if families are (bootstrap); NaN where either group has fewer than 2
     family_high: float
 
 
@@ -40,12 +40,14 @@ def auc(first: Values, second: Values) -> float:
     Raises:
         ParameterError: a group is empty, or a value is not finite.
     """
-    x, y = _checked(first), _checked(second)
-    return float(mannwhitneyu(x, y, method="asymptotic").statistic / (len(x) * len(y)))
+    groups = [np.asarray(values, dtype=float) for values in (first, second)]
+    if any(group.ndim != 1 or not len(group) or not np.isfinite(group).all() for group in groups):
+        raise ParameterError("an AUC needs two groups of at least one finite score each.")
+    return float(mannwhitneyu(*groups, method="asymptotic").statistic / math.prod(map(len, groups)))
 
 
-def score_interval(area: float, n_first: int, n_second: int, z: float = Z95) -> tuple[float, float]:
-    """Values of AUC that lie within ``z`` standard errors of the observed one, by their own standard error.
+def score_interval(area: float, n_first: int, n_second: int) -> tuple[float, float]:
+    """Values of AUC that lie within 1.96 standard errors of the observed one, by their own standard error.
 
     ``V(A) = A (1 - A) (1 + N ((1 - A) / (2 - A) + A / (1 + A))) / (m n)`` with ``N = (m + n) / 2 - 1``; the ends solve
     ``|A - area| = z sqrt(V(A))``. Unlike an interval of the form AUC +- z sd it stays within [0, 1] and does not
@@ -53,37 +55,28 @@ def score_interval(area: float, n_first: int, n_second: int, z: float = Z95) -> 
 
     Source: Newcombe, Statistics in Medicine 25 (2006) 559-573, method 5, after Hanley and McNeil's variance.
     """
-    if not 0 <= area <= 1 or n_first < 1 or n_second < 1:
-        raise ParameterError(f"an AUC of {area} from {n_first} and {n_second} models has no interval.")
     half = (n_first + n_second) / 2 - 1
 
     def distance(a: float) -> float:
-        """Squared standard errors between ``a`` and the observed area, less z squared."""
         variance = a * (1 - a) * (1 + half * ((1 - a) / (2 - a) + a / (1 + a))) / (n_first * n_second)
-        return (a - area) ** 2 - z**2 * variance
+        return (a - area) ** 2 - Z95**2 * variance
 
     inside = min(max(area, 1e-12), 1 - 1e-12)  # at 0 and 1 themselves the distance is 0
     return brentq(distance, 0, inside), brentq(distance, inside, 1)
 
 
 def family_interval(
-    first: Values,
-    second: Values,
-    first_families: Sequence[str],
-    second_families: Sequence[str],
-    draws: int = 4000,
-    seed: int = 0,
+    first: Values, second: Values, first_families: Sequence[str], second_families: Sequence[str], draws: int = 4000
 ) -> tuple[float, float]:
     """Percentile bootstrap over families: models of one family share data and recipe, and so do their scores.
 
     In each draw as many families as there are, of the first group alone, of the second alone, and of both, are drawn
     with replacement and enter whole: a family of both groups with its models of both.
     """
-    rng = np.random.default_rng(seed)
-    x, y = _checked(first), _checked(second)
-    wins = (np.sign(x[:, None] - y[None, :]) + 1) / 2  # (models, models)
+    rng = np.random.default_rng(0)
+    wins = (np.sign(np.subtract.outer(first, second)) + 1) / 2  # (models, models)
     names = np.unique([*first_families, *second_families])
-    rows, columns = _membership(names, first_families), _membership(names, second_families)
+    rows, columns = (np.equal.outer(names, np.array(of)).astype(float) for of in (first_families, second_families))
     sums = rows @ wins @ columns.T  # (families, families): pairs won between two families
     sizes = np.outer(rows.sum(1), columns.sum(1))
     times = np.zeros((draws, len(names)), dtype=np.int64)  # how often each family is drawn
@@ -96,9 +89,7 @@ def family_interval(
     return float(low), float(high)
 
 
-def exchange_test(
-    first: Mapping[str, float], second: Mapping[str, float], most: int = 20_000, seed: int = 0
-) -> tuple[float, int]:
+def exchange_test(first: Mapping[str, float], second: Mapping[str, float], most: int = 20_000) -> tuple[float, int]:
     """Exact two-sided test that the groups do not differ: ``Pr[|A - 1/2| >= |observed A - 1/2|]`` over all exchanges.
 
     Where a family has a value in both groups, the two are exchanged or not; the other families are dealt anew to
@@ -109,23 +100,30 @@ def exchange_test(
         p, and the number of exchanges behind it, the observed one among them.
     """
     both = sorted(first.keys() & second.keys())
-    pairs = np.array([(first[name], second[name]) for name in both]).reshape(-1, 2)
-    alone = [np.array([of[name] for name in sorted(of) if name not in both]) for of in (first, second)]
-    pool, n_first = np.concatenate(alone), len(alone[0])
-    observed = abs(auc([*first.values()], [*second.values()]) - 0.5)
-    extreme = n = 0
-    for flips, chosen in _exchanges(len(both), len(pool), n_first, most, seed):
-        rows, dealt = np.arange(len(both)), np.isin(np.arange(len(pool)), chosen)
-        x, y = (np.concatenate([pairs[rows, side], pool[mine]]) for side, mine in ((flips, dealt), (1 - flips, ~dealt)))
-        area = (np.sign(x[:, None] - y[None, :]) + 1).mean() / 2
-        extreme, n = extreme + (abs(area - 0.5) >= observed - 1e-12), n + 1
-    return float(extreme / n), n
+    alone = [[of[name] for name in sorted(of) if name not in both] for of in (first, second)]
+    ranks = rankdata([*(of[name] for of in (first, second) for name in both), *alone[0], *alone[1]])
+    chosen = np.array(list(_exchanges(len(both), *map(len, alone), most)))  # (exchanges, values), the observed first
+    n = len(first)
+    areas = (chosen @ ranks - n * (n + 1) / 2) / (n * len(second))
+    return float((abs(areas - 0.5) >= abs(areas[0] - 0.5) - 1e-12).mean()), len(chosen)
+
+
+def _exchanges(n_pairs: int, n_first: int, n_second: int, most: int) -> Iterator[np.ndarray]:
+    """Which values are in the first group: those of pairs, the others of their pairs, those without."""
+    n_alone, rng = n_first + n_second, np.random.default_rng(0)
+    if 2**n_pairs * math.comb(n_alone, n_first) <= most:
+        every = product(product((False, True), repeat=n_pairs), combinations(range(n_alone), n_first))
+    else:
+        drawn = ((rng.integers(0, 2, n_pairs), rng.permutation(n_alone)[:n_first]) for _ in range(most - 1))
+        every = iter([((False,) * n_pairs, range(n_first)), *drawn])
+    for exchanged, dealt in every:
+        of_pairs = np.array(exchanged, dtype=bool)
+        yield np.concatenate([~of_pairs, of_pairs, np.isin(np.arange(n_alone), list(dealt))])
 
 
 def least_told(n_first: int, n_second: int) -> float:
     """The least AUC of groups of these sizes whose interval (`score_interval`) leaves out 1/2."""
-    most = score_interval(1.0, n_first, n_second)[0]
-    if most <= 0.5:
+    if score_interval(1.0, n_first, n_second)[0] <= 0.5:
         return 1.0
     return float(brentq(lambda area: score_interval(area, n_first, n_second)[0] - 0.5, 0.5 + 1e-9, 1))
 
@@ -134,34 +132,7 @@ def separation(
     first: Values, second: Values, first_families: Sequence[str], second_families: Sequence[str]
 ) -> Separation:
     """AUC of two groups with both intervals."""
-    area = auc(first, second)
-    low, high = score_interval(area, len(first), len(second))
+    area, sizes = auc(first, second), (len(first), len(second))
     several = min(len(set(first_families)), len(set(second_families))) > 1
-    wide = family_interval(first, second, first_families, second_families) if several else (low, high)
-    return Separation(area, len(first), len(second), low, high, *wide)
-
-
-def _exchanges(
-    n_pairs: int, n_alone: int, n_first: int, most: int, seed: int
-) -> Iterator[tuple[np.ndarray, Sequence[int]]]:
-    """Which pairs are exchanged (0 or 1 each), and which of the others go to the first group."""
-    if 2**n_pairs * math.comb(n_alone, n_first) <= most:
-        for flips in product((0, 1), repeat=n_pairs):
-            yield from ((np.array(flips, dtype=int), chosen) for chosen in combinations(range(n_alone), n_first))
-    else:
-        rng = np.random.default_rng(seed)
-        yield np.zeros(n_pairs, dtype=int), range(n_first)  # as observed
-        for _ in range(most - 1):
-            yield rng.integers(0, 2, n_pairs), rng.permutation(n_alone)[:n_first]
-
-
-def _membership(names: np.ndarray, families: Sequence[str]) -> np.ndarray:
-    """(families, models), 1 where the model belongs to the family."""
-    return (names[:, None] == np.array(list(families))[None, :]).astype(float)
-
-
-def _checked(values: Values) -> np.ndarray:
-    array = np.asarray(values, dtype=float)
-    if array.ndim != 1 or not len(array) or not np.isfinite(array).all():
-        raise ParameterError("an AUC needs two groups of at least one finite score each.")
-    return array
+    wide = family_interval(first, second, first_families, second_families) if several else (math.nan, math.nan)
+    return Separation(area, *sizes, *score_interval(area, *sizes), *wide)

@@ -33,22 +33,16 @@ def with_kinds(rows: pd.DataFrame) -> pd.DataFrame:
 
 def distinct(rows: pd.DataFrame) -> pd.DataFrame:
     """Rows with model and part, without weights that are among them twice: a copy of its base, trained no further."""
-    here = set(zip(rows["model"], rows["part"], strict=True))
-    trained_on = {(m.name, m.part): m.objective for m in registry()}
-    copies = {
-        (m.name, m.part) for m in registry() if (m.base, m.part) in here and trained_on[m.base, m.part] == m.objective
-    }
-    return rows[[own not in copies for own in zip(rows["model"], rows["part"], strict=True)]]
+    places = list(zip(rows["model"], rows["part"], strict=True))
+    here, known = set(places), {(m.name, m.part): m for m in registry()}
+    bases = {place: (m.base, m.part) for place, m in known.items() if (m.base, m.part) in here}
+    copies = {place for place, base in bases.items() if known[place].objective == known[base].objective}
+    return rows[[place not in copies for place in places]]
 
 
 def of_families(stacks: pd.DataFrame, scores: Sequence[str] = SCORES) -> pd.DataFrame:
-    """One row per family and kind of attention: means over its models of their medians over layers, by `with_kinds`.
-
-    Columns family, attention, n_models, n_layers and the scores.
-    """
-    means = {score: (score, "mean") for score in scores}
-    grouped = stacks.groupby(["family", "attention"], sort=False)
-    return grouped.agg(n_models=("model", "nunique"), n_layers=("n_layers", "sum"), **means).reset_index()
+    """A row per family and kind of attention: means over its models of their medians over layers, by `with_kinds`."""
+    return stacks.groupby(["family", "attention"], sort=False)[list(scores)].mean().reset_index()
 
 
 @dataclass(frozen=True)
@@ -66,8 +60,8 @@ class Compared:
         return int(self.separation.low > 0.5) - int(self.separation.high < 0.5)
 
     def __str__(self) -> str:
-        found = self.separation
-        return f"{found.auc:.2f} [{found.low:.2f}, {found.high:.2f}], p {self.p:.3f}"
+        of = self.separation
+        return f"{of.auc:.2f} [{of.low:.2f}, {of.high:.2f}], p {self.p:.3f}"
 
 
 def compared(families: pd.DataFrame, score: str) -> Compared:
@@ -76,30 +70,28 @@ def compared(families: pd.DataFrame, score: str) -> Compared:
     Raises:
         ParameterError: either group is empty.
     """
-    encoders, decoders = (
-        families[families["attention"] == kind].set_index("family")[score] for kind in GROUPS.values()
-    )
-    found = separation(encoders.to_numpy(), decoders.to_numpy(), list(encoders.index), list(decoders.index))
-    p, n = exchange_test(encoders.to_dict(), decoders.to_dict())
-    return Compared(found, p, n, least_told(len(encoders), len(decoders)))
+    encoders, decoders = sides = _sides(families, score)
+    separated = separation(*(list(side.values()) for side in sides), list(encoders), list(decoders))
+    return Compared(separated, *exchange_test(*sides), least_told(len(encoders), len(decoders)))
+
+
+def _sides(families: pd.DataFrame, score: str) -> list[dict[str, float]]:
+    """Encoders and decoders: family -> score."""
+    kinds = (families[families["attention"] == kind] for kind in GROUPS.values())
+    return [side.set_index("family")[score].to_dict() for side in kinds]
 
 
 def beaten(families: pd.DataFrame, score: str) -> dict[str, int]:
     """Encoder families that some family's decoder equals or exceeds, and by how many decoders: the pairs lost."""
-    own = {kind: families[families["attention"] == kind].set_index("family")[score] for kind in GROUPS.values()}
-    counts = {family: int((own["causal"] >= value).sum()) for family, value in own["bidirectional"].items()}
-    return {family: count for family, count in counts.items() if count}
-
-
-def one_part(stacks: pd.DataFrame) -> pd.Series:
-    """Whether a row's model has one part alone: encoder-only or decoder-only."""
-    return stacks.groupby("model")["part"].transform("nunique") == 1
+    encoders, decoders = _sides(families, score)
+    lost = {family: sum(s >= value for s in decoders.values()) for family, value in encoders.items()}
+    return {family: count for family, count in lost.items() if count}
 
 
 def choices(stacks: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """The same comparison on fewer models: words for it -> stacks."""
     fine = ~stacks["precision"].isin(FEW_BITS)
-    alone = one_part(stacks)
+    alone = stacks.groupby("model")["part"].transform("nunique") == 1
     masked, following = (stacks["objective"].str.startswith(words) for words in ("masked", "next"))
     return {
         ALL: stacks,
@@ -125,18 +117,18 @@ def compared_by_choice(stacks: pd.DataFrame) -> dict[str, dict[str, Compared]]:
 def choices_table(stacks: pd.DataFrame) -> pd.DataFrame:
     """Columns models, encoders, decoders (families) and, for each of TOLD_BY, AUC, interval and p as text."""
     rows = []
-    for words, found in compared_by_choice(stacks).items():
-        sizes = next(iter(found.values())).separation
-        rows.append((words, sizes.n_first, sizes.n_second, *map(str, found.values())))
+    for words, of in compared_by_choice(stacks).items():
+        sizes = of["s"].separation
+        rows.append((words, sizes.n_first, sizes.n_second, *map(str, of.values())))
     return pd.DataFrame(rows, columns=["models", "families of encoders", "of decoders", *TOLD_BY])
 
 
 def other_answers(stacks: pd.DataFrame) -> dict[tuple[str, str], Compared]:
     """Choices whose interval lies on another side of 1/2, or holds it, than that of all: (formula, choice) -> it."""
-    found = compared_by_choice(stacks)
+    every = compared_by_choice(stacks)
     return {
-        (formula, words): own[formula]
+        (formula, words): of[formula]
         for formula in TOLD_BY
-        for words, own in found.items()
-        if own[formula].side != found[ALL][formula].side
+        for words, of in every.items()
+        if of[formula].side != every[ALL][formula].side
     }

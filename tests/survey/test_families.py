@@ -91,10 +91,10 @@ def test_the_pairs_that_encoders_lose_are_theirs(stacks):
 def test_weights_that_are_there_twice_count_once():
     """A copy goes where its source is; what was trained on from it stays."""
     names = [("Whisper base", "encoder"), ("Whisper base", "decoder"), ("Whisper base encoder", "encoder")]
-    rows = pd.DataFrame([*names, ("BERT base CTPE", "encoder"), ("mine", "encoder")], columns=["model", "part"])
-    assert distinct(rows)["model"].tolist() == ["Whisper base", "Whisper base", "BERT base CTPE", "mine"]
-    assert distinct(rows[2:])["model"].tolist() == ["Whisper base encoder", "BERT base CTPE", "mine"]
-    trained = pd.DataFrame({"model": ["BERT base CTPE", "bert-base-uncased"], "part": "encoder"})
+    rows = pd.DataFrame([*names, ("BERT base radiology", "encoder"), ("mine", "encoder")], columns=["model", "part"])
+    assert distinct(rows)["model"].tolist() == ["Whisper base", "Whisper base", "BERT base radiology", "mine"]
+    assert distinct(rows[2:])["model"].tolist() == ["Whisper base encoder", "BERT base radiology", "mine"]
+    trained = pd.DataFrame({"model": ["BERT base radiology", "bert-base-uncased"], "part": "encoder"})
     assert len(distinct(trained)) == 2
 
 

@@ -22,7 +22,7 @@ def test_the_recorded_parts_add_up_and_skew_positions_are_visible():
     parts = table["share"] * table["inside"] + table["share_outside"] * table["outside"]
     assert (parts + table["share_mixed"] * table["mixed"] - table["symmetry"]).abs().max() < 1e-5
     main = table[table["variant"] == MAIN].set_index(["model", "layer"])
-    assert main.loc[("BERT base CTPE", 2), "inside"] < 0 < main.loc[("BERT base CTPE", 2), "outside"]
+    assert main.loc[("BERT base radiology", 2), "inside"] < 0 < main.loc[("BERT base radiology", 2), "outside"]
     assert main.loc[("GPT-2", 0), "inside"] < 0 < main.loc[("GPT-2", 0), "outside"]
 
 

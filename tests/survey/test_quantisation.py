@@ -19,11 +19,11 @@ def planted(alike=0.8, heads=4, d=256, d_head=64):
 FORM = planted()
 
 
-@pytest.mark.parametrize(("scheme", "levels"), [("q4_0", 16), ("q4_1", 16)])
-def test_a_block_has_sixteen_levels(scheme, levels):
-    blocks = quantised(FORM, scheme).wq.unflatten(1, (-1, BLOCK))  # (H, blocks, 32, d_head)
-    counts = [len(block.unique()) for block in blocks[0].transpose(1, 2).flatten(0, 1)]
-    assert max(counts) <= levels and np.mean(counts) > 8
+def test_a_block_has_sixteen_levels():
+    for scheme in ("q4_0", "q4_1"):
+        blocks = quantised(FORM, scheme).wq.unflatten(1, (-1, BLOCK))  # (H, blocks, 32, d_head)
+        counts = [len(block.unique()) for block in blocks[0].transpose(1, 2).flatten(0, 1)]
+        assert max(counts) <= 16 and np.mean(counts) > 8
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
@@ -49,12 +49,6 @@ def test_symmetry_shrinks_by_the_errors_share_of_the_norm(scheme):
     ) / FORM.dense().norm() ** 2
     before, after = score(FORM).symmetry.item(), score(rounded).symmetry.item()
     assert before - after == pytest.approx(before * errors.item(), rel=0.25)
-
-
-@pytest.mark.parametrize("scheme", ["float16", "int8", "q4_0"])
-def test_what_is_rounded_stays(scheme):
-    once = quantised(FORM, scheme)
-    torch.testing.assert_close(quantised(once, scheme).wq, once.wq, rtol=0, atol=2e-3)
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)

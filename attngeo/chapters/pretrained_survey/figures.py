@@ -1,8 +1,5 @@
 """Figures and interactives of the survey of pretrained models."""
 
-from dataclasses import dataclass
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import seaborn as sns
@@ -21,7 +18,6 @@ from attngeo.survey.auc import auc
 from attngeo.survey.families import FEW_BITS, GROUPS, with_kinds
 from attngeo.survey.measured import named, read_records
 from attngeo.survey.position_kinds import absolute_against_others, families_by_positions
-from attngeo.survey.record import RecordError
 from attngeo.survey.released_results import WORDS
 
 # Released points
@@ -35,38 +31,33 @@ def released_scores(
 ) -> CaptionedFigure:
     """Medians against parameters as drawn in the paper: a row of two panels (s, d) for each of its figures.
 
-    Points in full colour count as trained, rightly extracted, distinct models; crosses do not. Rings are ``ours``.
-
-    Args:
-        results: `attngeo.survey.released_results.released_results`.
-        panels: figure as the registry names it -> words for it: {"S1 vision": "vision", "S1 audio": "audio"}.
-        name: label of the figure.
-        ours: medians of models whose weights were read (`attngeo.survey.score_table.layer_medians`).
+    ``panels`` says what each shows: {"S1 vision": "vision"}. Points in full colour count as trained, rightly extracted,
+    distinct models; crosses do not. Rings are ``ours``, medians of models whose weights were read.
     """
     figure, grid = new_figure(8.2, 3.1 * len(panels) + 0.3, rows=len(panels), columns=2, squeeze=False)
     words, rings, crosses = [], 0, 0
     for axes, (label, title) in zip(grid, panels.items(), strict=True):
         points = results[results["figure"] == label]
         points = points.assign(counted=points["counted"] & ~points["defects"].str.contains("drawn-as"))
+        wrong, off = int((~points["counted"]).sum()), (points["d"].abs() > 1).sum()
+        crosses += wrong
+        marked = f", of which {wrong} are marked with a cross" if wrong else ""
+        words.append(
+            f"{title}: {len(points)} points{marked}" + (f", {off} of them outside the panel of d" if off else "")
+        )
         for panel, letter in zip(axes, LETTERS, strict=True):
             _points(panel, points, letter)
             if ours is not None:
-                rings += _rings(panel, points, ours, letter)
+                both = points.drop_duplicates(["model", "part"]).merge(ours, on=["model", "part"])
+                rings += len(both)
+                panel.plot(both["parameters"], both[OURS[letter]], "o", color="black", markersize=9, fillstyle="none")
             panel.axhline(0, color=NEUTRAL, linewidth=0.8)
-            panel.set(
-                title=f"{title}: {LETTERS[letter]} {letter}", xscale="log", xlabel="parameters", ylim=(-1.05, 1.05)
-            )
-        crosses += (wrong := int((~points["counted"]).sum()))
-        off = (points["d"].abs() > 1).sum()
-        words.append(
-            f"{title}: {len(points)} points"
-            + (f", of which {wrong} are marked with a cross" if wrong else "")
-            + (f", {off} of them outside the panel of d" if off else "")
-        )
+            title_of = f"{title}: {LETTERS[letter]} {letter}"
+            panel.set(title=title_of, xscale="log", xlabel="parameters", ylim=(-1.05, 1.05))
     handles = [
         *(_handle("o", colour, f"drawn as {part}") for part, colour in PART_COLOURS.items() if part != "cross"),
         *([_handle("x", NEUTRAL, "repeated, untrained, wrongly extracted or of another kind")] if crosses else []),
-        *([_handle("o", "black", "our own score of the same weights", hollow=True)] if rings else []),
+        *([_handle("o", "black", "our own score of the same weights", "none")] if rings else []),
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=2)
     shown, figures = "; ".join(words), " and ".join(sorted({label.split()[0] for label in panels}))
@@ -78,30 +69,21 @@ def released_scores(
 
 
 def _points(panel, points: pd.DataFrame, letter: str) -> None:
-    for counted, marker in ((False, "x"), (True, "o")):
-        for part in ("encoder", "decoder"):
-            own = points[(points["counted"] == counted) & (points["drawn_as"] == part) & (points[letter].abs() <= 1)]
-            style = {"color": PART_COLOURS[part], "alpha": 0.9 if counted else 0.45}
-            spread = own[[f"{letter}_minus", f"{letter}_plus"]].to_numpy().T
-            panel.errorbar(
-                own["parameters"], own[letter], spread, fmt=marker, markersize=4.5, elinewidth=0.6, linewidth=0, **style
-            )
+    """Medians with their quartiles: those that count in full colour, the others as pale crosses."""
+    groups = points[points[letter].abs() <= 1].groupby(["counted", "drawn_as"])
+    for (counted, part), drawn_so in groups:
+        style = {"fmt": "o", "alpha": 0.9} if counted else {"fmt": "x", "alpha": 0.45}
+        spread = drawn_so[[f"{letter}_minus", f"{letter}_plus"]].to_numpy().T
+        style |= {"color": PART_COLOURS[part], "markersize": 4.5, "elinewidth": 0.6, "linewidth": 0}
+        panel.errorbar(drawn_so["parameters"], drawn_so[letter], spread, **style)
 
 
-def _rings(panel, points: pd.DataFrame, ours: pd.DataFrame, letter: str) -> int:
-    """Rings around the released points whose weights were read; returns how many."""
-    both = points.drop_duplicates(["model", "part"]).merge(ours, on=["model", "part"])
-    panel.plot(both["parameters"], both[OURS[letter]], "o", color="black", markersize=9, fillstyle="none", linewidth=0)
-    return len(both)
-
-
-def _handle(marker: str, colour: str, label: str, hollow: bool = False) -> Line2D:
-    fill = "none" if hollow else "full"
+def _handle(marker: str, colour: str, label: str, fill: str = "full") -> Line2D:
     return Line2D([], [], marker=marker, color=colour, linestyle="none", fillstyle=fill, label=label)
 
 
 def results_in_figures(results: pd.DataFrame) -> pd.DataFrame:
-    """The released results that a figure shows: model, figure, drawn as, parameters, s, d, counts, known against it."""
+    """The released results that a figure shows, and what is known against each."""
     shown = results[results["figure"] != ""].sort_values(["figure", "drawn_as", "parameters"], kind="stable")
     return pd.DataFrame(
         {
@@ -119,26 +101,33 @@ def results_in_figures(results: pd.DataFrame) -> pd.DataFrame:
 
 @house_style()
 def separations(table: pd.DataFrame, name: str = "fig-separations") -> CaptionedFigure:
-    """AUC with both intervals, one line per comparison, as `separation.all_separations` gives them."""
+    """AUC with both intervals, one line per comparison, of `attngeo.chapters.pretrained_survey.measures`."""
     figure, panel = new_figure(7.4, 0.38 * len(table) + 1.6)
-    labels = []
-    for y, row in enumerate(table.itertuples()):
-        colour = PART_COLOURS["encoder" if row.score == "s" else "decoder"]
-        panel.hlines(y, row.low, row.high, color=colour, linewidth=1.4)
-        if (row.family_low, row.family_high) != (row.low, row.high):  # else a group has one family, and no interval
-            panel.hlines(y, row.family_low, row.family_high, color=colour, linewidth=4, alpha=0.35)
-        panel.plot(row.auc, y, "o", color=colour, markersize=6)
-        panel.text(1.04, y, f"{row.auc:.2f}", transform=panel.get_yaxis_transform(), va="center")
-        labels.append(f"{row.score}: {row.models}")
+    colours = table["score"].map({"s": PART_COLOURS["encoder"], "d": PART_COLOURS["decoder"]})
+    labels = (table["score"] + ": " + table["models"]).tolist()
+    of_families = table["family_low"].notna()  # else a group has one family, and no interval
+    kinds = (
+        ("95 %, models independent", table, "low", "high", {"linewidth": 1.4}),
+        (
+            "95 %, whole families drawn",
+            table[of_families],
+            "family_low",
+            "family_high",
+            {"linewidth": 4, "alpha": 0.35},
+        ),
+    )
+    for _, rows, low, high, look in kinds:
+        panel.hlines(rows.index, rows[low], rows[high], colors=colours[rows.index], **look)
+    panel.scatter(table["auc"], table.index, c=colours, s=36)
+    for y, area_of in table["auc"].items():
+        panel.text(1.04, y, f"{area_of:.2f}", transform=panel.get_yaxis_transform(), va="center")
     panel.axvline(0.5, color=NEUTRAL, linewidth=1)
     panel.set_yticks(range(len(table)), labels)
-    panel.set(
-        xlim=(0, 1.02), ylim=(len(table) - 0.5, -0.5), xlabel="AUC: share of pairs in which the encoder scores higher"
-    )
-    kinds = {"95 %, models independent": (1.4, 1), "95 %, whole families drawn": (4, 0.35)}
-    lines = [Line2D([], [], color=NEUTRAL, linewidth=w, alpha=alpha, label=kind) for kind, (w, alpha) in kinds.items()]
+    words = "AUC: share of pairs in which the encoder scores higher"
+    panel.set(xlim=(0, 1.02), ylim=(len(table) - 0.5, -0.5), xlabel=words)
+    lines = [Line2D([], [], color=NEUTRAL, label=kind, **look) for kind, *_, look in kinds]
     figure.legend(handles=lines, loc="outside lower center", ncols=2)
-    told = [f"{label} {auc:.2f}" for label, auc in zip(labels, table["auc"], strict=True)]
+    values = [f"{label} {value:.2f}" for label, value in zip(labels, table["auc"], strict=True)]
     above = ", ".join(
         f"{(rows['low'] > 0.5).sum()} of {len(rows)} of ${score}$" for score, rows in table.groupby("score", sort=False)
     )
@@ -147,7 +136,7 @@ def separations(table: pd.DataFrame, name: str = "fig-separations") -> Captioned
     families where encoders or decoders are one family. Directionality of language is by the formula of Table S3, of
     vision by that of the released code; by which of the two that of audio is, is not known."""
     alt = f"""Dot plot of {len(table)} AUC with intervals, a vertical line at one half. Lowest
-    {told[table["auc"].argmin()]}, highest {told[table["auc"].argmax()]}."""
+    {values[table["auc"].argmin()]}, highest {values[table["auc"].argmax()]}."""
     return CaptionedFigure(figure, name, caption, alt)
 
 
@@ -162,19 +151,14 @@ def clean_figure(results: pd.DataFrame, ours: pd.DataFrame | None = None) -> Int
     ``results`` are `released_results`, ``ours`` medians of models whose weights were read, for the still.
     """
     points = results[results["figure"] == FIGURE]
-    found = points["defects"].str.split().explode()
+    codes = points["defects"].str.split()
+    counts = codes.explode().value_counts()
+    shown = zip(points.itertuples(), codes, strict=True)
     data = {
-        "defects": {code: [words, int((found == code).sum())] for code, words in WORDS.items() if code in set(found)},
+        "defects": {code: [words, int(counts[code])] for code, words in WORDS.items() if code in counts},
         "points": [
-            [
-                int(p.parameters),
-                p.s,
-                p.d,
-                p.drawn_as,
-                p.model or p.key,
-                [code for code in p.defects.split() if code in WORDS],
-            ]
-            for p in points.itertuples()
+            [int(p.parameters), p.s, p.d, p.drawn_as, p.model or p.key, [code for code in of if code in WORDS]]
+            for p, of in shown
         ],
     }
     return Interactive("clean_figure", data, _still(results, points, ours))
@@ -190,34 +174,32 @@ def area(points: pd.DataFrame, score: str, left_out: frozenset[str] = frozenset(
 def _still(results: pd.DataFrame, points: pd.DataFrame, ours: pd.DataFrame | None) -> CaptionedFigure:
     drawn = released_scores(results, {FIGURE: "language"}, "fig-released-language", ours)
     as_drawn, cleaned = ([number(area(points, s, out), 2) for s in "sd"] for out in (frozenset(), frozenset(WORDS)))
-    (s, d), (s_clean, d_clean) = as_drawn, cleaned
-    caption = f"""The share of pairs in which the encoder scores higher (AUC) is {s} in $s$ and {d} in $d$ as drawn,
-    {s_clean} and {d_clean} without the points that do not count. In print: {drawn.caption}"""
-    alt = f"""{drawn.alt} The share of pairs in which the encoder scores higher (AUC) is {s} in s and {d} in d as
-    drawn, {s_clean} and {d_clean} without the points that do not count."""
+    areas = "The share of pairs in which the encoder scores higher (AUC) is {} in {s} and {} in {d} as drawn, {} and {}"
+    areas = f"{areas} without the points that do not count."
+    caption = f"{areas.format(*as_drawn, *cleaned, s='$s$', d='$d$')} In print: {drawn.caption}"
+    alt = f"{drawn.alt} {areas.format(*as_drawn, *cleaned, s='s', d='d')}"
     return CaptionedFigure(drawn.figure, drawn.name, caption, alt)
 
 
 @house_style()
 def symmetry_by_positions(results: pd.DataFrame) -> CaptionedFigure:
     """Families' medians of s (`families_by_positions`): a panel each for encoders and decoders, a row for each kind."""
-    told = families_by_positions(results)
-    kinds = told.groupby("positions")["absolute"].first().sort_values(ascending=False, kind="stable").index
+    by_positions = families_by_positions(results)
+    kinds = by_positions.groupby("positions")["absolute"].first().sort_values(ascending=False, kind="stable").index
     figure, axes = new_figure(8.2, 3.4, columns=2, sharey=True)
     medians = []
     for panel, (part, attention) in zip(axes, GROUPS.items(), strict=True):
-        own = told[told["attention"] == attention]
+        shown = by_positions[by_positions["attention"] == attention]
         style = {"x": "s", "y": "positions", "order": list(kinds), "jitter": False, "ax": panel, "legend": False}
-        sns.stripplot(own[own["counted"]], color=PART_COLOURS[part], size=6, **style)
-        sns.stripplot(own[~own["counted"]], color=NEUTRAL, marker="X", size=6, **style)
-        rows = {kind: place for place, kind in enumerate(kinds)}
-        for row in own[own["counted"] | (part == "encoder")].itertuples():  # those left out have their names below
-            at = row.s, rows[row.positions]
+        sns.stripplot(shown[shown["counted"]], color=PART_COLOURS[part], size=6, **style)
+        sns.stripplot(shown[~shown["counted"]], color=NEUTRAL, marker="X", size=6, **style)
+        for row in shown[shown["counted"] | (part == "encoder")].itertuples():  # those left out have their names below
+            at = row.s, kinds.get_loc(row.positions)
             panel.annotate(row.family, at, (0, 6), textcoords="offset points", fontsize=6, rotation=50)
         panel.set(title=f"{part}s", xlabel="symmetry s, median of the family", ylabel="")
-        difference, p, _ = absolute_against_others(told, attention)
+        difference, p, _ = absolute_against_others(by_positions, attention)
         medians.append(f"{part}s {difference:+.2f}, p {p:.2f}")
-    left_out = ", ".join(dict.fromkeys(told[~told["counted"]]["family"]))
+    left_out = ", ".join(dict.fromkeys(by_positions[~by_positions["counted"]]["family"]))
     caption = f"""Released medians of $s$ of language models, a point per family, by how they take positions; learned
     ones are added to the embedding. Crosses are families without a result that is rightly extracted ({left_out}),
     left out of the test. Median of families with absolute positions less that of the others: {"; ".join(medians)}."""
@@ -229,10 +211,7 @@ def symmetry_by_positions(results: pd.DataFrame) -> CaptionedFigure:
 # Weights that were read
 
 OFFSETS = {"bidirectional": -0.16, "causal": 0.16, "cross": 0.0}  # within the line of a family
-PANELS = (  # score, columns of its band: mean (0 where there is none) and half-width; label
-    ("symmetry", "s_mean", "s_layer", "symmetry s"),
-    ("directionality", "", "d_layer", "directionality d"),
-)
+COLOURS = {"bidirectional": PART_COLOURS["encoder"], "causal": PART_COLOURS["decoder"], "cross": PART_COLOURS["cross"]}
 
 
 @house_style()
@@ -241,74 +220,63 @@ def family_scores(layers: pd.DataFrame, families: pd.DataFrame, bands: pd.DataFr
 
     ``families`` are `of_families`, ``bands`` `null_bands`.
     """
-    lines, apart = _lines(families)
-    shown = layers.merge(bands, on=["model", "part"], validate="m:1")
-    colours = {kind: PART_COLOURS[part] for part, kind in [*GROUPS.items(), ("cross", "cross")]}
+    lines = _lines(families)
+    layers = layers.merge(bands, on=["model", "part"], validate="m:1").assign(d_mean=0.0)
+    few = layers["precision"].isin(FEW_BITS)
     figure, panels = new_figure(9, 0.34 * len(lines) + 1.1, columns=2, sharey=True)
     outside = 0
-    for panel, (score, mean, half, label) in zip(panels, PANELS, strict=True):
-        middle = shown[mean] if mean else 0 * shown[half]
-        outside += int(((shown[score] - middle).abs() > shown[half]).sum())
-        ends = shown.assign(low=middle - shown[half], high=middle + shown[half]).groupby(["family", "attention"])
-        for (family, kind), band in ends[["low", "high"]].agg({"low": "min", "high": "max"}).iterrows():
-            y = lines[family, kind == "cross"] + OFFSETS[kind]
-            panel.fill_betweenx([y - 0.13, y + 0.13], band["low"], band["high"], color=NEUTRAL, alpha=0.25, linewidth=0)
-        for kind, own in shown.groupby("attention"):
-            heights = own["family"].map(lambda f, kind=kind: lines[f, kind == "cross"]) + OFFSETS[kind]
-            few = own["precision"].isin(FEW_BITS)
-            for marked, face in ((few, "none"), (~few, colours[kind])):
-                at = own[score][marked], heights[marked]
-                panel.scatter(*at, s=14, facecolors=face, edgecolors=colours[kind], alpha=0.7, linewidths=0.8)
-        for unit in families.itertuples():
-            y = lines[unit.family, unit.attention == "cross"] + OFFSETS[unit.attention]
-            colour = colours[unit.attention]
-            panel.plot(getattr(unit, score), y, "|", color=colour, markersize=13, markeredgewidth=2.5)
+    for panel, (letter, score) in zip(panels, LETTERS.items(), strict=True):
+        mean, half = layers[f"{letter}_mean"], layers[f"{letter}_layer"]
+        outside += int(((layers[score] - mean).abs() > half).sum())
+        ends = layers.assign(low=mean - half, high=mean + half).groupby(["family", "attention"])
+        band = ends.agg({"low": "min", "high": "max"}).reset_index()
+        panel.barh(_heights(band, lines), band["high"] - band["low"], 0.26, band["low"], color=NEUTRAL, alpha=0.25)
+        edges = layers["attention"].map(COLOURS)
+        look = {"s": 14, "alpha": 0.7, "linewidths": 0.8, "edgecolors": edges, "facecolors": edges.mask(few, "none")}
+        panel.scatter(layers[score], _heights(layers, lines), **look)
+        bars = {"marker": "|", "s": 170, "linewidths": 2.5, "color": families["attention"].map(COLOURS)}
+        panel.scatter(families[score], _heights(families, lines), **bars)
         panel.axvline(0, color=NEUTRAL, linewidth=0.8)
-        if apart:
+        if apart := sum(cross for _, cross in lines):
             panel.axhline(len(lines) - apart - 0.5, color=NEUTRAL, linewidth=0.6, linestyle=":")
-        panel.set(xlabel=label, xlim=(-1.05, 1.05), ylim=(len(lines) - 0.4, -0.6))
+        panel.set(xlabel=f"{score} {letter}", xlim=(-1.05, 1.05), ylim=(len(lines) - 0.4, -0.6))
     panels[0].set_yticks(range(len(lines)), [f"{f}, cross" if cross else f for f, cross in lines])
-    handles = [Line2D([], [], marker="o", linestyle="none", color=c, label=kind) for kind, c in colours.items()]
-    few = {"marker": "o", "fillstyle": "none", "label": "8 or 4 bits"}
-    mean = {"marker": "|", "markersize": 13, "markeredgewidth": 2.5, "label": "mean of the family"}
-    handles += [Line2D([], [], linestyle="none", color=NEUTRAL, **look) for look in (few, mean)]
+    handles = [_handle("o", colour, kind) for kind, colour in COLOURS.items()]
+    handles += [_handle("o", NEUTRAL, "8 or 4 bits", "none"), _handle("|", NEUTRAL, "mean of the family")]
     handles.append(Line2D([], [], color=NEUTRAL, alpha=0.25, linewidth=8, label="95 % of random weights"))
     figure.legend(handles=handles, loc="outside lower center", ncols=3)
-    means = {kind: families[families["attention"] == kind] for kind in GROUPS.values()}
+    ends = families.groupby("attention")[list(LETTERS.values())].agg(["min", "max"])
     words = "; ".join(
-        f"{kind}: s from {own['symmetry'].min():.2f} to {own['symmetry'].max():.2f}, "
-        f"d from {own['directionality'].min():.2f} to {own['directionality'].max():.2f}"
-        for kind, own in means.items()
-        if len(own)
+        f"{kind}: " + ", ".join("{} from {:.2f} to {:.2f}".format(x, *ends.loc[kind, of]) for x, of in LETTERS.items())
+        for kind in GROUPS.values()
+        if kind in ends.index
     )
-    caption = f"""Scores of the summed form $W_{{qk}}$ (Eq. S20): {len(shown)} layers (points, open where the weights
+    caption = f"""Scores of the summed form $W_{{qk}}$ (Eq. S20): {len(layers)} layers (points, open where the weights
     are held in 8 or 4 bits) and the mean of each family's medians (bars). In grey the band that holds 95 % of layers
-    with random weights of a model's shape, for each family the widest: {outside} of {2 * len(shown)} scores lie
+    with random weights of a model's shape, for each family the widest: {outside} of {2 * len(layers)} scores lie
     outside their own. Left of zero in d, columns dominate."""
     alt = f"Two dot plots, a line for each family and for cross-attention below. Families, {words}."
     return CaptionedFigure(figure, "fig-survey-families", caption, alt)
 
 
-def _lines(families: pd.DataFrame) -> tuple[dict[tuple[str, bool], int], int]:
-    """The line of each family and, below, of its cross-attention; and how many of the latter there are."""
-    wide = families.pivot(index="family", columns="attention", values="symmetry").reindex(columns=[*OFFSETS])
-    encoders, decoders = (wide[kind].dropna().sort_values(ascending=False).index for kind in GROUPS.values())
-    own = dict.fromkeys([*encoders, *decoders])
-    cross = [(family, True) for family in wide["cross"].dropna().index]
-    return {line: y for y, line in enumerate([*((family, False) for family in own), *cross])}, len(cross)
+def _lines(families: pd.DataFrame) -> list[tuple[str, bool]]:
+    """Families from top to bottom, encoders by their symmetry and then decoders, and below their cross-attention."""
+    ordered = families.sort_values("symmetry", ascending=False)
+    of = {kind: ordered[ordered["attention"] == kind]["family"] for kind in COLOURS}
+    by_itself = dict.fromkeys([*of["bidirectional"], *of["causal"]])
+    return [*((family, False) for family in by_itself), *((family, True) for family in sorted(of["cross"]))]
 
 
-def read_picture(folder: Path, model: str, name: str) -> np.ndarray:
-    """A recorded picture of W_qk, in units of its saturation level, (n, n) in [-1, 1].
+def _heights(rows: pd.DataFrame, lines: list[tuple[str, bool]]) -> list[float]:
+    """Where the rows' families stand."""
+    kinds = zip(rows["family"], rows["attention"], strict=True)
+    return [lines.index((family, kind == "cross")) + OFFSETS[kind] for family, kind in kinds]
 
-    Raises:
-        RecordError: the model or the picture is not recorded.
-    """
-    try:
-        with np.load(Path(folder) / model / "images.npz", allow_pickle=False) as arrays:
-            return arrays[name].astype(np.float32) / 127
-    except (OSError, KeyError, ValueError) as error:
-        raise RecordError(f"{model} has no recorded picture {name!r} ({error}).") from None
+
+def read_picture(model: str, name: str) -> np.ndarray:
+    """A recorded picture of W_qk, in units of its saturation level, (n, n) in [-1, 1]."""
+    with np.load(data("survey", model, "images.npz"), allow_pickle=False) as arrays:
+        return arrays[name].astype(np.float32) / 127
 
 
 @house_style()
@@ -334,54 +302,38 @@ SEED = 0
 SIDE = 128  # rows and columns shown: all of them would not fit on the page
 
 
-@dataclass(frozen=True)
-class Drawn:
-    """One of the matrices: the middle layer of a recorded model."""
-
-    title: str  # A, B, C ...
-    model: str
-    part: str
-    layer: int
-    s: float
-    d: float
-    picture: np.ndarray
-
-
-def drawn(folder: Path | None = None) -> list[Drawn]:
+def drawn() -> list:
     """Of each family one encoder and one decoder, the first by name; of these three each, drawn and shuffled by a seed.
 
-    Raises:
-        RecordError: of a model drawn no picture is recorded.
+    Each is the middle layer of a recorded model: title (A, B ...), model, part, layer, s, d and picture.
     """
-    folder = folder or data("survey")
-    scores, _ = read_records(folder)
-    layers = with_kinds(named(scores.assign(folder=scores["model"])))[lambda t: t["head"] == -1]
+    scores, _ = read_records(data("survey"))
+    layers = with_kinds(named(scores.assign(folder=scores["model"])))[lambda t: t["head"] == SUM]
     count = layers.groupby(["model", "part"])["layer"].transform("size")
     middle = layers[layers["layer"] == count // 2].sort_values("model").drop_duplicates(["family", "attention"])
     rng = np.random.default_rng(SEED)
     groups = [middle[middle["attention"] == kind].sample(EACH, random_state=rng) for kind in GROUPS.values()]
-    chosen = pd.concat(groups).sample(frac=1, random_state=rng)
-    return [
-        Drawn(
-            *(chr(ord("A") + k), row.model, row.part, row.layer, row.symmetry, row.directionality),
-            read_picture(folder, row.folder, f"{row.part}-{row.layer}")[:SIDE, :SIDE],
-        )
-        for k, row in enumerate(chosen.itertuples())
-    ]
+    chosen = pd.concat(groups).sample(frac=1, random_state=rng).rename(columns={"symmetry": "s", "directionality": "d"})
+    pictures = [read_picture(row.folder, f"{row.part}-{row.layer}")[:SIDE, :SIDE] for row in chosen.itertuples()]
+    return list(chosen.assign(title=list("ABCDEF"), picture=pictures).itertuples())
 
 
-def wins(shown: list[Drawn], score: str) -> float:
+def wins(shown: list, score: str) -> float:
     """In how many pairs of an encoder and a decoder the encoder's score is the higher one; a tie is half."""
-    return EACH**2 * auc(*(np.array([getattr(one, score) for one in shown if one.part == part]) for part in GROUPS))
+    return EACH**2 * auc(*([getattr(one, score) for one in shown if one.part == part] for part in GROUPS))
 
 
-def place_your_bet(shown: list[Drawn]) -> Interactive:
+def place_your_bet(shown: list) -> Interactive:
     """The pictures, and behind them what each is and scores."""
     counts = {score: wins(shown, score) for score in "sd"}
     pictures = [
         {
-            **{"title": one.title, "part": one.part, "words": f"{one.model}, {one.part} layer {one.layer}"},
-            **{"s": round(one.s, 4), "d": round(one.d, 4), "side": len(one.picture)},
+            "title": one.title,
+            "part": one.part,
+            "words": f"{one.model}, {one.part} layer {one.layer}",
+            "s": round(one.s, 4),
+            "d": round(one.d, 4),
+            "side": len(one.picture),
             "levels": packed(np.rint(one.picture * 127).astype(np.int8)),
         }
         for one in shown
@@ -389,23 +341,17 @@ def place_your_bet(shown: list[Drawn]) -> Interactive:
     return Interactive("bets", {"pictures": pictures, "pairs": EACH**2, **counts}, _still_of_bets(shown, counts))
 
 
-def _still_of_bets(shown: list[Drawn], counts: dict[str, float]) -> CaptionedFigure:
+def _still_of_bets(shown: list, counts: dict[str, float]) -> CaptionedFigure:
     titles = {f"{one.title}: {one.part}\ns {number(one.s, 2)}, d {number(one.d, 2)}": one.picture for one in shown}
-    told = f"the encoder has the higher $s$ in {counts['s']:g} of {EACH**2} pairs, the higher $d$ in {counts['d']:g}"
+    of = {part: [number(s, 2) for s in sorted(one.s for one in shown if one.part == part)] for part in GROUPS}
+    ranges = " and ".join(f"from {s[0]} to {s[-1]} in the {part}s" for part, s in of.items())
     caption = f"""$W_{{qk}}$ of the middle layer of {EACH} encoders and {EACH} decoders, no two of a kind from one
     family, drawn by chance (seed {SEED}) from the models below: at most {SIDE} rows and columns, red positive, blue
     negative. Matrices wider than 256 are pooled, which leaves their clouds a gap around 0. By their numbers
-    {told}."""
+    the encoder has the higher $s$ in {counts["s"]:g} of {EACH**2} pairs, the higher $d$ in {counts["d"]:g}."""
     alt = f"""Images of {len(shown)} query-key matrices over clouds of mirrored entries, which lie along the mirror
-    line where symmetry is high. Symmetry goes {_range(shown, "encoder")} in the encoders and {
-        _range(shown, "decoder")
-    } in the decoders."""
+    line where symmetry is high. Symmetry goes {ranges}."""
     return CaptionedFigure(mirror_clouds(titles, width=9), "fig-bets", caption, alt)
-
-
-def _range(shown: list[Drawn], part: str) -> str:
-    own = [one.s for one in shown if one.part == part]
-    return f"from {number(min(own), 2)} to {number(max(own), 2)}"
 
 
 # Every layer and head

@@ -130,7 +130,7 @@ def rounding_losses(layers: pd.DataFrame, rounded: pd.DataFrame) -> pd.DataFrame
 
 def bert_in_four_bits(losses: pd.DataFrame) -> pd.DataFrame:
     """The rows of BERT base in either of the 4-bit schemes."""
-    return losses[(losses["model"] == "BERT base CTPE") & losses["scheme"].isin(["q4_0", "q4_1"])]
+    return losses[(losses["model"] == "BERT base radiology") & losses["scheme"].isin(["q4_0", "q4_1"])]
 
 
 def losses_by_scheme(losses: pd.DataFrame, least: float) -> pd.DataFrame:

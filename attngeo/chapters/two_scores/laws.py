@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -68,28 +67,26 @@ def head_directionality_sd(n: int, d_head: int, gamma: float = GAMMA) -> float:
     return math.sqrt(mean_square(influence, d_head, gamma) / 2 / n) / outlying_norm(threshold(d_head, gamma), d_head)
 
 
-class RowsBehindOneColumn(NamedTuple):
-    """Rows of a matrix of which one column outgrows all others: their norms are proportional to |g|, g normal."""
+def rows_behind_one_column(gamma: float = GAMMA) -> tuple[float, float]:
+    """Many rows of a matrix of which one column outgrows all others: their norms are proportional to |g|, g normal.
 
-    share: float  # of the rows over their threshold t, mean of |g| plus gamma of its standard deviations
-    norms: float  # what their norms add up to, per row of the matrix: a = E[|g|; |g| > t] = 2 phi(t)
-
-    @classmethod
-    def at(cls, gamma: float) -> "RowsBehindOneColumn":
-        """For many rows."""
-        t = halfnorm.mean() + gamma * halfnorm.std()
-        return cls(float(halfnorm.sf(t)), float(halfnorm.pdf(t)))
+    Returns:
+        The share of the rows over their threshold t, mean of |g| plus gamma of its standard deviations; and what their
+        norms add up to, per row of the matrix: ``a = E[|g|; |g| > t] = 2 phi(t)``.
+    """
+    t = halfnorm.mean() + gamma * halfnorm.std()
+    return float(halfnorm.sf(t)), float(halfnorm.pdf(t))
 
 
 def one_column_limit(n: int, gamma: float = GAMMA) -> float:
     """``(a sqrt(n) - 1) / (a sqrt(n) + 1)``, d of a matrix of which one column outgrows all others, for large n."""
-    a = RowsBehindOneColumn.at(gamma).norms
+    a = rows_behind_one_column(gamma)[1]
     return (a * math.sqrt(n) - 1) / (a * math.sqrt(n) + 1)
 
 
 def first_positive_limit(gamma: float = GAMMA) -> int:
     """The number of rows from which `one_column_limit` is positive, past ``1 / a^2``: d of half the matrices is not."""
-    return math.floor(RowsBehindOneColumn.at(gamma).norms ** -2) + 1
+    return math.floor(rows_behind_one_column(gamma)[1] ** -2) + 1
 
 
 def positive_share(n: int, gamma: float = GAMMA) -> float:
@@ -98,7 +95,7 @@ def positive_share(n: int, gamma: float = GAMMA) -> float:
     The rows over their threshold add up to ``a n`` with variance ``V n``, V the mean square of `sum_influence` at one
     degree of freedom: their norms are those of a head of width 1. The column's norm is ``sqrt(n)``.
     """
-    a, variance = RowsBehindOneColumn.at(gamma).norms, mean_square(sum_influence, 1, gamma)
+    a, variance = rows_behind_one_column(gamma)[1], mean_square(sum_influence, 1, gamma)
     return float(norm.cdf((a * math.sqrt(n) - 1) / math.sqrt(variance)))
 
 

@@ -60,12 +60,6 @@ def test_a_row_reproduces_only_to_its_printed_digits_and_never_random_weights():
     assert every.loc["R13", "verdict"] in ("reproduced", "differs by 0.01")
 
 
-def test_the_figure_says_which_formula_gives_the_tables():
-    page = notebook("printed_scores")
-    caption = page.printed_beside_ours(page.recorded_medians()).caption
-    assert "symmetry 4; directionality by Def. 3.2 0, by the released code 0, by the excess of log norms 4" in caption
-
-
 @given(forms())
 def test_wrong_extractions_are_those_described(form):
     expected = sum(form.wq[h] @ form.wk[h % form.n_kv_heads].T for h in range(form.n_heads))
