@@ -6,7 +6,7 @@ the Mann-Whitney statistic per pair: 1 where every x exceeds every y, 1/2 where 
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 
@@ -111,6 +111,7 @@ def exchange_test(first: Mapping[str, float], second: Mapping[str, float], most:
 def _exchanges(n_pairs: int, n_first: int, n_second: int, most: int) -> Iterator[np.ndarray]:
     """Which values are in the first group: those of pairs, the others of their pairs, those without."""
     n_alone, rng = n_first + n_second, np.random.default_rng(0)
+    every: Iterable[tuple]
     if 2**n_pairs * math.comb(n_alone, n_first) <= most:
         every = product(product((False, True), repeat=n_pairs), combinations(range(n_alone), n_first))
     else:

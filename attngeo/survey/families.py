@@ -1,6 +1,6 @@
 """Families of models as units: models of one family share authors, data or recipe, and count together once."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -70,15 +70,15 @@ def compared(families: pd.DataFrame, score: str) -> Compared:
     Raises:
         ParameterError: either group is empty.
     """
-    encoders, decoders = sides = _sides(families, score)
-    separated = separation(*(list(side.values()) for side in sides), list(encoders), list(decoders))
-    return Compared(separated, *exchange_test(*sides), least_told(len(encoders), len(decoders)))
+    encoders, decoders = _sides(families, score)
+    separated = separation([*encoders.values()], [*decoders.values()], list(encoders), list(decoders))
+    return Compared(separated, *exchange_test(encoders, decoders), least_told(len(encoders), len(decoders)))
 
 
-def _sides(families: pd.DataFrame, score: str) -> list[dict[str, float]]:
+def _sides(families: pd.DataFrame, score: str) -> Iterator[dict[str, float]]:
     """Encoders and decoders: family -> score."""
     kinds = (families[families["attention"] == kind] for kind in GROUPS.values())
-    return [side.set_index("family")[score].to_dict() for side in kinds]
+    return (side.set_index("family")[score].to_dict() for side in kinds)
 
 
 def beaten(families: pd.DataFrame, score: str) -> dict[str, int]:

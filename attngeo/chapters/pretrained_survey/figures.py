@@ -106,7 +106,7 @@ def separations(table: pd.DataFrame, name: str = "fig-separations") -> Captioned
     colours = table["score"].map({"s": PART_COLOURS["encoder"], "d": PART_COLOURS["decoder"]})
     labels = (table["score"] + ": " + table["models"]).tolist()
     of_families = table["family_low"].notna()  # else a group has one family, and no interval
-    kinds = (
+    kinds: tuple = (
         ("95 %, models independent", table, "low", "high", {"linewidth": 1.4}),
         (
             "95 %, whole families drawn",
