@@ -25,7 +25,8 @@ from attngeo.survey.positions import MAIN
 from attngeo.survey.positions import recorded as of_models
 
 FIRST = "positions_characters"
-TITLES = {FIRST: "characters", f"{FIRST}_new_seeds": "new seeds", f"{FIRST}_third": "third time"}
+AGAIN = (f"{FIRST}_new_seeds", f"{FIRST}_third")  # ask what FIRST found
+TITLES = {FIRST: "characters", AGAIN[0]: "new seeds", AGAIN[1]: "third time"}
 TITLES |= {"positions_pieces": "word pieces", "positions_pieces_longer": "word pieces, longer"}
 ARMS = ("mlm-learned", "mlm-rotary", "clm-learned", "clm-rotary")
 KINDS = {"learned": "table", "rotary": "rotary", "bias": "bias", "none": "none"}  # of positions, as figures name them
@@ -82,6 +83,13 @@ class Judged:
         """By the plan."""
         on_plateau = bool(self.arms["mlm-learned"].values(LOSS).min() > self.plateau)
         return positions_outcome(self.first, self.interaction, on_plateau)
+
+    @property
+    def by_plan(self) -> str:
+        """The outcome in the words of its plan; those that ask a finding again have two."""
+        if self.plan.name in AGAIN:
+            return "found again" if self.outcome is Outcome.HOLDS else "not found again"
+        return self.outcome.value
 
     @cached_property
     def outside(self) -> tuple[float, float] | None:
@@ -162,7 +170,7 @@ def plan_table(experiments: Mapping[str, Judged]) -> pd.DataFrame:
             "seeds": len(judgement.arms[ARMS[0]]),
             "table less rotary": with_interval(judgement.first, as_score),
             "interaction": with_interval(judgement.interaction, as_score),
-            "by the plan": judgement.outcome.value,
+            "by the plan": judgement.by_plan,
         }
         for title, judgement in experiments.items()
     )
@@ -195,9 +203,12 @@ def _of(arm: Arm) -> dict[str, str]:
 def symmetry_by_arm(experiments: Mapping[str, Judged]) -> CaptionedFigure:
     """s after the last step: a point per seed, encoders beside decoders, a column per kind of positions."""
     parts = {part: PART_COLOURS[part] for part in ("encoder", "decoder")}
-    figure, panels = new_figure(2.4 * len(experiments) + 1, 3.4, columns=len(experiments), sharey=True, squeeze=False)
+    rows_of = (len(experiments) + 1) // 2
+    figure, panels = new_figure(6.4, 2.8 * rows_of, rows_of, 2, sharey=True, squeeze=False)
+    for panel in panels.flat[len(experiments) :]:
+        panel.set_axis_off()
     words = []
-    for panel, (title, judgement) in zip(panels.flat, experiments.items(), strict=True):
+    for panel, (title, judgement) in zip(panels.flat, experiments.items(), strict=False):
         arms = judgement.arms.values()
         rows = pd.concat(pd.DataFrame({"s": arm.values(S)}).assign(**_of(arm)) for arm in arms)
         here = [kind for kind in KINDS.values() if kind in set(rows["positions"])]
