@@ -312,12 +312,21 @@ def open_checkpoint(
     if file is not None and file.suffix not in SUFFIXES:
         raise no_weights(file)
     repository = open_repository(file.parent if file else path_or_id, revision, subfolder=subfolder)
-    config = _config(repository, file) | ({"model_type": model_type} if model_type else {})
+    config = _config(repository, file)
+    own_type, config = config.get("model_type"), config | ({"model_type": model_type} if model_type else {})
     files = _weight_files(repository, file.name if file else "")
     if isinstance(repository, LocalFolder) and (apart := repository.open(TABLE_APART)) is not None:
         files.append(apart)
     merged = None if adapter is None else open_adapter(adapter)
-    checkpoint = Checkpoint(repository.name, repository.revision, config, files, merged, fold_norm=fold_norm)
+    try:
+        checkpoint = Checkpoint(repository.name, repository.revision, config, files, merged, fold_norm=fold_norm)
+    except CheckpointError as error:
+        if model_type in (None, own_type) or not isinstance(error.__cause__, Misfit):
+            raise
+        raise CheckpointError(
+            f"{repository.name} is of type {own_type!r} by its config, and its tensors are not named as those of"
+            f" {model_type!r}; read it as its own type, or as one of the same tensors."
+        ) from error
     if merged is not None:
         merged.require_use()
     return checkpoint

@@ -361,6 +361,9 @@ def test_an_unknown_type_is_read_as_a_known_one_or_registered_from_a_file(run, s
     for way in (("--as", "bert"), ("--register", tmp_path / "mine.yml")):
         code, out, err = run(folder, "--format", "json", *way)
         assert (code, err) == (0, "") and [row["symmetry"] for row in json.loads(out)] == expected
+    code, out, err = run(folder, "--as", "gpt2")
+    assert_refused(code, out, err)
+    assert "'bert-by-another-name' by its config" in err and "'gpt2'" in err
 
 
 @pytest.mark.parametrize(
