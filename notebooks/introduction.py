@@ -21,7 +21,7 @@
 # of it. We check that, by two scores.
 #
 # - **Symmetry** $s$ is 1 if $W_{qk}$ is its own mirror image, $-1$ if it is the negative of it, near 0 at random.
-# - **Directionality** $d$ adds up the lengths of unusually long rows (queries) and of unusually long columns (keys); it is
+# - **Directionality** $d$ adds up the lengths of unusually long rows (queries) and columns (keys); it is
 #   below 0 where the columns weigh more.
 
 # %% tags=["remove-cell"]

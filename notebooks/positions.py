@@ -93,8 +93,9 @@ pictured()
 # table. Both are asked of the lower ends of Student's intervals over seeds. Two further plans ask the same of new
 # seeds. The code below asks of each experiment that can answer whether both differences are above zero.
 #
-# The first plan's answer is yes, and the second found it again. The third, of {glue:text}`third-seeds` seeds, did not by its rule:
-# its difference is as large, {glue:text}`third-first`, but so few seeds leave less than {glue:text}`runs-enough` open.
+# The first plan's answer is yes, and the second found it again. The third, of {glue:text}`third-seeds` seeds, did not
+# by its rule. Its difference is as large, {glue:text}`third-first`, but so few seeds leave less than
+# {glue:text}`runs-enough` open.
 #
 # The runs on word pieces cannot. In so few steps the encoders with a table do not get off the ground: their held-out loss
 # stays at {glue:text}`pieces-table` nats, near what the frequencies of pieces give, where rotary ones reach

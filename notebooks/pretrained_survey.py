@@ -21,7 +21,7 @@
 # **Of symmetry this holds: among released scores of language models the encoder is ahead in {glue:text}`pairs-s` of pairs,
 # on weights that we read in {glue:text}`share-s`.** In directionality it is {glue:text}`pairs-d` of pairs of released language
 # scores, which separate too. On our weights it is {glue:text}`share-d-tables` or {glue:text}`share-d`, by the formula,
-# which so few families leave open. In vision and audio too few decoders were scored.
+# which so few families leave open.
 
 # %% tags=["parameters"]
 models: list = []  # names of recorded models, folders or Hub ids; empty means every recorded model

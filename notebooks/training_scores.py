@@ -21,7 +21,7 @@
 #
 # **Of symmetry the released scores show it: the encoder ends ahead in {glue:text}`s-holds` of {glue:text}`n-released`
 # pairs.** Of directionality they do not: the decoder ends ahead in {glue:text}`d-holds`. Columns come to dominate in all
-# models, encoders too, and in the larger decoders before the first score that was released.
+# models, encoders too, and in larger decoders before the first released score.
 
 # %% tags=["parameters", "remove-input"]
 layers: int = 2  # layers of the models trained on this page; in [1, 48]

@@ -332,7 +332,7 @@ table(
 # Symmetry need not grow to the end. We follow the median over layers, averaged over seeds, to its peak and from there to the
 # last step; what a seed loses is taken from where the other seeds peak.
 #
-# With one seed it loses more than {glue:text}`least-fall` in some settings of encoders, {glue:text}`n-fall` of
+# Some settings of encoders with one seed lose more than {glue:text}`least-fall`: {glue:text}`n-fall` of
 # {glue:text}`n-alone`. Their peaks are low, {glue:text}`fall-peaks`. They end at {glue:text}`fall-ends`. In the
 # {glue:text}`n-several` settings with three seeds or more it falls in none beyond their noise.
 
