@@ -24,7 +24,7 @@
 # The theorems are about one layer, to leading order, at the start. The last holds with tied weights at
 # the first step, and at the best read-out, not in between. Nothing here is proven of trained deep models. In planned runs of
 # small ones [the read-out comes first](#in-training-the-read-out-comes-first), as the theorem has it. But it is
-# [not what the symmetry hangs on](#but-an-uneven-read-out-does-not-keep-w-qk-from-symmetry): the reason is still open.
+# [not what the symmetry hangs on](#but-an-uneven-read-out-is-no-obstacle): the reason is still open.
 # :::
 
 # %% tags=["parameters", "remove-input"]
@@ -633,7 +633,7 @@ def read_out_comes_first():
 show(read_out_comes_first(), unfolded=True)
 
 # %% [markdown]
-# ## But an uneven read-out does not keep $W_{qk}$ from symmetry
+# ## But an uneven read-out is no obstacle
 #
 # If the even read-out were the reason, a one-sided one should leave $W_{qk}$ less symmetric. A second plan tried that. In
 # stage 1 attention was uniform and all but queries and keys learned, from both sides or from the left alone. In stage 2 only

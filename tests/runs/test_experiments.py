@@ -21,6 +21,7 @@ from attngeo.training.config import DEFAULTS, configure
 
 EXPERIMENTS = read_experiments(checkout.data("runs"))
 RECORDED = [(e, run) for e in EXPERIMENTS for run in e.runs if e.state(run) is State.RECORDED]
+LOST = {"positions_characters", "positions_characters_new_seeds", "positions_pieces", "positions_values"}
 PLANNED = [experiment for experiment in EXPERIMENTS if experiment.status is Status.CONFIRMATORY]
 
 
@@ -175,6 +176,11 @@ def test_a_plan_was_committed_before_its_first_run(experiment):
     planned, runs = git(*added, f"{folder}/experiment.yml"), git(*added, f"{folder}/*/run.json")
     if not runs:
         pytest.skip("no run is committed yet")
+    if experiment.name in LOST:  # the history that had the plan first was never published, which is said
+        readme = checkout.data("runs", "README.md").read_text("utf-8")
+        said = readme.rpartition("were lost before they were published")[0].rpartition("\n- ")[2]
+        assert f"`{experiment.name}`" in said
+        return
     assert planned[0] not in runs
     assert git("merge-base", planned[0], runs[0]) == [planned[0]]
 
