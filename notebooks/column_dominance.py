@@ -34,12 +34,14 @@ seed: int = 0  # seed of every random draw; in [0, 2147483647]
 # %% tags=["remove-cell"]
 from functools import cache
 
+import numpy as np
 import pandas as pd
 import seaborn as sns
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from attngeo.display.interactive import Interactive
 from attngeo.display.page import glue, show
 from attngeo.display.style import DECODER, ENCODER, NEUTRAL, CaptionedFigure, house_style, new_figure
 from attngeo.display.typeset import typeset
@@ -634,6 +636,30 @@ show(uneven_keys())
 sides = expected_sides(torch.eye(16).double(), Objective.AUTOREGRESSIVE)
 for side, squared in zip(("rows", "columns"), sides, strict=True):
     glue(f"uneven-{side}", unevenness(squared), ".2f")
+
+
+@house_style()
+def early_keys(n: int = 16) -> Interactive:
+    """Squared norms by position over their mean, of queries and of keys: the theorem's values on the axes."""
+    figure, panel = new_figure(6.4, 3.0)
+    at, sides = np.arange(1, n + 1), expected_sides(torch.eye(n).double(), Objective.AUTOREGRESSIVE)
+    for name, colour, squared in zip(("queries", "keys"), (ENCODER, DECODER), sides, strict=True):
+        sns.lineplot(x=at, y=squared / squared.mean(), color=colour, label=name, marker="o", ax=panel)
+    panel.axhline(1, color=NEUTRAL, linewidth=0.8)
+    panel.set(xlabel="position", ylabel="times an even share")
+    rows, columns = map(unevenness, sides)
+    words = f"With {n} positions the unevenness is {rows:.2f} among queries, {columns:.2f} among keys."
+    caption = f"""How much of the expected squared norm a position has as query and as key, at uniform attention with a causal mask and
+        inputs along the axes; without a mask all have an even share (the line). {words}"""
+    alt = f"Line plot over positions: keys begin far above an even share and fall, queries rise and fall. {words}"
+    return Interactive("early_keys", {}, CaptionedFigure(figure, "fig-early-keys", caption, alt))
+
+
+# %% [markdown]
+# Move the slider of {numref}`fig-early-keys`: the more positions, the more of the total falls to the first keys.
+
+# %% tags=["remove-input"]
+early_keys()
 
 # %% [markdown]
 # For sixteen inputs along the axes the unevenness is {glue:text}`uneven-rows` among rows, {glue:text}`uneven-columns` among

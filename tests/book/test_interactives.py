@@ -271,6 +271,17 @@ def test_an_update_is_as_symmetric_as_the_slider_makes_its_coefficients_agree(br
     assert len(clouds) == 4
 
 
+def test_the_more_positions_the_more_uneven_the_keys(browser, tmp_path):
+    page = notebook("column_dominance")
+    stage = open_interactive(browser, tmp_path, page.early_keys())
+    slider, said = control(stage, "Positions"), stage.find_element(By.CSS_SELECTOR, ".ia-said")
+    for keys, n in ((), 16), ((Keys.END,), 512), ((Keys.HOME,), 4):
+        for key in keys:
+            slider.send_keys(key)
+        sides = page.expected_sides(torch.eye(n).double(), page.Objective.AUTOREGRESSIVE)
+        np.testing.assert_allclose(numbers(said, ",."), [n, *map(page.unevenness, sides)], atol=0.0051)
+
+
 def test_a_forward_pass_is_stepped_through_for_the_token_followed(browser, tmp_path):
     page = notebook("bilinear_form")
     shown = page.forward_pass()
