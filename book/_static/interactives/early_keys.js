@@ -31,7 +31,7 @@ attngeo.interactive("early_keys", (stage) => {
       const even = mean(both[side]);
       const points = both[side].map((value, k) => [k + 1, value / even]);
       line(points.filter(([, y]) => y > 0)); // the first query sees itself alone
-      names[side][0](side ? [1.1, 1.4 * points[0][1]] : [2.1, 0.3 * points[1][1]], names[side][1]);
+      names[side][0](side ? [1.1, 1.4 * points[0][1]] : [2.1, 0.2 * points[1][1]], names[side][1]);
     });
     said.textContent = `With ${n} positions the unevenness is ${number(uneven(both[0]))} among queries, ${number(uneven(both[1]))} among keys.`;
   };
