@@ -321,11 +321,12 @@ def open_checkpoint(
     try:
         checkpoint = Checkpoint(repository.name, repository.revision, config, files, merged, fold_norm=fold_norm)
     except CheckpointError as error:
-        if model_type in (None, own_type) or not isinstance(error.__cause__, Misfit):
+        misfit = error.__cause__
+        if model_type in (None, own_type) or not isinstance(misfit, Misfit) or str(misfit) not in str(error):
             raise
         raise CheckpointError(
-            f"{repository.name} is of type {own_type!r} by its config, and its tensors are not named as those of"
-            f" {model_type!r}; read it as its own type, or as one of the same tensors."
+            f"{repository.name} does not fit {model_type!r}, as which it is read ({str(misfit).partition(';')[0]}); its"
+            f" config says {own_type!r}: read it as that, or as a type of the same tensors."
         ) from error
     if merged is not None:
         merged.require_use()
