@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   attngeo:
-#     reads: []
+#     reads: [data]
 #   jupytext:
 #     text_representation:
 #       extension: .py
@@ -41,6 +41,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from attngeo.chapters.introduction.sentence import recorded
 from attngeo.display.interactive import Interactive
 from attngeo.display.page import glue, show
 from attngeo.display.style import DECODER, ENCODER, NEUTRAL, CaptionedFigure, house_style, new_figure
@@ -54,6 +55,7 @@ from attngeo.gradients.norms import (
     squared_norms,
     tail_gap,
     unevenness,
+    uniform_softmax_squared_norms,
 )
 from attngeo.gradients.objectives import Objective, attended_matrix
 from attngeo.gradients.pair_symmetry import signs
@@ -570,14 +572,6 @@ which_side(kinds)
 
 
 # %%
-def expected_sides(x: Float[Tensor, "n d"], objective: Objective) -> tuple[Float[Tensor, " d"], Float[Tensor, " d"]]:
-    """Expected squared norms of rows and of columns at uniform attention: the diagonals of S_Q and S_K."""
-    sees = attended_matrix(objective, len(x)).double()
-    n = sees.sum(-1, keepdim=True)
-    arriving = (sees / n @ x.square() - (sees / n @ x).square()) / n  # diagonals of the K_i, (n, d)
-    return arriving.sum(-1) @ x.square(), x.square().sum(-1) @ arriving
-
-
 def normal_inputs(first: float, n: int = 64) -> Float[Tensor, "n n"]:
     """Inputs of normal coordinates, but for one of the first input."""
     x = torch.randn(n, n, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
@@ -605,11 +599,11 @@ def uneven_keys():
         weights = attended_matrix(objective, 3) / attended_matrix(objective, 3).sum(-1, keepdim=True).double()
         beta = torch.stack([exact_coefficients(weights, eye, e, 1.0) for e in signs(3, 3).double()])
         measured = torch.stack(squared_norms(x.T @ beta @ x)).mean(1)
-        error = (measured - torch.stack(expected_sides(x, objective))).abs().max()
+        error = (measured - torch.stack(uniform_softmax_squared_norms(x, objective))).abs().max()
         yield exact(f"{objective}, three inputs: error of the expected squared norms", error)
     i, on_axes = (
         torch.arange(1, 17).double(),
-        {n: expected_sides(torch.eye(n).double(), causal) for n in (4, 5, 16, 512)},
+        {n: uniform_softmax_squared_norms(torch.eye(n).double(), causal) for n in (4, 5, 16, 512)},
     )
     of_rows, of_columns = (i - 1) / i**2, ((i - 1) / i**3).flip(0).cumsum(0).flip(0)
     error = (torch.stack(on_axes[16]) - torch.stack([of_rows, of_columns])).abs().max()
@@ -617,23 +611,23 @@ def uneven_keys():
     for n, sign in zip(on_axes, "<>>>", strict=True):
         rows, columns = map(unevenness, on_axes[n])
         yield compare(f"{n} inputs along the axes: unevenness of columns, against rows", columns, sign, rows)
-    rows, columns = map(unevenness, expected_sides(torch.eye(16).double(), both))
+    rows, columns = map(unevenness, uniform_softmax_squared_norms(torch.eye(16).double(), both))
     yield exact("16 inputs along the axes, no mask: the larger of both", max(rows, columns), 1)
-    outlying = map(unevenness, expected_sides(normal_inputs(30.0), causal))
-    alike = map(unevenness, expected_sides(normal_inputs(30.0), both))
+    outlying = map(unevenness, uniform_softmax_squared_norms(normal_inputs(30.0), causal))
+    alike = map(unevenness, uniform_softmax_squared_norms(normal_inputs(30.0), both))
     for words, (rows, columns), sign in (("", outlying, ">"), (", no mask", alike, "=")):
         words = f"an outlying first input{words}: log of unevenness of columns over that of rows"
         yield compare(words, (columns / rows).log(), sign, 0, 0.1)
-    turned = [map(unevenness, expected_sides(axes, causal)) for axes in turned_axes()]
+    turned = [map(unevenness, uniform_softmax_squared_norms(axes, causal)) for axes in turned_axes()]
     mean = sum((columns / rows).log() for rows, columns in turned) / len(turned)
-    rows, columns = map(unevenness, expected_sides(torch.eye(64).double(), causal))
+    rows, columns = map(unevenness, uniform_softmax_squared_norms(torch.eye(64).double(), causal))
     yield compare("64 axes turned at random: share of that log left, mean", mean / (columns / rows).log(), "<", 0.25)
 
 
 show(uneven_keys())
 
 # %% tags=["remove-cell"]
-sides = expected_sides(torch.eye(16).double(), Objective.AUTOREGRESSIVE)
+sides = uniform_softmax_squared_norms(torch.eye(16).double(), Objective.AUTOREGRESSIVE)
 for side, squared in zip(("rows", "columns"), sides, strict=True):
     glue(f"uneven-{side}", unevenness(squared), ".2f")
 
@@ -642,7 +636,7 @@ for side, squared in zip(("rows", "columns"), sides, strict=True):
 def early_keys(n: int = 16) -> Interactive:
     """Squared norms by position over their mean, of queries and of keys: the theorem's values on the axes."""
     figure, panel = new_figure(6.4, 3.0)
-    at, sides = np.arange(1, n + 1), expected_sides(torch.eye(n).double(), Objective.AUTOREGRESSIVE)
+    at, sides = np.arange(1, n + 1), uniform_softmax_squared_norms(torch.eye(n).double(), Objective.AUTOREGRESSIVE)
     for name, colour, squared in zip(("queries", "keys"), (ENCODER, DECODER), sides, strict=True):
         sns.lineplot(x=at, y=squared / squared.mean(), color=colour, label=name, marker="o", ax=panel)
     panel.axhline(1, color=NEUTRAL, linewidth=0.8)
@@ -667,8 +661,70 @@ early_keys()
 # have alignment 1 on average, and less than a quarter of the contrast is left, on a logarithmic scale. A first token with outlying coordinates lies along an axis.
 # As a query it adds nothing, since it sees itself alone. Without a mask it acts on both sides alike.
 #
-# Whether this happens in trained decoders takes forward passes on a text. The weights that we have hold queries and keys alone,
-# so we have not measured it.
+# ## In a trained decoder the first token does this, and a shared mean outweighs it
+#
+# SmolLM2, a decoder, and MiniLM, an encoder, have read a short text. We put the inputs of their attention layers into
+# {eq}`eq-uniform-softmax`. In SmolLM2 keys are the more uneven side in most layers, once we subtract the mean of the inputs.
+# Without the first token both sides are alike. As they are, though, all its inputs share a few large coordinates. These make
+# queries uneven, whereas a softmax removes what all keys share. So in all layers queries are the more uneven side.
+
+
+# %% tags=["remove-cell"]
+def keys_over_queries(model: str) -> Float[np.ndarray, "layers 2 2"]:
+    """Unevenness of columns over that of rows: inputs as they are or less their mean, with the first token or without."""
+    rows, columns = np.moveaxis(recorded(model).unevenness, -1, 0)
+    return columns / rows
+
+
+@house_style()
+def first_token_by_layer(ratio: Float[np.ndarray, "layers 2 2"]) -> CaptionedFigure:
+    """The ratio over layers, a panel for the inputs less their mean and one for the inputs as they are."""
+    figure, panels = new_figure(9, 3.0, columns=2, sharey=True)
+    layers = np.arange(1, len(ratio) + 1)
+    for panel, kind, title in zip(panels, (1, 0), ("inputs less their mean", "inputs as they are"), strict=True):
+        for token, colour, label in ((0, DECODER, "with the first token"), (1, NEUTRAL, "without it")):
+            sns.lineplot(x=layers, y=ratio[:, kind, token], color=colour, label=label, marker="o", ax=panel)
+        panel.axhline(1, color=NEUTRAL, linewidth=0.8)
+        panel.set(title=title, xlabel="layer of SmolLM2", yscale="log")
+    panels[0].set_ylabel("unevenness, keys over queries")
+    medians = "; ".join(
+        f"{title}: {np.median(ratio[:, kind, 0]):.1f} with the first token, {np.median(ratio[:, kind, 1]):.2f} without it"
+        for kind, title in ((1, "less their mean"), (0, "as they are"))
+    )
+    caption = f"""How much more uneven the theorem expects columns to be than rows, for the inputs of each layer of SmolLM2 on a text
+    of five sentences. Above 1 columns are the more uneven side. Medians over layers: {medians}."""
+    return CaptionedFigure(figure, "fig-first-token", caption, f"Two panels of lines over layers. Medians: {medians}.")
+
+
+# %% tags=["remove-input"]
+first_token_by_layer(keys_over_queries("smollm2-135m-instruct-q4"))
+
+
+# %%
+@claim(
+    "S1.12",
+    "(first token, measured)",
+    "in SmolLM2 the first token makes keys uneven, and the mean of the inputs makes queries more so",
+    Verdict.HOLDS,
+    ours=True,
+)
+def first_token_of_a_decoder():
+    decoder, encoder = (np.log(keys_over_queries(m)) for m in ("smollm2-135m-instruct-q4", "minilm-l6-v2"))
+    words = "log of unevenness, keys over queries, median layer"
+    as_they_are, less_mean = np.median(decoder, 0)
+    yield compare(f"SmolLM2, inputs less their mean: {words}", less_mean[0], ">", np.log(2))
+    yield compare(f"the same inputs without the first token: {words}", less_mean[1], "=", 0, 0.2)
+    yield compare(f"SmolLM2, inputs as they are: {words}", as_they_are[0], "<", -np.log(2))
+    yield compare("SmolLM2, inputs as they are: the largest of all layers", decoder[:, 0].max(), "<", 0)
+    yield exact("MiniLM, inputs less their mean: the largest size of all layers", abs(encoder[:, 1]).max(), 0, 1e-5)
+
+
+show(first_token_of_a_decoder())
+
+# %% [markdown]
+# This is one small decoder of 4-bit weights, one text of ours, and a model of noise at uniform attention. Its inputs are those of a
+# trained model, not those that it was trained from. In its weights $d$ has no one sign. So we know a way to columns that a
+# decoder has and an encoder lacks. Whether it made the columns of trained decoders is open.
 #
 # ## What it means for you
 #

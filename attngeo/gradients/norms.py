@@ -6,6 +6,8 @@ Always ``sum_k ||column_k||^2 = sum_m ||row_m||^2 = ||W||_F^2``, so one side can
 from jaxtyping import Float
 from torch import Tensor, cat
 
+from attngeo.gradients.objectives import Objective, attended_matrix
+
 TAIL = 0.98  # quantile of all norms from which on they count as large
 
 
@@ -26,6 +28,22 @@ def ratio_samples(top: Float[Tensor, " draws"], bottom: Float[Tensor, " draws"])
 def unevenness(squared: Float[Tensor, "*draws d"]) -> Float[Tensor, "*draws"]:
     """``mean_k(n_k^2) / mean_k(n_k)^2`` of squared norms n_k: 1 when all are equal, d when one holds everything."""
     return squared.square().mean(-1) / squared.mean(-1).square()
+
+
+def uniform_softmax_squared_norms(
+    x: Float[Tensor, "n d"], objective: Objective
+) -> tuple[Float[Tensor, " d"], Float[Tensor, " d"]]:
+    """``diag(S_Q)``, ``diag(S_K)``: E ||row_m||^2, E ||column_k||^2 of an update of inputs x at uniform attention.
+
+    S_Q = sum_i Tr(K_i) x_i x_i^T and S_K = sum_i ||x_i||^2 K_i, where K_i is the covariance of the n_i inputs that
+    query i sees, over n_i. Errors are uncorrelated, of mean 0 and variance 1.
+
+    Source: derived here.
+    """
+    sees = attended_matrix(objective, len(x)).to(x.dtype)
+    n = sees.sum(-1, keepdim=True)
+    arriving = (sees / n @ x.square() - (sees / n @ x).square()) / n  # diagonals of the K_i, (n, d)
+    return arriving.sum(-1) @ x.square(), x.square().sum(-1) @ arriving
 
 
 def log_unevenness(updates: Float[Tensor, "draws d d"]) -> Float[Tensor, " draws"]:

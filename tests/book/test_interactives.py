@@ -278,7 +278,7 @@ def test_the_more_positions_the_more_uneven_the_keys(browser, tmp_path):
     for keys, n in ((), 16), ((Keys.END,), 512), ((Keys.HOME,), 4):
         for key in keys:
             slider.send_keys(key)
-        sides = page.expected_sides(torch.eye(n).double(), page.Objective.AUTOREGRESSIVE)
+        sides = page.uniform_softmax_squared_norms(torch.eye(n).double(), page.Objective.AUTOREGRESSIVE)
         np.testing.assert_allclose(numbers(said, ",."), [n, *map(page.unevenness, sides)], atol=0.0051)
 
 

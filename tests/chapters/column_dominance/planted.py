@@ -12,7 +12,12 @@ fourth_power_difference, shared_mean = details.fourth_power_difference, details.
 context_tokens, fourth_moments, axis_alignment = page.context_tokens, page.fourth_moments, page.axis_alignment
 first_tokens, first_gradients = details.first_tokens, details.first_gradients
 closed_sequences, correlated_coordinates = details.closed_sequences, details.correlated_coordinates
-updates_with_mean, expected_sides, normal_inputs = details.updates_with_mean, page.expected_sides, page.normal_inputs
+updates_with_mean, normal_inputs, keys_over_queries = (
+    details.updates_with_mean,
+    page.normal_inputs,
+    page.keys_over_queries,
+)
+uniform_softmax_squared_norms = page.uniform_softmax_squared_norms
 
 
 def printed_ratio(covariance, form, n_tokens):
@@ -72,8 +77,12 @@ def not_centred(x, objective):
 
 
 PLANTED = {
-    "a constant score that counts": ("uneven_keys", "expected_sides", not_centred),
-    "queries for keys": ("uneven_keys", "expected_sides", lambda *at: expected_sides(*at)[::-1]),
+    "a constant score that counts": ("uneven_keys", "uniform_softmax_squared_norms", not_centred),
+    "queries for keys": (
+        "uneven_keys",
+        "uniform_softmax_squared_norms",
+        lambda *at: uniform_softmax_squared_norms(*at)[::-1],
+    ),
     "no causal mask": ("uneven_keys", "attended_matrix", lambda objective, n: torch.ones(n, n).bool()),
     "no outlying coordinate": ("uneven_keys", "normal_inputs", lambda first: normal_inputs(1.0), "an outlying"),
     "a shared mean shows in columns": ("common_mean", "shared_mean_squared_norms", lambda *at: shared_mean(*at)[::-1]),
@@ -226,5 +235,12 @@ PLANTED = {
         "first_tokens",
         lambda *at: (updates := first_tokens(*at)) | {"among uneven": updates[Law.GAUSSIAN]},
         "gaussian embedding of",
+    ),
+    "queries over keys": ("first_token_of_a_decoder", "keys_over_queries", lambda model: 1 / keys_over_queries(model)),
+    "the first token left out of both": (
+        "first_token_of_a_decoder",
+        "keys_over_queries",
+        lambda model: keys_over_queries(model)[..., [1, 1]],
+        "SmolLM2, inputs less",
     ),
 }

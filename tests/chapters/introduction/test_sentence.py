@@ -13,6 +13,7 @@ from attngeo.chapters.introduction import sentence
 from attngeo.chapters.introduction.two_models import centred
 from attngeo.errors import CheckpointError
 from attngeo.files.checkout import data
+from attngeo.gradients.objectives import Objective
 from attngeo.survey.measured import read_records
 
 
@@ -27,7 +28,7 @@ MIDDLE = torch.tensor([1, 2, 3])
 
 
 def test_raw_scores_are_of_what_a_model_reads_and_of_its_form(model):
-    found = sentence.measure(model, IDS, MIDDLE)
+    found = sentence.measure(model, IDS, MIDDLE, IDS, Objective.BIDIRECTIONAL)
     assert found.raw.shape == (len(found.symmetry), 3, 3) and found.entries.shape[2] == 2
     dense = next(iter(open_model(model))).form.to(torch.float64).dense().numpy()
     both = np.stack([dense, dense.T], -1).reshape(-1, 2)
@@ -42,7 +43,7 @@ def test_scores_that_are_not_those_of_the_form_are_refused(model, monkeypatch):
 
     monkeypatch.setattr(sentence, "open_model", wrong)
     with pytest.raises(CheckpointError, match="do not give the scores"):
-        sentence.measure(model, IDS, MIDDLE)
+        sentence.measure(model, IDS, MIDDLE, IDS, Objective.BIDIRECTIONAL)
 
 
 def test_a_wheel_that_is_missing_or_damaged_is_named(tmp_path):
