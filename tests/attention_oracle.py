@@ -3,8 +3,8 @@
 A small model with random weights is read by `attngeo.open_model`, saved, read by `attngeo.open_checkpoint` with the
 same forms, and run. The logits are rebuilt from the forms read, ``x_i^T W_qk,h x_j``, with the inputs that the query
 and key weights really had, scaled and masked as the model does; their softmax must be the probabilities that the model
-returns. Biases are zero, positions equal, and norms of queries and keys left out, so that nothing but W_qk remains in
-the logits.
+returns. What all heads write must be ``sum_h p_ij W_o,h W_v,h^T x_j``. Biases are zero, positions equal, and norms of
+queries and keys left out, so that nothing but W_qk remains in the logits.
 """
 
 import json
@@ -77,7 +77,7 @@ class Case:
 def agrees(case: Case, folder: Path) -> None:
     """Fail unless every head of every layer of a case gives the model's own probabilities, and memory what files do."""
     for observed in observe(case, folder):
-        assert observed.error() < TOLERANCE, observed.plan
+        assert observed.error() < TOLERANCE and observed.error_of_values() < TOLERANCE, observed.plan
         form, live = observed.form, observed.in_memory.form
         assert torch.equal(live.wq, form.wq) and torch.equal(live.wk, form.wk), observed.in_memory.module
         places = [(layer.part, layer.layer, layer.causal) for layer in (observed.plan, observed.in_memory)]
@@ -101,6 +101,8 @@ class Observation:
     queries: Tensor  # (batch, i, d)
     keys: Tensor  # (batch, j, d)
     probabilities: Tensor  # (batch, heads, i, j)
+    values: Tensor  # (batch, j, d) what the value weight reads
+    written: Tensor | None  # (batch, i, d) what the output weight makes; WavLM's is given to torch's own attention
     folder: Path
     before: Tensor | None  # weight of the layer's normalisation whose output the queries are made of
 
@@ -114,6 +116,16 @@ class Observation:
         gain = self.weights[self.plan.norm] + self.plan.norm_offset
         checkpoint = open_checkpoint(self.folder, fold_norm=True)
         return replace(self, queries=self.queries / gain, keys=self.keys / gain), checkpoint.read(self.plan).form
+
+    def error_of_values(self) -> float:
+        """Largest deviation of what heads write, rebuilt from the form of values and outputs, over its size."""
+        if not self.plan.output or self.written is None:
+            return 0.0
+        outputs, values = self.plan.form(self.weights, "ov").per_head()
+        heads = self.probabilities.reshape(len(self.queries), len(outputs), *self.probabilities.shape[-2:])
+        written = torch.einsum("bhij,bjd,hdr,her->bie", heads.to(values.dtype), self.values, values, outputs)
+        assert written.numel() == self.written.numel(), (written.shape, self.written.shape)
+        return float((written - self.written.reshape(written.shape)).abs().max() / self.written.abs().max())
 
     def error(self, form: BilinearForm | None = None) -> float:
         """Largest deviation of the probabilities rebuilt from a form, over all heads."""
@@ -155,7 +167,7 @@ def _observe(case: Case, folder: Path) -> list[Observation]:
     weights = load_weights(folder)
     leave_out_positions_and_norms(model)
     normalised = watch_norms(model)
-    watched = {plan: Watched(model, weights[plan.query], weights[plan.key]) for plan in checkpoint.plans}
+    watched = {plan: Watched(model, plan, weights) for plan in checkpoint.plans}
     with torch.no_grad(), recorded_softmax():
         if case.run is None:
             output = model(**case.inputs(), output_attentions=True)
@@ -166,10 +178,11 @@ def _observe(case: Case, folder: Path) -> list[Observation]:
     for plan, layer, live in zip(checkpoint.plans, checkpoint, in_memory, strict=True):
         calls = watched[plan].calls()
         assert calls, f"{plan.module} was not run"
-        for queries, keys, p in calls:  # more than one where layers share their weights
+        for queries, keys, values, written, p in calls:  # more than one where layers share their weights
             p = p if returned is None else returned[plan.part].pop(0)
             before = norm_before(plan, queries, normalised)
-            observations.append(Observation(case, plan, layer.form, live, weights, queries, keys, p, folder, before))
+            seen = queries, keys, p, values, written
+            observations.append(Observation(case, plan, layer.form, live, weights, *seen, folder, before))
     assert returned is None or not any(returned.values()), "the model has more attention layers than were read"
     return observations
 
@@ -205,12 +218,15 @@ class Watched:
 
     running: ClassVar[list["Watched"]] = []
 
-    def __init__(self, model: nn.Module, query: Tensor, key: Tensor) -> None:
-        self.queries, self.keys, self.inputs, self.softmax = [], [], [], []
+    def __init__(self, model: nn.Module, plan: LayerPlan, weights: Mapping[str, Tensor]) -> None:
+        self.read = {name: [] for name in (plan.query, plan.key, plan.value) if name}
+        self.plan, self.inputs, self.softmax, self.written = plan, [], [], []
         parents = {child: module for module in model.modules() for child in module.children()}
-        for weight, seen in ((query, self.queries), (key, self.keys)):
-            owner(model, weight).register_forward_pre_hook(lambda module, args, seen=seen: seen.append(args[0]))
-        module = parents[owner(model, query)]
+        for name, seen in self.read.items():
+            owner(model, weights[name]).register_forward_pre_hook(lambda module, args, seen=seen: seen.append(args[0]))
+        if plan.output:
+            owner(model, weights[plan.output]).register_forward_hook(lambda _, args, made: self.written.append(made))
+        module = parents[owner(model, weights[plan.query])]
         module.register_forward_pre_hook(self._enter, with_kwargs=True)
         module.register_forward_hook(lambda *_: Watched.running.remove(self))
 
@@ -218,14 +234,17 @@ class Watched:
         Watched.running.append(self)
         self.inputs.append((*args, *kwargs.values())[0])
 
-    def calls(self) -> list[tuple[Tensor, Tensor, Tensor | None]]:
-        """Inputs of queries and keys, (batch, tokens, d), and probabilities, call by call."""
-        queries, keys = self.queries or self.inputs, self.keys or self.inputs
-        softmax = self.softmax if len(self.softmax) == len(queries) else [None] * len(queries)
+    def calls(self) -> list[tuple[Tensor, Tensor, Tensor, Tensor | None, Tensor | None]]:
+        """Inputs of queries, keys and values, (batch, tokens, d), what is written, and probabilities, call by call."""
+        reads = [self.read.get(name) or self.inputs for name in (self.plan.query, self.plan.key, self.plan.value)]
         flat = [
-            [x.reshape(-1, *x.shape[-2:]) if x.ndim < 4 else x.flatten(1, -2) for x in xs] for xs in (queries, keys)
+            [x.reshape(-1, *x.shape[-2:]) if x.ndim < 4 else x.flatten(1, -2) for x in xs]
+            for xs in (*reads, self.written)
         ]
-        return list(zip(*flat, softmax, strict=True))
+        none = [None] * len(reads[0])
+        return list(
+            zip(*flat[:3], flat[3] or none, self.softmax if len(self.softmax) == len(none) else none, strict=True)
+        )
 
 
 @contextmanager

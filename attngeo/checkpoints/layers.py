@@ -20,7 +20,7 @@ from msgspec import Meta
 from attngeo.bilinear.form import BilinearForm
 from attngeo.bilinear.positions import sinusoids
 from attngeo.checkpoints.adapters import Adapter, open_adapter
-from attngeo.checkpoints.architectures import ABSOLUTE, ARCHITECTURES, Entry, LayerPlan, Misfit, Part, locate
+from attngeo.checkpoints.architectures import ABSOLUTE, ARCHITECTURES, Entry, LayerPlan, Matrix, Misfit, Part, locate
 from attngeo.checkpoints.architectures.locate import Name, value_of
 from attngeo.checkpoints.dequantise import FLOAT8
 from attngeo.checkpoints.gguf_files import GgufFile, gguf_path
@@ -65,11 +65,13 @@ class AttentionLayer:
     Args:
         part: "encoder", "decoder" or "cross" (decoder to encoder).
         layer: its number within the part, from 0.
-        form: ``W_qk`` of the layer by its factors.
+        form: ``W_qk`` of the layer by its factors; of the matrix ``ov`` what its heads write for what they read.
         causal: whether a token sees only those before it.
         module: name of the attention module in the file.
         file: name of the file that holds its query weight.
         norm: tensor with the gain of the layer normalisation before, where that is folded in.
+        matrix: whose form it is, "qk" or "ov".
+        read_as: the model_type that was asked for, "" where it is read as its own.
     """
 
     part: Part
@@ -79,6 +81,8 @@ class AttentionLayer:
     module: str = ""
     file: str = ""
     norm: str = ""
+    matrix: Matrix = "qk"
+    read_as: str = ""
 
 
 class Checkpoint:
@@ -93,10 +97,13 @@ class Checkpoint:
         files: that hold its tensors.
         adapter: merged into its queries and keys.
         architectures: by model_type.
-        fold_norm: multiply both factors of every form by the gain of the layer normalisation before.
+        fold_norm: multiply both factors of every form by the gain of the layer normalisation before; of ``ov`` that of
+            the values alone.
+        matrix: whose forms are read, "qk" or "ov".
 
     Raises:
-        CheckpointError: unknown architecture, or the tensors do not fit the config; there is nothing to fold.
+        CheckpointError: unknown architecture, or the tensors do not fit the config; there is nothing to fold; values
+            and outputs are not known.
     """
 
     def __init__(
@@ -108,6 +115,7 @@ class Checkpoint:
         adapter: Adapter | None = None,
         architectures: Mapping[str, Entry] = ARCHITECTURES,
         fold_norm: bool = False,
+        matrix: Matrix = "qk",
     ) -> None:
         self.name, self.revision = name if adapter is None else f"{name} + {adapter.name}", revision
         self.model_type = value_of(config, "model_type", Name) or ""
@@ -123,7 +131,13 @@ class Checkpoint:
             raise CheckpointError(f"{self.name}: {why or error}") from error
         if adapter is not None:
             adapter.fit(config, self.plans, shapes)
-        self.adapter, self.fold_norm = adapter, fold_norm
+        self.adapter, self.fold_norm, self.matrix, self.read_as = adapter, fold_norm, matrix, ""
+        unknown = next((p for p in self.plans if not p.output), None)
+        if matrix == "ov" and (unknown or adapter is not None):
+            why = "may be adapted, and adapters are merged into queries and keys alone"
+            if unknown:
+                why = f"of {unknown.part} layer {unknown.layer} are gated, not known, or not in these files"
+            raise CheckpointError(f"{self.name}: values and outputs {why}; score W_qk, matrix 'qk'.")
         folded = {plan.part for plan in self.plans if plan.norm}  # parts whose gains are there
         # a first layer may have none by its architecture, as ModernBERT's
         without = [p for p in self.plans if not p.norm and ((p.layer and p.part in folded) or not folded)]
@@ -178,6 +192,8 @@ class Checkpoint:
     @property
     def left_out(self) -> list[str]:
         """What this model has in its attention beside ``W_qk``, as its config and the names of its tensors tell."""
+        if self.matrix != "qk":
+            return []
         names = {name.rpartition(".")[0] for name in self._files}
         modules = {plan.module for plan in self.plans}
         kinds = dict.fromkeys(plan.positions.kind for plan in self.plans if plan.positions)
@@ -195,7 +211,7 @@ class Checkpoint:
         return sum(self._files[name].size(name, rows) for name, rows in self._spans(plan).items())
 
     def _spans(self, plan: LayerPlan) -> dict[str, tuple[int, int] | None]:
-        return plan.spans() | ({plan.norm: None} if self.fold_norm and plan.norm else {})
+        return plan.spans(self.matrix) | ({plan.norm: None} if self.fold_norm and plan.norm else {})
 
     def read(self, plan: LayerPlan) -> AttentionLayer:
         """One layer, by its plan.
@@ -205,18 +221,20 @@ class Checkpoint:
         """
         read = {name: self._weight(name, rows) for name, rows in self._spans(plan).items()}
         norm = plan.norm if plan.norm in read else ""
-        form = plan.form(read)
+        form = plan.form(read, self.matrix)
         if norm:
             gain = read[norm].to(torch.promote_types(form.wq.dtype, torch.float32))[:, None] + plan.norm_offset
-            form = BilinearForm(form.wq * gain, form.wk * gain)
-        for name, factor in ((plan.query, form.wq), (plan.key, form.wk)):
+            form = BilinearForm(form.wq * (gain if self.matrix == "qk" else 1), form.wk * gain)
+        for name, factor in zip(plan.names(self.matrix), (form.wq, form.wk), strict=True):
             if not all(_is_finite(head) for head in factor):
                 raise CheckpointError(
                     f"{self.name}: {name} holds NaN or infinite weights; training diverged or the file is damaged:"
                     f" fetch it again or open another checkpoint."
                 )
         file = self._files[plan.query].name
-        return AttentionLayer(plan.part, plan.layer, form, plan.causal, plan.module, file, norm)
+        return AttentionLayer(
+            plan.part, plan.layer, form, plan.causal, plan.module, file, norm, self.matrix, self.read_as
+        )
 
     def position_rows(
         self, plan: LayerPlan, gain: Float[torch.Tensor, " width"] | float = 1.0
@@ -273,6 +291,7 @@ def open_checkpoint(
     model_type: str | None = None,
     fold_norm: bool = False,
     subfolder: str = "",
+    matrix: Matrix = "qk",
 ) -> Checkpoint:
     """The layers' ``W_qk,h = W_q,h W_k,g(h)^T`` (Eqs. S19, S20) of a local folder, a weight file, or a Hub repository.
 
@@ -285,6 +304,8 @@ def open_checkpoint(
         model_type: a known one to read it as, where its own is another that differs by name alone.
         fold_norm: score ``diag(g) W_qk diag(g)``, with the gain g of the layer normalisation before queries and keys.
         subfolder: of the folder or repository, where its config.json and weights are.
+        matrix: "ov" for ``W_o,h W_v,g(h)^T`` in the place of W_qk,h: rows are coordinates that a head writes, columns
+            those that it reads.
 
     Returns:
         An iterable of `AttentionLayer`, with ``len``, ``name``, ``revision``, ``model_type``, ``bytes_read``,
@@ -307,7 +328,9 @@ def open_checkpoint(
     if (gguf := gguf_path(path, adapter)) is not None:
         opened = GgufFile(gguf)
         entries = {opened.architecture: opened.entry}
-        return Checkpoint(gguf.stem, "", opened.config, [opened], architectures=entries, fold_norm=fold_norm)
+        return Checkpoint(
+            gguf.stem, "", opened.config, [opened], architectures=entries, fold_norm=fold_norm, matrix=matrix
+        )
     file = path if path.is_file() else None
     if file is not None and file.suffix not in SUFFIXES:
         raise no_weights(file)
@@ -319,7 +342,9 @@ def open_checkpoint(
         files.append(apart)
     merged = None if adapter is None else open_adapter(adapter)
     try:
-        checkpoint = Checkpoint(repository.name, repository.revision, config, files, merged, fold_norm=fold_norm)
+        checkpoint = Checkpoint(
+            repository.name, repository.revision, config, files, merged, ARCHITECTURES, fold_norm, matrix
+        )
     except CheckpointError as error:
         misfit = error.__cause__
         if model_type in (None, own_type) or not isinstance(misfit, Misfit) or str(misfit) not in str(error):
@@ -328,6 +353,7 @@ def open_checkpoint(
             f"{repository.name} does not fit {model_type!r}, as which it is read ({str(misfit).partition(';')[0]}); its"
             f" config says {own_type!r}: read it as that, or as a type of the same tensors."
         ) from error
+    checkpoint.read_as = "" if model_type in (None, own_type) else model_type
     if merged is not None:
         merged.require_use()
     return checkpoint

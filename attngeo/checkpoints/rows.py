@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from attngeo.bilinear.positions import position_space
 from attngeo.bilinear.rows import ScoreRow, ScoreTable, form_rows
 from attngeo.bilinear.scores import GAMMA, Convention
-from attngeo.checkpoints.architectures import LayerPlan, Positions
+from attngeo.checkpoints.architectures import LayerPlan, Matrix, Positions
 from attngeo.checkpoints.layers import AttentionLayer, Checkpoint, open_checkpoint
 from attngeo.checkpoints.models import open_model
 from attngeo.errors import CheckpointError
@@ -19,6 +19,7 @@ def score_table(
     gamma: float = GAMMA,
     per_head: bool = True,
     convention: Convention | str = Convention.DEFINITION,
+    matrix: Matrix = "qk",
 ) -> ScoreTable:
     """``s`` (Def. 3.1) and ``d`` (Def. 3.2) of every layer and head, with null mean, sd, z and p: the table of the CLI.
 
@@ -27,14 +28,15 @@ def score_table(
         gamma: threshold of directionality, in standard deviations.
         per_head: also a row for each head.
         convention: formulas of the scores.
+        matrix: "ov" for the value-output maps in the place of W_qk, where ``source`` is not yet opened.
 
     Raises:
         CheckpointError: a tensor cannot be read or is not finite.
         ParameterError: gamma is not a finite number >= 0.
     """
     if isinstance(source, nn.Module):
-        source = open_model(source)
-    opened = source if isinstance(source, Checkpoint) else open_checkpoint(source)
+        source = open_model(source, matrix=matrix)
+    opened = source if isinstance(source, Checkpoint) else open_checkpoint(source, matrix=matrix)
     rows = (row for layer in opened for row in layer_rows(opened, layer, gamma, per_head, convention))
     return ScoreTable(ScoreRow(**row) for row in rows)
 
@@ -56,6 +58,7 @@ def layer_rows(
 ) -> list[dict]:
     """The rows of one layer of a model (`attngeo.bilinear.rows.form_rows`)."""
     source = f"{layer.file}:{layer.module}" + (f" * {layer.norm}" if layer.norm else "")
+    source += (f" ({layer.matrix})" if layer.matrix != "qk" else "") + (f" as {layer.read_as}" if layer.read_as else "")
     about: dict[str, str | int] = {"model": model.name, "revision": model.revision, "source": source}
     about |= {"part": layer.part, "layer": layer.layer}
     return form_rows(layer.form, about, gamma, per_head, convention, bool(layer.norm))

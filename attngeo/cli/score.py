@@ -46,6 +46,13 @@ if TYPE_CHECKING:
 )
 @click.option("--adapter", metavar="DIR", help="A LoRA adapter of peft (folder or Hub id) to merge into the model.")
 @click.option("--as", "model_type", metavar="TYPE", help="Read the model as this type: its own differs by name alone.")
+@click.option(
+    "--matrix",
+    type=click.Choice(["qk", "ov"]),
+    default="qk",
+    show_default=True,
+    help="W_qk, or W_o W_v^T: what a head writes for what it reads.",
+)
 @click.option("--fold-norm", is_flag=True, help="Fold in the gain of the layer normalisation before queries and keys.")
 def command(
     checkpoint: str,
@@ -90,6 +97,8 @@ def command(
         without = ", ".join(dict.fromkeys(plan.part for plan in opened.plans if not plan.norm))
         but = f", but for {without} layers, which have none that is known" if without else ""
         notes.append(f"W_qk with the gain of the layer normalisation before queries and keys{but}")
+    if opened.matrix == "ov":
+        notes.append("the value-output maps W_o W_v^T in the place of W_qk: rows are written, columns are read")
     if beside := opened.left_out:
         notes.append(f"left out of W_qk, and so of the scores: {', '.join(beside)}")
     kind = "" if convention == Convention.DEFINITION else f", scores as in convention {convention!r}"

@@ -57,6 +57,8 @@ def test_the_oracle_refuses_interleaved_heads_read_as_blocks_and_the_reverse(nam
     for observed in observe(case, tmp_path):
         form = dataclasses.replace(observed.plan, layout=wrong).form(observed.weights)
         assert observed.error() < TOLERANCE and observed.error(form) > PLANTED
+        plan = dataclasses.replace(observed.plan, layout=wrong)
+        assert dataclasses.replace(observed, plan=plan).error_of_values() > PLANTED > observed.error_of_values()
 
 
 def test_the_oracle_refuses_a_wrong_part(tmp_path):

@@ -360,7 +360,9 @@ def test_an_unknown_type_is_read_as_a_known_one_or_registered_from_a_file(run, s
     expected = [row["symmetry"] for row in json.loads(run(saved, "--format", "json")[1])]
     for way in (("--as", "bert"), ("--register", tmp_path / "mine.yml")):
         code, out, err = run(folder, "--format", "json", *way)
-        assert (code, err) == (0, "") and [row["symmetry"] for row in json.loads(out)] == expected
+        rows = json.loads(out)
+        assert (code, err) == (0, "") and [row["symmetry"] for row in rows] == expected
+        assert rows[0]["source"].endswith(" as bert") == (way[0] == "--as")
     code, out, err = run(folder, "--as", "gpt2")
     assert_refused(code, out, err)
     assert "no tensor is named like" in err and "its config says 'bert-by-another-name'" in err
@@ -422,6 +424,21 @@ def test_gains_of_the_layer_normalisation_before_are_folded_in(run, saved, tmp_p
     table = run(tmp_path, "--fold-norm", "--plot", tmp_path / "x.svg")[1]
     assert "without gains alone" in table and "*" not in table and (tmp_path / "x.svg").exists()
     assert all(row[name] is None for row in rows for name in ("symmetry_z", "directionality_p", "symmetry_null_sd"))
+
+
+def test_value_output_maps_in_the_place_of_w_qk(run, saved, tmp_path):
+    rows = json.loads(run(saved, "--matrix", "ov", "--format", "json")[1])
+    weights = load_file(saved / "model.safetensors")
+    for row in rows:
+        name = f"encoder.layer.{row['layer']}.attention"
+        m = weights[f"{name}.output.dense.weight"] @ weights[f"{name}.self.value.weight"]
+        assert row["symmetry"] == pytest.approx(float((m * m.T).sum() / m.square().sum()), abs=1e-5)
+        assert row["source"] == f"model.safetensors:{name}.self (ov)"
+    assert "rows are written, columns are read" in " ".join(run(saved, "--matrix", "ov")[1].split())
+    small_model("afmoe")().save_pretrained(tmp_path)  # gates what its heads write
+    code, out, err = run(tmp_path, "--matrix", "ov")
+    assert_refused(code, out, err)
+    assert "values and outputs of decoder layer 0 are gated, not known, or not in these files" in err
 
 
 def test_a_formula_that_sets_other_layers_apart_is_named_with_the_one_to_trust(run, tmp_path):

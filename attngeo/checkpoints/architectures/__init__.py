@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 from msgspec import Struct
 
-from attngeo.checkpoints.architectures.entry import ABSOLUTE, Attention, Entry, Part, Positions, Refused, Tower
+from attngeo.checkpoints.architectures.entry import ABSOLUTE, Attention, Entry, Matrix, Part, Positions, Refused, Tower
 from attngeo.checkpoints.architectures.locate import Misfit, locate, places, transposed
 from attngeo.checkpoints.architectures.plans import LayerPlan
 from attngeo.errors import ParameterError
@@ -94,6 +94,7 @@ __all__ = [
     "Attention",
     "Entry",
     "LayerPlan",
+    "Matrix",
     "Misfit",
     "Part",
     "Positions",

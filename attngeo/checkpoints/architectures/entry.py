@@ -12,8 +12,11 @@ from attngeo.errors import ParameterError
 # self-attention of an encoder, self-attention of a decoder, and attention from one sequence to another
 Part = Literal["encoder", "decoder", "cross"]
 
-# (H, H_kv, d_head) -> output rows of the queries and of the keys in the fused weight, head after head
-Rows = Callable[[int, int, int], tuple[Tensor, Tensor]]
+# W_qk = W_q W_k^T of the logits, or W_o W_v^T of what heads write for what they read
+Matrix = Literal["qk", "ov"]
+
+# (H, H_kv, d_head) -> output rows of the queries, keys and values in the fused weight, head after head
+Rows = Callable[[int, int, int], tuple[Tensor, ...]]
 
 
 @dataclass(frozen=True)
@@ -21,7 +24,7 @@ class Layout:
     """Where q and k lie in their tensors.
 
     Args:
-        rows: for a fused weight, its output rows that hold q and k; None where q and k have a tensor each. A fused
+        rows: for a fused weight, its output rows that hold q, k and v; None where each has a tensor. A fused
             weight has (H + 2 H_kv) d_head output rows.
         transposed: the weight is stored (in, out), as by ``Conv1D``, and not (out, in), as by ``torch.nn.Linear``.
     """
@@ -30,19 +33,18 @@ class Layout:
     transposed: bool = False
 
 
-def _blocks(heads: int, kv_heads: int, d_head: int) -> tuple[Tensor, Tensor]:
-    q = torch.arange(heads * d_head)
-    return q, heads * d_head + torch.arange(kv_heads * d_head)
+def _blocks(heads: int, kv_heads: int, d_head: int) -> tuple[Tensor, ...]:
+    return torch.arange((heads + 2 * kv_heads) * d_head).split([n * d_head for n in (heads, kv_heads, kv_heads)])
 
 
-def _groups(heads: int, kv_heads: int, d_head: int) -> tuple[Tensor, Tensor]:
+def _groups(heads: int, kv_heads: int, d_head: int) -> tuple[Tensor, ...]:
     rows = torch.arange((heads + 2 * kv_heads) * d_head).view(kv_heads, heads // kv_heads + 2, d_head)
-    return rows[:, :-2].reshape(-1), rows[:, -2].reshape(-1)
+    return rows[:, :-2].reshape(-1), rows[:, -2].reshape(-1), rows[:, -1].reshape(-1)
 
 
-def _four_ranks(heads: int, kv_heads: int, d_head: int) -> tuple[Tensor, Tensor]:
+def _four_ranks(heads: int, kv_heads: int, d_head: int) -> tuple[Tensor, ...]:
     rows = torch.arange(3 * heads * d_head).view(4, 3, -1)
-    return rows[:, 0].reshape(-1), rows[:, 2].reshape(-1)
+    return tuple(rows[:, place].reshape(-1) for place in (0, 2, 1))
 
 
 SEPARATE = Layout()
@@ -64,6 +66,10 @@ NORMS = (
     *("input_layernorm", "ln_1", "ln_attn", "layernorm_before", "layer_norm1", "norm1", "norm_1", "layernorm1"),
     *("attn_norm", "attention_layernorm", "ln"),
 )
+
+# maps behind an attention, within its module and, for BERT and its kind, beside it
+OUTPUTS = ("o_proj", "out_proj", "out_lin", "dense", "Wo", "c_proj", "o", "linear_out", "proj", "../output.dense")
+BETWEEN = ("g_proj", "gate_proj", "attn_sub_norm")  # what heads pass before that map, which W_o W_v^T leaves out
 
 # kinds of positions that are added to the embedding, and so are part of what W_qk reads (Def. S1.1)
 ABSOLUTE = ("learned", "sinusoidal")

@@ -12,7 +12,7 @@ import yaml
 from msgspec import Meta
 from torch import Size
 
-from attngeo.checkpoints.architectures.entry import NORMS, Attention, Entry, Part, Positions, Refused
+from attngeo.checkpoints.architectures.entry import BETWEEN, NORMS, OUTPUTS, Attention, Entry, Part, Positions, Refused
 from attngeo.checkpoints.architectures.plans import LayerPlan
 from attngeo.errors import CheckpointError
 from attngeo.inputs import checked
@@ -300,7 +300,29 @@ def _plan(
     ):
         if named not in (None, found):
             raise _mismatch(key, f"gives {found} {what} where config.json has {config_key} = {named}")
-    return LayerPlan(part, layer, causal, module, query, key, entry.layout, heads, kv_heads, d_head)
+    value, output = _value_and_output(entry, module, shapes, (kv_heads * d_head, heads * d_head))
+    return LayerPlan(part, layer, causal, module, query, key, value, output, entry.layout, heads, kv_heads, d_head)
+
+
+def _value_and_output(
+    entry: Attention, module: str, shapes: Mapping[str, Size], widths: tuple[int, int]
+) -> tuple[str, str]:
+    """The weights beside query and key, by the names of these; "" unless both are there and nothing between."""
+    named = (
+        entry.key
+        if entry.layout.rows
+        else re.sub("key|k(?=_|$)", lambda k: "value" if k[0] == "key" else "v", entry.key)
+    )
+    value = entry.tensor(module, named)
+    beside = module.rpartition(".")[0]
+    outputs = (
+        entry.tensor(beside, name[3:]) if name.startswith("../") else entry.tensor(module, name) for name in OUTPUTS
+    )
+    output = next((name for name in outputs if name in shapes), "")
+    linear = not any(entry.tensor(module, name) in shapes for name in BETWEEN)
+    side = 1 - entry.layout.transposed  # of the output map, along which its heads stand
+    fits = value in shapes and (entry.layout.rows or shapes[value][0] == widths[0])
+    return (value, output) if linear and fits and output and shapes[output][side] == widths[1] else ("", "")
 
 
 def _of_layer(config: _Config, key: str, numbers: tuple[int, ...]) -> int | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from torch import Tensor, promote_types
 
 from attngeo.bilinear.form import BilinearForm
-from attngeo.checkpoints.architectures.entry import Layout, Part, Positions
+from attngeo.checkpoints.architectures.entry import Layout, Matrix, Part, Positions
 
 
 @dataclass(frozen=True)
@@ -19,6 +19,8 @@ class LayerPlan:
     module: str  # name of the attention module in the file
     query: str  # tensor names; the same where one tensor holds both
     key: str
+    value: str  # "" where it or the output is not known, or not there
+    output: str
     layout: Layout
     heads: int
     kv_heads: int
@@ -27,29 +29,31 @@ class LayerPlan:
     norm: str = ""  # tensor with the gain of the layer normalisation before, "" where none is known
     norm_offset: int = 0  # to be added to it
 
-    def spans(self) -> dict[str, tuple[int, int] | None]:
+    def names(self, matrix: Matrix) -> tuple[str, str]:
+        """The tensors of a matrix's left and right factor."""
+        return (self.query, self.key) if matrix == "qk" else (self.output, self.value)
+
+    def spans(self, matrix: Matrix = "qk") -> dict[str, tuple[int, int] | None]:
         """Tensors to read, each with the stored rows [start, stop) that matter; None means all of it."""
-        if self.layout.rows is None:
-            return {self.query: None, self.key: None}
-        if self.layout.transposed:
-            return {self.query: None}
-        q, k = self.layout.rows(self.heads, self.kv_heads, self.d_head)
-        return {self.query: (0, int(max(q.max(), k.max())) + 1)}
+        spans: dict[str, tuple[int, int] | None] = dict.fromkeys(self.names(matrix))
+        if self.layout.rows is not None and not self.layout.transposed:
+            q, k, v = self.layout.rows(self.heads, self.kv_heads, self.d_head)
+            spans[self.query] = (0, int(max(map(Tensor.max, (q, k) if matrix == "qk" else (v,)))) + 1)
+        return spans
 
     def store(self, form: BilinearForm, tensors: Mapping[str, Tensor]) -> None:
         """Write a form into the tensors, whole ones, that it is read from."""
         rows = (None, None) if self.layout.rows is None else self.layout.rows(self.heads, self.kv_heads, self.d_head)
-        for name, factor, where in zip((self.query, self.key), (form.wq, form.wk), rows, strict=True):
+        for name, factor, where in zip(self.names("qk"), (form.wq, form.wk), rows, strict=False):
             weight = tensors[name].T if self.layout.transposed else tensors[name]
             weight[slice(None) if where is None else where] = factor.mT.flatten(0, 1).to(weight.dtype)
 
-    def form(self, tensors: Mapping[str, Tensor]) -> BilinearForm:
+    def form(self, tensors: Mapping[str, Tensor], matrix: Matrix = "qk") -> BilinearForm:
         """The layer's form, from the tensors that `spans` asked for."""
-        query, key = tensors[self.query], tensors[self.key]
-        if self.layout.transposed:
-            query, key = query.T, key.T
+        left, right = (tensors[name].T if self.layout.transposed else tensors[name] for name in self.names(matrix))
         if self.layout.rows is not None:
-            q, k = self.layout.rows(self.heads, self.kv_heads, self.d_head)
-            query, key = query[q], key[k]
-        dtype = promote_types(query.dtype, key.dtype)
-        return BilinearForm.from_linear(query.to(dtype), key.to(dtype), self.d_head)
+            q, k, v = self.layout.rows(self.heads, self.kv_heads, self.d_head)
+            left, right = (left[q], right[k]) if matrix == "qk" else (left, right[v])
+        dtype = promote_types(left.dtype, right.dtype)
+        left = left if matrix == "qk" else left.T  # the output map reads heads and writes d
+        return BilinearForm.from_linear(left.to(dtype), right.to(dtype), self.d_head)
