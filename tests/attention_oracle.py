@@ -125,7 +125,8 @@ class Observation:
         heads = self.probabilities.reshape(len(self.queries), len(outputs), *self.probabilities.shape[-2:])
         written = torch.einsum("bhij,bjd,hdr,her->bie", heads.to(values.dtype), self.values, values, outputs)
         assert written.numel() == self.written.numel(), (written.shape, self.written.shape)
-        return float((written - self.written.reshape(written.shape)).abs().max() / self.written.abs().max())
+        largest = self.written.abs().max() or torch.tensor(1.0)  # the first objects that a DETR asks for are zeros
+        return float((written - self.written.reshape(written.shape)).abs().max() / largest)
 
     def error(self, form: BilinearForm | None = None) -> float:
         """Largest deviation of the probabilities rebuilt from a form, over all heads."""

@@ -63,7 +63,7 @@ def test_a_row_that_changes_moves_its_position_alone(case, tmp_path):
             before = flat.clone()
             if row is not None:
                 flat[row] += torch.randn_like(flat[row])
-            watched = Watched(model, weights[plan.query], weights[plan.key])
+            watched = Watched(model, plan, weights)
             with torch.no_grad():
                 model(**inputs)
             moved.append((watched.queries or watched.inputs)[0].clone())

@@ -59,7 +59,7 @@ def test_values_in_the_same_tensor_stay_as_they_are(model_type):
     plan = open_model(model).plans[0]
     before = model.state_dict()[plan.query].clone()
     initialise(model, "skew")
-    _, k = plan.layout.rows(plan.heads, plan.kv_heads, plan.d_head)
+    _, k, _ = plan.layout.rows(plan.heads, plan.kv_heads, plan.d_head)
     before, after = (w.T if plan.layout.transposed else w for w in (before, model.state_dict()[plan.query]))
     others = sorted(set(range(len(after))) - set(k.tolist()))
     assert torch.equal(before[others], after[others]) and not torch.equal(before[k], after[k])
