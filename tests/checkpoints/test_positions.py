@@ -66,7 +66,7 @@ def test_a_row_that_changes_moves_its_position_alone(case, tmp_path):
             watched = Watched(model, plan, weights)
             with torch.no_grad():
                 model(**inputs)
-            moved.append((watched.queries or watched.inputs)[0].clone())
+            moved.append((watched.read[plan.query] or watched.inputs)[0].clone())
             flat.copy_(before)
         seen = [(x - moved[0]).abs().amax((0, -1)) > 1e-9 for x in moved[1:]]
         places = [place.reshape(-1, place.shape[-1])[0].nonzero().flatten().tolist() for place in seen]
