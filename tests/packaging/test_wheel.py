@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -56,8 +57,9 @@ def declared(name: str, found: dict[str, metadata.Distribution]) -> dict[str, me
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, folder)
+    (folder / "CITATION.cff").write_text("repository-code: https://example.org/we/attngeo\n")
     shutil.copytree(ROOT / "attngeo", folder / "attngeo", ignore=shutil.ignore_patterns("__pycache__"))
     pip = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--no-index", "-q"]
     subprocess.run([*pip, "-w", folder, folder], check=True, timeout=300)
@@ -65,10 +67,21 @@ def wheel(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def requirements(wheel) -> list[Requirement]:
+def described(wheel) -> str:
+    """What a package index shows of the wheel."""
     with ZipFile(wheel) as archive:
-        text = archive.read(next(name for name in archive.namelist() if name.endswith("/METADATA"))).decode()
-    lines = [line.partition(": ")[2] for line in text.splitlines() if line.startswith("Requires-Dist: ")]
+        return archive.read(next(name for name in archive.namelist() if name.endswith("/METADATA"))).decode()
+
+
+def test_links_of_the_long_description_lead_to_the_configured_address(described):
+    readme = described.partition("\n\n")[2]
+    assert "](https://example.org/we/attngeo/blob/main/book/use/score.md)" in readme
+    assert re.findall(r"\]\((?!https?:|#)", readme) == []
+
+
+@pytest.fixture(scope="module")
+def requirements(described) -> list[Requirement]:
+    lines = [line.partition(": ")[2] for line in described.splitlines() if line.startswith("Requires-Dist: ")]
     return [needed for needed in map(Requirement, lines) if needed.marker is None]
 
 
