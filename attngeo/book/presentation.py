@@ -14,7 +14,7 @@ from attngeo.book.notebooks import Chapter
 from attngeo.book.takeaways import data_link
 from attngeo.display.check_line import CODE
 from attngeo.display.interactive import container
-from attngeo.display.labels import METADATA_KEY
+from attngeo.display.labels import METADATA_KEY, NARROW_SVG
 from attngeo.display.tables import markdown_table
 
 CODE_MARK = CODE.partition("{")[0]
@@ -100,6 +100,7 @@ def _pieces(chapter: Chapter, index: int, cell: NotebookNode) -> list[NotebookNo
     for output in outputs:
         ours = output.get("metadata", {}).get(METADATA_KEY, {})
         if "figure" in ours:
+            output.data.pop(NARROW_SVG, None)  # `attngeo.book.takeaways` has put it beside the page
             pieces.append(_figure(chapter, index, output, ours["figure"]))
             if "interactive" in ours:
                 html = container(**ours["interactive"], figure=ours["figure"]["name"])

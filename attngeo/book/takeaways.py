@@ -10,7 +10,7 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-from attngeo.display.labels import METADATA_KEY
+from attngeo.display.labels import METADATA_KEY, NARROW_SVG
 from attngeo.files.atomic import write_text
 
 FIGURES = "figures"  # folder of the built book
@@ -31,8 +31,18 @@ def write(folder: Path, page: str, source: Path, run: NotebookNode | None) -> No
     write_text(folder / f"{page}{source.suffix}", source.read_text(encoding="utf-8"))
     if run is not None:
         write_text(folder / f"{page}.ipynb", nbformat.writes(run) + "\n")
-        for name, csv in _data(run):
-            write_text(folder / FIGURES / f"{name}.csv", csv)
+        for name, text in _data(run):
+            write_text(folder / FIGURES / name, text)
+
+
+def for_phones(body: str, page: str) -> str:
+    """The HTML of a page whose figures have their one-column forms, which `write` has written, on narrow screens."""
+    folder = _relative(FIGURES, page)
+    return re.sub(
+        r'(<figure [^>]*id="(fig-[\w-]+)">\s*)(<img [^>]*>)',
+        rf'\1<picture><source media="(max-width: 600px)" srcset="{folder}/\2.svg" />\3</picture>',
+        body,
+    )
 
 
 def line(page: str, source: Path, is_chapter: bool, address: str) -> str:
@@ -66,12 +76,18 @@ def card(page: str, title: str, opening: str, base: str) -> str:
 
 def data_link(name: str, page: str) -> str:
     """HTML that links the data of a figure from the page (its path without suffix) that shows it."""
-    href = os.path.relpath(f"{FIGURES}/{name}.csv", os.path.dirname(page) or ".").replace(os.sep, "/")
+    href = _relative(f"{FIGURES}/{name}.csv", page)
     return f'<p class="figure-data"><a href="{href}" download>Data of this figure (CSV)</a></p>'
 
 
+def _relative(path: str, page: str) -> str:
+    return os.path.relpath(path, os.path.dirname(page) or ".").replace(os.sep, "/")
+
+
 def _data(run: NotebookNode) -> Iterator[tuple[str, str]]:
+    """Names and contents of the files of figures: their numbers, and their forms for narrow screens."""
     for output in (o for cell in run.cells for o in cell.get("outputs", [])):
-        figure = output.get("metadata", {}).get(METADATA_KEY, {}).get("figure")
-        if figure and "text/csv" in output.get("data", {}):
-            yield figure["name"], output.data["text/csv"]
+        if figure := output.get("metadata", {}).get(METADATA_KEY, {}).get("figure"):
+            for kind, suffix in (("text/csv", "csv"), (NARROW_SVG, "svg")):
+                if kind in output.data:
+                    yield f"{figure['name']}.{suffix}", output.data[kind]

@@ -4,6 +4,7 @@ import re
 
 from attngeo.errors import ParameterError
 
+NARROW_SVG = "application/vnd.attngeo.narrow+xml"  # a type no front end shows: a figure for narrow screens
 METADATA_KEY = "attngeo"
 
 

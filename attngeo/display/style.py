@@ -1,6 +1,8 @@
 """House style: sizes, colours, and the figure that carries its caption and alternative text."""
 
 import io
+import pickle
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,9 +13,10 @@ import numpy as np
 from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.gridspec import GridSpec
 
 from attngeo.display.figure_data import as_csv
-from attngeo.display.labels import METADATA_KEY, check_label
+from attngeo.display.labels import METADATA_KEY, NARROW_SVG, check_label
 from attngeo.display.typeset import typeset
 from attngeo.errors import ParameterError
 from attngeo.files.atomic import atomic_path
@@ -27,6 +30,8 @@ PALETTE = (ENCODER, DECODER, CROSS, "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 PART_COLOURS = {"encoder": ENCODER, "decoder": DECODER, "cross": CROSS}
 DIVERGING = "RdBu_r"  # signed values, white at zero: give vmin = -vmax
 ALT_WORDS = 60
+NARROW = 3.75  # inches, the width of a figure on a phone at its own size
+LETTERS = 40  # of a line of its labels
 SEQUENTIAL = "cividis"  # values of one sign
 
 _STYLE = mpl.rc_params_from_file(Path(__file__).with_name("house.mplstyle"), use_default_template=False)
@@ -52,6 +57,35 @@ def new_figure(
     with house_style():
         figure = Figure(figsize=(width, height))
         return figure, figure.subplots(rows, columns, **options)
+
+
+def one_column(figure: Figure) -> Figure:
+    """A copy for narrow screens, its panels one below the other and as high as before."""
+    copy = pickle.loads(pickle.dumps(figure))  # it cannot be copied otherwise
+    panels = {axes: axes.get_subplotspec() for axes in copy.axes if axes.get_subplotspec() is not None}
+    places = {axes: (spec.rowspan.start, spec.colspan.start) for axes, spec in panels.items()}  # row, column
+    grid = next(iter(panels.values())).get_gridspec()
+    share, heights = copy.get_figheight() / sum(grid.get_height_ratios()), grid.get_height_ratios()
+    stacked = [heights[row] for row, _ in places.values()]
+    copy.set_size_inches(NARROW, share * sum(stacked))
+    if grid.ncols > 1:
+        below = GridSpec(len(panels), 1, figure=copy, height_ratios=stacked)
+        for spec, (axes, (row, column)) in zip(below, places.items(), strict=True):
+            beside = next(other for other, (r, _) in places.items() if r == row)
+            above = [other for other, (_, c) in places.items() if c == column]
+            axes.set_subplotspec(spec)
+            axes.tick_params(labelleft=True, labelbottom=True)  # which shared axes had on one panel
+            axes.set(
+                ylabel=axes.get_ylabel() or beside.get_ylabel(), xlabel=axes.get_xlabel() or above[-1].get_xlabel()
+            )
+            axes.set_title(axes.get_title(loc="left") or above[0].get_title(loc="left"), loc="left")
+    for axes in panels:
+        axes.set_xlabel(textwrap.fill(axes.get_xlabel(), LETTERS))
+    for legend in copy.legends.copy():
+        legend.remove()
+        words = [textwrap.fill(text.get_text(), LETTERS) for text in legend.get_texts()]
+        copy.legend(legend.legend_handles, words, loc="outside lower left", ncols=1)
+    return copy
 
 
 def plain_panel(axes: Axes) -> None:
@@ -95,11 +129,12 @@ class CaptionedFigure:
                 "say the pattern; the numbers are in the figure's CSV."
             )
 
-    def svg(self) -> str:
-        """The figure as SVG; equal figures give equal text."""
+    def svg(self, narrow: bool = False) -> str:
+        """The figure as SVG, or its `one_column`; equal figures give equal text."""
         buffer = io.StringIO()
         with house_style():
-            self.figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+            figure = one_column(self.figure) if narrow else self.figure
+            figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
         return buffer.getvalue()
 
     def csv(self) -> str:
@@ -114,7 +149,8 @@ class CaptionedFigure:
     def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict[str, str], dict]:
         words = {kind: typeset(" ".join(text.split())) for kind, text in (("caption", self.caption), ("alt", self.alt))}
         words = {"name": self.name} | words
-        data = {"image/svg+xml": self.svg(), "text/plain": f"{words['name']}: {words['alt']}"}
+        data = {"image/svg+xml": self.svg(), NARROW_SVG: self.svg(narrow=True)}
+        data["text/plain"] = f"{words['name']}: {words['alt']}"
         if csv := self.csv():
             data["text/csv"] = csv
         return data, {METADATA_KEY: {"figure": words}}

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from attngeo.book.takeaways import PREVIEW, card, data_link, line
+from attngeo.book.takeaways import PREVIEW, card, data_link, for_phones, line
 from attngeo.files.provenance import repository
 
 SOURCE = Path("notebooks/one.py")
@@ -44,6 +44,14 @@ def test_only_chapters_are_launched_and_only_from_where_binder_looks():
 @pytest.mark.parametrize("page, href", [("notebooks/one", "../figures/fig-x.csv"), ("one", "figures/fig-x.csv")])
 def test_the_data_are_found_from_the_page(page, href):
     assert f'href="{href}" download' in data_link("fig-x", page)
+
+
+def test_narrow_screens_get_the_one_column_form_of_each_figure():
+    image = '<img alt="a" src="x.svg" />'
+    body = f'<p>{image}</p><figure class="align-default" id="fig-x">\n{image}\n<figcaption>'
+    source = '<source media="(max-width: 600px)" srcset="../figures/fig-x.svg" />'
+    made = for_phones(body, "notebooks/one")
+    assert made == body.replace(f"\n{image}\n", f"\n<picture>{source}{image}</picture>\n")
 
 
 @pytest.mark.parametrize("base", ["https://example.org/book/", ""])

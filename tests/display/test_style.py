@@ -1,7 +1,16 @@
 import matplotlib as mpl
 import pytest
 
-from attngeo.display.style import DECODER, ENCODER, PALETTE, CaptionedFigure, house_style, new_figure
+from attngeo.display.style import (
+    DECODER,
+    ENCODER,
+    NARROW,
+    PALETTE,
+    CaptionedFigure,
+    house_style,
+    new_figure,
+    one_column,
+)
 from attngeo.errors import ParameterError
 
 
@@ -36,6 +45,29 @@ def test_a_figure_shows_itself_with_words_for_the_book():
     assert data["image/svg+xml"].startswith("<?xml")
     words = {"name": "fig-lines", "caption": "A line of slope $1$.", "alt": "A rising line."}
     assert metadata == {"attngeo": {"figure": words}}
+
+
+def test_on_a_phone_panels_stand_below_each_other_with_the_labels_that_they_shared():
+    figure, grid = new_figure(9, 4, 2, 3, sharex=True, sharey="row")
+    for column, panel in enumerate(grid[0]):
+        panel.set_title(f"text {column}", loc="left")
+    for row in grid:
+        row[0].set_ylabel("s")
+    for panel in grid[1, :2]:
+        panel.set_xlabel("step " * 20)
+    grid[1, 2].remove()
+    figure.legend(*[[grid[0, 0].plot([0, 1])[0]], ["a line"]], loc="outside lower center", ncols=3)
+    before = figure.get_size_inches().tolist()
+    narrow = one_column(figure)
+    assert narrow.get_figwidth() == NARROW and narrow.get_figheight() == pytest.approx(10)
+    assert [axes.get_title(loc="left")[-1] for axes in narrow.axes] == list("01201")
+    assert {axes.get_ylabel() for axes in narrow.axes} == {"s"}
+    assert all(axes.get_xlabel().count("\n") for axes in narrow.axes if axes.get_title(loc="left") != "text 2")
+    narrow.draw_without_rendering()
+    lefts, tops = zip(*[axes.get_position().get_points()[[0, 1], [0, 1]] for axes in narrow.axes], strict=True)
+    assert max(lefts) - min(lefts) < 0.01 and list(tops) == sorted(tops, reverse=True)
+    assert narrow.legends[0].get_texts()[0].get_text() == "a line"
+    assert figure.get_size_inches().tolist() == before and grid[0, 1].get_ylabel() == ""
 
 
 @pytest.mark.parametrize(

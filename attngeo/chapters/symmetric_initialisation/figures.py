@@ -112,15 +112,16 @@ def in_nats(figure: Figure) -> Figure:
 @house_style()
 def plans_figure(plans: Sequence[Setting]) -> CaptionedFigure:
     """Every planned comparison of a symmetric start with a random one: the answer of the chapter."""
-    rows = {f"{p.short} ({len(p.primary)})": Row.of(p.primary, p.outcome.value) for p in plans}
+    words = [p.outcome.value.removesuffix(" of steps or more").removesuffix(" that counts") for p in plans]
+    rows = {f"{p.short} ({len(p.primary)})": Row.of(p.primary, said) for p, said in zip(plans, words, strict=True)}
     figure = in_nats(forest({"": rows}, f"symmetric less random, {NATS}", BAND))
     found = Counter(row.outcome for row in rows.values())
     caption = (
         "All planned comparisons of a symmetric start with a random one of equal scale: final held-out loss of the"
         " first less that of the second; mean, 95 % interval, and each seed as a stroke. Left of zero the symmetric"
         " start is better. Rows name model, text, layers × width, tokens read (millions), in brackets seeds; at the"
-        f" right stands what the plan says. Grey: ±{BAND} nats, which count for nothing. Beyond ±{LINEAR} the axis is"
-        f" logarithmic. {LEGEND}"
+        f" right stands in short what the plan says. Grey: ±{BAND} nats, which count for nothing. Beyond ±{LINEAR} the"
+        f" axis is logarithmic. {LEGEND}"
     )
     alt = (
         f"Forest plot of {len(rows)} differences of final loss. {found[HELPS]} intervals lie below zero, {found[HURTS]}"
