@@ -48,6 +48,7 @@ for kind in ("learned", "rotary"):
     glue(f"s-{'table' if kind == 'learned' else kind}", number(first.arms[f"mlm-{kind}"].mean(positions.S), 2))
 for kind in ("bias", "none"):
     glue(f"s-{kind}", number(first.arms[f"mlm-{kind}"].mean(positions.S), 2))
+glue("s-bias-decoder", number(first.arms["clm-bias"].mean(positions.S), 2))
 glue("loss-none", first.arms["mlm-none"].mean("held_out_loss"), ".1f")
 glue("s-outside", number(first.outside[0], 2))
 pieces = experiments["word pieces"]
@@ -159,8 +160,8 @@ table(
 # %% [markdown]
 # **Other kinds of positions.** The first plan has encoders that take positions by a bias for each offset, or not at all. Neither
 # becomes symmetric: $s$ is {glue:text}`s-bias` with a bias and {glue:text}`s-none` without positions. By the plan, the table is
-# what makes the difference. An encoder without positions also learns little: it ends at {glue:text}`loss-none` nats. Their
-# decoders are not all recorded, so nothing is said of those.
+# what makes the difference. An encoder without positions also learns little: it ends at {glue:text}`loss-none` nats. Decoders
+# with a bias have an $s$ of {glue:text}`s-bias-decoder`; those without positions are not all recorded.
 
 
 # %%
