@@ -43,8 +43,7 @@ def command(output: Path, file: Path | None, preset: str | None, resume: bool, *
     """Train a BERT on text and record loss and scores per layer and head.
 
     Settings come from the flags, then from the file, then from the preset, then from the defaults, which are those of
-    the paper's Appendix S2.3. More devices: put "torchrun --nproc_per_node N -m" or "accelerate launch -m" in front;
-    with accelerate's FSDP the weights are shared too.
+    the paper's Appendix S2.3. More devices: put "torchrun --nproc_per_node N -m" or "accelerate launch -m" in front.
     """
     with needs("train", "attngeo train"):
         import_module("accelerate")  # before transformers, whose own words for its absence depend on what else is there

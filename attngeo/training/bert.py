@@ -1,7 +1,5 @@
 """BERT as an encoder and as a decoder, at any size, with a head that works on the predicted positions only."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -159,17 +157,13 @@ def fold_logit_scale(model: PreTrainedModel, factor: float) -> None:
 
 
 def forms(model: PreTrainedModel) -> list[BilinearForm]:
-    """``W_qk`` of every layer by its factors (Eqs. S19, S20), sharing memory with the model if it is whole."""
+    """``W_qk`` of every layer by its factors (Eqs. S19, S20), sharing memory with the model."""
+    model = getattr(model, "_orig_mod", model)  # of torch.compile
     d_head = model.config.hidden_size // model.config.num_attention_heads
     return [
-        BilinearForm.from_linear(_whole(layer.self.query.weight), _whole(layer.self.key.weight), d_head)
+        BilinearForm.from_linear(layer.self.query.weight, layer.self.key.weight, d_head)
         for layer in attention_layers(model)
     ]
-
-
-def _whole(weight: Tensor) -> Tensor:
-    """A weight that is sharded over processes (FSDP 2), put together; every process must ask for it."""
-    return weight.full_tensor() if hasattr(weight, "full_tensor") else weight
 
 
 def parameter_counts(model: PreTrainedModel) -> dict[str, int]:
@@ -202,16 +196,3 @@ def model_flops(shape: Shape, length: int, targets: int) -> float:
     attention = 2 * length * d  # multiply-adds per token: scores and mixing
     head = d * d + d * shape.vocab_size  # weights used per target
     return 6.0 * (length * shape.layers * (layer + attention) + targets * head)
-
-
-@contextmanager
-def whole_forms(wrapped: torch.nn.Module, model: PreTrainedModel) -> Iterator[list[BilinearForm]]:
-    """The forms of a model's layers, also where its weights are sharded over processes; each of them must ask.
-
-    ``wrapped`` is the model in what shares it between processes, or the model itself.
-    """
-    from torch.distributed.fsdp import FullyShardedDataParallel
-
-    sharded = isinstance(wrapped, FullyShardedDataParallel)  # FSDP 1; the weights of FSDP 2 know how to be whole
-    with FullyShardedDataParallel.summon_full_params(wrapped, writeback=False) if sharded else nullcontext():
-        yield forms(getattr(model, "_orig_mod", model))

@@ -22,7 +22,7 @@ from attngeo.files.manifest import write_manifest
 from attngeo.inputs import read_json
 from attngeo.runs.record import FINISHED, RunError, read_levels, read_run, write_run
 from attngeo.training.batches import Batches
-from attngeo.training.bert import whole_forms
+from attngeo.training.bert import forms
 from attngeo.training.config import TrainingConfig
 
 RECORDING = "recording.json"  # what a checkpoint keeps beside the record so far and what Trainer saves
@@ -163,11 +163,10 @@ class Recorder(TrainerCallback):
         rows = []
         every = self.config.picture_every
         pictured = step in (0, self.config.steps) or (every and step % every == 0)
-        with whole_forms(self.trainer.model_wrapped, self.trainer.model) as found:
-            for layer, form in enumerate(found):
-                rows += [{"step": step, "layer": layer, **row} for row in score_rows(form)]
-                if pictured and layer in (0, self.config.layers - 1):
-                    self.pictures[layer, step] = picture(form)[0]
+        for layer, form in enumerate(forms(self.trainer.model)):
+            rows += [{"step": step, "layer": layer, **row} for row in score_rows(form)]
+            if pictured and layer in (0, self.config.layers - 1):
+                self.pictures[layer, step] = picture(form)[0]
         return rows
 
     @torch.no_grad()

@@ -175,9 +175,7 @@ def _model(config: TrainingConfig, vocabulary: Vocabulary, cpu: bool) -> PreTrai
     if config.logit_scale != 1:
         scale_logits(model, config.logit_scale)
     if os.environ.get("ACCELERATE_USE_FSDP", "").lower() == "true":  # set by accelerate launch
-        if config.logit_scale != 1:
-            raise ParameterError("logit_scale cannot be folded into weights that are sharded; train without FSDP.")
-        model.cls.predictions.decoder.bias = None  # is head.bias too, and FSDP takes no weight under two names
+        raise ParameterError("attngeo train shares batches between processes and not weights; launch it without FSDP.")
     model.constraint, model.constraint_weight = Constraint(config.constraint), float(config.gamma)
     return model
 
@@ -214,7 +212,7 @@ def _trainer(config, output, arguments, model, corpus, vocabulary, tokens, liste
     trainer = RecordedTrainer(
         recorder, model=model, args=arguments, train_dataset=_Sequence(batches, config.steps * config.batch_size)
     )
-    about["sharing"] = trainer.accelerator.distributed_type.value.lower()  # no, multi_gpu, multi_cpu, fsdp
+    about["sharing"] = trainer.accelerator.distributed_type.value.lower()  # no, multi_gpu, multi_cpu
     return trainer
 
 
@@ -222,8 +220,6 @@ def _finish(trainer: RecordedTrainer, output: Path, vocabulary: Vocabulary) -> N
     """Save the trained model and say that the run is finished, then remove what was only needed to continue."""
     if trainer.state.global_step < trainer.args.max_steps:
         return
-    if trainer.is_fsdp_enabled:
-        trainer.accelerator.state.fsdp_plugin.set_state_dict_type("FULL_STATE_DICT")
     if trainer.recorder.config.logit_scale != 1:
         fold_logit_scale(trainer.accelerator.unwrap_model(trainer.model), trainer.recorder.config.logit_scale)
     trainer.save_model(str(output / "model"))
