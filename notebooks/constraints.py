@@ -495,7 +495,8 @@ assert late["encoder, held skew-symmetric"].low > 0
 
 # %% tags=["remove-cell"]
 mini = bert.model_flops(replace(PRESETS["mini"], vocab_size=256), 512, round(0.15 * 512)) * 256 * 200_000
-glue("mini-flops", f"{mini:.1e}")
+mantissa, exponent = f"{mini:.1e}".split("e")
+glue("mini-flops", f"{mantissa} × 10{str(int(exponent)).translate(str.maketrans('0123456789', '⁰¹²³⁴⁵⁶⁷⁸⁹'))}")
 
 # %% [markdown]
 # ## Training here and now

@@ -55,7 +55,7 @@ glue("made", f"{run['date']}, commit {run['commit'][:10]}, {run['cpu']}, {run['t
 # %% tags=["remove-input"]
 headings = {"ours": "seconds", "ratio": "times as fast", "alone": "one product alone"}
 table(
-    layers[["dtype", "d", "heads", "key_heads", *headings]].rename(columns=headings),
+    layers[["dtype", "d", "heads", "key_heads", *headings]].rename(columns=headings | {"key_heads": "key heads"}),
     name="tab-cost-layers",
     caption="Both scores of a layer's summed form: seconds, and the speed in multiples of the released way, beside that of one "
     "product of two $d \\times d$ matrices of that type and nothing else.",

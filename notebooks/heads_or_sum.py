@@ -149,7 +149,7 @@ heads_and_sums(evidence())
 # {glue:text}`skew-heads-encoders` and {glue:text}`skew-heads-decoders`.
 #
 # Take a family of encoders and one of decoders. Where layers have several heads, the encoder's are the more symmetric in
-# {glue:text}`share-several` of such pairs. With BART g2p it is {glue:text}`share-every`, which so few families leave open.
+# {glue:text}`share-several` of such pairs. With BART g2p it is {glue:text}`share-every`, and too few families to decide.
 
 
 # %% tags=["remove-cell"]

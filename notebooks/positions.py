@@ -173,6 +173,7 @@ table(
     ours=True,
 )
 def without_a_table():
+    first = positions.recorded()
     with_table = np.array([s_of(run) for run in first.arms["mlm-learned"].runs])
     for kind in ("rotary", "bias", "none"):
         s = np.array([s_of(run) for run in first.arms[f"mlm-{kind}"].runs])

@@ -20,8 +20,8 @@
 #
 # **Of symmetry this holds: among released scores of language models the encoder is ahead in {glue:text}`pairs-s` of pairs,
 # on weights that we read in {glue:text}`share-s`.** In directionality it is {glue:text}`pairs-d` of pairs of released language
-# scores, which separate too. On our weights it is {glue:text}`share-d-tables` or {glue:text}`share-d`, by the formula,
-# which so few families leave open.
+# scores, which separate too. On our weights it is {glue:text}`share-d-tables` or {glue:text}`share-d`, by the formula:
+# too few families to decide.
 
 # %% tags=["parameters"]
 models: list = []  # names of recorded models, folders or Hub ids; empty means every recorded model
@@ -84,7 +84,7 @@ figures.separations(areas[~areas["models"].str.startswith("Figure")])
 #   counts once. There are {glue:text}`n-encoders` families of encoders and {glue:text}`n-decoders` of decoders. So few
 #   leave any AUC between {glue:text}`most` and {glue:text}`least` undecided.
 # - Most of these encoders are not of text and most decoders are, so modalities are compared, too. On text alone the
-#   encoder is ahead in {glue:text}`share-s-text` of pairs, which so few families leave open; pairs lost:
+#   encoder is ahead in {glue:text}`share-s-text` of pairs, too few families to decide; pairs lost:
 #   {glue:text}`lost-text`.
 # - What counts is the attention mask, not the objective: the encoders of {glue:text}`not-masked` were never trained to fill
 #   in masks.

@@ -20,8 +20,7 @@
 # **Do not rely on it. It saved a small encoder {glue:text}`shape-saved` of the steps in one shape, that of the paper's
 # four-layer model; elsewhere it changed little, or nothing could be told.** Try the released code's larger scale without
 # symmetry (`--init default-linear`): it ended lower than a random start in all {glue:text}`n-untied`
-# planned comparisons. Of training as long as
-# the paper's our runs say nothing.
+# planned comparisons. None of our runs is as long as the paper's.
 
 # %% tags=["parameters"]
 fine: float = 0.01  # nats, half-width of an interval that would be fine enough; in [0.0001, 1]

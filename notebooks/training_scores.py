@@ -103,7 +103,7 @@ released_over_steps()
 # repeated with other random numbers (*seeds*). The [details](training_scores_details.py) list every run.
 #
 # :::{admonition} How sure is this
-# - The authors trained every model once, so that no difference between two of them can be told from chance by seeds.
+# - The authors trained every model once, so no difference between two of them can be compared with the scatter of seeds.
 # - An audit read their scores, at seven steps each, from the files that they released, and the code released with them.
 #   This project has read neither itself, and its copy does not tell which layer is which.
 # - By that audit the released decoders predict only the 15 % of tokens that are masked, from a left context that is masked

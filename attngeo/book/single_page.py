@@ -84,7 +84,7 @@ def _inlined(page: Path, root: Path) -> str:
                 soup.body.append(script.extract())
     for image in soup.find_all(["img", "source"]):
         address = "src" if image.name == "img" else "srcset"
-        image[address] = _data(_file(page, image[address]))
+        image[address] = _data(_file(page, image[address]), spaces=image.name == "img")
     for link in soup.find_all("a", href=True):
         if link.has_attr("download"):
             path = _packed(_file(page, link["href"]))
@@ -124,8 +124,8 @@ def _packed(path: Path, largest: int = 100_000) -> Path:
     return packed
 
 
-def _data(path: Path) -> str:
+def _data(path: Path, spaces: bool = True) -> str:
     kind = "application/gzip" if path.suffix == ".gz" else guess_type(path.name)[0]
-    if path.suffix == ".svg":  # shorter than base64
+    if path.suffix == ".svg" and spaces:  # shorter than base64
         return f"data:{kind},{quote(path.read_text(encoding='utf-8'), safe=_READABLE)}"
     return f"data:{kind};base64,{b64encode(path.read_bytes()).decode('ascii')}"

@@ -30,8 +30,8 @@ PALETTE = (ENCODER, DECODER, CROSS, "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 PART_COLOURS = {"encoder": ENCODER, "decoder": DECODER, "cross": CROSS}
 DIVERGING = "RdBu_r"  # signed values, white at zero: give vmin = -vmax
 ALT_WORDS = 60
-NARROW = 3.75  # inches, the width of a figure on a phone at its own size
-LETTERS = 40  # of a line of its labels
+NARROW = 3.4  # inches, the width of a figure on a phone at its own size
+LETTERS = 38  # of a line of its labels
 SEQUENTIAL = "cividis"  # values of one sign
 
 _STYLE = mpl.rc_params_from_file(Path(__file__).with_name("house.mplstyle"), use_default_template=False)
