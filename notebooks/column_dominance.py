@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   attngeo:
-#     reads: [data]
+#     reads: []
 #   jupytext:
 #     text_representation:
 #       extension: .py
@@ -41,7 +41,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attngeo.chapters.introduction.sentence import recorded
 from attngeo.display.interactive import Interactive
 from attngeo.display.page import glue, show
 from attngeo.display.style import DECODER, ENCODER, NEUTRAL, CaptionedFigure, house_style, new_figure
@@ -68,12 +67,6 @@ MASK_RATE = 0.3  # of the positions in the masked setting
 CONTEXTS = 12  # isotropic context tokens in the place of a sequence
 UNEVENNESS = "log ratio of unevenness, columns to rows"
 LARGE_NORMS = f"share of columns minus share of rows above the {100 * TAIL:g} % quantile"
-SHOWN = {  # some of `updates_by_assumption`, as the first figure calls them
-    "isotropic context tokens": "isotropic\ncontext tokens",
-    "autoregressive": "autoregressive,\nno token twice",
-    "errors, autoregressive": "coefficients that are\nerrors times keys",
-    "first token": "a first token with\noutlying coordinates",
-}
 
 
 # %% tags=["remove-cell"]
@@ -107,31 +100,33 @@ def heavier(updates: Float[Tensor, "draws d d"], n_errors: float = 4.0) -> str:
 
 
 @house_style()
-def shares_above(kinds: dict[str, Float[Tensor, "draws d d"]]) -> CaptionedFigure:
-    """The share of rows and of columns whose norm exceeds a value, a panel per set of assumptions."""
-    figure, panels = new_figure(9, 3.1, columns=len(SHOWN), sharey=True)
-    words = {name.replace("\n", " "): heavier(kinds[kind]) for kind, name in SHOWN.items()}
-    for panel, (kind, name), said in zip(panels, SHOWN.items(), words.values(), strict=True):
-        norms = torch.stack(squared_norms(kinds[kind])).flatten(1).sqrt()
-        norms = norms / norms.square().mean().sqrt()
-        grid = torch.linspace(0, float(norms.max()), 160).double()
-        for side, colour, label in zip(norms, (ENCODER, DECODER), ("rows", "columns"), strict=True):
-            panel.plot(grid, [float((side > w).double().mean()) for w in grid], color=colour, label=label)
-        panel.set(title=name, xlabel="norm / rms norm", yscale="log", ylim=(2 / norms.numel(), 1.4))
-        panel.text(0.98, 0.94, said, transform=panel.transAxes, ha="right", va="top", fontweight="bold")
-    panels[0].set_ylabel("share above that norm")
-    panels[0].legend(loc="lower left")
-    listed = "; ".join(f"{name}: {said}" for name, said in words.items())
-    caption = """How many rows (blue) and columns (orange) of random updates have a norm above a value. The theorem says that
-    orange ends above blue. *Heavier* is the side with more of the large norms."""
-    alt = f"Four panels of falling curves, one for rows and one for columns. {listed}."
-    return CaptionedFigure(figure, "fig-shares-above", caption, alt)
+def which_side(kinds: dict[str, Float[Tensor, "draws d d"]]) -> CaptionedFigure:
+    """Mean log ratio of unevenness, columns to rows, of every set of assumptions, and its directionality."""
+    frame = pd.concat(pd.DataFrame({"setting": name, UNEVENNESS: log_unevenness(u)}) for name, u in kinds.items())
+    order = frame.groupby("setting")[UNEVENNESS].mean().sort_values()
+    figure, panel = new_figure(7.6, 3.6)
+    panel.axvline(0, color=NEUTRAL, linewidth=1)
+    style = {"errorbar": ("se", 2), "linestyle": "none", "color": NEUTRAL, "markersize": 5}
+    sns.pointplot(frame, x=UNEVENNESS, y="setting", order=order.index, ax=panel, **style)
+    side = panel.get_yaxis_transform()
+    for y, name in enumerate(order.index):
+        words = typeset(f"d = {score_batch(kinds[name]).directionality.mean():+.2f}")
+        panel.text(1.02, y, words, transform=side, va="center")
+    for x, ends, colour in ((0.02, "left", ENCODER), (0.98, "right", DECODER)):
+        words = "rows heavier" if ends == "left" else "columns heavier"
+        panel.text(x, 1.02, words, transform=panel.transAxes, ha=ends, color=colour, fontweight="bold")
+    panel.set_ylabel("")
+    caption = rf"""Which side of a random update is the more uneven one, with two standard errors, and the mean directionality $d$.
+    The theorem would have *autoregressive* right of 0. *Errors*: coefficients $\delta_i^\top x_j$. *First token* and *common mean*: $\Sigma = I$. *Isotropic context tokens*:
+    {CONTEXTS} for each sequence. *Masked*: a share {MASK_RATE:g} of the positions, one layer."""
+    alt = f"Dots on a line through 0, one a setting. From rows to columns heavier: {', '.join(order.index)}."
+    return CaptionedFigure(figure, "fig-which-side", caption, alt)
 
 
 kinds = updates_by_assumption(n_tokens, n_sequences, n_draws, **profile)
 
 # %% tags=["remove-input"]
-shares_above(kinds)
+which_side(kinds)
 
 # %% tags=["remove-cell"]
 said = {name: heavier(updates) for name, updates in kinds.items()}
@@ -292,7 +287,7 @@ show(variance_of_norms(n_tokens=n_tokens, **profile))
 # ````
 #
 # So what the theorem claims to be an inequality is an equality, for a column and a row picked at random. In the simulation
-# of {numref}`fig-shares-above` the mean directionality is {glue:text}`ar-d` ± {glue:text}`ar-d-error`. Most tokens may be
+# of {numref}`fig-which-side` the mean directionality is {glue:text}`ar-d` ± {glue:text}`ar-d-error`. Most tokens may be
 # context more often than predicted all the same: let one token always stand last, and the others before it in random order.
 
 
@@ -478,32 +473,6 @@ def directionality_condition(d=48, exponent=0.5, n_draws=120, seed=0):
 
 show(directionality_condition(d=d, seed=seed))
 
-
-# %% tags=["remove-cell"]
-@house_style()
-def which_side(kinds: dict[str, Float[Tensor, "draws d d"]]) -> CaptionedFigure:
-    """Mean log ratio of unevenness, columns to rows, of every set of assumptions, and its directionality."""
-    frame = pd.concat(pd.DataFrame({"setting": name, UNEVENNESS: log_unevenness(u)}) for name, u in kinds.items())
-    order = frame.groupby("setting")[UNEVENNESS].mean().sort_values()
-    figure, panel = new_figure(7.6, 3.6)
-    panel.axvline(0, color=NEUTRAL, linewidth=1)
-    style = {"errorbar": ("se", 2), "linestyle": "none", "color": NEUTRAL, "markersize": 5}
-    sns.pointplot(frame, x=UNEVENNESS, y="setting", order=order.index, ax=panel, **style)
-    side = panel.get_yaxis_transform()
-    for y, name in enumerate(order.index):
-        words = typeset(f"d = {score_batch(kinds[name]).directionality.mean():+.2f}")
-        panel.text(1.02, y, words, transform=side, va="center")
-    for x, ends, colour in ((0.02, "left", ENCODER), (0.98, "right", DECODER)):
-        words = "rows heavier" if ends == "left" else "columns heavier"
-        panel.text(x, 1.02, words, transform=panel.transAxes, ha=ends, color=colour, fontweight="bold")
-    panel.set_ylabel("")
-    caption = rf"""Which side of a random update is the more uneven one, with two standard errors, and the mean directionality $d$.
-    *Errors*: coefficients $\delta_i^\top x_j$. *First token* and *common mean*: $\Sigma = I$. *Isotropic context tokens*:
-    {CONTEXTS} for each sequence. *Masked*: a share {MASK_RATE:g} of the positions, one layer."""
-    alt = f"Dots on a line through 0, one a setting. From rows to columns heavier: {', '.join(order.index)}."
-    return CaptionedFigure(figure, "fig-which-side", caption, alt)
-
-
 # %% [markdown]
 # Besides tokens that repeat and the mask of the next section, four things can set queries and keys apart ({numref}`fig-which-side`).
 #
@@ -515,9 +484,6 @@ def which_side(kinds: dict[str, Float[Tensor, "draws d d"]]) -> CaptionedFigure:
 #   coefficients of a row add up to 0 and are otherwise independent of the embeddings ({prf:ref}`prop-s1-12-mean`).
 # - *Masked positions* of a model of one layer hold one embedding on the query side ({prf:ref}`prop-s1-15-mask`). Columns are
 #   the more uneven side where the key side is less even than that embedding: column dominance from a bidirectional objective.
-
-# %% tags=["remove-input"]
-which_side(kinds)
 
 # %% [markdown]
 # ## The causal softmax makes early keys heavy
@@ -661,70 +627,9 @@ early_keys()
 # have alignment 1 on average, and less than a quarter of the contrast is left, on a logarithmic scale. A first token with outlying coordinates lies along an axis.
 # As a query it adds nothing, since it sees itself alone. Without a mask it acts on both sides alike.
 #
-# ## In a trained decoder the first token does this, and a shared mean outweighs it
-#
-# SmolLM2, a decoder, and MiniLM, an encoder, have read a short text. We put the inputs of their attention layers into
-# {eq}`eq-uniform-softmax`. In SmolLM2 keys are the more uneven side in most layers, once we subtract the mean of the inputs.
-# Without the first token both sides are alike. As they are, though, all its inputs share a few large coordinates. These make
-# queries uneven, whereas a softmax removes what all keys share. So in all layers queries are the more uneven side.
-
-
-# %% tags=["remove-cell"]
-def keys_over_queries(model: str) -> Float[np.ndarray, "layers 2 2"]:
-    """Unevenness of columns over that of rows: inputs as they are or less their mean, with the first token or without."""
-    rows, columns = np.moveaxis(recorded(model).unevenness, -1, 0)
-    return columns / rows
-
-
-@house_style()
-def first_token_by_layer(ratio: Float[np.ndarray, "layers 2 2"]) -> CaptionedFigure:
-    """The ratio over layers, a panel for the inputs less their mean and one for the inputs as they are."""
-    figure, panels = new_figure(9, 3.0, columns=2, sharey=True)
-    layers = np.arange(1, len(ratio) + 1)
-    for panel, kind, title in zip(panels, (1, 0), ("inputs less their mean", "inputs as they are"), strict=True):
-        for token, colour, label in ((0, DECODER, "with the first token"), (1, NEUTRAL, "without it")):
-            sns.lineplot(x=layers, y=ratio[:, kind, token], color=colour, label=label, marker="o", ax=panel)
-        panel.axhline(1, color=NEUTRAL, linewidth=0.8)
-        panel.set(title=title, xlabel="layer of SmolLM2", yscale="log")
-    panels[0].set_ylabel("unevenness, keys over queries")
-    medians = "; ".join(
-        f"{title}: {np.median(ratio[:, kind, 0]):.1f} with the first token, {np.median(ratio[:, kind, 1]):.2f} without it"
-        for kind, title in ((1, "less their mean"), (0, "as they are"))
-    )
-    caption = f"""How much more uneven the theorem expects columns to be than rows, for the inputs of each layer of SmolLM2 on a text
-    of five sentences. Above 1 columns are the more uneven side. Medians over layers: {medians}."""
-    return CaptionedFigure(figure, "fig-first-token", caption, f"Two panels of lines over layers. Medians: {medians}.")
-
-
-# %% tags=["remove-input"]
-first_token_by_layer(keys_over_queries("smollm2-135m-instruct-q4"))
-
-
-# %%
-@claim(
-    "S1.12",
-    "(first token, measured)",
-    "in SmolLM2 the first token makes keys uneven, and the mean of the inputs makes queries more so",
-    Verdict.HOLDS,
-    ours=True,
-)
-def first_token_of_a_decoder():
-    decoder, encoder = (np.log(keys_over_queries(m)) for m in ("smollm2-135m-instruct-q4", "minilm-l6-v2"))
-    words = "log of unevenness, keys over queries, median layer"
-    as_they_are, less_mean = np.median(decoder, 0)
-    yield compare(f"SmolLM2, inputs less their mean: {words}", less_mean[0], ">", np.log(2))
-    yield compare(f"the same inputs without the first token: {words}", less_mean[1], "=", 0, 0.2)
-    yield compare(f"SmolLM2, inputs as they are: {words}", as_they_are[0], "<", -np.log(2))
-    yield compare("SmolLM2, inputs as they are: the largest of all layers", decoder[:, 0].max(), "<", 0)
-    yield exact("MiniLM, inputs less their mean: the largest size of all layers", abs(encoder[:, 1]).max(), 0, 1e-5)
-
-
-show(first_token_of_a_decoder())
-
-# %% [markdown]
-# This is one small decoder of 4-bit weights, one text of ours, and a model of noise at uniform attention. Its inputs are those of a
-# trained model, not those that it was trained from. In its weights $d$ has no one sign. So we know a way to columns that a
-# decoder has and an encoder lacks. Whether it made the columns of trained decoders is open.
+# In a trained decoder, SmolLM2, [the first token does this](column_dominance_details.py#the-first-token-of-a-trained-decoder),
+# and a mean that its inputs share outweighs it. So we know a way to columns that a decoder has and an encoder lacks. Whether
+# it made the columns of trained decoders is open.
 #
 # ## What it means for you
 #

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   attngeo:
-#     reads: []
+#     reads: [data]
 #   jupytext:
 #     text_representation:
 #       extension: .py
@@ -33,12 +33,14 @@ from dataclasses import replace
 from functools import cache
 
 import numpy as np
+import seaborn as sns
 import torch
 from jaxtyping import Float, Int
 from scipy.integrate import quad
 from scipy.stats import norm, rv_discrete
 from torch import Tensor
 
+from attngeo.chapters.introduction.sentence import recorded
 from attngeo.display.page import show
 from attngeo.display.style import DECODER, ENCODER, NEUTRAL, CaptionedFigure, house_style, new_figure
 from attngeo.bilinear.scores import score_batch
@@ -1383,6 +1385,70 @@ def constant_context_token(d=48, n_tokens=16, strength=3.0, n_draws=200, seed=0)
 show(constant_context_token(d=max(d, 32), seed=seed))
 
 # %% [markdown]
+# ## The first token of a trained decoder
+#
+# SmolLM2, a decoder, and MiniLM, an encoder, have read a short text. We put the inputs of their attention layers into
+# {eq}`eq-uniform-softmax` of the chapter. In SmolLM2 keys are the more uneven side in most layers, once we subtract the mean
+# of the inputs. Without the first token both sides are alike. As they are, though, all its inputs share a few large coordinates. These make
+# queries uneven, whereas a softmax removes what all keys share. So in all layers queries are the more uneven side.
+
+
+# %% tags=["remove-cell"]
+def keys_over_queries(model: str) -> Float[np.ndarray, "layers 2 2"]:
+    """Unevenness of columns over that of rows: inputs as they are or less their mean, with the first token or without."""
+    rows, columns = np.moveaxis(recorded(model).unevenness, -1, 0)
+    return columns / rows
+
+
+@house_style()
+def first_token_by_layer(ratio: Float[np.ndarray, "layers 2 2"]) -> CaptionedFigure:
+    """The ratio over layers, a panel for the inputs less their mean and one for the inputs as they are."""
+    figure, panels = new_figure(9, 3.0, columns=2, sharey=True)
+    layers = np.arange(1, len(ratio) + 1)
+    for panel, kind, title in zip(panels, (1, 0), ("inputs less their mean", "inputs as they are"), strict=True):
+        for token, colour, label in ((0, DECODER, "with the first token"), (1, NEUTRAL, "without it")):
+            sns.lineplot(x=layers, y=ratio[:, kind, token], color=colour, label=label, marker="o", ax=panel)
+        panel.axhline(1, color=NEUTRAL, linewidth=0.8)
+        panel.set(title=title, xlabel="layer of SmolLM2", yscale="log")
+    panels[0].set_ylabel("unevenness, keys over queries")
+    medians = "; ".join(
+        f"{title}: {np.median(ratio[:, kind, 0]):.1f} with the first token, {np.median(ratio[:, kind, 1]):.2f} without it"
+        for kind, title in ((1, "less their mean"), (0, "as they are"))
+    )
+    caption = f"""How much more uneven the theorem expects columns to be than rows, for the inputs of each layer of SmolLM2 on a text
+    of five sentences. Above 1 columns are the more uneven side. Medians over layers: {medians}."""
+    return CaptionedFigure(figure, "fig-first-token", caption, f"Two panels of lines over layers. Medians: {medians}.")
+
+
+# %% tags=["remove-input"]
+first_token_by_layer(keys_over_queries("smollm2-135m-instruct-q4"))
+
+
+# %%
+@claim(
+    "S1.12",
+    "(first token, measured)",
+    "in SmolLM2 the first token makes keys uneven, and the mean of the inputs makes queries more so",
+    Verdict.HOLDS,
+    ours=True,
+)
+def first_token_of_a_decoder():
+    decoder, encoder = (np.log(keys_over_queries(m)) for m in ("smollm2-135m-instruct-q4", "minilm-l6-v2"))
+    words = "log of unevenness, keys over queries, median layer"
+    as_they_are, less_mean = np.median(decoder, 0)
+    yield compare(f"SmolLM2, inputs less their mean: {words}", less_mean[0], ">", np.log(2))
+    yield compare(f"the same inputs without the first token: {words}", less_mean[1], "=", 0, 0.2)
+    yield compare(f"SmolLM2, inputs as they are: {words}", as_they_are[0], "<", -np.log(2))
+    yield compare("SmolLM2, inputs as they are: the largest of all layers", decoder[:, 0].max(), "<", 0)
+    yield exact("MiniLM, inputs less their mean: the largest size of all layers", abs(encoder[:, 1]).max(), 0, 1e-5)
+
+
+show(first_token_of_a_decoder())
+
+# %% [markdown]
+# This is one small decoder of 4-bit weights, one text of ours, and a model of noise at uniform attention. Its inputs are those of a
+# trained model, not those that it was trained from. In its weights $d$ has no one sign.
+#
 # ## A mean that all embeddings share
 #
 # {prf:ref}`prop-2-2` has $\sum_j \beta_{ij} = 0$. A mean that all embeddings share then drops out of the key side and

@@ -145,9 +145,6 @@ table(
 )
 
 # %% tags=["remove-input"]
-positions.symmetry_over_steps(first)
-
-# %% tags=["remove-input"]
 measures = positions.second_measures(first)
 table(
     measures,

@@ -47,7 +47,7 @@ from attngeo.chapters.pretrained_survey.measures import (
     sign_test,
     sizes,
 )
-from attngeo.display.page import glue, show, table
+from attngeo.display.page import glue, show
 from attngeo.bilinear.null_laws import LEVEL
 from attngeo.claims.claim import Verdict, claim, compare, exact
 from attngeo.survey import families as by_family
@@ -385,17 +385,9 @@ def section_3_directionality_on_weights():
 show(section_3_directionality_on_weights())
 
 # %% [markdown]
-# Other choices of models and formula mostly say the same. Two do not, as to whether the interval holds 1/2:
+# [Other choices](pretrained_survey_details.py#other-choices-of-models-and-formula) of models and formula mostly say the same. Two do not, as to whether the interval holds 1/2:
 # {glue:text}`other-answers`. By objective, which the theorems of the paper are about, symmetry separates as well; in these
 # models objective and mask coincide.
-
-# %% tags=["remove-input"]
-table(
-    by_family.choices_table(recorded.stacks),
-    name="tab-survey-choices",
-    caption="AUC over families, with Newcombe's interval of 95 % and p of exchanging encoders and decoders, for other choices "
-    "of models and, in directionality, of formula. d is that of Def. 3.2 of the paper where nothing else is said.",
-)
 
 # %% [markdown]
 # ## A score needs its random value beside it
@@ -406,16 +398,9 @@ table(
 # {glue:text}`decoders-columns` decoders. So they do in {glue:text}`encoders-columns` encoders. But narrow models have
 # wide bands, in which much can hide.
 
-# %% tags=["remove-input"]
+# %% tags=["remove-cell"]
 banded = stacks.merge(bands, on=["model", "part"])
 by_kind = outside_table(banded)
-table(
-    by_kind,
-    name="tab-survey-outside",
-    caption="Stacks of layers (the encoder, the decoder or the cross-attention of a model), and in how many the median "
-    f"directionality lies outside the band of 95 % of random weights; gamma = {gamma:g}.",
-)
-
 # %% tags=["remove-input"]
 figures.explorer(scores)
 

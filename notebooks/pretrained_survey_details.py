@@ -164,6 +164,17 @@ def figure_s1_formula():
 show(figure_s1_formula())
 
 # %% [markdown]
+# ## Other choices of models and formula
+
+# %% tags=["remove-input"]
+table(
+    by_family.choices_table(recorded.stacks),
+    name="tab-survey-choices",
+    caption="AUC over families, with Newcombe's interval of 95 % and p of exchanging encoders and decoders, for other choices "
+    "of models and, in directionality, of formula. d is that of Def. 3.2 of the paper where nothing else is said.",
+)
+
+# %% [markdown]
 # ## Weights in fewer bits
 #
 # Rounding adds to the factors errors that are independent of the weights. They add to $\lVert W_{qk}\rVert^2$ and, on

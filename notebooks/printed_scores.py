@@ -91,7 +91,9 @@ def printed_beside_ours(medians: pd.DataFrame) -> CaptionedFigure:
     met = {score: sum(row.verdict == "reproduced" for row in every[score]) for score in every}
     by = ", ".join(f"by {FORMULAS[score][0]} {met[score]}" for score in FORMULAS)
     caption = f"""Medians of the rows whose weights were read: printed (rings), ours (points). Of {len(rows)} rows, those whose
-        median and quartiles come out to both printed digits: symmetry {met["symmetry"]}; directionality {by}."""
+        median and quartiles come out to both printed digits: symmetry {met["symmetry"]}; directionality {by}. Def. 3.2 of the
+        paper sums the norms that exceed a threshold, the released code their excess over it, the third formula the excess of
+        their logarithms."""
     alt = f"""Dot plots with a ring for each printed median and points for ours. Of {len(rows)} rows come out: symmetry
         {met["symmetry"]}; directionality {by}."""
     return CaptionedFigure(figure, "fig-printed-beside-ours", caption, alt)

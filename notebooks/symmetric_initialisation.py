@@ -117,8 +117,7 @@ glue("widths", extent((size.width for size in sizes), str))
 # The models have {glue:text}`depths` layers. Their width is {glue:text}`widths`, and the longest run reads a small part of the
 # paper's tokens: {glue:text}`tokens-share`. Keys equal to queries do more than make $\Wqk$ symmetric: each token
 # leans towards itself. No comparison above separates the two; two further
-# [plans](../recorded_runs.md#planned-runs), `positions_start_indefinite` and `positions_start_rotary`, ask what in the start
-# it is that helps.
+# [plans](../recorded_runs.md#planned-runs), not yet run, ask what in the start it is that helps.
 # :::
 #
 # ## The recipe changes more than symmetry

@@ -88,8 +88,7 @@ figures.loss_curves(
             arm: plans[name].arms[arm] for arm in (BASELINE, "symmetric")
         }
         for name in asked
-    },
-    "fig-init-shape",
+    }
 )
 
 # %% [markdown]
@@ -101,9 +100,6 @@ table(
     name="tab-init-planned-others",
     caption="Further comparisons of the planned runs, of those that are complete.",
 )
-
-# %% tags=["remove-input"]
-figures.sizes_figure([p for p in symmetry if "default-linear" in p.arms])
 
 # %% tags=["remove-cell"]
 sized = {size: plans[f"confirm_size_{size}"] for size in ("2x128", "8x128", "4x64", "4x256")}
@@ -167,9 +163,6 @@ glue("hot-higher", temperature.primary.difference().value, ".3f")
 glue("hot-factor", temperature.arms["hot"].config["logit_scale"], ".2f")
 glue("hot-seeds", len(temperature.primary))
 
-# %% tags=["remove-input"]
-figures.loss_curves({temperature.label: dict(temperature.arms)}, "fig-init-temperature")
-
 # %% [markdown]
 # ## How the differences are measured
 #
@@ -211,9 +204,6 @@ table(
     caption="The earlier runs: per objective and text the setting with most of them.",
     formats={"hours": ".1f"},
 )
-
-# %% tags=["remove-input"]
-figures.loss_curves({e.label: e.arms for e in main}, "fig-init-curves")
 
 # %% tags=["remove-input"]
 table(

@@ -24,7 +24,6 @@
 # %% tags=["parameters"]
 gamma: float = 2.0  # threshold of directionality in the figures, in standard deviations; in [0, 4]
 n_strong: int = 768  # rows of the matrices with one strong column; in [128, 2048]
-sizes: list[int] = [16, 64, 256]  # rows of the random matrices, three sizes or more; in [4, 2048]
 draws: int = 400  # random matrices of each size; in [20, 10000]
 seed: int = 0  # seed of every random draw; in [0, 2147483647]
 
@@ -614,27 +613,6 @@ def directionality_of_random_matrices(n=256, draws=200, seed=0):
 
 show(directionality_of_random_matrices(draws=max(draws // 2, 100), seed=seed))
 
-
-# %% tags=["remove-cell"]
-@house_style()
-def directionality_at_random(frame: pd.DataFrame, gamma: float) -> CaptionedFigure:
-    """How d of random matrices scatters, by formula and size."""
-    figure, panel = new_figure(8, 3.4)
-    points = {"palette": PALETTE, "errorbar": ("pi", 95), "dodge": 0.4, "linestyle": "none", "capsize": 0.1}
-    sns.pointplot(frame, x="rows", y="directionality d", hue="formula", ax=panel, **points)
-    panel.axhline(0, color="black", linewidth=0.8)
-    panel.legend(loc="center left", bbox_to_anchor=(1, 0.5))
-    largest = frame[frame["rows"] == frame["rows"].max()].groupby("formula")["directionality d"].std()
-    spread = "; ".join(f"{largest[words]:.2f} ({words})" for words in PALETTE)
-    caption = f"""Directionality of random matrices, $\\gamma = {gamma:g}$: means, and bars that hold 95 %.
-        Standard deviation at {frame["rows"].max()} rows: {spread}."""
-    alt = "Means of directionality by number of rows, three formulas each: near 0, with bars that are wide and shrink slowly."
-    return CaptionedFigure(figure, "fig-directionality-at-random", caption, alt)
-
-
-# %% tags=["remove-input"]
-samples = {size: sample_dense(size, draws, seed + size, gamma) for size in sorted(sizes)}
-directionality_at_random(pd.concat(by_formula(drawn, rows=size) for size, drawn in samples.items()), gamma)
 
 # %% [markdown]
 # One random matrix of 256 rows has a $d$ that [scatters by](two_scores_details.py#the-spread-of-directionality)

@@ -235,28 +235,6 @@ def _ends(values: pd.Series) -> tuple[float, float]:
     return estimate.low, estimate.high
 
 
-@house_style()
-def symmetry_over_steps(judgement: Judged) -> CaptionedFigure:
-    """Median s over layers against steps, the four arms: mean over seeds, shaded from the least seed to the largest."""
-    runs = [(arm, run) for arm in ARMS for run in judgement.arms[arm].runs]
-    curves = [run.curve(S).rename("s").reset_index().assign(**_of(judgement.arms[arm])) for arm, run in runs]
-    figure, panel = new_figure(6.4, 3.4)
-    style = {"hue": "model", "style": "positions", "palette": PART_COLOURS, "errorbar": ("pi", 100)}
-    sns.lineplot(pd.concat(curves), x="step", y="s", ax=panel, **style)
-    panel.axhline(0, color=NEUTRAL, linewidth=0.8)
-    panel.set(ylabel="symmetry s")
-    sns.move_legend(panel, "center left", bbox_to_anchor=(1, 0.5))
-    most = max(ARMS, key=lambda arm: judgement.arms[arm].mean(S))
-    part, kind = _of(judgement.arms[most]).values()
-    words = f"{part} with {'a table' if kind == 'table' else 'rotary positions'}"
-    caption = (
-        "The same over training: lines are means over seeds, bands reach from the least seed to the largest. At the end"
-        f" the {words} is the most symmetric."
-    )
-    alt = f"Line plot of symmetry over steps: encoders and decoders, with a table and rotary. The {words} ends highest."
-    return CaptionedFigure(figure, "fig-positions-steps", caption, alt)
-
-
 def splits() -> pd.DataFrame:
     """Trained models' layers split by position space (``data/positions/layers.csv``), weights that occur twice once."""
     rows = distinct(of_models())

@@ -132,8 +132,8 @@ def separations(table: pd.DataFrame, name: str = "fig-separations") -> Captioned
         f"{(rows['low'] > 0.5).sum()} of {len(rows)} of ${score}$" for score, rows in table.groupby("score", sort=False)
     )
     caption = f"""How often an encoder scores higher than a decoder (AUC, numbers on the right). At 1/2 the score
-    tells nothing. Intervals that lie above it as a whole, if models were independent: {above}. There is none of
-    families where encoders or decoders are one family. Directionality of language is by the formula of Table S3, of
+    tells nothing. Intervals that lie above it as a whole, if models were independent: {above}. Where encoders or
+    decoders are one family, families give no interval. Directionality of language is by the formula of Table S3, of
     vision by that of the released code; by which of the two that of audio is, is not known."""
     alt = f"""Dot plot of {len(table)} AUC with intervals, a vertical line at one half. Lowest
     {values[table["auc"].argmin()]}, highest {values[table["auc"].argmax()]}."""

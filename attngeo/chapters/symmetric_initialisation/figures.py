@@ -14,7 +14,6 @@ from matplotlib.ticker import NullLocator
 from attngeo.chapters.symmetric_initialisation.starts import (
     BAND,
     BASELINE,
-    PARTS_OF_THE_SCALE,
     STARTS,
     Setting,
     between_random_starts,
@@ -132,24 +131,6 @@ def plans_figure(plans: Sequence[Setting]) -> CaptionedFigure:
 
 
 @house_style()
-def sizes_figure(plans: Sequence[Setting]) -> CaptionedFigure:
-    """What the planned runs say of scale and tie at each size."""
-    pairs = (("default-linear", BASELINE), ("released", BASELINE), ("released", "default-linear"))
-    panels = {
-        f"{arm} less {against}": {
-            str(p.training): Row.of(p.less(arm, against)) for p in plans if {arm, against} <= set(p.arms)
-        }
-        for arm, against in pairs
-    }
-    caption = f"Further planned comparisons of encoders, by size: mean, 95 % interval, each seed as a stroke. {LEGEND}"
-    counts = [
-        f"{name}: {sum(row.outcome == HELPS for row in rows.values())} of {len(rows)}" for name, rows in panels.items()
-    ]
-    alt = f"Forest plots, a panel per pair of starts, a line per size. Below zero: {'; '.join(counts)}."
-    return CaptionedFigure(in_nats(forest(panels, NATS)), "fig-init-size", caption, alt)
-
-
-@house_style()
 def made_of(encoders: Iterable[Setting]) -> CaptionedFigure:
     """Final loss less that of the random start, for every set of parts that was run."""
     panels = {
@@ -173,7 +154,7 @@ def made_of(encoders: Iterable[Setting]) -> CaptionedFigure:
 
 
 @house_style()
-def loss_curves(panels: Mapping[str, Mapping[str, Arm]], name: str) -> CaptionedFigure:
+def loss_curves(panels: Mapping[str, Mapping[str, Arm]]) -> CaptionedFigure:
     """Held-out loss over steps, a panel per setting, a line per arm: mean over seeds, the seeds thin."""
     lines = math.ceil(len(panels) / 2)
     figure, grid = new_figure(8.2, 3.0 * lines + 0.6, lines, 2, squeeze=False)
@@ -182,7 +163,7 @@ def loss_curves(panels: Mapping[str, Mapping[str, Arm]], name: str) -> Captioned
     lowest: Counter[str] = Counter()
     shown: dict[str, Line2D] = {}
     for panel, (title, arms) in zip(grid.flat, panels.items(), strict=False):
-        curves = {arm: a.curves(LOSS) for arm, a in arms.items() if arm not in PARTS_OF_THE_SCALE or len(arms) < 3}
+        curves = {arm: a.curves(LOSS) for arm, a in arms.items()}
         for arm, losses in curves.items():
             panel.plot(losses, linewidth=0.5, alpha=0.45 if losses.shape[1] <= MANY else 0.25, **line(arm))
             (shown[arm],) = panel.plot(losses.mean(axis=1), **line(arm))
@@ -197,12 +178,14 @@ def loss_curves(panels: Mapping[str, Mapping[str, Arm]], name: str) -> Captioned
         "Held-out loss by start; thick: mean over seeds, thin: seeds. The first steps, alike in all arms, are cut off."
     )
     alt = "Line plots of the held-out loss over steps, a panel per setting, one line per start."
-    return CaptionedFigure(figure, name, caption, f"{alt} Lowest at the end: {told} of {len(panels)} panels.")
+    return CaptionedFigure(
+        figure, "fig-init-shape", caption, f"{alt} Lowest at the end: {told} of {len(panels)} panels."
+    )
 
 
-def line(arm: str) -> dict[str, str]:
-    """Colour and dashes: those of a start, or of an arm that a plan has given settings of its own."""
-    return {"color": COLOURS.get(arm, PALETTE[1]), "linestyle": DASHES.get(arm, "--")}
+def line(start: str) -> dict[str, str]:
+    """Colour and dashes of a start."""
+    return {"color": COLOURS[start], "linestyle": DASHES[start]}
 
 
 @house_style()

@@ -58,7 +58,6 @@ PAIRS = tuple(
     )
 )
 AGAINST_RANDOM = tuple(p for p in PAIRS if p.against == BASELINE)
-PARTS_OF_THE_SCALE = ("scaled", "scaled-symmetric", "scaled-values")  # run only where the scale matters
 
 
 class Outcome(Enum):

@@ -12,11 +12,8 @@ fourth_power_difference, shared_mean = details.fourth_power_difference, details.
 context_tokens, fourth_moments, axis_alignment = page.context_tokens, page.fourth_moments, page.axis_alignment
 first_tokens, first_gradients = details.first_tokens, details.first_gradients
 closed_sequences, correlated_coordinates = details.closed_sequences, details.correlated_coordinates
-updates_with_mean, normal_inputs, keys_over_queries = (
-    details.updates_with_mean,
-    page.normal_inputs,
-    page.keys_over_queries,
-)
+updates_with_mean, keys_over_queries = details.updates_with_mean, details.keys_over_queries
+normal_inputs = page.normal_inputs
 uniform_softmax_squared_norms = page.uniform_softmax_squared_norms
 
 

@@ -52,7 +52,6 @@ def test_figures_say_the_numbers_that_they_show():
     curves = PAGE.one_strong_column(frame, laws.one_column_limit(64), 64)
     mean = frame[frame["formula"].str.startswith("sum")]["directionality d"].mean()
     assert f"{mean:+.2f}" in curves.caption and "</svg>" in curves.svg()
-    assert "16 rows" in PAGE.directionality_at_random(frame, 1.5).caption
     drawn = frame.assign(**{"mean symmetry": frame["directionality d"]})
     assert "$n = 16$" in DETAILS.symmetry_at_random(drawn, 16).caption
     for strong, words in ((laws.with_strong_column(256, 1000.0, generator), True), (m.T, False)):
