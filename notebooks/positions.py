@@ -17,9 +17,11 @@
 #
 # Many encoders add a *table* of position embeddings to their tokens, one row per place, so that $W_{qk} = W_q W_k^\top$ reads
 # places as well as words. We trained small encoders with such a table, and with *rotary* positions, which turn queries and
-# keys by their place and need no table. On single characters the [score $s$](two_scores.py) is {glue:text}`s-table` with a
-# table and {glue:text}`s-rotary` with rotary positions. Outside the directions of positions, {glue:text}`s-outside` is left.
-# In trained models that is not all: BERT is symmetric outside these directions, too.
+# keys by their place and need no table.
+#
+# **On single characters the [score $s$](two_scores.py) is {glue:text}`s-table` with a table and {glue:text}`s-rotary` with
+# rotary positions.** Outside the directions of positions, {glue:text}`s-outside` is left. In trained models that is not all:
+# BERT is symmetric outside these directions, too.
 
 # %% tags=["remove-cell"]
 import numpy as np
@@ -48,7 +50,7 @@ for kind in ("learned", "rotary"):
     glue(f"s-{'table' if kind == 'learned' else kind}", number(first.arms[f"mlm-{kind}"].mean(positions.S), 2))
 for kind in ("bias", "none"):
     glue(f"s-{kind}", number(first.arms[f"mlm-{kind}"].mean(positions.S), 2))
-glue("s-bias-decoder", number(first.arms["clm-bias"].mean(positions.S), 2))
+    glue(f"s-{kind}-decoder", number(first.arms[f"clm-{kind}"].mean(positions.S), 2))
 glue("loss-none", first.arms["mlm-none"].mean("held_out_loss"), ".1f")
 glue("s-outside", number(first.outside[0], 2))
 pieces = experiments["word pieces"]
@@ -158,7 +160,7 @@ table(
 # **Other kinds of positions.** The first plan has encoders that take positions by a bias for each offset, or not at all. Neither
 # becomes symmetric: $s$ is {glue:text}`s-bias` with a bias and {glue:text}`s-none` without positions. By the plan, the table is
 # what makes the difference. An encoder without positions also learns little: it ends at {glue:text}`loss-none` nats. Decoders
-# with a bias have an $s$ of {glue:text}`s-bias-decoder`; those without positions are not all recorded.
+# have an $s$ of {glue:text}`s-bias-decoder` with a bias and {glue:text}`s-none-decoder` without positions.
 
 
 # %%

@@ -36,7 +36,7 @@ import numpy as np
 import pandas as pd
 
 from attngeo.chapters.printed_scores import NOT_READ, PrintedRow, extraction_effects, printed_rows, read_rows
-from attngeo.display.page import glue, show, table
+from attngeo.display.page import glue, show
 from attngeo.display.style import CROSS, DECODER, ENCODER, NEUTRAL, CaptionedFigure, house_style, new_figure
 from attngeo.bilinear.random_matrices import directionality_sd, symmetry_mean, symmetry_sd
 from attngeo.claims.claim import Verdict, claim, compare, exact
@@ -44,7 +44,7 @@ from attngeo.claims.published import printed_table
 from attngeo.claims.results import Comparison
 from attngeo.files.checkout import data
 from attngeo.survey.measured import measured, named, read_records
-from attngeo.survey.released_results import DEFECTS, released_results
+from attngeo.survey.released_results import released_results
 from attngeo.survey.score_table import layer_medians
 
 HALF_UNIT = 0.005 + 1e-9  # of the second decimal: printed numbers are rounded to two
@@ -123,17 +123,8 @@ printed_beside_ours(medians)
 #
 # The other rows repeat a model, come from one by fine-tuning, show vision models, score random weights or only some layers,
 # name a model that does not exist, or rest on factors that the released code multiplied wrongly. A row can have several of
-# these; [the details have every row](printed_scores_details.py#table-s2-every-row).
-
-# %% tags=["remove-input"]
-known = printed["defects"].str.split().explode().value_counts()
-legend = pd.DataFrame({"code": DEFECTS.keys(), "meaning": DEFECTS.values()})
-legend["printed rows"] = legend["code"].map(known).fillna(0).astype(int)
-table(
-    legend[legend["printed rows"] > 0],
-    name="tab-defects",
-    caption="What is known against printed rows, and of how many.",
-)
+# these; the details have [every row](printed_scores_details.py#table-s2-every-row) and [the
+# counts](printed_scores_details.py#what-is-known-against-rows).
 
 
 # %% tags=["remove-cell"]

@@ -25,13 +25,29 @@ d_head: int = 16  # width of a head of the made-up forms; in [4, 64]
 seed: int = 0  # seed of the made-up forms; in [0, 2147483647]
 
 # %% tags=["remove-cell"]
+import pandas as pd
+
 from attngeo.chapters.printed_scores import extraction_effects, whole_table
 from attngeo.display.page import table
 from attngeo.survey.measured import measured
+from attngeo.survey.released_results import DEFECTS, released_results
 from attngeo.survey.score_table import layer_medians
 
 scores = measured(models)
 medians = layer_medians(scores[scores["head"] == -1])
+
+# %% [markdown]
+# ## What is known against rows
+
+# %% tags=["remove-input"]
+known = released_results().query("row != ''")["defects"].str.split().explode().value_counts()
+legend = pd.DataFrame({"code": DEFECTS.keys(), "meaning": DEFECTS.values()})
+legend["printed rows"] = legend["code"].map(known).fillna(0).astype(int)
+table(
+    legend[legend["printed rows"] > 0],
+    name="tab-defects",
+    caption="What is known against printed rows, and of how many.",
+)
 
 # %% [markdown]
 # ## What a wrong extraction does

@@ -248,17 +248,8 @@ assert all(c.outcome() == NO_DIFFERENCE for c in by_themselves.values())
 # - *The values*, multiplied to the released scale and nothing else, against the random start.
 #
 # *Seeds added after a look.* Three seeds of encoders on plain text were added because the first three showed a gain there. By
-# themselves these leave it within the noise ({numref}`tab-init-added`). The starts `scaled`, `scaled-values` and
+# themselves these leave it within the noise. The starts `scaled`, `scaled-values` and
 # `scaled-symmetric` were added after the other seven had been run, and only where `default-linear` shows a gain.
-
-# %% tags=["remove-input"]
-table(
-    pd.DataFrame(
-        {"start": arm, "difference": with_interval(c.difference(), as_nats)} for arm, c in by_themselves.items()
-    ),
-    name="tab-init-added",
-    caption="Final loss less that of the random start, by the seeds alone that were added to encoders on plain text.",
-)
 
 # %% [markdown]
 # ### Learning rates
