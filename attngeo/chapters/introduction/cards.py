@@ -32,7 +32,7 @@ def cards(paper: Account) -> str:
 
 def _card(paper: Account, claim: str, verdicts: dict[str, list[str]], chapter: str) -> str:
     judged = " ".join(f"<span>{words} {on(paper, *of)}</span>" for words, of in verdicts.items())
-    blocks = (f"**{claim}**", f"[{judged}]{{.front-verdicts}}", f"[]({chapter}.py)")
+    blocks = (f"**{claim}**", f"[{judged}]{{.front-verdicts}}", f"[More]({chapter}.py)")
     return "\n\n".join([":::{div} front-card", *blocks, ":::"])
 
 
