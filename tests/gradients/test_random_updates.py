@@ -129,8 +129,9 @@ def test_norms_share_one_sum(d, seed):
 
 
 def test_tails_above_a_quantile():
-    updates = torch.tensor([[[1.0, 2.0], [1.0, 2.0]]]).double()  # squared norms of rows 5 and 5, of columns 2 and 8
-    assert tail_gap(updates, 0.7).tolist() == [0.5]
+    update = torch.tensor([[1.0, 2.0], [1.0, 2.0]]).double()  # squared norms of rows 5 and 5, of columns 2 and 8
+    assert tail_gap(torch.stack([update, update.T]), 0.7).tolist() == [0.5, -0.5]
+    assert unevenness(torch.tensor([[1.0, 3.0], [4.0, 4.0]])).tolist() == [1.25, 1]
 
 
 def test_context_updates_have_rank_one_and_add():
