@@ -113,8 +113,8 @@ def which_side(kinds: dict[str, Float[Tensor, "draws d d"]]) -> CaptionedFigure:
         words = typeset(f"d = {score_batch(kinds[name]).directionality.mean():+.2f}")
         panel.text(1.02, y, words, transform=side, va="center")
     for x, ends, colour in ((0.02, "left", ENCODER), (0.98, "right", DECODER)):
-        words = "rows heavier" if ends == "left" else "columns heavier"
-        panel.text(x, 1.02, words, transform=panel.transAxes, ha=ends, color=colour, fontweight="bold")
+        words = "rows\nheavier" if ends == "left" else "columns\nheavier"
+        panel.text(x, 1.02, words, transform=panel.transAxes, ha=ends, va="bottom", color=colour, fontweight="bold")
     panel.set_ylabel("")
     caption = rf"""Which side of a random update is the more uneven one, with two standard errors, and the mean directionality $d$.
     The theorem would have *autoregressive* right of 0. *Errors*: coefficients $\delta_i^\top x_j$. *First token* and *common mean*: $\Sigma = I$. *Isotropic context tokens*:

@@ -32,6 +32,7 @@ DIVERGING = "RdBu_r"  # signed values, white at zero: give vmin = -vmax
 ALT_WORDS = 60
 NARROW = 3.4  # inches, the width of a figure on a phone at its own size
 LETTERS = 38  # of a line of its labels
+TICK_LETTERS = 15  # of a line of words beside its panel
 SEQUENTIAL = "cividis"  # values of one sign
 
 _STYLE = mpl.rc_params_from_file(Path(__file__).with_name("house.mplstyle"), use_default_template=False)
@@ -79,12 +80,21 @@ def one_column(figure: Figure) -> Figure:
                 ylabel=axes.get_ylabel() or beside.get_ylabel(), xlabel=axes.get_xlabel() or above[-1].get_xlabel()
             )
             axes.set_title(axes.get_title(loc="left") or above[0].get_title(loc="left"), loc="left")
+    keys = {}  # of legends that stand outside panels: words, and the handle that they explain
     for axes in panels:
         axes.set_xlabel(textwrap.fill(axes.get_xlabel(), LETTERS))
-    for legend in copy.legends.copy():
-        legend.remove()
+        ticks = [text.get_text() for text in axes.get_yticklabels()]
+        if max(map(len, ticks), default=0) > TICK_LETTERS:
+            axes.set_yticks(axes.get_yticks(), [textwrap.fill(words, TICK_LETTERS) for words in ticks])
+    beside_panels = [
+        legend for axes in panels if (legend := axes.get_legend()) and not legend.get_bbox_to_anchor().width
+    ]
+    for legend in (*copy.legends, *beside_panels):
         words = [textwrap.fill(text.get_text(), LETTERS) for text in legend.get_texts()]
-        copy.legend(legend.legend_handles, words, loc="outside lower left", ncols=1)
+        keys |= dict(zip(words, legend.legend_handles, strict=True))
+        legend.remove()
+    if keys:
+        copy.legend(keys.values(), keys, loc="outside lower left", ncols=1)
     return copy
 
 
