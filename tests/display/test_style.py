@@ -57,6 +57,9 @@ def test_on_a_phone_panels_stand_below_each_other_with_the_labels_that_they_shar
         panel.set_xlabel("step " * 20)
     grid[1, 2].remove()
     figure.legend(*[[grid[0, 0].plot([0, 1])[0]], ["a line"]], loc="outside lower center", ncols=3)
+    grid[1, 0].legend(grid[1, 0].plot([1, 0]), ["beside"], bbox_to_anchor=(1, 0.5))
+    grid[1, 1].legend(grid[1, 1].plot([1, 0]), ["within"])
+    grid[0, 0].set_yticks([0.25, 0.5], ["words of a tick that are many", "few"])
     before = figure.get_size_inches().tolist()
     narrow = one_column(figure)
     assert narrow.get_figwidth() == NARROW and narrow.get_figheight() == pytest.approx(10)
@@ -66,7 +69,9 @@ def test_on_a_phone_panels_stand_below_each_other_with_the_labels_that_they_shar
     narrow.draw_without_rendering()
     lefts, tops = zip(*[axes.get_position().get_points()[[0, 1], [0, 1]] for axes in narrow.axes], strict=True)
     assert max(lefts) - min(lefts) < 0.01 and list(tops) == sorted(tops, reverse=True)
-    assert narrow.legends[0].get_texts()[0].get_text() == "a line"
+    assert [text.get_text() for text in narrow.legends[-1].get_texts()] == ["a line", "beside"]
+    assert [axes.get_legend() is None for axes in narrow.axes] == [True, True, True, True, False]
+    assert [text.get_text().count("\n") for text in narrow.axes[0].get_yticklabels()] == [1, 0]
     assert figure.get_size_inches().tolist() == before and grid[0, 1].get_ylabel() == ""
 
 
