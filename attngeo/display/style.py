@@ -32,6 +32,7 @@ DIVERGING = "RdBu_r"  # signed values, white at zero: give vmin = -vmax
 ALT_WORDS = 60
 NARROW = 3.4  # inches, the width of a figure on a phone at its own size
 LETTERS = 38  # of a line of its labels
+LINE = 0.17  # inches, its height
 TICK_LETTERS = 15  # of a line of words beside its panel
 SEQUENTIAL = "cividis"  # values of one sign
 
@@ -61,7 +62,9 @@ def new_figure(
 
 
 def one_column(figure: Figure) -> Figure:
-    """A copy for narrow screens, its panels one below the other and as high as before."""
+    """A copy for narrow screens, its panels one below the other and as high as before; of figures in figures none."""
+    if figure.subfigs:  # a row of pictures and signs, which is read from left to right
+        return figure
     copy = pickle.loads(pickle.dumps(figure))  # it cannot be copied otherwise
     panels = {axes: axes.get_subplotspec() for axes in copy.axes if axes.get_subplotspec() is not None}
     places = {axes: (spec.rowspan.start, spec.colspan.start) for axes, spec in panels.items()}  # row, column
@@ -84,8 +87,13 @@ def one_column(figure: Figure) -> Figure:
     for axes in panels:
         axes.set_xlabel(textwrap.fill(axes.get_xlabel(), LETTERS))
         ticks = [text.get_text() for text in axes.get_yticklabels()]
-        if max(map(len, ticks), default=0) > TICK_LETTERS:
-            axes.set_yticks(axes.get_yticks(), [textwrap.fill(words, TICK_LETTERS) for words in ticks])
+        if any(len(words) > TICK_LETTERS and "$" not in words for words in ticks):
+            broken = [textwrap.fill(words, TICK_LETTERS) for words in ticks]
+            lines, room = max(words.count("\n") + 1 for words in broken), axes.get_position().height / len(ticks)
+            if lines * LINE <= room * copy.get_figheight():
+                axes.set_yticks(axes.get_yticks(), broken)
+            else:
+                axes.tick_params(axis="y", labelsize="x-small")
     beside_panels = [
         legend for axes in panels if (legend := axes.get_legend()) and not legend.get_bbox_to_anchor().width
     ]
