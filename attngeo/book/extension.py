@@ -115,7 +115,7 @@ class _Pages:
         source, run = Path(app.env.doc2path(pagename)), self.kept.get(pagename)
         takeaways.write(Path(app.outdir), pagename, source, run and run.notebook)
         address = app.config.attngeo_repository
-        context["body"] = takeaways.for_phones(context["body"], pagename) if run else context["body"]
+        context["body"] = takeaways.for_phones(context["body"], pagename, run.notebook) if run else context["body"]
         context["body"] += takeaways.line(pagename, source, run is not None, address)
 
     def write_quoting(self, app: Sphinx, env: BuildEnvironment) -> list[str]:

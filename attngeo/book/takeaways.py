@@ -35,11 +35,11 @@ def write(folder: Path, page: str, source: Path, run: NotebookNode | None) -> No
             write_text(folder / FIGURES / name, text)
 
 
-def for_phones(body: str, page: str) -> str:
+def for_phones(body: str, page: str, run: NotebookNode) -> str:
     """The HTML of a page whose figures have their one-column forms, which `write` has written, on narrow screens."""
-    folder = _relative(FIGURES, page)
+    folder, narrow = _relative(FIGURES, page), [name[:-4] for name, _ in _data(run) if name.endswith(".svg")]
     return re.sub(
-        r'(<figure [^>]*id="(fig-[\w-]+)">\s*)(<img [^>]*>)',
+        rf'(<figure [^>]*id="({"|".join(narrow) or "-"})">\s*)(<img [^>]*>)',
         rf'\1<picture><source media="(max-width: 600px)" srcset="{folder}/\2.svg" />\3</picture>',
         body,
     )

@@ -62,9 +62,7 @@ def new_figure(
 
 
 def one_column(figure: Figure) -> Figure:
-    """A copy for narrow screens, its panels one below the other and as high as before; of figures in figures none."""
-    if figure.subfigs:  # a row of pictures and signs, which is read from left to right
-        return figure
+    """A copy for narrow screens, its panels one below the other and as high as before."""
     copy = pickle.loads(pickle.dumps(figure))  # it cannot be copied otherwise
     panels = {axes: axes.get_subplotspec() for axes in copy.axes if axes.get_subplotspec() is not None}
     places = {axes: (spec.rowspan.start, spec.colspan.start) for axes, spec in panels.items()}  # row, column
@@ -167,7 +165,9 @@ class CaptionedFigure:
     def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict[str, str], dict]:
         words = {kind: typeset(" ".join(text.split())) for kind, text in (("caption", self.caption), ("alt", self.alt))}
         words = {"name": self.name} | words
-        data = {"image/svg+xml": self.svg(), NARROW_SVG: self.svg(narrow=True)}
+        data = {"image/svg+xml": self.svg()}
+        if not self.figure.subfigs:  # else rows of pictures and signs, to be read from left to right
+            data[NARROW_SVG] = self.svg(narrow=True)
         data["text/plain"] = f"{words['name']}: {words['alt']}"
         if csv := self.csv():
             data["text/csv"] = csv

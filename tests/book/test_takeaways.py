@@ -3,8 +3,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from nbformat import v4
 
 from attngeo.book.takeaways import PREVIEW, card, data_link, for_phones, line
+from attngeo.display.labels import METADATA_KEY, NARROW_SVG
 from attngeo.files.provenance import repository
 
 SOURCE = Path("notebooks/one.py")
@@ -50,8 +52,14 @@ def test_narrow_screens_get_the_one_column_form_of_each_figure():
     image = '<img alt="a" src="x.svg" />'
     body = f'<p>{image}</p><figure class="align-default" id="fig-x">\n{image}\n<figcaption>'
     source = '<source media="(max-width: 600px)" srcset="../figures/fig-x.svg" />'
-    made = for_phones(body, "notebooks/one")
-    assert made == body.replace(f"\n{image}\n", f"\n<picture>{source}{image}</picture>\n")
+    wide = body.replace("fig-x", "fig-wide")
+    outputs = [
+        v4.new_output("display_data", data, metadata={METADATA_KEY: {"figure": {"name": name}}})
+        for name, data in (("fig-x", {NARROW_SVG: "<svg/>"}), ("fig-wide", {"image/svg+xml": "<svg/>"}))
+    ]
+    run = v4.new_notebook(cells=[v4.new_code_cell(outputs=outputs)])
+    made = for_phones(body + wide, "notebooks/one", run)
+    assert made == body.replace(f"\n{image}\n", f"\n<picture>{source}{image}</picture>\n") + wide
 
 
 @pytest.mark.parametrize("base", ["https://example.org/book/", ""])
