@@ -105,9 +105,6 @@ def _pieces(chapter: Chapter, index: int, cell: NotebookNode) -> list[NotebookNo
             if "interactive" in ours:
                 html = container(**ours["interactive"], figure=ours["figure"]["name"])
                 pieces.append(nbformat.v4.new_markdown_cell(html))  # an output would get a ground and margins
-            if output.data.pop("text/csv", None):
-                link = data_link(ours["figure"]["name"], f"notebooks/{chapter.name}")
-                pieces.append(nbformat.v4.new_markdown_cell(link))
         elif "table" in ours:
             pieces.append(nbformat.v4.new_markdown_cell(_table(output.data["text/markdown"], **ours["table"])))
         elif "results" in ours:
@@ -125,9 +122,13 @@ def _figure(chapter: Chapter, index: int, output: NotebookNode, words: dict[str,
         if not words.get(word, "").strip():
             raise _undescribed(chapter, index, word)
     output.data.pop("text/plain", None)
+    has_data = output.data.pop("text/csv", None)
+    caption = (
+        f"{words['caption']} {data_link(words['name'], f'notebooks/{chapter.name}')}" if has_data else words["caption"]
+    )
     cell = _code_cell(output)
     cell.metadata["mystnb"] = {
-        "figure": {"name": words["name"], "caption": words["caption"]},
+        "figure": {"name": words["name"], "caption": caption},
         "image": {"alt": words["alt"], "classes": "dark-light"},  # custom.css has its colours on the dark page
     }
     return cell

@@ -75,9 +75,8 @@ def card(page: str, title: str, opening: str, base: str) -> str:
 
 
 def data_link(name: str, page: str) -> str:
-    """HTML that links the data of a figure from the page (its path without suffix) that shows it."""
-    href = _relative(f"{FIGURES}/{name}.csv", page)
-    return f'<p class="figure-data"><a href="{href}" download>Data of this figure (CSV)</a></p>'
+    """HTML that links the data of a figure from its caption, on the page (a path without suffix) that shows it."""
+    return f'<a class="figure-data" href="{_relative(f"{FIGURES}/{name}.csv", page)}" download>Data (CSV)</a>'
 
 
 def _relative(path: str, page: str) -> str:

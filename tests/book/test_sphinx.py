@@ -245,7 +245,7 @@ def test_the_book_is_printed_with_an_outline_and_links_within(book, browser):
     assert [t for t in titles if t in ("1. Middle", "2. Last")][-2:] == ["1. Middle", "2. Last"]
     text = "\n".join(p.extract_text() for p in printed.pages)
     assert "Proposition 1.1" in text and "smoke" in text
-    assert not re.search(r"\\Wqk|Take away|Data of this figure|Search", text)
+    assert not re.search(r"\\Wqk|Take away|Data \(CSV\)|Search", text)
     actions = [note.get_object().get("/A") for p in printed.pages for note in p.get("/Annots", [])]
     assert len(actions) > 4 and not [a for a in actions if a and "file:" in str(a.get_object().get("/URI"))]
 
