@@ -94,14 +94,11 @@ positions.symmetry_by_arm(experiments)
 pictured()
 
 # %% [markdown]
-# The plan was written before the first run that counts, when single pilot runs had been looked at. It asks two things. First, encoders with a table must exceed those with rotary
-# positions by more than {glue:text}`runs-enough` in $s$. Second, the lead of encoders over decoders must be larger with a
-# table. Both are asked of the lower ends of Student's intervals over seeds. Two further plans ask the same of new
-# seeds. The code below asks of each experiment that can answer whether both differences are above zero.
-#
-# The first plan's answer is yes, and the second found it again. The third, of {glue:text}`third-seeds` seeds, did not
-# by its rule. Its difference is as large, {glue:text}`third-first`, but so few seeds leave less than
-# {glue:text}`runs-enough` open.
+# Plans that were written before the runs that count, when single pilot runs had been seen, asked two things. Encoders with a table must exceed those with rotary positions by
+# more than {glue:text}`runs-enough` in $s$. And the lead of encoders over decoders must be larger with a table. Both are asked
+# of the lower ends of Student's intervals over seeds, which the code below takes. The first plan's answer is yes, and the
+# second, with new seeds, found it again. The third did not by its rule: its difference is as large,
+# {glue:text}`third-first`, but {glue:text}`third-seeds` seeds are too few.
 #
 # The runs on word pieces cannot. In so few steps the encoders with a table do not get off the ground: their held-out loss
 # stays at {glue:text}`pieces-table` nats, near what the frequencies of pieces give, where rotary ones reach
@@ -144,6 +141,7 @@ table(
     positions.plan_table(experiments),
     name="tab-positions-plan",
     caption="The two measures that decide, with Student's intervals over seeds, and what each plan says of them.",
+    folded="What every plan says",
 )
 
 # %% tags=["remove-input"]
@@ -154,6 +152,7 @@ table(
     caption="What the first plan measures beside it; none of this decides. Means over seeds of medians over layers or heads. "
     "Where there is a table: share of the squared norm in position space, and $s$ inside and outside it.",
     formats={c: ".2f" for c in measures.columns[2:]},
+    folded="Directionality, single heads, loss, and position space",
 )
 
 # %% [markdown]
@@ -183,11 +182,9 @@ def without_a_table():
 show(without_a_table())
 
 # %% [markdown]
-# **Values.** A second plan froze the value and output maps: random, symmetric or skew. None of these encoders left the
-# plateau of its loss ({glue:text}`frozen-loss` nats or more), and $s$ is {glue:text}`frozen-most` at most. By the letter
-# of the plan the symmetry of the values has nothing to do with it, as the three kinds end alike. But models that have
-# learned so little cannot tell, and pilot runs of other code, which are not recorded, had ended as symmetric as with trained
-# values. We do not know what sets them apart, and call this unresolved.
+# **Values.** A plan froze the value and output maps: random, symmetric or skew. No such encoder left the plateau of its loss
+# ({glue:text}`frozen-loss` nats or more), and $s$ is {glue:text}`frozen-most` at most. By the letter of the plan the symmetry of
+# the values has nothing to do with it. But models that have learned so little cannot tell, and we call this unresolved.
 #
 # :::{admonition} How sure is this
 # These models are small. Rotary positions may change more than symmetry, such as how fast a model learns. The commits that
@@ -250,7 +247,7 @@ table(
 # is less than a fifth above chance. DeiT and ViT stay symmetric outside position space: {glue:text}`deit-outside` and
 # {glue:text}`vit-outside` in their median layers. Whole layers have {glue:text}`deit-layer` and {glue:text}`vit-layer`.
 
-# %%
+# %% tags=["hide-input"]
 at = bert["inside"] < 0
 assert list(bert.index[at]) == [2]  # layer 3, counted from 1: the one whose position part is skew
 assert bert["symmetry"].idxmin() == 2 and bert.loc[2, "symmetry"] < 0 < bert["outside"].min()

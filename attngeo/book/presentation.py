@@ -134,10 +134,11 @@ def _figure(chapter: Chapter, index: int, output: NotebookNode, words: dict[str,
     return cell
 
 
-def _table(markdown: str, name: str, caption: str) -> str:
+def _table(markdown: str, name: str, caption: str, folded: str) -> str:
     body = markdown.removeprefix(f"*{caption}*\n\n")
     fence = "~~~~"  # a caption behind backticks may hold none (CommonMark)
-    return f"{fence}{{table}} {caption}\n:name: {name}\n\n{body}\n{fence}"
+    block = f"{fence}{{table}} {caption}\n:name: {name}\n\n{body}\n{fence}"
+    return f"::::{{dropdown}} {folded}\n{block}\n::::" if folded else block
 
 
 def _refuse_images(chapter: Chapter, index: int, output: NotebookNode) -> None:

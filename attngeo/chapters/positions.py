@@ -203,8 +203,9 @@ def _of(arm: Arm) -> dict[str, str]:
 def symmetry_by_arm(experiments: Mapping[str, Judged]) -> CaptionedFigure:
     """s after the last step: a point per seed, encoders beside decoders, a column per kind of positions."""
     parts = {part: PART_COLOURS[part] for part in ("encoder", "decoder")}
-    rows_of = (len(experiments) + 1) // 2
-    figure, panels = new_figure(6.4, 2.8 * rows_of, rows_of, 2, sharey=True, squeeze=False)
+    columns = 3 if len(experiments) > 4 else 2
+    rows_of = -(-len(experiments) // columns)
+    figure, panels = new_figure(6.4, 2.4 * rows_of, rows_of, columns, sharey=True, squeeze=False)
     for panel in panels.flat[len(experiments) :]:
         panel.set_axis_off()
     words = []

@@ -56,7 +56,9 @@ def glue(name: str, value: object, spec: str = "") -> None:
     )
 
 
-def table(frame: pd.DataFrame, name: str, caption: str, formats: dict[str, str] | None = None) -> None:
+def table(
+    frame: pd.DataFrame, name: str, caption: str, formats: dict[str, str] | None = None, folded: str = ""
+) -> None:
     """Show a data frame as a numbered table with a caption, to be cited as ``{numref}`name` ``.
 
     Args:
@@ -64,6 +66,7 @@ def table(frame: pd.DataFrame, name: str, caption: str, formats: dict[str, str] 
         name: label, unique in the book, ``tab-...``.
         caption: one or two sentences of MyST.
         formats: format specification per column, such as ``{"symmetry": ".3f"}``; other floats are shown as ``.4g``.
+        folded: words of a line that unfolds to the table, where it is not to stand open on the page.
 
     Raises:
         ParameterError: the label is malformed, the caption is empty, or a format names no column.
@@ -79,7 +82,7 @@ def table(frame: pd.DataFrame, name: str, caption: str, formats: dict[str, str] 
     display(
         {"text/markdown": f"*{caption}*\n\n{markdown_table(frame, formats)}", "text/plain": frame.to_string()},
         raw=True,
-        metadata={METADATA_KEY: {"table": {"name": name, "caption": caption}}},
+        metadata={METADATA_KEY: {"table": {"name": name, "caption": caption, "folded": folded}}},
     )
 
 
