@@ -134,7 +134,7 @@ def _figure(chapter: Chapter, index: int, output: NotebookNode, words: dict[str,
     return cell
 
 
-def _table(markdown: str, name: str, caption: str, folded: str) -> str:
+def _table(markdown: str, name: str, caption: str, folded: str = "") -> str:
     body = markdown.removeprefix(f"*{caption}*\n\n")
     fence = "~~~~"  # a caption behind backticks may hold none (CommonMark)
     block = f"{fence}{{table}} {caption}\n:name: {name}\n\n{body}\n{fence}"

@@ -82,7 +82,7 @@ def table(
     display(
         {"text/markdown": f"*{caption}*\n\n{markdown_table(frame, formats)}", "text/plain": frame.to_string()},
         raw=True,
-        metadata={METADATA_KEY: {"table": {"name": name, "caption": caption, "folded": folded}}},
+        metadata={METADATA_KEY: {"table": {"name": name, "caption": caption} | ({"folded": folded} if folded else {})}},
     )
 
 

@@ -59,10 +59,12 @@ def test_a_figure_gets_number_caption_and_alternative_text_from_its_output(one):
     assert list(picture.outputs[0].data) == ["image/svg+xml"]
 
 
-def test_a_table_becomes_a_captioned_directive(one):
-    output = shown({"text/markdown": "*Caption.*\n\n| a |\n| --- |"}, table={"name": "tab-x", "caption": "Caption."})
-    cells = page(one, output)
-    assert cells[2].source == "~~~~{table} Caption.\n:name: tab-x\n\n| a |\n| --- |\n~~~~"
+def test_a_table_becomes_a_captioned_directive_in_a_dropdown_if_folded(one):
+    words = {"name": "tab-x", "caption": "Caption."}
+    for more, before, after in (({}, "", ""), ({"folded": "All"}, "::::{dropdown} All\n", "\n::::")):
+        output = shown({"text/markdown": "*Caption.*\n\n| a |\n| --- |"}, table=words | more)
+        table = "~~~~{table} Caption.\n:name: tab-x\n\n| a |\n| --- |\n~~~~"
+        assert page(one, output)[2].source == f"{before}{table}{after}"
 
 
 def test_what_a_cell_removes_stays_away(one):
