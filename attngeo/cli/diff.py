@@ -29,9 +29,9 @@ def command(
 ) -> None:
     """Both scores of A, B, ... layer by layer, their change from A, and the cosine and the relative change of W_qk.
 
-    Each of them is a folder, a weight file, a Hub id, or a revision of one as ID@REVISION. A folder of LoRA weights
-    stands for A with that adapter; the folder of a run for its checkpoints, step by step. W_qk is compared by its
-    factors, ||B - A|| / ||A|| and <A, B> / ||A|| ||B||, with Frobenius norms.
+    Each of them is a folder, a weight file, or a Hub id, also with @REVISION. A folder of LoRA weights stands for A
+    with that adapter; the folder of a run for its checkpoints, step by step. W_qk is compared by its factors,
+    ||B - A|| / ||A|| and <A, B> / ||A|| ||B||, with Frobenius norms.
     """
     form = format_of(asked, output)
     from attngeo.survey.differences import difference_rows, require_alike  # torch comes with it

@@ -70,7 +70,7 @@ def command(
 ) -> None:
     """Symmetry and directionality of every attention layer of a model, beside what random weights give.
 
-    PATH_OR_ID is a folder with config.json and weights, a weight file, or a Hub id, also as ID@REVISION. Only the query
+    PATH_OR_ID is a folder with config.json and weights, a weight file, or a Hub id, also with @REVISION. Only the query
     and key tensors are read. A star marks what lies outside the values of 95 % of random weights of the same shape.
     """
     form = format_of(asked, output)

@@ -46,7 +46,7 @@ def command(
 ) -> None:
     """Score MODELS, per layer and per head, and record each in a folder of its own.
 
-    MODEL is a name or Hub id of the register, a path, or another Hub id, also as ID@REVISION. Without any, every
+    MODEL is a name or Hub id of the register, a path, or another Hub id, also with @REVISION. Without any, every
     checkpoint in the folder that ATTNGEO_WEIGHTS names. In a checkout of attngeo records of the register's models go to
     data/survey; else -o names their folder. A finished record of other weights is not replaced.
 
