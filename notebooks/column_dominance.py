@@ -104,7 +104,7 @@ def which_side(kinds: dict[str, Float[Tensor, "draws d d"]]) -> CaptionedFigure:
     """Mean log ratio of unevenness, columns to rows, of every set of assumptions, and its directionality."""
     frame = pd.concat(pd.DataFrame({"setting": name, UNEVENNESS: log_unevenness(u)}) for name, u in kinds.items())
     order = frame.groupby("setting")[UNEVENNESS].mean().sort_values()
-    figure, panel = new_figure(7.6, 3.6)
+    figure, panel = new_figure(7.6, 3.1)
     panel.axvline(0, color=NEUTRAL, linewidth=1)
     style = {"errorbar": ("se", 2), "linestyle": "none", "color": NEUTRAL, "markersize": 5}
     sns.pointplot(frame, x=UNEVENNESS, y="setting", order=order.index, ax=panel, **style)
@@ -140,11 +140,9 @@ glue("ar-d-error", directionality.std() / n_draws**0.5, ".2f")
 
 # %% [markdown]
 # :::{admonition} How sure is this
-# The statements of ours are proven unless we say that they are observed. All updates on this page are made of random
-# embeddings and stated coefficients: nothing is measured on a trained model. Exact gradients have other terms
-# ({prf:ref}`prop-2-2`), and a step on $W_q$ and $W_k$ moves $\Wqk$ by another matrix ({prf:ref}`rem-s1-6`). The theorem on the
-# softmax is about expected squared norms. It assumes errors that are uncorrelated, of mean 0 and of one variance for all
-# queries: it speaks of the noise of gradients, whose mean is then 0. What positions change is in
+# What we state is proven unless we say that it is observed. All updates on this page are made of random embeddings and stated
+# coefficients: nothing is measured on a trained model, whose gradients have other terms ({prf:ref}`prop-2-2`). The theorem on
+# the softmax is about expected squared norms, for errors that are uncorrelated and of mean 0. What positions change is in
 # [the theorem on positions](positions_theory.py).
 # :::
 #
@@ -156,36 +154,25 @@ glue("ar-d-error", directionality.std() / n_draws**0.5, ".2f")
 # \Delta W = \sum_i \sum_{j \in C_i} \beta_{ij}\, x_i x_j^\top .
 # $$ (eq-s1-8-update)
 #
-# Here $x_i \in \mathbb{R}^d$ is the embedding of a predicted token and $x_j$ that of a token in its context $C_i$. The
-# coefficient $\beta_{ij}$ says how much $j$ helps to predict $i$. Row $m$ of $\Delta W$ collects the $m$-th coordinates of
-# the predicted tokens, the *queries*. Column $k$ collects the $k$-th coordinates of the context tokens, the *keys*. Embeddings
-# are random, with mean zero and covariance $\Sigma$. In simulations $\Sigma$ is diagonal unless we say otherwise, and its
-# variances fall like $k^{-a}$ with $a$ = {glue:text}`exponent`.
+# Here $x_i \in \mathbb{R}^d$ is the embedding of a predicted token, a *query*, and $x_j$ that of a token in its context $C_i$, a
+# *key*; $\beta_{ij}$ says how much $j$ helps to predict $i$. Rows of $\Delta W$ collect coordinates of queries, columns those of
+# keys. Embeddings are random, with mean zero and covariance $\Sigma$. In simulations $\Sigma$ is diagonal unless we say
+# otherwise, and its variances fall like $k^{-a}$ with $a$ = {glue:text}`exponent`.
 #
-# Rows and columns of a matrix have the same sum of squares ({prf:ref}`lem-s1-12-sum`). So one side can only be more *uneven*:
-# a few large norms, the rest small. We measure that in three ways.
-#
-# - *Tails*: the shares of rows and of columns whose norm exceeds a value. The theorem compares them.
-# - *Unevenness*: the mean of the fourth powers of the norms over the square of their mean square. It is 1 if all are equal.
-# - *Directionality* $d$, the paper's score: below 0 where columns dominate ([Two scores](two_scores.py)).
+# Rows and columns have the same sum of squares ({prf:ref}`lem-s1-12-sum`). So one side can only be more *uneven*: a few large
+# norms, the rest small. *Unevenness* is the mean of the fourth powers of the norms over the square of their mean square, 1 if
+# all are equal. The theorem compares *tails*, the shares of norms above a value, and the paper's score $d$ is below 0 where
+# columns dominate ([Two scores](two_scores.py)).
 #
 # The paper argues in four steps. In italics stands what each lacks.
 #
 # 1. A context token adds more to a typical column than to a typical row. *It does if the variances of its coordinates are
-#    equal. The theorem draws all tokens from one law.*
+#    equal ({prf:ref}`prop-s1-8`). The theorem draws all tokens from one law, and then no side leads
+#    ({prf:ref}`prop-s1-8-one-law`).*
 # 2. Most tokens are context more often than they are predicted ({prf:ref}`prop-s1-10`). *Counts alone act on the two sides
 #    only where tokens repeat. Which side they favour is then up to the law of the embeddings.*
 # 3. So the norms of rows and of columns differ in variance. *In step 1 it is rows that vary more. The conclusion needs columns.*
 # 4. The larger variance has the heavier tail. *This is false for general laws* ({prf:ref}`lem-s1-11`).
-#
-# ## One context token favours neither side
-#
-# The first step of the proof is about one token that is the context of many others. Let the coefficients be independent of the
-# embeddings. If the coordinates of this token's embedding have equal variances, every column outgrows the rows of below-average
-# variance, and the rows of above-average variance outgrow every column ({prf:ref}`prop-s1-8`).
-#
-# But in the theorem all tokens have one law. Column $k$ then gains $\Sigma_{kk}/\Sigma_{mm}$ times what row $m$ gains
-# ({prf:ref}`prop-s1-8-one-law`). Exchanging $k$ and $m$ inverts the ratio, so no side leads.
 #
 # ## The theorem does not follow
 #
@@ -197,10 +184,9 @@ glue("ar-d-error", directionality.std() / n_draws**0.5, ".2f")
 # $\Pr[\|w_{\cdot,k}\| > w] > \Pr[\|w_{m,\cdot}\| > w]$ for all $w > \gamma$.
 # ````
 #
-# No proof stands here. The paper's ends in two lines: the norms of rows vary more (S101), hence columns have the heavier tail
-# (S102). Its own lemma would give the tail to rows. Nor does it help to exchange the two sides in S101. Under the
-# assumptions of {prf:ref}`prop-s1-8`, from which Section S1.4.4 argues, rows do vary more: every column receives the same
-# $\mathrm{Tr}(\Sigma)$, row $m$ receives $\Sigma_{mm}$. So large norms are found among rows.
+# The paper's proof ends in two lines: the norms of rows vary more (S101), hence columns have the heavier tail (S102). Its own
+# lemma would give the tail to rows. Nor does it help to exchange the two sides in S101: where Section S1.4.4 argues from, every
+# column receives the same $\mathrm{Tr}(\Sigma)$ and row $m$ receives $\Sigma_{mm}$, so that rows do vary more.
 
 
 # %% tags=["remove-cell"]
@@ -287,8 +273,7 @@ show(variance_of_norms(n_tokens=n_tokens, **profile))
 # ````
 #
 # So what the theorem claims to be an inequality is an equality, for a column and a row picked at random. In the simulation
-# of {numref}`fig-which-side` the mean directionality is {glue:text}`ar-d` ± {glue:text}`ar-d-error`. Most tokens may be
-# context more often than predicted all the same: let one token always stand last, and the others before it in random order.
+# of {numref}`fig-which-side` the mean directionality is {glue:text}`ar-d` ± {glue:text}`ar-d-error`.
 
 
 # %% tags=["remove-cell"]
@@ -313,9 +298,7 @@ def autoregressive(kind: Coefficients, d: int, exponent: float, n_draws: int, se
     place="Theorem S1.12, Eq. S94",
     holds=r"""If no token occurs twice, in one sequence or in two, and the coefficients are independent and identically
     distributed, or $x_i^\top B x_j$ with $B$ and $B^\top$ equal in law, $\Delta W$ and $\Delta W^\top$ have the same
-    law: the two probabilities are equal for $k = m$ and every $w$. Tokens that occur more often can favour either side,
-    by the kurtosis of the embeddings. With independent Gaussian coefficients for all pairs, columns are more uneven
-    where the second moment of the keys lies closer to the coordinate axes than that of the queries.""",
+    law: the two probabilities are equal for $k = m$ and every $w$.""",
     remark=r"""After Eq. S96 the text says "smaller" where $\mu_c/\mu_p > 1$ makes it larger. Trained decoders do show
     column dominance in measurements; it is the derivation that does not establish it.""",
 )
@@ -476,14 +459,13 @@ show(directionality_condition(d=d, seed=seed))
 # %% [markdown]
 # Besides tokens that repeat and the mask of the next section, four things can set queries and keys apart ({numref}`fig-which-side`).
 #
-# - *Coefficients that are errors times keys*, as in {prf:ref}`prop-2-2`. Columns are then the more uneven side, with either
-#   objective, if the errors are independent of the embeddings and coordinates uncorrelated ({prf:ref}`prop-s1-12-errors`).
-# - *A first token that is always there* acts on the key side alone. With outlying coordinates it makes columns uneven in
-#   [simulations](column_dominance_details.py#a-first-token-that-is-always-there).
-# - *A mean that all embeddings share* makes rows uneven, with every objective, if its coordinates differ in size. Here the
-#   coefficients of a row add up to 0 and are otherwise independent of the embeddings ({prf:ref}`prop-s1-12-mean`).
-# - *Masked positions* of a model of one layer hold one embedding on the query side ({prf:ref}`prop-s1-15-mask`). Columns are
-#   the more uneven side where the key side is less even than that embedding: column dominance from a bidirectional objective.
+# - *Errors times keys* as coefficients make columns uneven, if the errors are independent of the embeddings and coordinates
+#   uncorrelated ({prf:ref}`prop-s1-12-errors`).
+# - *A first token that is always there* acts on the key side alone ([simulations](column_dominance_details.py#a-first-token-that-is-always-there)).
+# - *A mean that all embeddings share* makes rows uneven, with every objective, if its coordinates differ in size and the
+#   coefficients of a row add up to 0 ({prf:ref}`prop-s1-12-mean`).
+# - *Masked positions* hold one embedding on the query side, so that columns can dominate with a bidirectional objective, too
+#   ({prf:ref}`prop-s1-15-mask`).
 
 # %% [markdown]
 # ## The causal softmax makes early keys heavy
@@ -592,12 +574,8 @@ def uneven_keys():
 
 show(uneven_keys())
 
+
 # %% tags=["remove-cell"]
-sides = uniform_softmax_squared_norms(torch.eye(16).double(), Objective.AUTOREGRESSIVE)
-for side, squared in zip(("rows", "columns"), sides, strict=True):
-    glue(f"uneven-{side}", unevenness(squared), ".2f")
-
-
 @house_style()
 def early_keys(n: int = 16) -> Interactive:
     """Squared norms by position over their mean, of queries and of keys: the theorem's values on the axes."""
@@ -622,10 +600,9 @@ def early_keys(n: int = 16) -> Interactive:
 early_keys()
 
 # %% [markdown]
-# For sixteen inputs along the axes the unevenness is {glue:text}`uneven-rows` among rows, {glue:text}`uneven-columns` among
-# columns. So uneven positions become uneven columns as far as early inputs lie along coordinate axes. In a random basis $S_Q$ and $S_K$
-# have alignment 1 on average, and less than a quarter of the contrast is left, on a logarithmic scale. A first token with outlying coordinates lies along an axis.
-# As a query it adds nothing, since it sees itself alone. Without a mask it acts on both sides alike.
+# Uneven positions become uneven columns as far as early inputs lie along coordinate axes: in a random basis less than a quarter
+# of the contrast is left, on a logarithmic scale. A first token with outlying coordinates lies along an axis. As a query it adds
+# nothing, since it sees itself alone.
 #
 # In a trained decoder, SmolLM2, [the first token does this](column_dominance_details.py#the-first-token-of-a-trained-decoder),
 # and a mean that its inputs share outweighs it. So we know a way to columns that a decoder has and an encoder lacks. Whether
@@ -634,6 +611,5 @@ early_keys()
 # ## What it means for you
 #
 # - Measure column dominance in your decoder (`attngeo score MODEL`), and do not explain it by how often tokens are context.
-# - Look for a difference between queries and keys: a token that opens most sequences and has outlying coordinates, or errors
-#   that do not follow the query's embedding. A mean that all embeddings share works the other way.
+# - Look for what sets queries and keys apart: a first token with outlying coordinates, or errors that do not follow the query.
 # - Take $D$ of the second moments of your queries and keys: `axis_alignment`, under the check above, does it.

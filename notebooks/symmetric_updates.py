@@ -229,26 +229,21 @@ glue("minus-half", pair_score(agreement(1.0, -0.5), 0.0), ".2f")
 
 # %% [markdown]
 # :::{admonition} How sure is this
-# What is called a theorem or a proposition is proven, and checked by simulation or against automatic differentiation. The
-# measured correlation is a mean over {glue:text}`models` models of one layer, on random tokens, with its standard error. Each
-# position was masked in turn. After training it may be another.
-#
-# The random and the linear models of this page leave out the positions that Def. S1.1 of the paper adds to the embeddings,
-# except [where it says so](#positions-bring-the-contrast-back). Positions can make the first update symmetric by themselves:
-# [the theorem on positions](positions_theory.py) says when, and [a chapter on trained models](positions.py) asks how far.
+# Theorems and propositions are proven, and checked by simulation or against automatic differentiation. The measured correlation
+# is a mean over {glue:text}`models` models of one layer at random weights, on random tokens, with its standard error. The models of
+# this page leave positions out, except [where it says so](#positions-bring-the-contrast-back):
+# [the theorem on positions](positions_theory.py) and [a chapter on trained models](positions.py) have them.
 # :::
 #
-# Move the slider of {numref}`fig-update-scores`. It starts at random weights: the update looks like noise, and so does its
-# *mirror cloud*, each entry against the one across the diagonal. At 1 the entries are equal in pairs, and the cloud is a line.
-# At −1 they are opposite.
+# Move the slider of {numref}`fig-update-scores`. At 0 the update's *mirror cloud*, each entry against the one across the
+# diagonal, is noise. At 1 it is a line: the entries are equal in pairs. At −1 they are opposite.
 #
 # ## Equal coefficients make a symmetric update
 #
-# In the paper's setting the update of a sequence is a sum $\Delta W = \sum_{ij} \beta_{ij}\, x_i x_j^\top$. Here $x_i$ is the
-# embedding of token $i$, and the coefficient $\beta_{ij}$ says how much token $j$ helps to predict it. How symmetric the sum
-# is, the [symmetry score](two_scores.py) $s$ says: 1 for a symmetric matrix, −1 for a skew-symmetric one, near zero for
-# a random one. A real step differs in two ways: $x_i$ is the embedding at the query ({prf:ref}`prop-2-2`), and what is
-# stepped are $W_q$ and $W_k$ ({prf:ref}`rem-s1-6`).
+# The update of a sequence is a sum $\Delta W = \sum_{ij} \beta_{ij}\, x_i x_j^\top$: $x_i$ is the embedding of token $i$, and
+# $\beta_{ij}$ says how much token $j$ helps to predict it. The [symmetry score](two_scores.py) $s$ is 1 for a symmetric matrix,
+# −1 for a skew-symmetric one, near zero for a random one. A real step differs in two ways: $x_i$ is the embedding at the query
+# ({prf:ref}`prop-2-2`), and what is stepped are $W_q$ and $W_k$ ({prf:ref}`rem-s1-6`).
 #
 # ````{prf:theorem} Thm. S1.14 (informally 2.4) of the paper: bidirectional training induces symmetry
 # :label: thm-s1-14
@@ -304,10 +299,9 @@ def pair_decomposition(d=16, n_tokens=9, seed=0):
 show(pair_decomposition(d=d, n_tokens=min(n_tokens, 24), seed=seed))
 
 # %% [markdown]
-# The decomposition is algebra. The condition is the paper's own: "the term $\beta_{ij}$ and $\beta_{ji}$ from Proposition 2.2
-# are correlated" (Section S1.4.5), and in the proof they have the same sign and nearly the same size. Much less will do. For
-# orthogonal embeddings a pair whose coefficients are in the ratio of two to one still has the score {glue:text}`half`; with
-# opposite signs it has {glue:text}`minus-half` ([score of a pair](symmetric_updates_details.py#a-pairs-score-depends-on-its-coefficients-and-its-angle)).
+# The decomposition is algebra; the condition on $\beta_{ij}$ and $\beta_{ji}$ is the paper's own (Section S1.4.5). Less will do: for
+# orthogonal embeddings and a ratio of two to one a pair still has the score {glue:text}`half`, with opposite signs
+# {glue:text}`minus-half` ([score of a pair](symmetric_updates_details.py#a-pairs-score-depends-on-its-coefficients-and-its-angle)).
 #
 # ## The score of an update is a correlation
 #
@@ -397,20 +391,34 @@ show(symmetry_of_an_update(d=d, seed=seed))
     printed=ASSUMED,
     place=BEFORE,
     remark="""The assumption carries the content. At random weights, on text without structure, two predictions of different
-    tokens do not agree; whether training brings it about has not been measured here. Updates can be symmetric all the same,
-    through pairs of a position with itself, embeddings that positions share, and embeddings that are not orthogonal.""",
+    tokens do not agree; whether training brings it about has not been measured here.""",
 )
 def agreement_at_random_weights(seed=0):
-    in_turn = masked_in_turn(seed=seed)
-    masked, both, causal = (random_gradients(o, seed=seed) for o in MASKED_BOTH_CAUSAL)
+    bidirectional = random_gradients(Objective.BIDIRECTIONAL, seed=seed)
     agreements = {
-        "masked, each position in turn": [of_pairs(t.beta) for t in in_turn],
-        "bidirectional": [of_pairs(coefficients(g)) for g in both],
+        "masked, each position in turn": [of_pairs(t.beta) for t in masked_in_turn(seed=seed)],
+        "bidirectional": [of_pairs(coefficients(g)) for g in bidirectional],
     }
     for objective, rho in agreements.items():
         words = rf"correlation of $\beta_{{ij}}$ with $\beta_{{ji}}$ at random weights, {objective}"
         yield monte_carlo(words, rho, 0.1, "<")
         yield monte_carlo(f"the same from below, {objective}", rho, -0.1, ">")
+
+
+show(agreement_at_random_weights(seed=seed), unfolded=True)
+
+# %% [markdown]
+# The gradient $G$ can be symmetric all the same, by pairs of a position with itself, positions that share an embedding, and
+# embeddings that are not orthogonal. With masks it is the shared embedding that counts, as all masked positions have one. So
+# masked training at random weights has the score {glue:text}`score-masked` without any agreement of two predictions. Masked one
+# at a time, fewer positions share an embedding, and the score is {glue:text}`score-in-turn`.
+
+
+# %%
+@claim("2.4", "(other causes)", "gradients at random weights are symmetric for other reasons", Verdict.HOLDS, ours=True)
+def other_causes_of_symmetry(seed=0):
+    in_turn = masked_in_turn(seed=seed)
+    masked, both, causal = (random_gradients(o, seed=seed) for o in MASKED_BOTH_CAUSAL)
     s = np.array([of_gradient(g) for g in masked])
     words = "every third position masked: s of the exact gradients, less the correlation"
     yield monte_carlo(words, s - [of_pairs(coefficients(g)) for g in masked], 0.2, ">")
@@ -423,7 +431,7 @@ def agreement_at_random_weights(seed=0):
     yield monte_carlo(f"{words} less that in bidirectional", causal - both, 0, ">")
 
 
-show(agreement_at_random_weights(seed=seed), unfolded=True)
+show(other_causes_of_symmetry(seed=seed))
 
 # %% tags=["remove-cell"]
 CAUSES = {
@@ -445,13 +453,6 @@ assert (
 glue("score-masked", means.loc["masked", "and their angles: s(G)"], ".2f")
 glue("score-in-turn", s_in_turn.mean(), ".2f")
 
-# %% [markdown]
-# The gradient $G$ can be symmetric all the same. {numref}`tab-score-by-cause` adds one cause after the other: pairs of a
-# position with itself, positions that share an embedding, and embeddings that are not orthogonal. With masks it is the shared
-# embedding that counts, as all masked positions have one. So masked training at random weights has the score
-# {glue:text}`score-masked` without any agreement of two predictions. Masked one at a time, fewer positions share an
-# embedding, and the score is {glue:text}`score-in-turn`.
-
 # %% tags=["remove-input"]
 table(
     pd.DataFrame(
@@ -462,6 +463,7 @@ table(
     "standard error. Left of the last column all different embeddings count as orthonormal. *Bidirectional*: every position "
     "predicts its own token, as the paper prints it. *Masked*: every third position is masked at once, so that few pairs have "
     "both orders, and $\\rho$ is small for that reason alone.",
+    folded="From the correlation to the score, cause by cause",
 )
 
 # %% [markdown]
@@ -469,12 +471,9 @@ table(
 #
 # Coefficients that depend on the two tokens alone, $\beta_{ij} = \beta(t_i, t_j)$, add up to
 # $\sum_{ab} C_{ab}\, \beta(a, b)\, e_a e_b^\top$, where $C_{ab}$ counts how often token $a$ is predicted with $b$ in its
-# context. Bidirectional training has $C_{ab} = C_{ba}$ in every sequence. Autoregressive training counts how often $b$
-# comes before $a$: lopsided in one sequence, but over a corpus both orders of most pairs occur.
-#
-# In linear attention at $W_{qk} = 0$ the coefficients are such, and a bidirectional update is symmetric if the values are
-# ({prf:ref}`prop-s1-14-linear`). With symmetric values the autoregressive update reaches a score of {glue:text}`end-target`.
-# So on the side of tokens the contrast of the two objectives is lost.
+# context. Autoregressive training counts how often $b$ comes before $a$: lopsided in one sequence, but over a corpus both orders
+# of most pairs occur. In linear attention at $W_{qk} = 0$ with symmetric values ({prf:ref}`prop-s1-14-linear`) its update reaches
+# a score of {glue:text}`end-target`: on the side of tokens the contrast of the two objectives is lost.
 
 
 # %% tags=["remove-cell"]
@@ -509,7 +508,7 @@ def corpus_symmetry(corpus: ChainCorpus, sizes: list[int]) -> pd.DataFrame:
 @house_style()
 def score_by_sequences(growth: pd.DataFrame) -> CaptionedFigure:
     """Score of the accumulated update against the number of sequences."""
-    figure, panel = new_figure(7.2, 4.2)
+    figure, panel = new_figure(7.2, 3.4)
     colours = dict(zip(growth, (ENCODER, DECODER, PALETTE[3], NEUTRAL, DECODER), strict=True))
     dashes = {name: (1, 1) if name == "order of the pairs" else "" for name in growth}
     sns.lineplot(growth, palette=colours, dashes=dashes, markers=["o", "s", "D", "^", "."], ax=panel)
@@ -577,9 +576,8 @@ show(symmetry_over_a_corpus(n_sequences=max(n_sequences, 1500), seed=seed))
 # Def. S1.1 of the paper has $x_i = e + p_i$: a position is added to the embedding of the token. Over a corpus the pairs of
 # positions then add $\sum_{ij} c_{ij}\, p_i p_j^\top$ with $c_{ij} = \mathbb{E}\,\beta_{ij}$. With a causal mask $c_{ij} = 0$
 # for $j > i$ in every sequence, and no corpus fills this in. For orthonormal positions the block has the score 0 off its
-# diagonal. With the masked and the bidirectional objective the block is symmetric over a corpus, in this model, if $V$ is. How
-# much of an update it is depends on the length of the positions. With a softmax and values of any kind,
-# [the theorem on positions](positions_theory.py) takes this up.
+# diagonal. With the masked and the bidirectional objective the block is symmetric over a corpus, in this model, if $V$ is. With a
+# softmax and values of any kind, [the theorem on positions](positions_theory.py) takes this up.
 
 
 # %% tags=["remove-cell"]
@@ -656,18 +654,15 @@ show(positions_over_a_corpus(seed=seed))
 # So does the place of the query. A decoder's query holds $t_i$ and predicts $t_{i+1}$: it stands one position behind its
 # target. With this shift the score stays at {glue:text}`end-behind`
 # ([expected update](symmetric_updates_details.py#a-query-one-position-behind-its-target-breaks-the-symmetry)). An encoder's masked query does not hold its
-# target either; it holds the mask. In a model of one layer its update has rank 1, whatever $V$ is
-# ({prf:ref}`prop-s1-15-mask`). How large these effects are away from $W_{qk} = 0$ is open.
+# target either; it holds the mask ({prf:ref}`prop-s1-15-mask`). How large these effects are away from $W_{qk} = 0$ is open.
 #
 # ## What it means for you
 #
 # - Do not take a symmetric encoder for a proof of the theorem. Where its two predictions would come to agree in training is
 #   open. Look at [where its symmetry sits](positions.py) instead.
-# - Compare norms. Symmetric updates never remove what was skew at the start, they outgrow it ({prf:ref}`prop-2-4-frozen`). From
-#   a start with $s_0 = 0$ they lead to the score $s$ exactly when the squared norm of $\Wqk$ has become $1/(1-s)$ times as
-#   large. If it grew less, the updates were not symmetric, or weights decayed.
-# - Do not call a decoder's updates skew because each pair comes in one order: a corpus has both. How symmetric trained models
-#   are, the [survey](pretrained_survey.py) measures.
-# - Two more statements of the paper are in the details: on [norms of rows and
-#   columns](symmetric_updates_details.py#norms-of-rows-and-columns-vary-alike-in-law-not-in-one-matrix) and on
-#   [masks](symmetric_updates_details.py#one-masking-keeps-a-share-of-the-symmetry-many-keep-most).
+# - Compare norms. Symmetric updates never remove what was skew at the start, they outgrow it ({prf:ref}`prop-2-4-frozen`).
+# - Do not call a decoder's updates skew because each pair comes in one order: a corpus has both.
+#
+# The details have two more statements of the paper, on [norms of rows and
+# columns](symmetric_updates_details.py#norms-of-rows-and-columns-vary-alike-in-law-not-in-one-matrix) and on
+# [masks](symmetric_updates_details.py#one-masking-keeps-a-share-of-the-symmetry-many-keep-most).

@@ -102,18 +102,18 @@ PLANTED = {
     "half the correlation": ("symmetry_of_an_update", "isotropic_score", lambda rho, d: rho / 2),
     "coefficients made equal": ("agreement_at_random_weights", "exact_coefficients", tied_coefficients),
     "the score of a gradient is its correlation": (
-        "agreement_at_random_weights",
+        "other_causes_of_symmetry",
         "of_gradient",
         lambda gradient: of_pairs(coefficients(gradient)),
     ),
     "embeddings are not shared": (
-        "agreement_at_random_weights",
+        "other_causes_of_symmetry",
         "with_shared_embeddings",
         lambda gradient: symmetry_score(coefficients(gradient)),
         "masked, what it adds",
     ),
     "a position is no pair with itself": (
-        "agreement_at_random_weights",
+        "other_causes_of_symmetry",
         "of_positions",
         of_pairs,
         "pairs of a position",
@@ -131,7 +131,7 @@ PLANTED = {
         "the same from below",
     ),
     "masks in turn give what many give": (
-        "agreement_at_random_weights",
+        "other_causes_of_symmetry",
         "masked_in_turn",
         in_turn(gradient=lambda gradient: gradient + gradient.T),
         "that s",
