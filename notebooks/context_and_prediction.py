@@ -90,7 +90,7 @@ def ratio_and_error(counts: Counts) -> tuple[Float[Tensor, " vocab"], Float[Tens
 @house_style()
 def ratio_by_text(texts: dict[str, Counts]) -> CaptionedFigure:
     """The ratio of every token, with two standard errors, in three texts."""
-    figure, panel = new_figure(6.4, 3.8)
+    figure, panel = new_figure(6.4, 3.0)
     panel.axhline(1, color=NEUTRAL, linestyle="--")
     for shift, (text, counts), colour in zip((-0.12, 0, 0.12), texts.items(), (DECODER, CROSS, ENCODER), strict=True):
         ratio, error = ratio_and_error(counts)
@@ -124,9 +124,8 @@ glue("vocab", N_VOCAB)
 
 # %% [markdown]
 # :::{admonition} How sure is this
-# The statements below are proven, and simulations agree. Counts say how often a token plays a role, not how much each time
-# weighs. The texts are simulated ones of {glue:text}`vocab` tokens: we counted no real corpus. Whether columns gain for
-# other reasons is the question of [the next chapter](column_dominance.py).
+# The statements below are proven, and simulations of texts of {glue:text}`vocab` tokens agree; we counted no real corpus. Counts
+# say how often a token plays a role, not how much each time weighs.
 # :::
 #
 # ## A token is predicted, or it is context
@@ -149,14 +148,10 @@ glue("vocab", N_VOCAB)
 # [attends to](context_and_prediction_details.py#what-a-transformer-attends-to).
 #
 # Each pair adds one matrix $\beta_{ij}\, x_i x_j^\top$ to the gradient of $\Wqk$, an outer product of embeddings times a number
-# ([the previous chapter](implicit_gradient.py)). Paint the sum for the sentence of {numref}`fig-one-pair`. Its *symmetry score*
-# $s$ is 1 for a symmetric matrix, −1 for a skew-symmetric one ([Two scores](two_scores.py)). Press *Play*, then:
-#
-# 1. Choose *bidirectional*, with coefficients that are alike in both orders of a pair, $\beta_{ij} = \beta_{ji}$. Then
-#    $s = 1$: the sum equals its mirror image. *Autoregressive* has each pair in one order only, and $s$ is far from 1.
-# 2. Choose the *exact* coefficients of a small Transformer at random weights. Now $s$ is no longer 1: the two orders do not
-#    count alike.
-# 3. Paint by *context*, pair by pair, and watch *its token so far*: one token fills columns that are multiples of each other.
+# ([the previous chapter](implicit_gradient.py)). Paint the sum for the sentence of {numref}`fig-one-pair`: press *Play*.
+# *Bidirectional* with coefficients that are alike in both orders of a pair has the [symmetry score](two_scores.py) $s = 1$.
+# *Autoregressive* has each pair in one order only, and $s$ is far from 1. With the *exact* coefficients of a small Transformer at
+# random weights neither is 1. By *context*, one token fills columns that are multiples of each other.
 
 
 # %% tags=["remove-cell"]
@@ -213,9 +208,8 @@ for objective, s in exact_s.items():
     glue(f"exact-{objective}", s.mean(), ".2f")
 
 # %% [markdown]
-# One toy model says little of the objective. Over many of them the exact sum has a mean $s$ of
-# {glue:text}`exact-autoregressive` with the autoregressive objective, {glue:text}`exact-bidirectional` with the bidirectional
-# one. Single models scatter about it by more than the two differ.
+# One toy model says little. Over many of them the exact sum has a mean $s$ of {glue:text}`exact-autoregressive` with the
+# autoregressive objective, {glue:text}`exact-bidirectional` with the bidirectional one, and single models scatter by more.
 # [A later chapter](symmetric_updates.py#at-random-weights-the-two-predictions-do-not-agree) asks when the two orders count alike.
 #
 # ## In either role a token gives rows and columns the same total
@@ -288,13 +282,9 @@ show(token_contributions(d=d, n_tokens=n_tokens, seed=seed))
 
 # %% [markdown]
 # Does a token feed columns more as context than as prediction? It cannot. Every term is the context part of one token and the
-# prediction part of another, and every matrix gives rows and columns the same total:
-#
-# $$
-# \sum_k \|\Delta w_{\cdot,k}\|^2 = \sum_m \|\Delta w_{m,\cdot}\|^2 = \|\Delta W\|_F^2 .
-# $$ (eq-s1-7-balance)
-#
-# What can differ is how evenly that total is spread, over columns and over rows.
+# prediction part of another, and in every matrix the squares of the norms of all columns add up to what those of all rows do.
+# What can differ is how evenly that total is spread ([the paper's formulas
+# mended](context_and_prediction_details.py#the-parts-of-one-token)).
 
 
 # %%
@@ -317,8 +307,6 @@ def every_term_twice(d=24, n_tokens=8, seed=0):
 show(every_term_twice(d=d, n_tokens=n_tokens, seed=seed))
 
 # %% [markdown]
-# The details [mend the paper's formulas](context_and_prediction_details.py#the-parts-of-one-token) for the parts of one token.
-#
 # ## Read from left to right, early tokens are context more often
 #
 # ````{prf:proposition} Prop. S1.10 of the paper: expected numbers of partners
@@ -410,11 +398,10 @@ show(autoregressive_ratio(n_tokens=n_tokens, draws=draws, seed=seed))
 #
 # ## Correlations count only through positions
 #
-# The paper speaks of correlations between tokens (around its Eqs. S82 to S87). By {prf:ref}`prop-s1-10` only
-# the marginals $\Pr[t_k = t]$ enter: how likely token $t$ is at position $k$. {numref}`fig-ratio-by-text` takes the two
-# apart. Its texts with preferred positions have marginals that change along the sequence. One is a Markov chain, whose
-# neighbours are correlated; in the other the tokens are independent. The third text is the chain with the same marginal at
-# every position.
+# The paper speaks of correlations between tokens (around its Eqs. S82 to S87). By {prf:ref}`prop-s1-10` only the marginals
+# $\Pr[t_k = t]$ enter: how likely token $t$ is at position $k$. {numref}`fig-ratio-by-text` takes the two apart. In two of its texts
+# the marginals change along the sequence, in a Markov chain and for independent tokens. The third is the chain with the same
+# marginal at every position.
 
 
 # %%
@@ -454,8 +441,6 @@ show(correlation_is_irrelevant(n_tokens=n_tokens, draws=draws, seed=seed), unfol
 #
 # ## What it means for you
 #
-# - Look at how your blocks are cut. From a long text at uniformly random places: every token is on average context as often
-#   as it is predicted. At fixed places of the text: tokens that tend to stand early are context more often.
-# - Do not expect all tokens, or the corpus as a whole, to be context more often: what some gain, others lose.
-# - Do not infer strong columns from counts. An update gives rows and columns the same total, and whether columns can stand
-#   out all the same is the question of [the next chapter](column_dominance.py).
+# - Look at how your blocks are cut. Cut at uniformly random places, they let every token be context as often as it is predicted.
+# - Do not expect the corpus as a whole to be context more often: what some tokens gain, others lose.
+# - Do not infer strong columns from counts: [the next chapter](column_dominance.py).

@@ -81,7 +81,7 @@ def cosines_with_gradient(toy: ToyConfig, models: int, seed: int) -> pd.DataFram
 @house_style()
 def cosine_bars(cosines: pd.DataFrame) -> CaptionedFigure:
     """Mean and standard deviation over models, by objective."""
-    figure, panel = new_figure(6.4, 3.2)
+    figure, panel = new_figure(6.4, 2.7)
     colours = dict(zip([objective.value for objective in TRAINED], (DECODER, ENCODER), strict=True))
     x, y, hue = reversed(cosines.columns)
     sns.barplot(cosines, x=x, y=y, hue=hue, palette=colours, errorbar="sd", ax=panel)
@@ -130,8 +130,7 @@ glue("bert-h", BERT[1])
 # %% [markdown]
 # :::{admonition} How sure is this
 # The formulas are proven, and automatic differentiation in float64 agrees with them to rounding. How far a step points from
-# the gradient is known for random factors that do not depend on it. In trained models the two depend on each other, and the
-# angle may differ: nothing on this page is measured on one.
+# the gradient is known for random factors that do not depend on it; nothing on this page is measured on a trained model.
 # :::
 #
 # ## A pair of tokens adds an outer product
@@ -146,15 +145,10 @@ glue("bert-h", BERT[1])
 # \end{aligned}
 # $$ (eq-2-2-head)
 #
-# Here $v_j = W_o\T W_v\T x_j$ is the *value* of token $j$. $A_i$ is the set of positions that position $i$ attends to. The
-# outputs $o_i$ of all heads are added to $x_i$, which gives $\hat x_i$; a feedforward layer may follow. There are two
-# objectives:
-#
-# - *Autoregressive*: $A_i = \{j \le i\}$, and position $i$ predicts the token at $i + 1$.
-# - *Masked*: every position attends to every position. Those that hold the mask token predict what it hides.
-#
-# The paper [divides scores by](implicit_gradient_details.py#the-scale-of-the-scores) $\sqrt d$ instead of $\sqrt{d_h}$.
-# {numref}`fig-one-pair` follows one pair of tokens of the book's sentence to its score, and its error back.
+# Here $v_j = W_o\T W_v\T x_j$ is the *value* of token $j$, and $A_i$ the set of positions that position $i$ attends to. The
+# outputs $o_i$ of all heads are added to $x_i$, which gives $\hat x_i$; a feedforward layer may follow. *Autoregressive* models
+# have $A_i = \{j \le i\}$ and predict at $i$ the token at $i + 1$. *Masked* ones attend to every position and predict what the
+# masks hide. {numref}`fig-one-pair` follows one pair of tokens of the book's sentence to its score, and its error back.
 
 # %% tags=["remove-input"]
 one_pair(sentence_gradient(Objective.AUTOREGRESSIVE, seed, d=8))
@@ -206,9 +200,9 @@ one_pair(sentence_gradient(Objective.AUTOREGRESSIVE, seed, d=8))
 # ````
 #
 # The paper has another $\beta_{ij}$, an error times an embedding, $\delta_i\T x_j$. Its $i$ is the predicted token where ours is
-# the [position of the query](implicit_gradient_details.py#which-tokens-i-and-j-are). Its proof
-# [needs corrections](implicit_gradient_details.py#the-steps-of-the-proof), none of which changes the form of the sum. Here the
-# whole model is differentiated by the $\Wqk$ of every head.
+# the [position of the query](implicit_gradient_details.py#which-tokens-i-and-j-are), and it [divides scores
+# by](implicit_gradient_details.py#the-scale-of-the-scores) $\sqrt d$. Its proof [needs
+# corrections](implicit_gradient_details.py#the-steps-of-the-proof), none of which changes the form of the sum.
 
 
 # %%
@@ -241,25 +235,15 @@ def gradient_is_sum_of_rank_one(toy=TOY, n_layers=3, seed=0):
 show(gradient_is_sum_of_rank_one(n_layers=n_layers, seed=seed), unfolded=True)
 
 # %% [markdown]
-# One sequence presses on a head through a table of numbers $\beta_{ij}$ and its embeddings, and through nothing else. Few
-# pairs carry most of it. In {numref}`fig-gradient-cosines` the {glue:text}`several` largest alone have a cosine of
+# Few pairs carry most of it: in {numref}`fig-gradient-cosines` the {glue:text}`several` largest alone have a cosine of
 # {glue:text}`largest` with the gradient.
 #
 # ## A pair counts as much as its attention, against the mean of its row
 #
-# The proof in the paper leaves the softmax out (its Eq. S33) and arrives at $\beta_{ij} = g_i\T v_j$. The softmax brings two
-# factors:
-#
-# - A pair counts in proportion to its attention weight $\alpha_{ij}$.
-# - Its value $v_j$ counts against $o_i$, the mean value of its row. If it helps less than the mean, it is pushed down.
-#
-# So the coefficients of a row add up to zero. As a consequence, one vector $c$ added to all keys' embeddings changes nothing:
-#
-# $$
-# \sum_j \beta_{ij}\, x_i (x_j + c)\T = \sum_j \beta_{ij}\, x_i x_j\T .
-# $$ (eq-2-2-shift)
-#
-# What the embeddings have in common is absent from the *column* side of the gradient and stays on its *row* side.
+# The proof in the paper leaves the softmax out (its Eq. S33) and arrives at $\beta_{ij} = g_i\T v_j$. With softmax a pair counts in
+# proportion to its attention weight $\alpha_{ij}$, and its value $v_j$ against $o_i$, the mean value of its row: if it helps less
+# than the mean, it is pushed down. So the coefficients of a row add up to zero, and one vector added to the embeddings of all
+# keys changes nothing. What embeddings have in common is absent from the *column* side of the gradient, not from its *row* side.
 
 
 # %%
@@ -304,7 +288,7 @@ show(coefficients_without_softmax(seed=seed))
 # %% [markdown]
 # ## The step on both factors drops part of the gradient
 #
-# Gradient descent moves the two factors. What becomes of their product follows by multiplying out.
+# Gradient descent moves the two factors; their product follows by multiplying out.
 #
 # ````{prf:remark} Remark S1.6 of the paper: the update through $\Wq$ and $\Wk$
 # :label: rem-s1-6
@@ -365,9 +349,8 @@ def step_through_factors(toy=TOY, rate=1e-2, seed=0):
 show(step_through_factors(seed=seed))
 
 # %% [markdown]
-# From the first order the paper concludes that $\Delta \Wqk$ is proportional to $G$ (its Eq. S40). It is not. The matrices
-# $\Wq \Wq\T$ and $\Wk \Wk\T$ have rank $d_h$ at most. They keep what of $G$ lies in the span of the present factors, and drop
-# the rest. How much that is follows from the widths, if the factors are random and do not depend on $G$.
+# From the first order the paper concludes that $\Delta \Wqk$ is proportional to $G$ (its Eq. S40). It is not. $\Wq \Wq\T$ and
+# $\Wk \Wk\T$ have rank $d_h$ at most: they keep what of $G$ lies in the span of the present factors, and drop the rest.
 #
 # ````{prf:proposition} Remark S1.6 of the paper, corrected: alignment of update and gradient
 # :label: rem-s1-6-alignment
@@ -509,7 +492,7 @@ def drawn_steps(d: int, draws: int, seed: int) -> pd.DataFrame:
 @house_style()
 def alignment_by_head_width(steps: pd.DataFrame, d: int) -> CaptionedFigure:
     """Draws, mean and standard deviation, beside the closed forms."""
-    figure, panels = new_figure(8.4, 3.5, columns=2, sharey=True)
+    figure, panels = new_figure(8.4, 2.9, columns=2, sharey=True)
     titles = {"cosine": "cosine of step and gradient", "symmetry": "symmetry $s$ of the step, $G$ symmetric"}
     style = {"linestyle": "", "marker": "o", "errorbar": "sd", "err_style": "bars", "color": ENCODER}
     widths = steps["width of a head"].unique()
@@ -531,18 +514,12 @@ def alignment_by_head_width(steps: pd.DataFrame, d: int) -> CaptionedFigure:
 alignment_by_head_width(drawn_steps(d_wide, draws, seed), d_wide)
 
 # %% [markdown]
-# A head of BERT-base has width {glue:text}`bert-h` in a model of width {glue:text}`bert-d`. There the cosine is
-# {glue:text}`bert-cos`; for one head as wide as the model, as in Definition S1.1 of the paper, {glue:text}`square-cos`.
-# In the toy models of {numref}`fig-gradient-cosines` it is {glue:text}`toy`.
-#
-# Symmetry is lost, too. The *symmetry score* $s$ is 1 for a symmetric matrix and near 0 for a random one
-# ([Two scores](two_scores.py)). Let the gradient be perfectly symmetric, of small trace: the step in a head of BERT-base has
-# $s$ = {glue:text}`bert-s`. Two cases keep more. If $\Wq \Wq\T$ and $\Wk \Wk\T$ are multiples of the identity, the step is
-# along $G$. And if $\Wq = \Wk$, the step is as symmetric as a symmetric $G$: that is the symmetric start of Section 4.2 of
-# the paper.
-#
-# The details treat [biases, rotary positions and shared
-# layers](implicit_gradient_details.py#biases-rotary-positions-shared-layers), [several heads, and
+# At the widths of BERT-base, {glue:text}`bert-h` in {glue:text}`bert-d`, the cosine is {glue:text}`bert-cos`. For one head as
+# wide as the model, as in Definition S1.1 of the paper, it is {glue:text}`square-cos`; in the toy models of
+# {numref}`fig-gradient-cosines`, {glue:text}`toy`. Symmetry is lost, too. If the gradient is perfectly symmetric, of small trace,
+# the step in a head of BERT-base has a [symmetry score](two_scores.py) of {glue:text}`bert-s`. If $\Wq = \Wk$, the step is as
+# symmetric as a symmetric $G$: that is the symmetric start of Section 4.2 of the paper. The details treat [biases, rotary
+# positions and shared layers](implicit_gradient_details.py#biases-rotary-positions-shared-layers), [several heads, and
 # Adam](implicit_gradient_details.py#several-heads-and-adam).
 #
 # ## What it means for you
@@ -550,5 +527,3 @@ alignment_by_head_width(drawn_steps(d_wide, draws, seed), d_wide)
 # - Do not read the movement of $\Wqk$ off its gradient. Look at the matrix: `attngeo train --picture-every` keeps it at steps
 #   of a run.
 # - Expect the more loss of direction and symmetry, the narrower the heads.
-# - Where a head does not attend, errors move nothing. And what all embeddings share leaves no trace on the key side of the
-#   gradient.
