@@ -17,6 +17,7 @@ PYTHON ?= python3
 VENV ?= .venv
 PROFILE ?= cpu
 BIN := $(VENV)/bin
+RELEASE = dist/attngeo-$(shell $(BIN)/python -c "import attngeo; print(attngeo.__version__)")
 UV := $(VENV)-supply/bin/uv
 
 # Real weights and text are found by environment variable; a checkout may have them beside it.
@@ -49,7 +50,14 @@ pdf: $(VENV)/.book
 release: pdf
 	$(if $(LOCKED),,$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[release]')
 	$(BIN)/python -m build $(if $(LOCKED),--no-isolation)
-	$(BIN)/python -m attngeo.book.release
+	rm -rf $(RELEASE) && mkdir -p $(RELEASE)/notebooks
+	cp -R book/_build/html $(RELEASE)/book && rm -f $(RELEASE)/book/.buildinfo
+	cp book/_build/html/notebooks/*.ipynb $(RELEASE)/notebooks
+	cp book/_build/pdf/attngeo.pdf $(RELEASE)/$(notdir $(RELEASE)).pdf
+	cp $(RELEASE)-*.whl $(RELEASE).tar.gz $(RELEASE)
+	cd $(RELEASE) && find . -type f ! -name SHA256SUMS | LC_ALL=C sort | xargs -d '\n' sha256sum > SHA256SUMS
+	find $(RELEASE) -exec touch -h -d 1980-01-01 {} +  # the same files make the same archive
+	cd dist && ../$(BIN)/python -m zipfile -c $(notdir $(RELEASE))-release.zip $(notdir $(RELEASE))
 
 test: $(VENV)/.test lint
 	$(BIN)/python -m pytest -n logical $(ARGS)

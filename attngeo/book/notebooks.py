@@ -134,21 +134,6 @@ class Book:
         paths = sorted((self.root / "notebooks").glob("*.py"))
         return listed + [Chapter(path) for path in paths if path not in {c.path for c in listed}]
 
-    def numbered_chapters(self) -> list[tuple[int, Chapter]]:
-        """The chapters that stand in the table of contents with their numbers there; 0 where they have none."""
-        parts = _read_yaml(self.root / "_toc.yml").get("parts", [])
-        numbered = [file for part in parts if part.get("numbered") for file in _files(part)]
-        numbers = {name.rpartition("/")[2]: number for number, name in enumerate(numbered, start=1)}
-        return [(numbers.get(chapter.name, 0), chapter) for chapter in self.chapters()]
-
-    def configuration(self) -> dict[str, Any]:
-        """What ``_config.yml`` holds.
-
-        Raises:
-            ParameterError: it is no YAML.
-        """
-        return _read_yaml(self.root / "_config.yml")
-
     def chapter(self, name: str) -> Chapter:
         """The chapter of that name.
 

@@ -17,12 +17,11 @@ from matplotlib.axes import Axes
 
 from attngeo.bilinear.random_matrices import directionality_sd, symmetry_mean, symmetry_sd
 from attngeo.bilinear.scores import Convention
-from attngeo.claims.published import trained_widths
+from attngeo.claims.published import read_published, trained_widths
 from attngeo.claims.results import Comparison, Relation, compare
 from attngeo.claims.seed_intervals import Case, Training, joined, too_small
 from attngeo.display.style import NEUTRAL, PART_COLOURS, SEQUENTIAL, CaptionedFigure, house_style, new_figure
 from attngeo.files.checkout import data
-from attngeo.files.tables import read_table
 from attngeo.runs.arms import LOSS, Arm, Contrast, Measure, arms, contrasts
 from attngeo.runs.estimates import Estimate, over_seeds
 from attngeo.runs.experiments import recorded_runs
@@ -43,9 +42,6 @@ FORMULAS = {
     "released code": "directionality_released",
     "Table S3": "directionality_tables",
 }
-_TRAINING = {"layers": int, "part": str, "dataset": str, "step": int} | dict.fromkeys(
-    ("s", "s_q1", "s_q3", "s_min", "s_max", "d", "d_q1", "d_q3"), float
-)
 
 
 # The released models
@@ -61,7 +57,7 @@ def released_training() -> pd.DataFrame:
         directionality has the sign of Def. 3.2 and the released code's formula. An audit read them from the released
         files; this project has not read those itself.
     """
-    curves = read_table("published/released_training.csv", _TRAINING)
+    curves = read_published("released_training")
     return curves.assign(text=curves["dataset"].str.replace("_", " ")).drop(columns="dataset")
 
 

@@ -3,28 +3,10 @@
 import pandas as pd
 
 from attngeo.errors import ParameterError
-from attngeo.files.tables import read_table
+from attngeo.files.checkout import CheckoutError, data
+from attngeo.inputs import cause
 
-_TABLES = {
-    "1": {"layers": int, "dataset": str, "symmetric_init": str, "loss": float, "speed_up_percent": float},
-    "S1": {"setting": str, "bert": str, "bert_mini": str},
-    "S2": {"side": str, "row": int, "model": str, "median": float, "iqr_minus": float, "iqr_plus": float},
-}
-_TABLES |= {"S3": _TABLES["S2"], "web": _TABLES["1"]}
-_STATEMENTS = dict.fromkeys(("number", "kind", "title", "section", "equations", "chapter"), str)
-_RELEASED = {"file": str, "key": str, "layers": int, "width": int, "parameters": "Int64"} | dict.fromkeys(
-    ("s", "s_minus", "s_plus", "d", "d_minus", "d_plus"), float
-)
-_CURVES = {"layers": int, "part": str, "dataset": str} | dict.fromkeys(
-    (
-        *("loss_base", "loss_symmetric", "first_crossing_percent"),
-        *("persistent_percent", "smoothed_percent", "baseline_itself_percent"),
-    ),
-    float,
-)
-_SPEED_UPS = {"source": str, "place": str, "layers": "Int64", "speed_up_percent": float}
-
-
+TABLES = ("1", "S1", "S2", "S3", "web")
 TRAINED_TOKENS = 200_000 * 256 * 512  # updates of so many blocks (Section S2.3) of so many positions (Table S1)
 
 
@@ -34,7 +16,7 @@ def statements() -> pd.DataFrame:
     Columns number (the index, unique), kind, title (in our words), section, equations, chapter; all text, empty where
     there is none.
     """
-    return read_table("published/statements.csv", _STATEMENTS).set_index("number")
+    return read_published("statements", dtype=str, keep_default_na=False).set_index("number")
 
 
 def printed_table(number: str) -> pd.DataFrame:
@@ -46,10 +28,10 @@ def printed_table(number: str) -> pd.DataFrame:
         ParameterError: the paper has no such table.
         CheckoutError: the file is missing or damaged.
     """
-    if number not in _TABLES:
-        raise ParameterError(f"There is no transcribed table {number!r}; there are {', '.join(sorted(_TABLES))}.")
+    if number not in TABLES:
+        raise ParameterError(f"There is no transcribed table {number!r}; there are {', '.join(TABLES)}.")
     file = "web_table" if number == "web" else f"table_{number.lower()}"
-    frame = read_table(f"published/{file}.csv", _TABLES[number])
+    frame = read_published(file, dtype=str if number == "S1" else None)
     if "symmetric_init" in frame:
         frame["symmetric_init"] = frame["symmetric_init"] == "yes"
     return frame
@@ -70,7 +52,7 @@ def released_medians() -> pd.DataFrame:
     and s, s_minus, s_plus, d, d_minus, d_plus: median, median - Q1, Q3 - median, in the units of Tables S2 and S3. An
     audit read them from the released files; this project has not read those itself.
     """
-    return read_table("published/released_medians.csv", _RELEASED)
+    return read_published("released_medians", dtype={"parameters": "Int64"})
 
 
 def released_curves() -> pd.DataFrame:
@@ -82,9 +64,22 @@ def released_curves() -> pd.DataFrame:
     the baseline first undercuts its own end). NaN where the end is never reached. An audit read them from the released
     file; this project has not read that itself.
     """
-    return read_table("published/released_curves.csv", _CURVES)
+    return read_published("released_curves")
 
 
 def speed_ups_in_text() -> pd.DataFrame:
     """The speed-ups that sentences of the paper and of its web page state: source, place, layers, speed_up_percent."""
-    return read_table("published/speed_ups_in_text.csv", _SPEED_UPS)
+    return read_published("speed_ups_in_text", dtype={"layers": "Int64"})
+
+
+def read_published(name: str, **options) -> pd.DataFrame:
+    """A table under ``data/published``, by pandas with these options.
+
+    Raises:
+        CheckoutError: it is missing or damaged.
+    """
+    path = data("published", f"{name}.csv")
+    try:
+        return pd.read_csv(path, **options)
+    except (OSError, ValueError) as error:
+        raise CheckoutError(f"{path} cannot be read ({cause(error)}); restore it from the repository.") from error
