@@ -6,7 +6,6 @@ from typing import Any
 
 import nbformat
 from docutils import nodes
-from myst_nb.ext.glue.utils import PendingGlueReference
 from nbformat import NotebookNode
 from sphinx.application import Sphinx
 from sphinx.config import Config
@@ -50,7 +49,6 @@ class _Pages:
     def __init__(self) -> None:
         self.chapters: dict[str, Chapter] = {}
         self.kept: dict[str, Kept] = {}
-        self.reading: set[str] = set()
 
     def execute(
         self, app: Sphinx, env: BuildEnvironment, added: set[str], changed: set[str], removed: set[str]
@@ -97,15 +95,6 @@ class _Pages:
                 name = f"{result['statement']} {result['part']}".strip()
                 logger.warning(f"the check of {name} does not support its verdict", location=docname, type="attngeo")
 
-    def note_reading(self, app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> None:
-        """On ``env-before-read-docs``: which pages are new in this build."""
-        self.reading = set(docnames)
-
-    def note_quotes(self, app: Sphinx, doctree: nodes.document) -> None:
-        """On ``doctree-read``: from which pages this one quotes numbers."""
-        quoted = {node.refdoc for node in doctree.findall(PendingGlueReference)}
-        _kept_on(app.env, "attngeo_quotes")[app.env.docname] = quoted
-
     def hand_out(
         self, app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: nodes.document | None
     ) -> None:
@@ -117,10 +106,6 @@ class _Pages:
         address = app.config.attngeo_repository
         context["body"] = takeaways.for_phones(context["body"], pagename, run.notebook) if run else context["body"]
         context["body"] += takeaways.line(pagename, source, run is not None, address)
-
-    def write_quoting(self, app: Sphinx, env: BuildEnvironment) -> list[str]:
-        """On ``env-updated``: pages that quote numbers from one read anew must be written anew."""
-        return [name for name, quoted in _kept_on(env, "attngeo_quotes").items() if quoted & self.reading]
 
 
 def all_written(app: Sphinx, exception: Exception | None) -> None:
@@ -203,10 +188,7 @@ def setup(app: Sphinx) -> dict:
     app.add_config_value("attngeo_repository", "", "html", str)
     app.connect("config-inited", configure)
     app.connect("env-get-outdated", pages.execute)
-    app.connect("env-before-read-docs", pages.note_reading)
     app.connect("source-read", pages.give)
-    app.connect("doctree-read", pages.note_quotes)
-    app.connect("env-updated", pages.write_quoting)
     app.connect("missing-reference", elsewhere)
     app.connect("html-page-context", scripts_of_page)
     app.connect("html-page-context", card_of_page)

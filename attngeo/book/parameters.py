@@ -2,19 +2,21 @@
 
 import ast
 import io
-import math
 import re
 import tokenize
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
 
 from attngeo.errors import ParameterError
 
 _TYPES = {"int": int, "float": float, "str": str, "bool": bool}
-_BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 _RANGE = re.compile(r"in ([\[(])\s*(\S+)\s*,\s*(\S+?)\s*([\])])$")
 _ARTICLES = {"int": "a whole number", "float": "a number", "str": "text", "bool": "true or false"}
+_ENDS = {"[": "ge", "(": "gt", "]": "le", ")": "lt"}
 
 
 @dataclass(frozen=True)
@@ -36,39 +38,28 @@ class Parameter:
             ParameterError: a word is not of the parameter's type, or the value is out of range.
         """
         if self.many:
-            return self.check([self._read_one(item) for word in words for item in _items(word)])
+            return self.check([item for word in words for item in _items(word)], strict=False)
         if len(words) > 1:
             raise ParameterError(f"Parameter {self.name} takes one value, not {len(words)}.")
-        return self.check(self._read_one(words[0]))
+        return self.check(words[0], strict=False)
 
-    def check(self, value: Any) -> Any:
-        """The value as the parameter's type (an int where a float is due becomes one).
+    def check(self, value: Any, strict: bool = True) -> Any:
+        """The value as the parameter's type (an int where a float is due becomes one), from words if not ``strict``.
 
         Raises:
             ParameterError: it is of another type, or out of range.
         """
-        if not self.many:
-            return self._check_one(value)
-        if not isinstance(value, list | tuple):
-            raise ParameterError(f"Parameter {self.name} must be a list, not {value!r}.")
-        return [self._check_one(item) for item in value]
-
-    def _read_one(self, word: str) -> Any:
+        kind = Literal[self.choices] if self.choices else _TYPES[self.type]
+        wanted = f"one of {', '.join(self.choices)}" if self.choices else _ARTICLES[self.type]
+        if self.interval:
+            low, high = (_TYPES[self.type](end) for end in self.interval[1:-1].split(","))
+            kind = Annotated[kind, Meta(**{_ENDS[self.interval[0]]: low, _ENDS[self.interval[-1]]: high})]
+            wanted += f" in {self.interval}"
         try:
-            return _BOOLEANS[word.lower()] if self.type == "bool" else _TYPES[self.type](word)
-        except (ValueError, KeyError):
-            raise ParameterError(f"Parameter {self.name} must be {_ARTICLES[self.type]}, not {word!r}.") from None
-
-    def _check_one(self, value: Any) -> Any:
-        if self.type == "float" and isinstance(value, int) and not isinstance(value, bool):
-            value = float(value)
-        if type(value) is not _TYPES[self.type]:
-            raise ParameterError(f"Parameter {self.name} must be {_ARTICLES[self.type]}, not {value!r}.")
-        if self.choices and str(value) not in self.choices:
-            raise ParameterError(f"Parameter {self.name} must be one of {', '.join(self.choices)}, not {value!r}.")
-        if self.interval and not _inside(value, self.interval):
-            raise ParameterError(f"Parameter {self.name} must be in {self.interval}, not {value!r}.")
-        return value
+            return msgspec.convert(value, list[kind] if self.many else kind, strict=strict)
+        except msgspec.ValidationError:
+            wanted = f"a list, each {wanted}" if self.many else wanted
+            raise ParameterError(f"Parameter {self.name} must be {wanted}, not {value!r}.") from None
 
 
 def parse(source: str) -> dict[str, Parameter]:
@@ -125,10 +116,3 @@ def _items(word: str) -> list[str]:
     if word.startswith("[") and word.endswith("]"):
         return [item.strip().strip("\"'") for item in word[1:-1].split(",") if item.strip()]
     return [word]
-
-
-def _inside(value: int | float, interval: str) -> bool:
-    low, high = (float(end) for end in interval[1:-1].split(","))
-    above = value >= low if interval[0] == "[" else value > low
-    below = value <= high if interval[-1] == "]" else value < high
-    return above and below and not math.isnan(value)

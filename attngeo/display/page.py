@@ -40,8 +40,6 @@ def show(*results: Result, unfolded: bool = False) -> None:
 def glue(name: str, value: object, spec: str = "") -> None:
     """Keep ``format(value, spec)`` for ``{glue:text}`name` `` in the prose of the same page.
 
-    Another page writes ``{glue:any}`chapter.py::name` ``.
-
     Raises:
         ParameterError: the name holds a colon, which the role would read as the start of a format.
     """
