@@ -87,9 +87,8 @@ heads_of_equal_sum(by_head, by_mean)
 # %% [markdown]
 # ## One number for a pair of tokens
 #
-# How much token $i$ takes up of token $j$ starts from one number. Attention turns the embedding $x_i \in \R^d$ of token $i$ into
-# a *query* $q_i = \Wq\T x_i$, and that of token $j$ into a *key* $k_j = \Wk\T x_j$. Their dot product is the *raw score* of
-# the pair,
+# Attention turns the embedding $x_i \in \R^d$ of token $i$ into a *query* $q_i = \Wq\T x_i$, and that of token $j$ into a *key*
+# $k_j = \Wk\T x_j$. Their dot product is the *raw score* of the pair,
 #
 # $$
 # \hat\alpha_{ij} = q_i \cdot k_j = (\Wq\T x_i) \cdot (\Wk\T x_j) = x_i\T\, \Wqk\, x_j, \qquad \Wqk = \Wq \Wk\T .
@@ -185,12 +184,9 @@ def order_of_scores_is_kept(d=32, n_tokens=24, n_heads=4, seed=0):
 show(order_of_scores_is_kept(**sizes))
 
 # %% [markdown]
-# The largest raw score of a row names the token that is attended to most. Weights of two rows do not compare, since each row
-# has its own $Z_i$. The details say [which scores a softmax suppresses, and what a causal mask
-# changes](bilinear_form_details.py#the-order-of-scores-row-by-row).
-#
-# {numref}`fig-forward-pass` plays one layer step by step. Follow one token from its embedding to its prediction, then switch
-# the mask.
+# Weights of two rows do not compare, since each row has its own $Z_i$. The details say [which scores a softmax suppresses, and what
+# a causal mask changes](bilinear_form_details.py#the-order-of-scores-row-by-row). {numref}`fig-forward-pass` plays one layer step by
+# step: follow one token to its prediction, then switch the mask.
 
 
 # %% tags=["remove-cell"]
@@ -337,8 +333,7 @@ show(heads_do_not_share_one_softmax(**sizes))
 # Each head has its own softmax and its own values, and a sum of softmaxes is not the softmax of a sum. In
 # {numref}`fig-heads-of-equal-sum` every head's form is replaced by the mean of all. The sum stays; weights and output change.
 #
-# So the symmetry of a layer is not that of its heads. Their sum can be symmetric while no head is, if the skew-symmetric parts
-# cancel. Heads that are nearly symmetric can add up to a matrix that is not, if their symmetric parts cancel.
+# So the symmetry of a layer is not that of its heads. Their sum can be symmetric while no head is, and the other way round.
 # [Heads or their sum](heads_or_sum.py) has what trained models do.
 #
 # ## What the matrix leaves out
@@ -346,13 +341,9 @@ show(heads_do_not_share_one_softmax(**sizes))
 # $\Wqk$ does not hold the biases of queries and keys, rotations that encode positions, the gains of a layer normalisation
 # before it, or a normalisation of queries and keys. All of them change what a model attends to.
 #
-# How much is left out can be said for rotations ({prf:ref}`prop-rotary`). ModernBERT, LLaMA and Mistral, which the paper
-# scores, turn queries and keys by angles proportional to the position. For one head of such a model:
-#
-# - A symmetric $\Wqk$ does not say that two distant tokens score each other alike. It describes tokens at the same place.
-# - A $\Wqk$ that is not symmetric does say that some tokens score each other differently. Two neighbours do, with some
-#   embeddings, if $\Wq$ or $\Wk$ has full column rank and the planes turn by different angles between 0 and $\pi/2$.
-# - Without these two conditions some tokens still do, at a distance of at most $d_h$, in sequences of more than $d_h$ tokens.
+# For rotations it can be said how much ({prf:ref}`prop-rotary`). ModernBERT, LLaMA and Mistral, which the paper scores, turn queries
+# and keys by angles in proportion to the position. In such a model a symmetric $\Wqk$ speaks of tokens at the same place alone.
+# One that is not symmetric does say that some tokens score each other differently.
 #
 # ## What it means for you
 #

@@ -84,7 +84,7 @@ def by_formula(scores: Scores, **more: float | int) -> pd.DataFrame:
 @house_style()
 def one_strong_column(frame: pd.DataFrame, limit: float, n: int) -> CaptionedFigure:
     """Directionality against the factor on one column, by each formula, and the limit of Def. 3.2."""
-    figure, panel = new_figure(8, 3.6)
+    figure, panel = new_figure(8, 3.0)
     style = {"palette": PALETTE, "style": "formula", "dashes": False, "markers": ["o", "s", "^"], "errorbar": "sd"}
     sns.lineplot(frame, x="factor", y="directionality d", hue="formula", ax=panel, **style)
     panel.axhline(limit, color=ENCODER, linestyle=":", linewidth=1, label=f"limit of Def. 3.2, {limit:+.2f}")
@@ -120,8 +120,8 @@ glue("head-spread", head_directionality_sd(768, 64), ".2f")
 # %% [markdown]
 # ## Both scores, in code
 #
-# The symmetry score is one line, the directionality score five. A matrix is symmetric if token $i$ scores token $j$ as $j$
-# scores $i$. Its columns are long where a few coordinates of the context token decide the score.
+# A matrix is symmetric if token $i$ scores token $j$ as $j$ scores $i$. Its columns are long where a few coordinates of the
+# context token decide the score.
 
 
 # %%
@@ -342,12 +342,9 @@ show(directionality_as_defined(seed=seed))
 
 # %% [markdown]
 # Three formulas of this kind are in use. Sums of *norms* are the definition. Sums of the *excess* over the threshold, with
-# the divisor $n - 1$ in the standard deviation, are what the released code computes. Sums of the excess of the *logarithms*
-# are behind the printed Table S3 ([The printed scores](printed_scores.py)). The package names them `definition`, `released`
-# and `tables`.
-#
-# All three ignore the scale of the matrix, the order of its rows and columns, and signs. All change their sign with
-# transposition. None is a property of the bilinear form alone: turn the basis below, and $s$ stays while $d$ changes.
+# the divisor $n - 1$, are what the released code computes. Sums of the excess of the *logarithms* are behind the printed Table S3
+# ([The printed scores](printed_scores.py)). The package names them `definition`, `released` and `tables`. None is a property of
+# the bilinear form alone: turn the basis below, and $s$ stays while $d$ changes.
 
 # %% tags=["remove-input"]
 build_a_matrix(generator, gamma)
@@ -445,7 +442,7 @@ show(sign_of_directionality(seed=seed), unfolded=True)
 #
 # ## Random matrices
 #
-# Weights start at random. A score of trained weights says something only where it leaves the range of random ones.
+# A score of trained weights says something only where it leaves the range of random ones.
 #
 # ````{prf:proposition} Prop. S1.17 (3) of the paper: symmetry of random matrices, corrected
 # :label: prop-s1-17-3
@@ -676,6 +673,7 @@ table(
     caption="What untrained weights score: the band that holds 95 % of them, for a layer and for one of its 8 heads. A score"
     " inside its band says nothing about training.",
     formats={"$s$, mean": ".2g", "$s$, ±": ".2g", "$d$, ±": ".2f", "$d$ of a head, ±": ".2f"},
+    folded="What untrained weights score, by width",
 )
 
 # %% [markdown]
