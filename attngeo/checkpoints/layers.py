@@ -24,11 +24,11 @@ from attngeo.checkpoints.architectures import ABSOLUTE, ARCHITECTURES, Entry, La
 from attngeo.checkpoints.architectures.locate import Name, value_of
 from attngeo.checkpoints.dequantise import FLOAT8
 from attngeo.checkpoints.gguf_files import GgufFile, gguf_path
-from attngeo.checkpoints.misplaced import no_checkpoint, no_config, no_weights
+from attngeo.checkpoints.misplaced import no_checkpoint, no_config
 from attngeo.checkpoints.quantised import WAY_OUT, quantised, refusal
 from attngeo.checkpoints.repositories import LocalFolder, Repository
 from attngeo.checkpoints.sources import open_repository
-from attngeo.checkpoints.tensorfiles import SUFFIXES, TensorFile
+from attngeo.checkpoints.tensorfiles import SUFFIXES, TensorFile, no_tensors
 from attngeo.errors import CheckpointError
 from attngeo.inputs import checked, local_path
 
@@ -333,7 +333,7 @@ def open_checkpoint(
         )
     file = path if path.is_file() else None
     if file is not None and file.suffix not in SUFFIXES:
-        raise no_weights(file)
+        raise no_tensors(file)
     repository = open_repository(file.parent if file else path_or_id, revision, subfolder=subfolder)
     config = _config(repository, file)
     own_type, config = config.get("model_type"), config | ({"model_type": model_type} if model_type else {})

@@ -250,4 +250,9 @@ def open_tensors(path: Path) -> TensorFile:
             raise found.damaged(cause(error)) from error
     if path.suffix in SUFFIXES:
         return TorchFile(path)
-    raise CheckpointError(f"{path.name} is no weight file that can be read; known are {', '.join(SUFFIXES)}, .gguf.")
+    raise no_tensors(path)
+
+
+def no_tensors(path: Path) -> CheckpointError:
+    """The error for a file of another kind, such as the weights of another framework."""
+    return CheckpointError(f"{path.name} is no weight file that can be read; known are {', '.join(SUFFIXES)}, .gguf.")

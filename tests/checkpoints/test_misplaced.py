@@ -47,11 +47,6 @@ def without(name: str, *folders: str):
     return make
 
 
-def run_without_config(here, saved) -> None:
-    without("config.json", "checkpoint-500")(here, saved)
-    shutil.copy(saved / "config.json", here)
-
-
 def of_another_name(here, saved) -> None:
     without("model.safetensors", ".")(here, saved)
     for name in ("a", "b"):
@@ -80,25 +75,16 @@ INSTEAD = {  # what is there, what is given, what the sentence says
     "an adapter": (file("adapter_config.json", ADAPTER), "x", "attngeo score owner/base --adapter x"),
     "a run": (without("", "checkpoints/checkpoint-9", "checkpoints/checkpoint-10", "model"), "x", "score x/model"),
     "a run not finished": (without("", "checkpoints/checkpoint-9", "checkpoints/checkpoint-10"), "x", "checkpoint-10"),
-    "a trainer's run": (without("", "checkpoint-9", "checkpoint-10"), "x", "score x/checkpoint-10"),
-    "checkpoints by other names": (without("", "epoch1", "epoch2"), "x", "holds 2"),
     "checkpoints without configs": (without("config.json", "checkpoint-5"), "x", "score x/checkpoint-5"),
     "no config": (without("config.json", "."), "x", "config.json"),
-    "no config, one above": (run_without_config, "x/checkpoint-500", "copy x/config.json"),
     "no config for a file": (without("config.json", "."), "x/model.safetensors", "config.json"),
-    "two models": (of_another_name, "x", "a.safetensors"),
+    "two models": (of_another_name, "x", "no weights of a usual name"),
     "Lightning, alone": (lightning_alone, "x/epoch=3.ckpt", "config.json"),
     "Lightning, with objects": (lightning(argparse.Namespace(lr=1)), "x/epoch=3.ckpt", "safetensors"),
-    "ONNX": (file("model.onnx"), "x", "(model.onnx) weights of another framework"),
-    "an ONNX file": (file("model.onnx"), "x/model.onnx", "another framework"),
-    "Flax": (file("flax_model.msgpack"), "x/flax_model.msgpack", "another framework"),
-    "MLX": (file("weights.npz"), "x", "(weights.npz) weights of another framework"),
-    "FSDP": (file("pytorch_model_fsdp_0/a.distcp"), "x", "merge-weights"),
+    "an ONNX file": (file("model.onnx"), "x/model.onnx", ".safetensors"),
     "a trainer's state": (file("optimizer.pt"), "x", "no weights"),
-    "a tokenizer": (file("tokenizer.json", "{}"), "x", "tokenizer"),
-    "nothing": (lambda here, saved: None, "x", "empty"),
+    "nothing": (lambda here, saved: None, "x", "save_pretrained"),
     "a text": (file("a.txt"), "x/a.txt", "safetensors"),
-    "no GGUF": (lambda here, saved: None, "./x.gguf", "x.gguf"),
 }
 
 
