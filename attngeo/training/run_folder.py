@@ -5,7 +5,7 @@ import logging
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -33,34 +33,22 @@ class RunBusy(RunError):
 
 @contextmanager
 def claimed(output: Path) -> Iterator[None]:
-    """Keep other processes from the run in a folder, by a lock beside it that goes with the process.
-
-    Folders that were made for it and stay empty are removed again.
+    """Keep other processes from the run in a folder, by a lock beside it that goes with the process; its file stays.
 
     Raises:
         RunBusy: another process is making the run.
     """
     folder = Path(os.path.realpath(output))
-    made = [path for path in (folder, *folder.parents) if not os.path.exists(path)]
-    lock = FileLock(folder.parent / f".{folder.name}.lock")
-    try:
-        lock.acquire(timeout=0)
-    except Timeout as error:
-        raise RunBusy(
-            f"another process is making the run in {output}; wait for its end, or choose another folder."
-        ) from error
-    except OSError:
-        pass  # beside it nothing can be written; where in it neither, `require_room` says so
-    try:
+    with ExitStack() as held:
+        try:
+            held.enter_context(FileLock(folder.parent / f".{folder.name}.lock", timeout=0))
+        except Timeout as error:
+            raise RunBusy(
+                f"another process is making the run in {output}; wait for its end, or choose another folder."
+            ) from error
+        except OSError:
+            pass  # beside it nothing can be written; where in it neither, `require_room` says so
         yield
-    finally:
-        if lock.is_locked:
-            with suppress(OSError):  # Windows keeps what is open
-                Path(lock.lock_file).unlink()  # while it is held, so that it is nobody else's
-            lock.release()
-        for path in made:
-            with suppress(OSError):
-                path.rmdir()
 
 
 def saved_config(output: Path) -> dict[str, Any]:
