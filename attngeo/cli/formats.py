@@ -7,7 +7,6 @@ import math
 import os
 import re
 from collections.abc import Sequence
-from fnmatch import fnmatchcase
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,12 +30,7 @@ SUFFIXES = {
     "html": (".html", ".htm"),
 }
 PICTURES = (".svg", ".png", ".pdf")
-# what save_pretrained, peft, a Trainer and a run leave beside weights and that has the suffix of a format of ours
-OF_CHECKPOINT = (
-    *("*config.json", "*.index.json", "tokenizer*", "special_tokens_map.json", "added_tokens.json", "vocab*"),
-    *("merges.txt", "README.md", "trainer_state.json", "run.json", "history.parquet", "scores.parquet"),
-)
-MARKS = ("config.json", "adapter_config.json", "run.json")  # one of them is in every folder of a checkpoint or a run
+MARKS = ("config.json", "adapter_config.json", "run.json")  # of folders in which nothing is replaced
 # formats that are of no use on a terminal, with what they need: extra, package, what it is called
 FILES_ONLY = {"parquet": ("parquet", "pyarrow", "a Parquet file"), "html": ("plot", "matplotlib", "a report")}
 
@@ -45,8 +39,8 @@ def format_of(asked: str | None, output: Path | None, default: str = "table") ->
     """The format that ``--format`` and the suffix of the output agree on; whatever it needs is there.
 
     Raises:
-        ParameterError: they differ, the suffix is unknown or missing, the format needs a file, or the file is one of a
-            checkpoint.
+        ParameterError: they differ, the suffix is unknown or missing, the format needs a file, or a file of that
+            name lies beside a checkpoint.
         MissingExtra: a package that writes it is not installed.
     """
     if output is None:
@@ -55,8 +49,9 @@ def format_of(asked: str | None, output: Path | None, default: str = "table") ->
         return asked or default
     if output.is_dir():
         raise ParameterError(f"{output} is a folder; -o needs a file name.")
-    if any(map(_is_of_checkpoint, (output, Path(os.path.realpath(output))))):
-        raise ParameterError(f"{output} is a file of a checkpoint, which the scores would replace; name another file.")
+    folders = (output.parent, Path(os.path.realpath(output)).parent)
+    if output.is_file() and any((folder / mark).is_file() for folder in folders for mark in MARKS):
+        raise ParameterError(f"{output} is there already, in the folder of a checkpoint or a run; name another file.")
     suffix = output.suffix.lower()
     named = next((name for name, suffixes in SUFFIXES.items() if suffix in suffixes), None)
     if asked is None and named is None:
@@ -72,12 +67,6 @@ def format_of(asked: str | None, output: Path | None, default: str = "table") ->
         with needs(extra, what):
             import_module(package)
     return form
-
-
-def _is_of_checkpoint(path: Path) -> bool:
-    """Whether a file is there that loading a checkpoint, or reading a run, may need."""
-    named = any(fnmatchcase(path.name, pattern) for pattern in OF_CHECKPOINT)
-    return named and path.is_file() and any(path.with_name(mark).is_file() for mark in MARKS)
 
 
 def check_picture(path: Path) -> None:

@@ -115,7 +115,7 @@ def test_formats_and_files_are_those_of_score(run, tmp_path):
 def test_a_file_of_a_checkpoint_is_no_output(run, saved, output):
     before = (saved / output).read_bytes()
     code, _, err = run("first", "run", "-o", output)
-    assert code == 2 and f"{output} is a file of a checkpoint" in err and (saved / output).read_bytes() == before
+    assert code == 2 and f"{output} is there already" in err and (saved / output).read_bytes() == before
 
 
 def test_an_adapter_is_compared_with_its_base(run, saved):
