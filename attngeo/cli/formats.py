@@ -130,7 +130,9 @@ def write_parquet(rows: Sequence[dict], path: Path) -> None:
     import pyarrow
     from pyarrow import parquet
 
-    parquet.write_table(pyarrow.Table.from_pylist(list(rows)), path)
+    content = io.BytesIO()  # pyarrow cannot write to a pipe
+    parquet.write_table(pyarrow.Table.from_pylist(list(rows)), content)
+    path.write_bytes(content.getvalue())
 
 
 def _drawn(view: View) -> str:

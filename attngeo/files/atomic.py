@@ -2,12 +2,10 @@
 
 import errno
 import os
-import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from uuid import uuid4
 
 from attngeo.errors import AttngeoError
@@ -21,31 +19,28 @@ def atomic_path(target: str | os.PathLike) -> Iterator[Path]:
     """Yield a temporary path beside ``target``; on success rename it there, on failure remove it.
 
     A link stays, and the file it leads to is replaced; a file keeps its mode. What is no file, such as a pipe or a
-    device, is written to in the end.
+    device, is yielded itself.
 
     Args:
         target: the file to write. Its folder is made when missing.
 
     Raises:
-        AttngeoError: no file can have that name, or the pipe or device takes nothing.
+        AttngeoError: no file can have that name.
         OSError: the folder cannot be written, or the disk is full; ``target``, which it names, is then as it was.
     """
     target = Path(target)
+    if os.path.exists(target) and not (os.path.isfile(target) or os.path.isdir(target)):
+        yield target
+        return
     try:
         former = target.stat().st_mode if target.exists() else 0
-        special = bool(former) and not (stat.S_ISREG(former) or stat.S_ISDIR(former))
-        place = Path(os.path.realpath(target)) if target.is_symlink() and not special else target
+        place = Path(os.path.realpath(target)) if target.is_symlink() else target
         temporary = place.with_name(f".{target.stem}-{uuid4().hex}{target.suffix}")
-        if not special:
-            _create(temporary, place, former)
+        _create(temporary, place, former)
     except (OSError, ValueError) as error:
         if isinstance(error, OSError) and error.errno not in _OF_THE_NAME:
             raise _named(error, target) from error
         raise AttngeoError(f"{target} cannot be written ({cause(error)}); name another file.") from error
-    if special:
-        with _passed_on(target) as temporary:
-            yield temporary
-        return
     try:
         yield temporary
         try:
@@ -71,21 +66,6 @@ def _create(temporary: Path, place: Path, former: int) -> None:
     temporary.parent.mkdir(parents=True, exist_ok=True)
     mode = former & 0o777 | stat.S_IRUSR | stat.S_IWUSR if stat.S_ISREG(former) else 0o666
     temporary.touch(mode, exist_ok=False)
-
-
-@contextmanager
-def _passed_on(target: Path) -> Iterator[Path]:
-    """A temporary file whose content goes to a pipe or a device, which a rename would replace."""
-    with TemporaryDirectory() as folder:
-        temporary = Path(folder, f"passed-on{target.suffix}")
-        yield temporary
-        try:
-            with temporary.open("rb") as made, target.open("wb") as open_target:
-                shutil.copyfileobj(made, open_target)
-        except BrokenPipeError:
-            raise  # its reader has left, which is no error of ours
-        except OSError as error:
-            raise AttngeoError(f"{target} cannot be written ({cause(error)}); name a file.") from error
 
 
 def _named(error: OSError, target: Path) -> OSError:
