@@ -182,7 +182,7 @@ def read_levels(folder: Path) -> dict[tuple[int, int], np.ndarray]:
     """The pictures of a run as they are stored, in 8-bit levels, by (layer, step); none if it kept none."""
     if not (folder / "images.npz").exists():
         return {}
-    with np.load(folder / "images.npz") as arrays:
+    with (folder / "images.npz").open("rb") as file, np.load(file) as arrays:
         found = dict(arrays)
     if any(levels.dtype != np.int8 or levels.ndim != 2 for levels in found.values()):
         raise ValueError("images.npz holds something else than pictures")
