@@ -4,24 +4,21 @@ import hashlib
 import json
 import os
 import shutil
-import tempfile
-from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from attngeo.files.atomic import write_text
 from attngeo.files.manifest import damage, write_manifest
-from attngeo.inputs import read_json
 from attngeo.training.choices import Text
 from attngeo.training.corpora.documents import Corpus, CorpusError
 from attngeo.training.corpora.vocabulary import Vocabulary
 
-FORMAT = 1  # raise it when the meaning of the files changes
-CHUNK_CHARACTERS = 2_000_000  # documents encoded at a time
-PARTS = ("train", "held_out")
+FORMAT = 2  # raise it when the meaning of the files changes
+AT_ONCE = 32  # documents encoded at a time
+FILES = ("train", "held_out", "documents")
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,72 +58,46 @@ def tokenize(
     target = (folder or cache_folder() / "tokens") / key
     if damage(target):
         _write(target, corpus, vocabulary, text, held_out)
-    about = read_json(target / "tokens.json", dict[str, Any], CorpusError)
-    arrays = [np.memmap(target / f"{part}.bin", dtype=about["dtype"], mode="r") for part in PARTS]
-    return TokenSet(arrays[0], arrays[1], tuple(about["documents"]))
+    train, apart, documents = (np.load(target / f"{name}.npy", mmap_mode="r") for name in FILES)
+    return TokenSet(train, apart, tuple(documents.tolist()))
 
 
 def _write(target: Path, corpus: Corpus, vocabulary: Vocabulary, text: Text, held_out: float) -> None:
-    """Encode into a folder beside the target and move it there whole."""
+    """Encode, write into a folder beside the target and move it there whole."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+        beside = TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent)
     except OSError as error:
         raise CorpusError(
             f"The cache of token ids, {target.parent}, cannot be written ({error.strerror}); let ATTNGEO_CACHE name a "
             "folder that can."
         ) from error
-    dtype = np.dtype("uint16" if vocabulary.size <= 1 << 16 else "uint32")
-    try:
-        lengths, hashes = _encode(temporary / "all.bin", corpus, vocabulary, text, dtype)
-        apart = _held_out(lengths, hashes, held_out, corpus.name)
-        everything = np.memmap(temporary / "all.bin", dtype=dtype, mode="r")
-        starts = np.cumsum(lengths) - lengths
-        for part, chosen in zip(PARTS, (~apart, apart), strict=True):
-            with open(temporary / f"{part}.bin", "wb") as file:
-                for i in np.flatnonzero(chosen):
-                    everything[starts[i] : starts[i] + lengths[i]].tofile(file)
-        del everything
-        (temporary / "all.bin").unlink()
-        about = {"dtype": dtype.name, "documents": [int((~apart).sum()), int(apart.sum())], "corpus": corpus.name}
-        write_text(temporary / "tokens.json", json.dumps(about))
-        write_manifest(temporary)
+    with beside as temporary:
+        ids, hashes = _encode(corpus, vocabulary, text)
+        apart = _held_out(np.array([len(one) for one in ids]), hashes, held_out, corpus.name)
+        parts = [np.concatenate([ids[i] for i in np.flatnonzero(chosen)]) for chosen in (~apart, apart)]
+        for name, array in zip(FILES, (*parts, np.array([(~apart).sum(), apart.sum()])), strict=True):
+            np.save(Path(temporary, f"{name}.npy"), array)
+        write_manifest(Path(temporary))
         shutil.rmtree(target, ignore_errors=True)
         try:
-            temporary.rename(target)
+            os.rename(temporary, target)
         except OSError:
             if damage(target):  # else another process was first
                 raise
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _encode(file: Path, corpus: Corpus, vocabulary: Vocabulary, text: Text, dtype: np.dtype):
-    """Write the ids of all documents; return their lengths in tokens and the hashes of their texts."""
-    lengths: list[int] = []
+def _encode(corpus: Corpus, vocabulary: Vocabulary, text: Text) -> tuple[list[np.ndarray], np.ndarray]:
+    """The ids of each document, and the hashes of their texts."""
+    dtype = np.dtype("uint16" if vocabulary.size <= 1 << 16 else "uint32")
+    ids: list[np.ndarray] = []
     hashes: list[bytes] = []
-    with open(file, "wb") as opened:
-        for chunk in _chunks(corpus.documents()):
-            hashes += [
-                hashlib.blake2b(document.encode("utf-8", "replace"), digest_size=8).digest() for document in chunk
-            ]
-            for ids in vocabulary.encode([text.spell(document) for document in chunk]):
-                lengths.append(len(ids) + 2)
-                opened.write(np.array([vocabulary.start, *ids, vocabulary.end], dtype=dtype).tobytes())
-    return np.array(lengths, dtype=np.int64), np.array(hashes, dtype="S8")
-
-
-def _chunks(documents: Iterator[str]) -> Iterator[list[str]]:
-    chunk: list[str] = []
-    characters = 0
-    for document in documents:
-        chunk.append(document)
-        characters += len(document)
-        if characters >= CHUNK_CHARACTERS:
-            yield chunk
-            chunk, characters = [], 0
-    if chunk:
-        yield chunk
+    documents = corpus.documents()
+    while chunk := list(islice(documents, AT_ONCE)):
+        hashes += [hashlib.blake2b(document.encode("utf-8", "replace"), digest_size=8).digest() for document in chunk]
+        found = vocabulary.encode([text.spell(document) for document in chunk])
+        ids += [np.array([vocabulary.start, *one, vocabulary.end], dtype=dtype) for one in found]
+    return ids, np.array(hashes, dtype="S8")
 
 
 def _held_out(lengths: np.ndarray, hashes: np.ndarray, share: float, name: str) -> np.ndarray:
