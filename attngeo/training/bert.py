@@ -91,14 +91,14 @@ def build_model(
     positions: Positions | str = Positions.LEARNED,
     values: Values | str = Values.TRAINED,
 ) -> PreTrainedModel:
-    """A BERT with the given initialisation, whose statistics have been checked.
+    """A BERT with the given initialisation.
 
     Two models of equal shape and seed differ only in what their initialisations, positions and values change. A causal
     one, a decoder, sees the left only. Of the implementations of attention in transformers "eager" is the faster one on
     a CPU; positions that are not learned need it.
 
     Raises:
-        InitialisationError: the weights do not have the statistics that the initialisation promises.
+        InitialisationError: the weights do not have the symmetry that the initialisation promises.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

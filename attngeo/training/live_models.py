@@ -7,14 +7,13 @@ import torch
 from torch import nn
 
 from attngeo.bilinear.form import BilinearForm
-from attngeo.bilinear.scores import score_heads
 from attngeo.checkpoints.architectures import LayerPlan, Part
 from attngeo.checkpoints.dequantise import FLOAT8
 from attngeo.checkpoints.models import Model, open_model
 from attngeo.errors import ParameterError
 from attngeo.training import ties
 from attngeo.training.choices import SYMMETRY, Initialisation
-from attngeo.training.initialisations import InitialisationError
+from attngeo.training.initialisations import require_symmetry
 
 MIXERS = {
     Initialisation.SYMMETRIC: ties.identity,
@@ -66,7 +65,7 @@ def initialise(
         wq, wk = form.wq.clone(), form.wk.clone()
         ties.tie(wq, wk, MIXERS[kind], generator)
         plan.store(BilinearForm(wq, wk), opened.weights.tensors)
-        _check(opened, plan, SYMMETRY[kind])
+        require_symmetry(opened.read(plan).form, SYMMETRY[kind], plan.module)
 
 
 def _chosen(opened: Model, part: Part | None) -> list[LayerPlan]:
@@ -90,15 +89,3 @@ def _chosen(opened: Model, part: Part | None) -> list[LayerPlan]:
                 f"{plan.query} of {opened.name} is stored in 8 bits and cannot be written; load it in a wider type."
             )
     return plans
-
-
-def _check(opened: Model, plan: LayerPlan, expected: float) -> None:
-    form = opened.read(plan).form
-    # entries rounded to a type of unit roundoff u change s by less than 16 u^2; 1e-6 where that is nothing
-    slack = max(1e-6, 16 * torch.finfo(form.wq.dtype).eps ** 2)
-    for h, s in enumerate(score_heads(form).symmetry.tolist()):
-        if not abs(s - expected) <= slack:
-            raise InitialisationError(
-                f"head {h} of {plan.module} has symmetry {s:.4g} after initialisation and should have {expected:.4g};"
-                f" give its queries random weights first."
-            )

@@ -6,9 +6,8 @@ import torch
 
 from attngeo import score, score_heads
 from attngeo.errors import ParameterError
-from attngeo.training import initialisations
 from attngeo.training.bert import STD, attention_layers, build_model, forms
-from attngeo.training.choices import Initialisation, Shape
+from attngeo.training.choices import SYMMETRY, Initialisation, Shape
 from attngeo.training.initialisations import InitialisationError, initialise_bert
 
 SHAPE = Shape(layers=2, d_model=64, heads=4, d_ff=64, vocab_size=40)
@@ -138,29 +137,26 @@ def test_layers_heads_and_seeds_differ(name):
 
 
 @pytest.mark.parametrize("name", [n for n in ALL if n is not Initialisation.MIMETIC])
-def test_a_library_that_initialises_after_us_is_noticed(name):
-    """Planted: key or value weights are drawn again, or scaled, or a bias is set, after the initialisation."""
-    for spoil in ("again", "values", "scale", "bias"):
-        model = build_model(SHAPE, False)
-        layers = attention_layers(model)
+def test_the_scale_of_each_start(name):
+    """Of each weight: that of BERT, or of a new `nn.Linear`; biases only where nn.Linear makes them."""
+    model, found = layers_forms(name)
+    linear = ["released", "default-linear"]
+    large = {"query": [*linear, "scaled", "scaled-symmetric"], "value": [*linear, "scaled-values"]}
+    large["key"] = large["query"]
+    for layer in attention_layers(model):
+        for part, starts in large.items():
+            expected = 1 / math.sqrt(3 * 64) if name in starts else STD
+            assert float(getattr(layer.self, part).weight.std()) == pytest.approx(expected, rel=0.07), part
+            assert bool(getattr(layer.self, part).bias.any()) == (name in linear)
+    if name not in SYMMETRY:
+        assert all(abs(float(score_heads(form).symmetry.mean()) - 1 / 64) < 8 * math.sqrt(2) / 64 for form in found)
 
-        def spoiled(layer, generator, std, real=initialisations._MAKE[name], spoil=spoil):
-            real(layer, generator, std)
-            if spoil == "again":
-                layer.self.key.weight.normal_(0, 0.1)
-            elif spoil == "values":
-                expected_elsewhere = 1 / math.sqrt(3 * 64) if layer.self.value.weight.std() < 1.5 * STD else STD
-                layer.self.value.weight.normal_(0, expected_elsewhere)
-            elif spoil == "scale":
-                layer.self.query.weight.mul_(1.2)
-            else:
-                for linear in (layer.self.query, layer.self.key):
-                    linear.bias.copy_((linear.bias == 0).float())
 
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setitem(initialisations._MAKE, name, spoiled)
-            with pytest.raises(InitialisationError, match="layer 0"):
-                initialise_bert(layers, name, 0, STD)
+def test_weights_that_cannot_be_tied_are_noticed():
+    model = build_model(SHAPE, False)
+    torch.nn.init.zeros_(attention_layers(model)[1].self.query.weight)
+    with pytest.raises(InitialisationError, match="layer 1"):
+        initialise_bert(attention_layers(model), Initialisation.SYMMETRIC, 0, STD)
 
 
 def test_heads_of_width_one_cannot_be_skew():
