@@ -1,4 +1,4 @@
-"""Byte ranges of a remote file: several in flight, resumed where they broke off, in the memory that they fill."""
+"""Byte ranges of a remote file: several in flight, asked for again where they fail, in the memory that they fill."""
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -15,10 +15,9 @@ from attngeo.checkpoints.byte_sources import Bytes, empty
 from attngeo.errors import CheckpointError
 
 PIECE = 8 * 2**20  # bytes asked for at once
-BLOCK = 2**14  # bytes taken off the wire at once, where the library has to be told
 IN_FLIGHT = 8  # pieces fetched at the same time, over all files
-ATTEMPTS = 6  # failures in a row, without a byte of progress, before giving up
-FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0  # seconds; each wait is twice the one before, unless the server asks for another
+ATTEMPTS = 6  # at a piece, before giving up
+FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0  # seconds; each wait is twice the one before
 TRANSIENT = {408, 425, 429, 500, 502, 503, 504}
 EXPIRED = {400, 401, 403, 404, 410}  # what the storage answers when a signed location has expired
 NETWORK_ERRORS = (OSError, HTTPError)
@@ -30,14 +29,6 @@ class Place(NamedTuple):
 
     location: str
     size: int
-
-
-class Failure(Exception):
-    """What another attempt may mend, and the seconds that the server asks to wait."""
-
-    def __init__(self, what: str, retry_after: str | None = None) -> None:
-        super().__init__(what)
-        self.wait = float(retry_after) if retry_after and retry_after.isdigit() else None  # a date is left aside
 
 
 class Transfer(NamedTuple):
@@ -93,41 +84,32 @@ class RemoteBytes(Bytes):
             self._coming.popitem()[1].give_up()
 
     def _fill(self, view: memoryview, start: int, given_up: threading.Event) -> None:
-        """Fetch the bytes from ``start`` on that fill a view, with patience: each request is for what is missing."""
-        failures, found_again = 0, False
-        while len(view) and not given_up.is_set():
+        """Fetch the bytes from ``start`` on that fill a view, with patience."""
+        stop, why, found_again = start + len(view), "", False
+        for attempt in range(ATTEMPTS):
+            if given_up.wait(min(FIRST_WAIT * 2 ** (attempt - 1), LONGEST_WAIT) if why else 0):
+                return
             place = self._place
             try:
-                with _get(place, start, start + len(view)) as (status, headers, blocks):
+                with _get(place, start, stop) as (status, headers, content):
                     if status in EXPIRED and not found_again:
                         found_again = True
                         self._find_again(place)
-                        continue
-                    self._check(place, status, headers, start, start + len(view))
-                    for block in blocks:
-                        if given_up.is_set():
-                            return
-                        if len(block) > len(view):
-                            raise Failure("it sent more bytes than those asked for")
-                        view[: len(block)] = block
-                        view, start, failures = view[len(block) :], start + len(block), 0
-                if len(view):
-                    raise Failure("it closed the connection early")
-            except (Failure, *NETWORK_ERRORS) as error:
-                failure = error if isinstance(error, Failure) else Failure(f"no answer ({type(error).__name__})")
-                failures += 1
-                if failures == ATTEMPTS:
-                    raise CheckpointError(
-                        f"{self.name} cannot be read from {_host(place)}: {failure}, {ATTEMPTS} times in a row;"
-                        f" run again later."
-                    ) from error
-                wait = FIRST_WAIT * 2 ** (failures - 1) if failure.wait is None else failure.wait
-                given_up.wait(min(wait, LONGEST_WAIT))
+                    elif status in TRANSIENT:
+                        why = f"it answered {status}"
+                    elif self._sends(place, status, headers, start, stop) and len(data := content()) == len(view):
+                        view[:] = data
+                        return
+                    else:
+                        why = "it sent other bytes than those asked for"
+            except NETWORK_ERRORS as error:
+                why = f"no answer ({type(error).__name__})"
+        raise CheckpointError(
+            f"{self.name} cannot be read from {_host(place)}: {why}, {ATTEMPTS} times in a row; run again later."
+        )
 
-    def _check(self, place: Place, status: int, headers: Mapping[str, str], start: int, stop: int) -> None:
-        """Refuse an answer that does not begin with the bytes [start, stop) and end there."""
-        if status in TRANSIENT:
-            raise Failure(f"it answered {status}", headers.get("Retry-After"))
+    def _sends(self, place: Place, status: int, headers: Mapping[str, str], start: int, stop: int) -> bool:
+        """Whether an answer has the bytes [start, stop)."""
         if status == 200 and (start, stop) != (0, self.size):
             raise CheckpointError(
                 f"{_host(place)} gives {self.name} whole and not by byte ranges; download the repository (hf download)"
@@ -139,9 +121,7 @@ class RemoteBytes(Bytes):
                 f" run again."
             )
         spans = {f"bytes {start}-{stop - 1}/{size}" for size in (self.size, "*")}
-        of_length = headers.get("Content-Length") in (None, str(stop - start))
-        if not of_length or (status == 206 and headers.get("Content-Range") not in spans):
-            raise Failure("it sent other bytes than those asked for")
+        return status == 200 or headers.get("Content-Range") in spans
 
     def _find_again(self, stale: Place) -> None:
         with self._lock:
@@ -153,7 +133,7 @@ class RemoteBytes(Bytes):
 
 
 @contextmanager
-def _get(place: Place, start: int, stop: int) -> Iterator[tuple[int, Mapping[str, str], Iterator[bytes]]]:
+def _get(place: Place, start: int, stop: int) -> Iterator[tuple[int, Mapping[str, str], Callable[[], bytes]]]:
     """Status, headers and body of a GET through huggingface_hub's own session; the token goes to the Hub alone."""
     headers = {**build_hf_headers(), "Accept-Encoding": "identity", "Range": f"bytes={start}-{stop - 1}"}
     if _host(place) != urlsplit(constants.ENDPOINT).netloc:
@@ -162,10 +142,10 @@ def _get(place: Place, start: int, stop: int) -> Iterator[tuple[int, Mapping[str
     options = {"headers": headers, "timeout": constants.HF_HUB_DOWNLOAD_TIMEOUT}
     if callable(getattr(session, "stream", None)):
         with session.stream("GET", place.location, follow_redirects=True, **options) as response:
-            yield response.status_code, response.headers, response.iter_raw()
+            yield response.status_code, response.headers, response.read
     else:
         with session.get(place.location, stream=True, **options) as response:
-            yield response.status_code, response.headers, response.iter_content(BLOCK)
+            yield response.status_code, response.headers, lambda: response.content
 
 
 def _host(place: Place) -> str:
