@@ -77,34 +77,30 @@ figures.separations(areas[~areas["models"].str.startswith("Figure")])
 
 # %% [markdown]
 # :::{admonition} How sure is this
-# - The released scores were read by an audit. We leave out {glue:text}`n-left-out` of the {glue:text}`n-drawn` points
-#   in Fig. 2 of the paper: repetitions, random weights, wrong extractions, other kinds of models ([every
-#   point](pretrained_survey_details.py#every-released-point)).
-# - Models of a *family* share authors, data or recipe, and are not independent. On the weights that we read a family
-#   counts once. There are {glue:text}`n-encoders` families of encoders and {glue:text}`n-decoders` of decoders. So few
-#   leave any AUC between {glue:text}`most` and {glue:text}`least` undecided.
-# - Most of these encoders are not of text and most decoders are, so modalities are compared, too. On text alone the
-#   encoder is ahead in {glue:text}`share-s-text` of pairs, too few families to decide; pairs lost:
-#   {glue:text}`lost-text`.
-# - What counts is the attention mask, not the objective: the encoders of {glue:text}`not-masked` were never trained to fill
-#   in masks.
+# - An audit read the released scores. Of the {glue:text}`n-drawn` points in Fig. 2 of the paper we leave out
+#   {glue:text}`n-left-out`: [repeated, random, wrongly extracted or of another
+#   kind](pretrained_survey_details.py#every-released-point).
+# - On the weights that we read a *family*, of one author, data or recipe, counts once: {glue:text}`n-encoders` of
+#   encoders, {glue:text}`n-decoders` of decoders. So few leave any AUC between {glue:text}`most` and {glue:text}`least` undecided.
+# - Most of these encoders are not of text, and most decoders are. On text alone the encoder is ahead in
+#   {glue:text}`share-s-text` of pairs, with too few families to decide.
+# - What counts is the mask, not the objective: encoders of {glue:text}`not-masked` were never trained to fill in masks.
 # :::
 #
-# Take an encoder and a decoder at random: how often is the encoder's score the higher one? This share of pairs is the area
-# under the ROC curve (AUC): 1 where a score separates the groups, a half where it tells nothing. The
-# [symmetry $s$ and the directionality $d$](two_scores.py) of a model are medians over its layers; $d$ is negative where
-# columns dominate.
+# The share of pairs in which the encoder scores higher is the area under the ROC curve (AUC): 1 where a score separates
+# the groups, a half where it tells nothing. The [symmetry $s$ and the directionality $d$](two_scores.py) of a model are
+# medians over its layers; $d$ is negative where columns dominate.
 #
 # ## Among released language models both scores separate
 #
-# The authors released the scores behind Figures 2, S1 and S2, a point per model. Leave out what cannot speak for a trained
-# model of its kind, and see how well the rest separates; a point under the pointer tells its name.
+# The authors released the scores behind their figures, a point per model. Leave out those that cannot speak for a trained
+# model of its kind, and see how well the rest separates.
 
 # %% tags=["remove-input"]
 figures.clean_figure(results, medians)
 
 # %% [markdown]
-# Symmetry tells the two kinds apart almost without exception.
+# Symmetry tells the two kinds apart almost without exception:
 
 
 # %%
@@ -124,8 +120,8 @@ def section_3_symmetry_in_language():
 show(section_3_symmetry_in_language(), unfolded=True)
 
 # %% [markdown]
-# Directionality does, too. But where we read the weights these scores follow a formula that the paper does not state, that
-# of Table S3, and not Def. 3.2 of the paper.
+# Directionality does, too. But where we read the weights it follows [the formula of Table S3](printed_scores.py), which the
+# paper does not state.
 
 
 # %%
@@ -157,9 +153,9 @@ show(section_3_directionality_in_language())
 # %% [markdown]
 # ## In vision and audio nothing is decided
 #
-# One family of causal decoders each was scored in all layers: ImageGPT in vision, which is drawn, and Whisper's in audio,
-# which is not. Either lies below every family of encoders in symmetry, but one family cannot carry an interval. The other
-# decoders in [Figure S1 of the paper](pretrained_survey_details.py#the-other-figures-as-released) are of other kinds.
+# One family of causal decoders each was scored in all layers: ImageGPT in vision and Whisper's in audio. Either lies below
+# every family of encoders in symmetry, but one family cannot carry an interval. The other decoders in [Figure
+# S1](pretrained_survey_details.py#the-other-figures-as-released) are of other kinds.
 
 
 # %%
@@ -196,8 +192,8 @@ def section_3_symmetry_elsewhere():
 show(section_3_symmetry_elsewhere())
 
 # %% [markdown]
-# Nor is $d$ one score: language has the formula of Table S3, vision that of the released code, by the
-# [checkpoints](pretrained_survey_details.py#the-same-models-in-the-paper-and-what-later-training-does) that we could compare.
+# Nor is $d$ one score: vision has [yet another
+# formula](pretrained_survey_details.py#the-same-models-in-the-paper-and-what-later-training-does), that of the released code.
 
 
 # %%
@@ -229,9 +225,8 @@ show(section_3_directionality_elsewhere())
 # %% [markdown]
 # ## Halves of one model: the encoder is the more symmetric one
 #
-# The two halves of one model share data, recipe and objective. So here the mask and cross-attention set them apart, and not
-# the objective, of which the paper speaks. Figure S2 has {glue:text}`n-halves` such models, of
-# {glue:text}`families-of-halves`.
+# The halves of one model share data, recipe and objective: what sets them apart is the mask and cross-attention, not the
+# objective, of which the paper speaks. Figure S2 has {glue:text}`n-halves` such models.
 
 
 # %% tags=["remove-cell"]
@@ -309,17 +304,16 @@ figures.place_your_bet(figures.drawn())
 # ## On weights that we read symmetry separates, too
 #
 # We scored {glue:text}`n-layers` layers of {glue:text}`n-models` checkpoints: of text, images, sound, chemical reactions and
-# proteins; weights that occur twice count once. The matrix of a layer is the sum over its heads
-# $W_{qk} = \sum_h W_{q,h} W_{k,g(h)}^\top$ (Eq. S20), where $g(h)$ is the key head that query head $h$ reads; biases, rotary
-# positions and normalisation gains are outside it. Softmax acts on each head alone: what is symmetric, [heads or their
-# sum](heads_or_sum.py), is a question of its own.
+# proteins. The matrix of a layer is the sum over its heads $W_{qk} = \sum_h W_{q,h} W_{k,g(h)}^\top$ (Eq. S20), where $g(h)$
+# is the key head that query head $h$ reads. Biases, rotary positions and normalisation gains are outside it. Whether
+# [heads or their sum](heads_or_sum.py) are symmetric is a question of its own.
 
 # %% tags=["remove-input"]
 figures.family_scores(by_family.with_kinds(layers), of_families(stacks), bands)
 
 # %% [markdown]
-# A family counts once on either side, with the mean of its models; cross-attention is neither encoder nor decoder and is
-# left out. All pairs that are lost in symmetry are those of one encoder, {glue:text}`losers`.
+# Cross-attention is neither encoder nor decoder and is left out. All pairs that are lost in symmetry are those of one
+# encoder, {glue:text}`losers`.
 
 
 # %%
@@ -385,30 +379,22 @@ def section_3_directionality_on_weights():
 show(section_3_directionality_on_weights())
 
 # %% [markdown]
-# [Other choices](pretrained_survey_details.py#other-choices-of-models-and-formula) of models and formula mostly say the same. Two do not, as to whether the interval holds 1/2:
-# {glue:text}`other-answers`. By objective, which the theorems of the paper are about, symmetry separates as well; in these
-# models objective and mask coincide.
-
-# %% [markdown]
+# [Other choices](pretrained_survey_details.py#other-choices-of-models-and-formula) of models and formula mostly say the
+# same; two do not: {glue:text}`other-answers`. By objective, of which the theorems speak, symmetry separates as well, but in
+# these models objective and mask coincide.
+#
 # ## A score needs its random value beside it
 #
 # Symmetry of a few hundredths is already far from chance in wide matrices. Directionality spreads widely, and yet is not
 # noise: by Def. 3.2 of the paper the medians of {glue:text}`n-outside` of these {glue:text}`n-stacks` stacks of layers
 # lie outside the band of random weights. By chance {glue:text}`n-by-chance` would. By both formulas columns dominate in
 # {glue:text}`decoders-columns` decoders. So they do in {glue:text}`encoders-columns` encoders. But narrow models have
-# wide bands, in which much can hide.
+# wide bands, in which much can hide. The details have [every model](pretrained_survey_details.py#every-model), layer by
+# layer and head by head.
 
 # %% tags=["remove-cell"]
 banded = stacks.merge(bands, on=["model", "part"])
 by_kind = outside_table(banded)
-# %% tags=["remove-input"]
-figures.explorer(scores)
-
-# %% [markdown]
-# Every model of the survey can be looked at here, layer by layer and head by head. A table of all stands in the
-# [details](pretrained_survey_details.py#every-model).
-
-# %% tags=["remove-cell"]
 for row in by_kind[by_kind["kind"] != "cross-attention"].itertuples():
     glue(f"{row.kind}-columns", f"{row[-1]} of {row.stacks}")
 area = areas.set_index(["models", "score"])["auc"]
@@ -423,13 +409,9 @@ assert everything["s"].side == masked["s"].side == 1 and everything["d"].side ==
 encoders = recorded.stacks.query("attention == 'bidirectional'")
 others = by_family.other_answers(recorded.stacks)
 assert len(others) == 2
-lost = {
-    name: beaten(of_families(chosen), "symmetry")
-    for name, chosen in (("all", recorded.stacks), ("text", choices(recorded.stacks)[TEXT_ALONE]))
-}
-(loser,) = lost["all"].keys() | lost["text"].keys()
+(loser,) = beaten(of_families(recorded.stacks), "symmetry")
 (loser_words,) = sizes(encoders[encoders["family"] == loser], scores)
-in_figure, drawn = results[results["figure"] == figures.FIGURE], halves("s", results)
+in_figure = results[results["figure"] == figures.FIGURE]
 for name, value in {
     "pairs-s": f"{area['language', 's']:.0%}",
     "pairs-d": f"{area['language', 'd']:.0%}",
@@ -437,7 +419,6 @@ for name, value in {
     "share-d": f"{everything['d'].separation.auc:.0%}",
     "share-d-tables": f"{everything['d as in Table S3'].separation.auc:.0%}",
     "share-s-text": f"{text['s'].separation.auc:.0%}",
-    "lost-text": f"{lost['text'][loser]} by {loser_words}",
     "losers": loser_words,
     "other-answers": "; ".join(f"{score}, {choice}" for score, choice in others),
     "least": f"{everything['s'].least:.2f}",
@@ -447,14 +428,13 @@ for name, value in {
     "not-masked": ", ".join(encoders[~encoders["objective"].str.startswith("masked")]["family"].unique()),
     "n-drawn": len(in_figure),
     "n-left-out": int((~in_figure["counted"]).sum()),
-    "n-halves": len(drawn),
-    "families-of-halves": ", ".join(drawn["family"].unique()),
+    "n-halves": len(halves("s", results)),
     "n-layers": len(layers),
     "n-models": layers["model"].nunique(),
     "n-stacks": len(banded),
     "n-outside": outside(banded)["definition"].sum(),
     "n-by-chance": f"{LEVEL * len(banded):.0f}",
-    "grouped": ", ".join(f"{model} ({heads})" for model, heads in grouped_keys(scores).items()) or "none",
+    "grouped": " and ".join(grouped_keys(scores)) or "none",
 }.items():
     glue(name, value)
 
@@ -463,8 +443,7 @@ for name, value in {
 #
 # - `attngeo score MODEL` scores your model and says what random weights of its shape would give.
 # - In the models at hand [fine-tuning on
-#   labels](pretrained_survey_details.py#the-same-models-in-the-paper-and-what-later-training-does) and [rounding to four
-#   bits](pretrained_survey_details.py#weights-in-fewer-bits) change the symmetry little; directionality is not safe from
-#   rounding in the same way.
-# - Most of today's models have grouped keys; of those read here {glue:text}`grouped`.
-#   `attngeo survey --group llama-3.1` scores more on any machine that reaches the Hub.
+#   labels](pretrained_survey_details.py#the-same-models-in-the-paper-and-what-later-training-does) and [four
+#   bits](pretrained_survey_details.py#weights-in-fewer-bits) change symmetry little; directionality is not safe from rounding.
+# - Most of today's models have grouped keys, of those read here {glue:text}`grouped`. `attngeo survey --group llama-3.1`
+#   scores more where the Hub can be reached.

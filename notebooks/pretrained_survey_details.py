@@ -87,6 +87,9 @@ table(
     formats=dict.fromkeys(list(headings.values())[1:], ".2f"),
 )
 
+# %% tags=["remove-input"]
+figures.explorer(by_family.distinct(scores))
+
 # %% [markdown]
 # ## The same models in the paper, and what later training does
 #

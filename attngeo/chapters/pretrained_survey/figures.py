@@ -102,7 +102,7 @@ def results_in_figures(results: pd.DataFrame) -> pd.DataFrame:
 @house_style()
 def separations(table: pd.DataFrame, name: str = "fig-separations") -> CaptionedFigure:
     """AUC with both intervals, one line per comparison, of `attngeo.chapters.pretrained_survey.measures`."""
-    figure, panel = new_figure(7.4, 0.38 * len(table) + 1.6)
+    figure, panel = new_figure(7.4, 0.28 * len(table) + 1.3)
     colours = table["score"].map({"s": PART_COLOURS["encoder"], "d": PART_COLOURS["decoder"]})
     labels = (table["score"] + ": " + table["models"]).tolist()
     of_families = table["family_low"].notna()  # else a group has one family, and no interval
@@ -132,9 +132,9 @@ def separations(table: pd.DataFrame, name: str = "fig-separations") -> Captioned
         f"{(rows['low'] > 0.5).sum()} of {len(rows)} of ${score}$" for score, rows in table.groupby("score", sort=False)
     )
     caption = f"""How often an encoder scores higher than a decoder (AUC, numbers on the right). At 1/2 the score
-    tells nothing. Intervals that lie above it as a whole, if models were independent: {above}. Where encoders or
-    decoders are one family, families give no interval. Directionality of language is by the formula of Table S3, of
-    vision by that of the released code; by which of the two that of audio is, is not known."""
+    tells nothing. Intervals above it as a whole, if models were independent: {above}. A group of one family gives
+    families no interval. Directionality of language is by the formula of Table S3, of vision by that of the released
+    code; by which of the two that of audio is, is not known."""
     alt = f"""Dot plot of {len(table)} AUC with intervals, a vertical line at one half. Lowest
     {values[table["auc"].argmin()]}, highest {values[table["auc"].argmax()]}."""
     return CaptionedFigure(figure, name, caption, alt)
@@ -174,9 +174,10 @@ def area(points: pd.DataFrame, score: str, left_out: frozenset[str] = frozenset(
 def _still(results: pd.DataFrame, points: pd.DataFrame, ours: pd.DataFrame | None) -> CaptionedFigure:
     drawn = released_scores(results, {FIGURE: "language"}, "fig-released-language", ours)
     as_drawn, cleaned = ([number(area(points, s, out), 2) for s in "sd"] for out in (frozenset(), frozenset(WORDS)))
-    areas = "The share of pairs in which the encoder scores higher (AUC) is {} in {s} and {} in {d} as drawn, {} and {}"
+    areas = "Figure 2 of the paper from the released medians. As drawn the AUC is {} in {s} and {} in {d}, {} and {}"
     areas = f"{areas} without the points that do not count."
-    caption = f"{areas.format(*as_drawn, *cleaned, s='$s$', d='$d$')} In print: {drawn.caption}"
+    printed = "In print bars span the quartiles over layers, and rings are scores of ours on top of the released ones."
+    caption = f"{areas.format(*as_drawn, *cleaned, s='$s$', d='$d$')} {printed}"
     alt = f"{drawn.alt} {areas.format(*as_drawn, *cleaned, s='s', d='d')}"
     return CaptionedFigure(drawn.figure, drawn.name, caption, alt)
 
@@ -223,18 +224,18 @@ def family_scores(layers: pd.DataFrame, families: pd.DataFrame, bands: pd.DataFr
     lines = _lines(families)
     layers = layers.merge(bands, on=["model", "part"], validate="m:1").assign(d_mean=0.0)
     few = layers["precision"].isin(FEW_BITS)
-    figure, panels = new_figure(9, 0.34 * len(lines) + 1.1, columns=2, sharey=True)
+    figure, panels = new_figure(9, 0.28 * len(lines) + 1.1, columns=2, sharey=True)
     outside = 0
     for panel, (letter, score) in zip(panels, LETTERS.items(), strict=True):
         mean, half = layers[f"{letter}_mean"], layers[f"{letter}_layer"]
         outside += int(((layers[score] - mean).abs() > half).sum())
         ends = layers.assign(low=mean - half, high=mean + half).groupby(["family", "attention"])
         band = ends.agg({"low": "min", "high": "max"}).reset_index()
-        panel.barh(_heights(band, lines), band["high"] - band["low"], 0.26, band["low"], color=NEUTRAL, alpha=0.25)
+        panel.barh(_heights(band, lines), band["high"] - band["low"], 0.3, band["low"], color=NEUTRAL, alpha=0.25)
         edges = layers["attention"].map(COLOURS)
         look = {"s": 14, "alpha": 0.7, "linewidths": 0.8, "edgecolors": edges, "facecolors": edges.mask(few, "none")}
         panel.scatter(layers[score], _heights(layers, lines), **look)
-        bars = {"marker": "|", "s": 170, "linewidths": 2.5, "color": families["attention"].map(COLOURS)}
+        bars = {"marker": "|", "s": 110, "linewidths": 2.5, "color": families["attention"].map(COLOURS)}
         panel.scatter(families[score], _heights(families, lines), **bars)
         panel.axvline(0, color=NEUTRAL, linewidth=0.8)
         if apart := sum(cross for _, cross in lines):
@@ -251,10 +252,9 @@ def family_scores(layers: pd.DataFrame, families: pd.DataFrame, bands: pd.DataFr
         for kind in GROUPS.values()
         if kind in ends.index
     )
-    caption = f"""Scores of the summed form $W_{{qk}}$ (Eq. S20): {len(layers)} layers (points, open where the weights
-    are held in 8 or 4 bits) and the mean of each family's medians (bars). In grey the band that holds 95 % of layers
-    with random weights of a model's shape, for each family the widest: {outside} of {2 * len(layers)} scores lie
-    outside their own. Left of zero in d, columns dominate."""
+    caption = f"""Scores of $W_{{qk}}$: {len(layers)} layers (points) and the mean of each family's medians (bars). In
+    grey the widest band of a family that holds 95 % of layers with random weights: {outside} of {2 * len(layers)}
+    scores lie outside their own model's. Left of zero in d, columns dominate."""
     alt = f"Two dot plots, a line for each family and for cross-attention below. Families, {words}."
     return CaptionedFigure(figure, "fig-survey-families", caption, alt)
 
@@ -297,7 +297,7 @@ def form_pictures(pictures: dict[str, np.ndarray]) -> CaptionedFigure:
 
 # Place your bet
 
-EACH = 3  # encoders, and as many decoders
+EACH = 2  # encoders, and as many decoders
 SEED = 0
 SIDE = 128  # rows and columns shown: all of them would not fit on the page
 
@@ -315,7 +315,7 @@ def drawn() -> list:
     groups = [middle[middle["attention"] == kind].sample(EACH, random_state=rng) for kind in GROUPS.values()]
     chosen = pd.concat(groups).sample(frac=1, random_state=rng).rename(columns={"symmetry": "s", "directionality": "d"})
     pictures = [read_picture(row.folder, f"{row.part}-{row.layer}")[:SIDE, :SIDE] for row in chosen.itertuples()]
-    return list(chosen.assign(title=list("ABCDEF"), picture=pictures).itertuples())
+    return list(chosen.assign(title=list("ABCD"), picture=pictures).itertuples())
 
 
 def wins(shown: list, score: str) -> float:
@@ -345,10 +345,10 @@ def _still_of_bets(shown: list, counts: dict[str, float]) -> CaptionedFigure:
     titles = {f"{one.title}: {one.part}\ns {number(one.s, 2)}, d {number(one.d, 2)}": one.picture for one in shown}
     of = {part: [number(s, 2) for s in sorted(one.s for one in shown if one.part == part)] for part in GROUPS}
     ranges = " and ".join(f"from {s[0]} to {s[-1]} in the {part}s" for part, s in of.items())
-    caption = f"""$W_{{qk}}$ of the middle layer of {EACH} encoders and {EACH} decoders, no two of a kind from one
-    family, drawn by chance (seed {SEED}) from the models below: at most {SIDE} rows and columns, red positive, blue
-    negative. Matrices wider than 256 are pooled, which leaves their clouds a gap around 0. By their numbers
-    the encoder has the higher $s$ in {counts["s"]:g} of {EACH**2} pairs, the higher $d$ in {counts["d"]:g}."""
+    caption = f"""$W_{{qk}}$ of the middle layer of {EACH} encoders and {EACH} decoders, drawn by chance (seed {SEED})
+    from the models below: at most {SIDE} rows and columns, those wider than 256 pooled; red positive, blue negative.
+    By their numbers the encoder has the higher $s$ in {counts["s"]:g} of {EACH**2} pairs, the higher $d$ in
+    {counts["d"]:g}."""
     alt = f"""Images of {len(shown)} query-key matrices over clouds of mirrored entries, which lie along the mirror
     line where symmetry is high. Symmetry goes {ranges}."""
     return CaptionedFigure(mirror_clouds(titles, width=9), "fig-bets", caption, alt)

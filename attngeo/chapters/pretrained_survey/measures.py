@@ -246,16 +246,12 @@ def outside_table(banded: pd.DataFrame) -> pd.DataFrame:
     return counts.reset_index()
 
 
-def grouped_keys(scores: pd.DataFrame) -> dict[str, str]:
-    """Models of a score table in which query heads share key heads: model -> ``9 query heads on 3 key heads``."""
+def grouped_keys(scores: pd.DataFrame) -> list[str]:
+    """Models of a score table in which query heads share key heads."""
     layers, heads = scores[scores["head"] == SUM], scores[scores["head"] != SUM]
     queries = heads.groupby(["model", "part"])["head"].nunique()
     keys = layers.assign(keys=layers["rank"] // layers["d_head"]).groupby(["model", "part"])["keys"].first()
-    return {
-        model: f"{n} query heads on {keys[model, part]} key heads"
-        for (model, part), n in queries.items()
-        if n > keys[model, part]
-    }
+    return [model for (model, part), n in queries.items() if n > keys[model, part]]
 
 
 def sizes(stacks: pd.DataFrame, scores: pd.DataFrame) -> list[str]:

@@ -18,7 +18,7 @@ attngeo.interactive("clean_figure", (stage, data) => {
   const [least, most] = [Math.min(...parameters) / 1.5, Math.max(...parameters) * 1.5];
   const panels = Object.values(scores).map(({ at, title }) => {
     const chart = attngeo.chart({
-      width: 380, height: 250, label: `${title} of the points of Figure 2 against parameters`,
+      width: 380, height: 230, label: `${title} of the points of Figure 2 against parameters`,
       x: { from: least, to: most, log: true, ticks: Object.keys(units).map(Number).filter((n) => n > least && n < most), say: (n) => units[n], label: "parameters" },
       y: { from: -1.05, to: 1.05, ticks: [-1, -0.5, 0, 0.5, 1], say: (v) => number(v, 1), label: title },
     });

@@ -86,9 +86,9 @@ def test_medians_outside_are_counted_by_kind_and_formula():
 
 
 def test_keys_that_heads_share_are_counted_from_the_rank(scores):
-    assert measures.grouped_keys(scores) == {}
+    assert measures.grouped_keys(scores) == []
     shared = scores.assign(rank=scores["rank"].where(scores["head"] >= 0, 32))
-    assert measures.grouped_keys(shared) == {"m": "4 query heads on 2 key heads"}
+    assert measures.grouped_keys(shared) == ["m"]
     stacks = pd.DataFrame({"model": ["m"], "part": ["decoder"], "n_layers": [6], "objective": ["next tokens"]})
     assert measures.sizes(stacks, scores) == ["m (next tokens; layers: 6, heads: 4)"]
 
@@ -151,6 +151,6 @@ def test_bets_are_drawn_from_different_families_and_nothing_gives_them_away():
         assert len(of) == len(set(of)) == figures.EACH
     assert [one.model for one in figures.drawn()] == [one.model for one in shown]
     assert not any(one.model in figures.place_your_bet(shown).still.caption for one in shown)
-    made = [SimpleNamespace(part="encoder", s=s, d=0.0) for s in (0.3, 0.1, 0.0)]
-    made += [SimpleNamespace(part="decoder", s=s, d=0.0) for s in (0.2, 0.0, -0.1)]
-    assert figures.wins(made, "s") == 3 + 2 + 1.5 and figures.wins(made, "d") == 4.5
+    made = [SimpleNamespace(part="encoder", s=s, d=0.0) for s in (0.3, 0.0)]
+    made += [SimpleNamespace(part="decoder", s=s, d=0.0) for s in (0.2, 0.0)]
+    assert figures.wins(made, "s") == 2 + 0.5 and figures.wins(made, "d") == 2
