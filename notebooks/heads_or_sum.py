@@ -33,6 +33,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import torch
+from IPython.display import Markdown
 from matplotlib.lines import Line2D
 from torch import Tensor
 
@@ -54,6 +55,7 @@ from attngeo.chapters.heads_or_sum import (
 )
 from attngeo.display.page import glue, show, table
 from attngeo.display.style import NEUTRAL, PART_COLOURS, CaptionedFigure, house_style, new_figure
+from attngeo.display.tables import markdown_table
 from attngeo.bilinear.form import BilinearForm
 from attngeo.bilinear.null_laws import symmetry_null
 from attngeo.bilinear.scores import symmetry_score
@@ -93,8 +95,8 @@ glue("share-every", compared(alone, "heads").separation.auc, ".0%")
 assert set(alone["family"]) - set(of_families["family"]) == {"BART g2p"}
 gap = verified(model, evidence().pairs)
 assert gap is None or gap < 1e-12
-at_hand = f"The pairs of {model} were computed again from its weights for this page, with the same result"
-glue("again", f"The weights of {model} are not at hand for this page" if gap is None else at_hand)
+at_hand = f"Those of {model} were computed again from its weights for this page, with the same result"
+again = f"The weights of {model} are not at hand for this page" if gap is None else at_hand
 
 
 # %% tags=["remove-cell"]
@@ -105,7 +107,7 @@ def heads_and_sums(of: Evidence) -> CaptionedFigure:
     stacks = pd.concat(stacks[stacks["attention"] == kind].sort_values("symmetry", ascending=False) for kind in COLOURS)
     heads = of.pairs[of.pairs["g"] == of.pairs["h"]]
     heads = (heads["trace"] / heads["product"]).groupby([heads["model"], heads["part"]])
-    figure, panel = new_figure(7.4, 0.24 * len(stacks) + 1)
+    figure, panel = new_figure(7.4, 0.165 * len(stacks) + 1)
     rng = np.random.default_rng(0)
     for y, row in enumerate(stacks.itertuples()):
         points = heads.get_group((row.model, row.part))
@@ -121,9 +123,9 @@ def heads_and_sums(of: Evidence) -> CaptionedFigure:
     marks += [(f"head, {kind}", colour, "o", colour) for kind, colour in COLOURS.items()]
     handles = [Line2D([], [], ls="none", label=la, color=c, marker=m, markerfacecolor=face) for la, c, m, face in marks]
     figure.legend(handles=handles, loc="outside upper center", ncols=3)
-    caption = rf"""Symmetry of {heads.size().sum()} heads (points, spread upwards and downwards), a line for each model and
-        part whose layers have several. In black the medians over layers: of the heads together, their mean weighted with
-        $\|M_h\|^2$ (circles), and of the sum (diamonds)."""
+    caption = rf"""Symmetry of {heads.size().sum()} heads (points), a line for each model and part whose layers have several.
+        In black medians over layers: of the mean of the heads' scores weighted with $\|M_h\|^2$ (circles), and of the sum
+        (diamonds)."""
     further = int((stacks["symmetry"] > stacks["heads"]).sum())
     alt = f"""Strip plot of symmetry, {len(stacks)} rows, one per model and part: pale points for heads, a circle for the heads
         of a layer together, a diamond for their sum. The diamond lies right of the circle in {further} rows, far right
@@ -136,20 +138,19 @@ heads_and_sums(evidence())
 
 # %% [markdown]
 # :::{admonition} How sure is this
-# A *family* is a group of models that share authors, data or recipe, and counts once. Numbers above are those of the median
-# family, of {glue:text}`n-encoders` of encoders and {glue:text}`n-decoders` of decoders. Their layers have several heads. BART
-# g2p, the one family whose layers have one head, goes the other way. With it, whether encoders' heads are the more symmetric
-# is open. What sets the two kinds apart was found by looking at these families and tested on the same ones. Several measures
-# were compared, and no p is corrected for that.
+# - Models that share authors, data or recipe are a *family*, which counts once. Numbers above are those of the median
+#   family, of {glue:text}`n-encoders` of encoders and {glue:text}`n-decoders` of decoders.
+# - Their layers have several heads. BART g2p, the one family whose layers have one head, goes the other way.
+# - What sets the two kinds apart was found by looking at these families and tested on the same ones. Several measures were
+#   compared, and no p is corrected for that.
 # :::
 #
 # Random heads have hardly any symmetry: in the shape of BERT base, the band that holds 95 % of them reaches
 # {glue:text}`half-head` to either side. Of the single heads of encoders {glue:text}`symmetric-heads-encoders` are more
 # symmetric than such a band allows, of decoders {glue:text}`symmetric-heads-decoders`. More skew than it allows are
-# {glue:text}`skew-heads-encoders` and {glue:text}`skew-heads-decoders`.
-#
-# Take a family of encoders and one of decoders. Where layers have several heads, the encoder's are the more symmetric in
-# {glue:text}`share-several` of such pairs. With BART g2p it is {glue:text}`share-every`, and too few families to decide.
+# {glue:text}`skew-heads-encoders` and {glue:text}`skew-heads-decoders`. Of pairs of families, one of each kind, whose layers
+# have several heads, the encoder's heads are the more symmetric in {glue:text}`share-several`. With BART g2p it is
+# {glue:text}`share-every`, and too few families to decide.
 
 
 # %% tags=["remove-cell"]
@@ -167,7 +168,7 @@ def against_half(result: Compared, end: str, relation: str, words: str) -> Compa
 
 def open_interval(words: str, result: Compared):
     """Both ends of an interval that holds 1/2, which decides nothing."""
-    yield against_half(result, "low", "<", f"{words}{area(result)}, independent families, lower end")
+    yield against_half(result, "low", "<", f"{words}: AUC {result.separation.auc:.2f}, lower end")
     yield against_half(result, "high", ">", "the same, upper end")
 
 
@@ -189,7 +190,8 @@ def section_3_symmetry_of_heads():
     several = compared(families(whole(evidence().layers), PARTS), "heads")
     every = compared(single_heads(evidence()), "heads")
     survey = beside_survey(evidence())
-    yield from open_interval("", every)
+    sizes = f"heads of {every.separation.n_first} families of encoders, {every.separation.n_second} of decoders"
+    yield from open_interval(sizes, every)
     yield compare(f"two-sided p of {every.n_exchanges} exchanges of encoders and decoders", every.p, ">", 0.05)
     words = f"layers of several heads: {area(several)}, independent families"
     yield against_half(several, "low", ">", words)
@@ -204,8 +206,6 @@ show(section_3_symmetry_of_heads())
 # %% [markdown]
 # ## A sum's score comes from pairs of heads
 #
-# How symmetric a sum is follows from how symmetric its heads are and from how far their parts add up.
-#
 # ````{prf:proposition} the symmetry of a sum over heads
 # :label: prop-sum-over-heads
 #
@@ -213,9 +213,7 @@ show(section_3_symmetry_of_heads())
 # factor that head $h$ reads, with symmetric and skew-symmetric parts $M = S + N$, $M_h = S_h + N_h$.
 #
 # 1. Let $t_{gh} = \mathrm{Tr}(M_g M_h)$ and $p_{gh} = \langle M_g, M_h \rangle$. Then $\mathrm{Tr}(MM) = \sum_{g,h} t_{gh}$
-#    and $\|M\|_F^2 = \sum_{g,h} p_{gh}$. With $C_{gh} = W_{k,g}^\top W_{q,h}$ every term takes products of size
-#    $d_h \times d_h$ only: $t_{gh}$ is the sum of the entries of $C_{gh} \odot C_{hg}^\top$, and $p_{gh}$ that of
-#    $W_{q,g}^\top W_{q,h} \odot W_{k,g}^\top W_{k,h}$.
+#    and $\|M\|_F^2 = \sum_{g,h} p_{gh}$.
 # 2. $\langle S_g, S_h \rangle = \tfrac12 (p_{gh} + t_{gh})$ and $\langle N_g, N_h \rangle = \tfrac12 (p_{gh} - t_{gh})$.
 # 3. Let $s_0$ be the mean of the heads' scores weighted with $\|M_h\|_F^2$, $G_s = \|S\|_F^2 / \sum_h \|S_h\|_F^2$ and
 #    $G_n = \|N\|_F^2 / \sum_h \|N_h\|_F^2$. The ratio $\|S\|_F^2 / \|N\|_F^2$ is, unless $N$ or all $S_h$ vanish,
@@ -224,12 +222,14 @@ show(section_3_symmetry_of_heads())
 #    \frac{1 + s}{1 - s} = \frac{G_s}{G_n} \cdot \frac{1 + s_0}{1 - s_0} .
 #    $$ (eq-sum-over-heads)
 #
-# 4. If every head had a random sign, independent of the others', $G_s$ and $G_n$ would be 1 on average.
+# 4. If every head had a random sign of its own, $G_s$ and $G_n$ would be 1 on average.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# 1 is bilinear. For its terms, $\mathrm{Tr}(W_{q,g} W_{k,g}^\top W_{q,h} W_{k,h}^\top) = \mathrm{Tr}(C_{gh} C_{hg})$ and
+# 1 is bilinear. Its terms take products of size $d_h \times d_h$ only. With $C_{gh} = W_{k,g}^\top W_{q,h}$, $t_{gh}$ is the
+# sum of the entries of $C_{gh} \odot C_{hg}^\top$, and $p_{gh}$ that of $W_{q,g}^\top W_{q,h} \odot W_{k,g}^\top W_{k,h}$:
+# $\mathrm{Tr}(W_{q,g} W_{k,g}^\top W_{q,h} W_{k,h}^\top) = \mathrm{Tr}(C_{gh} C_{hg})$ and
 # $\mathrm{Tr}(M_g^\top M_h) = \mathrm{Tr}\bigl((W_{k,g}^\top W_{k,h})^\top W_{q,g}^\top W_{q,h}\bigr)$ by turning the
 # factors round. For 2 insert $S_h = (M_h + M_h^\top)/2$, $N_h = (M_h - M_h^\top)/2$ and use
 # $\langle M_g, M_h^\top \rangle = t_{gh}$. For one head 2 says
@@ -301,8 +301,11 @@ show(score_of_a_sum())
 # %% [markdown]
 # ## In encoders the skew parts add up less
 #
-# We have the pairs of heads of every layer of the [survey](pretrained_survey.py) that has several.
-# {glue:text}`again`.
+# Symmetric parts add up in both: in the median families their sum has {glue:text}`symmetric-gain-encoders` and
+# {glue:text}`symmetric-gain-decoders` times the squared norm that they have by themselves. Whether they differ is open. The
+# skew parts set the two kinds apart, with {glue:text}`skew-gain-encoders` times in encoders and
+# {glue:text}`skew-gain-decoders` in decoders. So the sum adds {glue:text}`added-encoders` to the $s$ of the heads in encoders,
+# and {glue:text}`added-decoders` in decoders.
 
 
 # %% tags=["remove-cell"]
@@ -310,7 +313,7 @@ show(score_of_a_sum())
 def gains(of: Evidence) -> CaptionedFigure:
     """How far the heads' symmetric parts add up against how far their skew parts do: layers and families."""
     rows, of_families = with_kinds(whole(of.layers)), families(whole(of.layers), PARTS)
-    figure, panel = new_figure(7.4, 4.2)
+    figure, panel = new_figure(7.4, 3.4)
     low, high, ticks = 0.45, 4.6, [0.5, 1, 2, 4]
     panel.plot([low, high], [low, high], color=NEUTRAL, linewidth=1, linestyle="--")
     for line in (panel.axhline, panel.axvline):
@@ -327,17 +330,15 @@ def gains(of: Evidence) -> CaptionedFigure:
             up = NUDGED.get(row.family, -2) if kind == "bidirectional" else 3
             where = {"xytext": (side, up), "textcoords": "offset points", "ha": left}
             panel.annotate(row.family, (row.skew_gain, row.symmetric_gain), fontsize=8, **where)
-    panel.set(xscale="log", yscale="log", xlim=(low, high), ylim=(low, high))
+    panel.set(xscale="log", yscale="log", xlim=(low, high), ylim=(0.8, high))
     panel.set_xticks(ticks, [f"{t:g}" for t in ticks])
-    panel.set_yticks(ticks, [f"{t:g}" for t in ticks])
+    panel.set_yticks(ticks[1:], [f"{t:g}" for t in ticks[1:]])
     panel.minorticks_off()
     panel.set(xlabel="gain of skew parts $G_n$", ylabel="gain of symmetric parts $G_s$")
-    panel.legend(loc="lower right", title="mean of a family's medians")
-    ends = {kind: own["skew_gain"].agg(["min", "max"]) for kind, own in of_families.groupby("attention")}
-    words = ", ".join(f"{kind} {a:.2f} to {b:.2f}" for kind, (a, b) in ends.items())
-    caption = f"""How much larger the squared norm of the sum is than the squared norms of the heads together, for symmetric and
-        for skew parts; both are 1 on average for heads of random sign. Small points are layers. Families, $G_n$: {words}. On
-        the dashed line the sum has the symmetry of its heads."""
+    panel.legend(loc="lower right", bbox_to_anchor=(0, 0.13, 1, 1), title="mean of a family's medians")
+    caption = """How much larger the squared norm of the sum is than the squared norms of the heads together, for symmetric and
+        for skew parts; both are 1 on average for heads of random sign. Small points are layers. On the dashed line the sum has
+        the symmetry of its heads."""
     alt = """Scatter plot on log axes, gain of symmetric parts against gain of skew parts. Decoders lie along the diagonal;
         encoders lie above it, near a skew gain of one."""
     return CaptionedFigure(figure, "fig-head-gains", caption, alt)
@@ -345,14 +346,6 @@ def gains(of: Evidence) -> CaptionedFigure:
 
 # %% tags=["remove-input"]
 gains(evidence())
-
-# %% [markdown]
-# The heads of a layer resemble one another in decoders as well, and their symmetric parts add up in both
-# ({glue:text}`symmetric-gain-encoders` and {glue:text}`symmetric-gain-decoders` times, in the median families). The skew parts
-# set the two kinds apart. In encoders their sum has {glue:text}`skew-gain-encoders` times the squared norm that they have by
-# themselves, in decoders {glue:text}`skew-gain-decoders` times. Whether the symmetric parts differ too is open.
-#
-# So the sum adds {glue:text}`added-encoders` to the $s$ of the heads in encoders, and {glue:text}`added-decoders` in decoders.
 
 
 # %%
@@ -370,24 +363,20 @@ def section_3_symmetry_of_the_sum():
     positive = every[every["heads"] > 0]
     results["multiple"] = compared(positive.assign(multiple=positive["symmetry"] / positive["heads"]), "multiple")
     factor, skew, overlap = (results[name] for name in ("factor", "skew_gain", "symmetric_overlap"))
-    independent = f"{area(factor)}, independent families"
-    yield against_half(factor, "low", ">", independent)
+    yield against_half(factor, "low", ">", f"factor: {area(factor)}")
     yield compare(f"two-sided p of {factor.n_exchanges} exchanges, of the factor", factor.p, "<", 0.05)
-    pair_words = f"by pair, symmetric less skew: {area(results['by_pair'])}, independent families"
-    yield against_half(results["by_pair"], "low", ">", pair_words)
-    for end, words in (("high", "independent families"), ("family_high", "families drawn anew")):
-        skew_words = f"how far skew parts add up: {area(skew)}, {words}, upper end"
-        yield compare(skew_words, getattr(skew.separation, end), "<", 0.5)
-    yield from open_interval("how far symmetric parts add up: ", results["symmetric_gain"])
-    yield from open_interval("the same by pair of heads: ", overlap)
-    yield from open_interval("s of the sum over s of the heads, where this is positive: ", results["multiple"])
+    by_pair = f"gains by pair, symmetric less skew: AUC {results['by_pair'].separation.auc:.2f}"
+    yield against_half(results["by_pair"], "low", ">", by_pair)
+    words = f"how far skew parts add up: AUC {skew.separation.auc:.2f}, upper end"
+    yield compare(words, skew.separation.high, "<", 0.5)
+    yield compare("the same, families drawn anew", skew.separation.family_high, "<", 0.5)
+    yield from open_interval("how far symmetric parts add up", results["symmetric_gain"])
+    yield from open_interval("that by pair of heads", overlap)
+    yield from open_interval("s of the sum over s of heads, where positive", results["multiple"])
     corrected = min(1.0, len(results) * factor.p)
-    remark = f"""Found by looking at these {every["family"].nunique()} families and tested on the same ones, without a correction
-        for the measures compared: {corrected:.3f} is the p of the factor once multiplied by {len(results)}, as many as were
-        compared here. Judged on the factor by which the sum multiplies the ratio of the symmetric to the skew part, and on the
-        difference of both gains by pair of heads, which the number of heads does not touch. The heads' skew parts add up less
-        in encoders; whether symmetric parts add up more is open: by pair of heads the interval holds 1/2, and p is
-        {overlap.p:.2f}. The quotient of s of the sum and of the heads does not tell encoders from decoders. {OF_SUMS}"""
+    remark = f"""Judged on the factor by which the sum multiplies the ratio of the symmetric to the skew part. Times
+        {len(results)}, as many measures as were compared, its p is {corrected:.3f}. Whether symmetric parts add up more is open:
+        by pair, which the number of heads does not touch, p is {overlap.p:.2f}, and the interval holds 1/2. {OF_SUMS}"""
     return {"remark": remark}
 
 
@@ -397,44 +386,41 @@ show(section_3_symmetry_of_the_sum(), unfolded=True)
 # ## No single direction carries what the sum adds
 #
 # Does what the sum adds lie in one direction that all heads share, in a few coordinates of large weights, or on the diagonal?
-# We took each of these from every head, and as much at random. None of them carries it, as {numref}`tab-without-parts` shows.
+# We took each of these from every head, and none of them carries it.
 
 
 # %% tags=["remove-cell"]
 def without_parts(layers: pd.DataFrame) -> pd.DataFrame:
-    """Medians over families once a part is taken from every head, and the largest change of s of as much at random."""
-    moved = changes(layers)
-    by_part = moved[~moved["at_random"]].groupby(["removed", "attention"], sort=False)
+    """Medians over families once a part is taken from every head."""
+    by_part = changes(layers).query("not at_random").groupby(["removed", "attention"], sort=False)
     middle = by_part[["left", "symmetry", "kept"]].median().unstack()
-    drawn = moved[moved["at_random"]].groupby("removed")["change"].agg(lambda change: change.abs().max())
     columns = {
         "squared norm left": middle["left", "bidirectional"].map("{:.0%}".format),
         "s, encoders": middle["symmetry", "bidirectional"],
         "s, decoders": middle["symmetry", "causal"],
         "kept, encoders": middle["kept", "bidirectional"].map("{:.0%}".format),
-        "at random, s moves by": drawn.reindex(middle.index).map("{:.2f}".format, na_action="ignore").fillna("–"),
     }
     return pd.DataFrame(columns).rename_axis("without the")
 
 
 kept = changes(layers).query("attention == 'bidirectional' and not at_random").groupby("removed")["kept"].median()
 assert (kept.drop(["leading 2 %", "leading 10 %"]) > 0.9).all() and kept["leading 2 %"] < 0.8  # "no single direction"
+by_chance = changes(layers).query("at_random")["change"].abs().max()
 
 
 # %% tags=["remove-input"]
 table(
     without_parts(layers),
     name="tab-without-parts",
-    caption="Symmetry of the sum in the median family without a part of its heads, and how much is kept of what the sum adds to"
-    " the $s$ of encoders' heads. Last, the largest change of a family's $s$ when as much is taken at random.",
+    caption="Symmetry of the sum in the median family without a part of its heads, and the share kept of what it adds in"
+    f" encoders. As much at random moves a family's $s$ by {by_chance:.2f} at most.",
     formats={"s, encoders": ".2f", "s, decoders": ".2f"},
 )
 
 # %% [markdown]
-# The mean direction is $(1, \dots, 1)$, which layer normalisation subtracts before its gains (not in T5, SmolLM2 and Llama).
-# Coordinates are the hundredth with the largest norms. Leading pairs are the left and right singular vectors of the sum with
-# the largest singular values. Only a fiftieth or a tenth of these matter. But they hold much of the squared norm, and the sum
-# itself chose them, so that some of the loss is by choice.
+# The mean direction is $(1, \dots, 1)$, which layer normalisation subtracts (not in T5, SmolLM2 and Llama). Coordinates are
+# the hundredth with the largest norms, leading pairs the sum's first singular vectors. Only a fiftieth or a tenth of these
+# matter. But they hold much of the squared norm, and the sum itself chose them, so that some of the loss is by choice.
 
 
 # %%
@@ -471,16 +457,11 @@ def families_table(of: Evidence) -> pd.DataFrame:
     return every[["family", "attention", *headings]].rename(columns=headings)
 
 
-# %% [markdown]
-# ## Family by family
-
 # %% tags=["remove-input"]
-table(
-    families_table(evidence()),
-    name="tab-heads-families",
-    caption="Means of a family's models' medians over layers. A family that has an encoder and a decoder stands twice.",
-    formats=dict.fromkeys(("s of heads", "s of the sum", "G_s", "G_n", "G_s / G_n"), ".2f"),
-)
+by_family = families_table(evidence())
+numbers = markdown_table(by_family, dict.fromkeys(by_family.columns[2:], ".2f"))
+whose = f"Means of a family's models' medians over layers, from the pairs of heads of every layer. {again}."
+Markdown(f"::::{{dropdown}} Family by family\n{numbers}\n\n{whose}\n::::")
 
 # %% [markdown]
 # ## What it means for you
