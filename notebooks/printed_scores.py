@@ -72,7 +72,7 @@ def printed_beside_ours(medians: pd.DataFrame) -> CaptionedFigure:
     """Printed medians as rings, a line for each row whose weights were read, and in them or beside them our own."""
     by_formula = {score: read_rows("S3", score, medians) for score in FORMULAS}
     of_symmetry = {"symmetry": read_rows("S2", "symmetry", medians)}
-    figure, panels = new_figure(9, 0.36 * len(of_symmetry["symmetry"]) + 1.9, columns=2)
+    figure, panels = new_figure(9, 0.28 * len(of_symmetry["symmetry"]) + 1.85, columns=2)
     words = {"symmetry": ("Def. 3.1, no factor 2", ENCODER, "o")} | FORMULAS
     for panel, rows_of in zip(panels, (of_symmetry, by_formula), strict=True):
         for score, rows in rows_of.items():
@@ -84,16 +84,14 @@ def printed_beside_ours(medians: pd.DataFrame) -> CaptionedFigure:
         panel.axvline(0, color=NEUTRAL, linewidth=0.8)
         panel.set_yticks(heights, [row.printed_as for row in rows])
         panel.set(ylim=(len(rows) - 0.4, -0.6), xlim=(-0.05, 1) if rows_of is of_symmetry else (-1, 0.05))
-        panel.legend(loc="upper center", bbox_to_anchor=(0.5, -0.28), ncols=2)
+        panel.legend(loc="upper center", bbox_to_anchor=(0.5, -0.36), ncols=2)
     panels[0].set(title="Table S2", xlabel="symmetry s, median over layers")
     panels[1].set(title="Table S3", xlabel="directionality d, median over layers")
     every = of_symmetry | by_formula
     met = {score: sum(row.verdict == "reproduced" for row in every[score]) for score in every}
     by = ", ".join(f"by {FORMULAS[score][0]} {met[score]}" for score in FORMULAS)
     caption = f"""Medians of the rows whose weights were read: printed (rings), ours (points). Of {len(rows)} rows, those whose
-        median and quartiles come out to both printed digits: symmetry {met["symmetry"]}; directionality {by}. Def. 3.2 of the
-        paper sums the norms that exceed a threshold, the released code their excess over it, the third formula the excess of
-        their logarithms."""
+        median and quartiles come out to both printed digits: symmetry {met["symmetry"]}; directionality {by}."""
     alt = f"""Dot plots with a ring for each printed median and points for ours. Of {len(rows)} rows come out: symmetry
         {met["symmetry"]}; directionality {by}."""
     return CaptionedFigure(figure, "fig-printed-beside-ours", caption, alt)
@@ -113,18 +111,17 @@ printed_beside_ours(medians)
 
 # %% [markdown]
 # :::{admonition} How sure is this
-# We read the weights of {glue:text}`n-read` rows, which are {glue:text}`n-checkpoints` checkpoints. Another
-# {glue:text}`n-waiting` rows of Table S2 wait for a machine that reaches the Hub. `attngeo survey --group printed` reads their
-# query and key tensors, and this page then fills itself. Repeated rows and random weights show in the numbers that the authors
-# released. Wrong extractions were found by an audit of the released code, which we did not repeat.
+# - We read the weights of {glue:text}`n-read` rows, which are {glue:text}`n-checkpoints` checkpoints. Another
+#   {glue:text}`n-waiting` rows of Table S2 wait for a machine that reaches the Hub.
+# - Repeated rows and random weights show in the numbers that the authors released. Wrong extractions were found by an audit of
+#   the released code, which we did not repeat.
 # :::
 #
 # ## What the rows are
 #
-# The other rows repeat a model, come from one by fine-tuning, show vision models, score random weights or only some layers,
-# name a model that does not exist, or rest on factors that the released code multiplied wrongly. A row can have several of
-# these; the details have [every row](printed_scores_details.py#table-s2-every-row) and [the
-# counts](printed_scores_details.py#what-is-known-against-rows).
+# The other rows repeat a model, come from one by fine-tuning, show vision models, score random weights or some layers, name a
+# model that does not exist, or rest on [wrongly multiplied
+# factors](printed_scores_details.py#what-is-known-against-rows).
 
 
 # %% tags=["remove-cell"]
@@ -135,12 +132,12 @@ def against_others(rows: pd.DataFrame):
     np.fill_diagonal(gaps, np.inf)
     repeats = rows["defects"].str.contains("duplicate").to_numpy()
     differ = np.abs(directionality - directionality[gaps.argmin(1)]).max(1)[repeats] >= SIX_DIGITS
-    originals = f"largest gap between {repeats.sum()} repeated rows of symmetry and their originals"
+    originals = f"largest gap of {repeats.sum()} repeated rows in symmetry"
     yield exact(originals, gaps[repeats].min(1).max(), 0, SIX_DIGITS)
     nearest = gaps[np.ix_(~repeats, ~repeats)].min()
     yield compare("smallest gap between any two other rows", nearest, ">", 0, 10 * SIX_DIGITS)
     marked = rows["defects"].str.contains("duplicate.*other-formula").sum()
-    yield exact("repeated rows that print another directionality for the same weights", differ.sum(), marked, 0)
+    yield exact("repeated rows of another directionality", differ.sum(), marked, 0)
 
 
 def against_chance(rows: pd.DataFrame):
@@ -153,7 +150,7 @@ def against_chance(rows: pd.DataFrame):
             ("d", 0.0, directionality_sd(row.width, convention="tables")),
         ):
             error = sd * MEDIAN_ERROR / math.sqrt(row.layers)
-            words = f"{row.row} {row.model}: median {score} against random matrices of its width"
+            words = f"{row.row} {row.model}: {score} against random"
             yield Comparison(words, getattr(row, score), relation, mean, 4 * error, error, "")
 
 
@@ -166,9 +163,8 @@ def against_chance(rows: pd.DataFrame):
     printed="""
     "Symmetry score for open-source pretrained language models"; "All models are available on Hugging Face".""",
     place="Table S2, caption",
-    remark="""The caption does not say that each row is another model: repeats are no error, and only count once. They and random
-    weights show in the released numbers themselves. Wrong extractions show in the released code, which an audit read and
-    this project did not.""",
+    remark="""The caption does not say that each row is another model: repeats are no error, and only count once. *Random* are the
+    medians of random matrices of a model's width.""",
 )
 def table_s2_distinct_checkpoints():
     rows = released_results()[lambda results: results["row"] != ""]
@@ -180,7 +176,7 @@ def table_s2_distinct_checkpoints():
     yield compare("rows of vision models", (vision["modality"] == "vision").sum(), ">", 0, paper="= 0")
     yield compare("rows of networks with random weights", len(random), ">", 0, paper="= 0")
     yield compare("rows that name a model which does not exist", (missing["model"] == "").sum(), ">", 0, paper="= 0")
-    yield compare("trained language models, rightly extracted, each counted once", left, "<", len(rows))
+    yield compare("trained, rightly extracted language models", left, "<", len(rows))
     holds = f"""Of {len(rows)} rows {len(vision)} show vision models, {len(random)} random weights, and {len(missing)} names a
         model that does not exist. Counting each model once, {left} score a trained language model with queries and keys taken
         rightly."""
@@ -197,14 +193,14 @@ glue("s-lost", 1 - paired["s_released"] / paired["s"], ".0%")
 glue("n-paired", len(of_shared_keys), "d")
 
 # %% [markdown]
-# The commonest defect hits today's models. Where heads share keys, as in Llama 3 and Mistral, the released code pairs query
-# heads with wrong key heads ({glue:text}`n-paired` rows). [Made-up symmetric heads](printed_scores_details.py) lose
-# {glue:text}`s-lost` of their symmetry that way. So a printed symmetry near zero says little about these models.
+# Where heads share keys, as in Llama 3 and Mistral, the released code pairs query heads with wrong key heads
+# ({glue:text}`n-paired` rows). [Made-up symmetric heads](printed_scores_details.py#what-a-wrong-extraction-does) lose
+# {glue:text}`s-lost` of their symmetry that way: a printed symmetry near zero says little about these models.
 #
 # ## Symmetry: Table S2 comes out
 #
-# The rows whose weights were read are values of $s$ *without* the factor 2 that Def. 3.1 of the paper prints. The authors also
-# released the scores behind the tables, with more digits than are printed. We agree with those to five digits.
+# The rows whose weights were read are values of $s$ *without* the factor 2 that Def. 3.1 of the paper prints. They agree with
+# the scores that the authors released to five digits.
 
 
 # %% tags=["remove-cell"]
@@ -257,8 +253,8 @@ show(table_s2_symmetry(medians), tables_round_the_released_results())
 # $$ (eq-table-s3)
 #
 # Here $\mu_r$ and $\sigma_r$ are the mean and the population standard deviation of the logarithms of the row norms, and $c$ is
-# the same for the columns. We found this by trying variants on the weights until one met every row. Two decimals could be
-# met by luck. The released medians leave no room for it: all checkpoints read agree with {eq}`eq-table-s3` to five digits.
+# the same for the columns. We found this by trying variants until one met every row. Two decimals could be met by luck; the
+# released medians, met to five digits, leave no room for it.
 
 
 # %%
@@ -298,12 +294,8 @@ def table_s3_directionality(medians=None):
 show(table_s3_directionality(medians))
 
 # %% [markdown]
-# The choice is not a detail. A few very large norms inflate the standard deviation, and the logarithm shrinks it. So more of
-# their weight stands above the threshold, and rows that are merely a little long stop counting.
-#
 # ## What it means for you
 #
-# - Compare your symmetry with Table S2 as it stands, but look up [the row](printed_scores_details.py#table-s2-every-row)
-#   first: it may be no score of the model that it names.
-# - Compare your directionality with Table S3 only by the same formula: `attngeo score MODEL --convention tables`.
-# - `attngeo survey --list` names the models of the register.
+# - Compare symmetry with Table S2 as it stands, but [look up the row](printed_scores_details.py#table-s2-every-row) first.
+# - Compare directionality by the formula of Table S3 alone: `attngeo score MODEL --convention tables`.
+# - `attngeo survey --group printed` reads the rows that wait, and this page then fills itself.

@@ -80,7 +80,9 @@ table(whole, name="tab-s2-rows", caption="Table S2: median [to first quartile, t
 # %% [markdown]
 # ## Table S3, every row
 #
-# Recomputed by {eq}`eq-table-s3`, since no other formula that we tried gives these numbers.
+# Recomputed by {eq}`eq-table-s3`, since no other formula that we tried gives these numbers. The choice is not a detail. A few
+# very large norms inflate the standard deviation, and the logarithm shrinks it. So more of their weight stands above the
+# threshold, and rows that are merely a little long stop counting.
 
 # %% tags=["remove-input"]
 whole = whole_table("S3", "directionality_tables", medians)
