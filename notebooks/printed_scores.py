@@ -84,7 +84,7 @@ def printed_beside_ours(medians: pd.DataFrame) -> CaptionedFigure:
         panel.axvline(0, color=NEUTRAL, linewidth=0.8)
         panel.set_yticks(heights, [row.printed_as for row in rows])
         panel.set(ylim=(len(rows) - 0.4, -0.6), xlim=(-0.05, 1) if rows_of is of_symmetry else (-1, 0.05))
-        panel.legend(loc="upper center", bbox_to_anchor=(0.5, -0.36), ncols=2)
+        panel.legend(loc="upper center", bbox_to_anchor=(0.5, -0.3), ncols=2)
     panels[0].set(title="Table S2", xlabel="symmetry s, median over layers")
     panels[1].set(title="Table S3", xlabel="directionality d, median over layers")
     every = of_symmetry | by_formula

@@ -59,7 +59,6 @@ from attngeo.claims.seed_intervals import Case, too_small
 from attngeo.runs.arms import LOSS
 from attngeo.runs.estimates import HELPS, LEVEL, NO_DIFFERENCE, over_seeds
 from attngeo.runs.numbers_in_words import as_millions, as_nats, as_percent, extent
-from attngeo.training.config import DEFAULTS
 
 STD = 0.02  # of BERT's weights
 WIDTHS = (128, 256, 768, 1024)  # of ours, of the paper's 4 and 12 layers, of the web page's 24
@@ -98,26 +97,19 @@ figures.plans_figure(symmetry)
 
 # %% tags=["remove-cell"]
 everything = [run for setting in (*starts.settings(starts.recorded()), *plans.values()) for run in setting.runs]
-sizes = {setting.training for setting in plans.values()}
-glue("n-runs", len(everything), "d")
-glue("hours", sum(run.about["seconds"] for run in everything) / 3600, ".0f")
 read = max(starts.Training.of(run.config).tokens for run in everything) / starts.PAPERS.tokens
 glue("tokens-share", f"{100 * read:.2f} %")
-glue("depths", extent((size.layers for size in sizes), str))
-glue("widths", extent((size.width for size in sizes), str))
 
 # %% [markdown]
 # :::{admonition} How sure is this
-# In the shape where it helps, a plan of {glue:text}`shape-seeds` seeds found it; {glue:text}`again-seeds` new seeds, planned
-# once that was known, found it again. The seeds of the first plan had been looked at in shorter runs of that shape. By
-# Bonferroni's bound for the {glue:text}`n-encoder-plans` comparisons of encoders, {glue:text}`n-after-bound` is significant
-# alone. That {glue:text}`n-lower` or more of so many independent intervals lie below zero has a probability of
-# {glue:text}`lower-by-chance`, if nothing differs.
-#
-# The models have {glue:text}`depths` layers. Their width is {glue:text}`widths`, and the longest run reads a small part of the
-# paper's tokens: {glue:text}`tokens-share`. Keys equal to queries do more than make $\Wqk$ symmetric: each token
-# leans towards itself. No comparison above separates the two; two further
-# [plans](../recorded_runs.md#planned-runs), not yet run, ask what in the start it is that helps.
+# - Where it helps, a plan of {glue:text}`shape-seeds` seeds found it; {glue:text}`again-seeds` new seeds, planned then, found it
+#   again. The first seeds had been looked at in shorter runs of that shape.
+# - By Bonferroni's bound for the {glue:text}`n-encoder-plans` comparisons of encoders, {glue:text}`n-after-bound` is significant
+#   alone. By chance {glue:text}`n-lower` or more of so many independent intervals lie below zero with probability
+#   {glue:text}`lower-by-chance`.
+# - The models are small, and the longest run reads {glue:text}`tokens-share` of the paper's tokens.
+# - Keys equal to queries also make each token lean towards itself. No comparison above separates the two; two
+#   [plans](../recorded_runs.md#planned-runs), not yet run, ask what it is that helps.
 # :::
 #
 # ## The recipe changes more than symmetry
@@ -233,25 +225,18 @@ assert (speed[12] > 0).sum() == 2 and printed_table("web").query("layers == 24")
 assert scale_factor(768) < 1.1 and scale_factor(WIDTHS[-1]) < 1
 
 # %% [markdown]
-# In the released code of the paper, read by an audit and not by us, the start that is called symmetric changes the scale
-# of $\Wqk$, too. At the width of the paper's four-layer model a tied token's mean logit with itself grows from
-# {glue:text}`logit-mini` to {glue:text}`logit-released`.
+# In the released code of the paper, read by an audit and not by us, the symmetric start changes the scale of $\Wqk$, too. At
+# the width of the paper's four-layer model a tied token's mean logit with itself grows from {glue:text}`logit-mini` to
+# {glue:text}`logit-released`. The two largest speed-ups are printed where this factor is largest. It does not explain the
+# gains of deeper models, where it is near 1 or below: these, of one seed each, are the paper's best evidence.
 #
-# The paper's two largest speed-ups are printed where this factor is largest. It does not explain the gains printed for
-# deeper models, where it is near 1 or below: those rows, of one seed each, are the paper's best evidence for
-# symmetry.
-#
-# ## Planned before they were made, the comparisons help in one shape
+# ## The planned comparisons help in one shape
 #
 # For each [planned experiment](../recorded_runs.md#planned-runs) the question, the measure and the seeds were written down
 # before its first run. At one seed two runs read equal text in equal order, and start from equal weights wherever their
 # starts do not differ. The measure is the final held-out loss, symmetric less random: its mean over seeds, with a 95 %
-# interval (Student's $t$). The first of these that applies is what a plan says:
-#
-# - *no difference that counts*: the interval lies within ±{glue:text}`band` nats;
-# - *faster*: it lies below zero; *by {glue:text}`share` of steps or more*, if the interval of the steps saved lies above that;
-# - *slower*: it lies above zero;
-# - *undecided*: anything else.
+# interval (Student's $t$). A plan says *no difference* if the interval lies within ±{glue:text}`band` nats, else *faster* below
+# zero, *slower* above, *undecided* around it. It is *by {glue:text}`share`* if the interval of the steps saved lies above that.
 
 
 # %% tags=["remove-cell"]
@@ -276,9 +261,10 @@ def symmetry_as_planned():
     cases = {p.plan: loss_case(p, "symmetric") for p in of_plans()}
     for plan, case in cases.items():
         yield from ends(case, "below" if plan in BELOW_ZERO else "around")
-    fixed = "What is compared, and what counts as what, was fixed before the first run"
-    said = "what each plan says of its runs stands in its row"
-    return {"remark": f"{too_small(cases.values(), starts.PAPERS)} {fixed}; {said}."}
+    too_small(cases.values(), starts.PAPERS)  # asserted
+    fixed = "What is compared, and what counts as what, was fixed before the first run."
+    rows = "Rows: text, layers × width, tokens, in brackets seeds, what the plan says."
+    return {"remark": f"Runs smaller or shorter than the paper's decide nothing about those. {fixed} {rows}"}
 
 
 show(symmetry_as_planned(), unfolded=True)
@@ -310,18 +296,17 @@ assert temperature.less("scaled").outcome() == temperature.less("warmer").outcom
 # blocks the same shape is undecided.
 #
 # **Where it does not, or cannot be told.** The comparison with most seeds, {glue:text}`first-seeds`, finds a loss lower by
-# {glue:text}`first-nats` nats: faster by its plan, and little. With 2 layers there is no difference that counts. Most of the
-# others are undecided, because an encoder's loss stays on a plateau and leaves it at a step that differs from seed to seed.
-# Runs that differ in their seed alone end up to {glue:text}`spread-encoders` nats apart in encoders, and
-# {glue:text}`spread-decoders` in decoders.
-#
-# **Depth and width.** The plans also asked whether symmetry's part grows with depth, and whether the part of the scale
-# shrinks with width. Neither is shown ([details](symmetric_initialisation_details.py#depth-and-width)).
+# {glue:text}`first-nats` nats: faster by its plan, and little. With 2 layers there is no difference that counts. Most others
+# are undecided, because an encoder's loss leaves its plateau at a step that differs from seed to seed. Runs that differ in
+# their seed alone end up to {glue:text}`spread-encoders` nats apart in encoders, and {glue:text}`spread-decoders` in decoders.
+# That symmetry's part grows with depth, or that of the scale shrinks with width, [is not
+# shown](symmetric_initialisation_details.py#depth-and-width).
 #
 # ## Most of the released start's gain comes without its symmetry
 #
-# Earlier runs, whose settings were chosen while they were made, take the released start apart. In encoders most of its gain
-# comes from scale, biases and values; the tie adds nothing beyond the noise between seeds.
+# Earlier runs, whose settings were chosen while they were made, take the released start
+# [apart](symmetric_initialisation_details.py#the-earlier-runs-every-comparison). Most of its gain comes from scale, biases and
+# values; the tie adds nothing beyond the noise.
 
 # %% tags=["remove-input"]
 figures.made_of(encoders())
@@ -409,8 +394,8 @@ glue("floor-most", as_percent(max(max(starts.between_random_starts(e)[1]) for e 
 glue("largest-speed-up", printed_table("1")["speed_up_percent"].max(), ".0f")
 
 # %% [markdown]
-# A larger scale helps; larger logits alone do not. Planned for this question, a start whose logits were multiplied by the
-# same factor ended higher ([details](symmetric_initialisation_details.py#does-the-scale-act-through-the-logits)).
+# A larger scale helps; larger logits alone, by a plan of their own, [do
+# not](symmetric_initialisation_details.py#does-the-scale-act-through-the-logits).
 #
 # ## The printed speed-ups are first touches of one seed
 #
@@ -429,30 +414,24 @@ glue("fine", fine, "g")
 for name, of in (("earlier", compared), ("planned", [p.primary for p in symmetry])):
     glue(f"{name}-gain", -min(c.difference().low for c in of), ".3f")
     glue(f"{name}-harm", max(c.difference().high for c in of), ".3f")
-steps = max(run.config["steps"] for run in everything) / DEFAULTS["steps"]
-glue("steps-share", f"{100 * steps:.1f} %")
 
 # %% [markdown]
 # ## What would settle it
 #
-# The paper itself (Section 6) calls its findings "an initial step toward leveraging symmetry for more efficient Transformer
-# training", and says: "further research is required to assess the scalability of symmetric initialization in large-scale
-# models and across diverse domains".
+# The paper itself says (Section 6) that "further research is required to assess the scalability of symmetric initialization in
+# large-scale models and across diverse domains". Our planned runs do not exclude gains by symmetry of up to
+# {glue:text}`planned-gain` nats, nor losses of up to {glue:text}`planned-harm`. In the earlier ones it is gains of up to
+# {glue:text}`earlier-gain` and losses of up to {glue:text}`earlier-harm`. There {glue:text}`needed` seeds would bring an interval
+# to ±{glue:text}`fine` nats.
 #
-# All {glue:text}`n-runs` runs of this page took {glue:text}`hours` hours of one core. The longest has
-# {glue:text}`steps-share` of the paper's steps. In the earlier ones a gain by symmetry of up to {glue:text}`earlier-gain`
-# nats is not excluded, nor a loss of up to {glue:text}`earlier-harm`. In the planned ones it is gains of up to
-# {glue:text}`planned-gain` and losses of up to {glue:text}`planned-harm`. As the earlier runs scatter, {glue:text}`needed`
-# seeds would bring an interval there to ±{glue:text}`fine` nats.
-#
-# What would settle it is Table 1's own size and length with its controls, and several seeds.
-# [Recorded runs](../recorded_runs.md#runs-still-worth-a-gpu) has the commands and what they cost on a GPU. If `symmetric` and
-# `symmetric-indefinite` both beat `random` there by a share comparable to that of `released`, the paper's explanation
-# stands. If `default-linear` does as well as `released`, scale, biases and values explain the gain.
+# What would settle it is Table 1's own size and length with its controls, and several seeds ([commands and
+# cost](../recorded_runs.md#runs-still-worth-a-gpu)). If `symmetric` and `symmetric-indefinite` both beat `random` there by a
+# share comparable to that of `released`, the paper's explanation stands. If `default-linear` does as well as `released`, scale,
+# biases and values explain the gain.
 #
 # ## What it means for you
 #
 # - Do not count on a symmetric start to save you steps. It did in one shape of small encoders.
 # - Try the scale without the tie: `attngeo train --init default-linear`. The wider a model, the less it changes: at the
 #   width of the paper's 12-layer model it multiplies the scale of $\Wqk$ by {glue:text}`scale-12`.
-# - Before you credit a start with its symmetry, compare it with one of equal scale, `--init random`, with several seeds.
+# - Compare a symmetric start with one of equal scale, `--init random`, with several seeds.

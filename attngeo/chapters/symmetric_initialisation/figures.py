@@ -37,21 +37,13 @@ from attngeo.runs.numbers_in_words import as_nats, as_percent
 # black for the baseline; apart from colour, dashes tell the arms apart
 COLOURS = dict(zip(STARTS, ("#000000", *PALETTE[:6], PALETTE[4], PALETTE[3], NEUTRAL), strict=True))
 DASHES = dict(zip(STARTS, ("-", "-", "--", ":", "-", "--", ":", "-.", "-.", "-."), strict=True))
-CHANGED_PARTS = {  # which parts a start changes; the two that change values with queries and keys change biases, too
-    "symmetric": "tie",
-    "scaled": "scale",
-    "scaled-symmetric": "tie + scale",
-    "scaled-values": "values",
-    "default-linear": "scale + values",
-    "released": "tie + scale + values",
-}
+CHANGES = {"symmetric": "the tie alone", "default-linear": "all but the tie", "released": "all"}
 MARKS = {HELPS: ("o", ENCODER, ENCODER), HURTS: ("s", DECODER, DECODER), NO_DIFFERENCE: ("D", NEUTRAL, "white")}
 LINEAR = 0.1  # nats up to which the axis of differences is linear
 TICKS = (-1, -0.1, 0, 0.1, 1)
 AT_NEVER = -0.12  # where "never" stands on an axis of speed-ups
 MANY = 12  # seeds, from which on their lines are thinner
 NATS = "difference of final loss (nats)"
-LEGEND = "Filled circles lie below zero, filled squares above, open marks are within the noise between seeds."
 
 
 class Row(NamedTuple):
@@ -77,7 +69,7 @@ def forest(panels: Mapping[str, Mapping[str, Row]], xlabel: str, band: float = 0
     worded = any(row.words for rows in panels.values() for row in rows.values())
     columns = min(2, len(panels))
     lines = math.ceil(len(panels) / columns)
-    width, height = 5.4 if worded else 7.6, lines * ((0.46 if worded else 0.34) * len(labels) + 0.8) + 0.5
+    width, height = 5.4 if worded else 7.6, lines * (0.33 * len(labels) + 0.6) + 0.5
     figure, grid = new_figure(width, height, lines, columns, sharex=True, sharey=True, squeeze=False)
     for panel in grid.flat[len(panels) :]:
         panel.remove()
@@ -111,16 +103,14 @@ def in_nats(figure: Figure) -> Figure:
 @house_style()
 def plans_figure(plans: Sequence[Setting]) -> CaptionedFigure:
     """Every planned comparison of a symmetric start with a random one: the answer of the chapter."""
-    words = [p.outcome.value.removesuffix(" of steps or more").removesuffix(" that counts") for p in plans]
-    rows = {f"{p.short} ({len(p.primary)})": Row.of(p.primary, said) for p, said in zip(plans, words, strict=True)}
+    rows = {f"{p.short} ({len(p.primary)})": Row.of(p.primary, p.said) for p in plans}
     figure = in_nats(forest({"": rows}, f"symmetric less random, {NATS}", BAND))
     found = Counter(row.outcome for row in rows.values())
     caption = (
-        "All planned comparisons of a symmetric start with a random one of equal scale: final held-out loss of the"
-        " first less that of the second; mean, 95 % interval, and each seed as a stroke. Left of zero the symmetric"
-        " start is better. Rows name model, text, layers × width, tokens read (millions), in brackets seeds; at the"
-        f" right stands in short what the plan says. Grey: ±{BAND} nats, which count for nothing. Beyond ±{LINEAR} the"
-        f" axis is logarithmic. {LEGEND}"
+        "Final held-out loss of a symmetric start less that of a random one of equal scale, in all planned comparisons:"
+        " mean, 95 % interval, each seed as a stroke. Rows name model, text, layers × width, tokens, in brackets seeds,"
+        f" and what the plan says. Grey: ±{BAND} nats, which count for nothing; beyond ±{LINEAR} the axis is"
+        " logarithmic. Filled circles lie below zero, filled squares above, open marks within noise."
     )
     alt = (
         f"Forest plot of {len(rows)} differences of final loss. {found[HELPS]} intervals lie below zero, {found[HURTS]}"
@@ -132,22 +122,17 @@ def plans_figure(plans: Sequence[Setting]) -> CaptionedFigure:
 
 @house_style()
 def made_of(encoders: Iterable[Setting]) -> CaptionedFigure:
-    """Final loss less that of the random start, for every set of parts that was run."""
+    """Final loss less that of the random start: of the tie, of all the rest, and of both."""
     panels = {
-        e.label: {parts: Row.of(e.less(start)) for start, parts in CHANGED_PARTS.items() if start in e.arms}
-        for e in encoders
+        e.label: {words: Row.of(e.less(start)) for start, words in CHANGES.items() if start in e.arms} for e in encoders
     }
-    words = {"tie": "the tie alone", "scale + values": "all but the tie", "tie + scale + values": "all"}
-    values = {
-        label: ", ".join(f"{said} {as_nats(rows[parts].estimate.value)}" for parts, said in words.items())
+    told = "; ".join(
+        f"{label}: {', '.join(f'{words} {as_nats(row.estimate.value)}' for words, row in rows.items())}"
         for label, rows in panels.items()
-    }
-    told = "; ".join(f"{label}: {said}" for label, said in values.items())
+    )
     caption = (
-        "What the released start is made of: the *tie* of keys to queries, the *scale* of queries and keys, that of"
-        " *values* (with the biases, where both scales change). Final held-out loss less that of the random start,"
-        f" mean, 95 % interval, and each seed; left of zero is better. {told}. Rows without a mark were not run."
-        f" {LEGEND}"
+        "What the released start is made of: the *tie* of keys to queries, and scale, biases and values. Final held-out"
+        " loss less that of the random start: mean, 95 % interval, and each seed."
     )
     alt = f"Dot plots with intervals, one row per set of parts. In nats, {told}."
     return CaptionedFigure(forest(panels, "final loss less random's (nats)"), "fig-gain-parts", caption, alt)
@@ -243,9 +228,8 @@ def _still(main: Sequence[Setting], printed: pd.Series) -> CaptionedFigure:
     caption = (
         "Random starts set against random starts by Table 1's measure: the first step at which one run's training"
         " loss is at or below the last of the other's. A round mark is two seeds; of two seeds one nearly always"
-        f" looks faster, in these short runs by up to {most}, though nothing else differs. Diamonds (in print): what"
-        " Table 1 has for the symmetric start, after far longer training; how far its own seeds lie apart is not"
-        " known."
+        f" looks faster, in these short runs by up to {most}. Diamonds (in print): the symmetric start in Table 1,"
+        " after far longer training; how far its own seeds lie apart is not known."
     )
     alt = (
         f"Dot plot of speed-ups, one row per setting. Of {len(pairs)} pairs of random starts"

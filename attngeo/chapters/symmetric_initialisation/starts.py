@@ -117,16 +117,20 @@ class Setting:
 
     @property
     def label(self) -> str:
-        """``encoder, characters``; of a plan with size and tokens."""
-        size = f", {self.training}{', new seeds' if self.plan == AGAIN else ''}" if self.plan else ""
-        return f"{PARTS[self.config['objective']]}, {self.text}{size}"
+        """``encoder, characters``."""
+        return f"{PARTS[self.config['objective']]}, {self.text}"
 
     @property
     def short(self) -> str:
         """``encoder, characters, 4 × 128, 20.1 M``: of a plan, with layers × width and tokens."""
         again = ", new seeds" if self.plan == AGAIN else ""
         layers, width, tokens = self.training
-        return f"{PARTS[self.config['objective']]}, {self.text}, {layers} × {width}, {tokens / 1e6:.1f} M{again}"
+        return f"{self.label}, {layers} × {width}, {tokens / 1e6:.1f} M{again}"
+
+    @property
+    def said(self) -> str:
+        """What its plan says, in few words."""
+        return self.outcome.value.removesuffix(" of steps or more").removesuffix(" that counts")
 
     @property
     def size(self) -> str:
@@ -255,8 +259,9 @@ def loss_case(setting: Setting, arm: str, against: str = BASELINE) -> Case:
     """Final held-out loss of one start less that of another, of which the paper expects less than zero."""
     difference = setting.less(arm, against)
     what = f"loss of {arm} less {against}"
-    by_plan = f"; by its plan: {setting.outcome.value}" if setting.plan else ""
-    words = f"{setting.label}: {what} ({len(difference)} seeds){by_plan}"
+    words = f"{setting.label}: {what} ({len(difference)} seeds)"
+    if setting.plan:
+        words = f"{setting.short.removeprefix('encoder, ')} ({len(difference)}): {setting.said}"
     about = {"what": what, "said": difference.outcome(), "training": setting.training}
     return Case(setting.label, words, difference.difference(), -1, len(difference), as_nats, **about)
 

@@ -21,7 +21,7 @@ attngeo.interactive("roulette", (stage, data) => {
     const [low, high] = [Math.min(...late.flat()), Math.max(...late.flat())];
     const ticks = [0, 1, 2, 3].map((k) => low + (k / 3) * (high - low));
     const curves = attngeo.chart({
-      width: 380, height: 240, label: "Training losses of two random starts", margin: { left: 56 },
+      width: 380, height: 200, label: "Training losses of two random starts", margin: { left: 56 },
       x: { from: 0, to: last, ticks: [0, last / 2, last], say: (v) => v.toLocaleString("en"), label: "training step" },
       y: { from: low - 0.05 * (high - low), to: high, ticks, say: (v) => number(v, 2), label: "training loss (nats)" },
     });
@@ -29,7 +29,7 @@ attngeo.interactive("roulette", (stage, data) => {
     curves.text("", "end")([last, high - 0.06 * (high - low)], "start");
     curves.text("ia-third-text", "end")([last, high - 0.14 * (high - low)], "baseline");
     const strip = attngeo.chart({
-      width: 380, height: 240, label: "Speed-ups of all pairs of seeds", margin: { left: 14, right: 22 },
+      width: 380, height: 200, label: "Speed-ups of all pairs of seeds", margin: { left: 14, right: 22 },
       x: { from: data.never - 0.05, to: 1, ticks: [data.never, 0, 0.5, 1], say: (v) => (v === data.never ? "never" : percent(v)), label: "speed-up by Table 1's measure" },
       y: { from: -0.6, to: 1.6, ticks: [] },
     });
