@@ -43,9 +43,6 @@ import math
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import torch
-from torch import Tensor
-
 from attngeo.chapters.training_scores import (
     DECODER,
     SCATTER,
@@ -72,14 +69,12 @@ from attngeo.chapters.training_scores import (
     scattered,
     skew_shares,
 )
-from attngeo.display.page import glue, show, table
-from attngeo.bilinear.random_matrices import directionality_sd, symmetry_sd
+from attngeo.display.page import glue, show
+from attngeo.bilinear.random_matrices import symmetry_sd
 from attngeo.claims.claim import Verdict, claim, compare, exact
 from attngeo.claims.published import trained_widths
 from attngeo.claims.seed_intervals import in_words
 from attngeo.runs.numbers_in_words import as_percent, as_score, extent, number
-from attngeo.training.bert import Decoder, Encoder, bert_config
-from attngeo.training.choices import Shape
 from attngeo.training.config import configure
 from attngeo.training.train import train
 
@@ -96,38 +91,25 @@ released_over_steps()
 #
 # The *symmetry score* $s$ of a matrix is 1 where it is symmetric, $-1$ where it is skew-symmetric and near 0 at random.
 # The *directionality score* $d$ is negative where a few columns are larger than the rest, positive where a few rows
-# are ([Two scores](two_scores.py)). A layer has one of each, and a model here the median over its layers.
+# are ([Two scores](two_scores.py)). A model here has the median over its layers.
 #
-# A pair is an encoder and a decoder of the same depth, trained on the same text. The authors' pairs have 12 or 4 layers
-# and read Wikipedia, Jigsaw or Red Pajama. Beside them stand {glue:text}`n-runs` small runs made for this book, some
-# repeated with other random numbers (*seeds*). The [details](training_scores_details.py) list every run.
+# A pair is an encoder and a decoder of the same depth, trained on the same text. Beside the authors' pairs stand
+# {glue:text}`n-runs` small [runs of ours](training_scores_details.py#every-recorded-arm), some of several *seeds*.
 #
 # :::{admonition} How sure is this
 # - The authors trained every model once, so no difference between two of them can be compared with the scatter of seeds.
-# - An audit read their scores, at seven steps each, from the files that they released, and the code released with them.
-#   This project has read neither itself, and its copy does not tell which layer is which.
-# - By that audit the released decoders predict only the 15 % of tokens that are masked, from a left context that is masked
-#   as well; on Wikipedia and Red Pajama every token is one character.
-# - The released $d$ follows the formula of the released code. The $d$ of this book's runs is that of Def. 3.2 of the paper;
-#   the details have [both](training_scores_details.py#three-formulas).
+# - An audit read their scores and their code. This project has read neither, and its copy does not tell which layer is which.
+# - By that audit the released decoders predict [masked tokens alone](training_scores_details.py#the-models), of single
+#   characters on Wikipedia and Red Pajama. The released $d$ follows [another
+#   formula](training_scores_details.py#three-formulas) than Def. 3.2 of the paper, which that of our runs follows.
 # - Our runs have 4 layers and a small share of the paper's steps. They decide nothing about 12 layers: a sentence for which
-#   nothing else speaks gets the verdict *undecided*.
+#   nothing else speaks is *undecided*.
 # :::
 #
 # ## Encoders end more symmetric
 #
-# In every released pair the encoder's median $s$ is the larger one.
-
-
-# %% tags=["remove-input"]
-table(
-    released_pairs(),
-    name="tab-training-released",
-    caption=f"Released medians over layers after {released_training()['step'].max()} steps, and which of a pair has more, by"
-    " the sign of the difference alone: one seed each. Section 4.1 speaks of 12 layers. $d$ is, by the audit, that of the"
-    " released code's formula, and not of Def. 3.2 of the paper.",
-    formats=dict.fromkeys(("s, encoder", "s, decoder", "d, encoder", "d, decoder"), ".2f"),
-)
+# In every released pair the encoder's median $s$ is the larger one
+# ([numbers](training_scores_details.py#the-released-scores-at-the-end)).
 
 
 # %%
@@ -143,12 +125,11 @@ table(
 def symmetry_in_training():
     ends = released_ends("s").set_index("layers")
     larger = ends["encoder"] > ends["decoder"]
-    yield counted("released pairs of {n} with 12 layers: encoder's median $s$ the larger", larger[12])
+    yield counted("released pairs of {n} with 12 layers: encoder's $s$ larger", larger[12])
     yield counted("of {n} with 4 layers, which the paper does not show: the same", larger[4], paper="")
     cases = in_pairs(recorded(), "symmetry")
     yield from beside(cases)
-    ours = doubt(cases, f"Median $s$ at the end, encoder less decoder: {in_words(cases)}.")
-    return {"remark": f"{ours} {SECOND_HAND}"}
+    return {"remark": f"{doubt(cases, 'Median $s$ at the end is compared.')} {SECOND_HAND}"}
 
 
 show(symmetry_in_training(), unfolded=True)
@@ -263,8 +244,7 @@ show(growth_on_other_texts())
 #
 # The decoder is to end with the more negative $d$. It does in {glue:text}`d-holds` of {glue:text}`n-released` released
 # pairs. Farther apart than random weights of such models are, at {glue:text}`scatter` spreads, is one pair:
-# {glue:text}`which-apart`. How large a difference is depends on the formula, and
-# [three are in use](training_scores_details.py#three-formulas).
+# {glue:text}`which-apart`.
 
 
 # %%
@@ -337,9 +317,8 @@ show(directionality_differs_less_elsewhere())
 #
 # The deeper decoders have strong columns at the first recorded step, {glue:text}`first-step` of
 # {glue:text}`last-step`. From there to the end their dominance grows in {glue:text}`n-grown` of {glue:text}`n-deep` of
-# them, and in all of four layers. What happened before that step was not released, so whether columns come
-# incrementally is undecided. In most encoders [rows dominate
-# first](training_scores_details.py#rows-first-then-columns).
+# them, and in all of four layers. What came before was not released, so whether columns come incrementally is undecided. In
+# most encoders [rows dominate first](training_scores_details.py#rows-first-then-columns).
 
 
 # %%
@@ -388,8 +367,8 @@ show(columns_over_training())
 # ## Some layers of decoders are skew
 #
 # Of the squared norm of the most skew layer {glue:text}`skew-shares` is skew-symmetric, where a random matrix has half. How
-# much is *strongly*, the paper does not say, and that these are the middle layers our copy of the released numbers cannot
-# show. What else is said of single layers, no number at hand decides ([details](training_scores_details.py#layer-by-layer)).
+# much is *strongly*, the paper does not say; that these are the middle layers, our copy cannot show. [What else is said of
+# single layers](training_scores_details.py#layer-by-layer) no number at hand decides; one sentence is a slip.
 
 
 # %% tags=["remove-cell"]
@@ -445,50 +424,11 @@ def skew_layers_elsewhere():
 show(skew_layers_elsewhere())
 
 # %% [markdown]
-# Section 4.1 says that late layers of both are the more directional ones *when training unidirectionally*. Encoders are
-# not trained so.
-
-
-# %% tags=["remove-cell"]
-def attention_of(model_type, causal: bool, seed: int = 0) -> Tensor:
-    """Attention weights of a small model of random weights on random tokens, (layers, batch, heads, N, N)."""
-    shape = Shape(layers=2, d_model=32, heads=2, d_ff=64, longest=16, vocab_size=50)
-    with torch.random.fork_rng(devices=[]), torch.no_grad():
-        torch.manual_seed(seed)
-        model = model_type(bert_config(shape, causal, attention="eager")).eval()
-        tokens = torch.randint(5, shape.vocab_size, (4, shape.longest))
-        return torch.stack(model.bert(tokens, output_attentions=True).attentions)
-
-
-# %%
-@claim(
-    "Section 4.1",
-    "(training unidirectionally)",
-    "encoders are among the models trained unidirectionally",
-    Verdict.MISPRINT,
-    printed="""\"When training unidirectionally, both encoder and decoder models show a higher degree of directionality for
-    late layers".""",
-    place=SECOND,
-    holds="""Encoders are trained bidirectionally (Definition S1.3; Section S2.3: they predict masked tokens): the models of
-    Figure 3 (d) are encoders and decoders, each trained with its own objective.""",
-)
-def no_encoder_is_trained_unidirectionally():
-    attention = attention_of(Encoder, causal=False), attention_of(Decoder, causal=True)
-    later = [float(weights.triu(diagonal=1).sum(dim=-1).mean()) for weights in attention]  # rows sum to 1
-    words = "attention to later tokens, share of all, mean over the heads of"
-    yield compare(f"{words} an encoder", later[0], ">", 0, 0.1, paper="= 0")
-    yield exact(f"{words} a decoder", later[1], 0, 0)
-
-
-show(no_encoder_is_trained_unidirectionally())
-
-# %% [markdown]
 # ## Training here and now
 #
 # While this page was built, an encoder and a decoder were trained from the same weights: {glue:text}`layers` layers of
-# width {glue:text}`d-model`. The text is by default the documentation that comes with Python and with the installed
-# packages, with a space between all characters. The settings were chosen, after others had been tried, so that something
-# happens within a minute.
+# width {glue:text}`d-model`. The text is by default documentation of Python and its packages, character by character. The
+# settings were chosen, after others had been tried, so that something happens within a minute.
 
 # %% tags=["hide-input"]
 settings = {
@@ -507,16 +447,14 @@ over_steps([encoder, decoder])
 
 # %% [markdown]
 # At the end the encoder {glue:text}`order` the decoder: $s$ = {glue:text}`encoder-s-end` against
-# {glue:text}`decoder-s-end`. In runs like this the encoder's loss first stays near the level where only the frequencies
-# of characters are used, and $s$ rises when the loss leaves it. At this width $d$ is 0 ± {glue:text}`d-sd` for a random
-# matrix, so it can say little. One seed of two small models is an illustration, not evidence.
+# {glue:text}`decoder-s-end`. In runs like this $s$ rises when the encoder's loss leaves a plateau. One seed of two small models
+# is an illustration, not evidence.
 
 # %% tags=["remove-cell"]
 for name, value in {"layers": layers, "d-model": d_model, "scatter": SCATTER}.items():
     glue(name, value)
 for part, run in (("encoder", encoder), ("decoder", decoder)):
     glue(f"{part}-s-end", run.last("symmetry"), ".2f")
-glue("d-sd", directionality_sd(d_model), ".2f")
 apart = encoder.last("symmetry") - decoder.last("symmetry")
 glue("order", "is more symmetric than" if apart > 0.1 else "is not clearly more symmetric than")
 
@@ -560,9 +498,7 @@ for name, value in {
 # %% [markdown]
 # ## What it means for you
 #
-# - In these pairs symmetry tells an encoder from a decoder, and directionality seldom does. The
-#   [survey](pretrained_survey.py) has both scores of pretrained models.
-# - `attngeo train --preset mini --objective mlm -o RUN` records both scores of every layer and head while a model trains;
-#   `attngeo score MODEL` has them of one that is trained, and marks what random weights seldom reach.
+# - In these pairs symmetry tells an encoder from a decoder, and directionality seldom does.
+# - `attngeo train --preset mini --objective mlm -o RUN` records both scores while a model trains.
 # - Small models do not settle Figure 3 of the paper. What would are 12 layers of width 768, both objectives, three seeds
 #   each, on plain text: [the commands](../recorded_runs.md#runs-still-worth-a-gpu) are written down.

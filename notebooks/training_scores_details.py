@@ -24,6 +24,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
+import torch
+from torch import Tensor
 
 from attngeo.chapters.training_scores import (
     LETTERS,
@@ -41,6 +43,8 @@ from attngeo.chapters.training_scores import (
     random_median_sd,
     recorded,
     released_course,
+    released_pairs,
+    released_training,
     spoken_of,
     texts_over_steps,
 )
@@ -57,8 +61,8 @@ from attngeo.runs.experiments import recorded_runs
 from attngeo.runs.labels import text
 from attngeo.runs.numbers_in_words import as_rate, extent, number
 from attngeo.runs.record import Run
-from attngeo.training.bert import bert_config
-from attngeo.training.choices import PRESETS
+from attngeo.training.bert import Decoder, Encoder, bert_config
+from attngeo.training.choices import PRESETS, Shape
 
 SECOND = "Section 4.1, second paragraph"
 SETTINGS = {  # row of Table S1: the setting of a transformers BertConfig
@@ -136,6 +140,19 @@ show(table_s1_is_what_the_presets_build())
 #   which every token is one character; that is available as `spaced`.
 # - *Blocks are full*: documents follow each other between their marks, and nothing is padded.
 #
+# ## The released scores at the end
+
+# %% tags=["remove-input"]
+table(
+    released_pairs(),
+    name="tab-training-released",
+    caption=f"Released medians over layers after {released_training()['step'].max()} steps, and which of a pair has more, by"
+    " the sign of the difference alone: one seed each. Section 4.1 speaks of 12 layers. $d$ is, by the audit, that of the"
+    " released code's formula, and not of Def. 3.2 of the paper.",
+    formats=dict.fromkeys(("s, encoder", "s, decoder", "d, encoder", "d, decoder"), ".2f"),
+)
+
+# %% [markdown]
 # ## Rows first, then columns
 #
 # In the released scores directionality does not only grow. Early, $d$ is positive, the side of rows, in
@@ -485,6 +502,44 @@ def directionality_of_layers_elsewhere():
 
 
 show(directionality_of_layers_elsewhere())
+
+# %% [markdown]
+# The paper says that late layers of both are the more directional ones *when training unidirectionally*. Encoders are not
+# trained so.
+
+
+# %% tags=["remove-cell"]
+def attention_of(model_type, causal: bool, seed: int = 0) -> Tensor:
+    """Attention weights of a small model of random weights on random tokens, (layers, batch, heads, N, N)."""
+    shape = Shape(layers=2, d_model=32, heads=2, d_ff=64, longest=16, vocab_size=50)
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        torch.manual_seed(seed)
+        model = model_type(bert_config(shape, causal, attention="eager")).eval()
+        tokens = torch.randint(5, shape.vocab_size, (4, shape.longest))
+        return torch.stack(model.bert(tokens, output_attentions=True).attentions)
+
+
+# %%
+@claim(
+    "Section 4.1",
+    "(training unidirectionally)",
+    "encoders are among the models trained unidirectionally",
+    Verdict.MISPRINT,
+    printed="""\"When training unidirectionally, both encoder and decoder models show a higher degree of directionality for
+    late layers".""",
+    place=SECOND,
+    holds="""Encoders are trained bidirectionally (Definition S1.3; Section S2.3: they predict masked tokens): the models of
+    Figure 3 (d) are encoders and decoders, each trained with its own objective.""",
+)
+def no_encoder_is_trained_unidirectionally():
+    attention = attention_of(Encoder, causal=False), attention_of(Decoder, causal=True)
+    later = [float(weights.triu(diagonal=1).sum(dim=-1).mean()) for weights in attention]  # rows sum to 1
+    words = "attention to later tokens, share of all, mean over the heads of"
+    yield compare(f"{words} an encoder", later[0], ">", 0, 0.1, paper="= 0")
+    yield exact(f"{words} a decoder", later[1], 0, 0)
+
+
+show(no_encoder_is_trained_unidirectionally())
 
 # %% [markdown]
 # ## Every recorded arm

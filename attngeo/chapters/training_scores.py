@@ -374,7 +374,7 @@ def ends(line: pd.Series) -> str:
 @house_style()
 def released_over_steps() -> CaptionedFigure:
     """Released medians of both scores over steps, a column per text (Figures 3a, b and S3, with the 4-layer models)."""
-    figure, grid = new_figure(8.6, 4.8, rows=2, columns=3, sharex=True, sharey="row")
+    figure, grid = new_figure(8.6, 4.0, rows=2, columns=3, sharex=True, sharey="row")
     for column, title in zip(grid.T, ("wikipedia", "red pajama", "jigsaw"), strict=True):
         curves = released_training().query("text == @title").set_index("step")
         for (layers, part), rows in curves.groupby(["layers", "part"], sort=False):
@@ -392,9 +392,8 @@ def released_over_steps() -> CaptionedFigure:
     columns = f"{(d[['encoder', 'decoder']] < 0).to_numpy().sum()} of {2 * len(d)} models"
     lower = f"{(d['decoder'] < d['encoder']).sum()} of {len(d)}"
     caption = f"""Scores that the authors released, over training: median over layers, quartiles shaded; one seed of
-    each model. Directionality is, by the audit, that of the released code's formula, and not of Def. 3.2 of the
-    paper. At the end the encoder has the larger symmetry in {symmetric}; directionality is below 0, columns
-    dominating, in {columns}, and the decoder's lies below the encoder's in {lower}."""
+    each model. Directionality is, by the audit, that of the released code's formula. At the end the encoder has the
+    larger symmetry in {symmetric}; directionality is below 0, columns dominating, in {columns}."""
     alt = f"""Line plots over steps, symmetry above, directionality below, a column per text. The encoder's symmetry
     ends above the decoder's in {symmetric}. Directionality ends below 0 in {columns}, and the decoder's lower in
     {lower}."""
@@ -404,7 +403,7 @@ def released_over_steps() -> CaptionedFigure:
 @house_style()
 def over_steps(runs: Sequence[Run]) -> CaptionedFigure:
     """Loss, median symmetry and median directionality over steps, one line per run (Figure 3a, b; Figure S3)."""
-    figure, panels = new_figure(9, 3.3, columns=3)
+    figure, panels = new_figure(9, 2.7, columns=3)
     d, told = runs[0].config["d_model"], []
     random_bands(panels[1:], d)
     for run in runs:

@@ -5,8 +5,8 @@ from notebook_code import notebook
 from attngeo.chapters import training_scores as right
 from attngeo.claims.seed_intervals import Training
 
-page, details = notebook("training_scores"), notebook("training_scores_details")
-attention_of = page.attention_of
+details = notebook("training_scores_details")
+attention_of = details.attention_of
 MODULE = "attngeo.chapters.training_scores"
 SMALL = Training(2, 64, 0)
 
@@ -81,7 +81,7 @@ PLANTED = {
     "an encoder that looks left only": (
         "no_encoder_is_trained_unidirectionally",
         "attention_of",
-        lambda model_type, causal: attention_of(page.Decoder, causal=True),
+        lambda model_type, causal: attention_of(details.Decoder, causal=True),
     ),
     "another hidden size": (
         "table_s1_is_what_the_presets_build",
