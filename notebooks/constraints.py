@@ -41,7 +41,6 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import numpy as np
 import pandas as pd
 import seaborn as sns
 import torch
@@ -102,17 +101,15 @@ def last_fall(run: Run) -> float:
 
 
 def ends(pairs: list[Contrast]) -> pd.DataFrame:
-    """One row per arm, free ones too: loss, symmetry, and how far the loss was still falling."""
+    """One row per arm, free ones too: loss, symmetry, and how much more the loss was still falling."""
     rows = {}
     for pair in pairs:
         for arm, beside in ((pair.second, None), (pair.first, pair)):
             rows[name_of(arm)] = {
-                "held-out loss": arm.mean(LOSS),
-                "more than free": with_interval(beside.difference(), as_nats) if beside else "–",
+                "loss, more than free": with_interval(beside.difference(), as_nats) if beside else "–",
                 "s, layers": as_score(arm.mean("symmetry")),
                 "s, heads": as_score(arm.mean(symmetry_of_heads)),
-                "last fall": arm.mean(last_fall),
-                "more than free's": with_interval(beside.difference(last_fall), as_nats) if beside else "–",
+                "fell more at the end": with_interval(beside.difference(last_fall), as_nats) if beside else "–",
             }
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("model")
 
@@ -120,9 +117,13 @@ def ends(pairs: list[Contrast]) -> pd.DataFrame:
 # %% tags=["remove-cell"]
 @house_style()
 def training_figure(runs: list[Run], name: str, alt: str) -> CaptionedFigure:
-    """Held-out loss (above) and symmetry (below) over steps, a column per objective, a colour per constraint."""
+    """Held-out loss and symmetry over steps, a colour per constraint; of several objectives a column for each."""
     parts = list(dict.fromkeys(PARTS[run.config["objective"]] for run in runs))
-    figure, panels = new_figure(8 if parts[1:] else 5.6, 5.2, 2, len(parts), sharex="col", sharey="row", squeeze=False)
+    if parts[1:]:
+        figure, panels = new_figure(8, 4.1, 2, len(parts), sharex="col", sharey="row", squeeze=False)
+    else:  # loss and symmetry side by side
+        figure, panels = new_figure(8, 2.4, 1, 2, squeeze=False)
+        panels = panels.T
     for row, measure, words in zip(panels, (LOSS, "symmetry"), ("held-out loss (nats)", "symmetry s"), strict=True):
         for panel, part in zip(row, parts, strict=True):
             curves = [
@@ -173,17 +174,15 @@ for name, value in {
     "wide": about["d_model"],
     "deep": about["layers"],
     "seeds": len(pairs[0]),
-    "gamma": about["gamma"],
 }.items():
     glue(name, value)
 
 # %% [markdown]
 # :::{admonition} How sure is this
-# The models have {glue:text}`deep` layers of width {glue:text}`wide` and read characters. Each was trained with
-# {glue:text}`seeds` seeds. One weight of the constraint was tried. The intervals over seeds stand in
-# {numref}`tab-constraint-effects`: the decoder's holds 0. The constrained encoder was still catching up at the end, so
-# part of its cost may be a delay. Decoders were trained for fewer steps, and their free $\Wqk$ is not symmetric to
-# begin with.
+# - The models read characters, in {glue:text}`deep` layers of width {glue:text}`wide`. One weight of the constraint was tried.
+# - Over {glue:text}`seeds` seeds the interval of the decoder's cost holds 0 ({numref}`tab-constraint-effects`).
+# - The constrained encoder was still catching up at the end, so part of its cost may be a delay.
+# - Decoders were trained for fewer steps, and their free $\Wqk$ is not symmetric to begin with.
 # :::
 #
 # ## What is added to the loss
@@ -204,13 +203,13 @@ for name, value in {
 # \end{aligned}
 # $$ (eq-constraints)
 #
-# the first to make $M$ symmetric, the second to make it skew-symmetric. Here $M = \Wqk$ summed over heads, $M_s$ and $M_n$
-# are its symmetric and skew-symmetric parts, and $s$ is its symmetry score.
+# the first to make $M$ symmetric, the second to make it skew-symmetric. Here $M = \Wqk$ summed over heads, and $M_s$ and $M_n$
+# are its symmetric and skew-symmetric parts.
 # ````
 #
 # The right-hand sides follow from $\norm{M_s}^2 = (1 + s) \norm{M}^2 / 2$ ({prf:ref}`lem-s1-16` with {prf:ref}`def-3-1`).
-# Shrinking the weights changes nothing, since $s$ does not depend on their size. The term binds the sum over heads, not
-# each head. At random weights it is near 2, and its minimum is 1.
+# The size of the weights does not count, and each head by itself is not bound. At random weights the term is near 2, and its
+# minimum is 1.
 
 
 # %% tags=["remove-cell"]
@@ -297,7 +296,7 @@ def skew_constraint():
 show(skew_constraint(), unfolded=True)
 
 # %% [markdown]
-# The first constraint is least where the paper has it. Squares of matrices in print must be read as squared norms.
+# The first is least where the paper has it. Squares of matrices in print must be read as squared norms.
 
 
 # %%
@@ -396,30 +395,8 @@ show(constrained_loss())
 # %% [markdown]
 # ## Where a constraint cannot start
 #
-# Each constraint is infinite where the other is least ({numref}`fig-constraint-values`). A model that starts with
-# $\Wk = \Wq$ lies outside the skew one, a model that starts skew-symmetric outside the other. `attngeo train` refuses both
-# with a sentence.
-
-
-# %% tags=["remove-cell"]
-@house_style()
-def constraint_values() -> CaptionedFigure:
-    """``2 / (1 + s)`` and ``2 / (1 - s)`` over s, with their minima and the printed place of the second."""
-    s = np.linspace(-0.999, 0.999, 400)
-    figure, panel = new_figure(5.6, 3.2)
-    for held, sign, number in (("held symmetric", 1, "S147"), ("held skew-symmetric", -1, "S148")):
-        panel.plot(s, 2 / (1 + sign * s), color=COLOURS[held], label=f"{number}, {held.removeprefix('held ')}")
-        panel.plot([sign], [1], "o", color=COLOURS[held], clip_on=False)
-    panel.plot([0], [2], "x", color="black", markersize=8, label="minimum of S148 as printed")
-    panel.set(xlabel="symmetry s", ylabel="constraint", ylim=(0, 10), xlim=(-1, 1))
-    panel.legend(loc="upper center")
-    caption = "Both constraints over the symmetry score. Dots: their minima. Cross: where S148 is printed to be least."
-    alt = "Two hyperbolas over symmetry: one falls to 1 at s = 1, the other to 1 at s = −1; both are 2 at s = 0."
-    return CaptionedFigure(figure, "fig-constraint-values", caption, alt)
-
-
-# %% tags=["remove-input"]
-constraint_values()
+# Each constraint is infinite where the other is least. A model that starts with $\Wk = \Wq$ lies outside the skew one, one that
+# starts skew-symmetric outside the other. `attngeo train` refuses both.
 
 
 # %% tags=["remove-cell"]
@@ -465,12 +442,10 @@ show(poles_of_the_constraints())
 
 # %% tags=["remove-input"]
 table(
-    ends(pairs),
+    ends(pairs).rename(index=lambda name: name.replace("held ", "").replace("-symmetric", "")),
     name="tab-constraint-effects",
-    caption="At the end of training: held-out loss in nats and how far it exceeds the free model's, with its interval of 95 %"
-    " over seeds; symmetry of the layers (sum over heads) and of single heads; how far the loss fell over the last"
-    " fifth of the steps, and how far that exceeds the free model's fall.",
-    formats={"held-out loss": ".3f", "last fall": ".3f"},
+    caption="At the end of training, with intervals of 95 % over seeds: how far the held-out loss exceeds the free model's (nats);"
+    " symmetry of layers and of single heads; how much more the loss fell over the last fifth of the steps.",
 )
 
 # %% tags=["remove-cell"]
@@ -481,17 +456,17 @@ late = {name_of(pair.first): pair.difference(last_fall) for pair in pairs}
 assert late["encoder, held skew-symmetric"].low > 0
 
 # %% [markdown]
-# The layers obey, and their heads only half. A head need not have the structure of its layer: in the sum, what is
-# forbidden in one head can be cancelled or outweighed by the others.
+# The layers obey, and their heads only half: in the sum, what is forbidden in one head can be cancelled by the others. The
+# skew-symmetric encoder was still gaining on the free one when training ended, so it may be slower rather than worse.
 #
-# The skew-symmetric encoder was still gaining on the free one when training ended. So it may be slower rather than worse.
-# The same at the paper's size, with several weights and three seeds or more, would tell. A run of it takes
-# {glue:text}`mini-flops` operations:
+# ````{dropdown} A run that would tell
+# The same at the paper's size, with several weights and three seeds or more. Each takes {glue:text}`mini-flops` operations:
 #
 # ```sh
 # attngeo train --preset mini --corpus redpajama --text spaced --vocab-size 256 \
 #   --constraint skew --gamma 0.1 --seed 0 -o data/runs/constraint_skew_mini-mlm/random-0
 # ```
+# ````
 
 # %% tags=["remove-cell"]
 mini = bert.model_flops(replace(PRESETS["mini"], vocab_size=256), 512, round(0.15 * 512)) * 256 * 200_000
@@ -517,18 +492,16 @@ with TemporaryDirectory() as folder:
         for name, gamma in (("none", 0.0), ("symmetric", weight), ("skew", weight))
     ]
 reached = {run.config["constraint"]: run.last("symmetry") for run in live}
-for name, number in {
-    "layers": layers,
-    "d-model": d_model,
-    **{f"s-{name}": f"{s:.2f}" for name, s in reached.items()},
-}.items():
-    glue(name, number)
+for name, s in reached.items():
+    glue(f"s-{name}", s, ".2f")
+glue("layers", layers)
+glue("d-model", d_model)
 
 # %% tags=["remove-input"]
 training_figure(
     live,
     "fig-constraint-live",
-    "Curves over steps of three models: loss above, symmetry below, one line per constraint.",
+    "Curves over steps of three models: loss left, symmetry right, one line per constraint.",
 )
 
 # %% [markdown]
@@ -539,4 +512,4 @@ training_figure(
 #
 # - Do not forbid an encoder its symmetry. To ask for it costs and gains nothing that we can see.
 # - Try it: `attngeo train --constraint symmetric --gamma 0.1 -o RUN`, or `--constraint skew`.
-# - If each head is to be symmetric, this term does not see to it. Look with `attngeo score RUN/model --per-head`.
+# - The term does not make single heads symmetric: see `attngeo score RUN/model --per-head`.
