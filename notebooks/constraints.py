@@ -182,7 +182,7 @@ for name, value in {
 # - The models read characters, in {glue:text}`deep` layers of width {glue:text}`wide`. One weight of the constraint was tried.
 # - Over {glue:text}`seeds` seeds the interval of the decoder's cost holds 0 ({numref}`tab-constraint-effects`).
 # - The constrained encoder was still catching up at the end, so part of its cost may be a delay.
-# - Decoders were trained for fewer steps, and their free $\Wqk$ is not symmetric to begin with.
+# - Decoders were trained for fewer steps, and their free $\Wqk$ is not symmetric anyway.
 # :::
 #
 # ## What is added to the loss
@@ -266,8 +266,8 @@ def course(constraint: Constraint, gap: float = 1e-6):
 
 
 # %% [markdown]
-# The paper says where the second constraint leads: "to a symmetry score of $s = 0$" (Section S2.1, after Eq. S148). Follow
-# it downhill, and it leads to −1. At 0 its slope is as steep as that of the first.
+# The paper says where the second constraint leads: "to a symmetry score of $s = 0$" (Section S2.1, after Eq. S148). Downhill
+# it leads to −1, and at 0 it is steep.
 
 
 # %%
@@ -296,7 +296,7 @@ def skew_constraint():
 show(skew_constraint(), unfolded=True)
 
 # %% [markdown]
-# The first is least where the paper has it. Squares of matrices in print must be read as squared norms.
+# The first is least where the paper has it. Squares of matrices are to be read as squared norms.
 
 
 # %%
@@ -395,8 +395,8 @@ show(constrained_loss())
 # %% [markdown]
 # ## Where a constraint cannot start
 #
-# Each constraint is infinite where the other is least. A model that starts with $\Wk = \Wq$ lies outside the skew one, one that
-# starts skew-symmetric outside the other. `attngeo train` refuses both.
+# Each constraint is infinite where the other is least. A start with $\Wk = \Wq$ lies outside the skew one, a skew-symmetric
+# start outside the other. `attngeo train` refuses both.
 
 
 # %% tags=["remove-cell"]
@@ -438,14 +438,14 @@ show(poles_of_the_constraints())
 # %% [markdown]
 # ## What it costs
 #
-# Each constrained model stands beside a free one of the same settings and the same random numbers.
+# Each constrained model stands beside a free one of the same settings and random numbers.
 
 # %% tags=["remove-input"]
 table(
     ends(pairs).rename(index=lambda name: name.replace("held ", "").replace("-symmetric", "")),
     name="tab-constraint-effects",
     caption="At the end of training, with intervals of 95 % over seeds: how far the held-out loss exceeds the free model's (nats);"
-    " symmetry of layers and of single heads; how much more the loss fell over the last fifth of the steps.",
+    " symmetry of layers and heads; how much more the loss fell over the last fifth of the steps.",
 )
 
 # %% tags=["remove-cell"]

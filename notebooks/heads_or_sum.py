@@ -222,7 +222,7 @@ show(section_3_symmetry_of_heads())
 #    \frac{1 + s}{1 - s} = \frac{G_s}{G_n} \cdot \frac{1 + s_0}{1 - s_0} .
 #    $$ (eq-sum-over-heads)
 #
-# 4. If every head had a random sign of its own, $G_s$ and $G_n$ would be 1 on average.
+# 4. If the heads had independent random signs, $G_s$ and $G_n$ would be 1 on average.
 # ````
 #
 # ````{dropdown} Proof
@@ -301,11 +301,11 @@ show(score_of_a_sum())
 # %% [markdown]
 # ## In encoders the skew parts add up less
 #
-# Symmetric parts add up in both: in the median families their sum has {glue:text}`symmetric-gain-encoders` and
-# {glue:text}`symmetric-gain-decoders` times the squared norm that they have by themselves. Whether they differ is open. The
-# skew parts set the two kinds apart, with {glue:text}`skew-gain-encoders` times in encoders and
-# {glue:text}`skew-gain-decoders` in decoders. So the sum adds {glue:text}`added-encoders` to the $s$ of the heads in encoders,
-# and {glue:text}`added-decoders` in decoders.
+# Symmetric parts add up in both kinds: in the median families of encoders and decoders their sum has
+# {glue:text}`symmetric-gain-encoders` and {glue:text}`symmetric-gain-decoders` times the squared norm that they have by
+# themselves. Whether the kinds differ in that is open. The skew parts set them apart: their sum has
+# {glue:text}`skew-gain-encoders` times the norm in encoders, and {glue:text}`skew-gain-decoders` in decoders. So the sum adds
+# {glue:text}`added-encoders` to the $s$ of the heads in encoders, and {glue:text}`added-decoders` in decoders.
 
 
 # %% tags=["remove-cell"]

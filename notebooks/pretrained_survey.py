@@ -80,7 +80,7 @@ figures.separations(areas[~areas["models"].str.startswith("Figure")])
 # - An audit read the released scores. Of the {glue:text}`n-drawn` points in Fig. 2 of the paper we leave out
 #   {glue:text}`n-left-out`: [repeated, random, wrongly extracted or of another
 #   kind](pretrained_survey_details.py#every-released-point).
-# - On the weights that we read a *family*, of one author, data or recipe, counts once: {glue:text}`n-encoders` of
+# - On the weights that we read a *family* (shared authors, data or recipe) counts once: {glue:text}`n-encoders` of
 #   encoders, {glue:text}`n-decoders` of decoders. So few leave any AUC between {glue:text}`most` and {glue:text}`least` undecided.
 # - Most of these encoders are not of text, and most decoders are. On text alone the encoder is ahead in
 #   {glue:text}`share-s-text` of pairs, with too few families to decide.
@@ -192,8 +192,8 @@ def section_3_symmetry_elsewhere():
 show(section_3_symmetry_elsewhere())
 
 # %% [markdown]
-# Nor is $d$ one score: vision has [yet another
-# formula](pretrained_survey_details.py#the-same-models-in-the-paper-and-what-later-training-does), that of the released code.
+# Nor is $d$ one score: by the [checkpoint](pretrained_survey_details.py#the-same-models-in-the-paper-and-what-later-training-does)
+# that we could compare, vision has yet another formula, that of the released code.
 
 
 # %%

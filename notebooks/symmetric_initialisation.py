@@ -418,8 +418,9 @@ for name, of in (("earlier", compared), ("planned", [p.primary for p in symmetry
 # %% [markdown]
 # ## What would settle it
 #
-# The paper itself says (Section 6) that "further research is required to assess the scalability of symmetric initialization in
-# large-scale models and across diverse domains". Our planned runs do not exclude gains by symmetry of up to
+# The paper itself (Section 6) calls its findings "an initial step toward leveraging symmetry for more efficient Transformer
+# training", and says: "further research is required to assess the scalability of symmetric initialization in large-scale
+# models and across diverse domains". Our planned runs do not exclude gains by symmetry of up to
 # {glue:text}`planned-gain` nats, nor losses of up to {glue:text}`planned-harm`. In the earlier ones it is gains of up to
 # {glue:text}`earlier-gain` and losses of up to {glue:text}`earlier-harm`. There {glue:text}`needed` seeds would bring an interval
 # to ±{glue:text}`fine` nats.

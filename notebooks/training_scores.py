@@ -447,8 +447,8 @@ over_steps([encoder, decoder])
 
 # %% [markdown]
 # At the end the encoder {glue:text}`order` the decoder: $s$ = {glue:text}`encoder-s-end` against
-# {glue:text}`decoder-s-end`. In runs like this $s$ rises when the encoder's loss leaves a plateau. One seed of two small models
-# is an illustration, not evidence.
+# {glue:text}`decoder-s-end`. In runs like this $s$ rises when the encoder's loss leaves a plateau. At this width $d$ can say
+# little: its grey band is wide. One seed of two small models is an illustration, not evidence.
 
 # %% tags=["remove-cell"]
 for name, value in {"layers": layers, "d-model": d_model, "scatter": SCATTER}.items():

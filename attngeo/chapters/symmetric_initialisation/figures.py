@@ -142,7 +142,7 @@ def made_of(encoders: Iterable[Setting]) -> CaptionedFigure:
 def loss_curves(panels: Mapping[str, Mapping[str, Arm]]) -> CaptionedFigure:
     """Held-out loss over steps, a panel per setting, a line per arm: mean over seeds, the seeds thin."""
     lines = math.ceil(len(panels) / 2)
-    figure, grid = new_figure(8.2, 3.0 * lines + 0.6, lines, 2, squeeze=False)
+    figure, grid = new_figure(8.2, 2.5 * lines + 0.6, lines, 2, squeeze=False)
     for panel in grid.flat[len(panels) :]:
         panel.remove()
     lowest: Counter[str] = Counter()
@@ -177,7 +177,7 @@ def line(start: str) -> dict[str, str]:
 def figure_s5(setting: Setting) -> CaptionedFigure:
     """Figure S5 from recorded runs: loss, median symmetry and layers, of random, symmetric and released starts."""
     arms = {start: setting.arms[start] for start in (BASELINE, "symmetric", "released")}
-    figure, ((loss, median, legend), layers) = new_figure(9, 5.4, 2, 3)
+    figure, ((loss, median, legend), layers) = new_figure(9, 4.6, 2, 3)
     medians = []
     for panel, (start, arm) in zip(layers, arms.items(), strict=True):
         rows = pd.concat([run.layer_scores() for run in arm.runs]).assign(layer=lambda rows: rows["layer"] + 1)
