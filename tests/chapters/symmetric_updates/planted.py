@@ -5,13 +5,13 @@ from notebook_code import notebook
 from attngeo.bilinear.scores import symmetry_score
 from attngeo.gradients.first_update import expected_update, first_coefficients, first_update
 from attngeo.gradients.norms import squared_norms
-from attngeo.gradients.objectives import attended_matrix, context_matrix
+from attngeo.gradients.objectives import context_matrix
 from attngeo.gradients.pair_symmetry import pair_score
 from attngeo.gradients.rank_one import exact_coefficients
 
 page, details = notebook("symmetric_updates"), notebook("symmetric_updates_details")
 pair_by_parts, of_pairs, coefficients = page.pair_by_parts, page.of_pairs, page.coefficients
-positioned_corpus, masked_in_turn = page.positioned_corpus, page.masked_in_turn
+masked_in_turn = page.masked_in_turn
 softmax_update, shifted_limit = details.softmax_update, details.shifted_limit
 every_update, frozen_score = details.every_update, details.frozen_score
 
@@ -137,21 +137,6 @@ PLANTED = {
         "first_coefficients",
         lambda tokens, embeddings, values, ahead: first_coefficients(tokens, embeddings, values),
         "autoregressive",
-    ),
-    "every position sees all": (
-        "positions_over_a_corpus",
-        "attended_matrix",
-        lambda objective, n: attended_matrix("bidirectional", n),
-    ),
-    "a query holds the token that it predicts": (
-        "positions_over_a_corpus",
-        "first_coefficients",
-        lambda tokens, embeddings, values, ahead: first_coefficients(tokens, embeddings, values),
-    ),
-    "values need not be symmetric": (
-        "positions_over_a_corpus",
-        "positioned_corpus",
-        lambda seed: positioned_corpus(symmetric=False, seed=seed),
     ),
     "no query behind": (
         "symmetry_over_a_corpus",
