@@ -297,40 +297,14 @@ def operators_are_not_idempotent(d=16, seed=0):
 show(operators_are_not_idempotent(d=d, seed=seed))
 
 # %% [markdown]
-# Equation S17 prints $\alpha$ where the raw $\hat\alpha$ is meant.
-
-
-# %%
-@claim(
-    "S1.4",
-    "Eq. S17",
-    "coefficients of the decomposition",
-    Verdict.MISPRINT,
-    printed=r'"$\sum_j \alpha_{ij}(W_{qk})\, x_j = \sum_j x_i^\top W_{qk}\, x_j\, x_j$".',
-    place="Remark S1.4, Eq. S17",
-    holds=r"$\sum_j \hat\alpha_{ij} x_j = \sum_j (x_i^\top W_{qk} x_j)\, x_j$, as in Eq. S14.",
-    maybe_copying=True,
-)
-def raw_scores_in_the_decomposition(d=16, n_tokens=8, seed=0):
-    layer = random_layer(d, n_tokens, 1, seed)
-    x, m, raw = layer.x, layer.form.head(0), layer.raw()[0]
-    total = torch.stack([sum((token @ m @ other) * other for other in x) for token in x])
-    by_raw, by_weights = coefficients(raw) @ x, softmax_rows(raw) @ x
-    yield exact(r"distance of $\sum_j \hat\alpha_{ij} x_j$ from the sum", relative_error(by_raw, total))
-    yield compare(r"distance of $\sum_j \alpha_{ij} x_j$ from the sum", relative_error(by_weights, total), "≠", 0, 0.1)
-
-
-show(raw_scores_in_the_decomposition(**one_head))
-
-# %% [markdown]
-# The remark also says that $\Wqk$ may not satisfy all axioms of an inner product: linearity, symmetry and positive
+# Equation S17 prints $\alpha$ where the raw $\hat\alpha$ is meant. The remark also says that $\Wqk$ may not satisfy all axioms of an inner product: linearity, symmetry and positive
 # definiteness. As a bilinear form $\Wqk$ is linear, so it can miss only the other two.
 #
 # ## Heads: rank, scale, span
 #
 # The form of a head has rank $d_h$ at most ({prf:ref}`rem-s1-5`), their sum up to $d$. Equation S18 of the paper divides the scores of a head by $\sqrt d$. Transformers as they are built divide by
 # $\sqrt{d_h}$ {cite}`vaswani2017`. That is a convention: no order of scores depends on it, and neither score of this book
-# does. Gradients do, so the [details of the next chapter](implicit_gradient_details.py#the-scale-of-the-scores) check it.
+# does. Gradients [carry it](implicit_gradient_details.py#the-scale-of-the-scores).
 #
 # Equation S21 of the paper sums the raw decompositions of the heads, as Eq. S14 does for one. Each sum lies in the span of the
 # tokens. The text says convex hull, which needs coefficients that are positive and add up to 1. Attention weights are such

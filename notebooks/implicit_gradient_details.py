@@ -30,7 +30,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 from torch.autograd.functional import jacobian
-from torch.nn.functional import cross_entropy, one_hot, scaled_dot_product_attention
+from torch.nn.functional import cross_entropy, one_hot
 
 from attngeo.display.page import show
 from attngeo.bilinear.form import BilinearForm
@@ -56,42 +56,7 @@ AHEAD = 1  # positions from a query to what it predicts under a causal mask
 # Equation 1 of the paper divides the scores by $\sqrt d$, also for several heads (its Eq. S18). Implementations divide by
 # $\sqrt{d_h}$, the width of a head. The two agree for a single head. A factor on all scores changes neither score of a
 # matrix; gradients carry it.
-
-
-# %%
-def score_scale(d: int, d_head: int) -> float:
-    """``1/sqrt(d_head)``, by which implementations multiply scores."""
-    return d_head**-0.5
-
-
-@claim(
-    "Eq. 1",
-    "(scale)",
-    "the factor on the scores",
-    Verdict.HOLDS,
-    printed=r"""Scores are divided by $\sqrt{d}$, "$\sigma\big(\frac{1}{\sqrt{d}} Q K^\top\big)$", also for several heads,
-    "$\sigma(d^{-1/2} X W_{q,h} W_{k,h}^\top X^\top)$".""",
-    place="Section 2.1, Eq. 1, and Section S1.2, after Eq. S18",
-    holds=r"Scores of a head are divided by $\sqrt{d_h}$; the two agree for one head with $d_h = d$.",
-    remark=r"""A convention, where implementations have another: the scale multiplies $W_{qk}$, so that neither score of the
-    paper depends on it; gradients do.""",
-)
-def attention_scale(toy=TOY, seed=0):
-    generator, d = torch.Generator().manual_seed(seed), toy.d
-    x, *factors = (torch.randn(n, d, generator=generator, dtype=torch.float64) for n in (toy.n_tokens, d, d))
-    form = BilinearForm(*(w.unflatten(1, (toy.n_heads, toy.d_head)).transpose(0, 1) for w in factors))
-    q, k = (x @ w / d**0.5 for w in (form.wq, form.wk))
-    identity = torch.eye(len(x), dtype=x.dtype).expand(toy.n_heads, -1, -1)
-    reference = scaled_dot_product_attention(q, k, identity)  # weights: the values are I
-    ours, printed = ((scale * q @ k.mT).softmax(-1) for scale in (score_scale(d, toy.d_head), d**-0.5))
-    yield exact("PyTorch's attention weights against ours", (reference - ours).abs().max())
-    words = rf"PyTorch's attention weights against ours with $1 / \sqrt d$, {toy.n_heads} heads"
-    yield compare(words, (reference - printed).abs().max(), "≠", 0, 1e-3, paper="")
-
-
-show(attention_scale(seed=seed))
-
-# %% [markdown]
+#
 # ## Figure 1 of the paper
 #
 # The figure draws one pair of {prf:ref}`prop-2-2`: a score goes forwards as $x_i\T \Wqk x_j$, and an error comes

@@ -371,10 +371,6 @@ show(one_random_matrix_has_a_direction(seed=seed))
 # derivation to first order, checked by simulation; it is not a proof.
 # ````
 #
-# The median over the layers of a model scatters less. For $L$ independent normal scores of standard deviation $\sigma$
-# its variance is near $1 / (4 L p^2)$, where $p = 1 / (\sigma \sqrt{2 \pi})$ is the density at the centre
-# {cite}`vandervaart1998`; so its standard deviation is near $\sqrt{\pi / 2}\, \sigma / \sqrt L$ when $L$ is large.
-#
 # ## Heads
 #
 # A head $\Wq \Wk\T$ has few dimensions. Its symmetry has the same mean and nearly the same spread as that of a matrix of

@@ -30,7 +30,6 @@ PLANTED = {
     "quadratic": ("form_is_linear_in_each_argument", "bilinear", lambda m, x, y: (x * x) @ m @ y),
     "idempotent": ("operators_are_not_idempotent", "factor", lambda m, x: torch.ones(())),
     "nilpotent": ("operators_are_not_idempotent", "factor", lambda m, x: torch.zeros(())),
-    "attention weights": ("raw_scores_in_the_decomposition", "coefficients", softmax_rows),
     "keys of another head": ("heads_add_up", "summed_heads", lambda q, k: torch.einsum("hic,hjc->ij", q, k.roll(1, 0))),
     "mean over heads": ("heads_add_up", "summed_heads", lambda q, k: torch.einsum("hic,hjc->ij", q, k) / len(q)),
     "raw sums inside the hull": ("raw_sums_leave_the_hull", "coefficients", softmax_rows),

@@ -6,8 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from notebook_code import notebook
 
-from attngeo.gradients.random_updates import power_profile
-
 page = notebook("column_dominance")
 
 
@@ -26,16 +24,6 @@ def test_axis_alignment(d, seed, scale):
     kurtosis = float(e.pow(4).mean() / e.square().mean() ** 2)
     assert page.axis_alignment(torch.outer(e, e)) == pytest.approx(kurtosis / 3 * (d + 2) / d)
     assert page.axis_alignment(torch.eye(d, dtype=torch.float64)) == pytest.approx(1)
-
-
-def test_matrix_normal_has_the_covariance_of_all_pairs_and_rotation_keeps_the_spectrum():
-    generator = torch.Generator().manual_seed(0)
-    queries, keys = moment(3, 1), moment(3, 2)
-    w = page.matrix_normal(queries, keys, 100_000, generator).flatten(1)
-    torch.testing.assert_close(w.T @ w / len(w), torch.kron(queries, keys), rtol=0, atol=2.5)
-    assert float(torch.kron(queries, keys).max()) > 30
-    turned = page.rotated(torch.diag(power_profile(12, 1.0)), generator)
-    torch.testing.assert_close(torch.linalg.eigvalsh(turned), power_profile(12, 1.0).flip(0))
 
 
 def test_which_side_is_heavier_turns_with_the_matrix():

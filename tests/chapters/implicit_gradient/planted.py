@@ -9,7 +9,6 @@ without_softmax = property(page.printed_beta)
 beyond = "step_beyond_the_definition"
 
 PLANTED = {
-    "scale of the whole width": ("attention_scale", "score_scale", lambda d, d_head: d**-0.5),
     "Figure 1 without softmax": ("forward_and_backward", BETA, without_softmax),
     "S23 without its sign": ("loss_sign", "SIGN", 1),
     "S24 without a shift": ("prediction_from_its_own_input", "AHEAD", 0),
