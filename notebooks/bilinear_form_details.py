@@ -25,14 +25,11 @@ n_tokens: int = 12  # tokens of a sequence; in [4, 64]
 seed: int = 0  # seed of every random draw; in [0, 2147483647]
 
 # %% tags=["remove-cell"]
-import numpy as np
 import torch
 from torch import Tensor
 
 from attngeo.chapters.bilinear_form import order_violations, random_layer, softmax_rows
 from attngeo.display.page import show
-from attngeo.display.style import ENCODER, PALETTE, CaptionedFigure, house_style, new_figure
-from attngeo.bilinear.form import BilinearForm
 from attngeo.bilinear.scores import symmetry_score
 from attngeo.claims.claim import Verdict, claim, compare, exact
 from attngeo.gradients.rank_one import relative_error
@@ -133,32 +130,7 @@ show(form_is_linear_in_each_argument(d=d, seed=seed))
 # %% [markdown]
 # ## The order of scores, row by row
 #
-# By {prf:ref}`prop-2-1` the weights of a row rise with its raw scores. Between rows they do not compare.
-
-
-# %% tags=["remove-cell"]
-@house_style()
-def order_within_rows(raw: Tensor, weights: Tensor, n_rows: int = 3) -> CaptionedFigure:
-    """Attention weight against raw score, both (tokens, tokens): one increasing curve per row."""
-    figure, panel = new_figure(6.4, 3.4)
-    for i in range(n_rows):
-        order = raw[i].argsort()
-        panel.plot(raw[i][order], weights[i][order], marker="o", markersize=4, color=PALETTE[i], label=f"row {i + 1}")
-    panel.set(xlabel="raw score", ylabel="attention weight", yscale="log")
-    panel.legend()
-    largest = ", ".join(f"{float(row.max()):.2f}" for row in weights[:n_rows])
-    caption = f"""Attention weights against raw scores, {n_rows} rows of {len(raw)} tokens. Each row keeps the order. Rows have
-        different denominators. Largest weights: {largest}."""
-    alt = f"{n_rows} parallel rising lines of points: logarithm of the attention weight against the raw score."
-    return CaptionedFigure(figure, "fig-order-within-rows", caption, alt)
-
-
-# %% tags=["remove-input"]
-raw = layer.raw()[0] / layer.form.d_head**0.5
-order_within_rows(raw, softmax_rows(raw))
-
-# %% [markdown]
-# Two readings of the printed statement need care. In a decoder row $i$ attends to positions $j \le i$ only. Later positions
+# By {prf:ref}`prop-2-1` the weights of a row rise with its raw scores. Between rows they do not compare. In a decoder row $i$ attends to positions $j \le i$ only. Later positions
 # get weight 0 whatever their raw score. So the equivalence holds for the positions that a row may attend to.
 
 
@@ -300,11 +272,6 @@ def coefficients(raw: Tensor) -> Tensor:
     return raw
 
 
-def matrix_of(form: BilinearForm) -> Tensor:
-    """The matrix that is judged as an inner product, ``W_qk``."""
-    return form.dense()
-
-
 # %%
 @claim(
     "S1.4",
@@ -330,89 +297,14 @@ def operators_are_not_idempotent(d=16, seed=0):
 show(operators_are_not_idempotent(d=d, seed=seed))
 
 # %% [markdown]
-# Equation S17 prints $\alpha$ where the raw $\hat\alpha$ is meant.
-
-
-# %%
-@claim(
-    "S1.4",
-    "Eq. S17",
-    "coefficients of the decomposition",
-    Verdict.MISPRINT,
-    printed=r'"$\sum_j \alpha_{ij}(W_{qk})\, x_j = \sum_j x_i^\top W_{qk}\, x_j\, x_j$".',
-    place="Remark S1.4, Eq. S17",
-    holds=r"$\sum_j \hat\alpha_{ij} x_j = \sum_j (x_i^\top W_{qk} x_j)\, x_j$, as in Eq. S14.",
-    maybe_copying=True,
-)
-def raw_scores_in_the_decomposition(d=16, n_tokens=8, seed=0):
-    layer = random_layer(d, n_tokens, 1, seed)
-    x, m, raw = layer.x, layer.form.head(0), layer.raw()[0]
-    total = torch.stack([sum((token @ m @ other) * other for other in x) for token in x])
-    by_raw, by_weights = coefficients(raw) @ x, softmax_rows(raw) @ x
-    yield exact(r"distance of $\sum_j \hat\alpha_{ij} x_j$ from the sum", relative_error(by_raw, total))
-    yield compare(r"distance of $\sum_j \alpha_{ij} x_j$ from the sum", relative_error(by_weights, total), "≠", 0, 0.1)
-
-
-show(raw_scores_in_the_decomposition(**one_head))
-
-# %% [markdown]
-# The remark also says that $\Wqk$ may not satisfy all axioms of an inner product: linearity, symmetry and positive
-# definiteness. That is right. As a bilinear form $\Wqk$ is linear, so it can miss only the other two. Symmetry is what the
-# later chapters measure.
-
-
-# %%
-@claim(
-    "S1.4",
-    "(axioms)",
-    "which axioms of an inner product can fail",
-    Verdict.HOLDS,
-    remark="""The remark says that $W_{qk}$ may not satisfy all the axioms, and names linearity, symmetry and positive
-    definiteness. Linear in each argument it is by Definition S1.2, so that only the other two can fail.""",
-)
-def linearity_cannot_fail(d=16, seed=0):
-    layer = random_layer(d, 3, 1, seed)
-    m, (x, y, z) = matrix_of(layer.form), layer.x
-    yield exact("departure from linearity", (2 * x - 3 * y) @ m @ z - 2 * (x @ m @ z) + 3 * (y @ m @ z))
-    yield compare(r"$x^\top W_{qk} y - y^\top W_{qk} x$", x @ m @ y - y @ m @ x, "≠", 0, 1e-6)
-    smallest = torch.linalg.eigvalsh((m + m.T) / 2).min()
-    yield compare(r"smallest $x^\top W_{qk} x$ for $|x| = 1$", smallest, "<", 0, 1e-6)
-
-
-show(linearity_cannot_fail(d=d, seed=seed))
-
-# %% [markdown]
+# Equation S17 prints $\alpha$ where the raw $\hat\alpha$ is meant. The remark also says that $\Wqk$ may not satisfy all axioms of an inner product: linearity, symmetry and positive
+# definiteness. As a bilinear form $\Wqk$ is linear, so it can miss only the other two.
+#
 # ## Heads: rank, scale, span
 #
-# The form of a head has rank $d_h$ at most ({prf:ref}`rem-s1-5`), their sum up to $d$.
-
-
-# %% tags=["remove-cell"]
-@house_style()
-def rank_of_heads(heads: Tensor, total: Tensor) -> CaptionedFigure:
-    """Singular values of the heads' forms (heads, d) and of their sum (d)."""
-    figure, panel = new_figure(6.4, 3.2)
-    *of_heads, of_sum = ([float(value) for value in row if value > 1e-10 * row[0]] for row in (*heads, total))
-    for h, values in enumerate(of_heads):
-        panel.plot(range(1, len(values) + 1), values, color=PALETTE[1], alpha=0.7, label="" if h else "one head")
-    panel.plot(range(1, len(of_sum) + 1), of_sum, color=ENCODER, marker=".", label="sum over heads")
-    panel.set(xlabel="index", ylabel="singular value", ylim=(0, None))
-    panel.legend()
-    most = max(map(len, of_heads))
-    caption = f"""Singular values above rounding level: a head has {most}, the sum of {len(heads)} heads {len(of_sum)} of
-        {len(total)}."""
-    alt = f"Falling curves of singular values. Those of single heads end at index {most}, that of the sum at {len(of_sum)}."
-    return CaptionedFigure(figure, "fig-rank-of-heads", caption, alt)
-
-
-# %% tags=["remove-input"]
-forms = torch.stack(list(layer.form.heads()))
-rank_of_heads(torch.linalg.svdvals(forms), torch.linalg.svdvals(forms.sum(0)))
-
-# %% [markdown]
-# Equation S18 of the paper divides the scores of a head by $\sqrt d$. Transformers as they are built divide by
+# The form of a head has rank $d_h$ at most ({prf:ref}`rem-s1-5`), their sum up to $d$. Equation S18 of the paper divides the scores of a head by $\sqrt d$. Transformers as they are built divide by
 # $\sqrt{d_h}$ {cite}`vaswani2017`. That is a convention: no order of scores depends on it, and neither score of this book
-# does. Gradients do, so the [details of the next chapter](implicit_gradient_details.py#the-scale-of-the-scores) check it.
+# does. Gradients [carry it](implicit_gradient_details.py#the-scale-of-the-scores).
 #
 # Equation S21 of the paper sums the raw decompositions of the heads, as Eq. S14 does for one. Each sum lies in the span of the
 # tokens. The text says convex hull, which needs coefficients that are positive and add up to 1. Attention weights are such
@@ -471,9 +363,7 @@ show(raw_sums_leave_the_hull(**several))
 # 2. Neighbours ($N = 2$) decide, where $\Wq$ has full column rank and $R_1$ turns $d_h / 2$ planes by different angles in
 #    $(0, \pi/2)$. The condition holds for $m = 1$ if and only if $\Wk = \Wq \operatorname{diag}(r_1, r_1, r_2, r_2, \dots)$,
 #    a number for each plane. Then it holds for every $m$, and $\Wqk$ is symmetric.
-# 3. For factors of any rank, if the condition holds for $N = d_h + 1$, then $\Wqk$ is symmetric. For $N = 2$ it need not
-#    be, if both have lower rank and $d_h \ge 4$.
-# 4. The converse fails. Let $\Wk = \Wq S$ with a symmetric $S$ and $\Wq$ of rank $d_h$. Then $\Wqk$ is symmetric, but
+# 3. The converse fails. Let $\Wk = \Wq S$ with a symmetric $S$ and $\Wq$ of rank $d_h$. Then $\Wqk$ is symmetric, but
 #    the condition holds if and only if $S R_m = R_m S$ for these $m$.
 # ````
 #
@@ -493,14 +383,7 @@ show(raw_sums_leave_the_hull(**several))
 # $B = X R_1^{-1}$ multiplies plane $c$ by $r_c$. Conversely such a $B$ is symmetric and commutes with every $R_m$, so
 # $\Wq R_m B \Wq\T = \Wq B R_m \Wq\T$ for every $m$, 0 included.
 #
-# *3.* By Cayley and Hamilton $\sum_{m=0}^{d_h} p_m R_1^m = 0$ with the coefficients of the characteristic polynomial of
-# $R_1$, and $p_0 = \det(-R_1) \neq 0$. So $\Wqk - \Wqk\T$ is the sum of $-p_m / p_0$ times
-# $\Wq R_m \Wk\T - \Wk R_m \Wq\T$ over $m = 1, \dots, d_h$, and 0 if all of these are. For $N = 2$ let
-# $\Wq = u a\T$ and $\Wk = v b\T$ with independent $u, v$. If $a$ is at right angles to $R_1 b$ and $R_1\T b$, both sides
-# of the condition are 0. With $b$ in two planes of different angles, $b$ is not in the span of these two vectors. So $a$
-# can be chosen with $a\T b \neq 0$, and $\Wqk = (a\T b)\, u v\T$ is not symmetric.
-#
-# *4.* $\Wq S \Wq\T$ is symmetric. The condition reads $\Wq R_m S \Wq\T = \Wq S R_m \Wq\T$; as $\Wq$ has full column
+# *3.* $\Wq S \Wq\T$ is symmetric. The condition reads $\Wq R_m S \Wq\T = \Wq S R_m \Wq\T$; as $\Wq$ has full column
 # rank it can be cancelled on both sides.
 # ```
 # ````
@@ -526,13 +409,6 @@ def form_at_offset(wq: Tensor, wk: Tensor, m: int) -> Tensor:
     return wq @ rotation(m, wq.shape[1]) @ wk.T
 
 
-def skew_by_offsets(wq: Tensor, wk: Tensor) -> Tensor:
-    """``W_qk - W_qk^T`` from the offsets 1 to d_h alone, by the characteristic polynomial of ``R_1``."""
-    n = wq.shape[1]
-    p = torch.from_numpy(np.poly(rotation(1, n).numpy())).flip(0)  # p[m] goes with R_1^m
-    return sum(-p[m] / p[0] * (form_at_offset(wq, wk, m) - form_at_offset(wk, wq, m)) for m in range(1, n + 1))
-
-
 def symmetric_neighbours(wq: Tensor) -> Tensor:
     """A basis (n, d, d_head) of the W_k with which ``a_12 = a_21`` for all embeddings."""
     n, turn = wq.numel(), rotation(1, wq.shape[1])
@@ -543,22 +419,15 @@ def symmetric_neighbours(wq: Tensor) -> Tensor:
 
 
 def rotary_sample(d: int, d_head: int, n_tokens: int, seed: int) -> list[Tensor]:
-    """Normal tokens, factors of a head, a matrix, a number for each plane, and vectors for factors of rank 1."""
+    """Normal tokens, factors of a head, a matrix, and a number for each plane."""
     generator = torch.Generator().manual_seed(seed)
-    shapes = (n_tokens, d), (d, d_head), (d, d_head), (d_head, d_head), (d_head // 2,), (d,), (d,), (d_head,)
+    shapes = (n_tokens, d), (d, d_head), (d, d_head), (d_head, d_head), (d_head // 2,)
     return [torch.randn(*shape, generator=generator, dtype=torch.float64) for shape in shapes]
 
 
-def of_rank_one(u: Tensor, v: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
-    """``u a^T`` and ``v b^T``: a at right angles to b turned by 1 and by -1, but not to b."""
-    turned = torch.linalg.qr(torch.stack([rotation(m, len(b)) @ b for m in (1, -1)], 1)).Q
-    return torch.outer(u, b - turned @ (turned.T @ b)), torch.outer(v, b)
-
-
-def asymmetry(a: Tensor, offset: int | None = None) -> Tensor:
-    """The largest ``|a_ij - a_ji|``, of all pairs or of those with ``j - i = offset``."""
-    skew = (a - a.T).abs()
-    return (skew if offset is None else skew.diagonal(offset)).max()
+def asymmetry(a: Tensor) -> Tensor:
+    """The largest ``|a_ij - a_ji|``."""
+    return (a - a.T).abs().max()
 
 
 # %%
@@ -579,7 +448,7 @@ def asymmetry(a: Tensor, offset: int | None = None) -> Tensor:
     ours=True,
 )
 def rotary_scores(d=16, d_head=6, n_tokens=8, seed=0):
-    x, wq, wk, s, planes, *thin = rotary_sample(d, d_head, n_tokens, seed)
+    x, wq, wk, s, planes = rotary_sample(d, d_head, n_tokens, seed)
     a, offsets = scores(x, wq, wk), range(1 - n_tokens, n_tokens)
     skew = torch.stack([form_at_offset(wq, wk, m) - form_at_offset(wk, wq, m) for m in offsets])
     predicted = [[x[i] @ skew[j - i + n_tokens - 1] @ x[j] for j in range(n_tokens)] for i in range(n_tokens)]
@@ -599,14 +468,6 @@ def rotary_scores(d=16, d_head=6, n_tokens=8, seed=0):
     planes_words = r"distance of these $W_k$ from $W_q \operatorname{diag}(r_1, r_1, r_2, r_2, \dots)$"
     yield exact(planes_words, relative_error(by_planes, basis))
     yield exact(f"{largest} with them, all offsets", max(asymmetry(scores(x, wq, k)) for k in basis))
-    dense = wq @ wk.T
-    offset_words = "$W_{qk} - W_{qk}^\\top$ made of the offsets $1$ to $d_h$: distance"
-    yield exact(offset_words, relative_error(skew_by_offsets(wq, wk), dense - dense.T))
-    q, k = of_rank_one(*thin)
-    yield exact(f"{largest} of neighbours, factors of rank 1", asymmetry(scores(x, q, k), 1))
-    distance = relative_error((q @ k.T).T, q @ k.T)
-    yield compare(r"distance of $W_{qk}^\top$ from $W_{qk}$, the same factors", distance, ">", 0, 0.1)
-    yield compare(f"{largest} at offset 2, the same factors", asymmetry(scores(x, q, k), 2), ">", 0, 0.1)
 
 
 show(rotary_scores(seed=seed))

@@ -22,7 +22,6 @@
 # %% tags=["parameters", "remove-input"]
 d: int = 32  # width of the embedding; in [16, 96]
 n_tokens: int = 16  # tokens of a sequence; in [8, 64]
-n_draws: int = 4000  # updates drawn for the figure of ratios; in [1000, 20000]
 exponent: float = 1.0  # variances of the embedding's coordinates fall like that power of 1/k; in [0.5, 1.5]
 seed: int = 0  # seed of every random draw; in [0, 2147483647]
 
@@ -35,15 +34,13 @@ from functools import cache
 import numpy as np
 import seaborn as sns
 import torch
-from jaxtyping import Float, Int
-from scipy.integrate import quad
+from jaxtyping import Float
 from scipy.stats import norm, rv_discrete
 from torch import Tensor
 
 from attngeo.chapters.introduction.sentence import recorded
 from attngeo.display.page import show
-from attngeo.display.style import DECODER, ENCODER, NEUTRAL, CaptionedFigure, house_style, new_figure
-from attngeo.bilinear.scores import score_batch
+from attngeo.display.style import DECODER, NEUTRAL, CaptionedFigure, house_style, new_figure
 from attngeo.claims.claim import Verdict, claim, compare, exact, monte_carlo
 from attngeo.gradients.enumeration import Outcomes, coordinates
 from attngeo.gradients.norms import (
@@ -58,14 +55,7 @@ from attngeo.gradients.norms import (
 )
 from attngeo.gradients.objectives import Objective, context_matrix
 from attngeo.gradients.pair_symmetry import signs
-from attngeo.gradients.random_updates import (
-    Coefficients,
-    Law,
-    UpdateModel,
-    context_updates,
-    draw_embeddings,
-    power_profile,
-)
+from attngeo.gradients.random_updates import Law, UpdateModel, context_updates, draw_embeddings, power_profile
 from attngeo.gradients.toy_transformer import ToyConfig, ToyTransformer
 
 profile = {"d": d, "exponent": exponent, "seed": seed}
@@ -78,12 +68,10 @@ LARGE_NORMS = f"share of columns minus share of rows above the {100 * TAIL:g} % 
 
 # %% tags=["remove-cell"]
 @cache
-def context_tokens(
-    d: int, n_tokens: int, exponent: float, n_draws: int, seed: int, form: Float[Tensor, "d d"] | None = None
-) -> Float[Tensor, "draws d d"]:
-    """Updates by context tokens of Prop. S1.8; ``beta_i = x_i^T B y`` with B the form, or else independent of all."""
+def context_tokens(d: int, n_tokens: int, exponent: float, n_draws: int, seed: int) -> Float[Tensor, "draws d d"]:
+    """Updates by context tokens of Prop. S1.8, coefficients independent of the embeddings."""
     generator = torch.Generator().manual_seed(seed)
-    return context_updates(torch.diag(power_profile(d, exponent)), n_tokens, n_draws, generator, form)
+    return context_updates(torch.diag(power_profile(d, exponent)), n_tokens, n_draws, generator)
 
 
 # %% [markdown]
@@ -92,12 +80,8 @@ def context_tokens(
 # ````{prf:lemma} rows and columns share one sum of squares
 # :label: lem-s1-12-sum
 #
-# $\sum_k \|w_{\cdot,k}\|^2 = \sum_m \|w_{m,\cdot}\|^2 = \|W\|_F^2$ for every matrix $W$. With $R = \sum_m \|w_{m,\cdot}\|$
-# and $C = \sum_k \|w_{\cdot,k}\|$ the variances of the $d$ row norms and of the $d$ column norms therefore differ by
-#
-# $$
-# \mathrm{Var}_m \|w_{m,\cdot}\| - \mathrm{Var}_k \|w_{\cdot,k}\| = (C^2 - R^2) / d^2 .
-# $$ (eq-s1-12-spread)
+# $\sum_k \|w_{\cdot,k}\|^2 = \sum_m \|w_{m,\cdot}\|^2 = \|W\|_F^2$ for every matrix $W$. So the side of the larger sum of norms is
+# the side of their smaller variance.
 # ````
 #
 # ````{dropdown} Proof
@@ -107,88 +91,10 @@ def context_tokens(
 # ```
 # ````
 #
-# After Eq. S98 the proof of Theorem S1.12 of the paper says that "the net increase of the norm of the columns" is bigger than
-# that of the rows. Read as squared norms this is impossible. Read as norms it is true for one context token of
-# {prf:ref}`prop-s1-8`. For a sequence whose tokens have one law and occur once, both sums are equal on average.
+# After Eq. S98 the proof of Theorem S1.12 says that "the net increase of the norm of the columns" is bigger than that of the
+# rows. Read as squared norms this is impossible. Read as norms it is true for one context token of {prf:ref}`prop-s1-8`, and
+# columns are then the more *even* side. Column dominance means a few large columns against rows of middling size.
 #
-# But by {eq}`eq-s1-12-spread` the side of the larger sum is the side of the *smaller* variance. If columns as a whole gain
-# more, they are the more even side. Column dominance means the opposite: a few large columns against rows of middling size.
-
-
-# %% tags=["remove-cell"]
-def chi_moments(n: int, sigma: float) -> tuple[float, float]:
-    """Mean ``sigma sqrt(2) Gamma((n+1)/2) / Gamma(n/2)`` and variance of the norm of n centred Gaussian entries."""
-    mean = sigma * math.sqrt(2) * math.exp(math.lgamma((n + 1) / 2) - math.lgamma(n / 2))
-    return mean, n * sigma**2 - mean**2
-
-
-def mean_norm(variances: np.ndarray) -> float:
-    """``E ||g|| = pi^(-1/2) int_0^inf (1 - prod_k (1 + 2 u^2 lambda_k)^(-1/2)) u^-2 du``, g Gaussian.
-
-    From ``sqrt(Q) = pi^(-1/2) int_0^inf (1 - exp(-u^2 Q)) u^-2 du`` with ``Q = ||g||^2``; lambda: its variances.
-    """
-
-    def integrand(u: float) -> float:
-        return -math.expm1(-np.log1p(2 * u**2 * variances).sum() / 2) / u**2
-
-    return (quad(integrand, 0, 1)[0] + quad(integrand, 1, math.inf)[0]) / math.sqrt(math.pi)
-
-
-def norm_sum_ratio(covariance: Float[Tensor, "d d"]) -> float:
-    """``d E||g|| / (E||y|| sum_m sqrt(Sigma_mm))``: ``E sum_k ||column_k|| / E sum_m ||row_m||`` in Prop. S1.8's model.
-
-    The update is ``g y^T`` times an independent factor, g Gaussian of covariance Sigma and y of I; the mean of a
-    coordinate's size is ``sqrt(2 / pi)`` times its standard deviation on either side.
-    """
-    of_g = mean_norm(torch.linalg.eigvalsh(covariance).numpy())
-    return len(covariance) * of_g / (chi_moments(len(covariance), 1.0)[0] * float(covariance.diagonal().sqrt().sum()))
-
-
-def spread_between_sides(row_sum: Float[Tensor, " n"], column_sum: Float[Tensor, " n"], d: int) -> Tensor:
-    """Variance of the row norms less that of the column norms, since both have one sum of squares."""
-    return (column_sum.square() - row_sum.square()) / d**2
-
-
-@cache
-def one_sequence(d: int, exponent: float, n_draws: int, seed: int) -> Float[Tensor, "draws d d"]:
-    """Autoregressive updates by sequences of tokens of one law that occur once."""
-    model = UpdateModel(torch.diag(power_profile(d, exponent)), n_tokens=16, n_sequences=1)
-    return model.draw(n_draws, torch.Generator().manual_seed(seed))
-
-
-# %%
-@claim(
-    "S1.12",
-    "Eqs. S97, S98",
-    "columns grow more than rows on the whole",
-    Verdict.CHANGES,
-    printed='"[T]he net increase of the norm of the columns is bigger than the net increase of the norm of the rows."',
-    place="Proof of Theorem S1.12, after Eq. S98",
-    remark="""Since the squares add up to the same, the side of the larger sum is the side of the smaller variance. So
-    Eq. S101 follows from this sentence, and Eq. S102 does not.""",
-)
-def net_growth(d=48, exponent=1.0, n_draws=2000, seed=0):
-    rows, columns = (squared.sqrt() for squared in squared_norms(context_tokens(d, 8, exponent, n_draws, seed)))
-    of_rows, of_columns = rows.sum(-1), columns.sum(-1)
-    ratio = norm_sum_ratio(torch.diag(power_profile(d, exponent)))
-    words = "sum of column norms over that of row norms, Prop. S1.8, to formula"
-    yield monte_carlo(words, ratio_samples(of_columns, of_rows), ratio)
-    yield compare("the formula against 1", ratio, ">", 1, 1e-6, paper="> 1")
-    once = [squared.sqrt().sum(-1) for squared in squared_norms(one_sequence(d, exponent, n_draws // 4, seed + 1))]
-    words = "tokens of one law that occur once: log of the sum of column norms over that of row norms"
-    yield monte_carlo(words, (once[1] / once[0]).log(), 0, paper="> 0")
-    spread = rows.var(-1, correction=0) - columns.var(-1, correction=0)
-    words = "largest distance of Var(row norms) - Var(column norms) from its value by the two sums"
-    yield exact(words, (spread - spread_between_sides(of_rows, of_columns, d)).abs().max(), 0, 1e-9)
-    holds = f"""For one context token of Prop. S1.8 the column norms do add up to more than the row norms: {ratio:.3f} times as
-    much for Gaussian embeddings of {d} coordinates, of the check's variances. For sequences whose tokens have one law and
-    occur once both sums are equal on average. The squared norms always add up to the same, $\\|W\\|_F^2$."""
-    return {"holds": holds}
-
-
-show(net_growth(seed=seed))
-
-# %% [markdown]
 # ## One context token
 #
 # ````{prf:proposition} Prop. S1.8 of the paper: growth by a context token
@@ -250,12 +156,18 @@ def context_ratio(d=16, n_tokens=8, exponent=1.0, n_draws=8000, seed=0):
         yield monte_carlo(f"ratio, column {k + 1} to row {m + 1}", ratio, independent_ratio(covariance, m))
     yield monte_carlo("ratio for the row of smallest variance", ratio_samples(columns[:, 0], rows[:, -1]), 1, ">")
     yield monte_carlo("ratio for the row of largest variance", ratio_samples(columns[:, 0], rows[:, 0]), 1, "<")
+    z, sizes = coordinates(2, 2), torch.tensor([1.5, 1.0], dtype=torch.float64)  # a predicted token, and y
+    x, y = z.values[:, 0] * sizes.sqrt(), z.values[:, 1]
+    followed = (x[:, 1] * y.sum(1))[:, None, None] * x[:, :, None] * y[:, None]
+    rows, columns = map(z.mean, squared_norms(followed))
+    words = "coefficients $x_2 (y_1 + y_2)$: ratio, column 1 to the row of smaller variance"
+    yield compare(words, columns[0] / rows[1], "<", 1, 0.1, paper="> 1")
 
 
 show(context_ratio(n_tokens=n_tokens, **profile))
 
 # %% [markdown]
-# Columns are alike here because $y$ is isotropic. In the theorem all tokens have one law, and the lead is gone.
+# In the theorem all tokens have one law, and the lead is gone.
 #
 # ````{prf:proposition} the same when all tokens have one law
 # :label: prop-s1-8-one-law
@@ -271,11 +183,8 @@ show(context_ratio(n_tokens=n_tokens, **profile))
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# With $u$ as in the proof of {prf:ref}`prop-s1-8`, $\mathbb{E}\|\Delta w_{\cdot,k}\|^2 = \mathbb{E} y_k^2\, \mathbb{E}\|u\|^2$ is
-# $\Sigma_{kk} \mathrm{Tr}(\Sigma) \sum_i \mathbb{E}\beta_i^2$, and
-# $\mathbb{E}\|\Delta w_{m,\cdot}\|^2 = \mathbb{E} u_m^2\, \mathbb{E}\|y\|^2 = \Sigma_{mm} \mathrm{Tr}(\Sigma) \sum_i \mathbb{E}\beta_i^2$. For a predicted
-# token the update is $y u^\top$, so that $\mathbb{E}\|\Delta w_{\cdot,k}\|^2 = \mathbb{E} u_k^2\, \mathbb{E}\|y\|^2$ and
-# $\mathbb{E}\|\Delta w_{m,\cdot}\|^2 = \mathbb{E} y_m^2\, \mathbb{E}\|u\|^2$: the same two values.
+# As in the proof of {prf:ref}`prop-s1-8`, with $\mathbb{E} y_k^2 = \Sigma_{kk}$ and $\mathbb{E}\|y\|^2 = \mathrm{Tr}(\Sigma)$. A predicted
+# token exchanges $u$ and $y$, which leaves both values as they are.
 # ```
 # ````
 
@@ -320,17 +229,11 @@ show(ratio_when_all_tokens_have_one_law())
 #
 # Two steps in the proof of {prf:ref}`prop-s1-8` are named wrongly in the paper. What removes the cross terms is the
 # independence of the *vectors*, not of their entries. And a covariance that is *not isotropic* need not have unequal
-# variances: with equal variances and correlated coordinates {eq}`eq-s1-8-ratio` is 1 for every row. What counts is the
-# diagonal of $\Sigma$ in the basis of the coordinates. The statement also has a second half, which the paper leaves out:
-# rows of *above*-average variance outgrow every column.
+# variances. What counts is the diagonal of $\Sigma$. The paper also leaves out that rows of *above*-average variance outgrow
+# every column.
 
 
 # %% tags=["remove-cell"]
-def equal_variances(d: int = 16, correlation: float = 0.5) -> Float[Tensor, "d d"]:
-    """A covariance of equal variances that is no multiple of I."""
-    return torch.full((d, d), correlation, dtype=torch.float64).fill_diagonal_(1.0)
-
-
 def squared_norm_of_sum(covariance: Float[Tensor, "d d"], beta: Float[Tensor, " n"]) -> Tensor:
     """``E ||sum_i beta_i x_i||^2 = Tr(Sigma) sum_i beta_i^2`` of independent vectors (Eq. S57)."""
     return covariance.trace() * beta.square().sum()
@@ -347,193 +250,19 @@ def squared_norm_of_sum(covariance: Float[Tensor, "d d"], beta: Float[Tensor, " 
     holds="statistical independence between the vectors $x_i$ and $x_{i'}$",
 )
 def independence_of_vectors():
-    covariance, z, beta = equal_variances(2), coordinates(2, 2), torch.tensor([1.0, 0.5], dtype=torch.float64)
-    apart, equal = z.values @ torch.linalg.cholesky(covariance).T, z.values[:, :1].expand(-1, 2, -1)
-    expected = squared_norm_of_sum(covariance, beta)
-    apart, equal = (z.mean((beta @ x).square().sum(-1)) / expected for x in (apart, equal))
-    yield exact("independent vectors of correlated entries: left over right of Eq. S57", apart, 1)
-    yield compare("equal vectors of independent entries: left over right of Eq. S57", equal, "≠", 1, 0.1)
+    z, beta, sides = coordinates(2, 2), torch.tensor([1.0, 0.5]).double(), "left over right of Eq. S57"
+    samples = (z.values @ ROOT.T, ROOT @ ROOT.T), (z.values[:, :1].expand(-1, 2, -1), torch.eye(2).double())
+    apart, equal = (z.mean((beta @ x).square().sum(-1)) / squared_norm_of_sum(c, beta) for x, c in samples)
+    yield exact(f"independent vectors of correlated entries: {sides}", apart, 1)
+    yield compare(f"equal vectors of independent entries: {sides}", equal, "≠", 1, 0.1)
 
 
 show(independence_of_vectors())
 
-
-# %%
-@claim(
-    "S1.8",
-    "Eq. S63",
-    "non-isotropic means unequal variances",
-    Verdict.ASSUMPTION,
-    printed=r""""We assume a non-isotropic covariance structure in $\Sigma$"; "[t]his implies $\mathrm{Tr}(\Sigma) > d\,
-    \Sigma_{m,m}$ for some $m$".""",
-    place="Proof of Proposition S1.8, before Eq. S63",
-    holds=r"""The variances $\Sigma_{mm}$ must differ: what counts is the diagonal of $\Sigma$ in the coordinate basis,
-    not its spectrum.""",
-    missing=(r"diagonal of $\Sigma$",),
-)
-def non_isotropic_covariance(d=16):
-    covariance = equal_variances(d)
-    distance = (covariance - torch.eye(d, dtype=torch.float64)).norm() / covariance.norm()
-    below = (covariance.diagonal() < covariance.trace() / d).sum()
-    yield compare("distance of $\\Sigma$ from a multiple of $I$, relative", distance, ">", 0, 0.1)
-    yield exact(r"rows $m$ with $\Sigma_{mm} < \mathrm{Tr}(\Sigma) / d$", below, 0, 0, paper="> 0")
-    yield exact("ratio of Eq. S62", independent_ratio(covariance, 0), 1, paper="> 1")
-
-
-show(non_isotropic_covariance(d=d))
-
 # %% [markdown]
-# ### Coefficients made from the embeddings
-#
 # By {prf:ref}`prop-2-2` the coefficient $\beta_{it^*}$ of a pair contains $y$ and the error at position $i$, which depends
-# on $x_i$. For $\beta_i = x_i^\top B y$ the expectations can still be computed.
+# on $x_i$. Where it is large for the $x_i$ that are large in row $m$, this row gains, and the inequality can turn round.
 #
-# ````{prf:proposition} coefficients that follow the embeddings
-# :label: prop-s1-8-bilinear
-#
-# Let $\beta_i = x_i^\top B y$ with a fixed $B$, Gaussian embeddings and $\sigma_y = 1$. With
-# $G = B^\top [N(N+1)\Sigma^2 + N\,\mathrm{Tr}(\Sigma)\,\Sigma] B$,
-#
-# $$
-# \begin{aligned}
-# \mathbb{E}\|\Delta w_{\cdot,k}\|^2 &= \mathrm{Tr}(G) + 2 G_{kk}, \\
-# \mathbb{E}\|\Delta w_{m,\cdot}\|^2 &= (d+2) \bigl[ N(N+1) \|(\Sigma B)_{m,\cdot}\|^2
-# + N \Sigma_{mm} \mathrm{Tr}(B^\top \Sigma B) \bigr] .
-# \end{aligned}
-# $$ (eq-s1-8-bilinear)
-# ````
-#
-# ````{dropdown} Proof
-# ```{prf:proof}
-# Now $\Delta W = S B y y^\top$ with $S = \sum_i x_i x_i^\top$. For Gaussian vectors and a symmetric $A$, splitting
-# $S A S$ into equal and unequal indices and using
-# $\mathbb{E}[x x^\top A x x^\top] = 2 \Sigma A \Sigma + \mathrm{Tr}(A \Sigma) \Sigma$ gives
-#
-# $$
-# \mathbb{E}[S A S] = N(N+1)\, \Sigma A \Sigma + N\, \mathrm{Tr}(A\Sigma)\, \Sigma .
-# $$
-#
-# For a standard normal $y$, $\mathbb{E}[y_k^2\, y^\top C y] = \mathrm{Tr}(C) + 2 C_{kk}$, and summed over $k$,
-# $\mathbb{E}[\|y\|^2\, y^\top C y] = (d+2)\, \mathrm{Tr}(C)$.
-#
-# Column $k$ has squared norm $y_k^2\, y^\top B^\top S S B y$. The first formula with $A = I$ has the mean
-# $B^\top \mathbb{E}[SS] B = G$, the second gives the result. Row $m$ has squared norm
-# $\|y\|^2\, y^\top B^\top S e_m e_m^\top S B y$. The first formula with $A = e_m e_m^\top$ has the mean
-# $C = B^\top [N(N+1) \Sigma e_m e_m^\top \Sigma + N \Sigma_{mm} \Sigma] B$, whose trace is the bracket in
-# {eq}`eq-s1-8-bilinear`.
-# ```
-# ````
-#
-# The ratio now depends on the column too. For generic $B$, diagonal $\Sigma$ and many tokens it approaches
-# $\mathrm{Tr}(\Sigma^2) / (d\,\Sigma_{mm}^2)$, twice as steep in the variance as {eq}`eq-s1-8-ratio`, and for some $B$ the
-# inequality of the proposition turns round.
-
-
-# %% tags=["remove-cell"]
-def bilinear_squared_norms(
-    covariance: Float[Tensor, "d d"], form: Float[Tensor, "d d"], n_tokens: int
-) -> tuple[Float[Tensor, " d"], Float[Tensor, " d"]]:
-    """Expected squared row and column norms with ``beta_i = x_i^T B y``, Gaussian: the proposition above."""
-    d, n = len(covariance), n_tokens
-    rows = n * (n + 1) * (covariance @ form).square().sum(-1)
-    rows = (d + 2) * (rows + n * covariance.diagonal() * (form.T @ covariance @ form).trace())
-    inner = n * (n + 1) * covariance @ covariance + n * covariance.trace() * covariance
-    g = form.T @ inner @ form
-    return rows, g.trace() + 2 * g.diagonal()
-
-
-def row_below_the_mean(d: int, exponent: float) -> int:
-    """The first row of below-average variance, of which Eq. S53 speaks."""
-    variances = power_profile(d, exponent)
-    return int((variances < variances.mean()).nonzero()[0])
-
-
-@cache
-def form_of_one_row(d: int, exponent: float, seed: int) -> tuple[Float[Tensor, "d d"], torch.Generator]:
-    """B with one row: the error follows one coordinate of the predicted token; and the generator after it."""
-    generator, form = torch.Generator().manual_seed(seed), torch.zeros(d, d, dtype=torch.float64)
-    form[row_below_the_mean(d, exponent)] = torch.randn(d, generator=generator, dtype=torch.float64)
-    return form, generator
-
-
-@cache
-def updates_of_one_row(d: int, n_tokens: int, exponent: float, n_draws: int, seed: int) -> Float[Tensor, "draws d d"]:
-    """Updates by one context token with these coefficients."""
-    form, generator = form_of_one_row(d, exponent, seed)
-    return context_updates(torch.diag(power_profile(d, exponent)), n_tokens, n_draws, generator, form)
-
-
-# %%
-@claim(
-    "S1.8",
-    "(coefficients of Prop. 2.2 of the paper)",
-    "the ratio when the coefficients depend on the embeddings",
-    Verdict.ASSUMPTION,
-    printed=r"""Eqs. S57 and S60 take $\beta_{it^*}$ out of the expectation: "$\sum_i \beta_{it^*}^2\,
-    \mathbb{E}[x_i^\top x_i]$".""",
-    place="Proof of Proposition S1.8, Eqs. S57, S60",
-    holds=r"""The ratio needs coefficients independent of all embeddings. With $\beta_i = x_i^\top B y$ and Gaussian
-    embeddings the ratio is $(\mathrm{Tr}\,G + 2 G_{kk}) / \big((d+2)[N(N+1)\|(\Sigma B)_{m,\cdot}\|^2 + N \Sigma_{mm}
-    \mathrm{Tr}(B^\top \Sigma B)]\big)$, $G = B^\top [N(N+1)\Sigma^2 + N\,\mathrm{Tr}(\Sigma)\,\Sigma] B$. It depends on
-    $k$ too, and Eq. S53 fails for some $B$.""",
-    missing=("independent of all embeddings",),
-    remark=r"""Prop. 2.2 of the paper makes $\beta_{it^*}$ a function of $y$ and of the error at position $i$, hence of
-    $x_i$.""",
-)
-def context_ratio_of_dependent_coefficients(d=16, n_tokens=8, exponent=1.0, n_draws=8000, seed=0):
-    b, z = torch.tensor([[1.0, -2.0], [0.5, 1.0]], dtype=torch.float64), coordinates(3, 2)
-    x, y = z.values[:, :2] @ ROOT.T, z.values[:, 2:]
-    norms, expected = squared_norms(x.mT @ (x @ b @ y.mT) @ y), bilinear_squared_norms(ROOT @ ROOT.T, b, 2)
-    for side, measured, values in zip(("row", "column"), norms, expected, strict=True):
-        for k in (0, 1):
-            words = f"squared norm of {side} {k + 1}, two predicted tokens in two dimensions"
-            yield exact(words, z.mean(measured)[k], values[k])
-    covariance, row = torch.diag(power_profile(d, exponent)), row_below_the_mean(d, exponent)
-    rows, columns = squared_norms(updates_of_one_row(d, n_tokens, exponent, n_draws, seed))
-    ratio = ratio_samples(columns[:, -1], rows[:, row])
-    of_rows, of_columns = bilinear_squared_norms(covariance, form_of_one_row(d, exponent, seed)[0], n_tokens)
-    yield monte_carlo(f"B of one row: ratio, row {row + 1}", ratio, of_columns[-1] / of_rows[row])
-    yield monte_carlo("B of one row: the same against Eq. S62", ratio, independent_ratio(covariance, row), "≠")
-    yield monte_carlo("B of one row: the same against Eq. S53", ratio, 1, "<", paper="> 1")
-
-
-show(context_ratio_of_dependent_coefficients(n_tokens=n_tokens, **profile))
-
-
-# %% tags=["remove-cell"]
-@house_style()
-def growth_ratios(d: int, exponent: float, n_tokens: int, n_draws: int, seed: int) -> CaptionedFigure:
-    """Expected squared norm of the first column over that of every row, measured and by formula (Prop. S1.8)."""
-    covariance, generator = torch.diag(power_profile(d, exponent)), torch.Generator().manual_seed(seed)
-    form = torch.randn(d, d, generator=generator, dtype=torch.float64) / d**0.5
-    of_rows, of_columns = bilinear_squared_norms(covariance, form, n_tokens)
-    independent = torch.tensor([independent_ratio(covariance, m) for m in range(d)])
-    formulas = {"independent β": independent, "β from the embeddings": of_columns[0] / of_rows}
-    figure, axes = new_figure(6.4, 3.6)
-    axes.axhline(1, color=NEUTRAL, linewidth=1)
-    for (name, formula), b, colour, marker in zip(
-        formulas.items(), (None, form), (ENCODER, DECODER), "os", strict=True
-    ):
-        rows, columns = squared_norms(context_updates(covariance, n_tokens, n_draws, generator, b))
-        samples = torch.stack([ratio_samples(columns[:, 0], row) for row in rows.T])
-        axes.plot(range(1, d + 1), formula, color=colour, label=f"{name}: formula")
-        error = 2 * samples.std(1) / n_draws**0.5
-        style = {"fmt": marker, "color": colour, "markersize": 4, "capsize": 2, "label": "measured"}
-        axes.errorbar(range(1, d + 1), samples.mean(1), error, **style)
-    axes.set(yscale="log", xlabel="row m, by falling variance", ylabel="E‖column 1‖² / E‖row m‖²")
-    axes.legend(ncols=2)
-    off = 100 * float((of_columns[0] / of_rows / independent - 1).abs().median())
-    caption = rf"""How much the first column outgrows each row when one context token predicts {n_tokens} tokens. Points: measured,
-    with two standard errors. With coefficients independent of the embeddings the ratio is
-    $\mathrm{{Tr}}(\Sigma)/(d\,\Sigma_{{mm}})$; with coefficients $x_i^\top B y$ it differs from that by a median of {off:.0f} %."""
-    alt = "The ratio of a column's to a row's expected squared norm rises through 1 as the variance of the row falls."
-    return CaptionedFigure(figure, "fig-growth-ratios", caption, alt)
-
-
-# %% tags=["remove-input"]
-growth_ratios(d, exponent, n_tokens, n_draws, seed)
-
-# %% [markdown]
 # ### One predicted token
 #
 # ````{prf:corollary} Cor. S1.9 of the paper: growth by a predicted token
@@ -586,33 +315,6 @@ def prediction_ratio(d=16, n_tokens=8, exponent=1.0, n_draws=8000, seed=0):
 
 show(prediction_ratio(n_tokens=n_tokens, **profile))
 
-
-# %%
-@claim(
-    "S1.9",
-    "Eqs. S65, S66",
-    "the squared norm of a sum of embeddings",
-    Verdict.MISPRINT,
-    printed=r'"$\|\Delta w_{m,\cdot}\|^2 = [y]_m^2 \sum_{i=1}^N \|x_i\|^2$"',
-    place="Proof of Corollary S1.9, Eq. S66",
-    holds=r"""$\|\Delta w_{m,\cdot}\|^2 = [y]_m^2 \, \|\sum_j \beta_{t^*j} x_j\|^2$, with expectation
-    $\mathbb{E}[y]_m^2\,\mathrm{Tr}(\Sigma)\sum_j \beta_{t^*j}^2$""",
-    remark=r"Eqs. S65 and S66 leave $\beta_{t^*j}$ out.",
-)
-def prediction_row_norm():
-    covariance, z = equal_variances(2), coordinates(2, 2)
-    x = z.values @ torch.linalg.cholesky(covariance).T
-    ones, beta = torch.ones(2, dtype=torch.float64), torch.tensor([0.5, 2.0], dtype=torch.float64)
-    separate, together, weighted = (x.square().sum((1, 2)), *((b @ x).square().sum(-1) for b in (ones, beta)))
-    distance = z.mean((together - separate).abs()) / z.mean(separate)
-    yield compare("mean distance of the two sides of Eq. S66, relative", distance, "≠", 0, 0.1)
-    yield exact(r"ratio of their expectations, all $\beta = 1$", z.mean(together) / z.mean(separate), 1)
-    mean_square = squared_norm_of_sum(covariance, beta) / squared_norm_of_sum(covariance, ones)
-    yield exact("the same with coefficients", z.mean(weighted) / z.mean(separate), mean_square)
-
-
-show(prediction_row_norm())
-
 # %% [markdown]
 # ## Equal expected norms
 #
@@ -656,8 +358,6 @@ show(prediction_row_norm())
 # The two columns agree line by line. The last sentence keeps the first two lines.
 # ```
 # ````
-#
-# This covers every order and every frequency of tokens.
 
 
 # %%
@@ -675,11 +375,9 @@ show(prediction_row_norm())
     objective, every order and every frequency of the tokens.""",
 )
 def equal_expected_norms():
-    root = torch.tensor([[1.0, 0.0], [0.5, 0.5]], dtype=torch.float64)
     beta = torch.tensor([[0.0, 1.0, -0.5], [2.0, 0.0, 0.5], [3.0, 1.0, 0.0]], dtype=torch.float64)
     z = coordinates(3, 2, kurtosis=5.0)
-    e = z.values @ root.T
-    expected = vocabulary_squared_norms(root @ root.T, beta)
+    e, expected = z.values @ ROOT.T, vocabulary_squared_norms(ROOT @ ROOT.T, beta)
     for side, norms, values in zip(("row", "column"), squared_norms(e.mT @ beta @ e), expected, strict=True):
         yield from (exact(f"squared norm of {side} {k + 1}", z.mean(norms)[k], values[k]) for k in (0, 1))
     of_equal = torch.tensor([2.0, -1.0, 0.5], dtype=torch.float64).diag()
@@ -694,124 +392,53 @@ show(equal_expected_norms())
 # %% [markdown]
 # ## The matrix at the start
 #
-# The proof of {prf:ref}`thm-s1-12` starts from a matrix of independent entries of mean $\mu$ and variance $\sigma^2$. Its
-# rows and columns are alike, which is all that the proof uses; the moments that the paper prints need correction. The
-# entries of $W_q W_k^\top$ are uncorrelated and not independent.
+# The proof of {prf:ref}`thm-s1-12` starts from independent entries of mean $\mu$ and variance $\sigma^2$. Rows and columns are
+# alike, which is all that it uses; the moments that the paper prints need correction. The entries of $W_q W_k^\top$ are
+# uncorrelated and not independent; rows and columns are alike when $W_q$ and $W_k$ are.
 
 
 # %%
-def entry_mean_variance(n: int, sigma: float) -> float:
-    """``sigma^2 / n``: variance of the mean of n independent entries."""
-    return sigma**2 / n
+def squared_norm_variance(n: int, mu: float, sigma: float) -> float:
+    """``n (2 sigma^4 + 4 mu^2 sigma^2)``: variance of the squared norm of n independent Gaussian entries."""
+    return n * (2 * sigma**4 + 4 * mu**2 * sigma**2)
 
 
-def squared_norm_variance(n: int, mu: float, sigma: float, kurtosis: float) -> float:
-    """``n ((kappa - 1) sigma^4 + 4 mu^2 sigma^2)``: variance of the squared norm of n independent symmetric entries."""
-    return n * ((kurtosis - 1) * sigma**4 + 4 * mu**2 * sigma**2)
+def initial_moments(n: int, sigma: float) -> tuple[float, float, float]:
+    """``sigma^2 / n``, the variance of the mean of n centred Gaussian entries; mean and variance of their norm."""
+    mean = sigma * math.sqrt(2) * math.exp(math.lgamma((n + 1) / 2) - math.lgamma(n / 2))
+    return sigma**2 / n, mean, n * sigma**2 - mean**2
 
 
 @claim(
     "S1.12",
-    "(text before S1.11)",
+    "(text before S1.11), Eqs. S99, S100",
     "moments of a row or column at initialisation",
     Verdict.MISPRINT,
-    printed=r"""Columns and rows "have the same mean $\mu$ and variance $\sigma^2 / \sqrt{n}$", their squared norms
-    "variance $n(2\sigma^4 + 4\mu^2)$".""",
-    place="Section S1.4.4, before Lemma S1.11",
-    holds=r"""The mean of the $n$ entries of a row has variance $\sigma^2/n$; the squared norm has variance $n(2\sigma^4
-    + 4\mu^2\sigma^2)$ for Gaussian entries, $n[(\kappa-1)\sigma^4 + 4\mu^2\sigma^2]$ for symmetric entries of kurtosis
-    $\kappa$.""",
-)
-def initial_rows(n=4, mu=0.5, sigma=2.0):
-    expected = n * (sigma**2 + mu**2)
-    for kurtosis in (3.0, 5.0):  # that of a Gaussian, and a larger one
-        z = coordinates(1, n, kurtosis)
-        entries = mu + sigma * z.values[:, 0]
-        squared, of = entries.square().sum(-1), f"kurtosis {kurtosis:g}"
-        of_mean, of_norm = z.mean((entries.mean(-1) - mu).square()), z.mean((squared - expected).square())
-        yield exact(f"mean of the squared norm, {of}", z.mean(squared), expected)
-        printed = f"= {sigma**2 / math.sqrt(n)}"
-        yield exact(f"variance of the mean entry, {of}", of_mean, entry_mean_variance(n, sigma), paper=printed)
-        printed, ours = f"= {n * (2 * sigma**4 + 4 * mu**2)}", squared_norm_variance(n, mu, sigma, kurtosis)
-        yield exact(f"variance of the squared norm, {of}", of_norm, ours, paper=printed)
-
-
-show(initial_rows())
-
-
-# %% tags=["remove-cell"]
-@cache
-def normal_entries(n: int, n_draws: int, seed: int) -> Float[Tensor, "draws n n"]:
-    """Matrices of standard normal entries."""
-    return torch.randn(n_draws, n, n, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-
-
-# %%
-@claim(
-    "S1.12",
-    "Eqs. S99, S100",
-    "mean and variance of row and column norms at initialisation",
-    Verdict.MISPRINT,
-    printed=r'''"$\mathbb{E}[\|w_{m,\cdot}\|]\big|_{\text{init}}$ $= \mathbb{E}[\|w_{\cdot,k}\|]\big|_{\text{init}} =
-    \mu$" and "$\mathrm{Var}(\|w_{m,\cdot}\|)\big|_{\text{init}}$ $= \mathrm{Var}(\|w_{\cdot,k}\|)\big|_{\text{init}} =
-    \sigma^2$"''',
-    place="Proof of Theorem S1.12, Eqs. S99, S100",
-    holds=r"""$\mathbb{E}\|w\| \approx \sqrt{n(\sigma^2+\mu^2)}$ and $\mathrm{Var}\|w\| \approx \sigma^2(\sigma^2 +
-    2\mu^2) / (2(\sigma^2+\mu^2))$ for Gaussian entries, which is $\sigma^2/2$ for $\mu = 0$.""",
+    printed=r"""Columns and rows "have the same mean $\mu$ and variance $\sigma^2 / \sqrt{n}$", their squared norms "variance
+    $n(2\sigma^4 + 4\mu^2)$"; "$\mathbb{E}[\|w_{m,\cdot}\|]\big|_{\text{init}}$ $=
+    \mathbb{E}[\|w_{\cdot,k}\|]\big|_{\text{init}} = \mu$" and "$\mathrm{Var}(\|w_{m,\cdot}\|)\big|_{\text{init}}$ $=
+    \mathrm{Var}(\|w_{\cdot,k}\|)\big|_{\text{init}} = \sigma^2$".""",
+    place="Section S1.4.4, before Lemma S1.11, and proof of Theorem S1.12, Eqs. S99, S100",
+    holds=r"""The mean of the $n$ entries of a row has variance $\sigma^2/n$. For Gaussian entries the squared norm has variance
+    $n(2\sigma^4 + 4\mu^2\sigma^2)$, and $\mathbb{E}\|w\| \approx \sqrt{n(\sigma^2+\mu^2)}$, $\mathrm{Var}\|w\| \approx
+    \sigma^2(\sigma^2 + 2\mu^2) / (2(\sigma^2+\mu^2))$.""",
     remark="What the proof uses, that rows and columns start alike, is true.",
 )
-def initial_norms(n=64, mu=0.0, sigma=2.0, n_draws=300, seed=0):
-    mean, variance = chi_moments(n, sigma)
-    rows, columns = (squared.sqrt() for squared in squared_norms(mu + sigma * normal_entries(n, n_draws, seed)))
-    of_rows, of_columns = ((side - mean).square().mean(-1) for side in (rows, columns))
-    yield monte_carlo("mean row norm", rows.mean(-1), mean)
-    yield monte_carlo("mean column norm", columns.mean(-1), mean)
-    yield monte_carlo("variance of row norms", of_rows, variance)
-    yield monte_carlo("variance of column norms", of_columns, variance)
-    yield monte_carlo(rf"mean row norm against $\mu$ = {mu:g}", rows.mean(-1), mu, "≠")
-    yield monte_carlo(r"variance of row norms against $\sigma^2$", of_rows, sigma**2, "≠")
+def initial_rows(n=64, sigma=2.0, n_draws=300, seed=0):
+    entries = sigma * torch.randn(n_draws, n, n, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    of_mean, mean, of_norm = initial_moments(n, sigma)
+    norms, printed = entries.norm(dim=-1), f"= {sigma**2 / math.sqrt(n)}"
+    yield monte_carlo("variance of the mean entry", entries.mean(-1).square().mean(-1), of_mean, paper=printed)
+    z, mu = coordinates(1, 4), 0.5
+    squares = (mu + sigma * z.values).square().sum((1, 2))
+    variance, printed = z.mean((squares - z.mean(squares)).square()), f"= {4 * (2 * sigma**4 + 4 * mu**2)}"
+    words = rf"variance of the squared norm of 4 entries, $\mu$ = {mu}"
+    yield exact(words, variance, squared_norm_variance(4, mu, sigma), paper=printed)
+    yield monte_carlo("mean row norm", norms.mean(-1), mean, paper="= 0")
+    yield monte_carlo("variance of row norms", (norms - mean).square().mean(-1), of_norm, paper=f"= {sigma**2}")
 
 
-show(initial_norms(n=d, seed=seed))
-
-
-# %%
-def factored_norm_variance(d: int, d_head: int) -> float:
-    """``2/d + 2/d_head + 4/(d d_head)``: relative variance of a squared row norm of ``W_q W_k^T``, Gaussian factors.
-
-    Row m is Gaussian given W_k, with covariance ``W_k W_k^T``, scaled by entries of W_q: ``q^T A q`` with ``A = W_k^T
-    W_k`` has mean ``d d_head`` and second moment ``E[Tr(A)^2 + 2 Tr(A^2)] = d d_head (d d_head + 2) + 2 d d_head (d +
-    d_head + 1)``.
-    """
-    return 2 / d + 2 / d_head + 4 / (d * d_head)
-
-
-@claim(
-    "S1.12",
-    "(independent entries)",
-    "rows and columns of $W_{qk}$ start alike",
-    Verdict.STATED,
-    printed='"At initialization, let each $(k, m)$ entry of $W_{qk}$ be an i.i.d. random variable".',
-    place="Proof of Theorem S1.12, before Eq. S99",
-    remark=r"""Entries of factors do not meet it. Those of $W_q W_k^\top$ are uncorrelated but dependent: the relative
-    variance of a squared norm is $2/d + 2/d_h + 4/(d\,d_h)$ instead of $2/d$. Rows and columns still have equal laws
-    when $W_q$ and $W_k$ have.""",
-)
-def factored_initial_norms(d=3, d_head=2):
-    z = coordinates(1 + d, d_head)  # a row of W_q, and W_k
-    squares = (z.values[:, :1] @ z.values[:, 1:].mT).squeeze(1).square() / d_head
-    spread = z.mean((squares.mean(-1) - 1).square())
-    words = rf"relative variance of a squared row norm of $W_q W_k^\top$, $d$ = {d}, $d_h$ = {d_head}"
-    yield exact(words, spread, factored_norm_variance(d, d_head))
-    yield compare("the same against independent entries", spread, "≠", 2 / d, 0.1, paper=f"= {2 / d}")
-    words, product = (
-        "mean product of two squared entries of a row over the product of their means",
-        squares[:, :2].prod(-1),
-    )
-    yield compare(words, z.mean(product), "≠", 1, 0.1, paper="= 1")
-
-
-show(factored_initial_norms())
+show(initial_rows(n=d, seed=seed))
 
 # %% [markdown]
 # ## From spread to tails
@@ -831,13 +458,13 @@ show(factored_initial_norms())
 #
 # The paper states it for *any* two laws of equal mean and for all $z > \sqrt{\sigma_a \sigma_b} - \mu$. Neither part holds.
 #
-# - Two moments do not order tails. A law of the larger variance can end where the other goes on ({numref}`fig-tails`).
+# - Two moments do not order tails. A law of the larger variance can end where the other goes on.
 # - For a large mean the range reaches below it. There the law of larger variance has the *lighter* tail, even if both have
 #   one shape.
 #
-# The proof divides by the wrong second moment. It also applies the second-moment inequality to a variable of negative mean,
-# where it says nothing: in the check it arrives at 4 or more for a probability. The corrected lemma does not cover the norms
-# of rows and columns, which are positive, skewed and of different shapes.
+# The proof (Eq. S91) divides by the wrong second moment. It also applies the second-moment inequality to a variable of negative
+# mean, where it says nothing and bounds a probability from below by more than 1. The corrected lemma does not cover the norms of
+# rows and columns, which are positive, skewed and of different shapes.
 
 
 # %%
@@ -847,9 +474,7 @@ def printed_threshold(sigma_a: float, sigma_b: float, mu: float) -> float:
 
 
 DISCRETE = rv_discrete(values=((-1, 1), (0.5, 0.5))), rv_discrete(values=((-3, 0, 3), (0.05, 0.9, 0.05)))
-MU = 10.0  # mean of two Gaussians
-LARGE = 2.0  # their standard deviations
-SMALL = 1.0
+GAUSSIANS = norm(10.0, 2.0), norm(10.0, 1.0)
 
 
 @claim(
@@ -866,98 +491,31 @@ SMALL = 1.0
     threshold lies below $\mu$.""",
 )
 def tail_order(z=2.0):
-    (wide, far), below = DISCRETE, MU - LARGE
+    (wide, far), (a, b) = DISCRETE, GAUSSIANS
     yield exact("difference of the means, discrete laws a and b", wide.mean() - far.mean())
     yield compare("variance of a against that of b", wide.var(), ">", far.var(), 1e-9)
     threshold = printed_threshold(wide.std(), far.std(), wide.mean())
     yield compare("z against the threshold of Eq. S88", z, ">", threshold)
     words = rf"$\Pr[X_a > z]$ against $\Pr[X_b > z]$ at $z$ = {z:g}"
     yield compare(words, wide.sf(z), "<", far.sf(z), 1e-9, paper=f"> {far.sf(z)}")
-    a, b, threshold = norm(MU, LARGE), norm(MU, SMALL), printed_threshold(LARGE, SMALL, MU)
-    yield compare(f"Gaussians of mean {MU:g}: $z$ = {below:g} against the threshold", below, ">", threshold)
-    words = rf"Gaussians: $\Pr[X_a > z]$ against $\Pr[X_b > z]$ at $z$ = {below:g}"
-    yield compare(words, a.sf(below), "<", b.sf(below), 1e-9, paper=f"> {b.sf(below)}")
-    beyond = MU + np.arange(80) / 8
+    mu, z = a.mean(), a.mean() - a.std()
+    threshold = printed_threshold(a.std(), b.std(), mu)
+    yield compare(f"Gaussians of mean {mu:g}: $z$ = {z:g} against the threshold", z, ">", threshold)
+    words = rf"Gaussians: $\Pr[X_a > z]$ against $\Pr[X_b > z]$ at $z$ = {z:g}"
+    yield compare(words, a.sf(z), "<", b.sf(z), 1e-9, paper=f"> {b.sf(z)}")
+    beyond = mu + np.arange(80) / 8
     words = r"Gaussians: least tail difference over $z \ge \mu$"
     yield compare(words, (a.sf(beyond) - b.sf(beyond)).min(), ">", -1e-15)
+    words, z = "lower bound of Eq. S91 on a probability, far above the mean", mu + 4 * a.std()
+    yield compare(words, ((mu - z) / a.std()) ** 2, ">", 1, 1e-9, paper="< 1")
 
 
 show(tail_order())
 
-
-# %%
-def solved_threshold(sigma_a: float, sigma_b: float, mu: float) -> float:
-    """``mu + sqrt(sigma_a sigma_b)``: from where on Eq. S92 holds, among z > mu."""
-    return mu + math.sqrt(sigma_a * sigma_b)
-
-
-@claim(
-    "S1.11",
-    "Eqs. S91, S93",
-    "the lower bound on a tail, and the threshold it gives",
-    Verdict.CHANGES,
-    printed=r'''"$\Pr[X_a > z] = \Pr[X_a - z > 0]$ $\geq \frac{(\mathbb{E}[X_a - z])^2}{\mathbb{E}[(X_a - z)^2]}$ $=
-    \big(\frac{\mu - z}{\sigma_a}\big)^2$"; hence "$z > \sqrt{\sigma_a \sigma_b} - \mu$"''',
-    place="Proof of Lemma S1.11, Eqs. S91, S93",
-    holds=r"""The second-moment inequality bounds $\Pr[Y > 0]$ from below only if $\mathbb{E}Y \geq 0$, here for $z \leq
-    \mu$, and its denominator is $\sigma_a^2 + (\mu - z)^2$. Eq. S92 as printed would give $z > \mu +
-    \sqrt{\sigma_a\sigma_b}$.""",
-)
-def tail_bounds(sigma_a=4.0, sigma_b=2.0, mu=0.5):
-    z = mu + 2 * sigma_a
-    squared = (mu - z) ** 2
-    mended, solved = squared / (sigma_a**2 + squared), solved_threshold(sigma_a, sigma_b, mu)
-    between = (printed_threshold(sigma_a, sigma_b, mu) + solved) / 2
-
-    def excess(x: float) -> float:  # right minus left side of Eq. S92
-        return ((x - mu) / sigma_a) ** 2 - (sigma_b / (x - mu)) ** 2
-
-    yield compare("lower bound of Eq. S91 on a probability", squared / sigma_a**2, ">", 1, 1e-9, paper="< 1")
-    words = "that bound with the right second moment, against the probability"
-    yield compare(words, mended, ">", norm.sf(z, mu, sigma_a), 1e-9)
-    yield exact(r"right minus left of Eq. S92 at $\mu + \sqrt{\sigma_a \sigma_b}$", excess(solved))
-    yield compare(r"$\mu + \sqrt{\sigma_a \sigma_b}$ against $\mu$", solved, ">", mu, 1e-9)
-    words = "right minus left of Eq. S92 between there and the printed threshold"
-    yield compare(words, excess(between), "<", 0, 1e-9, paper="> 0")
-
-
-show(tail_bounds())
-
-
-# %% tags=["remove-cell"]
-@house_style()
-def tails() -> CaptionedFigure:
-    """Two pairs of laws of equal means whose tails contradict Lemma S1.11 in its printed range (shaded)."""
-    figure, panels = new_figure(8.6, 3.2, columns=2)
-    wide, far = DISCRETE
-    at, start = (wide.xk.max() + far.xk.max()) / 2, printed_threshold(LARGE, SMALL, MU)
-    pairs = DISCRETE, (norm(MU, LARGE), norm(MU, SMALL))
-    ranges = np.linspace(-3.5, 4, 400), np.linspace(MU - 4 * LARGE, MU + 4 * LARGE, 400)
-    starts = printed_threshold(wide.std(), far.std(), wide.mean()), ranges[1][0]
-    titles = "two discrete laws of mean 0", f"two Gaussians of mean {MU:g}"
-    for panel, laws, z, first, title in zip(panels, pairs, ranges, starts, titles, strict=True):
-        for law, colour, name in zip(laws, (ENCODER, DECODER), "ab", strict=True):
-            panel.plot(z, law.sf(z), color=colour, label=f"{name}: variance {law.var():.2g}")
-        panel.axvspan(first, z[-1], color="#EEEEEE", zorder=0, label="range of Lemma S1.11")
-        panel.set(title=title, xlabel="z", xlim=(z[0], z[-1]))
-        panel.legend(frameon=True, framealpha=1)
-    panels[0].set_ylabel("Pr[X > z]")
-    panels[1].axvline(MU, color=NEUTRAL, linestyle="--", linewidth=1)
-    caption = f"""Lemma S1.11 of the paper asserts that the law of larger variance (a, blue) has the larger tail throughout the
-    shaded range. Left: at z = {at:g} law a has {wide.sf(at):.2g} and law b {far.sf(at):.2g}. Right: the range starts at
-    {start:.1f}, below the plot; the order holds from the mean on (dashed)."""
-    alt = """Two plots of tail probabilities. Left, step functions: the law of smaller variance reaches farther. Right, two
-    Gaussian tails crossing at their mean."""
-    return CaptionedFigure(figure, "fig-tails", caption, alt)
-
-
-# %% tags=["remove-input"]
-tails()
-
 # %% [markdown]
 # ## Tokens that repeat
 #
-# A token that occurs again brings the same embedding with it. If it recurs at the end of every sequence, the update no longer
+# A token that occurs in several sequences brings the same embedding with it. If it closes every sequence, the update no longer
 # has the law of its transpose. The expected squared norms stay equal. The fourth powers need not; for Gaussian embeddings they
 # do.
 #
@@ -966,21 +524,14 @@ tails()
 #
 # Let the embeddings $e_a$ of the vocabulary have the coordinates $[e_a]_k = \sqrt{\lambda_k}\, z_{ak}$, where the
 # $z_{ak}$ are independent with one law of mean 0, variance 1 and finite kurtosis $\kappa = \mathbb{E} z^4$. Let $n_{ab}$
-# pairs predict token $a$ from token $b$, so that $\mu_c(b) = \sum_a n_{ab}$ and $\mu_p(a) = \sum_b n_{ab}$. If a token is
-# predicted from itself, some $n_{aa} > 0$, let $\mathbb{E} z^8$ be finite, too, with $m_6 = \mathbb{E} z^6$. Let the coefficients $\beta_p$ of all pairs $p$ be independent of each other and of the
-# embeddings, with mean 0, variance 1 and finite fourth moments. With $s_r = \sum_k \lambda_k^r$ the update
-# $W = \sum_p \beta_p e_{a_p} e_{b_p}^\top$ satisfies
+# pairs predict token $a$ from token $b \neq a$, so that $\mu_c(b) = \sum_a n_{ab}$ and $\mu_p(a) = \sum_b n_{ab}$. Let the
+# coefficients $\beta_p$ of all pairs $p$ be independent of each other and of the embeddings, with mean 0, variance 1 and
+# finite fourth moments. With $s_r = \sum_k \lambda_k^r$ the update $W = \sum_p \beta_p e_{a_p} e_{b_p}^\top$ satisfies
 #
 # $$
-# \begin{aligned}
-# \mathbb{E}\sum_k \|w_{\cdot,k}\|^4 &- \mathbb{E}\sum_m \|w_{m,\cdot}\|^4 \\
-# &= (\kappa - 3)\, s_2 (s_1^2 - s_2) \sum_a \bigl( \mu_c(a)^2 - \mu_p(a)^2 \bigr) \\
-# &\quad + 2\, (m_6 - 7\kappa + 6)\, (s_1 s_3 - s_4) \sum_a n_{aa} \bigl( \mu_c(a) - \mu_p(a) \bigr) .
-# \end{aligned}
+# \mathbb{E}\sum_k \|w_{\cdot,k}\|^4 - \mathbb{E}\sum_m \|w_{m,\cdot}\|^4
+# = (\kappa - 3)\, s_2 (s_1^2 - s_2) \sum_a \bigl( \mu_c(a)^2 - \mu_p(a)^2 \bigr) .
 # $$ (eq-s1-12-counts)
-#
-# For $\lambda_k = 1$ the first line is $d^2 (d - 1) (\kappa - 3) \sum_a (\mu_c(a)^2 - \mu_p(a)^2)$ and the second is of order
-# $d^2$. For Gaussian embeddings, $\kappa = 3$ and $m_6 = 15$, both lines are 0 whatever the counts.
 # ````
 #
 # ````{dropdown} Proof
@@ -997,30 +548,19 @@ tails()
 # $$
 #
 # The rows have the same formula with $a$, $b$ and $a'$, $b'$ exchanged. In the last sum the exchange changes nothing in
-# expectation: for $a \ne b$ the two embeddings are independent with one law. All terms are finite: a pair $a = b$ brings
-# $\mathbb{E}\,[e_a]_k^4 \|e_a\|^4$ to either side, hence the eighth moments. Let $F$ be the expectation of the term of
+# expectation: the two embeddings are independent with one law. Let $F$ be the expectation of the term of
 # $p, q$ in the first sum, and $G$ that with $a, b$ and $a', b'$ exchanged. Which of the four tokens are equal decides:
 #
 # - $\{a, b\}$ and $\{a', b'\}$ have no token in common; or $a = a'$ and $b = b'$; or $a = b'$ and $b = a'$: $F = G$, because
 #   renaming independent embeddings of one law turns one into the other.
 # - $a = b'$ and the tokens $b$, $a'$ differ from it and from each other: renaming $b$ and $a'$ turns $F$ into $G$. The
 #   same for $b = a'$.
-# - $a = a'$, and $b \neq b'$ both differ from $a$: $F = 3 s_2\, \mathbb{E}\|e\|^4 = 3 s_2 (s_1^2 + (\kappa - 1) s_2)$ and
+# - $a = a'$ and $b \neq b'$: $F = 3 s_2\, \mathbb{E}\|e\|^4 = 3 s_2 (s_1^2 + (\kappa - 1) s_2)$ and
 #   $G = \sum_k \mathbb{E}[e]_k^4\, (s_1^2 + 2 s_2) = \kappa s_2 (s_1^2 + 2 s_2)$, so $F - G = -A$ with
-#   $A = (\kappa - 3) s_2 (s_1^2 - s_2)$. For $b = b'$, and $a \ne a'$ both different from $b$, $F - G = A$.
-# - $a = b = a' \neq b'$: $F = 3 \sum_k \lambda_k \mathbb{E}[[e]_k^2 \|e\|^4]
-#   = 3 [ s_2 s_1^2 + (\kappa - 1)(s_2^2 + 2 s_1 s_3) + (m_6 - 3\kappa + 2) s_4 ]$ and
-#   $G = \sum_k \mathbb{E}[[e]_k^4 (s_1 \|e\|^2 + 2 \sum_l \lambda_l [e]_l^2)]
-#   = \kappa s_1^2 s_2 + (m_6 - \kappa) s_1 s_3 + 2 \kappa s_2^2 + 2 (m_6 - \kappa) s_4$, so $F - G = -A - D$ with
-#   $D = (m_6 - 7\kappa + 6)(s_1 s_3 - s_4)$; the same for $a' = b' = a \neq b$. For $a = b = b' \neq a'$ and for
-#   $a' = b' = b \neq a$, $F - G = A + D$.
+#   $A = (\kappa - 3) s_2 (s_1^2 - s_2)$. For $b = b'$ and $a \ne a'$, $F - G = A$.
 #
-# It remains to count. Let $c_t = \mu_c(t) - n_{tt}$ and $r_t = \mu_p(t) - n_{tt}$ leave out the pairs of equal tokens. The
-# third case occurs $\sum_t (r_t^2 - \sum_{b \ne t} n_{tb}^2)$ times with $-A$ and $\sum_t (c_t^2 - \sum_{a \ne t} n_{at}^2)$ times
-# with $A$; the sums of squares cancel. The fourth occurs $2 \sum_t n_{tt} r_t$ times with $-A - D$ and
-# $2 \sum_t n_{tt} c_t$ times with $A + D$. Together
-# $A \sum_t (c_t^2 - r_t^2 + 2 n_{tt} (c_t - r_t)) + 2 D \sum_t n_{tt} (c_t - r_t)$, which is {eq}`eq-s1-12-counts`, since
-# $c_t^2 + 2 n_{tt} c_t = \mu_c(t)^2 - n_{tt}^2$ and $c_t - r_t = \mu_c(t) - \mu_p(t)$.
+# The third case occurs $\sum_t (\mu_p(t)^2 - \sum_b n_{tb}^2)$ times with $-A$ and $\sum_t (\mu_c(t)^2 - \sum_a n_{at}^2)$ times
+# with $A$; the sums of squares cancel.
 # ```
 # ````
 #
@@ -1031,43 +571,23 @@ tails()
 
 # %% tags=["remove-cell"]
 def fourth_power_difference(
-    variances: Float[Tensor, " d"], pairs: Float[Tensor, "vocab vocab"], kurtosis: float, sixth: float
+    variances: Float[Tensor, " d"], pairs: Float[Tensor, "vocab vocab"], kurtosis: float
 ) -> float:
-    """``E sum_k ||column_k||^4 - E sum_m ||row_m||^4``: the theorem above; ``pairs`` are n_ab, ``sixth`` is m_6."""
-    s1, s2, s3, s4 = (float(variances.pow(r).sum()) for r in range(1, 5))
-    predicted, context = pairs.sum(1), pairs.sum(0)
-    by_counts = float((context.square() - predicted.square()).sum())
-    by_equal_pairs = float((pairs.diagonal() * (context - predicted)).sum())
-    first = (kurtosis - 3) * s2 * (s1**2 - s2) * by_counts
-    return first + 2 * (sixth - 7 * kurtosis + 6) * (s1 * s3 - s4) * by_equal_pairs
-
-
-def pair_counts(tokens: Int[Tensor, "*sequences n"]) -> Float[Tensor, "vocab vocab"]:
-    """``n_ab``, how many pairs of the sequences predict token a from token b, autoregressive."""
-    occurs = torch.nn.functional.one_hot(tokens).double()
-    counts = occurs.mT @ context_matrix(Objective.AUTOREGRESSIVE, tokens.shape[-1]).double() @ occurs
-    return counts.view(-1, *counts.shape[-2:]).sum(0)
+    """``E sum_k ||column_k||^4 - E sum_m ||row_m||^4``: the theorem above; ``pairs`` are n_ab, without a diagonal."""
+    s1, s2 = float(variances.sum()), float(variances.square().sum())
+    by_counts = float((pairs.sum(0).square() - pairs.sum(1).square()).sum())
+    return (kurtosis - 3) * s2 * (s1**2 - s2) * by_counts
 
 
 @cache
-def every_update(tokens: tuple[int, ...], variances: tuple[float, ...], kurtosis: float) -> Outcomes:
-    """All outcomes of the update by one short sequence, coefficients of independent signs, (outcomes, d, d)."""
-    e = coordinates(max(tokens) + 1, len(variances), kurtosis)
-    x = (e.values * torch.tensor(variances, dtype=torch.float64).sqrt())[:, torch.tensor(tokens)]
-    contexts = context_matrix(Objective.AUTOREGRESSIVE, len(tokens))
-    of_pairs = signs(int(contexts.sum())).double()
-    beta = torch.zeros(len(of_pairs), *contexts.shape, dtype=torch.float64)
-    beta[:, contexts] = of_pairs
-    updates = (x.mT[:, None] @ beta @ x[:, None]).flatten(0, 1)
+def every_update(pairs: tuple[tuple[int, int], ...], variances: tuple[float, ...], kurtosis: float) -> Outcomes:
+    """All outcomes of the update by pairs (a, b), coefficients of independent signs, (outcomes, d, d)."""
+    a, b = torch.tensor(pairs).T
+    e = coordinates(1 + max(map(max, pairs)), len(variances), kurtosis)
+    x = e.values * torch.tensor(variances, dtype=torch.float64).sqrt()
+    beta = signs(len(pairs), 1).double()[..., 0]
+    updates = torch.einsum("sp,epi,epj->esij", beta, x[:, a], x[:, b]).flatten(0, 1)
     return Outcomes(updates, e.probability.repeat_interleave(len(beta)) / len(beta))
-
-
-SEQUENCES = (  # a token that repeats at the end or at the beginning; variances; kurtosis below and above a Gaussian's
-    ((0, 1, 2, 2), (1.0, 0.5), 2.0),
-    ((0, 1, 2, 2), (1.0, 0.5), 5.0),
-    ((0, 1, 1, 1), (1.0, 0.5, 0.25), 2.0),
-    ((0, 0, 0, 1), (1.0, 1.0, 1.0), 5.0),
-)
 
 
 # %%
@@ -1081,53 +601,42 @@ SEQUENCES = (  # a token that repeats at the end or at the beginning; variances;
     than the number of times" that it gains less.""",
     place="Proof of Theorem S1.12, Eqs. S96 to S98",
     holds=r"""For independent coefficients and embeddings of $d$ independent coordinates of variance 1 and kurtosis
-    $\kappa$, $\mathbb{E}\sum_k \|w_{\cdot,k}\|^4 - \mathbb{E}\sum_m \|w_{m,\cdot}\|^4 = d^3 (\kappa - 3) \sum_t
-    (\mu_c(t)^2 - \mu_p(t)^2)$ up to terms of order $d^2$. The counts enter squared, so that one frequent token
+    $\kappa$, $\mathbb{E}\sum_k \|w_{\cdot,k}\|^4 - \mathbb{E}\sum_m \|w_{m,\cdot}\|^4 = d^2 (d - 1) (\kappa - 3) \sum_t
+    (\mu_c(t)^2 - \mu_p(t)^2)$ where no token occurs twice in a sequence. The counts enter squared, so that one frequent token
     outweighs most others, and the kurtosis decides which side they favour.""",
-    remark="The exact difference, for any variances of the coordinates, stands in the chapter.",
 )
 def counts_and_kurtosis():
-    difference = r"$\mathbb{E}\sum_k \|w_{\cdot,k}\|^4 - \mathbb{E}\sum_m \|w_{m,\cdot}\|^4$"
-    for tokens, variances, kurtosis in SEQUENCES:
-        update, counts = every_update(tokens, variances, kurtosis), pair_counts(torch.tensor(tokens))
-        rows, columns = (squared.square().sum(-1) for squared in squared_norms(update.values))
-        formula = fourth_power_difference(torch.tensor(variances).double(), counts, kurtosis, kurtosis**2)
-        said, paper = ": the same difference", ""
-        if (counts.sum(0) > counts.sum(1)).double().mean() > 0.5:
-            said, paper = f", most of them context more often: {difference}", "> 0"
-        words = f"tokens {''.join('abc'[t] for t in tokens)}{said}, $d$ = {len(variances)}, kurtosis {kurtosis:g}"
-        yield exact(words, update.mean(columns - rows), formula, 1e-9, paper=paper)
-    itself, kurtosis = every_update((0, 0), (1.0,), 2.0), 2.0
-    words = r"tokens aa, $d$ = 1: $\mathbb{E} \sum_k \|w_{\cdot,k}\|^4$, the eighth moment of a coordinate"
-    yield exact(words, itself.mean(itself.values.pow(4).sum((-2, -1))), kurtosis**3, paper="")
+    difference, variances = r"$\mathbb{E}\sum_k \|w_{\cdot,k}\|^4 - \mathbb{E}\sum_m \|w_{m,\cdot}\|^4$", (1.0, 0.5)
+    for pairs, said, paper in (
+        (((2, 0), (2, 1)), "two tokens context of a third, which closes both sequences", "> 0"),
+        (((0, 2), (1, 2)), "a token that opens both sequences", ""),
+    ):
+        counts = torch.zeros(3, 3).double().index_put(tuple(torch.tensor(pairs).T), torch.ones(2).double())
+        for kurtosis in (2.0, 5.0):  # below a Gaussian's and above
+            update = every_update(pairs, variances, kurtosis)
+            rows, columns = (squared.square().sum(-1) for squared in squared_norms(update.values))
+            formula = fourth_power_difference(torch.tensor(variances).double(), counts, kurtosis)
+            words = f"{said}: {difference}, kurtosis {kurtosis:g}"
+            yield exact(words, update.mean(columns - rows), formula, 1e-9, paper=paper)
 
 
 show(counts_and_kurtosis())
 
 
-# %% tags=["remove-cell"]
-def closing_token(n_tokens: int, n_sequences: int) -> Int[Tensor, "sequences n"]:
-    """Sequences that end with the same token; all others occur once."""
-    others = torch.arange(n_sequences * (n_tokens - 1)).view(n_sequences, -1)
-    return torch.cat([others, torch.full((n_sequences, 1), others.numel())], dim=1)
-
-
+# %%
 @cache
-def closed_sequences(
-    d: int, n_tokens: int, n_sequences: int, exponent: float, n_draws: int, seed: int
-) -> dict[Law, Float[Tensor, "draws d d"]]:
-    """Updates by the sequences of `closing_token`, independent coefficients, by the law of the coordinates."""
-    tokens, contexts = closing_token(n_tokens, n_sequences), context_matrix(Objective.AUTOREGRESSIVE, n_tokens)
-    covariance, generator = torch.diag(power_profile(d, exponent)), torch.Generator().manual_seed(seed)
+def closed_sequences(d: int, n_draws: int, seed: int) -> dict[Law, Float[Tensor, "draws d d"]]:
+    """Updates by eight sequences that end with the same token, all others once, by the law of the coordinates."""
+    tokens = torch.cat([torch.arange(24).view(8, 3), torch.full((8, 1), 24)], dim=1)
+    covariance, generator = torch.diag(power_profile(d, 0.1)), torch.Generator().manual_seed(seed)
     updates = {}
     for law in Law:
-        x = draw_embeddings(covariance, n_draws, int(tokens.max()) + 1, generator=generator, law=law)[:, tokens]
-        beta = torch.randn(n_draws, n_sequences, n_tokens, n_tokens, generator=generator, dtype=torch.float64)
-        updates[law] = (x.mT @ (beta * contexts) @ x).sum(1)
+        x = draw_embeddings(covariance, n_draws, 25, generator=generator, law=law)[:, tokens]
+        beta = torch.randn(n_draws, 8, 4, 4, generator=generator, dtype=torch.float64)
+        updates[law] = (x.mT @ (beta * context_matrix(Objective.AUTOREGRESSIVE, 4)) @ x).sum(1)
     return updates
 
 
-# %%
 @claim(
     "S1.12",
     "(repeated tokens)",
@@ -1140,16 +649,11 @@ def closed_sequences(
     token but that one. Large norms are then found among rows if the embedding's coordinates have a Laplace law, among
     columns if a uniform one, and equally on both sides if a Gaussian one.""",
 )
-def repeated_tokens(d=48, n_tokens=4, n_sequences=8, exponent=0.1, n_draws=600, seed=0):
-    # before the last position an ordinary token stands anywhere: its counts are those of the mean over positions
-    pairs = pair_counts(closing_token(n_tokens, n_sequences))
-    ratio = pairs.sum(0)[:-1].mean() / pairs.sum(1)[:-1].mean()
-    yield compare(r"$\mu_c / \mu_p$ of the tokens that do not close a sequence", ratio, ">", 1, 1e-9)
+def repeated_tokens(d=48, n_draws=600, seed=0):
     sides = {Law.GAUSSIAN: "=", Law.LAPLACE: "<", Law.UNIFORM: ">"}
-    for law, updates in closed_sequences(d, n_tokens, n_sequences, exponent, n_draws, seed).items():
-        of = f"{law.value} embeddings (kurtosis {law.kurtosis:g})"
-        yield monte_carlo(f"{of}: {LARGE_NORMS}", tail_gap(updates), 0, sides[law], paper="> 0")
-        yield monte_carlo(f"{of}: {UNEVENNESS}", log_unevenness(updates), 0, sides[law], paper="> 0")
+    for law, updates in closed_sequences(d, n_draws, seed).items():
+        words = f"{law.value} embeddings (kurtosis {law.kurtosis:g}): {LARGE_NORMS}"
+        yield monte_carlo(words, tail_gap(updates), 0, sides[law], paper="> 0")
 
 
 show(repeated_tokens(seed=seed))
@@ -1184,9 +688,9 @@ show(repeated_tokens(seed=seed))
 # ```{prf:proof}
 # The update is $\sum_i x_i (A_i \delta_i)^\top$ with $A_i = \sum_{j \in C_i} x_j x_j^\top$. Terms of different $i$ do not mix
 # in the expectation of squares, because the errors are independent with mean zero. As $i \notin C_i$, $x_i$ is
-# independent of $A_i$, and
-# $\mathbb{E}[A_i \delta_i \delta_i^\top A_i] = \mathbb{E}[A_i^2]/d = K_i$ by the formula for $\mathbb{E}[SAS]$ in the proof of
-# {prf:ref}`prop-s1-8-bilinear` with $A = I$.
+# independent of $A_i$, and $\mathbb{E}[A_i \delta_i \delta_i^\top A_i] = \mathbb{E}[A_i^2]/d$. Equal indices add
+# $\mathbb{E}[x x^\top x x^\top] = 2 \Sigma^2 + \mathrm{Tr}(\Sigma)\, \Sigma$ each to $\mathbb{E}[A_i^2]$, different ones
+# $\Sigma^2$, which gives $K_i$.
 # ```
 # ````
 #
@@ -1196,20 +700,17 @@ show(repeated_tokens(seed=seed))
 # ````{dropdown} Proof
 # ```{prf:proof}
 # Normalised to sum 1, the rows have $p_k \propto \lambda_k$ and the columns $q_k = p_k h_k$ with $h_k$ increasing in
-# $\lambda_k$. By Chebyshev's sum inequality $\sum_k p_k q_k = \sum_k p_k\, (p_k h_k) \ge \sum_k p_k\, p_k \cdot \sum_k p_k h_k = \sum_k p_k^2$,
-# strictly unless all $\lambda_k$ are equal, and by Cauchy's $(\sum_k p_k q_k)^2 \le \sum_k p_k^2 \sum_k q_k^2$. Hence
-# $\sum_k q_k^2 > \sum_k p_k^2$.
+# $\lambda_k$. Chebyshev's sum inequality gives $\sum_k p_k q_k \ge \sum_k p_k^2$, strictly unless all $\lambda_k$ are equal, and
+# Cauchy's $(\sum_k p_k q_k)^2 \le \sum_k p_k^2 \sum_k q_k^2$.
 # ```
 # ````
 #
-# Correlated coordinates can turn this round. $(\Sigma^2)_{kk}$ contains the squared covariances of coordinate $k$ with all
-# others, and is large for coordinates of small variance that are strongly correlated.
+# Correlated coordinates can turn this round: $(\Sigma^2)_{kk}$ contains the squared covariances of coordinate $k$ with all others.
 #
-# With uncorrelated coordinates, then, the *conclusion* of {prf:ref}`thm-s1-12` holds here, in expectation of squares, for
-# another reason than its proof. But nothing in it depends on the order of the tokens: bidirectional training gives the same.
-# If the error follows the embedding of the query instead, $\delta_i = B^\top x_i$, both sides carry the same and
-# {prf:ref}`prop-s1-12-law` (b) applies. The exact gradients of a small Transformer at random weights, softmax included,
-# behave like independent errors.
+# With uncorrelated coordinates, then, the *conclusion* of {prf:ref}`thm-s1-12` holds in expectation of squares, for another
+# reason than its proof, and for bidirectional training as well. If the error follows the embedding of the query,
+# $\delta_i = B^\top x_i$, {prf:ref}`prop-s1-12-law` (b) applies. The exact gradients of a small Transformer at random weights,
+# softmax included, behave like independent errors.
 
 
 # %% tags=["remove-cell"]
@@ -1233,16 +734,6 @@ def every_error(objective: Objective, n_tokens: int = 3) -> Outcomes:
     return Outcomes((x.mT @ beta @ x).flatten(0, 1), probability)
 
 
-@cache
-def updates_of_errors(
-    d: int, n_tokens: int, exponent: float, n_draws: int, seed: int
-) -> dict[Objective, Float[Tensor, "draws d d"]]:
-    """Autoregressive and bidirectional updates of independent errors."""
-    covariance, generator = torch.diag(power_profile(d, exponent)), torch.Generator().manual_seed(seed)
-    size = {"n_tokens": n_tokens, "n_sequences": 4, "coefficients": Coefficients.ERROR}
-    return {o: UpdateModel(covariance, o, **size).draw(n_draws, generator) for o in BOTH}
-
-
 def correlated_coordinates() -> Float[Tensor, "4 4"]:
     """A covariance of three correlated coordinates of small variance and one of large."""
     block = torch.full((3, 3), 0.9, dtype=torch.float64).fill_diagonal_(1.0)
@@ -1263,7 +754,7 @@ def correlated_coordinates() -> Float[Tensor, "4 4"]:
     bidirectional pairs too, against Cor. S1.13. What is proven concerns the expected squared norms, not the tails.""",
     ours=True,
 )
-def independent_errors(d=16, n_tokens=12, exponent=1.0, n_draws=1000, seed=0):
+def independent_errors():
     for objective in BOTH:
         every, sizes = every_error(objective), context_matrix(objective, 3).sum(-1).tolist()
         norms, expected = squared_norms(every.values), error_squared_norms(ROOT @ ROOT.T, sizes)
@@ -1271,14 +762,16 @@ def independent_errors(d=16, n_tokens=12, exponent=1.0, n_draws=1000, seed=0):
             for k in (0, 1):
                 words = f"{objective}, three tokens: squared norm of {side} {k + 1}"
                 yield exact(words, every.mean(measured)[k], values[k])
-    for objective, updates in updates_of_errors(d, n_tokens, exponent, n_draws, seed).items():
-        yield monte_carlo(f"{objective}: {UNEVENNESS}", log_unevenness(updates), 0, ">")
-    rows, columns = map(unevenness, error_squared_norms(correlated_coordinates(), [1]))
-    words = "unevenness of the expected columns against that of the rows, correlated coordinates"
-    yield compare(words, columns, "<", rows, 0.01)
+    words = "unevenness of the expected columns against that of the rows,"
+    for covariance, of, sign in (
+        (torch.diag(power_profile(16, 1.0)), "unequal variances", ">"),
+        (correlated_coordinates(), "correlated coordinates", "<"),
+    ):
+        rows, columns = map(unevenness, error_squared_norms(covariance, [1]))
+        yield compare(f"{words} {of}", columns, sign, rows, 0.01)
 
 
-show(independent_errors(exponent=exponent, seed=seed))
+show(independent_errors())
 
 
 # %% tags=["remove-cell"]
@@ -1327,29 +820,19 @@ show(exact_gradients(exponent=exponent, seed=seed))
 # Where the other embeddings are isotropic, its effect hangs on the kurtosis of the entries of $e$, by
 # {eq}`eq-s1-12-alignment`. A Gaussian $e$ with coordinates of equal variance does nothing, although its $\mu_c/\mu_p$ is
 # infinite. Heavy-tailed entries or a few outlying coordinates make columns the uneven side; entries flatter than a Gaussian
-# do the same for rows. Where the other embeddings have *unequal* variances, the same Gaussian $e$ evens out the columns, and
-# rows dominate. (Def. 3.2 of the paper is slow to notice: a few very large columns also raise the threshold that they have to
-# exceed.)
+# do the same for rows. (Def. 3.2 of the paper is slow to notice: a few very large columns also raise the threshold that they
+# have to exceed.)
 
 
 # %% tags=["remove-cell"]
 @cache
-def first_tokens(d: int, n_tokens: int, strength: float, n_draws: int, seed: int) -> dict[str | Law, Tensor]:
-    """Updates (draws, d, d) whose sequences begin with one token, by its law or by what else is special.
-
-    Three coordinates outlying; of the law of all others, ``strength`` times as long; Gaussian among unequal variances.
-    """
+def first_tokens(d: int, n_tokens: int, strength: float, n_draws: int, seed: int) -> dict[Law, Tensor]:
+    """Updates (draws, d, d) whose sequences begin with one token ``strength`` times as long, by the law of all tokens."""
     generator, even = torch.Generator().manual_seed(seed), torch.eye(d, dtype=torch.float64)
-    outlying = torch.randn(n_draws, d, generator=generator, dtype=torch.float64)
-    outlying[:, :3] *= 8
     updates = {}
-    for law in (Law.GAUSSIAN, Law.LAPLACE, Law.UNIFORM):
+    for law in Law:
         first = strength * law.draw(n_draws, d, generator=generator)
         updates[law] = UpdateModel(even, n_tokens=n_tokens, law=law, first_token=first).draw(n_draws, generator)
-    first = strength * torch.randn(n_draws, d, generator=generator, dtype=torch.float64)
-    among_uneven = UpdateModel(torch.diag(power_profile(d, 1.0)), n_tokens=n_tokens, first_token=first)
-    updates["among uneven"] = among_uneven.draw(n_draws, generator)
-    updates["outlying"] = UpdateModel(even, n_tokens=n_tokens, first_token=outlying).draw(n_draws, generator)
     return updates
 
 
@@ -1360,12 +843,9 @@ def first_tokens(d: int, n_tokens: int, strength: float, n_draws: int, seed: int
     "a constant first token",
     Verdict.HOLDS,
     remark="""Where the other embeddings are isotropic, a token that every other token has in its context, such as the
-    first of a text, turns columns dominant if its embedding has outlying coordinates (kurtosis above 3), rows if it is
-    flatter than a Gaussian, and neither if it is Gaussian. Where the others have unequal variances, a Gaussian one of
-    equal variances evens out the columns, and rows dominate. With a causal mask the first token is never predicted, and
-    as a query it attends to itself alone, so that its coefficient is 0: it acts on the key side only. The rest is
-    observed in simulations; that columns dominate if keys are more axis-aligned than queries makes it plausible, and is
-    no proof of it.""",
+    first of a text, turns columns dominant if its embedding has kurtosis above 3, rows if it is flatter than a Gaussian, and
+    neither if it is Gaussian. With a causal mask the first token is never predicted, and as a query it attends to itself
+    alone, so that its coefficient is 0: it acts on the key side only. The rest is observed in simulations.""",
     ours=True,
 )
 def constant_context_token(d=48, n_tokens=16, strength=3.0, n_draws=200, seed=0):
@@ -1373,13 +853,6 @@ def constant_context_token(d=48, n_tokens=16, strength=3.0, n_draws=200, seed=0)
     for law, sign in {Law.GAUSSIAN: "=", Law.LAPLACE: ">", Law.UNIFORM: "<"}.items():
         words = f"{law.value} embeddings (kurtosis {law.kurtosis:g}): {UNEVENNESS}"
         yield monte_carlo(words, log_unevenness(updates[law]), 0, sign)
-    words = f"gaussian embedding of equal variances, all others of unequal ones: {UNEVENNESS}"
-    yield monte_carlo(words, log_unevenness(updates["among uneven"]), 0, "<")
-    outlying = updates["outlying"]
-    yield monte_carlo("three outlying coordinates: log ratio of unevenness", log_unevenness(outlying), 0, ">")
-    rows, columns = (squared.amax(-1) for squared in squared_norms(outlying))
-    words = "three outlying coordinates: log of the largest column over the largest row"
-    yield monte_carlo(words, (columns / rows).log() / 2, 0, ">")
 
 
 show(constant_context_token(d=max(d, 32), seed=seed))
@@ -1402,22 +875,17 @@ def keys_over_queries(model: str) -> Float[np.ndarray, "layers 2 2"]:
 
 @house_style()
 def first_token_by_layer(ratio: Float[np.ndarray, "layers 2 2"]) -> CaptionedFigure:
-    """The ratio over layers, a panel for the inputs less their mean and one for the inputs as they are."""
-    figure, panels = new_figure(9, 3.0, columns=2, sharey=True)
-    layers = np.arange(1, len(ratio) + 1)
-    for panel, kind, title in zip(panels, (1, 0), ("inputs less their mean", "inputs as they are"), strict=True):
-        for token, colour, label in ((0, DECODER, "with the first token"), (1, NEUTRAL, "without it")):
-            sns.lineplot(x=layers, y=ratio[:, kind, token], color=colour, label=label, marker="o", ax=panel)
-        panel.axhline(1, color=NEUTRAL, linewidth=0.8)
-        panel.set(title=title, xlabel="layer of SmolLM2", yscale="log")
-    panels[0].set_ylabel("unevenness, keys over queries")
-    medians = "; ".join(
-        f"{title}: {np.median(ratio[:, kind, 0]):.1f} with the first token, {np.median(ratio[:, kind, 1]):.2f} without it"
-        for kind, title in ((1, "less their mean"), (0, "as they are"))
-    )
-    caption = f"""How much more uneven the theorem expects columns to be than rows, for the inputs of each layer of SmolLM2 on a text
-    of five sentences. Above 1 columns are the more uneven side. Medians over layers: {medians}."""
-    return CaptionedFigure(figure, "fig-first-token", caption, f"Two panels of lines over layers. Medians: {medians}.")
+    """The ratio over layers, for the inputs less their mean."""
+    figure, panel = new_figure(6.4, 2.8)
+    for token, colour, label in ((0, DECODER, "with the first token"), (1, NEUTRAL, "without it")):
+        layers = np.arange(1, len(ratio) + 1)
+        sns.lineplot(x=layers, y=ratio[:, 1, token], color=colour, label=label, marker="o", ax=panel)
+    panel.axhline(1, color=NEUTRAL, linewidth=0.8)
+    panel.set(xlabel="layer of SmolLM2", ylabel="unevenness, keys over queries", yscale="log")
+    caption = """How much more uneven the theorem expects columns to be than rows, for the inputs of each layer of SmolLM2 less their
+    mean, on a text of five sentences. Above 1 columns are the more uneven side."""
+    alt = "Lines over layers. With the first token most points lie above 1, without it near 1."
+    return CaptionedFigure(figure, "fig-first-token", caption, alt)
 
 
 # %% tags=["remove-input"]
@@ -1446,8 +914,7 @@ def first_token_of_a_decoder():
 show(first_token_of_a_decoder())
 
 # %% [markdown]
-# This is one small decoder of 4-bit weights, one text of ours, and a model of noise at uniform attention. Its inputs are those of a
-# trained model, not those that it was trained from. In its weights $d$ has no one sign.
+# This is one small decoder of 4-bit weights, one text, and a model of noise at uniform attention.
 #
 # ## A mean that all embeddings share
 #
@@ -1485,8 +952,7 @@ show(first_token_of_a_decoder())
 # ````
 #
 # So what all embeddings have in common, such as a few outlying coordinates, makes *rows* dominate, with every objective, as
-# long as the coefficients do not follow the embeddings. Whether it does in trained models we have not measured. Without
-# the condition on the sums of coefficients both sides carry the mean alike, by {prf:ref}`prop-s1-12-law` (a).
+# long as the coefficients do not follow the embeddings.
 
 
 # %% tags=["remove-cell"]
@@ -1500,19 +966,7 @@ def shared_mean_squared_norms(
     return of_rows, columns + mean.square().sum() * size * covariance.diagonal()
 
 
-@cache
-def updates_with_mean(d: int, n_tokens: int, size: float, n_draws: int, seed: int) -> dict[Coefficients, Tensor]:
-    """Updates (draws, d, d) of embeddings whose mean has three coordinates of that size, with free coefficients first."""
-    generator, mean = torch.Generator().manual_seed(seed), size * (torch.arange(d) < 3).double()
-    model = UpdateModel(torch.eye(d, dtype=torch.float64), n_tokens=n_tokens, mean=mean)
-    kinds = (Coefficients.INDEPENDENT, Coefficients.CENTRED)
-    return {kind: replace(model, coefficients=kind).draw(n_draws, generator) for kind in kinds}
-
-
-CENTRED = {  # coefficients of three tokens whose rows add up to 0
-    Objective.AUTOREGRESSIVE: torch.tensor([[0, 0, 0], [0, 0, 0], [2, -2, 0]]).double(),
-    Objective.BIDIRECTIONAL: torch.tensor([[0, 1, -1], [2, 0, -2], [-3, 3, 0]]).double(),
-}
+CENTRED = torch.tensor([[0, 1, -1], [2, 0, -2], [-3, 3, 0]]).double()  # coefficients whose rows add up to 0
 
 
 # %%
@@ -1526,32 +980,20 @@ CENTRED = {  # coefficients of three tokens whose rows add up to 0
     $k$ to $\Sigma_{kk}$.""",
     ours=True,
 )
-def common_mean(d=48, n_tokens=16, size=3.0, n_draws=100, seed=0):
-    root, mean, z = (
-        torch.tensor([[1.0, 0.0], [0.6, 0.5]]).double(),
-        torch.tensor([size, 1.0]).double(),
-        coordinates(3, 2),
-    )
-    x = mean + z.values @ root.T
-    for objective, beta in CENTRED.items():
-        norms, expected = squared_norms(x.mT @ beta @ x), shared_mean_squared_norms(root @ root.T, mean, beta)
-        for side, measured, values in zip(("row", "column"), norms, expected, strict=True):
-            for k in (0, 1):
-                words = f"{objective}, three tokens: squared norm of {side} {k + 1}"
-                yield exact(words, z.mean(measured)[k], values[k])
-    free, centred = updates_with_mean(d, n_tokens, size, n_draws, seed).values()
-    yield monte_carlo(f"free coefficients: {UNEVENNESS}", log_unevenness(free), 0)
-    yield monte_carlo(r"$\sum_j \beta_{ij} = 0$: log ratio of unevenness", log_unevenness(centred), 0, "<")
-    yield monte_carlo(r"$\sum_j \beta_{ij} = 0$: directionality", score_batch(centred).directionality, 0, ">")
+def common_mean():
+    mean, z = torch.tensor([3.0, 1.0]).double(), coordinates(3, 2)
+    x = mean + z.values @ ROOT.T
+    norms, expected = squared_norms(x.mT @ CENTRED @ x), shared_mean_squared_norms(ROOT @ ROOT.T, mean, CENTRED)
+    for side, measured, values in zip(("row", "column"), norms, expected, strict=True):
+        for k in (0, 1):
+            yield exact(f"three tokens: squared norm of {side} {k + 1}", z.mean(measured)[k], values[k])
 
 
-show(common_mean(d=max(d, 32), seed=seed))
+show(common_mean())
 
 # %% [markdown]
 # ## Masked positions
 #
-# In masked training of a model of one layer, without positions, the queries that count hold one and the same mask
-# embedding $e$. The update is then $e v^\top$ with a $v$ from the other side ({prf:ref}`prop-s1-15-mask`). So columns are the
-# more uneven side exactly if the coordinates of $v$ are more uneven in size than those of $e$. With layers above, visible
-# positions are queries too ([the loss of one token](implicit_gradient_details.py#the-loss-of-one-token)), and $e v^\top$ is
-# only the part of the masked ones. {numref}`fig-which-side` of the chapter has all cases side by side.
+# In masked training of one layer, without positions, the queries that count hold one mask embedding $e$. The update is $e v^\top$
+# ({prf:ref}`prop-s1-15-mask`), and columns are the more uneven side exactly if the coordinates of $v$ are more uneven in size than
+# those of $e$. With layers above, [visible positions are queries too](implicit_gradient_details.py#the-loss-of-one-token).

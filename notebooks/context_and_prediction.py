@@ -50,8 +50,6 @@ from attngeo.runs.numbers_in_words import number
 from attngeo.gradients.objectives import TRAINED, Objective, context_matrix, every_third, example_pairs
 from attngeo.gradients.one_token import Role, head_gradient, token_column, token_row, token_update
 from attngeo.gradients.rank_one import (
-    by_context,
-    by_prediction,
     gradient_sum,
     rank_one_terms,
     relative_error,
@@ -285,28 +283,7 @@ show(token_contributions(d=d, n_tokens=n_tokens, seed=seed))
 # prediction part of another, and in every matrix the squares of the norms of all columns add up to what those of all rows do.
 # What can differ is how evenly that total is spread ([the paper's formulas
 # mended](context_and_prediction_details.py#the-parts-of-one-token)).
-
-
-# %%
-@claim(
-    "S1.7",
-    "Eq. S46",
-    "the two groupings are two readings of one sum",
-    Verdict.HOLDS,
-    remark=r"""A pair cannot feed the columns without feeding the rows: the squares of all column norms and of all row norms
-    add up to the same number, $\|\Delta W\|_F^2$.""",
-)
-def every_term_twice(d=24, n_tokens=8, seed=0):
-    for objective in TRAINED:
-        g = head_gradient(d, n_tokens, seed, objective=objective)
-        both = by_context(g.beta, g.x).sum(0) + by_prediction(g.beta, g.x).sum(0)
-        words = f"all context and prediction parts together against twice the update, {objective}"
-        yield exact(f"relative error of {words}", relative_error(both, 2 * g.w_qk))
-
-
-show(every_term_twice(d=d, n_tokens=n_tokens, seed=seed))
-
-# %% [markdown]
+#
 # ## Read from left to right, early tokens are context more often
 #
 # ````{prf:proposition} Prop. S1.10 of the paper: expected numbers of partners
@@ -393,8 +370,7 @@ def autoregressive_ratio(n_tokens=12, draws=4000, seed=0):
 show(autoregressive_ratio(n_tokens=n_tokens, draws=draws, seed=seed))
 
 # %% [markdown]
-# The details draw the [counts by position](context_and_prediction_details.py#counts-by-position) and check the other two
-# objectives. Tokens that are never masked, such as [CLS] and [SEP] in BERT, are context and never predicted.
+# The details [check the other two objectives](context_and_prediction_details.py#counts-in-both-other-objectives). Tokens that are never masked, such as [CLS] and [SEP] in BERT, are context and never predicted.
 #
 # ## Correlations count only through positions
 #

@@ -25,16 +25,10 @@ draws: int = 4000  # sequences of a simulation; in [100, 100000]
 seed: int = 0  # seed of every random draw; in [0, 2147483647]
 
 # %% tags=["remove-cell"]
-from functools import reduce
 from itertools import product
 
-import numpy as np
-import pandas as pd
-import seaborn as sns
 import torch
 from jaxtyping import Float
-from matplotlib.colors import ListedColormap
-from matplotlib.patches import Patch
 from torch import Tensor
 
 from attngeo.display.page import show
@@ -42,10 +36,6 @@ from attngeo.display.style import (
     CROSS,
     DECODER,
     ENCODER,
-    CaptionedFigure,
-    house_style,
-    new_figure,
-    plain_panel,
 )
 from attngeo.claims.claim import Verdict, claim, compare, exact, monte_carlo
 from attngeo.gradients.markov_chain import MarkovChain
@@ -56,13 +46,11 @@ from attngeo.gradients.objectives import (
     context_sets,
     every_third,
     example_pairs,
-    sample_mask,
 )
 from attngeo.gradients.one_token import Role, head_gradient, token_column, token_row, token_update
 from attngeo.gradients.rank_one import by_context, by_prediction, relative_error
 from attngeo.gradients.token_counts import (
     N_VOCAB,
-    Counts,
     count_tokens,
     drifting_chain,
     expected_counts,
@@ -158,18 +146,10 @@ def mass_of_two_bits(agreement: float) -> float:
 # The autoregressive loss of {prf:ref}`def-s1-3` is the negative logarithm of a factorisation of $\Pr[U]$ (Eq. S6 of the
 # paper). Equation S8 of the paper gives the bidirectional objective the same standing:
 # $\Pr[U] = \prod_i \Pr[t_i \mid \text{all other tokens}]$. This fails. For two fair bits that agree with probability
-# $q$ the four products add up to $2 q^2 + 2 (1 - q)^2$, which is 1 only for $q = 1/2$.
+# $q$ two of the four products are $q^2$ and two $(1 - q)^2$, which add up to 1 only for $q = 1/2$.
 #
 # The product is known as the *pseudo-likelihood*. Nothing in the paper uses it again. As an objective it is sound: on
 # average each of its terms is smallest at the true conditional probability.
-#
-# ````{dropdown} Proof for two bits
-# ```{prf:proof}
-# $\Pr[t_1 \mid t_2] = q$ where the bits agree and $1 - q$ where they differ, and the same for $\Pr[t_2 \mid t_1]$. Two
-# of the four sequences agree, with product $q^2$; two differ, with product $(1 - q)^2$. The sum is $1 + (2q - 1)^2$,
-# above 1 unless $q = 1/2$.
-# ```
-# ````
 
 
 # %%
@@ -194,7 +174,6 @@ def bidirectional_factorisation(n_tokens=4, n_vocab=2, seed=0):
     expected = mass_of_two_bits(AGREEMENT)
     yield exact(f"total mass, two bits that agree with probability {AGREEMENT:g}", mass, expected)
     yield compare("total mass of these two bits against 1", mass, "≠", 1, 1e-3)
-    yield compare(f"total mass, {n_tokens} random bits", both_sides(joint).sum(), "≠", 1, 1e-3)
     yield exact("total mass, independent bits", independent, 1)
     words = "growth of the expected Eq. S9 when its conditionals are those of another joint, the least"
     yield compare(words, growth, ">", 0, 1e-6)
@@ -238,38 +217,6 @@ def attended_is_not_conditioned(n_tokens=9):
 
 
 show(attended_is_not_conditioned(n_tokens=n_tokens))
-
-
-# %% tags=["remove-cell"]
-@house_style()
-def conditioning_sets(n_tokens: int) -> CaptionedFigure:
-    """The pairs of each objective, [j in C_i] in row i, and the further pairs that its Transformer attends to."""
-    figure, panels = new_figure(9, 3.9, columns=len(Objective))
-    for panel, objective in zip(panels, Objective, strict=True):
-        c, seen = example_pairs(objective, n_tokens), attended_matrix(objective, n_tokens)
-        if objective is Objective.MASKED:
-            seen = seen & every_third(n_tokens).unsqueeze(1)  # the rows that predict
-        plain_panel(panel)
-        shades = ["white", LIGHT, COLOURS[objective]]
-        panel.imshow(np.where(c, 2, np.where(seen, 1, 0)), cmap=ListedColormap(shades), vmin=0, vmax=2)
-        panel.set(title=str(objective), xlabel="context position j")
-        for ticks in (panel.set_xticks, panel.set_yticks):
-            ticks(range(0, n_tokens, 2), range(1, n_tokens + 1, 2))
-        keys = [f"$j \\in C_i$ ({int(c.sum())})", f"attended only ({int((seen & ~c).sum())})"]
-        handles = [Patch(color=shade, label=key) for shade, key in zip(shades[:0:-1], keys, strict=True)]
-        panel.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, -0.16))
-    panels[0].set_ylabel("predicted position i")
-    caption = rf"""Which position is predicted (row) from which (column), for {n_tokens} tokens. A column is $P_j$, a row $C_i$.
-    Grey: position $i$ attends to $j$ although $j \notin C_i$. In brackets the numbers of pairs."""
-    alt = """Three grids of positions. The autoregressive pairs fill the lower triangle, the bidirectional ones all but the
-    diagonal, the masked ones the crossings of masked rows and visible columns. The diagonal is attended besides, and with
-    masks every crossing of two masked positions."""
-    return CaptionedFigure(figure, "fig-conditioning-sets", caption, alt)
-
-
-# %% tags=["remove-input"]
-conditioning_sets(n_tokens)
-
 
 # %% [markdown]
 # ## The parts of one token
@@ -328,72 +275,30 @@ show(row_of_context(d=d, n_tokens=n_tokens, seed=seed))
 
 
 # %%
-def row_update(weight: Float[Tensor, ""], embedding: Float[Tensor, " d"]) -> Tensor:
-    """``weight x_t*^T``: what is added to a row is a row, (1, d)."""
-    return weight * embedding.unsqueeze(0)
-
-
 @claim(
     "S1.7",
-    "Eqs. S43, S49",
-    "the shape of the update of a row",
+    "Eqs. S43, S44, S49-S51",
+    "rows, columns and an outer product, exchanged",
     Verdict.MISPRINT,
-    printed=r'''"$\Delta w_{m,\cdot} \big|_{t_j=t^*} = \big(\sum_{i \in P_{t^*}} \beta_{it^*} [x_i]_m\big)\, x_{t^*}$"''',
-    place="Proposition S1.7, Eq. S43, and its proof, Eq. S49",
-    holds=r"$\Delta w_{m,\cdot} = (\sum_i \beta_{it^*} [x_i]_m)\, x_{t^*}^\top$",
+    printed=r""""$\Delta w_{m,\cdot} \big|_{t_j=t^*} = \big(\sum_{i \in P_{t^*}} \beta_{it^*} [x_i]_m\big)\, x_{t^*}$"; "$\Delta
+    w_{k,\cdot} \big|_{t_i=t^*} = \big(\sum_{j \in C_{t^*}} \beta_{t^*j} [x_j]_k\big)\, x_{t^*}$"; "$\big(\sum_{j \in
+    C_{t^*}} \beta_{t^*j} x_j\big)\, x_{t^*}^\top$".""",
+    place="Proposition S1.7, Eqs. S43 and S44, and its proof, Eqs. S49, S50 and S51",
+    holds=r"""$\Delta w_{m,\cdot} = (\sum_i \beta_{it^*} [x_i]_m)\, x_{t^*}^\top$, a row; $\Delta w_{\cdot,k} |_{t_i = t^*}$ on the
+    left of S44; $x_{t^*} (\sum_j \beta_{t^*j} x_j)^\top$ where $t^*$ is predicted.""",
 )
-def row_is_a_row(d=24, n_tokens=8, seed=0):
-    g, position, m = head_gradient(d, n_tokens, seed), n_tokens // 2, d // 2
-    formula = row_update(g.beta[:, position] @ g.x[:, m], g.x[position])
-    truth = by_context(g.beta, g.x)[position, m : m + 1]
-    yield exact("rows of the formula", formula.shape[0], 1, 0, paper=f"= {d}")
-    yield exact("columns of the formula", formula.shape[1], d, 0, paper="= 1")
-    yield exact("largest difference to the row of the update", (formula - truth).abs().max())
-
-
-show(row_is_a_row(d=d, n_tokens=n_tokens, seed=seed))
-
-
-# %%
-@claim(
-    "S1.7",
-    "Eqs. S44, S51",
-    "the label of the column, token predicted",
-    Verdict.MISPRINT,
-    printed=r'''"$\Delta w_{k,\cdot} \big|_{t_i=t^*} = \big(\sum_{j \in C_{t^*}} \beta_{t^*j} [x_j]_k\big)\, x_{t^*}$"''',
-    place="Proposition S1.7, Eq. S44, and its proof, Eq. S51",
-    holds=r"$\Delta w_{\cdot,k} |_{t_i = t^*}$ on the left",
-    maybe_copying=True,
-)
-def column_is_a_column(d=24, n_tokens=8, seed=0):
+def rows_and_columns_exchanged(d=24, n_tokens=8, seed=0):
     g, position, k = head_gradient(d, n_tokens, seed), n_tokens // 2, d // 2
     update = by_prediction(g.beta, g.x)[position]
-    formula = token_column(g.beta, g.x, position, Role.PREDICTION, k)
-    yield exact("relative error against column k", relative_error(formula, update[:, k]))
-    yield compare("relative error against row k", relative_error(formula, update[k]), "≠", 0, DIFFERENT)
+    column = token_column(g.beta, g.x, position, Role.PREDICTION, k)
+    yield exact("S44 against column k: relative error", relative_error(column, update[:, k]))
+    yield compare("S44 against row k", relative_error(column, update[k]), "≠", 0, DIFFERENT)
+    formula = token_update(g.beta, g.x, position, Role.PREDICTION)
+    yield exact(r"$x_{t^*} (\sum_j \beta_{t^*j} x_j)^\top$: relative error", relative_error(formula, update))
+    yield compare("S50 as printed: relative error", relative_error(formula.T, update), "≠", 0, DIFFERENT)
 
 
-show(column_is_a_column(d=d, n_tokens=n_tokens, seed=seed))
-
-
-# %%
-@claim(
-    "S1.7",
-    "Eq. S50",
-    "the update in which a token is predicted",
-    Verdict.MISPRINT,
-    printed=r'''"$\big(\sum_{j \in C_{t^*}} \beta_{t^*j} x_j\big)\, x_{t^*}^\top$"''',
-    place="Proof of Proposition S1.7, Eq. S50",
-    holds=r"$x_{t^*} (\sum_j \beta_{t^*j} x_j)^\top$",
-)
-def update_of_predicted(d=24, n_tokens=8, seed=0):
-    g, position = head_gradient(d, n_tokens, seed), n_tokens // 2
-    formula, truth = token_update(g.beta, g.x, position, Role.PREDICTION), by_prediction(g.beta, g.x)[position]
-    yield exact(r"relative error of $x_{t^*} (\sum_j \beta_{t^*j} x_j)^\top$", relative_error(formula, truth))
-    yield compare("relative error as printed", relative_error(formula.T, truth), "≠", 0, DIFFERENT)
-
-
-show(update_of_predicted(d=d, n_tokens=n_tokens, seed=seed))
+show(rows_and_columns_exchanged(d=d, n_tokens=n_tokens, seed=seed))
 
 # %% [markdown]
 # After Eq. 12 the paper says that a context token raises the dimension of the column space in proportion to the tokens it
@@ -470,35 +375,8 @@ def roles_exchanged(d=24, n_tokens=8, seed=0):
 show(roles_exchanged(d=d, n_tokens=n_tokens, seed=seed))
 
 # %% [markdown]
-# ## Counts by position
+# ## Counts in both other objectives
 #
-# The expected counts of {prf:ref}`prop-s1-10` for a token that stands at position $k$ only.
-
-
-# %% tags=["remove-cell"]
-@house_style()
-def roles_by_position(n_tokens: int, mask_rate: float) -> CaptionedFigure:
-    """How many tokens the token at position k predicts, and how many predict it, per objective."""
-    figure, panels = new_figure(9, 3.3, columns=len(Objective), sharey=True)
-    only_here = torch.eye(n_tokens, dtype=torch.float64)  # token k stands at position k
-    for panel, objective in zip(panels, Objective, strict=True):
-        counts = expected_counts(objective, only_here, mask_rate if objective is Objective.MASKED else None)
-        lines = {"as context: predicts": counts.context, "is predicted by": counts.predicted}
-        frame = pd.DataFrame({name: line.numpy() for name, line in lines.items()}, index=range(1, n_tokens + 1))
-        sns.lineplot(frame, ax=panel, palette=[COLOURS[objective]] * 2)
-        panel.set(title=str(objective), xlabel="position k of the token")
-    panels[0].set(ylabel="expected number of tokens", ylim=(0, None))
-    caption = f"""Partners of a token by its position, {n_tokens} tokens, mask rate {mask_rate:g}. The two lines cross in
-    autoregressive training; where they coincide, one is seen."""
-    alt = """Line plots over the position of a token, as context and predicted. Autoregressive: one line falls, the other
-    rises, and they cross in the middle. Bidirectional and masked: the two lines coincide and are flat."""
-    return CaptionedFigure(figure, "fig-roles-by-position", caption, alt)
-
-
-# %% tags=["remove-input"]
-roles_by_position(n_tokens, mask_rate)
-
-# %% [markdown]
 # In bidirectional training both counts are $N - 1$ times the occurrences of the token, in every sequence. In masked training
 # the two expectations agree.
 
@@ -520,12 +398,6 @@ def bidirectional_ratio(n_tokens=12, draws=200, seed=0):
 show(bidirectional_ratio(n_tokens=n_tokens, seed=seed))
 
 
-# %% tags=["remove-cell"]
-def masked_counts(tokens: Tensor, masked: Tensor, n_vocab: int = N_VOCAB) -> Counts:
-    """Counts of every sequence with its own mask."""
-    return count_tokens(tokens, context_matrix(Objective.MASKED, tokens.shape[1], masked), n_vocab)
-
-
 # %%
 @claim(
     "S1.10",
@@ -541,18 +413,6 @@ def masked_ratio(n_tokens=12, mask_rate=0.15, draws=4000, seed=0):
     expected = expected_counts(Objective.MASKED, s.chain.marginals(n_tokens), mask_rate)
     yield monte_carlo(rf"$\mu_c$, token {TOKEN}", s.counts.context[:, TOKEN], expected.context[TOKEN])
     yield monte_carlo(rf"$\mu_p$, token {TOKEN}", s.counts.predicted[:, TOKEN], expected.predicted[TOKEN])
-    generator = torch.Generator().manual_seed(seed + 2)
-    order = torch.rand(draws, n_tokens, generator=generator, dtype=torch.float64).argsort(-1)
-    n_masked = max(1, round(mask_rate * n_tokens))
-    fixed = masked_counts(s.tokens, order < n_masked)
-    yield monte_carlo(rf"$\mu_c - \mu_p$, exactly {n_masked} masked positions", surplus(fixed, TOKEN), 0)
-    tokens = torch.cat([torch.full((draws, 1), N_VOCAB), s.tokens], dim=1)  # a further token opens every sequence
-    masked = sample_mask(draws, n_tokens + 1, mask_rate, generator)
-    masked[:, 0] = False
-    opened = masked_counts(tokens, masked, N_VOCAB + 1)
-    never = "a first token that is never masked"
-    yield monte_carlo(rf"$\mu_c$, {never}", opened.context[:, N_VOCAB], n_tokens * mask_rate)
-    yield exact(rf"$\mu_p$, {never}", opened.predicted[:, N_VOCAB].sum())
 
 
 show(masked_ratio(mask_rate=mask_rate, n_tokens=n_tokens, draws=draws, seed=seed))
@@ -598,99 +458,40 @@ show(masked_expectation(mask_rate=mask_rate, seed=seed))
 
 
 # %%
-def last_predicted(n_tokens: int) -> int:
-    """Upper limit of the sum over predicted positions (Eq. S73)."""
-    return n_tokens
-
-
-@claim(
-    "S1.10",
-    "Eq. S73",
-    "the upper limit of a sum over positions",
-    Verdict.MISPRINT,
-    printed=r'''"$\mu_p(t^*) = \sum_{l=1}^{N-1} \sum_{k=1}^{l-1} \mathbb{1}\{t_l = t^*\}$", "the number of tokens predicted by
-    $t^*$"''',
-    place="Proof of Proposition S1.10, after Eq. S71 and Eq. S73",
-    holds=r"$\mu_p = \sum_{l=1}^{N} \sum_{k=1}^{l-1} 1\{t_l = t^*\}$, the tokens that predict $t^*$",
-)
-def last_position_counts(n_tokens=12, draws=200, seed=0):
-    s = simulation(n_tokens, draws, seed)
-    occurs = torch.nn.functional.one_hot(s.tokens, N_VOCAB).double()  # (draws, N, V)
-    before = torch.arange(n_tokens, dtype=torch.float64)  # l - 1 for l = 1..N
-    ends = (last_predicted(n_tokens), n_tokens - 1)
-    up_to = (torch.einsum("slv,l->sv", occurs[:, :end], before[:end]) for end in ends)
-    right, printed = ((counts - s.counts.predicted).abs().max() for counts in up_to)
-    yield exact("largest difference, sum to N", right)
-    yield compare("largest difference, sum to N − 1", printed, "≠", 0, 0.5)
-
-
-show(last_position_counts(n_tokens=n_tokens, seed=seed))
-
-
-# %%
 def positions(n_tokens: int) -> range:
-    """The values of k in Eqs. S74, S75, S83, S84."""
+    """The values of l in Eq. S73, and of k in Eqs. S74, S75, S83, S84."""
     return range(1, n_tokens + 1)
 
 
 @claim(
     "S1.10",
-    "Eqs. S74, S75, S83, S84",
-    "the lower limit of the sums",
+    "Eqs. S73-S75, S83, S84",
+    "the limits of sums over positions",
     Verdict.MISPRINT,
-    printed=r'''"$\sum_{k=0}^N$"''',
-    place="Proof of Proposition S1.10, Eqs. S74, S75, and Section S1.4.3, Eqs. S83, S84",
-    holds=r"$\sum_{k=1}^{N}$, with which S83 and S84 have the value they state",
+    printed=r""""$\mu_p(t^*) = \sum_{l=1}^{N-1} \sum_{k=1}^{l-1} \mathbb{1}\{t_l = t^*\}$", "the number of tokens predicted by
+    $t^*$"; "$\sum_{k=0}^N$".""",
+    place="Proof of Proposition S1.10, after Eq. S71 and Eqs. S73, S74, S75, and Section S1.4.3, Eqs. S83, S84",
+    holds=r"""$\mu_p = \sum_{l=1}^{N} \sum_{k=1}^{l-1} 1\{t_l = t^*\}$, the tokens that predict $t^*$; and $\sum_{k=1}^{N}$, with
+    which S83 and S84 have the value they state.""",
 )
-def first_position_counts(n_tokens=12, draws=4000, seed=0):
-    s, n, from_zero = simulation(n_tokens, draws, seed, stationary=True), n_tokens, range(n_tokens + 1)
-    later, earlier, half = sum(n - k for k in positions(n)), sum(k - 1 for k in positions(n)), n * (n - 1) / 2
-    p, words = float(s.chain.start[TOKEN]), f"of token {TOKEN}, stationary process"
-    yield monte_carlo(rf"$\mu_c$ {words}", s.counts.context[:, TOKEN], p * later)
-    yield monte_carlo(rf"$\mu_p$ {words}", s.counts.predicted[:, TOKEN], p * earlier)
-    yield exact(r"$\sum_k (N - k)$, $k$ from 1", later, half, 0)
-    against = "$k$ from 0, against $N(N-1)/2$"
-    yield compare(rf"$\sum_k (N - k)$, {against}", sum(n - k for k in from_zero), "≠", half, 0.5)
-    yield compare(rf"$\sum_k (k - 1)$, {against}", sum(k - 1 for k in from_zero), "≠", half, 0.5)
+def limits_of_sums(n_tokens=12, draws=200, seed=0):
+    s, n = simulation(n_tokens, draws, seed), n_tokens
+    occurs = torch.nn.functional.one_hot(s.tokens, N_VOCAB).double()  # (draws, N, V)
+    right, printed = (sum((k - 1) * occurs[:, k - 1] for k in ks if k) for ks in (positions(n), range(1, n)))
+    yield exact("S73 to N: largest difference", (right - s.counts.predicted).abs().max())
+    yield compare("S73 to N − 1: largest difference", (printed - s.counts.predicted).abs().max(), "≠", 0, 0.5)
+    half = n * (n - 1) / 2
+    yield exact(r"$\sum_k (N - k)$, $k$ from 1", sum(n - k for k in positions(n)), half, 0)
+    words = r"$\sum_k (N - k)$, $k$ from 0, against $N(N-1)/2$"
+    yield compare(words, sum(n - k for k in range(n + 1)), "≠", half, 0.5)
 
 
-show(first_position_counts(n_tokens=n_tokens, draws=draws, seed=seed))
+show(limits_of_sums(n_tokens=n_tokens, seed=seed))
 
 # %% [markdown]
 # S86 has a limit $T$ for $N$ and a $t$ for $t^*$, and its factors for earlier positions add up to 1. What is left is the law
 # of total probability, which says nothing about a particular process.
-
-
-# %%
-def joint_of(conditionals: list[Float[Tensor, "..."]]) -> Float[Tensor, "..."]:
-    """``prod_l Pr[t_l | t_{l+1} .. t_N]`` of every sequence (Eqs. S85, S86)."""
-    return reduce(torch.mul, conditionals)  # the l-th has the axes l..N
-
-
-@claim(
-    "S1.10",
-    "Eqs. S85-S87",
-    "the marginal from the tokens that follow",
-    Verdict.MISPRINT,
-    printed=r'''"$\big(\prod_{\substack{l=1 \\ l \neq k}}^T \Pr[t_l | t_{l+1}, \dots, t_N]\big)$ $\cdot \Pr[t_k = t | t_{k+1},
-    \dots, t_N]$"''',
-    place="Section S1.4.3, Eqs. S86, S87",
-    holds=r"""The limit is $N$ and the token $t^*$. The factors with $l < k$ sum to 1, which leaves $\Pr[t_k = t^*] =
-    \mathrm{E}\,\Pr[t_k = t^* \mid t_{k+1}, \dots, t_N]$, for any process.""",
-)
-def marginal_from_the_future(n_tokens=4, n_vocab=3, seed=0):
-    joint, k, token = random_joint(n_tokens, n_vocab, seed), n_tokens - 2, 1
-    tails = [joint.sum(tuple(range(i))) if i else joint for i in range(n_tokens)]  # Pr[t_i .. t_N]
-    conditionals = [tail / tail.sum(0, keepdim=True) for tail in tails]
-    others = tuple(i for i in range(n_tokens) if i != k)
-    truth, words = joint.sum(others)[token], "Eq. S86 with limit $N$ and token $t^*$"
-    yield exact(words, joint_of(conditionals).sum(others)[token], truth)
-    yield exact(f"{words}, without the factors of the past", (conditionals[k][token] * tails[k + 1]).sum(), truth)
-
-
-show(marginal_from_the_future(seed=seed))
-
-# %% [markdown]
+#
 # ## Order, and the sign
 #
 # The text around Eqs. S82 to S87 of the paper expects a ratio above 1 for tokens that are likely to precede others.

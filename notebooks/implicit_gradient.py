@@ -124,8 +124,6 @@ for name, value in {
 }.items():
     glue(name, value, ".2f")
 glue("several", SEVERAL)
-glue("bert-d", BERT[0])
-glue("bert-h", BERT[1])
 
 # %% [markdown]
 # :::{admonition} How sure is this
@@ -276,11 +274,8 @@ def coefficients_without_softmax(toy=TOY, draws=12, seed=0):
     moved = relative_error(g.layer.x.T @ g.beta @ shifted, g.w_qk)
     yield exact("relative change when one vector is added to all keys", moved)
     g = first_layer(replace(toy, softmax=False), Objective.AUTOREGRESSIVE, seed)
-    scaled, printed = (gradient_sum(printed_beta(g, scale), g.layer.x) for scale in (g.scale, 1.0))
     words = r"relative error without softmax, $\beta_{ij} = \delta_i^\top x_j / \sqrt{d_h}$"
-    yield exact(words, relative_error(scaled, g.w_qk))
-    words = r"length of the sum over that of the gradient, no softmax, $\beta$ as printed"
-    yield exact(words, printed.norm() / g.w_qk.norm(), toy.d_head**0.5, paper="= 1")
+    yield exact(words, relative_error(gradient_sum(printed_beta(g, g.scale), g.layer.x), g.w_qk))
 
 
 show(coefficients_without_softmax(seed=seed))
@@ -443,21 +438,17 @@ def update_is_not_proportional(d=64, draws=60, seed=0):
     generator = torch.Generator().manual_seed(seed)
     gradient = normal(d, d, generator=generator)
     for n, d_head in ((2, 2), (4, 1)):
-        even, (wq, wk, weights) = gradient[:n, :n] + gradient[:n, :n].T, every_node(n, d_head)
-        step, even_step = (step_of_factors(wq, wk, g) for g in (gradient[:n, :n], even))
-        products = (step * gradient[:n, :n], step.square(), even_step * even_step.mT, even_step.square())
+        g, (wq, wk, weights) = gradient[:n, :n], every_node(n, d_head)
+        even, sizes = g + g.T, f"by exact quadrature, $d$ = {n}, $d_h$ = {d_head}"
+        step, even_step = (step_of_factors(wq, wk, m) for m in (g, even))
+        products = (step * g, step.square(), even_step * even_step.mT, even_step.square())
         inner, square, trace, even_square = (weights @ product.sum((1, 2)) for product in products)
-        sizes = f"by exact quadrature, $d$ = {n}, $d_h$ = {d_head}"
-        measured, words = (
-            inner / square.sqrt() / gradient[:n, :n].norm(),
-            f"ratio of moments that is the cosine, {sizes}",
-        )
+        measured, words = inner / square.sqrt() / g.norm(), f"ratio of moments that is the cosine, {sizes}"
         yield exact(words, measured, alignment(n, d_head), paper="= 1")
+        expected = kept_symmetry(n, d_head, float(even.trace() ** 2 / even.square().sum()))
         words = f"ratio of moments that is the symmetry score for symmetric $G$, {sizes}"
-        yield exact(
-            words, trace / even_square, kept_symmetry(n, d_head, float(even.trace() ** 2 / even.square().sum()))
-        )
-    for d_head in (d, d // 4, d // 16):
+        yield exact(words, trace / even_square, expected)
+    for d_head in (d, d // 16):
         steps = step_of_factors(*normal(draws, 2, d, d_head, generator=generator).unbind(1), gradient)
         words = rf"cosine of $\Delta W$ and $-G$, $d$ = {d}, $d_h$ = {d_head}"
         yield monte_carlo(words, [cosine(step, gradient) for step in steps], 1, "<", paper="= 1")
@@ -476,49 +467,12 @@ def update_is_not_proportional(d=64, draws=60, seed=0):
 show(update_is_not_proportional(d=d_wide, draws=draws, seed=seed))
 
 
-# %% tags=["remove-cell"]
-def drawn_steps(d: int, draws: int, seed: int) -> pd.DataFrame:
-    """Cosine with a random G, and symmetry for a symmetric G of trace 0, of steps on random factors of five widths."""
-    generator, rows = torch.Generator().manual_seed(seed), []
-    g = normal(d, d, generator=generator)
-    even = g + g.T - 2 * g.trace() / d * torch.eye(d).double()
-    for d_head in (d // 16, d // 8, d // 4, d // 2, d):
-        for wq, wk in normal(draws, 2, d, d_head, generator=generator):
-            step, even_step = (step_of_factors(wq, wk, m) for m in (g, even))
-            rows.append((d_head, cosine(step, g), symmetry_score(even_step)))
-    return pd.DataFrame(rows, columns=["width of a head", "cosine", "symmetry"])
-
-
-@house_style()
-def alignment_by_head_width(steps: pd.DataFrame, d: int) -> CaptionedFigure:
-    """Draws, mean and standard deviation, beside the closed forms."""
-    figure, panels = new_figure(8.4, 2.9, columns=2, sharey=True)
-    titles = {"cosine": "cosine of step and gradient", "symmetry": "symmetry $s$ of the step, $G$ symmetric"}
-    style = {"linestyle": "", "marker": "o", "errorbar": "sd", "err_style": "bars", "color": ENCODER}
-    widths = steps["width of a head"].unique()
-    for panel, (column, title), closed in zip(panels, titles.items(), (alignment, kept_symmetry), strict=True):
-        panel.plot(range(widths[0], d + 1), [closed(d, h) for h in range(widths[0], d + 1)], color=NEUTRAL)
-        sns.lineplot(steps, x="width of a head", y=column, ax=panel, **style)
-        panel.axhline(1, color=NEUTRAL, linestyle="--")
-        panel.set(title=title, ylabel="", ylim=(0, 1.08), xscale="log", xticks=widths, xticklabels=widths)
-        panel.minorticks_off()
-    caption = f"""The first-order step on random factors, in a model of width {d}. Left: its cosine with a random gradient
-    $G$. Right: its symmetry where $G$ is symmetric, of trace 0. Points: mean and standard deviation of draws; line: the
-    closed form; dashed: a step along $G$."""
-    alt = """Two plots that rise with the width of a head and stay below a dashed line at 1, the cosine above the symmetry. The
-    points lie on the lines of the closed forms."""
-    return CaptionedFigure(figure, "fig-alignment", caption, alt)
-
-
-# %% tags=["remove-input"]
-alignment_by_head_width(drawn_steps(d_wide, draws, seed), d_wide)
-
 # %% [markdown]
-# At the widths of BERT-base, {glue:text}`bert-h` in {glue:text}`bert-d`, the cosine is {glue:text}`bert-cos`. For one head as
-# wide as the model, as in Definition S1.1 of the paper, it is {glue:text}`square-cos`; in the toy models of
-# {numref}`fig-gradient-cosines`, {glue:text}`toy`. Symmetry is lost, too. If the gradient is perfectly symmetric, of small trace,
-# the step in a head of BERT-base has a [symmetry score](two_scores.py) of {glue:text}`bert-s`. If $\Wq = \Wk$, the step is as
-# symmetric as a symmetric $G$: that is the symmetric start of Section 4.2 of the paper. The details treat [biases, rotary
+# At the width of BERT-base and of its heads the cosine is {glue:text}`bert-cos`. For one head as wide as the model, as in
+# Definition S1.1 of the paper, it is {glue:text}`square-cos`; in the toy models of {numref}`fig-gradient-cosines`,
+# {glue:text}`toy`. Symmetry is lost, too. If the gradient is perfectly symmetric, of small trace, the step in a head of BERT-base
+# has a [symmetry score](two_scores.py) of {glue:text}`bert-s`. If $\Wq = \Wk$, the step is as symmetric as a symmetric $G$: that
+# is the symmetric start of Section 4.2 of the paper. The details treat [biases, rotary
 # positions and shared layers](implicit_gradient_details.py#biases-rotary-positions-shared-layers), [several heads, and
 # Adam](implicit_gradient_details.py#several-heads-and-adam).
 #

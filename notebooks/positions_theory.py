@@ -57,11 +57,8 @@ VOCAB = 3  # tokens, and
 N = 4  # positions of the layer whose gradients are taken over every text
 SCALE = 0.7  # its lambda
 PLACE = slice(VOCAB + 1, None)  # coordinates of positions, apart from those of tokens and of the mask
-THIRDS = torch.ones(VOCAB).double() / VOCAB
-CHAIN = MarkovChain(
-    THIRDS, torch.tensor([[1, 8, 1], [0, 6, 4], [9, 1, 0]]).double() / 10
-).stationary()  # not reversible
-EVEN = MarkovChain(THIRDS, torch.tensor([[1, 2, 7], [6, 3, 1], [3, 5, 2]]).double() / 10)  # all tokens equally frequent
+STEPS = torch.tensor([[1, 8, 1], [0, 6, 4], [9, 1, 0]]).double() / 10  # not reversible
+CHAIN = MarkovChain(torch.ones(VOCAB).double() / VOCAB, STEPS).stationary()
 WINDOWS = {"masked, 1 of 4 hidden": 1, "masked, 2 of 4 hidden": 2, "causal": 0}
 
 
@@ -198,20 +195,8 @@ def between(of: Layer, n_hidden: int) -> Float[Tensor, "wide wide"]:
 def update_between_positions():
     small = layer()
     for window, n_hidden in WINDOWS.items():
-        gradient = step(small, n_hidden).w_qk[PLACE, PLACE]
-        yield exact(
-            f"{window}: gradient against formula, relative", relative_error(between(small, n_hidden), gradient), 0, 1e-6
-        )
-    a, k = (
-        torch.randn(VOCAB, VOCAB, generator=torch.Generator().manual_seed(3)).double(),
-        block.pair_covariances(CHAIN, N),
-    )
-    gamma = block.kernel(a, k)
-    skew = ((a - a.T) / 2 * (k - k.mT) / 2).sum((1, 2))  # by offset
-    yield exact(
-        r"$\gamma(m) - \gamma(-m)$ less $2\langle A_n, (K_m)_n\rangle$",
-        (gamma - gamma.flip(0))[N - 1 :].sub(2 * skew).norm(),
-    )
+        error = relative_error(between(small, n_hidden), step(small, n_hidden).w_qk[PLACE, PLACE])
+        yield exact(f"{window}: gradient against formula, relative", error, 0, 1e-6)
 
 
 show(update_between_positions())
@@ -372,9 +357,8 @@ def one_sided_update():
     c = step(attending, WINDOWS["causal"]).w_qk[PLACE, PLACE]
     yield exact("largest coefficient above the diagonal", c.triu(1).abs().max(), 0, 0)
     yield exact("between different positions: $s$", symmetry_score(c - c.diag().diag()), 0)
-    yield exact(
-        r"whole: $s$ less $\sum c_{ii}^2/\sum c_{ij}^2$", symmetry_score(c) - c.diag().square().sum() / c.square().sum()
-    )
+    share = c.diag().square().sum() / c.square().sum()
+    yield exact(r"whole: $s$ less $\sum c_{ii}^2/\sum c_{ij}^2$", symmetry_score(c) - share)
     line = torch.outer(torch.arange(1.0, N + 1).double(), positions[0])
     c = step(attending._replace(positions=line), WINDOWS["causal"]).w_qk[PLACE, PLACE]
     yield exact("positions on one line: $s$", symmetry_score(c), 1)
@@ -502,13 +486,8 @@ def first_read_out():
     k = block.pair_covariances(CHAIN, N)
     for window, n in WINDOWS.items():
         taught = block.masked_read_out(k, block.hidden_pair_rate(N, n)) if n else block.causal_read_out(k)
-        formula = untaught.output.T @ taught @ untaught.tokens[:VOCAB]
-        yield exact(
-            f"{window}: step of $V$ against formula, relative",
-            relative_error(formula, step(untaught, n).values),
-            0,
-            1e-6,
-        )
+        error = relative_error(untaught.output.T @ taught @ untaught.tokens[:VOCAB], step(untaught, n).values)
+        yield exact(f"{window}: step of $V$ against formula, relative", error, 0, 1e-6)
         yield compare(f"{window}: $s$ of $T$", symmetry_score(taught), *(("=", 1, 1e-10) if n else ("<", 1, 0.01)))
 
 
@@ -529,16 +508,8 @@ def second_order_loss(read_out: Float[Tensor, "v v"], n_hidden: int) -> Tensor:
     return total / len(hidden_sets(n_hidden))
 
 
-def bend(chain: MarkovChain) -> float:
-    """s of ``H T S``, what gradient flow of a free A takes from ``T`` at second order in time, 2 of 4 hidden."""
-    k, rate = block.pair_covariances(chain, N), block.hidden_pair_rate(N, 2)
-    taught, variance = block.masked_read_out(k, rate), block.shown_variance(k, 2)
-    return symmetry_score(k[0] @ taught @ variance)
-
-
 # %% [markdown]
-# Each assumption is used. Values that start at random add a part of order $t$, which need not be symmetric and comes first.
-# Between the first step and the best read-out a free $A$ need not stay symmetric, unless all tokens are equally frequent.
+# Each assumption is used: values that start at random add a part of order $t$, which need not be symmetric and comes first.
 
 
 # %%
@@ -549,20 +520,16 @@ def bend(chain: MarkovChain) -> float:
     Verdict.HOLDS,
     ours=True,
 )
-def best_read_out(n_tokens=16, seed=1):
+def best_read_out():
     for n_hidden in (1, 2):
         best = block.best_read_out(block.pair_covariances(CHAIN, N), n_hidden)
         slope = torch.func.grad(second_order_loss)
         left = slope(best, n_hidden).norm() / slope(0 * best, n_hidden).norm()
         yield exact(f"{n_hidden} of {N} hidden: slope left of the loss, relative", left, 0)
         yield exact(f"{n_hidden} of {N} hidden: $s$", symmetry_score(best), 1)
-    text = longer(n_tokens, seed)[0]
-    yield exact(f"six tokens, 2 of {n_tokens} hidden: $s$", symmetry_score(block.best_read_out(text, 2)), 1)
-    yield compare("$s$ of the next term of the flow of $A$", bend(CHAIN), "<", 1, 1e-4)
-    yield exact("the same, all tokens equally frequent", bend(EVEN), 1)
 
 
-show(best_read_out(n_tokens, seed))
+show(best_read_out())
 
 # %% [markdown]
 # ## In training, the read-out comes first
@@ -637,9 +604,8 @@ show(read_out_comes_first(), unfolded=True)
 #
 # If the even read-out were the reason, a one-sided one should leave $W_{qk}$ less symmetric. A second plan tried that. In
 # stage 1 attention was uniform and all but queries and keys learned, from both sides or from the left alone. In stage 2 only
-# queries and keys learned, from both sides. The read-outs differed as they should. Yet after the one-sided stage the position
-# part came out *more* symmetric. By the plan this refutes the two stages as the reason for the symmetry in these models.
-# The one-sided read-outs were less even, not odd: how much of an even part is enough, the plan did not ask.
+# queries and keys learned, from both sides. After the one-sided stage the position part came out *more* symmetric. By the plan
+# this refutes the two stages as the reason for the symmetry in these models. The one-sided read-outs were less even, not odd.
 
 
 # %% tags=["remove-cell"]

@@ -217,33 +217,6 @@ show(factor_of_the_symmetry_score(seed=seed))
 
 
 # %%
-@claim(
-    "S1.17",
-    "(1)",
-    "the range of the symmetry score",
-    Verdict.MISPRINT,
-    printed='"The symmetry score $s$ is a scalar value bounded in the range $[-1, 1]$."',
-    place="Section S1.5, Proposition S1.17 (1)",
-    holds="The range is $[-2, 2]$ with the factor 2 of that definition, and $[-1, 1]$ without it.",
-    remark="The factor and the bounds of Eqs. S127 and S129 are mended together, and the proof stands.",
-    repeats="factor_of_the_symmetry_score",
-)
-def symmetry_lies_between_minus_one_and_one(n=8, draws=200, seed=0):
-    m = normal_matrices(n, draws, seed)
-    s, k = parts(m)
-    mixed = s + torch.linspace(0, 1, len(m), dtype=m.dtype)[:, None, None] * k  # from symmetric to balanced
-    values = [symmetry_score(x) for x in (*m, *mixed, *s, *k)]
-    printed = [symmetry_score(x, Convention.PRINTED) for x in (s[0], k[0])]
-    yield exact("largest score", max(values), 1)
-    yield exact("smallest score", min(values), -1)
-    yield exact("largest score, with the factor 2 of Def. 3.1 of the paper", printed[0], 2, paper="= 1")
-    yield exact("smallest score, with the factor 2 of Def. 3.1 of the paper", printed[1], -2, paper="= -1")
-
-
-show(symmetry_lies_between_minus_one_and_one(seed=seed))
-
-
-# %%
 def distance_from_the_end(part: Float[Tensor, "n n"], m: Float[Tensor, "n n"]) -> Tensor:
     """``2 ||M_n||^2 / ||M||^2 = 1 - s``, and with M_s ``1 + s``."""
     return 2 * part.square().sum() / m.square().sum()
@@ -251,31 +224,33 @@ def distance_from_the_end(part: Float[Tensor, "n n"], m: Float[Tensor, "n n"]) -
 
 @claim(
     "S1.17",
-    "(2)",
-    "which matrices have score 1 and -1",
+    "(1), (2)",
+    "the range of the symmetry score, and where it is 1 and -1",
     Verdict.MISPRINT,
-    printed=r'"A symmetry score $s = \pm 1$ indicates a fully symmetric or skew-symmetric matrix, respectively."',
-    place="Section S1.5, Proposition S1.17 (2)",
+    printed=r'''"The symmetry score $s$ is a scalar value bounded in the range $[-1, 1]$." "A symmetry score $s = \pm 1$ indicates a
+    fully symmetric or skew-symmetric matrix, respectively."''',
+    place="Section S1.5, Proposition S1.17 (1), (2)",
     holds=r"""Without the factor 2 of Def. 3.1 of the paper: $s = 1$ if and only if $M_n = 0$, $s = -1$ if and only if
-    $M_s = 0$ ($M \ne 0$).""",
-    remark=r"""With the factor, every matrix with $\|M_s\|^2 = 3 \|M_n\|^2$ has the score 1. The proof shows one direction;
-    the two identities give both.""",
+    $M_s = 0$ ($M \ne 0$). With it the range is $[-2, 2]$.""",
+    remark=r"""With the factor, every matrix with $\|M_s\|^2 = 3 \|M_n\|^2$ has the score 1. The factor and the bounds of Eqs. S127
+    and S129 are mended together, and the proof stands.""",
     repeats="factor_of_the_symmetry_score",
 )
-def extremes_of_the_symmetry_score(n=8, draws=50, seed=0):
+def symmetry_lies_between_minus_one_and_one(n=8, draws=50, seed=0):
     pairs = [(x, *parts(x), symmetry_score(x)) for x in normal_matrices(n, draws, seed)]
     below = max(abs(1 - s - distance_from_the_end(skew, x)) for x, _, skew, s in pairs)
     above = max(abs(1 + s - distance_from_the_end(symmetric, x)) for x, symmetric, _, s in pairs)
     _, symmetric, skew, _ = pairs[0]
     mixed = 3**0.5 * symmetric / symmetric.norm() + skew / skew.norm()
-    printed, share = symmetry_score(mixed, Convention.PRINTED), parts(mixed)[1].square().sum() / mixed.square().sum()
+    most, least, of_mixed = (symmetry_score(x, Convention.PRINTED) for x in (symmetric, skew, mixed))
     yield exact(r"largest $|1 - s - 2 \|M_n\|^2 / \|M\|^2|$", below)
     yield exact(r"largest $|1 + s - 2 \|M_s\|^2 / \|M\|^2|$", above)
-    yield exact(r"score with the factor 2 of a matrix with $\|M_s\|^2 = 3 \|M_n\|^2$", printed, 1)
-    yield compare(r"$\|M_n\|^2 / \|M\|^2$ of that matrix", share, ">", 0, 0.1, paper="= 0")
+    yield exact("score of a symmetric matrix with the factor 2 of Def. 3.1 of the paper", most, 2, paper="= 1")
+    yield exact("score of a skew-symmetric matrix with the factor 2", least, -2, paper="= -1")
+    yield exact(r"score with the factor 2 of a matrix with $\|M_s\|^2 = 3 \|M_n\|^2$", of_mixed, 1, paper="< 1")
 
 
-show(extremes_of_the_symmetry_score(seed=seed))
+show(symmetry_lies_between_minus_one_and_one(seed=seed))
 
 # %% [markdown]
 # With the printed 2 both points fail. Scores reach 2, and some matrices have the score 1 without being symmetric. The
@@ -494,50 +469,30 @@ def every_matrix(*shape: int) -> Tensor:
     "the symmetry of random matrices",
     Verdict.MISPRINT,
     printed=r"""The score of a random matrix "with zero mean and finite variance tends to zero as $8/n$ in the limit $n
-    \rightarrow \infty$".""",
-    place="Section S1.5, Proposition S1.17 (3), Eq. S137",
+    \rightarrow \infty$"; "[T]he symmetry score is zero in the limit $n \rightarrow \infty$ with convergence from the positive
+    side." """,
+    place="Section S1.5, Proposition S1.17 (3), and after Eq. S137",
     holds=r"""$\mathbb{E}\, s = 1 / n$, exactly for independent symmetric entries and for products of such matrices; $2 / n$
-    with the factor of Def. 3.1 of the paper. The halves lost in Eq. S133 make it $8 / n$.""",
+    with the factor of Def. 3.1 of the paper. The halves lost in Eq. S133 make it $8 / n$. The spread $\sqrt{2}/n$ is larger than
+    the mean, so that $\Pr[s < 0] \to \Phi(-1/\sqrt{2}) \approx 0.24$.""",
     repeats="parts_without_their_halves",
 )
 def symmetry_of_random_matrices(n=32, draws=1000, seed=0):
-    scaled = n * dense(n, draws, seed).symmetry
-    yield monte_carlo("mean of $n s$, normal entries", scaled, n * symmetry_mean(n))
-    for k in (2, 3):
-        mean = score_batch(every_matrix(k, k)).symmetry.mean()
-        yield exact(f"mean of $s$ over all matrices of {k} rows with entries -2, -1, 1, 2", mean, symmetry_mean(k))
+    s, limit, large = dense(n, draws, seed).symmetry, norm.cdf(-(2**-0.5)), 4096
+    yield monte_carlo("mean of $n s$, normal entries", n * s, n * symmetry_mean(n))
+    mean = score_batch(every_matrix(3, 3)).symmetry.mean()
+    yield exact("mean of $s$ over all matrices of 3 rows with entries -2, -1, 1, 2", mean, symmetry_mean(3))
     wq, wk = every_matrix(2, 3, 1).unbind(1)
     mean = score_batch(wq @ wk.mT).symmetry.mean()
     yield exact(r"mean of $s$ over all $W_q W_k^\top$ of 3 rows and rank 1 with such factors", mean, symmetry_mean(3))
-    yield monte_carlo("mean of $n s$, normal entries, against the printed rate", scaled, 8, "≠")
-    yield monte_carlo("mean of $n s$ with the factor 2 of Def. 3.1 of the paper, against that rate", 2 * scaled, 8, "≠")
+    yield monte_carlo("mean of $n s$, normal entries, against the printed rate", n * s, 8, "≠")
+    yield monte_carlo("mean of $n s$ with the factor 2 of Def. 3.1 of the paper, against that rate", 2 * n * s, 8, "≠")
+    negative, share = (s < 0).double(), negative_symmetry_share(large)
+    yield monte_carlo(f"share of matrices with $s < 0$, $n$ = {n}", negative, negative_symmetry_share(n), paper="= 0")
+    yield compare(f"the exact share at $n$ = {large}", share, "=", limit, 1e-4, paper="= 0")
 
 
 show(symmetry_of_random_matrices(draws=max(draws, 500), seed=seed))
-
-
-# %%
-@claim(
-    "S1.17",
-    "(3), side of convergence",
-    "symmetry vanishes from the positive side",
-    Verdict.MISPRINT,
-    printed=r"""
-    "[T]he symmetry score is zero in the limit $n \rightarrow \infty$ with convergence from the positive side." """,
-    place="Section S1.5, after Eq. S137",
-)
-def side_from_which_symmetry_vanishes(n=32, draws=1000, seed=0):
-    s, limit, large = dense(n, draws, seed).symmetry, norm.cdf(-(2**-0.5)), 4096
-    yield monte_carlo("mean of $s$", s, 0, ">")
-    negative = (s < 0).double()
-    yield monte_carlo(f"share of matrices with $s < 0$, $n$ = {n}", negative, negative_symmetry_share(n), paper="= 0")
-    share = negative_symmetry_share(large)
-    yield compare(f"the exact share at $n$ = {large}", share, "=", limit, 1e-4, paper="= 0")
-    spread = r"The spread $\sqrt{2}/n$ is larger, so that $\Pr[s < 0] \to \Phi(-1/\sqrt{2}) \approx"
-    return {"holds": f"Its mean does, as $1/n$. {spread} {limit:.2f}$."}
-
-
-show(side_from_which_symmetry_vanishes(draws=max(draws, 500), seed=seed))
 
 # %% [markdown]
 # The printed rate is $8 / n$; [the lost factors](two_scores_details.py#where-the-printed-rate-comes-from) explain it. One

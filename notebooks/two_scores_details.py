@@ -18,10 +18,6 @@
 # Slips of proofs, laws at random and further checks of the [chapter on the two scores](two_scores.py).
 
 # %% tags=["parameters"]
-gamma: float = 2.0  # threshold of directionality in the figures, in standard deviations; in [0, 4]
-n_strong: int = 768  # rows of the matrix with one strong column; in [128, 2048]
-sizes: list[int] = [16, 64, 256]  # rows of the random matrices, three sizes or more; in [4, 2048]
-draws: int = 400  # random matrices of each size; in [20, 10000]
 seed: int = 0  # seed of every random draw; in [0, 2147483647]
 
 # %% tags=["remove-cell"]
@@ -29,11 +25,9 @@ import math
 from functools import cache
 
 import numpy as np
-import pandas as pd
-import seaborn as sns
 import torch
 from jaxtyping import Float
-from scipy.stats import binom, chi, halfnorm
+from scipy.stats import chi, halfnorm
 from torch import Tensor
 
 from attngeo.chapters.two_scores.laws import (
@@ -41,24 +35,20 @@ from attngeo.chapters.two_scores.laws import (
     head_directionality_sd,
     influence,
     mean_square,
-    negative_symmetry_share,
     outlying_norm,
     positive_share,
     sum_influence,
     symmetry_law,
     threshold,
     uneven_matrices,
-    with_strong_column,
 )
 from attngeo.display.page import glue, show
-from attngeo.display.style import DECODER, ENCODER, NEUTRAL, CaptionedFigure, house_style, new_figure
 from attngeo.bilinear.random_matrices import directionality_sd, sample_dense, sample_forms, symmetry_mean, symmetry_sd
 from attngeo.bilinear.scores import GAMMA, Scores, directionality_score, score, score_batch
 from attngeo.claims.claim import Verdict, claim, compare, exact, monte_carlo
 
 BOUND = 1.0  # of |Tr(MM)| over ||M||^2
 LOST_HALVES = 4.0  # the sums of Eq. S133 over the norms that they are printed for
-generator = torch.Generator().manual_seed(seed)
 glue("n-positive", first_positive_limit())
 glue("positive-256", 100 * positive_share(256), ".0f")
 
@@ -177,38 +167,6 @@ def parts_without_their_halves(n=16, seed=0):
 
 show(parts_without_their_halves(seed=seed))
 
-
-# %% tags=["remove-cell"]
-@house_style()
-def symmetry_at_random(frame: pd.DataFrame, shown: int) -> CaptionedFigure:
-    """Mean of s against n with its closed form, and the distribution of n s at one n with its exact density."""
-    figure, (left, right) = new_figure(9, 3.4, columns=2)
-    n, grid = np.array(sorted(set(frame["rows"]))), np.linspace(-5, 7, 400)
-    for factor, words, style in ((1, "1/n, exact", "-"), (8, "8/n, as printed", "--")):
-        left.plot(n, factor / n, style, color=ENCODER if factor == 1 else NEUTRAL, label=words)
-    dots = {"linestyle": "", "marker": "o", "errorbar": ("se", 2), "err_style": "bars", "color": DECODER}
-    sns.lineplot(frame, x="rows", y="mean symmetry", ax=left, label="simulation, ± 2 s.e.", **dots)
-    left.set(xscale="log", yscale="log")
-    left.set_xticks(n, [str(k) for k in n], minor=False)
-    drawn, name = shown * frame[frame["rows"] == shown]["mean symmetry"], f"n · s, n = {shown}"
-    sns.histplot(drawn.rename(name), stat="density", color=DECODER, alpha=0.45, label="simulation", ax=right)
-    density, share = symmetry_law(shown).pdf(grid / shown) / shown, negative_symmetry_share(shown)
-    right.plot(grid, density, color=ENCODER, label="exact density")
-    right.fill_between(grid, density, where=grid <= 0, color=ENCODER, alpha=0.3, label=f"{share:.0%} below 0")
-    right.legend()
-    caption = f"""Symmetry of random matrices. Left: its mean for each size, the exact $1/n$ and the printed $8/n$. Right:
-        its distribution at $n = {shown}$; {share:.0%} of the matrices have a negative score."""
-    alt = "Left: simulated means on the line 1/n, a factor of 8 below the printed line. Right: histogram of n times s under its"
-    return CaptionedFigure(
-        figure, "fig-symmetry-at-random", caption, f"{alt} exact density; the part below 0 is shaded."
-    )
-
-
-# %% tags=["remove-input"]
-samples = {size: sample_dense(size, draws, seed + size, gamma).symmetry for size in sorted(sizes)}
-columns = (pd.DataFrame({"rows": size, "mean symmetry": s.numpy()}) for size, s in samples.items())
-symmetry_at_random(pd.concat(columns), sorted(sizes)[1])
-
 # %% [markdown]
 # ## The spread of symmetry
 #
@@ -243,25 +201,11 @@ symmetry_at_random(pd.concat(columns), sorted(sizes)[1])
 
 
 # %% tags=["remove-cell"]
-def about(axis: int, cosine: Tensor, sine: Tensor) -> Float[Tensor, "nodes 3 3"]:
-    """Rotations about an axis of three dimensions."""
-    turn = torch.eye(3, dtype=torch.float64).expand(len(cosine), 3, 3).clone()
-    i, j = [k for k in range(3) if k != axis]
-    turn[:, i, i], turn[:, j, j], turn[:, i, j], turn[:, j, i] = cosine, cosine, -sine, sine
-    return turn
-
-
-def rotations(n: int) -> tuple[Float[Tensor, "nodes n n"], Float[Tensor, " nodes"]]:
-    """Rotations of 2 or 3 dimensions with weights: polynomials of their entries, of degree 4, have the exact mean."""
+def rotations() -> Float[Tensor, "nodes 2 2"]:
+    """Rotations and reflections of the plane: polynomials of their entries, of degree 4, have the exact mean."""
     angles = torch.arange(8, dtype=torch.float64) * torch.pi / 4
-    plane = about(2, angles.cos(), angles.sin())
-    if n == 2:
-        mirror = torch.tensor([1.0, -1.0], dtype=torch.float64).diag()
-        return torch.cat([plane[:, :2, :2], plane[:, :2, :2] @ mirror]), torch.full((16,), 1 / 16, dtype=torch.float64)
-    cosines, weights = (torch.from_numpy(x) for x in np.polynomial.legendre.leggauss(3))
-    tilt = about(1, cosines, (1 - cosines**2).sqrt())
-    turns = torch.einsum("aij,bjk,ckl->abcil", plane, tilt, plane).reshape(-1, 3, 3)
-    return turns, (weights / 2 / 64).view(1, -1, 1).expand(8, 3, 8).reshape(-1)
+    turns = torch.stack([angles.cos(), -angles.sin(), angles.sin(), angles.cos()], 1).view(8, 2, 2)
+    return torch.cat([turns, turns * torch.tensor([1.0, -1.0], dtype=torch.float64)])
 
 
 # %%
@@ -275,19 +219,14 @@ def rotations(n: int) -> tuple[Float[Tensor, "nodes n n"], Float[Tensor, " nodes
     ours=True,
 )
 def spread_of_symmetry(seed=0):
-    generator = torch.Generator().manual_seed(seed)
-    for n in (2, 3):
-        turns, weights = rotations(n)
-        some = torch.rand(n, generator=generator, dtype=torch.float64)
-        for values in (some, torch.ones_like(some), torch.eye(n, dtype=torch.float64)[0]):
-            s = score_batch(turns * values).symmetry  # V may be left out of U D V^T: s sees V^T U alone
-            mean, c = weights @ s, min(1.0, float((values**4).sum() / (values**2).sum() ** 2))
-            spread = (weights @ (s - mean).square()).sqrt()
-            given = f"mean of $s$ over all rotations of given singular values, by exact quadrature, $n$ = {n}"
-            yield exact(given, mean, symmetry_mean(n))
-            words = f"standard deviation of $s$ over all rotations, $n$ = {n}, $c$ = {c:.2f}"
-            yield exact(words, spread, symmetry_sd(n, c))
-    for n in (2, 3, 64):
+    some = torch.rand(2, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    for values in (some, some.new_tensor([1, 1]), some.new_tensor([1, 0])):
+        s = score_batch(rotations() * values).symmetry  # V may be left out of U D V^T: s sees V^T U alone
+        c = min(1.0, float((values**4).sum() / (values**2).sum() ** 2))
+        given = f"over all rotations of two singular values, $c$ = {c:.2f}"
+        yield exact(f"mean of $s$ {given}", s.mean(), symmetry_mean(2))
+        yield exact(f"standard deviation of $s$ {given}", s.std(correction=0), symmetry_sd(2, c))
+    for n in (3, 64):
         words = f"standard deviation of $s$ for normal entries, $n$ = {n}, against that of the Beta law"
         yield exact(words, symmetry_sd(n), symmetry_law(n).std())
 
@@ -312,8 +251,8 @@ show(spread_of_symmetry(seed=seed))
 # ```
 # ````
 #
-# The printed proof rests on $|\bar c - \bar r| < \bar c < \bar c + \bar r$, which fails wherever rows outweigh
-# columns twice over, or a sum is empty; as a strict inequality it would also exclude the two extremes.
+# The printed proof rests on $|\bar c - \bar r| < \bar c < \bar c + \bar r$ (Eq. S138), which fails wherever rows outweigh
+# columns twice over, or a sum is empty. With $\max(\bar r, \bar c)$ in the middle, and $\le$, it holds.
 
 
 # %%
@@ -353,84 +292,12 @@ def extremes_of_directionality(draws=300, seed=0):
 
 show(extremes_of_directionality(seed=seed))
 
-
-# %%
-def bound_on_the_difference(r: float, c: float) -> float:
-    """``|c - r| <= max(r, c)``."""
-    return max(r, c)
-
-
-def length_of_the_long(norms: Float[Tensor, " n"]) -> float:
-    """Sum of the norms over mean + gamma sd."""
-    over = norms.mean() + GAMMA * ((norms - norms.mean()) ** 2).mean().sqrt()
-    return float(norms[norms > over].sum())
-
-
-@claim(
-    "S1.18",
-    "Eq. S138",
-    "the inequality behind the range",
-    Verdict.MISPRINT,
-    printed=r'"$|\bar c_M - \bar r_M| < \bar c_M < \bar c_M + \bar r_M$".',
-    place="Section S1.6, Eq. S138",
-    holds=r"""$|\bar c - \bar r| \le \max(\bar r, \bar c) \le \bar c + \bar r$; then $|d| \le 1$, with equality where one sum
-    is 0.""",
-)
-def inequality_between_the_sums(draws=300, seed=0):
-    norms = [[m.square().sum(side).sqrt() for side in (1, 0)] for m in uneven_matrices(draws=draws, seed=seed)]
-    sums = [tuple(map(length_of_the_long, pair)) for pair in norms]
-    broken = sum(not abs(c - r) < c < c + r for r, c in sums)
-    mended = sum(not abs(c - r) <= bound_on_the_difference(r, c) <= r + c for r, c in sums)
-    yield compare(f"matrices, of {draws}, that break the printed inequality", broken, ">", paper="= 0")
-    yield exact("matrices that break the corrected one", mended, 0, 0)
-
-
-show(inequality_between_the_sums(seed=seed))
-
 # %% [markdown]
 # ## One strong column, norm by norm
 #
 # Where one column dominates, many rows exceed their threshold by chance, and the sums count their norms in full, not what
 # they have above the threshold.
-
-
-# %% tags=["remove-cell"]
-@house_style()
-def norms_and_thresholds(m: Float[Tensor, "n n"], gamma: float = GAMMA) -> CaptionedFigure:
-    """Row and column norms of one matrix, with the thresholds of Def. 3.2 and what exceeds them."""
-    figure, panels = new_figure(9, 3.0, columns=2)
-    words = []
-    for panel, kind, dim, colour in zip(panels, ("rows", "columns"), (1, 0), (ENCODER, DECODER), strict=True):
-        norms = m.norm(dim=dim)
-        over = norms > norms.mean() + gamma * norms.std(correction=0)
-        frame = pd.DataFrame({f"norm of {kind}": norms.numpy(), "over": over.numpy()})
-        hues = {
-            "hue": "over",
-            "palette": {False: NEUTRAL, True: colour},
-            "multiple": "stack",
-            "bins": 40,
-            "legend": False,
-        }
-        sns.histplot(frame, x=f"norm of {kind}", ax=panel, **hues)
-        panel.set(
-            yscale="log",
-            ylim=(0.5, None),
-            ylabel="number",
-            title=f"{kind}: {over.sum()} over, sum {norms[over].sum():.0f}",
-        )
-        words.append(f"{over.sum()} of the {kind} exceed their threshold and add up to {norms[over].sum():.0f}")
-    d = float(score(m, gamma).directionality)
-    reading = ", as if rows dominated" if d > 0 else ""
-    said = "; ".join(words)
-    caption = f"Norms of a matrix with one strong column; coloured: over $\\mu + {gamma:g} \\sigma$. {said}."
-    alt = f"Two histograms with logarithmic counts. Rows: broad, with a tail. Columns: all but one at small norms. {said}."
-    return CaptionedFigure(figure, "fig-norms-and-thresholds", f"{caption} So $d = {d:+.2f}${reading}.", alt)
-
-
-# %% tags=["remove-input"]
-norms_and_thresholds(with_strong_column(n_strong, 100.0, generator), gamma)
-
-# %% [markdown]
+#
 # The formula of {prf:ref}`prop-one-column` is a limit, and one matrix scatters around it. If $V$ is the variance of
 # $\bar r / \sqrt n$ to first order, the error of the threshold included
 # (`attngeo.chapters.two_scores.laws.positive_share`), then
@@ -479,56 +346,9 @@ show(one_random_matrix_has_a_direction(seed=seed))
 
 # %% [markdown]
 # It also takes $M$ and $M\T$ to have the same law because all entries have the same (Eq. S142). For independent entries that
-# is so; in general equal laws of the entries are not enough, and $d$ need not vanish.
-
-
-# %% tags=["remove-cell"]
-def every_pattern_of_lengths(n: int, seed: int) -> tuple[Float[Tensor, "patterns n n"], Float[Tensor, " patterns"]]:
-    """Matrices ``r_i e_ij``, signs e and every pattern of lengths r_i in {1, 10}, with the chance of each pattern.
-
-    A length is 10 with probability 1/n, independently; norms of rows and columns do not depend on the signs.
-    """
-    signs = torch.randn(n, n, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).sign()
-    long = torch.cartesian_prod(*[torch.tensor([0.0, 1.0], dtype=torch.float64)] * n)
-    return (1 + 9 * long)[:, :, None] * signs, (long / n + (1 - long) * (1 - 1 / n)).prod(1)
-
-
-def chance_of_outlying_rows(n: int, gamma: float = GAMMA) -> float:
-    """``Pr[0 < k < n / (1 + gamma^2)]``, k of n long rows: so few exceed mean plus gamma standard deviations."""
-    return float(binom.cdf(math.ceil(n / (1 + gamma**2)) - 1, n, 1 / n) - binom.pmf(0, n, 1 / n))
-
-
-# %%
-@claim(
-    "S1.18",
-    "Eq. S142",
-    "which random matrices have the law of their transpose",
-    Verdict.ASSUMPTION,
-    printed=r"""
-    "[A]ll entries are drawn from the same distribution. Hence, $\Pr[M_{ij} = x] = \Pr[M_{ji} = x]$ $\Rightarrow \Pr[M
-    = X] = \Pr[M = X^T]$".""",
-    place="Section S1.6, proof of Proposition S1.18, Eq. S142",
-    holds=r"""It follows if the entries are also independent, or if $M$ and $M^\top$ have the same joint law. Equal laws of
-    the single entries are not enough: with $M_{ij} = r_i \varepsilon_{ij}$, independent signs $\varepsilon_{ij}$, and lengths
-    $r_i$ that are 10 with probability $\tfrac1n$ and else 1, all entries have one law with mean zero, yet $d$ is 1 or 0, and
-    its mean tends to $1 - 1/e$.""",
-    missing=("independent", "joint law"),
-)
-def equal_marginals_are_not_enough(n=9, seed=0):
-    m, chances = every_pattern_of_lengths(n, seed)
-    scores = score_batch(torch.cat([m, m.mT])).directionality
-    at_ten = torch.einsum("p,pij->ij", chances, (m.abs() == 10).double())
-    yield exact("largest difference of $\\Pr[|M_{ij}| = 10]$ between two entries", at_ten.max() - at_ten.min())
-    mean = chances @ scores[: len(m)]
-    words = rf"$\mathbb{{E}}\, d$ of these matrices, by enumeration, $n$ = {n}"
-    yield exact(words, mean, chance_of_outlying_rows(n), paper="= 0")
-    both = chances @ (scores[: len(m)] + scores[len(m) :]) / 2
-    yield exact(r"$\mathbb{E}\, d$ of the same law or its transpose, with probability ½ each", both)
-
-
-show(equal_marginals_are_not_enough(seed=seed))
-
-# %% [markdown]
+# is so; in general equal laws of the entries are not enough: let all entries of a row be a random sign times one length, 10 with
+# probability $1/n$ and else 1. Then $d$ is 1 or 0, and its mean tends to $1 - 1/e$.
+#
 # ## The spread of directionality
 #
 # How far the score of a single matrix is from 0 follows, for large $n$, from the variance of the two counts. The norms that
@@ -550,10 +370,6 @@ show(equal_marginals_are_not_enough(seed=seed))
 # the indicator the same steps give the spread of the released variant (`attngeo.bilinear.random_matrices.directionality_sd`). This is a
 # derivation to first order, checked by simulation; it is not a proof.
 # ````
-#
-# The median over the layers of a model scatters less. For $L$ independent normal scores of standard deviation $\sigma$
-# its variance is near $1 / (4 L p^2)$, where $p = 1 / (\sigma \sqrt{2 \pi})$ is the density at the centre
-# {cite}`vandervaart1998`; so its standard deviation is near $\sqrt{\pi / 2}\, \sigma / \sqrt L$ when $L$ is large.
 #
 # ## Heads
 #

@@ -28,10 +28,8 @@ PLANTED = {
     "a row per word": ("shape_of_the_positions", "rows_of_positions", lambda tokens, embeddings: len(embeddings)),
     "affine": ("form_is_linear_in_each_argument", "bilinear", lambda m, x, y: x @ m @ y + 1),
     "quadratic": ("form_is_linear_in_each_argument", "bilinear", lambda m, x, y: (x * x) @ m @ y),
-    "an inner product": ("linearity_cannot_fail", "matrix_of", lambda form: form.wq[0] @ form.wq[0].T),
     "idempotent": ("operators_are_not_idempotent", "factor", lambda m, x: torch.ones(())),
     "nilpotent": ("operators_are_not_idempotent", "factor", lambda m, x: torch.zeros(())),
-    "attention weights": ("raw_scores_in_the_decomposition", "coefficients", softmax_rows),
     "keys of another head": ("heads_add_up", "summed_heads", lambda q, k: torch.einsum("hic,hjc->ij", q, k.roll(1, 0))),
     "mean over heads": ("heads_add_up", "summed_heads", lambda q, k: torch.einsum("hic,hjc->ij", q, k) / len(q)),
     "raw sums inside the hull": ("raw_sums_leave_the_hull", "coefficients", softmax_rows),
@@ -43,11 +41,6 @@ PLANTED = {
     "near-zero scores suppressed": ("suppressed_scores", "softmax_rows", small_suppressed),
     "one form for all offsets": ("rotary_scores", "form_at_offset", lambda wq, wk, m: wq @ wk.T),
     "offset the other way": ("rotary_scores", "form_at_offset", lambda wq, wk, m: form_at_offset(wq, wk, -m)),
-    "one offset for all": (
-        "rotary_scores",
-        "skew_by_offsets",
-        lambda wq, wk: form_at_offset(wq, wk, 1) - form_at_offset(wk, wq, 1),
-    ),
     "scores of any symmetric S": ("rotary_scores", "symmetric_neighbours", of_symmetric_s),
     "two planes of one angle": (
         "rotary_scores",

@@ -1,7 +1,5 @@
 """Errors planted in the claims of *Context and prediction*: the claim, what is replaced, by what, and what may fail."""
 
-from functools import reduce
-
 import torch
 from notebook_code import notebook
 
@@ -82,12 +80,10 @@ PLANTED = {
         "token_row",
         lambda beta, x, position, role, m: token_row(beta, x, position, Role.PREDICTION, m),
     ),
-    "S43 a column": ("row_is_a_row", "row_update", lambda weight, x: weight * x.unsqueeze(1)),
-    "S44 a row": ("column_is_a_column", "token_column", token_row),
-    "S50 transposed": ("update_of_predicted", "token_update", transposed_prediction),
+    "S44 a row": ("rows_and_columns_exchanged", "token_column", token_row),
+    "S50 transposed": ("rows_and_columns_exchanged", "token_update", transposed_prediction),
     "two dimensions": ("dimension_of_contribution", "added_dimension", lambda n_predicted: 2),
     "a dimension for each": ("dimension_of_contribution", "added_dimension", lambda n_predicted: n_predicted),
-    "terms counted once": ("every_term_twice", "by_prediction", lambda beta, x: torch.zeros(1, 1, 1)),
     "roles without transpose": ("roles_exchanged", "exchanged", lambda update: update),
     "S68 upside down": ("autoregressive_ratio", "expected_counts", upside_down),
     "S74, S75 from k = 0": ("autoregressive_ratio", "expected_counts", from_zero),
@@ -95,8 +91,8 @@ PLANTED = {
     "S79 with N": ("masked_ratio", "expected_counts", with_leading_n),
     "S79, S80 with N": ("masked_expectation", "expected_counts", with_leading_n),
     "S79, S80 with N for N - 1": ("masked_expectation", "expected_counts", with_n_partners),
-    "S73 to N - 1": ("last_position_counts", "last_predicted", lambda n: n - 1),
-    "S83, S84 from k = 0": ("first_position_counts", "positions", lambda n: range(n + 1)),
+    "S73 to N - 1": ("limits_of_sums", "positions", lambda n: range(1, n)),
+    "S83, S84 from k = 0": ("limits_of_sums", "positions", lambda n: range(n + 1)),
     "drifting taken for stationary": (
         "correlation_is_irrelevant",
         "simulation",
@@ -108,11 +104,6 @@ PLANTED = {
         "expected_counts",
         upside_down,
         r"$\mu_c - \mu_p$, ind",
-    ),
-    "S86 to N - 1": (
-        "marginal_from_the_future",
-        "joint_of",
-        lambda conditionals: reduce(torch.mul, conditionals[:-1]),
     ),
     "a cycle that starts early": ("preceding_is_not_enough", "cycle", early_cycle, "largest |ratio"),
     "smaller for larger": ("sign_of_the_ratio", "surplus", lambda counts, token: -surplus(counts, token)),

@@ -3,15 +3,12 @@
 import torch
 from notebook_code import notebook
 
-from attngeo.gradients.rank_one import by_context
-
 page, details = notebook("implicit_gradient"), notebook("implicit_gradient_details")
 BETA = "attngeo.gradients.toy_transformer.LayerGradient.beta"
 without_softmax = property(page.printed_beta)
 beyond = "step_beyond_the_definition"
 
 PLANTED = {
-    "scale of the whole width": ("attention_scale", "score_scale", lambda d, d_head: d**-0.5),
     "Figure 1 without softmax": ("forward_and_backward", BETA, without_softmax),
     "S23 without its sign": ("loss_sign", "SIGN", 1),
     "S24 without a shift": ("prediction_from_its_own_input", "AHEAD", 0),
@@ -27,7 +24,6 @@ PLANTED = {
     ),
     "K with the predicted token": ("pairs_that_count", "query_side", lambda x: x.roll(-1, 0)),
     "masked queries alone": ("pairs_that_count", "share_of_queries", lambda beta, queries: 0.0),
-    "Eq. 9 with roles exchanged": ("regrouping", "by_context", lambda beta, x: by_context(beta.T, x)),
     "S39 without remainder": ("step_through_factors", "second_order", lambda form, g: 1e-9 * g),
     "S39 with a wrong remainder": (
         "step_through_factors",
@@ -61,7 +57,6 @@ PLANTED = {
         "rotary_step",
         lambda head, beta, right=details.rotary_step: right(head._replace(turns=head.turns.mT), beta),
     ),
-    "S40 with the mean over layers": (beyond, "shared_gradient", lambda gradients: torch.stack(gradients).mean(0)),
     "S41 without transpose": ("terms_of_the_step", "left_factor", lambda w: w @ w[: w.shape[1]].mT @ w.mT),
     "Adam as gradient descent": ("first_adam_step", "first_direction", lambda gradient: gradient),
     "S40 one head": ("step_of_several_heads", "every_head_its_own", details.heads_as_one),

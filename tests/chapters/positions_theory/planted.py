@@ -94,7 +94,6 @@ PLANTED = {
         lambda k, n: block.hidden_pair_rate(len(k), n) * k[0],
         "1 of 4 hidden: slope",
         "2 of 4 hidden: slope",
-        "$s$ of the next",
     ),
     "the first checkpoint": ("read_out_comes_first", "evenness_before", lambda encoder: encoder["evenness"].iloc[0]),
     "decoders as even": (
@@ -110,5 +109,4 @@ PLANTED = {
         "evenness",
     ),
     "less symmetric": ("one_sided_read_out", "left_less_both", lambda **of: page.Estimate(-0.2, -0.3, -0.1)),
-    "tokens of other frequencies": ("best_read_out", "EVEN", page.CHAIN, "the same"),
 }

@@ -5,27 +5,20 @@ from notebook_code import notebook
 from attngeo.bilinear.scores import symmetry_score
 from attngeo.gradients.first_update import expected_update, first_coefficients, first_update
 from attngeo.gradients.norms import squared_norms
-from attngeo.gradients.objectives import attended_matrix, context_matrix
+from attngeo.gradients.objectives import context_matrix
 from attngeo.gradients.pair_symmetry import pair_score
 from attngeo.gradients.rank_one import exact_coefficients
 
 page, details = notebook("symmetric_updates"), notebook("symmetric_updates_details")
 pair_by_parts, of_pairs, coefficients = page.pair_by_parts, page.of_pairs, page.coefficients
-positioned_corpus, masked_in_turn = page.positioned_corpus, page.masked_in_turn
-softmax_update, causal_softmax_update = details.softmax_update, details.causal_softmax_update
-skew_share, masked_score, shifted_limit = details.skew_share, details.masked_score, details.shifted_limit
+masked_in_turn = page.masked_in_turn
+softmax_update, shifted_limit = details.softmax_update, details.shifted_limit
 every_update, frozen_score = details.every_update, details.frozen_score
 
 
 def tied_coefficients(*args, **named):
     beta = exact_coefficients(*args, **named)
     return beta + beta.T
-
-
-def centred_both_ways(*args, **named):
-    beta = exact_coefficients(*args, **named)
-    beta = beta - beta.mean(1, keepdim=True)
-    return beta - beta.mean(0)
 
 
 def in_turn(**changed):
@@ -49,23 +42,10 @@ PLANTED = {
         "pair_score",
         lambda rho, c: 1.0 if c > 0.99 else pair_score(rho, c),
     ),
-    "S114 without its 2": ("equal_coefficients", "equal_pair", lambda beta, k: beta * (k + k.T) / 2),
     "frozen skew part without its 2": (
         "frozen_skew_part",
         "frozen_score",
         lambda start, now: (1 + frozen_score(start, now)) / 2,
-    ),
-    "keys that follow G, not its transpose": (
-        "first_direction",
-        "grown",
-        lambda factors, g, time, right=details.grown: right(factors, (g + g.T) / 2, time),
-        "$s$ after",
-    ),
-    "not at rest yet": (
-        "first_direction",
-        "rested",
-        lambda target, decay, rank, seed, right=details.rested: right(target, 3 * decay, rank, seed),
-        "at rest",
     ),
     "the symmetric part is frozen": (
         "frozen_skew_part",
@@ -85,17 +65,11 @@ PLANTED = {
         lambda objective, n: context_matrix("autoregressive", n),
         "bidirectional",
     ),
-    "coefficients of a softmax have the same law in both orders": (
-        "sums_of_exact_coefficients",
-        "exact_coefficients",
-        centred_both_ways,
-        "sums over i",
-    ),
     "coefficients without the mean that a softmax takes off": (
-        "sums_of_exact_coefficients",
+        "variances_of_norms",
         "exact_coefficients",
         lambda weights, values, errors, scale: weights * (errors @ values.mT),
-        "sums over j",
+        "coefficients of a softmax: sums over j",
     ),
     "any update is symmetric": ("symmetry_of_an_update", "isotropic_score", lambda rho, d: 1.0),
     "isotropic embeddings as orthonormal ones": ("symmetry_of_an_update", "isotropic_score", lambda rho, d: rho),
@@ -158,42 +132,11 @@ PLANTED = {
         "softmax_update",
         lambda x, values: softmax_update(x, values.T).T,
     ),
-    "causal softmax update without a shift": (
-        "first_update_through_softmax",
-        "causal_softmax_update",
-        lambda x, values: causal_softmax_update(x.roll(1, 0), values),
-    ),
-    "covariance of the whole sequence": (
-        "first_update_through_softmax",
-        "causal_softmax_update",
-        lambda x, values: x[:-1].T @ x[1:] @ values @ x.T.cov(correction=0),
-    ),
-    "half of what is skew": (
-        "first_update_through_softmax",
-        "skew_share",
-        lambda x, values: skew_share(x, values) / 2,
-    ),
     "autoregressive without a shift": (
         "first_update_of_linear_attention",
         "first_coefficients",
         lambda tokens, embeddings, values, ahead: first_coefficients(tokens, embeddings, values),
         "autoregressive",
-    ),
-    "random values are symmetric": ("first_update_of_linear_attention", "random_value_score", lambda moment: 1.0),
-    "every position sees all": (
-        "positions_over_a_corpus",
-        "attended_matrix",
-        lambda objective, n: attended_matrix("bidirectional", n),
-    ),
-    "a query holds the token that it predicts": (
-        "positions_over_a_corpus",
-        "first_coefficients",
-        lambda tokens, embeddings, values, ahead: first_coefficients(tokens, embeddings, values),
-    ),
-    "values need not be symmetric": (
-        "positions_over_a_corpus",
-        "positioned_corpus",
-        lambda seed: positioned_corpus(symmetric=False, seed=seed),
     ),
     "no query behind": (
         "symmetry_over_a_corpus",
@@ -219,13 +162,8 @@ PLANTED = {
     "p / (1 - p) as the score": (
         "masked_update_score",
         "masked_score",
-        lambda rho, p, rounds, visible: rho * p / (1 - p),
+        lambda rho, p, rounds: rho * p / (1 - p),
     ),
     "the share bounds what adds up": ("masked_update_score", "masked_score", lambda rho, p, *_: rho * p),
-    "maskings do not share their positions": (
-        "masked_update_score",
-        "masked_score",
-        lambda rho, p, rounds, visible: masked_score(rho, p, rounds),
-    ),
     "masked tokens keep their embeddings": ("masked_positions_hold_the_mask", "first_layer", lambda x, masked, mask: x),
 }

@@ -25,12 +25,12 @@ PLANTED = {
     "parts not orthogonal": ("squared_norm_splits", "parts", lambda m: (m.tril(), m - m.tril().mT)),
     "range of the printed score": ("symmetry_lies_between_minus_one_and_one", "symmetry_score", printed),
     "score 1 as printed": (
-        "extremes_of_the_symmetry_score",
+        "symmetry_lies_between_minus_one_and_one",
         "symmetry_score",
         lambda m, convention=None: symmetry_score(m),
     ),
     "identity without its 2": (
-        "extremes_of_the_symmetry_score",
+        "symmetry_lies_between_minus_one_and_one",
         "distance_from_the_end",
         lambda part, m: part.square().sum() / m.square().sum(),
     ),
@@ -40,8 +40,8 @@ PLANTED = {
     "8 / n": ("symmetry_of_random_matrices", "symmetry_mean", lambda n: 8 / n),
     "2 / n": ("symmetry_of_random_matrices", "symmetry_mean", lambda n: 2 / n),
     "1 / (n + 1)": ("symmetry_of_random_matrices", "symmetry_mean", lambda n: 1 / (n + 1)),
-    "never negative": ("side_from_which_symmetry_vanishes", "negative_symmetry_share", lambda n: 0.0),
-    "as often negative": ("side_from_which_symmetry_vanishes", "negative_symmetry_share", lambda n: 0.5),
+    "never negative": ("symmetry_of_random_matrices", "negative_symmetry_share", lambda n: 0.0),
+    "as often negative": ("symmetry_of_random_matrices", "negative_symmetry_share", lambda n: 0.5),
     "8 / d at initialisation": ("scores_at_initialisation", "symmetry_mean", lambda d: 8 / d),
     "zero at initialisation": ("scores_at_initialisation", "symmetry_mean", lambda d: 0.0),
     "spread 1 / n": ("directionality_of_random_matrices", "directionality_sd", lambda n: 1 / n),
@@ -76,7 +76,6 @@ PLANTED = {
         lambda n: norm.cdf((0.10723 * n**0.5 - 1) / 0.498),
     ),
     "a threshold without error in the sum": ("directionality_of_heads", "sum_influence", without_error_in_the_sum),
-    "law of the transpose": ("equal_marginals_are_not_enough", "chance_of_outlying_rows", lambda n: 0.0),
     "spread sqrt(2) / n": ("spread_of_symmetry", "symmetry_sd", lambda n, c=None: 2**0.5 / n),
     "spread of normal entries for all": ("spread_of_symmetry", "symmetry_sd", lambda n, c=None: symmetry_sd(n)),
     "rows of a head as normal": (
@@ -104,7 +103,6 @@ PLANTED = {
         "directionality_score",
         lambda m: 0.9 * directionality_score(m),
     ),
-    "printed inequality": ("inequality_between_the_sums", "bound_on_the_difference", lambda r, c: c),
     "sides exchanged": ("extremes_of_directionality", "end_reached", lambda rows, columns: (columns > 0) - (rows > 0)),
     "more rows than columns": (
         "extremes_of_directionality",
