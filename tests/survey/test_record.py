@@ -1,6 +1,5 @@
 import json
 import re
-import time
 
 import numpy as np
 import pandas as pd
@@ -10,8 +9,6 @@ from transformers import BertConfig, BertModel
 
 from attngeo import BilinearForm, open_checkpoint, symmetry_score
 from attngeo.bilinear.pictures import picture
-from attngeo.checkpoints.layers import Checkpoint
-from attngeo.checkpoints.rows import layer_rows
 from attngeo.errors import CheckpointError
 from attngeo.files.checkout import data
 from attngeo.survey.measured import measured, named, read_quantised, read_records
@@ -174,34 +171,6 @@ def test_a_watcher_is_told_of_every_layer_and_can_end_the_survey(model_folder, t
     with pytest.raises(KeyboardInterrupt):
         survey_model(str(model_folder), tmp_path / "b", on_layer=stop)
     assert not (tmp_path / "b").exists()
-
-
-def test_the_next_layer_is_read_while_others_are_scored(tmp_path, monkeypatch, at_once=3):
-    """One layer ahead and no more; rows come in the layers' order."""
-    torch.manual_seed(0)
-    config = BertConfig(hidden_size=8, num_hidden_layers=12, num_attention_heads=2, intermediate_size=8, vocab_size=11)
-    BertModel(config).save_pretrained(tmp_path / "deep")
-    read, scored, ahead, held = [], [], [], []
-
-    def reading(checkpoint, plan, read_layer=Checkpoint.read):
-        read.append(plan.layer)
-        held.append(len(read) - len(scored))
-        return read_layer(checkpoint, plan)
-
-    def scoring(checkpoint, layer, gamma):
-        limit = time.monotonic() + 60
-        while len(read) < min(layer.layer + 2, 12) and time.monotonic() < limit:
-            time.sleep(0.001)
-        ahead.append(time.monotonic() < limit)
-        rows = list(layer_rows(checkpoint, layer, gamma))
-        scored.append(layer.layer)
-        return rows
-
-    monkeypatch.setattr(Checkpoint, "read", reading)
-    monkeypatch.setattr("attngeo.survey.record.layer_rows", scoring)
-    folder = survey_model(str(tmp_path / "deep"), tmp_path, at_once=at_once)
-    assert all(ahead) and max(held) <= at_once + 1
-    assert list(pd.read_csv(folder / "layers.csv")["layer"]) == list(range(12))
 
 
 def test_the_recorded_survey_is_whole():
