@@ -133,19 +133,12 @@ def test_the_main_setting_has_most_runs_then_steps_then_the_lower_rate():
     runs = [*made_matrix(1, lr=3e-3), *made_matrix(), *made_matrix(2, objective="clm"), *made_matrix(2, text="plain")]
     chosen = starts.main_settings(starts.settings([*runs, *made_matrix(9, {"random": 0.0}, lr=5e-5)]))
     assert [s.label for s in chosen] == ["encoder, characters", "encoder, plain text", "decoder, characters"]
-    assert chosen[0].config["lr"] == 1e-3 and "1000 steps of 26214400 tokens" in chosen[0].size
+    assert chosen[0].config["lr"] == 1e-3
     short, long = made_matrix(shifts=SHIFTS), made_matrix(shifts=SHIFTS, steps=2000)
     fast = made_matrix(shifts=SHIFTS, steps=2000, lr=2e-3)
     for order in ([*short, *long, *fast], [*fast, *long, *short]):
         (chosen,) = starts.main_settings(starts.settings(order))
         assert (chosen.config["steps"], chosen.config["lr"]) == (2000, 1e-3)
-
-
-def test_two_random_starts_show_speed_ups_over_each_other():
-    (setting,) = starts.settings([made_arm("random", 0), made_arm("random", 1, slowness=0.5), made_arm("released", 0)])
-    for_good, first = starts.between_random_starts(setting)
-    assert for_good[0] == first[0] == NEVER  # the slower one over the other
-    assert 0.3 < for_good[1] < 0.6 and 0.3 < first[1] < 0.6
 
 
 def test_each_start_is_judged_at_its_own_best_rate():
@@ -157,8 +150,3 @@ def test_each_start_is_judged_at_its_own_best_rate():
     assert rows["best of these"].to_dict() == {"random": "0.001", "symmetric": "0.00005", "skew": "0.001"}
     assert rows.loc["symmetric", "difference, each at its best"].startswith("+0.1")
     assert rows.loc["skew", "loss by rate"].startswith("0.001: ") and rows.loc["skew", "loss by rate"].endswith(" (3)")
-    # the third seed is bad at any rate, and was run at one rate only
-    runs = [made_arm(i, s, shift=shift) for i in ("random", "released") for s, shift in enumerate((0, 0, 0.6))]
-    runs += [made_arm(init, 0, shift=0.1, lr=2e-3) for init in ("random", "released")]
-    (family,) = starts.by_learning_rate(runs)
-    assert {starts.best_rate(family, init).config["lr"] for init in ("random", "released")} == {1e-3}
