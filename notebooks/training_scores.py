@@ -94,7 +94,7 @@ released_over_steps()
 # are ([Two scores](two_scores.py)). A model here has the median over its layers.
 #
 # A pair is an encoder and a decoder of the same depth, trained on the same text. Beside the authors' pairs stand
-# {glue:text}`n-runs` small [runs of ours](training_scores_details.py#every-recorded-arm), some of several *seeds*.
+# {glue:text}`n-runs` small [runs of ours](training_scores_details.py#recorded-runs), some of several *seeds*.
 #
 # :::{admonition} How sure is this
 # - The authors trained every model once, so no difference between two of them can be compared with the scatter of seeds.

@@ -332,17 +332,6 @@ def released_difference(pair: Contrast, letter: str) -> str:
     return as_score(ends["encoder"][title] - ends["decoder"][title]) if title in ends.index else "–"
 
 
-def layer_table(runs: Sequence[Run]) -> pd.DataFrame:
-    """`cases_of_layers` on every arm: value, interval, outcome; of one measure those with most seeds first."""
-    measures = (measure for of in cases_of_layers(runs).values() for measure in of.items())
-    return pd.DataFrame(
-        {"what": words, "text": one.label, "seeds": one.seeds}
-        | {"value": with_interval(one.estimate, as_score), "the claim": one.outcome}
-        for words, cases in measures
-        for one in sorted(cases, key=lambda one: (-one.seeds, one.label))
-    )
-
-
 # Figures
 
 

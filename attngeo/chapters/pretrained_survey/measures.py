@@ -228,22 +228,10 @@ def outside(banded: pd.DataFrame) -> pd.DataFrame:
 
     Columns ``definition`` (Def. 3.2), ``tables`` (as in Table S3) and ``columns``: both, and columns dominate by both.
     """
-    found = banded.assign(
-        definition=banded["directionality"].abs() > banded["d_median"],
-        tables=banded["directionality_tables"].abs() > banded["d_tables_median"],
-    )
+    by = {"definition": ("directionality", "d_median"), "tables": ("directionality_tables", "d_tables_median")}
+    told = banded.assign(**{name: banded[score].abs() > banded[band] for name, (score, band) in by.items()})
     below = (banded[["directionality", "directionality_tables"]] < 0).all(axis=1)
-    return found.assign(columns=found["definition"] & found["tables"] & below)
-
-
-def outside_table(banded: pd.DataFrame) -> pd.DataFrame:
-    """`outside`, a row per kind of attention: how many stacks, how many outside by either formula, columns by both."""
-    kinds = {"bidirectional": "encoders", "causal": "decoders", "cross": "cross-attention"}
-    columns = {"definition": "by Def. 3.2", "tables": "by Table S3's formula", "columns": "columns dominate by both"}
-    rows = outside(banded).assign(kind=banded["attention"].map(kinds)).groupby("kind", sort=False)
-    counts = rows[list(columns)].sum().astype(int).rename(columns=columns)
-    counts.insert(0, "stacks", rows.size())
-    return counts.reset_index()
+    return told.assign(columns=told["definition"] & told["tables"] & below)
 
 
 def grouped_keys(scores: pd.DataFrame) -> list[str]:
