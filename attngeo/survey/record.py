@@ -18,7 +18,6 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import torch
 
@@ -38,16 +37,6 @@ from attngeo.survey.quantisation import quantised_rows
 
 class RecordError(AttngeoError):
     """A record of the survey is missing, incomplete or damaged."""
-
-
-class _Record(msgspec.Struct):
-    """What of record.json tells whether it is the one asked for."""
-
-    gamma: float
-    revision: str = ""
-    asked_revision: str = ""
-    quantised: bool = False
-    sha256: dict[str, str] = {}
 
 
 def survey_model(
@@ -70,7 +59,7 @@ def survey_model(
     """
     target = record_folder(path_or_id, folder)
     finished = _finished(target)
-    if finished is not None and finished.sha256 != _digests(path_or_id):
+    if finished is not None and finished.get("sha256") != _digests(path_or_id):
         raise RecordError(
             f"{target} holds a finished record that is not of the weights of {path_or_id}; name another folder with -o,"
             f" or move that record away."
@@ -128,21 +117,20 @@ def is_recorded(
     It is one of these weights, by their sha256, unless they lie ``elsewhere`` and cannot be read here.
     """
     record = _finished(record_folder(path_or_id, folder))
-    if record is None:
+    if record is None or record.get("gamma") != gamma or record.get("quantised", False) < quantise:
         return False
-    revisions = (None, "", record.asked_revision, record.revision)
-    if record.gamma != gamma or revision not in revisions or record.quantised < quantise:
+    if revision and revision not in (record.get("asked_revision"), record.get("revision")):
         return False
     try:
-        return elsewhere or record.sha256 == _digests(path_or_id)
+        return elsewhere or record.get("sha256") == _digests(path_or_id)
     except OSError:
         return False  # opening the checkpoint tells what is the matter
 
 
-def _finished(target: Path) -> _Record | None:
+def _finished(target: Path) -> dict[str, Any] | None:
     """The finished record in a folder, None where there is none or it is damaged."""
     try:
-        return read_json(target / "record.json", _Record, RecordError)
+        return read_json(target / "record.json", dict[str, Any], RecordError)
     except RecordError:
         return None
 
