@@ -72,7 +72,7 @@ recorded, results = recorded_weights(), released_results()
 areas = all_separations(results)
 
 # %% tags=["remove-input"]
-figures.separations(areas[~areas["models"].str.startswith("Figure")])
+figures.separations(areas)
 
 # %% [markdown]
 # :::{admonition} How sure is this

@@ -25,7 +25,6 @@ gamma: float = 2.0  # threshold of directionality in standard deviations of the 
 # %% tags=["remove-cell"]
 from attngeo.chapters.pretrained_survey import figures
 from attngeo.chapters.pretrained_survey.measures import (
-    all_separations,
     bert_in_four_bits,
     both_ends,
     end_against_half,
@@ -283,9 +282,6 @@ def figure_s1_as_drawn():
 
 
 show(figure_s1_as_drawn())
-
-# %% tags=["remove-input"]
-figures.separations(all_separations(results), name="fig-separations-all")
 
 # %% [markdown]
 # ## Every released point

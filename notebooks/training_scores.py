@@ -74,6 +74,7 @@ from attngeo.bilinear.random_matrices import symmetry_sd
 from attngeo.claims.claim import Verdict, claim, compare, exact
 from attngeo.claims.published import trained_widths
 from attngeo.claims.seed_intervals import in_words
+from attngeo.runs.arms import Arm, Contrast
 from attngeo.runs.numbers_in_words import as_percent, as_score, extent, number
 from attngeo.training.config import configure
 from attngeo.training.train import train
@@ -443,7 +444,7 @@ with TemporaryDirectory() as folder:
     )
 
 # %% tags=["remove-input"]
-over_steps([encoder, decoder])
+over_steps([Contrast(Arm((encoder,)), Arm((decoder,)), "here and now")], "fig-training-curves")
 
 # %% [markdown]
 # At the end the encoder {glue:text}`order` the decoder: $s$ = {glue:text}`encoder-s-end` against

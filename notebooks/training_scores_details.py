@@ -36,6 +36,7 @@ from attngeo.chapters.training_scores import (
     contrast_table,
     doubt,
     formula_table,
+    over_steps,
     pairs_of,
     random_median_sd,
     recorded,
@@ -43,7 +44,6 @@ from attngeo.chapters.training_scores import (
     released_pairs,
     released_training,
     spoken_of,
-    texts_over_steps,
 )
 from attngeo.display.page import glue, show, table
 from attngeo.bilinear.random_matrices import symmetry_mean, symmetry_sd
@@ -250,7 +250,7 @@ table(
 )
 
 # %% tags=["remove-input"]
-texts_over_steps(pairs)
+over_steps(pairs, "fig-training-recorded")
 
 # %% tags=["remove-cell"]
 outcomes = {letter: [] for letter in LETTERS}

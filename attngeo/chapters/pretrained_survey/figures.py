@@ -112,7 +112,7 @@ def separations(table: pd.DataFrame, name: str = "fig-separations") -> Captioned
     code; by which of the two that of audio is, is not known."""
     alt = f"""Dot plot of {len(table)} AUC with intervals, a vertical line at one half. Lowest
     {values[table["auc"].argmin()]}, highest {values[table["auc"].argmax()]}."""
-    return CaptionedFigure(figure, name, caption, alt)
+    return CaptionedFigure(figure, "fig-separations", caption, alt)
 
 
 # Figure 2 cleaned
@@ -182,8 +182,7 @@ def symmetry_by_positions(results: pd.DataFrame) -> CaptionedFigure:
 
 # Weights that were read
 
-OFFSETS = {"bidirectional": -0.16, "causal": 0.16, "cross": 0.0}  # within the line of a family
-COLOURS = {"bidirectional": PART_COLOURS["encoder"], "causal": PART_COLOURS["decoder"], "cross": PART_COLOURS["cross"]}
+COLOURS = {"bidirectional": PART_COLOURS["encoder"], "cross": PART_COLOURS["cross"], "causal": PART_COLOURS["decoder"]}
 
 
 @house_style()
@@ -192,27 +191,27 @@ def family_scores(layers: pd.DataFrame, families: pd.DataFrame, bands: pd.DataFr
 
     ``families`` are `of_families`, ``bands`` `null_bands`.
     """
-    lines = _lines(families)
-    layers = layers.merge(bands, on=["model", "part"], validate="m:1").assign(d_mean=0.0)
-    few = layers["precision"].isin(FEW_BITS)
-    figure, panels = new_figure(9, 0.28 * len(lines) + 1.1, columns=2, sharey=True)
-    outside = 0
+    layers, families = _lined(layers.merge(bands, on=["model", "part"], validate="m:1")), _lined(families)
+    order = list(families.sort_values(["kind", "symmetry"], ascending=[True, False])["line"].unique())
+    figure, panels = new_figure(9, 0.28 * len(order) + 1.1, columns=2, sharey=True)
+    style = {"y": "line", "order": order, "hue": "attention", "hue_order": list(COLOURS), "legend": False}
+    points = {"palette": COLOURS, "dodge": True, "jitter": False, **style}
+    bars = {"linewidth": 7, "alpha": 0.25}
+    grey = {"errorbar": ("pi", 100), "err_kws": bars, "linestyle": "none", "markersize": 0, "dodge": 0.533}
+    grey["palette"] = [NEUTRAL] * len(COLOURS)
+    few, outside = layers["precision"].isin(FEW_BITS), 0
     for panel, (letter, score) in zip(panels, LETTERS.items(), strict=True):
-        mean, half = layers[f"{letter}_mean"], layers[f"{letter}_layer"]
+        mean, half = layers.get(f"{letter}_mean", 0.0), layers[f"{letter}_layer"]
         outside += int(((layers[score] - mean).abs() > half).sum())
-        ends = layers.assign(low=mean - half, high=mean + half).groupby(["family", "attention"])
-        band = ends.agg({"low": "min", "high": "max"}).reset_index()
-        panel.barh(_heights(band, lines), band["high"] - band["low"], 0.3, band["low"], color=NEUTRAL, alpha=0.25)
-        edges = layers["attention"].map(COLOURS)
-        look = {"s": 14, "alpha": 0.7, "linewidths": 0.8, "edgecolors": edges, "facecolors": edges.mask(few, "none")}
-        panel.scatter(layers[score], _heights(layers, lines), **look)
-        bars = {"marker": "|", "s": 110, "linewidths": 2.5, "color": families["attention"].map(COLOURS)}
-        panel.scatter(families[score], _heights(families, lines), **bars)
+        ends = pd.concat([layers.assign(**{score: mean - half}), layers.assign(**{score: mean + half})])
+        sns.pointplot(ends, x=score, ax=panel, **grey, **style)
+        for band in panel.lines:
+            band.set_solid_capstyle("butt")  # else it is longer by its height
+        sns.stripplot(layers[~few], x=score, size=4, alpha=0.7, ax=panel, **points)
+        sns.stripplot(layers[few], x=score, size=4, marker="$\\circ$", ax=panel, **points)
+        sns.stripplot(families, x=score, size=11, marker="|", linewidth=2.5, ax=panel, **points)
         panel.axvline(0, color=NEUTRAL, linewidth=0.8)
-        if apart := sum(cross for _, cross in lines):
-            panel.axhline(len(lines) - apart - 0.5, color=NEUTRAL, linewidth=0.6, linestyle=":")
-        panel.set(xlabel=f"{score} {letter}", xlim=(-1.05, 1.05), ylim=(len(lines) - 0.4, -0.6))
-    panels[0].set_yticks(range(len(lines)), [f"{f}, cross" if cross else f for f, cross in lines])
+        panel.set(xlabel=f"{score} {letter}", ylabel="", xlim=(-1.05, 1.05))
     handles = [_handle("o", colour, kind) for kind, colour in COLOURS.items()]
     handles += [_handle("o", NEUTRAL, "8 or 4 bits", "none"), _handle("|", NEUTRAL, "mean of the family")]
     handles.append(Line2D([], [], color=NEUTRAL, alpha=0.25, linewidth=8, label="95 % of random weights"))
@@ -230,18 +229,11 @@ def family_scores(layers: pd.DataFrame, families: pd.DataFrame, bands: pd.DataFr
     return CaptionedFigure(figure, "fig-survey-families", caption, alt)
 
 
-def _lines(families: pd.DataFrame) -> list[tuple[str, bool]]:
-    """Families from top to bottom, encoders by their symmetry and then decoders, and below their cross-attention."""
-    ordered = families.sort_values("symmetry", ascending=False)
-    of = {kind: ordered[ordered["attention"] == kind]["family"] for kind in COLOURS}
-    by_itself = dict.fromkeys([*of["bidirectional"], *of["causal"]])
-    return [*((family, False) for family in by_itself), *((family, True) for family in sorted(of["cross"]))]
-
-
-def _heights(rows: pd.DataFrame, lines: list[tuple[str, bool]]) -> list[float]:
-    """Where the rows' families stand."""
-    kinds = zip(rows["family"], rows["attention"], strict=True)
-    return [lines.index((family, kind == "cross")) + OFFSETS[kind] for family, kind in kinds]
+def _lined(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows with the line that they stand in, and the place of their kind: encoders, decoders, then cross-attention."""
+    cross = rows["attention"] == "cross"
+    kind = rows["attention"].map({"bidirectional": 0, "causal": 1, "cross": 2})
+    return rows.assign(line=rows["family"].where(~cross, rows["family"] + ", cross"), kind=kind)
 
 
 def read_picture(model: str, name: str) -> np.ndarray:

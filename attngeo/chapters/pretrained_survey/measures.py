@@ -56,13 +56,11 @@ def halves(score: str, results: pd.DataFrame) -> pd.DataFrame:
 
 
 def all_separations(results: pd.DataFrame) -> pd.DataFrame:
-    """Every AUC of the page: columns models, score, and those of `Separation`."""
+    """Every AUC among models that count: columns models, score, and those of `Separation`."""
     modalities = {"language": "text", "vision": "vision", "audio": "audio"}
-    figures = {f"Figure {figure}, as drawn": figure for figure in ("2", "S1 vision", "S1 audio", "S2")}
-    cases = [(of_modality, *case) for case in modalities.items()] + [(of_figure, *case) for case in figures.items()]
     return pd.DataFrame(
-        {"models": words, "score": score} | vars(measure(label, score, results))
-        for measure, words, label in cases
+        {"models": words, "score": score} | vars(of_modality(modality, score, results))
+        for words, modality in modalities.items()
         for score in LETTERS
     )
 

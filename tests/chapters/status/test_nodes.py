@@ -75,11 +75,6 @@ def test_the_worst_part_counts():
         assert nodes._state(FOUND["2.1"], same) is whole
 
 
-def test_proofs_belong_to_the_statement_before_them():
-    text = "`{prf:lemma} a\n# :label: lem-a\n`{prf:ref}`\n`{prf:proof}\n`{prf:lemma} b\n# :label: lem-b\n`{prf:lemma} c"
-    assert nodes.stated({"page": text}) == {"lem-a": ("page", True), "lem-b": ("page", False)}
-
-
 def test_the_lists_have_every_node_once():
     state = state_of(REPORTS)
     groups = lists.sorted_out(FOUND, state)

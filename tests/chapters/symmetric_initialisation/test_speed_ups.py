@@ -9,7 +9,6 @@ from attngeo.chapters.symmetric_initialisation.speed_ups import (
     seeds_needed,
     speed_up,
     speed_up_estimate,
-    trailing_mean,
 )
 from attngeo.runs.estimates import LEAST_SEEDS, NEVER, Estimate
 
@@ -56,16 +55,6 @@ def test_a_loss_that_is_no_number_is_never_below(worst):
     assert speed_up_estimate(STEPS, arm, curve() + 1, 1).value == 1 - STEPS[21] / STEPS[-1]
     arm[:, -1] = worst
     assert speed_up(STEPS, arm, curve()) == NEVER
-
-
-@given(window=st.integers(1, 80))
-def test_an_infinite_loss_stays_in_the_windows_that_hold_it(window):
-    loss = curve(noise=0.1)
-    broken = loss.copy()
-    broken[:, 0] = np.inf
-    mean, of_broken = trailing_mean(loss, window), trailing_mean(broken, window)
-    assert np.isinf(of_broken[:, :window]).all() and np.array_equal(of_broken[:, window:], mean[:, window:])
-    assert trailing_mean(np.array([4.0, 2.0, 0.0, 6.0]), 3).tolist() == pytest.approx([4, 3, 2, 8 / 3])
 
 
 def test_seeds_are_resampled_in_pairs_and_three_give_the_range_of_their_resamples():
