@@ -45,7 +45,6 @@ from attngeo.display.page import show
 from attngeo.display.style import DECODER, ENCODER, NEUTRAL, CaptionedFigure, house_style, new_figure
 from attngeo.bilinear.scores import score_batch
 from attngeo.claims.claim import Verdict, claim, compare, exact, monte_carlo
-from attngeo.gradients.enumeration import Outcomes, coordinates
 from attngeo.gradients.norms import (
     TAIL,
     independent_ratio,
@@ -61,8 +60,10 @@ from attngeo.gradients.pair_symmetry import signs
 from attngeo.gradients.random_updates import (
     Coefficients,
     Law,
+    Outcomes,
     UpdateModel,
     context_updates,
+    coordinates,
     draw_embeddings,
     power_profile,
 )
