@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpec
 
 from attngeo.display.figure_data import as_csv
-from attngeo.display.labels import METADATA_KEY, NARROW_SVG, check_label
+from attngeo.display.labels import METADATA_KEY, NARROW_SVG
 from attngeo.display.typeset import typeset
 from attngeo.errors import ParameterError
 from attngeo.files.atomic import atomic_path
@@ -125,8 +125,7 @@ class CaptionedFigure:
     it, links the CSV below it, and ``{numref}`` finds it by its label.
 
     Raises:
-        ParameterError: the label is malformed, the caption or the alternative text is empty, or the latter longer than
-            60 words.
+        ParameterError: the caption or the alternative text is empty, or the latter longer than 60 words.
     """
 
     figure: Figure
@@ -135,14 +134,11 @@ class CaptionedFigure:
     alt: str  # plain text for those who do not see it: kind of plot, axes, the pattern; its numbers are in the CSV
 
     def __post_init__(self) -> None:
-        check_label(self.name, "fig")
-        for kind, text in (("a caption", self.caption), ("alternative text", self.alt)):
-            if not text.strip():
-                raise ParameterError(f"Figure {self.name} needs {kind}.")
-        if (words := len(self.alt.split())) > ALT_WORDS:
+        words = len(self.alt.split())
+        if not (self.caption.strip() and 0 < words <= ALT_WORDS):
             raise ParameterError(
-                f"The alternative text of figure {self.name} has {words} words, at most {ALT_WORDS} are read out well: "
-                "say the pattern; the numbers are in the figure's CSV."
+                f"Figure {self.name} needs a caption, and alternative text of 1 to {ALT_WORDS} words, not {words}: say "
+                "the pattern; the numbers are in the figure's CSV."
             )
 
     def svg(self, narrow: bool = False) -> str:

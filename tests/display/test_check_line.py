@@ -7,8 +7,7 @@ import pytest
 
 from attngeo.claims.results import Claim, Interval, Result, Standing, compare, exact, monte_carlo
 from attngeo.claims.verdict import Verdict
-from attngeo.display.check_line import MEANINGS, badge, check_line, legend
-from attngeo.display.check_rows import rows
+from attngeo.display.check_line import MEANINGS, badge, check_line, legend, rows
 
 SAMPLES = [0.6, 0.7, 0.71]
 
