@@ -77,9 +77,8 @@ def one_column(figure: Figure) -> Figure:
             above = [other for other, (_, c) in places.items() if c == column]
             axes.set_subplotspec(spec)
             axes.tick_params(labelleft=True, labelbottom=True)  # which shared axes had on one panel
-            axes.set(
-                ylabel=axes.get_ylabel() or beside.get_ylabel(), xlabel=axes.get_xlabel() or above[-1].get_xlabel()
-            )
+            axes.set_ylabel(axes.get_ylabel() or beside.get_ylabel())
+            axes.set_xlabel(axes.get_xlabel() or above[-1].get_xlabel())
             axes.set_title(axes.get_title(loc="left") or above[0].get_title(loc="left"), loc="left")
     keys = {}  # of legends that stand outside panels: words, and the handle that they explain
     for axes in panels:
@@ -92,10 +91,8 @@ def one_column(figure: Figure) -> Figure:
                 axes.set_yticks(axes.get_yticks(), broken)
             else:
                 axes.tick_params(axis="y", labelsize="x-small")
-    beside_panels = [
-        legend for axes in panels if (legend := axes.get_legend()) and not legend.get_bbox_to_anchor().width
-    ]
-    for legend in (*copy.legends, *beside_panels):
+    outside = [legend for legend in map(Axes.get_legend, panels) if legend and not legend.get_bbox_to_anchor().width]
+    for legend in (*copy.legends, *outside):
         words = [textwrap.fill(text.get_text(), LETTERS) for text in legend.get_texts()]
         keys |= dict(zip(words, legend.legend_handles, strict=True))
         legend.remove()

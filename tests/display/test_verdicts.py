@@ -107,8 +107,8 @@ def test_errata_are_grouped_and_mark_what_may_be_a_copying_error():
 def test_what_repeats_a_slip_shares_its_entry_while_both_are_supported():
     def entries(supported=True):
         wrong = {"verdict": Verdict.MISPRINT, "printed": "a", "place": "Eq. 7", "corrected": "b"}
-        first = report(part="Eq. 2", source="room.slip", supported=supported, **wrong)
-        again = report(part="Eq. 1", source="room.again", repeats="slip", **wrong)
+        first = report(part="Eq. 2", source="slip", supported=supported, **wrong)
+        again = report(part="Eq. 1", source="again", repeats="slip", **wrong)
         return errata.errata(verdicts.account([again, first]).findings, Verdict.MISPRINT)
 
     (both,) = entries().itertuples(index=False)
