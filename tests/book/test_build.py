@@ -71,16 +71,9 @@ def update(book, profile="smoke", names=("status", "a", "b")):
 
 
 def test_chapters_that_show_the_checks_run_after_all_others(book, calls):
-    update(book)
+    update(book, names=("status",))
     names = calls.new()
     assert sorted(names) == ["a", "b", "status"] and names[-1] == "status"
-
-
-def test_asking_for_the_status_alone_runs_the_others_first(book, calls):
-    update(book, names=("status",))
-    assert calls.new()[-1] == "status"
-    update(book, names=("a",))
-    assert calls.new() == []
 
 
 def test_a_second_build_runs_nothing(book, calls):
