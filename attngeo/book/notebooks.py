@@ -126,43 +126,33 @@ class Book:
             ParameterError: there is none.
         """
         name = name.removeprefix("notebooks/").removesuffix(".py")
-        folder = self.root / "notebooks"
-        path = folder / f"{name}.py"
-        if not re.fullmatch(r"\w+", name) or not path.is_file():
-            known = ", ".join(sorted(p.stem for p in folder.glob("*.py")))
-            raise ParameterError(f"There is no chapter {name!r}; the chapters are {known}.")
-        return Chapter(path)
-
-    def profile(self, name: str) -> dict[str, dict[str, Any]]:
-        """The values that a profile gives, by chapter.
-
-        Raises:
-            ParameterError: there is no such profile, its file is not ``CHAPTER: {name: value}``, or a chapter that it
-                names is not there.
-        """
-        folder = self.root / "notebooks" / "profiles"
-        path = folder / f"{name}.yml"
-        if not re.fullmatch(r"\w+", name) or not path.is_file():
-            known = ", ".join(sorted(p.stem for p in folder.glob("*.yml")))
-            raise ParameterError(f"There is no profile {name!r}; the profiles are {known}.")
-        kind: Any = dict[str, dict[str, Any]] | None
-        refused = f"{path.name} is not of its form ({{}}); mend it."
-        content = read_yaml(path, kind, lambda why: ParameterError(refused.format(why))) or {}
-        for chapter in content:
-            self.chapter(chapter)
-        return content
+        return Chapter(_file(self.root / "notebooks", "chapter", name, ".py"))
 
     def values(self, chapter: Chapter, profile: str) -> dict[str, Any]:
         """The values that a profile gives a chapter, checked; the chapter's own defaults hold for the rest.
 
         Raises:
-            ParameterError: the profile names a parameter the chapter has not, or a value it cannot take.
+            ParameterError: there is no such profile, its file is not ``CHAPTER: {name: value}``, or it names a chapter
+                or a parameter that is not there, or a value that cannot be taken.
         """
-        given = self.profile(profile).get(chapter.name, {})
+        path = _file(self.root / "notebooks" / "profiles", "profile", profile, ".yml")
+        kind: Any = dict[str, dict[str, Any]] | None
+        refused = f"{path.name} is not of its form ({{}}); mend it."
+        content = read_yaml(path, kind, lambda why: ParameterError(refused.format(why))) or {}
+        for name in content:
+            self.chapter(name)
         try:
-            return {name: chapter.parameter(name).check(value) for name, value in given.items()}
+            return {name: chapter.parameter(name).check(value) for name, value in content.get(chapter.name, {}).items()}
         except ParameterError as error:
             raise ParameterError(f"Profile {profile}: {error}") from error
+
+
+def _file(folder: Path, what: str, name: str, suffix: str) -> Path:
+    path = folder / f"{name}{suffix}"
+    if not re.fullmatch(r"\w+", name) or not path.is_file():
+        known = ", ".join(sorted(p.stem for p in folder.glob(f"*{suffix}")))
+        raise ParameterError(f"There is no {what} {name!r}; the {what}s are {known}.")
+    return path
 
 
 def current_profile() -> str:

@@ -59,9 +59,6 @@ def _shown(artist: Artist, axes: Axes) -> Iterator[tuple[str, tuple, tuple | np.
         for number, row in enumerate(values if values.ndim == 2 else ()):  # three dimensions: colours, no numbers
             yield "row of pixels", (None, number, None), row
         return
-    in_x, in_y = artist.get_transform().contains_branch_seperately(
-        axes.transData
-    )  # what spans the panel is not, along it
     if isinstance(artist, PathCollection) or (isinstance(artist, PolyCollection) and artist.get_array() is not None):
         kind = "points" if isinstance(artist, PathCollection) else "hexagon"
         values = artist.get_array() if kind == "hexagon" else [None] * len(artist.get_offsets())
@@ -77,6 +74,8 @@ def _shown(artist: Artist, axes: Axes) -> Iterator[tuple[str, tuple, tuple | np.
         kind, paths = "bar", [[(artist.get_x() + artist.get_width() / 2, artist.get_y() + artist.get_height())]]
     else:
         return
+    # what spans the panel is not in its units, along it
+    in_x, in_y = artist.get_transform().contains_branch_seperately(axes.transData)
     for x, y in (point for path in paths for point in path):
         yield kind, (x if in_x else None, y if in_y else None, None), ()
 
