@@ -111,29 +111,30 @@ def test_equal_configurations_give_equal_curves_and_other_seeds_do_not(run, text
     assert (other.history["loss"] != run[1].history["loss"])[1:].all()
 
 
-def test_accumulated_batches_give_the_curve_of_whole_ones(text, tmp_path):
-    whole = train(small_config(text, dropout=0.0), tmp_path / "whole")
-    parts = train(small_config(text, dropout=0.0, micro_batch=2), tmp_path / "parts")
+def test_accumulated_batches_and_records_of_every_step_give_the_curve_of_the_others(text, tmp_path):
+    changes = {
+        "whole": {"record_every": 12},
+        "parts": {"micro_batch": 2, "record_every": 12},
+        "often": {"record_every": 1},
+    }
+    whole, parts, often = (
+        train(small_config(text, dropout=0.0, **change), tmp_path / name) for name, change in changes.items()
+    )
     assert_same_curve(whole, parts, tolerance=1e-4)
+    last = [r.scores[r.scores["step"] == 12]["symmetry"].to_numpy() for r in (often, whole)]
+    np.testing.assert_array_equal(*last)
+    assert float(often.history["loss"][1:].mean()) == pytest.approx(float(whole.history["loss"][1]), rel=1e-5)
 
 
 def test_an_initialisation_and_a_constraint_reach_the_model(text, tmp_path):
     symmetric = train(small_config(text, init="symmetric"), tmp_path / "a").layer_scores()
     assert symmetric["symmetry"].iloc[:2].min() == pytest.approx(1, abs=1e-6)
-    free = train(small_config(text, steps=40), tmp_path / "b")
-    skew = train(small_config(text, steps=40, constraint="skew", gamma=1.0), tmp_path / "c")
+    free = train(small_config(text, steps=30), tmp_path / "b")
+    skew = train(small_config(text, steps=30, constraint="skew", gamma=1.0), tmp_path / "c")
     last = [r.layer_scores()["symmetry"].iloc[-2:].median() for r in (free, skew)]
     assert last[1] < last[0] - 0.1
     # the recorded loss is that of prediction alone: the constraint would add 2 at the start
     assert skew.history["loss"].iloc[1] == pytest.approx(free.history["loss"].iloc[1], abs=0.05)
-
-
-def test_recording_changes_neither_gradients_nor_the_curve(text, tmp_path):
-    often = train(small_config(text, record_every=1), tmp_path / "often")
-    rarely = train(small_config(text, record_every=12), tmp_path / "rarely")
-    last = [r.scores[r.scores["step"] == 12]["symmetry"].to_numpy() for r in (often, rarely)]
-    np.testing.assert_array_equal(*last)
-    assert float(often.history["loss"][1:].mean()) == pytest.approx(float(rarely.history["loss"][1]), rel=1e-5)
 
 
 def test_a_folder_with_a_run_is_not_overwritten_and_a_finished_run_resumes_to_itself(run, text, tmp_path):
