@@ -55,7 +55,6 @@ from attngeo.gradients.norms import (
 from attngeo.gradients.objectives import Objective, context_matrix
 from attngeo.gradients.pair_symmetry import signs
 from attngeo.gradients.random_updates import (
-    Coefficients,
     Law,
     Outcomes,
     UpdateModel,
