@@ -249,8 +249,8 @@ def course(constraint: Constraint):
 
 
 # %% [markdown]
-# The paper says where the second constraint leads: "to a symmetry score of $s = 0$" (Section S2.1, after Eq. S148). It leads
-# to −1.
+# The paper says where the second constraint leads: "to a symmetry score of $s = 0$" (Section S2.1, after Eq. S148). In
+# fact it leads to −1.
 
 
 # %%
