@@ -47,7 +47,6 @@ from attngeo.display.style import DECODER, ENCODER, NEUTRAL, CaptionedFigure, ho
 from attngeo.display.typeset import typeset
 from attngeo.bilinear.scores import score_batch
 from attngeo.claims.claim import Verdict, claim, compare, exact, monte_carlo
-from attngeo.gradients.enumeration import coordinates
 from attngeo.gradients.norms import (
     TAIL,
     log_unevenness,
@@ -58,7 +57,7 @@ from attngeo.gradients.norms import (
 )
 from attngeo.gradients.objectives import Objective, attended_matrix
 from attngeo.gradients.pair_symmetry import signs
-from attngeo.gradients.random_updates import Coefficients, UpdateModel, context_updates, power_profile
+from attngeo.gradients.random_updates import Coefficients, UpdateModel, context_updates, coordinates, power_profile
 from attngeo.gradients.rank_one import exact_coefficients
 
 profile = {"d": d, "exponent": exponent, "seed": seed}

@@ -42,7 +42,6 @@ from attngeo.chapters.introduction.sentence import recorded
 from attngeo.display.page import show
 from attngeo.display.style import DECODER, NEUTRAL, CaptionedFigure, house_style, new_figure
 from attngeo.claims.claim import Verdict, claim, compare, exact, monte_carlo
-from attngeo.gradients.enumeration import Outcomes, coordinates
 from attngeo.gradients.norms import (
     TAIL,
     independent_ratio,
@@ -55,7 +54,15 @@ from attngeo.gradients.norms import (
 )
 from attngeo.gradients.objectives import Objective, context_matrix
 from attngeo.gradients.pair_symmetry import signs
-from attngeo.gradients.random_updates import Law, UpdateModel, context_updates, draw_embeddings, power_profile
+from attngeo.gradients.random_updates import (
+    Law,
+    Outcomes,
+    UpdateModel,
+    context_updates,
+    coordinates,
+    draw_embeddings,
+    power_profile,
+)
 from attngeo.gradients.toy_transformer import ToyConfig, ToyTransformer
 
 profile = {"d": d, "exponent": exponent, "seed": seed}

@@ -95,7 +95,7 @@ table(
     measured.everything_else(),
     name="tab-cost-else",
     caption="What other work costs, and what it stands beside. Seconds are processor time, in which other work on the "
-    "machine does not count, but where the clock is named. The released configuration is that of the paper's code: "
+    "machine does not count, but where the clock is named; a warm build has nothing to execute. The released configuration is that of the paper's code: "
     "transformers' Trainer with every document padded to the block and a head over the whole vocabulary at every position, "
     "in float32 since its fp16 needs a GPU.",
 )

@@ -153,29 +153,24 @@ Markdown(f"{cards(paper)}\n\n{legend()}")
 # %% [markdown]
 # All judgements are listed by [status](status.py), what does not hold as printed by the [errata](errata.py).
 #
-# ## Score yours
+# ## Score, cite, read on
 #
-# In a checkout of this book, with Python 3.10 or later; MODEL is a Hub id or a folder:
+# In a checkout of this book, with Python 3.10 or later; MODEL is a Hub id or a folder. Paste what `x.json` holds into the
+# figure above: it is read by this page alone.
 #
 # ```sh
 # pip install .
 # attngeo score MODEL -o x.json
 # ```
 #
-# Paste what `x.json` holds into the figure above: it is read by this page alone.
-#
-# ## Cite
-#
 # Cite the paper for the theorems and scores, and this project for a check, a measurement or the package.
 
 # %% tags=["remove-input"]
 bibtex = citations.of_the_paper(root() / "book" / "references.bib")
 book = citations.of_this_book(root(), commit(root()))
-Markdown(f"```bibtex\n{bibtex}\n\n{book}\n```\n\n{citations.links(root())}")
+Markdown(f"````{{dropdown}} BibTeX\n```bibtex\n{bibtex}\n\n{book}\n```\n{citations.links(root())}\n````")
 
 # %% [markdown]
-# ## Read on
-#
 # - **Ten minutes:** the figures of [](pretrained_survey.py) and [](positions.py).
 # - **A student:** the chapters in their order, from [](two_scores.py) on; symbols are in [](../notation.md), and
 #   [the animations](../references.md#the-animations-of-the-papers-web-page) of the paper's web page can be played.

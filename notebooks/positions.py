@@ -319,7 +319,8 @@ glue("mirror-p", p_nearer, ".2f")
 # - Whether larger models, other texts and longer training give what these runs give.
 #
 # That position embeddings act much like a function of the offset was seen before {cite}`wennberg2021`, and so was that
-# positions and words do better apart {cite}`ke2021`.
+# positions and words do better apart {cite}`ke2021`. A proximity of places that is the same both ways was measured in BERT,
+# and found to help its tasks no further {cite}`wang2021`. None of these looks at the symmetry of $W_{qk}$.
 #
 # ## What it means for you
 #

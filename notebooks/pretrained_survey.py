@@ -42,7 +42,6 @@ from attngeo.chapters.pretrained_survey.measures import (
     of_figure,
     of_modality,
     outside,
-    outside_table,
     recorded_weights,
     sign_test,
     sizes,
@@ -73,7 +72,7 @@ recorded, results = recorded_weights(), released_results()
 areas = all_separations(results)
 
 # %% tags=["remove-input"]
-figures.separations(areas[~areas["models"].str.startswith("Figure")])
+figures.separations(areas)
 
 # %% [markdown]
 # :::{admonition} How sure is this
@@ -97,7 +96,7 @@ figures.separations(areas[~areas["models"].str.startswith("Figure")])
 # model of its kind, and see how well the rest separates.
 
 # %% tags=["remove-input"]
-figures.clean_figure(results, medians)
+figures.clean_figure(results)
 
 # %% [markdown]
 # Symmetry tells the two kinds apart almost without exception:
@@ -393,10 +392,10 @@ show(section_3_directionality_on_weights())
 # layer and head by head.
 
 # %% tags=["remove-cell"]
-banded = stacks.merge(bands, on=["model", "part"])
-by_kind = outside_table(banded)
-for row in by_kind[by_kind["kind"] != "cross-attention"].itertuples():
-    glue(f"{row.kind}-columns", f"{row[-1]} of {row.stacks}")
+banded = outside(stacks.merge(bands, on=["model", "part"]))
+for part, kind in by_family.GROUPS.items():
+    columns = banded.loc[banded["attention"] == kind, "columns"]
+    glue(f"{part}s-columns", f"{columns.sum()} of {len(columns)}")
 area = areas.set_index(["models", "score"])["auc"]
 told = by_family.compared_by_choice(recorded.stacks)
 everything, text, masked = (told[choice] for choice in (by_family.ALL, TEXT_ALONE, by_family.OBJECTIVES))
@@ -432,7 +431,7 @@ for name, value in {
     "n-layers": len(layers),
     "n-models": layers["model"].nunique(),
     "n-stacks": len(banded),
-    "n-outside": outside(banded)["definition"].sum(),
+    "n-outside": banded["definition"].sum(),
     "n-by-chance": f"{LEVEL * len(banded):.0f}",
     "grouped": " and ".join(grouped_keys(scores)) or "none",
 }.items():

@@ -16,7 +16,7 @@
 # # Details: Pretrained models
 #
 # What [Pretrained models](pretrained_survey.py) rests on: every model and every released point, other choices, what later
-# training and rounding do, and the matrices themselves; single heads have [a chapter](heads_or_sum.py).
+# training and rounding do; single heads have [a chapter](heads_or_sum.py).
 
 # %% tags=["parameters"]
 models: list = []  # names of recorded models, folders or Hub ids; empty means every recorded model
@@ -25,7 +25,6 @@ gamma: float = 2.0  # threshold of directionality in standard deviations of the 
 # %% tags=["remove-cell"]
 from attngeo.chapters.pretrained_survey import figures
 from attngeo.chapters.pretrained_survey.measures import (
-    all_separations,
     bert_in_four_bits,
     both_ends,
     end_against_half,
@@ -208,26 +207,12 @@ table(
 # it, as a whole. By the formula of Table S3 a model's median moves by up to {glue:text}`moved-int8` in eight bits and
 # {glue:text}`moved-q4` in four. The chapter has $d$ [without checkpoints of few
 # bits](pretrained_survey.py#on-weights-that-we-read-symmetry-separates-too).
-#
-# ## The matrices themselves
-#
-# Figure 2 of the paper shows $W_{qk}$ of BERT-tiny's layer 1 and of a small decoder trained on TinyStories. Below,
-# beside BERT-tiny, stand the first layer of a TinyStories decoder (not the same checkpoint) and a layer of GPT-2.
-
-# %% tags=["remove-input"]
-figures.form_pictures(
-    {
-        "BERT-tiny, encoder layer 1": figures.read_picture("bert-tiny-google", "encoder-1"),
-        "stories260K, decoder layer 0": figures.read_picture("stories260K", "decoder-0"),
-        "GPT-2, decoder layer 6": figures.read_picture("gpt2-small", "decoder-6"),
-    }
-)
 
 # %% [markdown]
 # ## The other figures, as released
 
 # %% tags=["remove-input"]
-figures.released_scores(results, {"S1 vision": "vision", "S1 audio": "audio"}, "fig-released-vision-audio", medians)
+figures.released_scores(results, {"S1 vision": "vision", "S1 audio": "audio"}, "fig-released-vision-audio")
 
 # %% tags=["remove-input"]
 figures.released_scores(results, {"S2": "encoder-decoder models"}, "fig-released-halves")
@@ -297,9 +282,6 @@ def figure_s1_as_drawn():
 
 
 show(figure_s1_as_drawn())
-
-# %% tags=["remove-input"]
-figures.separations(all_separations(results), name="fig-separations-all")
 
 # %% [markdown]
 # ## Every released point

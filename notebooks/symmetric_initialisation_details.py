@@ -30,7 +30,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attngeo.chapters.symmetric_initialisation import figures, starts
-from attngeo.chapters.symmetric_initialisation.speed_ups import coverage, grid_of, speed_up_of
+from attngeo.chapters.symmetric_initialisation.speed_ups import grid_of, speed_up_of
 from attngeo.chapters.symmetric_initialisation.starts import BASELINE, PAIRS, encoders, ends, one_by_one, planned
 from attngeo.display.page import glue, show, table
 from attngeo.bilinear.form import BilinearForm
@@ -111,9 +111,6 @@ changes = [
 assert all(change.low < 0 < change.high for change in changes)
 at_released_scale = {size: p.less("released", "default-linear").outcome() for size, p in sized.items()}
 assert at_released_scale == {"2x128": NO_DIFFERENCE, "8x128": NO_DIFFERENCE, "4x64": HELPS, "4x256": HURTS}
-short = plans["confirm_short_encoder_characters"].primary
-glue("first-between", as_percent(speed_up_of(short, between=True).value))
-glue("first-on-grid", as_percent(speed_up_of(short).value))
 glue("band", starts.BAND, "g")
 
 # %% [markdown]
@@ -174,10 +171,8 @@ glue("hot-seeds", len(temperature.primary))
 #
 # *Speed-up.* As in Table 1, $1 - t/T$, but on the held-out loss, averaged over seeds and over {glue:text}`window`
 # measurements, and with $t$ the step from which on the loss *stays* at or below the random start's last. Where it ends above,
-# the speed-up is *never*. $t$ is rounded down to a measurement; with straight lines drawn between them, the planned comparison
-# with most seeds saves {glue:text}`first-between` of the steps, not {glue:text}`first-on-grid`. The interval is made of
-# resampled seeds, and with so few it is too narrow. Simulated, with {glue:text}`fewest` it holds the truth
-# {glue:text}`coverage-fewest` of the time. With {glue:text}`most` it is {glue:text}`coverage-most`.
+# the speed-up is *never*. $t$ is rounded down to a measurement. The interval is made of resampled seeds, and with so few it is
+# too narrow: with three it is the range of their values, which holds the truth about three times in four.
 #
 # A speed-up of one seed means nothing within the bounds that two random starts of different seeds show over each other: the
 # first row of {numref}`tab-init-speed-ups`.
@@ -189,21 +184,11 @@ glue("n-intervals", len(compared), "d")
 glue("n-false", 0.05 * len(compared), ".1f")
 glue("least", LEAST_SEEDS, "d")
 glue("window", window, "d")
-for name, n in (("fewest", min(map(len, compared))), ("most", max(map(len, compared)))):
-    glue(name, f"{n} seeds")
-    glue(f"coverage-{name}", as_percent(coverage(n)))
 
 # %% [markdown]
 # ## The earlier runs, every comparison
-
-# %% tags=["remove-input"]
-hours = [(e, sum(run.about["seconds"] for run in e.runs) / 3600) for e in main]
-table(
-    pd.DataFrame({"setting": e.label, "size": e.size, "runs": len(e.runs), "hours": spent} for e, spent in hours),
-    name="tab-init-runs",
-    caption="The earlier runs: per objective and text the setting with most of them.",
-    formats={"hours": ".1f"},
-)
+#
+# Of each objective and text the setting with most [runs](../recorded_runs.md).
 
 # %% tags=["remove-input"]
 table(

@@ -74,6 +74,7 @@ from attngeo.bilinear.random_matrices import symmetry_sd
 from attngeo.claims.claim import Verdict, claim, compare, exact
 from attngeo.claims.published import trained_widths
 from attngeo.claims.seed_intervals import in_words
+from attngeo.runs.arms import Arm, Contrast
 from attngeo.runs.numbers_in_words import as_percent, as_score, extent, number
 from attngeo.training.config import configure
 from attngeo.training.train import train
@@ -94,7 +95,7 @@ released_over_steps()
 # are ([Two scores](two_scores.py)). A model here has the median over its layers.
 #
 # A pair is an encoder and a decoder of the same depth, trained on the same text. Beside the authors' pairs stand
-# {glue:text}`n-runs` small [runs of ours](training_scores_details.py#every-recorded-arm), some of several *seeds*.
+# {glue:text}`n-runs` small [runs of ours](training_scores_details.py#recorded-runs), some of several *seeds*.
 #
 # :::{admonition} How sure is this
 # - The authors trained every model once, so no difference between two of them can be compared with the scatter of seeds.
@@ -443,7 +444,7 @@ with TemporaryDirectory() as folder:
     )
 
 # %% tags=["remove-input"]
-over_steps([encoder, decoder])
+over_steps([Contrast(Arm((encoder,)), Arm((decoder,)), "here and now")], "fig-training-curves")
 
 # %% [markdown]
 # At the end the encoder {glue:text}`order` the decoder: $s$ = {glue:text}`encoder-s-end` against

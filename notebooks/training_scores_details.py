@@ -20,8 +20,6 @@
 # score of $\Wqk$, $d$ its directionality score, both as the median over the layers.
 
 # %% tags=["remove-cell"]
-from collections.abc import Sequence
-
 import numpy as np
 import pandas as pd
 import torch
@@ -38,7 +36,7 @@ from attngeo.chapters.training_scores import (
     contrast_table,
     doubt,
     formula_table,
-    layer_table,
+    over_steps,
     pairs_of,
     random_median_sd,
     recorded,
@@ -46,7 +44,6 @@ from attngeo.chapters.training_scores import (
     released_pairs,
     released_training,
     spoken_of,
-    texts_over_steps,
 )
 from attngeo.display.page import glue, show, table
 from attngeo.bilinear.random_matrices import symmetry_mean, symmetry_sd
@@ -55,12 +52,9 @@ from attngeo.claims.published import printed_table
 from attngeo.claims.results import Comparison
 from attngeo.claims.seed_intervals import in_words, joined
 from attngeo.files.checkout import data
-from attngeo.runs.arms import LOSS, RECORDING, Arm, arms, matched
 from attngeo.runs.estimates import LEAST_SEEDS
 from attngeo.runs.experiments import recorded_runs
-from attngeo.runs.labels import text
-from attngeo.runs.numbers_in_words import as_rate, extent, number
-from attngeo.runs.record import Run
+from attngeo.runs.numbers_in_words import extent
 from attngeo.training.bert import Decoder, Encoder, bert_config
 from attngeo.training.choices import PRESETS, Shape
 
@@ -187,78 +181,25 @@ for name, value in {
 # ## Recorded runs
 #
 # The runs of this project are far smaller than the paper's, and some have several seeds, which the paper's have not. The
-# page [Recorded runs](../recorded_runs.md) gives the experiments, and the runs that would need a GPU. *Characters* means
+# page [Recorded runs](../recorded_runs.md) lists their experiments, and the runs that would need a GPU. *Characters* means
 # a space between all characters, as in the released code; *pieces* are the tokens of text as it is. Common Crawl stands
 # where the paper used Red Pajama, which is filtered Common Crawl.
-
+#
+# Recorded are {glue:text}`n-recorded` runs of {glue:text}`n-hours` hours in all. An encoder and a decoder stand in
+# {glue:text}`n-pairs` settings, and {glue:text}`n-with-interval` of these have three seeds or more. All are far below the
+# paper's models in width, depth, vocabulary and steps, and both scores depend on these: at random directionality has a
+# spread of several times width$^{-1/2}$, so that models of this width can show only large differences in it.
 
 # %% tags=["remove-cell"]
-def kind(run: Run) -> str:
-    """What a run's folder is called before its objective: ``matrix_spaced`` of ``matrix_spaced-mlm/random-0``."""
-    return run.name.split(f"-{run.config['objective']}")[0]
-
-
-def group_table(runs: Sequence[Run]) -> pd.DataFrame:
-    """One row per kind and configuration: what the runs have in common, how many there are, and the hours they took."""
-    differ = ("seed", "init", "objective", "constraint", "gamma", "steps", *RECORDING)
-    by_kind = [[run for run in runs if kind(run) == name] for name in sorted(set(map(kind, runs)))]
-    rows = []
-    for group in (group for of_kind in by_kind for group in matched(of_kind, differ=differ)):
-        c, hardware = group[0].config, group[0].about["hardware"]
-        steps = sorted({run.config["steps"] for run in group})
-        cores = f"{hardware['threads']} CPU core{'s' if hardware['threads'] > 1 else ''}"
-        rows.append(
-            {"kind": kind(group[0]), "text": text(group[0]), "layers × width": f"{c['layers']} × {c['d_model']}"}
-            | {"blocks × tokens": f"{c['batch_size']} × {c['block_size']}"}
-            | {"steps": " to ".join(f"{n}" for n in dict.fromkeys((steps[0], steps[-1]))), "rate": as_rate(c["lr"])}
-            | {"dropout": f"{c['dropout']:g}", "device": hardware.get("gpu") or cores, "runs": len(group)}
-            | {"hours": sum(run.about["seconds"] for run in group) / 3600}
-        )
-    return pd.DataFrame(rows)
-
-
-def arm_table(runs: Sequence[Run]) -> pd.DataFrame:
-    """One row per arm: seeds, and mean ± standard deviation over them of final loss and scores, as text."""
-
-    def order(arm: Arm) -> tuple:
-        c = arm.config
-        return (kind(arm.runs[0]), c["objective"] != "mlm", c["objective"], c["lr"], c["constraint"], c["init"])
-
-    def spread(values: pd.Series, digits: int) -> str:
-        mean = number(values.mean(), digits)
-        return f"{mean}\u00a0±\u00a0{number(values.std(), digits)}" if len(values) > 1 else mean  # on one line
-
-    rows = []
-    for arm in sorted(arms(runs), key=order):
-        c = arm.config
-        start = c["init"] if c["constraint"] == "none" else f"{c['init']}, {c['constraint']} γ {c['gamma']:g}"
-        rows.append(
-            {"kind": kind(arm.runs[0]), "objective": c["objective"], "start": start, "rate": as_rate(c["lr"])}
-            | {"steps": c["steps"], "seeds": len(arm), "loss": spread(arm.values(LOSS), 3)}
-            | {letter: spread(arm.values(score), 2) for letter, score in LETTERS.items()}
-        )
-    return pd.DataFrame(rows)
-
-
-def shortened(frame: pd.DataFrame) -> tuple[pd.DataFrame, str]:
-    """A table without columns of text that are the same in all rows, and these in words: ``dropout 0; rate 0.1``."""
-    words = [c for c in frame.columns if not pd.api.types.is_numeric_dtype(frame[c])]
-    same = [c for c in words if len(frame) > 1 and frame[c].nunique() == 1]
-    return frame.drop(columns=same), "; ".join(f"{c} {frame[c].iloc[0]}" for c in same)
-
-
-every = recorded_runs(data("runs"))
-runs = recorded()
+every, runs = recorded_runs(data("runs")), recorded()
 pairs = pairs_of(runs)
-
-# %% tags=["remove-input"]
-settings_shown, same = shortened(group_table(every))
-table(
-    settings_shown,
-    name="tab-training-settings",
-    caption="Recorded runs by kind, and their hours." + (f" The same in all: {same}." if same else ""),
-    formats={"hours": ".1f"},
-)
+for name, value in {
+    "n-recorded": len(every),
+    "n-hours": f"{sum(run.about['seconds'] for run in every) / 3600:.1f}",
+    "n-pairs": len(pairs),
+    "n-with-interval": sum(len(pair) > 2 for pair in pairs),
+}.items():
+    glue(name, value)
 
 # %% [markdown]
 # The paper says that both scores are zero at initialisation. Symmetry is, to within that of
@@ -309,7 +250,7 @@ table(
 )
 
 # %% tags=["remove-input"]
-texts_over_steps(pairs)
+over_steps(pairs, "fig-training-recorded")
 
 # %% tags=["remove-cell"]
 outcomes = {letter: [] for letter in LETTERS}
@@ -376,14 +317,6 @@ for name, value in {
 
 # %% tags=["remove-input"]
 by_layer(pairs[0])
-
-# %% tags=["remove-input"]
-table(
-    layer_table([run for pair in pairs for run in (*pair.first.runs, *pair.second.runs)]),
-    name="tab-training-layers",
-    caption="What is said of the layers, at the end of training, on the seeds that encoder and decoder share: mean,"
-    " interval, and what it says of the claim.",
-)
 
 
 # %% tags=["remove-cell"]
@@ -540,27 +473,3 @@ def no_encoder_is_trained_unidirectionally():
 
 
 show(no_encoder_is_trained_unidirectionally())
-
-# %% [markdown]
-# ## Every recorded arm
-#
-# An *arm* is a group of runs that differ in their seed only. Recorded are {glue:text}`n-recorded` runs of
-# {glue:text}`n-hours` hours in all. An encoder and a decoder stand in {glue:text}`n-pairs` settings, and
-# {glue:text}`n-with-interval` of these have three seeds or more. All are far below the paper's models in width, depth,
-# vocabulary and steps, and both scores depend on these: at random directionality has a spread of several times
-# width$^{-1/2}$, so that models of this width can show only large differences in it.
-
-# %% tags=["remove-cell"]
-glue("n-pairs", len(pairs), "d")
-glue("n-with-interval", sum(len(pair) > 2 for pair in pairs), "d")
-glue("n-recorded", len(every), "d")
-glue("n-hours", sum(run.about["seconds"] for run in every) / 3600, ".1f")
-
-# %% tags=["remove-input"]
-arms_shown, same = shortened(arm_table(every))
-table(
-    arms_shown,
-    name="tab-training-arms",
-    caption="Every recorded arm: held-out loss and scores at the end, mean ± standard deviation over seeds."
-    + (f" The same in all: {same}." if same else ""),
-)

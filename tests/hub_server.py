@@ -10,7 +10,9 @@ from collections import deque
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlsplit
+
+from huggingface_hub import constants, file_download
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 Fault = Callable[["StorageHandler", bytes], None]  # what to do instead of sending the range
@@ -45,13 +47,26 @@ class FakeHub:
         self.revisions = {"main", COMMIT}
         self.renamed: dict[str, str] = {}  # former id: present id
         self.token = "right"
-        self.expiry = 0  # the storage refuses locations given before this one
-        self.given = 0
         self.served = 0  # bytes of bodies that the storage sent
         self.ranges: list[str] = []
         self.tokens_at_storage: list[str | None] = []
         self.lock = threading.Lock()
         self.hub, self.storage = Server(HubHandler, self), Server(StorageHandler, self)
+
+    def stand_in(self, monkeypatch, caches: Path) -> None:
+        """Be the Hub, as HF_ENDPOINT says before huggingface_hub is imported, with caches of one's own."""
+        self.monkeypatch = monkeypatch
+        for name, value in (("HF_HUB_CACHE", "cache"), ("HF_ASSETS_CACHE", "assets")):
+            monkeypatch.setattr(constants, name, str(caches / value))
+        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+        self.go_away(self.hub.url)
+
+    def go_away(self, endpoint: str = "http://127.0.0.1:9") -> None:
+        """Be found at another address, or not at all."""
+        template = endpoint + "/{repo_id}/resolve/{revision}/{filename}"
+        self.monkeypatch.setattr(constants, "ENDPOINT", endpoint)
+        self.monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+        self.monkeypatch.setattr(file_download, "HUGGINGFACE_CO_URL_TEMPLATE", template, raising=False)  # before 1.0
 
     def close(self) -> None:
         for server in (self.hub, self.storage):
@@ -93,12 +108,11 @@ class HubHandler(Handler):
             return self.answer(hub.answers[file])
         if not path.is_file():
             return self.answer(404, X_Error_Code="EntryNotFound", X_Repo_Commit=COMMIT)
-        tag = f'"{hashlib.sha256(path.read_bytes()).hexdigest()}"'
+        tag = f'"{hashlib.sha256(repr((file, path.stat())).encode()).hexdigest()}"'
         common = {"X_Repo_Commit": COMMIT, "ETag": tag}
         if path.suffix == ".json":
             return self.answer(200, path.read_bytes(), **common)
-        hub.given += 1
-        place = f"{hub.storage.url}/{owner}/{name}/{file}?given={hub.given}"
+        place = f"{hub.storage.url}/{owner}/{name}/{file}"
         size = {"X_Linked_Size": str(path.stat().st_size), "X_Linked_ETag": tag}
         return self.answer(302, Location=place, **common, **size)
 
@@ -107,16 +121,13 @@ class HubHandler(Handler):
 
 class StorageHandler(Handler):
     def do_GET(self) -> None:
-        hub, url = self.server.hub, urlsplit(self.path)
-        path = hub.root / url.path.strip("/")
+        hub, asked = self.server.hub, self.headers.get("Range")
+        path = hub.root / self.path.strip("/")
         size = path.stat().st_size
-        asked = self.headers.get("Range")
         with hub.lock:
             hub.ranges.append(asked)
             hub.tokens_at_storage.append(self.headers.get("Authorization"))
             fault = hub.faults.popleft() if hub.faults else None
-        if int(parse_qs(url.query)["given"][0]) < hub.expiry:
-            return self.answer(403)
         if asked is None:
             return self.body(200, path.read_bytes(), size)
         first, last = map(int, asked.removeprefix("bytes=").split("-"))
@@ -160,21 +171,6 @@ def drop_after(count: int) -> Fault:
 def hang_up(handler: StorageHandler, data: bytes) -> None:
     """The connection breaks before any answer."""
     handler.close_connection = True
-
-
-def too_short(handler: StorageHandler, data: bytes) -> None:
-    """The right range announced, a body that is shorter and says so."""
-    handler.body(206, data[:-3], len(data) - 3, handler.span)
-
-
-def too_long(handler: StorageHandler, data: bytes) -> None:
-    """The right range announced, a body that is longer."""
-    handler.body(206, data + b"more", len(data) + 4, handler.span)
-
-
-def other_range(handler: StorageHandler, data: bytes) -> None:
-    """Bytes of another place than those asked for."""
-    handler.body(206, data, len(data), "bytes 0-7/8")
 
 
 def whole_file(handler: StorageHandler, data: bytes) -> None:

@@ -19,7 +19,7 @@ _LOOKS = re.compile(
     r"|text|operatorname|math(?:bf|cal|bb|rm|it))(?![A-Za-z])"
     r"|(?<!\^)(?<!\^ )\*+"  # Markdown's emphasis; the star of t^* stays
 )
-_TOKEN = re.compile(r"<<[^<>]*>>|\\[A-Za-z]+|\\[|{}%]|[A-Za-z]+|\d+(?:\.\d+)?|[^\s{}$&~]")
+_TOKEN = re.compile(r"\\[A-Za-z]+|\\[|{}%]|[A-Za-z]+|\d+(?:\.\d+)?|[^\s{}$&~]")
 _SAME = {"\\geq": "\\ge", "\\leq": "\\le", "\\neq": "\\ne", "\\top": "T", "\\lVert": "\\|", "\\rVert": "\\|"}
 _SAME |= {"\\mid": "|", "\\tfrac": "\\frac", "\\dfrac": "\\frac", "\\Pr": "Pr", "\\%": "%", "\\dots": "\\ldots"}
 _SIGNS = str.maketrans({"–": "-", "—": "-", "−": "-", "’": "'", "“": '"', "”": '"', "≈": "\\approx ", "\xa0": " "})
@@ -55,7 +55,7 @@ def quotations(text: str) -> list[str]:
 def contains(passage: str, quotation: str) -> bool:
     """Whether a passage has the words of a quotation, between its marks of omission in their order.
 
-    ``[W]e`` is the passage's ``we``, and ``<<name>>``, a number that is filled in, any one token.
+    ``[W]e`` is the passage's ``we``.
     """
     return _stretch(tokens(passage), quotation) is not None
 
@@ -105,23 +105,14 @@ def sentence_around(quotation: str, passage: str) -> str:
 def _stretch(words: tuple[str, ...], quotation: str) -> tuple[int, int] | None:
     """From where to where words have a quotation; None if they do not."""
     start, end = None, 0
-    for part in re.split(r"\s*(?:\[?\.\.\.\]?|…)\s*", re.sub(r"^\[([A-Za-z])\](?=[a-z])", _swapped, quotation)):
-        if (end := _end_of(sought := tokens(part), words, end)) is None:
+    quotation = re.sub(r"^\[([A-Za-z])\](?=[a-z])", lambda bracketed: bracketed[1].swapcase(), quotation)
+    for part in re.split(r"\s*(?:\[?\.\.\.\]?|…)\s*", quotation):
+        sought = tokens(part)
+        at = (i for i in range(end, len(words) - len(sought) + 1) if words[i : i + len(sought)] == sought)
+        if (first := next(at, None)) is None:
             return None
-        start = end - len(sought) if start is None else start
+        start, end = first if start is None else start, first + len(sought)
     return start, end
-
-
-def _swapped(found: re.Match) -> str:
-    return found[1].swapcase()
-
-
-def _end_of(part: tuple[str, ...], words: tuple[str, ...], start: int) -> int | None:
-    """Behind the first place where the words go on as a part does."""
-    for i in range(start, len(words) - len(part) + 1):
-        if all(p == w or p.startswith("<<") for p, w in zip(part, words[i:], strict=False)):
-            return i + len(part)
-    return None
 
 
 def _meant(found: re.Match) -> Iterator[str]:

@@ -2,20 +2,19 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from datetime import datetime, timezone
 from typing import Any
 
-from attngeo.book import cache, presentation
+from attngeo.book import cache
 from attngeo.book.cache import Kept
-from attngeo.book.execution import ChapterFailed, Execution, Kernels, environment, execute, processes_and_threads
+from attngeo.book.execution import BUILDING, ChapterFailed, Execution, Kernels, execute
 from attngeo.book.notebooks import Book, Chapter, current_profile, find_book
+from attngeo.claims.results import NUMBERS
 from attngeo.display.labels import METADATA_KEY
 from attngeo.errors import AttngeoError
 from attngeo.files import provenance
-
-BUILDING = "ATTNGEO_BUILDING"  # set in kernels: what a chapter may read is there already
 
 
 def update(
@@ -39,9 +38,15 @@ def update(
     tell = tell or (lambda line: sys.stderr.write(f"{line}\n"))
     last = [c for c in chapters if c.comes_last]
     before = {c.name: c for c in [*(book.chapters() if last else []), *chapters] if not c.comes_last}
-    kept = _bring(book, profile, list(before.values()), None, tell)
-    if last:
-        kept |= _bring(book, profile, last, reports(kept), tell)
+    kept: dict[str, Kept] = {}
+    for these in (before.values(), last):
+        reported = reports({name: kept[name] for name in before}) if these is last else None
+        keys = {c.name: cache.key(c, book.values(c, profile), book, reported) for c in these}
+        kept |= {c.name: run for c in these if (run := cache.load(book, profile, c, keys[c.name]))}
+        for chapter, run in _run(book, profile, [c for c in these if c.name not in kept], tell):
+            record = _record(book, profile, chapter, run, book.values(chapter, profile)) | {"key": keys[chapter.name]}
+            kept[chapter.name] = Kept(run.notebook, record)
+            cache.store(book, profile, chapter, kept[chapter.name])
     return {c.name: kept[c.name] for c in chapters}
 
 
@@ -90,10 +95,8 @@ def run_alone(
     """
     if chapter.comes_last:
         update(book, profile, [c for c in book.chapters() if not c.comes_last])
-    _, threads = processes_and_threads()
-    kernels = Kernels(environment(threads, profile, book.root) | {BUILDING: "1"})
     given = book.values(chapter, profile) | values
-    run = execute(chapter, given, kernels, progress)
+    run = execute(chapter, given, Kernels(profile, book.root), progress)
     if values:
         defaults = {name: chapter.parameters[name].default for name in values}
         changes = (f"`{name} = {value!r}` in place of `{defaults[name]!r}`" for name, value in values.items())
@@ -102,33 +105,17 @@ def run_alone(
     return Kept(run.notebook, _record(book, profile, chapter, run, given))
 
 
-def _bring(
-    book: Book, profile: str, chapters: Sequence[Chapter], reported: Any, tell: Callable[[str], Any]
-) -> dict[str, Kept]:
-    keys = {c.name: cache.key(c, book.values(c, profile), book, reported) for c in chapters}
-    kept = {c.name: cache.load(book, profile, c, keys[c.name]) for c in chapters}
-    stale = [c for c in chapters if kept[c.name] is None]
-    for chapter, run in _run(book, profile, stale, tell):
-        record = _record(book, profile, chapter, run, book.values(chapter, profile)) | {"key": keys[chapter.name]}
-        kept[chapter.name] = Kept(run.notebook, record)
-        cache.store(book, profile, chapter, kept[chapter.name])
-    return kept
-
-
 def _run(
     book: Book, profile: str, stale: Sequence[Chapter], tell: Callable[[str], Any]
-) -> Iterable[tuple[Chapter, Execution]]:
-    processes, threads = processes_and_threads()
-    kernels = Kernels(environment(threads, profile, book.root) | {BUILDING: "1"}, many=len(stale) > 2)
+) -> Iterator[tuple[Chapter, Execution]]:
+    kernels = Kernels(profile, book.root, many=len(stale) > 2)
 
     def one(chapter: Chapter) -> Execution:
         tell(f"{chapter.name}: executing, profile {profile}")
-        run = execute(chapter, book.values(chapter, profile), kernels)
-        presentation.check(chapter, run.notebook)
-        return run
+        return execute(chapter, book.values(chapter, profile), kernels)
 
     failures = []
-    pool = ThreadPoolExecutor(processes)
+    pool = ThreadPoolExecutor(kernels.at_a_time)
     futures = {pool.submit(one, chapter): chapter for chapter in stale}
     try:
         for future in as_completed(futures):
@@ -136,13 +123,13 @@ def _run(
             try:
                 run = future.result()
             except ChapterFailed as failure:
-                tell(f"{chapter.name}: failed")
+                tell(f"{failure}")
                 failures.append(failure)
-            else:
-                tell(f"{chapter.name}: executed in {run.seconds:.1f} s")
-                if run.stderr.strip():
-                    tell(f"{chapter.name}: wrote to stderr: {run.stderr.strip().splitlines()[-1]}")
-                yield chapter, run
+                continue
+            tell(f"{chapter.name}: executed in {run.seconds:.1f} s")
+            if run.stderr.strip():
+                tell(f"{chapter.name}: wrote to stderr: {run.stderr.strip().splitlines()[-1]}")
+            yield chapter, run
     except BaseException:
         kernels.kill()
         raise
@@ -150,8 +137,7 @@ def _run(
         pool.shutdown(cancel_futures=True)
         kernels.close()
     if failures:
-        together = "\n".join(str(failure) for failure in failures)
-        raise ChapterFailed(together, "\n".join(failure.traceback for failure in failures), failures[0].partial)
+        raise failures[0]
 
 
 def _record(book: Book, profile: str, chapter: Chapter, run: Execution, given: dict[str, Any]) -> dict[str, Any]:
@@ -169,9 +155,5 @@ def _record(book: Book, profile: str, chapter: Chapter, run: Execution, given: d
 
 def _with_numbers(result: dict[str, Any]) -> dict[str, Any]:
     """``"nan"`` and ``"inf"``, as JSON has to write them, become numbers again."""
-    keys = ("measured", "expected", "tolerance", "standard_error")
-    comparisons = [
-        {k: float(v) if k in keys and v is not None else v for k, v in comparison.items()}
-        for comparison in result["comparisons"]
-    ]
-    return dict(result) | {"comparisons": comparisons}
+    floats = [{k: float(c[k]) for k in NUMBERS if c[k] is not None} for c in result["comparisons"]]
+    return dict(result) | {"comparisons": [c | f for c, f in zip(result["comparisons"], floats, strict=True)]}

@@ -23,7 +23,6 @@ from attngeo.files.atomic import write_text
 from attngeo.files.provenance import sha256, versions
 
 PACKAGE = Path(attngeo.__file__).parent
-MACHINERY = ("book", "cli")  # parts of the package that no chapter computes with
 _ROOM = re.compile(r"\battngeo\.chapters\.(\w+)")
 
 
@@ -41,13 +40,19 @@ class Kept:
 
 def key(chapter: Chapter, values: Mapping[str, Any], book: Book, reports: Any = None) -> str:
     """The hash of everything a run of this chapter depends on (see the module)."""
-    ingredients = [chapter.text, dict(values), versions(), reports]
+    files: dict[str, dict[str, Any]] = {}
+    for place in chapter.reads:
+        if not place.isupper():
+            files[place] = {name: sha256(file) for name, file in _files(book.root / place)}
+        elif folder := os.environ.get(place):  # gigabytes are not read for a key
+            stats = ((name, file.stat()) for name, file in _files(Path(folder)))
+            files[place] = {name: [stat.st_size, stat.st_mtime_ns] for name, stat in stats}
     code = "\n".join(c.source for c in chapter.notebook().cells if c.cell_type == "code")
     if "attngeo" in code:
-        ingredients.append(_sources(PACKAGE, set(_ROOM.findall(code))))
-    for place in chapter.reads:
-        ingredients.append([place, _listing(place) if place.isupper() else _contents(book.root / place)])
-    return _digest(ingredients)
+        used = "|".join(set(_ROOM.findall(code)))
+        unused = re.compile(rf"(book|cli)/|chapters/(?!({used})/)\w+/|.*\.(?!(py|yml|csv|mplstyle)$)")
+        files[""] = {name: sha256(file) for name, file in _files(PACKAGE) if not unused.match(name)}
+    return _digest([chapter.text, dict(values), versions(), reports, files])
 
 
 def load(book: Book, profile: str, chapter: Chapter, expected: str | None = None) -> Kept | None:
@@ -79,30 +84,7 @@ def _digest(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()
 
 
-def _sources(package: Path, used: set[str]) -> list[tuple[str, str]]:
-    """Of the package, without what no chapter computes with and the rooms of chapters that this one does not use."""
-    files = (f for f in _files(package) if f.suffix in (".py", ".yml", ".csv", ".mplstyle"))
-    paths = {f: f.relative_to(package).parts for f in files}
-    return [
-        ("/".join(parts), sha256(f))
-        for f, parts in paths.items()
-        if parts[0] not in MACHINERY and (parts[0] != "chapters" or len(parts) == 2 or parts[1] in used)
-    ]
-
-
-def _contents(place: Path) -> list[tuple[str, str]]:
-    return [(str(f.relative_to(place)), sha256(f)) for f in _files(place)]
-
-
-def _listing(variable: str) -> list[tuple[str, int, int]]:
-    """Names, sizes and times below the folder that a variable names: gigabytes are not read for a key."""
-    if not os.environ.get(variable):
-        return []
-    place = Path(os.environ[variable])
-    return [(str(f.relative_to(place)), f.stat().st_size, f.stat().st_mtime_ns) for f in _files(place)]
-
-
-def _files(place: Path) -> Iterator[Path]:
-    if place.is_file():
-        yield place
-    yield from sorted(f for f in place.rglob("*") if f.is_file() and "__pycache__" not in f.parts)
+def _files(place: Path) -> Iterator[tuple[str, Path]]:
+    """Those of a folder by their paths in it, or the file itself."""
+    files = sorted(place.rglob("*")) if place.is_dir() else [place]
+    yield from ((file.relative_to(place).as_posix(), file) for file in files if file.is_file())

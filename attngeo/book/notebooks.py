@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -45,10 +45,6 @@ class Chapter:
             cell.id = f"cell-{i}"
         return notebook
 
-    def cell_lines(self) -> list[int]:
-        """The line, counted from 1, of the mark (``# %%``) that begins each cell."""
-        return [i for i, line in enumerate(self.text.splitlines(), 1) if line.startswith("# %%")]
-
     @cached_property
     def _header(self) -> Mapping[str, Any]:
         return self.notebook().metadata.get("attngeo", {})
@@ -79,16 +75,8 @@ class Chapter:
         cells = [c.source for c in self.notebook().cells if "parameters" in c.metadata.get("tags", [])]
         try:
             return parse(cells[0]) if cells else {}
-        except (ParameterError, SyntaxError, ValueError) as error:
+        except (SyntaxError, TypeError, ValueError) as error:
             raise ParameterError(f"The parameters of chapter {self.name} cannot be read: {error}") from error
-
-    def values(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The given values, checked.
-
-        Raises:
-            ParameterError: one is unknown, of the wrong type or out of range.
-        """
-        return {name: self._parameter(name).check(value) for name, value in given.items()}
 
     def values_from_words(self, words: Sequence[tuple[str, str]]) -> dict[str, Any]:
         """The values that ``-p name word`` pairs give; a name may come again where it takes a list.
@@ -96,12 +84,15 @@ class Chapter:
         Raises:
             ParameterError: one is unknown, of the wrong type or out of range.
         """
-        grouped: dict[str, list[str]] = {}
-        for name, word in words:
-            grouped.setdefault(name, []).append(word)
-        return {name: self._parameter(name).read(given) for name, given in grouped.items()}
+        names = dict.fromkeys(name for name, _ in words)
+        return {name: self.parameter(name).read([word for n, word in words if n == name]) for name in names}
 
-    def _parameter(self, name: str) -> Parameter:
+    def parameter(self, name: str) -> Parameter:
+        """The parameter of that name.
+
+        Raises:
+            ParameterError: there is none.
+        """
         if name not in self.parameters:
             known = f"it has {', '.join(self.parameters)}" if self.parameters else "it has none"
             raise ParameterError(f"Chapter {self.name} has no parameter {name!r}; {known}.")
@@ -123,16 +114,10 @@ class Book:
         """The chapters that stand in the table of contents, in its order.
 
         Raises:
-            ParameterError: the table is no YAML, or a chapter that it names is not there.
+            ParameterError: a chapter that it names is not there.
         """
-        contents = _read_yaml(self.root / "_toc.yml")
-        return [self.chapter(name) for name in _files(contents) if name.startswith("notebooks/")]
-
-    def all_chapters(self) -> list[Chapter]:
-        """Every chapter in the folder, those in the table of contents first."""
-        listed = self.chapters()
-        paths = sorted((self.root / "notebooks").glob("*.py"))
-        return listed + [Chapter(path) for path in paths if path not in {c.path for c in listed}]
+        contents = (self.root / "_toc.yml").read_text("utf-8")
+        return [self.chapter(name) for name in re.findall(r"^[ -]*(?:root|file): notebooks/(\S+)", contents, re.M)]
 
     def chapter(self, name: str) -> Chapter:
         """The chapter of that name.
@@ -141,58 +126,33 @@ class Book:
             ParameterError: there is none.
         """
         name = name.removeprefix("notebooks/").removesuffix(".py")
-        folder = self.root / "notebooks"
-        path = folder / f"{name}.py"
-        if not re.fullmatch(r"\w+", name) or not path.is_file():
-            known = ", ".join(sorted(p.stem for p in folder.glob("*.py")))
-            raise ParameterError(f"There is no chapter {name!r}; the chapters are {known}.")
-        return Chapter(path)
-
-    def profile(self, name: str) -> dict[str, dict[str, Any]]:
-        """The values that a profile gives, by chapter.
-
-        Raises:
-            ParameterError: there is no such profile, its file is not ``CHAPTER: {name: value}``, or a chapter that it
-                names is not there.
-        """
-        folder = self.root / "notebooks" / "profiles"
-        path = folder / f"{name}.yml"
-        if not re.fullmatch(r"\w+", name) or not path.is_file():
-            known = ", ".join(sorted(p.stem for p in folder.glob("*.yml")))
-            raise ParameterError(f"There is no profile {name!r}; the profiles are {known}.")
-        content = _read_yaml(path, dict[str, dict[str, Any]] | None) or {}
-        for chapter in content:
-            self.chapter(chapter)
-        return content
+        return Chapter(_file(self.root / "notebooks", "chapter", name, ".py"))
 
     def values(self, chapter: Chapter, profile: str) -> dict[str, Any]:
         """The values that a profile gives a chapter, checked; the chapter's own defaults hold for the rest.
 
         Raises:
-            ParameterError: the profile names a parameter the chapter has not, or a value it cannot take.
+            ParameterError: there is no such profile, its file is not ``CHAPTER: {name: value}``, or it names a chapter
+                or a parameter that is not there, or a value that cannot be taken.
         """
-        content = self.profile(profile)
+        path = _file(self.root / "notebooks" / "profiles", "profile", profile, ".yml")
+        kind: Any = dict[str, dict[str, Any]] | None
+        refused = f"{path.name} is not of its form ({{}}); mend it."
+        content = read_yaml(path, kind, lambda why: ParameterError(refused.format(why))) or {}
+        for name in content:
+            self.chapter(name)
         try:
-            return chapter.values(content.get(chapter.name, {}))
+            return {name: chapter.parameter(name).check(value) for name, value in content.get(chapter.name, {}).items()}
         except ParameterError as error:
             raise ParameterError(f"Profile {profile}: {error}") from error
 
 
-def _read_yaml(path: Path, kind: Any = dict[str, Any]) -> Any:
-    return read_yaml(path, kind, lambda why: ParameterError(f"{path.name} is not of its form ({why}); mend it."))
-
-
-def _files(contents: Any) -> Iterator[str]:
-    """Every ``file`` or ``root`` entry of a table of contents, in reading order."""
-    if isinstance(contents, list):
-        for item in contents:
-            yield from _files(item)
-    elif isinstance(contents, dict):
-        for key, value in contents.items():
-            if key in ("root", "file"):
-                yield value
-            else:
-                yield from _files(value)
+def _file(folder: Path, what: str, name: str, suffix: str) -> Path:
+    path = folder / f"{name}{suffix}"
+    if not re.fullmatch(r"\w+", name) or not path.is_file():
+        known = ", ".join(sorted(p.stem for p in folder.glob(f"*{suffix}")))
+        raise ParameterError(f"There is no {what} {name!r}; the {what}s are {known}.")
+    return path
 
 
 def current_profile() -> str:

@@ -1,7 +1,8 @@
 """Words such as "Theorem 2.4 of the paper" become links to where the book treats it.
 
-Where that is, the book says itself: a block titled "Def. 3.2 of the paper: ..." treats Definition 3.2. What no block
-states (figures, tables, sections, equations) is with its statement or in the chapter that ``statements.csv`` names.
+Where that is, the book says itself: a block titled "Def. 3.2 of the paper: ..." with the label ``def-3-2`` treats
+Definition 3.2. What no block states (figures, tables, sections, equations) is with its statement or in the chapter that
+``statements.csv`` names.
 """
 
 import re
@@ -23,47 +24,34 @@ _KINDS = {
 }
 _NUMBER = r"S?\d+(?:\.\d+)*"
 _MORE = rf"(?:(?:,? and| to|,|–)?\s(?:Section |Appendix )?(?:{_NUMBER}|\([^()]+\)))*"
-_NAMED = re.compile(rf"\b({'|'.join(_KINDS.values())})\s({_NUMBER})({_MORE})\s+of\s+the\s+paper\b(?!['’])")
+_NAMED = re.compile(rf"\b({'|'.join(_KINDS.values())})\s({_NUMBER}){_MORE}\s+of\s+the\s+paper\b(?!['’])")
 _BARE = (nodes.title, nodes.literal, nodes.FixedTextElement, nodes.math, nodes.reference)
 _BARE += (addnodes.pending_xref, addnodes.desc_signature)
 
-Place = tuple[str, str]  # page, and label on it or ""
 
-
-def places(texts: Mapping[str, str], listed: pd.DataFrame) -> dict[str, Place]:
+def places(texts: Mapping[str, str], listed: pd.DataFrame) -> dict[str, tuple[str, str]]:
     """Where the book treats what, by its number in the paper: ``3.2``, ``Eq. S21``, ``Figure 2``, ``Section 4.1``.
 
     Args:
         texts: of the chapters, by page.
         listed: `attngeo.claims.published.statements`.
+
+    Returns:
+        Page and label on it, or "".
     """
-    blocks: dict[str, Place] = {}
+    blocks, found = {}, {}
     for page, text in texts.items():
-        for title, label in re.findall(r"\{prf:\w+\} (.+)\n(?:# )?:label: (\S+)", text):
-            if match := _NAMED.match(title):
-                numbers = _numbers(match[2] + match[3]) if _kind(match) else re.findall(r"S?\d+\.\d+", match[0])
-                for number in numbers:  # of several blocks that of the shortest label: parts have longer ones
-                    known = blocks.get(_kind(match) + number, (page, label))
-                    blocks[_kind(match) + number] = min((page, label), known, key=lambda place: len(place[1]))
-    found: dict[str, Place] = {}
-    for section, same in listed.groupby("section"):
-        if same.chapter.nunique() == 1:
-            found[f"Section {section}"] = (f"notebooks/{same.chapter.iloc[0]}", "")
+        for title, label in re.findall(r"\{prf:\w+\} (.+) of the paper.*\n# :label: (\w+-s?\d+-\d+)\n", text):
+            blocks |= dict.fromkeys(re.findall(r"S?\d+\.\d+", title), (page, label))
+    for section, chapters in listed.groupby("section").chapter.unique().items():
+        if len(chapters) == 1:
+            found[f"Section {section}"] = (f"notebooks/{chapters[0]}", "")
     for number, row in listed.iterrows():
         place = blocks.get(number, (f"notebooks/{row.chapter}", ""))
         found[f"Section {number}" if row.kind == "recipe" else number] = place
-        found |= {f"Eq. {n}": place for n in _numbers(row.equations)}
-    return {number: place for number, place in (found | blocks).items() if place[0] in texts}
-
-
-def _kind(match: re.Match) -> str:
-    return next(kind for kind, words in _KINDS.items() if re.fullmatch(words, match[1]))
-
-
-def _numbers(text: str) -> Iterator[str]:
-    """``S9``, ``S10``, ``S11`` of ``S9-S11`` or ``S9 to S11``."""
-    for prefix, first, last in re.findall(r"(S?)(\d+)(?:(?:-|–| to )S?(\d+))?", text):
-        yield from (f"{prefix}{n}" for n in range(int(first), int(last or first) + 1))
+        for prefix, first, last in re.findall(r"(S?)(\d+)(?:-S?(\d+))?", row.equations):
+            found |= {f"Eq. {prefix}{n}": place for n in range(int(first), int(last or first) + 1)}
+    return {number: place for number, place in found.items() if place[0] in texts}
 
 
 class PaperLinks(SphinxPostTransform):
@@ -73,8 +61,11 @@ class PaperLinks(SphinxPostTransform):
 
     def run(self, **kwargs) -> None:
         """Link what the page names."""
-        for block in [b for b in self.document.findall(nodes.TextElement) if not _is_bare(b)]:
-            above = {name for node in _upwards(block) for name in node.get("ids", [])}
+        for block in list(self.document.findall(nodes.TextElement)):
+            around = list(_upwards(block))
+            if any(isinstance(node, _BARE) or _opens_a_check(node) for node in around):
+                continue
+            above = {name for node in around for name in node.get("ids", [])}
             children: list[nodes.Node] = []
             for is_text, group in groupby(block.children, lambda child: isinstance(child, nodes.Text)):
                 together = list(group)  # a line break in the source ends a text
@@ -85,7 +76,8 @@ class PaperLinks(SphinxPostTransform):
     def _linked(self, text: str, above: set[str]) -> Iterator[nodes.Node]:
         end = 0
         for match in _NAMED.finditer(text):
-            page, label = self.env.attngeo_places.get(_kind(match) + match[2], ("", ""))
+            kind = next(kind for kind, words in _KINDS.items() if re.fullmatch(words, match[1]))
+            page, label = self.env.attngeo_places.get(kind + match[2], ("", ""))
             if page and label not in above and (label or page != self.env.docname):
                 yield nodes.Text(text[end : match.start()])
                 words = nodes.inline("", match[0])
@@ -98,10 +90,6 @@ def _upwards(node: nodes.Node | None) -> Iterator[nodes.Element]:
     while node is not None:
         yield node
         node = node.parent
-
-
-def _is_bare(block: nodes.TextElement) -> bool:
-    return any(isinstance(node, _BARE) or _opens_a_check(node) for node in _upwards(block))
 
 
 def _opens_a_check(node: nodes.Node) -> bool:

@@ -1,9 +1,7 @@
 """Typed parameters of a chapter, read from its cell tagged ``parameters``, and the values a user may give them."""
 
 import ast
-import io
 import re
-import tokenize
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -14,7 +12,6 @@ from msgspec import Meta
 from attngeo.errors import ParameterError
 
 _TYPES = {"int": int, "float": float, "str": str, "bool": bool}
-_RANGE = re.compile(r"in ([\[(])\s*(\S+)\s*,\s*(\S+?)\s*([\])])$")
 _ARTICLES = {"int": "a whole number", "float": "a number", "str": "text", "bool": "true or false"}
 _ENDS = {"[": "ge", "(": "gt", "]": "le", ")": "lt"}
 
@@ -63,52 +60,25 @@ class Parameter:
 
 
 def parse(source: str) -> dict[str, Parameter]:
-    """The parameters of a cell, in its order. Other statements in the cell are passed over.
+    """The parameters of a cell, in its order: its annotated assignments, each in one line with its comment.
 
     Raises:
-        ParameterError: a parameter has no type that can be told, or its own default is out of its range.
+        ParameterError: a parameter has a type that no word can be read as, or its own default is out of its range.
     """
-    comments = {
-        token.start[0]: token.string.lstrip("# ").strip()
-        for token in tokenize.generate_tokens(io.StringIO(source).readline)
-        if token.type == tokenize.COMMENT
-    }
-    found = {}
+    lines, parameters = source.splitlines(), {}
     for statement in ast.parse(source).body:
-        if isinstance(statement, ast.AnnAssign) and statement.value is not None:
-            target, annotation = statement.target, ast.unparse(statement.annotation)
-        elif isinstance(statement, ast.Assign):
-            target, annotation = statement.targets[0], ""
-        else:
-            continue
-        if isinstance(target, ast.Name):
-            default = ast.literal_eval(statement.value)
-            found[target.id] = _parameter(target.id, annotation, default, comments.get(statement.end_lineno, ""))
-    return found
-
-
-def _parameter(name: str, annotation: str, default: Any, comment: str) -> Parameter:
-    many = isinstance(default, list)
-    kind = re.sub(r"list(\[(\w+)\])?", r"\2", annotation)
-    if not kind:
-        samples = default if many else [default]
-        kind = type(samples[0]).__name__ if samples else "str"
-    if kind not in _TYPES:
-        raise ParameterError(f"Parameter {name} must be an int, float, str, bool or a list of one of these.")
-    description, _, limit = comment.rpartition(";")
-    limit = limit.strip()
-    choices, interval = (), ""
-    if limit.startswith("one of "):
-        choices = tuple(choice.strip() for choice in limit.removeprefix("one of ").split("|"))
-    elif match := _RANGE.fullmatch(limit):
-        interval = "{}{}, {}{}".format(*match.groups())
-        if kind not in ("int", "float"):
-            raise ParameterError(f"Parameter {name} is not a number and cannot be in {interval}.")
-    else:
-        description = comment
-    parameter = Parameter(name, kind, many, default, description.strip(), choices, interval)
-    parameter.check(default)
-    return parameter
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name) and statement.value:
+            name, default = statement.target.id, ast.literal_eval(statement.value)
+            kind = re.sub(r"^list$|list\[(\w+)\]", lambda of: of[1] or "str", ast.unparse(statement.annotation))
+            if kind not in _TYPES:
+                raise ParameterError(f"Parameter {name} must be an int, float, str, bool or a list of one of these.")
+            comment = lines[statement.end_lineno - 1].partition("  # ")[2]
+            description, limit = re.fullmatch(r"(.*?)(?:; *(one of .+|in [\[(][^;]+[\])]))?", comment).groups("")
+            choices = tuple(re.split(r" *\| *", limit.removeprefix("one of "))) if limit.startswith("one of ") else ()
+            interval = limit.removeprefix("in ") if not choices else ""
+            parameters[name] = Parameter(name, kind, isinstance(default, list), default, description, choices, interval)
+            parameters[name].check(default)
+    return parameters
 
 
 def _items(word: str) -> list[str]:

@@ -9,7 +9,6 @@ from nbformat import NotebookNode
 
 from attngeo.book.cache import Kept
 from attngeo.book.claim_code import with_code
-from attngeo.book.execution import ChapterFailed
 from attngeo.book.notebooks import Chapter
 from attngeo.book.takeaways import data_link
 from attngeo.display.check_line import CODE
@@ -22,42 +21,28 @@ _REMOVED = {"remove-cell", "remove_cell", "remove-output", "remove_output"}
 
 
 def present(chapter: Chapter, kept: Kept) -> NotebookNode:
-    """The notebook as MyST-NB shall read it.
-
-    Raises:
-        ChapterFailed: an image has no caption or no alternative text.
-    """
+    """The notebook as MyST-NB shall read it."""
     page = copy.deepcopy(kept.notebook)
-    cells, places = [], []
-    marks, place = iter(chapter.cell_lines()), 0
-    for i, cell in enumerate(page.cells):
+    code = [cell.source for cell in page.cells if cell.cell_type == "code"]
+    marks = (i for i, line in enumerate(chapter.text.splitlines()) if line.startswith("# %%"))
+    cells, lines = [], [0]
+    for cell in page.cells:
         tags = cell.metadata.get("tags", [])
-        if "injected-parameters" not in tags:
-            place = next(marks, place)
+        line = lines[-1] if "injected-parameters" in tags else next(marks, lines[-1])
         if "parameters" in tags:  # they stand under *This run*
             cell.metadata["tags"] = [*tags, "remove-cell"]
-        pieces = _pieces(chapter, i, cell)
+        pieces = _pieces(cell)
         for piece in pieces:
             if CODE_MARK in piece.source:
-                piece.source = with_code(piece.source, (c.source for c in kept.notebook.cells if c.cell_type == "code"))
+                piece.source = with_code(piece.source, code)
         cells += pieces
-        places += [place] * len(pieces)
+        lines += [line] * len(pieces)
     page.cells = [*cells, nbformat.v4.new_markdown_cell(run_table(chapter, kept.record))]
     for i, cell in enumerate(page.cells):
         cell.id = f"cell-{i}"
     page.metadata = nbformat.from_dict({k: page.metadata[k] for k in ("kernelspec", "language_info")})
-    page.metadata["source_map"] = [line - 1 for line in (*places, place)]  # so that a warning names the chapter's line
+    page.metadata["source_map"] = [*lines[1:], lines[-1]]  # so that a warning names the chapter's line
     return page
-
-
-def check(chapter: Chapter, notebook: NotebookNode) -> None:
-    """Refuse a run that cannot become a page.
-
-    Raises:
-        ChapterFailed: an image has no caption or no alternative text.
-    """
-    for i, cell in enumerate(copy.deepcopy(notebook.cells)):
-        _pieces(chapter, i, cell)
 
 
 def run_table(chapter: Chapter, record: dict[str, Any]) -> str:
@@ -87,49 +72,41 @@ def run_table(chapter: Chapter, record: dict[str, Any]) -> str:
     return "\n\n".join([*blocks, "::::"])
 
 
-def _pieces(chapter: Chapter, index: int, cell: NotebookNode) -> list[NotebookNode]:
+def _pieces(cell: NotebookNode) -> list[NotebookNode]:
     """A cell and, as cells of their own, what it showed: MyST-NB captions cells, and only cells of text hold labels."""
-    if cell.cell_type != "code" or not cell.outputs or _REMOVED & set(cell.metadata.get("tags", [])):
+    tags = cell.metadata.get("tags", [])
+    if cell.cell_type != "code" or not cell.outputs or _REMOVED & set(tags):
         return [cell]
     outputs, cell.outputs = cell.outputs, []
-    if any(
-        "results" in output.get("metadata", {}).get(METADATA_KEY, {}) for output in outputs
-    ):  # the line has its code
-        cell.metadata["tags"] = [*cell.metadata.get("tags", []), "remove-input"]
     pieces = [cell]
     for output in outputs:
         ours = output.get("metadata", {}).get(METADATA_KEY, {})
         if "figure" in ours:
             output.data.pop(NARROW_SVG, None)  # `attngeo.book.takeaways` has put it beside the page
-            pieces.append(_figure(chapter, index, output, ours["figure"]))
+            pieces.append(_figure(output, **ours["figure"]))
             if "interactive" in ours:
                 html = container(**ours["interactive"], figure=ours["figure"]["name"])
                 pieces.append(nbformat.v4.new_markdown_cell(html))  # an output would get a ground and margins
         elif "table" in ours:
             pieces.append(nbformat.v4.new_markdown_cell(_table(output.data["text/markdown"], **ours["table"])))
         elif "results" in ours:
+            cell.metadata["tags"] = [*tags, "remove-input"]  # the line has its code
             pieces.append(nbformat.v4.new_markdown_cell(output.data["text/markdown"]))
         else:
-            _refuse_images(chapter, index, output)
             if pieces[-1].cell_type != "code" or "mystnb" in pieces[-1].metadata:
                 pieces.append(_code_cell())
             pieces[-1].outputs.append(output)
     return pieces
 
 
-def _figure(chapter: Chapter, index: int, output: NotebookNode, words: dict[str, str]) -> NotebookNode:
-    for word in ("name", "caption", "alt"):
-        if not words.get(word, "").strip():
-            raise _undescribed(chapter, index, word)
+def _figure(output: NotebookNode, name: str, caption: str, alt: str) -> NotebookNode:
     output.data.pop("text/plain", None)
-    has_data = output.data.pop("text/csv", None)
-    caption = (
-        f"{words['caption']} {data_link(words['name'], f'notebooks/{chapter.name}')}" if has_data else words["caption"]
-    )
+    if output.data.pop("text/csv", None):
+        caption = f"{caption} {data_link(name)}"
     cell = _code_cell(output)
     cell.metadata["mystnb"] = {
-        "figure": {"name": words["name"], "caption": caption},
-        "image": {"alt": words["alt"], "classes": "dark-light"},  # custom.css has its colours on the dark page
+        "figure": {"name": name, "caption": caption},
+        "image": {"alt": alt, "classes": "dark-light"},  # custom.css has its colours on the dark page
     }
     return cell
 
@@ -139,22 +116,6 @@ def _table(markdown: str, name: str, caption: str, folded: str = "") -> str:
     fence = "~~~~"  # a caption behind backticks may hold none (CommonMark)
     block = f"{fence}{{table}} {caption}\n:name: {name}\n\n{body}\n{fence}"
     return f"::::{{dropdown}} {folded}\n{block}\n::::" if folded else block
-
-
-def _refuse_images(chapter: Chapter, index: int, output: NotebookNode) -> None:
-    data = output.get("data", {})
-    if any(mime.startswith("image/") for mime in data):
-        raise _undescribed(chapter, index, "caption and alternative text")
-    html = "".join(data.get("text/html", ""))
-    if any(" alt=" not in tag.partition(">")[0] for tag in html.split("<img")[1:]):
-        raise _undescribed(chapter, index, "alternative text")
-
-
-def _undescribed(chapter: Chapter, index: int, what: str) -> ChapterFailed:
-    return ChapterFailed(
-        f"Chapter {chapter.name} shows an image without {what} in cell {index + 1}: return it as an "
-        "attngeo.display.style.CaptionedFigure."
-    )
 
 
 def _code_cell(*outputs: NotebookNode) -> NotebookNode:

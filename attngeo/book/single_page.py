@@ -1,12 +1,11 @@
 """A chapter that was run again as one HTML file: its page of the book, with all that this loads inside it."""
 
-import gzip
 import re
 from base64 import b64encode
 from mimetypes import guess_type
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from urllib.parse import quote, unquote, urljoin
+from urllib.parse import unquote, urljoin
 
 from attngeo.book.cache import Kept
 from attngeo.book.notebooks import Book, Chapter
@@ -22,8 +21,6 @@ ICONS = ("fa-solid-900.woff2",)
 # nothing outside the file is asked for, whatever is in it
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; font-src data:"
 _URL = re.compile(r"""url\((["']?)(?!["']?data:)([^)"']+)\1\)""")
-
-_READABLE = " !$&'()*+,-./:;=?@[]^_`{|}~<>"  # in the address of a picture
 _IMPORT = re.compile(r"""@import ["']([^"']+)["'];""")
 
 
@@ -84,10 +81,10 @@ def _inlined(page: Path, root: Path) -> str:
                 soup.body.append(script.extract())
     for image in soup.find_all(["img", "source"]):
         address = "src" if image.name == "img" else "srcset"
-        image[address] = _data(_file(page, image[address]), spaces=image.name == "img")
+        image[address] = _data(_file(page, image[address]))
     for link in soup.find_all("a", href=True):
         if link.has_attr("download"):
-            path = _packed(_file(page, link["href"]))
+            path = _file(page, link["href"])
             link["href"], link["download"] = _data(path), path.name
         elif not re.match(r"#|[a-z]+:", link["href"]):
             if published:
@@ -115,17 +112,5 @@ def _style(path: Path) -> str:
     return _IMPORT.sub(lambda found: _style(_file(path, found[1])), text)
 
 
-def _packed(path: Path, largest: int = 100_000) -> Path:
-    """The file, or where it has more bytes than that a compressed one beside it."""
-    if path.stat().st_size <= largest:
-        return path
-    packed = path.with_name(f"{path.name}.gz")
-    packed.write_bytes(gzip.compress(path.read_bytes(), mtime=0))
-    return packed
-
-
-def _data(path: Path, spaces: bool = True) -> str:
-    kind = "application/gzip" if path.suffix == ".gz" else guess_type(path.name)[0]
-    if path.suffix == ".svg" and spaces:  # shorter than base64
-        return f"data:{kind},{quote(path.read_text(encoding='utf-8'), safe=_READABLE)}"
-    return f"data:{kind};base64,{b64encode(path.read_bytes()).decode('ascii')}"
+def _data(path: Path) -> str:
+    return f"data:{guess_type(path.name)[0]};base64,{b64encode(path.read_bytes()).decode('ascii')}"

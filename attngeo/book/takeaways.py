@@ -1,7 +1,6 @@
 """What a reader takes away from a page: its executed notebook, its source, and the data of its figures as CSV."""
 
 import html
-import os
 import re
 import textwrap
 from collections.abc import Iterator
@@ -13,7 +12,7 @@ from nbformat import NotebookNode
 from attngeo.display.labels import METADATA_KEY, NARROW_SVG
 from attngeo.files.atomic import write_text
 
-FIGURES = "figures"  # folder of the built book
+FIGURES = "figures"  # folder of the built book, beside that of the chapters
 BRANCH = "main"
 PREVIEW = "_static/preview.png"  # `python -m attngeo.chapters.introduction.two_models` draws it
 DESCRIPTION = 200  # characters
@@ -35,12 +34,12 @@ def write(folder: Path, page: str, source: Path, run: NotebookNode | None) -> No
             write_text(folder / FIGURES / name, text)
 
 
-def for_phones(body: str, page: str, run: NotebookNode) -> str:
+def for_phones(body: str, run: NotebookNode) -> str:
     """The HTML of a page whose figures have their one-column forms, which `write` has written, on narrow screens."""
-    folder, narrow = _relative(FIGURES, page), [name[:-4] for name, _ in _data(run) if name.endswith(".svg")]
+    narrow = "|".join(name[:-4] for name, _ in _data(run) if name.endswith(".svg"))
     return re.sub(
-        rf'(<figure [^>]*id="({"|".join(narrow) or "-"})">\s*)(<img [^>]*>)',
-        rf'\1<picture><source media="(max-width: 600px)" srcset="{folder}/\2.svg" />\3</picture>',
+        rf'(<figure [^>]*id="({narrow or "-"})">\s*)(<img [^>]*>)',
+        rf'\1<picture><source media="(max-width: 600px)" srcset="../{FIGURES}/\2.svg" />\3</picture>',
         body,
     )
 
@@ -74,13 +73,9 @@ def card(page: str, title: str, opening: str, base: str) -> str:
     return "".join(f'<meta {name} content="{html.escape(html.unescape(text))}" />\n' for name, text in tags.items())
 
 
-def data_link(name: str, page: str) -> str:
-    """HTML that links the data of a figure from its caption, on the page (a path without suffix) that shows it."""
-    return f'<a class="figure-data" href="{_relative(f"{FIGURES}/{name}.csv", page)}" download>Data (CSV)</a>'
-
-
-def _relative(path: str, page: str) -> str:
-    return os.path.relpath(path, os.path.dirname(page) or ".").replace(os.sep, "/")
+def data_link(name: str) -> str:
+    """HTML that links the data of a figure from its caption, on the page of a chapter."""
+    return f'<a class="figure-data" href="../{FIGURES}/{name}.csv" download>Data (CSV)</a>'
 
 
 def _data(run: NotebookNode) -> Iterator[tuple[str, str]]:

@@ -18,12 +18,10 @@ Layers of one head are left out, since their sum adds nothing; their one head st
 as a head. Cross-attention is neither encoder nor decoder. Weights that are recorded twice count once.
 """
 
-import json
 import math
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -40,14 +38,15 @@ from attngeo.bilinear.moments import form_moments
 from attngeo.bilinear.null_laws import LEVEL
 from attngeo.bilinear.scores import SUM
 from attngeo.checkpoints.layers import AttentionLayer, open_checkpoint
-from attngeo.errors import AttngeoError, CheckpointError
-from attngeo.files.atomic import atomic_path, write_text
-from attngeo.files.checkout import CheckoutError, data
-from attngeo.files.provenance import sha256, versions
+from attngeo.errors import AttngeoError
+from attngeo.files.atomic import atomic_path
+from attngeo.files.checkout import data
+from attngeo.files.provenance import sha256
 from attngeo.survey.auc import Values
 from attngeo.survey.families import GROUPS, distinct, of_families, with_kinds
 from attngeo.survey.measured import named, read_records
 from attngeo.survey.models import local_weights
+from attngeo.survey.record import weights_at_hand, write_provenance
 
 Numbers = TypeVar("Numbers", float, Tensor, pd.Series)
 LAYER = ["model", "part", "layer"]
@@ -182,19 +181,8 @@ class Recorded(NamedTuple):
 
 
 def recorded() -> Recorded:
-    """What is recorded.
-
-    Raises:
-        CheckoutError: a table is missing or damaged.
-    """
-    tables = []
-    for name in Recorded._fields:
-        path = data("heads_or_sum", f"{name}.parquet")
-        try:
-            tables.append(pd.read_parquet(path))
-        except (OSError, ValueError) as error:
-            raise CheckoutError(f"{path} cannot be read ({error}); restore it from the repository.") from error
-    return Recorded(*tables)
+    """What is recorded."""
+    return Recorded(*(pd.read_parquet(data("heads_or_sum", f"{name}.parquet")) for name in Recorded._fields))
 
 
 def measure(model: str, layer: AttentionLayer) -> Recorded:
@@ -238,18 +226,15 @@ def record(folder: Path) -> None:
     Raises:
         CheckpointError: there is none, or one cannot be read.
     """
-    if not (folders := local_weights()):
-        raise CheckpointError("ATTNGEO_WEIGHTS names no folder that holds models of the register; name one.")
     rows, files = [], {}
-    for model, path in folders.items():
+    for model, path in weights_at_hand().items():
         rows += [measure(model, layer) for layer in open_checkpoint(path) if layer.form.n_heads > 1]
         files[model] = {file.name: sha256(file) for file in sorted(Path(path).glob("*.safetensors"))}
         print(model, flush=True)
     for name, tables in zip(Recorded._fields, zip(*rows, strict=True), strict=True):
         with atomic_path(folder / f"{name}.parquet") as file:
             pd.concat(tables, ignore_index=True).to_parquet(file, index=False)
-    made = {"sha256": files, "versions": versions(), "date": datetime.now(timezone.utc).date().isoformat()}
-    write_text(folder / "record.json", json.dumps(made, indent=1, sort_keys=True) + "\n")
+    write_provenance(folder, sha256=files)
 
 
 class Evidence(NamedTuple):

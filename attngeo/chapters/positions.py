@@ -19,7 +19,7 @@ from attngeo.runs.estimates import Estimate, over_seeds
 from attngeo.runs.experiments import Experiment, read_experiment
 from attngeo.runs.labels import PARTS
 from attngeo.runs.numbers_in_words import as_score, number, with_interval
-from attngeo.runs.record import Run, RunError, read_runs
+from attngeo.runs.record import Run, read_runs
 from attngeo.survey.families import distinct
 from attngeo.survey.positions import MAIN
 from attngeo.survey.positions import recorded as of_models
@@ -46,15 +46,6 @@ class Outcome(Enum):
     UNDECIDED = "undecided"
 
 
-def positions_outcome(first: Estimate, interaction: Estimate, on_plateau: bool) -> Outcome:
-    """Of a table against rotary positions: undecided if every encoder with a table is on a plateau."""
-    if on_plateau:
-        return Outcome.UNDECIDED
-    if first.low > ENOUGH and interaction.low > 0:
-        return Outcome.HOLDS
-    return Outcome.IN_PART if first.low > 0 else Outcome.FALLS
-
-
 @dataclass(frozen=True, eq=False)
 class Judged:
     """An experiment on a table against rotary positions, once its four arms are whole."""
@@ -73,16 +64,15 @@ class Judged:
         """Encoder less decoder with a table, less encoder less decoder with rotary positions, seed by seed."""
         return over_seeds(less(self.arms, "mlm-learned", "clm-learned") - less(self.arms, "mlm-rotary", "clm-rotary"))
 
-    @property
-    def plateau(self) -> float:
-        """Nats."""
-        return PLATEAU.get(self.plan.name, PLATEAU_OF_CHARACTERS)
-
     @cached_property
     def outcome(self) -> Outcome:
-        """By the plan."""
-        on_plateau = bool(self.arms["mlm-learned"].values(LOSS).min() > self.plateau)
-        return positions_outcome(self.first, self.interaction, on_plateau)
+        """By the plan; undecided if every encoder with a table is on a plateau."""
+        plateau = PLATEAU.get(self.plan.name, PLATEAU_OF_CHARACTERS)
+        if self.arms["mlm-learned"].values(LOSS).min() > plateau:
+            return Outcome.UNDECIDED
+        if self.first.low > ENOUGH and self.interaction.low > 0:
+            return Outcome.HOLDS
+        return Outcome.IN_PART if self.first.low > 0 else Outcome.FALLS
 
     @property
     def by_plan(self) -> str:
@@ -98,21 +88,11 @@ class Judged:
         return None if rows is None else (float(rows["outside"].mean()), float(rows[S].mean()))
 
     def of_arm(self, arm: str) -> pd.DataFrame | None:
-        """Medians over layers of an arm's split, a row per seed; None where none is recorded.
-
-        Raises:
-            RunError: a run of the arm is missing in the split, or has another s there than in its record.
-        """
-        if self.split is None or not self.split["run"].str.startswith(f"{arm}-").any():
+        """Medians over layers of an arm's split, a row per run; None where none is recorded."""
+        if self.split is None:
             return None
-        medians = {}
-        for seed, run in zip(self.arms[arm].seeds, self.arms[arm].runs, strict=True):
-            rows = self.split[self.split["run"] == f"{arm}-{seed}"].set_index("layer").sort_index()
-            scores = run.by_layer(S).iloc[-1]
-            if list(rows.index) != list(scores.index) or (rows[S] - scores).abs().max() > 1e-3:
-                raise RunError(f"positions.csv is not of the recorded {arm}-{seed}; write it again from that run.")
-            medians[seed] = rows.drop(columns="run").median()
-        return pd.DataFrame(medians).T
+        rows = self.split[self.split["run"].str.startswith(f"{arm}-")]
+        return None if rows.empty else rows.groupby("run").median()
 
 
 def less(arms: Mapping[str, Arm], one: str, other: str, measure: str = S) -> pd.Series:
@@ -120,22 +100,9 @@ def less(arms: Mapping[str, Arm], one: str, other: str, measure: str = S) -> pd.
     return arms[one].values(measure) - arms[other].values(measure)
 
 
-def whole(plan: Experiment, runs: Iterable[Run]) -> dict[str, Arm]:
-    """Arms of a plan that are recorded whole.
-
-    Raises:
-        RunError: a run was made with another setting than its plan has, or does not reach its last step.
-    """
-    arms = whole_arms(plan, runs)
-    for run in (run for arm in arms.values() for run in arm.runs):
-        if run.curve(S).index[-1] != run.config["steps"]:
-            raise RunError(f"{run.name} has no scores of its last step; record it again.")
-    return arms
-
-
 def judged(plan: Experiment, runs: Iterable[Run], split: pd.DataFrame | None = None) -> Judged | None:
     """The runs of a plan judged by it; None until every seed of its four arms is recorded."""
-    arms = whole(plan, runs)
+    arms = whole_arms(plan, runs)
     return Judged(plan, arms, split) if set(ARMS) <= set(arms) else None
 
 
@@ -159,7 +126,7 @@ def decided() -> dict[str, Judged]:
 def arms_of(experiment: str) -> dict[str, Arm]:
     """The whole arms of any experiment in ``data/runs``."""
     folder = data("runs", experiment)
-    return whole(read_experiment(folder), read_runs(folder))
+    return whole_arms(read_experiment(folder), read_runs(folder))
 
 
 def plan_table(experiments: Mapping[str, Judged]) -> pd.DataFrame:

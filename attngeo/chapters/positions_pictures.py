@@ -27,14 +27,10 @@ RUNS = {"table": ("encoder", "decoder"), "rotary": ("rotary-encoder", "rotary-de
 
 
 def pictured() -> Interactive:
-    """What is recorded, as an interactive."""
+    """Pictures of W_qk over training steps, m_ij against m_ji, both scores and, with a table, P W_qk P^T."""
     folder = data("runs", EXPERIMENT)
     runs = {name: read_run(folder / name) for pair in RUNS.values() for name in pair}
-    return one_start(runs, np.load(folder / KERNELS))
-
-
-def one_start(runs: Mapping[str, Run], kernels: Mapping[str, np.ndarray]) -> Interactive:
-    """Pictures of W_qk over training steps, m_ij against m_ji, both scores and, with a table, P W_qk P^T."""
+    kernels = np.load(folder / KERNELS)
     steps = sorted(step for layer, step in runs["encoder"].pictures if layer == LAYER)
     shown = {
         kind: {model: _recorded(runs[name], steps) for model, name in zip(("encoder", "decoder"), pair, strict=True)}

@@ -16,7 +16,6 @@ from torch import Tensor
 from attngeo.bilinear.form import BilinearForm
 from attngeo.bilinear.scores import score
 from attngeo.claims.published import printed_table
-from attngeo.errors import ParameterError
 from attngeo.survey.released_results import released_results
 
 OBSTACLES = {"no-such-model": "no such model", "random-weights": "random weights were scored"}
@@ -131,8 +130,6 @@ def planted_form(
     ``W_q,h = alike W_k,g S_h + sqrt(1 - alike^2) noise``, S_h symmetric and each head's own, so that 1 gives symmetric
     heads and 0 chance; one coordinate in 32 of the keys is multiplied by ``strength``.
     """
-    if not 0 <= alike <= 1:
-        raise ParameterError(f"alike is {alike}; it lies between 0 and 1.")
     d, generator = n_heads * d_head, torch.Generator().manual_seed(seed)
 
     def normal(*shape: int) -> Tensor:

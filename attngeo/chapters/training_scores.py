@@ -332,17 +332,6 @@ def released_difference(pair: Contrast, letter: str) -> str:
     return as_score(ends["encoder"][title] - ends["decoder"][title]) if title in ends.index else "–"
 
 
-def layer_table(runs: Sequence[Run]) -> pd.DataFrame:
-    """`cases_of_layers` on every arm: value, interval, outcome; of one measure those with most seeds first."""
-    measures = (measure for of in cases_of_layers(runs).values() for measure in of.items())
-    return pd.DataFrame(
-        {"what": words, "text": one.label, "seeds": one.seeds}
-        | {"value": with_interval(one.estimate, as_score), "the claim": one.outcome}
-        for words, cases in measures
-        for one in sorted(cases, key=lambda one: (-one.seeds, one.label))
-    )
-
-
 # Figures
 
 
@@ -400,31 +389,6 @@ def released_over_steps() -> CaptionedFigure:
     return CaptionedFigure(figure, "fig-training-released", caption, alt)
 
 
-@house_style()
-def over_steps(runs: Sequence[Run]) -> CaptionedFigure:
-    """Loss, median symmetry and median directionality over steps, one line per run (Figure 3a, b; Figure S3)."""
-    figure, panels = new_figure(9, 2.7, columns=3)
-    d, told = runs[0].config["d_model"], []
-    random_bands(panels[1:], d)
-    for run in runs:
-        part = PARTS[run.config["objective"]]
-        style = {"color": PART_COLOURS[part], "estimator": "median", "errorbar": ("pi", 50)}
-        panels[0].plot(run.curve("loss"), color=PART_COLOURS[part], linewidth=0.8, alpha=0.5)
-        panels[0].plot(run.curve(LOSS), color=PART_COLOURS[part])
-        for panel, score in zip(panels[1:], SCORES, strict=True):
-            sns.lineplot(run.layer_scores(), x="step", y=score, label=part, legend=False, ax=panel, **style)
-        of_run = (f"{letter} from {ends(run.curve(score))}" for letter, score in LETTERS.items())
-        told.append(f"{part}: held-out loss from {ends(run.curve(LOSS))}, {', '.join(of_run)}")
-    for panel, title in zip(panels, ("loss (nats per token)", *SCORES.values()), strict=True):
-        panel.set(title=title, xlabel="step", ylabel="")
-    panels[1].legend(loc="upper left")
-    steps = max(run.history["step"].max() for run in runs)
-    caption = f"""Loss (thin: training batches; thick: held out) and scores of the summed form over training; medians
-    over layers, quartiles shaded. Grey: mean and two standard deviations of a random matrix of width {d}."""
-    alt = f"Three line plots over {steps} steps. {'; '.join(told)}."
-    return CaptionedFigure(figure, "fig-training-curves", caption, alt)
-
-
 def curves_of(arm: Arm, measure: str) -> pd.DataFrame:
     """A row per step and seed: step, seed, value, model."""
     curves = arm.curves(measure).rename_axis(index="step", columns="seed").stack().rename("value")
@@ -432,7 +396,7 @@ def curves_of(arm: Arm, measure: str) -> pd.DataFrame:
 
 
 @house_style()
-def texts_over_steps(pairs: Sequence[Contrast]) -> CaptionedFigure:
+def over_steps(pairs: Sequence[Contrast], name: str) -> CaptionedFigure:
     """Loss and both scores over steps of encoders and decoders, a row per setting (Figures 3a, b and S3)."""
     figure, grid = new_figure(8.6, 2.5 * len(pairs) + 0.3, rows=len(pairs), columns=3, squeeze=False)
     style = {"x": "step", "y": "value", "hue": "model", "palette": PART_COLOURS, "errorbar": ("pi", 100)}
@@ -449,11 +413,10 @@ def texts_over_steps(pairs: Sequence[Contrast]) -> CaptionedFigure:
     symmetric = sum(pair.first.mean("symmetry") > pair.second.mean("symmetry") for pair in pairs)
     columns = sum(pair.first.mean("directionality") > pair.second.mean("directionality") for pair in pairs)
     caption = f"""Held-out loss and scores of the summed form over training: median over layers, mean over seeds
-    (shaded: from the least to the greatest); a row per setting, of {several} seeds. Grey: random matrices, two
-    standard deviations."""
+    (shaded: from the least to the greatest); seeds: {several}. Grey: random matrices, two standard deviations."""
     alt = f"""Line plots over steps, a row per setting, with loss, symmetry and directionality. At the end the encoder
     has the higher symmetry in {symmetric} of {len(pairs)} rows, the decoder the lower directionality in {columns}."""
-    return CaptionedFigure(figure, "fig-training-recorded", caption, alt)
+    return CaptionedFigure(figure, name, caption, alt)
 
 
 @house_style()

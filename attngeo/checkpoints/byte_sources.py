@@ -1,4 +1,4 @@
-"""Files as bytes that are read by ranges; here those on disk, in `ranges` those behind HTTP."""
+"""Files as bytes that are read by ranges: here those on disk, in `hub` those of the Hub."""
 
 from pathlib import Path
 
@@ -12,21 +12,11 @@ class Bytes:
 
     name: str
     size: int
+    remote = False  # whether reading waits for a network
 
     def read(self, start: int, stop: int) -> memoryview:
         """Bytes [start, stop)."""
         raise NotImplementedError
-
-    def prefetch(self, start: int, stop: int) -> None:
-        """Begin to fetch bytes that `read` will ask for; nothing where they are near."""
-
-    def forget(self) -> None:
-        """Stop fetching what was not read."""
-
-
-def empty(size: int) -> memoryview:
-    """Writable memory that nothing has written to yet."""
-    return torch.empty(size, dtype=torch.uint8).numpy().data
 
 
 class LocalBytes(Bytes):
@@ -51,6 +41,11 @@ class LocalBytes(Bytes):
         if count != len(data):
             raise CheckpointError(f"{self._path} ended while it was read; it changed meanwhile: run again.")
         return data
+
+
+def empty(size: int) -> memoryview:
+    """Writable memory that nothing has written to yet."""
+    return torch.empty(size, dtype=torch.uint8).numpy().data
 
 
 def unreadable(path: Path, error: OSError) -> CheckpointError:

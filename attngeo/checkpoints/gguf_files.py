@@ -101,7 +101,6 @@ class GgufFile(TensorFile):
                 f"{tensor} of {self.name} is stored as {kind.name}, which the package gguf does not dequantise; score"
                 f" a file of another type."
             ) from error
-        self.bytes_read += data.nbytes
         return torch.from_numpy(np.array(numbers, dtype=np.float32))
 
     def _data(self, tensor: str, rows: tuple[int, int] | None) -> np.ndarray:

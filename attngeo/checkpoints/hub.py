@@ -4,30 +4,38 @@ import errno
 import logging
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from huggingface_hub import constants, get_hf_file_metadata, hf_hub_download, hf_hub_url, try_to_load_from_cache
 from huggingface_hub.errors import (
     EntryNotFoundError,
     GatedRepoError,
-    HfHubHTTPError,
     HFValidationError,
+    HTTPError,
     LocalEntryNotFoundError,
     OfflineModeIsEnabled,
     RepositoryNotFoundError,
     RevisionNotFoundError,
 )
+from huggingface_hub.utils import build_hf_headers, get_session, hf_raise_for_status
 
-from attngeo.checkpoints import ranges
-from attngeo.checkpoints.kept import KeptBytes, kept_folder
+from attngeo.checkpoints.byte_sources import Bytes, LocalBytes, empty
+from attngeo.checkpoints.kept import keep, kept_folder
 from attngeo.checkpoints.repositories import Repository
 from attngeo.checkpoints.tensorfiles import SafetensorsFile, TensorFile
 from attngeo.errors import CheckpointError
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
+PIECE = 8 * 2**20  # bytes asked for at once
+IN_FLIGHT = 8  # pieces fetched at the same time, over all files
+ATTEMPTS = 6  # at a piece, before giving up; each wait is twice the one before
+FIRST_WAIT = 0.5  # seconds
+PASSING = {None, 408, 425, 429, 500, 502, 503, 504}  # answers, or none, after which it is worth asking again
+_POOL = ThreadPoolExecutor(IN_FLIGHT, thread_name_prefix="attngeo-range")  # its threads start with the first piece
 _OF_THE_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS}
 
 
@@ -44,18 +52,16 @@ class HubRepository(Repository):
         self.name, self.revision, self._within = name, revision or "main", f"{subfolder}/" if subfolder else ""
         if not f"{name}{self.revision}".isprintable():
             raise CheckpointError(f"{f'{name} {self.revision}'[:80]!r} is no name of a repository; check the spelling.")
-        with self._explained(first):
-            self._reach(first)
-        found = self._download(first)
-        if found is None:
+        # where nothing answers, a download would try for half a minute
+        there = self._cached(first) is not None or self._size(first) is not None
+        path = self._download(first) if there else None
+        if path is None:
             raise CheckpointError(
                 f"{name} has no {self._within}{first} on the Hub; an adapter is scored with its base (--adapter), a"
                 f" GGUF file by its path once it is downloaded."
             )
-        depth = len(
-            Path(self._within + first).parts
-        )  # in the cache: models--owner--name/snapshots/<commit>/config.json
-        self.revision = found.parents[depth - 1].name
+        # in the cache: models--owner--name/snapshots/<commit>/config.json
+        self.revision = path.parents[len(Path(self._within + first).parts) - 1].name
 
     def fetch(self, file: str) -> Path | None:
         """A path in the cache, fetched there if needed; None where the repository, or offline the cache, has none."""
@@ -67,28 +73,19 @@ class HubRepository(Repository):
         if self._cached(file) is not None:
             return super().open(file)
         folder = kept_folder(self.name, self.revision, self._within + file)
-        if folder.is_dir():
-            return SafetensorsFile(KeptBytes(f"{file} of {self.name}", folder, lambda: self._remote(file)))
-        if constants.HF_HUB_OFFLINE:
-            return None
-        try:
-            place = self._find(file)
-        except CheckpointError:
-            if "-of-" in file or not folder.parent.is_dir():
-                raise
-            place = None  # an index was read at this commit, and this file would have come first
-        if place is None:
+        size = next((int(path.name.rpartition("-")[2]) for path in folder.glob("[0-9]*-of-*")), None)
+        if size is None and not constants.HF_HUB_OFFLINE:
+            try:
+                size = self._size(file)
+            except CheckpointError:
+                if "-of-" in file or not folder.parent.is_dir():
+                    raise  # else an index was read at this commit, and this file would have come first
+        if size is None:
             return None
         if file.endswith(".safetensors"):
-            return SafetensorsFile(KeptBytes(f"{file} of {self.name}", folder, lambda: self._remote(file, place)))
-        logger.warning("%s has no safetensors: %s is downloaded whole (%.2f GB)", self.name, file, place.size / 1e9)
+            return SafetensorsFile(HubBytes(self, file, folder, size))
+        logger.warning("%s has no safetensors: %s is downloaded whole (%.2f GB)", self.name, file, size / 1e9)
         return super().open(file)
-
-    def _remote(self, file: str, place: ranges.Place | None = None) -> ranges.RemoteBytes:
-        place = place or self._find(file)
-        if place is None:
-            raise self.absent(file)
-        return ranges.RemoteBytes(f"{file} of {self.name}", place, lambda: self._find(file))
 
     def absent(self, files: str) -> CheckpointError:
         """Why none of the files could be opened."""
@@ -101,56 +98,52 @@ class HubRepository(Repository):
             f"{self.name} on the Hub has no weights that can be read ({files}); convert it with save_pretrained."
         )
 
-    def _reach(self, file: str) -> None:
-        """See whether the Hub answers, if the file is not in the cache: a download would try for half a minute."""
-        if self._cached(file) is not None:
-            return
-        url = hf_hub_url(self.name, self._within + file, revision=self.revision)
-        for wait in (ranges.FIRST_WAIT, None):
-            try:
-                _call(get_hf_file_metadata, url, timeout=constants.HF_HUB_ETAG_TIMEOUT)
-                return
-            except HfHubHTTPError:
-                return  # it answers; the download says what is wrong, or tries again
-            except ranges.NETWORK_ERRORS as error:
-                if wait is None:
-                    raise LocalEntryNotFoundError(f"{constants.ENDPOINT} cannot be reached") from error
-                time.sleep(wait)
+    def piece(self, file: str, start: int, stop: int) -> bytes:
+        """Bytes [start, stop) of a file, from wherever the Hub sends us for them."""
+
+        def ask() -> Any:
+            session: Any = get_session()  # of httpx, or of requests in the releases before 1.0
+            span = {"Accept-Encoding": "identity", "Range": f"bytes={start}-{stop - 1}"}
+            headers, timeout = build_hf_headers() | span, constants.HF_HUB_DOWNLOAD_TIMEOUT
+            answer = session.get(self._url(file), headers=headers, timeout=timeout)
+            hf_raise_for_status(answer)
+            return answer
+
+        with self._explained(file):
+            answer = _patiently(ask, ATTEMPTS)
+        if answer.status_code != 206 or len(answer.content) != stop - start:
+            raise CheckpointError(
+                f"{constants.ENDPOINT} gives {file} of {self.name} not by byte ranges; download the repository (hf"
+                f" download) and give the folder."
+            )
+        return answer.content
+
+    def _url(self, file: str) -> str:
+        return hf_hub_url(self.name, self._within + file, revision=self.revision)
 
     def _cached(self, file: str) -> Path | None:
-        found = try_to_load_from_cache(self.name, self._within + file, revision=self.revision)
-        return Path(found) if isinstance(found, str) else None
+        with self._explained(file):
+            path = try_to_load_from_cache(self.name, self._within + file, revision=self.revision)
+        return Path(path) if isinstance(path, str) else None
 
     def _download(self, file: str) -> Path | None:
+        return self._unless_absent(
+            file, lambda: Path(hf_hub_download(self.name, self._within + file, revision=self.revision))
+        )
+
+    def _size(self, file: str) -> int | None:
+        """Bytes of a file; None where the repository has no such file."""
+        timeout = constants.HF_HUB_ETAG_TIMEOUT
+        return self._unless_absent(file, lambda: get_hf_file_metadata(self._url(file), timeout=timeout).size or 0)
+
+    def _unless_absent(self, file: str, ask: Callable[[], T]) -> T | None:
         with self._explained(file):
             try:
-                return Path(_call(hf_hub_download, self.name, self._within + file, revision=self.revision))
+                return _patiently(ask, 2)
             except LocalEntryNotFoundError:
                 raise
             except EntryNotFoundError:
                 return None
-
-    def _find(self, file: str) -> ranges.Place | None:
-        """Where a file's bytes are; None where the repository has no such file."""
-        url, failures = hf_hub_url(self.name, self._within + file, revision=self.revision), 0
-        while True:
-            try:
-                with self._explained(file):
-                    found = _call(get_hf_file_metadata, url, timeout=constants.HF_HUB_ETAG_TIMEOUT)
-                break
-            except EntryNotFoundError:
-                return None
-            except CheckpointError as error:
-                failures += 1
-                if _status(error) not in ranges.TRANSIENT or failures == ranges.ATTEMPTS:
-                    raise
-                time.sleep(min(ranges.FIRST_WAIT * 2 ** (failures - 1), ranges.LONGEST_WAIT))
-        if found.size is None:
-            raise CheckpointError(
-                f"{constants.ENDPOINT} does not say how large {file} of {self.name} is, so that it cannot be read in"
-                f" part; download the repository (hf download) and give the folder."
-            )
-        return ranges.Place(found.location, found.size)
 
     @contextmanager
     def _explained(self, file: str) -> Iterator[None]:
@@ -166,48 +159,63 @@ class HubRepository(Repository):
             raise CheckpointError(
                 f"{self.name} has no revision {self.revision!r}; see its branches and tags at {page}."
             ) from error
-        except RepositoryNotFoundError as error:
+        except (RepositoryNotFoundError, HFValidationError) as error:
             raise CheckpointError(
                 f"there is no file or folder {self.name!r} here and no public repository of that id at"
                 f" {constants.ENDPOINT}; check the spelling, or set HF_TOKEN if it is private."
             ) from error
-        except HFValidationError as error:
-            raise CheckpointError(
-                f"there is no file or folder {self.name!r}, and it is no Hub id (owner/model); check the spelling."
-            ) from error
-        except (LocalEntryNotFoundError, OfflineModeIsEnabled) as error:
-            raise CheckpointError(
-                f"there is no file or folder {self.name!r} here, {file} of that Hub repository is not in the cache, and"
-                f" {_why(error)}; check the connection or give a local path."
-            ) from error
-        except EntryNotFoundError:
-            raise
-        except (HfHubHTTPError, *ranges.NETWORK_ERRORS) as error:
+        except (HTTPError, OSError) as error:
             if getattr(error, "errno", None) in _OF_THE_DISK:
                 raise
-            remedy = "check HF_TOKEN" if _status(error) in (401, 403) else "try again later"
-            raise CheckpointError(f"{file} of {self.name} cannot be read: {_why(error)}; {remedy}.") from error
+            status = _status(error)
+            why = f"{constants.ENDPOINT} answered {status}" if status else f"{constants.ENDPOINT} cannot be reached"
+            why = "HF_HUB_OFFLINE is set" if constants.HF_HUB_OFFLINE else why
+            remedy = "check HF_TOKEN" if status in (401, 403) else "try again later or give a local path"
+            raise CheckpointError(
+                f"{file} of {self.name} is no local file, and cannot be read: {why}; {remedy}."
+            ) from error
 
 
-def _why(error: Exception) -> str:
-    """What kept the Hub from answering."""
-    if constants.HF_HUB_OFFLINE:
-        return "HF_HUB_OFFLINE is set"
-    status = _status(error)
-    return f"{constants.ENDPOINT} answered {status}" if status else f"{constants.ENDPOINT} cannot be reached"
+class HubBytes(Bytes):
+    """A file on the Hub: ranges are read from ``folder``, each a file there, and those that it has not are put there.
+
+    Raises:
+        CheckpointError: on reading: the server keeps failing, refuses, or has no ranges.
+    """
+
+    remote = True
+
+    def __init__(self, repository: HubRepository, file: str, folder: Path, size: int) -> None:
+        self.name, self.size = f"{file} of {repository.name}", size
+        self._repository, self._file, self._folder = repository, file, folder
+
+    def read(self, start: int, stop: int) -> memoryview:
+        """Bytes [start, stop)."""
+        path = self._folder / f"{start}-{stop}-of-{self.size}"
+        if path.is_file() and path.stat().st_size == stop - start:
+            return LocalBytes(path).read(0, stop - start)
+        data, starts = empty(stop - start), range(start, stop, PIECE)
+        pieces = _POOL.map(lambda at: self._repository.piece(self._file, at, min(at + PIECE, stop)), starts)
+        for at, piece in zip(starts, pieces, strict=True):
+            data[at - start : at - start + len(piece)] = piece
+        with suppress(OSError):  # what cannot be kept is read again
+            keep(path, data)
+        return data
 
 
-def _status(error: Exception) -> int | None:
+def _patiently(ask: Callable[[], T], attempts: int) -> T:
+    """What a call of huggingface_hub gives, asked again when it fails in a way that may pass."""
+    for attempt in range(attempts):
+        try:
+            return ask()
+        except (HTTPError, OSError, RuntimeError) as error:  # RuntimeError: another thread closed the client both share
+            final = isinstance(error, LocalEntryNotFoundError | OfflineModeIsEnabled) or _status(error) not in PASSING
+            if final or attempt == attempts - 1:
+                raise
+            time.sleep(FIRST_WAIT * 2**attempt)
+    raise AssertionError("at least one attempt")
+
+
+def _status(error: BaseException) -> int | None:
     """HTTP status of the answer behind an error."""
     return getattr(getattr(error.__cause__ or error, "response", None), "status_code", None)
-
-
-def _call(function: Callable[..., T], *arguments, **options) -> T:
-    """A call of huggingface_hub, again when another thread's failed connection has closed the client both share."""
-    for _ in range(ranges.ATTEMPTS - 1):
-        try:
-            return function(*arguments, **options)
-        except RuntimeError as error:
-            if "client has been closed" not in str(error):
-                raise
-    return function(*arguments, **options)

@@ -6,7 +6,7 @@ Tensors are found by their names, so no model code is run and no model is built.
 import math
 from collections import deque
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from os import PathLike
@@ -52,7 +52,8 @@ WITHOUT_TABLE = {  # kinds of positions outside the embedding, in words
     "convolution": "by a convolution over its inputs",
     "object-queries": "by learned queries without an order",
 }
-AHEAD = 64 * 2**20  # bytes of later layers fetched while one is worked on
+AHEAD = 64 * 2**20  # bytes of this and later layers that are fetched over a network while one is worked on
+READERS = 8  # layers fetched at the same time
 # name of a shard: nothing outside the folder
 File = Annotated[str, Meta(pattern=r"^(?![\\/])(?!(.*[\\/])?\.\.([\\/]|$))[^\x00-\x1f]+$", max_length=240)]
 SHARDS_AT_ONCE = 8  # headers of a sharded checkpoint read at the same time
@@ -120,6 +121,7 @@ class Checkpoint:
         self.name, self.revision = name if adapter is None else f"{name} + {adapter.name}", revision
         self.model_type = value_of(config, "model_type", Name) or ""
         self._all_files = files
+        self._read: list[int] = []  # bytes of each tensor
         self._files = {name: file for file in files for name in file.shapes}  # by tensor name
         self._refusal, self._config = refusal(config), config
         try:
@@ -164,25 +166,26 @@ class Checkpoint:
 
     def __iter__(self) -> Iterator[AttentionLayer]:
         """The layers in turn; over a network the next ones are fetched meanwhile, as far as AHEAD bytes go."""
-        coming: deque[int] = deque()  # bytes of each layer from the current one on that is being fetched
+        if not any(file.remote for file in self._all_files):
+            yield from map(self.read, self.plans)
+            return
+        pool, coming, ahead = ThreadPoolExecutor(READERS), deque[Future](), 0  # bytes of the layers that are coming
         try:
             for number, plan in enumerate(self.plans):
                 for later in self.plans[number + len(coming) :]:
-                    if coming and sum(coming) >= AHEAD:
+                    if coming and ahead >= AHEAD:
                         break
-                    for name, rows in self._spans(later).items():
-                        self._files[name].prefetch(name, rows)
-                    coming.append(self._size(later))
-                yield self.read(plan)
-                coming.popleft()
+                    coming.append(pool.submit(self.read, later))
+                    ahead += self._size(later)
+                yield coming.popleft().result()
+                ahead -= self._size(plan)
         finally:
-            for file in self._all_files:
-                file.forget()
+            pool.shutdown(wait=False, cancel_futures=True)
 
     @property
     def bytes_read(self) -> int:
         """Bytes of tensors read so far."""
-        return sum(file.bytes_read for file in self._all_files)
+        return sum(self._read)
 
     @property
     def bytes_in_all(self) -> int:
@@ -278,6 +281,7 @@ class Checkpoint:
     def _weight(self, name: str, rows: tuple[int, int] | None) -> torch.Tensor:
         """A weight, or its rows [start, stop)."""
         weight = self._files[name].read(name, rows)
+        self._read.append(self._files[name].size(name, rows))
         if not weight.is_floating_point() or weight.dtype in FLOAT8:
             why = self._refusal or f"nothing beside it tells which numbers it stands for; {WAY_OUT}."
             raise CheckpointError(f"{self.name}: {name} is stored as {str(weight.dtype)[6:]}, and {why}")

@@ -38,7 +38,6 @@ class Weights(TensorFile):
         whole: Any = self.tensors[tensor].detach()
         whole = whole.full_tensor() if self.gather and _is_sharded(whole) else whole
         found = whole[slice(*(rows or (None,)))]
-        self.bytes_read += found.nbytes
         return found.cpu() if found.device.type == "mps" else found
 
 

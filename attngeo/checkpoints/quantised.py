@@ -44,11 +44,6 @@ class Quantised(TensorFile):
         weight = weight.T if self._turned else weight
         return weight if rows is None else weight[slice(*rows)]
 
-    def prefetch(self, tensor: str, rows: tuple[int, int] | None = None) -> None:
-        """Begin to fetch the parts."""
-        for file, name in self._parts.values():
-            file.prefetch(name)
-
     def _part(self, part: str) -> Tensor:
         file, name = self._parts[part]
         return file.read(name)

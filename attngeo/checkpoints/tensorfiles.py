@@ -1,11 +1,10 @@
 """Tensors out of one file by name, reading nothing else: safetensors by byte ranges, ``.bin`` by memory mapping."""
 
 import math
-import pickle
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated
 
 import msgspec
 import torch
@@ -41,7 +40,7 @@ class TensorFile:
 
     name: str
     shapes: Mapping[str, Size]
-    bytes_read = 0  # of the tensors, a header not counted
+    remote = False  # whether reading waits for a network
 
     def size(self, tensor: str, rows: tuple[int, int] | None = None) -> int:
         """Bytes of what `read` gives."""
@@ -51,43 +50,38 @@ class TensorFile:
         """The tensor, or its rows [start, stop)."""
         raise NotImplementedError
 
-    def prefetch(self, tensor: str, rows: tuple[int, int] | None = None) -> None:
-        """Begin to fetch what `read` will ask for; nothing where it is near."""
 
-    def forget(self) -> None:
-        """Stop fetching what was not read."""
-
-
-class _Entry(msgspec.Struct, forbid_unknown_fields=True):
-    """What the header of a safetensors file says of a tensor."""
-
-    dtype: Annotated[str, msgspec.Meta(max_length=20)]
-    shape: Annotated[list[_Size], msgspec.Meta(max_length=64)]
-    data_offsets: tuple[_Size, _Size]
-
-
-class Stored(NamedTuple):
+class Stored(msgspec.Struct):
     """A tensor as the header of a safetensors file has it."""
 
     dtype: str
-    shape: Size
-    start: int  # offset in the file
-    stop: int
+    shape: list[_Size]
+    data_offsets: tuple[_Size, _Size]  # behind the header
 
 
 class SafetensorsFile(TensorFile):
     """A ``.safetensors`` file: 8 bytes with the header's length, the header in JSON, then the tensors' bytes.
 
     Raises:
-        CheckpointError: the header is damaged or the file is shorter than it says.
+        CheckpointError: the header is damaged.
 
     Source: https://huggingface.co/docs/safetensors (format).
     """
 
     def __init__(self, source: Bytes) -> None:
-        self.name, self._source = source.name, source
-        self._stored = self._read_header()
-        self.shapes = {name: entry.shape for name, entry in self._stored.items()}
+        self.name, self.remote, self._source = source.name, source.remote, source
+        if source.size < 8:
+            raise damaged(self.name)
+        length = int.from_bytes(bytes(source.read(0, 8)), "little")
+        if 8 + length > min(source.size, _MAX_HEADER):
+            raise damaged(self.name)
+        try:
+            header = msgspec.json.decode(source.read(8, 8 + length), type=dict[str, msgspec.Raw])
+            header.pop("__metadata__", None)
+            self._stored = {name: msgspec.json.decode(raw, type=Stored) for name, raw in header.items()}
+        except (ValueError, RecursionError) as error:
+            raise damaged(self.name) from error
+        self._start, self.shapes = 8 + length, {name: Size(entry.shape) for name, entry in self._stored.items()}
 
     def read(self, tensor: str, rows: tuple[int, int] | None = None) -> Tensor:
         """The tensor, or its rows [start, stop).
@@ -96,23 +90,14 @@ class SafetensorsFile(TensorFile):
             CheckpointError: its entries are of no type known here, or the file cannot be read.
         """
         data = self._source.read(*self.extent(tensor, rows))
-        self.bytes_read += len(data)
-        dtype, shape, _, _ = self._stored[tensor]
-        whole = torch.frombuffer(data, dtype=_DTYPES[dtype])
+        shape = self.shapes[tensor]
+        whole = torch.frombuffer(data, dtype=_DTYPES[self._stored[tensor].dtype])
         return whole.view(shape if rows is None else (rows[1] - rows[0], *shape[1:]))
 
     def size(self, tensor: str, rows: tuple[int, int] | None = None) -> int:
         """Bytes of what `read` gives, as the header tells."""
         start, stop = self.extent(tensor, rows)
         return stop - start
-
-    def prefetch(self, tensor: str, rows: tuple[int, int] | None = None) -> None:
-        """Begin to fetch what `read` will ask for."""
-        self._source.prefetch(*self.extent(tensor, rows))
-
-    def forget(self) -> None:
-        """Stop fetching what was not read."""
-        self._source.forget()
 
     def extent(self, tensor: str, rows: tuple[int, int] | None = None) -> tuple[int, int]:
         """Where a tensor's bytes, or those of its rows, begin and end in the file."""
@@ -122,44 +107,9 @@ class SafetensorsFile(TensorFile):
                 f"{tensor} in {self.name} is stored as {entry.dtype}, no type of numbers that can be scored; open the"
                 f" checkpoint in float32, float16 or bfloat16."
             )
-        if rows is None:
-            return entry.start, entry.stop
+        start, stop = (self._start + offset for offset in entry.data_offsets)
         width = math.prod(entry.shape[1:]) * _DTYPES[entry.dtype].itemsize
-        return entry.start + rows[0] * width, entry.start + rows[1] * width
-
-    def _read_header(self) -> dict[str, Stored]:
-        if self._source.size < 8:
-            raise self.damaged(f"it has {self._source.size} bytes")
-        length = int.from_bytes(bytes(self._source.read(0, 8)), "little")
-        if not 2 <= length <= _MAX_HEADER:
-            raise self.damaged("its first 8 bytes are not the length of a header")
-        if 8 + length > self._source.size:
-            raise self.damaged(f"its header should end at byte {8 + length} and the file at {self._source.size}")
-        read, name = msgspec.json.Decoder(_Entry).decode, "its header"
-        found: dict[str, _Entry] = {}
-        try:
-            header = msgspec.json.decode(self._source.read(8, 8 + length), type=dict[str, msgspec.Raw])
-            header.pop("__metadata__", None)
-            for name, raw in header.items():
-                found[name] = read(raw)
-        except (ValueError, RecursionError) as error:
-            raise self.damaged(f"{name[:200]} is not the JSON of that format ({cause(error)})") from error
-        entries, end = {}, 8 + length
-        for name, entry in sorted(found.items(), key=lambda item: item[1].data_offsets):
-            start, stop = (8 + length + offset for offset in entry.data_offsets)
-            size = math.prod(entry.shape) * _DTYPES[entry.dtype].itemsize if entry.dtype in _DTYPES else stop - start
-            if start != end or stop - start != size:
-                raise self.damaged(f"the place of {name} does not fit its shape or the tensor before it")
-            entries[name], end = Stored(entry.dtype, Size(entry.shape), start, stop), stop
-        if end != self._source.size:
-            raise self.damaged(f"it should have {end} bytes and has {self._source.size}")
-        return {name: entries[name] for name in header}
-
-    def damaged(self, what: str) -> CheckpointError:
-        """The error for a file that is not what it should be."""
-        return CheckpointError(
-            f"{self.name} is no whole safetensors file: {what}; it is truncated or corrupt: fetch it again."
-        )
+        return (start, stop) if rows is None else (start + rows[0] * width, start + rows[1] * width)
 
 
 class TorchFile(TensorFile):
@@ -171,86 +121,57 @@ class TorchFile(TensorFile):
 
     def __init__(self, path: Path) -> None:
         self.name = path.name
-        state = _load(path)
-        self._tensors = {name: value for name, value in state.items() if isinstance(value, Tensor)}
-        for name, value in self._tensors.items():
-            if not isinstance(name, str) or value.is_nested or value.layout is not torch.strided:
-                raise CheckpointError(
-                    f"{self.name} has a tensor {name!r} that is sparse, nested or without a name; save it dense."
-                )
+        try:  # not mapped in the format of torch before 1.6
+            state = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
+        except OSError as error:
+            raise unreadable(path, error) from error
+        except Exception as error:  # torch checks little of what it reads
+            raise CheckpointError(
+                f"{self.name} is truncated, corrupt, or not a file of tensors alone, and loading anything else could"
+                f" run code; fetch it again or, where you trust it, load it and save its state_dict as safetensors."
+            ) from error
+        if not isinstance(state, Mapping):
+            raise CheckpointError(f"{self.name} holds a {type(state).__name__} and no named tensors; save its weights.")
+        state = next((state[key] for key in NESTED if isinstance(state.get(key), Mapping)), state)
+        tensors = {f"{name}": value for name, value in state.items() if isinstance(value, Tensor)}
+        self._tensors = {n: t for n, t in tensors.items() if t.layout is torch.strided and not t.is_nested}
         self.shapes = {name: tensor.shape for name, tensor in self._tensors.items()}
 
     def read(self, tensor: str, rows: tuple[int, int] | None = None) -> Tensor:
         """The tensor, or its rows [start, stop)."""
-        found = self._tensors[tensor]
-        in_all = math.prod(found.shape) * found.element_size()  # torch's own product overflows
-        if found.is_meta or in_all > found.untyped_storage().nbytes():
+        whole = self._tensors[tensor]
+        in_all = math.prod(whole.shape) * whole.element_size()  # torch's own product overflows
+        if whole.is_meta or in_all > whole.untyped_storage().nbytes():
             raise CheckpointError(f"{tensor} in {self.name} holds no numbers or repeats a few; save it contiguous.")
-        self.bytes_read += self.size(tensor, rows)
-        return (found[slice(*rows)] if rows else found).clone()  # out of the mapping, so that the file may go
+        return (whole[slice(*rows)] if rows else whole).clone()  # out of the mapping, so that the file may go
 
     def size(self, tensor: str, rows: tuple[int, int] | None = None) -> int:
         """Bytes of what `read` gives."""
-        found = self._tensors[tensor]
-        length = found.shape[0] if rows is None else rows[1] - rows[0]
-        return length * math.prod(found.shape[1:]) * found.element_size()
+        return bytes_of(self._tensors[tensor], rows)
 
 
-def _load(path: Path) -> Mapping:
-    """The state dict of a ``torch.save`` file."""
-    lengths: dict[int, int] = {}  # of the storages, by address
-
-    def seen(storage: Any, location: str) -> Any:
-        lengths[storage.data_ptr()] = storage.nbytes()
-        return storage
-
-    try:
-        if zipfile.is_zipfile(path):
-            state = torch.load(path, map_location=seen, weights_only=True, mmap=True)
-            _require_whole(path, [lengths[address] for address in sorted(lengths) if lengths[address]])
-        else:
-            state = torch.load(path, map_location="cpu", weights_only=True)  # the format of torch before 1.6
-    except CheckpointError:
-        raise
-    except pickle.UnpicklingError as error:
-        raise CheckpointError(
-            f"{path.name} is not a file of tensors alone (or is damaged), and loading anything else could run code;"
-            f" where you trust it, load it and save its state_dict as safetensors."
-        ) from error
-    except OSError as error:
-        raise unreadable(path, error) from error
-    except Exception as error:  # torch checks little of what it reads
-        raise _damaged(path) from error
-    if not isinstance(state, Mapping):
-        raise CheckpointError(f"{path.name} holds a {type(state).__name__} and no named tensors; save a state_dict.")
-    inside = (state[key] for key in NESTED if isinstance(state.get(key), Mapping))
-    return next(inside, state)
-
-
-def _require_whole(path: Path, lengths: list[int]) -> None:
-    """Refuse storages that reach into what follows them: those mapped lie in the order of the archive's records."""
-    with zipfile.ZipFile(path) as archive:
-        records = sorted((r for r in archive.infolist() if "/data/" in r.filename), key=lambda r: r.header_offset)
-    if [record.file_size for record in records if record.file_size] != lengths:
-        raise _damaged(path)
-
-
-def _damaged(path: Path) -> CheckpointError:
-    return CheckpointError(f"{path.name} is no whole torch file; it is truncated or corrupt: fetch it again.")
+def bytes_of(tensor: Tensor, rows: tuple[int, int] | None) -> int:
+    """Bytes of a tensor's entries, or of those of its rows [start, stop)."""
+    length = tensor.shape[0] if rows is None else rows[1] - rows[0]
+    return length * math.prod(tensor.shape[1:]) * tensor.element_size()
 
 
 def open_tensors(path: Path) -> TensorFile:
     """A local file of tensors, by its suffix."""
     if path.suffix == ".safetensors":
-        found = SafetensorsFile(LocalBytes(path))
         try:
-            with safe_open(path, "pt"):  # the library's own checks, of types too that are read by none here
-                return found
+            with safe_open(path, "pt"):  # checks that the places of tensors fit their shapes and the file
+                return SafetensorsFile(LocalBytes(path))
         except (SafetensorError, OSError) as error:
-            raise found.damaged(cause(error)) from error
+            raise damaged(path.name, f": {cause(error)}") from error
     if path.suffix in SUFFIXES:
         return TorchFile(path)
     raise no_tensors(path)
+
+
+def damaged(name: str, why: str = "") -> CheckpointError:
+    """The error for a file that is not what it should be."""
+    return CheckpointError(f"{name} is no whole safetensors file{why}; it is truncated or corrupt: fetch it again.")
 
 
 def no_tensors(path: Path) -> CheckpointError:

@@ -70,8 +70,12 @@ def claim(
 
         @wraps(compared)
         def judged(*args: Any, **kwargs: Any) -> Result:
-            comparisons, returned = _drained(compared(*args, **kwargs))
-            said = {"verdict": verdict, **words, **returned}
+            seen, generator = [], compared(*args, **kwargs)
+            try:
+                while True:
+                    seen.append(next(generator))
+            except StopIteration as end:
+                said = {"verdict": verdict, **words, **(end.value or {})}
             found = said.pop("verdict")
             if found is None or said.keys() != words.keys():
                 raise WordingError(f"{judged.__name__} has no verdict, or returns words that are none of a claim.")
@@ -86,7 +90,7 @@ def claim(
                 statement,
                 part,
                 verdict=found,
-                comparisons=tuple(c.claimed(found, ours) for c in comparisons),
+                comparisons=tuple(c.claimed(found, ours) for c in seen),
                 maybe_copying=maybe_copying,
                 repeats=repeats,
                 ours=ours,
@@ -124,12 +128,3 @@ def decoration(function: ast.FunctionDef) -> ast.Call | None:
     """The call of `claim` above a function, if there is one."""
     calls = (d for d in function.decorator_list if isinstance(d, ast.Call))
     return next((d for d in calls if getattr(d.func, "id", "") == claim.__name__), None)
-
-
-def _drained(comparisons: Comparisons) -> tuple[list[Comparison], dict[str, Any]]:
-    seen = []
-    while True:
-        try:
-            seen.append(next(comparisons))
-        except StopIteration as end:
-            return seen, end.value or {}

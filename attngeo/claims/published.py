@@ -2,11 +2,9 @@
 
 import pandas as pd
 
-from attngeo.errors import ParameterError
 from attngeo.files.checkout import CheckoutError, data
 from attngeo.inputs import cause
 
-TABLES = ("1", "S1", "S2", "S3", "web")
 TRAINED_TOKENS = 200_000 * 256 * 512  # updates of so many blocks (Section S2.3) of so many positions (Table S1)
 
 
@@ -25,11 +23,8 @@ def printed_table(number: str) -> pd.DataFrame:
     Tables 1 and web have ``symmetric_init`` as a bool and no speed-up (NaN) where none is printed.
 
     Raises:
-        ParameterError: the paper has no such table.
         CheckoutError: the file is missing or damaged.
     """
-    if number not in TABLES:
-        raise ParameterError(f"There is no transcribed table {number!r}; there are {', '.join(TABLES)}.")
     file = "web_table" if number == "web" else f"table_{number.lower()}"
     frame = read_published(file, dtype=str if number == "S1" else None)
     if "symmetric_init" in frame:
@@ -39,10 +34,8 @@ def printed_table(number: str) -> pd.DataFrame:
 
 def trained_widths() -> dict[int, int]:
     """Width of the trained models by their number of layers (Table S1)."""
-    layers, widths = (
-        printed_table("S1").set_index("setting").loc[name].astype(int) for name in ("hidden_layers", "hidden_size")
-    )
-    return dict(zip(layers, widths, strict=True))
+    sizes = printed_table("S1").set_index("setting").T
+    return dict(zip(sizes["hidden_layers"].astype(int), sizes["hidden_size"].astype(int), strict=True))
 
 
 def released_medians() -> pd.DataFrame:

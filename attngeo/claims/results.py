@@ -12,6 +12,7 @@ import numpy as np
 from attngeo.claims.verdict import Verdict, WordingError
 
 Relation = Literal["=", "≠", "<", ">"]
+NUMBERS = ("measured", "expected", "tolerance", "standard_error")
 
 
 class Claim(NamedTuple):
@@ -58,11 +59,6 @@ class Comparison:
     claim: Claim | None = None  # the same as a number; a result's comparisons without one are ours alone
     decides: bool = True  # whether what was measured is large enough for the claim
 
-    def __post_init__(self) -> None:
-        for name in ("measured", "expected", "tolerance", "standard_error"):
-            value = getattr(self, name)
-            object.__setattr__(self, name, None if value is None else float(value))  # numpy and torch scalars too
-
     @property
     def holds(self) -> bool:
         """Whether the relation holds. A NaN on either side never does."""
@@ -83,8 +79,9 @@ class Comparison:
         if self.interval and relation in ("<", ">"):
             ends = (self.interval.low, self.interval.high)
             below, above = max(ends) < number, min(ends) > number
-            found = Standing.AGREES if (above if relation == ">" else below) else Standing.CONTRADICTS
-            return found if below or above else Standing.UNDECIDED
+            if not (below or above):
+                return Standing.UNDECIDED
+            return Standing.AGREES if above == (relation == ">") else Standing.CONTRADICTS
         ours = self.holds and self.relation == "="
         value, tolerance = (self.expected, 0.0) if ours else (self.measured, self.tolerance)
         return Standing.AGREES if _holds(value, relation, number, tolerance) else Standing.CONTRADICTS
@@ -109,14 +106,8 @@ class Comparison:
 
 def _holds(measured: float, relation: str, number: float, tolerance: float) -> bool:
     gap = measured - number
-    if math.isnan(gap):
-        return False
-    return {
-        "=": abs(gap) <= tolerance,
-        "≠": abs(gap) > tolerance,
-        "<": gap < -tolerance,
-        ">": gap > tolerance,
-    }[relation]
+    relations = {"=": abs(gap) <= tolerance, "≠": abs(gap) > tolerance, "<": gap < -tolerance, ">": gap > tolerance}
+    return relations[relation] and not math.isnan(gap)
 
 
 def exact(

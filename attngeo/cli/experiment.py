@@ -33,8 +33,7 @@ def command(
     may be given several times at once.
     """
     with needs("train", "attngeo experiment"):  # pandas, which no --help waits for
-        from attngeo.runs.experiments import ExperimentError, State, read_experiment, read_experiments
-        from attngeo.runs.experiments_table import with_table
+        from attngeo.runs.experiments import ExperimentError, State, read_experiment, read_experiments, with_table
 
     if tables:
         readme = data("runs", "README.md")

@@ -56,7 +56,7 @@ def command(
     if chapter is None or listing:
         if words or output or opened:
             raise ParameterError("-p, -o and --open need a chapter: attngeo run CHAPTER.")
-        chapters = [book.chapter(chapter)] if chapter else book.all_chapters()
+        chapters = [book.chapter(chapter)] if chapter else book.chapters()
         click.echo("\n\n".join(_description(c) for c in chapters))
         return
     found = book.chapter(chapter)

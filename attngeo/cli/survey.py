@@ -24,9 +24,7 @@ JOBS = min(4, os.cpu_count() or 1)
 @click.option("--group", "label", metavar="G", default="", help="Every model of a group: see --list.")
 @click.option("--resume", is_flag=True, help="Pass over models with a finished record.")
 @click.option("-o", "--output", type=click.Path(file_okay=False, path_type=Path), help="Folder of the records.")
-@click.option(
-    "-j", "--jobs", type=click.IntRange(1, 64), default=JOBS, show_default=True, help="Models at once; of one, layers."
-)
+@click.option("-j", "--jobs", type=click.IntRange(1, 64), default=JOBS, show_default=True, help="Models at once.")
 @options.working
 @options.gamma
 @click.option("--quantise", is_flag=True, help="Also score the weights rounded to 16, 8 and 4 bits.")
@@ -85,7 +83,7 @@ def command(
     def start(on_layer):
         if workers or scheduler:
             return survey_on_workers(todo, folder, gamma, quantise, workers, scheduler)
-        torch.set_num_threads(max(1, torch.get_num_threads() // jobs))
+        torch.set_num_threads(max(1, torch.get_num_threads() // min(jobs, max(1, len(todo)))))
         return survey(todo, folder, gamma, jobs, on_layer, quantise)
 
     failed = _run(start, len(todo))

@@ -5,7 +5,7 @@ from contextlib import nullcontext
 from dataclasses import fields, replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 import click
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 def _options(function):
     """One option per field of the configuration; its default stays None, so that a file and a preset can speak."""
     for f in reversed(fields(TrainingConfig)):
-        kind = (get_args(f.type) or (f.type,))[0]
+        kind, words = f.type, f.type.__metadata__[-1] + ("" if f.default is None else f"  [default: {f.default}]")
+        while get_args(kind) and get_origin(kind) is not Literal:  # Annotated[int, ...], also with | None
+            kind = get_args(kind)[0]
         flag = f"--{f.name.replace('_', '-')}"
-        choices = f.metadata["choices"]
-        words = f.metadata["help"] + ("" if f.default is None else f"  [default: {f.default}]")
         flags = f"{flag}/--no-{flag[2:]}" if kind is bool else flag
-        kind = click.Choice(choices) if choices else kind
+        kind = click.Choice(get_args(kind)) if get_args(kind) else kind
         function = click.option(flags, f.name, type=kind, default=None, help=words)(function)
     return function
 

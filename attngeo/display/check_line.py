@@ -1,15 +1,15 @@
 """A check as the book shows it: one line, which unfolds to its numbers."""
 
 import re
+from typing import NamedTuple
 
 import pandas as pd
 
 from attngeo.claims.numbering import of_the_paper
-from attngeo.claims.results import Result, Standing
+from attngeo.claims.results import Claim, Comparison, Result, Standing
 from attngeo.claims.verdict import Verdict
-from attngeo.display.check_rows import Row, is_identity, largest_error, rows
 from attngeo.display.tables import markdown_table
-from attngeo.display.typeset import typeset
+from attngeo.display.typeset import number, typeset, with_error, within
 
 MARKS = {
     Verdict.HOLDS: "✓",
@@ -32,6 +32,8 @@ UNSUPPORTED = "not supported by this run"
 STANDING = {Standing.AGREES: "✓", Standing.CONTRADICTS: "×", Standing.UNDECIDED: "?", Standing.TOLD: "–"}
 CODE = "<!-- code of {} -->"
 SHORT = 70  # characters of what is printed that go into the line
+ROUNDING = 1e-6  # what is 0 to within less is an identity
+TICK = '<span aria-hidden="true">✓</span>'
 
 
 def badge(verdict: str, supported: bool = True) -> str:
@@ -50,23 +52,44 @@ def legend() -> str:
     return "\n".join(["::::{dropdown} What the badges mean", *rows, "::::"])
 
 
+class Row(NamedTuple):
+    """One line of the table behind a check; of several identities where they are merged."""
+
+    comparison: Comparison
+    quantity: str
+    paper: str  # "" where the paper has nothing for it
+    ours: str  # "" where it is the paper's
+    measured: str
+
+    @property
+    def standing(self) -> Standing:
+        """How the paper's claim stands or, without one, ours."""
+        return self.comparison.standing
+
+    @property
+    def missed(self) -> bool:
+        """Whether the paper has a number here that is not met."""
+        return bool(self.paper) and self.standing is Standing.CONTRADICTS
+
+
 def check_line(result: Result, unfolded: bool = False) -> str:
     """The check in MyST and HTML: a line, and below it, folded, what is printed, the numbers and their code.
 
     Unfolded, the code stands before the numbers that it makes.
     """
-    found = rows(result)
+    lines = rows(result)
+    missed = [f": {typeset(row.quantity)} **{row.measured}**, paper {row.paper}" for row in lines if row.missed]
     parts = [
         badge(str(result.verdict), result.supported),
-        f'<span class="check-said">{_said(result)}{_missed(found)}</span>',
-        f'<span class="check-ours">{_ours(result, found)}</span>',
+        f'<span class="check-said">{_said(result)}{"".join(missed[:1])}</span>',
+        f'<span class="check-ours">{_ours(result, lines)}</span>',
         f'<span class="check-count">{_count(len(result.comparisons), "number")}</span>',
     ]
-    folded = [_texts(result), markdown_table(_frame(found)) if found else "", _source(result)]
-    if unfolded:
-        folded[1:] = folded[:0:-1]
+    code = CODE.format(result.source) if result.source else ""  # the book puts the code of its cell here
+    numbers = markdown_table(_frame(lines)) if lines else ""
     opened = " open" if unfolded or not result.supported else ""
     head = f'<details class="check"{opened}><summary>\n\n{" ".join(parts)}\n\n</summary>'
+    folded = [_texts(result), *((code, numbers) if unfolded else (numbers, code))]
     return "\n\n".join(filter(None, [head, *folded, "</details>"]))
 
 
@@ -77,45 +100,86 @@ def plain_line(result: Result) -> str:
     return f"{name}: {result.title}: {result.verdict} ({held} of {_count(len(result.comparisons), 'comparison')} hold)"
 
 
+def rows(result: Result) -> list[Row]:
+    """Rows of a result: both ends of an interval are one, and so are identities up to rounding on the same side."""
+    identities: dict[bool, list[Comparison]] = {True: [], False: []}
+    others: dict[tuple, Row] = {}
+    for c in result.comparisons:
+        if _is_identity(c):
+            identities[c.claim is None].append(c)
+        else:
+            others.setdefault((c.quantity, c.interval or (c.measured, c.relation, c.expected)), _row(c))
+    merged = [_merged(same) if len(same) > 1 else _row(same[0]) for same in identities.values() if same]
+    return sorted([*others.values(), *merged], key=lambda row: (not row.missed, not row.paper))
+
+
+def _is_identity(c: Comparison) -> bool:
+    """Whether it says that something is 0 up to rounding, and it is."""
+    exact = c.relation == "=" and c.expected == 0 and c.standard_error is None and c.tolerance <= ROUNDING
+    return exact and c.holds and (c.claim is None or c.standing is Standing.AGREES)
+
+
+def _largest_error(identities: list[Comparison]) -> str:
+    return f"error {number(max(abs(c.measured) for c in identities))}"
+
+
+def _merged(same: list[Comparison]) -> Row:
+    words = "; ".join(dict.fromkeys(c.quantity for c in same))
+    quantity = f'{len(same)} identities <span class="check-merged">{words}</span>'
+    return Row(same[0], quantity, *(("0", "") if same[0].claim else ("", "0")), _largest_error(same))
+
+
+def _row(c: Comparison) -> Row:
+    by_number = c.relation == "=" and c.interval is None and c.claim != Claim("=", c.expected)
+    ours = _number(c.relation, c.expected) if c.claim is None or by_number else ""
+    return Row(c, c.quantity, _number(*c.claim) if c.claim else "", ours, _measured(c))
+
+
+def _number(relation: str, value: float) -> str:
+    return number(value) if relation == "=" else f"{relation} {number(value)}"
+
+
+def _measured(c: Comparison) -> str:
+    if c.interval:
+        return within(*c.interval)
+    if c.standard_error is not None:
+        return with_error(c.measured, c.standard_error)
+    tolerance = max(ROUNDING, ROUNDING * abs(c.expected))
+    if c.relation == "=" and c.tolerance > tolerance:
+        return f"{number(c.measured)} (to within {number(c.tolerance, 2)})"
+    return number(c.measured, 6 if abs(c.measured - c.expected) <= tolerance else 4)
+
+
 def _said(result: Result) -> str:
-    name = of_the_paper(result.statement, result.part)
-    brief = result.printed if 0 < _length(result.printed) <= SHORT else result.title
-    return f"**{name}** {typeset(brief).rstrip('.')}"
+    """Number, and what is printed, if that is short: to a reader a command of TeX is one character."""
+    seen = re.sub(r"[${}^_]", "", re.sub(r"\\[a-zA-Z]+|\\.", "x", result.printed))
+    brief = result.printed if 0 < len(seen) <= SHORT else result.title
+    return f"**{of_the_paper(result.statement, result.part)}** {typeset(brief).rstrip('.')}"
 
 
-def _length(text: str) -> int:
-    """Of what a reader sees: a command of TeX is one character."""
-    return len(re.sub(r"[${}^_]", "", re.sub(r"\\[a-zA-Z]+|\\.", "x", text)))
-
-
-def _missed(found: list[Row]) -> str:
-    for row in found:
-        if row.missed:
-            return f": {typeset(row.quantity)} **{row.measured}**, paper {row.paper}"
-    return ""
-
-
-def _ours(result: Result, found: list[Row]) -> str:
+def _ours(result: Result, lines: list[Row]) -> str:
     if not result.supported:
         return ""
-    kept = [c for c in result.comparisons if c.claim is None or c.standing is Standing.AGREES]
-    exact = [c for c in kept if is_identity(c)]
     if result.verdict is Verdict.UNDECIDED:
-        n = sum(row.standing in (Standing.UNDECIDED, Standing.TOLD) for row in found)
-        return f"? {n} of {_count(len(found), 'row')} decide{'s' * (n == 1)} nothing" if n else ""
-    whose = "" if result.verdict in (Verdict.HOLDS, Verdict.STATED) else "ours: "
-    if exact and 2 * len(exact) >= len(kept):
-        return f'<span aria-hidden="true">✓</span> {whose}error {largest_error(exact)}'
-    if len(kept) == 1:
-        (row,) = [row for row in found if row.comparison is kept[0]]
-        return f'<span aria-hidden="true">✓</span> {whose}{typeset(row.quantity)}: {row.measured}'
-    return f'<span aria-hidden="true">✓</span> {whose}{len(kept)} agree' if kept else ""
+        n = sum(row.standing in (Standing.UNDECIDED, Standing.TOLD) for row in lines)
+        return f"? {n} of {_count(len(lines), 'row')} decide{'s' * (n == 1)} nothing" if n else ""
+    kept = [c for c in result.comparisons if c.claim is None or c.standing is Standing.AGREES]
+    exact = [c for c in kept if _is_identity(c)]
+    if not kept:
+        return ""
+    words = f"{len(kept)} agree"
+    if 2 * len(exact) >= len(kept):
+        words = _largest_error(exact)
+    elif len(kept) == 1:
+        (row,) = [row for row in lines if row.comparison is kept[0]]
+        words = f"{typeset(row.quantity)}: {row.measured}"
+    return f"{TICK} {'' if result.verdict in (Verdict.HOLDS, Verdict.STATED) else 'ours: '}{words}"
 
 
 def _texts(result: Result) -> str:
     place = f" ({result.place})" if result.place else ""
     texts = [
-        f"**{typeset(result.title[:1].upper() + result.title[1:])}.**",
+        f"**{result.title[:1].upper() + result.title[1:]}.**",
         f"*Printed*{place}: {result.printed}" if result.printed else "",
         f"*Holds*: {result.corrected}" if result.corrected else "",
         result.remark,
@@ -123,16 +187,17 @@ def _texts(result: Result) -> str:
     return " ".join(typeset(text) for text in texts if text)
 
 
-def _frame(found: list[Row]) -> pd.DataFrame:
+def _frame(lines: list[Row]) -> pd.DataFrame:
     frame = pd.DataFrame(
         {
             "quantity": typeset(row.quantity),
             "paper": _labelled("paper", row.paper),
             "ours": _labelled("ours", row.ours),
             "measured": _labelled("measured", row.measured.replace(" ± ", "\u00a0±\u00a0")),
-            "outcome": _standing(row),
+            "outcome": f'<span class="standing-{row.standing.name.lower()}">{STANDING[row.standing]} '
+            f"{row.standing.value}</span>",
         }
-        for row in found
+        for row in lines
     )
     return frame.drop(columns=[name for name in ("paper", "ours") if not frame[name].any()])
 
@@ -140,14 +205,6 @@ def _frame(found: list[Row]) -> pd.DataFrame:
 def _labelled(column: str, text: str) -> str:
     """With the column's name, which a narrow screen shows instead of the head of the table."""
     return f'<span class="check-label">{column}</span> {text}' if text else ""
-
-
-def _standing(row: Row) -> str:
-    return f'<span class="standing-{row.standing.name.lower()}">{STANDING[row.standing]} {row.standing.value}</span>'
-
-
-def _source(result: Result) -> str:
-    return CODE.format(result.source) if result.source else ""  # the book puts the code of its cell here
 
 
 def _count(n: int, noun: str) -> str:

@@ -5,14 +5,14 @@ reads captions, labels and check reports back from the output metadata under the
 """
 
 import html
-import math
+import json
 
 import pandas as pd
 from IPython.display import display
 
 from attngeo.claims.results import Result
 from attngeo.display.check_line import badge, check_line, plain_line
-from attngeo.display.labels import METADATA_KEY, check_label
+from attngeo.display.labels import METADATA_KEY
 from attngeo.display.tables import markdown_table
 from attngeo.display.typeset import typeset
 from attngeo.errors import ParameterError
@@ -29,7 +29,8 @@ def show(*results: Result, unfolded: bool = False) -> None:
     (`attngeo.book.reported_checks`).
     """
     blocks = [check_line(result, unfolded) for result in results]
-    records = [_json_ready(result.to_dict()) for result in results]
+    # JSON has no NaN and no infinity: those become text, which `float` reads back
+    records = [json.loads(json.dumps(result.to_dict()), parse_constant=str) for result in results]
     display(
         {"text/markdown": "\n\n".join(blocks), "text/plain": "\n".join(map(plain_line, results))},
         raw=True,
@@ -38,13 +39,7 @@ def show(*results: Result, unfolded: bool = False) -> None:
 
 
 def glue(name: str, value: object, spec: str = "") -> None:
-    """Keep ``format(value, spec)`` for ``{glue:text}`name` `` in the prose of the same page.
-
-    Raises:
-        ParameterError: the name holds a colon, which the role would read as the start of a format.
-    """
-    if ":" in name:
-        raise ParameterError(f"The name {name!r} of a number for the prose may not hold a colon.")
+    """Keep ``format(value, spec)`` for ``{glue:text}`name` `` in the prose of the same page; no name holds a colon."""
     text = format(value, spec)
     text = text if isinstance(value, str) else typeset(text)
     display(
@@ -67,11 +62,8 @@ def table(
         folded: words of a line that unfolds to the table, where it is not to stand open on the page.
 
     Raises:
-        ParameterError: the label is malformed, the caption is empty, or a format names no column.
+        ParameterError: a format names no column.
     """
-    check_label(name, "tab")
-    if not caption.strip():
-        raise ParameterError(f"Table {name} needs a caption.")
     if isinstance(frame.index, pd.MultiIndex) or frame.index.name is not None:
         frame = frame.reset_index()
     if unknown := sorted(set(formats or {}) - set(frame.columns)):
@@ -82,12 +74,3 @@ def table(
         raw=True,
         metadata={METADATA_KEY: {"table": {"name": name, "caption": caption} | ({"folded": folded} if folded else {})}},
     )
-
-
-def _json_ready(value):
-    """JSON has no NaN and no infinity: those become text, which `float` reads back."""
-    if isinstance(value, dict):
-        return {key: _json_ready(v) for key, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_json_ready(v) for v in value]
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpec
 
 from attngeo.display.figure_data import as_csv
-from attngeo.display.labels import METADATA_KEY, NARROW_SVG, check_label
+from attngeo.display.labels import METADATA_KEY, NARROW_SVG
 from attngeo.display.typeset import typeset
 from attngeo.errors import ParameterError
 from attngeo.files.atomic import atomic_path
@@ -77,9 +77,8 @@ def one_column(figure: Figure) -> Figure:
             above = [other for other, (_, c) in places.items() if c == column]
             axes.set_subplotspec(spec)
             axes.tick_params(labelleft=True, labelbottom=True)  # which shared axes had on one panel
-            axes.set(
-                ylabel=axes.get_ylabel() or beside.get_ylabel(), xlabel=axes.get_xlabel() or above[-1].get_xlabel()
-            )
+            axes.set_ylabel(axes.get_ylabel() or beside.get_ylabel())
+            axes.set_xlabel(axes.get_xlabel() or above[-1].get_xlabel())
             axes.set_title(axes.get_title(loc="left") or above[0].get_title(loc="left"), loc="left")
     keys = {}  # of legends that stand outside panels: words, and the handle that they explain
     for axes in panels:
@@ -92,10 +91,8 @@ def one_column(figure: Figure) -> Figure:
                 axes.set_yticks(axes.get_yticks(), broken)
             else:
                 axes.tick_params(axis="y", labelsize="x-small")
-    beside_panels = [
-        legend for axes in panels if (legend := axes.get_legend()) and not legend.get_bbox_to_anchor().width
-    ]
-    for legend in (*copy.legends, *beside_panels):
+    outside = [legend for legend in map(Axes.get_legend, panels) if legend and not legend.get_bbox_to_anchor().width]
+    for legend in (*copy.legends, *outside):
         words = [textwrap.fill(text.get_text(), LETTERS) for text in legend.get_texts()]
         keys |= dict(zip(words, legend.legend_handles, strict=True))
         legend.remove()
@@ -125,8 +122,7 @@ class CaptionedFigure:
     it, links the CSV below it, and ``{numref}`` finds it by its label.
 
     Raises:
-        ParameterError: the label is malformed, the caption or the alternative text is empty, or the latter longer than
-            60 words.
+        ParameterError: the caption or the alternative text is empty, or the latter longer than 60 words.
     """
 
     figure: Figure
@@ -135,14 +131,11 @@ class CaptionedFigure:
     alt: str  # plain text for those who do not see it: kind of plot, axes, the pattern; its numbers are in the CSV
 
     def __post_init__(self) -> None:
-        check_label(self.name, "fig")
-        for kind, text in (("a caption", self.caption), ("alternative text", self.alt)):
-            if not text.strip():
-                raise ParameterError(f"Figure {self.name} needs {kind}.")
-        if (words := len(self.alt.split())) > ALT_WORDS:
+        words = len(self.alt.split())
+        if not (self.caption.strip() and 0 < words <= ALT_WORDS):
             raise ParameterError(
-                f"The alternative text of figure {self.name} has {words} words, at most {ALT_WORDS} are read out well: "
-                "say the pattern; the numbers are in the figure's CSV."
+                f"Figure {self.name} needs a caption, and alternative text of 1 to {ALT_WORDS} words, not {words}: say "
+                "the pattern; the numbers are in the figure's CSV."
             )
 
     def svg(self, narrow: bool = False) -> str:

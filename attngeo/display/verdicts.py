@@ -38,7 +38,7 @@ class Finding:
     @property
     def check(self) -> str:
         """The check's name."""
-        return str(self.report["source"].rpartition(".")[2]) or self.number
+        return self.report["source"] or self.number
 
     @property
     def verdict(self) -> Verdict:
@@ -89,10 +89,8 @@ class Account:
 
     def verdict(self, statement: str, part: str | None = None) -> Verdict | None:
         """The gravest supported verdict on a statement, or on one part of it; None where there is none."""
-        found = {
-            f.verdict for f in self.supported if f.report["statement"] == statement and part in (None, f.report["part"])
-        }
-        return next((verdict for verdict in BY_CONSEQUENCE if verdict in found), None)
+        about = [f for f in self.supported if f.report["statement"] == statement and part in (None, f.report["part"])]
+        return min((f.verdict for f in about), key=BY_CONSEQUENCE.index, default=None)
 
 
 def account(reports: Iterable[Mapping]) -> Account:
@@ -101,7 +99,7 @@ def account(reports: Iterable[Mapping]) -> Account:
     grouped: dict[tuple[str, str], list[Mapping]] = {}
     for report in reports:
         grouped.setdefault((report["statement"], report["part"]), []).append(report)
-    found = [
+    findings = [
         Finding(
             same[0],
             chapters=tuple(dict.fromkeys(report["chapter"] for report in same)),
@@ -110,5 +108,5 @@ def account(reports: Iterable[Mapping]) -> Account:
         for same in grouped.values()
     ]
     place = {number: i for i, number in enumerate(listed)}
-    ordered = sorted(found, key=lambda f: place.get(f.report["statement"], len(place)))
-    return Account(tuple(ordered), len(listed))
+    findings.sort(key=lambda f: place.get(f.report["statement"], len(place)))
+    return Account(tuple(findings), len(listed))

@@ -12,7 +12,6 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.functional import pad
 
-from attngeo.errors import ParameterError
 from attngeo.gradients.markov_chain import MarkovChain
 from attngeo.gradients.toy_transformer import ToyConfig, ToyTransformer
 
@@ -65,15 +64,8 @@ def first_coefficients(
 
     With ``ahead`` = 0 position i holds the predicted token itself, as the paper's theorems have it, with 1 the token
     before it, as autoregressive training has it. Embeddings are the output weights too.
-
-    Raises:
-        ParameterError: ahead is neither 0 nor 1.
     """
-    if ahead not in (0, 1):
-        raise ParameterError(f"ahead is {ahead}; the predicted token stands 0 or 1 positions after the query.")
-    errors = (embeddings - embeddings.mean(0))[tokens]
-    if ahead:
-        errors = torch.cat([errors[:, 1:], torch.zeros_like(errors[:, :1])], dim=1)
+    errors = pad((embeddings - embeddings.mean(0))[tokens][:, ahead:], (0, 0, 0, ahead))
     return errors @ values @ embeddings[tokens].mT
 
 

@@ -6,28 +6,13 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attngeo.errors import ParameterError
-
 
 @dataclass(frozen=True, eq=False)
 class MarkovChain:
-    """``Pr[t_1 .. t_N] = start[t_1] prod_k transition[t_{k-1}, t_k]``; start (V,), transition (V, V) from rows.
-
-    Raises:
-        ParameterError: a distribution is negative or does not sum to 1, or the shapes disagree.
-    """
+    """``Pr[t_1 .. t_N] = start[t_1] prod_k transition[t_{k-1}, t_k]``; start (V,), transition (V, V) from rows."""
 
     start: Float[Tensor, " vocab"]
     transition: Float[Tensor, "vocab vocab"]
-
-    def __post_init__(self) -> None:
-        v = self.start.shape[0]
-        if self.transition.shape != (v, v):
-            raise ParameterError(f"a chain over {v} tokens needs a ({v}, {v}) transition matrix.")
-        for name, p in (("start", self.start), ("transition", self.transition)):
-            total = p.sum(-1)
-            if (p < 0).any() or not torch.allclose(total, torch.ones_like(total)):
-                raise ParameterError(f"{name} holds no probabilities; entries must be >= 0 and rows sum to 1.")
 
     @classmethod
     def random(cls, n_vocab: int, persistence: float, generator: torch.Generator) -> "MarkovChain":
@@ -35,8 +20,6 @@ class MarkovChain:
 
         It starts on the early tokens: ``start[t]`` halves from one token to the next.
         """
-        if n_vocab < 2 or not 0 <= persistence < 1:
-            raise ParameterError(f"a chain needs 2 tokens and a persistence in [0, 1), not {n_vocab}, {persistence}.")
         rows = torch.rand(n_vocab, n_vocab, generator=generator, dtype=torch.float64)
         rows = rows / rows.sum(-1, keepdim=True)
         start = 0.5 ** torch.arange(n_vocab, dtype=torch.float64)

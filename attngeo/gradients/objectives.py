@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from attngeo.errors import Choice, ParameterError
+from attngeo.errors import Choice
 
 
 class Objective(Choice):
@@ -36,24 +36,15 @@ def context_matrix(
     Args:
         objective: one of `Objective`, or its name.
         n_tokens: length of the sequence, N >= 2.
-        masked: which positions are masked, (..., N); needed by the masked objective, refused by the others.
+        masked: which positions are masked, (..., N), for the masked objective alone.
 
     Returns:
         Boolean matrix (..., N, N): row i is C_i, column j is ``P_j = {i : j in C_i}``.
 
-    Raises:
-        ParameterError: unknown objective, N < 2, or ``masked`` missing, superfluous or of another length.
-
     Source: paper, Def. S1.3, Eqs. S7, S9, S10.
     """
     objective = Objective(objective)
-    check_length(n_tokens)
-    if (masked is None) == (objective is Objective.MASKED):
-        what = "needs to know which positions are masked" if masked is None else "masks no positions"
-        raise ParameterError(f"the {objective} objective {what}; give `masked` to the masked objective only.")
-    if masked is not None:
-        if masked.shape[-1] != n_tokens:
-            raise ParameterError(f"`masked` speaks of {masked.shape[-1]} positions, the sequence has {n_tokens}.")
+    if objective is Objective.MASKED:
         return masked.unsqueeze(-1) & ~masked.unsqueeze(-2)
     ones = torch.ones(n_tokens, n_tokens, dtype=torch.bool)
     return ones.tril(-1) if objective is Objective.AUTOREGRESSIVE else ~torch.eye(n_tokens, dtype=torch.bool)
@@ -76,15 +67,10 @@ def attended_matrix(objective: Objective | str, n_tokens: int) -> Bool[Tensor, "
     It is not C_i. With the autoregressive objective position i sees ``j <= i`` and predicts token i + 1; with the
     others every position sees every position, masked ones too, which hold the mask's embedding.
 
-    Raises:
-        ParameterError: unknown objective or N < 2.
-
     Source: attention masks of Vaswani et al. (2017), Radford et al. (2018), Devlin et al. (2019).
     """
-    objective = Objective(objective)
-    check_length(n_tokens)
     ones = torch.ones(n_tokens, n_tokens, dtype=torch.bool)
-    return ones.tril() if objective is Objective.AUTOREGRESSIVE else ones
+    return ones.tril() if Objective(objective) is Objective.AUTOREGRESSIVE else ones
 
 
 def context_sets(matrix: Bool[Tensor, "n n"]) -> list[frozenset[int]]:
@@ -93,23 +79,5 @@ def context_sets(matrix: Bool[Tensor, "n n"]) -> list[frozenset[int]]:
 
 
 def sample_mask(n_samples: int, n_tokens: int, mask_rate: float, generator: torch.Generator) -> Bool[Tensor, "s n"]:
-    """``mask(k)``, independent over positions and of the tokens, true with probability rho (Prop. S1.10).
-
-    Raises:
-        ParameterError: N < 2 or rho outside (0, 1).
-    """
-    check_length(n_tokens)
-    check_rate(mask_rate)
+    """``mask(k)``, independent over positions and of the tokens, true with probability rho (Prop. S1.10)."""
     return torch.rand(n_samples, n_tokens, generator=generator, dtype=torch.float64) < mask_rate
-
-
-def check_length(n_tokens: int) -> None:
-    """Refuse a sequence with nothing to predict from (ParameterError when N < 2)."""
-    if n_tokens < 2:
-        raise ParameterError(f"a sequence of {n_tokens} tokens holds no pair; n_tokens must be at least 2.")
-
-
-def check_rate(mask_rate: float) -> None:
-    """Refuse a mask rate outside (0, 1) (ParameterError): nothing, or everything, would be predicted."""
-    if not 0 < mask_rate < 1:
-        raise ParameterError(f"the mask rate is {mask_rate}; it must lie strictly between 0 and 1, such as 0.15.")

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attngeo.errors import Choice, ParameterError
+from attngeo.errors import Choice
 from attngeo.gradients.objectives import Objective
 from attngeo.gradients.toy_transformer import ToyConfig, first_layer
 
@@ -44,9 +44,6 @@ def token_update(
     """What one token adds: ``(sum_i beta_it* x_i) x_t*^T`` as context (Eq. S47), ``x_t* (sum_j beta_t*j x_j)^T`` else.
 
     Equation S50 prints the second one transposed. Both have rank 1.
-
-    Raises:
-        ParameterError: unknown role, or a position that is not in the sequence.
     """
     left, right = _factors(beta, x, position, role)
     return torch.outer(left, right)
@@ -69,8 +66,6 @@ def token_row(
 
 
 def _factors(beta: Tensor, x: Tensor, position: int, role: Role | str) -> tuple[Tensor, Tensor]:
-    if not 0 <= position < len(x):
-        raise ParameterError(f"position {position} does not exist; the sequence has positions 0 to {len(x) - 1}.")
     if Role(role) is Role.CONTEXT:
         return beta[:, position] @ x, x[position]
     return x[position], beta[position] @ x

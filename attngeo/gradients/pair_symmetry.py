@@ -6,41 +6,24 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attngeo.errors import ParameterError
-
 
 def agreement(a: float, b: float) -> float:
     """``rho = 2ab / (a^2 + b^2)``: 1 for equal coefficients, -1 for opposite ones, 0 if one of them is 0."""
-    if a == b == 0:
-        raise ParameterError("two coefficients of 0 make no update, so that their agreement is undefined.")
     return 2 * a * b / (a**2 + b**2)
 
 
 def pair_score(rho: float, cosine: float) -> float:
     """``s = (rho + c^2) / (1 + rho c^2)`` of ``a x_i x_j^T + b x_j x_i^T``, rho = 2ab/(a^2+b^2), c = cos(x_i, x_j).
 
-    Raises:
-        ParameterError: rho or the cosine outside [-1, 1], or an update of 0.
-
     Source: derived here from Eq. S108 and Def. 3.1.
     """
-    if not (-1 <= rho <= 1 and -1 <= cosine <= 1):
-        raise ParameterError(f"the agreement {rho} and the cosine {cosine} must both lie in [-1, 1].")
-    if 1 + rho * cosine**2 == 0:
-        raise ParameterError("opposite coefficients on parallel embeddings cancel; the update is 0 and has no score.")
     return (rho + cosine**2) / (1 + rho * cosine**2)
 
 
 def correlated_coefficients(
     rho: float, n_draws: int, n_tokens: int, generator: torch.Generator
 ) -> Float[Tensor, "draws n n"]:
-    """Standard normal beta_ij, beta_ji with correlation rho, independent between pairs, 0 on the diagonal.
-
-    Raises:
-        ParameterError: rho outside [-1, 1].
-    """
-    if not -1 <= rho <= 1:
-        raise ParameterError(f"the correlation is {rho}; it must lie in [-1, 1].")
+    """Standard normal beta_ij, beta_ji with correlation rho, independent between pairs, 0 on the diagonal."""
     z = torch.randn(2, n_draws, n_tokens, n_tokens, generator=generator, dtype=torch.float64)
     upper, other = z.triu(1)
     return upper + (rho * upper + (1 - rho**2) ** 0.5 * other).mT

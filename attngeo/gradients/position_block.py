@@ -12,23 +12,15 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attngeo.errors import ParameterError
 from attngeo.gradients.markov_chain import MarkovChain
-from attngeo.gradients.objectives import check_length
 
 Square = Float[Tensor, "vocab vocab"]
 Moments = Float[Tensor, "offsets vocab vocab"]
 
 
 def pair_covariances(chain: MarkovChain, n_offsets: int) -> Moments:
-    """``K_m = Pr[t_i = a, t_{i+m} = b] - Pr[a] Pr[b]``, m = 0 .. n_offsets - 1, of a stationary chain; K_-m = K_m^T.
-
-    Raises:
-        ParameterError: the chain does not start from its stationary distribution.
-    """
+    """``K_m = Pr[t_i = a, t_{i+m} = b] - Pr[a] Pr[b]``, m = 0 .. n_offsets - 1, of a stationary chain; K_-m = K_m^T."""
     pi, joint = chain.start, [chain.start.diag()]
-    if not torch.allclose(pi @ chain.transition, pi):
-        raise ParameterError("the chain drifts; take its `stationary()`.")
     for _ in range(n_offsets - 1):
         joint.append(joint[-1] @ chain.transition)
     return torch.stack(joint) - torch.outer(pi, pi)
@@ -84,14 +76,7 @@ def causal_coefficients(gamma: Float[Tensor, " both"], scale: float = 1.0) -> Fl
 
 
 def hidden_pair_rate(n_tokens: int, n_masked: int) -> float:
-    """``kappa = n (N - n) / (N (N - 1))``: n of N positions are hidden, i is among them and j is not.
-
-    Raises:
-        ParameterError: N < 2, or no position is hidden, or every one.
-    """
-    check_length(n_tokens)
-    if not 0 < n_masked < n_tokens:
-        raise ParameterError(f"{n_masked} of {n_tokens} positions are hidden; some must be and some not.")
+    """``kappa = n (N - n) / (N (N - 1))``: n of N positions are hidden, i is among them and j is not."""
     return n_masked * (n_tokens - n_masked) / (n_tokens * (n_tokens - 1))
 
 

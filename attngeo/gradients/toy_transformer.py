@@ -13,7 +13,7 @@ from torch import Tensor
 
 from attngeo.bilinear.form import BilinearForm
 from attngeo.errors import ParameterError
-from attngeo.gradients.objectives import Objective, attended_matrix, check_length, every_third
+from attngeo.gradients.objectives import Objective, attended_matrix, every_third
 from attngeo.gradients.rank_one import exact_coefficients
 
 WORDS = ("the", "dog", "met", "my", "old", "cat")  # the sentence of the pages, each word once: the vocabulary, too
@@ -24,7 +24,7 @@ class ToyConfig:
     """Shape of a `ToyTransformer`.
 
     Raises:
-        ParameterError: a size is too small, or n_heads does not divide d.
+        ParameterError: n_heads does not divide d.
     """
 
     d: int = 32  # width of the embedding
@@ -37,10 +37,6 @@ class ToyConfig:
     scale: float | None = None  # of the scores; None: 1/sqrt(d_head)
 
     def __post_init__(self) -> None:
-        check_length(self.n_tokens)
-        for name, least in (("d", 2), ("n_heads", 1), ("n_layers", 1), ("n_vocab", 2), ("d_mlp", 0)):
-            if getattr(self, name) < least:
-                raise ParameterError(f"{name} is {getattr(self, name)}; a toy Transformer needs at least {least}.")
         if self.d % self.n_heads:
             raise ParameterError(f"{self.n_heads} heads do not divide the width {self.d}; choose d as a multiple.")
 
@@ -143,22 +139,18 @@ class ToyTransformer:
         return BilinearForm(self.wq[layer].detach(), self.wk[layer].detach())
 
     def example(self, objective: Objective | str, seed: int) -> Pass:
-        """`run` on a sequence of uniform, independent tokens; the masked objective masks every third position."""
-        n, generator = self.config.n_tokens, torch.Generator().manual_seed(seed)
-        tokens = torch.randint(self.config.n_vocab, (n,), generator=generator)
-        return self.run(tokens, objective, every_third(n) if Objective(objective) is Objective.MASKED else None)
+        """`run` on a sequence of uniform, independent tokens."""
+        generator = torch.Generator().manual_seed(seed)
+        return self.run(torch.randint(self.config.n_vocab, (self.config.n_tokens,), generator=generator), objective)
 
     def run(
-        self,
-        tokens: Int[Tensor, " n"],
-        objective: Objective | str,
-        masked: Bool[Tensor, " n"] | None = None,
+        self, tokens: Int[Tensor, " n"], objective: Objective | str, masked: Bool[Tensor, " n"] | None = None
     ) -> Pass:
         """One sequence, with the losses of an objective as a trained Transformer computes them.
 
-        Autoregressive: position i attends to ``j <= i`` and predicts token i + 1. Masked: masked inputs are the mask
-        token, every position is attended, masked positions predict their token. Bidirectional: as Eq. S24 prints it,
-        every position predicts its own token, which stands in its own input.
+        Autoregressive: position i attends to ``j <= i`` and predicts token i + 1. Masked: masked inputs, every
+        third unless given, are the mask token, every position is attended, masked positions predict their token.
+        Bidirectional: as Eq. S24 prints it, every position predicts its own token, which stands in its own input.
         """
         objective = Objective(objective)
         mask = attended_matrix(objective, len(tokens))
@@ -168,8 +160,7 @@ class ToyTransformer:
             targets = tokens.roll(-1)
             counted[-1] = 0  # nothing follows the last token
         elif objective is Objective.MASKED:
-            if masked is None or not masked.any():
-                raise ParameterError("the masked objective needs at least one masked position to predict.")
+            masked = every_third(len(tokens)) if masked is None else masked
             inputs, counted = torch.where(masked, self.config.n_vocab, tokens), masked.to(torch.float64)
         layers: list[LayerPass] = []
         x = self.we[inputs] + self.wp
@@ -212,8 +203,7 @@ def sentence_model(seed: int, d: int = 12) -> ToyTransformer:
 
 def sentence_gradient(objective: Objective | str, seed: int, d: int = 12) -> LayerGradient:
     """The gradients of a `sentence_model` that reads `WORDS`; the masked objective masks every third."""
-    masked = every_third(len(WORDS)) if Objective(objective) is Objective.MASKED else None
-    return sentence_model(seed, d).run(torch.arange(len(WORDS)), objective, masked).gradient(0)
+    return sentence_model(seed, d).run(torch.arange(len(WORDS)), objective).gradient(0)
 
 
 def one_layer(d: int = 32, n_tokens: int = 32, seed: int = 0) -> ToyTransformer:

@@ -24,6 +24,7 @@ from attngeo.inputs import Setting, read_yaml
 from attngeo.runs.record import FINISHED, PLAN, Run, read_about, read_runs
 
 CONTRAST, OTHERS = "primary contrast", "other arms"  # keys of ``seeds``
+START, END = "<!-- attngeo experiment --tables -->\n", "<!-- end -->\n"  # around the table in data/runs/README.md
 
 
 class ExperimentError(AttngeoError):
@@ -138,18 +139,18 @@ def read_experiment(folder: Path) -> Experiment:
         raise ExperimentError(
             f"There is no experiment {path.parent}, a folder with {PLAN}; attngeo experiment lists those there are."
         )
-    plan = read_yaml(
-        path,
-        _Plan,
-        lambda why: ExperimentError(f"{path} is no plan ({why}); an experiment is a folder with {PLAN}."),
-    )
+
+    def refuse(why: str) -> ExperimentError:
+        return ExperimentError(f"{path} is no plan ({why}); an experiment is a folder with {PLAN}.")
+
+    plan = read_yaml(path, _Plan, refuse)
     try:
         runs = list(plan.runs.items()) if plan.runs else _arms_by_seed(plan)
     except KeyError as error:
-        raise ExperimentError(f"{path} says nothing of {error.args[0]!r}.") from error
+        raise refuse(f"it says nothing of {error.args[0]!r}") from error
     except ValueError as error:
-        raise ExperimentError(f"{path} is no plan: {error}.") from error
-    planned = tuple(PlannedRun(name, (plan.settings or {}) | own) for name, own in runs)
+        raise refuse(f"{error}") from error
+    planned = tuple(PlannedRun(name, (plan.settings or {}) | settings) for name, settings in runs)
     contrasts = (plan.contrast, *plan.others) if plan.contrast else ()
     return Experiment(path.parent, " ".join(plan.question.split()), plan.status, plan.date, planned, contrasts)
 
@@ -206,5 +207,39 @@ def _arms_by_seed(plan: _Plan) -> list[tuple[str, Settings]]:
 def _seeds(seeds: Seeds | dict[str, Any], arms: Iterable[str], contrast: list[str]) -> dict[str, set[int]]:
     if isinstance(seeds, list):
         return {arm: set(seeds) for arm in arms}
-    own = {arm: seeds[arm] if arm in seeds else seeds[CONTRAST if arm in contrast else OTHERS] for arm in arms}
-    return {arm: set(msgspec.convert(found, Seeds)) for arm, found in own.items()}
+    of_arms = {arm: seeds[arm] if arm in seeds else seeds[CONTRAST if arm in contrast else OTHERS] for arm in arms}
+    return {arm: set(msgspec.convert(numbers, Seeds)) for arm, numbers in of_arms.items()}
+
+
+def experiments_table(experiments: Iterable[Experiment]) -> str:
+    """A Markdown table, a row for each experiment; what is recorded changes by the hour and stays out of it."""
+    rows = ["| experiment | status | runs asked for | what is asked | arms and seeds |", "|---|---|---|---|---|"]
+    for experiment in experiments:
+        cells = (f"`{experiment.name}`", experiment.status.value, f"{len(experiment.runs)}", experiment.question)
+        rows.append(f"| {' | '.join((*cells, _arms(experiment)))} |")
+    return "\n".join(rows) + "\n"
+
+
+def with_table(text: str, experiments: Iterable[Experiment]) -> str:
+    """A page with its table of experiments made anew."""
+    before, _, rest = text.partition(START)
+    _, _, after = rest.partition(END)
+    return f"{before}{START}{experiments_table(experiments)}{END}{after}"
+
+
+def _arms(experiment: Experiment) -> str:
+    """``random 0 to 4, skew 0 to 2``; names alone where a run is no arm with a seed."""
+    seeds: dict[str, list[int]] = {}
+    for run in experiment.runs:
+        arm, _, seed = run.name.rpartition("-")
+        if seed.isdecimal():
+            seeds.setdefault(arm, []).append(int(seed))
+        else:
+            seeds.setdefault(run.name, [])
+    return ", ".join(f"`{arm}` {_extent(sorted(numbers))}".strip() for arm, numbers in seeds.items())
+
+
+def _extent(seeds: list[int]) -> str:
+    if len(seeds) > 1 and seeds == [*range(seeds[0], seeds[-1] + 1)]:
+        return f"{seeds[0]} to {seeds[-1]}"
+    return ", ".join(map(str, seeds))

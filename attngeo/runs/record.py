@@ -11,7 +11,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,6 @@ from attngeo.inputs import Setting, cause, checked, read_json
 
 FINISHED = "finished"
 PLAN = "experiment.yml"  # beside the runs of an experiment
-FILES = ("run.json", "history.parquet", "scores.parquet", "images.npz")
 # Settings that came after the first recorded runs, with the value that was in force before: a run recorded without one
 # is read with that value, and so stays equal to runs recorded with it.
 IN_FORCE: dict[str, Any] = {
@@ -46,20 +45,13 @@ class RunError(AttngeoError):
     """A run cannot be found, read, continued or written."""
 
 
-class _Source(msgspec.Struct):
-    name: str
-    sha256: str
-
-
 class _About(msgspec.Struct):
     """What of run.json is relied on."""
 
     config: dict[str, Setting]
     status: str
     seconds: float = 0.0
-    corpus: _Source | None = None
-    tokenizer: _Source | None = None
-    hardware: dict[str, str | int] | None = None
+    corpus: dict[str, Any] | None = None
     versions: dict[str, str | None] | None = None
 
 
@@ -120,9 +112,9 @@ def read_about(folder: Path) -> dict[str, Any]:
     Raises:
         RunError: there is none, or it is damaged.
     """
-    about = read_json(folder / "run.json", dict[str, Any], lambda why: _unreadable(folder, why))
-    known = checked(about, _About, lambda why: _unreadable(folder, why))
-    return about | {"config": IN_FORCE | known.config}
+    refuse = partial(_unreadable, folder)
+    about = read_json(folder / "run.json", dict[str, Any], refuse)
+    return about | {"config": IN_FORCE | checked(about, _About, refuse).config}
 
 
 def read_run(folder: Path) -> Run:
@@ -131,20 +123,20 @@ def read_run(folder: Path) -> Run:
     Raises:
         RunError: a file is missing or damaged.
     """
-    folder = Path(folder)
-    return _read(folder, tuple(_stamp(folder / file) for file in FILES))
+    about = Path(folder) / "run.json"  # written last
+    return _read(Path(folder), about.stat().st_mtime_ns if about.exists() else 0)
 
 
 @cache  # what a page reads several times is read once
-def _read(folder: Path, stamps: tuple[tuple[int, int], ...]) -> Run:
+def _read(folder: Path, written: int) -> Run:
     about = read_about(folder)
     try:
         history, scores = _table(folder / "history.parquet", HISTORY), _table(folder / "scores.parquet", SCORES)
         pictures = read_levels(folder)
     except Exception as error:  # damaged bytes make pandas, pyarrow, numpy and zipfile raise anything
         raise _unreadable(folder, cause(error)) from error
-    own = f"{folder.parent.name}/{folder.name}" if (folder.parent / PLAN).exists() else folder.name
-    return Run(own, about, history, scores, {k: v.astype(np.float32) / 127 for k, v in pictures.items()})
+    name = f"{folder.parent.name}/{folder.name}" if (folder.parent / PLAN).exists() else folder.name
+    return Run(name, about, history, scores, {k: v.astype(np.float32) / 127 for k, v in pictures.items()})
 
 
 def read_runs(folder: Path, keep: Callable[[dict[str, Any]], bool] = lambda config: True) -> list[Run]:
@@ -161,17 +153,12 @@ def read_runs(folder: Path, keep: Callable[[dict[str, Any]], bool] = lambda conf
     return runs
 
 
-def _stamp(file: Path) -> tuple[int, int]:
-    """Time and size of a file, which change when it is written; zeros where there is none."""
-    return (found.st_mtime_ns, found.st_size) if file.exists() and (found := file.stat()) else (0, 0)
-
-
 def _table(file: Path, columns: dict[str, str]) -> pd.DataFrame:
     """A table, if it has these columns and no gap in those of whole numbers."""
-    found = pd.read_parquet(file)
-    if found.empty or columns.items() - found.dtypes.astype(str).to_dict().items():
+    table = pd.read_parquet(file)
+    if table.empty or columns.items() - table.dtypes.astype(str).to_dict().items():
         raise ValueError(f"{file.name} has not the columns {', '.join(columns)}, or no rows")
-    return found
+    return table
 
 
 def _unreadable(folder: Path, why: str) -> RunError:
@@ -182,12 +169,9 @@ def read_levels(folder: Path) -> dict[tuple[int, int], np.ndarray]:
     """The pictures of a run as they are stored, in 8-bit levels, by (layer, step); none if it kept none."""
     if not (folder / "images.npz").exists():
         return {}
-    with (folder / "images.npz").open("rb") as file, np.load(file) as arrays:
-        found = dict(arrays)
-    if any(levels.dtype != np.int8 or levels.ndim != 2 for levels in found.values()):
-        raise ValueError("images.npz holds something else than pictures")
-    places = {name: name.split("-") for name in found}
-    return {(int(layer), int(step)): found[name] for name, (_, layer, _, step) in places.items()}
+    with (folder / "images.npz").open("rb") as file, np.load(file) as arrays:  # which leaves a damaged one open
+        places = {name: name.split("-") for name in arrays}
+        return {(int(layer), int(step)): arrays[name] for name, (_, layer, _, step) in places.items()}
 
 
 def write_run(

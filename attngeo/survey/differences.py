@@ -1,7 +1,8 @@
 """Checkpoints of one shape, layer by layer: the scores of each, and how far its W_qk is from the first one's."""
 
+from collections import Counter
 from collections.abc import Sequence
-from math import isnan
+from itertools import product
 from statistics import median
 from typing import NamedTuple
 
@@ -32,14 +33,14 @@ def require_alike(compared: Sequence[Compared], per_head: bool) -> None:
         ParameterError: parts, layers or, where they are compared one by one, heads differ.
     """
     first = compared[0]
-    for other in compared[1:]:
-        for what, number in (("layers", _layers), *([("heads", _heads)] if per_head else [])):
-            a, b = number(first.opened), number(other.opened)
-            if a != b:
-                raise ParameterError(
-                    f"{first.asked} has {_in_words(a)} {what} and {other.asked} {_in_words(b)}; only models of one"
-                    f" shape can be compared{'' if what == 'layers' else ' head by head'}."
-                )
+    shapes = {"layers": _layers} | ({"heads": _heads} if per_head else {})
+    for other, (what, shape) in product(compared[1:], shapes.items()):
+        a, b = shape(first.opened), shape(other.opened)
+        if a != b:
+            raise ParameterError(
+                f"{first.asked} has {_in_words(a)} {what} and {other.asked} {_in_words(b)}; only models of one"
+                f" shape can be compared{'' if what == 'layers' else ' head by head'}."
+            )
 
 
 def difference_rows(
@@ -54,27 +55,25 @@ def difference_rows(
     Raises:
         ParameterError: the layers differ in d.
     """
-    first, found = compared[0], []
+    first, rows = compared[0], []
     before = layer_rows(first.opened, layers[0], gamma, per_head, convention)
-    unchanged = [{"cosine": 0.0 if isnan(row["symmetry_p"]) else 1.0, "relative_change": 0.0} for row in before]
     for (asked, opened), layer in zip(compared, layers, strict=True):
-        own = opened is first.opened
-        now = before if own else layer_rows(opened, layer, gamma, per_head, convention)
+        now = before if opened is first.opened else layer_rows(opened, layer, gamma, per_head, convention)
         try:
-            far = unchanged if own else _far(layers[0].form, layer.form, per_head)
+            far = _far(layers[0].form, layer.form, per_head)
         except MatrixError as error:
             raise ParameterError(f"{first.asked} and {asked} are no models of one shape: {error}") from error
         for row, old, distances in zip(now, before, far, strict=True):
             changes = {f"{score}_change": row[score] - old[score] for score in SHOWN}
-            found.append({"checkpoint": asked, "reference": first.asked, **row, **changes, **distances})
-    return sorted(found, key=lambda row: row["head"])
+            rows.append({"checkpoint": asked, "reference": first.asked, **row, **changes, **distances})
+    return sorted(rows, key=lambda row: row["head"])
 
 
 def _far(first: BilinearForm, other: BilinearForm, per_head: bool) -> list[dict[str, float]]:
     """Cosine and relative change of the sums over heads, then of each head."""
     compared = [compare(first, other), *([compare_heads(first, other)] if per_head else [])]
-    columns = {name: [x for each in compared for x in getattr(each, name).reshape(-1).tolist()] for name in CHANGES[2:]}
-    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    columns = ([x for each in compared for x in getattr(each, name).reshape(-1).tolist()] for name in CHANGES[2:])
+    return [dict(zip(CHANGES[2:], values, strict=True)) for values in zip(*columns, strict=True)]
 
 
 def cells(rows: Sequence[dict], letters: dict[str, str]) -> tuple[list[str], list[list[str]]]:
@@ -82,14 +81,14 @@ def cells(rows: Sequence[dict], letters: dict[str, str]) -> tuple[list[str], lis
     with_heads = any(row["head"] != SUM for row in rows)
     names = ["", "part", "layer", *(["head"] if with_heads else [])]
     names += [name for score in SHOWN for name in (score, "change")] + ["cosine", "relative change"]
-    found = []
+    shown = []
     for row in rows:
         own = row["checkpoint"] == row["reference"]
         head = ["all" if row["head"] == SUM else str(row["head"])] if with_heads else []
         values = [v for s in SHOWN for v in (f"{row[s]:.4f}", "" if own else f"{row[f'{s}_change']:+.4f}")]
         far = ["", ""] if own else [f"{row['cosine']:.4f}", f"{row['relative_change']:.3g}"]
-        found.append([letters[row["checkpoint"]], row["part"], str(row["layer"]), *head, *values, *far])
-    return names, found
+        shown.append([letters[row["checkpoint"]], row["part"], str(row["layer"]), *head, *values, *far])
+    return names, shown
 
 
 def summary(rows: Sequence[dict], letters: dict[str, str]) -> list[str]:
@@ -108,8 +107,7 @@ def summary(rows: Sequence[dict], letters: dict[str, str]) -> list[str]:
 
 
 def _layers(opened: Checkpoint) -> dict[str, int]:
-    parts = [plan.part for plan in opened.plans]
-    return {part: parts.count(part) for part in dict.fromkeys(parts)}
+    return dict(Counter(plan.part for plan in opened.plans))
 
 
 def _heads(opened: Checkpoint) -> dict[str, int]:

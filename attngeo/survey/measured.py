@@ -1,5 +1,6 @@
 """The survey's records read back: every score of a recorded model, or of its weights where they are at hand."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,18 +21,12 @@ def read_records(folder: Path) -> tuple[pd.DataFrame, dict[str, dict]]:
     Raises:
         RecordError: there is no record, or one is damaged.
     """
-    tables, provenance = [], {}
-    for path in sorted(Path(folder).glob("*/record.json")):
-        try:
-            provenance[path.parent.name] = read_json(path, dict[str, Any], ValueError)
-            tables += [_table(path.parent / name) for name in ("layers.csv", "heads.csv")]
-        except (OSError, ValueError, OverflowError) as error:
-            raise RecordError(
-                f"The survey record {path.parent} cannot be read ({cause(error)}); survey it again."
-            ) from None
-    if not tables:
+    paths = sorted(folder.glob("*/record.json"))
+    records = {path: read_json(path, dict[str, Any], partial(_damaged, path)) for path in paths}
+    if not records:
         raise RecordError(f"{folder} holds no survey record; 'attngeo survey' writes them.")
-    return pd.concat(tables, ignore_index=True), provenance
+    tables = [_table(path.with_name(name)) for path in records for name in ("layers.csv", "heads.csv")]
+    return pd.concat(tables, ignore_index=True), {path.parent.name: record for path, record in records.items()}
 
 
 def measured(models: list[str], gamma: float = GAMMA, folder: Path | None = None) -> pd.DataFrame:
@@ -82,12 +77,7 @@ def read_quantised(folder: Path) -> pd.DataFrame:
     Raises:
         RecordError: none is recorded, or one is damaged.
     """
-    try:
-        tables = [_table(path, "scheme") for path in sorted(Path(folder).glob("*/quantised.csv"))]
-    except (OSError, ValueError, OverflowError) as error:
-        raise RecordError(
-            f"A record of rounded weights in {folder} cannot be read ({cause(error)}); survey again."
-        ) from None
+    tables = [_table(path, "scheme") for path in sorted(folder.glob("*/quantised.csv"))]
     if not tables:
         raise RecordError(f"{folder} holds no record of rounded weights; 'attngeo survey --quantise' writes them.")
     return named(pd.concat(tables, ignore_index=True))
@@ -97,7 +87,14 @@ def _table(path: Path, *more: str) -> pd.DataFrame:
     """A table as `attngeo.survey.record` writes it: a text that is empty is no missing number."""
     columns = (*more, *COLUMNS)
     kinds = dict.fromkeys(columns, "float64") | dict.fromkeys(WHOLE, "int64") | dict.fromkeys((*more, *TEXT), str)
-    table = pd.read_csv(path, dtype=kinds, keep_default_na=False)
-    if odd := sorted({*columns} ^ {*table.columns}):
-        raise ValueError(f"{path.name} lacks a column, or has one too many: {odd[0]}")
+    try:
+        table = pd.read_csv(path, dtype=kinds, keep_default_na=False)
+        if odd := sorted({*columns} ^ {*table.columns}):
+            raise ValueError(f"a column is missing, or one too many: {odd[0]}")
+    except (OSError, ValueError, OverflowError) as error:
+        raise _damaged(path, cause(error)) from None
     return table
+
+
+def _damaged(path: Path, why: str) -> RecordError:
+    return RecordError(f"The survey record {path} cannot be read ({why}); survey it again.")

@@ -6,12 +6,8 @@ data/positions/layers.csv    a row per layer and variant of the space
                record.json   SHA-256 of the weights and of the tables, what has no table and why, versions, date
 """
 
-import csv
-import io
-import json
 import sys
 from collections.abc import Iterator
-from datetime import datetime, timezone
 from pathlib import Path
 from statistics import mean
 
@@ -25,9 +21,9 @@ from attngeo.checkpoints.tensorfiles import open_tensors
 from attngeo.errors import AttngeoError, CheckpointError
 from attngeo.files.atomic import write_text
 from attngeo.files.checkout import data
-from attngeo.files.provenance import sha256, versions
+from attngeo.files.provenance import sha256
 from attngeo.runs.record import read_about
-from attngeo.survey.models import local_weights
+from attngeo.survey.record import weights_at_hand, write_provenance
 
 MAIN, WIDER, GAIN = "90 %", "95 %", "90 %, times gain"  # variants of the space
 DRAWS = 10  # random spaces of equal dimension
@@ -76,28 +72,22 @@ def record(folder: Path) -> None:
     Raises:
         CheckpointError: no weights are there, or they cannot be read.
     """
-    if not (folders := local_weights()):
-        raise CheckpointError("ATTNGEO_WEIGHTS names no folder that holds models of the register; name one.")
     rows: list[dict] = []
     files: dict[str, dict[str, str]] = {}
     without: dict[str, str] = {}
-    for model, path in folders.items():
-        checkpoint, own = open_checkpoint(path), []
+    for model, path in weights_at_hand().items():
+        checkpoint = open_checkpoint(path)
         for plan in checkpoint.plans:
             try:
-                own += [{"model": model} | row for row in layer_splits(checkpoint, plan, Path(path))]
+                rows += [{"model": model} | row for row in layer_splits(checkpoint, plan, Path(path))]
             except CheckpointError as error:
                 without[f"{model}, {plan.part}"] = str(error)
-        if own:
+        if rows and rows[-1]["model"] == model:
             kept = sorted([*Path(path).glob("*.safetensors"), *Path(path).glob(TABLE_APART)])
             files[model] = {str(file.relative_to(path)): sha256(file) for file in kept}
-        rows += own
         print(model, flush=True)
-    folder.mkdir(exist_ok=True)
-    _write(folder / "layers.csv", rows)
-    made = {"sha256": files, "without": without, "draws": DRAWS, "versions": versions()}
-    made["date"] = datetime.now(timezone.utc).date().isoformat()
-    write_text(folder / "record.json", json.dumps(made, indent=1, sort_keys=True) + "\n")
+    _write(folder / "layers.csv", pd.DataFrame(rows))
+    write_provenance(folder, sha256=files, without=without, draws=DRAWS)
 
 
 def record_runs(experiment: Path) -> None:
@@ -123,19 +113,14 @@ def record_runs(experiment: Path) -> None:
         raise CheckpointError(
             f"{experiment} holds no run with its model/ and a table of positions; make its runs first."
         )
-    file, measured = experiment / "positions.csv", {row["run"] for row in rows}
+    file, table = experiment / "positions.csv", pd.DataFrame(rows)
     if file.exists():
-        with file.open(encoding="utf-8", newline="") as before:
-            rows += [row for row in csv.DictReader(before) if row["run"] not in measured]
-    _write(file, sorted(rows, key=lambda row: (row["run"], int(row["layer"]))))
+        table = pd.concat([table, pd.read_csv(file)[lambda before: ~before["run"].isin(table["run"])]])
+    _write(file, table.sort_values(["run", "layer"]))
 
 
-def _write(file: Path, rows: list[dict]) -> None:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, rows[0], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({k: f"{x:.6g}" if isinstance(x, float) else x for k, x in row.items()} for row in rows)
-    write_text(file, text.getvalue())
+def _write(file: Path, table: pd.DataFrame) -> None:
+    write_text(file, table.to_csv(index=False, float_format="%.6g"))
 
 
 def recorded() -> pd.DataFrame:

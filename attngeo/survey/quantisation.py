@@ -17,7 +17,6 @@ from attngeo.bilinear.form import BilinearForm
 from attngeo.bilinear.scores import GAMMA
 from attngeo.checkpoints.layers import AttentionLayer
 from attngeo.checkpoints.rows import Named, layer_rows
-from attngeo.errors import ParameterError
 
 BLOCK = 32  # weights of a row of (out, in) that share a scale, in llama.cpp's 4-bit formats
 Weights = Float[Tensor, "heads d d_head"]
@@ -26,14 +25,9 @@ Weights = Float[Tensor, "heads d d_head"]
 def quantised(form: BilinearForm, scheme: str) -> BilinearForm:
     """The form of weights that were stored by one of SCHEMES and read back, in float32; a stored row runs along d.
 
-    Raises:
-        ParameterError: there is no such scheme.
-
     Source: onnxruntime's dynamic quantisation (int8), llama.cpp's block formats (q4_0, q4_1), written from their
     descriptions.
     """
-    if scheme not in SCHEMES:
-        raise ParameterError(f"there is no scheme {scheme!r}; there are {', '.join(SCHEMES)}.")
     return BilinearForm(*(SCHEMES[scheme](w.float()) for w in (form.wq, form.wk)))
 
 

@@ -13,44 +13,30 @@ import csv
 import io
 import json
 import platform
-from collections import deque
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
-import msgspec
 import numpy as np
 import torch
 
 import attngeo
 from attngeo.bilinear.pictures import picture
 from attngeo.bilinear.scores import GAMMA, SUM
-from attngeo.checkpoints.layers import AttentionLayer, Checkpoint, open_checkpoint
+from attngeo.checkpoints.layers import Checkpoint, open_checkpoint
 from attngeo.checkpoints.repositories import LocalFolder, weight_names
 from attngeo.checkpoints.rows import layer_rows
-from attngeo.errors import AttngeoError
+from attngeo.errors import AttngeoError, CheckpointError
 from attngeo.files.atomic import atomic_path, write_text
-from attngeo.files.provenance import sha256
+from attngeo.files.provenance import sha256, versions
 from attngeo.inputs import local_path, read_json
+from attngeo.survey.models import local_weights
 from attngeo.survey.quantisation import quantised_rows
-
-Scored = TypeVar("Scored")  # what is made of one layer
 
 
 class RecordError(AttngeoError):
     """A record of the survey is missing, incomplete or damaged."""
-
-
-class _Record(msgspec.Struct):
-    """What of record.json tells whether it is the one asked for."""
-
-    gamma: float
-    revision: str = ""
-    asked_revision: str = ""
-    quantised: bool = False
-    sha256: dict[str, str] = {}
 
 
 def survey_model(
@@ -59,51 +45,55 @@ def survey_model(
     gamma: float = GAMMA,
     revision: str | None = None,
     on_layer: Callable[[Checkpoint, int], None] = lambda checkpoint, done: None,
-    at_once: int = 1,
     quantise: bool = False,
 ) -> Path:
     """Score one model, per layer and per head, and record it in a folder of its own under ``folder``: returned.
 
-    The next layer is read while ``at_once`` are scored, each in a thread. No more than these are in memory, and what is
-    fetched ahead. ``on_layer`` is called after each with the checkpoint and the number of layers done; what it raises
-    ends the survey of the model, and nothing is written. With ``quantise`` the layers are scored with their weights
-    rounded, too (`attngeo.survey.quantisation`).
+    One layer is in memory, and what is fetched ahead. ``on_layer`` is called after each with the checkpoint and the
+    number of layers done; what it raises ends the survey of the model, and nothing is written. With ``quantise`` the
+    layers are scored with their weights rounded, too (`attngeo.survey.quantisation`).
 
     Raises:
         CheckpointError: the model cannot be read; nothing is then written.
         RecordError: its folder holds the record of other weights, which stays.
     """
     target = record_folder(path_or_id, folder)
-    _require_same(target, path_or_id)
+    finished = _finished(target)
+    if finished is not None and finished.get("sha256") != _digests(path_or_id):
+        raise RecordError(
+            f"{target} holds a finished record that is not of the weights of {path_or_id}; name another folder with -o,"
+            f" or move that record away."
+        )
     checkpoint = open_checkpoint(path_or_id, revision or None)
-    chosen = _pictured([f"{plan.part}-{plan.layer}" for plan in checkpoint.plans])
+    chosen = _pictured([(plan.part, plan.layer) for plan in checkpoint.plans])
     rows, rounded, pictures = [], [], {}
-
-    def score_layer(layer: AttentionLayer) -> tuple[list[dict], list[dict]]:
-        if (name := f"{layer.part}-{layer.layer}") in chosen:
-            pictures[name] = picture(layer.form)
-        return layer_rows(checkpoint, layer, gamma), quantised_rows(checkpoint, layer, gamma) if quantise else []
-
-    for done, (of_layer, of_rounded) in enumerate(_read_ahead(checkpoint, score_layer, at_once), start=1):
-        rows += of_layer
-        rounded += of_rounded
+    for done, layer in enumerate(checkpoint, start=1):
+        rows += layer_rows(checkpoint, layer, gamma)
+        rounded += quantised_rows(checkpoint, layer, gamma) if quantise else []
+        if (layer.part, layer.layer) in chosen:
+            pictures[f"{layer.part}-{layer.layer}"] = picture(layer.form)
         on_layer(checkpoint, done)
-    _write(
-        target,
-        rows,
-        rounded,
-        {name: pictures[name] for name in chosen},
-        {
-            "model": checkpoint.name,
-            "revision": checkpoint.revision,
-            "asked_revision": revision or "",
-            "model_type": checkpoint.model_type,
-            "sha256": _digests(path_or_id),
-            "gamma": gamma,
-            "quantised": quantise,
-            "bytes_read": checkpoint.bytes_read,
-        },
-    )
+    tables = {
+        "layers.csv": [row for row in rows if row["head"] == SUM],
+        "heads.csv": [row for row in rows if row["head"] != SUM],
+        "quantised.csv": rounded,
+    }
+    record = {
+        "model": checkpoint.name,
+        "revision": checkpoint.revision,
+        "asked_revision": revision or "",
+        "model_type": checkpoint.model_type,
+        "sha256": _digests(path_or_id),
+        "gamma": gamma,
+        "quantised": quantise,
+        "bytes_read": checkpoint.bytes_read,
+        "peaks": {name: peak for name, (_, peak) in pictures.items()},
+        "attngeo": attngeo.__version__,
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+        "date": datetime.now(timezone.utc).date().isoformat(),
+    }
+    _write(target, tables, {name: levels for name, (levels, _) in pictures.items()}, record)
     return target
 
 
@@ -127,33 +117,22 @@ def is_recorded(
     It is one of these weights, by their sha256, unless they lie ``elsewhere`` and cannot be read here.
     """
     record = _finished(record_folder(path_or_id, folder))
-    if record is None:
+    if record is None or record.get("gamma") != gamma or record.get("quantised", False) < quantise:
         return False
-    revisions = (None, "", record.asked_revision, record.revision)
-    if record.gamma != gamma or revision not in revisions or record.quantised < quantise:
+    if revision and revision not in (record.get("asked_revision"), record.get("revision")):
         return False
     try:
-        return elsewhere or record.sha256 == _digests(path_or_id)
+        return elsewhere or record.get("sha256") == _digests(path_or_id)
     except OSError:
         return False  # opening the checkpoint tells what is the matter
 
 
-def _finished(target: Path) -> _Record | None:
+def _finished(target: Path) -> dict[str, Any] | None:
     """The finished record in a folder, None where there is none or it is damaged."""
     try:
-        return read_json(target / "record.json", _Record, RecordError)
+        return read_json(target / "record.json", dict[str, Any], RecordError)
     except RecordError:
         return None
-
-
-def _require_same(target: Path, path_or_id: str) -> None:
-    """Refuse to replace a finished record unless it tells that it is of these weights."""
-    record = _finished(target)
-    if record is not None and record.sha256 != _digests(path_or_id):
-        raise RecordError(
-            f"{target} holds a finished record that is not of the weights of {path_or_id}; name another folder with -o,"
-            f" or move that record away."
-        )
 
 
 def _digests(path_or_id: str) -> dict[str, str]:
@@ -164,62 +143,40 @@ def _digests(path_or_id: str) -> dict[str, str]:
     return {name: sha256(path / name) for name in weight_names(path) or sorted(p.name for p in path.glob("*.gguf"))}
 
 
-def _read_ahead(checkpoint: Checkpoint, work: Callable[[AttentionLayer], Scored], at_once: int) -> Iterator[Scored]:
-    """``work`` of every layer in turn, on ``at_once`` layers at a time while the next is read."""
-    layers = iter(checkpoint)
-    try:
-        with ThreadPoolExecutor(1) as reader, ThreadPoolExecutor(at_once) as workers:
-            coming, running = reader.submit(next, layers, None), deque()
-            while (layer := coming.result()) is not None:
-                if len(running) == at_once:
-                    yield running.popleft().result()
-                running.append(workers.submit(work, layer))
-                coming = reader.submit(next, layers, None)
-            while running:
-                yield running.popleft().result()
-    finally:
-        layers.close()
-
-
-def _pictured(names: list[str]) -> list[str]:
+def _pictured(layers: list[tuple[str, int]]) -> set[tuple[str, int]]:
     """The first and the middle layer of each part: Figure 2 of the paper shows layer 1."""
-    parts: dict[str, list[str]] = {}
-    for name in names:
-        parts.setdefault(name.rpartition("-")[0], []).append(name)
-    return [name for layers in parts.values() for name in dict.fromkeys((layers[0], layers[len(layers) // 2]))]
+    parts = {part: [layer for layer in layers if layer[0] == part] for part, _ in layers}
+    return {layer for own in parts.values() for layer in (own[0], own[len(own) // 2])}
 
 
-def _write(
-    folder: Path,
-    rows: list[dict],
-    rounded: list[dict],
-    pictures: dict[str, tuple[np.ndarray, float]],
-    provenance: dict,
-) -> None:
+def _write(folder: Path, tables: dict[str, list[dict]], pictures: dict[str, np.ndarray], record: dict) -> None:
     """Write one model's folder; ``record.json`` comes last, so that a folder without it is an unfinished one."""
     (folder / "record.json").unlink(missing_ok=True)
-    for left in folder.glob(".*-*"):  # of a run that was killed while it wrote
-        left.unlink()
-    (folder / "quantised.csv").unlink(missing_ok=True)
-    tables = {
-        "layers.csv": [row for row in rows if row["head"] == SUM],
-        "heads.csv": [row for row in rows if row["head"] != SUM],
-        "quantised.csv": rounded,
-    }
-    for file, own in tables.items():
-        if own:
-            write_text(folder / file, _csv(own))
+    for left in (*folder.glob(".*-*"), folder / "quantised.csv"):  # of a run that was killed while it wrote
+        left.unlink(missing_ok=True)
+    for file, rows in tables.items():
+        if rows:
+            write_text(folder / file, _csv(rows))
     with atomic_path(folder / "images.npz") as path:
-        arrays = {name: levels for name, (levels, _) in pictures.items()}
-        np.savez_compressed(path, **arrays)
-    record = provenance | {
-        "peaks": {name: peak for name, (_, peak) in pictures.items()},
-        "attngeo": attngeo.__version__,
-        "torch": torch.__version__,
-        "python": platform.python_version(),
-        "date": datetime.now(timezone.utc).date().isoformat(),
-    }
+        np.savez_compressed(path, **pictures)
     write_text(folder / "record.json", json.dumps(record, indent=1, sort_keys=True) + "\n")
+
+
+def weights_at_hand() -> dict[str, str]:
+    """`local_weights`, of which there must be some.
+
+    Raises:
+        CheckpointError: there are none.
+    """
+    if not (folders := local_weights()):
+        raise CheckpointError("ATTNGEO_WEIGHTS names no folder that holds models of the register; name one.")
+    return folders
+
+
+def write_provenance(folder: Path, **made: Any) -> None:
+    """``record.json`` of a measurement: what is given, versions, date."""
+    made |= {"versions": versions(), "date": datetime.now(timezone.utc).date().isoformat()}
+    write_text(folder / "record.json", json.dumps(made, indent=1, sort_keys=True) + "\n")
 
 
 def _csv(rows: list[dict]) -> str:

@@ -45,17 +45,18 @@ def chosen_models(models: tuple[str, ...] = (), label: str = "") -> list[Model]:
         return _each_once([Model(Path(path).name, path) for path in _in_weights_folder()])
     known = {m.name: m for m in registry()} | {m.hub_id: m for m in registry() if m.hub_id}
     local = local_weights()
-    found = []
+    asked = []
     for word in (*models, *(group(label) if label else ())):
-        row = known.get(word)
-        if row is None or local_path(word).exists():
-            named = None if local_path(word).exists() else named_on_the_hub(word)
-            at_once = named is not None and not named.subfolder  # of a subfolder opening it tells
-            found.append(Model(word, named.id, named.revision or "") if named and at_once else Model(word, word))
-        else:
+        if local_path(word).exists():
+            asked.append(Model(word, word))
+        elif row := known.get(word):
             source = local.get(row.name, row.hub_id)
-            found.append(Model(row.name, source or row.weights_folder, row.revision, elsewhere=not source))
-    return _each_once(found)
+            asked.append(Model(row.name, source or row.weights_folder, row.revision, elsewhere=not source))
+        elif (named := named_on_the_hub(word)) and not named.subfolder:  # of a subfolder opening it tells
+            asked.append(Model(word, named.id, named.revision or ""))
+        else:
+            asked.append(Model(word, word))
+    return _each_once(asked)
 
 
 def require_registered(asked: list[Model], folder: Path) -> None:
@@ -75,16 +76,16 @@ def require_registered(asked: list[Model], folder: Path) -> None:
 
 def _each_once(models: list[Model]) -> list[Model]:
     """The models without repetitions, each with a record of its own."""
-    found: dict[Path, Model] = {}
+    by_record: dict[Path, Model] = {}
     for model in models:
         target = record_folder(model.source, Path())
-        first = found.setdefault(target, model)
+        first = by_record.setdefault(target, model)
         if _place(first) != _place(model):
             raise ParameterError(
                 f"{first.source} and {model.source} would both be recorded under the name {target}; survey them one at"
                 f" a time, each with a folder of its own behind -o."
             )
-    return list(found.values())
+    return list(by_record.values())
 
 
 def _place(model: Model) -> str:
@@ -98,10 +99,9 @@ def survey(
 ) -> Iterator[tuple[Model, Path | str]]:
     """Survey the models, ``jobs`` at a time; yield each as it ends, with its record's folder or why there is none.
 
-    Of fewer models than that, several layers each are scored at a time. When the caller stops, models under way end
-    after the layers at hand, without a record.
+    When the caller stops, models under way end after the layer at hand, without a record.
     """
-    stop, layers_at_once = threading.Event(), max(1, jobs // max(1, len(asked)))
+    stop = threading.Event()
 
     def watch(model: Model, checkpoint: Checkpoint, done: int) -> None:
         if stop.is_set():
@@ -109,9 +109,7 @@ def survey(
         on_layer(model, checkpoint, done)
 
     with ThreadPoolExecutor(jobs) as pool:
-        running = {
-            pool.submit(_record, model, folder, gamma, quantise, watch, layers_at_once): model for model in asked
-        }
+        running = {pool.submit(_record, model, folder, gamma, quantise, watch): model for model in asked}
         try:
             for ended in as_completed(running):
                 yield running[ended], ended.result()
@@ -148,15 +146,12 @@ def is_done(model: Model, folder: Path, gamma: float, quantise: bool) -> bool:
     return is_recorded(model.source, folder, gamma, model.revision, quantise, model.elsewhere)
 
 
-def _record(
-    model: Model, folder: Path, gamma: float, quantise: bool, on_layer: OnLayer, at_once: int = 1
-) -> Path | str:
+def _record(model: Model, folder: Path, gamma: float, quantise: bool, on_layer: OnLayer) -> Path | str:
     """The folder of a model's new record, or why there is none."""
     if model.elsewhere:
         return f"{model.name} is on no Hub; name the folder that holds {model.source} in ATTNGEO_WEIGHTS."
     try:
-        watch = partial(on_layer, model)
-        return survey_model(model.source, folder, gamma, model.revision, watch, at_once, quantise)
+        return survey_model(model.source, folder, gamma, model.revision, partial(on_layer, model), quantise)
     except AttngeoError as error:
         return " ".join(f"{error}".split())
     except Exception as error:  # whatever a reader or the network throws must not end the other models
@@ -165,10 +160,8 @@ def _record(
 
 def _in_weights_folder() -> list[str]:
     """Folders with a config.json under ATTNGEO_WEIGHTS."""
-    folder = os.environ.get("ATTNGEO_WEIGHTS")
-    if not folder:
+    if not (folder := os.environ.get("ATTNGEO_WEIGHTS")):
         raise CheckpointError("no model is named and ATTNGEO_WEIGHTS is not set; name models or the folder of weights.")
-    found = sorted(str(path.parent) for path in Path(folder).glob("*/config.json"))
-    if not found:
+    if not (folders := sorted(str(path.parent) for path in Path(folder).glob("*/config.json"))):
         raise CheckpointError(f"ATTNGEO_WEIGHTS names {folder}, which holds no checkpoint (no */config.json).")
-    return found
+    return folders

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import torch
 from transformers import TrainingArguments
-from transformers.utils import is_accelerate_available
 from transformers.utils import logging as transformers_logging
 
-from attngeo.errors import AttngeoError, ParameterError
+from attngeo.errors import ParameterError
 from attngeo.training.config import TrainingConfig
 
 
@@ -20,11 +19,8 @@ def trainer_arguments(config: TrainingConfig, output: Path) -> TrainingArguments
     """The arguments of Trainer for a configuration, on the devices that are there.
 
     Raises:
-        AttngeoError: accelerate is not installed.
         ParameterError: the batch cannot be shared between the processes, or the device is not there.
     """
-    if not is_accelerate_available():
-        raise AttngeoError("training needs the package accelerate; pip install 'attngeo[train]'.")
     cuda = torch.cuda.is_available()
     if config.device == "cuda" and not cuda:
         raise ParameterError("device is cuda, but torch finds no such device; use auto or cpu.")
@@ -73,32 +69,24 @@ def _bf16(config: TrainingConfig, cpu: bool) -> bool:
         return config.precision == "bf16"
     if not cpu:
         return torch.cuda.is_bf16_supported()
-    if "AVX512" not in torch.backends.cpu.get_cpu_capability():
-        return False
-    try:
-        return "avx512_bf16" in Path("/proc/cpuinfo").read_text("utf-8")
-    except OSError:
-        return False
+    processor = Path("/proc/cpuinfo")
+    return processor.exists() and "avx512_bf16" in processor.read_text("utf-8")
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
     """Silences what the libraries say of themselves while they train; errors are not silenced."""
-    accelerate = logging.getLogger("accelerate")
-    verbosity, bars, level = (
-        transformers_logging.get_verbosity(),
-        transformers_logging.is_progress_bar_enabled(),
-        accelerate.level,
-    )
-    transformers_logging.set_verbosity_error()
+    levels = {logging.getLogger(name): logging.getLogger(name).level for name in ("transformers", "accelerate")}
+    bars = transformers_logging.is_progress_bar_enabled()
     transformers_logging.disable_progress_bar()
-    accelerate.setLevel(logging.ERROR)
+    for logger in levels:
+        logger.setLevel(logging.ERROR)
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "mtime may not be reliable")  # transformers 4 sorts checkpoints by name
             yield
     finally:
-        transformers_logging.set_verbosity(verbosity)
         if bars:
             transformers_logging.enable_progress_bar()
-        accelerate.setLevel(level)
+        for logger, level in levels.items():
+            logger.setLevel(level)

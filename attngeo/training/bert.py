@@ -56,8 +56,8 @@ class Decoder(_PredictsPositions, BertLMHeadModel):
     """BERT with attention to the left."""
 
 
-class PositionsEncoder(Encoder):
-    """The same with positions that are not in a table of embeddings."""
+class _TakesPositions:
+    """Positions that are not in a table of embeddings."""
 
     config_class = PositionsBertConfig
 
@@ -66,14 +66,12 @@ class PositionsEncoder(Encoder):
         take_positions(self)
 
 
-class PositionsDecoder(Decoder):
-    """The same with positions that are not in a table of embeddings."""
+class PositionsEncoder(_TakesPositions, Encoder):
+    """The encoder with other positions."""
 
-    config_class = PositionsBertConfig
 
-    def __init__(self, config: BertConfig) -> None:
-        super().__init__(config)
-        take_positions(self)
+class PositionsDecoder(_TakesPositions, Decoder):
+    """The decoder with other positions."""
 
 
 register(PositionsEncoder, PositionsDecoder)
@@ -171,19 +169,6 @@ def parameter_counts(model: PreTrainedModel) -> dict[str, int]:
     count = sum(p.numel() for p in model.parameters() if p.requires_grad)
     embeddings = sum(p.numel() for p in model.bert.embeddings.parameters() if p.requires_grad)
     return {"all": count, "without_embeddings": count - embeddings}
-
-
-def weight_count(shape: Shape) -> int:
-    """Number of weights of a BERT of that shape, without building it."""
-    with torch.device("meta"):
-        return parameter_counts(Encoder(bert_config(shape, causal=False)))["all"]
-
-
-def activation_count(shape: Shape, blocks: int, length: int) -> int:
-    """Numbers that a step on so many blocks of a length holds at least for its backward pass."""
-    # inputs of all products and normalisations, of the activation function too; probabilities before and after dropout
-    by_token = 8 * shape.d_model + 2 * shape.d_ff + 2 * shape.heads * length
-    return blocks * length * shape.layers * by_token
 
 
 def model_flops(shape: Shape, length: int, targets: int) -> float:

@@ -14,7 +14,7 @@ from attngeo.errors import AttngeoError
 from attngeo.files.workers import spread
 from attngeo.runs.experiments import Experiment, ExperimentError, PlannedRun, State, read_experiment
 from attngeo.training.config import configure
-from attngeo.training.run_folder import CONTENT, RunBusy, claimed, last_checkpoint
+from attngeo.training.run_folder import RunBusy, claimed, last_checkpoint
 from attngeo.training.train import train
 
 Listen = Callable[[dict[str, Any]], None]
@@ -48,7 +48,7 @@ def make_run(folder: Path, name: str, listen: Listen = lambda row: None) -> Atte
                 return Attempt.THERE
             goes_on = (output / "run.json").exists() and last_checkpoint(output) is not None
             if not goes_on:
-                _clear(output)
+                shutil.rmtree(output, ignore_errors=True)  # of a run cut off before its first checkpoint
             train(config, output, resume=goes_on, listen=listen)
             return Attempt.MADE
     except RunBusy:
@@ -83,12 +83,3 @@ def make_runs(
     calls = {key: (folder, run.name) for key, run in named.items()}
     for key, outcome in spread(make_run, calls, workers, scheduler):
         yield named[key], outcome
-
-
-def _clear(output: Path) -> None:
-    """Remove what a run that was cut off left without a checkpoint."""
-    for name in CONTENT:
-        if (output / name).is_dir():
-            shutil.rmtree(output / name)
-        else:
-            (output / name).unlink(missing_ok=True)

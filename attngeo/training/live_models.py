@@ -51,13 +51,13 @@ def initialise(
 
     Source: paper, Appendix S2.1.
     """
+    if initialisation not in (Initialisation.RANDOM, *MIXERS):
+        asked, known = getattr(initialisation, "value", initialisation), ", ".join(kind.value for kind in MIXERS)
+        raise ParameterError(f"initialise knows no {asked!r}; there are random, {known}.")
     opened = open_model(model, config)
     plans = _chosen(opened, part)
     if initialisation == Initialisation.RANDOM:
         return
-    if initialisation not in MIXERS:
-        asked, known = getattr(initialisation, "value", initialisation), ", ".join(kind.value for kind in MIXERS)
-        raise ParameterError(f"initialise knows no {asked!r}; there are random, {known}.")
     kind = Initialisation(initialisation)
     generator = torch.Generator().manual_seed(seed)
     for plan in plans:
@@ -70,10 +70,6 @@ def initialise(
 
 def _chosen(opened: Model, part: Part | None) -> list[LayerPlan]:
     """The layers to write, none of them cross-attention."""
-    if opened.adapter is not None:
-        raise ParameterError(
-            f"{opened.name} has an adapter on its weights; initialise the model, then add the adapter."
-        )
     plans = [plan for plan in opened.plans if part in (None, plan.part)]
     if not plans:
         there = ", ".join(dict.fromkeys(plan.part for plan in opened.plans))
@@ -84,8 +80,8 @@ def _chosen(opened: Model, part: Part | None) -> list[LayerPlan]:
                 f"{plan.module} of {opened.name} is cross-attention, whose queries and keys come from different"
                 f" sequences and cannot be tied; name the part to start: part='encoder' or part='decoder'."
             )
-        if opened.weights.tensors[plan.query].dtype in FLOAT8:
+        if opened.adapter is not None or opened.weights.tensors[plan.query].dtype in FLOAT8:
             raise ParameterError(
-                f"{plan.query} of {opened.name} is stored in 8 bits and cannot be written; load it in a wider type."
+                f"{opened.name} has an adapter on its weights or is stored in 8 bits; initialise the model before."
             )
     return plans

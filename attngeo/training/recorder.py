@@ -49,15 +49,16 @@ class Recorder(TrainerCallback):
         config: TrainingConfig,
         folder: Path,
         about: dict[str, Any],
-        held_out: Batches | None,
-        listen: Callable[[dict[str, Any]], None] = lambda row: None,
+        held_out: Batches,
+        listen: Callable[[dict[str, Any]], None],
     ) -> None:
         self.config, self.folder, self.about, self.held_out, self.listen = config, folder, about, held_out, listen
         self.history: list[dict] = []
         self.scores: list[dict] = []
         self.pictures: dict[tuple[int, int], np.ndarray] = {}  # levels of W_qk by layer and step
         self.trainer: Trainer  # set by its owner, who needs this object first
-        self.scoring_seconds = self.evaluation_seconds = self._earlier = 0.0
+        self.spent = {"scoring_seconds": 0.0, "evaluation_seconds": 0.0}
+        self._earlier = 0.0
         self._loss: torch.Tensor | float = 0.0
         self._steps = 0  # that the loss is summed over
         self._start = self._flushed = time.perf_counter()
@@ -74,7 +75,7 @@ class Recorder(TrainerCallback):
         self.history, self.scores = run.history.to_dict("records"), run.scores.to_dict("records")
         self.pictures = read_levels(checkpoint)
         self._loss, self._steps, self._earlier = float.fromhex(state["loss"]), state["steps"], state["seconds"]
-        self.scoring_seconds, self.evaluation_seconds = state["scoring_seconds"], state["evaluation_seconds"]
+        self.spent |= state.get("spent", {})
 
     # what Trainer calls
 
@@ -92,7 +93,12 @@ class Recorder(TrainerCallback):
         # looking at the loss makes an accelerator wait, so it is looked at where it is needed
         look = last or due or self.interrupted or (every and step % every == 0) or args.device.type == "cpu"
         if look and not math.isfinite(float(self._loss)):
-            self._diverged(step, others["lr_scheduler"])
+            self._write(f"stopped: the loss was not finite at step {step}")
+            raise TrainingStopped(
+                f"the loss is not a finite number at step {step} (learning rate"
+                f" {others['lr_scheduler'].get_last_lr()[0]:.2g}); lower lr or lengthen warmup. The record up to step"
+                f" {self.history[-1]['step']} is kept."
+            )
         if last or due:
             self._record(step, float(others["lr_scheduler"].get_last_lr()[0]))
             if last or time.perf_counter() - self._flushed > FLUSH_SECONDS:
@@ -109,13 +115,7 @@ class Recorder(TrainerCallback):
         self.trainer.accelerator.wait_for_everyone()  # who save their random states
         if not state.is_world_process_zero:
             return
-        mark = {
-            "loss": float(self._loss).hex(),
-            "steps": self._steps,
-            "seconds": self._seconds(),
-            "scoring_seconds": self.scoring_seconds,
-            "evaluation_seconds": self.evaluation_seconds,
-        }
+        mark = {"loss": float(self._loss).hex(), "steps": self._steps, "seconds": self._seconds(), "spent": self.spent}
         checkpoint = Path(args.output_dir) / f"checkpoint-{state.global_step}"
         write_text(checkpoint / RECORDING, json.dumps(mark))
         write_run(checkpoint, self.about, self.history, self.scores, self.pictures)
@@ -136,14 +136,12 @@ class Recorder(TrainerCallback):
         if self._steps:
             loss = float(self.trainer.accelerator.reduce(torch.as_tensor(self._loss), "mean")) / self._steps
         self._loss, self._steps = 0.0, 0
-        began = time.perf_counter()
-        rows = self._scored(step)
-        self.scoring_seconds += time.perf_counter() - began
+        with self._timed("scoring_seconds"):
+            rows = self._scored(step)
         held_out = float("nan")
-        if self.held_out and (step % self.config.evaluate_every == 0 or step >= self.config.steps):
-            began = time.perf_counter()
-            held_out = self._held_out_loss()
-            self.evaluation_seconds += time.perf_counter() - began
+        if step % self.config.evaluate_every == 0 or step >= self.config.steps:
+            with self._timed("evaluation_seconds"):
+                held_out = self._held_out_loss()
         row = {
             "step": step,
             "tokens": step * self.config.batch_size * self.config.block_size,
@@ -157,6 +155,12 @@ class Recorder(TrainerCallback):
         layers = [r for r in rows if r["head"] == -1]
         medians = {name: float(np.median([r[name] for r in layers])) for name in ("symmetry", "directionality")}
         self.listen(row | medians)
+
+    @contextmanager
+    def _timed(self, what: str) -> Iterator[None]:
+        began = time.perf_counter()
+        yield
+        self.spent[what] += time.perf_counter() - began
 
     @torch.no_grad()
     def _scored(self, step: int) -> list[dict]:
@@ -190,46 +194,35 @@ class Recorder(TrainerCallback):
         summed = accelerator.reduce(total.to(torch.float32).to(accelerator.device), "sum")
         return float(summed[0] / summed[1])
 
-    def _diverged(self, step: int, scheduler) -> None:
-        self._write(f"stopped: the loss was not finite at step {step}")
-        kept = self.history[-1]["step"] if self.history else 0
-        raise TrainingStopped(
-            f"the loss is not a finite number at step {step} (learning rate {scheduler.get_last_lr()[0]:.2g}); lower lr"
-            f" or lengthen warmup. The record up to step {kept} is kept."
-        )
-
     def _seconds(self) -> float:
         return self._earlier + time.perf_counter() - self._start
 
     def _write(self, status: str) -> None:
         if not self.trainer.is_world_process_zero():
             return
-        seconds, steps = self._seconds(), self.history[-1]["step"] if self.history else 0
-        tokens = steps * self.config.batch_size * self.config.block_size
+        seconds, steps, tokens = self._seconds(), self.history[-1]["step"], self.history[-1]["tokens"]
         self.about |= {
             "status": status,
             "steps_done": steps,
             "tokens": tokens,
             "seconds": round(seconds, 2),
-            "tokens_per_second": round(tokens / seconds, 1) if seconds > 0 else 0.0,
-            "scoring_seconds": round(self.scoring_seconds, 3),
-            "evaluation_seconds": round(self.evaluation_seconds, 3),
+            "tokens_per_second": round(tokens / seconds, 1),
         }
+        self.about |= {what: round(value, 3) for what, value in self.spent.items()}
         write_run(self.folder, self.about, self.history, self.scores, self.pictures)
         self._flushed = time.perf_counter()
 
 
 def as_tensors(batches: Batches, places: np.ndarray, device: torch.device | str = "cpu") -> dict[str, torch.Tensor]:
     """A batch as the model takes it."""
-    batch = batches.at(places)
-    arrays = {"input_ids": batch.input_ids, "positions": batch.positions, "labels": batch.labels}
-    return {name: torch.from_numpy(array).to(device) for name, array in arrays.items()}
+    return {name: torch.from_numpy(array).to(device) for name, array in vars(batches.at(places)).items()}
 
 
 @contextmanager
 def graceful_interrupt(recorder: Recorder) -> Iterator[None]:
     """Within it, a first Ctrl-C or SIGTERM lets the step finish and leaves a checkpoint; a second one ends at once."""
-    before: dict[int, Any] = {}
+    numbers = (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ()
+    before = {number: signal.getsignal(number) for number in numbers}
 
     def restore() -> None:
         for number, handler in before.items():
@@ -239,8 +232,8 @@ def graceful_interrupt(recorder: Recorder) -> Iterator[None]:
         recorder.interrupted = number
         restore()
 
-    if threading.current_thread() is threading.main_thread():
-        before |= {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number in numbers:
+        signal.signal(number, ask)
     try:
         yield
     finally:

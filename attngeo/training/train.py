@@ -15,17 +15,16 @@ from transformers import PreTrainedModel, PrinterCallback, Trainer
 import attngeo
 from attngeo.errors import ParameterError
 from attngeo.files.provenance import hardware, head, versions
+from attngeo.inputs import cause
 from attngeo.runs.record import Run, RunError, read_run
 from attngeo.training.arguments import quiet, trainer_arguments
 from attngeo.training.batches import Batches
 from attngeo.training.bert import (
-    activation_count,
     build_model,
     fold_logit_scale,
     model_flops,
     parameter_counts,
     scale_logits,
-    weight_count,
 )
 from attngeo.training.choices import Constraint, Initialisation, TrainingObjective
 from attngeo.training.config import TrainingConfig
@@ -37,10 +36,7 @@ from attngeo.training.corpora.vocabulary import Vocabulary, open_vocabulary
 from attngeo.training.recorder import Recorder, TrainingStopped, as_tensors, graceful_interrupt
 from attngeo.training.run_folder import (
     drop_checkpoints,
-    drop_unfinished,
-    is_full,
-    is_out_of_memory,
-    require_room,
+    lacking,
     require_same_text,
     starting_point,
 )
@@ -69,9 +65,8 @@ def train(
     Raises:
         CorpusError: the text cannot be read or is too short.
         ParameterError: the batch does not fit the number of devices, or the device is not there.
-        AttngeoError: accelerate is not installed.
         RunError: the folder holds another run, there is nothing to resume, the text to resume on has changed, or memory
-            or disk are too small.
+            or disk do not suffice.
         TrainingStopped: the loss is not finite, or a signal asked for the end. The record is kept.
     """
     output = Path(output)
@@ -85,9 +80,6 @@ def train(
             corpus, vocabulary, tokens = prepare_text(config)
         if checkpoint:
             require_same_text(checkpoint, corpus, vocabulary)
-        shape, blocks = config.shape(vocabulary.size), arguments.per_device_train_batch_size
-        held = activation_count(shape, blocks, config.block_size)
-        require_room(output, weight_count(shape), held, arguments.use_cpu)
         model = _model(config, vocabulary, arguments.use_cpu)
         trainer = _trainer(config, output, arguments, model, corpus, vocabulary, tokens, listen)
         if checkpoint:
@@ -98,17 +90,16 @@ def train(
                 trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
             _finish(trainer, output, vocabulary)
         except Exception as error:
-            if is_out_of_memory(error):
-                raise RunError(
-                    f"memory does not suffice for {blocks} blocks of {config.block_size} tokens at a time; set"
-                    f" micro_batch to less, and continue with --resume or start anew."
-                ) from error
-            if not is_full(error):
+            if (what := lacking(error)) == "memory":
+                way_out = "set micro_batch to less, and continue with --resume or start anew"
+            elif what == "disk":
+                way_out = (
+                    "the record and the last complete checkpoint are kept: free some space, continue with --resume"
+                )
+            else:
                 raise
-            drop_unfinished(output)
             raise RunError(
-                f"{output} cannot be written any more, the disk is full; the record and the last complete checkpoint"
-                " are kept: free some space and continue with --resume."
+                f"the {what} does not suffice for the run in {output} ({cause(error)}); {way_out}."
             ) from error
     if trainer.state.global_step < config.steps:
         sentence = f"interrupted after step {trainer.state.global_step}; continue with --resume."
@@ -137,7 +128,7 @@ class RecordedTrainer(Trainer):
         loader = DataLoader(
             self.train_dataset,
             batch_size=self.args.train_batch_size,
-            collate_fn=_as_is,
+            collate_fn=lambda batch: batch,
             num_workers=self.args.dataloader_num_workers,
             pin_memory=self.args.dataloader_pin_memory,
         )
@@ -161,10 +152,6 @@ class _Sequence(Dataset):
 
     def __getitems__(self, places: list[int]) -> dict[str, torch.Tensor]:
         return as_tensors(self.batches, np.asarray(places))
-
-
-def _as_is(batch: Any) -> Any:
-    return batch
 
 
 def _model(config: TrainingConfig, vocabulary: Vocabulary, cpu: bool) -> PreTrainedModel:

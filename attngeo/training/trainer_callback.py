@@ -3,13 +3,15 @@
 import sys
 from collections.abc import Mapping
 from statistics import median
-from typing import Any
+from typing import Annotated, Any
 
 import torch
+from msgspec import Meta
 
 from attngeo.bilinear.scores import GAMMA, score
 from attngeo.checkpoints.models import Model, open_model
 from attngeo.errors import ParameterError, needs
+from attngeo.inputs import checked
 
 with needs("train", "ScoreCallback"):
     import accelerate  # noqa: F401  Trainer needs it, and says so in other words
@@ -48,24 +50,22 @@ class ScoreCallback(TrainerCallback):
                 f"ScoreCallback logs through a trainer, and {type(trainer).__name__} is none; give it to one:"
                 f" Trainer(..., callbacks=[ScoreCallback(every=100)])."
             )
-        if not isinstance(every, int) or isinstance(every, bool) or every < 1:
-            raise ParameterError(f"every is {every!r}; it must be a number of steps, 1 or more.")
+        checked(every, Annotated[int, Meta(ge=1)], lambda why: ParameterError(f"every is {every!r}: {why}."))
         self.trainer, self.every, self.gamma, self.per_layer, self.config = trainer, every, gamma, per_layer, config
         self._last: int | None = None  # step of the last scoring
 
     def on_train_begin(self, args, state, control, **others) -> None:  # noqa: D102
         self.trainer = self.trainer or _calling()
         open_model(self.trainer.model_wrapped, self.config, gather=True)  # refuses what cannot be scored
-        self._score(state, control)
+        self._score(state.global_step, control)
 
     def on_step_end(self, args, state, control, **others) -> None:  # noqa: D102
-        self._score(state, control, last=control.should_training_stop or state.global_step >= state.max_steps)
+        last = control.should_training_stop or state.global_step >= state.max_steps
+        if last or state.global_step % self.every == 0:
+            self._score(state.global_step, control)
 
-    def _score(self, state, control, last: bool = False) -> None:
-        if self.trainer is None or self.trainer.model is None:  # nothing is being trained
-            return
-        step = state.global_step
-        if step == self._last or not (last or step % self.every == 0):
+    def _score(self, step: int, control) -> None:
+        if step == self._last:
             return
         self._last = step
         planned = control.should_log  # of the loss, at this step; logging anything ends the plan

@@ -3,7 +3,7 @@
   "use strict";
 
   // Whatever scrolls by itself can be reached by keyboard; nothing else becomes a tab stop.
-  const SCROLLERS = "div.math, mjx-container[display], figure, .pst-scrollable-table-container, .statement-map, pre";
+  const SCROLLERS = "div.math, mjx-container[display], figure, .pst-scrollable-table-container, pre";
 
   function reach() {
     for (const box of document.querySelectorAll(`.bd-article :is(${SCROLLERS})`)) {

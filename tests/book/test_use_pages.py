@@ -167,9 +167,3 @@ def test_every_command_has_the_name_it_is_called_by():
     context = Context(cli)
     names = cli.list_commands(context)
     assert [cli.get_command(context, name).name for name in names] == names
-
-
-def test_every_public_name_is_on_the_page_of_names():
-    text = (ROOT / "book/use/api.md").read_text(encoding="utf-8")
-    on_page = re.findall(r"^\.\. auto\w+:: attngeo\.(\w+)$", text, re.MULTILINE)
-    assert sorted(on_page) == sorted(dir(attngeo))

@@ -3,7 +3,6 @@
 import re
 
 import jupytext
-import pytest
 import yaml
 from notebook_code import result
 from quotations import contains, excerpt_of, hedges, passage_at, places, quotations, sentence_around, tokens
@@ -143,34 +142,22 @@ def test_a_quotation_is_not_found_at_another_place():
     assert excerpt_of("the same words", {"Section 3", "Eq. 6"}, excerpts) is None
 
 
-@pytest.mark.parametrize(
-    "one, other",
-    [
-        (r"the \mathbf{W}_{qk} , t^* and *this*", "the $W_{qk}$, $t^*$ and this"),
-        (r"$\left\|\mathbf{x}\right\|_F \leq \mathbb{E}[x^\top y] \Big|_{i}$", r"$\lVert x \rVert_F \le E[x^T y] |_i$"),
-        (r"mean μ – 50\%, the model’s Σ", r"mean $\mu$ - 50%, the model's $\Sigma$"),
-        (r"$\text{Tr}(\Sigma) \quad \frac{1}{d}$", r"$\mathrm{Tr}(\Sigma)\, \tfrac{1}{d}$"),
-    ],
-)
-def test_fonts_spaces_and_dashes_are_no_words(one, other):
-    assert tokens(one) == tokens(other)
+def test_fonts_spaces_and_dashes_are_no_words():
+    for one, other in {
+        r"the \mathbf{W}_{qk} , t^* and *this*": "the $W_{qk}$, $t^*$ and this",
+        r"$\left\|\mathbf{x}\right\|_F \leq \mathbb{E}[x^\top y] \Big|_{i}$": r"$\lVert x \rVert_F \le E[x^T y] |_i$",
+        r"mean μ – 50\%, the model’s Σ": r"mean $\mu$ - 50%, the model's $\Sigma$",
+        r"$\text{Tr}(\Sigma) \quad \frac{1}{d}$": r"$\mathrm{Tr}(\Sigma)\, \tfrac{1}{d}$",
+    }.items():
+        assert tokens(one) == tokens(other)
 
 
-@pytest.mark.parametrize(
-    "quotation, found",
-    [
-        ("we assume that it may hold", True),
-        ("[W]e assume that it may hold", True),
-        ("We assume that it may hold", False),
-        ("we assume ... may hold", True),
-        ("may hold ... we assume", False),
-        ("assume that it <<x:.2f>> hold", True),
-        ("we assume that it holds", False),
-        ("e assume", False),
-    ],
-)
-def test_what_a_quotation_may_leave_out(quotation, found):
-    assert contains("Here, we assume that it may hold in 3 % of cases.", quotation) is found
+def test_what_a_quotation_may_leave_out():
+    passage = "Here, we assume that it may hold in 3 % of cases."
+    for faithful in ("we assume that it may hold", "[W]e assume that it may hold", "we assume ... may hold"):
+        assert contains(passage, faithful)
+    for spoilt_one in ("We assume that", "may hold ... we assume", "we assume that it holds", "e assume"):
+        assert not contains(passage, spoilt_one)
 
 
 def test_places_are_read_as_they_are_written():
@@ -206,9 +193,8 @@ Figure 3: The caption.
 """
 
 
-@pytest.mark.parametrize(
-    "place, inside, outside",
-    [
+def test_a_place_is_a_passage_of_the_text():
+    for place, inside, outside in [
         ("Eq. S5", "between", "behind"),
         ("Eq. S5", "c = d", "a = b"),
         ("after Eq. S5", "behind", "c = d"),
@@ -216,7 +202,5 @@ Figure 3: The caption.
         ("Section 2", "Part", "Another"),
         ("Section 2.1", "Part", "behind"),
         ("Figure 3", "caption", "Part"),
-    ],
-)
-def test_a_place_is_a_passage_of_the_text(place, inside, outside):
-    assert inside in passage_at(place, PAPER) and outside not in passage_at(place, PAPER)
+    ]:
+        assert inside in passage_at(place, PAPER) and outside not in passage_at(place, PAPER)

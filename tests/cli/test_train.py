@@ -124,9 +124,9 @@ def test_what_a_plan_leaves_out_is_as_it_was_when_it_was_written():
         (["--corpus", "$NOWHERE/x"], r"\$NOWHERE/x"),
         (["--block-size", "5000"], " 5000"),
         (["--block-size", "1"], r"block_size .*1.* 2"),
-        (["--lr", "-1"], r"lr .*-1\.0.* 0 .* 10"),
+        (["--lr", "-1"], r"lr .*-1\.0.* >= 0"),
         (["--lr", "nan"], r"lr .*nan"),
-        (["--steps", "0"], r"steps .*0.* 1 "),
+        (["--steps", "0"], r"steps .*0.* 1;"),
         (["--mask-rate", "1"], r"mask_rate .*1\.0"),
         (["--heads", "3"], r"3 .* 16"),
         (["--warmup", "4"], "warmup"),
@@ -165,7 +165,7 @@ def test_bad_input_is_one_sentence_and_leaves_no_run(text, tmp_path, attngeo, ar
         ("layers: 0", r"layers .*0"),
         ("dropout: 1.0", r"dropout .*1\.0"),
         ("preset: huge", "'huge'"),
-        ("init: odd", r"init .*'odd'.* random"),
+        ("init: odd", r"init .*'odd'.* --help"),
     ],
 )
 @pytest.mark.usefixtures("as_user")

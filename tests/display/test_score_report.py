@@ -3,10 +3,11 @@
 import re
 from xml.etree import ElementTree
 
-import matplotlib
 import numpy as np
 import pytest
 from random_forms import gaussian
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
 
 from attngeo import BilinearForm
 from attngeo.bilinear.summary import cells, outside, summary
@@ -55,14 +56,6 @@ def test_layers_heads_and_band_are_drawn_where_they_are(rows):
         assert corners.max() - corners.min() >= 2 * 1.95 * layers[0][f"{score}_null_sd"]
 
 
-def test_a_figure_is_saved_by_its_suffix(rows, tmp_path):
-    figure = score_figure(rows)
-    for suffix, start in ((".svg", b"<?xml"), (".png", b"\x89PNG"), (".pdf", b"%PDF")):
-        figure.save(tmp_path / f"scores{suffix}")
-        assert (tmp_path / f"scores{suffix}").read_bytes().startswith(start)
-    assert len(list(tmp_path.iterdir())) == 3
-
-
 def test_the_page_asks_for_nothing(page):
     assert set(re.findall(r"https?://[^\"'<> ]+", page)) <= {
         "http://www.w3.org/1999/xlink",
@@ -102,16 +95,7 @@ def test_the_page_reads_on_either_ground(page, browser, tmp_path):
     assert not browser.get_log("browser")
 
 
-def test_no_state_of_matplotlib_is_left(rows):
-    before = dict(matplotlib.rcParams)
-    score_figure(rows).svg()
-    assert dict(matplotlib.rcParams) == before
-
-
 def test_rows_are_filtered_and_sorted_by_keyboard(page, rows, tmp_path, browser):
-    from selenium.webdriver.common.by import By
-    from selenium.webdriver.common.keys import Keys
-
     (tmp_path / "page.html").write_text(page, encoding="utf-8")
     browser.get(f"file://{tmp_path / 'page.html'}")
 

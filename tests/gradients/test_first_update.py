@@ -3,7 +3,6 @@
 import pytest
 import torch
 
-from attngeo.errors import ParameterError
 from attngeo.gradients.first_update import (
     every_sequence,
     expected_update,
@@ -33,8 +32,6 @@ def test_first_update_is_s_v_s():
     torch.testing.assert_close(
         first_coefficients(tokens, e + 1, values)[0, 2, 5], e[tokens[0, 2]] @ values @ (e + 1)[tokens[0, 5]]
     )
-    with pytest.raises(ParameterError, match="ahead is 2"):
-        first_coefficients(tokens, e, values, ahead=2)
 
 
 def test_the_expected_update_is_the_mean_over_every_sequence():

@@ -1,11 +1,7 @@
-import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from sequences import chain, every_sequence
 
-from attngeo.errors import ParameterError
-from attngeo.gradients.markov_chain import MarkovChain
 from attngeo.gradients.objectives import (
     Objective,
     attended_matrix,
@@ -13,7 +9,6 @@ from attngeo.gradients.objectives import (
     context_sets,
     every_third,
     example_pairs,
-    sample_mask,
 )
 
 lengths = st.integers(2, 12)
@@ -58,36 +53,3 @@ def test_attention_sees_itself_and_its_context(n):
     causal = attended_matrix("autoregressive", n)
     assert (causal == (context_matrix("autoregressive", n) | torch.eye(n, dtype=torch.bool))).all()
     assert attended_matrix("masked", n).all() and attended_matrix("bidirectional", n).all()
-
-
-def test_marginals_and_samples_of_a_chain():
-    process, n = chain(3, 5), 4
-    tokens, p = every_sequence(process, n)
-    enumerated = torch.stack([torch.zeros(3).double().index_add(0, tokens[:, k], p) for k in range(n)])
-    torch.testing.assert_close(process.marginals(n), enumerated)
-    first, second = (process.sample(2000, n, torch.Generator().manual_seed(1)) for _ in range(2))
-    assert (first == second).all()
-    frequency = torch.nn.functional.one_hot(first, 3).double().mean(0)
-    assert (frequency - enumerated).abs().max() < 4 * 0.5 / 2000**0.5
-
-
-@pytest.mark.parametrize(
-    ("call", "named"),
-    [
-        (lambda: context_matrix("causal", 4), "'causal'.*autoregressive, bidirectional, masked"),
-        (lambda: context_matrix("autoregressive", 1), " 1 .*n_tokens"),
-        (lambda: attended_matrix("masked", 0), " 0 .*n_tokens"),
-        (lambda: context_matrix("masked", 4), "masked"),
-        (lambda: context_matrix("autoregressive", 2, torch.tensor([True, False])), "autoregressive .*`masked`"),
-        (lambda: context_matrix("masked", 3, torch.tensor([True, False])), "`masked`.* 2 .* 3"),
-        (lambda: sample_mask(2, 4, 0.0, torch.Generator()), " 0.0"),
-        (lambda: sample_mask(2, 4, float("nan"), torch.Generator()), " nan"),
-        (lambda: MarkovChain(torch.tensor([0.5, 0.6]), torch.eye(2)), " 1"),
-        (lambda: MarkovChain(torch.tensor([0.5, 0.5]), torch.eye(3)), "transition matrix"),
-        (lambda: MarkovChain.random(1, 0.5, torch.Generator()), " 2 "),
-    ],
-)
-def test_bad_input_is_refused_in_one_sentence(as_user, call, named):
-    with pytest.raises(ParameterError, match=named) as caught:
-        call()
-    assert "\n" not in str(caught.value) and str(caught.value).endswith(".")

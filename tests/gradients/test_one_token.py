@@ -1,9 +1,7 @@
-import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attngeo.errors import ParameterError
 from attngeo.gradients.one_token import Role, token_column, token_row, token_update
 from attngeo.gradients.rank_one import by_context, by_prediction
 
@@ -22,9 +20,3 @@ def test_a_token_s_update_is_its_part_of_either_grouping(n, d, seed):
             torch.testing.assert_close(token_update(beta, x, position, role), part)
             torch.testing.assert_close(token_column(beta, x, position, role.value, d - 1), part[:, d - 1])
             torch.testing.assert_close(token_row(beta, x, position, role.value, 0), part[0])
-
-
-@pytest.mark.parametrize(("position", "role"), [(3, "context"), (0, "key")])
-def test_a_position_or_role_that_is_not_there_is_refused(as_user, position, role):
-    with pytest.raises(ParameterError):
-        token_update(random(3, 3), random(3, 2), position, role)

@@ -7,15 +7,18 @@ import yaml
 
 from attngeo.files import checkout
 from attngeo.runs.experiments import (
+    END,
+    START,
     ExperimentError,
     State,
     Status,
     commits,
+    experiments_table,
     read_experiment,
     read_experiments,
     recorded_runs,
+    with_table,
 )
-from attngeo.runs.experiments_table import END, START, experiments_table, with_table
 from attngeo.runs.record import FINISHED, IN_FORCE, read_about, read_run, read_runs
 from attngeo.training.config import DEFAULTS, configure
 

@@ -1,10 +1,8 @@
-import numpy as np
 import pytest
 import torch
 
 from attngeo.bilinear.form import BilinearForm
 from attngeo.bilinear.scores import score
-from attngeo.errors import ParameterError
 from attngeo.survey.quantisation import BLOCK, SCHEMES, quantised
 
 GENERATOR = torch.Generator().manual_seed(0)
@@ -17,13 +15,6 @@ def planted(alike=0.8, heads=4, d=256, d_head=64):
 
 
 FORM = planted()
-
-
-def test_a_block_has_sixteen_levels():
-    for scheme in ("q4_0", "q4_1"):
-        blocks = quantised(FORM, scheme).wq.unflatten(1, (-1, BLOCK))  # (H, blocks, 32, d_head)
-        counts = [len(block.unique()) for block in blocks[0].transpose(1, 2).flatten(0, 1)]
-        assert max(counts) <= 16 and np.mean(counts) > 8
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
@@ -56,8 +47,3 @@ def test_a_width_that_fills_no_block_and_weights_of_zero(scheme):
     narrow = BilinearForm(torch.zeros(1, 40, 3), torch.ones(1, 40, 3))
     assert torch.equal(quantised(narrow, scheme).wq, narrow.wq)
     torch.testing.assert_close(quantised(narrow, scheme).wk, narrow.wk)
-
-
-def test_an_unknown_scheme_is_named(as_user):
-    with pytest.raises(ParameterError, match=r"'q3'.*q4_0"):
-        quantised(FORM, "q3")

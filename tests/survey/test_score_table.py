@@ -4,7 +4,7 @@ import pytest
 import torch
 import transformers as tf
 
-from attngeo import AttngeoError, directionality_score, open_checkpoint, symmetry_score
+from attngeo import directionality_score, open_checkpoint, symmetry_score
 from attngeo.bilinear.rows import COLUMNS, SCORES
 from attngeo.checkpoints.rows import score_table
 from attngeo.survey.score_table import layer_medians
@@ -37,19 +37,6 @@ def test_the_scores_are_those_of_the_dense_matrices(folder):
             row = table.loc[layer.layer, head]
             np.testing.assert_allclose(row["symmetry"], symmetry_score(m), atol=1e-10)
             np.testing.assert_allclose(row["directionality"], directionality_score(m, 1.5), atol=1e-10)
-
-
-def test_layers_alone(folder):
-    checkpoint = open_checkpoint(folder)
-    whole = score_table(checkpoint).to_dataframe()
-    alone = score_table(checkpoint, per_head=False).to_dataframe()
-    assert (alone["head"] == -1).all() and len(alone) == len(checkpoint)
-    assert alone.equals(whole[whole["head"] == -1].reset_index(drop=True))
-
-
-def test_gamma_is_checked(folder, as_user):
-    with pytest.raises(AttngeoError, match=r"gamma.* -1"):
-        score_table(open_checkpoint(folder), gamma=-1.0)
 
 
 def test_medians_and_quartile_distances():

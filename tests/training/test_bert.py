@@ -7,18 +7,16 @@ import torch
 from transformers import AutoModelForMaskedLM, BertLMHeadModel
 
 from attngeo import open_checkpoint
-from attngeo.errors import ParameterError
 from attngeo.files import checkout
 from attngeo.training.bert import (
-    EPSILON,
     attention_layers,
+    bert_config,
     build_model,
     fold_logit_scale,
     forms,
     model_flops,
     parameter_counts,
     scale_logits,
-    weight_count,
 )
 from attngeo.training.choices import PRESETS, Shape
 
@@ -52,10 +50,8 @@ def test_predicting_all_positions_but_the_last_takes_the_same_path_to_the_same_l
     everywhere = {"positions": torch.arange(11).expand(4, -1), "labels": ids[:, 1:]}
     part = {"positions": torch.arange(10).expand(4, -1), "labels": ids[:, 1:-1]}
     last = {"positions": torch.full((4, 1), 10), "labels": ids[:, -1:]}
-    loss = {
-        name: model(input_ids=ids, **d)["loss"] for name, d in (("all", everywhere), ("part", part), ("last", last))
-    }
-    torch.testing.assert_close(loss["all"], (10 * loss["part"] + loss["last"]) / 11, rtol=1e-12, atol=1e-12)
+    whole, all_but_last, end = (model(input_ids=ids, **data)["loss"] for data in (everywhere, part, last))
+    torch.testing.assert_close(whole, (10 * all_but_last + end) / 11, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("causal", [False, True], ids=["encoder", "decoder"])
@@ -67,13 +63,6 @@ def test_a_decoder_looks_to_the_left_only(causal):
     difference = (model(input_ids=ids).logits - model(input_ids=changed).logits).abs().amax((0, 2))
     assert difference[7:].min() > 1e-5
     assert (difference[:7].max() < 1e-6) == causal
-
-
-def test_dropout_is_drawn_anew_in_training():
-    model = build_model(replace(TINY, dropout=0.5), False)
-    torch.manual_seed(0)
-    first, second = model(**batch())["loss"], model(**batch())["loss"]
-    assert first != second
 
 
 @pytest.mark.parametrize("causal", [False, True], ids=["encoder", "decoder"])
@@ -137,30 +126,27 @@ def test_equal_seeds_give_equal_weights_whatever_the_initialisation_leaves_alone
         assert torch.equal(x, z) == (x.std() == 0)
 
 
+COLUMNS = {  # of Table S1, with names of BertConfig
+    "hidden_size": "hidden_size",
+    "intermediate_size": "intermediate_size",
+    "attention_heads": "num_attention_heads",
+    "attention_dropout": "attention_probs_dropout_prob",
+    "hidden_dropout": "hidden_dropout_prob",
+    "max_position_embeddings": "max_position_embeddings",
+    "vocabulary_size": "vocab_size",
+    "hidden_layers": "num_hidden_layers",
+    "layer_norm_epsilon": "layer_norm_eps",
+}
+
+
 def test_presets_are_the_columns_of_table_s1():
     printed = pd.read_csv(checkout.data("published", "table_s1.csv"), index_col=0)
     for column, preset in (("bert", "base"), ("bert_mini", "mini")):
-        config, values = build_model(replace(PRESETS[preset], layers=1), False).config, printed[column]
-        assert [
-            config.hidden_size,
-            config.intermediate_size,
-            config.num_attention_heads,
-            config.attention_probs_dropout_prob,
-            config.hidden_dropout_prob,
-            config.max_position_embeddings,
-            config.vocab_size,
-        ] == [
-            int(values["hidden_size"]),
-            int(values["intermediate_size"]),
-            int(values["attention_heads"]),
-            float(values["attention_dropout"]),
-            float(values["hidden_dropout"]),
-            int(values["max_position_embeddings"]),
-            int(values["vocabulary_size"]),
-        ]
-        assert PRESETS[preset].layers == int(values["hidden_layers"])
-        assert config.hidden_act == values["hidden_activation"] and config.layer_norm_eps == EPSILON
-        assert float(values["layer_norm_epsilon"]) == EPSILON and values["position_embedding_type"] == "absolute"
+        config, values = bert_config(PRESETS[preset], causal=False), printed[column]
+        assert {name: getattr(config, field) for name, field in COLUMNS.items()} == {
+            n: float(values[n]) for n in COLUMNS
+        }
+        assert config.hidden_act == values["hidden_activation"] and values["position_embedding_type"] == "absolute"
 
 
 def test_the_count_of_operations_matches_that_of_torch():
@@ -178,10 +164,5 @@ def test_the_count_of_operations_matches_that_of_torch():
 
 def test_parameters_are_counted_with_and_without_embeddings():
     counts = parameter_counts(build_model(TINY, False))
-    assert weight_count(TINY) == counts["all"] == parameter_counts(build_model(TINY, True))["all"]
+    assert counts["all"] == parameter_counts(build_model(TINY, True))["all"]
     assert counts["all"] - counts["without_embeddings"] == 60 * 24 + 512 * 24 + 2 * 24 + 2 * 24
-
-
-def test_heads_that_do_not_divide_the_width_are_refused():
-    with pytest.raises(ParameterError, match="heads"):
-        replace(TINY, heads=5)

@@ -8,7 +8,7 @@ from dataclasses import asdict
 import pytest
 import yaml
 from filelock import FileLock
-from small_runs import assert_same_curve, small_config, write_text
+from small_runs import assert_same_curve, small_config
 
 from attngeo.errors import AttngeoError
 from attngeo.files.workers import WorkersError
@@ -17,11 +17,6 @@ from attngeo.runs.record import read_about, read_run
 from attngeo.training import experiments
 from attngeo.training.experiments import Attempt, make_run, make_runs
 from attngeo.training.train import train
-
-
-@pytest.fixture(scope="module")
-def text(tmp_path_factory):
-    return write_text(tmp_path_factory.mktemp("text") / "text.txt")
 
 
 def planned(folder, text, arms=("random", "symmetric"), **change):
@@ -36,20 +31,16 @@ def states(experiment):
     return [experiment.state(run) for run in experiment.runs]
 
 
-def test_what_is_recorded_is_not_made_again(text, tmp_path):
-    experiment = planned(tmp_path / "e", text)
-    assert [outcome for _, outcome in make_runs(experiment, experiment.runs)] == [Attempt.MADE] * 2
-    before = (experiment.folder / "random-0" / "run.json").stat().st_mtime_ns
-    assert [outcome for _, outcome in make_runs(experiment, experiment.runs)] == [Attempt.THERE] * 2
-    assert (experiment.folder / "random-0" / "run.json").stat().st_mtime_ns == before
-    assert states(experiment) == [State.RECORDED] * 2
-
-
-def test_what_another_process_is_at_is_passed_over(text, tmp_path):
+def test_what_is_recorded_or_made_by_another_process_is_not_made_again(text, tmp_path):
     experiment = planned(tmp_path / "e", text)
     with FileLock(experiment.folder / ".random-0.lock"):
-        found = dict(make_runs(experiment, experiment.runs[:1]))
-    assert [*found.values()] == [Attempt.ELSEWHERE] and states(experiment)[0] is State.MISSING
+        assert [*dict(make_runs(experiment, experiment.runs)).values()] == [Attempt.ELSEWHERE, Attempt.MADE]
+    assert states(experiment) == [State.MISSING, State.RECORDED]
+    record = experiment.folder / "symmetric-0" / "run.json"
+    before = record.stat().st_mtime_ns
+    assert [outcome for _, outcome in make_runs(experiment, experiment.runs)] == [Attempt.MADE, Attempt.THERE]
+    assert record.stat().st_mtime_ns == before
+    assert read_about(record.parent)["config"] == json.loads(json.dumps(dict(experiment.runs[1].settings)))
 
 
 @pytest.mark.parametrize("checkpoints", [5, 0])
@@ -74,14 +65,10 @@ def test_what_was_cut_off_ends_as_if_it_had_not_been(text, tmp_path, checkpoints
     assert_same_curve(whole, read_run(experiment.folder / "random-0"))
 
 
-def test_a_run_that_fails_is_told_and_the_others_are_made(text, tmp_path):
+def test_a_run_that_fails_or_is_not_planned_is_named_and_the_others_are_made(text, tmp_path):
     experiment = planned(tmp_path / "e", text, arms=["random", {"other": {"init": "random", "corpus": "/nowhere"}}])
-    found = {run.name: outcome for run, outcome in make_runs(experiment, experiment.runs)}
-    assert found["random-0"] is Attempt.MADE and isinstance(found["other-0"], AttngeoError)
-
-
-def test_a_run_that_the_plan_does_not_have_is_named(text, tmp_path):
-    experiment = planned(tmp_path / "e", text)
+    outcomes = {run.name: outcome for run, outcome in make_runs(experiment, experiment.runs)}
+    assert outcomes["random-0"] is Attempt.MADE and isinstance(outcomes["other-0"], AttngeoError)
     with pytest.raises(ExperimentError, match="'skew-0'"):
         make_run(experiment.folder, "skew-0")
 
@@ -112,8 +99,7 @@ def test_a_worker_that_is_killed_loses_nothing(text, tmp_path, monkeypatch):
 
 
 def test_a_scheduler_that_is_not_there_is_named(text, tmp_path, monkeypatch):
-    pytest.importorskip("distributed")
-    import distributed
+    distributed = pytest.importorskip("distributed")
 
     def unreachable(*args, **options):
         raise OSError("refused")
@@ -122,11 +108,3 @@ def test_a_scheduler_that_is_not_there_is_named(text, tmp_path, monkeypatch):
     experiment = planned(tmp_path / "e", text)
     with pytest.raises(WorkersError, match="tcp://nowhere:1"):
         list(make_runs(experiment, experiment.runs, scheduler="tcp://nowhere:1"))
-
-
-def test_a_record_with_the_settings_of_the_plan(text, tmp_path):
-    experiment = planned(tmp_path / "e", text)
-    make_run(experiment.folder, "random-0")
-    assert read_about(experiment.folder / "random-0")["config"] == json.loads(
-        json.dumps(dict(experiment.runs[0].settings))
-    )

@@ -107,25 +107,23 @@ def test_without_positions_the_order_of_tokens_is_not_seen():
         assert equal == (kind is Positions.NONE)
 
 
-@pytest.mark.parametrize("kind", OTHERS)
-def test_a_decoder_looks_to_the_left_only_with_any_positions(kind):
-    model, changed = a_model(kind, causal=True), IDS.clone()
+def test_a_decoder_looks_to_the_left_only_with_any_positions():
+    changed = IDS.clone()
     changed[:, 7] = (changed[:, 7] + 1) % 60
-    difference = (model(IDS).logits - model(changed).logits).abs().amax((0, 2))
-    assert difference[:7].max() < 1e-12 < 1e-6 < difference[7:].min()
+    for kind in OTHERS:
+        model = a_model(kind, causal=True)
+        difference = (model(IDS).logits - model(changed).logits).abs().amax((0, 2))
+        assert difference[:7].max() < 1e-12 < 1e-6 < difference[7:].min(), kind
 
 
-@pytest.mark.parametrize("kind", OTHERS)
-def test_runs_train_save_and_go_on(kind, text, tmp_path):
-    found = train(small_config(text, positions=kind.value), tmp_path / "run")
-    assert found.config["positions"] == kind.value
+def test_a_run_with_another_position_trains(text, tmp_path):
+    loss = train(small_config(text, positions="bias"), tmp_path / "run").curve("loss")
     again = AutoModelForMaskedLM.from_pretrained(tmp_path / "run" / "model")
     assert not again.bert.embeddings.position_embeddings.weight.any()
-    moved = kind is not Positions.BIAS or attention_layers(again)[0].self.offset_bias.any()
-    assert moved and (found.history["loss"].iloc[-1] < found.history["loss"].iloc[1])
+    assert attention_layers(again)[0].self.offset_bias.any() and loss.iloc[-1] < loss.iloc[0]
 
 
-@pytest.mark.parametrize("values, symmetry", [("frozen-symmetric", 1), ("frozen-skew", -1), ("frozen", None)])
+@pytest.mark.parametrize("values, symmetry", [("frozen-symmetric", 1), ("frozen-skew", -1)])
 def test_frozen_values_stay_as_they_start(values, symmetry, text, tmp_path):
     train(small_config(text, values=values), tmp_path / "run")
     end = AutoModelForMaskedLM.from_pretrained(tmp_path / "run" / "model")
@@ -135,7 +133,7 @@ def test_frozen_values_stay_as_they_start(values, symmetry, text, tmp_path):
         value, output = after.self.value.weight.detach(), after.output.dense.weight.detach()
         assert torch.equal(before.self.value.weight, value) and torch.equal(before.output.dense.weight, output)
         s = score_heads(BilinearForm.from_linear(value, output.T.contiguous(), 8)).symmetry
-        assert symmetry is None or torch.allclose(s, torch.full_like(s, symmetry), atol=1e-5)
+        assert torch.allclose(s, torch.full_like(s, symmetry), atol=1e-5)
 
 
 def test_odd_heads_cannot_turn(text):

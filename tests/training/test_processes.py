@@ -1,5 +1,4 @@
 import json
-import os
 import subprocess
 import sys
 from dataclasses import asdict
@@ -22,23 +21,6 @@ def flags(config, folder):
     return ["train", "-o", str(folder), *given]
 
 
-def torchrun(file, program, *arguments, **environment):
-    """A program under torchrun: two processes of one core each."""
-    file.write_text(program)
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
-    return subprocess.run(
-        [*launcher, str(file), *arguments], env=os.environ | environment, capture_output=True, text=True, timeout=240
-    )
-
-
-@pytest.fixture(scope="module")
-def one(text, tmp_path_factory):
-    """The folder of a run of one process."""
-    folder = tmp_path_factory.mktemp("one") / "run"
-    train(small_config(text, **COMMON), folder)
-    return folder
-
-
 # every command line is one run
 TWO = """
 import json, sys
@@ -57,17 +39,20 @@ def two(text, tmp_path_factory):
     """The folder of the runs of two processes, and what they printed."""
     folder = tmp_path_factory.mktemp("two")
     commands = [flags(small_config(text, **COMMON, **change), folder / name) for name, change in CHANGES.items()]
-    ended = torchrun(folder / "two.py", TWO, json.dumps(commands))
+    (folder / "two.py").write_text(TWO)
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
+    program = [*launcher, str(folder / "two.py"), json.dumps(commands)]
+    ended = subprocess.run(program, capture_output=True, text=True, timeout=240)
     assert ended.returncode == 0, ended.stderr
     return folder, ended.stdout
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_two_processes_give_the_curve_of_one(text, one, two, tmp_path, name):
+def test_two_processes_give_the_curve_of_one(text, two, tmp_path, name):
     folder, said = two
     assert said.count("finished") == len(CHANGES)  # one of the processes speaks
     several = read_run(folder / name)
-    single = train(small_config(text, **COMMON, **CHANGES[name]), tmp_path / "run") if CHANGES[name] else read_run(one)
+    single = train(small_config(text, **COMMON, **CHANGES[name]), tmp_path / "run")
     assert (several.about["processes"], single.about["processes"]) == (2, 1)
     assert_same_curve(single, several, tolerance=1e-5)
     assert all(single.about[what] == several.about[what] for what in ("corpus", "tokenizer"))

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import yaml
-from pybtex.database import BibliographyData, Entry, Person, parse_file
+from pybtex.database import BibliographyData, parse_file
 
 from attngeo.files.provenance import repository
 
@@ -17,25 +17,19 @@ def links(root: Path) -> str:
 
 def of_the_paper(references: Path, key: str = "saponati2025") -> str:
     """Its entry in the book's bibliography."""
-    return _written(key, parse_file(str(references)).entries[key])
+    return BibliographyData({key: parse_file(str(references)).entries[key]}).to_string("bibtex").strip()
 
 
-def of_this_book(root: Path, commit: str | None, key: str = "attngeo") -> str:
+def of_this_book(root: Path, commit: str | None) -> str:
     """What CITATION.cff says, with the commit that the book was built from."""
     facts = yaml.safe_load((root / "CITATION.cff").read_text("utf-8"))
     given = {
+        "author": " and ".join(f"{{{author['name']}}}" for author in facts["authors"]),
         "title": f"{{{facts['title']}}}",
-        "year": str(facts.get("date-released", ""))[:4],
+        "year": f"{facts['date-released']}"[:4],
         "version": facts["version"],
         "url": repository(root),
         "note": f"commit {commit}" if commit else "",
     }
-    entry = Entry("software", [(name, text) for name, text in given.items() if text])
-    for author in facts["authors"]:
-        name = f"{{{author['name']}}}" if "name" in author else f"{author['family-names']}, {author['given-names']}"
-        entry.add_person(Person(name), "author")
-    return _written(key, entry)
-
-
-def _written(key: str, entry: Entry) -> str:
-    return BibliographyData({key: entry}).to_string("bibtex").strip()
+    fields = ",\n".join(f'    {name} = "{text}"' for name, text in given.items() if text)
+    return f"@software{{attngeo,\n{fields}\n}}"

@@ -11,9 +11,7 @@ x is what a layer's queries and keys read. Biases, rotation and scale are left o
 that are no words.
 """
 
-import json
 import sys
-from datetime import datetime, timezone
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -27,11 +25,12 @@ from torch import Tensor, nn
 from attngeo import open_model, symmetry_score
 from attngeo.checkpoints.layers import AttentionLayer
 from attngeo.errors import AttngeoError, CheckpointError
-from attngeo.files.atomic import atomic_path, write_text
+from attngeo.files.atomic import atomic_path
 from attngeo.files.checkout import data
-from attngeo.files.provenance import sha256, versions
+from attngeo.files.provenance import sha256
 from attngeo.gradients.norms import unevenness, uniform_softmax_squared_norms
 from attngeo.gradients.objectives import Objective
+from attngeo.survey.record import write_provenance
 
 WORDS = ("The", "dog", "met", "my", "old", "cat", ".")
 SENTENCE = "The dog met my old cat."
@@ -140,7 +139,7 @@ def record(wheels: Path, folder: Path) -> None:
     """
     from transformers import AutoModel, AutoTokenizer
 
-    made: dict[str, Any] = {"sentence": SENTENCE, "text": TEXT, "versions": versions(), "packages": {}}
+    packages = {}
     for name, (package, version, licence, inside, objective, gguf) in PACKAGES.items():
         wheel = next(wheels.glob(f"{package.replace('-', '_')}-{version}-*.whl"), None)
         if wheel is None:
@@ -162,9 +161,8 @@ def record(wheels: Path, folder: Path) -> None:
         with atomic_path(folder / f"{name}.npz") as file, file.open("wb") as opened:
             np.savez_compressed(opened, **measured._asdict())
         about = {"package": package, "version": version, "licence": licence, "wheel": wheel.name}
-        made["packages"][name] = about | {"sha256": sha256(wheel)}
-    made["date"] = datetime.now(timezone.utc).date().isoformat()
-    write_text(folder / "record.json", json.dumps(made, indent=1, sort_keys=True) + "\n")
+        packages[name] = about | {"sha256": sha256(wheel)}
+    write_provenance(folder, sentence=SENTENCE, text=TEXT, packages=packages)
 
 
 if __name__ == "__main__":

@@ -22,20 +22,16 @@ from attngeo.survey.released_results import WORDS
 
 # Released points
 
-OURS = {"s": "symmetry", "d": "directionality_tables"}
-
 
 @house_style()
-def released_scores(
-    results: pd.DataFrame, panels: dict[str, str], name: str, ours: pd.DataFrame | None = None
-) -> CaptionedFigure:
+def released_scores(results: pd.DataFrame, panels: dict[str, str], name: str) -> CaptionedFigure:
     """Medians against parameters as drawn in the paper: a row of two panels (s, d) for each of its figures.
 
     ``panels`` says what each shows: {"S1 vision": "vision"}. Points in full colour count as trained, rightly extracted,
-    distinct models; crosses do not. Rings are ``ours``, medians of models whose weights were read.
+    distinct models; crosses do not.
     """
     figure, grid = new_figure(8.2, 3.1 * len(panels) + 0.3, rows=len(panels), columns=2, squeeze=False)
-    words, rings, crosses = [], 0, 0
+    words, crosses = [], 0
     for axes, (label, title) in zip(grid, panels.items(), strict=True):
         points = results[results["figure"] == label]
         points = points.assign(counted=points["counted"] & ~points["defects"].str.contains("drawn-as"))
@@ -47,23 +43,15 @@ def released_scores(
         )
         for panel, letter in zip(axes, LETTERS, strict=True):
             _points(panel, points, letter)
-            if ours is not None:
-                both = points.drop_duplicates(["model", "part"]).merge(ours, on=["model", "part"])
-                rings += len(both)
-                panel.plot(both["parameters"], both[OURS[letter]], "o", color="black", markersize=9, fillstyle="none")
             panel.axhline(0, color=NEUTRAL, linewidth=0.8)
             title_of = f"{title}: {LETTERS[letter]} {letter}"
             panel.set(title=title_of, xscale="log", xlabel="parameters", ylim=(-1.05, 1.05))
-    handles = [
-        *(_handle("o", colour, f"drawn as {part}") for part, colour in PART_COLOURS.items() if part != "cross"),
-        *([_handle("x", NEUTRAL, "repeated, untrained, wrongly extracted or of another kind")] if crosses else []),
-        *([_handle("o", "black", "our own score of the same weights", "none")] if rings else []),
-    ]
+    handles = [_handle("o", colour, f"drawn as {part}") for part, colour in PART_COLOURS.items() if part != "cross"]
+    if crosses:
+        handles.append(_handle("x", NEUTRAL, "repeated, untrained, wrongly extracted or of another kind"))
     figure.legend(handles=handles, loc="outside lower center", ncols=2)
     shown, figures = "; ".join(words), " and ".join(sorted({label.split()[0] for label in panels}))
-    ringed = f"Black rings: {rings} scores of ours, on top of the released points." if rings else ""
-    caption = f"""Figure {figures} of the paper from the released medians. {shown}. Bars span the quartiles over
-    layers. {ringed}"""
+    caption = f"Figure {figures} of the paper from the released medians. {shown}. Bars span the quartiles over layers."
     alt = f"Scatter plots of symmetry and directionality by model size. {shown}."
     return CaptionedFigure(figure, name, caption, alt)
 
@@ -85,18 +73,14 @@ def _handle(marker: str, colour: str, label: str, fill: str = "full") -> Line2D:
 def results_in_figures(results: pd.DataFrame) -> pd.DataFrame:
     """The released results that a figure shows, and what is known against each."""
     shown = results[results["figure"] != ""].sort_values(["figure", "drawn_as", "parameters"], kind="stable")
-    return pd.DataFrame(
-        {
-            "model": shown["model"].where(shown["model"] != "", shown["key"]),
-            "figure": shown["figure"],
-            "drawn as": shown["drawn_as"],
-            "parameters": shown["parameters"].astype("int64"),
-            "s": shown["s"],
-            "d": shown["d"],
-            "counts": shown["counted"].map({True: "yes", False: "no"}),
-            "known against it": shown["defects"].str.replace(" ", ", "),
-        }
-    ).reset_index(drop=True)
+    told = {
+        "model": shown["model"].where(shown["model"] != "", shown["key"]),
+        "parameters": shown["parameters"].astype("int64"),
+        "counts": shown["counted"].map({True: "yes", False: "no"}),
+        "known against it": shown["defects"].str.replace(" ", ", "),
+    }
+    columns = ["model", "figure", "drawn as", "parameters", "s", "d", "counts", "known against it"]
+    return shown.assign(**told).rename(columns={"drawn_as": "drawn as"})[columns].reset_index(drop=True)
 
 
 @house_style()
@@ -105,19 +89,10 @@ def separations(table: pd.DataFrame, name: str = "fig-separations") -> Captioned
     figure, panel = new_figure(7.4, 0.28 * len(table) + 1.3)
     colours = table["score"].map({"s": PART_COLOURS["encoder"], "d": PART_COLOURS["decoder"]})
     labels = (table["score"] + ": " + table["models"]).tolist()
-    of_families = table["family_low"].notna()  # else a group has one family, and no interval
-    kinds: tuple = (
-        ("95 %, models independent", table, "low", "high", {"linewidth": 1.4}),
-        (
-            "95 %, whole families drawn",
-            table[of_families],
-            "family_low",
-            "family_high",
-            {"linewidth": 4, "alpha": 0.35},
-        ),
-    )
-    for _, rows, low, high, look in kinds:
-        panel.hlines(rows.index, rows[low], rows[high], colors=colours[rows.index], **look)
+    thick = {"linewidth": 4, "alpha": 0.35}
+    looks = {"95 %, models independent": {"linewidth": 1.4}, "95 %, whole families drawn": thick}
+    for ends, look in zip((("low", "high"), ("family_low", "family_high")), looks.values(), strict=True):
+        panel.hlines(table.index, *table[[*ends]].to_numpy().T, colors=colours, **look)  # none of a group of one family
     panel.scatter(table["auc"], table.index, c=colours, s=36)
     for y, area_of in table["auc"].items():
         panel.text(1.04, y, f"{area_of:.2f}", transform=panel.get_yaxis_transform(), va="center")
@@ -125,7 +100,7 @@ def separations(table: pd.DataFrame, name: str = "fig-separations") -> Captioned
     panel.set_yticks(range(len(table)), labels)
     words = "AUC: share of pairs in which the encoder scores higher"
     panel.set(xlim=(0, 1.02), ylim=(len(table) - 0.5, -0.5), xlabel=words)
-    lines = [Line2D([], [], color=NEUTRAL, label=kind, **look) for kind, *_, look in kinds]
+    lines = [Line2D([], [], color=NEUTRAL, label=kind, **look) for kind, look in looks.items()]
     figure.legend(handles=lines, loc="outside lower center", ncols=2)
     values = [f"{label} {value:.2f}" for label, value in zip(labels, table["auc"], strict=True)]
     above = ", ".join(
@@ -137,7 +112,7 @@ def separations(table: pd.DataFrame, name: str = "fig-separations") -> Captioned
     code; by which of the two that of audio is, is not known."""
     alt = f"""Dot plot of {len(table)} AUC with intervals, a vertical line at one half. Lowest
     {values[table["auc"].argmin()]}, highest {values[table["auc"].argmax()]}."""
-    return CaptionedFigure(figure, name, caption, alt)
+    return CaptionedFigure(figure, "fig-separations", caption, alt)
 
 
 # Figure 2 cleaned
@@ -145,11 +120,8 @@ def separations(table: pd.DataFrame, name: str = "fig-separations") -> Captioned
 FIGURE = "2"
 
 
-def clean_figure(results: pd.DataFrame, ours: pd.DataFrame | None = None) -> Interactive:
-    """The points of Figure 2 with their defects; both scores' AUC of encoders against decoders as they are left out.
-
-    ``results`` are `released_results`, ``ours`` medians of models whose weights were read, for the still.
-    """
+def clean_figure(results: pd.DataFrame) -> Interactive:
+    """The points of Figure 2 with their defects; both scores' AUC of encoders against decoders as they are left out."""
     points = results[results["figure"] == FIGURE]
     codes = points["defects"].str.split()
     counts = codes.explode().value_counts()
@@ -161,7 +133,7 @@ def clean_figure(results: pd.DataFrame, ours: pd.DataFrame | None = None) -> Int
             for p, of in shown
         ],
     }
-    return Interactive("clean_figure", data, _still(results, points, ours))
+    return Interactive("clean_figure", data, _still(results, points))
 
 
 def area(points: pd.DataFrame, score: str, left_out: frozenset[str] = frozenset()) -> float:
@@ -171,13 +143,12 @@ def area(points: pd.DataFrame, score: str, left_out: frozenset[str] = frozenset(
     return auc(*(kept.loc[kept["drawn_as"] == part, score].to_numpy() for part in ("encoder", "decoder")))
 
 
-def _still(results: pd.DataFrame, points: pd.DataFrame, ours: pd.DataFrame | None) -> CaptionedFigure:
-    drawn = released_scores(results, {FIGURE: "language"}, "fig-released-language", ours)
+def _still(results: pd.DataFrame, points: pd.DataFrame) -> CaptionedFigure:
+    drawn = released_scores(results, {FIGURE: "language"}, "fig-released-language")
     as_drawn, cleaned = ([number(area(points, s, out), 2) for s in "sd"] for out in (frozenset(), frozenset(WORDS)))
     areas = "Figure 2 of the paper from the released medians. As drawn the AUC is {} in {s} and {} in {d}, {} and {}"
     areas = f"{areas} without the points that do not count."
-    printed = "In print bars span the quartiles over layers, and rings are scores of ours on top of the released ones."
-    caption = f"{areas.format(*as_drawn, *cleaned, s='$s$', d='$d$')} {printed}"
+    caption = f"{areas.format(*as_drawn, *cleaned, s='$s$', d='$d$')} In print bars span the quartiles over layers."
     alt = f"{drawn.alt} {areas.format(*as_drawn, *cleaned, s='s', d='d')}"
     return CaptionedFigure(drawn.figure, drawn.name, caption, alt)
 
@@ -211,8 +182,7 @@ def symmetry_by_positions(results: pd.DataFrame) -> CaptionedFigure:
 
 # Weights that were read
 
-OFFSETS = {"bidirectional": -0.16, "causal": 0.16, "cross": 0.0}  # within the line of a family
-COLOURS = {"bidirectional": PART_COLOURS["encoder"], "causal": PART_COLOURS["decoder"], "cross": PART_COLOURS["cross"]}
+COLOURS = {"bidirectional": PART_COLOURS["encoder"], "cross": PART_COLOURS["cross"], "causal": PART_COLOURS["decoder"]}
 
 
 @house_style()
@@ -221,27 +191,27 @@ def family_scores(layers: pd.DataFrame, families: pd.DataFrame, bands: pd.DataFr
 
     ``families`` are `of_families`, ``bands`` `null_bands`.
     """
-    lines = _lines(families)
-    layers = layers.merge(bands, on=["model", "part"], validate="m:1").assign(d_mean=0.0)
-    few = layers["precision"].isin(FEW_BITS)
-    figure, panels = new_figure(9, 0.28 * len(lines) + 1.1, columns=2, sharey=True)
-    outside = 0
+    layers, families = _lined(layers.merge(bands, on=["model", "part"], validate="m:1")), _lined(families)
+    order = list(families.sort_values(["kind", "symmetry"], ascending=[True, False])["line"].unique())
+    figure, panels = new_figure(9, 0.28 * len(order) + 1.1, columns=2, sharey=True)
+    style = {"y": "line", "order": order, "hue": "attention", "hue_order": list(COLOURS), "legend": False}
+    points = {"palette": COLOURS, "dodge": True, "jitter": False, **style}
+    bars = {"linewidth": 7, "alpha": 0.25}
+    grey = {"errorbar": ("pi", 100), "err_kws": bars, "linestyle": "none", "markersize": 0, "dodge": 0.533}
+    grey["palette"] = [NEUTRAL] * len(COLOURS)
+    few, outside = layers["precision"].isin(FEW_BITS), 0
     for panel, (letter, score) in zip(panels, LETTERS.items(), strict=True):
-        mean, half = layers[f"{letter}_mean"], layers[f"{letter}_layer"]
+        mean, half = layers.get(f"{letter}_mean", 0.0), layers[f"{letter}_layer"]
         outside += int(((layers[score] - mean).abs() > half).sum())
-        ends = layers.assign(low=mean - half, high=mean + half).groupby(["family", "attention"])
-        band = ends.agg({"low": "min", "high": "max"}).reset_index()
-        panel.barh(_heights(band, lines), band["high"] - band["low"], 0.3, band["low"], color=NEUTRAL, alpha=0.25)
-        edges = layers["attention"].map(COLOURS)
-        look = {"s": 14, "alpha": 0.7, "linewidths": 0.8, "edgecolors": edges, "facecolors": edges.mask(few, "none")}
-        panel.scatter(layers[score], _heights(layers, lines), **look)
-        bars = {"marker": "|", "s": 110, "linewidths": 2.5, "color": families["attention"].map(COLOURS)}
-        panel.scatter(families[score], _heights(families, lines), **bars)
+        ends = pd.concat([layers.assign(**{score: mean - half}), layers.assign(**{score: mean + half})])
+        sns.pointplot(ends, x=score, ax=panel, **grey, **style)
+        for band in panel.lines:
+            band.set_solid_capstyle("butt")  # else it is longer by its height
+        sns.stripplot(layers[~few], x=score, size=4, alpha=0.7, ax=panel, **points)
+        sns.stripplot(layers[few], x=score, size=4, marker="$\\circ$", ax=panel, **points)
+        sns.stripplot(families, x=score, size=11, marker="|", linewidth=2.5, ax=panel, **points)
         panel.axvline(0, color=NEUTRAL, linewidth=0.8)
-        if apart := sum(cross for _, cross in lines):
-            panel.axhline(len(lines) - apart - 0.5, color=NEUTRAL, linewidth=0.6, linestyle=":")
-        panel.set(xlabel=f"{score} {letter}", xlim=(-1.05, 1.05), ylim=(len(lines) - 0.4, -0.6))
-    panels[0].set_yticks(range(len(lines)), [f"{f}, cross" if cross else f for f, cross in lines])
+        panel.set(xlabel=f"{score} {letter}", ylabel="", xlim=(-1.05, 1.05))
     handles = [_handle("o", colour, kind) for kind, colour in COLOURS.items()]
     handles += [_handle("o", NEUTRAL, "8 or 4 bits", "none"), _handle("|", NEUTRAL, "mean of the family")]
     handles.append(Line2D([], [], color=NEUTRAL, alpha=0.25, linewidth=8, label="95 % of random weights"))
@@ -259,40 +229,17 @@ def family_scores(layers: pd.DataFrame, families: pd.DataFrame, bands: pd.DataFr
     return CaptionedFigure(figure, "fig-survey-families", caption, alt)
 
 
-def _lines(families: pd.DataFrame) -> list[tuple[str, bool]]:
-    """Families from top to bottom, encoders by their symmetry and then decoders, and below their cross-attention."""
-    ordered = families.sort_values("symmetry", ascending=False)
-    of = {kind: ordered[ordered["attention"] == kind]["family"] for kind in COLOURS}
-    by_itself = dict.fromkeys([*of["bidirectional"], *of["causal"]])
-    return [*((family, False) for family in by_itself), *((family, True) for family in sorted(of["cross"]))]
-
-
-def _heights(rows: pd.DataFrame, lines: list[tuple[str, bool]]) -> list[float]:
-    """Where the rows' families stand."""
-    kinds = zip(rows["family"], rows["attention"], strict=True)
-    return [lines.index((family, kind == "cross")) + OFFSETS[kind] for family, kind in kinds]
+def _lined(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows with the line that they stand in, and the place of their kind: encoders, decoders, then cross-attention."""
+    cross = rows["attention"] == "cross"
+    kind = rows["attention"].map({"bidirectional": 0, "causal": 1, "cross": 2})
+    return rows.assign(line=rows["family"].where(~cross, rows["family"] + ", cross"), kind=kind)
 
 
 def read_picture(model: str, name: str) -> np.ndarray:
     """A recorded picture of W_qk, in units of its saturation level, (n, n) in [-1, 1]."""
     with np.load(data("survey", model, "images.npz"), allow_pickle=False) as arrays:
         return arrays[name].astype(np.float32) / 127
-
-
-@house_style()
-def form_pictures(pictures: dict[str, np.ndarray]) -> CaptionedFigure:
-    """W_qk as an image for each entry of ``pictures`` (title -> (n, n) in [-1, 1]), as in Figure 2 of the paper."""
-    figure = mirror_clouds({title.replace(", ", ",\n"): m for title, m in pictures.items()})
-    symmetries = "; ".join(
-        f"{title}: {number(float((m * m.T).sum() / (m * m).sum()), 2)}" for title, m in pictures.items()
-    )
-    caption = f"""The matrix $W_{{qk}}$ itself, and each entry $m_{{ij}}$ against its mirror image $m_{{ji}}$: along
-    the mirror line where it is symmetric. Symmetry of the pictures: {symmetries}. Colours and axes end at the 99.5th
-    percentile of the magnitudes. Matrices wider than 256 are pooled: a block is its entry of largest magnitude, so
-    that the cloud has a gap around 0."""
-    alt = f"""Images of query-key matrices, red positive, blue negative, over clouds of mirrored entries. Symmetry,
-    which draws a cloud out along the mirror line, is {symmetries}."""
-    return CaptionedFigure(figure, "fig-survey-forms", caption, alt)
 
 
 # Place your bet

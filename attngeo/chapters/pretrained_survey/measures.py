@@ -56,13 +56,11 @@ def halves(score: str, results: pd.DataFrame) -> pd.DataFrame:
 
 
 def all_separations(results: pd.DataFrame) -> pd.DataFrame:
-    """Every AUC of the page: columns models, score, and those of `Separation`."""
+    """Every AUC among models that count: columns models, score, and those of `Separation`."""
     modalities = {"language": "text", "vision": "vision", "audio": "audio"}
-    figures = {f"Figure {figure}, as drawn": figure for figure in ("2", "S1 vision", "S1 audio", "S2")}
-    cases = [(of_modality, *case) for case in modalities.items()] + [(of_figure, *case) for case in figures.items()]
     return pd.DataFrame(
-        {"models": words, "score": score} | vars(measure(label, score, results))
-        for measure, words, label in cases
+        {"models": words, "score": score} | vars(of_modality(modality, score, results))
+        for words, modality in modalities.items()
         for score in LETTERS
     )
 
@@ -228,22 +226,10 @@ def outside(banded: pd.DataFrame) -> pd.DataFrame:
 
     Columns ``definition`` (Def. 3.2), ``tables`` (as in Table S3) and ``columns``: both, and columns dominate by both.
     """
-    found = banded.assign(
-        definition=banded["directionality"].abs() > banded["d_median"],
-        tables=banded["directionality_tables"].abs() > banded["d_tables_median"],
-    )
+    by = {"definition": ("directionality", "d_median"), "tables": ("directionality_tables", "d_tables_median")}
+    told = banded.assign(**{name: banded[score].abs() > banded[band] for name, (score, band) in by.items()})
     below = (banded[["directionality", "directionality_tables"]] < 0).all(axis=1)
-    return found.assign(columns=found["definition"] & found["tables"] & below)
-
-
-def outside_table(banded: pd.DataFrame) -> pd.DataFrame:
-    """`outside`, a row per kind of attention: how many stacks, how many outside by either formula, columns by both."""
-    kinds = {"bidirectional": "encoders", "causal": "decoders", "cross": "cross-attention"}
-    columns = {"definition": "by Def. 3.2", "tables": "by Table S3's formula", "columns": "columns dominate by both"}
-    rows = outside(banded).assign(kind=banded["attention"].map(kinds)).groupby("kind", sort=False)
-    counts = rows[list(columns)].sum().astype(int).rename(columns=columns)
-    counts.insert(0, "stacks", rows.size())
-    return counts.reset_index()
+    return told.assign(columns=told["definition"] & told["tables"] & below)
 
 
 def grouped_keys(scores: pd.DataFrame) -> list[str]:

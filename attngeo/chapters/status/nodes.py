@@ -1,10 +1,9 @@
-"""The paper's statements and ours, what each rests on (``map.yml``), and its state by what the checks found."""
+"""The paper's statements and ours (``map.yml``), and the state of each by what the checks found."""
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from graphlib import CycleError, TopologicalSorter
 from importlib import resources
 from itertools import pairwise
 from typing import NamedTuple
@@ -15,13 +14,8 @@ import yaml
 from attngeo.claims.claim import Written, claims_of
 from attngeo.claims.verdict import Verdict
 from attngeo.display.verdicts import BY_CONSEQUENCE, Finding
-from attngeo.errors import AttngeoError
 
 MEASURED = ("figure", "table", "finding")  # kinds of statements that only a measurement can bear out
-
-
-class MapError(AttngeoError):
-    """The map names something that is not there, or what rests on itself."""
 
 
 class State(str, Enum):
@@ -68,7 +62,6 @@ class Node:
     page: str  # notebook in which it is treated
     label: str  # of the block that states it there, "" where there is none
     proven: bool  # whether a proof follows that
-    rests_on: tuple[str, ...]
     checks: tuple[Written, ...]  # that speak for it; without any, all of its number
 
     @property
@@ -96,52 +89,18 @@ def nodes(listed: pd.DataFrame, said: Mapping, blocks: Mapping[str, Stated]) -> 
         blocks: `stated`.
 
     Raises:
-        MapError: a statement, check, label or node that is named is unknown, or a node rests on itself.
+        KeyError: a statement, check or label that is named is unknown.
     """
     pages = dict.fromkeys([*listed.chapter, *(block.page.removesuffix("_details") for block in blocks.values())])
     places = {name: (chapter, words) for chapter in pages for name, words in checks_of(chapter).items()}
-    found = {}
+    every = {}
     for name, entry in {**said["paper"], **said["ours"]}.items():
         number = "" if name in said["ours"] else entry.get("statement", name)
-        if number and number not in listed.index:
-            raise MapError(f"The map has {number}, which is no statement of the paper.")
-        if unknown := sorted(set(entry) - {"statement", "words", "label", "checks", "rests_on"}):
-            raise MapError(f"{name} has an unknown key {unknown[0]!r} on the map; quote words that hold a comma.")
-        if missing := [c for c in entry.get("checks", ()) if c not in places]:
-            raise MapError(f"{name} names the check {missing[0]} on the map, which there is not.")
-        checks = [places[c] for c in entry.get("checks", ())]
-        if (label := entry.get("label", "")) and label not in blocks:
-            raise MapError(f"{name} has the label {label} on the map, which no chapter has.")
+        checks, label = [places[c] for c in entry.get("checks", ())], entry.get("label", "")
         kind, chapter = listed.loc[number, ["kind", "chapter"]] if number else ("", checks[0][0])
-        block = blocks.get(label, Stated(chapter, False))
-        rests_on, words = tuple(entry.get("rests_on", ())), tuple(words for _, words in checks)
-        found[name] = Node(name, number, kind, entry["words"], block.page, label, block.proven, rests_on, words)
-    layers(found)
-    return found
-
-
-def layers(found: Mapping[str, Node]) -> dict[str, int]:
-    """How many steps a node is away from those that rest on nothing, the longest way.
-
-    Raises:
-        MapError: a node rests on an unknown one, or on itself.
-    """
-    if unknown := [(n.name, other) for n in found.values() for other in n.rests_on if other not in found]:
-        raise MapError("{} rests on {}, which is not on the map.".format(*unknown[0]))
-    depth: dict[str, int] = {}
-    try:
-        for name in TopologicalSorter({n.name: n.rests_on for n in found.values()}).static_order():
-            depth[name] = 1 + max((depth[other] for other in found[name].rests_on), default=-1)
-    except CycleError as error:
-        raise MapError(f"On the map something rests on itself: {', '.join(error.args[1])}.") from None
-    return depth
-
-
-def foundations(name: str, said: Mapping) -> set[str]:
-    """Numbers of the paper's statements that one of them rests on by the map, its own among them."""
-    entry = said["paper"].get(name, {})  # what the paper says rests on nothing of ours
-    below = (foundations(other, said) for other in entry.get("rests_on", ()))
-    return {entry.get("statement", name)}.union(*below)
+        block, words = blocks[label] if label else Stated(chapter, False), tuple(words for _, words in checks)
+        every[name] = Node(name, number, kind, entry["words"], block.page, label, block.proven, words)
+    return every
 
 
 def states(found: Mapping[str, Node], findings: Sequence[Finding]) -> dict[str, State]:

@@ -25,9 +25,9 @@ Curves = Float[np.ndarray, "seeds steps"]
 Steps = Int[np.ndarray, " steps"]
 
 
-def speed_up_of(contrast: Contrast, window: int = WINDOW, between: bool = False) -> Estimate:
+def speed_up_of(contrast: Contrast, window: int = WINDOW) -> Estimate:
     """Of the first arm over the second, on held-out losses; see `speed_up_estimate`."""
-    return speed_up_estimate(*contrast.curves(LOSS), window, between)
+    return speed_up_estimate(*contrast.curves(LOSS), window)
 
 
 def grid_of(contrast: Contrast, window: int = WINDOW) -> float:
@@ -55,18 +55,12 @@ def speed_up(steps: Steps, arm: Curves, baseline: Curves, window: int = WINDOW) 
     return _of_smoothed(*(trailing_mean(x, window) for x in (steps.astype(float), arm, baseline)))
 
 
-def _of_smoothed(middle: Curve, arm: Curves, baseline: Curves, between: bool = False) -> float:
+def _of_smoothed(middle: Curve, arm: Curves, baseline: Curves) -> float:
     """`speed_up` of what has been smoothed; the steps too, whose means are the middles of their windows."""
     arm, baseline = arm.mean(axis=0), baseline.mean(axis=0)
     above = np.flatnonzero(~(arm <= baseline[-1] + ROUNDING * abs(baseline[-1])))  # also where a loss is NaN
     first = above[-1] + 1 if len(above) else 0
-    if first == len(middle):
-        return NEVER
-    t = middle[first]
-    if between and first and np.isfinite(arm[first - 1]):
-        before, after = arm[first - 1], arm[first]
-        t -= (middle[first] - middle[first - 1]) * (baseline[-1] - after) / (before - after)
-    return float(1 - t / middle[-1])
+    return NEVER if first == len(middle) else float(1 - middle[first] / middle[-1])
 
 
 def first_crossing(steps: Steps, arm: Curve, baseline: Curve) -> float:
@@ -78,42 +72,25 @@ def first_crossing(steps: Steps, arm: Curve, baseline: Curve) -> float:
     return float(1 - steps[below[0]] / steps[-1]) if len(below) else NEVER
 
 
-def speed_up_estimate(
-    steps: Steps, arm: Curves, baseline: Curves, window: int = WINDOW, between: bool = False
-) -> Estimate:
+def speed_up_estimate(steps: Steps, arm: Curves, baseline: Curves, window: int = WINDOW) -> Estimate:
     """`speed_up` with an interval from resampled seeds: both arms of a seed are drawn together.
 
     Up to five seeds all ``n^n`` resamples are taken, beyond that a seeded draw of them. The ends are quantiles of the
-    resampled values and are among these. t lies on the grid of measurements, which takes up to one of them from the
-    speed-up; ``between`` two of them, it is where a straight line meets the baseline's end. So few seeds hold the
-    truth less often than the level says: see `coverage`.
+    resampled values and are among these. So few seeds hold the truth less often than the level says: three give the
+    range of their values, which holds the median ``1 - 2^(1 - 3)`` = 75 % of the time.
     """
     middle, arm, baseline = (trailing_mean(x, window) for x in (steps.astype(float), arm, baseline))
-    value = _of_smoothed(middle, arm, baseline, between)
+    value = _of_smoothed(middle, arm, baseline)
     if len(arm) < LEAST_SEEDS:
         return Estimate(value)
 
     @cache
     def resampled(seeds: tuple[int, ...]) -> float:
-        return _of_smoothed(middle, arm[list(seeds)], baseline[list(seeds)], between)
+        return _of_smoothed(middle, arm[list(seeds)], baseline[list(seeds)])
 
     values = sorted(resampled(tuple(sorted(draw))) for draw in _resamples(len(arm)))
     left = int((1 - LEVEL) / 2 * len(values))
     return Estimate(value, values[left], values[-1 - left])
-
-
-@cache
-def coverage(seeds: int, draws: int = 2000) -> float:
-    """How often an interval from resampled seeds holds the truth: the mean of normal values, simulated.
-
-    Three seeds give the range of their values, which holds the median ``1 - 2^(1 - 3)`` = 75 % of the time.
-    """
-    values = np.random.default_rng(0).standard_normal((seeds, draws))
-    picks = np.array(_resamples(seeds))  # (resamples, seeds)
-    share = (picks[:, :, None] == np.arange(seeds)).mean(axis=1)  # of each seed in each resample
-    means = np.sort(share @ values, axis=0)
-    left = int((1 - LEVEL) / 2 * len(means))
-    return float(np.mean((means[left] <= 0) & (means[-1 - left] >= 0)))
 
 
 def _resamples(n: int) -> list[tuple[int, ...]]:

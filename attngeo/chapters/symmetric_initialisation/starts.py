@@ -132,17 +132,6 @@ class Setting:
         """What its plan says, in few words."""
         return self.outcome.value.removesuffix(" of steps or more").removesuffix(" that counts")
 
-    @property
-    def size(self) -> str:
-        """The numbers that two settings of one label may differ in."""
-        c = self.config
-        corpus, tokens = self.runs[0].about["corpus"]["name"], c["batch_size"] * c["block_size"]
-        return (
-            f"{corpus}, {self.training.size}, {c['steps']} steps of {tokens} tokens in blocks "
-            f"of {c['block_size']}, at most {c['vocab_size']} kinds of token, "
-            f"learning rate {as_rate(c['lr'])}, dropout {c['dropout']:g}"
-        )
-
     def less(self, arm: str, against: str = BASELINE) -> Contrast:
         """One arm and another, on the seeds of both."""
         return Contrast(self.arms[arm], self.arms[against], self.label)

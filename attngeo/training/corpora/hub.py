@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from attngeo.inputs import read_yaml
+from attngeo.inputs import cause, read_yaml
 from attngeo.training.corpora.documents import Corpus, CorpusError, limited
 
 MAX_CHARACTERS = 1_000_000_000  # default: what one corpus may take, about 0.5 GB of tokens on disk
@@ -45,7 +45,9 @@ def hub_corpus(name: str, max_characters: int | None = None) -> Corpus:
     known = KNOWN[name]
     limit = max_characters or MAX_CHARACTERS
     with _refusing(name, known):
-        revision = _revision(known)
+        from huggingface_hub import HfApi
+
+        revision = HfApi().dataset_info(known.path).sha or "main"  # what is served now, to read the same again
     source = {"hub": known.path, "config": known.config or "", "revision": revision, "remark": known.remark}
     key = json.dumps([known.path, known.config, known.data_files, known.listing, revision, limit])
 
@@ -54,13 +56,6 @@ def hub_corpus(name: str, max_characters: int | None = None) -> Corpus:
             yield from limited(_stream(known, revision), limit)
 
     return Corpus(name, hashlib.sha256(key.encode()).hexdigest(), documents, (source,))
-
-
-def _revision(known: HubCorpus) -> str:
-    """The commit that the Hub serves now, so that the same text is read again."""
-    from huggingface_hub import HfApi
-
-    return HfApi().dataset_info(known.path).sha or "main"
 
 
 def _stream(known: HubCorpus, revision: str) -> Iterator[str]:
@@ -97,15 +92,9 @@ def _refusing(name: str, known: HubCorpus) -> Iterator[None]:
     """Turns whatever the network, a proxy, the Hub or `datasets` raises into one sentence."""
     try:
         yield
-    except ImportError as error:
-        raise CorpusError(f"corpus {name} needs the package datasets; pip install 'attngeo[train]'.") from error
-    except KeyError as error:
-        raise CorpusError(
-            f"corpus {name} ({known.path}) has no column {error}; its layout has changed: give a file."
-        ) from error
     except Exception as error:
-        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        reason = f"it has no column {error}" if isinstance(error, KeyError) else cause(error)
         raise CorpusError(
-            f"corpus {name} ({known.path} on the Hugging Face Hub) cannot be read ({reason});"
-            " check the network, or give a local file or folder."
+            f"corpus {name} ({known.path} on the Hugging Face Hub) cannot be read ({reason}); check the network and the"
+            " packages of 'attngeo[train]', or give a local file or folder."
         ) from error

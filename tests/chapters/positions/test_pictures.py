@@ -26,10 +26,3 @@ def test_the_page_carries_the_recorded_entries_and_scores():
             assert entries["d"][-1] == pytest.approx(scores["directionality"].item(), abs=5e-5)
             starts.append(pictures[0])
     assert all(np.array_equal(start, starts[0]) for start in starts)  # all four begin with the same W_qk
-
-
-def test_the_kernel_of_the_encoder_is_symmetric_and_more_so_than_that_of_the_decoder():
-    table = pictured().data["kinds"]["table"]
-    last = {model: levels(table[model]["kernel"], 16)[-1].astype(float) for model in ("encoder", "decoder")}
-    s = {model: (k * k.T).sum() / (k * k).sum() for model, k in last.items()}
-    assert s["encoder"] > 0.9 > s["decoder"]

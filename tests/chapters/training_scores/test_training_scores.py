@@ -7,10 +7,7 @@ import pandas as pd
 import pytest
 from made_training import made_arm, made_large_arm, made_run
 
-from attngeo.bilinear.random_matrices import directionality_sd
-from attngeo.bilinear.scores import Convention
 from attngeo.chapters import training_scores as chapter
-from attngeo.claims import published
 from attngeo.runs.estimates import over_seeds
 
 GOLDEN = {  # layers, text: s of encoder and decoder, d of both, at the end
@@ -43,14 +40,6 @@ def test_recorded_pairs_with_an_interval():
     assert set(rows["released, 12 layers"]) == {"+0.37", "–"}  # the released d has another formula
 
 
-def test_every_released_model_is_there_at_every_step_in_order_and_range():
-    curves = chapter.released_training()
-    assert curves.groupby(["layers", "part", "text", "step"]).size().eq(1).sum() == 2 * 2 * 3 * 7 == len(curves)
-    for columns in (["s_min", "s_q1", "s", "s_q3", "s_max"], ["d_q1", "d", "d_q3"]):
-        values = curves[columns].to_numpy()
-        assert (values[:, 1:] >= values[:, :-1]).all() and abs(values).max() <= 1
-
-
 def test_the_course_has_its_turning_points():
     course = chapter.released_course().set_index(["layers", "part", "text"])
     decoder, encoder = course.loc[(12, "decoder", "wikipedia")], course.loc[(12, "encoder", "red pajama")]
@@ -58,14 +47,6 @@ def test_the_course_has_its_turning_points():
     assert (encoder["last step above 0"], encoder["below 0 from"], round(encoder["most"], 2)) == (5000, 10000, 0.19)
     late = course.loc[(4, "encoder", "jigsaw")]  # below 0, above, and below again
     assert late["first"] < 0 and late["last step above 0"] == 10000 and late["below 0 from"] == 50000
-
-
-def test_the_median_of_several_layers_spreads_less_than_one():
-    draw = np.random.default_rng(0)
-    for layers, width in published.trained_widths().items():
-        one = directionality_sd(width, convention=Convention.RELEASED)
-        pairs = one * np.median(draw.standard_normal((2, 20000, layers)), axis=2)
-        assert 1 < chapter.random_gap_sd(layers) / (pairs[0] - pairs[1]).std() < 7 / 6
 
 
 def test_settling_is_timed_from_the_last_step_away_from_the_end():
@@ -114,9 +95,3 @@ def test_runs_of_the_paper_s_size_would_have_to_decide():
     assert not any(comparison.decides for comparison in chapter.beside(small)) and "smaller" in chapter.doubt(small, "")
     with pytest.raises(AssertionError):
         chapter.beside(large)
-
-
-def test_recorded_runs_start_at_random_without_a_constraint():
-    runs, wikipedia, others = (chapter.recorded(which) for which in (None, True, False))
-    assert {(run.config["init"], run.config["constraint"]) for run in runs} == {("random", "none")}
-    assert len(wikipedia) + len(others) == len(runs) == 41
