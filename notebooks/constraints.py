@@ -123,9 +123,9 @@ def training_figure(runs: list[Run], name: str, alt: str) -> CaptionedFigure:
     for row, measure, words in zip(panels, (LOSS, "symmetry"), ("held-out loss (nats)", "symmetry s"), strict=True):
         for panel, part in zip(row, parts, strict=True):
             of_part = [run for run in runs if PARTS[run.config["objective"]] == part]
-            rows = [run.curve(measure).rename(words).rename_axis("step").reset_index() for run in of_part]
+            curves = [run.curve(measure).rename(words).rename_axis("step").reset_index() for run in of_part]
             names = [HELD[run.config["constraint"]] for run in of_part]
-            frame = pd.concat(row.assign(model=name) for row, name in zip(rows, names, strict=True))
+            frame = pd.concat(c.assign(model=name) for c, name in zip(curves, names, strict=True))
             style = {"palette": COLOURS, "hue_order": list(COLOURS), "legend": panel is panels[0, -1]}
             # bands from the least seed to the most
             sns.lineplot(frame, x="step", y=words, hue="model", errorbar=("pi", 100), ax=panel, **style)
