@@ -54,15 +54,7 @@ from attngeo.gradients.norms import (
 )
 from attngeo.gradients.objectives import Objective, context_matrix
 from attngeo.gradients.pair_symmetry import signs
-from attngeo.gradients.random_updates import (
-    Law,
-    Outcomes,
-    UpdateModel,
-    context_updates,
-    coordinates,
-    draw_embeddings,
-    power_profile,
-)
+from attngeo.gradients.random_updates import Law, Outcomes, UpdateModel, context_updates, coordinates, power_profile
 from attngeo.gradients.toy_transformer import ToyConfig, ToyTransformer
 
 profile = {"d": d, "exponent": exponent, "seed": seed}
@@ -635,10 +627,10 @@ show(counts_and_kurtosis())
 def closed_sequences(d: int, n_draws: int, seed: int) -> dict[Law, Float[Tensor, "draws d d"]]:
     """Updates by eight sequences that end with the same token, all others once, by the law of the coordinates."""
     tokens = torch.cat([torch.arange(24).view(8, 3), torch.full((8, 1), 24)], dim=1)
-    covariance, generator = torch.diag(power_profile(d, 0.1)), torch.Generator().manual_seed(seed)
+    variances, generator = power_profile(d, 0.1), torch.Generator().manual_seed(seed)
     updates = {}
     for law in Law:
-        x = draw_embeddings(covariance, n_draws, 25, generator=generator, law=law)[:, tokens]
+        x = (law.draw(n_draws, 25, d, generator=generator) * variances.sqrt())[:, tokens]
         beta = torch.randn(n_draws, 8, 4, 4, generator=generator, dtype=torch.float64)
         updates[law] = (x.mT @ (beta * context_matrix(Objective.AUTOREGRESSIVE, 4)) @ x).sum(1)
     return updates

@@ -122,23 +122,13 @@ def training_figure(runs: list[Run], name: str, alt: str) -> CaptionedFigure:
         panels = panels.T
     for row, measure, words in zip(panels, (LOSS, "symmetry"), ("held-out loss (nats)", "symmetry s"), strict=True):
         for panel, part in zip(row, parts, strict=True):
-            curves = [
-                run.curve(measure)
-                .rename(words)
-                .rename_axis("step")
-                .reset_index()
-                .assign(model=HELD[run.config["constraint"]])
-                for run in runs
-                if PARTS[run.config["objective"]] == part
-            ]
-            style = {
-                "palette": COLOURS,
-                "hue_order": list(COLOURS),
-                "errorbar": ("pi", 100),
-            }  # from the least seed to the most
-            sns.lineplot(
-                pd.concat(curves), x="step", y=words, hue="model", ax=panel, legend=panel is panels[0, -1], **style
-            )
+            of_part = [run for run in runs if PARTS[run.config["objective"]] == part]
+            curves = [run.curve(measure).rename(words).rename_axis("step").reset_index() for run in of_part]
+            names = [HELD[run.config["constraint"]] for run in of_part]
+            frame = pd.concat(c.assign(model=name) for c, name in zip(curves, names, strict=True))
+            style = {"palette": COLOURS, "hue_order": list(COLOURS), "legend": panel is panels[0, -1]}
+            # bands from the least seed to the most
+            sns.lineplot(frame, x="step", y=words, hue="model", errorbar=("pi", 100), ax=panel, **style)
             panel.set_title(part if measure == LOSS else "")
     panels[0, -1].legend(title=None)
     for panel in panels[1]:
@@ -249,8 +239,8 @@ def course(constraint: Constraint):
 
 
 # %% [markdown]
-# The paper says where the second constraint leads: "to a symmetry score of $s = 0$" (Section S2.1, after Eq. S148). It leads
-# to −1.
+# The paper says where the second constraint leads: "to a symmetry score of $s = 0$" (Section S2.1, after Eq. S148). In
+# fact it leads to −1.
 
 
 # %%

@@ -543,8 +543,8 @@ show(symmetry_over_a_corpus(n_sequences=max(n_sequences, 1500), seed=seed))
 #
 # Def. S1.1 of the paper has $x_i = e + p_i$: a position is added to the embedding of the token. Over a corpus the pairs of
 # positions then add $\sum_{ij} c_{ij}\, p_i p_j^\top$ with $c_{ij} = \mathbb{E}\,\beta_{ij}$. With a causal mask $c_{ij} = 0$
-# for $j > i$ in every sequence, and no corpus fills this in ({prf:ref}`thm-position-causal`). With a window on both sides the
-# block becomes symmetric, as [the theorem on positions](positions_theory.py) says.
+# for $j > i$ in every sequence, and no corpus fills this in ({prf:ref}`thm-position-causal`). With a window on both sides
+# [the theorem on positions](positions_theory.py) says when the block is symmetric.
 #
 # So does the place of the query. A decoder's query holds $t_i$ and predicts $t_{i+1}$: it stands one position behind its
 # target. With this shift the score stays at {glue:text}`end-behind`

@@ -87,22 +87,17 @@ def context_updates(
     n_tokens: int,
     n_draws: int,
     generator: torch.Generator,
-    form: Float[Tensor, "d d"] | None = None,
     n_contexts: int = 1,
 ) -> Float[Tensor, "draws d d"]:
     """``Delta W = sum over contexts (sum_i beta_i x_i) y^T``: the model of Prop. S1.8, rows predicted, columns context.
 
-    x_i are N independent tokens of each context with the covariance, y is standard normal and independent of them;
-    ``beta_i = x_i^T B y`` with B the form, or without one standard normal and independent of everything. The transpose
-    is the model of Cor. S1.9.
+    x_i are N independent tokens of each context with the covariance, y and beta_i are standard normal and independent
+    of everything else. The transpose is the model of Cor. S1.9.
     """
     d = covariance.shape[0]
     x = draw_embeddings(covariance, n_draws, n_contexts, n_tokens, generator=generator)
     y = torch.randn(n_draws, n_contexts, d, generator=generator, dtype=torch.float64)
-    if form is None:
-        beta = torch.randn(n_draws, n_contexts, n_tokens, generator=generator, dtype=torch.float64)
-    else:
-        beta = torch.einsum("rcia,ab,rcb->rci", x, form, y)
+    beta = torch.randn(n_draws, n_contexts, n_tokens, generator=generator, dtype=torch.float64)
     return torch.einsum("rci,rcia,rcb->rab", beta, x, y)
 
 
