@@ -167,16 +167,14 @@ class Setting:
 @cache
 def planned() -> dict[str, Setting]:
     """The plans on starts, by name; of a plan whose primary contrast lacks a seed nothing is compared."""
-    plans = [(p, whole_arms(p, read_runs(p.folder))) for p in read_experiments(data("runs")) if _on_starts(p.name)]
+    plans = [
+        (p, whole_arms(p, read_runs(p.folder))) for p in read_experiments(data("runs")) if p.name.startswith("confirm_")
+    ]
     return {
         p.name: Setting(a, p.contrasts, p.name)
         for p, a in plans
         if {p.contrasts[0].arm, p.contrasts[0].against} <= set(a)
     }
-
-
-def _on_starts(name: str) -> bool:
-    return name.startswith("confirm_")
 
 
 def about_symmetry(plans: Mapping[str, Setting]) -> list[Setting]:
