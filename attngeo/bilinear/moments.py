@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attngeo.bilinear.form import BilinearForm
+from attngeo.bilinear.form import BilinearForm, described
 from attngeo.errors import MatrixError
 
 PANELS = (256, 512)  # rows and columns of M at a time: at rank 8192 that and two panels of factors stay within 16 MiB
@@ -46,12 +46,8 @@ def dense_moments(m: Float[Tensor, "*batch d d"]) -> Moments:
     Raises:
         MatrixError: not square, empty, not real numbers, or not finite.
     """
-    if m.ndim < 2 or m.shape[-1] != m.shape[-2]:
-        raise MatrixError(f"a score needs a square matrix, this one has shape {tuple(m.shape)}.")
-    if m.numel() == 0:
-        raise MatrixError(f"a score needs at least one entry, this matrix has shape {tuple(m.shape)}.")
-    if m.is_complex():
-        raise MatrixError("a score needs real entries, this matrix is complex.")
+    if m.ndim < 2 or m.shape[-1] != m.shape[-2] or not m.numel() or m.is_complex():
+        raise MatrixError(f"a score needs a square matrix of real entries, this one is {described(m)}.")
     m = m.detach().to(torch.float64)
     powers = _power(m.abs().amax((-2, -1), keepdim=True), "the matrix")
     if powers.abs().max() > NEAR_ONE:

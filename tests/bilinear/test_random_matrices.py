@@ -13,7 +13,6 @@ from attngeo.bilinear.random_matrices import (
     symmetry_mean,
     symmetry_sd,
 )
-from attngeo.errors import ParameterError
 
 
 def errors_off(samples, expected):
@@ -155,22 +154,3 @@ def test_samples_are_drawn_in_batches_of_any_size(size, monkeypatch):
     monkeypatch.setattr("attngeo.bilinear.random_matrices.BATCH", size)
     for sample in (sample_dense(3, 11), sample_forms(1, 4, 2, 11), sample_forms(2, 4, 2, 11)):
         assert all(value.shape == (11,) for value in vars(sample).values())
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda: symmetry_mean(1),
-        lambda: symmetry_sd(1),
-        lambda: symmetry_sd(4, 0.2),
-        lambda: symmetry_sd(4, 1.1),
-        lambda: directionality_sd(0),
-        lambda: sample_dense(1, 3),
-        lambda: sample_dense(4, 0),
-        lambda: sample_forms(2, 4, 2, draws=0),
-        lambda: sample_forms(1, 4, 2, draws=0),
-    ],
-)
-def test_sizes_that_make_no_sense_are_refused(call):
-    with pytest.raises(ParameterError):
-        call()

@@ -408,41 +408,34 @@ def test_weights_that_are_not_finite_are_refused(value):
                 scores(BilinearForm(wq, wk))
 
 
-REFUSED = {
-    "not square": (torch.zeros(3, 4), r"\(3, 4\)"),
-    "empty": (torch.zeros(0, 0), r"\(0, 0\)"),
-    "a vector": (torch.zeros(3), r"\(d, d\).*\(3,\)"),
-    "a batch": (torch.zeros(2, 3, 3), r"\(d, d\).*\(2, 3, 3\)"),
-    "complex": (torch.zeros(3, 3, dtype=torch.complex64), "complex"),
-    "a list": ([[1.0]], " list"),
-}
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_is_no_matrix_is_refused(name, as_user):
-    m, named = REFUSED[name]
+@pytest.mark.parametrize(
+    ("m", "named"),
+    [
+        (torch.zeros(3, 4), r"\(3, 4\)"),
+        (torch.zeros(0, 0), r"\(0, 0\)"),
+        (torch.zeros(2, 3, 3), r"\(d, d\).*\(2, 3, 3\)"),
+        (torch.zeros(3, 3, dtype=torch.complex64), "complex"),
+        ([[1.0]], " list"),
+    ],
+)
+def test_what_is_no_matrix_is_refused(m, named, as_user):
     for function in (symmetry_score, directionality_score, score):
         with pytest.raises(MatrixError, match=named):
             function(m)
 
 
-@pytest.mark.parametrize("dtype", [torch.int64, torch.int8, torch.bool])
-def test_integers_are_read_as_numbers(dtype, as_user):
-    m = torch.tensor([[0, 1, 1], [0, 0, 1], [1, 0, 1]]).to(dtype)
+def test_integers_are_read_as_numbers(as_user):
+    m = torch.tensor([[0, 1, 1], [0, 0, 1], [1, 0, 1]])
     assert symmetry_score(m) == symmetry_score(m.double())
 
 
-@pytest.mark.parametrize("gamma", [-0.1, float("nan"), float("inf"), "2", None])
-def test_a_threshold_that_makes_no_sense_is_refused(gamma, as_user):
-    with pytest.raises(ParameterError, match="gamma"):
-        directionality_score(torch.eye(3), gamma)
-
-
-def test_an_unknown_convention_is_refused(as_user):
-    with pytest.raises(ParameterError, match="definition, printed, released, tables"):
-        symmetry_score(torch.eye(3), "paper")
-    with pytest.raises(ParameterError, match="definition, printed, released, tables"):
-        directionality_score(torch.eye(3), convention="paper")
+def test_a_threshold_or_a_convention_that_makes_no_sense_is_refused(as_user):
+    for gamma in (-0.1, float("nan"), float("inf"), "2"):
+        with pytest.raises(ParameterError, match="gamma"):
+            directionality_score(torch.eye(3), gamma)
+    for function in (symmetry_score, directionality_score):
+        with pytest.raises(ParameterError, match="definition, printed, released, tables"):
+            function(torch.eye(3), convention="paper")
 
 
 def test_scores_leave_their_input_and_its_gradient_alone():
