@@ -9,12 +9,6 @@ from attngeo.errors import MatrixError
 
 
 @given(forms())
-def test_the_layer_is_the_sum_of_its_heads(form):
-    total = sum(form.heads())
-    torch.testing.assert_close(form.dense(), total, rtol=0, atol=1e-10 * (1 + total.abs().max().item()))
-
-
-@given(forms())
 def test_a_head_pairs_its_query_with_the_key_of_its_group(form):
     group = form.n_heads // form.n_kv_heads
     for h in range(form.n_heads):
