@@ -121,12 +121,7 @@ def _quadratic_form(x: Tensor, gram: Tensor) -> Tensor:
     return torch.cat(rows, -1).clamp_min_(0).double().sqrt()
 
 
-def tiled_moments(
-    q: Float[Tensor, "d rank"],
-    k: Float[Tensor, "d rank"],
-    dtype: torch.dtype | None = None,
-    tile: tuple[int, int] | None = None,
-) -> Moments:
+def tiled_moments(q: Float[Tensor, "d rank"], k: Float[Tensor, "d rank"], dtype: torch.dtype | None = None) -> Moments:
     """Moments of ``M = q k^T``, a pair of tiles (I, J), (J, I) of M at a time; M is never held whole.
 
     Products are formed in ``dtype``, that of the factors by default. In bfloat16 they are exact and summed in float32,
@@ -136,7 +131,7 @@ def tiled_moments(
     d, dtype = q.shape[0], dtype or q.dtype
     if 2 * q.numel() * dtype.itemsize <= SMALL:
         q, k = q.to(dtype), k.to(dtype)
-    tile = tile or (VIEWS if dtype == q.dtype != torch.bfloat16 else PANELS)
+    tile = VIEWS if dtype == q.dtype != torch.bfloat16 else PANELS
     trace = torch.zeros((), dtype=torch.float64, device=q.device)
     rows, columns = torch.zeros(2, d, dtype=torch.float64, device=q.device)
     for start in range(0, d, tile[0]):

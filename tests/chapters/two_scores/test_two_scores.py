@@ -2,13 +2,9 @@ import pytest
 import torch
 from notebook_code import notebook
 
-from attngeo import score
-from attngeo.bilinear.random_matrices import sample_dense
 from attngeo.bilinear.scores import score_batch
 from attngeo.chapters.two_scores import laws
-from attngeo.chapters.two_scores.build_a_matrix import gallery
 from attngeo.claims.claim import claims_of
-from attngeo.runs.numbers_in_words import number
 
 PAGE, DETAILS = notebook("two_scores"), notebook("two_scores_details")
 FEWER = {
@@ -41,24 +37,6 @@ def test_uneven_rows_have_the_lengths_and_chances_they_are_said_to_have():
     m, chances = DETAILS.every_pattern_of_lengths(6, 0)
     expected = chances @ score_batch(m, gamma=1.0).directionality
     assert DETAILS.chance_of_outlying_rows(6, gamma=1.0) == pytest.approx(expected.item())
-
-
-def test_figures_say_the_numbers_that_they_show():
-    generator = torch.Generator().manual_seed(0)
-    m = torch.randn(128, 128, generator=generator, dtype=torch.float64)
-    shown = gallery({"symmetric": m + m.T, "8 strong columns": m, "the same, turned": m.T})
-    assert "symmetric 1.00, " in shown.alt and number(score(m).symmetry.item(), 2) in shown.alt
-    frame = PAGE.by_formula(sample_dense(16, 30), factor=2.0, rows=16)
-    curves = PAGE.one_strong_column(frame, laws.one_column_limit(64), 64)
-    mean = frame[frame["formula"].str.startswith("sum")]["directionality d"].mean()
-    assert f"{mean:+.2f}" in curves.caption and "</svg>" in curves.svg()
-    drawn = frame.assign(**{"mean symmetry": frame["directionality d"]})
-    assert "$n = 16$" in DETAILS.symmetry_at_random(drawn, 16).caption
-    for strong, words in ((laws.with_strong_column(256, 1000.0, generator), True), (m.T, False)):
-        strong = strong if words else laws.with_strong_column(256, 1000.0, generator).T
-        figure = DETAILS.norms_and_thresholds(strong)
-        assert f"$d = {score(strong).directionality:+.2f}$" in figure.caption
-        assert ("as if rows dominated" in figure.caption) == words
 
 
 def test_bands_are_those_of_random_weights():
