@@ -434,19 +434,6 @@ def test_value_output_maps_in_the_place_of_w_qk(run, saved, tmp_path):
     assert "values and outputs of decoder layer 0 are gated, not known, or not in these files" in err
 
 
-def test_a_formula_that_sets_other_layers_apart_is_named_with_the_one_to_trust(run, tmp_path):
-    torch.manual_seed(0)
-    model = small_model("gpt2", n_embd=128)()
-    with torch.no_grad():
-        model.h[1].attn.c_attn.weight[3:5, 128:256] *= 2.5
-    model.save_pretrained(tmp_path)
-    rows = pd.DataFrame(json.loads(run(tmp_path, "--format", "json")[1]))
-    theirs = json.loads(run(tmp_path, "--convention", "released", "--format", "json")[1])
-    counts = rows["directionality_p"].lt(0.05).sum(), sum(row["directionality_p"] < 0.05 for row in theirs)
-    said = f"by the released code's formula {counts[1]} of 2 layers by directionality: trust the definition's"
-    assert counts == (0, 1) and said in run(tmp_path)[1] and "trust" not in run(tmp_path, "--convention", "released")[1]
-
-
 @pytest.mark.parametrize("kind", ["link", "folder"])
 @pytest.mark.parametrize("name", ["model.safetensors", "config.json"])
 def test_what_is_no_file_is_called_so(kind, name, run, saved, tmp_path):
