@@ -25,9 +25,7 @@ _KINDS = {
 _NUMBER = r"S?\d+(?:\.\d+)*"
 _MORE = rf"(?:(?:,? and| to|,|–)?\s(?:Section |Appendix )?(?:{_NUMBER}|\([^()]+\)))*"
 _NAMED = re.compile(rf"\b({'|'.join(_KINDS.values())})\s({_NUMBER}){_MORE}\s+of\s+the\s+paper\b(?!['’])")
-_BLOCK = re.compile(
-    r"\{prf:\w+\} (.+) of the paper.*\n# :label: (\w+-(?:s?\d+-\d+|[a-z]+))\n"
-)  # parts have longer ones
+_BLOCK = re.compile(r"\{prf:\w+\} (.+) of the paper.*\n# :label: (\w+-(?:s?\d+-\d+|[a-z]+))\n")
 _BARE = (nodes.title, nodes.literal, nodes.FixedTextElement, nodes.math, nodes.reference)
 _BARE += (addnodes.pending_xref, addnodes.desc_signature)
 
@@ -44,9 +42,7 @@ def places(texts: Mapping[str, str], listed: pd.DataFrame) -> dict[str, tuple[st
     """
     blocks, found = {}, {}
     for page, text in texts.items():
-        for title, label in re.findall(
-            r"\{prf:\w+\} (.+) of the paper.*\n# :label: (\w+-(?:s?\d+-\d+|[a-z]+))\n", text
-        ):
+        for title, label in _BLOCK.findall(text):  # parts have longer labels
             numbers = _equations(title) if title.startswith("Eq") else re.findall(r"S?\d+\.\d+", title)
             blocks |= dict.fromkeys(numbers, (page, label))
     for section, chapters in listed.groupby("section").chapter.unique().items():
