@@ -126,6 +126,7 @@ def browser():
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     chrome = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
-    chrome.set_page_load_timeout(60)
+    chrome.set_page_load_timeout(180)  # on a busy machine
+    chrome.set_script_timeout(180)
     yield chrome
     chrome.quit()
