@@ -146,7 +146,6 @@ DAMAGES = {
     "bad JSON": (lambda f: (f / "adapter" / "adapter_config.json").write_text("{"), "adapter_config.json"),
     "another kind": (lambda f: edit_config(f, peft_type="IA3"), "IA3"),
     "PiSSA": (lambda f: edit_config(f, init_lora_weights="pissa"), "pissa"),
-    "layers repeated": (lambda f: edit_config(f, layer_replication=[[0, 2], [1, 2]]), "layer_replication"),
     "on in some tokens alone": (lambda f: edit_config(f, alora_invocation_tokens=[1]), "alora_invocation_tokens"),
     "no alpha": (lambda f: edit_config(f, lora_alpha=None), "lora_alpha"),
     "another width": (
@@ -172,12 +171,6 @@ def test_what_cannot_be_merged_ends_in_one_sentence(damage, named, folder, as_us
     with pytest.raises(CheckpointError, match=named) as caught:
         list(open_checkpoint(folder / "base", adapter=folder / "adapter"))
     assert "\n" not in str(caught.value) and str(caught.value).endswith(".")
-
-
-def test_an_adapter_given_as_a_model_names_its_base(folder):
-    edit_config(folder, base_model_name_or_path="owner/model")
-    with pytest.raises(CheckpointError, match="attngeo score owner/model --adapter"):
-        open_checkpoint(folder / "adapter")
 
 
 def test_an_adapter_that_is_not_there_is_refused(folder):
