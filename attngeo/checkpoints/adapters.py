@@ -10,7 +10,9 @@ import msgspec
 import torch
 from torch import Size, Tensor
 
-from attngeo.checkpoints.architectures import ARCHITECTURES, LayerPlan, places
+from attngeo.checkpoints.architectures import ARCHITECTURES
+from attngeo.checkpoints.architectures.locate import places
+from attngeo.checkpoints.architectures.plans import LayerPlan
 from attngeo.checkpoints.sources import open_repository
 from attngeo.checkpoints.tensorfiles import TensorFile
 from attngeo.errors import CheckpointError

@@ -10,7 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from os import PathLike
-from typing import Annotated, Any, overload
+from typing import Annotated, Any
 
 import torch
 from jaxtyping import Float
@@ -19,8 +19,10 @@ from msgspec import Meta
 from attngeo.bilinear.form import BilinearForm
 from attngeo.bilinear.positions import sinusoids
 from attngeo.checkpoints.adapters import Adapter, open_adapter
-from attngeo.checkpoints.architectures import ABSOLUTE, ARCHITECTURES, Entry, LayerPlan, Matrix, Misfit, Part, locate
-from attngeo.checkpoints.architectures.locate import Name, value_of
+from attngeo.checkpoints.architectures import ARCHITECTURES
+from attngeo.checkpoints.architectures.entry import ABSOLUTE, Entry, Matrix, Part
+from attngeo.checkpoints.architectures.locate import Misfit, Name, locate, value_of
+from attngeo.checkpoints.architectures.plans import LayerPlan
 from attngeo.checkpoints.dequantise import FLOAT8
 from attngeo.checkpoints.gguf_files import GgufFile, gguf_path
 from attngeo.checkpoints.quantised import WAY_OUT, quantised, refusal
@@ -150,14 +152,9 @@ class Checkpoint:
     def __len__(self) -> int:
         return len(self.plans)
 
-    @overload
-    def __getitem__(self, number: int) -> AttentionLayer: ...
-    @overload
-    def __getitem__(self, number: slice) -> list[AttentionLayer]: ...
-    def __getitem__(self, number: int | slice) -> AttentionLayer | list[AttentionLayer]:
-        """One layer by its place in the iteration, or those of a slice, read now; negative numbers from the end."""
-        chosen = self.plans[number]
-        return [self.read(plan) for plan in chosen] if isinstance(chosen, list) else self.read(chosen)
+    def __getitem__(self, number: int) -> AttentionLayer:
+        """One layer by its place in the iteration, read now; negative numbers from the end."""
+        return self.read(self.plans[number])
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}: {self.model_type}, {len(self)} layers>"

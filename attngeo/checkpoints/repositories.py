@@ -1,6 +1,7 @@
 """Where a checkpoint's files are: a local folder, or (`hub`) a repository on the Hub."""
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -68,8 +69,10 @@ class LocalFolder(Repository):
 
     def absent(self, files: str) -> CheckpointError:
         """The error for files that are not there, with the way out that what is there instead suggests."""
-        configured = (self.path / "config.json").is_file()
-        if not configured and (self.path / "adapter_config.json").is_file():
+        configured, names = (self.path / "config.json").is_file(), re.split(r"[ ,()]+", files)
+        if broken := [name for name in names if os.path.lexists(self.path / name) and name]:
+            why = f"has a {broken[0]} that is no file, or a link to nothing; fetch the checkpoint again"
+        elif not configured and (self.path / "adapter_config.json").is_file():
             why = f"is an adapter and no model; score its base with it: attngeo score BASE --adapter {self.path}"
         elif inside := [path for path in saved_steps(self.path) if path != self.path]:
             why = f"is no checkpoint itself and holds {len(inside)}; score one, such as: attngeo score {inside[-1]}"

@@ -11,7 +11,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from attngeo.checkpoints.architectures import ABSOLUTE
+from attngeo.checkpoints.architectures.entry import ABSOLUTE
 from attngeo.errors import ParameterError
 
 

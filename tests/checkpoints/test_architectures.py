@@ -14,9 +14,9 @@ from small_models import WIDTH, small_config
 from transformers import CONFIG_MAPPING
 
 from attngeo import BilinearForm
-from attngeo.checkpoints.architectures import ARCHITECTURES, Attention, Refused, Tower, locate
-from attngeo.checkpoints.architectures.entry import BLOCKS, GROUPS
-from attngeo.checkpoints.architectures.locate import default_sizes
+from attngeo.checkpoints.architectures import ARCHITECTURES
+from attngeo.checkpoints.architectures.entry import BLOCKS, GROUPS, Attention, Refused, Tower
+from attngeo.checkpoints.architectures.locate import default_sizes, locate
 from attngeo.errors import CheckpointError
 
 PLANTED = 1e-2  # a wrong extraction moves some probability by far more than rounding

@@ -1,6 +1,5 @@
 """Tables of positions: the rows read are those that the model adds, from the first position on."""
 
-import dataclasses
 import json
 
 import pytest
@@ -12,7 +11,8 @@ from test_architectures import CASES
 
 from attngeo import open_checkpoint
 from attngeo.bilinear.positions import sinusoids
-from attngeo.checkpoints.architectures import ABSOLUTE, ARCHITECTURES, Attention
+from attngeo.checkpoints.architectures import ARCHITECTURES
+from attngeo.checkpoints.architectures.entry import ABSOLUTE, Attention
 from attngeo.checkpoints.layers import WITHOUT_TABLE
 from attngeo.errors import CheckpointError
 
@@ -127,6 +127,4 @@ def test_patches_alone_and_whispers_formula(tmp_path):
     save_file(kept, file)
     checkpoint = open_checkpoint(tmp_path / "whisper")
     plan = checkpoint.plans[0]
-    assert dataclasses.replace(plan.positions).computed and torch.equal(
-        checkpoint.position_rows(plan), sinusoids(1500, 32)
-    )
+    assert plan.positions.computed and torch.equal(checkpoint.position_rows(plan), sinusoids(1500, 32))
