@@ -69,8 +69,8 @@ class LocalFolder(Repository):
 
     def absent(self, files: str) -> CheckpointError:
         """The error for files that are not there, with the way out that what is there instead suggests."""
-        configured, names = (self.path / "config.json").is_file(), re.split(r"[ ,()]+", files)
-        if broken := [name for name in names if os.path.lexists(self.path / name) and name]:
+        configured, names = (self.path / "config.json").is_file(), set(re.split(r"[ ,()]+", files))
+        if broken := [path.name for path in self.path.glob("*") if path.name in names and not path.is_file()]:
             why = f"has a {broken[0]} that is no file, or a link to nothing; fetch the checkpoint again"
         elif not configured and (self.path / "adapter_config.json").is_file():
             why = f"is an adapter and no model; score its base with it: attngeo score BASE --adapter {self.path}"
