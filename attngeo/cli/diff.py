@@ -51,7 +51,7 @@ def _spread(checkpoints: Sequence[str]) -> list[str]:
     if not checkpoints:
         raise ParameterError("no checkpoint is named; a comparison needs two or more: attngeo diff A B.")
     from attngeo.checkpoints.layers import open_checkpoint
-    from attngeo.checkpoints.sources import saved_steps
+    from attngeo.checkpoints.repositories import saved_steps
 
     steps = {name: saved_steps(local_path(name)) for name in checkpoints}
     if len(checkpoints) > 1:  # beside others, a folder that is a model stands for that alone

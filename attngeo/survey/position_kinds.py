@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import permutation_test
 
-from attngeo.checkpoints.architectures import ABSOLUTE
+from attngeo.checkpoints.architectures.entry import ABSOLUTE
 
 
 def families_by_positions(results: pd.DataFrame) -> pd.DataFrame:

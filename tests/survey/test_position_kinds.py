@@ -2,7 +2,8 @@ import pandas as pd
 import pytest
 
 from attngeo.chapters.pretrained_survey.figures import symmetry_by_positions
-from attngeo.checkpoints.architectures import ARCHITECTURES, Attention
+from attngeo.checkpoints.architectures import ARCHITECTURES
+from attngeo.checkpoints.architectures.entry import Attention
 from attngeo.survey.models import registry
 from attngeo.survey.position_kinds import absolute_against_others, families_by_positions
 from attngeo.survey.released_results import released_results
