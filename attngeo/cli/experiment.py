@@ -1,6 +1,5 @@
 """``attngeo experiment``: say what of an experiment is recorded, and make the runs that are not."""
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,15 +44,14 @@ def command(
             recorded = f"{listed.states().count(State.RECORDED)} of {len(listed.runs)} recorded"
             click.echo(f"{listed.name:36} {listed.status.value:13} {recorded}")
         return
-    folder = data("runs", name)
-    experiment = read_experiment(Path(name) if os.sep in name or not folder.is_dir() else folder)
-    found = experiment.states()
-    for run, state in zip(experiment.runs, found, strict=True):
+    experiment = read_experiment(Path(name) if Path(name).is_dir() else data("runs", name))
+    states, todo = experiment.states(), []
+    for run, state in zip(experiment.runs, states, strict=True):
         if dry_run or state is not State.RECORDED:
             click.echo(f"{run.name}: {state.value}")
-    click.echo(f"{found.count(State.RECORDED)} of {len(found)} runs of {experiment.name} are recorded.")
-    wanted = {State.MISSING} if missing else {State.MISSING, State.CUT_OFF}
-    todo = [run for run, state in zip(experiment.runs, found, strict=True) if state in wanted]
+        if state is State.MISSING or (state is State.CUT_OFF and not missing):
+            todo.append(run)
+    click.echo(f"{states.count(State.RECORDED)} of {len(states)} runs of {experiment.name} are recorded.")
     if dry_run or not todo:
         return
     if not any_code:

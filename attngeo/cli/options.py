@@ -2,15 +2,14 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import click
 
 from attngeo.bilinear.conventions import GAMMA, Convention
 from attngeo.cli.formats import SUFFIXES
-from attngeo.errors import ParameterError
 
-FILE = click.Path(path_type=Path)
+FILE = click.Path(path_type=Path, dir_okay=False)
+FOLDER = click.Path(path_type=Path, file_okay=False)
 
 
 def several(*options: Callable) -> Callable:
@@ -22,12 +21,6 @@ def several(*options: Callable) -> Callable:
         return command
 
     return decorate
-
-
-def _alone(context: click.Context, option: click.Parameter, value: Any) -> Any:
-    if value and any(context.params.get(name) for name in ("workers", "scheduler")):
-        raise ParameterError("--workers starts processes here and --scheduler uses those of a cluster; give one.")
-    return value or (0 if option.name == "workers" else "")
 
 
 gamma = click.option(
@@ -52,16 +45,8 @@ scoring = several(
     click.option("-o", "--output", metavar="FILE", type=FILE, help="Write there and not to stdout."),
 )
 working = several(
+    click.option("--workers", type=click.IntRange(0), default=0, help="Processes on this machine, one core each."),
     click.option(
-        "--workers",
-        type=click.IntRange(1, 1024),
-        callback=_alone,
-        help="Processes on this machine, one core each.",
-    ),
-    click.option(
-        "--scheduler",
-        metavar="ADDRESS",
-        callback=_alone,
-        help="Address of a dask scheduler, whose workers do the work.",
+        "--scheduler", metavar="ADDRESS", default="", help="Address of a dask scheduler, whose workers do the work."
     ),
 )

@@ -41,9 +41,7 @@ if TYPE_CHECKING:
 )
 # the others are those of open_checkpoint
 @click.option("--revision", metavar="R", help="Branch, tag or commit of a Hub repository.")
-@click.option(
-    "--subfolder", metavar="S", default="", help="Folder within PATH_OR_ID that holds config.json and weights."
-)
+@click.option("--subfolder", metavar="S", default="", help="Folder in PATH_OR_ID that holds config.json and weights.")
 @click.option("--adapter", metavar="DIR", help="A LoRA adapter of peft (folder or Hub id) to merge into the model.")
 @click.option("--as", "model_type", metavar="TYPE", help="Read the model as this type: its own differs by name alone.")
 @click.option(
@@ -85,12 +83,14 @@ def command(
     if registered is not None:
         register_file(registered)
     mute_hub()
-    with screen(stderr=True).status(f"looking for {checkpoint}"):  # shown on a terminal alone
+    with screen().status(f"looking for {checkpoint}"):
         opened = open_checkpoint(checkpoint, **opening)
     if layer is not None:
-        _restrict(opened, layer, head)
+        opened.plans = [plan for plan in opened.plans if plan.layer == layer]
     rows, notes = _scored(opened, gamma, per_head or head is not None, convention, positions)
     rows = [row for row in rows if head is None or row["head"] == head]
+    if not rows:
+        raise ParameterError(f"{opened.name} has no such layer or head; numbers begin with 0.")
     if convention != Convention.DEFINITION:
         notes.append("another formula than the definition's: compare with numbers of that formula alone")
     if opened.fold_norm:
@@ -99,11 +99,10 @@ def command(
         notes.append(f"W_qk with the gain of the layer normalisation before queries and keys{but}")
     if opened.matrix == "ov":
         notes.append("the value-output maps W_o W_v^T in the place of W_qk: rows are written, columns are read")
-    if beside := opened.left_out:
-        notes.append(f"left out of W_qk, and so of the scores: {', '.join(beside)}")
-    kind = "" if convention == Convention.DEFINITION else f", scores as in convention {convention!r}"
-    title = f"{opened.name} {opened.revision[:12]}".strip()
-    view = View(f"{title}, gamma = {gamma:g}{kind}", *cells(rows), [*notes, *summary(rows)])
+    if opened.left_out:
+        notes.append(f"left out of W_qk, and so of the scores: {', '.join(opened.left_out)}")
+    title = f"{opened.name} {opened.revision[:12]}".strip() + f", gamma = {gamma:g}, formulas: {convention}"
+    view = View(title, *cells(rows), [*notes, *summary(rows)])
     if plot is not None or form == "html":
         from attngeo.display.score_figure import matrix_figure, score_figure
 
@@ -114,15 +113,6 @@ def command(
             figure.save(plot)
             say(f"figure written to {plot}")
     deliver(rows, view, form, output)
-
-
-def _restrict(checkpoint: "Checkpoint", layer: int, head: int | None) -> None:
-    """Leave a checkpoint one layer of each part."""
-    plans = [plan for plan in checkpoint.plans if plan.layer == layer]
-    if not plans or (head is not None and head >= min(plan.heads for plan in plans)):
-        what = f"head {head} in layer {layer}" if plans else f"layer {layer}"
-        raise ParameterError(f"{checkpoint.name} has no {what}; numbers begin with 0.")
-    checkpoint.plans = plans
 
 
 def _scored(

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -21,10 +22,8 @@ def versions(packages: Sequence[str] = PACKAGES) -> dict[str, str]:
     """Of Python and of packages; by default those that can change a number or a figure."""
     found = {"python": platform.python_version()}
     for name in packages:
-        try:
+        with suppress(metadata.PackageNotFoundError):
             found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
     return found
 
 
