@@ -67,177 +67,90 @@ ERRORS = UpdateModel(
 )  # of the keys
 
 
+def added_up_in_length(covariance, mean, beta):
+    """||B||^2 for ||b||^2: as if the coefficients of a key did not add up."""
+    return shared_mean(covariance, mean * beta.norm() / beta.sum(0).norm(), beta)
+
+
+def one_context_token(d, exponent, n_draws, seed):
+    return details.context_tokens(d, 8, exponent, 4 * n_draws, 0)[:n_draws]
+
+
+def as_of_two_tokens(tokens, *law):
+    return every_update((0, 1) if tokens == (0, 0) else tokens, *law)
+
+
+def equal_tokens_among_the_others(covariance, beta):
+    return vocabulary_squared_norms(covariance, beta + torch.eye(3))
+
+
+def gaussian_beside_a_first(*at):
+    return (updates := first_tokens(*at)) | {"among uneven": updates[Law.GAUSSIAN]}
+
+
 def not_centred(x, objective):
     sees = page.attended_matrix(objective, len(x)).double()
     arriving = sees / sees.sum(-1, keepdim=True).square() @ x.square()
     return arriving.sum(-1) @ x.square(), x.square().sum(-1) @ arriving
 
 
-PLANTED = {
-    "a constant score that counts": ("uneven_keys", "uniform_softmax_squared_norms", not_centred),
-    "queries for keys": (
-        "uneven_keys",
-        "uniform_softmax_squared_norms",
-        lambda *at: uniform_softmax_squared_norms(*at)[::-1],
-    ),
-    "no causal mask": ("uneven_keys", "attended_matrix", lambda objective, n: torch.ones(n, n).bool()),
-    "no outlying coordinate": ("uneven_keys", "normal_inputs", lambda first: normal_inputs(1.0), "an outlying"),
-    "a shared mean shows in columns": ("common_mean", "shared_mean_squared_norms", lambda *at: shared_mean(*at)[::-1]),
-    "a shared mean shows nowhere": (
-        "common_mean",
-        "shared_mean_squared_norms",
-        lambda covariance, mean, beta: shared_mean(covariance, 0 * mean, beta),
-    ),
-    "a shared mean with all coefficients": (  # ||B||^2 for ||b||^2: as if the coefficients of a key did not add up
-        "common_mean",
-        "shared_mean_squared_norms",
-        lambda covariance, mean, beta: shared_mean(covariance, mean * beta.norm() / beta.sum(0).norm(), beta),
-    ),
-    "mean zero": (
-        "common_mean",
-        "updates_with_mean",
-        lambda d, n, size, *at: updates_with_mean(d, n, 0.0, *at),
-        r"$\sum_j",
-    ),
-    "S62 without d": ("context_ratio", "independent_ratio", lambda s, m: s.trace() / s[m, m]),
-    "S62 turned round": ("context_ratio", "independent_ratio", details.predicted_token_ratio),
-    "S62 for dependent coefficients": (
-        "context_ratio_of_dependent_coefficients",
-        "bilinear_squared_norms",
-        printed_ratio,
-    ),
-    "N^2 for N (N + 1)": (
-        "context_ratio_of_dependent_coefficients",
-        "bilinear_squared_norms",
-        without_coincidences,
-    ),
-    "S57 with cross terms": (
-        "independence_of_vectors",
-        "squared_norm_of_sum",
-        lambda s, beta: s.trace() * beta.sum() ** 2,
-    ),
-    "S63 without correlation": ("non_isotropic_covariance", "equal_variances", lambda d: torch.eye(d).double()),
-    "S67 taken for S62": ("prediction_ratio", "predicted_token_ratio", independent_ratio),
-    "S66 without beta": ("prediction_row_norm", "squared_norm_of_sum", lambda s, beta: s.trace() * len(beta)),
-    "S62 for tokens of one law": (
-        "ratio_when_all_tokens_have_one_law",
-        "ratio_of_one_law",
-        lambda s, k, m: independent_ratio(s, m),
-    ),
-    "sigma^2 / sqrt(n)": ("initial_rows", "entry_mean_variance", lambda n, s: s**2 / n**0.5),
-    "n (2 s^4 + 4 mu^2)": (
-        "initial_rows",
-        "squared_norm_variance",
-        lambda n, mu, s, kurtosis: n * ((kurtosis - 1) * s**4 + 4 * mu**2),
-    ),
-    "S99, S100": ("initial_norms", "chi_moments", lambda n, s: (0.0, s**2)),
-    "S100 alone": ("initial_norms", "chi_moments", lambda n, s: (chi_moments(n, s)[0], s**2), "variance"),
-    "independent entries of W_qk": ("factored_initial_norms", "factored_norm_variance", lambda d, d_head: 2 / d),
-    "factors without their product": (
-        "factored_initial_norms",
-        "factored_norm_variance",
-        lambda d, d_head: 2 / d + 2 / d_head,
-    ),
-    "the lemma with its laws exchanged": ("tail_order", "DISCRETE", details.DISCRETE[::-1]),
-    "S93 as printed": ("tail_bounds", "solved_threshold", details.printed_threshold),
-    "S92 solved below the mean": ("tail_bounds", "solved_threshold", lambda a, b, mu: mu - (a * b) ** 0.5),
-    "sums of norms like sums of squares": ("net_growth", "norm_sum_ratio", lambda covariance: 1.0),
-    "the larger sum has the larger spread": (
-        "net_growth",
-        "spread_between_sides",
-        lambda row_sum, column_sum, d: (row_sum.square() - column_sum.square()) / d**2,
-        "largest distance",
-    ),
-    "one context token for a whole sequence": (
-        "net_growth",
-        "one_sequence",
-        lambda d, exponent, n_draws, seed: details.context_tokens(d, 8, exponent, 4 * n_draws, 0)[:n_draws],
-        "tokens of one law",
-    ),
-    "S102 from S101": ("variance_of_norms", "context_tokens", lambda *at, **more: context_tokens(*at, **more).mT),
-    "norms of one order": ("equal_expected_norms", "vocabulary_squared_norms", without_both_orders),
-    "pairs of equal tokens among the others": (
-        "equal_expected_norms",
-        "vocabulary_squared_norms",
-        lambda covariance, beta: vocabulary_squared_norms(covariance, beta + torch.eye(3)),
-    ),
-    "an outlying first token": ("autoregressive_directionality", "autoregressive", opened_by),
-    "an outlying first token, 2.3": ("directionality_during_training", "autoregressive", opened_by),
-    "errors of the keys": ("directionality_during_training", "autoregressive", lambda *at, **more: of_model(ERRORS)),
-    "counts without the kurtosis": (
-        "counts_and_kurtosis",
-        "fourth_power_difference",
-        lambda variances, pairs, kurtosis, sixth: fourth_power_difference(variances, pairs, kurtosis + 2, sixth),
-    ),
-    "mu_c and mu_p exchanged": (
-        "counts_and_kurtosis",
-        "fourth_power_difference",
-        lambda variances, pairs, kurtosis, sixth: fourth_power_difference(variances, pairs.T, kurtosis, sixth),
-    ),
-    "counts not squared": ("counts_and_kurtosis", "fourth_power_difference", first_powers_of_counts),
-    "no pairs of equal tokens": (
-        "counts_and_kurtosis",
-        "pair_counts",
-        lambda tokens: pair_counts(tokens).fill_diagonal_(0),
-    ),
-    "sixth moment of a Gaussian": (
-        "counts_and_kurtosis",
-        "fourth_power_difference",
-        lambda variances, pairs, kurtosis, sixth: fourth_power_difference(variances, pairs, kurtosis, 15.0),
-    ),
-    "a pair of equal tokens as of two": (
-        "counts_and_kurtosis",
-        "every_update",
-        lambda tokens, *law: every_update((0, 1) if tokens == (0, 0) else tokens, *law),
-        "tokens aa",
-    ),
-    "a token that opens every sequence": (
-        "repeated_tokens",
-        "closed_sequences",
-        lambda *at: {law: updates.mT for law, updates in closed_sequences(*at).items()},
-    ),
-    "rows and columns exchanged": (
-        "directionality_condition",
-        "fourth_moments",
-        lambda queries, keys: fourth_moments(keys, queries),
-        "sum of fourth",
-    ),
-    "Gaussian rows without their spread": ("directionality_condition", "fourth_moments", rows_without_their_spread),
-    "D without its normalisation": (
-        "directionality_condition",
-        "axis_alignment",
-        lambda moment: axis_alignment(moment) / (len(moment) + 2) * len(moment),
-        "axis alignment",
-    ),
-    "Sigma on both sides": ("independent_errors", "error_squared_norms", lambda s, sizes: (s.diagonal(), s.diagonal())),
-    "n^2 for n (n + 1)": ("independent_errors", "error_squared_norms", squares_of_context_sizes),
-    "independent coordinates": (
-        "independent_errors",
-        "correlated_coordinates",
-        lambda: correlated_coordinates().diagonal().diag(),
-        "unevenness of the expected",
-    ),
-    "equal variances": (
-        "exact_gradients",
-        "first_gradients",
-        lambda objective, d, n, exponent, *at: first_gradients(objective, d, n, 0.0, *at),
-    ),
-    "no first token": (
-        "constant_context_token",
-        "first_tokens",
-        lambda d, n, strength, *at: first_tokens(d, n, 0.0, *at),
-    ),
-    "isotropic embeddings beside a first token": (
-        "constant_context_token",
-        "first_tokens",
-        lambda *at: (updates := first_tokens(*at)) | {"among uneven": updates[Law.GAUSSIAN]},
-        "gaussian embedding of",
-    ),
-    "queries over keys": ("first_token_of_a_decoder", "keys_over_queries", lambda model: 1 / keys_over_queries(model)),
-    "the first token left out of both": (
-        "first_token_of_a_decoder",
-        "keys_over_queries",
-        lambda model: keys_over_queries(model)[..., [1, 1]],
-        "SmolLM2, inputs less",
-    ),
-}
+REPEATED = "counts_and_kurtosis"
+FIRST = "first_token_of_a_decoder"
+INDEPENDENT = "independent_errors"
+DEPENDENT = "context_ratio_of_dependent_coefficients"
+
+PLANTED = [
+    ("uneven_keys", "uniform_softmax_squared_norms", not_centred),
+    ("uneven_keys", "uniform_softmax_squared_norms", lambda *at: uniform_softmax_squared_norms(*at)[::-1]),
+    ("uneven_keys", "attended_matrix", lambda objective, n: torch.ones(n, n).bool()),
+    ("uneven_keys", "normal_inputs", lambda first: normal_inputs(1.0), "an outlying"),
+    ("common_mean", "shared_mean_squared_norms", lambda *at: shared_mean(*at)[::-1]),
+    ("common_mean", "shared_mean_squared_norms", lambda s, mean, beta: shared_mean(s, 0 * mean, beta)),
+    ("common_mean", "shared_mean_squared_norms", added_up_in_length),
+    ("common_mean", "updates_with_mean", lambda d, n, size, *at: updates_with_mean(d, n, 0.0, *at), r"$\sum_j"),
+    ("context_ratio", "independent_ratio", lambda s, m: s.trace() / s[m, m]),
+    ("context_ratio", "independent_ratio", details.predicted_token_ratio),
+    (DEPENDENT, "bilinear_squared_norms", printed_ratio),
+    (DEPENDENT, "bilinear_squared_norms", without_coincidences),
+    ("independence_of_vectors", "squared_norm_of_sum", lambda s, beta: s.trace() * beta.sum() ** 2),
+    ("non_isotropic_covariance", "equal_variances", lambda d: torch.eye(d).double()),
+    ("prediction_ratio", "predicted_token_ratio", independent_ratio),
+    ("prediction_row_norm", "squared_norm_of_sum", lambda s, beta: s.trace() * len(beta)),
+    ("ratio_when_all_tokens_have_one_law", "ratio_of_one_law", lambda s, k, m: independent_ratio(s, m)),
+    ("initial_rows", "entry_mean_variance", lambda n, s: s**2 / n**0.5),
+    ("initial_rows", "squared_norm_variance", lambda n, mu, s, kurtosis: n * ((kurtosis - 1) * s**4 + 4 * mu**2)),
+    ("initial_norms", "chi_moments", lambda n, s: (0.0, s**2)),
+    ("initial_norms", "chi_moments", lambda n, s: (chi_moments(n, s)[0], s**2), "variance"),
+    ("factored_initial_norms", "factored_norm_variance", lambda d, d_head: 2 / d),
+    ("factored_initial_norms", "factored_norm_variance", lambda d, d_head: 2 / d + 2 / d_head),
+    ("tail_order", "DISCRETE", details.DISCRETE[::-1]),
+    ("tail_bounds", "solved_threshold", details.printed_threshold),
+    ("tail_bounds", "solved_threshold", lambda a, b, mu: mu - (a * b) ** 0.5),
+    ("net_growth", "norm_sum_ratio", lambda covariance: 1.0),
+    ("net_growth", "spread_between_sides", lambda r, c, d: (r**2 - c**2) / d**2, "largest distance"),
+    ("net_growth", "one_sequence", one_context_token, "tokens of one law"),
+    ("variance_of_norms", "context_tokens", lambda *at, **more: context_tokens(*at, **more).mT),
+    ("equal_expected_norms", "vocabulary_squared_norms", without_both_orders),
+    ("equal_expected_norms", "vocabulary_squared_norms", equal_tokens_among_the_others),
+    ("autoregressive_directionality", "autoregressive", opened_by),
+    ("directionality_during_training", "autoregressive", opened_by),
+    ("directionality_during_training", "autoregressive", lambda *at, **more: of_model(ERRORS)),
+    (REPEATED, "fourth_power_difference", lambda v, p, kurtosis, m6: fourth_power_difference(v, p, kurtosis + 2, m6)),
+    (REPEATED, "fourth_power_difference", lambda v, pairs, *m: fourth_power_difference(v, pairs.T, *m)),
+    (REPEATED, "fourth_power_difference", first_powers_of_counts),
+    (REPEATED, "pair_counts", lambda tokens: pair_counts(tokens).fill_diagonal_(0)),
+    (REPEATED, "fourth_power_difference", lambda *at: fourth_power_difference(*at[:-1], 15.0)),
+    (REPEATED, "every_update", as_of_two_tokens, "tokens aa"),
+    ("repeated_tokens", "closed_sequences", lambda *at: {law: u.mT for law, u in closed_sequences(*at).items()}),
+    ("directionality_condition", "fourth_moments", lambda *at: fourth_moments(*at[::-1]), "sum of fourth"),
+    ("directionality_condition", "fourth_moments", rows_without_their_spread),
+    ("directionality_condition", "axis_alignment", lambda m: axis_alignment(m) * len(m) / (len(m) + 2), "axis al"),
+    (INDEPENDENT, "error_squared_norms", lambda s, sizes: (s.diagonal(), s.diagonal())),
+    (INDEPENDENT, "error_squared_norms", squares_of_context_sizes),
+    (INDEPENDENT, "correlated_coordinates", lambda: correlated_coordinates().diagonal().diag(), "unevenness of the ex"),
+    ("exact_gradients", "first_gradients", lambda o, d, n, exponent, *at: first_gradients(o, d, n, 0.0, *at)),
+    ("constant_context_token", "first_tokens", lambda d, n, strength, *at: first_tokens(d, n, 0.0, *at)),
+    ("constant_context_token", "first_tokens", gaussian_beside_a_first, "gaussian embedding of"),
+    (FIRST, "keys_over_queries", lambda model: 1 / keys_over_queries(model)),
+    (FIRST, "keys_over_queries", lambda model: keys_over_queries(model)[..., [1, 1]], "SmolLM2, inputs less"),
+]

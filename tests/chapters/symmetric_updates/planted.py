@@ -28,6 +28,10 @@ def centred_both_ways(*args, **named):
     return beta - beta.mean(0)
 
 
+def covariance(x):
+    return x.T.cov(correction=0)
+
+
 def in_turn(**changed):
     """`masked_in_turn` with a field replaced by a function of it."""
     return lambda seed: [
@@ -36,196 +40,58 @@ def in_turn(**changed):
     ]
 
 
-PLANTED = {
-    "S113 with the wrong sign": (
-        "pair_decomposition",
-        "pair_by_parts",
-        lambda forward, backward, k: pair_by_parts(forward, backward, k) - (forward - backward) * (k - k.mT),
-    ),
-    "pair score without the angle": ("symmetry_of_a_pair", "pair_score", lambda rho, c: rho),
-    "pair score with the factor 2": ("symmetry_of_a_pair", "pair_score", lambda rho, c: 2 * pair_score(rho, c)),
-    "nearly parallel embeddings are enough": (
-        "symmetry_of_a_pair",
-        "pair_score",
-        lambda rho, c: 1.0 if c > 0.99 else pair_score(rho, c),
-    ),
-    "S114 without its 2": ("equal_coefficients", "equal_pair", lambda beta, k: beta * (k + k.T) / 2),
-    "frozen skew part without its 2": (
-        "frozen_skew_part",
-        "frozen_score",
-        lambda start, now: (1 + frozen_score(start, now)) / 2,
-    ),
-    "keys that follow G, not its transpose": (
-        "first_direction",
-        "grown",
-        lambda factors, g, time, right=details.grown: right(factors, (g + g.T) / 2, time),
-        "$s$ after",
-    ),
-    "not at rest yet": (
-        "first_direction",
-        "rested",
-        lambda target, decay, rank, seed, right=details.rested: right(target, 3 * decay, rank, seed),
-        "at rest",
-    ),
-    "the symmetric part is frozen": (
-        "frozen_skew_part",
-        "frozen_score",
-        lambda start, now: float((start + start.T).square().sum() / 2 / now.square().sum() - 1),
-    ),
-    "updates change the skew part": ("frozen_skew_part", "frozen_score", lambda start, now: symmetry_score(start)),
-    "every objective has both orders": (
-        "law_of_the_transpose",
-        "context_matrix",
-        lambda objective, n: context_matrix("bidirectional", n),
-        "autoregressive",
-    ),
-    "every objective has one order": (
-        "law_of_the_transpose",
-        "context_matrix",
-        lambda objective, n: context_matrix("autoregressive", n),
-        "bidirectional",
-    ),
-    "coefficients of a softmax have the same law in both orders": (
-        "sums_of_exact_coefficients",
-        "exact_coefficients",
-        centred_both_ways,
-        "sums over i",
-    ),
-    "coefficients without the mean that a softmax takes off": (
-        "sums_of_exact_coefficients",
-        "exact_coefficients",
-        lambda weights, values, errors, scale: weights * (errors @ values.mT),
-        "sums over j",
-    ),
-    "any update is symmetric": ("symmetry_of_an_update", "isotropic_score", lambda rho, d: 1.0),
-    "isotropic embeddings as orthonormal ones": ("symmetry_of_an_update", "isotropic_score", lambda rho, d: rho),
-    "half the correlation": ("symmetry_of_an_update", "isotropic_score", lambda rho, d: rho / 2),
-    "coefficients made equal": ("agreement_at_random_weights", "exact_coefficients", tied_coefficients),
-    "the score of a gradient is its correlation": (
-        "other_causes_of_symmetry",
-        "of_gradient",
-        lambda gradient: of_pairs(coefficients(gradient)),
-    ),
-    "embeddings are not shared": (
-        "other_causes_of_symmetry",
-        "with_shared_embeddings",
-        lambda gradient: symmetry_score(coefficients(gradient)),
-        "masked, what it adds",
-    ),
-    "a position is no pair with itself": (
-        "other_causes_of_symmetry",
-        "of_positions",
-        of_pairs,
-        "pairs of a position",
-    ),
-    "pairs agree in both orders": (
-        "agreement_at_random_weights",
-        "masked_in_turn",
-        in_turn(beta=lambda beta: beta + beta.T),
-        "correlation of",
-    ),
-    "pairs are opposed": (
-        "agreement_at_random_weights",
-        "masked_in_turn",
-        in_turn(beta=lambda beta: beta - beta.T),
-        "the same from below",
-    ),
-    "masks in turn give what many give": (
-        "other_causes_of_symmetry",
-        "masked_in_turn",
-        in_turn(gradient=lambda gradient: gradient + gradient.T),
-        "that s",
-    ),
-    "columns and rows exchanged": ("variances_of_norms", "squared_norms", lambda u: squared_norms(u)[::-1]),
-    "errors make exchangeable coefficients": (
-        "variances_of_norms",
-        "every_update",
-        lambda: every_update() | {"bidirectional": every_update()["errors"]},
-        "bidirectional, independent",
-    ),
-    "softmax update of linear attention": (
-        "first_update_through_softmax",
-        "softmax_update",
-        lambda x, values: x.T @ x @ values @ x.T @ x / len(x),
-    ),
-    "softmax update without its term of rank 1": (
-        "first_update_through_softmax",
-        "softmax_update",
-        lambda x, values: len(x) * x.T.cov(correction=0) @ values @ x.T.cov(correction=0),
-    ),
-    "the mean on the key side": (
-        "first_update_through_softmax",
-        "softmax_update",
-        lambda x, values: softmax_update(x, values.T).T,
-    ),
-    "causal softmax update without a shift": (
-        "first_update_through_softmax",
-        "causal_softmax_update",
-        lambda x, values: causal_softmax_update(x.roll(1, 0), values),
-    ),
-    "covariance of the whole sequence": (
-        "first_update_through_softmax",
-        "causal_softmax_update",
-        lambda x, values: x[:-1].T @ x[1:] @ values @ x.T.cov(correction=0),
-    ),
-    "half of what is skew": (
-        "first_update_through_softmax",
-        "skew_share",
-        lambda x, values: skew_share(x, values) / 2,
-    ),
-    "autoregressive without a shift": (
-        "first_update_of_linear_attention",
-        "first_coefficients",
-        lambda tokens, embeddings, values, ahead: first_coefficients(tokens, embeddings, values),
-        "autoregressive",
-    ),
-    "random values are symmetric": ("first_update_of_linear_attention", "random_value_score", lambda moment: 1.0),
-    "every position sees all": (
-        "positions_over_a_corpus",
-        "attended_matrix",
-        lambda objective, n: attended_matrix("bidirectional", n),
-    ),
-    "a query holds the token that it predicts": (
-        "positions_over_a_corpus",
-        "first_coefficients",
-        lambda tokens, embeddings, values, ahead: first_coefficients(tokens, embeddings, values),
-    ),
-    "values need not be symmetric": (
-        "positions_over_a_corpus",
-        "positioned_corpus",
-        lambda seed: positioned_corpus(symmetric=False, seed=seed),
-    ),
-    "no query behind": (
-        "symmetry_over_a_corpus",
-        "first_update",
-        lambda tokens, embeddings, values, contexts, ahead=0: first_update(tokens, embeddings, values, contexts),
-    ),
-    "expected update with queries and keys exchanged": (
-        "symmetry_over_a_corpus",
-        "expected_update",
-        lambda *args: expected_update(*args).T,
-    ),
-    "expected update without a position's own term": (
-        "expected_update_one_behind",
-        "expected_update",
-        lambda *args: expected_update(*args[:-1], args[-1] - 1),
-    ),
-    "Sigma V A": (
-        "expected_update_one_behind",
-        "shifted_limit",
-        lambda chain, embeddings, values: shifted_limit(chain, embeddings, values.T).T,
-    ),
-    "S119 as a quarter": ("masked_shares", "both_to_one_masked", lambda p: 0.25),
-    "p / (1 - p) as the score": (
-        "masked_update_score",
-        "masked_score",
-        lambda rho, p, rounds, visible: rho * p / (1 - p),
-    ),
-    "the share bounds what adds up": ("masked_update_score", "masked_score", lambda rho, p, *_: rho * p),
-    "maskings do not share their positions": (
-        "masked_update_score",
-        "masked_score",
-        lambda rho, p, rounds, visible: masked_score(rho, p, rounds),
-    ),
-    "masked tokens keep their embeddings": ("masked_positions_hold_the_mask", "first_layer", lambda x, masked, mask: x),
-}
+SOFTMAX = "first_update_through_softmax"
+COEFFICIENTS = "sums_of_exact_coefficients"
+LAW = "law_of_the_transpose"
+OTHER = "other_causes_of_symmetry"
+BOTH, LINEAR = "bidirectional", "first_update_of_linear_attention"
+BEHIND = "expected_update_one_behind"
+
+PLANTED = [
+    ("pair_decomposition", "pair_by_parts", lambda i, j, k: pair_by_parts(i, j, k) - (i - j) * (k - k.mT)),
+    ("symmetry_of_a_pair", "pair_score", lambda rho, c: rho),
+    ("symmetry_of_a_pair", "pair_score", lambda rho, c: 2 * pair_score(rho, c)),
+    ("symmetry_of_a_pair", "pair_score", lambda rho, c: 1.0 if c > 0.99 else pair_score(rho, c)),
+    ("equal_coefficients", "equal_pair", lambda beta, k: beta * (k + k.T) / 2),
+    ("frozen_skew_part", "frozen_score", lambda start, now: (1 + frozen_score(start, now)) / 2),
+    ("first_direction", "grown", lambda w, g, t, right=details.grown: right(w, (g + g.T) / 2, t), "$s$ after"),
+    ("first_direction", "rested", lambda m, decay, *at, right=details.rested: right(m, 3 * decay, *at), "at rest"),
+    ("frozen_skew_part", "frozen_score", lambda m, now: float((m + m.T).square().sum() / 2 / now.square().sum() - 1)),
+    ("frozen_skew_part", "frozen_score", lambda start, now: symmetry_score(start)),
+    (LAW, "context_matrix", lambda o, n: context_matrix("bidirectional", n), "autoregressive"),
+    (LAW, "context_matrix", lambda o, n: context_matrix("autoregressive", n), "bidirectional"),
+    (COEFFICIENTS, "exact_coefficients", centred_both_ways, "sums over i"),
+    (COEFFICIENTS, "exact_coefficients", lambda w, values, errors, scale: w * (errors @ values.mT), "sums over j"),
+    ("symmetry_of_an_update", "isotropic_score", lambda rho, d: 1.0),
+    ("symmetry_of_an_update", "isotropic_score", lambda rho, d: rho),
+    ("symmetry_of_an_update", "isotropic_score", lambda rho, d: rho / 2),
+    ("agreement_at_random_weights", "exact_coefficients", tied_coefficients),
+    (OTHER, "of_gradient", lambda gradient: of_pairs(coefficients(gradient))),
+    (OTHER, "with_shared_embeddings", lambda g: symmetry_score(coefficients(g)), "masked, what it adds"),
+    (OTHER, "of_positions", of_pairs, "pairs of a position"),
+    ("agreement_at_random_weights", "masked_in_turn", in_turn(beta=lambda beta: beta + beta.T), "correlation of"),
+    ("agreement_at_random_weights", "masked_in_turn", in_turn(beta=lambda beta: beta - beta.T), "the same from below"),
+    (OTHER, "masked_in_turn", in_turn(gradient=lambda gradient: gradient + gradient.T), "that s"),
+    ("variances_of_norms", "squared_norms", lambda u: squared_norms(u)[::-1]),
+    ("variances_of_norms", "every_update", lambda: every_update() | {BOTH: every_update()["errors"]}, f"{BOTH}, ind"),
+    (SOFTMAX, "softmax_update", lambda x, values: x.T @ x @ values @ x.T @ x / len(x)),
+    (SOFTMAX, "softmax_update", lambda x, v: len(x) * covariance(x) @ v @ covariance(x)),
+    (SOFTMAX, "softmax_update", lambda x, values: softmax_update(x, values.T).T),
+    (SOFTMAX, "causal_softmax_update", lambda x, v: causal_softmax_update(x.roll(1, 0), v)),
+    (SOFTMAX, "causal_softmax_update", lambda x, v: x[:-1].T @ x[1:] @ v @ covariance(x)),
+    (SOFTMAX, "skew_share", lambda x, values: skew_share(x, values) / 2),
+    (LINEAR, "first_coefficients", lambda *at, **ahead: first_coefficients(*at[:3]), "autoregressive"),
+    (LINEAR, "random_value_score", lambda moment: 1.0),
+    ("positions_over_a_corpus", "attended_matrix", lambda objective, n: attended_matrix("bidirectional", n)),
+    ("positions_over_a_corpus", "first_coefficients", lambda *at, **ahead: first_coefficients(*at[:3])),
+    ("positions_over_a_corpus", "positioned_corpus", lambda seed: positioned_corpus(symmetric=False, seed=seed)),
+    ("symmetry_over_a_corpus", "first_update", lambda *at, **ahead: first_update(*at[:4])),
+    ("symmetry_over_a_corpus", "expected_update", lambda *args: expected_update(*args).T),
+    (BEHIND, "expected_update", lambda *args: expected_update(*args[:-1], args[-1] - 1)),
+    (BEHIND, "shifted_limit", lambda chain, e, values: shifted_limit(chain, e, values.T).T),
+    ("masked_shares", "both_to_one_masked", lambda p: 0.25),
+    ("masked_update_score", "masked_score", lambda rho, p, rounds, visible: rho * p / (1 - p)),
+    ("masked_update_score", "masked_score", lambda rho, p, *_: rho * p),
+    ("masked_update_score", "masked_score", lambda rho, p, rounds, visible: masked_score(rho, p, rounds)),
+    ("masked_positions_hold_the_mask", "first_layer", lambda x, masked, mask: x),
+]

@@ -14,101 +14,56 @@ def printed(m, convention=None):
     return symmetry_score(m, "printed")
 
 
+def without_error(x, d_head, *gamma):
+    return influence(x, d_head) + chi.mean(d_head) - x
+
+
 def without_error_in_the_sum(x, d_head, *gamma):
     return x * (x > threshold(d_head)) - outlying_norm(threshold(d_head), d_head)
 
 
-PLANTED = {
-    "factor 2": ("factor_of_the_symmetry_score", "symmetry", lambda m: 2 * symmetry_score(m)),
-    "released code": ("factor_of_the_symmetry_score", "symmetry", lambda m: symmetry_score(m, "released")),
-    "parts without halves": ("squared_norm_splits", "parts", lambda m: (m + m.mT, m - m.mT)),
-    "parts not orthogonal": ("squared_norm_splits", "parts", lambda m: (m.tril(), m - m.tril().mT)),
-    "range of the printed score": ("symmetry_lies_between_minus_one_and_one", "symmetry_score", printed),
-    "score 1 as printed": (
-        "extremes_of_the_symmetry_score",
-        "symmetry_score",
-        lambda m, convention=None: symmetry_score(m),
-    ),
-    "identity without its 2": (
-        "extremes_of_the_symmetry_score",
-        "distance_from_the_end",
-        lambda part, m: part.square().sum() / m.square().sum(),
-    ),
-    "printed bound on the trace": ("bounds_on_the_trace", "BOUND", 0.5),
-    "halves kept": ("parts_without_their_halves", "LOST_HALVES", 1.0),
-    "half lost once": ("parts_without_their_halves", "LOST_HALVES", 2.0),
-    "8 / n": ("symmetry_of_random_matrices", "symmetry_mean", lambda n: 8 / n),
-    "2 / n": ("symmetry_of_random_matrices", "symmetry_mean", lambda n: 2 / n),
-    "1 / (n + 1)": ("symmetry_of_random_matrices", "symmetry_mean", lambda n: 1 / (n + 1)),
-    "never negative": ("side_from_which_symmetry_vanishes", "negative_symmetry_share", lambda n: 0.0),
-    "as often negative": ("side_from_which_symmetry_vanishes", "negative_symmetry_share", lambda n: 0.5),
-    "8 / d at initialisation": ("scores_at_initialisation", "symmetry_mean", lambda d: 8 / d),
-    "zero at initialisation": ("scores_at_initialisation", "symmetry_mean", lambda d: 0.0),
-    "spread 1 / n": ("directionality_of_random_matrices", "directionality_sd", lambda n: 1 / n),
-    "half the spread": (
-        "directionality_of_random_matrices",
-        "directionality_sd",
-        lambda n: 0.5 * directionality_sd(n),
-    ),
-    "no spread": ("one_random_matrix_has_a_direction", "directionality_sd", lambda n: 1 / n),
-    "gamma 3": ("directionality_as_defined", "directionality", lambda m, gamma: right(m, gamma + 1)),
-    "unbiased standard deviation": (
-        "directionality_as_defined",
-        "directionality",
-        lambda m, gamma: right(m, gamma * (len(m) / (len(m) - 1)) ** 0.5),
-    ),
-    "released, population's standard deviation": (
-        "directionality_as_defined",
-        "released_directionality",
-        lambda m, gamma: released(m, gamma * (1 - 1 / len(m)) ** 0.5),
-    ),
-    "columns first": ("directionality_as_defined", "directionality", lambda m, gamma: -right(m, gamma)),
-    "sign as printed": ("sign_of_directionality", "one_column_limit", lambda n: -1.0),
-    "limit without the root": (
-        "sign_of_directionality",
-        "one_column_limit",
-        lambda n: (0.107 * n - 1) / (0.107 * n + 1),
-    ),
-    "positive from the change of sign on": ("sign_of_directionality", "positive_share", lambda n: 1.0),
-    "a threshold without error": (
-        "sign_of_directionality",
-        "positive_share",
-        lambda n: norm.cdf((0.10723 * n**0.5 - 1) / 0.498),
-    ),
-    "a threshold without error in the sum": ("directionality_of_heads", "sum_influence", without_error_in_the_sum),
-    "law of the transpose": ("equal_marginals_are_not_enough", "chance_of_outlying_rows", lambda n: 0.0),
-    "spread sqrt(2) / n": ("spread_of_symmetry", "symmetry_sd", lambda n, c=None: 2**0.5 / n),
-    "spread of normal entries for all": ("spread_of_symmetry", "symmetry_sd", lambda n, c=None: symmetry_sd(n)),
-    "rows of a head as normal": (
-        "directionality_of_heads",
-        "head_directionality_sd",
-        lambda n, d_head: directionality_sd(n),
-    ),
-    "a head's threshold without error": (
-        "directionality_of_heads",
-        "influence",
-        lambda x, d_head, *gamma: influence(x, d_head) + chi.mean(d_head) - x,
-    ),
-    "a head's scale counted": (
-        "directionality_of_heads",
-        "influence",
-        lambda x, d_head, *gamma: influence(x, d_head) + 0.05 * (x**2 / d_head - 1),
-    ),
-    "a head's spread by a wrong influence": (
-        "directionality_of_heads",
-        "attngeo.chapters.two_scores.laws.influence",
-        lambda x, d_head, *gamma: influence(x, d_head) + chi.mean(d_head) - x,
-    ),
-    "open range": (
-        "directionality_lies_between_minus_one_and_one",
-        "directionality_score",
-        lambda m: 0.9 * directionality_score(m),
-    ),
-    "printed inequality": ("inequality_between_the_sums", "bound_on_the_difference", lambda r, c: c),
-    "sides exchanged": ("extremes_of_directionality", "end_reached", lambda rows, columns: (columns > 0) - (rows > 0)),
-    "more rows than columns": (
-        "extremes_of_directionality",
-        "end_reached",
-        lambda rows, columns: (rows > columns) - (columns > rows),
-    ),
-}
+DEFINED = "directionality_as_defined"
+HEADS = "directionality_of_heads"
+
+PLANTED = [
+    ("factor_of_the_symmetry_score", "symmetry", lambda m: 2 * symmetry_score(m)),
+    ("factor_of_the_symmetry_score", "symmetry", lambda m: symmetry_score(m, "released")),
+    ("squared_norm_splits", "parts", lambda m: (m + m.mT, m - m.mT)),
+    ("squared_norm_splits", "parts", lambda m: (m.tril(), m - m.tril().mT)),
+    ("symmetry_lies_between_minus_one_and_one", "symmetry_score", printed),
+    ("extremes_of_the_symmetry_score", "symmetry_score", lambda m, convention=None: symmetry_score(m)),
+    ("extremes_of_the_symmetry_score", "distance_from_the_end", lambda part, m: part.square().sum() / m.square().sum()),
+    ("bounds_on_the_trace", "BOUND", 0.5),
+    ("parts_without_their_halves", "LOST_HALVES", 1.0),
+    ("parts_without_their_halves", "LOST_HALVES", 2.0),
+    ("symmetry_of_random_matrices", "symmetry_mean", lambda n: 8 / n),
+    ("symmetry_of_random_matrices", "symmetry_mean", lambda n: 2 / n),
+    ("symmetry_of_random_matrices", "symmetry_mean", lambda n: 1 / (n + 1)),
+    ("side_from_which_symmetry_vanishes", "negative_symmetry_share", lambda n: 0.0),
+    ("side_from_which_symmetry_vanishes", "negative_symmetry_share", lambda n: 0.5),
+    ("scores_at_initialisation", "symmetry_mean", lambda d: 8 / d),
+    ("scores_at_initialisation", "symmetry_mean", lambda d: 0.0),
+    ("directionality_of_random_matrices", "directionality_sd", lambda n: 1 / n),
+    ("directionality_of_random_matrices", "directionality_sd", lambda n: 0.5 * directionality_sd(n)),
+    ("one_random_matrix_has_a_direction", "directionality_sd", lambda n: 1 / n),
+    (DEFINED, "directionality", lambda m, gamma: right(m, gamma + 1)),
+    (DEFINED, "directionality", lambda m, gamma: right(m, gamma * (len(m) / (len(m) - 1)) ** 0.5)),
+    (DEFINED, "released_directionality", lambda m, gamma: released(m, gamma * (1 - 1 / len(m)) ** 0.5)),
+    (DEFINED, "directionality", lambda m, gamma: -right(m, gamma)),
+    ("sign_of_directionality", "one_column_limit", lambda n: -1.0),
+    ("sign_of_directionality", "one_column_limit", lambda n: (0.107 * n - 1) / (0.107 * n + 1)),
+    ("sign_of_directionality", "positive_share", lambda n: 1.0),
+    ("sign_of_directionality", "positive_share", lambda n: norm.cdf((0.10723 * n**0.5 - 1) / 0.498)),
+    (HEADS, "sum_influence", without_error_in_the_sum),
+    ("equal_marginals_are_not_enough", "chance_of_outlying_rows", lambda n: 0.0),
+    ("spread_of_symmetry", "symmetry_sd", lambda n, c=None: 2**0.5 / n),
+    ("spread_of_symmetry", "symmetry_sd", lambda n, c=None: symmetry_sd(n)),
+    (HEADS, "head_directionality_sd", lambda n, d_head: directionality_sd(n)),
+    (HEADS, "influence", without_error),
+    (HEADS, "influence", lambda x, d_head, *gamma: influence(x, d_head) + 0.05 * (x**2 / d_head - 1)),
+    (HEADS, "attngeo.chapters.two_scores.laws.influence", without_error),
+    ("directionality_lies_between_minus_one_and_one", "directionality_score", lambda m: 0.9 * directionality_score(m)),
+    ("inequality_between_the_sums", "bound_on_the_difference", lambda r, c: c),
+    ("extremes_of_directionality", "end_reached", lambda rows, columns: (columns > 0) - (rows > 0)),
+    ("extremes_of_directionality", "end_reached", lambda rows, columns: (rows > columns) - (columns > rows)),
+]
