@@ -13,32 +13,18 @@ details = notebook("context_and_prediction_details")
 both_sides, two_sided = details.both_sides, details.two_sided
 
 
-def from_zero(objective, marginals):
-    """Equations S74, S75 with k from 0, a position before the first one counted like the first."""
-    right = expected_counts(objective, marginals)
-    return Counts(right.context + len(marginals) * marginals[0], right.predicted - marginals[0])
+def counted(change):
+    """Expected counts of contexts c and predictions p of a token made others, from both and the marginals m."""
+    return lambda *at, **more: Counts(*change(*vars(expected_counts(*at, **more)).values(), at[1]))
 
 
-def upside_down(objective, marginals):
-    right = expected_counts(objective, marginals)
-    return Counts(right.predicted, right.context)
-
-
-def one_half(objective, marginals):
-    right = expected_counts(objective, marginals)
-    return Counts(right.context / 2, right.predicted)
-
-
-def with_leading_n(objective, marginals, mask_rate):
-    """Equations S79, S80 as printed: ``N rho (N - 1) (1 - rho) sum_k Pr[t_k = t]``."""
-    right = expected_counts(objective, marginals, mask_rate)
-    return Counts(right.context * len(marginals), right.predicted * len(marginals))
-
-
-def with_n_partners(objective, marginals, mask_rate):
-    right = expected_counts(objective, marginals, mask_rate)
-    n = len(marginals)
-    return Counts(right.context * n / (n - 1), right.predicted * n / (n - 1))
+# k from 0, a position before the first one counted like the first
+from_zero = counted(lambda c, p, m: (c + len(m) * m[0], p - m[0]))
+upside_down = counted(lambda c, p, m: (p, c))
+one_half = counted(lambda c, p, m: (c / 2, p))
+# Equations S79, S80 as printed: ``N rho (N - 1) (1 - rho) sum_k Pr[t_k = t]``
+with_leading_n = counted(lambda c, p, m: (c * len(m), p * len(m)))
+with_n_partners = counted(lambda c, p, m: (c * len(m) / (len(m) - 1), p * len(m) / (len(m) - 1)))
 
 
 def transposed_prediction(beta, x, position, role):
