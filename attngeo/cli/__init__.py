@@ -43,7 +43,10 @@ class _Commands(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True}
+
+
+@click.group(cls=_Commands, context_settings=SETTINGS)
 @click.version_option(__version__, prog_name="attngeo")
 def cli() -> None:
     """Symmetry and directionality of the query-key matrices of Transformers."""

@@ -1,7 +1,6 @@
 """``attngeo experiment``: say what of an experiment is recorded, and make the runs that are not."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -10,9 +9,6 @@ from attngeo.errors import AttngeoError, needs
 from attngeo.files.atomic import write_text
 from attngeo.files.checkout import data, root
 from attngeo.files.provenance import head
-
-if TYPE_CHECKING:
-    from attngeo.runs.experiments import Experiment
 
 
 @click.command
@@ -23,7 +19,7 @@ if TYPE_CHECKING:
 @click.option("--tables", is_flag=True, help="Write the table of experiments in data/runs/README.md anew.")
 @click.option("--any-code", is_flag=True, help="Also where the recorded runs were made with another commit.")
 def command(
-    name: str | None, dry_run: bool, missing: bool, workers: int, scheduler: str, tables: bool, any_code: bool
+    name: str | None, dry_run: bool, missing: bool, workers: int | None, scheduler: str, tables: bool, any_code: bool
 ) -> None:
     """Make the runs of the experiment NAME that are not recorded, in the order of its plan.
 
@@ -60,14 +56,14 @@ def command(
         from attngeo.training.experiments import make_runs
 
     failed = 0
-    for run, outcome in make_runs(experiment, todo, workers, scheduler):
+    for run, outcome in make_runs(experiment, todo, workers or 0, scheduler):
         failed += isinstance(outcome, AttngeoError)
         click.echo(f"{run.name}: {outcome if isinstance(outcome, AttngeoError) else outcome.value}")
     if failed:
         raise ExperimentError(f"{failed} of {len(todo)} runs of {experiment.name} failed; the others are made.")
 
 
-def _require_one_code(experiment: "Experiment") -> None:
+def _require_one_code(experiment) -> None:
     """Refuse to finish a confirmatory experiment with other code than it was begun with."""
     from attngeo.runs.experiments import ExperimentError, Status, commits
 

@@ -30,8 +30,6 @@ SUFFIXES = {
 }
 PICTURES = (".svg", ".png", ".pdf")
 MARKS = ("config.json", "adapter_config.json", "run.json")  # of folders in which nothing is replaced
-# formats that are of no use on a terminal, with what they need: extra, package, what it is called
-FILES_ONLY = {"parquet": ("parquet", "pyarrow", "a Parquet file"), "html": ("plot", "matplotlib", "a report")}
 
 
 def format_of(asked: str | None, output: Path | None) -> str:
@@ -39,7 +37,7 @@ def format_of(asked: str | None, output: Path | None) -> str:
 
     Raises:
         ParameterError: they differ, neither tells one, it needs a file, or that file lies beside a checkpoint.
-        MissingExtra: a package that writes it is not installed.
+        MissingExtra: pyarrow is not installed, and a Parquet file is asked for.
     """
     suffix = output.suffix.lower() if output else ""
     form = next((name for name, suffixes in SUFFIXES.items() if suffix in suffixes), None if output else "table")
@@ -48,26 +46,12 @@ def format_of(asked: str | None, output: Path | None) -> str:
         raise ParameterError(f"the name {output} does not tell a format, or not that of --format; end it in {known}.")
     if output and output.is_file() and any((output.resolve().parent / mark).is_file() for mark in MARKS):
         raise ParameterError(f"{output} is there already, in the folder of a checkpoint or a run; name another file.")
-    if form in FILES_ONLY:
-        extra, package, what = FILES_ONLY[form]
-        if output is None:
-            raise ParameterError(f"{form} needs a file: add -o FILE{SUFFIXES[form][0]}.")
-        with needs(extra, what):
-            import_module(package)
+    if form in ("parquet", "html") and output is None:
+        raise ParameterError(f"{form} needs a file: add -o FILE{SUFFIXES[form][0]}.")
+    if form == "parquet":
+        with needs("parquet", "a Parquet file"):
+            import_module("pyarrow")
     return form
-
-
-def check_picture(path: Path) -> None:
-    """Refuse what cannot become the file of a figure.
-
-    Raises:
-        ParameterError: its suffix is none of PICTURES.
-        MissingExtra: matplotlib is not installed.
-    """
-    if path.suffix.lower() not in PICTURES:
-        raise ParameterError(f"{path} cannot hold a figure; end its name in one of {', '.join(PICTURES)}.")
-    with needs("plot", "a figure"):
-        import_module("matplotlib")
 
 
 class View(NamedTuple):

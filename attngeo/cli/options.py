@@ -23,9 +23,7 @@ def several(*options: Callable) -> Callable:
     return decorate
 
 
-gamma = click.option(
-    "--gamma", default=GAMMA, show_default=True, help="Threshold of the directionality score, in standard deviations."
-)
+gamma = click.option("--gamma", default=GAMMA, help="Threshold of the directionality score, in standard deviations.")
 scoring = several(
     click.option("--per-head", is_flag=True, help="Also one row per head."),
     gamma,
@@ -33,7 +31,6 @@ scoring = several(
         "--convention",
         type=click.Choice([c.value for c in Convention]),
         default=Convention.DEFINITION.value,
-        show_default=True,
         help="Formulas: of the definitions, of Def. 3.1 as printed, of the released code, or behind Table S3.",
     ),
     click.option(
@@ -42,11 +39,11 @@ scoring = several(
         type=click.Choice(list(SUFFIXES)),
         help="Default: by the suffix of FILE, else table. parquet and html need -o.",
     ),
-    click.option("-o", "--output", metavar="FILE", type=FILE, help="Write there and not to stdout."),
+    click.option("-o", "--output", type=FILE, help="Write there and not to stdout."),
 )
 working = several(
-    click.option("--workers", type=click.IntRange(0), default=0, help="Processes on this machine, one core each."),
+    click.option("--workers", type=click.IntRange(1), help="Processes on this machine, one core each."),
     click.option(
-        "--scheduler", metavar="ADDRESS", default="", help="Address of a dask scheduler, whose workers do the work."
+        "--scheduler", default="", show_default=False, help="Address of a dask scheduler, whose workers do the work."
     ),
 )

@@ -29,7 +29,6 @@ from attngeo.files.checkout import root
 @click.option(
     "-o",
     "--output",
-    metavar="FILE",
     type=FILE,
     help="A page (.html) or a notebook (.ipynb). Default: CHAPTER.ipynb in this folder, where none is.",
 )

@@ -2,54 +2,32 @@
 
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from attngeo.bilinear.conventions import Convention
 from attngeo.cli import options
-from attngeo.cli.formats import View, check_picture, deliver, format_of
+from attngeo.cli.formats import PICTURES, View, deliver, format_of
 from attngeo.cli.terminal import bars, mute_hub, say, screen
-from attngeo.errors import ParameterError
-
-if TYPE_CHECKING:
-    from attngeo.checkpoints.layers import Checkpoint
+from attngeo.errors import ParameterError, needs
 
 
 @click.command
 @click.argument("checkpoint", metavar="PATH_OR_ID")
 @options.scoring
-@click.option(
-    "--plot",
-    metavar="FILE",
-    type=options.FILE,
-    help="Also draw the scores over layers against random weights, or W_qk of --layer: .svg, .png or .pdf.",
-)
+@click.option("--plot", type=options.FILE, help="Also draw the scores, or W_qk of --layer: .svg, .png or .pdf.")
 @click.option("--layer", type=click.IntRange(0), metavar="N", help="This layer alone, of every part.")
 @click.option("--head", type=click.IntRange(0), metavar="N", help="This head of --layer alone.")
-@click.option(
-    "--positions",
-    is_flag=True,
-    help="Split each s by the space of the model's position table: queries and keys both in it, both outside, mixed.",
-)
-@click.option(
-    "--register",
-    "registered",
-    metavar="FILE.yml",
-    type=options.FILE,
-    help="Architectures of your own, in the words of attngeo's entries.yml.",
-)
+@click.option("--positions", is_flag=True, help="Split each s by the space of the positions: in it, outside, mixed.")
+@click.option("--register", "registered", type=options.FILE, help="Architectures of your own, as in entries.yml.")
 # the others are those of open_checkpoint
 @click.option("--revision", metavar="R", help="Branch, tag or commit of a Hub repository.")
-@click.option("--subfolder", metavar="S", default="", help="Folder in PATH_OR_ID that holds config.json and weights.")
+@click.option("--subfolder", metavar="S", default="", show_default=False, help="Folder in PATH_OR_ID with the model.")
 @click.option("--adapter", metavar="DIR", help="A LoRA adapter of peft (folder or Hub id) to merge into the model.")
 @click.option("--as", "model_type", metavar="TYPE", help="Read the model as this type: its own differs by name alone.")
 @click.option(
-    "--matrix",
-    type=click.Choice(["qk", "ov"]),
-    default="qk",
-    show_default=True,
-    help="W_qk, or W_o W_v^T: what a head writes for what it reads.",
+    "--matrix", type=click.Choice(["qk", "ov"]), default="qk", help="W_qk, or what a head writes for what it reads."
 )
 @click.option("--fold-norm", is_flag=True, help="Fold in the gain of the layer normalisation before queries and keys.")
 def command(
@@ -72,10 +50,13 @@ def command(
     and key tensors are read. A star marks what lies outside the values of 95 % of random weights of the same shape.
     """
     form = format_of(asked, output)
-    if plot is not None:
-        check_picture(plot)
+    if plot is not None and plot.suffix.lower() not in PICTURES:
+        raise ParameterError(f"{plot} cannot hold a figure; end its name in one of {', '.join(PICTURES)}.")
     if head is not None and layer is None:
         raise ParameterError("--head is one of a layer; add --layer.")
+    if plot is not None or form == "html":
+        with needs("plot", "a figure"):
+            from attngeo.display.score_figure import matrix_figure, score_figure
     from attngeo.bilinear.summary import cells, summary  # torch comes with it, which no --help waits for
     from attngeo.checkpoints.architectures import register_file
     from attngeo.checkpoints.layers import open_checkpoint
@@ -104,8 +85,6 @@ def command(
     title = f"{opened.name} {opened.revision[:12]}".strip() + f", gamma = {gamma:g}, formulas: {convention}"
     view = View(title, *cells(rows), [*notes, *summary(rows)])
     if plot is not None or form == "html":
-        from attngeo.display.score_figure import matrix_figure, score_figure
-
         forms = {} if layer is None else {plan.part: opened.read(plan).form for plan in opened.plans}
         figure = score_figure(rows) if layer is None else matrix_figure(opened.name, forms, layer, head)
         view = view._replace(svg=figure.svg(), alt=figure.alt)
@@ -115,9 +94,7 @@ def command(
     deliver(rows, view, form, output)
 
 
-def _scored(
-    checkpoint: "Checkpoint", gamma: float, per_head: bool, convention: str, positions: bool
-) -> tuple[list[dict], list[str]]:
+def _scored(checkpoint, gamma: float, per_head: bool, convention: str, positions: bool) -> tuple[list[dict], list[str]]:
     """Rows of scores, and which parts could not be split by positions."""
     from attngeo.bilinear.rows import with_split
     from attngeo.checkpoints.rows import PositionSpaces, layer_rows

@@ -18,16 +18,13 @@ JOBS = min(4, os.cpu_count() or 1)
 @click.option(
     "--from",
     "ids",
-    metavar="FILE",
     type=click.File(encoding="utf-8", errors="replace"),
     help="Further MODELs, one a line; - for stdin.",
 )
-@click.option("--group", "label", metavar="G", default="", help="Every model of a group: see --list.")
+@click.option("--group", "label", metavar="G", default="", show_default=False, help="All of a group: see --list.")
 @click.option("--resume", is_flag=True, help="Pass over models with a finished record.")
 @click.option("-o", "--output", type=options.FOLDER, help="Folder of the records.")
-@click.option(
-    "-j", "--jobs", type=click.IntRange(1), default=JOBS, show_default=True, help="Models at once; of one, layers."
-)
+@click.option("-j", "--jobs", type=click.IntRange(1), default=JOBS, help="Models at once; of one, layers.")
 @options.working
 @options.gamma
 @click.option("--quantise", is_flag=True, help="Also score the weights rounded to 16, 8 and 4 bits.")
@@ -39,7 +36,7 @@ def command(
     resume: bool,
     output: Path | None,
     jobs: int,
-    workers: int,
+    workers: int | None,
     scheduler: str,
     gamma: float,
     quantise: bool,
@@ -86,7 +83,7 @@ def command(
             progress.update(task, what=f"models, {sum(list(read.values())):.1f} MB read")
 
         if workers or scheduler:
-            outcomes = survey_on_workers(todo, folder, gamma, quantise, workers, scheduler)
+            outcomes = survey_on_workers(todo, folder, gamma, quantise, workers or 0, scheduler)
         else:
             torch.set_num_threads(max(1, torch.get_num_threads() // jobs))
             outcomes = survey(todo, folder, gamma, jobs, on_layer, quantise)

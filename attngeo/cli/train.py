@@ -5,7 +5,7 @@ from contextlib import nullcontext
 from dataclasses import fields, replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 import click
 
@@ -14,9 +14,6 @@ from attngeo.cli.terminal import bars, say
 from attngeo.errors import needs
 from attngeo.training.choices import PRESETS
 from attngeo.training.config import TrainingConfig, configure, read_values
-
-if TYPE_CHECKING:
-    from attngeo.runs.record import Run
 
 
 def _options(function):
@@ -89,7 +86,7 @@ class _Progress:
                 self.next_line = row["step"] + self.steps / 10
 
 
-def _last_line(run: "Run", output: Path) -> str:
+def _last_line(run, output: Path) -> str:
     from attngeo.bilinear.null_laws import laws_of_shape
 
     last = run.layer_scores()[lambda t: t["step"] == t["step"].max()]

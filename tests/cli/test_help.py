@@ -36,3 +36,18 @@ def test_completion_is_a_script_and_completes():
     asked = {"_ATTNGEO_COMPLETE": "bash_complete", "COMP_WORDS": "attngeo score --fold", "COMP_CWORD": "2"}
     done = subprocess.run(call, capture_output=True, text=True, check=True, env={**os.environ, **asked})
     assert done.stdout == "plain,--fold-norm\n"
+
+
+def test_a_missing_extra_is_one_sentence_before_anything_is_read(tmp_path):
+    for missing, command, extra in (
+        ("pyarrow", "score /nowhere -o s.parquet", "parquet"),
+        ("matplotlib", "score /nowhere --plot s.svg", "plot"),
+        ("accelerate", "train -o run", "train"),
+        ("jupytext", "run --list", "book"),
+    ):
+        hidden = f"import sys; sys.modules[{missing!r}] = None; from attngeo.cli import main; main()"
+        call = [sys.executable, "-c", hidden, *command.split()]
+        done = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
+        assert f"needs the package {missing}" in done.stderr and f"'attngeo[{extra}]'" in done.stderr
+        assert not list(tmp_path.iterdir())

@@ -151,14 +151,6 @@ def test_a_convention_changes_scores_and_their_reference_alike(convention, score
     assert "another formula than the definition's" in table(saved, "--convention", convention)
 
 
-def test_a_missing_extra_is_one_sentence_before_anything_is_read(refused, tmp_path, monkeypatch):
-    for package, extra, option in (("pyarrow", "parquet", "-os.parquet"), ("matplotlib", "plot", "--plot=s.svg")):
-        monkeypatch.chdir(tmp_path)
-        monkeypatch.setitem(sys.modules, package, None)
-        said = refused("score", "/nowhere", option)
-        assert package in said and f"attngeo[{extra}]" in said and not list(tmp_path.iterdir())
-
-
 def test_scores_are_drawn_and_reported_and_one_layer_or_head_as_a_heat_map(attngeo, scored, saved, tmp_path):
     figure, report = tmp_path / "s.svg", tmp_path / "r.html"
     assert attngeo("score", saved, "--plot", figure)[::2] == (0, f"figure written to {figure}\n")

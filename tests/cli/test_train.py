@@ -1,6 +1,4 @@
 import re
-import subprocess
-import sys
 
 import pytest
 import yaml
@@ -118,16 +116,3 @@ def test_bad_input_is_one_sentence_and_leaves_no_run(text, tmp_path, refused, mo
         said = refused("train", "-o", tmp_path / "run", *flags(corpus=tmp_path / "text.txt", **SMALL))
         assert str(tmp_path / "text.txt") in said
     assert not (tmp_path / "run" / "run.json").exists()
-
-
-def test_a_missing_extra_is_one_sentence(tmp_path):
-    for missing, command, named in (
-        ("accelerate", ["train", "-o", "run"], "accelerate.* 'attngeo.train.'"),
-        ("jupytext", ["run", "--list"], "'attngeo.book.'"),
-    ):
-        hidden = f"import sys; sys.modules[{missing!r}] = None; from attngeo.cli import main; main()"
-        ended = subprocess.run(
-            [sys.executable, "-c", hidden, *command], cwd=tmp_path, capture_output=True, text=True, check=False
-        )
-        assert ended.returncode == 2 and re.search(named, ended.stderr) and ended.stderr.count("\n") == 1
-        assert list(tmp_path.iterdir()) == []
