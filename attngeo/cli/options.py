@@ -34,10 +34,7 @@ scoring = several(
         help="Formulas: of the definitions, of Def. 3.1 as printed, of the released code, or behind Table S3.",
     ),
     click.option(
-        "--format",
-        "asked",
-        type=click.Choice(list(SUFFIXES)),
-        help="Default: by the suffix of FILE, else table. parquet and html need -o.",
+        "--format", "asked", type=click.Choice(list(SUFFIXES)), help="Default: by the suffix of FILE, else table."
     ),
     click.option("-o", "--output", type=FILE, help="Write there and not to stdout."),
 )

@@ -17,21 +17,10 @@ from attngeo.files.checkout import root
 @click.command
 @click.argument("chapter", required=False)
 @click.option(
-    "-p",
-    "--parameter",
-    "words",
-    type=(str, str),
-    multiple=True,
-    metavar="NAME VALUE",
-    help="Set a parameter. A list: -p models '[gpt2, bert]', or the option again for each item.",
+    "-p", "--parameter", "words", type=(str, str), multiple=True, metavar="NAME VALUE", help="Set a parameter."
 )
 @click.option("--profile", metavar="NAME", help="smoke, cpu or gpu. Default: ATTNGEO_PROFILE, else cpu.")
-@click.option(
-    "-o",
-    "--output",
-    type=FILE,
-    help="A page (.html) or a notebook (.ipynb). Default: CHAPTER.ipynb in this folder, where none is.",
-)
+@click.option("-o", "--output", type=FILE, help="A page (.html) or a notebook (.ipynb). Default: CHAPTER.ipynb here.")
 @click.option("--open", "opened", is_flag=True, help="Open the result with the program that the system has for it.")
 @click.option("--list", "listing", is_flag=True, help="List the chapters and their parameters.")
 def command(
@@ -45,7 +34,9 @@ def command(
     """Execute a chapter and write it, its numbers, captions and figures following the parameters.
 
     A page is one file that needs no network and nothing beside it: figures, formulas and what is interactive are
-    inside. A notebook can be run on from there; its text is MyST, as in the book.
+    inside. A notebook can be run on from there; its text is MyST, as in the book. It replaces another only with -o.
+
+    A parameter that is a list is given as -p models '[gpt2, bert]', or by the option again for each item.
 
     Without a chapter, list the chapters and their parameters. It needs a checkout, and the extra book.
     """

@@ -15,12 +15,7 @@ JOBS = min(4, os.cpu_count() or 1)
 
 @click.command
 @click.argument("models", nargs=-1, metavar="[MODEL]...")
-@click.option(
-    "--from",
-    "ids",
-    type=click.File(encoding="utf-8", errors="replace"),
-    help="Further MODELs, one a line; - for stdin.",
-)
+@click.option("--from", "ids", type=click.File(errors="replace"), help="Further MODELs, one a line; - for stdin.")
 @click.option("--group", "label", metavar="G", default="", show_default=False, help="All of a group: see --list.")
 @click.option("--resume", is_flag=True, help="Pass over models with a finished record.")
 @click.option("-o", "--output", type=options.FOLDER, help="Folder of the records.")
