@@ -52,7 +52,7 @@ def _spread(checkpoints: Sequence[str]) -> list[str]:
 
     steps = {name: saved_steps(local_path(name)) for name in checkpoints}
     if len(checkpoints) > 1:  # beside others, a folder that is a model stands for that alone
-        steps = {name: [] if local_path(name) in found else found for name, found in steps.items()}
+        steps = {name: [] if local_path(name) in saved else saved for name, saved in steps.items()}
     each = [str(step) for name in steps for step in (steps[name] or [name])]
     if len(each) < 2:
         raise ParameterError(

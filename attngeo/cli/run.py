@@ -48,14 +48,13 @@ def command(
         chapters = [book.chapter(chapter)] if chapter else book.all_chapters()
         click.echo("\n\n".join(_description(c) for c in chapters))
         return
-    found = book.chapter(chapter)
-    profile = profile or current_profile()
-    values = found.values_from_words(words)
-    if output is None and os.path.lexists(output := Path(f"{found.name}.ipynb")):  # one that may have been worked on
+    chosen = book.chapter(chapter)
+    values = chosen.values_from_words(words)
+    if output is None and os.path.lexists(output := Path(f"{chosen.name}.ipynb")):  # one that may have been worked on
         raise ParameterError(f"{output} is there already and may hold changes; name it, or another file, with -o.")
     if output.suffix not in (".html", ".ipynb"):
         raise ParameterError(f"{output} must end in .html, for a page, or in .ipynb, for a notebook.")
-    _run(book, found, profile, values, output)
+    _run(book, chosen, profile or current_profile(), values, output)
     if opened and click.launch(str(output)):
         click.echo(f"No program was found that opens {output}.", err=True)
 
