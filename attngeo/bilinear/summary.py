@@ -1,12 +1,13 @@
 """What a table of scores says in a few sentences: medians, what random weights give, and what lies outside that."""
 
+import math
 from collections.abc import Iterable, Sequence
 from math import isnan
 from statistics import median
 
 from attngeo.bilinear.null_laws import LEVEL, laws_of_shape
 from attngeo.bilinear.rows import DIMENSION, SPLIT
-from attngeo.bilinear.scores import SUM
+from attngeo.bilinear.scores import SUM, Convention
 
 Row = dict  # of `attngeo.bilinear.rows.form_rows`
 SHOWN = ("symmetry", "directionality")
@@ -46,7 +47,19 @@ def summary(rows: Sequence[Row]) -> list[str]:
         if scored:
             n = " and ".join(f"{sum(outside(r, s) for r in scored)} of {len(scored)} {kind} by {s}" for s in SHOWN)
             counts.append(f"* outside what 95 % of random weights give: {n}")
-    return lines + counts
+    return lines + counts + _by_the_released_formula(of["layers"])
+
+
+def _by_the_released_formula(layers: Sequence[Row]) -> list[str]:
+    """Where the released code's formula of directionality sets other layers apart: how many, and which to trust."""
+    rows = [row for row in layers if row["convention"] == Convention.DEFINITION]
+    laws = [laws_of_shape(row["d_model"], row["rank"], row["gamma"], Convention.RELEASED) for row in rows]
+    pairs = zip(laws, rows, strict=True)
+    theirs = sum(law["directionality"].p(row["directionality_released"]) < LEVEL for law, row in pairs)
+    if theirs == sum(outside(row, "directionality") for row in rows):
+        return []
+    count = f"by the released code's formula {theirs} of {len(rows)} layers by directionality"
+    return [f"{count}: trust the definition's count, unless you compare with that code"]
 
 
 def is_dead(row: Row) -> bool:
@@ -93,7 +106,11 @@ def _score_cells(row: Row, score: str) -> tuple[str, str, str]:
     if without_law(row):
         return f"{row[score]:.4f} ", "", ""
     p, mark = row[f"{score}_p"], "*" if outside(row, score) else " "
-    return f"{row[score]:.4f}{mark}", f"{row[f'{score}_z']:+.1f}", f"{p:.2g}" if p > 1e-9 else "<1e-9"
+    law = laws_of_shape(row["d_model"], row["rank"], row["gamma"], row["convention"])[score]
+    least = max(law.least, 1e-9)  # what is smaller cannot be told, and is shown as a bound of one digit, rounded up
+    digit = 10 ** math.floor(math.log10(least))
+    bounded = f"{p:.2g}" if p > least else f"<{math.ceil(least / digit - 1e-9) * digit:.0e}".replace("e-0", "e-")
+    return f"{row[score]:.4f}{mark}", f"{row[f'{score}_z']:+.1f}", bounded
 
 
 def _grouped(rows: Iterable[Row], *names: str) -> Iterable[tuple[tuple, list[Row]]]:

@@ -9,6 +9,7 @@ from scipy.stats import norm
 from attngeo.bilinear.null_laws import (
     LEVEL,
     NullLaw,
+    _spectrum,
     directionality_null,
     laws_of_shape,
     symmetry_null,
@@ -127,3 +128,26 @@ def test_a_p_is_monotone_and_never_below_what_its_draws_can_tell():
     assert ps == sorted(ps, reverse=True) and ps[-1] == law.p(-1.0) == law.least == 1 / (len(law.distances) + 1)
     assert [p >= LEVEL for p in ps] == [value <= law.half_width for value in distances]
     assert 0 < symmetry_null(576, 192).p(1.0) < 1e-300
+
+
+@pytest.mark.parametrize("d, rank", [(2, 2), (3, 2), (1, 5), (5, 1)])
+def test_moments_of_the_spectrum_are_those_of_a_wishart_matrix(d, rank):
+    def traces(k):
+        powers = [torch.linalg.matrix_power(k.mT @ k, n).diagonal(dim1=1, dim2=2).sum(-1) for n in (1, 2, 3)]
+        return powers[1], powers[0] ** 2, powers[2], powers[0] ** 3
+
+    square, total_2, cube, total_3 = expected(traces, d, rank, 1)
+    assert _spectrum(d, rank) == pytest.approx((square / total_2, cube / total_3))
+
+
+@pytest.mark.parametrize("d, rank, far, draws", [(576, 192, (0.2, 0.35, 0.55, 0.65), 60_000)])
+def test_a_p_agrees_with_many_redraws_of_its_own_law(d, rank, far, draws, monkeypatch):
+    law = directionality_null(d, rank)
+    monkeypatch.setattr("attngeo.bilinear.null_laws.NORMS", 2 * d * draws)
+    monkeypatch.setattr("attngeo.bilinear.null_laws.DRAWS", draws)
+    monkeypatch.setattr(np.random, "default_rng", lambda seed, make=np.random.default_rng: make(seed + 1))
+    distances = directionality_null.__wrapped__(d, rank).distances
+    for value in far:
+        share = float((distances >= value).mean())
+        error = 4 * math.sqrt(share * (1 - share) / len(law.distances)) + 2 * law.least
+        assert share - error <= law.p(value) <= max(1.5 * share, share + error)
