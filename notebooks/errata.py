@@ -38,18 +38,17 @@
 # %% tags=["remove-cell"]
 from attngeo.book import reported_checks
 from attngeo.chapters.errata.tables import MAYBE_COPYING, errata
+from attngeo.chapters.status.nodes import content, foundations
 from attngeo.display.page import glue, table
 from attngeo.display.verdicts import account
 from attngeo.claims import Verdict
 
-# what Theorem 2.3 of the paper rests on
-BEHIND_2_3 = ("2.3", "S1.12", "S1.8", "S1.10", "S1.11", "S1.7", "2.2", "Eq. 1", "S1.1", "S1.2", "S1.3")
 paper = account(reported_checks())
 mended = (Verdict.MISPRINT, Verdict.ASSUMPTION, Verdict.CHANGES)
 for name, verdict in zip(("misprints", "assumptions", "changes"), mended, strict=True):
     glue(f"n-{name}", len(errata(paper.findings, verdict)))
     glue(f"about-{name}", len(paper.about(verdict)))
-glue("n-columns", paper.counts(*BEHIND_2_3)[Verdict.CHANGES])
+glue("n-columns", paper.counts(*foundations("2.3", content()))[Verdict.CHANGES])
 glue("n-withheld", sum(f.verdict in mended and not f.supported for f in paper.findings))
 glue("n-copying", sum(f.report["maybe_copying"] for f in paper.supported))
 glue("mark", MAYBE_COPYING)

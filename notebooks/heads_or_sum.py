@@ -30,11 +30,10 @@ model: str = "all-MiniLM-L6-v2"  # recorded model whose pairs of heads are compu
 from dataclasses import replace
 from itertools import product
 
-import numpy as np
 import pandas as pd
+import seaborn as sns
 import torch
 from IPython.display import Markdown
-from matplotlib.lines import Line2D
 from torch import Tensor
 
 from attngeo.chapters.heads_or_sum import (
@@ -100,30 +99,34 @@ again = f"The weights of {model} are not at hand for this page" if gap is None e
 
 
 # %% tags=["remove-cell"]
+def named(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows with the line that they stand in: model and part."""
+    return rows.assign(line=rows["model"] + ", " + rows["part"])
+
+
 @house_style()
 def heads_and_sums(of: Evidence) -> CaptionedFigure:
     """Symmetry of every head, of the heads of a layer together and of their sum, a line for each model and part."""
     stacks = medians(whole(of.layers), ("symmetry", "heads"))
     stacks = pd.concat(stacks[stacks["attention"] == kind].sort_values("symmetry", ascending=False) for kind in COLOURS)
-    heads = of.pairs[of.pairs["g"] == of.pairs["h"]]
-    heads = (heads["trace"] / heads["product"]).groupby([heads["model"], heads["part"]])
+    heads = with_kinds(beside_survey(of).query("head >= 0"))
     figure, panel = new_figure(7.4, 0.165 * len(stacks) + 1)
-    rng = np.random.default_rng(0)
-    for y, row in enumerate(stacks.itertuples()):
-        points = heads.get_group((row.model, row.part))
-        at = points, y + rng.uniform(-0.3, 0.3, len(points))
-        panel.scatter(*at, s=6, color=COLOURS[row.attention], alpha=0.3, linewidths=0, rasterized=True)
-        panel.plot([row.heads, row.symmetry], [y, y], color="black", linewidth=1)
-        panel.plot(row.heads, y, "o", color="black", markerfacecolor="white", markersize=6)
-        panel.plot(row.symmetry, y, "D", color="black", markersize=5)
+    lines = {"y": "line", "order": list(named(stacks)["line"]), "ax": panel}
+    points = {"hue": "attention", "palette": COLOURS, "size": 2.5, "alpha": 0.3, "jitter": 0.3, "rasterized": True}
+    sns.stripplot(named(heads), x="symmetry", **points, **lines)
+    panel.hlines(range(len(stacks)), stacks["heads"], stacks["symmetry"], color="black", linewidth=1)
+    marks = {"heads": ("o", "white", "its heads together"), "symmetry": ("D", "black", "layer: sum over heads")}
+    for column, (marker, face, label) in marks.items():
+        panel.plot(stacks[column], range(len(stacks)), marker, color="black", markerfacecolor=face, label=label)
     panel.axvline(0, color=NEUTRAL, linewidth=0.8)
-    panel.set_yticks(range(len(stacks)), [f"{r.model}, {r.part}" for r in stacks.itertuples()], fontsize=8)
-    panel.set(xlabel="symmetry s", ylim=(len(stacks) - 0.4, -0.6))
-    marks = [("layer: sum over heads", "black", "D", "black"), ("its heads together", "black", "o", "white")]
-    marks += [(f"head, {kind}", colour, "o", colour) for kind, colour in COLOURS.items()]
-    handles = [Line2D([], [], ls="none", label=la, color=c, marker=m, markerfacecolor=face) for la, c, m, face in marks]
-    figure.legend(handles=handles, loc="outside upper center", ncols=3)
-    caption = rf"""Symmetry of {heads.size().sum()} heads (points), a line for each model and part whose layers have several.
+    panel.tick_params(axis="y", labelsize=8)
+    panel.set(xlabel="symmetry s", ylabel="", ylim=(len(stacks) - 0.4, -0.6))
+    handles, words = panel.get_legend_handles_labels()
+    for handle in handles[: len(COLOURS)]:  # of heads
+        handle.set(alpha=1, markersize=6)
+    panel.get_legend().remove()
+    figure.legend(handles, words, loc="outside upper center", ncols=3)
+    caption = rf"""Symmetry of {len(heads)} heads (points), a line for each model and part whose layers have several.
         In black medians over layers: of the mean of the heads' scores weighted with $\|M_h\|^2$ (circles), and of the sum
         (diamonds)."""
     further = int((stacks["symmetry"] > stacks["heads"]).sum())

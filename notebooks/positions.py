@@ -43,28 +43,25 @@ from attngeo.survey.released_results import released_results
 # %% tags=["remove-cell"]
 experiments = positions.all_recorded()
 first = positions.recorded()
-for kind in ("learned", "rotary"):
-    if kind == "rotary":
-        assert first.arms["clm-rotary"].mean(positions.S) > first.arms["mlm-rotary"].mean(positions.S)
-        glue("s-rotary-decoder", number(first.arms["clm-rotary"].mean(positions.S), 2))
-    glue(f"s-{'table' if kind == 'learned' else kind}", number(first.arms[f"mlm-{kind}"].mean(positions.S), 2))
-for kind in ("bias", "none"):
-    glue(f"s-{kind}", number(first.arms[f"mlm-{kind}"].mean(positions.S), 2))
-    glue(f"s-{kind}-decoder", number(first.arms[f"clm-{kind}"].mean(positions.S), 2))
+s = {name: arm.mean(positions.S) for name, arm in first.arms.items()}
+assert s["clm-rotary"] > s["mlm-rotary"]
+glue("s-table", number(s["mlm-learned"], 2))
+for kind in ("rotary", "bias", "none"):
+    glue(f"s-{kind}", number(s[f"mlm-{kind}"], 2))
+    glue(f"s-{kind}-decoder", number(s[f"clm-{kind}"], 2))
 glue("loss-none", first.arms["mlm-none"].mean("held_out_loss"), ".1f")
 glue("s-outside", number(first.outside[0], 2))
 pieces = experiments["word pieces"]
 assert pieces.outcome is positions.Outcome.UNDECIDED
-for kind in ("learned", "rotary"):
-    glue(f"pieces-{'table' if kind == 'learned' else kind}", pieces.arms[f"mlm-{kind}"].mean("held_out_loss"), ".1f")
+for name, arm in (("table", "mlm-learned"), ("rotary", "mlm-rotary")):
+    glue(f"pieces-{name}", pieces.arms[arm].mean("held_out_loss"), ".1f")
 frozen = positions.arms_of("positions_values")
 losses = [loss for arm in frozen.values() for loss in arm.values("held_out_loss")]
-scores = {name: arm.values(positions.S) for name, arm in frozen.items()}
 gap = over_seeds(positions.less(frozen, "frozen-symmetric", "frozen-skew"))
 assert -0.2 <= gap.low and gap.high <= 0.2  # by its plan: nothing to do with it
 assert min(losses) > positions.PLATEAU_OF_CHARACTERS
 glue("frozen-loss", min(losses), ".1f")
-glue("frozen-most", max(s.abs().max() for s in scores.values()), ".2f")
+glue("frozen-most", max(arm.values(positions.S).abs().max() for arm in frozen.values()), ".2f")
 glue("runs-layers", first.arms["mlm-learned"].config["layers"])
 glue("runs-d_model", first.arms["mlm-learned"].config["d_model"])
 glue("runs-enough", ENOUGH)

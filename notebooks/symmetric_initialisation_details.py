@@ -240,9 +240,8 @@ assert all(c.outcome() == NO_DIFFERENCE for c in by_themselves.values())
 # ### Learning rates
 #
 # A start that needs another learning rate would look bad at a fixed one. The paper uses $5\times10^{-5}$ for all. Below
-# are the settings that were run at several rates, each start also at the best of those tried for it. That best is
-# chosen on the losses that it is then judged by, and some rates have fewer seeds than others: the last column shows
-# whether a fixed rate misleads, and is no test of its own.
+# are the settings that were run at several rates. Some rates have fewer seeds than others: the table shows whether a fixed
+# rate misleads, and is no test of its own.
 
 # %% tags=["remove-input"]
 table(

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from attngeo import AttentionLayer, BilinearForm, open_checkpoint, open_model
-from attngeo.checkpoints.architectures import LayerPlan
+from attngeo.checkpoints.architectures.plans import LayerPlan
 
 TOLERANCE = 1e-6
 EPSILON = 0.05  # by which the epsilon of a normalisation moves mean squares; a wrong gain by tenths

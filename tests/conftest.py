@@ -110,22 +110,15 @@ def browser():
 
     options = webdriver.ChromeOptions()
     options.binary_location = binary
-    for flag in (
-        "--headless=new",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-dev-shm-usage",
-        "--disable-background-networking",
-        "--disable-component-update",
-        "--disable-sync",
-        "--no-first-run",
-        "--allow-file-access-from-files",
-        "--host-resolver-rules=MAP * ~NOTFOUND",
-        "--window-size=1280,1600",
-    ):
+    of_a_test = (
+        "--headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run --window-size=1280,1600"
+    )
+    offline = "--disable-background-networking --disable-component-update --disable-sync --allow-file-access-from-files"
+    for flag in (*of_a_test.split(), *offline.split(), "--host-resolver-rules=MAP * ~NOTFOUND"):
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     chrome = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
-    chrome.set_page_load_timeout(60)
+    chrome.set_page_load_timeout(180)  # on a busy machine
+    chrome.set_script_timeout(180)
     yield chrome
     chrome.quit()

@@ -10,17 +10,9 @@ STEPS = np.arange(0, 1001, 100)
 D_MODEL = 128
 CONFIG = {
     **{"objective": "mlm", "init": "random", "text": "spaced", "seed": 0, "constraint": "none", "gamma": 0.0},
-    **{
-        "layers": 4,
-        "vocab_size": 256,
-        "d_model": D_MODEL,
-        "batch_size": 64,
-        "block_size": 16,
-        "steps": 1000,
-        "lr": 1e-3,
-        "dropout": 0.0,
-    },
-    **{"record_every": 100, "evaluate_every": 100, "checkpoint_every": 0, "micro_batch": None, "device": "auto"},
+    **{"layers": 4, "vocab_size": 256, "d_model": D_MODEL, "batch_size": 64, "block_size": 16, "steps": 1000},
+    **{"lr": 1e-3, "dropout": 0.0, "micro_batch": None, "device": "auto"},
+    **{"record_every": 100, "evaluate_every": 100, "checkpoint_every": 0},
 }
 
 

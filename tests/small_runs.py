@@ -10,36 +10,18 @@ WORDS = "the a cat dog sat ran on under big small red mat tree and then it was t
 
 def write_text(path, documents=60, words=60):
     """English-like text with a little grammar, so that a loss can fall."""
-    draw = np.random.default_rng(0)
-    lines = [" ".join(draw.choice(WORDS, words, p=_weights())) for _ in range(documents)]
+    draw, weights = np.random.default_rng(0), 1 / np.arange(1, len(WORDS) + 1)
+    lines = [" ".join(draw.choice(WORDS, words, p=weights / weights.sum())) for _ in range(documents)]
     path.write_text("\n\n".join(lines))
     return path
-
-
-def _weights():
-    weights = 1 / np.arange(1, len(WORDS) + 1)
-    return weights / weights.sum()
 
 
 def small_config(text, **change):
     """A model of two layers of width 16 and twelve steps."""
     values = {
-        "corpus": str(text),
-        "vocab_size": 80,
-        "layers": 2,
-        "d_model": 16,
-        "heads": 2,
-        "steps": 12,
-        "batch_size": 8,
-        "block_size": 16,
-        "lr": 3e-3,
-        "held_out": 0.1,
-        "record_every": 3,
-        "evaluate_every": 6,
-        "checkpoint_every": 5,
-        "held_out_blocks": 20,
-        "precision": "fp32",
-        "device": "cpu",
+        **{"corpus": str(text), "vocab_size": 80, "layers": 2, "d_model": 16, "heads": 2, "steps": 12, "lr": 3e-3},
+        **{"batch_size": 8, "block_size": 16, "held_out": 0.1, "held_out_blocks": 20},
+        **{"record_every": 3, "evaluate_every": 6, "checkpoint_every": 5, "precision": "fp32", "device": "cpu"},
     }
     return configure(values | change)
 
@@ -52,10 +34,6 @@ def curve(run):
 def assert_same_curve(a, b, tolerance=0.0):
     """Two runs recorded the same, exactly or to a relative tolerance."""
     pd.testing.assert_frame_equal(curve(a), curve(b), check_exact=tolerance == 0, rtol=tolerance or 1e-5)
-    pd.testing.assert_frame_equal(
-        a.scores.drop(columns=["n_rows_over", "n_cols_over"]) if tolerance else a.scores,
-        b.scores.drop(columns=["n_rows_over", "n_cols_over"]) if tolerance else b.scores,
-        check_exact=tolerance == 0,
-        rtol=100 * tolerance or 1e-5,
-        atol=100 * tolerance,
-    )
+    counts = ["n_rows_over", "n_cols_over"] if tolerance else []
+    scores = (run.scores.drop(columns=counts) for run in (a, b))
+    pd.testing.assert_frame_equal(*scores, check_exact=tolerance == 0, rtol=100 * tolerance, atol=100 * tolerance)

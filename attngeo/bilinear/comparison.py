@@ -40,13 +40,7 @@ def compare(a: BilinearForm, b: BilinearForm) -> Comparison:
 
 
 def compare_heads(a: BilinearForm, b: BilinearForm) -> Comparison:
-    """The same for every pair of heads ``W_qk,h``, shape (H,).
-
-    Raises:
-        MatrixError: the forms differ in d or in their number of heads.
-    """
-    if a.n_heads != b.n_heads:
-        raise MatrixError(f"a layer of {a.n_heads} heads and one of {b.n_heads} cannot be compared head by head.")
+    """The same for every pair of heads ``W_qk,h`` of two forms of as many heads, shape (H,)."""
     a, b = _alike(a, b)
     return _compared(a.per_head(), b.per_head())
 
@@ -96,5 +90,4 @@ def _alike(a: BilinearForm, b: BilinearForm) -> tuple[BilinearForm, BilinearForm
     if a.d_model != b.d_model:
         raise MatrixError(f"matrices of width {a.d_model} and {b.d_model} cannot be compared entry by entry.")
     dtype = torch.promote_types(working_dtype(a), working_dtype(b))
-    first, second = (BilinearForm(form.wq.detach().to(dtype), form.wk.detach().to(dtype)) for form in (a, b))
-    return first, second
+    return a.to(dtype), b.to(dtype)

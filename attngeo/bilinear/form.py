@@ -36,20 +36,12 @@ class BilinearForm:
     def __post_init__(self) -> None:
         wq, wk = self.wq, self.wk
         for name, factor in (("wq", wq), ("wk", wk)):
-            if factor.ndim != 3 or 0 in factor.shape:
-                raise MatrixError(
-                    f"{name} has shape {tuple(factor.shape)}; a form needs (heads, d, d_head), all above 0."
-                )
-            if not factor.is_floating_point():
-                raise MatrixError(f"{name} holds {factor.dtype}; convert the weights to a floating-point type first.")
-        if wq.shape[1:] != wk.shape[1:]:
+            if factor.ndim != 3 or 0 in factor.shape or not factor.is_floating_point():
+                raise MatrixError(f"{name} is {described(factor)}; a form needs floating-point (heads, d, d_head).")
+        if (wq.shape[1:], wq.dtype, wq.device) != (wk.shape[1:], wk.dtype, wk.device) or len(wq) % len(wk):
             raise MatrixError(
-                f"wq {tuple(wq.shape)} and wk {tuple(wk.shape)} differ in d or d_head; both must be (heads, d, d_head)."
+                f"wq is {described(wq)} and wk {described(wk)}; they differ in heads alone, a multiple for queries."
             )
-        if wq.shape[0] % wk.shape[0]:
-            raise MatrixError(f"{wq.shape[0]} query heads cannot share {wk.shape[0]} key heads evenly.")
-        if wq.dtype != wk.dtype or wq.device != wk.device:
-            raise MatrixError(f"wq is {wq.dtype} on {wq.device}, wk is {wk.dtype} on {wk.device}; they must agree.")
 
     @classmethod
     def from_linear(
@@ -102,7 +94,7 @@ class BilinearForm:
     @property
     def T(self) -> "BilinearForm":
         """The transposed form, ``W_qk^T``: queries and keys exchanged."""
-        return BilinearForm(self._expanded_keys(), self.wq)
+        return BilinearForm(*reversed(self.per_head()))
 
     def to(self, *args, **kwargs) -> "BilinearForm":
         """The form with both factors converted as by ``torch.Tensor.to``."""
@@ -170,12 +162,8 @@ class BilinearForm:
 
     def per_head(self) -> tuple[Float[Tensor, "heads d d_head"], Float[Tensor, "heads d d_head"]]:
         """The factors of every head, (H, d, d_head) each, key heads repeated for the query heads that share them."""
-        return self.wq, self._expanded_keys()
-
-    def _expanded_keys(self) -> Float[Tensor, "heads d d_head"]:
-        if self.n_heads == self.n_kv_heads:
-            return self.wk
-        return self.wk.repeat_interleave(self.n_heads // self.n_kv_heads, dim=0)
+        group = self.n_heads // self.n_kv_heads
+        return self.wq, self.wk if group == 1 else self.wk.repeat_interleave(group, dim=0)
 
     def __repr__(self) -> str:
         keys = "" if self.n_heads == self.n_kv_heads else f", kv_heads={self.n_kv_heads}"
@@ -187,5 +175,11 @@ def _weight(name: str, given: Tensor | nn.Linear) -> Tensor:
     weight = given.weight if isinstance(given, nn.Linear) else given
     if isinstance(weight, Tensor) and weight.ndim == 2:
         return weight
-    what = f"of shape {tuple(weight.shape)}" if isinstance(weight, Tensor) else f"a {type(weight).__name__}"
-    raise MatrixError(f"{name} is {what}; from_linear needs a torch tensor (out, in) or a torch.nn.Linear.")
+    raise MatrixError(f"{name} is {described(weight)}; from_linear needs a torch tensor (out, in) or an nn.Linear.")
+
+
+def described(given: object) -> str:
+    """What was given where a tensor was wanted, in the words of a refusal."""
+    if isinstance(given, Tensor):
+        return f"{tuple(given.shape)} of {given.dtype} on {given.device}"
+    return f"a {type(given).__name__}"

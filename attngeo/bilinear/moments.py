@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attngeo.bilinear.form import BilinearForm
+from attngeo.bilinear.form import BilinearForm, described
 from attngeo.errors import MatrixError
 
 PANELS = (256, 512)  # rows and columns of M at a time: at rank 8192 that and two panels of factors stay within 16 MiB
@@ -46,12 +46,8 @@ def dense_moments(m: Float[Tensor, "*batch d d"]) -> Moments:
     Raises:
         MatrixError: not square, empty, not real numbers, or not finite.
     """
-    if m.ndim < 2 or m.shape[-1] != m.shape[-2]:
-        raise MatrixError(f"a score needs a square matrix, this one has shape {tuple(m.shape)}.")
-    if m.numel() == 0:
-        raise MatrixError(f"a score needs at least one entry, this matrix has shape {tuple(m.shape)}.")
-    if m.is_complex():
-        raise MatrixError("a score needs real entries, this matrix is complex.")
+    if m.ndim < 2 or m.shape[-1] != m.shape[-2] or not m.numel() or m.is_complex():
+        raise MatrixError(f"a score needs a square matrix of real entries, this one is {described(m)}.")
     m = m.detach().to(torch.float64)
     powers = _power(m.abs().amax((-2, -1), keepdim=True), "the matrix")
     if powers.abs().max() > NEAR_ONE:
@@ -125,12 +121,7 @@ def _quadratic_form(x: Tensor, gram: Tensor) -> Tensor:
     return torch.cat(rows, -1).clamp_min_(0).double().sqrt()
 
 
-def tiled_moments(
-    q: Float[Tensor, "d rank"],
-    k: Float[Tensor, "d rank"],
-    dtype: torch.dtype | None = None,
-    tile: tuple[int, int] | None = None,
-) -> Moments:
+def tiled_moments(q: Float[Tensor, "d rank"], k: Float[Tensor, "d rank"], dtype: torch.dtype | None = None) -> Moments:
     """Moments of ``M = q k^T``, a pair of tiles (I, J), (J, I) of M at a time; M is never held whole.
 
     Products are formed in ``dtype``, that of the factors by default. In bfloat16 they are exact and summed in float32,
@@ -140,7 +131,7 @@ def tiled_moments(
     d, dtype = q.shape[0], dtype or q.dtype
     if 2 * q.numel() * dtype.itemsize <= SMALL:
         q, k = q.to(dtype), k.to(dtype)
-    tile = tile or (VIEWS if dtype == q.dtype != torch.bfloat16 else PANELS)
+    tile = VIEWS if dtype == q.dtype != torch.bfloat16 else PANELS
     trace = torch.zeros((), dtype=torch.float64, device=q.device)
     rows, columns = torch.zeros(2, d, dtype=torch.float64, device=q.device)
     for start in range(0, d, tile[0]):

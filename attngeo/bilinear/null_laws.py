@@ -13,9 +13,8 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from attngeo.bilinear.form import BilinearForm
 from attngeo.bilinear.random_matrices import batches, symmetry_mean, symmetry_sd
-from attngeo.bilinear.scores import GAMMA, SUM, Convention, by_convention, directionality_of
+from attngeo.bilinear.scores import GAMMA, Convention, by_convention, directionality_of
 
 Z95 = 1.959963984540054  # half of the central 95 % of a normal law, in standard deviations
 LEVEL = 0.05  # a score lies outside the band where its p is below
@@ -86,40 +85,24 @@ def directionality_null(
     square, cube = _spectrum(d, rank)
     shape, scale = square**3 / cube**2 / 2, 2 * cube / square  # of the gamma law: cumulants 2 square, 8 cube
     n = min(d, WIDEST)
-    generator, found = np.random.default_rng(0), []
+    generator, scores = np.random.default_rng(0), []
     for draws in batches(min(DRAWS, NORMS // (2 * n)), 2 * n, BATCH):
         squares = (1 - shape * scale + scale * generator.standard_gamma(shape, (draws, 2, n))).clip(0)
         norms = torch.from_numpy(squares / squares.mean(-1, keepdims=True)).sqrt()
-        found.append(directionality_of(norms[:, 0], norms[:, 1], gamma, convention)[0])
-    distances = torch.cat(found).abs() * math.sqrt(n / d)
+        scores.append(directionality_of(torch.stack(norms.unbind(1)), gamma, convention)[0])
+    distances = torch.cat(scores).abs() * math.sqrt(n / d)
     return NullLaw(0.0, float(distances.square().mean().sqrt()), distances.sort().values.numpy())
-
-
-def null_laws(
-    form: BilinearForm, head: int = SUM, gamma: float = GAMMA, convention: Convention | str = Convention.DEFINITION
-) -> dict[str, NullLaw]:
-    """The laws of ``symmetry`` and ``directionality`` for random weights of a form's shape: its sum, or one head.
-
-    Raises:
-        ParameterError: there is no such convention.
-    """
-    return laws_of_shape(form.d_model, rank(form, head), gamma, convention)
 
 
 def laws_of_shape(
     d: int, rank: int, gamma: float = GAMMA, convention: Convention | str = Convention.DEFINITION
 ) -> dict[str, NullLaw]:
-    """The same for a shape: width d and rank of the product."""
+    """The laws of ``symmetry`` and ``directionality`` for random weights of width d whose product has that rank."""
     convention = Convention(convention)
     return {
         "symmetry": symmetry_null(d, rank, convention),
         "directionality": directionality_null(d, rank, float(gamma), convention),
     }
-
-
-def rank(form: BilinearForm, head: int = SUM) -> int:
-    """Columns of the product's factors: ``H_kv d_head`` of the sum over heads, ``d_head`` of one head."""
-    return form.d_head * (form.n_kv_heads if head == SUM else 1)
 
 
 def _spectrum(d: int, rank: int) -> tuple[float, float]:

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attngeo.bilinear.form import BilinearForm
-from attngeo.errors import MatrixError, ParameterError
+from attngeo.errors import MatrixError
 
 VARIANCE = 0.9  # of the centred position rows that their position space holds
 ROUNDING = 1e-12  # of ||M||^2, below which a part counts as zero
@@ -49,18 +49,13 @@ def position_space(rows: Float[Tensor, "positions d"], variance: float = VARIANC
         Orthonormal columns, in float64.
 
     Raises:
-        MatrixError: fewer than two rows, rows that are all alike, or not finite.
-        ParameterError: the share is not in (0, 1].
+        MatrixError: rows that are all alike, or not finite.
     """
-    if not 0 < variance <= 1:
-        raise ParameterError(f"variance is {variance}; a position space holds a share above 0 and at most 1.")
-    if rows.ndim != 2 or len(rows) < 2 or not rows.isfinite().all():
-        raise MatrixError(f"position rows of shape {tuple(rows.shape)} span no space; give two or more, all finite.")
     rows = rows.detach().double()
     centred = rows - rows.mean(0)
+    if not centred.norm() > torch.finfo(rows.dtype).eps * rows.norm():  # NaN, too
+        raise MatrixError("the position rows are all alike or not finite, so that they tell no position from another.")
     _, values, directions = torch.linalg.svd(centred, full_matrices=False)
-    if values[0] <= torch.finfo(rows.dtype).eps * rows.norm():
-        raise MatrixError("all position rows are alike, so that they tell no position from another.")
     held = values.square().cumsum(0) / values.square().sum()
     k = int((held < variance - 1e-12).sum()) + 1
     return directions[:k].T.contiguous()
@@ -71,9 +66,6 @@ def split_score(form: BilinearForm, basis: Float[Tensor, "d k"]) -> PositionSpli
 
     ``M = q k^T`` is never formed: ``P M P`` has the factors P q and P k, and a product of factors a b^T has
     ``||.||^2 = sum((a^T a) * (b^T b))`` and ``Tr((a b^T)^2) = sum(C * C^T)`` with ``C = b^T a``.
-
-    Raises:
-        MatrixError: the basis is not of orthonormal columns of the form's width.
     """
     return _split(*form.merged(), basis)
 
@@ -89,14 +81,7 @@ def share_at_random(
     """``E ||PMP||^2 / ||M||^2 = a + b (s + Tr(M)^2 / ||M||^2)`` over uniformly random spaces of k of d dimensions.
 
     ``a = k (k (d + 1) - 2) / (d (d - 1) (d + 2))``, close to (k / d)^2, and ``b = k (d - k) / (d (d - 1) (d + 2))``,
-    from ``E P_ij P_kl = a [ij][kl] + b ([ik][jl] + [il][jk])`` with brackets for equal indices.
-
-    Args:
-        square: ``||M||^2``.
-        symmetry: s of M.
-        trace: Tr(M).
-        d: rows of M.
-        k: dimension of the space.
+    from ``E P_ij P_kl = a [ij][kl] + b ([ik][jl] + [il][jk])`` with brackets for equal indices. ``square`` is ||M||^2.
     """
     if k == d:
         return torch.ones_like(square)
@@ -107,15 +92,13 @@ def share_at_random(
 def _split(q: Tensor, k: Tensor, basis: Tensor) -> PositionSplit:
     """Of factors (..., d, rank)."""
     (d, n), q, k, basis = basis.shape, q.detach().double(), k.detach().double(), basis.double()
-    if d != q.shape[-2] or (basis.T @ basis - torch.eye(n, dtype=basis.dtype)).abs().max() > 1e-6:
-        raise MatrixError(f"a basis of shape {(d, n)} is none of orthonormal columns of width {q.shape[-2]}.")
     of_q, of_k = basis.T @ q, basis.T @ k  # (..., k, rank): as good as P q and P k, a basis being orthonormal
     square, trace = _sums(q, k)
     inside, outside = _sums(of_q, of_k), _sums(q - basis @ of_q, k - basis @ of_k)
     mixed = square - inside[0] - outside[0], trace - inside[1] - outside[1]
     s = _ratio(trace, square)
     chance = share_at_random(square, s, (q * k).sum((-2, -1)), d, n)
-    numbers = [x for own in (inside, outside, mixed) for x in (_ratio(own[0], square), _ratio(own[1], own[0], square))]
+    numbers = [x for a, t in (inside, outside, mixed) for x in (_ratio(a, square), _ratio(t, a, square))]
     return PositionSplit(n, s, numbers[0], chance, *numbers[1:])
 
 
@@ -137,8 +120,6 @@ def sinusoids(positions: int, d: int) -> Float[Tensor, "positions d"]:
 
     Source: Radford et al. 2022, arXiv 2212.04356; ``sinusoids`` in transformers' Whisper.
     """
-    if positions < 1 or d < 4 or d % 2:
-        raise ParameterError(f"{positions} sinusoids of width {d} cannot be made; d is even and at least 4.")
     frequencies = torch.logspace(0, -4, d // 2, dtype=torch.float64)
     angles = torch.arange(positions, dtype=torch.float64)[:, None] * frequencies
     return torch.cat([angles.sin(), angles.cos()], 1)

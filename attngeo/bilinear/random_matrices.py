@@ -12,7 +12,6 @@ from torch import Tensor
 
 from attngeo.bilinear.form import BilinearForm
 from attngeo.bilinear.scores import GAMMA, Convention, Scores, score, score_batch, score_heads
-from attngeo.errors import ParameterError
 
 BATCH = 2**20  # entries of the random matrices that are held at a time
 
@@ -23,7 +22,7 @@ def symmetry_mean(n: int) -> float:
     Independent symmetric entries have such a law, and so has every product ``W_q W_k^T`` of matrices with such
     entries, summed over heads or not (chapter *Two scores*, against Prop. S1.17 (3)).
     """
-    return 1 / _checked_size(n)
+    return 1 / n
 
 
 def symmetry_sd(n: int, concentration: float | None = None) -> float:
@@ -38,8 +37,6 @@ def symmetry_sd(n: int, concentration: float | None = None) -> float:
             ``(2 n + 1) / (n^2 + 2)``, the value for independent normal entries, unless given.
     """
     c = (2 * n + 1) / (n * n + 2) if concentration is None else concentration
-    if not 1 / _checked_size(n) <= c <= 1:
-        raise ParameterError(f"concentration is {c}; for {n} rows it lies between {1 / n:.4g} and 1.")
     return math.sqrt((3 * (n + 1) - 6 * c) / (n * (n - 1) * (n + 2)) - 1 / n**2)
 
 
@@ -61,15 +58,14 @@ def directionality_sd(n: int, gamma: float = GAMMA, convention: Convention | str
     else:
         m = f - gamma * p
         v = (1 + gamma**2) * p - gamma * f - m**2 - p**2 + (gamma * p) ** 2 / 2 - gamma * p * f
-    return math.sqrt(v / 2 / _checked_size(n)) / m
+    return math.sqrt(v / 2 / n) / m
 
 
 def sample_dense(n: int, draws: int, seed: int = 0, gamma: float = GAMMA) -> Scores:
     """Scores of ``draws`` matrices (n, n) with independent standard normal entries; each field has shape (draws,)."""
     generator = torch.Generator().manual_seed(seed)
     return _join(
-        score_batch(torch.randn(k, n, n, generator=generator, dtype=torch.float64), gamma)
-        for k in batches(draws, _checked_size(n) ** 2)
+        score_batch(torch.randn(k, n, n, generator=generator, dtype=torch.float64), gamma) for k in batches(draws, n**2)
     )
 
 
@@ -100,8 +96,6 @@ def sample_forms(
 
 def batches(draws: int, entries: int, held: int | None = None) -> list[int]:
     """Sizes of batches that hold about ``held`` numbers each (`BATCH` by default) and make up all draws."""
-    if draws < 1:
-        raise ParameterError(f"draws is {draws}; at least 1 is needed.")
     size = max(1, (held or BATCH) // entries)
     return [size] * (draws // size) + [draws % size] * (draws % size > 0)
 
@@ -109,9 +103,3 @@ def batches(draws: int, entries: int, held: int | None = None) -> list[int]:
 def _join(parts: Iterable[Scores]) -> Scores:
     columns = zip(*(vars(part).values() for part in parts), strict=True)
     return Scores(*(torch.cat(column) for column in columns))
-
-
-def _checked_size(n: int) -> int:
-    if n < 2:
-        raise ParameterError(f"n is {n}; random matrices are compared from 2 rows on.")
-    return n

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attngeo.bilinear.form import BilinearForm
-from attngeo.bilinear.null_laws import null_laws, rank
+from attngeo.bilinear.null_laws import laws_of_shape
 from attngeo.bilinear.positions import split_heads, split_score
 from attngeo.bilinear.scores import GAMMA, SUM, Convention, by_convention, score_rows
 from attngeo.errors import needs
@@ -114,8 +114,9 @@ def form_rows(
     rows = []
     for scores in score_rows(form, gamma, per_head, convention):
         head = int(scores["head"])
-        row = common | scores | {"rank": rank(form, head)}
-        for score, law in null_laws(form, head, gamma, convention).items():
+        rank = form.d_head * (form.n_kv_heads if head == SUM else 1)  # of the product of factors
+        row = common | scores | {"rank": rank}
+        for score, law in laws_of_shape(form.d_model, rank, gamma, convention).items():
             value = math.nan if dead[head] else scores[score]
             numbers = {"null_mean": law.mean, "null_sd": law.sd, "z": law.z(value), "p": law.p(value)}
             if gains:  # the law is that of weights without them
@@ -140,7 +141,7 @@ def with_split(rows: list[dict], form: BilinearForm, basis: Float[Tensor, "d k"]
     if basis is None:
         return [row | {DIMENSION: 0} | dict.fromkeys(SPLIT.values(), math.nan) for row in rows]
     splits = [split_score(form, basis)] + ([split_heads(form, basis)] if len(rows) > 1 else [])
-    columns = {to: [x for own in splits for x in getattr(own, name).reshape(-1).tolist()] for name, to in SPLIT.items()}
+    columns = {to: [x for s in splits for x in getattr(s, name).reshape(-1).tolist()] for name, to in SPLIT.items()}
     convention = Convention(rows[0]["convention"])
     for name in ("inside", "outside", "mixed"):
         columns[SPLIT[name]] = [by_convention(s, convention) for s in columns[SPLIT[name]]]

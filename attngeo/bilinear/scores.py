@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attngeo.bilinear.conventions import GAMMA, Convention
-from attngeo.bilinear.form import BilinearForm
+from attngeo.bilinear.form import BilinearForm, described
 from attngeo.bilinear.moments import ROUGH, WIDE, Moments, dense_moments, form_moments, head_moments
 from attngeo.errors import MatrixError, ParameterError
 
@@ -75,7 +75,7 @@ def directionality_score(
 
     Source: paper, Def. 3.2, Prop. S1.18.
     """
-    return float(_directionality(_moments(m), _checked(gamma), Convention(convention))[0])
+    return float(_directionality(_moments(m), gamma, Convention(convention))[0])
 
 
 def score(m: BilinearForm | Float[Tensor, "d d"], gamma: float = GAMMA) -> Scores:
@@ -86,7 +86,7 @@ def score(m: BilinearForm | Float[Tensor, "d d"], gamma: float = GAMMA) -> Score
     """
     if isinstance(m, BilinearForm) and ROUGH <= m.d_model < WIDE:
         rough = form_moments(m, rough=True)
-        if rough.epsilon == EXACT or _is_clear(rough, _checked(gamma)):
+        if rough.epsilon == EXACT or _is_clear(rough, gamma):
             return _scores(replace(rough, epsilon=EXACT), gamma)
     return _scores(_moments(m), gamma)
 
@@ -122,7 +122,7 @@ def score_batch(m: Float[Tensor, "batch d d"], gamma: float = GAMMA) -> Scores:
 
 def _is_clear(moments: Moments, gamma: float) -> bool:
     """Whether every norm is further from every threshold than rounding can move it."""
-    norms = torch.stack((moments.row_norms, moments.column_norms))
+    norms = _norms(moments)
     near = CLEAR * moments.epsilon * norms.amax(-1, keepdim=True)
     for convention in (Convention.DEFINITION, Convention.RELEASED, Convention.TABLES):
         compared, threshold, _ = _threshold(norms, gamma, moments.epsilon, convention)
@@ -136,16 +136,14 @@ def _moments(m: BilinearForm | Tensor) -> Moments:
     if isinstance(m, BilinearForm):
         return form_moments(m)
     if not isinstance(m, Tensor) or m.ndim != 2:
-        found = f"shape {tuple(m.shape)}" if isinstance(m, Tensor) else f"a {type(m).__name__}"
-        raise MatrixError(f"a score needs a (d, d) tensor or a BilinearForm, not {found}.")
+        raise MatrixError(f"a score needs a (d, d) tensor or a BilinearForm, not {described(m)}.")
     return dense_moments(m)
 
 
 def _scores(moments: Moments, gamma: float) -> Scores:
-    gamma = _checked(gamma)
-    directionality, rows, columns = _directionality(moments, gamma, Convention.DEFINITION)
+    directionality, over = _directionality(moments, gamma, Convention.DEFINITION)
     released, tables = (_directionality(moments, gamma, c)[0] for c in (Convention.RELEASED, Convention.TABLES))
-    return Scores(_symmetry(moments, Convention.DEFINITION), directionality, released, tables, rows, columns)
+    return Scores(_symmetry(moments, Convention.DEFINITION), directionality, released, tables, *over)
 
 
 def _symmetry(moments: Moments, convention: Convention) -> Tensor:
@@ -160,41 +158,37 @@ def by_convention(s: Number, convention: Convention) -> Number:
     return (1 + s) / 2 if convention is Convention.RELEASED else s
 
 
-def _directionality(moments: Moments, gamma: float, convention: Convention) -> tuple[Tensor, Tensor, Tensor]:
-    return directionality_of(moments.row_norms, moments.column_norms, gamma, convention, moments.epsilon)
+def _directionality(moments: Moments, gamma: float, convention: Convention) -> tuple[Tensor, Tensor]:
+    return directionality_of(_norms(moments), gamma, convention, moments.epsilon)
+
+
+def _norms(moments: Moments) -> Float[Tensor, "2 *batch d"]:
+    return torch.stack((moments.row_norms, moments.column_norms))
 
 
 def directionality_of(
-    row_norms: Float[Tensor, "*batch d"],
-    column_norms: Float[Tensor, "*batch d"],
-    gamma: float,
-    convention: Convention,
-    epsilon: float = torch.finfo(torch.float64).eps,
-) -> tuple[Float[Tensor, "*batch"], Int[Tensor, "*batch"], Int[Tensor, "*batch"]]:
-    """d of a matrix whose rows and columns have these norms, and how many of either exceed their threshold."""
-    (r, c), (n_rows, n_columns) = _over_threshold(torch.stack((row_norms, column_norms)), gamma, epsilon, convention)
-    # r, c >= 0: the sums are 0 together only where nothing exceeds, and d is 0 there by definition
-    d = torch.where(r + c > 0, (r - c) / (r + c), 0)
-    return d, n_rows, n_columns
+    norms: Float[Tensor, "2 *batch d"], gamma: float, convention: Convention, epsilon: float = EXACT
+) -> tuple[Float[Tensor, "*batch"], Int[Tensor, "2 *batch"]]:
+    """d of a matrix whose rows and columns have these norms, and how many of either exceed mean + gamma sd.
 
-
-def _over_threshold(norms: Tensor, gamma: float, epsilon: float, convention: Convention) -> tuple[Tensor, Tensor]:
-    """What the norms above mean + gamma sd add up to, and how many they are.
-
-    Definition: the norms themselves, with the population sd. Released: their excess over the threshold, with the sd
-    over n - 1. Tables: the excess of their logarithms, with the population sd.
+    Definition: sums of the norms themselves, with the population sd. Released: of their excess over the threshold, with
+    the sd over n - 1. Tables: of the excess of their logarithms, with the population sd.
     """
     norms, threshold, margin = _threshold(norms, gamma, epsilon, convention)
     # a norm within rounding of the threshold does not exceed it: otherwise equal norms would be judged by their noise
     over = norms > threshold + margin
     amounts = norms if convention in (Convention.DEFINITION, Convention.PRINTED) else norms - threshold
-    return torch.where(over, amounts, 0).sum(-1), over.sum(-1)
+    r, c = torch.where(over, amounts, 0).sum(-1)
+    # r, c >= 0: the sums are 0 together only where nothing exceeds, and d is 0 there by definition
+    return torch.where(r + c > 0, (r - c) / (r + c), 0), over.sum(-1)
 
 
 def _threshold(
     norms: Tensor, gamma: float, epsilon: float, convention: Convention
 ) -> tuple[Tensor, Tensor, Tensor | float]:
     """What is compared, norms or their logarithms, with which threshold, and what rounding may add to either."""
+    if not (isinstance(gamma, (int, float)) and 0 <= gamma < float("inf")):
+        raise ParameterError(f"gamma is {gamma!r}; it must be a finite number of standard deviations, 0 or more.")
     peak, n = norms.amax(-1, keepdim=True), norms.shape[-1]
     margin = 4 * n**0.5 * epsilon * peak
     if convention is Convention.TABLES:
@@ -202,9 +196,3 @@ def _threshold(
         norms, margin = norms.clamp_min(epsilon * torch.where(peak > 0, peak, 1)).log(), 4 * n**0.5 * epsilon
     sd = norms.std(-1, correction=int(convention is Convention.RELEASED and n > 1), keepdim=True)
     return norms, norms.mean(-1, keepdim=True) + gamma * sd, margin
-
-
-def _checked(gamma: float) -> float:
-    if not (isinstance(gamma, (int, float)) and 0 <= gamma < float("inf")):
-        raise ParameterError(f"gamma is {gamma!r}; it must be a finite number of standard deviations, 0 or more.")
-    return float(gamma)

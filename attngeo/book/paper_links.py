@@ -25,6 +25,7 @@ _KINDS = {
 _NUMBER = r"S?\d+(?:\.\d+)*"
 _MORE = rf"(?:(?:,? and| to|,|–)?\s(?:Section |Appendix )?(?:{_NUMBER}|\([^()]+\)))*"
 _NAMED = re.compile(rf"\b({'|'.join(_KINDS.values())})\s({_NUMBER}){_MORE}\s+of\s+the\s+paper\b(?!['’])")
+_BLOCK = re.compile(r"\{prf:\w+\} (.+) of the paper.*\n# :label: (\w+-(?:s?\d+-\d+|[a-z]+))\n")
 _BARE = (nodes.title, nodes.literal, nodes.FixedTextElement, nodes.math, nodes.reference)
 _BARE += (addnodes.pending_xref, addnodes.desc_signature)
 
@@ -41,17 +42,22 @@ def places(texts: Mapping[str, str], listed: pd.DataFrame) -> dict[str, tuple[st
     """
     blocks, found = {}, {}
     for page, text in texts.items():
-        for title, label in re.findall(r"\{prf:\w+\} (.+) of the paper.*\n# :label: (\w+-s?\d+-\d+)\n", text):
-            blocks |= dict.fromkeys(re.findall(r"S?\d+\.\d+", title), (page, label))
+        for title, label in _BLOCK.findall(text):  # parts have longer labels
+            numbers = _equations(title) if title.startswith("Eq") else re.findall(r"S?\d+\.\d+", title)
+            blocks |= dict.fromkeys(numbers, (page, label))
     for section, chapters in listed.groupby("section").chapter.unique().items():
         if len(chapters) == 1:
             found[f"Section {section}"] = (f"notebooks/{chapters[0]}", "")
     for number, row in listed.iterrows():
         place = blocks.get(number, (f"notebooks/{row.chapter}", ""))
         found[f"Section {number}" if row.kind == "recipe" else number] = place
-        for prefix, first, last in re.findall(r"(S?)(\d+)(?:-S?(\d+))?", row.equations):
-            found |= {f"Eq. {prefix}{n}": place for n in range(int(first), int(last or first) + 1)}
-    return {number: place for number, place in found.items() if place[0] in texts}
+        found |= dict.fromkeys(_equations(row.equations), place)
+    return {number: place for number, place in (found | blocks).items() if place[0] in texts}
+
+
+def _equations(text: str) -> Iterator[str]:
+    for prefix, first, last in re.findall(r"(S?)(\d+)(?:(?:-| to )S?(\d+))?", text):
+        yield from (f"Eq. {prefix}{n}" for n in range(int(first), int(last or first) + 1))
 
 
 class PaperLinks(SphinxPostTransform):

@@ -65,14 +65,14 @@ def parse(source: str) -> dict[str, Parameter]:
     Raises:
         ParameterError: a parameter has a type that no word can be read as, or its own default is out of its range.
     """
-    lines, parameters = source.splitlines(), {}
+    lines, parameters = source.encode().splitlines(), {}
     for statement in ast.parse(source).body:
         if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name) and statement.value:
             name, default = statement.target.id, ast.literal_eval(statement.value)
             kind = re.sub(r"^list$|list\[(\w+)\]", lambda of: of[1] or "str", ast.unparse(statement.annotation))
             if kind not in _TYPES:
                 raise ParameterError(f"Parameter {name} must be an int, float, str, bool or a list of one of these.")
-            comment = lines[statement.end_lineno - 1].partition("  # ")[2]
+            comment = lines[statement.end_lineno - 1][statement.end_col_offset :].decode().strip(" #")
             description, limit = re.fullmatch(r"(.*?)(?:; *(one of .+|in [\[(][^;]+[\])]))?", comment).groups("")
             choices = tuple(re.split(r" *\| *", limit.removeprefix("one of "))) if limit.startswith("one of ") else ()
             interval = limit.removeprefix("in ") if not choices else ""

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from contextlib import suppress
+from functools import partialmethod
 from importlib import import_module
 from threading import Lock
 
@@ -35,10 +36,12 @@ class Forked:
 
     wait = poll  # it is called when the process has ended
 
-    def kill(self) -> None:
-        """End it now."""
+    def send_signal(self, number: int) -> None:
+        """A signal, if it lives; ``kill`` and ``terminate`` are two of them."""
         with suppress(ProcessLookupError):
-            os.kill(self.pid, signal.SIGKILL)
+            os.kill(self.pid, number)
+
+    kill, terminate = partialmethod(send_signal, signal.SIGKILL), partialmethod(send_signal, signal.SIGTERM)
 
 
 class WarmProcess:

@@ -4,13 +4,15 @@ import math
 import re
 from collections.abc import Mapping
 from os import PathLike
-from typing import Annotated
+from typing import NamedTuple
 
 import msgspec
 import torch
 from torch import Size, Tensor
 
-from attngeo.checkpoints.architectures import ARCHITECTURES, LayerPlan, places
+from attngeo.checkpoints.architectures import ARCHITECTURES
+from attngeo.checkpoints.architectures.locate import places
+from attngeo.checkpoints.architectures.plans import LayerPlan
 from attngeo.checkpoints.sources import open_repository
 from attngeo.checkpoints.tensorfiles import TensorFile
 from attngeo.errors import CheckpointError
@@ -32,19 +34,24 @@ OTHERWISE = (
 )
 
 
-# a name or a regular expression; no repeated group and few repetitions, or matching it could take for ever
-_Pattern = Annotated[str, msgspec.Meta(pattern=r"^(?!.*\)[*+?{])([^*+{]*[*+{]){0,2}[^*+{]*$", max_length=1000)]
-_Alpha = Annotated[float, msgspec.Meta(gt=-1e30, lt=1e30)]
-
-
 class _Config(msgspec.Struct):
     """What of an adapter_config.json decides how it is merged; `OTHERWISE` apart."""
 
     peft_type: str | None = None
-    lora_alpha: _Alpha | None = None
-    alpha_pattern: dict[_Pattern, _Alpha] | None = None
+    lora_alpha: float | None = None
+    alpha_pattern: dict[str, float] | None = None  # by a name or a regular expression
     use_rslora: bool | None = None
     init_lora_weights: bool | str | None = None
+
+
+class Change(NamedTuple):
+    """How one weight is adapted: names of tensors in the adapter's file, and the scale of B A."""
+
+    a: str
+    b: str
+    magnitudes: str | None  # of DoRA
+    scale: float
+    transposed: bool  # the weight is stored (in, out)
 
 
 class Adapter:
@@ -63,16 +70,15 @@ class Adapter:
     def __init__(self, name: str, config: Mapping, file: TensorFile) -> None:
         self.name, self._file = name, file
         self._config = checked(config, _Config, self._unreadable)
-        kind, others = self._config.peft_type, [option for option in OTHERWISE if config.get(option)]
-        if kind != "LORA":
-            raise CheckpointError(
-                f"{name} is an adapter of type {kind}, and LoRA alone is merged here; merge_and_unload() it and score"
-                f" that model."
-            )
-        if others:
-            raise self._unmergeable(others[0])
-        self._modules: dict[str, str] = {}  # name of the adapted module, by that of the base's weight
-        self._transposed: dict[str, bool] = {}  # by that of the base's weight
+        if self._config.peft_type != "LORA":
+            raise self._unmergeable(f"an adapter of type {self._config.peft_type}")
+        for option in OTHERWISE:
+            if config.get(option):
+                raise self._unmergeable(f"a LoRA adapter with {option}")
+        # newer and older versions of peft end names differently
+        self._parts = {re.sub(r"(\.default)?(\.weight)?$", "", name): name for name in file.shapes if ".lora_" in name}
+        self._modules = [part.removesuffix(".lora_A") for part in self._parts if part.endswith(".lora_A")]
+        self._changes: dict[str, Change] = {}  # by name of the base's weight
 
     def fit(self, config: Mapping, plans: list[LayerPlan], shapes: Mapping[str, Size]) -> None:
         """Find the queries and keys of a base model that are adapted, by its config, layers and shapes of tensors.
@@ -80,98 +86,70 @@ class Adapter:
         Raises:
             CheckpointError: an adapted weight has another shape, or is replaced by one of the adapter's own.
         """
-        names = {f"{module.removeprefix(PREFIX)}.weight": module for module in self._adapted()}
-        theirs = places(ARCHITECTURES, config, names)
+        names = {f"{module.removeprefix(PREFIX)}.weight": module for module in self._modules}
+        adapted = places(ARCHITECTURES, config, names)
         whole = places(ARCHITECTURES, config, (name for name in self._file.shapes if ".lora_" not in name))
         weights = {name: plan.layout.transposed for plan in plans for name in (plan.query, plan.key)}
         for place, weight in places(ARCHITECTURES, config, weights).items():
             if place in whole:
-                raise CheckpointError(
-                    f"{self.name} replaces {weight} by one of its own (modules_to_save); merge_and_unload() it and save"
-                    f" the model."
-                )
-            if place in theirs:
-                self._modules[weight], self._transposed[weight] = names[theirs[place]], weights[weight]
-                self._require_shape(weight, shapes[weight])
+                raise self._unmergeable(f"an adapter that replaces {weight} by one of its own (modules_to_save)")
+            if place in adapted:
+                self._changes[weight] = self._change(names[adapted[place]], shapes[weight], weights[weight])
+
+    def _change(self, module: str, shape: Size, transposed: bool) -> Change:
+        a, b, magnitudes = (self._parts.get(f"{module}.lora_{part}") for part in ("A", "B", "magnitude_vector"))
+        outputs, inputs = reversed(shape) if transposed else shape
+        shapes = self._file.shapes
+        fits = a and b and (*shapes[b][:1], *shapes[a][1:]) == (outputs, inputs) and shapes[b][1:] == shapes[a][:1]
+        if not (a and b and fits and all(shapes[a])) or (magnitudes and shapes[magnitudes].numel() != outputs):
+            raise CheckpointError(
+                f"{self.name} adapts {module} by factors that do not make a change of {(outputs, inputs)}; the adapter"
+                f" belongs to another base model, or was not saved whole."
+            )
+        return Change(a, b, magnitudes, self._scale(module, shapes[a][0]), transposed)
 
     def merged(self, weight: str, base: Tensor, rows: tuple[int, int] | None) -> Tensor:
         """A weight of the base, or its rows [start, stop), with the adapter; rounded to the base's type, as by peft."""
-        if weight not in self._modules:
+        if weight not in self._changes:
             return base
-        module = self._modules[weight]
+        change, part = self._changes[weight], slice(*(rows or (None,)))
         wide = torch.promote_types(base.dtype, torch.float32)
-        a, b = (self._file.read(name).to(wide) for name in self._factors(module))
-        change = self._scale(module, len(a)) * b[slice(*(rows or (None,)))] @ a  # (out, in)
-        whole = base + (change.T if self._transposed[weight] else change).to(base.dtype)
-        magnitude = self._magnitude(module)
-        if magnitude is None:
-            return whole
-        outputs = whole.T if self._transposed[weight] else whole
-        norms = torch.linalg.norm(outputs.to(a.dtype), dim=1)
-        outputs = ((magnitude[slice(*(rows or (None,)))].to(a.dtype) / norms)[:, None] * outputs).to(base.dtype)
-        return outputs.T if self._transposed[weight] else outputs
+        a, b = (self._file.read(name).to(wide) for name in (change.a, change.b))
+        outputs = (base.T if change.transposed else base) + (change.scale * b[part] @ a).to(base.dtype)  # (out, in)
+        if change.magnitudes:
+            magnitudes = self._file.read(change.magnitudes).flatten()[part].to(wide)
+            norms = torch.linalg.norm(outputs.to(wide), dim=1)
+            outputs = ((magnitudes / norms)[:, None] * outputs).to(base.dtype)
+        return outputs.T if change.transposed else outputs
 
     def require_use(self) -> None:
         """Refuse an adapter that changes no W_qk, or that was trained beside other base weights."""
         start = self._config.init_lora_weights
         if start not in INITIALISATIONS:
-            raise self._unmergeable(f"init_lora_weights = {start}")
-        if not self._modules:
-            ends = ", ".join(sorted({module.rpartition(".")[2] for module in self._adapted()})) or "nothing"
+            raise self._unmergeable(f"a LoRA adapter with init_lora_weights = {start}")
+        if not self._changes:
+            ends = ", ".join(sorted({module.rpartition(".")[2] for module in self._modules})) or "nothing"
             raise CheckpointError(
                 f"{self.name} adapts no query or key weights of this model (it adapts {ends}); W_qk is that of the"
                 f" base: leave the adapter out."
             )
 
-    def _unmergeable(self, option: str) -> CheckpointError:
-        return CheckpointError(
-            f"{self.name} is a LoRA adapter with {option}, which does not merely add B A to the base's weights;"
-            f" merge_and_unload() it and score that model."
-        )
-
-    def _adapted(self) -> list[str]:
-        """Names of the adapted modules, as the file has them."""
-        found = [re.fullmatch(r"(.+)\.lora_A(?:\.[^.]+)?\.weight", name) for name in self._file.shapes]
-        return [match[1] for match in found if match]
-
-    def _find(self, module: str, part: str) -> str | None:
-        """Name of a tensor; newer and older versions of peft name them differently."""
-        names = (f"{module}.{part}", f"{module}.{part}.weight", f"{module}.{part}.default.weight")
-        return next((name for name in names if name in self._file.shapes), None)
-
-    def _factors(self, module: str) -> list[str]:
-        """Names of A and B."""
-        found = [name for part in "AB" if (name := self._find(module, f"lora_{part}"))]
-        if len(found) < 2:
-            raise CheckpointError(f"{self.name} has one factor of {module} alone; save the adapter again.")
-        return found
-
-    def _magnitude(self, module: str) -> Tensor | None:
-        name = self._find(module, "lora_magnitude_vector")
-        return None if name is None else self._file.read(name).flatten()
-
-    def _require_shape(self, weight: str, shape: Size) -> None:
-        module = self._modules[weight]
-        a, b = (self._file.shapes[name] for name in self._factors(module))
-        outputs, inputs = reversed(shape) if self._transposed[weight] else shape
-        name = self._find(module, "lora_magnitude_vector")
-        magnitudes = None if name is None else self._file.shapes[name].numel()
-        if (*b[:1], *a[1:]) != (outputs, inputs) or b[1:] != a[:1] or not all(a) or magnitudes not in (None, outputs):
-            raise CheckpointError(
-                f"{self.name} adapts {module} with factors {tuple(b)} and {tuple(a)}, and {weight} is"
-                f" {(outputs, inputs)}; the adapter belongs to another base model."
-            )
-
     def _scale(self, module: str, rank: int) -> float:
         patterns, inner = self._config.alpha_pattern or {}, module.removeprefix(PREFIX)
         try:
-            found = [alpha for pattern, alpha in patterns.items() if re.match(rf"(.*\.)?({pattern})$", inner)]
+            alphas = [alpha for pattern, alpha in patterns.items() if re.match(rf"(.*\.)?({pattern})$", inner)]
         except re.error as error:
             raise self._unreadable(f"{error} in alpha_pattern") from error
-        alpha = found[0] if found else self._config.lora_alpha
+        alpha = alphas[0] if alphas else self._config.lora_alpha
         if alpha is None:
             raise self._unreadable("no number lora_alpha")
         return alpha / (math.sqrt(rank) if self._config.use_rslora else rank)
+
+    def _unmergeable(self, what: str) -> CheckpointError:
+        return CheckpointError(
+            f"{self.name} is {what}, and here B A of LoRA alone is added to the base's weights; merge_and_unload() it"
+            f" and score that model."
+        )
 
     def _unreadable(self, why: str) -> CheckpointError:
         return CheckpointError(f"{CONFIG} of {self.name} cannot be used ({why}); save the adapter again.")
@@ -181,11 +159,11 @@ def open_adapter(path_or_id: str | PathLike) -> Adapter:
     """A LoRA adapter as ``save_pretrained`` of peft writes it: a local folder, or a Hub id."""
     path = local_path(path_or_id, CheckpointError)
     repository = open_repository(path.parent if path.is_file() else path_or_id, first=CONFIG)
-    config = repository.json(CONFIG)
-    if config is None:
-        raise CheckpointError(f"{repository.name} has no {CONFIG}; an adapter is a folder that peft has written.")
-    files = (repository.open(name) for name in WEIGHTS)
-    found = next((file for file in files if file is not None), None)
-    if found is None:
-        raise CheckpointError(f"{repository.name} has {CONFIG} and no {' or '.join(WEIGHTS)}; save the adapter again.")
-    return Adapter(repository.name, config, found)
+    config, files = repository.json(CONFIG), (repository.open(name) for name in WEIGHTS)
+    file = next((file for file in files if file is not None), None)
+    if config is None or file is None:
+        raise CheckpointError(
+            f"{repository.name} has no {CONFIG} with {' or '.join(WEIGHTS)}; an adapter is a folder that peft has"
+            f" written."
+        )
+    return Adapter(repository.name, config, file)

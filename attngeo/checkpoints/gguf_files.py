@@ -13,8 +13,7 @@ import numpy as np
 import torch
 from torch import Size, Tensor
 
-from attngeo.checkpoints.architectures import Attention, Entry, Positions
-from attngeo.checkpoints.architectures.entry import BLOCKS, SEPARATE, Layout
+from attngeo.checkpoints.architectures.entry import BLOCKS, SEPARATE, Attention, Entry, Layout, Positions
 from attngeo.checkpoints.tensorfiles import TensorFile
 from attngeo.errors import CheckpointError, needs
 

@@ -10,8 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from os import PathLike
-from pathlib import Path
-from typing import Annotated, Any, overload
+from typing import Annotated, Any
 
 import torch
 from jaxtyping import Float
@@ -20,11 +19,12 @@ from msgspec import Meta
 from attngeo.bilinear.form import BilinearForm
 from attngeo.bilinear.positions import sinusoids
 from attngeo.checkpoints.adapters import Adapter, open_adapter
-from attngeo.checkpoints.architectures import ABSOLUTE, ARCHITECTURES, Entry, LayerPlan, Matrix, Misfit, Part, locate
-from attngeo.checkpoints.architectures.locate import Name, value_of
+from attngeo.checkpoints.architectures import ARCHITECTURES
+from attngeo.checkpoints.architectures.entry import ABSOLUTE, Entry, Matrix, Part
+from attngeo.checkpoints.architectures.locate import Misfit, Name, locate, value_of
+from attngeo.checkpoints.architectures.plans import LayerPlan
 from attngeo.checkpoints.dequantise import FLOAT8
 from attngeo.checkpoints.gguf_files import GgufFile, gguf_path
-from attngeo.checkpoints.misplaced import no_checkpoint, no_config
 from attngeo.checkpoints.quantised import WAY_OUT, quantised, refusal
 from attngeo.checkpoints.repositories import LocalFolder, Repository
 from attngeo.checkpoints.sources import open_repository
@@ -152,14 +152,9 @@ class Checkpoint:
     def __len__(self) -> int:
         return len(self.plans)
 
-    @overload
-    def __getitem__(self, number: int) -> AttentionLayer: ...
-    @overload
-    def __getitem__(self, number: slice) -> list[AttentionLayer]: ...
-    def __getitem__(self, number: int | slice) -> AttentionLayer | list[AttentionLayer]:
-        """One layer by its place in the iteration, or those of a slice, read now; negative numbers from the end."""
-        chosen = self.plans[number]
-        return [self.read(plan) for plan in chosen] if isinstance(chosen, list) else self.read(chosen)
+    def __getitem__(self, number: int) -> AttentionLayer:
+        """One layer by its place in the iteration, read now; negative numbers from the end."""
+        return self.read(self.plans[number])
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}: {self.model_type}, {len(self)} layers>"
@@ -339,7 +334,7 @@ def open_checkpoint(
     if file is not None and file.suffix not in SUFFIXES:
         raise no_tensors(file)
     repository = open_repository(file.parent if file else path_or_id, revision, subfolder=subfolder)
-    config = _config(repository, file)
+    config = _config(repository)
     own_type, config = config.get("model_type"), config | ({"model_type": model_type} if model_type else {})
     files = _weight_files(repository, file.name if file else "")
     if isinstance(repository, LocalFolder) and (apart := repository.open(TABLE_APART)) is not None:
@@ -363,10 +358,10 @@ def open_checkpoint(
     return checkpoint
 
 
-def _config(repository: Repository, file: Path | None) -> dict[str, Any]:
+def _config(repository: Repository) -> dict[str, Any]:
     config = repository.json("config.json")
     if config is None:
-        raise _nothing(repository, "config.json") if file is None else no_config(file)
+        raise repository.absent("config.json")
     if config.get("model_type"):
         return dict(config)
     # configs of the first years name none; transformers then goes by the repository's name
@@ -401,11 +396,7 @@ def _weight_files(repository: Repository, weights: str) -> list[TensorFile]:
                     return list(pool.map(partial(_shard, repository, name), _shards(repository, name)))
         elif (file := repository.open(name)) is not None:
             return [file]
-    raise _nothing(repository, weights or ", ".join(WEIGHTS))
-
-
-def _nothing(repository: Repository, files: str) -> CheckpointError:
-    return no_checkpoint(repository.path) if isinstance(repository, LocalFolder) else repository.absent(files)
+    raise repository.absent(weights or f"weights of a usual name ({', '.join(WEIGHTS)})")
 
 
 def _shards(repository: Repository, index: str) -> list[str]:

@@ -1,6 +1,5 @@
 """The query-key forms of a model in memory, by the names of its weights; nothing is copied."""
 
-import math
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -8,9 +7,9 @@ from typing import Any
 from torch import Tensor, nn
 
 from attngeo.checkpoints.adapters import Adapter
-from attngeo.checkpoints.architectures import Matrix
+from attngeo.checkpoints.architectures.entry import Matrix
 from attngeo.checkpoints.layers import Checkpoint
-from attngeo.checkpoints.tensorfiles import TensorFile
+from attngeo.checkpoints.tensorfiles import TensorFile, bytes_of
 from attngeo.errors import CheckpointError
 
 BELOW = ".base_layer."  # in the name of a weight below an adapter
@@ -29,16 +28,14 @@ class Weights(TensorFile):
 
     def size(self, tensor: str, rows: tuple[int, int] | None = None) -> int:
         """Bytes of what `read` gives."""
-        whole = self.tensors[tensor]
-        length = whole.shape[0] if rows is None else rows[1] - rows[0]
-        return length * math.prod(whole.shape[1:]) * whole.element_size()
+        return bytes_of(self.tensors[tensor], rows)
 
     def read(self, tensor: str, rows: tuple[int, int] | None = None) -> Tensor:
         """The tensor, or its rows [start, stop); from an Apple GPU, which has no float64, a copy."""
         whole: Any = self.tensors[tensor].detach()
         whole = whole.full_tensor() if self.gather and _is_sharded(whole) else whole
-        found = whole[slice(*(rows or (None,)))]
-        return found.cpu() if found.device.type == "mps" else found
+        part = whole[slice(*(rows or (None,)))]
+        return part.cpu() if part.device.type == "mps" else part
 
 
 class Model(Checkpoint):
@@ -135,8 +132,7 @@ def _require_numbers(name: str, config: Mapping, state: Mapping[str, Tensor]) ->
     quantised = config.get("quantization_config")
     method = quantised.get("quant_method") if isinstance(quantised, Mapping) else None
     for weight, tensor in state.items():
-        packed = weight.endswith(".weight") and not tensor.is_floating_point()
-        if packed or weight.endswith(PACKED):
+        if weight.endswith(PACKED) or (weight.endswith(".weight") and not tensor.is_floating_point()):
             raise _quantised(name, weight, str(method or tensor.dtype))
 
 
@@ -145,13 +141,14 @@ def _is_sharded(tensor: Tensor) -> bool:
 
 
 def _require_whole(name: str, weight: str, tensor: Tensor, gather: bool) -> None:
-    if _is_sharded(tensor) and not gather:
-        raise _sharded(name, weight)
-    if tensor.is_meta:
+    if _is_sharded(tensor):
+        if not gather:
+            raise _sharded(name, weight)
+    elif tensor.is_meta:
         raise CheckpointError(
             f"{weight} of {name} is on the meta device and holds no numbers; load the weights, without offloading them."
         )
-    if type(tensor) not in (Tensor, nn.Parameter) and not _is_sharded(tensor):
+    elif type(tensor) not in (Tensor, nn.Parameter):
         raise _quantised(name, weight, type(tensor).__name__)
 
 

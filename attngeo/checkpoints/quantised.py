@@ -7,7 +7,8 @@ from typing import Any
 
 from torch import Size, Tensor
 
-from attngeo.checkpoints.architectures import ARCHITECTURES, places, transposed
+from attngeo.checkpoints.architectures import ARCHITECTURES
+from attngeo.checkpoints.architectures.locate import places, transposed
 from attngeo.checkpoints.dequantise import MARKS, STATE
 from attngeo.checkpoints.tensorfiles import TensorFile
 from attngeo.errors import CheckpointError

@@ -1,6 +1,7 @@
 """Where a checkpoint's files are: a local folder, or (`hub`) a repository on the Hub."""
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -72,11 +73,19 @@ class LocalFolder(Repository):
         return found if len(found) == 1 else []
 
     def absent(self, files: str) -> CheckpointError:
-        """The error for files that are not there."""
-        return CheckpointError(
-            f"{self.name} has no weights that can be read: no {files} in {self.path}; fetch the checkpoint again, or"
-            f" save it with save_pretrained."
-        )
+        """The error for files that are not there, with the way out that what is there instead suggests."""
+        configured, names = (self.path / "config.json").is_file(), set(re.split(r"[ ,()]+", files))
+        if broken := [path.name for path in self.path.glob("*") if path.name in names and not path.is_file()]:
+            why = f"has a {broken[0]} that is no file, or a link to nothing; fetch the checkpoint again"
+        elif not configured and (self.path / "adapter_config.json").is_file():
+            why = f"is an adapter and no model; score its base with it: attngeo score BASE --adapter {self.path}"
+        elif inside := [path for path in saved_steps(self.path) if path != self.path]:
+            why = f"is no checkpoint itself and holds {len(inside)}; score one, such as: attngeo score {inside[-1]}"
+        elif not configured:
+            why = "has no config.json, which tells architecture and heads; model.config.save_pretrained writes one"
+        else:
+            why = f"has no {files} that can be read; fetch the checkpoint again, or save it with save_pretrained"
+        return CheckpointError(f"{self.path} {why}.")
 
 
 def weight_names(folder: Path) -> list[str]:
@@ -85,3 +94,18 @@ def weight_names(folder: Path) -> list[str]:
         if found := sorted(path.name for path in folder.glob(f"*{suffix}") if not path.name.startswith(OF_TRAINER)):
             return found
     return []
+
+
+def saved_steps(folder: Path) -> list[Path]:
+    """The checkpoints that a run has left in a folder or its ``checkpoints/``, by step, and its final model.
+
+    That is ``model/``, or the folder itself. Empty where the folder holds nothing of the kind.
+    """
+    folders = (*folder.glob("checkpoint-*"), *folder.glob("checkpoints/checkpoint-*"))
+    steps = [path for path in folders if _is_saved(path) and path.name.rpartition("-")[2].isdecimal()]
+    last = [path for path in (folder / "model", folder) if _is_saved(path)]
+    return sorted(steps, key=lambda path: int(path.name.rpartition("-")[2])) + last[:1]
+
+
+def _is_saved(folder: Path) -> bool:
+    return any((folder / name).is_file() for name in ("config.json", "adapter_config.json"))

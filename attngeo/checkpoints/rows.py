@@ -8,7 +8,8 @@ from torch import Tensor, nn
 from attngeo.bilinear.positions import position_space
 from attngeo.bilinear.rows import ScoreRow, ScoreTable, form_rows
 from attngeo.bilinear.scores import GAMMA, Convention
-from attngeo.checkpoints.architectures import LayerPlan, Matrix, Positions
+from attngeo.checkpoints.architectures.entry import Matrix, Positions
+from attngeo.checkpoints.architectures.plans import LayerPlan
 from attngeo.checkpoints.layers import AttentionLayer, Checkpoint, open_checkpoint
 from attngeo.checkpoints.models import open_model
 from attngeo.errors import CheckpointError

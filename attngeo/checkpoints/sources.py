@@ -53,20 +53,3 @@ def open_repository(
     from attngeo.checkpoints.hub import HubRepository
 
     return HubRepository(named.id, revision or named.revision, first, subfolder or named.subfolder)
-
-
-def saved_steps(folder: Path) -> list[Path]:
-    """The checkpoints that a run has left in a folder or its ``checkpoints/``, by step, and its final model.
-
-    That is ``model/``, or the folder itself. Empty where the folder holds nothing of the kind.
-    """
-    found = [
-        path for path in (*folder.glob("checkpoint-*"), *folder.glob("checkpoints/checkpoint-*")) if _is_saved(path)
-    ]
-    steps = [path for path in found if path.name.rpartition("-")[2].isdecimal()]
-    last = [path for path in (folder / "model", folder) if _is_saved(path)]
-    return sorted(steps, key=lambda path: int(path.name.rpartition("-")[2])) + last[:1]
-
-
-def _is_saved(folder: Path) -> bool:
-    return any((folder / name).is_file() for name in ("config.json", "adapter_config.json"))

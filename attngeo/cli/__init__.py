@@ -20,12 +20,6 @@ COMMANDS = {
     "cache": "show or clear the queries and keys kept from the Hub",
 }
 
-FULL = (errno.ENOSPC, errno.EDQUOT)
-UNWRITABLE = (
-    *(*FULL, errno.EACCES, errno.EPERM, errno.EROFS),
-    *(errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.ENAMETOOLONG),  # a folder for a file, or a file for a folder
-)
-
 
 class _Commands(click.Group):
     """Subcommands imported when they are called, so that --help does not wait for torch."""
@@ -49,7 +43,10 @@ class _Commands(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True}
+
+
+@click.group(cls=_Commands, context_settings=SETTINGS)
 @click.version_option(__version__, prog_name="attngeo")
 def cli() -> None:
     """Symmetry and directionality of the query-key matrices of Transformers."""
@@ -65,21 +62,17 @@ def main(arguments: list[str] | None = None) -> None:
     except click.UsageError as error:
         asked = error.ctx.command_path if error.ctx else "attngeo"
         _refuse(f"{error.format_message().rstrip('.?')}; see {asked} --help.")
-    except click.ClickException as error:
-        _refuse(error.format_message())
-    except AttngeoError as error:
-        _refuse(str(error), error.exit_code)
+    except (click.ClickException, AttngeoError) as error:
+        _refuse(f"{error}", error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         _refuse("interrupted.", code=130)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader of a pipe has left
         sys.exit(1)
     except OSError as error:
-        if error.errno not in UNWRITABLE:
+        if error.filename is None and error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
-        what = str(error.filename or "the output")[:200]
-        way_out = "free some space or choose" if error.errno in FULL else "choose"
-        _refuse(f"{what} cannot be used ({error.strerror}); {way_out} another folder.")
+        _refuse(f"{error.filename or 'the output'} cannot be used ({error.strerror}); choose another place.")
 
 
 def _refuse(sentence: str, code: int = 2) -> None:

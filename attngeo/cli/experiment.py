@@ -1,8 +1,6 @@
 """``attngeo experiment``: say what of an experiment is recorded, and make the runs that are not."""
 
-import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -11,9 +9,6 @@ from attngeo.errors import AttngeoError, needs
 from attngeo.files.atomic import write_text
 from attngeo.files.checkout import data, root
 from attngeo.files.provenance import head
-
-if TYPE_CHECKING:
-    from attngeo.runs.experiments import Experiment
 
 
 @click.command
@@ -24,7 +19,7 @@ if TYPE_CHECKING:
 @click.option("--tables", is_flag=True, help="Write the table of experiments in data/runs/README.md anew.")
 @click.option("--any-code", is_flag=True, help="Also where the recorded runs were made with another commit.")
 def command(
-    name: str | None, dry_run: bool, missing: bool, workers: int, scheduler: str, tables: bool, any_code: bool
+    name: str | None, dry_run: bool, missing: bool, workers: int | None, scheduler: str, tables: bool, any_code: bool
 ) -> None:
     """Make the runs of the experiment NAME that are not recorded, in the order of its plan.
 
@@ -44,15 +39,14 @@ def command(
             recorded = f"{listed.states().count(State.RECORDED)} of {len(listed.runs)} recorded"
             click.echo(f"{listed.name:36} {listed.status.value:13} {recorded}")
         return
-    folder = data("runs", name)
-    experiment = read_experiment(Path(name) if os.sep in name or not folder.is_dir() else folder)
-    found = experiment.states()
-    for run, state in zip(experiment.runs, found, strict=True):
+    experiment = read_experiment(Path(name) if Path(name).is_dir() else data("runs", name))
+    states, todo = experiment.states(), []
+    for run, state in zip(experiment.runs, states, strict=True):
         if dry_run or state is not State.RECORDED:
             click.echo(f"{run.name}: {state.value}")
-    click.echo(f"{found.count(State.RECORDED)} of {len(found)} runs of {experiment.name} are recorded.")
-    wanted = {State.MISSING} if missing else {State.MISSING, State.CUT_OFF}
-    todo = [run for run, state in zip(experiment.runs, found, strict=True) if state in wanted]
+        if state is State.MISSING or (state is State.CUT_OFF and not missing):
+            todo.append(run)
+    click.echo(f"{states.count(State.RECORDED)} of {len(states)} runs of {experiment.name} are recorded.")
     if dry_run or not todo:
         return
     if not any_code:
@@ -61,14 +55,14 @@ def command(
         from attngeo.training.experiments import make_runs
 
     failed = 0
-    for run, outcome in make_runs(experiment, todo, workers, scheduler):
+    for run, outcome in make_runs(experiment, todo, workers or 0, scheduler):
         failed += isinstance(outcome, AttngeoError)
         click.echo(f"{run.name}: {outcome if isinstance(outcome, AttngeoError) else outcome.value}")
     if failed:
         raise ExperimentError(f"{failed} of {len(todo)} runs of {experiment.name} failed; the others are made.")
 
 
-def _require_one_code(experiment: "Experiment") -> None:
+def _require_one_code(experiment) -> None:
     """Refuse to finish a confirmatory experiment with other code than it was begun with."""
     from attngeo.runs.experiments import ExperimentError, Status, commits
 

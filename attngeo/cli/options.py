@@ -2,15 +2,14 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import click
 
 from attngeo.bilinear.conventions import GAMMA, Convention
 from attngeo.cli.formats import SUFFIXES
-from attngeo.errors import ParameterError
 
-FILE = click.Path(path_type=Path)
+FILE = click.Path(path_type=Path, dir_okay=False)
+FOLDER = click.Path(path_type=Path, file_okay=False)
 
 
 def several(*options: Callable) -> Callable:
@@ -24,15 +23,7 @@ def several(*options: Callable) -> Callable:
     return decorate
 
 
-def _alone(context: click.Context, option: click.Parameter, value: Any) -> Any:
-    if value and any(context.params.get(name) for name in ("workers", "scheduler")):
-        raise ParameterError("--workers starts processes here and --scheduler uses those of a cluster; give one.")
-    return value or (0 if option.name == "workers" else "")
-
-
-gamma = click.option(
-    "--gamma", default=GAMMA, show_default=True, help="Threshold of the directionality score, in standard deviations."
-)
+gamma = click.option("--gamma", default=GAMMA, help="Threshold of the directionality score, in standard deviations.")
 scoring = several(
     click.option("--per-head", is_flag=True, help="Also one row per head."),
     gamma,
@@ -40,28 +31,16 @@ scoring = several(
         "--convention",
         type=click.Choice([c.value for c in Convention]),
         default=Convention.DEFINITION.value,
-        show_default=True,
         help="Formulas: of the definitions, of Def. 3.1 as printed, of the released code, or behind Table S3.",
     ),
     click.option(
-        "--format",
-        "asked",
-        type=click.Choice(list(SUFFIXES)),
-        help="Default: by the suffix of FILE, else table. parquet and html need -o.",
+        "--format", "asked", type=click.Choice(list(SUFFIXES)), help="Default: by the suffix of FILE, else table."
     ),
-    click.option("-o", "--output", metavar="FILE", type=FILE, help="Write there and not to stdout."),
+    click.option("-o", "--output", type=FILE, help="Write there and not to stdout."),
 )
 working = several(
+    click.option("--workers", type=click.IntRange(1), help="Processes on this machine, one core each."),
     click.option(
-        "--workers",
-        type=click.IntRange(1, 1024),
-        callback=_alone,
-        help="Processes on this machine, one core each.",
-    ),
-    click.option(
-        "--scheduler",
-        metavar="ADDRESS",
-        callback=_alone,
-        help="Address of a dask scheduler, whose workers do the work.",
+        "--scheduler", default="", show_default=False, help="Address of a dask scheduler, whose workers do the work."
     ),
 )

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from attngeo.cli.options import FILE
 from attngeo.cli.terminal import say
 from attngeo.errors import ParameterError, needs
 from attngeo.files.atomic import atomic_path, write_text
@@ -16,22 +17,10 @@ from attngeo.files.checkout import root
 @click.command
 @click.argument("chapter", required=False)
 @click.option(
-    "-p",
-    "--parameter",
-    "words",
-    nargs=2,
-    multiple=True,
-    metavar="NAME VALUE",
-    help="Set a parameter. A list: -p models '[gpt2, bert]', or the option again for each item.",
+    "-p", "--parameter", "words", type=(str, str), multiple=True, metavar="NAME VALUE", help="Set a parameter."
 )
 @click.option("--profile", metavar="NAME", help="smoke, cpu or gpu. Default: ATTNGEO_PROFILE, else cpu.")
-@click.option(
-    "-o",
-    "--output",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="A page (.html) or a notebook (.ipynb). Default: CHAPTER.ipynb in this folder, where none is.",
-)
+@click.option("-o", "--output", type=FILE, help="A page (.html) or a notebook (.ipynb). Default: CHAPTER.ipynb here.")
 @click.option("--open", "opened", is_flag=True, help="Open the result with the program that the system has for it.")
 @click.option("--list", "listing", is_flag=True, help="List the chapters and their parameters.")
 def command(
@@ -45,7 +34,9 @@ def command(
     """Execute a chapter and write it, its numbers, captions and figures following the parameters.
 
     A page is one file that needs no network and nothing beside it: figures, formulas and what is interactive are
-    inside. A notebook can be run on from there; its text is MyST, as in the book.
+    inside. A notebook can be run on from there; its text is MyST, as in the book. It replaces another only with -o.
+
+    A parameter that is a list is given as -p models '[gpt2, bert]', or by the option again for each item.
 
     Without a chapter, list the chapters and their parameters. It needs a checkout, and the extra book.
     """
@@ -54,16 +45,16 @@ def command(
         from attngeo.book.notebooks import current_profile, find_book
     book = find_book()
     if chapter is None or listing:
-        if words or output or opened:
-            raise ParameterError("-p, -o and --open need a chapter: attngeo run CHAPTER.")
         chapters = [book.chapter(chapter)] if chapter else book.chapters()
         click.echo("\n\n".join(_description(c) for c in chapters))
         return
-    found = book.chapter(chapter)
-    profile = profile or current_profile()
-    values = found.values_from_words(words)
-    output = _checked(output) if output else _new(Path(f"{found.name}.ipynb"))
-    _run(book, found, profile, values, output)
+    chosen = book.chapter(chapter)
+    values = chosen.values_from_words(words)
+    if output is None and os.path.lexists(output := Path(f"{chosen.name}.ipynb")):  # one that may have been worked on
+        raise ParameterError(f"{output} is there already and may hold changes; name it, or another file, with -o.")
+    if output.suffix not in (".html", ".ipynb"):
+        raise ParameterError(f"{output} must end in .html, for a page, or in .ipynb, for a notebook.")
+    _run(book, chosen, profile or current_profile(), values, output)
     if opened and click.launch(str(output)):
         click.echo(f"No program was found that opens {output}.", err=True)
 
@@ -89,21 +80,6 @@ def _run(book, chapter, profile: str, values: dict, output: Path) -> None:
         text = single_page(book, chapter, run) if output.suffix == ".html" else nbformat.writes(run.notebook)
         temporary.write_text(f"{text}\n", encoding="utf-8")
     say(f"{output} written after {time.monotonic() - started:.0f} s on {run.record['device']}")
-
-
-def _checked(output: Path) -> Path:
-    if output.is_dir():
-        raise ParameterError(f"{output} is a folder; -o needs a file name.")
-    if output.suffix not in (".html", ".ipynb"):
-        raise ParameterError(f"{output} must end in .html, for a page, or in .ipynb, for a notebook.")
-    return output
-
-
-def _new(output: Path) -> Path:
-    """A name that nobody asked for; a notebook that was worked on is not lost to it."""
-    if os.path.lexists(output):
-        raise ParameterError(f"{output} is there already and may hold changes; name it, or another file, with -o.")
-    return output
 
 
 def _description(chapter) -> str:

@@ -2,56 +2,32 @@
 
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from attngeo.bilinear.conventions import Convention
 from attngeo.cli import options
-from attngeo.cli.formats import View, check_picture, deliver, format_of
+from attngeo.cli.formats import PICTURES, View, deliver, format_of
 from attngeo.cli.terminal import bars, mute_hub, say, screen
-from attngeo.errors import ParameterError
-
-if TYPE_CHECKING:
-    from attngeo.checkpoints.layers import Checkpoint
+from attngeo.errors import ParameterError, needs
 
 
 @click.command
 @click.argument("checkpoint", metavar="PATH_OR_ID")
 @options.scoring
-@click.option(
-    "--plot",
-    metavar="FILE",
-    type=options.FILE,
-    help="Also draw the scores over layers against random weights, or W_qk of --layer: .svg, .png or .pdf.",
-)
+@click.option("--plot", type=options.FILE, help="Also draw the scores, or W_qk of --layer: .svg, .png or .pdf.")
 @click.option("--layer", type=click.IntRange(0), metavar="N", help="This layer alone, of every part.")
 @click.option("--head", type=click.IntRange(0), metavar="N", help="This head of --layer alone.")
-@click.option(
-    "--positions",
-    is_flag=True,
-    help="Split each s by the space of the model's position table: queries and keys both in it, both outside, mixed.",
-)
-@click.option(
-    "--register",
-    "registered",
-    metavar="FILE.yml",
-    type=options.FILE,
-    help="Architectures of your own, in the words of attngeo's entries.yml.",
-)
+@click.option("--positions", is_flag=True, help="Split each s by the space of the positions: in it, outside, mixed.")
+@click.option("--register", "registered", type=options.FILE, help="Architectures of your own, as in entries.yml.")
 # the others are those of open_checkpoint
 @click.option("--revision", metavar="R", help="Branch, tag or commit of a Hub repository.")
-@click.option(
-    "--subfolder", metavar="S", default="", help="Folder within PATH_OR_ID that holds config.json and weights."
-)
+@click.option("--subfolder", metavar="S", default="", show_default=False, help="Folder in PATH_OR_ID with the model.")
 @click.option("--adapter", metavar="DIR", help="A LoRA adapter of peft (folder or Hub id) to merge into the model.")
 @click.option("--as", "model_type", metavar="TYPE", help="Read the model as this type: its own differs by name alone.")
 @click.option(
-    "--matrix",
-    type=click.Choice(["qk", "ov"]),
-    default="qk",
-    show_default=True,
-    help="W_qk, or W_o W_v^T: what a head writes for what it reads.",
+    "--matrix", type=click.Choice(["qk", "ov"]), default="qk", help="W_qk, or what a head writes for what it reads."
 )
 @click.option("--fold-norm", is_flag=True, help="Fold in the gain of the layer normalisation before queries and keys.")
 def command(
@@ -74,10 +50,13 @@ def command(
     and key tensors are read. A star marks what lies outside the values of 95 % of random weights of the same shape.
     """
     form = format_of(asked, output)
-    if plot is not None:
-        check_picture(plot)
+    if plot is not None and plot.suffix.lower() not in PICTURES:
+        raise ParameterError(f"{plot} cannot hold a figure; end its name in one of {', '.join(PICTURES)}.")
     if head is not None and layer is None:
         raise ParameterError("--head is one of a layer; add --layer.")
+    if plot is not None or form == "html":
+        with needs("plot", "a figure"):
+            from attngeo.display.score_figure import matrix_figure, score_figure
     from attngeo.bilinear.summary import cells, summary  # torch comes with it, which no --help waits for
     from attngeo.checkpoints.architectures import register_file
     from attngeo.checkpoints.layers import open_checkpoint
@@ -85,12 +64,14 @@ def command(
     if registered is not None:
         register_file(registered)
     mute_hub()
-    with screen(stderr=True).status(f"looking for {checkpoint}"):  # shown on a terminal alone
+    with screen().status(f"looking for {checkpoint}"):
         opened = open_checkpoint(checkpoint, **opening)
     if layer is not None:
-        _restrict(opened, layer, head)
+        opened.plans = [plan for plan in opened.plans if plan.layer == layer]
     rows, notes = _scored(opened, gamma, per_head or head is not None, convention, positions)
     rows = [row for row in rows if head is None or row["head"] == head]
+    if not rows:
+        raise ParameterError(f"{opened.name} has no such layer or head; numbers begin with 0.")
     if convention != Convention.DEFINITION:
         notes.append("another formula than the definition's: compare with numbers of that formula alone")
     if opened.fold_norm:
@@ -99,14 +80,11 @@ def command(
         notes.append(f"W_qk with the gain of the layer normalisation before queries and keys{but}")
     if opened.matrix == "ov":
         notes.append("the value-output maps W_o W_v^T in the place of W_qk: rows are written, columns are read")
-    if beside := opened.left_out:
-        notes.append(f"left out of W_qk, and so of the scores: {', '.join(beside)}")
-    kind = "" if convention == Convention.DEFINITION else f", scores as in convention {convention!r}"
-    title = f"{opened.name} {opened.revision[:12]}".strip()
-    view = View(f"{title}, gamma = {gamma:g}{kind}", *cells(rows), [*notes, *summary(rows)])
+    if opened.left_out:
+        notes.append(f"left out of W_qk, and so of the scores: {', '.join(opened.left_out)}")
+    title = f"{opened.name} {opened.revision[:12]}".strip() + f", gamma = {gamma:g}, formulas: {convention}"
+    view = View(title, *cells(rows), [*notes, *summary(rows)])
     if plot is not None or form == "html":
-        from attngeo.display.score_figure import matrix_figure, score_figure
-
         forms = {} if layer is None else {plan.part: opened.read(plan).form for plan in opened.plans}
         figure = score_figure(rows) if layer is None else matrix_figure(opened.name, forms, layer, head)
         view = view._replace(svg=figure.svg(), alt=figure.alt)
@@ -116,18 +94,7 @@ def command(
     deliver(rows, view, form, output)
 
 
-def _restrict(checkpoint: "Checkpoint", layer: int, head: int | None) -> None:
-    """Leave a checkpoint one layer of each part."""
-    plans = [plan for plan in checkpoint.plans if plan.layer == layer]
-    if not plans or (head is not None and head >= min(plan.heads for plan in plans)):
-        what = f"head {head} in layer {layer}" if plans else f"layer {layer}"
-        raise ParameterError(f"{checkpoint.name} has no {what}; numbers begin with 0.")
-    checkpoint.plans = plans
-
-
-def _scored(
-    checkpoint: "Checkpoint", gamma: float, per_head: bool, convention: str, positions: bool
-) -> tuple[list[dict], list[str]]:
+def _scored(checkpoint, gamma: float, per_head: bool, convention: str, positions: bool) -> tuple[list[dict], list[str]]:
     """Rows of scores, and which parts could not be split by positions."""
     from attngeo.bilinear.rows import with_split
     from attngeo.checkpoints.rows import PositionSpaces, layer_rows

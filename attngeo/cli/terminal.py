@@ -1,7 +1,6 @@
-"""The terminal, if there is one."""
+"""What stands on stderr beside a result: bars and lines of progress, none with --quiet."""
 
 import logging
-import os
 import sys
 
 import click
@@ -11,23 +10,18 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 QUIET = "attngeo.quiet"  # of a command's context
 
 
-def screen(stderr: bool = False) -> Console:
-    """What is printed to; a notebook's cell counts as a file, and so does what FORCE_COLOR alone calls a terminal.
-
-    With --quiet stderr is none, so that no progress is drawn there.
-    """
-    stream = sys.stderr if stderr else sys.stdout
-    shown = stream.isatty() and "JPY_PARENT_PID" not in os.environ and not (stderr and is_quiet())
-    return Console(stderr=stderr, force_terminal=shown)
+def screen() -> Console:
+    """Stderr where it is a terminal, for what moves; elsewhere nothing is shown."""
+    return Console(stderr=True, quiet=is_quiet() or not sys.stderr.isatty())
 
 
 def bars() -> Progress:
     """Bars on stderr where that is a terminal; a task says ``what`` is counted."""
-    console, columns = screen(stderr=True), (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    console, columns = screen(), (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     return Progress(
         *(*columns, TextColumn("{task.fields[what]}"), TimeElapsedColumn(), TimeRemainingColumn()),
         console=console,
-        disable=not console.is_terminal,
+        disable=console.quiet,
         redirect_stdout=sys.stdout.isatty(),  # or rich would print above the bars what is meant for a file
     )
 

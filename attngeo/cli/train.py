@@ -5,17 +5,15 @@ from contextlib import nullcontext
 from dataclasses import fields, replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+from typing import Any, get_args
 
 import click
 
+from attngeo.cli.options import FILE, FOLDER
 from attngeo.cli.terminal import bars, say
 from attngeo.errors import needs
 from attngeo.training.choices import PRESETS
 from attngeo.training.config import TrainingConfig, configure, read_values
-
-if TYPE_CHECKING:
-    from attngeo.runs.record import Run
 
 
 def _options(function):
@@ -32,10 +30,8 @@ def _options(function):
 
 
 @click.command
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path, file_okay=False), required=True, help="folder of the run"
-)
-@click.option("--config", "file", type=click.Path(path_type=Path, dir_okay=False), help="YAML file of settings")
+@click.option("-o", "--output", type=FOLDER, required=True, help="folder of the run")
+@click.option("--config", "file", type=FILE, help="YAML file of settings")
 @click.option("--preset", type=click.Choice(list(PRESETS)), help="size of the model: mini is BERT-mini, base BERT")
 @click.option("--resume", is_flag=True, help="continue the run in the folder; its settings are kept")
 @_options
@@ -62,42 +58,35 @@ def command(output: Path, file: Path | None, preset: str | None, resume: bool, *
         if "checkpoint_every" not in {name.replace("-", "_") for name in values}:
             # a short run would end before its first; the default itself stays, for plans were written with it
             config = replace(config, checkpoint_every=min(config.checkpoint_every, max(1, config.steps // 10)))
-        if not first:
-            train(config, output, resume)
-            return
-        bar = _Bar(config.steps)
-        with bar.progress:
-            run = train(config, output, resume, listen=bar.show)
+        progress = _Progress(config.steps)
+        with progress.bars:
+            run = train(config, output, resume, listen=progress.show)
+    if run is not None:
         click.echo(_last_line(run, output))
 
 
-class _Bar:
+class _Progress:
     """A live line on stderr where that is a terminal; elsewhere one plain line per tenth of the run."""
 
     def __init__(self, steps: int) -> None:
-        self.steps, self.next_line, self.progress = steps, 0.0, bars()
-        self.task = self.progress.add_task("training", total=steps, what="")
+        self.steps, self.next_line, self.bars = steps, 0.0, bars()
+        self.task = self.bars.add_task("training", total=steps, what="")
 
     def show(self, row: dict[str, Any]) -> None:
         """Show a step, and what was recorded at it."""
-        self.progress.update(self.task, completed=row["step"])
-        if "loss" not in row:
-            return
-        said = (
-            f"loss {_number(row['loss'])}  held out {_number(row['held_out_loss'])}  "
-            f"s {row['symmetry']:+.3f}  d {row['directionality']:+.3f}  {row['tokens'] / row['seconds']:,.0f} tokens/s"
-        )
-        self.progress.update(self.task, what=said)
-        if self.progress.disable and row["step"] >= self.next_line:
-            say(f"step {row['step']} of {self.steps}  {said}")
-            self.next_line = row["step"] + self.steps / 10
+        self.bars.update(self.task, completed=row["step"])
+        if "loss" in row:
+            words = (
+                f"loss {row['loss']:.3f}  held out {row['held_out_loss']:.3f}  s {row['symmetry']:+.3f}"
+                f"  d {row['directionality']:+.3f}  {row['tokens'] / row['seconds']:,.0f} tokens/s"
+            )
+            self.bars.update(self.task, what=words)
+            if self.bars.disable and row["step"] >= self.next_line:
+                say(f"step {row['step']} of {self.steps}  {words}")
+                self.next_line = row["step"] + self.steps / 10
 
 
-def _number(value: float) -> str:
-    return "-" if value != value else f"{value:.3f}"
-
-
-def _last_line(run: "Run", output: Path) -> str:
+def _last_line(run, output: Path) -> str:
     from attngeo.bilinear.null_laws import laws_of_shape
 
     last = run.layer_scores()[lambda t: t["step"] == t["step"].max()]
@@ -105,7 +94,7 @@ def _last_line(run: "Run", output: Path) -> str:
     s, d = laws_of_shape(run.config["d_model"], run.config["d_model"]).values()  # heads fill the width
     return (
         f"{output}: {run.about['status']} after {run.about['steps_done']} steps, {run.about['tokens']:,} tokens in"
-        f" {run.about['seconds']:.0f} s ({run.about['tokens_per_second']:,.0f} tokens/s); held-out loss"
-        f" {held_out.iloc[-1]:.3f}; median over layers: symmetry {last['symmetry'].median():.3f}, directionality"
-        f" {last['directionality'].median():.3f} (random layers: {s.mean:.3f} ± {s.sd:.3f}, 0 ± {d.sd:.3f})"
+        f" {run.about['seconds']:.0f} s; held-out loss {held_out.iloc[-1]:.3f}; median over layers: symmetry"
+        f" {last['symmetry'].median():.3f}, directionality {last['directionality'].median():.3f} (random layers:"
+        f" {s.mean:.3f} ± {s.sd:.3f}, 0 ± {d.sd:.3f})"
     )

@@ -11,14 +11,6 @@ from attngeo.claims.verdict import Verdict
 from attngeo.display.tables import markdown_table
 from attngeo.display.typeset import number, typeset, with_error, within
 
-MARKS = {
-    Verdict.HOLDS: "✓",
-    Verdict.STATED: "⊢",
-    Verdict.MISPRINT: "≠",
-    Verdict.ASSUMPTION: "+",
-    Verdict.CHANGES: "×",
-    Verdict.UNDECIDED: "?",
-}
 MEANINGS = {  # in the order of their consequence
     Verdict.CHANGES: "what the paper concludes here falls",
     Verdict.UNDECIDED: "what was measured does not tell, differs between cases, or is of models too small or too "
@@ -28,6 +20,7 @@ MEANINGS = {  # in the order of their consequence
     Verdict.MISPRINT: "a slip; what is concluded stands once it is mended",
     Verdict.HOLDS: "true as printed or, where a remark says that it is ours, true",
 }
+MARKS = dict(zip(MEANINGS, "×?+⊢≠✓", strict=True))
 UNSUPPORTED = "not supported by this run"
 STANDING = {Standing.AGREES: "✓", Standing.CONTRADICTS: "×", Standing.UNDECIDED: "?", Standing.TOLD: "–"}
 CODE = "<!-- code of {} -->"

@@ -28,12 +28,12 @@ def score_figure(rows: Sequence[dict]) -> CaptionedFigure:
         min(12.0, 2.4 + 3.8 * len(parts)), 6.0, rows=2, columns=len(parts), sharex="col", sharey="row", squeeze=False
     )
     for number, part in enumerate(parts):
-        own = [row for row in rows if row["part"] == part]
+        of_part = [row for row in rows if row["part"] == part]
         for panel, score in zip(grid[:, number], SCORES, strict=True):
-            _draw(panel, own, score, PART_COLOURS[part])
+            _draw(panel, of_part, score, PART_COLOURS[part])
         grid[0, number].set_title(part if part != "cross" else "cross-attention")
         grid[1, number].set_xlabel("layer")
-        grid[1, number].set_xlim(-0.75, max(row["layer"] for row in own) + 0.75)
+        grid[1, number].set_xlim(-0.75, max(row["layer"] for row in of_part) + 0.75)
         grid[1, number].xaxis.set_major_locator(MaxNLocator(integer=True))
     for panel, score in zip(grid[:, 0], SCORES, strict=True):
         panel.set_ylabel(score)
@@ -97,13 +97,13 @@ def _draw(panel: Axes, rows: Sequence[dict], score: str, colour: str) -> None:
 
 def _legend(rows: Sequence[dict]) -> list[Line2D]:
     dot = {"marker": "o", "color": "#333333", "linewidth": 0}
-    found = [
-        Line2D([], [], color=NEUTRAL, alpha=0.25, linewidth=8, label="95 % of random layers"),
-        Line2D([], [], **dot, markersize=6, label="layer outside"),
-        Line2D([], [], **dot, markersize=6, markerfacecolor="white", label="layer inside"),
-    ]
     if _folded(rows):
-        found = [Line2D([], [], **dot, markersize=6, markerfacecolor="white", label="layer, gain folded in")]
-    if any(row["head"] != SUM for row in rows):
-        found.append(Line2D([], [], **dot, markersize=3, alpha=0.6, label="head"))
-    return found
+        handles = [Line2D([], [], **dot, markersize=6, markerfacecolor="white", label="layer, gain folded in")]
+    else:
+        handles = [
+            Line2D([], [], color=NEUTRAL, alpha=0.25, linewidth=8, label="95 % of random layers"),
+            Line2D([], [], **dot, markersize=6, label="layer outside"),
+            Line2D([], [], **dot, markersize=6, markerfacecolor="white", label="layer inside"),
+        ]
+    heads = [Line2D([], [], **dot, markersize=3, alpha=0.6, label="head")]
+    return handles + (heads if any(row["head"] != SUM for row in rows) else [])

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from attngeo.claims.numbering import of_the_paper
 from attngeo.claims.published import statements
 from attngeo.claims.verdict import Verdict
-from attngeo.display.check_line import badge
+from attngeo.display.check_line import MEANINGS, badge
 
-# A whole counts as the first of these that a part of it has: what is undecided in part does not hold yet.
-BY_CONSEQUENCE = tuple(Verdict[v] for v in ("CHANGES", "UNDECIDED", "ASSUMPTION", "STATED", "MISPRINT", "HOLDS"))
+BY_CONSEQUENCE = tuple(MEANINGS)  # a whole counts as the first of these that a part of it has
 
 
 @dataclass(frozen=True)

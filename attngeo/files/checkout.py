@@ -5,8 +5,6 @@ from pathlib import Path
 
 from attngeo.errors import AttngeoError
 
-_MARKS = ("_toc.yml", "notebooks", "data")
-
 
 class CheckoutError(AttngeoError):
     """No checkout of the repository can be found, or a file of it is missing or damaged."""
@@ -18,24 +16,16 @@ def root() -> Path:
     Raises:
         CheckoutError: none of them is a checkout.
     """
-    if named := os.environ.get("ATTNGEO_BOOK"):
-        if _is_checkout(Path(named)):
-            return Path(named).resolve()
-        raise CheckoutError(f"ATTNGEO_BOOK names {named}, which is no checkout of attngeo (it has no _toc.yml).")
-    here = Path.cwd()
-    for folder in (here, *here.parents, Path(__file__).resolve().parents[2]):
-        if _is_checkout(folder):
+    named, here = os.environ.get("ATTNGEO_BOOK"), Path.cwd()
+    for folder in [Path(named).resolve()] if named else [here, *here.parents, Path(__file__).resolve().parents[2]]:
+        if all((folder / mark).exists() for mark in ("_toc.yml", "notebooks", "data")):
             return folder
     raise CheckoutError(
-        "the book's sources are not here, and the installed package does not carry them; change into a checkout of"
-        " attngeo (git clone) or name one in ATTNGEO_BOOK."
+        f"the book's sources are not in {named or here}, and the installed package does not carry them; change into a"
+        " checkout of attngeo (git clone) or name one in ATTNGEO_BOOK."
     )
 
 
 def data(*parts: str) -> Path:
     """A path under ``data/`` of the checkout."""
     return root().joinpath("data", *parts)
-
-
-def _is_checkout(folder: Path) -> bool:
-    return all((folder / mark).exists() for mark in _MARKS)

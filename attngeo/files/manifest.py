@@ -19,11 +19,10 @@ def write_manifest(folder: Path) -> None:
 def damage(folder: Path) -> str:
     """What a folder holds otherwise than its manifest says; "" where it is whole."""
     try:
-        told, found = read_json(folder / MANIFEST, dict[str, str], AttngeoError), _checksums(folder)
+        recorded, present = read_json(folder / MANIFEST, dict[str, str], AttngeoError), _checksums(folder)
     except (AttngeoError, OSError) as error:
         return f"{MANIFEST}: {error}"
-    wrong = sorted(name for name in told.keys() | found.keys() if told.get(name) != found.get(name))
-    return f"{wrong[0]} is {'altered' if wrong[0] in told.keys() & found.keys() else 'missing or new'}" if wrong else ""
+    return next((f"{name} is altered, missing or new" for name, _ in sorted(recorded.items() ^ present.items())), "")
 
 
 def _checksums(folder: Path) -> dict[str, str]:

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -19,13 +20,11 @@ PACKAGES = ("torch", "transformers", "numpy", "scipy", "pandas", "matplotlib", "
 
 def versions(packages: Sequence[str] = PACKAGES) -> dict[str, str]:
     """Of Python and of packages; by default those that can change a number or a figure."""
-    found = {"python": platform.python_version()}
+    installed = {"python": platform.python_version()}
     for name in packages:
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
+        with suppress(metadata.PackageNotFoundError):
+            installed[name] = metadata.version(name)
+    return installed
 
 
 def device() -> str:
@@ -50,10 +49,10 @@ def hardware(device: str) -> dict[str, Any]:
     """What a training computes on: processor, cores, threads, and the GPUs if ``device`` is one."""
     import torch
 
-    found = {"cpu": _processor(), "cores": os.cpu_count() or 0, "threads": torch.get_num_threads(), "device": device}
-    if device.startswith("cuda"):
-        found |= {"gpu": torch.cuda.get_device_name(), "gpus": torch.cuda.device_count()}
-    return found
+    on_gpu = device.startswith("cuda")
+    gpu = {"gpu": torch.cuda.get_device_name(), "gpus": torch.cuda.device_count()} if on_gpu else {}
+    cores = {"cpu": _processor(), "cores": os.cpu_count() or 0, "threads": torch.get_num_threads()}
+    return cores | {"device": device} | gpu
 
 
 def head(root: Path) -> str | None:

@@ -3,8 +3,8 @@
 import logging
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
-from typing import Any, TypeVar
+from contextlib import ExitStack
+from typing import TypeVar
 
 from attngeo.errors import AttngeoError, needs
 
@@ -32,9 +32,19 @@ def spread(
         WorkersError: the scheduler cannot be reached.
         MissingExtra: dask.distributed is not installed.
     """
-    with _client(workers, scheduler) as client:
-        from distributed import KilledWorker, as_completed
-
+    with needs("cluster", "work on several processes"):
+        from distributed import Client, KilledWorker, LocalCluster, as_completed
+    with ExitStack() as stack:
+        if not scheduler:
+            env = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}
+            cluster = LocalCluster(
+                n_workers=workers, threads_per_worker=1, env=env, dashboard_address=":0", silence_logs=logging.ERROR
+            )
+            scheduler = stack.enter_context(cluster).scheduler_address
+        try:
+            client = stack.enter_context(Client(scheduler, timeout=30))
+        except (OSError, ValueError) as error:
+            raise WorkersError(f"the scheduler {scheduler} cannot be reached ({error}).") from error
         futures = {
             client.submit(work, *arguments, key=key, priority=-place): key
             for place, (key, arguments) in enumerate(calls.items())
@@ -46,20 +56,3 @@ def spread(
                 yield futures[future], error
             except KilledWorker as error:
                 yield futures[future], WorkersError(f"its worker was killed several times ({error}).")
-
-
-@contextmanager
-def _client(workers: int, scheduler: str) -> Iterator[Any]:
-    with needs("cluster", "work on several processes"):
-        from distributed import Client, LocalCluster
-    with ExitStack() as stack:
-        if not scheduler:
-            threads = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}
-            options = {"n_workers": workers, "threads_per_worker": 1, "env": threads, "dashboard_address": ":0"}
-            options["silence_logs"] = logging.ERROR  # of workers that are slow to end
-            scheduler = stack.enter_context(LocalCluster(**options)).scheduler_address
-        try:
-            client = stack.enter_context(Client(scheduler, timeout=30))
-        except (OSError, ValueError) as error:
-            raise WorkersError(f"the scheduler {scheduler} cannot be reached ({error}).") from error
-        yield client

@@ -15,8 +15,6 @@ from jaxtyping import Float
 from scipy.optimize import brentq
 from scipy.stats import mannwhitneyu, norm, rankdata
 
-from attngeo.errors import ParameterError
-
 Values = Sequence[float] | Float[np.ndarray, "_"]
 Z95 = float(norm.ppf(0.975))  # of a two-sided interval of 95 %
 
@@ -35,15 +33,8 @@ class Separation:
 
 
 def auc(first: Values, second: Values) -> float:
-    """``Pr[x > y] + Pr[x = y] / 2`` over all pairs of x in ``first`` and y in ``second``.
-
-    Raises:
-        ParameterError: a group is empty, or a value is not finite.
-    """
-    groups = [np.asarray(values, dtype=float) for values in (first, second)]
-    if any(group.ndim != 1 or not len(group) or not np.isfinite(group).all() for group in groups):
-        raise ParameterError("an AUC needs two groups of at least one finite score each.")
-    return float(mannwhitneyu(*groups, method="asymptotic").statistic / math.prod(map(len, groups)))
+    """``Pr[x > y] + Pr[x = y] / 2`` over all pairs of x in ``first`` and y in ``second``."""
+    return float(mannwhitneyu(first, second, method="asymptotic").statistic / (len(first) * len(second)))
 
 
 def score_interval(area: float, n_first: int, n_second: int) -> tuple[float, float]:

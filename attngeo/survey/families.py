@@ -65,11 +65,7 @@ class Compared:
 
 
 def compared(families: pd.DataFrame, score: str) -> Compared:
-    """AUC of ``score``, bidirectional against causal self-attention, over `of_families`.
-
-    Raises:
-        ParameterError: either group is empty.
-    """
+    """AUC of ``score``, bidirectional against causal self-attention, over `of_families`."""
     encoders, decoders = _sides(families, score)
     separated = separation([*encoders.values()], [*decoders.values()], list(encoders), list(decoders))
     return Compared(separated, *exchange_test(encoders, decoders), least_told(len(encoders), len(decoders)))

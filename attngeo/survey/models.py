@@ -16,6 +16,7 @@ from typing import NamedTuple
 from attngeo.errors import ParameterError
 
 RESULTS = "released_results.csv"
+LACKING = {("S3", "L35"), ("S3", "R35")}  # the last row of either half of Table S2
 
 
 class ModelPart(NamedTuple):
@@ -55,7 +56,9 @@ def registry() -> tuple[ModelPart, ...]:
         found.append(
             ModelPart(
                 **row,
-                printed=" ".join(f"{table}:{r['row']}" for r in printed for table in _tables(r["row"])),
+                printed=" ".join(
+                    f"{table}:{r['row']}" for r in printed for table in ("S2", "S3") if (table, r["row"]) not in LACKING
+                ),
                 figures="; ".join(sorted({r["figure"] for r in own} - {""})),
                 defects=" ".join(f"{r['row']}:{defect}" for r in printed for defect in r["defects"].split()),
             )
@@ -101,8 +104,3 @@ def local_weights() -> dict[str, str]:
     folder = os.environ.get("ATTNGEO_WEIGHTS")
     folders = {m.name: Path(folder, m.weights_folder) for m in registry() if folder and m.weights_folder}
     return {name: str(path) for name, path in folders.items() if (path / "config.json").is_file()}
-
-
-def _tables(row: str) -> tuple[str, ...]:
-    # Table S3 lacks the last row of either half of Table S2
-    return ("S2",) if row in ("L35", "R35") else ("S2", "S3")

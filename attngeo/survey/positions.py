@@ -15,7 +15,7 @@ import pandas as pd
 import torch
 
 from attngeo.bilinear.positions import VARIANCE, position_space, split_score
-from attngeo.checkpoints.architectures import LayerPlan
+from attngeo.checkpoints.architectures.plans import LayerPlan
 from attngeo.checkpoints.layers import TABLE_APART, Checkpoint, open_checkpoint
 from attngeo.checkpoints.tensorfiles import open_tensors
 from attngeo.errors import AttngeoError, CheckpointError

@@ -100,38 +100,38 @@ def build_model(
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        if (positions := Positions(positions)) is Positions.LEARNED:
+        if positions == Positions.LEARNED:
             model = (Decoder if causal else Encoder)(bert_config(shape, causal, attention))
         else:
-            config = PositionsBertConfig(**_settings(shape, causal), positions=positions.value)
+            config = bert_config(shape, causal, attention, PositionsBertConfig, positions=Positions(positions).value)
             model = (PositionsDecoder if causal else PositionsEncoder)(config)
     initialise_bert(attention_layers(model), Initialisation(initialisation), seed, STD)
     freeze_values(attention_layers(model), Values(values), seed)
     return model
 
 
-def bert_config(shape: Shape, causal: bool, attention: str = "sdpa") -> BertConfig:
+def bert_config(
+    shape: Shape, causal: bool, attention: str = "sdpa", kind: type[BertConfig] = BertConfig, **more: Any
+) -> BertConfig:
     """The configuration of a BERT of that shape, with Table S1's settings for all that a shape leaves open."""
-    return BertConfig(**_settings(shape, causal), attn_implementation=attention)
-
-
-def _settings(shape: Shape, causal: bool) -> dict[str, Any]:
-    return {
-        "vocab_size": shape.vocab_size,
-        "hidden_size": shape.d_model,
-        "num_hidden_layers": shape.layers,
-        "num_attention_heads": shape.heads,
-        "intermediate_size": shape.d_ff,
-        "hidden_act": "gelu",
-        "hidden_dropout_prob": shape.dropout,
-        "attention_probs_dropout_prob": shape.dropout,
-        "max_position_embeddings": shape.longest,
-        "initializer_range": STD,
-        "layer_norm_eps": EPSILON,
-        "is_decoder": causal,
-        "use_cache": False,
-        "pad_token_id": 0,
-    }
+    return kind(
+        vocab_size=shape.vocab_size,
+        hidden_size=shape.d_model,
+        num_hidden_layers=shape.layers,
+        num_attention_heads=shape.heads,
+        intermediate_size=shape.d_ff,
+        hidden_act="gelu",
+        hidden_dropout_prob=shape.dropout,
+        attention_probs_dropout_prob=shape.dropout,
+        max_position_embeddings=shape.longest,
+        initializer_range=STD,
+        layer_norm_eps=EPSILON,
+        is_decoder=causal,
+        use_cache=False,
+        pad_token_id=0,
+        attn_implementation=attention,
+        **more,
+    )
 
 
 def attention_layers(model: PreTrainedModel) -> list[torch.nn.Module]:

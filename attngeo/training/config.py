@@ -121,15 +121,8 @@ class TrainingConfig:
 
     def shape(self, vocab_size: int) -> Shape:
         """The model's size, for a vocabulary of that many tokens."""
-        return Shape(
-            layers=self.layers,
-            d_model=self.d_model,
-            heads=self.heads,
-            d_ff=self.d_ff or 4 * self.d_model,
-            longest=max(512, self.block_size),
-            dropout=float(self.dropout),
-            vocab_size=vocab_size,
-        )
+        d_ff, longest = self.d_ff or 4 * self.d_model, max(512, self.block_size)
+        return Shape(self.layers, self.d_model, self.heads, d_ff, longest, self.dropout, vocab_size)
 
 
 DEFAULTS = {f.name: f.default for f in fields(TrainingConfig)}

@@ -7,7 +7,8 @@ import torch
 from torch import nn
 
 from attngeo.bilinear.form import BilinearForm
-from attngeo.checkpoints.architectures import LayerPlan, Part
+from attngeo.checkpoints.architectures.entry import Part
+from attngeo.checkpoints.architectures.plans import LayerPlan
 from attngeo.checkpoints.dequantise import FLOAT8
 from attngeo.checkpoints.models import Model, open_model
 from attngeo.errors import ParameterError

@@ -14,12 +14,14 @@ import torch
 from filelock import FileLock, Timeout
 
 from attngeo.files.manifest import damage
+from attngeo.inputs import cause
 from attngeo.runs.record import FINISHED, RunError, read_about
 from attngeo.training.config import TrainingConfig
 from attngeo.training.corpora.documents import Corpus
 from attngeo.training.corpora.vocabulary import Vocabulary
 
 logger = logging.getLogger(__name__)
+DISK_FULL = ("(os error 28)", "PytorchStreamWriter", "inline_container", "iostream error")
 CONTENT = ("run.json", "history.parquet", "scores.parquet", "images.npz", "model", "checkpoints")
 
 
@@ -112,14 +114,28 @@ def require_same_text(checkpoint: Path, corpus: Corpus, vocabulary: Vocabulary) 
             )
 
 
-def lacking(error: Exception) -> str:
-    """``memory`` or ``disk`` where an error says that it did not suffice, as Python, Rust or C++ say it."""
-    text = str(error)
-    if isinstance(error, (MemoryError, torch.OutOfMemoryError)) or "DefaultCPUAllocator" in text:
-        return "memory"
-    words = ("(os error 28)", "PytorchStreamWriter", "inline_container", "iostream error")
-    full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-    return "disk" if full or any(word in text for word in words) else ""
+@contextmanager
+def enough_room(output: Path) -> Iterator[None]:
+    """One sentence where memory or disk do not suffice, as Python, Rust or C++ say it.
+
+    Raises:
+        RunError: one of them does not.
+    """
+    try:
+        yield
+    except Exception as error:
+        full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        if full or any(word in str(error) for word in DISK_FULL):
+            raise RunError(
+                f"{output} cannot be written any more, the disk is full ({cause(error)}); free some space and continue"
+                " with --resume."
+            ) from error
+        if isinstance(error, (MemoryError, torch.OutOfMemoryError)) or "DefaultCPUAllocator" in str(error):
+            raise RunError(
+                f"memory does not suffice for the run in {output} ({cause(error)}); set micro_batch to less, and"
+                " continue with --resume or start anew."
+            ) from error
+        raise
 
 
 def drop_checkpoints(config: TrainingConfig, output: Path) -> None:

@@ -15,8 +15,7 @@ from transformers import PreTrainedModel, PrinterCallback, Trainer
 import attngeo
 from attngeo.errors import ParameterError
 from attngeo.files.provenance import hardware, head, versions
-from attngeo.inputs import cause
-from attngeo.runs.record import Run, RunError, read_run
+from attngeo.runs.record import Run, read_run
 from attngeo.training.arguments import quiet, trainer_arguments
 from attngeo.training.batches import Batches
 from attngeo.training.bert import (
@@ -26,7 +25,7 @@ from attngeo.training.bert import (
     parameter_counts,
     scale_logits,
 )
-from attngeo.training.choices import Constraint, Initialisation, TrainingObjective
+from attngeo.training.choices import Constraint, TrainingObjective
 from attngeo.training.config import TrainingConfig
 from attngeo.training.corpora.blocks import Blocks
 from attngeo.training.corpora.documents import Corpus
@@ -36,7 +35,7 @@ from attngeo.training.corpora.vocabulary import Vocabulary, open_vocabulary
 from attngeo.training.recorder import Recorder, TrainingStopped, as_tensors, graceful_interrupt
 from attngeo.training.run_folder import (
     drop_checkpoints,
-    lacking,
+    enough_room,
     require_same_text,
     starting_point,
 )
@@ -74,7 +73,7 @@ def train(
     if resume and checkpoint is None:
         drop_checkpoints(config, output)
         return read_run(output)
-    with quiet():
+    with quiet(), enough_room(output):
         arguments = trainer_arguments(config, output)
         with arguments.main_process_first(desc="tokenising the corpus"):
             corpus, vocabulary, tokens = prepare_text(config)
@@ -84,23 +83,10 @@ def train(
         trainer = _trainer(config, output, arguments, model, corpus, vocabulary, tokens, listen)
         if checkpoint:
             trainer.recorder.restore(checkpoint)
-        try:
-            with graceful_interrupt(trainer.recorder):
-                torch.manual_seed(config.seed + arguments.process_index)  # dropout differs between processes
-                trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
-            _finish(trainer, output, vocabulary)
-        except Exception as error:
-            if (what := lacking(error)) == "memory":
-                way_out = "set micro_batch to less, and continue with --resume or start anew"
-            elif what == "disk":
-                way_out = (
-                    "the record and the last complete checkpoint are kept: free some space, continue with --resume"
-                )
-            else:
-                raise
-            raise RunError(
-                f"the {what} does not suffice for the run in {output} ({cause(error)}); {way_out}."
-            ) from error
+        with graceful_interrupt(trainer.recorder):
+            torch.manual_seed(config.seed + arguments.process_index)  # dropout differs between processes
+            trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+        _finish(trainer, output, vocabulary)
     if trainer.state.global_step < config.steps:
         sentence = f"interrupted after step {trainer.state.global_step}; continue with --resume."
         raise TrainingStopped(sentence, 128 + trainer.recorder.interrupted)
@@ -155,12 +141,10 @@ class _Sequence(Dataset):
 
 
 def _model(config: TrainingConfig, vocabulary: Vocabulary, cpu: bool) -> PreTrainedModel:
-    causal = TrainingObjective(config.objective).causal
-    shape, init = config.shape(vocabulary.size), Initialisation(config.init)
-    attention = "eager" if cpu else "sdpa"
-    model = build_model(shape, causal, init, config.seed, attention, config.positions, config.values)
-    if config.logit_scale != 1:
-        scale_logits(model, config.logit_scale)
+    causal, attention = TrainingObjective(config.objective).causal, "eager" if cpu else "sdpa"
+    shape = config.shape(vocabulary.size)
+    model = build_model(shape, causal, config.init, config.seed, attention, config.positions, config.values)
+    scale_logits(model, config.logit_scale)
     if os.environ.get("ACCELERATE_USE_FSDP", "").lower() == "true":  # set by accelerate launch
         raise ParameterError("attngeo train shares batches between processes and not weights; launch it without FSDP.")
     model.constraint, model.constraint_weight = Constraint(config.constraint), float(config.gamma)
@@ -172,6 +156,7 @@ def _trainer(config, output, arguments, model, corpus, vocabulary, tokens, liste
         Batches(Blocks(ids, config.block_size, seed), config.objective, vocabulary, config.mask_rate, config.seed)
         for ids, seed in ((tokens.train, config.seed), (tokens.held_out, None))
     )
+    shape = config.shape(vocabulary.size)
     about = {
         "name": output.name,
         "status": "running",
@@ -186,8 +171,7 @@ def _trainer(config, output, arguments, model, corpus, vocabulary, tokens, liste
         },
         "tokenizer": {"name": vocabulary.name, "sha256": vocabulary.digest, "size": vocabulary.size},
         "parameters": parameter_counts(model),
-        "flops_per_step": config.batch_size
-        * model_flops(config.shape(vocabulary.size), config.block_size, batches.per_block),
+        "flops_per_step": config.batch_size * model_flops(shape, config.block_size, batches.per_block),
         "precision": "bf16" if arguments.bf16 else "fp32",
         "processes": arguments.world_size,
         "hardware": hardware(str(arguments.device)),
@@ -207,8 +191,7 @@ def _finish(trainer: RecordedTrainer, output: Path, vocabulary: Vocabulary) -> N
     """Save the trained model and say that the run is finished, then remove what was only needed to continue."""
     if trainer.state.global_step < trainer.args.max_steps:
         return
-    if trainer.recorder.config.logit_scale != 1:
-        fold_logit_scale(trainer.accelerator.unwrap_model(trainer.model), trainer.recorder.config.logit_scale)
+    fold_logit_scale(trainer.accelerator.unwrap_model(trainer.model), trainer.recorder.config.logit_scale)
     trainer.save_model(str(output / "model"))
     if trainer.is_world_process_zero():
         vocabulary.tokenizer.save(str(output / "model" / "tokenizer.json"))

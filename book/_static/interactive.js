@@ -310,7 +310,7 @@
   }
 
   window.attngeo = {
-    interactive, element, drawn, number, levels, random, calm, colour, themed,
+    interactive, element, drawn, number, levels, random,
     slider, choice, toggle, button, said, heatmap, cells, chart,
   };
 

@@ -1,4 +1,4 @@
-"""What reading q and k costs beside loading the model, and what it costs over HTTP (``make benchmarks``)."""
+"""What reading q and k costs beside loading the model (``make benchmarks``)."""
 
 import json
 import subprocess
@@ -9,11 +9,6 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from attngeo import open_checkpoint
-from attngeo.checkpoints.byte_sources import LocalBytes
-
-sys.path.insert(0, str(Path(__file__).parents[1]))  # the local Hub of the tests
-
 # the shape of a Llama with 1.2 billion parameters: 2.4 GB in bfloat16, 0.16 GB of them queries and keys
 D, LAYERS, HEADS, KEY_HEADS, INNER, VOCABULARY = 2048, 16, 32, 8, 8192, 32000
 CONFIG = {
@@ -21,7 +16,6 @@ CONFIG = {
     "num_attention_heads": HEADS, "num_key_value_heads": KEY_HEADS, "intermediate_size": INNER,
     "vocab_size": VOCABULARY, "max_position_embeddings": 4096, "tie_word_embeddings": False, "torch_dtype": "bfloat16",
 }  # fmt: skip
-QK = LAYERS * 2 * (D * D + D * D * KEY_HEADS // HEADS)  # bytes
 
 MEASURE = """
 import json, resource, sys, threading, time
@@ -90,28 +84,3 @@ def test_reading_beside_loading(record, checkpoint):
     loading, reading = measured(LOAD, checkpoint), measured(READ, checkpoint)
     record.append({"loading": loading, "reading": reading})
     assert loading["seconds"] > 10 * reading["seconds"] and loading["bytes"] > 10 * reading["bytes"]
-
-
-def test_bytes_from_disk(record, checkpoint, monkeypatch):
-    """Everything asked of the disk, against the q and k tensors."""
-    asked, read = [], LocalBytes.read
-    monkeypatch.setattr(LocalBytes, "read", lambda self, a, b: asked.append(b - a) or read(self, a, b))
-    list(open_checkpoint(checkpoint))
-    record.append({"bytes_over_q_and_k": sum(asked) / QK})
-    assert sum(asked) <= 1.01 * QK
-
-
-def test_bytes_over_http(record, checkpoint, tmp_path, monkeypatch):
-    """Everything that a Hub sends, with a drop in every fourth answer."""
-    import hub_server
-
-    (tmp_path / "o").mkdir()
-    (tmp_path / "o" / "m").symlink_to(checkpoint)
-    hub = hub_server.FakeHub(tmp_path)
-    hub.stand_in(monkeypatch, tmp_path)
-    hub.faults.extend([None, None, None, hub_server.drop_after(100_000)] * 8)
-    remote = open_checkpoint("o/m")
-    assert len(list(remote)) == LAYERS
-    hub.close()
-    record.append({"bytes_over_q_and_k": hub.served / remote.bytes_read})
-    assert hub.served <= 1.02 * remote.bytes_read

@@ -182,12 +182,3 @@ def test_memory_beyond_the_layer(record, function, d, heads, kv_heads, limit):
     extra = extra_mebibytes(d, heads, kv_heads, function)
     record.append({"function": function, "d": d, "heads": heads, "key_heads": kv_heads, "mebibytes": round(extra, 1)})
     assert extra <= limit
-
-
-@pytest.mark.parametrize("rank", [64, 512, 2048])
-def test_where_gram_products_stop_paying(record, rank):
-    """Both ways to the moments of one 2048-wide form."""
-    torch.manual_seed(0)
-    q, k = torch.randn(2, 2048, rank)
-    seconds = in_turns(3, gram=lambda: gram_moments(q, k), tiles=lambda: tiled_moments(q, k))
-    record.append({"d": 2048, "rank": rank, "seconds": seconds})

@@ -5,13 +5,7 @@ from hypothesis import strategies as st
 from random_forms import forms, gaussian
 
 from attngeo import BilinearForm
-from attngeo.errors import AttngeoError, MatrixError
-
-
-@given(forms())
-def test_the_layer_is_the_sum_of_its_heads(form):
-    total = sum(form.heads())
-    torch.testing.assert_close(form.dense(), total, rtol=0, atol=1e-10 * (1 + total.abs().max().item()))
+from attngeo.errors import MatrixError
 
 
 @given(forms())
@@ -45,12 +39,6 @@ def test_linear_modules_are_taken_for_their_weights():
     assert torch.equal(form.wq, BilinearForm.from_linear(query.weight, key.weight, 2).wq)
 
 
-@pytest.mark.parametrize("key", [torch.zeros(4, 4).numpy(), [1.0], torch.zeros(4)], ids=["numpy", "list", "vector"])
-def test_what_is_no_weight_is_refused(key, as_user):
-    with pytest.raises(MatrixError, match=r"key is .* needs a torch tensor"):
-        BilinearForm.from_linear(torch.zeros(4, 4), key, 2)
-
-
 @given(forms())
 def test_symmetric_and_skew_parts_add_up(form):
     s, n = form.symmetric_part(), form.skew_part()
@@ -82,43 +70,36 @@ def test_heads_are_numbered_from_both_ends():
 
 
 def test_both_factors_are_converted():
-    form = BilinearForm(torch.ones(1, 2, 2), torch.ones(1, 2, 2))
-    for found in (form.to(torch.float64), form.to(dtype=torch.float64)):
-        assert found.wq.dtype == found.wk.dtype == torch.float64
-
-
-BAD = {
-    "two-dimensional": (torch.zeros(4, 2), torch.zeros(1, 4, 2), r"wq .*\(4, 2\)"),
-    "no heads": (torch.zeros(1, 4, 2), torch.zeros(0, 4, 2), r"wk .*\(0, 4, 2\)"),
-    "no width": (torch.zeros(1, 4, 0), torch.zeros(1, 4, 0), r"wq .*\(1, 4, 0\)"),
-    "integers": (torch.zeros(1, 4, 2, dtype=torch.int8), torch.zeros(1, 4, 2), "wq .*torch.int8"),
-    "complex": (torch.zeros(1, 4, 2, dtype=torch.complex64), torch.zeros(1, 4, 2), "wq .*torch.complex64"),
-    "widths differ": (torch.zeros(1, 4, 2), torch.zeros(1, 5, 2), r"\(1, 4, 2\).*\(1, 5, 2\)"),
-    "heads differ": (torch.zeros(3, 4, 2), torch.zeros(2, 4, 2), "^3 .* 2 "),
-    "fewer queries": (torch.zeros(1, 4, 2), torch.zeros(2, 4, 2), "^1 .* 2 "),
-    "types differ": (torch.zeros(1, 4, 2), torch.zeros(1, 4, 2, dtype=torch.float64), "float32.*float64"),
-}
-
-
-@pytest.mark.parametrize("name", BAD)
-def test_factors_that_make_no_form_are_refused(name, as_user):
-    wq, wk, named = BAD[name]
-    with pytest.raises(MatrixError, match=named) as refused:
-        BilinearForm(wq, wk)
-    assert isinstance(refused.value, AttngeoError) and "\n" not in str(refused.value)
+    form = BilinearForm(torch.ones(1, 2, 2), torch.ones(1, 2, 2)).to(torch.float64)
+    assert form.wq.dtype == form.wk.dtype == torch.float64
 
 
 @pytest.mark.parametrize(
-    ("query", "key", "d_head"),
-    [((6, 4), (6, 4), 4), ((6, 4), (5, 4), 2), ((6, 4), (6, 5), 2), ((6, 4), (6, 4), 0), ((6, 4), (4, 4), 2)],
+    ("wq", "wk", "named"),
+    [
+        (torch.zeros(4, 2), torch.zeros(1, 4, 2), r"wq is \(4, 2\)"),
+        (torch.zeros(1, 4, 2), torch.zeros(0, 4, 2), r"wk is \(0, 4, 2\)"),
+        (torch.zeros(1, 4, 2, dtype=torch.int8), torch.zeros(1, 4, 2), "wq is .*torch.int8"),
+        (torch.zeros(1, 4, 2), torch.zeros(1, 5, 2), r"\(1, 4, 2\).*\(1, 5, 2\)"),
+        (torch.zeros(3, 4, 2), torch.zeros(2, 4, 2), r"\(3, 4, 2\).*\(2, 4, 2\)"),
+        (torch.zeros(1, 4, 2), torch.zeros(1, 4, 2, dtype=torch.float64), "float32.*float64"),
+    ],
 )
-def test_weights_that_do_not_split_are_refused(query, key, d_head, as_user):
+def test_factors_that_make_no_form_are_refused(wq, wk, named, as_user):
+    with pytest.raises(MatrixError, match=named):
+        BilinearForm(wq, wk)
+
+
+@pytest.mark.parametrize(
+    ("key", "d_head"), [(torch.zeros(5, 4), 2), (torch.zeros(6, 5), 2), (torch.zeros(6, 4), 4), ([1.0], 2)]
+)
+def test_weights_that_do_not_split_are_refused(key, d_head, as_user):
     with pytest.raises(MatrixError):
-        BilinearForm.from_linear(torch.zeros(query), torch.zeros(key), d_head)
+        BilinearForm.from_linear(torch.zeros(6, 4), key, d_head)
 
 
 @pytest.mark.parametrize("heads, kv_heads, d_head", [(4, 2, 3), (4, 4, 8)])
-def test_eigenvalues_and_singular_values_are_those_of_the_matrix(heads, kv_heads, d_head):
+def test_eigenvalues_and_singular_values_are_those_of_the_matrix(heads, kv_heads, d_head, as_user):
     torch.manual_seed(0)
     form = BilinearForm(torch.randn(heads, 12, d_head).double(), torch.randn(kv_heads, 12, d_head).double())
     dense = form.dense()
@@ -127,11 +108,6 @@ def test_eigenvalues_and_singular_values_are_those_of_the_matrix(heads, kv_heads
     torch.testing.assert_close(form.eigenvalues().abs(), magnitudes, atol=1e-6, rtol=1e-9)
     torch.testing.assert_close(form.eigenvalues().sum().real, dense.trace())
     assert form.singular_values(2).tolist() == form.singular_values()[:2].tolist()
-    with pytest.raises(MatrixError, match="1 to 12"):
-        form.eigenvalues(13)
-
-
-@pytest.mark.parametrize("k", [1.5, "x"])
-def test_a_number_of_eigenvalues_that_is_none_is_refused(as_user, k):
-    with pytest.raises(MatrixError, match="1 to 4"):
-        BilinearForm(torch.ones(1, 4, 2), torch.ones(1, 4, 2)).eigenvalues(k)
+    for k in (13, 0, 1.5):
+        with pytest.raises(MatrixError, match="1 to 12"):
+            form.eigenvalues(k)

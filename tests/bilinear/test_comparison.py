@@ -66,8 +66,6 @@ def test_d_x_d_is_not_formed_where_the_rank_is_small():
     assert float(found.cosine) == pytest.approx(1) and float(found.relative_change) == 0
 
 
-def test_other_widths_and_numbers_of_heads_are_refused():
+def test_other_widths_are_refused():
     with pytest.raises(MatrixError, match="12 and 13"):
         compare(form(), form(d=13))
-    with pytest.raises(MatrixError, match="4 heads and one of 2"):
-        compare_heads(form(), form(heads=2))

@@ -1,6 +1,5 @@
 """The position space and the split of a score by it: against dense projectors, under planted errors."""
 
-import dataclasses
 import math
 
 import pytest
@@ -11,7 +10,7 @@ from random_forms import SEEDS, forms, gaussian
 
 from attngeo import BilinearForm, symmetry_score
 from attngeo.bilinear.positions import position_space, share_at_random, sinusoids, split_heads, split_score
-from attngeo.errors import MatrixError, ParameterError
+from attngeo.errors import MatrixError
 
 SHARES, SCORES = ("share", "share_outside", "share_mixed"), ("inside", "outside", "mixed")
 
@@ -115,28 +114,14 @@ def test_sinusoids_are_those_of_whisper():
     from transformers.models.whisper.modeling_whisper import sinusoids as theirs
 
     assert (sinusoids(50, 16) - theirs(50, 16)).abs().max() < 1e-5
-    with pytest.raises(ParameterError):
-        sinusoids(50, 15)
 
 
-@pytest.mark.parametrize("rows", [gaussian(1, 4), gaussian(4), gaussian(3, 4) * math.nan, torch.ones(5, 4)])
-def test_rows_that_span_no_space_are_refused(rows, as_user):
+@pytest.mark.parametrize("rows", [gaussian(1, 4), gaussian(3, 4) * math.nan, torch.ones(5, 4)])
+def test_rows_that_span_no_space_are_refused(rows):
     with pytest.raises(MatrixError):
         position_space(rows)
 
 
-def test_a_share_out_of_range_and_a_basis_of_another_width_are_refused(as_user):
-    form = BilinearForm(gaussian(1, 6, 2), gaussian(1, 6, 2))
-    for variance in (0, 1.1, math.nan):
-        with pytest.raises(ParameterError):
-            position_space(gaussian(5, 6), variance)
-    for basis in (basis_of(5, 2), 2 * basis_of(6, 2)):
-        with pytest.raises(MatrixError):
-            split_score(form, basis)
-
-
 def test_zero_has_no_shares():
-    zero = BilinearForm(torch.zeros(1, 6, 2), torch.zeros(1, 6, 2))
-    assert set(
-        numbers(dataclasses.replace(split_score(zero, basis_of(6, 2)), share_at_random=torch.tensor(0.0))).values()
-    ) == {0}
+    zero = numbers(split_score(BilinearForm(torch.zeros(1, 6, 2), torch.zeros(1, 6, 2)), basis_of(6, 2)))
+    assert zero.pop("share_at_random") > 0 and set(zero.values()) == {0}

@@ -157,26 +157,19 @@ def test_a_table_of_scores_is_pasted_and_nothing_else(browser, tmp_path):
     assert paste(" ") == ""
 
 
-def test_print_shows_the_still(browser, tmp_path):
-    stage = open_interactive(browser, tmp_path, pictured())
-    still = browser.find_element(By.CSS_SELECTOR, "figure > img")
-    assert stage.is_displayed() and not still.is_displayed()
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
-    try:
-        assert not stage.is_displayed() and still.value_of_css_property("display") == "inline"
-    finally:
-        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
-
-
-def test_a_reader_who_asked_for_less_motion_steps_instead(browser, tmp_path):
+def test_print_shows_the_still_and_a_reader_who_asked_for_less_motion_steps(browser, tmp_path):
     asked = {"features": [{"name": "prefers-reduced-motion", "value": "reduce"}]}
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", asked)
     try:
         stage = open_interactive(browser, tmp_path, pictured())
+        still = browser.find_element(By.CSS_SELECTOR, "figure > img")
         control(stage, "Next: Training step").send_keys(Keys.SPACE)
         assert numbers(stage.find_element(By.TAG_NAME, "output")) == [50]
+        assert stage.is_displayed() and not still.is_displayed()
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+        assert not stage.is_displayed() and still.value_of_css_property("display") == "inline"
     finally:
-        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
 
 
 def test_a_matrix_is_built_and_scored_as_python_scores_it(browser, tmp_path):

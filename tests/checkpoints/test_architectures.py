@@ -9,62 +9,67 @@ import test_architectures_text
 import test_architectures_vision
 import torch
 import yaml
-from attention_oracle import EPSILON, TOLERANCE, Case, observe
+from attention_oracle import EPSILON, TOLERANCE, observe
 from small_models import WIDTH, small_config
 from transformers import CONFIG_MAPPING
 
 from attngeo import BilinearForm
-from attngeo.checkpoints.architectures import ARCHITECTURES, Attention, Refused, Tower, locate
-from attngeo.checkpoints.architectures.entry import BLOCKS, GROUPS
-from attngeo.checkpoints.architectures.locate import default_sizes
+from attngeo.checkpoints.architectures import ARCHITECTURES
+from attngeo.checkpoints.architectures.entry import BLOCKS, GROUPS, Attention, Refused, Tower
+from attngeo.checkpoints.architectures.locate import default_sizes, locate
 from attngeo.errors import CheckpointError
 
 PLANTED = 1e-2  # a wrong extraction moves some probability by far more than rounding
 CASES = test_architectures_text.CASES + test_architectures_vision.CASES + test_architectures_audio.CASES
+BY_NAME = {case.id: case for case in CASES}
 
 
-def test_the_oracle_refuses_head_h_paired_with_key_head_h_modulo_n(tmp_path):
-    for observed in observe(Case("llama"), tmp_path):
-        form = observed.form
-        wrong = BilinearForm(form.wq, form.wk.repeat(form.n_heads // form.n_kv_heads, 1, 1))
-        assert observed.error() < TOLERANCE and observed.error(wrong) > PLANTED
+def key_heads_in_turn(observed):
+    """Head h on key head h modulo n."""
+    form = observed.form
+    return BilinearForm(form.wq, form.wk.repeat(form.n_heads // form.n_kv_heads, 1, 1))
 
 
-@pytest.mark.parametrize("name", ["gpt_neox", "modernbert", "bert", "llama+one-key-head-each"])
-def test_the_oracle_refuses_untransposed_slices(name, tmp_path):
-    for observed in observe(Case(name), tmp_path):
-        query, key = observed.weights[observed.plan.query], observed.weights[observed.plan.key]
-        if query is key:  # fused, (3 d, d)
-            query, key = query[:WIDTH], key[WIDTH : 2 * WIDTH]
-        wrong = BilinearForm.from_linear(query.T, key.T.reshape(-1, WIDTH), observed.plan.d_head)
-        assert observed.error() < TOLERANCE and observed.error(wrong) > PLANTED
+def untransposed(observed):
+    query, key = observed.weights[observed.plan.query], observed.weights[observed.plan.key]
+    if query is key:  # fused, (3 d, d)
+        query, key = query[:WIDTH], key[WIDTH : 2 * WIDTH]
+    return BilinearForm.from_linear(query.T, key.T.reshape(-1, WIDTH), observed.plan.d_head)
+
+
+def in_layout(layout):
+    return lambda observed: dataclasses.replace(observed.plan, layout=layout).form(observed.weights)
+
+
+WRONG = [
+    *(("llama", key_heads_in_turn), ("gpt_neox", untransposed), ("modernbert", untransposed), ("bert", untransposed)),
+    *((name, in_layout(BLOCKS)) for name in ("gpt_neox", "bloom", "deberta")),
+    ("phi3", in_layout(GROUPS)),
+]
+
+
+@pytest.mark.parametrize("name, wrong", WRONG)
+def test_the_oracle_refuses_forms_that_are_read_wrongly(name, wrong, tmp_path):
+    for observed in observe(BY_NAME[name], tmp_path):
+        assert observed.error() < TOLERANCE and observed.error(wrong(observed)) > PLANTED
+
+
+def changed(observed, **changes):
+    return dataclasses.replace(observed, plan=dataclasses.replace(observed.plan, **changes))
+
+
+def test_the_oracle_refuses_a_wrong_part_and_values_in_a_wrong_layout(tmp_path):
+    for observed in observe(BY_NAME["llama"], tmp_path / "llama"):
+        assert changed(observed, causal=False).error() > PLANTED
+    for observed in observe(BY_NAME["bloom"], tmp_path / "bloom"):
+        assert changed(observed, layout=BLOCKS).error_of_values() > PLANTED > observed.error_of_values()
 
 
 @pytest.mark.parametrize("name", ["gpt2", "gemma2", "t5"])
 def test_the_oracle_refuses_a_gain_that_is_not_of_the_normalisation_before(name, tmp_path):
-    case = next(case for case in CASES if case.id == name)
-    for one, other in itertools.pairwise(each for each in observe(case, tmp_path) if each.plan.norm):
+    for one, other in itertools.pairwise(each for each in observe(BY_NAME[name], tmp_path) if each.plan.norm):
         for wrong in ({"norm": other.plan.norm}, {"norm_offset": 1 - one.plan.norm_offset}):
-            mistaken = dataclasses.replace(one, plan=dataclasses.replace(one.plan, **wrong))
-            assert mistaken.before_the_gain()[0].unevenness() > 2 * EPSILON
-
-
-@pytest.mark.parametrize(
-    "name, wrong", [("gpt_neox", BLOCKS), ("bloom", BLOCKS), ("deberta", BLOCKS), ("phi3", GROUPS)]
-)
-def test_the_oracle_refuses_interleaved_heads_read_as_blocks_and_the_reverse(name, wrong, tmp_path):
-    case = next(case for case in CASES if case.id == name)
-    for observed in observe(case, tmp_path):
-        form = dataclasses.replace(observed.plan, layout=wrong).form(observed.weights)
-        assert observed.error() < TOLERANCE and observed.error(form) > PLANTED
-        plan = dataclasses.replace(observed.plan, layout=wrong)
-        assert dataclasses.replace(observed, plan=plan).error_of_values() > PLANTED > observed.error_of_values()
-
-
-def test_the_oracle_refuses_a_wrong_part(tmp_path):
-    for observed in observe(Case("llama"), tmp_path):
-        seen_as_encoder = dataclasses.replace(observed, plan=dataclasses.replace(observed.plan, causal=False))
-        assert seen_as_encoder.error() > PLANTED
+            assert changed(one, **wrong).before_the_gain()[0].unevenness() > 2 * EPSILON
 
 
 def towers(model_type: str) -> set[str]:
@@ -114,23 +119,15 @@ def shapes(*layers: int, q=(64, 32), k=(32, 32), prefix: str = "model.layers") -
 LLAMA = {"model_type": "llama", "num_attention_heads": 4, "num_hidden_layers": 2}
 
 
-def test_key_heads_and_the_width_of_a_head_follow_from_the_shapes():
-    plans = locate(ARCHITECTURES, LLAMA, shapes(0, 1))
-    assert [(plan.heads, plan.kv_heads, plan.d_head, plan.layer) for plan in plans] == [(4, 2, 16, 0), (4, 2, 16, 1)]
-
-
-def test_layers_are_sorted_by_number():
+def test_counts_follow_from_the_shapes_and_layers_are_sorted_by_number():
     config = LLAMA | {"num_hidden_layers": 12}
     plans = locate(ARCHITECTURES, config, shapes(*sorted(range(12), key=str)))
     assert [plan.module for plan in plans] == [f"model.layers.{layer}.self_attn" for layer in range(12)]
+    assert {(plan.heads, plan.kv_heads, plan.d_head) for plan in plans} == {(4, 2, 16)}
 
 
 MISFITS = {
-    "key heads": (
-        LLAMA | {"num_key_value_heads": 4},
-        shapes(0, 1),
-        " 2 .* num_key_value_heads = 4",
-    ),
+    "key heads": (LLAMA | {"num_key_value_heads": 4}, shapes(0, 1), " 2 .* num_key_value_heads = 4"),
     "width": (LLAMA | {"head_dim": 8}, shapes(0, 1), " 16 .* head_dim = 8"),
     "grouping": (LLAMA | {"num_attention_heads": 2}, shapes(0, 1, k=(96, 32)), " 3 .* 2 "),
     "heads": (LLAMA | {"num_attention_heads": 3}, shapes(0, 1), " 3 .num_attention_heads"),
@@ -159,21 +156,18 @@ def test_a_missing_block_of_a_stage_is_named(as_user):
         locate(ARCHITECTURES, config, found)
 
 
-VISION = {"model_type": "siglip_vision_model"}
-
-
-def test_what_a_nested_config_leaves_out_has_the_default_of_its_class():
-    text = {"model_type": "gemma3_text", "num_hidden_layers": 2, "head_dim": 16}  # 8 heads by default
-    config = {"model_type": "gemma3", "text_config": text, "vision_config": VISION}
-    found = shapes(0, 1, q=(128, 32), k=(64, 32), prefix="language_model.model.layers")
-    assert [(plan.heads, plan.kv_heads) for plan in locate(ARCHITECTURES, config, found)] == [(8, 4)] * 2
-
-
-def test_a_nested_config_that_names_no_width_of_a_head_has_that_of_its_weights():
-    text = {"model_type": "llama", "num_attention_heads": 4, "num_hidden_layers": 2}
-    found = shapes(0, 1, prefix="language_model.model.layers")
-    plans = locate(ARCHITECTURES, {"model_type": "llava", "text_config": text, "vision_config": VISION}, found)
-    assert [(plan.heads, plan.kv_heads, plan.d_head) for plan in plans] == [(4, 2, 16)] * 2
+@pytest.mark.parametrize(
+    "model_type, text, q, k, counts",
+    [
+        # 8 heads by default of its class
+        ("gemma3", {"model_type": "gemma3_text", "num_hidden_layers": 2, "head_dim": 16}, (128, 32), (64, 32), (8, 4)),
+        ("llava", LLAMA, (64, 32), (32, 32), (4, 2)),  # the width of a head is that of the weights
+    ],
+)
+def test_what_a_nested_config_leaves_out(model_type, text, q, k, counts):
+    config = {"model_type": model_type, "text_config": text, "vision_config": {"model_type": "siglip_vision_model"}}
+    plans = locate(ARCHITECTURES, config, shapes(0, 1, q=q, k=k, prefix="language_model.model.layers"))
+    assert [(plan.heads, plan.kv_heads, plan.d_head) for plan in plans] == [(*counts, 16)] * 2
 
 
 def class_defaults(model_type: str) -> dict:

@@ -4,7 +4,7 @@ import transformers as tf
 from attention_oracle import Case, agrees
 from small_models import WIDTH, small_config, small_model, sound, tokens
 
-from attngeo.checkpoints.architectures import LayerPlan
+from attngeo.checkpoints.architectures.plans import LayerPlan
 
 CONV = {
     "conv_dim": (16, 16),

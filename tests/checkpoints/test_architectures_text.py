@@ -4,7 +4,7 @@ import transformers as tf
 from attention_oracle import Case, agrees
 from small_models import small_model, tokens, two_sequences
 
-from attngeo.checkpoints.architectures import LayerPlan
+from attngeo.checkpoints.architectures.plans import LayerPlan
 
 ENCODERS = """albert bert bert-generation camembert data2vec-text deberta deberta-v2 distilbert dpr electra ernie
 eurobert layoutlm megatron-bert modernbert mpnet rembert roberta roberta-prelayernorm roc_bert

@@ -82,12 +82,8 @@ def test_a_file_has_the_forms_of_its_dequantised_twin(written, architecture, kin
     assert ours.model_type == architecture.__name__ and ours.name == "model"
     assert [plan.part for plan in ours.plans] == [plan.part for plan in twin.plans]
     for a, b in zip(ours, twin, strict=True):
-        assert (a.layer, a.causal, a.form.wq.shape, a.form.wk.shape) == (
-            b.layer,
-            b.causal,
-            b.form.wq.shape,
-            b.form.wk.shape,
-        )
+        assert (a.layer, a.causal) == (b.layer, b.causal)
+        assert (a.form.wq.shape, a.form.wk.shape) == (b.form.wq.shape, b.form.wk.shape)
         for h in range(4):
             assert torch.allclose(a.form.head(h), b.form.head(h), rtol=1e-4, atol=1e-6)
     assert ours.bytes_read == ours.bytes_in_all > 0
@@ -101,18 +97,11 @@ def test_a_folder_stands_for_its_only_file(written):
         open_checkpoint(path.parent)
 
 
-DAMAGES = {
-    "cut": (lambda path: path.write_bytes(path.read_bytes()[:900]), "model.gguf"),
-    "no GGUF": (lambda path: path.write_bytes(b"x" * 900), "model.gguf"),
-    "empty": (lambda path: path.write_bytes(b""), "model.gguf"),
-}
-
-
-@pytest.mark.parametrize("damage, named", DAMAGES.values(), ids=DAMAGES)
-def test_damage_ends_in_one_sentence(written, damage, named, capsys, as_user):
+@pytest.mark.parametrize("content", [lambda file: file[:900], lambda file: b"x" * 900, lambda file: b""])
+def test_damage_ends_in_one_sentence(written, content, capsys, as_user):
     path, _ = written()
-    damage(path)
-    assert named in refused(capsys, path)
+    path.write_bytes(content(path.read_bytes()))
+    assert "model.gguf" in refused(capsys, path)
 
 
 def test_heads_that_do_not_fit_and_missing_pieces_end_in_one_sentence(written, capsys, as_user):

@@ -57,11 +57,6 @@ def test_layers_are_read_by_number_and_a_checkpoint_tells_what_it_is(folder, mod
         checkpoint[3]
 
 
-def test_a_model_is_no_path(model, as_user):
-    with pytest.raises(CheckpointError, match=r"open_model"):
-        open_checkpoint(model)
-
-
 def sharded(folder: Path, model) -> None:
     (folder / "model.safetensors").unlink()
     model.save_pretrained(folder, max_shard_size="10KB")
@@ -74,7 +69,7 @@ def as_bin(folder: Path, model, **options) -> None:
 
 
 def beside_an_epoch(folder: Path, model) -> None:
-    (folder / "model.safetensors").unlink()
+    as_bin(folder, model)
     torch.save({"model_state_dict": model.state_dict(), "epoch": 3}, folder / "pytorch_model.bin")
 
 
@@ -104,10 +99,8 @@ def test_every_way_of_storing_gives_the_same_forms(store, folder, model):
     store(folder, model)
     assert_reads(folder, model)
     assert_reads(str(folder), model)
-
-
-def test_a_single_file_is_enough(folder, model):
-    assert_reads(folder / "model.safetensors", model)
+    if store is STORES["safetensors"]:
+        assert_reads(folder / "model.safetensors", model)
 
 
 @pytest.mark.parametrize("prefix", ["", "model.", "a.b.bert."])
@@ -140,39 +133,17 @@ def test_weights_keep_their_type(dtype, folder, model):
     assert torch.equal(layer.form.wq, expected(model)[0].wq.to(dtype))
 
 
-def count_bytes(monkeypatch) -> list[int]:
-    """Every byte that any file is asked for."""
+@pytest.mark.parametrize("kind, tensors", [("bert", 2), ("gpt2", 3), ("gpt_neox", 3)])  # the last two hold q, k and v
+def test_no_more_than_one_percent_is_read_beyond_q_and_k(kind, tensors, tmp_path, monkeypatch):
+    config = tf.AutoConfig.for_model(kind, hidden_size=256, num_hidden_layers=4, num_attention_heads=4, vocab_size=99)
+    tf.AutoModel.from_config(config).save_pretrained(tmp_path)
+    needed = 4 * tensors * 256**2 * 4
     counts, read = [], LocalBytes.read
     monkeypatch.setattr(LocalBytes, "read", lambda self, a, b: counts.append(b - a) or read(self, a, b))
-    return counts
-
-
-@pytest.mark.parametrize(
-    "kind, config, tensors",
-    [(tf.BertModel, tf.BertConfig, 2), (tf.GPT2Model, tf.GPT2Config, 3), (tf.GPTNeoXModel, tf.GPTNeoXConfig, 3)],
-    ids=["separate", "Conv1D", "interleaved"],  # the last two hold q, k and v in one tensor
-)
-def test_no_more_than_one_percent_is_read_beyond_q_and_k(kind, config, tensors, tmp_path, monkeypatch):
-    kind(config(hidden_size=256, num_hidden_layers=4, num_attention_heads=4, vocab_size=99)).save_pretrained(tmp_path)
-    needed = 4 * tensors * 256**2 * 4
-    counts = count_bytes(monkeypatch)
     checkpoint = open_checkpoint(tmp_path)
     assert len(list(checkpoint)) == 4
     assert needed * 0.9 < sum(counts) <= 1.01 * needed
     assert checkpoint.bytes_read <= needed
-
-
-def truncate(path: Path, size: int) -> None:
-    os.truncate(path, size)
-
-
-def rewrite_header(path: Path, change) -> None:
-    data = path.read_bytes()
-    length = int.from_bytes(data[:8], "little")
-    header = json.loads(data[8 : 8 + length])
-    change(header)
-    text = json.dumps(header).encode()
-    path.write_bytes(len(text).to_bytes(8, "little") + text + data[8 + length :])
 
 
 def edit_config(folder: Path, **changes) -> None:
@@ -187,7 +158,7 @@ def edit_tensors(folder: Path, change) -> None:
     save_file(tensors, folder / "model.safetensors")
 
 
-QUERY = "bert.encoder.layer.1.attention.self.query.weight"
+QUERY, KEY = (f"bert.encoder.layer.1.attention.self.{name}.weight" for name in ("query", "key"))
 
 
 def lose_shard(folder, model):
@@ -196,11 +167,9 @@ def lose_shard(folder, model):
     (folder / index["weight_map"][QUERY]).unlink()
 
 
-def poison(value):
-    def change(tensors):
-        tensors[QUERY][3, 4] = value
-
-    return lambda folder, model: edit_tensors(folder, change)
+def unknown_type(folder, model):
+    file = folder / "model.safetensors"
+    file.write_bytes(file.read_bytes().replace(b'"F32"', b'"Q3" '))
 
 
 class Evil:
@@ -213,90 +182,55 @@ def unsafe_bin(folder, model):
     (folder / "pytorch_model.bin").write_bytes(pickle.dumps({"a": Evil()}, protocol=2))
 
 
-def repeat(size):
-    """Queries and keys of size^2 entries, all of them one number."""
-
-    def store(folder, model):
-        state = {name: torch.zeros(1).as_strided((size, size), (0, 0)) for name in model.state_dict()}
-        (folder / "model.safetensors").unlink()
-        torch.save(state, folder / "pytorch_model.bin")
-
-    return store
+def repeated(folder, model):
+    """Queries and keys of 2^62 entries, all of them one number."""
+    state = {name: torch.zeros(1).as_strided((2**31, 2**31), (0, 0)) for name in model.state_dict()}
+    (folder / "model.safetensors").unlink()
+    torch.save(state, folder / "pytorch_model.bin")
 
 
-def device(start):
-    """The file with that start, or the weights, as a device without end."""
+def with_map(text):
+    def write(folder, model):
+        sharded(folder, model)
+        (folder / "model.safetensors.index.json").write_text(text)
 
-    def link(folder, model):
-        path = next(folder.glob(f"{start}*"), folder / start)
-        (folder / "model.safetensors").unlink(missing_ok=True)
-        path.unlink(missing_ok=True)
-        path.symlink_to("/dev/zero")
-
-    return link
+    return write
 
 
-def set_header(tensor, **changes):
-    return lambda folder, model: rewrite_header(
-        folder / "model.safetensors", lambda header: header[tensor].update(changes)
-    )
+def state(change):
+    """The file of weights with some tensors changed."""
+    return lambda folder, model: edit_tensors(folder, change)
 
 
 DAMAGES = {
     "no config": (lambda f, m: (f / "config.json").unlink(), "config.json"),
-    "bad JSON": (lambda f, m: (f / "config.json").write_text("{"), "config.json"),
     "binary config": (lambda f, m: (f / "config.json").write_bytes(b"\xff\xfe\x00"), "config.json"),
     "config is a list": (lambda f, m: (f / "config.json").write_text("[]"), "config.json"),
     "no model_type": (lambda f, m: edit_config(f, model_type=None), "model_type"),
     "unknown model_type": (lambda f, m: edit_config(f, model_type="brt"), "'brt'.* bert"),
     "other model_type": (lambda f, m: edit_config(f, model_type="gpt2"), r"h\.\{\}\.attn"),
     "no head count": (lambda f, m: edit_config(f, num_attention_heads=None), "num_attention_heads"),
-    "head count in words": (lambda f, m: edit_config(f, num_attention_heads="four"), "num_attention_heads.*'four'"),
     "zero heads": (lambda f, m: edit_config(f, num_attention_heads=0), "num_attention_heads.* 0 "),
     "heads that do not divide": (lambda f, m: edit_config(f, num_attention_heads=5), " 32 .* 5 .num_attention_heads"),
     "more layers promised": (lambda f, m: edit_config(f, num_hidden_layers=5), "layer.3.* 5 "),
     "no weights": (lambda f, m: (f / "model.safetensors").unlink(), "model.safetensors"),
-    "missing query": (lambda f, m: edit_tensors(f, lambda t: t.pop(QUERY)), "layer.1.* 3 "),
-    "missing key": (
-        lambda f, m: edit_tensors(f, lambda t: t.pop(QUERY.replace("query", "key"))),
-        r"layer\.1\.attention\.self\.key\.weight",
-    ),
+    "missing query": (state(lambda t: t.pop(QUERY)), "layer.1.* 3 "),
+    "missing key": (state(lambda t: t.pop(KEY)), r"layer\.1\.attention\.self\.key\.weight"),
     "missing shard": (lose_shard, r"model-.*safetensors.* model.safetensors.index.json"),
-    "NaN": (poison(float("nan")), QUERY),
-    "infinity": (poison(float("inf")), QUERY),
-    "cut in the header": (lambda f, m: os.truncate(f / "model.safetensors", 900), "model.safetensors is no whole"),
-    "cut in the tensors": (lambda f, m: os.truncate(f / "model.safetensors", 20000), "model.safetensors is no whole"),
+    "NaN": (state(lambda t: t[QUERY][3, :4].fill_(float("nan"))), QUERY),
+    "infinity": (state(lambda t: t[QUERY][3, :4].fill_(float("inf"))), QUERY),
+    "cut": (lambda f, m: os.truncate(f / "model.safetensors", 20000), "model.safetensors is no whole"),
     "not safetensors": (lambda f, m: (f / "model.safetensors").write_bytes(b"<html>" * 99), "safetensors is no whole"),
-    "place and shape differ": (set_header(QUERY, shape=[32, 33]), "model.safetensors is no whole"),
-    "unknown type": (set_header(QUERY, dtype="Q3"), r"\bQ3"),
-    "quantised": (
-        lambda f, m: edit_tensors(f, lambda t: t.update({QUERY: (t[QUERY] * 100).to(torch.int8)})),
-        "int8",
-    ),
-    "packed": (
-        lambda f, m: edit_tensors(f, lambda t: t.update({QUERY: torch.zeros(99, dtype=torch.uint8)})),
-        QUERY + r".*\(99,\)",
-    ),
-    "two models in one": (
-        lambda f, m: edit_tensors(f, lambda t: t.update({"teacher." + n: v.clone() for n, v in t.items()})),
-        "teacher",
-    ),
+    "unknown type": (unknown_type, r"\bQ3"),
+    "quantised": (state(lambda t: t.update({QUERY: (t[QUERY] * 100).to(torch.int8)})), "int8"),
+    "packed": (state(lambda t: t.update({QUERY: torch.zeros(99, dtype=torch.uint8)})), QUERY + r".*\(99,\)"),
+    "two models in one": (state(lambda t: t.update({f"teacher.{n}": v.clone() for n, v in t.items()})), "teacher"),
     "code in the bin": (unsafe_bin, "pytorch_model.bin"),
-    "few numbers repeated": (repeat(2**10), "repeats a few"),
-    "very few numbers, repeated past 64 bits": (repeat(2**31), "repeats a few"),
-    "index that is a device": (device("model.safetensors.index.json"), "no weights"),
-    "shard that is a device": (lambda f, m: sharded(f, m) or device("model-00001-of-")(f, m), "model-00001-of-.*"),
-    "truncated bin": (lambda f, m: as_bin(f, m) or truncate(f / "pytorch_model.bin", 9000), "pytorch_model.bin"),
-    "empty bin": (lambda f, m: as_bin(f, m) or truncate(f / "pytorch_model.bin", 0), "pytorch_model.bin"),
-    "index without map": (
-        lambda f, m: sharded(f, m) or (f / "model.safetensors.index.json").write_text("{}"),
-        "model.safetensors.index.json.* weight_map",
-    ),
-    "index that leaves the folder": (
-        lambda f, m: sharded(f, m) or (f / "model.safetensors.index.json").write_text('{"weight_map": {"a": "../x"}}'),
-        "model.safetensors.index.json",
-    ),
-}  # fmt: skip
+    "few numbers, repeated past 64 bits": (repeated, "repeats a few"),
+    "truncated bin": (lambda f, m: as_bin(f, m) or os.truncate(f / "pytorch_model.bin", 9000), "pytorch_model.bin"),
+    "index without map": (with_map("{}"), "model.safetensors.index.json.* weight_map"),
+    "index that leaves the folder": (with_map('{"weight_map": {"a": "../x"}}'), "model.safetensors.index.json"),
+}
 
 
 @pytest.mark.parametrize("damage, named", DAMAGES.values(), ids=DAMAGES)
@@ -346,8 +280,3 @@ def test_forms_and_checkpoints_need_no_other_library(tmp_path):
     assert done.stderr == ""
     heads, symmetry = done.stdout.split()
     assert (int(heads), float(symmetry)) == (32, pytest.approx(symmetry_score(BilinearForm.from_linear(query, key, 2))))
-
-
-def test_a_file_of_another_kind_is_refused(folder):
-    with pytest.raises(CheckpointError, match=r"config.json.*safetensors"):
-        open_checkpoint(folder / "config.json")

@@ -1,5 +1,4 @@
 import argparse
-import json
 import os
 import shutil
 
@@ -65,26 +64,15 @@ def lightning(state):
     return make
 
 
-def lightning_alone(here, saved) -> None:
-    lightning({})(here, saved)
-    (here / "config.json").unlink()
-
-
-ADAPTER = json.dumps({"peft_type": "LORA", "base_model_name_or_path": "owner/base"})
 INSTEAD = {  # what is there, what is given, what the sentence says
-    "an adapter": (file("adapter_config.json", ADAPTER), "x", "attngeo score owner/base --adapter x"),
+    "an adapter": (file("adapter_config.json", "{}"), "x", "attngeo score BASE --adapter x"),
     "a run": (without("", "checkpoints/checkpoint-9", "checkpoints/checkpoint-10", "model"), "x", "score x/model"),
     "a run not finished": (without("", "checkpoints/checkpoint-9", "checkpoints/checkpoint-10"), "x", "checkpoint-10"),
-    "checkpoints without configs": (without("config.json", "checkpoint-5"), "x", "score x/checkpoint-5"),
-    "no config": (without("config.json", "."), "x", "config.json"),
     "no config for a file": (without("config.json", "."), "x/model.safetensors", "config.json"),
     "two models": (of_another_name, "x", "no weights of a usual name"),
-    "Lightning, alone": (lightning_alone, "x/epoch=3.ckpt", "config.json"),
     "Lightning, with objects": (lightning(argparse.Namespace(lr=1)), "x/epoch=3.ckpt", "safetensors"),
     "an ONNX file": (file("model.onnx"), "x/model.onnx", ".safetensors"),
-    "a trainer's state": (file("optimizer.pt"), "x", "no weights"),
-    "nothing": (lambda here, saved: None, "x", "save_pretrained"),
-    "a text": (file("a.txt"), "x/a.txt", "safetensors"),
+    "a trainer's state": (file("optimizer.pt"), "x", "save_pretrained"),
 }
 
 

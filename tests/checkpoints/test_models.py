@@ -22,16 +22,10 @@ def llama():
     return small_model("llama", tf.LlamaForCausalLM)()
 
 
-@pytest.mark.parametrize(
-    "model_type, kind",
-    [
-        ("gpt2", tf.GPT2LMHeadModel),
-        ("llama", None),
-        ("vit", tf.ViTForImageClassification),
-        ("t5", None),
-        ("bert", None),
-    ],
-)
+MODELS = {"gpt2": tf.GPT2LMHeadModel, "llama": None, "vit": tf.ViTForImageClassification, "t5": None, "bert": None}
+
+
+@pytest.mark.parametrize("model_type, kind", MODELS.items())
 def test_the_table_is_that_of_the_saved_model(model_type, kind, tmp_path):
     torch.manual_seed(0)
     model = small_model(model_type, kind)()
@@ -68,28 +62,20 @@ def test_no_more_than_queries_and_keys_is_read(llama):
     assert opened.bytes_read == opened.bytes_in_all == 2 * (32 * 32 + 16 * 32) * 4
 
 
-def quantised(llama) -> None:
-    llama.config.quantization_config = {"quant_method": "bitsandbytes", "load_in_4bit": True}
-    for layer in llama.model.layers:
-        layer.self_attn.q_proj.weight = nn.Parameter(torch.zeros(512, 1, dtype=torch.uint8), requires_grad=False)
+def quantised(name, weight):
+    """Every query weight in the place of which there is another."""
 
+    def change(llama) -> None:
+        llama.config.quantization_config = {"quant_method": "bitsandbytes"}
+        for layer in llama.model.layers:
+            del layer.self_attn.q_proj.weight
+            layer.self_attn.q_proj.register_buffer(name, weight)
 
-def gptq(llama) -> None:
-    llama.config.quantization_config = {"quant_method": "gptq", "bits": 4}
-    for layer in llama.model.layers:
-        del layer.self_attn.q_proj.weight
-        layer.self_attn.q_proj.register_buffer("qweight", torch.zeros(4, 32, dtype=torch.int32))
+    return change
 
 
 class Packed(torch.Tensor):
     """Stands for the tensor subclasses of torchao, quanto and HQQ: a floating type, and other numbers inside."""
-
-
-class WholeOnRequest(torch.Tensor):
-    """Stands for torch.distributed.tensor.DTensor."""
-
-    def full_tensor(self):
-        raise AssertionError("this waits for all other processes")
 
 
 def of_type(kind):
@@ -117,8 +103,6 @@ class Sharded(torch.Tensor):
 def test_sharded_weights_are_put_together_where_all_processes_ask(llama):
     expected = [layer.form.wk.clone() for layer in open_model(llama)]
     of_type(Sharded)(llama)
-    with pytest.raises(CheckpointError, match="gather=True"):
-        open_model(llama)
     found = [layer.form.wk for layer in open_model(llama, gather=True)]
     assert all(type(b) is torch.Tensor and torch.equal(a, b) for a, b in zip(expected, found, strict=True))
 
@@ -135,25 +119,19 @@ def adapted(llama) -> None:
     llama.peft_config, llama.active_adapters = {"mine": {"peft_type": "IA3"}}, ["mine"]
 
 
-def adapted_twice(llama) -> None:
-    adapted(llama)
-    llama.active_adapters = ["mine", "yours"]
-
-
 def poison(llama) -> None:
     with torch.no_grad():
         llama.model.layers[1].self_attn.k_proj.weight[0, 0] = float("nan")
 
 
 SPOILED = {
-    "4 bits": (quantised, "bitsandbytes"),
-    "packed under another name": (gptq, "gptq"),
+    "4 bits": (quantised("weight", torch.zeros(512, 1, dtype=torch.uint8)), "bitsandbytes"),
+    "packed under another name": (quantised("qweight", torch.zeros(4, 32, dtype=torch.int32)), "bitsandbytes"),
     "a subclass of tensors": (of_type(Packed), r"layers.1.self_attn.k_proj.weight .*Packed"),
-    "sharded": (of_type(WholeOnRequest), r"layers.1.self_attn.k_proj.weight .*sharded"),
+    "sharded": (of_type(Sharded), r"layers.1.self_attn.k_proj.weight .*sharded.*gather=True"),
     "wrapped in FSDP 1": (sharded, "sharded"),
     "on the meta device": (lambda llama: llama.to("meta"), "meta"),
     "an adapter of another kind": (adapted, "IA3"),
-    "two adapters": (adapted_twice, "2 active adapters"),
     "NaN": (poison, "layers.1.self_attn.k_proj.weight .*NaN"),
     "no model_type": (lambda llama: setattr(llama, "config", {"num_attention_heads": 4}), "model_type"),
     "no config": (lambda llama: setattr(llama, "config", None), "config"),
@@ -198,19 +176,21 @@ def test_an_architecture_of_ones_own_takes_one_line():
     assert torch.equal(layers[1].form.wq, expected.wq) and layers[1].form.n_kv_heads == 2
 
 
-@pytest.mark.parametrize("stacks", [(), ("layers.{}",)])
-def test_an_architecture_needs_its_attention(stacks, as_user):
-    with pytest.raises(ParameterError, match="'mine'"):
-        register_architecture("mine", *stacks)
-    assert "mine" not in ARCHITECTURES and Tower("text_config").within == ""
-
-
 @pytest.mark.parametrize(
-    ("name", "part", "named"), [("mine", "sidecoder", "'sidecoder'"), (3, "decoder", "model_type 3")]
+    "name, stacks, named",
+    [
+        ("mine", lambda: (), "'mine'"),
+        ("mine", lambda: ("layers.{}",), "'mine'"),
+        (3, lambda: (Attention("decoder", "layers.{}"),), "model_type 3"),
+        ("gpt2", lambda: (Attention("decoder", "h.{}.attn"),), "built in"),
+        ("mine", lambda: (Attention("sidecoder", "layers.{}"),), "'sidecoder'"),
+        ("mine", lambda: (Attention("decoder", "layers.{}", layout="heap"),), "'heap'"),
+    ],
 )
-def test_an_architecture_needs_a_name_and_a_part(name, part, named, as_user):
+def test_an_architecture_needs_a_name_of_its_own_and_its_attention(name, stacks, named, as_user):
     with pytest.raises(ParameterError, match=named):
-        register_architecture(name, Attention(part, "layers.{}"))
+        register_architecture(name, *stacks())
+    assert "mine" not in ARCHITECTURES and Tower("text_config").within == ""
 
 
 ALONE = """
@@ -259,13 +239,3 @@ def test_torch_s_own_attention_gives_its_own_probabilities(model, module):
         logits = torch.einsum("id,hdr,her,je->hij", x[:, 0], q, k, x[:, 0]) / 8**0.5
         _, probabilities = attention(x, x, x, average_attn_weights=False)
         assert torch.allclose(logits.softmax(-1), probabilities[0], atol=1e-12)
-
-
-def test_layers_are_sliced_and_built_in_types_stay():
-    torch.manual_seed(0)
-    opened = open_model(small_model("llama")())
-    assert [layer.layer for layer in opened[:2]] == [0, 1] and [layer.layer for layer in opened[-1:]] == [1]
-    with pytest.raises(ParameterError, match="built in"):
-        register_architecture("gpt2", Attention("decoder", "h.{}.attn"))
-    with pytest.raises(ParameterError, match="'heap'"):
-        Attention("decoder", "h.{}.attn", layout="heap")

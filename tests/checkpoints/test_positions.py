@@ -1,18 +1,18 @@
 """Tables of positions: the rows read are those that the model adds, from the first position on."""
 
-import dataclasses
 import json
 
 import pytest
 import torch
-from attention_oracle import Case, Watched, load_weights, randomise
+from attention_oracle import Watched, load_weights, randomise
 from safetensors.torch import load_file, save_file
 from small_models import small_model
 from test_architectures import CASES
 
 from attngeo import open_checkpoint
 from attngeo.bilinear.positions import sinusoids
-from attngeo.checkpoints.architectures import ABSOLUTE, ARCHITECTURES, Attention
+from attngeo.checkpoints.architectures import ARCHITECTURES
+from attngeo.checkpoints.architectures.entry import ABSOLUTE, Attention
 from attngeo.checkpoints.layers import WITHOUT_TABLE
 from attngeo.errors import CheckpointError
 
@@ -100,12 +100,13 @@ def test_a_table_that_is_not_there_or_of_another_width(tmp_path, as_user):
     small_model("bert")().save_pretrained(tmp_path)
     name, file = "embeddings.position_embeddings.weight", tmp_path / "model.safetensors"
     tensors = load_file(file)
-    save_file(tensors | {name: tensors[name][:, :16].contiguous()}, file)
-    with pytest.raises(CheckpointError, match="width 16"):
-        (checkpoint := open_checkpoint(tmp_path)).position_rows(checkpoint.plans[0])
-    save_file({k: v for k, v in tensors.items() if k != name}, file)
-    with pytest.raises(CheckpointError, match="no table of the learned positions"):
-        (checkpoint := open_checkpoint(tmp_path)).position_rows(checkpoint.plans[0])
+    for left, why in (
+        ({name: tensors[name][:, :16].contiguous()}, "width 16"),
+        ({}, "no table of the learned"),
+    ):
+        save_file({k: v for k, v in tensors.items() if k != name} | left, file)
+        with pytest.raises(CheckpointError, match=why):
+            (checkpoint := open_checkpoint(tmp_path)).position_rows(checkpoint.plans[0])
     (tmp_path / "positions").mkdir()
     save_file({name: tensors[name]}, tmp_path / "positions" / "embeddings.safetensors")
     checkpoint = open_checkpoint(tmp_path)
@@ -120,13 +121,9 @@ def test_patches_alone_and_whispers_formula(tmp_path):
     save_file(tensors | {name: tensors[name][:, 1:].contiguous()}, tmp_path / "vit" / "model.safetensors")
     checkpoint = open_checkpoint(tmp_path / "vit")
     assert len(checkpoint.position_rows(checkpoint.plans[0])) == 4
-    whisper = Case("whisper")
-    small_model(whisper.model_type)().save_pretrained(tmp_path / "whisper")
+    small_model("whisper")().save_pretrained(tmp_path / "whisper")
     file = tmp_path / "whisper" / "model.safetensors"
-    kept = {k: v for k, v in load_file(file).items() if "embed_positions" not in k}
-    save_file(kept, file)
+    save_file({k: v for k, v in load_file(file).items() if "embed_positions" not in k}, file)
     checkpoint = open_checkpoint(tmp_path / "whisper")
     plan = checkpoint.plans[0]
-    assert dataclasses.replace(plan.positions).computed and torch.equal(
-        checkpoint.position_rows(plan), sinusoids(1500, 32)
-    )
+    assert plan.positions.computed and torch.equal(checkpoint.position_rows(plan), sinusoids(1500, 32))

@@ -218,20 +218,19 @@ def test_what_stands_transposed_does_not_where_it_is_quantised(stored, name):
     assert_equal(*stored(*FORMATS[name], model=tf.GPT2Model(tf.GPT2Config(**GPT2))))
 
 
-def unreadable(weight, suffix):
-    """As HQQ, quanto and others name theirs."""
-    return {suffix: torch.zeros(7, 3, dtype=torch.uint8)}, weight
+def zeros(dtype, **shapes):
+    """Parts that no format has, such as HQQ and quanto name theirs."""
+    parts = {name.replace("__", "."): torch.zeros(size, dtype=dtype) for name, size in shapes.items()}
+    return lambda weight: (dict(parts), weight)
 
 
 REFUSED = {
-    "hqq": partial(unreadable, suffix="W_q"),
-    "quanto": partial(unreadable, suffix="weight._data"),
-    "bitnet": partial(unreadable, suffix="weight"),
+    "hqq": zeros(torch.uint8, W_q=(7, 3)),
+    "quanto": zeros(torch.uint8, weight___data=(7, 3)),
     "eetq": lambda w: ({"weight": torch.ones_like(w, dtype=torch.int8), "weight_scales": w[0]}, w),
     "fp8": lambda w: ({"weight": w.to(torch.float8_e4m3fn)}, w),
-    "awq": lambda w: ({"qweight": torch.zeros(3, 5, dtype=torch.int32)}, w),
-    "bitsandbytes": lambda w: ({"weight": torch.zeros(9, 1, dtype=torch.uint8), "weight.absmax": w[0]}, w),
-    "modelopt": lambda w: ({"weight": torch.zeros(64, 32, dtype=torch.uint8), "weight_scale": w[0]}, w),
+    "awq": zeros(torch.int32, qweight=(3, 5)),
+    "bitsandbytes": zeros(torch.uint8, weight=(9, 1), weight__absmax=(64,)),
     "gptq": lambda w: (gptq(w, 4, True)[0] | {"scales": torch.zeros(5, len(w))}, w),
 }
 

@@ -3,19 +3,29 @@
 import os
 import subprocess
 import sys
-
-import pytest
+from dataclasses import fields
 
 from attngeo.cli import COMMANDS
+from attngeo.training.config import TrainingConfig
 
-CALL = "import sys; from attngeo.cli import cli; cli(sys.argv[1:], standalone_mode=False); print(*sys.modules)"
+CALL = """
+import sys
+from attngeo.cli import cli
+for name in sys.argv[1:]:
+    try:
+        cli([name, "--help"])
+    except SystemExit:
+        print("loaded:", *sys.modules)
+"""
 LARGE = {"torch", "numpy", "pandas", "transformers", "huggingface_hub", "matplotlib", "datasets", "nbformat"}
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_help_waits_for_no_large_package(name):
-    done = subprocess.run([sys.executable, "-c", CALL, name, "--help"], capture_output=True, text=True, check=True)
-    assert name in done.stdout and not LARGE & set(done.stdout.splitlines()[-1].split())
+def test_help_waits_for_no_large_package_and_has_every_setting_of_a_training():
+    said = subprocess.run([sys.executable, "-c", CALL, *COMMANDS], capture_output=True, text=True, check=True).stdout
+    assert said.count("Usage: ") == len(COMMANDS) == said.count("loaded:")
+    assert not LARGE & {module for line in said.splitlines() if line.startswith("loaded:") for module in line.split()}
+    assert all(f"--{field.name.replace('_', '-')}" in said for field in fields(TrainingConfig))
+    assert "[default: mlm]" in said and "200000" in said
 
 
 def test_completion_is_a_script_and_completes():
@@ -26,3 +36,18 @@ def test_completion_is_a_script_and_completes():
     asked = {"_ATTNGEO_COMPLETE": "bash_complete", "COMP_WORDS": "attngeo score --fold", "COMP_CWORD": "2"}
     done = subprocess.run(call, capture_output=True, text=True, check=True, env={**os.environ, **asked})
     assert done.stdout == "plain,--fold-norm\n"
+
+
+def test_a_missing_extra_is_one_sentence_before_anything_is_read(tmp_path):
+    for missing, command, extra in (
+        ("pyarrow", "score /nowhere -o s.parquet", "parquet"),
+        ("matplotlib", "score /nowhere --plot s.svg", "plot"),
+        ("accelerate", "train -o run", "train"),
+        ("jupytext", "run --list", "book"),
+    ):
+        hidden = f"import sys; sys.modules[{missing!r}] = None; from attngeo.cli import main; main()"
+        call = [sys.executable, "-c", hidden, *command.split()]
+        done = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
+        assert f"needs the package {missing}" in done.stderr and f"'attngeo[{extra}]'" in done.stderr
+        assert not list(tmp_path.iterdir())

@@ -5,6 +5,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from itertools import product
 from unittest import mock
 
 import pandas as pd
@@ -18,7 +19,8 @@ from attngeo.bilinear.conventions import Convention
 from attngeo.bilinear.positions import position_space
 from attngeo.bilinear.rows import COLUMNS, DIMENSION, SPLIT
 from attngeo.checkpoints.architectures import ARCHITECTURES
-from attngeo.cli import main
+
+KEYS = "encoder.layer.{}.attention.self.key.weight"
 
 
 @pytest.fixture(scope="module")
@@ -30,376 +32,242 @@ def saved(tmp_path_factory):
 
 
 @pytest.fixture
-def run(capsys):
-    """The command in this process: exit code, stdout, stderr."""
+def scored(attngeo):
+    """The rows of a table, from a format that holds every number."""
 
-    def call(*arguments: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as stopped:
-            main(["score", *map(str, arguments)])
-        out, err = capsys.readouterr()
-        return stopped.value.code or 0, out, err
+    def call(*arguments) -> pd.DataFrame:
+        code, out, err = attngeo("score", *arguments, "--format", "json")
+        assert (code, err) == (0, "")
+        return pd.DataFrame(json.loads(out))
 
     return call
 
 
-def entry_point(*arguments: str, **env: str) -> subprocess.CompletedProcess:
-    """The command as a user starts it."""
-    command = [sys.executable, "-m", "attngeo", "score", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **env}, timeout=120)
+@pytest.fixture
+def table(attngeo):
+    """The table and what stands below it, its words one space apart."""
+
+    def call(*arguments) -> str:
+        code, out, err = attngeo("score", *arguments)
+        assert code == 0, err
+        return " ".join(out.split())
+
+    return call
 
 
-def assert_refused(code: int, out: str, err: str) -> None:
-    assert code == 2 and out == ""
-    assert err.startswith("attngeo: ") and err.endswith(".\n") and err.count("\n") == 1, err
-
-
-def test_a_table_from_the_real_entry_point(saved):
-    done = entry_point(saved)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "tiny-bert, gamma = 2" in done.stdout
-    assert done.stdout.count("│ encoder │") == 3
-    assert "median over encoder layers: symmetry" in done.stdout
-
-
-@pytest.mark.parametrize("columns", [40, 80, 150])
-@pytest.mark.parametrize("terminal, notebook", [(True, False), (True, True), (False, False)])
-def test_a_table_is_whole_however_narrow_the_screen(run, saved, monkeypatch, columns, terminal, notebook):
-    """A notebook's pseudo-terminal is none, and FORCE_COLOR makes none of a file."""
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setenv("COLUMNS", str(columns))
-    monkeypatch.setenv("JPY_PARENT_PID", "1") if notebook else monkeypatch.delenv("JPY_PARENT_PID", raising=False)
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
-    scored = pd.read_csv(io.StringIO(run(saved, "--format", "csv")[1]))
-    code, printed, err = run(saved)
-    assert (code, err) == (0, "") and "…" not in printed
-    assert all(f"{value:.4f}" in printed for name in ("symmetry", "directionality") for value in scored[name])
-    seen = terminal and not notebook
-    assert ("│" in printed) is (not seen or columns == 150) and ("\x1b" in printed) is seen
-
-
-def test_csv_on_stdout_is_nothing_but_csv(run, saved):
-    code, out, err = run(saved, "--per-head", "--format", "csv", "--gamma", "1.5")
-    table = pd.read_csv(io.StringIO(out))
-    assert (code, err) == (0, "")
-    assert tuple(table.columns) == COLUMNS and len(table) == 3 * 5 and (table["gamma"] == 1.5).all()
-
-
-@pytest.mark.parametrize(
-    "name, read",
-    [
-        ("out.csv", pd.read_csv),
-        ("out.parquet", pd.read_parquet),
-        ("out.json", pd.read_json),
-        ("out.jsonl", lambda path: pd.read_json(path, lines=True)),
-        ("OUT.NDJSON", lambda path: pd.DataFrame(map(json.loads, path.read_text().splitlines()))),
-    ],
-)
-def test_files_follow_their_suffix(name, read, run, saved, tmp_path):
-    code, out, err = run(saved, "-o", tmp_path / "new" / name)
-    assert (code, out) == (0, "") and "3 rows written" in err
-    assert tuple(read(tmp_path / "new" / name).columns) == COLUMNS
-    assert [path.name for path in (tmp_path / "new").iterdir()] == [name]
-
-
-def test_all_files_of_data_hold_the_same_numbers(run, saved, tmp_path):
-    for suffix in ("csv", "parquet", "json"):
-        run(saved, "--per-head", "-o", tmp_path / f"a.{suffix}")
-    csv = pd.read_csv(tmp_path / "a.csv", keep_default_na=False)
-    pd.testing.assert_frame_equal(csv, pd.read_parquet(tmp_path / "a.parquet"), check_exact=True)
-    assert json.loads((tmp_path / "a.json").read_text()) == csv.to_dict("records")
-
-
-def test_a_markdown_table_has_a_row_per_layer(run, saved, tmp_path):
-    code, _, _ = run(saved, "-o", tmp_path / "s.md")
-    lines = (tmp_path / "s.md").read_text().splitlines()
-    table = [line for line in lines if line.startswith("|")]
-    assert code == 0 and len(table) == 2 + 3 and len({line.count("|") for line in table}) == 1
-    assert run(saved, "--format", "markdown")[1].splitlines() == lines
-
-
-REFUSED = [  # in the folder of a checkpoint; what the sentence names
-    ("/nowhere", "'/nowhere'"),
-    ("", "'PATH_OR_ID'"),
-    ("''", "no file or folder ''"),
-    (". --gamma big", "'big'"),
-    *((f". --gamma {gamma}", "gamma") for gamma in ("nan", "-1", "inf")),
-    (". --format xml", "'xml'"),
-    (". --convention ours", "'ours'"),
-    (". --format parquet", "-o FILE.parquet"),
-    (". --format html", "-o FILE.html"),
-    (". --format csv -o s.json", "s.json"),
-    (". --format table -o s.csv", "s.csv"),
-    (". --format csv -o s.tsv", "s.tsv"),
-    (". -o s.tsv", "s.tsv"),
-    (". -o s", "name s "),
-    ("/nowhere -o .", ". is a folder"),
-    (". -o m.svg", "--plot m.svg"),
-    *((f"/nowhere --plot {name}", f"{name} cannot hold a figure") for name in ("s.txt", "s", ".")),
-]
-
-
-def test_wrong_calls_end_in_one_sentence_and_write_nothing(run, saved, monkeypatch, as_user):
-    monkeypatch.chdir(saved)
-    before = sorted(saved.iterdir())
-    for line, named in REFUSED:
-        code, out, err = run(*shlex.split(line))
-        assert_refused(code, out, err)
-        assert named in err and sorted(saved.iterdir()) == before, line
-
-
-def test_a_format_serves_a_name_without_suffix(run, saved, tmp_path):
-    code, _, _ = run(saved, "--format", "csv", "-o", tmp_path / "scores")
-    assert code == 0 and len(pd.read_csv(tmp_path / "scores")) == 3
-
-
-def test_stars_stand_where_p_is_below_five_percent(run, saved, tmp_path):
+def changed(saved, folder, change):
+    """A copy of the model with other tensors."""
+    shutil.copytree(saved, folder)
     tensors = load_file(saved / "model.safetensors")
-    name = "encoder.layer.1.attention.self.{}.weight"
-    folder = broken_copy(
-        saved, tmp_path, lambda t: t.update({name.format("key"): tensors[name.format("query")].clone()})
-    )
-    table = pd.DataFrame(json.loads(run(folder, "--format", "json")[1]))
-    assert table["symmetry_p"].lt(1e-6).tolist() == [False, True, False] and table["symmetry"][1] == pytest.approx(1)
-    rows = [line for line in run(folder)[1].splitlines() if "│ encoder │" in line]
-    assert [line.split("│")[3].strip().endswith("*") for line in rows] == table["symmetry_p"].lt(0.05).tolist()
-    assert "*" not in "".join("".join(line.split("│")[6:]) for line in rows)  # width 32: -1 and 1 are common
+    change(tensors)
+    save_file(tensors, folder / "model.safetensors")
+    return folder
+
+
+def test_from_the_real_entry_point(saved, tmp_path):
+    command, offline = [sys.executable, "-m", "attngeo", "score"], {"HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path)}
+    given = {"capture_output": True, "text": True, "env": os.environ | offline, "timeout": 300}
+    done = subprocess.run([*command, saved], **given)
+    assert (done.returncode, done.stderr) == (0, "") and "tiny-bert, gamma = 2" in done.stdout
+    assert done.stdout.count("\nencoder ") == 3 and "median over encoder layers: symmetry" in done.stdout
+    done = subprocess.run([*command, "nobody/nothing"], **given)
+    assert (done.returncode, done.stdout) == (2, "") and done.stderr.count("\n") == 1
+    assert "nobody/nothing" in done.stderr and "HF_HUB_OFFLINE" in done.stderr
+
+
+def test_files_follow_their_suffix_and_hold_the_same_numbers(attngeo, scored, saved, tmp_path):
+    expected = scored(saved, "--per-head", "--gamma", 1.5)
+    assert tuple(expected.columns) == COLUMNS and len(expected) == 3 * 5 and (expected["gamma"] == 1.5).all()
+    readers = {
+        "out.csv": lambda path: pd.read_csv(path, keep_default_na=False),
+        "out.parquet": pd.read_parquet,
+        "out.json": lambda path: pd.DataFrame(json.loads(path.read_text())),
+        "OUT.NDJSON": lambda path: pd.DataFrame(map(json.loads, path.read_text().splitlines())),
+        "scores": lambda path: pd.read_csv(path, keep_default_na=False),
+    }
+    for name, read in readers.items():
+        form = [] if "." in name else ["--format", "csv"]
+        code, out, err = attngeo("score", saved, "--per-head", "--gamma", 1.5, "-o", tmp_path / "new" / name, *form)
+        assert (code, out) == (0, "") and "15 rows written" in err
+        pd.testing.assert_frame_equal(read(tmp_path / "new" / name), expected, check_exact=True)
+    assert {path.name for path in (tmp_path / "new").iterdir()} == set(readers)
+    assert attngeo("score", saved, "-o", tmp_path / "s.md")[0] == 0
+    lines = [line for line in (tmp_path / "s.md").read_text().splitlines() if line.startswith("|")]
+    assert len(lines) == 2 + 3 and len({line.count("|") for line in lines}) == 1
+
+
+REFUSED = {  # in the folder of a checkpoint; what the sentence names
+    "/nowhere": "'/nowhere'",
+    "": "'PATH_OR_ID'",
+    "''": "no file or folder ''",
+    ". --gamma big": "'big'",
+    ". --gamma nan": "gamma",
+    ". --gamma -1": "gamma",
+    ". --convention ours": "'ours'",
+    ". --format parquet": "-o FILE.parquet",
+    ". --format csv -o s.json": "s.json",
+    ". --format csv -o s.tsv": "s.tsv",
+    ". -o s.tsv": "s.tsv",
+    ". -o s": "name s ",
+    "/nowhere -o .": "'.' is a directory",
+    ". -o config.json": "config.json is there already",
+    "/nowhere --plot s.txt": "s.txt cannot hold a figure",
+    ". --layer 3": "tiny-bert has no such layer",
+    ". --layer 0 --head 4": "tiny-bert has no such layer or head",
+    ". --head 0": "add --layer",
+    ". --fold-norm": "no gain of a layer normalisation",
+}
+
+
+def test_wrong_calls_end_in_one_sentence_and_write_nothing(refused, saved, tmp_path, monkeypatch):
+    folder = shutil.copytree(saved, tmp_path / "tiny-bert")
+    monkeypatch.chdir(folder)
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    for line, named in REFUSED.items():
+        assert named in refused("score", *shlex.split(line)), line
+        assert {path: path.read_bytes() for path in folder.iterdir()} == before, line
+
+
+def test_stars_stand_where_p_is_below_five_percent(attngeo, scored, saved, tmp_path):
+    def tied(tensors):
+        tensors[KEYS.format(1)] = tensors[KEYS.format(1).replace("key", "query")].clone()
+
+    folder = changed(saved, tmp_path / "m", tied)
+    rows = scored(folder)
+    assert rows["symmetry_p"].lt(1e-6).tolist() == [False, True, False] and rows["symmetry"][1] == pytest.approx(1)
+    lines = [line.split() for line in attngeo("score", folder)[1].splitlines() if line.startswith("encoder")]
+    assert [line[2].endswith("*") for line in lines] == rows["symmetry_p"].lt(0.05).tolist()
+    assert "*" not in "".join("".join(line[3:]) for line in lines)  # width 32: d of -1 and 1 are common
 
 
 @pytest.mark.parametrize("convention", ["printed", "released", "tables"])
-def test_a_convention_changes_scores_and_their_reference_alike(convention, run, saved):
-    ours, theirs = (
-        pd.DataFrame(json.loads(run(saved, "--format", "json", *more)[1]))
-        for more in ((), ("--convention", convention))
-    )
+def test_a_convention_changes_scores_and_their_reference_alike(convention, scored, table, saved):
+    ours, theirs = scored(saved), scored(saved, "--convention", convention)
     assert set(ours["convention"]) == {"definition"} and set(theirs["convention"]) == {convention}
     s = {"printed": 2 * ours["symmetry"], "released": (1 + ours["symmetry"]) / 2}.get(convention, ours["symmetry"])
     d = ours.get(f"directionality_{convention}", ours["directionality"])
     pd.testing.assert_series_equal(theirs["symmetry"], s, check_names=False)
     pd.testing.assert_series_equal(theirs["directionality"], d, check_names=False)
     pd.testing.assert_series_equal(theirs["symmetry_z"], ours["symmetry_z"])
-    assert "another formula than the definition's" in run(saved, "--convention", convention)[1]
-    assert "another formula" not in run(saved)[1]
+    assert "another formula than the definition's" in table(saved, "--convention", convention)
 
 
-@pytest.mark.parametrize(
-    "package, extra, option, name",
-    [
-        ("pyarrow", "parquet", "-o", "s.parquet"),
-        ("matplotlib", "plot", "-o", "s.html"),
-        ("matplotlib", "plot", "--plot", "s.svg"),
-    ],
-)
-def test_a_missing_extra_is_one_sentence_before_anything_is_read(
-    package, extra, option, name, run, tmp_path, monkeypatch
-):
-    monkeypatch.setitem(sys.modules, package, None)
-    code, out, err = run("/nowhere", option, tmp_path / name)
-    assert_refused(code, out, err)
-    assert package in err and f"attngeo[{extra}]" in err and not list(tmp_path.iterdir())
-
-
-def test_a_plot_and_a_report_beside_the_table(run, saved, tmp_path):
-    code, out, err = run(saved, "--plot", tmp_path / "s.svg")
-    assert code == 0 and out.count("│ encoder │") == 3 and err == f"figure written to {tmp_path / 's.svg'}\n"
-    assert (tmp_path / "s.svg").read_text().count("<svg") == 1 and "tiny-bert" in (tmp_path / "s.svg").read_text()
-    code, out, _ = run(saved, "--per-head", "-o", tmp_path / "r.html")
-    page = (tmp_path / "r.html").read_text()
-    assert (code, out) == (0, "") and page.count("<svg") == 1 and page.count("<tr>") == 1 + 3 * 5
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["r.html", "s.svg"]
-
-
-def test_one_layer_or_one_head_is_scored_alone_and_drawn_as_a_heat_map(run, saved, tmp_path):
-    whole = json.loads(run(saved, "--per-head", "--format", "json")[1])
+def test_scores_are_drawn_and_reported_and_one_layer_or_head_as_a_heat_map(attngeo, scored, saved, tmp_path):
+    figure, report = tmp_path / "s.svg", tmp_path / "r.html"
+    assert attngeo("score", saved, "--plot", figure)[::2] == (0, f"figure written to {figure}\n")
+    assert figure.read_text().count("<svg") == 1 and "tiny-bert" in figure.read_text()
+    assert attngeo("score", saved, "--per-head", "-o", report)[:2] == (0, "")
+    assert report.read_text().count("<svg") == 1 and report.read_text().count("<tr>") == 1 + 3 * 5
+    whole = scored(saved, "--per-head")
     for arguments, expected, said in (
-        (("--layer", "1"), [row for row in whole if row["layer"] == 1 and row["head"] == -1], "layer 1 of tiny-bert"),
-        (("--layer", "2", "--head", "3"), [whole[-1]], "layer 2, head 3 of tiny-bert"),
+        (("--layer", "1"), whole.query("layer == 1 and head == -1"), "layer 1 of tiny-bert"),
+        (("--layer", "2", "--head", "3"), whole.tail(1), "layer 2, head 3 of tiny-bert"),
     ):
-        code, out, _ = run(saved, *arguments, "--format", "json", "--plot", tmp_path / "m.svg")
-        assert code == 0 and json.loads(out) == expected
-        run(saved, *arguments, "-o", tmp_path / "m.html")
-        page = (tmp_path / "m.html").read_text()
-        assert f"Heat map of W_qk of encoder {said}" in page and "img-src data:" in page  # or they are not shown
-        assert "<image" in (tmp_path / "m.svg").read_text()
-    for arguments, named in (
-        (("--layer", "3"), "tiny-bert has no layer 3"),
-        (("--layer", "0", "--head", "4"), "tiny-bert has no head 4 in layer 0"),
-        (("--head", "0"), "add --layer"),
-    ):
-        code, out, err = run(saved, *arguments)
-        assert_refused(code, out, err)
-        assert named in err
+        pd.testing.assert_frame_equal(scored(saved, *arguments), expected.reset_index(drop=True))
+        assert attngeo("score", saved, *arguments, "-o", report, "--plot", figure)[0] == 0
+        assert f"Heat map of W_qk of encoder {said}" in report.read_text() and "<image" in figure.read_text()
+        assert "img-src data:" in report.read_text()  # or they are not shown
 
 
-def test_quiet_leaves_errors_alone_on_stderr(run, saved, tmp_path, monkeypatch):
+def test_quiet_leaves_errors_alone_on_stderr(attngeo, refused, saved, tmp_path, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    assert "rows written" in run(saved, "-o", tmp_path / "s.csv")[2]
+    assert "rows written" in attngeo("score", saved, "-o", tmp_path / "s.csv")[2]
     for option in ("--quiet", "-q"):
-        assert run(saved, option, "-o", tmp_path / "s.csv") == (0, "", "")
-    code, out, err = run("/nowhere", "-q")
-    assert_refused(code, out, err)
+        assert attngeo("score", saved, option, "-o", tmp_path / "s.csv") == (0, "", "")
+    assert "/nowhere" in refused("score", "/nowhere", "-q")
 
 
-def broken_copy(saved, tmp_path, change):
-    tensors = load_file(saved / "model.safetensors")
-    change(tensors)
-    save_file(tensors, tmp_path / "model.safetensors")
-    (tmp_path / "config.json").write_text((saved / "config.json").read_text())
-    return tmp_path
+def test_damaged_weights_leave_the_old_output(refused, saved, tmp_path):
+    (tmp_path / "scores.csv").write_text("the old scores")
+    folder = changed(saved, tmp_path / "m", lambda tensors: tensors[KEYS.format(2)].fill_(float("nan")))
+    assert KEYS.format(2) in refused("score", folder, "-o", tmp_path / "scores.csv")
+    (folder / "model.safetensors").write_bytes((saved / "model.safetensors").read_bytes()[:5000])
+    assert "model.safetensors" in refused("score", folder, "-o", tmp_path / "scores.csv")
+    assert (tmp_path / "scores.csv").read_text() == "the old scores" and len(list(tmp_path.iterdir())) == 2
 
 
-def test_nan_in_the_last_layer_leaves_the_old_output(run, saved, tmp_path):
-    name = "encoder.layer.2.attention.self.key.weight"
-    folder = broken_copy(saved, tmp_path, lambda tensors: tensors[name].fill_(float("nan")))
-    target = tmp_path / "scores" / "scores.csv"
-    target.parent.mkdir()
-    target.write_text("the old scores")
-    code, out, err = run(folder, "-o", target)
-    assert_refused(code, out, err)
-    assert name in err and target.read_text() == "the old scores" and [*target.parent.iterdir()] == [target]
+def test_a_file_of_the_checkpoint_is_no_output_by_a_link_either(refused, saved, tmp_path):
+    folder = shutil.copytree(saved, tmp_path / "m")
+    (folder / "README.md").write_text("mine")
+    (tmp_path / "link.md").symlink_to(folder / "README.md")
+    for output in (folder / "README.md", tmp_path / "link.md"):
+        assert f"{output} is there already" in refused("score", folder, "-o", output)
+    assert (folder / "README.md").read_text() == "mine"
 
 
-def test_truncated_safetensors_from_the_real_entry_point(saved, tmp_path):
-    (tmp_path / "config.json").write_text((saved / "config.json").read_text())
-    (tmp_path / "model.safetensors").write_bytes((saved / "model.safetensors").read_bytes()[:5000])
-    done = entry_point(tmp_path, "-o", tmp_path / "out.csv")
-    assert_refused(done.returncode, done.stdout, done.stderr)
-    assert "model.safetensors" in done.stderr and not (tmp_path / "out.csv").exists()
-
-
-def test_nothing_in_the_cache_and_offline(tmp_path):
-    done = entry_point("nobody/nothing", HF_HUB_OFFLINE="1", HF_HOME=str(tmp_path))
-    assert_refused(done.returncode, done.stdout, done.stderr)
-    assert "nobody/nothing" in done.stderr and "HF_HUB_OFFLINE" in done.stderr
-
-
-@pytest.mark.parametrize("name", ["config.json", "README.md"])
-@pytest.mark.parametrize("linked", [False, True])
-def test_a_file_of_the_checkpoint_is_no_output(name, linked, run, saved, tmp_path):
-    folder = tmp_path / "model"
-    folder.mkdir()
-    (folder / "config.json").write_bytes((saved / "config.json").read_bytes())
-    (folder / "model.safetensors").symlink_to(saved / "model.safetensors")
-    (folder / name).touch()
-    output = folder / name
-    if linked:
-        output = tmp_path / f"mine{output.suffix}"
-        output.symlink_to(folder / name)
-    before = (folder / name).read_bytes()
-    code, out, err = run(folder, "-o", output)
-    assert_refused(code, out, err)
-    assert f"{output} is there already" in err and (folder / name).read_bytes() == before
-
-
-@pytest.mark.parametrize("said", [{"decoder_layers": 0, "decoder_attention_heads": 0}, {"decoder_layers": None}])
-def test_a_tower_may_be_absent(said, run, tmp_path):
+def test_a_tower_may_be_absent(scored, tmp_path):
     torch.manual_seed(0)
     model = small_model("whisper", max_source_positions=8)()
     model.save_pretrained(tmp_path)
-    encoder = {name: t for name, t in load_file(tmp_path / "model.safetensors").items() if "encoder.layers" in name}
-    save_file({name: t for name, t in encoder.items() if "decoder" not in name}, tmp_path / "model.safetensors")
-    (tmp_path / "config.json").write_text(json.dumps(model.config.to_dict() | said))
-    table = pd.DataFrame(json.loads(run(tmp_path, "--format", "json")[1]))
     expected = [symmetry_score(layer.form) for layer in open_model(model) if layer.part == "encoder"]
-    assert table["part"].tolist() == ["encoder"] * 2 and table["symmetry"].tolist() == pytest.approx(expected)
+    encoder = {name: t for name, t in load_file(tmp_path / "model.safetensors").items() if "decoder" not in name}
+    save_file(encoder, tmp_path / "model.safetensors")
+    for said in ({"decoder_layers": 0, "decoder_attention_heads": 0}, {"decoder_layers": None}):
+        (tmp_path / "config.json").write_text(json.dumps(model.config.to_dict() | said))
+        rows = scored(tmp_path)
+        assert rows["part"].tolist() == ["encoder"] * 2 and rows["symmetry"].tolist() == pytest.approx(expected)
 
 
-LISTS = {
-    "heads": ({"num_attention_heads": [4, 2], "num_key_value_heads": [2, 1], "head_dim": [4, 8]}, ""),
-    "a layer without": ({"num_attention_heads": [4, 2, 0], "num_key_value_heads": [2, 1, 0], "head_dim": None}, ""),
-    "none for this": ({"num_attention_heads": [4, 0]}, "num_attention_heads in config.json has no number for layer 1"),
-    "too few": ({"num_attention_heads": [4]}, "num_attention_heads in config.json has no number for layer 1"),
-    "key heads of another": ({"num_attention_heads": [4, 2], "num_key_value_heads": [2, 2]}, "num_key_value_heads = 2"),
-    "null in a list": ({"num_attention_heads": [4, None]}, "num_attention_heads is"),
-    "none at all": ({"num_attention_heads": None}, "num_attention_heads is missing"),
-}
-
-
-@pytest.mark.parametrize("said, named", LISTS.values(), ids=LISTS)
-def test_counts_that_differ_by_layer_are_read_by_layer(said, named, run, tmp_path):
-    """4 query heads of 4 on 2 key heads; then 2 of 8 on one."""
+def test_counts_that_differ_by_layer_are_read_by_layer(scored, refused, tmp_path):
+    """4 query heads of 4 on 2 key heads; then 2 of 8 on one; then a layer without."""
     torch.manual_seed(0)
     weights = [torch.randn(16, 8), torch.randn(8, 8), torch.randn(16, 8), torch.randn(8, 8)]
     places = [f"model.layers.{layer}.self_attn.{which}_proj.weight" for layer in (0, 1) for which in "qk"]
     save_file(dict(zip(places, weights, strict=True)), tmp_path / "model.safetensors")
-    (tmp_path / "config.json").write_text(json.dumps({"model_type": "llama", "num_hidden_layers": 2} | said))
-    code, out, err = run(tmp_path, "--per-head", "--format", "json")
-    if named:
-        assert_refused(code, out, err)
-        assert named in err
-        return
+
+    def write(heads, **said):
+        config = {"model_type": "llama", "num_hidden_layers": 2, "num_attention_heads": heads}
+        (tmp_path / "config.json").write_text(json.dumps(config | said))
+
     forms = [BilinearForm.from_linear(*weights[:2], 4), BilinearForm.from_linear(*weights[2:], 8)]
     expected = [s for form in forms for s in (symmetry_score(form), *map(symmetry_score, form.heads()))]
-    assert [row["symmetry"] for row in json.loads(out)] == pytest.approx(expected)
-
-
-def as_type(saved, folder, model_type):
-    shutil.copytree(saved, folder)
-    config = json.loads((folder / "config.json").read_text()) | {"model_type": model_type}
-    (folder / "config.json").write_text(json.dumps(config))
-    return folder
+    for last in ([], [0]):
+        write([4, 2, *last], num_key_value_heads=[2, 1, *last], head_dim=None if last else [4, 8])
+        assert scored(tmp_path, "--per-head")["symmetry"].tolist() == pytest.approx(expected)
+    for heads, keys, named in (
+        ([4], None, "num_attention_heads in config.json has no number for layer 1"),
+        ([4, 2], [2, 2], "num_key_value_heads = 2"),
+        (None, None, "num_attention_heads is missing"),
+    ):
+        write(heads, num_key_value_heads=keys)
+        assert named in refused("score", tmp_path)
 
 
 @mock.patch.dict(ARCHITECTURES)
-def test_an_unknown_type_is_read_as_a_known_one_or_registered_from_a_file(run, saved, tmp_path):
-    folder = as_type(saved, tmp_path / "m", "bert-by-another-name")
-    code, out, err = run(folder)
-    assert_refused(code, out, err)
-    assert "--as" in err and "--register" in err
-    entry = (
-        "- model_types: [bert-by-another-name]\n"
-        '  stacks: [{part: encoder, module: "encoder.layer.{}.attention.self", query: query, key: key}]\n'
-    )
-    (tmp_path / "mine.yml").write_text(entry)
-    expected = [row["symmetry"] for row in json.loads(run(saved, "--format", "json")[1])]
-    for way in (("--as", "bert"), ("--register", tmp_path / "mine.yml")):
-        code, out, err = run(folder, "--format", "json", *way)
-        rows = json.loads(out)
-        assert (code, err) == (0, "") and [row["symmetry"] for row in rows] == expected
-        assert rows[0]["source"].endswith(" as bert") == (way[0] == "--as")
-    code, out, err = run(folder, "--as", "gpt2")
-    assert_refused(code, out, err)
-    assert "no tensor is named like" in err and "its config says 'bert-by-another-name'" in err
+def test_an_unknown_type_is_read_as_a_known_one_or_registered_from_a_file(attngeo, scored, refused, saved, tmp_path):
+    folder, mine = shutil.copytree(saved, tmp_path / "m"), tmp_path / "mine.yml"
+    config = json.loads((folder / "config.json").read_text()) | {"model_type": "bert-by-another-name"}
+    (folder / "config.json").write_text(json.dumps(config))
+    assert "--as" in (said := refused("score", folder)) and "--register" in said
+    stack = '{part: encoder, module: "encoder.layer.{}.attention.self", query: query, key: key}'
+    mine.write_text(f"- model_types: [bert-by-another-name]\n  stacks: [{stack}]\n")
+    for way in (("--as", "bert"), ("--register", mine)):
+        rows = scored(folder, *way)
+        assert rows["symmetry"].tolist() == scored(saved)["symmetry"].tolist()
+        assert rows["source"][0].endswith(" as bert") == (way[0] == "--as")
+    said = refused("score", folder, "--as", "gpt2")
+    assert "no tensor is named like" in said and "its config says 'bert-by-another-name'" in said
+    for text, named in {
+        "- {model_types: [a], stacks: [{part: encoder, modul: x}]}": "modul",
+        "- {model_types: [a], stacks: [": "YAML: ",
+        "- {model_types: [gpt2], stacks: [{part: encoder, module: x}]}": "'gpt2' is built in",
+        "- {model_types: [a]}": "stacks",
+    }.items():
+        mine.write_text(text)
+        assert named in refused("score", saved, "--register", mine)
 
 
-@pytest.mark.parametrize(
-    "text, named",
-    [
-        ("- {model_types: [a], stacks: [{part: encoder, modul: x}]}", "modul"),
-        ("- {model_types: [a], stacks: [", "not valid YAML in line "),
-        ("- {model_types: [a], stacks: [{part: encoder, module: x, layout: heap}]}", "'heap'"),
-        ("- {model_types: [gpt2], stacks: [{part: encoder, module: x}]}", "'gpt2' is built in"),
-        ("- {model_types: [a]}", "stacks"),
-        ("a: b", "mine.yml"),
-    ],
-)
-def test_a_file_that_registers_nothing_is_refused(text, named, run, saved, tmp_path):
-    (tmp_path / "mine.yml").write_text(text)
-    code, out, err = run(saved, "--register", tmp_path / "mine.yml")
-    assert_refused(code, out, err)
-    assert named in err
+def test_a_dead_layer_is_said_and_stays_out_of_the_median(scored, table, saved, tmp_path):
+    folder = changed(saved, tmp_path / "one", lambda tensors: tensors[KEYS.format(1)].zero_())
+    rows, said = scored(folder), table(folder)
+    assert rows["symmetry_p"].isna().tolist() == [False, True, False] and rows["symmetry"][1] == 0
+    assert "nothing is scored: encoder layer 1" in said and "of 2 layers by symmetry" in said
+    assert f"symmetry {rows['symmetry'][[0, 2]].median():.4f}" in said
+    everywhere = changed(saved, tmp_path / "all", lambda t: [t[KEYS.format(layer)].zero_() for layer in range(3)])
+    assert "median" not in table(everywhere, "--per-head", "--plot", tmp_path / "s.svg")
 
 
-def test_a_dead_layer_is_said_and_stays_out_of_the_median(run, saved, tmp_path):
-    folder = broken_copy(saved, tmp_path, lambda t: t["encoder.layer.1.attention.self.query.weight"].zero_())
-    table = pd.DataFrame(json.loads(run(folder, "--format", "json")[1]))
-    assert table["symmetry_p"].isna().tolist() == [False, True, False] and table["symmetry"][1] == 0
-    code, out, err = run(folder)
-    assert (code, err) == (0, "") and "nothing is scored: encoder layer 1\n" in out and "of 2 layers by symmetry" in out
-    assert f"symmetry {table['symmetry'][[0, 2]].median():.4f}" in out
-    everywhere = broken_copy(saved, tmp_path, lambda t: [w.zero_() for n, w in t.items() if "key.weight" in n])
-    code, out, err = run(everywhere, "--per-head", "-o", tmp_path / "r.html")
-    assert code == 0 and "median" not in run(everywhere)[1]
-
-
-def test_what_the_scores_leave_out_is_said_below_the_table(run, saved, tmp_path):
-    assert "left out of W_qk, and so of the scores: biases\n" in run(saved)[1]
-    small_model("qwen3")().save_pretrained(tmp_path)
-    beside = "scores: positions by rotating queries and keys, {}norms of queries and keys"
-    with_gains, without = (" ".join(run(tmp_path, *folded)[1].split()) for folded in ((), ("--fold-norm",)))
-    assert beside.format("gains of the layer normalisation before, ") in with_gains and beside.format("") in without
-
-
-def test_gains_of_the_layer_normalisation_before_are_folded_in(run, saved, tmp_path):
+def test_gains_of_the_layer_normalisation_before_are_folded_in(scored, table, tmp_path):
     model = small_model("gpt2")()
     for layer in model.h:
         torch.nn.init.uniform_(layer.ln_1.weight, 0.1, 3)
@@ -407,115 +275,96 @@ def test_gains_of_the_layer_normalisation_before_are_folded_in(run, saved, tmp_p
     with torch.no_grad():
         for layer in model.h:
             layer.attn.c_attn.weight.mul_(layer.ln_1.weight[:, None])
-    rows = json.loads(run(tmp_path, "--fold-norm", "--per-head", "--format", "json")[1])
+    rows = scored(tmp_path, "--fold-norm", "--per-head")
     expected = [row.symmetry for row in score_table(model)]
-    assert [row["symmetry"] for row in rows] == pytest.approx(expected, abs=1e-6)
-    assert rows[0]["source"] == "model.safetensors:h.0.attn * h.0.ln_1.weight"
-    code, out, err = run(saved, "--fold-norm")
-    assert_refused(code, out, err)
-    assert "no gain of a layer normalisation" in err and "encoder layer 0" in err
-    table = run(tmp_path, "--fold-norm", "--plot", tmp_path / "x.svg")[1]
-    assert "without gains alone" in table and "*" not in table and (tmp_path / "x.svg").exists()
-    assert all(row[name] is None for row in rows for name in ("symmetry_z", "directionality_p", "symmetry_null_sd"))
+    assert rows["symmetry"].tolist() == pytest.approx(expected, abs=1e-6)
+    assert rows["source"][0] == "model.safetensors:h.0.attn * h.0.ln_1.weight"
+    said = table(tmp_path, "--fold-norm", "--plot", tmp_path / "x.svg")
+    assert "without gains alone" in said and "*" not in said and (tmp_path / "x.svg").exists()
+    assert rows[["symmetry_z", "directionality_p", "symmetry_null_sd"]].isna().all(axis=None)
 
 
-def test_value_output_maps_in_the_place_of_w_qk(run, saved, tmp_path):
-    rows = json.loads(run(saved, "--matrix", "ov", "--format", "json")[1])
+def test_what_the_scores_leave_out_is_said_below_the_table(table, saved, tmp_path):
+    assert "left out of W_qk, and so of the scores: biases " in table(saved)
+    small_model("qwen3")().save_pretrained(tmp_path)
+    beside = "scores: positions by rotating queries and keys, {}norms of queries and keys"
+    assert beside.format("gains of the layer normalisation before, ") in table(tmp_path)
+    assert beside.format("") in table(tmp_path, "--fold-norm")
+
+
+def test_value_output_maps_in_the_place_of_w_qk(scored, table, refused, saved, tmp_path):
     weights = load_file(saved / "model.safetensors")
-    for row in rows:
+    for _, row in scored(saved, "--matrix", "ov").iterrows():
         name = f"encoder.layer.{row['layer']}.attention"
         m = weights[f"{name}.output.dense.weight"] @ weights[f"{name}.self.value.weight"]
         assert row["symmetry"] == pytest.approx(float((m * m.T).sum() / m.square().sum()), abs=1e-5)
         assert row["source"] == f"model.safetensors:{name}.self (ov)"
-    assert "rows are written, columns are read" in " ".join(run(saved, "--matrix", "ov")[1].split())
+    assert "rows are written, columns are read" in table(saved, "--matrix", "ov")
     small_model("afmoe")().save_pretrained(tmp_path)  # gates what its heads write
-    code, out, err = run(tmp_path, "--matrix", "ov")
-    assert_refused(code, out, err)
-    assert "values and outputs of decoder layer 0 are gated, not known, or not in these files" in err
+    assert "decoder layer 0 are gated, not known" in refused("score", tmp_path, "--matrix", "ov")
 
 
-def test_a_formula_that_sets_other_layers_apart_is_named_with_the_one_to_trust(run, tmp_path):
+def test_what_is_no_file_is_called_so(refused, saved, tmp_path):
+    for kind, name in product(("link", "folder"), ("model.safetensors", "config.json")):
+        folder = shutil.copytree(saved, tmp_path / kind / name)
+        (folder / name).unlink()
+        (folder / name).symlink_to(tmp_path / "gone") if kind == "link" else (folder / name).mkdir()
+        assert f"{name} that is no file" in refused("score", folder)
+
+
+def test_a_formula_that_sets_other_layers_apart_is_named_with_the_one_to_trust(scored, table, tmp_path):
     torch.manual_seed(0)
     model = small_model("gpt2", n_embd=128)()
     with torch.no_grad():
         model.h[1].attn.c_attn.weight[3:5, 128:256] *= 2.5
     model.save_pretrained(tmp_path)
-    rows = pd.DataFrame(json.loads(run(tmp_path, "--format", "json")[1]))
-    theirs = json.loads(run(tmp_path, "--convention", "released", "--format", "json")[1])
-    counts = rows["directionality_p"].lt(0.05).sum(), sum(row["directionality_p"] < 0.05 for row in theirs)
-    said = f"by the released code's formula {counts[1]} of 2 layers by directionality: trust the definition's"
-    assert counts == (0, 1) and said in run(tmp_path)[1] and "trust" not in run(tmp_path, "--convention", "released")[1]
+    given = ((), ("--convention", "released"))
+    counts = [int(scored(tmp_path, *more)["directionality_p"].lt(0.05).sum()) for more in given]
+    said = "by the released code's formula 1 of 2 layers by directionality: trust the definition's"
+    assert counts == [0, 1] and [said in table(tmp_path, *more) for more in given] == [True, False]
 
 
-@pytest.mark.parametrize("kind", ["link", "folder"])
-@pytest.mark.parametrize("name", ["model.safetensors", "config.json"])
-def test_what_is_no_file_is_called_so(kind, name, run, saved, tmp_path):
-    folder = shutil.copytree(saved, tmp_path / "m")
-    (folder / name).unlink()
-    (folder / name).symlink_to(tmp_path / "gone") if kind == "link" else (folder / name).mkdir()
-    code, out, err = run(folder)
-    assert_refused(code, out, err)
-    assert f"{name} that is no file" in err
-
-
-def test_python_has_the_rows_of_the_table(run, saved):
-    printed = json.loads(run(saved, "--per-head", "--format", "json")[1])
+def test_python_has_the_rows_of_the_table(attngeo, saved):
+    printed = json.loads(attngeo("score", saved, "--per-head", "--format", "json")[1])
     rows = score_table(saved)
     assert [vars(row) for row in rows] == printed == rows.to_dataframe().to_dict("records")
 
 
-def test_an_adapter_is_merged_into_what_is_scored(run, saved, tmp_path):
+def test_an_adapter_is_merged_into_what_is_scored(scored, refused, saved, tmp_path):
     """A and B of rank 1 for one layer's keys; the same as keys changed by hand."""
-    weight = "encoder.layer.1.attention.self.key"
     a, b = torch.randn(1, 32), torch.randn(32, 1)
-    factors = {f"base_model.model.{weight}.lora_{name}.weight": part for name, part in (("A", a), ("B", b))}
+    place = f"base_model.model.{KEYS.format(1).removesuffix('weight')}lora_{{}}.weight"
     (tmp_path / "adapter").mkdir()
-    save_file(factors, tmp_path / "adapter" / "adapter_model.safetensors")
+    save_file({place.format("A"): a, place.format("B"): b}, tmp_path / "adapter" / "adapter_model.safetensors")
     (tmp_path / "adapter" / "adapter_config.json").write_text('{"peft_type": "LORA", "r": 1, "lora_alpha": 2}')
-    merged = shutil.copytree(saved, tmp_path / "merged")
-    tensors = load_file(saved / "model.safetensors")
-    tensors[f"{weight}.weight"] += 2 * b @ a
-    save_file(tensors, merged / "model.safetensors")
-    scores = []
-    for arguments in ((merged,), (saved, "--adapter", tmp_path / "adapter")):
-        code, out, _ = run(*arguments, "--per-head", "--format", "csv")
-        assert code == 0
-        scores.append(pd.read_csv(io.StringIO(out)))
-    assert set(scores[1]["model"]) == {"tiny-bert + adapter"}
+    merged = changed(saved, tmp_path / "m", lambda tensors: tensors[KEYS.format(1)].add_(2 * b @ a))
+    by_hand, rows = scored(merged, "--per-head"), scored(saved, "--per-head", "--adapter", tmp_path / "adapter")
+    assert set(rows["model"]) == {"tiny-bert + adapter"}
     for name in ("symmetry", "directionality"):
-        assert scores[1][name].tolist() == pytest.approx(scores[0][name].tolist(), abs=1e-5)
-    assert_refused(*run(saved, "--adapter", merged))
-    assert_refused(*run(tmp_path / "adapter"))
+        assert rows[name].tolist() == pytest.approx(by_hand[name].tolist(), abs=1e-5)
+    refused("score", saved, "--adapter", merged)
+    refused("score", tmp_path / "adapter")
 
 
-def test_positions_split_every_score_and_add_up(run, saved):
+def test_positions_split_every_score_and_add_up(attngeo, scored, table, saved):
     for convention in Convention:
-        code, out, _ = run(saved, "--positions", "--per-head", "--format", "csv", "--convention", convention.value)
-        table = pd.read_csv(io.StringIO(out))
-        assert code == 0 and len(table) == 3 * 5 and tuple(table.columns) == (*COLUMNS, DIMENSION, *SPLIT.values())
-        shares = table[["positions_share", "share_outside", "share_mixed"]].to_numpy()
-        parts = table[["symmetry_inside", "symmetry_outside", "symmetry_mixed"]].to_numpy()
+        rows = scored(saved, "--positions", "--per-head", "--convention", convention.value)
+        assert len(rows) == 3 * 5 and tuple(rows.columns) == (*COLUMNS, DIMENSION, *SPLIT.values())
+        shares = rows[["positions_share", "share_outside", "share_mixed"]].to_numpy()
+        parts = rows[["symmetry_inside", "symmetry_outside", "symmetry_mixed"]].to_numpy()
         assert shares.sum(1) == pytest.approx(1)
-        assert (shares * parts).sum(1) == pytest.approx(table["symmetry"], abs=1e-5), convention
-    rows = load_file(saved / "model.safetensors")["embeddings.position_embeddings.weight"]
-    assert set(table[DIMENSION]) == {position_space(rows).shape[1]}
-    code, out, _ = run(saved, "--positions", "--format", "markdown")
-    assert code == 0 and "s inside" in out and f"{table[DIMENSION][0]} of 32" in out
+        assert (shares * parts).sum(1) == pytest.approx(rows["symmetry"], abs=1e-5), convention
+    positions = load_file(saved / "model.safetensors")["embeddings.position_embeddings.weight"]
+    assert set(rows[DIMENSION]) == {position_space(positions).shape[1]}
+    assert f"{rows[DIMENSION][0]} of 32" in table(saved, "--positions")
 
 
-@pytest.mark.parametrize(
-    "model_type, words", [("gpt_neox", "rotating queries and keys"), ("t5", "a bias of the logits")]
-)
-def test_positions_outside_the_embedding_are_one_sentence(model_type, words, run, tmp_path):
-    small_model(model_type)().save_pretrained(tmp_path)
-    code, out, err = run(tmp_path, "--positions")
-    assert_refused(code, out, err)
-    assert words in err
-
-
-def test_parts_without_a_table_stay_empty_and_say_why(run, tmp_path):
-    small_model("bart")().save_pretrained(tmp_path)
-    _, out, _ = run(tmp_path, "--positions", "--format", "csv")
+def test_positions_outside_the_embedding_or_of_two_sequences_are_said(attngeo, refused, table, tmp_path):
+    for name, words in {"gpt_neox": "rotating queries and keys", "t5": "a bias of the logits"}.items():
+        small_model(name)().save_pretrained(tmp_path / name)
+        assert words in refused("score", tmp_path / name, "--positions")
+    small_model("bart")().save_pretrained(tmp_path / "bart")
+    out = attngeo("score", tmp_path / "bart", "--positions", "--format", "csv")[1]
     split = pd.read_csv(io.StringIO(out)).groupby("part")["positions_share"].apply(lambda x: x.notna().all())
     assert split.to_dict() == {"encoder": True, "decoder": True, "cross": False}
-    assert "cross-attention joins two sequences" in run(tmp_path, "--positions")[1]
+    assert "cross-attention joins two sequences" in table(tmp_path / "bart", "--positions")

@@ -23,6 +23,7 @@ def rows(axes, kind):
 
 
 def test_a_line_gives_its_points_with_panel_axes_and_name(panel):
+    panel.set_xscale("log")
     panel.plot([1, 2, 3], [4.0, 5.0, 1 / 3], label="random")
     panel.plot([9], [8], "o")
     panel.plot([0, 1], [0, 1])[0].set_visible(False)

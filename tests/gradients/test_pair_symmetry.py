@@ -24,14 +24,6 @@ def test_pair_score_against_the_matrix(a, b, seed):
     assert symmetry_score(m) == pytest.approx(pair_score(agreement(a, b), cosine), abs=1e-6)
 
 
-@given(st.integers(2, 8), st.integers(0, 10**6))
-@settings(deadline=None, max_examples=30)
-def test_orthonormal_embeddings_keep_the_score_of_beta(n, seed):
-    beta = random_sequence(2, n, seed).beta
-    frame = torch.linalg.qr(torch.randn(n + 3, n, generator=generator(seed), dtype=torch.float64))[0].T
-    assert symmetry_score(frame.T @ beta @ frame) == pytest.approx(symmetry_score(beta))
-
-
 def test_correlated_coefficients():
     beta = correlated_coefficients(0.3, 400, 20, generator())
     upper = torch.ones(20, 20, dtype=torch.bool).triu(1)

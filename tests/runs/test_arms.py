@@ -31,28 +31,22 @@ def test_arms_are_paired_on_the_seeds_that_both_have():
 
 
 def test_arms_of_other_settings_are_no_pair_unless_the_setting_is_free():
-    short = made_arm(3, objective="clm", steps=500)
-    assert contrasts([*ENCODERS, *short], "objective", "mlm", "clm") == []
-    (pair,) = contrasts([*ENCODERS, *short], "objective", "mlm", "clm", free=("steps",))
-    assert len(pair) == 3
-    # each first arm stands once, beside the arm with most seeds in common
-    (pair,) = contrasts([*ENCODERS, *short, *DECODERS], "objective", "mlm", "clm", free=("steps",))
-    assert pair.second.config["steps"] == 500
+    short, middle, long = (made_arm(3, objective="clm", steps=steps) for steps in (500, 900, 3000))
 
+    def pairs(*runs, **options):
+        of_steps = contrasts([*ENCODERS, *runs], "objective", "mlm", "clm", **options)
+        return [(pair.first.config["steps"], pair.second.config["steps"], len(pair)) for pair in of_steps]
 
-def test_an_arm_stands_in_one_pair_where_asked():
-    long = made_arm(2, steps=3000)
-    everything = [*ENCODERS, *long, *made_arm(3, objective="clm", steps=900)]
-    both = contrasts(everything, "objective", "mlm", "clm", free=("steps",))
-    assert [pair.first.config["steps"] for pair in both] == [1000, 3000]
-    (pair,) = contrasts(everything, "objective", "mlm", "clm", free=("steps",), once=True)
-    assert pair.first.config["steps"] == 1000 and len(pair) == 3
-
-
-def test_of_arms_with_as_many_seeds_the_one_of_nearest_length_is_taken():
-    several = [r for steps in (100, 900, 3000) for r in made_arm(3, objective="clm", steps=steps)]
-    (pair,) = contrasts([*ENCODERS, *several], "objective", "mlm", "clm", free=("steps",))
-    assert pair.second.config["steps"] == 900
+    assert pairs(*short) == []
+    free = {"free": ("steps",)}
+    assert pairs(*short, **free) == [(1000, 500, 3)]
+    # each first arm stands once, beside the arm with most seeds in common, then that of nearest length
+    assert pairs(*short, *DECODERS, **free) == [(1000, 500, 3)]
+    assert pairs(*short, *middle, *long, **free) == [(1000, 900, 3)]
+    # a second arm stands in one pair where asked
+    both = (*made_arm(2, steps=3000), *middle)
+    assert pairs(*both, **free) == [(1000, 900, 3), (3000, 900, 2)]
+    assert pairs(*both, **free, once=True) == [(1000, 900, 3)]
 
 
 def test_constraints_of_several_weights_are_pairs_of_their_own():
@@ -64,19 +58,18 @@ def test_constraints_of_several_weights_are_pairs_of_their_own():
 
 def test_means_that_are_not_paired_have_welch_s_interval():
     first, second = [1.0, 2.0, 4.0], [0.0, 0.1, 0.3, 0.2]
-    found = difference_of_means(first, second)
+    difference = difference_of_means(first, second)
     a, b = np.var(first, ddof=1) / 3, np.var(second, ddof=1) / 4
-    freedom = (a + b) ** 2 / (a**2 / 2 + b**2 / 3)
-    assert found.value == pytest.approx(np.mean(first) - np.mean(second))
-    assert found.high - found.value == pytest.approx(stats.t.ppf(0.975, freedom) * (a + b) ** 0.5)
-    assert found.value - found.low == pytest.approx(found.high - found.value)
+    half = stats.t.ppf(0.975, (a + b) ** 2 / (a**2 / 2 + b**2 / 3)) * (a + b) ** 0.5
+    mean = np.mean(first) - np.mean(second)
+    assert (difference.value, difference.low, difference.high) == pytest.approx((mean, mean - half, mean + half))
     assert not difference_of_means(first, second[:2]).has_interval
 
 
 def test_an_interval_over_seeds_is_students():
-    found = over_seeds([1.0, 2.0, 3.0])
+    mean = over_seeds([1.0, 2.0, 3.0])
     half = 4.302652729911275 / math.sqrt(3)  # of Student's t, two degrees of freedom
-    assert (found.value, found.low, found.high) == pytest.approx((2, 2 - half, 2 + half))
+    assert (mean.value, mean.low, mean.high) == pytest.approx((2, 2 - half, 2 + half))
     assert not over_seeds([1.0, 2.0]).has_interval
 
 
@@ -97,12 +90,6 @@ def test_an_arm_is_measured_seed_by_seed():
     assert arm.mean(lambda run: run.config["seed"]) == 1 and arm.of([2, 0]).seeds == (0, 2)
 
 
-def test_a_run_that_recorded_no_loss_is_named():
-    run = replace(ENCODERS[0], history=ENCODERS[0].history.assign(held_out_loss=math.nan))
-    with pytest.raises(RunError, match=run.name):
-        run.last("held_out_loss")
-
-
 def test_speed_ups_are_those_of_the_curves():
     fast = [replace(r, history=r.history.assign(held_out_loss=r.history["held_out_loss"] - 0.5)) for r in ENCODERS]
     contrast = Contrast(arms(fast)[0], arms(ENCODERS)[0])
@@ -110,7 +97,10 @@ def test_speed_ups_are_those_of_the_curves():
     assert speed_ups.speed_up_of(Contrast(contrast.second, contrast.first), window=1).value == NEVER
 
 
-def test_arms_without_a_common_seed_or_step_are_refused():
+def test_arms_without_a_common_seed_or_step_and_runs_without_a_loss_are_refused():
+    run = replace(ENCODERS[0], history=ENCODERS[0].history.assign(held_out_loss=math.nan))
+    with pytest.raises(RunError, match=run.name):
+        run.last("held_out_loss")
     with pytest.raises(RunError, match="mlm-random-5"):
         Contrast(arms(ENCODERS)[0], arms([made_run(seed=5)])[0])
     shifted = [replace(r, history=r.history.assign(step=r.history["step"] + 7)) for r in ENCODERS]
@@ -118,7 +108,7 @@ def test_arms_without_a_common_seed_or_step_are_refused():
         speed_ups.speed_up_of(Contrast(arms(ENCODERS)[0], arms(shifted)[0]))
 
 
-def test_runs_are_matched_in_all_but_the_named_settings():
+def test_runs_are_matched_in_all_but_the_named_settings_whatever_their_order():
     groups = matched([*ENCODERS, *DECODERS, made_run(lr=1e-4)], differ=("objective", "seed"))
     assert [len(group) for group in groups] == [5, 1]
     reordered = replace(ENCODERS[0], about=ENCODERS[0].about | {"config": dict(reversed(ENCODERS[0].config.items()))})

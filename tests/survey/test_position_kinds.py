@@ -2,8 +2,8 @@ import pandas as pd
 import pytest
 
 from attngeo.chapters.pretrained_survey.figures import symmetry_by_positions
-from attngeo.checkpoints.architectures import ARCHITECTURES, Attention
-from attngeo.errors import ParameterError
+from attngeo.checkpoints.architectures import ARCHITECTURES
+from attngeo.checkpoints.architectures.entry import Attention
 from attngeo.survey.models import registry
 from attngeo.survey.position_kinds import absolute_against_others, families_by_positions
 from attngeo.survey.released_results import released_results
@@ -24,8 +24,6 @@ def test_the_test_is_exact():
     # by hand: of the ten, only the one observed and 0.1, 0.2, 0.4 against 0.5, 0.6 are as far apart
     mixed = rows.assign(absolute=[True, False, True, False, True])  # planted: kinds dealt wrongly
     assert absolute_against_others(mixed, "bidirectional")[1] > 0.3
-    with pytest.raises(ParameterError):
-        absolute_against_others(rows[rows["absolute"]], "bidirectional")
 
 
 def test_the_figure_names_what_it_leaves_out():

@@ -81,29 +81,26 @@ def test_a_saved_model_is_read_by_transformers_and_by_attngeo(causal, tmp_path):
 
 
 def test_the_scale_of_logits_is_that_of_the_queries_and_can_be_moved_there():
-    shape = Shape(layers=2, d_model=16, heads=2, d_ff=32, longest=12, dropout=0.0, vocab_size=20)
-    plain, scaled, warm = (build_model(shape, causal=False, seed=3).eval() for _ in range(3))
+    plain, scaled, warm = (build_model(TINY, causal=False, seed=3).eval() for _ in range(3))
     with torch.no_grad():
         for layer in attention_layers(plain):
             for linear in (layer.self.query, layer.self.key):
                 linear.weight *= 100
-                linear.bias += torch.linspace(-1, 1, 16)
-    for other in (scaled, warm):
-        other.load_state_dict(plain.state_dict())
-    with torch.no_grad():
+                linear.bias += torch.linspace(-1, 1, 24)
+        for other in (scaled, warm):
+            other.load_state_dict(plain.state_dict())
         for layer in attention_layers(scaled):
             layer.self.query.weight *= 2.5
             layer.self.query.bias *= 2.5
     scale_logits(warm, 2.5)
-    ids = torch.randint(20, (2, 12), generator=torch.Generator().manual_seed(0))
-    expected, apart = scaled(ids).logits, plain(ids).logits
-    assert torch.allclose(warm(ids).logits, expected, atol=1e-6, rtol=1e-5) and not torch.allclose(
-        apart, expected, atol=1e-4
-    )
+    ids = batch()["input_ids"]
+    expected = scaled(ids).logits
+    torch.testing.assert_close(warm(ids).logits, expected, atol=1e-5, rtol=1e-5)
+    assert not torch.allclose(plain(ids).logits, expected, atol=1e-4)
     assert torch.equal(forms(warm)[0].wq, forms(plain)[0].wq)
     fold_logit_scale(warm, 2.5)
     assert attention_layers(warm)[0].self.scaling == pytest.approx(8**-0.5)
-    assert torch.allclose(warm(ids).logits, expected, atol=1e-6, rtol=1e-5)
+    torch.testing.assert_close(warm(ids).logits, expected, atol=1e-5, rtol=1e-5)
 
 
 def test_forms_are_the_matrices_of_the_models_own_attention():

@@ -17,7 +17,7 @@ from attngeo.runs.record import RunError, read_run
 from attngeo.training.corpora.registry import open_corpus
 from attngeo.training.corpora.vocabulary import open_vocabulary
 from attngeo.training.recorder import Recorder, TrainingStopped
-from attngeo.training.run_folder import lacking
+from attngeo.training.run_folder import enough_room
 from attngeo.training.train import RecordedTrainer, train
 
 
@@ -177,13 +177,20 @@ LACKING = {
     OSError(errno.ENOSPC, "No space left on device"): "disk",
     RuntimeError("[enforce fail at inline_container.cc:858] . PytorchStreamWriter failed writing file"): "disk",
     Exception("Error while serializing: I/O error: No space left on device (os error 28)"): "disk",
-    RuntimeError("DefaultCPUAllocator: can't allocate memory"): "memory",
-    RuntimeError("a bug"): "",
+    RuntimeError("DefaultCPUAllocator: can't allocate memory"): "micro_batch",
+    MemoryError(): "micro_batch",
+    RuntimeError("a bug"): "a bug",
 }
 
 
-def test_a_full_disk_ends_in_one_sentence_and_loses_nothing(text, unbroken, tmp_path, monkeypatch):
-    assert [lacking(error) for error in LACKING] == [*LACKING.values()]
+@pytest.mark.parametrize("error", LACKING, ids=repr)
+def test_what_does_not_suffice_is_named_with_the_way_out(tmp_path, error):
+    with pytest.raises(RunError if LACKING[error] != "a bug" else RuntimeError, match=LACKING[error]):
+        with enough_room(tmp_path):
+            raise error
+
+
+def test_a_full_disk_loses_nothing(text, unbroken, tmp_path, monkeypatch):
     real = torch.save
 
     def save(value, file, *rest, **options):
@@ -197,12 +204,3 @@ def test_a_full_disk_ends_in_one_sentence_and_loses_nothing(text, unbroken, tmp_
         train(small_config(text), tmp_path / "run")
     monkeypatch.undo()
     assert_same_curve(unbroken, train(small_config(text), tmp_path / "run", resume=True))
-
-
-def test_a_batch_that_memory_cannot_hold_is_named_with_the_way_out(text, tmp_path, monkeypatch):
-    def refused(self, *rest, **options):
-        raise MemoryError
-
-    monkeypatch.setattr(RecordedTrainer, "compute_loss", refused)
-    with pytest.raises(RunError, match="micro_batch"):
-        train(small_config(text), tmp_path / "run")

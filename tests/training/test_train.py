@@ -152,14 +152,9 @@ def test_a_folder_with_a_run_is_not_overwritten_and_a_finished_run_resumes_to_it
         assert mine.read_text() == "mine"
 
 
-def test_all_finished_runs_of_a_folder_are_found(run, tmp_path):
-    found = read_runs(run[0].parent)
-    assert [r.name for r in found] == ["mlm"] and found[0].config["objective"] == "mlm"
+def test_all_finished_runs_of_a_folder_are_read(run, tmp_path):
+    assert [(r.name, r.config["objective"]) for r in read_runs(run[0].parent)] == [("mlm", "mlm")]
     assert read_runs(tmp_path) == []
-    (tmp_path / "a").mkdir()
-    (tmp_path / "a" / "run.json").write_text("{")
-    with pytest.raises(RunError, match=r"\ba\b"):
-        read_runs(tmp_path)
 
 
 def test_batches_that_no_device_can_share_are_refused(text, tmp_path, monkeypatch):

@@ -1,12 +1,12 @@
 """What ``make benchmarks`` recorded in ``data/benchmarks``, as tables: medians over rounds of all ways in turn."""
 
+import json
 from statistics import median
-from typing import Any, TypedDict
+from typing import Any
 
 import pandas as pd
 
-from attngeo.files.checkout import CheckoutError, data
-from attngeo.inputs import read_json
+from attngeo.files.checkout import data
 
 PRODUCTS = {  # of two (d, d) matrices, by way
     "tiles, float32": 1,
@@ -15,20 +15,9 @@ PRODUCTS = {  # of two (d, d) matrices, by way
     "three bfloat16 products, summed in float32": 3,
 }
 
-_MEND = "restore it from the repository, or run make benchmarks"
-
-
-class _Entry(TypedDict):
-    about: dict[str, Any]
-    rows: list[dict[str, Any]]
-
 
 def rows(module: str, test: str) -> list[dict[str, Any]]:
-    """The rows of every benchmark of that module whose name begins so.
-
-    Raises:
-        CheckoutError: the record is missing or damaged.
-    """
+    """The rows of every benchmark of that module whose name begins so."""
     return [row for entry in _entries(module, test) for row in entry["rows"]]
 
 
@@ -48,13 +37,13 @@ def layers(test: str = "test_sum_over_heads") -> pd.DataFrame:
 
 def other_ways() -> pd.DataFrame:
     """What was tried for float32 factors: products of size d, times as fast as the released way, error of a norm."""
-    found = layers("test_other_ways")
+    ways = layers("test_other_ways")
     return pd.DataFrame(
         {
-            "way": found["way"],
-            "products": found["way"].map(PRODUCTS),
-            "times as fast": found["ratio"],
-            "error of a norm": [error["norms"] for error in found["errors"]],
+            "way": ways["way"],
+            "products": ways["way"].map(PRODUCTS),
+            "times as fast": ways["ratio"],
+            "error of a norm": [error["norms"] for error in ways["errors"]],
         }
     )
 
@@ -84,8 +73,5 @@ def _said(value: float, unit: str) -> str:
 
 
 def _entries(module: str, test: str) -> list[dict[str, Any]]:
-    file = data("benchmarks", f"{module}.json")
-    recorded = read_json(file, dict[str, _Entry], lambda why: CheckoutError(f"{file} cannot be used ({why}); {_MEND}."))
-    if found := [entry for name, entry in recorded.items() if name.startswith(test)]:
-        return found
-    raise CheckoutError(f"{file} has no {test}; {_MEND}.")
+    recorded = json.loads(data("benchmarks", f"{module}.json").read_text("utf-8"))
+    return [entry for name, entry in recorded.items() if name.startswith(test)]

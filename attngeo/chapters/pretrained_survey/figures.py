@@ -6,6 +6,7 @@ import seaborn as sns
 from matplotlib.lines import Line2D
 
 from attngeo.bilinear.null_laws import LEVEL, laws_of_shape
+from attngeo.bilinear.pictures import LEVELS
 from attngeo.bilinear.scores import SUM
 from attngeo.chapters.pretrained_survey.measures import LETTERS
 from attngeo.display.interactive import Interactive, packed
@@ -236,12 +237,6 @@ def _lined(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(line=rows["family"].where(~cross, rows["family"] + ", cross"), kind=kind)
 
 
-def read_picture(model: str, name: str) -> np.ndarray:
-    """A recorded picture of W_qk, in units of its saturation level, (n, n) in [-1, 1]."""
-    with np.load(data("survey", model, "images.npz"), allow_pickle=False) as arrays:
-        return arrays[name].astype(np.float32) / 127
-
-
 # Place your bet
 
 EACH = 2  # encoders, and as many decoders
@@ -261,7 +256,8 @@ def drawn() -> list:
     rng = np.random.default_rng(SEED)
     groups = [middle[middle["attention"] == kind].sample(EACH, random_state=rng) for kind in GROUPS.values()]
     chosen = pd.concat(groups).sample(frac=1, random_state=rng).rename(columns={"symmetry": "s", "directionality": "d"})
-    pictures = [read_picture(row.folder, f"{row.part}-{row.layer}")[:SIDE, :SIDE] for row in chosen.itertuples()]
+    levels = [np.load(data("survey", r.folder, "images.npz"))[f"{r.part}-{r.layer}"] for r in chosen.itertuples()]
+    pictures = [of[:SIDE, :SIDE].astype(np.float32) / LEVELS for of in levels]
     return list(chosen.assign(title=list("ABCD"), picture=pictures).itertuples())
 
 
@@ -281,7 +277,7 @@ def place_your_bet(shown: list) -> Interactive:
             "s": round(one.s, 4),
             "d": round(one.d, 4),
             "side": len(one.picture),
-            "levels": packed(np.rint(one.picture * 127).astype(np.int8)),
+            "levels": packed(np.rint(one.picture * LEVELS).astype(np.int8)),
         }
         for one in shown
     ]

@@ -1,4 +1,4 @@
-"""The paper's statements and ours (``map.yml``), and the state of each by what the checks found."""
+"""The paper's statements and ours, what each rests on (``map.yml``), and its state by what the checks found."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -101,6 +101,13 @@ def nodes(listed: pd.DataFrame, said: Mapping, blocks: Mapping[str, Stated]) -> 
         block, words = blocks[label] if label else Stated(chapter, False), tuple(words for _, words in checks)
         every[name] = Node(name, number, kind, entry["words"], block.page, label, block.proven, words)
     return every
+
+
+def foundations(name: str, said: Mapping) -> set[str]:
+    """Numbers of the paper's statements that one of them rests on by the map, its own among them."""
+    entry = said["paper"].get(name, {})  # what the paper says rests on nothing of ours
+    below = (foundations(other, said) for other in entry.get("rests_on", ()))
+    return {entry.get("statement", name)}.union(*below)
 
 
 def states(found: Mapping[str, Node], findings: Sequence[Finding]) -> dict[str, State]:

@@ -167,16 +167,9 @@ class Setting:
 @cache
 def planned() -> dict[str, Setting]:
     """The plans on starts, by name; of a plan whose primary contrast lacks a seed nothing is compared."""
-    plans = [(p, whole_arms(p, read_runs(p.folder))) for p in read_experiments(data("runs")) if _on_starts(p.name)]
-    return {
-        p.name: Setting(a, p.contrasts, p.name)
-        for p, a in plans
-        if {p.contrasts[0].arm, p.contrasts[0].against} <= set(a)
-    }
-
-
-def _on_starts(name: str) -> bool:
-    return name.startswith("confirm_")
+    plans = [p for p in read_experiments(data("runs")) if p.name.startswith("confirm_")]
+    every = {p.name: Setting(whole_arms(p, read_runs(p.folder)), p.contrasts, p.name) for p in plans}
+    return {name: of for name, of in every.items() if {of.pairs[0].arm, of.pairs[0].against} <= set(of.arms)}
 
 
 def about_symmetry(plans: Mapping[str, Setting]) -> list[Setting]:
@@ -220,14 +213,6 @@ def by_learning_rate(runs: Iterable[Run]) -> list[list[Setting]]:
         if len(rates) > 1 and settings(group):
             families.append([_setting([run for run in group if run.config["lr"] == rate]) for rate in rates])
     return families
-
-
-def best_rate(family: Iterable[Setting], start: str) -> Setting:
-    """Where a start ends lowest, seed by seed against the rate with most seeds; a rate with none of these is last."""
-    tried = [setting for setting in family if start in setting.arms]
-    most = max((setting.arms[start] for setting in tried), key=len).values(LOSS)
-    gained = [(setting.arms[start].values(LOSS) - most).dropna().mean() for setting in tried]
-    return tried[pd.Series(gained).fillna(float("inf")).argmin()]
 
 
 def between_random_starts(setting: Setting, window: int = WINDOW) -> tuple[list[float], list[float]]:
@@ -289,18 +274,12 @@ def speed_ups_table(compared: Iterable[Setting], window: int = WINDOW) -> pd.Dat
 
 
 def rates_table(family: Sequence[Setting]) -> pd.DataFrame:
-    """Per start: final loss at each rate (seeds), the best, and its difference to the random start at that one's."""
-    baseline = best_rate(family, BASELINE).arms[BASELINE]
+    """Final loss of each start (seeds) in `by_learning_rate`, a row per start: the rates tried, lowest first."""
     rows = []
     for start in (s for s in STARTS if any(s in setting.arms for setting in family)):
-        best = best_rate(family, start)
         tried = {as_rate(s.config["lr"]): s.arms[start] for s in family if start in s.arms}
         losses = "; ".join(f"{rate}: {arm.mean(LOSS):.3f} ({len(arm)})" for rate, arm in tried.items())
-        difference = (
-            "0" if start == BASELINE else with_interval(Contrast(best.arms[start], baseline).difference(), as_nats)
-        )
-        about = {"best of these": as_rate(best.config["lr"]), "difference, each at its best": difference}
-        rows.append({"setting": family[0].short, "start": start, "loss by rate": losses} | about)
+        rows.append({"setting": family[0].short, "start": start, "loss by rate": losses})
     return pd.DataFrame(rows)
 
 

@@ -1,40 +1,33 @@
 """Where the queries and keys of each transformers model_type stand in its files: one declarative entry per type."""
 
-import re
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from msgspec import Struct
 
-from attngeo.checkpoints.architectures.entry import ABSOLUTE, Attention, Entry, Matrix, Part, Positions, Refused, Tower
-from attngeo.checkpoints.architectures.locate import Misfit, locate, places, transposed
-from attngeo.checkpoints.architectures.plans import LayerPlan
+from attngeo.checkpoints.architectures.entry import Attention, Entry, Refused, Tower
 from attngeo.errors import ParameterError
-from attngeo.inputs import read_yaml
+from attngeo.inputs import Refuse, checked, read_yaml
 
 
-class _Registered(Struct, forbid_unknown_fields=True):
-    """One entry of a file of others."""
+class _Words(Struct, forbid_unknown_fields=True):
+    """One entry of a YAML file."""
 
     model_types: list[str]
-    stacks: list[dict[str, Any]]
+    stacks: list[dict[str, Any]] = []
+    refused: str = ""
 
 
-def _entry(words: dict[str, Any]) -> Entry:
-    return Refused(words["refused"]) if "refused" in words else tuple(map(_stack, words["stacks"]))
+def _read(path: Path, refuse: Refuse) -> dict[str, Entry]:
+    entries: dict[str, Entry] = {}
+    read: list[_Words] = read_yaml(path, list[_Words], refuse)
+    for words in read:
+        stacks = (checked(stack, Tower if "config" in stack else Attention, refuse) for stack in words.stacks)
+        entries |= dict.fromkeys(words.model_types, Refused(words.refused) if words.refused else tuple(stacks))
+    return entries
 
 
-def _stack(words: dict[str, Any]) -> Attention | Tower:
-    if "config" in words:
-        return Tower(**words)
-    renamed = words.get("in_memory") and tuple(words["in_memory"])
-    told = words.get("positions")
-    positions = Positions(**told) if isinstance(told, dict) else told and Positions(told)
-    return Attention(**words | {"in_memory": renamed, "positions": positions})
-
-
-_TABLE: list[dict[str, Any]] = read_yaml(Path(__file__).with_name("entries.yml"), list[dict[str, Any]], ValueError)
-ARCHITECTURES = {model_type: _entry(words) for words in _TABLE for model_type in words["model_types"]}
+ARCHITECTURES = _read(Path(__file__).with_name("entries.yml"), ValueError)
 BUILT_IN = frozenset(ARCHITECTURES)
 
 
@@ -50,17 +43,15 @@ def register_architecture(model_type: str, *stacks: Attention | Tower) -> None:
         stacks: where the attention of each stack of layers stands.
 
     Raises:
-        ParameterError: no name or stack, the name of a built-in model_type, something else than `Attention` and
-            `Tower`, or an unknown part.
+        ParameterError: no name or stack, the name of a built-in model_type, or something else than `Attention` and
+            `Tower`.
     """
     stated = isinstance(model_type, str) and model_type and stacks
     if not stated or not all(isinstance(stack, Attention | Tower) for stack in stacks):
         raise ParameterError(
-            f"model_type {model_type!r} cannot be registered with {stacks!r}; give a name and its attngeo.Attention."
+            f"model_type {model_type!r} cannot be registered with the stacks {stacks!r}; give a name and its"
+            f" attngeo.Attention."
         )
-    for stack in stacks:
-        if isinstance(stack, Attention) and stack.part not in get_args(Part):
-            raise ParameterError(f"{stack.part!r} is no part of a model; name one of {', '.join(get_args(Part))}.")
     if model_type in BUILT_IN:
         raise ParameterError(f"model_type {model_type!r} is built in and stays as it is; register another name.")
     ARCHITECTURES[model_type] = stacks
@@ -76,33 +67,5 @@ def register_file(path: Path) -> None:
     def refuse(why: str) -> ParameterError:
         return ParameterError(f"{path} registers no architecture ({why}); write it as entries.yml of attngeo does.")
 
-    entries: list[_Registered] = read_yaml(path, list[_Registered], refuse)
-    for words in entries:
-        try:
-            stacks = [_stack(stack) for stack in words.stacks]
-        except TypeError as error:
-            named, missing = re.findall(r"'\w+'", f"{error}"), "missing" in f"{error}"
-            why = f"{' and '.join(named)} is missing" if missing else f"{named[0]} is no word of an entry"
-            raise refuse(why) from error
-        for model_type in words.model_types:
-            register_architecture(model_type, *stacks)
-
-
-__all__ = [
-    "ABSOLUTE",
-    "ARCHITECTURES",
-    "Attention",
-    "Entry",
-    "LayerPlan",
-    "Matrix",
-    "Misfit",
-    "Part",
-    "Positions",
-    "Refused",
-    "Tower",
-    "locate",
-    "places",
-    "register_architecture",
-    "register_file",
-    "transposed",
-]
+    for model_type, stacks in _read(path, refuse).items():
+        register_architecture(model_type, *(stacks if isinstance(stacks, tuple) else ()))

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import torch
+from msgspec import Struct, convert
+from msgspec.structs import force_setattr
 from torch import Tensor
 
 from attngeo.errors import ParameterError
@@ -48,16 +50,14 @@ def _four_ranks(heads: int, kv_heads: int, d_head: int) -> tuple[Tensor, ...]:
 
 
 SEPARATE = Layout()
-BLOCKS = Layout(_blocks)  # [q of all heads; k of all heads; v of all heads]
-CONV1D_BLOCKS = Layout(_blocks, transposed=True)
-FOUR_RANKS = Layout(_four_ranks)  # per quarter of the heads: [q; v; k], as trained on four devices
-GROUPS = Layout(_groups)  # per key head: [q of its query heads; its k; its v]; with H_kv = H each head's [q; k; v]
+BLOCKS = Layout(_blocks)
+GROUPS = Layout(_groups)
 LAYOUTS = {
     "separate": SEPARATE,
-    "blocks": BLOCKS,
-    "conv1d_blocks": CONV1D_BLOCKS,
-    "four_ranks": FOUR_RANKS,
-    "groups": GROUPS,
+    "blocks": BLOCKS,  # [q of all heads; k of all heads; v of all heads]
+    "conv1d_blocks": Layout(_blocks, transposed=True),
+    "four_ranks": Layout(_four_ranks),  # per quarter of the heads: [q; v; k], as trained on four devices
+    "groups": GROUPS,  # per key head: [q of its query heads; its k; its v]; with H_kv = H each head's [q; k; v]
 }
 
 
@@ -75,8 +75,7 @@ BETWEEN = ("g_proj", "gate_proj", "attn_sub_norm")  # what heads pass before tha
 ABSOLUTE = ("learned", "sinusoidal")
 
 
-@dataclass(frozen=True)
-class Positions:
+class Positions(Struct, frozen=True, forbid_unknown_fields=True):
     """How a stack takes positions, and where the rows are that are added to its embedding.
 
     Args:
@@ -96,8 +95,7 @@ class Positions:
     computed: int = 0
 
 
-@dataclass(frozen=True)
-class Attention:
+class Attention(Struct, frozen=True, forbid_unknown_fields=True):
     """The attention of one stack of layers.
 
     Args:
@@ -117,7 +115,7 @@ class Attention:
         causal: whether a token sees only those before it; None: in decoders.
         decoder_if: config key that, when true, makes this encoder a causal decoder.
         in_memory: module, query and key where transformers 5 names them otherwise than the files that it writes.
-        positions: how it takes positions; None where nothing is said, as of cross-attention, whose two sides differ.
+        positions: how it takes positions, or their kind alone; None where nothing is said, as of cross-attention.
         norm: name of the layer normalisation before it, in its module or in what that is in; None: the first there of
             `NORMS`; "" where there is none.
         norm_if: config key that must be true for ``norm`` to stand before the attention and not behind it.
@@ -136,7 +134,7 @@ class Attention:
     causal: bool | None = None
     decoder_if: str = ""
     in_memory: tuple[str, str, str] | None = None
-    positions: Positions | None = None
+    positions: Any = None  # a Positions, once made
     norm: str | None = None
     norm_if: str = ""
     norm_offset: int = 0
@@ -145,7 +143,11 @@ class Attention:
         layout = LAYOUTS.get(self.layout) if isinstance(self.layout, str) else self.layout
         if not isinstance(layout, Layout):
             raise ParameterError(f"{self.layout!r} is no layout of weights; name one of {', '.join(LAYOUTS)}.")
-        object.__setattr__(self, "layout", layout)
+        if self.part not in get_args(Part):
+            raise ParameterError(f"{self.part!r} is no part of a model; name one of {', '.join(get_args(Part))}.")
+        force_setattr(self, "layout", layout)
+        stated = {"kind": self.positions} if isinstance(self.positions, str) else self.positions
+        force_setattr(self, "positions", convert(stated, Positions | None))
 
     def tensor(self, module: str, weight: str) -> str:
         """Name of a weight's tensor in a module."""
@@ -153,8 +155,7 @@ class Attention:
         return f"{place}{weight}" if weight.endswith("_weight") else f"{place}{weight}.weight"
 
 
-@dataclass(frozen=True)
-class Tower:
+class Tower(Struct, frozen=True, forbid_unknown_fields=True):
     """A model inside this one, with a config of its own.
 
     Args:
@@ -168,8 +169,7 @@ class Tower:
     model_type: str = ""
 
 
-@dataclass(frozen=True)
-class Refused:
+class Refused(Struct, frozen=True, forbid_unknown_fields=True):
     """A model_type whose logits are no bilinear form of the layer's input, and why."""
 
     reason: str

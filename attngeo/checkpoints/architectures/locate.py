@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import yaml
-from msgspec import Meta
+from msgspec import Meta, structs
 from torch import Size
 
 from attngeo.checkpoints.architectures.entry import BETWEEN, NORMS, OUTPUTS, Attention, Entry, Part, Positions, Refused
@@ -178,7 +178,7 @@ def _renamed(stack: _Stack) -> _Stack:
     if stack.entry.in_memory is None:
         return stack
     module, query, key = stack.entry.in_memory
-    return replace(stack, entry=replace(stack.entry, module=module, query=query, key=key))
+    return replace(stack, entry=structs.replace(stack.entry, module=module, query=query, key=key))
 
 
 def _pattern(stack: _Stack, weight: str) -> re.Pattern:
@@ -211,7 +211,7 @@ def _positions(stack: _Stack, shapes: Mapping[str, Size]) -> Positions | None:
         names = [name for name in shapes if _any_prefix(stack, rf"{re.escape(words)}(?:\.weight)?").fullmatch(name)]
         return names[0] if words and len(names) == 1 else ""
 
-    return replace(told, table=named(told.table), first=first, map=named(told.map))
+    return structs.replace(told, table=named(told.table), first=first, map=named(told.map))
 
 
 def _norm(stack: _Stack, module: str, shapes: Mapping[str, Size]) -> str:

@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from attngeo.files.manifest import damage, write_manifest
+from attngeo.inputs import cause
 from attngeo.training.choices import Text
 from attngeo.training.corpora.documents import Corpus, CorpusError
 from attngeo.training.corpora.vocabulary import Vocabulary
@@ -57,22 +58,21 @@ def tokenize(
     ).hexdigest()[:32]
     target = (folder or cache_folder() / "tokens") / key
     if damage(target):
-        _write(target, corpus, vocabulary, text, held_out)
+        try:
+            _write(target, corpus, vocabulary, text, held_out)
+        except OSError as error:
+            raise CorpusError(
+                f"The cache of token ids, {target.parent}, cannot be written ({cause(error)}); let ATTNGEO_CACHE name a"
+                " folder that can."
+            ) from error
     train, apart, documents = (np.load(target / f"{name}.npy", mmap_mode="r") for name in FILES)
     return TokenSet(train, apart, tuple(documents.tolist()))
 
 
 def _write(target: Path, corpus: Corpus, vocabulary: Vocabulary, text: Text, held_out: float) -> None:
     """Encode, write into a folder beside the target and move it there whole."""
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        beside = TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent)
-    except OSError as error:
-        raise CorpusError(
-            f"The cache of token ids, {target.parent}, cannot be written ({error.strerror}); let ATTNGEO_CACHE name a "
-            "folder that can."
-        ) from error
-    with beside as temporary:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as temporary:
         ids, hashes = _encode(corpus, vocabulary, text)
         apart = _held_out(np.array([len(one) for one in ids]), hashes, held_out, corpus.name)
         parts = [np.concatenate([ids[i] for i in np.flatnonzero(chosen)]) for chosen in (~apart, apart)]
@@ -90,13 +90,11 @@ def _write(target: Path, corpus: Corpus, vocabulary: Vocabulary, text: Text, hel
 def _encode(corpus: Corpus, vocabulary: Vocabulary, text: Text) -> tuple[list[np.ndarray], np.ndarray]:
     """The ids of each document, and the hashes of their texts."""
     dtype = np.dtype("uint16" if vocabulary.size <= 1 << 16 else "uint32")
-    ids: list[np.ndarray] = []
-    hashes: list[bytes] = []
-    documents = corpus.documents()
+    ids, hashes, documents = [], [], corpus.documents()
     while chunk := list(islice(documents, AT_ONCE)):
         hashes += [hashlib.blake2b(document.encode("utf-8", "replace"), digest_size=8).digest() for document in chunk]
-        found = vocabulary.encode([text.spell(document) for document in chunk])
-        ids += [np.array([vocabulary.start, *one, vocabulary.end], dtype=dtype) for one in found]
+        encoded = vocabulary.encode([text.spell(document) for document in chunk])
+        ids += [np.array([vocabulary.start, *one, vocabulary.end], dtype=dtype) for one in encoded]
     return ids, np.array(hashes, dtype="S8")
 
 

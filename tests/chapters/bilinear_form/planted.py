@@ -16,45 +16,37 @@ def of_symmetric_s(wq):
     return wq @ torch.stack([(s + s.T) @ rotation(1, 6) for s in torch.arange(108.0).double().view(3, 6, 6)])
 
 
-PLANTED = {
-    "keys first": ("scores_are_a_bilinear_form", "query_key_matrix", lambda wq, wk: wk @ wq.T),
-    "softmax down the columns": ("order_of_scores_is_kept", "softmax_rows", lambda raw: torch.softmax(raw, -2)),
-    "softmax of magnitudes": ("order_of_scores_is_kept", "softmax_rows", small_suppressed),
-    "no triple out of order": ("order_with_a_causal_mask", "order_violations", lambda *weights_and_raw: 0),
-    "every triple out of order": ("order_of_scores_is_kept", "order_violations", lambda weights, raw: raw.numel()),
-    "no mask": ("order_with_a_causal_mask", "attended", lambda n: torch.ones(n, n).bool()),
-    "mask on the future": ("order_with_a_causal_mask", "attended", lambda n: torch.ones(n, n).triu().bool()),
-    "columns": ("values_enter_as_rows", "summand", lambda x, wv: wv @ x),
-    "a row per word": ("shape_of_the_positions", "rows_of_positions", lambda tokens, embeddings: len(embeddings)),
-    "affine": ("form_is_linear_in_each_argument", "bilinear", lambda m, x, y: x @ m @ y + 1),
-    "quadratic": ("form_is_linear_in_each_argument", "bilinear", lambda m, x, y: (x * x) @ m @ y),
-    "idempotent": ("operators_are_not_idempotent", "factor", lambda m, x: torch.ones(())),
-    "nilpotent": ("operators_are_not_idempotent", "factor", lambda m, x: torch.zeros(())),
-    "keys of another head": ("heads_add_up", "summed_heads", lambda q, k: torch.einsum("hic,hjc->ij", q, k.roll(1, 0))),
-    "mean over heads": ("heads_add_up", "summed_heads", lambda q, k: torch.einsum("hic,hjc->ij", q, k) / len(q)),
-    "raw sums inside the hull": ("raw_sums_leave_the_hull", "coefficients", softmax_rows),
-    "negative scores suppressed": (
-        "suppressed_scores",
-        "softmax_rows",
-        lambda raw: softmax_rows(raw).where(raw > 0, 1e-6),
-    ),
-    "near-zero scores suppressed": ("suppressed_scores", "softmax_rows", small_suppressed),
-    "one form for all offsets": ("rotary_scores", "form_at_offset", lambda wq, wk, m: wq @ wk.T),
-    "offset the other way": ("rotary_scores", "form_at_offset", lambda wq, wk, m: form_at_offset(wq, wk, -m)),
-    "scores of any symmetric S": ("rotary_scores", "symmetric_neighbours", of_symmetric_s),
-    "two planes of one angle": (
-        "rotary_scores",
-        "rotation",
-        lambda m, n: torch.block_diag(*[rotation(m, n)[:2, :2]] * 2, rotation(m, n)[4:, 4:]),
-    ),
-    "one softmax": (
+PLANTED = [
+    ("scores_are_a_bilinear_form", "query_key_matrix", lambda wq, wk: wk @ wq.T),
+    ("order_of_scores_is_kept", "softmax_rows", lambda raw: torch.softmax(raw, -2)),
+    ("order_of_scores_is_kept", "softmax_rows", small_suppressed),
+    ("order_with_a_causal_mask", "order_violations", lambda *weights_and_raw: 0),
+    ("order_of_scores_is_kept", "order_violations", lambda weights, raw: raw.numel()),
+    ("order_with_a_causal_mask", "attended", lambda n: torch.ones(n, n).bool()),
+    ("order_with_a_causal_mask", "attended", lambda n: torch.ones(n, n).triu().bool()),
+    ("values_enter_as_rows", "summand", lambda x, wv: wv @ x),
+    ("shape_of_the_positions", "rows_of_positions", lambda tokens, embeddings: len(embeddings)),
+    ("form_is_linear_in_each_argument", "bilinear", lambda m, x, y: x @ m @ y + 1),
+    ("form_is_linear_in_each_argument", "bilinear", lambda m, x, y: (x * x) @ m @ y),
+    ("operators_are_not_idempotent", "factor", lambda m, x: torch.ones(())),
+    ("operators_are_not_idempotent", "factor", lambda m, x: torch.zeros(())),
+    ("heads_add_up", "summed_heads", lambda q, k: torch.einsum("hic,hjc->ij", q, k.roll(1, 0))),
+    ("heads_add_up", "summed_heads", lambda q, k: torch.einsum("hic,hjc->ij", q, k) / len(q)),
+    ("raw_sums_leave_the_hull", "coefficients", softmax_rows),
+    ("suppressed_scores", "softmax_rows", lambda raw: softmax_rows(raw).where(raw > 0, 1e-6)),
+    ("suppressed_scores", "softmax_rows", small_suppressed),
+    ("rotary_scores", "form_at_offset", lambda wq, wk, m: wq @ wk.T),
+    ("rotary_scores", "form_at_offset", lambda wq, wk, m: form_at_offset(wq, wk, -m)),
+    ("rotary_scores", "symmetric_neighbours", of_symmetric_s),
+    ("rotary_scores", "rotation", lambda m, n: torch.block_diag(*[rotation(m, n)[:2, :2]] * 2, rotation(m, n)[4:, 4:])),
+    (
         "heads_do_not_share_one_softmax",
         "multi_head_output",
         lambda x, m, values, scale: softmax_rows(scale * (x @ m.sum(0) @ x.T)) @ x @ values.sum(0),
     ),
-    "values of another head": (
+    (
         "heads_do_not_share_one_softmax",
         "multi_head_output",
         lambda x, m, values, scale: (softmax_rows(scale * (x @ m @ x.T)) @ x @ values.roll(1, 0)).sum(0),
     ),
-}
+]

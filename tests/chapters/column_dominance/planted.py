@@ -59,105 +59,89 @@ def not_centred(x, objective):
     return arriving.sum(-1) @ x.square(), x.square().sum(-1) @ arriving
 
 
-PLANTED = {
-    "a constant score that counts": ("uneven_keys", "uniform_softmax_squared_norms", not_centred),
-    "queries for keys": (
-        "uneven_keys",
-        "uniform_softmax_squared_norms",
-        lambda *at: uniform_softmax_squared_norms(*at)[::-1],
-    ),
-    "no causal mask": ("uneven_keys", "attended_matrix", lambda objective, n: torch.ones(n, n).bool()),
-    "no outlying coordinate": ("uneven_keys", "normal_inputs", lambda first: normal_inputs(1.0), "an outlying"),
-    "a shared mean shows in columns": ("common_mean", "shared_mean_squared_norms", lambda *at: shared_mean(*at)[::-1]),
-    "a shared mean shows nowhere": (
+PLANTED = [
+    ("uneven_keys", "uniform_softmax_squared_norms", not_centred),
+    ("uneven_keys", "uniform_softmax_squared_norms", lambda *at: uniform_softmax_squared_norms(*at)[::-1]),
+    ("uneven_keys", "attended_matrix", lambda objective, n: torch.ones(n, n).bool()),
+    ("uneven_keys", "normal_inputs", lambda first: normal_inputs(1.0), "an outlying"),
+    ("common_mean", "shared_mean_squared_norms", lambda *at: shared_mean(*at)[::-1]),
+    (
         "common_mean",
         "shared_mean_squared_norms",
         lambda covariance, mean, beta: shared_mean(covariance, 0 * mean, beta),
     ),
-    "a shared mean with all coefficients": (  # ||B||^2 for ||b||^2: as if the coefficients of a key did not add up
+    (  # ||B||^2 for ||b||^2: as if the coefficients of a key did not add up
         "common_mean",
         "shared_mean_squared_norms",
         lambda covariance, mean, beta: shared_mean(covariance, mean * beta.norm() / beta.sum(0).norm(), beta),
     ),
-    "S62 without d": ("context_ratio", "independent_ratio", lambda s, m: s.trace() / s[m, m]),
-    "S62 turned round": ("context_ratio", "independent_ratio", details.predicted_token_ratio),
-    "S57 with cross terms": (
-        "independence_of_vectors",
-        "squared_norm_of_sum",
-        lambda s, beta: s.trace() * beta.sum() ** 2,
-    ),
-    "S67 taken for S62": ("prediction_ratio", "predicted_token_ratio", independent_ratio),
-    "S62 for tokens of one law": (
-        "ratio_when_all_tokens_have_one_law",
-        "ratio_of_one_law",
-        lambda s, k, m: independent_ratio(s, m),
-    ),
-    "sigma^2 / sqrt(n)": ("initial_rows", "initial_moments", lambda n, s: (s**2 / n**0.5, *initial_moments(n, s)[1:])),
-    "n (2 s^4 + 4 mu^2)": ("initial_rows", "squared_norm_variance", lambda n, mu, s: n * (2 * s**4 + 4 * mu**2)),
-    "S99, S100": ("initial_rows", "initial_moments", lambda n, s: (s**2 / n, 0.0, s**2)),
-    "the lemma with its laws exchanged": ("tail_order", "DISCRETE", details.DISCRETE[::-1]),
-    "S102 from S101": ("variance_of_norms", "context_tokens", lambda *at, **more: context_tokens(*at, **more).mT),
-    "norms of one order": ("equal_expected_norms", "vocabulary_squared_norms", without_both_orders),
-    "pairs of equal tokens among the others": (
+    ("context_ratio", "independent_ratio", lambda s, m: s.trace() / s[m, m]),
+    ("context_ratio", "independent_ratio", details.predicted_token_ratio),
+    ("independence_of_vectors", "squared_norm_of_sum", lambda s, beta: s.trace() * beta.sum() ** 2),
+    ("prediction_ratio", "predicted_token_ratio", independent_ratio),
+    ("ratio_when_all_tokens_have_one_law", "ratio_of_one_law", lambda s, k, m: independent_ratio(s, m)),
+    ("initial_rows", "initial_moments", lambda n, s: (s**2 / n**0.5, *initial_moments(n, s)[1:])),
+    ("initial_rows", "squared_norm_variance", lambda n, mu, s: n * (2 * s**4 + 4 * mu**2)),
+    ("initial_rows", "initial_moments", lambda n, s: (s**2 / n, 0.0, s**2)),
+    ("tail_order", "DISCRETE", details.DISCRETE[::-1]),
+    ("variance_of_norms", "context_tokens", lambda *at, **more: context_tokens(*at, **more).mT),
+    ("equal_expected_norms", "vocabulary_squared_norms", without_both_orders),
+    (
         "equal_expected_norms",
         "vocabulary_squared_norms",
         lambda covariance, beta: vocabulary_squared_norms(covariance, beta + torch.eye(3)),
     ),
-    "an outlying first token": ("autoregressive_directionality", "autoregressive", opened_by),
-    "an outlying first token, 2.3": ("directionality_during_training", "autoregressive", opened_by),
-    "errors of the keys": ("directionality_during_training", "autoregressive", lambda *at, **more: of_model(ERRORS)),
-    "counts without the kurtosis": (
+    ("autoregressive_directionality", "autoregressive", opened_by),
+    ("directionality_during_training", "autoregressive", opened_by),
+    ("directionality_during_training", "autoregressive", lambda *at, **more: of_model(ERRORS)),
+    (
         "counts_and_kurtosis",
         "fourth_power_difference",
         lambda variances, pairs, kurtosis: fourth_power_difference(variances, pairs, kurtosis + 2),
     ),
-    "mu_c and mu_p exchanged": (
+    (
         "counts_and_kurtosis",
         "fourth_power_difference",
         lambda variances, pairs, kurtosis: fourth_power_difference(variances, pairs.T, kurtosis),
     ),
-    "counts not squared": ("counts_and_kurtosis", "fourth_power_difference", first_powers_of_counts),
-    "a token that opens every sequence": (
+    ("counts_and_kurtosis", "fourth_power_difference", first_powers_of_counts),
+    (
         "repeated_tokens",
         "closed_sequences",
         lambda *at: {law: updates.mT for law, updates in closed_sequences(*at).items()},
     ),
-    "rows and columns exchanged": (
+    (
         "directionality_condition",
         "fourth_moments",
         lambda queries, keys: fourth_moments(keys, queries),
         "sum of fourth",
     ),
-    "Gaussian rows without their spread": ("directionality_condition", "fourth_moments", rows_without_their_spread),
-    "D without its normalisation": (
+    ("directionality_condition", "fourth_moments", rows_without_their_spread),
+    (
         "directionality_condition",
         "axis_alignment",
         lambda moment: axis_alignment(moment) / (len(moment) + 2) * len(moment),
         "axis alignment",
     ),
-    "Sigma on both sides": ("independent_errors", "error_squared_norms", lambda s, sizes: (s.diagonal(), s.diagonal())),
-    "n^2 for n (n + 1)": ("independent_errors", "error_squared_norms", squares_of_context_sizes),
-    "independent coordinates": (
+    ("independent_errors", "error_squared_norms", lambda s, sizes: (s.diagonal(), s.diagonal())),
+    ("independent_errors", "error_squared_norms", squares_of_context_sizes),
+    (
         "independent_errors",
         "correlated_coordinates",
         lambda: correlated_coordinates().diagonal().diag(),
         "unevenness of the expected",
     ),
-    "equal variances": (
+    (
         "exact_gradients",
         "first_gradients",
         lambda objective, d, n, exponent, *at: first_gradients(objective, d, n, 0.0, *at),
     ),
-    "no first token": (
-        "constant_context_token",
-        "first_tokens",
-        lambda d, n, strength, *at: first_tokens(d, n, 0.0, *at),
-    ),
-    "queries over keys": ("first_token_of_a_decoder", "keys_over_queries", lambda model: 1 / keys_over_queries(model)),
-    "the first token left out of both": (
+    ("constant_context_token", "first_tokens", lambda d, n, strength, *at: first_tokens(d, n, 0.0, *at)),
+    ("first_token_of_a_decoder", "keys_over_queries", lambda model: 1 / keys_over_queries(model)),
+    (
         "first_token_of_a_decoder",
         "keys_over_queries",
         lambda model: keys_over_queries(model)[..., [1, 1]],
         "SmolLM2, inputs less",
     ),
-}
+]

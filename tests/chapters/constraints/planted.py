@@ -20,13 +20,13 @@ def both(value):
     return dict.fromkeys(Constraint, value)
 
 
-PLANTED = {
-    "S147 without squares": ("symmetric_constraint", "constraint_loss", without_squares),
-    "S147 with the skew part": ("symmetric_constraint", "constraint_loss", exchanged),
-    "S147 least at 0": ("symmetric_constraint", "LEAST_AT", both(0.0)),
-    "S148 least at 0, as printed": ("skew_constraint", "LEAST_AT", both(0.0)),
-    "S148 with the symmetric part": ("skew_constraint", "constraint_loss", exchanged),
-    "the constraint without its weight": ("constrained_loss", "trained_loss", lambda c, weight: trained_loss(c, 1.0)),
-    "poles exchanged": ("poles_of_the_constraints", "POLES", {c: -at for c, at in right.POLES.items()}),
-    "poles at the printed 0": ("poles_of_the_constraints", "POLES", dict.fromkeys(right.POLES, 0.0)),
-}
+PLANTED = [
+    ("symmetric_constraint", "constraint_loss", without_squares),
+    ("symmetric_constraint", "constraint_loss", exchanged),
+    ("symmetric_constraint", "LEAST_AT", both(0.0)),
+    ("skew_constraint", "LEAST_AT", both(0.0)),
+    ("skew_constraint", "constraint_loss", exchanged),
+    ("constrained_loss", "trained_loss", lambda c, weight: trained_loss(c, 1.0)),
+    ("poles_of_the_constraints", "POLES", {c: -at for c, at in right.POLES.items()}),
+    ("poles_of_the_constraints", "POLES", dict.fromkeys(right.POLES, 0.0)),
+]

@@ -55,56 +55,38 @@ def early_cycle():
     return MarkovChain(start, torch.eye(details.N_VOCAB, dtype=torch.float64).roll(1, dims=1))
 
 
-PLANTED = {
-    "S8 taken for S6": ("objectives_definition", "chain_rule", both_sides),
-    "S9 least at other conditionals": (
-        "bidirectional_factorisation",
-        "two_sided",
-        lambda joint: two_sided(joint**2),
-    ),
-    "S8 has mass 1": ("bidirectional_factorisation", "mass_of_two_bits", lambda q: 1.0),
-    "a query attends to C_i": (
-        "attended_is_not_conditioned",
-        "attended_matrix",
-        lambda objective, n: torch.ones(n, n).tril(-1).bool(),
-    ),
-    "S50 transposed, in the sum": ("token_contributions", "token_update", transposed_prediction, "relative error"),
-    "rows taken for columns": ("token_contributions", "token_column", token_row, "largest difference in a column"),
-    "Eq. 11 with another j": (
+PLANTED = [
+    ("objectives_definition", "chain_rule", both_sides),
+    ("bidirectional_factorisation", "two_sided", lambda joint: two_sided(joint**2)),
+    ("bidirectional_factorisation", "mass_of_two_bits", lambda q: 1.0),
+    ("attended_is_not_conditioned", "attended_matrix", lambda objective, n: torch.ones(n, n).tril(-1).bool()),
+    ("token_contributions", "token_update", transposed_prediction, "relative error"),
+    ("token_contributions", "token_column", token_row, "largest difference in a column"),
+    (
         "column_of_context",
         "token_column",
         lambda beta, x, position, role, k: token_column(beta.roll(-1, 1), x, position, role, k),
     ),
-    "Eq. 12 as printed, t_i = t*": (
+    (
         "row_of_context",
         "token_row",
         lambda beta, x, position, role, m: token_row(beta, x, position, Role.PREDICTION, m),
     ),
-    "S44 a row": ("rows_and_columns_exchanged", "token_column", token_row),
-    "S50 transposed": ("rows_and_columns_exchanged", "token_update", transposed_prediction),
-    "two dimensions": ("dimension_of_contribution", "added_dimension", lambda n_predicted: 2),
-    "a dimension for each": ("dimension_of_contribution", "added_dimension", lambda n_predicted: n_predicted),
-    "roles without transpose": ("roles_exchanged", "exchanged", lambda update: update),
-    "S68 upside down": ("autoregressive_ratio", "expected_counts", upside_down),
-    "S74, S75 from k = 0": ("autoregressive_ratio", "expected_counts", from_zero),
-    "S69 of one half": ("bidirectional_ratio", "expected_counts", one_half),
-    "S79 with N": ("masked_ratio", "expected_counts", with_leading_n),
-    "S79, S80 with N": ("masked_expectation", "expected_counts", with_leading_n),
-    "S79, S80 with N for N - 1": ("masked_expectation", "expected_counts", with_n_partners),
-    "S73 to N - 1": ("limits_of_sums", "positions", lambda n: range(1, n)),
-    "S83, S84 from k = 0": ("limits_of_sums", "positions", lambda n: range(n + 1)),
-    "drifting taken for stationary": (
-        "correlation_is_irrelevant",
-        "simulation",
-        drifting,
-        r"$\mu_c - \mu_p$, correlated",
-    ),
-    "ratios of independent tokens": (
-        "correlation_is_irrelevant",
-        "expected_counts",
-        upside_down,
-        r"$\mu_c - \mu_p$, ind",
-    ),
-    "a cycle that starts early": ("preceding_is_not_enough", "cycle", early_cycle, "largest |ratio"),
-    "smaller for larger": ("sign_of_the_ratio", "surplus", lambda counts, token: -surplus(counts, token)),
-}
+    ("rows_and_columns_exchanged", "token_column", token_row),
+    ("rows_and_columns_exchanged", "token_update", transposed_prediction),
+    ("dimension_of_contribution", "added_dimension", lambda n_predicted: 2),
+    ("dimension_of_contribution", "added_dimension", lambda n_predicted: n_predicted),
+    ("roles_exchanged", "exchanged", lambda update: update),
+    ("autoregressive_ratio", "expected_counts", upside_down),
+    ("autoregressive_ratio", "expected_counts", from_zero),
+    ("bidirectional_ratio", "expected_counts", one_half),
+    ("masked_ratio", "expected_counts", with_leading_n),
+    ("masked_expectation", "expected_counts", with_leading_n),
+    ("masked_expectation", "expected_counts", with_n_partners),
+    ("limits_of_sums", "positions", lambda n: range(1, n)),
+    ("limits_of_sums", "positions", lambda n: range(n + 1)),
+    ("correlation_is_irrelevant", "simulation", drifting, r"$\mu_c - \mu_p$, correlated"),
+    ("correlation_is_irrelevant", "expected_counts", upside_down, r"$\mu_c - \mu_p$, ind"),
+    ("preceding_is_not_enough", "cycle", early_cycle, "largest |ratio"),
+    ("sign_of_the_ratio", "surplus", lambda counts, token: -surplus(counts, token)),
+]

@@ -12,28 +12,9 @@ from random_forms import SEEDS, forms, gaussian
 from small_models import small_model
 
 from attngeo import BilinearForm, symmetry_score
-from attngeo.chapters import heads_or_sum
-from attngeo.chapters.heads_or_sum import (
-    PARTS,
-    changes,
-    evidence,
-    families,
-    heads_outside,
-    leading_directions,
-    medians,
-    mirrors,
-    overlaps,
-    pair_rows,
-    parts,
-    sign_test,
-    single_heads,
-    whole,
-    without_coordinates,
-    without_diagonal,
-    without_directions,
-)
+from attngeo.chapters import heads_or_sum as chapter
 
-PAGE, OF = notebook("heads_or_sum"), evidence()
+PAGE, OF = notebook("heads_or_sum"), chapter.evidence()
 FAMILIES = {  # s of the heads and of the sum, G_s, G_n
     ("BERT", "bidirectional"): (0.40, 0.64, 1.94, 0.92),
     ("RXN", "bidirectional"): (0.21, 0.58, 2.05, 0.87),
@@ -76,33 +57,39 @@ def test_the_tables_are_those_that_were_looked_at():
     without = PAGE.without_parts(OF.layers)
     assert rounded(without[["s, encoders", "s, decoders"]]) == WITHOUT
     assert without["kept, encoders"].tolist() == ["100%", "97%", "98%", "96%", "69%", "20%"]
-    assert round(changes(OF.layers).query("at_random")["change"].abs().max(), 2) == 0.02
-    assert rounded(heads_outside(OF)) == {"bidirectional": (0.93, 0.05), "causal": (0.72, 0.16), "cross": (0.30, 0.03)}
+    assert round(chapter.changes(OF.layers).query("at_random")["change"].abs().max(), 2) == 0.02
+    assert rounded(chapter.heads_outside(OF)) == {
+        "bidirectional": (0.93, 0.05),
+        "causal": (0.72, 0.16),
+        "cross": (0.30, 0.03),
+    }
 
 
 def test_the_records_agree_with_one_another():
-    gained = mirrors(OF.pairs).merge(whole(OF.layers), on=["model", "part", "layer"])
-    assert len(gained) == len(whole(OF.layers)) > 150
+    gained = chapter.mirrors(OF.pairs).merge(chapter.whole(OF.layers), on=["model", "part", "layer"])
+    assert len(gained) == len(chapter.whole(OF.layers)) > 150
     assert (gained["gain"] - gained["symmetry"] + gained["heads"]).abs().max() < 1e-6
     for table in OF:  # weights that are recorded twice
         assert "Whisper base" in set(table["model"]) and "Whisper base encoder" not in set(table["model"])
     one = OF.pairs.query("model == 'GPT-2' and layer == 3")
     skew, same = (one["product"] - one["trace"]) / 2, one["g"] == one["h"]
-    row = whole(OF.layers).query("model == 'GPT-2' and layer == 3").iloc[0]
+    row = chapter.whole(OF.layers).query("model == 'GPT-2' and layer == 3").iloc[0]
     assert row["skew_overlap"] == pytest.approx(2 * skew[~same].sum() / skew[same].sum() / 11)  # 12 heads
 
 
 def test_a_layer_of_one_head_counts_among_single_heads_alone():
-    every, several = single_heads(OF), families(whole(OF.layers), PARTS)
+    every, several = chapter.single_heads(OF), chapter.families(chapter.whole(OF.layers), chapter.PARTS)
     added = every[every["family"] == "BART g2p"].set_index("attention")["heads"]
     survey = OF.survey.query("model == 'BART g2p' and head == -1").set_index("part")["symmetry"]
     assert added.to_dict() == {"bidirectional": survey["encoder"], "causal": survey["decoder"]}
-    assert len(every) == len(several) + 2 and "cross" in set(medians(whole(OF.layers), ("symmetry",))["attention"])
+    assert len(every) == len(several) + 2 and "cross" in set(
+        chapter.medians(chapter.whole(OF.layers), ("symmetry",))["attention"]
+    )
 
 
 @given(forms())
 def test_pairs_are_those_of_the_matrices(form):
-    by_pair, heads = overlaps(form), torch.stack([*form.heads()])
+    by_pair, heads = chapter.overlaps(form), torch.stack([*form.heads()])
     close(by_pair.traces, torch.einsum("gij,hji->gh", heads, heads))
     close(by_pair.products, torch.einsum("gij,hij->gh", heads, heads))
 
@@ -114,16 +101,16 @@ def test_what_is_removed_is_gone_from_every_head(form, seed):
     p, index = torch.eye(d, dtype=torch.float64) - basis @ basis.T, torch.tensor([seed % d])
     kept = torch.ones(d, dtype=torch.float64).index_fill(0, index, 0)
     for h, m in enumerate(form.heads()):
-        close(without_directions(form, basis).head(h), p @ m @ p, m)
-        close(without_coordinates(form, index).head(h), kept[:, None] * m * kept, m)
-    bare, scale = torch.stack([m - m.diagonal().diag() for m in form.heads()]), overlaps(form).products
-    close(without_diagonal(form).traces, torch.einsum("gij,hji->gh", bare, bare), scale)
-    close(without_diagonal(form).products, torch.einsum("gij,hij->gh", bare, bare), scale)
+        close(chapter.without_directions(form, basis).head(h), p @ m @ p, m)
+        close(chapter.without_coordinates(form, index).head(h), kept[:, None] * m * kept, m)
+    bare, scale = torch.stack([m - m.diagonal().diag() for m in form.heads()]), chapter.overlaps(form).products
+    close(chapter.without_diagonal(form).traces, torch.einsum("gij,hji->gh", bare, bare), scale)
+    close(chapter.without_diagonal(form).products, torch.einsum("gij,hij->gh", bare, bare), scale)
 
 
 @given(forms(), st.integers(1, 3))
 def test_leading_directions_leave_the_singular_values_after_them(form, n):
-    left = without_directions(form, leading_directions(form, n)).dense()
+    left = chapter.without_directions(form, chapter.leading_directions(form, n)).dense()
     before = torch.linalg.svdvals(form.dense())
     after = float(before[n]) if n < len(before) else 0.0
     assert float(torch.linalg.matrix_norm(left, 2)) <= after + 1e-8 * float(before[0])
@@ -133,8 +120,12 @@ def mirrored(*heads: torch.Tensor) -> tuple[pd.Series, float, float]:
     """Of a layer, its `mirrors`, s of the sum and s of the heads together."""
     eye = torch.eye(len(heads[0]), dtype=torch.float64)
     form = BilinearForm(torch.stack(heads), eye.expand(len(heads), -1, -1).clone())
-    pairs = pd.DataFrame(pair_rows(overlaps(form))).assign(model="m", part="encoder", layer=0)
-    return mirrors(pairs).iloc[0], symmetry_score(sum(heads)), float(parts(**overlaps(form).sums())["heads"])
+    pairs = pd.DataFrame(chapter.pair_rows(chapter.overlaps(form))).assign(model="m", part="encoder", layer=0)
+    return (
+        chapter.mirrors(pairs).iloc[0],
+        symmetry_score(sum(heads)),
+        float(chapter.parts(**chapter.overlaps(form).sums())["heads"]),
+    )
 
 
 def test_a_head_and_its_transpose_are_a_mirror_pair_that_brings_all():
@@ -147,7 +138,7 @@ def test_a_head_and_its_transpose_are_a_mirror_pair_that_brings_all():
     assert row["gain"] == pytest.approx(0, abs=1e-12) == pytest.approx(s - own)
     row, s, own = mirrored(*(gaussian(6, 6, seed=seed) for seed in range(4)))
     assert row["gain"] == pytest.approx(s - own) and abs(row["gain"] - row["from_mirrors"]) > 1e-3
-    assert sign_test([1.0, 2.0, 3.0]) == 2 / 8 and sign_test([1.0, -1.0]) == 1
+    assert chapter.sign_test([1.0, 2.0, 3.0]) == 2 / 8 and chapter.sign_test([1.0, -1.0]) == 1
 
 
 def test_what_is_recorded_is_read_back_and_agrees_with_the_weights(tmp_path, monkeypatch, capsys):
@@ -156,17 +147,17 @@ def test_what_is_recorded_is_read_back_and_agrees_with_the_weights(tmp_path, mon
         torch.manual_seed(heads)
         folders[name] = str(tmp_path / name)
         small_model("bert", num_attention_heads=heads)().save_pretrained(folders[name])
-    monkeypatch.setattr(heads_or_sum, "local_weights", lambda: folders)
-    monkeypatch.setattr(heads_or_sum, "weights_at_hand", lambda: folders)
-    monkeypatch.setattr(heads_or_sum, "data", lambda *parts: tmp_path.joinpath(*parts))
-    heads_or_sum.record(tmp_path / "heads_or_sum")
-    again = heads_or_sum.recorded()
+    monkeypatch.setattr(chapter, "local_weights", lambda: folders)
+    monkeypatch.setattr(chapter, "weights_at_hand", lambda: folders)
+    monkeypatch.setattr(chapter, "data", lambda *parts: tmp_path.joinpath(*parts))
+    chapter.record(tmp_path / "heads_or_sum")
+    again = chapter.recorded()
     assert capsys.readouterr().out.split() == ["several", "one"]
     assert set(again.pairs["model"]) == {"several"} and len(again.pairs) == 2 * 10
     assert again.removals.groupby("layer").size().tolist() == [12, 12]
     assert len(json.loads((tmp_path / "heads_or_sum" / "record.json").read_text())["sha256"]) == 2
-    assert heads_or_sum.verified("several", again.pairs) == pytest.approx(0, abs=1e-12)
-    assert heads_or_sum.verified("elsewhere", again.pairs) is None
+    assert chapter.verified("several", again.pairs) == pytest.approx(0, abs=1e-12)
+    assert chapter.verified("elsewhere", again.pairs) is None
     changed = again.pairs.assign(trace=again.pairs["trace"] + 0.01)
-    assert heads_or_sum.verified("several", changed) == pytest.approx(0.01)
-    assert not heads_or_sum.verified("several", again.pairs[1:]) < 1  # a pair is missing
+    assert chapter.verified("several", changed) == pytest.approx(0.01)
+    assert not chapter.verified("several", again.pairs[1:]) < 1  # a pair is missing

@@ -9,13 +9,9 @@ def of_scores(choose):
     return lambda run: float(np.median(choose(run.scores, run.config["steps"])["symmetry"]))
 
 
-PLANTED = {
-    "the first step": (A, "s_of", of_scores(lambda rows, last: rows.query("head == -1 and step == 0"))),
-    "sign": (A, "lower_end", lambda by_seed: -float(np.max(by_seed))),
-    "s without a table, at the first step of the others": (
-        "without_a_table",
-        "s_of",
-        of_scores(lambda rows, last: rows.query("head == -1 and step == 0")),
-    ),
-    "s of another matrix": (A, "s_of", lambda run: 0.1),
-}
+PLANTED = [
+    (A, "s_of", of_scores(lambda rows, last: rows.query("head == -1 and step == 0"))),
+    (A, "lower_end", lambda by_seed: -float(np.max(by_seed))),
+    ("without_a_table", "s_of", of_scores(lambda rows, last: rows.query("head == -1 and step == 0"))),
+    (A, "s_of", lambda run: 0.1),
+]

@@ -34,79 +34,45 @@ def both_ahead(read_out, covariances):
     return torch.cat([gamma[len(gamma) // 2 :].flip(0), gamma[len(gamma) // 2 + 1 :]])
 
 
-PLANTED = {
-    "hidden pairs with repetition": (
-        "update_between_positions",
-        BLOCK + "hidden_pair_rate",
-        lambda n, k: k * (n - k) / n**2,
-        "masked",
-    ),
-    "a score of which a constant counts": (
-        "update_between_positions",
-        BLOCK + "masked_coefficients",
-        without_row_mean,
-        "masked",
-    ),
-    "causal, weight 1 / N": (
+PLANTED = [
+    ("update_between_positions", BLOCK + "hidden_pair_rate", lambda n, k: k * (n - k) / n**2, "masked"),
+    ("update_between_positions", BLOCK + "masked_coefficients", without_row_mean, "masked"),
+    (
         "update_between_positions",
         BLOCK + "causal_coefficients",
         lambda gamma, scale: right["causal_coefficients"](gamma, scale) * torch.arange(1, 5)[:, None] / 4,
         "causal",
     ),
-    "left and right exchanged": ("update_between_positions", BLOCK + "kernel", flipped),
-    "an even kernel from any read-out": ("one_symmetric_factor", BLOCK + "kernel", both_ahead, "any text, skew"),
-    "positions that are not centred": (
-        "one_symmetric_factor",
-        "centred_score",
-        lambda a, k: symmetry_score(page.masked(a, k)),
-    ),
-    "no border term": ("border", "border_term", lambda c, p: torch.zeros(5, 5).double(), "$s$ without"),
-    "border term transposed": (
-        "border",
-        "border_term",
-        lambda c, p: torch.outer(c.sum(0) @ p, p.mean(0)),
-        "$s$ without",
-    ),
-    "a border that cuts off little": (
-        "border",
-        "outside",
-        lambda gamma, n: outside(gamma / 2, n),
-        "the same against",
-    ),
-    "a decoder that sees both sides": ("one_sided_update", "seen", lambda n_hidden: torch.ones(4, 4, dtype=torch.bool)),
-    "values that do not move first": ("from_zero_both_grow", "flow", euler, "masked, 1 of 4 hidden: flow", "masked, 2"),
-    "values taught at random": ("from_zero_both_grow", "between", lambda of, n: torch.eye(4).double()),
-    "pairs in one order only": (
+    ("update_between_positions", BLOCK + "kernel", flipped),
+    ("one_symmetric_factor", BLOCK + "kernel", both_ahead, "any text, skew"),
+    ("one_symmetric_factor", "centred_score", lambda a, k: symmetry_score(page.masked(a, k))),
+    ("border", "border_term", lambda c, p: torch.zeros(5, 5).double(), "$s$ without"),
+    ("border", "border_term", lambda c, p: torch.outer(c.sum(0) @ p, p.mean(0)), "$s$ without"),
+    ("border", "outside", lambda gamma, n: outside(gamma / 2, n), "the same against"),
+    ("one_sided_update", "seen", lambda n_hidden: torch.ones(4, 4, dtype=torch.bool)),
+    ("from_zero_both_grow", "flow", euler, "masked, 1 of 4 hidden: flow", "masked, 2"),
+    ("from_zero_both_grow", "between", lambda of, n: torch.eye(4).double()),
+    (
         "first_read_out",
         BLOCK + "masked_read_out",
         lambda k, rate: rate / 4 * sum((4 - m) * 2 * k[m] for m in range(1, 4)),
         "masked",
     ),
-    "causal, all offsets alike": (
-        "first_read_out",
-        BLOCK + "causal_read_out",
-        lambda k: k[1:].mT.sum(0),
-        "causal: step",
-    ),
-    "variance without the pairs": (
+    ("first_read_out", BLOCK + "causal_read_out", lambda k: k[1:].mT.sum(0), "causal: step"),
+    (
         "best_read_out",
         BLOCK + "shown_variance",
         lambda k, n: block.hidden_pair_rate(len(k), n) * k[0],
         "1 of 4 hidden: slope",
         "2 of 4 hidden: slope",
     ),
-    "the first checkpoint": ("read_out_comes_first", "evenness_before", lambda encoder: encoder["evenness"].iloc[0]),
-    "decoders as even": (
+    ("read_out_comes_first", "evenness_before", lambda encoder: encoder["evenness"].iloc[0]),
+    (
         "read_out_comes_first",
         "read_outs",
         lambda right=page.read_outs: right().assign(evenness=1.0),
         "evenness at the end",
     ),
-    "as even": (
-        "one_sided_read_out",
-        "left_less_both",
-        lambda stage, measure: page.Estimate(0.1, 0.05, 0.15),
-        "evenness",
-    ),
-    "less symmetric": ("one_sided_read_out", "left_less_both", lambda **of: page.Estimate(-0.2, -0.3, -0.1)),
-}
+    ("one_sided_read_out", "left_less_both", lambda stage, measure: page.Estimate(0.1, 0.05, 0.15), "evenness"),
+    ("one_sided_read_out", "left_less_both", lambda **of: page.Estimate(-0.2, -0.3, -0.1)),
+]

@@ -6,8 +6,7 @@ import torch
 from small_runs import small_config, write_text
 
 from attngeo.chapters.positions_theory import intervention
-from attngeo.chapters.positions_theory.measured import NEAR, Reader, evenness
-from attngeo.gradients.position_block import counted_covariances
+from attngeo.chapters.positions_theory.measured import Reader, evenness
 from attngeo.training.bert import attention_layers
 
 
@@ -25,17 +24,6 @@ def reader(tmp_path_factory):
         yield Reader(
             small_config(write_text(tmp_path_factory.mktemp("text") / "text.txt"), objective="mlm", dropout=0.0)
         )
-
-
-def test_a_reader_keeps_the_commonest_tokens_and_predicts_hidden_ones(reader):
-    probe, share = reader.probe(), torch.bincount(reader.ids, minlength=reader.vocabulary.size) / len(reader.ids)
-    assert share[reader.common].sum() >= 0.995 > share[reader.common[:-1]].sum()
-    assert reader.frequencies.sum() == pytest.approx(1)
-    every = counted_covariances(reader.ids, reader.vocabulary.size, NEAR + 1)
-    a, b = reader.common[0], reader.common[2]
-    assert torch.equal(reader.covariances[:, 0, 2], every[:, a, b])
-    chosen = probe.input_ids[torch.arange(len(probe.predicted)), probe.predicted]
-    assert (chosen == reader.vocabulary.mask).double().mean() > 0.5  # BERT hides 80 % of what it predicts
 
 
 def test_stages_of_the_intervention(reader, monkeypatch):

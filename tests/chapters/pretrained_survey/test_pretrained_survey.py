@@ -1,7 +1,5 @@
 """Numbers of *Pretrained models*: the recorded ones as they are, and what is counted on made ones."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -67,14 +65,6 @@ def test_columns_dominate_where_both_formulas_say_so():
     assert told[["definition", "tables", "columns"]].sum().tolist() == [3, 3, 1] and told["columns"][2]
 
 
-def test_keys_that_heads_share_are_counted_from_the_rank(scores):
-    assert measures.grouped_keys(scores) == []
-    shared = scores.assign(rank=scores["rank"].where(scores["head"] >= 0, 32))
-    assert measures.grouped_keys(shared) == ["m"]
-    stacks = pd.DataFrame({"model": ["m"], "part": ["decoder"], "n_layers": [6], "objective": ["next tokens"]})
-    assert measures.sizes(stacks, scores) == ["m (next tokens; layers: 6, heads: 4)"]
-
-
 def test_rounding_takes_little_symmetry_and_moves_directionality_by_layers_that_have_none():
     losses, moved = READ.losses, measures.moved_by_scheme(READ.losses)
     table = measures.losses_by_scheme(losses, 0.05)
@@ -123,6 +113,3 @@ def test_bets_are_drawn_from_different_families_and_nothing_gives_them_away():
         assert len(of) == len(set(of)) == figures.EACH
     assert [one.model for one in figures.drawn()] == [one.model for one in shown]
     assert not any(one.model in figures.place_your_bet(shown).still.caption for one in shown)
-    made = [SimpleNamespace(part="encoder", s=s, d=0.0) for s in (0.3, 0.0)]
-    made += [SimpleNamespace(part="decoder", s=s, d=0.0) for s in (0.2, 0.0)]
-    assert figures.wins(made, "s") == 2 + 0.5 and figures.wins(made, "d") == 2

@@ -75,6 +75,14 @@ def test_the_worst_part_counts():
         assert nodes._state(FOUND["2.1"], same) is whole
 
 
+def test_what_a_statement_rests_on():
+    below = nodes.foundations("2.3", SAID)
+    assert {"S1.12", "S1.11", "S1.8", "2.2"} <= below and "S1.6" not in below
+    entries = (*SAID["paper"].values(), *SAID["ours"].values())
+    named = {other for entry in entries for other in entry.get("rests_on", ())}
+    assert named <= set(FOUND)
+
+
 def test_the_lists_have_every_node_once():
     state = state_of(REPORTS)
     groups = lists.sorted_out(FOUND, state)

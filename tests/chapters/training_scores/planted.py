@@ -43,64 +43,34 @@ def setting(column, name):
     return lambda: rows.assign(**{column: rows[column].where(rows["setting"] != name, "7")})
 
 
-PLANTED = {
-    "parts exchanged": ("symmetry_in_training", "released_ends", exchanged),
-    "decoders farther from 0 than encoders": ("decoders_almost_non_symmetric", "released_ends", exchanged),
-    "no quarter of the layers below 0": (
-        "decoders_almost_non_symmetric",
-        "decoders_of_12_layers",
-        deep_decoders(s_q1=0.01),
-        "released decoders of 12",
-    ),
-    "encoders that lose symmetry": ("growth_on_wikipedia", "released_training", with_s_at_the_end(-1.0), "released"),
-    "the same elsewhere": ("growth_on_other_texts", "released_training", with_s_at_the_end(-1.0), "released"),
-    "no scatter": ("directionality_in_training", f"{MODULE}.random_gap_sd", lambda layers: 0.01),
-    "clear on all texts": ("directionality_in_training", "released_gaps", gaps_of((0.9, 0.9, 0.9))),
-    "the reverse on all texts": ("directionality_in_training", "released_gaps", gaps_of((-0.9, -0.9, -0.9))),
-    "no scatter between texts": ("directionality_differs_less_elsewhere", "random_gap_sd", lambda layers: 0.01),
-    "one text far from the others": (
-        "directionality_differs_less_elsewhere",
-        "released_gaps",
-        gaps_of((0.9, 0.1, 0.1)),
-    ),
-    "columns that grow to the end": ("columns_over_training", "released_course", with_d("end", -0.9)),
-    "columns gone at the end": ("columns_over_training", "released_course", with_d("end", 0.1)),
-    "no columns at the first step": ("columns_over_training", "released_course", with_d("first", -0.01)),
-    "least layer as of random ones": (
-        "skew_layers_on_wikipedia",
-        "decoders_of_12_layers",
-        deep_decoders(s_min=-0.005),
-        "released",
-    ),
-    "least layer elsewhere": (
-        "skew_layers_elsewhere",
-        "decoders_of_12_layers",
-        deep_decoders(s_min=-0.005),
-        "released",
-    ),
-    "an encoder that looks left only": (
-        "no_encoder_is_trained_unidirectionally",
-        "attention_of",
-        lambda model_type, causal: attention_of(details.Decoder, causal=True),
-    ),
-    "another hidden size": (
-        "table_s1_is_what_the_presets_build",
-        "table_s1_beside_presets",
-        setting("bert, printed", "hidden size"),
-        "settings of base",
-    ),
-    "another activation": (
-        "table_s1_is_what_the_presets_build",
-        "table_s1_beside_presets",
-        setting("bert_mini, printed", "hidden activation"),
-        "settings of mini",
-    ),
-    "starts without their mean": ("recorded_starts", "symmetry_mean", lambda d: 0.0),
-    "starts half as wide": ("recorded_starts", "symmetry_sd", lambda d: 2 * 2**0.5 / d, "the same, standard deviation"),
-    "starts at 0.1": ("recorded_starts", "symmetry_mean", lambda d: 0.1),
-    **{
-        f"{claim}, of models that are large enough": (claim, "spoken_of", lambda: SMALL, "settings recorded here")
+RIGHT_TO_LEFT = "no_encoder_is_trained_unidirectionally"
+PRESETS = "table_s1_is_what_the_presets_build"
+
+PLANTED = [
+    ("symmetry_in_training", "released_ends", exchanged),
+    ("decoders_almost_non_symmetric", "released_ends", exchanged),
+    ("decoders_almost_non_symmetric", "decoders_of_12_layers", deep_decoders(s_q1=0.01), "released decoders of 12"),
+    ("growth_on_wikipedia", "released_training", with_s_at_the_end(-1.0), "released"),
+    ("growth_on_other_texts", "released_training", with_s_at_the_end(-1.0), "released"),
+    ("directionality_in_training", f"{MODULE}.random_gap_sd", lambda layers: 0.01),
+    ("directionality_in_training", "released_gaps", gaps_of((0.9, 0.9, 0.9))),
+    ("directionality_in_training", "released_gaps", gaps_of((-0.9, -0.9, -0.9))),
+    ("directionality_differs_less_elsewhere", "random_gap_sd", lambda layers: 0.01),
+    ("directionality_differs_less_elsewhere", "released_gaps", gaps_of((0.9, 0.1, 0.1))),
+    ("columns_over_training", "released_course", with_d("end", -0.9)),
+    ("columns_over_training", "released_course", with_d("end", 0.1)),
+    ("columns_over_training", "released_course", with_d("first", -0.01)),
+    ("skew_layers_on_wikipedia", "decoders_of_12_layers", deep_decoders(s_min=-0.005), "released"),
+    ("skew_layers_elsewhere", "decoders_of_12_layers", deep_decoders(s_min=-0.005), "released"),
+    (RIGHT_TO_LEFT, "attention_of", lambda model_type, causal: attention_of(details.Decoder, causal=True)),
+    (PRESETS, "table_s1_beside_presets", setting("bert, printed", "hidden size"), "settings of base"),
+    (PRESETS, "table_s1_beside_presets", setting("bert_mini, printed", "hidden activation"), "settings of mini"),
+    ("recorded_starts", "symmetry_mean", lambda d: 0.0),
+    ("recorded_starts", "symmetry_sd", lambda d: 2 * 2**0.5 / d, "the same, standard deviation"),
+    ("recorded_starts", "symmetry_mean", lambda d: 0.1),
+    *(
+        (claim, "spoken_of", lambda: SMALL, "settings recorded here")
         for kind in ("encoder_layers", "middle_layers", "directionality_of_layers")
         for claim in (f"{kind}_on_wikipedia", f"{kind}_elsewhere")
-    },
-}
+    ),
+]

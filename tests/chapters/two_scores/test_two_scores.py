@@ -2,12 +2,8 @@ import pytest
 import torch
 from notebook_code import notebook
 
-from attngeo import score
-from attngeo.bilinear.random_matrices import sample_dense
 from attngeo.chapters.two_scores import laws
-from attngeo.chapters.two_scores.build_a_matrix import gallery
 from attngeo.claims.claim import claims_of
-from attngeo.runs.numbers_in_words import number
 
 PAGE, DETAILS = notebook("two_scores"), notebook("two_scores_details")
 FEWER = {
@@ -29,17 +25,6 @@ def test_directionality_of_a_matrix_known_by_hand():
     assert PAGE.directionality(m) == 1
     m[9, 9] = 11
     assert PAGE.directionality(m.T) == pytest.approx(-PAGE.directionality(m)) and PAGE.symmetry(m + m.T) == 1
-
-
-def test_figures_say_the_numbers_that_they_show():
-    generator = torch.Generator().manual_seed(0)
-    m = torch.randn(128, 128, generator=generator, dtype=torch.float64)
-    shown = gallery({"symmetric": m + m.T, "8 strong columns": m, "the same, turned": m.T})
-    assert "symmetric 1.00, " in shown.alt and number(score(m).symmetry.item(), 2) in shown.alt
-    frame = PAGE.by_formula(sample_dense(16, 30), factor=2.0, rows=16)
-    curves = PAGE.one_strong_column(frame, laws.one_column_limit(64), 64)
-    mean = frame[frame["formula"].str.startswith("sum")]["directionality d"].mean()
-    assert f"{mean:+.2f}" in curves.caption and "</svg>" in curves.svg()
 
 
 def test_bands_are_those_of_random_weights():
