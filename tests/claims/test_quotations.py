@@ -7,7 +7,6 @@ import yaml
 from notebook_code import result
 from quotations import contains, excerpt_of, hedges, passage_at, places, quotations, sentence_around, tokens
 
-from attngeo.chapters.status.nodes import content, foundations
 from attngeo.claims import published
 from attngeo.claims.claim import claims_of
 from attngeo.files.checkout import data, root
@@ -87,11 +86,10 @@ def test_an_excerpt_stands_where_the_paper_has_it_with_what_its_sentence_hedges_
 
 
 def around(number):
-    """Where the paper speaks of a statement: itself, its section, its equations, and those of what it rests on."""
-    for below in foundations(number, content()):
-        kind, section, equations = STATEMENTS.loc[below, ["kind", "section", "equations"]]
-        at = f"{kind.title()} {below}" if kind in NUMBERED else below
-        yield from places(f"{at}; Section {section}" + f"; Eqs. {equations}" * bool(equations))
+    """Where the paper speaks of a statement: itself, its section, its equations."""
+    kind, section, equations = STATEMENTS.loc[number, ["kind", "section", "equations"]]
+    at = f"{kind.title()} {number}" if kind in NUMBERED else number
+    return places(f"{at}; Section {section}" + f"; Eqs. {equations}" * bool(equations))
 
 
 MISSING = [  # assumptions that the paper is said not to state: what holds, words for them, and where these would be
