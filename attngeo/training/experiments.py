@@ -47,7 +47,7 @@ def make_run(folder: Path, name: str, listen: Listen = lambda row: None) -> Atte
             if experiment.state(run) is State.RECORDED:
                 return Attempt.THERE
             goes_on = (output / "run.json").exists() and last_checkpoint(output) is not None
-            for path in () if goes_on else map(output.joinpath, CONTENT):  # of a run cut off before its first checkpoint
+            for path in () if goes_on else map(output.joinpath, CONTENT):  # of a run without a checkpoint
                 shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
             train(config, output, resume=goes_on, listen=listen)
             return Attempt.MADE
