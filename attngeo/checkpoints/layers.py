@@ -132,8 +132,8 @@ class Checkpoint:
             self.plans: list[LayerPlan] = locate(architectures, config, shapes)
         except CheckpointError as error:
             why = self._refusal or f"{error}" if isinstance(error, Misfit) else f"{error}"
-            if own_type is not None and isinstance(error, Misfit):
-                why = f"read as {self.model_type!r}, {why} But its config says {own_type!r}: read it as that."
+            if own_type and isinstance(error, Misfit):
+                why = f"read as {self.model_type!r}, {why.partition(';')[0]}; its config says {own_type!r}: try that."
             raise CheckpointError(f"{self.name}: {why}") from error
         if adapter is not None:
             adapter.fit(config, self.plans, shapes)
