@@ -10,7 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from os import PathLike
-from typing import Annotated, Any
+from typing import Annotated, Any, overload
 
 import torch
 from jaxtyping import Float
@@ -157,9 +157,14 @@ class Checkpoint:
     def __len__(self) -> int:
         return len(self.plans)
 
-    def __getitem__(self, number: int) -> AttentionLayer:
-        """One layer by its place in the iteration, read now; negative numbers from the end."""
-        return self.read(self.plans[number])
+    @overload
+    def __getitem__(self, number: int) -> AttentionLayer: ...
+    @overload
+    def __getitem__(self, number: slice) -> list[AttentionLayer]: ...
+    def __getitem__(self, number: int | slice) -> AttentionLayer | list[AttentionLayer]:
+        """One layer by its place in the iteration, or those of a slice, read now; negative numbers from the end."""
+        chosen = self.plans[number]
+        return list(map(self.read, chosen)) if isinstance(chosen, list) else self.read(chosen)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}: {self.model_type}, {len(self)} layers>"

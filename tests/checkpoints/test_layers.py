@@ -51,6 +51,7 @@ def assert_reads(path, model, prefix: str = "bert.") -> None:
 
 def test_layers_are_read_by_number_and_a_checkpoint_tells_what_it_is(folder, model):
     checkpoint = open_checkpoint(folder)
+    assert [each.layer for each in checkpoint[1:]] == [1, 2]
     assert checkpoint[-1].layer == 2 and torch.equal(checkpoint[1].form.wq, expected(model)[1].wq)
     assert "bert, 3 layers" in repr(checkpoint)
     with pytest.raises(IndexError):
