@@ -22,8 +22,10 @@ class Comparison:
     relative_change: Float[Tensor, "*heads"]
 
 
-def compare(a: BilinearForm, b: BilinearForm) -> Comparison:
+def compare(a: BilinearForm, b: BilinearForm, per_head: bool = False) -> Comparison:
     """``<A, B> / (||A|| ||B||)`` and ``||B - A|| / ||A||`` of the summed forms (Eq. S20), with Frobenius products.
+
+    ``per_head``: of every pair of heads ``W_qk,h`` of two forms of as many heads, shape (H,).
 
     ``<A, B> = Tr(A^T B) = sum((Q_a^T Q_b) * (K_a^T K_b))``, or, where the factors are not narrow, the sum over rows of
     A and B. ``B - A`` is taken as ``(Q_b - Q_a) K_b^T + Q_a (K_b - K_a)^T`` where the factors have one shape, so that
@@ -35,25 +37,15 @@ def compare(a: BilinearForm, b: BilinearForm) -> Comparison:
     Raises:
         MatrixError: the forms differ in d.
     """
-    a, b = _alike(a, b)  # before heads are summed, which would round
-    return _compared(a.merged(), b.merged())
-
-
-def compare_heads(a: BilinearForm, b: BilinearForm) -> Comparison:
-    """The same for every pair of heads ``W_qk,h`` of two forms of as many heads, shape (H,)."""
-    a, b = _alike(a, b)
-    return _compared(a.per_head(), b.per_head())
-
-
-def _compared(a: Factors, b: Factors) -> Comparison:
-    (qa, ka), (qb, kb) = a, b
+    forms = _alike(a, b)  # before heads are summed, which would round
+    (qa, ka), (qb, kb) = factors = [form.per_head() if per_head else form.merged() for form in forms]
     if qa.shape == qb.shape and 2 * qa.shape[-1] < qa.shape[-2]:  # six products of factors, else three of d x d
         (aq, gq, dq), (ak, gk, dk) = _grams(qa, qb - qa), _grams(ka, kb - ka)
         bk = ak + gk + gk.mT + dk  # K_b^T K_b
         square_a, square_b, product = _sum(aq, ak), _sum(aq + gq + gq.mT + dq, bk), _sum(aq + gq, ak + gk)
         change = _sum(dq, bk) + _sum(aq, dk) + 2 * _sum(gq.mT, gk + dk)
     else:
-        square_a, with_change, change = _by_rows(a, b)
+        square_a, with_change, change = _by_rows(*factors)
         product, square_b = square_a + with_change, square_a + 2 * with_change + change
     lengths = (square_a * square_b).sqrt()
     relative = (change.clamp_min(0) / square_a).sqrt()

@@ -61,18 +61,23 @@ def position_space(rows: Float[Tensor, "positions d"], variance: float = VARIANC
     return directions[:k].T.contiguous()
 
 
-def split_score(form: BilinearForm, basis: Float[Tensor, "d k"]) -> PositionSplit:
+def split_score(form: BilinearForm, basis: Float[Tensor, "d k"], per_head: bool = False) -> PositionSplit:
     """Shares and scores of PMP, QMQ and PMQ + QMP of the summed form (Eq. S20), ``P = basis basis^T``, ``Q = 1 - P``.
 
-    ``M = q k^T`` is never formed: ``P M P`` has the factors P q and P k, and a product of factors a b^T has
-    ``||.||^2 = sum((a^T a) * (b^T b))`` and ``Tr((a b^T)^2) = sum(C * C^T)`` with ``C = b^T a``.
+    ``per_head``: of every head, (H,). The basis has orthonormal columns. ``M = q k^T`` is never formed: ``P M P``
+    has the factors P q and P k, and a product of factors a b^T has ``||.||^2 = sum((a^T a) * (b^T b))`` and ``Tr((a
+    b^T)^2) = sum(C * C^T)`` with ``C = b^T a``.
     """
-    return _split(*form.merged(), basis)
-
-
-def split_heads(form: BilinearForm, basis: Float[Tensor, "d k"]) -> PositionSplit:
-    """The same for every head's ``W_qk,h``, shape (H,)."""
-    return _split(*form.per_head(), basis)
+    (d, n), basis = basis.shape, basis.double()
+    q, k = (factor.detach().double() for factor in (form.per_head() if per_head else form.merged()))
+    of_q, of_k = basis.T @ q, basis.T @ k  # (..., k, rank): as good as P q and P k, a basis being orthonormal
+    square, trace = _sums(q, k)
+    inside, outside = _sums(of_q, of_k), _sums(q - basis @ of_q, k - basis @ of_k)
+    mixed = square - inside[0] - outside[0], trace - inside[1] - outside[1]
+    s = _ratio(trace, square)
+    chance = share_at_random(square, s, (q * k).sum((-2, -1)), d, n)
+    numbers = [x for a, t in (inside, outside, mixed) for x in (_ratio(a, square), _ratio(t, a, square))]
+    return PositionSplit(n, s, numbers[0], chance, *numbers[1:])
 
 
 def share_at_random(
@@ -87,19 +92,6 @@ def share_at_random(
         return torch.ones_like(square)
     a, b = (k * x / (d * (d - 1) * (d + 2)) for x in (k * (d + 1) - 2, d - k))
     return a + b * (symmetry + _ratio(trace.square(), square))
-
-
-def _split(q: Tensor, k: Tensor, basis: Tensor) -> PositionSplit:
-    """Of factors (..., d, rank)."""
-    (d, n), q, k, basis = basis.shape, q.detach().double(), k.detach().double(), basis.double()
-    of_q, of_k = basis.T @ q, basis.T @ k  # (..., k, rank): as good as P q and P k, a basis being orthonormal
-    square, trace = _sums(q, k)
-    inside, outside = _sums(of_q, of_k), _sums(q - basis @ of_q, k - basis @ of_k)
-    mixed = square - inside[0] - outside[0], trace - inside[1] - outside[1]
-    s = _ratio(trace, square)
-    chance = share_at_random(square, s, (q * k).sum((-2, -1)), d, n)
-    numbers = [x for a, t in (inside, outside, mixed) for x in (_ratio(a, square), _ratio(t, a, square))]
-    return PositionSplit(n, s, numbers[0], chance, *numbers[1:])
 
 
 def _sums(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:

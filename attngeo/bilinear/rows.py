@@ -11,7 +11,7 @@ from torch import Tensor
 
 from attngeo.bilinear.form import BilinearForm
 from attngeo.bilinear.null_laws import laws_of_shape
-from attngeo.bilinear.positions import split_heads, split_score
+from attngeo.bilinear.positions import split_score
 from attngeo.bilinear.scores import GAMMA, SUM, Convention, by_convention, score_rows
 from attngeo.errors import needs
 
@@ -140,7 +140,7 @@ def with_split(rows: list[dict], form: BilinearForm, basis: Float[Tensor, "d k"]
     """
     if basis is None:
         return [row | {DIMENSION: 0} | dict.fromkeys(SPLIT.values(), math.nan) for row in rows]
-    splits = [split_score(form, basis)] + ([split_heads(form, basis)] if len(rows) > 1 else [])
+    splits = [split_score(form, basis, heads) for heads in ((False, True) if len(rows) > 1 else (False,))]
     columns = {to: [x for s in splits for x in getattr(s, name).reshape(-1).tolist()] for name, to in SPLIT.items()}
     convention = Convention(rows[0]["convention"])
     for name in ("inside", "outside", "mixed"):

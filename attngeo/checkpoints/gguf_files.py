@@ -6,6 +6,7 @@ Fused weights it stores as [q; k; v], whatever their order elsewhere.
 
 import re
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,27 +14,24 @@ import numpy as np
 import torch
 from torch import Size, Tensor
 
-from attngeo.checkpoints.architectures.entry import BLOCKS, SEPARATE, Attention, Entry, Layout, Positions
+from attngeo.checkpoints.architectures.entry import BLOCKS, Attention, Entry, Positions
+from attngeo.checkpoints.byte_sources import unreadable
 from attngeo.checkpoints.tensorfiles import TensorFile
 from attngeo.errors import CheckpointError, needs
 
 TABLE = Positions(table="position_embd")  # the converter of llama.cpp leaves out rows of padding
 
 
-def _attention(part: Any, module: str, query: str, key: str, layout: Layout = SEPARATE, causal: str = "") -> Attention:
-    heads, d_head = "attention.head_count", "attention.key_length"
-    return Attention(
-        part, module, query, key, layout, heads, d_head=d_head, layers="", decoder_if=causal, positions=TABLE
-    )
-
-
+_attention = partial(  # part, module, query, key
+    Attention, heads="attention.head_count", d_head="attention.key_length", layers="", positions=TABLE
+)
 T5 = (
     _attention("encoder", "enc.blk.{}", "attn_q", "attn_k"),
     _attention("decoder", "dec.blk.{}", "attn_q", "attn_k"),
     _attention("cross", "dec.blk.{}", "cross_attn_q", "cross_attn_k"),
 )
-FUSED = (_attention("encoder", "blk.{}", "attn_qkv", "attn_qkv", BLOCKS, "attention.causal"),)
-APART = (_attention("encoder", "blk.{}", "attn_q", "attn_k", SEPARATE, "attention.causal"),)
+FUSED = (_attention("encoder", "blk.{}", "attn_qkv", "attn_qkv", BLOCKS, decoder_if="attention.causal"),)
+APART = (_attention("encoder", "blk.{}", "attn_q", "attn_k", decoder_if="attention.causal"),)
 
 
 class GgufFile(TensorFile):
@@ -55,12 +53,10 @@ class GgufFile(TensorFile):
             self._tensors = {tensor.name: tensor for reader in readers for tensor in reader.tensors}
             fields = {name: field for reader in readers for name, field in reader.fields.items()}
             self.architecture = str(fields["general.architecture"].contents())
-            own = f"{self.architecture}."
-            self.metadata: dict[str, Any] = {
-                name.removeprefix(own): field.contents() for name, field in fields.items() if name.startswith(own)
-            }
+            ours = [name for name in fields if name.startswith(f"{self.architecture}.")]
+            self.metadata = {name.partition(".")[2]: fields[name].contents() for name in ours}
         except OSError as error:
-            raise CheckpointError(f"{path} cannot be read: {error.strerror}; check the file.") from error
+            raise unreadable(path, error) from error
         except Exception as error:  # the package gguf checks little of what it reads
             raise CheckpointError(
                 f"{self.name} is no whole GGUF file; it is truncated or corrupt: fetch it again."
@@ -82,8 +78,8 @@ class GgufFile(TensorFile):
                 f"the metadata of {self.name} have no {self.architecture}.attention.head_count, without which heads"
                 f" cannot be told apart; score the checkpoint that it was made from."
             )
-        method = {"quantization_config": {"quant_method": f"GGUF ({self.architecture})"}}
-        return {"attention.causal": True, "model_type": self.architecture} | self.metadata | method
+        quantised = {"quantization_config": {"quant_method": f"GGUF ({self.architecture})"}}
+        return {"attention.causal": True, "model_type": self.architecture} | self.metadata | quantised
 
     def size(self, tensor: str, rows: tuple[int, int] | None = None) -> int:
         """Bytes of what `read` dequantises."""

@@ -172,7 +172,8 @@ class HubRepository(Repository):
             why = "HF_HUB_OFFLINE is set" if constants.HF_HUB_OFFLINE else why
             remedy = "check HF_TOKEN" if status in (401, 403) else "try again later or give a local path"
             raise CheckpointError(
-                f"{file} of {self.name} is no local file, and cannot be read: {why}; {remedy}."
+                f"there is no file or folder {self.name!r} here, and {file} of that Hub repository cannot be read:"
+                f" {why}; {remedy}."
             ) from error
 
 

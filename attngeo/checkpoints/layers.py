@@ -98,6 +98,7 @@ class Checkpoint:
         files: that hold its tensors.
         adapter: merged into its queries and keys.
         architectures: by model_type.
+        own_type: what its config.json says where ``config`` says another model_type, to read it as.
         fold_norm: multiply both factors of every form by the gain of the layer normalisation before; of ``ov`` that of
             the values alone.
         matrix: whose forms are read, "qk" or "ov".
@@ -117,6 +118,7 @@ class Checkpoint:
         architectures: Mapping[str, Entry] = ARCHITECTURES,
         fold_norm: bool = False,
         matrix: Matrix = "qk",
+        own_type: str | None = None,
     ) -> None:
         self.name, self.revision = name if adapter is None else f"{name} + {adapter.name}", revision
         self.model_type = value_of(config, "model_type", Name) or ""
@@ -129,11 +131,14 @@ class Checkpoint:
             shapes = {name: file.shapes[name] for name, file in self._files.items()}
             self.plans: list[LayerPlan] = locate(architectures, config, shapes)
         except CheckpointError as error:
-            why = self._refusal if isinstance(error, Misfit) else ""
-            raise CheckpointError(f"{self.name}: {why or error}") from error
+            why = self._refusal or f"{error}" if isinstance(error, Misfit) else f"{error}"
+            if own_type and isinstance(error, Misfit):
+                why = f"read as {self.model_type!r}, {why.partition(';')[0]}; its config says {own_type!r}: try that."
+            raise CheckpointError(f"{self.name}: {why}") from error
         if adapter is not None:
             adapter.fit(config, self.plans, shapes)
-        self.adapter, self.fold_norm, self.matrix, self.read_as = adapter, fold_norm, matrix, ""
+        self.adapter, self.fold_norm, self.matrix = adapter, fold_norm, matrix
+        self.read_as = "" if own_type is None else self.model_type
         unknown = next((p for p in self.plans if not p.output), None)
         if matrix == "ov" and (unknown or adapter is not None):
             why = "may be adapted, and adapters are merged into queries and keys alone"
@@ -335,24 +340,15 @@ def open_checkpoint(
         raise no_tensors(file)
     repository = open_repository(file.parent if file else path_or_id, revision, subfolder=subfolder)
     config = _config(repository)
-    own_type, config = config.get("model_type"), config | ({"model_type": model_type} if model_type else {})
+    own_type = None if model_type in (None, config["model_type"]) else f"{config['model_type']}"
+    config["model_type"] = model_type or config["model_type"]
     files = _weight_files(repository, file.name if file else "")
     if isinstance(repository, LocalFolder) and (apart := repository.open(TABLE_APART)) is not None:
         files.append(apart)
     merged = None if adapter is None else open_adapter(adapter)
-    try:
-        checkpoint = Checkpoint(
-            repository.name, repository.revision, config, files, merged, ARCHITECTURES, fold_norm, matrix
-        )
-    except CheckpointError as error:
-        misfit = error.__cause__
-        if model_type in (None, own_type) or not isinstance(misfit, Misfit) or str(misfit) not in str(error):
-            raise
-        raise CheckpointError(
-            f"{repository.name} does not fit {model_type!r}, as which it is read ({str(misfit).partition(';')[0]}); its"
-            f" config says {own_type!r}: read it as that, or as a type of the same tensors."
-        ) from error
-    checkpoint.read_as = "" if model_type in (None, own_type) else model_type
+    checkpoint = Checkpoint(
+        repository.name, repository.revision, config, files, merged, ARCHITECTURES, fold_norm, matrix, own_type
+    )
     if merged is not None:
         merged.require_use()
     return checkpoint
@@ -362,15 +358,9 @@ def _config(repository: Repository) -> dict[str, Any]:
     config = repository.json("config.json")
     if config is None:
         raise repository.absent("config.json")
-    if config.get("model_type"):
-        return dict(config)
     # configs of the first years name none; transformers then goes by the repository's name
-    return {**config, "model_type": _named(repository.name)}
-
-
-def _named(repository: str) -> str:
-    """The longest model_type that a repository's name contains."""
-    return max((name for name in ARCHITECTURES if name in repository.lower()), key=len, default="")
+    named = max((name for name in ARCHITECTURES if name in repository.name.lower()), key=len, default="")
+    return {**config, "model_type": config.get("model_type") or named}
 
 
 def _flat(config: Mapping) -> Iterator[tuple[str, Any]]:
@@ -411,7 +401,6 @@ def _shards(repository: Repository, index: str) -> list[str]:
 
 
 def _shard(repository: Repository, index: str, shard: str) -> TensorFile:
-    file = repository.open(shard)
-    if file is None:
+    if (file := repository.open(shard)) is None:
         raise repository.absent(f"{shard}, which {index} names")
     return file

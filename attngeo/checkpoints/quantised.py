@@ -80,11 +80,10 @@ def quantised(config: Mapping, files: Mapping[str, TensorFile]) -> dict[str, Ten
     Raises:
         CheckpointError: the architecture is unknown, or parts are missing.
     """
-    marked: dict[str, str] = {}
-    for mark in MARKS:
-        for name in files:
-            if name.endswith(f".{mark}"):
-                marked.setdefault(f"{name.removesuffix(mark)}weight", mark)
+    marks = [
+        (f"{name.removesuffix(mark)}weight", mark) for mark in MARKS for name in files if name.endswith(f".{mark}")
+    ]
+    marked = dict(reversed(marks))  # the first of MARKS decides
     if not marked:
         return {}
     turned = transposed(ARCHITECTURES, config)

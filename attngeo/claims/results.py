@@ -107,7 +107,7 @@ class Comparison:
 def _holds(measured: float, relation: str, number: float, tolerance: float) -> bool:
     gap = float(measured - number)
     relations = {"=": abs(gap) <= tolerance, "≠": abs(gap) > tolerance, "<": gap < -tolerance, ">": gap > tolerance}
-    return relations[relation] and not math.isnan(gap)
+    return bool(relations[relation]) and not math.isnan(gap)
 
 
 def exact(

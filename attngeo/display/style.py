@@ -42,10 +42,15 @@ _STYLE = mpl.rc_params_from_file(Path(__file__).with_name("house.mplstyle"), use
 @contextmanager
 def house_style() -> Iterator[None]:
     """The settings of matplotlib for the book, for the length of a ``with`` block or, as a decorator, of a function."""
+    state = np.random.get_state()
+    np.random.seed(0)  # from which seaborn draws the jitter of points
     with mpl.rc_context():
         mpl.rcParams.update(mpl.rcParamsDefault | {"backend": mpl.rcParams["backend"]} | _STYLE)
         mpl.rcParams.update({"axes.prop_cycle": cycler(color=PALETTE), "image.cmap": SEQUENTIAL})
-        yield
+        try:
+            yield
+        finally:
+            np.random.set_state(state)
 
 
 def new_figure(

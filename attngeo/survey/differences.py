@@ -6,7 +6,7 @@ from itertools import product
 from statistics import median
 from typing import NamedTuple
 
-from attngeo.bilinear.comparison import compare, compare_heads
+from attngeo.bilinear.comparison import compare
 from attngeo.bilinear.form import BilinearForm
 from attngeo.bilinear.rows import COLUMNS as OF_SCORES
 from attngeo.bilinear.scores import GAMMA, SUM, Convention
@@ -71,7 +71,7 @@ def difference_rows(
 
 def _far(first: BilinearForm, other: BilinearForm, per_head: bool) -> list[dict[str, float]]:
     """Cosine and relative change of the sums over heads, then of each head."""
-    compared = [compare(first, other), *([compare_heads(first, other)] if per_head else [])]
+    compared = [compare(first, other, heads) for heads in ((False, True) if per_head else (False,))]
     columns = ([x for each in compared for x in getattr(each, name).reshape(-1).tolist()] for name in CHANGES[2:])
     return [dict(zip(CHANGES[2:], values, strict=True)) for values in zip(*columns, strict=True)]
 

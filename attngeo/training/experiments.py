@@ -14,7 +14,7 @@ from attngeo.errors import AttngeoError
 from attngeo.files.workers import spread
 from attngeo.runs.experiments import Experiment, ExperimentError, PlannedRun, State, read_experiment
 from attngeo.training.config import configure
-from attngeo.training.run_folder import RunBusy, claimed, last_checkpoint
+from attngeo.training.run_folder import CONTENT, RunBusy, claimed, last_checkpoint
 from attngeo.training.train import train
 
 Listen = Callable[[dict[str, Any]], None]
@@ -47,8 +47,8 @@ def make_run(folder: Path, name: str, listen: Listen = lambda row: None) -> Atte
             if experiment.state(run) is State.RECORDED:
                 return Attempt.THERE
             goes_on = (output / "run.json").exists() and last_checkpoint(output) is not None
-            if not goes_on:
-                shutil.rmtree(output, ignore_errors=True)  # of a run cut off before its first checkpoint
+            for path in () if goes_on else map(output.joinpath, CONTENT):  # of a run without a checkpoint
+                shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
             train(config, output, resume=goes_on, listen=listen)
             return Attempt.MADE
     except RunBusy:

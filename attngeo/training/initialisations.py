@@ -19,6 +19,11 @@ from attngeo.training.choices import SYMMETRY, Initialisation, Values
 
 Attention = Any  # transformers' BertAttention, whose `.self` has the linear maps `query`, `key`, `value`
 
+MIXERS = {
+    Initialisation.SYMMETRIC: ties.identity,
+    Initialisation.SYMMETRIC_INDEFINITE: ties.reflection,
+    Initialisation.SKEW: ties.rotation,
+}
 MIMETIC_QK = (0.7, 0.7)  # weights of noise and identity in W_q W_k^T (Trockman & Kolter 2023)
 MIMETIC_VO = (0.4, 0.4)  # in W_v W_o, the identity with a minus sign
 
@@ -111,9 +116,7 @@ def _scaled_values(layer: Attention, generator: torch.Generator, std: float) -> 
 
 _MAKE = {
     Initialisation.RANDOM: lambda layer, generator, std: None,
-    Initialisation.SYMMETRIC: _tied(ties.identity),
-    Initialisation.SYMMETRIC_INDEFINITE: _tied(ties.reflection),
-    Initialisation.SKEW: _tied(ties.rotation),
+    **{initialisation: _tied(mixer) for initialisation, mixer in MIXERS.items()},
     Initialisation.RELEASED: _released,
     Initialisation.DEFAULT_LINEAR: _default_linear,
     Initialisation.MIMETIC: _mimetic,

@@ -14,13 +14,7 @@ from attngeo.checkpoints.models import Model, open_model
 from attngeo.errors import ParameterError
 from attngeo.training import ties
 from attngeo.training.choices import SYMMETRY, Initialisation
-from attngeo.training.initialisations import require_symmetry
-
-MIXERS = {
-    Initialisation.SYMMETRIC: ties.identity,
-    Initialisation.SYMMETRIC_INDEFINITE: ties.reflection,
-    Initialisation.SKEW: ties.rotation,
-}
+from attngeo.training.initialisations import MIXERS, require_symmetry
 
 
 @torch.no_grad()

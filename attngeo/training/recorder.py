@@ -5,7 +5,7 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -213,9 +213,12 @@ class Recorder(TrainerCallback):
         self._flushed = time.perf_counter()
 
 
-def as_tensors(batches: Batches, places: np.ndarray, device: torch.device | str = "cpu") -> dict[str, torch.Tensor]:
+def as_tensors(
+    batches: Batches, places: Sequence[int] | np.ndarray, device: torch.device | str = "cpu"
+) -> dict[str, torch.Tensor]:
     """A batch as the model takes it."""
-    return {name: torch.from_numpy(array).to(device) for name, array in vars(batches.at(places)).items()}
+    batch = batches.at(np.asarray(places))
+    return {name: torch.from_numpy(array).to(device) for name, array in vars(batch).items()}
 
 
 @contextmanager

@@ -4,12 +4,12 @@ import os
 from collections.abc import Callable
 from dataclasses import asdict
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import DataLoader
 from transformers import PreTrainedModel, PrinterCallback, Trainer
 
 import attngeo
@@ -114,7 +114,7 @@ class RecordedTrainer(Trainer):
         loader = DataLoader(
             self.train_dataset,
             batch_size=self.args.train_batch_size,
-            collate_fn=lambda batch: batch,
+            collate_fn=self.data_collator,
             num_workers=self.args.dataloader_num_workers,
             pin_memory=self.args.dataloader_pin_memory,
         )
@@ -125,19 +125,6 @@ class RecordedTrainer(Trainer):
         outputs = model(**inputs)
         self.recorder.add(outputs["prediction_loss"] / self.current_gradient_accumulation_steps)
         return (outputs["loss"], outputs) if return_outputs else outputs["loss"]
-
-
-class _Sequence(Dataset):
-    """The blocks of a run from its first step to its last."""
-
-    def __init__(self, batches: Batches, length: int) -> None:
-        self.batches, self.length = batches, length
-
-    def __len__(self) -> int:
-        return self.length
-
-    def __getitems__(self, places: list[int]) -> dict[str, torch.Tensor]:
-        return as_tensors(self.batches, np.asarray(places))
 
 
 def _model(config: TrainingConfig, vocabulary: Vocabulary, cpu: bool) -> PreTrainedModel:
@@ -180,8 +167,9 @@ def _trainer(config, output, arguments, model, corpus, vocabulary, tokens, liste
         | {"commit": head(Path(attngeo.__file__).resolve().parents[1]) or ""},
     }
     recorder = Recorder(config, output, about, held_out, listen)
+    places = range(config.steps * config.batch_size)  # of the run's blocks, from its first step to its last
     trainer = RecordedTrainer(
-        recorder, model=model, args=arguments, train_dataset=_Sequence(batches, config.steps * config.batch_size)
+        recorder, model=model, args=arguments, train_dataset=places, data_collator=partial(as_tensors, batches)
     )
     about["sharing"] = trainer.accelerator.distributed_type.value.lower()  # no, multi_gpu, multi_cpu
     return trainer

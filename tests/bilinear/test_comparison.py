@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from attngeo import BilinearForm
-from attngeo.bilinear.comparison import compare, compare_heads
+from attngeo.bilinear.comparison import compare
 from attngeo.errors import MatrixError
 
 
@@ -26,7 +26,7 @@ def test_it_is_that_of_the_dense_matrices_whatever_the_ranks(other):
 
 def test_heads_are_compared_one_by_one():
     a, b = form(), form(seed=1, kv_heads=4)
-    found = compare_heads(a, b)
+    found = compare(a, b, per_head=True)
     for h in range(4):
         expected = dense(a.head(h), b.head(h))
         assert (float(found.cosine[h]), float(found.relative_change[h])) == pytest.approx(expected, rel=1e-9)

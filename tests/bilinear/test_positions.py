@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from random_forms import SEEDS, forms, gaussian
 
 from attngeo import BilinearForm, symmetry_score
-from attngeo.bilinear.positions import position_space, share_at_random, sinusoids, split_heads, split_score
+from attngeo.bilinear.positions import position_space, share_at_random, sinusoids, split_score
 from attngeo.errors import MatrixError
 
 SHARES, SCORES = ("share", "share_outside", "share_mixed"), ("inside", "outside", "mixed")
@@ -37,7 +37,7 @@ def numbers(split, head=()) -> dict[str, float]:
 def test_the_split_is_that_of_dense_projectors_and_adds_up(form, data):
     k = data.draw(st.integers(1, max(1, form.d_model - 1)))
     basis = basis_of(form.d_model, k, data.draw(SEEDS))
-    whole, heads = split_score(form, basis), split_heads(form, basis)
+    whole, heads = split_score(form, basis), split_score(form, basis, per_head=True)
     by_head = [(form.head(h), numbers(heads, h)) for h in range(form.n_heads)]
     for m, split in [(form.dense(), numbers(whole)), *by_head]:
         dense = dense_split(m, basis)

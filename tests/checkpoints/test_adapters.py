@@ -14,6 +14,7 @@ from attngeo.checkpoints.tensorfiles import SafetensorsFile
 from attngeo.errors import CheckpointError, ParameterError
 
 LLAMA = ("llama", tf.LlamaForCausalLM)
+CONV1D = {"fan_in_fan_out": True}
 CASES = {
     "grouped keys": (*LLAMA, {"target_modules": ["q_proj", "k_proj", "v_proj"]}),
     "queries alone": (*LLAMA, {"target_modules": ["q_proj", "down_proj"]}),
@@ -26,12 +27,8 @@ CASES = {
         | {"alpha_pattern": {r".*\.1\..*k_proj": 16, "q_proj": 3}},
     ),
     "DoRA": (*LLAMA, {"target_modules": ["q_proj", "k_proj"], "use_dora": True}),
-    "Conv1D": ("gpt2", tf.GPT2LMHeadModel, {"target_modules": ["c_attn"], "fan_in_fan_out": True}),
-    "DoRA, Conv1D": (
-        "gpt2",
-        tf.GPT2LMHeadModel,
-        {"target_modules": ["c_attn"], "fan_in_fan_out": True, "use_dora": True},
-    ),
+    "Conv1D": ("gpt2", tf.GPT2LMHeadModel, {"target_modules": ["c_attn"], **CONV1D}),
+    "DoRA, Conv1D": ("gpt2", tf.GPT2LMHeadModel, {"target_modules": ["c_attn"], **CONV1D, "use_dora": True}),
     "one tensor for q, k and v": ("gpt_neox", tf.GPTNeoXForCausalLM, {"target_modules": ["query_key_value"]}),
     "DoRA, one tensor": ("phi3", tf.Phi3ForCausalLM, {"target_modules": ["qkv_proj"], "use_dora": True}),
     "base model without its head": ("bert", None, {"target_modules": ["query", "key"]}),
@@ -123,11 +120,16 @@ def edit_config(folder, **changes):
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
 
 
-def edit_tensors(folder, change):
-    path = folder / "adapter" / "adapter_model.safetensors"
-    tensors = load_file(path)
-    change(tensors)
-    save_file(tensors, path)
+def state(change):
+    """The adapter's file with some tensors changed."""
+
+    def edit(folder):
+        path = folder / "adapter" / "adapter_model.safetensors"
+        tensors = load_file(path)
+        change(tensors)
+        save_file(tensors, path)
+
+    return edit
 
 
 Q = "base_model.model.model.layers.1.self_attn.q_proj"
@@ -138,20 +140,14 @@ DAMAGES = {
     "PiSSA": (lambda f: edit_config(f, init_lora_weights="pissa"), "pissa"),
     "on in some tokens alone": (lambda f: edit_config(f, alora_invocation_tokens=[1]), "alora_invocation_tokens"),
     "no alpha": (lambda f: edit_config(f, lora_alpha=None), "lora_alpha"),
-    "another width": (
-        lambda f: edit_tensors(f, lambda t: t.update({f"{Q}.lora_A.weight": torch.zeros(4, 48)})),
-        r"layers\.1\.self_attn\.q_proj .*another base",
-    ),
-    "one factor": (lambda f: edit_tensors(f, lambda t: t.pop(f"{Q}.lora_B.weight")), r"layers\.1\.self_attn\.q_proj"),
+    "another width": (state(lambda t: t.update({f"{Q}.lora_A.weight": torch.zeros(4, 48)})), "another base"),
+    "one factor": (state(lambda t: t.pop(f"{Q}.lora_B.weight")), r"layers\.1\.self_attn\.q_proj"),
     "values alone": (
-        lambda f: edit_tensors(f, lambda t: [t.pop(n) for n in list(t) if "q_proj" in n or "k_proj" in n]),
+        state(lambda t: [t.pop(n) for n in list(t) if "q_proj" in n or "k_proj" in n]),
         r"\(it adapts v_proj\)",
     ),
-    "a whole weight": (
-        lambda f: edit_tensors(f, lambda t: t.update({f"{Q}.weight": torch.zeros(32, 32)})),
-        "modules_to_save",
-    ),
-    "NaN": (lambda f: edit_tensors(f, lambda t: t[f"{Q}.lora_A.weight"].fill_(float("nan"))), "NaN"),
+    "a whole weight": (state(lambda t: t.update({f"{Q}.weight": torch.zeros(32, 32)})), "modules_to_save"),
+    "NaN": (state(lambda t: t[f"{Q}.lora_A.weight"].fill_(float("nan"))), "NaN"),
 }
 
 

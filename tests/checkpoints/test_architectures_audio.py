@@ -39,39 +39,30 @@ def decoded(**inputs: torch.Tensor) -> dict:
     return inputs | {"decoder_input_ids": tokens()["input_ids"]}
 
 
+FRAMES = {"input_features": (2, 16, 8)}
+
+
+def of_shape(**shapes):
+    return lambda: {name: torch.randn(shape) for name, shape in shapes.items()}
+
+
 CASES = [
     *(Case(name, small_model(name, **CONV), sound) for name in WAVES),
-    Case(
-        "audio-spectrogram-transformer",
-        small_model("audio-spectrogram-transformer", max_length=16),
-        lambda: {"input_values": torch.randn(2, 16, 8)},
-    ),
+    Case("audio-spectrogram-transformer", small_model("audio-spectrogram-transformer", max_length=16),
+         of_shape(input_values=(2, 16, 8))),
     Case("musicgen", musicgen, lambda: tokens() | {"decoder_input_ids": codes()}, scale=t5_is_unscaled),
-    Case(
-        "musicgen_decoder",
-        small_model("musicgen_decoder", tf.MusicgenForCausalLM, num_codebooks=2),
-        lambda: {"input_ids": codes(), "encoder_hidden_states": torch.randn(2, 6, WIDTH)},
-    ),
-    Case(
-        "speech_to_text",
-        small_model("speech_to_text", input_feat_per_channel=8, conv_channels=16),
-        lambda: decoded(input_features=torch.randn(2, 16, 8)),
-    ),
+    Case("musicgen_decoder", small_model("musicgen_decoder", tf.MusicgenForCausalLM, num_codebooks=2),
+         lambda: {"input_ids": codes(), "encoder_hidden_states": torch.randn(2, 6, WIDTH)}),
+    Case("speech_to_text", small_model("speech_to_text", input_feat_per_channel=8, conv_channels=16),
+         lambda: decoded(**of_shape(**FRAMES)())),
     Case("speecht5", small_model("speecht5", tf.SpeechT5ForSpeechToText, **CONV), lambda: decoded(**sound())),
-    Case(
-        "wav2vec2-bert",
-        small_model("wav2vec2-bert", feature_projection_input_dim=8),
-        lambda: {"input_features": torch.randn(2, 16, 8)},
-    ),
+    Case("wav2vec2-bert", small_model("wav2vec2-bert", feature_projection_input_dim=8), of_shape(**FRAMES)),
     Case("wav2vec2-conformer", small_model("wav2vec2-conformer", position_embeddings_type=None, **CONV), sound),
     # it returns the mean over its heads
     Case("wavlm", small_model("wavlm", **CONV), sound, inside=True),
-    Case(
-        "whisper",
-        small_model("whisper", max_source_positions=8),
-        lambda: decoded(input_features=torch.randn(2, 8, 16)),
-    ),
-]
+    Case("whisper", small_model("whisper", max_source_positions=8),
+         lambda: decoded(input_features=torch.randn(2, 8, 16))),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)

@@ -69,6 +69,16 @@ def mllama():
     return small_model("mllama", text_config=text.to_dict(), vision_config=vision.to_dict())()
 
 
+def mask2former():
+    widths = dict.fromkeys(("feature_size", "mask_feature_size", "hidden_dim"), WIDTH)
+    return small_model("mask2former", backbone_config=small_config("swin", **SWIN | STAGES), num_queries=5, **widths)()
+
+
+def sam():
+    parts = {"prompt_encoder_config": PROMPTS, "mask_decoder_config": MASKS}
+    return small_model("sam", vision_config=small_config("sam_vision_model", **SAM).to_dict(), **parts)()
+
+
 def qwen_vl(name: str):
     return small_model(name, text_config=small_config(f"{name}_text", rope_parameters=ROPE).to_dict())
 
@@ -80,36 +90,11 @@ CASES = [
     Case("videomae", small_model("videomae", num_frames=2), lambda: {"pixel_values": torch.randn(2, 2, 3, 8, 8)}),
     Case("swin", small_model("swin", **SWIN), lambda: image(16), inside=True),
     Case("swinv2", small_model("swinv2", **SWIN), lambda: image(16), inside=True, cosine=True, scale=lambda plan: 1.0),
-    Case(
-        "seggpt",
-        small_model("seggpt", image_size=[16, 8], intermediate_hidden_state_indices=[1], merge_index=0),
-        image_with_prompt,
-    ),
+    Case("seggpt", small_model("seggpt", image_size=[16, 8], intermediate_hidden_state_indices=[1], merge_index=0),
+         image_with_prompt),
     Case("detr", small_model("detr", use_timm_backbone=False, backbone_config=RESNET), lambda: image(64)),
-    Case(
-        "mask2former",
-        small_model(
-            "mask2former",
-            backbone_config=small_config("swin", **SWIN | STAGES),
-            feature_size=WIDTH,
-            mask_feature_size=WIDTH,
-            hidden_dim=WIDTH,
-            num_queries=5,
-        ),
-        lambda: image(64),
-        inside=True,
-    ),
-    Case(
-        "sam",
-        small_model(
-            "sam",
-            vision_config=small_config("sam_vision_model", **SAM).to_dict(),
-            prompt_encoder_config=PROMPTS,
-            mask_decoder_config=MASKS,
-        ),
-        lambda: image(16) | {"input_points": torch.ones(2, 1, 1, 2)},
-        inside=True,
-    ),
+    Case("mask2former", mask2former, lambda: image(64), inside=True),
+    Case("sam", sam, lambda: image(16) | {"input_points": torch.ones(2, 1, 1, 2)}, inside=True),
     Case("sam_vision_model", small_model("sam_vision_model", tf.SamVisionModel, **SAM), lambda: image(16), inside=True),
     # towers of models of images and text
     Case("clip_text_model"),

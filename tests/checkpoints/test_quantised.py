@@ -221,7 +221,7 @@ def test_what_stands_transposed_does_not_where_it_is_quantised(stored, name):
 def zeros(dtype, **shapes):
     """Parts that no format has, such as HQQ and quanto name theirs."""
     parts = {name.replace("__", "."): torch.zeros(size, dtype=dtype) for name, size in shapes.items()}
-    return lambda weight: (dict(parts), weight)
+    return lambda weight: ({name: part.clone() for name, part in parts.items()}, weight)
 
 
 REFUSED = {

@@ -1,6 +1,7 @@
 import matplotlib as mpl
 import numpy as np
 import pytest
+import seaborn as sns
 
 from attngeo.display.style import (
     DECODER,
@@ -8,6 +9,7 @@ from attngeo.display.style import (
     NARROW,
     PALETTE,
     CaptionedFigure,
+    house_style,
     new_figure,
     one_column,
 )
@@ -27,6 +29,17 @@ def test_equal_figures_give_equal_svg_whatever_the_settings_of_the_session():
         before = dict(mpl.rcParams)
         assert lines().svg() == reference
         assert dict(mpl.rcParams) == before
+
+
+@house_style()
+def scattered():
+    figure, panel = new_figure(3, 2)
+    sns.stripplot(x=["a"] * 9, y=range(9), ax=panel)
+    return CaptionedFigure(figure, "fig-points", "Nine points.", "Points.")
+
+
+def test_points_are_scattered_alike_every_time():
+    assert scattered().svg() == scattered().svg() and np.random.rand() != np.random.rand()
 
 
 def test_a_figure_shows_itself_with_words_for_the_book():

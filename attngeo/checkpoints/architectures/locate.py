@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -103,28 +104,18 @@ def locate(architectures: Mapping[str, Entry], config: Mapping, shapes: Mapping[
 
 
 def places(architectures: Mapping[str, Entry], config: Mapping, names: Iterable[str]) -> dict[Place, str]:
-    """Query and key weights by their place in a model, whichever version of transformers named them.
-
-    Raises:
-        CheckpointError: two names have one place.
-    """
+    """Query and key weights by their place in a model, whichever version of transformers named them."""
     patterns: list[tuple[int, str, re.Pattern]] = []
     for number, stack in enumerate(_stacks(architectures, _top(config))):
         for named in (stack, _renamed(stack)):
             for role, weight in (("query", named.entry.query), ("key", named.entry.key)):
                 patterns.append((number, role, _pattern(named, weight)))
-    found: dict[Place, str] = {}
+    by_place: dict[Place, str] = {}
     for name in names:
         matches = ((number, role, pattern.fullmatch(name)) for number, role, pattern in patterns)
-        for number, role, match in matches:
-            if match:
-                place = (number, role, tuple(map(int, match.groups()[2:])))
-                if found.setdefault(place, name) != name:
-                    raise CheckpointError(
-                        f"{found[place]} and {name} are the same weight of the model; keep one of them."
-                    )
-                break
-    return found
+        there = ((number, role, tuple(map(int, match.groups()[2:]))) for number, role, match in matches if match)
+        by_place |= {place: name for place in islice(there, 1)}
+    return by_place
 
 
 def transposed(architectures: Mapping[str, Entry], config: Mapping) -> list[bool]:
@@ -240,20 +231,19 @@ def _modules(stack: _Stack, shapes: Mapping[str, Size]) -> list[tuple[tuple[int,
     return sorted((tuple(map(int, match.groups()[2:])), (match[1] + match[2]).rstrip(".")) for match in matches)
 
 
-def _check_complete(stack: _Stack, found: list[tuple[int, ...]]) -> None:
+def _check_complete(stack: _Stack, numbers: list[tuple[int, ...]]) -> None:
+    """Refuse modules that lack one of the layers which the config tells; ``numbers`` are those in their names."""
     count = stack.config.get(stack.entry.layers, Layers | Counts)
-    if not found or count is None:
+    if not numbers or count is None:
         return
     stages, depth = (count, 2) if isinstance(count, list) else ([count], 1)
-    places = ((stage, layer)[-depth:] for stage, layers in enumerate(stages) for layer in range(layers))
-    there = {numbers[:depth] for numbers in found}
-    missing = next((place for place in places if place not in there), None)
-    if missing:
-        numbers = (*missing, *found[-1][depth:])
+    there = {place[:depth] for place in numbers}
+    promised = ((stage, layer)[-depth:] for stage, layers in enumerate(stages) for layer in range(layers))
+    if missing := next((place for place in promised if place not in there), None):
+        module = stack.entry.module.format(*missing, *numbers[-1][depth:])
         raise CheckpointError(
-            f"{stack.entry.tensor(stack.entry.module.format(*numbers), stack.entry.query)} is missing, one of"
-            f" {sum(stages)} layers that config.json promises; the download or the save was incomplete: fetch the"
-            f" checkpoint again."
+            f"{stack.entry.tensor(module, stack.entry.query)} is missing, one of {sum(stages)} layers that config.json"
+            f" promises; the download or the save was incomplete: fetch the checkpoint again."
         )
 
 
@@ -308,16 +298,10 @@ def _value_and_output(
     entry: Attention, module: str, shapes: Mapping[str, Size], widths: tuple[int, int]
 ) -> tuple[str, str]:
     """The weights beside query and key, by the names of these; "" unless both are there and nothing between."""
-    named = (
-        entry.key
-        if entry.layout.rows
-        else re.sub("key|k(?=_|$)", lambda k: "value" if k[0] == "key" else "v", entry.key)
-    )
-    value = entry.tensor(module, named)
-    beside = module.rpartition(".")[0]
-    outputs = (
-        entry.tensor(beside, name[3:]) if name.startswith("../") else entry.tensor(module, name) for name in OUTPUTS
-    )
+    separate = re.sub("key|k(?=_|$)", lambda k: "value" if k[0] == "key" else "v", entry.key)
+    named = entry.key if entry.layout.rows else separate
+    value, beside = entry.tensor(module, named), module.rpartition(".")[0]
+    outputs = (entry.tensor(beside if name[:3] == "../" else module, name.removeprefix("../")) for name in OUTPUTS)
     output = next((name for name in outputs if name in shapes), "")
     linear = not any(entry.tensor(module, name) in shapes for name in BETWEEN)
     side = 1 - entry.layout.transposed  # of the output map, along which its heads stand
@@ -328,15 +312,12 @@ def _value_and_output(
 def _of_layer(config: _Config, key: str, numbers: tuple[int, ...]) -> int | None:
     """A count that a config gives for all layers, or in a list by the module's first number."""
     count = config.get(key, Count | Counts)
-    if isinstance(count, list):
-        layer = numbers[0] if numbers else 0
-        count = count[layer] if layer < len(count) else 0
-        if not count:
-            raise CheckpointError(
-                f"{key} in config.json has no number for layer {layer}, which has an attention in the files; mend it or"
-                f" fetch the checkpoint again."
-            )
-    return count
+    if not isinstance(count, list):
+        return count
+    layer = numbers[0] if numbers else 0
+    if not (layer < len(count) and count[layer]):
+        raise Misfit(f"{key} in config.json has no number for layer {layer}, which has an attention; fetch both again.")
+    return count[layer]
 
 
 def _divide(tensor: str, size: int, count: int, what: str) -> int:

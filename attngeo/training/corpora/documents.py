@@ -133,7 +133,7 @@ def _json_lines(lines: io.TextIOBase) -> Iterator[str | None]:
 
 
 def _table(lines: io.TextIOBase) -> Iterator[str | None]:
-    csv.field_size_limit(sys.maxsize)
+    csv.field_size_limit(2**31 - 1)
     rows = csv.DictReader(lines)
     name = _text_field(rows.fieldnames or ())
     yield from (row[name] for row in rows)
