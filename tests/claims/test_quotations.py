@@ -15,6 +15,7 @@ EXCERPTS = yaml.safe_load(data("published", "excerpts.yml").read_text("utf-8"))[
 EVERY = [(place, text) for place, texts in EXCERPTS.items() for text in texts]
 STATEMENTS = published.statements()
 PAGES = sorted([*root().glob("notebooks/*.py"), *root().glob("book/*.md")])
+FULL = {"2.3": "S1.12", "2.4": "S1.14"}  # theorems that the paper first states informally
 NUMBERED = ("proposition", "theorem", "definition", "remark", "corollary", "lemma")
 
 
@@ -86,10 +87,11 @@ def test_an_excerpt_stands_where_the_paper_has_it_with_what_its_sentence_hedges_
 
 
 def around(number):
-    """Where the paper speaks of a statement: itself, its section, its equations."""
-    kind, section, equations = STATEMENTS.loc[number, ["kind", "section", "equations"]]
-    at = f"{kind.title()} {number}" if kind in NUMBERED else number
-    return places(f"{at}; Section {section}" + f"; Eqs. {equations}" * bool(equations))
+    """Where the paper speaks of a statement: itself, its section, its equations, and those of its full form."""
+    for stated in {number, FULL.get(number, number)}:
+        kind, section, equations = STATEMENTS.loc[stated, ["kind", "section", "equations"]]
+        at = f"{kind.title()} {stated}" if kind in NUMBERED else stated
+        yield from places(f"{at}; Section {section}" + f"; Eqs. {equations}" * bool(equations))
 
 
 MISSING = [  # assumptions that the paper is said not to state: what holds, words for them, and where these would be
