@@ -78,7 +78,7 @@ BAD = {  # flags, and what the sentence names
     "--corpus $NOWHERE/x": r"\$NOWHERE/x",
     "--block-size 5000": " 5000",
     "--lr nan": r"lr .*nan",
-    "--steps 0": r"steps .*0.* 1 ",
+    "--steps 0": r"steps .*0.* 1;",
     "--heads 3": r"3 .* 16",
     "--warmup 4": "warmup",
     "--micro-batch 3": r" 3 .*batch_size 4",
@@ -99,7 +99,7 @@ BAD_FILES = {  # what a file of settings says, and what the sentence names
     "steps: 1.5": r"steps .*1\.5",
     "steps: true": r"steps .*True",
     "preset: huge": "'huge'",
-    "init: odd": r"init .*'odd'.* random",
+    "init: odd": r"init .*'odd'.* --help",
 }
 
 
