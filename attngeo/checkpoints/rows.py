@@ -12,7 +12,7 @@ from attngeo.checkpoints.architectures.entry import Matrix, Positions
 from attngeo.checkpoints.architectures.plans import LayerPlan
 from attngeo.checkpoints.layers import AttentionLayer, Checkpoint, open_checkpoint
 from attngeo.checkpoints.models import open_model
-from attngeo.errors import CheckpointError
+from attngeo.errors import CheckpointError, ParameterError
 
 
 def score_table(
@@ -29,15 +29,17 @@ def score_table(
         gamma: threshold of directionality, in standard deviations.
         per_head: also a row for each head.
         convention: formulas of the scores.
-        matrix: "ov" for the value-output maps in the place of W_qk, where ``source`` is not yet opened.
+        matrix: "ov" for the value-output maps in the place of W_qk; what is opened is scored as it was opened.
 
     Raises:
         CheckpointError: a tensor cannot be read or is not finite.
-        ParameterError: gamma is not a finite number >= 0.
+        ParameterError: gamma is not a finite number >= 0, or ``source`` is opened for another matrix.
     """
     if isinstance(source, nn.Module):
         source = open_model(source, matrix=matrix)
     opened = source if isinstance(source, Checkpoint) else open_checkpoint(source, matrix=matrix)
+    if matrix not in ("qk", opened.matrix):
+        raise ParameterError(f"{opened.name} is opened with matrix={opened.matrix!r}; open it with {matrix!r}.")
     rows = (row for layer in opened for row in layer_rows(opened, layer, gamma, per_head, convention))
     return ScoreTable(ScoreRow(**row) for row in rows)
 
