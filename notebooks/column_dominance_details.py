@@ -79,8 +79,12 @@ def context_tokens(d: int, n_tokens: int, exponent: float, n_draws: int, seed: i
 # ````{prf:lemma} rows and columns share one sum of squares
 # :label: lem-s1-12-sum
 #
-# $\sum_k \|w_{\cdot,k}\|^2 = \sum_m \|w_{m,\cdot}\|^2 = \|W\|_F^2$ for every matrix $W$. So the side of the larger sum of norms is
-# the side of their smaller variance.
+# $\sum_k \|w_{\cdot,k}\|^2 = \sum_m \|w_{m,\cdot}\|^2 = \|W\|_F^2$ for every matrix $W$. With $R = \sum_m \|w_{m,\cdot}\|$
+# and $C = \sum_k \|w_{\cdot,k}\|$ the variances of the $d$ row norms and of the $d$ column norms therefore differ by
+#
+# $$
+# \mathrm{Var}_m \|w_{m,\cdot}\| - \mathrm{Var}_k \|w_{\cdot,k}\| = (C^2 - R^2) / d^2 .
+# $$ (eq-s1-12-spread)
 # ````
 #
 # ````{dropdown} Proof
@@ -91,9 +95,60 @@ def context_tokens(d: int, n_tokens: int, exponent: float, n_draws: int, seed: i
 # ````
 #
 # After Eq. S98 the proof of Theorem S1.12 says that "the net increase of the norm of the columns" is bigger than that of the
-# rows. Read as squared norms this is impossible. Read as norms it is true for one context token of {prf:ref}`prop-s1-8`, and
-# columns are then the more *even* side. Column dominance means a few large columns against rows of middling size.
+# rows. Read as squared norms this is impossible. Read as norms it is true for one context token of {prf:ref}`prop-s1-8`. For a
+# sequence whose tokens have one law and occur once, both sums are equal on average.
 #
+# By {eq}`eq-s1-12-spread` the side of the larger sum is the side of the *smaller* variance. Column dominance means the
+# opposite: a few large columns against rows of middling size.
+
+
+# %% tags=["remove-cell"]
+def spread_between_sides(row_sum: Float[Tensor, " n"], column_sum: Float[Tensor, " n"], d: int) -> Tensor:
+    """Variance of the row norms less that of the column norms, since both have one sum of squares."""
+    return (column_sum.square() - row_sum.square()) / d**2
+
+
+@cache
+def one_sequence(d: int, exponent: float, n_draws: int, seed: int) -> Float[Tensor, "draws d d"]:
+    """Autoregressive updates by sequences of tokens of one law that occur once."""
+    model = UpdateModel(torch.diag(power_profile(d, exponent)), n_tokens=16, n_sequences=1)
+    return model.draw(n_draws, torch.Generator().manual_seed(seed))
+
+
+# %%
+@claim(
+    "S1.12",
+    "Eqs. S97, S98",
+    "columns grow more than rows on the whole",
+    Verdict.CHANGES,
+    printed='"[T]he net increase of the norm of the columns is bigger than the net increase of the norm of the rows."',
+    place="Proof of Theorem S1.12, after Eq. S98",
+    holds=r"""For one context token of Prop. S1.8 the column norms do add up to more than the row norms. For sequences
+    whose tokens have one law and occur once both sums are equal on average. The squared norms always add up to the same,
+    $\|W\|_F^2$.""",
+    remark="""Since the squares add up to the same, the side of the larger sum is the side of the smaller variance. So
+    Eq. S101 follows from this sentence, and Eq. S102 does not.""",
+)
+def net_growth(d=48, exponent=1.0, n_draws=500, seed=0):
+    updates, words = (
+        context_tokens(d, 8, exponent, n_draws, seed),
+        "log of the sum of column norms over that of row norms",
+    )
+    rows, columns = (squared.sqrt() for squared in squared_norms(updates))
+    of_rows, of_columns = rows.sum(-1), columns.sum(-1)
+    yield monte_carlo(f"one context token of Prop. S1.8: {words}", (of_columns / of_rows).log(), 0, ">", paper="> 0")
+    spread = rows.var(-1, correction=0) - columns.var(-1, correction=0)
+    distance = (spread - spread_between_sides(of_rows, of_columns, d)).abs().max()
+    yield exact(
+        "largest distance of Var(row norms) - Var(column norms) from its value by the two sums", distance, 0, 1e-9
+    )
+    once = [squared.sqrt().sum(-1) for squared in squared_norms(one_sequence(d, exponent, n_draws, seed + 1))]
+    yield monte_carlo(f"tokens of one law that occur once: {words}", (once[1] / once[0]).log(), 0, paper="> 0")
+
+
+show(net_growth(seed=seed))
+
+# %% [markdown]
 # ## One context token
 #
 # ````{prf:proposition} Prop. S1.8 of the paper: growth by a context token

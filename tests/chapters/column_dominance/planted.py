@@ -84,6 +84,14 @@ PLANTED = [
     ("initial_rows", "squared_norm_variance", lambda n, mu, s: n * (2 * s**4 + 4 * mu**2)),
     ("initial_rows", "initial_moments", lambda n, s: (s**2 / n, 0.0, s**2)),
     ("tail_order", "DISCRETE", details.DISCRETE[::-1]),
+    (
+        "net_growth",
+        "spread_between_sides",
+        lambda row_sum, column_sum, d: (row_sum.square() - column_sum.square()) / d**2,
+        "largest distance",
+    ),
+    ("net_growth", "context_tokens", lambda *at, **more: context_tokens(*at, **more).mT, "one context token"),
+    ("net_growth", "one_sequence", lambda d, *at: details.context_tokens(d, 8, *at), "tokens of one law"),
     ("variance_of_norms", "context_tokens", lambda *at, **more: context_tokens(*at, **more).mT),
     ("equal_expected_norms", "vocabulary_squared_norms", without_both_orders),
     (
