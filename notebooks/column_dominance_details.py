@@ -210,12 +210,6 @@ def context_ratio(d=16, n_tokens=8, exponent=1.0, n_draws=8000, seed=0):
         yield monte_carlo(f"ratio, column {k + 1} to row {m + 1}", ratio, independent_ratio(covariance, m))
     yield monte_carlo("ratio for the row of smallest variance", ratio_samples(columns[:, 0], rows[:, -1]), 1, ">")
     yield monte_carlo("ratio for the row of largest variance", ratio_samples(columns[:, 0], rows[:, 0]), 1, "<")
-    z, sizes = coordinates(2, 2), torch.tensor([1.5, 1.0], dtype=torch.float64)  # a predicted token, and y
-    x, y = z.values[:, 0] * sizes.sqrt(), z.values[:, 1]
-    followed = (x[:, 1] * y.sum(1))[:, None, None] * x[:, :, None] * y[:, None]
-    rows, columns = map(z.mean, squared_norms(followed))
-    words = "coefficients $x_2 (y_1 + y_2)$: ratio, column 1 to the row of smaller variance"
-    yield compare(words, columns[0] / rows[1], "<", 1, 0.1, paper="> 1")
 
 
 show(context_ratio(n_tokens=n_tokens, **profile))
@@ -314,9 +308,102 @@ def independence_of_vectors():
 show(independence_of_vectors())
 
 # %% [markdown]
-# By {prf:ref}`prop-2-2` the coefficient $\beta_{it^*}$ of a pair contains $y$ and the error at position $i$, which depends
-# on $x_i$. Where it is large for the $x_i$ that are large in row $m$, this row gains, and the inequality can turn round.
+# ### Coefficients made from the embeddings
 #
+# By {prf:ref}`prop-2-2` the coefficient $\beta_{it^*}$ of a pair contains $y$ and the error at position $i$, which depends
+# on $x_i$. For $\beta_i = x_i^\top B y$ the expectations can still be computed.
+#
+# ````{prf:proposition} coefficients that follow the embeddings
+# :label: prop-s1-8-bilinear
+#
+# Let $\beta_i = x_i^\top B y$ with a fixed $B$, Gaussian embeddings and $\sigma_y = 1$. With
+# $G = B^\top [N(N+1)\Sigma^2 + N\,\mathrm{Tr}(\Sigma)\,\Sigma] B$,
+#
+# $$
+# \begin{aligned}
+# \mathbb{E}\|\Delta w_{\cdot,k}\|^2 &= \mathrm{Tr}(G) + 2 G_{kk}, \\
+# \mathbb{E}\|\Delta w_{m,\cdot}\|^2 &= (d+2) \bigl[ N(N+1) \|(\Sigma B)_{m,\cdot}\|^2
+# + N \Sigma_{mm} \mathrm{Tr}(B^\top \Sigma B) \bigr] .
+# \end{aligned}
+# $$ (eq-s1-8-bilinear)
+# ````
+#
+# ````{dropdown} Proof
+# ```{prf:proof}
+# Now $\Delta W = S B y y^\top$ with $S = \sum_i x_i x_i^\top$. For Gaussian vectors and a symmetric $A$, splitting
+# $S A S$ into equal and unequal indices and using
+# $\mathbb{E}[x x^\top A x x^\top] = 2 \Sigma A \Sigma + \mathrm{Tr}(A \Sigma) \Sigma$ gives
+#
+# $$
+# \mathbb{E}[S A S] = N(N+1)\, \Sigma A \Sigma + N\, \mathrm{Tr}(A\Sigma)\, \Sigma .
+# $$
+#
+# For a standard normal $y$, $\mathbb{E}[y_k^2\, y^\top C y] = \mathrm{Tr}(C) + 2 C_{kk}$, and summed over $k$,
+# $\mathbb{E}[\|y\|^2\, y^\top C y] = (d+2)\, \mathrm{Tr}(C)$.
+#
+# Column $k$ has squared norm $y_k^2\, y^\top B^\top S S B y$: take $A = I$ and $C = B^\top \mathbb{E}[SS] B = G$. Row $m$ has
+# squared norm $\|y\|^2\, y^\top B^\top S e_m e_m^\top S B y$: take $A = e_m e_m^\top$ and
+# $C = B^\top [N(N+1) \Sigma e_m e_m^\top \Sigma + N \Sigma_{mm} \Sigma] B$, whose trace is the bracket in
+# {eq}`eq-s1-8-bilinear`.
+# ```
+# ````
+#
+# The ratio now depends on the column too. Where the coefficients are large for the $x_i$ that are large in row $m$, this row
+# gains, and the inequality turns round.
+
+
+# %% tags=["remove-cell"]
+def bilinear_squared_norms(
+    covariance: Float[Tensor, "d d"], form: Float[Tensor, "d d"], n_tokens: int
+) -> tuple[Float[Tensor, " d"], Float[Tensor, " d"]]:
+    """Expected squared row and column norms with ``beta_i = x_i^T B y``, Gaussian: the proposition above."""
+    d, n, twice = len(covariance), n_tokens, n_tokens * (n_tokens + 1)
+    rows = (
+        twice * (covariance @ form).square().sum(-1) + n * covariance.diagonal() * (form.T @ covariance @ form).trace()
+    )
+    g = form.T @ (twice * covariance @ covariance + n * covariance.trace() * covariance) @ form
+    return (d + 2) * rows, g.trace() + 2 * g.diagonal()
+
+
+# %%
+@claim(
+    "S1.8",
+    "(coefficients of Prop. 2.2 of the paper)",
+    "the ratio when the coefficients depend on the embeddings",
+    Verdict.ASSUMPTION,
+    printed=r"""Eqs. S57 and S60 take $\beta_{it^*}$ out of the expectation: "$\sum_i \beta_{it^*}^2\,
+    \mathbb{E}[x_i^\top x_i]$".""",
+    place="Proof of Proposition S1.8, Eqs. S57, S60",
+    holds=r"""The ratio needs coefficients independent of all embeddings. With $\beta_i = x_i^\top B y$ and Gaussian
+    embeddings the ratio is $(\mathrm{Tr}\,G + 2 G_{kk}) / \big((d+2)[N(N+1)\|(\Sigma B)_{m,\cdot}\|^2 + N \Sigma_{mm}
+    \mathrm{Tr}(B^\top \Sigma B)]\big)$, $G = B^\top [N(N+1)\Sigma^2 + N\,\mathrm{Tr}(\Sigma)\,\Sigma] B$. It depends on
+    $k$ too, and Eq. S53 fails for some $B$.""",
+    missing=("independent of all embeddings",),
+    remark=r"""Prop. 2.2 of the paper makes $\beta_{it^*}$ a function of $y$ and of the error at position $i$, hence of
+    $x_i$.""",
+)
+def context_ratio_of_dependent_coefficients():
+    z, covariance = coordinates(3, 2), ROOT @ ROOT.T
+    x, y = z.values[:, :2] @ ROOT.T, z.values[:, 2:]
+    for coefficients, b in {"generic $B$": [[1, -2], [0.5, 1]], "coefficients $x_2 y_1$": [[0, 0], [1, 0]]}.items():
+        b = torch.tensor(b, dtype=torch.float64)
+        norms, expected = squared_norms(x.mT @ (x @ b @ y.mT) @ y), bilinear_squared_norms(covariance, b, 2)
+        for side, measured, values in zip(("row", "column"), map(z.mean, norms), expected, strict=True):
+            for k in (0, 1):
+                yield exact(
+                    f"{coefficients}, two predicted tokens: squared norm of {side} {k + 1}", measured[k], values[k]
+                )
+    ratio, words = (
+        expected[1][1] / expected[0][1],
+        f"{coefficients}: ratio, column 2 to row 2, of below-average variance",
+    )
+    yield compare(f"{words}, against Eq. S62", ratio, "≠", independent_ratio(covariance, 1), 0.1)
+    yield compare(f"{words}, against Eq. S53", ratio, "<", 1, 0.1, paper="> 1")
+
+
+show(context_ratio_of_dependent_coefficients())
+
+# %% [markdown]
 # ### One predicted token
 #
 # ````{prf:corollary} Cor. S1.9 of the paper: growth by a predicted token
