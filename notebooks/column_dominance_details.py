@@ -603,8 +603,8 @@ show(initial_rows(n=d, seed=seed))
 # - For a large mean the range reaches below it. There the law of larger variance has the *lighter* tail, even if both have
 #   one shape.
 #
-# The proof (Eq. S91) divides by the wrong second moment. It also applies the second-moment inequality to a variable of negative
-# mean, where it says nothing and bounds a probability from below by more than 1. The corrected lemma does not cover the norms of
+# The proof divides by the wrong second moment. It also applies the second-moment inequality to a variable of negative mean,
+# where it says nothing: in the check it arrives at more than 1 for a probability. The corrected lemma does not cover the norms of
 # rows and columns, which are positive, skewed and of different shapes.
 
 
@@ -647,11 +647,47 @@ def tail_order(z=2.0):
     beyond = mu + np.arange(80) / 8
     words = r"Gaussians: least tail difference over $z \ge \mu$"
     yield compare(words, (a.sf(beyond) - b.sf(beyond)).min(), ">", -1e-15)
-    words, z = "lower bound of Eq. S91 on a probability, far above the mean", mu + 4 * a.std()
-    yield compare(words, ((mu - z) / a.std()) ** 2, ">", 1, 1e-9, paper="< 1")
 
 
 show(tail_order())
+
+
+# %%
+def solved_threshold(sigma_a: float, sigma_b: float, mu: float) -> float:
+    """``mu + sqrt(sigma_a sigma_b)``: from where on Eq. S92 holds, among z > mu."""
+    return mu + math.sqrt(sigma_a * sigma_b)
+
+
+@claim(
+    "S1.11",
+    "Eqs. S91, S93",
+    "the lower bound on a tail, and the threshold it gives",
+    Verdict.CHANGES,
+    printed=r'''"$\Pr[X_a > z] = \Pr[X_a - z > 0]$ $\geq \frac{(\mathbb{E}[X_a - z])^2}{\mathbb{E}[(X_a - z)^2]}$ $=
+    \big(\frac{\mu - z}{\sigma_a}\big)^2$"; hence "$z > \sqrt{\sigma_a \sigma_b} - \mu$"''',
+    place="Proof of Lemma S1.11, Eqs. S91, S93",
+    holds=r"""The second-moment inequality bounds $\Pr[Y > 0]$ from below only if $\mathbb{E}Y \geq 0$, here for $z \leq
+    \mu$, and its denominator is $\sigma_a^2 + (\mu - z)^2$. Eq. S92 as printed would give $z > \mu +
+    \sqrt{\sigma_a\sigma_b}$.""",
+)
+def tail_bounds(sigma_a=4.0, sigma_b=2.0, mu=0.5):
+    z = mu + 2 * sigma_a
+    squared, solved = (mu - z) ** 2, solved_threshold(sigma_a, sigma_b, mu)
+    between = (printed_threshold(sigma_a, sigma_b, mu) + solved) / 2
+
+    def excess(x: float) -> float:  # right minus left side of Eq. S92
+        return ((x - mu) / sigma_a) ** 2 - (sigma_b / (x - mu)) ** 2
+
+    yield compare("lower bound of Eq. S91 on a probability", squared / sigma_a**2, ">", 1, 1e-9, paper="< 1")
+    words = "that bound with the right second moment, against the probability"
+    yield compare(words, squared / (sigma_a**2 + squared), ">", norm.sf(z, mu, sigma_a), 1e-9)
+    yield exact(r"right minus left of Eq. S92 at $\mu + \sqrt{\sigma_a \sigma_b}$", excess(solved))
+    yield compare(r"$\mu + \sqrt{\sigma_a \sigma_b}$ against $\mu$", solved, ">", mu, 1e-9)
+    words = "right minus left of Eq. S92 between there and the printed threshold"
+    yield compare(words, excess(between), "<", 0, 1e-9, paper="> 0")
+
+
+show(tail_bounds())
 
 # %% [markdown]
 # ## Tokens that repeat

@@ -106,6 +106,8 @@ PLANTED = [
     ),
     ("net_growth", "context_tokens", lambda *at, **more: context_tokens(*at, **more).mT, "one context token"),
     ("net_growth", "one_sequence", lambda d, *at: details.context_tokens(d, 8, *at), "tokens of one law"),
+    ("tail_bounds", "solved_threshold", details.printed_threshold),
+    ("tail_bounds", "solved_threshold", lambda a, b, mu: mu - (a * b) ** 0.5),
     ("variance_of_norms", "context_tokens", lambda *at, **more: context_tokens(*at, **more).mT),
     ("equal_expected_norms", "vocabulary_squared_norms", without_both_orders),
     (
