@@ -32,9 +32,9 @@
 # | group | what it holds | entries | on statements |
 # |---|---|---|---|
 # | [misprints](#misprints) | wrong signs, indices, factors and shapes, and slips in a proof; the argument stands once they are mended | {glue:text}`n-misprints` | {glue:text}`about-misprints` |
+# | [slips found by reading](#slips-found-by-reading) | of notation, or mended in a line; no check of their own, and in no count of checks | {glue:text}`n-slips` | |
 # | [missing assumptions](#missing-assumptions) | true once something is added that the paper does not say | {glue:text}`n-assumptions` | {glue:text}`about-assumptions` |
 # | [conclusions that change](#conclusions-that-change) | what the paper concludes there falls | {glue:text}`n-changes` | {glue:text}`about-changes` |
-# | [slips found by reading](#slips-found-by-reading) | of notation, or mended in a line; no check of their own, and in no count of checks | {glue:text}`n-slips` | |
 
 # %% tags=["remove-cell"]
 from attngeo.book import reported_checks
@@ -68,6 +68,20 @@ table(
 )
 
 # %% [markdown]
+# ## Slips found by reading
+#
+# Slips of notation, and some that are mended in a line. What holds follows by hand, and the chapters name most of them in
+# passing. Those of Eq. S17 and of Eqs. S147 and S148 could be errors of our text.
+
+# %% tags=["remove-input"]
+table(
+    slips_found_by_reading(),
+    name="tab-errata-slips",
+    caption="Slips that were found by reading, without a check.",
+    folded="Show these slips",
+)
+
+# %% [markdown]
 # ## Missing assumptions
 #
 # What the statement needs and does not say. Whether trained models meet it is a question for measurement, which the
@@ -92,18 +106,4 @@ table(
     errata(paper.findings, Verdict.CHANGES),
     name="tab-errata-changes",
     caption="Statements and steps whose conclusion falls, and what holds in their place.",
-)
-
-# %% [markdown]
-# ## Slips found by reading
-#
-# Slips of notation, and some that are mended in a line. What holds follows by hand, and the chapters name most of them in
-# passing. Those of Eq. S17 and of Eqs. S147 and S148 could be errors of our text.
-
-# %% tags=["remove-input"]
-table(
-    slips_found_by_reading(),
-    name="tab-errata-slips",
-    caption="Slips that were found by reading, without a check.",
-    folded="Show these slips",
 )
