@@ -20,6 +20,8 @@ T = TypeVar("T")
 Refuse = Callable[[str], Exception]
 Setting = str | int | float | bool | None
 
+LARGEST = 2**26  # bytes of a file of JSON or YAML
+DEEPEST = 64  # levels of a YAML file, far fewer than the parser's stack has
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the same, written in C
 _TIME = "tag:yaml.org,2002:timestamp"
 
@@ -48,12 +50,21 @@ def checked(value: Any, kind: Any, refuse: Refuse) -> Any:
         raise refuse(cause(error)) from error
 
 
-def read_json(path: Path, kind: type[T] | Any, refuse: Refuse) -> T:
-    """The content of a JSON file, if it is of a kind."""
+def read_bytes(path: Path, refuse: Refuse) -> bytes:
+    """The content of a small file."""
     try:
-        return parse_json(path.read_bytes(), kind, refuse)
+        with path.open("rb") as file:
+            content = file.read(LARGEST + 1)
     except OSError as error:
         raise refuse(cause(error)) from error
+    if len(content) > LARGEST:
+        raise refuse(f"it has more than {LARGEST:,} bytes")
+    return content
+
+
+def read_json(path: Path, kind: type[T] | Any, refuse: Refuse) -> T:
+    """The content of a JSON file, if it is of a kind."""
+    return parse_json(read_bytes(path, refuse), kind, refuse)
 
 
 def parse_json(text: str | bytes, kind: type[T] | Any, refuse: Refuse) -> T:
@@ -67,10 +78,16 @@ def parse_json(text: str | bytes, kind: type[T] | Any, refuse: Refuse) -> T:
 
 def read_yaml(path: Path, kind: type[T] | Any, refuse: Refuse) -> T:
     """What a YAML file says, if it is of a kind."""
+    text = read_bytes(path, refuse)
     try:
-        value = yaml.load(path.read_bytes(), Loader)
+        _require_shallow(text)
+        value = yaml.load(text, Loader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = f" in line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        raise refuse(f"not valid YAML{where}: {error.problem}") from error
     except Exception as error:  # a date, a number or a tag can make its constructors raise anything
-        raise refuse(f"not readable as YAML: {cause(error)}") from error
+        raise refuse(f"not valid YAML: {cause(error)}") from error
     return checked(value, kind, refuse)
 
 
@@ -92,3 +109,12 @@ def cause(error: BaseException) -> str:
     """An error's own words in one line, without the file's name."""
     words = getattr(error, "strerror", None) or f"{error}" or type(error).__name__
     return " ".join(words.split()).rstrip(".")[:300]
+
+
+def _require_shallow(text: bytes) -> None:
+    """Refuse depth before anything is built; events are read without recursion."""
+    depth = 0
+    for event in yaml.parse(text, Loader):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > DEEPEST:
+            raise ValueError(f"more than {DEEPEST} levels")

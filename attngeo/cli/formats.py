@@ -75,7 +75,9 @@ def deliver(rows: Sequence[dict], view: View, form: str, output: Path | None) ->
             import pyarrow
             from pyarrow import parquet
 
-            parquet.write_table(pyarrow.Table.from_pylist(list(rows)), temporary)
+            content = io.BytesIO()  # pyarrow cannot write to a pipe
+            parquet.write_table(pyarrow.Table.from_pylist(list(rows)), content)
+            temporary.write_bytes(content.getvalue())
         else:
             temporary.write_text(text_of(rows, view, form), encoding="utf-8")
     say(f"{len(rows)} rows written to {output}")

@@ -62,11 +62,12 @@ def command(
     with screen().status(f"looking for {checkpoint}"):
         opened = open_checkpoint(checkpoint, **opening)
     if layer is not None:
-        opened.plans = [plan for plan in opened.plans if plan.layer == layer]
+        opened.plans = [plan for plan in opened.plans if plan.layer == layer and (head or 0) < plan.heads]
+        if not opened.plans:
+            what = f"layer {layer}" + ("" if head is None else f" with a head {head}")
+            raise ParameterError(f"{opened.name} has no {what}; numbers begin with 0.")
     rows, notes = _scored(opened, gamma, per_head or head is not None, convention, positions)
     rows = [row for row in rows if head is None or row["head"] == head]
-    if not rows:
-        raise ParameterError(f"{opened.name} has no such layer or head; numbers begin with 0.")
     if convention != Convention.DEFINITION:
         notes.append("another formula than the definition's: compare with numbers of that formula alone")
     if opened.fold_norm:

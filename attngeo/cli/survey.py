@@ -16,7 +16,7 @@ JOBS = min(4, os.cpu_count() or 1)
 
 @click.command
 @click.argument("models", nargs=-1, metavar="[MODEL]...")
-@click.option("--from", "ids", type=click.File(errors="replace"), help="Further MODELs, one a line; - for stdin.")
+@click.option("--from", "ids", type=click.File(encoding="utf-8"), help="Further MODELs, one a line; - for stdin.")
 @click.option("--group", "label", metavar="G", default="", show_default=False, help="All of a group: see --list.")
 @click.option("--resume", is_flag=True, help="Pass over models with a finished record.")
 @click.option("-o", "--output", type=options.FOLDER, help="Folder of the records.")
@@ -52,7 +52,10 @@ def command(
     """
     folder = output or _recorded_survey()
     if ids is not None:
-        models += tuple(name for line in ids if (name := line.partition("#")[0].strip()))
+        try:
+            models += tuple(name for line in ids if (name := line.partition("#")[0].strip()))
+        except UnicodeDecodeError as error:
+            raise ParameterError(f"{ids.name} is no text in UTF-8; write one model a line.") from error
         if not models:
             raise ParameterError(f"{ids.name} names no model; write one a line.")
     if listing:

@@ -112,8 +112,8 @@ REFUSED = {  # in the folder of a checkpoint; what the sentence names
     "/nowhere -o .": "'.' is a directory",
     ". -o config.json": "config.json is there already",
     "/nowhere --plot s.txt": "s.txt cannot hold a figure",
-    ". --layer 3": "tiny-bert has no such layer",
-    ". --layer 0 --head 4": "tiny-bert has no such layer or head",
+    ". --layer 3": "tiny-bert has no layer 3;",
+    ". --layer 0 --head 4": "tiny-bert has no layer 0 with a head 4",
     ". --head 0": "add --layer",
     ". --fold-norm": "no gain of a layer normalisation",
 }
