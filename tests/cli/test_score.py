@@ -261,7 +261,7 @@ def test_an_unknown_type_is_read_as_a_known_one_or_registered_from_a_file(attnge
         ARCHITECTURES.pop("bert-by-another-name", None)
     for text, named in {
         "- {model_types: [a], stacks: [{part: encoder, modul: x}]}": "modul",
-        "- {model_types: [a], stacks: [": "YAML: ",
+        "- {model_types: [a], stacks: [": "valid YAML in line 2",
         "- {model_types: [gpt2], stacks: [{part: encoder, module: x}]}": "'gpt2' is built in",
         "- {model_types: [a]}": "stacks",
     }.items():
