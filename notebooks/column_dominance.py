@@ -15,8 +15,8 @@
 # %% [markdown]
 # # Being context more often does not make columns dominate
 #
-# In many trained decoders large norms are found among the columns of $\Wqk$ more often than among its rows. The paper
-# {cite}`saponati2025` explains it: read from left to right, most tokens are *context* for others more often than they are
+# In trained decoders, says the paper {cite}`saponati2025`, large norms are found among the columns of $\Wqk$ more often than
+# among its rows. It explains this: read from left to right, most tokens are *context* for others more often than they are
 # predicted.
 #
 # **That does not follow. Where no token repeats and both tokens of a pair count alike, rows and columns of an update have one
@@ -298,8 +298,8 @@ def autoregressive(kind: Coefficients, d: int, exponent: float, n_draws: int, se
     holds=r"""If no token occurs twice, in one sequence or in two, and the coefficients are independent and identically
     distributed, or $x_i^\top B x_j$ with $B$ and $B^\top$ equal in law, $\Delta W$ and $\Delta W^\top$ have the same
     law: the two probabilities are equal for $k = m$ and every $w$.""",
-    remark=r"""After Eq. S96 the text says "smaller" where $\mu_c/\mu_p > 1$ makes it larger. Trained decoders do show
-    column dominance in measurements; it is the derivation that does not establish it.""",
+    remark=r"""After Eq. S96 the text says "smaller" where $\mu_c/\mu_p > 1$ makes it larger. Whether
+    trained decoders show column dominance is for measurements to say; the derivation does not establish it.""",
 )
 def autoregressive_directionality(d=32, exponent=1.0, n_draws=300, seed=0):
     for kind in (Coefficients.INDEPENDENT, Coefficients.BILINEAR):  # (a) and (b)

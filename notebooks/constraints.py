@@ -411,6 +411,6 @@ training_figure(
 #
 # ## What it means for you
 #
-# - Do not forbid an encoder its symmetry. To ask for it costs and gains nothing that we can see.
+# - Do not forbid an encoder its symmetry. Asking for it neither costs nor gains anything that we can see.
 # - Try it: `attngeo train --constraint symmetric --gamma 0.1 -o RUN`, or `--constraint skew`.
 # - The term does not make single heads symmetric: see `attngeo score RUN/model --per-head`.

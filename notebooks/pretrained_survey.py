@@ -76,14 +76,14 @@ figures.separations(areas)
 
 # %% [markdown]
 # :::{admonition} How sure is this
-# - An audit read the released scores. Of the {glue:text}`n-drawn` points in Fig. 2 of the paper we leave out
+# - [An audit](../notation.md#the-audit) read the released scores. Of the {glue:text}`n-drawn` points in Fig. 2 of the paper we leave out
 #   {glue:text}`n-left-out`: [repeated, random, wrongly extracted or of another
 #   kind](pretrained_survey_details.py#every-released-point).
 # - On the weights that we read a *family* (shared authors, data or recipe) counts once: {glue:text}`n-encoders` of
 #   encoders, {glue:text}`n-decoders` of decoders. So few leave any AUC between {glue:text}`most` and {glue:text}`least` undecided.
 # - Most of these encoders are not of text, and most decoders are. On text alone the encoder is ahead in
 #   {glue:text}`share-s-text` of pairs, with too few families to decide.
-# - What counts is the mask, not the objective: encoders of {glue:text}`not-masked` were never trained to fill in masks.
+# - Groups go by the mask, not by the objective: encoders of {glue:text}`not-masked` were never trained to fill in masks.
 # :::
 #
 # The share of pairs in which the encoder scores higher is the area under the ROC curve (AUC): 1 where a score separates

@@ -99,7 +99,7 @@ released_over_steps()
 #
 # :::{admonition} How sure is this
 # - The authors trained every model once, so no difference between two of them can be compared with the scatter of seeds.
-# - An audit read their scores and their code. This project has read neither, and its copy does not tell which layer is which.
+# - [An audit](../notation.md#the-audit) read their scores and their code. This project has read neither, and its copy does not tell which layer is which.
 # - By that audit the released decoders predict [masked tokens alone](training_scores_details.py#the-models), of single
 #   characters on Wikipedia and Red Pajama. The released $d$ follows [another
 #   formula](training_scores_details.py#three-formulas) than Def. 3.2 of the paper, which that of our runs follows.

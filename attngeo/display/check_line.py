@@ -147,7 +147,8 @@ def _said(result: Result) -> str:
     """Number, and what is printed, if that is short: to a reader a command of TeX is one character."""
     seen = re.sub(r"[${}^_]", "", re.sub(r"\\[a-zA-Z]+|\\.", "x", result.printed))
     brief = result.printed if 0 < len(seen) <= SHORT else result.title
-    return f"**{of_the_paper(result.statement, result.part)}** {typeset(brief).rstrip('.')}"
+    name = ("Ours, on " if result.ours else "") + of_the_paper(result.statement, result.part)
+    return f"**{name}** {typeset(brief).rstrip('.')}"
 
 
 def _ours(result: Result, lines: list[Row]) -> str:
