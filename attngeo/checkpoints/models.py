@@ -45,17 +45,29 @@ class Model(Checkpoint):
     """
 
     def __init__(
-        self, name: str, config: Mapping, weights: Weights, adapter: Adapter | None = None, matrix: Matrix = "qk"
+        self,
+        name: str,
+        config: Mapping,
+        weights: Weights,
+        adapter: Adapter | None = None,
+        matrix: Matrix = "qk",
+        fold_norm: bool = False,
     ) -> None:
         self.weights = weights
         _require_numbers(name, config, weights.tensors)
-        super().__init__(name, "", config, [weights], adapter, matrix=matrix)
+        super().__init__(name, "", config, [weights], adapter, fold_norm=fold_norm, matrix=matrix)
         for plan in self.plans:
             for weight in plan.names(matrix):
                 _require_whole(name, weight, weights.tensors[weight], weights.gather)
 
 
-def open_model(model: nn.Module, config: Mapping | Any = None, gather: bool = False, matrix: Matrix = "qk") -> Model:
+def open_model(
+    model: nn.Module,
+    config: Mapping | Any = None,
+    gather: bool = False,
+    matrix: Matrix = "qk",
+    fold_norm: bool = False,
+) -> Model:
     """The layers' ``W_qk,h = W_q,h W_k,g(h)^T`` (Eqs. S19, S20) of a model in memory, such as one of transformers.
 
     Args:
@@ -64,7 +76,7 @@ def open_model(model: nn.Module, config: Mapping | Any = None, gather: bool = Fa
         config: what its config.json would hold, as a mapping or with ``to_dict``; ``model.config`` unless given.
         gather: weights sharded over processes (FSDP 2, tensor parallel) are put together, one at a time; every process
             must then open the model and read its layers.
-        matrix: as for `attngeo.open_checkpoint`.
+        matrix, fold_norm: as for `attngeo.open_checkpoint`.
 
     Returns:
         An iterable of `AttentionLayer`, as of `open_checkpoint`. The forms are views of the weights. After a step of
@@ -93,7 +105,8 @@ def open_model(model: nn.Module, config: Mapping | Any = None, gather: bool = Fa
             raise _sharded(kind, "its weights")
     state = {name: tensor for name, tensor in model.state_dict().items() if isinstance(tensor, Tensor)}
     state, adapter = _adapted(model, kind, state, gather)
-    return Model(str(getattr(model, "name_or_path", "") or kind), config, Weights(kind, state, gather), adapter, matrix)
+    name, weights = str(getattr(model, "name_or_path", "") or kind), Weights(kind, state, gather)
+    return Model(name, config, weights, adapter, matrix, fold_norm)
 
 
 def _unwrapped(model: nn.Module) -> nn.Module:

@@ -21,6 +21,7 @@ def score_table(
     per_head: bool = True,
     convention: Convention | str = Convention.DEFINITION,
     matrix: Matrix = "qk",
+    fold_norm: bool = False,
 ) -> ScoreTable:
     """``s`` (Def. 3.1) and ``d`` (Def. 3.2) of every layer and head, with null mean, sd, z and p: the table of the CLI.
 
@@ -30,15 +31,17 @@ def score_table(
         per_head: also a row for each head.
         convention: formulas of the scores.
         matrix: "ov" for the value-output maps in the place of W_qk, where ``source`` is not yet opened.
+        fold_norm: as for `attngeo.open_checkpoint`, where ``source`` is not yet opened; z and p are then NaN.
 
     Raises:
         CheckpointError: a tensor cannot be read or is not finite.
         ParameterError: gamma is not a finite number >= 0.
     """
     if isinstance(source, nn.Module):
-        source = open_model(source, matrix=matrix)
-    opened = source if isinstance(source, Checkpoint) else open_checkpoint(source, matrix=matrix)
-    rows = (row for layer in opened for row in layer_rows(opened, layer, gamma, per_head, convention))
+        source = open_model(source, matrix=matrix, fold_norm=fold_norm)
+    if not isinstance(source, Checkpoint):
+        source = open_checkpoint(source, matrix=matrix, fold_norm=fold_norm)
+    rows = (row for layer in source for row in layer_rows(source, layer, gamma, per_head, convention))
     return ScoreTable(ScoreRow(**row) for row in rows)
 
 
