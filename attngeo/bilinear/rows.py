@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from importlib import import_module
-from typing import Any
+from typing import Any, SupportsIndex, overload
 
 from jaxtyping import Float
 from torch import Tensor
@@ -72,10 +72,13 @@ COLUMNS, TEXT, WHOLE = (
 class ScoreTable(list[ScoreRow]):
     """Rows of scores, those of one layer together; a slice is a table, too."""
 
-    def __getitem__(self, place: Any) -> Any:
+    @overload
+    def __getitem__(self, place: SupportsIndex) -> ScoreRow: ...
+    @overload
+    def __getitem__(self, place: slice) -> "ScoreTable": ...
+    def __getitem__(self, place: SupportsIndex | slice) -> "ScoreRow | ScoreTable":
         """A row, or the table of a slice."""
-        rows = super().__getitem__(place)
-        return ScoreTable(rows) if isinstance(place, slice) else rows
+        return ScoreTable(super().__getitem__(place)) if isinstance(place, slice) else super().__getitem__(place)
 
     def to_dataframe(self) -> Any:
         """The same as a data frame, which needs pandas."""
