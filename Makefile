@@ -60,7 +60,7 @@ release: pdf
 	cd dist && ../$(BIN)/python -m zipfile -c $(notdir $(RELEASE))-release.zip $(notdir $(RELEASE))
 
 test: $(VENV)/.test lint
-	$(BIN)/python -m pytest -n logical $(ARGS)
+	$(BIN)/python -m pytest -n logical --dist loadfile $(ARGS)
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .

@@ -1,6 +1,7 @@
 """attngeo: symmetry and directionality of query-key matrices, and the checks of the paper that defined them."""
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
@@ -12,7 +13,7 @@ _ELSEWHERE |= {**dict.fromkeys(_SCORES, "bilinear.scores"), "BilinearForm": "bil
 _ELSEWHERE |= {**dict.fromkeys(("ScoreRow", "ScoreTable"), "bilinear.rows"), "score_table": "checkpoints.rows"}
 _ELSEWHERE["initialise"] = "training.live_models"
 _ELSEWHERE["ScoreCallback"] = "training.trainer_callback"
-__all__ = [  # without what needs an extra, so that all of it can be imported
+__all__ = [
     "Attention",
     "AttentionLayer",
     "AttngeoError",
@@ -32,6 +33,8 @@ __all__ = [  # without what needs an extra, so that all of it can be imported
     "score_table",
     "symmetry_score",
 ]
+if find_spec("accelerate") and find_spec("transformers"):  # else not all of it could be imported
+    __all__ += ["ScoreCallback"]
 
 if TYPE_CHECKING:
     from attngeo.bilinear.form import BilinearForm

@@ -79,8 +79,12 @@ def context_tokens(d: int, n_tokens: int, exponent: float, n_draws: int, seed: i
 # ````{prf:lemma} rows and columns share one sum of squares
 # :label: lem-s1-12-sum
 #
-# $\sum_k \|w_{\cdot,k}\|^2 = \sum_m \|w_{m,\cdot}\|^2 = \|W\|_F^2$ for every matrix $W$. So the side of the larger sum of norms is
-# the side of their smaller variance.
+# $\sum_k \|w_{\cdot,k}\|^2 = \sum_m \|w_{m,\cdot}\|^2 = \|W\|_F^2$ for every matrix $W$. With $R = \sum_m \|w_{m,\cdot}\|$
+# and $C = \sum_k \|w_{\cdot,k}\|$ the variances of the $d$ row norms and of the $d$ column norms therefore differ by
+#
+# $$
+# \mathrm{Var}_m \|w_{m,\cdot}\| - \mathrm{Var}_k \|w_{\cdot,k}\| = (C^2 - R^2) / d^2 .
+# $$ (eq-s1-12-spread)
 # ````
 #
 # ````{dropdown} Proof
@@ -91,9 +95,60 @@ def context_tokens(d: int, n_tokens: int, exponent: float, n_draws: int, seed: i
 # ````
 #
 # After Eq. S98 the proof of Theorem S1.12 says that "the net increase of the norm of the columns" is bigger than that of the
-# rows. Read as squared norms this is impossible. Read as norms it is true for one context token of {prf:ref}`prop-s1-8`, and
-# columns are then the more *even* side. Column dominance means a few large columns against rows of middling size.
+# rows. Read as squared norms this is impossible. Read as norms it is true for one context token of {prf:ref}`prop-s1-8`. For a
+# sequence whose tokens have one law and occur once, both sums are equal on average.
 #
+# By {eq}`eq-s1-12-spread` the side of the larger sum is the side of the *smaller* variance. Column dominance means the
+# opposite: a few large columns against rows of middling size.
+
+
+# %% tags=["remove-cell"]
+def spread_between_sides(row_sum: Float[Tensor, " n"], column_sum: Float[Tensor, " n"], d: int) -> Tensor:
+    """Variance of the row norms less that of the column norms, since both have one sum of squares."""
+    return (column_sum.square() - row_sum.square()) / d**2
+
+
+@cache
+def one_sequence(d: int, exponent: float, n_draws: int, seed: int) -> Float[Tensor, "draws d d"]:
+    """Autoregressive updates by sequences of tokens of one law that occur once."""
+    model = UpdateModel(torch.diag(power_profile(d, exponent)), n_tokens=16, n_sequences=1)
+    return model.draw(n_draws, torch.Generator().manual_seed(seed))
+
+
+# %%
+@claim(
+    "S1.12",
+    "Eqs. S97, S98",
+    "columns grow more than rows on the whole",
+    Verdict.CHANGES,
+    printed='"[T]he net increase of the norm of the columns is bigger than the net increase of the norm of the rows."',
+    place="Proof of Theorem S1.12, after Eq. S98",
+    holds=r"""For one context token of Prop. S1.8 the column norms do add up to more than the row norms. For sequences
+    whose tokens have one law and occur once both sums are equal on average. The squared norms always add up to the same,
+    $\|W\|_F^2$.""",
+    remark="""Since the squares add up to the same, the side of the larger sum is the side of the smaller variance. So
+    Eq. S101 follows from this sentence, and Eq. S102 does not.""",
+)
+def net_growth(d=48, exponent=1.0, n_draws=500, seed=0):
+    updates, words = (
+        context_tokens(d, 8, exponent, n_draws, seed),
+        "log of the sum of column norms over that of row norms",
+    )
+    rows, columns = (squared.sqrt() for squared in squared_norms(updates))
+    of_rows, of_columns = rows.sum(-1), columns.sum(-1)
+    yield monte_carlo(f"one context token of Prop. S1.8: {words}", (of_columns / of_rows).log(), 0, ">", paper="> 0")
+    spread = rows.var(-1, correction=0) - columns.var(-1, correction=0)
+    distance = (spread - spread_between_sides(of_rows, of_columns, d)).abs().max()
+    yield exact(
+        "largest distance of Var(row norms) - Var(column norms) from its value by the two sums", distance, 0, 1e-9
+    )
+    once = [squared.sqrt().sum(-1) for squared in squared_norms(one_sequence(d, exponent, n_draws, seed + 1))]
+    yield monte_carlo(f"tokens of one law that occur once: {words}", (once[1] / once[0]).log(), 0, paper="> 0")
+
+
+show(net_growth(seed=seed))
+
+# %% [markdown]
 # ## One context token
 #
 # ````{prf:proposition} Prop. S1.8 of the paper: growth by a context token
@@ -155,12 +210,6 @@ def context_ratio(d=16, n_tokens=8, exponent=1.0, n_draws=8000, seed=0):
         yield monte_carlo(f"ratio, column {k + 1} to row {m + 1}", ratio, independent_ratio(covariance, m))
     yield monte_carlo("ratio for the row of smallest variance", ratio_samples(columns[:, 0], rows[:, -1]), 1, ">")
     yield monte_carlo("ratio for the row of largest variance", ratio_samples(columns[:, 0], rows[:, 0]), 1, "<")
-    z, sizes = coordinates(2, 2), torch.tensor([1.5, 1.0], dtype=torch.float64)  # a predicted token, and y
-    x, y = z.values[:, 0] * sizes.sqrt(), z.values[:, 1]
-    followed = (x[:, 1] * y.sum(1))[:, None, None] * x[:, :, None] * y[:, None]
-    rows, columns = map(z.mean, squared_norms(followed))
-    words = "coefficients $x_2 (y_1 + y_2)$: ratio, column 1 to the row of smaller variance"
-    yield compare(words, columns[0] / rows[1], "<", 1, 0.1, paper="> 1")
 
 
 show(context_ratio(n_tokens=n_tokens, **profile))
@@ -259,9 +308,102 @@ def independence_of_vectors():
 show(independence_of_vectors())
 
 # %% [markdown]
-# By {prf:ref}`prop-2-2` the coefficient $\beta_{it^*}$ of a pair contains $y$ and the error at position $i$, which depends
-# on $x_i$. Where it is large for the $x_i$ that are large in row $m$, this row gains, and the inequality can turn round.
+# ### Coefficients made from the embeddings
 #
+# By {prf:ref}`prop-2-2` the coefficient $\beta_{it^*}$ of a pair contains $y$ and the error at position $i$, which depends
+# on $x_i$. For $\beta_i = x_i^\top B y$ the expectations can still be computed.
+#
+# ````{prf:proposition} coefficients that follow the embeddings
+# :label: prop-s1-8-bilinear
+#
+# Let $\beta_i = x_i^\top B y$ with a fixed $B$, Gaussian embeddings and $\sigma_y = 1$. With
+# $G = B^\top [N(N+1)\Sigma^2 + N\,\mathrm{Tr}(\Sigma)\,\Sigma] B$,
+#
+# $$
+# \begin{aligned}
+# \mathbb{E}\|\Delta w_{\cdot,k}\|^2 &= \mathrm{Tr}(G) + 2 G_{kk}, \\
+# \mathbb{E}\|\Delta w_{m,\cdot}\|^2 &= (d+2) \bigl[ N(N+1) \|(\Sigma B)_{m,\cdot}\|^2
+# + N \Sigma_{mm} \mathrm{Tr}(B^\top \Sigma B) \bigr] .
+# \end{aligned}
+# $$ (eq-s1-8-bilinear)
+# ````
+#
+# ````{dropdown} Proof
+# ```{prf:proof}
+# Now $\Delta W = S B y y^\top$ with $S = \sum_i x_i x_i^\top$. For Gaussian vectors and a symmetric $A$, splitting
+# $S A S$ into equal and unequal indices and using
+# $\mathbb{E}[x x^\top A x x^\top] = 2 \Sigma A \Sigma + \mathrm{Tr}(A \Sigma) \Sigma$ gives
+#
+# $$
+# \mathbb{E}[S A S] = N(N+1)\, \Sigma A \Sigma + N\, \mathrm{Tr}(A\Sigma)\, \Sigma .
+# $$
+#
+# For a standard normal $y$, $\mathbb{E}[y_k^2\, y^\top C y] = \mathrm{Tr}(C) + 2 C_{kk}$, and summed over $k$,
+# $\mathbb{E}[\|y\|^2\, y^\top C y] = (d+2)\, \mathrm{Tr}(C)$.
+#
+# Column $k$ has squared norm $y_k^2\, y^\top B^\top S S B y$: take $A = I$ and $C = B^\top \mathbb{E}[SS] B = G$. Row $m$ has
+# squared norm $\|y\|^2\, y^\top B^\top S e_m e_m^\top S B y$: take $A = e_m e_m^\top$ and
+# $C = B^\top [N(N+1) \Sigma e_m e_m^\top \Sigma + N \Sigma_{mm} \Sigma] B$, whose trace is the bracket in
+# {eq}`eq-s1-8-bilinear`.
+# ```
+# ````
+#
+# The ratio now depends on the column too. Where the coefficients are large for the $x_i$ that are large in row $m$, this row
+# gains, and the inequality turns round.
+
+
+# %% tags=["remove-cell"]
+def bilinear_squared_norms(
+    covariance: Float[Tensor, "d d"], form: Float[Tensor, "d d"], n_tokens: int
+) -> tuple[Float[Tensor, " d"], Float[Tensor, " d"]]:
+    """Expected squared row and column norms with ``beta_i = x_i^T B y``, Gaussian: the proposition above."""
+    d, n, twice = len(covariance), n_tokens, n_tokens * (n_tokens + 1)
+    rows = (
+        twice * (covariance @ form).square().sum(-1) + n * covariance.diagonal() * (form.T @ covariance @ form).trace()
+    )
+    g = form.T @ (twice * covariance @ covariance + n * covariance.trace() * covariance) @ form
+    return (d + 2) * rows, g.trace() + 2 * g.diagonal()
+
+
+# %%
+@claim(
+    "S1.8",
+    "(coefficients of Prop. 2.2 of the paper)",
+    "the ratio when the coefficients depend on the embeddings",
+    Verdict.ASSUMPTION,
+    printed=r"""Eqs. S57 and S60 take $\beta_{it^*}$ out of the expectation: "$\sum_i \beta_{it^*}^2\,
+    \mathbb{E}[x_i^\top x_i]$".""",
+    place="Proof of Proposition S1.8, Eqs. S57, S60",
+    holds=r"""The ratio needs coefficients independent of all embeddings. With $\beta_i = x_i^\top B y$ and Gaussian
+    embeddings the ratio is $(\mathrm{Tr}\,G + 2 G_{kk}) / \big((d+2)[N(N+1)\|(\Sigma B)_{m,\cdot}\|^2 + N \Sigma_{mm}
+    \mathrm{Tr}(B^\top \Sigma B)]\big)$, $G = B^\top [N(N+1)\Sigma^2 + N\,\mathrm{Tr}(\Sigma)\,\Sigma] B$. It depends on
+    $k$ too, and Eq. S53 fails for some $B$.""",
+    missing=("independent of all embeddings",),
+    remark=r"""Prop. 2.2 of the paper makes $\beta_{it^*}$ a function of $y$ and of the error at position $i$, hence of
+    $x_i$.""",
+)
+def context_ratio_of_dependent_coefficients():
+    z, covariance = coordinates(3, 2), ROOT @ ROOT.T
+    x, y = z.values[:, :2] @ ROOT.T, z.values[:, 2:]
+    for coefficients, b in {"generic $B$": [[1, -2], [0.5, 1]], "coefficients $x_2 y_1$": [[0, 0], [1, 0]]}.items():
+        b = torch.tensor(b, dtype=torch.float64)
+        norms, expected = squared_norms(x.mT @ (x @ b @ y.mT) @ y), bilinear_squared_norms(covariance, b, 2)
+        for side, measured, values in zip(("row", "column"), map(z.mean, norms), expected, strict=True):
+            for k in (0, 1):
+                yield exact(
+                    f"{coefficients}, two predicted tokens: squared norm of {side} {k + 1}", measured[k], values[k]
+                )
+    ratio, words = (
+        expected[1][1] / expected[0][1],
+        f"{coefficients}: ratio, column 2 to row 2, of below-average variance",
+    )
+    yield compare(f"{words}, against Eq. S62", ratio, "≠", independent_ratio(covariance, 1), 0.1)
+    yield compare(f"{words}, against Eq. S53", ratio, "<", 1, 0.1, paper="> 1")
+
+
+show(context_ratio_of_dependent_coefficients())
+
+# %% [markdown]
 # ### One predicted token
 #
 # ````{prf:corollary} Cor. S1.9 of the paper: growth by a predicted token
@@ -461,8 +603,8 @@ show(initial_rows(n=d, seed=seed))
 # - For a large mean the range reaches below it. There the law of larger variance has the *lighter* tail, even if both have
 #   one shape.
 #
-# The proof (Eq. S91) divides by the wrong second moment. It also applies the second-moment inequality to a variable of negative
-# mean, where it says nothing and bounds a probability from below by more than 1. The corrected lemma does not cover the norms of
+# The proof divides by the wrong second moment. It also applies the second-moment inequality to a variable of negative mean,
+# where it says nothing: in the check it arrives at more than 1 for a probability. The corrected lemma does not cover the norms of
 # rows and columns, which are positive, skewed and of different shapes.
 
 
@@ -505,11 +647,47 @@ def tail_order(z=2.0):
     beyond = mu + np.arange(80) / 8
     words = r"Gaussians: least tail difference over $z \ge \mu$"
     yield compare(words, (a.sf(beyond) - b.sf(beyond)).min(), ">", -1e-15)
-    words, z = "lower bound of Eq. S91 on a probability, far above the mean", mu + 4 * a.std()
-    yield compare(words, ((mu - z) / a.std()) ** 2, ">", 1, 1e-9, paper="< 1")
 
 
 show(tail_order())
+
+
+# %%
+def solved_threshold(sigma_a: float, sigma_b: float, mu: float) -> float:
+    """``mu + sqrt(sigma_a sigma_b)``: from where on Eq. S92 holds, among z > mu."""
+    return mu + math.sqrt(sigma_a * sigma_b)
+
+
+@claim(
+    "S1.11",
+    "Eqs. S91, S93",
+    "the lower bound on a tail, and the threshold it gives",
+    Verdict.CHANGES,
+    printed=r'''"$\Pr[X_a > z] = \Pr[X_a - z > 0]$ $\geq \frac{(\mathbb{E}[X_a - z])^2}{\mathbb{E}[(X_a - z)^2]}$ $=
+    \big(\frac{\mu - z}{\sigma_a}\big)^2$"; hence "$z > \sqrt{\sigma_a \sigma_b} - \mu$"''',
+    place="Proof of Lemma S1.11, Eqs. S91, S93",
+    holds=r"""The second-moment inequality bounds $\Pr[Y > 0]$ from below only if $\mathbb{E}Y \geq 0$, here for $z \leq
+    \mu$, and its denominator is $\sigma_a^2 + (\mu - z)^2$. Eq. S92 as printed would give $z > \mu +
+    \sqrt{\sigma_a\sigma_b}$.""",
+)
+def tail_bounds(sigma_a=4.0, sigma_b=2.0, mu=0.5):
+    z = mu + 2 * sigma_a
+    squared, solved = (mu - z) ** 2, solved_threshold(sigma_a, sigma_b, mu)
+    between = (printed_threshold(sigma_a, sigma_b, mu) + solved) / 2
+
+    def excess(x: float) -> float:  # right minus left side of Eq. S92
+        return ((x - mu) / sigma_a) ** 2 - (sigma_b / (x - mu)) ** 2
+
+    yield compare("lower bound of Eq. S91 on a probability", squared / sigma_a**2, ">", 1, 1e-9, paper="< 1")
+    words = "that bound with the right second moment, against the probability"
+    yield compare(words, squared / (sigma_a**2 + squared), ">", norm.sf(z, mu, sigma_a), 1e-9)
+    yield exact(r"right minus left of Eq. S92 at $\mu + \sqrt{\sigma_a \sigma_b}$", excess(solved))
+    yield compare(r"$\mu + \sqrt{\sigma_a \sigma_b}$ against $\mu$", solved, ">", mu, 1e-9)
+    words = "right minus left of Eq. S92 between there and the printed threshold"
+    yield compare(words, excess(between), "<", 0, 1e-9, paper="> 0")
+
+
+show(tail_bounds())
 
 # %% [markdown]
 # ## Tokens that repeat

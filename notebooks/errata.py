@@ -20,7 +20,7 @@
 # The tables are made from the checks of the chapters, each of which shows the numbers behind its entry. An entry stands
 # here only if its check ran and is supported, and what repeats a slip or follows from it shares its entry;
 # {glue:text}`n-withheld` entries are withheld in this build because theirs is
-# not. Where a conclusion falls, it is no slip: these {glue:text}`n-changes` entries, on {glue:text}`about-changes`
+# not. The [slips found by reading](#slips-found-by-reading) alone have no check. Where a conclusion falls, it is no slip: these {glue:text}`n-changes` entries, on {glue:text}`about-changes`
 # statements, stand at the end; {glue:text}`n-columns` of them are on Theorem 2.3 of the paper (in full, S1.12) and what its
 # proof rests on.
 #
@@ -32,12 +32,13 @@
 # | group | what it holds | entries | on statements |
 # |---|---|---|---|
 # | [misprints](#misprints) | wrong signs, indices, factors and shapes, and slips in a proof; the argument stands once they are mended | {glue:text}`n-misprints` | {glue:text}`about-misprints` |
+# | [slips found by reading](#slips-found-by-reading) | of notation, or mended in a line; no check of their own, and in no count of checks | {glue:text}`n-slips` | |
 # | [missing assumptions](#missing-assumptions) | true once something is added that the paper does not say | {glue:text}`n-assumptions` | {glue:text}`about-assumptions` |
 # | [conclusions that change](#conclusions-that-change) | what the paper concludes there falls | {glue:text}`n-changes` | {glue:text}`about-changes` |
 
 # %% tags=["remove-cell"]
 from attngeo.book import reported_checks
-from attngeo.chapters.errata.tables import MAYBE_COPYING, errata
+from attngeo.chapters.errata.tables import MAYBE_COPYING, errata, slips_found_by_reading
 from attngeo.chapters.status.nodes import content, foundations
 from attngeo.display.page import glue, table
 from attngeo.display.verdicts import account
@@ -52,6 +53,7 @@ glue("n-columns", paper.counts(*foundations("2.3", content()))[Verdict.CHANGES])
 glue("n-withheld", sum(f.verdict in mended and not f.supported for f in paper.findings))
 glue("n-copying", sum(f.report["maybe_copying"] for f in paper.supported))
 glue("mark", MAYBE_COPYING)
+glue("n-slips", len(slips_found_by_reading()))
 
 # %% [markdown]
 # ## Misprints
@@ -63,6 +65,20 @@ table(
     errata(paper.findings, Verdict.MISPRINT),
     name="tab-errata-misprints",
     caption="Misprints, and slips that leave the argument standing.",
+)
+
+# %% [markdown]
+# ## Slips found by reading
+#
+# Slips of notation, and some that are mended in a line. What holds follows by hand, and the chapters name most of them in
+# passing. Those of Eq. S17 and of Eqs. S147 and S148 could be errors of our text.
+
+# %% tags=["remove-input"]
+table(
+    slips_found_by_reading(),
+    name="tab-errata-slips",
+    caption="Slips that were found by reading, without a check.",
+    folded="Show these slips",
 )
 
 # %% [markdown]

@@ -640,5 +640,5 @@ show(one_sided_read_out())
 #
 # - Do not read symmetry between positions as two predictions that agree. In this layer a symmetric read-out suffices.
 # - Before you compare an encoder's score with a decoder's, ask how each takes its positions.
-# - The step on $W_q$ and $W_k$ moves $W_{qk}$ by another matrix than the gradient ({prf:ref}`rem-s1-6`). The theorems are about the
-#   gradient.
+# - The step on $W_q$ and $W_k$ moves $W_{qk}$ by another matrix than the gradient ({prf:ref}`rem-s1-6`), from a small start along
+#   its first direction ({prf:ref}`prop-2-4-first-direction`). The theorems are about the gradient.

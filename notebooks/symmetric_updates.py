@@ -556,6 +556,8 @@ show(symmetry_over_a_corpus(n_sequences=max(n_sequences, 1500), seed=seed))
 # - Do not take a symmetric encoder for a proof of the theorem. Where its two predictions would come to agree in training is
 #   open. Look at [where its symmetry sits](positions.py) instead.
 # - Compare norms. Symmetric updates never remove what was skew at the start, they outgrow it ({prf:ref}`prop-2-4-frozen`).
+# - Ask what queries and keys read. Under gradient flow a small form first takes one direction of the gradient, and its score
+#   is the squared cosine of the two sides of it ({prf:ref}`prop-2-4-first-direction`).
 # - Do not call a decoder's updates skew because each pair comes in one order: a corpus has both.
 #
 # The details have two more statements of the paper, on [norms of rows and

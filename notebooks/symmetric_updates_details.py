@@ -310,6 +310,87 @@ def frozen_skew_part(d=12, n_tokens=6, n_updates=3, seed=0):
 show(frozen_skew_part(seed=seed))
 
 # %% [markdown]
+# ## A small form takes its first direction from the gradient, and decay keeps it in the gradient's directions
+#
+# A form can end symmetric though few of its updates were. Where it starts small, one pair of singular vectors decides.
+#
+# ````{prf:proposition} the first direction, and forms at rest
+# :label: prop-2-4-first-direction
+#
+# Let $G = \partial L / \partial W_{qk}$ for a loss that hangs on the factors by $W_{qk} = W_q W_k^\top$ alone.
+#
+# 1. Let $-G$ be fixed, with a simple largest singular value $\sigma_1$ and its vectors $u_1, v_1$. Under gradient flow
+#    of $W_q$ and $W_k$, $W_{qk}$ over its norm tends to $u_1 v_1^\top$, and $s$ to $(u_1^\top v_1)^2$, if
+#    $a = W_q(0)^\top u_1 + W_k(0)^\top v_1 \neq 0$.
+# 2. Where gradient flow with weight decay $\lambda > 0$ of both factors rests, other than at 0, $W_q^\top W_q = W_k^\top W_k$ and
+#    $W_{qk} = U C V^\top$ with $C$ positive semidefinite, the columns of $U$ and $V$ singular vectors of $-G$ whose singular value is
+#    $\lambda$. So $s = \mathrm{Tr}(C R\, C R) / \|C\|_F^2$ with $R = V^\top U$; of one direction it is $(u^\top v)^2$.
+# ````
+#
+# ````{dropdown} Proof
+# ```{prf:proof}
+# The flow is $\dot W_q = -G W_k - \lambda W_q$ and $\dot W_k = -G^\top W_q - \lambda W_k$, with $\lambda = 0$ in 1. There the stacked
+# factors follow a symmetric matrix with eigenvalues $\pm\sigma_k$ and eigenvectors $(u_k, \pm v_k)/\sqrt 2$, and 0. So
+# $W_q e^{-\sigma_1 t} \to u_1 a^\top / 2$ and $W_k e^{-\sigma_1 t} \to v_1 a^\top / 2$: the form over $e^{2 \sigma_1 t}$ tends to
+# $\|a\|^2 u_1 v_1^\top / 4$, and $s(u v^\top) = (u^\top v)^2$ for unit vectors.
+#
+# At rest $\lambda W_q = -G W_k$ and $\lambda W_k = -G^\top W_q$. Hence $\lambda W_q^\top W_q = -W_q^\top G W_k$, whose transpose is
+# $\lambda W_k^\top W_k$; the left side is symmetric. Also $\lambda^2 W_q = G G^\top W_q$: the columns of $W_q$ are left singular
+# vectors of that value, $W_q = U B$ with $U$ an orthonormal basis of them. With $V = -G^\top U / \lambda$, $W_k = V B$, and
+# $C = B B^\top$.
+# ```
+# ````
+#
+# So $s$ is then not a matter of how far $\beta_{ij}$ and $\beta_{ji}$ agree. It asks whether what is read by queries and what
+# is read by keys is the same direction of the data. Optimisers such as AdamW follow another flow; there this is a guide.
+
+
+# %% tags=["remove-cell"]
+def grown(factors: Float[Tensor, "2 d r"], minus_g: Float[Tensor, "d d"], time: float) -> Float[Tensor, "d d"]:
+    """The form under the flow of part 1."""
+    zero = torch.zeros_like(minus_g)
+    flow = torch.cat([torch.cat([zero, minus_g], 1), torch.cat([minus_g.T, zero], 1)])
+    q, k = (torch.linalg.matrix_exp(time * flow) @ factors.flatten(0, 1)).chunk(2)
+    return q @ k.T
+
+
+def rested(target: Float[Tensor, "d d"], decay: float, rank: int, seed: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Factors, and -G, where descent on ``||W_qk - target||^2 / 2`` with decay has come to rest."""
+    q, k = torch.randn(2, len(target), rank, generator=torch.Generator().manual_seed(seed)).double()
+    for _ in range(20_000):
+        minus_g = target - q @ k.T
+        q, k = q + 0.05 * (minus_g @ k - decay * q), k + 0.05 * (minus_g.T @ q - decay * k)
+    return q, k, target - q @ k.T
+
+
+# %%
+@claim(
+    "2.4",
+    "(the first direction, and forms at rest)",
+    "a small form takes the first direction of the gradient",
+    Verdict.HOLDS,
+    ours=True,
+)
+def first_direction(d=8, rank=2, decay=0.1, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    start, (minus_g, target) = (torch.randn(2, d, n, generator=generator).double() for n in (rank, d))
+    u, sigma, vh = torch.linalg.svd(minus_g)
+    late = symmetry_score(grown(start, minus_g, 20 / float(sigma[0] - sigma[1])))
+    yield exact(r"$s$ after long growth, against $(u_1^\top v_1)^2$", late, (u[:, 0] @ vh[0]) ** 2, 1e-6)
+    q, k, minus_g = rested(target, decay, rank, seed)
+    yield exact(r"at rest, $W_q^\top W_q$ less $W_k^\top W_k$, relative", relative_error(q.T @ q, k.T @ k), 0, 1e-6)
+    error = relative_error(minus_g @ minus_g.T @ q, decay**2 * q)
+    yield exact(r"at rest, $G G^\top W_q$ against $\lambda^2 W_q$", error, 0, 1e-6)
+    u = torch.linalg.qr(q).Q
+    v = minus_g.T @ u / decay
+    r, c = v.T @ u, u.T @ q @ k.T @ v
+    s = (c @ r @ c @ r).trace() / c.square().sum()
+    yield exact("at rest, $s$ against the singular vectors' angle", symmetry_score(q @ k.T), s, 1e-6)
+
+
+show(first_direction(seed=seed))
+
+# %% [markdown]
 # ## A query one position behind its target breaks the symmetry
 #
 # A decoder holds token $t_i$ at the query position $i$ and predicts $t_{i+1}$. The expected update then has another matrix on

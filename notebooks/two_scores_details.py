@@ -27,7 +27,7 @@ from functools import cache
 import numpy as np
 import torch
 from jaxtyping import Float
-from scipy.stats import chi, halfnorm
+from scipy.stats import binom, chi, halfnorm
 from torch import Tensor
 
 from attngeo.chapters.two_scores.laws import (
@@ -346,9 +346,54 @@ show(one_random_matrix_has_a_direction(seed=seed))
 
 # %% [markdown]
 # It also takes $M$ and $M\T$ to have the same law because all entries have the same (Eq. S142). For independent entries that
-# is so; in general equal laws of the entries are not enough: let all entries of a row be a random sign times one length, 10 with
-# probability $1/n$ and else 1. Then $d$ is 1 or 0, and its mean tends to $1 - 1/e$.
-#
+# is so; in general equal laws of the entries are not enough, and $d$ need not vanish.
+
+
+# %% tags=["remove-cell"]
+def every_pattern_of_lengths(n: int, seed: int) -> tuple[Float[Tensor, "patterns n n"], Float[Tensor, " patterns"]]:
+    """Matrices ``r_i e_ij``, signs e and every pattern of lengths r_i in {1, 10}, with the chance of each pattern.
+
+    A length is 10 with probability 1/n, independently; norms of rows and columns do not depend on the signs.
+    """
+    signs = torch.randn(n, n, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).sign()
+    long = torch.cartesian_prod(*[torch.tensor([0.0, 1.0], dtype=torch.float64)] * n)
+    return (1 + 9 * long)[:, :, None] * signs, (long / n + (1 - long) * (1 - 1 / n)).prod(1)
+
+
+def chance_of_outlying_rows(n: int, gamma: float = GAMMA) -> float:
+    """``Pr[0 < k < n / (1 + gamma^2)]``, k of n long rows: so few exceed mean plus gamma standard deviations."""
+    return float(binom.cdf(math.ceil(n / (1 + gamma**2)) - 1, n, 1 / n) - binom.pmf(0, n, 1 / n))
+
+
+# %%
+@claim(
+    "S1.18",
+    "Eq. S142",
+    "which random matrices have the law of their transpose",
+    Verdict.ASSUMPTION,
+    printed=r""""[A]ll entries are drawn from the same distribution. Hence, $\Pr[M_{ij} = x] = \Pr[M_{ji} = x]$ $\Rightarrow
+    \Pr[M = X] = \Pr[M = X^T]$".""",
+    place="Section S1.6, proof of Proposition S1.18, Eq. S142",
+    holds=r"""It follows if the entries are also independent, or if $M$ and $M^\top$ have the same joint law. Equal laws of
+    the single entries are not enough: with $M_{ij} = r_i \varepsilon_{ij}$, independent signs $\varepsilon_{ij}$, and lengths
+    $r_i$ that are 10 with probability $\tfrac1n$ and else 1, all entries have one law with mean zero, yet $d$ is 1 or 0, and
+    its mean tends to $1 - 1/e$.""",
+    missing=("independent", "joint law"),
+)
+def equal_marginals_are_not_enough(n=9, seed=0):
+    m, chances = every_pattern_of_lengths(n, seed)
+    d, of_transpose = (score_batch(x).directionality for x in (m, m.mT))
+    at_ten = torch.einsum("p,pij->ij", chances, (m.abs() == 10).double())
+    yield exact("largest difference of $\\Pr[|M_{ij}| = 10]$ between two entries", at_ten.max() - at_ten.min())
+    words = rf"$\mathbb{{E}}\, d$ of these matrices, by enumeration, $n$ = {n}"
+    yield exact(words, chances @ d, chance_of_outlying_rows(n), paper="= 0")
+    words = r"$\mathbb{E}\, d$ of the same law or its transpose, with probability ½ each"
+    yield exact(words, chances @ (d + of_transpose) / 2)
+
+
+show(equal_marginals_are_not_enough(seed=seed))
+
+# %% [markdown]
 # ## The spread of directionality
 #
 # How far the score of a single matrix is from 0 follows, for large $n$, from the variance of the two counts. The norms that

@@ -10,7 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from os import PathLike
-from typing import Annotated, Any, overload
+from typing import Annotated, Any, get_args, overload
 
 import torch
 from jaxtyping import Float
@@ -29,7 +29,7 @@ from attngeo.checkpoints.quantised import WAY_OUT, quantised, refusal
 from attngeo.checkpoints.repositories import LocalFolder, Repository
 from attngeo.checkpoints.sources import open_repository
 from attngeo.checkpoints.tensorfiles import SUFFIXES, TensorFile, no_tensors
-from attngeo.errors import CheckpointError
+from attngeo.errors import CheckpointError, ParameterError
 from attngeo.inputs import checked, local_path
 
 # first found, first taken; an index names the files of a sharded checkpoint
@@ -102,8 +102,10 @@ class Checkpoint:
         fold_norm: multiply both factors of every form by the gain of the layer normalisation before; of ``ov`` that of
             the values alone.
         matrix: whose forms are read, "qk" or "ov".
+        plans: of the layers, where they are known without a config.
 
     Raises:
+        ParameterError: another matrix.
         CheckpointError: unknown architecture, or the tensors do not fit the config; there is nothing to fold; values
             and outputs are not known.
     """
@@ -119,7 +121,10 @@ class Checkpoint:
         fold_norm: bool = False,
         matrix: Matrix = "qk",
         own_type: str | None = None,
+        plans: list[LayerPlan] | None = None,
     ) -> None:
+        if matrix not in get_args(Matrix):
+            raise ParameterError(f"matrix is {matrix!r}, and those that can be read are 'qk' and 'ov'; name one.")
         self.name, self.revision = name if adapter is None else f"{name} + {adapter.name}", revision
         self.model_type = value_of(config, "model_type", Name) or ""
         self._all_files = files
@@ -129,11 +134,12 @@ class Checkpoint:
         try:
             self._files |= quantised(config, self._files)
             shapes = {name: file.shapes[name] for name, file in self._files.items()}
-            self.plans: list[LayerPlan] = locate(architectures, config, shapes)
+            self.plans = locate(architectures, config, shapes) if plans is None else plans
         except CheckpointError as error:
             why = self._refusal or f"{error}" if isinstance(error, Misfit) else f"{error}"
-            if own_type and isinstance(error, Misfit):
-                why = f"read as {self.model_type!r}, {why.partition(';')[0]}; its config says {own_type!r}: try that."
+            if own_type and (isinstance(error, Misfit) or self.model_type not in architectures):
+                way = "try that" if own_type in architectures else "name a known type like it, or register it"
+                why = f"read as {self.model_type!r}, {why.partition(';')[0]}; its config says {own_type!r}: {way}."
             raise CheckpointError(f"{self.name}: {why}") from error
         if adapter is not None:
             adapter.fit(config, self.plans, shapes)
@@ -324,6 +330,7 @@ def open_checkpoint(
     Raises:
         CheckpointError: nothing there, unknown architecture, damaged or incomplete files, an adapter of another kind or
             for another model, or the Hub refuses.
+        ParameterError: another matrix.
     """
     if not isinstance(path_or_id, str | PathLike):
         raise CheckpointError(

@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from operator import attrgetter
+from typing import Any, get_args
 
 from torch import Tensor, nn
 
 from attngeo.checkpoints.adapters import Adapter
-from attngeo.checkpoints.architectures.entry import Matrix
+from attngeo.checkpoints.architectures.entry import LAYOUTS, Matrix, Part
+from attngeo.checkpoints.architectures.plans import LayerPlan
 from attngeo.checkpoints.layers import Checkpoint
 from attngeo.checkpoints.tensorfiles import TensorFile, bytes_of
 from attngeo.errors import CheckpointError
@@ -52,10 +54,11 @@ class Model(Checkpoint):
         adapter: Adapter | None = None,
         matrix: Matrix = "qk",
         fold_norm: bool = False,
+        plans: list[LayerPlan] | None = None,
     ) -> None:
         self.weights = weights
         _require_numbers(name, config, weights.tensors)
-        super().__init__(name, "", config, [weights], adapter, fold_norm=fold_norm, matrix=matrix)
+        super().__init__(name, "", config, [weights], adapter, fold_norm=fold_norm, matrix=matrix, plans=plans)
         for plan in self.plans:
             for weight in plan.names(matrix):
                 _require_whole(name, weight, weights.tensors[weight], weights.gather)
@@ -74,6 +77,8 @@ def open_model(
         model: a module. Wrapped by ``torch.compile`` or DistributedDataParallel, it is the same to us. An active LoRA
             adapter of peft counts as merged.
         config: what its config.json would hold, as a mapping or with ``to_dict``; ``model.config`` unless given.
+            A model without needs none for ``torch.nn.MultiheadAttention``: each is a layer, in a
+            ``TransformerDecoderLayer`` of the part decoder or cross, elsewhere of the part encoder.
         gather: weights sharded over processes (FSDP 2, tensor parallel) are put together, one at a time; every process
             must then open the model and read its layers.
         matrix, fold_norm: as for `attngeo.open_checkpoint`.
@@ -83,8 +88,10 @@ def open_model(
         training, iterate again; after moving the model, open it again.
 
     Raises:
-        CheckpointError: no config, unknown architecture, or weights that are sharded, on the meta device, quantised,
-            under an adapter of another kind, or not finite.
+        CheckpointError: no config and no attention of torch's own, unknown architecture, keys of another width than
+            queries, or weights that are sharded, on the meta device, quantised, under an adapter of another kind, or
+            not finite.
+        ParameterError: another matrix.
     """
     if not isinstance(model, nn.Module):
         raise CheckpointError(
@@ -92,21 +99,54 @@ def open_model(
             f" BilinearForm.from_linear two weights."
         )
     model = _unwrapped(model)
-    found: Any = getattr(model, "config", None) if config is None else config
-    config = found.to_dict() if hasattr(found, "to_dict") else found
-    kind = type(model).__name__
-    if not isinstance(config, Mapping):
+    given: Any = getattr(model, "config", None) if config is None else config
+    given = given.to_dict() if hasattr(given, "to_dict") else given
+    kind, plans = type(model).__name__, None
+    if config is None and not (isinstance(given, Mapping) and "model_type" in given):
+        plans = _of_torch(model, kind)
+        given = {"model_type": "MultiheadAttention"} if plans else given
+    if not isinstance(given, Mapping):
         raise CheckpointError(
-            f"{kind} has no config that tells its model_type and heads; give open_model one,"
-            f' config={{"model_type": ..., ...}}.'
+            f"{kind} has no config that tells its model_type and heads, and no torch.nn.MultiheadAttention; give"
+            f' open_model one, config={{"model_type": ..., ...}}.'
         )
     for module in model.modules():
         if type(module).__name__ == "FullyShardedDataParallel":  # asking it for weights would wait for other processes
             raise _sharded(kind, "its weights")
     state = {name: tensor for name, tensor in model.state_dict().items() if isinstance(tensor, Tensor)}
     state, adapter = _adapted(model, kind, state, gather)
+    for name in {name for plan in plans or () for name in plan.spans()} - set(state):  # of a pruned weight, say
+        state[name] = attrgetter(name)(model)
     name, weights = str(getattr(model, "name_or_path", "") or kind), Weights(kind, state, gather)
-    return Model(name, config, weights, adapter, matrix, fold_norm)
+    return Model(name, given, weights, adapter, matrix, fold_norm, plans or None)
+
+
+def _of_torch(model: nn.Module, kind: str) -> list[LayerPlan]:
+    """The layers of torch's own attention in a model, which knows its heads and needs no config."""
+    plans: list[LayerPlan] = []
+    for name, module in model.named_modules():
+        if not isinstance(module, nn.MultiheadAttention):
+            continue
+        if module.kdim != module.embed_dim:
+            raise CheckpointError(
+                f"{name or 'the attention'} of {kind} has queries of width {module.embed_dim} and keys of width"
+                f" {module.kdim}, so its W_qk is not square and has no scores; open a part of the model without it."
+            )
+        outer, _, role = name.rpartition(".")
+        layer, place = model.get_submodule(outer), f"{name}." if name else ""
+        decoder: Part = "decoder" if role == "self_attn" else "cross"
+        part: Part = decoder if isinstance(layer, nn.TransformerDecoderLayer) else "encoder"
+        fused = module.in_proj_weight is not None
+        query, key, value = (f"{place}{'in' if fused else which}_proj_weight" for which in "qkv")
+        output = f"{place}out_proj.weight" if module.vdim == module.embed_dim else ""  # else W_o W_v^T is not square
+        layout, heads = LAYOUTS["blocks" if fused else "separate"], module.num_heads
+        number = sum(plan.part == part for plan in plans)
+        norm = f"{outer}.norm1.weight".lstrip(".") if part != "cross" and getattr(layer, "norm_first", False) else ""
+        widths = heads, heads, module.head_dim
+        plans.append(
+            LayerPlan(part, number, part == "decoder", name, query, key, value, output, layout, *widths, norm=norm)
+        )
+    return sorted(plans, key=lambda plan: get_args(Part).index(plan.part))
 
 
 def _unwrapped(model: nn.Module) -> nn.Module:

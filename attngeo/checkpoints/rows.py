@@ -12,7 +12,7 @@ from attngeo.checkpoints.architectures.entry import Matrix, Positions
 from attngeo.checkpoints.architectures.plans import LayerPlan
 from attngeo.checkpoints.layers import AttentionLayer, Checkpoint, open_checkpoint
 from attngeo.checkpoints.models import open_model
-from attngeo.errors import CheckpointError
+from attngeo.errors import CheckpointError, ParameterError
 
 
 def score_table(
@@ -30,17 +30,20 @@ def score_table(
         gamma: threshold of directionality, in standard deviations.
         per_head: also a row for each head.
         convention: formulas of the scores.
-        matrix: "ov" for the value-output maps in the place of W_qk, where ``source`` is not yet opened.
-        fold_norm: as for `attngeo.open_checkpoint`, where ``source`` is not yet opened; z and p are then NaN.
+        matrix: "ov" for the value-output maps in the place of W_qk; what is opened is scored as it was opened.
+        fold_norm: as for `attngeo.open_checkpoint`; z and p are then NaN.
 
     Raises:
         CheckpointError: a tensor cannot be read or is not finite.
-        ParameterError: gamma is not a finite number >= 0.
+        ParameterError: gamma is not a finite number >= 0, or ``source`` is opened in another way.
     """
     if isinstance(source, nn.Module):
         source = open_model(source, matrix=matrix, fold_norm=fold_norm)
     if not isinstance(source, Checkpoint):
         source = open_checkpoint(source, matrix=matrix, fold_norm=fold_norm)
+    if matrix not in ("qk", source.matrix) or fold_norm > source.fold_norm:
+        ways = [f"matrix={m!r}, fold_norm={f}" for m, f in ((source.matrix, source.fold_norm), (matrix, fold_norm))]
+        raise ParameterError(f"{source.name} is opened with {ways[0]}; open it with {ways[1]}.")
     rows = (row for layer in source for row in layer_rows(source, layer, gamma, per_head, convention))
     return ScoreTable(ScoreRow(**row) for row in rows)
 

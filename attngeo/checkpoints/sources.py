@@ -12,8 +12,8 @@ from attngeo.inputs import local_path
 
 # an id, ID@REVISION, hf://ID, or the address of a page of the Hub
 ADDRESS = re.compile(
-    r"(?:(?:https?://(?:www\.)?(?:huggingface\.co|hf\.co)/|hf://)(?P<page>[^@/]+(?:/[^@/]+)?)"
-    r"(?:/(?:tree/(?P<tree>[^/]+)(?:/(?P<folder>.+?))?|(?:blob|resolve)/(?P<blob>[^/]+)(?:/(?P<file>.*))?))?/?|(?P<id>(?![./~\\])[^@/:]+(?:/[^@/]+)?))(?:@(?P<revision>.+))?"
+    r"(?:(?:(?:https?://)?(?:www\.)?(?:huggingface\.co|hf\.co)/|hf://)(?P<page>[^@/?#]+(?:/[^@/?#]+)?)"
+    r"(?:/(?:tree/(?P<tree>[^/?#]+)(?:/(?P<folder>[^?#]+?))?|(?:blob|resolve)/(?P<blob>[^/?#]+)(?:/(?P<file>[^?#]*))?))?/?(?:[?#].*)?|(?P<id>(?![./~\\])[^@/:]+(?:/[^@/]+)?))(?:@(?P<revision>.+))?"
 )
 
 

@@ -127,11 +127,11 @@ class TorchFile(TensorFile):
             raise unreadable(path, error) from error
         except Exception as error:  # torch checks little of what it reads
             raise CheckpointError(
-                f"{self.name} is truncated, corrupt, or not a file of tensors alone, and loading anything else could"
+                f"{path} is truncated, corrupt, or not a file of tensors alone, and loading anything else could"
                 f" run code; fetch it again or, where you trust it, load it and save its state_dict as safetensors."
             ) from error
         if not isinstance(state, Mapping):
-            raise CheckpointError(f"{self.name} holds a {type(state).__name__} and no named tensors; save its weights.")
+            raise CheckpointError(f"{path} holds a {type(state).__name__} and no named tensors; save its weights.")
         state = next((state[key] for key in NESTED if isinstance(state.get(key), Mapping)), state)
         tensors = {f"{name}": value for name, value in state.items() if isinstance(value, Tensor)}
         self._tensors = {n: t for n, t in tensors.items() if t.layout is torch.strided and not t.is_nested}
@@ -163,7 +163,7 @@ def open_tensors(path: Path) -> TensorFile:
             with safe_open(path, "pt"):  # checks that the places of tensors fit their shapes and the file
                 return SafetensorsFile(LocalBytes(path))
         except (SafetensorError, OSError) as error:
-            raise damaged(path.name, f": {cause(error)}") from error
+            raise damaged(f"{path}", f": {cause(error)}") from error
     if path.suffix in SUFFIXES:
         return TorchFile(path)
     raise no_tensors(path)

@@ -65,6 +65,11 @@ def speed_ups_in_text() -> pd.DataFrame:
     return read_published("speed_ups_in_text", dtype={"layers": "Int64"})
 
 
+def slips() -> pd.DataFrame:
+    """Slips of the paper that were found by reading, and have no check: place, printed (quoted), holds."""
+    return read_published("slips", dtype=str)
+
+
 def read_published(name: str, **options) -> pd.DataFrame:
     """A table under ``data/published``, by pandas with these options.
 

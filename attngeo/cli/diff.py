@@ -15,8 +15,15 @@ from attngeo.inputs import local_path
 @click.command
 @click.argument("checkpoints", nargs=-1, metavar="A B [C]...")
 @options.scoring
+@options.reading
 def command(
-    checkpoints: tuple[str, ...], per_head: bool, gamma: float, convention: str, asked: str | None, output: Path | None
+    checkpoints: tuple[str, ...],
+    per_head: bool,
+    gamma: float,
+    convention: str,
+    asked: str | None,
+    output: Path | None,
+    model_type: str | None,
 ) -> None:
     """Both scores of A, B, ... layer by layer, their change from A, and the cosine and the relative change of W_qk.
 
@@ -33,8 +40,8 @@ def command(
     for name in names:
         path = local_path(name)
         adapter = (path / "adapter_config.json").is_file() and not (path / "config.json").is_file() and compared
-        opened = open_checkpoint(names[0], adapter=name) if adapter else open_checkpoint(name)
-        compared.append(Compared(name, opened))
+        source, merged = (names[0], name) if adapter else (name, None)
+        compared.append(Compared(name, open_checkpoint(source, adapter=merged, model_type=model_type)))
     require_alike(compared, per_head)
     rows = []
     with screen().status(f"comparing {len(compared)} checkpoints"):

@@ -86,10 +86,12 @@ def deliver(rows: Sequence[dict], view: View, form: str, output: Path | None) ->
             from pyarrow import parquet
 
             columns = {name: [row[name] for row in rows] for name in rows[0]}
-            arrays = {
-                n: pyarrow.array(c, pyarrow.infer_type(c), from_pandas=True) for n, c in columns.items()
-            }  # no NaN
-            parquet.write_table(pyarrow.table(arrays), temporary)
+            types = {name: pyarrow.infer_type(column) for name, column in columns.items()}
+            # from_pandas: NaN is missing
+            arrays = {name: pyarrow.array(columns[name], types[name], from_pandas=True) for name in columns}
+            content = io.BytesIO()  # pyarrow cannot write to a pipe
+            parquet.write_table(pyarrow.table(arrays), content)
+            temporary.write_bytes(content.getvalue())
         else:
             temporary.write_text(text_of(rows, view, form), encoding="utf-8")
     say(f"{len(rows)} rows written to {output}")

@@ -38,6 +38,25 @@ scoring = several(
     ),
     click.option("-o", "--output", type=FILE, help="Write there and not to stdout."),
 )
+
+
+def _register(context: click.Context, option: click.Parameter, path: Path | None) -> None:
+    if path is not None:
+        from attngeo.checkpoints.architectures import register_file  # torch comes with it, which no --help waits for
+
+        register_file(path)
+
+
+reading = several(
+    click.option(
+        "--register",
+        type=FILE,
+        expose_value=False,
+        callback=_register,
+        help="Architectures of your own, as in entries.yml.",
+    ),
+    click.option("--as", "model_type", metavar="TYPE", help="Read as this type: its own differs by name alone."),
+)
 working = several(
     click.option("--workers", type=click.IntRange(1), help="Processes on this machine, one core each."),
     click.option(

@@ -45,6 +45,8 @@ def command(
         from attngeo.book.notebooks import current_profile, find_book
     book = find_book()
     if chapter is None or listing:
+        if words or output or opened:
+            raise ParameterError("-p, -o and --open need a chapter: attngeo run CHAPTER.")
         chapters = [book.chapter(chapter)] if chapter else book.chapters()
         click.echo("\n\n".join(_description(c) for c in chapters))
         return

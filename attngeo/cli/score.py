@@ -20,12 +20,11 @@ from attngeo.errors import ParameterError, needs
 @click.option("--layer", type=click.IntRange(0), metavar="N", help="This layer alone, of every part.")
 @click.option("--head", type=click.IntRange(0), metavar="N", help="This head of --layer alone.")
 @click.option("--positions", is_flag=True, help="Split each s by the space of the positions: in it, outside, mixed.")
-@click.option("--register", "registered", type=options.FILE, help="Architectures of your own, as in entries.yml.")
 # the others are those of open_checkpoint
 @click.option("--revision", metavar="R", help="Branch, tag or commit of a Hub repository.")
 @click.option("--subfolder", metavar="S", default="", show_default=False, help="Folder in PATH_OR_ID with the model.")
 @click.option("--adapter", metavar="DIR", help="A LoRA adapter of peft (folder or Hub id) to merge into the model.")
-@click.option("--as", "model_type", metavar="TYPE", help="Read the model as this type: its own differs by name alone.")
+@options.reading
 @click.option(
     "--matrix", type=click.Choice(["qk", "ov"]), default="qk", help="W_qk, or what a head writes for what it reads."
 )
@@ -41,7 +40,6 @@ def command(
     layer: int | None,
     head: int | None,
     positions: bool,
-    registered: Path | None,
     **opening: Any,
 ) -> None:
     """Symmetry and directionality of every attention layer of a model, beside what random weights give.
@@ -59,20 +57,18 @@ def command(
         with needs("plot", "a figure"):
             from attngeo.display.score_figure import matrix_figure, score_figure
     from attngeo.bilinear.summary import cells, summary  # torch comes with it, which no --help waits for
-    from attngeo.checkpoints.architectures import register_file
     from attngeo.checkpoints.layers import open_checkpoint
 
-    if registered is not None:
-        register_file(registered)
     mute_hub()
     with screen().status(f"looking for {checkpoint}"):
         opened = open_checkpoint(checkpoint, **opening)
     if layer is not None:
-        opened.plans = [plan for plan in opened.plans if plan.layer == layer]
+        opened.plans = [plan for plan in opened.plans if plan.layer == layer and (head or 0) < plan.heads]
+        if not opened.plans:
+            what = f"layer {layer}" + ("" if head is None else f" with a head {head}")
+            raise ParameterError(f"{opened.name} has no {what}; numbers begin with 0.")
     rows, notes = _scored(opened, gamma, per_head or head is not None, convention, positions)
     rows = [row for row in rows if head is None or row["head"] == head]
-    if not rows:
-        raise ParameterError(f"{opened.name} has no such layer or head; numbers begin with 0.")
     if convention != Convention.DEFINITION:
         notes.append("another formula than the definition's: compare with numbers of that formula alone")
     if opened.fold_norm:

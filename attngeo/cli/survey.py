@@ -1,6 +1,7 @@
 """``attngeo survey``: score pretrained models and record the scores with their provenance."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,12 @@ JOBS = min(4, os.cpu_count() or 1)
 
 @click.command
 @click.argument("models", nargs=-1, metavar="[MODEL]...")
-@click.option("--from", "ids", type=click.File(errors="replace"), help="Further MODELs, one a line; - for stdin.")
+@click.option("--from", "ids", type=click.File(encoding="utf-8"), help="Further MODELs, one a line; - for stdin.")
 @click.option("--group", "label", metavar="G", default="", show_default=False, help="All of a group: see --list.")
 @click.option("--resume", is_flag=True, help="Pass over models with a finished record.")
 @click.option("-o", "--output", type=options.FOLDER, help="Folder of the records.")
 @click.option("-j", "--jobs", type=click.IntRange(1), default=JOBS, help="Models at once.")
+@options.reading
 @options.working
 @options.gamma
 @click.option("--quantise", is_flag=True, help="Also score the weights rounded to 16, 8 and 4 bits.")
@@ -31,6 +33,7 @@ def command(
     resume: bool,
     output: Path | None,
     jobs: int,
+    model_type: str | None,
     workers: int | None,
     scheduler: str,
     gamma: float,
@@ -49,7 +52,10 @@ def command(
     """
     folder = output or _recorded_survey()
     if ids is not None:
-        models += tuple(name for line in ids if (name := line.partition("#")[0].strip()))
+        try:
+            models += tuple(name for line in ids if (name := line.partition("#")[0].strip()))
+        except UnicodeDecodeError as error:
+            raise ParameterError(f"{ids.name} is no text in UTF-8; write one model a line.") from error
         if not models:
             raise ParameterError(f"{ids.name} names no model; write one a line.")
     if listing:
@@ -61,7 +67,7 @@ def command(
 
     from attngeo.survey.run import chosen_models, is_done, require_registered, survey, survey_on_workers
 
-    asked = chosen_models(models, label)
+    asked = [replace(model, model_type=model_type or "") for model in chosen_models(models, label)]
     if output is None:
         require_registered(asked, folder)
     resume = resume or bool(workers or scheduler)

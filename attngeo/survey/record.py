@@ -27,6 +27,7 @@ from attngeo.bilinear.scores import GAMMA, SUM
 from attngeo.checkpoints.layers import Checkpoint, open_checkpoint
 from attngeo.checkpoints.repositories import LocalFolder, weight_names
 from attngeo.checkpoints.rows import layer_rows
+from attngeo.checkpoints.sources import named_on_the_hub
 from attngeo.errors import AttngeoError, CheckpointError
 from attngeo.files.atomic import atomic_path, write_text
 from attngeo.files.provenance import sha256, versions
@@ -46,12 +47,14 @@ def survey_model(
     revision: str | None = None,
     on_layer: Callable[[Checkpoint, int], None] = lambda checkpoint, done: None,
     quantise: bool = False,
+    model_type: str | None = None,
 ) -> Path:
     """Score one model, per layer and per head, and record it in a folder of its own under ``folder``: returned.
 
     One layer is in memory, and what is fetched ahead. ``on_layer`` is called after each with the checkpoint and the
     number of layers done; what it raises ends the survey of the model, and nothing is written. With ``quantise`` the
-    layers are scored with their weights rounded, too (`attngeo.survey.quantisation`).
+    layers are scored with their weights rounded, too (`attngeo.survey.quantisation`). ``model_type`` is that of
+    `open_checkpoint`.
 
     Raises:
         CheckpointError: the model cannot be read; nothing is then written.
@@ -64,7 +67,7 @@ def survey_model(
             f"{target} holds a finished record that is not of the weights of {path_or_id}; name another folder with -o,"
             f" or move that record away."
         )
-    checkpoint = open_checkpoint(path_or_id, revision or None)
+    checkpoint = open_checkpoint(path_or_id, revision or None, model_type=model_type)
     chosen = _pictured([(plan.part, plan.layer) for plan in checkpoint.plans])
     rows, rounded, pictures = [], [], {}
     for done, layer in enumerate(checkpoint, start=1):
@@ -101,7 +104,9 @@ def record_folder(path_or_id: str, folder: Path) -> Path:
     """Where the record of a model lies: named after its repository or its local folder."""
     path = local_path(path_or_id)
     local = path if path.is_dir() else path.parent if path.is_file() else None
-    return folder / (LocalFolder(local).name if local else path_or_id).replace("/", "--")
+    named = None if local else named_on_the_hub(path_or_id)
+    name = "/".join(filter(None, (named.id, named.subfolder))) if named else path_or_id
+    return folder / (LocalFolder(local).name if local else name).replace("/", "--")
 
 
 def is_recorded(
@@ -111,13 +116,17 @@ def is_recorded(
     revision: str | None = None,
     quantise: bool = False,
     elsewhere: bool = False,
+    model_type: str = "",
 ) -> bool:
     """Whether a finished record of this model, threshold and revision is there, with rounded weights if asked for.
 
-    It is one of these weights, by their sha256, unless they lie ``elsewhere`` and cannot be read here.
+    It is one of these weights, by their sha256, unless they lie ``elsewhere`` and cannot be read here; and read as
+    ``model_type``, if that is given.
     """
     record = _finished(record_folder(path_or_id, folder))
     if record is None or record.get("gamma") != gamma or record.get("quantised", False) < quantise:
+        return False
+    if model_type and model_type != record.get("model_type"):
         return False
     if revision and revision not in (record.get("asked_revision"), record.get("revision")):
         return False

@@ -2,14 +2,17 @@
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock
 
+from attngeo.checkpoints.architectures import ARCHITECTURES, BUILT_IN
+from attngeo.checkpoints.architectures.entry import Entry
 from attngeo.checkpoints.layers import Checkpoint
 from attngeo.checkpoints.sources import named_on_the_hub
 from attngeo.errors import AttngeoError, CheckpointError, ParameterError
@@ -29,6 +32,7 @@ class Model:
     source: str  # local folder or file, Hub id; a folder of ATTNGEO_WEIGHTS where it is on no Hub
     revision: str = ""  # "" for the newest
     elsewhere: bool = False  # on no Hub, and not under ATTNGEO_WEIGHTS
+    model_type: str = ""  # to read it as, "" for its own
 
 
 def chosen_models(models: tuple[str, ...] = (), label: str = "") -> list[Model]:
@@ -125,8 +129,15 @@ def survey_on_workers(
     folder = folder.resolve()
     named = {f"{record_folder(model.source, folder)} {gamma} {quantise}": model for model in asked}
     calls = {key: (model, folder, gamma, quantise) for key, model in named.items()}
-    for key, outcome in spread(record_once, calls, workers, scheduler):
+    registered = {name: entry for name, entry in ARCHITECTURES.items() if name not in BUILT_IN}
+    for key, outcome in spread(partial(_knowing, registered, record_once), calls, workers, scheduler):
         yield named[key], str(outcome) if isinstance(outcome, AttngeoError) else outcome
+
+
+def _knowing(registered: Mapping[str, Entry], work: Callable[..., Path | str], *arguments: Any) -> Path | str:
+    """What ``work`` gives in a process in which these are registered."""
+    ARCHITECTURES.update(registered)
+    return work(*arguments)
 
 
 def record_once(
@@ -143,7 +154,7 @@ def record_once(
 
 def is_done(model: Model, folder: Path, gamma: float, quantise: bool) -> bool:
     """Whether a finished record of a model is there; `attngeo.survey.record.is_recorded`."""
-    return is_recorded(model.source, folder, gamma, model.revision, quantise, model.elsewhere)
+    return is_recorded(model.source, folder, gamma, model.revision, quantise, model.elsewhere, model.model_type)
 
 
 def _record(model: Model, folder: Path, gamma: float, quantise: bool, on_layer: OnLayer) -> Path | str:
@@ -151,7 +162,8 @@ def _record(model: Model, folder: Path, gamma: float, quantise: bool, on_layer: 
     if model.elsewhere:
         return f"{model.name} is on no Hub; name the folder that holds {model.source} in ATTNGEO_WEIGHTS."
     try:
-        return survey_model(model.source, folder, gamma, model.revision, partial(on_layer, model), quantise)
+        watch = partial(on_layer, model)
+        return survey_model(model.source, folder, gamma, model.revision, watch, quantise, model.model_type or None)
     except AttngeoError as error:
         return " ".join(f"{error}".split())
     except Exception as error:  # whatever a reader or the network throws must not end the other models

@@ -95,6 +95,7 @@ def test_at_most_two_percent_beyond_queries_keys_and_headers_whatever_breaks(hub
         f"https://huggingface.co/{NAME}/",
         f"https://hf.co/{NAME}/tree/{hub_server.COMMIT}",
         f"https://huggingface.co/{NAME}/blob/main/config.json",
+        f"huggingface.co/{NAME}?library=transformers",
     ],
 )
 def test_an_address_and_a_revision_within_a_name(name, hub):

@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from collections import Counter
 from unittest import mock
 
 import pytest
@@ -7,6 +8,7 @@ import torch
 import transformers as tf
 from small_models import small_config, small_model
 from torch import nn
+from torch.nn.utils import prune
 
 from attngeo import Attention, BilinearForm, Tower, open_checkpoint, open_model, register_architecture, symmetry_score
 from attngeo.checkpoints.architectures import ARCHITECTURES
@@ -134,7 +136,11 @@ SPOILED = {
     "an adapter of another kind": (adapted, "IA3"),
     "NaN": (poison, "layers.1.self_attn.k_proj.weight .*NaN"),
     "no model_type": (lambda llama: setattr(llama, "config", {"num_attention_heads": 4}), "model_type"),
-    "no config": (lambda llama: setattr(llama, "config", None), "config"),
+    "no config": (lambda llama: setattr(llama, "config", None), "no config .* no torch.nn.MultiheadAttention"),
+    "heads that are no number": (
+        lambda llama: setattr(llama, "config", {"model_type": "llama", "num_attention_heads": "4"}),
+        "in the config: ",
+    ),
     "another config": (lambda llama: setattr(llama, "config", small_config("gpt2")), r"h\.\{\}\.attn"),
 }
 
@@ -185,6 +191,7 @@ def test_an_architecture_of_ones_own_takes_one_line():
         ("gpt2", lambda: (Attention("decoder", "h.{}.attn"),), "built in"),
         ("mine", lambda: (Attention("sidecoder", "layers.{}"),), "'sidecoder'"),
         ("mine", lambda: (Attention("decoder", "layers.{}", layout="heap"),), "'heap'"),
+        ("mine", lambda: (Attention("decoder", "layers.{}", "qkv", "qkv"),), "'qkv' .* blocks, conv1d"),
     ],
 )
 def test_an_architecture_needs_a_name_of_its_own_and_its_attention(name, stacks, named, as_user):
@@ -212,30 +219,73 @@ def test_a_model_in_memory_needs_no_transformers():
     assert (done.stderr, done.stdout.count("heads=2")) == ("", 1)
 
 
-def torch_encoder():
-    return nn.TransformerEncoder(nn.TransformerEncoderLayer(32, 4, 16), 2, enable_nested_tensor=False)
+def torch_encoder(**options):
+    return nn.TransformerEncoder(nn.TransformerEncoderLayer(32, 4, 16, **options), 2, enable_nested_tensor=False)
 
 
-@pytest.mark.parametrize(
-    "model, module",
-    [
-        (torch_encoder, "layers.{}.self_attn"),
-        (lambda: nn.ModuleDict({"visual": torch_encoder()}), "layers.{}.self_attn"),
-        (lambda: nn.MultiheadAttention(32, 4), ""),
-    ],
-    ids=["encoder", "in a tower", "attention"],
-)
-@mock.patch.dict(ARCHITECTURES)
-def test_torch_s_own_attention_gives_its_own_probabilities(model, module):
+class Configured(nn.Module):
+    """Somebody's own model, whose config says nothing of its attention."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.config, self.transformer = {"lr": 0.1}, torch_encoder()
+        self.visual = nn.ModuleDict({"transformer": torch_encoder()})  # as of CLIP: one name ends like the other
+
+
+OF_TORCH = {  # a model, and its layers
+    "attention": (lambda: nn.MultiheadAttention(32, 4), {"encoder": 1}),
+    "values of another width": (lambda: nn.MultiheadAttention(32, 4, vdim=16), {"encoder": 1}),
+    "pruned": (
+        lambda: prune.l1_unstructured(nn.MultiheadAttention(32, 4).double(), "in_proj_weight", 9),
+        {"encoder": 1},
+    ),
+    "encoder layer": (lambda: nn.TransformerEncoderLayer(32, 4, 16), {"encoder": 1}),
+    "encoder and decoder": (lambda: nn.Transformer(32, 4, 1, 2, 16), {"encoder": 1, "decoder": 2, "cross": 2}),
+    "two towers": (Configured, {"encoder": 4}),
+}
+
+
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor")
+@pytest.mark.parametrize("build, parts", OF_TORCH.values(), ids=OF_TORCH)
+def test_torch_s_own_attention_gives_its_own_probabilities(build, parts):
     torch.manual_seed(0)
-    model = model().double().eval()
-    fused = "in_proj_weight"
-    register_architecture("torch-s", Attention("encoder", module, fused, fused, "blocks", heads="nhead", layers=""))
-    layers = list(open_model(model, config={"model_type": "torch-s", "nhead": 4}))
-    attentions = [m for m in model.modules() if isinstance(m, nn.MultiheadAttention)]
+    model = build().double().eval()
+    layers = list(open_model(model))
+    assert Counter(layer.part for layer in layers) == parts
+    assert all(layer.causal == (layer.part == "decoder") for layer in layers)
     x = torch.randn(5, 1, 32, dtype=torch.float64)
-    for layer, attention in zip(layers, attentions, strict=True):
+    for layer in layers:
+        attention = model.get_submodule(layer.module)
         q, k = layer.form.per_head()
         logits = torch.einsum("id,hdr,her,je->hij", x[:, 0], q, k, x[:, 0]) / 8**0.5
-        _, probabilities = attention(x, x, x, average_attn_weights=False)
+        _, probabilities = attention(x, x, x[..., : attention.vdim], average_attn_weights=False)
         assert torch.allclose(logits.softmax(-1), probabilities[0], atol=1e-12)
+
+
+def test_torch_s_own_attention_has_values_and_a_normalisation_before_where_it_says_so(as_user):
+    model = torch_encoder(norm_first=True)
+    (first, _), gains = open_model(model, matrix="ov"), "gains of the layer normalisation before"
+    value, output = model.layers[0].self_attn.in_proj_weight[64:], model.layers[0].self_attn.out_proj.weight
+    assert torch.allclose(first.form.dense(), output @ value, atol=1e-6)
+    assert gains in open_model(model).left_out and gains not in open_model(torch_encoder()).left_out
+    with pytest.raises(CheckpointError, match="queries of width 32 and keys of width 16"):
+        open_model(nn.MultiheadAttention(32, 4, kdim=16))
+
+
+@mock.patch.dict(ARCHITECTURES)
+def test_of_a_registered_type_a_normalisation_is_before_where_it_is_named():
+    fused, config = "in_proj_weight", {"model_type": "torch-s", "nhead": 4}
+    for said, norm in ({}, ""), ({"norm": "norm1"}, "layers.1.norm1.weight"):
+        stack = Attention("encoder", "layers.{}.self_attn", fused, fused, "blocks", heads="nhead", layers="", **said)
+        register_architecture("torch-s", stack)
+        assert open_model(torch_encoder(), config=config).plans[1].norm == norm
+
+
+def test_another_matrix_than_w_qk_is_read_or_refused(llama, as_user):
+    assert score_table(open_model(llama, matrix="ov"), matrix="ov")[0].source.endswith("(ov)")
+    for asked in ({"matrix": "ov"}, {"fold_norm": True}):
+        with pytest.raises(ParameterError, match="opened with matrix='qk', fold_norm=False; open it with"):
+            score_table(open_model(llama), **asked)
+    for matrix in ("QK", "", None, "vo"):
+        with pytest.raises(ParameterError, match=f"{matrix!r}, and .* 'qk' and 'ov'"):
+            score_table(llama, matrix=matrix)

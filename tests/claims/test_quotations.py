@@ -47,7 +47,8 @@ def said_on_page(path):
 def said():
     """All texts that may quote, by where they are written."""
     pages = {path.name: [*said_on_page(path), *said_in_claims(path.stem)] for path in PAGES}
-    return pages | {"statements.csv": [(title, set()) for title in STATEMENTS.title]}
+    slips = [(slip.printed, places(slip.place)) for slip in published.slips().itertuples()]
+    return pages | {"statements.csv": [(title, set()) for title in STATEMENTS.title], "slips.csv": slips}
 
 
 SAID = said()

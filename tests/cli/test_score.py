@@ -119,8 +119,8 @@ REFUSED = {  # in the folder of a checkpoint; what the sentence names
     ". -o gone/s.csv": "there is no folder gone",
     ". --plot gone/s.svg": "there is no folder gone",
     "/nowhere --plot s.txt": "s.txt cannot hold a figure",
-    ". --layer 3": "tiny-bert has no such layer",
-    ". --layer 0 --head 4": "tiny-bert has no such layer or head",
+    ". --layer 3": "tiny-bert has no layer 3;",
+    ". --layer 0 --head 4": "tiny-bert has no layer 0 with a head 4",
     ". --head 0": "add --layer",
     ". --fold-norm": "no gain of a layer normalisation",
 }
@@ -232,7 +232,7 @@ def test_counts_that_differ_by_layer_are_read_by_layer(scored, refused, tmp_path
         write([4, 2, *last], num_key_value_heads=[2, 1, *last], head_dim=None if last else [4, 8])
         assert scored(tmp_path, "--per-head")["symmetry"].tolist() == pytest.approx(expected)
     for heads, keys, named in (
-        ([4], None, "num_attention_heads in config.json has no number for layer 1"),
+        ([4], None, "num_attention_heads in the config has no number for layer 1"),
         ([4, 2], [2, 2], "num_key_value_heads = 2"),
         (None, None, "num_attention_heads is missing"),
     ):
@@ -240,6 +240,7 @@ def test_counts_that_differ_by_layer_are_read_by_layer(scored, refused, tmp_path
         assert named in refused("score", tmp_path)
 
 
+@pytest.mark.filterwarnings("ignore::ResourceWarning:distributed")
 @mock.patch.dict(ARCHITECTURES)
 def test_an_unknown_type_is_read_as_a_known_one_or_registered_from_a_file(attngeo, scored, refused, saved, tmp_path):
     folder, mine = shutil.copytree(saved, tmp_path / "m"), tmp_path / "mine.yml"
@@ -253,10 +254,21 @@ def test_an_unknown_type_is_read_as_a_known_one_or_registered_from_a_file(attnge
         assert rows["symmetry"].tolist() == scored(saved)["symmetry"].tolist()
         assert rows["source"][0].endswith(" as bert") == (way[0] == "--as")
     said = refused("score", folder, "--as", "gpt2")
-    assert "no tensor is named like" in said and "its config says 'bert-by-another-name'" in said
+    assert "no tensor is named like" in said and said.endswith("its config says 'bert-by-another-name': try that.\n")
+    for line in (("score", folder), ("diff", folder, saved)):
+        said = refused(*line, "--as", "brt")
+        assert "'brt' is not among the" in said and "read it as that" not in said and "config says 'bert" in said
+    del ARCHITECTURES["bert-by-another-name"]
+    assert "'bert-by-another-name': name a known type" in refused("score", folder, "--as", "gpt2")
+    for number, way in enumerate((("--as", "bert"), ("--register", mine), ("--register", mine, "--workers", 1))):
+        assert "cosine 1.0000" in attngeo("diff", folder, saved, *way[:2])[1]
+        ARCHITECTURES.pop("bert-by-another-name", None)
+        line = ("survey", folder, "-o", tmp_path / f"records{number}", *way)
+        assert attngeo(*line)[0] == 0 and "1 models have a record" in attngeo(*line, "--resume")[2]
+        ARCHITECTURES.pop("bert-by-another-name", None)
     for text, named in {
         "- {model_types: [a], stacks: [{part: encoder, modul: x}]}": "modul",
-        "- {model_types: [a], stacks: [": "YAML: ",
+        "- {model_types: [a], stacks: [": "valid YAML in line 2",
         "- {model_types: [gpt2], stacks: [{part: encoder, module: x}]}": "'gpt2' is built in",
         "- {model_types: [a]}": "stacks",
     }.items():

@@ -13,6 +13,7 @@ import torch
 
 from attngeo.checkpoints.layers import open_checkpoint
 from attngeo.errors import ParameterError
+from attngeo.survey.record import record_folder
 from attngeo.survey.run import Model, chosen_models, record_once, require_registered, survey
 
 TINY = {"hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 8, "vocab_size": 11}
@@ -186,6 +187,10 @@ def test_names_ids_addresses_paths_and_groups_become_models(weights, tmp_path, m
     assert len(chosen_models(("gpt2-medium",), "gpt")) == len(chosen_models((), "gpt"))
     address = "https://huggingface.co/owner/name/tree/v1"
     assert chosen_models((address,)) == [Model(address, "owner/name", "v1")]
+    assert chosen_models(("huggingface.co/owner/name?library=x",)) == [
+        Model("huggingface.co/owner/name?library=x", "owner/name")
+    ]
+    assert record_folder(f"{address}/sub", tmp_path) == tmp_path / "owner--name--sub"
     assert chosen_models(("owner/name@v1",)) == [Model("owner/name@v1", "owner/name", "v1")]
     shutil.copytree(weights / "m0", tmp_path / "bert-tiny-google")
     monkeypatch.setenv("ATTNGEO_WEIGHTS", str(tmp_path))

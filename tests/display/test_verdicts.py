@@ -90,6 +90,13 @@ def test_errata_are_grouped_and_mark_what_may_be_a_copying_error():
     assert errata.errata(found, Verdict.ASSUMPTION).empty
 
 
+def test_slips_found_by_reading_quote_the_paper_at_a_place_and_have_the_columns_of_the_errata():
+    slips = errata.slips_found_by_reading()
+    assert list(slips) == list(errata.errata([], Verdict.MISPRINT)) and slips.entry.is_unique
+    assert slips.entry.str.contains(r"Eqs?\. S?\d").all()
+    assert slips.iloc[:, 1].str.fullmatch(r'\*Printed:\* ".+".*<br>\*Holds:\* .+').all()
+
+
 def test_what_repeats_a_slip_shares_its_entry_while_both_are_supported():
     def entries(supported=True):
         wrong = {"verdict": Verdict.MISPRINT, "printed": "a", "place": "Eq. 7", "corrected": "b"}

@@ -17,6 +17,13 @@ def planted(alike=0.8, heads=4, d=256, d_head=64):
 FORM = planted()
 
 
+def test_a_block_has_sixteen_levels():
+    for scheme in ("q4_0", "q4_1"):
+        blocks = quantised(FORM, scheme).wq.unflatten(1, (-1, BLOCK))  # (H, blocks, 32, d_head)
+        counts = [len(block.unique()) for block in blocks[0].transpose(1, 2).flatten(0, 1)]
+        assert max(counts) <= 16 and sum(counts) > 8 * len(counts)
+
+
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_no_weight_moves_by_more_than_its_step(scheme):
     moved = (quantised(FORM, scheme).wq - FORM.wq).abs().unflatten(1, (-1, BLOCK)).amax(2)

@@ -4,11 +4,13 @@ from collections.abc import Iterable
 
 import pandas as pd
 
+from attngeo.claims.published import slips
 from attngeo.claims.verdict import Verdict
 from attngeo.display.typeset import typeset
 from attngeo.display.verdicts import Finding
 
 MAYBE_COPYING = "†"  # behind the number of an entry that could be an error of our text copy
+COLUMNS = ["entry", "as printed, and what holds"]
 
 
 def errata(found: Iterable[Finding], verdict: Verdict) -> pd.DataFrame:
@@ -25,7 +27,13 @@ def errata(found: Iterable[Finding], verdict: Verdict) -> pd.DataFrame:
     for name, same in entries.items():
         same.sort(key=lambda f: f.check != name)  # the slip, then what repeats it
         rows.append(["; ".join(map(_entry, same)), typeset("<br>*The same slip:* ".join(map(_texts, same)))])
-    return pd.DataFrame(rows, columns=["entry", "as printed, and what holds"])
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def slips_found_by_reading() -> pd.DataFrame:
+    """What is listed with no check of its own, in the columns of the other tables."""
+    texts = ([f"**{s.place}**", f"*Printed:* {s.printed}<br>*Holds:* {s.holds}"] for s in slips().itertuples())
+    return pd.DataFrame(texts, columns=COLUMNS)
 
 
 def _entry(f: Finding) -> str:

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from attngeo.checkpoints.architectures.entry import Attention, Entry, Refused, Tower
 from attngeo.errors import ParameterError
@@ -54,7 +54,9 @@ def register_architecture(model_type: str, *stacks: Attention | Tower) -> None:
         )
     if model_type in BUILT_IN:
         raise ParameterError(f"model_type {model_type!r} is built in and stays as it is; register another name.")
-    ARCHITECTURES[model_type] = stacks
+    ARCHITECTURES[model_type] = tuple(
+        structs.replace(stack, norm=stack.norm or "") if isinstance(stack, Attention) else stack for stack in stacks
+    )
 
 
 def register_file(path: Path) -> None:

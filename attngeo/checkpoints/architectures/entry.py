@@ -116,8 +116,8 @@ class Attention(Struct, frozen=True, forbid_unknown_fields=True):
         decoder_if: config key that, when true, makes this encoder a causal decoder.
         in_memory: module, query and key where transformers 5 names them otherwise than the files that it writes.
         positions: how it takes positions, or their kind alone; None where nothing is said, as of cross-attention.
-        norm: name of the layer normalisation before it, in its module or in what that is in; None: the first there of
-            `NORMS`; "" where there is none.
+        norm: name of the layer normalisation before it, in its module or in what that is in; "" where there is none.
+            None: of a built-in model_type the first there of `NORMS`, of one that is registered none.
         norm_if: config key that must be true for ``norm`` to stand before the attention and not behind it.
         norm_offset: what is added to the normalisation's weight, 1 where a weight of 0 leaves all as it is.
     """
@@ -143,6 +143,11 @@ class Attention(Struct, frozen=True, forbid_unknown_fields=True):
         layout = LAYOUTS.get(self.layout) if isinstance(self.layout, str) else self.layout
         if not isinstance(layout, Layout):
             raise ParameterError(f"{self.layout!r} is no layout of weights; name one of {', '.join(LAYOUTS)}.")
+        if layout.rows is None and self.query == self.key:
+            raise ParameterError(
+                f"{self.query!r} is named as query and as key, and in the layout 'separate' each has a tensor; name the"
+                f" layout of the one that holds both: {', '.join(name for name in LAYOUTS if name != 'separate')}."
+            )
         if self.part not in get_args(Part):
             raise ParameterError(f"{self.part!r} is no part of a model; name one of {', '.join(get_args(Part))}.")
         force_setattr(self, "layout", layout)

@@ -61,7 +61,7 @@ def value_of(config: Mapping, key: str, kind: Any) -> Any:
         config.get(key),
         kind | None,
         lambda why: CheckpointError(
-            f"{key} is {f'{config[key]!r}'[:80]} in config.json: {why}; mend it or fetch the checkpoint again."
+            f"{key} is {f'{config[key]!r}'[:80]} in the config: {why}; mend it or fetch the checkpoint again."
         ),
     )
 
@@ -133,17 +133,17 @@ def _stacks(
     """A model's attention stacks, those of the models inside it included; ``around`` are the types it is inside of."""
     name = config.model_type
     if not name:
-        raise CheckpointError("config.json names no model_type; add the one that transformers uses.")
+        raise CheckpointError("the config names no model_type; add the one that transformers uses.")
     if name not in architectures:
         near = ", ".join(get_close_matches(name, architectures, 3, 0.7))
         raise CheckpointError(
             f"model_type {name!r} is not among the {len(architectures)} that can be read"
             f"{f' (near: {near})' if near else ''}; where it differs from one of them by"
-            f" name alone, read it as that (attngeo score --as), else attngeo.register_architecture or --register adds"
+            f" name alone, read it as that (--as), else attngeo.register_architecture or --register adds"
             f" it."
         )
     if name in around:
-        raise CheckpointError(f"config.json makes a {name} model a part of itself; fetch the checkpoint again.")
+        raise CheckpointError(f"the config makes a {name} model a part of itself; fetch the checkpoint again.")
     entries = architectures[name]
     if isinstance(entries, Refused):
         raise CheckpointError(f"{name} models have no W_qk to score: {entries.reason}")
@@ -238,12 +238,18 @@ def _check_complete(stack: _Stack, numbers: list[tuple[int, ...]]) -> None:
         return
     stages, depth = (count, 2) if isinstance(count, list) else ([count], 1)
     there = {place[:depth] for place in numbers}
-    promised = ((stage, layer)[-depth:] for stage, layers in enumerate(stages) for layer in range(layers))
+    promised = [(stage, layer)[-depth:] for stage, layers in enumerate(stages) for layer in range(layers)]
     if missing := next((place for place in promised if place not in there), None):
         module = stack.entry.module.format(*missing, *numbers[-1][depth:])
         raise CheckpointError(
-            f"{stack.entry.tensor(module, stack.entry.query)} is missing, one of {sum(stages)} layers that config.json"
+            f"{stack.entry.tensor(module, stack.entry.query)} is missing, one of {sum(stages)} layers that the config"
             f" promises; the download or the save was incomplete: fetch the checkpoint again."
+        )
+    ahead = stack.config.get("num_nextn_predict_layers", Layers) or 0  # stand behind the layers that are counted
+    if len(there) > sum(stages) + ahead:
+        raise Misfit(
+            f"{stack.entry.module} stands in the files {len(there)} times, and {stack.entry.layers} is {count} in the"
+            f" config; the config belongs to another checkpoint: fetch both again."
         )
 
 
@@ -271,7 +277,7 @@ def _plan(
     )
     if heads is None:
         raise CheckpointError(
-            f"{entry.heads} is missing in config.json; heads cannot be told apart without it: give a number."
+            f"{entry.heads} is missing in the config; heads cannot be told apart without it: give a number."
         )
     outputs, inputs = reversed(shapes[query]) if entry.layout.transposed else shapes[query]
     if entry.layout.rows is None:
@@ -289,7 +295,7 @@ def _plan(
         ("a width of", d_head, entry.d_head, named_d_head),
     ):
         if named not in (None, found):
-            raise _mismatch(key, f"gives {found} {what} where config.json has {config_key} = {named}")
+            raise _mismatch(key, f"gives {found} {what} where the config has {config_key} = {named}")
     value, output = _value_and_output(entry, module, shapes, (kv_heads * d_head, heads * d_head))
     return LayerPlan(part, layer, causal, module, query, key, value, output, entry.layout, heads, kv_heads, d_head)
 
@@ -316,7 +322,7 @@ def _of_layer(config: _Config, key: str, numbers: tuple[int, ...]) -> int | None
         return count
     layer = numbers[0] if numbers else 0
     if not (layer < len(count) and count[layer]):
-        raise Misfit(f"{key} in config.json has no number for layer {layer}, which has an attention; fetch both again.")
+        raise Misfit(f"{key} in the config has no number for layer {layer}, which has an attention; fetch both again.")
     return count[layer]
 
 
@@ -327,4 +333,4 @@ def _divide(tensor: str, size: int, count: int, what: str) -> int:
 
 
 def _mismatch(tensor: str, what: str) -> Misfit:
-    return Misfit(f"{tensor} {what}; config.json belongs to another checkpoint: fetch both again.")
+    return Misfit(f"{tensor} {what}; the config belongs to another checkpoint: fetch both again.")

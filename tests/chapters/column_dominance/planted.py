@@ -12,7 +12,7 @@ fourth_power_difference, shared_mean = details.fourth_power_difference, details.
 context_tokens, fourth_moments, axis_alignment = page.context_tokens, page.fourth_moments, page.axis_alignment
 first_tokens, first_gradients = details.first_tokens, details.first_gradients
 closed_sequences, correlated_coordinates = details.closed_sequences, details.correlated_coordinates
-keys_over_queries = details.keys_over_queries
+keys_over_queries, bilinear_squared_norms = details.keys_over_queries, details.bilinear_squared_norms
 normal_inputs = page.normal_inputs
 uniform_softmax_squared_norms = page.uniform_softmax_squared_norms
 
@@ -20,6 +20,14 @@ uniform_softmax_squared_norms = page.uniform_softmax_squared_norms
 def without_both_orders(covariance, beta):
     norms = covariance.trace() * covariance.diagonal() * beta.square().sum()
     return norms, norms
+
+
+def without_coincidences(covariance, form, n_tokens):
+    """N^2 for N (N + 1): a token meets itself as it meets another."""
+    rows, columns = bilinear_squared_norms(covariance, form, n_tokens)
+    met = covariance @ form
+    of_columns = n_tokens * (met.square().sum() + 2 * met.square().sum(0))
+    return rows - (len(covariance) + 2) * n_tokens * met.square().sum(-1), columns - of_columns
 
 
 def squares_of_context_sizes(covariance, sizes):
@@ -77,6 +85,12 @@ PLANTED = [
     ),
     ("context_ratio", "independent_ratio", lambda s, m: s.trace() / s[m, m]),
     ("context_ratio", "independent_ratio", details.predicted_token_ratio),
+    (
+        "context_ratio_of_dependent_coefficients",
+        "bilinear_squared_norms",
+        lambda s, form, n: (s.diagonal(), s.trace() / len(s) * torch.ones(len(s))),  # as Eq. S62
+    ),
+    ("context_ratio_of_dependent_coefficients", "bilinear_squared_norms", without_coincidences),
     ("independence_of_vectors", "squared_norm_of_sum", lambda s, beta: s.trace() * beta.sum() ** 2),
     ("prediction_ratio", "predicted_token_ratio", independent_ratio),
     ("ratio_when_all_tokens_have_one_law", "ratio_of_one_law", lambda s, k, m: independent_ratio(s, m)),
@@ -84,6 +98,16 @@ PLANTED = [
     ("initial_rows", "squared_norm_variance", lambda n, mu, s: n * (2 * s**4 + 4 * mu**2)),
     ("initial_rows", "initial_moments", lambda n, s: (s**2 / n, 0.0, s**2)),
     ("tail_order", "DISCRETE", details.DISCRETE[::-1]),
+    (
+        "net_growth",
+        "spread_between_sides",
+        lambda row_sum, column_sum, d: (row_sum.square() - column_sum.square()) / d**2,
+        "largest distance",
+    ),
+    ("net_growth", "context_tokens", lambda *at, **more: context_tokens(*at, **more).mT, "one context token"),
+    ("net_growth", "one_sequence", lambda d, *at: details.context_tokens(d, 8, *at), "tokens of one law"),
+    ("tail_bounds", "solved_threshold", details.printed_threshold),
+    ("tail_bounds", "solved_threshold", lambda a, b, mu: mu - (a * b) ** 0.5),
     ("variance_of_norms", "context_tokens", lambda *at, **more: context_tokens(*at, **more).mT),
     ("equal_expected_norms", "vocabulary_squared_norms", without_both_orders),
     (

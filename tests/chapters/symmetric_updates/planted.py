@@ -14,6 +14,7 @@ pair_by_parts, of_pairs, coefficients = page.pair_by_parts, page.of_pairs, page.
 masked_in_turn = page.masked_in_turn
 softmax_update, shifted_limit = details.softmax_update, details.shifted_limit
 every_update, frozen_score = details.every_update, details.frozen_score
+grown, rested = details.grown, details.rested
 
 
 def tied_coefficients(*args, **named):
@@ -38,6 +39,13 @@ PLANTED = [
     ("symmetry_of_a_pair", "pair_score", lambda rho, c: rho),
     ("symmetry_of_a_pair", "pair_score", lambda rho, c: 2 * pair_score(rho, c)),
     ("symmetry_of_a_pair", "pair_score", lambda rho, c: 1.0 if c > 0.99 else pair_score(rho, c)),
+    (
+        "first_direction",
+        "grown",
+        lambda factors, g, time: grown(factors, (g + g.T) / 2, time),  # keys that follow G, not its transpose
+        "$s$ after",
+    ),
+    ("first_direction", "rested", lambda target, decay, *at: rested(target, 3 * decay, *at), "at rest"),
     ("frozen_skew_part", "frozen_score", lambda start, now: (1 + frozen_score(start, now)) / 2),
     (
         "frozen_skew_part",

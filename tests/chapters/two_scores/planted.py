@@ -56,6 +56,7 @@ PLANTED = [
     ("sign_of_directionality", "positive_share", lambda n: 1.0),
     ("sign_of_directionality", "positive_share", lambda n: norm.cdf((0.10723 * n**0.5 - 1) / 0.498)),
     ("directionality_of_heads", "sum_influence", without_error_in_the_sum),
+    ("equal_marginals_are_not_enough", "chance_of_outlying_rows", lambda n: 0.0),
     ("spread_of_symmetry", "symmetry_sd", lambda n, c=None: 2**0.5 / n),
     ("spread_of_symmetry", "symmetry_sd", lambda n, c=None: symmetry_sd(n)),
     ("directionality_of_heads", "head_directionality_sd", lambda n, d_head: directionality_sd(n)),
