@@ -41,7 +41,7 @@ def needs(extra: str, what: str) -> Iterator[None]:
     """Within it a package that is not installed is an error in one sentence.
 
     Args:
-        extra: of attngeo, which installs the packages imported here.
+        extra: of attngeo, which installs the packages imported here; "" where the package alone is better.
         what: cannot be had without; the sentence starts with it.
 
     Raises:
@@ -52,8 +52,9 @@ def needs(extra: str, what: str) -> Iterator[None]:
     except ModuleNotFoundError as error:
         if (error.name or "attngeo").partition(".")[0] == "attngeo":
             raise
+        install = f"'attngeo[{extra}]'" if extra else error.name
         raise MissingExtra(
-            f"{what} needs the package {error.name}, which is not installed: pip install 'attngeo[{extra}]'."
+            f"{what} needs the package {error.name}, which is not installed: pip install {install}."
         ) from error
 
 

@@ -32,7 +32,7 @@ def compare(a: BilinearForm, b: BilinearForm, per_head: bool = False) -> Compari
     small changes are not lost.
 
     Returns:
-        A cosine of 0 where a matrix is zero. A relative change of 0 where both are, and infinite where A alone is.
+        A cosine of NaN where a matrix is zero. A relative change of NaN where both are, and infinite where A alone is.
 
     Raises:
         MatrixError: the forms differ in d.
@@ -48,11 +48,7 @@ def compare(a: BilinearForm, b: BilinearForm, per_head: bool = False) -> Compari
         square_a, with_change, change = _by_rows(*factors)
         product, square_b = square_a + with_change, square_a + 2 * with_change + change
     lengths = (square_a * square_b).sqrt()
-    relative = (change.clamp_min(0) / square_a).sqrt()
-    return Comparison(
-        torch.where(lengths > 0, product / lengths, 0).clamp(-1, 1),
-        torch.where((square_a == 0) & (square_b == 0), 0, relative),
-    )
+    return Comparison((product / lengths).clamp(-1, 1), (change.clamp_min(0) / square_a).sqrt())
 
 
 def _by_rows(a: Factors, b: Factors) -> tuple[Tensor, Tensor, Tensor]:

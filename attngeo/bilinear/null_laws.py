@@ -34,7 +34,7 @@ class NullLaw(NamedTuple):
     def z(self, value: float) -> float:
         """``(value - mean) / sd``; infinite where every random score is the mean and this one is not."""
         away = value - self.mean
-        return away / self.sd if self.sd else math.copysign(math.inf, away) if away else 0.0
+        return away / self.sd if self.sd else away * math.inf if away else 0.0
 
     def p(self, value: float) -> float:
         """Two-sided: by the normal law, or by the share of simulated distances as large where that is more.

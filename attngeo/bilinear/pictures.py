@@ -8,6 +8,19 @@ from attngeo.bilinear.form import BilinearForm
 IMAGE_SIDE = 256  # pixels; larger matrices are pooled
 LEVELS = 127  # of either sign
 PIXEL_ROWS = 16  # of a picture made at a time
+SAMPLE = 512  # coordinates
+
+
+def block_side(form: BilinearForm, side: int = IMAGE_SIDE) -> int:
+    """Side k of the k x k blocks that a picture's pixels stand for."""
+    return -(-form.d_model // side)
+
+
+def sample(form: BilinearForm, n: int = SAMPLE) -> np.ndarray:
+    """``W_qk`` on n coordinates drawn at random, (n, n) in float32, or on all where there are fewer."""
+    q, k = form.to(torch.float32).merged()
+    drawn = torch.randperm(len(q), generator=torch.Generator().manual_seed(0))[:n]
+    return (q[drawn] @ k[drawn].T).numpy()
 
 
 def picture(form: BilinearForm, side: int = IMAGE_SIDE) -> tuple[np.ndarray, float]:
@@ -18,7 +31,7 @@ def picture(form: BilinearForm, side: int = IMAGE_SIDE) -> tuple[np.ndarray, flo
     is never formed whole: memory is that of the picture and of some rows.
     """
     q, k = form.to(torch.float32).merged()  # (d, rank) each
-    width = -(-q.shape[0] // side)
+    width = block_side(form, side)
     n = q.shape[0] // width  # pixels a side
     m = torch.empty(n, n)
     for start in range(0, n, PIXEL_ROWS):

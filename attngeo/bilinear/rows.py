@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from importlib import import_module
-from typing import Any
+from typing import Any, SupportsIndex, overload
 
 from jaxtyping import Float
 from torch import Tensor
@@ -31,8 +31,8 @@ DIMENSION = "positions_dimension"
 
 @dataclass(frozen=True)
 class ScoreRow:
-    """Both scores of a layer's W_qk, or of a head's, beside what random weights of that shape give; z and p are NaN
-    where the weights are zero.
+    """Both scores of a layer's W_qk, or of a head's, beside what random weights of that shape give; scores, z and p are
+    NaN where queries or keys are zero.
     """
 
     model: str
@@ -70,11 +70,19 @@ COLUMNS, TEXT, WHOLE = (
 
 
 class ScoreTable(list[ScoreRow]):
-    """Rows of scores, those of one layer together."""
+    """Rows of scores, those of one layer together; a slice is a table, too."""
+
+    @overload
+    def __getitem__(self, place: SupportsIndex) -> ScoreRow: ...
+    @overload
+    def __getitem__(self, place: slice) -> "ScoreTable": ...
+    def __getitem__(self, place: SupportsIndex | slice) -> "ScoreRow | ScoreTable":
+        """A row, or the table of a slice."""
+        return ScoreTable(super().__getitem__(place)) if isinstance(place, slice) else super().__getitem__(place)
 
     def to_dataframe(self) -> Any:
-        """The same as a pandas data frame, which the extra train brings."""
-        with needs("train", "a data frame"):
+        """The same as a data frame, which needs pandas."""
+        with needs("", "a data frame"):
             pandas = import_module("pandas")  # by name: attngeo score does without
         return pandas.DataFrame([vars(row) for row in self], columns=list(COLUMNS))
 
@@ -89,8 +97,8 @@ def form_rows(
 ) -> list[dict]:
     """The rows of one layer: the sum over heads, then each head; beside each score what random weights give.
 
-    ``symmetry`` and ``directionality`` follow the convention; the columns of the other conventions stay. Where weights
-    are zero nothing can be compared with random ones: z and p are NaN. With gains folded into the form no law is known:
+    ``symmetry`` and ``directionality`` follow the convention; the columns of the other conventions stay. Where queries
+    or keys are zero nothing is scored: scores, z and p are NaN. With gains folded into the form no law is known:
     the mean and the sd of random weights are NaN, too.
 
     Args:
@@ -110,14 +118,13 @@ def form_rows(
         "gamma": float(gamma),
         "dtype": str(form.wq.dtype).removeprefix("torch."),
     }
-    dead = _dead(form)
     rows = []
     for scores in score_rows(form, gamma, per_head, convention):
         head = int(scores["head"])
         rank = form.d_head * (form.n_kv_heads if head == SUM else 1)  # of the product of factors
         row = common | scores | {"rank": rank}
         for score, law in laws_of_shape(form.d_model, rank, gamma, convention).items():
-            value = math.nan if dead[head] else scores[score]
+            value = scores[score]
             numbers = {"null_mean": law.mean, "null_sd": law.sd, "z": law.z(value), "p": law.p(value)}
             if gains:  # the law is that of weights without them
                 numbers = dict.fromkeys(numbers, math.nan)
@@ -126,17 +133,10 @@ def form_rows(
     return rows
 
 
-def _dead(form: BilinearForm) -> dict[int, bool]:
-    """Whether a head's queries or its keys are zero, and (SUM) whether those of all heads are: nothing to score."""
-    group = form.n_heads // form.n_kv_heads
-    heads = {h: not (form.wq[h].any() and form.wk[h // group].any()) for h in range(form.n_heads)}
-    return heads | {SUM: all(heads.values())}
-
-
 def with_split(rows: list[dict], form: BilinearForm, basis: Float[Tensor, "d k"] | None) -> list[dict]:
     """Rows of `form_rows` with s split by a position space, by their convention: DIMENSION, the columns of SPLIT.
 
-    Without a basis they are 0 and NaN.
+    Without a basis they are 0 and NaN; NaN, too, where nothing is scored.
     """
     if basis is None:
         return [row | {DIMENSION: 0} | dict.fromkeys(SPLIT.values(), math.nan) for row in rows]
@@ -146,6 +146,8 @@ def with_split(rows: list[dict], form: BilinearForm, basis: Float[Tensor, "d k"]
     for name in ("inside", "outside", "mixed"):
         columns[SPLIT[name]] = [by_convention(s, convention) for s in columns[SPLIT[name]]]
     return [
-        row | {DIMENSION: basis.shape[1]} | {name: values[place] for name, values in columns.items()}
+        row
+        | {DIMENSION: basis.shape[1]}
+        | {name: math.nan if math.isnan(row["symmetry"]) else values[place] for name, values in columns.items()}
         for place, row in enumerate(rows)
     ]

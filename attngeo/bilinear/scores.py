@@ -1,5 +1,6 @@
 """Symmetry (Def. 3.1) and directionality (Def. 3.2) of a matrix or of a bilinear form."""
 
+import math
 from dataclasses import dataclass, fields, replace
 from typing import TypeVar
 
@@ -104,7 +105,7 @@ def score_rows(
 ) -> list[dict[str, float | int]]:
     """Both scores of a layer as rows of a table: the sum over heads (``head`` is `SUM`), then every head.
 
-    ``symmetry`` and ``directionality`` follow the convention.
+    ``symmetry`` and ``directionality`` follow the convention. Scores are NaN where queries or keys are zero.
     """
     convention = Convention(convention)
     rows = score(form, gamma).rows() + (score_heads(form, gamma).rows() if per_head else [])
@@ -112,7 +113,16 @@ def score_rows(
         row["symmetry"] = by_convention(row["symmetry"], convention)
         if convention in (Convention.RELEASED, Convention.TABLES):
             row["directionality"] = row[f"directionality_{convention.value}"]
+    for row, dead in zip(rows, _dead(form), strict=False):
+        row |= dict.fromkeys(row.keys() - {"n_rows_over", "n_cols_over"}, math.nan) if dead else {}
     return [{"head": head, **row} for head, row in enumerate(rows, SUM)]
+
+
+def _dead(form: BilinearForm) -> list[bool]:
+    """Whether queries or keys of all heads are zero, then of each."""
+    queries, keys = (factor.any(-1).any(-1) for factor in (form.wq, form.wk))
+    dead = ~(queries & keys.repeat_interleave(form.n_heads // form.n_kv_heads))
+    return [bool(dead.all()), *dead.tolist()]
 
 
 def score_batch(m: Float[Tensor, "batch d d"], gamma: float = GAMMA) -> Scores:

@@ -30,7 +30,10 @@ def summary(rows: Sequence[Row]) -> list[str]:
         for (part,), group in _grouped(of["layers"], "part")
     ]
     if dead:
-        places = [f"{r['part']} layer {r['layer']}" + (f" head {r['head']}" if r["head"] != SUM else "") for r in dead]
+        whole = dict.fromkeys((r["part"], r["layer"]) for r in dead if r["head"] == SUM)
+        heads = [r for r in dead if (r["part"], r["layer"]) not in whole]
+        places = [f"{part} layer {layer}" for part, layer in whole]
+        places += [f"{r['part']} layer {r['layer']} head {r['head']}" for r in heads]
         more = f" and {len(places) - 5} more" if len(places) > 5 else ""
         lines.append(f"queries or keys are zero and nothing is scored: {', '.join(places[:5])}{more}")
     if any(map(without_law, rows)):
@@ -46,7 +49,7 @@ def summary(rows: Sequence[Row]) -> list[str]:
             )
         if scored:
             n = " and ".join(f"{sum(outside(r, s) for r in scored)} of {len(scored)} {kind} by {s}" for s in SHOWN)
-            counts.append(f"* outside what 95 % of random weights give: {n}")
+            counts.append(f"A star marks what lies outside the values of 95 % of random weights: {n}.")
     return lines + counts + _by_the_released_formula(of["layers"])
 
 
@@ -63,8 +66,8 @@ def _by_the_released_formula(layers: Sequence[Row]) -> list[str]:
 
 
 def is_dead(row: Row) -> bool:
-    """Whether the row's queries or keys are zero, so that its scores of 0 say nothing."""
-    return isnan(row["symmetry_p"]) and not without_law(row)
+    """Whether the row's queries or keys are zero, so that nothing is scored."""
+    return isnan(row["symmetry"])
 
 
 def without_law(row: Row) -> bool:
@@ -85,14 +88,17 @@ def cells(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
         names += ["symmetry", "dimension of positions", "share in it", "at random", "s inside"]
         names += ["share outside", "s outside", "share mixed", "s mixed"]
     else:
-        names += [name for score in SHOWN for name in (score, "z", "p")] + ["rows over", "columns over"]
+        names += [name for score in SHOWN for name in (score, f"{score} z", f"{score} p")] + [
+            "rows over",
+            "columns over",
+        ]
     lines = []
     for row in rows:
         head = ["all" if row["head"] == SUM else str(row["head"])] if with_heads else []
         if by_positions:
             dimension = f"{row[DIMENSION]} of {row['d_model']}" if row[DIMENSION] else ""
             split = ("" if isnan(row[name]) else f"{row[name]:.3f}" for name in SPLIT.values())
-            numbers = [f"{row['symmetry']:.4f}", dimension, *split]
+            numbers = ["zero" if is_dead(row) else f"{row['symmetry']:.4f}", dimension, *split]
         else:
             numbers = [cell for score in SHOWN for cell in _score_cells(row, score)]
             numbers += [str(row["n_rows_over"]), str(row["n_cols_over"])]

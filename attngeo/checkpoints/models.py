@@ -53,17 +53,24 @@ class Model(Checkpoint):
         weights: Weights,
         adapter: Adapter | None = None,
         matrix: Matrix = "qk",
+        fold_norm: bool = False,
         plans: list[LayerPlan] | None = None,
     ) -> None:
         self.weights = weights
         _require_numbers(name, config, weights.tensors)
-        super().__init__(name, "", config, [weights], adapter, matrix=matrix, plans=plans)
+        super().__init__(name, "", config, [weights], adapter, fold_norm=fold_norm, matrix=matrix, plans=plans)
         for plan in self.plans:
             for weight in plan.names(matrix):
                 _require_whole(name, weight, weights.tensors[weight], weights.gather)
 
 
-def open_model(model: nn.Module, config: Mapping | Any = None, gather: bool = False, matrix: Matrix = "qk") -> Model:
+def open_model(
+    model: nn.Module,
+    config: Mapping | Any = None,
+    gather: bool = False,
+    matrix: Matrix = "qk",
+    fold_norm: bool = False,
+) -> Model:
     """The layers' ``W_qk,h = W_q,h W_k,g(h)^T`` (Eqs. S19, S20) of a model in memory, such as one of transformers.
 
     Args:
@@ -74,7 +81,7 @@ def open_model(model: nn.Module, config: Mapping | Any = None, gather: bool = Fa
             ``TransformerDecoderLayer`` of the part decoder or cross, elsewhere of the part encoder.
         gather: weights sharded over processes (FSDP 2, tensor parallel) are put together, one at a time; every process
             must then open the model and read its layers.
-        matrix: as for `attngeo.open_checkpoint`.
+        matrix, fold_norm: as for `attngeo.open_checkpoint`.
 
     Returns:
         An iterable of `AttentionLayer`, as of `open_checkpoint`. The forms are views of the weights. After a step of
@@ -110,8 +117,8 @@ def open_model(model: nn.Module, config: Mapping | Any = None, gather: bool = Fa
     state, adapter = _adapted(model, kind, state, gather)
     for name in {name for plan in plans or () for name in plan.spans()} - set(state):  # of a pruned weight, say
         state[name] = attrgetter(name)(model)
-    name = str(getattr(model, "name_or_path", "") or kind)
-    return Model(name, given, Weights(kind, state, gather), adapter, matrix, plans or None)
+    name, weights = str(getattr(model, "name_or_path", "") or kind), Weights(kind, state, gather)
+    return Model(name, given, weights, adapter, matrix, fold_norm, plans or None)
 
 
 def _of_torch(model: nn.Module, kind: str) -> list[LayerPlan]:

@@ -21,6 +21,7 @@ def score_table(
     per_head: bool = True,
     convention: Convention | str = Convention.DEFINITION,
     matrix: Matrix = "qk",
+    fold_norm: bool = False,
 ) -> ScoreTable:
     """``s`` (Def. 3.1) and ``d`` (Def. 3.2) of every layer and head, with null mean, sd, z and p: the table of the CLI.
 
@@ -30,17 +31,20 @@ def score_table(
         per_head: also a row for each head.
         convention: formulas of the scores.
         matrix: "ov" for the value-output maps in the place of W_qk; what is opened is scored as it was opened.
+        fold_norm: as for `attngeo.open_checkpoint`; z and p are then NaN.
 
     Raises:
         CheckpointError: a tensor cannot be read or is not finite.
-        ParameterError: gamma is not a finite number >= 0, or ``source`` is opened for another matrix.
+        ParameterError: gamma is not a finite number >= 0, or ``source`` is opened in another way.
     """
     if isinstance(source, nn.Module):
-        source = open_model(source, matrix=matrix)
-    opened = source if isinstance(source, Checkpoint) else open_checkpoint(source, matrix=matrix)
-    if matrix not in ("qk", opened.matrix):
-        raise ParameterError(f"{opened.name} is opened with matrix={opened.matrix!r}; open it with {matrix!r}.")
-    rows = (row for layer in opened for row in layer_rows(opened, layer, gamma, per_head, convention))
+        source = open_model(source, matrix=matrix, fold_norm=fold_norm)
+    if not isinstance(source, Checkpoint):
+        source = open_checkpoint(source, matrix=matrix, fold_norm=fold_norm)
+    if matrix not in ("qk", source.matrix) or fold_norm > source.fold_norm:
+        ways = [f"matrix={m!r}, fold_norm={f}" for m, f in ((source.matrix, source.fold_norm), (matrix, fold_norm))]
+        raise ParameterError(f"{source.name} is opened with {ways[0]}; open it with {ways[1]}.")
+    rows = (row for layer in source for row in layer_rows(source, layer, gamma, per_head, convention))
     return ScoreTable(ScoreRow(**row) for row in rows)
 
 

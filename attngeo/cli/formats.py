@@ -36,7 +36,8 @@ def format_of(asked: str | None, output: Path | None) -> str:
     """The format that ``--format`` and the suffix of the output agree on; whatever it needs is there.
 
     Raises:
-        ParameterError: they differ, neither tells one, it needs a file, or that file lies beside a checkpoint.
+        ParameterError: they differ, neither tells one, it needs a file, or that file lies beside a checkpoint or in a
+            folder that is not there.
         MissingExtra: pyarrow is not installed, and a Parquet file is asked for.
     """
     suffix = output.suffix.lower() if output else ""
@@ -46,12 +47,21 @@ def format_of(asked: str | None, output: Path | None) -> str:
         raise ParameterError(f"the name {output} does not tell a format, or not that of --format; end it in {known}.")
     if output and output.is_file() and any((output.resolve().parent / mark).is_file() for mark in MARKS):
         raise ParameterError(f"{output} is there already, in the folder of a checkpoint or a run; name another file.")
+    require_folder(output)
     if form in ("parquet", "html") and output is None:
         raise ParameterError(f"{form} needs a file: add -o FILE{SUFFIXES[form][0]}.")
     if form == "parquet":
         with needs("parquet", "a Parquet file"):
             import_module("pyarrow")
     return form
+
+
+def require_folder(file: Path | None) -> None:
+    """Refuse a file whose folder is not there."""
+    if file and not file.parent.is_dir():
+        raise ParameterError(
+            f"{file} cannot be written, for there is no folder {file.parent}; make it, or name another."
+        )
 
 
 class View(NamedTuple):
@@ -75,8 +85,12 @@ def deliver(rows: Sequence[dict], view: View, form: str, output: Path | None) ->
             import pyarrow
             from pyarrow import parquet
 
+            columns = {name: [row[name] for row in rows] for name in rows[0]}
+            types = {name: pyarrow.infer_type(column) for name, column in columns.items()}
+            # from_pandas: NaN is missing
+            arrays = {name: pyarrow.array(columns[name], types[name], from_pandas=True) for name in columns}
             content = io.BytesIO()  # pyarrow cannot write to a pipe
-            parquet.write_table(pyarrow.Table.from_pylist(list(rows)), content)
+            parquet.write_table(pyarrow.table(arrays), content)
             temporary.write_bytes(content.getvalue())
         else:
             temporary.write_text(text_of(rows, view, form), encoding="utf-8")
@@ -89,7 +103,7 @@ def text_of(rows: Sequence[dict], view: View, form: str) -> str:
     if form == "csv":
         writer = csv.DictWriter(text, rows[0], lineterminator="\n")
         writer.writeheader()
-        writer.writerows(rows)
+        writer.writerows({name: "" if x != x else x for name, x in row.items()} for row in rows)  # NaN: missing
     elif form == "json":
         text.write(json.dumps([_finite(row) for row in rows], indent=1) + "\n")
     elif form == "jsonl":
@@ -106,13 +120,16 @@ def text_of(rows: Sequence[dict], view: View, form: str) -> str:
 def _draw(view: View, file: io.StringIO, markdown: bool) -> None:
     """Every cell whole, however wide that is: a terminal breaks lines by itself."""
     table = Table(box=box.MARKDOWN) if markdown else Table(box=None, padding=(0, 1, 0, 0))
+    before = " "
     for number, name in enumerate(view.names):
-        table.add_column(name if markdown else name.replace(" ", "\n"), justify="right" if number else "left")
+        short = name.removeprefix(f"{before} ")  # on a terminal it is clear that z, p or change are of the score before
+        before = before if short != name else name
+        table.add_column(name if markdown else short.replace(" ", "\n"), justify="right" if number else "left")
     for cells in view.cells:
         table.add_row(*cells)
-    mark, bold = ("- ", "**") if markdown else ("", "")
+    end, bold = ("\n", "**") if markdown else ("", "")
     console = Console(file=file, width=10_000, force_terminal=False, markup=False, highlight=False)
-    console.print(f"{bold}{view.title}{bold}\n", table, "", *(f"{mark}{note}" for note in view.notes), sep="\n")
+    console.print(f"{bold}{view.title}{bold}\n", table, "", *(f"{note}{end}" for note in view.notes), sep="\n")
 
 
 def _finite(row: dict) -> dict:

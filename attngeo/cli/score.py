@@ -8,7 +8,7 @@ import click
 
 from attngeo.bilinear.conventions import Convention
 from attngeo.cli import options
-from attngeo.cli.formats import PICTURES, View, deliver, format_of
+from attngeo.cli.formats import PICTURES, View, deliver, format_of, require_folder
 from attngeo.cli.terminal import bars, mute_hub, say, screen
 from attngeo.errors import ParameterError, needs
 
@@ -50,6 +50,7 @@ def command(
     form = format_of(asked, output)
     if plot is not None and plot.suffix.lower() not in PICTURES:
         raise ParameterError(f"{plot} cannot hold a figure; end its name in one of {', '.join(PICTURES)}.")
+    require_folder(plot)
     if head is not None and layer is None:
         raise ParameterError("--head is one of a layer; add --layer.")
     if plot is not None or form == "html":

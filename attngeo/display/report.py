@@ -25,10 +25,10 @@ def report(
     alt: str = "",
     made_by: str = "",
 ) -> str:
-    """A page of HTML: notes below the title, a figure in the house style, a table whose starred cells are marked."""
+    """A page of HTML: a figure in the house style, a table whose starred cells are marked, notes below it."""
     head = "".join(f'<th scope="col"><button type="button">{escape(name)}</button></th>' for name in names)
     body = "\n".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in cells)
-    lines = "".join(f"<li>{escape(note)}</li>" for note in notes)
+    lines = "".join(f"<p>{escape(note)}</p>" for note in notes)
     page = Template(resources.files(__package__).joinpath("report.html").read_text("utf-8"))
     return page.substitute(
         title=escape(title), notes=lines, figure=_figure(svg, alt), head=head, body=body, made_by=escape(made_by)

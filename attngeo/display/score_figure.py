@@ -9,7 +9,7 @@ from matplotlib.ticker import MaxNLocator
 
 from attngeo.bilinear.form import BilinearForm
 from attngeo.bilinear.null_laws import LEVEL, laws_of_shape
-from attngeo.bilinear.pictures import LEVELS, picture
+from attngeo.bilinear.pictures import LEVELS, block_side, picture, sample
 from attngeo.bilinear.scores import SUM
 from attngeo.display.mirror_clouds import mirror_clouds
 from attngeo.display.style import NEUTRAL, PART_COLOURS, CaptionedFigure, house_style, new_figure
@@ -40,7 +40,7 @@ def score_figure(rows: Sequence[dict]) -> CaptionedFigure:
     figure.suptitle(rows[0]["model"])
     figure.legend(handles=_legend(rows), loc="outside lower center", ncols=4, frameon=False)
     outside = {score: sum(row[f"{score}_p"] < LEVEL for row in rows if row["head"] == SUM) for score in SCORES}
-    layers = sum(row["head"] == SUM for row in rows)
+    layers = sum(row["head"] == SUM and not isnan(row["symmetry"]) for row in rows)
     counts = ", ".join(f"{count} of {layers} by {score}" for score, count in outside.items())
     said = f"layers outside the grey band of 95 % of random weights: {counts}"
     if _folded(rows):
@@ -59,15 +59,16 @@ def matrix_figure(model: str, forms: Mapping[str, BilinearForm], layer: int, hea
     which = f"layer {layer}" if head is None else f"layer {layer}, head {head}"
     pictured = {part: form if head is None else form.alone(head) for part, form in forms.items()}
     pictures = {f"{part} {which}": picture(form)[0] / LEVELS for part, form in pictured.items()}
-    figure = mirror_clouds(pictures, max(4.6, 3.7 * len(pictures)))
+    pooled = {f"{part} {which}": (block_side(form), sample(form)) for part, form in pictured.items()}
+    figure = mirror_clouds(pictures, max(4.6, 3.7 * len(pictures)), pooled)
     figure.suptitle(model)
     words = f"{', '.join(forms)} {which} of {model}"
     return CaptionedFigure(
         figure,
         "fig-matrix",
-        f"$\\Wqk$ of {words}: every pixel is the largest entry of a block; below it each against its mirror image.",
-        f"Heat map of W_qk of {words}, rows for queries and columns for keys, and below it every pixel against the one"
-        " across the diagonal.",
+        f"$\\Wqk$ of {words}: entries of largest magnitude of blocks; below it entries against their mirror images.",
+        f"Heat map of W_qk of {words}, rows for queries and columns for keys, and below it a sample of entries, each"
+        " against the one across the diagonal.",
     )
 
 

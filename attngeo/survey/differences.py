@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from itertools import product
+from math import isnan
 from statistics import median
 from typing import NamedTuple
 
@@ -15,7 +16,8 @@ from attngeo.checkpoints.rows import layer_rows
 from attngeo.errors import MatrixError, ParameterError
 
 SHOWN = ("symmetry", "directionality")
-CHANGES = ("symmetry_change", "directionality_change", "cosine", "relative_change")
+SPECS = {"symmetry_change": "+.4f", "directionality_change": "+.4f", "cosine": ".4f", "relative_change": ".3g"}
+CHANGES = tuple(SPECS)
 COLUMNS = ("checkpoint", "reference", *OF_SCORES, *CHANGES)
 
 
@@ -77,17 +79,17 @@ def _far(first: BilinearForm, other: BilinearForm, per_head: bool) -> list[dict[
 
 
 def cells(rows: Sequence[dict], letters: dict[str, str]) -> tuple[list[str], list[list[str]]]:
-    """Names of columns and rounded cells, for people; the first checkpoint's own rows show no changes."""
+    """Names of columns and rounded cells, for people; no change of the first checkpoint or of what is not scored."""
     with_heads = any(row["head"] != SUM for row in rows)
     names = ["", "part", "layer", *(["head"] if with_heads else [])]
-    names += [name for score in SHOWN for name in (score, "change")] + ["cosine", "relative change"]
+    names += [name for score in SHOWN for name in (score, f"{score} change")] + ["cosine", "relative change"]
     shown = []
     for row in rows:
-        own = row["checkpoint"] == row["reference"]
         head = ["all" if row["head"] == SUM else str(row["head"])] if with_heads else []
-        values = [v for s in SHOWN for v in (f"{row[s]:.4f}", "" if own else f"{row[f'{s}_change']:+.4f}")]
-        far = ["", ""] if own else [f"{row['cosine']:.4f}", f"{row['relative_change']:.3g}"]
-        shown.append([letters[row["checkpoint"]], row["part"], str(row["layer"]), *head, *values, *far])
+        s, d = ("zero" if isnan(row[score]) else f"{row[score]:.4f}" for score in SHOWN)
+        blank = {name for name in CHANGES if row["checkpoint"] == row["reference"] or isnan(row[name])}
+        by_s, by_d, *far = ("" if name in blank else f"{row[name]:{spec}}" for name, spec in SPECS.items())
+        shown.append([letters[row["checkpoint"]], row["part"], str(row["layer"]), *head, s, by_s, d, by_d, *far])
     return names, shown
 
 
@@ -97,12 +99,11 @@ def summary(rows: Sequence[dict], letters: dict[str, str]) -> list[str]:
     for asked, letter in list(letters.items())[1:]:
         own = [row for row in rows if row["checkpoint"] == asked and row["head"] == SUM]
         for part in dict.fromkeys(row["part"] for row in own):
-            middle = {name: median(row[name] for row in own if row["part"] == part) for name in CHANGES}
-            lines.append(
-                f"{letter}, median over {part} layers: symmetry {middle['symmetry_change']:+.4f}, directionality"
-                f" {middle['directionality_change']:+.4f}, cosine {middle['cosine']:.4f}, relative change"
-                f" {middle['relative_change']:.3g}"
-            )
+            medians = []
+            for name, spec in SPECS.items():
+                if values := [row[name] for row in own if row["part"] == part and not isnan(row[name])]:
+                    medians.append(f"{name.replace('_', ' ')} {median(values):{spec}}")
+            lines.append(f"{letter}, median over {part} layers: {', '.join(medians) or 'queries or keys are zero'}")
     return lines
 
 

@@ -1,6 +1,5 @@
 """Medians of scores over layers."""
 
-import numpy as np
 import pandas as pd
 
 from attngeo.bilinear.rows import SCORES
@@ -16,7 +15,7 @@ def layer_medians(layers: pd.DataFrame) -> pd.DataFrame:
     for (model, part), group in layers.groupby(["model", "part"], sort=False):
         row = {"model": model, "part": part, "n_layers": len(group)}
         for score in SCORES:
-            low, middle, high = np.percentile(group[score], [25, 50, 75])
+            low, middle, high = group[score].quantile([0.25, 0.5, 0.75])  # of those that are scored
             row |= {score: middle, f"{score}_minus": middle - low, f"{score}_plus": high - middle}
         medians.append(row)
     return pd.DataFrame(medians)

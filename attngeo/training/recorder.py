@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from transformers import Trainer, TrainerCallback
 
@@ -152,9 +153,8 @@ class Recorder(TrainerCallback):
         }
         self.history.append(row)
         self.scores += rows
-        layers = [r for r in rows if r["head"] == -1]
-        medians = {name: float(np.median([r[name] for r in layers])) for name in ("symmetry", "directionality")}
-        self.listen(row | medians)
+        layers = pd.DataFrame([r for r in rows if r["head"] == -1])
+        self.listen(row | layers[["symmetry", "directionality"]].median().to_dict())  # of those that are scored
 
     @contextmanager
     def _timed(self, what: str) -> Iterator[None]:

@@ -1,5 +1,6 @@
 """Both scores in the log of any `transformers.Trainer`."""
 
+import math
 import sys
 from collections.abc import Mapping
 from statistics import median
@@ -8,7 +9,7 @@ from typing import Annotated, Any
 import torch
 from msgspec import Meta
 
-from attngeo.bilinear.scores import GAMMA, score
+from attngeo.bilinear.scores import GAMMA, score_rows
 from attngeo.checkpoints.models import Model, open_model
 from attngeo.errors import ParameterError, needs
 from attngeo.inputs import checked
@@ -23,7 +24,8 @@ class ScoreCallback(TrainerCallback):
 
     So they go wherever the loss goes: ``trainer.state.log_history``, TensorBoard, W&B and others of ``report_to``.
     Names are ``symmetry/<part>/median``, ``symmetry/<part>/layer_<n>``, and the same for ``directionality``; parts are
-    encoder, decoder and cross. ``Trainer(..., callbacks=[ScoreCallback(every=100)])`` is all that is needed.
+    encoder, decoder and cross. A layer whose queries or keys are zero is not scored, and no part of the median.
+    ``Trainer(..., callbacks=[ScoreCallback(every=100)])`` is all that is needed.
 
     Args:
         trainer: whose log to write to, and whose model to score; the one that it is given to, unless named.
@@ -77,12 +79,16 @@ class ScoreCallback(TrainerCallback):
 
 @torch.no_grad()
 def named_scores(model: Model, gamma: float = GAMMA, per_layer: bool = True) -> dict[str, float]:
-    """Both scores (Defs. 3.1, 3.2) of the sum over heads: medians over the layers of each part, then each layer's."""
+    """Both scores (Defs. 3.1, 3.2) of the sum over heads: medians over the layers of each part, then each layer's.
+
+    Layers whose queries or keys are zero are left out.
+    """
     values: dict[str, dict[int, float]] = {}
     for layer in model:
-        scores = score(layer.form, gamma)
+        (row,) = score_rows(layer.form, gamma, per_head=False)
         for name in ("symmetry", "directionality"):
-            values.setdefault(f"{name}/{layer.part}", {})[layer.layer] = float(getattr(scores, name))
+            if not math.isnan(row[name]):
+                values.setdefault(f"{name}/{layer.part}", {})[layer.layer] = row[name]
     named = {f"{name}/median": median(layers.values()) for name, layers in values.items()}
     if per_layer:
         named |= {f"{name}/layer_{n}": value for name, layers in values.items() for n, value in layers.items()}

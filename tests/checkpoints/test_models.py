@@ -283,8 +283,9 @@ def test_of_a_registered_type_a_normalisation_is_before_where_it_is_named():
 
 def test_another_matrix_than_w_qk_is_read_or_refused(llama, as_user):
     assert score_table(open_model(llama, matrix="ov"), matrix="ov")[0].source.endswith("(ov)")
-    with pytest.raises(ParameterError, match="opened with matrix='qk'; open it with 'ov'"):
-        score_table(open_model(llama), matrix="ov")
+    for asked in ({"matrix": "ov"}, {"fold_norm": True}):
+        with pytest.raises(ParameterError, match="opened with matrix='qk', fold_norm=False; open it with"):
+            score_table(open_model(llama), **asked)
     for matrix in ("QK", "", None, "vo"):
         with pytest.raises(ParameterError, match=f"{matrix!r}, and .* 'qk' and 'ov'"):
             score_table(llama, matrix=matrix)

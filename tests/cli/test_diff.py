@@ -99,6 +99,18 @@ def test_the_table_names_each_checkpoint_once_and_gives_medians(attngeo, saved):
     assert out.count("\nA decoder ") == out.count("\nD decoder ") == 3
 
 
+def test_a_dead_layer_has_no_change_and_stays_out_of_the_medians(rows, attngeo, saved):
+    model = tf.GPT2Model.from_pretrained(saved / "run" / "model")
+    torch.nn.init.zeros_(model.h[1].attn.c_attn.weight)
+    model.save_pretrained(saved / "dead")
+    live, dead = (rows("first", other)[1::2] for other in ("run/model", "dead"))
+    assert [row["cosine"] for row in dead] == [live[0]["cosine"], "", live[2]["cosine"]]
+    assert dead[1]["symmetry"] == dead[1]["directionality_change"] == "" and float(dead[1]["relative_change"]) == 1
+    out = attngeo("diff", "first", "dead")[1]
+    assert f"cosine {(float(live[0]['cosine']) + float(live[2]['cosine'])) / 2:.4f}, relative" in out
+    assert "zero" in out and "nan" not in out
+
+
 def test_an_adapter_is_compared_with_its_base(rows, saved):
     a, b = torch.randn(2, 32), torch.randn(96, 2)
     name = "base_model.model.h.1.attn.c_attn.lora_{}.weight"
@@ -136,6 +148,7 @@ def test_what_cannot_be_compared_ends_in_one_sentence(refused, rows, saved):
         "first wide": "32 and 64",
         "first two-heads --per-head": "4 decoder heads and two-heads 2",
         "first run/model --gamma -1": "gamma",
+        "first run -o gone/d.csv": "there is no folder gone",
         "first run -o run/checkpoints/checkpoint-2/config.json": "config.json is there already",
     }.items():
         assert named in refused("diff", *line.split()), line

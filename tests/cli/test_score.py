@@ -1,3 +1,4 @@
+import copy
 import io
 import json
 import os
@@ -11,14 +12,17 @@ from unittest import mock
 import pandas as pd
 import pytest
 import torch
+from pyarrow import parquet
 from safetensors.torch import load_file, save_file
 from small_models import small_model
 
 from attngeo import BilinearForm, open_model, score_table, symmetry_score
 from attngeo.bilinear.conventions import Convention
 from attngeo.bilinear.positions import position_space
-from attngeo.bilinear.rows import COLUMNS, DIMENSION, SPLIT
+from attngeo.bilinear.rows import COLUMNS, DIMENSION, SCORES, SPLIT
 from attngeo.checkpoints.architectures import ARCHITECTURES
+from attngeo.display.score_figure import score_figure
+from attngeo.errors import MissingExtra
 
 KEYS = "encoder.layer.{}.attention.self.key.weight"
 
@@ -85,6 +89,7 @@ def test_files_follow_their_suffix_and_hold_the_same_numbers(attngeo, scored, sa
         "OUT.NDJSON": lambda path: pd.DataFrame(map(json.loads, path.read_text().splitlines())),
         "scores": lambda path: pd.read_csv(path, keep_default_na=False),
     }
+    (tmp_path / "new").mkdir()
     for name, read in readers.items():
         form = [] if "." in name else ["--format", "csv"]
         code, out, err = attngeo("score", saved, "--per-head", "--gamma", 1.5, "-o", tmp_path / "new" / name, *form)
@@ -111,6 +116,8 @@ REFUSED = {  # in the folder of a checkpoint; what the sentence names
     ". -o s": "name s ",
     "/nowhere -o .": "'.' is a directory",
     ". -o config.json": "config.json is there already",
+    ". -o gone/s.csv": "there is no folder gone",
+    ". --plot gone/s.svg": "there is no folder gone",
     "/nowhere --plot s.txt": "s.txt cannot hold a figure",
     ". --layer 3": "tiny-bert has no layer 3;",
     ". --layer 0 --head 4": "tiny-bert has no layer 0 with a head 4",
@@ -269,12 +276,22 @@ def test_an_unknown_type_is_read_as_a_known_one_or_registered_from_a_file(attnge
         assert named in refused("score", saved, "--register", mine)
 
 
-def test_a_dead_layer_is_said_and_stays_out_of_the_median(scored, table, saved, tmp_path):
+def test_a_dead_layer_is_said_and_has_no_scores(attngeo, scored, table, saved, tmp_path):
     folder = changed(saved, tmp_path / "one", lambda tensors: tensors[KEYS.format(1)].zero_())
-    rows, said = scored(folder), table(folder)
-    assert rows["symmetry_p"].isna().tolist() == [False, True, False] and rows["symmetry"][1] == 0
-    assert "nothing is scored: encoder layer 1" in said and "of 2 layers by symmetry" in said
-    assert f"symmetry {rows['symmetry'][[0, 2]].median():.4f}" in said
+    rows, said = scored(folder, "--per-head", "--positions"), table(folder, "--per-head")
+    for name in (*SCORES, "symmetry_z", "directionality_p", "symmetry_inside", "share_mixed"):
+        assert rows[name].isna().tolist() == (rows["layer"] == 1).tolist(), name
+    assert "nothing is scored: encoder layer 1 random layers" in said and "of 2 layers by symmetry" in said
+    assert f"symmetry {rows['symmetry'][rows['head'] == -1].median():.4f}" in said
+    for name, read in (("s.csv", pd.read_csv), ("s.parquet", pd.read_parquet)):
+        assert attngeo("score", folder, "--per-head", "-o", tmp_path / name)[0] == 0
+        pd.testing.assert_frame_equal(read(tmp_path / name)[list(SCORES)], rows[list(SCORES)])
+    assert "nan" not in (tmp_path / "s.csv").read_text()
+    assert parquet.read_table(tmp_path / "s.parquet")["symmetry"].null_count == 5
+    drawn = pd.read_csv(io.StringIO(score_figure(rows.to_dict("records")).csv()))
+    assert drawn.query("x == 1 and `drawn as` in ('points', 'line')")["y"].isna().all()
+    one_head = changed(saved, tmp_path / "head", lambda tensors: tensors[KEYS.format(1)][:8].zero_())
+    assert "nothing is scored: encoder layer 1 head 0 random" in table(one_head, "--per-head")
     everywhere = changed(saved, tmp_path / "all", lambda t: [t[KEYS.format(layer)].zero_() for layer in range(3)])
     assert "median" not in table(everywhere, "--per-head", "--plot", tmp_path / "s.svg")
 
@@ -284,12 +301,15 @@ def test_gains_of_the_layer_normalisation_before_are_folded_in(scored, table, tm
     for layer in model.h:
         torch.nn.init.uniform_(layer.ln_1.weight, 0.1, 3)
     model.save_pretrained(tmp_path)
+    unfolded = copy.deepcopy(model)
     with torch.no_grad():
         for layer in model.h:
             layer.attn.c_attn.weight.mul_(layer.ln_1.weight[:, None])
     rows = scored(tmp_path, "--fold-norm", "--per-head")
     expected = [row.symmetry for row in score_table(model)]
-    assert rows["symmetry"].tolist() == pytest.approx(expected, abs=1e-6)
+    in_memory = [[row.symmetry for row in score_table(source, fold_norm=True)] for source in (tmp_path, unfolded)]
+    for folded in (rows["symmetry"].tolist(), *in_memory):
+        assert folded == pytest.approx(expected, abs=1e-6)
     assert rows["source"][0] == "model.safetensors:h.0.attn * h.0.ln_1.weight"
     said = table(tmp_path, "--fold-norm", "--plot", tmp_path / "x.svg")
     assert "without gains alone" in said and "*" not in said and (tmp_path / "x.svg").exists()
@@ -340,6 +360,9 @@ def test_python_has_the_rows_of_the_table(attngeo, saved):
     printed = json.loads(attngeo("score", saved, "--per-head", "--format", "json")[1])
     rows = score_table(saved)
     assert [vars(row) for row in rows] == printed == rows.to_dataframe().to_dict("records")
+    assert rows[5:7].to_dataframe().to_dict("records") == printed[5:7]
+    with mock.patch.dict(sys.modules, pandas=None), pytest.raises(MissingExtra, match="pip install pandas"):
+        rows.to_dataframe()
 
 
 def test_an_adapter_is_merged_into_what_is_scored(scored, refused, saved, tmp_path):

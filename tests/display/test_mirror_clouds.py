@@ -17,5 +17,9 @@ def test_pictures_are_the_matrices_and_clouds_their_pairs():
     for axis, values in enumerate((m[upper], m.T[upper])):
         mean = np.average(clouds[0].get_offsets()[:, axis], weights=clouds[0].get_array())
         assert mean == pytest.approx(values.mean(), abs=0.02)
+    beside = mirror_clouds({"any": m}, pooled={"any": (3, np.full((9, 9), 5.0) + np.eye(9))})
+    above, below = beside.axes[:2]
+    assert above.get_xlim() == (0, 60) and "largest\nmagnitude of 3 × 3" in above.get_xlabel()
+    assert below.collections[0].get_array().sum() == 36 and "9 × 9" in below.get_xlabel()
     from_the_line = [np.abs(np.subtract(*cloud.get_offsets().T)).max() for cloud in clouds]
     assert [distance < 0.08 for distance in from_the_line] == [False, True, True]

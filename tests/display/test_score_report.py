@@ -72,6 +72,9 @@ def test_the_table_has_a_row_for_each_and_marks_what_is_outside(page, rows):
     assert len(table.findall("tbody/tr")) == len(rows)
     marked = sum(outside(row, score) for row in rows for score in ("symmetry", "directionality"))
     assert page.count("<td class=outside>") == marked
+    names = ["".join(heading.itertext()) for heading in table.findall("thead/tr/th")]
+    assert len(set(names)) == len(names) and {"symmetry z", "directionality p"} <= {*names}
+    assert "<p>A star marks " in page[page.index("</table>") :]
 
 
 @pytest.mark.book
@@ -113,5 +116,7 @@ def test_rows_are_filtered_and_sorted_by_keyboard(page, rows, tmp_path, browser)
         symmetry.send_keys(Keys.ENTER)
         values = [float(row[3].strip("*")) for row in shown()]
         assert values == sorted(values)[::order]
+        arrow = browser.execute_script("return getComputedStyle(arguments[0], '::after').content", symmetry)
+        assert arrow == ('" ↑"' if order == 1 else '" ↓"')
     assert symmetry.find_element(By.XPATH, "..").get_attribute("aria-sort") == "descending"
     assert browser.get_log("browser") == []

@@ -40,7 +40,7 @@ def test_the_scores_are_those_of_the_dense_matrices(folder):
 
 
 def test_medians_and_quartile_distances():
-    values = pd.DataFrame({score: [0.0, 0.1, 0.2, 0.7, 1.0] for score in SCORES})
+    values = pd.DataFrame({score: [0.0, 0.1, 0.2, 0.7, 1.0, np.nan] for score in SCORES})
     row = layer_medians(values.assign(model="m", part="decoder")).iloc[0]
     np.testing.assert_allclose([row.symmetry, row.symmetry_minus, row.symmetry_plus], [0.2, 0.1, 0.5])
-    assert row.n_layers == 5
+    assert row.n_layers == 6
