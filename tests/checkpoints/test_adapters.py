@@ -139,6 +139,11 @@ DAMAGES = {
     "another kind": (lambda f: edit_config(f, peft_type="IA3"), "IA3"),
     "PiSSA": (lambda f: edit_config(f, init_lora_weights="pissa"), "pissa"),
     "on in some tokens alone": (lambda f: edit_config(f, alora_invocation_tokens=[1]), "alora_invocation_tokens"),
+    "endless alpha": (lambda f: edit_config(f, lora_alpha=1e31), "lora_alpha"),
+    **{
+        f"endless pattern {pattern!r}": (lambda f, p=pattern: edit_config(f, alpha_pattern={p: 3}), "alpha_pattern")
+        for pattern in ("([a-z.0-9]+)+X", "\n|(([a-z.0-9]+)+X)", "(?x:([a-z.0-9]+) +X)", "[a-z]?.?" * 30 + "X")
+    },
     "no alpha": (lambda f: edit_config(f, lora_alpha=None), "lora_alpha"),
     "another width": (state(lambda t: t.update({f"{Q}.lora_A.weight": torch.zeros(4, 48)})), "another base"),
     "one factor": (state(lambda t: t.pop(f"{Q}.lora_B.weight")), r"layers\.1\.self_attn\.q_proj"),
