@@ -82,6 +82,18 @@ class SafetensorsFile(TensorFile):
         except (ValueError, RecursionError) as error:
             raise damaged(self.name) from error
         self._start, self.shapes = 8 + length, {name: Size(entry.shape) for name, entry in self._stored.items()}
+        end = 0
+        for name, entry in sorted(self._stored.items(), key=lambda item: item[1].data_offsets):
+            start, stop = entry.data_offsets
+            known = _DTYPES.get(entry.dtype)
+            size = math.prod(entry.shape) * known.itemsize if known else stop - start
+            if not start == end <= stop or stop - start != size:
+                raise damaged(
+                    self.name, f": the place of {name[:200]!r} does not fit its shape or the tensor before it"
+                )
+            end = stop
+        if self._start + end != source.size:
+            raise damaged(self.name, f": it should have {self._start + end} bytes and has {source.size}")
 
     def read(self, tensor: str, rows: tuple[int, int] | None = None) -> Tensor:
         """The tensor, or its rows [start, stop).
