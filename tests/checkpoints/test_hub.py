@@ -209,6 +209,7 @@ REFUSALS = {
     "forbidden": (NAME, lambda hub: hub.answers.update({"model.safetensors": 403}), "403.* HF_TOKEN"),
     "storage down": (NAME, lambda hub: hub.faults.extend([hub_server.status(503)] * 99), "model.safetensors .* 503"),
     "no ranges": (NAME, lambda hub: hub.faults.extend([hub_server.whole_file] * 9), "not by byte ranges"),
+    "another range": (NAME, lambda hub: hub.faults.append(hub_server.other_range), "not by byte ranges"),
     "no connection": (NAME, hub_server.FakeHub.go_away, "config.json .*http://127.0.0.1:9"),
 }  # fmt: skip
 
@@ -222,6 +223,13 @@ def test_what_the_hub_refuses_ends_in_one_sentence(name, damage, named, hub, as_
         open_checkpoint(name, "v9" if "v9" in named else None)
     assert "\n" not in str(caught.value) and str(caught.value).endswith(".")
     assert sum(waits) < 1  # also where nothing answers
+
+
+def test_a_file_that_is_sent_whole_is_left_where_it_is(hub):
+    hub.faults.append(hub_server.large_file)
+    with pytest.raises(CheckpointError, match="not by byte ranges"):
+        open_checkpoint(NAME)
+    assert hub.served < 2**26  # of 2^28, buffers included
 
 
 def test_offline_without_the_weights(hub, monkeypatch, as_user):
