@@ -152,6 +152,10 @@ DAMAGES = {
         r"\(it adapts v_proj\)",
     ),
     "a whole weight": (state(lambda t: t.update({f"{Q}.weight": torch.zeros(32, 32)})), "modules_to_save"),
+    "two names for one place": (
+        state(lambda t: t.update({n.replace("base_model.", "base_model.model.x."): w.clone() for n, w in t.items()})),
+        "are the same weight",
+    ),
     "NaN": (state(lambda t: t[f"{Q}.lora_A.weight"].fill_(float("nan"))), "NaN"),
 }
 
