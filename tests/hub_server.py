@@ -176,3 +176,19 @@ def hang_up(handler: StorageHandler, data: bytes) -> None:
 def whole_file(handler: StorageHandler, data: bytes) -> None:
     """No support for ranges: the file from its beginning."""
     handler.body(200, data * 2, 2 * len(data))
+
+
+def other_range(handler: StorageHandler, data: bytes) -> None:
+    """As many bytes, said to be from elsewhere."""
+    handler.body(206, data, len(data), "bytes 1-" + handler.span.partition("-")[2])
+
+
+def large_file(handler: StorageHandler, data: bytes) -> None:
+    """No support for ranges, and a file of 256 MB, sent until the client leaves."""
+    handler.send_response(200)
+    handler.send_header("Content-Length", str(2**28))
+    handler.end_headers()
+    handler.close_connection = True
+    for _ in range(2**8):
+        handler.wfile.write(bytes(2**20))
+        handler.server.hub.served += 2**20

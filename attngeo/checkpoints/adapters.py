@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Mapping
 from os import PathLike
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import msgspec
 import torch
@@ -32,14 +32,18 @@ OTHERWISE = (
     "use_bdlora",
     "use_qalora",
 )
+# a name or a regular expression; no repeated group, no verbose mode, few choices and repetitions: else it may never end
+_BOUNDED = r"(?s)^(?!.*(\)[*+?{]|\(\?\w*x))(?!([^?|]*[?|]){17})([^*+{]*[*+{]){0,2}[^*+{]*$"
+_Pattern = Annotated[str, msgspec.Meta(pattern=_BOUNDED, max_length=1000)]
+_Alpha = Annotated[float, msgspec.Meta(gt=-1e30, lt=1e30)]
 
 
 class _Config(msgspec.Struct):
     """What of an adapter_config.json decides how it is merged; `OTHERWISE` apart."""
 
     peft_type: str | None = None
-    lora_alpha: float | None = None
-    alpha_pattern: dict[str, float] | None = None  # by a name or a regular expression
+    lora_alpha: _Alpha | None = None
+    alpha_pattern: dict[_Pattern, _Alpha] | None = None
     use_rslora: bool | None = None
     init_lora_weights: bool | str | None = None
 

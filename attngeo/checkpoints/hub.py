@@ -101,22 +101,28 @@ class HubRepository(Repository):
     def piece(self, file: str, start: int, stop: int) -> bytes:
         """Bytes [start, stop) of a file, from wherever the Hub sends us for them."""
 
-        def ask() -> Any:
+        def ask() -> bytes | None:
             session: Any = get_session()  # of httpx, or of requests in the releases before 1.0
             span = {"Accept-Encoding": "identity", "Range": f"bytes={start}-{stop - 1}"}
-            headers, timeout = build_hf_headers() | span, constants.HF_HUB_DOWNLOAD_TIMEOUT
-            answer = session.get(self._url(file), headers=headers, timeout=timeout)
-            hf_raise_for_status(answer)
-            return answer
+            url, headers = self._url(file), build_hf_headers() | span
+            options = {"headers": headers, "timeout": constants.HF_HUB_DOWNLOAD_TIMEOUT}
+            of_httpx = callable(getattr(session, "stream", None))
+            asked = session.stream("GET", url, **options) if of_httpx else session.get(url, stream=True, **options)
+            with asked as answer:
+                hf_raise_for_status(answer)
+                sent = answer.headers.get("Content-Range", "")
+                if answer.status_code != 206 or not sent.startswith(f"bytes {start}-{stop - 1}/"):
+                    return None  # and the body is left where it is: it may be the whole file
+                return answer.read() if of_httpx else answer.content
 
         with self._explained(file):
-            answer = _patiently(ask, ATTEMPTS)
-        if answer.status_code != 206 or len(answer.content) != stop - start:
+            content = _patiently(ask, ATTEMPTS)
+        if content is None or len(content) != stop - start:
             raise CheckpointError(
                 f"{constants.ENDPOINT} gives {file} of {self.name} not by byte ranges; download the repository (hf"
                 f" download) and give the folder."
             )
-        return answer.content
+        return content
 
     def _url(self, file: str) -> str:
         return hf_hub_url(self.name, self._within + file, revision=self.revision)

@@ -4,7 +4,7 @@ import math
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 import torch
@@ -82,6 +82,18 @@ class SafetensorsFile(TensorFile):
         except (ValueError, RecursionError) as error:
             raise damaged(self.name) from error
         self._start, self.shapes = 8 + length, {name: Size(entry.shape) for name, entry in self._stored.items()}
+        end = 0
+        for name, entry in sorted(self._stored.items(), key=lambda item: item[1].data_offsets):
+            start, stop = entry.data_offsets
+            known = _DTYPES.get(entry.dtype)
+            size = math.prod(entry.shape) * known.itemsize if known else stop - start
+            if not start == end <= stop or stop - start != size:
+                raise damaged(
+                    self.name, f": the place of {name[:200]!r} does not fit its shape or the tensor before it"
+                )
+            end = stop
+        if self._start + end != source.size:
+            raise damaged(self.name, f": it should have {self._start + end} bytes and has {source.size}")
 
     def read(self, tensor: str, rows: tuple[int, int] | None = None) -> Tensor:
         """The tensor, or its rows [start, stop).
@@ -121,8 +133,17 @@ class TorchFile(TensorFile):
 
     def __init__(self, path: Path) -> None:
         self.name = path.name
+        storages: list[tuple[int, int]] = []  # address and length
+
+        def seen(storage: Any, _: str) -> Any:
+            storages.append((storage.data_ptr(), storage.nbytes()))
+            return storage
+
         try:  # not mapped in the format of torch before 1.6
-            state = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
+            mapped = zipfile.is_zipfile(path)
+            state = torch.load(path, map_location=seen, weights_only=True, mmap=mapped)
+            if mapped:
+                _require_whole(path, [length for _, length in sorted(storages) if length])
         except OSError as error:
             raise unreadable(path, error) from error
         except Exception as error:  # torch checks little of what it reads
@@ -148,6 +169,14 @@ class TorchFile(TensorFile):
     def size(self, tensor: str, rows: tuple[int, int] | None = None) -> int:
         """Bytes of what `read` gives."""
         return bytes_of(self._tensors[tensor], rows)
+
+
+def _require_whole(path: Path, lengths: list[int]) -> None:
+    """Refuse storages that reach into what follows them: those mapped lie in the order of the archive's records."""
+    with zipfile.ZipFile(path) as archive:
+        records = sorted((r for r in archive.infolist() if "/data/" in r.filename), key=lambda r: r.header_offset)
+    if [record.file_size for record in records if record.file_size] != lengths:
+        raise ValueError("records are not as long as their tensors")
 
 
 def bytes_of(tensor: Tensor, rows: tuple[int, int] | None) -> int:

@@ -75,8 +75,8 @@ def _chosen(opened: Model, part: Part | None) -> list[LayerPlan]:
                 f"{plan.module} of {opened.name} is cross-attention, whose queries and keys come from different"
                 f" sequences and cannot be tied; name the part to start: part='encoder' or part='decoder'."
             )
-        if opened.adapter is not None or opened.weights.tensors[plan.query].dtype in FLOAT8:
-            raise ParameterError(
-                f"{opened.name} has an adapter on its weights or is stored in 8 bits; initialise the model before."
-            )
+        if opened.adapter is not None:
+            raise ParameterError(f"{opened.name} has an adapter on its weights; initialise the model, then add it.")
+        if opened.weights.tensors[plan.query].dtype in FLOAT8:
+            raise ParameterError(f"{plan.query} is stored in 8 bits and cannot be written; load it in a wider type.")
     return plans

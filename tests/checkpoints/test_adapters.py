@@ -91,7 +91,7 @@ def test_an_adapter_of_a_model_in_memory_counts_while_it_is_active(tmp_path):
     for a, b in zip(open_model(model), with_adapter, strict=True):
         torch.testing.assert_close(a.form.wq, b.form.wq, rtol=1e-5, atol=1e-6)
         assert a.form.n_kv_heads == 2
-    with pytest.raises(ParameterError, match="adapter"):
+    with pytest.raises(ParameterError, match="initialise the model, then add"):
         model.unmerge_adapter()
         initialise(model, "symmetric")
 
@@ -139,6 +139,11 @@ DAMAGES = {
     "another kind": (lambda f: edit_config(f, peft_type="IA3"), "IA3"),
     "PiSSA": (lambda f: edit_config(f, init_lora_weights="pissa"), "pissa"),
     "on in some tokens alone": (lambda f: edit_config(f, alora_invocation_tokens=[1]), "alora_invocation_tokens"),
+    "endless alpha": (lambda f: edit_config(f, lora_alpha=1e31), "lora_alpha"),
+    **{
+        f"endless pattern {pattern!r}": (lambda f, p=pattern: edit_config(f, alpha_pattern={p: 3}), "alpha_pattern")
+        for pattern in ("([a-z.0-9]+)+X", "\n|(([a-z.0-9]+)+X)", "(?x:([a-z.0-9]+) +X)", "[a-z]?.?" * 30 + "X")
+    },
     "no alpha": (lambda f: edit_config(f, lora_alpha=None), "lora_alpha"),
     "another width": (state(lambda t: t.update({f"{Q}.lora_A.weight": torch.zeros(4, 48)})), "another base"),
     "one factor": (state(lambda t: t.pop(f"{Q}.lora_B.weight")), r"layers\.1\.self_attn\.q_proj"),
@@ -147,6 +152,10 @@ DAMAGES = {
         r"\(it adapts v_proj\)",
     ),
     "a whole weight": (state(lambda t: t.update({f"{Q}.weight": torch.zeros(32, 32)})), "modules_to_save"),
+    "two names for one place": (
+        state(lambda t: t.update({n.replace("base_model.", "base_model.model.x."): w.clone() for n, w in t.items()})),
+        "are the same weight",
+    ),
     "NaN": (state(lambda t: t[f"{Q}.lora_A.weight"].fill_(float("nan"))), "NaN"),
 }
 

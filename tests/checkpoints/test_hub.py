@@ -163,6 +163,29 @@ def damaged_header(hub):
     path.write_bytes(path.read_bytes()[:8] + b"x" * 5000)
 
 
+QUERY, KEY = (f"encoder.layer.1.attention.self.{name}.weight" for name in ("query", "key"))
+
+
+def place(change):
+    """The header gives a query another place: what ``change`` makes of its own and the key's."""
+
+    def write(hub):
+        path = folder(hub) / "model.safetensors"
+        content = path.read_bytes()
+        length = int.from_bytes(content[:8], "little")
+        header = json.loads(content[8 : 8 + length])
+        header[QUERY]["data_offsets"] = change(header[QUERY]["data_offsets"], header[KEY]["data_offsets"])
+        text = json.dumps(header).encode()
+        path.write_bytes(len(text).to_bytes(8, "little") + text + content[8 + length :])
+
+    return write
+
+
+def longer(hub):
+    with (folder(hub) / "model.safetensors").open("ab") as file:
+        file.write(b"more")
+
+
 def lost_shard(hub):
     (folder(hub) / "model.safetensors").rename(folder(hub) / "model-00001-of-00002.safetensors")
     index = {"weight_map": {"a": "model-00001-of-00002.safetensors", "b": "model-00002-of-00002.safetensors"}}
@@ -177,11 +200,17 @@ REFUSALS = {
     "no weights": (NAME, lambda hub: (folder(hub) / "model.safetensors").unlink(), f"{NAME}.* model.safetensors"),
     "lost shard": (NAME, lost_shard, "model-00002-of-00002.safetensors.* model.safetensors.index.json"),
     "corrupt header": (NAME, damaged_header, f"model.safetensors of {NAME}"),
+    "wrong size": (NAME, place(lambda q, k: [q[0], q[1] - 4]), f"place of '{QUERY}'"),
+    "start after stop": (NAME, place(lambda q, k: q[::-1]), f"place of '{QUERY}'"),
+    "beyond the file": (NAME, place(lambda q, k: [o + 2**40 for o in q]), "place of '"),
+    "the key's place": (NAME, place(lambda q, k: k), "place of '"),
+    "longer than its header says": (NAME, longer, "bytes and has"),
     "no id": ("bad--id..", lambda hub: None, "bad--id"),
     "Hub down": (NAME, lambda hub: hub.answers.update({"config.json": 503}), "config.json.* 503"),
     "forbidden": (NAME, lambda hub: hub.answers.update({"model.safetensors": 403}), "403.* HF_TOKEN"),
     "storage down": (NAME, lambda hub: hub.faults.extend([hub_server.status(503)] * 99), "model.safetensors .* 503"),
     "no ranges": (NAME, lambda hub: hub.faults.extend([hub_server.whole_file] * 9), "not by byte ranges"),
+    "another range": (NAME, lambda hub: hub.faults.append(hub_server.other_range), "not by byte ranges"),
     "no connection": (NAME, hub_server.FakeHub.go_away, "config.json .*http://127.0.0.1:9"),
 }  # fmt: skip
 
@@ -195,6 +224,13 @@ def test_what_the_hub_refuses_ends_in_one_sentence(name, damage, named, hub, as_
         open_checkpoint(name, "v9" if "v9" in named else None)
     assert "\n" not in str(caught.value) and str(caught.value).endswith(".")
     assert sum(waits) < 1  # also where nothing answers
+
+
+def test_a_file_that_is_sent_whole_is_left_where_it_is(hub):
+    hub.faults.append(hub_server.large_file)
+    with pytest.raises(CheckpointError, match="not by byte ranges"):
+        open_checkpoint(NAME)
+    assert hub.served < 2**26  # of 2^28, buffers included
 
 
 def test_offline_without_the_weights(hub, monkeypatch, as_user):

@@ -4,6 +4,7 @@ import pickle
 import re
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -173,6 +174,18 @@ def unknown_type(folder, model):
     file.write_bytes(file.read_bytes().replace(b'"F32"', b'"Q3" '))
 
 
+def short_record(folder, model):
+    """One tensor's record has half of its bytes; those of the next follow."""
+    as_bin(folder, model)
+    file = folder / "pytorch_model.bin"
+    with zipfile.ZipFile(file) as archive:
+        records = {record.filename: archive.read(record) for record in archive.infolist()}
+    cut = next(name for name, content in records.items() if "/data/" in name and len(content) == 32 * 32 * 4)
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, content in records.items():
+            archive.writestr(name, content[: len(content) // 2] if name == cut else content)
+
+
 class Evil:
     def __reduce__(self):
         return os.mkdir, ("evil",)
@@ -230,6 +243,7 @@ DAMAGES = {
     "code in the bin": (unsafe_bin, "pytorch_model.bin"),
     "few numbers, repeated past 64 bits": (repeated, "repeats a few"),
     "truncated bin": (lambda f, m: as_bin(f, m) or os.truncate(f / "pytorch_model.bin", 9000), "/pytorch_model.bin"),
+    "bin with a record cut to half": (short_record, "pytorch_model.bin is truncated"),
     "index without map": (with_map("{}"), "model.safetensors.index.json.* weight_map"),
     "index that leaves the folder": (with_map('{"weight_map": {"a": "../x"}}'), "model.safetensors.index.json"),
 }

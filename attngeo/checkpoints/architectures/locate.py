@@ -114,7 +114,9 @@ def places(architectures: Mapping[str, Entry], config: Mapping, names: Iterable[
     for name in names:
         matches = ((number, role, pattern.fullmatch(name)) for number, role, pattern in patterns)
         there = ((number, role, tuple(map(int, match.groups()[2:]))) for number, role, match in matches if match)
-        by_place |= {place: name for place in islice(there, 1)}
+        for place in islice(there, 1):
+            if by_place.setdefault(place, name) != name:
+                raise CheckpointError(f"{by_place[place]} and {name} are the same weight of the model; keep one.")
     return by_place
 
 
