@@ -64,7 +64,7 @@ def starting_point(config: TrainingConfig, output: Path, resume: bool) -> Path |
         RunError: a new run would overwrite one, or there is nothing to continue with these settings.
     """
     if not resume:
-        if there := [name for name in CONTENT if (output / name).exists()]:
+        if there := [name for name in CONTENT if (output / name).is_file() or any((output / name).glob("*"))]:
             raise RunError(
                 f"{output} already holds {there[0]}; continue a run with --resume, or choose another folder."
             )

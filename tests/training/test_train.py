@@ -143,6 +143,8 @@ def test_a_folder_with_a_run_is_not_overwritten_and_a_finished_run_resumes_to_it
     assert_same_curve(run[1], train(small_config(text), run[0], resume=True))
     with pytest.raises(RunError, match="--resume"):
         train(small_config(text), tmp_path, resume=True)
+    (tmp_path / "killed" / "checkpoints").mkdir(parents=True)  # before its first record
+    assert_same_curve(run[1], train(small_config(text), tmp_path / "killed"))
     for name in ("model/weights", "checkpoints/mine", "history.parquet"):
         mine = tmp_path / name.replace("/", "-") / name
         mine.parent.mkdir(parents=True)
