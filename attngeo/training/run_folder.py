@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from filelock import FileLock, Timeout
 
+from attngeo.files.atomic import write_text
 from attngeo.files.manifest import damage
 from attngeo.inputs import cause
 from attngeo.runs.record import FINISHED, RunError, read_about
@@ -47,14 +48,21 @@ def claimed(output: Path) -> Iterator[None]:
 
 
 def saved_config(output: Path) -> dict[str, Any]:
-    """The configuration of the run in a folder, names and values.
+    """The configuration of the run in a folder, names and values; a lost run.json comes back from the last checkpoint.
 
     Raises:
         RunError: there is none.
     """
-    if not (output / "run.json").exists():
-        raise RunError(f"{output} holds no run to continue; start one without --resume.")
-    return read_about(output)["config"]
+    try:
+        return read_about(output)["config"]
+    except RunError as error:
+        if checkpoint := last_checkpoint(output):
+            logger.warning("%s could not be read and is restored from %s.", output / "run.json", checkpoint)
+            write_text(output / "run.json", (checkpoint / "run.json").read_text("utf-8"))
+            return read_about(output)["config"]
+        if (output / "run.json").exists():
+            raise
+        raise RunError(f"{output} holds no run to continue; start one without --resume.") from error
 
 
 def starting_point(config: TrainingConfig, output: Path, resume: bool) -> Path | None:
