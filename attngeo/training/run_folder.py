@@ -96,15 +96,13 @@ def starting_point(config: TrainingConfig, output: Path, resume: bool) -> Path |
 
 def last_checkpoint(output: Path) -> Path | None:
     """The checkpoint of the most steps that is whole, None where there is none; those passed over are named."""
-    for checkpoint in sorted(output.glob("checkpoints/checkpoint-*"), key=_step, reverse=True):
+    found = {path.name.removeprefix("checkpoint-"): path for path in output.glob("checkpoints/checkpoint-*")}
+    for step in sorted(filter(str.isdecimal, found), key=int, reverse=True):
+        checkpoint = found[step]
         if not (what := damage(checkpoint)):
             return checkpoint
         logger.warning("%s is unfinished or damaged (%s) and passed over.", checkpoint, what)
     return None
-
-
-def _step(checkpoint: Path) -> int:
-    return int(checkpoint.name.removeprefix("checkpoint-"))
 
 
 def require_same_text(checkpoint: Path, corpus: Corpus, vocabulary: Vocabulary) -> None:

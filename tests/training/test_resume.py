@@ -122,6 +122,7 @@ def altered(file):
 def test_a_damaged_checkpoint_is_passed_over_and_named(text, unbroken, cut_off, tmp_path, caplog, file, damage):
     folder = shutil.copytree(cut_off, tmp_path / "run")
     damage(folder / "checkpoints" / "checkpoint-10" / file)
+    (folder / "checkpoints" / "checkpoint-best").mkdir()  # not ours
     (folder / "history.parquet").write_bytes(b"damaged too; the checkpoint has its own")
     heard = []
     assert_same_curve(unbroken, train(small_config(text), folder, resume=True, listen=heard.append))
