@@ -221,6 +221,7 @@ def test_bad_tokenizers_are_refused(tmp_path):
     for content, said in (
         ("{}", "tokenizer"),
         (Tokenizer(models.WordLevel({"a": 0}, unk_token="a")).to_str(), "start"),
+        (Tokenizer(models.WordLevel({"[CLS]": 0, "[SEP]": 2**20}, unk_token="[CLS]")).to_str(), "1,048,576"),
     ):
         (tmp_path / "tokenizer.json").write_text(content)
         with pytest.raises(CorpusError, match=said):
