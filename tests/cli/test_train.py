@@ -99,7 +99,8 @@ BAD_FILES = {  # what a file of settings says, and what the sentence names
     "steps: 1.5": r"steps .*1\.5",
     "steps: true": r"steps .*True",
     "preset: huge": "'huge'",
-    "init: odd": r"init .*'odd'.* --help",
+    "init: odd": r"init .*'odd'.* symmetric,.* --help",
+    "device: 3": r"device .*3.* cuda;",
 }
 
 
