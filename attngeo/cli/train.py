@@ -79,7 +79,7 @@ class _Progress:
             words = (
                 f"loss {row['loss']:.3f}  held out {row['held_out_loss']:.3f}  s {row['symmetry']:+.3f}"
                 f"  d {row['directionality']:+.3f}  {row['tokens'] / row['seconds']:,.0f} tokens/s"
-            )
+            ).replace(" nan", " -")  # not measured at this step
             self.bars.update(self.task, what=words)
             if self.bars.disable and row["step"] >= self.next_line:
                 say(f"step {row['step']} of {self.steps}  {words}")

@@ -2,14 +2,15 @@
 
 from dataclasses import asdict, dataclass, fields
 from enum import EnumMeta
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import msgspec
 from msgspec import Meta
 
 from attngeo.errors import ParameterError
-from attngeo.inputs import Setting, read_yaml
+from attngeo.inputs import Setting, checked, read_yaml
 from attngeo.training.choices import (
     PRESETS,
     SYMMETRY,
@@ -37,12 +38,12 @@ Share = Annotated[float, Meta(gt=0, lt=1)]
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    """A training run. Equal configurations on equal text give equal curves; `configure` checks types and ranges.
+    """A training run. Equal configurations on equal text give equal curves.
 
     A field that is added needs an entry in `attngeo.runs.record.IN_FORCE`: what was in force before it existed.
 
     Raises:
-        ParameterError: two values contradict each other.
+        ParameterError: a value is refused, or two contradict each other.
     """
 
     objective: Annotated[_names(TrainingObjective), "what is predicted"] = "mlm"
@@ -91,6 +92,9 @@ class TrainingConfig:
     compile: Annotated[bool, "compile the model first; pays off in long runs with large vocabularies"] = False
 
     def __post_init__(self) -> None:
+        for f in fields(self):
+            value = getattr(self, f.name)
+            checked(value, f.type, partial(_refusal, f.name, value))
         if self.warmup_steps >= self.steps:
             raise ParameterError(
                 f"warmup is {self.warmup_steps} of {self.steps} steps; it must be shorter than the run."
@@ -147,9 +151,15 @@ def configure(values: dict[str, Any]) -> TrainingConfig:
         why, _, name = str(error).rstrip("`").partition(" - at `$.")
         if not name:
             raise ParameterError(why) from error
-        raise ParameterError(
-            f"{name} is {f'{values[name]!r}'[:80]}: {why.replace('Expected', 'it must be')}; see attngeo train --help."
-        ) from error
+        raise _refusal(name, values[name], why) from error
+
+
+def _refusal(name: str, value: Any, why: str) -> ParameterError:
+    kind = get_args(TrainingConfig.__annotations__[name])[0]
+    why = f"it must be one of {', '.join(get_args(kind))}" if get_origin(kind) is Literal else why
+    return ParameterError(
+        f"{name} is {f'{value!r}'[:80]}: {why.replace('Expected', 'it must be')}; see attngeo train --help."
+    )
 
 
 def read_values(path: Path) -> dict[str, Any]:

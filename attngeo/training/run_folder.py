@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from filelock import FileLock, Timeout
 
+from attngeo.files.atomic import write_text
 from attngeo.files.manifest import damage
 from attngeo.inputs import cause
 from attngeo.runs.record import FINISHED, RunError, read_about
@@ -47,14 +48,21 @@ def claimed(output: Path) -> Iterator[None]:
 
 
 def saved_config(output: Path) -> dict[str, Any]:
-    """The configuration of the run in a folder, names and values.
+    """The configuration of the run in a folder, names and values; a lost run.json comes back from the last checkpoint.
 
     Raises:
         RunError: there is none.
     """
-    if not (output / "run.json").exists():
-        raise RunError(f"{output} holds no run to continue; start one without --resume.")
-    return read_about(output)["config"]
+    try:
+        return read_about(output)["config"]
+    except RunError as error:
+        if checkpoint := last_checkpoint(output):
+            logger.warning("%s could not be read and is restored from %s.", output / "run.json", checkpoint)
+            write_text(output / "run.json", (checkpoint / "run.json").read_text("utf-8"))
+            return read_about(output)["config"]
+        if (output / "run.json").exists():
+            raise
+        raise RunError(f"{output} holds no run to continue; start one without --resume.") from error
 
 
 def starting_point(config: TrainingConfig, output: Path, resume: bool) -> Path | None:
@@ -64,7 +72,7 @@ def starting_point(config: TrainingConfig, output: Path, resume: bool) -> Path |
         RunError: a new run would overwrite one, or there is nothing to continue with these settings.
     """
     if not resume:
-        if there := [name for name in CONTENT if (output / name).exists()]:
+        if there := [name for name in CONTENT if (output / name).is_file() or any((output / name).glob("*"))]:
             raise RunError(
                 f"{output} already holds {there[0]}; continue a run with --resume, or choose another folder."
             )
@@ -88,15 +96,13 @@ def starting_point(config: TrainingConfig, output: Path, resume: bool) -> Path |
 
 def last_checkpoint(output: Path) -> Path | None:
     """The checkpoint of the most steps that is whole, None where there is none; those passed over are named."""
-    for checkpoint in sorted(output.glob("checkpoints/checkpoint-*"), key=_step, reverse=True):
+    found = {path.name.removeprefix("checkpoint-"): path for path in output.glob("checkpoints/checkpoint-*")}
+    for step in sorted(filter(str.isdecimal, found), key=int, reverse=True):
+        checkpoint = found[step]
         if not (what := damage(checkpoint)):
             return checkpoint
         logger.warning("%s is unfinished or damaged (%s) and passed over.", checkpoint, what)
     return None
-
-
-def _step(checkpoint: Path) -> int:
-    return int(checkpoint.name.removeprefix("checkpoint-"))
 
 
 def require_same_text(checkpoint: Path, corpus: Corpus, vocabulary: Vocabulary) -> None:

@@ -35,7 +35,7 @@ def test_a_run_from_flags_ends_with_one_line_of_results_and_is_resumed_by_its_fo
     assert chosen == [1e-3, "symmetric", 0, 0.01, str(text)]
     shown = dict(re.findall(r"^step (\d) of 4 .*held out (\S+)", err, re.MULTILINE))  # no terminal: plain lines
     measured = run.curve("held_out_loss")
-    assert shown == {str(n): f"{measured[n]:.3f}" if n in measured else "nan" for n in range(5)}
+    assert shown == {str(n): f"{measured[n]:.3f}" if n in measured else "-" for n in range(5)}
     code, out, _ = attngeo("train", "-o", tmp_path / "run", "--resume")
     assert code == 0 and "finished after 4 steps" in out
     code, _, err = attngeo("train", "-o", tmp_path / "run", "--resume", "--seed", 3)
@@ -99,7 +99,8 @@ BAD_FILES = {  # what a file of settings says, and what the sentence names
     "steps: 1.5": r"steps .*1\.5",
     "steps: true": r"steps .*True",
     "preset: huge": "'huge'",
-    "init: odd": r"init .*'odd'.* --help",
+    "init: odd": r"init .*'odd'.* symmetric,.* --help",
+    "device: 3": r"device .*3.* cuda;",
 }
 
 

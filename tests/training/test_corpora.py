@@ -15,6 +15,7 @@ from tokenizers import Tokenizer, models
 
 from attngeo.errors import ParameterError
 from attngeo.training.choices import Text
+from attngeo.training.corpora import documents as module
 from attngeo.training.corpora import tokens as tokens_module
 from attngeo.training.corpora.blocks import Blocks
 from attngeo.training.corpora.documents import Corpus, CorpusError, limited
@@ -32,8 +33,10 @@ FORMATS = {
     ".txt.zst": pa.Codec("zstd").compress(PLAIN, asbytes=True),
     ".jsonl": LINES,
     ".jsonl.gz": gzip.compress(LINES),
+    ".plain.jsonl": "\n".join(map(json.dumps, DOCUMENTS)).encode(),
     ".csv": ROWS.to_csv(index=False).encode(),
     ".parquet": ROWS.to_parquet(),
+    ".category.parquet": ROWS.astype("category").to_parquet(),
 }
 
 
@@ -89,6 +92,9 @@ BAD = {
     "other.jsonl": (b'{"a": 1}', "comment_text"),
     "broken.jsonl": (b'{"text": "a"}\n{', ""),
     "half.jsonl": (rb'{"text": "\ud800"}', "surrogate"),
+    "number.jsonl": (b'{"text": 5}', "int"),
+    "number.parquet": (pd.DataFrame({"text": [5]}).to_parquet(), "int"),
+    "wide.txt": ("wide\n".encode("utf-16-le"), "UTF-8"),
     "other.csv": (b"a,b\n1,2\n", "comment_text"),
     "picture.png": (b"", r"\.parquet"),
 }
@@ -100,6 +106,26 @@ def test_a_bad_file_is_refused_by_its_name(tmp_path, name):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(CorpusError, match=f"(?=.*{re.escape(name)})(?=.*{also})"):
         list(open_corpus(str(tmp_path / name)).documents())
+
+
+BOMBS = [(".txt.gz", gzip.compress, bomb) for bomb in (b"a", b"a\n", b"\n", b" ")]
+BOMBS += [(".jsonl.xz", lzma.compress, bomb) for bomb in (b"a", b"\n")]
+
+
+@pytest.mark.parametrize(("suffix", "compress", "bomb"), [*BOMBS, (".csv.gz", gzip.compress, b"a\n")])
+def test_a_bomb_is_read_as_far_as_asked_and_refused_beyond(tmp_path, monkeypatch, suffix, compress, bomb):
+    """Of what a small file unpacks to, here 64 times the bounds, no more is taken than they allow."""
+    taken, real = [], module._lines
+    monkeypatch.setattr(module, "LONGEST", 2**14)
+    monkeypatch.setattr(module, "BLANKEST", 2**12)
+    monkeypatch.setattr(module, "_lines", lambda text: (taken.append(len(line)) or line for line in real(text)))
+    file = tmp_path / f"bomb{suffix}"
+    start = b"text\n" + b"the cat\n" * 100 + b'"' if "csv" in suffix else b'"the cat"\n\n' * 100
+    file.write_bytes(compress(start) + compress(bomb * 2**14) * 64)
+    assert sum(map(len, open_corpus(str(file), 500).documents())) == 500 and sum(taken) < 2000
+    with pytest.raises(CorpusError, match=re.escape(str(file))):
+        list(open_corpus(str(file)).documents())
+    assert sum(taken) <= 3 * 2**14
 
 
 def test_unknown_names_and_empty_folders_are_refused(tmp_path):
@@ -195,6 +221,7 @@ def test_bad_tokenizers_are_refused(tmp_path):
     for content, said in (
         ("{}", "tokenizer"),
         (Tokenizer(models.WordLevel({"a": 0}, unk_token="a")).to_str(), "start"),
+        (Tokenizer(models.WordLevel({"[CLS]": 0, "[SEP]": 2**20}, unk_token="[CLS]")).to_str(), "1,048,576"),
     ):
         (tmp_path / "tokenizer.json").write_text(content)
         with pytest.raises(CorpusError, match=said):

@@ -1,5 +1,6 @@
 import pytest
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
 from attngeo.training import linear_cross_entropy as module
 from attngeo.training.linear_cross_entropy import linear_cross_entropy
@@ -22,6 +23,14 @@ def test_loss_and_gradients_are_those_of_torch_however_the_rows_are_sliced(rows,
     gradients = [torch.autograd.grad(3 * loss, (x, w, b)) for loss in (ours, expected)]
     for a, c in zip(*gradients, strict=True):
         torch.testing.assert_close(a, c, rtol=1e-10, atol=1e-14)
+
+
+def test_without_gradients_nothing_but_the_loss_is_computed():
+    (x, w, b), labels = draw(100)
+    with torch.no_grad(), FlopCounterMode(display=False) as counter:
+        loss = linear_cross_entropy(x, w, b, labels)
+    assert counter.get_total_flops() == 2 * len(x) * w.numel()
+    assert not loss.requires_grad and torch.equal(loss, linear_cross_entropy(x, w, b, labels))
 
 
 def test_under_autocast_it_is_near_the_float32_loss():

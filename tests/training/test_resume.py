@@ -3,6 +3,7 @@ import io
 import os
 import shutil
 import signal
+from dataclasses import asdict
 from pathlib import Path
 
 import pandas as pd
@@ -17,7 +18,7 @@ from attngeo.runs.record import RunError, read_run
 from attngeo.training.corpora.registry import open_corpus
 from attngeo.training.corpora.vocabulary import open_vocabulary
 from attngeo.training.recorder import Recorder, TrainingStopped
-from attngeo.training.run_folder import enough_room
+from attngeo.training.run_folder import enough_room, saved_config
 from attngeo.training.train import RecordedTrainer, train
 
 
@@ -121,11 +122,24 @@ def altered(file):
 def test_a_damaged_checkpoint_is_passed_over_and_named(text, unbroken, cut_off, tmp_path, caplog, file, damage):
     folder = shutil.copytree(cut_off, tmp_path / "run")
     damage(folder / "checkpoints" / "checkpoint-10" / file)
+    (folder / "checkpoints" / "checkpoint-best").mkdir()  # not ours
     (folder / "history.parquet").write_bytes(b"damaged too; the checkpoint has its own")
     heard = []
     assert_same_curve(unbroken, train(small_config(text), folder, resume=True, listen=heard.append))
     assert heard[0]["step"] == 6
     assert f"checkpoint-10 is unfinished or damaged ({file}" in caplog.text
+
+
+@pytest.mark.parametrize("damage", [os.remove, lambda file: file.write_text("{")], ids=["gone", "damaged"])
+def test_a_run_json_that_cannot_be_read_is_restored_from_the_last_checkpoint(text, cut_off, tmp_path, damage):
+    folder = shutil.copytree(cut_off, tmp_path / "run")
+    damage(folder / "run.json")
+    assert saved_config(folder) == asdict(small_config(text))
+    assert (folder / "run.json").read_bytes() == (folder / "checkpoints/checkpoint-10/run.json").read_bytes()
+    shutil.rmtree(folder / "checkpoints")
+    damage(folder / "run.json")
+    with pytest.raises(RunError, match="run"):
+        saved_config(folder)
 
 
 def test_a_run_without_a_whole_checkpoint_or_with_other_settings_is_refused(text, cut_off, tmp_path):

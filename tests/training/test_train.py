@@ -10,6 +10,7 @@ from attngeo import open_checkpoint, score, score_heads
 from attngeo.errors import ParameterError
 from attngeo.runs.record import RunError, read_runs
 from attngeo.training.batches import Batches
+from attngeo.training.config import TrainingConfig
 from attngeo.training.corpora.blocks import Blocks
 from attngeo.training.recorder import as_tensors
 from attngeo.training.train import prepare_text, train
@@ -143,6 +144,8 @@ def test_a_folder_with_a_run_is_not_overwritten_and_a_finished_run_resumes_to_it
     assert_same_curve(run[1], train(small_config(text), run[0], resume=True))
     with pytest.raises(RunError, match="--resume"):
         train(small_config(text), tmp_path, resume=True)
+    (tmp_path / "killed" / "checkpoints").mkdir(parents=True)  # before its first record
+    assert_same_curve(run[1], train(small_config(text), tmp_path / "killed"))
     for name in ("model/weights", "checkpoints/mine", "history.parquet"):
         mine = tmp_path / name.replace("/", "-") / name
         mine.parent.mkdir(parents=True)
@@ -155,6 +158,13 @@ def test_a_folder_with_a_run_is_not_overwritten_and_a_finished_run_resumes_to_it
 def test_all_finished_runs_of_a_folder_are_read(run, tmp_path):
     assert [(r.name, r.config["objective"]) for r in read_runs(run[0].parent)] == [("mlm", "mlm")]
     assert read_runs(tmp_path) == []
+
+
+@pytest.mark.parametrize("change", [{"dropout": 7.0}, {"heads": 0}, {"lr": float("nan")}])
+def test_a_configuration_made_in_python_is_checked_too(change):
+    """Wrong types as well; in tests beartype refuses these before."""
+    with pytest.raises(ParameterError, match=f"{next(iter(change))} is .*it must be"):
+        TrainingConfig(**change)
 
 
 def test_batches_that_no_device_can_share_are_refused(text, tmp_path, monkeypatch):

@@ -13,12 +13,13 @@ from pathlib import Path
 
 from attngeo.errors import AttngeoError
 from attngeo.files.provenance import sha256
-from attngeo.inputs import cause
+from attngeo.inputs import cause, checked
 
 TEXT_FIELDS = ("text", "raw_content", "content", "comment_text", "comment", "body")  # first found, first taken
 SUFFIXES = (".txt", ".jsonl", ".csv", ".parquet")
 COMPRESSED = (".xz", ".gz", ".zst")
-MANY = 100_000  # lines without a blank one: there is none
+LONGEST = 2**24  # characters of a document or a line; where so many have no blank line, there is none
+BLANKEST = 2**20  # characters of blank lines in a row
 
 
 class CorpusError(AttngeoError):
@@ -77,19 +78,37 @@ def read_documents(file: Path) -> Iterator[str | None]:
     """The documents of one file, read as they are asked for.
 
     Raises:
-        CorpusError: the file cannot be read or is not what its name says.
+        CorpusError: the file cannot be read or is not what its name says, or a document or line exceeds `LONGEST`.
     """
     try:
-        if _kind(file) == ".parquet":
-            yield from _parquet(file)
-            return
-        with _opened(file) as text:
-            yield from {".txt": _plain, ".jsonl": _json_lines, ".csv": _table}[_kind(file)](text)
+        for document in _rows(file):
+            (checked(document, str | None, ValueError) or "").encode()  # refuses half of a surrogate pair
+            yield document
     except Exception as error:  # damaged bytes make pyarrow raise anything
         raise CorpusError(
             f"{file} cannot be read ({cause(error)}); check that it is complete, in UTF-8 and, where it has rows, that"
             f" their text is in a column {' or '.join(TEXT_FIELDS[:4])}."
         ) from error
+
+
+def _rows(file: Path) -> Iterator[str | None]:
+    if _kind(file) == ".parquet":
+        yield from _parquet(file)
+        return
+    with _opened(file) as text:
+        yield from {".txt": _plain, ".jsonl": _json_lines, ".csv": _table}[_kind(file)](_lines(text))
+
+
+def _lines(text: io.TextIOBase) -> Iterator[str]:
+    """Lines within bounds: what a small compressed file unpacks to has none."""
+    blank = 0
+    while line := text.readline(LONGEST + 1):
+        blank = 0 if line.strip() else blank + len(line)
+        if len(line) > LONGEST or blank > BLANKEST:
+            raise ValueError(f"it has a line of more than {LONGEST:,} characters, or {BLANKEST:,} of blank lines")
+        if "\0" in line:  # UTF-16 without a mark of its order is valid UTF-8
+            raise ValueError("it has characters of zero, as no text in UTF-8 has")
+        yield line
 
 
 def _kind(file: Path) -> str:
@@ -106,34 +125,35 @@ def _opened(file: Path) -> io.TextIOBase:
     return io.TextIOWrapper(pyarrow.input_stream(os.fspath(file), compression), encoding="utf-8")
 
 
-def _plain(lines: io.TextIOBase) -> Iterator[str]:
+def _plain(lines: Iterator[str]) -> Iterator[str]:
     """Documents apart by blank lines; where there are none, every line is a document."""
     held: list[str] = []
-    several = False
+    length, several = 0, False
     for line in lines:
         if line.strip():
             held.append(line)
+            length += len(line)
         elif held:
             yield "".join(held)
-            held, several = [], True
-        if len(held) > MANY and not several:
+            held, length, several = [], 0, True
+        if length > LONGEST:
+            if several:
+                raise ValueError(f"it has a document of more than {LONGEST:,} characters")
             yield from held
             yield from lines
             return
     yield from ["".join(held)] if several else held
 
 
-def _json_lines(lines: io.TextIOBase) -> Iterator[str | None]:
+def _json_lines(lines: Iterator[str]) -> Iterator[str | None]:
     for line in lines:
         if line.strip():
             row = json.loads(line)
-            document = row[_text_field(row)] or ""
-            document.encode()  # refuses half of a surrogate pair
-            yield document
+            yield row if isinstance(row, str) else row[_text_field(row)]
 
 
-def _table(lines: io.TextIOBase) -> Iterator[str | None]:
-    csv.field_size_limit(2**31 - 1)
+def _table(lines: Iterator[str]) -> Iterator[str | None]:
+    csv.field_size_limit(LONGEST)
     rows = csv.DictReader(lines)
     name = _text_field(rows.fieldnames or ())
     yield from (row[name] for row in rows)
@@ -142,10 +162,10 @@ def _table(lines: io.TextIOBase) -> Iterator[str | None]:
 def _parquet(file: Path) -> Iterator[str | None]:
     from pyarrow import parquet
 
-    table = parquet.ParquetFile(file)
-    name = _text_field(table.schema_arrow.names)
+    name = _text_field(parquet.read_schema(file).names)
+    table = parquet.ParquetFile(file, read_dictionary=[name])  # what is repeated is held once
     for batch in table.iter_batches(1024, columns=[name]):
-        yield from batch.column(0).cast("string").to_pylist()
+        yield from (value.as_py() for value in batch.column(0))
 
 
 def _text_field(names) -> str:

@@ -14,6 +14,7 @@ from attngeo.training.corpora.documents import Corpus, CorpusError
 
 TRAINED = "trained"
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+LARGEST = 2**20  # ids of any tokenizer
 TRAINING_CHARACTERS = 20_000_000  # of the corpus, from its start: enough for a vocabulary of 30,522
 SPELLINGS = {  # how tokenizers spell the marks we need
     "start": ("[CLS]", "<s>", "<|startoftext|>", "<|endoftext|>"),
@@ -128,4 +129,6 @@ def _vocabulary(tokenizer: Tokenizer, name: str) -> Vocabulary:
             raise CorpusError(f"tokenizer {name} has no mark for the {mark} of a document; use 'trained' or BERT's.")
     digest = hashlib.sha256(tokenizer.to_str().encode()).hexdigest()
     size = 1 + max(tokenizer.get_vocab().values())  # more than it has tokens, where ids are left out
+    if size > LARGEST:
+        raise CorpusError(f"tokenizer {name} has an id {size - 1:,}, and ids go up to {LARGEST:,}; use another.")
     return Vocabulary(tokenizer, name, digest, size, **found)
