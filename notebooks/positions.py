@@ -99,7 +99,7 @@ pictured()
 #
 # The runs on word pieces cannot tell. In so few steps the encoders with a table do not get off the ground: their held-out loss
 # stays at {glue:text}`pieces-table` nats, near what the frequencies of pieces give, where rotary ones reach
-# {glue:text}`pieces-rotary`. Their plan calls that undecided. A longer one is written, and not run.
+# {glue:text}`pieces-rotary`. Their plan calls that undecided. A longer one is begun, and not whole.
 
 
 # %%
