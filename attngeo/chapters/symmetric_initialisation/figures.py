@@ -55,7 +55,7 @@ def forest(rows: Mapping[str, Contrast], xlabel: str, words: Sequence[str] = (),
     style |= {"bbox": {"facecolor": "white", "edgecolor": "none", "pad": 0.5}}
     for y, (label, at_right) in enumerate(zip(rows, words, strict=False)):
         panel.text(0.01, y - 0.4, label, ha="left", **style)
-        panel.text(1, y - 0.4, at_right, ha="right", **style)
+        panel.text(1, y + 0.31, at_right, ha="right", **style)  # below its line: both fit a phone
     panel.set_yticks(range(len(rows)), [""] * len(rows) if words else list(rows))
     panel.set(xlabel=xlabel, ylim=(len(rows) - 0.5, -0.7))
     panel.set_xscale("symlog", linthresh=LINEAR, linscale=1.5)
