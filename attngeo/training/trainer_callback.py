@@ -53,7 +53,8 @@ class ScoreCallback(TrainerCallback):
                 f" Trainer(..., callbacks=[ScoreCallback(every=100)])."
             )
         checked(every, Annotated[int, Meta(ge=1)], lambda why: ParameterError(f"every is {every!r}: {why}."))
-        self.trainer, self.every, self.gamma, self.per_layer, self.config = trainer, every, gamma, per_layer, config
+        self.trainer: Any = trainer  # from the beginning of the training on, the one that calls
+        self.every, self.gamma, self.per_layer, self.config = every, gamma, per_layer, config
         self._last: int | None = None  # step of the last scoring
 
     def on_train_begin(self, args, state, control, **others) -> None:  # noqa: D102
