@@ -159,7 +159,7 @@ def symmetry_by_positions(results: pd.DataFrame) -> CaptionedFigure:
     """Families' medians of s (`families_by_positions`): a panel each for encoders and decoders, a row for each kind."""
     by_positions = families_by_positions(results)
     kinds = by_positions.groupby("positions")["absolute"].first().sort_values(ascending=False, kind="stable").index
-    figure, axes = new_figure(8.2, 3.4, columns=2, sharey=True)
+    figure, axes = new_figure(8.2, 4.4, columns=2, sharex=True, sharey=True)
     medians = []
     for panel, (part, attention) in zip(axes, GROUPS.items(), strict=True):
         shown = by_positions[by_positions["attention"] == attention]
@@ -168,8 +168,9 @@ def symmetry_by_positions(results: pd.DataFrame) -> CaptionedFigure:
         sns.stripplot(shown[~shown["counted"]], color=NEUTRAL, marker="X", size=6, **style)
         for row in shown[shown["counted"] | (part == "encoder")].itertuples():  # those left out have their names below
             at = row.s, kinds.get_loc(row.positions)
-            panel.annotate(row.family, at, (0, 6), textcoords="offset points", fontsize=6, rotation=50)
-        panel.set(title=f"{part}s", xlabel="symmetry s, median of the family", ylabel="")
+            panel.annotate(row.family, at, (0, 6), textcoords="offset points", fontsize=7, rotation=70)
+        ends = len(kinds) - 0.5, -0.9  # room for the names above the first row
+        panel.set(title=f"{part}s", xlabel="symmetry s, median of the family", ylabel="", ylim=ends)
         difference, p, _ = absolute_against_others(by_positions, attention)
         medians.append(f"{part}s {difference:+.2f}, p {p:.2f}")
     left_out = ", ".join(dict.fromkeys(by_positions[~by_positions["counted"]]["family"]))
