@@ -16,7 +16,7 @@
 # # Being context more often does not make columns dominate
 #
 # In trained decoders, says the paper {cite}`saponati2025`, large norms are found among the columns of $\Wqk$ more often than
-# among its rows. It explains this: read from left to right, most tokens are *context* for others more often than they are
+# among its rows. Its reason: read from left to right, most tokens are *context* for others more often than they are
 # predicted.
 #
 # **That does not follow. Where no token repeats and both tokens of a pair count alike, rows and columns of an update have one

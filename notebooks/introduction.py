@@ -18,11 +18,11 @@
 #
 # An *encoder* fills in hidden words from both sides, a *decoder* predicts the next word. Attention scores token $j$
 # for token $i$ by $x_i^\top W_{qk}\, x_j$, with $W_{qk} = W_q W_k^\top$. {cite:t}`saponati2025` say that training makes
-# $W_{qk}$ symmetric in encoders, and lets a few of its columns dominate in decoders. We check that, by two scores.
+# it symmetric in encoders and lets few columns dominate in decoders. Two scores check that.
 #
 # - **Symmetry** $s$ is 1 if $W_{qk}$ is its own mirror image, $-1$ if it is the negative of it, near 0 at random.
-# - **Directionality** $d$ adds up the lengths of unusually long rows (queries) and columns (keys); below 0 it is read as
-#   the columns weighing more.
+# - **Directionality** $d$ compares unusually long rows (queries) and columns (keys); below 0, columns are said to weigh
+#   more.
 
 # %% tags=["remove-cell"]
 import numpy as np
@@ -144,7 +144,7 @@ Markdown(
             "Check your own model: `attngeo score MODEL`.",
             "",
             f"Random weights of width 768 seldom exceed $s$ = {number(random, 3)}. Released decoders have up to"
-            f" {number(decoders.max(), 2)}, encoders {number(encoders.min(), 2)} to {number(encoders.max(), 2)}."
+            f" {number(decoders.max(), 2)}. Encoders have {number(encoders.min(), 2)} to {number(encoders.max(), 2)}."
             " Compare models that take positions the same way.",
             "../use/score.md",
         ),
