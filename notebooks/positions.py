@@ -123,7 +123,7 @@ def a_table_makes_encoders_symmetric():
         encoders = s["mlm-learned"] - s["mlm-rotary"]
         decoders = s["clm-learned"] - s["clm-rotary"]
         table_matters, more_than_in_decoders = lower_end(encoders), lower_end(encoders - decoders)
-        enough, short = (0, " (its plan asks > 0.2)") if title == "third time" else (ENOUGH, "")
+        enough, short = (0, f" (its plan asks > {ENOUGH:g})") if title == "third time" else (ENOUGH, "")
         yield compare(f"{title}: encoders, table less rotary, lower end{short}", table_matters, ">", enough)
         yield compare(f"{title}: that less the decoders', lower end", more_than_in_decoders, ">", 0)
         if experiment.outside:

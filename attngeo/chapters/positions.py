@@ -175,7 +175,7 @@ def symmetry_by_arm(experiments: Mapping[str, Judged]) -> CaptionedFigure:
     figure, panels = new_figure(6.4, 2.4 * rows_of, rows_of, columns, sharey=True, squeeze=False)
     for panel in panels.flat[len(experiments) :]:
         panel.set_axis_off()
-    words = []
+    words, silence = [], ""
     for panel, (title, judgement) in zip(panels.flat, experiments.items(), strict=False):
         arms = judgement.arms.values()
         rows = pd.concat(pd.DataFrame({"s": arm.values(S)}).assign(**_of(arm)) for arm in arms)
@@ -185,16 +185,17 @@ def symmetry_by_arm(experiments: Mapping[str, Judged]) -> CaptionedFigure:
         style |= {"palette": ["black", "black"], "dodge": 0.4, "linestyle": "none", "legend": False}
         sns.pointplot(rows, marker="_", markersize=12, err_kws={"linewidth": 1.5}, errorbar=_ends, **style)
         panel.axhline(0, color=NEUTRAL, linewidth=0.8)
-        silent = judgement.outcome is Outcome.UNDECIDED
-        panel.set(xlabel="positions", ylabel="symmetry s", title=title + ": no answer" * silent)
+        panel.set(xlabel="positions", ylabel="symmetry s", title=title)
+        if judgement.outcome is Outcome.UNDECIDED:
+            panel.set_title(f"{title}: no answer")
+            silence = " No answer: the encoders with a table did not learn."
         means = rows.groupby(["positions", "model"])["s"].mean()
         of_kinds = [f"{k}, {number(means[k, 'encoder'], 2)} and {number(means[k, 'decoder'], 2)}" for k in here[:2]]
         words.append(f"{title}: {'; '.join(of_kinds)}")
     panels.flat[0].legend(title=None)
     caption = (
         "Symmetry of $W_{qk}$ after training, by how a model takes positions: a point per seed, bars are means with"
-        f" Student's intervals. No answer: the encoders with a table did not learn. Means of encoders and decoders,"
-        f" {'. '.join(words)}."
+        f" Student's intervals.{silence} Means of encoders and decoders, {'. '.join(words)}."
     )
     alt = f"Strip plots of symmetry by kind of positions. Means of encoders and decoders, {'. '.join(words)}."
     return CaptionedFigure(figure, "fig-positions-arms", caption, alt)
