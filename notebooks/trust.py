@@ -13,7 +13,7 @@
 # ---
 
 # %% [markdown]
-# # Trust
+# # Crash safety: what a kill or a damaged file leaves behind
 #
 # What a kill leaves behind was tried {glue:text}`n-kills` times, at random moments. Of the {glue:text}`n-next` commands
 # given next, {glue:text}`n-wrong` ended otherwise than an undisturbed one, or had half a file to read. With 95 %
