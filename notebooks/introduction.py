@@ -154,24 +154,17 @@ Markdown(
 # %% tags=["remove-input"]
 two_models()
 
-# %% [markdown]
-# ## What the paper claims, and what the checks say
-
 # %% tags=["remove-input"]
-Markdown(f"{cards(paper)}\n\n{legend()}")
+each = "The claims of the paper one by one, with what the checks say"
+Markdown(f":::::{{dropdown}} {each}\n{cards(paper)}\n:::::\n{legend()}")
 
 # %% [markdown]
 # All judgements are listed by [status](status.py), what does not hold as printed by the [errata](errata.py).
 #
 # ## Score, cite, read on
 #
-# In a checkout of this book, with Python 3.10 or later; MODEL is a Hub id or a folder. Paste what `x.json` holds into the
-# figure above: it is read by this page alone.
-#
-# ```sh
-# pip install .
-# attngeo score MODEL -o x.json
-# ```
+# In a checkout of this book, with Python 3.10 or later, `pip install .` brings `attngeo score MODEL -o x.json`, where MODEL
+# is a Hub id or a folder. Paste what `x.json` holds into the figure above: it is read by this page alone.
 #
 # Cite the paper for the theorems and scores, and this project for a check, a measurement or the package.
 

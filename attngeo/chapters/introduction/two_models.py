@@ -81,14 +81,16 @@ def _still(models: dict, surveyed: pd.DataFrame) -> CaptionedFigure:
     s = {part: number(model["s"][model["first"]], 2) for part, model in models.items()}
     higher = surveyed.groupby("part")["symmetry"].median()
     median = {part: number(higher[part], 2) for part in MODELS}
+    skew = surveyed.query("part == 'encoder' and symmetry < 0").iloc[0]
     return CaptionedFigure(
         figure,
         "fig-two-models",
         "One sentence in MiniLM, an encoder, and SmolLM2, a decoder: $x_i^\\top W_{qk}\\, x_j$ from each word to each"
         " other, heads summed, less the means of rows and columns; biases and rotation are left out, and a decoder's"
         " mask hides what is above the diagonal. Dots are entries $m_{ij}$ of $W_{qk}$ against $m_{ji}$. Both are of"
-        f" the model's layer of median $s$: {s['encoder']} and {s['decoder']}. Below, all {len(surveyed)} surveyed"
-        " encoders and decoders, medians over layers.",
+        f" the model's layer of median $s$: {s['encoder']} and {s['decoder']}. Below, the {len(surveyed)} encoders"
+        " and decoders whose weights were read here, medians over layers; sentence 1 is about released scores. The"
+        f" encoder at {number(skew['symmetry'], 2)} is {skew['model']}, which turns spelling into sounds.",
         "Two heat maps of the words of a sentence, roughly mirrored at the diagonal for the encoder, not for the"
         " decoder, and dots of the symmetry of surveyed models, medians"
         f" {median['encoder']} for encoders and {median['decoder']} for decoders.",

@@ -162,25 +162,23 @@ def roulette(main: Sequence[Setting], printed: pd.Series) -> Interactive:
 
 @house_style()
 def _still(main: Sequence[Setting], printed: pd.Series) -> CaptionedFigure:
-    figure, panel = new_figure(7.4, 0.45 * (len(main) + 1) + 0.9)
+    figure, panel = new_figure(7.4, 0.45 * len(main) + 0.9)
     shares = {e.label: between_random_starts(e)[1] for e in main}
     for y, of_pairs in enumerate(shares.values()):
         panel.plot([max(x, AT_NEVER) for x in of_pairs], [y] * len(of_pairs), "o", color=CROSS, alpha=0.45)
-    panel.plot(printed, [len(shares)] * len(printed), "D", color=NEUTRAL)
-    panel.set_yticks(range(len(shares) + 1), [*shares, "symmetric start, Table 1"])
-    panel.set(ylim=(len(shares) + 0.5, -0.5), xlim=(AT_NEVER - 0.05, 1), xlabel="speed-up by Table 1's measure")
+    panel.set_yticks(range(len(shares)), list(shares))
+    panel.set(ylim=(len(shares) - 0.5, -0.5), xlim=(AT_NEVER - 0.05, 1), xlabel="speed-up by Table 1's measure")
     panel.set_xticks([AT_NEVER, 0, 0.25, 0.5, 0.75, 1], ["never", *(as_percent(x / 4) for x in range(5))])
     pairs = [x for of_pairs in shares.values() for x in of_pairs]
     most, least, largest = (as_percent(x) for x in (max(pairs), printed.min(), printed.max()))
     caption = (
         "Random starts set against random starts by Table 1's measure: the first step at which one run's training"
         " loss is at or below the last of the other's. A round mark is two seeds; of two seeds one nearly always"
-        f" looks faster, in these short runs by up to {most}. Diamonds (in print): the symmetric start in Table 1,"
-        " after far longer training; how far its own seeds lie apart is not known."
+        f" looks faster, in these short runs by up to {most}. Table 1 prints {least} to {largest} for the symmetric"
+        " start, after far longer training; how far its own seeds lie apart is not known."
     )
     alt = (
         f"Dot plot of speed-ups, one row per setting. Of {len(pairs)} pairs of random starts"
-        f" {sum(x > 0 for x in pairs)} show a speed-up, spread up to {most}; the others show none. A last row has"
-        f" Table 1's values, {least} to {largest}."
+        f" {sum(x > 0 for x in pairs)} show a speed-up, spread up to {most}; the others show none."
     )
     return CaptionedFigure(figure, "fig-roulette", caption, alt)
