@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import stats
 
-from attngeo.survey.auc import auc, exchange_test, family_interval, least_told, score_interval, separation
+from attngeo.survey.families import auc, exchange_test, family_interval, least_told, score_interval, separation
 
 SCORES = hnp.arrays(float, st.integers(1, 20), elements=st.integers(-5, 5))  # small integers, so that ties occur
 

@@ -2,6 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from attngeo.bilinear.rows import SCORES
 from attngeo.survey.families import (
     beaten,
     choices,
@@ -12,7 +13,6 @@ from attngeo.survey.families import (
     other_answers,
     with_kinds,
 )
-from attngeo.survey.score_table import SCORES
 
 
 @pytest.fixture

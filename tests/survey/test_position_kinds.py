@@ -5,8 +5,7 @@ from attngeo.chapters.pretrained_survey.figures import symmetry_by_positions
 from attngeo.checkpoints.architectures import ARCHITECTURES
 from attngeo.checkpoints.architectures.entry import Attention
 from attngeo.survey.models import registry
-from attngeo.survey.position_kinds import absolute_against_others, families_by_positions
-from attngeo.survey.released_results import released_results
+from attngeo.survey.released_results import absolute_against_others, families_by_positions, released_results
 
 
 def test_the_registry_says_what_the_architectures_say():
