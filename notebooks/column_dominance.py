@@ -47,7 +47,7 @@ from attngeo.display.style import DECODER, ENCODER, NEUTRAL, CaptionedFigure, ho
 from attngeo.display.typeset import typeset
 from attngeo.bilinear.scores import score_batch
 from attngeo.claims.claim import Verdict, claim, compare, exact, monte_carlo
-from attngeo.gradients.norms import (
+from attngeo.gradients.random_updates import (
     TAIL,
     log_unevenness,
     squared_norms,
@@ -56,7 +56,7 @@ from attngeo.gradients.norms import (
     uniform_softmax_squared_norms,
 )
 from attngeo.gradients.objectives import Objective, attended_matrix
-from attngeo.gradients.pair_symmetry import signs
+from attngeo.gradients.random_updates import signs
 from attngeo.gradients.random_updates import Coefficients, UpdateModel, context_updates, coordinates, power_profile
 from attngeo.gradients.rank_one import exact_coefficients
 

@@ -42,7 +42,7 @@ from attngeo.chapters.introduction.sentence import recorded
 from attngeo.display.page import show
 from attngeo.display.style import DECODER, NEUTRAL, CaptionedFigure, house_style, new_figure
 from attngeo.claims.claim import Verdict, claim, compare, exact, monte_carlo
-from attngeo.gradients.norms import (
+from attngeo.gradients.random_updates import (
     TAIL,
     independent_ratio,
     log_unevenness,
@@ -53,7 +53,7 @@ from attngeo.gradients.norms import (
     vocabulary_squared_norms,
 )
 from attngeo.gradients.objectives import Objective, context_matrix
-from attngeo.gradients.pair_symmetry import signs
+from attngeo.gradients.random_updates import signs
 from attngeo.gradients.random_updates import Law, Outcomes, UpdateModel, context_updates, coordinates, power_profile
 from attngeo.gradients.toy_transformer import ToyConfig, ToyTransformer
 

@@ -48,7 +48,7 @@ from attngeo.bilinear.scores import symmetry_score
 from attngeo.claims.claim import Verdict, claim, exact, monte_carlo
 from attngeo.runs.numbers_in_words import number
 from attngeo.gradients.objectives import TRAINED, Objective, context_matrix, every_third, example_pairs
-from attngeo.gradients.one_token import Role, head_gradient, token_column, token_row, token_update
+from attngeo.gradients.rank_one import Role, token_column, token_row, token_update
 from attngeo.gradients.rank_one import (
     gradient_sum,
     rank_one_terms,
@@ -64,7 +64,7 @@ from attngeo.gradients.token_counts import (
     simulation,
     surplus,
 )
-from attngeo.gradients.toy_transformer import WORDS, sentence_gradient
+from attngeo.gradients.toy_transformer import WORDS, head_gradient, sentence_gradient
 
 TOKEN = 0  # the one that is looked at, t*
 MASK = "[M]"  # what stands at a masked position

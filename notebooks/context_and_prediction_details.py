@@ -38,7 +38,7 @@ from attngeo.display.style import (
     ENCODER,
 )
 from attngeo.claims.claim import Verdict, claim, compare, exact, monte_carlo
-from attngeo.gradients.markov_chain import MarkovChain
+from attngeo.gradients.token_counts import MarkovChain
 from attngeo.gradients.objectives import (
     Objective,
     attended_matrix,
@@ -47,7 +47,7 @@ from attngeo.gradients.objectives import (
     every_third,
     example_pairs,
 )
-from attngeo.gradients.one_token import Role, head_gradient, token_column, token_row, token_update
+from attngeo.gradients.rank_one import Role, token_column, token_row, token_update
 from attngeo.gradients.rank_one import by_context, by_prediction, relative_error
 from attngeo.gradients.token_counts import (
     N_VOCAB,
@@ -58,6 +58,7 @@ from attngeo.gradients.token_counts import (
     simulation,
     surplus,
 )
+from attngeo.gradients.toy_transformer import head_gradient
 
 COLOURS = {Objective.AUTOREGRESSIVE: DECODER, Objective.BIDIRECTIONAL: CROSS, Objective.MASKED: ENCODER}
 LIGHT = "#C9C9C9"

@@ -45,7 +45,7 @@ from attngeo.runs.estimates import Estimate
 from attngeo.runs.experiments import read_experiment, read_experiments
 from attngeo.runs.numbers_in_words import as_percent, number
 from attngeo.runs.record import read_runs
-from attngeo.survey.auc import auc
+from attngeo.survey.families import auc
 from attngeo.survey.released_results import released_results
 
 encoder = data("runs", "one_start", "encoder-weights")

@@ -37,7 +37,7 @@ from attngeo.claims.claim import Verdict, claim, compare
 from attngeo.runs.estimates import over_seeds
 from attngeo.runs.numbers_in_words import as_score, number
 from attngeo.runs.record import Run
-from attngeo.survey.position_kinds import absolute_against_others, families_by_positions
+from attngeo.survey.released_results import absolute_against_others, families_by_positions
 from attngeo.survey.released_results import released_results
 
 # %% tags=["remove-cell"]

@@ -49,7 +49,7 @@ from attngeo.bilinear.scores import symmetry_score
 from attngeo.claims.claim import Verdict, claim, compare, exact
 from attngeo.files.checkout import data
 from attngeo.gradients import position_block as block
-from attngeo.gradients.markov_chain import MarkovChain
+from attngeo.gradients.token_counts import MarkovChain
 from attngeo.gradients.rank_one import relative_error
 from attngeo.runs.estimates import Estimate, over_seeds
 

@@ -53,7 +53,7 @@ from attngeo.survey import families as by_family
 from attngeo.survey.families import FEW_BITS, TEXT_ALONE, WITHOUT_FEW_BITS, beaten, choices, compared, of_families
 from attngeo.survey.measured import measured
 from attngeo.survey.released_results import released_results
-from attngeo.survey.score_table import layer_medians
+from attngeo.survey.measured import layer_medians
 
 SOURCE = "Judged on the released medians of distinct, trained, rightly extracted models; intervals of 95 %."
 HERE = "families read here"

@@ -41,7 +41,7 @@ from attngeo.claims.claim import Verdict, claim, compare, exact
 from attngeo.survey import families as by_family
 from attngeo.survey.measured import measured
 from attngeo.survey.released_results import released_results
-from attngeo.survey.score_table import layer_medians
+from attngeo.survey.measured import layer_medians
 
 SIX_DIGITS = 1e-6  # single precision
 FORMULA = "the excess of the norms' logarithms over the threshold's"

@@ -45,7 +45,7 @@ from attngeo.claims.results import Comparison
 from attngeo.files.checkout import data
 from attngeo.survey.measured import measured, named, read_records
 from attngeo.survey.released_results import released_results
-from attngeo.survey.score_table import layer_medians
+from attngeo.survey.measured import layer_medians
 
 HALF_UNIT = 0.005 + 1e-9  # of the second decimal: printed numbers are rounded to two
 SIX_DIGITS = 1e-5  # single precision, summed over some thousand entries

@@ -31,7 +31,7 @@ from attngeo.chapters.printed_scores import extraction_effects, whole_table
 from attngeo.display.page import table
 from attngeo.survey.measured import measured
 from attngeo.survey.released_results import DEFECTS, released_results
-from attngeo.survey.score_table import layer_medians
+from attngeo.survey.measured import layer_medians
 
 scores = measured(models)
 medians = layer_medians(scores[scores["head"] == -1])

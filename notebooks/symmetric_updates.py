@@ -55,7 +55,7 @@ from attngeo.gradients.first_update import (
     random_corpus,
 )
 from attngeo.gradients.objectives import Objective, attended_matrix, context_matrix
-from attngeo.gradients.pair_symmetry import (
+from attngeo.gradients.random_updates import (
     agreement,
     correlated_coefficients,
     pair_score,

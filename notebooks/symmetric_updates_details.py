@@ -45,10 +45,10 @@ from attngeo.gradients.first_update import (
     tied_embeddings,
     tied_layer,
 )
-from attngeo.gradients.markov_chain import MarkovChain
-from attngeo.gradients.norms import squared_norms
+from attngeo.gradients.token_counts import MarkovChain
+from attngeo.gradients.random_updates import squared_norms
 from attngeo.gradients.objectives import Objective, attended_matrix, context_matrix
-from attngeo.gradients.pair_symmetry import agreement, correlated_coefficients, pair_score, random_sequence, signs
+from attngeo.gradients.random_updates import agreement, correlated_coefficients, pair_score, random_sequence, signs
 from attngeo.gradients.rank_one import cosine, exact_coefficients, gradient_sum, relative_error
 from attngeo.gradients.toy_transformer import one_layer
 
@@ -107,7 +107,7 @@ MASK_RATES = (0.15, 0.3)  # the range that Remark S1.15 names
     autoregressive training has $\beta_{ji} = 0$ and the score $c^2$.""",
 )
 def symmetry_of_a_pair(d=16, seed=0):
-    x, y = random_sequence(d, 2, seed).x
+    x, y = random_sequence(d, 2, seed)[0]
     along = x / x.norm()
     across = y - (y @ along) * along
     pairs = (1.0, 0.9, 0.0), (1.0, 0.9, 0.6), (1.0, 0.0, 0.3), (1.0, -0.5, 0.5), (1.0, -0.9, 0.999), (0.3, -0.3, 0.999)
@@ -695,7 +695,7 @@ def masked_score(rho: float, p: float, rounds: int = 1) -> float:
     masked positions stand in the contexts.""",
 )
 def masked_update_score(seed=0):
-    beta = random_sequence(n_tokens=3, seed=seed).beta
+    beta = random_sequence(n_tokens=3, seed=seed)[1]
     beta = beta - beta.diagonal().diag()
     for p, rounds in product(MASK_RATES, (1, 3)):
         masked = signs(rounds, len(beta)) > 0  # all ways to mask

@@ -37,7 +37,10 @@ def compare(a: BilinearForm, b: BilinearForm, per_head: bool = False) -> Compari
     Raises:
         MatrixError: the forms differ in d.
     """
-    forms = _alike(a, b)  # before heads are summed, which would round
+    if a.d_model != b.d_model:
+        raise MatrixError(f"matrices of width {a.d_model} and {b.d_model} cannot be compared entry by entry.")
+    dtype = torch.promote_types(working_dtype(a), working_dtype(b))
+    forms = a.to(dtype), b.to(dtype)  # before heads are summed, which would round
     (qa, ka), (qb, kb) = factors = [form.per_head() if per_head else form.merged() for form in forms]
     if qa.shape == qb.shape and 2 * qa.shape[-1] < qa.shape[-2]:  # six products of factors, else three of d x d
         (aq, gq, dq), (ak, gk, dk) = _grams(qa, qb - qa), _grams(ka, kb - ka)
@@ -71,11 +74,3 @@ def _grams(a: Tensor, change: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 def _sum(a: Tensor, b: Tensor) -> Tensor:
     return (a * b).sum((-2, -1), dtype=torch.float64)
-
-
-def _alike(a: BilinearForm, b: BilinearForm) -> tuple[BilinearForm, BilinearForm]:
-    """Both forms in one type, wide enough to compute in."""
-    if a.d_model != b.d_model:
-        raise MatrixError(f"matrices of width {a.d_model} and {b.d_model} cannot be compared entry by entry.")
-    dtype = torch.promote_types(working_dtype(a), working_dtype(b))
-    return a.to(dtype), b.to(dtype)

@@ -8,7 +8,6 @@ import math
 from collections.abc import Iterable
 
 import torch
-from torch import Tensor
 
 from attngeo.bilinear.form import BilinearForm
 from attngeo.bilinear.scores import GAMMA, Convention, Scores, score, score_batch, score_heads
@@ -61,36 +60,29 @@ def directionality_sd(n: int, gamma: float = GAMMA, convention: Convention | str
     return math.sqrt(v / 2 / n) / m
 
 
-def sample_dense(n: int, draws: int, seed: int = 0, gamma: float = GAMMA) -> Scores:
+def sample_dense(n: int, draws: int, seed: int = 0) -> Scores:
     """Scores of ``draws`` matrices (n, n) with independent standard normal entries; each field has shape (draws,)."""
     generator = torch.Generator().manual_seed(seed)
     return _join(
-        score_batch(torch.randn(k, n, n, generator=generator, dtype=torch.float64), gamma) for k in batches(draws, n**2)
+        score_batch(torch.randn(k, n, n, generator=generator, dtype=torch.float64)) for k in batches(draws, n**2)
     )
 
 
-def sample_forms(
-    n_heads: int,
-    d: int,
-    d_head: int,
-    draws: int,
-    seed: int = 0,
-    gamma: float = GAMMA,
-    n_kv_heads: int | None = None,
-) -> Scores:
+def sample_forms(n_heads: int, d: int, d_head: int, draws: int, seed: int = 0) -> Scores:
     """Scores of ``draws`` layers of a shape with normal weights, heads summed; each field has shape (draws,).
 
-    One head of a layer has the shape ``n_heads=1``. Neither score depends on the scale of the weights.
+    One head of a layer has the shape ``n_heads=1``. Neither score depends on the scale of the weights; query heads that
+    share a key head count as one.
     """
     generator = torch.Generator().manual_seed(seed)
 
-    def factor(heads: int) -> Tensor:
-        return torch.randn(heads, d, d_head, generator=generator, dtype=torch.float64)
+    def form(heads: int) -> BilinearForm:
+        wq, wk = (torch.randn(heads, d, d_head, generator=generator, dtype=torch.float64) for _ in range(2))
+        return BilinearForm(wq, wk)
 
     if n_heads == 1:  # the heads of one form are as many draws
-        return _join(score_heads(BilinearForm(factor(k), factor(k)), gamma) for k in batches(draws, d * d_head))
-    n_keys = n_heads if n_kv_heads is None else n_kv_heads
-    layers = (score(BilinearForm(factor(n_heads), factor(n_keys)), gamma) for _ in batches(draws, BATCH))
+        return _join(score_heads(form(k)) for k in batches(draws, d * d_head))
+    layers = (score(form(n_heads)) for _ in batches(draws, BATCH))
     return _join(Scores(*(value[None] for value in vars(layer).values())) for layer in layers)
 
 

@@ -42,8 +42,7 @@ from attngeo.errors import AttngeoError
 from attngeo.files.atomic import atomic_path
 from attngeo.files.checkout import data
 from attngeo.files.provenance import sha256
-from attngeo.survey.auc import Values
-from attngeo.survey.families import GROUPS, distinct, of_families, with_kinds
+from attngeo.survey.families import GROUPS, Values, distinct, of_families, with_kinds
 from attngeo.survey.measured import named, read_records
 from attngeo.survey.models import local_weights
 from attngeo.survey.record import weights_at_hand, write_provenance

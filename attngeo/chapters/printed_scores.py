@@ -51,7 +51,7 @@ class PrintedRow:
 def printed_rows(number: str, score: str, medians: pd.DataFrame) -> list[PrintedRow]:
     """Every row of Table S2 or S3, beside our ``score`` (of `attngeo.bilinear.rows.SCORES`) where weights were read.
 
-    ``medians`` are `attngeo.survey.score_table.layer_medians`, models named as in the registry.
+    ``medians`` are `attngeo.survey.measured.layer_medians`, models named as in the registry.
     """
     results, letter = released_results().set_index("row"), {"S2": "s", "S3": "d"}[number]
     ours = {(m["model"], m["part"]): _three(m, score) for m in medians.to_dict("records")}

@@ -65,13 +65,14 @@ def command(
         raise ParameterError("the records need a folder: add -o FOLDER (in a checkout of attngeo it is data/survey).")
     import torch
 
-    from attngeo.survey.run import chosen_models, is_done, require_registered, survey, survey_on_workers
+    from attngeo.survey.record import is_recorded
+    from attngeo.survey.run import chosen_models, require_registered, survey, survey_on_workers
 
     asked = [replace(model, model_type=model_type or "") for model in chosen_models(models, label)]
     if output is None:
         require_registered(asked, folder)
     resume = resume or bool(workers or scheduler)
-    todo = [m for m in asked if not (resume and is_done(m, folder, gamma, quantise))]
+    todo = [m for m in asked if not (resume and is_recorded(m, folder, gamma, quantise))]
     if len(todo) < len(asked):
         say(f"{len(asked) - len(todo)} of {len(asked)} models have a record already")
     mute_hub()

@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.functional import pad
 
-from attngeo.gradients.markov_chain import MarkovChain
+from attngeo.gradients.token_counts import MarkovChain
 from attngeo.gradients.toy_transformer import ToyConfig, ToyTransformer
 
 

@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attngeo.gradients.markov_chain import MarkovChain
+from attngeo.gradients.token_counts import MarkovChain
 
 Square = Float[Tensor, "vocab vocab"]
 Moments = Float[Tensor, "offsets vocab vocab"]

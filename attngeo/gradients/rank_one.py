@@ -8,6 +8,15 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from attngeo.errors import Choice
+
+
+class Role(Choice):
+    """The part a token plays in a pair (Prop. S1.7)."""
+
+    CONTEXT = "context"  # t_j = t*: it predicts
+    PREDICTION = "prediction"  # t_i = t*: it is predicted
+
 
 def exact_coefficients(
     weights: Float[Tensor, "*heads n n"],
@@ -53,6 +62,39 @@ def by_prediction(beta: Float[Tensor, "n n"], x: Float[Tensor, "n d"]) -> Float[
 def by_context(beta: Float[Tensor, "n n"], x: Float[Tensor, "n d"]) -> Float[Tensor, "n d d"]:
     """``(sum_{i in P_j} beta_ij x_i) x_j^T`` for every j (Eq. 9, middle of Eq. S46): each position as the key."""
     return torch.einsum("ja,jb->jab", beta.T @ x, x)
+
+
+def token_update(
+    beta: Float[Tensor, "n n"], x: Float[Tensor, "n d"], position: int, role: Role | str
+) -> Float[Tensor, "d d"]:
+    """What one token adds: ``(sum_i beta_it* x_i) x_t*^T`` as context (Eq. S47), ``x_t* (sum_j beta_t*j x_j)^T`` else.
+
+    Equation S50 prints the second one transposed. Both have rank 1.
+    """
+    left, right = _factors(beta, x, position, role)
+    return torch.outer(left, right)
+
+
+def token_column(
+    beta: Float[Tensor, "n n"], x: Float[Tensor, "n d"], position: int, role: Role | str, k: int
+) -> Float[Tensor, " d"]:
+    """Column k of `token_update`: ``[x_t*]_k sum_i beta_it* x_i`` (S42), or ``(sum_j beta_t*j [x_j]_k) x_t*`` (S44)."""
+    left, right = _factors(beta, x, position, role)
+    return right[k] * left
+
+
+def token_row(
+    beta: Float[Tensor, "n n"], x: Float[Tensor, "n d"], position: int, role: Role | str, m: int
+) -> Float[Tensor, " d"]:
+    """Row m of `token_update`: ``(sum_i beta_it* [x_i]_m) x_t*`` (S43), or ``[x_t*]_m sum_j beta_t*j x_j`` (S45)."""
+    left, right = _factors(beta, x, position, role)
+    return left[m] * right
+
+
+def _factors(beta: Tensor, x: Tensor, position: int, role: Role | str) -> tuple[Tensor, Tensor]:
+    if Role(role) is Role.CONTEXT:
+        return beta[:, position] @ x, x[position]
+    return x[position], beta[position] @ x
 
 
 def step_of_factors(

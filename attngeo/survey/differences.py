@@ -35,9 +35,11 @@ def require_alike(compared: Sequence[Compared], per_head: bool) -> None:
         ParameterError: parts, layers or, where they are compared one by one, heads differ.
     """
     first = compared[0]
-    shapes = {"layers": _layers} | ({"heads": _heads} if per_head else {})
-    for other, (what, shape) in product(compared[1:], shapes.items()):
-        a, b = shape(first.opened), shape(other.opened)
+    for other, what in product(compared[1:], ("layers", "heads") if per_head else ("layers",)):
+        a, b = (
+            dict(Counter(p.part for p in plans) if what == "layers" else {p.part: p.heads for p in plans})
+            for plans in (first.opened.plans, other.opened.plans)
+        )
         if a != b:
             raise ParameterError(
                 f"{first.asked} has {_in_words(a)} {what} and {other.asked} {_in_words(b)}; only models of one"
@@ -105,14 +107,6 @@ def summary(rows: Sequence[dict], letters: dict[str, str]) -> list[str]:
                     medians.append(f"{name.replace('_', ' ')} {median(values):{spec}}")
             lines.append(f"{letter}, median over {part} layers: {', '.join(medians) or 'queries or keys are zero'}")
     return lines
-
-
-def _layers(opened: Checkpoint) -> dict[str, int]:
-    return dict(Counter(plan.part for plan in opened.plans))
-
-
-def _heads(opened: Checkpoint) -> dict[str, int]:
-    return {plan.part: plan.heads for plan in opened.plans}
 
 
 def _in_words(counts: dict[str, int]) -> str:

@@ -40,7 +40,6 @@ class ModelPart(NamedTuple):
     note: str
     printed: str = ""  # rows such as ``S2:L1``
     figures: str = ""
-    defects: str = ""  # of released results, ``L13:head-pairing``
 
 
 @lru_cache
@@ -60,7 +59,6 @@ def registry() -> tuple[ModelPart, ...]:
                     f"{table}:{r['row']}" for r in printed for table in ("S2", "S3") if (table, r["row"]) not in LACKING
                 ),
                 figures="; ".join(sorted({r["figure"] for r in own} - {""})),
-                defects=" ".join(f"{r['row']}:{defect}" for r in printed for defect in r["defects"].split()),
             )
         )
     return tuple(found)

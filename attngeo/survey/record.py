@@ -14,6 +14,7 @@ import io
 import json
 import platform
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -40,26 +41,38 @@ class RecordError(AttngeoError):
     """A record of the survey is missing, incomplete or damaged."""
 
 
+@dataclass(frozen=True)
+class Model:
+    """A model to survey: its name for people, where it is read from, and which revision."""
+
+    name: str
+    source: str  # local folder or file, Hub id; a folder of ATTNGEO_WEIGHTS where it is on no Hub
+    revision: str = ""  # "" for the newest
+    elsewhere: bool = False  # on no Hub, and not under ATTNGEO_WEIGHTS
+    model_type: str = ""  # to read it as, "" for its own
+
+
+OnLayer = Callable[[Model, Checkpoint, int], None]
+
+
 def survey_model(
-    path_or_id: str,
+    model: Model,
     folder: Path,
     gamma: float = GAMMA,
-    revision: str | None = None,
-    on_layer: Callable[[Checkpoint, int], None] = lambda checkpoint, done: None,
     quantise: bool = False,
-    model_type: str | None = None,
+    on_layer: OnLayer = lambda model, checkpoint, done: None,
 ) -> Path:
     """Score one model, per layer and per head, and record it in a folder of its own under ``folder``: returned.
 
-    One layer is in memory, and what is fetched ahead. ``on_layer`` is called after each with the checkpoint and the
-    number of layers done; what it raises ends the survey of the model, and nothing is written. With ``quantise`` the
-    layers are scored with their weights rounded, too (`attngeo.survey.quantisation`). ``model_type`` is that of
-    `open_checkpoint`.
+    One layer is in memory, and what is fetched ahead. ``on_layer`` is called after each with the model, its checkpoint
+    and the number of layers done; what it raises ends the survey of the model, and nothing is written. With
+    ``quantise`` the layers are scored with their weights rounded, too (`attngeo.survey.quantisation`).
 
     Raises:
         CheckpointError: the model cannot be read; nothing is then written.
         RecordError: its folder holds the record of other weights, which stays.
     """
+    path_or_id = model.source
     target = record_folder(path_or_id, folder)
     finished = _finished(target)
     if finished is not None and finished.get("sha256") != _digests(path_or_id):
@@ -67,7 +80,7 @@ def survey_model(
             f"{target} holds a finished record that is not of the weights of {path_or_id}; name another folder with -o,"
             f" or move that record away."
         )
-    checkpoint = open_checkpoint(path_or_id, revision or None, model_type=model_type)
+    checkpoint = open_checkpoint(path_or_id, model.revision or None, model_type=model.model_type or None)
     chosen = _pictured([(plan.part, plan.layer) for plan in checkpoint.plans])
     rows, rounded, pictures = [], [], {}
     for done, layer in enumerate(checkpoint, start=1):
@@ -75,7 +88,7 @@ def survey_model(
         rounded += quantised_rows(checkpoint, layer, gamma) if quantise else []
         if (layer.part, layer.layer) in chosen:
             pictures[f"{layer.part}-{layer.layer}"] = picture(layer.form)
-        on_layer(checkpoint, done)
+        on_layer(model, checkpoint, done)
     tables = {
         "layers.csv": [row for row in rows if row["head"] == SUM],
         "heads.csv": [row for row in rows if row["head"] != SUM],
@@ -84,7 +97,7 @@ def survey_model(
     record = {
         "model": checkpoint.name,
         "revision": checkpoint.revision,
-        "asked_revision": revision or "",
+        "asked_revision": model.revision,
         "model_type": checkpoint.model_type,
         "sha256": _digests(path_or_id),
         "gamma": gamma,
@@ -109,29 +122,21 @@ def record_folder(path_or_id: str, folder: Path) -> Path:
     return folder / (LocalFolder(local).name if local else name).replace("/", "--")
 
 
-def is_recorded(
-    path_or_id: str,
-    folder: Path,
-    gamma: float = GAMMA,
-    revision: str | None = None,
-    quantise: bool = False,
-    elsewhere: bool = False,
-    model_type: str = "",
-) -> bool:
+def is_recorded(model: Model, folder: Path, gamma: float = GAMMA, quantise: bool = False) -> bool:
     """Whether a finished record of this model, threshold and revision is there, with rounded weights if asked for.
 
     It is one of these weights, by their sha256, unless they lie ``elsewhere`` and cannot be read here; and read as
     ``model_type``, if that is given.
     """
-    record = _finished(record_folder(path_or_id, folder))
+    record = _finished(record_folder(model.source, folder))
     if record is None or record.get("gamma") != gamma or record.get("quantised", False) < quantise:
         return False
-    if model_type and model_type != record.get("model_type"):
+    if model.model_type and model.model_type != record.get("model_type"):
         return False
-    if revision and revision not in (record.get("asked_revision"), record.get("revision")):
+    if model.revision and model.revision not in (record.get("asked_revision"), record.get("revision")):
         return False
     try:
-        return elsewhere or record.get("sha256") == _digests(path_or_id)
+        return model.elsewhere or record.get("sha256") == _digests(model.source)
     except OSError:
         return False  # opening the checkpoint tells what is the matter
 

@@ -4,7 +4,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,20 +19,7 @@ from attngeo.errors import AttngeoError, CheckpointError, ParameterError
 from attngeo.files.workers import spread
 from attngeo.inputs import local_path
 from attngeo.survey.models import group, local_weights, registry
-from attngeo.survey.record import is_recorded, record_folder, survey_model
-
-OnLayer = Callable[["Model", Checkpoint, int], None]
-
-
-@dataclass(frozen=True)
-class Model:
-    """A model to survey: its name for people, where it is read from, and which revision."""
-
-    name: str
-    source: str  # local folder or file, Hub id; a folder of ATTNGEO_WEIGHTS where it is on no Hub
-    revision: str = ""  # "" for the newest
-    elsewhere: bool = False  # on no Hub, and not under ATTNGEO_WEIGHTS
-    model_type: str = ""  # to read it as, "" for its own
+from attngeo.survey.record import Model, OnLayer, is_recorded, record_folder, survey_model
 
 
 def chosen_models(models: tuple[str, ...] = (), label: str = "") -> list[Model]:
@@ -147,14 +134,9 @@ def record_once(
     folder.mkdir(parents=True, exist_ok=True)
     target = record_folder(model.source, folder)
     with FileLock(folder / f".{target.name}.lock"):
-        if is_done(model, folder, gamma, quantise):
+        if is_recorded(model, folder, gamma, quantise):
             return target
         return _record(model, folder, gamma, quantise, on_layer)
-
-
-def is_done(model: Model, folder: Path, gamma: float, quantise: bool) -> bool:
-    """Whether a finished record of a model is there; `attngeo.survey.record.is_recorded`."""
-    return is_recorded(model.source, folder, gamma, model.revision, quantise, model.elsewhere, model.model_type)
 
 
 def _record(model: Model, folder: Path, gamma: float, quantise: bool, on_layer: OnLayer) -> Path | str:
@@ -162,8 +144,7 @@ def _record(model: Model, folder: Path, gamma: float, quantise: bool, on_layer: 
     if model.elsewhere:
         return f"{model.name} is on no Hub; name the folder that holds {model.source} in ATTNGEO_WEIGHTS."
     try:
-        watch = partial(on_layer, model)
-        return survey_model(model.source, folder, gamma, model.revision, watch, quantise, model.model_type or None)
+        return survey_model(model, folder, gamma, quantise, on_layer)
     except AttngeoError as error:
         return " ".join(f"{error}".split())
     except Exception as error:  # whatever a reader or the network throws must not end the other models

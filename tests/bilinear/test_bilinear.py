@@ -69,11 +69,6 @@ def test_heads_are_numbered_from_both_ends():
             form.head(h)
 
 
-def test_both_factors_are_converted():
-    form = BilinearForm(torch.ones(1, 2, 2), torch.ones(1, 2, 2)).to(torch.float64)
-    assert form.wq.dtype == form.wk.dtype == torch.float64
-
-
 @pytest.mark.parametrize(
     ("wq", "wk", "named"),
     [

@@ -24,14 +24,6 @@ def test_it_is_that_of_the_dense_matrices_whatever_the_ranks(other):
     assert (float(found.cosine), float(found.relative_change)) == pytest.approx(dense(a.dense(), b.dense()), rel=1e-9)
 
 
-def test_heads_are_compared_one_by_one():
-    a, b = form(), form(seed=1, kv_heads=4)
-    found = compare(a, b, per_head=True)
-    for h in range(4):
-        expected = dense(a.head(h), b.head(h))
-        assert (float(found.cosine[h]), float(found.relative_change[h])) == pytest.approx(expected, rel=1e-9)
-
-
 @pytest.mark.parametrize("size", [1e-3, 1e-6, 1e-9])
 def test_small_changes_are_not_lost(size):
     a, change = form(), form(seed=1)

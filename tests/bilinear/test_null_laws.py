@@ -11,22 +11,18 @@ from attngeo.bilinear.null_laws import (
     NullLaw,
     _spectrum,
     directionality_null,
-    laws_of_shape,
     symmetry_null,
 )
 from attngeo.bilinear.random_matrices import sample_forms, symmetry_sd
 from attngeo.bilinear.scores import Convention
 
-# heads, d, d_head, key heads, layers drawn: sums over heads, grouped keys and single heads
-SHAPES = [(4, 128, 16, None, 200), (1, 256, 8, None, 300), (1, 192, 64, None, 250), (6, 160, 16, 2, 250)]
+# heads, d, d_head, layers drawn: sums over heads and single heads
+SHAPES = [(4, 128, 16, 200), (1, 256, 8, 300), (1, 192, 64, 250), (2, 160, 16, 250)]
 
 
 @pytest.fixture(scope="module")
 def drawn():
-    return [
-        (sample_forms(heads, d, d_head, draws, seed=d, n_kv_heads=keys), d, d_head * (keys or heads))
-        for heads, d, d_head, keys, draws in SHAPES
-    ]
+    return [(sample_forms(heads, d, d_head, draws, seed=d), d, d_head * heads) for heads, d, d_head, draws in SHAPES]
 
 
 @pytest.mark.parametrize("convention", list(Convention))
@@ -68,13 +64,6 @@ def test_small_widths(d, rank):
     assert law.sd / sample.std().item() == pytest.approx(1, abs=0.06)
 
 
-@pytest.mark.parametrize("d, rank", [(48, 16), (64, 8), (128, 64), (768, 64)])
-@pytest.mark.parametrize("score", ["symmetry", "directionality"])
-def test_p_is_below_the_level_just_outside_the_band(score, d, rank):
-    law = laws_of_shape(d, rank)[score]
-    assert law.p(law.mean + 0.999 * law.half_width) >= LEVEL > law.p(law.mean + 1.001 * law.half_width)
-
-
 def expected(values, d, rank, factors):
     """Mean over Gaussian factors (d, rank) of polynomials of degree 7 at most in each entry, by quadrature."""
     points, weights = (torch.from_numpy(a) for a in hermegauss(4))
@@ -111,14 +100,6 @@ def test_no_width_is_too_small(d):
     law = directionality_null(d, 1)
     assert (law.sd, law.z(0.0), law.p(0.0), law.p(1.0)) == (0, 0, 1, law.least) and law.z(1.0) == math.inf
     assert symmetry_null(d, 1).mean == 1 / d
-
-
-def test_laws_are_the_same_every_time():
-    first = directionality_null(40, 8, 1.5)
-    directionality_null.cache_clear()
-    torch.manual_seed(3)
-    again = directionality_null(40, 8, 1.5)
-    assert first.sd == again.sd and (first.distances == again.distances).all()
 
 
 def test_a_p_is_monotone_and_never_below_what_its_draws_can_tell():

@@ -51,18 +51,6 @@ def test_the_split_is_that_of_dense_projectors_and_adds_up(form, data):
         assert parts == pytest.approx(split["symmetry"], abs=1e-9)
 
 
-@given(forms(), SEEDS)
-def test_only_the_space_counts_and_coordinates_do_not(form, seed):
-    """Another basis of the same space; all of it turned; queries and keys exchanged."""
-    d = form.d_model
-    basis, turn = basis_of(d, max(1, d // 2), seed), basis_of(d, d, seed + 1)
-    inner = basis_of(basis.shape[1], basis.shape[1], seed + 2)
-    turned = BilinearForm(turn @ form.wq, turn @ form.wk)
-    first = numbers(split_score(form, basis))
-    for other in (split_score(form, basis @ inner), split_score(turned, turn @ basis), split_score(form.T, basis)):
-        assert numbers(other) == pytest.approx(first, abs=1e-6)
-
-
 def test_a_form_that_is_put_together_comes_apart():
     """Symmetric on positions, skew outside, one-sided between: with sizes 3, 2, 1."""
     d, k = 12, 4

@@ -4,7 +4,7 @@ from random_forms import gaussian
 from attngeo import BilinearForm
 from attngeo.bilinear.null_laws import directionality_null
 from attngeo.bilinear.rows import COLUMNS
-from attngeo.bilinear.summary import cells, outside, share_at_one, summary
+from attngeo.bilinear.summary import outside, share_at_one, summary
 from attngeo.checkpoints.layers import AttentionLayer
 from attngeo.checkpoints.rows import layer_rows
 
@@ -43,11 +43,3 @@ def test_weak_directionality_is_said_where_it_applies():
     assert share_at_one(narrow[0]) > 0.05 > share_at_one(wide[0])
     assert sum("too weak" in line for line in summary(narrow)) == 2
     assert not any("too weak" in line for line in summary(wide))
-
-
-def test_cells_have_a_column_for_heads_only_where_there_are_rows_of_heads():
-    rows = Made(48).rows
-    names, found = cells(rows)
-    alone, layers = cells([row for row in rows if row["head"] == -1])
-    assert set(names) - set(alone) == {"head"} and len(layers) == 3
-    assert all(len(line) == len(names) for line in found)

@@ -1,5 +1,6 @@
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -9,32 +10,33 @@ from transformers import BertConfig, BertModel
 
 from attngeo import BilinearForm, open_checkpoint, symmetry_score
 from attngeo.bilinear.pictures import picture
+from attngeo.bilinear.rows import SCORES
 from attngeo.files.checkout import data
-from attngeo.survey.measured import measured, named, read_quantised, read_records
+from attngeo.survey.measured import layer_medians, measured, named, read_quantised, read_records
 from attngeo.survey.models import registry
 from attngeo.survey.quantisation import SCHEMES
-from attngeo.survey.record import RecordError, is_recorded, record_folder, survey_model
+from attngeo.survey.record import Model, RecordError, is_recorded, record_folder, survey_model
 
 
 @pytest.fixture(scope="module")
-def model_folder(tmp_path_factory):
+def model(tmp_path_factory):
     """A random two-layer BERT, saved as a user saves one."""
     folder = tmp_path_factory.mktemp("models") / "tiny-bert"
     torch.manual_seed(0)
     BertModel(
         BertConfig(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=8, vocab_size=11)
     ).save_pretrained(folder)
-    return folder
+    return Model("tiny", str(folder))
 
 
-def test_a_record_holds_what_was_measured(model_folder, tmp_path):
+def test_a_record_holds_what_was_measured(model, tmp_path):
     """Scores, heads, provenance and pictures come back as they were."""
-    folder = survey_model(str(model_folder), tmp_path)
+    folder = survey_model(model, tmp_path)
     table, provenance = read_records(tmp_path)
     assert folder == tmp_path / "tiny-bert"
     assert len(table) == 2 * (1 + 4)
     layers = table[table["head"] == -1].sort_values("layer")
-    expected = [symmetry_score(layer.form) for layer in open_checkpoint(model_folder)]
+    expected = [symmetry_score(layer.form) for layer in open_checkpoint(model.source)]
     np.testing.assert_allclose(layers["symmetry"], expected, atol=1e-8)
     record = provenance["tiny-bert"]
     assert record["model_type"] == "bert" and len(record["sha256"]["model.safetensors"]) == 64
@@ -42,19 +44,19 @@ def test_a_record_holds_what_was_measured(model_folder, tmp_path):
         assert pictures["encoder-1"].shape == (32, 32)
 
 
-def test_rounded_weights_are_recorded_where_asked_for(model_folder, tmp_path):
-    folder = survey_model(str(model_folder), tmp_path)
-    assert not (folder / "quantised.csv").exists() and not is_recorded(str(model_folder), tmp_path, quantise=True)
+def test_rounded_weights_are_recorded_where_asked_for(model, tmp_path):
+    folder = survey_model(model, tmp_path)
+    assert not (folder / "quantised.csv").exists() and not is_recorded(model, tmp_path, quantise=True)
     with pytest.raises(RecordError, match="--quantise"):
         read_quantised(tmp_path)
-    survey_model(str(model_folder), tmp_path, quantise=True)
-    assert is_recorded(str(model_folder), tmp_path, quantise=True) and is_recorded(str(model_folder), tmp_path)
+    survey_model(model, tmp_path, quantise=True)
+    assert is_recorded(model, tmp_path, quantise=True) and is_recorded(model, tmp_path)
     rounded, (table, _) = read_quantised(tmp_path), read_records(tmp_path)
     assert len(rounded) == 2 * len(SCHEMES) and set(rounded["scheme"]) == set(SCHEMES)
     whole = table[table["head"] == -1].set_index("layer")["symmetry"]
     gaps = (rounded.set_index("layer")["symmetry"] - whole.reindex(rounded["layer"])).abs()
     assert 0 < gaps.max() < 0.05
-    survey_model(str(model_folder), tmp_path)
+    survey_model(model, tmp_path)
     assert not (folder / "quantised.csv").exists()
 
 
@@ -64,8 +66,8 @@ def test_of_a_model_recorded_twice_the_one_from_the_hub_stays():
     assert named(table)["layer"].tolist() == [1, 2, 3]
 
 
-def test_a_damaged_record_is_one_sentence_and_an_unfinished_one_is_passed_over(model_folder, tmp_path):
-    folder = survey_model(str(model_folder), tmp_path, quantise=True)
+def test_a_damaged_record_is_one_sentence_and_an_unfinished_one_is_passed_over(model, tmp_path):
+    folder = survey_model(model, tmp_path, quantise=True)
     for read, name in ((read_records, "layers.csv"), (read_quantised, "quantised.csv")):
         whole = (folder / name).read_text()
         for old, new, word in (
@@ -82,11 +84,11 @@ def test_a_damaged_record_is_one_sentence_and_an_unfinished_one_is_passed_over(m
         read_records(tmp_path)
 
 
-def test_measured_takes_paths_and_refuses_another_gamma_without_weights(model_folder, tmp_path, monkeypatch):
+def test_measured_takes_paths_and_refuses_another_gamma_without_weights(model, tmp_path, monkeypatch):
     monkeypatch.delenv("ATTNGEO_WEIGHTS", raising=False)
-    survey_model(str(model_folder), tmp_path)
+    survey_model(model, tmp_path)
     assert set(measured([], folder=tmp_path)["origin"]) == {"record"}
-    live = measured([str(model_folder)], gamma=1.0, folder=tmp_path)
+    live = measured([model.source], gamma=1.0, folder=tmp_path)
     assert set(live["origin"]) == {"weights"} and set(live["gamma"]) == {1.0}
     with pytest.raises(RecordError, match="ATTNGEO_WEIGHTS"):
         measured([], gamma=1.0, folder=tmp_path)
@@ -106,35 +108,35 @@ def test_a_picture_is_that_of_the_dense_matrix():
         assert np.abs(levels - expected.numpy()).max() <= 0.51
 
 
-def test_a_finished_record_is_known_by_threshold_and_revision(model_folder, tmp_path):
-    assert not is_recorded(str(model_folder), tmp_path)
-    folder = survey_model(str(model_folder), tmp_path)
-    assert folder == record_folder(str(model_folder), tmp_path)
+def test_a_finished_record_is_known_by_threshold_and_revision(model, tmp_path):
+    assert not is_recorded(model, tmp_path)
+    folder = survey_model(model, tmp_path)
+    assert folder == record_folder(model.source, tmp_path)
     assert record_folder("org/name", tmp_path) == tmp_path / "org--name"
-    assert is_recorded(str(model_folder), tmp_path)
-    assert not is_recorded(str(model_folder), tmp_path, gamma=1.0)
-    assert not is_recorded(str(model_folder), tmp_path, revision="v2")
+    assert is_recorded(model, tmp_path)
+    assert not is_recorded(model, tmp_path, gamma=1.0)
+    assert not is_recorded(replace(model, revision="v2"), tmp_path)
     (folder / "record.json").write_text("{")
-    assert not is_recorded(str(model_folder), tmp_path)
+    assert not is_recorded(model, tmp_path)
 
 
-def test_a_record_of_one_file_tells_its_weights(model_folder, tmp_path):
-    file = model_folder / "model.safetensors"
-    folder = survey_model(str(file), tmp_path)
-    assert is_recorded(str(file), tmp_path) and is_recorded(str(model_folder), tmp_path)
+def test_a_record_of_one_file_tells_its_weights(model, tmp_path):
+    file = replace(model, source=f"{model.source}/model.safetensors")
+    folder = survey_model(file, tmp_path)
+    assert is_recorded(file, tmp_path) and is_recorded(model, tmp_path)
     record = json.loads((folder / "record.json").read_text())
     (folder / "record.json").write_text(json.dumps(record | {"sha256": {}}))  # as of a Hub id of that name
-    assert not is_recorded(str(file), tmp_path) and is_recorded(str(file), tmp_path, elsewhere=True)
+    assert not is_recorded(file, tmp_path) and is_recorded(replace(file, elsewhere=True), tmp_path)
     with pytest.raises(RecordError, match="not of the weights of"):
-        survey_model(str(file), tmp_path)
+        survey_model(file, tmp_path)
 
 
-def test_what_a_killed_run_left_is_cleared(model_folder, tmp_path):
-    folder = survey_model(str(model_folder), tmp_path)
+def test_what_a_killed_run_left_is_cleared(model, tmp_path):
+    folder = survey_model(model, tmp_path)
     before = sorted(p.name for p in folder.iterdir())
     for name in (".layers-ab12.csv", ".heads-x_3.csv", ".images-q.npz", ".record-z.json"):
         (folder / name).write_text("half")
-    survey_model(str(model_folder), tmp_path)
+    survey_model(model, tmp_path)
     assert sorted(p.name for p in folder.iterdir()) == before
 
 
@@ -146,3 +148,10 @@ def test_the_recorded_survey_is_whole():
     for _, rows in table.groupby(["model", "part"]):
         assert sorted(set(rows["layer"])) == list(range(rows["layer"].max() + 1))
     assert table["symmetry"].between(-1, 1).all() and table["directionality"].between(-1, 1).all()
+
+
+def test_medians_and_quartile_distances():
+    values = pd.DataFrame({score: [0.0, 0.1, 0.2, 0.7, 1.0, np.nan] for score in SCORES})
+    row = layer_medians(values.assign(model="m", part="decoder")).iloc[0]
+    np.testing.assert_allclose([row.symmetry, row.symmetry_minus, row.symmetry_plus], [0.2, 0.1, 0.5])
+    assert row.n_layers == 6

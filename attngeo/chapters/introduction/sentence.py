@@ -28,8 +28,8 @@ from attngeo.errors import AttngeoError, CheckpointError
 from attngeo.files.atomic import atomic_path
 from attngeo.files.checkout import data
 from attngeo.files.provenance import sha256
-from attngeo.gradients.norms import unevenness, uniform_softmax_squared_norms
 from attngeo.gradients.objectives import Objective
+from attngeo.gradients.random_updates import unevenness, uniform_softmax_squared_norms
 from attngeo.survey.record import write_provenance
 
 WORDS = ("The", "dog", "met", "my", "old", "cat", ".")

@@ -13,8 +13,7 @@ from attngeo.files.atomic import atomic_path
 from attngeo.files.checkout import data, root
 from attngeo.runs.numbers_in_words import number
 from attngeo.survey.families import distinct
-from attngeo.survey.measured import named, read_records
-from attngeo.survey.score_table import layer_medians
+from attngeo.survey.measured import layer_medians, named, read_records
 
 MODELS = {"encoder": ("minilm-l6-v2", "MiniLM"), "decoder": ("smollm2-135m-instruct-q4", "SmolLM2")}
 PAIR = (WORDS.index("old"), WORDS.index("cat"))

@@ -15,11 +15,9 @@ from attngeo.display.score_figure import score_figure
 from attngeo.display.style import NEUTRAL, PART_COLOURS, CaptionedFigure, house_style, new_figure
 from attngeo.files.checkout import data
 from attngeo.runs.numbers_in_words import number
-from attngeo.survey.auc import auc
-from attngeo.survey.families import FEW_BITS, GROUPS, with_kinds
+from attngeo.survey.families import FEW_BITS, GROUPS, auc, with_kinds
 from attngeo.survey.measured import named, read_records
-from attngeo.survey.position_kinds import absolute_against_others, families_by_positions
-from attngeo.survey.released_results import WORDS
+from attngeo.survey.released_results import WORDS, absolute_against_others, families_by_positions
 
 # Released points
 

@@ -11,14 +11,13 @@ from scipy.stats import binomtest
 
 from attngeo.bilinear.null_laws import Z95, directionality_null, symmetry_null
 from attngeo.bilinear.random_matrices import directionality_sd
+from attngeo.bilinear.rows import SCORES
 from attngeo.bilinear.scores import GAMMA, SUM, Convention
 from attngeo.claims.results import Claim, Comparison, Interval, Relation, compare, exact
 from attngeo.files.checkout import data
-from attngeo.survey.auc import Separation, separation
-from attngeo.survey.families import TOLD_BY, Compared, compared, distinct, with_kinds
-from attngeo.survey.measured import named, read_quantised, read_records
+from attngeo.survey.families import TOLD_BY, Compared, Separation, compared, distinct, separation, with_kinds
+from attngeo.survey.measured import layer_medians, named, read_quantised, read_records
 from attngeo.survey.released_results import released_results
-from attngeo.survey.score_table import SCORES, layer_medians
 
 LETTERS = {"s": "symmetry", "d": "directionality"}
 # of the released d; of Figures S1 (audio) and S2 no checkpoint was read that could tell

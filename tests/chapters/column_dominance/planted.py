@@ -3,8 +3,13 @@
 import torch
 from notebook_code import notebook
 
-from attngeo.gradients.norms import independent_ratio, vocabulary_squared_norms
-from attngeo.gradients.random_updates import Coefficients, UpdateModel, power_profile
+from attngeo.gradients.random_updates import (
+    Coefficients,
+    UpdateModel,
+    independent_ratio,
+    power_profile,
+    vocabulary_squared_norms,
+)
 
 page, details = notebook("column_dominance"), notebook("column_dominance_details")
 initial_moments, every_update = details.initial_moments, details.every_update

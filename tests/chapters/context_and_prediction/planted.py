@@ -3,9 +3,8 @@
 import torch
 from notebook_code import notebook
 
-from attngeo.gradients.markov_chain import MarkovChain
-from attngeo.gradients.one_token import Role, token_column, token_row, token_update
-from attngeo.gradients.token_counts import Counts, expected_counts, simulation, surplus
+from attngeo.gradients.rank_one import Role, token_column, token_row, token_update
+from attngeo.gradients.token_counts import Counts, MarkovChain, expected_counts, simulation, surplus
 
 details = notebook("context_and_prediction_details")
 both_sides, two_sided = details.both_sides, details.two_sided

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
+from attngeo.bilinear.rows import SCORES
 from attngeo.chapters.pretrained_survey import measures
 from attngeo.survey.families import compared
 from attngeo.survey.released_results import released_results
-from attngeo.survey.score_table import SCORES
 
 MEASURES = "attngeo.chapters.pretrained_survey.measures"
 RESULTS, READ = released_results(), measures.recorded_weights()

@@ -7,6 +7,7 @@ from notebook_code import notebook
 from random_forms import forms, gaussian
 
 from attngeo import symmetry_score
+from attngeo.bilinear.rows import SCORES
 from attngeo.chapters.printed_scores import (
     extraction_effects,
     head_space,
@@ -15,7 +16,7 @@ from attngeo.chapters.printed_scores import (
     tiled_keys,
     whole_table,
 )
-from attngeo.survey.score_table import SCORES, layer_medians
+from attngeo.survey.measured import layer_medians
 
 BERT = {"S2": "0.77 [0.07, 0.07]", "S3": "-0.79 [0.11, 0.11]"}
 READ = {  # printed and recomputed

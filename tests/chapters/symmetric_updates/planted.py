@@ -4,9 +4,8 @@ from notebook_code import notebook
 
 from attngeo.bilinear.scores import symmetry_score
 from attngeo.gradients.first_update import expected_update, first_coefficients, first_update
-from attngeo.gradients.norms import squared_norms
 from attngeo.gradients.objectives import context_matrix
-from attngeo.gradients.pair_symmetry import pair_score
+from attngeo.gradients.random_updates import pair_score, squared_norms
 from attngeo.gradients.rank_one import exact_coefficients
 
 page, details = notebook("symmetric_updates"), notebook("symmetric_updates_details")
