@@ -14,13 +14,12 @@ from tokenizers import Tokenizer, models
 from torch.utils.data import Dataset
 from transformers import BertForMaskedLM, Trainer, TrainerCallback, TrainingArguments
 
-from attngeo.training.arguments import trainer_arguments
 from attngeo.training.bert import bert_config
 from attngeo.training.config import configure
 from attngeo.training.corpora.documents import Corpus
 from attngeo.training.corpora.tokens import TokenSet
 from attngeo.training.corpora.vocabulary import Vocabulary
-from attngeo.training.train import _model, _trainer, train
+from attngeo.training.train import _model, _trainer, train, trainer_arguments
 
 BLOCK, BATCH, STEPS, FILL = 128, 32, 4, 0.72
 ROUNDS = 3  # the two sides take turns

@@ -9,9 +9,8 @@ from transformers import BertForMaskedLM
 from attngeo import open_checkpoint, score, score_heads
 from attngeo.errors import ParameterError
 from attngeo.runs.record import RunError, read_runs
-from attngeo.training.batches import Batches
+from attngeo.training.batches import Batches, Blocks
 from attngeo.training.config import TrainingConfig
-from attngeo.training.corpora.blocks import Blocks
 from attngeo.training.recorder import as_tensors
 from attngeo.training.train import prepare_text, train
 
