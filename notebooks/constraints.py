@@ -51,9 +51,8 @@ from attngeo.bilinear.form import BilinearForm
 from attngeo.bilinear.scores import Convention, symmetry_score
 from attngeo.claims.claim import Verdict, claim, exact
 from attngeo.files.checkout import data
-from attngeo.runs.arms import LOSS, Arm, Contrast, contrasts
+from attngeo.runs.arms import LOSS, PARTS, Arm, Contrast, contrasts
 from attngeo.runs.experiments import recorded_runs
-from attngeo.runs.labels import PARTS
 from attngeo.runs.numbers_in_words import as_nats, as_score, with_interval
 from attngeo.runs.record import Run
 from attngeo.training import bert
