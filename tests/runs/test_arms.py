@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from made_training import made_arm, made_run
+from made_runs import made_arm, made_run
 from scipy import stats
 
 from attngeo.chapters.symmetric_initialisation import speed_ups
