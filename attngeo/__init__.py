@@ -11,7 +11,7 @@ _ELSEWHERE = {**dict.fromkeys(_CHECKPOINTS, "checkpoints"), "AttngeoError": "err
 _SCORES = ("Scores", "directionality_score", "score", "score_heads", "symmetry_score")
 _ELSEWHERE |= {**dict.fromkeys(_SCORES, "bilinear.scores"), "BilinearForm": "bilinear.form"}
 _ELSEWHERE |= {**dict.fromkeys(("ScoreRow", "ScoreTable"), "bilinear.rows"), "score_table": "checkpoints.rows"}
-_ELSEWHERE["initialise"] = "training.live_models"
+_ELSEWHERE["initialise"] = "training.initialisations"
 _ELSEWHERE["ScoreCallback"] = "training.trainer_callback"
 __all__ = [
     "Attention",
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from attngeo.checkpoints.models import open_model
     from attngeo.checkpoints.rows import score_table
     from attngeo.errors import AttngeoError
-    from attngeo.training.live_models import initialise
+    from attngeo.training.initialisations import initialise
     from attngeo.training.trainer_callback import ScoreCallback as ScoreCallback
 
 

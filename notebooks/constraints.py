@@ -27,7 +27,7 @@ layers: int = 2  # layers of the models trained on this page; in [1, 48]
 d_model: int = 64  # width of the embedding; in [8, 4096]
 heads: int = 4  # heads per layer, a divisor of the width; in [1, 64]
 objective: str = "mlm"  # what is predicted; one of mlm | clm | released-decoder
-corpus: str = "embedded"  # text: embedded, wikipedia, jigsaw, redpajama, wikitext, or a file or folder
+corpus: str = "embedded"  # text: embedded, wikipedia, jigsaw, redpajama, or a file or folder
 block_size: int = 24  # tokens of a block; in [8, 2048]
 batch_size: int = 32  # blocks of an update; in [2, 4096]
 steps: int = 200  # updates; in [20, 1000000]
@@ -51,15 +51,14 @@ from attngeo.bilinear.form import BilinearForm
 from attngeo.bilinear.scores import Convention, symmetry_score
 from attngeo.claims.claim import Verdict, claim, exact
 from attngeo.files.checkout import data
-from attngeo.runs.arms import LOSS, Arm, Contrast, contrasts
+from attngeo.runs.arms import LOSS, PARTS, Arm, Contrast, contrasts
 from attngeo.runs.experiments import recorded_runs
-from attngeo.runs.labels import PARTS
 from attngeo.runs.numbers_in_words import as_nats, as_score, with_interval
 from attngeo.runs.record import Run
 from attngeo.training import bert
 from attngeo.training.choices import SYMMETRY, Constraint, Initialisation
 from attngeo.training.config import TrainingConfig, configure
-from attngeo.training.constraints import constraint_loss
+from attngeo.training.losses import constraint_loss
 from attngeo.training.train import train
 
 EQUATIONS = {Constraint.SYMMETRIC: "Eq. S147", Constraint.SKEW: "Eq. S148"}

@@ -27,7 +27,7 @@
 layers: int = 2  # layers of the models trained on this page; in [1, 48]
 d_model: int = 96  # width of the embedding; in [8, 4096]
 heads: int = 4  # heads per layer, a divisor of the width; in [1, 64]
-corpus: str = "embedded"  # text: embedded, wikipedia, jigsaw, redpajama, wikitext, or a file or folder
+corpus: str = "embedded"  # text: embedded, wikipedia, jigsaw, redpajama, or a file or folder
 text: str = "spaced"  # plain, or with a space between all characters; one of plain | spaced
 vocab_size: int = 256  # most tokens of the vocabulary; in [50, 60000]
 block_size: int = 24  # tokens of a block; in [8, 2048]

@@ -14,10 +14,9 @@ import seaborn as sns
 
 from attngeo.display.style import NEUTRAL, PART_COLOURS, CaptionedFigure, house_style, new_figure
 from attngeo.files.checkout import data
-from attngeo.runs.arms import LOSS, Arm, whole_arms
+from attngeo.runs.arms import LOSS, PARTS, Arm, whole_arms
 from attngeo.runs.estimates import Estimate, over_seeds
 from attngeo.runs.experiments import Experiment, read_experiment
-from attngeo.runs.labels import PARTS
 from attngeo.runs.numbers_in_words import as_score, number, with_interval
 from attngeo.runs.record import Run, read_runs
 from attngeo.survey.families import distinct

@@ -22,10 +22,9 @@ from attngeo.claims.results import Comparison, Relation, compare
 from attngeo.claims.seed_intervals import Case, Training, joined, too_small
 from attngeo.display.style import NEUTRAL, PART_COLOURS, SEQUENTIAL, CaptionedFigure, house_style, new_figure
 from attngeo.files.checkout import data
-from attngeo.runs.arms import LOSS, Arm, Contrast, Measure, arms, contrasts
+from attngeo.runs.arms import LOSS, PARTS, Arm, Contrast, Measure, arms, contrasts
 from attngeo.runs.estimates import Estimate, over_seeds
 from attngeo.runs.experiments import recorded_runs
-from attngeo.runs.labels import PARTS
 from attngeo.runs.numbers_in_words import as_percent, as_score, with_interval
 from attngeo.runs.record import Run
 

@@ -7,8 +7,7 @@ import click
 from attngeo.cli import options
 from attngeo.errors import AttngeoError, needs
 from attngeo.files.atomic import write_text
-from attngeo.files.checkout import data, root
-from attngeo.files.provenance import head
+from attngeo.files.checkout import data
 
 
 @click.command
@@ -28,11 +27,12 @@ def command(
     may be given several times at once.
     """
     with needs("train", "attngeo experiment"):  # pandas, which no --help waits for
-        from attngeo.runs.experiments import ExperimentError, State, read_experiment, read_experiments, with_table
+        from attngeo.runs import experiments
+        from attngeo.runs.experiments import State, read_experiment, read_experiments
 
     if tables:
         readme = data("runs", "README.md")
-        write_text(readme, with_table(readme.read_text("utf-8"), read_experiments(data("runs"))))
+        write_text(readme, experiments.with_table(readme.read_text("utf-8"), read_experiments(data("runs"))))
         return
     if name is None:
         for listed in read_experiments(data("runs")):
@@ -50,7 +50,7 @@ def command(
     if dry_run or not todo:
         return
     if not any_code:
-        _require_one_code(experiment)
+        experiments.require_one_code(experiment)
     with needs("train", "attngeo experiment"):
         from attngeo.training.experiments import make_runs
 
@@ -59,17 +59,6 @@ def command(
         failed += isinstance(outcome, AttngeoError)
         click.echo(f"{run.name}: {outcome if isinstance(outcome, AttngeoError) else outcome.value}")
     if failed:
-        raise ExperimentError(f"{failed} of {len(todo)} runs of {experiment.name} failed; the others are made.")
-
-
-def _require_one_code(experiment) -> None:
-    """Refuse to finish a confirmatory experiment with other code than it was begun with."""
-    from attngeo.runs.experiments import ExperimentError, Status, commits
-
-    made_with, here = commits(experiment), head(root())
-    if experiment.status is Status.CONFIRMATORY and made_with and here and here not in made_with:
-        commit = sorted(made_with)[0][:10]
-        raise ExperimentError(
-            f"the runs of {experiment.name} that are recorded were made with the code of commit {commit}; finish them"
-            f" with it (git worktree add ../plan {commit}), or give --any-code."
+        raise experiments.ExperimentError(
+            f"{failed} of {len(todo)} runs of {experiment.name} failed; the others are made."
         )

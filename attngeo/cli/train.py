@@ -62,7 +62,11 @@ def command(output: Path, file: Path | None, preset: str | None, resume: bool, *
         with progress.bars:
             run = train(config, output, resume, listen=progress.show)
     if run is not None:
-        click.echo(_last_line(run, output))
+        click.echo(
+            f"{output}: {run.about['status']} after {run.about['steps_done']} steps, {run.about['tokens']:,} tokens in"
+            f" {run.about['seconds']:.0f} s; held-out loss {run.last('held_out_loss'):.3f}; median over layers:"
+            f" symmetry {run.last('symmetry'):.3f}, directionality {run.last('directionality'):.3f}"
+        )
 
 
 class _Progress:
@@ -84,17 +88,3 @@ class _Progress:
             if self.bars.disable and row["step"] >= self.next_line:
                 say(f"step {row['step']} of {self.steps}  {words}")
                 self.next_line = row["step"] + self.steps / 10
-
-
-def _last_line(run, output: Path) -> str:
-    from attngeo.bilinear.null_laws import laws_of_shape
-
-    last = run.layer_scores()[lambda t: t["step"] == t["step"].max()]
-    held_out = run.history["held_out_loss"].dropna()
-    s, d = laws_of_shape(run.config["d_model"], run.config["d_model"]).values()  # heads fill the width
-    return (
-        f"{output}: {run.about['status']} after {run.about['steps_done']} steps, {run.about['tokens']:,} tokens in"
-        f" {run.about['seconds']:.0f} s; held-out loss {held_out.iloc[-1]:.3f}; median over layers: symmetry"
-        f" {last['symmetry'].median():.3f}, directionality {last['directionality'].median():.3f} (random layers:"
-        f" {s.mean:.3f} ± {s.sd:.3f}, 0 ± {d.sd:.3f})"
-    )

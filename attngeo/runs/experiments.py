@@ -20,6 +20,8 @@ import msgspec
 from msgspec import Meta
 
 from attngeo.errors import AttngeoError
+from attngeo.files.checkout import root
+from attngeo.files.provenance import head
 from attngeo.inputs import Setting, read_yaml
 from attngeo.runs.record import FINISHED, PLAN, Run, read_about, read_runs
 
@@ -155,10 +157,21 @@ def read_experiment(folder: Path) -> Experiment:
     return Experiment(path.parent, " ".join(plan.question.split()), plan.status, plan.date, planned, contrasts)
 
 
-def commits(experiment: Experiment) -> set[str]:
-    """The commits of this package that its recorded runs were made with, where they are known."""
-    folders = [experiment.folder_of(run) for run in experiment.runs if experiment.state(run) is State.RECORDED]
-    return {commit for folder in folders if (commit := read_about(folder).get("versions", {}).get("commit"))}
+def require_one_code(experiment: Experiment) -> None:
+    """Refuse to finish a confirmatory experiment with other code than it was begun with.
+
+    Raises:
+        ExperimentError: its recorded runs were made with another commit of this package.
+    """
+    recorded = (experiment.folder_of(run) for run in experiment.runs if experiment.state(run) is State.RECORDED)
+    commits = {commit for folder in recorded if (commit := (read_about(folder).get("versions") or {}).get("commit"))}
+    here = head(root())
+    if experiment.status is Status.CONFIRMATORY and commits and here and here not in commits:
+        commit = min(commits)[:10]
+        raise ExperimentError(
+            f"the runs of {experiment.name} that are recorded were made with the code of commit {commit}; finish them"
+            f" with it (git worktree add ../plan {commit}), or give --any-code."
+        )
 
 
 def read_experiments(folder: Path) -> list[Experiment]:
@@ -211,20 +224,14 @@ def _seeds(seeds: Seeds | dict[str, Any], arms: Iterable[str], contrast: list[st
     return {arm: set(msgspec.convert(numbers, Seeds)) for arm, numbers in of_arms.items()}
 
 
-def experiments_table(experiments: Iterable[Experiment]) -> str:
-    """A Markdown table, a row for each experiment; what is recorded changes by the hour and stays out of it."""
+def with_table(text: str, experiments: Iterable[Experiment]) -> str:
+    """A page with its table of experiments made anew; what is recorded changes by the hour and stays out of it."""
     rows = ["| experiment | status | runs asked for | what is asked | arms and seeds |", "|---|---|---|---|---|"]
     for experiment in experiments:
         cells = (f"`{experiment.name}`", experiment.status.value, f"{len(experiment.runs)}", experiment.question)
         rows.append(f"| {' | '.join((*cells, _arms(experiment)))} |")
-    return "\n".join(rows) + "\n"
-
-
-def with_table(text: str, experiments: Iterable[Experiment]) -> str:
-    """A page with its table of experiments made anew."""
     before, _, rest = text.partition(START)
-    _, _, after = rest.partition(END)
-    return f"{before}{START}{experiments_table(experiments)}{END}{after}"
+    return "\n".join([f"{before}{START}{rows[0]}", *rows[1:], END + rest.partition(END)[2]])
 
 
 def _arms(experiment: Experiment) -> str:

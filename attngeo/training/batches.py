@@ -1,4 +1,4 @@
-"""What a model is asked to predict: input, positions and labels of a batch for each training objective.
+"""Token ids cut into blocks, and what a model is asked to predict of them for each training objective.
 
 Every block has the same number of labels. So the mean loss of a batch is the mean over its blocks, whatever the number
 of processes or of accumulated batches, and shapes never change.
@@ -11,10 +11,55 @@ from jaxtyping import Int
 
 from attngeo.errors import ParameterError
 from attngeo.training.choices import TrainingObjective
-from attngeo.training.corpora.blocks import Blocks
+from attngeo.training.corpora.documents import CorpusError
 from attngeo.training.corpora.vocabulary import Vocabulary
 
 MASK_SHARE, RANDOM_SHARE = 0.8, 0.1  # of the chosen tokens: hidden, replaced by a random one; the rest stay
+
+
+class Blocks:
+    """Blocks of ``length`` consecutive ids, as many as are whole, without padding; document marks fall where they fall.
+
+    A block is asked for by its place in an endless sequence: place n belongs to pass ``n // len(blocks)`` over the
+    text, and each pass has its own order. So a step of training knows its data from its number alone, whoever computes
+    it: after a restart, or on any number of processes. Without a seed the order is that of the text.
+
+    Raises:
+        CorpusError: the text is shorter than one block.
+        ParameterError: length is not positive.
+    """
+
+    def __init__(self, ids: np.ndarray, length: int, seed: int | None = 0) -> None:
+        if length < 2:
+            raise ParameterError(f"the block size is {length}; a block needs at least 2 tokens.")
+        if len(ids) < length:
+            raise CorpusError(
+                f"the text has {len(ids)} tokens, fewer than one block of {length}; give more text or a smaller block."
+            )
+        self.length = length
+        self.seed = seed
+        self._rows = ids[: len(ids) // length * length].reshape(-1, length)
+        self._orders: dict[int, np.ndarray] = {}
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def at(self, places: np.ndarray) -> np.ndarray:
+        """Blocks at the given places of the sequence, (len(places), length), int64."""
+        passes, within = np.divmod(np.asarray(places, dtype=np.int64), len(self))
+        rows = np.empty(len(within), dtype=np.int64)
+        for one in np.unique(passes):
+            rows[passes == one] = self._order(int(one))[within[passes == one]]
+        return self._rows[rows].astype(np.int64)
+
+    def _order(self, one: int) -> np.ndarray:
+        if self.seed is None:
+            return np.arange(len(self))
+        if one not in self._orders:
+            if len(self._orders) > 1:  # a batch touches at most two neighbouring passes
+                self._orders.clear()
+            self._orders[one] = np.random.default_rng([self.seed, one]).permutation(len(self))
+        return self._orders[one]
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,8 @@ from transformers import BertConfig, BertForMaskedLM, BertLMHeadModel, PreTraine
 
 from attngeo.bilinear.form import BilinearForm
 from attngeo.training.choices import Constraint, Initialisation, Positions, Shape, Values
-from attngeo.training.constraints import constraint_loss
 from attngeo.training.initialisations import freeze_values, initialise_bert
-from attngeo.training.linear_cross_entropy import linear_cross_entropy
+from attngeo.training.losses import constraint_loss, linear_cross_entropy
 from attngeo.training.positions import PositionsBertConfig, register, take_positions
 
 EPSILON = 1e-12  # of the layer normalisation (Table S1)

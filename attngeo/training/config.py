@@ -101,10 +101,10 @@ class TrainingConfig:
             )
         if self.micro_batch and self.batch_size % self.micro_batch:
             raise ParameterError(f"micro_batch {self.micro_batch} does not divide batch_size {self.batch_size}.")
-        if self.gamma > 0 and self.constraint == "none":
-            raise ParameterError("gamma weighs a constraint, but constraint is none; choose symmetric or skew.")
-        if self.constraint != "none" and self.gamma == 0:
-            raise ParameterError(f"constraint {self.constraint} has weight 0; give gamma a value above 0.")
+        if (self.gamma > 0) != (self.constraint != "none"):
+            raise ParameterError(
+                f"constraint is {self.constraint} and gamma, its weight, {self.gamma:g}; set both or neither."
+            )
         pole = {"symmetric": -1.0, "skew": 1.0}.get(self.constraint, 0.0)
         if SYMMETRY.get(Initialisation(self.init)) == pole:
             raise ParameterError(

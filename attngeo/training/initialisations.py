@@ -5,7 +5,8 @@ other.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import torch
@@ -13,7 +14,11 @@ from torch import Tensor, nn
 
 from attngeo.bilinear.form import BilinearForm
 from attngeo.bilinear.scores import score_heads
-from attngeo.errors import AttngeoError
+from attngeo.checkpoints.architectures.entry import Part
+from attngeo.checkpoints.architectures.plans import LayerPlan
+from attngeo.checkpoints.dequantise import FLOAT8
+from attngeo.checkpoints.models import Model, open_model
+from attngeo.errors import AttngeoError, ParameterError
 from attngeo.training import ties
 from attngeo.training.choices import SYMMETRY, Initialisation, Values
 
@@ -46,7 +51,8 @@ def initialise_bert(layers: list[Attention], initialisation: Initialisation, see
     """
     generator = torch.Generator().manual_seed(seed)
     for number, layer in enumerate(layers):
-        _MAKE[initialisation](layer, generator, std)
+        for step in _STEPS[initialisation]:
+            step(layer, generator, std)
         if initialisation in SYMMETRY:
             require_symmetry(_form(layer), SYMMETRY[initialisation], f"layer {number}")
 
@@ -67,12 +73,9 @@ def freeze_values(layers: list[Attention], values: Values, seed: int) -> None:
             linear.requires_grad_(False)
 
 
-def _tied(mixer: ties.Mixer) -> Callable[[Attention, torch.Generator, float], None]:
-    def make(layer: Attention, generator: torch.Generator, std: float) -> None:
-        form = _form(layer)  # views of the weights
-        ties.tie(form.wq, form.wk, mixer, generator)
-
-    return make
+def _tie(mixer: ties.Mixer, layer: Attention, generator: torch.Generator, std: float) -> None:
+    form = _form(layer)  # views of the weights
+    ties.tie(form.wq, form.wk, mixer, generator)
 
 
 def _default_linear(layer: Attention, generator: torch.Generator, std: float) -> None:
@@ -81,11 +84,6 @@ def _default_linear(layer: Attention, generator: torch.Generator, std: float) ->
         bound = 1 / math.sqrt(linear.in_features)
         for parameter in (linear.weight, linear.bias):
             parameter.uniform_(-bound, bound, generator=generator)
-
-
-def _released(layer: Attention, generator: torch.Generator, std: float) -> None:
-    _default_linear(layer, generator, std)
-    layer.self.key.weight.copy_(layer.self.query.weight)  # biases stay apart, as in the released code
 
 
 def _mimetic(layer: Attention, generator: torch.Generator, std: float) -> None:
@@ -100,29 +98,22 @@ def _mimetic(layer: Attention, generator: torch.Generator, std: float) -> None:
     layer.output.dense.weight.copy_(right)
 
 
-def _scaled(layer: Attention, generator: torch.Generator, std: float) -> None:
-    for linear in (layer.self.query, layer.self.key):
-        linear.weight.mul_(_linear_std(linear) / std)
+def _scale(names: tuple[str, ...], layer: Attention, generator: torch.Generator, std: float) -> None:
+    """To 1 / sqrt(3 d), the standard deviation of the weights of a new ``torch.nn.Linear``."""
+    for linear in (getattr(layer.self, name) for name in names):
+        linear.weight.mul_(1 / math.sqrt(3 * linear.in_features) / std)
 
 
-def _scaled_symmetric(layer: Attention, generator: torch.Generator, std: float) -> None:
-    _scaled(layer, generator, std)
-    _tied(ties.identity)(layer, generator, std)
-
-
-def _scaled_values(layer: Attention, generator: torch.Generator, std: float) -> None:
-    layer.self.value.weight.mul_(_linear_std(layer.self.value) / std)
-
-
-_MAKE = {
-    Initialisation.RANDOM: lambda layer, generator, std: None,
-    **{initialisation: _tied(mixer) for initialisation, mixer in MIXERS.items()},
-    Initialisation.RELEASED: _released,
-    Initialisation.DEFAULT_LINEAR: _default_linear,
-    Initialisation.MIMETIC: _mimetic,
-    Initialisation.SCALED: _scaled,
-    Initialisation.SCALED_SYMMETRIC: _scaled_symmetric,
-    Initialisation.SCALED_VALUES: _scaled_values,
+_SCALED, _SYMMETRIC = partial(_scale, ("query", "key")), partial(_tie, ties.identity)
+_STEPS: dict[Initialisation, tuple[Callable[[Attention, torch.Generator, float], None], ...]] = {
+    Initialisation.RANDOM: (),
+    **{initialisation: (partial(_tie, mixer),) for initialisation, mixer in MIXERS.items()},
+    Initialisation.RELEASED: (_default_linear, _SYMMETRIC),  # biases stay apart, as in the released code
+    Initialisation.DEFAULT_LINEAR: (_default_linear,),
+    Initialisation.MIMETIC: (_mimetic,),
+    Initialisation.SCALED: (_SCALED,),
+    Initialisation.SCALED_SYMMETRIC: (_SCALED, _SYMMETRIC),
+    Initialisation.SCALED_VALUES: (partial(_scale, ("value",)),),
 }
 
 
@@ -132,11 +123,6 @@ def _split(noise: float, identity: float, d: int, rank: int, generator: torch.Ge
     u, s, vh = torch.linalg.svd(noise * z + identity * torch.eye(d, dtype=torch.float64))
     root = s[:rank].sqrt()
     return u[:, :rank] * root, vh[:rank].T * root
-
-
-def _linear_std(linear: nn.Linear) -> float:
-    """``1 / sqrt(3 d)``: standard deviation of the weights of a new ``torch.nn.Linear``."""
-    return 1 / math.sqrt(3 * linear.in_features)
 
 
 def _d_head(layer: Attention) -> int:
@@ -161,3 +147,68 @@ def require_symmetry(form: BilinearForm, expected: float, where: str) -> None:
                 f"head {h} of {where} has symmetry {s:.4g} after initialisation and should have {expected:.4g}; give"
                 f" its queries random weights first."
             )
+
+
+@torch.no_grad()
+def initialise(
+    model: nn.Module,
+    initialisation: Initialisation | str,
+    seed: int = 0,
+    part: Part | None = None,
+    config: Mapping | Any = None,
+) -> None:
+    """Start every head's keys as its queries, free to part: ``W_k,h = W_q,h S_h``, so that s = 1, or -1 if skew.
+
+    ``symmetric``: S_h = I. ``symmetric-indefinite``: S_h symmetric and orthogonal. ``skew``: S_h skew-symmetric and
+    orthogonal. ``random`` leaves the weights as they are. All else in the model, biases included, stays as it is. Where
+    query heads share a key head, all but the first of them are written too; under ``symmetric`` they start equal.
+
+    Args:
+        model: any that `attngeo.open_model` takes.
+        initialisation: which of the four.
+        seed: of the draws of S_h.
+        part: "encoder" or "decoder", to leave the others as they are; all self-attention unless given.
+        config: as for `attngeo.open_model`.
+
+    Raises:
+        CheckpointError: the model cannot be opened.
+        ParameterError: another initialisation, cross-attention that no ``part`` leaves out, weights in 8 bits, or skew
+            heads of width 1.
+        InitialisationError: a head does not have the symmetry that was asked for; queries that are zero have none.
+
+    Source: paper, Appendix S2.1.
+    """
+    if initialisation not in (Initialisation.RANDOM, *MIXERS):
+        asked, known = getattr(initialisation, "value", initialisation), ", ".join(kind.value for kind in MIXERS)
+        raise ParameterError(f"initialise knows no {asked!r}; there are random, {known}.")
+    opened = open_model(model, config)
+    plans = _chosen(opened, part)
+    if initialisation == Initialisation.RANDOM:
+        return
+    kind = Initialisation(initialisation)
+    generator = torch.Generator().manual_seed(seed)
+    for plan in plans:
+        form = opened.read(plan).form
+        wq, wk = form.wq.clone(), form.wk.clone()
+        ties.tie(wq, wk, MIXERS[kind], generator)
+        plan.store(BilinearForm(wq, wk), opened.weights.tensors)
+        require_symmetry(opened.read(plan).form, SYMMETRY[kind], plan.module)
+
+
+def _chosen(opened: Model, part: Part | None) -> list[LayerPlan]:
+    """The layers to write, none of them cross-attention."""
+    plans = [plan for plan in opened.plans if part in (None, plan.part)]
+    if not plans:
+        there = ", ".join(dict.fromkeys(plan.part for plan in opened.plans))
+        raise ParameterError(f"{opened.name} has no part {part!r}; it has {there}.")
+    for plan in plans:
+        if plan.part == "cross":
+            raise ParameterError(
+                f"{plan.module} of {opened.name} is cross-attention, whose queries and keys come from different"
+                f" sequences and cannot be tied; name the part to start: part='encoder' or part='decoder'."
+            )
+        if opened.adapter is not None:
+            raise ParameterError(f"{opened.name} has an adapter on its weights; initialise the model, then add it.")
+        if opened.weights.tensors[plan.query].dtype in FLOAT8:
+            raise ParameterError(f"{plan.query} is stored in 8 bits and cannot be written; load it in a wider type.")
+    return plans

@@ -58,7 +58,6 @@ class Recorder(TrainerCallback):
         self.scores: list[dict] = []
         self.pictures: dict[tuple[int, int], np.ndarray] = {}  # levels of W_qk by layer and step
         self.trainer: Trainer  # set by its owner, who needs this object first
-        self.spent = {"scoring_seconds": 0.0, "evaluation_seconds": 0.0}
         self._earlier = 0.0
         self._loss: torch.Tensor | float = 0.0
         self._steps = 0  # that the loss is summed over
@@ -76,7 +75,6 @@ class Recorder(TrainerCallback):
         self.history, self.scores = run.history.to_dict("records"), run.scores.to_dict("records")
         self.pictures = read_levels(checkpoint)
         self._loss, self._steps, self._earlier = float.fromhex(state["loss"]), state["steps"], state["seconds"]
-        self.spent |= state.get("spent", {})
 
     # what Trainer calls
 
@@ -116,7 +114,7 @@ class Recorder(TrainerCallback):
         self.trainer.accelerator.wait_for_everyone()  # who save their random states
         if not state.is_world_process_zero:
             return
-        mark = {"loss": float(self._loss).hex(), "steps": self._steps, "seconds": self._seconds(), "spent": self.spent}
+        mark = {"loss": float(self._loss).hex(), "steps": self._steps, "seconds": self._seconds()}
         checkpoint = Path(args.output_dir) / f"checkpoint-{state.global_step}"
         write_text(checkpoint / RECORDING, json.dumps(mark))
         write_run(checkpoint, self.about, self.history, self.scores, self.pictures)
@@ -137,12 +135,9 @@ class Recorder(TrainerCallback):
         if self._steps:
             loss = float(self.trainer.accelerator.reduce(torch.as_tensor(self._loss), "mean")) / self._steps
         self._loss, self._steps = 0.0, 0
-        with self._timed("scoring_seconds"):
-            rows = self._scored(step)
-        held_out = float("nan")
-        if step % self.config.evaluate_every == 0 or step >= self.config.steps:
-            with self._timed("evaluation_seconds"):
-                held_out = self._held_out_loss()
+        rows = self._scored(step)
+        evaluated = step % self.config.evaluate_every == 0 or step >= self.config.steps
+        held_out = self._held_out_loss() if evaluated else float("nan")
         row = {
             "step": step,
             "tokens": step * self.config.batch_size * self.config.block_size,
@@ -155,12 +150,6 @@ class Recorder(TrainerCallback):
         self.scores += rows
         layers = pd.DataFrame([r for r in rows if r["head"] == -1])
         self.listen(row | layers[["symmetry", "directionality"]].median().to_dict())  # of those that are scored
-
-    @contextmanager
-    def _timed(self, what: str) -> Iterator[None]:
-        began = time.perf_counter()
-        yield
-        self.spent[what] += time.perf_counter() - began
 
     @torch.no_grad()
     def _scored(self, step: int) -> list[dict]:
@@ -208,7 +197,6 @@ class Recorder(TrainerCallback):
             "seconds": round(seconds, 2),
             "tokens_per_second": round(tokens / seconds, 1),
         }
-        self.about |= {what: round(value, 3) for what, value in self.spent.items()}
         write_run(self.folder, self.about, self.history, self.scores, self.pictures)
         self._flushed = time.perf_counter()
 

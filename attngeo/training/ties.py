@@ -1,6 +1,7 @@
 """Queries tied to keys, head by head: ``W_k,h = W_q,h S_h``, with S_h the identity, symmetric, or skew-symmetric.
 
-All S_h are orthogonal, so that the keys keep the scale and the singular values of the queries.
+All S_h are orthogonal, so that the keys keep the scale and the singular values of the queries. Appendix S2.1 has one
+d x d matrix S for all heads, which makes their sum skew-symmetric and the heads not.
 """
 
 import math

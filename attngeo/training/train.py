@@ -1,6 +1,8 @@
 """Training a BERT on a corpus, with its scores recorded, through `transformers.Trainer`."""
 
+import logging
 import os
+import warnings
 from collections.abc import Callable
 from dataclasses import asdict
 from datetime import datetime, timezone
@@ -10,35 +12,23 @@ from typing import Any
 
 import torch
 from torch.utils.data import DataLoader
-from transformers import PreTrainedModel, PrinterCallback, Trainer
+from transformers import PreTrainedModel, PrinterCallback, Trainer, TrainingArguments
+from transformers.utils import logging as transformers_logging
 
 import attngeo
 from attngeo.errors import ParameterError
 from attngeo.files.provenance import hardware, head, versions
 from attngeo.runs.record import Run, read_run
-from attngeo.training.arguments import quiet, trainer_arguments
-from attngeo.training.batches import Batches
-from attngeo.training.bert import (
-    build_model,
-    fold_logit_scale,
-    model_flops,
-    parameter_counts,
-    scale_logits,
-)
+from attngeo.training.batches import Batches, Blocks
+from attngeo.training.bert import build_model, fold_logit_scale, model_flops, parameter_counts, scale_logits
 from attngeo.training.choices import Constraint, TrainingObjective
 from attngeo.training.config import TrainingConfig
-from attngeo.training.corpora.blocks import Blocks
 from attngeo.training.corpora.documents import Corpus
 from attngeo.training.corpora.registry import open_corpus
 from attngeo.training.corpora.tokens import TokenSet, tokenize
 from attngeo.training.corpora.vocabulary import Vocabulary, open_vocabulary
 from attngeo.training.recorder import Recorder, TrainingStopped, as_tensors, graceful_interrupt
-from attngeo.training.run_folder import (
-    drop_checkpoints,
-    enough_room,
-    require_same_text,
-    starting_point,
-)
+from attngeo.training.run_folder import drop_checkpoints, enough_room, require_same_text, starting_point
 
 
 def train(
@@ -73,7 +63,8 @@ def train(
     if resume and checkpoint is None:
         drop_checkpoints(config, output)
         return read_run(output)
-    with quiet(), enough_room(output):
+    _silence()
+    with enough_room(output):
         arguments = trainer_arguments(config, output)
         with arguments.main_process_first(desc="tokenising the corpus"):
             corpus, vocabulary, tokens = prepare_text(config)
@@ -98,6 +89,64 @@ def prepare_text(config: TrainingConfig) -> tuple[Corpus, Vocabulary, TokenSet]:
     corpus = open_corpus(config.corpus, config.max_characters)
     vocabulary = open_vocabulary(config.tokenizer, corpus, config.text, config.vocab_size)
     return corpus, vocabulary, tokenize(corpus, vocabulary, config.text, config.held_out)
+
+
+def trainer_arguments(config: TrainingConfig, output: Path) -> TrainingArguments:
+    """The arguments of Trainer for a configuration, on the devices that are there.
+
+    Raises:
+        ParameterError: the batch cannot be shared between the processes, or the device is not there.
+    """
+    cuda = torch.cuda.is_available()
+    if config.device == "cuda" and not cuda:
+        raise ParameterError("device is cuda, but torch finds no such device; use auto or cpu.")
+    cpu = config.device == "cpu" or not cuda
+    world = int(os.environ.get("WORLD_SIZE", 1))
+    if config.batch_size % world:
+        raise ParameterError(f"batch_size {config.batch_size} is not divisible by the {world} processes.")
+    share = config.batch_size // world
+    micro = config.micro_batch or share
+    if share % micro:
+        raise ParameterError(f"micro_batch {micro} does not divide the {share} blocks of each of {world} processes.")
+    arguments = TrainingArguments(
+        output_dir=str(output / "checkpoints"),
+        max_steps=config.steps,
+        per_device_train_batch_size=micro,
+        gradient_accumulation_steps=share // micro,
+        learning_rate=config.lr,
+        lr_scheduler_type="linear",
+        warmup_steps=config.warmup_steps,
+        weight_decay=config.weight_decay,
+        optim="adamw_torch_fused",
+        bf16=_bf16(config, cpu),
+        tf32=True if cuda and not cpu and torch.cuda.get_device_capability() >= (8, 0) else None,
+        torch_compile=config.compile,
+        seed=config.seed,
+        use_cpu=cpu,
+        ddp_backend="gloo" if cpu and world > 1 else None,
+        ddp_find_unused_parameters=False if world > 1 else None,
+        dataloader_num_workers=0 if cpu else 2,
+        dataloader_pin_memory=not cpu,
+        save_strategy="no",  # the recorder says when
+        save_total_limit=None if config.keep_checkpoints else 2,
+        logging_strategy="no",
+        eval_strategy="no",
+        report_to=[],
+        disable_tqdm=True,
+        remove_unused_columns=False,
+    )
+    if not cpu and arguments.n_gpu > 1:
+        arguments._n_gpu = 1  # several GPUs are used through torchrun, not through DataParallel
+    return arguments
+
+
+def _bf16(config: TrainingConfig, cpu: bool) -> bool:
+    if config.precision != "auto":
+        return config.precision == "bf16"
+    if not cpu:
+        return torch.cuda.is_bf16_supported()
+    processor = Path("/proc/cpuinfo")
+    return processor.exists() and "avx512_bf16" in processor.read_text("utf-8")
 
 
 class RecordedTrainer(Trainer):
@@ -125,6 +174,14 @@ class RecordedTrainer(Trainer):
         outputs = model(**inputs)
         self.recorder.add(outputs["prediction_loss"] / self.current_gradient_accumulation_steps)
         return (outputs["loss"], outputs) if return_outputs else outputs["loss"]
+
+
+def _silence() -> None:
+    """No word of what the libraries say of themselves while they train; errors are said."""
+    transformers_logging.set_verbosity_error()
+    transformers_logging.disable_progress_bar()
+    logging.getLogger("accelerate").setLevel(logging.ERROR)
+    warnings.filterwarnings("ignore", "mtime may not be reliable")  # transformers 4 sorts checkpoints by name
 
 
 def _model(config: TrainingConfig, vocabulary: Vocabulary, cpu: bool) -> PreTrainedModel:

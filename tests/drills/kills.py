@@ -44,7 +44,7 @@ from attngeo.files.manifest import MANIFEST, damage
 from attngeo.runs.record import read_run
 
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
-CHANGING = ("date", "started", "seconds", "tokens_per_second", "scoring_seconds", "evaluation_seconds")
+CHANGING = ("date", "started", "seconds", "tokens_per_second")
 OUTSIDE = 25  # one drill of so many is a process of its own
 
 

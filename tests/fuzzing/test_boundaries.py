@@ -191,7 +191,6 @@ def text(folder):
     parquet.write_table(pyarrow.Table.from_pylist(rows), folder / "a.parquet")
     (folder / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (folder / "a.txt").write_bytes(plain)
-    (folder / "a.csv").write_bytes(b"text\n" + plain)
     (folder / "a.txt.gz").write_bytes(gzip.compress(plain, mtime=0))
 
 
@@ -200,7 +199,7 @@ def read_text(name):
 
 
 RECORDS = ("run.json", "history.parquet", "scores.parquet", "images.npz")
-TEXTS = ("a.jsonl", "a.txt", "a.csv", "a.txt.gz", "a.parquet")
+TEXTS = ("a.jsonl", "a.txt", "a.txt.gz", "a.parquet")
 FILES = {  # what writes a file, which, and what reads it
     "torch": (torch_file(True), "whole.bin", read_torch),
     "torch before 1.6": (torch_file(False), "whole.bin", read_torch),

@@ -3,13 +3,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from made_training import made_arm, made_run
+from made_runs import made_arm, made_run
 from scipy import stats
 
 from attngeo.chapters.symmetric_initialisation import speed_ups
-from attngeo.runs.arms import Contrast, arms, contrasts, matched
+from attngeo.runs.arms import Contrast, arms, contrasts, distinct_labels, matched, text
 from attngeo.runs.estimates import NEVER, difference_of_means, over_seeds
-from attngeo.runs.labels import distinct_labels, text
 from attngeo.runs.record import RunError
 
 ENCODERS = made_arm(3, loss=2.0)

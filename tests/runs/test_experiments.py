@@ -1,4 +1,3 @@
-import re
 import shutil
 import subprocess
 from collections import Counter
@@ -13,7 +12,6 @@ from attngeo.runs.experiments import (
     ExperimentError,
     State,
     Status,
-    commits,
     read_experiment,
     read_experiments,
     recorded_runs,
@@ -168,8 +166,3 @@ def test_what_was_planned_has_not_been_changed_since():
     for experiment in PLANNED:
         started = [read_about(experiment.folder_of(r))["started"] for e, r in RECORDED if e is experiment]
         assert all(experiment.date <= day[:10] for day in started)
-
-
-def test_commits_of_recorded_runs_are_known():
-    known = commits(next(e for e in EXPERIMENTS if e.name == "matrix_spaced-mlm"))
-    assert known and all(re.fullmatch("[0-9a-f]{40}", commit) for commit in known)

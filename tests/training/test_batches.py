@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, models
 
 from attngeo.errors import ParameterError
-from attngeo.training.batches import Batches
+from attngeo.training.batches import Batches, Blocks
 from attngeo.training.choices import TrainingObjective
-from attngeo.training.corpora.blocks import Blocks
 from attngeo.training.corpora.vocabulary import Vocabulary
 
 SIZE = 50

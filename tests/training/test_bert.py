@@ -1,16 +1,10 @@
-import json
 from dataclasses import replace
 
-import pandas as pd
 import pytest
 import torch
-from transformers import AutoModelForMaskedLM, BertLMHeadModel
 
-from attngeo import open_checkpoint
-from attngeo.files import checkout
 from attngeo.training.bert import (
     attention_layers,
-    bert_config,
     build_model,
     fold_logit_scale,
     forms,
@@ -18,7 +12,7 @@ from attngeo.training.bert import (
     parameter_counts,
     scale_logits,
 )
-from attngeo.training.choices import PRESETS, Shape
+from attngeo.training.choices import Shape
 
 TINY = Shape(layers=2, d_model=24, heads=3, d_ff=40, vocab_size=60, dropout=0.0)
 
@@ -52,32 +46,6 @@ def test_predicting_all_positions_but_the_last_takes_the_same_path_to_the_same_l
     last = {"positions": torch.full((4, 1), 10), "labels": ids[:, -1:]}
     whole, all_but_last, end = (model(input_ids=ids, **data)["loss"] for data in (everywhere, part, last))
     torch.testing.assert_close(whole, (10 * all_but_last + end) / 11, rtol=1e-12, atol=1e-12)
-
-
-@pytest.mark.parametrize("causal", [False, True], ids=["encoder", "decoder"])
-def test_a_decoder_looks_to_the_left_only(causal):
-    model = build_model(TINY, causal).eval()
-    ids = batch()["input_ids"]
-    changed = ids.clone()
-    changed[:, 7] = (changed[:, 7] + 1) % 60
-    difference = (model(input_ids=ids).logits - model(input_ids=changed).logits).abs().amax((0, 2))
-    assert difference[7:].min() > 1e-5
-    assert (difference[:7].max() < 1e-6) == causal
-
-
-@pytest.mark.parametrize("causal", [False, True], ids=["encoder", "decoder"])
-def test_a_saved_model_is_read_by_transformers_and_by_attngeo(causal, tmp_path):
-    model = build_model(TINY, causal, "symmetric")
-    model.save_pretrained(tmp_path)
-    config = json.loads((tmp_path / "config.json").read_text())
-    assert config["architectures"] == ["BertLMHeadModel" if causal else "BertForMaskedLM"]
-    again = (BertLMHeadModel if causal else AutoModelForMaskedLM).from_pretrained(tmp_path).eval()
-    ids = batch()["input_ids"]
-    torch.testing.assert_close(again(ids).logits, model.eval()(input_ids=ids).logits)
-    layers = list(open_checkpoint(tmp_path))
-    assert [layer.part for layer in layers] == ["decoder" if causal else "encoder"] * 2
-    for layer, form in zip(layers, forms(model), strict=True):
-        torch.testing.assert_close(layer.form.dense(), form.dense().detach())
 
 
 def test_the_scale_of_logits_is_that_of_the_queries_and_can_be_moved_there():
@@ -121,29 +89,6 @@ def test_equal_seeds_give_equal_weights_whatever_the_initialisation_leaves_alone
     for (name, x), y, z in zip(a.named_parameters(), b.parameters(), other.parameters(), strict=True):
         assert torch.equal(x, y) != name.endswith("self.key.weight")
         assert torch.equal(x, z) == (x.std() == 0)
-
-
-COLUMNS = {  # of Table S1, with names of BertConfig
-    "hidden_size": "hidden_size",
-    "intermediate_size": "intermediate_size",
-    "attention_heads": "num_attention_heads",
-    "attention_dropout": "attention_probs_dropout_prob",
-    "hidden_dropout": "hidden_dropout_prob",
-    "max_position_embeddings": "max_position_embeddings",
-    "vocabulary_size": "vocab_size",
-    "hidden_layers": "num_hidden_layers",
-    "layer_norm_epsilon": "layer_norm_eps",
-}
-
-
-def test_presets_are_the_columns_of_table_s1():
-    printed = pd.read_csv(checkout.data("published", "table_s1.csv"), index_col=0)
-    for column, preset in (("bert", "base"), ("bert_mini", "mini")):
-        config, values = bert_config(PRESETS[preset], causal=False), printed[column]
-        assert {name: getattr(config, field) for name, field in COLUMNS.items()} == {
-            n: float(values[n]) for n in COLUMNS
-        }
-        assert config.hidden_act == values["hidden_activation"] and values["position_embedding_type"] == "absolute"
 
 
 def test_the_count_of_operations_matches_that_of_torch():

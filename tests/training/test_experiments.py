@@ -10,7 +10,6 @@ import yaml
 from filelock import FileLock
 from small_runs import assert_same_curve, small_config
 
-from attngeo.errors import AttngeoError
 from attngeo.files.workers import WorkersError
 from attngeo.runs.experiments import ExperimentError, State, read_experiment
 from attngeo.runs.record import read_about, read_run
@@ -19,27 +18,25 @@ from attngeo.training.experiments import Attempt, make_run, make_runs
 from attngeo.training.train import train
 
 
-def planned(folder, text, arms=("random", "symmetric"), **change):
+def planned(folder, text, **change):
     settings = {k: v for k, v in asdict(small_config(text, **change)).items() if k not in ("init", "seed")}
     plan = {"question": "?", "status": "exploratory", "date": "2026-11-22", "settings": settings}
     folder.mkdir()
-    (folder / "experiment.yml").write_text(yaml.safe_dump(plan | {"arms": list(arms), "seeds": [0]}))
+    (folder / "experiment.yml").write_text(yaml.safe_dump(plan | {"arms": ["random", "symmetric"], "seeds": [0]}))
     return read_experiment(folder)
-
-
-def states(experiment):
-    return [experiment.state(run) for run in experiment.runs]
 
 
 def test_what_is_recorded_or_made_by_another_process_is_not_made_again(text, tmp_path):
     experiment = planned(tmp_path / "e", text)
     with FileLock(experiment.folder / ".random-0.lock"):
         assert [*dict(make_runs(experiment, experiment.runs)).values()] == [Attempt.ELSEWHERE, Attempt.MADE]
-    assert states(experiment) == [State.MISSING, State.RECORDED]
+    assert experiment.states() == [State.MISSING, State.RECORDED]
     record = experiment.folder / "symmetric-0" / "run.json"
     before = record.stat().st_mtime_ns
     assert [outcome for _, outcome in make_runs(experiment, experiment.runs)] == [Attempt.MADE, Attempt.THERE]
     assert record.stat().st_mtime_ns == before
+    with pytest.raises(ExperimentError, match="'skew-0'"):
+        make_run(experiment.folder, "skew-0")
     assert read_about(record.parent)["config"] == json.loads(json.dumps(dict(experiment.runs[1].settings)))
 
 
@@ -57,20 +54,12 @@ def test_what_was_cut_off_ends_as_if_it_had_not_been(text, tmp_path, checkpoints
 
     with pytest.raises(KeyboardInterrupt):
         make_run(experiment.folder, "random-0", cut)
-    assert states(experiment)[0] is State.CUT_OFF
+    assert experiment.states()[0] is State.CUT_OFF
     heard.clear()
     heard.extend(range(100, 120))
     assert make_run(experiment.folder, "random-0", cut) is Attempt.MADE
     assert heard[20:][0] == (6 if checkpoints else 0)
     assert_same_curve(whole, read_run(experiment.folder / "random-0"))
-
-
-def test_a_run_that_fails_or_is_not_planned_is_named_and_the_others_are_made(text, tmp_path):
-    experiment = planned(tmp_path / "e", text, arms=["random", {"other": {"init": "random", "corpus": "/nowhere"}}])
-    outcomes = {run.name: outcome for run, outcome in make_runs(experiment, experiment.runs)}
-    assert outcomes["random-0"] is Attempt.MADE and isinstance(outcomes["other-0"], AttngeoError)
-    with pytest.raises(ExperimentError, match="'skew-0'"):
-        make_run(experiment.folder, "skew-0")
 
 
 def killed_once(folder, name):

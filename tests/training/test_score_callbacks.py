@@ -99,10 +99,6 @@ def test_the_books_example_runs(tmp_path, monkeypatch):
     assert medians[0] == pytest.approx(1, abs=1e-6) and medians[0] > medians[-1]
 
 
-def test_all_names_bring_it_where_its_packages_are():
-    assert "ScoreCallback" in attngeo.__all__
-
-
 def test_bad_arguments_are_refused(llama, tmp_path, as_user):
     for every in (0, 2.5, "10", True):
         with pytest.raises(ParameterError, match=re.escape(repr(every))):

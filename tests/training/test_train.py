@@ -8,10 +8,9 @@ from transformers import BertForMaskedLM
 
 from attngeo import open_checkpoint, score, score_heads
 from attngeo.errors import ParameterError
-from attngeo.runs.record import RunError, read_runs
-from attngeo.training.batches import Batches
+from attngeo.runs.record import RunError
+from attngeo.training.batches import Batches, Blocks
 from attngeo.training.config import TrainingConfig
-from attngeo.training.corpora.blocks import Blocks
 from attngeo.training.recorder import as_tensors
 from attngeo.training.train import prepare_text, train
 
@@ -153,11 +152,6 @@ def test_a_folder_with_a_run_is_not_overwritten_and_a_finished_run_resumes_to_it
         with pytest.raises(RunError, match=rf"\b{name.split('/')[0]}\b"):
             train(small_config(text), tmp_path / name.replace("/", "-"))
         assert mine.read_text() == "mine"
-
-
-def test_all_finished_runs_of_a_folder_are_read(run, tmp_path):
-    assert [(r.name, r.config["objective"]) for r in read_runs(run[0].parent)] == [("mlm", "mlm")]
-    assert read_runs(tmp_path) == []
 
 
 @pytest.mark.parametrize("change", [{"dropout": 7.0}, {"heads": 0}, {"lr": float("nan")}])

@@ -17,10 +17,9 @@ import torch
 from attngeo.chapters.positions_theory.measured import Reader, write
 from attngeo.files.checkout import data
 from attngeo.runs.experiments import read_experiment
-from attngeo.training.batches import Batches
+from attngeo.training.batches import Batches, Blocks
 from attngeo.training.bert import attention_layers, build_model
 from attngeo.training.config import configure
-from attngeo.training.corpora.blocks import Blocks
 from attngeo.training.recorder import as_tensors
 
 WINDOWS = ("both", "left")

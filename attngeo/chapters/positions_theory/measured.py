@@ -21,10 +21,9 @@ from attngeo.files.atomic import atomic_path
 from attngeo.files.checkout import data
 from attngeo.gradients.position_block import counted_covariances, kernel, reversibility
 from attngeo.runs.experiments import State, read_experiment
-from attngeo.training.batches import Batches
+from attngeo.training.batches import Batches, Blocks
 from attngeo.training.bert import build_model, forms
 from attngeo.training.config import TrainingConfig, configure
-from attngeo.training.corpora.blocks import Blocks
 from attngeo.training.read_out import Probe, position_forms, read_outs, weighted_symmetry
 from attngeo.training.train import prepare_text
 

@@ -23,10 +23,9 @@ from attngeo.chapters.symmetric_initialisation.speed_ups import (
 from attngeo.claims.claim import Comparisons
 from attngeo.claims.seed_intervals import Case, Training, too_small
 from attngeo.files.checkout import data
-from attngeo.runs.arms import LOSS, RECORDING, Arm, Contrast, arms, matched, whole_arms
+from attngeo.runs.arms import LOSS, PARTS, RECORDING, Arm, Contrast, arms, matched, whole_arms
 from attngeo.runs.estimates import Estimate
 from attngeo.runs.experiments import PlannedContrast, read_experiments, recorded_runs
-from attngeo.runs.labels import PARTS
 from attngeo.runs.numbers_in_words import as_nats, as_percent, as_rate, extent, with_interval
 from attngeo.runs.record import Run, read_runs
 from attngeo.training.choices import Initialisation

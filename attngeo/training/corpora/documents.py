@@ -1,11 +1,10 @@
 """Local text: a file or a folder becomes documents."""
 
-import csv
+import gzip
 import hashlib
 import io
 import json
 import lzma
-import os
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,8 +15,8 @@ from attngeo.files.provenance import sha256
 from attngeo.inputs import cause, checked
 
 TEXT_FIELDS = ("text", "raw_content", "content", "comment_text", "comment", "body")  # first found, first taken
-SUFFIXES = (".txt", ".jsonl", ".csv", ".parquet")
-COMPRESSED = (".xz", ".gz", ".zst")
+SUFFIXES = (".txt", ".jsonl", ".parquet")
+COMPRESSED = {".xz": lzma.open, ".gz": gzip.open}
 LONGEST = 2**24  # characters of a document or a line; where so many have no blank line, there is none
 BLANKEST = 2**20  # characters of blank lines in a row
 
@@ -50,9 +49,9 @@ def limited(documents: Iterator[str | None], max_characters: int | None) -> Iter
 def local_corpus(path: Path, max_characters: int | None = None) -> Corpus:
     """The documents of a file, or of all readable files of a folder in the order of their names.
 
-    A file is ``.txt`` (documents apart by a blank line; one per line where there is none), ``.jsonl``, ``.csv`` or
-    ``.parquet`` (one document per row, in a column named text, raw_content, content, comment_text, comment or body),
-    each also with ``.xz``, ``.gz`` or ``.zst``; a folder has such files, subfolders included.
+    A file is ``.txt`` (documents apart by a blank line; one per line where there is none), ``.jsonl`` or ``.parquet``
+    (one document per row, in a column named text, raw_content, content, comment_text, comment or body), the first two
+    also with ``.xz`` or ``.gz``; a folder has such files, subfolders included.
 
     Raises:
         CorpusError: nothing there, nothing readable, or no text in it.
@@ -95,8 +94,8 @@ def _rows(file: Path) -> Iterator[str | None]:
     if _kind(file) == ".parquet":
         yield from _parquet(file)
         return
-    with _opened(file) as text:
-        yield from {".txt": _plain, ".jsonl": _json_lines, ".csv": _table}[_kind(file)](_lines(text))
+    with COMPRESSED.get(file.suffix.lower(), open)(file, "rt", encoding="utf-8") as text:
+        yield from (_plain if _kind(file) == ".txt" else _json_lines)(_lines(text))
 
 
 def _lines(text: io.TextIOBase) -> Iterator[str]:
@@ -114,15 +113,6 @@ def _lines(text: io.TextIOBase) -> Iterator[str]:
 def _kind(file: Path) -> str:
     suffixes = [suffix.lower() for suffix in file.suffixes if suffix.lower() not in COMPRESSED]
     return suffixes[-1] if suffixes else ""
-
-
-def _opened(file: Path) -> io.TextIOBase:
-    if file.suffix.lower() == ".xz":
-        return lzma.open(file, "rt", encoding="utf-8")
-    import pyarrow
-
-    compression = {".gz": "gzip", ".zst": "zstd"}.get(file.suffix.lower())
-    return io.TextIOWrapper(pyarrow.input_stream(os.fspath(file), compression), encoding="utf-8")
 
 
 def _plain(lines: Iterator[str]) -> Iterator[str]:
@@ -150,13 +140,6 @@ def _json_lines(lines: Iterator[str]) -> Iterator[str | None]:
         if line.strip():
             row = json.loads(line)
             yield row if isinstance(row, str) else row[_text_field(row)]
-
-
-def _table(lines: Iterator[str]) -> Iterator[str | None]:
-    csv.field_size_limit(LONGEST)
-    rows = csv.DictReader(lines)
-    name = _text_field(rows.fieldnames or ())
-    yield from (row[name] for row in rows)
 
 
 def _parquet(file: Path) -> Iterator[str | None]:

@@ -1,13 +1,40 @@
-"""A corpus by its name or its path."""
+"""A corpus by its name or its path; named ones of the Hugging Face Hub are read as a stream through `datasets`.
 
+The paper's data sets were loaded by scripts, which `datasets` no longer runs; each entry names what holds the same or
+the nearest text today.
+"""
+
+import hashlib
+import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 
-from attngeo.inputs import local_path
-from attngeo.training.corpora.documents import Corpus, CorpusError, local_corpus
+from attngeo.inputs import cause, local_path, read_yaml
+from attngeo.training.corpora.documents import Corpus, CorpusError, limited, local_corpus
 from attngeo.training.corpora.embedded import NAME as EMBEDDED
 from attngeo.training.corpora.embedded import embedded_corpus
-from attngeo.training.corpora.hub import KNOWN, hub_corpus
 
+MAX_CHARACTERS = 1_000_000_000  # default: what one corpus may take, about 0.5 GB of tokens on disk
+SHUFFLE_BUFFER = 10_000  # documents
+
+
+@dataclass(frozen=True)
+class HubCorpus:
+    """Where a corpus lives on the Hub today, and how it differs from the paper's (Appendix S2.2)."""
+
+    path: str
+    column: str
+    remark: str
+    config: str | None = None
+    data_files: str | None = None  # the file that holds the text, where the repository has others too
+    listing: str = ""  # a file of the repository that lists shards kept elsewhere, one per line
+    shards: str = ""  # address of a shard, with {line} for the line of the listing
+
+
+KNOWN = read_yaml(Path(__file__).with_name("hub.yml"), dict[str, HubCorpus], CorpusError)
 NAMES = (EMBEDDED, *KNOWN)
 
 
@@ -15,19 +42,62 @@ def open_corpus(name: str, max_characters: int | None = None) -> Corpus:
     """Documents of a named corpus, a local file or a folder.
 
     Args:
-        name: "embedded" (no network), "wikipedia", "jigsaw", "redpajama", "wikitext" (from the Hub), or a path, where
-            environment variables are replaced: ``$ATTNGEO_CORPORA/wikipedia``.
+        name: "embedded" (no network), "wikipedia", "jigsaw", "redpajama" (streams of the Hub, shuffled with a fixed
+            seed), or a path, where environment variables are replaced: ``$ATTNGEO_CORPORA/wikipedia``.
         max_characters: stop after that many. Default: all of a local file or folder, 3,000,000 of the embedded corpus,
             1,000,000,000 of the Hub's.
 
     Raises:
-        CorpusError: neither a name nor a path, unreadable, or empty.
+        CorpusError: neither a name nor a path, unreadable, or empty; `datasets` is missing, or the Hub refuses.
     """
     if name == EMBEDDED:
         return embedded_corpus(max_characters)
     if name in KNOWN:
-        return hub_corpus(name, max_characters)
+        return _hub_corpus(name, KNOWN[name], max_characters or MAX_CHARACTERS)
     path = local_path(os.path.expandvars(name), CorpusError)
     if not name.strip() or not path.exists():
         raise CorpusError(f"corpus {name!r} is unknown; name one of {', '.join(NAMES)}, or a file or folder of text.")
     return local_corpus(path.resolve(), max_characters)
+
+
+def _hub_corpus(name: str, known: HubCorpus, limit: int) -> Corpus:
+    with _refusing(name, known):
+        from huggingface_hub import HfApi
+
+        revision = HfApi().dataset_info(known.path).sha or "main"  # what is served now, to read the same again
+    source = {"hub": known.path, "config": known.config or "", "revision": revision, "remark": known.remark}
+    key = json.dumps([known.path, known.config, known.data_files, known.listing, revision, limit])
+
+    def documents() -> Iterator[str]:
+        with _refusing(name, known):
+            yield from limited(_stream(known, revision), limit)
+
+    return Corpus(name, hashlib.sha256(key.encode()).hexdigest(), documents, (source,))
+
+
+def _stream(known: HubCorpus, revision: str) -> Iterator[str]:
+    from datasets import load_dataset
+
+    if known.listing:
+        from huggingface_hub import hf_hub_download
+
+        listing = Path(hf_hub_download(known.path, known.listing, repo_type="dataset", revision=revision))
+        urls = [known.shards.format(line=line.strip()) for line in listing.read_text("utf-8").split("\n") if line]
+        stream = load_dataset("json", data_files=urls, split="train", streaming=True)
+    else:
+        options = {"data_files": known.data_files} if known.data_files else {}
+        stream = load_dataset(known.path, known.config, split="train", streaming=True, revision=revision, **options)
+    yield from (str(row[known.column] or "") for row in stream.shuffle(seed=0, buffer_size=SHUFFLE_BUFFER))
+
+
+@contextmanager
+def _refusing(name: str, known: HubCorpus) -> Iterator[None]:
+    """Turns whatever the network, a proxy, the Hub or `datasets` raises into one sentence."""
+    try:
+        yield
+    except Exception as error:
+        reason = f"it has no column {error}" if isinstance(error, KeyError) else cause(error)
+        raise CorpusError(
+            f"corpus {name} ({known.path} on the Hugging Face Hub) cannot be read ({reason}); check the network and the"
+            " packages of 'attngeo[train]', or give a local file or folder."
+        ) from error

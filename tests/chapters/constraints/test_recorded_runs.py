@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pandas as pd
 import pytest
-from made_training import made_arm
+from made_runs import made_arm
 from notebook_code import notebook
 
 from attngeo import symmetry_score

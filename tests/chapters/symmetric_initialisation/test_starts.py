@@ -1,7 +1,7 @@
 """Arms of starts set against each other, plans judged, and the golden table of what the recorded plans give."""
 
 import pytest
-from made_arms import made_arm, made_matrix
+from made_runs import made_matrix, made_start
 from notebook_code import notebook
 
 from attngeo.chapters.symmetric_initialisation import starts
@@ -110,8 +110,8 @@ def test_planted_differences_are_seen_and_named():
 
 
 def test_seeds_are_paired_and_few_of_them_give_no_interval():
-    runs = [made_arm("random", s) for s in (0, 1, 2, 3)] + [made_arm("symmetric", s) for s in (1, 2, 3, 4)]
-    (setting,) = starts.settings([*runs, made_arm("skew", 9)])
+    runs = [made_start("random", s) for s in (0, 1, 2, 3)] + [made_start("symmetric", s) for s in (1, 2, 3, 4)]
+    (setting,) = starts.settings([*runs, made_start("skew", 9)])
     ((pair, contrast),) = setting.contrasts().items()  # no seed of skew has a partner
     assert (pair.arm, len(contrast)) == ("symmetric", 3)
     # most of the noise is the seed's, and leaves with the pairing

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from made_training import made_arm, made_large_arm, made_run
+from made_runs import made_arm, made_large_arm, made_run
 
 from attngeo.chapters import training_scores as chapter
 from attngeo.runs.estimates import over_seeds

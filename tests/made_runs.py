@@ -1,19 +1,25 @@
-"""Recorded runs with planted scores: what every layer ends with, and by which way."""
+"""Recorded runs with planted effects: how fast and how low a loss falls, and how the scores of the layers move."""
 
 import numpy as np
 import pandas as pd
-from made_arms import AS_MUCH_TEXT
 
 from attngeo.runs.record import Run
 
-STEPS = np.arange(0, 1001, 100)
+STEPS, EVERY_50TH = np.arange(0, 1001, 100), np.arange(0, 1001, 50)
 D_MODEL = 128
+AS_MUCH_TEXT = {"batch_size": 51_200, "block_size": 512}  # as the paper's models read, in 1,000 steps
 CONFIG = {
     **{"objective": "mlm", "init": "random", "text": "spaced", "seed": 0, "constraint": "none", "gamma": 0.0},
     **{"layers": 4, "vocab_size": 256, "d_model": D_MODEL, "batch_size": 64, "block_size": 16, "steps": 1000},
     **{"lr": 1e-3, "dropout": 0.0, "micro_batch": None, "device": "auto"},
     **{"record_every": 100, "evaluate_every": 100, "checkpoint_every": 0},
 }
+
+
+def _run(name, config, corpus, loss, history, rows):
+    about = {"config": config, "status": "finished", "seconds": 60.0, "corpus": {"name": corpus, "sha256": corpus}}
+    about["hardware"] = {"cpu": "a processor", "threads": 1, "device": "cpu"}
+    return Run(name, about, pd.DataFrame(history | {"held_out_loss": loss}), pd.DataFrame(rows), {})
 
 
 def made_run(
@@ -31,18 +37,14 @@ def made_run(
     rows = []
     for layer, (s_end, d_end) in enumerate(zip(s, d, strict=True)):
         first, last = draw.normal(1 / D_MODEL, 2**0.5 / D_MODEL), s_end + noise * draw.standard_normal()
-        lift = peak * np.maximum(0, 1 - 2 * abs(share - 0.5))
-        curve = first + share * (last - first) + lift
+        curve = first + share * (last - first) + peak * np.maximum(0, 1 - 2 * abs(share - 0.5))
         d_curve = share * (d_end + noise * draw.standard_normal())
         for step, x, y in zip(STEPS, curve, d_curve, strict=True):
             rows += [
                 {"step": step, "layer": layer, "head": head, "symmetry": x, "directionality": y} for head in (-1, 0)
             ]
     losses = 5 + share * (loss + noise * draw.standard_normal() - 5)
-    history = pd.DataFrame({"step": STEPS, "loss": losses, "held_out_loss": losses})
-    about = {"config": config, "status": "finished", "seconds": 60.0, "hardware": {"threads": 1, "device": "cpu"}}
-    about["corpus"] = {"name": corpus, "sha256": corpus}
-    return Run(name, about, history, pd.DataFrame(rows), {})
+    return _run(name, config, corpus, losses, {"step": STEPS, "loss": losses}, rows)
 
 
 def made_large_arm(seeds=3, s=(0.2, 0.3, 0.4, 0.5), d=(0.0, -0.1, -0.2, -0.3), **values):
@@ -53,3 +55,25 @@ def made_large_arm(seeds=3, s=(0.2, 0.3, 0.4, 0.5), d=(0.0, -0.1, -0.2, -0.3), *
 def made_arm(seeds=3, **values):
     """Runs of several seeds."""
     return [made_run(seed=seed, **values) for seed in range(seeds)]
+
+
+def made_start(init="random", seed=0, shift=0.0, **config):
+    """A run whose loss falls as 5 / (1 + step / 100) + shift, apart from a part common to its seed."""
+    noise = 0.003 * np.random.default_rng(seed).standard_normal(len(EVERY_50TH))  # of the seed: shared by all arms
+    noise += 0.001 * np.random.default_rng([seed, sum(map(ord, init))]).standard_normal(len(EVERY_50TH))
+    loss = 5 / (1 + EVERY_50TH / 100) + shift + noise
+    rows = [
+        {"step": step, "layer": layer, "head": head, "symmetry": step / 1000 * (0.3 + lift)}
+        for step in EVERY_50TH
+        for layer, lift in enumerate(0.1 * np.linspace(-1, 1, 4))
+        for head in (-1, 0)
+    ]
+    config = {**CONFIG, "d_model": 256, "heads": 4, **AS_MUCH_TEXT, "init": init, "seed": seed, **config}
+    name = f"{config['objective']}-{init}-{seed}"
+    return _run(name, config, "a", loss, {"step": EVERY_50TH, "tokens": 1024 * EVERY_50TH, "loss": loss + 0.01}, rows)
+
+
+def made_matrix(seeds=3, shifts=None, **config):
+    """Arms of one setting: shift of the loss by start."""
+    shifts = {"random": 0.0, "symmetric": 0.0} if shifts is None else shifts
+    return [made_start(init, seed, shift, **config) for init, shift in shifts.items() for seed in range(seeds)]
