@@ -13,7 +13,7 @@ from torch import Size, Tensor
 from attngeo.checkpoints.architectures import ARCHITECTURES
 from attngeo.checkpoints.architectures.locate import places
 from attngeo.checkpoints.architectures.plans import LayerPlan
-from attngeo.checkpoints.sources import open_repository
+from attngeo.checkpoints.repositories import open_repository
 from attngeo.checkpoints.tensorfiles import TensorFile
 from attngeo.errors import CheckpointError
 from attngeo.inputs import checked, local_path

@@ -15,8 +15,7 @@ import torch
 from torch import Size, Tensor
 
 from attngeo.checkpoints.architectures.entry import BLOCKS, Attention, Entry, Positions
-from attngeo.checkpoints.byte_sources import unreadable
-from attngeo.checkpoints.tensorfiles import TensorFile
+from attngeo.checkpoints.tensorfiles import TensorFile, unreadable
 from attngeo.errors import CheckpointError, needs
 
 TABLE = Positions(table="position_embd")  # the converter of llama.cpp leaves out rows of padding

@@ -1,4 +1,7 @@
-"""A repository on the Hugging Face Hub; token, endpoint, offline mode and cache are those of huggingface_hub."""
+"""A repository on the Hugging Face Hub; token, endpoint, offline mode and cache are those of huggingface_hub.
+
+Byte ranges are kept once read: by repository, commit and file among huggingface_hub's assets.
+"""
 
 import errno
 import logging
@@ -9,6 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
 from huggingface_hub import constants, get_hf_file_metadata, hf_hub_download, hf_hub_url, try_to_load_from_cache
 from huggingface_hub.errors import (
     EntryNotFoundError,
@@ -22,11 +26,9 @@ from huggingface_hub.errors import (
 )
 from huggingface_hub.utils import build_hf_headers, get_session, hf_raise_for_status
 
-from attngeo.checkpoints.byte_sources import Bytes, LocalBytes, empty
-from attngeo.checkpoints.kept import keep, kept_folder
-from attngeo.checkpoints.repositories import Repository
-from attngeo.checkpoints.tensorfiles import SafetensorsFile, TensorFile
+from attngeo.checkpoints.tensorfiles import Bytes, LocalBytes, Repository, SafetensorsFile, TensorFile
 from attngeo.errors import CheckpointError
+from attngeo.files.atomic import atomic_path
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -37,6 +39,11 @@ FIRST_WAIT = 0.5  # seconds
 PASSING = {None, 408, 425, 429, 500, 502, 503, 504}  # answers, or none, after which it is worth asking again
 _POOL = ThreadPoolExecutor(IN_FLIGHT, thread_name_prefix="attngeo-range")  # its threads start with the first piece
 _OF_THE_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS}
+
+
+def cache_folder() -> Path:
+    """Where ranges are kept, each in a file below repository, commit and file."""
+    return Path(constants.HF_ASSETS_CACHE) / "attngeo"
 
 
 class HubRepository(Repository):
@@ -72,7 +79,8 @@ class HubRepository(Repository):
         """A file of tensors: from the cache, or by byte ranges, or, if it has no header to go by, downloaded."""
         if self._cached(file) is not None:
             return super().open(file)
-        folder = kept_folder(self.name, self.revision, self._within + file)
+        names = (self.name.replace("/", "--"), self.revision, f"{self._within}{file}".replace("/", "--"))
+        folder = cache_folder().joinpath(*names)
         size = next((int(path.name.rpartition("-")[2]) for path in folder.glob("[0-9]*-of-*")), None)
         if size is None and not constants.HF_HUB_OFFLINE:
             try:
@@ -201,12 +209,12 @@ class HubBytes(Bytes):
         path = self._folder / f"{start}-{stop}-of-{self.size}"
         if path.is_file() and path.stat().st_size == stop - start:
             return LocalBytes(path).read(0, stop - start)
-        data, starts = empty(stop - start), range(start, stop, PIECE)
+        data, starts = np.empty(stop - start, np.uint8).data, range(start, stop, PIECE)
         pieces = _POOL.map(lambda at: self._repository.piece(self._file, at, min(at + PIECE, stop)), starts)
         for at, piece in zip(starts, pieces, strict=True):
             data[at - start : at - start + len(piece)] = piece
-        with suppress(OSError):  # what cannot be kept is read again
-            keep(path, data)
+        with suppress(OSError), atomic_path(path) as temporary:  # what cannot be kept is read again
+            temporary.write_bytes(data)
         return data
 
 

@@ -23,12 +23,10 @@ from attngeo.checkpoints.architectures import ARCHITECTURES
 from attngeo.checkpoints.architectures.entry import ABSOLUTE, Entry, Matrix, Part
 from attngeo.checkpoints.architectures.locate import Misfit, Name, locate, value_of
 from attngeo.checkpoints.architectures.plans import LayerPlan
-from attngeo.checkpoints.dequantise import FLOAT8
 from attngeo.checkpoints.gguf_files import GgufFile, gguf_path
-from attngeo.checkpoints.quantised import WAY_OUT, quantised, refusal
-from attngeo.checkpoints.repositories import LocalFolder, Repository
-from attngeo.checkpoints.sources import open_repository
-from attngeo.checkpoints.tensorfiles import SUFFIXES, TensorFile, no_tensors
+from attngeo.checkpoints.quantised import FLOAT8, WAY_OUT, quantised, refusal
+from attngeo.checkpoints.repositories import LocalFolder, open_repository
+from attngeo.checkpoints.tensorfiles import SUFFIXES, Repository, TensorFile, no_tensors
 from attngeo.errors import CheckpointError, ParameterError
 from attngeo.inputs import checked, local_path
 

@@ -1,4 +1,7 @@
-"""Tensors out of one file by name, reading nothing else: safetensors by byte ranges, ``.bin`` by memory mapping."""
+"""Tensors out of one file by name, reading nothing else: safetensors by byte ranges, ``.bin`` by memory mapping.
+
+Ranges are those of a file on disk, or, in `hub`, of one on the Hub.
+"""
 
 import math
 import zipfile
@@ -7,13 +10,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
+import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
 from torch import Size, Tensor
 
-from attngeo.checkpoints.byte_sources import Bytes, LocalBytes, unreadable
 from attngeo.errors import CheckpointError
-from attngeo.inputs import cause
+from attngeo.inputs import cause, read_json
 
 _DTYPES = {
     "F64": torch.float64,
@@ -33,6 +36,39 @@ NESTED = ("state_dict", "model_state_dict", "model")  # under which training scr
 SUFFIXES = (".safetensors", ".bin", ".pt", ".pth", ".ckpt")
 _Size = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 _MAX_HEADER = 100_000_000  # bytes; the limit of the format itself
+
+
+class Bytes:
+    """Something of known size that can be read by ranges."""
+
+    name: str
+    size: int
+    remote = False  # whether reading waits for a network
+
+    def read(self, start: int, stop: int) -> memoryview:
+        """Bytes [start, stop)."""
+        raise NotImplementedError
+
+
+class LocalBytes(Bytes):
+    """A file on disk."""
+
+    def __init__(self, path: Path) -> None:
+        self.name, self._path = path.name, path
+        try:
+            self.size = path.stat().st_size
+        except OSError as error:
+            raise unreadable(path, error) from error
+
+    def read(self, start: int, stop: int) -> memoryview:
+        """Bytes [start, stop); CheckpointError if the disk or the permissions refuse."""
+        try:
+            data = np.fromfile(self._path, np.uint8, stop - start, offset=start)
+        except OSError as error:
+            raise unreadable(self._path, error) from error
+        if len(data) != stop - start:
+            raise CheckpointError(f"{self._path} ended while it was read; it changed meanwhile: run again.")
+        return data.data
 
 
 class TensorFile:
@@ -72,7 +108,7 @@ class SafetensorsFile(TensorFile):
         self.name, self.remote, self._source = source.name, source.remote, source
         if source.size < 8:
             raise damaged(self.name)
-        length = int.from_bytes(bytes(source.read(0, 8)), "little")
+        length = int.from_bytes(source.read(0, 8), "little")
         if 8 + length > min(source.size, _MAX_HEADER):
             raise damaged(self.name)
         try:
@@ -196,6 +232,46 @@ def open_tensors(path: Path) -> TensorFile:
     if path.suffix in SUFFIXES:
         return TorchFile(path)
     raise no_tensors(path)
+
+
+class Repository:
+    """A named set of files: in `repositories` a folder, in `hub` a repository on the Hub."""
+
+    name: str
+    revision: str
+
+    def fetch(self, file: str) -> Path | None:
+        """A local path of a small file, None where there is none."""
+        raise NotImplementedError
+
+    def json(self, file: str) -> Mapping | None:
+        """The content of a JSON file that holds an object, None where there is no such file."""
+        path = self.fetch(file)
+        if path is None:
+            return None
+        return read_json(
+            path,
+            dict[str, Any],
+            lambda why: CheckpointError(f"{file} of {self.name} cannot be read ({why}); mend or fetch it again."),
+        )
+
+    def open(self, file: str) -> TensorFile | None:
+        """A file of tensors, None where there is none."""
+        path = self.fetch(file)
+        return None if path is None else open_tensors(path)
+
+    def other_weights(self) -> list[str]:
+        """Weight files under names of their own, to be tried last."""
+        return []
+
+    def absent(self, files: str) -> CheckpointError:
+        """The error for files that could not be opened."""
+        raise NotImplementedError
+
+
+def unreadable(path: Path, error: OSError) -> CheckpointError:
+    """Why a file that is there cannot be read."""
+    return CheckpointError(f"{path} cannot be read: {error.strerror}; check the file.")
 
 
 def damaged(name: str, why: str = "") -> CheckpointError:

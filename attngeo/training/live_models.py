@@ -9,8 +9,8 @@ from torch import nn
 from attngeo.bilinear.form import BilinearForm
 from attngeo.checkpoints.architectures.entry import Part
 from attngeo.checkpoints.architectures.plans import LayerPlan
-from attngeo.checkpoints.dequantise import FLOAT8
 from attngeo.checkpoints.models import Model, open_model
+from attngeo.checkpoints.quantised import FLOAT8
 from attngeo.errors import ParameterError
 from attngeo.training import ties
 from attngeo.training.choices import SYMMETRY, Initialisation

@@ -16,8 +16,8 @@ from huggingface_hub import constants, hf_hub_download
 
 from attngeo import open_checkpoint
 from attngeo.checkpoints import hub as hub_module
-from attngeo.checkpoints import kept
 from attngeo.checkpoints import layers as checkpoints
+from attngeo.checkpoints.hub import cache_folder
 from attngeo.cli import main
 from attngeo.errors import CheckpointError
 
@@ -238,7 +238,7 @@ def test_offline_without_the_weights(hub, monkeypatch, as_user):
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     with pytest.raises(CheckpointError, match=r"model.safetensors.*HF_HUB_OFFLINE"):
         open_checkpoint(NAME)[0]
-    kept.clear()
+    shutil.rmtree(cache_folder())
     with pytest.raises(CheckpointError, match=r"model.safetensors.*HF_HUB_OFFLINE"):
         open_checkpoint(NAME)
 
@@ -259,15 +259,15 @@ def test_what_was_read_once_is_read_from_what_is_kept(away, sharded, hub, model,
 
 def test_what_is_kept_in_part_is_fetched_and_what_cannot_be_kept_is_read(hub):
     assert_same(NAME, hub)
-    largest = max(kept.cache_folder().rglob("*-of-*"), key=lambda path: path.stat().st_size)
+    largest = max(cache_folder().rglob("*-of-*"), key=lambda path: path.stat().st_size)
     size = largest.stat().st_size
     largest.write_bytes(b"part")
     served = hub.served
     assert_same(NAME, hub)
     assert hub.served == served + size and largest.stat().st_size == size
-    kept.clear()
-    kept.cache_folder().parent.mkdir(exist_ok=True)
-    kept.cache_folder().write_text("no folder")
+    shutil.rmtree(cache_folder())
+    cache_folder().parent.mkdir(exist_ok=True)
+    cache_folder().write_text("no folder")
     assert_same(NAME, hub)
 
 
@@ -281,10 +281,10 @@ def test_the_command_shows_and_clears_what_is_kept(hub, capsys):
     total = f"{(QK + header_bytes(hub)) / 1e6:.1f} MB"
     assert_same(NAME, hub)
     command("cache")
-    lines = [f"{NAME}  {hub_server.COMMIT[:12]}  {total}", f"{total} of queries and keys in {kept.cache_folder()}"]
+    lines = [f"{NAME}  {hub_server.COMMIT[:12]}  {total}", f"{total} of queries and keys in {cache_folder()}"]
     assert capsys.readouterr().out.splitlines() == lines
     command("cache", "--clear")
-    assert f"{total} of queries and keys removed" in capsys.readouterr().out and not kept.cache_folder().exists()
+    assert f"{total} of queries and keys removed" in capsys.readouterr().out and not cache_folder().exists()
 
 
 def test_a_subfolder(hub, capsys):

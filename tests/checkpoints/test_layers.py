@@ -13,7 +13,7 @@ import transformers as tf
 from safetensors.torch import load_file, save_file
 
 from attngeo import AttentionLayer, BilinearForm, open_checkpoint, symmetry_score
-from attngeo.checkpoints.byte_sources import LocalBytes
+from attngeo.checkpoints.tensorfiles import LocalBytes
 from attngeo.errors import CheckpointError
 
 SIZES = {"hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 16, "vocab_size": 50}
