@@ -162,33 +162,25 @@ class HubRepository(Repository):
     @contextmanager
     def _explained(self, file: str) -> Iterator[None]:
         """The Hub's errors in one sentence each."""
-        page = f"{constants.ENDPOINT}/{self.name}"
+        hub = constants.ENDPOINT
         try:
             yield
-        except GatedRepoError as error:
-            raise CheckpointError(
-                f"{self.name} is gated: ask for access at {page}, then set HF_TOKEN to a token of that account."
-            ) from error
-        except RevisionNotFoundError as error:
-            raise CheckpointError(
-                f"{self.name} has no revision {self.revision!r}; see its branches and tags at {page}."
-            ) from error
-        except (RepositoryNotFoundError, HFValidationError) as error:
-            raise CheckpointError(
-                f"there is no file or folder {self.name!r} here and no public repository of that id at"
-                f" {constants.ENDPOINT}; check the spelling, or set HF_TOKEN if it is private."
-            ) from error
-        except (HTTPError, OSError) as error:
+        except (HTTPError, OSError, HFValidationError) as error:
             if getattr(error, "errno", None) in _OF_THE_DISK:
                 raise
-            status = _status(error)
-            why = f"{constants.ENDPOINT} answered {status}" if status else f"{constants.ENDPOINT} cannot be reached"
-            why = "HF_HUB_OFFLINE is set" if constants.HF_HUB_OFFLINE else why
-            remedy = "check HF_TOKEN" if status in (401, 403) else "try again later or give a local path"
-            raise CheckpointError(
-                f"there is no file or folder {self.name!r} here, and {file} of that Hub repository cannot be read:"
-                f" {why}; {remedy}."
-            ) from error
+            if isinstance(error, GatedRepoError):
+                why = f"is gated: ask for access at {hub}/{self.name}, then set HF_TOKEN to a token of that account"
+            elif isinstance(error, RevisionNotFoundError):
+                why = f"has no revision {self.revision!r}; see its branches and tags at {hub}/{self.name}"
+            elif isinstance(error, RepositoryNotFoundError | HFValidationError):
+                why = f"is no file or folder here and no public repository at {hub}; check it, or set HF_TOKEN"
+            else:
+                status = _status(error)
+                why = f"{hub} answered {status}" if status else f"{hub} cannot be reached"
+                why = "HF_HUB_OFFLINE is set" if constants.HF_HUB_OFFLINE else why
+                remedy = "check HF_TOKEN" if status in (401, 403) else "try again later or give a local path"
+                why = f"is no file or folder here, and its {file} on the Hub cannot be read: {why}; {remedy}"
+            raise CheckpointError(f"{self.name} {why}.") from error
 
 
 class HubBytes(Bytes):

@@ -11,7 +11,7 @@ from attngeo.checkpoints.adapters import Adapter
 from attngeo.checkpoints.architectures.entry import LAYOUTS, Matrix, Part
 from attngeo.checkpoints.architectures.plans import LayerPlan
 from attngeo.checkpoints.layers import Checkpoint
-from attngeo.checkpoints.tensorfiles import TensorFile, bytes_of
+from attngeo.checkpoints.tensorfiles import TensorFile
 from attngeo.errors import CheckpointError
 
 BELOW = ".base_layer."  # in the name of a weight below an adapter
@@ -27,10 +27,6 @@ class Weights(TensorFile):
     def __init__(self, name: str, state: Mapping[str, Tensor], gather: bool = False) -> None:
         self.name, self.tensors, self.gather = name, state, gather
         self.shapes = {weight: tensor.shape for weight, tensor in state.items()}
-
-    def size(self, tensor: str, rows: tuple[int, int] | None = None) -> int:
-        """Bytes of what `read` gives."""
-        return bytes_of(self.tensors[tensor], rows)
 
     def read(self, tensor: str, rows: tuple[int, int] | None = None) -> Tensor:
         """The tensor, or its rows [start, stop); from an Apple GPU, which has no float64, a copy."""

@@ -2,14 +2,27 @@
 
 import os
 import re
+from concurrent.futures import ThreadPoolExecutor
 from os import PathLike
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
-from attngeo.checkpoints.tensorfiles import SUFFIXES, Repository
+from msgspec import Meta
+
+from attngeo.checkpoints.tensorfiles import SUFFIXES, Repository, TensorFile
 from attngeo.errors import CheckpointError
-from attngeo.inputs import local_path
+from attngeo.inputs import checked, local_path
 
+# first there, first taken; an index names the files of a sharded checkpoint
+WEIGHTS = (
+    "model.safetensors",
+    "model.safetensors.index.json",
+    "pytorch_model.bin",
+    "pytorch_model.bin.index.json",
+)
+# name of a shard: nothing outside the folder
+File = Annotated[str, Meta(pattern=r"^(?![\\/])(?!(.*[\\/])?\.\.([\\/]|$))[^\x00-\x1f]+$", max_length=240)]
+SHARDS_AT_ONCE = 8  # headers of a sharded checkpoint read at the same time
 OF_TRAINER = ("optimizer", "scheduler", "training_args", "rng_state", "random_states", "scaler")  # beside weights
 # an id, ID@REVISION, hf://ID, or the address of a page of the Hub
 ADDRESS = re.compile(
@@ -112,3 +125,30 @@ def open_repository(
     from attngeo.checkpoints.hub import HubRepository
 
     return HubRepository(named.id, revision or named.revision, first, subfolder or named.subfolder)
+
+
+def weight_files(repository: Repository, weights: str = "") -> list[TensorFile]:
+    """The files of tensors: the one asked for, or those of the first of WEIGHTS that is there."""
+    for name in (weights,) if weights else (*WEIGHTS, *repository.other_weights()):
+        if not name.endswith(".index.json"):
+            if (file := repository.open(name)) is not None:
+                return [file]
+        elif repository.fetch(name) is not None:
+            shards = _shards(repository, name)
+            with ThreadPoolExecutor(SHARDS_AT_ONCE) as pool:
+                files = dict(zip(shards, pool.map(repository.open, shards), strict=True))
+            if missing := [shard for shard, file in files.items() if file is None]:
+                raise repository.absent(f"{missing[0]}, which {name} names")
+            return [file for file in files.values() if file is not None]
+    raise repository.absent(weights or f"weights of a usual name ({', '.join(WEIGHTS)})")
+
+
+def _shards(repository: Repository, index: str) -> list[str]:
+    weight_map = checked(
+        (repository.json(index) or {}).get("weight_map"),
+        Annotated[dict[str, File], Meta(min_length=1)],
+        lambda _: CheckpointError(
+            f"{index} of {repository.name} has no weight_map to files beside it; fetch it again."
+        ),
+    )
+    return sorted(set(weight_map.values()))

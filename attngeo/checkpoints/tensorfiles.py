@@ -76,11 +76,13 @@ class TensorFile:
 
     name: str
     shapes: Mapping[str, Size]
+    tensors: Mapping[str, Tensor]  # where they are in memory, or mapped
     remote = False  # whether reading waits for a network
 
     def size(self, tensor: str, rows: tuple[int, int] | None = None) -> int:
         """Bytes of what `read` gives."""
-        raise NotImplementedError
+        length = self.shapes[tensor][0] if rows is None else rows[1] - rows[0]
+        return length * math.prod(self.shapes[tensor][1:]) * self.tensors[tensor].element_size()
 
     def read(self, tensor: str, rows: tuple[int, int] | None = None) -> Tensor:
         """The tensor, or its rows [start, stop)."""
@@ -191,20 +193,16 @@ class TorchFile(TensorFile):
             raise CheckpointError(f"{path} holds a {type(state).__name__} and no named tensors; save its weights.")
         state = next((state[key] for key in NESTED if isinstance(state.get(key), Mapping)), state)
         tensors = {f"{name}": value for name, value in state.items() if isinstance(value, Tensor)}
-        self._tensors = {n: t for n, t in tensors.items() if t.layout is torch.strided and not t.is_nested}
-        self.shapes = {name: tensor.shape for name, tensor in self._tensors.items()}
+        self.tensors = {n: t for n, t in tensors.items() if t.layout is torch.strided and not t.is_nested}
+        self.shapes = {name: tensor.shape for name, tensor in self.tensors.items()}
 
     def read(self, tensor: str, rows: tuple[int, int] | None = None) -> Tensor:
         """The tensor, or its rows [start, stop)."""
-        whole = self._tensors[tensor]
+        whole = self.tensors[tensor]
         in_all = math.prod(whole.shape) * whole.element_size()  # torch's own product overflows
         if whole.is_meta or in_all > whole.untyped_storage().nbytes():
             raise CheckpointError(f"{tensor} in {self.name} holds no numbers or repeats a few; save it contiguous.")
         return (whole[slice(*rows)] if rows else whole).clone()  # out of the mapping, so that the file may go
-
-    def size(self, tensor: str, rows: tuple[int, int] | None = None) -> int:
-        """Bytes of what `read` gives."""
-        return bytes_of(self._tensors[tensor], rows)
 
 
 def _require_whole(path: Path, lengths: list[int]) -> None:
@@ -213,12 +211,6 @@ def _require_whole(path: Path, lengths: list[int]) -> None:
         records = sorted((r for r in archive.infolist() if "/data/" in r.filename), key=lambda r: r.header_offset)
     if [record.file_size for record in records if record.file_size] != lengths:
         raise ValueError("records are not as long as their tensors")
-
-
-def bytes_of(tensor: Tensor, rows: tuple[int, int] | None) -> int:
-    """Bytes of a tensor's entries, or of those of its rows [start, stop)."""
-    length = tensor.shape[0] if rows is None else rows[1] - rows[0]
-    return length * math.prod(tensor.shape[1:]) * tensor.element_size()
 
 
 def open_tensors(path: Path) -> TensorFile:
