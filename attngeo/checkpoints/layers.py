@@ -244,32 +244,32 @@ class Checkpoint:
         Raises:
             CheckpointError: the layer takes no positions so, or their table is not in the files.
         """
-        told = plan.positions
+        entry = plan.positions
         if plan.part == "cross":
             raise CheckpointError(f"{self.name}: cross-attention joins two sequences, each with positions of its own.")
-        if told is None or told.kind not in ABSOLUTE:
-            how = WITHOUT_TABLE.get(told.kind, f"as {told.kind}") if told else "in a way that its entry does not tell"
+        if entry is None or entry.kind not in ABSOLUTE:
+            how = WITHOUT_TABLE.get(entry.kind, f"as {entry.kind}") if entry else "in a way that no entry tells"
             raise CheckpointError(
                 f"{self.name}: its {plan.part} takes positions {how}, and adds no table of them to the embedding that a"
                 f" score could be split by."
             )
-        if not told.table and not told.computed:
+        if not entry.table and not entry.computed:
             raise CheckpointError(
-                f"{self.name}: the files hold no table of the {told.kind} positions of its {plan.part} under a name"
+                f"{self.name}: the files hold no table of the {entry.kind} positions of its {plan.part} under a name"
                 f" that is known; fetch the whole checkpoint, or score it without splitting by positions."
             )
         d = self._files[plan.query].shapes[plan.query][0 if plan.layout.transposed else 1]
-        if not told.table:
-            return sinusoids(told.computed, d) * gain
-        rows = self._weight(told.table, None).double().flatten(0, -2)
-        patches_alone = told.first == 1 and math.isqrt(len(rows)) ** 2 == len(rows)  # no row of a class token
-        rows = rows[0 if patches_alone else told.first :] * gain
-        if told.map and rows.shape[1] != d:
-            rows = rows @ self._weight(told.map, None).double().T
+        if not entry.table:
+            return sinusoids(entry.computed, d) * gain
+        rows = self._weight(entry.table, None).double().flatten(0, -2)
+        patches_alone = entry.first == 1 and math.isqrt(len(rows)) ** 2 == len(rows)  # no row of a class token
+        rows = rows[0 if patches_alone else entry.first :] * gain
+        if entry.map and rows.shape[1] != d:
+            rows = rows @ self._weight(entry.map, None).double().T
         if rows.shape[1] != d:
             raise CheckpointError(
-                f"{self.name}: {told.table} has rows of width {rows.shape[1]} and the layers have {d}; the files belong"
-                f" to different models."
+                f"{self.name}: {entry.table} has rows of width {rows.shape[1]} and the layers have {d}; the files are"
+                f" those of different models."
             )
         return rows
 

@@ -15,6 +15,7 @@ from attngeo.checkpoints.tensorfiles import TensorFile
 from attngeo.errors import CheckpointError
 
 BELOW = ".base_layer."  # in the name of a weight below an adapter
+SHARDED = "full_tensor"  # what torch.distributed.tensor.DTensor has, and other tensors have not
 PACKED = (".qweight", ".weight_packed", ".weight_shape")  # how GPTQ, AWQ and compressed-tensors end a weight's name
 
 
@@ -31,7 +32,7 @@ class Weights(TensorFile):
     def read(self, tensor: str, rows: tuple[int, int] | None = None) -> Tensor:
         """The tensor, or its rows [start, stop); from an Apple GPU, which has no float64, a copy."""
         whole: Any = self.tensors[tensor].detach()
-        whole = whole.full_tensor() if self.gather and _is_sharded(whole) else whole
+        whole = whole.full_tensor() if self.gather and hasattr(whole, SHARDED) else whole
         part = whole[slice(*(rows or (None,)))]
         return part.cpu() if part.device.type == "mps" else part
 
@@ -185,12 +186,8 @@ def _require_numbers(name: str, config: Mapping, state: Mapping[str, Tensor]) ->
             raise _quantised(name, weight, str(method or tensor.dtype))
 
 
-def _is_sharded(tensor: Tensor) -> bool:
-    return hasattr(tensor, "full_tensor")  # torch.distributed.tensor.DTensor
-
-
 def _require_whole(name: str, weight: str, tensor: Tensor, gather: bool) -> None:
-    if _is_sharded(tensor):
+    if hasattr(tensor, SHARDED):
         if not gather:
             raise _sharded(name, weight)
     elif tensor.is_meta:

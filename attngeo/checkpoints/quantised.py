@@ -203,13 +203,13 @@ def quantised(config: Mapping, files: Mapping[str, TensorFile]) -> dict[str, Ten
     if not marked:
         return {}
     turned = transposed(ARCHITECTURES, config)
-    found: dict[str, TensorFile] = {}
+    readable: dict[str, TensorFile] = {}
     for (stack, *_), weight in places(ARCHITECTURES, config, marked).items():
         module = weight.removesuffix("weight")
         parts = {name.removeprefix(module): (file, name) for name, file in files.items() if name.startswith(module)}
         parts = {part: place for part, place in parts.items() if not part.startswith(NO_PARTS)}
-        found[weight] = Quantised(module[:-1], marked[weight], parts, _settings(config), turned[stack])
-    return found
+        readable[weight] = Quantised(module[:-1], marked[weight], parts, _settings(config), turned[stack])
+    return readable
 
 
 def method(settings: Mapping) -> str:
@@ -228,5 +228,5 @@ def refusal(config: Mapping) -> str:
 
 
 def _settings(config: Mapping) -> Mapping[str, Any]:
-    found = config.get("quantization_config") or config.get("compression_config")
-    return found if isinstance(found, Mapping) else {}
+    settings = config.get("quantization_config") or config.get("compression_config")
+    return settings if isinstance(settings, Mapping) else {}

@@ -47,8 +47,8 @@ class LocalFolder(Repository):
 
     def other_weights(self) -> list[str]:
         """The one weight file of the folder, where there is exactly one of its kind."""
-        found = weight_names(self.path)
-        return found if len(found) == 1 else []
+        names = weight_names(self.path)
+        return names if len(names) == 1 else []
 
     def absent(self, files: str) -> CheckpointError:
         """The error for files that are not there, with the way out that what is there instead suggests."""
@@ -69,8 +69,8 @@ class LocalFolder(Repository):
 def weight_names(folder: Path) -> list[str]:
     """Names of the weight files in a folder, of the first kind that is there."""
     for suffix in SUFFIXES:
-        if found := sorted(path.name for path in folder.glob(f"*{suffix}") if not path.name.startswith(OF_TRAINER)):
-            return found
+        if names := sorted(path.name for path in folder.glob(f"*{suffix}") if not path.name.startswith(OF_TRAINER)):
+            return names
     return []
 
 

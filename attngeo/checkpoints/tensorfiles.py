@@ -126,9 +126,7 @@ class SafetensorsFile(TensorFile):
             known = _DTYPES.get(entry.dtype)
             size = math.prod(entry.shape) * known.itemsize if known else stop - start
             if not start == end <= stop or stop - start != size:
-                raise damaged(
-                    self.name, f": the place of {name[:200]!r} does not fit its shape or the tensor before it"
-                )
+                raise damaged(self.name, f": the place of {name[:200]!r} fits neither shape nor order")
             end = stop
         if self._start + end != source.size:
             raise damaged(self.name, f": it should have {self._start + end} bytes and has {source.size}")
