@@ -102,9 +102,7 @@ class HubRepository(Repository):
                 f"{self.name} is not in the cache with its weights ({files}), and HF_HUB_OFFLINE is set; unset it or"
                 f" give a local path."
             )
-        return CheckpointError(
-            f"{self.name} on the Hub has no weights that can be read ({files}); convert it with save_pretrained."
-        )
+        return CheckpointError(f"{self.name} has no weights on the Hub ({files}); convert it with save_pretrained.")
 
     def piece(self, file: str, start: int, stop: int) -> bytes:
         """Bytes [start, stop) of a file, from wherever the Hub sends us for them."""

@@ -317,9 +317,7 @@ def open_checkpoint(
         ParameterError: another matrix.
     """
     if not isinstance(path_or_id, str | PathLike):
-        raise CheckpointError(
-            f"open_checkpoint needs a path or a Hub id, not a {type(path_or_id).__name__}; open_model takes models."
-        )
+        raise CheckpointError(f"a {type(path_or_id).__name__} is no path and no Hub id; open_model takes models.")
     path = local_path(path_or_id, CheckpointError)
     if not str(path_or_id).strip():  # an empty path is the current folder
         raise CheckpointError(f"there is no file or folder {str(path_or_id)!r}; check the path.")

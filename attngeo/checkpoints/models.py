@@ -162,9 +162,7 @@ def _adapted(
     active: Any = getattr(model, "active_adapters", list(configs))  # a method of transformers, a property of peft
     active = active() if callable(active) else active
     if len(active) != 1 or active[0] not in configs:
-        raise CheckpointError(
-            f"{kind} has {len(active)} active adapters, and one can be scored; set_adapter, or merge_and_unload()."
-        )
+        raise CheckpointError(f"{kind} has {len(active)} active adapters, not one: set_adapter, or merge_and_unload().")
     base = {name.replace(BELOW, "."): tensor for name, tensor in state.items() if ".lora_" not in name}
     layers = [module for module in model.modules() if hasattr(module, "base_layer")]
     if any(getattr(layer, "merged", False) or getattr(layer, "disable_adapters", False) for layer in layers):
@@ -191,9 +189,7 @@ def _require_whole(name: str, weight: str, tensor: Tensor, gather: bool) -> None
         if not gather:
             raise _sharded(name, weight)
     elif tensor.is_meta:
-        raise CheckpointError(
-            f"{weight} of {name} is on the meta device and holds no numbers; load the weights, without offloading them."
-        )
+        raise CheckpointError(f"{weight} of {name} holds no numbers (meta device): load it, without offloading.")
     elif type(tensor) not in (Tensor, nn.Parameter):
         raise _quantised(name, weight, type(tensor).__name__)
 
@@ -206,6 +202,4 @@ def _sharded(name: str, weight: str) -> CheckpointError:
 
 
 def _quantised(name: str, weight: str, how: str) -> CheckpointError:
-    return CheckpointError(
-        f"{weight} of {name} is quantised ({how}); call dequantize() on the model, or open the original checkpoint."
-    )
+    return CheckpointError(f"{weight} of {name} is quantised ({how}); dequantize() the model, or open the original.")

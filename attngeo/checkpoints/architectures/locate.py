@@ -278,9 +278,7 @@ def _plan(
         _of_layer(config, key, numbers) for key in (entry.heads, entry.kv_heads, entry.d_head)
     )
     if heads is None:
-        raise CheckpointError(
-            f"{entry.heads} is missing in the config; heads cannot be told apart without it: give a number."
-        )
+        raise CheckpointError(f"{entry.heads} is missing in the config, which tells heads apart: give a number.")
     outputs, inputs = reversed(shapes[query]) if entry.layout.transposed else shapes[query]
     if entry.layout.rows is None:
         if shapes[key][1] != inputs:
