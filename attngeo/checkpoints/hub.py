@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -26,7 +27,7 @@ from huggingface_hub.errors import (
 )
 from huggingface_hub.utils import build_hf_headers, get_session, hf_raise_for_status
 
-from attngeo.checkpoints.tensorfiles import Bytes, LocalBytes, Repository, SafetensorsFile, TensorFile
+from attngeo.checkpoints.tensorfiles import Repository, SafetensorsFile, TensorFile, read_range
 from attngeo.errors import CheckpointError
 from attngeo.files.atomic import atomic_path
 
@@ -91,7 +92,8 @@ class HubRepository(Repository):
         if size is None:
             return None
         if file.endswith(".safetensors"):
-            return SafetensorsFile(HubBytes(self, file, folder, size))
+            content = partial(self._range, file, folder, size)
+            return SafetensorsFile(f"{file} of {self.name}", size, content, remote=True)
         logger.warning("%s has no safetensors: %s is downloaded whole (%.2f GB)", self.name, file, size / 1e9)
         return super().open(file)
 
@@ -104,7 +106,20 @@ class HubRepository(Repository):
             )
         return CheckpointError(f"{self.name} has no weights on the Hub ({files}); convert it with save_pretrained.")
 
-    def piece(self, file: str, start: int, stop: int) -> bytes:
+    def _range(self, file: str, folder: Path, size: int, start: int, stop: int) -> memoryview:
+        """Bytes [start, stop) of a file, from ``folder``, in which each range is a file, or else put there."""
+        path = folder / f"{start}-{stop}-of-{size}"
+        if path.is_file() and path.stat().st_size == stop - start:
+            return read_range(path, 0, stop - start)
+        data, starts = np.empty(stop - start, np.uint8).data, range(start, stop, PIECE)
+        pieces = _POOL.map(lambda at: self._piece(file, at, min(at + PIECE, stop)), starts)
+        for at, piece in zip(starts, pieces, strict=True):
+            data[at - start : at - start + len(piece)] = piece
+        with suppress(OSError), atomic_path(path) as temporary:  # what cannot be kept is read again
+            temporary.write_bytes(data)
+        return data
+
+    def _piece(self, file: str, start: int, stop: int) -> bytes:
         """Bytes [start, stop) of a file, from wherever the Hub sends us for them."""
 
         def ask() -> bytes | None:
@@ -179,33 +194,6 @@ class HubRepository(Repository):
                 remedy = "check HF_TOKEN" if status in (401, 403) else "try again later or give a local path"
                 why = f"is no file or folder here, and its {file} on the Hub cannot be read: {why}; {remedy}"
             raise CheckpointError(f"{self.name} {why}.") from error
-
-
-class HubBytes(Bytes):
-    """A file on the Hub: ranges are read from ``folder``, each a file there, and those that it has not are put there.
-
-    Raises:
-        CheckpointError: on reading: the server keeps failing, refuses, or has no ranges.
-    """
-
-    remote = True
-
-    def __init__(self, repository: HubRepository, file: str, folder: Path, size: int) -> None:
-        self.name, self.size = f"{file} of {repository.name}", size
-        self._repository, self._file, self._folder = repository, file, folder
-
-    def read(self, start: int, stop: int) -> memoryview:
-        """Bytes [start, stop)."""
-        path = self._folder / f"{start}-{stop}-of-{self.size}"
-        if path.is_file() and path.stat().st_size == stop - start:
-            return LocalBytes(path).read(0, stop - start)
-        data, starts = np.empty(stop - start, np.uint8).data, range(start, stop, PIECE)
-        pieces = _POOL.map(lambda at: self._repository.piece(self._file, at, min(at + PIECE, stop)), starts)
-        for at, piece in zip(starts, pieces, strict=True):
-            data[at - start : at - start + len(piece)] = piece
-        with suppress(OSError), atomic_path(path) as temporary:  # what cannot be kept is read again
-            temporary.write_bytes(data)
-        return data
 
 
 def _patiently(ask: Callable[[], T], attempts: int) -> T:

@@ -5,7 +5,8 @@ Ranges are those of a file on disk, or, in `hub`, of one on the Hub.
 
 import math
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -38,39 +39,6 @@ _Size = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 _MAX_HEADER = 100_000_000  # bytes; the limit of the format itself
 
 
-class Bytes:
-    """Something of known size that can be read by ranges."""
-
-    name: str
-    size: int
-    remote = False  # whether reading waits for a network
-
-    def read(self, start: int, stop: int) -> memoryview:
-        """Bytes [start, stop)."""
-        raise NotImplementedError
-
-
-class LocalBytes(Bytes):
-    """A file on disk."""
-
-    def __init__(self, path: Path) -> None:
-        self.name, self._path = path.name, path
-        try:
-            self.size = path.stat().st_size
-        except OSError as error:
-            raise unreadable(path, error) from error
-
-    def read(self, start: int, stop: int) -> memoryview:
-        """Bytes [start, stop); CheckpointError if the disk or the permissions refuse."""
-        try:
-            data = np.fromfile(self._path, np.uint8, stop - start, offset=start)
-        except OSError as error:
-            raise unreadable(self._path, error) from error
-        if len(data) != stop - start:
-            raise CheckpointError(f"{self._path} ended while it was read; it changed meanwhile: run again.")
-        return data.data
-
-
 class TensorFile:
     """One file of a checkpoint."""
 
@@ -100,27 +68,30 @@ class Stored(msgspec.Struct):
 class SafetensorsFile(TensorFile):
     """A ``.safetensors`` file: 8 bytes with the header's length, the header in JSON, then the tensors' bytes.
 
+    Args:
+        name: of the file.
+        length: its bytes.
+        content: gives those of [start, stop).
+        remote: whether that waits for a network.
+
     Raises:
         CheckpointError: the header is damaged.
 
     Source: https://huggingface.co/docs/safetensors (format).
     """
 
-    def __init__(self, source: Bytes) -> None:
-        self.name, self.remote, self._source = source.name, source.remote, source
-        if source.size < 8:
-            raise damaged(self.name)
-        length = int.from_bytes(source.read(0, 8), "little")
-        if 8 + length > min(source.size, _MAX_HEADER):
-            raise damaged(self.name)
+    def __init__(self, name: str, length: int, content: Callable[[int, int], memoryview], remote: bool = False) -> None:
+        self.name, self.remote, self._content = name, remote, content
+        self._start = 8 + int.from_bytes(content(0, 8), "little") if length >= 8 else length + 1
+        if self._start > min(length, _MAX_HEADER):
+            raise damaged(name)
         try:
-            header = msgspec.json.decode(source.read(8, 8 + length), type=dict[str, msgspec.Raw])
+            header = msgspec.json.decode(content(8, self._start), type=dict[str, msgspec.Raw])
             header.pop("__metadata__", None)
             self._stored = {name: msgspec.json.decode(raw, type=Stored) for name, raw in header.items()}
         except (ValueError, RecursionError) as error:
             raise damaged(self.name) from error
-        self._start, self.shapes = 8 + length, {name: Size(entry.shape) for name, entry in self._stored.items()}
-        end = 0
+        self.shapes, end = {name: Size(entry.shape) for name, entry in self._stored.items()}, 0
         for name, entry in sorted(self._stored.items(), key=lambda item: item[1].data_offsets):
             start, stop = entry.data_offsets
             known = _DTYPES.get(entry.dtype)
@@ -128,8 +99,8 @@ class SafetensorsFile(TensorFile):
             if not start == end <= stop or stop - start != size:
                 raise damaged(self.name, f": the place of {name[:200]!r} fits neither shape nor order")
             end = stop
-        if self._start + end != source.size:
-            raise damaged(self.name, f": it should have {self._start + end} bytes and has {source.size}")
+        if self._start + end != length:
+            raise damaged(self.name, f": it should have {self._start + end} bytes and has {length}")
 
     def read(self, tensor: str, rows: tuple[int, int] | None = None) -> Tensor:
         """The tensor, or its rows [start, stop).
@@ -137,7 +108,7 @@ class SafetensorsFile(TensorFile):
         Raises:
             CheckpointError: its entries are of no type known here, or the file cannot be read.
         """
-        data = self._source.read(*self.extent(tensor, rows))
+        data = self._content(*self.extent(tensor, rows))
         shape = self.shapes[tensor]
         whole = torch.frombuffer(data, dtype=_DTYPES[self._stored[tensor].dtype])
         return whole.view(shape if rows is None else (rows[1] - rows[0], *shape[1:]))
@@ -211,12 +182,23 @@ def _require_whole(path: Path, lengths: list[int]) -> None:
         raise ValueError("records are not as long as their tensors")
 
 
+def read_range(path: Path, start: int, stop: int) -> memoryview:
+    """Bytes [start, stop) of a file on disk; CheckpointError if the disk or the permissions refuse."""
+    try:
+        data = np.fromfile(path, np.uint8, stop - start, offset=start)
+    except OSError as error:
+        raise unreadable(path, error) from error
+    if len(data) != stop - start:
+        raise CheckpointError(f"{path} ended while it was read; it changed meanwhile: run again.")
+    return data.data
+
+
 def open_tensors(path: Path) -> TensorFile:
     """A local file of tensors, by its suffix."""
     if path.suffix == ".safetensors":
         try:
             with safe_open(path, "pt"):  # checks that the places of tensors fit their shapes and the file
-                return SafetensorsFile(LocalBytes(path))
+                return SafetensorsFile(path.name, path.stat().st_size, partial(read_range, path))
         except (SafetensorError, OSError) as error:
             raise damaged(f"{path}", f": {cause(error)}") from error
     if path.suffix in SUFFIXES:

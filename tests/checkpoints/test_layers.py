@@ -15,7 +15,7 @@ import transformers as tf
 from safetensors.torch import load_file, save_file
 
 from attngeo import AttentionLayer, BilinearForm, open_checkpoint, symmetry_score
-from attngeo.checkpoints.tensorfiles import LocalBytes
+from attngeo.checkpoints import tensorfiles
 from attngeo.errors import CheckpointError
 
 SIZES = {"hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 16, "vocab_size": 50}
@@ -162,8 +162,8 @@ def test_no_more_than_one_percent_is_read_beyond_q_and_k(kind, tensors, tmp_path
     config = tf.AutoConfig.for_model(kind, hidden_size=256, num_hidden_layers=4, num_attention_heads=4, vocab_size=99)
     tf.AutoModel.from_config(config).save_pretrained(tmp_path)
     needed = 4 * tensors * 256**2 * 4
-    counts, read = [], LocalBytes.read
-    monkeypatch.setattr(LocalBytes, "read", lambda self, a, b: counts.append(b - a) or read(self, a, b))
+    counts, read = [], tensorfiles.read_range
+    monkeypatch.setattr(tensorfiles, "read_range", lambda path, a, b: counts.append(b - a) or read(path, a, b))
     checkpoint = open_checkpoint(tmp_path)
     assert len(list(checkpoint)) == 4
     assert needed * 0.9 < sum(counts) <= 1.01 * needed
