@@ -53,9 +53,7 @@ def needs(extra: str, what: str) -> Iterator[None]:
         if (error.name or "attngeo").partition(".")[0] == "attngeo":
             raise
         install = f"'attngeo[{extra}]'" if extra else error.name
-        raise MissingExtra(
-            f"{what} needs the package {error.name}, which is not installed: pip install {install}."
-        ) from error
+        raise MissingExtra(f"{what} needs the package {error.name}: pip install {install}.") from error
 
 
 def absent(name: str, missing: MissingExtra) -> type:

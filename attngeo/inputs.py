@@ -64,13 +64,9 @@ def read_bytes(path: Path, refuse: Refuse) -> bytes:
 
 def read_json(path: Path, kind: type[T] | Any, refuse: Refuse) -> T:
     """The content of a JSON file, if it is of a kind."""
-    return parse_json(read_bytes(path, refuse), kind, refuse)
-
-
-def parse_json(text: str | bytes, kind: type[T] | Any, refuse: Refuse) -> T:
-    """What a JSON text says, if it is of a kind."""
+    content = read_bytes(path, refuse)
     try:
-        value = json.loads(text)
+        value = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise refuse(f"not valid JSON: {cause(error)}") from error
     return checked(value, kind, refuse)

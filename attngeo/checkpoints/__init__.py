@@ -1,8 +1,8 @@
 """From a file or a Hub repository to forms: which tensors are queries and keys, and only their bytes read.
 
 `architectures` knows the names of each model type, `repositories` and `hub` find the files, `tensorfiles` reads single
-tensors out of their bytes (`byte_sources`), `quantised` and `gguf_files` those of few bits, `layers` makes a
-form of each layer; `models` does so for a model in memory. No model code is run, nothing is unpickled.
+tensors out of their bytes, `quantised` and `gguf_files` those of few bits, `layers` makes a form of each layer;
+`models` does so for a model in memory. No model code is run, nothing is unpickled.
 """
 
 from attngeo.checkpoints.architectures import Attention, Tower, register_architecture

@@ -13,7 +13,7 @@ from torch import Size, Tensor
 from attngeo.checkpoints.architectures import ARCHITECTURES
 from attngeo.checkpoints.architectures.locate import places
 from attngeo.checkpoints.architectures.plans import LayerPlan
-from attngeo.checkpoints.sources import open_repository
+from attngeo.checkpoints.repositories import open_repository
 from attngeo.checkpoints.tensorfiles import TensorFile
 from attngeo.errors import CheckpointError
 from attngeo.inputs import checked, local_path
@@ -166,8 +166,5 @@ def open_adapter(path_or_id: str | PathLike) -> Adapter:
     config, files = repository.json(CONFIG), (repository.open(name) for name in WEIGHTS)
     file = next((file for file in files if file is not None), None)
     if config is None or file is None:
-        raise CheckpointError(
-            f"{repository.name} has no {CONFIG} with {' or '.join(WEIGHTS)}; an adapter is a folder that peft has"
-            f" written."
-        )
+        raise CheckpointError(f"{repository.name} has no {CONFIG} and {WEIGHTS[0]}, as peft writes them.")
     return Adapter(repository.name, config, file)

@@ -15,8 +15,7 @@ import torch
 from torch import Size, Tensor
 
 from attngeo.checkpoints.architectures.entry import BLOCKS, Attention, Entry, Positions
-from attngeo.checkpoints.byte_sources import unreadable
-from attngeo.checkpoints.tensorfiles import TensorFile
+from attngeo.checkpoints.tensorfiles import TensorFile, unreadable
 from attngeo.errors import CheckpointError, needs
 
 TABLE = Positions(table="position_embd")  # the converter of llama.cpp leaves out rows of padding
@@ -58,9 +57,7 @@ class GgufFile(TensorFile):
         except OSError as error:
             raise unreadable(path, error) from error
         except Exception as error:  # the package gguf checks little of what it reads
-            raise CheckpointError(
-                f"{self.name} is no whole GGUF file; it is truncated or corrupt: fetch it again."
-            ) from error
+            raise CheckpointError(f"{self.name} is no whole GGUF file; fetch it again.") from error
         self.shapes = {name: Size(map(int, reversed(tensor.shape))) for name, tensor in self._tensors.items()}
 
     @property
@@ -105,13 +102,13 @@ class GgufFile(TensorFile):
 
 def gguf_path(path: Path, adapter: object = None) -> Path | None:
     """The GGUF file that a path is, or that a folder without a config.json holds alone; with an adapter refused."""
-    found = [path] if path.is_file() else [] if (path / "config.json").is_file() else sorted(path.glob("*"))
-    found = [file for file in found if file.suffix.lower() == ".gguf"]
-    if found and path.is_dir() and len(found) != len(_pieces(found[0])):
-        raise CheckpointError(f"{path} holds {len(found)} GGUF files, each a model; name one of them: {found[0]}.")
-    if found and adapter is not None:
-        raise CheckpointError(f"{found[0].name} is a GGUF file; adapters are merged into the model it was made from.")
-    return found[0] if found else None
+    files = [path] if path.is_file() else [] if (path / "config.json").is_file() else sorted(path.glob("*"))
+    files = [file for file in files if file.suffix.lower() == ".gguf"]
+    if files and path.is_dir() and len(files) != len(_pieces(files[0])):
+        raise CheckpointError(f"{path} holds {len(files)} GGUF files, each a model; name one of them: {files[0]}.")
+    if files and adapter is not None:
+        raise CheckpointError(f"{files[0].name} is a GGUF file; adapters are merged into the model it was made from.")
+    return files[0] if files else None
 
 
 def _pieces(path: Path) -> list[Path]:

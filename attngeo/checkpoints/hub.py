@@ -1,4 +1,7 @@
-"""A repository on the Hugging Face Hub; token, endpoint, offline mode and cache are those of huggingface_hub."""
+"""A repository on the Hugging Face Hub; token, endpoint, offline mode and cache are those of huggingface_hub.
+
+Byte ranges are kept once read: by repository, commit and file among huggingface_hub's assets.
+"""
 
 import errno
 import logging
@@ -6,9 +9,11 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
 from huggingface_hub import constants, get_hf_file_metadata, hf_hub_download, hf_hub_url, try_to_load_from_cache
 from huggingface_hub.errors import (
     EntryNotFoundError,
@@ -22,11 +27,9 @@ from huggingface_hub.errors import (
 )
 from huggingface_hub.utils import build_hf_headers, get_session, hf_raise_for_status
 
-from attngeo.checkpoints.byte_sources import Bytes, LocalBytes, empty
-from attngeo.checkpoints.kept import keep, kept_folder
-from attngeo.checkpoints.repositories import Repository
-from attngeo.checkpoints.tensorfiles import SafetensorsFile, TensorFile
+from attngeo.checkpoints.tensorfiles import Repository, SafetensorsFile, TensorFile, read_range
 from attngeo.errors import CheckpointError
+from attngeo.files.atomic import atomic_path
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -37,6 +40,11 @@ FIRST_WAIT = 0.5  # seconds
 PASSING = {None, 408, 425, 429, 500, 502, 503, 504}  # answers, or none, after which it is worth asking again
 _POOL = ThreadPoolExecutor(IN_FLIGHT, thread_name_prefix="attngeo-range")  # its threads start with the first piece
 _OF_THE_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS}
+
+
+def cache_folder() -> Path:
+    """Where ranges are kept, each in a file below repository, commit and file."""
+    return Path(constants.HF_ASSETS_CACHE) / "attngeo"
 
 
 class HubRepository(Repository):
@@ -72,7 +80,8 @@ class HubRepository(Repository):
         """A file of tensors: from the cache, or by byte ranges, or, if it has no header to go by, downloaded."""
         if self._cached(file) is not None:
             return super().open(file)
-        folder = kept_folder(self.name, self.revision, self._within + file)
+        names = (self.name.replace("/", "--"), self.revision, f"{self._within}{file}".replace("/", "--"))
+        folder = cache_folder().joinpath(*names)
         size = next((int(path.name.rpartition("-")[2]) for path in folder.glob("[0-9]*-of-*")), None)
         if size is None and not constants.HF_HUB_OFFLINE:
             try:
@@ -83,7 +92,8 @@ class HubRepository(Repository):
         if size is None:
             return None
         if file.endswith(".safetensors"):
-            return SafetensorsFile(HubBytes(self, file, folder, size))
+            content = partial(self._range, file, folder, size)
+            return SafetensorsFile(f"{file} of {self.name}", size, content, remote=True)
         logger.warning("%s has no safetensors: %s is downloaded whole (%.2f GB)", self.name, file, size / 1e9)
         return super().open(file)
 
@@ -94,11 +104,22 @@ class HubRepository(Repository):
                 f"{self.name} is not in the cache with its weights ({files}), and HF_HUB_OFFLINE is set; unset it or"
                 f" give a local path."
             )
-        return CheckpointError(
-            f"{self.name} on the Hub has no weights that can be read ({files}); convert it with save_pretrained."
-        )
+        return CheckpointError(f"{self.name} has no weights on the Hub ({files}); convert it with save_pretrained.")
 
-    def piece(self, file: str, start: int, stop: int) -> bytes:
+    def _range(self, file: str, folder: Path, size: int, start: int, stop: int) -> memoryview:
+        """Bytes [start, stop) of a file, from ``folder``, in which each range is a file, or else put there."""
+        path = folder / f"{start}-{stop}-of-{size}"
+        if path.is_file() and path.stat().st_size == stop - start:
+            return read_range(path, 0, stop - start)
+        data, starts = np.empty(stop - start, np.uint8).data, range(start, stop, PIECE)
+        pieces = _POOL.map(lambda at: self._piece(file, at, min(at + PIECE, stop)), starts)
+        for at, piece in zip(starts, pieces, strict=True):
+            data[at - start : at - start + len(piece)] = piece
+        with suppress(OSError), atomic_path(path) as temporary:  # what cannot be kept is read again
+            temporary.write_bytes(data)
+        return data
+
+    def _piece(self, file: str, start: int, stop: int) -> bytes:
         """Bytes [start, stop) of a file, from wherever the Hub sends us for them."""
 
         def ask() -> bytes | None:
@@ -154,60 +175,25 @@ class HubRepository(Repository):
     @contextmanager
     def _explained(self, file: str) -> Iterator[None]:
         """The Hub's errors in one sentence each."""
-        page = f"{constants.ENDPOINT}/{self.name}"
+        hub = constants.ENDPOINT
         try:
             yield
-        except GatedRepoError as error:
-            raise CheckpointError(
-                f"{self.name} is gated: ask for access at {page}, then set HF_TOKEN to a token of that account."
-            ) from error
-        except RevisionNotFoundError as error:
-            raise CheckpointError(
-                f"{self.name} has no revision {self.revision!r}; see its branches and tags at {page}."
-            ) from error
-        except (RepositoryNotFoundError, HFValidationError) as error:
-            raise CheckpointError(
-                f"there is no file or folder {self.name!r} here and no public repository of that id at"
-                f" {constants.ENDPOINT}; check the spelling, or set HF_TOKEN if it is private."
-            ) from error
-        except (HTTPError, OSError) as error:
+        except (HTTPError, OSError, HFValidationError) as error:
             if getattr(error, "errno", None) in _OF_THE_DISK:
                 raise
-            status = _status(error)
-            why = f"{constants.ENDPOINT} answered {status}" if status else f"{constants.ENDPOINT} cannot be reached"
-            why = "HF_HUB_OFFLINE is set" if constants.HF_HUB_OFFLINE else why
-            remedy = "check HF_TOKEN" if status in (401, 403) else "try again later or give a local path"
-            raise CheckpointError(
-                f"there is no file or folder {self.name!r} here, and {file} of that Hub repository cannot be read:"
-                f" {why}; {remedy}."
-            ) from error
-
-
-class HubBytes(Bytes):
-    """A file on the Hub: ranges are read from ``folder``, each a file there, and those that it has not are put there.
-
-    Raises:
-        CheckpointError: on reading: the server keeps failing, refuses, or has no ranges.
-    """
-
-    remote = True
-
-    def __init__(self, repository: HubRepository, file: str, folder: Path, size: int) -> None:
-        self.name, self.size = f"{file} of {repository.name}", size
-        self._repository, self._file, self._folder = repository, file, folder
-
-    def read(self, start: int, stop: int) -> memoryview:
-        """Bytes [start, stop)."""
-        path = self._folder / f"{start}-{stop}-of-{self.size}"
-        if path.is_file() and path.stat().st_size == stop - start:
-            return LocalBytes(path).read(0, stop - start)
-        data, starts = empty(stop - start), range(start, stop, PIECE)
-        pieces = _POOL.map(lambda at: self._repository.piece(self._file, at, min(at + PIECE, stop)), starts)
-        for at, piece in zip(starts, pieces, strict=True):
-            data[at - start : at - start + len(piece)] = piece
-        with suppress(OSError):  # what cannot be kept is read again
-            keep(path, data)
-        return data
+            if isinstance(error, GatedRepoError):
+                why = f"is gated: ask for access at {hub}/{self.name}, then set HF_TOKEN to a token of that account"
+            elif isinstance(error, RevisionNotFoundError):
+                why = f"has no revision {self.revision!r}; see its branches and tags at {hub}/{self.name}"
+            elif isinstance(error, RepositoryNotFoundError | HFValidationError):
+                why = f"is no file or folder here and no public repository at {hub}; check it, or set HF_TOKEN"
+            else:
+                status = _status(error)
+                why = f"{hub} answered {status}" if status else f"{hub} cannot be reached"
+                why = "HF_HUB_OFFLINE is set" if constants.HF_HUB_OFFLINE else why
+                remedy = "check HF_TOKEN" if status in (401, 403) else "try again later or give a local path"
+                why = f"is no file or folder here, and its {file} on the Hub cannot be read: {why}; {remedy}"
+            raise CheckpointError(f"{self.name} {why}.") from error
 
 
 def _patiently(ask: Callable[[], T], attempts: int) -> T:

@@ -8,13 +8,12 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from itertools import islice
 from os import PathLike
-from typing import Annotated, Any, get_args, overload
+from typing import Any, get_args, overload
 
 import torch
 from jaxtyping import Float
-from msgspec import Meta
 
 from attngeo.bilinear.form import BilinearForm
 from attngeo.bilinear.positions import sinusoids
@@ -23,22 +22,13 @@ from attngeo.checkpoints.architectures import ARCHITECTURES
 from attngeo.checkpoints.architectures.entry import ABSOLUTE, Entry, Matrix, Part
 from attngeo.checkpoints.architectures.locate import Misfit, Name, locate, value_of
 from attngeo.checkpoints.architectures.plans import LayerPlan
-from attngeo.checkpoints.dequantise import FLOAT8
 from attngeo.checkpoints.gguf_files import GgufFile, gguf_path
-from attngeo.checkpoints.quantised import WAY_OUT, quantised, refusal
-from attngeo.checkpoints.repositories import LocalFolder, Repository
-from attngeo.checkpoints.sources import open_repository
-from attngeo.checkpoints.tensorfiles import SUFFIXES, TensorFile, no_tensors
+from attngeo.checkpoints.quantised import FLOAT8, WAY_OUT, quantised, refusal
+from attngeo.checkpoints.repositories import LocalFolder, open_repository, weight_files
+from attngeo.checkpoints.tensorfiles import SUFFIXES, Repository, TensorFile, no_tensors
 from attngeo.errors import CheckpointError, ParameterError
-from attngeo.inputs import checked, local_path
+from attngeo.inputs import local_path
 
-# first found, first taken; an index names the files of a sharded checkpoint
-WEIGHTS = (
-    "model.safetensors",
-    "model.safetensors.index.json",
-    "pytorch_model.bin",
-    "pytorch_model.bin.index.json",
-)
 QK_NORMS = ("q_norm", "k_norm", "q_layernorm", "k_layernorm", "query_norm", "query_layernorm")
 TABLE_APART = "positions/embeddings.safetensors"  # in a folder whose weights leave out the position table
 WITHOUT_TABLE = {  # kinds of positions outside the embedding, in words
@@ -54,9 +44,6 @@ WITHOUT_TABLE = {  # kinds of positions outside the embedding, in words
 }
 AHEAD = 64 * 2**20  # bytes of this and later layers that are fetched over a network while one is worked on
 READERS = 8  # layers fetched at the same time
-# name of a shard: nothing outside the folder
-File = Annotated[str, Meta(pattern=r"^(?![\\/])(?!(.*[\\/])?\.\.([\\/]|$))[^\x00-\x1f]+$", max_length=240)]
-SHARDS_AT_ONCE = 8  # headers of a sharded checkpoint read at the same time
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,16 +167,12 @@ class Checkpoint:
         if not any(file.remote for file in self._all_files):
             yield from map(self.read, self.plans)
             return
-        pool, coming, ahead = ThreadPoolExecutor(READERS), deque[Future](), 0  # bytes of the layers that are coming
+        pool, later, coming = ThreadPoolExecutor(READERS), iter(self.plans), deque[Future]()
+        most = math.ceil(AHEAD / max(map(self._size, self.plans), default=1))
         try:
-            for number, plan in enumerate(self.plans):
-                for later in self.plans[number + len(coming) :]:
-                    if coming and ahead >= AHEAD:
-                        break
-                    coming.append(pool.submit(self.read, later))
-                    ahead += self._size(later)
+            for _ in self.plans:
+                coming.extend(pool.submit(self.read, plan) for plan in islice(later, most - len(coming)))
                 yield coming.popleft().result()
-                ahead -= self._size(plan)
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
@@ -211,13 +194,13 @@ class Checkpoint:
         names = {name.rpartition(".")[0] for name in self._files}
         modules = {plan.module for plan in self.plans}
         kinds = dict.fromkeys(plan.positions.kind for plan in self.plans if plan.positions)
-        capped = any(key == "attn_logit_softcapping" and value for key, value in _flat(self._config))
+        configs = [self._config, *(value for value in self._config.values() if isinstance(value, Mapping))]
         has = {
             **{f"positions {WITHOUT_TABLE[kind]}": True for kind in kinds if kind in WITHOUT_TABLE},
             "gains of the layer normalisation before": not self.fold_norm and any(plan.norm for plan in self.plans),
             "norms of queries and keys": any(f"{m}.{norm}" in names for m in modules for norm in QK_NORMS),
             "biases": any(f"{plan.query.removesuffix('weight')}bias" in self._files for plan in self.plans),
-            "a soft cap of the logits": capped,
+            "a soft cap of the logits": any(config.get("attn_logit_softcapping") for config in configs),
         }
         return [what for what, there in has.items() if there]
 
@@ -240,7 +223,8 @@ class Checkpoint:
             gain = read[norm].to(torch.promote_types(form.wq.dtype, torch.float32))[:, None] + plan.norm_offset
             form = BilinearForm(form.wq * (gain if self.matrix == "qk" else 1), form.wk * gain)
         for name, factor in zip(plan.names(self.matrix), (form.wq, form.wk), strict=True):
-            if not all(_is_finite(head) for head in factor):
+            least, greatest = zip(*(torch.aminmax(head.mT) for head in factor), strict=True)  # NaN if any is
+            if not torch.stack((*least, *greatest)).isfinite().all():
                 raise CheckpointError(
                     f"{self.name}: {name} holds NaN or infinite weights; training diverged or the file is damaged:"
                     f" fetch it again or open another checkpoint."
@@ -260,32 +244,32 @@ class Checkpoint:
         Raises:
             CheckpointError: the layer takes no positions so, or their table is not in the files.
         """
-        told = plan.positions
+        entry = plan.positions
         if plan.part == "cross":
             raise CheckpointError(f"{self.name}: cross-attention joins two sequences, each with positions of its own.")
-        if told is None or told.kind not in ABSOLUTE:
-            how = WITHOUT_TABLE.get(told.kind, f"as {told.kind}") if told else "in a way that its entry does not tell"
+        if entry is None or entry.kind not in ABSOLUTE:
+            how = WITHOUT_TABLE.get(entry.kind, f"as {entry.kind}") if entry else "in a way that no entry tells"
             raise CheckpointError(
                 f"{self.name}: its {plan.part} takes positions {how}, and adds no table of them to the embedding that a"
                 f" score could be split by."
             )
-        if not told.table and not told.computed:
+        if not entry.table and not entry.computed:
             raise CheckpointError(
-                f"{self.name}: the files hold no table of the {told.kind} positions of its {plan.part} under a name"
+                f"{self.name}: the files hold no table of the {entry.kind} positions of its {plan.part} under a name"
                 f" that is known; fetch the whole checkpoint, or score it without splitting by positions."
             )
         d = self._files[plan.query].shapes[plan.query][0 if plan.layout.transposed else 1]
-        if not told.table:
-            return sinusoids(told.computed, d) * gain
-        rows = self._weight(told.table, None).double().flatten(0, -2)
-        patches_alone = told.first == 1 and math.isqrt(len(rows)) ** 2 == len(rows)  # no row of a class token
-        rows = rows[0 if patches_alone else told.first :] * gain
-        if told.map and rows.shape[1] != d:
-            rows = rows @ self._weight(told.map, None).double().T
+        if not entry.table:
+            return sinusoids(entry.computed, d) * gain
+        rows = self._weight(entry.table, None).double().flatten(0, -2)
+        patches_alone = entry.first == 1 and math.isqrt(len(rows)) ** 2 == len(rows)  # no row of a class token
+        rows = rows[0 if patches_alone else entry.first :] * gain
+        if entry.map and rows.shape[1] != d:
+            rows = rows @ self._weight(entry.map, None).double().T
         if rows.shape[1] != d:
             raise CheckpointError(
-                f"{self.name}: {told.table} has rows of width {rows.shape[1]} and the layers have {d}; the files belong"
-                f" to different models."
+                f"{self.name}: {entry.table} has rows of width {rows.shape[1]} and the layers have {d}; the files are"
+                f" those of different models."
             )
         return rows
 
@@ -333,9 +317,7 @@ def open_checkpoint(
         ParameterError: another matrix.
     """
     if not isinstance(path_or_id, str | PathLike):
-        raise CheckpointError(
-            f"open_checkpoint needs a path or a Hub id, not a {type(path_or_id).__name__}; open_model takes models."
-        )
+        raise CheckpointError(f"a {type(path_or_id).__name__} is no path and no Hub id; open_model takes models.")
     path = local_path(path_or_id, CheckpointError)
     if not str(path_or_id).strip():  # an empty path is the current folder
         raise CheckpointError(f"there is no file or folder {str(path_or_id)!r}; check the path.")
@@ -354,7 +336,7 @@ def open_checkpoint(
     config = _config(repository)
     own_type = None if model_type in (None, config["model_type"]) else f"{config['model_type']}"
     config["model_type"] = model_type or config["model_type"]
-    files = _weight_files(repository, file.name if file else "")
+    files = weight_files(repository, file.name if file else "")
     if isinstance(repository, LocalFolder) and (apart := repository.open(TABLE_APART)) is not None:
         files.append(apart)
     merged = None if adapter is None else open_adapter(adapter)
@@ -373,46 +355,3 @@ def _config(repository: Repository) -> dict[str, Any]:
     # configs of the first years name none; transformers then goes by the repository's name
     named = max((name for name in ARCHITECTURES if name in repository.name.lower()), key=len, default="")
     return {**config, "model_type": config.get("model_type") or named}
-
-
-def _flat(config: Mapping) -> Iterator[tuple[str, Any]]:
-    """Keys and values of a config and of those within it."""
-    for key, value in config.items():
-        yield key, value
-        if isinstance(value, Mapping):
-            yield from _flat(value)
-
-
-def _is_finite(head: torch.Tensor) -> bool:
-    """Whether no weight is NaN or infinite, without a copy of the weights."""
-    least, greatest = torch.aminmax(head.mT)  # NaN if any is
-    return bool(torch.isfinite(least) and torch.isfinite(greatest))
-
-
-def _weight_files(repository: Repository, weights: str) -> list[TensorFile]:
-    """The files of tensors: the one asked for, or those of the first of WEIGHTS that is there."""
-    for name in (weights,) if weights else (*WEIGHTS, *repository.other_weights()):
-        if name.endswith(".index.json"):
-            if repository.fetch(name) is not None:
-                with ThreadPoolExecutor(SHARDS_AT_ONCE) as pool:
-                    return list(pool.map(partial(_shard, repository, name), _shards(repository, name)))
-        elif (file := repository.open(name)) is not None:
-            return [file]
-    raise repository.absent(weights or f"weights of a usual name ({', '.join(WEIGHTS)})")
-
-
-def _shards(repository: Repository, index: str) -> list[str]:
-    weight_map = checked(
-        (repository.json(index) or {}).get("weight_map"),
-        Annotated[dict[str, File], Meta(min_length=1)],
-        lambda _: CheckpointError(
-            f"{index} of {repository.name} has no weight_map to files beside it; fetch it again."
-        ),
-    )
-    return sorted(set(weight_map.values()))
-
-
-def _shard(repository: Repository, index: str, shard: str) -> TensorFile:
-    if (file := repository.open(shard)) is None:
-        raise repository.absent(f"{shard}, which {index} names")
-    return file

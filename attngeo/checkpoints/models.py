@@ -11,10 +11,11 @@ from attngeo.checkpoints.adapters import Adapter
 from attngeo.checkpoints.architectures.entry import LAYOUTS, Matrix, Part
 from attngeo.checkpoints.architectures.plans import LayerPlan
 from attngeo.checkpoints.layers import Checkpoint
-from attngeo.checkpoints.tensorfiles import TensorFile, bytes_of
+from attngeo.checkpoints.tensorfiles import TensorFile
 from attngeo.errors import CheckpointError
 
 BELOW = ".base_layer."  # in the name of a weight below an adapter
+SHARDED = "full_tensor"  # what torch.distributed.tensor.DTensor has, and other tensors have not
 PACKED = (".qweight", ".weight_packed", ".weight_shape")  # how GPTQ, AWQ and compressed-tensors end a weight's name
 
 
@@ -28,14 +29,10 @@ class Weights(TensorFile):
         self.name, self.tensors, self.gather = name, state, gather
         self.shapes = {weight: tensor.shape for weight, tensor in state.items()}
 
-    def size(self, tensor: str, rows: tuple[int, int] | None = None) -> int:
-        """Bytes of what `read` gives."""
-        return bytes_of(self.tensors[tensor], rows)
-
     def read(self, tensor: str, rows: tuple[int, int] | None = None) -> Tensor:
         """The tensor, or its rows [start, stop); from an Apple GPU, which has no float64, a copy."""
         whole: Any = self.tensors[tensor].detach()
-        whole = whole.full_tensor() if self.gather and _is_sharded(whole) else whole
+        whole = whole.full_tensor() if self.gather and hasattr(whole, SHARDED) else whole
         part = whole[slice(*(rows or (None,)))]
         return part.cpu() if part.device.type == "mps" else part
 
@@ -165,9 +162,7 @@ def _adapted(
     active: Any = getattr(model, "active_adapters", list(configs))  # a method of transformers, a property of peft
     active = active() if callable(active) else active
     if len(active) != 1 or active[0] not in configs:
-        raise CheckpointError(
-            f"{kind} has {len(active)} active adapters, and one can be scored; set_adapter, or merge_and_unload()."
-        )
+        raise CheckpointError(f"{kind} has {len(active)} active adapters, not one: set_adapter, or merge_and_unload().")
     base = {name.replace(BELOW, "."): tensor for name, tensor in state.items() if ".lora_" not in name}
     layers = [module for module in model.modules() if hasattr(module, "base_layer")]
     if any(getattr(layer, "merged", False) or getattr(layer, "disable_adapters", False) for layer in layers):
@@ -189,18 +184,12 @@ def _require_numbers(name: str, config: Mapping, state: Mapping[str, Tensor]) ->
             raise _quantised(name, weight, str(method or tensor.dtype))
 
 
-def _is_sharded(tensor: Tensor) -> bool:
-    return hasattr(tensor, "full_tensor")  # torch.distributed.tensor.DTensor
-
-
 def _require_whole(name: str, weight: str, tensor: Tensor, gather: bool) -> None:
-    if _is_sharded(tensor):
+    if hasattr(tensor, SHARDED):
         if not gather:
             raise _sharded(name, weight)
     elif tensor.is_meta:
-        raise CheckpointError(
-            f"{weight} of {name} is on the meta device and holds no numbers; load the weights, without offloading them."
-        )
+        raise CheckpointError(f"{weight} of {name} holds no numbers (meta device): load it, without offloading.")
     elif type(tensor) not in (Tensor, nn.Parameter):
         raise _quantised(name, weight, type(tensor).__name__)
 
@@ -213,6 +202,4 @@ def _sharded(name: str, weight: str) -> CheckpointError:
 
 
 def _quantised(name: str, weight: str, how: str) -> CheckpointError:
-    return CheckpointError(
-        f"{weight} of {name} is quantised ({how}); call dequantize() on the model, or open the original checkpoint."
-    )
+    return CheckpointError(f"{weight} of {name} is quantised ({how}); dequantize() the model, or open the original.")

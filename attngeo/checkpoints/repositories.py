@@ -1,51 +1,34 @@
-"""Where a checkpoint's files are: a local folder, or (`hub`) a repository on the Hub."""
+"""What a path or an id stands for: a local folder, or (`hub`) a repository on the Hub."""
 
 import os
 import re
-from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Annotated, NamedTuple
 
-from attngeo.checkpoints.tensorfiles import SUFFIXES, TensorFile, open_tensors
+from msgspec import Meta
+
+from attngeo.checkpoints.tensorfiles import SUFFIXES, Repository, TensorFile
 from attngeo.errors import CheckpointError
-from attngeo.inputs import read_json
+from attngeo.inputs import checked, local_path
 
+# first there, first taken; an index names the files of a sharded checkpoint
+WEIGHTS = (
+    "model.safetensors",
+    "model.safetensors.index.json",
+    "pytorch_model.bin",
+    "pytorch_model.bin.index.json",
+)
+# name of a shard: nothing outside the folder
+File = Annotated[str, Meta(pattern=r"^(?![\\/])(?!(.*[\\/])?\.\.([\\/]|$))[^\x00-\x1f]+$", max_length=240)]
+SHARDS_AT_ONCE = 8  # headers of a sharded checkpoint read at the same time
 OF_TRAINER = ("optimizer", "scheduler", "training_args", "rng_state", "random_states", "scaler")  # beside weights
-
-
-class Repository:
-    """A named set of files."""
-
-    name: str
-    revision: str
-
-    def fetch(self, file: str) -> Path | None:
-        """A local path of a small file, None where there is none."""
-        raise NotImplementedError
-
-    def json(self, file: str) -> Mapping | None:
-        """The content of a JSON file that holds an object, None where there is no such file."""
-        path = self.fetch(file)
-        if path is None:
-            return None
-        return read_json(
-            path,
-            dict[str, Any],
-            lambda why: CheckpointError(f"{file} of {self.name} cannot be read ({why}); mend or fetch it again."),
-        )
-
-    def open(self, file: str) -> TensorFile | None:
-        """A file of tensors, None where there is none."""
-        path = self.fetch(file)
-        return None if path is None else open_tensors(path)
-
-    def other_weights(self) -> list[str]:
-        """Weight files under names of their own, to be tried last."""
-        return []
-
-    def absent(self, files: str) -> CheckpointError:
-        """The error for files that could not be opened."""
-        raise NotImplementedError
+# an id, ID@REVISION, hf://ID, or the address of a page of the Hub
+ADDRESS = re.compile(
+    r"(?:(?:(?:https?://)?(?:www\.)?(?:huggingface\.co|hf\.co)/|hf://)(?P<page>[^@/?#]+(?:/[^@/?#]+)?)"
+    r"(?:/(?:tree/(?P<tree>[^/?#]+)(?:/(?P<folder>[^?#]+?))?|(?:blob|resolve)/(?P<blob>[^/?#]+)(?:/(?P<file>[^?#]*))?))?/?(?:[?#].*)?|(?P<id>(?![./~\\])[^@/:]+(?:/[^@/]+)?))(?:@(?P<revision>.+))?"
+)
 
 
 class LocalFolder(Repository):
@@ -64,8 +47,8 @@ class LocalFolder(Repository):
 
     def other_weights(self) -> list[str]:
         """The one weight file of the folder, where there is exactly one of its kind."""
-        found = weight_names(self.path)
-        return found if len(found) == 1 else []
+        names = weight_names(self.path)
+        return names if len(names) == 1 else []
 
     def absent(self, files: str) -> CheckpointError:
         """The error for files that are not there, with the way out that what is there instead suggests."""
@@ -86,8 +69,8 @@ class LocalFolder(Repository):
 def weight_names(folder: Path) -> list[str]:
     """Names of the weight files in a folder, of the first kind that is there."""
     for suffix in SUFFIXES:
-        if found := sorted(path.name for path in folder.glob(f"*{suffix}") if not path.name.startswith(OF_TRAINER)):
-            return found
+        if names := sorted(path.name for path in folder.glob(f"*{suffix}") if not path.name.startswith(OF_TRAINER)):
+            return names
     return []
 
 
@@ -104,3 +87,68 @@ def saved_steps(folder: Path) -> list[Path]:
 
 def _is_saved(folder: Path) -> bool:
     return any((folder / name).is_file() for name in ("config.json", "adapter_config.json"))
+
+
+class Named(NamedTuple):
+    """What a word says of a repository on the Hub."""
+
+    id: str
+    revision: str | None
+    subfolder: str
+
+
+def named_on_the_hub(text: str) -> Named | None:
+    """The repository that an id, ID@REVISION or an address stands for; None where it can be none."""
+    match = ADDRESS.fullmatch(text.strip())
+    if match is None or (match["id"] and Path(text).suffix in SUFFIXES):
+        return None
+    revision = match["revision"] or match["tree"] or match["blob"]
+    folder = match["folder"] or (match["file"] or "").rpartition("/")[0]
+    return Named(match["page"] or match["id"], revision, folder)
+
+
+def open_repository(
+    path_or_id: str | PathLike, revision: str | None = None, first: str = "config.json", subfolder: str = ""
+) -> Repository:
+    """The folder of that name, else the Hub repository of that id, which must have the file ``first``."""
+    text = str(path_or_id).strip()
+    path = local_path(path_or_id, CheckpointError)
+    if text and path.is_dir():
+        if revision is not None:
+            raise CheckpointError(f"{path} is a local folder, which has no revision {revision!r}; leave it out.")
+        return LocalFolder(path)
+    named = named_on_the_hub(text)
+    if named is None:
+        raise CheckpointError(f"there is no file or folder {str(path_or_id)!r}; check the path.")
+    if None not in (revision, named.revision) and revision != named.revision:
+        raise CheckpointError(f"{text} names the revision {named.revision!r} and not {revision!r}; give one of them.")
+    from attngeo.checkpoints.hub import HubRepository
+
+    return HubRepository(named.id, revision or named.revision, first, subfolder or named.subfolder)
+
+
+def weight_files(repository: Repository, weights: str = "") -> list[TensorFile]:
+    """The files of tensors: the one asked for, or those of the first of WEIGHTS that is there."""
+    for name in (weights,) if weights else (*WEIGHTS, *repository.other_weights()):
+        if not name.endswith(".index.json"):
+            if (file := repository.open(name)) is not None:
+                return [file]
+        elif repository.fetch(name) is not None:
+            shards = _shards(repository, name)
+            with ThreadPoolExecutor(SHARDS_AT_ONCE) as pool:
+                files = dict(zip(shards, pool.map(repository.open, shards), strict=True))
+            if missing := [shard for shard, file in files.items() if file is None]:
+                raise repository.absent(f"{missing[0]}, which {name} names")
+            return [file for file in files.values() if file is not None]
+    raise repository.absent(weights or f"weights of a usual name ({', '.join(WEIGHTS)})")
+
+
+def _shards(repository: Repository, index: str) -> list[str]:
+    weight_map = checked(
+        (repository.json(index) or {}).get("weight_map"),
+        Annotated[dict[str, File], Meta(min_length=1)],
+        lambda _: CheckpointError(
+            f"{index} of {repository.name} has no weight_map to files beside it; fetch it again."
+        ),
+    )
+    return sorted(set(weight_map.values()))

@@ -9,7 +9,6 @@ from attngeo.bilinear.positions import position_space
 from attngeo.bilinear.rows import ScoreRow, ScoreTable, form_rows
 from attngeo.bilinear.scores import GAMMA, Convention
 from attngeo.checkpoints.architectures.entry import Matrix, Positions
-from attngeo.checkpoints.architectures.plans import LayerPlan
 from attngeo.checkpoints.layers import AttentionLayer, Checkpoint, open_checkpoint
 from attngeo.checkpoints.models import open_model
 from attngeo.errors import CheckpointError, ParameterError
@@ -71,28 +70,22 @@ def layer_rows(
     return form_rows(layer.form, about, gamma, per_head, convention, bool(layer.norm))
 
 
-class PositionSpaces:
-    """The position space of every layer of a checkpoint, each table read once; ``missing`` says of others why not.
+def position_spaces(checkpoint: Checkpoint) -> tuple[dict[tuple[str, Positions | None], Tensor], list[str]]:
+    """Orthonormal bases (d, k) of position spaces, by part and positions of a plan; and why others have none.
 
     Raises:
         CheckpointError: no layer's positions are rows that can be read.
     """
-
-    def __init__(self, checkpoint: Checkpoint) -> None:
-        self.missing: list[str] = []
-        self._spaces: dict[tuple[str, Positions | None], Tensor | None] = {}
-        for plan in checkpoint.plans:
-            key = plan.part, plan.positions
-            if key in self._spaces:
-                continue
-            try:
-                self._spaces[key] = position_space(checkpoint.position_rows(plan))
-            except CheckpointError as error:
-                self._spaces[key] = None
-                self.missing.append(str(error))
-        if not any(space is not None for space in self._spaces.values()):
-            raise CheckpointError(self.missing[0])
-
-    def of(self, plan: LayerPlan) -> Tensor | None:
-        """Its orthonormal basis (d, k), None where it has none."""
-        return self._spaces[plan.part, plan.positions]
+    spaces: dict[tuple[str, Positions | None], Tensor] = {}
+    missing: dict[tuple[str, Positions | None], str] = {}
+    for plan in checkpoint.plans:
+        place = plan.part, plan.positions
+        if place in spaces or place in missing:
+            continue
+        try:
+            spaces[place] = position_space(checkpoint.position_rows(plan))
+        except CheckpointError as error:
+            missing[place] = str(error)
+    if not spaces:
+        raise CheckpointError(next(iter(missing.values())))
+    return spaces, list(missing.values())

@@ -1,19 +1,23 @@
-"""Tensors out of one file by name, reading nothing else: safetensors by byte ranges, ``.bin`` by memory mapping."""
+"""Tensors out of one file by name, reading nothing else: safetensors by byte ranges, ``.bin`` by memory mapping.
+
+Ranges are those of a file on disk, or, in `hub`, of one on the Hub.
+"""
 
 import math
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
+import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
 from torch import Size, Tensor
 
-from attngeo.checkpoints.byte_sources import Bytes, LocalBytes, unreadable
 from attngeo.errors import CheckpointError
-from attngeo.inputs import cause
+from attngeo.inputs import cause, read_json
 
 _DTYPES = {
     "F64": torch.float64,
@@ -40,11 +44,13 @@ class TensorFile:
 
     name: str
     shapes: Mapping[str, Size]
+    tensors: Mapping[str, Tensor]  # where they are in memory, or mapped
     remote = False  # whether reading waits for a network
 
     def size(self, tensor: str, rows: tuple[int, int] | None = None) -> int:
         """Bytes of what `read` gives."""
-        raise NotImplementedError
+        length = self.shapes[tensor][0] if rows is None else rows[1] - rows[0]
+        return length * math.prod(self.shapes[tensor][1:]) * self.tensors[tensor].element_size()
 
     def read(self, tensor: str, rows: tuple[int, int] | None = None) -> Tensor:
         """The tensor, or its rows [start, stop)."""
@@ -62,38 +68,39 @@ class Stored(msgspec.Struct):
 class SafetensorsFile(TensorFile):
     """A ``.safetensors`` file: 8 bytes with the header's length, the header in JSON, then the tensors' bytes.
 
+    Args:
+        name: of the file.
+        length: its bytes.
+        content: gives those of [start, stop).
+        remote: whether that waits for a network.
+
     Raises:
         CheckpointError: the header is damaged.
 
     Source: https://huggingface.co/docs/safetensors (format).
     """
 
-    def __init__(self, source: Bytes) -> None:
-        self.name, self.remote, self._source = source.name, source.remote, source
-        if source.size < 8:
-            raise damaged(self.name)
-        length = int.from_bytes(bytes(source.read(0, 8)), "little")
-        if 8 + length > min(source.size, _MAX_HEADER):
-            raise damaged(self.name)
+    def __init__(self, name: str, length: int, content: Callable[[int, int], memoryview], remote: bool = False) -> None:
+        self.name, self.remote, self._content = name, remote, content
+        self._start = 8 + int.from_bytes(content(0, 8), "little") if length >= 8 else length + 1
+        if self._start > min(length, _MAX_HEADER):
+            raise damaged(name)
         try:
-            header = msgspec.json.decode(source.read(8, 8 + length), type=dict[str, msgspec.Raw])
+            header = msgspec.json.decode(content(8, self._start), type=dict[str, msgspec.Raw])
             header.pop("__metadata__", None)
             self._stored = {name: msgspec.json.decode(raw, type=Stored) for name, raw in header.items()}
         except (ValueError, RecursionError) as error:
             raise damaged(self.name) from error
-        self._start, self.shapes = 8 + length, {name: Size(entry.shape) for name, entry in self._stored.items()}
-        end = 0
+        self.shapes, end = {name: Size(entry.shape) for name, entry in self._stored.items()}, 0
         for name, entry in sorted(self._stored.items(), key=lambda item: item[1].data_offsets):
             start, stop = entry.data_offsets
             known = _DTYPES.get(entry.dtype)
             size = math.prod(entry.shape) * known.itemsize if known else stop - start
             if not start == end <= stop or stop - start != size:
-                raise damaged(
-                    self.name, f": the place of {name[:200]!r} does not fit its shape or the tensor before it"
-                )
+                raise damaged(self.name, f": the place of {name[:200]!r} fits neither shape nor order")
             end = stop
-        if self._start + end != source.size:
-            raise damaged(self.name, f": it should have {self._start + end} bytes and has {source.size}")
+        if self._start + end != length:
+            raise damaged(self.name, f": it should have {self._start + end} bytes and has {length}")
 
     def read(self, tensor: str, rows: tuple[int, int] | None = None) -> Tensor:
         """The tensor, or its rows [start, stop).
@@ -101,7 +108,7 @@ class SafetensorsFile(TensorFile):
         Raises:
             CheckpointError: its entries are of no type known here, or the file cannot be read.
         """
-        data = self._source.read(*self.extent(tensor, rows))
+        data = self._content(*self.extent(tensor, rows))
         shape = self.shapes[tensor]
         whole = torch.frombuffer(data, dtype=_DTYPES[self._stored[tensor].dtype])
         return whole.view(shape if rows is None else (rows[1] - rows[0], *shape[1:]))
@@ -155,20 +162,16 @@ class TorchFile(TensorFile):
             raise CheckpointError(f"{path} holds a {type(state).__name__} and no named tensors; save its weights.")
         state = next((state[key] for key in NESTED if isinstance(state.get(key), Mapping)), state)
         tensors = {f"{name}": value for name, value in state.items() if isinstance(value, Tensor)}
-        self._tensors = {n: t for n, t in tensors.items() if t.layout is torch.strided and not t.is_nested}
-        self.shapes = {name: tensor.shape for name, tensor in self._tensors.items()}
+        self.tensors = {n: t for n, t in tensors.items() if t.layout is torch.strided and not t.is_nested}
+        self.shapes = {name: tensor.shape for name, tensor in self.tensors.items()}
 
     def read(self, tensor: str, rows: tuple[int, int] | None = None) -> Tensor:
         """The tensor, or its rows [start, stop)."""
-        whole = self._tensors[tensor]
+        whole = self.tensors[tensor]
         in_all = math.prod(whole.shape) * whole.element_size()  # torch's own product overflows
         if whole.is_meta or in_all > whole.untyped_storage().nbytes():
             raise CheckpointError(f"{tensor} in {self.name} holds no numbers or repeats a few; save it contiguous.")
         return (whole[slice(*rows)] if rows else whole).clone()  # out of the mapping, so that the file may go
-
-    def size(self, tensor: str, rows: tuple[int, int] | None = None) -> int:
-        """Bytes of what `read` gives."""
-        return bytes_of(self._tensors[tensor], rows)
 
 
 def _require_whole(path: Path, lengths: list[int]) -> None:
@@ -179,10 +182,15 @@ def _require_whole(path: Path, lengths: list[int]) -> None:
         raise ValueError("records are not as long as their tensors")
 
 
-def bytes_of(tensor: Tensor, rows: tuple[int, int] | None) -> int:
-    """Bytes of a tensor's entries, or of those of its rows [start, stop)."""
-    length = tensor.shape[0] if rows is None else rows[1] - rows[0]
-    return length * math.prod(tensor.shape[1:]) * tensor.element_size()
+def read_range(path: Path, start: int, stop: int) -> memoryview:
+    """Bytes [start, stop) of a file on disk; CheckpointError if the disk or the permissions refuse."""
+    try:
+        data = np.fromfile(path, np.uint8, stop - start, offset=start)
+    except OSError as error:
+        raise unreadable(path, error) from error
+    if len(data) != stop - start:
+        raise CheckpointError(f"{path} ended while it was read; it changed meanwhile: run again.")
+    return data.data
 
 
 def open_tensors(path: Path) -> TensorFile:
@@ -190,12 +198,52 @@ def open_tensors(path: Path) -> TensorFile:
     if path.suffix == ".safetensors":
         try:
             with safe_open(path, "pt"):  # checks that the places of tensors fit their shapes and the file
-                return SafetensorsFile(LocalBytes(path))
+                return SafetensorsFile(path.name, path.stat().st_size, partial(read_range, path))
         except (SafetensorError, OSError) as error:
             raise damaged(f"{path}", f": {cause(error)}") from error
     if path.suffix in SUFFIXES:
         return TorchFile(path)
     raise no_tensors(path)
+
+
+class Repository:
+    """A named set of files: in `repositories` a folder, in `hub` a repository on the Hub."""
+
+    name: str
+    revision: str
+
+    def fetch(self, file: str) -> Path | None:
+        """A local path of a small file, None where there is none."""
+        raise NotImplementedError
+
+    def json(self, file: str) -> Mapping | None:
+        """The content of a JSON file that holds an object, None where there is no such file."""
+        path = self.fetch(file)
+        if path is None:
+            return None
+        return read_json(
+            path,
+            dict[str, Any],
+            lambda why: CheckpointError(f"{file} of {self.name} cannot be read ({why}); mend or fetch it again."),
+        )
+
+    def open(self, file: str) -> TensorFile | None:
+        """A file of tensors, None where there is none."""
+        path = self.fetch(file)
+        return None if path is None else open_tensors(path)
+
+    def other_weights(self) -> list[str]:
+        """Weight files under names of their own, to be tried last."""
+        return []
+
+    def absent(self, files: str) -> CheckpointError:
+        """The error for files that could not be opened."""
+        raise NotImplementedError
+
+
+def unreadable(path: Path, error: OSError) -> CheckpointError:
+    """Why a file that is there cannot be read."""
+    return CheckpointError(f"{path} cannot be read: {error.strerror}; check the file.")
 
 
 def damaged(name: str, why: str = "") -> CheckpointError:

@@ -1,5 +1,8 @@
 """``attngeo cache``: what is kept of the queries and keys that were read from the Hub."""
 
+import shutil
+from collections import Counter
+
 import click
 
 
@@ -10,12 +13,14 @@ def command(clear: bool) -> None:
 
     What was read once is read from there: without a connection, too. HF_HOME or HF_ASSETS_CACHE moves the folder.
     """
-    from attngeo.checkpoints import kept
+    from attngeo.checkpoints.hub import cache_folder
 
-    sizes = kept.sizes()
-    if clear:
-        kept.clear()
+    sizes: Counter[tuple[str, str]] = Counter()
+    for path in sorted(cache_folder().glob("*/*/*/*")):
+        sizes[path.parts[-4].replace("--", "/", 1), path.parts[-3]] += path.stat().st_size
+    if clear and cache_folder().is_dir():
+        shutil.rmtree(cache_folder())
     for (repository, commit), size in sizes.items():
         click.echo(f"{repository}  {commit[:12]}  {size / 1e6:.1f} MB")
     done = "removed from" if clear else "in"
-    click.echo(f"{sum(sizes.values()) / 1e6:.1f} MB of queries and keys {done} {kept.cache_folder()}")
+    click.echo(f"{sum(sizes.values()) / 1e6:.1f} MB of queries and keys {done} {cache_folder()}")

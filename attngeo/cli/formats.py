@@ -59,9 +59,7 @@ def format_of(asked: str | None, output: Path | None) -> str:
 def require_folder(file: Path | None) -> None:
     """Refuse a file whose folder is not there."""
     if file and not file.parent.is_dir():
-        raise ParameterError(
-            f"{file} cannot be written, for there is no folder {file.parent}; make it, or name another."
-        )
+        raise ParameterError(f"there is no folder {file.parent} for {file}; make it, or name another.")
 
 
 class View(NamedTuple):

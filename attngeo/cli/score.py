@@ -94,14 +94,15 @@ def command(
 def _scored(checkpoint, gamma: float, per_head: bool, convention: str, positions: bool) -> tuple[list[dict], list[str]]:
     """Rows of scores, and which parts could not be split by positions."""
     from attngeo.bilinear.rows import with_split
-    from attngeo.checkpoints.rows import PositionSpaces, layer_rows
+    from attngeo.checkpoints.rows import layer_rows, position_spaces
 
     rows: list[dict] = []
-    spaces = PositionSpaces(checkpoint) if positions else None
+    spaces, missing = position_spaces(checkpoint) if positions else ({}, [])
     with bars() as progress, closing(iter(checkpoint)) as layers:
         task = progress.add_task(checkpoint.name, total=len(checkpoint), what="layers")
         for plan, layer in zip(checkpoint.plans, layers, strict=True):
             scored = layer_rows(checkpoint, layer, gamma, per_head, convention)
-            rows += with_split(scored, layer.form, spaces.of(plan)) if spaces else scored
+            space = spaces.get((plan.part, plan.positions))
+            rows += with_split(scored, layer.form, space) if positions else scored
             progress.update(task, advance=1, what=f"layers, {checkpoint.bytes_read / 1e6:.1f} MB read")
-    return rows, spaces.missing if spaces else []
+    return rows, missing

@@ -26,9 +26,8 @@ import attngeo
 from attngeo.bilinear.pictures import picture
 from attngeo.bilinear.scores import GAMMA, SUM
 from attngeo.checkpoints.layers import Checkpoint, open_checkpoint
-from attngeo.checkpoints.repositories import LocalFolder, weight_names
+from attngeo.checkpoints.repositories import LocalFolder, named_on_the_hub, weight_names
 from attngeo.checkpoints.rows import layer_rows
-from attngeo.checkpoints.sources import named_on_the_hub
 from attngeo.errors import AttngeoError, CheckpointError
 from attngeo.files.atomic import atomic_path, write_text
 from attngeo.files.provenance import sha256, versions

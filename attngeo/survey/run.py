@@ -14,7 +14,7 @@ from filelock import FileLock
 from attngeo.checkpoints.architectures import ARCHITECTURES, BUILT_IN
 from attngeo.checkpoints.architectures.entry import Entry
 from attngeo.checkpoints.layers import Checkpoint
-from attngeo.checkpoints.sources import named_on_the_hub
+from attngeo.checkpoints.repositories import named_on_the_hub
 from attngeo.errors import AttngeoError, CheckpointError, ParameterError
 from attngeo.files.workers import spread
 from attngeo.inputs import local_path

@@ -16,8 +16,8 @@ from attngeo.bilinear.form import BilinearForm
 from attngeo.bilinear.scores import score_heads
 from attngeo.checkpoints.architectures.entry import Part
 from attngeo.checkpoints.architectures.plans import LayerPlan
-from attngeo.checkpoints.dequantise import FLOAT8
 from attngeo.checkpoints.models import Model, open_model
+from attngeo.checkpoints.quantised import FLOAT8
 from attngeo.errors import AttngeoError, ParameterError
 from attngeo.training import ties
 from attngeo.training.choices import SYMMETRY, Initialisation, Values

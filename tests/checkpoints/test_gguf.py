@@ -6,7 +6,6 @@ import transformers as tf
 from gguf_writer import write_gguf
 
 from attngeo import AttngeoError, open_checkpoint, open_model
-from attngeo.cli import main
 
 TYPES = gguf.GGMLQuantizationType
 SIZES = {"num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 64, "intermediate_size": 16, "vocab_size": 50}
@@ -97,24 +96,18 @@ def test_a_folder_stands_for_its_only_file(written):
         open_checkpoint(path.parent)
 
 
-@pytest.mark.parametrize("content", [lambda file: file[:900], lambda file: b"x" * 900, lambda file: b""])
-def test_damage_ends_in_one_sentence(written, content, capsys, as_user):
-    path, _ = written()
-    path.write_bytes(content(path.read_bytes()))
-    assert "model.gguf" in refused(capsys, path)
+def test_damage_ends_in_one_sentence(written, refused):
+    whole = written()[0].read_bytes()
+    for content in (whole[:900], b"x" * 900, b""):
+        path, _ = written()
+        path.write_bytes(content)
+        assert "model.gguf" in refused("score", path)
 
 
-def test_heads_that_do_not_fit_and_missing_pieces_end_in_one_sentence(written, capsys, as_user):
+def test_heads_that_do_not_fit_and_missing_pieces_end_in_one_sentence(written, refused):
     path, _ = written(**{"attention.head_count": 5})
-    assert "GGUF (llama)" in refused(capsys, path)
+    said = refused("score", path)
+    assert "GGUF (llama)" in said and "config.json" not in said
     piece, _ = written(name="whole-00001-of-00002.gguf")
-    assert "whole-00002-of-00002.gguf" in refused(capsys, piece)
-    assert "made from" in refused(capsys, path, "--adapter", "nowhere")
-
-
-def refused(capsys, *arguments) -> str:
-    with pytest.raises(SystemExit) as stopped:
-        main(["score", *map(str, arguments)])
-    out, err = capsys.readouterr()
-    assert stopped.value.code == 2 and out == "" and err.count("\n") == 1 and "config.json" not in err
-    return err
+    assert "whole-00002-of-00002.gguf" in refused("score", piece)
+    assert "made from" in refused("score", path, "--adapter", "nowhere")

@@ -1,7 +1,9 @@
+import argparse
 import json
 import os
 import pickle
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -13,7 +15,7 @@ import transformers as tf
 from safetensors.torch import load_file, save_file
 
 from attngeo import AttentionLayer, BilinearForm, open_checkpoint, symmetry_score
-from attngeo.checkpoints.byte_sources import LocalBytes
+from attngeo.checkpoints import tensorfiles
 from attngeo.errors import CheckpointError
 
 SIZES = {"hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 16, "vocab_size": 50}
@@ -85,6 +87,24 @@ def as_sharded_bin(folder: Path, model) -> None:
     (folder / "pytorch_model.bin.index.json").write_text(json.dumps({"weight_map": weight_map}))
 
 
+def by_lightning(state):
+    """Beside what else a Trainer of Lightning saves."""
+
+    def store(folder: Path, model) -> None:
+        (folder / "model.safetensors").unlink()
+        whole = {"state_dict": model.state_dict(), "hyper_parameters": state, "epoch": 3, "optimizer_states": []}
+        torch.save(whole, folder / "epoch=3.ckpt")
+
+    return store
+
+
+def beside_a_trainer_s(folder: Path, model) -> None:
+    """Found as the only one, whatever it is called."""
+    as_bin(folder, model)
+    (folder / "pytorch_model.bin").rename(folder / "mine.bin")
+    torch.save({}, folder / "training_args.bin")
+
+
 STORES = {
     "safetensors": lambda folder, model: None,
     "sharded": sharded,
@@ -92,6 +112,8 @@ STORES = {
     "bin of torch before 1.6": lambda folder, model: as_bin(folder, model, _use_new_zipfile_serialization=False),
     "bin of a training loop": beside_an_epoch,
     "sharded bin": as_sharded_bin,
+    "Lightning": by_lightning({"lr": 1e-3}),
+    "beside a trainer's state": beside_a_trainer_s,
     "a name of its own": lambda folder, model: (folder / "model.safetensors").rename(folder / "bert.safetensors"),
 }
 
@@ -140,8 +162,8 @@ def test_no_more_than_one_percent_is_read_beyond_q_and_k(kind, tensors, tmp_path
     config = tf.AutoConfig.for_model(kind, hidden_size=256, num_hidden_layers=4, num_attention_heads=4, vocab_size=99)
     tf.AutoModel.from_config(config).save_pretrained(tmp_path)
     needed = 4 * tensors * 256**2 * 4
-    counts, read = [], LocalBytes.read
-    monkeypatch.setattr(LocalBytes, "read", lambda self, a, b: counts.append(b - a) or read(self, a, b))
+    counts, read = [], tensorfiles.read_range
+    monkeypatch.setattr(tensorfiles, "read_range", lambda path, a, b: counts.append(b - a) or read(path, a, b))
     checkpoint = open_checkpoint(tmp_path)
     assert len(list(checkpoint)) == 4
     assert needed * 0.9 < sum(counts) <= 1.01 * needed
@@ -216,7 +238,33 @@ def state(change):
     return lambda folder, model: edit_tensors(folder, change)
 
 
+def instead(*names: str):
+    """No checkpoint but such files, or copies of it where a name is that of a folder."""
+
+    def write(folder, model) -> None:
+        for file in folder.iterdir():
+            file.unlink()
+        for name in names:
+            if "." in name:
+                (folder / name).write_text("{}")
+            else:
+                model.save_pretrained(folder / name)
+
+    return write
+
+
+def two_models(folder, model) -> None:
+    shutil.copy(folder / "model.safetensors", folder / "a.safetensors")
+    (folder / "model.safetensors").rename(folder / "b.safetensors")
+
+
 DAMAGES = {
+    "an adapter": (instead("adapter_config.json"), "attngeo score BASE --adapter /"),
+    "a run": (instead("checkpoints/checkpoint-9", "checkpoints/checkpoint-10", "model"), "score /.*/model"),
+    "a run not finished": (instead("checkpoints/checkpoint-9", "checkpoints/checkpoint-10"), "checkpoint-10"),
+    "a trainer's state": (instead("optimizer.pt"), "save_pretrained"),
+    "two models": (two_models, "no weights of a usual name"),
+    "Lightning, with objects": (by_lightning(argparse.Namespace(lr=1)), "epoch=3.ckpt is .* safetensors"),
     "no config": (lambda f, m: (f / "config.json").unlink(), "config.json"),
     "binary config": (lambda f, m: (f / "config.json").write_bytes(b"\xff\xfe\x00"), "config.json"),
     "config is a list": (lambda f, m: (f / "config.json").write_text("[]"), "config.json"),
@@ -258,15 +306,18 @@ def test_damage_ends_in_one_sentence(damage, named, folder, model, as_user):
     assert "\n" not in text and text.endswith(".") and not Path("evil").exists()
 
 
-@pytest.mark.parametrize(
-    "path", ["./nowhere", "/nowhere/at/all", "~/nowhere-at-all", "a/b/c", "nowhere.safetensors", "", " "]
-)
-def test_a_path_that_is_not_there_is_not_asked_of_the_hub(path):
-    with pytest.raises(CheckpointError, match=re.escape(repr(path))):
-        open_checkpoint(path)
+def test_a_file_of_another_kind_or_without_its_config_is_called_so(folder, as_user):
+    (folder / "config.json").unlink()
+    (folder / "model.onnx").touch()
+    for name, said in {"model.onnx": "no weight file .*safetensors", "model.safetensors": "no config.json"}.items():
+        with pytest.raises(CheckpointError, match=said):
+            open_checkpoint(folder / name)
 
 
-def test_a_folder_has_no_revision(folder):
+def test_a_path_that_is_not_there_is_not_asked_of_the_hub_and_a_folder_has_no_revision(folder):
+    for path in ("./nowhere", "/nowhere/at/all", "~/nowhere-at-all", "a/b/c", "nowhere.safetensors", "", " "):
+        with pytest.raises(CheckpointError, match=re.escape(repr(path))):
+            open_checkpoint(path)
     with pytest.raises(CheckpointError, match="'v1'"):
         open_checkpoint(folder, revision="v1")
 

@@ -87,23 +87,16 @@ def test_narrower_rows_enter_by_their_map(tmp_path):
     assert torch.allclose(gained, (table.double() * torch.arange(8.0)) @ by.double().T)
 
 
-def test_a_config_of_relative_positions_leaves_the_table_unused(tmp_path, as_user):
-    small_model("bert")().save_pretrained(tmp_path)
-    config = json.loads((tmp_path / "config.json").read_text())
-    (tmp_path / "config.json").write_text(json.dumps(config | {"position_embedding_type": "relative_key"}))
-    checkpoint = open_checkpoint(tmp_path)
-    with pytest.raises(CheckpointError, match="keys for each distance"):
-        checkpoint.position_rows(checkpoint.plans[0])
-
-
-def test_a_table_that_is_not_there_or_of_another_width(tmp_path, as_user):
+def test_a_table_that_is_unused_of_another_width_or_not_there(tmp_path, as_user):
     small_model("bert")().save_pretrained(tmp_path)
     name, file = "embeddings.position_embeddings.weight", tmp_path / "model.safetensors"
-    tensors = load_file(file)
-    for left, why in (
-        ({name: tensors[name][:, :16].contiguous()}, "width 16"),
-        ({}, "no table of the learned"),
+    tensors, config = load_file(file), json.loads((tmp_path / "config.json").read_text())
+    for kind, left, why in (
+        ("relative_key", {name: tensors[name]}, "keys for each distance"),
+        ("absolute", {name: tensors[name][:, :16].contiguous()}, "width 16"),
+        ("absolute", {}, "no table of the learned"),
     ):
+        (tmp_path / "config.json").write_text(json.dumps(config | {"position_embedding_type": kind}))
         save_file({k: v for k, v in tensors.items() if k != name} | left, file)
         with pytest.raises(CheckpointError, match=why):
             (checkpoint := open_checkpoint(tmp_path)).position_rows(checkpoint.plans[0])

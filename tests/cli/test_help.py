@@ -28,11 +28,8 @@ def test_help_waits_for_no_large_package_and_has_every_setting_of_a_training():
     assert "[default: mlm]" in said and "200000" in said
 
 
-def test_completion_is_a_script_and_completes():
-    environment = {**os.environ, "_ATTNGEO_COMPLETE": "zsh_source"}
+def test_the_shell_completes_options():
     call = [sys.executable, "-c", "from attngeo.cli import cli; cli(prog_name='attngeo')"]
-    script = subprocess.run(call, capture_output=True, text=True, check=True, env=environment).stdout
-    assert script.startswith("#compdef attngeo") and "_ATTNGEO_COMPLETE=zsh_complete" in script
     asked = {"_ATTNGEO_COMPLETE": "bash_complete", "COMP_WORDS": "attngeo score --fold", "COMP_CWORD": "2"}
     done = subprocess.run(call, capture_output=True, text=True, check=True, env={**os.environ, **asked})
     assert done.stdout == "plain,--fold-norm\n"

@@ -48,10 +48,7 @@ def register_architecture(model_type: str, *stacks: Attention | Tower) -> None:
     """
     stated = isinstance(model_type, str) and model_type and stacks
     if not stated or not all(isinstance(stack, Attention | Tower) for stack in stacks):
-        raise ParameterError(
-            f"model_type {model_type!r} cannot be registered with the stacks {stacks!r}; give a name and its"
-            f" attngeo.Attention."
-        )
+        raise ParameterError(f"model_type {model_type!r} needs a name and stacks of attngeo.Attention, not {stacks!r}.")
     if model_type in BUILT_IN:
         raise ParameterError(f"model_type {model_type!r} is built in and stays as it is; register another name.")
     ARCHITECTURES[model_type] = tuple(

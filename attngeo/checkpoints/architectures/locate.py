@@ -189,13 +189,13 @@ def _any_prefix(stack: _Stack, name: str) -> re.Pattern:
 
 def _positions(stack: _Stack, shapes: Mapping[str, Size]) -> Positions | None:
     """How the stack takes positions, with the names of its tensors in the files, "" where they are not there."""
-    told = stack.entry.positions
-    if told is None or not told.table:
-        return told
+    stated = stack.entry.positions
+    if stated is None or not stated.table:
+        return stated
     kind = stack.config.get("position_embedding_type", Name)
     if kind not in (None, "absolute"):  # of BERT and others: the table is there, and is not added
         return Positions(kind.replace("_", "-"))
-    first = told.first
+    first = stated.first
     if isinstance(first, str):  # the padding token of RoBERTa and its kind is 1 where a config says nothing
         padding = stack.config.get(first, Annotated[int, Meta(ge=0, le=1_000_000)])
         first = 2 if padding is None else padding + 1
@@ -204,7 +204,7 @@ def _positions(stack: _Stack, shapes: Mapping[str, Size]) -> Positions | None:
         names = [name for name in shapes if _any_prefix(stack, rf"{re.escape(words)}(?:\.weight)?").fullmatch(name)]
         return names[0] if words and len(names) == 1 else ""
 
-    return structs.replace(told, table=named(told.table), first=first, map=named(told.map))
+    return structs.replace(stated, table=named(stated.table), first=first, map=named(stated.map))
 
 
 def _norm(stack: _Stack, module: str, shapes: Mapping[str, Size]) -> str:
@@ -278,9 +278,7 @@ def _plan(
         _of_layer(config, key, numbers) for key in (entry.heads, entry.kv_heads, entry.d_head)
     )
     if heads is None:
-        raise CheckpointError(
-            f"{entry.heads} is missing in the config; heads cannot be told apart without it: give a number."
-        )
+        raise CheckpointError(f"{entry.heads} is missing in the config, which tells heads apart: give a number.")
     outputs, inputs = reversed(shapes[query]) if entry.layout.transposed else shapes[query]
     if entry.layout.rows is None:
         if shapes[key][1] != inputs:
@@ -292,12 +290,12 @@ def _plan(
         kv_heads = _divide(query, _divide(query, outputs, d_head, "width of a head") - heads, 2, "a key and a value")
     if kv_heads < 1 or heads % kv_heads:
         raise _mismatch(key, f"gives {kv_heads} key heads for {heads} query heads")
-    for what, found, config_key, named in (
+    for what, number, config_key, named in (
         ("key heads", kv_heads, entry.kv_heads, named_kv_heads),
         ("a width of", d_head, entry.d_head, named_d_head),
     ):
-        if named not in (None, found):
-            raise _mismatch(key, f"gives {found} {what} where the config has {config_key} = {named}")
+        if named not in (None, number):
+            raise _mismatch(key, f"gives {number} {what} where the config has {config_key} = {named}")
     value, output = _value_and_output(entry, module, shapes, (kv_heads * d_head, heads * d_head))
     return LayerPlan(part, layer, causal, module, query, key, value, output, entry.layout, heads, kv_heads, d_head)
 
