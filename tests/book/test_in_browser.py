@@ -124,11 +124,11 @@ def problems_of(page, browser):
         browser.execute_async_script(SETTLED)
         found = browser.execute_script(SHAPE) | ({} if number else browser.execute_script(OPENED))
         yield from (f"{kind}: {what}" for kind in found for what in found[kind])
-        if number == 0:
+        if number == 0:  # what axe logs is no page's
+            yield from (e["message"] for e in browser.get_log("browser") if e["level"] in ("SEVERE", "WARNING"))
             browser.execute_script(AXE)
         if number == 0 or page.stem in KINDS:
             yield from browser.execute_async_script(JUDGED, rules)
-    yield from (e["message"] for e in browser.get_log("browser") if e["level"] in ("SEVERE", "WARNING"))
 
 
 def test_every_page_opens_offline_and_can_be_used_by_everybody(built_book, browser):
