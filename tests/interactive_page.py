@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
+from attngeo.display import METADATA_KEY
 from attngeo.display.interactive import Interactive, container
-from attngeo.display.labels import METADATA_KEY
 
 STATIC = Path(__file__).parents[1] / "book" / "_static"
 

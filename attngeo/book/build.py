@@ -11,8 +11,7 @@ from attngeo.book import cache
 from attngeo.book.cache import Kept
 from attngeo.book.execution import BUILDING, ChapterFailed, Execution, Kernels, execute
 from attngeo.book.notebooks import Book, Chapter, current_profile, find_book
-from attngeo.claims.results import NUMBERS
-from attngeo.display.labels import METADATA_KEY
+from attngeo.display import METADATA_KEY
 from attngeo.errors import AttngeoError
 from attngeo.files import provenance
 
@@ -53,7 +52,7 @@ def update(
 def reports(kept: dict[str, Kept]) -> list[dict[str, Any]]:
     """The results that executed chapters have shown, each with the chapter's name."""
     return [
-        _with_numbers(result) | {"chapter": name}
+        dict(result) | {"chapter": name}
         for name, run in kept.items()
         for cell in run.notebook.cells
         for output in cell.get("outputs", [])
@@ -64,8 +63,9 @@ def reports(kept: dict[str, Kept]) -> list[dict[str, Any]]:
 def reported_checks() -> list[dict[str, Any]]:
     """What the chapters' checks found under the current profile: every `Result` they showed, in the order of the book.
 
-    Each is ``Result.to_dict()`` with ``chapter`` set to the notebook that showed it. A chapter that calls this declares
-    ``attngeo: {after: all}`` in its header. Outside a build, chapters whose last run no longer counts are run first.
+    Each is ``Result.to_dict()``, numbers that are not finite as text, with ``chapter`` set to the notebook that showed
+    it. A chapter that calls this declares ``attngeo: {after: all}`` in its header. Outside a build, chapters whose last
+    run no longer counts are run first.
 
     Raises:
         ChapterFailed: one of them failed.
@@ -151,9 +151,3 @@ def _record(book: Book, profile: str, chapter: Chapter, run: Execution, given: d
         "commit": provenance.commit(book.root),
         "versions": provenance.versions(),
     }
-
-
-def _with_numbers(result: dict[str, Any]) -> dict[str, Any]:
-    """``"nan"`` and ``"inf"``, as JSON has to write them, become numbers again."""
-    floats = [{k: float(c[k]) for k in NUMBERS if c[k] is not None} for c in result["comparisons"]]
-    return dict(result) | {"comparisons": [c | f for c, f in zip(result["comparisons"], floats, strict=True)]}

@@ -82,7 +82,5 @@ def parse(source: str) -> dict[str, Parameter]:
 
 
 def _items(word: str) -> list[str]:
-    word = word.strip()
-    if word.startswith("[") and word.endswith("]"):
-        return [item.strip().strip("\"'") for item in word[1:-1].split(",") if item.strip()]
-    return [word]
+    listed = re.fullmatch(r"\s*\[(.*)\]\s*", word, re.DOTALL)
+    return [item.strip().strip("\"'") for item in listed[1].split(",") if item.strip()] if listed else [word]

@@ -9,11 +9,10 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-from attngeo.display.labels import METADATA_KEY, NARROW_SVG
+from attngeo.display import METADATA_KEY, NARROW_SVG
 from attngeo.files.atomic import write_text
 
 FIGURES = "figures"  # folder of the built book, beside that of the chapters
-BRANCH = "main"
 PREVIEW = "_static/preview.png"  # `python -m attngeo.chapters.introduction.two_models` draws it
 DESCRIPTION = 200  # characters
 
@@ -45,7 +44,7 @@ def for_phones(body: str, run: NotebookNode) -> str:
 
 
 def line(page: str, source: Path, is_chapter: bool, address: str) -> str:
-    """HTML that links what `write` has written and, where the code has an address, ways to edit and to launch it."""
+    """HTML that links what `write` has written and, where the code has an address, a way to edit it."""
     name = Path(page).name
     links = {"Executed notebook": f"{name}.ipynb"} if is_chapter else {}
     links["Source"] = f"{name}{source.suffix}"
@@ -53,12 +52,7 @@ def line(page: str, source: Path, is_chapter: bool, address: str) -> str:
     if address:
         # as in the repository: the book's folder holds only a link to the notebooks
         path = f"{page}{source.suffix}" if is_chapter else f"book/{page}{source.suffix}"
-        address = html.escape(address)
-        text += f' · <a href="{address}/edit/{BRANCH}/{path}">Edit this page</a>'
-        _, host, project = address.partition("github.com/")
-        if host and is_chapter:
-            lab = f"https://mybinder.org/v2/gh/{project}/{BRANCH}?urlpath=lab/tree/{path}"
-            text += f' · <a href="{lab}">Launch on Binder</a>'
+        text += f' · <a href="{html.escape(address)}/edit/main/{path}">Edit this page</a>'
     return f'<p class="page-files">Take away: {text}</p>'
 
 

@@ -1,6 +1,5 @@
 """What the paper prints (statements, tables, curves), and what a check of it is: numbers compared, and a verdict."""
 
-from attngeo.claims.results import Comparison, Result
-from attngeo.claims.verdict import Verdict
+from attngeo.claims.results import Comparison, Result, Verdict
 
 __all__ = ["Comparison", "Result", "Verdict"]

@@ -18,17 +18,25 @@ Words that hold a number are returned when all is compared: ``return {"holds": f
 import ast
 import inspect
 import re
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from functools import cache, wraps
 from typing import Any, NamedTuple
 
-from attngeo.claims.results import Comparison, Result, compare, exact, monte_carlo
-from attngeo.claims.verdict import Verdict, WordingError, check_texts
+from attngeo.claims.results import Comparison, Result, Verdict, WordingError, compare, exact, monte_carlo
 from attngeo.files.checkout import root
 
 __all__ = ["Comparisons", "Verdict", "claim", "claims_of", "compare", "exact", "monte_carlo"]
 
 OURS = "This is a statement of ours, not of the paper."
+QUOTED = ("printed", "place")
+NEEDED = {
+    Verdict.HOLDS: (),
+    Verdict.STATED: (*QUOTED, "remark"),  # quotes the assumption where it stands, and says what rests on it
+    Verdict.MISPRINT: (*QUOTED, "holds"),
+    Verdict.ASSUMPTION: (*QUOTED, "holds", "missing"),  # words for it, which the paper does not have there
+    Verdict.CHANGES: QUOTED,
+    Verdict.UNDECIDED: (*QUOTED, "remark"),
+}
 Comparisons = Generator[Comparison, None, dict[str, Any] | None]
 
 
@@ -47,21 +55,9 @@ def claim(
     maybe_copying: bool = False,
     repeats: str = "",
 ) -> Callable[[Callable[..., Comparisons]], Callable[..., Result]]:
-    """Make a generator of comparisons a check: called, it gives its `Result`.
+    """Make a generator of comparisons a check: called, it gives its `Result`, which has these words.
 
-    Args:
-        statement: number in the paper, a key of data/published/statements.csv.
-        part: what of it is meant, "Eq. S57"; "" for all.
-        title: what is said, in a few words.
-        verdict: None where the function returns it.
-        printed: MyST, what the paper prints, "its words" in quotation marks.
-        place: where it prints that.
-        holds: MyST, the statement that does hold.
-        missing: of a missing assumption, words for it in ``holds`` that the paper does not have there.
-        remark: MyST, whatever else is to be known.
-        ours: a statement of this book; the paper has nothing for what is compared.
-        maybe_copying: could be an error of our text copy of the paper.
-        repeats: the claim whose slip this one repeats or follows from, of which the errata make one entry.
+    ``holds`` is its ``corrected``. ``verdict`` is None where the function returns it.
     """
     words = {"title": title, "printed": printed, "place": place, "holds": holds, "remark": remark}
 
@@ -79,7 +75,7 @@ def claim(
             found = said.pop("verdict")
             if found is None or said.keys() != words.keys():
                 raise WordingError(f"{judged.__name__} has no verdict, or returns words that are none of a claim.")
-            check_texts(judged.__name__, found, said | {"missing": missing})
+            _check_texts(judged.__name__, found, said | {"missing": missing})
             said = {key: re.sub("[ \n]+", " ", text).strip(" ") for key, text in said.items()}
             said["corrected"] = said.pop("holds")
             if ours:
@@ -103,6 +99,18 @@ def claim(
         return judged
 
     return register
+
+
+def _check_texts(name: str, verdict: Verdict, texts: Mapping[str, Any]) -> None:
+    """Refuse texts that a verdict does not go with, or that it lacks."""
+    needed, barred = NEEDED[verdict], () if verdict is Verdict.ASSUMPTION else ("missing",)
+    if verdict is Verdict.CHANGES:  # without a remedy it says why instead
+        needed = (*needed, "holds" if texts["holds"] else "remark")
+    if verdict is Verdict.UNDECIDED:
+        barred = (*barred, "holds")
+    for key in (*needed, *barred):
+        if bool(texts[key]) is (key in barred):
+            raise WordingError(f"{name} is {verdict!s} and {'must have no' if key in barred else 'has no'} {key}.")
 
 
 class Written(NamedTuple):

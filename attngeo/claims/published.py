@@ -1,4 +1,10 @@
-"""What the paper prints, as data frames: its statements and its tables."""
+"""What the paper prints, as data frames: its statements, by their numbers, and its tables.
+
+Columns are described in ``data/published/README.md``.
+"""
+
+import re
+from functools import cache
 
 import pandas as pd
 
@@ -6,6 +12,8 @@ from attngeo.files.checkout import CheckoutError, data
 from attngeo.inputs import cause
 
 TRAINED_TOKENS = 200_000 * 256 * 512  # updates of so many blocks (Section S2.3) of so many positions (Table S1)
+_KINDS = {"proposition": "Prop.", "theorem": "Thm.", "definition": "Def.", "corollary": "Cor.", "recipe": "Section"}
+_RANGE = re.compile(r"(?<=\d)-(?=S?\d)")
 
 
 def statements() -> pd.DataFrame:
@@ -15,6 +23,23 @@ def statements() -> pd.DataFrame:
     there is none.
     """
     return read_published("statements", dtype=str, keep_default_na=False).set_index("number")
+
+
+@cache
+def _kinds() -> dict[str, str]:
+    return statements()["kind"].to_dict()
+
+
+def of_the_paper(statement: str, part: str = "") -> str:
+    """``Prop. 2.2 of the paper, Eqs. S33–S36``: a number of data/published/statements.csv, and what of it is meant."""
+    kind = _kinds().get(statement, "")
+    named = statement if not re.match(r"S?\d", statement) else f"{_KINDS.get(kind, kind.title())} {statement}".strip()
+    if statement.startswith("Web "):
+        named, source = statement.lower(), "of the paper's web page"
+    else:
+        source = "of the paper"
+    between = "" if not part else " " if re.match(r"\(|and ", part) else ", "
+    return f"{named} {source}{between}{_RANGE.sub('–', part)}"
 
 
 def printed_table(number: str) -> pd.DataFrame:
@@ -39,23 +64,17 @@ def trained_widths() -> dict[int, int]:
 
 
 def released_medians() -> pd.DataFrame:
-    """Medians over layers of the scores that the authors released, with more digits than they print.
+    """Medians and quartile distances over layers of the scores that the authors released, as an audit read them.
 
-    Columns file and key (unique together: the released file, and the model's name in it), layers, width, parameters,
-    and s, s_minus, s_plus, d, d_minus, d_plus: median, median - Q1, Q3 - median, in the units of Tables S2 and S3. An
-    audit read them from the released files; this project has not read those itself.
+    File and key are unique together.
     """
     return read_published("released_medians", dtype={"parameters": "Int64"})
 
 
 def released_curves() -> pd.DataFrame:
-    """Final losses and speed-ups of the authors' 24 released loss curves, a pair of runs in a row.
+    """Final losses and speed-ups of the 24 released loss curves, a pair of runs in a row, as an audit read them.
 
-    Columns layers, part (encoder or decoder), dataset, loss_base and loss_symmetric (final training losses of the
-    random and of the symmetric start), and in percent of the run: first_crossing (as Table 1 is made), persistent (from
-    where on the loss stays below), smoothed (the same after a mean over 5,000 steps), and baseline_itself (how early
-    the baseline first undercuts its own end). NaN where the end is never reached. An audit read them from the released
-    file; this project has not read that itself.
+    Speed-ups are in percent of the run, NaN where the end is never reached.
     """
     return read_published("released_curves")
 

@@ -9,10 +9,27 @@ from typing import Any, Literal, NamedTuple, SupportsFloat
 
 import numpy as np
 
-from attngeo.claims.verdict import Verdict, WordingError
+from attngeo.errors import AttngeoError
 
 Relation = Literal["=", "≠", "<", ">"]
-NUMBERS = ("measured", "expected", "tolerance", "standard_error")
+
+
+class WordingError(AttngeoError):
+    """The words of a check or a figure are missing, contradict its verdict, or name a number that is not there."""
+
+
+class Verdict(str, Enum):
+    """What follows for the paper from the checks of a statement."""
+
+    HOLDS = "holds"
+    STATED = "holds under its stated assumption"  # which the paper states; whether models meet it is another question
+    MISPRINT = "misprint"  # a slip: what is concluded stands once it is mended
+    ASSUMPTION = "missing assumption"  # true once something is added that the paper does not say
+    CHANGES = "conclusion changes"  # what is concluded falls
+    UNDECIDED = "undecided"  # what was measured tells neither way, differs by case, or is too small or too short
+
+    def __str__(self) -> str:
+        return self.value
 
 
 class Claim(NamedTuple):
@@ -156,14 +173,14 @@ class Result:
     title: str  # what is said, in a few words
     verdict: Verdict
     comparisons: tuple[Comparison, ...]
-    printed: str = ""  # MyST: what the paper prints, where it does not simply hold
+    printed: str = ""  # MyST: what the paper prints, "its words" in quotation marks, where it does not simply hold
     place: str = ""  # where it prints that
     corrected: str = ""  # MyST: the statement that does hold
     remark: str = ""
     maybe_copying: bool = False  # could be an error of our text copy of the paper
-    ours: bool = False  # a statement of this book, beside the paper's
-    missing: tuple[str, ...] = ()  # of a missing assumption: words for it, which the paper does not have there
-    repeats: str = ""  # the check of the slip that this one repeats or follows from
+    ours: bool = False  # a statement of this book; the paper has nothing for what is compared
+    missing: tuple[str, ...] = ()  # of a missing assumption: words for it in `corrected`, which the paper has not there
+    repeats: str = ""  # the check of the slip that this one repeats or follows from: the errata make one entry of both
     chapter: str = ""  # notebook that shows the check
     source: str = ""  # the function that judges, with its module
     parameters: dict[str, Any] = field(default_factory=dict)  # of the sample, where the check drew it

@@ -35,13 +35,8 @@ class Training(NamedTuple):
         """Whether the model is at least as deep and as wide, and read at least as much."""
         return all(here >= there for here, there in zip(self, other, strict=True))
 
-    @property
-    def size(self) -> str:
-        """Of the model."""
-        return f"{self.layers} layers of width {self.width}"
-
     def __str__(self) -> str:
-        return f"{self.size}, {as_millions(self.tokens)} tokens"
+        return f"{self.layers} layers of width {self.width}, {as_millions(self.tokens)} tokens"
 
 
 UNKNOWN = Training(0, 0, 0)  # of which nothing can be decided
@@ -96,11 +91,6 @@ class Case:
         excludes_zero = self.met or self.reversed
         return self.ends("around" if not excludes_zero else "above" if self.estimate.low > 0 else "below") * self.known
 
-    @property
-    def words(self) -> str:
-        """``wikipedia, characters: +0.31 [+0.28, +0.34]``."""
-        return f"{self.label}: {with_interval(self.estimate, self.form)}"
-
 
 def joined(cases: Sequence[Case], spoken_of: Training) -> tuple[Comparison, ...]:
     """The comparisons of all cases, of which those smaller than what is ``spoken_of`` are told and decide nothing."""
@@ -108,8 +98,9 @@ def joined(cases: Sequence[Case], spoken_of: Training) -> tuple[Comparison, ...]
 
 
 def in_words(cases: Sequence[Case]) -> str:
-    """All cases with an interval, in a sentence's worth of words."""
-    return "; ".join(case.words for case in cases if case.known) or "no setting has seeds enough"
+    """All cases with an interval: ``wikipedia, characters: +0.31 [+0.28, +0.34]; ...``."""
+    words = (f"{case.label}: {with_interval(case.estimate, case.form)}" for case in cases if case.known)
+    return "; ".join(words) or "no setting has seeds enough"
 
 
 def too_small(cases: Iterable[Case], spoken_of: Training) -> str:

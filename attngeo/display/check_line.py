@@ -5,9 +5,8 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from attngeo.claims.numbering import of_the_paper
-from attngeo.claims.results import Claim, Comparison, Result, Standing
-from attngeo.claims.verdict import Verdict
+from attngeo.claims.published import of_the_paper
+from attngeo.claims.results import Claim, Comparison, Result, Standing, Verdict
 from attngeo.display.tables import markdown_table
 from attngeo.display.typeset import number, typeset, with_error, within
 
@@ -84,13 +83,6 @@ def check_line(result: Result, unfolded: bool = False) -> str:
     head = f'<details class="check"{opened}><summary>\n\n{" ".join(parts)}\n\n</summary>'
     folded = [_texts(result), *((code, numbers) if unfolded else (numbers, code))]
     return "\n\n".join(filter(None, [head, *folded, "</details>"]))
-
-
-def plain_line(result: Result) -> str:
-    """The same without the numbers, for a terminal."""
-    held = sum(c.holds for c in result.comparisons)
-    name = of_the_paper(result.statement, result.part)
-    return f"{name}: {result.title}: {result.verdict} ({held} of {_count(len(result.comparisons), 'comparison')} hold)"
 
 
 def rows(result: Result) -> list[Row]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from attngeo.display.labels import METADATA_KEY
+from attngeo.display import METADATA_KEY
 from attngeo.display.style import CaptionedFigure
 
 

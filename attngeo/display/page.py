@@ -11,8 +11,8 @@ import pandas as pd
 from IPython.display import display
 
 from attngeo.claims.results import Result
-from attngeo.display.check_line import badge, check_line, plain_line
-from attngeo.display.labels import METADATA_KEY
+from attngeo.display import METADATA_KEY
+from attngeo.display.check_line import badge, check_line
 from attngeo.display.tables import markdown_table
 from attngeo.display.typeset import typeset
 from attngeo.errors import ParameterError
@@ -31,11 +31,7 @@ def show(*results: Result, unfolded: bool = False) -> None:
     blocks = [check_line(result, unfolded) for result in results]
     # JSON has no NaN and no infinity: those become text, which `float` reads back
     records = [json.loads(json.dumps(result.to_dict()), parse_constant=str) for result in results]
-    display(
-        {"text/markdown": "\n\n".join(blocks), "text/plain": "\n".join(map(plain_line, results))},
-        raw=True,
-        metadata={METADATA_KEY: {"results": records}},
-    )
+    display({"text/markdown": "\n\n".join(blocks)}, raw=True, metadata={METADATA_KEY: {"results": records}})
 
 
 def glue(name: str, value: object, spec: str = "") -> None:

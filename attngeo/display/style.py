@@ -15,8 +15,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpec
 
+from attngeo.display import METADATA_KEY, NARROW_SVG
 from attngeo.display.figure_data import as_csv
-from attngeo.display.labels import METADATA_KEY, NARROW_SVG
 from attngeo.display.typeset import typeset
 from attngeo.errors import ParameterError
 from attngeo.files.atomic import atomic_path

@@ -7,9 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from attngeo.claims.numbering import of_the_paper
-from attngeo.claims.published import statements
-from attngeo.claims.verdict import Verdict
+from attngeo.claims.published import of_the_paper, statements
+from attngeo.claims.results import Verdict
 from attngeo.display.check_line import MEANINGS, badge
 
 BY_CONSEQUENCE = tuple(MEANINGS)  # a whole counts as the first of these that a part of it has

@@ -10,7 +10,6 @@
   const SVG = "http://www.w3.org/2000/svg";
   const registered = new Map();
   const redraws = [];
-  let ready = false;
   let made = 0; // controls, for their ids
 
   const dress = (node, attributes, children) => {
@@ -30,19 +29,6 @@
   };
   /** What `attngeo.display.interactive.packed` wrote: Int8Array. */
   const levels = (text) => Int8Array.from(atob(text), (character) => character.charCodeAt(0));
-
-  /** Random numbers that are the same for the same seed (mulberry32): uniform() in [0, 1), normal() with variance 1. */
-  const random = (seed) => {
-    let state = seed >>> 0;
-    const uniform = () => {
-      state = (state + 0x6d2b79f5) >>> 0;
-      let t = Math.imul(state ^ (state >>> 15), state | 1);
-      t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-      return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
-    };
-    const normal = () => Math.sqrt(-2 * Math.log(1 - uniform())) * Math.cos(2 * Math.PI * uniform());
-    return { uniform, normal };
-  };
 
   const calm = () => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
   /** A colour of interactive.css, by its name there without --ia-: [red, green, blue]. */
@@ -154,6 +140,24 @@
 
   /** A sentence that says the state in words; screen readers hear it when it changes. */
   const said = () => element("p", { class: "ia-said", "aria-live": "polite" });
+
+  const nodes = (parts) => parts.map((part) => part.node ?? part);
+  /** A row of controls. */
+  const controls = (...parts) => element("div", { class: "ia-controls" }, ...nodes(parts));
+  /** Pictures side by side where there is room. */
+  const panels = (...parts) => element("div", { class: "ia-panels" }, ...nodes(parts));
+  /** A picture below its title, which is text or nodes. */
+  const panel = (title, ...parts) => element("div", {}, element("p", { class: "ia-title" }, ...[title].flat()), ...nodes(parts));
+
+  // Square matrices, row by row.
+
+  const mirrored = (m, side) => m.map((_, k) => m[(k % side) * side + Math.floor(k / side)]);
+  const inner = (a, b) => a.reduce((total, value, k) => total + value * b[k], 0);
+  /** The symmetry score s; NaN of a matrix that is zero. */
+  const symmetry = (m, side) => inner(m, mirrored(m, side)) / inner(m, m);
+  /** [m_ij, m_ji] of levels above the diagonal, in [-1, 1]. */
+  const pairs = (m, side) => [...m.keys()].filter((k) => k % side > Math.floor(k / side))
+    .map((k) => [m[k] / 127, m[(k % side) * side + Math.floor(k / side)] / 127]);
 
   // Pictures.
 
@@ -280,6 +284,18 @@
     };
   };
 
+  /** Entries of a matrix against their mirror images: `draw` takes the `pairs`. */
+  const mirrorCloud = (label, style) => {
+    const bare = { from: -1.04, to: 1.04, ticks: [0], say: () => "" };
+    const margin = { left: 2, right: 2, top: 2, bottom: 2 };
+    const cloud = chart({ width: 200, height: 200, x: bare, y: bare, margin, label });
+    cloud.line("reference")([[-1, -1], [1, 1]]);
+    const draw = cloud.dots(`cloud ${style}`);
+    cloud.text("", "end")([1.02, -0.16], "mᵢⱼ");
+    cloud.text("")([0.05, 0.9], "mⱼᵢ");
+    return { node: cloud.node, draw };
+  };
+
   // Starting them.
 
   function start(place) {
@@ -302,24 +318,16 @@
     }
   }
 
-  const startAll = () => document.querySelectorAll("[data-interactive]").forEach(start);
-
-  function interactive(name, build) {
-    registered.set(name, build);
-    if (ready) startAll();
-  }
+  const interactive = (name, build) => registered.set(name, build);
 
   window.attngeo = {
-    interactive, element, drawn, number, levels, random,
-    slider, choice, toggle, button, said, heatmap, cells, chart,
+    interactive, element, number, levels, mirrored, inner, symmetry, pairs,
+    slider, choice, toggle, button, said, controls, panels, panel, heatmap, cells, chart, mirrorCloud,
   };
 
-  const begin = () => {
-    ready = true;
-    startAll();
+  document.addEventListener("DOMContentLoaded", () => {
+    document.querySelectorAll("[data-interactive]").forEach(start);
     new MutationObserver(() => redraws.forEach((redraw) => redraw()))
       .observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
-  };
-  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", begin);
-  else begin();
+  });
 })();

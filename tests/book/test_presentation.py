@@ -39,16 +39,6 @@ def page(tmp_path):
     return page
 
 
-def test_a_figure_gets_number_caption_and_alternative_text_from_its_output(page):
-    _, source, picture, _ = page(figure(), tags=["hide-input"])
-    assert source.source == "f()" and source.metadata.tags == ["hide-input"] and not source.outputs
-    assert picture.metadata.tags == ["remove-input"] and list(picture.outputs[0].data) == ["image/svg+xml"]
-    assert picture.metadata.mystnb == {
-        "figure": {"name": "fig-x", "caption": "Caption $x$."},
-        "image": {"alt": "A line.", "classes": "dark-light"},
-    }
-
-
 def test_a_table_becomes_a_captioned_directive_in_a_dropdown_if_folded(page):
     words = {"name": "tab-x", "caption": "Caption."}
     for more, before, after in (({}, "", ""), ({"folded": "All"}, "::::{dropdown} All\n", "\n::::")):
@@ -64,10 +54,3 @@ def test_outputs_keep_their_order_and_what_a_cell_removes_stays_away(page):
     kinds = ["image" if "mystnb" in c.metadata else "text" if c.get("outputs") else c.source[:7] for c in cells[1:-1]]
     assert kinds == ["text", "image", "**2.1**", "text", "image"]
     assert len(page(figure(), tags=["remove-cell"])) == 3
-
-
-def test_the_page_ends_with_what_it_was_given_and_where_it_ran(page):
-    table = page()[-1].source
-    assert table.startswith("::::{dropdown} ") and "None" not in table  # the commit is not known
-    for row in ("| smoke |", "| 1.5 s |", "| `n` | `2` | `1` | number | [0, 9] |", "`attngeo run one -p n VALUE`"):
-        assert row in table

@@ -19,7 +19,7 @@ AGAIN = chapter(
     "# it is {glue:text}`number`.",
     "from attngeo.display.interactive import Interactive\nfrom attngeo.display.page import glue, show\n"
     "from attngeo.display.style import CaptionedFigure, new_figure\n"
-    "from attngeo.claims.results import Result, exact\nfrom attngeo.claims.verdict import Verdict",
+    "from attngeo.claims.results import Result, Verdict, exact",
     "glue('number', n, 'd')\nshow(Result('2.1', '(1)', 'the $W$', Verdict.MISPRINT, (exact('trace', 1, 1),)))",
     "figure, axes = new_figure(2, 2)\naxes.plot([0, n])\n"
     "Interactive('dots', {'n': n}, CaptionedFigure(figure, 'fig-line', f'A line to {n}.', 'A line.'))",
@@ -36,20 +36,14 @@ def book(tmp_path_factory):
     return book
 
 
-def run(book, output):
-    done = subprocess.run(
-        [sys.executable, "-m", "attngeo", "run", "again", "-p", "n", "7", "-o", output],
-        env=os.environ | {"ATTNGEO_BOOK": str(book.root), "PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0 and "WARNING" not in done.stderr, done.stderr
-    return output
-
-
 @pytest.fixture(scope="module")
 def page(book, tmp_path_factory):
-    return run(book, tmp_path_factory.mktemp("here") / "again.html")
+    output = tmp_path_factory.mktemp("here") / "again.html"
+    command = [sys.executable, "-m", "attngeo", "run", "again", "-p", "n", "7", "-o", output]
+    where = os.environ | {"ATTNGEO_BOOK": str(book.root), "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(command, env=where, capture_output=True, text=True)
+    assert done.returncode == 0 and "WARNING" not in done.stderr, done.stderr
+    return output
 
 
 def test_the_page_asks_for_nothing_and_leads_nowhere(page):

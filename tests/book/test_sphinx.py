@@ -29,7 +29,7 @@ MIDDLE = chapter(
     "# ```{prf:proposition} Prop. 2.1 of the paper: one\n# :label: prop-2-1\n"
     "#\n# $$\\Wqk = \\Wq \\Wk\\T$$ (eq-one)\n# ```",
     "import pandas as pd\nfrom attngeo.display.interactive import Interactive\n"
-    "from attngeo.claims.results import Result, exact\nfrom attngeo.claims.verdict import Verdict",
+    "from attngeo.claims.results import Result, Verdict, exact",
     "from attngeo.display.page import glue, show, table\nfrom attngeo.display.style import CaptionedFigure, new_figure",
     "show(Result('2.1', '(1)', 'the $W$', Verdict.MISPRINT, (exact('trace', 1, 1),)))\nglue('number', 0.5, '.4f')",
     "table(pd.DataFrame({'a': [n]}), 'tab-one', f'One `n`, $n = {n}$.')",
@@ -109,9 +109,6 @@ def test_the_page_has_numbers_captions_descriptions_and_the_run(book):
     assert "smoke" in html and "<code" in html and ">7<" in html
     assert "n = 7" in html and "# Parameters" not in html
     assert "[('middle', 'misprint')]" in words(book, "last")
-
-
-def test_a_page_loads_the_scripts_of_its_own_interactives(book):
     script = re.compile(r'<script src="\.\./_static/((?:interactives/)?(?:interactive|dots|other)\.js)')
     assert script.findall(page(book, "middle")) == ["interactive.js", "interactives/dots.js"]
     assert script.findall(page(book, "start")) == ["interactive.js"]
@@ -129,11 +126,8 @@ def test_a_page_hands_out_its_notebook_its_source_and_the_data_of_its_figure(boo
     assert not re.search("Edit this page|Launch|In the repository", html)  # the code has no address
 
 
-def test_another_page_cites_it(book):
+def test_another_page_cites_it_and_what_the_paper_numbers_leads_to_where_it_is_stated(book):
     assert "It is in Fig. 1.1, Table 1.1, (1.1) and Proposition 1.1." in words(book, "start")
-
-
-def test_what_the_paper_numbers_leads_to_where_it_is_stated(book):
     links = re.findall(
         r'<a [^>]*href="([^"#]*#[\w-]+)"[^>]*><span[^>]*>([^<]+ of\s+the\s+paper)</span>', page(book, "start")
     )
@@ -151,23 +145,13 @@ def test_a_second_build_executes_nothing_and_reads_nothing(book):
     assert len(before) == 3 and read() == before
 
 
-def test_an_edit_executes_one_chapter(book):
+def test_an_edit_executes_one_chapter_and_an_address_of_the_code_is_on_every_page(book):
     edit(book, "middle", "0.5", "0.25")
     (book.root / "CITATION.cff").write_text("repository-code: https://github.com/a/b")
     assert build(book)[1] == ["middle"]
     assert "0.2500" in page(book, "middle")
-
-
-def test_an_address_of_the_code_is_on_every_page(book):
     for name in ("start", "middle", "last"):
         assert f'"https://github.com/a/b/edit/main/notebooks/{name}.py">Edit this page</a>' in page(book, name)
-        assert f'"https://mybinder.org/v2/gh/a/b/main?urlpath=lab/tree/notebooks/{name}.py">' in page(book, name)
-
-
-def test_a_changed_profile_value_is_a_new_page_though_the_chapter_is_not(book):
-    (book.root / "notebooks/profiles/smoke.yml").write_text("middle: {n: 8}")
-    assert build(book)[1] == ["middle"]
-    assert "n = 8" in page(book, "middle")
 
 
 def test_pages_that_a_killed_build_did_not_write_are_written_by_the_next(book):
@@ -177,7 +161,7 @@ def test_pages_that_a_killed_build_did_not_write_are_written_by_the_next(book):
     dying += "from jupyter_book.cli.main import main\nmain(['build', 'book'])"
     environment = os.environ | {"ATTNGEO_PROFILE": "smoke", "PYTHONPATH": str(book.root)}
     assert subprocess.run([sys.executable, "-c", dying], cwd=book.root, env=environment).returncode == 9
-    assert "n = 8" in page(book, "middle")
+    assert "n = 7" in page(book, "middle")
     assert build(book)[1] == [] and "n = 9" in page(book, "middle")
     assert not (book.root / "book/_build/html" / UNWRITTEN).exists()
 
@@ -189,6 +173,7 @@ def test_a_failing_cell_fails_the_build_and_leaves_the_book(book):
 
     before = digest()
     edit(book, "start", "# It is", "# Now it is")
+    edit(book, "start", "{prf:ref}`prop-2-1`", "[there](nowhere.md)")
     edit(book, "middle", "glue('number'", "raise RuntimeError('broken on purpose')\nglue('number'")
     run, _ = build(book)
     assert run.returncode != 0
@@ -197,14 +182,10 @@ def test_a_failing_cell_fails_the_build_and_leaves_the_book(book):
     assert "RuntimeError: broken on purpose" in output and "Traceback" in output
     assert digest() == before
     edit(book, "middle", "raise RuntimeError('broken on purpose')\n", "")
-    assert build(book)[1] == [] and "Now it is" in page(book, "start")
-
-
-def test_a_warning_names_the_line_of_the_chapter(book):
-    edit(book, "start", "{prf:ref}`prop-2-1`", "[there](nowhere.md)")
+    run, names = build(book)
+    assert names == [] and "Now it is" in page(book, "start")
     lines = (book.root / "notebooks/start.py").read_text().splitlines()
-    line = next(i for i, text in enumerate(lines, 1) if "nowhere" in text)
-    run, _ = build(book)
+    line = next(i for i, text in enumerate(lines, 1) if "nowhere" in text)  # the warning names it
     assert run.returncode == 0 and re.search(rf"start\.py:{line}: WARNING.*nowhere", run.stderr)
 
 
@@ -214,7 +195,6 @@ def test_the_book_is_printed_with_an_outline_and_links_within(book, browser):
     shutil.rmtree(book.root / "book" / "_build" / "singlehtml", ignore_errors=True)
     with pytest.raises(PdfError, match=r"^[^\n]*\.$"):
         print_book(book)
-    build(book)  # first, as make pdf has it, whatever other tests have left
     assert build(book, "--builder", "singlehtml")[1] == []
     printed = PdfReader(print_book(book))
     titles = [entry.title for entry in flat(printed.outline)]

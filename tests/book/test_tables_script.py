@@ -32,29 +32,16 @@ def column(page, number):
     return page.execute_script(f"return {rows}.map(r => r.cells[{number}].textContent.trim())")
 
 
-def test_long_tables_get_tools_and_short_ones_do_not(page):
-    assert len(page.find_elements("css selector", "input[type=search]")) == 1
-    assert page.find_element("css selector", "[role=status]").text.endswith(" rows")
-
-
-def test_a_search_keeps_the_rows_with_all_words(page):
-    box = page.find_element("css selector", "input[type=search]")
+def test_a_long_table_is_searched_and_sorted_by_keyboard(page):
+    (box,) = page.find_elements("css selector", "input[type=search]")  # the short one has none
     box.send_keys("random-weights llama")
     assert column(page, 0) == ["Llama-3.2-1B", "Meta-Llama-3-8B"]
-    box.clear()
-    box.send_keys(" ")
-    assert len(column(page, 0)) == len(results_in_figures(released_results()))
-
-
-def test_numbers_are_sorted_as_numbers_by_keyboard_too(page):
+    assert page.find_element("css selector", "[role=status]").text.startswith("2 of ")
+    box.send_keys(Keys.CONTROL, "a", Keys.DELETE)
     button = page.find_elements("css selector", "#tab-released-results th button")[4]  # s
-    button.send_keys(Keys.ENTER)
-    values = [float(v) for v in column(page, 4)]
-    assert values == sorted(values)
-    button.send_keys(Keys.SPACE)
-    assert [float(v) for v in column(page, 4)] == sorted(values, reverse=True)
+    for key, order in (Keys.ENTER, 1), (Keys.SPACE, -1):
+        button.send_keys(key)
+        values = [float(v) for v in column(page, 4)]
+        assert values == sorted(values)[::order] and len(values) == len(released_results())
     assert page.find_elements("css selector", "#tab-released-results th")[4].get_attribute("aria-sort") == "descending"
-
-
-def test_nothing_is_logged(page):
     assert [e for e in page.get_log("browser") if e["level"] != "INFO"] == []  # the theme of another page informs

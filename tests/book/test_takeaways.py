@@ -8,7 +8,7 @@ import pytest
 from nbformat import v4
 
 from attngeo.book.takeaways import PREVIEW, card, for_phones, line
-from attngeo.display.labels import METADATA_KEY, NARROW_SVG
+from attngeo.display import METADATA_KEY, NARROW_SVG
 from attngeo.files.provenance import repository
 
 
@@ -24,20 +24,9 @@ def test_the_address_is_gits_where_that_is_public_and_no_password_goes_along(tmp
         assert repository(tmp_path) == address
 
 
-@pytest.mark.parametrize(
-    "page, is_chapter, address, count",
-    [
-        ("notebooks/one", True, "", 2),
-        ("notebooks/one", True, "https://github.com/a/b", 4),
-        ("notebooks/one", True, "https://code.example.org/a/b", 3),  # not where Binder looks
-        ("notation", False, "https://github.com/a/b", 2),
-    ],
-)
-def test_only_chapters_are_launched_and_only_what_has_an_address_is_edited(page, is_chapter, address, count):
-    made = line(page, Path(f"{page}.py"), is_chapter, address)
-    assert (
-        made.count("<a ") == count and ("/edit/main/" in made) == bool(address) and ("mybinder" in made) == (count == 4)
-    )
+def test_a_page_is_edited_where_the_repository_has_it():
+    made = line("notation", Path("notation.md"), False, "https://github.com/a/b")
+    assert '"https://github.com/a/b/edit/main/book/notation.md"' in made and made.count("<a ") == 2
 
 
 def test_narrow_screens_get_the_one_column_form_of_each_figure():

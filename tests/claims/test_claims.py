@@ -6,9 +6,9 @@ from beartype import beartype
 from jaxtyping import Float, TypeCheckError, jaxtyped
 from notebook_code import definitions
 
-from attngeo.book.claim_code import with_code
+from attngeo.book.presentation import with_code
 from attngeo.claims.claim import Verdict, claim, claims_of, compare, exact
-from attngeo.claims.verdict import WordingError
+from attngeo.claims.results import WordingError
 from attngeo.display.check_line import check_line
 
 SLIP = {"printed": '"two"', "place": "Eq. 1", "holds": "one"}

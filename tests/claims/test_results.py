@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from attngeo.claims.results import Claim, Interval, Result, Standing, compare, exact, monte_carlo
-from attngeo.claims.verdict import Verdict
+from attngeo.claims.results import Claim, Interval, Result, Standing, Verdict, compare, exact, monte_carlo
 
 
 def test_a_relation_holds_beyond_or_within_its_tolerance_and_never_for_what_is_no_number():

@@ -3,8 +3,7 @@
 import re
 from dataclasses import replace
 
-from attngeo.claims.results import Claim, Interval, Result, Standing, compare, exact, monte_carlo
-from attngeo.claims.verdict import Verdict
+from attngeo.claims.results import Claim, Interval, Result, Standing, Verdict, compare, exact, monte_carlo
 from attngeo.display.check_line import MEANINGS, badge, check_line, legend, rows
 
 SAMPLES = [0.6, 0.7, 0.71]

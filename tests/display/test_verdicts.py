@@ -3,7 +3,7 @@ import re
 from attngeo.chapters.errata import tables as errata
 from attngeo.chapters.status import tables as status
 from attngeo.claims import Result, Verdict, published
-from attngeo.claims.numbering import of_the_paper
+from attngeo.claims.published import of_the_paper
 from attngeo.claims.results import exact
 from attngeo.display import verdicts
 from attngeo.display.page import badge

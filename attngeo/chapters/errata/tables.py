@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import pandas as pd
 
 from attngeo.claims.published import slips
-from attngeo.claims.verdict import Verdict
+from attngeo.claims.results import Verdict
 from attngeo.display.typeset import typeset
 from attngeo.display.verdicts import Finding
 

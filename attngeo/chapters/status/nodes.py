@@ -12,7 +12,7 @@ import pandas as pd
 import yaml
 
 from attngeo.claims.claim import Written, claims_of
-from attngeo.claims.verdict import Verdict
+from attngeo.claims.results import Verdict
 from attngeo.display.verdicts import BY_CONSEQUENCE, Finding
 
 MEASURED = ("figure", "table", "finding")  # kinds of statements that only a measurement can bear out

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from attngeo.claims.numbering import of_the_paper
-from attngeo.claims.verdict import Verdict
+from attngeo.claims.published import of_the_paper
+from attngeo.claims.results import Verdict
 from attngeo.display.check_line import badge
 from attngeo.display.verdicts import BY_CONSEQUENCE, Finding
 

@@ -1,7 +1,7 @@
 /* Agreement: the correlation of the two coefficients of a pair is set; the update, its mirror cloud and s follow. */
 attngeo.interactive("agreement", (stage, data) => {
   "use strict";
-  const { element, number } = attngeo;
+  const { number, panel } = attngeo;
   const { side, measured } = data;
   const [beta, x] = [data.beta, data.x].map(attngeo.levels);
   const each = (of) => Float64Array.from({ length: side * side }, (_, k) => of(Math.floor(k / side), k % side));
@@ -15,7 +15,7 @@ attngeo.interactive("agreement", (stage, data) => {
   const updated = (rho) => {
     const follows = Math.sqrt(1 - rho * rho);
     const b = each((i, j) => (i > j ? rho * beta[j * side + i] + follows * beta[i * side + j] : beta[i * side + j]));
-    return product(each((i, j) => x[j * side + i]), product(b, x));
+    return product(attngeo.mirrored(x, side), product(b, x));
   };
 
   const matrix = attngeo.heatmap("The update");
@@ -37,18 +37,15 @@ attngeo.interactive("agreement", (stage, data) => {
     const m = updated(rho);
     const most = m.reduce((a, b) => Math.max(a, Math.abs(b)), 0);
     matrix.draw(m, side, most / 1.5);
-    const mirrored = m.map((_, k) => m[(k % side) * side + Math.floor(k / side)]);
-    points(Array.from(m, (value, k) => [value / most, mirrored[k] / most]).filter((_, k) => k % side !== Math.floor(k / side)));
-    const s = m.reduce((sum, value, k) => sum + value * mirrored[k], 0) / m.reduce((sum, value) => sum + value * value, 0);
+    const mirrored = attngeo.mirrored(m, side);
+    points(Array.from(m, (value, k) => [value / most, mirrored[k] / most]).filter((_, k) => k % (side + 1)));
+    const s = attngeo.symmetry(m, side);
     here([[rho, s]]);
     said.textContent = `Coefficients that correlate by ${number(rho)} give an update of symmetry s = ${number(s)}.`;
   };
   const slider = attngeo.slider("Correlation of the two coefficients", { min: -20, max: 20, value: Math.round(20 * measured), say: (v) => number(v / 20) }, draw);
-  const panel = (title, node) => element("div", { class: "ia-panel" }, element("p", { class: "ia-title" }, title), node);
-  stage.append(
-    element("div", { class: "ia-controls" }, slider.node),
-    element("div", { class: "ia-panels ia-three" }, panel("The update", matrix.node), panel("Its mirror cloud", cloud.node), panel("Its symmetry", chart.node)),
-    said,
-  );
+  const panels = attngeo.panels(panel("The update", matrix), panel("Its mirror cloud", cloud), panel("Its symmetry", chart));
+  panels.classList.add("ia-three");
+  stage.append(attngeo.controls(slider), panels, said);
   draw();
 });

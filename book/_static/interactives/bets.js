@@ -8,21 +8,12 @@ attngeo.interactive("bets", (stage, data) => {
     const m = attngeo.levels(levels);
     const matrix = attngeo.heatmap(`Picture ${title}: entries of W_qk`);
     matrix.draw(m, side, 127);
-    const bare = { from: -1.04, to: 1.04, ticks: [0], say: () => "" };
-    const cloud = attngeo.chart({
-      width: 200, height: 200, x: bare, y: bare, margin: { left: 2, right: 2, top: 2, bottom: 2 },
-      label: `Picture ${title}: each entry against its mirror image`,
-    });
-    cloud.line("reference")([[-1, -1], [1, 1]]);
-    const pairs = [];
-    for (let i = 0; i < side; i += 1) for (let j = i + 1; j < side; j += 1) pairs.push([m[i * side + j] / 127, m[j * side + i] / 127]);
-    cloud.dots("cloud fine")(pairs);
-    cloud.text("", "end")([1.02, -0.16], "mᵢⱼ");
-    cloud.text("")([0.05, 0.9], "mⱼᵢ");
+    const cloud = attngeo.mirrorCloud(`Picture ${title}: each entry against its mirror image`, "fine");
+    cloud.draw(attngeo.pairs(m, side));
     const bet = attngeo.choice(`Picture ${title}`, kinds, () => {});
     const list = bet.node.querySelector("select");
     const answer = element("p", { class: "ia-answer" });
-    const node = element("div", { class: "ia-panel" }, bet.node, matrix.node, cloud.node, answer);
+    const node = element("div", {}, bet.node, matrix.node, cloud.node, answer);
     const reveal = () => {
       const right = bet.value === part;
       list.disabled = true;
@@ -50,10 +41,8 @@ attngeo.interactive("bets", (stage, data) => {
       `By its number the encoder has the higher s in ${data.s} of ${data.pairs} pairs, the higher d in ${data.d}. ` +
       "The eye is only as good as the mirror image that it finds, which is what s measures; strong rows and columns, which d measures, catch it as well.";
   });
-  stage.append(
-    element("div", { class: "ia-panels ia-many" }, ...panels.map((panel) => panel.node)),
-    element("div", { class: "ia-controls ia-below" }, end.node, clouds.node),
-    said,
-  );
+  const pictures = attngeo.panels(...panels);
+  pictures.classList.add("ia-many");
+  stage.append(pictures, attngeo.controls(end, clouds), said);
   clouds.set(false);
 });

@@ -6,12 +6,12 @@ attngeo.interactive("build_a_matrix", (stage, data) => {
   const base = Float64Array.from(attngeo.levels(data.levels));
 
   const sum = (values) => values.reduce((total, value) => total + value, 0);
-  const frobenius = (m) => Math.sqrt(sum(m.map((x) => x * x)));
 
   /* The same steps as attngeo.chapters.two_scores.build_a_matrix.built. */
   const built = ({ symmetry, columns, factor, turn }) => {
-    const parts = [1, -1].map((sign) => base.map((x, k) => x + sign * base[(k % side) * side + Math.floor(k / side)]));
-    const [a, b] = [1, -1].map((sign, p) => Math.sqrt((1 + sign * symmetry) / 2) / frobenius(parts[p]));
+    const mirrored = attngeo.mirrored(base, side);
+    const parts = [1, -1].map((sign) => base.map((x, k) => x + sign * mirrored[k]));
+    const [a, b] = [1, -1].map((sign, p) => Math.sqrt((1 + sign * symmetry) / 2) / Math.sqrt(attngeo.inner(parts[p], parts[p])));
     const m = base.map((_, k) => a * parts[0][k] + b * parts[1][k]);
     for (let k = 0; k < columns; k += 1) {
       const j = (data.step * (k + 1)) % side;
@@ -20,27 +20,13 @@ attngeo.interactive("build_a_matrix", (stage, data) => {
     const [cos, sin] = [Math.cos(turn), Math.sin(turn)];
     const rotate = (p, q) => ([m[p], m[q]] = [cos * m[p] - sin * m[q], sin * m[p] + cos * m[q]]);
     for (let bit = 1; bit < side; bit *= 2) {
-      for (let i = 0; i < side; i += 1) {
-        if (i & bit) continue;
-        for (let j = 0; j < side; j += 1) {
-          rotate(i * side + j, (i + bit) * side + j); // rows
-        }
-      }
-      for (let j = 0; j < side; j += 1) {
-        if (j & bit) continue;
-        for (let i = 0; i < side; i += 1) {
-          rotate(i * side + j, i * side + j + bit); // columns
-        }
-      }
+      for (let k = 0; k < side * side; k += 1) if (!(Math.floor(k / side) & bit)) rotate(k, k + bit * side); // rows
+      for (let k = 0; k < side * side; k += 1) if (!((k % side) & bit)) rotate(k, k + bit); // columns
     }
     return m;
   };
 
-  const norms = (m, of) => Array.from({ length: side }, (_, i) => {
-    let square = 0;
-    for (let j = 0; j < side; j += 1) square += m[of(i, j)] ** 2;
-    return Math.sqrt(square);
-  });
+  const norms = (m) => Array.from({ length: side }, (_, i) => Math.hypot(...m.subarray(i * side, (i + 1) * side))); // of rows
 
   /* Threshold and what lies above it; a norm within rounding of the threshold does not. */
   const over = (values, freedom, peak) => {
@@ -75,7 +61,7 @@ attngeo.interactive("build_a_matrix", (stage, data) => {
     const m = built(set);
     const sorted = m.map(Math.abs).sort();
     matrix.draw(m, side, sorted[Math.floor(0.995 * sorted.length)]);
-    const sides = [norms(m, (i, j) => j * side + i), norms(m, (i, j) => i * side + j)];
+    const sides = [norms(attngeo.mirrored(m, side)), norms(m)];
     const found = sides.map((values, k) => {
       const limits = over(values, 0, Math.max(...values));
       const { mean, threshold, above } = limits;
@@ -86,8 +72,6 @@ attngeo.interactive("build_a_matrix", (stage, data) => {
       mark.edge([[threshold / mean, y - 0.42], [threshold / mean, y + 0.42]]);
       return above.filter(Boolean).length;
     });
-    const square = sum(m.map((x) => x * x));
-    const s = sum(m.map((x, k) => x * m[(k % side) * side + Math.floor(k / side)])) / square;
     const shown = Object.entries(variants).map(([name, { of, freedom, excess }]) => {
       const [c, r] = sides.map((values) => {
         const all = values.map(of);
@@ -95,7 +79,7 @@ attngeo.interactive("build_a_matrix", (stage, data) => {
       });
       return [`d, ${name}`, direction(r, c)];
     });
-    scores.replaceChildren(...[["symmetry s", s], ...shown].map(([name, value]) => element("span", {}, `${name} `, element("b", {}, number(value)))));
+    scores.replaceChildren(...[["symmetry s", attngeo.symmetry(m, side)], ...shown].map(([name, value]) => element("span", {}, `${name} `, element("b", {}, number(value)))));
     const several = (count, one) => `${count} ${one}${count === 1 ? "" : "s"}`;
     said.textContent = `Above their thresholds: ${several(found[1], "row")} and ${several(found[0], "column")}.`;
   };
@@ -105,9 +89,8 @@ attngeo.interactive("build_a_matrix", (stage, data) => {
   const factor = attngeo.slider("Factor on them", { min: 0, max: 10, value: 4, say: (v) => number(2 ** (v / 2), 1) }, draw);
   const turn = attngeo.slider("Turn of the basis", { min: 0, max: 45, value: 0, say: (v) => `${v}°` }, draw);
   stage.append(
-    element("div", { class: "ia-controls" }, ...[symmetry, columns, factor, turn].map((control) => control.node)),
-    scores,
-    element("div", { class: "ia-panels" }, element("div", { class: "ia-panel" }, matrix.node), element("div", { class: "ia-panel" }, chart.node, said)),
+    attngeo.controls(symmetry, columns, factor, turn), scores,
+    attngeo.panels(element("div", {}, matrix.node), element("div", {}, chart.node, said)),
   );
   draw();
 });

@@ -26,7 +26,6 @@ attngeo.interactive("clean_figure", (stage, data) => {
     const marks = Object.fromEntries(parts.map((part) => [part, chart.dots(`point ${part}`)]));
     const names = chart.names();
     const auc = element("b", {});
-    const node = element("div", { class: "ia-panel" }, element("p", { class: "ia-title" }, `${title}: AUC `, auc), chart.node);
     const draw = (points) => {
       const shown = points.filter((p) => Math.abs(p.values[at]) <= 1);
       const left = Object.fromEntries(parts.map((part) => [part, shown.filter((p) => p.kept && p.values[3] === part)]));
@@ -36,7 +35,7 @@ attngeo.interactive("clean_figure", (stage, data) => {
       parts.forEach((part) => marks[part](left[part].map(place)));
       auc.textContent = number(area(...parts.map((part) => left[part].map((p) => p.values[at]))));
     };
-    return { node, draw };
+    return { node: attngeo.panel([`${title}: AUC `, auc], chart), draw };
   });
 
   const said = attngeo.said();
@@ -54,10 +53,7 @@ attngeo.interactive("clean_figure", (stage, data) => {
   const toggles = Object.entries(data.defects).map(([defect, [words, count]]) => attngeo.toggle(`${words} (${count})`, leave(defect)));
   const all = attngeo.button("Leave out all", () => toggles.forEach((one) => one.set(true)));
   const none = attngeo.button("As drawn", () => toggles.forEach((one) => one.set(false)));
-  stage.append(
-    element("div", { class: "ia-controls" }, element("span", { class: "ia-title" }, "Leave out:"), ...toggles.map((one) => one.node), all.node, none.node),
-    element("div", { class: "ia-panels" }, ...panels.map((panel) => panel.node)),
-    said,
-  );
+  const title = element("span", { class: "ia-title" }, "Leave out:");
+  stage.append(attngeo.controls(title, ...toggles, all, none), attngeo.panels(...panels), said);
   draw();
 });

@@ -1,7 +1,7 @@
 /* Early keys: at W_qk = 0 a causal softmax spreads one total over the positions as queries, and more unevenly as keys. */
 attngeo.interactive("early_keys", (stage) => {
   "use strict";
-  const { element, number } = attngeo;
+  const { number } = attngeo;
   const share = (v) => (v < 1 ? `1/${1 / v}` : `${v}`);
   const chart = attngeo.chart({
     width: document.documentElement.clientWidth < 600 ? 340 : 560, height: 260, // a narrow screen keeps the size of the words
@@ -36,6 +36,6 @@ attngeo.interactive("early_keys", (stage) => {
     said.textContent = `With ${n} positions the unevenness is ${number(uneven(both[0]))} among queries, ${number(uneven(both[1]))} among keys.`;
   };
   const slider = attngeo.slider("Positions", { min: 2, max: 9, value: 4, say: (v) => `${2 ** v}` }, draw);
-  stage.append(element("div", { class: "ia-controls" }, slider.node), chart.node, said);
+  stage.append(attngeo.controls(slider), chart.node, said);
   draw();
 });

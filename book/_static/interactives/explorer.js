@@ -31,7 +31,7 @@ attngeo.interactive("explorer", (stage, data) => {
   };
 
   const said = attngeo.said();
-  const plots = element("div", { class: "ia-panels" });
+  const plots = attngeo.panels();
   let [model, panels] = [null, []];
 
   const judged = (own, at, bands) => Object.keys(scores).map((score) => {
@@ -44,9 +44,9 @@ attngeo.interactive("explorer", (stage, data) => {
     head.show(head.value, heads.s.length - 1);
     panels.forEach(({ kind, score, chart }) => chart.draw(kind === "layers" ? model.layers[score] : heads[score], (kind === "layers" ? layer : head).value));
     said.replaceChildren(
-      element("span", { class: "ia-line-of-text" }, `Layer ${layer.value}, all heads: ${judged(model.layers, layer.value, model.bands.layers)}.`),
-      element("span", { class: "ia-line-of-text" }, `Head ${head.value} of it: ${judged(heads, head.value, model.bands.heads)}.`),
-      element("span", { class: "ia-line-of-text" }, "Grey: the band of 95 % of random weights; coloured points lie outside it."),
+      element("span", {}, `Layer ${layer.value}, all heads: ${judged(model.layers, layer.value, model.bands.layers)}.`),
+      element("span", {}, `Head ${head.value} of it: ${judged(heads, head.value, model.bands.heads)}.`),
+      element("span", {}, "Grey: the band of 95 % of random weights; coloured points lie outside it."),
     );
   };
   const open = (name) => {
@@ -56,7 +56,7 @@ attngeo.interactive("explorer", (stage, data) => {
       const values = kind === "layers" ? model.layers[score] : model.heads[0][score];
       return { kind, score, chart: panel(colours[model.part], score, kind, values, model.bands[kind][score]) };
     }));
-    plots.replaceChildren(...panels.map(({ chart }) => element("div", { class: "ia-panel" }, chart.node)));
+    plots.replaceChildren(...panels.map(({ chart }) => chart.node));
     draw();
   };
 
@@ -64,6 +64,6 @@ attngeo.interactive("explorer", (stage, data) => {
   const list = attngeo.choice("Model", names, open, data.first);
   const layer = attngeo.slider("Layer", { min: 0, max: 0 }, draw);
   const head = attngeo.slider("Head", { min: 0, max: 0 }, draw);
-  stage.append(element("div", { class: "ia-controls" }, list.node, layer.node, head.node), plots, said);
+  stage.append(attngeo.controls(list, layer, head), plots, said);
   open(list.value);
 });

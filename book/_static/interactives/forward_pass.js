@@ -46,7 +46,7 @@ attngeo.interactive("forward_pass", (stage, data) => {
 
   const pictures = steps.flatMap(({ pictures: shown }, at) => Object.entries(shown).map(([name, [title, columns]]) => {
     const table = attngeo.cells(title, words, columns || Array(n).fill(""));
-    const node = element("div", {}, element("p", { class: "ia-title" }, title), table.node);
+    const node = attngeo.panel(title, table);
     const draw = (pass, row) => {
       const values = pass[name].flatMap((line, i) => line.map((v, j) => (name === "weights" && !pass.attended[i][j] ? null : v)));
       table.draw(values, Math.max(...values.map(Math.abs)), (cell, k) => cell.classList.toggle("here", name !== "keys" && Math.floor(k / n) === row));
@@ -64,10 +64,7 @@ attngeo.interactive("forward_pass", (stage, data) => {
   const step = attngeo.slider("Step", { min: 1, max: steps.length, value: steps.length, say: (k) => `${k} ${steps[k - 1].title}`, play: 2500 }, draw);
   const mask = attngeo.choice("Mask", { causal: "causal: itself and tokens before", none: "none: every token" }, draw);
   const token = attngeo.slider("Token followed", { min: 1, max: n, value: 3, say: (k) => words[k - 1] }, draw);
-  stage.append(
-    element("div", { class: "ia-controls" }, step.node, mask.node, token.node),
-    element("div", { class: "ia-steps" }, ...pictures.map((picture) => picture.node)),
-    said,
-  );
+  const shown = element("div", { class: "ia-steps" }, ...pictures.map((picture) => picture.node));
+  stage.append(attngeo.controls(step, mask, token), shown, said);
   draw();
 });

@@ -17,15 +17,13 @@ attngeo.interactive("painter", (stage, data) => {
     return x[i].flatMap((a) => x[j].map((b) => beta * a * b));
   };
   const sum = (keys) => keys.map(term).reduce((total, one) => total.map((v, e) => v + one[e]), Array(d * d).fill(0));
-  const mirror = (m) => m.map((_, e) => m[(e % d) * d + Math.floor(e / d)]);
   const largest = (m) => Math.max(...m.map(Math.abs));
-  const square = (m) => m.reduce((total, v) => total + v * v, 0);
 
   const maps = { pair: "This pair", token: "Its token so far", all: "All so far", mirrored: "All, mirrored" };
   const pictures = Object.fromEntries(Object.entries(maps).map(([name, title]) => {
     const map = attngeo.heatmap(title);
-    const head = element("p", { class: "ia-title" }, title);
-    return [name, { ...map, head, panel: element("div", {}, head, map.node) }];
+    const panel = attngeo.panel(title, map);
+    return [name, { ...map, head: panel.firstChild, panel }];
   }));
   const place = element("div", {});
   const said = attngeo.said();
@@ -47,9 +45,9 @@ attngeo.interactive("painter", (stage, data) => {
     pictures.pair.draw(last === null ? total.fill(0) : term(last), d, Math.max(...pairs.map((k) => largest(term(k)))));
     pictures.token.draw(sum(last === null ? [] : [...painted].filter((k) => key(k) === key(last))), d, whole);
     pictures.all.draw(total, d, whole);
-    pictures.mirrored.draw(mirror(total), d, whole);
-    const s = square(total) ? total.reduce((inner, v, e) => inner + v * mirror(total)[e], 0) / square(total) : NaN;
-    pictures.all.head.textContent = square(total) ? `${maps.all}: s = ${number(s)}` : maps.all;
+    pictures.mirrored.draw(attngeo.mirrored(total, d), d, whole);
+    const s = attngeo.symmetry(total, d);
+    pictures.all.head.textContent = Number.isNaN(s) ? maps.all : `${maps.all}: s = ${number(s)}`;
     const count = `${painted.size} of ${pairs.length} pairs.`;
     if (last === null) { said.textContent = count; return; }
     const [i, j] = [Math.floor(last / n), last % n];
@@ -85,11 +83,8 @@ attngeo.interactive("painter", (stage, data) => {
   const order = attngeo.choice("Order", orders, () => turn());
   const kind = attngeo.choice("Coefficients", kinds, () => turn());
   const slider = attngeo.slider("Pairs painted", { min: 0, max: n * n, play: 350 }, upTo);
-  stage.append(
-    element("div", { class: "ia-controls" }, objective.node, order.node, kind.node, slider.node),
-    element("div", { class: "ia-panels" }, place, element("div", { class: "ia-pair" }, ...Object.values(pictures).map((p) => p.panel))),
-    said,
-  );
+  const four = element("div", { class: "ia-pair" }, ...Object.values(pictures).map((p) => p.panel));
+  stage.append(attngeo.controls(objective, order, kind, slider), attngeo.panels(place, four), said);
   turn();
   slider.show(0);
   upTo(0);

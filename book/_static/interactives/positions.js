@@ -15,23 +15,13 @@ attngeo.interactive("positions", (stage, data) => {
     const kernel = attngeo.heatmap(`${title}: what W_qk makes of two places`);
     const about = element("p", { class: "ia-scores" });
     const matrix = attngeo.heatmap(`${title}: entries of W_qk`);
-    const bare = { from: -1.04, to: 1.04, ticks: [0], say: () => "" };
-    const cloud = attngeo.chart({
-      width: 200, height: 200, x: bare, y: bare, margin: { left: 2, right: 2, top: 2, bottom: 2 },
-      label: `${title}: each entry against its mirror image`,
-    });
-    cloud.line("reference")([[-1, -1], [1, 1]]);
-    const points = cloud.dots(`cloud ${model}`);
-    cloud.text("", "end")([1.02, -0.16], "mᵢⱼ");
-    cloud.text("")([0.05, 0.9], "mⱼᵢ");
+    const cloud = attngeo.mirrorCloud(`${title}: each entry against its mirror image`, model);
     const scores = element("p", { class: "ia-scores" });
     const draw = (frame) => {
       const { entries, between, s, d } = of[kind];
       const m = entries.subarray(frame * side * side, (frame + 1) * side * side);
       matrix.draw(m, side, 127);
-      const pairs = [];
-      for (let i = 0; i < side; i += 1) for (let j = i + 1; j < side; j += 1) pairs.push([m[i * side + j] / 127, m[j * side + i] / 127]);
-      points(pairs);
+      cloud.draw(attngeo.pairs(m, side));
       kernel.node.style.display = between ? "" : "none";
       about.textContent = between ? "Left: how place i scores place j, from positions alone" : "No table: W_qk reads words alone";
       if (between) kernel.draw(between.subarray(frame * places * places, (frame + 1) * places * places), places, 127);
@@ -41,7 +31,7 @@ attngeo.interactive("positions", (stage, data) => {
       );
     };
     const node = element(
-      "div", { class: "ia-panel", "data-model": model },
+      "div", { "data-model": model },
       element("p", { class: `ia-title ia-${model}-text` }, title),
       element("div", { class: "ia-pair" }, matrix.node, cloud.node),
       scores,
@@ -80,10 +70,8 @@ attngeo.interactive("positions", (stage, data) => {
     kind = chosen;
     draw(slider.value);
   });
-  stage.append(
-    element("div", { class: "ia-controls" }, positions.node, slider.node),
-    element("div", { class: "ia-panels" }, ...panels.map((panel) => panel.node)),
-    element("div", { class: "ia-panels ia-curves" }, ...charts.map((chart) => chart.node)),
-  );
+  const below = attngeo.panels(...charts);
+  below.classList.add("ia-curves");
+  stage.append(attngeo.controls(positions, slider), attngeo.panels(...panels), below);
   draw(0);
 });

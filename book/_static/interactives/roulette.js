@@ -1,15 +1,14 @@
 /* Speed-up roulette: two random seeds of one experiment, and what Table 1's measure would print for them. */
 attngeo.interactive("roulette", (stage, data) => {
   "use strict";
-  const { element, number } = attngeo;
+  const { number } = attngeo;
   const percent = (share) => `${number(100 * share, 0)}\u00a0%`;
 
   /** The first recorded step at which a loss is at or below the baseline's last: its index, or -1. */
   const touch = (losses, baseline) => losses.findIndex((loss) => loss <= baseline[baseline.length - 1]);
 
   const said = attngeo.said();
-  const plots = element("div", { class: "ia-panels" });
-  const seeds = element("div", { class: "ia-controls" });
+  const [plots, seeds] = [attngeo.panels(), attngeo.controls()];
   const drawn = []; // speed-ups of the pairs that the reader drew
 
   const turn = (name) => {
@@ -39,7 +38,7 @@ attngeo.interactive("roulette", (stage, data) => {
     strip.text("", "end")([1, 1.35], "all pairs of seeds");
     strip.text("", "end")([1, 0.35], "yours");
     const yours = strip.dots("here");
-    plots.replaceChildren(...[curves, strip].map((chart) => element("div", { class: "ia-panel" }, chart.node)));
+    plots.replaceChildren(curves.node, strip.node);
     drawn.length = 0;
 
     const draw = () => {
@@ -71,6 +70,6 @@ attngeo.interactive("roulette", (stage, data) => {
 
   const labels = Object.fromEntries(Object.keys(data.experiments).map((name) => [name, name]));
   const experiment = attngeo.choice("Experiment", labels, turn);
-  stage.append(element("div", { class: "ia-controls" }, experiment.node), seeds, plots, said);
+  stage.append(attngeo.controls(experiment), seeds, plots, said);
   turn(experiment.value);
 });

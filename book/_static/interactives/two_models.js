@@ -12,15 +12,7 @@ attngeo.interactive("two_models", (stage, data) => {
     const [scores, sampled] = [attngeo.levels(raw), attngeo.levels(entries)];
     const shown = sampled.length / s.length;
     const grid = attngeo.cells(`${name}: raw scores, rows from, columns to`, words, words, (k) => choose([Math.floor(k / n), k % n]));
-    const bare = { from: -1.06, to: 1.06, ticks: [0], say: () => "" };
-    const cloud = attngeo.chart({
-      width: 200, height: 200, x: bare, y: bare, margin: { left: 2, right: 2, top: 2, bottom: 2 },
-      label: `${name}: entries of W_qk against their mirror images`,
-    });
-    cloud.line("reference")([[-1, -1], [1, 1]]);
-    const points = cloud.dots(`cloud ${part}`);
-    cloud.text("", "end")([1.02, -0.16], "mᵢⱼ");
-    cloud.text("")([0.05, 0.9], "mⱼᵢ");
+    const cloud = attngeo.mirrorCloud(`${name}: entries of W_qk against their mirror images`, part);
     const score = element("b", { class: `ia-${part}-text` });
     const said = attngeo.said();
     const draw = () => {
@@ -35,13 +27,13 @@ attngeo.interactive("two_models", (stage, data) => {
         cell.title = cell.getAttribute("aria-label");
       });
       const own = sampled.subarray(layer * shown, (layer + 1) * shown);
-      points(Array.from({ length: shown / 2 }, (_, k) => [own[2 * k] / 127, own[2 * k + 1] / 127]));
+      cloud.draw(Array.from({ length: shown / 2 }, (_, k) => [own[2 * k] / 127, own[2 * k + 1] / 127]));
       score.textContent = number(s[layer]);
       said.textContent = `${words[i]} → ${words[j]} ${number(m[i * n + j])}, ${words[j]} → ${words[i]} ${number(m[j * n + i])}`;
     };
     const slider = attngeo.slider(`Layer of ${name}`, { min: 0, max: s.length - 1, value: first, say: (layer) => `${layer + 1} of ${s.length}` }, () => { draw(); mark(); });
     const node = element(
-      "div", { class: "ia-panel", "data-model": part },
+      "div", { "data-model": part },
       element("p", { class: "ia-title" }, `${name}, ${part === "encoder" ? "an encoder" : "a decoder"}: s `, score, ` (random ${number(random[0], 3)} ± ${number(random[1], 3)})`),
       element("div", { class: "ia-pair" }, grid.node, cloud.node), said, slider.node,
     );
@@ -124,8 +116,7 @@ attngeo.interactive("two_models", (stage, data) => {
   box.addEventListener("input", show);
 
   stage.append(
-    element("div", { class: "ia-panels" }, ...parts.map((part) => panels[part].node)),
-    strip.node, models.node,
+    attngeo.panels(...Object.values(panels)), strip.node, models.node,
     element("div", { class: "ia-control ia-yours" }, element("label", { for: "ia-yours" }, "Yours, from x.json"), box, answer),
   );
   choose(pair);

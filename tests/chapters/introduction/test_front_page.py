@@ -6,8 +6,7 @@ from notebook_code import result
 from attngeo.chapters.introduction import citations
 from attngeo.chapters.introduction.cards import cards
 from attngeo.claims.claim import claims_of
-from attngeo.claims.results import Result, exact
-from attngeo.claims.verdict import Verdict
+from attngeo.claims.results import Result, Verdict, exact
 from attngeo.display.verdicts import account
 from attngeo.files import checkout
 
