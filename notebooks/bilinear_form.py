@@ -15,13 +15,12 @@
 # %% [markdown]
 # # One matrix per head decides attention, their sum does not
 #
-# A Transformer turns tokens into vectors, their *embeddings*. Attention mixes these with weights between 0 and 1. What decides
-# the weights?
+# A Transformer turns tokens into vectors, their *embeddings*. Attention mixes these with weights. What decides the weights?
 #
 # **In a head, one matrix.** The *query-key matrix* $\Wqk = \Wq \Wk\T$ gives every pair of tokens a score, and a softmax turns
 # scores into weights. $\Wqk$ is symmetric if and only if token $i$ always scores $j$ as $j$ scores $i$. The paper
-# {cite}`saponati2025` studies the sum of these matrices over the heads of a layer. The sum does not decide the weights: two
-# layers with one sum differ in them by up to {glue:text}`gap`.
+# {cite}`saponati2025` studies the sum over the heads of a layer. The sum does not decide the weights: in two layers with one sum
+# they differ by up to {glue:text}`gap`.
 
 # %% tags=["parameters", "remove-input"]
 d: int = 32  # width of the embedding, a multiple of n_heads; in [8, 512]
@@ -55,7 +54,7 @@ sizes = {"d": d, "n_tokens": n_tokens, "n_heads": n_heads, "seed": seed}
 def heads_of_equal_sum(separate: Tensor, averaged: Tensor) -> CaptionedFigure:
     """Attention weights (heads, tokens, tokens) of two layers whose forms have the same sum."""
     n, largest = len(separate), float(max(separate.max(), averaged.max()))
-    figure, panels = new_figure(1.75 * n + 0.9, 3.9, 2, n, squeeze=False)
+    figure, panels = new_figure(1.75 * n + 0.9, 3.5, 2, n, squeeze=False)
     for row, maps in zip(panels, (separate, averaged), strict=True):
         for panel, weights in zip(row, maps, strict=True):
             image = panel.imshow(weights.numpy(), cmap=SEQUENTIAL, vmin=0, vmax=largest)
@@ -253,7 +252,7 @@ forward_pass(seed)
 # $$ (eq-s1-18)
 # ````
 #
-# For {eq}`eq-s1-20` group the columns of both factors by head, for {eq}`eq-s1-18` the rows of the output matrix, $W_{o,h}$.
+# To see {eq}`eq-s1-20`, group the columns of both factors by head; for {eq}`eq-s1-18`, group the rows of the output matrix.
 
 
 # %%
@@ -290,9 +289,8 @@ show(heads_add_up(d=d, n_heads=n_heads, seed=seed))
     "Eq. S21",
     "the raw decompositions of the heads add up",
     Verdict.HOLDS,
-    remark=r"""Eq. S21 is an identity of raw scores, as Eq. S14 is. It says nothing of attention, in which each head has its own
-    softmax and values, $\hat X = X + \sum_h \sigma(d_h^{-1/2} X W_{qk,h} X^\top)\, X W_{v,h} W_{o,h}$: two layers with
-    the same sum $\sum_h W_{qk,h}$ can attend differently. So scores of heads have to be given beside those of the sum.""",
+    remark="""Eq. S21 is an identity of raw scores, as Eq. S14 is. It says nothing of attention, in which each head has its own
+    softmax and values. So scores of heads have to be given beside those of the sum.""",
 )
 def heads_do_not_share_one_softmax(d=32, n_tokens=12, n_heads=4, seed=0):
     x, form, wv, wo, _ = random_layer(d, n_tokens, n_heads, seed)
@@ -321,9 +319,7 @@ show(heads_do_not_share_one_softmax(**sizes))
 # ## Biases, rotations and normalisations stand outside the matrix
 #
 # $\Wqk$ does not hold the biases of queries, rotations that encode positions, the gains of a layer normalisation before it, or
-# a normalisation of queries and keys. All of them change what a model attends to.
-#
-# ModernBERT, LLaMA and Mistral, which the paper scores, turn queries and keys by angles in proportion to the position. Then each
+# a normalisation of queries and keys. All of them change what a model attends to. ModernBERT, LLaMA and Mistral, which the paper scores, turn queries and keys by angles in proportion to the position. Then each
 # distance between two tokens has a form of its own, and $\Wqk$ is the form at distance 0 ({prf:ref}`prop-rotary`). It can be
 # symmetric while neighbours score each other differently.
 #

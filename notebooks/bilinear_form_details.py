@@ -338,8 +338,7 @@ show(raw_sums_leave_the_hull(**several))
 # %% [markdown]
 # ## Rotary positions
 #
-# Rotations turn queries and keys by angles proportional to the position. The form then depends on how far two tokens are
-# apart, and $\Wqk$ is the form at distance 0.
+# Rotations turn queries and keys by angles proportional to the position. The form then depends on how far two tokens are apart.
 #
 # ````{prf:proposition} Symmetric attention under rotary positions (ours)
 # :label: prop-rotary
@@ -431,11 +430,7 @@ def asymmetry(a: Tensor) -> Tensor:
     + W_p$".""",
     place="Section 2.1, Eq. 1, and Definition S1.1, Eq. S1",
     holds=r"""Where queries and keys are rotated by their positions, as in ModernBERT, LLaMA and Mistral, $\hat\alpha_{ij} =
-    x_i^\top W_q R_{j-i} W_k^\top x_j$. Then $\hat\alpha_{ij} = \hat\alpha_{ji}$ for all inputs if and only if $W_q R_m
-    W_k^\top = W_k R_m W_q^\top$ for every offset $m \ge 1$ that occurs. With $W_q$ of full column rank and different
-    angles between 0 and $\pi/2$ this is the case if and only if $W_k = W_q \operatorname{diag}(r_1, r_1, r_2, r_2,
-    \dots)$; neighbours alone decide it.""",
-    remark="$W_{qk}$ is the case $m = 0$. A symmetric $W_{qk}$ is not enough, also where $s = 1$.",
+    x_i^\top W_q R_{j-i} W_k^\top x_j$. $W_{qk}$ is the case $i = j$; a symmetric $W_{qk}$ is not enough, also where $s = 1$.""",
     ours=True,
 )
 def rotary_scores(d=16, d_head=6, n_tokens=8, seed=0):

@@ -276,13 +276,13 @@ show(coefficients_without_softmax(seed=seed))
 # %% [markdown]
 # ## The step on both factors drops part of the gradient
 #
-# Gradient descent moves the two factors; their product follows by multiplying out.
+# Gradient descent moves the two factors. With $G = \partial L / \partial \Wqk$ and the rate $\eta$, $\Wq$ moves by
+# $-\eta\, \partial L / \partial \Wq = -\eta\, G \Wk$ and $\Wk$ by $-\eta\, G\T \Wq$. Multiply out:
 #
 # ````{prf:remark} Remark S1.6 of the paper: the update through $\Wq$ and $\Wk$
 # :label: rem-s1-6
 #
-# Let $G = \partial L / \partial \Wqk$ and let one step of gradient descent with rate $\eta$ move $\Wq$ and $\Wk$.
-# Then $\Wqk = \Wq \Wk\T$ changes by
+# In one step of gradient descent on $\Wq$ and $\Wk$, $\Wqk = \Wq \Wk\T$ changes by
 #
 # $$
 # \begin{aligned}
@@ -290,14 +290,6 @@ show(coefficients_without_softmax(seed=seed))
 # &+ \eta^2\, G\, \Wk \Wq\T G .
 # \end{aligned}
 # $$ (eq-s1-6-step)
-# ````
-#
-# ````{dropdown} Proof
-# ```{prf:proof}
-# As $L$ depends on $\Wq$ and $\Wk$ through $\Wq \Wk\T$ alone, $\partial L / \partial \Wq = G \Wk$ and
-# $\partial L / \partial \Wk = G\T \Wq$. The moved product is $(\Wq - \eta\, G \Wk)(\Wk - \eta\, G\T \Wq)\T$.
-# Multiply out.
-# ```
 # ````
 
 
@@ -340,13 +332,8 @@ show(step_through_factors(seed=seed))
 # From the first order the paper concludes that $\Delta \Wqk$ is proportional to $G$ (its Eq. S40). It is not. $\Wq \Wq\T$ and
 # $\Wk \Wk\T$ have rank $d_h$ at most: they keep what of $G$ lies in the span of the present factors, and drop the rest. If
 # their entries are independent, Gaussian, of mean 0 and equal variance, and $G$ does not depend on them, the cosine of
-# $\Delta \Wqk$ and $-G$ is about
-#
-# $$
-# \sqrt{\frac{2 d_h}{d + 2 d_h + 1}}
-# $$
-#
-# ([as a ratio of moments exactly](implicit_gradient_details.py#how-far-a-step-points-from-the-gradient), to first order in $\eta$).
+# $\Delta \Wqk$ and $-G$ [is about](implicit_gradient_details.py#how-far-a-step-points-from-the-gradient)
+# $\sqrt{2 d_h / (d + 2 d_h + 1)}$, to first order in $\eta$.
 
 
 # %%
@@ -409,10 +396,10 @@ show(update_is_not_proportional(d=d_wide, draws=draws, seed=seed))
 
 
 # %% [markdown]
-# This is {glue:text}`bert-cos` for a head of BERT-base. For one head as wide as the model, as in Definition S1.1 of the paper, it is
-# {glue:text}`square-cos`. Symmetry is lost, too. If the gradient is perfectly symmetric, of small trace, the step in a head of
-# BERT-base has a [symmetry score](two_scores.py) of about {glue:text}`bert-s`. If $\Wq = \Wk$, as in the symmetric start of
-# Section 4.2 of the paper, the step keeps the symmetry of $G$. The details treat [biases, rotary positions and shared
+# For a head of BERT-base this cosine is {glue:text}`bert-cos`. For one head as wide as the model, as in Definition S1.1 of the
+# paper, it is {glue:text}`square-cos`. Symmetry is lost, too. If the gradient is perfectly symmetric, of small trace, the step in a
+# head of BERT-base has a [symmetry score](two_scores.py) of about {glue:text}`bert-s`. If $\Wq = \Wk$, as in the symmetric start of
+# Section 4.2 of the paper, a symmetric $G$ gives a symmetric step. The details treat [biases, rotary positions and shared
 # layers](implicit_gradient_details.py#biases-rotary-positions-shared-layers), [several heads, and
 # Adam](implicit_gradient_details.py#several-heads-and-adam).
 #

@@ -152,9 +152,9 @@ def directionality(m, gamma=2.0):
 # with Frobenius norms. For $M = 0$ we set $s = 0$.
 # ````
 #
-# The paper prints twice this number. Its own bounds and its printed tables need the score without the 2. Then it [lies in
-# $[-1, 1]$](two_scores_details.py#range-and-extremes-of-symmetry), is 1 for symmetric matrices alone, and $-1$ for
-# skew-symmetric ones ($M\T = -M$) alone.
+# The paper prints twice this number. Its own bounds and its printed tables need the score without the 2, which [lies in
+# $[-1, 1]$](two_scores_details.py#range-and-extremes-of-symmetry). It is 1 if and only if $M\T = M$, and $-1$ if and only if
+# $M\T = -M$.
 
 
 # %%
@@ -285,16 +285,17 @@ def strong_columns(n: int, factor: float, draws: int, seed: int) -> tuple[Scores
 )
 def sign_of_directionality(n=768, factor=1000.0, draws=16, seed=0):
     strong, weaker, alone = strong_columns(n, factor, draws, seed)
-    d, said = strong.directionality, f"one column {factor:g} times the others, $n$ = {n}"
-    yield monte_carlo(f"mean $d$ with {said}", d, one_column_limit(n))
-    yield monte_carlo(f"mean $d$ with {said}, against 0", d, 0, ">", paper="< 0")
-    yield exact(f"share of matrices with $d > 0$, {said}", (d > 0).double().mean(), 1, 0, paper="= 0")
+    d, said = strong.directionality, f"one column {factor:g} times the others"
+    yield monte_carlo(f"mean $d$, {said}", d, one_column_limit(n))
+    yield monte_carlo(f"mean $d$, {said}, against 0", d, 0, ">", paper="< 0")
+    yield exact(f"share of $d > 0$, {said}", (d > 0).double().mean(), 1, 0, paper="= 0")
     for k, scores in alone.items():
-        words = f"share of matrices with $d > 0$, one column alone, $n$ = {k}, against its limit form"
+        words = f"share of $d > 0$, one column alone, $n$ = {k}"
         yield monte_carlo(words, (scores > 0).double(), positive_share(k), paper="= 0")
     yield monte_carlo("mean $d$ from the excess (released code)", strong.directionality_released, 0, "<")
     yield monte_carlo("mean $d$ from the logarithms (Table S3)", strong.directionality_tables, -0.9, "<")
-    yield monte_carlo(r"mean $d$ from the logarithms, the factor $\sqrt n$", weaker.directionality_tables, 0, ">")
+    words = r"mean $d$ from the logarithms, the factor $\sqrt n$"
+    yield monte_carlo(words, weaker.directionality_tables, 0, ">")
     return in_words(n)
 
 
@@ -322,9 +323,9 @@ show(sign_of_directionality(seed=seed), unfolded=True)
 # - [Symmetry](two_scores_details.py#symmetry-of-random-matrices) has the mean $1 / n$, not the printed $8 / n$, and for normal
 #   entries a standard deviation of about $\sqrt 2 / n$. One random matrix in four has $s < 0$, but none of a few
 #   hundred rows is far from 0.
-# - [Directionality](two_scores_details.py#directionality-of-random-matrices) has the mean 0 and scatters widely: in random matrices
-#   of 256 rows [by](two_scores_details.py#the-spread-of-directionality) {glue:text}`spread-256`, in random heads of BERT-base
-#   [by](two_scores_details.py#heads) {glue:text}`head-spread`.
+# - [Directionality](two_scores_details.py#directionality-of-random-matrices) has the mean 0 and scatters widely. In random matrices
+#   of 256 rows it scatters [by](two_scores_details.py#the-spread-of-directionality) {glue:text}`spread-256`, in random heads of
+#   BERT-base [by](two_scores_details.py#heads) {glue:text}`head-spread`.
 #
 # The paper says that both scores of every layer are zero at initialisation (Section 4.1). Of symmetry that is true, to within about
 # $1/n$. Of directionality it is true of the mean, and not of a layer.

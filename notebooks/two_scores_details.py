@@ -47,15 +47,7 @@ from attngeo.chapters.two_scores.laws import (
 )
 from attngeo.display.page import glue, show
 from attngeo.bilinear.random_matrices import directionality_sd, sample_dense, sample_forms, symmetry_mean, symmetry_sd
-from attngeo.bilinear.scores import (
-    GAMMA,
-    Convention,
-    Scores,
-    directionality_score,
-    score,
-    score_batch,
-    symmetry_score,
-)
+from attngeo.bilinear.scores import GAMMA, Convention, Scores, directionality_score, score, score_batch, symmetry_score
 from attngeo.claims.claim import Verdict, claim, compare, exact, monte_carlo
 
 BOUND = 1.0  # of |Tr(MM)| over ||M||^2
@@ -193,14 +185,8 @@ def bounds_on_the_trace(n=8, draws=200, seed=0):
     ratios = [float(torch.trace(x @ x) / x.square().sum()) for x in (*m, *parts(m[0]))]
     yield exact(r"largest $\operatorname{Tr}(MM) / \|M\|^2$", max(ratios), BOUND)
     yield exact(r"smallest $\operatorname{Tr}(MM) / \|M\|^2$", min(ratios), -BOUND)
-    yield compare(
-        r"largest $\operatorname{Tr}(MM) / \|M\|^2$, against the printed 1/2",
-        max(ratios),
-        ">",
-        0.5,
-        1e-6,
-        paper="< 0.5",
-    )
+    words = r"largest $\operatorname{Tr}(MM) / \|M\|^2$, against the printed 1/2"
+    yield compare(words, max(ratios), ">", 0.5, 1e-6, paper="< 0.5")
 
 
 show(bounds_on_the_trace(seed=seed))
