@@ -15,13 +15,12 @@
 # %% [markdown]
 # # One matrix per head decides attention, their sum does not
 #
-# A Transformer turns tokens into vectors, their *embeddings*. Attention mixes these with weights between 0 and 1. What decides
-# the weights?
+# A Transformer turns tokens into vectors, their *embeddings*. Attention mixes these with weights. What decides the weights?
 #
 # **In a head, one matrix.** The *query-key matrix* $\Wqk = \Wq \Wk\T$ gives every pair of tokens a score, and a softmax turns
 # scores into weights. $\Wqk$ is symmetric if and only if token $i$ always scores $j$ as $j$ scores $i$. The paper
-# {cite}`saponati2025` studies the sum over heads. This does not decide the weights: in two layers of the same sum they differ
-# by up to {glue:text}`gap`.
+# {cite}`saponati2025` studies the sum over the heads of a layer. The sum does not decide the weights: in two layers with one sum
+# they differ by up to {glue:text}`gap`.
 
 # %% tags=["parameters", "remove-input"]
 d: int = 32  # width of the embedding, a multiple of n_heads; in [8, 512]
@@ -55,7 +54,7 @@ sizes = {"d": d, "n_tokens": n_tokens, "n_heads": n_heads, "seed": seed}
 def heads_of_equal_sum(separate: Tensor, averaged: Tensor) -> CaptionedFigure:
     """Attention weights (heads, tokens, tokens) of two layers whose forms have the same sum."""
     n, largest = len(separate), float(max(separate.max(), averaged.max()))
-    figure, panels = new_figure(1.75 * n + 0.9, 3.9, 2, n, squeeze=False)
+    figure, panels = new_figure(1.75 * n + 0.9, 3.5, 2, n, squeeze=False)
     for row, maps in zip(panels, (separate, averaged), strict=True):
         for panel, weights in zip(row, maps, strict=True):
             image = panel.imshow(weights.numpy(), cmap=SEQUENTIAL, vmin=0, vmax=largest)
@@ -85,7 +84,7 @@ glue("gap", float((by_head - by_mean).abs().max()), ".2f")
 heads_of_equal_sum(by_head, by_mean)
 
 # %% [markdown]
-# ## One number for a pair of tokens
+# ## A pair of tokens has one score
 #
 # Attention turns the embedding $x_i \in \R^d$ of token $i$ into a *query* $q_i = \Wq\T x_i$, and that of token $j$ into a *key*
 # $k_j = \Wk\T x_j$. Their dot product is the *raw score* of the pair,
@@ -94,17 +93,16 @@ heads_of_equal_sum(by_head, by_mean)
 # \hat\alpha_{ij} = q_i \cdot k_j = (\Wq\T x_i) \cdot (\Wk\T x_j) = x_i\T\, \Wqk\, x_j, \qquad \Wqk = \Wq \Wk\T .
 # $$ (eq-1)
 #
-# So the two embeddings enter a *bilinear form*: a map that is linear in each of them. Its matrix is $\Wqk$. Rows of $\Wqk$
-# belong to the query side $i$, columns to the key side $j$. The view is not new {cite}`elhage2021,olsson2022,dar2023`.
+# This is a *bilinear form*, a map that is linear in each of the two embeddings, with the matrix $\Wqk$. Rows of $\Wqk$ belong to
+# the query side $i$, columns to the key side $j$. The view is not new {cite}`elhage2021,olsson2022,dar2023`.
 
 
-# %% tags=["remove-cell"]
+# %%
 def query_key_matrix(wq: Tensor, wk: Tensor) -> Tensor:
     """``W_qk = W_q W_k^T`` (Eq. 2)."""
     return wq @ wk.T
 
 
-# %%
 @claim("Eq. 1", "", "scores are a bilinear form of the embeddings", Verdict.HOLDS)
 def scores_are_a_bilinear_form(d=32, n_tokens=12, seed=0):
     x, form, *_ = random_layer(d, n_tokens, 1, seed)
@@ -118,20 +116,14 @@ def scores_are_a_bilinear_form(d=32, n_tokens=12, seed=0):
 show(scores_are_a_bilinear_form(d=d, n_tokens=n_tokens, seed=seed), unfolded=True)
 
 # %% [markdown]
-# ## What symmetric means
+# ## A symmetric matrix scores a pair alike in both orders
 #
 # The scores $x_i\T \Wqk x_j$ and $x_j\T \Wqk x_i = x_i\T \Wqk\T x_j$ are equal for all embeddings exactly if
-# $\Wqk = \Wqk\T$:
+# $\Wqk = \Wqk\T$. They are opposite for all embeddings exactly if $\Wqk\T = -\Wqk$; then the matrix is *skew-symmetric*. Every
+# matrix is the sum of a symmetric and a skew-symmetric part, and the [symmetry score](two_scores.py) $s$ says how much there is
+# of either. Weights need not be equal where scores are: the softmax divides each row of scores by a sum of its own.
 #
-# > **$\Wqk$ is symmetric $\Leftrightarrow$ token $i$ scores token $j$ as $j$ scores $i$.**
-#
-# If instead the two scores are always opposite, $\Wqk\T = -\Wqk$, the matrix is *skew-symmetric*. Every matrix is the sum of a
-# symmetric and a skew-symmetric part. The [symmetry score](two_scores.py) $s$ says how much there is of either. Weights need
-# not be equal where scores are: each row of scores is divided by a sum of its own, as follows.
-#
-# ## Softmax keeps the order
-#
-# A softmax turns the raw scores of a row, divided by some $\tau$, into weights $\alpha_{ij}$.
+# ## Softmax keeps the order within a row
 #
 # ````{prf:proposition} Prop. 2.1 of the paper: attention weights keep the order of the raw scores
 # :label: prop-2-1
@@ -185,8 +177,8 @@ show(order_of_scores_is_kept(**sizes))
 
 # %% [markdown]
 # Weights of two rows do not compare, since each row has its own $Z_i$. The details say [which scores a softmax suppresses, and what
-# a causal mask changes](bilinear_form_details.py#the-order-of-scores-row-by-row). {numref}`fig-forward-pass` plays one layer step by
-# step: follow one token to its prediction, then switch the mask.
+# a causal mask changes](bilinear_form_details.py#the-order-of-scores-row-by-row). {numref}`fig-forward-pass` plays one layer:
+# follow a token to its prediction, then switch the mask.
 
 
 # %% tags=["remove-cell"]
@@ -241,9 +233,7 @@ def forward_pass(seed: int = 0) -> Interactive:
 forward_pass(seed)
 
 # %% [markdown]
-# ## Several heads
-#
-# A layer has $H$ heads, each with a query and a key matrix of its own.
+# ## The matrices of the heads add up, their weights do not
 #
 # ````{prf:remark} Remark S1.5 of the paper: the forms of the heads add up
 # :label: rem-s1-5
@@ -262,17 +252,10 @@ forward_pass(seed)
 # $$ (eq-s1-18)
 # ````
 #
-# ````{dropdown} Proof
-# ```{prf:proof}
-# Column $c$ of a product of block matrices: $\Wq \Wk\T = \sum_c (\Wq)_{\cdot c} (\Wk)_{\cdot c}\T$, a sum over all
-# $H d_h$ columns, which grouped by head is {eq}`eq-s1-20`. A product of a $(d, d_h)$ and a $(d_h, d)$ matrix has rank
-# $d_h$ at most. For {eq}`eq-s1-18` split the output matrix into blocks of rows $W_{o,h}$: the concatenation of the
-# heads' outputs times $W_o$ is the sum of the heads' outputs times their blocks.
-# ```
-# ````
+# To see {eq}`eq-s1-20`, group the columns of both factors by head; for {eq}`eq-s1-18`, group the rows of the output matrix.
 
 
-# %% tags=["remove-cell"]
+# %%
 def summed_heads(wq: Tensor, wk: Tensor) -> Tensor:
     """``sum_h W_q,h W_k,h^T``: factors (H, d, d_head), sum (d, d)."""
     return torch.einsum("hic,hjc->ij", wq, wk)
@@ -283,7 +266,6 @@ def multi_head_output(x: Tensor, forms: Tensor, values: Tensor, scale: float) ->
     return (softmax_rows(scale * (x @ forms @ x.T)) @ x @ values).sum(0)
 
 
-# %%
 @claim("S1.5", "Eqs. S19, S20", "the forms of the heads add up to the form of the layer", Verdict.HOLDS)
 def heads_add_up(d=32, n_heads=4, seed=0):
     form = random_layer(d, 12, n_heads, seed).form
@@ -307,9 +289,8 @@ show(heads_add_up(d=d, n_heads=n_heads, seed=seed))
     "Eq. S21",
     "the raw decompositions of the heads add up",
     Verdict.HOLDS,
-    remark=r"""Eq. S21 is an identity of raw scores, as Eq. S14 is. It says nothing of attention, in which each head has its own
-    softmax and values, $\hat X = X + \sum_h \sigma(d_h^{-1/2} X W_{qk,h} X^\top)\, X W_{v,h} W_{o,h}$: two layers with
-    the same sum $\sum_h W_{qk,h}$ can attend differently. So scores of heads have to be given beside those of the sum.""",
+    remark="""Eq. S21 is an identity of raw scores, as Eq. S14 is. It says nothing of attention, in which each head has its own
+    softmax and values. So scores of heads have to be given beside those of the sum.""",
 )
 def heads_do_not_share_one_softmax(d=32, n_tokens=12, n_heads=4, seed=0):
     x, form, wv, wo, _ = random_layer(d, n_tokens, n_heads, seed)
@@ -331,22 +312,19 @@ show(heads_do_not_share_one_softmax(**sizes))
 
 # %% [markdown]
 # Each head has its own softmax and its own values, and a sum of softmaxes is not the softmax of a sum. In
-# {numref}`fig-heads-of-equal-sum` every head's form is replaced by the mean of all. The sum stays; weights and output change.
+# {numref}`fig-heads-of-equal-sum` the mean of all heads replaces each. The sum stays; weights and output change. So the
+# symmetry of a layer is not that of its heads: their sum can be symmetric while no head is. What trained models do stands in
+# [Heads or their sum](heads_or_sum.py).
 #
-# So the symmetry of a layer is not that of its heads. Their sum can be symmetric while no head is, and the other way round.
-# [Heads or their sum](heads_or_sum.py) has what trained models do.
+# ## Biases, rotations and normalisations stand outside the matrix
 #
-# ## What the matrix leaves out
-#
-# $\Wqk$ does not hold the biases of queries and keys, rotations that encode positions, the gains of a layer normalisation
-# before it, or a normalisation of queries and keys. All of them change what a model attends to.
-#
-# For rotations it can be said how much ({prf:ref}`prop-rotary`). ModernBERT, LLaMA and Mistral, which the paper scores, turn queries
-# and keys by angles in proportion to the position. In such a model a symmetric $\Wqk$ speaks of tokens at the same place alone.
-# One that is not symmetric does say that some tokens score each other differently.
+# $\Wqk$ does not hold the biases of queries, rotations that encode positions, the gains of a layer normalisation before it, or
+# a normalisation of queries and keys. All of them change what a model attends to. ModernBERT, LLaMA and Mistral, which the paper scores, turn queries and keys by angles in proportion to the position. Then each
+# distance between two tokens has a form of its own, and $\Wqk$ is the form at distance 0 ({prf:ref}`prop-rotary`). It can be
+# symmetric while neighbours score each other differently.
 #
 # ## What it means for you
 #
 # - Look at the heads beside the layer: `attngeo score bert-base-uncased --per-head` gives both.
-# - With rotary positions, read a score of $\Wqk$ as one of tokens at the same place.
+# - With rotary positions, do not read a symmetric $\Wqk$ as equal scores of two tokens in a text.
 # - All scores here are of $\Wqk$ alone, as in the paper; the [notation page](../notation.md) lists the conventions.

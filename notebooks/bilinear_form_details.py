@@ -64,13 +64,12 @@ layer = random_layer(d, n_tokens, n_heads, seed)
 # The paper gives the positional embedding the shape $V \times d$. It is added to a matrix with one row per position.
 
 
-# %% tags=["remove-cell"]
+# %%
 def rows_of_positions(tokens: Tensor, embeddings: Tensor) -> int:
     """Rows of W_p: one per position."""
     return len(tokens)
 
 
-# %%
 @claim(
     "S1.1",
     "Eq. S1",
@@ -105,13 +104,12 @@ show(shape_of_the_positions(n_tokens=n_tokens, seed=seed))
 # ````
 
 
-# %% tags=["remove-cell"]
+# %%
 def bilinear(m: Tensor, x: Tensor, y: Tensor) -> Tensor:
     """``M(x, y) = x^T M y``."""
     return x @ m @ y
 
 
-# %%
 @claim("S1.2", "", "a bilinear form and its matrix", Verdict.HOLDS)
 def form_is_linear_in_each_argument(d=16, seed=0):
     layer = random_layer(d, 3, 1, seed)
@@ -130,17 +128,16 @@ show(form_is_linear_in_each_argument(d=d, seed=seed))
 # %% [markdown]
 # ## The order of scores, row by row
 #
-# By {prf:ref}`prop-2-1` the weights of a row rise with its raw scores. Between rows they do not compare. In a decoder row $i$ attends to positions $j \le i$ only. Later positions
-# get weight 0 whatever their raw score. So the equivalence holds for the positions that a row may attend to.
+# By {prf:ref}`prop-2-1` the weights of a row rise with its raw scores. In a decoder row $i$ attends to positions $j \le i$ only.
+# Later positions get weight 0 whatever their raw score. So the equivalence holds for the positions that a row may attend to.
 
 
-# %% tags=["remove-cell"]
+# %%
 def attended(n: int) -> Tensor:
     """Which position (row) attends to which (column) in a decoder, (n, n)."""
     return torch.ones(n, n).tril().bool()
 
 
-# %%
 @claim(
     "2.1",
     "(causal rows)",
@@ -166,13 +163,12 @@ show(order_with_a_causal_mask(**several))
 # And the summand is $x_j\T W_v$, a row. The printed $x_j W_v$ multiplies a column by a square matrix from the wrong side.
 
 
-# %% tags=["remove-cell"]
+# %%
 def summand(x: Tensor, wv: Tensor) -> Tensor:
     """``x_j^T W_v``: what one token, a column x_j, adds to another."""
     return x @ wv
 
 
-# %%
 @claim(
     "2.1",
     "Eqs. 3, S16",
@@ -214,8 +210,6 @@ show(values_enter_as_rows(**one_head))
     holds=r"""They suppress what lies far below the largest score of its row, $\alpha_{ij} = e^{\hat\alpha_{ij} -
     \hat\alpha_{ij'}} \alpha_{ij'}$. These are the negative and near-zero scores where the largest score of the row is
     well above 0.""",
-    remark="""A number added to all scores of a row changes no weight. A row whose scores are all negative gives the same
-    weights as the row shifted to positive scores, and its largest score is not suppressed.""",
     missing=("largest score",),
 )
 def suppressed_scores(d=32, n_tokens=12, n_heads=4, seed=0):
@@ -261,7 +255,7 @@ show(suppressed_scores(**several))
 # means that some power vanishes, which here is the case where $x_j\T \Wqk x_j = 0$.
 
 
-# %% tags=["remove-cell"]
+# %%
 def factor(m: Tensor, x: Tensor) -> Tensor:
     """``P_j P_j = c P_j`` with ``c = x_j^T W_qk x_j``."""
     return x @ m @ x
@@ -272,7 +266,6 @@ def coefficients(raw: Tensor) -> Tensor:
     return raw
 
 
-# %%
 @claim(
     "S1.4",
     "(operators)",
@@ -297,27 +290,26 @@ def operators_are_not_idempotent(d=16, seed=0):
 show(operators_are_not_idempotent(d=d, seed=seed))
 
 # %% [markdown]
-# Equation S17 prints $\alpha$ where the raw $\hat\alpha$ is meant. The remark also says that $\Wqk$ may not satisfy all axioms of an inner product: linearity, symmetry and positive
-# definiteness. As a bilinear form $\Wqk$ is linear, so it can miss only the other two.
+# Equation S17 prints $\alpha$ where the raw $\hat\alpha$ is meant. The remark also says that $\Wqk$ may not satisfy all axioms of
+# an inner product: linearity, symmetry and positive definiteness. A bilinear form is linear, so it can miss only the other two.
 #
 # ## Heads: rank, scale, span
 #
-# The form of a head has rank $d_h$ at most ({prf:ref}`rem-s1-5`), their sum up to $d$. Equation S18 of the paper divides the scores of a head by $\sqrt d$. Transformers as they are built divide by
-# $\sqrt{d_h}$ {cite}`vaswani2017`. That is a convention: no order of scores depends on it, and neither score of this book
-# does. Gradients [carry it](implicit_gradient_details.py#the-scale-of-the-scores).
+# The form of a head has rank $d_h$ at most ({prf:ref}`rem-s1-5`), their sum up to $d$. Equation S18 of the paper divides the
+# scores of a head by $\sqrt d$. Transformers as they are built divide by $\sqrt{d_h}$ {cite}`vaswani2017`; for a single head the
+# two agree. No order of scores depends on it, and neither score of this book does. Gradients carry it.
 #
 # Equation S21 of the paper sums the raw decompositions of the heads, as Eq. S14 does for one. Each sum lies in the span of the
 # tokens. The text says convex hull, which needs coefficients that are positive and add up to 1. Attention weights are such
 # coefficients, raw scores are not.
 
 
-# %% tags=["remove-cell"]
+# %%
 def outside_the_hull(points: Tensor, x: Tensor) -> int:
     """Points (..., d) beyond the convex hull of x (N, d): ``p . p > max_j p . x_j``, which no point of it can be."""
     return int((points.square().sum(-1) > (points @ x.T).amax(-1) + 1e-10).sum())
 
 
-# %%
 @claim(
     "S1.5",
     "(convex hull)",
@@ -346,8 +338,7 @@ show(raw_sums_leave_the_hull(**several))
 # %% [markdown]
 # ## Rotary positions
 #
-# Rotations turn queries and keys by angles proportional to the position. The form then depends on how far two tokens are
-# apart, and $\Wqk$ is the form at distance 0.
+# Rotations turn queries and keys by angles proportional to the position. The form then depends on how far two tokens are apart.
 #
 # ````{prf:proposition} Symmetric attention under rotary positions (ours)
 # :label: prop-rotary
@@ -389,7 +380,7 @@ show(raw_sums_leave_the_hull(**several))
 # ````
 
 
-# %% tags=["remove-cell"]
+# %%
 def rotation(m: int, d_head: int) -> Tensor:
     """``R_m``: neighbouring coordinates turned by ``m 10000^(-2c / d_head)``, c the number of their plane."""
     angles = m * 10_000.0 ** (-torch.arange(0, d_head, 2, dtype=torch.float64) / d_head)
@@ -430,7 +421,6 @@ def asymmetry(a: Tensor) -> Tensor:
     return (a - a.T).abs().max()
 
 
-# %%
 @claim(
     "Eq. 1",
     "(rotary positions)",
@@ -440,11 +430,7 @@ def asymmetry(a: Tensor) -> Tensor:
     + W_p$".""",
     place="Section 2.1, Eq. 1, and Definition S1.1, Eq. S1",
     holds=r"""Where queries and keys are rotated by their positions, as in ModernBERT, LLaMA and Mistral, $\hat\alpha_{ij} =
-    x_i^\top W_q R_{j-i} W_k^\top x_j$. Then $\hat\alpha_{ij} = \hat\alpha_{ji}$ for all inputs if and only if $W_q R_m
-    W_k^\top = W_k R_m W_q^\top$ for every offset $m \ge 1$ that occurs. With $W_q$ of full column rank and different
-    angles between 0 and $\pi/2$ this is the case if and only if $W_k = W_q \operatorname{diag}(r_1, r_1, r_2, r_2,
-    \dots)$; neighbours alone decide it.""",
-    remark="$W_{qk}$ is the case $m = 0$. A symmetric $W_{qk}$ is not enough, also where $s = 1$.",
+    x_i^\top W_q R_{j-i} W_k^\top x_j$. $W_{qk}$ is the case $i = j$; a symmetric $W_{qk}$ is not enough, also where $s = 1$.""",
     ours=True,
 )
 def rotary_scores(d=16, d_head=6, n_tokens=8, seed=0):

@@ -13,12 +13,12 @@
 # %% [markdown]
 # # The gradient is a sum over pairs of tokens; the training step points elsewhere
 #
-# Training never touches the query-key matrix $\Wqk = \Wq \Wk\T$ itself. It moves $\Wq$ and $\Wk$, and $\Wqk$ follows. In which
-# direction? The paper {cite}`saponati2025` answers with a sum over pairs of tokens (Prop. 2.2 of the paper).
+# Training never touches the [query-key matrix](bilinear_form.py) $\Wqk = \Wq \Wk\T$ itself. It moves $\Wq$ and $\Wk$, and $\Wqk$
+# follows. In which direction? The paper {cite}`saponati2025` answers with a sum over pairs of tokens (Prop. 2.2 of the paper).
 #
-# **The gradient of $\Wqk$ is such a sum, exactly, once its coefficients account for the softmax. The step that training takes
-# points elsewhere: in a head of BERT-base with random weights, at a cosine of {glue:text}`bert-cos` to the gradient, where 1
-# would be the same direction.**
+# **The gradient of $\Wqk$ is such a sum, exactly, once its coefficients account for the softmax. A step of training points
+# elsewhere:** in a head of BERT-base with random weights its cosine to the gradient is {glue:text}`bert-cos`, where 1 would be
+# the same direction.
 
 # %% tags=["parameters", "remove-input"]
 d: int = 32  # width of the embedding of the toy Transformers, a multiple of n_heads; in [8, 256]
@@ -116,7 +116,6 @@ def kept_symmetry(d: int, d_head: int, trace_share: float = 0.0) -> float:
 mean = cosines.groupby("matrix")["cosine with the gradient"].agg(["mean", "min", "max"])
 assert mean.loc["all pairs", "min"] > 1 - 1e-12 and mean["max"].drop("all pairs").max() < 0.999
 for name, value in {
-    "toy": mean.loc["training step", "mean"],
     "largest": mean.loc[f"{SEVERAL} largest pairs", "mean"],
     "bert-cos": alignment(*BERT),
     "bert-s": kept_symmetry(*BERT),
@@ -133,20 +132,17 @@ glue("several", SEVERAL)
 #
 # ## A pair of tokens adds an outer product
 #
-# With rows $x_i\T$ of $X$ as the input of a layer, a head of width $d_h$ computes
+# Let $x_i$ be the input of a layer at position $i$. A head of width $d_h$ scores it against the positions $A_i$ that it attends
+# to, $a_{ij} = x_i\T \Wqk x_j / \sqrt{d_h}$, and puts out
 #
 # $$
-# \begin{aligned}
-# a_{ij} &= \tfrac{1}{\sqrt{d_h}}\, x_i\T \Wqk x_j , \\
-# \alpha_{ij} &= \frac{e^{a_{ij}}}{\sum_{k \in A_i} e^{a_{ik}}} , \\
-# o_i &= \sum_{j \in A_i} \alpha_{ij} v_j .
-# \end{aligned}
+# o_i = \sum_{j \in A_i} \alpha_{ij} v_j , \qquad \alpha_{ij} = \frac{e^{a_{ij}}}{\sum_{k \in A_i} e^{a_{ik}}} ,
 # $$ (eq-2-2-head)
 #
-# Here $v_j = W_o\T W_v\T x_j$ is the *value* of token $j$, and $A_i$ the set of positions that position $i$ attends to. The
-# outputs $o_i$ of all heads are added to $x_i$, which gives $\hat x_i$; a feedforward layer may follow. *Autoregressive* models
-# have $A_i = \{j \le i\}$ and predict at $i$ the token at $i + 1$. *Masked* ones attend to every position and predict what the
-# masks hide. {numref}`fig-one-pair` follows one pair of tokens of the book's sentence to its score, and its error back.
+# where $v_j = W_o\T W_v\T x_j$ is the *value* of token $j$. The outputs of all heads are added to $x_i$, which gives $\hat x_i$; a
+# feedforward layer may follow. *Autoregressive* models have $A_i = \{j \le i\}$ and predict at $i$ the token at $i + 1$. *Masked*
+# ones attend to every position and predict what the masks hide. {numref}`fig-one-pair` follows a pair of tokens to its score,
+# and its error back.
 
 # %% tags=["remove-input"]
 one_pair(sentence_gradient(Objective.AUTOREGRESSIVE, seed, d=8))
@@ -161,8 +157,6 @@ one_pair(sentence_gradient(Objective.AUTOREGRESSIVE, seed, d=8))
 # $$
 # \frac{\partial L}{\partial \Wqk} = \sum_i \sum_{j \in A_i} \beta_{ij} K_{ij}, \qquad K_{ij} = x_i x_j\T ,
 # $$ (eq-2-2-sum)
-#
-# with
 #
 # $$
 # \beta_{ij} = \tfrac{1}{\sqrt{d_h}}\, \alpha_{ij}\; g_i\T (v_j - o_i), \qquad
@@ -199,8 +193,10 @@ one_pair(sentence_gradient(Objective.AUTOREGRESSIVE, seed, d=8))
 #
 # The paper has another $\beta_{ij}$, an error times an embedding, $\delta_i\T x_j$. Its $i$ is the predicted token where ours is
 # the [position of the query](implicit_gradient_details.py#which-tokens-i-and-j-are), and it [divides scores
-# by](implicit_gradient_details.py#the-scale-of-the-scores) $\sqrt d$. Its proof [needs
-# corrections](implicit_gradient_details.py#the-steps-of-the-proof), none of which changes the form of the sum.
+# by](bilinear_form_details.py#heads-rank-scale-span) $\sqrt d$. Its proof [needs
+# corrections](implicit_gradient_details.py#the-steps-of-the-proof), none of which changes the form of the sum. Few pairs carry
+# most of it: in {numref}`fig-gradient-cosines` the {glue:text}`several` largest alone have a cosine of {glue:text}`largest` with
+# the gradient.
 
 
 # %%
@@ -233,15 +229,12 @@ def gradient_is_sum_of_rank_one(toy=TOY, n_layers=3, seed=0):
 show(gradient_is_sum_of_rank_one(n_layers=n_layers, seed=seed), unfolded=True)
 
 # %% [markdown]
-# Few pairs carry most of it: in {numref}`fig-gradient-cosines` the {glue:text}`several` largest alone have a cosine of
-# {glue:text}`largest` with the gradient.
-#
-# ## A pair counts as much as its attention, against the mean of its row
+# ## With softmax a pair counts against the mean of its row
 #
 # The proof in the paper leaves the softmax out (its Eq. S33) and arrives at $\beta_{ij} = g_i\T v_j$. With softmax a pair counts in
-# proportion to its attention weight $\alpha_{ij}$, and its value $v_j$ against $o_i$, the mean value of its row: if it helps less
-# than the mean, it is pushed down. So the coefficients of a row add up to zero, and one vector added to the embeddings of all
-# keys changes nothing. What embeddings have in common is absent from the *column* side of the gradient, not from its *row* side.
+# proportion to its attention weight $\alpha_{ij}$, and its value $v_j$ against $o_i$, the mean value of its row: where it helps
+# less than the mean, its term of a step on $\Wqk$ lowers its score. So the coefficients of a row add up to zero. What all
+# embeddings have in common leaves no trace on the *column* side of the gradient; on its *row* side it does.
 
 
 # %%
@@ -283,13 +276,13 @@ show(coefficients_without_softmax(seed=seed))
 # %% [markdown]
 # ## The step on both factors drops part of the gradient
 #
-# Gradient descent moves the two factors; their product follows by multiplying out.
+# Gradient descent moves the two factors. With $G = \partial L / \partial \Wqk$ and the rate $\eta$, $\Wq$ moves by
+# $-\eta\, \partial L / \partial \Wq = -\eta\, G \Wk$ and $\Wk$ by $-\eta\, G\T \Wq$. Multiply out:
 #
 # ````{prf:remark} Remark S1.6 of the paper: the update through $\Wq$ and $\Wk$
 # :label: rem-s1-6
 #
-# Let $G = \partial L / \partial \Wqk$ and let one step of gradient descent with rate $\eta$ move $\Wq$ and $\Wk$.
-# Then $\Wqk = \Wq \Wk\T$ changes by
+# In one step of gradient descent on $\Wq$ and $\Wk$, $\Wqk = \Wq \Wk\T$ changes by
 #
 # $$
 # \begin{aligned}
@@ -297,14 +290,6 @@ show(coefficients_without_softmax(seed=seed))
 # &+ \eta^2\, G\, \Wk \Wq\T G .
 # \end{aligned}
 # $$ (eq-s1-6-step)
-# ````
-#
-# ````{dropdown} Proof
-# ```{prf:proof}
-# As $L$ depends on $\Wq$ and $\Wk$ through $\Wq \Wk\T$ alone, $\partial L / \partial \Wq = G \Wk$ and
-# $\partial L / \partial \Wk = G\T \Wq$. The moved product is $(\Wq - \eta\, G \Wk)(\Wk - \eta\, G\T \Wq)\T$.
-# Multiply out.
-# ```
 # ````
 
 
@@ -345,69 +330,13 @@ show(step_through_factors(seed=seed))
 
 # %% [markdown]
 # From the first order the paper concludes that $\Delta \Wqk$ is proportional to $G$ (its Eq. S40). It is not. $\Wq \Wq\T$ and
-# $\Wk \Wk\T$ have rank $d_h$ at most: they keep what of $G$ lies in the span of the present factors, and drop the rest.
-#
-# ````{prf:proposition} Remark S1.6 of the paper, corrected: alignment of update and gradient
-# :label: rem-s1-6-alignment
-#
-# Let the entries of $\Wq$ and $\Wk$, $d \times d_h$, be independent, Gaussian, of mean zero and equal variance, and let
-# $G$ be independent of them. To first order in $\eta$, with expectations over the factors,
-#
-# $$
-# \frac{\mathrm{E}\,\langle \Delta \Wqk, -G \rangle}{\sqrt{\mathrm{E}\,\|\Delta \Wqk\|^2}\; \|G\|}
-# = \sqrt{\frac{2 d_h}{d + 2 d_h + 1}} ,
-# $$ (eq-s1-6-alignment)
-#
-# and for a symmetric $G$, with $t = \operatorname{Tr}(G)^2 / \|G\|^2$,
-#
-# $$
-# \frac{\mathrm{E} \operatorname{Tr}(\Delta \Wqk \Delta \Wqk)}{\mathrm{E}\, \|\Delta \Wqk\|^2}
-# = \frac{2 d_h + 1 + t}{d + 2 d_h + 1} .
-# $$ (eq-s1-6-symmetry)
-# ````
-#
-# ````{dropdown} Proof
-# ```{prf:proof}
-# Take unit variance. $A = \Wq \Wq\T = \sum_{c=1}^{d_h} w_c w_c\T$ with independent standard Gaussian columns $w_c$, and
-# $B = \Wk \Wk\T$ alike and independent. For one column and a fixed matrix $M$, Wick's rule gives
-# $\mathrm{E}[w w\T M w w\T] = M + M\T + \operatorname{Tr}(M) I$. For two different columns
-# $\mathrm{E}[w_c w_c\T M w_{c'} w_{c'}\T] = M$. Hence $\mathrm{E} A = d_h I$,
-#
-# $$
-# \mathrm{E}[A M A] = d_h^2 M + d_h \bigl(M\T + \operatorname{Tr}(M) I\bigr), \qquad
-# \mathrm{E} A^2 = d_h (d + d_h + 1) I .
-# $$
-#
-# Let $D = AG + GB = -\Delta \Wqk / \eta$. As $A$ and $B$ are independent,
-#
-# $$
-# \begin{aligned}
-# \mathrm{E} \langle D, G \rangle
-# &= \operatorname{Tr}(\mathrm{E}[A]\, G G\T) + \operatorname{Tr}(G\T G\, \mathrm{E}[B]) = 2 d_h \|G\|^2 , \\
-# \mathrm{E} \|D\|^2
-# &= \operatorname{Tr}(G\T \mathrm{E}[A^2] G) + \operatorname{Tr}(G\, \mathrm{E}[B^2] G\T)
-# + 2 \operatorname{Tr}(\mathrm{E}[A]\, G\, \mathrm{E}[B]\, G\T) \\
-# &= 2 d_h (d + d_h + 1) \|G\|^2 + 2 d_h^2 \|G\|^2 = 2 d_h (d + 2 d_h + 1) \|G\|^2 .
-# \end{aligned}
-# $$
-#
-# The first over the root of the second and $\|G\|$ is {eq}`eq-s1-6-alignment`. For $G = G\T$,
-#
-# $$
-# \begin{aligned}
-# \mathrm{E} \operatorname{Tr}(D D)
-# &= \operatorname{Tr}(G\, \mathrm{E}[A G A]) + \operatorname{Tr}(G\, \mathrm{E}[B G B])
-# + 2 \operatorname{Tr}(\mathrm{E}[A]\, G\, G\, \mathrm{E}[B]) \\
-# &= 2 (d_h^2 + d_h) \|G\|^2 + 2 d_h \operatorname{Tr}(G)^2 + 2 d_h^2 \|G\|^2 = 2 d_h (2 d_h + 1 + t) \|G\|^2 ,
-# \end{aligned}
-# $$
-#
-# and dividing by $\mathrm{E} \|D\|^2$ gives {eq}`eq-s1-6-symmetry`.
-# ```
-# ````
+# $\Wk \Wk\T$ have rank $d_h$ at most: they keep what of $G$ lies in the span of the present factors, and drop the rest. If
+# their entries are independent, Gaussian, of mean 0 and equal variance, and $G$ does not depend on them, the cosine of
+# $\Delta \Wqk$ and $-G$ [is about](implicit_gradient_details.py#how-far-a-step-points-from-the-gradient)
+# $\sqrt{2 d_h / (d + 2 d_h + 1)}$, to first order in $\eta$.
 
 
-# %% tags=["remove-cell"]
+# %%
 def normal(*shape: int, generator: torch.Generator) -> Tensor:
     """Standard normal entries in float64."""
     return torch.randn(*shape, generator=generator, dtype=torch.float64)
@@ -420,7 +349,6 @@ def every_node(d: int, d_head: int) -> tuple[Tensor, Tensor, Tensor]:
     return *nodes.view(-1, 2, d, d_head).unbind(1), weights.prod(1)
 
 
-# %%
 @claim(
     "S1.6",
     "Eq. S40",
@@ -468,12 +396,11 @@ show(update_is_not_proportional(d=d_wide, draws=draws, seed=seed))
 
 
 # %% [markdown]
-# At the width of BERT-base and of its heads the cosine is {glue:text}`bert-cos`. For one head as wide as the model, as in
-# Definition S1.1 of the paper, it is {glue:text}`square-cos`; in the toy models of {numref}`fig-gradient-cosines`,
-# {glue:text}`toy`. Symmetry is lost, too. If the gradient is perfectly symmetric, of small trace, the step in a head of BERT-base
-# has a [symmetry score](two_scores.py) of {glue:text}`bert-s`. If $\Wq = \Wk$, the step is as symmetric as a symmetric $G$: that
-# is the symmetric start of Section 4.2 of the paper. The details treat [biases, rotary
-# positions and shared layers](implicit_gradient_details.py#biases-rotary-positions-shared-layers), [several heads, and
+# For a head of BERT-base this cosine is {glue:text}`bert-cos`. For one head as wide as the model, as in Definition S1.1 of the
+# paper, it is {glue:text}`square-cos`. Symmetry is lost, too. If the gradient is perfectly symmetric, of small trace, the step in a
+# head of BERT-base has a [symmetry score](two_scores.py) of about {glue:text}`bert-s`. If $\Wq = \Wk$, as in the symmetric start of
+# Section 4.2 of the paper, a symmetric $G$ gives a symmetric step. The details treat [biases, rotary positions and shared
+# layers](implicit_gradient_details.py#biases-rotary-positions-shared-layers), [several heads, and
 # Adam](implicit_gradient_details.py#several-heads-and-adam).
 #
 # ## What it means for you

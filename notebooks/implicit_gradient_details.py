@@ -36,13 +36,7 @@ from attngeo.display.page import show
 from attngeo.bilinear.form import BilinearForm
 from attngeo.claims.claim import Verdict, claim, compare, exact, monte_carlo
 from attngeo.gradients.objectives import TRAINED, Objective, every_third
-from attngeo.gradients.rank_one import (
-    cosine,
-    exact_coefficients,
-    gradient_sum,
-    relative_error,
-    step_of_factors,
-)
+from attngeo.gradients.rank_one import cosine, exact_coefficients, gradient_sum, relative_error, step_of_factors
 from attngeo.gradients.toy_transformer import LayerPass, ToyConfig, ToyTransformer, first_layer
 
 TOY = ToyConfig(d=d, n_heads=n_heads, n_tokens=n_tokens)
@@ -51,12 +45,6 @@ SIGN = -1  # of the loss and of its gradient, which Eqs. S23 and S31 leave out
 AHEAD = 1  # positions from a query to what it predicts under a causal mask
 
 # %% [markdown]
-# ## The scale of the scores
-#
-# Equation 1 of the paper divides the scores by $\sqrt d$, also for several heads (its Eq. S18). Implementations divide by
-# $\sqrt{d_h}$, the width of a head. The two agree for a single head. A factor on all scores changes neither score of a
-# matrix; gradients carry it.
-#
 # ## Figure 1 of the paper
 #
 # The figure draws one pair of {prf:ref}`prop-2-2`: a score goes forwards as $x_i\T \Wqk x_j$, and an error comes
@@ -98,14 +86,13 @@ show(forward_and_backward(seed=seed))
 # %% [markdown]
 # ## Which tokens i and j are
 #
-# In the gradient $i$ is the position of the *query*, and $j$ runs over all that it attends to, itself included. Which
-# embedding stands on the row side of $\Wqk$ follows:
+# In the gradient $i$ is the position of the *query*, and $j$ runs over all that it attends to, itself included. So the row side
+# of $\Wqk$ collects embeddings at queries:
 #
-# - With a causal mask the query that predicts token $i + 1$ stands at $i$. So the row side collects the embedding of the last
-#   token before the predicted one, never that of the predicted token. The first position attends to itself alone, so its
-#   coefficients are zero.
-# - In masked training of a single layer, the queries that count all hold the mask token. They differ by their positions only.
-# - Below the last layer of several, the loss reaches visible positions, too. They are queries with embeddings of their own.
+# - With a causal mask, that of the last token before the predicted one, never that of the predicted token. The first position
+#   attends to itself alone, so its coefficients are zero.
+# - In masked training of a single layer, that of the mask token, at different positions.
+# - Below the last layer of several, those of visible positions, too: the loss reaches them.
 
 
 # %%
@@ -441,6 +428,67 @@ def terms_of_the_step(d=24, d_head=6, seed=0):
 show(terms_of_the_step(seed=seed))
 
 # %% [markdown]
+# ## How far a step points from the gradient
+#
+# ````{prf:proposition} Remark S1.6 of the paper, corrected: alignment of update and gradient
+# :label: rem-s1-6-alignment
+#
+# Let the entries of $\Wq$ and $\Wk$, $d \times d_h$, be independent, Gaussian, of mean zero and equal variance, and let
+# $G$ be independent of them. To first order in $\eta$, with expectations over the factors,
+#
+# $$
+# \frac{\mathrm{E}\,\langle \Delta \Wqk, -G \rangle}{\sqrt{\mathrm{E}\,\|\Delta \Wqk\|^2}\; \|G\|}
+# = \sqrt{\frac{2 d_h}{d + 2 d_h + 1}} ,
+# $$ (eq-s1-6-alignment)
+#
+# and for a symmetric $G$, with $t = \operatorname{Tr}(G)^2 / \|G\|^2$,
+#
+# $$
+# \frac{\mathrm{E} \operatorname{Tr}(\Delta \Wqk \Delta \Wqk)}{\mathrm{E}\, \|\Delta \Wqk\|^2}
+# = \frac{2 d_h + 1 + t}{d + 2 d_h + 1} .
+# $$ (eq-s1-6-symmetry)
+# ````
+#
+# ````{dropdown} Proof
+# ```{prf:proof}
+# Take unit variance. $A = \Wq \Wq\T = \sum_{c=1}^{d_h} w_c w_c\T$ with independent standard Gaussian columns $w_c$, and
+# $B = \Wk \Wk\T$ alike and independent. For one column and a fixed matrix $M$, Wick's rule gives
+# $\mathrm{E}[w w\T M w w\T] = M + M\T + \operatorname{Tr}(M) I$. For two different columns
+# $\mathrm{E}[w_c w_c\T M w_{c'} w_{c'}\T] = M$. Hence $\mathrm{E} A = d_h I$,
+#
+# $$
+# \mathrm{E}[A M A] = d_h^2 M + d_h \bigl(M\T + \operatorname{Tr}(M) I\bigr), \qquad
+# \mathrm{E} A^2 = d_h (d + d_h + 1) I .
+# $$
+#
+# Let $D = AG + GB = -\Delta \Wqk / \eta$. As $A$ and $B$ are independent,
+#
+# $$
+# \begin{aligned}
+# \mathrm{E} \langle D, G \rangle
+# &= \operatorname{Tr}(\mathrm{E}[A]\, G G\T) + \operatorname{Tr}(G\T G\, \mathrm{E}[B]) = 2 d_h \|G\|^2 , \\
+# \mathrm{E} \|D\|^2
+# &= \operatorname{Tr}(G\T \mathrm{E}[A^2] G) + \operatorname{Tr}(G\, \mathrm{E}[B^2] G\T)
+# + 2 \operatorname{Tr}(\mathrm{E}[A]\, G\, \mathrm{E}[B]\, G\T) \\
+# &= 2 d_h (d + d_h + 1) \|G\|^2 + 2 d_h^2 \|G\|^2 = 2 d_h (d + 2 d_h + 1) \|G\|^2 .
+# \end{aligned}
+# $$
+#
+# The first over the root of the second and $\|G\|$ is {eq}`eq-s1-6-alignment`. For $G = G\T$,
+#
+# $$
+# \begin{aligned}
+# \mathrm{E} \operatorname{Tr}(D D)
+# &= \operatorname{Tr}(G\, \mathrm{E}[A G A]) + \operatorname{Tr}(G\, \mathrm{E}[B G B])
+# + 2 \operatorname{Tr}(\mathrm{E}[A]\, G\, G\, \mathrm{E}[B]) \\
+# &= 2 (d_h^2 + d_h) \|G\|^2 + 2 d_h \operatorname{Tr}(G)^2 + 2 d_h^2 \|G\|^2 = 2 d_h (2 d_h + 1 + t) \|G\|^2 ,
+# \end{aligned}
+# $$
+#
+# and dividing by $\mathrm{E} \|D\|^2$ gives {eq}`eq-s1-6-symmetry`.
+# ```
+# ````
+#
 # ## Biases, rotary positions, shared layers
 #
 # {prf:ref}`rem-s1-6` is about a layer of {prf:ref}`def-s1-1`. There queries and keys have no biases, positions are added
@@ -491,7 +539,7 @@ show(terms_of_the_step(seed=seed))
 # update is no function of $G$: pairs at different distances are turned before they are added.
 
 
-# %% tags=["remove-cell"]
+# %%
 class Head(NamedTuple):
     """One causal head with biases, whose queries and keys are turned, between inputs and a prediction of tokens."""
 
@@ -539,7 +587,6 @@ def backward(head: Head) -> tuple[Tensor, Tensor]:
     return head.wq @ grad_k.T + grad_q @ head.wk.T, exact_coefficients(weights.detach(), head.values, errors, scale)
 
 
-# %%
 def bias_term(head: Head, beta: Float[Tensor, "n n"]) -> Tensor:
     """``W_q b_q (sum_ij beta_ij x_j)^T``: what biases add; that of the keys adds nothing."""
     return torch.outer(head.wq @ head.bq, head.x.T @ beta.sum(0))

@@ -3,14 +3,13 @@
 import math
 from collections.abc import Mapping
 
-import seaborn as sns
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from attngeo.bilinear.scores import GAMMA, score
 from attngeo.display.interactive import Interactive, packed
-from attngeo.display.style import DIVERGING, CaptionedFigure, house_style, new_figure
+from attngeo.display.style import CaptionedFigure, house_style, new_figure, signed_image
 from attngeo.runs.numbers_in_words import number
 
 ROWS = 128  # a power of two, for the rotation
@@ -39,10 +38,7 @@ def gallery(matrices: Mapping[str, Matrix], gamma: float = GAMMA) -> CaptionedFi
     figure, panels = new_figure(9, 2.9, columns=len(matrices))
     words = {}
     for panel, (name, m) in zip(panels, matrices.items(), strict=True):
-        peak = float(m.abs().quantile(0.995))
-        sns.heatmap(
-            m.numpy(), cmap=DIVERGING, vmin=-peak, vmax=peak, cbar=False, square=True, rasterized=True, ax=panel
-        )
+        signed_image(panel, m.numpy())
         values = score(m, gamma)
         d = (values.directionality, values.directionality_released, values.directionality_tables)
         s, *d = (number(float(value), 2) for value in (values.symmetry, *d))
@@ -53,8 +49,8 @@ def gallery(matrices: Mapping[str, Matrix], gamma: float = GAMMA) -> CaptionedFi
     caption = f"""Matrices of {ROWS} rows with their symmetry $s$ and directionality $d$: by Definition 3.2, by the
         released code's excess over the threshold, and by the excess of logarithms behind Table S3. Blue is
         negative, red positive. To turn the basis leaves $s$ at {s} and changes $d$ of Def. 3.2 from {d} to {turned}."""
-    told = "; ".join(f"{name} {s}, {d}" for name, (s, d) in words.items())
-    alt = f"{len(matrices)} square heat maps with their scores; s and d of Definition 3.2: {told}."
+    scores = "; ".join(f"{name} {s}, {d}" for name, (s, d) in words.items())
+    alt = f"{len(matrices)} square heat maps with their scores; s and d of Definition 3.2: {scores}."
     return CaptionedFigure(figure, "fig-score-gallery", caption, alt)
 
 
