@@ -27,12 +27,11 @@ seed: int = 0  # seed of every random draw; in [0, 2147483647]
 
 # %% tags=["remove-cell"]
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache
 
 import numpy as np
-import seaborn as sns
 import torch
 from jaxtyping import Float
 from scipy.stats import norm, rv_discrete
@@ -40,8 +39,7 @@ from torch import Tensor
 
 from attngeo.chapters.introduction.sentence import recorded
 from attngeo.display.page import show
-from attngeo.display.style import DECODER, NEUTRAL, CaptionedFigure, house_style, new_figure
-from attngeo.claims.claim import Verdict, claim, compare, exact, monte_carlo
+from attngeo.claims.claim import Comparisons, Verdict, claim, compare, exact, monte_carlo
 from attngeo.gradients.norms import (
     TAIL,
     independent_ratio,
@@ -54,23 +52,25 @@ from attngeo.gradients.norms import (
 )
 from attngeo.gradients.objectives import Objective, context_matrix
 from attngeo.gradients.pair_symmetry import signs
-from attngeo.gradients.random_updates import Law, Outcomes, UpdateModel, context_updates, coordinates, power_profile
+from attngeo.gradients.random_updates import Law, Outcomes, UpdateModel, context_tokens, coordinates, power_profile
 from attngeo.gradients.toy_transformer import ToyConfig, ToyTransformer
 
 profile = {"d": d, "exponent": exponent, "seed": seed}
 
 BOTH = (Objective.AUTOREGRESSIVE, Objective.BIDIRECTIONAL)
 ROOT = torch.tensor([[1.0, 0.0], [0.5, 0.5]], dtype=torch.float64)  # of a covariance with correlated coordinates
+COUNTED = r"""Where "$\frac{\mathbb{E}[\mu_c(t^*)]}{\mathbb{E}[\mu_p(t^*)]} > 1$" holds "for most $t^* \in \mathcal{V}$", the
+number of times that a column gains more than a row, by Proposition S1.8, "is on average higher than the number of times" that
+it gains less."""
 UNEVENNESS = "log ratio of unevenness, columns to rows"
 LARGE_NORMS = f"share of columns minus share of rows above the {100 * TAIL:g} % quantile"
 
 
 # %% tags=["remove-cell"]
-@cache
-def context_tokens(d: int, n_tokens: int, exponent: float, n_draws: int, seed: int) -> Float[Tensor, "draws d d"]:
-    """Updates by context tokens of Prop. S1.8, coefficients independent of the embeddings."""
-    generator = torch.Generator().manual_seed(seed)
-    return context_updates(torch.diag(power_profile(d, exponent)), n_tokens, n_draws, generator)
+def of_two_coordinates(words: str, measured: Iterable[Tensor], expected: Iterable[Tensor]) -> Comparisons:
+    """Mean squared norms of both rows and both columns, beside their formulas."""
+    for side, norms, values in zip(("row", "column"), measured, expected, strict=True):
+        yield from (exact(f"{words}squared norm of {side} {k + 1}", norms[k], values[k]) for k in (0, 1))
 
 
 # %% [markdown]
@@ -388,15 +388,9 @@ def context_ratio_of_dependent_coefficients():
     for coefficients, b in {"generic $B$": [[1, -2], [0.5, 1]], "coefficients $x_2 y_1$": [[0, 0], [1, 0]]}.items():
         b = torch.tensor(b, dtype=torch.float64)
         norms, expected = squared_norms(x.mT @ (x @ b @ y.mT) @ y), bilinear_squared_norms(covariance, b, 2)
-        for side, measured, values in zip(("row", "column"), map(z.mean, norms), expected, strict=True):
-            for k in (0, 1):
-                yield exact(
-                    f"{coefficients}, two predicted tokens: squared norm of {side} {k + 1}", measured[k], values[k]
-                )
-    ratio, words = (
-        expected[1][1] / expected[0][1],
-        f"{coefficients}: ratio, column 2 to row 2, of below-average variance",
-    )
+        yield from of_two_coordinates(f"{coefficients}, two predicted tokens: ", map(z.mean, norms), expected)
+    words = f"{coefficients}: ratio, column 2 to row 2, of below-average variance"
+    ratio = expected[1][1] / expected[0][1]
     yield compare(f"{words}, against Eq. S62", ratio, "≠", independent_ratio(covariance, 1), 0.1)
     yield compare(f"{words}, against Eq. S53", ratio, "<", 1, 0.1, paper="> 1")
 
@@ -507,9 +501,7 @@ show(prediction_ratio(n_tokens=n_tokens, **profile))
     "(expected norms)",
     "what i.i.d. embeddings give for rows and columns",
     Verdict.CHANGES,
-    printed=r"""Where "$\frac{\mathbb{E}[\mu_c(t^*)]}{\mathbb{E}[\mu_p(t^*)]} > 1$" holds "for most $t^* \in
-    \mathcal{V}$", the number of times that a column gains more than a row, by Proposition S1.8, "is on average higher
-    than the number of times" that it gains less.""",
+    printed=COUNTED,
     place="Proof of Theorem S1.12, Eqs. S96 to S98",
     holds=r"""For i.i.d. embeddings of the vocabulary and coefficients independent of them, $\mathbb{E}[\Delta W \Delta
     W^\top] = \mathbb{E}[\Delta W^\top \Delta W]$: row $k$ and column $k$ have the same expected squared norm, for every
@@ -519,8 +511,7 @@ def equal_expected_norms():
     beta = torch.tensor([[0.0, 1.0, -0.5], [2.0, 0.0, 0.5], [3.0, 1.0, 0.0]], dtype=torch.float64)
     z = coordinates(3, 2, kurtosis=5.0)
     e, expected = z.values @ ROOT.T, vocabulary_squared_norms(ROOT @ ROOT.T, beta)
-    for side, norms, values in zip(("row", "column"), squared_norms(e.mT @ beta @ e), expected, strict=True):
-        yield from (exact(f"squared norm of {side} {k + 1}", z.mean(norms)[k], values[k]) for k in (0, 1))
+    yield from of_two_coordinates("", map(z.mean, squared_norms(e.mT @ beta @ e)), expected)
     of_equal = torch.tensor([2.0, -1.0, 0.5], dtype=torch.float64).diag()
     rows, columns = map(z.mean, squared_norms(e.mT @ (beta + of_equal) @ e))
     for k in (0, 1):
@@ -773,9 +764,7 @@ def every_update(pairs: tuple[tuple[int, int], ...], variances: tuple[float, ...
     "(counts and kurtosis)",
     "which counts make one side more uneven",
     Verdict.CHANGES,
-    printed=r"""Where "$\frac{\mathbb{E}[\mu_c(t^*)]}{\mathbb{E}[\mu_p(t^*)]} > 1$" holds "for most $t^* \in
-    \mathcal{V}$", the number of times that a column gains more than a row, by Proposition S1.8, "is on average higher
-    than the number of times" that it gains less.""",
+    printed=COUNTED,
     place="Proof of Theorem S1.12, Eqs. S96 to S98",
     holds=r"""For independent coefficients and embeddings of $d$ independent coordinates of variance 1 and kurtosis
     $\kappa$, $\mathbb{E}\sum_k \|w_{\cdot,k}\|^4 - \mathbb{E}\sum_m \|w_{m,\cdot}\|^4 = d^2 (d - 1) (\kappa - 3) \sum_t
@@ -934,11 +923,8 @@ def correlated_coordinates() -> Float[Tensor, "4 4"]:
 def independent_errors():
     for objective in BOTH:
         every, sizes = every_error(objective), context_matrix(objective, 3).sum(-1).tolist()
-        norms, expected = squared_norms(every.values), error_squared_norms(ROOT @ ROOT.T, sizes)
-        for side, measured, values in zip(("row", "column"), norms, expected, strict=True):
-            for k in (0, 1):
-                words = f"{objective}, three tokens: squared norm of {side} {k + 1}"
-                yield exact(words, every.mean(measured)[k], values[k])
+        norms, expected = map(every.mean, squared_norms(every.values)), error_squared_norms(ROOT @ ROOT.T, sizes)
+        yield from of_two_coordinates(f"{objective}, three tokens: ", norms, expected)
     words = "unevenness of the expected columns against that of the rows,"
     for covariance, of, sign in (
         (torch.diag(power_profile(16, 1.0)), "unequal variances", ">"),
@@ -1039,8 +1025,9 @@ show(constant_context_token(d=max(d, 32), seed=seed))
 #
 # SmolLM2, a decoder, and MiniLM, an encoder, have read a short text. We put the inputs of their attention layers into
 # {eq}`eq-uniform-softmax` of the chapter. In SmolLM2 keys are the more uneven side in most layers, once we subtract the mean
-# of the inputs. Without the first token both sides are alike. As they are, though, all its inputs share a few large coordinates. These make
-# queries uneven, whereas a softmax removes what all keys share. So in all layers queries are the more uneven side.
+# of the inputs. Without the first token both sides are alike. But all its inputs share a few large coordinates. These make queries
+# uneven, whereas a softmax removes what all keys share. So with inputs as they are, queries are the more uneven side in all layers.
+# This is one small decoder of 4-bit weights, one text, and a model of noise at uniform attention.
 
 
 # %% tags=["remove-cell"]
@@ -1048,25 +1035,6 @@ def keys_over_queries(model: str) -> Float[np.ndarray, "layers 2 2"]:
     """Unevenness of columns over that of rows: inputs as they are or less their mean, with the first token or without."""
     rows, columns = np.moveaxis(recorded(model).unevenness, -1, 0)
     return columns / rows
-
-
-@house_style()
-def first_token_by_layer(ratio: Float[np.ndarray, "layers 2 2"]) -> CaptionedFigure:
-    """The ratio over layers, for the inputs less their mean."""
-    figure, panel = new_figure(6.4, 2.8)
-    for token, colour, label in ((0, DECODER, "with the first token"), (1, NEUTRAL, "without it")):
-        layers = np.arange(1, len(ratio) + 1)
-        sns.lineplot(x=layers, y=ratio[:, 1, token], color=colour, label=label, marker="o", ax=panel)
-    panel.axhline(1, color=NEUTRAL, linewidth=0.8)
-    panel.set(xlabel="layer of SmolLM2", ylabel="unevenness, keys over queries", yscale="log")
-    caption = """How much more uneven the theorem expects columns to be than rows, for the inputs of each layer of SmolLM2 less their
-    mean, on a text of five sentences. Above 1 columns are the more uneven side."""
-    alt = "Lines over layers. With the first token most points lie above 1, without it near 1."
-    return CaptionedFigure(figure, "fig-first-token", caption, alt)
-
-
-# %% tags=["remove-input"]
-first_token_by_layer(keys_over_queries("smollm2-135m-instruct-q4"))
 
 
 # %%
@@ -1091,8 +1059,6 @@ def first_token_of_a_decoder():
 show(first_token_of_a_decoder())
 
 # %% [markdown]
-# This is one small decoder of 4-bit weights, one text, and a model of noise at uniform attention.
-#
 # ## A mean that all embeddings share
 #
 # {prf:ref}`prop-2-2` has $\sum_j \beta_{ij} = 0$. A mean that all embeddings share then drops out of the key side and
@@ -1160,10 +1126,8 @@ CENTRED = torch.tensor([[0, 1, -1], [2, 0, -2], [-3, 3, 0]]).double()  # coeffic
 def common_mean():
     mean, z = torch.tensor([3.0, 1.0]).double(), coordinates(3, 2)
     x = mean + z.values @ ROOT.T
-    norms, expected = squared_norms(x.mT @ CENTRED @ x), shared_mean_squared_norms(ROOT @ ROOT.T, mean, CENTRED)
-    for side, measured, values in zip(("row", "column"), norms, expected, strict=True):
-        for k in (0, 1):
-            yield exact(f"three tokens: squared norm of {side} {k + 1}", z.mean(measured)[k], values[k])
+    expected = shared_mean_squared_norms(ROOT @ ROOT.T, mean, CENTRED)
+    yield from of_two_coordinates("three tokens: ", map(z.mean, squared_norms(x.mT @ CENTRED @ x)), expected)
 
 
 show(common_mean())

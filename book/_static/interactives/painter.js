@@ -84,13 +84,11 @@ attngeo.interactive("painter", (stage, data) => {
   const objective = attngeo.choice("Objective", Object.fromEntries(Object.keys(data).map((name) => [name, name])), () => turn());
   const order = attngeo.choice("Order", orders, () => turn());
   const kind = attngeo.choice("Coefficients", kinds, () => turn());
-  const slider = attngeo.slider("Pairs painted", { min: 0, max: n * n, play: 350 }, upTo);
+  const slider = attngeo.slider("Pairs painted", { min: 1, max: n * n, play: 350 }, upTo);
   stage.append(
     element("div", { class: "ia-controls" }, objective.node, order.node, kind.node, slider.node),
     element("div", { class: "ia-panels" }, place, element("div", { class: "ia-pair" }, ...Object.values(pictures).map((p) => p.panel))),
     said,
   );
   turn();
-  slider.show(0);
-  upTo(0);
 });
