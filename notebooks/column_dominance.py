@@ -296,8 +296,7 @@ def autoregressive(kind: Coefficients, d: int, exponent: float, n_draws: int, se
     holds=r"""If no token occurs twice, in one sequence or in two, and the coefficients are independent and identically
     distributed, or $x_i^\top B x_j$ with $B$ and $B^\top$ equal in law, $\Delta W$ and $\Delta W^\top$ have the same
     law: the two probabilities are equal for $k = m$ and every $w$.""",
-    remark=r"""After Eq. S96 the text says "smaller" where $\mu_c/\mu_p > 1$ makes it larger. Whether
-    trained decoders show column dominance is for measurements to say; the derivation does not establish it.""",
+    remark="Whether trained decoders show column dominance is for measurements to say; the derivation does not establish it.",
 )
 def autoregressive_directionality(d=32, exponent=1.0, n_draws=300, seed=0):
     for kind in (Coefficients.INDEPENDENT, Coefficients.BILINEAR):  # (a) and (b)
@@ -397,7 +396,6 @@ def fourth_moments(query_moment: Float[Tensor, "d d"], key_moment: Float[Tensor,
     "(a condition that suffices)",
     "columns dominate if keys are more axis-aligned than queries",
     Verdict.HOLDS,
-    remark="Anisotropy alone is not enough, and tokens of one law, as in Theorem S1.12, give queries and keys one second moment.",
     ours=True,
 )
 def directionality_condition(d=48, exponent=0.5, n_draws=120, seed=0):

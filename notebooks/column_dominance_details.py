@@ -95,11 +95,9 @@ def of_two_coordinates(words: str, measured: Iterable[Tensor], expected: Iterabl
 # ````
 #
 # After Eq. S98 the proof of Theorem S1.12 says that "the net increase of the norm of the columns" is bigger than that of the
-# rows. Read as squared norms this is impossible. Read as norms it is true for one context token of {prf:ref}`prop-s1-8`. For a
-# sequence whose tokens have one law and occur once, both sums are equal on average.
-#
-# By {eq}`eq-s1-12-spread` the side of the larger sum is the side of the *smaller* variance. Column dominance means the
-# opposite: a few large columns against rows of middling size.
+# rows. Of squared norms this is impossible. Of norms it is true for one context token of {prf:ref}`prop-s1-8`. But by
+# {eq}`eq-s1-12-spread` the side of the larger sum has the *smaller* variance, and column dominance means the opposite: a few
+# large columns against rows of middling size.
 
 
 # %% tags=["remove-cell"]
@@ -275,10 +273,8 @@ show(ratio_when_all_tokens_have_one_law())
 # %% [markdown]
 # ## More on one context token
 #
-# Two steps in the proof of {prf:ref}`prop-s1-8` are named wrongly in the paper. What removes the cross terms is the
-# independence of the *vectors*, not of their entries. And a covariance that is *not isotropic* need not have unequal
-# variances. What counts is the diagonal of $\Sigma$. The paper also leaves out that rows of *above*-average variance outgrow
-# every column.
+# In the proof of {prf:ref}`prop-s1-8` it is the independence of the *vectors* that removes the cross terms, not of their
+# entries. And a covariance that is *not isotropic* need not have unequal variances: what counts is the diagonal of $\Sigma$.
 
 
 # %% tags=["remove-cell"]
@@ -452,8 +448,6 @@ show(prediction_ratio(n_tokens=n_tokens, **profile))
 
 # %% [markdown]
 # ## Equal expected norms
-#
-# In a sequence tokens have both roles. Then the mean squared norms of rows and columns are equal.
 #
 # ````{prf:proposition} equal expected norms, whatever the objective
 # :label: prop-s1-12-expectation
@@ -874,9 +868,9 @@ show(repeated_tokens(seed=seed))
 # Correlated coordinates can turn this round: $(\Sigma^2)_{kk}$ contains the squared covariances of coordinate $k$ with all others.
 #
 # With uncorrelated coordinates, then, the *conclusion* of {prf:ref}`thm-s1-12` holds in expectation of squares, for another
-# reason than its proof, and for bidirectional training as well. If the error follows the embedding of the query,
-# $\delta_i = B^\top x_i$, {prf:ref}`prop-s1-12-law` (b) applies. The exact gradients of a small Transformer at random weights,
-# softmax included, behave like independent errors.
+# reason than its proof, and for bidirectional training as well, against Cor. S1.13 of the paper. About tails nothing is proven. If
+# the error follows the embedding of the query, $\delta_i = B^\top x_i$, {prf:ref}`prop-s1-12-law` (b) applies. In simulations the
+# exact gradients of a small Transformer at random weights, softmax included, behave like independent errors; we have no proof.
 
 
 # %% tags=["remove-cell"]
@@ -912,12 +906,6 @@ def correlated_coordinates() -> Float[Tensor, "4 4"]:
     "(errors independent of the embeddings)",
     "coefficients that are linear in the key",
     Verdict.HOLDS,
-    remark=r"""If $\beta_{ij} = \delta_i^\top x_j$ with errors $\delta_i$ independent of all Gaussian embeddings, the
-    expected squared norms of rows follow $\Sigma_{mm}$, those of columns $(n+1)(\Sigma^2)_{kk} +
-    \mathrm{Tr}(\Sigma)\Sigma_{kk}$ for $n$ context tokens. If $\Sigma$ is diagonal with unequal variances, columns are
-    the more uneven side, with autoregressive and bidirectional pairs alike. With correlated coordinates they need not
-    be. Here columns are the uneven side, as Theorem S1.12 has it, for another reason than its proof, and with
-    bidirectional pairs too, against Cor. S1.13. What is proven concerns the expected squared norms, not the tails.""",
     ours=True,
 )
 def independent_errors():
@@ -957,9 +945,6 @@ def first_gradients(objective: Objective, d: int, n_tokens: int, exponent: float
     "(exact gradients at random weights)",
     "the first update of a Transformer",
     Verdict.HOLDS,
-    remark="""With exact softmax gradients at random weights, columns are more uneven than rows if the embedding's
-    coordinates are independent and their variances differ: in autoregressive training, as Theorem S1.12 has it, and in
-    bidirectional training too, against Cor. S1.13. Observed in simulations; we have no proof.""",
     ours=True,
 )
 def exact_gradients(d=32, n_tokens=48, exponent=1.0, n_draws=40, seed=0):
@@ -982,8 +967,8 @@ show(exact_gradients(exponent=exponent, seed=seed))
 #
 # Where the other embeddings are isotropic, its effect hangs on the kurtosis of the entries of $e$, by
 # {eq}`eq-s1-12-alignment`. A Gaussian $e$ with coordinates of equal variance does nothing, although its $\mu_c/\mu_p$ is
-# infinite. Heavy-tailed entries or a few outlying coordinates make columns the uneven side; entries flatter than a Gaussian
-# do the same for rows. (Def. 3.2 of the paper is slow to notice: a few very large columns also raise the threshold that they
+# infinite. In simulations heavy-tailed entries or a few outlying coordinates make columns the uneven side; entries flatter than
+# a Gaussian do the same for rows. (Def. 3.2 of the paper is slow to notice: a few very large columns also raise the threshold that they
 # have to exceed.)
 
 
@@ -1005,10 +990,6 @@ def first_tokens(d: int, n_tokens: int, strength: float, n_draws: int, seed: int
     "(a context token that is always there)",
     "a constant first token",
     Verdict.HOLDS,
-    remark="""Where the other embeddings are isotropic, a token that every other token has in its context, such as the
-    first of a text, turns columns dominant if its embedding has kurtosis above 3, rows if it is flatter than a Gaussian, and
-    neither if it is Gaussian. With a causal mask the first token is never predicted, and as a query it attends to itself
-    alone, so that its coefficient is 0: it acts on the key side only. The rest is observed in simulations.""",
     ours=True,
 )
 def constant_context_token(d=48, n_tokens=16, strength=3.0, n_draws=200, seed=0):
@@ -1118,9 +1099,6 @@ CENTRED = torch.tensor([[0, 1, -1], [2, 0, -2], [-3, 3, 0]]).double()  # coeffic
     "(a mean that all embeddings share)",
     "a mean shared by all embeddings shows in rows",
     Verdict.HOLDS,
-    remark=r"""Theorem S1.12 assumes embeddings of mean zero. With $\sum_j \beta_{ij} = 0$, as a softmax makes it, a
-    mean $\mu$ drops out of the key side and stays on the query side: row $m$ gains in proportion to $\mu_m^2$, column
-    $k$ to $\Sigma_{kk}$.""",
     ours=True,
 )
 def common_mean():

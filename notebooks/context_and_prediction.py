@@ -48,11 +48,7 @@ from attngeo.claims.claim import Verdict, claim, exact, monte_carlo
 from attngeo.runs.numbers_in_words import number
 from attngeo.gradients.objectives import TRAINED, Objective, context_matrix, every_third, example_pairs
 from attngeo.gradients.one_token import Role, head_gradient, token_column, token_row, token_update
-from attngeo.gradients.rank_one import (
-    gradient_sum,
-    rank_one_terms,
-    relative_error,
-)
+from attngeo.gradients.rank_one import gradient_sum, rank_one_terms, relative_error
 from attngeo.gradients.token_counts import (
     N_VOCAB,
     Counts,
@@ -336,8 +332,6 @@ show(token_contributions(d=d, n_tokens=n_tokens, seed=seed))
     "Eqs. S68, S72, S76",
     "the autoregressive ratio",
     Verdict.HOLDS,
-    remark="""The ratio is one number: the mean position of the token. It exceeds 1 for tokens that stand before the middle on
-    average, and since both counts add up to $N(N-1)/2$, what some tokens gain others lose.""",
 )
 def autoregressive_ratio(n_tokens=12, draws=4000, seed=0):
     counts, marginals = simulation(n_tokens, draws, seed).counts, drifting_chain(seed).marginals(n_tokens)
