@@ -16,11 +16,11 @@
 # # Being context more often does not make columns dominate
 #
 # In trained decoders, says the paper {cite}`saponati2025`, large norms are found among the columns of $\Wqk$ more often than
-# among its rows. Its reason: most tokens are *context* for others more often than they are predicted.
+# among its rows, because most tokens are *context* more often than they are predicted.
 #
-# **That does not follow. If no token repeats and the coefficients are drawn independently from one law, rows and columns of an
-# update have the same law, too. Columns can dominate where *keys*, the embeddings of context, lie closer to the coordinate
-# axes than *queries*, those of predicted tokens. A causal softmax lets the first keys add most.**
+# **That does not follow. If no token repeats and coefficients are drawn independently from one distribution, rows and columns of
+# an update share a distribution. Columns can dominate where *keys*, the embeddings of context, lie closer to the coordinate axes than
+# those of predicted tokens. A causal softmax lets the first keys add most.**
 
 # %% tags=["parameters", "remove-input"]
 d: int = 32  # width of the embedding; in [16, 96]
@@ -70,8 +70,8 @@ profile = {"d": d, "exponent": exponent, "seed": seed}
 MASK_RATE = 0.3  # of the positions in the masked setting
 CONTEXTS = 12  # isotropic context tokens in the place of a sequence
 THEOREM = "autoregressive, the theorem's setting"
-UNEVENNESS = "log ratio of unevenness, columns to rows"
-LARGE_NORMS = f"share of columns minus share of rows above the {100 * TAIL:g} % quantile"
+UNEVENNESS = "log unevenness, columns less rows"
+LARGE_NORMS = f"norms in the top {100 - 100 * TAIL:g} %, columns less rows"
 
 
 # %% tags=["remove-cell"]

@@ -62,8 +62,8 @@ ROOT = torch.tensor([[1.0, 0.0], [0.5, 0.5]], dtype=torch.float64)  # of a covar
 COUNTED = r"""Where "$\frac{\mathbb{E}[\mu_c(t^*)]}{\mathbb{E}[\mu_p(t^*)]} > 1$" holds "for most $t^* \in \mathcal{V}$", the
 number of times that a column gains more than a row, by Proposition S1.8, "is on average higher than the number of times" that
 it gains less."""
-UNEVENNESS = "log ratio of unevenness, columns to rows"
-LARGE_NORMS = f"share of columns minus share of rows above the {100 * TAIL:g} % quantile"
+UNEVENNESS = "log unevenness, columns less rows"
+LARGE_NORMS = f"norms in the top {100 - 100 * TAIL:g} %, columns less rows"
 
 
 # %% tags=["remove-cell"]
