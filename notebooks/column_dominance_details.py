@@ -940,13 +940,7 @@ def first_gradients(objective: Objective, d: int, n_tokens: int, exponent: float
 
 
 # %%
-@claim(
-    "S1.12",
-    "(exact gradients at random weights)",
-    "the first update of a Transformer",
-    Verdict.HOLDS,
-    ours=True,
-)
+@claim("S1.12", "(exact gradients at random weights)", "the first update of a Transformer", Verdict.HOLDS, ours=True)
 def exact_gradients(d=32, n_tokens=48, exponent=1.0, n_draws=40, seed=0):
     equal = first_gradients(Objective.AUTOREGRESSIVE, d, n_tokens, 0.0, n_draws, seed)
     yield monte_carlo(f"autoregressive, equal variances: {UNEVENNESS}", log_unevenness(equal), 0)
@@ -985,13 +979,7 @@ def first_tokens(d: int, n_tokens: int, strength: float, n_draws: int, seed: int
 
 
 # %%
-@claim(
-    "S1.12",
-    "(a context token that is always there)",
-    "a constant first token",
-    Verdict.HOLDS,
-    ours=True,
-)
+@claim("S1.12", "(a context token that is always there)", "a constant first token", Verdict.HOLDS, ours=True)
 def constant_context_token(d=48, n_tokens=16, strength=3.0, n_draws=200, seed=0):
     updates = first_tokens(d, n_tokens, strength, n_draws, seed)
     for law, sign in {Law.GAUSSIAN: "=", Law.LAPLACE: ">", Law.UNIFORM: "<"}.items():
@@ -1109,10 +1097,3 @@ def common_mean():
 
 
 show(common_mean())
-
-# %% [markdown]
-# ## Masked positions
-#
-# In masked training of one layer, without positions, the queries that count hold one mask embedding $e$. The update is $e v^\top$
-# ({prf:ref}`prop-s1-15-mask`), and columns are the more uneven side exactly if the coordinates of $v$ are more uneven in size than
-# those of $e$. With layers above, [visible positions are queries too](implicit_gradient_details.py#the-loss-of-one-token).

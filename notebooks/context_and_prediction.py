@@ -327,12 +327,7 @@ show(token_contributions(d=d, n_tokens=n_tokens, seed=seed))
 
 
 # %%
-@claim(
-    "S1.10",
-    "Eqs. S68, S72, S76",
-    "the autoregressive ratio",
-    Verdict.HOLDS,
-)
+@claim("S1.10", "Eqs. S68, S72, S76", "the autoregressive ratio", Verdict.HOLDS)
 def autoregressive_ratio(n_tokens=12, draws=4000, seed=0):
     counts, marginals = simulation(n_tokens, draws, seed).counts, drifting_chain(seed).marginals(n_tokens)
     expected, k = expected_counts(Objective.AUTOREGRESSIVE, marginals), mean_position(marginals)

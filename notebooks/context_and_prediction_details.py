@@ -474,8 +474,7 @@ show(limits_of_sums(n_tokens=n_tokens, seed=seed))
 #
 # The text around Eqs. S82 to S87 of the paper expects a ratio above 1 for tokens that are likely to precede others.
 # Always standing before certain other tokens does not help a token: in a stationary cycle every token precedes the next
-# one, and all ratios are 1. What helps is to stand early in the block that the model is trained on. Blocks cut from a long
-# text at uniformly random places have the same marginals at every position.
+# one, and all ratios are 1.
 
 
 # %%

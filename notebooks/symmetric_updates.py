@@ -320,13 +320,7 @@ def mean_score(beta: Float[Tensor, "n n"], d: int) -> float:
     return float((updates * updates.mT).sum() / updates.square().sum())
 
 
-@claim(
-    "S1.14",
-    "(score of the whole update)",
-    "how symmetric the update of a sequence is",
-    Verdict.HOLDS,
-    ours=True,
-)
+@claim("S1.14", "(score of the whole update)", "how symmetric the update of a sequence is", Verdict.HOLDS, ours=True)
 def symmetry_of_an_update(d=48, seed=0):
     *correlated, autoregressive = correlated_updates(d, seed=seed)
     for u in correlated:

@@ -670,13 +670,7 @@ def masked_score(rho: float, p: float, rounds: int = 1) -> float:
     return rho * rounds * p / (1 - p + rounds * p)
 
 
-@claim(
-    "S1.15",
-    "(score of the update)",
-    "what the masked share means for the score",
-    Verdict.HOLDS,
-    ours=True,
-)
+@claim("S1.15", "(score of the update)", "what the masked share means for the score", Verdict.HOLDS, ours=True)
 def masked_update_score(seed=0):
     beta = random_sequence(n_tokens=3, seed=seed).beta
     beta = beta - beta.diagonal().diag()
@@ -721,13 +715,7 @@ def first_layer(x: Float[Tensor, "n d"], masked: Bool[Tensor, " n"], mask: Float
     return torch.where(masked[:, None], mask, x)
 
 
-@claim(
-    "S1.15",
-    "(the mask's embedding)",
-    "the embeddings of masked tokens",
-    Verdict.HOLDS,
-    ours=True,
-)
+@claim("S1.15", "(the mask's embedding)", "the embeddings of masked tokens", Verdict.HOLDS, ours=True)
 def masked_positions_hold_the_mask(d=16, n_tokens=12, seed=0):
     x, beta, mask = random_sequence(d, n_tokens, seed)
     masked = torch.arange(n_tokens) % 3 == 1
