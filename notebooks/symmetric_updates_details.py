@@ -695,8 +695,7 @@ show(masked_update_score(seed=seed))
 # Let the embeddings at all masked positions be one vector $e$, as in a first layer without position embeddings. Then the
 # part of the update whose queries are masked, $\sum_{i \in M} \sum_j \beta_{ij}\, x_i x_j^\top$, is $e\, v^\top$ with
 # $v = \sum_{i \in M} \sum_j \beta_{ij} x_j$, for any coefficients, and a sum over sequences has the same form. If it is not
-# 0, it has rank 1, row norms $|e_m| \|v\|$,
-# column norms $|v_k| \|e\|$ and the score $\cos^2(e, v)$.
+# 0, it has rank 1, row norms $|e_m| \|v\|$, column norms $|v_k| \|e\|$ and the score $\cos^2(e, v)$.
 # ````
 #
 # ````{dropdown} Proof
@@ -706,7 +705,9 @@ show(masked_update_score(seed=seed))
 # ```
 # ````
 #
-# In a model of one layer this part is the whole update. With layers above, visible positions are queries too.
+# So columns are the more uneven side exactly if the coordinates of $v$ are more uneven in size than those of $e$. In a model of one
+# layer this part is the whole update. With layers above, [visible positions are queries
+# too](implicit_gradient_details.py#the-loss-of-one-token).
 
 
 # %%
