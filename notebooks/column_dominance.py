@@ -16,12 +16,11 @@
 # # Being context more often does not make columns dominate
 #
 # In trained decoders, says the paper {cite}`saponati2025`, large norms are found among the columns of $\Wqk$ more often than
-# among its rows. Its reason: read from left to right, most tokens are *context* for others more often than they are
-# predicted.
+# among its rows, because most tokens are *context* more often than they are predicted.
 #
-# **That does not follow. Where no token repeats and both tokens of a pair count alike, rows and columns of an update have one
-# law. Columns can dominate where keys lie closer to the coordinate axes than queries, and a causal softmax makes early keys
-# heavy.**
+# **That does not follow. If no token repeats and coefficients are drawn independently from one distribution, rows and columns of
+# an update share a distribution. Columns can dominate where *keys*, the embeddings of context, lie closer to the coordinate axes than
+# those of predicted tokens. A causal softmax lets the first keys add most.**
 
 # %% tags=["parameters", "remove-input"]
 d: int = 32  # width of the embedding; in [16, 96]
@@ -44,28 +43,33 @@ from torch import Tensor
 from attngeo.display.interactive import Interactive
 from attngeo.display.page import glue, show
 from attngeo.display.style import DECODER, ENCODER, NEUTRAL, CaptionedFigure, house_style, new_figure
-from attngeo.display.typeset import typeset
 from attngeo.bilinear.scores import score_batch
 from attngeo.claims.claim import Verdict, claim, compare, exact, monte_carlo
 from attngeo.gradients.random_updates import (
     TAIL,
+    Coefficients,
+    UpdateModel,
+    context_tokens,
+    context_updates,
+    coordinates,
     log_unevenness,
+    power_profile,
+    signs,
     squared_norms,
     tail_gap,
     unevenness,
     uniform_softmax_squared_norms,
 )
 from attngeo.gradients.objectives import Objective, attended_matrix
-from attngeo.gradients.random_updates import signs
-from attngeo.gradients.random_updates import Coefficients, UpdateModel, context_updates, coordinates, power_profile
 from attngeo.gradients.rank_one import exact_coefficients
 
 profile = {"d": d, "exponent": exponent, "seed": seed}
 
 MASK_RATE = 0.3  # of the positions in the masked setting
 CONTEXTS = 12  # isotropic context tokens in the place of a sequence
-UNEVENNESS = "log ratio of unevenness, columns to rows"
-LARGE_NORMS = f"share of columns minus share of rows above the {100 * TAIL:g} % quantile"
+THEOREM = "autoregressive, the theorem's setting"
+UNEVENNESS = "log unevenness, columns less rows"
+LARGE_NORMS = f"norms in the top {100 - 100 * TAIL:g} %, columns less rows"
 
 
 # %% tags=["remove-cell"]
@@ -79,16 +83,16 @@ def updates_by_assumption(n_tokens: int, n_sequences: int, n_draws: int, d: int,
     size = {"n_tokens": n_tokens, "n_sequences": n_sequences}
     both, masked = Objective.BIDIRECTIONAL, Objective.MASKED
     models = {
-        "autoregressive": UpdateModel(uneven, **size),
+        THEOREM: UpdateModel(uneven, **size),
         "bidirectional": UpdateModel(uneven, both, **size),
-        "errors, autoregressive": UpdateModel(uneven, coefficients=Coefficients.ERROR, **size),
-        "errors, bidirectional": UpdateModel(uneven, both, coefficients=Coefficients.ERROR, **size),
-        "first token": UpdateModel(even, first_token=outlying, **size),
-        "masked": UpdateModel(uneven, masked, mask_token=mask, mask_rate=MASK_RATE, **size),
-        "common mean": UpdateModel(even, mean=mean, coefficients=Coefficients.CENTRED, **size),
+        "autoregressive, errors times keys": UpdateModel(uneven, coefficients=Coefficients.ERROR, **size),
+        "bidirectional, errors times keys": UpdateModel(uneven, both, coefficients=Coefficients.ERROR, **size),
+        "a first token of a few large coordinates": UpdateModel(even, first_token=outlying, **size),
+        "masked, all masks one embedding": UpdateModel(uneven, masked, mask_token=mask, mask_rate=MASK_RATE, **size),
+        "a mean that all embeddings share": UpdateModel(even, mean=mean, coefficients=Coefficients.CENTRED, **size),
     }
     context = context_updates(uneven, n_tokens, n_draws, generator, n_contexts=CONTEXTS * n_sequences)
-    return {"isotropic context tokens": context} | {name: m.draw(n_draws, generator) for name, m in models.items()}
+    return {"context tokens alone (step 1)": context} | {name: m.draw(n_draws, generator) for name, m in models.items()}
 
 
 def heavier(updates: Float[Tensor, "draws d d"], n_errors: float = 4.0) -> str:
@@ -100,25 +104,22 @@ def heavier(updates: Float[Tensor, "draws d d"], n_errors: float = 4.0) -> str:
 
 @house_style()
 def which_side(kinds: dict[str, Float[Tensor, "draws d d"]]) -> CaptionedFigure:
-    """Mean log ratio of unevenness, columns to rows, of every set of assumptions, and its directionality."""
+    """Mean log ratio of unevenness, columns to rows, of every set of assumptions."""
     frame = pd.concat(pd.DataFrame({"setting": name, UNEVENNESS: log_unevenness(u)}) for name, u in kinds.items())
     order = frame.groupby("setting")[UNEVENNESS].mean().sort_values()
     figure, panel = new_figure(7.6, 3.1)
     panel.axvline(0, color=NEUTRAL, linewidth=1)
     style = {"errorbar": ("se", 2), "linestyle": "none", "color": NEUTRAL, "markersize": 5}
     sns.pointplot(frame, x=UNEVENNESS, y="setting", order=order.index, ax=panel, **style)
-    side = panel.get_yaxis_transform()
-    for y, name in enumerate(order.index):
-        words = typeset(f"d = {score_batch(kinds[name]).directionality.mean():+.2f}")
-        panel.text(1.02, y, words, transform=side, va="center")
-    for x, ends, colour in ((0.02, "left", ENCODER), (0.98, "right", DECODER)):
-        words = "rows\nheavier" if ends == "left" else "columns\nheavier"
+    for x, side, ends, colour in ((0.02, "rows", "left", ENCODER), (0.98, "columns", "right", DECODER)):
+        words = f"{side} hold the\nlarge norms"
         panel.text(x, 1.02, words, transform=panel.transAxes, ha=ends, va="bottom", color=colour, fontweight="bold")
-    panel.set_ylabel("")
-    caption = rf"""Which side of a random update is the more uneven one, with two standard errors, and the mean directionality $d$.
-    The theorem would have *autoregressive* right of 0. *Errors*: coefficients $\delta_i^\top x_j$. *First token* and *common mean*: $\Sigma = I$. *Isotropic context tokens*:
-    {CONTEXTS} for each sequence. *Masked*: a share {MASK_RATE:g} of the positions, one layer."""
-    alt = f"Dots on a line through 0, one a setting. From rows to columns heavier: {', '.join(order.index)}."
+    panel.set(xlabel="unevenness of columns over that of rows, log", ylabel="")
+    caption = rf"""Which side of an update holds the few large norms, if the update is made by the assumptions on the left. Bars: two
+    standard errors. The theorem would put its setting right of 0. *Errors times keys*: coefficients $\delta_i^\top x_j$. A share
+    {MASK_RATE:g} of the positions is masked. Context tokens: {CONTEXTS} for each sequence. Where an embedding has large
+    coordinates or a mean, $\Sigma = I$."""
+    alt = f"Dots on a line through 0, one a setting. From large rows to large columns: {', '.join(order.index)}."
     return CaptionedFigure(figure, "fig-which-side", caption, alt)
 
 
@@ -130,9 +131,9 @@ which_side(kinds)
 # %% tags=["remove-cell"]
 said = {name: heavier(updates) for name, updates in kinds.items()}
 by_rows, by_columns = ({n for n, s in said.items() if s == f"{side} heavier"} for side in ("rows", "columns"))
-assert by_rows <= {"isotropic context tokens", "common mean"}
-assert by_columns <= {"errors, autoregressive", "errors, bidirectional", "first token", "masked"}
-directionality = score_batch(kinds["autoregressive"]).directionality
+assert all("alone" in name or "mean" in name for name in by_rows)
+assert all("keys" in name or "first" in name or "masks" in name for name in by_columns)
+directionality = score_batch(kinds[THEOREM]).directionality
 glue("exponent", exponent)
 glue("ar-d", directionality.mean(), "+.2f")
 glue("ar-d-error", directionality.std() / n_draws**0.5, ".2f")
@@ -140,8 +141,8 @@ glue("ar-d-error", directionality.std() / n_draws**0.5, ".2f")
 # %% [markdown]
 # :::{admonition} How sure is this
 # What we state is proven unless we say that it is observed. All updates on this page are made of random embeddings and stated
-# coefficients: nothing is measured on a trained model, whose gradients have other terms ({prf:ref}`prop-2-2`). The theorem on
-# the softmax is about expected squared norms, for errors that are uncorrelated and of mean 0. What positions change is in
+# coefficients; the gradients of trained models have other terms ({prf:ref}`prop-2-2`). The theorem on the softmax is about
+# expected squared norms, for errors that are uncorrelated and of mean 0. What positions change is in
 # [the theorem on positions](positions_theory.py).
 # :::
 #
@@ -163,37 +164,32 @@ glue("ar-d-error", directionality.std() / n_draws**0.5, ".2f")
 # all are equal. The theorem compares *tails*, the shares of norms above a value, and the paper's score $d$ is below 0 where
 # columns dominate ([Two scores](two_scores.py)).
 #
-# The paper argues in four steps. In italics stands what each lacks.
-#
-# 1. A context token adds more to a typical column than to a typical row. *It does if the variances of its coordinates are
-#    equal ({prf:ref}`prop-s1-8`). The theorem draws all tokens from one law, and then no side leads
-#    ({prf:ref}`prop-s1-8-one-law`).*
-# 2. Most tokens are context more often than they are predicted ({prf:ref}`prop-s1-10`). *Counts alone act on the two sides
-#    only where tokens repeat. Which side they favour is then up to the law of the embeddings.*
-# 3. So the norms of rows and of columns differ in variance. *In step 1 it is rows that vary more. The conclusion needs columns.*
-# 4. The larger variance has the heavier tail. *This is false for general laws* ({prf:ref}`lem-s1-11`).
-#
 # ## The theorem does not follow
 #
-# ````{prf:theorem} Thm. S1.12 (informally 2.3) of the paper: autoregressive training induces directionality
+# ````{prf:conjecture} Thm. S1.12 (informally 2.3) of the paper, not proven: autoregressive training induces directionality
 # :label: thm-s1-12
 #
 # Let the embeddings of the vocabulary be drawn independently from one law with mean zero and a covariance other than a
 # multiple of $I$, and let $\Delta W$ come from an autoregressive objective. Then there is a $\gamma$ such that
 # $\Pr[\|w_{\cdot,k}\| > w] > \Pr[\|w_{m,\cdot}\| > w]$ for all $w > \gamma$.
+#
+# *What is known.* The paper's proof fails: by its own lemma its last step should say the opposite. Under the conditions of
+# {prf:ref}`prop-s1-12-law`, where no token occurs twice, we prove that the two probabilities are equal for $k = m$. For the
+# coefficients of a trained model the question is open.
 # ````
 #
-# The paper's proof ends in two lines: the norms of rows vary more (S101), hence columns have the heavier tail (S102). Its own
-# lemma would give the tail to rows. Nor does it help to exchange the two sides in S101: where Section S1.4.4 argues from, every
-# column receives the same $\mathrm{Tr}(\Sigma)$ and row $m$ receives $\Sigma_{mm}$, so that rows do vary more.
-
-
-# %% tags=["remove-cell"]
-@cache
-def context_tokens(d: int, n_tokens: int, exponent: float, n_draws: int, seed: int, n_contexts: int = 1) -> Tensor:
-    """Updates (draws, d, d) by context tokens of Prop. S1.8, coefficients independent of the embeddings."""
-    generator = torch.Generator().manual_seed(seed)
-    return context_updates(torch.diag(power_profile(d, exponent)), n_tokens, n_draws, generator, n_contexts=n_contexts)
+# The paper argues in four steps. In italics stands what each lacks.
+#
+# 1. A context token adds more to a typical column than to a typical row. *It does if the variances of its coordinates are
+#    equal ({prf:ref}`prop-s1-8`). The theorem draws all tokens from one law, and then no side leads
+#    ({prf:ref}`prop-s1-8-one-law`).*
+# 2. Most tokens are context more often than they are predicted ({prf:ref}`prop-s1-10`). *Such counts act on the two sides only
+#    where tokens repeat. They then enter squared, and the tails of the embedding's coordinates decide which side they favour; a
+#    Gaussian favours neither ({prf:ref}`thm-s1-12-counts`).*
+# 3. So the norms of rows vary more than those of columns (S101). *They do in step 1: every column receives the same
+#    $\mathrm{Tr}(\Sigma)$, and row $m$ receives $\Sigma_{mm}$.*
+# 4. The side that varies more has the heavier tail, so columns have it (S102). *By step 3 rows would. And in general the
+#    larger variance need not have the heavier tail ({prf:ref}`lem-s1-11`).*
 
 
 # %%
@@ -298,8 +294,7 @@ def autoregressive(kind: Coefficients, d: int, exponent: float, n_draws: int, se
     holds=r"""If no token occurs twice, in one sequence or in two, and the coefficients are independent and identically
     distributed, or $x_i^\top B x_j$ with $B$ and $B^\top$ equal in law, $\Delta W$ and $\Delta W^\top$ have the same
     law: the two probabilities are equal for $k = m$ and every $w$.""",
-    remark=r"""After Eq. S96 the text says "smaller" where $\mu_c/\mu_p > 1$ makes it larger. Whether
-    trained decoders show column dominance is for measurements to say; the derivation does not establish it.""",
+    remark="Whether trained decoders show column dominance is for measurements to say; the derivation does not establish it.",
 )
 def autoregressive_directionality(d=32, exponent=1.0, n_draws=300, seed=0):
     for kind in (Coefficients.INDEPENDENT, Coefficients.BILINEAR):  # (a) and (b)
@@ -335,11 +330,8 @@ def directionality_during_training(d=32, exponent=1.0, n_draws=300, seed=1):
 show(directionality_during_training(**profile | {"seed": seed + 1}))
 
 # %% [markdown]
-# Coefficients as in (b) do occur. Attention without softmax and with tied embeddings has them at $W_{qk} = 0$, to leading
-# order for small embeddings. $B$ are then the values ({prf:ref}`prop-s1-14-linear`, where the mean over the vocabulary is 0).
-#
-# Tokens that repeat bring the same embedding along, and then counts can act. They enter squared, and the tails of the
-# embedding's coordinates decide which side they favour. A Gaussian favours neither ({prf:ref}`thm-s1-12-counts`).
+# Coefficients as in (b) do occur: attention without softmax and with tied embeddings has them at $W_{qk} = 0$, to leading
+# order for small embeddings ({prf:ref}`prop-s1-14-linear`).
 #
 # ## Keys along the coordinate axes make columns dominate
 #
@@ -402,7 +394,6 @@ def fourth_moments(query_moment: Float[Tensor, "d d"], key_moment: Float[Tensor,
     "(a condition that suffices)",
     "columns dominate if keys are more axis-aligned than queries",
     Verdict.HOLDS,
-    remark="Anisotropy alone is not enough, and tokens of one law, as in Theorem S1.12, give queries and keys one second moment.",
     ours=True,
 )
 def directionality_condition(d=48, exponent=0.5, n_draws=120, seed=0):
@@ -481,9 +472,8 @@ show(directionality_condition(d=d, seed=seed))
 # ```
 # ````
 #
-# This is the paper's contrast between the two objectives, for another reason. Counts alone do not make it, as rows and columns
-# then mirror each other. Counts do, if each query that sees a key counts for the weight $1/n_i$ that it gives, and no token
-# has to repeat.
+# This is the paper's contrast between the two objectives, for another reason. It is made not by how many queries see a key, but
+# by the weights $1/n_i$ that they give it. No token has to repeat.
 
 
 # %%

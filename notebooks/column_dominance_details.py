@@ -27,12 +27,11 @@ seed: int = 0  # seed of every random draw; in [0, 2147483647]
 
 # %% tags=["remove-cell"]
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache
 
 import numpy as np
-import seaborn as sns
 import torch
 from jaxtyping import Float
 from scipy.stats import norm, rv_discrete
@@ -40,37 +39,44 @@ from torch import Tensor
 
 from attngeo.chapters.introduction.sentence import recorded
 from attngeo.display.page import show
-from attngeo.display.style import DECODER, NEUTRAL, CaptionedFigure, house_style, new_figure
-from attngeo.claims.claim import Verdict, claim, compare, exact, monte_carlo
+from attngeo.claims.claim import Comparisons, Verdict, claim, compare, exact, monte_carlo
 from attngeo.gradients.random_updates import (
     TAIL,
+    Law,
+    Outcomes,
+    UpdateModel,
+    context_tokens,
+    context_updates,
+    coordinates,
     independent_ratio,
     log_unevenness,
+    power_profile,
     ratio_samples,
+    signs,
     squared_norms,
     tail_gap,
     unevenness,
     vocabulary_squared_norms,
 )
 from attngeo.gradients.objectives import Objective, context_matrix
-from attngeo.gradients.random_updates import signs
-from attngeo.gradients.random_updates import Law, Outcomes, UpdateModel, context_updates, coordinates, power_profile
 from attngeo.gradients.toy_transformer import ToyConfig, ToyTransformer
 
 profile = {"d": d, "exponent": exponent, "seed": seed}
 
 BOTH = (Objective.AUTOREGRESSIVE, Objective.BIDIRECTIONAL)
 ROOT = torch.tensor([[1.0, 0.0], [0.5, 0.5]], dtype=torch.float64)  # of a covariance with correlated coordinates
-UNEVENNESS = "log ratio of unevenness, columns to rows"
-LARGE_NORMS = f"share of columns minus share of rows above the {100 * TAIL:g} % quantile"
+COUNTED = r"""Where "$\frac{\mathbb{E}[\mu_c(t^*)]}{\mathbb{E}[\mu_p(t^*)]} > 1$" holds "for most $t^* \in \mathcal{V}$", the
+number of times that a column gains more than a row, by Proposition S1.8, "is on average higher than the number of times" that
+it gains less."""
+UNEVENNESS = "log unevenness, columns less rows"
+LARGE_NORMS = f"norms in the top {100 - 100 * TAIL:g} %, columns less rows"
 
 
 # %% tags=["remove-cell"]
-@cache
-def context_tokens(d: int, n_tokens: int, exponent: float, n_draws: int, seed: int) -> Float[Tensor, "draws d d"]:
-    """Updates by context tokens of Prop. S1.8, coefficients independent of the embeddings."""
-    generator = torch.Generator().manual_seed(seed)
-    return context_updates(torch.diag(power_profile(d, exponent)), n_tokens, n_draws, generator)
+def of_two_coordinates(words: str, measured: Iterable[Tensor], expected: Iterable[Tensor]) -> Comparisons:
+    """Mean squared norms of both rows and both columns, beside their formulas."""
+    for side, norms, values in zip(("row", "column"), measured, expected, strict=True):
+        yield from (exact(f"{words}squared norm of {side} {k + 1}", norms[k], values[k]) for k in (0, 1))
 
 
 # %% [markdown]
@@ -95,11 +101,9 @@ def context_tokens(d: int, n_tokens: int, exponent: float, n_draws: int, seed: i
 # ````
 #
 # After Eq. S98 the proof of Theorem S1.12 says that "the net increase of the norm of the columns" is bigger than that of the
-# rows. Read as squared norms this is impossible. Read as norms it is true for one context token of {prf:ref}`prop-s1-8`. For a
-# sequence whose tokens have one law and occur once, both sums are equal on average.
-#
-# By {eq}`eq-s1-12-spread` the side of the larger sum is the side of the *smaller* variance. Column dominance means the
-# opposite: a few large columns against rows of middling size.
+# rows. Of squared norms this is impossible. Of norms it is true for one context token of {prf:ref}`prop-s1-8`. But by
+# {eq}`eq-s1-12-spread` the side of the larger sum has the *smaller* variance, and column dominance means the opposite: a few
+# large columns against rows of middling size.
 
 
 # %% tags=["remove-cell"]
@@ -275,10 +279,8 @@ show(ratio_when_all_tokens_have_one_law())
 # %% [markdown]
 # ## More on one context token
 #
-# Two steps in the proof of {prf:ref}`prop-s1-8` are named wrongly in the paper. What removes the cross terms is the
-# independence of the *vectors*, not of their entries. And a covariance that is *not isotropic* need not have unequal
-# variances. What counts is the diagonal of $\Sigma$. The paper also leaves out that rows of *above*-average variance outgrow
-# every column.
+# In the proof of {prf:ref}`prop-s1-8` it is the independence of the *vectors* that removes the cross terms, not of their
+# entries. And a covariance that is *not isotropic* need not have unequal variances: what counts is the diagonal of $\Sigma$.
 
 
 # %% tags=["remove-cell"]
@@ -388,15 +390,9 @@ def context_ratio_of_dependent_coefficients():
     for coefficients, b in {"generic $B$": [[1, -2], [0.5, 1]], "coefficients $x_2 y_1$": [[0, 0], [1, 0]]}.items():
         b = torch.tensor(b, dtype=torch.float64)
         norms, expected = squared_norms(x.mT @ (x @ b @ y.mT) @ y), bilinear_squared_norms(covariance, b, 2)
-        for side, measured, values in zip(("row", "column"), map(z.mean, norms), expected, strict=True):
-            for k in (0, 1):
-                yield exact(
-                    f"{coefficients}, two predicted tokens: squared norm of {side} {k + 1}", measured[k], values[k]
-                )
-    ratio, words = (
-        expected[1][1] / expected[0][1],
-        f"{coefficients}: ratio, column 2 to row 2, of below-average variance",
-    )
+        yield from of_two_coordinates(f"{coefficients}, two predicted tokens: ", map(z.mean, norms), expected)
+    words = f"{coefficients}: ratio, column 2 to row 2, of below-average variance"
+    ratio = expected[1][1] / expected[0][1]
     yield compare(f"{words}, against Eq. S62", ratio, "≠", independent_ratio(covariance, 1), 0.1)
     yield compare(f"{words}, against Eq. S53", ratio, "<", 1, 0.1, paper="> 1")
 
@@ -459,8 +455,6 @@ show(prediction_ratio(n_tokens=n_tokens, **profile))
 # %% [markdown]
 # ## Equal expected norms
 #
-# In a sequence tokens have both roles. Then the mean squared norms of rows and columns are equal.
-#
 # ````{prf:proposition} equal expected norms, whatever the objective
 # :label: prop-s1-12-expectation
 #
@@ -507,9 +501,7 @@ show(prediction_ratio(n_tokens=n_tokens, **profile))
     "(expected norms)",
     "what i.i.d. embeddings give for rows and columns",
     Verdict.CHANGES,
-    printed=r"""Where "$\frac{\mathbb{E}[\mu_c(t^*)]}{\mathbb{E}[\mu_p(t^*)]} > 1$" holds "for most $t^* \in
-    \mathcal{V}$", the number of times that a column gains more than a row, by Proposition S1.8, "is on average higher
-    than the number of times" that it gains less.""",
+    printed=COUNTED,
     place="Proof of Theorem S1.12, Eqs. S96 to S98",
     holds=r"""For i.i.d. embeddings of the vocabulary and coefficients independent of them, $\mathbb{E}[\Delta W \Delta
     W^\top] = \mathbb{E}[\Delta W^\top \Delta W]$: row $k$ and column $k$ have the same expected squared norm, for every
@@ -519,8 +511,7 @@ def equal_expected_norms():
     beta = torch.tensor([[0.0, 1.0, -0.5], [2.0, 0.0, 0.5], [3.0, 1.0, 0.0]], dtype=torch.float64)
     z = coordinates(3, 2, kurtosis=5.0)
     e, expected = z.values @ ROOT.T, vocabulary_squared_norms(ROOT @ ROOT.T, beta)
-    for side, norms, values in zip(("row", "column"), squared_norms(e.mT @ beta @ e), expected, strict=True):
-        yield from (exact(f"squared norm of {side} {k + 1}", z.mean(norms)[k], values[k]) for k in (0, 1))
+    yield from of_two_coordinates("", map(z.mean, squared_norms(e.mT @ beta @ e)), expected)
     of_equal = torch.tensor([2.0, -1.0, 0.5], dtype=torch.float64).diag()
     rows, columns = map(z.mean, squared_norms(e.mT @ (beta + of_equal) @ e))
     for k in (0, 1):
@@ -773,9 +764,7 @@ def every_update(pairs: tuple[tuple[int, int], ...], variances: tuple[float, ...
     "(counts and kurtosis)",
     "which counts make one side more uneven",
     Verdict.CHANGES,
-    printed=r"""Where "$\frac{\mathbb{E}[\mu_c(t^*)]}{\mathbb{E}[\mu_p(t^*)]} > 1$" holds "for most $t^* \in
-    \mathcal{V}$", the number of times that a column gains more than a row, by Proposition S1.8, "is on average higher
-    than the number of times" that it gains less.""",
+    printed=COUNTED,
     place="Proof of Theorem S1.12, Eqs. S96 to S98",
     holds=r"""For independent coefficients and embeddings of $d$ independent coordinates of variance 1 and kurtosis
     $\kappa$, $\mathbb{E}\sum_k \|w_{\cdot,k}\|^4 - \mathbb{E}\sum_m \|w_{m,\cdot}\|^4 = d^2 (d - 1) (\kappa - 3) \sum_t
@@ -885,9 +874,9 @@ show(repeated_tokens(seed=seed))
 # Correlated coordinates can turn this round: $(\Sigma^2)_{kk}$ contains the squared covariances of coordinate $k$ with all others.
 #
 # With uncorrelated coordinates, then, the *conclusion* of {prf:ref}`thm-s1-12` holds in expectation of squares, for another
-# reason than its proof, and for bidirectional training as well. If the error follows the embedding of the query,
-# $\delta_i = B^\top x_i$, {prf:ref}`prop-s1-12-law` (b) applies. The exact gradients of a small Transformer at random weights,
-# softmax included, behave like independent errors.
+# reason than its proof, and for bidirectional training as well, against Cor. S1.13 of the paper. About tails nothing is proven. If
+# the error follows the embedding of the query, $\delta_i = B^\top x_i$, {prf:ref}`prop-s1-12-law` (b) applies. In simulations the
+# exact gradients of a small Transformer at random weights, softmax included, behave like independent errors; we have no proof.
 
 
 # %% tags=["remove-cell"]
@@ -923,22 +912,13 @@ def correlated_coordinates() -> Float[Tensor, "4 4"]:
     "(errors independent of the embeddings)",
     "coefficients that are linear in the key",
     Verdict.HOLDS,
-    remark=r"""If $\beta_{ij} = \delta_i^\top x_j$ with errors $\delta_i$ independent of all Gaussian embeddings, the
-    expected squared norms of rows follow $\Sigma_{mm}$, those of columns $(n+1)(\Sigma^2)_{kk} +
-    \mathrm{Tr}(\Sigma)\Sigma_{kk}$ for $n$ context tokens. If $\Sigma$ is diagonal with unequal variances, columns are
-    the more uneven side, with autoregressive and bidirectional pairs alike. With correlated coordinates they need not
-    be. Here columns are the uneven side, as Theorem S1.12 has it, for another reason than its proof, and with
-    bidirectional pairs too, against Cor. S1.13. What is proven concerns the expected squared norms, not the tails.""",
     ours=True,
 )
 def independent_errors():
     for objective in BOTH:
         every, sizes = every_error(objective), context_matrix(objective, 3).sum(-1).tolist()
-        norms, expected = squared_norms(every.values), error_squared_norms(ROOT @ ROOT.T, sizes)
-        for side, measured, values in zip(("row", "column"), norms, expected, strict=True):
-            for k in (0, 1):
-                words = f"{objective}, three tokens: squared norm of {side} {k + 1}"
-                yield exact(words, every.mean(measured)[k], values[k])
+        norms, expected = map(every.mean, squared_norms(every.values)), error_squared_norms(ROOT @ ROOT.T, sizes)
+        yield from of_two_coordinates(f"{objective}, three tokens: ", norms, expected)
     words = "unevenness of the expected columns against that of the rows,"
     for covariance, of, sign in (
         (torch.diag(power_profile(16, 1.0)), "unequal variances", ">"),
@@ -966,16 +946,7 @@ def first_gradients(objective: Objective, d: int, n_tokens: int, exponent: float
 
 
 # %%
-@claim(
-    "S1.12",
-    "(exact gradients at random weights)",
-    "the first update of a Transformer",
-    Verdict.HOLDS,
-    remark="""With exact softmax gradients at random weights, columns are more uneven than rows if the embedding's
-    coordinates are independent and their variances differ: in autoregressive training, as Theorem S1.12 has it, and in
-    bidirectional training too, against Cor. S1.13. Observed in simulations; we have no proof.""",
-    ours=True,
-)
+@claim("S1.12", "(exact gradients at random weights)", "the first update of a Transformer", Verdict.HOLDS, ours=True)
 def exact_gradients(d=32, n_tokens=48, exponent=1.0, n_draws=40, seed=0):
     equal = first_gradients(Objective.AUTOREGRESSIVE, d, n_tokens, 0.0, n_draws, seed)
     yield monte_carlo(f"autoregressive, equal variances: {UNEVENNESS}", log_unevenness(equal), 0)
@@ -996,8 +967,8 @@ show(exact_gradients(exponent=exponent, seed=seed))
 #
 # Where the other embeddings are isotropic, its effect hangs on the kurtosis of the entries of $e$, by
 # {eq}`eq-s1-12-alignment`. A Gaussian $e$ with coordinates of equal variance does nothing, although its $\mu_c/\mu_p$ is
-# infinite. Heavy-tailed entries or a few outlying coordinates make columns the uneven side; entries flatter than a Gaussian
-# do the same for rows. (Def. 3.2 of the paper is slow to notice: a few very large columns also raise the threshold that they
+# infinite. In simulations heavy-tailed entries or a few outlying coordinates make columns the uneven side; entries flatter than
+# a Gaussian do the same for rows. (Def. 3.2 of the paper is slow to notice: a few very large columns also raise the threshold that they
 # have to exceed.)
 
 
@@ -1014,17 +985,7 @@ def first_tokens(d: int, n_tokens: int, strength: float, n_draws: int, seed: int
 
 
 # %%
-@claim(
-    "S1.12",
-    "(a context token that is always there)",
-    "a constant first token",
-    Verdict.HOLDS,
-    remark="""Where the other embeddings are isotropic, a token that every other token has in its context, such as the
-    first of a text, turns columns dominant if its embedding has kurtosis above 3, rows if it is flatter than a Gaussian, and
-    neither if it is Gaussian. With a causal mask the first token is never predicted, and as a query it attends to itself
-    alone, so that its coefficient is 0: it acts on the key side only. The rest is observed in simulations.""",
-    ours=True,
-)
+@claim("S1.12", "(a context token that is always there)", "a constant first token", Verdict.HOLDS, ours=True)
 def constant_context_token(d=48, n_tokens=16, strength=3.0, n_draws=200, seed=0):
     updates = first_tokens(d, n_tokens, strength, n_draws, seed)
     for law, sign in {Law.GAUSSIAN: "=", Law.LAPLACE: ">", Law.UNIFORM: "<"}.items():
@@ -1039,8 +1000,9 @@ show(constant_context_token(d=max(d, 32), seed=seed))
 #
 # SmolLM2, a decoder, and MiniLM, an encoder, have read a short text. We put the inputs of their attention layers into
 # {eq}`eq-uniform-softmax` of the chapter. In SmolLM2 keys are the more uneven side in most layers, once we subtract the mean
-# of the inputs. Without the first token both sides are alike. As they are, though, all its inputs share a few large coordinates. These make
-# queries uneven, whereas a softmax removes what all keys share. So in all layers queries are the more uneven side.
+# of the inputs. Without the first token both sides are alike. But all its inputs share a few large coordinates. These make queries
+# uneven, whereas a softmax removes what all keys share. So with inputs as they are, queries are the more uneven side in all layers.
+# This is one small decoder of 4-bit weights, one text, and a model of noise at uniform attention.
 
 
 # %% tags=["remove-cell"]
@@ -1048,25 +1010,6 @@ def keys_over_queries(model: str) -> Float[np.ndarray, "layers 2 2"]:
     """Unevenness of columns over that of rows: inputs as they are or less their mean, with the first token or without."""
     rows, columns = np.moveaxis(recorded(model).unevenness, -1, 0)
     return columns / rows
-
-
-@house_style()
-def first_token_by_layer(ratio: Float[np.ndarray, "layers 2 2"]) -> CaptionedFigure:
-    """The ratio over layers, for the inputs less their mean."""
-    figure, panel = new_figure(6.4, 2.8)
-    for token, colour, label in ((0, DECODER, "with the first token"), (1, NEUTRAL, "without it")):
-        layers = np.arange(1, len(ratio) + 1)
-        sns.lineplot(x=layers, y=ratio[:, 1, token], color=colour, label=label, marker="o", ax=panel)
-    panel.axhline(1, color=NEUTRAL, linewidth=0.8)
-    panel.set(xlabel="layer of SmolLM2", ylabel="unevenness, keys over queries", yscale="log")
-    caption = """How much more uneven the theorem expects columns to be than rows, for the inputs of each layer of SmolLM2 less their
-    mean, on a text of five sentences. Above 1 columns are the more uneven side."""
-    alt = "Lines over layers. With the first token most points lie above 1, without it near 1."
-    return CaptionedFigure(figure, "fig-first-token", caption, alt)
-
-
-# %% tags=["remove-input"]
-first_token_by_layer(keys_over_queries("smollm2-135m-instruct-q4"))
 
 
 # %%
@@ -1091,8 +1034,6 @@ def first_token_of_a_decoder():
 show(first_token_of_a_decoder())
 
 # %% [markdown]
-# This is one small decoder of 4-bit weights, one text, and a model of noise at uniform attention.
-#
 # ## A mean that all embeddings share
 #
 # {prf:ref}`prop-2-2` has $\sum_j \beta_{ij} = 0$. A mean that all embeddings share then drops out of the key side and
@@ -1152,25 +1093,13 @@ CENTRED = torch.tensor([[0, 1, -1], [2, 0, -2], [-3, 3, 0]]).double()  # coeffic
     "(a mean that all embeddings share)",
     "a mean shared by all embeddings shows in rows",
     Verdict.HOLDS,
-    remark=r"""Theorem S1.12 assumes embeddings of mean zero. With $\sum_j \beta_{ij} = 0$, as a softmax makes it, a
-    mean $\mu$ drops out of the key side and stays on the query side: row $m$ gains in proportion to $\mu_m^2$, column
-    $k$ to $\Sigma_{kk}$.""",
     ours=True,
 )
 def common_mean():
     mean, z = torch.tensor([3.0, 1.0]).double(), coordinates(3, 2)
     x = mean + z.values @ ROOT.T
-    norms, expected = squared_norms(x.mT @ CENTRED @ x), shared_mean_squared_norms(ROOT @ ROOT.T, mean, CENTRED)
-    for side, measured, values in zip(("row", "column"), norms, expected, strict=True):
-        for k in (0, 1):
-            yield exact(f"three tokens: squared norm of {side} {k + 1}", z.mean(measured)[k], values[k])
+    expected = shared_mean_squared_norms(ROOT @ ROOT.T, mean, CENTRED)
+    yield from of_two_coordinates("three tokens: ", map(z.mean, squared_norms(x.mT @ CENTRED @ x)), expected)
 
 
 show(common_mean())
-
-# %% [markdown]
-# ## Masked positions
-#
-# In masked training of one layer, without positions, the queries that count hold one mask embedding $e$. The update is $e v^\top$
-# ({prf:ref}`prop-s1-15-mask`), and columns are the more uneven side exactly if the coordinates of $v$ are more uneven in size than
-# those of $e$. With layers above, [visible positions are queries too](implicit_gradient_details.py#the-loss-of-one-token).

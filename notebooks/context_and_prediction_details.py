@@ -32,11 +32,6 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attngeo.display.page import show
-from attngeo.display.style import (
-    CROSS,
-    DECODER,
-    ENCODER,
-)
 from attngeo.claims.claim import Verdict, claim, compare, exact, monte_carlo
 from attngeo.gradients.token_counts import MarkovChain
 from attngeo.gradients.objectives import (
@@ -60,8 +55,6 @@ from attngeo.gradients.token_counts import (
 )
 from attngeo.gradients.toy_transformer import head_gradient
 
-COLOURS = {Objective.AUTOREGRESSIVE: DECODER, Objective.BIDIRECTIONAL: CROSS, Objective.MASKED: ENCODER}
-LIGHT = "#C9C9C9"
 AGREEMENT = 0.8  # probability with which two bits are equal
 DIFFERENT = 0.1  # relative error above which two formulas count as different
 TOKEN = 0  # the one that is looked at, t*
@@ -136,11 +129,6 @@ def expected_loss(joint: Float[Tensor, "..."], modelled: Float[Tensor, "position
     return -float((joint * modelled.log()).sum())
 
 
-def mass_of_two_bits(agreement: float) -> float:
-    """``2 q^2 + 2 (1 - q)^2``: what the products of Eq. S8 add up to for two bits that agree with probability q."""
-    return 2 * agreement**2 + 2 * (1 - agreement) ** 2
-
-
 # %% [markdown]
 # ## The product of two-sided conditionals
 #
@@ -172,7 +160,7 @@ def bidirectional_factorisation(n_tokens=4, n_vocab=2, seed=0):
     others = (expected_loss(joint, two_sided(joint**power)) for power in (0.5, 0.99, 1.01, 2))
     growth = min(others) - expected_loss(joint, two_sided(joint))
     independent = both_sides(torch.full_like(joint, 1 / joint.numel())).sum()
-    expected = mass_of_two_bits(AGREEMENT)
+    expected = 2 * AGREEMENT**2 + 2 * (1 - AGREEMENT) ** 2
     yield exact(f"total mass, two bits that agree with probability {AGREEMENT:g}", mass, expected)
     yield compare("total mass of these two bits against 1", mass, "≠", 1, 1e-3)
     yield exact("total mass, independent bits", independent, 1)
@@ -308,11 +296,6 @@ show(rows_and_columns_exchanged(d=d, n_tokens=n_tokens, seed=seed))
 
 
 # %%
-def added_dimension(n_predicted: int) -> int:
-    """Dimensions of the column space that a token adds as context, however many tokens it predicts."""
-    return 1
-
-
 @claim(
     "S1.7",
     "(text after Eq. 12)",
@@ -333,7 +316,7 @@ def dimension_of_contribution(d=24, n_tokens=10, seed=0):
         n_queries = int((g.beta[:, position] != 0).sum())
         rank = torch.linalg.matrix_rank(token_update(g.beta, g.x, position, role), rtol=1e-10)
         words = f"rank, position {position + 1} as {role.value}, {n_queries} queries"
-        yield exact(words, rank, added_dimension(n_queries), 0, paper="> 1")
+        yield exact(words, rank, 1, 0, paper="> 1")
     together = torch.linalg.matrix_rank(by_context(g.beta, g.x).sum(0), rtol=1e-10)
     yield compare("rank of the update of the sequence", together, ">", 1)
 
@@ -346,11 +329,6 @@ show(dimension_of_contribution(d=d, n_tokens=n_tokens, seed=seed))
 
 
 # %%
-def exchanged(update: Float[Tensor, "d d"]) -> Tensor:
-    """The update of a token in one role, turned into that of the other role: rows become columns."""
-    return update.T
-
-
 @claim(
     "S1.7",
     "(end of the proof)",
@@ -369,7 +347,7 @@ def roles_exchanged(d=24, n_tokens=8, seed=0):
     g = head_gradient(d, n_tokens, seed, objective=Objective.MASKED)
     for words, beta in {r"$\beta$ made symmetric": g.beta + g.beta.T, r"$\beta$ of the gradient": g.beta}.items():
         context, prediction = (token_update(beta, g.x, n_tokens // 2, r) for r in (Role.CONTEXT, Role.PREDICTION))
-        error, words = relative_error(exchanged(prediction), context), f"relative difference, {words}"
+        error, words = relative_error(prediction.T, context), f"relative difference, {words}"
         yield compare(words, error, "≠", 0, DIFFERENT) if beta is g.beta else exact(words, error)
 
 
@@ -497,8 +475,7 @@ show(limits_of_sums(n_tokens=n_tokens, seed=seed))
 #
 # The text around Eqs. S82 to S87 of the paper expects a ratio above 1 for tokens that are likely to precede others.
 # Always standing before certain other tokens does not help a token: in a stationary cycle every token precedes the next
-# one, and all ratios are 1. What helps is to stand early in the block that the model is trained on. Blocks cut from a long
-# text at uniformly random places have the same marginals at every position.
+# one, and all ratios are 1.
 
 
 # %%

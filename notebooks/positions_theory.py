@@ -298,13 +298,7 @@ def outside(gamma: Float[Tensor, " both"], n: int) -> Float[Tensor, " n"]:
 
 
 # %%
-@claim(
-    "S1.14",
-    "(positions, border)",
-    "what is not symmetric is the border term",
-    Verdict.HOLDS,
-    ours=True,
-)
+@claim("S1.14", "(positions, border)", "what is not symmetric is the border term", Verdict.HOLDS, ours=True)
 def border(n_tokens=16, seed=1):
     text, _, a = longer(8 * n_tokens, seed)
     gamma = block.kernel(a + a.T, text)
@@ -343,13 +337,7 @@ show(border(n_tokens, seed))
 
 
 # %%
-@claim(
-    "S1.12",
-    "(positions, causal)",
-    "the causal update between positions is one-sided",
-    Verdict.HOLDS,
-    ours=True,
-)
+@claim("S1.12", "(positions, causal)", "the causal update between positions is one-sided", Verdict.HOLDS, ours=True)
 def one_sided_update():
     ordinary = layer(size=1.0)
     positions = torch.cat([torch.zeros(N, VOCAB + 1), torch.eye(N)], 1).double()

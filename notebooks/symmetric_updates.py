@@ -44,16 +44,11 @@ from torch.nn.functional import one_hot
 
 from attngeo.display.interactive import Interactive, packed
 from attngeo.display.page import glue, show
-from attngeo.display.style import DECODER, ENCODER, NEUTRAL, PALETTE, CaptionedFigure, house_style, new_figure
+from attngeo.display.style import DECODER, NEUTRAL, PALETTE, CaptionedFigure, house_style, new_figure
 from attngeo.display.typeset import typeset
 from attngeo.bilinear.scores import symmetry_score
 from attngeo.claims.claim import Verdict, claim, compare, exact, monte_carlo
-from attngeo.gradients.first_update import (
-    ChainCorpus,
-    expected_update,
-    first_update,
-    random_corpus,
-)
+from attngeo.gradients.first_update import ChainCorpus, expected_update, first_update, random_corpus
 from attngeo.gradients.objectives import Objective, attended_matrix, context_matrix
 from attngeo.gradients.random_updates import (
     agreement,
@@ -172,13 +167,9 @@ def score_by_correlation(updates: list[RandomUpdates], measured: float, d: int) 
     panel.annotate(words, cross, (0.25, -0.42), color=DECODER, arrowprops={"arrowstyle": "->"})
     panel.set(xlabel="ρ: correlation of the two coefficients of a pair", ylabel="symmetry score s of the update")
     panel.legend(fontsize="small")
-    gaps = (
-        (frame["s"] - [isotropic_score(r, d) for r in frame["rho"]]).pow(2).groupby(frame["sequence"]).mean().pow(0.5)
-    )
-    distances = ", ".join(f"{gap:.3f} for {sequence}" for sequence, gap in gaps.items())
-    caption = rf"""An update is as symmetric as its coefficients $\beta_{{ij}}$ and $\beta_{{ji}}$ agree. The cross marks the
+    caption = r"""An update is as symmetric as its coefficients $\beta_{ij}$ and $\beta_{ji}$ agree. The cross marks the
     $\rho$ of exact gradients of masked training at random weights, mean over models; of other causes of symmetry it says
-    nothing. Simulated updates have a root mean square distance of {distances} from the line of random embeddings."""
+    nothing."""
     alt = """Scatter plot of the symmetry score of updates against the correlation of the two coefficients of a pair. The
     points follow the diagonal from -1 to 1. A marked point, measured at random weights, lies near the middle, at a
     correlation of about 0."""
@@ -224,10 +215,9 @@ glue("minus-half", pair_score(agreement(1.0, -0.5), 0.0), ".2f")
 
 # %% [markdown]
 # :::{admonition} How sure is this
-# Theorems and propositions are proven, and checked by simulation or against automatic differentiation. The measured correlation
-# is a mean over {glue:text}`models` models of one layer at random weights, on random tokens, with its standard error. The models of
-# this page leave positions out: [the theorem on positions](positions_theory.py) and [a chapter on trained
-# models](positions.py) have them.
+# Theorems and propositions are proven. The measured correlation is a mean over {glue:text}`models` models of one layer at random
+# weights, on random tokens, with its standard error. These models leave positions out;
+# [a chapter on trained models](positions.py) has them.
 # :::
 #
 # Move the slider of {numref}`fig-update-scores`. At 0 the update's *mirror cloud*, each entry against the one across the
@@ -300,7 +290,7 @@ show(pair_decomposition(d=d, n_tokens=min(n_tokens, 24), seed=seed))
 #
 # ## The score of an update is a correlation
 #
-# What if the coefficients of a pair agree only in part? Then the update is about as symmetric as they agree.
+# If the coefficients agree only in part, the update is about as symmetric as they agree.
 #
 # ````{prf:proposition} the score of an update is a correlation
 # :label: prop-s1-14-update
@@ -336,18 +326,7 @@ def mean_score(beta: Float[Tensor, "n n"], d: int) -> float:
     return float((updates * updates.mT).sum() / updates.square().sum())
 
 
-@claim(
-    "S1.14",
-    "(score of the whole update)",
-    "how symmetric the update of a sequence is",
-    Verdict.HOLDS,
-    ours=True,
-    printed=ASSUMED,
-    place=BEFORE,
-    holds=r"""$s(\Delta W) = \rho = \sum \beta_{ij}\beta_{ji} / \sum \beta_{ij}^2$ for orthonormal embeddings, and
-    $(\rho + 1/d)/(1 + \rho/d)$ for independent isotropic ones of mean 0, as a ratio of means.""",
-    remark="The theorem gives no measure of how symmetric an update is; this is one.",
-)
+@claim("S1.14", "(score of the whole update)", "how symmetric the update of a sequence is", Verdict.HOLDS, ours=True)
 def symmetry_of_an_update(d=48, seed=0):
     *correlated, autoregressive = correlated_updates(d, seed=seed)
     for u in correlated:
@@ -359,7 +338,7 @@ def symmetry_of_an_update(d=48, seed=0):
         rho = symmetry_score(beta)
         words = f"all sign embeddings, $d$ = {width}, correlation {rho:.2f}: ratio of means"
         if u is autoregressive:
-            words = f"the same for autoregressive pairs, $d$ = {width}, correlation {rho:g}"
+            words = f"all sign embeddings, autoregressive pairs, $d$ = {width}, correlation {rho:g}: ratio of means"
         yield exact(words, mean_score(beta, width), isotropic_score(rho, width))
 
 
@@ -397,7 +376,7 @@ def agreement_at_random_weights(seed=0):
     for objective, rho in agreements.items():
         words = rf"correlation of $\beta_{{ij}}$ with $\beta_{{ji}}$ at random weights, {objective}"
         yield monte_carlo(words, rho, 0.1, "<")
-        yield monte_carlo(f"the same from below, {objective}", rho, -0.1, ">")
+        yield monte_carlo(f"that correlation from below, {objective}", rho, -0.1, ">")
 
 
 show(agreement_at_random_weights(seed=seed), unfolded=True)
@@ -435,13 +414,13 @@ glue("score-masked", score_masked, ".2f")
 glue("score-in-turn", s_in_turn.mean(), ".2f")
 
 # %% [markdown]
-# ## Over a corpus, an autoregressive update becomes symmetric on the token side, too
+# ## Over a corpus, tokens lose the contrast of the two objectives, and positions keep it
 #
 # Coefficients that depend on the two tokens alone, $\beta_{ij} = \beta(t_i, t_j)$, add up to
 # $\sum_{ab} C_{ab}\, \beta(a, b)\, e_a e_b^\top$, where $C_{ab}$ counts how often token $a$ is predicted with $b$ in its
 # context. Autoregressive training counts how often $b$ comes before $a$: lopsided in one sequence, but over a corpus both orders
-# of most pairs occur. In linear attention at $W_{qk} = 0$ with symmetric values ({prf:ref}`prop-s1-14-linear`) its update reaches
-# a score of {glue:text}`end-target`: on the side of tokens the contrast of the two objectives is lost.
+# of most pairs occur. In linear attention at $W_{qk} = 0$ with symmetric values ({prf:ref}`prop-s1-14-linear`) its update over
+# a corpus reaches a score of {glue:text}`end-target`, about that of bidirectional training.
 
 
 # %% tags=["remove-cell"]
@@ -452,59 +431,24 @@ def pair_counts(corpus: ChainCorpus, contexts: Bool[Tensor, "n n"]) -> Float[Ten
     return torch.bincount(pairs, minlength=n_vocab**2).double().view(n_vocab, n_vocab)
 
 
-def corpus_symmetry(corpus: ChainCorpus, sizes: list[int]) -> pd.DataFrame:
-    """s of the first update over the first sequences of a corpus, a row per number of them; V symmetric unless it says not."""
+def corpus_symmetry(corpus: ChainCorpus) -> dict[str, float]:
+    """s of the first update over a corpus, its values made symmetric, and of the counts of ordered pairs."""
     embeddings, values, _, tokens = corpus
     n, symmetric = tokens.shape[1], values + values.T
     both, before = context_matrix(Objective.BIDIRECTIONAL, n), context_matrix(Objective.AUTOREGRESSIVE, n)
     cases = {
-        "bidirectional": (symmetric, both),
-        "autoregressive, query holds the target": (symmetric, before),
-        "autoregressive, query one behind": (symmetric, attended_matrix(Objective.AUTOREGRESSIVE, n), 1),
-        "bidirectional, V not symmetric": (values, both),
+        "bidirectional": (both,),
+        "autoregressive, query holds the target": (before,),
+        "autoregressive, query one behind": (attended_matrix(Objective.AUTOREGRESSIVE, n), 1),
     }
-    rows = {}
-    for size in sizes:
-        part = corpus._replace(tokens=tokens[:size])
-        rows[size] = {
-            name: symmetry_score(first_update(part.tokens, embeddings, *case).sum(0)) for name, case in cases.items()
-        }
-        rows[size]["order of the pairs"] = symmetry_score(pair_counts(part, before))
-    return pd.DataFrame.from_dict(rows, orient="index")
+    scores = {k: symmetry_score(first_update(tokens, embeddings, symmetric, *case).sum(0)) for k, case in cases.items()}
+    return scores | {"order of the pairs": symmetry_score(pair_counts(corpus, before))}
 
 
-@house_style()
-def score_by_sequences(growth: pd.DataFrame) -> CaptionedFigure:
-    """Score of the accumulated update against the number of sequences."""
-    figure, panel = new_figure(7.2, 3.4)
-    colours = dict(zip(growth, (ENCODER, DECODER, PALETTE[3], NEUTRAL, DECODER), strict=True))
-    dashes = {name: (1, 1) if name == "order of the pairs" else "" for name in growth}
-    sns.lineplot(growth, palette=colours, dashes=dashes, markers=["o", "s", "D", "^", "."], ax=panel)
-    panel.axhline(0, color=NEUTRAL, linewidth=0.8)
-    panel.set(xscale="log", xlabel="sequences added up", ylabel="symmetry score s")
-    panel.legend(fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
-    low, high = growth.index[[0, -1]]
-    ends = ", ".join(f"{s:.2f} ({name})" for name, s in growth.loc[high].items())
-    caption = (
-        f"Symmetry of the first update of linear attention, summed over {low} to {high} sequences of a Markov chain."
-    )
-    alt = """Line plot of the symmetry score against the number of sequences, on a logarithmic axis. Bidirectional stays at 1.
-    Autoregressive with a query that holds its target climbs to 1, as do the counts of ordered pairs. With the query one
-    behind, or values that are not symmetric, it stays low."""
-    return CaptionedFigure(figure, "fig-corpus-symmetry", f"{caption} In the end: {ends}.", alt)
-
-
-growth = corpus_symmetry(
-    random_corpus(d, n_vocab, n_tokens, n_sequences, seed),
-    [n for n in sorted({1, 4, 16, 64, 256, 1024, n_sequences}) if n <= n_sequences],
-)
-last = growth.iloc[-1]
-assert last["autoregressive, query holds the target"] > 0.9 > 0.7 > last["autoregressive, query one behind"]
-glue("end-target", last["autoregressive, query holds the target"], ".2f")
-glue("end-behind", last["autoregressive, query one behind"], ".2f")
-
-# %% tags=["remove-input"]
-score_by_sequences(growth)
+at_end = corpus_symmetry(random_corpus(d, n_vocab, n_tokens, n_sequences, seed))
+assert at_end["autoregressive, query holds the target"] > 0.9 > 0.7 > at_end["autoregressive, query one behind"]
+glue("end-target", at_end["autoregressive, query holds the target"], ".2f")
+glue("end-behind", at_end["autoregressive, query one behind"], ".2f")
 
 
 # %%
@@ -514,14 +458,10 @@ score_by_sequences(growth)
     "what a corpus makes of the pairs, embeddings without positions",
     Verdict.HOLDS,
     ours=True,
-    remark="""With coefficients that depend on the two tokens alone, autoregressive updates become symmetric over a corpus as
-    far as both orders of a pair occur equally often, on the token side. Def. S1.1 of the paper adds positions: their block
-    stays one-sided in every sequence, which speaks for the paper's contrast; so does a query that is the token before the
-    predicted one.""",
 )
 def symmetry_over_a_corpus(n_sequences=1500, seed=0):
     corpus = random_corpus(n_sequences=n_sequences, seed=seed)
-    one, every = corpus_symmetry(corpus, [1, n_sequences]).to_dict("records")
+    one, every = (corpus_symmetry(corpus._replace(tokens=corpus.tokens[:n])) for n in (1, n_sequences))
     yield exact("bidirectional, one sequence: s", one["bidirectional"], 1, 1e-9)
     target, behind = "autoregressive, query holds the target", "autoregressive, query one behind"
     yield compare("autoregressive, one sequence: s", one[target], "<", 0.7)
@@ -539,17 +479,17 @@ def symmetry_over_a_corpus(n_sequences=1500, seed=0):
 show(symmetry_over_a_corpus(n_sequences=max(n_sequences, 1500), seed=seed))
 
 # %% [markdown]
-# ## Positions bring the contrast back
+# Two things bring the contrast back. One is positions. Def. S1.1 of the paper has $x_i = e + p_i$: a position is added to the
+# embedding of the token. Over a corpus the pairs of positions then add $\sum_{ij} c_{ij}\, p_i p_j^\top$ with
+# $c_{ij} = \mathbb{E}\,\beta_{ij}$. With a causal mask $c_{ij} = 0$ for $j > i$ in every sequence, and no corpus fills this in
+# ({prf:ref}`thm-position-causal`). With a window on both sides [the theorem on positions](positions_theory.py) says when this part
+# is symmetric.
 #
-# Def. S1.1 of the paper has $x_i = e + p_i$: a position is added to the embedding of the token. Over a corpus the pairs of
-# positions then add $\sum_{ij} c_{ij}\, p_i p_j^\top$ with $c_{ij} = \mathbb{E}\,\beta_{ij}$. With a causal mask $c_{ij} = 0$
-# for $j > i$ in every sequence, and no corpus fills this in ({prf:ref}`thm-position-causal`). With a window on both sides
-# [the theorem on positions](positions_theory.py) says when the block is symmetric.
-#
-# So does the place of the query. A decoder's query holds $t_i$ and predicts $t_{i+1}$: it stands one position behind its
-# target. With this shift the score stays at {glue:text}`end-behind`
-# ([expected update](symmetric_updates_details.py#a-query-one-position-behind-its-target-breaks-the-symmetry)). An encoder's masked query does not hold its
-# target either; it holds the mask ({prf:ref}`prop-s1-15-mask`). How large these effects are away from $W_{qk} = 0$ is open.
+# The other is the place of the query. A decoder's query holds $t_i$ and predicts $t_{i+1}$, and the score stays at
+# {glue:text}`end-behind`
+# ([expected update](symmetric_updates_details.py#a-query-one-position-behind-its-target-breaks-the-symmetry)). An encoder's masked
+# query does not hold its target either; it holds the mask ({prf:ref}`prop-s1-15-mask`). How large these effects are away from
+# $W_{qk} = 0$ is open.
 #
 # ## What it means for you
 #

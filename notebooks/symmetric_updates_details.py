@@ -122,7 +122,7 @@ show(symmetry_of_a_pair(d=d, seed=seed))
 # %% [markdown]
 # ## In linear attention, symmetric values are enough
 #
-# What agreement takes can be said where the coefficients are known.
+# Where the coefficients are known, we can say when the assumption of Section S1.4.5 is met.
 #
 # ````{prf:proposition} the first update of linear attention with tied embeddings
 # :label: prop-s1-14-linear
@@ -171,11 +171,6 @@ def first_gradients(softmax: bool = False, seed: int = 0) -> tuple[Tensor, Tenso
     "linear attention with tied embeddings at $W_{qk} = 0$",
     Verdict.HOLDS,
     ours=True,
-    printed='"[P]redicting one token from the other gives similar predictions", as is assumed.',
-    place=BEFORE,
-    holds=r"""Here $\beta_{ij} = x_i^\top V x_j$ and the bidirectional update is $S V S$ with $S = \sum_i x_i x_i^\top$:
-    symmetric exactly if $V$ is, on the span of the embeddings.""",
-    remark="This case shows where the assumption of Section S1.4.5 is met.",
 )
 def first_update_of_linear_attention(seed=0):
     tokens, e, values, gradients = first_gradients(seed=seed)
@@ -238,12 +233,6 @@ def softmax_update(x: Float[Tensor, "n d"], values: Float[Tensor, "d d"]) -> Flo
     "softmax attention with tied embeddings at $W_{qk} = 0$",
     Verdict.HOLDS,
     ours=True,
-    printed=r"""The terms of a pair are similar: "the term $\beta_{ij}$ and $\beta_{ji}$ from Proposition 2.2 are correlated".""",
-    place=BEFORE,
-    holds=r"""With mean $m$ and covariance $\Gamma$ of the sequence's embeddings the bidirectional update is $N\,[\Gamma V \Gamma +
-    m\,(\Gamma V^\top m)^\top]$. For a symmetric $V$ the first term is symmetric and the second is not, unless $m$ and
-    $\Gamma V m$ are parallel.""",
-    remark="This case shows where the assumption of Section S1.4.5 is met.",
 )
 def first_update_through_softmax(seed=0):
     tokens, embeddings, values, gradients = first_gradients(softmax=True, seed=seed)
@@ -435,7 +424,6 @@ def shifted_limit(
     "the expected update of autoregressive linear attention",
     Verdict.HOLDS,
     ours=True,
-    remark="It speaks for the paper's contrast of the two objectives, for another reason than the number of pairs.",
 )
 def expected_update_one_behind(seed=0):
     corpus = every_sequence(seed=seed)
@@ -483,10 +471,8 @@ show(expected_update_one_behind(seed=seed))
 # ````
 #
 # The paper states equality of the two variances and derives it from the counts of {prf:ref}`prop-s1-10`. It holds in law
-# and not for a single matrix. The proof uses nothing of the tokens, and there it differs from autoregressive training, where
-# repeated tokens can set columns apart from rows. The check below takes the sequence $(a, a, b)$ with the coordinates $\pm 2$
-# and $\pm 1$ and lists all signs: rows are the more uneven side, against {prf:ref}`thm-s1-12`, whose assumption of unequal
-# variances the example meets.
+# and not for a single matrix. In autoregressive training repeated tokens can set columns apart from rows. In the check below, the
+# sequence $(a, a, b)$ with all signs of the coordinates 2 and 1, rows are the more uneven side, against {prf:ref}`thm-s1-12`.
 #
 # For a trained model the condition on the coefficients is the weak point. The exact coefficients of a softmax have
 # $\sum_j \beta_{ij} = 0$ for every $i$ ({prf:ref}`prop-2-2`). If $(\beta_{ij})$ and $(\beta_{ji})$, diagonal included, had one
@@ -684,16 +670,7 @@ def masked_score(rho: float, p: float, rounds: int = 1) -> float:
     return rho * rounds * p / (1 - p + rounds * p)
 
 
-@claim(
-    "S1.15",
-    "(score of the update)",
-    "what the masked share means for the score",
-    Verdict.HOLDS,
-    ours=True,
-    remark=r"""For orthonormal embeddings the score of one masked sequence is $\rho p$; masked $R$ times at random, $\rho R p /
-    (1 - p + R p)$, which tends to $\rho$: the share of one masking does not bound what training adds up. Remark S1.15 lets
-    masked positions stand in the contexts.""",
-)
+@claim("S1.15", "(score of the update)", "what the masked share means for the score", Verdict.HOLDS, ours=True)
 def masked_update_score(seed=0):
     beta = random_sequence(n_tokens=3, seed=seed)[1]
     beta = beta - beta.diagonal().diag()
@@ -718,8 +695,7 @@ show(masked_update_score(seed=seed))
 # Let the embeddings at all masked positions be one vector $e$, as in a first layer without position embeddings. Then the
 # part of the update whose queries are masked, $\sum_{i \in M} \sum_j \beta_{ij}\, x_i x_j^\top$, is $e\, v^\top$ with
 # $v = \sum_{i \in M} \sum_j \beta_{ij} x_j$, for any coefficients, and a sum over sequences has the same form. If it is not
-# 0, it has rank 1, row norms $|e_m| \|v\|$,
-# column norms $|v_k| \|e\|$ and the score $\cos^2(e, v)$.
+# 0, it has rank 1, row norms $|e_m| \|v\|$, column norms $|v_k| \|e\|$ and the score $\cos^2(e, v)$.
 # ````
 #
 # ````{dropdown} Proof
@@ -729,7 +705,9 @@ show(masked_update_score(seed=seed))
 # ```
 # ````
 #
-# In a model of one layer this part is the whole update. With layers above, visible positions are queries too.
+# So columns are the more uneven side exactly if the coordinates of $v$ are more uneven in size than those of $e$. In a model of one
+# layer this part is the whole update. With layers above, [visible positions are queries
+# too](implicit_gradient_details.py#the-loss-of-one-token).
 
 
 # %%
@@ -738,14 +716,7 @@ def first_layer(x: Float[Tensor, "n d"], masked: Bool[Tensor, " n"], mask: Float
     return torch.where(masked[:, None], mask, x)
 
 
-@claim(
-    "S1.15",
-    "(the mask's embedding)",
-    "the embeddings of masked tokens",
-    Verdict.HOLDS,
-    ours=True,
-    remark=r"""Masked queries of a first layer without positions add $e v^\top$, of rank 1 and score $\cos^2(e, v)$.""",
-)
+@claim("S1.15", "(the mask's embedding)", "the embeddings of masked tokens", Verdict.HOLDS, ours=True)
 def masked_positions_hold_the_mask(d=16, n_tokens=12, seed=0):
     x, beta, mask = random_sequence(d, n_tokens, seed)
     masked = torch.arange(n_tokens) % 3 == 1

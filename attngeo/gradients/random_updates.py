@@ -5,6 +5,7 @@ alone. Each model here is one such set of assumptions, so that a statement can b
 """
 
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
 import torch
@@ -101,6 +102,15 @@ def context_updates(
     y = torch.randn(n_draws, n_contexts, d, generator=generator, dtype=torch.float64)
     beta = torch.randn(n_draws, n_contexts, n_tokens, generator=generator, dtype=torch.float64)
     return torch.einsum("rci,rcia,rcb->rab", beta, x, y)
+
+
+@cache
+def context_tokens(
+    d: int, n_tokens: int, exponent: float, n_draws: int, seed: int, n_contexts: int = 1
+) -> Float[Tensor, "draws d d"]:
+    """`context_updates` of d independent coordinates with the variances of `power_profile`."""
+    generator = torch.Generator().manual_seed(seed)
+    return context_updates(torch.diag(power_profile(d, exponent)), n_tokens, n_draws, generator, n_contexts)
 
 
 @dataclass(frozen=True, eq=False)

@@ -42,12 +42,12 @@ def run(reader: Reader, window: str, seed: int) -> Iterator[dict]:
     with torch.no_grad():
         for p in attention:
             p.zero_()
-    handles = [layer.self.register_forward_pre_hook(_only_left, with_kwargs=True) for layer in attention_layers(model)]
-    if window == "both":
-        _remove(handles)
+    layers = attention_layers(model) if window == "left" else []
+    handles = [layer.self.register_forward_pre_hook(_only_left, with_kwargs=True) for layer in layers]
     for stage, (learning, fixed) in enumerate(((others, attention), (attention, others)), 1):
         if stage == 2:
-            _remove(handles)
+            for handle in handles:
+                handle.remove()
             with torch.no_grad():
                 for p, value in zip(attention, start, strict=True):
                     p.copy_(value)
@@ -77,11 +77,6 @@ def _only_left(module, given, named):
     n = given[0].shape[1]
     hidden = torch.full((n, n), torch.finfo(given[0].dtype).min).triu(1)
     return given, named | {"attention_mask": hidden[None, None]}
-
-
-def _remove(handles: list) -> None:
-    for handle in handles:
-        handle.remove()
 
 
 if __name__ == "__main__":

@@ -82,10 +82,8 @@ attngeo.interactive("painter", (stage, data) => {
   const objective = attngeo.choice("Objective", Object.fromEntries(Object.keys(data).map((name) => [name, name])), () => turn());
   const order = attngeo.choice("Order", orders, () => turn());
   const kind = attngeo.choice("Coefficients", kinds, () => turn());
-  const slider = attngeo.slider("Pairs painted", { min: 0, max: n * n, play: 350 }, upTo);
+  const slider = attngeo.slider("Pairs painted", { min: 1, max: n * n, play: 350 }, upTo);
   const four = element("div", { class: "ia-pair" }, ...Object.values(pictures).map((p) => p.panel));
   stage.append(attngeo.controls(objective, order, kind, slider), attngeo.panels(place, four), said);
   turn();
-  slider.show(0);
-  upTo(0);
 });

@@ -83,7 +83,7 @@ PLANTED = [
     ),
     ("other_causes_of_symmetry", "of_positions", of_pairs, "pairs of a position"),
     ("agreement_at_random_weights", "masked_in_turn", in_turn(beta=lambda beta: beta + beta.T), "correlation of"),
-    ("agreement_at_random_weights", "masked_in_turn", in_turn(beta=lambda beta: beta - beta.T), "the same from below"),
+    ("agreement_at_random_weights", "masked_in_turn", in_turn(beta=lambda beta: beta - beta.T), "that correlation"),
     ("other_causes_of_symmetry", "masked_in_turn", in_turn(gradient=lambda gradient: gradient + gradient.T), "that s"),
     ("variances_of_norms", "squared_norms", lambda u: squared_norms(u)[::-1]),
     (
