@@ -16,8 +16,8 @@
 # # Encoders grow symmetric in training; whether decoders grow directional is undecided
 #
 # A language model can be trained to guess hidden tokens from both sides (an *encoder*), or tokens from those on their left
-# (a *decoder*; the released ones guess [masked tokens alone](training_scores_details.py#the-models)). Encoders become
-# symmetric step by step, says the paper {cite}`saponati2025` (Section 4.1), and decoders directional.
+# (a *decoder*; the released ones, by an audit, guess [masked tokens alone](training_scores_details.py#the-models)). Encoders
+# become symmetric step by step, says the paper {cite}`saponati2025` (Section 4.1), and decoders directional.
 #
 # **Of symmetry the released scores show it: the encoder ends ahead in {glue:text}`s-holds` of {glue:text}`n-released`
 # pairs.** Of directionality they decide nothing: the decoder ends ahead in {glue:text}`d-holds`, and columns come to

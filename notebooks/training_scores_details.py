@@ -352,10 +352,6 @@ def encoder_layers_on_wikipedia():
     return (yield from of_layers("encoders", on_wikipedia=True))
 
 
-show(encoder_layers_on_wikipedia())
-
-
-# %%
 @claim(
     "Figure S4",
     "(a), (c), encoders",
@@ -368,7 +364,7 @@ def encoder_layers_elsewhere():
     return (yield from of_layers("encoders", on_wikipedia=False))
 
 
-show(encoder_layers_elsewhere())
+show(encoder_layers_on_wikipedia(), encoder_layers_elsewhere())
 
 
 # %%
@@ -384,10 +380,6 @@ def middle_layers_on_wikipedia():
     return (yield from of_layers("middle", on_wikipedia=True))
 
 
-show(middle_layers_on_wikipedia())
-
-
-# %%
 @claim(
     "Figure S4",
     "(a), (c), decoders, middle layers",
@@ -400,7 +392,7 @@ def middle_layers_elsewhere():
     return (yield from of_layers("middle", on_wikipedia=False))
 
 
-show(middle_layers_elsewhere())
+show(middle_layers_on_wikipedia(), middle_layers_elsewhere())
 
 
 # %%
@@ -416,10 +408,6 @@ def directionality_of_layers_on_wikipedia():
     return (yield from of_layers("directionality", on_wikipedia=True))
 
 
-show(directionality_of_layers_on_wikipedia())
-
-
-# %%
 @claim(
     "Figure S4",
     "(b), (d)",
@@ -432,7 +420,7 @@ def directionality_of_layers_elsewhere():
     return (yield from of_layers("directionality", on_wikipedia=False))
 
 
-show(directionality_of_layers_elsewhere())
+show(directionality_of_layers_on_wikipedia(), directionality_of_layers_elsewhere())
 
 # %% [markdown]
 # The paper says that late layers of both are the more directional ones *when training unidirectionally*. Encoders are not
