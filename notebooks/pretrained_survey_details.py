@@ -209,7 +209,7 @@ table(
 # Directionality is not safe in the same way: a norm that rounding pushes over the threshold enters the sum, or leaves
 # it, as a whole. By the formula of Table S3 a model's median moves by up to {glue:text}`moved-int8` in eight bits and
 # {glue:text}`moved-q4` in four. The chapter has $d$ [without checkpoints of few
-# bits](pretrained_survey.py#on-weights-that-we-read-symmetry-separates-too).
+# bits](pretrained_survey.py#in-directionality-only-released-language-scores-separate).
 
 # %% [markdown]
 # ## The other figures, as released
