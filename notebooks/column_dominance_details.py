@@ -46,7 +46,6 @@ from attngeo.gradients.random_updates import (
     Outcomes,
     UpdateModel,
     context_tokens,
-    context_updates,
     coordinates,
     independent_ratio,
     log_unevenness,

@@ -27,13 +27,11 @@
 model: str = "all-MiniLM-L6-v2"  # recorded model whose pairs of heads are computed again where its weights are at hand
 
 # %% tags=["remove-cell"]
-from dataclasses import replace
 from itertools import product
 
 import pandas as pd
 import seaborn as sns
 import torch
-from IPython.display import Markdown
 from torch import Tensor
 
 from attngeo.chapters.heads_or_sum import (
@@ -52,14 +50,12 @@ from attngeo.chapters.heads_or_sum import (
     verified,
     whole,
 )
+from attngeo.chapters.pretrained_survey.measures import both_ends, end_against_half
 from attngeo.display.page import glue, show, table
 from attngeo.display.style import NEUTRAL, PART_COLOURS, CaptionedFigure, house_style, new_figure
-from attngeo.display.tables import markdown_table
 from attngeo.bilinear.form import BilinearForm
-from attngeo.bilinear.null_laws import symmetry_null
 from attngeo.bilinear.scores import symmetry_score
 from attngeo.claims.claim import Verdict, claim, compare, exact
-from attngeo.claims.results import Comparison, Interval
 from attngeo.survey.families import GROUPS, Compared, compared, with_kinds
 
 COLOURS = {**{kind: PART_COLOURS[part] for part, kind in GROUPS.items()}, "cross": PART_COLOURS["cross"]}
@@ -78,24 +74,23 @@ outside, middle = heads_outside(evidence()), of_families.groupby("attention")[[*
 for part, kind in GROUPS.items():
     for name, column in {"heads": "heads", "sum": "symmetry", "added": "added"}.items():
         glue(f"{name}-{part}s", middle.loc[kind, column], ".2f")
+    glue(f"outside-{part}s", outside[kind], ".0%")
     for name in ("symmetric", "skew"):
         glue(f"{name}-gain-{part}s", middle.loc[kind, f"{name}_gain"], ".1f")
-        glue(f"{name}-heads-{part}s", outside.loc[kind, name], ".0%")
     glue(f"n-{part}s", int((of_families["attention"] == kind).sum()), "d")
 assert middle.loc["bidirectional", "added"] > middle.loc["causal", "added"]
 assert middle.loc["bidirectional", "skew_gain"] < middle.loc["causal", "skew_gain"]
 encoders = of_families[of_families["attention"] == "bidirectional"]
 assert (encoders["heads"] > 0).all() and (encoders["added"] > 0).all()  # the title, where layers have several heads
 glue("more", more, "d")
-glue("half-head", symmetry_null(768, 64).half_width, ".3f")
 several, alone = compared(of_families, "heads"), single_heads(evidence())
 glue("share-several", several.separation.auc, ".0%")
 glue("share-every", compared(alone, "heads").separation.auc, ".0%")
 assert set(alone["family"]) - set(of_families["family"]) == {"BART g2p"}
 gap = verified(model, evidence().pairs)
 assert gap is None or gap < 1e-12
-at_hand = f"Those of {model} were computed again from its weights for this page, with the same result"
-again = f"The weights of {model} are not at hand for this page" if gap is None else at_hand
+at_hand = f"For {model} they were computed again from its weights for this page, with this result"
+glue("again", f"The weights of {model} are not at hand for this page" if gap is None else at_hand)
 
 
 # %% tags=["remove-cell"]
@@ -142,37 +137,16 @@ heads_and_sums(evidence())
 # %% [markdown]
 # :::{admonition} How sure is this
 # - Models that share authors, data or recipe are a *family*, which counts once. Numbers above are those of the median
-#   family, of {glue:text}`n-encoders` of encoders and {glue:text}`n-decoders` of decoders.
+#   family, of {glue:text}`n-encoders` of encoders and {glue:text}`n-decoders` of decoders. {glue:text}`again`.
 # - Their layers have several heads. BART g2p, the one family whose layers have one head, goes the other way.
 # - What sets the two kinds apart was found by looking at these families and tested on the same ones. Several measures were
 #   compared, and no p is corrected for that.
 # :::
 #
-# Random heads have hardly any symmetry: in the shape of BERT base, the band that holds 95 % of them reaches
-# {glue:text}`half-head` to either side. Of the single heads of encoders {glue:text}`symmetric-heads-encoders` are more
-# symmetric than such a band allows, of decoders {glue:text}`symmetric-heads-decoders`. More skew than it allows are
-# {glue:text}`skew-heads-encoders` and {glue:text}`skew-heads-decoders`. Of pairs of families, one of each kind, whose layers
-# have several heads, the encoder's heads are the more symmetric in {glue:text}`share-several`. With BART g2p it is
-# {glue:text}`share-every`, and too few families to decide.
-
-
-# %% tags=["remove-cell"]
-def area(result: Compared) -> str:
-    """The AUC in words."""
-    of = result.separation
-    return f"AUC {of.auc:.2f} over families ({of.n_first} of encoders, {of.n_second} of decoders)"
-
-
-def against_half(result: Compared, end: str, relation: str, words: str) -> Comparison:
-    """The ``low`` or ``high`` end of the interval of an AUC against 1/2."""
-    of = result.separation
-    return replace(compare(words, getattr(of, end), relation, 0.5), interval=Interval(of.auc, of.low, of.high))
-
-
-def open_interval(words: str, result: Compared):
-    """Both ends of an interval that holds 1/2, which decides nothing."""
-    yield against_half(result, "low", "<", f"{words}: AUC {result.separation.auc:.2f}, lower end")
-    yield against_half(result, "high", ">", "the same, upper end")
+# Random heads have hardly any symmetry. Of the single heads of encoders {glue:text}`outside-encoders` are more symmetric than
+# the band that holds 95 % of random ones of their shape, of decoders {glue:text}`outside-decoders`. Of pairs of families, one
+# of each kind, whose layers have several heads, the encoder's heads are the more symmetric in
+# {glue:text}`share-several`. With BART g2p it is {glue:text}`share-every`, and too few families to decide.
 
 
 # %%
@@ -193,11 +167,9 @@ def section_3_symmetry_of_heads():
     several = compared(families(whole(evidence().layers), PARTS), "heads")
     every = compared(single_heads(evidence()), "heads")
     survey = beside_survey(evidence())
-    sizes = f"heads of {every.separation.n_first} families of encoders, {every.separation.n_second} of decoders"
-    yield from open_interval(sizes, every)
+    yield from both_ends(every.separation, "the heads' s", "all families")
     yield compare(f"two-sided p of {every.n_exchanges} exchanges of encoders and decoders", every.p, ">", 0.05)
-    words = f"layers of several heads: {area(several)}, independent families"
-    yield against_half(several, "low", ">", words)
+    yield end_against_half(several.separation, "low", ">", "the heads' s", "families whose layers have several heads")
     yield compare(f"layers of several heads: two-sided p of {several.n_exchanges} exchanges", several.p, "<", 0.05)
     largest = (survey["symmetry"] - survey["recorded"]).abs().max(skipna=False)
     words = f"largest gap of the scores of {len(survey)} layers and heads from those of the survey"
@@ -351,6 +323,16 @@ def gains(of: Evidence) -> CaptionedFigure:
 gains(evidence())
 
 
+# %% tags=["remove-cell"]
+def of_sums() -> dict[str, Compared]:
+    """Encoders against decoders by each of nine measures of what a sum adds."""
+    every = families(whole(evidence().layers), PARTS)
+    every = every.assign(by_pair=every["symmetric_overlap"] - every["skew_overlap"])
+    multiple = every[every["heads"] > 0].assign(multiple=lambda rows: rows["symmetry"] / rows["heads"])
+    results = {measure: compared(every, measure) for measure in (*PARTS, "by_pair")}
+    return results | {"multiple": compared(multiple, "multiple")}
+
+
 # %%
 @claim(
     "Section 3",
@@ -360,30 +342,45 @@ gains(evidence())
     ours=True,
 )
 def section_3_symmetry_of_the_sum():
-    every = families(whole(evidence().layers), PARTS)
-    every = every.assign(by_pair=every["symmetric_overlap"] - every["skew_overlap"])
-    results = {measure: compared(every, measure) for measure in (*PARTS, "by_pair")}
-    positive = every[every["heads"] > 0]
-    results["multiple"] = compared(positive.assign(multiple=positive["symmetry"] / positive["heads"]), "multiple")
-    factor, skew, overlap = (results[name] for name in ("factor", "skew_gain", "symmetric_overlap"))
-    yield against_half(factor, "low", ">", f"factor: {area(factor)}")
+    results = of_sums()
+    factor, skew = results["factor"], results["skew_gain"].separation
+    yield end_against_half(factor.separation, "low", ">", "the factor", "families")
     yield compare(f"two-sided p of {factor.n_exchanges} exchanges, of the factor", factor.p, "<", 0.05)
-    by_pair = f"gains by pair, symmetric less skew: AUC {results['by_pair'].separation.auc:.2f}"
-    yield against_half(results["by_pair"], "low", ">", by_pair)
-    words = f"how far skew parts add up: AUC {skew.separation.auc:.2f}, upper end"
-    yield compare(words, skew.separation.high, "<", 0.5)
-    yield compare("the same, families drawn anew", skew.separation.family_high, "<", 0.5)
-    yield from open_interval("how far symmetric parts add up", results["symmetric_gain"])
-    yield from open_interval("that by pair of heads", overlap)
-    yield from open_interval("s of the sum over s of heads, where positive", results["multiple"])
-    corrected = min(1.0, len(results) * factor.p)
-    remark = f"""Judged on the factor by which the sum multiplies the ratio of the symmetric to the skew part. Times
-        {len(results)}, as many measures as were compared, its p is {corrected:.3f}. Whether symmetric parts add up more is open:
-        by pair, which the number of heads does not touch, p is {overlap.p:.2f}, and the interval holds 1/2. {OF_SUMS}"""
-    return {"remark": remark}
+    yield end_against_half(results["by_pair"].separation, "low", ">", "gains by pair, symmetric less skew", "families")
+    yield end_against_half(skew, "high", "<", "how far skew parts add up", "families")
+    yield end_against_half(skew, "family_high", "<", "how far skew parts add up", "families drawn anew")
+    return {
+        "remark": f"""Judged on the factor by which the sum multiplies the ratio of the symmetric to the skew part. Times
+        {len(results)}, as many measures as were compared, its p is {min(1.0, len(results) * factor.p):.3f}. {OF_SUMS}"""
+    }
 
 
 show(section_3_symmetry_of_the_sum(), unfolded=True)
+
+
+# %%
+@claim(
+    "Section 3",
+    "(symmetry, symmetric parts of heads)",
+    "the symmetric parts of heads add up more in encoders than in decoders",
+    Verdict.UNDECIDED,
+    printed="""
+    "[E]ncoder-only models remarkably show a higher degree of symmetry than decoder-only": of sums over heads.""",
+    place="Section 3, Figure 2",
+    ours=True,
+)
+def section_3_symmetric_parts_of_heads():
+    results = of_sums()
+    yield from both_ends(results["symmetric_gain"].separation, "how far symmetric parts add up", "families")
+    yield from both_ends(results["symmetric_overlap"].separation, "the same by pair of heads", "families")
+    yield from both_ends(results["multiple"].separation, "s of the sum over s of heads, where positive,", "families")
+    return {
+        "remark": f"""By pair, which the number of heads does not touch, p is {results["symmetric_overlap"].p:.2f}, and the interval
+        holds 1/2. {OF_SUMS}"""
+    }
+
+
+show(section_3_symmetric_parts_of_heads())
 
 # %% [markdown]
 # ## No single direction carries what the sum adds
@@ -441,30 +438,14 @@ def section_3_symmetry_after_removals():
     taken = dict(list(moved[~moved["at_random"]].groupby("removed", sort=False)))
     for name, rows in taken.items():
         result = compared(rows, "symmetry")
-        yield against_half(result, "low", ">", f"without {name}: {area(result)}, independent families")
+        yield end_against_half(result.separation, "low", ">", "s", f"families without {name}")
     largest = moved[moved["at_random"]]["change"].abs().max()
     yield compare("largest change of a family's s when as much is taken at random", largest, "<", 0.05)
-    tenth = compared(taken["leading 10 %"], "factor")
-    yield from open_interval("what the sum adds without the leading 10 %: ", tenth)
+    tenth = compared(taken["leading 10 %"], "factor").separation
+    yield from both_ends(tenth, "the factor", "families without the leading 10 %")
 
 
 show(section_3_symmetry_after_removals())
-
-
-# %% tags=["remove-cell"]
-def families_table(of: Evidence) -> pd.DataFrame:
-    """What the sum adds, family by family: s of the heads and of the sum, both gains and their quotient."""
-    headings = dict(zip(("heads", "symmetry"), ("s of heads", "s of the sum"), strict=True))
-    headings |= {"symmetric_gain": "G_s", "skew_gain": "G_n", "factor": "G_s / G_n"}
-    every = families(whole(of.layers), PARTS).sort_values(["attention", "symmetry"], ascending=[True, False])
-    return every[["family", "attention", *headings]].rename(columns=headings)
-
-
-# %% tags=["remove-input"]
-by_family = families_table(evidence())
-numbers = markdown_table(by_family, dict.fromkeys(by_family.columns[2:], ".2f"))
-whose = f"Means of a family's models' medians over layers, from the pairs of heads of every layer. {again}."
-Markdown(f"::::{{dropdown}} Family by family\n{numbers}\n\n{whose}\n::::")
 
 # %% [markdown]
 # ## What it means for you

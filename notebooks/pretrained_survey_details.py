@@ -52,6 +52,14 @@ medians = layer_medians(scores[scores["head"] == -1])
 stacks = by_family.with_kinds(medians)
 bands = null_bands(scores, gamma)
 recorded, results = recorded_weights(), released_results()
+
+
+def named(rows):
+    """Rows with part and precision beside the name of the model."""
+    rounded = rows["precision"].where(rows["precision"] == "", ", " + rows["precision"])
+    return rows.assign(model=rows["model"] + ", " + rows["part"] + rounded)
+
+
 copies = stacks.drop(by_family.distinct(stacks).index)["model"]
 glue("copies", ", ".join(copies) or "none")
 glue("n-coarse", stacks[stacks["precision"].isin(by_family.FEW_BITS)]["model"].nunique())
@@ -66,23 +74,18 @@ glue("n-coarse", stacks[stacks["precision"].isin(by_family.FEW_BITS)]["model"].n
 
 # %% tags=["remove-cell"]
 headings = {
-    "n_layers": "layers",
-    "symmetry": "s",
-    "s_median": "s at random ±",
-    "directionality": "d",
-    "d_median": "d at random ±",
-    "directionality_tables": "d of Table S3",
-    "d_tables_median": "its random ±",
+    **{"n_layers": "layers", "symmetry": "s", "s_median": "random s ±"},
+    **{"directionality": "d", "d_median": "random d ±"},
+    **{"directionality_tables": "d of Table S3", "d_tables_median": "its random ±"},
 }
-rows = stacks.merge(bands, on=["model", "part"])
-shown = rows[["family", "model", "part", "attention", "precision", *headings]].rename(columns=headings)
+shown = named(stacks.merge(bands, on=["model", "part"]))[["family", "model", *headings]].rename(columns=headings)
 
 # %% tags=["remove-input"]
 table(
     shown,
     name="tab-survey-models",
     caption=f"Medians over layers of the summed form, gamma = {gamma:g}, and the band of 95 % for random weights. "
-    "Precision is that of the weights as held, where they are rounded.",
+    "Of rounded weights the precision stands beside the name.",
     formats=dict.fromkeys(list(headings.values())[1:], ".2f"),
 )
 
@@ -110,10 +113,10 @@ glue("contrast-from", contrast.min() if len(contrast) else float("nan"), ".2f")
 glue("contrast-to", contrast.max() if len(contrast) else float("nan"), ".2f")
 
 # %% tags=["remove-input"]
+relation = beside["same"].map({True: "same weights", False: "trained on from it"})
+shown = named(beside).assign(same=relation).drop(columns=["part", "precision"])
 table(
-    beside.assign(same=beside["same"].map({True: "same weights", False: "trained on from it"})).rename(
-        columns=lambda name: name.replace("_", ", ")
-    ),
+    shown.rename(columns=lambda name: name.replace("_", ", ")),
     name="tab-same-models",
     caption="Medians over layers beside the released ones of the same model or of its base; d by the formula of the "
     "released number, a dash where that is not known.",
@@ -206,7 +209,7 @@ table(
 # Directionality is not safe in the same way: a norm that rounding pushes over the threshold enters the sum, or leaves
 # it, as a whole. By the formula of Table S3 a model's median moves by up to {glue:text}`moved-int8` in eight bits and
 # {glue:text}`moved-q4` in four. The chapter has $d$ [without checkpoints of few
-# bits](pretrained_survey.py#on-weights-that-we-read-symmetry-separates-too).
+# bits](pretrained_survey.py#in-directionality-only-released-language-scores-separate).
 
 # %% [markdown]
 # ## The other figures, as released

@@ -13,35 +13,18 @@
 # ---
 
 # %% [markdown]
-# # Encoders grow symmetric in training; directionality does not set decoders apart
+# # Encoders grow symmetric in training; whether decoders grow directional is undecided
 #
-# A language model can be trained to guess hidden tokens from both sides (an *encoder*), or each next token from those on
-# its left (a *decoder*). Encoders become symmetric step by step, says the paper {cite}`saponati2025` (Section 4.1), and
-# decoders directional.
+# A language model can be trained to guess hidden tokens from both sides (an *encoder*), or tokens from those on their left
+# (a *decoder*; the released ones, by an audit, guess [masked tokens alone](training_scores_details.py#the-models)). Encoders
+# become symmetric step by step, says the paper {cite}`saponati2025` (Section 4.1), and decoders directional.
 #
 # **Of symmetry the released scores show it: the encoder ends ahead in {glue:text}`s-holds` of {glue:text}`n-released`
-# pairs.** Of directionality they do not: the decoder ends ahead in {glue:text}`d-holds`. Columns come to dominate in all
-# models, encoders too, and in larger decoders before the first released score.
-
-# %% tags=["parameters", "remove-input"]
-layers: int = 2  # layers of the models trained on this page; in [1, 48]
-d_model: int = 96  # width of the embedding; in [8, 4096]
-heads: int = 4  # heads per layer, a divisor of the width; in [1, 64]
-corpus: str = "embedded"  # text: embedded, wikipedia, jigsaw, redpajama, or a file or folder
-text: str = "spaced"  # plain, or with a space between all characters; one of plain | spaced
-vocab_size: int = 256  # most tokens of the vocabulary; in [50, 60000]
-block_size: int = 24  # tokens of a block; in [8, 2048]
-batch_size: int = 64  # blocks of an update; in [2, 4096]
-steps: int = 900  # updates; in [20, 1000000]
-lr: float = 0.003  # largest learning rate; in [0.000001, 0.1]
-dropout: float = 0.0  # of hidden states and attention; in [0, 0.5]
-max_characters: int = 3000000  # of the corpus; in [20000, 2000000000]
-seed: int = 0  # seed of every random draw; in [0, 2147483647]
+# pairs.** Of directionality they decide nothing: the decoder ends ahead in {glue:text}`d-holds`, and columns come to
+# dominate in encoders, too.
 
 # %% tags=["remove-cell"]
 import math
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from attngeo.chapters.training_scores import (
     DECODER,
@@ -56,7 +39,6 @@ from attngeo.chapters.training_scores import (
     doubt,
     in_arms,
     in_pairs,
-    over_steps,
     random_gap_sd,
     random_median_sd,
     recorded,
@@ -74,10 +56,7 @@ from attngeo.bilinear.random_matrices import symmetry_sd
 from attngeo.claims.claim import Verdict, claim, compare, exact
 from attngeo.claims.published import trained_widths
 from attngeo.claims.seed_intervals import in_words
-from attngeo.runs.arms import Arm, Contrast
 from attngeo.runs.numbers_in_words import as_percent, as_score, extent, number
-from attngeo.training.config import configure
-from attngeo.training.train import train
 
 FIRST = "Section 4.1, first paragraph"
 SECOND = "Section 4.1, second paragraph"
@@ -94,20 +73,21 @@ released_over_steps()
 # The *directionality score* $d$ is negative where a few columns are larger than the rest, positive where a few rows
 # are ([Two scores](two_scores.py)). A model here has the median over its layers.
 #
-# A pair is an encoder and a decoder of the same depth, trained on the same text. Beside the authors' pairs stand
-# {glue:text}`n-runs` small [runs of ours](training_scores_details.py#recorded-runs), some of several *seeds*.
+# A pair is an encoder and a decoder of the same depth, trained on the same text. By [an audit](../notation.md#the-audit)
+# the authors' decoders do not predict every next token, but masked tokens alone, from the left; on Wikipedia and Red Pajama
+# a token is a single character. In {glue:text}`n-runs` small [runs of ours](training_scores_details.py#recorded-runs), some
+# of several *seeds*, decoders predict every next token.
 #
 # :::{admonition} How sure is this
 # - The authors trained every model once, so no difference between two of them can be compared with the scatter of seeds.
-# - [An audit](../notation.md#the-audit) read their scores and their code. This project has read neither, and its copy does not tell which layer is which.
-# - By that audit the released decoders predict [masked tokens alone](training_scores_details.py#the-models), of single
-#   characters on Wikipedia and Red Pajama. The released $d$ follows [another
-#   formula](training_scores_details.py#three-formulas) than Def. 3.2 of the paper, which that of our runs follows.
+# - The audit read their scores and their code. This project has read neither, and its copy does not tell which layer is which.
+# - By the audit the released $d$ follows [another formula](training_scores_details.py#three-formulas) than Def. 3.2 of the
+#   paper, which that of our runs follows.
 # - Our runs have 4 layers and a small share of the paper's steps. They decide nothing about 12 layers: a sentence for which
 #   nothing else speaks is *undecided*.
 # :::
 #
-# ## Encoders end more symmetric
+# ## Encoders grow symmetric, and end ahead
 #
 # In every released pair the encoder's median $s$ is the larger one
 # ([numbers](training_scores_details.py#the-released-scores-at-the-end)).
@@ -175,10 +155,8 @@ def decoders_almost_non_symmetric():
 show(decoders_almost_non_symmetric())
 
 # %% [markdown]
-# ## Their symmetry grows while they train
-#
-# It does so in all released encoders. Here it does, too, wherever three seeds or more tell; where it falls again, it had
-# risen little ([what falls](training_scores_details.py#where-symmetry-falls-again)).
+# While they train, symmetry grows in all released encoders. Here it does, too, wherever three seeds or more tell; where it
+# falls again, it had risen little ([what falls](training_scores_details.py#where-symmetry-falls-again)).
 
 
 # %% tags=["remove-cell"]
@@ -222,10 +200,6 @@ def growth_on_wikipedia():
     return (yield from growth(on_wikipedia=True))
 
 
-show(growth_on_wikipedia())
-
-
-# %%
 @claim(
     "Figure S3",
     "(a), encoders over training",
@@ -238,10 +212,10 @@ def growth_on_other_texts():
     return (yield from growth(on_wikipedia=False))
 
 
-show(growth_on_other_texts())
+show(growth_on_wikipedia(), growth_on_other_texts())
 
 # %% [markdown]
-# ## Directionality does not set decoders apart
+# ## Whether decoders grow directional is undecided
 #
 # The decoder is to end with the more negative $d$. It does in {glue:text}`d-holds` of {glue:text}`n-released` released
 # pairs. Farther apart than random weights of such models are, at {glue:text}`scatter` spreads, is one pair:
@@ -281,10 +255,6 @@ def directionality_in_training():
     return {"remark": f"{released} {ours} {SECOND_HAND} {formula}"}
 
 
-show(directionality_in_training())
-
-
-# %%
 @claim(
     "Figure S4",
     "(b), (d), encoders against decoders",
@@ -311,11 +281,9 @@ def directionality_differs_less_elsewhere():
     }
 
 
-show(directionality_differs_less_elsewhere())
+show(directionality_in_training(), directionality_differs_less_elsewhere())
 
 # %% [markdown]
-# ## Columns come early
-#
 # The deeper decoders have strong columns at the first recorded step, {glue:text}`first-step` of
 # {glue:text}`last-step`. From there to the end their dominance grows in {glue:text}`n-grown` of {glue:text}`n-deep` of
 # them, and in all of four layers. What came before was not released, so whether columns come incrementally is undecided. In
@@ -406,10 +374,6 @@ def skew_layers_on_wikipedia():
     return (yield from skew_layers(on_wikipedia=True))
 
 
-show(skew_layers_on_wikipedia())
-
-
-# %%
 @claim(
     "Figure S4",
     "(a), (c), decoders, skew layers",
@@ -422,54 +386,17 @@ def skew_layers_elsewhere():
     return (yield from skew_layers(on_wikipedia=False))
 
 
-show(skew_layers_elsewhere())
-
-# %% [markdown]
-# ## Training here and now
-#
-# While this page was built, an encoder and a decoder were trained from the same weights: {glue:text}`layers` layers of
-# width {glue:text}`d-model`. The text is by default documentation of Python and its packages, character by character. The
-# settings were chosen, after others had been tried, so that something happens within a minute.
-
-# %% tags=["hide-input"]
-settings = {
-    **{"layers": layers, "d_model": d_model, "heads": heads, "dropout": dropout, "vocab_size": vocab_size},
-    **{"corpus": corpus, "text": text, "max_characters": max_characters, "block_size": block_size},
-    **{"batch_size": batch_size, "steps": steps, "lr": lr, "seed": seed, "checkpoint_every": 0},
-    **{"record_every": max(1, steps // 45), "evaluate_every": max(1, steps // 9)},
-}
-with TemporaryDirectory() as folder:
-    encoder, decoder = (
-        train(configure({**settings, "objective": objective}), Path(folder) / objective) for objective in ("mlm", "clm")
-    )
-
-# %% tags=["remove-input"]
-over_steps([Contrast(Arm((encoder,)), Arm((decoder,)), "here and now")], "fig-training-curves")
-
-# %% [markdown]
-# At the end the encoder {glue:text}`order` the decoder: $s$ = {glue:text}`encoder-s-end` against
-# {glue:text}`decoder-s-end`. In runs like this $s$ rises when the encoder's loss leaves a plateau. At this width $d$ can say
-# little: its grey band is wide. One seed of two small models is an illustration, not evidence.
-
-# %% tags=["remove-cell"]
-for name, value in {"layers": layers, "d-model": d_model, "scatter": SCATTER}.items():
-    glue(name, value)
-for part, run in (("encoder", encoder), ("decoder", decoder)):
-    glue(f"{part}-s-end", run.last("symmetry"), ".2f")
-apart = encoder.last("symmetry") - decoder.last("symmetry")
-glue("order", "is more symmetric than" if apart > 0.1 else "is not clearly more symmetric than")
+show(skew_layers_on_wikipedia(), skew_layers_elsewhere())
 
 # %% tags=["remove-cell"]
 pairs, course = released_pairs(), released_course()
 decoders = course[course["part"] == "decoder"]
 small, deep = (rows for _, rows in decoders.groupby("layers"))
-more_symmetric, more_directional = (
-    pairs[f"{who}"] == "yes" for who in ("encoder more symmetric", "decoder more directional")
-)
+more_symmetric = pairs["s, encoder"] > pairs["s, decoder"]
+more_directional = pairs["d, decoder"] < pairs["d, encoder"]
 assert more_symmetric.all() and more_directional.sum() <= len(pairs) / 2  # title and head
-assert (course["end"] < 0).all() and (
-    deep["first"] < 0
-).all()  # columns dominate at the end; in the larger from the first on
+# columns dominate at the end, in the larger decoders from the first recorded step on
+assert (course["end"] < 0).all() and (deep["first"] < 0).all()
 assert deep["first step"].unique().size == 1 and (small["end"] < small["first"]).all()
 beyond = [f"{gap.label} with {n} layers" for n in (4, 12) for gap in released_gaps(n) if gap.met or gap.reversed]
 assert len(beyond) == 1
@@ -479,6 +406,7 @@ assert not any(one.reversed for one in cases) and skew.max() < 0
 risen = [climb for climb in climbs(recorded()) if climb.fall.has_interval]
 assert not any(climb.fall.low > 0 for climb in risen) and not any(climb.growth.high < 0 for climb in risen)
 for name, value in {
+    "scatter": SCATTER,
     "n-released": len(pairs),
     "s-holds": more_symmetric.sum(),
     "d-holds": more_directional.sum(),
@@ -499,7 +427,7 @@ for name, value in {
 # %% [markdown]
 # ## What it means for you
 #
-# - In these pairs symmetry tells an encoder from a decoder, and directionality seldom does.
+# - In these pairs symmetry tells an encoder from a decoder. From directionality conclude nothing.
 # - `attngeo train --preset mini --objective mlm -o RUN` records both scores while a model trains.
 # - Small models do not settle Figure 3 of the paper. What would are 12 layers of width 768, both objectives, three seeds
 #   each, on plain text: [the commands](../recorded_runs.md#runs-still-worth-a-gpu) are written down.

@@ -317,12 +317,10 @@ def beside_survey(of: Evidence) -> pd.DataFrame:
     return pd.concat([sums, heads]).merge(survey, on=[*LAYER, "head"], how="left")
 
 
-def heads_outside(of: Evidence) -> pd.DataFrame:
-    """Shares of single heads outside the band of random weights, a row per kind of attention: symmetric, skew."""
+def heads_outside(of: Evidence) -> pd.Series:
+    """Share of single heads more symmetric than the band of random weights, by kind of attention."""
     heads = with_kinds(beside_survey(of).query("head >= 0"))
-    sides = {"symmetric": heads["recorded"] > 0, "skew": heads["recorded"] <= 0}
-    outside = heads.assign(**{side: of_side & (heads["p"] < LEVEL) for side, of_side in sides.items()})
-    return outside.groupby("attention")[list(sides)].mean()
+    return ((heads["recorded"] > 0) & (heads["p"] < LEVEL)).groupby(heads["attention"]).mean()
 
 
 def mirrors(pairs: pd.DataFrame) -> pd.DataFrame:

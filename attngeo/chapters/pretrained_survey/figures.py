@@ -193,7 +193,7 @@ def family_scores(layers: pd.DataFrame, families: pd.DataFrame, bands: pd.DataFr
     """
     layers, families = _lined(layers.merge(bands, on=["model", "part"], validate="m:1")), _lined(families)
     order = list(families.sort_values(["kind", "symmetry"], ascending=[True, False])["line"].unique())
-    figure, panels = new_figure(9, 0.28 * len(order) + 1.1, columns=2, sharey=True)
+    figure, panels = new_figure(9, 0.24 * len(order) + 1.1, columns=2, sharey=True)
     style = {"y": "line", "order": order, "hue": "attention", "hue_order": list(COLOURS), "legend": False}
     points = {"palette": COLOURS, "dodge": True, "jitter": False, **style}
     bars = {"linewidth": 7, "alpha": 0.25}
@@ -211,7 +211,7 @@ def family_scores(layers: pd.DataFrame, families: pd.DataFrame, bands: pd.DataFr
         sns.stripplot(layers[few], x=score, size=4, marker="$\\circ$", ax=panel, **points)
         sns.stripplot(families, x=score, size=11, marker="|", linewidth=2.5, ax=panel, **points)
         panel.axvline(0, color=NEUTRAL, linewidth=0.8)
-        panel.set(xlabel=f"{score} {letter}", ylabel="", xlim=(-1.05, 1.05))
+        panel.set(xlabel=f"{score} {letter}", ylabel="", xlim=(-1.15, 1.15))  # room for the outer tick labels
     handles = [_handle("o", colour, kind) for kind, colour in COLOURS.items()]
     handles += [_handle("o", NEUTRAL, "8 or 4 bits", "none"), _handle("|", NEUTRAL, "mean of the family")]
     handles.append(Line2D([], [], color=NEUTRAL, alpha=0.25, linewidth=8, label="95 % of random weights"))

@@ -132,14 +132,8 @@ def bert_in_four_bits(losses: pd.DataFrame) -> pd.DataFrame:
 
 def losses_by_scheme(losses: pd.DataFrame, least: float) -> pd.DataFrame:
     """A row per scheme: of layers with ``|s| > least`` how many, median, least and most of what they lose."""
-    told = losses[losses["symmetry"].abs() > least]
-    columns = {
-        "layers": ("lost", "size"),
-        "median": ("lost", "median"),
-        "least": ("lost", "min"),
-        "most": ("lost", "max"),
-    }
-    return told.groupby("scheme", sort=False).agg(**columns)
+    by_scheme = losses[losses["symmetry"].abs() > least].groupby("scheme", sort=False)["lost"]
+    return by_scheme.agg(layers="size", median="median", least="min", most="max")
 
 
 def moved_by_scheme(losses: pd.DataFrame) -> pd.DataFrame:
@@ -159,9 +153,8 @@ def same_models(stacks: pd.DataFrame) -> pd.DataFrame:
     """Every stack (`with_kinds`) that was read here and stands, or whose base stands, among the released results.
 
     Returns:
-        Columns model, part, released (the name of the result's model), same (whether it is this model and not its
-        base), objective, precision, place (row or figure), s, s_released, d, d_released; d by the formula of the
-        released number, NaN where that is not known.
+        Columns model, part, precision, released (the result's model), same (whether it is this model and not its base),
+        s, s_released, d, d_released; d by the formula of the released number, NaN where that is not known.
     """
     results = released_results()
     results = results[results["counted"] | (results["defects"] == "fine-tuned")]
@@ -173,9 +166,8 @@ def same_models(stacks: pd.DataFrame) -> pd.DataFrame:
             continue
         result = found.iloc[0]
         rows.append(
-            {column: stack[column] for column in ("model", "part", "objective", "precision")}
+            {column: stack[column] for column in ("model", "part", "precision")}
             | {"released": name, "same": name == stack["model"]}
-            | {"place": f"Tables S2, S3: {result['row']}" if result["row"] else f"Figure {result['figure']}"}
             | {"s": stack["symmetry"], "s_released": result["s"]}
             | {"d": stack.get(FORMULAS.get(result["figure"]), math.nan), "d_released": result["d"]}
         )
@@ -229,20 +221,3 @@ def outside(banded: pd.DataFrame) -> pd.DataFrame:
     told = banded.assign(**{name: banded[score].abs() > banded[band] for name, (score, band) in by.items()})
     below = (banded[["directionality", "directionality_tables"]] < 0).all(axis=1)
     return told.assign(columns=told["definition"] & told["tables"] & below)
-
-
-def grouped_keys(scores: pd.DataFrame) -> list[str]:
-    """Models of a score table in which query heads share key heads."""
-    layers, heads = scores[scores["head"] == SUM], scores[scores["head"] != SUM]
-    queries = heads.groupby(["model", "part"])["head"].nunique()
-    keys = layers.assign(keys=layers["rank"] // layers["d_head"]).groupby(["model", "part"])["keys"].first()
-    return [model for (model, part), n in queries.items() if n > keys[model, part]]
-
-
-def sizes(stacks: pd.DataFrame, scores: pd.DataFrame) -> list[str]:
-    """``NAME (OBJECTIVE; layers: 1, heads: 1)`` of stacks, heads by the rows of a score table."""
-    heads = scores[scores["head"] != SUM].groupby(["model", "part"])["head"].nunique()
-    return [
-        f"{row.model} ({row.objective}; layers: {row.n_layers}, heads: {heads.get((row.model, row.part), 'unknown')})"
-        for row in stacks.itertuples()
-    ]

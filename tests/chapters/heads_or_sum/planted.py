@@ -36,6 +36,7 @@ def with_part(name, made_of):
 
 SUM = "score_of_a_sum"
 HEADS, ADDED = "section_3_symmetry_of_heads", "section_3_symmetry_of_the_sum"
+OPEN = "section_3_symmetric_parts_of_heads"
 REMOVED = "section_3_symmetry_after_removals"
 several = survey.groupby(["model", "part", "layer"])["head"].transform("max") > 0
 tenth = (layers["removed"] == "leading 10 %") & of_encoders
@@ -55,9 +56,9 @@ PLANTED = [
     (ADDED, "evidence", changed(factor=1.5)),
     (ADDED, "evidence", changed(skew_gain=1.2)),
     (ADDED, "evidence", changed(symmetric_overlap=0.1, skew_overlap=0.1)),
-    (ADDED, "evidence", changed(symmetric_overlap=of_encoders + 0.1)),
-    (ADDED, "evidence", changed(symmetric_gain=1.0 + of_encoders)),
-    (ADDED, "evidence", changed(symmetric_gain=2.0 - of_encoders)),
+    (OPEN, "evidence", changed(symmetric_overlap=of_encoders + 0.1)),
+    (OPEN, "evidence", changed(symmetric_gain=1.0 + of_encoders)),
+    (OPEN, "evidence", changed(symmetric_gain=2.0 - of_encoders)),
     (REMOVED, "evidence", changed(symmetry=layers["symmetry"].mask(coordinates, 0.0))),
     (REMOVED, "evidence", changed(symmetry=layers["symmetry"].mask(layers["at_random"], 0.0))),
     (REMOVED, "evidence", changed(factor=layers["factor"] + tenth)),
