@@ -7,7 +7,7 @@ from statistics import median
 
 from attngeo.bilinear.null_laws import LEVEL, laws_of_shape
 from attngeo.bilinear.rows import DIMENSION, SPLIT
-from attngeo.bilinear.scores import SUM
+from attngeo.bilinear.scores import SUM, Convention
 
 Row = dict  # of `attngeo.bilinear.rows.form_rows`
 SHOWN = ("symmetry", "directionality")
@@ -50,7 +50,19 @@ def summary(rows: Sequence[Row]) -> list[str]:
         if scored:
             n = " and ".join(f"{sum(outside(r, s) for r in scored)} of {len(scored)} {kind} by {s}" for s in SHOWN)
             counts.append(f"A star marks what lies outside the values of 95 % of random weights: {n}.")
-    return lines + counts
+    return lines + counts + _by_the_released_formula(of["layers"])
+
+
+def _by_the_released_formula(layers: Sequence[Row]) -> list[str]:
+    """Where the released code's formula of directionality sets other layers apart: how many, and which to trust."""
+    rows = [row for row in layers if row["convention"] == Convention.DEFINITION]
+    laws = [laws_of_shape(row["d_model"], row["rank"], row["gamma"], Convention.RELEASED) for row in rows]
+    pairs = zip(laws, rows, strict=True)
+    theirs = sum(law["directionality"].p(row["directionality_released"]) < LEVEL for law, row in pairs)
+    if theirs == sum(outside(row, "directionality") for row in rows):
+        return []
+    count = f"by the released code's formula {theirs} of {len(rows)} layers by directionality"
+    return [f"{count}: trust the definition's count, unless you compare with that code"]
 
 
 def is_dead(row: Row) -> bool:

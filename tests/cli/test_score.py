@@ -344,6 +344,18 @@ def test_what_is_no_file_is_called_so(refused, saved, tmp_path):
         assert f"{name} that is no file" in refused("score", folder)
 
 
+def test_a_formula_that_sets_other_layers_apart_is_named_with_the_one_to_trust(scored, table, tmp_path):
+    torch.manual_seed(0)
+    model = small_model("gpt2", n_embd=128)()
+    with torch.no_grad():
+        model.h[1].attn.c_attn.weight[3:5, 128:256] *= 2.5
+    model.save_pretrained(tmp_path)
+    given = ((), ("--convention", "released"))
+    counts = [int(scored(tmp_path, *more)["directionality_p"].lt(0.05).sum()) for more in given]
+    said = "by the released code's formula 1 of 2 layers by directionality: trust the definition's"
+    assert counts == [0, 1] and [said in table(tmp_path, *more) for more in given] == [True, False]
+
+
 def test_python_has_the_rows_of_the_table(attngeo, saved):
     printed = json.loads(attngeo("score", saved, "--per-head", "--format", "json")[1])
     rows = score_table(saved)
