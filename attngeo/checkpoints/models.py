@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from operator import attrgetter
 from typing import Any, get_args
 
+import torch
 from torch import Tensor, nn
 
 from attngeo.checkpoints.adapters import Adapter
@@ -75,7 +76,8 @@ def open_model(
             adapter of peft counts as merged.
         config: what its config.json would hold, as a mapping or with ``to_dict``; ``model.config`` unless given.
             A model without needs none for ``torch.nn.MultiheadAttention``: each is a layer, in a
-            ``TransformerDecoderLayer`` of the part decoder or cross, elsewhere of the part encoder.
+            ``TransformerDecoderLayer`` of the part decoder or cross, elsewhere of the part encoder, or decoder where
+            the tower that it is in has an ``attn_mask`` of later tokens, as the text tower of open_clip.
         gather: weights sharded over processes (FSDP 2, tensor parallel) are put together, one at a time; every process
             must then open the model and read its layers.
         matrix, fold_norm: as for `attngeo.open_checkpoint`.
@@ -132,7 +134,8 @@ def _of_torch(model: nn.Module, kind: str) -> list[LayerPlan]:
         outer, _, role = name.rpartition(".")
         layer, place = model.get_submodule(outer), f"{name}." if name else ""
         decoder: Part = "decoder" if role == "self_attn" else "cross"
-        part: Part = decoder if isinstance(layer, nn.TransformerDecoderLayer) else "encoder"
+        alone: Part = "decoder" if _is_masked(model, name) else "encoder"
+        part: Part = decoder if isinstance(layer, nn.TransformerDecoderLayer) else alone
         fused = module.in_proj_weight is not None
         query, key, value = (f"{place}{'in' if fused else which}_proj_weight" for which in "qkv")
         output = f"{place}out_proj.weight" if module.vdim == module.embed_dim else ""  # else W_o W_v^T is not square
@@ -144,6 +147,19 @@ def _of_torch(model: nn.Module, kind: str) -> list[LayerPlan]:
             LayerPlan(part, number, part == "decoder", name, query, key, value, output, layout, *widths, norm=norm)
         )
     return sorted(plans, key=lambda plan: get_args(Part).index(plan.part))
+
+
+def _is_masked(model: nn.Module, attention: str) -> bool:
+    """Whether the innermost module around an attention that has a mask or positions, as the towers of CLIP, has a mask
+    that hides later tokens."""
+    parts = attention.split(".")
+    around = (model.get_submodule(".".join(parts[:end])) for end in reversed(range(len(parts))))
+    tower = next((m for m in around if hasattr(m, "attn_mask") or hasattr(m, "positional_embedding")), None)
+    mask = getattr(tower, "attn_mask", None)
+    if not isinstance(mask, Tensor) or mask.ndim != 2:
+        return False
+    hidden = mask if mask.dtype == torch.bool else mask < 0
+    return bool(hidden.equal(torch.ones_like(hidden).triu(1)))
 
 
 def _unwrapped(model: nn.Module) -> nn.Module:

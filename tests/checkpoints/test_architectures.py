@@ -10,12 +10,12 @@ import test_architectures_vision
 import torch
 import yaml
 from attention_oracle import EPSILON, TOLERANCE, observe
-from small_models import WIDTH, small_config
+from small_models import WIDTH
 from transformers import CONFIG_MAPPING
 
 from attngeo import BilinearForm
 from attngeo.checkpoints.architectures import ARCHITECTURES
-from attngeo.checkpoints.architectures.entry import BLOCKS, GROUPS, Attention, Refused, Tower
+from attngeo.checkpoints.architectures.entry import BLOCKS, GROUPS, Attention, Refused
 from attngeo.checkpoints.architectures.locate import default_sizes, locate
 from attngeo.errors import CheckpointError
 
@@ -69,25 +69,11 @@ def test_the_oracle_refuses_a_wrong_part_and_values_in_a_wrong_layout(tmp_path):
 def test_the_oracle_refuses_a_gain_that_is_not_of_the_normalisation_before(name, tmp_path):
     for one, other in itertools.pairwise(each for each in observe(BY_NAME[name], tmp_path) if each.plan.norm):
         for wrong in ({"norm": other.plan.norm}, {"norm_offset": 1 - one.plan.norm_offset}):
-            assert changed(one, **wrong).before_the_gain()[0].unevenness() > 2 * EPSILON
+            assert changed(one, **wrong).before_the_gain().unevenness() > 2 * EPSILON
 
 
-def towers(model_type: str) -> set[str]:
-    """The model_types inside a model_type, which its case proves too."""
-    found = set()
-    for entry in ARCHITECTURES[model_type]:
-        if isinstance(entry, Tower):
-            inner = entry.model_type or small_config(model_type).to_dict()[entry.config]["model_type"]
-            found |= {inner} | towers(inner)
-    return found
-
-
-def test_every_architecture_has_a_case_or_a_reason():
-    named = {case.model_type for case in CASES}
-    # what musicgen holds has cases of its own; its config has no default to look it up in
-    proven = named.union(*(towers(name) for name in named - {"musicgen"}))
-    refused = {name for name, entry in ARCHITECTURES.items() if isinstance(entry, Refused)}
-    assert proven | {"attngeo-bert"} == set(ARCHITECTURES) - refused  # that one: tests/training/test_positions.py
+def test_every_case_is_of_an_architecture_and_has_a_name_of_its_own():
+    assert {case.model_type for case in CASES} <= set(ARCHITECTURES)
     assert len({case.id for case in CASES}) == len(CASES)
 
 
@@ -126,12 +112,28 @@ def test_counts_follow_from_the_shapes_and_layers_are_sorted_by_number():
     assert {(plan.heads, plan.kv_heads, plan.d_head) for plan in plans} == {(4, 2, 16)}
 
 
+def test_gates_behind_the_queries_are_neither_read_nor_written():
+    found = shapes(0, q=(128, 32))
+    (plan,) = locate(ARCHITECTURES, {"model_type": "qwen3_next", "num_attention_heads": 4}, found)
+    tensors = {name: torch.randn(size) for name, size in found.items()}
+    before, form = tensors[plan.query].clone().view(4, 2, 16, 32), plan.form(tensors)
+    plan.store(BilinearForm(2 * form.wq, form.wk), tensors)
+    after = tensors[plan.query].view(4, 2, 16, 32)
+    assert torch.equal(form.wq.mT, before[:, 0]) and torch.equal(after[:, 0], 2 * before[:, 0])
+    assert torch.equal(after[:, 1], before[:, 1])
+
+
 MISFITS = {
     "key heads": (LLAMA | {"num_key_value_heads": 4}, shapes(0, 1), " 2 .* num_key_value_heads = 4"),
     "width": (LLAMA | {"head_dim": 8}, shapes(0, 1), " 16 .* head_dim = 8"),
     "grouping": (LLAMA | {"num_attention_heads": 2}, shapes(0, 1, k=(96, 32)), " 3 .* 2 "),
     "heads": (LLAMA | {"num_attention_heads": 3}, shapes(0, 1), " 3 .num_attention_heads"),
     "layers": (LLAMA, shapes(1), r"layers\.0\.self_attn\.q_proj\.weight.* 2 "),
+    "heads by layer": (
+        LLAMA | {"model_type": "opt", "num_attention_heads": [4, 4]},
+        shapes(0, 1, k=(64, 32), prefix="decoder.layers"),
+        r"is \[4, 4\] .* opt models have one number",
+    ),
     "prefixes": (LLAMA, shapes(0, 1) | shapes(0, 1, prefix="draft.layers"), r"\(draft\., model\.\)"),
 }
 

@@ -206,6 +206,17 @@ class Configured(nn.Module):
         self.visual = nn.ModuleDict({"transformer": torch_encoder()})  # as of CLIP: one name ends like the other
 
 
+class Clip(nn.Module):
+    """Towers as open_clip and CLIP have them: a mask beside the text's transformer, positions in each."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.transformer, self.visual = torch_encoder(), nn.Module()
+        self.positional_embedding = nn.Parameter(torch.zeros(5, 32))
+        self.register_buffer("attn_mask", torch.full((5, 5), -torch.inf).triu(1), persistent=False)
+        self.visual.transformer, self.visual.positional_embedding = torch_encoder(), nn.Parameter(torch.zeros(5, 32))
+
+
 OF_TORCH = {  # a model, and its layers
     "attention": (lambda: nn.MultiheadAttention(32, 4), {"encoder": 1}),
     "values of another width": (lambda: nn.MultiheadAttention(32, 4, vdim=16), {"encoder": 1}),
@@ -216,6 +227,7 @@ OF_TORCH = {  # a model, and its layers
     "encoder layer": (lambda: nn.TransformerEncoderLayer(32, 4, 16), {"encoder": 1}),
     "encoder and decoder": (lambda: nn.Transformer(32, 4, 1, 2, 16), {"encoder": 1, "decoder": 2, "cross": 2}),
     "two towers": (Configured, {"encoder": 4}),
+    "a text tower with a causal mask": (Clip, {"decoder": 2, "encoder": 2}),
 }
 
 

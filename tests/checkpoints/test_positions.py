@@ -9,7 +9,7 @@ from safetensors.torch import load_file, save_file
 from small_models import small_model
 from test_architectures import CASES
 
-from attngeo import open_checkpoint
+from attngeo import open_checkpoint, open_model
 from attngeo.bilinear.positions import sinusoids
 from attngeo.checkpoints.architectures import ARCHITECTURES
 from attngeo.checkpoints.architectures.entry import ABSOLUTE, Attention
@@ -47,8 +47,8 @@ def test_a_row_that_changes_moves_its_position_alone(case, tmp_path):
     checkpoint, weights = open_checkpoint(tmp_path), load_weights(tmp_path)
     torch.manual_seed(1)
     inputs = {k: v.double() if v.is_floating_point() else v for k, v in case.inputs().items()}
-    firsts = [plan for plan in checkpoint.plans if plan.layer == 0 and plan.part != "cross"]
-    for plan in firsts:
+    both = zip(checkpoint.plans, open_model(model).plans, strict=True)
+    for plan, live in [(plan, live) for plan, live in both if plan.layer == 0 and plan.part != "cross"]:
         rows = checkpoint.position_rows(plan)
         assert rows.shape[1] == 32
         if not plan.positions.table:
@@ -63,10 +63,10 @@ def test_a_row_that_changes_moves_its_position_alone(case, tmp_path):
             before = flat.clone()
             if row is not None:
                 flat[row] += torch.randn_like(flat[row])
-            watched = Watched(model, plan, weights)
+            watched = Watched(model, live)
             with torch.no_grad():
                 model(**inputs)
-            moved.append((watched.read[plan.query] or watched.inputs)[0].clone())
+            moved.append((watched.read[live.query] or watched.inputs)[0].clone())
             flat.copy_(before)
         seen = [(x - moved[0]).abs().amax((0, -1)) > 1e-9 for x in moved[1:]]
         places = [place.reshape(-1, place.shape[-1])[0].nonzero().flatten().tolist() for place in seen]

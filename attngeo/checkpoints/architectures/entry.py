@@ -29,10 +29,12 @@ class Layout:
         rows: for a fused weight, its output rows that hold q, k and v; None where each has a tensor. A fused
             weight has (H + 2 H_kv) d_head output rows.
         transposed: the weight is stored (in, out), as by ``Conv1D``, and not (out, in), as by ``torch.nn.Linear``.
+        gated: behind the rows of each query head stand as many of a gate of what it writes.
     """
 
     rows: Rows | None = None
     transposed: bool = False
+    gated: bool = False
 
 
 def _blocks(heads: int, kv_heads: int, d_head: int) -> tuple[Tensor, ...]:
@@ -54,6 +56,7 @@ BLOCKS = Layout(_blocks)
 GROUPS = Layout(_groups)
 LAYOUTS = {
     "separate": SEPARATE,
+    "gated": Layout(gated=True),
     "blocks": BLOCKS,  # [q of all heads; k of all heads; v of all heads]
     "conv1d_blocks": Layout(_blocks, transposed=True),
     "four_ranks": Layout(_four_ranks),  # per quarter of the heads: [q; v; k], as trained on four devices
@@ -120,6 +123,7 @@ class Attention(Struct, frozen=True, forbid_unknown_fields=True):
             None: of a built-in model_type the first there of `NORMS`, of one that is registered none.
         norm_if: config key that must be true for ``norm`` to stand before the attention and not behind it.
         norm_offset: what is added to the normalisation's weight, 1 where a weight of 0 leaves all as it is.
+        linear: false where values are normalised, or what heads write is, so that no W_o W_v^T gives it.
     """
 
     part: Part
@@ -138,6 +142,7 @@ class Attention(Struct, frozen=True, forbid_unknown_fields=True):
     norm: str | None = None
     norm_if: str = ""
     norm_offset: int = 0
+    linear: bool = True
 
     def __post_init__(self) -> None:
         layout = LAYOUTS.get(self.layout) if isinstance(self.layout, str) else self.layout

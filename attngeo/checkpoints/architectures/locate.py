@@ -13,7 +13,17 @@ import yaml
 from msgspec import Meta, structs
 from torch import Size
 
-from attngeo.checkpoints.architectures.entry import BETWEEN, NORMS, OUTPUTS, Attention, Entry, Part, Positions, Refused
+from attngeo.checkpoints.architectures.entry import (
+    BETWEEN,
+    NORMS,
+    OUTPUTS,
+    SEPARATE,
+    Attention,
+    Entry,
+    Part,
+    Positions,
+    Refused,
+)
 from attngeo.checkpoints.architectures.plans import LayerPlan
 from attngeo.errors import CheckpointError
 from attngeo.inputs import checked
@@ -171,7 +181,8 @@ def _renamed(stack: _Stack) -> _Stack:
     if stack.entry.in_memory is None:
         return stack
     module, query, key = stack.entry.in_memory
-    return replace(stack, entry=structs.replace(stack.entry, module=module, query=query, key=key))
+    layout = stack.entry.layout if query == key else SEPARATE
+    return replace(stack, entry=structs.replace(stack.entry, module=module, query=query, key=key, layout=layout))
 
 
 def _pattern(stack: _Stack, weight: str) -> re.Pattern:
@@ -264,7 +275,7 @@ def _plan(
     numbers: tuple[int, ...],
     shapes: Mapping[str, Size],
 ) -> LayerPlan:
-    entry, config = stack.entry, stack.config
+    entry = stack.entry
     query, key = entry.tensor(module, entry.query), entry.tensor(module, entry.key)
     for name in (query, key):
         if name not in shapes:
@@ -275,11 +286,12 @@ def _plan(
                 f" weights cannot be scored: open the original checkpoint."
             )
     heads, named_kv_heads, named_d_head = (
-        _of_layer(config, key, numbers) for key in (entry.heads, entry.kv_heads, entry.d_head)
+        _of_layer(stack, key, numbers) for key in (entry.heads, entry.kv_heads, entry.d_head)
     )
     if heads is None:
         raise CheckpointError(f"{entry.heads} is missing in the config, which tells heads apart: give a number.")
     outputs, inputs = reversed(shapes[query]) if entry.layout.transposed else shapes[query]
+    outputs = _divide(query, outputs, 2, "a query and its gate") if entry.layout.gated else outputs
     if entry.layout.rows is None:
         if shapes[key][1] != inputs:
             raise _mismatch(key, f"has {shapes[key][1]} inputs where {query} has {inputs}")
@@ -309,17 +321,24 @@ def _value_and_output(
     value, beside = entry.tensor(module, named), module.rpartition(".")[0]
     outputs = (entry.tensor(beside if name[:3] == "../" else module, name.removeprefix("../")) for name in OUTPUTS)
     output = next((name for name in outputs if name in shapes), "")
-    linear = not any(entry.tensor(module, name) in shapes for name in BETWEEN)
+    between = entry.layout.gated or any(entry.tensor(module, name) in shapes for name in BETWEEN)
     side = 1 - entry.layout.transposed  # of the output map, along which its heads stand
     fits = value in shapes and (entry.layout.rows or shapes[value][0] == widths[0])
-    return (value, output) if linear and fits and output and shapes[output][side] == widths[1] else ("", "")
+    square = fits and output and shapes[output][side] == widths[1] and shapes[output][1 - side] == shapes[value][side]
+    return (value, output) if entry.linear and square and not between else ("", "")
 
 
-def _of_layer(config: _Config, key: str, numbers: tuple[int, ...]) -> int | None:
+def _of_layer(stack: _Stack, key: str, numbers: tuple[int, ...]) -> int | None:
     """A count that a config gives for all layers, or in a list by the module's first number."""
-    count = config.get(key, Count | Counts)
+    count, model_type = stack.config.get(key, Count | Counts), stack.config.model_type
     if not isinstance(count, list):
         return count
+    # layers differ in stages, as of Swin, in pruned decoders with grouped keys, and in types that are registered
+    if isinstance(default_sizes().get(model_type, {}).get(key), int) and not stack.entry.kv_heads:
+        raise CheckpointError(
+            f"{key} is {f'{count}'[:80]} in the config, and {model_type} models have one number for all layers; mend it"
+            f" or fetch the checkpoint again."
+        )
     layer = numbers[0] if numbers else 0
     if not (layer < len(count) and count[layer]):
         raise Misfit(f"{key} in the config has no number for layer {layer}, which has an attention; fetch both again.")

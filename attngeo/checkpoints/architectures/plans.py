@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor, promote_types
 
 from attngeo.bilinear.form import BilinearForm
@@ -41,19 +42,24 @@ class LayerPlan:
             spans[self.query] = (0, int(max(map(Tensor.max, (q, k) if matrix == "qk" else (v,)))) + 1)
         return spans
 
+    def rows(self) -> tuple[Tensor | slice, ...]:
+        """Rows of queries, keys and values in their tensors, stored (out, in)."""
+        if self.layout.gated:
+            queries = torch.arange(2 * self.heads * self.d_head).view(self.heads, 2, self.d_head)[:, 0].flatten()
+            return queries, slice(None), slice(None)
+        return self.layout.rows(self.heads, self.kv_heads, self.d_head) if self.layout.rows else (slice(None),) * 3
+
     def store(self, form: BilinearForm, tensors: Mapping[str, Tensor]) -> None:
         """Write a form into the tensors, whole ones, that it is read from."""
-        rows = (None, None) if self.layout.rows is None else self.layout.rows(self.heads, self.kv_heads, self.d_head)
-        for name, factor, where in zip(self.names("qk"), (form.wq, form.wk), rows, strict=False):
+        for name, factor, where in zip(self.names("qk"), (form.wq, form.wk), self.rows(), strict=False):
             weight = tensors[name].T if self.layout.transposed else tensors[name]
-            weight[slice(None) if where is None else where] = factor.mT.flatten(0, 1).to(weight.dtype)
+            weight[where] = factor.mT.flatten(0, 1).to(weight.dtype)
 
     def form(self, tensors: Mapping[str, Tensor], matrix: Matrix = "qk") -> BilinearForm:
         """The layer's form, from the tensors that `spans` asked for."""
         left, right = (tensors[name].T if self.layout.transposed else tensors[name] for name in self.names(matrix))
-        if self.layout.rows is not None:
-            q, k, v = self.layout.rows(self.heads, self.kv_heads, self.d_head)
-            left, right = (left[q], right[k]) if matrix == "qk" else (left, right[v])
+        q, k, v = self.rows()
+        left, right = (left[q], right[k]) if matrix == "qk" else (left, right[v])
         dtype = promote_types(left.dtype, right.dtype)
         left = left if matrix == "qk" else left.T  # the output map reads heads and writes d
         return BilinearForm.from_linear(left.to(dtype), right.to(dtype), self.d_head)

@@ -1,0 +1,35 @@
+"""Every other model_type that is read: each model inside a small one, run by itself, gives its own probabilities."""
+
+import re
+
+import pytest
+import test_architectures_audio
+import test_architectures_text
+import test_architectures_vision
+from attention_oracle import Case, agrees
+
+from attngeo.checkpoints.architectures import ARCHITECTURES
+from attngeo.checkpoints.architectures.entry import Refused
+
+NAMED = test_architectures_text.CASES + test_architectures_vision.CASES + test_architectures_audio.CASES
+# towers that run in the models of those cases alone; the last is of training, see tests/training/test_positions.py
+PROVEN = {case.model_type for case in NAMED}.union(
+    "git_vision_model idefics3_vision smolvlm_vision qwen2_vl_text qwen2_vl_vision qwen2_5_vl_text".split(),
+    "qwen2_5_vl_vision sam_mask_decoder attngeo-bert".split(),
+)
+OTHERS = {name for name, entry in ARCHITECTURES.items() if not isinstance(entry, Refused)} - PROVEN
+
+
+def without_table(model) -> None:
+    """GLM's vision models sample their table of positions in float32 alone."""
+    for module in model.modules():
+        if re.fullmatch("Glm.*VisionEmbeddings", type(module).__name__):
+            module.forward = lambda patches, *args, **kwargs: patches
+
+
+CASES = [Case(name, alone=True, prepare=without_table) for name in sorted(OTHERS)]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def test_the_forms_read_give_the_models_own_probabilities(case, tmp_path):
+    agrees(case, tmp_path)
