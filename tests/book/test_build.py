@@ -119,7 +119,7 @@ def test_reported_checks_come_in_the_order_of_the_book_with_their_chapter(book, 
     found = attngeo.book.reported_checks()
     assert sorted(calls.new()) == ["a", "b"]
     assert [(r["chapter"], r["part"], r["supported"]) for r in found] == [("b", "b", False), ("a", "a", False)]
-    assert found[0]["comparisons"][0]["measured"] == "nan"
+    assert found[0]["comparisons"][0]["measured"] == "NaN"
     attngeo.book.reported_checks()
     assert calls.new() == []
 
