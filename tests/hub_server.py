@@ -45,6 +45,7 @@ class FakeHub:
         self.answers: dict[str, int] = {}  # file: status that the Hub itself gives
         self.gated: set[str] = set()
         self.revisions = {"main", COMMIT}
+        self.renamed: dict[str, str] = {}  # former id: present id
         self.token = "right"
         self.served = 0  # bytes of bodies that the storage sent
         self.ranges: list[str] = []
@@ -92,6 +93,9 @@ class Handler(BaseHTTPRequestHandler):
 class HubHandler(Handler):
     def do_HEAD(self) -> None:
         hub = self.server.hub
+        for former, present in hub.renamed.items():
+            if self.path.startswith(f"/{former}/resolve/"):
+                return self.answer(307, Location=self.path.replace(former, present, 1))
         owner, name, resolve, revision, file = (urlsplit(self.path).path.strip("/").split("/", 4) + [""] * 5)[:5]
         repository, path = f"{owner}/{name}", hub.root / owner / name / file
         if not (hub.root / owner / name).is_dir() or resolve != "resolve":

@@ -194,7 +194,9 @@ class Checkpoint:
         names = {name.rpartition(".")[0] for name in self._files}
         modules = {plan.module for plan in self.plans}
         kinds = dict.fromkeys(plan.positions.kind for plan in self.plans if plan.positions)
-        configs = [self._config, *(value for value in self._config.values() if isinstance(value, Mapping))]
+        configs = [self._config]
+        for config in configs:  # and those within, to any depth
+            configs += [value for value in config.values() if isinstance(value, Mapping)]
         has = {
             **{f"positions {WITHOUT_TABLE[kind]}": True for kind in kinds if kind in WITHOUT_TABLE},
             "gains of the layer normalisation before": not self.fold_norm and any(plan.norm for plan in self.plans),

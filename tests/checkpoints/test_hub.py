@@ -133,6 +133,12 @@ def test_the_token_goes_to_the_hub_and_not_to_its_storage(hub, monkeypatch):
     assert hub.tokens_at_storage and set(hub.tokens_at_storage) == {None}
 
 
+def test_a_former_id_such_as_bert_base_uncased_is_followed(hub):
+    hub.renamed["tiny"] = NAME
+    remote = open_checkpoint("tiny")
+    assert (len(list(remote)), remote.revision) == (3, hub_server.COMMIT)
+
+
 def wait_until(condition) -> None:
     """Give threads a moment."""
     for _ in range(500):

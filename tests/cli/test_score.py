@@ -322,6 +322,12 @@ def test_what_the_scores_leave_out_is_said_below_the_table(table, saved, tmp_pat
     beside = "scores: positions by rotating queries and keys, {}norms of queries and keys"
     assert beside.format("gains of the layer normalisation before, ") in table(tmp_path)
     assert beside.format("") in table(tmp_path, "--fold-norm")
+    config = json.loads((saved / "config.json").read_text())
+    for capped in (50.0, None):  # two models deep, as ColPali has its text model
+        shutil.copytree(saved, tmp_path / f"{capped}")
+        within = {"vlm_config": {"text_config": {"attn_logit_softcapping": capped}}}
+        (tmp_path / f"{capped}" / "config.json").write_text(json.dumps(config | within))
+        assert ("a soft cap of the logits" in table(tmp_path / f"{capped}")) is bool(capped)
 
 
 def test_value_output_maps_in_the_place_of_w_qk(scored, table, refused, saved, tmp_path):
