@@ -156,10 +156,10 @@ def _is_masked(model: nn.Module, attention: str) -> bool:
     around = (model.get_submodule(".".join(parts[:end])) for end in reversed(range(len(parts))))
     tower = next((m for m in around if hasattr(m, "attn_mask") or hasattr(m, "positional_embedding")), None)
     mask = getattr(tower, "attn_mask", None)
-    if not isinstance(mask, Tensor) or mask.ndim != 2:
+    if not isinstance(mask, Tensor) or mask.ndim != 2 or mask.is_meta:
         return False
     hidden = mask if mask.dtype == torch.bool else mask < 0
-    return bool(hidden.equal(torch.ones_like(hidden).triu(1)))
+    return bool(hidden.any() and hidden.equal(torch.ones_like(hidden).triu(1)))
 
 
 def _unwrapped(model: nn.Module) -> nn.Module:

@@ -314,6 +314,13 @@ def test_a_file_of_another_kind_or_without_its_config_is_called_so(folder, as_us
             open_checkpoint(folder / name)
 
 
+def test_a_file_that_shrinks_while_it_is_read_ends_in_one_sentence(folder, as_user):
+    opened = open_checkpoint(folder)
+    os.truncate(folder / "model.safetensors", 5000)
+    with pytest.raises(CheckpointError, match="changed meanwhile"):
+        list(opened)
+
+
 def test_a_path_that_is_not_there_is_not_asked_of_the_hub_and_a_folder_has_no_revision(folder):
     for path in ("./nowhere", "/nowhere/at/all", "~/nowhere-at-all", "a/b/c", "nowhere.safetensors", "", " "):
         with pytest.raises(CheckpointError, match=re.escape(repr(path))):

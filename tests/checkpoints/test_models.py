@@ -258,6 +258,15 @@ def test_torch_s_own_attention_has_values_and_a_normalisation_before_where_it_sa
         open_model(nn.MultiheadAttention(32, 4, kdim=16))
 
 
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor")
+def test_a_mask_without_numbers_is_refused_and_one_that_hides_nothing_is_no_decoder_s(as_user):
+    model = Clip()
+    model.attn_mask = torch.zeros(1, 1)
+    assert {plan.part for plan in open_model(model).plans} == {"encoder"}
+    with pytest.raises(CheckpointError, match="meta device"):
+        open_model(Clip().to("meta"))
+
+
 @mock.patch.dict(ARCHITECTURES)
 def test_of_a_registered_type_a_normalisation_is_before_where_it_is_named():
     fused, config = "in_proj_weight", {"model_type": "torch-s", "nhead": 4}
