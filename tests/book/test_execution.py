@@ -1,6 +1,8 @@
 """One chapter through a real kernel."""
 
 import re
+import signal
+import subprocess
 from contextlib import nullcontext
 
 import nbformat
@@ -9,6 +11,7 @@ import pytest
 from tiny_book import chapter, tiny_book
 
 from attngeo.book.execution import ChapterFailed, Kernels, execute
+from attngeo.book.warm import Forked
 
 SHOWS = chapter(
     "Shows",
@@ -87,3 +90,13 @@ def test_a_kernel_that_ends_before_it_begins_is_started_again(tmp_path, monkeypa
     with nullcontext() if times < expected else pytest.raises(ChapterFailed, match=r"\ba\b.*Kernel died"):
         run(tmp_path, chapter("Alone", "x = 1"))
     assert len(calls) == expected
+
+
+def test_a_forked_kernel_takes_the_signals_of_a_process():
+    """Without them a kernel outlives a build that is stopped."""
+    with subprocess.Popen(["sleep", "60"]) as child:
+        kernel = Forked(child.pid)
+        assert kernel.poll() is None
+        kernel.terminate()
+        assert child.wait(10) == -signal.SIGTERM and kernel.poll() == 0
+        kernel.kill()  # of one that has ended: nothing
