@@ -59,7 +59,7 @@ for name, arm in (("table", "mlm-learned"), ("rotary", "mlm-rotary")):
     glue(f"pieces-{name}", pieces.arms[arm].mean("held_out_loss"), ".1f")
     glue(f"pieces-s-{name}", number(longer.arms[arm].mean(positions.S), 2))
     glue(f"longer-{name}", longer.arms[arm].mean("held_out_loss"), ".1f")
-glue("longer-times", longer.plan.settings["steps"] // pieces.plan.settings["steps"])
+glue("longer-times", longer.arms["mlm-learned"].config["steps"] // pieces.arms["mlm-learned"].config["steps"])
 glue("longer-low", number(longer.first.low, 2))
 glue("longer-outside", number(longer.outside[0], 2))
 glue("longer-seeds", len(longer.arms["mlm-learned"]))
