@@ -81,8 +81,8 @@ released_over_steps()
 # :::{admonition} How sure is this
 # - The authors trained every model once, so no difference between two of them can be compared with the scatter of seeds.
 # - The audit read their scores and their code. This project has read neither, and its copy does not tell which layer is which.
-# - By the audit the released $d$ follows [another formula](training_scores_details.py#three-formulas) than Def. 3.2 of the
-#   paper, which that of our runs follows.
+# - By the audit the released $d$ follows [another formula](training_scores_details.py#three-formulas) than ours, which is that
+#   of Def. 3.2 of the paper.
 # - Our runs have 4 layers and a small share of the paper's steps. They decide nothing about 12 layers: a sentence for which
 #   nothing else speaks is *undecided*.
 # :::

@@ -190,6 +190,7 @@ def _observe(case: Case, folder: Path) -> list[Observation]:
     normalised = watch_norms(model)
     plans = open_model(model, dict(model.config.to_dict(), model_type=case.model_type)).plans  # by the model's names
     watched = {plan: Watched(model, live) for plan, live in zip(checkpoint.plans, plans, strict=True)}
+    Watched.unread.clear()
     with torch.no_grad(), recorded_softmax(), without_rotation(model):
         if case.alone:
             run_alone(model, [each.module for each in watched.values()])
@@ -197,6 +198,7 @@ def _observe(case: Case, folder: Path) -> list[Observation]:
             output = model(**case.inputs(), output_attentions=True)
         else:
             output = case.run(model)
+    assert not (case.alone and Watched.unread), "the model has more attention than was read"
     returned = None if case.inside or case.alone else by_part(checkpoint.plans, output)
     observations = []
     for plan, layer, live in zip(checkpoint.plans, checkpoint, in_memory, strict=True):
@@ -246,6 +248,7 @@ class Watched:
     """The modules of one layer's attention, and what goes into its query and key weights and comes out of softmax."""
 
     running: ClassVar[list["Watched"]] = []
+    unread: ClassVar[list[Tensor]] = []  # what softmax gives in maps of heads that no attention read is running
 
     def __init__(self, model: nn.Module, plan: LayerPlan) -> None:
         self.read = {name: [] for name in (plan.query, plan.key, plan.value) if name}
@@ -284,10 +287,12 @@ class Watched:
 
 
 def run_alone(model: PreTrainedModel, attentions: Sequence[nn.Module]) -> None:
-    """Run each innermost model that holds one of the attention modules."""
+    """Run each innermost model with attention, and each that holds one of the modules that are read."""
     models = [each for each in model.modules() if isinstance(each, PreTrainedModel) and inputs_of(each)]
     holding = {id(each): module for module in models for each in module.modules()}  # inner models come later
-    for inner in dict.fromkeys(holding[id(each)] for each in attentions):
+    attending = [each for each in models if any("Attention" in type(module).__name__ for module in each.modules())]
+    innermost = [each for each in attending if not any(other in models for other in list(each.modules())[1:])]
+    for inner in dict.fromkeys([*(holding[id(each)] for each in attentions), *innermost]):
         inner(**inputs_of(inner))
 
 
@@ -305,6 +310,8 @@ def recorded_softmax() -> Iterator[None]:
             result = softmax(*args, **kwargs)
             for watched in Watched.running:
                 watched.softmax.append(result)
+            if not Watched.running and result.ndim == 4:
+                Watched.unread.append(result)
             return result
 
         return noted

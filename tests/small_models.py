@@ -54,7 +54,8 @@ CHANGES: dict[str, dict] = {
         "dbrx": {"attn_config": {"kv_n_heads": 2, "clip_qkv": 1e9, "rope_theta": 1e4},
                  "ffn_config": {"ffn_hidden_size": 16}},
         "donut-swin maskformer-swin": _WINDOWS,
-        "dots1": {"n_routed_experts": 2, "n_group": 1, "topk_group": 1, "num_experts_per_tok": 2},
+        "dots1": dict.fromkeys(("n_shared_experts", "n_group", "topk_group"), 1)
+        | {"n_routed_experts": 2, "num_experts_per_tok": 2},
         "ernie4_5_vl_moe_text glm4v_text glm_image_text glm_ocr_text qwen2_5_omni_text qwen2_vl_text":
             {"rope_parameters": _ROPE},
         "esmc": {"num_key_value_heads": HEADS},

@@ -30,6 +30,7 @@ from attngeo.errors import CheckpointError, ParameterError
 from attngeo.inputs import local_path
 
 QK_NORMS = ("q_norm", "k_norm", "q_layernorm", "k_layernorm", "query_norm", "query_layernorm")
+QUERIES = ("q_proj", "query", "query_proj", "q", "qkv", "qkv_proj", "query_key_value", "c_attn", "to_q", "attn_q")
 TABLE_APART = "positions/embeddings.safetensors"  # in a folder whose weights leave out the position table
 WITHOUT_TABLE = {  # kinds of positions outside the embedding, in words
     "none-or-in-attention": "by rotating queries and keys or by a bias of the logits, or not at all",
@@ -205,6 +206,12 @@ class Checkpoint:
             "a soft cap of the logits": any(config.get("attn_logit_softcapping") for config in configs),
         }
         return [what for what, there in has.items() if there]
+
+    @property
+    def unread(self) -> list[str]:
+        """Weights named as those of queries are that no layer here has, as of a tower that its entry does not know."""
+        read = {plan.query for plan in self.plans}
+        return [n for n in self._files if n not in read and n.removesuffix(".weight").rpartition(".")[2] in QUERIES]
 
     def _size(self, plan: LayerPlan) -> int:
         return sum(self._files[name].size(name, rows) for name, rows in self._spans(plan).items())

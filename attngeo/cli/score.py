@@ -62,6 +62,7 @@ def command(
     mute_hub()
     with screen().status(f"looking for {checkpoint}"):
         opened = open_checkpoint(checkpoint, **opening)
+    unread = opened.unread
     if layer is not None:
         opened.plans = [plan for plan in opened.plans if plan.layer == layer and (head or 0) < plan.heads]
         if not opened.plans:
@@ -79,6 +80,8 @@ def command(
         notes.append("the value-output maps W_o W_v^T in the place of W_qk: rows are written, columns are read")
     if opened.left_out:
         notes.append(f"left out of W_qk, and so of the scores: {', '.join(opened.left_out)}")
+    if unread:
+        notes.append(f"not read: {len(unread)} further weights named as queries are, such as {unread[0]}")
     title = f"{opened.name} {opened.revision[:12]}".strip() + f", gamma = {gamma:g}, formulas: {convention}"
     view = View(title, *cells(rows), [*notes, *summary(rows)])
     if plot is not None or form == "html":

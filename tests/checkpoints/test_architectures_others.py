@@ -33,3 +33,9 @@ CASES = [Case(name, alone=True, prepare=without_table) for name in sorted(OTHERS
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 def test_the_forms_read_give_the_models_own_probabilities(case, tmp_path):
     agrees(case, tmp_path)
+
+
+def test_attention_that_is_not_read_is_missed(monkeypatch, tmp_path):
+    monkeypatch.setitem(ARCHITECTURES, "bart", ARCHITECTURES["bart"][:1])
+    with pytest.raises(AssertionError, match="more attention than was read"):
+        agrees(Case("bart", alone=True), tmp_path)

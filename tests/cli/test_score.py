@@ -362,6 +362,16 @@ def test_a_formula_that_sets_other_layers_apart_is_named_with_the_one_to_trust(s
     assert counts == [0, 1] and [said in table(tmp_path, *more) for more in given] == [True, False]
 
 
+def test_queries_that_no_layer_has_are_told(table, saved, tmp_path):
+    assert "not read" not in table(saved)
+    folder = shutil.copytree(saved, tmp_path / "model")
+    weights = load_file(folder / "model.safetensors")
+    query = next(weights[name] for name in weights if name.endswith("query.weight"))
+    save_file(weights | {"text_decoder.layer.0.attention.query.weight": query.clone()}, folder / "model.safetensors")
+    said = "not read: 1 further weights named as queries are, such as text_decoder.layer.0.attention.query.weight"
+    assert said in table(folder)
+
+
 def test_python_has_the_rows_of_the_table(attngeo, saved):
     printed = json.loads(attngeo("score", saved, "--per-head", "--format", "json")[1])
     rows = score_table(saved)
