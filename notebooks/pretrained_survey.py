@@ -161,6 +161,13 @@ show(section_3_symmetry_on_weights())
 # cross-attention, not the objective, of which the paper speaks.
 
 
+# %% tags=["remove-cell"]
+def sizes_of(drawn) -> str:
+    """``3 families (9 are sizes of T5)``."""
+    counts = drawn["family"].value_counts()
+    return f"{len(counts)} families ({counts.iloc[0]} are sizes of {counts.index[0]})"
+
+
 # %%
 @claim(
     "Section 3",
@@ -188,14 +195,6 @@ def section_3_symmetry_elsewhere():
     }
 
 
-# %% tags=["remove-cell"]
-def sizes_of(drawn) -> str:
-    """``3 families (9 are sizes of T5)``."""
-    counts = drawn["family"].value_counts()
-    return f"{len(counts)} families ({counts.iloc[0]} are sizes of {counts.index[0]})"
-
-
-# %%
 @claim(
     "Figure S2",
     "(symmetry)",
