@@ -143,8 +143,8 @@ heads_and_sums(evidence())
 #   compared, and no p is corrected for that.
 # :::
 #
-# Random heads have hardly any symmetry. Of the single heads of encoders {glue:text}`outside-encoders` are more symmetric than
-# the band that holds 95 % of random ones of their shape, of decoders {glue:text}`outside-decoders`. Of pairs of families, one
+# Random heads have hardly any symmetry, and a band around 0 holds 95 % of them. Of the single heads of encoders
+# {glue:text}`outside-encoders` lie above it, of decoders {glue:text}`outside-decoders`. Of pairs of families, one
 # of each kind, whose layers have several heads, the encoder's heads are the more symmetric in
 # {glue:text}`share-several`. With BART g2p it is {glue:text}`share-every`, and too few families to decide.
 

@@ -136,7 +136,8 @@ def a_table_makes_encoders_symmetric():
         table_matters, more_than_in_decoders = lower_end(encoders), lower_end(encoders - decoders)
         as_asked = experiment.outcome is positions.Outcome.HOLDS
         enough, short = (ENOUGH, "") if as_asked else (0, f" (its plan asks > {ENOUGH:g})")
-        yield compare(f"{title}: encoders, table less rotary, lower end{short}", table_matters, ">", enough)
+        first = f"{title}: encoders, table less rotary, lower end{short}"
+        yield compare(first, table_matters, ">", enough)
         yield compare(f"{title}: that less the decoders', lower end", more_than_in_decoders, ">", 0)
         if experiment.outside:
             share = experiment.outside[0] / experiment.outside[1]

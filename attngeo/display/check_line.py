@@ -24,6 +24,7 @@ UNSUPPORTED = "not supported by this run"
 STANDING = {Standing.AGREES: "✓", Standing.CONTRADICTS: "×", Standing.UNDECIDED: "?", Standing.TOLD: "–"}
 CODE = "<!-- code of {} -->"
 SHORT = 70  # characters of what is printed that go into the line
+FIRST = 6  # rows of numbers that an open check shows; one more is shown, too
 ROUNDING = 1e-6  # what is 0 to within less is an identity
 TICK = '<span aria-hidden="true">✓</span>'
 
@@ -78,7 +79,10 @@ def check_line(result: Result, unfolded: bool = False) -> str:
         f'<span class="check-count">{_count(len(result.comparisons), "number")}</span>',
     ]
     code = CODE.format(result.source) if result.source else ""  # the book puts the code of its cell here
-    numbers = markdown_table(_frame(lines)) if lines else ""
+    shown = FIRST if unfolded and len(lines) > FIRST + 1 else len(lines)
+    tables = [markdown_table(_frame(part)) for part in (lines[:shown], lines[shown:]) if part]
+    more = f"<details><summary>{len(lines) - shown} more numbers</summary>"
+    numbers = f"\n\n{more}\n\n".join(tables) + "\n\n</details>" * (len(tables) - 1)
     opened = " open" if unfolded or not result.supported else ""
     head = f'<details class="check"{opened}><summary>\n\n{" ".join(parts)}\n\n</summary>'
     folded = [_texts(result), *((code, numbers) if unfolded else (numbers, code))]
