@@ -267,7 +267,7 @@ show(variance_of_norms(n_tokens=n_tokens, **profile))
 # ```
 # ````
 #
-# So what the theorem claims to be an inequality is an equality, for a column and a row picked at random. In the simulation
+# So where no token occurs twice, the theorem's inequality is an equality, for a column and a row picked at random. In the simulation
 # of {numref}`fig-which-side` the mean directionality is {glue:text}`ar-d` ± {glue:text}`ar-d-error`.
 
 
@@ -561,8 +561,9 @@ early_keys()
 # of the contrast is left, on a logarithmic scale. A first token with outlying coordinates lies along an axis. As a query it adds
 # nothing, since it sees itself alone.
 #
-# In a trained decoder, SmolLM2, [the first token does this](column_dominance_details.py#the-first-token-of-a-trained-decoder),
-# and a mean that its inputs share outweighs it. So we know a way to columns that a decoder has and an encoder lacks. Whether
+# In a trained decoder, SmolLM2, [the first token makes keys
+# uneven](column_dominance_details.py#the-first-token-of-a-trained-decoder), and a mean that its inputs share makes queries more so.
+# So we know a way to columns that a decoder has and an encoder lacks. Whether
 # it made the columns of trained decoders is open.
 #
 # ## What it means for you

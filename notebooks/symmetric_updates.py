@@ -169,7 +169,7 @@ def score_by_correlation(updates: list[RandomUpdates], measured: float, d: int) 
     panel.legend(fontsize="small")
     caption = r"""An update is as symmetric as its coefficients $\beta_{ij}$ and $\beta_{ji}$ agree. The cross marks the
     $\rho$ of exact gradients of masked training at random weights, mean over models; of other causes of symmetry it says
-    nothing."""
+    nothing. Single draws scatter about the line."""
     alt = """Scatter plot of the symmetry score of updates against the correlation of the two coefficients of a pair. The
     points follow the diagonal from -1 to 1. A marked point, measured at random weights, lies near the middle, at a
     correlation of about 0."""
@@ -382,7 +382,7 @@ def agreement_at_random_weights(seed=0):
 show(agreement_at_random_weights(seed=seed), unfolded=True)
 
 # %% [markdown]
-# The gradient $G$ can be symmetric all the same, by pairs of a position with itself, positions that share an embedding, and
+# The gradient $G$ of $\Wqk$ can be symmetric all the same, by pairs of a position with itself, positions that share an embedding, and
 # embeddings that are not orthogonal. With masks it is the shared embedding that counts, as all masked positions have one. So
 # masked training at random weights has the score {glue:text}`score-masked` without any agreement of two predictions. Masked one
 # at a time, fewer positions share an embedding, and the score is {glue:text}`score-in-turn`.
@@ -495,10 +495,10 @@ show(symmetry_over_a_corpus(n_sequences=max(n_sequences, 1500), seed=seed))
 #
 # - Do not take a symmetric encoder for a proof of the theorem. Where its two predictions would come to agree in training is
 #   open. Look at [where its symmetry sits](positions.py) instead.
-# - Compare norms. Symmetric updates never remove what was skew at the start, they outgrow it ({prf:ref}`prop-2-4-frozen`).
-# - Ask what queries and keys read. Under gradient flow a small form first takes one direction of the gradient, and its score
-#   is the squared cosine of the two sides of it ({prf:ref}`prop-2-4-first-direction`).
-# - Do not call a decoder's updates skew because each pair comes in one order: a corpus has both.
+# - Compare the norm of the updates with that of the start. Symmetric updates never remove what was skew at the start, they outgrow it ({prf:ref}`prop-2-4-frozen`).
+# - Ask what queries and keys read first: a small form follows one direction of the gradient, on both sides or on one
+#   ({prf:ref}`prop-2-4-first-direction`).
+# - Do not call a decoder's updates asymmetric because each pair comes in one order: a corpus has both.
 #
 # The details have two more statements of the paper, on [norms of rows and
 # columns](symmetric_updates_details.py#norms-of-rows-and-columns-vary-alike-in-law-not-in-one-matrix) and on

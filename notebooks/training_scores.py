@@ -118,7 +118,7 @@ show(symmetry_in_training(), unfolded=True)
 # %% [markdown]
 # In this book's runs the encoder is ahead beyond the noise between seeds in {glue:text}`s-as-stated` of
 # {glue:text}`n-known` settings with three seeds or more, the decoder in none
-# ([every setting](training_scores_details.py#encoders-against-decoders)). Decoders stay near zero only if they are
+# ([every setting](training_scores_details.py#encoders-against-decoders)). Released decoders stay near zero only if they are
 # deep: the released ones of four layers end skew-symmetric, at $s$ between {glue:text}`skew-least` and
 # {glue:text}`skew-most`.
 
@@ -127,7 +127,7 @@ show(symmetry_in_training(), unfolded=True)
 @claim(
     "Section 4.1",
     "(decoders, symmetry)",
-    "decoders end almost non-symmetric",
+    "decoders of 12 layers end almost non-symmetric",
     Verdict.HOLDS,
 )
 def decoders_almost_non_symmetric():
@@ -155,8 +155,8 @@ def decoders_almost_non_symmetric():
 show(decoders_almost_non_symmetric())
 
 # %% [markdown]
-# While they train, symmetry grows in all released encoders. Here it does, too, wherever three seeds or more tell; where it
-# falls again, it had risen little ([what falls](training_scores_details.py#where-symmetry-falls-again)).
+# While they train, symmetry grows in all released encoders. In our runs it rises, too, wherever three seeds or more decide. A few
+# runs rise a little and fall back ([what falls](training_scores_details.py#where-symmetry-falls-again)).
 
 
 # %% tags=["remove-cell"]
@@ -218,8 +218,7 @@ show(growth_on_wikipedia(), growth_on_other_texts())
 # ## Whether decoders grow directional is undecided
 #
 # The decoder is to end with the more negative $d$. It does in {glue:text}`d-holds` of {glue:text}`n-released` released
-# pairs. Farther apart than random weights of such models are, at {glue:text}`scatter` spreads, is one pair:
-# {glue:text}`which-apart`.
+# pairs. Only one pair differs by more than {glue:text}`scatter` spreads of random weights: {glue:text}`which-apart`.
 
 
 # %%
@@ -336,8 +335,8 @@ show(columns_over_training())
 # ## Some layers of decoders are skew
 #
 # Of the squared norm of the most skew layer {glue:text}`skew-shares` is skew-symmetric, where a random matrix has half. How
-# much is *strongly*, the paper does not say; that these are the middle layers, our copy cannot show. [What else is said of
-# single layers](training_scores_details.py#layer-by-layer) no number at hand decides; one sentence is a slip.
+# much is *strongly*, the paper does not say; that these are the middle layers, our copy cannot show. The paper's [other
+# sentences on single layers](training_scores_details.py#layer-by-layer) cannot be decided by our numbers; one of them is a slip.
 
 
 # %% tags=["remove-cell"]

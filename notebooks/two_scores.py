@@ -19,7 +19,8 @@
 # matrix by two numbers. The *symmetry score* $s$ says how symmetric it is. The *directionality score* $d$ says whether its rows or
 # its columns are the long ones; below 0, columns dominate.
 #
-# **The symmetry score says what it should, once a printed factor 2 is dropped. The directionality score need not.** Let one of
+# **The symmetry score says what it should, once a printed factor 2 is dropped. The directionality score can have the wrong
+# sign.** Let one of
 # {glue:text}`n-strong` columns outgrow all others: $d$ tends to {glue:text}`limit`, as if rows dominated.
 
 # %% tags=["parameters"]
@@ -254,8 +255,8 @@ build_a_matrix(generator, gamma)
 # ## The sign is wrong for one strong column
 #
 # The strong column raises its own threshold. It also spreads the norms of *all* rows, since each row has one large entry. So
-# {glue:text}`share-over` % of the rows exceed their threshold by chance, and each counts with its whole norm. At $\gamma = 2$ they
-# outweigh the column from {glue:text}`n-positive` rows on, by [a limit for large
+# {glue:text}`share-over` % of the rows exceed their threshold by chance. With {glue:text}`n-positive` rows or more, at
+# $\gamma = 2$, their norms together exceed the one column's, by [a limit for large
 # $n$](two_scores_details.py#one-strong-column-norm-by-norm).
 
 

@@ -25,7 +25,7 @@ from attngeo.survey.positions import recorded as of_models
 
 FIRST = "positions_characters"
 AGAIN = (f"{FIRST}_new_seeds", f"{FIRST}_third")  # ask what FIRST found
-TITLES = {FIRST: "characters", AGAIN[0]: "new seeds", AGAIN[1]: "third time"}
+TITLES = {FIRST: "characters", AGAIN[0]: "characters, new seeds", AGAIN[1]: "characters, third time"}
 TITLES |= {"positions_pieces": "word pieces", "positions_pieces_longer": "word pieces, longer"}
 ARMS = ("mlm-learned", "mlm-rotary", "clm-learned", "clm-rotary")
 KINDS = {"learned": "table", "rotary": "rotary", "bias": "bias", "none": "none"}  # of positions, as figures name them
