@@ -331,6 +331,8 @@ def open_checkpoint(
     if not str(path_or_id).strip():  # an empty path is the current folder
         raise CheckpointError(f"there is no file or folder {str(path_or_id)!r}; check the path.")
     if subfolder and path.exists():
+        if not (path / subfolder).exists():  # no folder here is looked for on the Hub
+            raise CheckpointError(f"{path} has no folder {subfolder}; check its name.")
         path_or_id = path = path / subfolder
     if (gguf := gguf_path(path, adapter)) is not None:
         opened = GgufFile(gguf)

@@ -298,6 +298,7 @@ def test_a_subfolder(hub, attngeo, refused):
         assert opened.revision == ("" if name == folder(hub) else hub_server.COMMIT)
     assert len(json.loads(attngeo("score", NAME, "--subfolder", "weights/last", "--format", "json")[1])) == 3
     assert f"{NAME} has no none/config.json" in refused("score", NAME, "--subfolder", "none")
+    assert f"{folder(hub)} has no folder none" in refused("score", folder(hub), "--subfolder", "none")
 
 
 def test_the_command_scores_a_hub_id_where_it_may(hub, tmp_path, refused):
