@@ -114,8 +114,8 @@ pictured()
 # **Word pieces.** The first runs could not tell. In so few steps encoders with a table did not get off the ground: their held-out
 # loss stayed at {glue:text}`pieces-table` nats, near what the frequencies of pieces give, and their plan calls that undecided.
 # With {glue:text}`longer-times` times the steps they learn, and become symmetric. Outside position space their $s$ is
-# {glue:text}`longer-outside`. The plan calls this *in part*: the lower end, from {glue:text}`longer-seeds` seeds, is
-# {glue:text}`longer-low`, above 0 and not above {glue:text}`runs-enough`. Symmetry is not what makes these encoders good: the
+# {glue:text}`longer-outside`. The plan calls this *in part*: from {glue:text}`longer-seeds` seeds the lower end is
+# {glue:text}`longer-low`, above zero but short of what the plan asks. Symmetry is not what makes these encoders good: the
 # rotary ones end at {glue:text}`longer-rotary` nats, those with a table at {glue:text}`longer-table`.
 
 

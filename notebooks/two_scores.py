@@ -324,9 +324,9 @@ show(sign_of_directionality(seed=seed), unfolded=True)
 # - [Symmetry](two_scores_details.py#symmetry-of-random-matrices) has the mean $1 / n$, not the printed $8 / n$, and for normal
 #   entries a standard deviation of about $\sqrt 2 / n$. One random matrix in four has $s < 0$, but none of a few
 #   hundred rows is far from 0.
-# - [Directionality](two_scores_details.py#directionality-of-random-matrices) has the mean 0 and scatters widely: in random matrices
-#   of 256 rows [by](two_scores_details.py#the-spread-of-directionality) {glue:text}`spread-256`. In random heads of BERT-base
-#   it is [less](two_scores_details.py#heads), {glue:text}`head-spread`.
+# - [Directionality](two_scores_details.py#directionality-of-random-matrices) has the mean 0 and scatters widely. Its spread [with 256
+#   rows](two_scores_details.py#the-spread-of-directionality) is {glue:text}`spread-256`. In random heads of BERT-base it is
+#   [less](two_scores_details.py#heads), {glue:text}`head-spread`.
 #
 # The paper says that both scores of every layer are zero at initialisation (Section 4.1). Of symmetry that is true, to within about
 # $1/n$. Of directionality it is true of the mean, and not of a layer.

@@ -23,6 +23,7 @@ def page(tmp_path_factory, browser):
         f"<!doctype html><meta charset=utf-8>{scripts}<div class=bd-article>{long}{short}</div>",
         encoding="utf-8",
     )
+    browser.get_log("browser")  # of other pages
     browser.get(file.as_uri())
     return browser
 
