@@ -25,8 +25,10 @@ def summary(rows: Sequence[Row]) -> list[str]:
     for row in rows:
         if not is_dead(row):
             of["layers" if row["head"] == SUM else "heads"].append(row)
+    by_positions = DIMENSION in rows[0]  # whose table has neither directionality nor stars
+    shown = SHOWN[:1] if by_positions else SHOWN
     lines = [
-        f"median over {part} layers: " + ", ".join(f"{s} {median(row[s] for row in group):.4f}" for s in SHOWN)
+        f"median over {part} layers: " + ", ".join(f"{s} {median(row[s] for row in group):.4f}" for s in shown)
         for (part,), group in _grouped(of["layers"], "part")
     ]
     if dead:
@@ -36,6 +38,8 @@ def summary(rows: Sequence[Row]) -> list[str]:
         places += [f"{r['part']} layer {r['layer']} head {r['head']}" for r in heads]
         more = f" and {len(places) - 5} more" if len(places) > 5 else ""
         lines.append(f"queries or keys are zero and nothing is scored: {', '.join(places[:5])}{more}")
+    if by_positions:
+        return lines
     if any(map(without_law, rows)):
         return [*lines, "no z and no p: what random weights give is known without gains alone"]
     counts = []

@@ -96,7 +96,7 @@ def command(
             elif not is_quiet():
                 print(outcome, flush=True)
     for name, why in failed.items():
-        click.echo(f"{name}: {why}", err=True)
+        click.echo(f"{name}: {f'{why}'.removeprefix(f'{Path(name).name}: ')}", err=True)
     if failed:
         raise CheckpointError(f"{len(failed)} of {len(asked)} models not recorded; --resume tries again.")
 

@@ -147,9 +147,10 @@ def _stacks(
     if not name:
         raise CheckpointError("the config names no model_type; add the one that transformers uses.")
     if name not in architectures:
-        near = ", ".join(get_close_matches(name, architectures, 3, 0.7))
+        read = [known for known, entry in architectures.items() if not isinstance(entry, Refused)]
+        near = ", ".join(get_close_matches(name, read, 3, 0.7))
         raise CheckpointError(
-            f"model_type {name!r} is not among the {len(architectures)} that can be read"
+            f"model_type {name!r} is not among the {len(read)} that can be read"
             f"{f' (near: {near})' if near else ''}; where it differs from one of them by"
             f" name alone, read it as that (--as), else attngeo.register_architecture or --register adds"
             f" it."
