@@ -55,7 +55,7 @@ def _model(part: str, layers: pd.DataFrame) -> dict:
         "raw": packed(_levels(raw / abs(raw).max((1, 2), keepdims=True))),
         "entries": packed(_levels(found.entries / peaks)),
         "s": [round(float(s), 4) for s in found.symmetry],
-        "first": int(np.argsort(found.symmetry)[(len(found.symmetry) - 1) // 2]),  # the lower of two medians
+        "first": int(np.argsort(found.symmetry)[len(found.symmetry) // 2]),  # the upper of two medians
         "random": [round(law.mean, 4), round(law.half_width, 4)],
     }
 
@@ -87,7 +87,7 @@ def _still(models: dict, surveyed: pd.DataFrame) -> CaptionedFigure:
         "One sentence in MiniLM, an encoder, and SmolLM2, a decoder: $x_i^\\top W_{qk}\\, x_j$ from each word to each"
         " other, heads summed, less the means of rows and columns; biases and rotation are left out, and a decoder's"
         " mask hides what is above the diagonal. Dots are entries $m_{ij}$ of $W_{qk}$ against $m_{ji}$. Layers of"
-        f" median $s$ come first, the lower of two: {s['encoder']} and {s['decoder']}; in brackets stands what 95 % of"
+        f" median $s$ come first, the upper of two: {s['encoder']} and {s['decoder']}; in brackets stands what 95 % of"
         f" random weights have. Below, the {len(surveyed)} encoders"
         " and decoders whose weights were read here, medians over layers; sentence 1 is about released scores. The"
         f" encoder at {number(skew['symmetry'], 2)} is {skew['model']}, which turns spelling into sounds.",
