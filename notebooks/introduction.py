@@ -157,8 +157,8 @@ Markdown(
             "",
             f"Random weights of width 768 seldom exceed $s$ = {number(random, 3)}. Compare medians over layers of models that"
             " take positions the same way. Released rotary decoders have"
-            f" {number(rotary_decoders.min(), 2)} to {number(rotary_decoders.max(), 2)}, encoders with a table of positions, such as"
-            f" BERT's, {number(with_table.min(), 2)} to {number(with_table.max(), 2)}.",
+            f" {number(rotary_decoders.min(), 2)} to {number(rotary_decoders.max(), 2)}. Encoders with a table of positions,"
+            f" such as BERT's, have {number(with_table.min(), 2)} to {number(with_table.max(), 2)}.",
             "../use/score.md",
         ),
     )

@@ -16,8 +16,8 @@
 # # The symmetry of small encoders sits in how they read positions
 #
 # Many encoders add a *table* of position embeddings to their tokens, one row per place, so that $W_{qk} = W_q W_k^\top$ reads
-# places as well as words. We trained small encoders with such a table, and with *rotary* positions, which turn queries and
-# keys by their place and need no table.
+# places, too. We trained small encoders with such a table, and with *rotary* positions, which turn queries and keys by their
+# place.
 #
 # **On single characters the [score $s$](two_scores.py) is {glue:text}`s-table` with a table and {glue:text}`s-rotary` with
 # rotary positions. On word pieces it is {glue:text}`pieces-s-table` and {glue:text}`pieces-s-rotary`.** Outside the directions of

@@ -343,7 +343,7 @@ show(section_3_directionality_elsewhere(), directionality_of_the_halves())
 # these models objective and mask coincide.
 #
 # Directionality spreads widely at random, and yet is not noise. By Def. 3.2 of the paper the medians of
-# {glue:text}`n-outside` of these {glue:text}`n-stacks` stacks of layers lie outside the band of random weights; by chance
+# {glue:text}`n-outside` of these {glue:text}`n-stacks` stacks of layers lie outside the band of random weights. By chance
 # {glue:text}`n-by-chance` would. By both formulas columns dominate in {glue:text}`decoders-columns` decoders, and in
 # {glue:text}`encoders-columns` encoders. But narrow models have wide bands, in which much can hide.
 #
