@@ -19,11 +19,10 @@
 # An *encoder* fills in hidden words from both sides, a *decoder* predicts the next word. Attention scores token $j$
 # for token $i$ by $x_i^\top W_{qk}\, x_j$, with $W_{qk} = W_q W_k^\top$. {cite:t}`saponati2025` say that training makes
 # $W_{qk}$ symmetric in encoders and lets few columns dominate in decoders, and that encoders which start symmetric train faster.
-# Two scores measure $W_{qk}$.
 #
-# - **Symmetry** $s$ is 1 if $W_{qk}$ is its own mirror image, $-1$ if it is the negative of it, near 0 at random.
-# - **Directionality** $d$ compares unusually long rows (queries) and columns (keys); below 0, columns are said to weigh
-#   more.
+# - **Symmetry** $s$ is 1 if $W_{qk}$ is its mirror image, $-1$ if it is the negative, near 0 at random.
+# - **Directionality** $d$ compares unusually long rows (queries) and columns (keys); below 0, columns weigh more, they
+#   say.
 
 # %% tags=["remove-cell"]
 import numpy as np

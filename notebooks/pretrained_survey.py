@@ -15,12 +15,12 @@
 # %% [markdown]
 # # Encoders are more symmetric; directionality separates only released language scores
 #
-# An *encoder* sees a sequence in both directions, a *decoder* only what came before. In open models, says the paper
-# {cite}`saponati2025` (Section 3), encoders are more symmetric, decoders more directional.
+# An *encoder* sees a sequence in both directions, a *decoder* only what came before. Encoders, says the paper
+# {cite}`saponati2025` (Section 3), are more symmetric, decoders more directional.
 #
-# **Of symmetry this holds: among released scores of language models the encoder is ahead in {glue:text}`pairs-s` of pairs,
-# on weights that we read in {glue:text}`share-s`.** Of directionality it holds among released language scores, in
-# {glue:text}`pairs-d` of pairs, by a formula that the paper does not state. On our weights it is
+# **Of symmetry this holds: among released language scores the encoder is ahead in {glue:text}`pairs-s` of pairs,
+# on weights that we read in {glue:text}`share-s`.** Of directionality it holds among these scores, in
+# {glue:text}`pairs-d` of pairs, by a formula that is not stated. On our weights it is
 # {glue:text}`share-d-tables` by that formula and {glue:text}`share-d` by the paper's: too few families to decide.
 
 # %% tags=["parameters"]
@@ -344,8 +344,8 @@ show(section_3_directionality_elsewhere(), directionality_of_the_halves())
 #
 # Directionality spreads widely at random, and yet is not noise. By Def. 3.2 of the paper the medians of
 # {glue:text}`n-outside` of these {glue:text}`n-stacks` stacks of layers lie outside the band of random weights. By chance
-# {glue:text}`n-by-chance` would. By both formulas columns dominate in {glue:text}`decoders-columns` decoders, and in
-# {glue:text}`encoders-columns` encoders. But narrow models have wide bands, in which much can hide.
+# {glue:text}`n-by-chance` would. By both formulas columns dominate in {glue:text}`decoders-columns` decoders. They do
+# in {glue:text}`encoders-columns` encoders. But narrow models have wide bands, in which much can hide.
 #
 # ## Place your bet
 #
