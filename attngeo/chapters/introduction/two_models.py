@@ -80,7 +80,8 @@ def _still(models: dict, surveyed: pd.DataFrame) -> CaptionedFigure:
     s = {part: number(model["s"][model["first"]], 2) for part, model in models.items()}
     higher = surveyed.groupby("part")["symmetry"].median()
     median = {part: number(higher[part], 2) for part in MODELS}
-    skew = surveyed.query("part == 'encoder' and symmetry < 0").iloc[0]
+    (skew,) = surveyed.query("part == 'encoder' and symmetry < 0").itertuples()
+    assert skew.model == "BART g2p"  # of which the caption says what it does
     return CaptionedFigure(
         figure,
         "fig-two-models",
@@ -90,7 +91,7 @@ def _still(models: dict, surveyed: pd.DataFrame) -> CaptionedFigure:
         f" median $s$ come first, the upper of two: {s['encoder']} and {s['decoder']}; in brackets stands what 95 % of"
         f" random weights have. Below, the {len(surveyed)} encoders"
         " and decoders whose weights were read here, medians over layers; sentence 1 is about released scores. The"
-        f" encoder at {number(skew['symmetry'], 2)} is {skew['model']}, which turns spelling into sounds.",
+        f" encoder at {number(skew.symmetry, 2)} is {skew.model}, which turns spelling into sounds.",
         "Two heat maps of the words of a sentence, roughly mirrored at the diagonal for the encoder, not for the"
         " decoder, and dots of the symmetry of surveyed models, medians"
         f" {median['encoder']} for encoders and {median['decoder']} for decoders.",
