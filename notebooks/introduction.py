@@ -167,26 +167,21 @@ Markdown(
 two_models()
 
 # %% tags=["remove-input"]
-each = "The claims of the paper one by one, with what the checks say"
-Markdown(f":::::{{dropdown}} {each}\n{cards(paper)}\n:::::\n{legend()}")
-
-# %% [markdown]
-# All judgements are listed by [status](status.py), what does not hold as printed by the [errata](errata.py).
-#
-# ## Score, cite, read on
-#
-# In a checkout of this book, with Python 3.10 or later, `pip install .` brings `attngeo score MODEL -o x.json`, where MODEL
-# is a Hub id or a folder. Paste what `x.json` holds into the figure above: nothing is uploaded.
-#
-# Cite the paper for the theorems and scores, and this project for a check, a measurement or the package.
+each = "The claims of the paper one by one, with what the checks say and what the badges mean"
+Markdown(f":::::{{dropdown}} {each}\n{cards(paper)}\n\n{legend()}\n:::::")
 
 # %% tags=["remove-input"]
 bibtex = citations.of_the_paper(root() / "book" / "references.bib")
 book = citations.of_this_book(root(), commit(root()))
-Markdown(f"````{{dropdown}} BibTeX\n```bibtex\n{bibtex}\n\n{book}\n```\n{citations.links(root())}\n````")
+to_cite = "Cite the paper for its theorems and scores, this project for a check or a measurement"
+Markdown(f"````{{dropdown}} {to_cite}\n```bibtex\n{bibtex}\n\n{book}\n```\n{citations.links(root())}\n````")
 
 # %% [markdown]
+# - **An engineer:** in a checkout of this book, with Python 3.10 or later, `pip install .` brings
+#   `attngeo score MODEL -o x.json`, where MODEL is a Hub id or a folder. Paste what `x.json` holds into the figure above:
+#   nothing is uploaded.
 # - **Ten minutes:** the figures of [](pretrained_survey.py) and [](positions.py).
 # - **A student:** the chapters in their order, from [](two_scores.py) on; symbols are in [](../notation.md), and
 #   [the animations](../references.md#the-animations-of-the-papers-web-page) of the paper's web page can be played.
-# - **An author of the paper:** the [errata](errata.py) by consequence, the [printed scores](printed_scores.py) row by row.
+# - **An author of the paper:** the [errata](errata.py) by consequence, [all judgements](status.py), the
+#   [printed scores](printed_scores.py) row by row.

@@ -40,9 +40,8 @@ def badge(verdict: str, supported: bool = True) -> str:
 
 
 def legend() -> str:
-    """What every badge means, folded (MyST)."""
-    rows = (f"- {badge(verdict.value)} {words}" for verdict, words in MEANINGS.items())
-    return "\n".join(["::::{dropdown} What the badges mean", *rows, "::::"])
+    """A list of what every badge means (MyST)."""
+    return "\n".join(f"- {badge(verdict.value)} {words}" for verdict, words in MEANINGS.items())
 
 
 class Row(NamedTuple):

@@ -127,7 +127,7 @@ def test_a_pair_of_words_is_read_in_both_models(browser, tmp_path):
 
 def test_a_table_of_scores_is_pasted_and_nothing_else(browser, tmp_path):
     stage = open_interactive(browser, tmp_path, two_models())
-    box, answer = (stage.find_element(By.CSS_SELECTOR, f".ia-yours {of}") for of in ("textarea", ".ia-said"))
+    box, answer = (stage.find_element(By.CSS_SELECTOR, of) for of in (".ia-yours textarea", ".ia-controls + .ia-said"))
 
     def paste(text):
         browser.execute_script(

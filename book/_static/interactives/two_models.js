@@ -34,7 +34,7 @@ attngeo.interactive("two_models", (stage, data) => {
     const slider = attngeo.slider(`Layer of ${name}`, { min: 0, max: s.length - 1, value: first, say: (layer) => `${layer + 1} of ${s.length}` }, () => { draw(); mark(); });
     const node = element(
       "div", { "data-model": part },
-      element("p", { class: "ia-title" }, `${name}, ${part === "encoder" ? "an encoder" : "a decoder"}: s `, score, ` (random ${number(random[0], 3)} ± ${number(random[1], 3)})`),
+      element("p", { class: "ia-title" }, `${name}, ${part === "encoder" ? "an encoder" : "a decoder"}: s `, score, element("small", {}, ` (random ${number(random[0], 3)} ± ${number(random[1], 3)})`)),
       element("div", { class: "ia-pair" }, grid.node, cloud.node), said, slider.node,
     );
     return [part, { node, draw, random, s: () => s[slider.value] }];
@@ -69,7 +69,7 @@ attngeo.interactive("two_models", (stage, data) => {
     named([[s, height[part]]]);
     label([Math.max(-room, Math.min(room, s)), 0.42], `${model}, ${part}: ${number(s)}`);
   };
-  const say = (at) => `${surveyed[at][0]}, ${surveyed[at][1]}`;
+  const say = (at) => surveyed[at][0];
   const first = Math.max(0, surveyed.findIndex(([model]) => model.startsWith("BERT base")));
   const models = attngeo.slider("Name a model", { min: 0, max: surveyed.length - 1, value: first, say }, name);
   strip.node.addEventListener("pointermove", (event) => {
@@ -116,8 +116,9 @@ attngeo.interactive("two_models", (stage, data) => {
   box.addEventListener("input", show);
 
   stage.append(
-    attngeo.panels(...Object.values(panels)), strip.node, models.node,
-    element("div", { class: "ia-control ia-yours" }, element("label", { for: "ia-yours" }, "Yours, from x.json"), box, answer),
+    attngeo.panels(...Object.values(panels)), strip.node,
+    element("div", { class: "ia-controls" }, models.node, element("div", { class: "ia-control ia-yours" }, element("label", { for: "ia-yours" }, "Yours, from x.json"), box)),
+    answer,
   );
   choose(pair);
   mark();
