@@ -2,7 +2,8 @@
 
 import ast
 import types
-from functools import cache
+from functools import cache, partial
+from pkgutil import resolve_name
 from unittest.mock import patch
 
 import torch
@@ -55,10 +56,12 @@ def refused_by(page: str, claim: str, name: str, wrong: object) -> list[str]:
         page: the notebook.
         claim: the claim's function. It is judged without the error first, so that what cached functions draw is drawn.
         name: what is replaced, of the page; ``module.attribute`` with its full path elsewhere.
-        wrong: what it is replaced by.
+        wrong: what it is replaced by; a function whose first parameter is ``right`` is given what it replaces.
     """
-    right, module = result(page, claim), notebook(page)
+    before, module = result(page, claim), notebook(page)
+    if isinstance(wrong, types.FunctionType) and wrong.__code__.co_varnames[:1] == ("right",):
+        wrong = partial(wrong, resolve_name(name) if "." in name else getattr(module, name))
     with patch(name, wrong) if "." in name else patch.object(module, name, wrong):
         judged = getattr(module, claim)()
-    verdict = [] if judged.verdict is right.verdict else [str(judged.verdict)]
+    verdict = [] if judged.verdict is before.verdict else [str(judged.verdict)]
     return [c.quantity for c in judged.comparisons if not c.holds] + verdict

@@ -1,14 +1,10 @@
-"""Speed of the scores against forming W_qk, as ratios within one run, and their memory (``make benchmarks``).
+"""Speed of the scores against forming W_qk, as ratios within one run (``make benchmarks``).
 
 All ways take turns, on one thread, and are timed by the processor time of that thread: other work on the machine, which
 wall clocks and waiting threads show, then counts for none. Beside them stands what the machine allows: one product of
 two square matrices of the same size and type.
 """
 
-import os
-import re
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from contextlib import contextmanager
@@ -138,47 +134,3 @@ def test_other_ways_to_float32(record):
         took = seconds["three" if way is ways["three bfloat16 products, summed in float32"] else name]
         reference = {key: seconds[key] for key in ("released", "product")}
         record.append({"way": name, "d": d, "seconds": {"ours": took, **reference}, "errors": errors})
-
-
-PEAK = """
-import ctypes, torch
-from attngeo import BilinearForm, score, score_heads
-torch.set_num_threads(1)
-libc = ctypes.CDLL(None)
-q, k = (torch.empty(h * 128, {d}, dtype=torch.bfloat16).normal_() for h in ({heads}, {kv_heads}))
-{function}(BilinearForm.from_linear(q[:256, :256].clone(), k[:256, :256].clone(), d_head=128))
-form = BilinearForm.from_linear(q, k, d_head=128)
-libc.malloc_stats()
-{function}(form)
-libc.malloc_stats()
-"""
-
-
-def extra_mebibytes(d: int, heads: int, kv_heads: int, function: str) -> float:
-    """Peak memory of scoring one bf16 layer beyond the layer itself, in a fresh process (Linux with glibc).
-
-    The allocator itself is asked: with every block above 64 KiB mapped on its own, its peak of mapped bytes is that of
-    all tensors, the scratch of the matrix libraries included. Resident memory would mislead where the system moves
-    pages in and out.
-    """
-    code = PEAK.format(d=d, heads=heads, kv_heads=kv_heads, function=function)
-    env = os.environ | {"GLIBC_TUNABLES": "glibc.malloc.mmap_threshold=65536"}
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env).stderr
-    before, after = re.findall(r"max mmap bytes\s*=\s*(\d+)", said)
-    return (int(after) - int(before)) / 2**20
-
-
-@pytest.mark.parametrize(
-    ("function", "d", "heads", "kv_heads", "limit"),
-    [
-        ("score", 8192, 64, 64, 16),
-        ("score_heads", 8192, 64, 64, 32),
-        ("score", 16384, 128, 8, 256),
-        ("score_heads", 16384, 128, 8, 256),
-    ],
-)
-def test_memory_beyond_the_layer(record, function, d, heads, kv_heads, limit):
-    """Scoring a layer costs little memory beyond its own q and k, also at the size of Llama-3.1-405B."""
-    extra = extra_mebibytes(d, heads, kv_heads, function)
-    record.append({"function": function, "d": d, "heads": heads, "key_heads": kv_heads, "mebibytes": round(extra, 1)})
-    assert extra <= limit

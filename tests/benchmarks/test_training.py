@@ -19,8 +19,7 @@ from attngeo.training.config import configure
 from attngeo.training.corpora.documents import Corpus
 from attngeo.training.corpora.tokens import TokenSet
 from attngeo.training.corpora.vocabulary import Vocabulary
-from attngeo.training.recorder import Recorder
-from attngeo.training.train import _model, _trainer, train, trainer_arguments
+from attngeo.training.train import _model, _trainer, trainer_arguments
 
 BLOCK, BATCH, STEPS, FILL = 128, 32, 4, 0.72
 ROUNDS = 3  # the two sides take turns
@@ -115,22 +114,3 @@ def test_tokens_per_second_against_the_released_configuration(record, vocab_size
     ratio = (tokens / fast) / (filled * tokens / slow)
     record.append({"vocabulary": vocab_size, "ours": tokens / fast, "released": filled * tokens / slow})  # tokens/s
     assert ratio > goal
-
-
-def test_recording_takes_less_than_a_hundredth_of_the_time(record, tmp_path, monkeypatch):
-    monkeypatch.setenv("ATTNGEO_CACHE", str(tmp_path / "cache"))
-    settings = {"preset": "toy", "text": "spaced", "vocab_size": 256, "max_characters": 200_000, "steps": 100}
-    config = configure({**settings, "block_size": 32, "batch_size": 64, "checkpoint_every": 0})
-    scored, spent = Recorder._scored, []
-
-    def timed(self, step):
-        began = time.perf_counter()
-        rows = scored(self, step)
-        spent.append(time.perf_counter() - began)
-        return rows
-
-    monkeypatch.setattr(Recorder, "_scored", timed)
-    seconds = train(config, tmp_path / "run").about["seconds"]
-    share = sum(spent) / seconds
-    record.append({"share": share, "record_every": config.record_every})
-    assert share < 0.01

@@ -3,12 +3,11 @@
 import torch
 from notebook_code import notebook
 
-page, details = notebook("bilinear_form"), notebook("bilinear_form_details")
-softmax_rows, rotation, form_at_offset = page.softmax_rows, details.rotation, details.form_at_offset
+rotation = notebook("bilinear_form_details").rotation
 
 
-def small_suppressed(raw):
-    return softmax_rows(raw.abs())
+def small_suppressed(right, raw):
+    return right(raw.abs())
 
 
 def of_symmetric_s(wq):
@@ -16,6 +15,11 @@ def of_symmetric_s(wq):
     return wq @ torch.stack([(s + s.T) @ rotation(1, 6) for s in torch.arange(108.0).double().view(3, 6, 6)])
 
 
+def of_one_rate(right, m, n):
+    return torch.block_diag(*[right(m, n)[:2, :2]] * 2, right(m, n)[4:, 4:])
+
+
+OF_HEADS = "heads_do_not_share_one_softmax"
 PLANTED = [
     ("scores_are_a_bilinear_form", "query_key_matrix", lambda wq, wk: wk @ wq.T),
     ("order_of_scores_is_kept", "softmax_rows", lambda raw: torch.softmax(raw, -2)),
@@ -32,21 +36,13 @@ PLANTED = [
     ("operators_are_not_idempotent", "factor", lambda m, x: torch.zeros(())),
     ("heads_add_up", "summed_heads", lambda q, k: torch.einsum("hic,hjc->ij", q, k.roll(1, 0))),
     ("heads_add_up", "summed_heads", lambda q, k: torch.einsum("hic,hjc->ij", q, k) / len(q)),
-    ("raw_sums_leave_the_hull", "coefficients", softmax_rows),
-    ("suppressed_scores", "softmax_rows", lambda raw: softmax_rows(raw).where(raw > 0, 1e-6)),
+    ("raw_sums_leave_the_hull", "coefficients", notebook("bilinear_form").softmax_rows),
+    ("suppressed_scores", "softmax_rows", lambda right, raw: right(raw).where(raw > 0, 1e-6)),
     ("suppressed_scores", "softmax_rows", small_suppressed),
     ("rotary_scores", "form_at_offset", lambda wq, wk, m: wq @ wk.T),
-    ("rotary_scores", "form_at_offset", lambda wq, wk, m: form_at_offset(wq, wk, -m)),
+    ("rotary_scores", "form_at_offset", lambda right, wq, wk, m: right(wq, wk, -m)),
     ("rotary_scores", "symmetric_neighbours", of_symmetric_s),
-    ("rotary_scores", "rotation", lambda m, n: torch.block_diag(*[rotation(m, n)[:2, :2]] * 2, rotation(m, n)[4:, 4:])),
-    (
-        "heads_do_not_share_one_softmax",
-        "multi_head_output",
-        lambda x, m, values, scale: softmax_rows(scale * (x @ m.sum(0) @ x.T)) @ x @ values.sum(0),
-    ),
-    (
-        "heads_do_not_share_one_softmax",
-        "multi_head_output",
-        lambda x, m, values, scale: (softmax_rows(scale * (x @ m @ x.T)) @ x @ values.roll(1, 0)).sum(0),
-    ),
+    ("rotary_scores", "rotation", of_one_rate),
+    (OF_HEADS, "multi_head_output", lambda right, x, m, v, scale: right(x, m.sum(0, True), v.sum(0, True), scale)),
+    (OF_HEADS, "multi_head_output", lambda right, x, m, values, scale: right(x, m, values.roll(1, 0), scale)),
 ]

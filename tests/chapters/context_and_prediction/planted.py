@@ -1,46 +1,48 @@
 """Errors planted in the claims of *Context and prediction*: the claim, what is replaced, by what, and what may fail."""
 
+from dataclasses import replace
+
 import torch
 from notebook_code import notebook
 
-from attngeo.gradients.rank_one import Role, token_column, token_row, token_update
-from attngeo.gradients.token_counts import Counts, MarkovChain, expected_counts, simulation, surplus
+from attngeo.gradients.rank_one import Role, token_row
+from attngeo.gradients.token_counts import Counts, MarkovChain, simulation
 
 details = notebook("context_and_prediction_details")
-both_sides, two_sided = details.both_sides, details.two_sided
 
 
-def from_zero(objective, marginals):
+def from_zero(right, objective, marginals):
     """Equations S74, S75 with k from 0, a position before the first one counted like the first."""
-    right = expected_counts(objective, marginals)
-    return Counts(right.context + len(marginals) * marginals[0], right.predicted - marginals[0])
+    counts = right(objective, marginals)
+    return Counts(counts.context + len(marginals) * marginals[0], counts.predicted - marginals[0])
 
 
-def upside_down(objective, marginals):
-    right = expected_counts(objective, marginals)
-    return Counts(right.predicted, right.context)
+def upside_down(right, objective, marginals):
+    counts = right(objective, marginals)
+    return Counts(counts.predicted, counts.context)
 
 
-def one_half(objective, marginals):
-    right = expected_counts(objective, marginals)
-    return Counts(right.context / 2, right.predicted)
+def one_half(right, objective, marginals):
+    counts = right(objective, marginals)
+    return replace(counts, context=counts.context / 2)
 
 
-def with_leading_n(objective, marginals, mask_rate):
+def with_leading_n(right, objective, marginals, mask_rate):
     """Equations S79, S80 as printed: ``N rho (N - 1) (1 - rho) sum_k Pr[t_k = t]``."""
-    right = expected_counts(objective, marginals, mask_rate)
-    return Counts(right.context * len(marginals), right.predicted * len(marginals))
+    return times(len(marginals), right(objective, marginals, mask_rate))
 
 
-def with_n_partners(objective, marginals, mask_rate):
-    right = expected_counts(objective, marginals, mask_rate)
-    n = len(marginals)
-    return Counts(right.context * n / (n - 1), right.predicted * n / (n - 1))
+def with_n_partners(right, objective, marginals, mask_rate):
+    return times(len(marginals) / (len(marginals) - 1), right(objective, marginals, mask_rate))
 
 
-def transposed_prediction(beta, x, position, role):
+def times(factor, counts):
+    return Counts(factor * counts.context, factor * counts.predicted)
+
+
+def transposed_prediction(right, beta, x, position, role):
     """Equation S50 as printed."""
-    update = token_update(beta, x, position, role)
+    update = right(beta, x, position, role)
     return update.T if role is Role.PREDICTION else update
 
 
@@ -55,25 +57,21 @@ def early_cycle():
 
 
 PLANTED = [
-    ("objectives_definition", "chain_rule", both_sides),
-    ("bidirectional_factorisation", "two_sided", lambda joint: two_sided(joint**2)),
+    ("objectives_definition", "chain_rule", details.both_sides),
+    ("bidirectional_factorisation", "two_sided", lambda right, joint: right(joint**2)),
     ("bidirectional_factorisation", "both_sides", lambda joint: joint),
     ("attended_is_not_conditioned", "attended_matrix", lambda objective, n: torch.ones(n, n).tril(-1).bool()),
     ("token_contributions", "token_update", transposed_prediction, "relative error"),
     ("token_contributions", "token_column", token_row, "largest difference in a column"),
-    (
-        "column_of_context",
-        "token_column",
-        lambda beta, x, position, role, k: token_column(beta.roll(-1, 1), x, position, role, k),
-    ),
+    ("column_of_context", "token_column", lambda right, beta, *at: right(beta.roll(-1, 1), *at)),
     (
         "row_of_context",
         "token_row",
-        lambda beta, x, position, role, m: token_row(beta, x, position, Role.PREDICTION, m),
+        lambda right, beta, x, i, role, m: right(beta, x, i, Role.PREDICTION, m),
     ),
     ("rows_and_columns_exchanged", "token_column", token_row),
     ("rows_and_columns_exchanged", "token_update", transposed_prediction),
-    ("dimension_of_contribution", "token_update", lambda *at: token_update(*at) + token_update(*at).T),
+    ("dimension_of_contribution", "token_update", lambda right, *at: right(*at) + right(*at).T),
     ("roles_exchanged", "token_update", transposed_prediction),
     ("autoregressive_ratio", "expected_counts", upside_down),
     ("autoregressive_ratio", "expected_counts", from_zero),
@@ -86,5 +84,5 @@ PLANTED = [
     ("correlation_is_irrelevant", "simulation", drifting, r"$\mu_c - \mu_p$, correlated"),
     ("correlation_is_irrelevant", "expected_counts", upside_down, r"$\mu_c - \mu_p$, ind"),
     ("preceding_is_not_enough", "cycle", early_cycle, "largest |ratio"),
-    ("sign_of_the_ratio", "surplus", lambda counts, token: -surplus(counts, token)),
+    ("sign_of_the_ratio", "surplus", lambda right, counts, token: -right(counts, token)),
 ]

@@ -3,7 +3,10 @@
 import json
 
 import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
+from attngeo import BilinearForm, score, score_heads
 from attngeo.chapters.cost import measured
 
 
@@ -33,3 +36,25 @@ def test_ratios_are_of_medians(recorded):
 def test_the_page_has_what_it_reads():
     assert set(measured.layers()["dtype"]) == {"float32", "bfloat16"}
     assert measured.other_ways()["products"].notna().all() and len(measured.everything_else()) >= 7
+
+
+class Largest(TorchDispatchMode):
+    """The largest tensor that torch makes meanwhile, in bytes."""
+
+    most = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        made = function(*args, **kwargs or {})
+        if isinstance(made, torch.Tensor) and not function.is_view:
+            self.most = max(self.most, made.nbytes)
+        return made
+
+
+@pytest.mark.parametrize("of", [score, score_heads])
+def test_the_matrix_of_a_layer_is_never_held(of):
+    generator = torch.Generator().manual_seed(0)
+    q, k = (torch.randn(heads * 128, 2048, generator=generator).bfloat16() for heads in (16, 4))
+    form = BilinearForm.from_linear(q, k, d_head=128)
+    with Largest() as seen:
+        of(form)
+    assert 0 < seen.most <= form.wq.nbytes  # half of the matrix in float32

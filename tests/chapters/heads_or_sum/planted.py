@@ -4,10 +4,10 @@ import math
 
 from notebook_code import notebook
 
-from attngeo.chapters.heads_or_sum import Overlaps
+from attngeo.chapters.heads_or_sum import Overlaps, parts
 
 page = notebook("heads_or_sum")
-overlaps, parts, ratio, recorded = page.overlaps, page.parts, page.ratio, page.evidence()
+recorded = page.evidence()
 layers, survey = recorded.layers, recorded.survey
 of_encoders = layers["part"] == "encoder"
 
@@ -21,17 +21,17 @@ def of_survey(rows):
     return lambda: recorded._replace(survey=rows)
 
 
-def transposed(form):
+def transposed(right, form):
     """The heads' forms in place of their transposes, and the other way round."""
-    return Overlaps(overlaps(form).products, overlaps(form).traces)
+    return Overlaps(right(form).products, right(form).traces)
 
 
-def one_head(form):
-    return Overlaps(overlaps(form).traces.diagonal().diag(), overlaps(form).products)
+def one_head(right, form):
+    return Overlaps(right(form).traces.diagonal().diag(), right(form).products)
 
 
 def with_part(name, made_of):
-    return lambda **sums: parts(**sums) | {name: made_of(sums)}
+    return lambda right, **sums: right(**sums) | {name: made_of(sums)}
 
 
 SUM = "score_of_a_sum"
@@ -47,7 +47,7 @@ PLANTED = [
     (SUM, "parts", with_part("factor", lambda sums: sum(sums.values()))),
     (SUM, "parts", with_part("symmetry", lambda sums: sums["own_trace"] / sums["own_square"])),
     (SUM, "parts", with_part("symmetric_gain", lambda sums: parts(**sums)["skew_gain"])),
-    (SUM, "ratio", lambda s: math.sqrt(ratio(s))),
+    (SUM, "ratio", lambda right, s: math.sqrt(right(s))),
     (HEADS, "evidence", changed(heads=0.1)),
     (HEADS, "evidence", changed(heads=-layers["heads"])),
     (HEADS, "evidence", of_survey(survey[several])),

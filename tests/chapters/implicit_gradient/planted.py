@@ -4,10 +4,18 @@ import torch
 from notebook_code import notebook
 
 page, details = notebook("implicit_gradient"), notebook("implicit_gradient_details")
-BETA = "attngeo.gradients.toy_transformer.LayerGradient.beta"
-without_softmax = property(page.printed_beta)
-beyond = "step_beyond_the_definition"
+BETA, without_softmax = "attngeo.gradients.toy_transformer.LayerGradient.beta", property(page.printed_beta)
 
+
+def one_row(beta, n):
+    return torch.where(torch.arange(beta.shape[-1])[:, None] == n, beta, 0.0)
+
+
+def turned_back(right, head, beta):
+    return right(head._replace(turns=head.turns.mT), beta)
+
+
+NOT_ALONG, beyond = "update_is_not_proportional", "step_beyond_the_definition"
 PLANTED = [
     ("forward_and_backward", BETA, without_softmax),
     ("loss_sign", "SIGN", 1),
@@ -17,26 +25,18 @@ PLANTED = [
     ("jacobian_of_later_layers", "product_of_jacobians", details.sum_of_jacobians),
     ("gradient_is_sum_of_rank_one", BETA, without_softmax),
     ("coefficients_without_softmax", BETA, without_softmax),
-    (
-        "rows_of_one_loss",
-        "rows_that_count",
-        lambda beta, n: torch.where(torch.arange(beta.shape[-1])[:, None] == n, beta, 0.0),
-    ),
+    ("rows_of_one_loss", "rows_that_count", one_row),
     ("pairs_that_count", "query_side", lambda x: x.roll(-1, 0)),
     ("pairs_that_count", "share_of_queries", lambda beta, queries: 0.0),
     ("step_through_factors", "second_order", lambda form, g: 1e-9 * g),
     ("step_through_factors", "second_order", lambda form, g: g @ form.wq @ form.wk.mT @ g),
-    ("update_is_not_proportional", "alignment", lambda d, d_head: 1.0),
-    ("update_is_not_proportional", "kept_symmetry", lambda d, d_head, share: 1.0),
-    ("update_is_not_proportional", "alignment", lambda d, d_head: (2 * d_head / (d + 2 * d_head)) ** 0.5),
-    ("update_is_not_proportional", "kept_symmetry", lambda d, d_head, share: (2 * d_head + 1) / (d + 2 * d_head + 1)),
+    (NOT_ALONG, "alignment", lambda d, d_head: 1.0),
+    (NOT_ALONG, "kept_symmetry", lambda d, d_head, share: 1.0),
+    (NOT_ALONG, "alignment", lambda d, d_head: (2 * d_head / (d + 2 * d_head)) ** 0.5),
+    (NOT_ALONG, "kept_symmetry", lambda d, d_head, share: (2 * d_head + 1) / (d + 2 * d_head + 1)),
     (beyond, "bias_term", lambda head, beta: torch.outer(head.wq @ head.bk, head.x.T @ beta.sum(0))),
     (beyond, "bias_term", lambda head, beta: torch.outer(head.wq @ head.bq, head.x.T @ beta.sum(1))),
-    (
-        beyond,
-        "rotary_step",
-        lambda head, beta, right=details.rotary_step: right(head._replace(turns=head.turns.mT), beta),
-    ),
+    (beyond, "rotary_step", turned_back),
     ("terms_of_the_step", "left_factor", lambda w: w @ w[: w.shape[1]].mT @ w.mT),
     ("first_adam_step", "first_direction", lambda gradient: gradient),
     ("step_of_several_heads", "every_head_its_own", details.heads_as_one),

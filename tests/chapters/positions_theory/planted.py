@@ -4,12 +4,8 @@ import torch
 from notebook_code import notebook
 
 from attngeo.bilinear.scores import symmetry_score
-from attngeo.gradients import position_block as block
 
 page = notebook("positions_theory")
-outside = page.outside
-BLOCK = "attngeo.gradients.position_block."
-right = {name: getattr(block, name) for name in ("kernel", "masked_coefficients", "causal_coefficients")}
 
 
 def euler(start, n_hidden, time, n_steps=4):
@@ -25,54 +21,43 @@ def without_row_mean(gamma, rate, scale=1.0):
     return scale * rate / n * torch.where(offsets == 0, 0.0, gamma[offsets + n - 1])
 
 
-def flipped(read_out, covariances):
-    return right["kernel"](read_out.T, covariances)
+def by_keys_seen(right, gamma, scale):
+    return right(gamma, scale) * torch.arange(1, 5)[:, None] / 4
 
 
-def both_ahead(read_out, covariances):
-    gamma = right["kernel"](read_out, covariances)
+def both_ahead(right, read_out, covariances):
+    gamma = right(read_out, covariances)
     return torch.cat([gamma[len(gamma) // 2 :].flip(0), gamma[len(gamma) // 2 + 1 :]])
 
 
+def both_sides(k, rate):
+    return rate / 4 * sum((4 - m) * 2 * k[m] for m in range(1, 4))
+
+
+def of_every_token(k, n):
+    return page.block.hidden_pair_rate(len(k), n) * k[0]
+
+
+BLOCK = "attngeo.gradients.position_block."
+UPDATE, GROW, FIRST = "update_between_positions", "from_zero_both_grow", "read_out_comes_first"
 PLANTED = [
-    ("update_between_positions", BLOCK + "hidden_pair_rate", lambda n, k: k * (n - k) / n**2, "masked"),
-    ("update_between_positions", BLOCK + "masked_coefficients", without_row_mean, "masked"),
-    (
-        "update_between_positions",
-        BLOCK + "causal_coefficients",
-        lambda gamma, scale: right["causal_coefficients"](gamma, scale) * torch.arange(1, 5)[:, None] / 4,
-        "causal",
-    ),
-    ("update_between_positions", BLOCK + "kernel", flipped),
+    (UPDATE, BLOCK + "hidden_pair_rate", lambda n, k: k * (n - k) / n**2, "masked"),
+    (UPDATE, BLOCK + "masked_coefficients", without_row_mean, "masked"),
+    (UPDATE, BLOCK + "causal_coefficients", by_keys_seen, "causal"),
+    (UPDATE, BLOCK + "kernel", lambda right, read_out, covariances: right(read_out.T, covariances)),
     ("one_symmetric_factor", BLOCK + "kernel", both_ahead, "any text, skew"),
     ("one_symmetric_factor", "centred_score", lambda a, k: symmetry_score(page.masked(a, k))),
     ("border", "border_term", lambda c, p: torch.zeros(5, 5).double(), "$s$ without"),
     ("border", "border_term", lambda c, p: torch.outer(c.sum(0) @ p, p.mean(0)), "$s$ without"),
-    ("border", "outside", lambda gamma, n: outside(gamma / 2, n), "the same against"),
+    ("border", "outside", lambda right, gamma, n: right(gamma / 2, n), "the same against"),
     ("one_sided_update", "seen", lambda n_hidden: torch.ones(4, 4, dtype=torch.bool)),
-    ("from_zero_both_grow", "flow", euler, "masked, 1 of 4 hidden: flow", "masked, 2"),
-    ("from_zero_both_grow", "between", lambda of, n: torch.eye(4).double()),
-    (
-        "first_read_out",
-        BLOCK + "masked_read_out",
-        lambda k, rate: rate / 4 * sum((4 - m) * 2 * k[m] for m in range(1, 4)),
-        "masked",
-    ),
+    (GROW, "flow", euler, "masked, 1 of 4 hidden: flow", "masked, 2"),
+    (GROW, "between", lambda of, n: torch.eye(4).double()),
+    ("first_read_out", BLOCK + "masked_read_out", both_sides, "masked"),
     ("first_read_out", BLOCK + "causal_read_out", lambda k: k[1:].mT.sum(0), "causal: step"),
-    (
-        "best_read_out",
-        BLOCK + "shown_variance",
-        lambda k, n: block.hidden_pair_rate(len(k), n) * k[0],
-        "1 of 4 hidden: slope",
-        "2 of 4 hidden: slope",
-    ),
-    ("read_out_comes_first", "evenness_before", lambda encoder: encoder["evenness"].iloc[0]),
-    (
-        "read_out_comes_first",
-        "read_outs",
-        lambda right=page.read_outs: right().assign(evenness=1.0),
-        "evenness at the end",
-    ),
+    ("best_read_out", BLOCK + "shown_variance", of_every_token, "1 of 4 hidden: slope", "2 of 4 hidden: slope"),
+    (FIRST, "evenness_before", lambda encoder: encoder["evenness"].iloc[0]),
+    (FIRST, "read_outs", lambda right: right().assign(evenness=1.0), "evenness at the end"),
     ("one_sided_read_out", "left_less_both", lambda stage, measure: page.Estimate(0.1, 0.05, 0.15), "evenness"),
     ("one_sided_read_out", "left_less_both", lambda **of: page.Estimate(-0.2, -0.3, -0.1)),
 ]

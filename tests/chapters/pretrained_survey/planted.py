@@ -1,13 +1,13 @@
 """Errors planted in the claims of *Pretrained models*: the claim, what is replaced, by what, and what may fail."""
 
 from dataclasses import replace
+from functools import partial
 
 from attngeo.bilinear.rows import SCORES
 from attngeo.chapters.pretrained_survey import measures
-from attngeo.survey.families import compared
 from attngeo.survey.released_results import released_results
 
-MEASURES = "attngeo.chapters.pretrained_survey.measures"
+MEASURES = "attngeo.chapters.pretrained_survey.measures."
 RESULTS, READ = released_results(), measures.recorded_weights()
 STACKS, S2 = READ.stacks, RESULTS["figure"] == "S2"
 HALVES = S2 & (RESULTS["part"] == "encoder")
@@ -19,14 +19,12 @@ def results(**columns):
     return "released_results", lambda: RESULTS.assign(**columns)
 
 
-def stacks(**columns):
+def stacks(of="", **columns):
     changed = replace(READ, stacks=STACKS.assign(**columns))
-    return "recorded_weights", lambda: changed
+    return f"{of}recorded_weights", lambda: changed
 
 
-def language(**columns):
-    changed = replace(READ, stacks=STACKS.assign(**columns))
-    return f"{MEASURES}.recorded_weights", lambda: changed
+language = partial(stacks, of=MEASURES)
 
 
 def moved(model, score, by=1e-5):
@@ -42,15 +40,14 @@ def exchanged(column):
     return results(**{column: RESULTS[column].map(OTHER).fillna(RESULTS[column])})
 
 
-def groups_exchanged(first, second, first_families, second_families):
+def groups_exchanged(right, first, second, first_families, second_families):
     return right(second, first, second_families, first_families)
 
 
-def compared_the_other_way(families, score):
-    return compared(families.assign(attention=families["attention"].replace(OTHER)), score)
+def compared_the_other_way(right, families, score):
+    return right(families.assign(attention=families["attention"].replace(OTHER)), score)
 
 
-right = measures.separation
 minus = results(s=-RESULTS["s"], d=-RESULTS["d"])
 apart = {score: STACKS[score] - (STACKS["attention"] == "causal") for score in SCORES if score != "symmetry"}
 by_definition = (STACKS["directionality"] + 2 * (STACKS["attention"] == "bidirectional")).rename("directionality")
@@ -67,7 +64,7 @@ PLANTED = [
     (IN_LANGUAGE[0], *exchanged("attention")),
     (DRAWN, *exchanged("drawn_as")),
     ("figure_s1_as_drawn", *exchanged("drawn_as")),
-    (DRAWN, f"{MEASURES}.separation", groups_exchanged),
+    (DRAWN, MEASURES + "separation", groups_exchanged),
     (IN_LANGUAGE[1], *language(directionality=STACKS["directionality_tables"])),
     (IN_LANGUAGE[1], *language(directionality_tables=STACKS["directionality"])),
     (DRAWN, *language(directionality=STACKS["directionality_tables"])),

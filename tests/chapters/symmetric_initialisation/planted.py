@@ -1,15 +1,12 @@
 """Errors planted in the claims of *Symmetric initialisation*: the claim, what is replaced, by what."""
 
-from functools import partial
-
 import torch
 from notebook_code import notebook
 from torch import nn
 
 from attngeo.chapters.symmetric_initialisation.starts import Setting
-from attngeo.claims.published import printed_table, released_curves, speed_ups_in_text
 
-right = notebook("symmetric_initialisation")
+BELOW_ZERO = notebook("symmetric_initialisation").BELOW_ZERO
 
 
 def indefinite(wq):
@@ -23,29 +20,28 @@ def berts(d, seed):
     return linear, linear
 
 
-def swapped(name, one, other="random"):
+def swapped(one, other="random"):
     """The settings that a function of the page gives, the runs of two starts exchanged."""
-    settings = getattr(right, name)
     swap = {one: other, other: one}
-    return lambda: [Setting({swap.get(a, a): arm for a, arm in s.arms.items()}, s.pairs, s.plan) for s in settings()]
+    return lambda right: [Setting({swap.get(a, a): arm for a, arm in s.arms.items()}, s.pairs, s.plan) for s in right()]
 
 
 def curves(**columns):
     """The released curves with other numbers, made of those that they have."""
-    return partial(released_curves().assign, **columns)
+    return lambda right: right().assign(**columns)
 
 
 def text(percent):
     """Sentences that state other speed-ups."""
-    return partial(speed_ups_in_text().replace, {"speed_up_percent": percent})
+    return lambda right: right().replace({"speed_up_percent": percent})
 
 
 def never(curves):
     return curves["persistent_percent"].where(curves["part"] == "encoder", 0.0)
 
 
-def starts_exchanged(number):
-    return printed_table(number).assign(symmetric_init=lambda t: ~t["symmetric_init"])
+def starts_exchanged(right, number):
+    return right(number).assign(symmetric_init=lambda t: ~t["symmetric_init"])
 
 
 touch = curves(first_crossing_percent=lambda c: c["first_crossing_percent"] - 2)
@@ -61,13 +57,13 @@ PLANTED = [
     ("symmetric_recipe", "tied_keys", lambda wq: -wq),
     (scale, "scale_factor", lambda d: 1 / d / 0.02**2),
     (scale, "released_projections", berts),
-    (plans, "of_plans", swapped("of_plans", "symmetric")),
-    (plans, "BELOW_ZERO", (*right.BELOW_ZERO, "confirm_encoder_plain")),
-    (plans, "BELOW_ZERO", right.BELOW_ZERO[1:]),
-    ("symmetry_at_equal_scale", "encoders", swapped("encoders", "symmetric", "released")),
-    ("released_start_on_recorded_runs", "encoders", swapped("encoders", "released")),
-    ("symmetrys_part_of_the_gain", "encoders", swapped("encoders", "default-linear")),
-    ("figure_s5_on_recorded_runs", "encoders", swapped("encoders", "released")),
+    (plans, "of_plans", swapped("symmetric")),
+    (plans, "BELOW_ZERO", (*BELOW_ZERO, "confirm_encoder_plain")),
+    (plans, "BELOW_ZERO", BELOW_ZERO[1:]),
+    ("symmetry_at_equal_scale", "encoders", swapped("symmetric", "released")),
+    ("released_start_on_recorded_runs", "encoders", swapped("released")),
+    ("symmetrys_part_of_the_gain", "encoders", swapped("default-linear")),
+    ("figure_s5_on_recorded_runs", "encoders", swapped("released")),
     (flow, "imbalance", lambda wq, wk: wq.T @ wq + wk.T @ wk),
     (flow, "imbalance", lambda wq, wk: wq @ wq.T - wk @ wk.T),
     (flow, "imbalance", lambda wq, wk: wq.T @ wq),
