@@ -25,8 +25,7 @@ class Server(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), handler)
         self.hub = hub
         self.url = f"http://127.0.0.1:{self.server_port}"
-        self.thread = threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True)
-        self.thread.start()
+        threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
 
     def handle_error(self, request, client_address) -> None:
         pass  # a client that leaves
@@ -46,7 +45,6 @@ class FakeHub:
         self.gated: set[str] = set()
         self.revisions = {"main", COMMIT}
         self.renamed: dict[str, str] = {}  # former id: present id
-        self.token = "right"
         self.served = 0  # bytes of bodies that the storage sent
         self.ranges: list[str] = []
         self.tokens_at_storage: list[str | None] = []
@@ -75,19 +73,24 @@ class FakeHub:
 
 
 class Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+    protocol_version, counts = "HTTP/1.1", False
 
     def log_message(self, *args) -> None:
         pass
 
-    def answer(self, status: int, body: bytes = b"", **headers: str) -> None:
+    def answer(self, status: int, body: bytes = b"", length: int | None = None, **headers: str) -> None:
+        """A body of the length announced, or another."""
+        length = len(body) if length is None else length
         self.send_response(status)
-        for name, value in headers.items():
+        for name, value in (headers | {"Content_Length": str(length)}).items():
             self.send_header(name.replace("_", "-"), value)
-        self.send_header("Content-Length", str(len(body)))
         self.end_headers()
+        if self.counts:
+            with self.server.hub.lock:  # counted first, so that who has the bytes finds them counted
+                self.server.hub.served += len(body)
         if self.command != "HEAD":
             self.wfile.write(body)
+            self.close_connection = len(body) != length
 
 
 class HubHandler(Handler):
@@ -100,7 +103,7 @@ class HubHandler(Handler):
         repository, path = f"{owner}/{name}", hub.root / owner / name / file
         if not (hub.root / owner / name).is_dir() or resolve != "resolve":
             return self.answer(401, X_Error_Code="RepoNotFound")
-        if repository in hub.gated and self.headers.get("Authorization") != f"Bearer {hub.token}":
+        if repository in hub.gated and self.headers.get("Authorization") != "Bearer right":
             return self.answer(401, X_Error_Code="GatedRepo")
         if revision not in hub.revisions:
             return self.answer(404, X_Error_Code="RevisionNotFound")
@@ -120,37 +123,20 @@ class HubHandler(Handler):
 
 
 class StorageHandler(Handler):
+    counts = True
+
     def do_GET(self) -> None:
         hub, asked = self.server.hub, self.headers.get("Range")
-        path = hub.root / self.path.strip("/")
-        size = path.stat().st_size
+        whole = (hub.root / self.path.strip("/")).read_bytes()
         with hub.lock:
             hub.ranges.append(asked)
             hub.tokens_at_storage.append(self.headers.get("Authorization"))
             fault = hub.faults.popleft() if hub.faults else None
         if asked is None:
-            return self.body(200, path.read_bytes(), size)
+            return self.answer(200, whole)
         first, last = map(int, asked.removeprefix("bytes=").split("-"))
-        self.span = f"bytes {first}-{last}/{size}"
-        with path.open("rb") as file:
-            file.seek(first)
-            data = file.read(last + 1 - first)
-        if fault is not None:
-            return fault(self, data)
-        return self.body(206, data, len(data), self.span)
-
-    def body(self, status: int, data: bytes, length: int, span: str | None = None) -> None:
-        """A body of the length announced, or another."""
-        self.send_response(status)
-        self.send_header("Content-Length", str(length))
-        if span:
-            self.send_header("Content-Range", span)
-        self.end_headers()
-        with self.server.hub.lock:  # counted first, so that who has the bytes finds them counted
-            self.server.hub.served += len(data)
-        self.wfile.write(data)
-        if len(data) != length:
-            self.close_connection = True
+        self.span, data = f"bytes {first}-{last}/{len(whole)}", whole[first : last + 1]
+        return self.answer(206, data, Content_Range=self.span) if fault is None else fault(self, data)
 
 
 def status(code: int, **headers: str) -> Fault:
@@ -165,7 +151,7 @@ def moved(handler: StorageHandler, data: bytes) -> None:
 
 def drop_after(count: int) -> Fault:
     """The connection breaks after so many bytes."""
-    return lambda handler, data: handler.body(206, data[:count], len(data), handler.span)
+    return lambda handler, data: handler.answer(206, data[:count], len(data), Content_Range=handler.span)
 
 
 def hang_up(handler: StorageHandler, data: bytes) -> None:
@@ -175,12 +161,12 @@ def hang_up(handler: StorageHandler, data: bytes) -> None:
 
 def whole_file(handler: StorageHandler, data: bytes) -> None:
     """No support for ranges: the file from its beginning."""
-    handler.body(200, data * 2, 2 * len(data))
+    handler.answer(200, data * 2)
 
 
 def other_range(handler: StorageHandler, data: bytes) -> None:
     """As many bytes, said to be from elsewhere."""
-    handler.body(206, data, len(data), "bytes 1-" + handler.span.partition("-")[2])
+    handler.answer(206, data, Content_Range="bytes 1-" + handler.span.partition("-")[2])
 
 
 def large_file(handler: StorageHandler, data: bytes) -> None:
