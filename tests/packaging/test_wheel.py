@@ -43,15 +43,12 @@ print(json.dumps({"missing": missing, "calls": found, "modules": modules, "file"
 """
 
 
-def declared(name: str, found: dict[str, metadata.Distribution]) -> dict[str, metadata.Distribution]:
-    """Distributions that a requirement brings without extras, by name."""
-    if name not in found:
-        found[name] = metadata.distribution(name)
-        for line in found[name].requires or ():
-            needed = Requirement(line)
-            if needed.marker is None or needed.marker.evaluate({"extra": ""}):
-                declared(needed.name, found)
-    return found
+def brought(distribution: metadata.Distribution, found: dict[str, metadata.Distribution]) -> None:
+    """Add what a distribution brings without extras, by name."""
+    for needed in map(Requirement, distribution.requires or ()):
+        if needed.name not in found and (needed.marker is None or needed.marker.evaluate({"extra": ""})):
+            found[needed.name] = metadata.distribution(needed.name)
+            brought(found[needed.name], found)
 
 
 @pytest.fixture(scope="module")
@@ -67,37 +64,29 @@ def wheel(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def described(wheel) -> str:
+def described(wheel) -> metadata.Distribution:
     """What a package index shows of the wheel."""
-    with ZipFile(wheel) as archive:
-        return archive.read(next(name for name in archive.namelist() if name.endswith("/METADATA"))).decode()
+    (found,) = metadata.distributions(path=[str(wheel)])
+    return found
 
 
 def test_links_of_the_long_description_lead_to_the_configured_address(described):
-    readme = described.partition("\n\n")[2]
+    readme = described.metadata.get_payload()
     assert "](https://example.org/we/attngeo/blob/main/book/use/score.md)" in readme
     assert re.findall(r"\]\((?!https?:|#)", readme) == []
 
 
 @pytest.fixture(scope="module")
-def requirements(described) -> list[Requirement]:
-    lines = [line.partition(": ")[2] for line in described.splitlines() if line.startswith("Requires-Dist: ")]
-    return [needed for needed in map(Requirement, lines) if needed.marker is None]
-
-
-@pytest.fixture(scope="module")
-def python(wheel, requirements, tmp_path_factory) -> Path:
+def python(wheel, described, tmp_path_factory) -> Path:
     """An environment with the wheel, and of the test's own packages those alone that the wheel's requirements bring."""
-    folder = tmp_path_factory.mktemp("fresh")
+    folder, needed = tmp_path_factory.mktemp("fresh"), {}
     venv.create(folder, with_pip=False, symlinks=True)
     python = folder / "bin" / "python"
     pip = [sys.executable, "-m", "pip", "--python", python, "install", "--no-deps", "--no-index", "-q"]
     subprocess.run([*pip, wheel], check=True, timeout=300)
     site = next(folder.glob("lib/python*/site-packages"))
-    brought: dict[str, metadata.Distribution] = {}
-    for needed in requirements:
-        declared(needed.name, brought)
-    for distribution in brought.values():
+    brought(described, needed)
+    for distribution in needed.values():
         for top in {file.parts[0] for file in distribution.files or ()} - {"..", "__pycache__"}:
             if not (site / top).exists():
                 (site / top).symlink_to(distribution.locate_file(top))
@@ -132,9 +121,9 @@ def used(python, tmp_path_factory) -> dict:
     return told | dict(zip(calls, told["calls"], strict=True)) | {"folder": folder}
 
 
-def test_the_package_alone_is_light_and_what_it_reads_travels(wheel, requirements):
+def test_the_package_alone_is_light_and_what_it_reads_travels(wheel, described):
     small = {"click", "filelock", "huggingface_hub", "jaxtyping", "msgspec", "numpy", "pyyaml", "rich", "safetensors"}
-    assert {needed.name for needed in requirements} == small | {"torch"}
+    assert {needed.name for needed in map(Requirement, described.requires) if not needed.marker} == small | {"torch"}
     with ZipFile(wheel) as archive:
         names = set(archive.namelist())
     kinds = {".yml", ".csv", ".html", ".js", ".mplstyle", ".typed"}

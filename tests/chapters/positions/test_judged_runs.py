@@ -1,43 +1,32 @@
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pandas as pd
 import pytest
+from made_runs import made_run
 from scipy import stats
 
 from attngeo.chapters import positions
 from attngeo.chapters.positions import ARMS, Outcome, judged, second_measures
 from attngeo.files.checkout import data
 from attngeo.runs.experiments import read_experiment
-from attngeo.runs.record import Run
 
 PLAN = read_experiment(data("runs", positions.FIRST))
 HOLDS = {"mlm-learned": 0.5, "mlm-rotary": 0.05, "clm-learned": 0.04, "clm-rotary": 0.2}
-STEPS = (0, 750, 1500)
-
-
-def a_run(planned, s, loss=2.0):
-    """Layers of s but one, which is far below; heads of s = 0.1 whatever the layer has; s and loss move evenly."""
-    noise = 0.01 * np.sin(planned.settings["seed"] + 10 * len(planned.arm) + ord(planned.arm[0]))
-    layers = [s + noise, s + noise, s + noise, s - (0.9 if planned.arm == "mlm-learned" else 0)]
-    scores = [
-        {"step": t, "layer": i, "head": h, "symmetry": t / 1500 * (x if h < 0 else 0.1), "directionality": 0.0}
-        for t in STEPS
-        for i, x in enumerate(layers)
-        for h in (-1, 0, 1)
-    ]
-    history = pd.DataFrame({"step": STEPS, "held_out_loss": [5.0, (5 + loss) / 2, loss]})
-    about = {"config": dict(planned.settings), "corpus": {"sha256": "0"}}
-    return Run(f"{positions.FIRST}/{planned.name}", about, history, pd.DataFrame(scores), {})
-
-
-def runs(levels, losses=None):
-    return [made(p.name, levels[p.arm], (losses or {}).get(p.arm, 2.0)) for p in PLAN.runs if p.arm in levels]
 
 
 @cache
-def made(name, s, loss):
-    return a_run(next(p for p in PLAN.runs if p.name == name), s, loss)
+def a_run(planned, s, loss):
+    """Layers of s but one, which is far below; heads of s = 0.1 whatever the layer has."""
+    layers = (s, s, s, s - (0.9 if planned.arm == "mlm-learned" else 0))
+    run = made_run(layers, loss=loss, **planned.settings)
+    run.scores.loc[run.scores["head"] == 0, "symmetry"] = 0.1
+    return replace(run, name=f"{positions.FIRST}/{planned.name}", about=run.about | {"config": planned.settings})
+
+
+def runs(levels, losses=None):
+    return [a_run(p, levels[p.arm], (losses or {}).get(p.arm, 2.0)) for p in PLAN.runs if p.arm in levels]
 
 
 def a_split(judgement, outside=0.1):
