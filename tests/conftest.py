@@ -15,7 +15,6 @@ for _name in list(os.environ):
         del os.environ[_name]
 os.environ |= {"HF_HUB_DISABLE_PROGRESS_BARS": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "OMP_NUM_THREADS": "1"}
 
-import re
 import shutil
 from pathlib import Path
 
@@ -35,19 +34,18 @@ settings.register_profile(
 )
 settings.load_profile("suite")
 
-CHAPTER = re.compile(r"^tests/chapters/(\w+)/|\[(\w+)\.\w+\]$")
+JUDGING = ("tests/chapters/", "tests/claims/")  # each claim is judged once, for all that is asked of it
 
 
 class Together(LoadScopeScheduling):
-    """Gives one worker what shares a fixture or a sample: a file, or a chapter's tests and its checks; in order."""
+    """Gives one worker what shares a fixture or a sample: a file, or all that asks for judged claims; in order."""
 
     def __init__(self, config, log=None):
         config.option.loadscopereorder = False
         super().__init__(config, log)
 
     def _split_scope(self, nodeid):
-        chapter = CHAPTER.search(nodeid)
-        return next(filter(None, chapter.groups())) if chapter else nodeid.partition("::")[0]
+        return "claims" if nodeid.startswith(JUDGING) else nodeid.partition("::")[0]
 
 
 def pytest_xdist_make_scheduler(config, log):

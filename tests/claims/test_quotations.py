@@ -1,6 +1,7 @@
 """What stands in quotation marks is the paper's, word for word, where we say it stands, with what it hedges with."""
 
 import re
+from functools import cache
 
 import jupytext
 import yaml
@@ -44,6 +45,7 @@ def said_on_page(path):
         yield paragraph, places(paragraph)
 
 
+@cache
 def said():
     """All texts that may quote, by where they are written."""
     pages = {path.name: [*said_on_page(path), *said_in_claims(path.stem)] for path in PAGES}
@@ -51,12 +53,9 @@ def said():
     return pages | {"statements.csv": [(title, set()) for title in STATEMENTS.title], "slips.csv": slips}
 
 
-SAID = said()
-
-
 def test_every_quotation_is_an_excerpt_of_the_place_that_is_named():
     assert [
-        (source, *fault) for source, texts in SAID.items() for text, at in texts for fault in strayed(text, at)
+        (source, *fault) for source, texts in said().items() for text, at in texts for fault in strayed(text, at)
     ] == []
 
 
@@ -77,7 +76,7 @@ def test_what_a_check_has_as_printed_quotes_the_paper():
 
 
 def test_every_excerpt_is_quoted():
-    quoted = [(q, at) for texts in SAID.values() for t, at in texts for q in quotations(t)]
+    quoted = [(q, at) for texts in said().values() for t, at in texts for q in quotations(t)]
     assert [(p, text) for p, text in EVERY if not any(p in at and contains(text, q) for q, at in quoted)] == []
 
 
@@ -95,23 +94,26 @@ def around(number):
         yield from places(f"{at}; Section {section}" + f"; Eqs. {equations}" * bool(equations))
 
 
-MISSING = [  # assumptions that the paper is said not to state: what holds, words for them, and where these would be
-    (name, given.corrected, phrase, {*around(given.statement), *places(f"{given.part}; {given.place}")})
-    for page in PAGES
-    for name in claims_of(page.stem)
-    for given in [result(page.stem, name)]
-    for phrase in given.missing
-]
+def missing():
+    """Assumptions that the paper is said not to state: what holds, words for them, and where these would be."""
+    for page in PAGES:
+        for name in claims_of(page.stem):
+            given = result(page.stem, name)
+            at = {*around(given.statement), *places(f"{given.part}; {given.place}")}
+            yield from ((name, given.corrected, phrase, at) for phrase in given.missing)
 
 
 def test_a_missing_assumption_is_named_in_what_holds_and_not_in_the_paper():
-    unnamed = [(n, phrase) for n, holds, phrase, _ in MISSING if not contains(holds, phrase)]
-    quoted = [(n, phrase, p) for n, _, phrase, at in MISSING for p, text in EVERY if p in at and contains(text, phrase)]
-    assert (unnamed, quoted) == ([], []) and MISSING
+    every = [*missing()]
+    unnamed = [(n, phrase) for n, holds, phrase, _ in every if not contains(holds, phrase)]
+    quoted = [(n, phrase, p) for n, _, phrase, at in every for p, text in EVERY if p in at and contains(text, phrase)]
+    assert (unnamed, quoted) == ([], []) and every
 
 
 def test_a_missing_assumption_is_nowhere_in_the_passages_that_would_have_it(paper):
-    assert [(n, phrase, p) for n, _, phrase, at in MISSING for p in at if contains(passage_at(p, paper), phrase)] == []
+    assert [
+        (n, phrase, p) for n, _, phrase, at in missing() for p in at if contains(passage_at(p, paper), phrase)
+    ] == []
 
 
 def test_an_assumption_that_stands_before_the_full_theorem_is_not_missing_from_the_informal_one():
