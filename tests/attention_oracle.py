@@ -39,6 +39,8 @@ ADDED = (
     "distance_embedding",
     "pe_k",
     "logit_scale",
+    "pos_bias",
+    "linear_pos",
 )
 QK_NORMS = ("q_norm", "k_norm", "q_layernorm", "k_layernorm", "query_layernorm", "key_layernorm", "qk_norm")
 SEQ2SEQ = {part: f"{part}_attentions" for part in ("encoder", "decoder", "cross")}
@@ -60,6 +62,7 @@ class Case:
         scale: factor of the logits; by default 1 / sqrt(d_head), or what the attention module says if run alone.
         cosine: the model divides queries and keys by their lengths.
         padded: the model masks padding of its own; what has probability 0 is masked.
+        time_first: the model's sequences are (tokens, batch, d).
         prepare: further changes to the model, such as taking positions out of its logits.
     """
 
@@ -72,6 +75,7 @@ class Case:
     scale: Callable[[LayerPlan], float] | None = None
     cosine: bool = False
     padded: bool = False
+    time_first: bool = False
     prepare: Callable[[PreTrainedModel], None] = lambda model: None
 
     @property
@@ -202,7 +206,7 @@ def _observe(case: Case, folder: Path) -> list[Observation]:
     returned = None if case.inside or case.alone else by_part(checkpoint.plans, output)
     observations = []
     for plan, layer, live in zip(checkpoint.plans, checkpoint, in_memory, strict=True):
-        calls = watched[plan].calls()
+        calls = watched[plan].calls(case.time_first)
         assert calls, f"{plan.module} was not run"
         for queries, keys, values, written, p in calls:  # more than one where layers share their weights
             p = p if returned is None else returned[plan.part].pop(0)
@@ -272,13 +276,14 @@ class Watched:
         Watched.running.append(self)
         self.inputs.append((*args, *kwargs.values())[0])
 
-    def calls(self) -> list[tuple[Tensor, Tensor, Tensor, Tensor | None, Tensor | None]]:
+    def calls(self, time_first: bool) -> list[tuple[Tensor, Tensor, Tensor, Tensor | None, Tensor | None]]:
         """Inputs of queries, keys and values, (batch, tokens, d), what is written, and probabilities, call by call."""
         reads = [self.read.get(name) or self.inputs for name in (self.plan.query, self.plan.key, self.plan.value)]
         flat = [
             [x.reshape(-1, *x.shape[-2:]) if x.ndim < 4 else x.flatten(1, -2) for x in xs]
             for xs in (*reads, self.written)
         ]
+        flat = [[x.transpose(0, 1) for x in xs] for xs in flat] if time_first else flat
         none, keys = [None] * len(reads[0]), flat[1][0].shape[-2]
         rows = self.plan.heads * flat[0][0].numel() // flat[0][0].shape[-1]
         # a softmax may have a sink behind the keys, or be one of other things, as of ConvBERT's kernels

@@ -51,23 +51,51 @@ CHANGES: dict[str, dict] = {
         "blip_text_model blip_2_qformer instructblip_qformer instructblipvideo_qformer": {"encoder_hidden_size": WIDTH},
         "clap_audio_model": {"depths": [1, 1], "num_attention_heads": [2, 4], "patch_embeds_hidden_size": 16,
                              "spec_size": 16, "window_size": 2, "num_mel_bins": 8, "hidden_size": 32},
+        "bark": {f"{part}_config": {"hidden_size": WIDTH, "num_heads": HEADS, "num_layers": 2, "block_size": 16,
+                                    "input_vocab_size": 40, "output_vocab_size": 40}
+                 for part in ("semantic", "coarse_acoustics", "fine_acoustics")},
+        "blt_global_transformer": {"hidden_size": 2 * WIDTH},
+        "blt_local_decoder blt_local_encoder": {"hidden_size_global": 2 * WIDTH},
+        "chameleon": {"vocabulary_map": {"<image>": 3}},
+        "cohere_compass_text": {"rope_parameters": {"full_attention": _ROPE}},
         "dbrx": {"attn_config": {"kv_n_heads": 2, "clip_qkv": 1e9, "rope_theta": 1e4},
                  "ffn_config": {"ffn_hidden_size": 16}},
+        "deepseek_ocr2_text": {"mlp_layer_types": ["dense", "dense"]},
+        "dia_decoder": {"cross_hidden_size": WIDTH},
+        "diffusion_gemma_text": {"num_experts": 2, "top_k_experts": 1, "moe_intermediate_size": 16},
         "donut-swin maskformer-swin": _WINDOWS,
         "dots1": dict.fromkeys(("n_shared_experts", "n_group", "topk_group"), 1)
         | {"n_routed_experts": 2, "num_experts_per_tok": 2},
+        "dots3_note_audio_encoder": {"num_key_value_heads": HEADS, "head_dim": 8, "adapter_input_size": WIDTH,
+                                     "feature_size": 8},
+        "dots3_note_vision_encoder": {"per_layer_config": {}, "mlp_layer_types": ["dense"] * 2,
+                                      "adapter_in_dim": WIDTH},
+        "emu3_vqgan": {"base_channels": 32, "channel_multiplier": [1, 1], "attn_resolutions": [1], "embed_dim": 4,
+                       "num_attention_heads": 1},
         "ernie4_5_vl_moe_text glm4v_text glm_image_text glm_ocr_text qwen2_5_omni_text qwen2_vl_text":
             {"rope_parameters": _ROPE},
+        "eomt eomt_dinov3": {"num_blocks": 2},
         "esmc": {"num_key_value_heads": HEADS},
+        "fastspeech2_conformer": {"encoder_normalize_before": True, "decoder_normalize_before": True},
         "gemma3n_text gemma4_text": {"num_kv_shared_layers": 0},
         "glm4v_moe_text": {"rope_parameters": _ROPE | {"mrope_section": [1, 1, 0]}},
         "glpn pvt pvt_v2 segformer": _STAGES,
+        "granite_docling_vision": {"scale_factor": 2, "use_fine_route": False},
+        "granite4_vision": {"deepstack_layer_map": [[0, 0], [1, 1]], "downsample_rate": "1/2",
+                            "vision_config": {"model_type": "clip_vision_model", "hidden_size": 128,
+                                              "intermediate_size": 16, "num_hidden_layers": 2,
+                                              "num_attention_heads": 2, "image_size": 16, "patch_size": 4}},
         "granitemoehybrid": {"layer_types": ["linear_attention", "full_attention"], "mamba_n_heads": 4},
-        "hunyuan_v1_dense hunyuan_v1_moe hunyuan_vl_text ministral": {"head_dim": 8},
+        "hunyuan_v1_dense hunyuan_v1_moe ministral": {"head_dim": 8},
+        "hunyuan_vl_text": {"head_dim": 8, "rope_parameters": _ROPE | {"mrope_section": [1, 1, 1, 1]}},
+        "idefics": {"use_resampler": True},
         "jamba": {"attn_layer_period": 2, "attn_layer_offset": 1, "use_mamba_kernels": False},
         "layoutlmv3": {"coordinate_size": 6, "shape_size": 4, "input_size": 8},
         "llama4_vision_model": {"intermediate_size": 128},
         "lfm2_moe": {"layer_types": ["conv", "full_attention"]},
+        "lasr_encoder": {"conv_kernel_size": 5},
+        "lightglue": {"descriptor_dim": WIDTH},
+        "lw_detr_vit": {"image_size": 32, "num_windows": 4, "window_block_indices": [0]},
         "musicgen_melody_decoder": {"num_codebooks": 1},
         "nemotron_h": {"layers_block_type": ["mamba", "attention"], "mamba_num_heads": 4, "mamba_head_dim": 16,
                        "n_groups": 1},
@@ -123,12 +151,51 @@ def model_class(config: PretrainedConfig) -> type[PreTrainedModel]:
         return next((each for each in classes if each.__name__.endswith("Model")), classes[-1])
 
 
+# what some model_types are called with beside what the names of parameters tell, or in its place
+GIVEN: dict[str, dict[str, Callable[[], Any]]] = {
+    "chameleon": {"pixel_values": lambda: None},
+    "deepseek_ocr2_encoder": {"num_patches": lambda: 4},
+    "dia_decoder": {"input_ids": lambda: tokens()["input_ids"][..., None].expand(-1, -1, 9)},
+    "dinov3_vit": {"position_embeddings": lambda: (torch.ones(1), torch.zeros(1))},
+    "dots3_note_audio_encoder": {
+        "input_features": lambda: torch.randn(2, 8, 64),
+        "chunk_sample_lengths": lambda: torch.tensor([160 * 64] * 2),
+    },
+    "fine_acoustics": {
+        "codebook_idx": lambda: 2,
+        "input_ids": lambda: tokens()["input_ids"][..., None].expand(-1, -1, 8),
+    },
+    "fun_asr_nano_encoder": {
+        "input_features": lambda: torch.randn(2, 9, 56),
+        "input_features_mask": lambda: torch.ones(2, 9),
+    },
+    "idefics": {
+        "pixel_values": lambda: torch.randn(2, 1, 3, 8, 8),
+        "image_attention_mask": lambda: torch.ones(2, TOKENS, 1),
+    },
+    "idefics2_perceiver": {
+        "context": lambda: torch.randn(2, TOKENS, WIDTH),
+        "attention_mask": lambda: torch.ones(2, TOKENS),
+    },
+    "inkling2_vision": {
+        "pixel_values": lambda: torch.randn(4, 8, 8, 3),
+        "image_grid_thw": lambda: torch.tensor([[1, 2, 2]]),
+    },
+    "kimi_k25_vision": {"pixel_values": lambda: torch.randn(16, 3, 4, 4)},
+    "kosmos_2_5_vision_model": {"attention_mask": lambda: torch.ones(2, TOKENS)},
+    "lasr_encoder": {"input_features": lambda: torch.randn(2, 40, 8)},
+    "lw_detr_vit": {"hidden_states": lambda: torch.randn(8, 16, WIDTH)},
+    "lxmert": {"visual_feats": lambda: torch.randn(2, TOKENS, 2048), "visual_pos": lambda: torch.randn(2, TOKENS, 4)},
+}
+
+
 def inputs_of(model: PreTrainedModel) -> dict:
     """Inputs that fit the signature of a model, by the names of its parameters; none where it needs others."""
     config, parameters = model.config, inspect.signature(model.forward).parameters
 
     def of(*keys: str, default: Any = None) -> Any:
-        return next((value for key in keys if (value := getattr(config, key, None)) is not None), default)
+        stated = [getattr(each, key, None) for key in keys for each in (config, getattr(config, "vision_config", None))]
+        return next((value for value in stated if value is not None), default)
 
     side, frames = of("image_size", "crop_size", "input_size", default=16), of("num_frames", "frames_per_clip")
     picture = (of("num_channels", default=3), *(side if isinstance(side, list | tuple) else (side, side)))
@@ -177,6 +244,7 @@ def inputs_of(model: PreTrainedModel) -> dict:
         size, shapes = of("num_channels") * of("patch_size") ** 2, torch.tensor([[2, 2], [2, 2]])
         inputs = {"pixel_values": torch.randn(2, 4, size), "pixel_attention_mask": torch.ones(2, 4)}
         inputs["spatial_shapes"] = shapes
+    inputs |= {name: given() for name, given in GIVEN.get(config.model_type, {}).items()}
     needed = {name for name, each in parameters.items() if each.default is each.empty and each.kind < each.VAR_KEYWORD}
     return {name: value for name, value in inputs.items() if name in parameters} if needed <= {*inputs, "args"} else {}
 

@@ -2,7 +2,7 @@ import pytest
 import torch
 import transformers as tf
 from attention_oracle import Case, agrees
-from small_models import WIDTH, small_config, small_model, sound, tokens
+from small_models import TOKENS, WIDTH, small_config, small_model, sound, tokens
 
 from attngeo.checkpoints.architectures.plans import LayerPlan
 
@@ -46,10 +46,19 @@ def of_shape(**shapes):
     return lambda: {name: torch.randn(shape) for name, shape in shapes.items()}
 
 
+def read_and_spoken(model) -> None:
+    """Runs the encoder on tokens and the decoder on frames, whose number nothing has foretold."""
+    model = getattr(model, "model", model)
+    model.encoder(tokens()["input_ids"])
+    model.decoder(torch.randn(2, TOKENS, WIDTH))
+
+
 CASES = [
     *(Case(name, small_model(name, **CONV), sound) for name in WAVES),
     Case("audio-spectrogram-transformer", small_model("audio-spectrogram-transformer", max_length=16),
          of_shape(input_values=(2, 16, 8))),
+    *(Case(name, inside=True, run=read_and_spoken)
+      for name in ("fastspeech2_conformer", "fastspeech2_conformer_with_hifigan")),
     Case("musicgen", musicgen, lambda: tokens() | {"decoder_input_ids": codes()}, scale=t5_is_unscaled),
     Case("musicgen_decoder", small_model("musicgen_decoder", tf.MusicgenForCausalLM, num_codebooks=2),
          lambda: {"input_ids": codes(), "encoder_hidden_states": torch.randn(2, 6, WIDTH)}),

@@ -40,6 +40,29 @@ def without_alibi(name: str):
     return prepare
 
 
+def without_scale_by_place(model) -> None:
+    """Leaves out the factor of queries that grows with their place."""
+    for layer in model.layers:
+        layer.self_attn.register_forward_pre_hook(
+            lambda module, args, kwargs: (args, kwargs | {"attention_scaling": None}), with_kwargs=True
+        )
+
+
+def patches_of_bytes(model) -> None:
+    """Runs a model whose patches of bytes are given, and the model that would find them."""
+    model.patcher(tokens()["input_ids"])
+    model(**tokens(), patch_lengths=torch.tensor([[1, 3, 4]] * 2), use_cache=False)
+
+
+def encoded_and_decoded(model) -> dict:
+    """Runs encoder and decoder, each by itself: what makes the mask in between knows no float64."""
+    ids, later = tokens()["input_ids"], torch.full((5, 5), -torch.inf).triu(1)
+    read = model.encoder(ids, output_attentions=True)
+    written = model.decoder(ids[:, :5], read.last_hidden_state, None, None, later, output_attentions=True)
+    own = {"encoder_attentions": read.attentions, "decoder_attentions": written.attentions}
+    return own | {"cross_attentions": written.cross_attentions}
+
+
 CASES = [
     *(Case(name) for name in ENCODERS),
     *(Case(name) for name in DECODERS),
@@ -48,6 +71,9 @@ CASES = [
     Case("big_bird", small_model("big_bird", attention_type="original_full")),
     Case("esm", small_model("esm", vocab_size=40, pad_token_id=0, mask_token_id=3, position_embedding_type="absolute")),
     Case("xmod", small_model("xmod", default_language="en_XX", languages=("en_XX",))),
+    Case("beam", prepare=without_scale_by_place),
+    Case("blt", inside=True, padded=True, run=patches_of_bytes),
+    Case("fsmt", run=encoded_and_decoded, time_first=True),
     Case("bloom", prepare=without_alibi("build_alibi_tensor")),
     Case("codegen", small_model("codegen", rotary_dim=4), zero_ids),
     Case("gptj", small_model("gptj", rotary_dim=4), zero_ids),

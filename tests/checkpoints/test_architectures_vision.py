@@ -2,7 +2,7 @@ import pytest
 import torch
 import transformers as tf
 from attention_oracle import Case, agrees
-from small_models import WIDTH, image, small_config, small_model, tokens
+from small_models import TOKENS, WIDTH, image, small_config, small_model, tokens
 
 PLAIN = "beit data2vec-vision deit dinov2 dinov2_with_registers dinov3_vit dpt ijepa vit vit_mae vit_msn".split()
 RESNET = tf.ResNetConfig(embedding_size=8, hidden_sizes=[8, 16], depths=[1, 1], out_features=["stage2"])
@@ -83,6 +83,20 @@ def qwen_vl(name: str):
     return small_model(name, text_config=small_config(f"{name}_text", rope_parameters=ROPE).to_dict())
 
 
+def text_and_codes(model) -> None:
+    """Runs a text model, and what makes codes of an image and an image of codes."""
+    model.text_model(**tokens())
+    model.vqmodel.encode(torch.randn(1, 4, 3, 16, 16), torch.tensor([[16, 16]]))
+    model.vqmodel.decode(torch.zeros(1, 1, 2, 2, dtype=torch.long))
+
+
+def points(model) -> None:
+    """Runs the layers on points of two images, which no detector has found."""
+    descriptors, places = torch.randn(2, TOKENS, WIDTH), torch.rand(2, TOKENS, 2)
+    for layer in model.transformer_layers:
+        descriptors = layer(descriptors, model.positional_encoder(places)[0], None)[0]
+
+
 CASES = [
     *(Case(name, inputs=image) for name in PLAIN),
     Case("imagegpt"),
@@ -96,6 +110,7 @@ CASES = [
     Case("mask2former", mask2former, lambda: image(64), inside=True),
     Case("sam", sam, lambda: image(16) | {"input_points": torch.ones(2, 1, 1, 2)}, inside=True),
     Case("sam_vision_model", small_model("sam_vision_model", tf.SamVisionModel, **SAM), lambda: image(16), inside=True),
+    Case("lightglue", inside=True, run=points),
     # towers of models of images and text
     Case("clip_text_model"),
     Case("clip_vision_model", inputs=image),
@@ -120,6 +135,7 @@ CASES = [
     Case("smolvlm", inside=True, run=each_alone("text_model", "vision_model")),
     Case("qwen2_vl", qwen_vl("qwen2_vl"), inside=True, run=each_alone("language_model", "visual", flat_patches)),
     Case("qwen2_5_vl", qwen_vl("qwen2_5_vl"), inside=True, run=each_alone("language_model", "visual", flat_patches)),
+    Case("emu3", small_model("emu3", vocabulary_map={"<image>": 3}), inside=True, run=text_and_codes),
     Case("mllama", mllama, inside=True, padded=True, run=mllama_alone),
 ]  # fmt: skip
 

@@ -23,6 +23,7 @@ from attngeo.checkpoints.architectures.entry import (
     Part,
     Positions,
     Refused,
+    Tower,
 )
 from attngeo.checkpoints.architectures.plans import LayerPlan
 from attngeo.errors import CheckpointError
@@ -41,11 +42,12 @@ class Misfit(CheckpointError):
 
 @dataclass(frozen=True)
 class _Stack:
-    """An attention entry, the config that speaks of it, and where its modules are."""
+    """An attention entry, the config that speaks of it, and where its modules are, or are not: in towers beside it."""
 
     entry: Attention
     config: "_Config"
     within: tuple[str, ...]
+    beside: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -160,9 +162,10 @@ def _stacks(
     entries = architectures[name]
     if isinstance(entries, Refused):
         raise CheckpointError(f"{name} models have no W_qk to score: {entries.reason}")
+    beside = tuple(entry.within for entry in entries if isinstance(entry, Tower) and entry.within)
     for entry in entries:
         if isinstance(entry, Attention):
-            yield _Stack(entry, config, within)
+            yield _Stack(entry, config, within, beside)
             continue
         values = config.get(entry.config, dict[str, Any])
         nested = values is not None
@@ -195,7 +198,8 @@ def _pattern(stack: _Stack, weight: str) -> re.Pattern:
 
 def _any_prefix(stack: _Stack, name: str) -> re.Pattern:
     """A name within the stack's tower, after whatever prefix: the first group."""
-    prefix = r"(?:.*\.)?" + "".join(rf"{re.escape(component)}\.(?:.*\.)?" for component in stack.within)
+    beside = "".join(rf"(?!(?:.*\.)?{re.escape(component)}\.)" for component in stack.beside)
+    prefix = beside + r"(?:.*\.)?" + "".join(rf"{re.escape(component)}\.(?:.*\.)?" for component in stack.within)
     return re.compile(f"({prefix}){name}")
 
 
