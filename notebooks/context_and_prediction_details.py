@@ -42,8 +42,8 @@ from attngeo.gradients.objectives import (
     every_third,
     example_pairs,
 )
-from attngeo.gradients.rank_one import Role, token_column, token_row, token_update
-from attngeo.gradients.rank_one import by_context, by_prediction, relative_error
+from attngeo.gradients.rank_one import Role, gradient_sum, rank_one_terms, token_column, token_row, token_update
+from attngeo.gradients.rank_one import relative_error
 from attngeo.gradients.token_counts import (
     N_VOCAB,
     count_tokens,
@@ -229,7 +229,7 @@ show(attended_is_not_conditioned(n_tokens=n_tokens))
 )
 def column_of_context(d=24, n_tokens=8, seed=0):
     g, position, k = head_gradient(d, n_tokens, seed), 2, d // 2
-    truth = by_context(g.beta, g.x)[position, :, k]
+    truth = rank_one_terms(g.beta, g.x)[:, position, :, k].sum(0)
     other = g.x[position, k] * (g.beta[:, position + 1] @ g.x)  # beta_ij read with a j that is not t*
     error = relative_error(token_column(g.beta, g.x, position, Role.CONTEXT, k), truth)
     yield exact(r"relative error with $\beta_{it^*}$", error)
@@ -253,7 +253,8 @@ show(column_of_context(d=d, n_tokens=n_tokens, seed=seed))
 def row_of_context(d=24, n_tokens=8, seed=0):
     g, position = head_gradient(d, n_tokens, seed), 2
     formula = torch.stack([token_row(g.beta, g.x, position, Role.CONTEXT, m) for m in range(d)])
-    truth, labelled = by_context(g.beta, g.x)[position], by_prediction(g.beta, g.x)[position]
+    terms = rank_one_terms(g.beta, g.x)
+    truth, labelled = terms[:, position].sum(0), terms[position].sum(0)
     yield exact("relative error with $[x_i]_m$, $t_j = t^*$", relative_error(formula, truth))
     shifted = relative_error(formula.roll(1, 0), truth)
     yield compare("relative error with $[x_i]_k$, $k = m - 1$", shifted, "≠", 0, DIFFERENT)
@@ -278,7 +279,7 @@ show(row_of_context(d=d, n_tokens=n_tokens, seed=seed))
 )
 def rows_and_columns_exchanged(d=24, n_tokens=8, seed=0):
     g, position, k = head_gradient(d, n_tokens, seed), n_tokens // 2, d // 2
-    update = by_prediction(g.beta, g.x)[position]
+    update = rank_one_terms(g.beta, g.x)[position].sum(0)
     column = token_column(g.beta, g.x, position, Role.PREDICTION, k)
     yield exact("S44 against column k: relative error", relative_error(column, update[:, k]))
     yield compare("S44 against row k", relative_error(column, update[k]), "≠", 0, DIFFERENT)
@@ -317,7 +318,7 @@ def dimension_of_contribution(d=24, n_tokens=10, seed=0):
         rank = torch.linalg.matrix_rank(token_update(g.beta, g.x, position, role), rtol=1e-10)
         words = f"rank, position {position + 1} as {role.value}, {n_queries} queries"
         yield exact(words, rank, 1, 0, paper="> 1")
-    together = torch.linalg.matrix_rank(by_context(g.beta, g.x).sum(0), rtol=1e-10)
+    together = torch.linalg.matrix_rank(gradient_sum(g.beta, g.x), rtol=1e-10)
     yield compare("rank of the update of the sequence", together, ">", 1)
 
 

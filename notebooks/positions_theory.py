@@ -93,7 +93,7 @@ def seen(n_hidden: int) -> Bool[Tensor, "n n"]:
 def texts() -> tuple[Tensor, Tensor]:
     """Every text of N tokens, (texts, N), and its probability."""
     ids = torch.cartesian_prod(*[torch.arange(VOCAB)] * N)
-    return ids, CHAIN.start[ids[:, 0]] * CHAIN.transition[ids[:, :-1], ids[:, 1:]].prod(1)
+    return ids, CHAIN.probability(ids)
 
 
 def hidden_sets(n_hidden: int) -> list[Tensor]:

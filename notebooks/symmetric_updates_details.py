@@ -27,6 +27,7 @@ seed: int = 0  # seed of every random draw; in [0, 2147483647]
 
 # %% tags=["remove-cell"]
 from collections import Counter
+from dataclasses import replace
 from itertools import product
 
 import torch
@@ -37,20 +38,18 @@ from attngeo.display.page import glue, show
 from attngeo.bilinear.scores import symmetry_score
 from attngeo.claims.claim import Verdict, claim, compare, exact
 from attngeo.gradients.first_update import (
-    every_sequence,
     expected_update,
     first_coefficients,
     first_update,
-    probabilities,
+    random_corpus,
     tied_embeddings,
-    tied_layer,
 )
 from attngeo.gradients.token_counts import MarkovChain
 from attngeo.gradients.random_updates import squared_norms
 from attngeo.gradients.objectives import Objective, attended_matrix, context_matrix
 from attngeo.gradients.random_updates import agreement, correlated_coefficients, pair_score, random_sequence, signs
 from attngeo.gradients.rank_one import cosine, exact_coefficients, gradient_sum, relative_error
-from attngeo.gradients.toy_transformer import one_layer
+from attngeo.gradients.toy_transformer import ToyConfig, ToyTransformer, one_layer
 
 BEFORE = "Section S1.4.5, before Theorem S1.14"
 LONG = 200  # tokens after which a chain that mixes has forgotten where it was
@@ -154,14 +153,19 @@ show(symmetry_of_a_pair(d=d, seed=seed))
 
 # %% tags=["remove-cell"]
 def first_gradients(softmax: bool = False, seed: int = 0) -> tuple[Tensor, Tensor, Tensor, dict[Objective, Tensor]]:
-    """Tokens, small embeddings, V and -dL/dW_qk by autograd of a `tied_layer` without positions."""
+    """Tokens, small embeddings that are the output weights too, V and -dL/dW_qk by autograd for scores of scale 1."""
     generator = torch.Generator().manual_seed(seed)
     embeddings = tied_embeddings(24, 16, generator, size=1e-4)  # small enough for the leading order
-    model = tied_layer(embeddings, torch.zeros(12, 16, dtype=torch.float64), softmax, seed)
+    config = ToyConfig(d=16, n_heads=1, n_layers=1, n_tokens=12, d_mlp=0, softmax=softmax)
+    model = ToyTransformer.random(config, seed)
+    nothing = torch.zeros_like(model.wq, requires_grad=True)
+    mask = torch.zeros(1, 16).double()
+    model = replace(model, wq=nothing, we=torch.cat([embeddings, mask]), wp=0 * model.wp, wu=embeddings.T.clone())
     values = (model.wv[0, 0] @ model.wo[0, 0]).detach().T  # v_j = V x_j
     tokens = torch.randint(24, (12,), generator=generator)
     objectives = Objective.BIDIRECTIONAL, Objective.AUTOREGRESSIVE
-    return tokens, embeddings, values, {o: -model.run(tokens, o).gradient(0).w_qk[0] for o in objectives}
+    gradients = {o: -model.run(tokens, o).gradient(0).w_qk[0] / config.score_scale for o in objectives}
+    return tokens, embeddings, values, gradients
 
 
 # %%
@@ -426,11 +430,11 @@ def shifted_limit(
     ours=True,
 )
 def expected_update_one_behind(seed=0):
-    corpus = every_sequence(seed=seed)
-    embeddings, values, chain, tokens = corpus
+    embeddings, values, chain, _ = random_corpus(4, 3, 4, 1, seed)
+    tokens = torch.cartesian_prod(*[torch.arange(3)] * 4)  # each sequence once
     n, weights = tokens.shape[1], (embeddings, values)
     updates = first_update(tokens, *weights, attended_matrix(Objective.AUTOREGRESSIVE, n), ahead=1)
-    enumerated = torch.einsum("s,skm->km", probabilities(corpus), updates)
+    enumerated = torch.einsum("s,skm->km", chain.probability(tokens), updates)
     error = relative_error(expected_update(chain, *weights, n), enumerated)
     yield exact("expected update against all sequences, relative error", error)
     before, here, after = (expected_update(chain, *weights, n) for n in (LONG - 1, LONG, LONG + 1))

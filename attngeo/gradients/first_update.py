@@ -4,7 +4,6 @@ With ``W_qk = 0``, no softmax (Eq. S33), logits ``E (x_i + sum_j alpha_ij V x_j)
 predicts all tokens alike, and the negative gradient of the loss has ``beta_ij = (e_target(i) - mean e)^T V x_j``.
 """
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import torch
@@ -13,7 +12,6 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from attngeo.gradients.token_counts import MarkovChain
-from attngeo.gradients.toy_transformer import ToyConfig, ToyTransformer
 
 
 class ChainCorpus(NamedTuple):
@@ -34,18 +32,6 @@ def random_corpus(
     values = torch.randn(d, d, generator=generator, dtype=torch.float64)
     chain = MarkovChain.random(n_vocab, 0.0, generator).stationary()
     return ChainCorpus(embeddings, values, chain, chain.sample(n_sequences, n_tokens, generator))
-
-
-def every_sequence(n_vocab: int = 3, n_tokens: int = 4, seed: int = 0) -> ChainCorpus:
-    """Each sequence once; chain and weights are random."""
-    every = torch.cartesian_prod(*[torch.arange(n_vocab)] * n_tokens)
-    return random_corpus(4, n_vocab, n_tokens, 1, seed)._replace(tokens=every)
-
-
-def probabilities(corpus: ChainCorpus) -> Float[Tensor, " sequences"]:
-    """``Pr[t_1] prod_i Pr[t_{i+1} | t_i]`` of every sequence."""
-    chain, tokens = corpus.chain, corpus.tokens
-    return chain.start[tokens[:, 0]] * chain.transition[tokens[:, :-1], tokens[:, 1:]].prod(1)
 
 
 def tied_embeddings(n_vocab: int, d: int, generator: torch.Generator, size: float = 1.0) -> Float[Tensor, "vocab d"]:
@@ -99,16 +85,3 @@ def expected_update(
         counts += (n_tokens - 1 - m) * together.T
         together = together @ chain.transition
     return embeddings.T @ (counts * coefficients) @ embeddings
-
-
-def tied_layer(
-    embeddings: Float[Tensor, "vocab d"], positions: Float[Tensor, "n d"], softmax: bool = False, seed: int = 0
-) -> ToyTransformer:
-    """One head at ``W_qk = 0`` whose output weights are its embeddings; scores of scale 1, the mask's embedding 0."""
-    (n_vocab, d), n_tokens = embeddings.shape, len(positions)
-    config = ToyConfig(
-        d=d, n_heads=1, n_layers=1, n_tokens=n_tokens, n_vocab=n_vocab, d_mlp=0, softmax=softmax, scale=1.0
-    )
-    random = ToyTransformer.random(config, seed)
-    nothing = torch.zeros_like(random.wq, requires_grad=True)
-    return replace(random, wq=nothing, we=pad(embeddings, (0, 0, 0, 1)), wp=positions, wu=embeddings.T.clone())

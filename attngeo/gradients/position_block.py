@@ -6,8 +6,6 @@ predicted positions: token frequencies are known, nothing else is. What W_qk gai
 output weights make of an attended token, ``A = U V E^T``, the read-out.
 """
 
-from collections.abc import Sequence
-
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -121,8 +119,3 @@ def best_read_out(covariances: Moments, n_masked: int) -> Square:
         for m in (covariances[0], shown_variance(covariances, n_masked))
     )
     return inverse @ taught @ other
-
-
-def reversibility(covariances: Moments, offsets: Sequence[int]) -> list[float]:
-    """``s(K_m) = Tr(K_m K_m) / ||K_m||^2`` by offset: 1 where pairs read the same in both directions."""
-    return [float((k * k.T).sum() / k.square().sum()) for k in covariances[list(offsets)]]

@@ -121,11 +121,11 @@ class UpdateModel:
     """
 
     covariance: Float[Tensor, "d d"]  # Sigma of an embedding
-    objective: Objective | str = Objective.AUTOREGRESSIVE
+    objective: Objective = Objective.AUTOREGRESSIVE
     n_tokens: int = 32
     n_sequences: int = 8  # that add to one update
-    law: Law | str = Law.GAUSSIAN
-    coefficients: Coefficients | str = Coefficients.INDEPENDENT
+    law: Law = Law.GAUSSIAN
+    coefficients: Coefficients = Coefficients.INDEPENDENT
     mean: Float[Tensor, " d"] | None = None  # added to every embedding
     first_token: Float[Tensor, "*draws d"] | None = None  # embedding at position 0 of all sequences of an update
     mask_rate: float = 0.15  # of the masked objective
@@ -134,29 +134,23 @@ class UpdateModel:
     def draw(self, n_draws: int, generator: torch.Generator) -> Float[Tensor, "draws d d"]:
         """Independent updates."""
         shape = (n_draws, self.n_sequences, self.n_tokens)
-        x = draw_embeddings(self.covariance, *shape, generator=generator, law=Law(self.law))
+        x = draw_embeddings(self.covariance, *shape, generator=generator, law=self.law)
         if self.mean is not None:
             x = x + self.mean
         if self.first_token is not None:
             x[:, :, 0] = self.first_token.unsqueeze(-2)
-        queries, contexts = self._pairs(x, generator)
+        queries, masked = x, None  # (draws, sequences, N, d)
+        if self.objective is Objective.MASKED:
+            masked = sample_mask(n_draws * self.n_sequences, self.n_tokens, self.mask_rate, generator).view(shape)
+            if self.mask_token is not None:
+                queries = torch.where(masked.unsqueeze(-1), self.mask_token.expand(n_draws, -1)[:, None, None], x)
+        contexts = context_matrix(self.objective, self.n_tokens, masked)
         beta = self._coefficients(queries, x, contexts, generator)
         return (queries.mT @ (beta * contexts) @ x).sum(1)
 
-    def _pairs(self, x: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-        """What stands at the query positions, (draws, sequences, N, d), and [j in C_i]."""
-        n_draws, n_sequences, n, d = x.shape
-        if Objective(self.objective) is not Objective.MASKED:
-            return x, context_matrix(self.objective, n)
-        masked = sample_mask(n_draws * n_sequences, n, self.mask_rate, generator).view(x.shape[:-1])
-        queries = x
-        if self.mask_token is not None:
-            queries = torch.where(masked.unsqueeze(-1), self.mask_token.expand(n_draws, d)[:, None, None], x)
-        return queries, context_matrix(Objective.MASKED, n, masked)
-
     def _coefficients(self, queries: Tensor, x: Tensor, contexts: Tensor, generator: torch.Generator) -> Tensor:
         """beta, (draws, sequences, N, N)."""
-        kind, d = Coefficients(self.coefficients), x.shape[-1]
+        kind, d = self.coefficients, x.shape[-1]
         if kind is Coefficients.BILINEAR:
             form = torch.randn(len(x), 1, d, d, generator=generator, dtype=torch.float64) / d
             return queries @ form @ x.mT

@@ -50,18 +50,11 @@ def gradient_sum(beta: Float[Tensor, "*heads n n"], x: Float[Tensor, "n d"]) -> 
 
 
 def rank_one_terms(beta: Float[Tensor, "n n"], x: Float[Tensor, "n d"]) -> Float[Tensor, "n n d d"]:
-    """``beta_ij K_ij = beta_ij x_i x_j^T`` for every pair (Eq. 10), (N, N, d, d): small N and d only."""
+    """``beta_ij K_ij = beta_ij x_i x_j^T`` for every pair (Eq. 10), (N, N, d, d): small N and d only.
+
+    Summed over j they are the terms of Eq. 8, each position as the query; over i those of Eq. 9, each as the key.
+    """
     return torch.einsum("ij,ia,jb->ijab", beta, x, x)
-
-
-def by_prediction(beta: Float[Tensor, "n n"], x: Float[Tensor, "n d"]) -> Float[Tensor, "n d d"]:
-    """``x_i (sum_{j in C_i} beta_ij x_j)^T`` for every i (Eq. 8, right of Eq. S46): each position as the query."""
-    return torch.einsum("ia,ib->iab", x, beta @ x)
-
-
-def by_context(beta: Float[Tensor, "n n"], x: Float[Tensor, "n d"]) -> Float[Tensor, "n d d"]:
-    """``(sum_{i in P_j} beta_ij x_i) x_j^T`` for every j (Eq. 9, middle of Eq. S46): each position as the key."""
-    return torch.einsum("ja,jb->jab", beta.T @ x, x)
 
 
 def token_update(
@@ -71,30 +64,23 @@ def token_update(
 
     Equation S50 prints the second one transposed. Both have rank 1.
     """
-    left, right = _factors(beta, x, position, role)
-    return torch.outer(left, right)
+    if Role(role) is Role.CONTEXT:
+        return torch.outer(beta[:, position] @ x, x[position])
+    return torch.outer(x[position], beta[position] @ x)
 
 
 def token_column(
     beta: Float[Tensor, "n n"], x: Float[Tensor, "n d"], position: int, role: Role | str, k: int
 ) -> Float[Tensor, " d"]:
     """Column k of `token_update`: ``[x_t*]_k sum_i beta_it* x_i`` (S42), or ``(sum_j beta_t*j [x_j]_k) x_t*`` (S44)."""
-    left, right = _factors(beta, x, position, role)
-    return right[k] * left
+    return token_update(beta, x, position, role)[:, k]
 
 
 def token_row(
     beta: Float[Tensor, "n n"], x: Float[Tensor, "n d"], position: int, role: Role | str, m: int
 ) -> Float[Tensor, " d"]:
     """Row m of `token_update`: ``(sum_i beta_it* [x_i]_m) x_t*`` (S43), or ``[x_t*]_m sum_j beta_t*j x_j`` (S45)."""
-    left, right = _factors(beta, x, position, role)
-    return left[m] * right
-
-
-def _factors(beta: Tensor, x: Tensor, position: int, role: Role | str) -> tuple[Tensor, Tensor]:
-    if Role(role) is Role.CONTEXT:
-        return beta[:, position] @ x, x[position]
-    return x[position], beta[position] @ x
+    return token_update(beta, x, position, role)[m]
 
 
 def step_of_factors(

@@ -46,6 +46,10 @@ class MarkovChain:
             rows.append(rows[-1] @ self.transition)
         return torch.stack(rows)
 
+    def probability(self, tokens: Int[Tensor, "samples n"]) -> Float[Tensor, " samples"]:
+        """``Pr[t_1 .. t_N]`` of every sequence."""
+        return self.start[tokens[:, 0]] * self.transition[tokens[:, :-1], tokens[:, 1:]].prod(1)
+
     def sample(self, n_samples: int, n_tokens: int, generator: torch.Generator) -> Int[Tensor, "samples n"]:
         """Independent sequences of token numbers, (samples, N)."""
         tokens = torch.multinomial(self.start.expand(n_samples, -1), 1, generator=generator)
@@ -55,8 +59,7 @@ class MarkovChain:
         return tokens
 
 
-@dataclass(frozen=True)
-class Counts:
+class Counts(NamedTuple):
     """How often each token of the vocabulary is context, and how often it is predicted (Prop. S1.10)."""
 
     context: Float[Tensor, "*samples vocab"]  # mu_c(t): pairs in which t is the context; tokens predicted by t

@@ -35,7 +35,6 @@ class ToyConfig:
     n_vocab: int = 24  # without the mask token, which is number n_vocab
     d_mlp: int = 64  # width of the feedforward layer; 0: none
     softmax: bool = True  # False: weights are the scaled scores themselves (Eq. S33)
-    scale: float | None = None  # of the scores; None: 1/sqrt(d_head)
 
     def __post_init__(self) -> None:
         if self.d % self.n_heads:
@@ -49,7 +48,7 @@ class ToyConfig:
     @property
     def score_scale(self) -> float:
         """Factor on the scores."""
-        return 1 / math.sqrt(self.d_head) if self.scale is None else self.scale
+        return 1 / math.sqrt(self.d_head)
 
 
 @dataclass(frozen=True)

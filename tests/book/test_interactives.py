@@ -37,7 +37,7 @@ from attngeo.chapters.two_scores.build_a_matrix import ROWS, build_a_matrix, bui
 from attngeo.claims.published import printed_table
 from attngeo.cli import cli
 from attngeo.files import checkout
-from attngeo.gradients.rank_one import by_context, by_prediction, rank_one_terms
+from attngeo.gradients.rank_one import gradient_sum, rank_one_terms, token_update
 from attngeo.runs.estimates import NEVER
 from attngeo.runs.record import read_run
 from attngeo.survey.measured import named, read_records
@@ -224,13 +224,13 @@ def test_pairs_are_painted_in_either_order_until_their_sum_is_complete(browser, 
 
     causal = [(i, j) for i in range(n) for j in range(i)]
     beta, x, total = assert_painted("autoregressive", "alike", causal, len(causal))
-    torch.testing.assert_close(by_prediction(beta, x).sum(0), total)
+    torch.testing.assert_close(gradient_sum(beta, x), total)
     slider.send_keys(Keys.HOME, *[Keys.ARROW_RIGHT] * 2)
     assert_painted("autoregressive", "alike", [(1, 0), (2, 0), (2, 1)], len(causal))
     order.send_keys(Keys.ARROW_DOWN)
     slider.send_keys(Keys.HOME, *[Keys.ARROW_RIGHT] * (n - 2))  # token 1 as context, whole
     beta, x, total = assert_painted("autoregressive", "alike", [(i, 0) for i in range(1, n)], len(causal))
-    torch.testing.assert_close(by_context(beta, x)[0], total)
+    torch.testing.assert_close(token_update(beta, x, 0, "context"), total)
     control(stage, "the 1 from the 1: no pair").send_keys(Keys.ARROW_DOWN, Keys.ARROW_DOWN)
     browser.switch_to.active_element.send_keys(Keys.ARROW_RIGHT)
     browser.switch_to.active_element.send_keys(Keys.SPACE)  # one cell alone, out of turn

@@ -13,8 +13,3 @@ def test_pairs_counted_in_a_text_are_those_of_its_chain():
     torch.testing.assert_close(block.counted_covariances(ids, 3, 4), expected, atol=0.01, rtol=0)
     first = block.counted_covariances(torch.tensor([0, 0, 1]), 2, 2)[1]  # pairs 00, 01: independent
     assert torch.equal(first, torch.zeros(2, 2).double())
-
-
-def test_how_reversible_pairs_are():
-    k = torch.tensor([[[0.0, 1], [1, 0]], [[0, 1], [-1, 0]], [[0, 2], [0, 0]]])
-    assert block.reversibility(k, [0, 2, 1]) == [1, 0, -1]

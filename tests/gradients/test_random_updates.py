@@ -61,7 +61,7 @@ def test_update_model_against_loops(objective, kind):
         objective,
         n_tokens=n,
         n_sequences=n_sequences,
-        law="laplace",
+        law=Law.LAPLACE,
         coefficients=kind,
         mean=torch.linspace(-1, 2, d, dtype=torch.float64),
         first_token=first,

@@ -1,5 +1,3 @@
-from itertools import product
-
 import pytest
 import torch
 
@@ -13,11 +11,8 @@ def chain(n_vocab: int = 3, seed: int = 0) -> MarkovChain:
 
 def every_sequence(process: MarkovChain, n: int):
     """Each sequence of n tokens with its probability."""
-    tokens = torch.tensor(list(product(range(len(process.start)), repeat=n)))
-    p = process.start[tokens[:, 0]]
-    for k in range(1, n):
-        p = p * process.transition[tokens[:, k - 1], tokens[:, k]]
-    return tokens, p
+    tokens = torch.cartesian_prod(*[torch.arange(len(process.start))] * n)
+    return tokens, process.probability(tokens)
 
 
 def test_marginals_and_samples_of_a_chain():

@@ -19,7 +19,7 @@ from attngeo.bilinear.scores import symmetry_score
 from attngeo.errors import AttngeoError
 from attngeo.files.atomic import atomic_path
 from attngeo.files.checkout import data
-from attngeo.gradients.position_block import counted_covariances, kernel, reversibility
+from attngeo.gradients.position_block import counted_covariances, kernel
 from attngeo.runs.experiments import State, read_experiment
 from attngeo.training.batches import Batches, Blocks
 from attngeo.training.bert import build_model, forms
@@ -89,13 +89,12 @@ def texts(config: TrainingConfig) -> Iterator[tuple[str, torch.Tensor, int]]:
 
 
 def reversibility_table(config: TrainingConfig) -> pd.DataFrame:
-    """s(K_m) by spelling and offset."""
+    """s(K_m) by spelling and offset: 1 where pairs read the same in both directions."""
     rows = []
     for name, ids, size in texts(config):
-        scores = reversibility(counted_covariances(ids, size, max(OFFSETS) + 1), OFFSETS)
-        rows += [
-            {"text": name, "tokens": len(ids), "offset": m, "symmetry": s} for m, s in zip(OFFSETS, scores, strict=True)
-        ]
+        covariances = counted_covariances(ids, size, max(OFFSETS) + 1)
+        of_text = {"text": name, "tokens": len(ids)}
+        rows += [of_text | {"offset": m, "symmetry": symmetry_score(covariances[m])} for m in OFFSETS]
     return pd.DataFrame(rows)
 
 
