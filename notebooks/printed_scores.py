@@ -64,7 +64,7 @@ FORMULAS = {  # of Table S3: words, colour and marker
 @cache
 def recorded_medians() -> pd.DataFrame:
     """`layer_medians` of the recorded survey, by registry name."""
-    return layer_medians(named(read_records(data("survey"))[0]).query("head == -1"))
+    return layer_medians(named(read_records(data("survey"))).query("head == -1"))
 
 
 @house_style()

@@ -1,6 +1,6 @@
 """How far two query-key matrices are from one another, by their factors: d x d is never formed whole."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -14,8 +14,7 @@ Factors = tuple[Tensor, Tensor]  # (..., d, rank) each
 ENTRIES = 2**20  # of a matrix made at a time
 
 
-@dataclass(frozen=True)
-class Comparison:
+class Comparison(NamedTuple):
     """Two matrices beside one another (0-dimensional tensors), or every head of two layers (H,)."""
 
     cosine: Float[Tensor, "*heads"]

@@ -24,7 +24,6 @@ class PositionSplit:
     ``symmetry = share * inside + share_outside * outside + share_mixed * mixed``. A part that is zero has s = 0.
     """
 
-    dimension: int  # k of the position space
     symmetry: Float[Tensor, "*heads"]  # of M itself
     share: Float[Tensor, "*heads"]  # of PMP: queries and keys both read positions
     share_at_random: Float[Tensor, "*heads"]  # its expectation where the space is drawn at random: `share_at_random`
@@ -77,7 +76,7 @@ def split_score(form: BilinearForm, basis: Float[Tensor, "d k"], per_head: bool 
     s = _ratio(trace, square)
     chance = share_at_random(square, s, (q * k).sum((-2, -1)), d, n)
     numbers = [x for a, t in (inside, outside, mixed) for x in (_ratio(a, square), _ratio(t, a, square))]
-    return PositionSplit(n, s, numbers[0], chance, *numbers[1:])
+    return PositionSplit(s, numbers[0], chance, *numbers[1:])
 
 
 def share_at_random(

@@ -248,7 +248,7 @@ class Evidence(NamedTuple):
 def evidence() -> Evidence:
     """What is recorded, with what follows from it by layer."""
     sums, pairs = recorded()
-    survey = named(read_records(data("survey"))[0])
+    survey = named(read_records(data("survey")))
     return Evidence(*(distinct(table) for table in (with_parts(sums), pairs, survey)))
 
 

@@ -7,10 +7,12 @@ from math import isnan
 from statistics import median
 from typing import NamedTuple
 
+import torch
+
 from attngeo.bilinear.comparison import compare
-from attngeo.bilinear.form import BilinearForm
 from attngeo.bilinear.rows import COLUMNS as OF_SCORES
 from attngeo.bilinear.scores import GAMMA, SUM, Convention
+from attngeo.checkpoints.architectures.plans import LayerPlan
 from attngeo.checkpoints.layers import AttentionLayer, Checkpoint
 from attngeo.checkpoints.rows import layer_rows
 from attngeo.errors import MatrixError, ParameterError
@@ -34,16 +36,17 @@ def require_alike(compared: Sequence[Compared], per_head: bool) -> None:
     Raises:
         ParameterError: parts, layers or, where they are compared one by one, heads differ.
     """
-    first = compared[0]
-    for other, what in product(compared[1:], ("layers", "heads") if per_head else ("layers",)):
-        a, b = (
-            dict(Counter(p.part for p in plans) if what == "layers" else {p.part: p.heads for p in plans})
-            for plans in (first.opened.plans, other.opened.plans)
-        )
-        if a != b:
+
+    def counted(plans: Sequence[LayerPlan], what: str) -> str:
+        of = Counter(plan.part for plan in plans) if what == "layers" else {plan.part: plan.heads for plan in plans}
+        return ", ".join(f"{count} {part}" for part, count in of.items())
+
+    first, *others = compared
+    for other, (what, how) in product(others, {"layers": "", "heads": " head by head"}.items()):
+        a, b = (counted(each.opened.plans, what) for each in (first, other))
+        if a != b and (per_head or what == "layers"):
             raise ParameterError(
-                f"{first.asked} has {_in_words(a)} {what} and {other.asked} {_in_words(b)}; only models of one"
-                f" shape can be compared{'' if what == 'layers' else ' head by head'}."
+                f"{first.asked} has {a} {what} and {other.asked} {b}; only models of one shape can be compared{how}."
             )
 
 
@@ -64,20 +67,14 @@ def difference_rows(
     for (asked, opened), layer in zip(compared, layers, strict=True):
         now = before if opened is first.opened else layer_rows(opened, layer, gamma, per_head, convention)
         try:
-            far = _far(layers[0].form, layer.form, per_head)
+            far = [compare(layers[0].form, layer.form, heads) for heads in ((False, True) if per_head else (False,))]
         except MatrixError as error:
             raise ParameterError(f"{first.asked} and {asked} are no models of one shape: {error}") from error
-        for row, old, distances in zip(now, before, far, strict=True):
-            changes = {f"{score}_change": row[score] - old[score] for score in SHOWN}
-            rows.append({"checkpoint": asked, "reference": first.asked, **row, **changes, **distances})
+        distances = torch.cat([torch.stack(each).view(2, -1) for each in far], 1)  # of the sum, then of each head
+        for row, old, distance in zip(now, before, distances.T.tolist(), strict=True):
+            changes = dict(zip(CHANGES, [*(row[score] - old[score] for score in SHOWN), *distance], strict=True))
+            rows.append({"checkpoint": asked, "reference": first.asked} | row | changes)
     return sorted(rows, key=lambda row: row["head"])
-
-
-def _far(first: BilinearForm, other: BilinearForm, per_head: bool) -> list[dict[str, float]]:
-    """Cosine and relative change of the sums over heads, then of each head."""
-    compared = [compare(first, other, heads) for heads in ((False, True) if per_head else (False,))]
-    columns = ([x for each in compared for x in getattr(each, name).reshape(-1).tolist()] for name in CHANGES[2:])
-    return [dict(zip(CHANGES[2:], values, strict=True)) for values in zip(*columns, strict=True)]
 
 
 def cells(rows: Sequence[dict], letters: dict[str, str]) -> tuple[list[str], list[list[str]]]:
@@ -107,7 +104,3 @@ def summary(rows: Sequence[dict], letters: dict[str, str]) -> list[str]:
                     medians.append(f"{name.replace('_', ' ')} {median(values):{spec}}")
             lines.append(f"{letter}, median over {part} layers: {', '.join(medians) or 'queries or keys are zero'}")
     return lines
-
-
-def _in_words(counts: dict[str, int]) -> str:
-    return ", ".join(f"{count} {part}" for part, count in counts.items())

@@ -7,9 +7,9 @@ family share authors, data or recipe: as units, families count once.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations, product
+from itertools import chain, combinations, product
 
 import numpy as np
 import pandas as pd
@@ -104,24 +104,17 @@ def exchange_test(first: Mapping[str, float], second: Mapping[str, float], most:
     both = sorted(first.keys() & second.keys())
     alone = [[of[name] for name in sorted(of) if name not in both] for of in (first, second)]
     ranks = rankdata([*(of[name] for of in (first, second) for name in both), *alone[0], *alone[1]])
-    chosen = np.array(list(_exchanges(len(both), *map(len, alone), most)))  # (exchanges, values), the observed first
-    n = len(first)
+    n_pairs, n_first, places, n = len(both), len(alone[0]), np.arange(sum(map(len, alone))), len(first)
+    if 2**n_pairs * math.comb(len(places), n_first) <= most:
+        every = product(product((0, 1), repeat=n_pairs), combinations(places, n_first))  # the observed first
+    else:
+        rng = np.random.default_rng(0)
+        drawn = ((rng.integers(0, 2, n_pairs), rng.permutation(places)[:n_first]) for _ in range(most - 1))
+        every = chain([(np.zeros(n_pairs), places[:n_first])], drawn)
+    # which values are in the first group, (exchanges, values): those of pairs, the others of their pairs, those without
+    chosen = np.array([[*np.equal(of, 0), *np.equal(of, 1), *np.isin(places, dealt)] for of, dealt in every])
     areas = (chosen @ ranks - n * (n + 1) / 2) / (n * len(second))
     return float((abs(areas - 0.5) >= abs(areas[0] - 0.5) - 1e-12).mean()), len(chosen)
-
-
-def _exchanges(n_pairs: int, n_first: int, n_second: int, most: int) -> Iterator[np.ndarray]:
-    """Which values are in the first group: those of pairs, the others of their pairs, those without."""
-    n_alone, rng = n_first + n_second, np.random.default_rng(0)
-    every: Iterable[tuple]
-    if 2**n_pairs * math.comb(n_alone, n_first) <= most:
-        every = product(product((False, True), repeat=n_pairs), combinations(range(n_alone), n_first))
-    else:
-        drawn = ((rng.integers(0, 2, n_pairs), rng.permutation(n_alone)[:n_first]) for _ in range(most - 1))
-        every = iter([((False,) * n_pairs, range(n_first)), *drawn])
-    for exchanged, dealt in every:
-        of_pairs = np.array(exchanged, dtype=bool)
-        yield np.concatenate([~of_pairs, of_pairs, np.isin(np.arange(n_alone), list(dealt))])
 
 
 def least_told(n_first: int, n_second: int) -> float:
@@ -152,10 +145,7 @@ def with_kinds(rows: pd.DataFrame) -> pd.DataFrame:
     known = pd.DataFrame(registry()).rename(columns={"name": "model"})[["model", "part", *KINDS]]
     joined = rows.merge(known, how="left", on=["model", "part"], validate="m:1")
     by_part = joined["part"].map({**GROUPS, "cross": "cross"})
-    joined = joined.assign(
-        family=joined["family"].fillna(joined["model"]), attention=joined["attention"].fillna(by_part)
-    )
-    return joined.fillna(dict.fromkeys(KINDS, ""))
+    return joined.fillna(dict.fromkeys(KINDS, "") | {"family": joined["model"], "attention": by_part})
 
 
 def distinct(rows: pd.DataFrame) -> pd.DataFrame:

@@ -1,8 +1,6 @@
 """The survey's records read back: every score of a recorded model, or of its weights where they are at hand."""
 
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -10,23 +8,22 @@ from attngeo.bilinear.rows import COLUMNS, SCORES, TEXT, WHOLE
 from attngeo.bilinear.scores import GAMMA
 from attngeo.checkpoints.rows import score_table
 from attngeo.files.checkout import data
-from attngeo.inputs import cause, read_json
+from attngeo.inputs import cause
 from attngeo.survey.models import local_weights, registry
 from attngeo.survey.record import RecordError
 
 
-def read_records(folder: Path) -> tuple[pd.DataFrame, dict[str, dict]]:
-    """Every finished record under ``data/survey``: the long table of all models, and each model's provenance.
+def read_records(folder: Path) -> pd.DataFrame:
+    """Every finished record under ``data/survey``: the long table of all models.
 
     Raises:
         RecordError: there is no record, or one is damaged.
     """
-    paths = sorted(folder.glob("*/record.json"))
-    records = {path: read_json(path, dict[str, Any], partial(_damaged, path)) for path in paths}
-    if not records:
+    finished = sorted(folder.glob("*/record.json"))
+    if not finished:
         raise RecordError(f"{folder} holds no survey record; 'attngeo survey' writes them.")
-    tables = [_table(path.with_name(name)) for path in records for name in ("layers.csv", "heads.csv")]
-    return pd.concat(tables, ignore_index=True), {path.parent.name: record for path, record in records.items()}
+    tables = [_table(path.with_name(name)) for path in finished for name in ("layers.csv", "heads.csv")]
+    return pd.concat(tables, ignore_index=True)
 
 
 def measured(models: list[str], gamma: float = GAMMA, folder: Path | None = None) -> pd.DataFrame:
@@ -37,9 +34,8 @@ def measured(models: list[str], gamma: float = GAMMA, folder: Path | None = None
     Raises:
         RecordError: weights are needed, as for another gamma than the recorded one, and cannot be read.
     """
-    table, _ = read_records(folder or data("survey"))
-    records = dict(list(named(table).assign(origin="record").groupby("model", sort=False)))
-    weights = local_weights()
+    table = named(read_records(folder or data("survey"))).assign(origin="record")
+    records, weights = dict(list(table.groupby("model", sort=False))), local_weights()
     parts = []
     for model in models or records:
         if model in weights or model not in records:
@@ -75,14 +71,13 @@ def layer_medians(layers: pd.DataFrame) -> pd.DataFrame:
     One row per model and part: n_layers and, for each score, ``<score>``, ``<score>_minus`` (median - Q1) and
     ``<score>_plus`` (Q3 - median). Quartiles are interpolated linearly.
     """
-    medians = []
-    for (model, part), group in layers.groupby(["model", "part"], sort=False):
-        row = {"model": model, "part": part, "n_layers": len(group)}
-        for score in SCORES:
-            low, middle, high = group[score].quantile([0.25, 0.5, 0.75])  # of those that are scored
-            row |= {score: middle, f"{score}_minus": middle - low, f"{score}_plus": high - middle}
-        medians.append(row)
-    return pd.DataFrame(medians)
+    stacks = layers.groupby(["model", "part"], sort=False)
+    low, middle, high = (
+        stacks[list(SCORES)].agg(pd.Series.quantile, q=share)  # of what is scored
+        for share in (0.25, 0.5, 0.75)
+    )
+    rows = middle.join([(middle - low).add_suffix("_minus"), (high - middle).add_suffix("_plus")])
+    return rows.assign(n_layers=stacks.size()).reset_index()
 
 
 def read_quantised(folder: Path) -> pd.DataFrame:
@@ -108,9 +103,5 @@ def _table(path: Path, *more: str) -> pd.DataFrame:
         if odd := sorted({*columns} ^ {*table.columns}):
             raise ValueError(f"a column is missing, or one too many: {odd[0]}")
     except (OSError, ValueError, OverflowError) as error:
-        raise _damaged(path, cause(error)) from None
+        raise RecordError(f"The survey record {path} cannot be read ({cause(error)}); survey it again.") from None
     return table
-
-
-def _damaged(path: Path, why: str) -> RecordError:
-    return RecordError(f"The survey record {path} cannot be read ({why}); survey it again.")

@@ -7,11 +7,11 @@ released_results.csv   each released result: its model, its printed row, its fig
 import csv
 import os
 import re
+from collections import namedtuple
 from collections.abc import Iterator
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
-from typing import NamedTuple
 
 from attngeo.errors import ParameterError
 
@@ -19,48 +19,24 @@ RESULTS = "released_results.csv"
 LACKING = {("S3", "L35"), ("S3", "R35")}  # the last row of either half of Table S2
 
 
-class ModelPart(NamedTuple):
-    """One part of one model; all text."""
-
-    name: str  # of the model, unique
-    hub_id: str  # "" where it is on none
-    revision: str  # "" for the newest
-    part: str  # encoder, decoder or cross
-    modality: str
-    family: str
-    objective: str
-    attention: str  # bidirectional, causal or cross
-    model_type: str
-    positions: str  # kind of the part, as in `attngeo.checkpoints.architectures.Positions`; "" of cross-attention
-    licence: str
-    access: str
-    weights_folder: str  # in ATTNGEO_WEIGHTS
-    precision: str  # of these weights, where they are rounded
-    base: str  # the model whose weights these were, before fine-tuning or rounding
-    note: str
-    printed: str = ""  # rows such as ``S2:L1``
-    figures: str = ""
+# one part of one model; all text: the columns of models.csv (README.md), rows such as ``S2:L1``, figures
+ModelPart = namedtuple(
+    "ModelPart",
+    "name hub_id revision part modality family objective attention model_type positions licence access weights_folder"
+    " precision base note printed figures",
+)
 
 
 @lru_cache
 def registry() -> tuple[ModelPart, ...]:
     """The models of the survey, each part of a model by itself, with the released results about it."""
-    about: dict[tuple[str, str], list[dict[str, str]]] = {}
-    for result in rows_of(RESULTS):
-        about.setdefault((result["model"], result["part"]), []).append(result)
-    found = []
+    results, found = list(rows_of(RESULTS)), []
     for row in rows_of("models.csv"):
-        own = about.get((row["name"], row["part"]), [])
-        printed = [result for result in own if result["row"]]
-        found.append(
-            ModelPart(
-                **row,
-                printed=" ".join(
-                    f"{table}:{r['row']}" for r in printed for table in ("S2", "S3") if (table, r["row"]) not in LACKING
-                ),
-                figures="; ".join(sorted({r["figure"] for r in own} - {""})),
-            )
-        )
+        own = [result for result in results if (result["model"], result["part"]) == (row["name"], row["part"])]
+        places = [(table, result["row"]) for result in own if result["row"] for table in ("S2", "S3")]
+        printed = " ".join(":".join(place) for place in places if place not in LACKING)
+        figures = "; ".join(sorted({result["figure"] for result in own} - {""}))
+        found.append(ModelPart(**row, printed=printed, figures=figures))
     return tuple(found)
 
 

@@ -48,22 +48,18 @@ def layer_splits(checkpoint: Checkpoint, plan: LayerPlan, path: Path) -> Iterato
     form = checkpoint.read(plan).form.to(torch.float64)
     for variant, basis in spaces(checkpoint, plan, path):
         d, k = basis.shape
-        split = split_score(form, basis)
         generator = torch.Generator().manual_seed(plan.layer)
         drawn = [
             split_score(form, torch.linalg.qr(torch.randn(d, k, generator=generator, dtype=torch.float64))[0])
             for _ in range(DRAWS)
         ]
-        numbers = {name: float(value) for name, value in vars(split).items() if name != "dimension"}
-        yield (
-            {"part": plan.part, "layer": plan.layer, "variant": variant, "d_model": d, "dimension": k}
-            | numbers
-            | {
-                "inside_at_random": mean(float(other.inside) for other in drawn),
-                "outside_at_random": mean(float(other.outside) for other in drawn),
-                "most_moved_at_random": max(abs(float(other.outside - other.symmetry)) for other in drawn),
-            }
-        )
+        yield {
+            **{"part": plan.part, "layer": plan.layer, "variant": variant, "d_model": d, "dimension": k},
+            **{name: float(value) for name, value in vars(split_score(form, basis)).items()},
+            "inside_at_random": mean(float(other.inside) for other in drawn),
+            "outside_at_random": mean(float(other.outside) for other in drawn),
+            "most_moved_at_random": max(abs(float(other.outside - other.symmetry)) for other in drawn),
+        }
 
 
 def record(folder: Path) -> None:
@@ -107,7 +103,7 @@ def record_runs(experiment: Path) -> None:
         for plan in checkpoint.plans:
             basis = position_space(checkpoint.position_rows(plan)[: config["block_size"]])
             split = vars(split_score(checkpoint.read(plan).form.to(torch.float64), basis))
-            numbers = {name: value if name == "dimension" else float(value) for name, value in split.items()}
+            numbers = {"dimension": basis.shape[1]} | {name: float(value) for name, value in split.items()}
             rows.append({"run": model.parent.name, "layer": plan.layer} | numbers)
     if not rows:
         raise CheckpointError(

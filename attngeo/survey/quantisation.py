@@ -7,16 +7,12 @@ add to the norm of M and, on average, nothing to Tr(MM).
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from attngeo.bilinear.form import BilinearForm
-from attngeo.bilinear.scores import GAMMA
-from attngeo.checkpoints.layers import AttentionLayer
-from attngeo.checkpoints.rows import Named, layer_rows
 
 BLOCK = 32  # weights of a row of (out, in) that share a scale, in llama.cpp's 4-bit formats
 Weights = Float[Tensor, "heads d d_head"]
@@ -62,12 +58,3 @@ SCHEMES: dict[str, Callable[[Weights], Weights]] = {
     "q4_0": lambda w: torch.cat([_signed(block) for block in w.split(BLOCK, dim=1)], dim=1),
     "q4_1": lambda w: torch.cat([_shifted(block) for block in w.split(BLOCK, dim=1)], dim=1),
 }
-
-
-def quantised_rows(model: Named, layer: AttentionLayer, gamma: float = GAMMA) -> list[dict]:
-    """The sum over heads of one layer with its weights rounded: a row, with ``scheme``, for each of SCHEMES."""
-    return [
-        {"scheme": scheme} | row
-        for scheme in SCHEMES
-        for row in layer_rows(model, replace(layer, form=quantised(layer.form, scheme)), gamma, per_head=False)
-    ]

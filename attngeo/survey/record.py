@@ -12,15 +12,13 @@
 import csv
 import io
 import json
-import platform
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 import attngeo
 from attngeo.bilinear.pictures import picture
@@ -33,7 +31,7 @@ from attngeo.files.atomic import atomic_path, write_text
 from attngeo.files.provenance import sha256, versions
 from attngeo.inputs import local_path, read_json
 from attngeo.survey.models import local_weights
-from attngeo.survey.quantisation import quantised_rows
+from attngeo.survey.quantisation import SCHEMES, quantised
 
 
 class RecordError(AttngeoError):
@@ -71,44 +69,54 @@ def survey_model(
         CheckpointError: the model cannot be read; nothing is then written.
         RecordError: its folder holds the record of other weights, which stays.
     """
-    path_or_id = model.source
-    target = record_folder(path_or_id, folder)
+    target = record_folder(model.source, folder)
     finished = _finished(target)
-    if finished is not None and finished.get("sha256") != _digests(path_or_id):
+    if finished is not None and finished.get("sha256") != _digests(model.source):
         raise RecordError(
-            f"{target} holds a finished record that is not of the weights of {path_or_id}; name another folder with -o,"
-            f" or move that record away."
+            f"{target} holds a finished record that is not of the weights of {model.source}; name another folder with"
+            f" -o, or move that record away."
         )
-    checkpoint = open_checkpoint(path_or_id, model.revision or None, model_type=model.model_type or None)
-    chosen = _pictured([(plan.part, plan.layer) for plan in checkpoint.plans])
+    checkpoint = open_checkpoint(model.source, model.revision or None, model_type=model.model_type or None)
+    parts: dict[str, list[int]] = {}
+    for plan in checkpoint.plans:
+        parts.setdefault(plan.part, []).append(plan.layer)
+    # the first and the middle layer of each part: Figure 2 of the paper shows layer 1
+    pictured = {(part, layers[at]) for part, layers in parts.items() for at in (0, len(layers) // 2)}
     rows, rounded, pictures = [], [], {}
     for done, layer in enumerate(checkpoint, start=1):
         rows += layer_rows(checkpoint, layer, gamma)
-        rounded += quantised_rows(checkpoint, layer, gamma) if quantise else []
-        if (layer.part, layer.layer) in chosen:
+        for scheme in SCHEMES if quantise else ():
+            coarse = replace(layer, form=quantised(layer.form, scheme))
+            rounded += [{"scheme": scheme} | row for row in layer_rows(checkpoint, coarse, gamma, per_head=False)]
+        if (layer.part, layer.layer) in pictured:
             pictures[f"{layer.part}-{layer.layer}"] = picture(layer.form)
         on_layer(model, checkpoint, done)
+    (target / "record.json").unlink(missing_ok=True)  # written last: a folder without it is an unfinished one
+    for left in (*target.glob(".*-*"), target / "quantised.csv"):  # of a run that was killed while it wrote
+        left.unlink(missing_ok=True)
     tables = {
         "layers.csv": [row for row in rows if row["head"] == SUM],
         "heads.csv": [row for row in rows if row["head"] != SUM],
         "quantised.csv": rounded,
     }
-    record = {
-        "model": checkpoint.name,
-        "revision": checkpoint.revision,
-        "asked_revision": model.revision,
-        "model_type": checkpoint.model_type,
-        "sha256": _digests(path_or_id),
-        "gamma": gamma,
-        "quantised": quantise,
-        "bytes_read": checkpoint.bytes_read,
-        "peaks": {name: peak for name, (_, peak) in pictures.items()},
-        "attngeo": attngeo.__version__,
-        "torch": torch.__version__,
-        "python": platform.python_version(),
-        "date": datetime.now(timezone.utc).date().isoformat(),
-    }
-    _write(target, tables, {name: levels for name, (levels, _) in pictures.items()}, record)
+    for file, of_file in tables.items():
+        if of_file:
+            write_text(target / file, _csv(of_file))
+    with atomic_path(target / "images.npz") as path:
+        np.savez_compressed(path, **{name: levels for name, (levels, _) in pictures.items()})
+    write_provenance(
+        target,
+        model=checkpoint.name,
+        revision=checkpoint.revision,
+        asked_revision=model.revision,
+        model_type=checkpoint.model_type,
+        sha256=_digests(model.source),
+        gamma=gamma,
+        quantised=quantise,
+        bytes_read=checkpoint.bytes_read,
+        peaks={name: peak for name, (_, peak) in pictures.items()},
+        attngeo=attngeo.__version__,
+    )
     return target
 
 
@@ -154,25 +162,6 @@ def _digests(path_or_id: str) -> dict[str, str]:
     if path.is_file():
         return {path.name: sha256(path)}
     return {name: sha256(path / name) for name in weight_names(path) or sorted(p.name for p in path.glob("*.gguf"))}
-
-
-def _pictured(layers: list[tuple[str, int]]) -> set[tuple[str, int]]:
-    """The first and the middle layer of each part: Figure 2 of the paper shows layer 1."""
-    parts = {part: [layer for layer in layers if layer[0] == part] for part, _ in layers}
-    return {layer for own in parts.values() for layer in (own[0], own[len(own) // 2])}
-
-
-def _write(folder: Path, tables: dict[str, list[dict]], pictures: dict[str, np.ndarray], record: dict) -> None:
-    """Write one model's folder; ``record.json`` comes last, so that a folder without it is an unfinished one."""
-    (folder / "record.json").unlink(missing_ok=True)
-    for left in (*folder.glob(".*-*"), folder / "quantised.csv"):  # of a run that was killed while it wrote
-        left.unlink(missing_ok=True)
-    for file, rows in tables.items():
-        if rows:
-            write_text(folder / file, _csv(rows))
-    with atomic_path(folder / "images.npz") as path:
-        np.savez_compressed(path, **pictures)
-    write_text(folder / "record.json", json.dumps(record, indent=1, sort_keys=True) + "\n")
 
 
 def weights_at_hand() -> dict[str, str]:

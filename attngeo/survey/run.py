@@ -33,7 +33,11 @@ def chosen_models(models: tuple[str, ...] = (), label: str = "") -> list[Model]:
         CheckpointError: nothing is named, and ATTNGEO_WEIGHTS names no checkpoints.
     """
     if not models and not label:
-        return _each_once([Model(Path(path).name, path) for path in _in_weights_folder()])
+        if not (weights := os.environ.get("ATTNGEO_WEIGHTS")):
+            raise CheckpointError("no model is named and ATTNGEO_WEIGHTS is not set; name models or that folder.")
+        if not (folders := sorted(path.parent for path in Path(weights).glob("*/config.json"))):
+            raise CheckpointError(f"ATTNGEO_WEIGHTS names {weights}, which holds no checkpoint (no */config.json).")
+        return _each_once([Model(folder.name, str(folder)) for folder in folders])
     known = {m.name: m for m in registry()} | {m.hub_id: m for m in registry() if m.hub_id}
     local = local_weights()
     asked = []
@@ -61,7 +65,7 @@ def require_registered(asked: list[Model], folder: Path) -> None:
         if not model.elsewhere and _place(replace(model, revision="")) not in known:
             raise ParameterError(
                 f"{model.name} is no model of the register, and {folder} holds the records of those alone; name a"
-                f" folder for its record with -o."
+                " folder for its record with -o."
             )
 
 
@@ -114,11 +118,10 @@ def survey_on_workers(
 ) -> Iterator[tuple[Model, Path | str]]:
     """`survey` by processes here or on a cluster (`attngeo.files.workers.spread`), each at one model at a time."""
     folder = folder.resolve()
-    named = {f"{record_folder(model.source, folder)} {gamma} {quantise}": model for model in asked}
-    calls = {key: (model, folder, gamma, quantise) for key, model in named.items()}
+    calls = {f"{record_folder(m.source, folder)} {gamma} {quantise}": (m, folder, gamma, quantise) for m in asked}
     registered = {name: entry for name, entry in ARCHITECTURES.items() if name not in BUILT_IN}
     for key, outcome in spread(partial(_knowing, registered, record_once), calls, workers, scheduler):
-        yield named[key], str(outcome) if isinstance(outcome, AttngeoError) else outcome
+        yield calls[key][0], str(outcome) if isinstance(outcome, AttngeoError) else outcome
 
 
 def _knowing(registered: Mapping[str, Entry], work: Callable[..., Path | str], *arguments: Any) -> Path | str:
@@ -149,12 +152,3 @@ def _record(model: Model, folder: Path, gamma: float, quantise: bool, on_layer: 
         return " ".join(f"{error}".split())
     except Exception as error:  # whatever a reader or the network throws must not end the other models
         return " ".join(f"{model.name} failed with {type(error).__name__}: {error}".split())
-
-
-def _in_weights_folder() -> list[str]:
-    """Folders with a config.json under ATTNGEO_WEIGHTS."""
-    if not (folder := os.environ.get("ATTNGEO_WEIGHTS")):
-        raise CheckpointError("no model is named and ATTNGEO_WEIGHTS is not set; name models or the folder of weights.")
-    if not (folders := sorted(str(path.parent) for path in Path(folder).glob("*/config.json"))):
-        raise CheckpointError(f"ATTNGEO_WEIGHTS names {folder}, which holds no checkpoint (no */config.json).")
-    return folders

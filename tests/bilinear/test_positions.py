@@ -30,7 +30,7 @@ def dense_split(m: torch.Tensor, basis: torch.Tensor) -> dict[str, float]:
 
 
 def numbers(split, head=()) -> dict[str, float]:
-    return {name: float(value[head]) for name, value in vars(split).items() if name != "dimension"}
+    return {name: float(value[head]) for name, value in vars(split).items()}
 
 
 @given(forms(), st.data())

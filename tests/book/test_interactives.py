@@ -381,7 +381,7 @@ def test_bets_are_placed_before_the_pictures_are_named(browser, tmp_path):
 
 
 def test_models_are_explored_by_layer_and_head(browser, tmp_path):
-    scores = named(read_records(checkout.data("survey"))[0])
+    scores = named(read_records(checkout.data("survey")))
     stage = open_interactive(browser, tmp_path, explorer(scores))
     model, layer, head = (control(stage, name) for name in ("Model", "Layer", "Head"))
 

@@ -30,6 +30,7 @@ from attngeo.inputs import local_path
 from attngeo.runs.experiments import read_experiment
 from attngeo.runs.record import read_run, write_run
 from attngeo.survey.measured import read_records
+from attngeo.survey.record import Model, is_recorded
 from attngeo.training.config import configure, read_values
 from attngeo.training.corpora.registry import open_corpus
 from attngeo.training.corpora.tokens import tokenize
@@ -205,7 +206,11 @@ FILES = {  # what writes a file, which, and what reads it
     "torch before 1.6": (torch_file(False), "whole.bin", read_torch),
     **{name: (run, f"run/{name}", lambda folder: read_run(folder / "run")) for name in RECORDS},
     "layers.csv": (survey, "survey/one/layers.csv", lambda folder: read_records(folder / "survey")),
-    "record.json": (survey, "survey/one/record.json", lambda folder: read_records(folder / "survey")),
+    "record.json": (
+        survey,
+        "survey/one/record.json",
+        lambda folder: is_recorded(Model("one", "one"), folder / "survey"),
+    ),
     **{name: (text, name, read_text(name)) for name in TEXTS},
 }
 

@@ -48,7 +48,8 @@ def test_models_of_an_experiment_are_split_by_the_rows_that_were_trained(tmp_pat
     record_runs(tmp_path)
     table = pd.read_csv(tmp_path / "positions.csv")
     assert list(table["run"]) == ["learned-0"] * 2 and list(table["layer"]) == [0, 1]
-    for name in ("dimension", "symmetry", "share", "inside", "outside"):
+    assert list(table["dimension"]) == [position_space(rows).shape[1]] * 2
+    for name in ("symmetry", "share", "inside", "outside"):
         np.testing.assert_allclose(table[name], [float(getattr(split, name)) for split in expected], rtol=1e-5)
     with pytest.raises(CheckpointError, match="holds no run with its model/"):
         record_runs(tmp_path / "rotary-0")

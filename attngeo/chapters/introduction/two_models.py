@@ -22,7 +22,7 @@ FULL = 0.99  # of entries of W_qk: the quantile of their magnitudes that the clo
 
 def two_models() -> Interactive:
     """From what is recorded of the sentence and of the survey."""
-    scores, _ = read_records(data("survey"))
+    scores = read_records(data("survey"))
     layers = scores[(scores["head"] == SUM) & (scores["part"] != "cross")]
     surveyed = distinct(layer_medians(named(layers))).sort_values("symmetry")
     models = {part: _model(part, layers[layers["model"] == folder]) for part, (folder, _) in MODELS.items()}

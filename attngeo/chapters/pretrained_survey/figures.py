@@ -248,7 +248,7 @@ def drawn() -> list:
 
     Each is the middle layer of a recorded model: title (A, B ...), model, part, layer, s, d and picture.
     """
-    scores, _ = read_records(data("survey"))
+    scores = read_records(data("survey"))
     layers = with_kinds(named(scores.assign(folder=scores["model"])))[lambda t: t["head"] == SUM]
     count = layers.groupby(["model", "part"])["layer"].transform("size")
     middle = layers[layers["layer"] == count // 2].sort_values("model").drop_duplicates(["family", "attention"])

@@ -108,8 +108,7 @@ class OnWeights:
 @cache
 def recorded_weights() -> OnWeights:
     """The recorded survey."""
-    table, _ = read_records(data("survey"))
-    layers = distinct(named(table))[lambda t: t["head"] == -1]
+    layers = distinct(named(read_records(data("survey"))))[lambda t: t["head"] == -1]
     return OnWeights(with_kinds(layer_medians(layers)), rounding_losses(layers, read_quantised(data("survey"))))
 
 

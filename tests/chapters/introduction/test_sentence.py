@@ -47,7 +47,7 @@ def test_scores_that_are_not_those_of_the_form_are_refused(model, monkeypatch):
 
 
 def test_the_record_has_the_scores_of_the_survey_and_its_packages():
-    scores, _ = read_records(data("survey"))
+    scores = read_records(data("survey"))
     packages = json.loads(data("sentence", "record.json").read_text("utf-8"))["packages"]
     for name, package in sentence.PACKAGES.items():
         found = sentence.recorded(name)
