@@ -5,7 +5,7 @@ Gram products for heads and for forms of low rank, tiles of M for the others.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -21,13 +21,11 @@ WIDE = 4096  # from this width on, rounding errors of single entries average out
 ROUGH = 512  # from this width on, float32 factors are multiplied in float32 first (`attngeo.bilinear.scores.score`)
 NEAR_ONE = 20  # largest power of two in a factor whose squares are safe in float32 as they are
 UNEVEN = 30  # kurtosis of a tile, 3 for normal entries, from which the rounding of a few entries would show
-SUMS = ("square", "trace", "row_norms", "column_norms")
 COLUMNS = 512  # of a factor at a time, where only parts of it are converted or multiplied
 CHUNK_BYTES = 4 << 20  # of query factors converted at a time: little enough to stay in the cache
 
 
-@dataclass(frozen=True)
-class Moments:
+class Moments(NamedTuple):
     """Sums over M, or over each matrix of a batch (...), up to one positive scale factor per matrix.
 
     The scale keeps squares from overflowing; both scores are ratios, so it cancels.
@@ -86,9 +84,8 @@ def head_moments(form: BilinearForm) -> Moments:
     The sum over heads is another pass: but for the conversion of the factors, one hundredth of the work, its products
     are between heads and share nothing with these.
     """
-    parts = [gram_moments(*chunk) for chunk in _chunks(form)]
-    sums = {name: torch.cat([getattr(part, name) for part in parts]) for name in SUMS}
-    return Moments(**sums, epsilon=parts[0].epsilon)
+    *sums, (epsilon, *_) = zip(*(gram_moments(*chunk) for chunk in _chunks(form)), strict=True)
+    return Moments._make([*map(torch.cat, sums), epsilon])
 
 
 def gram_moments(

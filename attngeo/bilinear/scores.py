@@ -1,7 +1,7 @@
 """Symmetry (Def. 3.1) and directionality (Def. 3.2) of a matrix or of a bilinear form."""
 
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import TypeVar
 
 import torch
@@ -54,7 +54,7 @@ def symmetry_score(
 
     Source: paper, Def. 3.1, Lemma S1.16, Prop. S1.17. Definition 3.1 prints a factor 2 that Prop. S1.17 contradicts.
     """
-    return float(_symmetry(_moments(m), Convention(convention)))
+    return by_convention(float(_symmetry(_moments(m))), Convention(convention))
 
 
 def directionality_score(
@@ -88,7 +88,7 @@ def score(m: BilinearForm | Float[Tensor, "d d"], gamma: float = GAMMA) -> Score
     if isinstance(m, BilinearForm) and ROUGH <= m.d_model < WIDE:
         rough = form_moments(m, rough=True)
         if rough.epsilon == EXACT or _is_clear(rough, gamma):
-            return _scores(replace(rough, epsilon=EXACT), gamma)
+            return _scores(rough._replace(epsilon=EXACT), gamma)
     return _scores(_moments(m), gamma)
 
 
@@ -109,20 +109,15 @@ def score_rows(
     """
     convention = Convention(convention)
     rows = score(form, gamma).rows() + (score_heads(form, gamma).rows() if per_head else [])
-    for row in rows:
+    queries, keys = (factor.any(-1).any(-1) for factor in (form.wq, form.wk))  # whether some weight is not zero
+    scored = queries & keys.repeat_interleave(form.n_heads // form.n_kv_heads)  # (H,)
+    for row, is_scored in zip(rows, (scored.any(), *scored), strict=False):
         row["symmetry"] = by_convention(row["symmetry"], convention)
         if convention in (Convention.RELEASED, Convention.TABLES):
             row["directionality"] = row[f"directionality_{convention.value}"]
-    for row, dead in zip(rows, _dead(form), strict=False):
-        row |= dict.fromkeys(row.keys() - {"n_rows_over", "n_cols_over"}, math.nan) if dead else {}
+        if not is_scored:
+            row |= dict.fromkeys(row.keys() - {"n_rows_over", "n_cols_over"}, math.nan)
     return [{"head": head, **row} for head, row in enumerate(rows, SUM)]
-
-
-def _dead(form: BilinearForm) -> list[bool]:
-    """Whether queries or keys of all heads are zero, then of each."""
-    queries, keys = (factor.any(-1).any(-1) for factor in (form.wq, form.wk))
-    dead = ~(queries & keys.repeat_interleave(form.n_heads // form.n_kv_heads))
-    return [bool(dead.all()), *dead.tolist()]
 
 
 def score_batch(m: Float[Tensor, "batch d d"], gamma: float = GAMMA) -> Scores:
@@ -153,12 +148,11 @@ def _moments(m: BilinearForm | Tensor) -> Moments:
 def _scores(moments: Moments, gamma: float) -> Scores:
     directionality, over = _directionality(moments, gamma, Convention.DEFINITION)
     released, tables = (_directionality(moments, gamma, c)[0] for c in (Convention.RELEASED, Convention.TABLES))
-    return Scores(_symmetry(moments, Convention.DEFINITION), directionality, released, tables, *over)
+    return Scores(_symmetry(moments), directionality, released, tables, *over)
 
 
-def _symmetry(moments: Moments, convention: Convention) -> Tensor:
-    s = torch.where(moments.square > 0, moments.trace / moments.square, 0).clamp(-1, 1)
-    return by_convention(s, convention)
+def _symmetry(moments: Moments) -> Tensor:
+    return torch.where(moments.square > 0, moments.trace / moments.square, 0).clamp(-1, 1)
 
 
 def by_convention(s: Number, convention: Convention) -> Number:

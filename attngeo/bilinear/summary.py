@@ -1,7 +1,7 @@
 """What a table of scores says in a few sentences: medians, what random weights give, and what lies outside that."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from math import isnan
 from statistics import median
 
@@ -26,11 +26,10 @@ def summary(rows: Sequence[Row]) -> list[str]:
         if not is_dead(row):
             of["layers" if row["head"] == SUM else "heads"].append(row)
     by_positions = DIMENSION in rows[0]  # whose table has neither directionality nor stars
-    shown = SHOWN[:1] if by_positions else SHOWN
-    lines = [
-        f"median over {part} layers: " + ", ".join(f"{s} {median(row[s] for row in group):.4f}" for s in shown)
-        for (part,), group in _grouped(of["layers"], "part")
-    ]
+    lines = []
+    for part in dict.fromkeys(row["part"] for row in of["layers"]):
+        medians = {s: median(row[s] for row in of["layers"] if row["part"] == part) for s in SHOWN[: 2 - by_positions]}
+        lines.append(f"median over {part} layers: " + ", ".join(f"{s} {value:.4f}" for s, value in medians.items()))
     if dead:
         whole = dict.fromkeys((r["part"], r["layer"]) for r in dead if r["head"] == SUM)
         heads = [r for r in dead if (r["part"], r["layer"]) not in whole]
@@ -44,12 +43,12 @@ def summary(rows: Sequence[Row]) -> list[str]:
         return [*lines, "no z and no p: what random weights give is known without gains alone"]
     counts = []
     for kind, scored in of.items():
-        for (d, rank), (first, *_) in _grouped(scored, "d_model", "rank"):
-            share = share_at_one(first)
+        for (d, rank), one in {(row["d_model"], row["rank"]): row for row in scored}.items():
+            share = share_at_one(one)
             weak = f", too weak here: {share * 100:.0f} % of random {kind} have -1 or 1" if share >= LEVEL else ""
             lines.append(
-                f"random {kind} (d = {d}, rank {rank}): symmetry {first['symmetry_null_mean']:.4f} ±"
-                f" {first['symmetry_null_sd']:.4f}, directionality 0 ± {first['directionality_null_sd']:.3f}{weak}"
+                f"random {kind} (d = {d}, rank {rank}): symmetry {one['symmetry_null_mean']:.4f} ±"
+                f" {one['symmetry_null_sd']:.4f}, directionality 0 ± {one['directionality_null_sd']:.3f}{weak}"
             )
         if scored:
             n = " and ".join(f"{sum(outside(r, s) for r in scored)} of {len(scored)} {kind} by {s}" for s in SHOWN)
@@ -121,11 +120,3 @@ def _score_cells(row: Row, score: str) -> tuple[str, str, str]:
     digit = 10 ** math.floor(math.log10(least))
     bounded = f"{p:.2g}" if p > least else f"<{math.ceil(least / digit - 1e-9) * digit:.0e}".replace("e-0", "e-")
     return f"{row[score]:.4f}{mark}", f"{row[f'{score}_z']:+.1f}", bounded
-
-
-def _grouped(rows: Iterable[Row], *names: str) -> Iterable[tuple[tuple, list[Row]]]:
-    """Rows by the values of some columns, in the order of their first appearance."""
-    groups: dict[tuple, list[Row]] = {}
-    for row in rows:
-        groups.setdefault(tuple(row[name] for name in names), []).append(row)
-    return groups.items()

@@ -45,7 +45,7 @@ from attngeo.files.provenance import sha256
 from attngeo.survey.families import GROUPS, Values, distinct, of_families, with_kinds
 from attngeo.survey.measured import named, read_records
 from attngeo.survey.models import local_weights
-from attngeo.survey.record import weights_at_hand, write_provenance
+from attngeo.survey.record import write_provenance
 
 Numbers = TypeVar("Numbers", float, Tensor, pd.Series)
 LAYER = ["model", "part", "layer"]
@@ -226,7 +226,7 @@ def record(folder: Path) -> None:
         CheckpointError: there is none, or one cannot be read.
     """
     rows, files = [], {}
-    for model, path in weights_at_hand().items():
+    for model, path in local_weights(needed=True).items():
         rows += [measure(model, layer) for layer in open_checkpoint(path) if layer.form.n_heads > 1]
         files[model] = {file.name: sha256(file) for file in sorted(Path(path).glob("*.safetensors"))}
         print(model, flush=True)

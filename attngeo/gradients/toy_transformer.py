@@ -222,12 +222,8 @@ class HeadGradient(NamedTuple):
 
 
 def head_gradient(
-    d: int = 24,
-    n_tokens: int = 8,
-    seed: int = 0,
-    n_heads: int = 2,
-    objective: Objective = Objective.AUTOREGRESSIVE,
+    d: int = 24, n_tokens: int = 8, seed: int = 0, objective: Objective = Objective.AUTOREGRESSIVE
 ) -> HeadGradient:
     """The first head of a two-layer Transformer at random weights, on one random sequence."""
-    g = first_layer(ToyConfig(d=d, n_heads=n_heads, n_tokens=n_tokens), objective, seed)
+    g = first_layer(ToyConfig(d=d, n_heads=2, n_tokens=n_tokens), objective, seed)
     return HeadGradient(g.beta[0], g.layer.x, g.w_qk[0])

@@ -13,7 +13,7 @@ from functools import lru_cache
 from importlib import resources
 from pathlib import Path
 
-from attngeo.errors import ParameterError
+from attngeo.errors import CheckpointError, ParameterError
 
 RESULTS = "released_results.csv"
 LACKING = {("S3", "L35"), ("S3", "R35")}  # the last row of either half of Table S2
@@ -73,8 +73,15 @@ def group(label: str) -> list[str]:
     return known[label]
 
 
-def local_weights() -> dict[str, str]:
-    """Folders with weights under ATTNGEO_WEIGHTS by the registry's name of the model."""
+def local_weights(needed: bool = False) -> dict[str, str]:
+    """Folders with weights under ATTNGEO_WEIGHTS by the registry's name of the model.
+
+    Raises:
+        CheckpointError: they are ``needed``, and there are none.
+    """
     folder = os.environ.get("ATTNGEO_WEIGHTS")
     folders = {m.name: Path(folder, m.weights_folder) for m in registry() if folder and m.weights_folder}
-    return {name: str(path) for name, path in folders.items() if (path / "config.json").is_file()}
+    found = {name: str(path) for name, path in folders.items() if (path / "config.json").is_file()}
+    if needed and not found:
+        raise CheckpointError("ATTNGEO_WEIGHTS names no folder that holds models of the register; name one.")
+    return found

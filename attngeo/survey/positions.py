@@ -23,7 +23,8 @@ from attngeo.files.atomic import write_text
 from attngeo.files.checkout import data
 from attngeo.files.provenance import sha256
 from attngeo.runs.record import read_about
-from attngeo.survey.record import weights_at_hand, write_provenance
+from attngeo.survey.models import local_weights
+from attngeo.survey.record import write_provenance
 
 MAIN, WIDER, GAIN = "90 %", "95 %", "90 %, times gain"  # variants of the space
 DRAWS = 10  # random spaces of equal dimension
@@ -71,7 +72,7 @@ def record(folder: Path) -> None:
     rows: list[dict] = []
     files: dict[str, dict[str, str]] = {}
     without: dict[str, str] = {}
-    for model, path in weights_at_hand().items():
+    for model, path in local_weights(needed=True).items():
         checkpoint = open_checkpoint(path)
         for plan in checkpoint.plans:
             try:

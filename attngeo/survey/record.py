@@ -26,11 +26,10 @@ from attngeo.bilinear.scores import GAMMA, SUM
 from attngeo.checkpoints.layers import Checkpoint, open_checkpoint
 from attngeo.checkpoints.repositories import LocalFolder, named_on_the_hub, weight_names
 from attngeo.checkpoints.rows import layer_rows
-from attngeo.errors import AttngeoError, CheckpointError
+from attngeo.errors import AttngeoError
 from attngeo.files.atomic import atomic_path, write_text
 from attngeo.files.provenance import sha256, versions
 from attngeo.inputs import local_path, read_json
-from attngeo.survey.models import local_weights
 from attngeo.survey.quantisation import SCHEMES, quantised
 
 
@@ -162,17 +161,6 @@ def _digests(path_or_id: str) -> dict[str, str]:
     if path.is_file():
         return {path.name: sha256(path)}
     return {name: sha256(path / name) for name in weight_names(path) or sorted(p.name for p in path.glob("*.gguf"))}
-
-
-def weights_at_hand() -> dict[str, str]:
-    """`local_weights`, of which there must be some.
-
-    Raises:
-        CheckpointError: there are none.
-    """
-    if not (folders := local_weights()):
-        raise CheckpointError("ATTNGEO_WEIGHTS names no folder that holds models of the register; name one.")
-    return folders
 
 
 def write_provenance(folder: Path, **made: Any) -> None:

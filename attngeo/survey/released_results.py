@@ -45,10 +45,8 @@ def families_by_positions(results: pd.DataFrame) -> pd.DataFrame:
     """
     text = results[(results["modality"] == "text") & results["attention"].isin(["bidirectional", "causal"])]
     keys = ["family", "attention", "positions"]
-    counts = text[text["counted"]].groupby(keys)["s"].agg(["median", "size"]).assign(counted=True)
-    every = text.groupby(keys)["s"].agg(["median", "size"]).assign(counted=False)
-    found = pd.concat([counts, every[~every.index.isin(counts.index)]]).reset_index()
-    found = found.rename(columns={"median": "s", "size": "n_models"})
+    chosen = text[text["counted"] | ~text.groupby(keys)["counted"].transform("any")].groupby(keys)
+    found = chosen.agg(s=("s", "median"), n_models=("s", "size"), counted=("counted", "any")).reset_index()
     return found.assign(absolute=found["positions"].isin(ABSOLUTE)).sort_values(["attention", "absolute", "s"])
 
 

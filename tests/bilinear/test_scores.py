@@ -2,6 +2,7 @@ import itertools
 import math
 from unittest.mock import patch
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import assume, given
@@ -17,39 +18,26 @@ CLOSE = {"rel": 0, "abs": 1e-10}
 GAMMAS = st.floats(0, 3)
 
 
-def norms(m, axis):
-    return [math.sqrt(math.fsum(x * x for x in line)) for line in (m if axis == "rows" else m.T).tolist()]
-
-
-def mean_and_sd(values, correction=0):
-    mean = math.fsum(values) / len(values)
-    return mean, math.sqrt(math.fsum((v - mean) ** 2 for v in values) / max(len(values) - correction, 1))
-
-
 def directionality_by_hand(m, gamma, convention="definition"):
-    """Def. 3.2 and its variants, term by term, apart from the package."""
+    """Def. 3.2 and its variants, apart from the package."""
     totals = []
-    for axis in ("rows", "columns"):
-        v = norms(m, axis)
-        if convention == "tables":
-            v = [math.log(x) for x in v]
-        mean, sd = mean_and_sd(v, correction=convention == "released")
-        threshold = mean + gamma * sd
-        over = [x for x in v if x > threshold]
-        totals.append(math.fsum(x if convention == "definition" else x - threshold for x in over))
+    for axis in (1, 0):  # rows, columns
+        v = np.linalg.norm(m, axis=axis)
+        v = np.log(v) if convention == "tables" else v
+        threshold = v.mean() + gamma * v.std(ddof=convention == "released" and len(v) > 1)
+        over = v[v > threshold]
+        totals.append((over if convention == "definition" else over - threshold).sum())
     r, c = totals
     return (r - c) / (r + c) if r + c > 0 else 0.0
 
 
 def clear_of_ties(m, gamma):
     """Whether no norm lies within rounding of its threshold, in either variant of the standard deviation."""
-    for axis in ("rows", "columns"):
-        for transform in (float, math.log):
-            v = [transform(x) for x in norms(m, axis)]
-            for correction in (0, 1):
-                mean, sd = mean_and_sd(v, correction)
-                if any(abs(x - mean - gamma * sd) < 1e-9 * (1 + max(map(abs, v))) for x in v):
-                    return False
+    for axis, transform in itertools.product((0, 1), (np.abs, np.log)):
+        v = transform(np.linalg.norm(m, axis=axis))
+        for sd in (v.std(), v.std(ddof=len(v) > 1)):
+            if (abs(v - v.mean() - gamma * sd) < 1e-9 * (1 + abs(v).max())).any():
+                return False
     return True
 
 
