@@ -91,10 +91,7 @@ def cells(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
         names += ["symmetry", "dimension of positions", "share in it", "at random", "s inside"]
         names += ["share outside", "s outside", "share mixed", "s mixed"]
     else:
-        names += [name for score in SHOWN for name in (score, f"{score} z", f"{score} p")] + [
-            "rows over",
-            "columns over",
-        ]
+        names += [f"{score}{of}" for score in SHOWN for of in ("", " z", " p")] + ["rows over", "columns over"]
     lines = []
     for row in rows:
         head = ["all" if row["head"] == SUM else str(row["head"])] if with_heads else []

@@ -13,14 +13,18 @@ from torch.nn.functional import pad
 
 from attngeo.gradients.token_counts import MarkovChain
 
+Tokens = Int[Tensor, "sequences n"]
+Embeddings = Float[Tensor, "vocab d"]
+Values = Float[Tensor, "d d"]  # V
+
 
 class ChainCorpus(NamedTuple):
     """Sequences of a stationary Markov chain, and the weights of linear attention that reads them."""
 
-    embeddings: Float[Tensor, "vocab d"]
-    values: Float[Tensor, "d d"]  # V
+    embeddings: Embeddings
+    values: Values
     chain: MarkovChain
-    tokens: Int[Tensor, "sequences n"]
+    tokens: Tokens
 
 
 def random_corpus(
@@ -34,17 +38,14 @@ def random_corpus(
     return ChainCorpus(embeddings, values, chain, chain.sample(n_sequences, n_tokens, generator))
 
 
-def tied_embeddings(n_vocab: int, d: int, generator: torch.Generator, size: float = 1.0) -> Float[Tensor, "vocab d"]:
+def tied_embeddings(n_vocab: int, d: int, generator: torch.Generator, size: float = 1.0) -> Embeddings:
     """Gaussian embeddings of about the given length, with mean exactly 0, (V, d)."""
     e = size * torch.randn(n_vocab, d, generator=generator, dtype=torch.float64) / d**0.5
     return e - e.mean(0)
 
 
 def first_coefficients(
-    tokens: Int[Tensor, "sequences n"],
-    embeddings: Float[Tensor, "vocab d"],
-    values: Float[Tensor, "d d"],
-    ahead: int = 0,
+    tokens: Tokens, embeddings: Embeddings, values: Values, ahead: int = 0
 ) -> Float[Tensor, "sequences n n"]:
     """``beta_ij = (e_target(i) - mean e)^T V x_j`` with ``target(i) = t_{i + ahead}``; 0 where no token follows.
 
@@ -56,11 +57,7 @@ def first_coefficients(
 
 
 def first_update(
-    tokens: Int[Tensor, "sequences n"],
-    embeddings: Float[Tensor, "vocab d"],
-    values: Float[Tensor, "d d"],
-    contexts: Bool[Tensor, "n n"],
-    ahead: int = 0,
+    tokens: Tokens, embeddings: Embeddings, values: Values, contexts: Bool[Tensor, "n n"], ahead: int = 0
 ) -> Float[Tensor, "sequences d d"]:
     """``Delta W = sum_i sum_{j in C_i} beta_ij x_i x_j^T`` of every sequence, to be added up over a corpus.
 
@@ -70,9 +67,7 @@ def first_update(
     return x.mT @ (first_coefficients(tokens, embeddings, values, ahead) * contexts) @ x
 
 
-def expected_update(
-    chain: MarkovChain, embeddings: Float[Tensor, "vocab d"], values: Float[Tensor, "d d"], n_tokens: int
-) -> Float[Tensor, "d d"]:
+def expected_update(chain: MarkovChain, embeddings: Embeddings, values: Values, n_tokens: int) -> Float[Tensor, "d d"]:
     """``sum_{m=0}^{N-2} (N-1-m) F_m``, ``F_m = E[x_{i+1}^T V x_{i-m} x_i x_{i-m}^T]``: of a sequence of N tokens.
 
     Queries stand one position before their targets. The chain is stationary; embeddings of mean 0 make

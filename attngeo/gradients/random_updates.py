@@ -15,6 +15,9 @@ from torch import Tensor
 from attngeo.errors import Choice
 from attngeo.gradients.objectives import Objective, attended_matrix, context_matrix, sample_mask
 
+Covariance = Float[Tensor, "d d"]  # Sigma
+Updates = Float[Tensor, "draws d d"]
+SquaredNorms = Float[Tensor, "*draws d"]  # of rows, or of columns
 TAIL = 0.98  # quantile of all norms from which on they count as large
 
 
@@ -79,19 +82,15 @@ def power_profile(d: int, exponent: float) -> Float[Tensor, " d"]:
 
 
 def draw_embeddings(
-    covariance: Float[Tensor, "d d"], *shape: int, generator: torch.Generator, law: Law = Law.GAUSSIAN
+    covariance: Covariance, *shape: int, generator: torch.Generator, law: Law = Law.GAUSSIAN
 ) -> Float[Tensor, "*shape d"]:
     """Independent ``x = L z`` with ``L L^T = Sigma`` and z of independent coordinates: mean 0, covariance Sigma."""
     return law.draw(*shape, covariance.shape[0], generator=generator) @ torch.linalg.cholesky(covariance).T
 
 
 def context_updates(
-    covariance: Float[Tensor, "d d"],
-    n_tokens: int,
-    n_draws: int,
-    generator: torch.Generator,
-    n_contexts: int = 1,
-) -> Float[Tensor, "draws d d"]:
+    covariance: Covariance, n_tokens: int, n_draws: int, generator: torch.Generator, n_contexts: int = 1
+) -> Updates:
     """``Delta W = sum over contexts (sum_i beta_i x_i) y^T``: the model of Prop. S1.8, rows predicted, columns context.
 
     x_i are N independent tokens of each context with the covariance, y and beta_i are standard normal and independent
@@ -105,9 +104,7 @@ def context_updates(
 
 
 @cache
-def context_tokens(
-    d: int, n_tokens: int, exponent: float, n_draws: int, seed: int, n_contexts: int = 1
-) -> Float[Tensor, "draws d d"]:
+def context_tokens(d: int, n_tokens: int, exponent: float, n_draws: int, seed: int, n_contexts: int = 1) -> Updates:
     """`context_updates` of d independent coordinates with the variances of `power_profile`."""
     generator = torch.Generator().manual_seed(seed)
     return context_updates(torch.diag(power_profile(d, exponent)), n_tokens, n_draws, generator, n_contexts)
@@ -120,7 +117,7 @@ class UpdateModel:
     Embeddings are independent between positions and sequences, except for the two special tokens.
     """
 
-    covariance: Float[Tensor, "d d"]  # Sigma of an embedding
+    covariance: Covariance  # of an embedding
     objective: Objective = Objective.AUTOREGRESSIVE
     n_tokens: int = 32
     n_sequences: int = 8  # that add to one update
@@ -131,7 +128,7 @@ class UpdateModel:
     mask_rate: float = 0.15  # of the masked objective
     mask_token: Float[Tensor, "*draws d"] | None = None  # what stands at masked positions; None: their own embedding
 
-    def draw(self, n_draws: int, generator: torch.Generator) -> Float[Tensor, "draws d d"]:
+    def draw(self, n_draws: int, generator: torch.Generator) -> Updates:
         """Independent updates."""
         shape = (n_draws, self.n_sequences, self.n_tokens)
         x = draw_embeddings(self.covariance, *shape, generator=generator, law=self.law)
@@ -205,9 +202,7 @@ def signs(*shape: int) -> Int[Tensor, "outcomes *shape"]:
 # Norms of their rows and columns; always ``sum_k ||column_k||^2 = sum_m ||row_m||^2 = ||W||_F^2``
 
 
-def squared_norms(
-    updates: Float[Tensor, "*draws d d"],
-) -> tuple[Float[Tensor, "*draws d"], Float[Tensor, "*draws d"]]:
+def squared_norms(updates: Float[Tensor, "*draws d d"]) -> tuple[SquaredNorms, SquaredNorms]:
     """``||w_m,.||^2`` of the rows and ``||w_.,k||^2`` of the columns, (..., d) each."""
     squares = updates.square()
     return squares.sum(-1), squares.sum(-2)
@@ -219,14 +214,12 @@ def ratio_samples(top: Float[Tensor, " draws"], bottom: Float[Tensor, " draws"])
     return ratio + (top - ratio * bottom) / bottom.mean()
 
 
-def unevenness(squared: Float[Tensor, "*draws d"]) -> Float[Tensor, "*draws"]:
+def unevenness(squared: SquaredNorms) -> Float[Tensor, "*draws"]:
     """``mean_k(n_k^2) / mean_k(n_k)^2`` of squared norms n_k: 1 when all are equal, d when one holds everything."""
     return squared.square().mean(-1) / squared.mean(-1).square()
 
 
-def uniform_softmax_squared_norms(
-    x: Float[Tensor, "n d"], objective: Objective
-) -> tuple[Float[Tensor, " d"], Float[Tensor, " d"]]:
+def uniform_softmax_squared_norms(x: Float[Tensor, "n d"], objective: Objective) -> tuple[SquaredNorms, SquaredNorms]:
     """``diag(S_Q)``, ``diag(S_K)``: E ||row_m||^2, E ||column_k||^2 of an update of inputs x at uniform attention.
 
     S_Q = sum_i Tr(K_i) x_i x_i^T and S_K = sum_i ||x_i||^2 K_i, where K_i is the covariance of the n_i inputs that
@@ -240,27 +233,27 @@ def uniform_softmax_squared_norms(
     return arriving.sum(-1) @ x.square(), x.square().sum(-1) @ arriving
 
 
-def log_unevenness(updates: Float[Tensor, "draws d d"]) -> Float[Tensor, " draws"]:
+def log_unevenness(updates: Updates) -> Float[Tensor, " draws"]:
     """``log(U_columns / U_rows)``, U the `unevenness` of the squared norms; positive where columns are more uneven."""
     rows, columns = squared_norms(updates)
     return (unevenness(columns) / unevenness(rows)).log()
 
 
-def tail_gap(updates: Float[Tensor, "draws d d"], quantile: float = TAIL) -> Float[Tensor, " draws"]:
+def tail_gap(updates: Updates, quantile: float = TAIL) -> Float[Tensor, " draws"]:
     """``Pr[||column|| > w] - Pr[||row|| > w]`` per draw, w a quantile of all norms together (Eqs. 13, S102)."""
     rows, columns = squared_norms(updates)
     above = torch.cat([rows, columns]).quantile(quantile)
     return (columns > above).double().mean(-1) - (rows > above).double().mean(-1)
 
 
-def independent_ratio(covariance: Float[Tensor, "d d"], m: int) -> float:
+def independent_ratio(covariance: Covariance, m: int) -> float:
     """``E ||column_k||^2 / E ||row_m||^2 = Tr(Sigma) / (d Sigma_mm)`` for every k (Eq. S62), for independent beta."""
     return float(covariance.trace() / (len(covariance) * covariance[m, m]))
 
 
 def vocabulary_squared_norms(
-    covariance: Float[Tensor, "d d"], beta: Float[Tensor, "vocab vocab"]
-) -> tuple[Float[Tensor, " d"], Float[Tensor, " d"]]:
+    covariance: Covariance, beta: Float[Tensor, "vocab vocab"]
+) -> tuple[SquaredNorms, SquaredNorms]:
     """``E ||row_k||^2 = E ||column_k||^2 = Tr(Sigma) Sigma_kk ||B||_F^2 + (Sigma^2)_kk Tr(BB)`` for E^T B E.
 
     E holds the embeddings e_a of a vocabulary in its rows: independent, mean 0, covariance Sigma, of any law. B is

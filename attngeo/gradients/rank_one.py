@@ -10,6 +10,9 @@ from torch import Tensor
 
 from attngeo.errors import Choice
 
+Pairs = Float[Tensor, "n n"]  # beta_ij
+Inputs = Float[Tensor, "n d"]  # x_i
+
 
 class Role(Choice):
     """The part a token plays in a pair (Prop. S1.7)."""
@@ -44,12 +47,12 @@ def exact_coefficients(
     return scale * weights * (gain - (weights * gain).sum(-1, keepdim=True))
 
 
-def gradient_sum(beta: Float[Tensor, "*heads n n"], x: Float[Tensor, "n d"]) -> Float[Tensor, "*heads d d"]:
+def gradient_sum(beta: Float[Tensor, "*heads n n"], x: Inputs) -> Float[Tensor, "*heads d d"]:
     """``sum_i sum_j beta_ij K_ij = X^T B X``, ``K_ij = x_i x_j^T`` (Eqs. 8, 10), (..., d, d)."""
     return x.T @ beta @ x
 
 
-def rank_one_terms(beta: Float[Tensor, "n n"], x: Float[Tensor, "n d"]) -> Float[Tensor, "n n d d"]:
+def rank_one_terms(beta: Pairs, x: Inputs) -> Float[Tensor, "n n d d"]:
     """``beta_ij K_ij = beta_ij x_i x_j^T`` for every pair (Eq. 10), (N, N, d, d): small N and d only.
 
     Summed over j they are the terms of Eq. 8, each position as the query; over i those of Eq. 9, each as the key.
@@ -57,9 +60,7 @@ def rank_one_terms(beta: Float[Tensor, "n n"], x: Float[Tensor, "n d"]) -> Float
     return torch.einsum("ij,ia,jb->ijab", beta, x, x)
 
 
-def token_update(
-    beta: Float[Tensor, "n n"], x: Float[Tensor, "n d"], position: int, role: Role | str
-) -> Float[Tensor, "d d"]:
+def token_update(beta: Pairs, x: Inputs, position: int, role: Role | str) -> Float[Tensor, "d d"]:
     """What one token adds: ``(sum_i beta_it* x_i) x_t*^T`` as context (Eq. S47), ``x_t* (sum_j beta_t*j x_j)^T`` else.
 
     Equation S50 prints the second one transposed. Both have rank 1.
@@ -69,16 +70,12 @@ def token_update(
     return torch.outer(x[position], beta[position] @ x)
 
 
-def token_column(
-    beta: Float[Tensor, "n n"], x: Float[Tensor, "n d"], position: int, role: Role | str, k: int
-) -> Float[Tensor, " d"]:
+def token_column(beta: Pairs, x: Inputs, position: int, role: Role | str, k: int) -> Float[Tensor, " d"]:
     """Column k of `token_update`: ``[x_t*]_k sum_i beta_it* x_i`` (S42), or ``(sum_j beta_t*j [x_j]_k) x_t*`` (S44)."""
     return token_update(beta, x, position, role)[:, k]
 
 
-def token_row(
-    beta: Float[Tensor, "n n"], x: Float[Tensor, "n d"], position: int, role: Role | str, m: int
-) -> Float[Tensor, " d"]:
+def token_row(beta: Pairs, x: Inputs, position: int, role: Role | str, m: int) -> Float[Tensor, " d"]:
     """Row m of `token_update`: ``(sum_i beta_it* [x_i]_m) x_t*`` (S43), or ``[x_t*]_m sum_j beta_t*j x_j`` (S45)."""
     return token_update(beta, x, position, role)[m]
 
