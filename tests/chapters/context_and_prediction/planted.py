@@ -1,7 +1,5 @@
 """Errors planted in the claims of *Context and prediction*: the claim, what is replaced, by what, and what may fail."""
 
-from dataclasses import replace
-
 import torch
 from notebook_code import notebook
 
@@ -24,7 +22,7 @@ def upside_down(right, objective, marginals):
 
 def one_half(right, objective, marginals):
     counts = right(objective, marginals)
-    return replace(counts, context=counts.context / 2)
+    return counts._replace(context=counts.context / 2)
 
 
 def with_leading_n(right, objective, marginals, mask_rate):
