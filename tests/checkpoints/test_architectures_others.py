@@ -1,12 +1,15 @@
 """Every other model_type that is read: each model inside a small one, run by itself, gives its own probabilities."""
 
 import re
+from functools import partial
 
 import pytest
 import test_architectures_audio
 import test_architectures_text
 import test_architectures_vision
+import transformers as tf
 from attention_oracle import Case, agrees
+from small_models import small_model
 
 from attngeo.checkpoints.architectures import ARCHITECTURES
 from attngeo.checkpoints.architectures.entry import Refused
@@ -17,7 +20,7 @@ PROVEN = {case.model_type for case in NAMED}.union(
     "git_vision_model idefics3_vision smolvlm_vision qwen2_vl_text qwen2_vl_vision qwen2_5_vl_text".split(),
     "qwen2_5_vl_vision sam_mask_decoder blt_global_transformer blt_local_decoder blt_local_encoder emu3_vqgan".split(),
     "coarse_acoustics fine_acoustics semantic granite4_vision_qformer idefics_perciever idefics_vision".split(),
-    ["attngeo-bert"],
+    ["blip_text_decoder", "attngeo-bert"],
 )
 OTHERS = {name for name, entry in ARCHITECTURES.items() if not isinstance(entry, Refused)} - PROVEN
 
@@ -29,7 +32,14 @@ def without_table(model) -> None:
             module.forward = lambda patches, *args, **kwargs: patches
 
 
+def as_decoder(model) -> None:
+    """BLIP's text model is told by its caller to hide later tokens."""
+    model.text_decoder.bert.forward = partial(model.text_decoder.bert.forward, is_decoder=True)
+
+
+ANSWERING = small_model("blip", tf.BlipForQuestionAnswering)  # has a text encoder and a text decoder
 CASES = [Case(name, alone=True, prepare=without_table) for name in sorted(OTHERS)]
+CASES.append(Case("blip+answering", ANSWERING, alone=True, prepare=as_decoder))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
