@@ -75,8 +75,7 @@ class GgufFile(TensorFile):
                 f"the metadata of {self.name} have no {self.architecture}.attention.head_count, without which heads"
                 f" cannot be told apart; score the checkpoint that it was made from."
             )
-        quantised = {"quantization_config": {"quant_method": f"GGUF ({self.architecture})"}}
-        return {"attention.causal": True, "model_type": self.architecture} | self.metadata | quantised
+        return {"attention.causal": True} | self.metadata | {"model_type": self.architecture}
 
     def size(self, tensor: str, rows: tuple[int, int] | None = None) -> int:
         """Bytes of what `read` dequantises."""
@@ -100,14 +99,17 @@ class GgufFile(TensorFile):
         return self._tensors[tensor].data[slice(*(rows or (None,)))]
 
 
-def gguf_path(path: Path, adapter: object = None) -> Path | None:
-    """The GGUF file that a path is, or that a folder without a config.json holds alone; with an adapter refused."""
+def gguf_path(path: Path, *options: object) -> Path | None:
+    """The GGUF file that a path is, or that a folder without a config.json holds alone; without options but None."""
     files = [path] if path.is_file() else [] if (path / "config.json").is_file() else sorted(path.glob("*"))
     files = [file for file in files if file.suffix.lower() == ".gguf"]
     if files and path.is_dir() and len(files) != len(_pieces(files[0])):
         raise CheckpointError(f"{path} holds {len(files)} GGUF files, each a model; name one of them: {files[0]}.")
-    if files and adapter is not None:
-        raise CheckpointError(f"{files[0].name} is a GGUF file; adapters are merged into the model it was made from.")
+    if files and any(option is not None for option in options):
+        raise CheckpointError(
+            f"{files[0].name} is a GGUF file, which takes no adapter, revision or other model_type; score the model"
+            f" that it was made from."
+        )
     return files[0] if files else None
 
 

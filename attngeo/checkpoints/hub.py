@@ -190,8 +190,9 @@ class HubRepository(Repository):
             else:
                 status = _status(error)
                 why = f"{hub} answered {status}" if status else f"{hub} cannot be reached"
-                why = "HF_HUB_OFFLINE is set" if constants.HF_HUB_OFFLINE else why
                 remedy = "check HF_TOKEN" if status in (401, 403) else "try again later or give a local path"
+                if constants.HF_HUB_OFFLINE:
+                    why, remedy = "HF_HUB_OFFLINE is set", "unset it or give a local path"
                 why = f"is no file or folder here, and its {file} on the Hub cannot be read: {why}; {remedy}"
             raise CheckpointError(f"{self.name} {why}.") from error
 

@@ -20,7 +20,7 @@ from attngeo.bilinear.positions import sinusoids
 from attngeo.checkpoints.adapters import Adapter, open_adapter
 from attngeo.checkpoints.architectures import ARCHITECTURES
 from attngeo.checkpoints.architectures.entry import ABSOLUTE, Entry, Matrix, Part
-from attngeo.checkpoints.architectures.locate import Misfit, Name, locate, value_of
+from attngeo.checkpoints.architectures.locate import Misfit, locate
 from attngeo.checkpoints.architectures.plans import LayerPlan
 from attngeo.checkpoints.gguf_files import GgufFile, gguf_path
 from attngeo.checkpoints.quantised import FLOAT8, WAY_OUT, quantised, refusal
@@ -114,11 +114,11 @@ class Checkpoint:
         if matrix not in get_args(Matrix):
             raise ParameterError(f"matrix is {matrix!r}, and those that can be read are 'qk' and 'ov'; name one.")
         self.name, self.revision = name if adapter is None else f"{name} + {adapter.name}", revision
-        self.model_type = value_of(config, "model_type", Name) or ""
         self._all_files = files
         self._read: list[int] = []  # bytes of each tensor
         self._files = {name: file for file in files for name in file.shapes}  # by tensor name
         self._refusal, self._config = refusal(config), config
+        self.model_type = str(config.get("model_type") or "")
         try:
             self._files |= quantised(config, self._files)
             shapes = {name: file.shapes[name] for name, file in self._files.items()}
@@ -326,7 +326,8 @@ def open_checkpoint(
         ParameterError: another matrix.
     """
     if not isinstance(path_or_id, str | PathLike):
-        raise CheckpointError(f"a {type(path_or_id).__name__} is no path and no Hub id; open_model takes models.")
+        kind = type(path_or_id).__name__
+        raise CheckpointError(f"open_checkpoint takes a path or a Hub id, not one of type {kind}; open_model a model.")
     path = local_path(path_or_id, CheckpointError)
     if not str(path_or_id).strip():  # an empty path is the current folder
         raise CheckpointError(f"there is no file or folder {str(path_or_id)!r}; check the path.")
@@ -334,7 +335,8 @@ def open_checkpoint(
         if not (path / subfolder).exists():  # no folder here is looked for on the Hub
             raise CheckpointError(f"{path} has no folder {subfolder}; check its name.")
         path_or_id = path = path / subfolder
-    if (gguf := gguf_path(path, adapter)) is not None:
+    model_type = model_type or None
+    if (gguf := gguf_path(path, adapter, revision, model_type)) is not None:
         opened = GgufFile(gguf)
         entries = {opened.architecture: opened.entry}
         return Checkpoint(

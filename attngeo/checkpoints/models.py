@@ -94,8 +94,8 @@ def open_model(
     """
     if not isinstance(model, nn.Module):
         raise CheckpointError(
-            f"open_model needs a torch module, not a {type(model).__name__}; open_checkpoint takes paths and ids,"
-            f" BilinearForm.from_linear two weights."
+            f"open_model takes a torch module, not one of type {type(model).__name__}; open_checkpoint takes a path or"
+            f" an id, BilinearForm.from_linear two weights."
         )
     model = _unwrapped(model)
     given: Any = getattr(model, "config", None) if config is None else config

@@ -113,13 +113,18 @@ def open_repository(
     """The folder of that name, else the Hub repository of that id, which must have the file ``first``."""
     text = str(path_or_id).strip()
     path = local_path(path_or_id, CheckpointError)
+    before, _, after = text.rpartition("@")
+    here, asked = (path, revision) if path.exists() or not before else (local_path(before, CheckpointError), after)
+    if here.exists() and asked is not None:
+        what = "folder" if here.is_dir() else "file"
+        raise CheckpointError(f"{here} is a local {what}, which has no revision {asked!r}; leave it out.")
     if text and path.is_dir():
-        if revision is not None:
-            raise CheckpointError(f"{path} is a local folder, which has no revision {revision!r}; leave it out.")
         return LocalFolder(path)
     named = named_on_the_hub(text)
     if named is None:
-        raise CheckpointError(f"there is no file or folder {str(path_or_id)!r}; check the path.")
+        address = "://" in text
+        what = "no address of a model on the Hub" if address else "no file or folder here and no id of the Hub"
+        raise CheckpointError(f"{text!r} is {what}; check it, or give the id, OWNER/NAME.")
     if None not in (revision, named.revision) and revision != named.revision:
         raise CheckpointError(f"{text} names the revision {named.revision!r} and not {revision!r}; give one of them.")
     from attngeo.checkpoints.hub import HubRepository

@@ -159,7 +159,7 @@ class TorchFile(TensorFile):
                 f" run code; fetch it again or, where you trust it, load it and save its state_dict as safetensors."
             ) from error
         if not isinstance(state, Mapping):
-            raise CheckpointError(f"{path} holds a {type(state).__name__} and no named tensors; save its weights.")
+            raise CheckpointError(f"{path} holds one {type(state).__name__} and no named tensors; save its weights.")
         state = next((state[key] for key in NESTED if isinstance(state.get(key), Mapping)), state)
         tensors = {f"{name}": value for name, value in state.items() if isinstance(value, Tensor)}
         self.tensors = {n: t for n, t in tensors.items() if t.layout is torch.strided and not t.is_nested}

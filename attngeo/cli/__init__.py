@@ -54,14 +54,15 @@ def cli() -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line. Bad input ends with one sentence on stderr and exit code 2."""
+    words = sys.argv[1:] if arguments is None else arguments
     try:
-        sys.exit(cli.main(arguments, prog_name="attngeo", standalone_mode=False) or 0)
+        sys.exit(cli.main(words, prog_name="attngeo", standalone_mode=False) or 0)
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         sys.exit(2)
     except click.UsageError as error:
-        asked = error.ctx.command_path if error.ctx else "attngeo"
-        _refuse(f"{error.format_message().rstrip('.?')}; see {asked} --help.")
+        command = " ".join(["attngeo", *(word for word in words[:1] if word in COMMANDS)])
+        _refuse(f"{error.format_message().rstrip('.?')}; see {command} --help.")
     except (click.ClickException, AttngeoError) as error:
         _refuse(f"{error}", error.exit_code)
     except (click.Abort, KeyboardInterrupt):

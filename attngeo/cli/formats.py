@@ -4,8 +4,10 @@ import csv
 import io
 import json
 import math
+import re
 from collections.abc import Sequence
 from importlib import import_module
+from itertools import compress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -41,13 +43,13 @@ def format_of(asked: str | None, output: Path | None) -> str:
         MissingExtra: pyarrow is not installed, and a Parquet file is asked for.
     """
     suffix = output.suffix.lower() if output else ""
-    form = next((name for name, suffixes in SUFFIXES.items() if suffix in suffixes), None if output else "table")
-    if (output and suffix and asked not in (None, form)) or (form := asked or form) is None:
-        known = ", ".join(suffix for suffixes in SUFFIXES.values() for suffix in suffixes)
-        raise ParameterError(f"the name {output} does not tell a format, or not that of --format; end it in {known}.")
-    if output and output.is_file() and any((output.resolve().parent / mark).is_file() for mark in MARKS):
-        raise ParameterError(f"{output} is there already, in the folder of a checkpoint or a run; name another file.")
-    require_folder(output)
+    told = next((name for name, suffixes in SUFFIXES.items() if suffix in suffixes), None if output else "table")
+    form = asked or told
+    if form is None or (suffix and told != form):
+        known = SUFFIXES[asked] if asked else [suffix for suffixes in SUFFIXES.values() for suffix in suffixes]
+        what = f"the format {asked}" if asked else "a known format"
+        raise ParameterError(f"{output} does not end as a file of {what}; end it in {', '.join(known)}.")
+    require_place(output)
     if form in ("parquet", "html") and output is None:
         raise ParameterError(f"{form} needs a file: add -o FILE{SUFFIXES[form][0]}.")
     if form == "parquet":
@@ -56,10 +58,12 @@ def format_of(asked: str | None, output: Path | None) -> str:
     return form
 
 
-def require_folder(file: Path | None) -> None:
-    """Refuse a file whose folder is not there."""
+def require_place(file: Path | None) -> None:
+    """Refuse a file whose folder is not there, and one to replace in the folder of a checkpoint or a run."""
     if file and not file.parent.is_dir():
         raise ParameterError(f"there is no folder {file.parent} for {file}; make it, or name another.")
+    if file and file.is_file() and any((file.resolve().parent / mark).is_file() for mark in MARKS):
+        raise ParameterError(f"{file} is there already, in the folder of a checkpoint or a run; name another file.")
 
 
 class View(NamedTuple):
@@ -92,12 +96,15 @@ def deliver(rows: Sequence[dict], view: View, form: str, output: Path | None) ->
             temporary.write_bytes(content.getvalue())
         else:
             temporary.write_text(text_of(rows, view, form), encoding="utf-8")
-    say(f"{len(rows)} rows written to {output}")
+    say(f"{len(rows)} row{'s' if len(rows) > 1 else ''} written to {output}")
 
 
 def text_of(rows: Sequence[dict], view: View, form: str) -> str:
     """Rows, or their view, in a format of text."""
     text = io.StringIO()
+    filled = [any(map(str.strip, column)) for column in zip(*view.cells, strict=True)]
+    cells = [list(compress(row, filled)) for row in view.cells]
+    view = view._replace(names=list(compress(view.names, filled)), cells=cells)
     if form == "csv":
         writer = csv.DictWriter(text, rows[0], lineterminator="\n")
         writer.writeheader()
@@ -111,11 +118,11 @@ def text_of(rows: Sequence[dict], view: View, form: str) -> str:
 
         text.write(report(*view, f"Made by attngeo {__version__}."))
     else:
-        _draw(view, text, form == "markdown")
+        text.write(_drawn(view, form == "markdown"))
     return text.getvalue()
 
 
-def _draw(view: View, file: io.StringIO, markdown: bool) -> None:
+def _drawn(view: View, markdown: bool) -> str:
     """Every cell whole, however wide that is: a terminal breaks lines by itself."""
     table = Table(box=box.MARKDOWN) if markdown else Table(box=None, padding=(0, 1, 0, 0))
     before = " "
@@ -126,8 +133,11 @@ def _draw(view: View, file: io.StringIO, markdown: bool) -> None:
     for cells in view.cells:
         table.add_row(*cells)
     end, bold = ("\n", "**") if markdown else ("", "")
-    console = Console(file=file, width=10_000, force_terminal=False, markup=False, highlight=False)
-    console.print(f"{bold}{view.title}{bold}\n", table, "", *(f"{note}{end}" for note in view.notes), sep="\n")
+    console = Console(width=10_000, force_terminal=False, markup=False, highlight=False)
+    with console.capture() as drawn:
+        console.print(f"{bold}{view.title}{bold}\n", table, "", *(f"{note}{end}" for note in view.notes), sep="\n")
+    without_trailing_spaces = re.sub(" +$", "", drawn.get(), flags=re.MULTILINE)
+    return re.sub("\n{3,}", "\n\n", without_trailing_spaces)
 
 
 def _finite(row: dict) -> dict:

@@ -2,14 +2,23 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 import click
 
 from attngeo.bilinear.conventions import GAMMA, Convention
 from attngeo.cli.formats import SUFFIXES
 
-FILE = click.Path(path_type=Path, dir_okay=False)
-FOLDER = click.Path(path_type=Path, file_okay=False)
+
+class _Place(click.Path):
+    """Leaves out of click's words for a folder in the place of a file that it is a file."""
+
+    def fail(self, message: str, param: click.Parameter | None = None, ctx: click.Context | None = None) -> NoReturn:
+        super().fail(message.removeprefix(self.name.title()), param, ctx)
+
+
+FILE = _Place(path_type=Path, dir_okay=False)
+FOLDER = _Place(path_type=Path, file_okay=False)
 
 
 def several(*options: Callable) -> Callable:

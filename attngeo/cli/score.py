@@ -8,7 +8,7 @@ import click
 
 from attngeo.bilinear.conventions import Convention
 from attngeo.cli import options
-from attngeo.cli.formats import PICTURES, View, deliver, format_of, require_folder
+from attngeo.cli.formats import PICTURES, View, deliver, format_of, require_place
 from attngeo.cli.terminal import bars, mute_hub, say, screen
 from attngeo.errors import ParameterError, needs
 
@@ -50,7 +50,7 @@ def command(
     form = format_of(asked, output)
     if plot is not None and plot.suffix.lower() not in PICTURES:
         raise ParameterError(f"{plot} cannot hold a figure; end its name in one of {', '.join(PICTURES)}.")
-    require_folder(plot)
+    require_place(plot)
     if head is not None and layer is None:
         raise ParameterError("--head is one of a layer; add --layer.")
     if plot is not None or form == "html":
@@ -81,7 +81,8 @@ def command(
     if opened.left_out:
         notes.append(f"left out of W_qk, and so of the scores: {', '.join(opened.left_out)}")
     if unread:
-        notes.append(f"not read: {len(unread)} further weights named as queries are, such as {unread[0]}")
+        more = f" and {len(unread) - 1} more" if len(unread) > 1 else ""
+        notes.append(f"not read, though named as queries are: {unread[0]}{more}")
     title = f"{opened.name} {opened.revision[:12]}".strip() + f", gamma = {gamma:g}, formulas: {convention}"
     view = View(title, *cells(rows), [*notes, *summary(rows)])
     if plot is not None or form == "html":

@@ -44,7 +44,7 @@ def spread(
         try:
             client = stack.enter_context(Client(scheduler, timeout=30))
         except (OSError, ValueError) as error:
-            raise WorkersError(f"the scheduler {scheduler} cannot be reached ({error}).") from error
+            raise WorkersError(f"the scheduler {scheduler} cannot be reached ({error}); check its address.") from error
         futures = {
             client.submit(work, *arguments, key=key, priority=-place): key
             for place, (key, arguments) in enumerate(calls.items())

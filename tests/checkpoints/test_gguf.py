@@ -106,8 +106,9 @@ def test_damage_ends_in_one_sentence(written, refused):
 
 def test_heads_that_do_not_fit_and_missing_pieces_end_in_one_sentence(written, refused):
     path, _ = written(**{"attention.head_count": 5})
-    said = refused("score", path)
-    assert "GGUF (llama)" in said and "config.json" not in said
+    assert "which 5 (attention.head_count) does not divide" in refused("score", path)
+    for option in ("--revision", "--as"):
+        assert "no adapter, revision or other model_type" in refused("score", path, option, "v1")
     piece, _ = written(name="whole-00001-of-00002.gguf")
     assert "whole-00002-of-00002.gguf" in refused("score", piece)
     assert "made from" in refused("score", path, "--adapter", "nowhere")

@@ -105,7 +105,7 @@ def test_an_address_and_a_revision_within_a_name(name, hub):
 def test_another_revision_or_another_site_is_refused(hub):
     with pytest.raises(CheckpointError, match="'v1' and not 'main'"):
         open_checkpoint(f"{NAME}@v1", revision="main")
-    with pytest.raises(CheckpointError, match="no file or folder"):
+    with pytest.raises(CheckpointError, match="no address of a model"):
         open_checkpoint("https://example.org/owner/tiny-bert")
 
 

@@ -266,6 +266,7 @@ DAMAGES = {
     "two models": (two_models, "no weights of a usual name"),
     "Lightning, with objects": (by_lightning(argparse.Namespace(lr=1)), "epoch=3.ckpt is .* safetensors"),
     "no config": (lambda f, m: (f / "config.json").unlink(), "config.json"),
+    "model_type is a number": (lambda f, m: edit_config(f, model_type=3), ": model_type is 3 in the config"),
     "binary config": (lambda f, m: (f / "config.json").write_bytes(b"\xff\xfe\x00"), "config.json"),
     "config is a list": (lambda f, m: (f / "config.json").write_text("[]"), "config.json"),
     "no model_type": (lambda f, m: edit_config(f, model_type=None), "model_type"),
@@ -321,12 +322,14 @@ def test_a_file_that_shrinks_while_it_is_read_ends_in_one_sentence(folder, as_us
         list(opened)
 
 
-def test_a_path_that_is_not_there_is_not_asked_of_the_hub_and_a_folder_has_no_revision(folder):
+def test_a_path_that_is_not_there_is_not_asked_of_the_hub_and_a_folder_has_no_revision(folder, as_user):
     for path in ("./nowhere", "/nowhere/at/all", "~/nowhere-at-all", "a/b/c", "nowhere.safetensors", "", " "):
         with pytest.raises(CheckpointError, match=re.escape(repr(path))):
             open_checkpoint(path)
     with pytest.raises(CheckpointError, match="'v1'"):
         open_checkpoint(folder, revision="v1")
+    with pytest.raises(CheckpointError, match="not one of type int;"):
+        open_checkpoint(3)
 
 
 ALONE = """

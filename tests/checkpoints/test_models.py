@@ -149,7 +149,7 @@ def test_what_cannot_be_scored_ends_in_one_sentence(spoil, named, llama, as_user
 
 @pytest.mark.parametrize("thing", ["gpt2", None, {"a": torch.zeros(2)}])
 def test_what_is_no_module_is_refused(thing, as_user):
-    with pytest.raises(CheckpointError, match=type(thing).__name__):
+    with pytest.raises(CheckpointError, match=f"of type {type(thing).__name__};"):
         open_model(thing)
 
 

@@ -12,6 +12,7 @@ from unittest import mock
 import pandas as pd
 import pytest
 import torch
+from huggingface_hub import constants
 from pyarrow import parquet
 from safetensors.torch import load_file, save_file
 from small_models import small_model
@@ -97,24 +98,34 @@ def test_files_follow_their_suffix_and_hold_the_same_numbers(attngeo, scored, sa
         pd.testing.assert_frame_equal(read(tmp_path / "new" / name), expected, check_exact=True)
     assert {path.name for path in (tmp_path / "new").iterdir()} == set(readers)
     assert attngeo("score", saved, "-o", tmp_path / "s.md")[0] == 0
-    lines = [line for line in (tmp_path / "s.md").read_text().splitlines() if line.startswith("|")]
-    assert len(lines) == 2 + 3 and len({line.count("|") for line in lines}) == 1
+    written = (tmp_path / "s.md").read_text().splitlines()
+    lines = [line for line in written if line.startswith("|")]
+    assert (
+        not [line for line in written if line.endswith(" ")]
+        and len(lines) == 2 + 3
+        and len({line.count("|") for line in lines}) == 1
+    )
 
 
 REFUSED = {  # in the folder of a checkpoint; what the sentence names
     "/nowhere": "'/nowhere'",
     "": "'PATH_OR_ID'",
     "''": "no file or folder ''",
+    ".@main": ". is a local folder, which has no revision 'main'",
+    "model.safetensors@v1": "model.safetensors is a local file, which has no revision 'v1'",
+    "https://huggingface.co/datasets/o/n": "no address of a model",
+    "owner/name": "HF_HUB_OFFLINE is set; unset it",
+    ". --layer": "see attngeo score --help.",
     ". --gamma big": "'big'",
     ". --gamma nan": "gamma",
     ". --gamma -1": "gamma",
     ". --convention ours": "'ours'",
     ". --format parquet": "-o FILE.parquet",
-    ". --format csv -o s.json": "s.json",
+    ". --format csv -o s.json": "s.json does not end as a file of the format csv; end it in .csv.",
     ". --format csv -o s.tsv": "s.tsv",
     ". -o s.tsv": "s.tsv",
-    ". -o s": "name s ",
-    "/nowhere -o .": "'.' is a directory",
+    ". -o s": "s does not end as a file of a known format",
+    "/nowhere -o .": "'--output': '.' is a directory",
     ". -o config.json": "config.json is there already",
     ". -o gone/s.csv": "there is no folder gone",
     ". --plot gone/s.svg": "there is no folder gone",
@@ -129,6 +140,7 @@ REFUSED = {  # in the folder of a checkpoint; what the sentence names
 def test_wrong_calls_end_in_one_sentence_and_write_nothing(refused, saved, tmp_path, monkeypatch):
     folder = shutil.copytree(saved, tmp_path / "tiny-bert")
     monkeypatch.chdir(folder)
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     before = {path: path.read_bytes() for path in folder.iterdir()}
     for line, named in REFUSED.items():
         assert named in refused("score", *shlex.split(line)), line
@@ -199,6 +211,8 @@ def test_a_file_of_the_checkpoint_is_no_output_by_a_link_either(refused, saved, 
     (tmp_path / "link.md").symlink_to(folder / "README.md")
     for output in (folder / "README.md", tmp_path / "link.md"):
         assert f"{output} is there already" in refused("score", folder, "-o", output)
+    (folder / "drawn.svg").write_text("mine")
+    assert "drawn.svg is there already" in refused("score", folder, "--plot", folder / "drawn.svg")
     assert (folder / "README.md").read_text() == "mine"
 
 
@@ -270,10 +284,11 @@ def test_an_unknown_type_is_read_as_a_known_one_or_registered_from_a_file(attnge
         "- {model_types: [a], stacks: [{part: encoder, modul: x}]}": "modul",
         "- {model_types: [a], stacks: [": "valid YAML in line 2",
         "- {model_types: [gpt2], stacks: [{part: encoder, module: x}]}": "'gpt2' is built in",
-        "- {model_types: [a]}": "stacks",
+        "- {model_types: [a]}": "'a' has no name or no stacks",
+        "- {model_types: [], stacks: [{part: encoder, module: x}]}": "no entry names a model_type",
     }.items():
         mine.write_text(text)
-        assert named in refused("score", saved, "--register", mine)
+        assert named in (said := refused("score", saved, "--register", mine)) and ("mine.yml" in said or "gpt2" in said)
 
 
 def test_a_dead_layer_is_said_and_has_no_scores(attngeo, scored, table, saved, tmp_path):
@@ -313,6 +328,7 @@ def test_gains_of_the_layer_normalisation_before_are_folded_in(scored, table, tm
     assert rows["source"][0] == "model.safetensors:h.0.attn * h.0.ln_1.weight"
     said = table(tmp_path, "--fold-norm", "--plot", tmp_path / "x.svg")
     assert "without gains alone" in said and "*" not in said and (tmp_path / "x.svg").exists()
+    assert "part layer symmetry directionality" in said
     assert rows[["symmetry_z", "directionality_p", "symmetry_null_sd"]].isna().all(axis=None)
 
 
@@ -367,9 +383,11 @@ def test_queries_that_no_layer_has_are_told(table, saved, tmp_path):
     folder = shutil.copytree(saved, tmp_path / "model")
     weights = load_file(folder / "model.safetensors")
     query = next(weights[name] for name in weights if name.endswith("query.weight"))
-    save_file(weights | {"text_decoder.layer.0.attention.query.weight": query.clone()}, folder / "model.safetensors")
-    said = "not read: 1 further weights named as queries are, such as text_decoder.layer.0.attention.query.weight"
-    assert said in table(folder)
+    place = "text_{}coder.layer.0.attention.query.weight"
+    for more, further in {"de": "", "en": " and 1 more"}.items():
+        weights |= {place.format(more): query.clone()}
+        save_file(weights, folder / "model.safetensors")
+        assert f"named as queries are: {place.format('de')}{further} median" in table(folder)
 
 
 def test_python_has_the_rows_of_the_table(attngeo, saved):

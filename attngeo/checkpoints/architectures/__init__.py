@@ -66,5 +66,10 @@ def register_file(path: Path) -> None:
     def refuse(why: str) -> ParameterError:
         return ParameterError(f"{path} registers no architecture ({why}); write it as entries.yml of attngeo does.")
 
-    for model_type, stacks in _read(path, refuse).items():
-        register_architecture(model_type, *(stacks if isinstance(stacks, tuple) else ()))
+    entries = _read(path, refuse)
+    if unsaid := [name for name, stacks in entries.items() if not (name and stacks and isinstance(stacks, tuple))]:
+        raise refuse(f"model_type {unsaid[0]!r} has no name or no stacks")
+    if not entries:
+        raise refuse("no entry names a model_type")
+    for model_type, stacks in entries.items():
+        register_architecture(model_type, *stacks)

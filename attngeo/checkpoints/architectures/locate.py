@@ -147,7 +147,7 @@ def _stacks(
     """A model's attention stacks, those of the models inside it included; ``around`` are the types it is inside of."""
     name = config.model_type
     if not name:
-        raise CheckpointError("the config names no model_type; add the one that transformers uses.")
+        raise CheckpointError("the config names no model_type; add the one that transformers uses, or name it (--as).")
     if name not in architectures:
         read = [known for known, entry in architectures.items() if not isinstance(entry, Refused)]
         near = ", ".join(get_close_matches(name, read, 3, 0.7))
