@@ -8,6 +8,7 @@ from importlib import import_module
 import click
 
 from attngeo import __version__
+from attngeo.cli.terminal import quiet_option
 from attngeo.errors import AttngeoError
 
 COMMANDS = {
@@ -22,7 +23,7 @@ COMMANDS = {
 
 
 class _Commands(click.Group):
-    """Subcommands imported when they are called, so that --help does not wait for torch."""
+    """Subcommands imported when they are called or listed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -32,15 +33,9 @@ class _Commands(click.Group):
             return None
         command = import_module(f"attngeo.cli.{name}").command
         if command.short_help is None:
-            from attngeo.cli.terminal import quiet_option
-
             command.name, command.short_help = name, COMMANDS[name]
             command.params.append(quiet_option())
         return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
 
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True}

@@ -1,7 +1,6 @@
 """``attngeo diff``: what changed in W_qk from one checkpoint to others, layer by layer."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import click
 
@@ -13,18 +12,10 @@ from attngeo.inputs import local_path
 
 
 @click.command
-@click.argument("checkpoints", nargs=-1, metavar="A B [C]...")
+@click.argument("checkpoints", nargs=-1, type=options.CHECKPOINT, metavar="A B [C]...")
 @options.scoring
 @options.reading
-def command(
-    checkpoints: tuple[str, ...],
-    per_head: bool,
-    gamma: float,
-    convention: str,
-    asked: str | None,
-    output: Path | None,
-    model_type: str | None,
-) -> None:
+def command(checkpoints, per_head, gamma, convention, asked, output, model_type) -> None:
     """Both scores of A, B, ... layer by layer, their change from A, and the cosine and the relative change of W_qk.
 
     Each of them is a folder, a weight file, or a Hub id, also with @REVISION. A folder of LoRA weights stands for A

@@ -17,9 +17,7 @@ from attngeo.files.checkout import data
 @options.working
 @click.option("--tables", is_flag=True, help="Write the table of experiments in data/runs/README.md anew.")
 @click.option("--any-code", is_flag=True, help="Also where the recorded runs were made with another commit.")
-def command(
-    name: str | None, dry_run: bool, missing: bool, workers: int | None, scheduler: str, tables: bool, any_code: bool
-) -> None:
+def command(name, dry_run, missing, workers, scheduler, tables, any_code) -> None:
     """Make the runs of the experiment NAME that are not recorded, in the order of its plan.
 
     NAME is a folder in data/runs with an experiment.yml, or a path; without one, all experiments are listed. A run that

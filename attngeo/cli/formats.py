@@ -35,13 +35,7 @@ MARKS = ("config.json", "adapter_config.json", "run.json")  # of folders in whic
 
 
 def format_of(asked: str | None, output: Path | None) -> str:
-    """The format that ``--format`` and the suffix of the output agree on; whatever it needs is there.
-
-    Raises:
-        ParameterError: they differ, neither tells one, it needs a file, or that file lies beside a checkpoint or in a
-            folder that is not there.
-        MissingExtra: pyarrow is not installed, and a Parquet file is asked for.
-    """
+    """The format that ``--format`` and the suffix of the output agree on; whatever it needs is there."""
     suffix = output.suffix.lower() if output else ""
     told = next((name for name, suffixes in SUFFIXES.items() if suffix in suffixes), None if output else "table")
     form = asked or told
@@ -83,20 +77,21 @@ def deliver(rows: Sequence[dict], view: View, form: str, output: Path | None) ->
         click.echo(text_of(rows, view, form), nl=False)
         return
     with atomic_path(output) as temporary:
-        if form == "parquet":
-            import pyarrow
-            from pyarrow import parquet
-
-            columns = {name: [row[name] for row in rows] for name in rows[0]}
-            types = {name: pyarrow.infer_type(column) for name, column in columns.items()}
-            # from_pandas: NaN is missing
-            arrays = {name: pyarrow.array(columns[name], types[name], from_pandas=True) for name in columns}
-            content = io.BytesIO()  # pyarrow cannot write to a pipe
-            parquet.write_table(pyarrow.table(arrays), content)
-            temporary.write_bytes(content.getvalue())
-        else:
-            temporary.write_text(text_of(rows, view, form), encoding="utf-8")
+        temporary.write_bytes(_parquet(rows) if form == "parquet" else text_of(rows, view, form).encode())
     say(f"{len(rows)} row{'s' if len(rows) > 1 else ''} written to {output}")
+
+
+def _parquet(rows: Sequence[dict]) -> bytes:
+    """In memory, for pyarrow cannot write to a pipe; NaN is missing."""
+    import pyarrow
+    from pyarrow import parquet
+
+    arrays = {}
+    for name in rows[0]:
+        column = [row[name] for row in rows]
+        arrays[name] = pyarrow.array(column, pyarrow.infer_type(column), from_pandas=True)
+    parquet.write_table(pyarrow.table(arrays), content := io.BytesIO())
+    return content.getvalue()
 
 
 def text_of(rows: Sequence[dict], view: View, form: str) -> str:

@@ -1,6 +1,7 @@
 """Options that several commands have: what is scored and by which formulas, where it goes, who does the work."""
 
 from collections.abc import Callable
+from functools import reduce
 from pathlib import Path
 from typing import NoReturn
 
@@ -19,17 +20,12 @@ class _Place(click.Path):
 
 FILE = _Place(path_type=Path, dir_okay=False)
 FOLDER = _Place(path_type=Path, file_okay=False)
+CHECKPOINT = _Place()  # or a Hub id; a shell completes what is here
 
 
 def several(*options: Callable) -> Callable:
     """One decorator of several, in the order of the help."""
-
-    def decorate(command: Callable) -> Callable:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return decorate
+    return lambda command: reduce(lambda decorated, option: option(decorated), reversed(options), command)
 
 
 gamma = click.option("--gamma", default=GAMMA, help="Threshold of the directionality score, in standard deviations.")

@@ -23,14 +23,7 @@ from attngeo.files.checkout import root
 @click.option("-o", "--output", type=FILE, help="A page (.html) or a notebook (.ipynb). Default: CHAPTER.ipynb here.")
 @click.option("--open", "opened", is_flag=True, help="Open the result with the program that the system has for it.")
 @click.option("--list", "listing", is_flag=True, help="List the chapters and their parameters.")
-def command(
-    chapter: str | None,
-    words: tuple[tuple[str, str], ...],
-    profile: str | None,
-    output: Path | None,
-    opened: bool,
-    listing: bool,
-) -> None:
+def command(chapter, words, profile, output, opened, listing) -> None:
     """Execute a chapter and write it, its numbers, captions and figures following the parameters.
 
     A page is one file that needs no network and nothing beside it: figures, formulas and what is interactive are
@@ -45,8 +38,8 @@ def command(
         from attngeo.book.notebooks import current_profile, find_book
     book = find_book()
     if chapter is None or listing:
-        if words or output or opened:
-            raise ParameterError("-p, -o and --open need a chapter: attngeo run CHAPTER.")
+        if words or output or opened or profile:
+            raise ParameterError("-p, -o, --profile and --open need a chapter: attngeo run CHAPTER.")
         chapters = [book.chapter(chapter)] if chapter else book.chapters()
         click.echo("\n\n".join(_description(c) for c in chapters))
         return

@@ -1,8 +1,6 @@
 """``attngeo score``: both scores of a checkpoint's attention layers beside what random weights give."""
 
 from contextlib import closing
-from pathlib import Path
-from typing import Any
 
 import click
 
@@ -14,7 +12,7 @@ from attngeo.errors import ParameterError, needs
 
 
 @click.command
-@click.argument("checkpoint", metavar="PATH_OR_ID")
+@click.argument("checkpoint", type=options.CHECKPOINT, metavar="PATH_OR_ID")
 @options.scoring
 @click.option("--plot", type=options.FILE, help="Also draw the scores, or W_qk of --layer: .svg, .png or .pdf.")
 @click.option("--layer", type=click.IntRange(0), metavar="N", help="This layer alone, of every part.")
@@ -23,25 +21,13 @@ from attngeo.errors import ParameterError, needs
 # the others are those of open_checkpoint
 @click.option("--revision", metavar="R", help="Branch, tag or commit of a Hub repository.")
 @click.option("--subfolder", metavar="S", default="", show_default=False, help="Folder in PATH_OR_ID with the model.")
-@click.option("--adapter", metavar="DIR", help="A LoRA adapter of peft (folder or Hub id) to merge into the model.")
+@click.option("--adapter", type=options.CHECKPOINT, metavar="DIR", help="A LoRA adapter of peft to merge in.")
 @options.reading
 @click.option(
     "--matrix", type=click.Choice(["qk", "ov"]), default="qk", help="W_qk, or what a head writes for what it reads."
 )
 @click.option("--fold-norm", is_flag=True, help="Fold in the gain of the layer normalisation before queries and keys.")
-def command(
-    checkpoint: str,
-    per_head: bool,
-    gamma: float,
-    convention: str,
-    asked: str | None,
-    output: Path | None,
-    plot: Path | None,
-    layer: int | None,
-    head: int | None,
-    positions: bool,
-    **opening: Any,
-) -> None:
+def command(checkpoint, per_head, gamma, convention, asked, output, plot, layer, head, positions, **opening) -> None:
     """Symmetry and directionality of every attention layer of a model, beside what random weights give.
 
     PATH_OR_ID is a folder with config.json and weights, a weight file, or a Hub id, also with @REVISION. Only the query

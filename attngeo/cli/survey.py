@@ -1,21 +1,22 @@
 """``attngeo survey``: score pretrained models and record the scores with their provenance."""
 
 import os
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import click
 
 from attngeo.cli import options
 from attngeo.cli.terminal import bars, is_quiet, mute_hub, say
 from attngeo.errors import CheckpointError, ParameterError
+from attngeo.files.checkout import CheckoutError, data
 
 JOBS = min(4, os.cpu_count() or 1)
 
 
 @click.command
-@click.argument("models", nargs=-1, metavar="[MODEL]...")
+@click.argument("models", nargs=-1, type=options.CHECKPOINT, metavar="[MODEL]...")
 @click.option("--from", "ids", type=click.File(encoding="utf-8"), help="Further MODELs, one a line; - for stdin.")
 @click.option("--group", "label", metavar="G", default="", show_default=False, help="All of a group: see --list.")
 @click.option("--resume", is_flag=True, help="Pass over models with a finished record.")
@@ -26,20 +27,7 @@ JOBS = min(4, os.cpu_count() or 1)
 @options.gamma
 @click.option("--quantise", is_flag=True, help="Also score the weights rounded to 16, 8 and 4 bits.")
 @click.option("--list", "listing", is_flag=True, help="Print the groups and models, and read nothing.")
-def command(
-    models: tuple[str, ...],
-    ids: Any,
-    label: str,
-    resume: bool,
-    output: Path | None,
-    jobs: int,
-    model_type: str | None,
-    workers: int | None,
-    scheduler: str,
-    gamma: float,
-    quantise: bool,
-    listing: bool,
-) -> None:
+def command(models, ids, label, resume, output, jobs, model_type, workers, scheduler, gamma, quantise, listing) -> None:
     """Score MODELS, per layer and per head, and record each in a folder of its own.
 
     MODEL is a name or Hub id of the register, a path, or another Hub id, also with @REVISION. Without any, every
@@ -50,7 +38,9 @@ def command(
     each worker scores one model at a time and another takes up what a killed one leaves; models with a finished record
     are passed over.
     """
-    folder = output or _recorded_survey()
+    folder = output
+    with suppress(CheckoutError):
+        folder = output or data("survey")
     if ids is not None:
         try:
             models += tuple(name for line in ids if (name := line.partition("#")[0].strip()))
@@ -99,16 +89,6 @@ def command(
         click.echo(f"{name}: {f'{why}'.removeprefix(f'{Path(name).name}: ')}", err=True)
     if failed:
         raise CheckpointError(f"{len(failed)} of {len(asked)} models not recorded; --resume tries again.")
-
-
-def _recorded_survey() -> Path | None:
-    """The folder of records in a checkout; None elsewhere."""
-    from attngeo.files.checkout import CheckoutError, data
-
-    try:
-        return data("survey")
-    except CheckoutError:
-        return None
 
 
 def _listing(models: tuple[str, ...], label: str, folder: Path | None) -> str:

@@ -41,12 +41,13 @@ def mute_hub() -> None:
 
 def quiet_option() -> click.Option:
     """``--quiet``, which every command has."""
-
-    def note(context: click.Context, option: click.Parameter, value: bool) -> None:
-        context.meta[QUIET] = value
-
-    words = "No progress, and no word of what was written; errors alone on stderr."
-    return click.Option(["-q", "--quiet"], is_flag=True, expose_value=False, callback=note, help=words)
+    return click.Option(
+        ["-q", "--quiet"],
+        is_flag=True,
+        expose_value=False,
+        callback=lambda context, _, value: context.meta.update({QUIET: value}),
+        help="No progress, and no word of what was written; errors alone on stderr.",
+    )
 
 
 def is_quiet() -> bool:

@@ -4,7 +4,6 @@ import os
 from contextlib import nullcontext
 from dataclasses import fields, replace
 from importlib import import_module
-from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 import click
@@ -35,7 +34,7 @@ def _options(function):
 @click.option("--preset", type=click.Choice(list(PRESETS)), help="size of the model: mini is BERT-mini, base BERT")
 @click.option("--resume", is_flag=True, help="continue the run in the folder; its settings are kept")
 @_options
-def command(output: Path, file: Path | None, preset: str | None, resume: bool, **flags: Any) -> None:
+def command(output, file, preset, resume, **flags) -> None:
     """Train a BERT on text and record loss and scores per layer and head.
 
     Settings come from the flags, then from the file, then from the preset, then from the defaults, which are those of

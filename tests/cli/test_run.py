@@ -68,6 +68,7 @@ def test_bad_input_is_one_sentence_and_writes_nothing(here, refused, monkeypatch
         "greets -p word hi": "Parameter word must be one of hello, bye, not 'hi'.",
         "greets -p items [1,x]": "Parameter items must be a list, each a whole number, not ['1', 'x'].",
         "greets --profile huge": "There is no profile 'huge'; the profiles are cpu, gpu, smoke.",
+        "--profile smoke": "-p, -o, --profile and --open need a chapter",
         "greets -o page.pdf": "page.pdf must end in .html, for a page, or in .ipynb, for a notebook.",
         "greets -o .": "is a directory",
         "other -o /dev/null/page.html": "/dev/null",
