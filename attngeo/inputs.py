@@ -76,7 +76,11 @@ def read_yaml(path: Path, kind: type[T] | Any, refuse: Refuse) -> T:
     """What a YAML file says, if it is of a kind."""
     text = read_bytes(path, refuse)
     try:
-        _require_shallow(text)
+        depth = 0
+        for event in yaml.parse(text, Loader):  # before anything is built; events are read without recursion
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > DEEPEST:
+                raise ValueError(f"more than {DEEPEST} levels")
         value = yaml.load(text, Loader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -105,12 +109,3 @@ def cause(error: BaseException) -> str:
     """An error's own words in one line, without the file's name."""
     words = getattr(error, "strerror", None) or f"{error}" or type(error).__name__
     return " ".join(words.split()).rstrip(".")[:300]
-
-
-def _require_shallow(text: bytes) -> None:
-    """Refuse depth before anything is built; events are read without recursion."""
-    depth = 0
-    for event in yaml.parse(text, Loader):
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if depth > DEEPEST:
-            raise ValueError(f"more than {DEEPEST} levels")

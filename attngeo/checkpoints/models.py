@@ -41,24 +41,15 @@ class Weights(TensorFile):
 class Model(Checkpoint):
     """The attention layers of a model in memory.
 
-    Made by `open_model`.
+    Made by `open_model`; options are those of a `Checkpoint`.
     """
 
-    def __init__(
-        self,
-        name: str,
-        config: Mapping,
-        weights: Weights,
-        adapter: Adapter | None = None,
-        matrix: Matrix = "qk",
-        fold_norm: bool = False,
-        plans: list[LayerPlan] | None = None,
-    ) -> None:
+    def __init__(self, name: str, config: Mapping, weights: Weights, **options: Any) -> None:
         self.weights = weights
         _require_numbers(name, config, weights.tensors)
-        super().__init__(name, "", config, [weights], adapter, fold_norm=fold_norm, matrix=matrix, plans=plans)
+        super().__init__(name, "", config, [weights], **options)
         for plan in self.plans:
-            for weight in plan.names(matrix):
+            for weight in plan.names(self.matrix):
                 _require_whole(name, weight, weights.tensors[weight], weights.gather)
 
 
@@ -117,7 +108,7 @@ def open_model(
     for name in {name for plan in plans or () for name in plan.spans()} - set(state):  # of a pruned weight, say
         state[name] = attrgetter(name)(model)
     name, weights = str(getattr(model, "name_or_path", "") or kind), Weights(kind, state, gather)
-    return Model(name, given, weights, adapter, matrix, fold_norm, plans or None)
+    return Model(name, given, weights, adapter=adapter, matrix=matrix, fold_norm=fold_norm, plans=plans or None)
 
 
 def _of_torch(model: nn.Module, kind: str) -> list[LayerPlan]:

@@ -113,6 +113,7 @@ def open_repository(
     """The folder of that name, else the Hub repository of that id, which must have the file ``first``."""
     text = str(path_or_id).strip()
     path = local_path(path_or_id, CheckpointError)
+    path = path if path.exists() else local_path(text, CheckpointError)  # pasted with a space, as ids may be
     before, _, after = text.rpartition("@")
     here, asked = (path, revision) if path.exists() or not before else (local_path(before, CheckpointError), after)
     if here.exists() and asked is not None:

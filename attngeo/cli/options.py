@@ -45,8 +45,8 @@ scoring = several(
 )
 
 
-def _register(context: click.Context, option: click.Parameter, path: Path | None) -> None:
-    if path is not None:
+def _register(context: click.Context, option: click.Parameter, paths: tuple[Path, ...]) -> None:
+    for path in paths:
         from attngeo.checkpoints.architectures import register_file  # torch comes with it, which no --help waits for
 
         register_file(path)
@@ -56,6 +56,7 @@ reading = several(
     click.option(
         "--register",
         type=FILE,
+        multiple=True,
         expose_value=False,
         callback=_register,
         help="Architectures of your own, as in entries.yml.",

@@ -73,7 +73,7 @@ def test_scores_changes_cosine_and_relative_change_are_those_of_the_dense_matric
         assert float(row["relative_change"]) == pytest.approx(0 if is_first else change, rel=1e-6, abs=1e-12)
 
 
-def test_a_run_stands_for_its_steps_in_order(rows):
+def test_a_run_stands_for_its_steps_in_order(rows, saved, tmp_path):
     found = rows("first", "run")
     steps = ["run/checkpoints/checkpoint-2", "run/checkpoints/checkpoint-10", "run/model"]
     assert of_first_layer(found, "checkpoint") == ["first", *steps]
@@ -81,9 +81,7 @@ def test_a_run_stands_for_its_steps_in_order(rows):
     changes = [float(change) for change in of_first_layer(found, "relative_change")]
     assert changes == sorted(changes) and changes[0] == 0
     assert of_first_layer(rows("run"), "checkpoint") == steps
-
-
-def test_a_trainer_s_folder_stands_for_its_steps_alone_and_for_its_last_model_beside_others(rows, saved, tmp_path):
+    # a trainer's folder beside others for its last model
     folder = tmp_path / "trainer"
     shutil.copytree(saved / "run" / "model", folder)
     shutil.copytree(saved / "run" / "checkpoints" / "checkpoint-2", folder / "checkpoint-2")

@@ -31,10 +31,6 @@ def begun(folder, status, commit=None):
     return folder
 
 
-def states(folder):
-    return read_experiment(folder).states()
-
-
 def test_runs_are_made_where_that_is_asked_and_not_again(folder, attngeo):
     code, out, _ = attngeo("experiment", folder, "--dry-run")
     assert code == 0 and out.splitlines() == [
@@ -49,7 +45,7 @@ def test_runs_are_made_where_that_is_asked_and_not_again(folder, attngeo):
     ):
         code, out, _ = attngeo("experiment", folder, *options)
         assert code == 0 and [line for line in out.splitlines() if line.endswith("made")] == made
-        assert states(folder) == expected
+        assert read_experiment(folder).states() == expected
 
 
 def test_runs_that_fail_are_named(folder, attngeo):
@@ -73,8 +69,8 @@ def test_a_confirmatory_experiment_is_finished_with_its_own_code(folder, attngeo
     replan(folder, yaml.safe_load((folder / "experiment.yml").read_text()) | {"status": "confirmatory"})
     begun(folder, "finished", "4" * 40)
     code, _, err = attngeo("experiment", folder)
-    assert code == 2 and "4444444444" in err and states(folder)[0] is State.MISSING
-    assert attngeo("experiment", folder, "--any-code")[0] == 0 and states(folder)[0] is State.RECORDED
+    assert code == 2 and "4444444444" in err and read_experiment(folder).states()[0] is State.MISSING
+    assert attngeo("experiment", folder, "--any-code")[0] == 0 and read_experiment(folder).states()[0] is State.RECORDED
 
 
 def test_an_experiment_that_is_nowhere_is_said(refused):

@@ -111,6 +111,7 @@ REFUSED = {  # in the folder of a checkpoint; what the sentence names
     "/nowhere": "'/nowhere'",
     "": "'PATH_OR_ID'",
     "''": "no file or folder ''",
+    "'.. '": ".. has no config.json",
     ".@main": ". is a local folder, which has no revision 'main'",
     "model.safetensors@v1": "model.safetensors is a local file, which has no revision 'v1'",
     "https://huggingface.co/datasets/o/n": "no address of a model",
@@ -127,6 +128,8 @@ REFUSED = {  # in the folder of a checkpoint; what the sentence names
     ". -o s": "s does not end as a file of a known format",
     "/nowhere -o .": "'--output': '.' is a directory",
     ". -o config.json": "config.json is there already",
+    ". -o ../link.csv": "link.csv is there already",
+    ". --plot ../link.svg": "link.svg is there already",
     ". -o gone/s.csv": "there is no folder gone",
     ". --plot gone/s.svg": "there is no folder gone",
     "/nowhere --plot s.txt": "s.txt cannot hold a figure",
@@ -141,6 +144,8 @@ def test_wrong_calls_end_in_one_sentence_and_write_nothing(refused, saved, tmp_p
     folder = shutil.copytree(saved, tmp_path / "tiny-bert")
     monkeypatch.chdir(folder)
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    for ending in ("csv", "svg"):
+        (tmp_path / f"link.{ending}").symlink_to(folder / "config.json")
     before = {path: path.read_bytes() for path in folder.iterdir()}
     for line, named in REFUSED.items():
         assert named in refused("score", *shlex.split(line)), line
@@ -205,17 +210,6 @@ def test_damaged_weights_leave_the_old_output(refused, saved, tmp_path):
     assert (tmp_path / "scores.csv").read_text() == "the old scores" and len(list(tmp_path.iterdir())) == 2
 
 
-def test_a_file_of_the_checkpoint_is_no_output_by_a_link_either(refused, saved, tmp_path):
-    folder = shutil.copytree(saved, tmp_path / "m")
-    (folder / "README.md").write_text("mine")
-    (tmp_path / "link.md").symlink_to(folder / "README.md")
-    for output in (folder / "README.md", tmp_path / "link.md"):
-        assert f"{output} is there already" in refused("score", folder, "-o", output)
-    (folder / "drawn.svg").write_text("mine")
-    assert "drawn.svg is there already" in refused("score", folder, "--plot", folder / "drawn.svg")
-    assert (folder / "README.md").read_text() == "mine"
-
-
 def test_a_tower_may_be_absent(scored, tmp_path):
     torch.manual_seed(0)
     model = small_model("whisper", max_source_positions=8)()
@@ -263,7 +257,8 @@ def test_an_unknown_type_is_read_as_a_known_one_or_registered_from_a_file(attnge
     assert "--as" in (said := refused("score", folder)) and "--register" in said
     stack = '{part: encoder, module: "encoder.layer.{}.attention.self", query: query, key: key}'
     mine.write_text(f"- model_types: [bert-by-another-name]\n  stacks: [{stack}]\n")
-    for way in (("--as", "bert"), ("--register", mine)):
+    (other := tmp_path / "other.yml").write_text(mine.read_text().replace("another-name", "a-third"))
+    for way in (("--as", "bert"), ("--register", mine, "--register", other)):
         rows = scored(folder, *way)
         assert rows["symmetry"].tolist() == scored(saved)["symmetry"].tolist()
         assert rows["source"][0].endswith(" as bert") == (way[0] == "--as")

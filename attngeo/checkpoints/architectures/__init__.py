@@ -67,9 +67,9 @@ def register_file(path: Path) -> None:
         return ParameterError(f"{path} registers no architecture ({why}); write it as entries.yml of attngeo does.")
 
     entries = _read(path, refuse)
-    if unsaid := [name for name, stacks in entries.items() if not (name and stacks and isinstance(stacks, tuple))]:
-        raise refuse(f"model_type {unsaid[0]!r} has no name or no stacks")
     if not entries:
         raise refuse("no entry names a model_type")
     for model_type, stacks in entries.items():
+        if not (model_type and stacks and isinstance(stacks, tuple)):
+            raise refuse(f"model_type {model_type!r} has no name or no stacks")
         register_architecture(model_type, *stacks)
