@@ -96,25 +96,24 @@ def _parquet(rows: Sequence[dict]) -> bytes:
 
 def text_of(rows: Sequence[dict], view: View, form: str) -> str:
     """Rows, or their view, in a format of text."""
-    text = io.StringIO()
-    filled = [any(map(str.strip, column)) for column in zip(*view.cells, strict=True)]
-    cells = [list(compress(row, filled)) for row in view.cells]
-    view = view._replace(names=list(compress(view.names, filled)), cells=cells)
     if form == "csv":
+        text = io.StringIO()
         writer = csv.DictWriter(text, rows[0], lineterminator="\n")
         writer.writeheader()
         writer.writerows({name: "" if x != x else x for name, x in row.items()} for row in rows)  # NaN: missing
-    elif form == "json":
-        text.write(json.dumps([_finite(row) for row in rows], indent=1) + "\n")
-    elif form == "jsonl":
-        text.writelines(json.dumps(_finite(row)) + "\n" for row in rows)
-    elif form == "html":
+        return text.getvalue()
+    if form == "json":
+        return json.dumps([_finite(row) for row in rows], indent=1) + "\n"
+    if form == "jsonl":
+        return "".join(f"{json.dumps(_finite(row))}\n" for row in rows)
+    filled = [any(map(str.strip, column)) for column in zip(*view.cells, strict=True)]
+    cells = [list(compress(row, filled)) for row in view.cells]
+    view = view._replace(names=list(compress(view.names, filled)), cells=cells)
+    if form == "html":
         from attngeo.display.report import report
 
-        text.write(report(*view, f"Made by attngeo {__version__}."))
-    else:
-        text.write(_drawn(view, form == "markdown"))
-    return text.getvalue()
+        return report(*view, f"Made by attngeo {__version__}.")
+    return _drawn(view, form == "markdown")
 
 
 def _drawn(view: View, markdown: bool) -> str:

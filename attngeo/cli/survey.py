@@ -102,10 +102,8 @@ def _listing(models: tuple[str, ...], label: str, folder: Path | None) -> str:
         if not wanted or wanted & {m.name, m.hub_id}:
             sources = filter(None, (m.hub_id, m.weights_folder)) if folder else ()
             recorded = any((record_folder(source, folder) / "record.json").is_file() for source in sources)
-            columns = (
-                f"  {m.name:30} {m.hub_id or 'on no Hub':52} {m.part:8} {m.printed or '-':18} {m.access or 'open':6}"
-            )
-            lines.append(f"{columns} {'recorded' if recorded else '-'}")
+            source = f"{m.hub_id or 'on no Hub':52} {m.part:8} {m.printed or '-':18} {m.access or 'open':6}"
+            lines.append(f"  {m.name:30} {source} {'recorded' if recorded else '-'}")
     if not lines:
         raise ParameterError(f"the register has no model {models[0]!r}; --list without a name prints them all.")
     return "\n".join(lines)
