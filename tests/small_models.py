@@ -77,6 +77,8 @@ CHANGES: dict[str, dict] = {
         "eomt eomt_dinov3": {"num_blocks": 2},
         "esmc": {"num_key_value_heads": HEADS},
         "fastspeech2_conformer": {"encoder_normalize_before": True, "decoder_normalize_before": True},
+        "fun_asr_nano": {"audio_token_id": 39, "adaptor_config": {"hidden_size": WIDTH, "num_attention_heads": HEADS,
+                                                                  "intermediate_size": WIDTH // 4}},
         "gemma3n_text gemma4_text": {"num_kv_shared_layers": 0},
         "glm4v_moe_text": {"rope_parameters": _ROPE | {"mrope_section": [1, 1, 0]}},
         "glpn pvt pvt_v2 segformer": _STAGES,
@@ -152,41 +154,27 @@ def model_class(config: PretrainedConfig) -> type[PreTrainedModel]:
 
 
 # what some model_types are called with beside what the names of parameters tell, or in its place
-GIVEN: dict[str, dict[str, Callable[[], Any]]] = {
-    "chameleon": {"pixel_values": lambda: None},
-    "deepseek_ocr2_encoder": {"num_patches": lambda: 4},
-    "dia_decoder": {"input_ids": lambda: tokens()["input_ids"][..., None].expand(-1, -1, 9)},
-    "dinov3_vit": {"position_embeddings": lambda: (torch.ones(1), torch.zeros(1))},
-    "dots3_note_audio_encoder": {
-        "input_features": lambda: torch.randn(2, 8, 64),
-        "chunk_sample_lengths": lambda: torch.tensor([160 * 64] * 2),
-    },
-    "fine_acoustics": {
-        "codebook_idx": lambda: 2,
-        "input_ids": lambda: tokens()["input_ids"][..., None].expand(-1, -1, 8),
-    },
-    "fun_asr_nano_encoder": {
-        "input_features": lambda: torch.randn(2, 9, 56),
-        "input_features_mask": lambda: torch.ones(2, 9),
-    },
-    "idefics": {
-        "pixel_values": lambda: torch.randn(2, 1, 3, 8, 8),
-        "image_attention_mask": lambda: torch.ones(2, TOKENS, 1),
-    },
-    "idefics2_perceiver": {
-        "context": lambda: torch.randn(2, TOKENS, WIDTH),
-        "attention_mask": lambda: torch.ones(2, TOKENS),
-    },
-    "inkling2_vision": {
-        "pixel_values": lambda: torch.randn(4, 8, 8, 3),
-        "image_grid_thw": lambda: torch.tensor([[1, 2, 2]]),
-    },
-    "kimi_k25_vision": {"pixel_values": lambda: torch.randn(16, 3, 4, 4)},
-    "kosmos_2_5_vision_model": {"attention_mask": lambda: torch.ones(2, TOKENS)},
-    "lasr_encoder": {"input_features": lambda: torch.randn(2, 40, 8)},
-    "lw_detr_vit": {"hidden_states": lambda: torch.randn(8, 16, WIDTH)},
-    "lxmert": {"visual_feats": lambda: torch.randn(2, TOKENS, 2048), "visual_pos": lambda: torch.randn(2, TOKENS, 4)},
-}
+GIVEN: dict[str, Callable[[], dict]] = {
+    "chameleon": lambda: {"pixel_values": None},
+    "deepseek_ocr2_encoder": lambda: {"num_patches": 4},
+    "dia_decoder": lambda: {"input_ids": of_codebooks(9)},
+    "dinov3_vit": lambda: {"position_embeddings": (torch.ones(1), torch.zeros(1))},
+    "dots3_note_audio_encoder": lambda: {"input_features": torch.randn(2, 8, 64),
+                                         "chunk_sample_lengths": torch.tensor([160 * 64] * 2)},
+    "fine_acoustics": lambda: {"codebook_idx": 2, "input_ids": of_codebooks(8)},
+    "fun_asr_nano": lambda: {"input_ids": torch.full((2, TOKENS), 39),
+                             **GIVEN["fun_asr_nano_encoder"]()},
+    "fun_asr_nano_encoder": lambda: {"input_features": torch.randn(2, TOKENS, 56),
+                                     "input_features_mask": torch.ones(2, TOKENS)},
+    "idefics": lambda: {"pixel_values": torch.randn(2, 1, 3, 8, 8), "image_attention_mask": torch.ones(2, TOKENS, 1)},
+    "idefics2_perceiver": lambda: {"context": torch.randn(2, TOKENS, WIDTH), "attention_mask": torch.ones(2, TOKENS)},
+    "inkling2_vision": lambda: {"pixel_values": torch.randn(4, 8, 8, 3), "image_grid_thw": torch.tensor([[1, 2, 2]])},
+    "kimi_k25_vision": lambda: {"pixel_values": torch.randn(16, 3, 4, 4)},
+    "kosmos_2_5_vision_model": lambda: {"attention_mask": torch.ones(2, TOKENS)},
+    "lasr_encoder": lambda: {"input_features": torch.randn(2, 40, 8)},
+    "lw_detr_vit": lambda: {"hidden_states": torch.randn(8, 16, WIDTH)},
+    "lxmert": lambda: {"visual_feats": torch.randn(2, TOKENS, 2048), "visual_pos": torch.randn(2, TOKENS, 4)},
+}  # fmt: skip
 
 
 def inputs_of(model: PreTrainedModel) -> dict:
@@ -244,7 +232,7 @@ def inputs_of(model: PreTrainedModel) -> dict:
         size, shapes = of("num_channels") * of("patch_size") ** 2, torch.tensor([[2, 2], [2, 2]])
         inputs = {"pixel_values": torch.randn(2, 4, size), "pixel_attention_mask": torch.ones(2, 4)}
         inputs["spatial_shapes"] = shapes
-    inputs |= {name: given() for name, given in GIVEN.get(config.model_type, {}).items()}
+    inputs |= GIVEN.get(config.model_type, dict)()
     needed = {name for name, each in parameters.items() if each.default is each.empty and each.kind < each.VAR_KEYWORD}
     return {name: value for name, value in inputs.items() if name in parameters} if needed <= {*inputs, "args"} else {}
 
@@ -253,6 +241,11 @@ def tokens() -> dict:
     """Two sequences."""
     ids = torch.arange(2 * TOKENS).view(2, TOKENS) * 7 % 31 + 3
     return {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+
+
+def of_codebooks(books: int) -> torch.Tensor:
+    """Two sequences of tokens of as many codebooks, the same in each."""
+    return tokens()["input_ids"][..., None].expand(-1, -1, books)
 
 
 def two_sequences() -> dict:

@@ -172,6 +172,20 @@ def test_what_a_nested_config_leaves_out(model_type, text, q, k, counts):
     assert [(plan.heads, plan.kv_heads, plan.d_head) for plan in plans] == [(*counts, 16)] * 2
 
 
+def test_a_map_between_two_widths_is_left_out():
+    found = {
+        f"encoder.layer.0.{module}.attention.{which}.weight": torch.Size([64, width])
+        for module, which, width in (
+            *(("attention", which, 64) for which in ("query", "key")),
+            *(("crossattention", *each) for each in (("query", 64), ("key", 48))),
+        )
+    }
+    config = {"model_type": "blip_2_qformer", "num_attention_heads": 4}
+    assert [plan.part for plan in locate(ARCHITECTURES, config, found)] == ["encoder"]
+    found["encoder.layer.0.crossattention.attention.key.weight"] = torch.Size([64, 64])
+    assert [plan.part for plan in locate(ARCHITECTURES, config, found)] == ["encoder", "cross"]
+
+
 def class_defaults(model_type: str) -> dict:
     """Heads and layers of a model_type by transformers' own class."""
     entries = [entry for entry in ARCHITECTURES[model_type] if isinstance(entry, Attention)]

@@ -19,8 +19,8 @@ NAMED = test_architectures_text.CASES + test_architectures_vision.CASES + test_a
 PROVEN = {case.model_type for case in NAMED}.union(
     "git_vision_model idefics3_vision smolvlm_vision qwen2_vl_text qwen2_vl_vision qwen2_5_vl_text".split(),
     "qwen2_5_vl_vision sam_mask_decoder blt_global_transformer blt_local_decoder blt_local_encoder emu3_vqgan".split(),
-    "coarse_acoustics fine_acoustics semantic granite4_vision_qformer idefics_perciever idefics_vision".split(),
-    ["blip_text_decoder", "attngeo-bert"],
+    "coarse_acoustics fine_acoustics semantic fun_asr_nano_adaptor granite4_vision_qformer idefics_perciever".split(),
+    ["idefics_vision", "blip_text_decoder", "attngeo-bert"],
 )
 OTHERS = {name for name, entry in ARCHITECTURES.items() if not isinstance(entry, Refused)} - PROVEN
 

@@ -113,6 +113,7 @@ class Attention(Struct, frozen=True, forbid_unknown_fields=True):
         key: name of the key weight; the same as ``query`` where one tensor holds both.
         layout: where q and k lie in those tensors, or its name in `LAYOUTS`, such as "blocks".
         heads: config key of the number of query heads; a list there counts by the module's first number.
+        heads_over: config key of a number by which that of heads is divided, other heads being convolutions.
         kv_heads: config key of the number of key heads; "" where every query head has its own.
         d_head: config key of the width of a head; "" where it follows from the shapes. A fused weight without it has
             heads of d / H.
@@ -135,6 +136,7 @@ class Attention(Struct, frozen=True, forbid_unknown_fields=True):
     key: str = "k_proj"
     layout: Any = SEPARATE  # a Layout, once made
     heads: str = "num_attention_heads"
+    heads_over: str = ""
     kv_heads: str = ""
     d_head: str = ""
     layers: str = "num_hidden_layers"
@@ -173,7 +175,8 @@ class Tower(Struct, frozen=True, forbid_unknown_fields=True):
 
     Args:
         config: config key of its config; where a config lacks that key, the keys are taken to stand beside it.
-        within: component of the module names that tells its tensors from the others'; "" where their names do.
+        within: component of the module names that tells its tensors from the others', or several, as "one|other", of
+            which there is one; "" where their names do.
         model_type: its model_type, if its config names none.
     """
 

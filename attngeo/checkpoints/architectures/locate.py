@@ -100,6 +100,8 @@ def locate(architectures: Mapping[str, Entry], config: Mapping, shapes: Mapping[
         decoder = bool(stack.entry.decoder_if and stack.config.get(stack.entry.decoder_if, bool))
         part: Part = "decoder" if decoder else stack.entry.part
         causal = part == "decoder" if stack.entry.causal is None else stack.entry.causal
+        if part == "cross":
+            modules = [(numbers, module) for numbers, module in modules if _of_one_width(stack, module, shapes)]
         first = sum(plan.part == part for plan in plans)
         for layer, (numbers, module) in enumerate(modules, first):
             plan = _plan(stack, part, layer, causal, module, numbers, shapes)
@@ -142,7 +144,11 @@ def _top(config: Mapping) -> _Config:
 
 
 def _stacks(
-    architectures: Mapping[str, Entry], config: _Config, within: tuple[str, ...] = (), around: tuple[str, ...] = ()
+    architectures: Mapping[str, Entry],
+    config: _Config,
+    within: tuple[str, ...] = (),
+    around: tuple[str, ...] = (),
+    beside: tuple[str, ...] = (),
 ) -> Iterator[_Stack]:
     """A model's attention stacks, those of the models inside it included; ``around`` are the types it is inside of."""
     name = config.model_type
@@ -162,17 +168,18 @@ def _stacks(
     entries = architectures[name]
     if isinstance(entries, Refused):
         raise CheckpointError(f"{name} models have no W_qk to score: {entries.reason}")
-    beside = tuple(entry.within for entry in entries if isinstance(entry, Tower) and entry.within)
+    towers = tuple(entry.within for entry in entries if isinstance(entry, Tower) and entry.within)
     for entry in entries:
         if isinstance(entry, Attention):
-            yield _Stack(entry, config, within, beside)
+            yield _Stack(entry, config, within, (*beside, *towers))
             continue
         values = config.get(entry.config, dict[str, Any])
         nested = values is not None
         values = values if nested else config.values
         model_type = entry.model_type or value_of(values, "model_type", Name) or ""
         inner = (*within, *([entry.within] if entry.within else []))
-        yield from _stacks(architectures, _Config(values, model_type, nested), inner, (*around, name))
+        others = beside if entry.within else (*beside, *towers)
+        yield from _stacks(architectures, _Config(values, model_type, nested), inner, (*around, name), others)
 
 
 def _as_named(stack: _Stack, shapes: Mapping[str, Size]) -> _Stack:
@@ -198,8 +205,12 @@ def _pattern(stack: _Stack, weight: str) -> re.Pattern:
 
 def _any_prefix(stack: _Stack, name: str) -> re.Pattern:
     """A name within the stack's tower, after whatever prefix: the first group."""
-    beside = "".join(rf"(?!(?:.*\.)?{re.escape(component)}\.)" for component in stack.beside)
-    prefix = beside + r"(?:.*\.)?" + "".join(rf"{re.escape(component)}\.(?:.*\.)?" for component in stack.within)
+    within, beside = (
+        ["|".join(map(re.escape, component.split("|"))) for component in components]
+        for components in (stack.within, stack.beside)
+    )
+    prefix = "".join(rf"(?!(?:.*\.)?(?:{component})\.)" for component in beside) + r"(?:.*\.)?"
+    prefix += "".join(rf"(?:{component})\.(?:.*\.)?" for component in within)
     return re.compile(f"({prefix}){name}")
 
 
@@ -249,6 +260,12 @@ def _modules(stack: _Stack, shapes: Mapping[str, Size]) -> list[tuple[tuple[int,
     return sorted((tuple(map(int, match.groups()[2:])), (match[1] + match[2]).rstrip(".")) for match in matches)
 
 
+def _of_one_width(stack: _Stack, module: str, shapes: Mapping[str, Size]) -> bool:
+    """Whether queries and keys are made of vectors of one width: W_qk between two is not square, and has no score."""
+    query, key = (shapes.get(stack.entry.tensor(module, name)) for name in (stack.entry.query, stack.entry.key))
+    return query is None or key is None or query[-1] == key[-1] or stack.entry.layout.transposed
+
+
 def _check_complete(stack: _Stack, numbers: list[tuple[int, ...]]) -> None:
     """Refuse modules that lack one of the layers which the config tells; ``numbers`` are those in their names."""
     count = stack.config.get(stack.entry.layers, Layers | Counts)
@@ -293,8 +310,11 @@ def _plan(
     heads, named_kv_heads, named_d_head = (
         _of_layer(stack, key, numbers) for key in (entry.heads, entry.kv_heads, entry.d_head)
     )
-    if heads is None:
-        raise CheckpointError(f"{entry.heads} is missing in the config, which tells heads apart: give a number.")
+    divisor = stack.config.get(entry.heads_over) if entry.heads_over else 1
+    if heads is None or divisor is None:
+        missing = entry.heads if heads is None else entry.heads_over
+        raise CheckpointError(f"{missing} is missing in the config, which tells heads apart: give a number.")
+    heads = max(1, heads // divisor)
     outputs, inputs = reversed(shapes[query]) if entry.layout.transposed else shapes[query]
     outputs = _divide(query, outputs, 2, "a query and its gate") if entry.layout.gated else outputs
     if entry.layout.rows is None:
