@@ -104,7 +104,7 @@ def build_model(
         else:
             config = bert_config(shape, causal, attention, PositionsBertConfig, positions=Positions(positions).value)
             model = (PositionsDecoder if causal else PositionsEncoder)(config)
-    initialise_bert(attention_layers(model), Initialisation(initialisation), seed, STD)
+    initialise_bert(model, attention_layers(model), Initialisation(initialisation), seed, STD)
     freeze_values(attention_layers(model), Values(values), seed)
     return model
 

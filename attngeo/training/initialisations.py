@@ -1,45 +1,98 @@
 """How queries and keys start: the paper's initialisations, what its released code did, and controls.
 
 Notation: ``W_q,h``, ``W_k,h`` are (d, d_head); ``torch.nn.Linear`` holds the transposes of all heads, one below the
-other.
+other. Keys are tied to queries head by head: ``W_k,h = W_q,h S_h``, with S_h the identity, symmetric, or
+skew-symmetric, and orthogonal, so that the keys keep the scale and the singular values of the queries. Appendix S2.1
+has one d x d matrix S for all heads, which makes their sum skew-symmetric and the heads not.
 """
 
 import math
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from attngeo.bilinear.form import BilinearForm
 from attngeo.bilinear.scores import score_heads
 from attngeo.checkpoints.architectures.entry import Part
-from attngeo.checkpoints.architectures.plans import LayerPlan
-from attngeo.checkpoints.models import Model, open_model
+from attngeo.checkpoints.models import open_model
 from attngeo.checkpoints.quantised import FLOAT8
 from attngeo.errors import AttngeoError, ParameterError
-from attngeo.training import ties
 from attngeo.training.choices import SYMMETRY, Initialisation, Values
 
 Attention = Any  # transformers' BertAttention, whose `.self` has the linear maps `query`, `key`, `value`
 
-MIXERS = {
-    Initialisation.SYMMETRIC: ties.identity,
-    Initialisation.SYMMETRIC_INDEFINITE: ties.reflection,
-    Initialisation.SKEW: ties.rotation,
-}
 MIMETIC_QK = (0.7, 0.7)  # weights of noise and identity in W_q W_k^T (Trockman & Kolter 2023)
-MIMETIC_VO = (0.4, 0.4)  # in W_v W_o, the identity with a minus sign
+MIMETIC_VO = (0.4, -0.4)  # in W_v W_o
 
 
 class InitialisationError(AttngeoError):
     """A model's weights are not what its initialisation promises."""
 
 
+def _identity(d_head: int, generator: torch.Generator) -> Tensor:
+    return torch.eye(d_head, dtype=torch.float64)
+
+
+def _reflection(d_head: int, generator: torch.Generator) -> Tensor:
+    """``S = S^T``, half of its eigenvalues -1 and the others 1: W_qk,h is symmetric and indefinite."""
+    signs = torch.ones(d_head, dtype=torch.float64)
+    signs[1::2] = -1
+    return _turned(torch.diag(signs), generator)
+
+
+def _rotation(d_head: int, generator: torch.Generator) -> Tensor:
+    """``S = -S^T``: W_qk,h is skew-symmetric. An odd width leaves one direction out and enlarges the others."""
+    if d_head == 1:
+        raise ParameterError("heads of width 1 cannot be skew; use fewer heads or a larger d_model.")
+    turn = torch.zeros(d_head, d_head, dtype=torch.float64)
+    for i in range(0, d_head - 1, 2):
+        turn[i, i + 1], turn[i + 1, i] = 1, -1
+    turn *= math.sqrt(d_head / (d_head - d_head % 2))
+    return _turned(turn, generator).T
+
+
+def _turned(middle: Float[Tensor, "n n"], generator: torch.Generator) -> Float[Tensor, "n n"]:
+    """``Q middle Q^T`` with Q orthogonal, drawn uniformly (Haar)."""
+    n = len(middle)
+    q, r = torch.linalg.qr(torch.randn(n, n, dtype=torch.float64, generator=generator))
+    q = q * r.diagonal().sign()
+    return q @ middle @ q.T
+
+
+# (d_head, generator) -> S of one head, (d_head, d_head), on the CPU
+Mixer = Callable[[int, torch.Generator], Tensor]
+MIXERS: dict[Initialisation, Mixer] = {
+    Initialisation.SYMMETRIC: _identity,
+    Initialisation.SYMMETRIC_INDEFINITE: _reflection,
+    Initialisation.SKEW: _rotation,
+}
+
+
+def _tie(
+    wq: Float[Tensor, "heads d d_head"],
+    wk: Float[Tensor, "kv_heads d d_head"],
+    mixer: Mixer,
+    generator: torch.Generator,
+) -> None:
+    """``W_k,h = W_q,h S_h`` for every head, in place.
+
+    Where query heads share a key head, the first of them gives it and the others follow from it, ``W_q,h = W_k,g S_h``:
+    then queries are written too. With the identity they are then equal to one another.
+    """
+    group = len(wq) // len(wk)
+    for h in range(len(wq)):
+        source, target = (wk[h // group], wq[h]) if h % group else (wq[h], wk[h // group])
+        target.copy_(source.cpu().double() @ mixer(wq.shape[-1], generator))
+
+
 @torch.no_grad()
-def initialise_bert(layers: list[Attention], initialisation: Initialisation, seed: int, std: float) -> None:
-    """Give the attention modules of a BERT of standard deviation ``std`` their initialisation, and check its symmetry.
+def initialise_bert(
+    model: nn.Module, layers: list[Attention], initialisation: Initialisation, seed: int, std: float
+) -> None:
+    """Give a BERT of standard deviation ``std``, whose attention modules are ``layers``, its initialisation.
 
     Weights that an initialisation does not name stay as they are: so runs of one seed differ in nothing else.
 
@@ -50,11 +103,23 @@ def initialise_bert(layers: list[Attention], initialisation: Initialisation, see
     Source: paper, Appendix S2.1; released code (``released``); Trockman and Kolter 2023 (``mimetic``).
     """
     generator = torch.Generator().manual_seed(seed)
-    for number, layer in enumerate(layers):
-        for step in _STEPS[initialisation]:
-            step(layer, generator, std)
-        if initialisation in SYMMETRY:
-            require_symmetry(_form(layer), SYMMETRY[initialisation], f"layer {number}")
+    for layer in layers:
+        query, key, value = layer.self.query, layer.self.key, layer.self.value
+        match initialisation:
+            case Initialisation.RELEASED | Initialisation.DEFAULT_LINEAR:
+                bound = 1 / math.sqrt(query.in_features)
+                for linear in (query, key, value):  # in the released code's order
+                    for parameter in (linear.weight, linear.bias):
+                        parameter.uniform_(-bound, bound, generator=generator)
+            case Initialisation.MIMETIC:
+                _mimetic(layer, generator)
+            case Initialisation.SCALED | Initialisation.SCALED_SYMMETRIC:
+                _scale(query, std)
+                _scale(key, std)
+            case Initialisation.SCALED_VALUES:
+                _scale(value, std)
+    if initialisation in SYMMETRY:  # the released code's biases stay apart
+        initialise(model, initialisation if initialisation in MIXERS else Initialisation.SYMMETRIC, seed)
 
 
 @torch.no_grad()
@@ -68,53 +133,26 @@ def freeze_values(layers: list[Attention], values: Values, seed: int) -> None:
         wv = value.weight.unflatten(0, (-1, width)).transpose(1, 2)  # views, (heads, d, d_head)
         wo = output.weight.unflatten(1, (-1, width)).transpose(0, 1)
         if values is not Values.FROZEN:
-            ties.tie(wv, wo, ties.reflection if values is Values.FROZEN_SYMMETRIC else ties.rotation, generator)
+            _tie(wv, wo, _reflection if values is Values.FROZEN_SYMMETRIC else _rotation, generator)
         for linear in (value, output):
             linear.requires_grad_(False)
 
 
-def _tie(mixer: ties.Mixer, layer: Attention, generator: torch.Generator, std: float) -> None:
-    form = _form(layer)  # views of the weights
-    ties.tie(form.wq, form.wk, mixer, generator)
-
-
-def _default_linear(layer: Attention, generator: torch.Generator, std: float) -> None:
-    """U(-1/sqrt(d), 1/sqrt(d)) for weights and biases of q, k and v, in the released code's order."""
-    for linear in (layer.self.query, layer.self.key, layer.self.value):
-        bound = 1 / math.sqrt(linear.in_features)
-        for parameter in (linear.weight, linear.bias):
-            parameter.uniform_(-bound, bound, generator=generator)
-
-
-def _mimetic(layer: Attention, generator: torch.Generator, std: float) -> None:
+def _mimetic(layer: Attention, generator: torch.Generator) -> None:
     d, d_head = layer.self.query.in_features, _d_head(layer)
     for h in range(layer.self.num_attention_heads):
         rows = slice(h * d_head, (h + 1) * d_head)
         left, right = _split(*MIMETIC_QK, d, d_head, generator)
         layer.self.query.weight[rows], layer.self.key.weight[rows] = left.T, right.T
-    left, right = _split(MIMETIC_VO[0], -MIMETIC_VO[1], d, d, generator)
+    left, right = _split(*MIMETIC_VO, d, d, generator)
     # o = x W_v W_o with W_v = value.weight.T, W_o = dense.weight.T
     layer.self.value.weight.copy_(left.T)
     layer.output.dense.weight.copy_(right)
 
 
-def _scale(names: tuple[str, ...], layer: Attention, generator: torch.Generator, std: float) -> None:
+def _scale(linear: nn.Linear, std: float) -> None:
     """To 1 / sqrt(3 d), the standard deviation of the weights of a new ``torch.nn.Linear``."""
-    for linear in (getattr(layer.self, name) for name in names):
-        linear.weight.mul_(1 / math.sqrt(3 * linear.in_features) / std)
-
-
-_SCALED, _SYMMETRIC = partial(_scale, ("query", "key")), partial(_tie, ties.identity)
-_STEPS: dict[Initialisation, tuple[Callable[[Attention, torch.Generator, float], None], ...]] = {
-    Initialisation.RANDOM: (),
-    **{initialisation: (partial(_tie, mixer),) for initialisation, mixer in MIXERS.items()},
-    Initialisation.RELEASED: (_default_linear, _SYMMETRIC),  # biases stay apart, as in the released code
-    Initialisation.DEFAULT_LINEAR: (_default_linear,),
-    Initialisation.MIMETIC: (_mimetic,),
-    Initialisation.SCALED: (_SCALED,),
-    Initialisation.SCALED_SYMMETRIC: (_SCALED, _SYMMETRIC),
-    Initialisation.SCALED_VALUES: (partial(_scale, ("value",)),),
-}
+    linear.weight.mul_(1 / math.sqrt(3 * linear.in_features) / std)
 
 
 def _split(noise: float, identity: float, d: int, rank: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
@@ -127,26 +165,6 @@ def _split(noise: float, identity: float, d: int, rank: int, generator: torch.Ge
 
 def _d_head(layer: Attention) -> int:
     return layer.self.query.out_features // layer.self.num_attention_heads
-
-
-def _form(layer: Attention) -> BilinearForm:
-    return BilinearForm.from_linear(layer.self.query.weight, layer.self.key.weight, _d_head(layer))
-
-
-def require_symmetry(form: BilinearForm, expected: float, where: str) -> None:
-    """Refuse a layer with a head that does not have the symmetry which it was to start with.
-
-    Raises:
-        InitialisationError: there is one; queries that are zero have none.
-    """
-    # entries rounded to a type of unit roundoff u change s by less than 16 u^2; 1e-5 where that is nothing
-    slack = max(1e-5, 16 * torch.finfo(form.wq.dtype).eps ** 2)
-    for h, s in enumerate(score_heads(form).symmetry.tolist()):
-        if not abs(s - expected) <= slack:
-            raise InitialisationError(
-                f"head {h} of {where} has symmetry {s:.4g} after initialisation and should have {expected:.4g}; give"
-                f" its queries random weights first."
-            )
 
 
 @torch.no_grad()
@@ -182,21 +200,6 @@ def initialise(
         asked, known = getattr(initialisation, "value", initialisation), ", ".join(kind.value for kind in MIXERS)
         raise ParameterError(f"initialise knows no {asked!r}; there are random, {known}.")
     opened = open_model(model, config)
-    plans = _chosen(opened, part)
-    if initialisation == Initialisation.RANDOM:
-        return
-    kind = Initialisation(initialisation)
-    generator = torch.Generator().manual_seed(seed)
-    for plan in plans:
-        form = opened.read(plan).form
-        wq, wk = form.wq.clone(), form.wk.clone()
-        ties.tie(wq, wk, MIXERS[kind], generator)
-        plan.store(BilinearForm(wq, wk), opened.weights.tensors)
-        require_symmetry(opened.read(plan).form, SYMMETRY[kind], plan.module)
-
-
-def _chosen(opened: Model, part: Part | None) -> list[LayerPlan]:
-    """The layers to write, none of them cross-attention."""
     plans = [plan for plan in opened.plans if part in (None, plan.part)]
     if not plans:
         there = ", ".join(dict.fromkeys(plan.part for plan in opened.plans))
@@ -211,4 +214,20 @@ def _chosen(opened: Model, part: Part | None) -> list[LayerPlan]:
             raise ParameterError(f"{opened.name} has an adapter on its weights; initialise the model, then add it.")
         if opened.weights.tensors[plan.query].dtype in FLOAT8:
             raise ParameterError(f"{plan.query} is stored in 8 bits and cannot be written; load it in a wider type.")
-    return plans
+    if initialisation == Initialisation.RANDOM:
+        return
+    kind = Initialisation(initialisation)
+    generator = torch.Generator().manual_seed(seed)
+    for plan in plans:
+        form = opened.read(plan).form
+        wq, wk = form.wq.clone(), form.wk.clone()
+        _tie(wq, wk, MIXERS[kind], generator)
+        plan.store(BilinearForm(wq, wk), opened.weights.tensors)
+        # entries rounded to a type of unit roundoff u change s by less than 16 u^2; 1e-5 where that is nothing
+        slack = max(1e-5, 16 * torch.finfo(form.wq.dtype).eps ** 2)
+        for h, s in enumerate(score_heads(opened.read(plan).form).symmetry.tolist()):
+            if not abs(s - SYMMETRY[kind]) <= slack:  # NaN where queries are zero
+                raise InitialisationError(
+                    f"head {h} of {plan.module} has symmetry {s:.4g} after initialisation and should have"
+                    f" {SYMMETRY[kind]:.4g}; give its queries random weights first."
+                )

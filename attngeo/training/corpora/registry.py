@@ -4,9 +4,14 @@ The paper's data sets were loaded by scripts, which `datasets` no longer runs; e
 the nearest text today.
 """
 
+import ast
 import hashlib
 import json
 import os
+import platform
+import re
+import sysconfig
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,9 +19,10 @@ from pathlib import Path
 
 from attngeo.inputs import cause, local_path, read_yaml
 from attngeo.training.corpora.documents import Corpus, CorpusError, limited, local_corpus
-from attngeo.training.corpora.embedded import NAME as EMBEDDED
-from attngeo.training.corpora.embedded import embedded_corpus
 
+EMBEDDED = "embedded"
+SHORTEST = 200  # characters of a document of it; shorter docstrings say little
+SKIPPED = {"site-packages", "dist-packages", "test", "tests", "idlelib", "lib2to3", "turtledemo", "pydoc_data"}
 MAX_CHARACTERS = 1_000_000_000  # default: what one corpus may take, about 0.5 GB of tokens on disk
 SHUFFLE_BUFFER = 10_000  # documents
 
@@ -44,20 +50,50 @@ def open_corpus(name: str, max_characters: int | None = None) -> Corpus:
     Args:
         name: "embedded" (no network), "wikipedia", "jigsaw", "redpajama" (streams of the Hub, shuffled with a fixed
             seed), or a path, where environment variables are replaced: ``$ATTNGEO_CORPORA/wikipedia``.
-        max_characters: stop after that many. Default: all of a local file or folder, 3,000,000 of the embedded corpus,
-            1,000,000,000 of the Hub's.
+        max_characters: stop after that many. Default: 1,000,000,000 of the Hub's, all of the others.
 
     Raises:
         CorpusError: neither a name nor a path, unreadable, or empty; `datasets` is missing, or the Hub refuses.
     """
     if name == EMBEDDED:
-        return embedded_corpus(max_characters)
+        return _embedded_corpus(max_characters)
     if name in KNOWN:
         return _hub_corpus(name, KNOWN[name], max_characters or MAX_CHARACTERS)
     path = local_path(os.path.expandvars(name), CorpusError)
     if not name.strip() or not path.exists():
         raise CorpusError(f"corpus {name!r} is unknown; name one of {', '.join(NAMES)}, or a file or folder of text.")
     return local_corpus(path.resolve(), max_characters)
+
+
+def _embedded_corpus(max_characters: int | None = None) -> Corpus:
+    """Documentation of Python: the topics of the language reference, then of each module the docstrings; no network.
+
+    About two million characters, which follow from the version of Python; the digest is that of the text.
+    """
+    documents = tuple(limited(_python_documents(), max_characters))
+    digest = hashlib.sha256("\0".join(documents).encode("utf-8", "surrogatepass"))
+    source = {"package": "python", "version": platform.python_version()}
+    return Corpus(EMBEDDED, digest.hexdigest(), lambda: iter(documents), (source,))
+
+
+def _python_documents() -> Iterator[str]:
+    from pydoc_data import topics
+
+    yield from (text for _, text in sorted(topics.topics.items()))
+    folder = Path(sysconfig.get_path("stdlib"))
+    files = (file for file in folder.rglob("*.py") if not SKIPPED & set(file.relative_to(folder).parts))
+    for file in sorted(files, key=lambda file: file.relative_to(folder).as_posix()):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of other people's source
+                tree = ast.parse(file.read_bytes())
+        except (OSError, SyntaxError, ValueError):
+            continue
+        documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+        texts = (ast.get_docstring(node) for node in ast.walk(tree) if isinstance(node, documented))
+        document = "\n".join(text for text in texts if text)
+        if len(document) >= SHORTEST:
+            yield re.sub(r"\n\s*\n", "\n", document)
 
 
 def _hub_corpus(name: str, known: HubCorpus, limit: int) -> Corpus:

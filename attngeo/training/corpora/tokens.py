@@ -4,12 +4,12 @@ import hashlib
 import json
 import os
 import shutil
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 import numpy as np
+from filelock import FileLock
 
 from attngeo.files.manifest import damage, write_manifest
 from attngeo.inputs import cause
@@ -19,11 +19,9 @@ from attngeo.training.corpora.vocabulary import Vocabulary
 
 FORMAT = 2  # raise it when the meaning of the files changes
 AT_ONCE = 32  # documents encoded at a time
-FILES = ("train", "held_out", "documents")
 
 
-@dataclass(frozen=True, eq=False)
-class TokenSet:
+class TokenSet(NamedTuple):
     """The token ids of a corpus: documents one after the other, each between its start and end marks."""
 
     train: np.ndarray  # (tokens,) ids to train on; a document is in one part whole
@@ -57,34 +55,30 @@ def tokenize(
         json.dumps([FORMAT, corpus.digest, vocabulary.digest, text.value, held_out]).encode()
     ).hexdigest()[:32]
     target = (folder or cache_folder() / "tokens") / key
-    if damage(target):
-        try:
-            _write(target, corpus, vocabulary, text, held_out)
-        except OSError as error:
-            raise CorpusError(
-                f"The cache of token ids, {target.parent}, cannot be written ({cause(error)}); let ATTNGEO_CACHE name a"
-                " folder that can."
-            ) from error
-    train, apart, documents = (np.load(target / f"{name}.npy", mmap_mode="r") for name in FILES)
+    try:
+        if damage(target):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with FileLock(target.with_suffix(".lock")):
+                if damage(target):  # else another process was first
+                    _write(target, corpus, vocabulary, text, held_out)
+    except OSError as error:
+        raise CorpusError(
+            f"The cache of token ids, {target.parent}, cannot be written ({cause(error)}); let ATTNGEO_CACHE name a"
+            " folder that can."
+        ) from error
+    train, apart, documents = (np.load(target / f"{name}.npy", mmap_mode="r") for name in TokenSet._fields)
     return TokenSet(train, apart, tuple(documents.tolist()))
 
 
 def _write(target: Path, corpus: Corpus, vocabulary: Vocabulary, text: Text, held_out: float) -> None:
-    """Encode, write into a folder beside the target and move it there whole."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as temporary:
-        ids, hashes = _encode(corpus, vocabulary, text)
-        apart = _held_out(np.array([len(one) for one in ids]), hashes, held_out, corpus.name)
-        parts = [np.concatenate([ids[i] for i in np.flatnonzero(chosen)]) for chosen in (~apart, apart)]
-        for name, array in zip(FILES, (*parts, np.array([(~apart).sum(), apart.sum()])), strict=True):
-            np.save(Path(temporary, f"{name}.npy"), array)
-        write_manifest(Path(temporary))
-        shutil.rmtree(target, ignore_errors=True)
-        try:
-            os.rename(temporary, target)
-        except OSError:
-            if damage(target):  # else another process was first
-                raise
+    ids, hashes = _encode(corpus, vocabulary, text)
+    apart = _held_out(np.array([len(one) for one in ids]), hashes, held_out, corpus.name)
+    parts = [np.concatenate([ids[i] for i in np.flatnonzero(chosen)]) for chosen in (~apart, apart)]
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir()
+    for name, array in zip(TokenSet._fields, (*parts, np.array([(~apart).sum(), apart.sum()])), strict=True):
+        np.save(target / f"{name}.npy", array)
+    write_manifest(target)
 
 
 def _encode(corpus: Corpus, vocabulary: Vocabulary, text: Text) -> tuple[list[np.ndarray], np.ndarray]:
