@@ -4,9 +4,10 @@ Every block has the same number of labels. So the mean loss of a batch is the me
 of processes or of accumulated batches, and shapes never change.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
+import torch
 from jaxtyping import Int
 
 from attngeo.errors import ParameterError
@@ -62,15 +63,6 @@ class Blocks:
         return self._orders[one]
 
 
-@dataclass(frozen=True)
-class Batch:
-    """Blocks with their labels."""
-
-    input_ids: Int[np.ndarray, "batch length"]
-    positions: Int[np.ndarray, "batch targets"]  # where to predict, ascending
-    labels: Int[np.ndarray, "batch targets"]  # the id to be predicted there
-
-
 class Batches:
     """Batches for an objective, by place in the sequence of `Blocks`.
 
@@ -101,32 +93,37 @@ class Batches:
             raise ParameterError(f"the mask rate is {rate}; it must lie between 0 and 1.")
         self.per_block = max(1, round(rate * blocks.length)) if self.objective.masks else blocks.length - 1
 
-    def at(self, places: np.ndarray) -> Batch:
-        """The blocks at the given places, with their labels."""
+    def at(
+        self, places: Sequence[int] | np.ndarray, device: torch.device | str = "cpu"
+    ) -> dict[str, Int[torch.Tensor, "batch _"]]:
+        """The blocks at the given places, as a model takes them.
+
+        ``input_ids``, (batch, length), and of every block the ``positions`` at which to predict, ascending, and the
+        ``labels`` to be predicted there, (batch, targets).
+        """
+        places = np.asarray(places)
         ids = self.blocks.at(places)
-        if not self.objective.masks:
-            positions = np.broadcast_to(np.arange(self.per_block), (len(ids), self.per_block))
-            return Batch(ids, positions.copy(), ids[:, 1:].copy())
-        draws = self._draws(places)  # (batch, length + 2 * targets) in [0, 1)
+        if self.objective.masks:
+            ids, positions, labels = self._masked(ids, places)
+        else:
+            labels = ids[:, 1:].copy()
+            positions = np.tile(np.arange(self.per_block), (len(ids), 1))
+        batch = {"input_ids": ids, "positions": positions, "labels": labels}
+        return {name: torch.from_numpy(array).to(device) for name, array in batch.items()}
+
+    def _masked(self, ids: np.ndarray, places: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        draws = np.empty((len(ids), self.blocks.length + 2 * self.per_block))  # in [0, 1)
+        for row, place in zip(draws, places, strict=True):  # a counter-based generator: any place is drawn alone
+            np.random.Generator(np.random.Philox(key=self.seed, counter=[0, 0, int(place), 0])).random(out=row)
         order, fate, spare = np.split(draws, [self.blocks.length, self.blocks.length + self.per_block], axis=1)
-        chosen = self._chosen(ids, order)
+        # the positions of smallest draw, document marks last; a causal model cannot predict the first
+        order = np.where((ids == self.vocabulary.start) | (ids == self.vocabulary.end), order + 1, order)
+        if self.objective.causal:
+            order[:, 0] = 2
+        chosen = np.sort(np.argpartition(order, self.per_block - 1, axis=1)[:, : self.per_block], axis=1)
         labels = np.take_along_axis(ids, chosen, axis=1)
         word = (spare * self.vocabulary.size).astype(np.int64)
         shown = np.where(fate < MASK_SHARE + RANDOM_SHARE, word, labels)
         shown = np.where(fate < MASK_SHARE, self.vocabulary.mask, shown)
         np.put_along_axis(ids, chosen, shown, axis=1)
-        return Batch(ids, chosen - 1 if self.objective.causal else chosen, labels)
-
-    def _chosen(self, ids: np.ndarray, order: np.ndarray) -> np.ndarray:
-        """The positions of smallest draw, document marks last; a causal model cannot predict the first."""
-        order = np.where((ids == self.vocabulary.start) | (ids == self.vocabulary.end), order + 1, order)
-        if self.objective.causal:
-            order[:, 0] = 2
-        return np.sort(np.argpartition(order, self.per_block - 1, axis=1)[:, : self.per_block], axis=1)
-
-    def _draws(self, places: np.ndarray) -> np.ndarray:
-        """Uniform draws of each block, from a counter-based generator keyed by the seed with the place as counter."""
-        draws = np.empty((len(places), self.blocks.length + 2 * self.per_block))
-        for row, place in zip(draws, np.asarray(places), strict=True):
-            np.random.Generator(np.random.Philox(key=self.seed, counter=[0, 0, int(place), 0])).random(out=row)
-        return draws
+        return ids, chosen - 1 if self.objective.causal else chosen, labels

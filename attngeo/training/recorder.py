@@ -1,11 +1,10 @@
 """What is measured while a model trains: loss, held-out loss, and both scores of every layer and head."""
 
-import json
 import math
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,15 +17,12 @@ from transformers import Trainer, TrainerCallback
 from attngeo.bilinear.pictures import picture
 from attngeo.bilinear.scores import score_rows
 from attngeo.errors import AttngeoError
-from attngeo.files.atomic import write_text
 from attngeo.files.manifest import write_manifest
-from attngeo.inputs import read_json
-from attngeo.runs.record import FINISHED, RunError, read_levels, read_run, write_run
+from attngeo.runs.record import RunError, read_levels, read_run, write_run
 from attngeo.training.batches import Batches
 from attngeo.training.bert import forms
 from attngeo.training.config import TrainingConfig
 
-RECORDING = "recording.json"  # what a checkpoint keeps beside the record so far and what Trainer saves
 FLUSH_SECONDS = 20.0  # between writings of the record
 
 
@@ -70,8 +66,8 @@ class Recorder(TrainerCallback):
 
     def restore(self, checkpoint: Path) -> None:
         """Go on from a whole checkpoint, with the record as it was there."""
-        state = read_json(checkpoint / RECORDING, dict[str, Any], RunError)
         run = read_run(checkpoint)
+        state = run.about["recorder"]
         self.history, self.scores = run.history.to_dict("records"), run.scores.to_dict("records")
         self.pictures = read_levels(checkpoint)
         self._loss, self._steps, self._earlier = float.fromhex(state["loss"]), state["steps"], state["seconds"]
@@ -82,7 +78,7 @@ class Recorder(TrainerCallback):
         self._start = self._flushed = time.perf_counter()
         if state.global_step == 0:
             self._record(0, learning_rate=0.0)
-            self._write("running")
+            self.write("running")
 
     def on_step_end(self, args, state, control, **others) -> None:  # noqa: D102
         step = state.global_step
@@ -92,7 +88,7 @@ class Recorder(TrainerCallback):
         # looking at the loss makes an accelerator wait, so it is looked at where it is needed
         look = last or due or self.interrupted or (every and step % every == 0) or args.device.type == "cpu"
         if look and not math.isfinite(float(self._loss)):
-            self._write(f"stopped: the loss was not finite at step {step}")
+            self.write(f"stopped: the loss was not finite at step {step}")
             raise TrainingStopped(
                 f"the loss is not a finite number at step {step} (learning rate"
                 f" {others['lr_scheduler'].get_last_lr()[0]:.2g}); lower lr or lengthen warmup. The record up to step"
@@ -101,7 +97,7 @@ class Recorder(TrainerCallback):
         if last or due:
             self._record(step, float(others["lr_scheduler"].get_last_lr()[0]))
             if last or time.perf_counter() - self._flushed > FLUSH_SECONDS:
-                self._write("running")
+                self.write("running")
         else:
             self.listen({"step": step})
         if self.interrupted:
@@ -110,23 +106,17 @@ class Recorder(TrainerCallback):
             control.should_save = True
 
     def on_save(self, args, state, control, **others) -> None:  # noqa: D102
-        self._write("running")
+        self.write("running")
         self.trainer.accelerator.wait_for_everyone()  # who save their random states
         if not state.is_world_process_zero:
             return
         mark = {"loss": float(self._loss).hex(), "steps": self._steps, "seconds": self._seconds()}
         checkpoint = Path(args.output_dir) / f"checkpoint-{state.global_step}"
-        write_text(checkpoint / RECORDING, json.dumps(mark))
-        write_run(checkpoint, self.about, self.history, self.scores, self.pictures)
+        write_run(checkpoint, self.about | {"recorder": mark}, self.history, self.scores, self.pictures)
         write_manifest(checkpoint)
 
     def on_train_end(self, args, state, control, **others) -> None:  # noqa: D102
-        self._write("running" if state.global_step >= self.config.steps else "interrupted")
-
-    def finish(self) -> None:
-        """Record that all of the run is written, its model included."""
-        self.about["status"] = FINISHED
-        write_run(self.folder, self.about, self.history, self.scores, self.pictures)
+        self.write("running" if state.global_step >= self.config.steps else "interrupted")
 
     # measuring
 
@@ -165,28 +155,23 @@ class Recorder(TrainerCallback):
     @torch.no_grad()
     def _held_out_loss(self) -> float:
         """Mean loss over the first blocks of the held-out text, always the same ones with the same masks."""
-        model, accelerator = self.trainer.model_wrapped, self.trainer.accelerator
-        world, rank = accelerator.num_processes, accelerator.process_index
-        blocks = min(self.config.held_out_blocks, len(self.held_out.blocks))
-        size = self.trainer.args.train_batch_size
-        total = torch.zeros(2, dtype=torch.float64)
+        model = self.trainer.model_wrapped
+        blocks, size = min(self.config.held_out_blocks, len(self.held_out.blocks)), self.trainer.args.train_batch_size
         was_training = model.training
         model.eval()
-        for start in range(0, blocks, size * world):
-            # every process takes as many batches as the others; places past the end count for nothing
-            places = start + rank * size + np.arange(size)
-            kept = places[places < blocks]
-            batch = as_tensors(self.held_out, kept if len(kept) else places[:1] * 0, accelerator.device)
-            loss = float(model(**batch)["prediction_loss"])
-            total += torch.tensor([loss * len(kept), len(kept)])
+        total = 0.0
+        for start in range(0, blocks, size):
+            places = range(start, min(start + size, blocks))
+            batch = self.held_out.at(places, self.trainer.accelerator.device)
+            total += len(places) * float(model(**batch)["prediction_loss"])
         model.train(was_training)
-        summed = accelerator.reduce(total.to(torch.float32).to(accelerator.device), "sum")
-        return float(summed[0] / summed[1])
+        return total / blocks
 
     def _seconds(self) -> float:
         return self._earlier + time.perf_counter() - self._start
 
-    def _write(self, status: str) -> None:
+    def write(self, status: str) -> None:
+        """Write the record so far, by the first process alone."""
         if not self.trainer.is_world_process_zero():
             return
         seconds, steps, tokens = self._seconds(), self.history[-1]["step"], self.history[-1]["tokens"]
@@ -201,19 +186,10 @@ class Recorder(TrainerCallback):
         self._flushed = time.perf_counter()
 
 
-def as_tensors(
-    batches: Batches, places: Sequence[int] | np.ndarray, device: torch.device | str = "cpu"
-) -> dict[str, torch.Tensor]:
-    """A batch as the model takes it."""
-    batch = batches.at(np.asarray(places))
-    return {name: torch.from_numpy(array).to(device) for name, array in vars(batch).items()}
-
-
 @contextmanager
 def graceful_interrupt(recorder: Recorder) -> Iterator[None]:
     """Within it, a first Ctrl-C or SIGTERM lets the step finish and leaves a checkpoint; a second one ends at once."""
-    numbers = (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ()
-    before = {number: signal.getsignal(number) for number in numbers}
+    before: dict[int, Any] = {}
 
     def restore() -> None:
         for number, handler in before.items():
@@ -223,8 +199,8 @@ def graceful_interrupt(recorder: Recorder) -> Iterator[None]:
         recorder.interrupted = number
         restore()
 
-    for number in numbers:
-        signal.signal(number, ask)
+    if threading.current_thread() is threading.main_thread():
+        before |= {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:

@@ -6,19 +6,18 @@ import warnings
 from collections.abc import Callable
 from dataclasses import asdict
 from datetime import datetime, timezone
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch.utils.data import DataLoader
-from transformers import PreTrainedModel, PrinterCallback, Trainer, TrainingArguments
+from torch.utils.data import SequentialSampler
+from transformers import PrinterCallback, Trainer, TrainingArguments
 from transformers.utils import logging as transformers_logging
 
 import attngeo
 from attngeo.errors import ParameterError
 from attngeo.files.provenance import hardware, head, versions
-from attngeo.runs.record import Run, read_run
+from attngeo.runs.record import FINISHED, Run, read_run
 from attngeo.training.batches import Batches, Blocks
 from attngeo.training.bert import build_model, fold_logit_scale, model_flops, parameter_counts, scale_logits
 from attngeo.training.choices import Constraint, TrainingObjective
@@ -27,7 +26,7 @@ from attngeo.training.corpora.documents import Corpus
 from attngeo.training.corpora.registry import open_corpus
 from attngeo.training.corpora.tokens import TokenSet, tokenize
 from attngeo.training.corpora.vocabulary import Vocabulary, open_vocabulary
-from attngeo.training.recorder import Recorder, TrainingStopped, as_tensors, graceful_interrupt
+from attngeo.training.recorder import Recorder, TrainingStopped, graceful_interrupt
 from attngeo.training.run_folder import drop_checkpoints, enough_room, require_same_text, starting_point
 
 
@@ -70,18 +69,24 @@ def train(
             corpus, vocabulary, tokens = prepare_text(config)
         if checkpoint:
             require_same_text(checkpoint, corpus, vocabulary)
-        model = _model(config, vocabulary, arguments.use_cpu)
-        trainer = _trainer(config, output, arguments, model, corpus, vocabulary, tokens, listen)
+        trainer = _trainer(config, output, arguments, corpus, vocabulary, tokens, listen)
         if checkpoint:
             trainer.recorder.restore(checkpoint)
         with graceful_interrupt(trainer.recorder):
             torch.manual_seed(config.seed + arguments.process_index)  # dropout differs between processes
             trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
-        _finish(trainer, output, vocabulary)
-    if trainer.state.global_step < config.steps:
-        sentence = f"interrupted after step {trainer.state.global_step}; continue with --resume."
-        raise TrainingStopped(sentence, 128 + trainer.recorder.interrupted)
-    return read_run(output) if trainer.is_world_process_zero() else None
+        if trainer.state.global_step < config.steps:
+            sentence = f"interrupted after step {trainer.state.global_step}; continue with --resume."
+            raise TrainingStopped(sentence, 128 + trainer.recorder.interrupted)
+        if not trainer.is_world_process_zero():
+            return None
+        model = trainer.accelerator.unwrap_model(trainer.model)
+        fold_logit_scale(model, config.logit_scale)
+        model.save_pretrained(output / "model")
+        vocabulary.tokenizer.save(str(output / "model" / "tokenizer.json"))
+        trainer.recorder.write(FINISHED)
+    drop_checkpoints(config, output)
+    return read_run(output)
 
 
 def prepare_text(config: TrainingConfig) -> tuple[Corpus, Vocabulary, TokenSet]:
@@ -158,16 +163,8 @@ class RecordedTrainer(Trainer):
         self.recorder = recorder
         recorder.trainer = self
 
-    def get_train_dataloader(self) -> DataLoader:
-        """Batches in the order of the sequence; shuffling is done there."""
-        loader = DataLoader(
-            self.train_dataset,
-            batch_size=self.args.train_batch_size,
-            collate_fn=self.data_collator,
-            num_workers=self.args.dataloader_num_workers,
-            pin_memory=self.args.dataloader_pin_memory,
-        )
-        return self.accelerator.prepare(loader)
+    def _get_train_sampler(self, train_dataset=None):
+        return SequentialSampler(self.train_dataset)  # shuffling is done there
 
     def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):
         """The model's loss, with the part that is recorded passed on."""
@@ -184,23 +181,18 @@ def _silence() -> None:
     warnings.filterwarnings("ignore", "mtime may not be reliable")  # transformers 4 sorts checkpoints by name
 
 
-def _model(config: TrainingConfig, vocabulary: Vocabulary, cpu: bool) -> PreTrainedModel:
-    causal, attention = TrainingObjective(config.objective).causal, "eager" if cpu else "sdpa"
+def _trainer(config, output, arguments, corpus, vocabulary, tokens, listen) -> RecordedTrainer:
+    if os.environ.get("ACCELERATE_USE_FSDP", "").lower() == "true":  # set by accelerate launch
+        raise ParameterError("attngeo train shares batches between processes and not weights; launch it without FSDP.")
+    causal, attention = TrainingObjective(config.objective).causal, "eager" if arguments.use_cpu else "sdpa"
     shape = config.shape(vocabulary.size)
     model = build_model(shape, causal, config.init, config.seed, attention, config.positions, config.values)
     scale_logits(model, config.logit_scale)
-    if os.environ.get("ACCELERATE_USE_FSDP", "").lower() == "true":  # set by accelerate launch
-        raise ParameterError("attngeo train shares batches between processes and not weights; launch it without FSDP.")
     model.constraint, model.constraint_weight = Constraint(config.constraint), float(config.gamma)
-    return model
-
-
-def _trainer(config, output, arguments, model, corpus, vocabulary, tokens, listen) -> RecordedTrainer:
     batches, held_out = (
         Batches(Blocks(ids, config.block_size, seed), config.objective, vocabulary, config.mask_rate, config.seed)
         for ids, seed in ((tokens.train, config.seed), (tokens.held_out, None))
     )
-    shape = config.shape(vocabulary.size)
     about = {
         "name": output.name,
         "status": "running",
@@ -225,21 +217,6 @@ def _trainer(config, output, arguments, model, corpus, vocabulary, tokens, liste
     }
     recorder = Recorder(config, output, about, held_out, listen)
     places = range(config.steps * config.batch_size)  # of the run's blocks, from its first step to its last
-    trainer = RecordedTrainer(
-        recorder, model=model, args=arguments, train_dataset=places, data_collator=partial(as_tensors, batches)
-    )
+    trainer = RecordedTrainer(recorder, model=model, args=arguments, train_dataset=places, data_collator=batches.at)
     about["sharing"] = trainer.accelerator.distributed_type.value.lower()  # no, multi_gpu, multi_cpu
     return trainer
-
-
-def _finish(trainer: RecordedTrainer, output: Path, vocabulary: Vocabulary) -> None:
-    """Save the trained model and say that the run is finished, then remove what was only needed to continue."""
-    if trainer.state.global_step < trainer.args.max_steps:
-        return
-    fold_logit_scale(trainer.accelerator.unwrap_model(trainer.model), trainer.recorder.config.logit_scale)
-    trainer.save_model(str(output / "model"))
-    if trainer.is_world_process_zero():
-        vocabulary.tokenizer.save(str(output / "model" / "tokenizer.json"))
-        (output / "model" / "training_args.bin").unlink(missing_ok=True)  # a pickle, which nothing here reads
-        trainer.recorder.finish()
-        drop_checkpoints(trainer.recorder.config, output)

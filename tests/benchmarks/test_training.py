@@ -19,7 +19,7 @@ from attngeo.training.config import configure
 from attngeo.training.corpora.documents import Corpus
 from attngeo.training.corpora.tokens import TokenSet
 from attngeo.training.corpora.vocabulary import Vocabulary
-from attngeo.training.train import _model, _trainer, trainer_arguments
+from attngeo.training.train import _trainer, trainer_arguments
 
 BLOCK, BATCH, STEPS, FILL = 128, 32, 4, 0.72
 ROUNDS = 3  # the two sides take turns
@@ -55,10 +55,8 @@ def ours(vocab_size, folder, **change):
     vocabulary = Vocabulary(Tokenizer(models.WordLevel()), "random", "", vocab_size, start=2, end=3, mask=4)
     corpus = Corpus("random", "", lambda: iter(()))
     arguments = trainer_arguments(config, folder)
-    model = _model(config, vocabulary, arguments.use_cpu)
-    trainer = _trainer(
-        config, folder, arguments, model, corpus, vocabulary, TokenSet(ids, ids[:5000], (1, 1)), lambda row: None
-    )
+    tokens = TokenSet(ids, ids[:5000], (1, 1))
+    trainer = _trainer(config, folder, arguments, corpus, vocabulary, tokens, lambda row: None)
     clock = StepClock()
     trainer.add_callback(clock)
     trainer.train()

@@ -134,7 +134,7 @@ def test_the_embedded_corpus_is_english_prose_and_the_same_each_time():
     assert first.digest == second.digest and documents == list(second.documents())
     assert sum(map(len, documents)) == 200_000
     assert sum(d.count(" the ") for d in documents) > 1000
-    assert {s["package"] for s in first.sources} >= {"python", "numpy", "torch"}
+    assert [source["package"] for source in first.sources] == ["python"]
 
 
 # the Hub, against a fake
@@ -259,7 +259,7 @@ def test_a_cache_that_cannot_be_made_is_named_and_one_that_cannot_be_completed_l
 
     with pytest.raises(CorpusError, match="ends here"):
         tokenize(Corpus("broken", "x", broken), vocabulary, folder=tmp_path)
-    assert list(tmp_path.iterdir()) == []
+    assert not any(path.is_dir() for path in tmp_path.iterdir())
     (tmp_path / "a file").touch()
     with pytest.raises(CorpusError, match=r"a file.*ATTNGEO_CACHE"):
         tokenize(memory(), vocabulary, folder=tmp_path / "a file")

@@ -111,7 +111,7 @@ def test_layers_heads_and_seeds_differ():
 def test_weights_that_cannot_be_tied_are_noticed():
     model = build_model(SHAPE, False)
     torch.nn.init.zeros_(attention_layers(model)[1].self.query.weight)
-    with pytest.raises(InitialisationError, match="layer 1"):
-        initialise_bert(attention_layers(model), Initialisation.SYMMETRIC, 0, STD)
+    with pytest.raises(InitialisationError, match=r"layer\.1"):
+        initialise_bert(model, attention_layers(model), Initialisation.SYMMETRIC, 0, STD)
     with pytest.raises(ParameterError, match="width 1"):
         build_model(replace(SHAPE, heads=64), False, "skew")

@@ -14,7 +14,7 @@ from small_runs import assert_same_curve, curve, small_config, write_text
 
 from attngeo.cli import main
 from attngeo.files.manifest import MANIFEST
-from attngeo.runs.record import RunError, read_run
+from attngeo.runs.record import FINISHED, RunError, read_run
 from attngeo.training.corpora.registry import open_corpus
 from attngeo.training.corpora.vocabulary import open_vocabulary
 from attngeo.training.recorder import Recorder, TrainingStopped
@@ -85,11 +85,14 @@ def test_an_interrupt_finishes_the_step_and_leaves_a_checkpoint(text, unbroken, 
 def test_a_run_is_finished_once_its_model_is_written(text, unbroken, tmp_path, monkeypatch):
     """Killed after its last step, while the model is written."""
 
-    def dies(*given):
-        (tmp_path / "run" / "model" / "model.safetensors").write_bytes(b"half")
-        raise Killed
+    def dies(recorder, status):
+        if status == FINISHED:
+            (tmp_path / "run" / "model" / "model.safetensors").write_bytes(b"half")
+            raise Killed
+        write(recorder, status)
 
-    monkeypatch.setattr(Recorder, "finish", dies)
+    write = Recorder.write
+    monkeypatch.setattr(Recorder, "write", dies)
     with pytest.raises(Killed):
         train(small_config(text), tmp_path / "run")
     assert read_run(tmp_path / "run").about["status"] == "running"

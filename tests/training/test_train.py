@@ -11,7 +11,6 @@ from attngeo.errors import ParameterError
 from attngeo.runs.record import RunError
 from attngeo.training.batches import Batches, Blocks
 from attngeo.training.config import TrainingConfig
-from attngeo.training.recorder import as_tensors
 from attngeo.training.train import prepare_text, train
 
 HISTORY = ["step", "tokens", "seconds", "loss", "held_out_loss", "learning_rate"]
@@ -85,7 +84,7 @@ def test_the_held_out_loss_is_that_of_the_saved_model_on_text_it_has_not_seen(ru
     _, vocabulary, tokens = prepare_text(small_config(text))
     model = BertForMaskedLM.from_pretrained(folder / "model").eval()
     targets = Batches(Blocks(tokens.held_out, 16, None), "mlm", vocabulary)
-    batch = as_tensors(targets, np.arange(20))
+    batch = targets.at(range(20))
     with torch.no_grad():
         logits = model(batch["input_ids"]).logits
     chosen = logits.gather(1, batch["positions"][..., None].expand(-1, -1, logits.shape[-1]))

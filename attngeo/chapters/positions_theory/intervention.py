@@ -20,7 +20,6 @@ from attngeo.runs.experiments import read_experiment
 from attngeo.training.batches import Batches, Blocks
 from attngeo.training.bert import attention_layers, build_model
 from attngeo.training.config import configure
-from attngeo.training.recorder import as_tensors
 
 WINDOWS = ("both", "left")
 STEPS, EVERY, WARMUP = 600, 100, 60  # of each stage
@@ -66,7 +65,7 @@ def run(reader: Reader, window: str, seed: int) -> Iterator[dict]:
             places = (np.arange(c.batch_size) + ((stage - 1) * STEPS + step) * c.batch_size).astype(np.int64)
             for group in optimizer.param_groups:
                 group["lr"] = c.lr * min(1, (step + 1) / WARMUP)
-            value = model.train()(**as_tensors(batches, places))["loss"]
+            value = model.train()(**batches.at(places))["loss"]
             optimizer.zero_grad(set_to_none=True)
             value.backward()
             optimizer.step()

@@ -51,10 +51,10 @@ class Reader:
         c = self.config
         blocks = Blocks(self.tokens.held_out, c.block_size, None)
         batch = Batches(blocks, c.objective, self.vocabulary, c.mask_rate, 0).at(np.arange(BLOCKS))
-        hidden = batch.positions.shape[1] < c.block_size - 1
+        hidden = batch["positions"].shape[1] < c.block_size - 1
         drawn = np.random.default_rng(0).integers(0, c.block_size - 1, BLOCKS)
-        predicted = torch.from_numpy(batch.positions[:, 0] if hidden else drawn)
-        return Probe(torch.from_numpy(batch.input_ids), predicted, self.common, self.frequencies)
+        predicted = batch["positions"][:, 0] if hidden else torch.from_numpy(drawn)
+        return Probe(batch["input_ids"], predicted, self.common, self.frequencies)
 
     def rows(self, model: torch.nn.Module, probe: Probe) -> Iterator[dict[str, float]]:
         """Of each layer: s of the read-out, evenness of its kernel, s of W_qk, s and norm of it between positions."""

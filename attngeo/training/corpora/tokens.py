@@ -71,37 +71,24 @@ def tokenize(
 
 
 def _write(target: Path, corpus: Corpus, vocabulary: Vocabulary, text: Text, held_out: float) -> None:
-    ids, hashes = _encode(corpus, vocabulary, text)
-    apart = _held_out(np.array([len(one) for one in ids]), hashes, held_out, corpus.name)
+    dtype = np.dtype("uint16" if vocabulary.size <= 1 << 16 else "uint32")
+    ids, digests, documents = [], [], corpus.documents()
+    while chunk := list(islice(documents, AT_ONCE)):
+        digests += [hashlib.blake2b(document.encode("utf-8", "replace"), digest_size=8).digest() for document in chunk]
+        encoded = vocabulary.encode([text.spell(document) for document in chunk])
+        ids += [np.array([vocabulary.start, *one, vocabulary.end], dtype=dtype) for one in encoded]
+    lengths, hashes = np.array([len(one) for one in ids]), np.array(digests, dtype="S8")
+    order = np.argsort(hashes, kind="stable")
+    before = np.cumsum(lengths[order]) - lengths[order]  # tokens of the documents in front
+    apart = hashes <= hashes[order][before < held_out * lengths.sum()][-1]
+    if apart.all():
+        raise CorpusError(
+            f"corpus {corpus.name} has too few documents to keep some apart; separate documents by blank lines, or add"
+            " more."
+        )
     parts = [np.concatenate([ids[i] for i in np.flatnonzero(chosen)]) for chosen in (~apart, apart)]
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir()
     for name, array in zip(TokenSet._fields, (*parts, np.array([(~apart).sum(), apart.sum()])), strict=True):
         np.save(target / f"{name}.npy", array)
     write_manifest(target)
-
-
-def _encode(corpus: Corpus, vocabulary: Vocabulary, text: Text) -> tuple[list[np.ndarray], np.ndarray]:
-    """The ids of each document, and the hashes of their texts."""
-    dtype = np.dtype("uint16" if vocabulary.size <= 1 << 16 else "uint32")
-    ids, hashes, documents = [], [], corpus.documents()
-    while chunk := list(islice(documents, AT_ONCE)):
-        hashes += [hashlib.blake2b(document.encode("utf-8", "replace"), digest_size=8).digest() for document in chunk]
-        encoded = vocabulary.encode([text.spell(document) for document in chunk])
-        ids += [np.array([vocabulary.start, *one, vocabulary.end], dtype=dtype) for one in encoded]
-    return ids, np.array(hashes, dtype="S8")
-
-
-def _held_out(lengths: np.ndarray, hashes: np.ndarray, share: float, name: str) -> np.ndarray:
-    """Which documents are kept apart: in the order of their hashes, until they hold the share of tokens."""
-    order = np.argsort(hashes, kind="stable")
-    before = np.cumsum(lengths[order]) - lengths[order]
-    apart = np.zeros(len(lengths), dtype=bool)
-    apart[order[before < share * lengths.sum()]] = True
-    last = hashes[order[apart[order].sum() - 1]]
-    apart |= hashes == last
-    if apart.all():
-        raise CorpusError(
-            f"corpus {name} has too few documents to keep some apart; separate documents by blank lines, or add more."
-        )
-    return apart
