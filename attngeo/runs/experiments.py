@@ -58,13 +58,29 @@ Seeds = list[Annotated[int, Meta(ge=0, le=2**31 - 1)]]
 class PlannedRun:
     """One run of an experiment."""
 
-    name: str  # of its folder: ARM-SEED
+    folder: Path  # where it is recorded: ARM-SEED
     settings: Mapping[str, Any]  # all that the plan says, keys of attngeo.training.config
+
+    @property
+    def name(self) -> str:
+        """Of its folder."""
+        return self.folder.name
 
     @property
     def arm(self) -> str:
         """The name without the seed."""
         return self.name.rpartition("-")[0]
+
+    @property
+    def state(self) -> State:
+        """How far it is.
+
+        Raises:
+            RunError: its record is damaged.
+        """
+        if not (self.folder / "run.json").exists():
+            return State.MISSING
+        return State.RECORDED if read_about(self.folder)["status"] == FINISHED else State.CUT_OFF
 
 
 @dataclass(frozen=True)
@@ -111,23 +127,9 @@ class Experiment:
         """Of its folder."""
         return self.folder.name
 
-    def folder_of(self, run: PlannedRun) -> Path:
-        """Where a run is recorded."""
-        return self.folder / run.name
-
-    def state(self, run: PlannedRun) -> State:
-        """How far a run is.
-
-        Raises:
-            RunError: its record is damaged.
-        """
-        if not (self.folder_of(run) / "run.json").exists():
-            return State.MISSING
-        return State.RECORDED if read_about(self.folder_of(run))["status"] == FINISHED else State.CUT_OFF
-
     def states(self) -> list[State]:
-        """`state` of each run, in their order."""
-        return [self.state(run) for run in self.runs]
+        """`PlannedRun.state` of each run, in their order."""
+        return [run.state for run in self.runs]
 
 
 def read_experiment(folder: Path) -> Experiment:
@@ -152,7 +154,7 @@ def read_experiment(folder: Path) -> Experiment:
         raise refuse(f"it says nothing of {error.args[0]!r}") from error
     except ValueError as error:
         raise refuse(f"{error}") from error
-    planned = tuple(PlannedRun(name, (plan.settings or {}) | settings) for name, settings in runs)
+    planned = tuple(PlannedRun(path.parent / name, (plan.settings or {}) | settings) for name, settings in runs)
     contrasts = (plan.contrast, *plan.others) if plan.contrast else ()
     return Experiment(path.parent, " ".join(plan.question.split()), plan.status, plan.date, planned, contrasts)
 
@@ -163,8 +165,8 @@ def require_one_code(experiment: Experiment) -> None:
     Raises:
         ExperimentError: its recorded runs were made with another commit of this package.
     """
-    recorded = (experiment.folder_of(run) for run in experiment.runs if experiment.state(run) is State.RECORDED)
-    commits = {commit for folder in recorded if (commit := (read_about(folder).get("versions") or {}).get("commit"))}
+    recorded = (read_about(run.folder) for run in experiment.runs if run.state is State.RECORDED)
+    commits = {commit for about in recorded if (commit := (about.get("versions") or {}).get("commit"))}
     here = head(root())
     if experiment.status is Status.CONFIRMATORY and commits and here and here not in commits:
         commit = min(commits)[:10]
@@ -210,18 +212,16 @@ def _arms_by_seed(plan: _Plan) -> list[tuple[str, Settings]]:
         raise ValueError("it names neither runs nor both arms and seeds")
     if unknown := [arm for arm in contrast if arm not in arms]:
         raise ValueError(f"its primary contrast names {unknown[0]!r}, which is no arm")
-    seeds = _seeds(plan.seeds, arms, contrast)
+    seeds: dict[str, set[int]] = {}
+    for arm in arms:
+        own: Any = plan.seeds
+        if isinstance(own, dict):
+            own = own[arm] if arm in own else own[CONTRAST if arm in contrast else OTHERS]
+        seeds[arm] = set(msgspec.convert(own, Seeds))
     first = contrast or list(arms)
     pairs = [(arm, seed) for seed in sorted(set().union(*map(seeds.get, first))) for arm in first if seed in seeds[arm]]
     pairs += [(arm, seed) for arm in arms if arm not in first for seed in sorted(seeds[arm])]
     return [(f"{arm}-{seed}", arms[arm] | {"seed": seed}) for arm, seed in pairs]
-
-
-def _seeds(seeds: Seeds | dict[str, Any], arms: Iterable[str], contrast: list[str]) -> dict[str, set[int]]:
-    if isinstance(seeds, list):
-        return {arm: set(seeds) for arm in arms}
-    of_arms = {arm: seeds[arm] if arm in seeds else seeds[CONTRAST if arm in contrast else OTHERS] for arm in arms}
-    return {arm: set(msgspec.convert(numbers, Seeds)) for arm, numbers in of_arms.items()}
 
 
 def with_table(text: str, experiments: Iterable[Experiment]) -> str:

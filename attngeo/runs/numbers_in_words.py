@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from decimal import Decimal
+from functools import partial
 
 from attngeo.runs.estimates import NEVER, Estimate
 
@@ -11,19 +12,13 @@ def number(value: float, digits: int, sign: str = "") -> str:
     return f"{round(value, digits) + 0.0:{sign}.{digits}f}".replace("-", "\N{MINUS SIGN}")
 
 
+as_nats = partial(number, digits=3, sign="+")  # a difference of losses, ``+0.012`` or ``−0.300``
+as_score = partial(number, digits=2, sign="+")  # a score or a difference of scores, ``+0.31``
+
+
 def as_rate(value: float) -> str:
     """A learning rate, ``0.00005``: no exponent."""
     return f"{Decimal(f'{value:g}'):f}"
-
-
-def as_nats(value: float) -> str:
-    """A difference of losses, ``+0.012`` or ``−0.300``: three decimals and a sign."""
-    return number(value, 3, "+")
-
-
-def as_score(value: float) -> str:
-    """A score or a difference of scores, ``+0.31``: two decimals and a sign."""
-    return number(value, 2, "+")
 
 
 def as_percent(value: float) -> str:

@@ -10,7 +10,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -64,7 +64,6 @@ class Run:
     history: pd.DataFrame  # as the module's head has it
     scores: pd.DataFrame
     pictures: dict[tuple[int, int], np.ndarray]  # by layer and step, in units of the saturation level
-    _curves: dict[str, pd.Series] = field(default_factory=dict, init=False, repr=False)  # those asked for before
 
     @property
     def config(self) -> dict[str, Any]:
@@ -80,30 +79,28 @@ class Run:
         return self.layer_scores().pivot(index="step", columns="layer", values=score)
 
     def curve(self, name: str) -> pd.Series:
-        """Over steps: a loss in nats per predicted token, or a score as the median over layers of the summed forms."""
-        if name not in self._curves:
-            recorded = name in self.history
-            curve = self.history.set_index("step")[name].dropna() if recorded else self.by_layer(name).median(axis=1)
-            self._curves[name] = curve
-        return self._curves[name].copy()
-
-    def first(self, name: str) -> float:
-        """Where `curve` starts: of a score, before the first step."""
-        return self._at(0, name)
-
-    def last(self, name: str) -> float:
-        """Where `curve` ends.
+        """Over steps: a loss in nats per predicted token, or a score as the median over layers of the summed forms.
 
         Raises:
             RunError: the run recorded no such number.
         """
-        return self._at(-1, name)
+        return self._curve(name).copy()
 
-    def _at(self, place: int, name: str) -> float:
-        curve = self.curve(name)
+    @cache  # noqa: B019  runs that are read stay anyway, see `read_run`
+    def _curve(self, name: str) -> pd.Series:
+        recorded = name in self.history
+        curve = self.history.set_index("step")[name].dropna() if recorded else self.by_layer(name).median(axis=1)
         if curve.empty:
             raise RunError(f"The run {self.name} has no {name}; record it again, or leave its folder out.")
-        return float(curve.iloc[place])
+        return curve
+
+    def first(self, name: str) -> float:
+        """Where `curve` starts: of a score, before the first step."""
+        return float(self._curve(name).iloc[0])
+
+    def last(self, name: str) -> float:
+        """Where `curve` ends."""
+        return float(self._curve(name).iloc[-1])
 
 
 def read_about(folder: Path) -> dict[str, Any]:

@@ -41,10 +41,10 @@ def make_run(folder: Path, name: str, listen: Listen = lambda row: None) -> Atte
         raise ExperimentError(
             f"{experiment.name} has no run {name!r}; its plan has {experiment.runs[0].name} and so on."
         )
-    config, output = configure(dict(run.settings)), experiment.folder_of(run)
+    config, output = configure(dict(run.settings)), run.folder
     try:
         with claimed(output):
-            if experiment.state(run) is State.RECORDED:
+            if run.state is State.RECORDED:
                 return Attempt.THERE
             goes_on = (output / "run.json").exists() and last_checkpoint(output) is not None
             for path in () if goes_on else map(output.joinpath, CONTENT):  # of a run without a checkpoint

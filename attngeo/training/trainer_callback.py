@@ -10,7 +10,7 @@ import torch
 from msgspec import Meta
 
 from attngeo.bilinear.scores import GAMMA, score_rows
-from attngeo.checkpoints.models import Model, open_model
+from attngeo.checkpoints.models import open_model
 from attngeo.errors import ParameterError, needs
 from attngeo.inputs import checked
 
@@ -67,33 +67,24 @@ class ScoreCallback(TrainerCallback):
         if last or state.global_step % self.every == 0:
             self._score(state.global_step, control)
 
+    @torch.no_grad()
     def _score(self, step: int, control) -> None:
         if step == self._last:
             return
         self._last = step
         planned = control.should_log  # of the loss, at this step; logging anything ends the plan
+        values: dict[str, dict[int, float]] = {}
         # in every process, as Trainer logs the loss: weights may be sharded
-        layers = open_model(self.trainer.model, self.config, gather=True)
-        self.trainer.log(named_scores(layers, self.gamma, self.per_layer))
+        for layer in open_model(self.trainer.model, self.config, gather=True):
+            (row,) = score_rows(layer.form, self.gamma, per_head=False)
+            for name in ("symmetry", "directionality"):
+                if not math.isnan(row[name]):
+                    values.setdefault(f"{name}/{layer.part}", {})[layer.layer] = row[name]
+        named = {f"{name}/median": median(layers.values()) for name, layers in values.items()}
+        if self.per_layer:
+            named |= {f"{name}/layer_{n}": value for name, layers in values.items() for n, value in layers.items()}
+        self.trainer.log(named)
         control.should_log = planned
-
-
-@torch.no_grad()
-def named_scores(model: Model, gamma: float = GAMMA, per_layer: bool = True) -> dict[str, float]:
-    """Both scores (Defs. 3.1, 3.2) of the sum over heads: medians over the layers of each part, then each layer's.
-
-    Layers whose queries or keys are zero are left out.
-    """
-    values: dict[str, dict[int, float]] = {}
-    for layer in model:
-        (row,) = score_rows(layer.form, gamma, per_head=False)
-        for name in ("symmetry", "directionality"):
-            if not math.isnan(row[name]):
-                values.setdefault(f"{name}/{layer.part}", {})[layer.layer] = row[name]
-    named = {f"{name}/median": median(layers.values()) for name, layers in values.items()}
-    if per_layer:
-        named |= {f"{name}/layer_{n}": value for name, layers in values.items() for n, value in layers.items()}
-    return named
 
 
 def _calling() -> Trainer:

@@ -21,7 +21,7 @@ from attngeo.runs.record import FINISHED, IN_FORCE, read_about, read_run, read_r
 from attngeo.training.config import DEFAULTS, configure
 
 EXPERIMENTS = read_experiments(checkout.data("runs"))
-RECORDED = [(e, run) for e in EXPERIMENTS for run in e.runs if e.state(run) is State.RECORDED]
+RECORDED = [(e, run) for e in EXPERIMENTS for run in e.runs if run.state is State.RECORDED]
 LOST = {"positions_characters", "positions_characters_new_seeds", "positions_pieces", "positions_values"}
 PLANNED = [experiment for experiment in EXPERIMENTS if experiment.status is Status.CONFIRMATORY]
 
@@ -97,7 +97,7 @@ def test_every_planned_run_has_every_setting_and_can_be_run():
 
 def test_every_recorded_run_is_whole_and_is_what_its_plan_says():
     for experiment, planned in RECORDED:
-        run = read_run(experiment.folder_of(planned))
+        run = read_run(planned.folder)
         assert (run.name, run.about["status"]) == (f"{experiment.name}/{planned.name}", FINISHED)
         assert run.config == IN_FORCE | dict(planned.settings), run.name
         assert set(run.config) == set(DEFAULTS), "a new setting gets, in `IN_FORCE`, the value that was in force before"
@@ -107,7 +107,7 @@ def test_every_recorded_run_is_whole_and_is_what_its_plan_says():
 
 
 def test_every_folder_of_a_run_is_planned():
-    planned = {experiment.folder_of(run) for experiment in EXPERIMENTS for run in experiment.runs}
+    planned = {run.folder for experiment in EXPERIMENTS for run in experiment.runs}
     assert {path.parent for path in checkout.data("runs").rglob("run.json")} <= planned
 
 
@@ -164,5 +164,5 @@ def test_a_plan_was_committed_before_its_first_run(experiment):
 
 def test_what_was_planned_has_not_been_changed_since():
     for experiment in PLANNED:
-        started = [read_about(experiment.folder_of(r))["started"] for e, r in RECORDED if e is experiment]
+        started = [read_about(r.folder)["started"] for e, r in RECORDED if e is experiment]
         assert all(experiment.date <= day[:10] for day in started)

@@ -104,7 +104,7 @@ def read_out_table(folder: Path) -> pd.DataFrame:
     experiment = read_experiment(folder)
     for run in experiment.runs:
         checkpoints = sorted((folder / run.name / "checkpoints").glob("checkpoint-*"), key=_step)
-        if experiment.state(run) is not State.RECORDED or not checkpoints:
+        if run.state is not State.RECORDED or not checkpoints:
             continue
         config = configure(dict(run.settings))
         if config.objective not in readers:

@@ -92,10 +92,19 @@ def read_documents(file: Path) -> Iterator[str | None]:
 
 def _rows(file: Path) -> Iterator[str | None]:
     if _kind(file) == ".parquet":
-        yield from _parquet(file)
+        from pyarrow import parquet
+
+        name = _text_field(parquet.read_schema(file).names)
+        table = parquet.ParquetFile(file, read_dictionary=[name])  # what is repeated is held once
+        for batch in table.iter_batches(1024, columns=[name]):
+            yield from (value.as_py() for value in batch.column(0))
         return
     with COMPRESSED.get(file.suffix.lower(), open)(file, "rt", encoding="utf-8") as text:
-        yield from (_plain if _kind(file) == ".txt" else _json_lines)(_lines(text))
+        if _kind(file) == ".txt":
+            yield from _plain(_lines(text))
+            return
+        for row in map(json.loads, filter(str.strip, _lines(text))):
+            yield row if isinstance(row, str) else row[_text_field(row)]
 
 
 def _lines(text: io.TextIOBase) -> Iterator[str]:
@@ -133,22 +142,6 @@ def _plain(lines: Iterator[str]) -> Iterator[str]:
             yield from lines
             return
     yield from ["".join(held)] if several else held
-
-
-def _json_lines(lines: Iterator[str]) -> Iterator[str | None]:
-    for line in lines:
-        if line.strip():
-            row = json.loads(line)
-            yield row if isinstance(row, str) else row[_text_field(row)]
-
-
-def _parquet(file: Path) -> Iterator[str | None]:
-    from pyarrow import parquet
-
-    name = _text_field(parquet.read_schema(file).names)
-    table = parquet.ParquetFile(file, read_dictionary=[name])  # what is repeated is held once
-    for batch in table.iter_batches(1024, columns=[name]):
-        yield from (value.as_py() for value in batch.column(0))
 
 
 def _text_field(names) -> str:
