@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+from attngeo.runs.record import Run, read_run
 from attngeo.training.config import configure
 
 WORDS = "the a cat dog sat ran on under big small red mat tree and then it was there again with".split()
@@ -26,14 +27,11 @@ def small_config(text, **change):
     return configure(values | change)
 
 
-def curve(run):
-    """History without the clock."""
-    return run.history.drop(columns="seconds")
-
-
 def assert_same_curve(a, b, tolerance=0.0):
-    """Two runs recorded the same, exactly or to a relative tolerance."""
-    pd.testing.assert_frame_equal(curve(a), curve(b), check_exact=tolerance == 0, rtol=tolerance or 1e-5)
+    """Two runs or their folders recorded the same but for the clock, exactly or to a relative tolerance."""
+    a, b = (run if isinstance(run, Run) else read_run(run) for run in (a, b))
+    histories = (run.history.drop(columns="seconds") for run in (a, b))
+    pd.testing.assert_frame_equal(*histories, check_exact=tolerance == 0, rtol=tolerance or 1e-5)
     counts = ["n_rows_over", "n_cols_over"] if tolerance else []
     scores = (run.scores.drop(columns=counts) for run in (a, b))
     pd.testing.assert_frame_equal(*scores, check_exact=tolerance == 0, rtol=100 * tolerance, atol=100 * tolerance)

@@ -1,10 +1,18 @@
 import pytest
-from small_runs import write_text
+from small_runs import small_config, write_text
+
+from attngeo.training.train import train
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def text(tmp_path_factory):
-    """A file of text to train on, and a cache of tokens of its own."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ATTNGEO_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield write_text(tmp_path_factory.mktemp("text") / "text.txt")
+    """A file of text to train on."""
+    return write_text(tmp_path_factory.mktemp("text") / "text.txt")
+
+
+@pytest.fixture(scope="session")
+def unbroken(text, tmp_path_factory):
+    """The folder of one finished run."""
+    folder = tmp_path_factory.mktemp("unbroken") / "run"
+    train(small_config(text), folder)
+    return folder

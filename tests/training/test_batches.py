@@ -10,6 +10,7 @@ from tokenizers import Tokenizer, models
 from attngeo.errors import ParameterError
 from attngeo.training.batches import Batches, Blocks
 from attngeo.training.choices import TrainingObjective
+from attngeo.training.corpora.documents import CorpusError
 from attngeo.training.corpora.vocabulary import Vocabulary
 
 SIZE = 50
@@ -41,15 +42,22 @@ def test_every_block_has_the_same_number_of_labels(objective, length, rate):
     assert (np.diff(batch.positions, axis=1) > 0).all() and batch.positions.min() >= 0
 
 
-def test_labels_are_the_text_and_the_rest_of_the_input_is_untouched():
-    targets = batches("mlm")
-    places = np.arange(60)
+@pytest.mark.parametrize("objective", TrainingObjective)
+def test_labels_are_the_text_and_the_rest_of_the_input_is_untouched(objective):
+    """A causal model predicts a token from the position before it: clm every next one, the released decoder some."""
+    targets, places = batches(objective), np.arange(60)
     batch, original = at(targets, places), targets.blocks.at(places)
-    np.testing.assert_array_equal(np.take_along_axis(original, batch.positions, 1), batch.labels)
-    assert not np.isin(batch.labels, [VOCABULARY.start, VOCABULARY.end]).any()  # no marks of documents
+    predicted = batch.positions + objective.causal
+    np.testing.assert_array_equal(np.take_along_axis(original, predicted, 1), batch.labels)
     changed = batch.input_ids != original
-    np.put_along_axis(changed, batch.positions, False, axis=1)
+    np.put_along_axis(changed, predicted, False, axis=1)
     assert not changed.any()
+    if objective.masks:
+        assert not np.isin(batch.labels, [VOCABULARY.start, VOCABULARY.end]).any()  # no marks of documents
+        assert (np.take_along_axis(batch.input_ids, predicted, 1) == VOCABULARY.mask).mean() > 0.7
+    else:
+        np.testing.assert_array_equal(batch.input_ids, original)
+        np.testing.assert_array_equal(batch.positions, np.tile(np.arange(31), (60, 1)))
 
 
 def test_masking_hides_80_percent_replaces_10_and_leaves_10():
@@ -70,38 +78,13 @@ def test_all_positions_are_chosen_equally_often():
     assert abs(counts - expected).max() < 5 * np.sqrt(expected)
 
 
-def test_causal_modelling_predicts_every_next_token():
-    targets = batches("clm", length=16)
-    places = np.arange(5)
-    batch, original = at(targets, places), targets.blocks.at(places)
-    np.testing.assert_array_equal(batch.input_ids, original)
-    np.testing.assert_array_equal(batch.labels, original[:, 1:])
-    np.testing.assert_array_equal(batch.positions, np.tile(np.arange(15), (5, 1)))
-
-
-def test_the_released_decoder_predicts_masked_tokens_from_the_position_before_them():
-    targets = batches("released-decoder")
-    places = np.arange(60)
-    batch, original = at(targets, places), targets.blocks.at(places)
-    np.testing.assert_array_equal(np.take_along_axis(original, batch.positions + 1, 1), batch.labels)
-    context = np.take_along_axis(batch.input_ids, batch.positions + 1, 1)
-    assert (context == VOCABULARY.mask).mean() > 0.7  # the predicted token itself is hidden from later positions
-    assert (batch.positions + 1 >= 1).all()
-
-
-@given(st.integers(0, 1000), st.integers(1, 20))
-def test_a_batch_follows_from_its_places_alone(start, count):
-    targets = batches("mlm")
-    whole = at(targets, np.arange(start, start + count))
-    for i in range(count):
-        one = at(targets, np.array([start + i]))
-        for name in ("input_ids", "positions", "labels"):
-            np.testing.assert_array_equal(getattr(one, name)[0], getattr(whole, name)[i])
-
-
-def test_masks_differ_between_seeds_and_between_passes():
-    first, other, places = batches("mlm"), batches("mlm", seed=1), np.arange(9)
-    assert (at(first, places).positions != at(other, places).positions).any()
+def test_a_batch_follows_from_its_places_and_seed_alone():
+    first, places = batches("mlm"), np.arange(100, 120)
+    whole = at(first, places)
+    for place in (0, 7, 19):
+        for name, array in vars(at(first, places[[place]])).items():
+            np.testing.assert_array_equal(array[0], getattr(whole, name)[place])
+    assert (whole.positions != at(batches("mlm", seed=1), places).positions).any()
     same_text = Batches(Blocks(text(), 32, None), "mlm", VOCABULARY)
     assert (at(same_text, places).positions != at(same_text, places + len(first.blocks)).positions).any()
 
@@ -109,8 +92,30 @@ def test_masks_differ_between_seeds_and_between_passes():
 def test_bad_rates_and_tokenizers_without_a_mask_are_refused():
     with pytest.raises(ParameterError, match=r"1\.0"):
         batches("mlm", rate=1.0)
-
     unmasked = replace(VOCABULARY, mask=None)
     with pytest.raises(ParameterError, match="fake"):
         Batches(Blocks(text(), 32), "mlm", unmasked)
     Batches(Blocks(text(), 32), "clm", unmasked)
+
+
+@given(st.integers(20, 200), st.integers(2, 20), st.integers(0, 5))
+def test_each_pass_over_the_blocks_is_a_permutation_without_padding(count, length, seed):
+    blocks = Blocks(np.arange(count, dtype=np.uint16), length, seed)
+    n = len(blocks)
+    whole = np.arange(n * length).reshape(n, length)
+    for one in range(2):
+        seen = blocks.at(np.arange(one * n, (one + 1) * n))
+        np.testing.assert_array_equal(seen[np.argsort(seen[:, 0])], whole)
+
+
+def test_the_order_follows_from_the_seed_and_passes_differ():
+    ids, places = np.arange(1000), np.arange(200)
+    a, b, other = (Blocks(ids, 10, seed).at(places) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(a, b)
+    assert (a != other).any() and (a[:100] != a[100:]).any()
+    np.testing.assert_array_equal(Blocks(ids, 10, 1).at(places[37:120]), a[37:120])
+    np.testing.assert_array_equal(Blocks(ids, 10, None).at(places)[:100].ravel(), ids)
+    with pytest.raises(CorpusError, match=r"100 .*128"):
+        Blocks(ids[:100], 128)
+    with pytest.raises(ParameterError, match="1"):
+        Blocks(ids, 1)

@@ -120,22 +120,23 @@ def test_a_decoder_looks_to_the_left_only_with_any_positions():
         assert difference[7:].min() > 1e-6 and (difference[:7].max() < 1e-12) == causal, kind
 
 
-def test_a_run_with_another_position_trains(text, tmp_path):
-    loss = train(small_config(text, positions="bias"), tmp_path / "run").curve("loss")
-    again = AutoModelForMaskedLM.from_pretrained(tmp_path / "run" / "model")
-    assert not again.bert.embeddings.position_embeddings.weight.any()
-    assert attention_layers(again)[0].self.offset_bias.any() and loss.iloc[-1] < loss.iloc[0]
+def test_a_run_with_another_position_and_frozen_values_trains_the_others(text, tmp_path):
+    choices = {"positions": "bias", "values": "frozen-skew"}
+    loss = train(small_config(text, **choices), tmp_path / "run").curve("loss")
+    end = AutoModelForMaskedLM.from_pretrained(tmp_path / "run" / "model")
+    assert not end.bert.embeddings.position_embeddings.weight.any()
+    assert attention_layers(end)[0].self.offset_bias.any() and loss.iloc[-1] < loss.iloc[0]
+    start = build_model(Shape(2, 16, 2, 64, 512, 0.1, end.config.vocab_size), False, **choices)
+    for before, after in zip(attention_layers(start), attention_layers(end), strict=True):
+        assert not torch.equal(before.self.query.weight, after.self.query.weight)
+        assert torch.equal(before.self.value.weight, after.self.value.weight)
+        assert torch.equal(before.output.dense.weight, after.output.dense.weight)
 
 
 @pytest.mark.parametrize("values, symmetry", [("frozen-symmetric", 1), ("frozen-skew", -1)])
-def test_frozen_values_stay_as_they_start(values, symmetry, text, tmp_path):
-    train(small_config(text, values=values), tmp_path / "run")
-    end = AutoModelForMaskedLM.from_pretrained(tmp_path / "run" / "model")
-    start = build_model(Shape(2, 16, 2, 64, 512, 0.1, end.config.vocab_size), False, values=values)
-    for before, after in zip(attention_layers(start), attention_layers(end), strict=True):
-        assert not torch.equal(before.self.query.weight, after.self.query.weight)
-        value, output = after.self.value.weight.detach(), after.output.dense.weight.detach()
-        assert torch.equal(before.self.value.weight, value) and torch.equal(before.output.dense.weight, output)
+def test_frozen_values_have_the_symmetry_that_was_asked_for(values, symmetry):
+    for layer in attention_layers(build_model(TINY, False, values=values)):
+        value, output = layer.self.value.weight.detach(), layer.output.dense.weight.detach()
         s = score_heads(BilinearForm.from_linear(value, output.T.contiguous(), 8)).symmetry
         assert torch.allclose(s, torch.full_like(s, symmetry), atol=1e-5)
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import torch
 from safetensors.torch import load_file
-from small_runs import assert_same_curve, curve, small_config, write_text
+from small_runs import assert_same_curve, small_config, write_text
 
 from attngeo.cli import main
 from attngeo.files.manifest import MANIFEST
@@ -18,13 +18,8 @@ from attngeo.runs.record import FINISHED, RunError, read_run
 from attngeo.training.corpora.registry import open_corpus
 from attngeo.training.corpora.vocabulary import open_vocabulary
 from attngeo.training.recorder import Recorder, TrainingStopped
-from attngeo.training.run_folder import enough_room, saved_config
+from attngeo.training.run_folder import enough_room, last_checkpoint, saved_config
 from attngeo.training.train import RecordedTrainer, train
-
-
-@pytest.fixture(scope="module")
-def unbroken(text, tmp_path_factory):
-    return train(small_config(text), tmp_path_factory.mktemp("unbroken") / "run")
 
 
 class Killed(BaseException):
@@ -98,8 +93,7 @@ def test_a_run_is_finished_once_its_model_is_written(text, unbroken, tmp_path, m
     assert read_run(tmp_path / "run").about["status"] == "running"
     monkeypatch.undo()
     assert_same_curve(unbroken, train(small_config(text), tmp_path / "run", resume=True))
-    train(small_config(text), tmp_path / "whole")
-    written, expected = (load_file(tmp_path / name / "model/model.safetensors") for name in ("run", "whole"))
+    written, expected = (load_file(run / "model/model.safetensors") for run in (tmp_path / "run", unbroken))
     assert all(torch.equal(written[key], expected[key]) for key in expected) and written.keys() == expected.keys()
     assert not (tmp_path / "run" / "checkpoints").exists()
 
@@ -119,30 +113,31 @@ def altered(file):
     file.write_bytes(content)
 
 
-@pytest.mark.parametrize(
-    "file, damage", [("optimizer.pt", altered), ("rng_state.pth", os.remove), (MANIFEST, os.remove)]
-)
-def test_a_damaged_checkpoint_is_passed_over_and_named(text, unbroken, cut_off, tmp_path, caplog, file, damage):
-    folder = shutil.copytree(cut_off, tmp_path / "run")
-    damage(folder / "checkpoints" / "checkpoint-10" / file)
-    (folder / "checkpoints" / "checkpoint-best").mkdir()  # not ours
+def test_a_damaged_checkpoint_is_passed_over_and_named(text, unbroken, cut_off, tmp_path, caplog):
+    for file, damage in (("optimizer.pt", altered), ("rng_state.pth", os.remove), (MANIFEST, os.remove)):
+        shutil.rmtree(tmp_path / "run", ignore_errors=True)
+        folder = shutil.copytree(cut_off, tmp_path / "run")
+        damage(folder / "checkpoints" / "checkpoint-10" / file)
+        (folder / "checkpoints" / "checkpoint-best").mkdir()  # not ours
+        assert last_checkpoint(folder) == folder / "checkpoints" / "checkpoint-5"
+        assert f"checkpoint-10 is unfinished or damaged ({file}" in caplog.text
     (folder / "history.parquet").write_bytes(b"damaged too; the checkpoint has its own")
     heard = []
     assert_same_curve(unbroken, train(small_config(text), folder, resume=True, listen=heard.append))
     assert heard[0]["step"] == 6
-    assert f"checkpoint-10 is unfinished or damaged ({file}" in caplog.text
 
 
-@pytest.mark.parametrize("damage", [os.remove, lambda file: file.write_text("{")], ids=["gone", "damaged"])
-def test_a_run_json_that_cannot_be_read_is_restored_from_the_last_checkpoint(text, cut_off, tmp_path, damage):
-    folder = shutil.copytree(cut_off, tmp_path / "run")
-    damage(folder / "run.json")
-    assert saved_config(folder) == asdict(small_config(text))
-    assert (folder / "run.json").read_bytes() == (folder / "checkpoints/checkpoint-10/run.json").read_bytes()
-    shutil.rmtree(folder / "checkpoints")
-    damage(folder / "run.json")
-    with pytest.raises(RunError, match="run"):
-        saved_config(folder)
+def test_a_run_json_that_cannot_be_read_is_restored_from_the_last_checkpoint(text, cut_off, tmp_path):
+    for damage in (os.remove, lambda file: file.write_text("{")):
+        shutil.rmtree(tmp_path / "run", ignore_errors=True)
+        folder = shutil.copytree(cut_off, tmp_path / "run")
+        damage(folder / "run.json")
+        assert saved_config(folder) == asdict(small_config(text))
+        assert (folder / "run.json").read_bytes() == (folder / "checkpoints/checkpoint-10/run.json").read_bytes()
+        shutil.rmtree(folder / "checkpoints")
+        damage(folder / "run.json")
+        with pytest.raises(RunError, match="run"):
+            saved_config(folder)
 
 
 def test_a_run_without_a_whole_checkpoint_or_with_other_settings_is_refused(text, cut_off, tmp_path):
@@ -185,7 +180,7 @@ def test_a_loss_that_is_not_finite_stops_the_run_and_keeps_the_record(text, unbr
         train(small_config(text), tmp_path / "run")
     found = read_run(tmp_path / "run")
     assert found.about["status"].startswith("stopped") and "step 8" in found.about["status"]
-    assert curve(found).equals(curve(unbroken)[:3])
+    assert found.history["loss"].equals(read_run(unbroken).history["loss"][:3])
     monkeypatch.undo()
     assert_same_curve(unbroken, train(small_config(text), tmp_path / "run", resume=True))
 
@@ -200,10 +195,9 @@ LACKING = {
 }
 
 
-@pytest.mark.parametrize("error", LACKING, ids=repr)
-def test_what_does_not_suffice_is_named_with_the_way_out(tmp_path, error):
-    with pytest.raises(RunError if LACKING[error] != "a bug" else RuntimeError, match=LACKING[error]):
-        with enough_room(tmp_path):
+def test_what_does_not_suffice_is_named_with_the_way_out(tmp_path):
+    for error, said in LACKING.items():
+        with pytest.raises(RunError if said != "a bug" else RuntimeError, match=said), enough_room(tmp_path):
             raise error
 
 

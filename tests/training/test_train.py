@@ -8,9 +8,10 @@ from transformers import BertForMaskedLM
 
 from attngeo import open_checkpoint, score, score_heads
 from attngeo.errors import ParameterError
-from attngeo.runs.record import RunError
+from attngeo.runs.record import RunError, read_run
 from attngeo.training.batches import Batches, Blocks
 from attngeo.training.config import TrainingConfig
+from attngeo.training.run_folder import CONTENT
 from attngeo.training.train import prepare_text, train
 
 HISTORY = ["step", "tokens", "seconds", "loss", "held_out_loss", "learning_rate"]
@@ -18,10 +19,9 @@ WAYS = ["symmetry", "directionality", "directionality_released", "directionality
 
 
 @pytest.fixture(scope="module")
-def run(text, tmp_path_factory):
-    """One finished run, for the tests that only look at it."""
-    folder = tmp_path_factory.mktemp("runs") / "mlm"
-    return folder, train(small_config(text), folder)
+def run(unbroken):
+    """The folder of a finished run, and the run."""
+    return unbroken, read_run(unbroken)
 
 
 def test_a_run_records_loss_and_scores_of_every_layer_and_head(run):
@@ -35,13 +35,7 @@ def test_a_run_records_loss_and_scores_of_every_layer_and_head(run):
     assert len(found.scores) == 5 * 2 * 3 and set(found.scores["head"]) == {-1, 0, 1}
     assert found.scores["symmetry"].between(-1, 1).all()
     assert len(found.layer_scores()) == 10
-    assert {p.name for p in folder.iterdir()} == {
-        "history.parquet",
-        "images.npz",
-        "model",
-        "run.json",
-        "scores.parquet",
-    }
+    assert {p.name for p in folder.iterdir()} == {*CONTENT} - {"checkpoints"}
     assert not list(folder.rglob("*.bin")) and not list(folder.rglob("*.pt*"))  # no pickles
 
 
@@ -56,22 +50,17 @@ def test_the_record_says_what_was_run_and_nothing_of_this_machines_folders(run, 
     assert str(text.parent.parent) not in json.dumps(elsewhere)
 
 
-def test_the_last_scores_are_those_of_the_saved_model(run):
+def test_the_last_scores_and_pictures_are_those_of_the_saved_model(run):
     folder, found = run
     last = found.scores[found.scores["step"] == 12]
+    assert set(found.pictures) == {(0, 0), (0, 12), (1, 0), (1, 12)}
     for layer in open_checkpoint(folder / "model"):
         rows = last[last["layer"] == layer.layer]
         whole, heads = score(layer.form), score_heads(layer.form)
-        for name in ("symmetry", "directionality", "directionality_released", "directionality_tables"):
+        for name in WAYS:
             measured = [float(getattr(whole, name)), *getattr(heads, name).tolist()]
             np.testing.assert_array_equal(rows[name], measured)
         np.testing.assert_array_equal(rows["n_cols_over"], [int(whole.n_columns_over), *heads.n_columns_over.tolist()])
-
-
-def test_pictures_are_kept_of_the_first_and_last_layer_before_and_after(run):
-    folder, found = run
-    assert set(found.pictures) == {(0, 0), (0, 12), (1, 0), (1, 12)}
-    for layer in open_checkpoint(folder / "model"):
         m, shown = layer.form.dense(), found.pictures[layer.layer, 12]
         assert shown.shape == (16, 16) and abs(shown).max() <= 1
         inside = (abs(shown) < 0.99) & (abs(shown) > 0.1)
@@ -125,15 +114,13 @@ def test_accumulated_batches_and_records_of_every_step_give_the_curve_of_the_oth
     assert float(often.history["loss"][1:].mean()) == pytest.approx(float(whole.history["loss"][1]), rel=1e-5)
 
 
-def test_an_initialisation_and_a_constraint_reach_the_model(text, tmp_path):
-    symmetric = train(small_config(text, init="symmetric"), tmp_path / "a").layer_scores()
-    assert symmetric["symmetry"].iloc[:2].min() == pytest.approx(1, abs=1e-6)
-    free = train(small_config(text, steps=30), tmp_path / "b")
-    skew = train(small_config(text, steps=30, constraint="skew", gamma=1.0), tmp_path / "c")
-    last = [r.layer_scores()["symmetry"].iloc[-2:].median() for r in (free, skew)]
-    assert last[1] < last[0] - 0.1
+def test_an_initialisation_and_a_constraint_reach_the_model(run, text, tmp_path):
+    found = train(small_config(text, init="symmetric", constraint="symmetric", gamma=1.0), tmp_path / "symmetric")
+    assert found.first("symmetry") == pytest.approx(1, abs=1e-6)
+    skew = train(small_config(text, constraint="skew", gamma=1.0), tmp_path / "skew")
+    assert skew.last("symmetry") < run[1].last("symmetry") - 1
     # the recorded loss is that of prediction alone: the constraint would add 2 at the start
-    assert skew.history["loss"].iloc[1] == pytest.approx(free.history["loss"].iloc[1], abs=0.05)
+    assert skew.history["loss"].iloc[1] == pytest.approx(run[1].history["loss"].iloc[1], abs=0.05)
 
 
 def test_a_folder_with_a_run_is_not_overwritten_and_a_finished_run_resumes_to_itself(run, text, tmp_path):
@@ -171,11 +158,12 @@ def test_batches_that_no_device_can_share_are_refused(text, tmp_path, monkeypatc
     assert not (tmp_path / "a" / "run.json").exists()
 
 
-def test_a_model_trained_with_scaled_logits_is_saved_as_one_without(text, tmp_path):
-    """A factor of 1 is no factor; another one gives another curve, and the saved model has it in its queries."""
-    plain, warm = (train(small_config(text, logit_scale=k), tmp_path / f"{k}") for k in (1.0, 50.0))
+def test_a_model_trained_with_scaled_logits_is_saved_as_one_without(run, text, tmp_path):
+    """A factor gives another curve, and the saved model has it in its queries."""
+    folder, plain = run
+    warm = train(small_config(text, logit_scale=50.0), tmp_path / "run")
     assert not plain.history["loss"].dropna().equals(warm.history["loss"].dropna())
     assert warm.scores[warm.scores["step"] == 0].equals(plain.scores[plain.scores["step"] == 0])
-    read = [BertForMaskedLM.from_pretrained(tmp_path / f"{k}" / "model") for k in (1.0, 50.0)]
+    read = [BertForMaskedLM.from_pretrained(path / "model") for path in (folder, tmp_path / "run")]
     norms = [model.bert.encoder.layer[0].attention.self.query.weight.norm().item() for model in read]
     assert norms[1] > 20 * norms[0]
