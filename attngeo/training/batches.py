@@ -5,6 +5,7 @@ of processes or of accumulated batches, and shapes never change.
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 import torch
@@ -40,7 +41,6 @@ class Blocks:
         self.length = length
         self.seed = seed
         self._rows = ids[: len(ids) // length * length].reshape(-1, length)
-        self._orders: dict[int, np.ndarray] = {}
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -53,14 +53,11 @@ class Blocks:
             rows[passes == one] = self._order(int(one))[within[passes == one]]
         return self._rows[rows].astype(np.int64)
 
+    @lru_cache(maxsize=4)  # noqa: B019  a batch touches at most two neighbouring passes
     def _order(self, one: int) -> np.ndarray:
         if self.seed is None:
             return np.arange(len(self))
-        if one not in self._orders:
-            if len(self._orders) > 1:  # a batch touches at most two neighbouring passes
-                self._orders.clear()
-            self._orders[one] = np.random.default_rng([self.seed, one]).permutation(len(self))
-        return self._orders[one]
+        return np.random.default_rng([self.seed, one]).permutation(len(self))
 
 
 class Batches:

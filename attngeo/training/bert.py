@@ -24,6 +24,11 @@ class _PredictsPositions:
     constraint = Constraint.NONE
     constraint_weight = 0.0  # gamma of Eq. S146
 
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__(config)
+        if isinstance(config, PositionsBertConfig):
+            take_positions(self)
+
     def forward(
         self,
         input_ids: Int[Tensor, "batch length"] | None = None,
@@ -55,22 +60,16 @@ class Decoder(_PredictsPositions, BertLMHeadModel):
     """BERT with attention to the left."""
 
 
-class _TakesPositions:
-    """Positions that are not in a table of embeddings."""
+class PositionsEncoder(Encoder):
+    """The encoder with positions that are not in a table of embeddings."""
 
     config_class = PositionsBertConfig
 
-    def __init__(self, config: BertConfig) -> None:
-        super().__init__(config)
-        take_positions(self)
 
+class PositionsDecoder(Decoder):
+    """The decoder with such positions."""
 
-class PositionsEncoder(_TakesPositions, Encoder):
-    """The encoder with other positions."""
-
-
-class PositionsDecoder(_TakesPositions, Decoder):
-    """The decoder with other positions."""
+    config_class = PositionsBertConfig
 
 
 register(PositionsEncoder, PositionsDecoder)
