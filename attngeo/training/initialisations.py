@@ -32,10 +32,6 @@ class InitialisationError(AttngeoError):
     """A model's weights are not what its initialisation promises."""
 
 
-def _identity(d_head: int, generator: torch.Generator) -> Tensor:
-    return torch.eye(d_head, dtype=torch.float64)
-
-
 def _reflection(d_head: int, generator: torch.Generator) -> Tensor:
     """``S = S^T``, half of its eigenvalues -1 and the others 1: W_qk,h is symmetric and indefinite."""
     signs = torch.ones(d_head, dtype=torch.float64)
@@ -47,10 +43,8 @@ def _rotation(d_head: int, generator: torch.Generator) -> Tensor:
     """``S = -S^T``: W_qk,h is skew-symmetric. An odd width leaves one direction out and enlarges the others."""
     if d_head == 1:
         raise ParameterError("heads of width 1 cannot be skew; use fewer heads or a larger d_model.")
-    turn = torch.zeros(d_head, d_head, dtype=torch.float64)
-    for i in range(0, d_head - 1, 2):
-        turn[i, i + 1], turn[i + 1, i] = 1, -1
-    turn *= math.sqrt(d_head / (d_head - d_head % 2))
+    blocks = [torch.tensor([[0.0, 1.0], [-1.0, 0.0]])] * (d_head // 2) + [torch.zeros(1, 1)] * (d_head % 2)
+    turn = torch.block_diag(*blocks).double() * math.sqrt(d_head / (d_head - d_head % 2))
     return _turned(turn, generator).T
 
 
@@ -65,7 +59,7 @@ def _turned(middle: Float[Tensor, "n n"], generator: torch.Generator) -> Float[T
 # (d_head, generator) -> S of one head, (d_head, d_head), on the CPU
 Mixer = Callable[[int, torch.Generator], Tensor]
 MIXERS: dict[Initialisation, Mixer] = {
-    Initialisation.SYMMETRIC: _identity,
+    Initialisation.SYMMETRIC: lambda d_head, generator: torch.eye(d_head, dtype=torch.float64),
     Initialisation.SYMMETRIC_INDEFINITE: _reflection,
     Initialisation.SKEW: _rotation,
 }

@@ -6,9 +6,8 @@ import pytest
 from made_runs import made_arm, made_run
 from scipy import stats
 
-from attngeo.chapters.symmetric_initialisation import speed_ups
 from attngeo.runs.arms import Contrast, arms, contrasts, distinct_labels, matched, text
-from attngeo.runs.estimates import NEVER, difference_of_means, over_seeds
+from attngeo.runs.estimates import difference_of_means, over_seeds
 from attngeo.runs.record import RunError
 
 ENCODERS = made_arm(3, loss=2.0)
@@ -55,21 +54,17 @@ def test_constraints_of_several_weights_are_pairs_of_their_own():
     assert all(pair.second.config["constraint"] == "none" for pair in found)
 
 
-def test_means_that_are_not_paired_have_welch_s_interval():
+def test_intervals_are_student_s_over_seeds_and_welch_s_where_nothing_is_paired():
     first, second = [1.0, 2.0, 4.0], [0.0, 0.1, 0.3, 0.2]
-    difference = difference_of_means(first, second)
     a, b = np.var(first, ddof=1) / 3, np.var(second, ddof=1) / 4
-    half = stats.t.ppf(0.975, (a + b) ** 2 / (a**2 / 2 + b**2 / 3)) * (a + b) ** 0.5
-    mean = np.mean(first) - np.mean(second)
-    assert (difference.value, difference.low, difference.high) == pytest.approx((mean, mean - half, mean + half))
-    assert not difference_of_means(first, second[:2]).has_interval
-
-
-def test_an_interval_over_seeds_is_students():
-    mean = over_seeds([1.0, 2.0, 3.0])
-    half = 4.302652729911275 / math.sqrt(3)  # of Student's t, two degrees of freedom
-    assert (mean.value, mean.low, mean.high) == pytest.approx((2, 2 - half, 2 + half))
-    assert not over_seeds([1.0, 2.0]).has_interval
+    degrees = (a + b) ** 2 / (a**2 / 2 + b**2 / 3)
+    paired, unpaired = np.mean(first), np.mean(first) - np.mean(second)
+    for found, mean, half in (
+        (over_seeds(first), paired, 4.302652729911275 * a**0.5),  # of Student's t, two degrees of freedom
+        (difference_of_means(first, second), unpaired, stats.t.ppf(0.975, degrees) * (a + b) ** 0.5),
+    ):
+        assert (found.value, found.low, found.high) == pytest.approx((mean, mean - half, mean + half))
+    assert not over_seeds(first[:2]).has_interval and not difference_of_means(first, second[:2]).has_interval
 
 
 def test_measures_of_a_run():
@@ -89,13 +84,6 @@ def test_an_arm_is_measured_seed_by_seed():
     assert arm.mean(lambda run: run.config["seed"]) == 1 and arm.of([2, 0]).seeds == (0, 2)
 
 
-def test_speed_ups_are_those_of_the_curves():
-    fast = [replace(r, history=r.history.assign(held_out_loss=r.history["held_out_loss"] - 0.5)) for r in ENCODERS]
-    contrast = Contrast(arms(fast)[0], arms(ENCODERS)[0])
-    assert speed_ups.speed_up_of(contrast, window=1).value == pytest.approx(0.1)
-    assert speed_ups.speed_up_of(Contrast(contrast.second, contrast.first), window=1).value == NEVER
-
-
 def test_arms_without_a_common_seed_or_step_and_runs_without_a_loss_are_refused():
     run = replace(ENCODERS[0], history=ENCODERS[0].history.assign(held_out_loss=math.nan))
     with pytest.raises(RunError, match=run.name):
@@ -104,7 +92,7 @@ def test_arms_without_a_common_seed_or_step_and_runs_without_a_loss_are_refused(
         Contrast(arms(ENCODERS)[0], arms([made_run(seed=5)])[0])
     shifted = [replace(r, history=r.history.assign(step=r.history["step"] + 7)) for r in ENCODERS]
     with pytest.raises(RunError, match="held_out_loss"):
-        speed_ups.speed_up_of(Contrast(arms(ENCODERS)[0], arms(shifted)[0]))
+        Contrast(arms(ENCODERS)[0], arms(shifted)[0]).curves("held_out_loss")
 
 
 def test_runs_are_matched_in_all_but_the_named_settings_whatever_their_order():

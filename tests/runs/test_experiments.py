@@ -45,14 +45,12 @@ def names(experiment):
     return [run.name for run in experiment.runs]
 
 
-def test_without_a_contrast_runs_go_seed_by_seed(tmp_path):
+def test_runs_are_made_in_the_order_of_the_plan(tmp_path):
+    """Without a contrast seed by seed; else the primary contrast first, and then arm by arm."""
     experiment = read_experiment(plan(tmp_path / "a"))
     assert names(experiment) == ["random-0", "symmetric-0", "scaled-0", "random-1", "symmetric-1", "scaled-1"]
     assert experiment.runs[1].settings == {"steps": 10, "init": "symmetric", "seed": 0}
     assert (experiment.name, experiment.question, experiment.status) == ("a", "does it help?", Status.EXPLORATORY)
-
-
-def test_the_primary_contrast_comes_first_and_then_arm_by_arm(tmp_path):
     parts = {"primary contrast": {"arm": "symmetric", "against": "random"}, "arms": ["scaled", "random", "symmetric"]}
     parts["seeds"] = {"primary contrast": [0, 1, 2], "other arms": [0, 1]}
     first = ["random-0", "symmetric-0", "random-1", "symmetric-1", "random-2", "symmetric-2"]
@@ -92,10 +90,12 @@ def test_every_planned_run_has_every_setting_and_can_be_run():
         assert len({run.name for run in experiment.runs}) == len(experiment.runs) > 0
         for run in experiment.runs:
             configure(dict(run.settings))
-            assert set(DEFAULTS) - set(run.settings) <= set(IN_FORCE), (experiment.name, run.name)
+            assert set(DEFAULTS) - set(run.settings) <= set(IN_FORCE), run.folder
 
 
-def test_every_recorded_run_is_whole_and_is_what_its_plan_says():
+def test_every_recorded_run_is_planned_whole_and_what_its_plan_says():
+    planned_folders = {run.folder for experiment in EXPERIMENTS for run in experiment.runs}
+    assert {path.parent for path in checkout.data("runs").rglob("run.json")} <= planned_folders
     for experiment, planned in RECORDED:
         run = read_run(planned.folder)
         assert (run.name, run.about["status"]) == (f"{experiment.name}/{planned.name}", FINISHED)
@@ -104,11 +104,6 @@ def test_every_recorded_run_is_whole_and_is_what_its_plan_says():
         assert run.history["step"].iloc[-1] == run.config["steps"], run.name
         assert run.history["held_out_loss"].notna().sum() > 1, run.name
         assert set(run.layer_scores()["layer"]) == set(range(run.config["layers"])), run.name
-
-
-def test_every_folder_of_a_run_is_planned():
-    planned = {run.folder for experiment in EXPERIMENTS for run in experiment.runs}
-    assert {path.parent for path in checkout.data("runs").rglob("run.json")} <= planned
 
 
 def test_confirmatory_runs_and_pictured_ones_are_read_only_where_asked_for():

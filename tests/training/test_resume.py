@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import torch
 from safetensors.torch import load_file
-from small_runs import assert_same_curve, small_config, write_text
+from small_runs import assert_same_curve, small_config
 
 from attngeo.cli import main
 from attngeo.files.manifest import MANIFEST
@@ -140,30 +140,30 @@ def test_a_run_json_that_cannot_be_read_is_restored_from_the_last_checkpoint(tex
             saved_config(folder)
 
 
-def test_a_run_without_a_whole_checkpoint_or_with_other_settings_is_refused(text, cut_off, tmp_path):
+def test_a_run_without_a_whole_checkpoint_or_with_other_settings_or_text_is_refused(text, cut_off, tmp_path):
     folder = shutil.copytree(cut_off, tmp_path / "run")
     with pytest.raises(RunError, match=r"lr is 0\.1"):
         train(small_config(text, lr=0.1), folder, resume=True)
+    before = text.read_text()
+    text.write_text(before + "\n\nanother document")
+    with pytest.raises(RunError, match="corpus"):
+        train(small_config(text), folder, resume=True)
+    text.write_text(before)
     for model in folder.glob("checkpoints/*/model.safetensors"):
         altered(model)
     with pytest.raises(RunError, match=r"no whole checkpoint.* --checkpoint-every"):
         train(small_config(text), folder, resume=True)
 
 
-def test_a_run_is_not_continued_on_text_that_has_changed(text, tmp_path):
-    copy, file = write_text(tmp_path / "text.txt"), tmp_path / "tokenizer.json"
-    vocabulary = open_vocabulary("trained", open_corpus(str(copy)), size=80)
-    vocabulary.tokenizer.save(str(file))
-    config, before = small_config(copy, tokenizer=str(file)), file.read_text()
+def test_a_run_is_not_continued_with_another_tokenizer(text, tmp_path):
+    file, tokenizer = tmp_path / "tokenizer.json", open_vocabulary("trained", open_corpus(str(text)), size=80).tokenizer
+    tokenizer.save(str(file))
+    config = small_config(text, tokenizer=str(file))
     with pytest.raises(Killed):
         train(config, tmp_path / "run", listen=killed_at(6))
-    vocabulary.tokenizer.add_tokens(["another"])
-    vocabulary.tokenizer.save(str(file))
+    tokenizer.add_tokens(["another"])
+    tokenizer.save(str(file))
     with pytest.raises(RunError, match="tokenizer"):
-        train(config, tmp_path / "run", resume=True)
-    file.write_text(before)
-    copy.write_text(copy.read_text() + "\n\nanother document")
-    with pytest.raises(RunError, match="corpus"):
         train(config, tmp_path / "run", resume=True)
 
 

@@ -106,24 +106,24 @@ def _hub_corpus(name: str, known: HubCorpus, limit: int) -> Corpus:
 
     def documents() -> Iterator[str]:
         with _refusing(name, known):
-            yield from limited(_stream(known, revision), limit)
+            from datasets import load_dataset
+
+            if known.listing:
+                from huggingface_hub import hf_hub_download
+
+                listing = Path(hf_hub_download(known.path, known.listing, repo_type="dataset", revision=revision))
+                urls = [
+                    known.shards.format(line=line.strip()) for line in listing.read_text("utf-8").split("\n") if line
+                ]
+                place, options = ("json",), {"data_files": urls}
+            else:
+                place, options = (known.path, known.config), {"revision": revision}
+                options |= {"data_files": known.data_files} if known.data_files else {}
+            rows = load_dataset(*place, split="train", streaming=True, **options)
+            rows = rows.shuffle(seed=0, buffer_size=SHUFFLE_BUFFER)
+            yield from limited((str(row[known.column] or "") for row in rows), limit)
 
     return Corpus(name, hashlib.sha256(key.encode()).hexdigest(), documents, (source,))
-
-
-def _stream(known: HubCorpus, revision: str) -> Iterator[str]:
-    from datasets import load_dataset
-
-    if known.listing:
-        from huggingface_hub import hf_hub_download
-
-        listing = Path(hf_hub_download(known.path, known.listing, repo_type="dataset", revision=revision))
-        urls = [known.shards.format(line=line.strip()) for line in listing.read_text("utf-8").split("\n") if line]
-        stream = load_dataset("json", data_files=urls, split="train", streaming=True)
-    else:
-        options = {"data_files": known.data_files} if known.data_files else {}
-        stream = load_dataset(known.path, known.config, split="train", streaming=True, revision=revision, **options)
-    yield from (str(row[known.column] or "") for row in stream.shuffle(seed=0, buffer_size=SHUFFLE_BUFFER))
 
 
 @contextmanager
