@@ -5,13 +5,21 @@ from typing import Any
 import torch
 from jaxtyping import Int
 from torch import Tensor
-from transformers import BertConfig, BertForMaskedLM, BertLMHeadModel, PreTrainedModel
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoModelForMaskedLM,
+    BertConfig,
+    BertForMaskedLM,
+    BertLMHeadModel,
+    PreTrainedModel,
+)
 
 from attngeo.bilinear.form import BilinearForm
 from attngeo.training.choices import Constraint, Initialisation, Positions, Shape, Values
 from attngeo.training.initialisations import freeze_values, initialise_bert
 from attngeo.training.losses import constraint_loss, linear_cross_entropy
-from attngeo.training.positions import PositionsBertConfig, register, take_positions
+from attngeo.training.positions import PositionsBertConfig, take_positions
 
 EPSILON = 1e-12  # of the layer normalisation (Table S1)
 STD = 0.02  # of BERT's weights at the start
@@ -72,7 +80,10 @@ class PositionsDecoder(Decoder):
     config_class = PositionsBertConfig
 
 
-register(PositionsEncoder, PositionsDecoder)
+# so that transformers opens such models again
+AutoConfig.register(PositionsBertConfig.model_type, PositionsBertConfig)
+AutoModelForMaskedLM.register(PositionsBertConfig, PositionsEncoder)
+AutoModelForCausalLM.register(PositionsBertConfig, PositionsDecoder)
 
 # what save_pretrained writes into config.json: classes that transformers has
 Encoder.__name__, Decoder.__name__ = BertForMaskedLM.__name__, BertLMHeadModel.__name__

@@ -17,8 +17,6 @@ from attngeo.training.config import configure
 from attngeo.training.run_folder import CONTENT, RunBusy, claimed, last_checkpoint
 from attngeo.training.train import train
 
-Listen = Callable[[dict[str, Any]], None]
-
 
 class Attempt(str, Enum):
     """What came of the attempt to make one run."""
@@ -28,7 +26,7 @@ class Attempt(str, Enum):
     ELSEWHERE = "at work elsewhere"
 
 
-def make_run(folder: Path, name: str, listen: Listen = lambda row: None) -> Attempt:
+def make_run(folder: Path, name: str, listen: Callable[[dict[str, Any]], None] = lambda row: None) -> Attempt:
     """Make one run, ARM-SEED, of the experiment in a folder, unless it is recorded or another process is at it.
 
     Raises:

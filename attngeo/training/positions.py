@@ -9,9 +9,6 @@ from torch import Tensor, nn
 from transformers import (
     AttentionInterface,
     AttentionMaskInterface,
-    AutoConfig,
-    AutoModelForCausalLM,
-    AutoModelForMaskedLM,
     BertConfig,
     PreTrainedModel,
 )
@@ -77,12 +74,7 @@ def take_positions(model: PreTrainedModel) -> None:
             layer.attention.self.offset_bias = nn.Parameter(torch.zeros(model.config.num_attention_heads, offsets))
 
 
-def register(encoder: type[PreTrainedModel], decoder: type[PreTrainedModel]) -> None:
-    """Let transformers open such models by the classes given."""
-    for positions, attention in ATTENTION.items():
-        if attention is not None:
-            AttentionInterface.register(f"attngeo-{positions.value}", attention)
-            AttentionMaskInterface.register(f"attngeo-{positions.value}", eager_mask)
-    AutoConfig.register(PositionsBertConfig.model_type, PositionsBertConfig)
-    AutoModelForMaskedLM.register(PositionsBertConfig, encoder)
-    AutoModelForCausalLM.register(PositionsBertConfig, decoder)
+for _positions, _attention in ATTENTION.items():
+    if _attention is not None:
+        AttentionInterface.register(f"attngeo-{_positions.value}", _attention)
+        AttentionMaskInterface.register(f"attngeo-{_positions.value}", eager_mask)

@@ -62,7 +62,11 @@ def train(
     if resume and checkpoint is None:
         drop_checkpoints(config, output)
         return read_run(output)
-    _silence()
+    # no word of what the libraries say of themselves while they train; errors are said
+    transformers_logging.set_verbosity_error()
+    transformers_logging.disable_progress_bar()
+    logging.getLogger("accelerate").setLevel(logging.ERROR)
+    warnings.filterwarnings("ignore", "mtime may not be reliable")  # transformers 4 sorts checkpoints by name
     with enough_room(output):
         arguments = trainer_arguments(config, output)
         with arguments.main_process_first(desc="tokenising the corpus"):
@@ -157,11 +161,7 @@ def _bf16(config: TrainingConfig, cpu: bool) -> bool:
 class RecordedTrainer(Trainer):
     """Trainer that reads its batches in order from the sequence and hands each loss to the recorder."""
 
-    def __init__(self, recorder: Recorder, **options: Any) -> None:
-        super().__init__(callbacks=[recorder], **options)
-        self.remove_callback(PrinterCallback)
-        self.recorder = recorder
-        recorder.trainer = self
+    recorder: Recorder
 
     def _get_train_sampler(self, train_dataset=None):
         return SequentialSampler(self.train_dataset)  # shuffling is done there
@@ -171,14 +171,6 @@ class RecordedTrainer(Trainer):
         outputs = model(**inputs)
         self.recorder.add(outputs["prediction_loss"] / self.current_gradient_accumulation_steps)
         return (outputs["loss"], outputs) if return_outputs else outputs["loss"]
-
-
-def _silence() -> None:
-    """No word of what the libraries say of themselves while they train; errors are said."""
-    transformers_logging.set_verbosity_error()
-    transformers_logging.disable_progress_bar()
-    logging.getLogger("accelerate").setLevel(logging.ERROR)
-    warnings.filterwarnings("ignore", "mtime may not be reliable")  # transformers 4 sorts checkpoints by name
 
 
 def _trainer(config, output, arguments, corpus, vocabulary, tokens, listen) -> RecordedTrainer:
@@ -217,6 +209,10 @@ def _trainer(config, output, arguments, corpus, vocabulary, tokens, listen) -> R
     }
     recorder = Recorder(config, output, about, held_out, listen)
     places = range(config.steps * config.batch_size)  # of the run's blocks, from its first step to its last
-    trainer = RecordedTrainer(recorder, model=model, args=arguments, train_dataset=places, data_collator=batches.at)
+    trainer = RecordedTrainer(
+        callbacks=[recorder], model=model, args=arguments, train_dataset=places, data_collator=batches.at
+    )
+    trainer.remove_callback(PrinterCallback)
+    trainer.recorder, recorder.trainer = recorder, trainer
     about["sharing"] = trainer.accelerator.distributed_type.value.lower()  # no, multi_gpu, multi_cpu
     return trainer

@@ -4,6 +4,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
@@ -58,20 +59,32 @@ def open_vocabulary(name: str, corpus: Corpus, text: Text | str = Text.PLAIN, si
         CorpusError: it cannot be read, or lacks the marks of a document's start and end.
     """
     if name == TRAINED:
-        return _vocabulary(_trained(corpus, Text(text), size), name)
-    path = local_path(name)
-    path = path / "tokenizer.json" if path.is_dir() else path
-    local = path.is_file()
-    file = path if local else HubRepository(name, first="tokenizer.json").fetch("tokenizer.json")
-    try:
-        tokenizer = Tokenizer.from_file(str(file))
-    except Exception as error:  # tokenizers raises bare Exception
-        raise CorpusError(
-            f"tokenizer {name} cannot be read ({cause(error)}); give a tokenizer.json or a Hub id."
-        ) from error
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    return _vocabulary(tokenizer, path.name if local else name)
+        tokenizer = _trained(corpus, Text(text), size)
+    else:
+        path = local_path(name)
+        path = path / "tokenizer.json" if path.is_dir() else path
+        local = path.is_file()
+        file = path if local else HubRepository(name, first="tokenizer.json").fetch("tokenizer.json")
+        try:
+            tokenizer = Tokenizer.from_file(str(file))
+        except Exception as error:  # tokenizers raises bare Exception
+            raise CorpusError(
+                f"tokenizer {name} cannot be read ({cause(error)}); give a tokenizer.json or a Hub id."
+            ) from error
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        name = path.name if local else name
+    found: dict[str, Any] = {}
+    for mark, spellings in SPELLINGS.items():
+        ids = (tokenizer.token_to_id(spelling) for spelling in spellings)
+        found[mark] = next((one for one in ids if one is not None), None)
+        if found[mark] is None and mark != "mask":
+            raise CorpusError(f"tokenizer {name} has no mark for the {mark} of a document; use 'trained' or BERT's.")
+    digest = hashlib.sha256(tokenizer.to_str().encode()).hexdigest()
+    size = 1 + max(tokenizer.get_vocab().values())  # more than it has tokens, where ids are left out
+    if size > LARGEST:
+        raise CorpusError(f"tokenizer {name} has an id {size - 1:,}, and ids go up to {LARGEST:,}; use another.")
+    return Vocabulary(tokenizer, name, digest, size, **found)
 
 
 def _trained(corpus: Corpus, text: Text, size: int) -> Tokenizer:
@@ -117,18 +130,3 @@ def _beginning(documents: Iterable[str]) -> Iterator[str]:
         read += len(document)
         if read >= TRAINING_CHARACTERS:
             return
-
-
-def _vocabulary(tokenizer: Tokenizer, name: str) -> Vocabulary:
-    found = {
-        mark: next((i for spelling in spellings if (i := tokenizer.token_to_id(spelling)) is not None), None)
-        for mark, spellings in SPELLINGS.items()
-    }
-    for mark in ("start", "end"):
-        if found[mark] is None:
-            raise CorpusError(f"tokenizer {name} has no mark for the {mark} of a document; use 'trained' or BERT's.")
-    digest = hashlib.sha256(tokenizer.to_str().encode()).hexdigest()
-    size = 1 + max(tokenizer.get_vocab().values())  # more than it has tokens, where ids are left out
-    if size > LARGEST:
-        raise CorpusError(f"tokenizer {name} has an id {size - 1:,}, and ids go up to {LARGEST:,}; use another.")
-    return Vocabulary(tokenizer, name, digest, size, **found)
