@@ -59,7 +59,8 @@ class HubRepository(Repository):
     def __init__(self, name: str, revision: str | None = None, first: str = "config.json", subfolder: str = "") -> None:
         self.name, self.revision, self._within = name, revision or "main", f"{subfolder}/" if subfolder else ""
         if not f"{name}{self.revision}".isprintable():
-            raise CheckpointError(f"{f'{name} {self.revision}'[:80]!r} is no name of a repository; check the spelling.")
+            named = f"{name}@{revision}" if revision else name
+            raise CheckpointError(f"{named[:80]!r} is no name of a repository; check the spelling.")
         # where nothing answers, a download would try for half a minute
         there = self._cached(first) is not None or self._size(first) is not None
         path = self._download(first) if there else None

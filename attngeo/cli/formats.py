@@ -120,10 +120,11 @@ def _drawn(view: View, markdown: bool) -> str:
     """Every cell whole, however wide that is: a terminal breaks lines by itself."""
     table = Table(box=box.MARKDOWN) if markdown else Table(box=None, padding=(0, 1, 0, 0))
     before = " "
-    for number, name in enumerate(view.names):
+    for name in view.names:
         short = name.removeprefix(f"{before} ")  # on a terminal it is clear that z, p or change are of the score before
         before = before if short != name else name
-        table.add_column(name if markdown else short.replace(" ", "\n"), justify="right" if number else "left")
+        side = "left" if name in ("", "part") else "right"
+        table.add_column(name if markdown else short.replace(" ", "\n"), justify=side)
     for cells in view.cells:
         table.add_row(*cells)
     end, bold = ("\n", "**") if markdown else ("", "")

@@ -21,10 +21,10 @@ def atomic_path(target: str | os.PathLike) -> Iterator[Path]:
     Raises:
         OSError: it cannot be written; ``target``, which the error names, is then as it was.
     """
-    place = Path(os.path.realpath(target))
-    former = os.path.isfile(place)
-    if os.path.exists(place) and not (former or place.is_dir()):
-        yield place
+    place = Path(os.path.realpath(target))  # of a pipe behind /dev/stdout a path that is not there
+    former = os.path.isfile(target)
+    if os.path.exists(target) and not (former or place.is_dir()):
+        yield Path(target)
         return
     temporary = place.with_name(f".{place.stem}-{uuid4().hex}{place.suffix}")
     try:

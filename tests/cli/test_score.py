@@ -116,6 +116,7 @@ REFUSED = {  # in the folder of a checkpoint; what the sentence names
     "model.safetensors@v1": "model.safetensors is a local file, which has no revision 'v1'",
     "https://huggingface.co/datasets/o/n": "no address of a model",
     "owner/name": "HF_HUB_OFFLINE is set; unset it",
+    "owner/\x1b": r"'owner/\x1b' is no name of a repository",
     ". --layer": "see attngeo score --help.",
     ". --gamma big": "'big'",
     ". --gamma nan": "gamma",

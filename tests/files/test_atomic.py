@@ -53,6 +53,9 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path):
     write_text(link, "text")
     reader.join(60)
     assert said == ["text"] and pipe.is_fifo() and names(tmp_path) == ["link.csv", "pipe.csv"]
+    end, begin = os.pipe()
+    write_text(f"/dev/fd/{begin}", "text")  # as /dev/stdout
+    assert os.read(end, 9) == b"text"
 
 
 def test_a_folder_stays_and_a_full_disk_is_said_of_the_file_that_was_asked_for(tmp_path, monkeypatch, capsys):
