@@ -65,10 +65,10 @@ class HubRepository(Repository):
         there = self._cached(first) is not None or self._size(first) is not None
         path = self._download(first) if there else None
         if path is None:
-            raise CheckpointError(
-                f"{name} has no {self._within}{first} on the Hub; an adapter is scored with its base (--adapter), a"
-                f" GGUF file by its path once it is downloaded."
-            )
+            way = "name the address of the folder that has it"
+            if first == "config.json":
+                way = "name its --subfolder, an adapter with its base (--adapter), a GGUF file once it is downloaded"
+            raise CheckpointError(f"{name} has no {self._within}{first} on the Hub; {way}.")
         # in the cache: models--owner--name/snapshots/<commit>/config.json
         self.revision = path.parents[len(Path(self._within + first).parts) - 1].name
 

@@ -298,6 +298,8 @@ def test_a_subfolder(hub, attngeo, refused):
         assert opened.revision == ("" if name == folder(hub) else hub_server.COMMIT)
     assert len(json.loads(attngeo("score", NAME, "--subfolder", "weights/last", "--format", "json")[1])) == 3
     assert f"{NAME} has no none/config.json" in refused("score", NAME, "--subfolder", "none")
+    assert "name its --subfolder" in refused("score", NAME)
+    assert "has no adapter_config.json on the Hub; name the address" in refused("score", inner, "--adapter", NAME)
     assert f"{folder(hub)} has no folder none" in refused("score", folder(hub), "--subfolder", "none")
 
 
