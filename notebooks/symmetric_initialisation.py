@@ -318,7 +318,7 @@ def gain_case(setting: Setting) -> Case:
     losses = [setting.arms[start].values(LOSS) for start in ("default-linear", "released", BASELINE)]
     gains = ((losses[0] - losses[1]) - (losses[2] - losses[0])).dropna()
     about = {"what": "gain of the tie less gain of scale, biases and values", "training": setting.training}
-    return Case(setting.label, "gain", over_seeds(gains), seeds=len(gains), form=as_nats, **about)
+    return Case(setting.label, "gain", over_seeds(gains), form=as_nats, **about)
 
 
 main = starts.main_settings(starts.settings(starts.recorded()))

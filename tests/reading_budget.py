@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from bs4 import BeautifulSoup, NavigableString, Tag
 
 NUMBERS_IN_SENTENCE, NUMBERS_IN_HEAD, WORDS_IN_HEAD, WORDS_BY_SENTENCE = 2, 6, 90, 25
-NOT_READ = "pre, table, figure, script, style, svg, .check, .page-files, .figure-data, .headerlink, .sd-card, .proof"
+NOT_READ = "pre, table, figure, script, style, svg, .check, .page-files, .headerlink, .sd-card, .proof"
 ABBREVIATED = re.compile(r"\b(Fig|Figs|Eq|Eqs|Def|Defs|Prop|Props|Thm|Sect|resp|vs|cf|al|e\.g|i\.e)\.")
 NUMBERED = re.compile(
     r"(Fig|Figs|Eq|Eqs|Def|Prop|Props|Table|Tables|Theorem|Theorems|Lemma|Section|Sections|Chapter)\.?\s+\(?S?\d[\d.]*\)?"

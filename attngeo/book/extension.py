@@ -1,6 +1,8 @@
 """Sphinx extension: executes what is stale before anything is read, and gives MyST-NB executed chapters to read."""
 
+import html
 import re
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +17,7 @@ from attngeo.book import takeaways
 from attngeo.book.build import reports, update
 from attngeo.book.cache import Kept
 from attngeo.book.notebooks import Book, Chapter, current_profile
-from attngeo.book.paper_links import PaperLinks, places
 from attngeo.book.presentation import present
-from attngeo.claims.published import statements
 from attngeo.errors import AttngeoError
 from attngeo.files.provenance import repository
 
@@ -29,6 +29,7 @@ POLICY = (
 )
 UNWRITTEN = ".unwritten"  # lies beside the pages while they are written
 SHARED_SCRIPT = "_static/interactive.js"
+DESCRIPTION = 200  # characters of what a link to a page shows
 ELSEWHERE = {"fig": "a figure of the book", "tab": "a table of the book"}
 _GLUE = re.compile(r"\{glue:\w+\}`[^`]*`")
 
@@ -56,7 +57,6 @@ class _Pages:
         """
         paths = {name: Path(env.doc2path(name)) for name in sorted(env.found_docs)}
         self.chapters = {name: Chapter(path.resolve()) for name, path in paths.items() if path.suffix == ".py"}
-        env.attngeo_places = places({name: chapter.text for name, chapter in self.chapters.items()}, statements())
         env.attngeo_read_from = getattr(env, "attngeo_read_from", {})
         if given := app.config.attngeo_rerun:
             self.kept = {name: given[chapter.name] for name, chapter in self.chapters.items() if chapter.name in given}
@@ -103,13 +103,14 @@ class _Pages:
         context["script_files"] = _scripts(pagename, raw, context["script_files"])
         opening = next(doctree.findall(nodes.paragraph), None) if doctree else None
         if opening is not None:
-            tags.append(takeaways.card(pagename, context["title"], opening.astext(), app.config.html_baseurl or ""))
+            words = re.sub(r"\\(?:top|T)\b|[\\{}^$]", "", " ".join(opening.astext().split()))
+            words = textwrap.shorten(words, DESCRIPTION, placeholder=" ...")
+            tags.append(f'<meta name="description" content="{html.escape(words)}" />')
         context["metatags"] = "".join(tags)
         if doctree is not None and app.builder.name == "html":  # nothing is handed out on paper
             source, run = Path(app.env.doc2path(pagename)), self.kept.get(pagename)
-            takeaways.write(Path(app.outdir), pagename, source, run and run.notebook)
-            context["body"] = takeaways.for_phones(context["body"], run.notebook) if run else context["body"]
-            context["body"] += takeaways.line(pagename, source, run is not None, app.config.attngeo_repository)
+            notebook, address = run and run.notebook, app.config.attngeo_repository
+            context["body"] += takeaways.hand_out(Path(app.outdir), pagename, source, notebook, address)
 
 
 def _scripts(page: str, raw: str, scripts: list[Any]) -> list[Any]:
@@ -145,5 +146,4 @@ def setup(app: Sphinx) -> dict:
     app.connect("missing-reference", elsewhere)
     app.connect("html-page-context", pages.finish)
     app.connect("build-finished", all_written)
-    app.add_post_transform(PaperLinks)
     return {"version": "2", "parallel_read_safe": False, "parallel_write_safe": True}

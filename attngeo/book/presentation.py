@@ -15,9 +15,8 @@ from nbformat import NotebookNode
 
 from attngeo.book.cache import Kept
 from attngeo.book.notebooks import Chapter
-from attngeo.book.takeaways import data_link
 from attngeo.claims.claim import decoration
-from attngeo.display import METADATA_KEY, NARROW_SVG
+from attngeo.display import METADATA_KEY
 from attngeo.display.check_line import CODE
 from attngeo.display.interactive import container
 from attngeo.display.tables import markdown_table
@@ -88,7 +87,6 @@ def _pieces(cell: NotebookNode) -> list[NotebookNode]:
     for output in outputs:
         ours = output.get("metadata", {}).get(METADATA_KEY, {})
         if "figure" in ours:
-            output.data.pop(NARROW_SVG, None)  # `attngeo.book.takeaways` has put it beside the page
             pieces.append(_figure(output, **ours["figure"]))
             if "interactive" in ours:
                 html = container(**ours["interactive"], figure=ours["figure"]["name"])
@@ -107,8 +105,6 @@ def _pieces(cell: NotebookNode) -> list[NotebookNode]:
 
 def _figure(output: NotebookNode, name: str, caption: str, alt: str) -> NotebookNode:
     output.data.pop("text/plain", None)
-    if output.data.pop("text/csv", None):
-        caption = f"{caption} {data_link(name)}"
     cell = _code_cell(output)
     cell.metadata["mystnb"] = {
         "figure": {"name": name, "caption": caption},

@@ -154,7 +154,7 @@ def case(unit: Arm | Contrast, words: str, estimate: Estimate, sign: int = 1) ->
     """An estimate over the seeds of an arm or a pair, with the sign that the paper gives it."""
     config = (unit.first if isinstance(unit, Contrast) else unit).config
     quantity = f"{unit.label}: {words} ({len(unit)} seeds)"
-    return Case(unit.label, quantity, estimate, sign, len(unit), training=Training.of(config))
+    return Case(unit.label, quantity, estimate, sign, training=Training.of(config))
 
 
 def in_arms(runs: Sequence[Run], objective: str, measure: Measure, words: str, sign: int = 1) -> list[Case]:

@@ -16,6 +16,7 @@ _KINDS = {"proposition": "Prop.", "theorem": "Thm.", "definition": "Def.", "coro
 _RANGE = re.compile(r"(?<=\d)-(?=S?\d)")
 
 
+@cache
 def statements() -> pd.DataFrame:
     """Every statement, figure and table of the paper, in its order.
 
@@ -25,14 +26,9 @@ def statements() -> pd.DataFrame:
     return read_published("statements", dtype=str, keep_default_na=False).set_index("number")
 
 
-@cache
-def _kinds() -> dict[str, str]:
-    return statements()["kind"].to_dict()
-
-
 def of_the_paper(statement: str, part: str = "") -> str:
     """``Prop. 2.2 of the paper, Eqs. S33–S36``: a number of data/published/statements.csv, and what of it is meant."""
-    kind = _kinds().get(statement, "")
+    kind = statements()["kind"].get(statement, "")
     named = statement if not re.match(r"S?\d", statement) else f"{_KINDS.get(kind, kind.title())} {statement}".strip()
     if statement.startswith("Web "):
         named, source = statement.lower(), "of the paper's web page"
@@ -63,14 +59,6 @@ def trained_widths() -> dict[int, int]:
     return dict(zip(sizes["hidden_layers"].astype(int), sizes["hidden_size"].astype(int), strict=True))
 
 
-def released_medians() -> pd.DataFrame:
-    """Medians and quartile distances over layers of the scores that the authors released, as an audit read them.
-
-    File and key are unique together.
-    """
-    return read_published("released_medians", dtype={"parameters": "Int64"})
-
-
 def released_curves() -> pd.DataFrame:
     """Final losses and speed-ups of the 24 released loss curves, a pair of runs in a row, as an audit read them.
 
@@ -82,11 +70,6 @@ def released_curves() -> pd.DataFrame:
 def speed_ups_in_text() -> pd.DataFrame:
     """The speed-ups that sentences of the paper and of its web page state: source, place, layers, speed_up_percent."""
     return read_published("speed_ups_in_text", dtype={"layers": "Int64"})
-
-
-def slips() -> pd.DataFrame:
-    """Slips of the paper that were found by reading, and have no check: place, printed (quoted), holds."""
-    return read_published("slips", dtype=str)
 
 
 def read_published(name: str, **options) -> pd.DataFrame:

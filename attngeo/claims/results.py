@@ -155,13 +155,12 @@ def monte_carlo(
     samples: Iterable[SupportsFloat],
     expected: SupportsFloat,
     relation: Relation = "=",
-    n_errors: float = 4.0,
     paper: str | None = None,
 ) -> Comparison:
-    """The mean of independent samples against a number, to within (or beyond) ``n_errors`` standard errors."""
+    """The mean of independent samples against a number, to within (or beyond) four standard errors."""
     values = np.array([float(x) for x in samples])
     error = float(values.std(ddof=1)) / math.sqrt(len(values))
-    return Comparison(quantity, float(values.mean()), relation, float(expected), n_errors * error, error, paper)
+    return Comparison(quantity, float(values.mean()), relation, float(expected), 4 * error, error, paper)
 
 
 @dataclass(frozen=True)
@@ -181,7 +180,6 @@ class Result:
     ours: bool = False  # a statement of this book; the paper has nothing for what is compared
     missing: tuple[str, ...] = ()  # of a missing assumption: words for it in `corrected`, which the paper has not there
     repeats: str = ""  # the check of the slip that this one repeats or follows from: the errata make one entry of both
-    chapter: str = ""  # notebook that shows the check
     source: str = ""  # the function that judges, with its module
     parameters: dict[str, Any] = field(default_factory=dict)  # of the sample, where the check drew it
 

@@ -50,7 +50,6 @@ class Case:
     quantity: str  # what was measured
     estimate: Estimate
     sign: int = 1  # expected, 1 or -1
-    seeds: int = 0
     form: Callable[[float], str] = as_score
     training: Training = UNKNOWN  # of the models measured
     what: str = ""  # the quantity without its setting, where cases are told one by one

@@ -54,14 +54,9 @@ class Row(NamedTuple):
     measured: str
 
     @property
-    def standing(self) -> Standing:
-        """How the paper's claim stands or, without one, ours."""
-        return self.comparison.standing
-
-    @property
     def missed(self) -> bool:
         """Whether the paper has a number here that is not met."""
-        return bool(self.paper) and self.standing is Standing.CONTRADICTS
+        return bool(self.paper) and self.comparison.standing is Standing.CONTRADICTS
 
 
 def check_line(result: Result, unfolded: bool = False) -> str:
@@ -70,12 +65,13 @@ def check_line(result: Result, unfolded: bool = False) -> str:
     Unfolded, the code stands before the numbers that it makes.
     """
     lines = rows(result)
+    n = len(result.comparisons)
     missed = [f": {typeset(row.quantity)} **{row.measured}**, paper {row.paper}" for row in lines if row.missed]
     parts = [
         badge(str(result.verdict), result.supported),
         f'<span class="check-said">{_said(result)}{"".join(missed[:1])}</span>',
         f'<span class="check-ours">{_ours(result, lines)}</span>',
-        f'<span class="check-count">{_count(len(result.comparisons), "number")}</span>',
+        f'<span class="check-count">{n} number{"s" * (n != 1)}</span>',
     ]
     code = CODE.format(result.source) if result.source else ""  # the book puts the code of its cell here
     shown = FIRST if unfolded and len(lines) > FIRST + 1 else len(lines)
@@ -150,8 +146,8 @@ def _ours(result: Result, lines: list[Row]) -> str:
     if not result.supported:
         return ""
     if result.verdict is Verdict.UNDECIDED:
-        n = sum(row.standing in (Standing.UNDECIDED, Standing.TOLD) for row in lines)
-        return f"? {n} of {_count(len(lines), 'row')} decide{'s' * (n == 1)} nothing" if n else ""
+        n = sum(row.comparison.standing in (Standing.UNDECIDED, Standing.TOLD) for row in lines)
+        return f"? {n} of {len(lines)} row{'s' * (len(lines) != 1)} decide{'s' * (n == 1)} nothing" if n else ""
     kept = [c for c in result.comparisons if c.claim is None or c.standing is Standing.AGREES]
     exact = [c for c in kept if _is_identity(c)]
     if not kept:
@@ -183,10 +179,10 @@ def _frame(lines: list[Row]) -> pd.DataFrame:
             "paper": _labelled("paper", row.paper),
             "ours": _labelled("ours", row.ours),
             "measured": _labelled("measured", row.measured.replace(" ± ", "\u00a0±\u00a0")),
-            "outcome": f'<span class="standing-{row.standing.name.lower()}">{STANDING[row.standing]} '
-            f"{row.standing.value}</span>",
+            "outcome": f'<span class="standing-{found.name.lower()}">{STANDING[found]} {found.value}</span>',
         }
         for row in lines
+        for found in [row.comparison.standing]
     )
     return frame.drop(columns=[name for name in ("paper", "ours") if not frame[name].any()])
 
@@ -194,7 +190,3 @@ def _frame(lines: list[Row]) -> pd.DataFrame:
 def _labelled(column: str, text: str) -> str:
     """With the column's name, which a narrow screen shows instead of the head of the table."""
     return f'<span class="check-label">{column}</span> {text}' if text else ""
-
-
-def _count(n: int, noun: str) -> str:
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"

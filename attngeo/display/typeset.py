@@ -27,23 +27,17 @@ def number(value: float, digits: int = 4) -> str:
 
 def with_error(value: float, error: float) -> str:
     """``0.681 ± 0.042``: two digits of the error, and as many decimals of the value."""
-    decimals = _decimals(error)
-    return f"{_fixed(value, decimals)} ± {_fixed(error, decimals)}"
+    return f"{_fixed(value, error)} ± {_fixed(error, error)}"
 
 
 def within(value: float, low: float, high: float) -> str:
     """``0.031 [0.028, 0.034]``, decimals as by the half of the interval."""
-    decimals = _decimals((high - low) / 2)
-    return f"{_fixed(value, decimals)} [{_fixed(low, decimals)}, {_fixed(high, decimals)}]"
+    middle, *ends = (_fixed(one, (high - low) / 2) for one in (value, low, high))
+    return f"{middle} [{', '.join(ends)}]"
 
 
-def _decimals(error: float) -> int | None:
-    if not (math.isfinite(error) and error > 0):
-        return None
-    return max(0, 1 - math.floor(math.log10(error)))
-
-
-def _fixed(value: float, decimals: int | None) -> str:
+def _fixed(value: float, error: float) -> str:
+    decimals = max(0, 1 - math.floor(math.log10(error))) if 0 < error < math.inf else None
     if decimals is None or decimals > 6 or not math.isfinite(value):
         return number(value, 2 if decimals and abs(value) < 1e-4 else 4)
     return typeset(format(value, f".{decimals}f"))

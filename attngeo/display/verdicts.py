@@ -4,8 +4,9 @@ A verdict counts only where its check ran and is supported; nothing here states 
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from attngeo.claims.published import of_the_paper, statements
 from attngeo.claims.results import Verdict
@@ -14,44 +15,36 @@ from attngeo.display.check_line import MEANINGS, badge
 BY_CONSEQUENCE = tuple(MEANINGS)  # a whole counts as the first of these that a part of it has
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(NamedTuple):
     """One judged part of a statement: the reports of one check, from every chapter that shows it."""
 
     report: Mapping  # the first of them, `Result.to_dict()`
-    chapters: tuple[str, ...]
+    ours: bool  # a statement of this book, which says nothing for or against the paper's
+    number: str  # statement and part, as the book prints them
+    check: str  # its name
+    verdict: Verdict
     supported: bool  # in every chapter that shows it
+    badge: str  # the verdict in its frame, or that this run does not support it
+    chapters: tuple[str, ...]
+    links: str  # the chapters, linked from another chapter's page
 
-    @property
-    def number(self) -> str:
-        """Statement and part, as the book prints them."""
-        number = of_the_paper(self.report["statement"], self.report["part"])
-        return f"ours, beside {number}" if self.ours else number
 
-    @property
-    def ours(self) -> bool:
-        """Whether it is a statement of this book, which says nothing for or against the paper's."""
-        return self.report.get("ours", False)
-
-    @property
-    def check(self) -> str:
-        """The check's name."""
-        return self.report["source"] or self.number
-
-    @property
-    def verdict(self) -> Verdict:
-        """What the checks say of it."""
-        return Verdict(self.report["verdict"])
-
-    @property
-    def badge(self) -> str:
-        """The verdict in its frame, or that this run does not support it."""
-        return badge(self.verdict.value, self.supported)
-
-    @property
-    def links(self) -> str:
-        """The chapters, linked from another chapter's page."""
-        return ", ".join(f"[{name.replace('_', ' ')}]({name}.py)" for name in self.chapters)
+def _finding(same: Sequence[Mapping]) -> Finding:
+    first = same[0]
+    number = of_the_paper(first["statement"], first["part"])
+    supported = all(report["supported"] and report["verdict"] == first["verdict"] for report in same)
+    chapters = tuple(dict.fromkeys(report["chapter"] for report in same))
+    return Finding(
+        first,
+        ours=first["ours"],
+        number=f"ours, beside {number}" if first["ours"] else number,
+        check=first["source"] or number,
+        verdict=Verdict(first["verdict"]),
+        supported=supported,
+        badge=badge(first["verdict"], supported),
+        chapters=chapters,
+        links=", ".join(f"[{name.replace('_', ' ')}]({name}.py)" for name in chapters),
+    )
 
 
 @dataclass(frozen=True)
@@ -93,18 +86,8 @@ class Account:
 
 def account(reports: Iterable[Mapping]) -> Account:
     """What the chapters reported (`attngeo.book.reported_checks`); a check that two of them show is one finding."""
-    listed = statements().index
+    place = {number: i for i, number in enumerate(statements().index)}
     grouped: dict[tuple[str, str], list[Mapping]] = {}
-    for report in reports:
+    for report in sorted(reports, key=lambda report: place.get(report["statement"], len(place))):
         grouped.setdefault((report["statement"], report["part"]), []).append(report)
-    findings = [
-        Finding(
-            same[0],
-            chapters=tuple(dict.fromkeys(report["chapter"] for report in same)),
-            supported=all(report["supported"] and report["verdict"] == same[0]["verdict"] for report in same),
-        )
-        for same in grouped.values()
-    ]
-    place = {number: i for i, number in enumerate(listed)}
-    findings.sort(key=lambda f: place.get(f.report["statement"], len(place)))
-    return Account(tuple(findings), len(listed))
+    return Account(tuple(map(_finding, grouped.values())), len(place))

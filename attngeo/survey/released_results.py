@@ -9,7 +9,7 @@ import pandas as pd
 from scipy.stats import permutation_test
 
 from attngeo.checkpoints.architectures.entry import ABSOLUTE
-from attngeo.claims.published import released_medians
+from attngeo.claims.published import read_published
 from attngeo.survey.models import RESULTS, registry, rows_of
 
 _DEFECTS = list(rows_of("defects.csv"))
@@ -21,7 +21,7 @@ _NOT_COUNTED = {row["code"] for row in _DEFECTS if not row["counted"]}
 def released_results() -> pd.DataFrame:
     """Every result that the paper's authors released: what it is about, what is known against it, its medians.
 
-    Columns of released_results.csv (model is empty where there is none) and of `paper.published.released_medians`,
+    Columns of released_results.csv (model is empty where there is none) and of the paper's released_medians.csv,
     modality, family, attention, objective of the model, and ``counted``: whether it is a distinct, rightly extracted
     and trained model.
 
@@ -31,7 +31,8 @@ def released_results() -> pd.DataFrame:
     results = pd.DataFrame(rows_of(RESULTS))
     kinds = pd.DataFrame(registry()).rename(columns={"name": "model"})
     kinds = kinds[["model", "part", "modality", "family", "attention", "objective", "positions"]]
-    joined = results.merge(released_medians(), on=["file", "key"], validate="1:1")
+    medians = read_published("released_medians", dtype={"parameters": "Int64"})
+    joined = results.merge(medians, on=["file", "key"], validate="1:1")
     joined = joined.merge(kinds, on=["model", "part"], how="left", validate="m:1")
     return joined.assign(counted=[not _NOT_COUNTED & set(d.split()) for d in joined["defects"]])
 

@@ -62,7 +62,7 @@
       const whole = page.querySelector("article") ?? page.querySelector('[role="main"]');
       const main = (anchor && whole?.querySelector(anchor)) || whole;
       if (!main) return "";
-      main.querySelectorAll("script, style, .headerlink, svg, .page-files, .figure-data, button").forEach((e) => e.remove());
+      main.querySelectorAll("script, style, .headerlink, svg, .page-files, button").forEach((e) => e.remove());
       main.querySelectorAll(".math").forEach((e) => { e.textContent = plain(e.textContent); });
       main.querySelectorAll("td, th, p, li, h1, h2, h3, div, summary, br, dt, dd").forEach((e) => { e.append(" "); });
       return main.textContent.replace(/\s+/g, " ");

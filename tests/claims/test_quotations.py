@@ -49,7 +49,7 @@ def said_on_page(path):
 def said():
     """All texts that may quote, by where they are written."""
     pages = {path.name: [*said_on_page(path), *said_in_claims(path.stem)] for path in PAGES}
-    slips = [(slip.printed, places(slip.place)) for slip in published.slips().itertuples()]
+    slips = [(slip.printed, places(slip.place)) for slip in published.read_published("slips").itertuples()]
     return pages | {"statements.csv": [(title, set()) for title in STATEMENTS.title], "slips.csv": slips}
 
 

@@ -9,6 +9,7 @@ import sys
 from itertools import product
 from unittest import mock
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -299,8 +300,10 @@ def test_a_dead_layer_is_said_and_has_no_scores(attngeo, scored, table, saved, t
         pd.testing.assert_frame_equal(read(tmp_path / name)[list(SCORES)], rows[list(SCORES)])
     assert "nan" not in (tmp_path / "s.csv").read_text()
     assert parquet.read_table(tmp_path / "s.parquet")["symmetry"].null_count == 5
-    drawn = pd.read_csv(io.StringIO(score_figure(rows.to_dict("records")).csv()))
-    assert drawn.query("x == 1 and `drawn as` in ('points', 'line')")["y"].isna().all()
+    for panel in score_figure(rows.to_dict("records")).figure.axes:
+        marks = (panel.lines[-1].get_xydata(), *(marks.get_offsets().filled(np.nan) for marks in panel.collections))
+        at_layer_1 = [y for points in marks for x, y in points if x == 1]
+        assert at_layer_1 and np.isnan(at_layer_1).all()
     one_head = changed(saved, tmp_path / "head", lambda tensors: tensors[KEYS.format(1)][:8].zero_())
     assert "nothing is scored: encoder layer 1 head 0 random" in table(one_head, "--per-head")
     everywhere = changed(saved, tmp_path / "all", lambda t: [t[KEYS.format(layer)].zero_() for layer in range(3)])

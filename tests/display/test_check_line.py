@@ -70,7 +70,7 @@ def test_both_ends_of_an_interval_are_one_row():
         replace(compare("gap", x, r), interval=interval, claim=Claim(">", 0.0)) for x, r in ((-0.1, "<"), (0.3, ">"))
     ]
     (row,) = rows(result(*(replace(end, interval=interval) for end in ends)))
-    assert row.standing is Standing.UNDECIDED and row.measured == "0.10 [\u22120.10, 0.30]"
+    assert row.comparison.standing is Standing.UNDECIDED and row.measured == "0.10 [\u22120.10, 0.30]"
 
 
 def test_what_was_measured_on_too_small_a_model_is_told_and_does_not_head_the_check():

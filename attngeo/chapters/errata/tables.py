@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from attngeo.claims.published import slips
+from attngeo.claims.published import read_published
 from attngeo.claims.results import Verdict
 from attngeo.display.typeset import typeset
 from attngeo.display.verdicts import Finding
@@ -32,7 +32,8 @@ def errata(found: Iterable[Finding], verdict: Verdict) -> pd.DataFrame:
 
 def slips_found_by_reading() -> pd.DataFrame:
     """What is listed with no check of its own, in the columns of the other tables."""
-    texts = ([f"**{s.place}**", f"*Printed:* {s.printed}<br>*Holds:* {s.holds}"] for s in slips().itertuples())
+    slips = read_published("slips", dtype=str).itertuples()
+    texts = ([f"**{s.place}**", f"*Printed:* {s.printed}<br>*Holds:* {s.holds}"] for s in slips)
     return pd.DataFrame(texts, columns=COLUMNS)
 
 

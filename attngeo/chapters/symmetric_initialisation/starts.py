@@ -236,7 +236,7 @@ def loss_case(setting: Setting, arm: str, against: str = BASELINE) -> Case:
     if setting.plan:
         words = f"{setting.short.removeprefix('encoder, ')} ({len(difference)}): {setting.said}"
     about = {"what": what, "said": difference.outcome(), "training": setting.training}
-    return Case(setting.label, words, difference.difference(), -1, len(difference), as_nats, **about)
+    return Case(setting.label, words, difference.difference(), -1, as_nats, **about)
 
 
 def ends(case: Case, lies: str) -> Comparisons:

@@ -52,8 +52,9 @@ def test_a_loss_that_still_falls_at_the_end_is_told():
 @pytest.mark.parametrize(("runs", "panels"), [(RUNS, 4), (FREE, 2)])
 def test_the_figures_show_every_arm(runs, panels):
     figure = PAGE.training_figure(runs, "fig-constrained-made", "Curves.")
-    assert len(figure.figure.axes) == panels and "<svg" in figure.svg(narrow=True)
-    assert all(PAGE.HELD[run.config["constraint"]] in figure.csv() for run in runs)
+    assert len(figure.figure.axes) == panels
+    curves = {line.get_color() for panel in figure.figure.axes for line in panel.lines if len(line.get_xdata())}
+    assert curves >= {PAGE.COLOURS[PAGE.HELD[run.config["constraint"]]] for run in runs}
 
 
 @pytest.mark.parametrize("s", [-1.0, -0.3, 0.0, 0.8, 1.0])

@@ -8,7 +8,7 @@ from attngeo.chapters.status import lists, nodes
 from attngeo.chapters.status.nodes import State
 from attngeo.claims import Verdict
 from attngeo.claims.published import statements
-from attngeo.display.verdicts import Finding, account
+from attngeo.display.verdicts import account
 from attngeo.files.checkout import root
 
 PAPER, SAID = statements(), nodes.content()
@@ -20,6 +20,7 @@ def report(words, verdict=None, supported=True):
     """What a check with these words reports; where its verdict follows from numbers, that it is undecided."""
     verdict = verdict or words.verdict or Verdict.UNDECIDED
     told = {"statement": words.statement, "part": words.part, "title": words.title, "chapter": "x"}
+    told |= {"ours": False, "source": ""}
     return told | {"verdict": verdict.value, "supported": supported}
 
 
@@ -71,7 +72,7 @@ def test_the_worst_part_counts():
         ((Verdict.ASSUMPTION, Verdict.STATED), State.ASSUMPTION),
         ((Verdict.STATED, Verdict.MISPRINT), State.STATED),
     ):
-        same = [Finding(report(EVERY[0], verdict), ("x",), True) for verdict in parts]
+        same = [account([report(EVERY[0], verdict)]).findings[0] for verdict in parts]
         assert nodes._state(FOUND["2.1"], same) is whole
 
 
