@@ -4,16 +4,14 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from datetime import datetime, timezone
 from typing import Any
 
 from attngeo.book import cache
 from attngeo.book.cache import Kept
-from attngeo.book.execution import BUILDING, ChapterFailed, Execution, Kernels, execute
+from attngeo.book.execution import BUILDING, ChapterFailed, Kernels, execute
 from attngeo.book.notebooks import Book, Chapter, current_profile, find_book
 from attngeo.display import METADATA_KEY
 from attngeo.errors import AttngeoError
-from attngeo.files import provenance
 
 
 def update(
@@ -43,8 +41,7 @@ def update(
         keys = {c.name: cache.key(c, book.values(c, profile), book, reported) for c in these}
         kept |= {c.name: run for c in these if (run := cache.load(book, profile, c, keys[c.name]))}
         for chapter, run in _run(book, profile, [c for c in these if c.name not in kept], tell):
-            record = _record(book, profile, chapter, run, book.values(chapter, profile)) | {"key": keys[chapter.name]}
-            kept[chapter.name] = Kept(run.notebook, record)
+            kept[chapter.name] = Kept(run.notebook, run.record | {"key": keys[chapter.name]})
             cache.store(book, profile, chapter, kept[chapter.name])
     return {c.name: kept[c.name] for c in chapters}
 
@@ -96,21 +93,21 @@ def run_alone(
     if chapter.comes_last:
         update(book, profile, [c for c in book.chapters() if not c.comes_last])
     given = book.values(chapter, profile) | values
-    run = execute(chapter, given, Kernels(profile, book.root), progress)
+    run, _ = execute(chapter, given, Kernels(profile, book.root), progress)
     if values:
         defaults = {name: chapter.parameters[name].default for name in values}
         changes = (f"`{name} = {value!r}` in place of `{defaults[name]!r}`" for name, value in values.items())
         title, _, text = run.notebook.cells[0].source.partition("\n")
         run.notebook.cells[0].source = f"{title}\n\n*Run again with {', '.join(changes)}.*\n{text}"
-    return Kept(run.notebook, _record(book, profile, chapter, run, given))
+    return run
 
 
 def _run(
     book: Book, profile: str, stale: Sequence[Chapter], tell: Callable[[str], Any]
-) -> Iterator[tuple[Chapter, Execution]]:
+) -> Iterator[tuple[Chapter, Kept]]:
     kernels = Kernels(profile, book.root, many=len(stale) > 2)
 
-    def one(chapter: Chapter) -> Execution:
+    def one(chapter: Chapter) -> tuple[Kept, str]:
         tell(f"{chapter.name}: executing, profile {profile}")
         return execute(chapter, book.values(chapter, profile), kernels)
 
@@ -121,14 +118,14 @@ def _run(
         for future in as_completed(futures):
             chapter = futures[future]
             try:
-                run = future.result()
+                run, stderr = future.result()
             except ChapterFailed as failure:
                 tell(f"{failure}")
                 failures.append(failure)
                 continue
-            tell(f"{chapter.name}: executed in {run.seconds:.1f} s")
-            if run.stderr.strip():
-                tell(f"{chapter.name}: wrote to stderr: {run.stderr.strip().splitlines()[-1]}")
+            tell(f"{chapter.name}: executed in {run.record['seconds']} s")
+            if stderr.strip():
+                tell(f"{chapter.name}: wrote to stderr: {stderr.strip().splitlines()[-1]}")
             yield chapter, run
     except BaseException:
         kernels.kill()
@@ -138,16 +135,3 @@ def _run(
         kernels.close()
     if failures:
         raise failures[0]
-
-
-def _record(book: Book, profile: str, chapter: Chapter, run: Execution, given: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "chapter": chapter.name,
-        "profile": profile,
-        "values": {name: given.get(name, p.default) for name, p in chapter.parameters.items()},
-        "seconds": round(run.seconds, 1),
-        "device": run.device,
-        "executed": datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
-        "commit": provenance.commit(book.root),
-        "versions": provenance.versions(),
-    }

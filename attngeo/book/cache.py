@@ -10,9 +10,8 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import nbformat
 from nbformat import NotebookNode
@@ -26,8 +25,7 @@ PACKAGE = Path(attngeo.__file__).parent
 _ROOM = re.compile(r"\battngeo\.chapters\.(\w+)")
 
 
-@dataclass(frozen=True)
-class Kept:
+class Kept(NamedTuple):
     """An executed chapter and the record of its run."""
 
     notebook: NotebookNode

@@ -6,7 +6,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,11 @@ import nbformat
 from jupyter_client.manager import AsyncKernelManager
 from nbformat import NotebookNode
 
+from attngeo.book.cache import Kept
 from attngeo.book.notebooks import Chapter
 from attngeo.book.warm import WarmProcess
 from attngeo.errors import AttngeoError
+from attngeo.files import provenance
 
 BUILDING = "ATTNGEO_BUILDING"  # set in kernels: what a chapter may read is there already
 _PROBE = "from attngeo.files.provenance import device\nprint(device())"
@@ -33,16 +35,6 @@ class ChapterFailed(AttngeoError):
         self.partial = partial
 
 
-@dataclass(frozen=True)
-class Execution:
-    """An executed chapter, and what it took."""
-
-    notebook: NotebookNode
-    seconds: float
-    device: str
-    stderr: str  # what the cells wrote there; it is kept out of the notebook
-
-
 class Kernels:
     """The kernels of one build: what they find, and a way to end those still running.
 
@@ -53,6 +45,7 @@ class Kernels:
 
     def __init__(self, profile: str, root: Path, many: bool = False) -> None:
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        self.profile, self.root = profile, root
         self.at_a_time = min(2, cores)
         threads = os.environ.get("OMP_NUM_THREADS") or str(max(1, cores // self.at_a_time))
         self.started: list[AsyncKernelManager] = []
@@ -101,7 +94,7 @@ class Kernels:
 
 def execute(
     chapter: Chapter, values: Mapping[str, Any], kernels: Kernels, progress: Mapping[str, Any] | None = None
-) -> Execution:
+) -> tuple[Kept, str]:
     """Execute a chapter with these values (checked already).
 
     Args:
@@ -109,6 +102,9 @@ def execute(
         values: by parameter name; its own defaults hold for the rest.
         kernels: of this build.
         progress: settings of the progress bar (see tqdm); None for no bar.
+
+    Returns:
+        The executed chapter, and what its cells wrote to stderr, which is kept out of the notebook.
 
     Raises:
         ChapterFailed: a cell raised, or the kernel died.
@@ -134,8 +130,17 @@ def execute(
     seconds = time.monotonic() - started
     probe = done.cells.pop()
     stderr = "".join(o.text for c in done.cells for o in c.get("outputs", []) if _is_stderr(o))
-    device = "".join(o.text for o in probe.outputs if o.output_type == "stream").strip()
-    return Execution(clean(done), seconds, device, stderr)
+    record = {
+        "chapter": chapter.name,
+        "profile": kernels.profile,
+        "values": {name: values.get(name, p.default) for name, p in chapter.parameters.items()},
+        "seconds": round(seconds, 1),
+        "device": "".join(o.text for o in probe.outputs if o.output_type == "stream").strip(),
+        "executed": datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
+        "commit": provenance.commit(kernels.root),
+        "versions": provenance.versions(),
+    }
+    return Kept(clean(done), record), stderr
 
 
 def _executed(*notebook: Any, attempts: int = 3, **options: Any) -> NotebookNode:

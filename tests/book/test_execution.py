@@ -35,15 +35,16 @@ def texts(notebook):
 
 
 def test_equal_runs_give_equal_notebooks(tmp_path):
-    first, second = run(tmp_path, SHOWS, n=3), run(tmp_path, SHOWS, n=3)
+    (first, stderr), (second, _) = (run(tmp_path, SHOWS, n=3) for _ in range(2))
     assert nbformat.writes(first.notebook) == nbformat.writes(second.notebook)
     nbformat.validate(first.notebook)
     shown = "".join(texts(first.notebook))
     assert "A line to 3." in str(first.notebook) and "1 smoke" in shown
-    assert "noise" not in shown and "noise" in first.stderr and "more noise" in first.stderr
+    assert "noise" not in shown and "noise" in stderr and "more noise" in stderr
     hidden = [c for c in first.notebook.cells if "injected-parameters" in c.metadata.get("tags", [])]
     assert [c.metadata.tags for c in hidden] == [["injected-parameters", "remove-cell"]] and "n = 3" in hidden[0].source
-    assert first.device and first.seconds > 0 and not any("provenance" in c.source for c in first.notebook.cells)
+    assert first.record["device"] and first.record["values"] == {"n": 3} and first.record["seconds"] > 0
+    assert not any("provenance" in c.source for c in first.notebook.cells)
 
 
 def test_kernels_that_are_forked_give_the_same_notebooks(tmp_path, as_user):

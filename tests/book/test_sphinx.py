@@ -25,19 +25,21 @@ START = chapter(
 )
 MIDDLE = chapter(
     "Middle",
-    "# ```{prf:proposition} Prop. 2.1 of the paper: one\n# :label: prop-2-1\n"
+    "# Of 1 < $W_q^{\\top}$.\n#\n# ```{prf:proposition} Prop. 2.1 of the paper: one\n# :label: prop-2-1\n"
     "#\n# $$\\Wqk = \\Wq \\Wk\\T$$ (eq-one)\n# ```",
     "import pandas as pd\nfrom attngeo.display.interactive import Interactive\n"
     "from attngeo.claims.results import Result, Verdict, exact",
     "from attngeo.display.page import glue, show, table\nfrom attngeo.display.style import CaptionedFigure, new_figure",
-    "show(Result('2.1', '(1)', 'the $W$', Verdict.MISPRINT, (exact('trace', 1, 1),)))\nglue('number', 0.5, '.4f')",
-    "table(pd.DataFrame({'a': [n]}), 'tab-one', f'One `n`, $n = {n}$.')",
+    "show(Result('2.1', '(1)', 'the $W$', Verdict.MISPRINT, (exact('trace', 1, 1),)))\nglue('number', 0.5, '.4f')\n"
+    "print('printed between')\ntable(pd.DataFrame({'a': [n]}), 'tab-one', f'One `n`, $n = {n}$.')",
+    "table(pd.DataFrame({'a': [n]}), 'tab-two', 'Another.', folded='All rows')",
     "figure, axes = new_figure(2, 2)\naxes.plot([0, n])\n"
     "still = CaptionedFigure(figure, 'fig-line', f'Empty, $n = {n}$.', 'An empty panel.')\n"
     "Interactive('dots', {'n': n}, still)",
     "# Here it is {glue:text}`number`.",
+    "print('hidden')",
     parameters="n: int = 1  # number; in [0, 9]",
-)
+).replace("# %%\nprint('hidden')", "# %% tags=[\"remove-cell\"]\nprint('hidden')")
 LAST = chapter(
     "Last",
     "from attngeo.book import reported_checks\nprint([(r['chapter'], r['verdict']) for r in reported_checks()])",
@@ -106,7 +108,8 @@ def test_the_page_has_numbers_captions_descriptions_and_the_run(book):
     assert "(1.1)" in html and 'class="verdict verdict-misprint"' in html
     assert re.search(r"Here it is <[^>]*>0.5000<", html)
     assert "smoke" in html and "<code" in html and ">7<" in html
-    assert "n = 7" in html and "# Parameters" not in html
+    assert "n = 7" in html and "# Parameters" not in html and "hidden" not in words(book, "middle")
+    assert re.search(r"Prop\. 2\.1 of.*printed between.*Table 1\.1 *One n.* All rows Table 1\.2 ", words(book, "middle"))
     assert "[('middle', 'misprint')]" in words(book, "last")
     script = re.compile(r'<script src="\.\./_static/((?:interactives/)?(?:interactive|dots|other)\.js)')
     assert script.findall(page(book, "middle")) == ["interactive.js", "interactives/dots.js"]
@@ -116,7 +119,7 @@ def test_the_page_has_numbers_captions_descriptions_and_the_run(book):
 def test_a_page_hands_out_its_notebook_and_its_source_and_says_what_it_is_about(book):
     html, built = page(book, "middle"), book.root / "book/_build/html"
     assert re.findall(r'<a href="([^"]+)" download>', html) == ["middle.ipynb", "middle.py"]
-    assert '<meta name="description" content="W_qk = W_q W_k"' in html
+    assert '<meta name="description" content="Of 1 &lt; W_q." />' in html
     outputs = [o for c in nbformat.read(built / "notebooks/middle.ipynb", 4).cells for o in c.get("outputs", [])]
     assert any("image/svg+xml" in o.get("data", {}) for o in outputs)
     assert (built / "notebooks/middle.py").read_text() == (book.root / "notebooks/middle.py").read_text()
