@@ -70,18 +70,6 @@ def update(book, profile="smoke", names=("status", "a", "b")):
     return lines
 
 
-def test_chapters_that_show_the_checks_run_after_all_others(book, calls):
-    update(book, names=("status",))
-    names = calls.new()
-    assert sorted(names) == ["a", "b", "status"] and names[-1] == "status"
-
-
-def test_a_second_build_runs_nothing(book, calls):
-    assert {line.partition(":")[0] for line in update(book)} == {"status", "a", "b"}
-    calls.new()
-    assert update(book) == [] and calls.new() == []
-
-
 def test_an_edit_runs_that_chapter_and_the_status_only_if_it_reports_otherwise(book, calls):
     update(book)
     calls.new()

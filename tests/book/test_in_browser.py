@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 import pytest
 from reading_budget import faults
+from selenium.webdriver.common.keys import Keys
 from sphinx.util.inventory import InventoryFile
 
 import attngeo
@@ -185,6 +186,29 @@ def test_a_chapter_asks_no_more_of_a_reader_than_the_budget(built_book):
     over = {p.stem: faults(p.read_text("utf-8")) for p in (built_book / "notebooks").glob("*.html")}
     assert len(over) > 20 and over.keys() >= LISTS
     assert not (more := {page: found for page, found in over.items() if found and page not in LISTS}), more
+
+
+def test_a_long_table_is_searched_and_sorted_by_keyboard(built_book, browser):
+    browser.get((built_book / "notebooks/pretrained_survey_details.html").as_uri())
+    table = browser.find_element("id", "tab-released-results")
+    tools = table.find_element("xpath", "preceding::div[@class='table-tools'][1]")
+
+    def column(number):
+        rows = "Array.from(arguments[0].tBodies[0].rows).filter(row => !row.hidden)"
+        return browser.execute_script(f"return {rows}.map(row => row.cells[{number}].textContent.trim())", table)
+
+    box = tools.find_element("css selector", "input[type=search]")
+    box.send_keys("random-weights llama")
+    assert column(0) == ["Llama-3.2-1B", "Meta-Llama-3-8B"]
+    assert tools.find_element("css selector", "[role=status]").text.startswith("2 of ")
+    box.send_keys(Keys.CONTROL, "a", Keys.DELETE)
+    heading = table.find_elements("css selector", "th")[4]  # s
+    for key, order in (Keys.ENTER, 1), (Keys.SPACE, -1):
+        heading.find_element("css selector", "button").send_keys(key)
+        values = [float(v.replace("\N{MINUS SIGN}", "-")) for v in column(4)]
+        assert values == sorted(values)[::order] and len(values) > 100
+    assert heading.get_attribute("aria-sort") == "descending"
+    assert not browser.find_elements("css selector", "#tab-same-models th button")  # a short one has none
 
 
 def test_links_lead_somewhere(built_book):

@@ -109,7 +109,9 @@ def test_the_page_has_numbers_captions_descriptions_and_the_run(book):
     assert re.search(r"Here it is <[^>]*>0.5000<", html)
     assert "smoke" in html and "<code" in html and ">7<" in html
     assert "n = 7" in html and "# Parameters" not in html and "hidden" not in words(book, "middle")
-    assert re.search(r"Prop\. 2\.1 of.*printed between.*Table 1\.1 *One n.* All rows Table 1\.2 ", words(book, "middle"))
+    assert re.search(
+        r"Prop\. 2\.1 of.*printed between.*Table 1\.1 *One n.* All rows Table 1\.2 ", words(book, "middle")
+    )
     assert "[('middle', 'misprint')]" in words(book, "last")
     script = re.compile(r'<script src="\.\./_static/((?:interactives/)?(?:interactive|dots|other)\.js)')
     assert script.findall(page(book, "middle")) == ["interactive.js", "interactives/dots.js"]
