@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any
 
+from nbformat import NotebookNode
+
 from attngeo.book import cache
-from attngeo.book.cache import Kept
-from attngeo.book.execution import BUILDING, ChapterFailed, Kernels, execute
+from attngeo.book.execution import BUILDING, RECORD, ChapterFailed, Kernels, execute
 from attngeo.book.notebooks import Book, Chapter, current_profile, find_book
 from attngeo.display import METADATA_KEY
 from attngeo.errors import AttngeoError
@@ -16,7 +17,7 @@ from attngeo.errors import AttngeoError
 
 def update(
     book: Book, profile: str, chapters: Sequence[Chapter], tell: Callable[[str], Any] | None = None
-) -> dict[str, Kept]:
+) -> dict[str, NotebookNode]:
     """Execute those of the chapters whose kept run no longer counts.
 
     Args:
@@ -35,23 +36,23 @@ def update(
     tell = tell or (lambda line: sys.stderr.write(f"{line}\n"))
     last = [c for c in chapters if c.comes_last]
     before = {c.name: c for c in [*(book.chapters() if last else []), *chapters] if not c.comes_last}
-    kept: dict[str, Kept] = {}
+    kept: dict[str, NotebookNode] = {}
     for these in (before.values(), last):
         reported = reports({name: kept[name] for name in before}) if these is last else None
         keys = {c.name: cache.key(c, book.values(c, profile), book, reported) for c in these}
         kept |= {c.name: run for c in these if (run := cache.load(book, profile, c, keys[c.name]))}
         for chapter, run in _run(book, profile, [c for c in these if c.name not in kept], tell):
-            kept[chapter.name] = Kept(run.notebook, run.record | {"key": keys[chapter.name]})
-            cache.store(book, profile, chapter, kept[chapter.name])
+            cache.store(book, profile, chapter, run, keys[chapter.name])
+            kept[chapter.name] = run
     return {c.name: kept[c.name] for c in chapters}
 
 
-def reports(kept: dict[str, Kept]) -> list[dict[str, Any]]:
+def reports(kept: dict[str, NotebookNode]) -> list[dict[str, Any]]:
     """The results that executed chapters have shown, each with the chapter's name."""
     return [
         dict(result) | {"chapter": name}
         for name, run in kept.items()
-        for cell in run.notebook.cells
+        for cell in run.cells
         for output in cell.get("outputs", [])
         for result in output.get("metadata", {}).get(METADATA_KEY, {}).get("results", [])
     ]
@@ -83,7 +84,7 @@ def reported_checks() -> list[dict[str, Any]]:
 
 def run_alone(
     book: Book, profile: str, chapter: Chapter, values: dict[str, Any], progress: dict[str, Any] | None
-) -> Kept:
+) -> NotebookNode:
     """Execute one chapter with these values, named below its title, over the profile's; the cache stays as it is.
 
     Raises:
@@ -97,17 +98,17 @@ def run_alone(
     if values:
         defaults = {name: chapter.parameters[name].default for name in values}
         changes = (f"`{name} = {value!r}` in place of `{defaults[name]!r}`" for name, value in values.items())
-        title, _, text = run.notebook.cells[0].source.partition("\n")
-        run.notebook.cells[0].source = f"{title}\n\n*Run again with {', '.join(changes)}.*\n{text}"
+        title, _, text = run.cells[0].source.partition("\n")
+        run.cells[0].source = f"{title}\n\n*Run again with {', '.join(changes)}.*\n{text}"
     return run
 
 
 def _run(
     book: Book, profile: str, stale: Sequence[Chapter], tell: Callable[[str], Any]
-) -> Iterator[tuple[Chapter, Kept]]:
+) -> Iterator[tuple[Chapter, NotebookNode]]:
     kernels = Kernels(profile, book.root, many=len(stale) > 2)
 
-    def one(chapter: Chapter) -> tuple[Kept, str]:
+    def one(chapter: Chapter) -> tuple[NotebookNode, str]:
         tell(f"{chapter.name}: executing, profile {profile}")
         return execute(chapter, book.values(chapter, profile), kernels)
 
@@ -123,7 +124,7 @@ def _run(
                 tell(f"{failure}")
                 failures.append(failure)
                 continue
-            tell(f"{chapter.name}: executed in {run.record['seconds']} s")
+            tell(f"{chapter.name}: executed in {run.metadata[RECORD]['seconds']} s")
             if stderr.strip():
                 tell(f"{chapter.name}: wrote to stderr: {stderr.strip().splitlines()[-1]}")
             yield chapter, run

@@ -11,12 +11,13 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
 
 import attngeo
+from attngeo.book.execution import RECORD
 from attngeo.book.notebooks import Book, Chapter
 from attngeo.files.atomic import write_text
 from attngeo.files.provenance import sha256, versions
@@ -25,15 +26,9 @@ PACKAGE = Path(attngeo.__file__).parent
 _ROOM = re.compile(r"\battngeo\.chapters\.(\w+)")
 
 
-class Kept(NamedTuple):
-    """An executed chapter and the record of its run."""
-
-    notebook: NotebookNode
-    record: dict[str, Any]
-
-    def fingerprint(self) -> str:
-        """Changes whenever the page has to be made again."""
-        return _digest([nbformat.writes(self.notebook), self.record])
+def fingerprint(run: NotebookNode) -> str:
+    """Changes whenever the page of an executed chapter has to be made again."""
+    return _digest(nbformat.writes(run))
 
 
 def key(chapter: Chapter, values: Mapping[str, Any], book: Book, reports: Any = None) -> str:
@@ -53,29 +48,19 @@ def key(chapter: Chapter, values: Mapping[str, Any], book: Book, reports: Any = 
     return _digest([chapter.text, dict(values), versions(), reports, files])
 
 
-def load(book: Book, profile: str, chapter: Chapter, expected: str | None = None) -> Kept | None:
+def load(book: Book, profile: str, chapter: Chapter, expected: str | None = None) -> NotebookNode | None:
     """The kept run if its key is the expected one (None for any key), else None."""
-    notebook, record = _paths(book, profile, chapter)
     try:
-        recorded = json.loads(record.read_text(encoding="utf-8"))
-        if expected in (None, recorded["key"]):
-            return Kept(nbformat.read(notebook, as_version=4), recorded)
-    except (OSError, ValueError, KeyError):  # missing, or cut short by a full disk: as good as none
-        pass
-    return None
+        run = nbformat.read(book.cache / profile / f"{chapter.name}.ipynb", as_version=4)
+        return run if expected in (None, run.metadata[RECORD]["key"]) else None
+    except (OSError, ValueError, KeyError, nbformat.ValidationError):  # missing, or damaged: as good as none
+        return None
 
 
-def store(book: Book, profile: str, chapter: Chapter, kept: Kept) -> None:
-    """Keep a run. The record is written last, so that a notebook without one does not count."""
-    notebook, record = _paths(book, profile, chapter)
-    record.unlink(missing_ok=True)
-    write_text(notebook, nbformat.writes(kept.notebook) + "\n")
-    write_text(record, json.dumps(kept.record, indent=1, ensure_ascii=False) + "\n")
-
-
-def _paths(book: Book, profile: str, chapter: Chapter) -> tuple[Path, Path]:
-    folder = book.cache / profile
-    return folder / f"{chapter.name}.ipynb", folder / f"{chapter.name}.json"
+def store(book: Book, profile: str, chapter: Chapter, run: NotebookNode, key: str) -> None:
+    """Keep a run under its key."""
+    run.metadata[RECORD]["key"] = key
+    write_text(book.cache / profile / f"{chapter.name}.ipynb", nbformat.writes(run) + "\n")
 
 
 def _digest(value: Any) -> str:

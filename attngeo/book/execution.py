@@ -14,12 +14,12 @@ import nbformat
 from jupyter_client.manager import AsyncKernelManager
 from nbformat import NotebookNode
 
-from attngeo.book.cache import Kept
 from attngeo.book.notebooks import Chapter
 from attngeo.book.warm import WarmProcess
 from attngeo.errors import AttngeoError
 from attngeo.files import provenance
 
+RECORD = "attngeo_run"  # of the metadata of an executed notebook: what it was given, where it ran, with which versions
 BUILDING = "ATTNGEO_BUILDING"  # set in kernels: what a chapter may read is there already
 _PROBE = "from attngeo.files.provenance import device\nprint(device())"
 _ADDRESS = re.compile(r"\bat 0x[0-9a-f]+")
@@ -94,7 +94,7 @@ class Kernels:
 
 def execute(
     chapter: Chapter, values: Mapping[str, Any], kernels: Kernels, progress: Mapping[str, Any] | None = None
-) -> tuple[Kept, str]:
+) -> tuple[NotebookNode, str]:
     """Execute a chapter with these values (checked already).
 
     Args:
@@ -104,7 +104,7 @@ def execute(
         progress: settings of the progress bar (see tqdm); None for no bar.
 
     Returns:
-        The executed chapter, and what its cells wrote to stderr, which is kept out of the notebook.
+        The executed chapter with the record of its run, and what its cells wrote to stderr, which is kept out of it.
 
     Raises:
         ChapterFailed: a cell raised, or the kernel died.
@@ -130,7 +130,7 @@ def execute(
     seconds = time.monotonic() - started
     probe = done.cells.pop()
     stderr = "".join(o.text for c in done.cells for o in c.get("outputs", []) if _is_stderr(o))
-    record = {
+    done.metadata[RECORD] = {
         "chapter": chapter.name,
         "profile": kernels.profile,
         "values": {name: values.get(name, p.default) for name, p in chapter.parameters.items()},
@@ -140,7 +140,7 @@ def execute(
         "commit": provenance.commit(kernels.root),
         "versions": provenance.versions(),
     }
-    return Kept(clean(done), record), stderr
+    return clean(done), stderr
 
 
 def _executed(*notebook: Any, attempts: int = 3, **options: Any) -> NotebookNode:

@@ -13,9 +13,8 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 
-from attngeo.book import takeaways
+from attngeo.book import cache, takeaways
 from attngeo.book.build import reports, update
-from attngeo.book.cache import Kept
 from attngeo.book.notebooks import Book, Chapter, current_profile
 from attngeo.book.presentation import present
 from attngeo.errors import AttngeoError
@@ -46,7 +45,7 @@ class _Pages:
 
     def __init__(self) -> None:
         self.chapters: dict[str, Chapter] = {}
-        self.kept: dict[str, Kept] = {}
+        self.kept: dict[str, NotebookNode] = {}
 
     def execute(
         self, app: Sphinx, env: BuildEnvironment, added: set[str], changed: set[str], removed: set[str]
@@ -74,7 +73,7 @@ class _Pages:
             return sorted(env.found_docs)
         mark.parent.mkdir(parents=True, exist_ok=True)
         mark.touch()
-        return [name for name, run in self.kept.items() if env.attngeo_read_from.get(name) != run.fingerprint()]
+        return [name for name, run in self.kept.items() if env.attngeo_read_from.get(name) != cache.fingerprint(run)]
 
     def give(self, app: Sphinx, docname: str, source: list[str]) -> None:
         """On ``source-read``: the executed chapter in place of its text."""
@@ -84,7 +83,7 @@ class _Pages:
             return
         chapter, run = self.chapters[docname], self.kept[docname]
         source[0] = nbformat.writes(present(chapter, run))
-        app.env.attngeo_read_from[docname] = run.fingerprint()
+        app.env.attngeo_read_from[docname] = cache.fingerprint(run)
         for result in reports({chapter.name: run}):
             if not result["supported"]:
                 name = f"{result['statement']} {result['part']}".strip()
@@ -109,8 +108,8 @@ class _Pages:
         context["metatags"] = "".join(tags)
         if doctree is not None and app.builder.name == "html":  # nothing is handed out on paper
             source, run = Path(app.env.doc2path(pagename)), self.kept.get(pagename)
-            notebook, address = run and run.notebook, app.config.attngeo_repository
-            context["body"] += takeaways.hand_out(Path(app.outdir), pagename, source, notebook, address)
+            address = app.config.attngeo_repository
+            context["body"] += takeaways.hand_out(Path(app.outdir), pagename, source, run, address)
 
 
 def _scripts(page: str, raw: str, scripts: list[Any]) -> list[Any]:

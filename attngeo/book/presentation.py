@@ -13,7 +13,7 @@ import nbformat
 import pandas as pd
 from nbformat import NotebookNode
 
-from attngeo.book.cache import Kept
+from attngeo.book.execution import RECORD
 from attngeo.book.notebooks import Chapter
 from attngeo.claims.claim import decoration
 from attngeo.display import METADATA_KEY
@@ -25,9 +25,9 @@ _MARK = re.compile(CODE.format(r"(\w+)"))
 _REMOVED = {"remove-cell", "remove_cell", "remove-output", "remove_output"}
 
 
-def present(chapter: Chapter, kept: Kept) -> NotebookNode:
+def present(chapter: Chapter, run: NotebookNode) -> NotebookNode:
     """The notebook as MyST-NB shall read it."""
-    page = copy.deepcopy(kept.notebook)
+    page = copy.deepcopy(run)
     code = [cell.source for cell in page.cells if cell.cell_type == "code"]
     marks = (i for i, line in enumerate(chapter.text.splitlines()) if line.startswith("# %%"))
     cells, lines = [], [0]
@@ -42,7 +42,7 @@ def present(chapter: Chapter, kept: Kept) -> NotebookNode:
                 piece.source = with_code(piece.source, code)
         cells += pieces
         lines += [line] * len(pieces)
-    page.cells = [*cells, nbformat.v4.new_markdown_cell(run_table(chapter, kept.record))]
+    page.cells = [*cells, nbformat.v4.new_markdown_cell(run_table(chapter, run.metadata[RECORD]))]
     for i, cell in enumerate(page.cells):
         cell.id = f"cell-{i}"
     page.metadata = nbformat.from_dict({k: page.metadata[k] for k in ("kernelspec", "language_info")})

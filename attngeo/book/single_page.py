@@ -7,7 +7,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from urllib.parse import unquote, urljoin
 
-from attngeo.book.cache import Kept
+from nbformat import NotebookNode
+
 from attngeo.book.notebooks import Book, Chapter
 from attngeo.errors import AttngeoError
 
@@ -28,7 +29,7 @@ class PageError(AttngeoError):
     """A chapter ran, and Sphinx could not make its page."""
 
 
-def single_page(book: Book, chapter: Chapter, run: Kept) -> str:
+def single_page(book: Book, chapter: Chapter, run: NotebookNode) -> str:
     """The chapter's page from this run. Of the other chapters the texts are read alone, for what it refers to.
 
     Links to other pages lead to where the book is published (``html: baseurl`` of its configuration), or are text.

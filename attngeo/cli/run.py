@@ -58,7 +58,7 @@ def _run(book, chapter, profile: str, values: dict, output: Path) -> None:
     import nbformat
 
     from attngeo.book.build import run_alone
-    from attngeo.book.execution import ChapterFailed
+    from attngeo.book.execution import RECORD, ChapterFailed
     from attngeo.book.single_page import single_page
 
     progress = {"desc": chapter.name, "unit": "cell", "file": sys.stderr} if sys.stderr.isatty() else None
@@ -72,9 +72,9 @@ def _run(book, chapter, profile: str, values: dict, output: Path) -> None:
             partial = output.with_name(f"{output.stem}.failed.ipynb")
             write_text(partial, nbformat.writes(failure.partial) + "\n")
             raise ChapterFailed(f"{failure} The notebook up to there is {partial}.") from failure
-        text = single_page(book, chapter, run) if output.suffix == ".html" else nbformat.writes(run.notebook)
+        text = single_page(book, chapter, run) if output.suffix == ".html" else nbformat.writes(run)
         temporary.write_text(f"{text}\n", encoding="utf-8")
-    say(f"{output} written after {time.monotonic() - started:.0f} s on {run.record['device']}")
+    say(f"{output} written after {time.monotonic() - started:.0f} s on {run.metadata[RECORD]['device']}")
 
 
 def _description(chapter) -> str:

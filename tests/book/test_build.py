@@ -9,8 +9,7 @@ from tiny_book import chapter, tiny_book
 
 import attngeo.book
 from attngeo.book import build
-from attngeo.book.cache import Kept
-from attngeo.book.execution import ChapterFailed
+from attngeo.book.execution import RECORD, ChapterFailed
 from attngeo.claims.results import Result, Verdict, exact
 from attngeo.errors import AttngeoError
 
@@ -33,8 +32,8 @@ class Calls:
             data={"text/markdown": "shown"},
             metadata={"attngeo": {"results": [json.loads(json.dumps(result.to_dict()), parse_constant=str)]}},
         )
-        notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("show()", outputs=[output])])
-        return Kept(notebook, {"values": values, "seconds": 0.1}), ""
+        cell, record = nbformat.v4.new_code_cell("show()", outputs=[output]), {"values": values, "seconds": 0.1}
+        return nbformat.v4.new_notebook(cells=[cell], metadata={RECORD: record}), ""
 
     def new(self):
         """The names since the last call."""
@@ -88,7 +87,7 @@ def test_each_profile_has_its_own_runs(book, calls):
     (book.root / "notebooks" / "profiles" / "gpu.yml").write_text("b: {n: 5}")
     update(book, "gpu")
     assert sorted(calls.new()) == ["a", "b", "status"]
-    assert json.loads((book.cache / "gpu" / "b.json").read_text())["values"] == {"n": 5}
+    assert nbformat.read(book.cache / "gpu" / "b.ipynb", 4).metadata[RECORD]["values"] == {"n": 5}
     update(book)
     assert calls.new() == []
 

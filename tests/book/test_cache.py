@@ -4,7 +4,7 @@ import pytest
 from tiny_book import chapter, tiny_book
 
 from attngeo.book import cache
-from attngeo.book.cache import Kept
+from attngeo.book.execution import RECORD
 from attngeo.book.notebooks import Chapter
 from attngeo.errors import ParameterError
 
@@ -54,11 +54,13 @@ def test_a_key_follows_values_reports_and_versions(book, monkeypatch):
 
 def test_a_kept_run_comes_back_while_its_key_is_the_same_and_its_record_whole(book):
     alone = book.chapter("alone")
-    cache.store(book, "cpu", alone, Kept(alone.notebook(), {"key": "k"}))
-    assert cache.load(book, "cpu", alone, "k").record == cache.load(book, "cpu", alone).record == {"key": "k"}
+    run = alone.notebook()
+    run.metadata[RECORD] = {"seconds": 1}
+    cache.store(book, "cpu", alone, run, "k")
+    assert cache.load(book, "cpu", alone, "k") == cache.load(book, "cpu", alone) == run
     assert cache.load(book, "cpu", alone, "other") is None and cache.load(book, "smoke", alone, "k") is None
     for damage in ("", "{", "{}"):
-        (book.cache / "cpu" / "alone.json").write_text(damage)
+        (book.cache / "cpu" / "alone.ipynb").write_text(damage)
         assert cache.load(book, "cpu", alone, "k") is None
 
 

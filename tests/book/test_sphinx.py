@@ -75,8 +75,8 @@ def build(book, *options):
 
 
 def kept(book):
-    """When the record of each chapter's run was written, under the profile of the builds here."""
-    return {path.stem: path.stat().st_mtime_ns for path in (book.cache / "smoke").glob("*.json")}
+    """When each chapter's run was written, under the profile of the builds here."""
+    return {path.stem: path.stat().st_mtime_ns for path in (book.cache / "smoke").glob("*.ipynb")}
 
 
 def page(book, name):
