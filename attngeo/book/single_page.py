@@ -53,10 +53,10 @@ def single_page(book: Book, chapter: Chapter, run: NotebookNode) -> str:
         page = html / "notebooks" / f"{chapter.name}.html"
         if failed or not page.is_file():
             raise PageError(f"Chapter {chapter.name} ran, but its page could not be made; an .ipynb can.")
-        return _inlined(page, html)
+        return _inlined(page)
 
 
-def _inlined(page: Path, root: Path) -> str:
+def _inlined(page: Path) -> str:
     from bs4 import BeautifulSoup
 
     soup = BeautifulSoup(page.read_text(encoding="utf-8"), "html.parser")
@@ -80,18 +80,13 @@ def _inlined(page: Path, root: Path) -> str:
             script.string = path.read_text(encoding="utf-8").replace("</script", "<\\/script")
             if late:
                 soup.body.append(script.extract())
-    for image in soup.find_all(["img", "source"]):
-        address = "src" if image.name == "img" else "srcset"
-        image[address] = _data(_file(page, image[address]))
-    for link in soup.find_all("a", href=True):
-        if link.has_attr("download"):
-            path = _file(page, link["href"])
-            link["href"], link["download"] = _data(path), path.name
-        elif not re.match(r"#|[a-z]+:", link["href"]):
-            if published:
-                link["href"] = urljoin(published["href"], link["href"])
-            else:
-                link.name, link.attrs = "span", {"title": "on another page of the book"}
+    for image in soup.find_all("img"):
+        image["src"] = _data(_file(page, image["src"]))
+    for link in soup.find_all("a", href=re.compile(r"^(?!#|[a-z]+:)")):
+        if published:
+            link["href"] = urljoin(published["href"], link["href"])
+        else:
+            link.name, link.attrs = "span", {"title": "on another page of the book"}
     soup.head.append(BeautifulSoup("<style>.bd-main { margin: auto; max-width: 70rem }</style>", "html.parser"))
     policy = soup.new_tag("meta", attrs={"http-equiv": "Content-Security-Policy", "content": POLICY})
     soup.find("meta", charset=True).insert_after(policy)

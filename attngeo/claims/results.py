@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple, SupportsFloat
 import numpy as np
 
 from attngeo.errors import AttngeoError
+from attngeo.runs.estimates import Estimate
 
 Relation = Literal["=", "≠", "<", ">"]
 
@@ -48,14 +49,6 @@ class Standing(str, Enum):
     TOLD = "too small or short"  # measured on models smaller than those spoken of, or trained on less
 
 
-class Interval(NamedTuple):
-    """A value and the ends of its interval."""
-
-    value: float
-    low: float
-    high: float
-
-
 @dataclass(frozen=True)
 class Comparison:
     """One number set beside another: ``measured relation expected``, within a tolerance.
@@ -72,7 +65,7 @@ class Comparison:
     tolerance: float = 0.0
     standard_error: float | None = None
     paper: str | None = None  # what the paper has for it, "> 3" or "" for nothing; None where the verdict tells
-    interval: Interval | None = None  # of which `measured` is an end
+    interval: Estimate | None = None  # of which `measured` is an end
     claim: Claim | None = None  # the same as a number; a result's comparisons without one are ours alone
     decides: bool = True  # whether what was measured is large enough for the claim
 

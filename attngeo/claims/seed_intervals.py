@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from attngeo.claims import published
-from attngeo.claims.results import Claim, Comparison, Interval, compare
+from attngeo.claims.results import Claim, Comparison, compare
 from attngeo.runs.estimates import NO_DIFFERENCE, TOO_FEW, Estimate
 from attngeo.runs.numbers_in_words import as_millions, as_score, with_interval
 
@@ -79,9 +79,9 @@ class Case:
 
     def ends(self, lies: str) -> tuple[Comparison, ...]:
         """The end that excludes 0, of an interval that ``lies`` "below" or "above" it; both of one "around" it."""
-        value, low, high = self.estimate.value, self.estimate.low, self.estimate.high
+        low, high = self.estimate.low, self.estimate.high
         ends = {"below": ((high, "<"),), "above": ((low, ">"),), "around": ((low, "<"), (high, ">"))}[lies]
-        about = {"interval": Interval(value, low, high), "claim": Claim(">" if self.sign > 0 else "<", 0.0)}
+        about = {"interval": self.estimate, "claim": Claim(">" if self.sign > 0 else "<", 0.0)}
         return tuple(replace(compare(self.quantity, end, relation), **about) for end, relation in ends)
 
     @property

@@ -125,7 +125,7 @@ def _number(relation: str, value: float) -> str:
 
 def _measured(c: Comparison) -> str:
     if c.interval:
-        return within(*c.interval)
+        return within(c.interval.value, c.interval.low, c.interval.high)
     if c.standard_error is not None:
         return with_error(c.measured, c.standard_error)
     tolerance = max(ROUNDING, ROUNDING * abs(c.expected))

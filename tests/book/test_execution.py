@@ -1,8 +1,6 @@
 """One chapter through a real kernel."""
 
 import re
-import signal
-import subprocess
 from contextlib import nullcontext
 
 import nbformat
@@ -11,7 +9,6 @@ import pytest
 from tiny_book import chapter, tiny_book
 
 from attngeo.book.execution import RECORD, ChapterFailed, Kernels, execute
-from attngeo.book.warm import Forked
 
 SHOWS = chapter(
     "Shows",
@@ -48,17 +45,6 @@ def test_equal_runs_give_equal_notebooks(tmp_path):
     assert not any("provenance" in c.source for c in first.cells)
 
 
-def test_kernels_that_are_forked_give_the_same_notebooks(tmp_path, as_user):
-    text = SHOWS + "\n# %%\nprint(sys.path, os.getcwd(), __name__)\n"
-    book = tiny_book(tmp_path, a=text, dies=chapter("Dies", "import os\nos._exit(1)"))
-    kernels = Kernels("smoke", book.root, many=True)
-    with pytest.raises(ChapterFailed, match=r"\bdies\b[^\n]*\.$"):
-        execute(book.chapter("dies"), {}, kernels)
-    forked, _ = execute(book.chapter("a"), {"n": 3}, kernels)
-    kernels.close()
-    assert forked.cells == run(tmp_path, text, n=3)[0].cells
-
-
 def test_a_failing_cell_is_named_and_what_came_before_it_kept(tmp_path, as_user):
     text = chapter("Fails", "x = 6 * 7\nx", "# then\nraise ValueError('no such thing.')", "print('never')")
     text = text.replace("# %% [markdown]\n# then\n", "# %%\n# then\n")
@@ -92,13 +78,3 @@ def test_a_kernel_that_ends_before_it_begins_is_started_again(tmp_path, monkeypa
     with nullcontext() if times < expected else pytest.raises(ChapterFailed, match=r"\ba\b.*Kernel died"):
         run(tmp_path, chapter("Alone", "x = 1"))
     assert len(calls) == expected
-
-
-def test_a_forked_kernel_takes_the_signals_of_a_process():
-    """Without them a kernel outlives a build that is stopped."""
-    with subprocess.Popen(["sleep", "60"]) as child:
-        kernel = Forked(child.pid)
-        assert kernel.poll() is None
-        kernel.terminate()
-        assert child.wait(10) == -signal.SIGTERM and kernel.poll() == 0
-        kernel.kill()  # of one that has ended: nothing

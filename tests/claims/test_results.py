@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from attngeo.claims.results import Claim, Interval, Result, Standing, Verdict, compare, exact, monte_carlo
+from attngeo.claims.results import Claim, Result, Standing, Verdict, compare, exact, monte_carlo
+from attngeo.runs.estimates import Estimate
 
 
 def test_a_relation_holds_beyond_or_within_its_tolerance_and_never_for_what_is_no_number():
@@ -56,7 +57,7 @@ def test_an_interval_decides_a_claimed_sign_only_as_a_whole():
         ((-0.3, -0.1), Standing.CONTRADICTS, Standing.AGREES),
         ((-0.1, 0.3), Standing.UNDECIDED, Standing.UNDECIDED),
     ]:
-        drawn = replace(compare("q", ends[0], "<"), interval=Interval(0.1, *ends))
+        drawn = replace(compare("q", ends[0], "<"), interval=Estimate(0.1, *ends))
         assert replace(drawn, claim=Claim(">", 0.0)).standing is above
         assert replace(drawn, claim=Claim("<", 0.0)).standing is below
 

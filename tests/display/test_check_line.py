@@ -3,8 +3,9 @@
 import re
 from dataclasses import replace
 
-from attngeo.claims.results import Claim, Interval, Result, Standing, Verdict, compare, exact, monte_carlo
+from attngeo.claims.results import Claim, Result, Standing, Verdict, compare, exact, monte_carlo
 from attngeo.display.check_line import MEANINGS, badge, check_line, legend, rows
+from attngeo.runs.estimates import Estimate
 
 SAMPLES = [0.6, 0.7, 0.71]
 
@@ -65,7 +66,7 @@ def test_identities_up_to_rounding_are_one_row_and_name_the_largest_error():
 
 
 def test_both_ends_of_an_interval_are_one_row():
-    interval = Interval(0.1, -0.1, 0.3)
+    interval = Estimate(0.1, -0.1, 0.3)
     ends = [
         replace(compare("gap", x, r), interval=interval, claim=Claim(">", 0.0)) for x, r in ((-0.1, "<"), (0.3, ">"))
     ]
@@ -74,7 +75,7 @@ def test_both_ends_of_an_interval_are_one_row():
 
 
 def test_what_was_measured_on_too_small_a_model_is_told_and_does_not_head_the_check():
-    against = replace(claimed(compare("least", 0.04, ">"), "<", 0), interval=Interval(0.05, 0.04, 0.06))
+    against = replace(claimed(compare("least", 0.04, ">"), "<", 0), interval=Estimate(0.05, 0.04, 0.06))
     told, decisive = replace(against, decides=False), claimed(compare("released", -0.5, "<"), "<", 0)
     assert "paper < 0" in summary(check_line(result(against, decisive, verdict=Verdict.HOLDS)))
     line = check_line(result(told, decisive, verdict=Verdict.HOLDS))

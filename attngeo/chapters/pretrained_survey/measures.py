@@ -13,8 +13,9 @@ from attngeo.bilinear.null_laws import Z95, directionality_null, symmetry_null
 from attngeo.bilinear.random_matrices import directionality_sd
 from attngeo.bilinear.rows import SCORES
 from attngeo.bilinear.scores import GAMMA, SUM, Convention
-from attngeo.claims.results import Claim, Comparison, Interval, Relation, compare, exact
+from attngeo.claims.results import Claim, Comparison, Relation, compare, exact
 from attngeo.files.checkout import data
+from attngeo.runs.estimates import Estimate
 from attngeo.survey.families import TOLD_BY, Compared, Separation, compared, distinct, separation, with_kinds
 from attngeo.survey.measured import layer_medians, named, read_quantised, read_records
 from attngeo.survey.released_results import released_results
@@ -81,7 +82,7 @@ def end_against_half(
     words = f"AUC {found.auc:.3f} of {score}, {models} ({found.n_first} encoders, {found.n_second} decoders){more}"
     low, high = (found.family_low, found.family_high) if end.startswith("family") else (found.low, found.high)
     compared = compare(words, getattr(found, end), relation, 0.5)
-    return replace(compared, interval=Interval(found.auc, low, high), claim=Claim(">", 0.5))
+    return replace(compared, interval=Estimate(found.auc, low, high), claim=Claim(">", 0.5))
 
 
 def both_ends(found: Separation, score: str, models: str) -> tuple[Comparison, Comparison]:
