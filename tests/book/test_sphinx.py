@@ -1,4 +1,4 @@
-"""A tiny book through `jupyter-book build book`, with the configuration of the real one. The tests run in order."""
+"""A tiny book, and a chapter of it run again, with the configuration of the real one. The tests run in order."""
 
 import hashlib
 import os
@@ -34,15 +34,19 @@ MIDDLE = chapter(
     "print('printed between')\ntable(pd.DataFrame({'a': [n]}), 'tab-one', f'One `n`, $n = {n}$.')",
     "table(pd.DataFrame({'a': [n]}), 'tab-two', 'Another.', folded='All rows')",
     "figure, axes = new_figure(2, 2)\naxes.plot([0, n])\n"
-    "still = CaptionedFigure(figure, 'fig-line', f'Empty, $n = {n}$.', 'An empty panel.')\n"
+    "still = CaptionedFigure(figure, 'fig-line', f'A line to {n}.', 'A line.')\n"
     "Interactive('dots', {'n': n}, still)",
-    "# Here it is {glue:text}`number`.",
+    "# By {prf:ref}`lem-far`, [elsewhere](start.py), {eq}`eq-one` and {numref}`fig-line`, not {numref}`tab-far`,\n"
+    "# it is {glue:text}`number`.",
     "print('hidden')",
     parameters="n: int = 1  # number; in [0, 9]",
 ).replace("# %%\nprint('hidden')", "# %% tags=[\"remove-cell\"]\nprint('hidden')")
 LAST = chapter(
     "Last",
-    "from attngeo.book import reported_checks\nprint([(r['chapter'], r['verdict']) for r in reported_checks()])",
+    "# ```{prf:lemma} far away\n# :label: lem-far\n#\n# There.\n# ```\n#\n# {glue:text}`known`",
+    "import pandas as pd\nfrom attngeo.book import reported_checks\nfrom attngeo.display.page import glue, table",
+    "glue('known', 1)\ntable(pd.DataFrame({'a': [1]}), 'tab-far', 'Far.')",
+    "print([(r['chapter'], r['verdict']) for r in reported_checks()])",
     attngeo="{after: all, reads: []}",
 )
 
@@ -51,12 +55,9 @@ LAST = chapter(
 def book(tmp_path_factory):
     root = tmp_path_factory.mktemp("book")
     shutil.copytree(ROOT / "attngeo", root / "attngeo")  # a package that the tests may edit
-    scripts = root / "book" / "_static" / "interactives"
-    scripts.mkdir(parents=True)
+    scripts = shutil.copytree(ROOT / "book" / "_static", root / "book" / "_static") / "interactives"
     (scripts / "dots.js").write_text("attngeo.interactive('dots', (stage, data) => stage.append(data.n));")
     (scripts / "other.js").write_text("")
-    for name in ("interactive.js", "print.css"):
-        shutil.copy(ROOT / "book" / "_static" / name, scripts.parent)
     return tiny_book(root, {"smoke": "middle: {n: 7}"}, start=START, middle=MIDDLE, last=LAST)
 
 
@@ -103,10 +104,10 @@ def test_a_cold_build_executes_all_and_is_free_of_warnings(book):
 
 def test_the_page_has_numbers_captions_descriptions_and_the_run(book):
     html = page(book, "middle")
-    assert 'alt="An empty panel."' in html and "dark-light" in html
+    assert 'alt="A line."' in html and "dark-light" in html
     assert len(re.findall(r'caption-number">\w+\.? 1\.1 *</span>', html)) == 3  # proposition, figure and table
     assert "(1.1)" in html and 'class="verdict verdict-misprint"' in html
-    assert re.search(r"Here it is <[^>]*>0.5000<", html)
+    assert re.search(r"it is <[^>]*>0.5000<", html)
     assert "smoke" in html and "<code" in html and ">7<" in html
     assert "n = 7" in html and "# Parameters" not in html and "hidden" not in words(book, "middle")
     assert re.search(
@@ -130,6 +131,57 @@ def test_a_page_hands_out_its_notebook_and_its_source_and_says_what_it_is_about(
 
 def test_another_page_cites_it(book):
     assert "It is in Fig. 1.1, Table 1.1, (1.1) and Proposition 1.1." in words(book, "start")
+
+
+@pytest.fixture(scope="module")
+def again(book, tmp_path_factory):
+    """A chapter that is run again as one file."""
+    output = tmp_path_factory.mktemp("here") / "again.html"
+    command = [sys.executable, "-m", "attngeo", "run", "middle", "-p", "n", "7", "-o", output]
+    where = os.environ | {"ATTNGEO_BOOK": str(book.root), "PYTHONPATH": str(book.root)}
+    done = subprocess.run(command, env=where, capture_output=True, text=True)
+    assert done.returncode == 0 and "WARNING" not in done.stderr, done.stderr
+    return output
+
+
+def test_a_page_alone_asks_for_nothing_and_leads_nowhere(again):
+    html = re.sub(r"<(script|style)\b.*?</\1>", "", again.read_text(encoding="utf-8"), flags=re.DOTALL)
+    assert {address[:5] for address in re.findall(r"""<[^>]+\s(?:src|href)=["']([^"']+)""", html)} == {"data:"} | {
+        target for target in re.findall(r'href="(#[^"]{4})', html)
+    }
+    assert [path.name for path in again.parent.iterdir()] == ["again.html"]
+    assert again.stat().st_size < 5e6
+
+
+ALIVE = """
+const done = arguments[0];
+MathJax.startup.promise.then(() => done({
+  text: document.querySelector('article').innerText.replace(/\\s+/g, ' '),
+  failed: document.querySelectorAll('mjx-merror, [data-mjx-error]').length,
+  formulas: [document.querySelectorAll('.math').length, document.querySelectorAll('.math mjx-container').length],
+  stage: document.querySelector('figure#fig-line.ia-live .interactive')?.textContent,
+  image: [...document.images].map(image => image.naturalWidth > 0 && image.alt),
+  folded: document.querySelector('details.check').open,
+  ground: getComputedStyle(document.body).backgroundColor,
+  loaded: performance.getEntriesByType('resource').map(e => e.name.slice(0, 5)).filter(n => n !== 'data:'),
+}));
+"""
+
+
+@pytest.mark.parametrize(("theme", "ground"), [("light", "rgb(255, 255, 255)"), ("dark", "rgb(18, 18, 18)")])
+def test_a_page_alone_follows_the_parameters_and_works(again, browser, theme, ground):
+    wish = {"features": [{"name": "prefers-color-scheme", "value": theme}]}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", wish)
+    browser.get_log("browser")
+    browser.get(again.as_uri())
+    found = browser.execute_async_script(ALIVE)
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+    assert "Run again with n = 7 in place of 1." in found["text"] and "A line to 7." in found["text"]
+    assert "By Lemma 2.1, elsewhere, (1.1) and Fig. 1.1, not a table of the book, it is 0.5000." in found["text"]
+    assert found["formulas"][0] == found["formulas"][1] >= 2 and not found["failed"]
+    assert found["stage"] == "7" and found["image"] == ["A line."] and not found["folded"]
+    assert found["ground"] == ground and not found["loaded"]
+    assert [e["message"] for e in browser.get_log("browser") if e["level"] in ("SEVERE", "WARNING")] == []
 
 
 def test_a_second_build_executes_nothing_and_reads_nothing(book):
