@@ -38,9 +38,9 @@ MIDDLE = chapter(
     "Interactive('dots', {'n': n}, still)",
     "# By {prf:ref}`lem-far`, [elsewhere](start.py), {eq}`eq-one` and {numref}`fig-line`, not {numref}`tab-far`,\n"
     "# it is {glue:text}`number`.",
-    "print('hidden')",
+    "caption = 'A hidden one.'\ntable(pd.DataFrame({'a': [n]}), 'tab-hidden', caption)",
     parameters="n: int = 1  # number; in [0, 9]",
-).replace("# %%\nprint('hidden')", "# %% tags=[\"remove-cell\"]\nprint('hidden')")
+).replace("# %%\ncaption", '# %% tags=["remove-cell"]\ncaption')
 LAST = chapter(
     "Last",
     "# ```{prf:lemma} far away\n# :label: lem-far\n#\n# There.\n# ```\n#\n# {glue:text}`known`",

@@ -301,7 +301,8 @@ def test_a_dead_layer_is_said_and_has_no_scores(attngeo, scored, table, saved, t
     assert "nan" not in (tmp_path / "s.csv").read_text()
     assert parquet.read_table(tmp_path / "s.parquet")["symmetry"].null_count == 5
     for panel in score_figure(rows.to_dict("records")).figure.axes:
-        marks = (panel.lines[-1].get_xydata(), *(marks.get_offsets().filled(np.nan) for marks in panel.collections))
+        of_marks = (np.ma.filled(marks.get_offsets(), np.nan) for marks in panel.collections)
+        marks = (panel.lines[-1].get_xydata(), *of_marks)
         at_layer_1 = [y for points in marks for x, y in points if x == 1]
         assert at_layer_1 and np.isnan(at_layer_1).all()
     one_head = changed(saved, tmp_path / "head", lambda tensors: tensors[KEYS.format(1)][:8].zero_())
