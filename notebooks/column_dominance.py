@@ -76,7 +76,7 @@ LARGE_NORMS = f"norms in the top {100 - 100 * TAIL:g} %, columns less rows"
 def updates_by_assumption(n_tokens: int, n_sequences: int, n_draws: int, d: int, exponent: float, seed: int):
     """Updates (draws, d, d) under each set of assumptions, by its name; ``n_sequences`` sequences add to one update."""
     generator = torch.Generator().manual_seed(seed)
-    uneven, even = torch.diag(power_profile(d, exponent)), torch.eye(d, dtype=torch.float64)
+    uneven, even = power_profile(d, exponent), torch.ones(d, dtype=torch.float64)
     outlying, mask = torch.randn(2, n_draws, d, generator=generator, dtype=torch.float64)
     outlying[:, : max(1, d // 16)] *= 8
     mean = 3.0 * (torch.arange(d) < max(1, d // 16)).double()
@@ -276,7 +276,7 @@ show(variance_of_norms(n_tokens=n_tokens, **profile))
 def autoregressive(kind: Coefficients, d: int, exponent: float, n_draws: int, seed: int, start: float = 0.0) -> Tensor:
     """Updates (draws, d, d) under the theorem's assumptions on a Gaussian W_0, entries ``start`` times as large."""
     generator = torch.Generator().manual_seed(seed)
-    model = UpdateModel(torch.diag(power_profile(d, exponent)), n_tokens=16, n_sequences=4, coefficients=kind)
+    model = UpdateModel(power_profile(d, exponent), n_tokens=16, n_sequences=4, coefficients=kind)
     updates = model.draw(n_draws, generator)
     size = start * float(updates.square().mean().sqrt())
     return updates + size * torch.randn(updates.shape, generator=generator, dtype=torch.float64)

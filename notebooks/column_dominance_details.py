@@ -114,7 +114,7 @@ def spread_between_sides(row_sum: Float[Tensor, " n"], column_sum: Float[Tensor,
 @cache
 def one_sequence(d: int, exponent: float, n_draws: int, seed: int) -> Float[Tensor, "draws d d"]:
     """Autoregressive updates by sequences of tokens of one law that occur once."""
-    model = UpdateModel(torch.diag(power_profile(d, exponent)), n_tokens=16, n_sequences=1)
+    model = UpdateModel(power_profile(d, exponent), n_tokens=16, n_sequences=1)
     return model.draw(n_draws, torch.Generator().manual_seed(seed))
 
 
@@ -975,7 +975,7 @@ show(exact_gradients(exponent=exponent, seed=seed))
 @cache
 def first_tokens(d: int, n_tokens: int, strength: float, n_draws: int, seed: int) -> dict[Law, Tensor]:
     """Updates (draws, d, d) whose sequences begin with one token ``strength`` times as long, by the law of all tokens."""
-    generator, even = torch.Generator().manual_seed(seed), torch.eye(d, dtype=torch.float64)
+    generator, even = torch.Generator().manual_seed(seed), torch.ones(d, dtype=torch.float64)
     updates = {}
     for law in Law:
         first = strength * law.draw(n_draws, d, generator=generator)

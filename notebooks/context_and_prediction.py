@@ -46,7 +46,7 @@ from attngeo.display.style import (
 from attngeo.bilinear.scores import symmetry_score
 from attngeo.claims.claim import Verdict, claim, exact, monte_carlo
 from attngeo.runs.numbers_in_words import number
-from attngeo.gradients.objectives import TRAINED, Objective, context_matrix, every_third, example_pairs
+from attngeo.gradients.objectives import TRAINED, Objective, context_matrix, every_third
 from attngeo.gradients.rank_one import (
     Role,
     gradient_sum,
@@ -162,7 +162,7 @@ def painter(seed: int = 0) -> Interactive:
     drawn = torch.randn(n, n, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
     shown = {}
     for objective in Objective:
-        g, alike = sentence_gradient(objective, seed), example_pairs(objective, n) * (drawn + drawn.T) / 2**0.5
+        g, alike = sentence_gradient(objective, seed), context_matrix(objective, n) * (drawn + drawn.T) / 2**0.5
         matrices = {"x": g.layer.x, "alike": alike, "exact": g.beta[0]}
         masked = every_third(n) & (objective is Objective.MASKED)
         words = [MASK if m else w for w, m in zip(WORDS, masked.tolist(), strict=True)]

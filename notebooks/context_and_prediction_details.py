@@ -40,7 +40,6 @@ from attngeo.gradients.objectives import (
     context_matrix,
     context_sets,
     every_third,
-    example_pairs,
 )
 from attngeo.gradients.rank_one import Role, gradient_sum, rank_one_terms, token_column, token_row, token_update
 from attngeo.gradients.rank_one import relative_error
@@ -104,7 +103,7 @@ def objectives_definition(n_tokens=5, n_vocab=3, seed=0):
     }
     yield exact("largest difference between Eq. S6 and a random joint", (chain_rule(joint) - joint).abs().max())
     for objective, expected in n_pairs.items():
-        c, p = context_sets(example_pairs(objective, n)), context_sets(example_pairs(objective, n).T)
+        c, p = context_sets(context_matrix(objective, n)), context_sets(context_matrix(objective, n).T)
         dual = all((j in c[i]) == (i in p[j]) for i, j in product(range(n), repeat=2))
         yield exact(rf"pairs $(i, j)$ with $j \in C_i$, {objective}", sum(map(len, c)), expected, 0)
         yield exact(rf"$j \in C_i$ if and only if $i \in P_j$, {objective}", dual, 1, 0)
@@ -193,13 +192,13 @@ show(bidirectional_factorisation(seed=seed))
 def attended_is_not_conditioned(n_tokens=9):
     causal, before = (
         attended_matrix(Objective.AUTOREGRESSIVE, n_tokens),
-        example_pairs(Objective.AUTOREGRESSIVE, n_tokens),
+        context_matrix(Objective.AUTOREGRESSIVE, n_tokens),
     )
     yield exact("$A_i = C_{i+1}$ for every $i$, autoregressive", (causal[:-1] == before[1:]).all(), 1, 0)
     for objective in Objective:
         masks = objective is Objective.MASKED
         predicted = every_third(n_tokens) if masks else torch.ones(n_tokens, dtype=torch.bool)
-        sees, c = attended_matrix(objective, n_tokens)[predicted], example_pairs(objective, n_tokens)[predicted]
+        sees, c = attended_matrix(objective, n_tokens)[predicted], context_matrix(objective, n_tokens)[predicted]
         besides = int(predicted.sum()) ** 2 if masks else n_tokens  # every masked position, itself included; or j = i
         yield exact(f"attended pairs outside $C_i$, {objective}", (sees & ~c).sum(), besides, 0, paper="= 0")
         yield exact(f"pairs of $C_i$ that are not attended, {objective}", (c & ~sees).sum(), 0, 0)

@@ -36,7 +36,7 @@ def context_matrix(
     Args:
         objective: one of `Objective`, or its name.
         n_tokens: length of the sequence, N >= 2.
-        masked: which positions are masked, (..., N), for the masked objective alone.
+        masked: which positions are masked, (..., N), for the masked objective alone; `every_third` unless given.
 
     Returns:
         Boolean matrix (..., N, N): row i is C_i, column j is ``P_j = {i : j in C_i}``.
@@ -45,6 +45,7 @@ def context_matrix(
     """
     objective = Objective(objective)
     if objective is Objective.MASKED:
+        masked = every_third(n_tokens) if masked is None else masked
         return masked.unsqueeze(-1) & ~masked.unsqueeze(-2)
     ones = torch.ones(n_tokens, n_tokens, dtype=torch.bool)
     return ones.tril(-1) if objective is Objective.AUTOREGRESSIVE else ~torch.eye(n_tokens, dtype=torch.bool)
@@ -53,12 +54,6 @@ def context_matrix(
 def every_third(n_tokens: int) -> Bool[Tensor, " n"]:
     """Which positions an example masks: every third."""
     return torch.arange(n_tokens) % 3 == 1
-
-
-def example_pairs(objective: Objective | str, n_tokens: int) -> Bool[Tensor, "n n"]:
-    """``[j in C_i]``, with `every_third` position masked where the objective masks any."""
-    masked = every_third(n_tokens) if Objective(objective) is Objective.MASKED else None
-    return context_matrix(objective, n_tokens, masked)
 
 
 def attended_matrix(objective: Objective | str, n_tokens: int) -> Bool[Tensor, "n n"]:

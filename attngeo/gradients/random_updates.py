@@ -81,23 +81,17 @@ def power_profile(d: int, exponent: float) -> Float[Tensor, " d"]:
     return profile / profile.mean()
 
 
-def draw_embeddings(
-    covariance: Covariance, *shape: int, generator: torch.Generator, law: Law = Law.GAUSSIAN
-) -> Float[Tensor, "*shape d"]:
-    """Independent ``x = L z`` with ``L L^T = Sigma`` and z of independent coordinates: mean 0, covariance Sigma."""
-    return law.draw(*shape, covariance.shape[0], generator=generator) @ torch.linalg.cholesky(covariance).T
-
-
 def context_updates(
-    covariance: Covariance, n_tokens: int, n_draws: int, generator: torch.Generator, n_contexts: int = 1
+    variances: Float[Tensor, " d"], n_tokens: int, n_draws: int, generator: torch.Generator, n_contexts: int = 1
 ) -> Updates:
     """``Delta W = sum over contexts (sum_i beta_i x_i) y^T``: the model of Prop. S1.8, rows predicted, columns context.
 
-    x_i are N independent tokens of each context with the covariance, y and beta_i are standard normal and independent
-    of everything else. The transpose is the model of Cor. S1.9.
+    x_i are N independent tokens of each context, whose coordinates are independent and have these variances; y and
+    beta_i are standard normal and independent of everything else. The transpose is the model of Cor. S1.9.
     """
-    d = covariance.shape[0]
-    x = draw_embeddings(covariance, n_draws, n_contexts, n_tokens, generator=generator)
+    d = len(variances)
+    z = torch.randn(n_draws, n_contexts, n_tokens, d, generator=generator, dtype=torch.float64)
+    x = z * variances.sqrt()
     y = torch.randn(n_draws, n_contexts, d, generator=generator, dtype=torch.float64)
     beta = torch.randn(n_draws, n_contexts, n_tokens, generator=generator, dtype=torch.float64)
     return torch.einsum("rci,rcia,rcb->rab", beta, x, y)
@@ -105,19 +99,20 @@ def context_updates(
 
 @cache
 def context_tokens(d: int, n_tokens: int, exponent: float, n_draws: int, seed: int, n_contexts: int = 1) -> Updates:
-    """`context_updates` of d independent coordinates with the variances of `power_profile`."""
+    """`context_updates` of d coordinates with the variances of `power_profile`."""
     generator = torch.Generator().manual_seed(seed)
-    return context_updates(torch.diag(power_profile(d, exponent)), n_tokens, n_draws, generator, n_contexts)
+    return context_updates(power_profile(d, exponent), n_tokens, n_draws, generator, n_contexts)
 
 
 @dataclass(frozen=True, eq=False)
 class UpdateModel:
     """``Delta W = sum over sequences of X^T (B * [j in C_i]) X``: sequences of random tokens under an objective.
 
-    Embeddings are independent between positions and sequences, except for the two special tokens.
+    Embeddings are independent between positions and sequences, except for the two special tokens, and so are their
+    coordinates.
     """
 
-    covariance: Covariance  # of an embedding
+    variances: Float[Tensor, " d"]  # of an embedding's coordinates
     objective: Objective = Objective.AUTOREGRESSIVE
     n_tokens: int = 32
     n_sequences: int = 8  # that add to one update
@@ -131,7 +126,7 @@ class UpdateModel:
     def draw(self, n_draws: int, generator: torch.Generator) -> Updates:
         """Independent updates."""
         shape = (n_draws, self.n_sequences, self.n_tokens)
-        x = draw_embeddings(self.covariance, *shape, generator=generator, law=self.law)
+        x = self.law.draw(*shape, len(self.variances), generator=generator) * self.variances.sqrt()
         if self.mean is not None:
             x = x + self.mean
         if self.first_token is not None:

@@ -135,7 +135,7 @@ def is_recorded(model: Model, folder: Path, gamma: float = GAMMA, quantise: bool
     ``model_type``, if that is given.
     """
     record = _finished(record_folder(model.source, folder))
-    if record is None or record.get("gamma") != gamma or record.get("quantised", False) < quantise:
+    if record is None or record.get("gamma") != gamma or bool(record.get("quantised")) < quantise:
         return False
     if model.model_type and model.model_type != record.get("model_type"):
         return False

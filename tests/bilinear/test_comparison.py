@@ -1,5 +1,6 @@
 import pytest
 import torch
+from random_forms import gaussian
 
 from attngeo import BilinearForm
 from attngeo.bilinear.comparison import compare
@@ -7,10 +8,7 @@ from attngeo.errors import MatrixError
 
 
 def form(heads=4, kv_heads=2, d=12, d_head=3, seed=0, dtype=torch.float64) -> BilinearForm:
-    generator = torch.Generator().manual_seed(seed)
-    wq = torch.randn(heads, d, d_head, generator=generator, dtype=torch.float64)
-    wk = torch.randn(kv_heads, d, d_head, generator=generator, dtype=torch.float64)
-    return BilinearForm(wq.to(dtype), wk.to(dtype))
+    return BilinearForm(gaussian(heads, d, d_head, seed=seed), gaussian(kv_heads, d, d_head, seed=seed + 9)).to(dtype)
 
 
 def dense(a: torch.Tensor, b: torch.Tensor) -> tuple[float, float]:

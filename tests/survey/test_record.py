@@ -116,8 +116,9 @@ def test_a_finished_record_is_known_by_threshold_and_revision(model, tmp_path):
     assert is_recorded(model, tmp_path)
     assert not is_recorded(model, tmp_path, gamma=1.0)
     assert not is_recorded(replace(model, revision="v2"), tmp_path)
-    (folder / "record.json").write_text("{")
-    assert not is_recorded(model, tmp_path)
+    for damaged in ("{", '{"gamma": 2.0, "quantised": null}'):
+        (folder / "record.json").write_text(damaged)
+        assert not is_recorded(model, tmp_path)
 
 
 def test_a_record_of_one_file_tells_its_weights(model, tmp_path):

@@ -53,7 +53,7 @@ def rows_without_their_spread(queries, keys):
 
 def updates(**changed):
     """Updates under the theorem's assumptions but for what is changed."""
-    model = UpdateModel(torch.diag(power_profile(32, 1.0)), n_tokens=16, n_sequences=4, **changed)
+    model = UpdateModel(power_profile(32, 1.0), n_tokens=16, n_sequences=4, **changed)
     return lambda *args, **named: model.draw(300, torch.Generator().manual_seed(0))
 
 
