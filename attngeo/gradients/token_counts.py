@@ -32,11 +32,8 @@ class MarkovChain:
 
     def stationary(self) -> "MarkovChain":
         """The same transitions started from their stationary distribution: every position has the same marginal."""
-        v = self.start.shape[0]
-        equations = torch.cat([self.transition.T - torch.eye(v).to(self.transition), torch.ones(1, v).to(self.start)])
-        right = torch.zeros(v + 1, 1).to(self.start)
-        right[-1] = 1
-        start = torch.linalg.lstsq(equations, right).solution.flatten().clamp_min(0)
+        balance = torch.eye(len(self.start)).to(self.start) - self.transition.T  # times start 0; its sum is 1
+        start = torch.linalg.solve(balance + 1, torch.ones_like(self.start)).clamp_min(0)
         return MarkovChain(start / start.sum(), self.transition)
 
     def marginals(self, n_tokens: int) -> Float[Tensor, "n vocab"]:
@@ -80,10 +77,9 @@ def count_tokens(tokens: Int[Tensor, "samples n"], contexts: Bool[Tensor, "*samp
     """
     occurs = torch.nn.functional.one_hot(tokens, n_vocab).to(torch.float64)  # (samples, N, V)
     pairs = contexts.to(torch.float64)
-    pairs = pairs.expand(len(tokens), *pairs.shape[-2:])
     return Counts(
-        context=torch.einsum("sij,sjv->sv", pairs, occurs),
-        predicted=torch.einsum("sij,siv->sv", pairs, occurs),
+        context=torch.einsum("...ij,...jv->...v", pairs, occurs),
+        predicted=torch.einsum("...ij,...iv->...v", pairs, occurs),
     )
 
 
