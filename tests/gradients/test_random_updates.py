@@ -10,10 +10,7 @@ from attngeo.gradients.random_updates import (
     Coefficients,
     Law,
     UpdateModel,
-    context_updates,
-    coordinates,
     correlated_coefficients,
-    independent_ratio,
     power_profile,
     tail_gap,
     unevenness,
@@ -90,21 +87,6 @@ def test_tails_above_a_quantile():
     update = torch.tensor([[1.0, 2.0], [1.0, 2.0]]).double()  # squared norms of rows 5 and 5, of columns 2 and 8
     assert tail_gap(torch.stack([update, update.T]), 0.7).tolist() == [0.5, -0.5]
     assert unevenness(torch.tensor([[1.0, 3.0], [4.0, 4.0]])).tolist() == [1.25, 1]
-
-
-def test_context_updates_have_rank_one_and_add():
-    for n_contexts in (1, 3):
-        updates = context_updates(torch.arange(1.0, 4.0).double(), 4, 2, generator(), n_contexts=n_contexts)
-        assert torch.linalg.matrix_rank(updates).tolist() == [n_contexts, n_contexts]
-    assert independent_ratio(torch.eye(3), 0) == 1
-
-
-@pytest.mark.parametrize("kurtosis", [2.0, 3.0])
-def test_enumerated_coordinates_have_their_moments(kurtosis):
-    z = coordinates(1, 2, kurtosis)
-    moments = [float(z.mean(z.values[:, 0, 0] ** k)) for k in range(7)]
-    assert moments == pytest.approx([1, 0, 1, 0, kurtosis, 0, kurtosis**2])
-    assert float(z.mean(z.values.prod(-1)[:, 0])) == 0
 
 
 def test_correlated_coefficients():
