@@ -90,9 +90,17 @@ def test_decoders_train(text, tmp_path, objective):
     assert {layer.part for layer in open_checkpoint(tmp_path / "a" / "model")} == {"decoder"}
 
 
-def test_equal_configurations_give_equal_curves_and_other_seeds_do_not(run, text, tmp_path):
-    heard = []
+def test_equal_configurations_give_equal_curves_and_other_seeds_do_not(run, text, tmp_path, monkeypatch):
+    heard, taken, real = [], [], Batches.at
+
+    def at(batches, places, *device):
+        if batches.blocks.seed is not None:  # not the held-out ones
+            taken.extend(places)
+        return real(batches, places, *device)
+
+    monkeypatch.setattr(Batches, "at", at)
     assert_same_curve(run[1], train(small_config(text), tmp_path / "again", listen=heard.append))
+    assert taken == [*range(12 * 8)]  # a step knows its data from its number alone
     assert [row["step"] for row in heard] == list(range(13))
     assert {"loss", "symmetry", "directionality", "tokens", "seconds"} <= set(heard[3])
     other = train(small_config(text, seed=1), tmp_path / "other")
