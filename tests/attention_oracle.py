@@ -35,11 +35,14 @@ ADDED = (
     "rel_pos",
     "rel_embeddings",
     "rel_attn",
+    "emb_rel",
     "position_bias",
     "distance_embedding",
     "pe_k",
+    "bias_u",
+    "bias_v",
+    "rpb",
     "logit_scale",
-    "pos_bias",
     "linear_pos",
 )
 QK_NORMS = ("q_norm", "k_norm", "q_layernorm", "k_layernorm", "query_layernorm", "key_layernorm", "qk_norm")
@@ -284,10 +287,13 @@ class Watched:
             for xs in (*reads, self.written)
         ]
         flat = [[x.transpose(0, 1) for x in xs] for xs in flat] if time_first else flat
-        none, keys = [None] * len(reads[0]), flat[1][0].shape[-2]
-        rows = self.plan.heads * flat[0][0].numel() // flat[0][0].shape[-1]
-        # a softmax may have a sink behind the keys, or be one of other things, as of ConvBERT's kernels
-        attend = [p[..., :keys] for p in self.softmax if p.shape[-1] in (keys, keys + 1) and p[..., 0].numel() == rows]
+        none, attend = [None] * len(reads[0]), []
+        for p in self.softmax:
+            queries, keys = (x[min(len(attend), len(x) - 1)] for x in flat[:2])
+            rows, n = self.plan.heads * queries.numel() // queries.shape[-1], keys.shape[-2]
+            # a softmax may have a sink behind the keys, or be one of other things, as of ConvBERT's kernels
+            if p.shape[-1] in (n, n + 1) and p[..., 0].numel() == rows:
+                attend.append(p[..., :n])
         return list(zip(*flat[:3], flat[3] or none, attend if len(attend) == len(none) else none, strict=True))
 
 
@@ -315,7 +321,8 @@ def recorded_softmax() -> Iterator[None]:
             result = softmax(*args, **kwargs)
             for watched in Watched.running:
                 watched.softmax.append(result)
-            if not Watched.running and result.ndim == 4:
+            over = kwargs.get("dim", args[1] if len(args) > 1 else -1)
+            if not Watched.running and result.ndim == 4 and over in (-1, 3):
                 Watched.unread.append(result)
             return result
 
@@ -344,7 +351,7 @@ def randomise(model: PreTrainedModel) -> None:
                 parameter.zero_()
             elif name.endswith("sinks"):
                 parameter.fill_(-1e4)  # a logit that draws no attention
-            elif parameter.ndim > 1:
+            elif parameter.ndim > 1 and not name.endswith("alpha"):  # of a codec's activation, by which it divides
                 parameter.normal_(0, parameter[0].numel() ** -0.5 if "embed" not in name else 1)
             else:
                 parameter.uniform_(0.5, 1.5)

@@ -1,4 +1,5 @@
 import dataclasses
+import functools
 import itertools
 import json
 from pathlib import Path
@@ -190,7 +191,8 @@ def class_defaults(model_type: str) -> dict:
     """Heads and layers of a model_type by transformers' own class."""
     entries = [entry for entry in ARCHITECTURES[model_type] if isinstance(entry, Attention)]
     config = json.loads(CONFIG_MAPPING[model_type]().to_json_string(use_diff=False))
-    return {key: config[key] for entry in entries for key in (entry.heads, entry.layers) if key}
+    keys = [key for entry in entries for key in (entry.heads, entry.layers) if key]
+    return {key: functools.reduce(dict.get, key.split("."), config) for key in keys}
 
 
 def test_the_declared_defaults_are_those_of_transformers():

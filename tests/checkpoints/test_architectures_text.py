@@ -7,8 +7,8 @@ from small_models import small_model, tokens, two_sequences
 from attngeo.checkpoints.architectures.plans import LayerPlan
 
 ENCODERS = """albert bert bert-generation camembert convbert data2vec-text deberta deberta-v2 distilbert dpr electra
-ernie eurobert layoutlm megatron-bert modernbert mpnet rembert roberta roberta-prelayernorm roc_bert
-splinter tapas visual_bert xlm-roberta xlm-roberta-xl""".split()
+ernie eurobert layoutlm megatron-bert modernbert mpnet openai_privacy_filter rembert roberta roberta-prelayernorm
+roc_bert splinter tapas visual_bert xlm-roberta xlm-roberta-xl""".split()
 DECODERS = """afmoe apertus arcee aria_text biogpt bitnet cohere cohere2 cohere2_moe cosmos3_edge_text ctrl cwm
 ernie4_5 ernie4_5_moe exaone4 exaone_moe falcon falcon_h1 flex_olmo flint gemma gemma3_text glm glm4
 glm4_moe gpt-sw3 gpt2 gpt_bigcode gpt_neox gpt_neox_japanese gpt_oss higgs_audio_v2 hy_v3

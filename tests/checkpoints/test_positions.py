@@ -20,8 +20,9 @@ from attngeo.errors import CheckpointError
 LEFT_OUT = """vit_mae m2m_100 speech_to_text siglip2_vision_model mllama_vision_model clip siglip siglip2 git llava
 gemma3 paligemma idefics3 smolvlm mllama musicgen sam seggpt dpt fsmt""".split()
 # of the types that run by themselves, those whose tables are not resampled to the picture
-ALONE = """altclip_text_model altclip_vision_model eomt granite_docling_vision groupvit_vision_model
-lxmert""".split()
+ALONE = """altclip_text_model altclip_vision_model eomt granite_docling_vision groupvit_vision_model lxmert
+minicpm_ocr_vision molmo2_vision moss_transcribe_diarize_audio patchtst phi4_multimodal_vision pp_formulanet_text
+unlimited_ocr_vision_encoder videomt xclip_vision_model""".split()
 TABLES = {
     name
     for name, entry in ARCHITECTURES.items()

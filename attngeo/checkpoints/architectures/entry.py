@@ -67,7 +67,7 @@ LAYOUTS = {
 # gains of normalisations before an attention, by names that no normalisation behind one has
 NORMS = (
     *("input_layernorm", "ln_1", "ln_attn", "layernorm_before", "layer_norm1", "norm1", "norm_1", "layernorm1"),
-    *("attn_norm", "attention_layernorm", "ln"),
+    *("attn_norm", "attention_layernorm", "ln", "ln1"),
 )
 
 # maps behind an attention, within its module and, for BERT and its kind, beside it
@@ -103,6 +103,8 @@ class Positions(Struct, frozen=True, forbid_unknown_fields=True):
 
 class Attention(Struct, frozen=True, forbid_unknown_fields=True):
     """The attention of one stack of layers.
+
+    A config key with a dot, such as "decoder.num_layers", is one of a config in the model's own.
 
     Args:
         part: "encoder", "decoder" or "cross" (decoder to encoder).

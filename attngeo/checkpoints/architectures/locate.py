@@ -57,9 +57,15 @@ class _Config:
     nested: bool
 
     def get(self, key: str, kind: Any = Count) -> Any:
-        """A value of a kind, or None; where a nested config says nothing, that of its model_type by default."""
-        if key in self.values or not self.nested:
-            return value_of(self.values, key, kind)
+        """A value of a kind, or None; where a nested config says nothing, that of its model_type by default.
+
+        A key such as "encoder.num_layers" is that of a config in this one, unless there is one of that name.
+        """
+        values, (*inside, name) = self.values, key.split(".") if key not in self.values else [key]
+        for inner in inside:
+            values = value_of(values, inner, dict[str, Any]) or {}
+        if name in values or not (self.nested or inside):
+            return value_of(values, name, kind)
         return default_sizes().get(self.model_type, {}).get(key)
 
 
