@@ -4,10 +4,13 @@ import json
 from datetime import datetime, timezone
 
 import pytest
+import torch
 
 from attngeo.files.atomic import write_text
 from attngeo.files.checkout import data, root
 from attngeo.files.provenance import commit, hardware, versions
+
+torch.set_num_threads(1)  # for all of it
 
 
 @pytest.fixture

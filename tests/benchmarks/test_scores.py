@@ -19,15 +19,6 @@ from attngeo.bilinear.moments import Moments, dense_moments, gram_moments, tiled
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    """One thread for all of it."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 def in_turns(rounds: int, **ways: Callable) -> dict[str, list[float]]:
     """Seconds of processor time of each way in each round."""
     seconds: dict[str, list[float]] = {name: [] for name in ways}

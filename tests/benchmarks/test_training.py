@@ -25,21 +25,17 @@ BLOCK, BATCH, STEPS, FILL = 128, 32, 4, 0.72
 ROUNDS = 3  # the two sides take turns
 
 
-# with one thread, the time that this thread had the processor: others on the machine then matter less
-clock_now = time.thread_time if torch.get_num_threads() == 1 else time.perf_counter
-
-
 class StepClock(TrainerCallback):
-    """Seconds of each update, from the first batch to the end of the update."""
+    """Processor seconds of each update, from the first batch to the end of the update."""
 
     def __init__(self):
         self.seconds = []
 
     def on_step_begin(self, args, state, control, **others):
-        self.started = clock_now()
+        self.started = time.thread_time()
 
     def on_step_end(self, args, state, control, **others):
-        self.seconds.append(clock_now() - self.started)
+        self.seconds.append(time.thread_time() - self.started)
 
 
 def configuration(vocab_size, **change):

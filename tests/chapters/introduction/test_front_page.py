@@ -1,8 +1,9 @@
-from importlib import resources
+from pathlib import Path
 
 import yaml
 from notebook_code import result
 
+from attngeo.chapters import introduction
 from attngeo.chapters.introduction import citations
 from attngeo.chapters.introduction.cards import cards
 from attngeo.claims.claim import claims_of
@@ -18,14 +19,10 @@ def reported(statement, part, verdict, holds=True):
 
 def test_the_readme_has_the_claims_of_the_cards_with_the_verdicts_of_their_checks():
     readme = (checkout.root() / "README.md").read_text("utf-8")
-    judged = {}
-    for page in (path.stem for path in (checkout.root() / "notebooks").glob("*.py")):
-        claims = claims_of(page).items()
-        judged |= {(w.statement, w.part): lambda page=page, name=name: result(page, name) for name, w in claims}
-    for card in yaml.safe_load(
-        resources.files("attngeo.chapters.introduction").joinpath("cards.yml").read_text("utf-8")
-    ):
-        verdicts = {words: judged[tuple(of)]().verdict.value for words, of in card["verdicts"].items()}
+    pages = [path.stem for path in (checkout.root() / "notebooks").glob("*.py")]
+    claims = {(w.statement, w.part): (page, name) for page in pages for name, w in claims_of(page).items()}
+    for card in yaml.safe_load(Path(introduction.__file__).with_name("cards.yml").read_text("utf-8")):
+        verdicts = {words: result(*claims[tuple(of)]).verdict.value for words, of in card["verdicts"].items()}
         said = "; ".join(f"{words}: {verdict}" if words else verdict for words, verdict in verdicts.items())
         assert f"| {card['claim']} | {said} |" in readme
 

@@ -23,12 +23,13 @@ def model(request):
     return small_model(request.param)().eval()
 
 
-IDS = {"input_ids": torch.tensor([[3, 1, 4, 1, 5]])}
-MIDDLE = torch.tensor([1, 2, 3])
+def measured(model):
+    ids = {"input_ids": torch.tensor([[3, 1, 4, 1, 5]])}
+    return sentence.measure(model, ids, torch.tensor([1, 2, 3]), ids, Objective.BIDIRECTIONAL)
 
 
 def test_raw_scores_are_of_what_a_model_reads_and_of_its_form(model):
-    found = sentence.measure(model, IDS, MIDDLE, IDS, Objective.BIDIRECTIONAL)
+    found = measured(model)
     assert found.raw.shape == (len(found.symmetry), 3, 3) and found.entries.shape[2] == 2
     dense = next(iter(open_model(model))).form.to(torch.float64).dense().numpy()
     both = np.stack([dense, dense.T], -1).reshape(-1, 2)
@@ -37,13 +38,11 @@ def test_raw_scores_are_of_what_a_model_reads_and_of_its_form(model):
 
 
 def test_scores_that_are_not_those_of_the_form_are_refused(model, monkeypatch):
-    def wrong(model):  # queries of another scale
-        layers = list(open_model(model))
-        return [replace(layer, form=BilinearForm(1.01 * layer.form.wq, layer.form.wk)) for layer in layers]
-
-    monkeypatch.setattr(sentence, "open_model", wrong)
+    layers = list(open_model(model))
+    wrong = [replace(layer, form=BilinearForm(1.01 * layer.form.wq, layer.form.wk)) for layer in layers]
+    monkeypatch.setattr(sentence, "open_model", lambda model: wrong)
     with pytest.raises(CheckpointError, match="do not give the scores"):
-        sentence.measure(model, IDS, MIDDLE, IDS, Objective.BIDIRECTIONAL)
+        measured(model)
 
 
 def test_the_record_has_the_scores_of_the_survey_and_its_packages():
