@@ -124,7 +124,7 @@ def paper():
 @pytest.fixture(scope="session")
 def browser():
     """Chromium that can reach no address: whatever a page needs must lie beside it."""
-    binary = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    binary = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     driver = shutil.which("chromedriver")
     if not (binary and driver):
         if os.environ.get("CI"):
@@ -134,12 +134,10 @@ def browser():
 
     options = webdriver.ChromeOptions()
     options.binary_location = binary
-    of_a_test = (
-        "--headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run --window-size=1280,1600"
-    )
-    offline = "--disable-background-networking --disable-component-update --disable-sync --allow-file-access-from-files"
-    for flag in (*of_a_test.split(), *offline.split(), "--host-resolver-rules=MAP * ~NOTFOUND"):
-        options.add_argument(flag)
+    of_a_test = "headless=new no-sandbox disable-gpu disable-dev-shm-usage window-size=1280,1600"
+    offline = ("disable-background-networking", "allow-file-access-from-files", "host-resolver-rules=MAP * ~NOTFOUND")
+    for flag in (*of_a_test.split(), *offline):
+        options.add_argument(f"--{flag}")
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     chrome = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
     chrome.set_page_load_timeout(180)  # on a busy machine
