@@ -38,13 +38,7 @@ from attngeo.training.corpora.vocabulary import open_vocabulary
 
 TRIED = int(os.environ.get("FUZZ_INPUTS", 0))
 OUTCOMES: dict[str, Counter] = {}
-fuzz = settings(
-    max_examples=TRIED or 25,
-    derandomize=not TRIED,
-    database=None,
-    deadline=None,
-    suppress_health_check=list(HealthCheck),
-)
+fuzz = settings(max_examples=TRIED or 25, derandomize=not TRIED, database=None, suppress_health_check=list(HealthCheck))
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8)
 SCALARS |= st.sampled_from([0, 1, -1, 2**31, 2**63, 2**64, 10**30, 1.0, 4.5, "", "4", "../x", "\ud800", "~nosuchuser"])
@@ -80,12 +74,19 @@ def changed(draw, value):
     return value
 
 
-def damaged(content, changes, cut):
-    """Bytes of which some are others, and the end may be missing."""
-    content = bytearray(content)
+def damage(file, changes, cut):
+    """Make some bytes of a file others, and leave out its end."""
+    content = bytearray(file.read_bytes())
     for place, byte in changes:
         content[int(place * len(content))] = byte
-    return bytes(content[: int(cut * len(content))])
+    file.unlink()  # and not overwritten: what was read before may be mapped
+    file.write_bytes(content[: int(cut * len(content))])
+
+
+def write_json(file, value):
+    """A value, its half characters among them."""
+    file.write_bytes(json.dumps(value).encode("utf-8", "surrogatepass"))
+    return file
 
 
 CUT = st.just(1.0) | st.floats(0, 1)
@@ -131,12 +132,9 @@ def tensors():
     return {n.format(i, q): torch.randn(8, 8) for n in names for i in range(2) for q in ("query", "key")}
 
 
+LAYER = "bert.encoder.layer.0.attention.self."
 HEADER = {
-    f"bert.encoder.layer.0.attention.self.{name}.weight": {
-        "dtype": "F32",
-        "shape": [4, 4],
-        "data_offsets": [64 * i, 64 * i + 64],
-    }
+    f"{LAYER}{name}.weight": {"dtype": "F32", "shape": [4, 4], "data_offsets": [64 * i, 64 * i + 64]}
     for i, name in enumerate(("query", "key", "value"))
 }
 
@@ -160,8 +158,7 @@ def test_headers_of_safetensors(folder, header):
 def test_configs(folder, data):
     if not (folder / "model.safetensors").exists():
         save_file(tensors(), folder / "model.safetensors")
-    config = data.draw(changed(data.draw(st.sampled_from(CONFIGS))))
-    (folder / "config.json").write_bytes(json.dumps(config).encode("utf-8", "surrogatepass"))
+    write_json(folder / "config.json", data.draw(changed(data.draw(st.sampled_from(CONFIGS)))))
     answered("config.json", lambda: list(open_checkpoint(folder)))
 
 
@@ -222,9 +219,7 @@ def test_damaged_files(folder, kind, changes, cut):
     write, name, read = FILES[kind]
     write(folder)
     file = folder / name
-    content = damaged(file.read_bytes(), changes, cut)
-    file.unlink()  # what was read before may be mapped
-    file.write_bytes(content)
+    damage(file, changes, cut)
     answered(kind, lambda: read(folder))
 
 
@@ -247,8 +242,7 @@ def test_plans_and_settings(folder, plan, text):
 @fuzz
 @given(row=changed({"text": "the cat", "other": [1]}))
 def test_rows_of_text(folder, row):
-    file = folder / "rows.jsonl"
-    file.write_bytes(json.dumps(row).encode("utf-8", "surrogatepass"))
+    file = write_json(folder / "rows.jsonl", row)
     answered("rows", lambda: [d.encode() for d in open_corpus(str(file)).documents()])
 
 
@@ -263,8 +257,7 @@ def tokenizer(folder):
 @given(st.data())
 def test_tokenizers(folder, tokenizer, data):
     text, content = tokenizer
-    file = folder / "changed.json"
-    file.write_bytes(json.dumps(data.draw(changed(content))).encode("utf-8", "surrogatepass"))
+    file = write_json(folder / "changed.json", data.draw(changed(content)))
     found = answered("tokenizer", lambda: open_vocabulary(str(file), text))
     ids = answered("tokenizer", lambda: found.encode(["the cat"])) if found else None
     assert not ids or max(max(ids, default=[]), default=0) < found.size
@@ -278,10 +271,7 @@ def test_caches_of_tokens(folder, tokenizer, changes, cut, which):
     first = tokenize(text, vocabulary, folder=folder / "cache")
     expected = [first.train.copy(), first.held_out.copy(), first.documents]
     files = sorted((folder / "cache").glob("*/*"))
-    file = files[which % len(files)]
-    content = damaged(file.read_bytes(), changes, cut)
-    file.unlink()  # and not overwritten: the ids above are mapped
-    file.write_bytes(content)
+    damage(files[which % len(files)], changes, cut)
     again = answered("tokens", lambda: tokenize(text, vocabulary, folder=folder / "cache"))
     assert np.array_equal(again.train, expected[0]) and np.array_equal(again.held_out, expected[1])
     assert again.documents == expected[2]
