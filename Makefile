@@ -1,7 +1,8 @@
 # make book   create .venv, execute the chapters (PROFILE=smoke|cpu|gpu) and build book/_build/html
 # make pdf    build the book, then all of it as book/_build/pdf/attngeo.pdf, printed by Chromium
 # make release  build all of this and the package: dist/attngeo-VERSION-release.zip, with checksums
-# make test   create .venv, run the whole suite, a worker a core; ARGS="-k scores" narrows it, ARGS="-n 0" keeps one process
+# make test   create .venv, run the whole suite, a worker a core, and make lint beside it; ARGS="-k scores" narrows it,
+#             ARGS="-n 0" keeps one process
 # make lint   style, types, and the contract of the rooms: who may import whom
 # make lock   requirements.lock anew, every package by its hash, from pyproject.toml and the versions in constraints.txt
 # make audit  what is known against the packages in requirements.lock, and against the workflows (asks the network)
@@ -33,7 +34,7 @@ endif
 # Each worker and each page's kernel imports the same packages: compiled once, not every time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: book pdf release test lint lock audit mutants benchmarks clean fuzz drills
+.PHONY: book pdf release test suite lint lock audit mutants benchmarks clean fuzz drills
 
 book: $(VENV)/.book
 	ATTNGEO_PROFILE=$(PROFILE) $(BIN)/jupyter-book build book
@@ -59,7 +60,10 @@ release: pdf
 	find $(RELEASE) -exec touch -h -d 1980-01-01 {} +  # the same files make the same archive
 	cd dist && ../$(BIN)/python -m zipfile -c $(notdir $(RELEASE))-release.zip $(notdir $(RELEASE))
 
-test: $(VENV)/.test lint
+test: $(VENV)/.test
+	@$(MAKE) --jobs=2 suite lint  # mypy takes half a minute of one core
+
+suite: $(VENV)/.test
 	$(BIN)/python -m pytest -n logical --dist loadfile $(ARGS)
 
 lint: $(VENV)/.test
