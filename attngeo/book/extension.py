@@ -1,8 +1,6 @@
 """Sphinx extension: executes what is stale before anything is read, and gives MyST-NB executed chapters to read."""
 
-import html
 import re
-import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +26,6 @@ POLICY = (
 )
 UNWRITTEN = ".unwritten"  # lies beside the pages while they are written
 SHARED_SCRIPT = "_static/interactive.js"
-DESCRIPTION = 200  # characters of what a link to a page shows
 ELSEWHERE = {"fig": "a figure of the book", "tab": "a table of the book"}
 _GLUE = re.compile(r"\{glue:\w+\}`[^`]*`")
 
@@ -102,14 +99,13 @@ class _Pages:
         context["script_files"] = _scripts(pagename, raw, context["script_files"])
         opening = next(doctree.findall(nodes.paragraph), None) if doctree else None
         if opening is not None:
-            words = re.sub(r"\\(?:top|T)\b|[\\{}^$]", "", " ".join(opening.astext().split()))
-            words = textwrap.shorten(words, DESCRIPTION, placeholder=" ...")
-            tags.append(f'<meta name="description" content="{html.escape(words)}" />')
+            tags.append(takeaways.card(pagename, context["title"], opening.astext(), app.config.html_baseurl or ""))
         context["metatags"] = "".join(tags)
         if doctree is not None and app.builder.name == "html":  # nothing is handed out on paper
             source, run = Path(app.env.doc2path(pagename)), self.kept.get(pagename)
-            address = app.config.attngeo_repository
-            context["body"] += takeaways.hand_out(Path(app.outdir), pagename, source, run, address)
+            folder, address = Path(app.outdir), app.config.attngeo_repository
+            context["body"] = takeaways.for_phones(folder, context["body"], run) if run else context["body"]
+            context["body"] += takeaways.hand_out(folder, pagename, source, run, address)
 
 
 def _scripts(page: str, raw: str, scripts: list[Any]) -> list[Any]:

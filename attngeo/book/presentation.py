@@ -16,7 +16,7 @@ from nbformat import NotebookNode
 from attngeo.book.execution import RECORD
 from attngeo.book.notebooks import Chapter
 from attngeo.claims.claim import decoration
-from attngeo.display import METADATA_KEY
+from attngeo.display import METADATA_KEY, NARROW_SVG
 from attngeo.display.check_line import CODE
 from attngeo.display.interactive import container
 from attngeo.display.tables import markdown_table
@@ -87,6 +87,7 @@ def _pieces(cell: NotebookNode) -> list[NotebookNode]:
     for output in outputs:
         ours = output.get("metadata", {}).get(METADATA_KEY, {})
         if "figure" in ours:
+            output.data.pop(NARROW_SVG, None)  # `attngeo.book.takeaways` puts it beside the page
             pieces.append(_figure(output, **ours["figure"]))
             if "interactive" in ours:
                 html = container(**ours["interactive"], figure=ours["figure"]["name"])

@@ -1,6 +1,8 @@
 """House style: sizes, colours, and the figure that carries its caption and alternative text."""
 
 import io
+import pickle
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,8 +13,9 @@ import numpy as np
 from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.gridspec import GridSpec
 
-from attngeo.display import METADATA_KEY
+from attngeo.display import METADATA_KEY, NARROW_SVG
 from attngeo.display.typeset import typeset
 from attngeo.errors import ParameterError
 from attngeo.files.atomic import atomic_path
@@ -26,6 +29,10 @@ PALETTE = (ENCODER, DECODER, CROSS, "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 PART_COLOURS = {"encoder": ENCODER, "decoder": DECODER, "cross": CROSS}
 DIVERGING = "RdBu_r"  # signed values, white at zero: give vmin = -vmax
 ALT_WORDS = 60
+NARROW = 3.4  # inches, the width of a figure on a phone at its own size
+LETTERS = 38  # of a line of its labels
+LINE = 0.17  # inches, its height
+TICK_LETTERS = 15  # of a line of words beside its panel
 SEQUENTIAL = "cividis"  # values of one sign
 
 _STYLE = mpl.rc_params_from_file(Path(__file__).with_name("house.mplstyle"), use_default_template=False)
@@ -56,6 +63,46 @@ def new_figure(
     with house_style():
         figure = Figure(figsize=(width, height))
         return figure, figure.subplots(rows, columns, **options)
+
+
+def one_column(figure: Figure) -> Figure:
+    """A copy for narrow screens, its panels one below the other and as high as before."""
+    copy = pickle.loads(pickle.dumps(figure))  # it cannot be copied otherwise
+    panels = {axes: axes.get_subplotspec() for axes in copy.axes if axes.get_subplotspec() is not None}
+    places = {axes: (spec.rowspan.start, spec.colspan.start) for axes, spec in panels.items()}  # row, column
+    grid = next(iter(panels.values())).get_gridspec()
+    share, heights = copy.get_figheight() / sum(grid.get_height_ratios()), grid.get_height_ratios()
+    stacked = [heights[row] for row, _ in places.values()]
+    copy.set_size_inches(NARROW, share * sum(stacked))
+    if grid.ncols > 1:
+        below = GridSpec(len(panels), 1, figure=copy, height_ratios=stacked)
+        for spec, (axes, (row, column)) in zip(below, places.items(), strict=True):
+            beside = next(other for other, (r, _) in places.items() if r == row)
+            above = [other for other, (_, c) in places.items() if c == column]
+            axes.set_subplotspec(spec)
+            axes.tick_params(labelleft=True, labelbottom=True)  # which shared axes had on one panel
+            axes.set_ylabel(axes.get_ylabel() or beside.get_ylabel())
+            axes.set_xlabel(axes.get_xlabel() or above[-1].get_xlabel())
+            axes.set_title(axes.get_title(loc="left") or above[0].get_title(loc="left"), loc="left")
+    keys = {}  # of legends that stand outside panels: words, and the handle that they explain
+    for axes in panels:
+        axes.set_xlabel(textwrap.fill(axes.get_xlabel(), LETTERS))
+        ticks = [text.get_text() for text in axes.get_yticklabels()]
+        if any(len(words) > TICK_LETTERS and "$" not in words for words in ticks):
+            broken = [textwrap.fill(words, TICK_LETTERS) for words in ticks]
+            lines, room = max(words.count("\n") + 1 for words in broken), axes.get_position().height / len(ticks)
+            if lines * LINE <= room * copy.get_figheight():
+                axes.set_yticks(axes.get_yticks(), broken)
+            else:
+                axes.tick_params(axis="y", labelsize="x-small")
+    outside = [legend for legend in map(Axes.get_legend, panels) if legend and not legend.get_bbox_to_anchor().width]
+    for legend in (*copy.legends, *outside):
+        words = [textwrap.fill(text.get_text(), LETTERS) for text in legend.get_texts()]
+        keys |= dict(zip(words, legend.legend_handles, strict=True))
+        legend.remove()
+    if keys:
+        copy.legend(keys.values(), keys, loc="outside lower left", ncols=1)
+    return copy
 
 
 def plain_panel(axes: Axes) -> None:
@@ -95,11 +142,12 @@ class CaptionedFigure:
                 "the pattern."
             )
 
-    def svg(self) -> str:
-        """The figure as SVG; equal figures give equal text."""
+    def svg(self, narrow: bool = False) -> str:
+        """The figure as SVG, or its `one_column`; equal figures give equal text."""
         buffer = io.StringIO()
         with house_style():
-            self.figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+            figure = one_column(self.figure) if narrow else self.figure
+            figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
         return buffer.getvalue()
 
     def save(self, path: Path) -> None:
@@ -111,4 +159,6 @@ class CaptionedFigure:
         words = {kind: typeset(" ".join(text.split())) for kind, text in (("caption", self.caption), ("alt", self.alt))}
         words = {"name": self.name} | words
         data = {"image/svg+xml": self.svg(), "text/plain": f"{words['name']}: {words['alt']}"}
+        if not self.figure.subfigs:  # else rows of pictures and signs, to be read from left to right
+            data[NARROW_SVG] = self.svg(narrow=True)
         return data, {METADATA_KEY: {"figure": words}}

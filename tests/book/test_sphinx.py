@@ -119,9 +119,10 @@ def test_the_page_has_numbers_captions_descriptions_and_the_run(book):
     assert script.findall(page(book, "start")) == ["interactive.js"]
 
 
-def test_a_page_hands_out_its_notebook_and_its_source_and_says_what_it_is_about(book):
+def test_a_page_hands_out_its_notebook_and_its_source_has_figures_for_phones_and_says_what_it_is_about(book):
     html, built = page(book, "middle"), book.root / "book/_build/html"
     assert re.findall(r'<a href="([^"]+)" download>', html) == ["middle.ipynb", "middle.py"]
+    assert 'srcset="../figures/fig-line.svg" /><img' in html and (built / "figures/fig-line.svg").is_file()
     assert '<meta name="description" content="Of 1 &lt; W_q." />' in html
     outputs = [o for c in nbformat.read(built / "notebooks/middle.ipynb", 4).cells for o in c.get("outputs", [])]
     assert any("image/svg+xml" in o.get("data", {}) for o in outputs)

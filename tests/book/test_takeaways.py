@@ -1,8 +1,12 @@
 """The links of a page; the files themselves are in test_sphinx."""
 
+import struct
 import subprocess
+from pathlib import Path
 
-from attngeo.book.takeaways import hand_out
+import pytest
+
+from attngeo.book.takeaways import PREVIEW, card, hand_out
 from attngeo.files.provenance import repository
 
 
@@ -22,3 +26,12 @@ def test_a_page_is_edited_where_the_repository_has_it(tmp_path):
     (tmp_path / "notation.md").write_text("# Notation")
     made = hand_out(tmp_path / "html", "notation", tmp_path / "notation.md", None, "https://github.com/a/b")
     assert '"https://github.com/a/b/edit/main/book/notation.md"' in made and made.count("<a ") == 2
+
+
+@pytest.mark.parametrize("base", ["https://example.org/book/", ""])
+def test_a_link_to_a_page_shows_its_first_words_and_where_it_is_published_its_picture(base):
+    made = card("notebooks/one", "A <em>page</em> &amp; more", 'One "word"\nof W_q^{\\top}.', base)
+    assert '<meta name="description" content="One &quot;word&quot; of W_q." />' in made and "A page &amp; more" in made
+    assert (f'"og:image" content="https://example.org/book/{PREVIEW}" />' in made) is bool(base)
+    picture = (Path(__file__).parents[2] / "book" / PREVIEW).read_bytes()
+    assert struct.unpack(">II", picture[16:24]) == (1200, 630)

@@ -3,7 +3,16 @@ import numpy as np
 import pytest
 import seaborn as sns
 
-from attngeo.display.style import DECODER, ENCODER, PALETTE, CaptionedFigure, house_style, new_figure
+from attngeo.display.style import (
+    DECODER,
+    ENCODER,
+    NARROW,
+    PALETTE,
+    CaptionedFigure,
+    house_style,
+    new_figure,
+    one_column,
+)
 from attngeo.errors import ParameterError
 
 
@@ -38,6 +47,34 @@ def test_a_figure_shows_itself_with_words_for_the_book():
     assert data["image/svg+xml"].startswith("<?xml")
     words = {"name": "fig-lines", "caption": "A line of slope $1$.", "alt": "A rising line."}
     assert metadata == {"attngeo": {"figure": words}}
+
+
+def test_on_a_phone_panels_stand_below_each_other_with_the_labels_that_they_shared():
+    figure, grid = new_figure(9, 4, 2, 3, sharex=True, sharey="row")
+    for column, panel in enumerate(grid[0]):
+        panel.set_title(f"text {column}", loc="left")
+    for row in grid:
+        row[0].set_ylabel("s")
+    for panel in grid[1, :2]:
+        panel.set_xlabel("step " * 20)
+    grid[1, 2].remove()
+    figure.legend(*[[grid[0, 0].plot([0, 1])[0]], ["a line"]], loc="outside lower center", ncols=3)
+    grid[1, 0].legend(grid[1, 0].plot([1, 0]), ["beside"], bbox_to_anchor=(1, 0.5))
+    grid[1, 1].legend(grid[1, 1].plot([1, 0]), ["within"])
+    grid[0, 0].set_yticks([0.25, 0.5], ["words of a tick that are many", "few"])
+    before = figure.get_size_inches().tolist()
+    narrow = one_column(figure)
+    assert narrow.get_figwidth() == NARROW and narrow.get_figheight() == pytest.approx(10)
+    assert [axes.get_title(loc="left")[-1] for axes in narrow.axes] == list("01201")
+    assert {axes.get_ylabel() for axes in narrow.axes} == {"s"}
+    assert all(axes.get_xlabel().count("\n") for axes in narrow.axes if axes.get_title(loc="left") != "text 2")
+    narrow.draw_without_rendering()
+    lefts, tops = zip(*[axes.get_position().get_points()[[0, 1], [0, 1]] for axes in narrow.axes], strict=True)
+    assert max(lefts) - min(lefts) < 0.01 and list(tops) == sorted(tops, reverse=True)
+    assert [text.get_text() for text in narrow.legends[-1].get_texts()] == ["a line", "beside"]
+    assert [axes.get_legend() is None for axes in narrow.axes] == [True, True, True, True, False]
+    assert [text.get_text().count("\n") for text in narrow.axes[0].get_yticklabels()] == [1, 0]
+    assert figure.get_size_inches().tolist() == before and grid[0, 1].get_ylabel() == ""
 
 
 @pytest.mark.parametrize("caption, alt", [(" ", "a"), ("c", "\n"), ("c", "a " * 61)])

@@ -9,7 +9,8 @@ from attngeo.bilinear.scores import SUM
 from attngeo.chapters.introduction.sentence import WORDS, recorded
 from attngeo.display.interactive import Interactive, packed
 from attngeo.display.style import DIVERGING, PART_COLOURS, CaptionedFigure, house_style, new_figure, plain_panel
-from attngeo.files.checkout import data
+from attngeo.files.atomic import atomic_path
+from attngeo.files.checkout import data, root
 from attngeo.runs.numbers_in_words import number
 from attngeo.survey.families import distinct
 from attngeo.survey.measured import layer_medians, named, read_records
@@ -95,3 +96,15 @@ def _still(models: dict, surveyed: pd.DataFrame) -> CaptionedFigure:
         " decoder, and dots of the symmetry of surveyed models, medians"
         f" {median['encoder']} for encoders and {median['decoder']} for decoders.",
     )
+
+
+def preview() -> None:
+    """The picture that a link to the book shows: 1200 x 630 pixels, the still."""
+    figure = two_models().still.figure
+    figure.set_size_inches(12, 6.3)
+    with house_style(), atomic_path(root() / "book" / "_static" / "preview.png") as file:
+        figure.savefig(file, format="png", dpi=100, bbox_inches=None)
+
+
+if __name__ == "__main__":
+    preview()
