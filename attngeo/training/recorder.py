@@ -65,9 +65,17 @@ class Recorder(TrainerCallback):
         self._loss = self._loss + loss.detach()
 
     def restore(self, checkpoint: Path) -> None:
-        """Go on from a whole checkpoint, with the record as it was there."""
+        """Go on from a whole checkpoint, with the record as it was there.
+
+        Raises:
+            RunError: it was written before its run.json had the marks of the recorder.
+        """
         run = read_run(checkpoint)
-        state = run.about["recorder"]
+        if (state := run.about.get("recorder")) is None:
+            raise RunError(
+                f"{checkpoint} was written by an earlier attngeo; continue with that one, or start a new run in another"
+                " folder."
+            )
         self.history, self.scores = run.history.to_dict("records"), run.scores.to_dict("records")
         self.pictures = read_levels(checkpoint)
         self._loss, self._steps, self._earlier = float.fromhex(state["loss"]), state["steps"], state["seconds"]
