@@ -15,7 +15,8 @@
 # %% [markdown]
 # # One matrix per head decides attention, their sum does not
 #
-# A Transformer turns tokens into vectors, their *embeddings*. Attention mixes these with weights. What decides the weights?
+# A Transformer turns the tokens of *the dog met my old cat* into vectors, their *embeddings*. Attention mixes these with weights.
+# What decides how much of *cat* goes into *dog*?
 #
 # **In a head, one matrix.** The *query-key matrix* $\Wqk = \Wq \Wk\T$ gives every pair of tokens a score, and a softmax turns
 # scores into weights. $\Wqk$ is symmetric if and only if token $i$ always scores $j$ as $j$ scores $i$. The paper
@@ -110,7 +111,8 @@ def scores_are_a_bilinear_form(d=32, n_tokens=12, seed=0):
     w_qk, raw_scores = query_key_matrix(wq, wk), (x @ wq) @ (x @ wk).T
     everything = r"relative distance of $X W_{qk} X^\top$ from $Q K^\top$"
     yield exact(everything, relative_error(x @ w_qk @ x.T, raw_scores))
-    yield exact(r"one pair: $x_i^\top W_{qk} x_j - q_i \cdot k_j$", x[0] @ w_qk @ x[1] - raw_scores[0, 1])
+    pair = r"one pair: $x_i^\top W_{qk} x_j - q_i \cdot k_j$"
+    yield exact(pair, x[0] @ w_qk @ x[1] - raw_scores[0, 1])
 
 
 show(scores_are_a_bilinear_form(d=d, n_tokens=n_tokens, seed=seed), unfolded=True)
@@ -199,7 +201,7 @@ def passed_forward(passes: dict[str, dict[str, list]]) -> CaptionedFigure:
         of_tokens = "scores" in title or "weights" in title
         panel.set_xticks(range(m.shape[1]), WORDS if of_tokens else [""] * m.shape[1], rotation=90)
         panel.set_xlabel("attended token" if of_tokens else "coordinate", fontsize=9)
-    caption = """One attention layer reads six tokens, a row each (red positive, blue negative, each picture on its own scale).
+    caption = """One attention layer reads *the dog met my old cat*, a row each (red positive, blue negative, each picture on its own scale).
         Its weights are random, so what it predicts means nothing. A causal mask leaves raw scores as they are and hides later
         tokens: the first token then takes up only itself. The last one sees every token either way, and its output stays."""
     alt = f"""Eight heat maps with a row for each of {len(WORDS)} tokens: embeddings, queries, keys and raw scores; then weights

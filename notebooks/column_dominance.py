@@ -92,7 +92,7 @@ def updates_by_assumption(n_tokens: int, n_sequences: int, n_draws: int, d: int,
         "a mean that all embeddings share": UpdateModel(even, mean=mean, coefficients=Coefficients.CENTRED, **size),
     }
     context = context_updates(uneven, n_tokens, n_draws, generator, n_contexts=CONTEXTS * n_sequences)
-    return {"context tokens alone (step 1)": context} | {name: m.draw(n_draws, generator) for name, m in models.items()}
+    return {"context tokens alone": context} | {name: m.draw(n_draws, generator) for name, m in models.items()}
 
 
 def heavier(updates: Float[Tensor, "draws d d"], n_errors: float = 4.0) -> str:
@@ -116,14 +116,33 @@ def which_side(kinds: dict[str, Float[Tensor, "draws d d"]]) -> CaptionedFigure:
         panel.text(x, 1.02, words, transform=panel.transAxes, ha=ends, va="bottom", color=colour, fontweight="bold")
     panel.set(xlabel="unevenness of columns over that of rows, log", ylabel="")
     caption = rf"""Which side of an update holds the few large norms, if the update is made by the assumptions on the left. Bars: two
-    standard errors. The theorem would put its setting right of 0. *Errors times keys*: coefficients $\delta_i^\top x_j$. A share
-    {MASK_RATE:g} of the positions is masked. Context tokens: {CONTEXTS} for each sequence. Where an embedding has large
+    standard errors. The theorem would put its setting right of 0. *Errors times keys*: coefficients $\delta_i^\top x_j$, with
+    $\delta_i$ the error of predicting $i$. A share {MASK_RATE:g} of the positions is masked. Context tokens: {CONTEXTS} for each sequence. Where an embedding has large
     coordinates or a mean, $\Sigma = I$."""
     alt = f"Dots on a line through 0, one a setting. From large rows to large columns: {', '.join(order.index)}."
     return CaptionedFigure(figure, "fig-which-side", caption, alt)
 
 
 kinds = updates_by_assumption(n_tokens, n_sequences, n_draws, **profile)
+
+# %% [markdown]
+# ## One side can only be more uneven than the other
+#
+# Read *the dog met my old cat* from the left: *met* is predicted from *the* and *dog*. Up to a constant, a sequence changes
+# $\Wqk$ by the *update*
+#
+# $$
+# \Delta W = \sum_i \sum_{j \in C_i} \beta_{ij}\, x_i x_j^\top .
+# $$ (eq-s1-8-update)
+#
+# Here $x_i \in \mathbb{R}^d$ is the embedding of a predicted token, a *query*, and $x_j$ that of a token in its context $C_i$, a
+# *key*. The *coefficient* $\beta_{ij}$ says how much $j$ helps to predict $i$. Rows of $\Delta W$ collect coordinates of queries,
+# columns those of keys, and both have the same sum of squares ({prf:ref}`lem-s1-12-sum`). So one side can only be more *uneven*:
+# a few large norms, the rest small. *Unevenness* is the mean of the fourth powers of the norms over the square of their mean
+# square, 1 if all are equal.
+#
+# {numref}`fig-which-side` makes updates of random embeddings, of mean zero and covariance $\Sigma$. Unless we say otherwise
+# $\Sigma$ is diagonal, and its variances fall like $k^{-a}$ with $a$ = {glue:text}`exponent`.
 
 # %% tags=["remove-input"]
 which_side(kinds)
@@ -146,25 +165,10 @@ glue("ar-d-error", directionality.std() / n_draws**0.5, ".2f")
 # [the theorem on positions](positions_theory.py).
 # :::
 #
-# ## One side can only be more uneven than the other
-#
-# We take the paper's own setting. Up to a constant, a sequence of tokens changes $\Wqk$ by
-#
-# $$
-# \Delta W = \sum_i \sum_{j \in C_i} \beta_{ij}\, x_i x_j^\top .
-# $$ (eq-s1-8-update)
-#
-# Here $x_i \in \mathbb{R}^d$ is the embedding of a predicted token, a *query*, and $x_j$ that of a token in its context $C_i$, a
-# *key*; $\beta_{ij}$ says how much $j$ helps to predict $i$. Rows of $\Delta W$ collect coordinates of queries, columns those of
-# keys. Embeddings are random, with mean zero and covariance $\Sigma$. In simulations $\Sigma$ is diagonal unless we say
-# otherwise, and its variances fall like $k^{-a}$ with $a$ = {glue:text}`exponent`.
-#
-# Rows and columns have the same sum of squares ({prf:ref}`lem-s1-12-sum`). So one side can only be more *uneven*: a few large
-# norms, the rest small. *Unevenness* is the mean of the fourth powers of the norms over the square of their mean square, 1 if
-# all are equal. The theorem compares *tails*, the shares of norms above a value, and the paper's score $d$ is below 0 where
-# columns dominate ([Two scores](two_scores.py)).
-#
 # ## The theorem does not follow
+#
+# The theorem compares *tails*, the shares of norms above a value. The paper's [score $d$](two_scores.py) is below 0 where columns
+# dominate.
 #
 # ````{prf:conjecture} Thm. S1.12 (informally 2.3) of the paper, not proven: autoregressive training induces directionality
 # :label: thm-s1-12
@@ -298,10 +302,11 @@ def autoregressive(kind: Coefficients, d: int, exponent: float, n_draws: int, se
 )
 def autoregressive_directionality(d=32, exponent=1.0, n_draws=300, seed=0):
     for kind in (Coefficients.INDEPENDENT, Coefficients.BILINEAR):  # (a) and (b)
-        updates, of = autoregressive(kind, d, exponent, n_draws, seed), f"{kind.value} coefficients"
+        updates = autoregressive(kind, d, exponent, n_draws, seed)
+        directionality, of = score_batch(updates).directionality, f"{kind.value} coefficients"
         yield monte_carlo(f"{of}: {LARGE_NORMS}", tail_gap(updates), 0, paper="> 0")
         yield monte_carlo(f"{of}: {UNEVENNESS}", log_unevenness(updates), 0, paper="> 0")
-        yield monte_carlo(f"{of}: directionality", score_batch(updates).directionality, 0, paper="< 0")
+        yield monte_carlo(f"{of}: directionality", directionality, 0, paper="< 0")
 
 
 show(autoregressive_directionality(**profile), unfolded=True)
@@ -544,9 +549,12 @@ def early_keys(n: int = 16) -> Interactive:
     panel.set(xlabel="position", ylabel="times an even share")
     rows, columns = map(unevenness, sides)
     words = f"With {n} positions the unevenness is {rows:.2f} among queries, {columns:.2f} among keys."
+    queries, keys = (squared / squared.mean() for squared in sides)
+    assert keys[0] == keys.max() and (keys.diff() <= 1e-12).all() and (queries[1:].diff() < 0).all()
     caption = f"""How much of the expected squared norm a position has as query and as key, at uniform attention with a causal mask and
         inputs along the axes; without a mask all have an even share (the line). {words}"""
-    alt = f"Line plot over positions: keys begin far above an even share and fall, queries rise and fall. {words}"
+    alt = f"""Line plot over positions, in times an even share. Keys begin at {keys[0]:.1f} and fall to {keys[-1]:.2f}. Queries
+        have {queries[0]:.0f} at the first position, {queries[1]:.1f} at the second, and fall to {queries[-1]:.1f}. {words}"""
     return Interactive("early_keys", {}, CaptionedFigure(figure, "fig-early-keys", caption, alt))
 
 
@@ -570,4 +578,5 @@ early_keys()
 #
 # - Measure column dominance in your decoder (`attngeo score MODEL`), and do not explain it by how often tokens are context.
 # - Look for what sets queries and keys apart: a first token with outlying coordinates, or errors that do not follow the query.
-# - Take $D$ of the second moments of your queries and keys: `axis_alignment`, under the check above, does it.
+# - Take $D$ of the second moments of your queries and keys: `axis_alignment` does it, in the code under the check of
+#   [the condition](#keys-along-the-coordinate-axes-make-columns-dominate).

@@ -117,7 +117,7 @@ def training_figure(runs: list[Run], name: str, alt: str) -> CaptionedFigure:
     if parts[1:]:
         figure, panels = new_figure(8, 4.1, 2, len(parts), sharex="col", sharey="row", squeeze=False)
     else:  # loss and symmetry side by side
-        figure, panels = new_figure(8, 2.4, 1, 2, squeeze=False)
+        figure, panels = new_figure(8, 1.9, 1, 2, squeeze=False)
         panels = panels.T
     for row, measure, words in zip(panels, (LOSS, "symmetry"), ("held-out loss (nats)", "symmetry s"), strict=True):
         for panel, part in zip(row, parts, strict=True):
@@ -133,7 +133,8 @@ def training_figure(runs: list[Run], name: str, alt: str) -> CaptionedFigure:
     for panel in panels[1]:
         panel.axhline(0, color="black", linewidth=0.8)
     caption = "Loss on held-out text, and symmetry of $\\Wqk$ (median over layers), free or held by a constraint."
-    return CaptionedFigure(figure, name, f"{caption} Bands reach from the least to the largest seed.", alt)
+    seeds = " Bands reach from the least to the largest seed." if parts[1:] else ""
+    return CaptionedFigure(figure, name, caption + seeds, alt)
 
 
 pairs = constrained_and_free(recorded_runs(data("runs")))
@@ -254,11 +255,12 @@ def course(constraint: Constraint):
 )
 def skew_constraint():
     skew, released = Constraint.SKEW, symmetry_score(of_symmetry(-1.0), Convention.RELEASED)
-    yield exact("$s$ after a descent from a random form", descend(skew), LEAST_AT[skew], 0.01, paper="= 0")
+    reached = descend(skew)
+    yield exact("$s$ after a descent from a random form", reached, LEAST_AT[skew], 0.01, paper="= 0")
     yield exact("$L_c$ at the printed $s = 0$", value(of_symmetry(0.0), skew), 2)
     yield exact("the released code's score at $s = -1$", released)
     yield from course(skew)
-    return {"holds": "It leads to $s = -1$; at $s = 0$ the constraint still has the value 2, twice its least."}
+    return {"holds": "It leads to $s = -1$; at $s = 0$ the constraint is still 2, twice its least."}
 
 
 show(skew_constraint(), unfolded=True)
@@ -352,7 +354,7 @@ show(poles_of_the_constraints())
 # %% [markdown]
 # ## What it costs
 #
-# Each constrained model stands beside a free one of the same settings and random numbers.
+# Each constrained model stands beside a free one of the same settings and random numbers ({numref}`tab-constraint-effects`).
 
 # %% tags=["remove-input"]
 table(
@@ -360,6 +362,7 @@ table(
     name="tab-constraint-effects",
     caption="At the end of training, with intervals of 95 % over seeds: how far the held-out loss exceeds the free model's (nats);"
     " symmetry of layers and heads; how much more the loss fell over the last fifth of the steps.",
+    folded="What every constraint costs, and what it does",
 )
 
 # %% tags=["remove-cell"]

@@ -148,7 +148,7 @@ glue("vocab", N_VOCAB)
 # [attends to](context_and_prediction_details.py#what-a-transformer-attends-to) more than the context.
 #
 # Each pair adds one matrix $\beta_{ij}\, x_i x_j^\top$ to the gradient of $\Wqk$: an outer product of embeddings times a number
-# ([the previous chapter](implicit_gradient.py)). {numref}`fig-painter` adds them up for a short sentence. Press *Play*: in the
+# ([the previous chapter](implicit_gradient.py)). {numref}`fig-painter` adds them up for *the dog met my old cat*. Press *Play*: in the
 # autoregressive sum, where each pair has one order only, the [symmetry score](two_scores.py) $s$ ends far from 1. Choose
 # *bidirectional*, with coefficients that are alike in both orders: $s = 1$. With the *exact* coefficients of a small Transformer at
 # random weights neither is 1: [a later chapter](symmetric_updates.py#at-random-weights-the-two-predictions-do-not-agree) asks when
@@ -186,7 +186,7 @@ def painted(shown: dict[str, dict]) -> CaptionedFigure:
         below.set(title=f"their sum: symmetry s = {s}", xlabel="key coordinate", xticks=[], yticks=[])
     panels[0, 0].set_ylabel("predicted token i")
     panels[1, 0].set_ylabel("query coordinate")
-    caption = r"""Coefficients $\beta_{ij}$ of all pairs of a short sequence, alike in both orders of a pair (red positive,
+    caption = r"""Coefficients $\beta_{ij}$ of all pairs of *the dog met my old cat*, alike in both orders of a pair (red positive,
     blue negative), and the sum of their terms $\beta_{ij} x_i x_j^\top$ with its symmetry $s$."""
     alt = """Two rows of three matrices. Above, the autoregressive pairs fill the lower triangle, the bidirectional ones all
     but the diagonal, the masked ones the crossings of masked rows and visible columns. Below, the sums of their terms with
@@ -384,12 +384,17 @@ def correlation_is_irrelevant(n_tokens=12, draws=4000, seed=0):
     stationary = simulation(n_tokens, draws, seed, stationary=True)
     start = stationary.chain.start[TOKEN]  # its marginal at every position
     twice = (stationary.tokens[:, :2] == TOKEN).all(-1).double()
-    yield monte_carlo(r"$\Pr[t_1 = t_2 = t]$ against the product of marginals", twice, start**2, "≠", paper="")
-    yield monte_carlo(r"$\mu_c - \mu_p$, correlated and stationary", surplus(stationary.counts, TOKEN), 0, paper="")
+    words = r"$\Pr[t_1 = t_2 = t]$ against the product of marginals"
+    yield monte_carlo(words, twice, start**2, "≠", paper="")
+    without_drift, words = surplus(stationary.counts, TOKEN), r"$\mu_c - \mu_p$, correlated and stationary"
+    yield monte_carlo(words, without_drift, 0, paper="")
     drift = surplus(independent_text(n_tokens, draws, seed), TOKEN)
-    expected = expected_counts(Objective.AUTOREGRESSIVE, drifting_chain(seed).marginals(n_tokens))
-    yield monte_carlo(r"$\mu_c - \mu_p$, independent, marginals that drift", drift, 0, "≠", paper="")
-    yield monte_carlo(r"$\mu_c - \mu_p$, independent, same marginals as the chain", drift, surplus(expected, TOKEN))
+    words = r"$\mu_c - \mu_p$, independent, marginals that drift"
+    yield monte_carlo(words, drift, 0, "≠", paper="")
+    marginals = drifting_chain(seed).marginals(n_tokens)
+    expected = surplus(expected_counts(Objective.AUTOREGRESSIVE, marginals), TOKEN)
+    words = r"$\mu_c - \mu_p$, independent, same marginals as the chain"
+    yield monte_carlo(words, drift, expected)
 
 
 show(correlation_is_irrelevant(n_tokens=n_tokens, draws=draws, seed=seed), unfolded=True)

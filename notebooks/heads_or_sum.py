@@ -344,14 +344,17 @@ def of_sums() -> dict[str, Compared]:
 def section_3_symmetry_of_the_sum():
     results = of_sums()
     factor, skew = results["factor"], results["skew_gain"].separation
+    by_pair, exchanges = results["by_pair"].separation, factor.n_exchanges
     yield end_against_half(factor.separation, "low", ">", "the factor", "families")
-    yield compare(f"two-sided p of {factor.n_exchanges} exchanges, of the factor", factor.p, "<", 0.05)
-    yield end_against_half(results["by_pair"].separation, "low", ">", "gains by pair, symmetric less skew", "families")
-    yield end_against_half(skew, "high", "<", "how far skew parts add up", "families")
-    yield end_against_half(skew, "family_high", "<", "how far skew parts add up", "families drawn anew")
+    yield compare(f"two-sided p of {exchanges} exchanges, of the factor", factor.p, "<", 0.05)
+    yield end_against_half(by_pair, "low", ">", "gains by pair, symmetric less skew", "families")
+    adds = "how far skew parts add up"
+    yield end_against_half(skew, "high", "<", adds, "families")
+    yield end_against_half(skew, "family_high", "<", adds, "families drawn anew")
     return {
-        "remark": f"""Judged on the factor by which the sum multiplies the ratio of the symmetric to the skew part. Times
-        {len(results)}, as many measures as were compared, its p is {min(1.0, len(results) * factor.p):.3f}. {OF_SUMS}"""
+        "remark": f"""Judged on the factor by which the sum multiplies the ratio of the symmetric
+        to the skew part. Times {len(results)}, as many measures as were compared, its p is
+        {min(1.0, len(results) * factor.p):.3f}. {OF_SUMS}"""
     }
 
 
@@ -415,6 +418,7 @@ table(
     caption="Symmetry of the sum in the median family without a part of its heads, and the share kept of what it adds in"
     f" encoders. As much at random moves a family's $s$ by {by_chance:.2f} at most.",
     formats={"s, encoders": ".2f", "s, decoders": ".2f"},
+    folded="Symmetry without each of these parts",
 )
 
 # %% [markdown]

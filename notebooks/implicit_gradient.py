@@ -141,8 +141,8 @@ glue("several", SEVERAL)
 #
 # where $v_j = W_o\T W_v\T x_j$ is the *value* of token $j$. The outputs of all heads are added to $x_i$, which gives $\hat x_i$; a
 # feedforward layer may follow. *Autoregressive* models have $A_i = \{j \le i\}$ and predict at $i$ the token at $i + 1$. *Masked*
-# ones attend to every position and predict what the masks hide. {numref}`fig-one-pair` follows a pair of tokens to its score,
-# and its error back.
+# ones attend to every position and predict what the masks hide. {numref}`fig-one-pair` follows a pair of tokens of *the dog met
+# my old cat* to its score, and its error back.
 
 # %% tags=["remove-input"]
 one_pair(sentence_gradient(Objective.AUTOREGRESSIVE, seed, d=8))
@@ -219,10 +219,13 @@ def gradient_is_sum_of_rank_one(toy=TOY, n_layers=3, seed=0):
         for d_mlp, kind in ((2 * toy.d, "with"), (0, "without")):
             model = ToyTransformer.random(replace(toy, n_layers=n_layers, d_mlp=d_mlp), seed)
             run = model.example(objective, seed)
-            gradients = [run.gradient(layer) for layer in range(n_layers)]  # by automatic differentiation
-            error = max(relative_error(gradient_sum(g.beta, g.layer.x), g.w_qk) for g in gradients)
-            yield exact(f"largest relative error over layers, {objective}, {kind} feedforward layers", error)
-    rank = torch.linalg.matrix_rank(rank_one_terms(gradients[0].beta[0], gradients[0].layer.x)).max()
+            # by automatic differentiation
+            gradients = [run.gradient(layer) for layer in range(n_layers)]
+            errors = [relative_error(gradient_sum(g.beta, g.layer.x), g.w_qk) for g in gradients]
+            words = f"largest relative error over layers, {objective}, {kind} feedforward layers"
+            yield exact(words, max(errors))
+    terms = rank_one_terms(gradients[0].beta[0], gradients[0].layer.x)
+    rank = torch.linalg.matrix_rank(terms).max()
     yield exact(r"largest rank of a term $\beta_{ij} K_{ij}$", rank, 1, 0)
 
 

@@ -99,7 +99,8 @@ positions.symmetry_by_arm(experiments)
 # {glue:text}`s-rotary-decoder`. So which of both is the more symmetric depends on positions in these models.
 #
 # Press *Play* to watch four such models train from the same weights, and switch from a table to rotary positions. With a
-# table the encoder's $W_{qk}$ comes to mirror itself at its diagonal, and so does what it makes of two places.
+# table the encoder's $W_{qk}$ comes to mirror itself at its diagonal, and so does what it makes of two places. These are the
+# first layers of single runs, so their $s$ is not that of {numref}`fig-positions-arms`, which has medians over layers.
 
 # %% tags=["remove-input"]
 pictured()
@@ -136,18 +137,19 @@ def lower_end(by_seed: np.ndarray) -> float:
 )
 def a_table_makes_encoders_symmetric():
     for title, experiment in positions.decided().items():
-        s = {name: np.array([s_of(run) for run in arm.runs]) for name, arm in experiment.arms.items()}  # by seed
+        arms = experiment.arms.items()
+        s = {name: np.array([s_of(run) for run in arm.runs]) for name, arm in arms}  # by seed
         encoders = s["mlm-learned"] - s["mlm-rotary"]
         decoders = s["clm-learned"] - s["clm-rotary"]
-        table_matters, more_than_in_decoders = lower_end(encoders), lower_end(encoders - decoders)
         as_asked = experiment.outcome is positions.Outcome.HOLDS
         enough, short = (ENOUGH, "") if as_asked else (0, f" (its plan asks > {ENOUGH:g})")
-        first = f"{title}: encoders, table less rotary, lower end{short}"
-        yield replace(compare(first, table_matters, ">", enough), decides=as_asked)
-        yield compare(f"{title}: that less the decoders', lower end", more_than_in_decoders, ">", 0)
+        words = f"{title}: encoders, table less rotary, lower end{short}"
+        yield replace(compare(words, lower_end(encoders), ">", enough), decides=as_asked)
+        words = f"{title}: that less the decoders', lower end"
+        yield compare(words, lower_end(encoders - decoders), ">", 0)
         if experiment.outside:
-            share = experiment.outside[0] / experiment.outside[1]
-            yield compare(f"{title}: $s$ outside position space over the layer's", share, "<", 0.5)
+            share, words = experiment.outside[0] / experiment.outside[1], "$s$ outside position space"
+            yield compare(f"{title}: {words} over the layer's", share, "<", 0.5)
 
 
 show(a_table_makes_encoders_symmetric(), unfolded=True)
@@ -246,8 +248,10 @@ table(
     splits,
     name="tab-positions-splits",
     caption="Medians over layers: share of the squared norm of $W_{qk}$ inside position space, what a random space of that "
-    "dimension would hold, and $s$ inside, outside and of the layer. Whisper's table is a formula, the others are learned.",
-    formats={"share": ".3f", "by chance": ".3f", "s inside": ".2f", "s outside": ".2f", "s": ".2f"},
+    "dimension would hold, and $s$ inside, outside and of the layer. Whisper's table is a formula, the others are learned. "
+    "Where the share is small, as in GPT-2, $s$ inside says nothing of the layer.",
+    formats={"s inside": ".2f", "s outside": ".2f", "s": ".2f"},
+    folded="Trained models, split by position space",
 )
 
 # %% [markdown]
@@ -264,7 +268,7 @@ table(
 # is less than a fifth above chance. DeiT and ViT stay symmetric outside position space: {glue:text}`deit-outside` and
 # {glue:text}`vit-outside` in their median layers. Whole layers have {glue:text}`deit-layer` and {glue:text}`vit-layer`.
 
-# %% tags=["hide-input"]
+# %% tags=["remove-cell"]
 at = bert["inside"] < 0
 assert list(bert.index[at]) == [2]  # layer 3, counted from 1: the one whose position part is skew
 assert bert["symmetry"].idxmin() == 2 and bert.loc[2, "symmetry"] < 0 < bert["outside"].min()
@@ -310,8 +314,6 @@ symmetry_by_positions(results)
 # Two families say that positions are not all. T5 has a bias outside $W_{qk}$, and its encoders still have $s$ =
 # {glue:text}`t5`. ModernBERT is rotary and has {glue:text}`modernbert`, by an extraction with a known defect, and so has no
 # part in the test.
-#
-# ## Heads that mirror each other
 
 # %% tags=["remove-cell"]
 pairs = families(mirrors(evidence().pairs), MIRRORS).query("attention == 'bidirectional'")
@@ -322,13 +324,11 @@ glue("mirror-share", share, ".0%")
 glue("mirror-p", p_nearer, ".2f")
 
 # %% [markdown]
-# One head may look left and another right: a pair in which each is near the other's transpose. In the median family of
-# encoders such pairs bring {glue:text}`mirror-share` of what [the sum of heads](heads_or_sum.py) adds to $s$. That is
-# inflated, since only pairs that raise $s$ are chosen. That heads are nearer to one another's transposes than to one another is not shown
-# (p = {glue:text}`mirror-p`).
-#
 # ## What is left unexplained
 #
+# - Whether heads mirror each other, one looking left and another right. In the median family of encoders pairs near each other's
+#   transpose bring {glue:text}`mirror-share` of what [the sum of heads](heads_or_sum.py) adds to $s$. But only pairs that raise
+#   $s$ are chosen, and by all pairs it is not shown (p = {glue:text}`mirror-p`).
 # - What is symmetric outside position space, as in BERT, DeiT and ViT, and what makes T5's encoders symmetric without a table.
 # - Why the position part is symmetric in most layers of encoders, and skew in a few. [What can be
 #   proven](positions_theory.py) starts from a $W_{qk}$ of zero, and an intervention found that its second stage is not the

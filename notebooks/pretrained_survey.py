@@ -103,9 +103,9 @@ figures.clean_figure(results)
     remark=SOURCE,
 )
 def section_3_symmetry_in_language():
-    language = of_modality("text", "s", released_results())
-    yield end_against_half(language, "low", ">", "symmetry", "language", ", independent models")
-    yield end_against_half(language, "family_low", ">", "symmetry", "language", ", independent families")
+    language, score = of_modality("text", "s", released_results()), ("symmetry", "language")
+    yield end_against_half(language, "low", ">", *score, ", independent models")
+    yield end_against_half(language, "family_low", ">", *score, ", independent families")
 
 
 show(section_3_symmetry_in_language(), unfolded=True)

@@ -262,9 +262,11 @@ def symmetry_as_planned():
     for plan, case in cases.items():
         yield from ends(case, "below" if plan in BELOW_ZERO else "around")
     too_small(cases.values(), starts.PAPERS)  # asserted
-    fixed = "What is compared, and what counts as what, was fixed before the first run."
-    rows = "Rows: text, layers × width, tokens, in brackets seeds, what the plan says."
-    return {"remark": f"Runs smaller or shorter than the paper's decide nothing about those. {fixed} {rows}"}
+    return {
+        "remark": """Runs smaller or shorter than the paper's decide nothing about those. What is compared,
+        and what counts as what, was fixed before the first run. Rows: text, layers × width, tokens,
+        in brackets seeds, what the plan says."""
+    }
 
 
 show(symmetry_as_planned(), unfolded=True)
@@ -418,9 +420,7 @@ for name, of in (("earlier", compared), ("planned", [p.primary for p in symmetry
 # %% [markdown]
 # ## What would settle it
 #
-# The paper itself (Section 6) calls its findings "an initial step toward leveraging symmetry for more efficient Transformer
-# training", and says: "further research is required to assess the scalability of symmetric initialization in large-scale
-# models and across diverse domains". Our planned runs do not exclude gains by symmetry of up to
+# The paper itself (Section 6) calls its findings "an initial step". Our planned runs do not exclude gains by symmetry of up to
 # {glue:text}`planned-gain` nats, nor losses of up to {glue:text}`planned-harm`. In the earlier ones it is gains of up to
 # {glue:text}`earlier-gain` and losses of up to {glue:text}`earlier-harm`. There {glue:text}`needed` seeds would bring an interval
 # to ±{glue:text}`fine` nats.

@@ -15,12 +15,13 @@
 # %% [markdown]
 # # Updates are symmetric if two predictions agree, and at random weights they do not
 #
-# Training from both sides, *bidirectional* training, meets each pair of tokens in both orders: $i$ is predicted with the help
-# of $j$, and $j$ with the help of $i$. So the updates of $\Wqk$ are approximately symmetric, says the paper's second theorem
+# Training from both sides, *bidirectional* training, meets each pair of tokens in both orders: in *the dog met my old cat*, *dog*
+# is predicted with the help of *cat*, and *cat* with the help of *dog*. So the updates of $\Wqk$ are approximately symmetric, says the paper's second theorem
 # {cite}`saponati2025`.
 #
-# **They are if $j$ helps $i$ as much as $i$ helps $j$: the paper assumes that the two are correlated. In small models at
-# random weights the correlation is {glue:text}`agreement`.** Whether training brings it about has not been measured here.
+# **They are if each helps the other as much: the paper assumes that the two are correlated. In small models at random weights the
+# correlation is {glue:text}`agreement`.** Masked training there still makes updates with a [symmetry score](two_scores.py) of
+# {glue:text}`score-masked`, because masked positions share an embedding. Whether training correlates the two is not measured.
 
 # %% tags=["parameters", "remove-input"]
 d: int = 48  # width of the embedding; in [16, 128]
@@ -151,7 +152,7 @@ def of_gradient(gradient: LayerGradient) -> float:
 
 # %% tags=["remove-cell"]
 @house_style()
-def score_by_correlation(updates: list[RandomUpdates], measured: float, d: int) -> CaptionedFigure:
+def score_by_correlation(updates: list[RandomUpdates], measured: float, score_masked: float, d: int) -> CaptionedFigure:
     """Score of simulated updates against the correlation of beta_ij with beta_ji, and the one measured."""
     pairs = [pair for u in updates for pair in zip(u.beta, u.gaussian, strict=True)]
     rows = [(f"N = {len(b)} tokens", symmetry_score(b), symmetry_score(gradient_sum(b, x))) for b, x in pairs]
@@ -169,11 +170,11 @@ def score_by_correlation(updates: list[RandomUpdates], measured: float, d: int) 
     panel.legend(fontsize="small")
     caption = r"""An update is as symmetric as its coefficients $\beta_{ij}$ and $\beta_{ji}$ agree. The cross marks the
     $\rho$ of exact gradients of masked training at random weights, mean over models; of other causes of symmetry it says
-    nothing. Single draws scatter about the line."""
+    nothing: with every third position masked at once, such gradients have $s$ = %s. Single draws scatter about the line."""
     alt = """Scatter plot of the symmetry score of updates against the correlation of the two coefficients of a pair. The
     points follow the diagonal from -1 to 1. A marked point, measured at random weights, lies near the middle, at a
     correlation of about 0."""
-    return CaptionedFigure(figure, "fig-update-scores", caption, alt)
+    return CaptionedFigure(figure, "fig-update-scores", caption % f"{score_masked:.2f}", alt)
 
 
 def pairs_shown(seed: int = 1) -> tuple[Float[Tensor, "n n"], Float[Tensor, "n d"]]:
@@ -199,17 +200,21 @@ turns = masked_in_turn(seed=seed)
 rho_in_turn, s_in_turn = (
     pd.Series(values) for values in zip(*((of_pairs(t.beta), symmetry_score(t.gradient)) for t in turns), strict=True)
 )
+score_masked = np.mean([of_gradient(g) for g in random_gradients(Objective.MASKED, seed=seed)])
 simulated = [
     u for n in (n_tokens, 4 * n_tokens) for u in correlated_updates(d, n, 6, (-0.9, -0.5, 0.0, 0.5, 0.9), seed)[:-1]
 ]
 
 # %% tags=["remove-input"]
-agreement_slider(rho_in_turn.mean(), score_by_correlation(simulated, rho_in_turn.mean(), d))
+agreement_slider(rho_in_turn.mean(), score_by_correlation(simulated, rho_in_turn.mean(), score_masked, d))
 
 # %% tags=["remove-cell"]
 assert abs(rho_in_turn.mean()) < 0.05 and rho_in_turn.abs().max() < 0.5  # "they do not"
 glue("agreement", f"{typeset(f'{rho_in_turn.mean():.3f}')} ± {rho_in_turn.sem():.3f}")
 glue("models", len(turns))
+assert score_masked > 0.3 > 0.15 > s_in_turn.mean()
+glue("score-masked", score_masked, ".2f")
+glue("score-in-turn", s_in_turn.mean(), ".2f")
 glue("half", pair_score(agreement(1.0, 0.5), 0.0), ".2f")
 glue("minus-half", pair_score(agreement(1.0, -0.5), 0.0), ".2f")
 
@@ -370,11 +375,12 @@ show(symmetry_of_an_update(d=d, seed=seed))
 def agreement_at_random_weights(seed=0):
     bidirectional = random_gradients(Objective.BIDIRECTIONAL, seed=seed)
     agreements = {
-        "masked, each position in turn": [of_pairs(t.beta) for t in masked_in_turn(seed=seed)],
+        "masked, each position in turn": [of_pairs(m.beta) for m in masked_in_turn(seed=seed)],
         "bidirectional": [of_pairs(coefficients(g)) for g in bidirectional],
     }
+    pair = r"$\beta_{ij}$ with $\beta_{ji}$"
     for objective, rho in agreements.items():
-        words = rf"correlation of $\beta_{{ij}}$ with $\beta_{{ji}}$ at random weights, {objective}"
+        words = f"correlation of {pair} at random weights, {objective}"
         yield monte_carlo(words, rho, 0.1, "<")
         yield monte_carlo(f"that correlation from below, {objective}", rho, -0.1, ">")
 
@@ -406,12 +412,6 @@ def other_causes_of_symmetry(seed=0):
 
 
 show(other_causes_of_symmetry(seed=seed))
-
-# %% tags=["remove-cell"]
-score_masked = np.mean([of_gradient(g) for g in random_gradients(Objective.MASKED, seed=seed)])
-assert score_masked > 0.3 > 0.15 > s_in_turn.mean()
-glue("score-masked", score_masked, ".2f")
-glue("score-in-turn", s_in_turn.mean(), ".2f")
 
 # %% [markdown]
 # ## Over a corpus, tokens lose the contrast of the two objectives, and positions keep it
@@ -499,7 +499,3 @@ show(symmetry_over_a_corpus(n_sequences=max(n_sequences, 1500), seed=seed))
 # - Ask what queries and keys read first: a small form follows one direction of the gradient, on both sides or on one
 #   ({prf:ref}`prop-2-4-first-direction`).
 # - Do not call a decoder's updates asymmetric because each pair comes in one order: a corpus has both.
-#
-# The details have two more statements of the paper, on [norms of rows and
-# columns](symmetric_updates_details.py#norms-of-rows-and-columns-vary-alike-in-law-not-in-one-matrix) and on
-# [masks](symmetric_updates_details.py#one-masking-keeps-a-share-of-the-symmetry-many-keep-most).

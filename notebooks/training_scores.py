@@ -107,7 +107,8 @@ def symmetry_in_training():
     ends = released_ends("s").set_index("layers")
     larger = ends["encoder"] > ends["decoder"]
     yield counted("released pairs of {n} with 12 layers: encoder's $s$ larger", larger[12])
-    yield counted("of {n} with 4 layers, which the paper does not show: the same", larger[4], paper="")
+    words = "of {n} with 4 layers, which the paper does not show: the same"
+    yield counted(words, larger[4], paper="")
     cases = in_pairs(recorded(), "symmetry")
     yield from beside(cases)
     return {"remark": f"{doubt(cases, 'Median $s$ at the end is compared.')} {SECOND_HAND}"}

@@ -21,7 +21,8 @@
 #
 # **The symmetry score says what it should, once a printed factor 2 is dropped. The directionality score can have the wrong
 # sign.** Let one of
-# {glue:text}`n-strong` columns outgrow all others: $d$ tends to {glue:text}`limit`, as if rows dominated.
+# {glue:text}`n-strong` columns outgrow all others: $d$ tends to {glue:text}`limit`, as if rows dominated. A column twice as long
+# as the others is enough for that.
 
 # %% tags=["parameters"]
 gamma: float = 2.0  # threshold of directionality in the figures, in standard deviations; in [0, 4]
@@ -92,10 +93,13 @@ def one_strong_column(frame: pd.DataFrame, limit: float, n: int) -> CaptionedFig
     for y, side in ((1.02, "read as: rows dominate"), (-1.02, "read as: columns dominate")):
         panel.text(1, y, side, color=NEUTRAL, fontsize="small", va="center")
     panel.legend(loc="center left", bbox_to_anchor=(1, 0.5))
-    last = frame[frame["factor"] == frame["factor"].max()].groupby("formula")["directionality d"].mean()
-    ends = "; ".join(f"{last[words]:+.2f} ({words})" for words in PALETTE)
-    caption = f"One column of a random matrix of {n} rows grows; three formulas score it. Mean $d$ at the end: {ends}."
-    alt = f"Three curves of directionality against the factor on one column. They start near 0 and end at {ends}."
+    mean = frame.groupby(["factor", "formula"])["directionality d"].mean()
+    at = {f: "; ".join(f"{mean[f, words]:+.2f} ({words})" for words in PALETTE) for f in (2.0, frame["factor"].max())}
+    told = " Mean $d$ {}at a factor of 2: {}; at the end: {}."
+    caption = (
+        f"One column of a random matrix of {n} rows grows; three formulas score it.{told.format('', *at.values())}"
+    )
+    alt = f"Three curves of directionality against the factor on one column.{told.format('near 0 at first; ', *at.values())}"
     return CaptionedFigure(figure, "fig-one-strong-column", f"{caption} Bands: ± one standard deviation.", alt)
 
 
@@ -107,19 +111,24 @@ one_strong_column(pd.concat(by_formula(score_batch(m, gamma), factor=f) for f, m
 
 # %% tags=["remove-cell"]
 share_over, _ = rows_behind_one_column()
-assert one_column_limit(n_strong) > 0
+at_two = float(score_batch(grown[2.0]).directionality.mean())
+assert one_column_limit(n_strong) > 0 and (at_two > 0.5 or n_strong < 512)
+glue("at-two", at_two, "+.2f")
 glue("n-strong", n_strong)
 glue("limit", one_column_limit(n_strong), "+.2f")
 glue("share-over", 100 * share_over, ".1f")
 glue("n-positive", first_positive_limit())
 glue("spread-256", directionality_sd(256), ".2f")
 glue("head-spread", head_directionality_sd(768, 64), ".2f")
+for score, law in laws_of_shape(768, 768, GAMMA).items():
+    for side, end in (("low", law.mean - law.half_width), ("high", law.mean + law.half_width)):
+        glue(f"{score}-{side}", end, "+.2f" if score == "directionality" else "+.3f")
 
 # %% [markdown]
 # ## Both scores in a few lines of code
 #
-# A query-key matrix is symmetric if token $i$ always scores token $j$ as $j$ scores $i$. It has long columns where a few
-# coordinates of the context token decide the score.
+# A query-key matrix is symmetric if token $i$ always scores token $j$ as $j$ scores $i$: in *the dog met my old cat*, *dog* then
+# scores *cat* as *cat* scores *dog*. It has long columns where a few coordinates of the scored token $j$ decide.
 
 
 # %%
@@ -139,6 +148,10 @@ def directionality(m, gamma=2.0):
 
 
 # %% [markdown]
+# Both scores lie between −1 and 1, and random weights score near 0. In layers as wide as BERT-base 95 % of random weights have
+# an $s$ from {glue:text}`symmetry-low` to {glue:text}`symmetry-high`, and a $d$ from {glue:text}`directionality-low` to
+# {glue:text}`directionality-high`. A score in that range says nothing about training; {numref}`tab-expected-at-random` has other widths.
+#
 # ## Symmetry is right without the printed 2
 #
 # ````{prf:definition} Def. 3.1 of the paper: symmetry score, without the printed factor 2
@@ -254,8 +267,9 @@ build_a_matrix(generator, gamma)
 # %% [markdown]
 # ## The sign is wrong for one strong column
 #
-# The strong column raises its own threshold. It also spreads the norms of *all* rows, since each row has one large entry. So
-# {glue:text}`share-over` % of the rows exceed their threshold by chance. With {glue:text}`n-positive` rows or more, at
+# At a factor of 2 in {numref}`fig-one-strong-column`, the mean $d$ of the definition is {glue:text}`at-two`, where the other two
+# formulas still say columns. The strong column raises its own threshold. It also spreads the norms of *all* rows, since each row
+# has one large entry. So {glue:text}`share-over` % of the rows exceed their threshold by chance. With {glue:text}`n-positive` rows or more, at
 # $\gamma = 2$, their norms together exceed the one column's, by [a limit for large
 # $n$](two_scores_details.py#one-strong-column-norm-by-norm).
 
@@ -293,8 +307,9 @@ def sign_of_directionality(n=768, factor=1000.0, draws=16, seed=0):
     for k, scores in alone.items():
         words = f"share of $d > 0$, one column alone, $n$ = {k}"
         yield monte_carlo(words, (scores > 0).double(), positive_share(k), paper="= 0")
-    yield monte_carlo("mean $d$ from the excess (released code)", strong.directionality_released, 0, "<")
-    yield monte_carlo("mean $d$ from the logarithms (Table S3)", strong.directionality_tables, -0.9, "<")
+    released, logarithms = strong.directionality_released, strong.directionality_tables
+    yield monte_carlo("mean $d$ from the excess (released code)", released, 0, "<")
+    yield monte_carlo("mean $d$ from the logarithms (Table S3)", logarithms, -0.9, "<")
     words = r"mean $d$ from the logarithms, the factor $\sqrt n$"
     yield monte_carlo(words, weaker.directionality_tables, 0, ">")
     return in_words(n)

@@ -171,7 +171,7 @@ def symmetry_by_arm(experiments: Mapping[str, Judged]) -> CaptionedFigure:
     parts = {part: PART_COLOURS[part] for part in ("encoder", "decoder")}
     columns = 3 if len(experiments) > 4 else 2
     rows_of = -(-len(experiments) // columns)
-    figure, panels = new_figure(6.4, 2.4 * rows_of, rows_of, columns, sharey=True, squeeze=False)
+    figure, panels = new_figure(6.4, 2.0 * rows_of, rows_of, columns, sharey=True, squeeze=False)
     for panel in panels.flat[len(experiments) :]:
         panel.set_axis_off()
     words, brief, silence = [], [], ""
@@ -219,6 +219,8 @@ def splits_table(rows: pd.DataFrame) -> pd.DataFrame:
     models = rows.groupby(["model", "part"], sort=False)
     columns = {"share": "share", "share_at_random": "by chance", "inside": "s inside", "outside": "s outside", S: "s"}
     medians = models[list(columns)].median().rename(columns=columns)
+    for share in ("share", "by chance"):
+        medians[share] = medians[share].map(lambda x: f"{100 * x:.2g} %")
     about = models[["dimension", "d_model"]].first()
     space = [f"{k} of {d}" for k, d in zip(about["dimension"], about["d_model"], strict=True)]
     medians.insert(0, "position space", space)

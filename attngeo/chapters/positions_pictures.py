@@ -23,7 +23,8 @@ from attngeo.training.read_out import position_forms
 LAYER = 0
 SIDE = 64  # rows and columns shown: all of them would not fit on the page
 EXPERIMENT, KERNELS = "positions_pictures", "kernels.npz"
-RUNS = {"table": ("encoder", "decoder"), "rotary": ("rotary-encoder", "rotary-decoder")}  # by kind of positions
+MODELS = ("encoder", "decoder")
+RUNS = {"table": MODELS, "rotary": ("rotary-encoder", "rotary-decoder")}  # by kind of positions
 
 
 def pictured() -> Interactive:
@@ -33,10 +34,10 @@ def pictured() -> Interactive:
     kernels = np.load(folder / KERNELS)
     steps = sorted(step for layer, step in runs["encoder"].pictures if layer == LAYER)
     shown = {
-        kind: {model: _recorded(runs[name], steps) for model, name in zip(("encoder", "decoder"), pair, strict=True)}
+        kind: {model: _recorded(runs[name], steps) for model, name in zip(MODELS, pair, strict=True)}
         for kind, pair in RUNS.items()
     }
-    for model in RUNS["table"]:
+    for model in MODELS:
         shown["table"][model]["kernel"] = packed(kernels[model])
     places = kernels["encoder"].shape[-1]
     return Interactive("positions", {"steps": steps, "side": SIDE, "places": places, "kinds": shown}, _still(runs))
@@ -55,8 +56,9 @@ def _recorded(run: Run, steps: list[int]) -> dict:
 
 def _still(runs: Mapping[str, Run]) -> CaptionedFigure:
     last = max(step for _, step in runs["encoder"].pictures)
-    titles = {"encoder": "encoder, table", "rotary-encoder": "encoder, rotary", "decoder": "decoder, table"}
-    figure = mirror_clouds({title: runs[name].pictures[LAYER, last][:SIDE, :SIDE] for name, title in titles.items()})
+    titles = {name: f"{model}, {kind}" for kind, pair in RUNS.items() for model, name in zip(MODELS, pair, strict=True)}
+    shown = {title: runs[name].pictures[LAYER, last][:SIDE, :SIDE] for name, title in titles.items()}
+    figure = mirror_clouds(shown, width=9)
     s = {title: number(runs[name].by_layer("symmetry")[LAYER].iloc[-1], 2) for name, title in titles.items()}
     words = "; ".join(f"{title} {score}" for title, score in s.items())
     caption = (
@@ -65,7 +67,7 @@ def _still(runs: Mapping[str, Run]) -> CaptionedFigure:
         f" against its mirror image $m_{{ji}}$. Symmetry $s$: {words}. Red is positive, blue negative; colours and axes"
         " end at the 99.5th percentile of a picture's magnitudes."
     )
-    alt = f"Matrices and clouds of three models. Symmetry: {words}. The nearer to 1, the nearer the cloud to a line."
+    alt = f"Matrices and clouds of four models. Symmetry: {words}. The nearer to 1, the nearer the cloud to a line."
     return CaptionedFigure(figure, "fig-positions-pictures", caption, alt)
 
 

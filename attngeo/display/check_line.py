@@ -24,7 +24,7 @@ UNSUPPORTED = "not supported by this run"
 STANDING = {Standing.AGREES: "✓", Standing.CONTRADICTS: "×", Standing.UNDECIDED: "?", Standing.TOLD: "–"}
 CODE = "<!-- code of {} -->"
 SHORT = 70  # characters of what is printed that go into the line
-FIRST = 6  # rows of numbers that an open check shows; one more is shown, too
+FIRST = 4  # rows of numbers that an open check shows; one more is shown, too
 ROUNDING = 1e-6  # what is 0 to within less is an identity
 TICK = '<span aria-hidden="true">✓</span>'
 
@@ -57,6 +57,13 @@ class Row(NamedTuple):
     def missed(self) -> bool:
         """Whether the paper has a number here that is not met."""
         return bool(self.paper) and self.comparison.standing is Standing.CONTRADICTS
+
+    @property
+    def outcome(self) -> str:
+        """The standing in words; a claimed sign where there is neither is not found."""
+        c = self.comparison
+        no_sign = c.holds and (c.relation, c.expected) == ("=", c.claim.number if c.claim else None)
+        return "not found" if no_sign and c.claim.relation in ("<", ">") else c.standing.value
 
 
 def check_line(result: Result, unfolded: bool = False) -> str:
@@ -179,7 +186,7 @@ def _frame(lines: list[Row]) -> pd.DataFrame:
             "paper": _labelled("paper", row.paper),
             "ours": _labelled("ours", row.ours),
             "measured": _labelled("measured", row.measured.replace(" ± ", "\u00a0±\u00a0")),
-            "outcome": f'<span class="standing-{found.name.lower()}">{STANDING[found]} {found.value}</span>',
+            "outcome": f'<span class="standing-{found.name.lower()}">{STANDING[found]} {row.outcome}</span>',
         }
         for row in lines
         for found in [row.comparison.standing]

@@ -83,6 +83,8 @@ def test_training_steps_are_scrubbed_and_played_with_both_kinds_of_positions(bro
             assert_near(numbers(panel), scores)
             assert panel.find_elements(By.TAG_NAME, "canvas")[-1].is_displayed() is (kind == "table")
 
+    assert_shows(1500)
+    slider.send_keys(Keys.HOME)
     assert_shows(0)
     first, second = (panel.text.splitlines()[1:] for panel in stage.find_elements(By.CSS_SELECTOR, "[data-model]"))
     assert first == second  # they start equal
@@ -243,7 +245,7 @@ def test_pairs_are_painted_in_either_order_until_their_sum_is_complete(browser, 
 
 def test_an_update_is_as_symmetric_as_the_slider_makes_its_coefficients_agree(browser, tmp_path):
     page = notebook("symmetric_updates")
-    shown = page.agreement_slider(-0.004, page.score_by_correlation(page.correlated_updates(8, 6, 2), -0.004, 8))
+    shown = page.agreement_slider(-0.004, page.score_by_correlation(page.correlated_updates(8, 6, 2), -0.004, 0.4, 8))
     stage = open_interactive(browser, tmp_path, shown)
     slider = control(stage, "Correlation of the two coefficients")
     cloud, said = (stage.find_element(By.CSS_SELECTOR, name) for name in (".ia-dots.cloud", ".ia-said"))

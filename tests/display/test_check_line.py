@@ -46,6 +46,13 @@ def test_a_row_shows_paper_ours_what_was_measured_and_how_the_claim_stands():
     assert ours[1] == "" and ours[-1].endswith("agrees")
 
 
+def test_a_claimed_sign_where_there_is_neither_is_not_found_and_the_other_sign_contradicts():
+    none, other = (claimed(monte_carlo("lead", x, y), ">", 0) for x, y in (([-0.1, 0.1], 0), (SAMPLES, -1)))
+    opposite = claimed(monte_carlo("lead", SAMPLES, 0, ">"), "<", 0)
+    assert [row.outcome for row in rows(result(none))] == ["not found"]
+    assert {row.outcome for row in rows(result(other, opposite))} == {"agrees", "contradicts"}
+
+
 def test_a_column_that_would_be_empty_is_left_out():
     held = exact("trace", 0.5, 0.5).claimed(Verdict.HOLDS)
     assert table(check_line(Result("2.1", "", "t", Verdict.HOLDS, (held,))))[0] == [

@@ -157,13 +157,14 @@ def symmetry_by_positions(results: pd.DataFrame) -> CaptionedFigure:
     """Families' medians of s (`families_by_positions`): a panel each for encoders and decoders, a row for each kind."""
     by_positions = families_by_positions(results)
     kinds = by_positions.groupby("positions")["absolute"].first().sort_values(ascending=False, kind="stable").index
-    figure, axes = new_figure(8.2, 4.4, columns=2, sharex=True, sharey=True)
+    figure, axes = new_figure(8.2, 3.8, columns=2, sharex=True, sharey=True)
     medians = []
     for panel, (part, attention) in zip(axes, GROUPS.items(), strict=True):
         shown = by_positions[by_positions["attention"] == attention]
         style = {"x": "s", "y": "positions", "order": list(kinds), "jitter": False, "ax": panel, "legend": False}
         sns.stripplot(shown[shown["counted"]], color=PART_COLOURS[part], size=6, **style)
-        sns.stripplot(shown[~shown["counted"]], color=NEUTRAL, marker="X", size=6, **style)
+        left_out = {key: style[key] for key in ("x", "y", "order", "ax", "legend")}
+        sns.swarmplot(shown[~shown["counted"]], color=NEUTRAL, marker="X", size=6, **left_out)
         for row in shown[shown["counted"] | (part == "encoder")].itertuples():  # those left out have their names below
             at = row.s, kinds.get_loc(row.positions)
             panel.annotate(row.family, at, (0, 6), textcoords="offset points", fontsize=7, rotation=70)

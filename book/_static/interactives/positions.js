@@ -63,7 +63,7 @@ attngeo.interactive("positions", (stage, data) => {
   const draw = (frame) => [...panels, ...charts].forEach((part) => part.draw(frame));
   const slider = attngeo.slider(
     "Training step",
-    { min: 0, max: last, say: (frame) => data.steps[frame].toLocaleString("en"), play: 140 },
+    { min: 0, max: last, value: last, say: (frame) => data.steps[frame].toLocaleString("en"), play: 140 },
     draw,
   );
   const positions = attngeo.choice("Positions", kinds, (chosen) => {
@@ -73,5 +73,5 @@ attngeo.interactive("positions", (stage, data) => {
   const below = attngeo.panels(...charts);
   below.classList.add("ia-curves");
   stage.append(attngeo.controls(positions, slider), attngeo.panels(...panels), below);
-  draw(0);
+  draw(last);
 });
