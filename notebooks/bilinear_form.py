@@ -2,10 +2,6 @@
 # jupyter:
 #   attngeo:
 #     reads: []
-#   jupytext:
-#     text_representation:
-#       extension: .py
-#       format_name: percent
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -15,13 +11,12 @@
 # %% [markdown]
 # # One matrix per head decides attention, their sum does not
 #
-# A Transformer turns the tokens of *the dog met my old cat* into vectors, their *embeddings*. Attention mixes these with weights.
-# What decides how much of *cat* goes into *dog*?
+# A Transformer turns *the dog met my old cat* into vectors, its *embeddings*, and attention mixes these with weights. What
+# decides how much of *cat* goes into *dog*?
 #
-# **In a head, one matrix.** The *query-key matrix* $\Wqk = \Wq \Wk\T$ gives every pair of tokens a score, and a softmax turns
-# scores into weights. $\Wqk$ is symmetric if and only if token $i$ always scores $j$ as $j$ scores $i$. The paper
-# {cite}`saponati2025` studies the sum over the heads of a layer. The sum does not decide the weights: in two layers with one sum
-# they differ by up to {glue:text}`gap`.
+# **In a head, one matrix.** The *query-key matrix* $\Wqk = \Wq \Wk\T$ gives every pair of tokens a score; a softmax makes
+# weights of scores. $\Wqk$ is symmetric exactly if $i$ always scores $j$ as $j$ scores $i$. The paper {cite}`saponati2025` studies
+# the sum over a layer's heads. That does not decide the weights: in two layers with one sum they differ by up to {glue:text}`gap`.
 
 # %% tags=["parameters", "remove-input"]
 d: int = 32  # width of the embedding, a multiple of n_heads; in [8, 512]

@@ -2,10 +2,6 @@
 # jupyter:
 #   attngeo:
 #     reads: []
-#   jupytext:
-#     text_representation:
-#       extension: .py
-#       format_name: percent
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -420,17 +416,11 @@ def directionality_condition(d=48, exponent=0.5, n_draws=120, seed=0):
 show(directionality_condition(d=d, seed=seed))
 
 # %% [markdown]
-# Besides tokens that repeat and the mask of the next section, four things can set queries and keys apart ({numref}`fig-which-side`).
+# Four more things can set queries and keys apart ({numref}`fig-which-side`). Columns are made uneven by errors times keys as
+# coefficients ({prf:ref}`prop-s1-12-errors`), by [a first token that is always
+# there](column_dominance_details.py#a-first-token-that-is-always-there), and by masked positions, which share an embedding
+# ({prf:ref}`prop-s1-15-mask`). A mean that all embeddings share makes rows uneven ({prf:ref}`prop-s1-12-mean`).
 #
-# - *Errors times keys* as coefficients make columns uneven, if the errors are independent of the embeddings and coordinates
-#   uncorrelated ({prf:ref}`prop-s1-12-errors`).
-# - *A first token that is always there* acts on the key side alone ([simulations](column_dominance_details.py#a-first-token-that-is-always-there)).
-# - *A mean that all embeddings share* makes rows uneven, with every objective, if its coordinates differ in size and the
-#   coefficients of a row add up to 0 ({prf:ref}`prop-s1-12-mean`).
-# - *Masked positions* hold one embedding on the query side, so that columns can dominate with a bidirectional objective, too
-#   ({prf:ref}`prop-s1-15-mask`).
-
-# %% [markdown]
 # ## The causal softmax makes early keys heavy
 #
 # One difference between queries and keys does come from the objective. Let all coefficients be alike. As a query, position $i$

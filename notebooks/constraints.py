@@ -2,10 +2,6 @@
 # jupyter:
 #   attngeo:
 #     reads: [data/runs]
-#   jupytext:
-#     text_representation:
-#       extension: .py
-#       format_name: percent
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -21,24 +17,7 @@
 # **A small encoder that must not be symmetric ends {glue:text}`encoder-cost` nats worse on text it has not seen; a decoder,
 # {glue:text}`decoder-cost`.** To be held symmetric costs neither of them anything that we can see.
 
-# %% tags=["parameters", "remove-input"]
-weight: float = 0.1  # weight of the constraint in the loss, gamma of Eq. S146; in [0.0001, 100]
-layers: int = 2  # layers of the models trained on this page; in [1, 48]
-d_model: int = 64  # width of the embedding; in [8, 4096]
-heads: int = 4  # heads per layer, a divisor of the width; in [1, 64]
-objective: str = "mlm"  # what is predicted; one of mlm | clm | released-decoder
-corpus: str = "embedded"  # text: embedded, wikipedia, jigsaw, redpajama, or a file or folder
-block_size: int = 24  # tokens of a block; in [8, 2048]
-batch_size: int = 32  # blocks of an update; in [2, 4096]
-steps: int = 200  # updates; in [20, 1000000]
-lr: float = 0.003  # largest learning rate; in [0.000001, 0.1]
-max_characters: int = 1000000  # of the corpus; in [20000, 2000000000]
-seed: int = 0  # seed of every random draw; in [0, 2147483647]
-
 # %% tags=["remove-cell"]
-from pathlib import Path
-from tempfile import TemporaryDirectory
-
 import pandas as pd
 import seaborn as sns
 import torch
@@ -57,9 +36,8 @@ from attngeo.runs.numbers_in_words import as_nats, as_score, with_interval
 from attngeo.runs.record import Run
 from attngeo.training import bert
 from attngeo.training.choices import SYMMETRY, Constraint, Initialisation
-from attngeo.training.config import TrainingConfig, configure
+from attngeo.training.config import TrainingConfig
 from attngeo.training.losses import constraint_loss
-from attngeo.training.train import train
 
 EQUATIONS = {Constraint.SYMMETRIC: "Eq. S147", Constraint.SKEW: "Eq. S148"}
 SIGNS = {Constraint.SYMMETRIC: 1, Constraint.SKEW: -1}
@@ -111,14 +89,10 @@ def ends(pairs: list[Contrast]) -> pd.DataFrame:
 
 # %% tags=["remove-cell"]
 @house_style()
-def training_figure(runs: list[Run], name: str, alt: str) -> CaptionedFigure:
-    """Held-out loss and symmetry over steps, a colour per constraint; of several objectives a column for each."""
+def training_figure(runs: list[Run]) -> CaptionedFigure:
+    """Held-out loss and symmetry over steps, a colour per constraint, a column per objective."""
     parts = list(dict.fromkeys(PARTS[run.config["objective"]] for run in runs))
-    if parts[1:]:
-        figure, panels = new_figure(8, 4.1, 2, len(parts), sharex="col", sharey="row", squeeze=False)
-    else:  # loss and symmetry side by side
-        figure, panels = new_figure(8, 1.9, 1, 2, squeeze=False)
-        panels = panels.T
+    figure, panels = new_figure(8, 3.6, 2, len(parts), sharex="col", sharey="row", squeeze=False)
     for row, measure, words in zip(panels, (LOSS, "symmetry"), ("held-out loss (nats)", "symmetry s"), strict=True):
         for panel, part in zip(row, parts, strict=True):
             of_part = [run for run in runs if PARTS[run.config["objective"]] == part]
@@ -132,21 +106,18 @@ def training_figure(runs: list[Run], name: str, alt: str) -> CaptionedFigure:
     panels[0, -1].legend(title=None)
     for panel in panels[1]:
         panel.axhline(0, color="black", linewidth=0.8)
-    caption = "Loss on held-out text, and symmetry of $\\Wqk$ (median over layers), free or held by a constraint."
-    seeds = " Bands reach from the least to the largest seed." if parts[1:] else ""
-    return CaptionedFigure(figure, name, caption + seeds, alt)
+    caption = """Loss on held-out text, and symmetry of $\\Wqk$ (median over layers), free or held by a constraint. Bands
+    reach from the least to the largest seed."""
+    alt = """Curves over steps for an encoder and a decoder. Above, the loss: the skew-symmetric encoder stays above the other
+    two, the three decoders fall together. Below, symmetry: held models come near 1 or −1, free ones do not."""
+    return CaptionedFigure(figure, "fig-constraint-recorded", caption, alt)
 
 
 pairs = constrained_and_free(recorded_runs(data("runs")))
 used = list({id(run): run for pair in pairs for run in (*pair.second.runs, *pair.first.runs)}.values())
 
 # %% tags=["remove-input"]
-training_figure(
-    used,
-    "fig-constraint-recorded",
-    "Curves over steps for an encoder and a decoder. Above, the loss: the skew-symmetric encoder stays above the other"
-    " two, the three decoders fall together. Below, symmetry: held models come near 1 or −1, free ones do not.",
-)
+training_figure(used)
 
 # %% tags=["remove-cell"]
 cost = {name_of(pair.first): pair.difference() for pair in pairs}
@@ -156,11 +127,7 @@ assert all(other.low < 0 < other.high for other in cost.values())  # to be held 
 glue("encoder-cost", encoder.value, ".2f")
 glue("decoder-cost", decoder.value, ".2f")
 about = used[0].config
-for name, value in {
-    "wide": about["d_model"],
-    "deep": about["layers"],
-    "seeds": len(pairs[0]),
-}.items():
+for name, value in {"wide": about["d_model"], "deep": about["layers"], "seeds": len(pairs[0])}.items():
     glue(name, value)
 
 # %% [markdown]
@@ -375,41 +342,6 @@ assert late["encoder, held skew-symmetric"].low > 0
 # %% [markdown]
 # The layers obey, and their heads only half: in the sum, what is forbidden in one head can be cancelled by the others. The
 # skew-symmetric encoder was still gaining on the free one when training ended, so it may be slower rather than worse.
-
-# %% [markdown]
-# ## Training here and now
-#
-# While this page was built, three models of {glue:text}`layers` layers of width {glue:text}`d-model` were trained from the
-# same random weights: one free, one with either constraint.
-
-# %% tags=["remove-cell"]
-settings = {
-    **{"layers": layers, "d_model": d_model, "heads": heads, "dropout": 0.0, "vocab_size": 256, "text": "spaced"},
-    **{"objective": objective, "corpus": corpus, "max_characters": max_characters, "block_size": block_size},
-    **{"batch_size": batch_size, "steps": steps, "lr": lr, "seed": seed, "checkpoint_every": 0},
-    **{"record_every": max(1, steps // 40), "evaluate_every": max(1, steps // 10)},
-}
-with TemporaryDirectory() as folder:
-    live = [
-        train(configure({**settings, "constraint": name, "gamma": gamma}), Path(folder) / name)
-        for name, gamma in (("none", 0.0), ("symmetric", weight), ("skew", weight))
-    ]
-reached = {run.config["constraint"]: run.last("symmetry") for run in live}
-for name, s in reached.items():
-    glue(f"s-{name}", s, ".2f")
-glue("layers", layers)
-glue("d-model", d_model)
-
-# %% tags=["remove-input"]
-training_figure(
-    live,
-    "fig-constraint-live",
-    "Curves over steps of three models: loss left, symmetry right, one line per constraint.",
-)
-
-# %% [markdown]
-# At the end $s$ is {glue:text}`s-symmetric` under the first constraint and {glue:text}`s-skew` under the second. It is
-# {glue:text}`s-none` without. That says where the gradient pulls, and nothing about a cost.
 #
 # ## What it means for you
 #

@@ -1,9 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     text_representation:
-#       extension: .py
-#       format_name: percent
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -144,10 +140,7 @@ glue("vocab", N_VOCAB)
 # to predict. The loss is $-\sum_i \log p(t_i \mid \{t_j : j \in C_i\})$ over all $i$ that are predicted.
 # ````
 #
-# The details [count these pairs](context_and_prediction_details.py#the-objectives). A Transformer
-# [attends to](context_and_prediction_details.py#what-a-transformer-attends-to) more than the context.
-#
-# Each pair adds one matrix $\beta_{ij}\, x_i x_j^\top$ to the gradient of $\Wqk$: an outer product of embeddings times a number
+# A Transformer [attends to](context_and_prediction_details.py#what-a-transformer-attends-to) more than the context. Each pair adds one matrix $\beta_{ij}\, x_i x_j^\top$ to the gradient of $\Wqk$: an outer product of embeddings times a number
 # ([the previous chapter](implicit_gradient.py)). {numref}`fig-painter` adds them up for *the dog met my old cat*. Press *Play*: in the
 # autoregressive sum, where each pair has one order only, the [symmetry score](two_scores.py) $s$ ends far from 1. Choose
 # *bidirectional*, with coefficients that are alike in both orders: $s = 1$. With the *exact* coefficients of a small Transformer at
@@ -354,8 +347,6 @@ def autoregressive_ratio(n_tokens=12, draws=4000, seed=0):
 show(autoregressive_ratio(n_tokens=n_tokens, draws=draws, seed=seed))
 
 # %% [markdown]
-# The details [check the other two objectives](context_and_prediction_details.py#counts-in-both-other-objectives).
-#
 # ## Correlations count only through positions
 #
 # The paper speaks of correlations between tokens (around its Eqs. S82 to S87). By {prf:ref}`prop-s1-10` only the marginals

@@ -1,9 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     text_representation:
-#       extension: .py
-#       format_name: percent
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -33,17 +29,8 @@ from torch import Tensor
 
 from attngeo.display.page import show
 from attngeo.claims.claim import Verdict, claim, compare, exact, monte_carlo
-from attngeo.gradients.token_counts import MarkovChain
-from attngeo.gradients.objectives import (
-    Objective,
-    attended_matrix,
-    context_matrix,
-    context_sets,
-    every_third,
-)
-from attngeo.gradients.rank_one import Role, gradient_sum, rank_one_terms, token_column, token_row, token_update
-from attngeo.gradients.rank_one import relative_error
 from attngeo.gradients.token_counts import (
+    MarkovChain,
     N_VOCAB,
     count_tokens,
     drifting_chain,
@@ -51,6 +38,22 @@ from attngeo.gradients.token_counts import (
     mean_position,
     simulation,
     surplus,
+)
+from attngeo.gradients.objectives import (
+    Objective,
+    attended_matrix,
+    context_matrix,
+    context_sets,
+    every_third,
+)
+from attngeo.gradients.rank_one import (
+    Role,
+    gradient_sum,
+    rank_one_terms,
+    relative_error,
+    token_column,
+    token_row,
+    token_update,
 )
 from attngeo.gradients.toy_transformer import head_gradient
 

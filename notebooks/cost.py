@@ -2,10 +2,6 @@
 # jupyter:
 #   attngeo:
 #     reads: [data/benchmarks]
-#   jupytext:
-#     text_representation:
-#       extension: .py
-#       format_name: percent
 #   kernelspec:
 #     display_name: Python 3
 #     language: python

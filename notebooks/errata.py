@@ -3,10 +3,6 @@
 #   attngeo:
 #     after: all
 #     reads: [data/published]
-#   jupytext:
-#     text_representation:
-#       extension: .py
-#       format_name: percent
 #   kernelspec:
 #     display_name: Python 3
 #     language: python

@@ -2,10 +2,6 @@
 # jupyter:
 #   attngeo:
 #     reads: [data, ATTNGEO_WEIGHTS]
-#   jupytext:
-#     text_representation:
-#       extension: .py
-#       format_name: percent
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -64,6 +60,10 @@ NUDGED = {"RXN": 3, "BERT": -4, "Whisper": -8, "Sapiens": 3, "DeiT": -4, "T5": -
 SIX_DIGITS = 1e-6  # single precision, in which narrow weights were surveyed
 CHOSEN = "A family counts once on either side, with the mean of its models' medians over layers."
 OF_SUMS = f"{CHOSEN} A layer of one head has no sum and is left out."
+PRINTED = {
+    "printed": '"[E]ncoder-only models remarkably show a higher degree of symmetry than decoder-only": of sums over heads.',
+    "place": "Section 3, Figure 2",
+}
 
 # %% tags=["remove-cell"]
 layers = evidence().layers
@@ -105,7 +105,7 @@ def heads_and_sums(of: Evidence) -> CaptionedFigure:
     stacks = medians(whole(of.layers), ("symmetry", "heads"))
     stacks = pd.concat(stacks[stacks["attention"] == kind].sort_values("symmetry", ascending=False) for kind in COLOURS)
     heads = with_kinds(beside_survey(of).query("head >= 0"))
-    figure, panel = new_figure(7.4, 0.165 * len(stacks) + 1)
+    figure, panel = new_figure(7.4, 0.15 * len(stacks) + 1)
     lines = {"y": "line", "order": list(named(stacks)["line"]), "ax": panel}
     points = {"hue": "attention", "palette": COLOURS, "size": 2.5, "alpha": 0.3, "jitter": 0.3, "rasterized": True}
     sns.stripplot(named(heads), x="symmetry", **points, **lines)
@@ -155,9 +155,7 @@ heads_and_sums(evidence())
     "(symmetry, single heads)",
     "the heads of encoders are more symmetric than those of decoders, on the mean of their scores",
     Verdict.UNDECIDED,
-    printed="""
-    "[E]ncoder-only models remarkably show a higher degree of symmetry than decoder-only": of sums over heads.""",
-    place="Section 3, Figure 2",
+    **PRINTED,
     remark=f"""Judged on the mean of the heads' scores in a layer, weighted with their squared norms. {CHOSEN} Where layers have
     several heads, encoders' are the more symmetric; with the one family of one head, which goes the other way, the
     interval holds 1/2.""",
@@ -288,7 +286,7 @@ show(score_of_a_sum())
 def gains(of: Evidence) -> CaptionedFigure:
     """How far the heads' symmetric parts add up against how far their skew parts do: layers and families."""
     rows, of_families = with_kinds(whole(of.layers)), families(whole(of.layers), PARTS)
-    figure, panel = new_figure(7.4, 3.4)
+    figure, panel = new_figure(7.4, 3.1)
     low, high, ticks = 0.45, 4.6, [0.5, 1, 2, 4]
     panel.plot([low, high], [low, high], color=NEUTRAL, linewidth=1, linestyle="--")
     for line in (panel.axhline, panel.axvline):
@@ -367,9 +365,7 @@ show(section_3_symmetry_of_the_sum(), unfolded=True)
     "(symmetry, symmetric parts of heads)",
     "the symmetric parts of heads add up more in encoders than in decoders",
     Verdict.UNDECIDED,
-    printed="""
-    "[E]ncoder-only models remarkably show a higher degree of symmetry than decoder-only": of sums over heads.""",
-    place="Section 3, Figure 2",
+    **PRINTED,
     ours=True,
 )
 def section_3_symmetric_parts_of_heads():

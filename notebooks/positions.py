@@ -2,10 +2,6 @@
 # jupyter:
 #   attngeo:
 #     reads: [data]
-#   jupytext:
-#     text_representation:
-#       extension: .py
-#       format_name: percent
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -39,8 +35,7 @@ from attngeo.claims.claim import Verdict, claim, compare
 from attngeo.runs.estimates import over_seeds
 from attngeo.runs.numbers_in_words import as_score, number
 from attngeo.runs.record import Run
-from attngeo.survey.released_results import absolute_against_others, families_by_positions
-from attngeo.survey.released_results import released_results
+from attngeo.survey.released_results import absolute_against_others, families_by_positions, released_results
 
 # %% tags=["remove-cell"]
 experiments = positions.all_recorded()
@@ -200,10 +195,6 @@ def without_a_table():
 show(without_a_table())
 
 # %% [markdown]
-# **Values.** A plan froze the value and output maps: random, symmetric or skew. No such encoder left the plateau of its loss
-# ({glue:text}`frozen-loss` nats or more), and $s$ is {glue:text}`frozen-most` at most. By the letter of the plan the symmetry of
-# the values has nothing to do with it. But models that have learned so little cannot tell, and we call this unresolved.
-#
 # :::{admonition} How sure is this
 # These models are small. Rotary positions may change more than symmetry, such as how fast a model learns. The commits that
 # held the first two plans were lost before they were published. So the question was asked a third time, by a plan that
@@ -333,6 +324,9 @@ glue("mirror-p", p_nearer, ".2f")
 # - Why the position part is symmetric in most layers of encoders, and skew in a few. [What can be
 #   proven](positions_theory.py) starts from a $W_{qk}$ of zero, and an intervention found that its second stage is not the
 #   whole reason.
+# - Whether symmetric values matter. A plan froze the value and output maps: no such encoder left the plateau of its loss
+#   ({glue:text}`frozen-loss` nats or more), and $s$ is {glue:text}`frozen-most` at most. The plan's rule says that they do not,
+#   but models that have learned so little cannot tell.
 # - Whether larger models and longer training give what these runs give.
 #
 # That position embeddings act much like a function of the offset was seen before {cite}`wennberg2021`, and so was that

@@ -2,10 +2,6 @@
 # jupyter:
 #   attngeo:
 #     reads: [data, ATTNGEO_WEIGHTS]
-#   jupytext:
-#     text_representation:
-#       extension: .py
-#       format_name: percent
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -49,9 +45,8 @@ from attngeo.bilinear.null_laws import LEVEL
 from attngeo.claims.claim import Verdict, claim, compare, exact
 from attngeo.survey import families as by_family
 from attngeo.survey.families import FEW_BITS, TEXT_ALONE, WITHOUT_FEW_BITS, beaten, choices, compared, of_families
-from attngeo.survey.measured import measured
+from attngeo.survey.measured import layer_medians, measured
 from attngeo.survey.released_results import released_results
-from attngeo.survey.measured import layer_medians
 
 SOURCE = "Judged on the released medians of distinct, trained, rightly extracted models; intervals of 95 %."
 HERE = "families read here"

@@ -2,10 +2,6 @@
 # jupyter:
 #   attngeo:
 #     reads: [data, ATTNGEO_WEIGHTS]
-#   jupytext:
-#     text_representation:
-#       extension: .py
-#       format_name: percent
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -39,9 +35,8 @@ from attngeo.chapters.pretrained_survey.measures import (
 from attngeo.display.page import glue, show, table
 from attngeo.claims.claim import Verdict, claim, compare, exact
 from attngeo.survey import families as by_family
-from attngeo.survey.measured import measured
+from attngeo.survey.measured import layer_medians, measured
 from attngeo.survey.released_results import released_results
-from attngeo.survey.measured import layer_medians
 
 SIX_DIGITS = 1e-6  # single precision
 FORMULA = "the excess of the norms' logarithms over the threshold's"
@@ -210,8 +205,7 @@ table(
 # it, as a whole. By the formula of Table S3 a model's median moves by up to {glue:text}`moved-int8` in eight bits and
 # {glue:text}`moved-q4` in four. The chapter has $d$ [without checkpoints of few
 # bits](pretrained_survey.py#in-directionality-only-released-language-scores-separate).
-
-# %% [markdown]
+#
 # ## The other figures, as released
 
 # %% tags=["remove-input"]

@@ -2,10 +2,6 @@
 # jupyter:
 #   attngeo:
 #     reads: [data, ATTNGEO_WEIGHTS]
-#   jupytext:
-#     text_representation:
-#       extension: .py
-#       format_name: percent
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -43,9 +39,8 @@ from attngeo.claims.claim import Verdict, claim, compare, exact
 from attngeo.claims.published import printed_table
 from attngeo.claims.results import Comparison
 from attngeo.files.checkout import data
-from attngeo.survey.measured import measured, named, read_records
+from attngeo.survey.measured import layer_medians, measured, named, read_records
 from attngeo.survey.released_results import released_results
-from attngeo.survey.measured import layer_medians
 
 HALF_UNIT = 0.005 + 1e-9  # of the second decimal: printed numbers are rounded to two
 SIX_DIGITS = 1e-5  # single precision, summed over some thousand entries

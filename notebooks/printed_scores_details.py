@@ -2,10 +2,6 @@
 # jupyter:
 #   attngeo:
 #     reads: [data, ATTNGEO_WEIGHTS]
-#   jupytext:
-#     text_representation:
-#       extension: .py
-#       format_name: percent
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -29,9 +25,8 @@ import pandas as pd
 
 from attngeo.chapters.printed_scores import extraction_effects, whole_table
 from attngeo.display.page import table
-from attngeo.survey.measured import measured
+from attngeo.survey.measured import layer_medians, measured
 from attngeo.survey.released_results import DEFECTS, released_results
-from attngeo.survey.measured import layer_medians
 
 scores = measured(models)
 medians = layer_medians(scores[scores["head"] == -1])

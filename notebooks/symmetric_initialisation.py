@@ -2,10 +2,6 @@
 # jupyter:
 #   attngeo:
 #     reads: [data/runs, data/published]
-#   jupytext:
-#     text_representation:
-#       extension: .py
-#       format_name: percent
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -420,7 +416,7 @@ for name, of in (("earlier", compared), ("planned", [p.primary for p in symmetry
 # %% [markdown]
 # ## What would settle it
 #
-# The paper itself (Section 6) calls its findings "an initial step". Our planned runs do not exclude gains by symmetry of up to
+# Our planned runs do not exclude gains by symmetry of up to
 # {glue:text}`planned-gain` nats, nor losses of up to {glue:text}`planned-harm`. In the earlier ones it is gains of up to
 # {glue:text}`earlier-gain` and losses of up to {glue:text}`earlier-harm`. There {glue:text}`needed` seeds would bring an interval
 # to ±{glue:text}`fine` nats.

@@ -2,10 +2,6 @@
 # jupyter:
 #   attngeo:
 #     reads: [data/runs, data/published]
-#   jupytext:
-#     text_representation:
-#       extension: .py
-#       format_name: percent
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -235,8 +231,7 @@ assert all(c.outcome() == NO_DIFFERENCE for c in by_themselves.values())
 # *Seeds added after a look.* Three seeds of encoders on plain text were added because the first three showed a gain there. By
 # themselves these leave it within the noise. The starts `scaled`, `scaled-values` and
 # `scaled-symmetric` were added after the other seven had been run, and only where `default-linear` shows a gain.
-
-# %% [markdown]
+#
 # ### Learning rates
 #
 # A start that needs another learning rate would look bad at a fixed one. The paper uses $5\times10^{-5}$ for all. Below
@@ -389,12 +384,7 @@ def mixer(a: Float[Tensor, "*heads n n"]) -> Float[Tensor, "*heads n n"]:
 
 
 # %%
-@claim(
-    "S2.1",
-    "(skew)",
-    "$W_k = W_q S^\\top$ with a skew-symmetric $S$ makes $W_{qk}$ skew-symmetric",
-    Verdict.HOLDS,
-)
+@claim("S2.1", "(skew)", "$W_k = W_q S^\\top$ with a skew-symmetric $S$ makes $W_{qk}$ skew-symmetric", Verdict.HOLDS)
 def skew_recipe(d=64, seed=0, heads=4, draws=40):
     generator, d_head = torch.Generator().manual_seed(seed), d // heads
     largest, summed, shared, scale = [], [], [], []
@@ -576,12 +566,7 @@ table(
 
 
 # %%
-@claim(
-    "Web table",
-    "(4 and 12 layers)",
-    "losses and speed-ups follow from the released curves",
-    Verdict.HOLDS,
-)
+@claim("Web table", "(4 and 12 layers)", "losses and speed-ups follow from the released curves", Verdict.HOLDS)
 def web_table_repeats_table_1():
     yield from printed_and_released("web")
     yield exact("released curves of 24 layers", (released_curves()["layers"] == 24).sum(), paper="")

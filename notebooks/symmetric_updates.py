@@ -2,10 +2,6 @@
 # jupyter:
 #   attngeo:
 #     reads: []
-#   jupytext:
-#     text_representation:
-#       extension: .py
-#       format_name: percent
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -15,13 +11,13 @@
 # %% [markdown]
 # # Updates are symmetric if two predictions agree, and at random weights they do not
 #
-# Training from both sides, *bidirectional* training, meets each pair of tokens in both orders: in *the dog met my old cat*, *dog*
-# is predicted with the help of *cat*, and *cat* with the help of *dog*. So the updates of $\Wqk$ are approximately symmetric, says the paper's second theorem
+# *Bidirectional* training meets each pair of tokens in both orders: in *the dog met my old cat*, *dog* is predicted with the help
+# of *cat*, and *cat* with that of *dog*. So the updates of $\Wqk$ are approximately symmetric, says the paper's second theorem
 # {cite}`saponati2025`.
 #
 # **They are if each helps the other as much: the paper assumes that the two are correlated. In small models at random weights the
-# correlation is {glue:text}`agreement`.** Masked training there still makes updates with a [symmetry score](two_scores.py) of
-# {glue:text}`score-masked`, because masked positions share an embedding. Whether training correlates the two is not measured.
+# correlation is {glue:text}`agreement`.** Masked training there still gives a [symmetry score](two_scores.py) of
+# {glue:text}`score-masked`, as masked positions share an embedding.
 
 # %% tags=["parameters", "remove-input"]
 d: int = 48  # width of the embedding; in [16, 128]
@@ -51,13 +47,7 @@ from attngeo.bilinear.scores import symmetry_score
 from attngeo.claims.claim import Verdict, claim, compare, exact, monte_carlo
 from attngeo.gradients.first_update import ChainCorpus, expected_update, first_update, random_corpus
 from attngeo.gradients.objectives import Objective, attended_matrix, context_matrix
-from attngeo.gradients.random_updates import (
-    agreement,
-    correlated_coefficients,
-    pair_score,
-    random_sequence,
-    signs,
-)
+from attngeo.gradients.random_updates import agreement, correlated_coefficients, pair_score, random_sequence, signs
 from attngeo.gradients.rank_one import exact_coefficients, gradient_sum, relative_error
 from attngeo.gradients.toy_transformer import LayerGradient, one_layer
 
@@ -221,8 +211,8 @@ glue("minus-half", pair_score(agreement(1.0, -0.5), 0.0), ".2f")
 # %% [markdown]
 # :::{admonition} How sure is this
 # Theorems and propositions are proven. The measured correlation is a mean over {glue:text}`models` models of one layer at random
-# weights, on random tokens, with its standard error. These models leave positions out;
-# [a chapter on trained models](positions.py) has them.
+# weights, on random tokens, with its standard error. Whether training brings a correlation about has not been measured. These
+# models leave positions out; [a chapter on trained models](positions.py) has them.
 # :::
 #
 # Move the slider of {numref}`fig-update-scores`. At 0 the update's *mirror cloud*, each entry against the one across the

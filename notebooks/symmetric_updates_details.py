@@ -2,10 +2,6 @@
 # jupyter:
 #   attngeo:
 #     reads: []
-#   jupytext:
-#     text_representation:
-#       extension: .py
-#       format_name: percent
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -45,9 +41,15 @@ from attngeo.gradients.first_update import (
     tied_embeddings,
 )
 from attngeo.gradients.token_counts import MarkovChain
-from attngeo.gradients.random_updates import squared_norms
+from attngeo.gradients.random_updates import (
+    squared_norms,
+    agreement,
+    correlated_coefficients,
+    pair_score,
+    random_sequence,
+    signs,
+)
 from attngeo.gradients.objectives import Objective, attended_matrix, context_matrix
-from attngeo.gradients.random_updates import agreement, correlated_coefficients, pair_score, random_sequence, signs
 from attngeo.gradients.rank_one import cosine, exact_coefficients, gradient_sum, relative_error
 from attngeo.gradients.toy_transformer import ToyConfig, ToyTransformer, one_layer
 

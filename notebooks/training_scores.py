@@ -2,10 +2,6 @@
 # jupyter:
 #   attngeo:
 #     reads: [data/runs, data/published]
-#   jupytext:
-#     text_representation:
-#       extension: .py
-#       format_name: percent
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -125,12 +121,7 @@ show(symmetry_in_training(), unfolded=True)
 
 
 # %%
-@claim(
-    "Section 4.1",
-    "(decoders, symmetry)",
-    "decoders of 12 layers end almost non-symmetric",
-    Verdict.HOLDS,
-)
+@claim("Section 4.1", "(decoders, symmetry)", "decoders of 12 layers end almost non-symmetric", Verdict.HOLDS)
 def decoders_almost_non_symmetric():
     ends = released_ends("s").assign(share=lambda rows: (rows["decoder"] / rows["encoder"]).abs())
     deep, small = (ends[ends["layers"] == layers] for layers in (12, 4))

@@ -353,7 +353,7 @@ def ends(line: pd.Series) -> str:
 @house_style()
 def released_over_steps() -> CaptionedFigure:
     """Released medians of both scores over steps, a column per text (Figures 3a, b and S3, with the 4-layer models)."""
-    figure, grid = new_figure(8.6, 4.0, rows=2, columns=3, sharex=True, sharey="row")
+    figure, grid = new_figure(8.6, 3.6, rows=2, columns=3, sharex=True, sharey="row")
     for column, title in zip(grid.T, ("wikipedia", "red pajama", "jigsaw"), strict=True):
         curves = released_training().query("text == @title").set_index("step")
         for (layers, part), rows in curves.groupby(["layers", "part"], sort=False):

@@ -194,7 +194,7 @@ def family_scores(layers: pd.DataFrame, families: pd.DataFrame, bands: pd.DataFr
     """
     layers, families = _lined(layers.merge(bands, on=["model", "part"], validate="m:1")), _lined(families)
     order = list(families.sort_values(["kind", "symmetry"], ascending=[True, False])["line"].unique())
-    figure, panels = new_figure(9, 0.24 * len(order) + 1.1, columns=2, sharey=True)
+    figure, panels = new_figure(9, 0.22 * len(order) + 1.1, columns=2, sharey=True)
     style = {"y": "line", "order": order, "hue": "attention", "hue_order": list(COLOURS), "legend": False}
     points = {"palette": COLOURS, "dodge": True, "jitter": False, **style}
     bars = {"linewidth": 7, "alpha": 0.25}

@@ -51,7 +51,7 @@ def test_a_loss_that_still_falls_at_the_end_is_told():
 
 @pytest.mark.parametrize(("runs", "panels"), [(RUNS, 4), (FREE, 2)])
 def test_the_figures_show_every_arm(runs, panels):
-    figure = PAGE.training_figure(runs, "fig-constrained-made", "Curves.")
+    figure = PAGE.training_figure(runs)
     assert len(figure.figure.axes) == panels
     curves = {line.get_color() for panel in figure.figure.axes for line in panel.lines if len(line.get_xdata())}
     assert curves >= {PAGE.COLOURS[PAGE.HELD[run.config["constraint"]]] for run in runs}
