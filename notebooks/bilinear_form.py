@@ -45,7 +45,6 @@ MASKS = {"causal": Objective.AUTOREGRESSIVE, "none": Objective.BIDIRECTIONAL}
 sizes = {"d": d, "n_tokens": n_tokens, "n_heads": n_heads, "seed": seed}
 
 
-# %% tags=["remove-cell"]
 @house_style()
 def heads_of_equal_sum(separate: Tensor, averaged: Tensor) -> CaptionedFigure:
     """Attention weights (heads, tokens, tokens) of two layers whose forms have the same sum."""

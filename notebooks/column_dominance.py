@@ -68,7 +68,6 @@ UNEVENNESS = "log unevenness, columns less rows"
 LARGE_NORMS = f"norms in the top {100 - 100 * TAIL:g} %, columns less rows"
 
 
-# %% tags=["remove-cell"]
 def updates_by_assumption(n_tokens: int, n_sequences: int, n_draws: int, d: int, exponent: float, seed: int):
     """Updates (draws, d, d) under each set of assumptions, by its name; ``n_sequences`` sequences add to one update."""
     generator = torch.Generator().manual_seed(seed)

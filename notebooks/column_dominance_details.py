@@ -67,7 +67,6 @@ UNEVENNESS = "log unevenness, columns less rows"
 LARGE_NORMS = f"norms in the top {100 - 100 * TAIL:g} %, columns less rows"
 
 
-# %% tags=["remove-cell"]
 def of_two_coordinates(words: str, measured: Iterable[Tensor], expected: Iterable[Tensor]) -> Comparisons:
     """Mean squared norms of both rows and both columns, beside their formulas."""
     for side, norms, values in zip(("row", "column"), measured, expected, strict=True):

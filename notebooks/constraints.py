@@ -47,7 +47,6 @@ COLOURS = {"free": NEUTRAL, "held symmetric": ENCODER, "held skew-symmetric": DE
 HELD = dict(zip(("none", "symmetric", "skew"), COLOURS, strict=True))
 
 
-# %% tags=["remove-cell"]
 def constrained_and_free(runs: list[Run]) -> list[Contrast]:
     """Constrained arms, each beside the free arm of its settings: encoders first, then by constraint and weight."""
     pairs = [p for name in ("symmetric", "skew") for p in contrasts(runs, "constraint", name, "none", free=("gamma",))]
@@ -87,7 +86,6 @@ def ends(pairs: list[Contrast]) -> pd.DataFrame:
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("model")
 
 
-# %% tags=["remove-cell"]
 @house_style()
 def training_figure(runs: list[Run]) -> CaptionedFigure:
     """Held-out loss and symmetry over steps, a colour per constraint, a column per objective."""

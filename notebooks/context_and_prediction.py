@@ -68,7 +68,6 @@ TOKEN = 0  # the one that is looked at, t*
 MASK = "[M]"  # what stands at a masked position
 
 
-# %% tags=["remove-cell"]
 def independent_text(n_tokens: int, draws: int, seed: int) -> Counts:
     """Counts in sequences of independent tokens whose marginals are those of the drifting chain."""
     generator = torch.Generator().manual_seed(seed + 3)

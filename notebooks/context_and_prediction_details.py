@@ -62,7 +62,6 @@ DIFFERENT = 0.1  # relative error above which two formulas count as different
 TOKEN = 0  # the one that is looked at, t*
 
 
-# %% tags=["remove-cell"]
 def random_joint(n_tokens: int = 5, n_vocab: int = 3, seed: int = 0) -> Float[Tensor, "..."]:
     """Joint distribution of correlated tokens, one axis per position."""
     generator = torch.Generator().manual_seed(seed)

@@ -65,7 +65,6 @@ PRINTED = {
     "place": "Section 3, Figure 2",
 }
 
-# %% tags=["remove-cell"]
 layers = evidence().layers
 of_families = families(whole(layers), PARTS)
 of_families["added"] = of_families["symmetry"] - of_families["heads"]
@@ -93,7 +92,6 @@ at_hand = f"For {model} they were computed again from its weights for this page,
 glue("again", f"The weights of {model} are not at hand for this page" if gap is None else at_hand)
 
 
-# %% tags=["remove-cell"]
 def named(rows: pd.DataFrame) -> pd.DataFrame:
     """Rows with the line that they stand in: model and part."""
     return rows.assign(line=rows["model"] + ", " + rows["part"])

@@ -49,7 +49,6 @@ BERT = 768, 64  # width of BERT-base and of its heads
 SEVERAL = 5  # pairs, the largest of a sequence
 
 
-# %% tags=["remove-cell"]
 def printed_beta(g: LayerGradient, scale: float = 1.0) -> Float[Tensor, "heads n n"]:
     """``beta_ij = delta_i^T x_j = g_i^T v_j`` (Eqs. S31, S35) on the attended pairs: the gradient without a softmax."""
     return scale * (g.errors @ g.layer.values.mT) * g.layer.mask

@@ -37,7 +37,6 @@ from attngeo.runs.numbers_in_words import as_score, number
 from attngeo.runs.record import Run
 from attngeo.survey.released_results import absolute_against_others, families_by_positions, released_results
 
-# %% tags=["remove-cell"]
 experiments = positions.all_recorded()
 first = positions.recorded()
 s = {name: arm.mean(positions.S) for name, arm in first.arms.items()}
@@ -47,7 +46,6 @@ for kind in ("rotary", "bias", "none"):
     glue(f"s-{kind}", number(s[f"mlm-{kind}"], 2))
     glue(f"s-{kind}-decoder", number(s[f"clm-{kind}"], 2))
 glue("loss-none", first.arms["mlm-none"].mean("held_out_loss"), ".1f")
-glue("s-outside", number(first.outside[0], 2))
 pieces = experiments["word pieces"]
 assert pieces.outcome is positions.Outcome.UNDECIDED
 longer = experiments["word pieces, longer"]
@@ -212,8 +210,6 @@ show(without_a_table())
 rows = positions.splits()
 layers = {model: own.set_index("layer") for model, own in rows.groupby("model")}
 bert, gpt2, whisper = (layers[name] for name in ("BERT base radiology", "GPT-2", "Whisper base"))
-glue("bert-inside", bert["inside"].median(), ".2f")
-glue("bert-outside", bert["outside"].median(), ".2f")
 glue("bert-least", bert["outside"].min(), ".2f")
 glue("bert-most", bert["outside"].max(), ".2f")
 glue("bert-layer-least", number(bert["symmetry"].min(), 2))

@@ -68,7 +68,6 @@ class Layer(NamedTuple):
     positions: Float[Tensor, "n d"]  # P
 
 
-# %% tags=["remove-cell"]
 def layer(size: float = 1e-5, seed: int = 2) -> Layer:
     """A small random layer at W_qk = 0: positions neither centred nor orthonormal, output weights not tied."""
     d, generator = VOCAB + 1 + N, torch.Generator().manual_seed(seed)

@@ -52,7 +52,6 @@ SOURCE = "Judged on the released medians of distinct, trained, rightly extracted
 HERE = "families read here"
 DIRECTIONAL = '"[D]ecoder-only models have higher degrees of directionality than encoder-only models"'
 
-# %% tags=["remove-cell"]
 scores = by_family.distinct(measured(models, gamma))
 layers = scores[scores["head"] == -1]
 medians = layer_medians(layers)

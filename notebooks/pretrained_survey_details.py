@@ -41,7 +41,6 @@ from attngeo.survey.released_results import released_results
 SIX_DIGITS = 1e-6  # single precision
 FORMULA = "the excess of the norms' logarithms over the threshold's"
 
-# %% tags=["remove-cell"]
 scores = measured(models, gamma)
 medians = layer_medians(scores[scores["head"] == -1])
 stacks = by_family.with_kinds(medians)

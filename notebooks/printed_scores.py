@@ -55,7 +55,6 @@ FORMULAS = {  # of Table S3: words, colour and marker
 }
 
 
-# %% tags=["remove-cell"]
 @cache
 def recorded_medians() -> pd.DataFrame:
     """`layer_medians` of the recorded survey, by registry name."""

@@ -65,7 +65,6 @@ LOWER_LOSS = {
 }
 BELOW_ZERO = ("confirm_mini", "confirm_mini_new_seeds", "confirm_short_encoder_characters")  # plans whose interval is
 
-# %% tags=["remove-cell"]
 plans = planned()
 symmetry = sorted(starts.about_symmetry(plans), key=lambda p: (not p.encoder, -p.training.tokens, -p.training.width))
 of_encoders = [p for p in symmetry if p.encoder and p.plan != starts.AGAIN]

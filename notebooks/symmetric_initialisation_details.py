@@ -53,7 +53,6 @@ HALF_TEN = 5.0
 TENTH = 0.05  # half a unit of the recomputed percentages
 SECOND_HAND = "The curves were read by an audit: training loss, one seed; this project has not read them itself."
 
-# %% tags=["remove-cell"]
 recorded = starts.settings(starts.recorded())
 main = starts.main_settings(recorded)
 plans = planned()

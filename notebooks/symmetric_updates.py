@@ -57,7 +57,6 @@ MASKED_BOTH_CAUSAL = (Objective.MASKED, Objective.BIDIRECTIONAL, Objective.AUTOR
 BEFORE = "Section S1.4.5, before Theorem S1.14"
 
 
-# %% tags=["remove-cell"]
 class RandomUpdates(NamedTuple):
     """Coefficients whose two orders of a pair correlate, and embeddings to go with them."""
 
@@ -86,7 +85,6 @@ def isotropic_score(rho: float, d: int) -> float:
     return pair_score(rho, d**-0.5)
 
 
-# %% tags=["remove-cell"]
 class MaskedInTurn(NamedTuple):
     """A sequence in which every position alone is masked, one after the other: both orders of every pair are met."""
 
@@ -140,7 +138,6 @@ def of_gradient(gradient: LayerGradient) -> float:
     return symmetry_score(gradient.w_qk[0])
 
 
-# %% tags=["remove-cell"]
 @house_style()
 def score_by_correlation(updates: list[RandomUpdates], measured: float, score_masked: float, d: int) -> CaptionedFigure:
     """Score of simulated updates against the correlation of beta_ij with beta_ji, and the one measured."""

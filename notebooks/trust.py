@@ -43,7 +43,6 @@ commands = rows.groupby("killed", sort=False).sum().astype(int)
 assert commands[SIGNALS].sum().sum() == sum(len(drill["kills"]) for drill in drills)
 wrong = len(drills) - sum(same)
 
-# %% tags=["remove-cell"]
 glue("n-kills", sum(len(drill["kills"]) for drill in drills))
 glue("n-next", len(drills))
 glue("n-wrong", wrong or "none")

@@ -69,7 +69,6 @@ PALETTE = dict(zip(FORMULAS.values(), (ENCODER, DECODER, CROSS), strict=True))
 generator = torch.Generator().manual_seed(seed)
 
 
-# %% tags=["remove-cell"]
 def by_formula(scores: Scores, **more: float | int) -> pd.DataFrame:
     """Directionality by each formula, a row per matrix and formula."""
     values = pd.DataFrame({words: getattr(scores, field).numpy() for field, words in FORMULAS.items()})
