@@ -11,11 +11,11 @@
 # %% [markdown]
 # # One matrix per head decides attention, their sum does not
 #
-# A Transformer turns *the dog met my old cat* into vectors, its *embeddings*, and attention mixes these with weights. What
-# decides how much of *cat* goes into *dog*?
+# A Transformer turns *the dog met my old cat* into vectors, *embeddings*, and attention mixes them. What decides how much of
+# *cat* goes into *dog*?
 #
-# **In a head, one matrix.** The *query-key matrix* $\Wqk = \Wq \Wk\T$ gives every pair of tokens a score; a softmax makes
-# weights of scores. $\Wqk$ is symmetric exactly if $i$ always scores $j$ as $j$ scores $i$. The paper {cite}`saponati2025` studies
+# **In a head, one matrix.** The *query-key matrix* $\Wqk = \Wq \Wk\T$ scores every pair of tokens; a softmax makes weights
+# of scores. $\Wqk$ is symmetric exactly if $i$ always scores $j$ as $j$ scores $i$. The paper {cite}`saponati2025` studies
 # the sum over a layer's heads. That does not decide the weights: in two layers with one sum they differ by up to {glue:text}`gap`.
 
 # %% tags=["parameters", "remove-input"]

@@ -283,24 +283,21 @@ show(score_of_a_sum())
 @house_style()
 def gains(of: Evidence) -> CaptionedFigure:
     """How far the heads' symmetric parts add up against how far their skew parts do: layers and families."""
-    rows, of_families = with_kinds(whole(of.layers)), families(whole(of.layers), PARTS)
+    rows, of_families = with_kinds(whole(of.layers)).query("attention != 'cross'"), families(whole(of.layers), PARTS)
     figure, panel = new_figure(7.4, 3.1)
     low, high, ticks = 0.45, 4.6, [0.5, 1, 2, 4]
     panel.plot([low, high], [low, high], color=NEUTRAL, linewidth=1, linestyle="--")
     for line in (panel.axhline, panel.axvline):
         line(1, color=NEUTRAL, linewidth=0.8)
-    for kind in GROUPS.values():
-        small, large = (t[t["attention"] == kind] for t in (rows, of_families))
-        for rows_of, look in (
-            (small, {"s": 10, "alpha": 0.3, "linewidths": 0}),
-            (large, {"s": 45, "edgecolors": "black", "label": kind}),
-        ):
-            panel.scatter(rows_of["skew_gain"], rows_of["symmetric_gain"], color=COLOURS[kind], **look)
-        side, left = {"bidirectional": (-6, "right"), "causal": (6, "left")}[kind]
-        for row in large.itertuples():
-            up = NUDGED.get(row.family, -2) if kind == "bidirectional" else 3
-            where = {"xytext": (side, up), "textcoords": "offset points", "ha": left}
-            panel.annotate(row.family, (row.skew_gain, row.symmetric_gain), fontsize=8, **where)
+    style = {"x": "skew_gain", "y": "symmetric_gain", "hue": "attention", "palette": COLOURS, "ax": panel}
+    style["hue_order"] = list(GROUPS.values())
+    sns.scatterplot(rows, s=10, alpha=0.3, linewidth=0, legend=False, **style)
+    sns.scatterplot(of_families, s=45, edgecolor="black", **style)
+    for row in of_families.itertuples():
+        encoder = row.attention == "bidirectional"
+        at = (-6, NUDGED.get(row.family, -2)) if encoder else (6, 3)
+        where = {"xytext": at, "textcoords": "offset points", "ha": "right" if encoder else "left"}
+        panel.annotate(row.family, (row.skew_gain, row.symmetric_gain), fontsize=8, **where)
     panel.set(xscale="log", yscale="log", xlim=(low, high), ylim=(0.8, high))
     panel.set_xticks(ticks, [f"{t:g}" for t in ticks])
     panel.set_yticks(ticks[1:], [f"{t:g}" for t in ticks[1:]])

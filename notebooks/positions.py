@@ -236,7 +236,6 @@ table(
     "dimension would hold, and $s$ inside, outside and of the layer. Whisper's table is a formula, the others are learned. "
     "Where the share is small, as in GPT-2, $s$ inside says nothing of the layer.",
     formats={"s inside": ".2f", "s outside": ".2f", "s": ".2f"},
-    folded="Trained models, split by position space",
 )
 
 # %% [markdown]

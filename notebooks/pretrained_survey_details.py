@@ -101,10 +101,6 @@ glue("changed-vit", changed["ViT base retinopathy", "encoder"], ".1%")
 glue("changed-t5-encoder", changed["FLAN-T5 small titler", "encoder"], ".0%")
 for when, score in (("before", "s_released"), ("after", "s")):
     glue(f"t5-decoder-{when}", further.loc[("FLAN-T5 small titler", "decoder"), score], ".3f")
-contrast = stacks[stacks["objective"].str.contains("contrast")]["symmetry"]
-glue("n-contrast", len(contrast), "d")
-glue("contrast-from", contrast.min() if len(contrast) else float("nan"), ".2f")
-glue("contrast-to", contrast.max() if len(contrast) else float("nan"), ".2f")
 
 # %% tags=["remove-input"]
 relation = beside["same"].map({True: "same weights", False: "trained on from it"})
@@ -118,14 +114,10 @@ table(
 )
 
 # %% [markdown]
-# - *Fine-tuning* on labels leaves the median $s$ almost as it was: that of BERT base changes by
-#   {glue:text}`changed-bert`, that of ViT base by {glue:text}`changed-vit`, rounding included. T5, trained on
-#   instructions, then on another task, and held in eight bits, lost {glue:text}`changed-t5-encoder` of it in its
-#   encoder. Its decoder's is near zero before and after ({glue:text}`t5-decoder-before` and
-#   {glue:text}`t5-decoder-after`).
-# - *Contrastive training* cannot be judged alone, since no weights from before it are at hand. The encoders that
-#   went through it ({glue:text}`n-contrast`) have median $s$ from {glue:text}`contrast-from` to {glue:text}`contrast-to`,
-#   among the other encoders.
+# *Fine-tuning* on labels leaves the median $s$ almost as it was: that of BERT base changes by {glue:text}`changed-bert`, that of
+# ViT base by {glue:text}`changed-vit`, rounding included. T5, trained on instructions, then on another task, and held in eight
+# bits, lost {glue:text}`changed-t5-encoder` of it in its encoder. Its decoder's is near zero before and after
+# ({glue:text}`t5-decoder-before` and {glue:text}`t5-decoder-after`).
 
 
 # %%

@@ -43,10 +43,7 @@ from attngeo.training.config import DEFAULTS
 STD = 0.02  # of BERT's weights
 RATE = 1e-3  # of the steps that leave the flow
 ADDED_TO_PLAIN_TEXT = (3, 4, 5)  # seeds; data/runs/README.md tells why
-SPACED = (
-    "Wikipedia",
-    "Red Pajama",
-)  # texts that the paper split into characters, as an audit of the released code found
+SPACED = ("Wikipedia", "Red Pajama")  # split into characters by the paper, as an audit of the released code found
 HALF_UNIT_LOSS = 0.0005 + 1e-9  # of the third decimal
 HALF_UNIT_PERCENT = 0.5
 HALF_TEN = 5.0
@@ -104,6 +101,8 @@ changes = [
     difference_of_means(large.differences(), small.differences()) for large, small in ((deep, shallow), (wide, narrow))
 ]
 assert all(change.low < 0 < change.high for change in changes)
+assert not deep.difference().high < 0 <= shallow.difference().high  # what the plan on depth asks for
+assert wide.difference().low < narrow.difference().high and narrow.difference().low < wide.difference().high  # on width
 at_released_scale = {size: p.less("released", "default-linear").outcome() for size, p in sized.items()}
 assert at_released_scale == {"2x128": NO_DIFFERENCE, "8x128": NO_DIFFERENCE, "4x64": HELPS, "4x256": HURTS}
 glue("band", starts.BAND, "g")

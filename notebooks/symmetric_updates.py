@@ -15,8 +15,8 @@
 # of *cat*, and *cat* with that of *dog*. So the updates of $\Wqk$ are approximately symmetric, says the paper's second theorem
 # {cite}`saponati2025`.
 #
-# **They are if each helps the other as much: the paper assumes that the two are correlated. In small models at random weights the
-# correlation is {glue:text}`agreement`.** Masked training there still gives a [symmetry score](two_scores.py) of
+# **They are if each helps the other as much: the paper assumes a correlation. In small models at random weights it is
+# {glue:text}`agreement`.** Masked training there still gives a [symmetry score](two_scores.py) of
 # {glue:text}`score-masked`, as masked positions share an embedding.
 
 # %% tags=["parameters", "remove-input"]

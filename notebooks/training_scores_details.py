@@ -69,7 +69,6 @@ from attngeo.files.checkout import data
 from attngeo.runs.arms import Arm, Contrast
 from attngeo.runs.estimates import LEAST_SEEDS
 from attngeo.runs.experiments import recorded_runs
-from attngeo.runs.numbers_in_words import extent
 from attngeo.training.bert import Decoder, Encoder, bert_config
 from attngeo.training.choices import PRESETS, Shape
 from attngeo.training.config import configure
@@ -302,12 +301,10 @@ table(
 # %% [markdown]
 # ## Where symmetry falls again
 #
-# Symmetry need not grow to the end. We follow the median over layers, averaged over seeds, to its peak and from there to the
-# last step; what a seed loses is taken from where the other seeds peak.
-#
-# Some settings of encoders with one seed lose more than {glue:text}`least-fall`: {glue:text}`n-fall` of
-# {glue:text}`n-alone`. Their peaks are low, {glue:text}`fall-peaks`. They end at {glue:text}`fall-ends`. In the
-# {glue:text}`n-several` settings with three seeds or more it falls in none beyond their noise.
+# We follow the median over layers, averaged over seeds, to its peak and from there to the last step; what a seed loses is taken
+# from where the other seeds peak. Some settings of encoders with one seed lose more than {glue:text}`least-fall`:
+# {glue:text}`n-fall` of {glue:text}`n-alone`, from low peaks. In the {glue:text}`n-several` settings with three seeds or more it
+# falls in none beyond their noise.
 
 # %% tags=["remove-cell"]
 rises = climbs(runs)
@@ -318,8 +315,6 @@ for name, value in {
     "n-alone": len(alone),
     "n-fall": len(fallen),
     "least-fall": f"{SETTLED:g}",
-    "fall-peaks": extent((climb.mean.max() for climb in fallen), "{:.2f}".format),
-    "fall-ends": extent((climb.mean.iloc[-1] for climb in fallen), "{:.2f}".format),
     "n-several": len(rises) - len(alone),
 }.items():
     glue(name, value)

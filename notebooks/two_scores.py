@@ -141,7 +141,7 @@ def directionality(m, gamma=2.0):
 
 
 # %% [markdown]
-# Both scores lie between −1 and 1, and those of random weights near 0. The band that holds nineteen in twenty random layers as
+# Both scores lie in $[-1, 1]$, and those of random weights near 0. The band that holds nineteen in twenty random layers as
 # wide as BERT-base goes from {glue:text}`symmetry-low` to {glue:text}`symmetry-high` in $s$. In $d$ it goes from
 # {glue:text}`directionality-low` to {glue:text}`directionality-high`. A score inside says nothing about training;
 # {numref}`tab-expected-at-random` has other widths.

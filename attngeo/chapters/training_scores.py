@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import NamedTuple
 
-import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
@@ -25,7 +24,7 @@ from attngeo.files.checkout import data
 from attngeo.runs.arms import LOSS, PARTS, Arm, Contrast, Measure, arms, contrasts
 from attngeo.runs.estimates import Estimate, over_seeds
 from attngeo.runs.experiments import recorded_runs
-from attngeo.runs.numbers_in_words import as_percent, as_score, with_interval
+from attngeo.runs.numbers_in_words import as_percent, as_score, extent, number, with_interval
 from attngeo.runs.record import Run
 
 ENCODER, DECODER = "mlm", "clm"  # by objective
@@ -38,8 +37,8 @@ RELEASED = "released, 12 layers"
 STANDS_FOR = {"commoncrawl": "red pajama"}  # our text: the paper's
 FORMULAS = {
     "Definition 3.2": "directionality",
-    "released code": "directionality_released",
     "Table S3": "directionality_tables",
+    "released code": "directionality_released",
 }
 
 
@@ -303,15 +302,12 @@ def formula_table(runs: Sequence[Run]) -> pd.DataFrame:
 
     Beside that of the released code stands the difference in the released models, which by the audit follows it.
     """
-    rows = []
-    for pair in pairs_of(runs):
-        row = {"text": pair.label, "seeds": len(pair)}
-        for words, score in FORMULAS.items():
-            row[words] = with_interval(pair.difference(score), as_score)
-            if words == "released code":
-                row[RELEASED] = released_difference(pair, "d")
-        rows.append(row)
-    return pd.DataFrame(rows)
+    return pd.DataFrame(
+        {"text": pair.label, "seeds": len(pair)}
+        | {words: with_interval(pair.difference(score), as_score) for words, score in FORMULAS.items()}
+        | {RELEASED: released_difference(pair, "d")}
+        for pair in pairs_of(runs)
+    )
 
 
 def released_difference(pair: Contrast, letter: str) -> str:
@@ -325,29 +321,11 @@ def released_difference(pair: Contrast, letter: str) -> str:
 # Figures
 
 
-def score_axes(grid: np.ndarray) -> None:
-    """The range that both scores have, and their zero, in a grid with symmetry above and directionality below."""
-    for panel in grid.flat:
+def score_axes(panels: Iterable[Axes]) -> None:
+    """The range that both scores have, and their zero."""
+    for panel in panels:
         panel.axhline(0, color=NEUTRAL, linewidth=0.8)
         panel.set_ylim(-1.05, 1.05)
-    for panel, label in zip(grid[:, 0], SCORES.values(), strict=True):
-        panel.set_ylabel(label)
-
-
-def random_bands(panels: Iterable[Axes], d: int) -> None:
-    """Symmetry, then directionality: their range and zero, and of random matrices mean and two standard deviations."""
-    bands = ((symmetry_mean(d), symmetry_sd(d)), (0.0, directionality_sd(d)))
-    for panel, (mean, sd) in zip(panels, bands, strict=True):
-        panel.axhline(0, color=NEUTRAL, linewidth=0.8)
-        panel.set_ylim(-1.05, 1.05)
-        if math.isfinite(sd):
-            low, high = np.clip([mean - 2 * sd, mean + 2 * sd], -1, 1)
-            panel.axhspan(low, high, color=NEUTRAL, alpha=0.15, linewidth=0)
-
-
-def ends(line: pd.Series) -> str:
-    """``0.01 to 0.61``: the first and the last value of a curve."""
-    return " to ".join(f"{round(float(value), 2) + 0.0:.2f}" for value in (line.iloc[0], line.iloc[-1]))
 
 
 @house_style()
@@ -364,7 +342,9 @@ def released_over_steps() -> CaptionedFigure:
                 panel.fill_between(rows.index, *quartiles, color=look["color"], alpha=0.1, linewidth=0)
         column[0].set_title(title)
         column[1].set(xlabel="step", xscale="log")  # shared
-    score_axes(grid)
+    score_axes(grid.flat)
+    for panel, label in zip(grid[:, 0], SCORES.values(), strict=True):
+        panel.set_ylabel(label)
     figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
     s, d = (released_ends(score) for score in LETTERS)
     symmetric = f"{(s['encoder'] > s['decoder']).sum()} of {len(s)} pairs"
@@ -385,7 +365,11 @@ def over_steps(pairs: Sequence[Contrast], name: str) -> CaptionedFigure:
     figure, grid = new_figure(8.6, 2.5 * len(pairs) + 0.3, rows=len(pairs), columns=3, squeeze=False)
     style = {"x": "step", "y": "value", "errorbar": ("pi", 100)}
     for panels, pair in zip(grid, pairs, strict=True):
-        random_bands(panels[1:], pair.first.config["d_model"])
+        score_axes(panels[1:])
+        d = pair.first.config["d_model"]
+        at_random = (symmetry_mean(d), symmetry_sd(d)), (0.0, directionality_sd(d))
+        for panel, (mean, sd) in zip(panels[1:], at_random, strict=True):
+            panel.axhspan(mean - 2 * sd, mean + 2 * sd, color=NEUTRAL, alpha=0.15, linewidth=0)
         titles = {LOSS: textwrap.fill(f"{pair.label}: loss (nats)", 30)} | SCORES
         for panel, (measure, title) in zip(panels, titles.items(), strict=True):
             for arm in (pair.first, pair.second):
@@ -416,9 +400,9 @@ def by_layer(pair: Contrast) -> CaptionedFigure:
         for panel, score in zip(column, SCORES, strict=True):
             sns.lineplot(layers, x="step", y=score, hue="layer", legend=panel is grid[0, 0], ax=panel, **style)
             last = layers[layers["step"] == layers["step"].max()].groupby("layer")[score].median()
-            spans.append(f"{part}, {score} {ends(last.sort_values())}")
+            spans.append(f"{part}, {score} {extent(last, lambda s: number(s, 2))}")
         column[0].set_title(part)
-    score_axes(grid)
+    score_axes(grid.flat)
     told = f"Over layers, at the end: {'; '.join(spans)}."
     caption = f"Scores of each layer's summed form over training. {told}"
     alt = f"Line plots over steps, one line per layer, a column per objective. {told}"

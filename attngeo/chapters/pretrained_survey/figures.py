@@ -40,11 +40,14 @@ def released_scores(results: pd.DataFrame, panels: dict[str, str], name: str) ->
         words.append(
             f"{title}: {len(points)} points{marked}" + (f", {off} of them outside the panel of d" if off else "")
         )
-        for panel, letter in zip(axes, LETTERS, strict=True):
-            _points(panel, points, letter)
+        for panel, (letter, score) in zip(axes, LETTERS.items(), strict=True):
+            for (counted, part), drawn in points[points[letter].abs() <= 1].groupby(["counted", "drawn_as"]):
+                style = {"fmt": "o", "alpha": 0.9} if counted else {"fmt": "x", "alpha": 0.45}
+                style |= {"color": PART_COLOURS[part], "markersize": 4.5, "elinewidth": 0.6, "linewidth": 0}
+                spread = drawn[[f"{letter}_minus", f"{letter}_plus"]].to_numpy().T
+                panel.errorbar(drawn["parameters"], drawn[letter], spread, **style)
             panel.axhline(0, color=NEUTRAL, linewidth=0.8)
-            title_of = f"{title}: {LETTERS[letter]} {letter}"
-            panel.set(title=title_of, xscale="log", xlabel="parameters", ylim=(-1.05, 1.05))
+            panel.set(title=f"{title}: {score} {letter}", xscale="log", xlabel="parameters", ylim=(-1.05, 1.05))
     handles = [_handle("o", colour, f"drawn as {part}") for part, colour in PART_COLOURS.items() if part != "cross"]
     if crosses:
         handles.append(_handle("x", NEUTRAL, "repeated, untrained, wrongly extracted or of another kind"))
@@ -53,16 +56,6 @@ def released_scores(results: pd.DataFrame, panels: dict[str, str], name: str) ->
     caption = f"Figure {figures} of the paper from the released medians. {shown}. Bars span the quartiles over layers."
     alt = f"Scatter plots of symmetry and directionality by model size. {shown}."
     return CaptionedFigure(figure, name, caption, alt)
-
-
-def _points(panel, points: pd.DataFrame, letter: str) -> None:
-    """Medians with their quartiles: those that count in full colour, the others as pale crosses."""
-    groups = points[points[letter].abs() <= 1].groupby(["counted", "drawn_as"])
-    for (counted, part), drawn_so in groups:
-        style = {"fmt": "o", "alpha": 0.9} if counted else {"fmt": "x", "alpha": 0.45}
-        spread = drawn_so[[f"{letter}_minus", f"{letter}_plus"]].to_numpy().T
-        style |= {"color": PART_COLOURS[part], "markersize": 4.5, "elinewidth": 0.6, "linewidth": 0}
-        panel.errorbar(drawn_so["parameters"], drawn_so[letter], spread, **style)
 
 
 def _handle(marker: str, colour: str, label: str, fill: str = "full") -> Line2D:
@@ -161,10 +154,9 @@ def symmetry_by_positions(results: pd.DataFrame) -> CaptionedFigure:
     medians = []
     for panel, (part, attention) in zip(axes, GROUPS.items(), strict=True):
         shown = by_positions[by_positions["attention"] == attention]
-        style = {"x": "s", "y": "positions", "order": list(kinds), "jitter": False, "ax": panel, "legend": False}
-        sns.stripplot(shown[shown["counted"]], color=PART_COLOURS[part], size=6, **style)
-        left_out = {key: style[key] for key in ("x", "y", "order", "ax", "legend")}
-        sns.swarmplot(shown[~shown["counted"]], color=NEUTRAL, marker="X", size=6, **left_out)
+        style = {"x": "s", "y": "positions", "order": list(kinds), "ax": panel, "legend": False}
+        sns.stripplot(shown[shown["counted"]], color=PART_COLOURS[part], size=6, jitter=False, **style)
+        sns.swarmplot(shown[~shown["counted"]], color=NEUTRAL, marker="X", size=6, **style)
         for row in shown[shown["counted"] | (part == "encoder")].itertuples():  # those left out have their names below
             at = row.s, kinds.get_loc(row.positions)
             panel.annotate(row.family, at, (0, 6), textcoords="offset points", fontsize=7, rotation=70)

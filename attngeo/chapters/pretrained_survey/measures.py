@@ -156,22 +156,15 @@ def same_models(stacks: pd.DataFrame) -> pd.DataFrame:
         Columns model, part, precision, released (the result's model), same (whether it is this model and not its base),
         s, s_released, d, d_released; d by the formula of the released number, NaN where that is not known.
     """
-    results = released_results()
-    results = results[results["counted"] | (results["defects"] == "fine-tuned")]
-    rows = []
-    for stack in stacks.to_dict("records"):
-        name = stack["base"] or stack["model"]
-        found = results[(results["model"] == name) & (results["part"] == stack["part"])]
-        if found.empty:
-            continue
-        result = found.iloc[0]
-        rows.append(
-            {column: stack[column] for column in ("model", "part", "precision")}
-            | {"released": name, "same": name == stack["model"]}
-            | {"s": stack["symmetry"], "s_released": result["s"]}
-            | {"d": stack.get(FORMULAS.get(result["figure"]), math.nan), "d_released": result["d"]}
-        )
-    return pd.DataFrame(rows)
+    results = released_results()[lambda rows: rows["counted"] | (rows["defects"] == "fine-tuned")]
+    results = results.drop_duplicates(["model", "part"])[["model", "part", "figure", "s", "d"]]
+    rows = stacks.assign(released=stacks["base"].where(stacks["base"] != "", stacks["model"]), s=stacks["symmetry"])
+    rows = rows.merge(
+        results.rename(columns={"model": "released"}), on=["released", "part"], suffixes=("", "_released")
+    )
+    d = [row.get(FORMULAS.get(row["figure"]), math.nan) for row in rows.to_dict("records")]
+    rows = rows.rename(columns={"d": "d_released"}).assign(same=rows["released"] == rows["model"], d=d)
+    return rows[["model", "part", "precision", "released", "same", "s", "s_released", "d", "d_released"]]
 
 
 def formula_of_language() -> Iterator[Comparison]:
