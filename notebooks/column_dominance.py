@@ -500,10 +500,8 @@ def uneven_keys():
         measured = torch.stack(squared_norms(x.T @ beta @ x)).mean(1)
         error = (measured - torch.stack(uniform_softmax_squared_norms(x, objective))).abs().max()
         yield exact(f"{objective}, three inputs: error of the expected squared norms", error)
-    i, on_axes = (
-        torch.arange(1, 17).double(),
-        {n: uniform_softmax_squared_norms(torch.eye(n).double(), causal) for n in (4, 5, 16, 512)},
-    )
+    i = torch.arange(1, 17).double()
+    on_axes = {n: uniform_softmax_squared_norms(torch.eye(n).double(), causal) for n in (4, 5, 16, 512)}
     of_rows, of_columns = (i - 1) / i**2, ((i - 1) / i**3).flip(0).cumsum(0).flip(0)
     error = (torch.stack(on_axes[16]) - torch.stack([of_rows, of_columns])).abs().max()
     yield exact("16 inputs along the axes: error of the values", error)

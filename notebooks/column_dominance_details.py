@@ -126,10 +126,8 @@ def one_sequence(d: int, exponent: float, n_draws: int, seed: int) -> Float[Tens
     Eq. S101 follows from this sentence, and Eq. S102 does not.""",
 )
 def net_growth(d=48, exponent=1.0, n_draws=500, seed=0):
-    updates, words = (
-        context_tokens(d, 8, exponent, n_draws, seed),
-        "log of the sum of column norms over that of row norms",
-    )
+    updates = context_tokens(d, 8, exponent, n_draws, seed)
+    words = "log of the sum of column norms over that of row norms"
     rows, columns = (squared.sqrt() for squared in squared_norms(updates))
     of_rows, of_columns = rows.sum(-1), columns.sum(-1)
     yield monte_carlo(f"one context token of Prop. S1.8: {words}", (of_columns / of_rows).log(), 0, ">", paper="> 0")

@@ -220,12 +220,12 @@ def course(constraint: Constraint):
 )
 def skew_constraint():
     skew, released = Constraint.SKEW, symmetry_score(of_symmetry(-1.0), Convention.RELEASED)
-    reached = descend(skew)
-    yield exact("$s$ after a descent from a random form", reached, LEAST_AT[skew], 0.01, paper="= 0")
+    words = "$s$ after a descent from a random form"
+    yield exact(words, descend(skew), LEAST_AT[skew], 0.01, paper="= 0")
     yield exact("$L_c$ at the printed $s = 0$", value(of_symmetry(0.0), skew), 2)
     yield exact("the released code's score at $s = -1$", released)
     yield from course(skew)
-    return {"holds": "It leads to $s = -1$; at $s = 0$ the constraint is still 2, twice its least."}
+    return {"holds": "It leads to $s = -1$; at $s = 0$ the constraint is 2, twice its least."}
 
 
 show(skew_constraint(), unfolded=True)

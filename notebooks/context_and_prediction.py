@@ -376,8 +376,8 @@ def correlation_is_irrelevant(n_tokens=12, draws=4000, seed=0):
     twice = (stationary.tokens[:, :2] == TOKEN).all(-1).double()
     words = r"$\Pr[t_1 = t_2 = t]$ against the product of marginals"
     yield monte_carlo(words, twice, start**2, "≠", paper="")
-    without_drift, words = surplus(stationary.counts, TOKEN), r"$\mu_c - \mu_p$, correlated and stationary"
-    yield monte_carlo(words, without_drift, 0, paper="")
+    words = r"$\mu_c - \mu_p$, correlated and stationary"
+    yield monte_carlo(words, surplus(stationary.counts, TOKEN), 0, paper="")
     drift = surplus(independent_text(n_tokens, draws, seed), TOKEN)
     words = r"$\mu_c - \mu_p$, independent, marginals that drift"
     yield monte_carlo(words, drift, 0, "≠", paper="")

@@ -192,10 +192,8 @@ show(bidirectional_factorisation(seed=seed))
     without. With a causal mask position $i$ predicts token $i + 1$, and what it attends to is $C_{i+1}$.""",
 )
 def attended_is_not_conditioned(n_tokens=9):
-    causal, before = (
-        attended_matrix(Objective.AUTOREGRESSIVE, n_tokens),
-        context_matrix(Objective.AUTOREGRESSIVE, n_tokens),
-    )
+    causal = attended_matrix(Objective.AUTOREGRESSIVE, n_tokens)
+    before = context_matrix(Objective.AUTOREGRESSIVE, n_tokens)
     yield exact("$A_i = C_{i+1}$ for every $i$, autoregressive", (causal[:-1] == before[1:]).all(), 1, 0)
     for objective in Objective:
         masks = objective is Objective.MASKED

@@ -67,11 +67,8 @@ glue("runs-layers", first.arms["mlm-learned"].config["layers"])
 glue("runs-d_model", first.arms["mlm-learned"].config["d_model"])
 glue("runs-enough", ENOUGH)
 third = experiments["characters, third time"]
-assert (
-    third.by_plan == "not found again"
-    and third.first.low > 0
-    and experiments["characters, new seeds"].by_plan == "found again"
-)
+assert third.by_plan == "not found again" and third.first.low > 0
+assert experiments["characters, new seeds"].by_plan == "found again"
 glue("third-seeds", len(third.arms["mlm-learned"]))
 glue("third-first", as_score(third.first.value))
 
@@ -139,8 +136,8 @@ def a_table_makes_encoders_symmetric():
         words = f"{title}: that less the decoders', lower end"
         yield compare(words, lower_end(encoders - decoders), ">", 0)
         if experiment.outside:
-            share, words = experiment.outside[0] / experiment.outside[1], "$s$ outside position space"
-            yield compare(f"{title}: {words} over the layer's", share, "<", 0.5)
+            share = experiment.outside[0] / experiment.outside[1]
+            yield compare(f"{title}: $s$ outside position space over the layer's", share, "<", 0.5)
 
 
 show(a_table_makes_encoders_symmetric(), unfolded=True)

@@ -446,11 +446,13 @@ def from_zero_both_grow(time=1.0):
         start = from_zero()
         expected = between(start._replace(values=step(start, n_hidden).values), n_hidden)
         reached = flow(start, n_hidden, time).w_qk[PLACE, PLACE] / (time**2 / 2)
-        yield exact(f"{window}: flow against $P^\\top C P$, relative", relative_error(expected, reached), 0, 1e-3)
+        words = f"{window}: flow against $P^\\top C P$, relative"
+        yield exact(words, relative_error(expected, reached), 0, 1e-3)
         yield exact(f"{window}: $s$ of what the flow gives", symmetry_score(reached), 1, 1e-6)
         left = step(from_zero(), WINDOWS["causal"]).values
         update = step(from_zero(left), n_hidden).w_qk[PLACE, PLACE]
-        yield compare(f"{window}: $s$ after values taught causally", symmetry_score(update), "<", 1, 0.01)
+        words = f"{window}: $s$ after values taught causally"
+        yield compare(words, symmetry_score(update), "<", 1, 0.01)
 
 
 show(from_zero_both_grow(), unfolded=True)

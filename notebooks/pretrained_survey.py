@@ -357,11 +357,9 @@ for part, kind in by_family.GROUPS.items():
 area = areas.set_index(["models", "score"])["auc"]
 told = by_family.compared_by_choice(recorded.stacks)
 everything, text, masked = (told[choice] for choice in (by_family.ALL, TEXT_ALONE, by_family.OBJECTIVES))
-families = {kind: of_families(recorded.stacks.query("attention == @kind")) for kind in ("bidirectional", "causal")}
-modality = {
-    kind: recorded.stacks.query("attention == @kind").groupby("family")["modality"].first() for kind in families
-}
-assert (modality["bidirectional"] != "text").mean() > 0.5 < (modality["causal"] == "text").mean()
+families = recorded.stacks.groupby(["attention", "family"])["modality"].first().eq("text").groupby("attention")
+of_text, n_families = families.mean(), families.size()
+assert of_text["bidirectional"] < 0.5 < of_text["causal"]
 assert everything["s"].side == masked["s"].side == 1 and everything["d"].side == text["s"].side == 0
 encoders = recorded.stacks.query("attention == 'bidirectional'")
 others = by_family.other_answers(recorded.stacks)
@@ -380,8 +378,8 @@ for name, value in {
     "other-answers": "; ".join(f"{score}, {choice}" for score, choice in others),
     "least": f"{everything['s'].least:.2f}",
     "most": f"{1 - everything['s'].least:.2f}",
-    "n-encoders": len(families["bidirectional"]),
-    "n-decoders": len(families["causal"]),
+    "n-encoders": n_families["bidirectional"],
+    "n-decoders": n_families["causal"],
     "not-masked": ", ".join(encoders[~encoders["objective"].str.startswith("masked")]["family"].unique()),
     "n-drawn": len(in_figure),
     "n-left-out": int((~in_figure["counted"]).sum()),

@@ -162,9 +162,8 @@ def against_chance(rows: pd.DataFrame):
 )
 def table_s2_distinct_checkpoints():
     rows = released_results()[lambda results: results["row"] != ""]
-    vision, random, missing = (
-        rows[rows["defects"].str.contains(code)] for code in ("vision", "random-weights", "no-such-model")
-    )
+    codes = ("vision", "random-weights", "no-such-model")
+    vision, random, missing = (rows[rows["defects"].str.contains(code)] for code in codes)
     left = rows[rows["counted"]]["model"].nunique()
     yield from against_others(rows)
     yield from against_chance(rows)

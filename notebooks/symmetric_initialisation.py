@@ -257,9 +257,9 @@ def symmetry_as_planned():
         yield from ends(case, "below" if plan in BELOW_ZERO else "around")
     too_small(cases.values(), starts.PAPERS)  # asserted
     return {
-        "remark": """Runs smaller or shorter than the paper's decide nothing about those. What is compared,
-        and what counts as what, was fixed before the first run. Rows: text, layers × width, tokens,
-        in brackets seeds, what the plan says."""
+        "remark": """Runs smaller or shorter than the paper's decide nothing about those. What is
+        compared, and what counts as what, was fixed before the first run. Rows: text, layers × width,
+        tokens, in brackets seeds, what the plan says."""
     }
 
 

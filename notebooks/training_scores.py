@@ -293,10 +293,8 @@ show(directionality_in_training(), directionality_differs_less_elsewhere())
 )
 def columns_over_training():
     course = released_course()
-    decoders, gaps = (
-        course[course["part"] == "decoder"],
-        course[course["layers"] == 12].pivot(index="text", columns="part"),
-    )
+    decoders = course[course["part"] == "decoder"]
+    gaps = course[course["layers"] == 12].pivot(index="text", columns="part")
     deep, small = (decoders[decoders["layers"] == layers] for layers in (12, 4))
     dominant, (grown, grown_small) = decoders["end"] < 0, (rows["end"] < rows["first"] for rows in (deep, small))
     step, end = deep["first step"].iloc[0], deep["steps"].iloc[0]
