@@ -65,7 +65,7 @@ table(
 #
 # ## Table S2, every row
 #
-# Rows marked *weights not read here* wait for a machine that reaches the Hub. Llama 3.2 has no 8B: the row of that name holds
+# Rows whose weights are *not read* wait for a machine that reaches the Hub. Llama 3.2 has no 8B: the row of that name holds
 # the numbers of the 1B.
 
 # %% tags=["remove-input"]

@@ -19,7 +19,7 @@ from attngeo.claims.published import printed_table
 from attngeo.survey.released_results import released_results
 
 OBSTACLES = {"no-such-model": "no such model", "random-weights": "random weights were scored"}
-NOT_READ = "weights not read here"
+NOT_READ = "not read"  # its weights
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def read_rows(number: str, score: str, medians: pd.DataFrame) -> list[PrintedRow
 
 def whole_table(number: str, score: str, medians: pd.DataFrame) -> pd.DataFrame:
     """Table ``number`` with every row: printed, recomputed (a dash where no weights were read), verdict."""
-    columns = "row", "printed as", "checkpoint", "printed", "recomputed", "verdict", "known against it"
+    columns = "row", "printed as", "checkpoint", "printed", "recomputed", "verdict", "against it"
     rows = [
         (
             *(row.row, row.printed_as, row.model or "none", _in_words(row.theirs)),

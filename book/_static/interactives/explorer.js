@@ -44,8 +44,8 @@ attngeo.interactive("explorer", (stage, data) => {
     head.show(head.value, heads.s.length - 1);
     panels.forEach(({ kind, score, chart }) => chart.draw(kind === "layers" ? model.layers[score] : heads[score], (kind === "layers" ? layer : head).value));
     said.replaceChildren(
-      element("span", {}, `Layer ${layer.value}, all heads: ${judged(model.layers, layer.value, model.bands.layers)}.`),
-      element("span", {}, `Head ${head.value} of it: ${judged(heads, head.value, model.bands.heads)}.`),
+      element("span", {}, `Layer ${layer.value}, all heads: ${judged(model.layers, layer.value, model.bands.layers)}. `),
+      element("span", {}, `Head ${head.value} of it: ${judged(heads, head.value, model.bands.heads)}. `),
       element("span", {}, "Grey: the band of 95 % of random weights; coloured points lie outside it."),
     );
   };
