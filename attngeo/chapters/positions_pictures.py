@@ -4,8 +4,6 @@
 models with a table at each recorded step, from the checkpoints of these runs, which are not kept.
 """
 
-from collections.abc import Mapping
-
 import numpy as np
 from safetensors.torch import load_file
 
@@ -40,35 +38,24 @@ def pictured() -> Interactive:
     for model in MODELS:
         shown["table"][model]["kernel"] = packed(kernels[model])
     places = kernels["encoder"].shape[-1]
-    return Interactive("positions", {"steps": steps, "side": SIDE, "places": places, "kinds": shown}, _still(runs))
+    titles = {name: f"{model}, {kind}" for kind, pair in RUNS.items() for model, name in zip(MODELS, pair, strict=True)}
+    pictures = {title: runs[name].pictures[LAYER, steps[-1]][:SIDE, :SIDE] for name, title in titles.items()}
+    figure = mirror_clouds(pictures, width=9)
+    s = {title: number(runs[name].by_layer("symmetry")[LAYER].iloc[-1], 2) for name, title in titles.items()}
+    words = "; ".join(f"{title} {score}" for title, score in s.items())
+    caption = f"""$W_{{qk}}$ of the first layer of models of width {runs["encoder"].config["d_model"]} that start from
+    the same weights, after {steps[-1]:,} steps: its entries in the first {SIDE} rows and columns, and each entry
+    $m_{{ij}}$ against its mirror image $m_{{ji}}$. Symmetry $s$: {words}. Red is positive, blue negative; colours and
+    axes end at the 99.5th percentile of a picture's magnitudes."""
+    alt = f"Matrices and clouds of four models. Symmetry: {words}. The nearer to 1, the nearer the cloud to a line."
+    still = CaptionedFigure(figure, "fig-positions-pictures", caption, alt)
+    return Interactive("positions", {"steps": steps, "side": SIDE, "places": places, "kinds": shown}, still)
 
 
 def _recorded(run: Run, steps: list[int]) -> dict:
     pictures = np.stack([run.pictures[LAYER, step][:SIDE, :SIDE] for step in steps])
-    scores = {
-        score: run.by_layer(name)[LAYER].loc[steps] for score, name in (("s", "symmetry"), ("d", "directionality"))
-    }
-    return {
-        "levels": packed(np.rint(pictures * 127).astype(np.int8)),
-        **{score: [round(value, 4) for value in values] for score, values in scores.items()},
-    }
-
-
-def _still(runs: Mapping[str, Run]) -> CaptionedFigure:
-    last = max(step for _, step in runs["encoder"].pictures)
-    titles = {name: f"{model}, {kind}" for kind, pair in RUNS.items() for model, name in zip(MODELS, pair, strict=True)}
-    shown = {title: runs[name].pictures[LAYER, last][:SIDE, :SIDE] for name, title in titles.items()}
-    figure = mirror_clouds(shown, width=9)
-    s = {title: number(runs[name].by_layer("symmetry")[LAYER].iloc[-1], 2) for name, title in titles.items()}
-    words = "; ".join(f"{title} {score}" for title, score in s.items())
-    caption = (
-        f"$W_{{qk}}$ of the first layer of models of width {runs['encoder'].config['d_model']} that start from the same"
-        f" weights, after {last:,} steps: its entries in the first {SIDE} rows and columns, and each entry $m_{{ij}}$"
-        f" against its mirror image $m_{{ji}}$. Symmetry $s$: {words}. Red is positive, blue negative; colours and axes"
-        " end at the 99.5th percentile of a picture's magnitudes."
-    )
-    alt = f"Matrices and clouds of four models. Symmetry: {words}. The nearer to 1, the nearer the cloud to a line."
-    return CaptionedFigure(figure, "fig-positions-pictures", caption, alt)
+    s, d = (run.by_layer(name)[LAYER].loc[steps].round(4).tolist() for name in ("symmetry", "directionality"))
+    return {"levels": packed(np.rint(pictures * 127).astype(np.int8)), "s": s, "d": d}
 
 
 def record() -> None:

@@ -286,15 +286,10 @@ def contrast_table(runs: Sequence[Run]) -> pd.DataFrame:
     """
     rows = []
     for pair in pairs_of(runs):
-        steps = dict.fromkeys(arm.config["steps"] for arm in (pair.first, pair.second))
+        steps = "\u00a0/\u00a0".join(dict.fromkeys(str(arm.config["steps"]) for arm in (pair.first, pair.second)))
         for letter, score in LETTERS.items():
             rows.append(
-                {
-                    "text": pair.label,
-                    "steps": "\u00a0/\u00a0".join(map(str, steps)),
-                    "seeds": len(pair),
-                    "score": letter,
-                }
+                {"text": pair.label, "steps": steps, "seeds": len(pair), "score": letter}
                 | {"encoder": as_score(pair.first.mean(score)), "decoder": as_score(pair.second.mean(score))}
                 | {"difference": with_interval(pair.difference(score), as_score)}
                 | {RELEASED: released_difference(pair, "s") if letter == "s" else "–"}

@@ -125,7 +125,13 @@ def clean_figure(results: pd.DataFrame) -> Interactive:
             for p, of in shown
         ],
     }
-    return Interactive("clean_figure", data, _still(results, points))
+    drawn = released_scores(results, {FIGURE: "language"}, "fig-released-language")
+    as_drawn, cleaned = ([number(area(points, s, out), 2) for s in "sd"] for out in (frozenset(), frozenset(WORDS)))
+    areas = "Figure 2 of the paper from the released medians. As drawn the AUC is {} in {s} and {} in {d}, {} and {}"
+    areas = f"{areas} without the points that do not count."
+    caption = f"{areas.format(*as_drawn, *cleaned, s='$s$', d='$d$')} In print bars span the quartiles over layers."
+    alt = f"{drawn.alt} {areas.format(*as_drawn, *cleaned, s='s', d='d')}"
+    return Interactive("clean_figure", data, CaptionedFigure(drawn.figure, drawn.name, caption, alt))
 
 
 def area(points: pd.DataFrame, score: str, left_out: frozenset[str] = frozenset()) -> float:
@@ -133,16 +139,6 @@ def area(points: pd.DataFrame, score: str, left_out: frozenset[str] = frozenset(
     clean = points["defects"].map(lambda defects: not left_out & set(defects.split()))
     kept = points[clean & points[score].between(-1, 1)]
     return auc(*(kept.loc[kept["drawn_as"] == part, score].to_numpy() for part in ("encoder", "decoder")))
-
-
-def _still(results: pd.DataFrame, points: pd.DataFrame) -> CaptionedFigure:
-    drawn = released_scores(results, {FIGURE: "language"}, "fig-released-language")
-    as_drawn, cleaned = ([number(area(points, s, out), 2) for s in "sd"] for out in (frozenset(), frozenset(WORDS)))
-    areas = "Figure 2 of the paper from the released medians. As drawn the AUC is {} in {s} and {} in {d}, {} and {}"
-    areas = f"{areas} without the points that do not count."
-    caption = f"{areas.format(*as_drawn, *cleaned, s='$s$', d='$d$')} In print bars span the quartiles over layers."
-    alt = f"{drawn.alt} {areas.format(*as_drawn, *cleaned, s='s', d='d')}"
-    return CaptionedFigure(drawn.figure, drawn.name, caption, alt)
 
 
 @house_style()
@@ -273,10 +269,6 @@ def place_your_bet(shown: list) -> Interactive:
         }
         for one in shown
     ]
-    return Interactive("bets", {"pictures": pictures, "pairs": EACH**2, **counts}, _still_of_bets(shown, counts))
-
-
-def _still_of_bets(shown: list, counts: dict[str, float]) -> CaptionedFigure:
     titles = {f"{one.title}: {one.part}\ns {number(one.s, 2)}, d {number(one.d, 2)}": one.picture for one in shown}
     of = {part: [number(s, 2) for s in sorted(one.s for one in shown if one.part == part)] for part in GROUPS}
     ranges = " and ".join(f"from {s[0]} to {s[-1]} in the {part}s" for part, s in of.items())
@@ -286,7 +278,8 @@ def _still_of_bets(shown: list, counts: dict[str, float]) -> CaptionedFigure:
     {counts["d"]:g}."""
     alt = f"""Images of {len(shown)} query-key matrices over clouds of mirrored entries, which lie along the mirror
     line where symmetry is high. Symmetry goes {ranges}."""
-    return CaptionedFigure(mirror_clouds(titles, width=9), "fig-bets", caption, alt)
+    still = CaptionedFigure(mirror_clouds(titles, width=9), "fig-bets", caption, alt)
+    return Interactive("bets", {"pictures": pictures, "pairs": EACH**2, **counts}, still)
 
 
 # Every layer and head

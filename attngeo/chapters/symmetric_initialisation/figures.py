@@ -150,6 +150,7 @@ def figure_s5(setting: Setting) -> CaptionedFigure:
     return CaptionedFigure(figure, "fig-init-symmetry", caption, alt)
 
 
+@house_style()
 def roulette(main: Sequence[Setting], printed: pd.Series) -> Interactive:
     """Two random starts that differ in their seed alone, by Table 1's measure; ``printed`` are its speed-ups (%)."""
     losses = {e.label: e.arms[BASELINE].curves("loss") for e in main}
@@ -157,11 +158,7 @@ def roulette(main: Sequence[Setting], printed: pd.Series) -> Interactive:
         label: {"steps": of.index.tolist(), "losses": {str(seed): of[seed].tolist() for seed in of}}
         for label, of in losses.items()
     }
-    return Interactive("roulette", {"never": AT_NEVER, "experiments": curves}, _still(main, printed.dropna() / 100))
-
-
-@house_style()
-def _still(main: Sequence[Setting], printed: pd.Series) -> CaptionedFigure:
+    printed = printed.dropna() / 100
     figure, panel = new_figure(7.4, 0.45 * len(main) + 0.9)
     shares = {e.label: between_random_starts(e)[1] for e in main}
     for y, of_pairs in enumerate(shares.values()):
@@ -181,4 +178,5 @@ def _still(main: Sequence[Setting], printed: pd.Series) -> CaptionedFigure:
         f"Dot plot of speed-ups, one row per setting. Of {len(pairs)} pairs of random starts"
         f" {sum(x > 0 for x in pairs)} show a speed-up, spread up to {most}; the others show none."
     )
-    return CaptionedFigure(figure, "fig-roulette", caption, alt)
+    still = CaptionedFigure(figure, "fig-roulette", caption, alt)
+    return Interactive("roulette", {"never": AT_NEVER, "experiments": curves}, still)

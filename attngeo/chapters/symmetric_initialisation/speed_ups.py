@@ -88,16 +88,13 @@ def speed_up_estimate(steps: Steps, arm: Curves, baseline: Curves, window: int =
     def resampled(seeds: tuple[int, ...]) -> float:
         return _of_smoothed(middle, arm[list(seeds)], baseline[list(seeds)])
 
-    values = sorted(resampled(tuple(sorted(draw))) for draw in _resamples(len(arm)))
+    if (n := len(arm)) <= EXHAUSTIVE:
+        draws = itertools.product(range(n), repeat=n)
+    else:
+        draws = map(tuple, np.random.default_rng(0).integers(n, size=(DRAWS, n)).tolist())
+    values = sorted(resampled(tuple(sorted(draw))) for draw in draws)
     left = int((1 - LEVEL) / 2 * len(values))
     return Estimate(value, values[left], values[-1 - left])
-
-
-def _resamples(n: int) -> list[tuple[int, ...]]:
-    """Seeds drawn with replacement: all ``n^n`` draws if they are few."""
-    if n <= EXHAUSTIVE:
-        return list(itertools.product(range(n), repeat=n))
-    return list(map(tuple, np.random.default_rng(0).integers(n, size=(DRAWS, n)).tolist()))
 
 
 def seeds_needed(sd: float, half_width: float) -> int:
