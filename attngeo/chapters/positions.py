@@ -189,13 +189,14 @@ def symmetry_by_arm(experiments: Mapping[str, Judged]) -> CaptionedFigure:
             panel.set_title(f"{title}: no answer")
             silence = " No answer: the encoders with a table did not learn."
         means = rows.groupby(["positions", "model"])["s"].mean()
-        words.append(f"{title}, {' and '.join(number(means[k, 'encoder'], 2) for k in here[:2])}")
+        of_kinds = [f"{k}, {number(means[k, 'encoder'], 2)} and {number(means[k, 'decoder'], 2)}" for k in here[:2]]
+        words.append(f"{title}: {'; '.join(of_kinds)}")
     panels.flat[0].legend(title=None)
     caption = (
         "Symmetry of $W_{qk}$ after training, by how a model takes positions: a point per seed, bars are means with"
-        f" Student's intervals.{silence} Means of encoders with a table and rotary: {'; '.join(words)}."
+        f" Student's intervals.{silence} Means of encoders and decoders, {'. '.join(words)}."
     )
-    alt = f"Strip plots of symmetry. Means of encoders with a table and rotary: {'; '.join(words)}."
+    alt = f"Strip plots of symmetry by kind of positions. Means of encoders and decoders, {'. '.join(words)}."
     return CaptionedFigure(figure, "fig-positions-arms", caption, alt)
 
 
