@@ -217,7 +217,7 @@ def splits_table(rows: pd.DataFrame) -> pd.DataFrame:
     columns = {"share": "share", "share_at_random": "by chance", "inside": "s inside", "outside": "s outside", S: "s"}
     medians = models[list(columns)].median().rename(columns=columns)
     for share in ("share", "by chance"):
-        medians[share] = medians[share].map(lambda x: f"{100 * x:.2g} %")
+        medians[share] = medians[share].map(lambda x: f"{100 * x:.2g}\u00a0%")
     about = models[["dimension", "d_model"]].first()
     space = [f"{k} of {d}" for k, d in zip(about["dimension"], about["d_model"], strict=True)]
     medians.insert(0, "position space", space)

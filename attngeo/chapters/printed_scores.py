@@ -88,8 +88,8 @@ def whole_table(number: str, score: str, medians: pd.DataFrame) -> pd.DataFrame:
 
 
 def _in_words(values: np.ndarray) -> str:
-    """``median [minus, plus]`` as the tables print it, in one line."""
-    return f"{values[0]:.2f} [{values[1]:.2f}, {values[2]:.2f}]".replace(" ", "\u00a0")
+    """``median [minus, plus]`` as the tables print it, the brackets in one line."""
+    return f"{values[0]:.2f} [{values[1]:.2f},\u00a0{values[2]:.2f}]"
 
 
 def tiled_keys(form: BilinearForm) -> BilinearForm:
