@@ -225,9 +225,8 @@ for name, model in (("deit", "deit-tiny-patch16-224"), ("vit", "ViT base retinop
     glue(f"{name}-layer", layers[model]["symmetry"].median(), ".2f")
 
 # %% tags=["remove-input"]
-splits = positions.splits_table(rows)
 table(
-    splits,
+    positions.splits_table(rows),
     name="tab-positions-splits",
     caption="Medians over layers: share of the squared norm of $W_{qk}$ inside position space, what a random space of that "
     "dimension would hold, and $s$ inside, outside and of the layer. Whisper's table is a formula, the others are learned. "

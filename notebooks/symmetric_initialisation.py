@@ -72,11 +72,10 @@ lower = [p for p in of_encoders if p.primary.difference().high < 0]
 assert shape.outcome is again.outcome is Outcome.MUCH_FASTER and symmetry[:2] == [shape, again]
 assert {0, 1, 2} == set(shape.primary.first.seeds)  # those of the earlier, shorter runs of this shape, too
 assert lower == [shape, first] and not any(p.outcome is Outcome.SLOWER for p in symmetry)
-saved = {p.plan: speed_up_of(p.primary) for p in (shape, again)}
 untied = [p.less("default-linear") for p in symmetry if "default-linear" in p.arms]
 assert all(c.outcome() == HELPS for c in untied)
 by_chance = stats.binom.sf(len(lower) - 1, len(of_encoders), (1 - LEVEL) / 2)
-glue("shape-saved", extent((share.value for share in saved.values()), as_percent))
+glue("shape-saved", extent((speed_up_of(p.primary).value for p in (shape, again)), as_percent))
 glue("n-untied", len(untied))
 glue("n-encoder-plans", len(of_encoders), "d")
 glue("n-after-bound", sum(len(of_encoders) * p.p < 1 - LEVEL for p in of_encoders) or "none")
