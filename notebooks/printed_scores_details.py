@@ -28,8 +28,7 @@ from attngeo.display.page import table
 from attngeo.survey.measured import layer_medians, measured
 from attngeo.survey.released_results import DEFECTS, released_results
 
-scores = measured(models)
-medians = layer_medians(scores[scores["head"] == -1])
+medians = layer_medians(measured(models).query("head == -1"))
 
 # %% [markdown]
 # ## What is known against rows

@@ -398,11 +398,13 @@ glue("planned-harm", max(p.primary.difference().high for p in symmetry), ".3f")
 # %% [markdown]
 # ## What would settle it
 #
-# Our planned runs do not exclude gains by symmetry of up to {glue:text}`planned-gain` nats, nor losses of up to
-# {glue:text}`planned-harm`. What would settle it is Table 1's own size and length with its controls, and several seeds ([commands and
-# cost](../recorded_runs.md#runs-still-worth-a-gpu)). If `symmetric` and `symmetric-indefinite` both beat `random` there by a
-# share comparable to that of `released`, the paper's explanation stands. If `default-linear` does as well as `released`, scale,
-# biases and values explain the gain.
+# The paper itself (Section 6) calls its findings "an initial step toward leveraging symmetry for more efficient Transformer
+# training", and says: "further research is required to assess the scalability of symmetric initialization in large-scale models
+# and across diverse domains". Our planned runs do not exclude gains by symmetry of up to {glue:text}`planned-gain` nats, nor
+# losses of up to {glue:text}`planned-harm`. What would settle it is Table 1's own size and length with its controls, and
+# several seeds ([commands and cost](../recorded_runs.md#runs-still-worth-a-gpu)). If `symmetric` and `symmetric-indefinite`
+# both beat `random` there by a share comparable to that of `released`, the paper's explanation stands. If `default-linear` does
+# as well as `released`, scale, biases and values explain the gain.
 #
 # ## What it means for you
 #
