@@ -217,6 +217,6 @@ def test_a_full_disk_loses_nothing(text, unbroken, tmp_path, monkeypatch):
     assert_same_curve(unbroken, train(small_config(text), tmp_path / "run", resume=True))
 
 
-def test_a_checkpoint_without_the_recorders_marks_is_refused(tmp_path, unbroken):
+def test_a_checkpoint_without_the_recorders_marks_is_refused(unbroken):
     with pytest.raises(RunError, match="earlier attngeo"):
-        Recorder(None, tmp_path, {}, None, print).restore(unbroken)
+        Recorder.restore(None, unbroken)
