@@ -29,7 +29,8 @@ class Layout:
         rows: for a fused weight, its output rows that hold q, k and v; None where each has a tensor. A fused
             weight has (H + 2 H_kv) d_head output rows.
         transposed: the weight is stored (in, out), as by ``Conv1D``, and not (out, in), as by ``torch.nn.Linear``.
-        gated: behind the rows of each query head stand as many of a gate of what it writes.
+        gated: behind the rows of each query head stand as many of a gate of what it writes; in a fused weight those of
+            all gates stand before the others.
     """
 
     rows: Rows | None = None
@@ -46,6 +47,10 @@ def _groups(heads: int, kv_heads: int, d_head: int) -> tuple[Tensor, ...]:
     return rows[:, :-2].reshape(-1), rows[:, -2].reshape(-1), rows[:, -1].reshape(-1)
 
 
+def _behind_gates(heads: int, kv_heads: int, d_head: int) -> tuple[Tensor, ...]:
+    return tuple(rows + heads * d_head for rows in _blocks(heads, kv_heads, d_head))
+
+
 def _four_ranks(heads: int, kv_heads: int, d_head: int) -> tuple[Tensor, ...]:
     rows = torch.arange(3 * heads * d_head).view(4, 3, -1)
     return tuple(rows[:, place].reshape(-1) for place in (0, 2, 1))
@@ -58,6 +63,7 @@ LAYOUTS = {
     "separate": SEPARATE,
     "gated": Layout(gated=True),
     "blocks": BLOCKS,  # [q of all heads; k of all heads; v of all heads]
+    "behind_gates": Layout(_behind_gates, gated=True),  # [gates of all heads; q; k; v]
     "conv1d_blocks": Layout(_blocks, transposed=True),
     "four_ranks": Layout(_four_ranks),  # per quarter of the heads: [q; v; k], as trained on four devices
     "groups": GROUPS,  # per key head: [q of its query heads; its k; its v]; with H_kv = H each head's [q; k; v]

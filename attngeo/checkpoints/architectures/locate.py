@@ -322,15 +322,17 @@ def _plan(
         raise CheckpointError(f"{missing} is missing in the config, which tells heads apart: give a number.")
     heads = max(1, heads // divisor)
     outputs, inputs = reversed(shapes[query]) if entry.layout.transposed else shapes[query]
-    outputs = _divide(query, outputs, 2, "a query and its gate") if entry.layout.gated else outputs
     if entry.layout.rows is None:
+        outputs = _divide(query, outputs, 2, "a query and its gate") if entry.layout.gated else outputs
         if shapes[key][1] != inputs:
             raise _mismatch(key, f"has {shapes[key][1]} inputs where {query} has {inputs}")
         d_head = _divide(query, outputs, heads, entry.heads)
         kv_heads = _divide(key, shapes[key][0], d_head, "width of a head")
     else:  # [H + 2 H_kv] blocks of d_head
         d_head = named_d_head or _divide(query, inputs, heads, entry.heads)
-        kv_heads = _divide(query, _divide(query, outputs, d_head, "width of a head") - heads, 2, "a key and a value")
+        beside_keys = 2 * heads if entry.layout.gated else heads
+        blocks = _divide(query, outputs, d_head, "width of a head")
+        kv_heads = _divide(query, blocks - beside_keys, 2, "a key and a value")
     if kv_heads < 1 or heads % kv_heads:
         raise _mismatch(key, f"gives {kv_heads} key heads for {heads} query heads")
     for what, number, config_key, named in (

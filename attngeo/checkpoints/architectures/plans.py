@@ -44,7 +44,7 @@ class LayerPlan:
 
     def rows(self) -> tuple[Tensor | slice, ...]:
         """Rows of queries, keys and values in their tensors, stored (out, in)."""
-        if self.layout.gated:
+        if self.layout.gated and self.layout.rows is None:
             queries = torch.arange(2 * self.heads * self.d_head).view(self.heads, 2, self.d_head)[:, 0].flatten()
             return queries, slice(None), slice(None)
         return self.layout.rows(self.heads, self.kv_heads, self.d_head) if self.layout.rows else (slice(None),) * 3
