@@ -81,6 +81,7 @@ CHANGES: dict[str, dict] = {
         "chameleon": {"vocabulary_map": {"<image>": 3}},
         "cohere_compass_text": {"rope_parameters": {"full_attention": _ROPE}},
         "dac": {"encoder_hidden_size": 4, "decoder_hidden_size": 64, "hidden_size": WIDTH},
+        "csm_depth_decoder_model": {"backbone_hidden_size": WIDTH},
         "dbrx": {"attn_config": {"kv_n_heads": 2, "clip_qkv": 1e9, "rope_theta": 1e4},
                  "ffn_config": {"ffn_hidden_size": 16}},
         "deepseek_ocr2_text": {"mlp_layer_types": ["dense", "dense"]},
@@ -118,6 +119,7 @@ CHANGES: dict[str, dict] = {
         "layoutlmv3": {"coordinate_size": 6, "shape_size": 4, "input_size": 8},
         "llama4_vision_model": {"intermediate_size": 128},
         "lfm2_moe": {"layer_types": ["conv", "full_attention"]},
+        "kyutai_speech_to_text": {"audio_pad_token_id": 0, "head_dim": 8},
         "lasr_encoder": {"conv_kernel_size": 5},
         "lightglue": {"descriptor_dim": WIDTH},
         "lw_detr_vit": {"image_size": 32, "num_windows": 4, "window_block_indices": [0]},
@@ -267,6 +269,7 @@ def model_class(config: PretrainedConfig) -> type[PreTrainedModel]:
 # what some model_types are called with beside what the names of parameters tell, or in its place
 GIVEN: dict[str, Callable[[], dict]] = {
     "chameleon": lambda: {"pixel_values": None},
+    "csm": lambda: {"input_ids": of_codebooks(32)},
     "deepseek_ocr2_encoder": lambda: {"num_patches": 4},
     "dia_decoder": lambda: {"input_ids": of_codebooks(9)},
     "dinov3_vit": lambda: {"position_embeddings": (torch.ones(1), torch.zeros(1))},
@@ -282,6 +285,7 @@ GIVEN: dict[str, Callable[[], dict]] = {
     "inkling2_vision": lambda: {"pixel_values": torch.randn(4, 8, 8, 3), "image_grid_thw": torch.tensor([[1, 2, 2]])},
     "kimi_k25_vision": lambda: {"pixel_values": torch.randn(16, 3, 4, 4)},
     "kosmos_2_5_vision_model": lambda: {"attention_mask": torch.ones(2, TOKENS)},
+    "kyutai_speech_to_text": lambda: {"input_ids": of_codebooks(33)},
     "lasr_encoder": lambda: {"input_features": torch.randn(2, 40, 8)},
     "lw_detr_vit": lambda: {"hidden_states": torch.randn(8, 16, WIDTH)},
     "lxmert": lambda: {"visual_feats": torch.randn(2, TOKENS, 2048), "visual_pos": torch.randn(2, TOKENS, 4)},

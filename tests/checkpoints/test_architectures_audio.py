@@ -59,6 +59,8 @@ CASES = [
          of_shape(input_values=(2, 16, 8))),
     *(Case(name, inside=True, run=read_and_spoken)
       for name in ("fastspeech2_conformer", "fastspeech2_conformer_with_hifigan")),
+    Case("kyutai_speech_to_text", small_model("kyutai_speech_to_text", tf.KyutaiSpeechToTextForConditionalGeneration),
+         alone=True),
     Case("musicgen", musicgen, lambda: tokens() | {"decoder_input_ids": codes()}, scale=t5_is_unscaled),
     Case("musicgen_decoder", small_model("musicgen_decoder", tf.MusicgenForCausalLM, num_codebooks=2),
          lambda: {"input_ids": codes(), "encoder_hidden_states": torch.randn(2, 6, WIDTH)}),

@@ -79,7 +79,7 @@ NORMS = (
 # maps behind an attention, within its module and, for BERT and its kind, beside it
 OUTPUTS = (
     *("o_proj", "out_proj", "out_lin", "output_proj", "dense", "Wo", "c_proj", "o", "linear_out", "proj", "to_out"),
-    *("output", "attention_out", "projection_layer", "../output.dense"),
+    *("output", "attention_out", "out_projection", "projection_layer", "../output.dense"),
 )
 BETWEEN = ("g_proj", "gate_proj", "attn_sub_norm")  # what heads pass before that map, which W_o W_v^T leaves out
 
