@@ -63,8 +63,8 @@ LAYOUTS = {
     "separate": SEPARATE,
     "gated": Layout(gated=True),
     "blocks": BLOCKS,  # [q of all heads; k of all heads; v of all heads]
-    "behind_gates": Layout(_behind_gates, gated=True),  # [gates of all heads; q; k; v]
     "conv1d_blocks": Layout(_blocks, transposed=True),
+    "behind_gates": Layout(_behind_gates, gated=True),  # [gates of all heads; q; k; v]
     "four_ranks": Layout(_four_ranks),  # per quarter of the heads: [q; v; k], as trained on four devices
     "groups": GROUPS,  # per key head: [q of its query heads; its k; its v]; with H_kv = H each head's [q; k; v]
 }
