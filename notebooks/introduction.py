@@ -54,11 +54,11 @@ encoder = data("runs", "one_start", "encoder-weights")
 # %%
 from attngeo import open_checkpoint
 
-W = next(iter(open_checkpoint(encoder))).form.dense().double()  # a folder or Hub id; first layer
+W = next(iter(open_checkpoint(encoder))).form.dense().double()  # encoder: a folder or Hub id
 s = (W * W.T).sum() / (W * W).sum()
 rows, columns = (n[n > n.mean() + 2 * n.std(correction=0)].sum() for n in (W.norm(dim=1), W.norm(dim=0)))
 d = (rows - columns) / (rows + columns)
-print(f"s = {s:.2f}, d = {d:.2f}")
+print(f"first layer of a small encoder: s = {s:.2f}, d = {d:.2f}")
 
 # %% tags=["remove-cell"]
 assert np.isclose(s, symmetry_score(W)) and np.isclose(d, directionality_score(W))
@@ -70,9 +70,14 @@ results = released_results()
 text = results[results["counted"] & (results["modality"] == "text") & (results["figure"] != "S2")]
 encoders, decoders = (text.loc[text["attention"] == kind, "s"] for kind in ("bidirectional", "causal"))
 higher = auc(encoders, decoders)
-rotary_decoders = text.query("attention == 'causal' and positions == 'rotary'")["s"]
-with_table = text.query("attention == 'bidirectional' and positions == 'learned'")["s"]
 assert higher > 0.9
+
+
+def ends(attention: str, positions: str) -> str:
+    """Which of these released models have the lowest and the highest s."""
+    s = text[(text["attention"] == attention) & (text["positions"] == positions)].set_index("model")["s"]
+    return f"{s.idxmin()} has the lowest $s$, {number(s.min(), 2)}, and {s.idxmax()} the highest, {number(s.max(), 2)}"
+
 
 fall = {}  # s of encoders with a table of positions, and with rotary ones, by what they read
 for read, name, enough in (("characters", "positions_characters", 0.2), ("pieces", "positions_pieces_longer", 0)):
@@ -124,29 +129,30 @@ Markdown(
             "Encoders are more symmetric than decoders.",
             on(paper, "Section 3", "(symmetry, language)"),
             f"Among released language models an encoder has the higher $s$ in {as_percent(higher)} of pairs."
-            " Directionality sets only some of them apart"
+            " Directionality separates them less, and by another formula than printed"
             f" {on(paper, 'Section 3', '(directionality, language)')}.",
             "pretrained_survey.py",
         ),
         Sentence(
-            "In small models that we trained, this is mostly how they read positions.",
+            "In small models that we trained, most of this sits in the learned table of positions.",
             on(paper, "Section 4.1", "(positions)"),
-            "Rotary positions in place of a table take $s$ of encoders of single characters from"
+            "Rotary positions in its place take $s$ of encoders of single characters from"
             f" {fall['characters'][0]} to {fall['characters'][1]}. On word pieces it is {fall['pieces'][0]} and"
-            f" {fall['pieces'][1]}.",
+            f" {fall['pieces'][1]}. For one layer, as training starts, [a theorem](positions_theory.py) gives the reason: a window"
+            " on both sides. For trained models the reason is open.",
             "positions.py",
         ),
         Sentence(
             "The paper's theorems do not explain it.",
             "",
-            f"Theorem 2.4 {badge(theorems[0].value)} rests on an assumption that is not shown."
+            f"Theorem 2.4 {badge(theorems[0].value)}, which models are not shown to meet."
             f" [Theorem 2.3](column_dominance.py) {badge(theorems[1].value)} does not follow as printed.",
             "symmetric_updates.py",
         ),
         Sentence(
             "Do not rely on a symmetric start.",
             on(paper, "Section 4.2", "(planned runs, equal scale)"),
-            f"In one of {len(starts)} planned comparisons of encoders it clearly lowered the final loss, and in none it raised it."
+            f"In one of {len(starts)} planned comparisons of encoders it clearly lowered the final loss, in none clearly raised it."
             f" New seeds found that one again: it saves {as_percent(min(saved))} to {as_percent(max(saved))} of the steps."
             f" The paper prints up to {printed_table('1')['speed_up_percent'].max():.0f} %.",
             "symmetric_initialisation.py",
@@ -155,9 +161,8 @@ Markdown(
             "Check your own model: `attngeo score MODEL`.",
             "",
             f"Random weights of width 768 seldom exceed $s$ = {number(random, 3)}. Compare medians over layers of models that"
-            " take positions the same way. Released rotary decoders have"
-            f" {number(rotary_decoders.min(), 2)} to {number(rotary_decoders.max(), 2)}. Encoders with a table of positions,"
-            f" such as BERT's, have {number(with_table.min(), 2)} to {number(with_table.max(), 2)}.",
+            f" take positions the same way. Of released encoders of text with a table of positions, {ends('bidirectional', 'learned')}."
+            f" Of rotary decoders {ends('causal', 'rotary')}.",
             "../use/score.md",
         ),
     )

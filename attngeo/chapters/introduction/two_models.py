@@ -87,9 +87,9 @@ def _still(models: dict, surveyed: pd.DataFrame) -> CaptionedFigure:
         "fig-two-models",
         "One sentence in MiniLM, an encoder, and SmolLM2, a decoder: $x_i^\\top W_{qk}\\, x_j$ from each word to each"
         " other, heads summed, less the means of rows and columns; biases and rotation are left out, and a decoder's"
-        " mask hides what is above the diagonal. Dots are entries $m_{ij}$ of $W_{qk}$ against $m_{ji}$. Layers of"
-        f" median $s$ come first, the upper of two: {s['encoder']} and {s['decoder']}; in brackets stands what 95 % of"
-        f" random weights have. Below, the {len(surveyed)} encoders"
+        " mask hides what is above the diagonal. Dots are entries $m_{ij}$ of $W_{qk}$ against $m_{ji}$. First"
+        f" come the upper of two middle layers by $s$: {s['encoder']} and {s['decoder']}; in brackets stands what 95 %"
+        f" of random weights have. Below, the {len(surveyed)} encoders"
         " and decoders whose weights were read here, medians over layers; sentence 1 is about released scores. The"
         f" encoder at {number(skew.symmetry, 2)} is {skew.model}, which turns spelling into sounds.",
         "Two heat maps of the words of a sentence, roughly mirrored at the diagonal for the encoder, not for the"
