@@ -80,8 +80,9 @@ def _inlined(page: Path) -> str:
             script.string = path.read_text(encoding="utf-8").replace("</script", "<\\/script")
             if late:
                 soup.body.append(script.extract())
-    for image in soup.find_all("img"):
-        image["src"] = _data(_file(page, image["src"]))
+    for image in soup.find_all(["img", "source"]):
+        address = "src" if image.name == "img" else "srcset"
+        image[address] = _data(_file(page, image[address]))
     for link in soup.find_all("a", href=re.compile(r"^(?!#|[a-z]+:)")):
         if published:
             link["href"] = urljoin(published["href"], link["href"])
