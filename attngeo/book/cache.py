@@ -53,8 +53,8 @@ def load(book: Book, profile: str, chapter: Chapter, expected: str | None = None
     try:
         run = nbformat.read(book.cache / profile / f"{chapter.name}.ipynb", as_version=4)
         return run if expected in (None, run.metadata[RECORD]["key"]) else None
-    except (OSError, ValueError, KeyError, nbformat.ValidationError):  # missing, or damaged: as good as none
-        return None
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, nbformat.ValidationError):
+        return None  # missing, or damaged: as good as none
 
 
 def store(book: Book, profile: str, chapter: Chapter, run: NotebookNode, key: str) -> None:

@@ -59,7 +59,7 @@ reading = several(
         multiple=True,
         expose_value=False,
         callback=_register,
-        help="Architectures of your own, as in entries.yml.",
+        help="Architectures of your own, as in entries.yml; may be given again.",
     ),
     click.option("--as", "model_type", metavar="TYPE", help="Read as this type: its own differs by name alone."),
 )

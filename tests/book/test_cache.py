@@ -59,7 +59,7 @@ def test_a_kept_run_comes_back_while_its_key_is_the_same_and_its_record_whole(bo
     cache.store(book, "cpu", alone, run, "k")
     assert cache.load(book, "cpu", alone, "k") == cache.load(book, "cpu", alone) == run
     assert cache.load(book, "cpu", alone, "other") is None and cache.load(book, "smoke", alone, "k") is None
-    for damage in ("", "{", "{}"):
+    for damage in ("", "{", "{}", "[]", '{"nbformat": 4, "metadata": [], "cells": []}'):
         (book.cache / "cpu" / "alone.ipynb").write_text(damage)
         assert cache.load(book, "cpu", alone, "k") is None
 
