@@ -172,11 +172,6 @@ def pairs_shown(seed: int = 1) -> tuple[Float[Tensor, "n n"], Float[Tensor, "n d
     return tuple((40 * m).round().clamp(-127, 127) for m in (beta, x))
 
 
-def update_at(rho: float, beta: Float[Tensor, "n n"], x: Float[Tensor, "n d"]) -> Float[Tensor, "d d"]:
-    """The update once beta_ji follows beta_ij by that much."""
-    return gradient_sum(beta.triu() + rho * beta.triu().T + (1 - rho**2) ** 0.5 * beta.tril(), x)
-
-
 def agreement_slider(measured: float, still: CaptionedFigure) -> Interactive:
     """The correlation of a pair's coefficients is set, from the one measured; the update, its mirror cloud and s follow."""
     beta, x = (packed(m.to(torch.int8).numpy()) for m in pairs_shown())

@@ -90,6 +90,7 @@ def survey_model(
         if (layer.part, layer.layer) in pictured:
             pictures[f"{layer.part}-{layer.layer}"] = picture(layer.form)
         on_layer(model, checkpoint, done)
+    digests = _digests(model.source)  # of large files minutes, in which a former record stays
     (target / "record.json").unlink(missing_ok=True)  # written last: a folder without it is an unfinished one
     for left in (*target.glob(".*-*"), target / "quantised.csv"):  # of a run that was killed while it wrote
         left.unlink(missing_ok=True)
@@ -109,7 +110,7 @@ def survey_model(
         revision=checkpoint.revision,
         asked_revision=model.revision,
         model_type=checkpoint.model_type,
-        sha256=_digests(model.source),
+        sha256=digests,
         gamma=gamma,
         quantised=quantise,
         bytes_read=checkpoint.bytes_read,

@@ -12,6 +12,7 @@ from attngeo import BilinearForm, open_checkpoint, symmetry_score
 from attngeo.bilinear.pictures import picture
 from attngeo.bilinear.rows import SCORES
 from attngeo.files.checkout import data
+from attngeo.survey import record as module
 from attngeo.survey.measured import layer_medians, measured, named, read_quantised, read_records
 from attngeo.survey.models import registry
 from attngeo.survey.quantisation import SCHEMES
@@ -130,6 +131,15 @@ def test_a_record_of_one_file_tells_its_weights(model, tmp_path):
     assert not is_recorded(file, tmp_path) and is_recorded(replace(file, elsewhere=True), tmp_path)
     with pytest.raises(RecordError, match="not of the weights of"):
         survey_model(file, tmp_path)
+
+
+def test_a_record_stays_while_the_weights_of_the_next_are_hashed(model, tmp_path, monkeypatch):
+    folder = survey_model(model, tmp_path)
+    hashed = iter([json.loads((folder / "record.json").read_text())["sha256"]])
+    monkeypatch.setattr(module, "_digests", lambda source: next(hashed))
+    with pytest.raises(StopIteration):  # at the end
+        survey_model(model, tmp_path)
+    assert (folder / "record.json").is_file()
 
 
 def test_what_a_killed_run_left_is_cleared(model, tmp_path):
