@@ -352,7 +352,7 @@ def mirrors(pairs: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def sign_test(values: Values) -> float:
+def sign_flip_test(values: Values) -> float:
     """Exact two-sided p that families' values have mean 0: all signs are as likely as those observed."""
     x = np.asarray(values, dtype=float)
     means = np.array([x @ signs for signs in product((1.0, -1.0), repeat=len(x))])

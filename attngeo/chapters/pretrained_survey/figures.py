@@ -76,7 +76,7 @@ def results_in_figures(results: pd.DataFrame) -> pd.DataFrame:
 
 
 @house_style()
-def separations(table: pd.DataFrame, name: str = "fig-separations") -> CaptionedFigure:
+def separations(table: pd.DataFrame) -> CaptionedFigure:
     """AUC with both intervals, one line per comparison, of `attngeo.chapters.pretrained_survey.measures`."""
     figure, panel = new_figure(7.4, 0.28 * len(table) + 1.3)
     colours = table["score"].map({"s": PART_COLOURS["encoder"], "d": PART_COLOURS["decoder"]})
