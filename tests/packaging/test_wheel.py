@@ -71,7 +71,7 @@ def described(wheel) -> metadata.Distribution:
 
 
 def test_links_of_the_long_description_lead_to_the_configured_address(described):
-    readme = described.metadata.get_payload()
+    readme = described.metadata["Description"]
     assert "](https://example.org/we/attngeo/blob/main/book/use/score.md)" in readme
     assert re.findall(r"\]\((?!https?:|#)", readme) == []
 
