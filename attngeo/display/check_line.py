@@ -153,9 +153,11 @@ def _ours(result: Result, lines: list[Row]) -> str:
     if not result.supported:
         return ""
     if result.verdict is Verdict.UNDECIDED:
-        n = sum(row.comparison.standing in (Standing.UNDECIDED, Standing.TOLD) for row in lines)
-        return f"? {n} of {len(lines)} row{'s' * (len(lines) != 1)} decide{'s' * (n == 1)} nothing" if n else ""
-    kept = [c for c in result.comparisons if c.claim is None or c.standing is Standing.AGREES]
+        standings = [row.comparison.standing for row in lines]
+        reasons = [reason for reason in (Standing.TOLD, Standing.UNDECIDED) if reason in standings]
+        words = [f"{standings.count(reason)} of {len(lines)} {reason.value}" for reason in reasons]
+        return f"? {', '.join(words)}" if words else ""
+    kept = [c for c in result.comparisons if c.standing is Standing.AGREES]
     exact = [c for c in kept if _is_identity(c)]
     if not kept:
         return ""

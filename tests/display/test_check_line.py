@@ -89,7 +89,22 @@ def test_what_was_measured_on_too_small_a_model_is_told_and_does_not_head_the_ch
     assert "released: −0.5" in summary(line) and "least" not in summary(line)
     assert [row[-1] for row in table(line)[1:]] == ["– too small or short", "✓ agrees"]
     assert 'class="standing-told"' in line
-    assert "1 of 1 row decides nothing" in summary(check_line(result(told, verdict=Verdict.UNDECIDED)))
+
+
+def test_the_line_of_what_is_undecided_says_why_and_counts_each_reason():
+    wide = replace(claimed(compare("lead", -0.1, "<"), "<", 0), interval=Estimate(0.1, -0.1, 0.3))
+    small = [replace(compare(f"small {n}", 0.04, ">"), claim=Claim("<", 0.0), decides=False) for n in (4, 8)]
+    line = check_line(result(*small, verdict=Verdict.UNDECIDED))
+    assert "? 2 of 2 too small or short" in summary(line) and "undecided," not in summary(line)
+    line = check_line(result(*small, wide, verdict=Verdict.UNDECIDED))
+    assert "? 2 of 3 too small or short, 1 of 3 undecided" in summary(line)
+
+
+def test_only_what_agrees_is_counted():
+    ours = [compare(f"gap {n}", 0.5, ">").claimed(Verdict.HOLDS, ours=True) for n in (2, 3, 4)]
+    told = replace(ours[0], decides=False)
+    line = summary(check_line(Result("4.1", "", "t", Verdict.HOLDS, (told, *ours[1:]), ours=True)))
+    assert "</span> 2 agree" in line and "3 numbers" in line
 
 
 def test_a_verdict_without_support_says_so_and_stands_open():
