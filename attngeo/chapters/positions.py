@@ -173,8 +173,8 @@ def symmetry_by_arm(experiments: Mapping[str, Judged]) -> CaptionedFigure:
     rows_of = -(-len(experiments) // columns)
     figure, panels = new_figure(6.4, 2.0 * rows_of, rows_of, columns, sharey=True, squeeze=False)
     for panel in panels.flat[len(experiments) :]:
-        panel.set_axis_off()
-    words, brief, silence = [], [], ""
+        panel.remove()
+    brief, silence = [], ""
     for panel, (title, judgement) in zip(panels.flat, experiments.items(), strict=False):
         arms = judgement.arms.values()
         rows = pd.concat(pd.DataFrame({"s": arm.values(S)}).assign(**_of(arm)) for arm in arms)
@@ -189,13 +189,11 @@ def symmetry_by_arm(experiments: Mapping[str, Judged]) -> CaptionedFigure:
             panel.set_title(f"{title}: no answer")
             silence = " No answer: the encoders with a table did not learn."
         means = rows.groupby(["positions", "model"])["s"].mean()
-        of_kinds = [f"{k}, {number(means[k, 'encoder'], 2)} and {number(means[k, 'decoder'], 2)}" for k in here[:2]]
-        words.append(f"{title}: {'; '.join(of_kinds)}")
         brief.append(f"{title}, {' and '.join(number(means[k, 'encoder'], 2) for k in here[:2])}")
     panels.flat[0].legend(title=None)
     caption = (
         "Symmetry of $W_{qk}$ after training, by how a model takes positions: a point per seed, bars are means with"
-        f" Student's intervals.{silence} Means of encoders and decoders, {'. '.join(words)}."
+        f" Student's intervals.{silence} Means of encoders with a table and rotary: {brief[0]}."
     )
     alt = f"Strip plots of symmetry. Means of encoders with a table and rotary: {'; '.join(brief)}."
     return CaptionedFigure(figure, "fig-positions-arms", caption, alt)

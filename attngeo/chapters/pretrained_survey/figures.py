@@ -1,5 +1,7 @@
 """Figures and interactives of the survey of pretrained models."""
 
+import textwrap
+
 import numpy as np
 import pandas as pd
 import seaborn as sns
@@ -146,24 +148,29 @@ def symmetry_by_positions(results: pd.DataFrame) -> CaptionedFigure:
     """Families' medians of s (`families_by_positions`): a panel each for encoders and decoders, a row for each kind."""
     by_positions = families_by_positions(results)
     kinds = by_positions.groupby("positions")["absolute"].first().sort_values(ascending=False, kind="stable").index
-    figure, axes = new_figure(8.2, 3.8, columns=2, sharex=True, sharey=True)
+    figure, axes = new_figure(8.2, 3.3, columns=2, sharex=True, sharey=True)
     medians = []
     for panel, (part, attention) in zip(axes, GROUPS.items(), strict=True):
         shown = by_positions[by_positions["attention"] == attention]
         style = {"x": "s", "y": "positions", "order": list(kinds), "ax": panel, "legend": False}
         sns.stripplot(shown[shown["counted"]], color=PART_COLOURS[part], size=6, jitter=False, **style)
         sns.swarmplot(shown[~shown["counted"]], color=NEUTRAL, marker="X", size=6, **style)
-        for row in shown[shown["counted"] | (part == "encoder")].itertuples():  # those left out have their names below
-            at = row.s, kinds.get_loc(row.positions)
-            panel.annotate(row.family, at, (0, 6), textcoords="offset points", fontsize=7, rotation=70)
+        named = shown[shown["counted"] | (part == "encoder")].sort_values("s")  # names of those left out stand below
+        for kind, of_kind in named.groupby("positions"):
+            words = textwrap.fill(", ".join(of_kind["family"]), 24)
+            first, last = of_kind["s"].iloc[[0, -1]]
+            x, side = (first, "left") if first < 0.3 else (last, "right")
+            style = {"textcoords": "offset points", "fontsize": 8, "ha": side, "va": "bottom"}
+            panel.annotate(words, (x, kinds.get_loc(kind)), (0, 7), **style)
         ends = len(kinds) - 0.5, -0.9  # room for the names above the first row
         panel.set(title=f"{part}s", xlabel="symmetry s, median of the family", ylabel="", ylim=ends)
         difference, p, _ = absolute_against_others(by_positions, attention)
         medians.append(f"{part}s {difference:+.2f}, p {p:.2f}")
     left_out = ", ".join(dict.fromkeys(by_positions[~by_positions["counted"]]["family"]))
     caption = f"""Released medians of $s$ of language models, a point per family, by how they take positions; learned
-    ones are added to the embedding. Crosses are families without a result that is rightly extracted ({left_out}),
-    left out of the test. Median of families with absolute positions less that of the others: {"; ".join(medians)}."""
+    ones are added to the embedding. Names stand above their points, from left to right. Crosses are families without a
+    result that is rightly extracted ({left_out}), left out of the test. Median of families with absolute
+    positions less that of the others: {"; ".join(medians)}."""
     alt = """Two strip plots of symmetry, a row for each kind of positions. Encoders with learned positions lie right
     of T5, DeBERTa and ModernBERT, whose positions are relative or rotary; decoders of all kinds lie near 0."""
     return CaptionedFigure(figure, "fig-symmetry-by-positions", caption, alt)

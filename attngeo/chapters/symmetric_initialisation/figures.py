@@ -34,14 +34,13 @@ MARKS = {HELPS: ("o", ENCODER, ENCODER), HURTS: ("s", DECODER, DECODER), NO_DIFF
 LINEAR = 0.1  # nats up to which the axis of differences is linear
 TICKS = (-1, -0.1, 0, 0.1, 1)
 AT_NEVER = -0.12  # where "never" stands on an axis of speed-ups
-NATS = "difference of final loss (nats)"
 
 
 def forest(rows: Mapping[str, Contrast], xlabel: str, words: Sequence[str] = (), band: float = 0.0) -> Figure:
     """A line per label, the difference of final losses: mean, 95 % interval, and each seed as a thin stroke.
 
-    Where there are ``words`` for the right end, labels stand above their lines, so that the figure is narrow. Beyond
-    ±`LINEAR` the axis is logarithmic: one wide interval must not flatten the others.
+    Where there are ``words`` for the right end, they stand at the height of their line, and its label above it, so that
+    the figure is narrow. Beyond ±`LINEAR` the axis is logarithmic: one wide interval must not flatten the others.
     """
     figure, panel = new_figure(5.4 if words else 7.4, 0.33 * len(rows) + 1.1)
     panel.axvspan(-band, band, color=NEUTRAL, alpha=0.2, linewidth=0)
@@ -54,8 +53,8 @@ def forest(rows: Mapping[str, Contrast], xlabel: str, words: Sequence[str] = (),
     style = {"transform": panel.get_yaxis_transform(), "va": "center", "fontsize": 8}
     style |= {"bbox": {"facecolor": "white", "edgecolor": "none", "pad": 0.5}}
     for y, (label, at_right) in enumerate(zip(rows, words, strict=False)):
-        panel.text(0.01, y - 0.4, label, ha="left", **style)
-        panel.text(1, y + 0.31, at_right, ha="right", **style)  # below its line: both fit a phone
+        panel.text(0.01, y - 0.42, label, ha="left", **style)
+        panel.text(1.01, y, at_right, ha="left", **style)
     panel.set_yticks(range(len(rows)), [""] * len(rows) if words else list(rows))
     panel.set(xlabel=xlabel, ylim=(len(rows) - 0.5, -0.7))
     panel.set_xscale("symlog", linthresh=LINEAR, linscale=1.5)
@@ -68,13 +67,13 @@ def forest(rows: Mapping[str, Contrast], xlabel: str, words: Sequence[str] = (),
 def plans_figure(plans: Sequence[Setting]) -> CaptionedFigure:
     """Every planned comparison of a symmetric start with a random one: the answer of the chapter."""
     rows = {f"{p.short} ({len(p.primary)})": p.primary for p in plans}
-    figure = forest(rows, f"symmetric less random, {NATS}", [p.said for p in plans], BAND)
+    figure = forest(rows, "loss, symmetric less random (nats)", [p.said for p in plans], BAND)
     outcomes = Counter(contrast.outcome() for contrast in rows.values())
     caption = (
         "Final held-out loss of a symmetric start less that of a random one of equal scale, in all planned comparisons:"
-        " mean, 95 % interval, each seed as a stroke. Rows name model, text, layers × width, tokens, in brackets seeds,"
-        f" and what the plan says. Grey: ±{BAND} nats, which count for nothing; beyond ±{LINEAR} the axis is"
-        " logarithmic. Filled circles lie below zero, filled squares above, open marks within noise."
+        " mean, 95 % interval, each seed as a stroke. Rows: model, text, layers × width, tokens, in brackets seeds;"
+        f" at the right what the plan says. Grey: ±{BAND} nats, which count for nothing; beyond ±{LINEAR} the axis is"
+        " logarithmic. Marks are open where the interval holds 0."
     )
     alt = f"""Forest plot of {len(rows)} differences of final loss. {outcomes[HELPS]} intervals lie below zero,
     {outcomes[HURTS]} above; the other {outcomes[NO_DIFFERENCE]} hold it. The first two rows, models of 4 layers of
@@ -86,15 +85,15 @@ def plans_figure(plans: Sequence[Setting]) -> CaptionedFigure:
 def made_of(encoders: Iterable[Setting]) -> CaptionedFigure:
     """Final loss less that of the random start: of the tie, of all the rest, and of both."""
     rows = {
-        f"{e.label}: {words}": e.less(start) for e in encoders for start, words in CHANGES.items() if start in e.arms
+        f"{e.text}: {words}": e.less(start) for e in encoders for start, words in CHANGES.items() if start in e.arms
     }
     told = "; ".join(f"{label} {as_nats(contrast.difference().value)}" for label, contrast in rows.items())
     caption = (
         "What the released start is made of: the *tie* of keys to queries, and scale, biases and values. Final held-out"
-        " loss less that of the random start: mean, 95 % interval, and each seed."
+        " loss of encoders less that of the random start: mean, 95 % interval, and each seed."
     )
     alt = f"Dot plot with intervals, one row per text and set of parts. In nats, {told}."
-    return CaptionedFigure(forest(rows, f"less random, {NATS}"), "fig-gain-parts", caption, alt)
+    return CaptionedFigure(forest(rows, "loss less random (nats)"), "fig-gain-parts", caption, alt)
 
 
 @house_style()

@@ -69,6 +69,9 @@ class Outcome(Enum):
     UNDECIDED = "undecided"
 
 
+SAID = {Outcome.SAME: "no difference", Outcome.MUCH_FASTER: f"faster, > {as_percent(SHARE)}"}  # in few words
+
+
 def outcome_by_plan(loss: Estimate, share: Estimate) -> Outcome:
     """By the difference of final losses, in nats: ``SAME`` within ±`BAND`, judged first, or the side of zero.
 
@@ -129,7 +132,7 @@ class Setting:
     @property
     def said(self) -> str:
         """What its plan says, in few words."""
-        return self.outcome.value.removesuffix(" of steps or more").removesuffix(" that counts")
+        return SAID.get(self.outcome, self.outcome.value)
 
     def less(self, arm: str, against: str = BASELINE) -> Contrast:
         """One arm and another, on the seeds of both."""

@@ -4,7 +4,7 @@ attngeo.interactive("early_keys", (stage) => {
   const { number } = attngeo;
   const share = (v) => (v < 1 ? `1/${1 / v}` : `${v}`);
   const chart = attngeo.chart({
-    width: document.documentElement.clientWidth < 600 ? 340 : 560, height: 210, // a narrow screen keeps the size of the words
+    width: document.documentElement.clientWidth < 600 ? 340 : 560, height: 210, margin: { left: 64 }, // a narrow screen keeps the size of the words
     label: "Share of positions as queries and as keys, beside an even share",
     x: { log: true, from: 1, to: 512, ticks: [1, 4, 16, 64, 256], label: "position" },
     y: { log: true, from: 1 / 512, to: 64, ticks: [1 / 512, 1 / 64, 1 / 8, 1, 8, 64], say: share, label: "times an even share" },

@@ -44,7 +44,7 @@ attngeo.interactive("positions", (stage, data) => {
   const charts = Object.entries(curves).map(([score, title]) => {
     const values = Object.values(data.kinds).flatMap((runs) => [...runs.encoder[score], ...runs.decoder[score]]);
     const chart = attngeo.chart({
-      width: 340, height: 136, label: `${title} over training steps`,
+      width: 340, height: 136, margin: { left: 56 }, label: `${title} over training steps`,
       x: { from: 0, to: data.steps[last], ticks: [0, 500, 1000, 1500].filter((t) => t <= data.steps[last]), label: "training step" },
       y: { from: Math.min(-0.4, ...values), to: Math.max(0.8, ...values), ticks: [-0.4, 0, 0.4, 0.8], say: (v) => number(v, 1), label: title },
     });

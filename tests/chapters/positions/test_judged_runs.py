@@ -9,6 +9,7 @@ from scipy import stats
 
 from attngeo.chapters import positions
 from attngeo.chapters.positions import ARMS, Outcome, judged, second_measures
+from attngeo.display.style import one_column
 from attngeo.files.checkout import data
 from attngeo.runs.experiments import read_experiment
 
@@ -88,8 +89,10 @@ def test_the_recorded_split_is_that_of_the_recorded_runs():
 def test_figures_show_every_seed_and_say_the_means():
     judgement = judged(PLAN, runs(HOLDS | {"clm-bias": 0.3}))
     arms = positions.symmetry_by_arm({"characters": judgement})
-    assert "table, 0.50 and 0.04; rotary, 0.05 and 0.20" in arms.caption
+    assert "with a table and rotary: characters, 0.50 and 0.05." in arms.caption
     assert sum(len(c.get_offsets()) for c in arms.figure.axes[0].collections) == 50 and arms.svg()
+    five = positions.symmetry_by_arm({f"text {n}": judgement for n in range(5)})
+    assert [panel.get_title(loc="left") for panel in one_column(five.figure).axes] == [f"text {n}" for n in range(5)]
 
 
 def test_trained_models_count_once_and_their_parts_add_up():

@@ -54,6 +54,8 @@ def test_what_the_plans_give_is_what_they_gave():
         for row in starts.planned_rows([setting])
     ]
     assert rows == GOLDEN.split("\n")[1:-1]
+    faster, same = (starts.planned()[f"confirm_{name}"].said for name in ("mini", "size_2x128"))
+    assert (faster.replace("\N{NO-BREAK SPACE}", " "), same) == ("faster, > 5 %", "no difference")
 
 
 def test_what_counts_as_what():
