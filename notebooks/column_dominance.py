@@ -102,7 +102,7 @@ def which_side(kinds: dict[str, Float[Tensor, "draws d d"]]) -> CaptionedFigure:
     """Mean log ratio of unevenness, columns to rows, of every set of assumptions."""
     frame = pd.concat(pd.DataFrame({"setting": name, UNEVENNESS: log_unevenness(u)}) for name, u in kinds.items())
     order = frame.groupby("setting")[UNEVENNESS].mean().sort_values()
-    figure, panel = new_figure(7.6, 3.1)
+    figure, panel = new_figure(7.6, 2.9)
     panel.axvline(0, color=NEUTRAL, linewidth=1)
     style = {"errorbar": ("se", 2), "linestyle": "none", "color": NEUTRAL, "markersize": 5}
     sns.pointplot(frame, x=UNEVENNESS, y="setting", order=order.index, ax=panel, **style)
@@ -110,7 +110,7 @@ def which_side(kinds: dict[str, Float[Tensor, "draws d d"]]) -> CaptionedFigure:
         words = f"{side} hold the\nlarge norms"
         panel.text(x, 1.02, words, transform=panel.transAxes, ha=ends, va="bottom", color=colour, fontweight="bold")
     panel.set(xlabel="unevenness of columns over that of rows, log", ylabel="")
-    caption = rf"""Which side of an update holds the few large norms, if the update is made by the assumptions on the left. Bars: two
+    caption = rf"""Which side of an update holds the few large norms, by the assumptions on the left. Bars: two
     standard errors. The theorem would put its setting right of 0. *Errors times keys*: coefficients $\delta_i^\top x_j$, with
     $\delta_i$ the error of predicting $i$. A share {MASK_RATE:g} of the positions is masked. Context tokens: {CONTEXTS} for each sequence. Where an embedding has large
     coordinates or a mean, $\Sigma = I$."""
@@ -121,7 +121,7 @@ def which_side(kinds: dict[str, Float[Tensor, "draws d d"]]) -> CaptionedFigure:
 kinds = updates_by_assumption(n_tokens, n_sequences, n_draws, **profile)
 
 # %% [markdown]
-# ## One side can only be more uneven than the other
+# ## Rows and columns can differ only in how uneven they are
 #
 # Read *the dog met my old cat* from the left: *met* is predicted from *the* and *dog*. Up to a constant, a sequence changes
 # $\Wqk$ by the *update*
@@ -138,6 +138,7 @@ kinds = updates_by_assumption(n_tokens, n_sequences, n_draws, **profile)
 #
 # {numref}`fig-which-side` makes updates of random embeddings, of mean zero and covariance $\Sigma$. Unless we say otherwise
 # $\Sigma$ is diagonal, and its variances fall like $k^{-a}$ with $a$ = {glue:text}`exponent`.
+# Errors times keys put both objectives right of 0, and the bidirectional one further: that is no mark of decoders.
 
 # %% tags=["remove-input"]
 which_side(kinds)
@@ -147,6 +148,10 @@ said = {name: heavier(updates) for name, updates in kinds.items()}
 by_rows, by_columns = ({n for n, s in said.items() if s == f"{side} heavier"} for side in ("rows", "columns"))
 assert all("alone" in name or "mean" in name for name in by_rows)
 assert all("keys" in name or "first" in name or "masks" in name for name in by_columns)
+causal, both = (
+    kinds[f"{o}, errors times keys"] for o in (Objective.AUTOREGRESSIVE.value, Objective.BIDIRECTIONAL.value)
+)
+assert log_unevenness(both).mean() > log_unevenness(causal).mean() > 0
 directionality = score_batch(kinds[THEOREM]).directionality
 glue("exponent", exponent)
 glue("ar-d", directionality.mean(), "+.2f")
@@ -557,9 +562,9 @@ early_keys()
 # nothing, since it sees itself alone.
 #
 # In a trained decoder, SmolLM2, [the first token makes keys
-# uneven](column_dominance_details.py#the-first-token-of-a-trained-decoder), and a mean that its inputs share makes queries more so.
-# So we know a way to columns that a decoder has and an encoder lacks. Whether
-# it made the columns of trained decoders is open.
+# uneven](column_dominance_details.py#the-first-token-of-a-trained-decoder) once the mean of its inputs is taken off; with that
+# mean, queries are the more uneven side. So a decoder has a way to columns that an encoder lacks. Whether it made those of
+# trained decoders is open.
 #
 # ## What it means for you
 #

@@ -341,7 +341,7 @@ show(independence_of_vectors())
 # ````
 #
 # The ratio now depends on the column too. Where the coefficients are large for the $x_i$ that are large in row $m$, this row
-# gains, and the inequality turns round.
+# gains, and the inequality is reversed.
 
 
 # %% tags=["remove-cell"]

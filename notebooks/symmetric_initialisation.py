@@ -97,9 +97,9 @@ glue("tokens-share", f"{100 * read:.2f} %")
 # :::{admonition} How sure is this
 # - Where it helps, a plan of {glue:text}`shape-seeds` seeds found it; {glue:text}`again-seeds` new seeds, planned then, found it
 #   again. The first seeds had been looked at in shorter runs of that shape.
-# - By Bonferroni's bound for the {glue:text}`n-encoder-plans` comparisons of encoders, {glue:text}`n-after-bound` is significant
-#   alone. By chance {glue:text}`n-lower` or more of so many independent intervals lie below zero with probability
-#   {glue:text}`lower-by-chance`.
+# - Of {glue:text}`n-encoder-plans` comparisons of encoders, the repeat left out, {glue:text}`n-lower` have an interval below zero.
+#   By chance alone as many or more would, if all are independent, with probability {glue:text}`lower-by-chance`. By
+#   Bonferroni's bound {glue:text}`n-after-bound` is significant alone.
 # - The models are small, and the longest run reads {glue:text}`tokens-share` of the paper's tokens.
 # - Keys equal to queries also make each token lean towards itself. No comparison above separates the two; two
 #   [plans](../recorded_runs.md#planned-runs), not yet run, ask what it is that helps.
@@ -218,10 +218,10 @@ assert (speed[12] > 0).sum() == 2 and printed_table("web").query("layers == 24")
 assert scale_factor(768) < 1.1 and scale_factor(WIDTHS[-1]) < 1
 
 # %% [markdown]
-# In the released code of the paper, read by an audit and not by us, the symmetric start changes the scale of $\Wqk$, too. At
-# the width of the paper's four-layer model a tied token's mean logit with itself grows from {glue:text}`logit-mini` to
+# By [an audit](../notation.md#the-audit) of the released code, which we have not read, the symmetric start changes the scale of
+# $\Wqk$, too. At the width of the paper's four-layer model a tied token's mean logit with itself grows from {glue:text}`logit-mini` to
 # {glue:text}`logit-released`. The two largest speed-ups are printed where this factor is largest. It does not explain the
-# gains of deeper models, where it is near 1 or below: these, of one seed each, are the paper's best evidence.
+# gains of deeper models, where it is near 1 or below. Those gains speak most for the paper, though each is of one seed.
 #
 # ## The planned comparisons help in one shape
 #
@@ -229,7 +229,8 @@ assert scale_factor(768) < 1.1 and scale_factor(WIDTHS[-1]) < 1
 # before its first run. At one seed two runs read equal text in equal order, and start from equal weights wherever their
 # starts do not differ. The measure is the final held-out loss, symmetric less random: its mean over seeds, with a 95 %
 # interval (Student's $t$). A plan says *no difference* if the interval lies within ±{glue:text}`band` nats, else *faster* below
-# zero, *slower* above, *undecided* around it. It is *by {glue:text}`share`* if the interval of the steps saved lies above that.
+# zero, *slower* above, *undecided* around it. In *faster, > {glue:text}`share`* the
+# interval of the steps saved lies above {glue:text}`share`.
 
 
 # %% tags=["remove-cell"]
@@ -256,8 +257,7 @@ def symmetry_as_planned():
         yield from ends(case, "below" if plan in BELOW_ZERO else "around")
     too_small(cases.values(), starts.PAPERS)  # asserted
     return {
-        "remark": """Runs smaller or shorter than the paper's decide nothing about those. What is
-        compared, and what counts as what, was fixed before the first run. Rows: text, layers × width,
+        "remark": """Runs smaller or shorter than the paper's decide nothing about those. Rows: text, layers × width,
         tokens, in brackets seeds, what the plan says."""
     }
 
@@ -289,8 +289,8 @@ for name, p in (("shape", shape), ("short", short)):
 # ## Most of the released start's gain comes without its symmetry
 #
 # Earlier runs, whose settings were chosen while they were made, take the released start
-# [apart](symmetric_initialisation_details.py#the-earlier-runs-every-comparison). Most of its gain comes from scale, biases and
-# values; the tie adds nothing beyond the noise.
+# [apart](symmetric_initialisation_details.py#the-earlier-runs-every-comparison) ({numref}`fig-gain-parts`). It lowers the loss
+# (*all*). Most of that gain comes from scale, biases and values (*all but the tie*); the tie adds nothing beyond the noise.
 
 # %% tags=["remove-input"]
 figures.made_of(encoders())
@@ -378,13 +378,13 @@ glue("floor-most", as_percent(max(max(starts.between_random_starts(e)[1]) for e 
 glue("largest-speed-up", printed_table("1")["speed_up_percent"].max(), ".0f")
 
 # %% [markdown]
-# A larger scale helps; larger logits alone, by a plan of their own, [do
+# Larger query and key weights at the start help; larger logits alone [do
 # not](symmetric_initialisation_details.py#does-the-scale-act-through-the-logits).
 #
-# ## The printed speed-ups are first touches of one seed
+# ## The printed speed-ups are first crossings of one seed
 #
 # Table 1 of the paper prints up to {glue:text}`largest-speed-up` % fewer steps. Its arithmetic
-# [is right](symmetric_initialisation_details.py#the-printed-numbers). But it counts the first touch of a noisy curve, and
+# [is right](symmetric_initialisation_details.py#the-printed-numbers). But it counts the first crossing of a noisy curve, and
 # there is one seed a row. By that measure one random start of ours is up to {glue:text}`floor-most` faster than another.
 # Draw two seeds below.
 
@@ -402,9 +402,9 @@ glue("planned-harm", max(p.primary.difference().high for p in symmetry), ".3f")
 # training", and says: "further research is required to assess the scalability of symmetric initialization in large-scale models
 # and across diverse domains". Our planned runs do not exclude gains by symmetry of up to {glue:text}`planned-gain` nats, nor
 # losses of up to {glue:text}`planned-harm`. What would settle it is Table 1's own size and length with its controls, and
-# several seeds ([commands and cost](../recorded_runs.md#runs-still-worth-a-gpu)). If `symmetric` and `symmetric-indefinite`
-# both beat `random` there by a share comparable to that of `released`, the paper's explanation stands. If `default-linear` does
-# as well as `released`, scale, biases and values explain the gain.
+# several seeds ([commands and cost](../recorded_runs.md#runs-still-worth-a-gpu)). One control, `symmetric-indefinite`, is symmetric
+# with as many negative eigenvalues as positive ones: on average tokens do not lean towards themselves. If it and `symmetric` gain about as
+# much as `released` there, the paper's explanation stands. If `default-linear` does, scale, biases and values explain the gain.
 #
 # ## What it means for you
 #

@@ -476,7 +476,7 @@ show(table_1_follows_from_the_released_curves())
 @claim(
     "Table 1",
     "(what a speed-up counts)",
-    "a speed-up counts the first touch of a noisy curve",
+    "a speed-up counts the first crossing of a noisy curve",
     Verdict.HOLDS,
     printed="""The speed-up is taken at "the epoch at which the symmetrically initialized model reaches the non-symmetric
     model's final loss".""",
@@ -487,7 +487,7 @@ show(table_1_follows_from_the_released_curves())
 def table_1_counts_the_first_touch():
     for r in pairs().dropna(subset="first_crossing_percent").itertuples():
         gap = r.first_crossing_percent - r.persistent_percent
-        yield compare(f"{r.row}: first touch less crossing for good (% of the run)", gap, ">", 0, TENTH)
+        yield compare(f"{r.row}: first crossing less crossing for good (% of the run)", gap, ">", 0, TENTH)
     early = pairs().set_index("row")["baseline_itself_percent"]
     yield compare(f"{early.idxmax()}: random start against itself (%)", early.max(), ">", 0, TENTH)
     for_good = [(r.row, r.persistent_percent) for r in pairs().itertuples()]

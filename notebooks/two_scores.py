@@ -88,13 +88,12 @@ def one_strong_column(frame: pd.DataFrame, limit: float, n: int) -> CaptionedFig
         panel.text(1, y, side, color=NEUTRAL, fontsize="small", va="center")
     panel.legend(loc="center left", bbox_to_anchor=(1, 0.5))
     mean = frame.groupby(["factor", "formula"])["directionality d"].mean()
-    at = {f: "; ".join(f"{mean[f, words]:+.2f} ({words})" for words in PALETTE) for f in (2.0, frame["factor"].max())}
-    told = " Mean $d$ {}at a factor of 2: {}; at the end: {}."
-    caption = (
-        f"One column of a random matrix of {n} rows grows; three formulas score it.{told.format('', *at.values())}"
-    )
-    alt = f"Three curves of directionality against the factor on one column.{told.format('near 0 at first; ', *at.values())}"
-    return CaptionedFigure(figure, "fig-one-strong-column", f"{caption} Bands: ± one standard deviation.", alt)
+    at_two, at_end = (", ".join(f"{mean[f, words]:+.2f}" for words in PALETTE) for f in (2.0, frame["factor"].max()))
+    caption = f"""One column of a random matrix of {n} rows grows; three formulas score it. Bands: ± one standard
+    deviation."""
+    alt = f"""Three curves of directionality against the factor on one column: {"; ".join(PALETTE)}. Means in that order:
+    near 0 at first; at a factor of 2, {at_two}; at the end, {at_end}."""
+    return CaptionedFigure(figure, "fig-one-strong-column", caption, alt)
 
 
 # %% tags=["remove-input"]
@@ -141,8 +140,8 @@ def directionality(m, gamma=2.0):
 
 
 # %% [markdown]
-# Both scores lie in $[-1, 1]$, and those of random weights near 0. The band that holds nineteen in twenty random layers as
-# wide as BERT-base goes from {glue:text}`symmetry-low` to {glue:text}`symmetry-high` in $s$. In $d$ it goes from
+# Both scores lie in $[-1, 1]$. At random weights $s$ is near 0, and $d$ only on average. The band that holds nineteen in
+# twenty random layers as wide as BERT-base goes from {glue:text}`symmetry-low` to {glue:text}`symmetry-high` in $s$. In $d$ it goes from
 # {glue:text}`directionality-low` to {glue:text}`directionality-high`. A score inside says nothing about training;
 # {numref}`tab-expected-at-random` has other widths.
 #
@@ -180,9 +179,8 @@ def factor_of_the_symmetry_score(n=16, seed=0):
     m = torch.randn(n, n, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
     symmetric, skew = (m + m.T) / 2, (m - m.T) / 2
     printed = [symmetry_score(part, Convention.PRINTED) for part in (symmetric, skew)]
-    yield exact("score of a symmetric matrix, as printed", printed[0], 2)
-    yield compare("score of a symmetric matrix, as printed, against the 1 of Eq. S132", printed[0], "≠", 1, 1e-6)
-    yield compare("score of a skew-symmetric matrix, as printed, against the -1 of S132", printed[1], "≠", -1, 1e-6)
+    yield exact("score of a symmetric matrix, as printed", printed[0], 2, paper="= 1")  # Eq. S132
+    yield exact("score of a skew-symmetric matrix, as printed", printed[1], -2, paper="= -1")
     yield exact("score of a symmetric matrix, corrected", symmetry(symmetric), 1)
     yield exact("score of a skew-symmetric matrix, corrected", symmetry(skew), -1)
     yield exact("corrected score of a random matrix less `symmetry_score`", symmetry(m) - symmetry_score(m))
@@ -208,8 +206,8 @@ show(factor_of_the_symmetry_score(seed=seed))
 # and $d = 0$ where no row and no column exceeds its threshold. Negative values are read as dominance of columns.
 # ````
 #
-# The text gives no value of $\gamma$, on which the score depends. We take $\gamma = 2$ where nothing else is said, as the
-# released code does by [an audit](../notation.md#the-audit) that we did not repeat. The score lies in $[-1, 1]$, and [it is 1
+# The text gives no value of $\gamma$, on which the score depends. We take $\gamma = 2$ where nothing else is said. So does the
+# released code, says [an audit](../notation.md#the-audit) of it; we have not read that code. The score lies in $[-1, 1]$, and [it is 1
 # or $-1$](two_scores_details.py#range-and-extremes-of-directionality) where only rows, or only columns, exceed.
 
 
@@ -263,9 +261,9 @@ build_a_matrix(generator, gamma)
 #
 # At a factor of 2 in {numref}`fig-one-strong-column`, the mean $d$ of the definition is {glue:text}`at-two`, where the other two
 # formulas still say columns. The strong column raises its own threshold. It also spreads the norms of *all* rows, since each row
-# has one large entry. So {glue:text}`share-over` % of the rows exceed their threshold by chance. With {glue:text}`n-positive` rows or more, at
-# $\gamma = 2$, their norms together exceed the one column's, by [a limit for large
-# $n$](two_scores_details.py#one-strong-column-norm-by-norm).
+# has one large entry. So {glue:text}`share-over` % of the rows exceed their threshold by chance. From about {glue:text}`n-positive` rows on, at
+# $\gamma = 2$, the norms of these rows add up to more than the one column's ([a limit for large
+# $n$](two_scores_details.py#one-strong-column-norm-by-norm)).
 
 
 # %%
