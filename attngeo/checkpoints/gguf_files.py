@@ -12,17 +12,15 @@ from typing import Any
 
 import numpy as np
 import torch
+from msgspec import structs
 from torch import Size, Tensor
 
 from attngeo.checkpoints.architectures.entry import BLOCKS, Attention, Entry, Positions
 from attngeo.checkpoints.tensorfiles import TensorFile, unreadable
 from attngeo.errors import CheckpointError, needs
 
-TABLE = Positions(table="position_embd")  # the converter of llama.cpp leaves out rows of padding
-
-
 _attention = partial(  # part, module, query, key
-    Attention, heads="attention.head_count", d_head="attention.key_length", layers="", positions=TABLE
+    Attention, heads="attention.head_count", d_head="attention.key_length", layers=""
 )
 T5 = (
     _attention("encoder", "enc.blk.{}", "attn_q", "attn_k"),
@@ -62,10 +60,18 @@ class GgufFile(TensorFile):
 
     @property
     def entry(self) -> Entry:
-        """Where queries and keys are."""
+        """Where queries and keys are, and how positions are taken as far as tensors and metadata tell."""
+        stacks: tuple[Attention, ...] = APART
         if self.architecture.startswith("t5"):
-            return T5
-        return FUSED if any(name.endswith(".attn_qkv.weight") for name in self.shapes) else APART
+            stacks = T5
+        elif any(name.endswith(".attn_qkv.weight") for name in self.shapes):
+            stacks = FUSED
+        positions = Positions("none-or-in-attention")
+        if "position_embd.weight" in self.shapes:
+            positions = Positions(table="position_embd")  # the converter of llama.cpp leaves out rows of padding
+        elif any(key.startswith("rope.") for key in self.metadata):
+            positions = Positions("rotary")
+        return tuple(structs.replace(stack, positions=positions) for stack in stacks)
 
     @property
     def config(self) -> Mapping[str, Any]:

@@ -88,6 +88,26 @@ def test_a_file_has_the_forms_of_its_dequantised_twin(written, architecture, kin
     assert ours.bytes_read == ours.bytes_in_all > 0
 
 
+def with_table():
+    model, weights, own = gpt2()
+    return model, weights | {"position_embd.weight": (model.wpe.weight, 0)}, own
+
+
+@pytest.mark.parametrize(
+    "architecture, metadata, kind",
+    [(llama, {"rope.dimension_count": 16}, "rotary"), (t5, {}, "none-or-in-attention"), (with_table, {}, "learned")],
+)
+def test_positions_are_those_that_tensors_and_metadata_tell(written, architecture, metadata, kind, as_user):
+    path, model = written(architecture, **metadata)
+    opened = open_checkpoint(path)
+    assert {plan.positions.kind for plan in opened.plans} == {kind}
+    if kind == "learned":
+        assert torch.equal(opened.position_rows(opened.plans[0]), model.wpe.weight.double())
+        return
+    with pytest.raises(AttngeoError, match="adds no table of them to the embedding"):
+        opened.position_rows(opened.plans[0])
+
+
 def test_a_folder_stands_for_its_only_file(written):
     path, _ = written()
     assert len(open_checkpoint(path.parent)) == 2
