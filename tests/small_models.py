@@ -199,6 +199,7 @@ CHANGES: dict[str, dict] = {
         "videoprism_vision_model": {"attn_logit_softcapping": 1e6, "tubelet_size": [1, 4, 4], "num_spatial_layers": 1,
                                     "num_temporal_layers": 1},
         "vivit": {"tubelet_size": [2, 4, 4]},
+        "vitdet": {"pretrain_image_size": 8},
         "vitmatte": {"fusion_hidden_sizes": [8, 8, 8, 8], "convstream_hidden_sizes": [8, 8, 8]},
         "upernet": {"backbone_config": _SWIN},
         "vitpose_backbone": {"part_features": 16, "num_experts": 1},

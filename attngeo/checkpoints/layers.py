@@ -195,6 +195,8 @@ class Checkpoint:
         names = {name.rpartition(".")[0] for name in self._files}
         modules = {plan.module for plan in self.plans}
         kinds = dict.fromkeys(plan.positions.kind for plan in self.plans if plan.positions)
+        if any(f"{m}.rel_pos_h" in self._files for m in modules):  # of images, beside a table
+            kinds["relative-key"] = None
         configs = [self._config]
         for config in configs:  # and those within, to any depth
             configs += [value for value in config.values() if isinstance(value, Mapping)]
@@ -211,7 +213,8 @@ class Checkpoint:
     def unread(self) -> list[str]:
         """Weights named as those of queries are that no layer here has, as of a tower that its entry does not know."""
         read = {plan.query for plan in self.plans}
-        return [n for n in self._files if n not in read and n.removesuffix(".weight").rpartition(".")[2] in QUERIES]
+        modules = {name: name.removesuffix(".weight").removesuffix(".linear") for name in self._files}
+        return [n for n, module in modules.items() if n not in read and module.rpartition(".")[2] in QUERIES]
 
     def _size(self, plan: LayerPlan) -> int:
         return sum(self._files[name].size(name, rows) for name, rows in self._spans(plan).items())

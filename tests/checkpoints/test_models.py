@@ -22,7 +22,8 @@ def llama():
     return small_model("llama", tf.LlamaForCausalLM)()
 
 
-MODELS = {"gpt2": tf.GPT2LMHeadModel, "llama": None, "vit": tf.ViTForImageClassification, "t5": None, "bert": None}
+MODELS = {"gpt2": tf.GPT2LMHeadModel, "llama": None, "vit": tf.ViTForImageClassification, "t5": None, "bert": None,
+          "moshi": tf.MoshiForConditionalGeneration}  # fmt: skip
 
 
 @pytest.mark.parametrize("model_type, kind", MODELS.items())

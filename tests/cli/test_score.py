@@ -338,6 +338,8 @@ def test_what_the_scores_leave_out_is_said_below_the_table(table, saved, tmp_pat
     beside = "scores: positions by rotating queries and keys, {}norms of queries and keys"
     assert beside.format("gains of the layer normalisation before, ") in table(tmp_path)
     assert beside.format("") in table(tmp_path, "--fold-norm")
+    small_model("vitdet", use_relative_position_embeddings=True)().save_pretrained(tmp_path / "vitdet")
+    assert "scores: positions by keys for each distance, " in table(tmp_path / "vitdet")
     config = json.loads((saved / "config.json").read_text())
     for capped in (50.0, None):  # two models deep, as ColPali has its text model
         shutil.copytree(saved, tmp_path / f"{capped}")

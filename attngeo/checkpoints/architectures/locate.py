@@ -190,8 +190,10 @@ def _stacks(
 
 def _as_named(stack: _Stack, shapes: Mapping[str, Size]) -> _Stack:
     """The stack with the names of files, or with those of models in memory if only they are there."""
+    if _modules(stack, shapes):  # names of memory may be those of several parts of a complete model
+        return stack
     renamed = _renamed(stack)
-    return renamed if _modules(renamed, shapes) and not _modules(stack, shapes) else stack
+    return renamed if _modules(renamed, shapes) else stack
 
 
 def _renamed(stack: _Stack) -> _Stack:
