@@ -6,7 +6,7 @@ import pytest
 import torch
 from attention_oracle import Case, Watched, load_weights, randomise
 from safetensors.torch import load_file, save_file
-from small_models import inputs_of, small_model
+from small_models import WIDTH, inputs_of, small_model
 from test_architectures import CASES
 
 from attngeo import open_checkpoint, open_model
@@ -20,9 +20,11 @@ from attngeo.errors import CheckpointError
 LEFT_OUT = """vit_mae m2m_100 speech_to_text siglip2_vision_model mllama_vision_model clip siglip siglip2 git llava
 gemma3 paligemma idefics3 smolvlm mllama musicgen sam seggpt dpt fsmt""".split()
 # of the types that run by themselves, those whose tables are not resampled to the picture
-ALONE = """altclip_text_model altclip_vision_model eomt granite_docling_vision groupvit_vision_model lxmert
-minicpm_ocr_vision molmo2_vision moss_transcribe_diarize_audio patchtst phi4_multimodal_vision pp_formulanet_text
-unlimited_ocr_vision_encoder videomt xclip_vision_model""".split()
+ALONE = """altclip_text_model altclip_vision_model blip_2_vision_model blip_text_model blip_vision_model
+clipseg_vision_model eomt granite_docling_vision groupvit_vision_model idefics2_vision instructblip_vision_model
+instructblipvideo_vision_model janus_vision_model kosmos_2_vision_model lxmert metaclip_2_vision_model
+minicpm_ocr_vision molmo2_vision moss_transcribe_diarize_audio owlv2_vision_model owlvit_vision_model patchtst
+phi4_multimodal_vision pp_formulanet_text unlimited_ocr_vision_encoder videomt vitdet xclip_vision_model""".split()
 TABLES = {
     name
     for name, entry in ARCHITECTURES.items()
@@ -77,6 +79,17 @@ def test_a_row_that_changes_moves_its_position_alone(case, tmp_path):
         seen = [(x - moved[0]).abs().amax((0, -1)) > 1e-9 for x in moved[1:]]
         places = [place.reshape(-1, place.shape[-1])[0].nonzero().flatten().tolist() for place in seen]
         assert len(places[0]) == len(places[1]) == 1 and places[1][0] == places[0][0] + 1, places
+
+
+@pytest.mark.parametrize("name, towers", [("blip", {"text_model", "vision_model"}), ("idefics2", {"vision_model"})])
+def test_towers_of_a_complete_model_have_tables_of_their_own(name, towers, tmp_path):
+    small_model(name)().save_pretrained(tmp_path)
+    checkpoint = open_checkpoint(tmp_path)
+    added = [plan for plan in checkpoint.plans if plan.positions and plan.positions.kind in ABSOLUTE]
+    assert {plan.module.partition(".")[0] for plan in added} == towers
+    for plan in added:
+        assert plan.positions.table.partition(".")[0] == plan.module.partition(".")[0]
+        assert checkpoint.position_rows(plan).shape[1] == WIDTH
 
 
 def test_narrower_rows_enter_by_their_map(tmp_path):
