@@ -62,7 +62,8 @@ def survey_model(
 
     One layer is in memory, and what is fetched ahead. ``on_layer`` is called after each with the model, its checkpoint
     and the number of layers done; what it raises ends the survey of the model, and nothing is written. With
-    ``quantise`` the layers are scored with their weights rounded, too (`attngeo.survey.quantisation`).
+    ``quantise`` the layers are scored with their weights rounded, too (`attngeo.survey.quantisation`); without, such
+    scores of the same weights and gamma stay.
 
     Raises:
         CheckpointError: the model cannot be read; nothing is then written.
@@ -90,10 +91,20 @@ def survey_model(
         if (layer.part, layer.layer) in pictured:
             pictures[f"{layer.part}-{layer.layer}"] = picture(layer.form)
         on_layer(model, checkpoint, done)
-    digests = _digests(model.source)  # of large files minutes, in which a former record stays
+    made = {
+        "revision": checkpoint.revision,
+        "model_type": checkpoint.model_type,
+        "sha256": _digests(model.source),  # of large files minutes, in which a former record stays
+        "gamma": gamma,
+    }
+    former, kept = finished or {}, target / "quantised.csv"
+    is_of_these = bool(former.get("quantised")) and all(former.get(name) == made[name] for name in made)
+    is_kept = not quantise and is_of_these and kept.is_file()
     (target / "record.json").unlink(missing_ok=True)  # written last: a folder without it is an unfinished one
-    for left in (*target.glob(".*-*"), target / "quantised.csv"):  # of a run that was killed while it wrote
+    for left in target.glob(".*-*"):  # of a run that was killed while it wrote
         left.unlink(missing_ok=True)
+    if not is_kept:
+        kept.unlink(missing_ok=True)
     tables = {
         "layers.csv": [row for row in rows if row["head"] == SUM],
         "heads.csv": [row for row in rows if row["head"] != SUM],
@@ -107,15 +118,12 @@ def survey_model(
     write_provenance(
         target,
         model=checkpoint.name,
-        revision=checkpoint.revision,
         asked_revision=model.revision,
-        model_type=checkpoint.model_type,
-        sha256=digests,
-        gamma=gamma,
-        quantised=quantise,
+        quantised=quantise or is_kept,
         bytes_read=checkpoint.bytes_read,
         peaks={name: peak for name, (_, peak) in pictures.items()},
         attngeo=attngeo.__version__,
+        **made,
     )
     return target
 

@@ -108,6 +108,9 @@ def test_rounded_weights_are_asked_for_and_quiet_says_nothing(weights, tmp_path,
     for expected in (f"{tmp_path / 'm0'}\n", ""):
         code, out, _ = attngeo("survey", weights / "m0", "-o", tmp_path, "--quantise", "--resume")
         assert (code, out) == (0, expected) and (tmp_path / "m0" / "quantised.csv").is_file()
+    assert attngeo("survey", weights / "m0", "-o", tmp_path, "-q")[0] == 0
+    assert (tmp_path / "m0" / "quantised.csv").is_file()  # of the same weights
+    assert attngeo("survey", weights / "m0", "-o", tmp_path, "--quantise", "--resume")[:2] == (0, "")
 
 
 def test_models_and_layers_at_once_give_the_same_records(weights, tmp_path, attngeo):

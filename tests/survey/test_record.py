@@ -57,8 +57,15 @@ def test_rounded_weights_are_recorded_where_asked_for(model, tmp_path):
     whole = table[table["head"] == -1].set_index("layer")["symmetry"]
     gaps = (rounded.set_index("layer")["symmetry"] - whole.reindex(rounded["layer"])).abs()
     assert 0 < gaps.max() < 0.05
-    survey_model(model, tmp_path)
-    assert not (folder / "quantised.csv").exists()
+    written = (folder / "quantised.csv").read_bytes()
+    survey_model(model, tmp_path)  # the same weights and gamma
+    assert (folder / "quantised.csv").read_bytes() == written and is_recorded(model, tmp_path, quantise=True)
+    about = json.loads((folder / "record.json").read_text())
+    for changed, gamma in (({"revision": "another"}, 2.0), ({"quantised": False}, 2.0), ({}, 1.0)):
+        (folder / "record.json").write_text(json.dumps(about | changed))
+        (folder / "quantised.csv").write_bytes(written)
+        survey_model(model, tmp_path, gamma)
+        assert not (folder / "quantised.csv").exists() and not is_recorded(model, tmp_path, gamma, quantise=True)
 
 
 def test_of_a_model_recorded_twice_the_one_from_the_hub_stays():
