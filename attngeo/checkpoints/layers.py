@@ -23,7 +23,7 @@ from attngeo.checkpoints.architectures.entry import ABSOLUTE, Entry, Matrix, Par
 from attngeo.checkpoints.architectures.locate import Misfit, locate
 from attngeo.checkpoints.architectures.plans import LayerPlan
 from attngeo.checkpoints.gguf_files import GgufFile, gguf_path
-from attngeo.checkpoints.quantised import FLOAT8, WAY_OUT, quantised, refusal
+from attngeo.checkpoints.quantised import FLOAT8, WAY_OUT, is_quantised, quantised, refusal
 from attngeo.checkpoints.repositories import LocalFolder, open_repository, weight_files
 from attngeo.checkpoints.tensorfiles import SUFFIXES, Repository, TensorFile, no_tensors
 from attngeo.errors import CheckpointError, ParameterError
@@ -120,7 +120,8 @@ class Checkpoint:
         self._refusal, self._config = refusal(config), config
         self.model_type = str(config.get("model_type") or "")
         try:
-            self._files |= quantised(config, self._files)
+            rounded = quantised(config, self._files)
+            self._files |= rounded
             shapes = {name: file.shapes[name] for name, file in self._files.items()}
             self.plans = locate(architectures, config, shapes) if plans is None else plans
         except CheckpointError as error:
@@ -134,10 +135,17 @@ class Checkpoint:
         self.adapter, self.fold_norm, self.matrix = adapter, fold_norm, matrix
         self.read_as = "" if own_type is None else self.model_type
         unknown = next((p for p in self.plans if not p.output), None)
-        if matrix == "ov" and (unknown or adapter is not None):
+        beside = {name for plan in self.plans for name in plan.names("ov")} - rounded.keys()
+        why = ""
+        if (rounded and unknown) or any(is_quantised(name, self._files) for name in beside):
+            why = "of quantised weights are not read"
+        elif unknown and any(isinstance(file, GgufFile) for file in files):
+            why = "of a GGUF file are not read"
+        elif unknown:
+            why = f"of {unknown.part} layer {unknown.layer} are gated, not known, or not in these files"
+        elif adapter is not None:
             why = "may be adapted, and adapters are merged into queries and keys alone"
-            if unknown:
-                why = f"of {unknown.part} layer {unknown.layer} are gated, not known, or not in these files"
+        if matrix == "ov" and why:
             raise CheckpointError(f"{self.name}: values and outputs {why}; score W_qk, matrix 'qk'.")
         folded = {plan.part for plan in self.plans if plan.norm}  # parts whose gains are there
         # a first layer may have none by its architecture, as ModernBERT's

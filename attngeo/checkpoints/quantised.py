@@ -212,6 +212,11 @@ def quantised(config: Mapping, files: Mapping[str, TensorFile]) -> dict[str, Ten
     return readable
 
 
+def is_quantised(weight: str, files: Mapping[str, TensorFile]) -> bool:
+    """Whether a weight stands among the files in a format that can be read."""
+    return any(f"{weight.removesuffix('weight')}{mark}" in files for mark in MARKS)
+
+
 def method(settings: Mapping) -> str:
     """What a ``quantization_config`` calls its format; "" where it says nothing."""
     bitsandbytes = any(settings.get(f"load_in_{bits}bit") for bits in (4, 8))

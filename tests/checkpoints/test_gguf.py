@@ -132,3 +132,8 @@ def test_heads_that_do_not_fit_and_missing_pieces_end_in_one_sentence(written, r
     piece, _ = written(name="whole-00001-of-00002.gguf")
     assert "whole-00002-of-00002.gguf" in refused("score", piece)
     assert "made from" in refused("score", path, "--adapter", "nowhere")
+
+
+def test_values_and_outputs_of_a_gguf_file_are_not_read(written, refused):
+    said = refused("score", written()[0], "--matrix", "ov")
+    assert "values and outputs of a GGUF file are not read; score W_qk, matrix 'qk'." in said

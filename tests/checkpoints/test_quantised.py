@@ -170,7 +170,7 @@ FORMATS = {
 def stored(tmp_path):
     """A model whose queries and keys are quantised, and the same with the weights they stand for."""
 
-    def make(quantise, settings, model=None):
+    def make(quantise, settings, model=None, maps=("q_proj.weight", "k_proj.weight", "c_attn.weight")):
         torch.manual_seed(0)
         model = model or tf.LlamaForCausalLM(tf.LlamaConfig(**LLAMA))
         ours, twin = tmp_path / "quantised", tmp_path / "twin"
@@ -178,7 +178,7 @@ def stored(tmp_path):
             model.save_pretrained(folder)
         tensors = load_file(ours / "model.safetensors")
         whole = dict(tensors)
-        for name in [name for name in tensors if name.endswith(("q_proj.weight", "k_proj.weight", "c_attn.weight"))]:
+        for name in [name for name in tensors if name.endswith(maps)]:
             turned = "c_attn" in name  # stored (in, out) unless quantised
             weight = tensors.pop(name)
             parts, stands_for = quantise((weight.T if turned else weight).contiguous())
@@ -210,6 +210,15 @@ def assert_equal(ours, twin) -> None:
 @pytest.mark.parametrize("quantise, settings", FORMATS.values(), ids=FORMATS)
 def test_a_quantised_checkpoint_has_the_forms_of_its_dequantised_twin(stored, quantise, settings):
     assert_equal(*stored(quantise, settings))
+
+
+@pytest.mark.parametrize("quantise, settings", FORMATS.values(), ids=FORMATS)
+def test_values_and_outputs_are_read_unless_quantised_and_then_called_so(stored, quantise, settings, attngeo, refused):
+    beside, twin = (attngeo("score", path, "--matrix", "ov")[1] for path in stored(quantise, settings))
+    assert beside.splitlines()[1:] == twin.splitlines()[1:] != []  # below the title
+    folder, _ = stored(quantise, settings, maps=tuple(f"{x}_proj.weight" for x in "qkvo"))
+    said = refused("score", folder, "--matrix", "ov")
+    assert "values and outputs of quantised weights are not read; score W_qk, matrix 'qk'." in said
 
 
 @pytest.mark.parametrize("name", ["bitsandbytes, 8 bits", "bitsandbytes, 4 bits", "gptq, 4 bits"])
