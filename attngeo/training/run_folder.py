@@ -69,13 +69,16 @@ def starting_point(config: TrainingConfig, output: Path, resume: bool) -> Path |
     """The checkpoint to continue from; None for a new run, and for a finished one that is to be resumed.
 
     Raises:
-        RunError: a new run would overwrite one, or there is nothing to continue with these settings.
+        RunError: a new run would overwrite one or lie in the folder of a checkpoint, or there is nothing to continue
+            with these settings.
     """
     if not resume:
         if there := [name for name in CONTENT if (output / name).is_file() or any((output / name).glob("*"))]:
             raise RunError(
                 f"{output} already holds {there[0]}; continue a run with --resume, or choose another folder."
             )
+        if (output / "config.json").exists():
+            raise RunError(f"{output} holds a checkpoint (config.json); choose another folder for the run.")
         return None
     saved = saved_config(output)
     for name, value in asdict(config).items():
