@@ -39,14 +39,14 @@ def require_alike(compared: Sequence[Compared], per_head: bool) -> None:
 
     def counted(plans: Sequence[LayerPlan], what: str) -> str:
         of = Counter(plan.part for plan in plans) if what == "layers" else {plan.part: plan.heads for plan in plans}
-        return ", ".join(f"{count} {part}" for part, count in of.items())
+        return ", ".join(f"{count} {part}" for part, count in of.items()) + f" {what}"
 
     first, *others = compared
     for other, (what, how) in product(others, {"layers": "", "heads": " head by head"}.items()):
         a, b = (counted(each.opened.plans, what) for each in (first, other))
         if a != b and (per_head or what == "layers"):
             raise ParameterError(
-                f"{first.asked} has {a} {what} and {other.asked} {b}; only models of one shape can be compared{how}."
+                f"{first.asked} has {a} and {other.asked} has {b}; only models of one shape can be compared{how}."
             )
 
 
