@@ -62,7 +62,7 @@ class LocalFolder(Repository):
         elif not configured:
             why = "has no config.json, which tells architecture and heads; model.config.save_pretrained writes one"
         else:
-            why = f"has no {files} that can be read; fetch the checkpoint again, or save it with save_pretrained"
+            why = f"has no {files}; fetch the checkpoint again, or save it with save_pretrained"
         return CheckpointError(f"{self.path} {why}.")
 
 
@@ -114,8 +114,10 @@ def open_repository(
     text = str(path_or_id).strip()
     path = local_path(path_or_id, CheckpointError)
     path = path if path.exists() else local_path(text, CheckpointError)  # pasted with a space, as ids may be
-    before, _, after = text.rpartition("@")
-    here, asked = (path, revision) if path.exists() or not before else (local_path(before, CheckpointError), after)
+    here, asked = path, revision
+    for before, _, after in (text.rpartition("@"), text.partition("@")):
+        if before and not here.exists():
+            here, asked = local_path(before, CheckpointError), after
     if here.exists() and asked is not None:
         what = "folder" if here.is_dir() else "file"
         raise CheckpointError(f"{here} is a local {what}, which has no revision {asked!r}; leave it out.")

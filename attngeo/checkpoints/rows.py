@@ -11,7 +11,7 @@ from attngeo.bilinear.scores import GAMMA, Convention
 from attngeo.checkpoints.architectures.entry import Matrix, Positions
 from attngeo.checkpoints.layers import AttentionLayer, Checkpoint, open_checkpoint
 from attngeo.checkpoints.models import open_model
-from attngeo.errors import CheckpointError, ParameterError
+from attngeo.errors import CheckpointError, MatrixError, ParameterError
 
 
 def score_table(
@@ -86,6 +86,8 @@ def position_spaces(checkpoint: Checkpoint) -> tuple[dict[tuple[str, Positions |
             spaces[place] = position_space(checkpoint.position_rows(plan))
         except CheckpointError as error:
             missing[place] = str(error)
+        except MatrixError as error:
+            missing[place] = f"{checkpoint.name}: {str(error)[:-1]}; score it without splitting by positions."
     if not spaces:
         raise CheckpointError(next(iter(missing.values())))
     return spaces, list(missing.values())

@@ -280,7 +280,7 @@ DAMAGES = {
     "no weights": (lambda f, m: (f / "model.safetensors").unlink(), "model.safetensors"),
     "missing query": (state(lambda t: t.pop(QUERY)), "layer.1.* 3 "),
     "missing key": (state(lambda t: t.pop(KEY)), r"layer\.1\.attention\.self\.key\.weight"),
-    "missing shard": (lose_shard, r"model-.*safetensors.* model.safetensors.index.json"),
+    "missing shard": (lose_shard, r"model-.*safetensors, which model.safetensors.index.json names; fetch"),
     "NaN": (state(lambda t: t[QUERY][3, :4].fill_(float("nan"))), QUERY),
     "infinity": (state(lambda t: t[QUERY][3, :4].fill_(float("inf"))), QUERY),
     "cut": (lambda f, m: os.truncate(f / "model.safetensors", 20000), "/model.safetensors is no whole"),
