@@ -61,7 +61,8 @@ def command(checkpoint, per_head, gamma, convention, asked, output, plot, layer,
     if opened.fold_norm:
         without = ", ".join(dict.fromkeys(plan.part for plan in opened.plans if not plan.norm))
         but = f", but for {without} layers, which have none that is known" if without else ""
-        notes.append(f"W_qk with the gain of the layer normalisation before queries and keys{but}")
+        scored, inputs = ("W_qk", "queries and keys") if opened.matrix == "qk" else ("W_o W_v^T", "values")
+        notes.append(f"{scored} with the gain of the layer normalisation before {inputs}{but}")
     if opened.matrix == "ov":
         notes.append("the value-output maps W_o W_v^T in the place of W_qk: rows are written, columns are read")
     if opened.left_out:
@@ -73,7 +74,7 @@ def command(checkpoint, per_head, gamma, convention, asked, output, plot, layer,
     view = View(title, *cells(rows), [*notes, *summary(rows)])
     if plot is not None or form == "html":
         forms = {} if layer is None else {plan.part: opened.read(plan).form for plan in opened.plans}
-        figure = score_figure(rows) if layer is None else matrix_figure(opened.name, forms, layer, head)
+        figure = score_figure(rows) if layer is None else matrix_figure(opened.name, forms, layer, head, opened.matrix)
         view = view._replace(svg=figure.svg(), alt=figure.alt)
         if plot is not None:
             figure.save(plot)

@@ -18,11 +18,13 @@ def mirror_clouds(
     pictures: Mapping[str, np.ndarray],
     width: int | float = 7.4,
     pooled: Mapping[str, tuple[int, np.ndarray]] | None = None,
+    sides: tuple[str, str] = ("query coordinate", "key coordinate"),
 ) -> Figure:
     """Both for each matrix, by title: (n, n) in [-1, 1]. A symmetric matrix lies on the mirror line, m_ij = m_ji.
 
     Of a ``pooled`` picture also k, of the k x k blocks that its pixels stand for, and entries of the matrix itself,
     (m, m), of which the cloud is then made: pixels, each the largest of a block, would leave the middle of it empty.
+    ``sides``: what rows i and columns j are.
     """
     columns = len(pictures)
     height = 2 * (width - 1.2) / columns + 1.3
@@ -33,9 +35,9 @@ def mirror_clouds(
         k, entries = (pooled or {}).get(title, (0, m))
         side = len(m) * max(k, 1)
         image = above.imshow(m, cmap=DIVERGING, vmin=-1, vmax=1, extent=(0, side, side, 0))
-        above.set(title=title, xlabel="key coordinate $j$")
+        above.set(title=title, xlabel=f"{sides[1]} $j$")
         if k > 1:
-            above.set_xlabel(f"key coordinate $j$\neach cell: the entry of largest\nmagnitude of {k} × {k}")
+            above.set_xlabel(f"{sides[1]} $j$\neach cell: the entry of largest\nmagnitude of {k} × {k}")
         if not k:
             above.set(xticks=[], yticks=[])
         limit = float(f"{np.quantile(np.abs(entries), 0.999) if k else 1:.2g}") or 1.0
@@ -45,7 +47,7 @@ def mirror_clouds(
     most = max(float(np.max(cloud.get_array())) for cloud in clouds)
     for cloud in clouds:
         cloud.set_norm(LogNorm(1, max(2.0, most)))
-    grid[0, 0].set_ylabel("query coordinate $i$")
+    grid[0, 0].set_ylabel(f"{sides[0]} $i$")
     grid[1, 0].set_ylabel("entry $m_{ji}$")
     for panel in () if pooled else grid[1, 1:]:
         panel.set_yticklabels([])

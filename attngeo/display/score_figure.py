@@ -54,21 +54,26 @@ def score_figure(rows: Sequence[dict]) -> CaptionedFigure:
 
 
 @house_style()
-def matrix_figure(model: str, forms: Mapping[str, BilinearForm], layer: int, head: int | None) -> CaptionedFigure:
-    """W_qk of one layer of every part, or of a head of it, with the mirror cloud below."""
+def matrix_figure(
+    model: str, forms: Mapping[str, BilinearForm], layer: int, head: int | None, matrix: str = "qk"
+) -> CaptionedFigure:
+    """W_qk, or of the matrix "ov" W_o W_v^T, of one layer of every part or a head of it; the mirror cloud below."""
     which = f"layer {layer}" if head is None else f"layer {layer}, head {head}"
     pictured = {part: form if head is None else form.alone(head) for part, form in forms.items()}
     pictures = {f"{part} {which}": picture(form)[0] / LEVELS for part, form in pictured.items()}
     pooled = {f"{part} {which}": (block_side(form), sample(form)) for part, form in pictured.items()}
-    figure = mirror_clouds(pictures, max(4.6, 3.7 * len(pictures)), pooled)
+    symbol, name, sides = "$\\Wqk$", "W_qk", ("query coordinate", "key coordinate")
+    if matrix == "ov":
+        symbol, name, sides = "$W_o W_v^\\top$", "W_o W_v^T", ("written coordinate", "read coordinate")
+    figure = mirror_clouds(pictures, max(4.6, 3.7 * len(pictures)), pooled, sides)
     figure.suptitle(model)
     words = f"{', '.join(forms)} {which} of {model}"
     return CaptionedFigure(
         figure,
         "fig-matrix",
-        f"$\\Wqk$ of {words}: entries of largest magnitude of blocks; below it entries against their mirror images.",
-        f"Heat map of W_qk of {words}, rows for queries and columns for keys, and below it a sample of entries, each"
-        " against the one across the diagonal.",
+        f"{symbol} of {words}: entries of largest magnitude of blocks; below it entries against their mirror images.",
+        f"Heat map of {name} of {words}, a row for each {sides[0]} and a column for each {sides[1]}, and below it a"
+        " sample of entries, each against the one across the diagonal.",
     )
 
 

@@ -113,6 +113,7 @@ REFUSED = {  # in the folder of a checkpoint; what the sentence names
     "": "'PATH_OR_ID'",
     "''": "no file or folder ''",
     "'.. '": ".. has no config.json",
+    ".@@main": ". is a local folder, which has no revision '@main'",
     ".@main": ". is a local folder, which has no revision 'main'",
     "model.safetensors@v1": "model.safetensors is a local file, which has no revision 'v1'",
     "https://huggingface.co/datasets/o/n": "no address of a model",
@@ -193,6 +194,11 @@ def test_scores_are_drawn_and_reported_and_one_layer_or_head_as_a_heat_map(attng
         assert attngeo("score", saved, *arguments, "-o", report, "--plot", figure)[0] == 0
         assert f"Heat map of W_qk of encoder {said}" in report.read_text() and "<image" in figure.read_text()
         assert "img-src data:" in report.read_text()  # or they are not shown
+        assert "-- query coordinate" in figure.read_text() and "-- key coordinate" in figure.read_text()
+    assert attngeo("score", saved, "--matrix", "ov", *arguments, "-o", report, "--plot", figure)[0] == 0
+    drawn, page = figure.read_text(), report.read_text()
+    assert "-- written coordinate" in drawn and "-- read coordinate" in drawn and "query coordinate" not in drawn
+    assert f"Heat map of W_o W_v^T of encoder {said}, a row for each written coordinate" in page
 
 
 def test_quiet_leaves_errors_alone_on_stderr(attngeo, refused, saved, tmp_path, monkeypatch):
@@ -340,6 +346,9 @@ def test_what_the_scores_leave_out_is_said_below_the_table(table, saved, tmp_pat
     assert beside.format("") in table(tmp_path, "--fold-norm")
     small_model("vitdet", use_relative_position_embeddings=True)().save_pretrained(tmp_path / "vitdet")
     assert "scores: positions by keys for each distance, " in table(tmp_path / "vitdet")
+    for matrix, folded in {"qk": "W_qk {}queries and keys", "ov": "W_o W_v^T {}values"}.items():
+        said = folded.format("with the gain of the layer normalisation before ")
+        assert f" {said} " in table(tmp_path, "--fold-norm", "--matrix", matrix)
     config = json.loads((saved / "config.json").read_text())
     for capped in (50.0, None):  # two models deep, as ColPali has its text model
         shutil.copytree(saved, tmp_path / f"{capped}")
@@ -440,3 +449,8 @@ def test_positions_outside_the_embedding_or_of_two_sequences_are_said(attngeo, r
     split = pd.read_csv(io.StringIO(out)).groupby("part")["positions_share"].apply(lambda x: x.notna().all())
     assert split.to_dict() == {"encoder": True, "decoder": True, "cross": False}
     assert "cross-attention joins two sequences" in table(tmp_path / "bart", "--positions")
+    bert = small_model("bert")()
+    torch.nn.init.zeros_(bert.embeddings.position_embeddings.weight)
+    bert.save_pretrained(tmp_path / "zeros")
+    said = refused("score", tmp_path / "zeros", "--positions")
+    assert "zeros: the position rows are all alike" in said and "; score it without splitting by positions." in said
