@@ -83,22 +83,23 @@ def one_strong_column(frame: pd.DataFrame, limit: float, n: int) -> CaptionedFig
     sns.lineplot(frame, x="factor", y="directionality d", hue="formula", ax=panel, **style)
     panel.axhline(limit, color=ENCODER, linestyle=":", linewidth=1, label=f"limit of Def. 3.2, {limit:+.2f}")
     panel.axhline(0, color=NEUTRAL, linewidth=1)
-    panel.set(xscale="log", xlabel="factor on one column", ylim=(-1.1, 1.1))
-    for y, side in ((1.02, "read as: rows dominate"), (-1.02, "read as: columns dominate")):
+    panel.set(xscale="log", xlabel="factor on one column", ylim=(-1.3, 1.3))
+    for y, side in ((1.15, "read as: rows dominate"), (-1.15, "read as: columns dominate")):
         panel.text(1, y, side, color=NEUTRAL, fontsize="small", va="center")
     panel.legend(loc="center left", bbox_to_anchor=(1, 0.5))
     mean = frame.groupby(["factor", "formula"])["directionality d"].mean()
-    at_two, at_end = (", ".join(f"{mean[f, words]:+.2f}" for words in PALETTE) for f in (2.0, frame["factor"].max()))
+    shown = 1.0, 2.0, frame["factor"].max()
+    at_one, at_two, at_end = (", ".join(f"{mean[f, words]:+.2f}" for words in PALETTE) for f in shown)
     caption = f"""One column of a random matrix of {n} rows grows; three formulas score it. Bands: ± one standard
     deviation."""
     alt = f"""Three curves of directionality against the factor on one column: {"; ".join(PALETTE)}. Means in that order:
-    near 0 at first; at a factor of 2, {at_two}; at the end, {at_end}."""
+    at a factor of 1, {at_one}; of 2, {at_two}; at the end, {at_end}."""
     return CaptionedFigure(figure, "fig-one-strong-column", caption, alt)
 
 
 # %% tags=["remove-input"]
 factors = [2.0**k for k in range(10)]
-grown = {f: torch.stack([with_strong_column(n_strong, f, generator) for _ in range(6)]) for f in factors}
+grown = {f: torch.stack([with_strong_column(n_strong, f, generator) for _ in range(40)]) for f in factors}
 limit = one_column_limit(n_strong, gamma)
 one_strong_column(pd.concat(by_formula(score_batch(m, gamma), factor=f) for f, m in grown.items()), limit, n_strong)
 
