@@ -339,7 +339,7 @@ def _plan(
         raise _mismatch(key, f"gives {kv_heads} key heads for {heads} query heads")
     for what, number, config_key, named in (
         ("key heads", kv_heads, entry.kv_heads, named_kv_heads),
-        ("a width of", d_head, entry.d_head, named_d_head),
+        ("coordinates of a head", d_head, entry.d_head, named_d_head),
     ):
         if named not in (None, number):
             raise _mismatch(key, f"gives {number} {what} where the config has {config_key} = {named}")
