@@ -26,7 +26,7 @@ attngeo.interactive("roulette", (stage, data) => {
     });
     const [end, first, second, here] = [curves.line("reference"), curves.line("third"), curves.line(""), curves.dots("here")];
     curves.text("", "end")([last, high - 0.06 * (high - low)], "start");
-    curves.text("ia-third-text", "end")([last, high - 0.14 * (high - low)], "baseline");
+    curves.text("ia-third-text", "end")([last, high - 0.18 * (high - low)], "baseline");
     const strip = attngeo.chart({
       width: 380, height: 200, label: "Speed-ups of all pairs of seeds", margin: { left: 14, right: 22 },
       x: { from: data.never - 0.05, to: 1, ticks: [data.never, 0, 0.5, 1], say: (v) => (v === data.never ? "never" : percent(v)), label: "speed-up by Table 1's measure" },
