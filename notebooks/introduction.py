@@ -138,8 +138,8 @@ Markdown(
             on(paper, "Section 4.1", "(positions)"),
             "Rotary positions in its place take $s$ of encoders of single characters from"
             f" {fall['characters'][0]} to {fall['characters'][1]}. On word pieces it is {fall['pieces'][0]} and"
-            f" {fall['pieces'][1]}. For one layer, as training starts, [a theorem](positions_theory.py) gives the reason: a window"
-            " on both sides. For trained models the reason is open.",
+            f" {fall['pieces'][1]}. For one layer, as training starts, [a theorem](positions_theory.py) with conditions gives a reason: a"
+            " window on both sides. For trained models the reason is open.",
             "positions.py",
         ),
         Sentence(
@@ -162,7 +162,7 @@ Markdown(
             "",
             f"Random weights of width 768 seldom exceed $s$ = {number(random, 3)}. Compare medians over layers of models that"
             f" take positions the same way. Of released encoders of text with a table of positions, {ends('bidirectional', 'learned')}."
-            f" Of rotary decoders {ends('causal', 'rotary')}.",
+            f" Of rotary decoders whose weights were extracted rightly, {ends('causal', 'rotary')}.",
             "../use/score.md",
         ),
     )
