@@ -106,7 +106,7 @@ def run_alone(
 def _run(
     book: Book, profile: str, stale: Sequence[Chapter], tell: Callable[[str], Any]
 ) -> Iterator[tuple[Chapter, NotebookNode]]:
-    kernels = Kernels(profile, book.root)
+    kernels = Kernels(profile, book.root, many=len(stale) > 2)
 
     def one(chapter: Chapter) -> tuple[NotebookNode, str]:
         tell(f"{chapter.name}: executing, profile {profile}")
@@ -133,5 +133,6 @@ def _run(
         raise
     finally:
         pool.shutdown(cancel_futures=True)
+        kernels.close()
     if failures:
         raise failures[0]

@@ -23,6 +23,7 @@ from attngeo.files.atomic import write_text
 from attngeo.files.provenance import sha256, versions
 
 PACKAGE = Path(attngeo.__file__).parent
+_IMPORT = re.compile(r"^\s*(?:from|import) attngeo\b", re.M)
 _ROOM = re.compile(r"\battngeo\.chapters\.(\w+)")
 
 
@@ -40,9 +41,8 @@ def key(chapter: Chapter, values: Mapping[str, Any], book: Book, reports: Any = 
         elif folder := os.environ.get(place):  # gigabytes are not read for a key
             stats = ((name, file.stat()) for name, file in _files(Path(folder)))
             files[place] = {name: [stat.st_size, stat.st_mtime_ns] for name, stat in stats}
-    code = "\n".join(c.source for c in chapter.notebook().cells if c.cell_type == "code")
-    if "attngeo" in code:
-        used = "|".join(set(_ROOM.findall(code)))
+    if _IMPORT.search(chapter.text):
+        used = "|".join(set(_ROOM.findall(chapter.text)))
         unused = re.compile(rf"(book|cli)/|chapters/(?!({used})/)\w+/|.*\.(?!(py|yml|csv|mplstyle)$)")
         files[""] = {name: sha256(file) for name, file in _files(PACKAGE) if not unused.match(name)}
     return _digest([chapter.text, dict(values), versions(), reports, files])

@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 import tempfile
 import time
 from collections.abc import Mapping
@@ -14,6 +15,7 @@ from jupyter_client.manager import AsyncKernelManager
 from nbformat import NotebookNode
 
 from attngeo.book.notebooks import Chapter
+from attngeo.book.warm import WarmProcess
 from attngeo.errors import AttngeoError
 from attngeo.files import provenance
 
@@ -37,10 +39,11 @@ class Kernels:
     """The kernels of one build: what they find, and a way to end those still running.
 
     Each has its share of threads, the same however many chapters there are to run: they decide the last digit of a sum,
-    and equal runs shall be equal.
+    and equal runs shall be equal. Where there are many, they are forked from one process, which has imported torch and
+    the like once for all.
     """
 
-    def __init__(self, profile: str, root: Path) -> None:
+    def __init__(self, profile: str, root: Path, many: bool = False) -> None:
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self.profile, self.root = profile, root
         self.at_a_time = min(2, cores)
@@ -57,17 +60,30 @@ class Kernels:
             "ATTNGEO_BOOK": str(root),
             BUILDING: "1",
         }
+        self.warm = WarmProcess(os.environ | self.environment) if many and sys.platform == "linux" else None
 
     def manager_class(self) -> type[AsyncKernelManager]:
         """For nbclient, which makes a manager from a class and passes it no environment."""
         kernels = self
 
         class Manager(AsyncKernelManager):
+            async def _async_launch_kernel(self, kernel_cmd: list[str], **options: Any) -> None:
+                if kernels.warm is None:
+                    return await super()._async_launch_kernel(kernel_cmd, **options)
+                arguments = kernel_cmd[kernel_cmd.index("ipykernel_launcher") + 1 :]
+                self.provisioner.process = kernels.warm.kernel(arguments, options["cwd"])
+                self.provisioner.pid = self.provisioner.pgid = self.provisioner.process.pid
+
             async def start_kernel(self, **options: Any) -> None:
                 await super().start_kernel(env=os.environ | kernels.environment, **options)
                 kernels.started.append(self)
 
         return Manager
+
+    def close(self) -> None:
+        """End what they were forked from, and with it those that still run."""
+        if self.warm is not None:
+            self.warm.process.communicate()
 
     def kill(self) -> None:
         """End them now, as when the user interrupts a build."""
@@ -100,6 +116,7 @@ def execute(
     options = {
         "progress_bar": dict(progress) if progress is not None else False,
         "kernel_manager_class": kernels.manager_class(),
+        "request_save_on_cell_execute": kernels.warm is None,  # of a whole build nobody asks for half a chapter
         "resources": {"metadata": {"path": str(chapter.path.parent)}},
     }
     started = time.monotonic()

@@ -1,5 +1,6 @@
 """Sphinx extension: executes what is stale before anything is read, and gives MyST-NB executed chapters to read."""
 
+import gc
 import re
 from pathlib import Path
 from typing import Any
@@ -119,6 +120,7 @@ def _scripts(page: str, raw: str, scripts: list[Any]) -> list[Any]:
 
 def all_written(app: Sphinx, exception: Exception | None) -> None:
     """On ``build-finished``: what was read is written; else the next build writes every page."""
+    gc.enable()
     if exception is None:
         (Path(app.outdir) / UNWRITTEN).unlink(missing_ok=True)
 
@@ -132,6 +134,7 @@ def elsewhere(app: Sphinx, env: BuildEnvironment, node: nodes.Element, text: nod
 
 def setup(app: Sphinx) -> dict:
     """Register with Sphinx."""
+    gc.disable()  # of a build, whose trees stay until its end: to look through them takes a quarter of Sphinx's time
     pages = _Pages()
     app.add_config_value("attngeo_rerun", {}, "")
     # another address of the code means that every page is written anew

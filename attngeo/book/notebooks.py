@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import jupytext
+import yaml
 from nbformat import NotebookNode
 
 from attngeo.book.parameters import Parameter, parse
@@ -47,7 +48,8 @@ class Chapter:
 
     @cached_property
     def _header(self) -> Mapping[str, Any]:
-        return self.notebook().metadata.get("attngeo", {})
+        head = self.text.partition("# ---\n")[2].partition("# ---\n")[0]  # read alone: a build asks for it often
+        return yaml.safe_load(re.sub("^# ", "", head, flags=re.M))["jupyter"].get("attngeo", {})
 
     @property
     def title(self) -> str:

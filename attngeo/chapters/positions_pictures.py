@@ -14,9 +14,7 @@ from attngeo.files.checkout import data
 from attngeo.runs.experiments import read_experiment
 from attngeo.runs.numbers_in_words import number
 from attngeo.runs.record import Run, read_run
-from attngeo.training.bert import build_model
 from attngeo.training.config import configure
-from attngeo.training.read_out import position_forms
 
 LAYER = 0
 SIDE = 64  # rows and columns shown: all of them would not fit on the page
@@ -60,6 +58,9 @@ def _recorded(run: Run, steps: list[int]) -> dict:
 
 def record() -> None:
     """Write the kernels, each as levels of its largest magnitude: (steps, places, places)."""
+    from attngeo.training.bert import build_model  # seconds that the page, which reads them, can spare
+    from attngeo.training.read_out import position_forms
+
     folder = data("runs", EXPERIMENT)
     plan = {run.name: run for run in read_experiment(folder).runs}
     levels = {}

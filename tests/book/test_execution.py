@@ -1,6 +1,8 @@
 """One chapter through a real kernel."""
 
 import re
+import signal
+import subprocess
 from contextlib import nullcontext
 
 import nbformat
@@ -9,6 +11,7 @@ import pytest
 from tiny_book import chapter, tiny_book
 
 from attngeo.book.execution import RECORD, ChapterFailed, Kernels, execute
+from attngeo.book.warm import Forked
 
 SHOWS = chapter(
     "Shows",
@@ -43,6 +46,27 @@ def test_equal_runs_give_equal_notebooks(tmp_path):
     assert [c.metadata.tags for c in hidden] == [["injected-parameters", "remove-cell"]] and "n = 3" in hidden[0].source
     assert record["device"] and record["values"] == {"n": 3} and record["seconds"] > 0
     assert not any("provenance" in c.source for c in first.cells)
+
+
+def test_kernels_that_are_forked_give_the_same_notebooks(tmp_path, as_user):
+    text = SHOWS + "\n# %%\nprint(sys.path, os.getcwd(), __name__)\n"
+    book = tiny_book(tmp_path, a=text, dies=chapter("Dies", "import os\nos._exit(1)"))
+    kernels = Kernels("smoke", book.root, many=True)
+    with pytest.raises(ChapterFailed, match=r"\bdies\b[^\n]*\.$"):
+        execute(book.chapter("dies"), {}, kernels)
+    forked, _ = execute(book.chapter("a"), {"n": 3}, kernels)
+    kernels.close()
+    assert forked.cells == run(tmp_path, text, n=3)[0].cells
+
+
+def test_a_forked_kernel_takes_the_signals_of_a_process():
+    """Without them a kernel outlives a build that is stopped."""
+    with subprocess.Popen(["sleep", "60"]) as child:
+        kernel = Forked(child.pid)
+        assert kernel.poll() is None
+        kernel.kill()
+        assert child.wait(10) == -signal.SIGKILL and kernel.poll() == 0
+        kernel.kill()  # of one that has ended: nothing
 
 
 def test_a_failing_cell_is_named_and_what_came_before_it_kept(tmp_path, as_user):
