@@ -34,18 +34,22 @@ settings.register_profile(
 )
 settings.load_profile("suite")
 
+PHONE = "everybody[390-"
 JUDGING = ("tests/chapters/", "tests/claims/")  # each claim is judged once, for all that is asked of it
 
 
 class Together(LoadScopeScheduling):
-    """Gives one worker what shares a fixture or a sample: a file, or all that asks for judged claims; in order."""
+    """Gives one worker what shares a fixture or a sample: a file, or all that asks for judged claims; in order.
+
+    The walk through the book on a phone, last of all, goes to whichever is done first.
+    """
 
     def __init__(self, config, log=None):
         config.option.loadscopereorder = False
         super().__init__(config, log)
 
     def _split_scope(self, nodeid):
-        return "claims" if nodeid.startswith(JUDGING) else nodeid.partition("::")[0]
+        return "claims" if nodeid.startswith(JUDGING) else nodeid if PHONE in nodeid else nodeid.partition("::")[0]
 
 
 def pytest_xdist_make_scheduler(config, log):
@@ -54,7 +58,7 @@ def pytest_xdist_make_scheduler(config, log):
 
 def pytest_collection_modifyitems(items):
     """The book first: its build takes longest, and runs beside the rest."""
-    items.sort(key=lambda item: item.get_closest_marker("book") is None)
+    items.sort(key=lambda item: (PHONE in item.name, item.get_closest_marker("book") is None))
 
 
 def pytest_runtest_setup():
