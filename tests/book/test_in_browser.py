@@ -29,17 +29,9 @@ def built_book(tmp_path_factory, worker_id):
     output = (base if worker_id == "master" else base.parent) / "book"
     with FileLock(f"{output}.lock"):
         if not output.exists():
-            command = (
-                Path(sys.executable).with_name("jupyter-book"),
-                "build",
-                "book",
-                "--all",
-                "-n",
-                "-W",
-                "--keep-going",
-            )
+            program, *options = "jupyter-book build book --all -n -W --keep-going --path-output".split()
             run = subprocess.run(
-                [*command, "--path-output", str(output)],
+                [Path(sys.executable).with_name(program), *options, output],
                 cwd=ROOT,
                 env=os.environ | {"ATTNGEO_PROFILE": "smoke"},
                 stdout=subprocess.PIPE,
