@@ -31,7 +31,7 @@ from attngeo.bilinear.form import BilinearForm
 from attngeo.bilinear.scores import Convention, symmetry_score
 from attngeo.claims.claim import Verdict, claim, exact
 from attngeo.files.checkout import data
-from attngeo.runs.arms import LOSS, PARTS, Arm, Contrast, contrasts
+from attngeo.runs.arms import LOSS, PARTS, Arm, Contrast, contrasts, symmetry_of_heads
 from attngeo.runs.experiments import recorded_runs
 from attngeo.runs.numbers_in_words import as_nats, as_score, with_interval
 from attngeo.runs.record import Run
@@ -59,12 +59,6 @@ def constrained_and_free(runs: list[Run]) -> list[Contrast]:
 def name_of(arm: Arm) -> str:
     """``encoder, held symmetric``."""
     return f"{PARTS[arm.config['objective']]}, {HELD[arm.config['constraint']]}"
-
-
-def symmetry_of_heads(run: Run) -> float:
-    """Median over layers and heads of the symmetry of the single heads' forms, at the last step."""
-    heads = run.scores[run.scores["head"] >= 0]
-    return float(heads[heads["step"] == heads["step"].max()]["symmetry"].median())
 
 
 def last_fall(run: Run) -> float:

@@ -30,9 +30,11 @@ from IPython.display import Markdown
 
 from attngeo import directionality_score, symmetry_score
 from attngeo.book import reported_checks
+from attngeo.chapters import positions
 from attngeo.chapters.introduction import citations
 from attngeo.chapters.introduction.cards import Sentence, cards, on, sentences
 from attngeo.chapters.introduction.two_models import two_models
+from attngeo.chapters.symmetric_initialisation import starts
 from attngeo.chapters.symmetric_initialisation.speed_ups import speed_up_of
 from attngeo.display.check_line import badge, legend
 from attngeo.display.verdicts import account
@@ -41,11 +43,7 @@ from attngeo.claims import Verdict
 from attngeo.claims.published import printed_table
 from attngeo.files.checkout import data, root
 from attngeo.files.provenance import commit
-from attngeo.runs.arms import Contrast, whole_arms
-from attngeo.runs.estimates import Estimate
-from attngeo.runs.experiments import read_experiment, read_experiments
 from attngeo.runs.numbers_in_words import as_percent, number
-from attngeo.runs.record import read_runs
 from attngeo.survey.families import auc
 from attngeo.survey.released_results import released_results
 
@@ -73,50 +71,31 @@ higher = auc(encoders, decoders)
 assert higher > 0.9
 
 
-def ends(attention: str, positions: str) -> str:
+def ends(attention: str, kind: str) -> str:
     """Which of these released models have the lowest and the highest s."""
-    s = text[(text["attention"] == attention) & (text["positions"] == positions)].set_index("model")["s"]
+    s = text[(text["attention"] == attention) & (text["positions"] == kind)].set_index("model")["s"]
     return f"{s.idxmin()} has the lowest $s$, {number(s.min(), 2)}, and {s.idxmax()} the highest, {number(s.max(), 2)}"
 
 
 fall = {}  # s of encoders with a table of positions, and with rotary ones, by what they read
 for read, name, enough in (("characters", "positions_characters", 0.2), ("pieces", "positions_pieces_longer", 0)):
-    plan = read_experiment(data("runs", name))
-    arms = whole_arms(plan, read_runs(plan.folder))
-    table, rotary = arms["mlm-learned"], arms["mlm-rotary"]
-    assert Contrast(table, rotary).difference("symmetry").low > enough  # of pieces less than the plan's 0.2: "in part"
-    fall[read] = [number(arm.mean("symmetry"), 2) for arm in (table, rotary)]
-    assert rotary.mean("symmetry") < table.mean("symmetry") / 5  # "mostly"
+    runs = positions.recorded(name)
+    assert runs.first.low > enough  # of pieces less than the plan's 0.2: "in part"
+    table, rotary = (runs.arms[arm].mean(positions.S) for arm in ("mlm-learned", "mlm-rotary"))
+    fall[read] = number(table, 2), number(rotary, 2)
+    assert rotary < table / 5  # "mostly"
 
 theorems = [paper.verdict("2.4", ""), paper.verdict("S1.12", "Eqs. S101, S102")]
 assert theorems == [Verdict.STATED, Verdict.CHANGES]
 
-
-def of_starts() -> dict[str, Estimate]:
-    """Final loss of encoders, symmetric less random start, by plan."""
-    differences = {}
-    for plan in read_experiments(data("runs")):
-        primary = next(iter(plan.contrasts), None)
-        first = (
-            plan.name.startswith("confirm_") and plan.name != "confirm_mini_new_seeds"
-        )  # which asks confirm_mini's again
-        if not first or primary.name != "symmetric less random":
-            continue
-        arms = whole_arms(plan, read_runs(plan.folder))
-        both = Contrast(arms[primary.arm], arms[primary.against])
-        if both.first.config["objective"] == "mlm":
-            differences[plan.name] = both.difference()
-    return differences
-
-
-BAND = 0.01  # nats: a difference within counts for nothing, by the plans
-starts = of_starts()
-assert [name for name, e in starts.items() if e.high < -BAND] == ["confirm_mini"]  # clearly lower: in one shape
-assert len(starts) == 8 and not any(e.low > 0 for e in starts.values())
-saved = []  # of the steps in that shape, and with new seeds
-for name in ("confirm_mini", "confirm_mini_new_seeds"):
-    arms = whole_arms(read_experiment(data("runs", name)), read_runs(data("runs", name)))
-    saved.append(speed_up_of(Contrast(arms["symmetric"], arms["random"])).value)
+plans = starts.planned()
+# encoders; one plan asks again what another has answered
+asked = [p for p in starts.about_symmetry(plans) if p.encoder and p.plan != starts.AGAIN]
+compared = {p.plan: p.primary.difference() for p in asked}  # final loss of encoders, symmetric less random start
+assert [name for name, e in compared.items() if e.high < -starts.BAND] == ["confirm_mini"]  # clearly lower
+assert len(compared) == 8 and not any(e.low > 0 for e in compared.values())
+# of the steps in that shape, and with new seeds
+saved = [speed_up_of(plans[name].primary).value for name in ("confirm_mini", starts.AGAIN)]
 assert 0.05 < min(saved) < max(saved) < 0.3
 
 law = laws_of_shape(768, 768, 2.0, "definition")["symmetry"]
@@ -152,7 +131,7 @@ Markdown(
         Sentence(
             "Do not rely on a symmetric start.",
             on(paper, "Section 4.2", "(planned runs, equal scale)"),
-            f"In one of {len(starts)} planned comparisons of encoders it clearly lowered the final loss, in none clearly raised it."
+            f"In one of {len(compared)} planned comparisons of encoders it clearly lowered the final loss, in none clearly raised it."
             f" New seeds found that one again: it saves {as_percent(min(saved))} to {as_percent(max(saved))} of the steps."
             f" The paper prints up to {printed_table('1')['speed_up_percent'].max():.0f} %.",
             "symmetric_initialisation.py",

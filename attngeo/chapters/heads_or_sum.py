@@ -48,6 +48,7 @@ from attngeo.survey.models import local_weights
 from attngeo.survey.record import write_provenance
 
 Numbers = TypeVar("Numbers", float, Tensor, pd.Series)
+TABLES = ("removals", "pairs")
 LAYER = ["model", "part", "layer"]
 SUMS = ("trace", "square", "own_trace", "own_square")  # arguments of `parts`
 PARTS = ("symmetry", "heads", "symmetric_gain", "skew_gain", "factor", "symmetric_overlap", "skew_overlap")
@@ -172,20 +173,8 @@ def removals(form: BilinearForm, seed: int = 0) -> dict[tuple[str, bool], Overla
     return left
 
 
-class Recorded(NamedTuple):
-    """Both tables; models are named as in the registry."""
-
-    removals: pd.DataFrame
-    pairs: pd.DataFrame
-
-
-def recorded() -> Recorded:
-    """What is recorded."""
-    return Recorded(*(pd.read_parquet(data("heads_or_sum", f"{name}.parquet")) for name in Recorded._fields))
-
-
-def measure(model: str, layer: AttentionLayer) -> Recorded:
-    """The rows of one layer."""
+def measure(model: str, layer: AttentionLayer) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The rows of one layer in either of TABLES."""
     form, place = layer.form.to(torch.float64), dict(zip(LAYER, (model, layer.part, layer.layer), strict=True))
     shape = {"heads": form.n_heads, "d_model": form.d_model, "rank": form.n_kv_heads * form.d_head}
     without = removals(form, seed=layer.layer)
@@ -195,7 +184,7 @@ def measure(model: str, layer: AttentionLayer) -> Recorded:
         for (name, drawn), left in without.items()
     ]
     pairs = [place | row for row in pair_rows(without[NOTHING, False])]
-    return Recorded(*map(pd.DataFrame, (sums, pairs)))
+    return pd.DataFrame(sums), pd.DataFrame(pairs)
 
 
 def pair_rows(of_layer: Overlaps) -> Iterator[dict]:
@@ -230,7 +219,7 @@ def record(folder: Path) -> None:
         rows += [measure(model, layer) for layer in open_checkpoint(path) if layer.form.n_heads > 1]
         files[model] = {file.name: sha256(file) for file in sorted(Path(path).glob("*.safetensors"))}
         print(model, flush=True)
-    for name, tables in zip(Recorded._fields, zip(*rows, strict=True), strict=True):
+    for name, tables in zip(TABLES, zip(*rows, strict=True), strict=True):
         with atomic_path(folder / f"{name}.parquet") as file:
             pd.concat(tables, ignore_index=True).to_parquet(file, index=False)
     write_provenance(folder, sha256=files)
@@ -247,7 +236,7 @@ class Evidence(NamedTuple):
 @cache
 def evidence() -> Evidence:
     """What is recorded, with what follows from it by layer."""
-    sums, pairs = recorded()
+    sums, pairs = (pd.read_parquet(data("heads_or_sum", f"{name}.parquet")) for name in TABLES)
     survey = named(read_records(data("survey")))
     return Evidence(*(distinct(table) for table in (with_parts(sums), pairs, survey)))
 
@@ -363,5 +352,4 @@ if __name__ == "__main__":
     try:
         record(data("heads_or_sum"))
     except AttngeoError as error:
-        print(error, file=sys.stderr)
-        sys.exit(2)
+        sys.exit(f"{error}")

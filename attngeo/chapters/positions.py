@@ -14,11 +14,11 @@ import seaborn as sns
 
 from attngeo.display.style import NEUTRAL, PART_COLOURS, CaptionedFigure, house_style, new_figure
 from attngeo.files.checkout import data
-from attngeo.runs.arms import LOSS, PARTS, Arm, whole_arms
+from attngeo.runs.arms import LOSS, PARTS, Arm, Contrast, symmetry_of_heads, whole_arms
 from attngeo.runs.estimates import Estimate, over_seeds
 from attngeo.runs.experiments import Experiment, read_experiment
 from attngeo.runs.numbers_in_words import as_score, number, with_interval
-from attngeo.runs.record import Run, read_runs
+from attngeo.runs.record import Run
 from attngeo.survey.families import distinct
 from attngeo.survey.positions import MAIN
 from attngeo.survey.positions import recorded as of_models
@@ -56,12 +56,14 @@ class Judged:
     @cached_property
     def first(self) -> Estimate:
         """s with a table less s with rotary positions, in encoders, seed by seed."""
-        return over_seeds(less(self.arms, "mlm-learned", "mlm-rotary"))
+        return Contrast(self.arms["mlm-learned"], self.arms["mlm-rotary"]).difference(S)
 
     @cached_property
     def interaction(self) -> Estimate:
         """Encoder less decoder with a table, less encoder less decoder with rotary positions, seed by seed."""
-        return over_seeds(less(self.arms, "mlm-learned", "clm-learned") - less(self.arms, "mlm-rotary", "clm-rotary"))
+        pairs = (Contrast(self.arms[f"mlm-{kind}"], self.arms[f"clm-{kind}"]) for kind in ("learned", "rotary"))
+        table, rotary = (pair.differences(S) for pair in pairs)
+        return over_seeds(table - rotary)
 
     @cached_property
     def outcome(self) -> Outcome:
@@ -94,38 +96,22 @@ class Judged:
         return None if rows.empty else rows.groupby("run").median()
 
 
-def less(arms: Mapping[str, Arm], one: str, other: str, measure: str = S) -> pd.Series:
-    """A measure of one arm less that of another, by seed."""
-    return arms[one].values(measure) - arms[other].values(measure)
-
-
-def judged(plan: Experiment, runs: Iterable[Run], split: pd.DataFrame | None = None) -> Judged | None:
-    """The runs of a plan judged by it; None until every seed of its four arms is recorded."""
+def judged(plan: Experiment, runs: Iterable[Run] | None = None, split: pd.DataFrame | None = None) -> Judged | None:
+    """The runs of a plan, as of `whole_arms`, judged by it; None until every seed of its four arms is recorded."""
     arms = whole_arms(plan, runs)
     return Judged(plan, arms, split) if set(ARMS) <= set(arms) else None
 
 
 def recorded(experiment: str = FIRST) -> Judged | None:
     """`judged` of what is recorded in ``data/runs``, with the split if that is there."""
-    folder = data("runs", experiment)
-    split = folder / "positions.csv"
-    return judged(read_experiment(folder), read_runs(folder), pd.read_csv(split) if split.exists() else None)
+    plan = read_experiment(data("runs", experiment))
+    split = plan.folder / "positions.csv"
+    return judged(plan, split=pd.read_csv(split) if split.exists() else None)
 
 
 def all_recorded() -> dict[str, Judged]:
     """Every experiment on a table against rotary positions that is judged, by its title."""
     return {title: runs for name, title in TITLES.items() if (runs := recorded(name))}
-
-
-def decided() -> dict[str, Judged]:
-    """Those whose plan lets them answer."""
-    return {title: runs for title, runs in all_recorded().items() if runs.outcome is not Outcome.UNDECIDED}
-
-
-def arms_of(experiment: str) -> dict[str, Arm]:
-    """The whole arms of any experiment in ``data/runs``."""
-    folder = data("runs", experiment)
-    return whole_arms(read_experiment(folder), read_runs(folder))
 
 
 def plan_table(experiments: Mapping[str, Judged]) -> pd.DataFrame:
@@ -146,19 +132,13 @@ def second_measures(judgement: Judged) -> pd.DataFrame:
     """A row per whole arm, means over its seeds of medians over layers; the split where there is a table."""
     rows = []
     for name, arm in judgement.arms.items():
-        measures = {"s": S, "s of heads": of_heads, "d": "directionality", "held-out loss": LOSS}
+        measures = {"s": S, "s of heads": symmetry_of_heads, "d": "directionality", "held-out loss": LOSS}
         row = _of(arm) | {words: arm.mean(measure) for words, measure in measures.items()}
         split = judgement.of_arm(name) if arm.config["positions"] == "learned" else None
         if split is not None:
             row |= {c: split[c.replace("s ", "")].mean() for c in ("share", "s inside", "s outside")}
         rows.append(row)
     return pd.DataFrame(rows).sort_values(["model", "positions"], ascending=[False, False])
-
-
-def of_heads(run: Run) -> float:
-    """Median s of the single heads of all layers after the last step."""
-    last = run.scores[(run.scores["step"] == run.scores["step"].max()) & (run.scores["head"] >= 0)]
-    return float(last[S].median())
 
 
 def _of(arm: Arm) -> dict[str, str]:

@@ -1,7 +1,6 @@
 """The table of scores of a checkpoint's layers, and the position spaces that its scores are split by."""
 
 from os import PathLike
-from typing import Protocol, runtime_checkable
 
 from torch import Tensor, nn
 
@@ -47,16 +46,8 @@ def score_table(
     return ScoreTable(ScoreRow(**row) for row in rows)
 
 
-@runtime_checkable
-class Named(Protocol):
-    """Whatever the layers are of, such as an `attngeo.checkpoints.layers.Checkpoint`."""
-
-    name: str
-    revision: str
-
-
 def layer_rows(
-    model: Named,
+    model: Checkpoint,
     layer: AttentionLayer,
     gamma: float = GAMMA,
     per_head: bool = True,

@@ -16,7 +16,7 @@ from attngeo.runs import estimates
 from attngeo.runs.estimates import Estimate
 from attngeo.runs.experiments import Experiment
 from attngeo.runs.numbers_in_words import as_rate
-from attngeo.runs.record import Run, RunError
+from attngeo.runs.record import Run, RunError, read_runs
 
 # Settings that change no result.
 RECORDING = ("record_every", "evaluate_every", "picture_every", "checkpoint_every", "micro_batch", "device")
@@ -119,6 +119,12 @@ class Contrast:
         return steps.to_numpy(), a.loc[steps].to_numpy().T, b.loc[steps].to_numpy().T
 
 
+def symmetry_of_heads(run: Run) -> float:
+    """A measure: median symmetry over the single heads of all layers at the last step."""
+    heads = run.scores[run.scores["head"] >= 0]
+    return float(heads[heads["step"] == heads["step"].max()]["symmetry"].median())
+
+
 def matched(runs: Iterable[Run], differ: Sequence[str]) -> list[list[Run]]:
     """Groups of runs that are equal in text and in every setting but the named ones, the largest group first."""
     groups: dict[str, list[Run]] = {}
@@ -137,13 +143,13 @@ def arms(runs: Iterable[Run]) -> list[Arm]:
     return [Arm(runs, label) for runs, label in zip(found, labels, strict=True)]
 
 
-def whole_arms(plan: Experiment, runs: Iterable[Run]) -> dict[str, Arm]:
-    """Arms of a plan of which every planned seed is recorded, by name.
+def whole_arms(plan: Experiment, runs: Iterable[Run] | None = None) -> dict[str, Arm]:
+    """Arms of a plan of which every planned seed is recorded, by name; of the runs in its folder, unless given.
 
     Raises:
         RunError: a run was made with another setting than its plan has.
     """
-    recorded = {run.name.rpartition("/")[2]: run for run in runs}
+    recorded = {run.name.rpartition("/")[2]: run for run in (read_runs(plan.folder) if runs is None else runs)}
     names: dict[str, list[str]] = {}
     for run in plan.runs:
         names.setdefault(run.arm, []).append(run.name)

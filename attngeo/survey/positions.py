@@ -129,5 +129,4 @@ if __name__ == "__main__":
     try:
         record_runs(Path(sys.argv[1])) if sys.argv[1:] else record(data("positions"))
     except AttngeoError as error:
-        print(error, file=sys.stderr)
-        sys.exit(2)
+        sys.exit(f"{error}")

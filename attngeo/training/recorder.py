@@ -165,14 +165,12 @@ class Recorder(TrainerCallback):
         """Mean loss over the first blocks of the held-out text, always the same ones with the same masks."""
         model = self.trainer.model_wrapped
         blocks, size = min(self.config.held_out_blocks, len(self.held_out.blocks)), self.trainer.args.train_batch_size
-        was_training = model.training
-        model.eval()
+        model.eval()  # which Trainer undoes before its next step
         total = 0.0
         for start in range(0, blocks, size):
             places = range(start, min(start + size, blocks))
             batch = self.held_out.at(places, self.trainer.accelerator.device)
             total += len(places) * float(model(**batch)["prediction_loss"])
-        model.train(was_training)
         return total / blocks
 
     def _seconds(self) -> float:

@@ -10,17 +10,12 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from attngeo import BilinearForm
+from attngeo.bilinear.rows import form_rows
 from attngeo.bilinear.summary import cells, outside, summary
-from attngeo.checkpoints.layers import AttentionLayer
-from attngeo.checkpoints.rows import layer_rows
 from attngeo.display.report import report
 from attngeo.display.score_figure import score_figure
 
-
-class Made:
-    """Stands for the model of these layers."""
-
-    name, revision = "made <of> random layers", ""
+NAME = "made <of> random layers"
 
 
 @pytest.fixture(scope="module")
@@ -28,14 +23,15 @@ def rows():
     """An encoder of three layers, the last of them tied, and a decoder of one."""
     forms = [BilinearForm(gaussian(4, 96, 16, seed=i), gaussian(4, 96, 16, seed=i + 9)) for i in range(4)]
     forms[2] = BilinearForm(forms[2].wq, forms[2].wq)
-    layers = [AttentionLayer("encoder", i, form) for i, form in enumerate(forms[:3])]
-    return [row for layer in (*layers, AttentionLayer("decoder", 0, forms[3])) for row in layer_rows(Made(), layer)]
+    places = [*(("encoder", i) for i in range(3)), ("decoder", 0)]
+    abouts = [{"model": NAME, "revision": "", "part": part, "layer": layer, "source": ""} for part, layer in places]
+    return [row for form, about in zip(forms, abouts, strict=True) for row in form_rows(form, about)]
 
 
 @pytest.fixture(scope="module")
 def page(rows):
     figure = score_figure(rows)
-    return report(Made.name, *cells(rows), summary(rows), figure.svg(), figure.alt, "made by a test")
+    return report(NAME, *cells(rows), summary(rows), figure.svg(), figure.alt, "made by a test")
 
 
 def test_layers_heads_and_band_are_drawn_where_they_are(rows):
@@ -62,7 +58,7 @@ def test_the_page_asks_for_nothing(page):
         "http://www.w3.org/2000/svg",
     }
     assert not re.search(r"<script src|<link|<img|@import|url\((?!#)", page)
-    assert Made.name not in page and "made &lt;of&gt; random layers" in page
+    assert NAME not in page and "made &lt;of&gt; random layers" in page
 
 
 def test_the_table_has_a_row_for_each_and_marks_what_is_outside(page, rows):

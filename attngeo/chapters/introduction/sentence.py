@@ -166,5 +166,4 @@ if __name__ == "__main__":
     try:
         record(Path(sys.argv[1]), data("sentence"))
     except AttngeoError as error:
-        print(error, file=sys.stderr)
-        sys.exit(2)
+        sys.exit(f"{error}")

@@ -117,11 +117,6 @@ def loss_curves(panels: Mapping[str, Mapping[str, Arm]]) -> CaptionedFigure:
     return CaptionedFigure(figure, "fig-init-shape", caption, alt)
 
 
-def line(start: str) -> dict[str, str]:
-    """Colour and dashes of a start."""
-    return {"color": COLOURS[start], "linestyle": DASHES[start]}
-
-
 @house_style()
 def figure_s5(setting: Setting) -> CaptionedFigure:
     """Figure S5 from recorded runs: loss, median symmetry and layers, of random, symmetric and released starts."""
@@ -131,8 +126,9 @@ def figure_s5(setting: Setting) -> CaptionedFigure:
     for panel, (start, arm) in zip(layers, arms.items(), strict=True):
         rows = pd.concat([run.layer_scores() for run in arm.runs]).assign(layer=lambda rows: rows["layer"] + 1)
         over_steps = {"data": rows, "x": "step", "y": "symmetry", "estimator": "median"}
-        loss.plot(arm.curves(LOSS).mean(axis=1), label=start, **line(start))
-        sns.lineplot(**over_steps, errorbar=("pi", 50), ax=median, **line(start))
+        look = {"color": COLOURS[start], "linestyle": DASHES[start]}
+        loss.plot(arm.curves(LOSS).mean(axis=1), label=start, **look)
+        sns.lineplot(**over_steps, errorbar=("pi", 50), ax=median, **look)
         sns.lineplot(**over_steps, errorbar=None, hue="layer", palette=SEQUENTIAL, legend=panel is layers[0], ax=panel)
         panel.set(title=f"{start}: s by layer", xlabel="step", ylabel="", ylim=(-0.3, 1.05))
         ends = rows.groupby("step")["symmetry"].median().iloc[[0, -1]]

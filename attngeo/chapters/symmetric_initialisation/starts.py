@@ -27,7 +27,7 @@ from attngeo.runs.arms import LOSS, PARTS, RECORDING, Arm, Contrast, arms, match
 from attngeo.runs.estimates import Estimate
 from attngeo.runs.experiments import PlannedContrast, read_experiments, recorded_runs
 from attngeo.runs.numbers_in_words import as_nats, as_percent, as_rate, extent, with_interval
-from attngeo.runs.record import Run, read_runs
+from attngeo.runs.record import Run
 from attngeo.training.choices import Initialisation
 from attngeo.training.config import DEFAULTS
 
@@ -170,7 +170,7 @@ class Setting:
 def planned() -> dict[str, Setting]:
     """The plans on starts, by name; of a plan whose primary contrast lacks a seed nothing is compared."""
     plans = [p for p in read_experiments(data("runs")) if p.name.startswith("confirm_")]
-    every = {p.name: Setting(whole_arms(p, read_runs(p.folder)), p.contrasts, p.name) for p in plans}
+    every = {p.name: Setting(whole_arms(p), p.contrasts, p.name) for p in plans}
     return {name: of for name, of in every.items() if {of.pairs[0].arm, of.pairs[0].against} <= set(of.arms)}
 
 

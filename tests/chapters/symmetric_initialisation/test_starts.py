@@ -9,6 +9,7 @@ from attngeo.chapters.symmetric_initialisation.speed_ups import speed_up_of
 from attngeo.chapters.symmetric_initialisation.starts import BAND, PAIRS, SHARE, STARTS, Outcome, outcome_by_plan
 from attngeo.claims.seed_intervals import Training
 from attngeo.files.checkout import data
+from attngeo.runs import arms
 from attngeo.runs.estimates import HELPS, HURTS, NEVER, NO_DIFFERENCE, TOO_FEW, Estimate
 from attngeo.runs.experiments import Status, read_experiments
 
@@ -80,12 +81,12 @@ def test_every_plan_says_what_is_judged_here():
 
 
 def test_nothing_is_compared_before_every_seed_of_the_primary_contrast_is_there(monkeypatch):
-    read = starts.read_runs
+    read = arms.read_runs
     plans = [p for p in starts.read_experiments(data("runs")) if p.name in ("confirm_mini", "positions_start_rotary")]
     monkeypatch.setattr(starts, "read_experiments", lambda folder: plans)
     for missing, left in (("symmetric-2", []), ("default-linear-2", ["confirm_mini"])):
         monkeypatch.setattr(
-            starts, "read_runs", lambda f, gone=missing: [r for r in read(f) if not r.name.endswith(gone)]
+            arms, "read_runs", lambda f, gone=missing: [r for r in read(f) if not r.name.endswith(gone)]
         )
         complete = starts.planned.__wrapped__()
         assert list(complete) == left and all(len(p.contrasts()) == 1 for p in complete.values())
