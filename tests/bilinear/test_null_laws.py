@@ -6,13 +6,7 @@ import torch
 from numpy.polynomial.hermite_e import hermegauss
 from scipy.stats import norm
 
-from attngeo.bilinear.null_laws import (
-    LEVEL,
-    NullLaw,
-    _spectrum,
-    directionality_null,
-    symmetry_null,
-)
+from attngeo.bilinear.null_laws import LEVEL, NullLaw, _spectrum, directionality_null, symmetry_null
 from attngeo.bilinear.random_matrices import sample_forms, symmetry_sd
 from attngeo.bilinear.scores import Convention
 

@@ -18,11 +18,7 @@ from attngeo.book.pdf import PdfError, print_book
 
 pytestmark = pytest.mark.book
 
-START = chapter(
-    "Start",
-    "# It is in {numref}`fig-line`, {numref}`tab-one`,",
-    "# {eq}`eq-one` and {prf:ref}`prop-2-1`.",
-)
+START = chapter("Start", "# It is in {numref}`fig-line`, {numref}`tab-one`,", "# {eq}`eq-one` and {prf:ref}`prop-2-1`.")
 MIDDLE = chapter(
     "Middle",
     "# Of 1 < $W_q^{\\top}$.\n#\n# ```{prf:proposition} Prop. 2.1 of the paper: one\n# :label: prop-2-1\n"

@@ -15,34 +15,22 @@ def of_symmetric_s(wq):
     return wq @ torch.stack([(s + s.T) @ rotation(1, 6) for s in torch.arange(108.0).double().view(3, 6, 6)])
 
 
-def of_one_rate(right, m, n):
-    return torch.block_diag(*[right(m, n)[:2, :2]] * 2, right(m, n)[4:, 4:])
-
-
 OF_HEADS = "heads_do_not_share_one_softmax"
 PLANTED = [
     ("scores_are_a_bilinear_form", "query_key_matrix", lambda wq, wk: wk @ wq.T),
-    ("order_of_scores_is_kept", "softmax_rows", lambda raw: torch.softmax(raw, -2)),
     ("order_of_scores_is_kept", "softmax_rows", small_suppressed),
     ("order_with_a_causal_mask", "order_violations", lambda *weights_and_raw: 0),
     ("order_of_scores_is_kept", "order_violations", lambda weights, raw: raw.numel()),
     ("order_with_a_causal_mask", "attended", lambda n: torch.ones(n, n).bool()),
-    ("order_with_a_causal_mask", "attended", lambda n: torch.ones(n, n).triu().bool()),
     ("values_enter_as_rows", "summand", lambda x, wv: wv @ x),
     ("shape_of_the_positions", "rows_of_positions", lambda tokens, embeddings: len(embeddings)),
-    ("form_is_linear_in_each_argument", "bilinear", lambda m, x, y: x @ m @ y + 1),
     ("form_is_linear_in_each_argument", "bilinear", lambda m, x, y: (x * x) @ m @ y),
     ("operators_are_not_idempotent", "factor", lambda m, x: torch.ones(())),
-    ("operators_are_not_idempotent", "factor", lambda m, x: torch.zeros(())),
     ("heads_add_up", "summed_heads", lambda q, k: torch.einsum("hic,hjc->ij", q, k.roll(1, 0))),
-    ("heads_add_up", "summed_heads", lambda q, k: torch.einsum("hic,hjc->ij", q, k) / len(q)),
     ("raw_sums_leave_the_hull", "coefficients", notebook("bilinear_form").softmax_rows),
-    ("suppressed_scores", "softmax_rows", lambda right, raw: right(raw).where(raw > 0, 1e-6)),
     ("suppressed_scores", "softmax_rows", small_suppressed),
     ("rotary_scores", "form_at_offset", lambda wq, wk, m: wq @ wk.T),
-    ("rotary_scores", "form_at_offset", lambda right, wq, wk, m: right(wq, wk, -m)),
     ("rotary_scores", "symmetric_neighbours", of_symmetric_s),
-    ("rotary_scores", "rotation", of_one_rate),
+    ("rotary_scores", "rotation", lambda right, *at: torch.block_diag(*[right(*at)[:2, :2]] * 2, right(*at)[4:, 4:])),
     (OF_HEADS, "multi_head_output", lambda right, x, m, v, scale: right(x, m.sum(0, True), v.sum(0, True), scale)),
-    (OF_HEADS, "multi_head_output", lambda right, x, m, values, scale: right(x, m, values.roll(1, 0), scale)),
 ]

@@ -3,12 +3,7 @@
 import torch
 from notebook_code import notebook
 
-from attngeo.gradients.random_updates import (
-    Coefficients,
-    UpdateModel,
-    independent_ratio,
-    power_profile,
-)
+from attngeo.gradients.random_updates import Coefficients, UpdateModel, independent_ratio, power_profile
 
 page, details = notebook("column_dominance"), notebook("column_dominance_details")
 
@@ -41,16 +36,6 @@ def squares_of_context_sizes(covariance, sizes):
     return covariance.diagonal() * keys.trace() / len(keys), covariance.trace() * keys.diagonal() / len(keys)
 
 
-def first_powers_of_counts(variances, pairs, kurtosis):
-    """``sum mu_c - sum mu_p``, which is 0: the counts of all tokens balance."""
-    return 0.0
-
-
-def rows_without_their_spread(queries, keys):
-    squares = (s.diagonal().square().sum() for s in (queries, keys))
-    return tuple(float(own * other.trace() ** 2) for own, other in zip(squares, (keys, queries), strict=True))
-
-
 def updates(**changed):
     """Updates under the theorem's assumptions but for what is changed."""
     model = UpdateModel(power_profile(32, 1.0), n_tokens=16, n_sequences=4, **changed)
@@ -64,11 +49,6 @@ def not_centred(x, objective):
     sees = page.attended_matrix(objective, len(x)).double()
     arriving = sees / sees.sum(-1, keepdim=True).square() @ x.square()
     return arriving.sum(-1) @ x.square(), x.square().sum(-1) @ arriving
-
-
-def as_one_key(right, covariance, mean, beta):
-    """||B||^2 for ||b||^2: as if the coefficients of a key did not add up."""
-    return right(covariance, mean * beta.norm() / beta.sum(0).norm(), beta)
 
 
 MEAN, UNEVEN, CONDITION = "shared_mean_squared_norms", "uniform_softmax_squared_norms", "directionality_condition"
@@ -85,11 +65,7 @@ PLANTED = [
     ("uneven_keys", "attended_matrix", lambda objective, n: torch.ones(n, n).bool()),
     ("uneven_keys", "normal_inputs", lambda right, first: right(1.0), "an outlying"),
     ("common_mean", MEAN, exchanged),
-    ("common_mean", MEAN, lambda right, covariance, mean, beta: right(covariance, 0 * mean, beta)),
-    ("common_mean", MEAN, as_one_key),
-    ("context_ratio", "independent_ratio", lambda s, m: s.trace() / s[m, m]),
     ("context_ratio", "independent_ratio", details.predicted_token_ratio),
-    (DEPENDENT, "bilinear_squared_norms", lambda s, *_: (s.diagonal(), s.trace() / len(s) * torch.ones(len(s)))),  # S62
     (DEPENDENT, "bilinear_squared_norms", without_coincidences),
     ("independence_of_vectors", "squared_norm_of_sum", lambda s, beta: s.trace() * beta.sum() ** 2),
     ("prediction_ratio", "predicted_token_ratio", independent_ratio),
@@ -105,18 +81,12 @@ PLANTED = [
     ("tail_bounds", "solved_threshold", lambda a, b, mu: mu - (a * b) ** 0.5),
     ("variance_of_norms", "context_tokens", transposed),
     ("equal_expected_norms", PAIRED, without_both_orders),
-    ("equal_expected_norms", PAIRED, lambda right, covariance, beta: right(covariance, beta + torch.eye(3))),
     ("autoregressive_directionality", "autoregressive", opened_by_outlying),
-    (DURING, "autoregressive", opened_by_outlying),
     (DURING, "autoregressive", updates(coefficients=Coefficients.ERROR)),  # of the keys
     ("counts_and_kurtosis", POWERS, lambda right, variances, pairs, kurtosis: right(variances, pairs, kurtosis + 2)),
-    ("counts_and_kurtosis", POWERS, lambda right, variances, pairs, kurtosis: right(variances, pairs.T, kurtosis)),
-    ("counts_and_kurtosis", POWERS, first_powers_of_counts),
     ("repeated_tokens", "closed_sequences", lambda right, *at: {law: u.mT for law, u in right(*at).items()}),
     (CONDITION, "fourth_moments", lambda right, queries, keys: right(keys, queries), "sum of fourth"),
-    (CONDITION, "fourth_moments", rows_without_their_spread),
     (CONDITION, "axis_alignment", lambda right, s: right(s) / (len(s) + 2) * len(s), "axis alignment"),
-    (ERRORS, "error_squared_norms", lambda s, sizes: (s.diagonal(), s.diagonal())),
     (ERRORS, "error_squared_norms", squares_of_context_sizes),
     (
         "independent_errors",
@@ -124,12 +94,7 @@ PLANTED = [
         lambda right: right().diagonal().diag(),
         "unevenness of the expected",
     ),
-    (
-        "exact_gradients",
-        "first_gradients",
-        lambda right, of, d, n, exponent, *at: right(of, d, n, 0.0, *at),
-    ),
+    ("exact_gradients", "first_gradients", lambda right, of, d, n, exponent, *at: right(of, d, n, 0.0, *at)),
     ("constant_context_token", "first_tokens", lambda right, d, n, strength, *at: right(d, n, 0.0, *at)),
-    ("first_token_of_a_decoder", "keys_over_queries", lambda right, model: 1 / right(model)),
     ("first_token_of_a_decoder", "keys_over_queries", lambda right, of: right(of)[..., [1, 1]], "SmolLM2, inputs less"),
 ]

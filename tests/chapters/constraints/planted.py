@@ -7,22 +7,13 @@ from attngeo.training.choices import Constraint
 POLES = notebook("constraints").POLES
 
 
-def without_squares(right, forms, constraint):
-    return right(forms, constraint).sqrt()
-
-
-def exchanged(right, forms, constraint):
-    return right(forms, "skew" if constraint == "symmetric" else "symmetric")
-
-
+OTHER = {"symmetric": "skew", "skew": "symmetric"}
 NOWHERE = dict.fromkeys(Constraint, 0.0)
 PLANTED = [
-    ("symmetric_constraint", "constraint_loss", without_squares),
-    ("symmetric_constraint", "constraint_loss", exchanged),
+    ("symmetric_constraint", "constraint_loss", lambda right, forms, constraint: right(forms, constraint).sqrt()),
     ("symmetric_constraint", "LEAST_AT", NOWHERE),
     ("skew_constraint", "LEAST_AT", NOWHERE),
-    ("skew_constraint", "constraint_loss", exchanged),
+    ("skew_constraint", "constraint_loss", lambda right, forms, constraint: right(forms, OTHER[constraint])),
     ("constrained_loss", "trained_loss", lambda right, constraint, weight: right(constraint, 1.0)),
-    ("poles_of_the_constraints", "POLES", {c: -at for c, at in POLES.items()}),
     ("poles_of_the_constraints", "POLES", dict.fromkeys(POLES, 0.0)),
 ]

@@ -20,22 +20,9 @@ def upside_down(right, objective, marginals):
     return Counts(counts.predicted, counts.context)
 
 
-def one_half(right, objective, marginals):
-    counts = right(objective, marginals)
-    return counts._replace(context=counts.context / 2)
-
-
 def with_leading_n(right, objective, marginals, mask_rate):
     """Equations S79, S80 as printed: ``N rho (N - 1) (1 - rho) sum_k Pr[t_k = t]``."""
-    return times(len(marginals), right(objective, marginals, mask_rate))
-
-
-def with_n_partners(right, objective, marginals, mask_rate):
-    return times(len(marginals) / (len(marginals) - 1), right(objective, marginals, mask_rate))
-
-
-def times(factor, counts):
-    return Counts(factor * counts.context, factor * counts.predicted)
+    return Counts(*(len(marginals) * counts for counts in right(objective, marginals, mask_rate)))
 
 
 def transposed_prediction(right, beta, x, position, role):
@@ -44,16 +31,13 @@ def transposed_prediction(right, beta, x, position, role):
     return update.T if role is Role.PREDICTION else update
 
 
-def drifting(*sizes, stationary=False):
-    return simulation(*sizes)
-
-
 def early_cycle():
     start = torch.full((details.N_VOCAB,), 0.1 / (details.N_VOCAB - 1), dtype=torch.float64)
     start[0] = 0.9
     return MarkovChain(start, torch.eye(details.N_VOCAB, dtype=torch.float64).roll(1, dims=1))
 
 
+IRRELEVANT = "correlation_is_irrelevant"
 PLANTED = [
     ("objectives_definition", "chain_rule", details.both_sides),
     ("bidirectional_factorisation", "two_sided", lambda right, joint: right(joint**2)),
@@ -62,25 +46,20 @@ PLANTED = [
     ("token_contributions", "token_update", transposed_prediction, "relative error"),
     ("token_contributions", "token_column", token_row, "largest difference in a column"),
     ("column_of_context", "token_column", lambda right, beta, *at: right(beta.roll(-1, 1), *at)),
-    (
-        "row_of_context",
-        "token_row",
-        lambda right, beta, x, i, role, m: right(beta, x, i, Role.PREDICTION, m),
-    ),
+    ("row_of_context", "token_row", lambda right, beta, x, i, role, m: right(beta, x, i, Role.PREDICTION, m)),
     ("rows_and_columns_exchanged", "token_column", token_row),
     ("rows_and_columns_exchanged", "token_update", transposed_prediction),
     ("dimension_of_contribution", "token_update", lambda right, *at: right(*at) + right(*at).T),
     ("roles_exchanged", "token_update", transposed_prediction),
     ("autoregressive_ratio", "expected_counts", upside_down),
     ("autoregressive_ratio", "expected_counts", from_zero),
-    ("bidirectional_ratio", "expected_counts", one_half),
+    ("bidirectional_ratio", "expected_counts", lambda right, *at: right(*at)._replace(context=right(*at).context / 2)),
     ("masked_ratio", "expected_counts", with_leading_n),
     ("masked_expectation", "expected_counts", with_leading_n),
-    ("masked_expectation", "expected_counts", with_n_partners),
     ("limits_of_sums", "positions", lambda n: range(1, n)),
     ("limits_of_sums", "positions", lambda n: range(n + 1)),
-    ("correlation_is_irrelevant", "simulation", drifting, r"$\mu_c - \mu_p$, correlated"),
-    ("correlation_is_irrelevant", "expected_counts", upside_down, r"$\mu_c - \mu_p$, ind"),
+    (IRRELEVANT, "simulation", lambda *at, stationary=False: simulation(*at), r"$\mu_c - \mu_p$, correlated"),
+    (IRRELEVANT, "expected_counts", upside_down, r"$\mu_c - \mu_p$, ind"),
     ("preceding_is_not_enough", "cycle", early_cycle, "largest |ratio"),
     ("sign_of_the_ratio", "surplus", lambda right, counts, token: -right(counts, token)),
 ]

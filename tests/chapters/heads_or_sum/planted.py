@@ -17,19 +17,6 @@ def changed(**columns):
     return lambda: recorded._replace(layers=layers.assign(**columns))
 
 
-def of_survey(rows):
-    return lambda: recorded._replace(survey=rows)
-
-
-def transposed(right, form):
-    """The heads' forms in place of their transposes, and the other way round."""
-    return Overlaps(right(form).products, right(form).traces)
-
-
-def one_head(right, form):
-    return Overlaps(right(form).traces.diagonal().diag(), right(form).products)
-
-
 def with_part(name, made_of):
     return lambda right, **sums: right(**sums) | {name: made_of(sums)}
 
@@ -42,24 +29,22 @@ several = survey.groupby(["model", "part", "layer"])["head"].transform("max") > 
 tenth = (layers["removed"] == "leading 10 %") & of_encoders
 coordinates = layers["removed"] == "largest coordinates"
 PLANTED = [
-    (SUM, "overlaps", transposed),
-    (SUM, "overlaps", one_head),
+    (SUM, "overlaps", lambda right, form: Overlaps(right(form).products, right(form).traces)),
+    (SUM, "overlaps", lambda right, form: Overlaps(right(form).traces.diagonal().diag(), right(form).products)),
     (SUM, "parts", with_part("factor", lambda sums: sum(sums.values()))),
     (SUM, "parts", with_part("symmetry", lambda sums: sums["own_trace"] / sums["own_square"])),
     (SUM, "parts", with_part("symmetric_gain", lambda sums: parts(**sums)["skew_gain"])),
     (SUM, "ratio", lambda right, s: math.sqrt(right(s))),
     (HEADS, "evidence", changed(heads=0.1)),
     (HEADS, "evidence", changed(heads=-layers["heads"])),
-    (HEADS, "evidence", of_survey(survey[several])),
+    (HEADS, "evidence", lambda: recorded._replace(survey=survey[several])),
     (HEADS, "evidence", changed(symmetry=layers["symmetry"] + 1e-4)),
-    (HEADS, "evidence", of_survey(survey.iloc[:-1])),
     (ADDED, "evidence", changed(factor=1.5)),
     (ADDED, "evidence", changed(skew_gain=1.2)),
     (ADDED, "evidence", changed(symmetric_overlap=0.1, skew_overlap=0.1)),
     (OPEN, "evidence", changed(symmetric_overlap=of_encoders + 0.1)),
     (OPEN, "evidence", changed(symmetric_gain=1.0 + of_encoders)),
     (OPEN, "evidence", changed(symmetric_gain=2.0 - of_encoders)),
-    (REMOVED, "evidence", changed(symmetry=layers["symmetry"].mask(coordinates, 0.0))),
     (REMOVED, "evidence", changed(symmetry=layers["symmetry"].mask(layers["at_random"], 0.0))),
     (REMOVED, "evidence", changed(factor=layers["factor"] + tenth)),
 ]

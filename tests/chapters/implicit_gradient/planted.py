@@ -11,10 +11,6 @@ def one_row(beta, n):
     return torch.where(torch.arange(beta.shape[-1])[:, None] == n, beta, 0.0)
 
 
-def turned_back(right, head, beta):
-    return right(head._replace(turns=head.turns.mT), beta)
-
-
 NOT_ALONG, beyond = "update_is_not_proportional", "step_beyond_the_definition"
 PLANTED = [
     ("forward_and_backward", BETA, without_softmax),
@@ -29,14 +25,10 @@ PLANTED = [
     ("pairs_that_count", "query_side", lambda x: x.roll(-1, 0)),
     ("pairs_that_count", "share_of_queries", lambda beta, queries: 0.0),
     ("step_through_factors", "second_order", lambda form, g: 1e-9 * g),
-    ("step_through_factors", "second_order", lambda form, g: g @ form.wq @ form.wk.mT @ g),
     (NOT_ALONG, "alignment", lambda d, d_head: 1.0),
     (NOT_ALONG, "kept_symmetry", lambda d, d_head, share: 1.0),
-    (NOT_ALONG, "alignment", lambda d, d_head: (2 * d_head / (d + 2 * d_head)) ** 0.5),
-    (NOT_ALONG, "kept_symmetry", lambda d, d_head, share: (2 * d_head + 1) / (d + 2 * d_head + 1)),
     (beyond, "bias_term", lambda head, beta: torch.outer(head.wq @ head.bk, head.x.T @ beta.sum(0))),
-    (beyond, "bias_term", lambda head, beta: torch.outer(head.wq @ head.bq, head.x.T @ beta.sum(1))),
-    (beyond, "rotary_step", turned_back),
+    (beyond, "rotary_step", lambda right, head, beta: right(head._replace(turns=head.turns.mT), beta)),
     ("terms_of_the_step", "left_factor", lambda w: w @ w[: w.shape[1]].mT @ w.mT),
     ("first_adam_step", "first_direction", lambda gradient: gradient),
     ("step_of_several_heads", "every_head_its_own", details.heads_as_one),

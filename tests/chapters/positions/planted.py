@@ -13,5 +13,4 @@ PLANTED = [
     (A, "s_of", of_scores(lambda rows, last: rows.query("head == -1 and step == 0"))),
     (A, "lower_end", lambda by_seed: -float(np.max(by_seed))),
     ("without_a_table", "s_of", of_scores(lambda rows, last: rows.query("head == -1 and step == 0"))),
-    (A, "s_of", lambda run: 0.1),
 ]

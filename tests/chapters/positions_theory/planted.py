@@ -48,7 +48,6 @@ PLANTED = [
     ("one_symmetric_factor", BLOCK + "kernel", both_ahead, "any text, skew"),
     ("one_symmetric_factor", "centred_score", lambda a, k: symmetry_score(page.masked(a, k))),
     ("border", "border_term", lambda c, p: torch.zeros(5, 5).double(), "$s$ without"),
-    ("border", "border_term", lambda c, p: torch.outer(c.sum(0) @ p, p.mean(0)), "$s$ without"),
     ("border", "outside", lambda right, gamma, n: right(gamma / 2, n), "the same against"),
     ("one_sided_update", "seen", lambda n_hidden: torch.ones(4, 4, dtype=torch.bool)),
     (GROW, "flow", euler, "masked, 1 of 4 hidden: flow", "masked, 2"),

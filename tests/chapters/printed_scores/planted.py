@@ -17,7 +17,6 @@ def of_other_digits(right, number, score, medians):
 
 PLUS, S2, S3 = "directionality_tables_plus", "table_s2_distinct_checkpoints", "table_s3_directionality"
 PLANTED = [
-    ("table_s2_symmetry", "recorded_medians", assigned(symmetry=2 * recorded["symmetry"])),
     ("table_s2_symmetry", "recorded_medians", assigned(symmetry=recorded["symmetry"] + 2e-5)),
     (S3, "recorded_medians", assigned(directionality_tables=recorded["directionality_released"])),
     (S3, "recorded_medians", assigned(directionality_tables_plus=recorded[PLUS] + 2e-5)),

@@ -20,19 +20,6 @@ def in_turn(**changed):
     ]
 
 
-def along_g(right, factors, g, time):
-    """Keys that follow G, not its transpose."""
-    return right(factors, (g + g.T) / 2, time)
-
-
-def without_mean(x, values):
-    return len(x) * x.T.cov(correction=0) @ values @ x.T.cov(correction=0)
-
-
-def frozen_symmetric_part(start, now):
-    return float((start + start.T).square().sum() / 2 / now.square().sum() - 1)
-
-
 def errors_alone(weights, values, errors, scale):
     return weights * (errors @ values.mT)
 
@@ -43,19 +30,14 @@ BEHIND = "expected_update_one_behind"
 PLANTED = [
     ("pair_decomposition", "pair_by_parts", lambda right, a, b, k: right(a, b, k) - (a - b) * (k - k.mT)),
     ("symmetry_of_a_pair", "pair_score", lambda rho, c: rho),
-    ("symmetry_of_a_pair", "pair_score", lambda right, rho, c: 2 * right(rho, c)),
     ("symmetry_of_a_pair", "pair_score", lambda right, rho, c: 1.0 if c > 0.99 else right(rho, c)),
-    ("first_direction", "grown", along_g, "$s$ after"),
+    ("first_direction", "grown", lambda right, factors, g, time: right(factors, (g + g.T) / 2, time), "$s$ after"),
     ("first_direction", "rested", lambda right, target, decay, *at: right(target, 3 * decay, *at), "at rest"),
     (FROZEN, "frozen_score", lambda right, start, now: (1 + right(start, now)) / 2),
-    (FROZEN, "frozen_score", frozen_symmetric_part),
-    (FROZEN, "frozen_score", lambda start, now: symmetry_score(start)),
     (LAW, "context_matrix", lambda objective, n: context_matrix("bidirectional", n), "autoregressive"),
     (LAW, "context_matrix", lambda objective, n: context_matrix("autoregressive", n), "bidirectional"),
     (NORMS, "exact_coefficients", errors_alone, "coefficients of a softmax: sums over j"),
-    ("symmetry_of_an_update", "isotropic_score", lambda rho, d: 1.0),
     ("symmetry_of_an_update", "isotropic_score", lambda rho, d: rho),
-    ("symmetry_of_an_update", "isotropic_score", lambda rho, d: rho / 2),
     (RANDOM, "exact_coefficients", tied_coefficients),
     (OTHER, "of_gradient", lambda gradient: page.of_pairs(page.coefficients(gradient))),
     (OTHER, "with_shared_embeddings", lambda g: symmetry_score(page.coefficients(g)), "masked, what it adds"),
@@ -65,8 +47,6 @@ PLANTED = [
     (OTHER, "masked_in_turn", in_turn(gradient=lambda gradient: gradient + gradient.T), "that s"),
     (NORMS, "squared_norms", lambda right, u: right(u)[::-1]),
     (NORMS, "every_update", lambda right: right() | {"bidirectional": right()["errors"]}, "bidirectional, independent"),
-    (SOFTMAX, "softmax_update", lambda x, values: x.T @ x @ values @ x.T @ x / len(x)),
-    (SOFTMAX, "softmax_update", without_mean),
     (SOFTMAX, "softmax_update", lambda right, x, values: right(x, values.T).T),
     ("first_update_of_linear_attention", "first_coefficients", lambda right, *at: right(*at[:3]), "autoregressive"),
     ("symmetry_over_a_corpus", "first_update", lambda right, *at, **ahead: right(*at[:4])),
@@ -74,7 +54,6 @@ PLANTED = [
     (BEHIND, "expected_update", lambda right, *at: right(*at[:-1], at[-1] - 1)),
     (BEHIND, "shifted_limit", lambda right, chain, embeddings, values: right(chain, embeddings, values.T).T),
     ("masked_shares", "both_to_one_masked", lambda p: 0.25),
-    ("masked_update_score", "masked_score", lambda rho, p, rounds: rho * p / (1 - p)),
     ("masked_update_score", "masked_score", lambda rho, p, *_: rho * p),
     ("masked_positions_hold_the_mask", "first_layer", lambda x, masked, mask: x),
 ]

@@ -63,7 +63,6 @@ PLANTED = [
     (PRESETS, "table_s1_beside_presets", setting("bert_mini, printed", "hidden activation"), "settings of mini"),
     ("recorded_starts", "symmetry_mean", lambda d: 0.0),
     ("recorded_starts", "symmetry_sd", lambda d: 2 * 2**0.5 / d, "the same, standard deviation"),
-    ("recorded_starts", "symmetry_mean", lambda d: 0.1),
     *(
         (f"{kind}_{where}", "spoken_of", lambda: SMALL, "settings recorded here")
         for kind in ("encoder_layers", "middle_layers", "directionality_of_layers")
