@@ -104,7 +104,7 @@ def test_a_base_in_16_bits_is_rounded_as_by_merging(tmp_path):
         torch.testing.assert_close(layer.form.wq, expected.form.wq, rtol=2**-7, atol=2**-12)
 
 
-def test_names_say_what_was_scored_and_no_more_is_read_than_needed(folder, monkeypatch):
+def test_names_say_what_was_scored_and_no_more_is_read_than_needed(folder, attngeo, monkeypatch):
     read = []
     plain = SafetensorsFile.read
     monkeypatch.setattr(
@@ -113,6 +113,8 @@ def test_names_say_what_was_scored_and_no_more_is_read_than_needed(folder, monke
     checkpoint = open_checkpoint(folder / "base", adapter=folder / "adapter" / "adapter_model.safetensors")
     assert checkpoint.name == "base + adapter" and len(list(checkpoint)) == 2
     assert read and not any(re.search("v_proj|o_proj|mlp|embed", name) for name in read)
+    code, out, _ = attngeo("score", folder / "base", "--adapter", folder / "adapter")
+    assert code == 0 and "base + adapter" in out
 
 
 def edit_config(folder, **changes):

@@ -1,7 +1,5 @@
-import copy
 import io
 import json
-import os
 import shlex
 import shutil
 import subprocess
@@ -18,7 +16,7 @@ from pyarrow import parquet
 from safetensors.torch import load_file, save_file
 from small_models import small_model
 
-from attngeo import BilinearForm, open_model, score_table, symmetry_score
+from attngeo import BilinearForm, open_checkpoint, open_model, score_table, symmetry_score
 from attngeo.bilinear.conventions import Convention
 from attngeo.bilinear.positions import position_space
 from attngeo.bilinear.rows import COLUMNS, DIMENSION, SCORES, SPLIT
@@ -70,15 +68,12 @@ def changed(saved, folder, change):
     return folder
 
 
-def test_from_the_real_entry_point(saved, tmp_path):
-    command, offline = [sys.executable, "-m", "attngeo", "score"], {"HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path)}
-    given = {"capture_output": True, "text": True, "env": os.environ | offline, "timeout": 300}
-    done = subprocess.run([*command, saved], **given)
+def test_from_the_real_entry_point(saved):
+    done = subprocess.run(
+        [sys.executable, "-m", "attngeo", "score", saved], capture_output=True, text=True, timeout=300
+    )
     assert (done.returncode, done.stderr) == (0, "") and "tiny-bert, gamma = 2" in done.stdout
     assert done.stdout.count("\nencoder ") == 3 and "median over encoder layers: symmetry" in done.stdout
-    done = subprocess.run([*command, "nobody/nothing"], **given)
-    assert (done.returncode, done.stdout) == (2, "") and done.stderr.count("\n") == 1
-    assert "nobody/nothing" in done.stderr and "HF_HUB_OFFLINE" in done.stderr
 
 
 def test_files_follow_their_suffix_and_hold_the_same_numbers(attngeo, scored, saved, tmp_path):
@@ -99,13 +94,9 @@ def test_files_follow_their_suffix_and_hold_the_same_numbers(attngeo, scored, sa
         pd.testing.assert_frame_equal(read(tmp_path / "new" / name), expected, check_exact=True)
     assert {path.name for path in (tmp_path / "new").iterdir()} == set(readers)
     assert attngeo("score", saved, "-o", tmp_path / "s.md")[0] == 0
-    written = (tmp_path / "s.md").read_text().splitlines()
-    lines = [line for line in written if line.startswith("|")]
-    assert (
-        not [line for line in written if line.endswith(" ")]
-        and len(lines) == 2 + 3
-        and len({line.count("|") for line in lines}) == 1
-    )
+    written = (tmp_path / "s.md").read_text()
+    bars = [line.count("|") for line in written.splitlines() if line.startswith("|")]
+    assert " \n" not in written and len(bars) == 2 + 3 and len(set(bars)) == 1
 
 
 REFUSED = {  # in the folder of a checkpoint; what the sentence names
@@ -155,18 +146,6 @@ def test_wrong_calls_end_in_one_sentence_and_write_nothing(refused, saved, tmp_p
         assert {path: path.read_bytes() for path in folder.iterdir()} == before, line
 
 
-def test_stars_stand_where_p_is_below_five_percent(attngeo, scored, saved, tmp_path):
-    def tied(tensors):
-        tensors[KEYS.format(1)] = tensors[KEYS.format(1).replace("key", "query")].clone()
-
-    folder = changed(saved, tmp_path / "m", tied)
-    rows = scored(folder)
-    assert rows["symmetry_p"].lt(1e-6).tolist() == [False, True, False] and rows["symmetry"][1] == pytest.approx(1)
-    lines = [line.split() for line in attngeo("score", folder)[1].splitlines() if line.startswith("encoder")]
-    assert [line[2].endswith("*") for line in lines] == rows["symmetry_p"].lt(0.05).tolist()
-    assert "*" not in "".join("".join(line[3:]) for line in lines)  # width 32: d of -1 and 1 are common
-
-
 @pytest.mark.parametrize("convention", ["printed", "released", "tables"])
 def test_a_convention_changes_scores_and_their_reference_alike(convention, scored, table, saved):
     ours, theirs = scored(saved), scored(saved, "--convention", convention)
@@ -213,8 +192,6 @@ def test_damaged_weights_leave_the_old_output(refused, saved, tmp_path):
     (tmp_path / "scores.csv").write_text("the old scores")
     folder = changed(saved, tmp_path / "m", lambda tensors: tensors[KEYS.format(2)].fill_(float("nan")))
     assert KEYS.format(2) in refused("score", folder, "-o", tmp_path / "scores.csv")
-    (folder / "model.safetensors").write_bytes((saved / "model.safetensors").read_bytes()[:5000])
-    assert "model.safetensors" in refused("score", folder, "-o", tmp_path / "scores.csv")
     assert (tmp_path / "scores.csv").read_text() == "the old scores" and len(list(tmp_path.iterdir())) == 2
 
 
@@ -322,15 +299,10 @@ def test_gains_of_the_layer_normalisation_before_are_folded_in(scored, table, tm
     for layer in model.h:
         torch.nn.init.uniform_(layer.ln_1.weight, 0.1, 3)
     model.save_pretrained(tmp_path)
-    unfolded = copy.deepcopy(model)
-    with torch.no_grad():
-        for layer in model.h:
-            layer.attn.c_attn.weight.mul_(layer.ln_1.weight[:, None])
     rows = scored(tmp_path, "--fold-norm", "--per-head")
-    expected = [row.symmetry for row in score_table(model)]
-    in_memory = [[row.symmetry for row in score_table(source, fold_norm=True)] for source in (tmp_path, unfolded)]
-    for folded in (rows["symmetry"].tolist(), *in_memory):
-        assert folded == pytest.approx(expected, abs=1e-6)
+    for source in (tmp_path, model):
+        expected = [row.symmetry for row in score_table(source, fold_norm=True)]
+        assert rows["symmetry"].tolist() == pytest.approx(expected, abs=1e-6)
     assert rows["source"][0] == "model.safetensors:h.0.attn * h.0.ln_1.weight"
     said = table(tmp_path, "--fold-norm", "--plot", tmp_path / "x.svg")
     assert "without gains alone" in said and "*" not in said and (tmp_path / "x.svg").exists()
@@ -358,12 +330,10 @@ def test_what_the_scores_leave_out_is_said_below_the_table(table, saved, tmp_pat
 
 
 def test_value_output_maps_in_the_place_of_w_qk(scored, table, refused, saved, tmp_path):
-    weights = load_file(saved / "model.safetensors")
-    for _, row in scored(saved, "--matrix", "ov").iterrows():
-        name = f"encoder.layer.{row['layer']}.attention"
-        m = weights[f"{name}.output.dense.weight"] @ weights[f"{name}.self.value.weight"]
-        assert row["symmetry"] == pytest.approx(float((m * m.T).sum() / m.square().sum()), abs=1e-5)
-        assert row["source"] == f"model.safetensors:{name}.self (ov)"
+    rows = scored(saved, "--matrix", "ov")
+    expected = [symmetry_score(layer.form) for layer in open_checkpoint(saved, matrix="ov")]
+    assert rows["symmetry"].tolist() == pytest.approx(expected)
+    assert rows["source"][2] == "model.safetensors:encoder.layer.2.attention.self (ov)"
     assert "rows are written, columns are read" in table(saved, "--matrix", "ov")
     small_model("afmoe")().save_pretrained(tmp_path)  # gates what its heads write
     assert "decoder layer 0 are gated, not known" in refused("score", tmp_path, "--matrix", "ov")
@@ -408,22 +378,6 @@ def test_python_has_the_rows_of_the_table(attngeo, saved):
     assert rows[5:7].to_dataframe().to_dict("records") == printed[5:7]
     with mock.patch.dict(sys.modules, pandas=None), pytest.raises(MissingExtra, match="pip install pandas"):
         rows.to_dataframe()
-
-
-def test_an_adapter_is_merged_into_what_is_scored(scored, refused, saved, tmp_path):
-    """A and B of rank 1 for one layer's keys; the same as keys changed by hand."""
-    a, b = torch.randn(1, 32), torch.randn(32, 1)
-    place = f"base_model.model.{KEYS.format(1).removesuffix('weight')}lora_{{}}.weight"
-    (tmp_path / "adapter").mkdir()
-    save_file({place.format("A"): a, place.format("B"): b}, tmp_path / "adapter" / "adapter_model.safetensors")
-    (tmp_path / "adapter" / "adapter_config.json").write_text('{"peft_type": "LORA", "r": 1, "lora_alpha": 2}')
-    merged = changed(saved, tmp_path / "m", lambda tensors: tensors[KEYS.format(1)].add_(2 * b @ a))
-    by_hand, rows = scored(merged, "--per-head"), scored(saved, "--per-head", "--adapter", tmp_path / "adapter")
-    assert set(rows["model"]) == {"tiny-bert + adapter"}
-    for name in ("symmetry", "directionality"):
-        assert rows[name].tolist() == pytest.approx(by_hand[name].tolist(), abs=1e-5)
-    refused("score", saved, "--adapter", merged)
-    refused("score", tmp_path / "adapter")
 
 
 def test_positions_split_every_score_and_add_up(attngeo, scored, table, saved):
