@@ -25,7 +25,7 @@ def test_rows_have_the_columns_in_order_and_the_rank_of_their_own_form():
 
 def test_the_tied_layer_is_outside_and_counted():
     rows = made(96)
-    assert [outside(row, "symmetry") for row in rows if row["head"] == -1][-1]
+    assert [outside({"symmetry_p": p}, "symmetry") for p in (0.049, 0.051)] == [True, False]
     count = sum(outside(row, "symmetry") for row in rows if row["head"] != -1)
     assert any(f"{count} of 10 heads" in line for line in summary(rows))
     assert torch.tensor([outside(row, "symmetry") for row in rows if row["layer"] == 2]).all()

@@ -18,18 +18,7 @@ from attngeo.bilinear.scores import symmetry_score
 from attngeo.chapters.introduction.sentence import recorded as sentence_in
 from attngeo.chapters.introduction.two_models import MODELS, PAIR, centred, two_models
 from attngeo.chapters.positions_pictures import EXPERIMENT, LAYER, RUNS, pictured
-from attngeo.chapters.pretrained_survey.figures import (
-    EACH,
-    FIGURE,
-    WORDS,
-    area,
-    clean_figure,
-    drawn,
-    explorer,
-    place_your_bet,
-    wins,
-)
-from attngeo.chapters.pretrained_survey.measures import of_figure
+from attngeo.chapters.pretrained_survey import figures, measures
 from attngeo.chapters.symmetric_initialisation.figures import roulette
 from attngeo.chapters.symmetric_initialisation.speed_ups import first_crossing
 from attngeo.chapters.symmetric_initialisation.starts import main_settings, recorded, settings
@@ -44,9 +33,6 @@ from attngeo.survey.measured import named, read_records
 from attngeo.survey.released_results import released_results
 
 pytestmark = pytest.mark.book
-OURS = checkout.data("runs", "one_start", "encoder-weights")
-
-
 NAMED = """return [...arguments[0].querySelectorAll('input, select, button')]
   .find(c => (c.ariaLabel || c.labels[0]?.textContent || c.textContent).startsWith(arguments[1]))"""
 
@@ -111,7 +97,7 @@ def test_a_pair_of_words_is_read_in_both_models(browser, tmp_path):
             assert numbers(panel.find_element(By.CSS_SELECTOR, ".ia-title b").text) == [round(found.symmetry[layer], 2)]
             raw = centred(found.raw[layer])
             shares = [raw[i, j] / abs(raw).max(), raw[j, i] / abs(raw).max()]
-            np.testing.assert_allclose(numbers(panel.find_element(By.CSS_SELECTOR, ".ia-said")), shares, atol=0.01)
+            np.testing.assert_allclose(numbers(sentence(panel)), shares, atol=0.01)
             dots = panel.find_element(By.CSS_SELECTOR, ".cloud").get_attribute("d")
             assert dots.count("M") == found.entries.shape[1]
 
@@ -131,38 +117,27 @@ def test_a_table_of_scores_is_pasted_and_nothing_else(browser, tmp_path):
     stage = open_interactive(browser, tmp_path, two_models())
     box, answer = (stage.find_element(By.CSS_SELECTOR, of) for of in (".ia-yours textarea", ".ia-controls + .ia-said"))
 
-    def paste(text):
-        browser.execute_script(
-            "arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('input'))", box, text
-        )
+    def paste(table):
+        text = table if isinstance(table, str) else json.dumps(table)
+        into = "arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('input'))"
+        browser.execute_script(into, box, text)
         return answer.text
 
-    rows = json.loads(CliRunner().invoke(cli, ["score", str(OURS), "--per-head", "--format", "json"]).stdout)
-    s = np.median([row["symmetry"] for row in rows if row["head"] == -1])
-    said = paste(json.dumps(rows))
-    assert said.startswith("Yours, encoder-weights, encoder: ") and numbers(said.replace(";", ""))[:3] == [
-        round(s, 2),
-        4,
-        4,
-    ]
+    ours = checkout.data("runs", "one_start", "encoder-weights")
+    rows = json.loads(CliRunner().invoke(cli, ["score", str(ours), "--per-head", "--format", "json"]).stdout)
+    first, s = rows[0], np.median([row["symmetry"] for row in rows if row["head"] == -1])
+    said = paste(rows)
+    assert said.startswith("Yours, encoder-weights, encoder: ")
+    assert numbers(said.replace(";", ""))[:3] == [round(s, 2), 4, 4]
     assert stage.find_element(By.CSS_SELECTOR, ".yours").get_attribute("d").count("M") == 1
-    wrong = (
-        [row | {"symmetry": 2.0} for row in rows],
-        [rows[0] | {"part": "<b>"}],
-        [None],
-        {},
-        [],
-        [rows[0] | {"head": "all"}],
-    )
-    assert {paste(json.dumps(table)) for table in wrong} == {"This is JSON, and no table of attngeo score."}
-    assert paste("[{").startswith("This is no JSON") and "formula" in paste(
-        json.dumps([rows[0] | {"convention": "printed"}])
-    )
-    assert "no layer" in paste(json.dumps([row for row in rows if row["head"] >= 0]))
+    changes = {"symmetry": 2.0}, {"part": "<b>"}, {"head": "all"}
+    for table in ([None], {}, [], *([first | change] for change in changes)):
+        assert paste(table) == "This is JSON, and no table of attngeo score."
+    assert paste("[{").startswith("This is no JSON") and "formula" in paste([first | {"convention": "printed"}])
+    assert "no layer" in paste([row for row in rows if row["head"] >= 0])
     assert not stage.find_element(By.CSS_SELECTOR, ".yours").get_attribute("d")  # what was there is gone
-    assert "<img src=x onerror=alert(1)>" in paste(json.dumps([rows[0] | {"model": "<img src=x onerror=alert(1)>"}]))
-    assert not stage.find_elements(By.TAG_NAME, "img")
-    assert paste(" ") == ""
+    assert "<img src=x onerror=alert(1)>" in paste([first | {"model": "<img src=x onerror=alert(1)>"}])
+    assert not stage.find_elements(By.TAG_NAME, "img") and paste(" ") == ""
 
 
 def test_print_shows_the_still_and_a_reader_who_asked_for_less_motion_steps(browser, tmp_path):
@@ -191,10 +166,7 @@ def test_a_matrix_is_built_and_scored_as_python_scores_it(browser, tmp_path):
     def assert_scored(**settings):
         s = score(built(base, **settings))
         expected = [s.symmetry, s.directionality, s.directionality_released, s.directionality_tables]
-        texts = [
-            span.find_element(By.TAG_NAME, "b") for span in stage.find_elements(By.CSS_SELECTOR, ".ia-scores span")
-        ]
-        assert_near([numbers(text)[0] for text in texts], expected)
+        assert_near([numbers(text)[0] for text in stage.find_elements(By.CSS_SELECTOR, ".ia-scores b")], expected)
         assert numbers(sentence(stage)) == [s.n_rows_over, s.n_columns_over]
 
     assert_scored(columns=8, factor=4.0)
@@ -216,12 +188,10 @@ def test_pairs_are_painted_in_either_order_until_their_sum_is_complete(browser, 
         beta, x = (torch.tensor(held[name], dtype=torch.float64) for name in (kind, "x"))
         terms = rank_one_terms(beta, x)
         total = torch.stack([terms[pair] for pair in pairs]).sum(0)
-        found = numbers(sentence(stage))
         expected = [len(pairs), of, beta[pairs[-1]], float(score(total).symmetry)]
-        assert_near(found, expected)
+        assert_near(numbers(sentence(stage)), expected)
         assert f"All so far: s = {expected[-1]:.2f}" in stage.text.replace("\N{MINUS SIGN}", "-")
-        selected = stage.find_elements(By.CSS_SELECTOR, "[aria-selected=true]")
-        assert len(selected) == len(pairs)
+        assert len(stage.find_elements(By.CSS_SELECTOR, "[aria-selected=true]")) == len(pairs)
         return beta, x, total
 
     causal = [(i, j) for i in range(n) for j in range(i)]
@@ -248,7 +218,7 @@ def test_an_update_is_as_symmetric_as_the_slider_makes_its_coefficients_agree(br
     shown = page.agreement_slider(-0.004, page.score_by_correlation(page.correlated_updates(8, 6, 2), -0.004, 0.4, 8))
     stage = open_interactive(browser, tmp_path, shown)
     slider = control(stage, "Correlation of the two coefficients")
-    cloud, said = (stage.find_element(By.CSS_SELECTOR, name) for name in (".ia-dots.cloud", ".ia-said"))
+    cloud, said = stage.find_element(By.CSS_SELECTOR, ".ia-dots.cloud"), sentence(stage)
     assert "random weights" in stage.text
     clouds, (beta, x) = set(), page.pairs_shown()
     for keys, rho in ([], 0.0), ([Keys.END, *[Keys.ARROW_LEFT] * 4], 0.8), ([Keys.HOME], -1.0):
@@ -282,23 +252,15 @@ def test_a_forward_pass_is_stepped_through_for_the_token_followed(browser, tmp_p
         row = {name: np.array(values)[i] for name, values in shown.data["passes"][mask].items()}
         norms = {name: [np.linalg.norm(v)] for name, v in row.items()}
         score_of = np.where(row["attended"], row["scores"], -np.inf)
-        expected = [
-            norms["embeddings"],
-            norms["queries"] + norms["keys"],
-            [score_of.max()],
-            [row["weights"].max(), 1],
-            norms["mixed"],
-            norms["outputs"],
-            [row["probabilities"].max()],
-        ]
+        expected = [norms["embeddings"], norms["queries"] + norms["keys"], [score_of.max()], [row["weights"].max(), 1]]
+        expected += [norms["mixed"], norms["outputs"], [row["probabilities"].max()]]
         said = sentence(stage)
         assert_near(numbers(said), expected[at])
         if at == 3:
             assert page.WORDS[row["weights"].argmax()] in said.text
         pictures = stage.find_elements(By.CSS_SELECTOR, ".ia-steps > div")
         assert sum(picture.is_displayed() for picture in pictures) == [1, 3, 4, 5, 6, 7, 8][at]
-        crossed_out = stage.find_elements(By.CSS_SELECTOR, ".ia-cell.none")
-        assert len(crossed_out) == (15 if mask == "causal" else 0)
+        assert len(stage.find_elements(By.CSS_SELECTOR, ".ia-cell.none")) == (15 if mask == "causal" else 0)
 
     step.send_keys(Keys.HOME)
     for at in range(7):
@@ -338,32 +300,32 @@ def test_two_random_seeds_show_what_table_1_would_print(browser, tmp_path):
 
 def test_defects_of_figure_2_are_ticked_away(browser, tmp_path):
     results = released_results()
-    points = results[results["figure"] == FIGURE]
-    stage = open_interactive(browser, tmp_path, clean_figure(results))
+    points = results[results["figure"] == figures.FIGURE]
+    stage = open_interactive(browser, tmp_path, figures.clean_figure(results))
 
     def assert_separates(left_out, count):
         texts = stage.find_elements(By.CSS_SELECTOR, ".ia-title b")
-        expected = [area(points, score, frozenset(left_out)) for score in "sd"]
+        expected = [figures.area(points, score, frozenset(left_out)) for score in "sd"]
         assert_near([numbers(text)[0] for text in texts], expected)
         encoders, decoders, of = numbers(sentence(stage))[:3]
         assert (encoders + decoders, of) == (count, len(points))
 
     assert_separates([], len(points))
-    assert area(points, "s") == of_figure(FIGURE, "s", results).auc
+    assert figures.area(points, "s") == measures.of_figure(figures.FIGURE, "s", results).auc
     names = stage.find_elements(By.CSS_SELECTOR, ".ia-names title")
     assert len(names) == sum((points[score].abs() <= 1).sum() for score in "sd")
     assert any(name.get_attribute("textContent").startswith("GPT-2: 0.15") for name in names)
-    control(stage, WORDS["duplicate"]).send_keys(Keys.SPACE)
+    control(stage, figures.WORDS["duplicate"]).send_keys(Keys.SPACE)
     assert_separates(["duplicate"], (~points["defects"].str.contains("duplicate")).sum())
     control(stage, "Leave out all").send_keys(Keys.ENTER)
-    assert_separates(WORDS, points["counted"].sum())
+    assert_separates(figures.WORDS, points["counted"].sum())
     control(stage, "As drawn").send_keys(Keys.ENTER)
     assert_separates([], len(points))
 
 
 def test_bets_are_placed_before_the_pictures_are_named(browser, tmp_path):
-    shown = drawn()
-    stage = open_interactive(browser, tmp_path, place_your_bet(shown))
+    shown = figures.drawn()
+    stage = open_interactive(browser, tmp_path, figures.place_your_bet(shown))
     said, end = sentence(stage), control(stage, "Reveal")
     answers, clouds = (stage.find_elements(By.CSS_SELECTOR, kind) for kind in (".ia-answer", ".ia-chart"))
     for one in shown[1:]:
@@ -376,7 +338,8 @@ def test_bets_are_placed_before_the_pictures_are_named(browser, tmp_path):
     control(stage, f"Picture {shown[0].title}").send_keys(Keys.ARROW_DOWN, Keys.ARROW_DOWN)  # a decoder
     end.send_keys(Keys.SPACE)
     right = sum(one.part == ("encoder" if k else "decoder") for k, one in enumerate(shown))
-    assert numbers(said)[:6] == [right, 2 * EACH, EACH, wins(shown, "s"), EACH**2, wins(shown, "d")]
+    won, each = [figures.wins(shown, score) for score in "sd"], figures.EACH
+    assert numbers(said)[:6] == [right, 2 * each, each, won[0], each**2, won[1]]
     for k, (one, answer) in enumerate(zip(shown, answers, strict=True)):
         assert f"{one.model}, {one.part} layer {one.layer}" in answer.text
         assert_near(numbers(answer)[-2:], [one.s, one.d])
@@ -385,7 +348,7 @@ def test_bets_are_placed_before_the_pictures_are_named(browser, tmp_path):
 
 def test_models_are_explored_by_layer_and_head(browser, tmp_path):
     scores = named(read_records(checkout.data("survey")))
-    stage = open_interactive(browser, tmp_path, explorer(scores))
+    stage = open_interactive(browser, tmp_path, figures.explorer(scores))
     model, layer, head = (control(stage, name) for name in ("Model", "Layer", "Head"))
 
     def assert_shows(name, part, at, one):
