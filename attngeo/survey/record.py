@@ -100,7 +100,8 @@ def survey_model(
     former, kept = finished or {}, target / "quantised.csv"
     is_of_these = bool(former.get("quantised")) and all(former.get(name) == made[name] for name in made)
     is_kept = not quantise and is_of_these and kept.is_file()
-    (target / "record.json").unlink(missing_ok=True)  # written last: a folder without it is an unfinished one
+    if not is_of_these:  # else the record stays true, and a run that is killed loses no rounded scores
+        (target / "record.json").unlink(missing_ok=True)  # written last: a folder without it is an unfinished one
     for left in target.glob(".*-*"):  # of a run that was killed while it wrote
         left.unlink(missing_ok=True)
     if not is_kept:

@@ -1,6 +1,7 @@
 import json
 import re
 from dataclasses import replace
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -58,6 +59,9 @@ def test_rounded_weights_are_recorded_where_asked_for(model, tmp_path):
     gaps = (rounded.set_index("layer")["symmetry"] - whole.reindex(rounded["layer"])).abs()
     assert 0 < gaps.max() < 0.05
     written = (folder / "quantised.csv").read_bytes()
+    for quantise in (False, True):
+        with patch.object(module, "write_provenance", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
+            survey_model(model, tmp_path, quantise=quantise)  # is killed
     survey_model(model, tmp_path)  # the same weights and gamma
     assert (folder / "quantised.csv").read_bytes() == written and is_recorded(model, tmp_path, quantise=True)
     about = json.loads((folder / "record.json").read_text())
