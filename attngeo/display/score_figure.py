@@ -1,16 +1,16 @@
 """Both scores over layers, those of heads around them, against what random weights of the same shape give."""
 
 from collections.abc import Mapping, Sequence
-from math import isnan
 
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from attngeo.bilinear.form import BilinearForm
-from attngeo.bilinear.null_laws import LEVEL, laws_of_shape
+from attngeo.bilinear.null_laws import laws_of_shape
 from attngeo.bilinear.pictures import LEVELS, block_side, picture, sample
 from attngeo.bilinear.scores import SUM
+from attngeo.bilinear.summary import is_dead, outside, without_law
 from attngeo.display.mirror_clouds import mirror_clouds
 from attngeo.display.style import NEUTRAL, PART_COLOURS, CaptionedFigure, house_style, new_figure
 
@@ -22,6 +22,7 @@ def score_figure(rows: Sequence[dict]) -> CaptionedFigure:
     """A panel for each score and part of one model, from its `layer_rows`, those of all layers.
 
     Layers are joined by a line, heads are dots, the band of 95 % of random weights is grey; full marks lie outside it.
+    Where gains are folded in no law is known, and no band drawn.
     """
     parts = list(dict.fromkeys(row["part"] for row in rows))
     figure, grid = new_figure(
@@ -39,12 +40,11 @@ def score_figure(rows: Sequence[dict]) -> CaptionedFigure:
         panel.set_ylabel(score)
     figure.suptitle(rows[0]["model"])
     figure.legend(handles=_legend(rows), loc="outside lower center", ncols=4, frameon=False)
-    outside = {score: sum(row[f"{score}_p"] < LEVEL for row in rows if row["head"] == SUM) for score in SCORES}
-    layers = sum(row["head"] == SUM and not isnan(row["symmetry"]) for row in rows)
-    counts = ", ".join(f"{count} of {layers} by {score}" for score, count in outside.items())
-    said = f"layers outside the grey band of 95 % of random weights: {counts}"
-    if _folded(rows):
-        said = "both scores with the gain of the layer normalisation before folded in"
+    layers = [row for row in rows if row["head"] == SUM and not is_dead(row)]
+    counts = [f"{sum(outside(row, score) for row in layers)} of {len(layers)} by {score}" for score in SCORES]
+    said = f"layers outside the grey band of 95 % of random weights: {', '.join(counts)}"
+    if any(map(without_law, rows)):
+        said = "both scores with the gain of the layer normalisation before folded in; of such no random law is known"
     return CaptionedFigure(
         figure,
         "fig-scores",
@@ -77,36 +77,33 @@ def matrix_figure(
     )
 
 
-def _folded(rows: Sequence[dict]) -> bool:
-    return isnan(rows[0]["symmetry_null_mean"])
-
-
 def _draw(panel: Axes, rows: Sequence[dict], score: str, colour: str) -> None:
     layers = sorted((row for row in rows if row["head"] == SUM), key=lambda row: row["layer"])
     heads = [row for row in rows if row["head"] != SUM]
     at = [row["layer"] for row in layers]
-    shapes = (laws_of_shape(row["d_model"], row["rank"], row["gamma"], row["convention"]) for row in layers)
-    laws = [of_shape[score] for of_shape in shapes]
-    low, high = ([law.mean + side * law.half_width for law in laws] for side in (-1, 1))
-    edges = [at[0] - 0.5, *at, at[-1] + 0.5]  # so that one layer has a band, too
-    if not _folded(rows):  # else no law is known
+    if not any(map(without_law, rows)):
+        shapes = (laws_of_shape(row["d_model"], row["rank"], row["gamma"], row["convention"]) for row in layers)
+        laws = [of_shape[score] for of_shape in shapes]
+        low, high = ([law.mean + side * law.half_width for law in laws] for side in (-1, 1))
+        edges = [at[0] - 0.5, *at, at[-1] + 0.5]  # so that one layer has a band, too
         band = {"color": NEUTRAL, "alpha": 0.25, "linewidth": 0}
         panel.fill_between(edges, [low[0], *low, low[-1]], [high[0], *high, high[-1]], **band)
-    panel.axhline(laws[0].mean, color=NEUTRAL, linewidth=0.8)
+        panel.axhline(laws[0].mean, color=NEUTRAL, linewidth=0.8)
     panel.scatter([row["layer"] for row in heads], [row[score] for row in heads], s=7, color=colour, alpha=0.6)
     panel.plot(at, [row[score] for row in layers], color=colour)
     for is_outside, face in ((True, colour), (False, "white")):
-        chosen = [row for row in layers if (row[f"{score}_p"] < LEVEL) is is_outside]
+        chosen = [row for row in layers if outside(row, score) is is_outside]
         marks = {"s": 30, "facecolor": face, "edgecolor": colour, "zorder": 3}
         panel.scatter([row["layer"] for row in chosen], [row[score] for row in chosen], **marks)
 
 
 def _legend(rows: Sequence[dict]) -> list[Line2D]:
     dot = {"marker": "o", "color": "#333333", "linewidth": 0}
-    if _folded(rows):
-        handles = [Line2D([], [], **dot, markersize=6, markerfacecolor="white", label="layer, gain folded in")]
-    else:
-        handles = [
+    handles = []
+    if any(map(without_law, rows)):
+        handles.append(Line2D([], [], **dot, markersize=6, markerfacecolor="white", label="layer, gain folded in"))
+    if not all(map(without_law, rows)):
+        handles += [
             Line2D([], [], color=NEUTRAL, alpha=0.25, linewidth=8, label="95 % of random layers"),
             Line2D([], [], **dot, markersize=6, label="layer outside"),
             Line2D([], [], **dot, markersize=6, markerfacecolor="white", label="layer inside"),
