@@ -47,7 +47,8 @@ def symmetry_score(
         convention: the formula; see `~attngeo.bilinear.conventions.Convention`.
 
     Returns:
-        1 for a symmetric, -1 for a skew-symmetric matrix, 0 for the zero matrix.
+        1 for a symmetric, -1 for a skew-symmetric matrix, 0 for the zero matrix, whose two parts are equal; a table
+        has NaN there, so that a layer of zeros enters no median.
 
     Raises:
         MatrixError: not square, empty or not finite.
