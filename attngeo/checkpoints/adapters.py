@@ -42,6 +42,8 @@ class _Config(msgspec.Struct):
     """What of an adapter_config.json decides how it is merged; `OTHERWISE` apart."""
 
     peft_type: str | None = None
+    r: int | None = None
+    rank_pattern: dict[_Pattern, int] | None = None
     lora_alpha: _Alpha | None = None
     alpha_pattern: dict[_Pattern, _Alpha] | None = None
     use_rslora: bool | None = None
@@ -139,15 +141,22 @@ class Adapter:
             )
 
     def _scale(self, module: str, rank: int) -> float:
-        patterns, inner = self._config.alpha_pattern or {}, module.removeprefix(PREFIX)
-        try:
-            alphas = [alpha for pattern, alpha in patterns.items() if re.match(rf"(.*\.)?({pattern})$", inner)]
-        except re.error as error:
-            raise self._unreadable(f"{error} in alpha_pattern") from error
-        alpha = alphas[0] if alphas else self._config.lora_alpha
+        alpha, r = (self._of(module, name) for name in (("lora_alpha", "alpha_pattern"), ("r", "rank_pattern")))
         if alpha is None:
             raise self._unreadable("no number lora_alpha")
+        if r not in (None, rank):
+            raise self._unreadable(f"it says r = {r}, and the factors of {module} are of rank {rank}")
         return alpha / (math.sqrt(rank) if self._config.use_rslora else rank)
+
+    def _of(self, module: str, names: tuple[str, str]) -> int | float | None:
+        """What the config says of a module, by the first pattern that matches, as in peft."""
+        otherwise, patterns = (getattr(self._config, name) for name in names)
+        inner = module.removeprefix(PREFIX)
+        try:
+            values = [value for pattern, value in (patterns or {}).items() if re.match(rf"(.*\.)?({pattern})$", inner)]
+        except re.error as error:
+            raise self._unreadable(f"{error} in {names[1]}") from error
+        return values[0] if values else otherwise
 
     def _unmergeable(self, what: str) -> CheckpointError:
         return CheckpointError(

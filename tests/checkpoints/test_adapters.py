@@ -146,6 +146,7 @@ DAMAGES = {
         f"endless pattern {pattern!r}": (lambda f, p=pattern: edit_config(f, alpha_pattern={p: 3}), "alpha_pattern")
         for pattern in ("([a-z.0-9]+)+X", "\n|(([a-z.0-9]+)+X)", "(?x:([a-z.0-9]+) +X)", "[a-z]?.?" * 30 + "X")
     },
+    "another rank": (lambda f: edit_config(f, r=2), r"it says r = 2, .*q_proj are of rank 4"),
     "no alpha": (lambda f: edit_config(f, lora_alpha=None), "lora_alpha"),
     "another width": (state(lambda t: t.update({f"{Q}.lora_A.weight": torch.zeros(4, 48)})), "another base"),
     "one factor": (state(lambda t: t.pop(f"{Q}.lora_B.weight")), r"layers\.1\.self_attn\.q_proj"),
