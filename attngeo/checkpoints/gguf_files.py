@@ -42,7 +42,7 @@ class GgufFile(TensorFile):
     def __init__(self, path: Path) -> None:
         self.name = path.name
         with needs("gguf", "a GGUF file"):
-            from gguf import GGUFReader
+            from gguf import MODEL_ARCH_NAMES, GGUFReader
             from gguf.quants import dequantize
         self._dequantize, pieces = dequantize, _pieces(path)
         try:
@@ -50,6 +50,7 @@ class GgufFile(TensorFile):
             self._tensors = {tensor.name: tensor for reader in readers for tensor in reader.tensors}
             fields = {name: field for reader in readers for name, field in reader.fields.items()}
             self.architecture = str(fields["general.architecture"].contents())
+            self.is_known = self.architecture in MODEL_ARCH_NAMES.values()
             ours = [name for name in fields if name.startswith(f"{self.architecture}.")]
             self.metadata = {name.partition(".")[2]: fields[name].contents() for name in ours}
         except OSError as error:

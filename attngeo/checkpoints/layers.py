@@ -224,6 +224,12 @@ class Checkpoint:
         modules = {name: name.removesuffix(".weight").removesuffix(".linear") for name in self._files}
         return [n for n, module in modules.items() if n not in read and module.rpartition(".")[2] in QUERIES]
 
+    @property
+    def taken_for(self) -> str:
+        """The part that layers of a GGUF file are taken for whose architecture is not known; "" of all others."""
+        is_unknown = any(isinstance(file, GgufFile) and not file.is_known for file in self._all_files)
+        return self.plans[0].part if is_unknown else ""
+
     def _size(self, plan: LayerPlan) -> int:
         return sum(self._files[name].size(name, rows) for name, rows in self._spans(plan).items())
 

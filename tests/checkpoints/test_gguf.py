@@ -97,9 +97,11 @@ def with_table():
     "architecture, metadata, kind",
     [(llama, {"rope.dimension_count": 16}, "rotary"), (t5, {}, "none-or-in-attention"), (with_table, {}, "learned")],
 )
-def test_positions_are_those_that_tensors_and_metadata_tell(written, architecture, metadata, kind, as_user):
+def test_positions_are_those_that_tensors_and_metadata_tell(written, architecture, metadata, kind, as_user, attngeo):
     path, model = written(architecture, **metadata)
     opened = open_checkpoint(path)
+    said = " ".join(attngeo("score", path)[1].split())
+    assert ("its layers are taken for those of decoders" in said) == (architecture is with_table)  # no known name
     assert {plan.positions.kind for plan in opened.plans} == {kind}
     if kind == "learned":
         assert torch.equal(opened.position_rows(opened.plans[0]), model.wpe.weight.double())
