@@ -129,6 +129,8 @@ return {
   small: labels.filter(i => edge < 500 && i.naturalWidth && i.clientWidth / i.naturalWidth < 10 / 10.7).map(name),
   stops: [...document.querySelectorAll('mjx-container[tabindex="0"], .math[tabindex="0"]')]
     .filter(e => e.scrollWidth <= e.clientWidth + 1).map(name),
+  shadeless: [...document.querySelectorAll('mjx-container[tabindex="0"]')]
+    .filter(e => edge < 500 && getComputedStyle(e).boxShadow === 'none').map(name),
 };
 """
 AXE = (resources.files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
