@@ -130,6 +130,8 @@ class Checkpoint:
                 way = "try that" if own_type in architectures else "name a known type like it, or register it"
                 why = f"read as {self.model_type!r}, {why.partition(';')[0]}; its config says {own_type!r}: {way}."
             raise CheckpointError(f"{self.name}: {why}") from error
+        is_unknown = any(isinstance(file, GgufFile) and not file.is_known for file in files)
+        self.taken_for = self.plans[0].part if is_unknown else ""  # whose architecture is not known
         if adapter is not None:
             adapter.fit(config, self.plans, shapes)
         self.adapter, self.fold_norm, self.matrix = adapter, fold_norm, matrix
@@ -223,12 +225,6 @@ class Checkpoint:
         read = {plan.query for plan in self.plans}
         modules = {name: name.removesuffix(".weight").removesuffix(".linear") for name in self._files}
         return [n for n, module in modules.items() if n not in read and module.rpartition(".")[2] in QUERIES]
-
-    @property
-    def taken_for(self) -> str:
-        """The part that layers of a GGUF file are taken for whose architecture is not known; "" of all others."""
-        is_unknown = any(isinstance(file, GgufFile) and not file.is_known for file in self._all_files)
-        return self.plans[0].part if is_unknown else ""
 
     def _size(self, plan: LayerPlan) -> int:
         return sum(self._files[name].size(name, rows) for name, rows in self._spans(plan).items())

@@ -10,11 +10,9 @@ from attngeo.bilinear.form import BilinearForm
 from attngeo.bilinear.null_laws import laws_of_shape
 from attngeo.bilinear.pictures import LEVELS, block_side, picture, sample
 from attngeo.bilinear.scores import SUM
-from attngeo.bilinear.summary import is_dead, outside, without_law
+from attngeo.bilinear.summary import SHOWN, is_dead, outside, without_law
 from attngeo.display.mirror_clouds import mirror_clouds
 from attngeo.display.style import NEUTRAL, PART_COLOURS, CaptionedFigure, house_style, new_figure
-
-SCORES = ("symmetry", "directionality")
 
 
 @house_style()
@@ -22,7 +20,6 @@ def score_figure(rows: Sequence[dict]) -> CaptionedFigure:
     """A panel for each score and part of one model, from its `layer_rows`, those of all layers.
 
     Layers are joined by a line, heads are dots, the band of 95 % of random weights is grey; full marks lie outside it.
-    Where gains are folded in no law is known, and no band drawn.
     """
     parts = list(dict.fromkeys(row["part"] for row in rows))
     figure, grid = new_figure(
@@ -30,21 +27,21 @@ def score_figure(rows: Sequence[dict]) -> CaptionedFigure:
     )
     for number, part in enumerate(parts):
         of_part = [row for row in rows if row["part"] == part]
-        for panel, score in zip(grid[:, number], SCORES, strict=True):
+        for panel, score in zip(grid[:, number], SHOWN, strict=True):
             _draw(panel, of_part, score, PART_COLOURS[part])
         grid[0, number].set_title(part if part != "cross" else "cross-attention")
         grid[1, number].set_xlabel("layer")
         grid[1, number].set_xlim(-0.75, max(row["layer"] for row in of_part) + 0.75)
         grid[1, number].xaxis.set_major_locator(MaxNLocator(integer=True))
-    for panel, score in zip(grid[:, 0], SCORES, strict=True):
+    for panel, score in zip(grid[:, 0], SHOWN, strict=True):
         panel.set_ylabel(score)
     figure.suptitle(rows[0]["model"])
     figure.legend(handles=_legend(rows), loc="outside lower center", ncols=4, frameon=False)
     layers = [row for row in rows if row["head"] == SUM and not is_dead(row)]
-    counts = [f"{sum(outside(row, score) for row in layers)} of {len(layers)} by {score}" for score in SCORES]
+    counts = [f"{sum(outside(row, score) for row in layers)} of {len(layers)} by {score}" for score in SHOWN]
     said = f"layers outside the grey band of 95 % of random weights: {', '.join(counts)}"
     if any(map(without_law, rows)):
-        said = "both scores with the gain of the layer normalisation before folded in; of such no random law is known"
+        said = "both scores with the gain of the layer normalisation folded in; no law of random weights is known then"
     return CaptionedFigure(
         figure,
         "fig-scores",

@@ -309,7 +309,7 @@ def test_gains_of_the_layer_normalisation_before_are_folded_in(scored, table, tm
     assert "part layer symmetry directionality" in said
     first, others = score_table(model)[:1], score_table(model, fold_norm=True)[1:]  # some have no gain first
     drawn = score_figure(list(map(vars, first + others)))
-    assert "no random law is known" in drawn.alt and all(len(p.lines) == 1 for p in drawn.figure.axes)
+    assert "no law of random weights is known" in drawn.alt and all(len(p.lines) == 1 for p in drawn.figure.axes)
     assert rows[["symmetry_z", "directionality_p", "symmetry_null_sd"]].isna().all(axis=None)
 
 
