@@ -14,17 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from huggingface_hub import constants, get_hf_file_metadata, hf_hub_download, hf_hub_url, try_to_load_from_cache
-from huggingface_hub.errors import (
-    EntryNotFoundError,
-    GatedRepoError,
-    HFValidationError,
-    HTTPError,
-    LocalEntryNotFoundError,
-    OfflineModeIsEnabled,
-    RepositoryNotFoundError,
-    RevisionNotFoundError,
-)
+from huggingface_hub import constants, errors, get_hf_file_metadata, hf_hub_download, hf_hub_url, try_to_load_from_cache
 from huggingface_hub.utils import build_hf_headers, get_session, hf_raise_for_status
 
 from attngeo.checkpoints.tensorfiles import Repository, SafetensorsFile, TensorFile, read_range
@@ -168,9 +158,9 @@ class HubRepository(Repository):
         with self._explained(file):
             try:
                 return _patiently(ask, 2)
-            except LocalEntryNotFoundError:
+            except errors.LocalEntryNotFoundError:
                 raise
-            except EntryNotFoundError:
+            except errors.EntryNotFoundError:
                 return None
 
     @contextmanager
@@ -179,14 +169,14 @@ class HubRepository(Repository):
         hub = constants.ENDPOINT
         try:
             yield
-        except (HTTPError, OSError, HFValidationError) as error:
+        except (errors.HTTPError, OSError, errors.HFValidationError) as error:
             if getattr(error, "errno", None) in _OF_THE_DISK:
                 raise
-            if isinstance(error, GatedRepoError):
+            if isinstance(error, errors.GatedRepoError):
                 why = f"is gated: ask for access at {hub}/{self.name}, then set HF_TOKEN to a token of that account"
-            elif isinstance(error, RevisionNotFoundError):
+            elif isinstance(error, errors.RevisionNotFoundError):
                 why = f"has no revision {self.revision!r}; see its branches and tags at {hub}/{self.name}"
-            elif isinstance(error, RepositoryNotFoundError | HFValidationError):
+            elif isinstance(error, errors.RepositoryNotFoundError | errors.HFValidationError):
                 why = f"is no file or folder here and no public repository at {hub}; check it, or set HF_TOKEN"
             else:
                 status = _status(error)
@@ -203,9 +193,9 @@ def _patiently(ask: Callable[[], T], attempts: int) -> T:
     for attempt in range(attempts):
         try:
             return ask()
-        except (HTTPError, OSError, RuntimeError) as error:  # RuntimeError: another thread closed the client both share
-            final = isinstance(error, LocalEntryNotFoundError | OfflineModeIsEnabled) or _status(error) not in PASSING
-            if final or attempt == attempts - 1:
+        except (errors.HTTPError, OSError, RuntimeError) as error:  # the last where a thread closed the shared client
+            unasked = isinstance(error, errors.LocalEntryNotFoundError | errors.OfflineModeIsEnabled)
+            if unasked or _status(error) not in PASSING or attempt == attempts - 1:
                 raise
             time.sleep(FIRST_WAIT * 2**attempt)
     raise AssertionError("at least one attempt")

@@ -54,11 +54,7 @@ class Model(Checkpoint):
 
 
 def open_model(
-    model: nn.Module,
-    config: Mapping | Any = None,
-    gather: bool = False,
-    matrix: Matrix = "qk",
-    fold_norm: bool = False,
+    model: nn.Module, config: Mapping | Any = None, gather: bool = False, matrix: Matrix = "qk", fold_norm: bool = False
 ) -> Model:
     """The layers' ``W_qk,h = W_q,h W_k,g(h)^T`` (Eqs. S19, S20) of a model in memory, such as one of transformers.
 

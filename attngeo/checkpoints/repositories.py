@@ -14,12 +14,7 @@ from attngeo.errors import CheckpointError
 from attngeo.inputs import checked, local_path
 
 # first there, first taken; an index names the files of a sharded checkpoint
-WEIGHTS = (
-    "model.safetensors",
-    "model.safetensors.index.json",
-    "pytorch_model.bin",
-    "pytorch_model.bin.index.json",
-)
+WEIGHTS = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
 # name of a shard: nothing outside the folder
 File = Annotated[str, Meta(pattern=r"^(?![\\/])(?!(.*[\\/])?\.\.([\\/]|$))[^\x00-\x1f]+$", max_length=240)]
 SHARDS_AT_ONCE = 8  # headers of a sharded checkpoint read at the same time

@@ -54,10 +54,7 @@ def make_run(folder: Path, name: str, listen: Callable[[dict[str, Any]], None] =
 
 
 def make_runs(
-    experiment: Experiment,
-    runs: Sequence[PlannedRun],
-    workers: int = 0,
-    scheduler: str = "",
+    experiment: Experiment, runs: Sequence[PlannedRun], workers: int = 0, scheduler: str = ""
 ) -> Iterator[tuple[PlannedRun, Attempt | AttngeoError]]:
     """Make runs in their order; yield each as it ends, with its outcome or the error that ended it.
 

@@ -6,12 +6,7 @@ The table stays in the model, at zero and untrained, so that models of one seed 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from transformers import (
-    AttentionInterface,
-    AttentionMaskInterface,
-    BertConfig,
-    PreTrainedModel,
-)
+from transformers import AttentionInterface, AttentionMaskInterface, BertConfig, PreTrainedModel
 from transformers.masking_utils import eager_mask
 from transformers.models.bert.modeling_bert import eager_attention_forward
 

@@ -23,10 +23,7 @@ def test_a_failure_leaves_the_former_file_and_nothing_beside_it(tmp_path):
 def test_a_link_stays_and_what_it_leads_to_is_written(tmp_path):
     (tmp_path / "far").mkdir()
     (tmp_path / "far" / "target.csv").write_text("former")
-    for link, to in {
-        "link.csv": "far/target.csv",
-        "new.csv": "far/later/new.csv",
-    }.items():  # as yet
+    for link, to in {"link.csv": "far/target.csv", "new.csv": "far/later/new.csv"}.items():  # as yet
         (tmp_path / link).symlink_to(to)
         write_text(tmp_path / link, "text")
         assert (tmp_path / link).is_symlink() and (tmp_path / to).read_text() == "text"
