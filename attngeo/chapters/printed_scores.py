@@ -122,13 +122,11 @@ def heads_as_blocks(form: BilinearForm, values: Float[Tensor, "heads d d_head"])
     return rows[:d] @ rows[d : 2 * d].T
 
 
-def planted_form(
-    n_heads: int, n_kv_heads: int, d_head: int, alike: float, strength: float = 4.0, seed: int = 0
-) -> BilinearForm:
+def planted_form(n_heads: int, n_kv_heads: int, d_head: int, alike: float, seed: int = 0) -> BilinearForm:
     """A form of width ``n_heads * d_head`` with symmetry and strong columns put in on purpose.
 
     ``W_q,h = alike W_k,g S_h + sqrt(1 - alike^2) noise``, S_h symmetric and each head's own, so that 1 gives symmetric
-    heads and 0 chance; one coordinate in 32 of the keys is multiplied by ``strength``.
+    heads and 0 chance; one coordinate in 32 of the keys is multiplied by 4.
     """
     d, generator = n_heads * d_head, torch.Generator().manual_seed(seed)
 
@@ -140,7 +138,7 @@ def planted_form(
     common = wk.repeat_interleave(n_heads // n_kv_heads, 0) @ symmetric
     wq = alike * common + (1 - alike**2) ** 0.5 * normal(n_heads, d, d_head)
     factor = torch.ones(d, 1, dtype=torch.float64)
-    factor[::32] = strength
+    factor[::32] = 4
     return BilinearForm(wq, wk * factor)
 
 

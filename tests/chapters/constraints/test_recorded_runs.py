@@ -7,8 +7,6 @@ import pytest
 from made_runs import made_arm
 from notebook_code import notebook
 
-from attngeo import symmetry_score
-
 PAGE = notebook("constraints")
 FREE = made_arm(3, loss=2.0)
 HIGHER = made_arm(3, loss=2.3, constraint="skew", gamma=0.1, s=(-0.9,) * 4)
@@ -55,8 +53,3 @@ def test_the_figures_show_every_arm(runs, panels):
     assert len(figure.figure.axes) == panels
     curves = {line.get_color() for panel in figure.figure.axes for line in panel.lines if len(line.get_xdata())}
     assert curves >= {PAGE.COLOURS[PAGE.HELD[run.config["constraint"]]] for run in runs}
-
-
-@pytest.mark.parametrize("s", [-1.0, -0.3, 0.0, 0.8, 1.0])
-def test_a_form_has_the_symmetry_it_is_made_for(s):
-    assert symmetry_score(PAGE.of_symmetry(s)) == pytest.approx(s, abs=1e-12)

@@ -81,13 +81,6 @@ def test_a_layer_of_one_head_counts_among_single_heads_alone():
     )
 
 
-@given(forms())
-def test_pairs_are_those_of_the_matrices(form):
-    by_pair, heads = chapter.overlaps(form), torch.stack([*form.heads()])
-    close(by_pair.traces, torch.einsum("gij,hji->gh", heads, heads))
-    close(by_pair.products, torch.einsum("gij,hij->gh", heads, heads))
-
-
 @given(forms(), SEEDS)
 def test_what_is_removed_is_gone_from_every_head(form, seed):
     d = form.d_model
