@@ -16,7 +16,7 @@ from jaxtyping import Float, Int
 from torch import Size, Tensor
 
 from attngeo.checkpoints.architectures import ARCHITECTURES
-from attngeo.checkpoints.architectures.locate import places, transposed
+from attngeo.checkpoints.architectures.locate import places
 from attngeo.checkpoints.tensorfiles import TensorFile
 from attngeo.errors import CheckpointError, needs
 
@@ -202,13 +202,12 @@ def quantised(config: Mapping, files: Mapping[str, TensorFile]) -> dict[str, Ten
     marked = dict(reversed(marks))  # the first of MARKS decides
     if not marked:
         return {}
-    turned = transposed(ARCHITECTURES, config)
     readable: dict[str, TensorFile] = {}
-    for (stack, *_), weight in places(ARCHITECTURES, config, marked).items():
+    for (_, turned, *_), weight in places(ARCHITECTURES, config, marked).items():
         module = weight.removesuffix("weight")
         parts = {name.removeprefix(module): (file, name) for name, file in files.items() if name.startswith(module)}
         parts = {part: place for part, place in parts.items() if not part.startswith(NO_PARTS)}
-        readable[weight] = Quantised(module[:-1], marked[weight], parts, _settings(config), turned[stack])
+        readable[weight] = Quantised(module[:-1], marked[weight], parts, _settings(config), turned)
     return readable
 
 

@@ -55,9 +55,6 @@ def _biased_attention(module, query, key, value, attention_mask, **options):
     return eager_attention_forward(module, query, key, value, mask, **options)
 
 
-ATTENTION = {Positions.ROTARY: _rotary_attention, Positions.BIAS: _biased_attention, Positions.NONE: None}
-
-
 def take_positions(model: PreTrainedModel) -> None:
     """Let a BERT know positions as its configuration says, in place of its table, which becomes zero."""
     positions = Positions(model.config.positions)
@@ -69,7 +66,6 @@ def take_positions(model: PreTrainedModel) -> None:
             layer.attention.self.offset_bias = nn.Parameter(torch.zeros(model.config.num_attention_heads, offsets))
 
 
-for _positions, _attention in ATTENTION.items():
-    if _attention is not None:
-        AttentionInterface.register(f"attngeo-{_positions.value}", _attention)
-        AttentionMaskInterface.register(f"attngeo-{_positions.value}", eager_mask)
+for _positions, _attention in {Positions.ROTARY: _rotary_attention, Positions.BIAS: _biased_attention}.items():
+    AttentionInterface.register(f"attngeo-{_positions.value}", _attention)
+    AttentionMaskInterface.register(f"attngeo-{_positions.value}", eager_mask)

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cache
-from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -33,7 +32,8 @@ Count = Annotated[int, Meta(ge=1, le=1_000_000)]
 Layers = Annotated[int, Meta(ge=0, le=1_000_000)]  # 0 where a tower is absent, or heads where a layer has no attention
 Counts = Annotated[list[Layers], Meta(min_length=1, max_length=1000)]  # by stage, or by layer
 Name = Annotated[str, Meta(max_length=200)]
-Place = tuple[int, str, tuple[int, ...]]  # number of the stack, query or key, numbers in the module's name
+# number of the stack, whether it stores weights (in, out), query or key, numbers in the module's name
+Place = tuple[int, bool, str, tuple[int, ...]]
 
 
 class Misfit(CheckpointError):
@@ -125,24 +125,20 @@ def locate(architectures: Mapping[str, Entry], config: Mapping, shapes: Mapping[
 
 def places(architectures: Mapping[str, Entry], config: Mapping, names: Iterable[str]) -> dict[Place, str]:
     """Query and key weights by their place in a model, whichever version of transformers named them."""
-    patterns: list[tuple[int, str, re.Pattern]] = []
+    patterns: list[tuple[int, bool, str, re.Pattern]] = []
     for number, stack in enumerate(_stacks(architectures, _top(config))):
         for named in (stack, _renamed(stack)):
             for role, weight in (("query", named.entry.query), ("key", named.entry.key)):
-                patterns.append((number, role, _pattern(named, weight)))
+                patterns.append((number, stack.entry.layout.transposed, role, _pattern(named, weight)))
     by_place: dict[Place, str] = {}
     for name in names:
-        matches = ((number, role, pattern.fullmatch(name)) for number, role, pattern in patterns)
-        there = ((number, role, tuple(map(int, match.groups()[2:]))) for number, role, match in matches if match)
-        for place in islice(there, 1):
-            if by_place.setdefault(place, name) != name:
-                raise CheckpointError(f"{by_place[place]} and {name} are the same weight of the model; keep one.")
+        for number, turned, role, pattern in patterns:
+            if match := pattern.fullmatch(name):
+                place = number, turned, role, tuple(map(int, match.groups()[2:]))
+                if by_place.setdefault(place, name) != name:
+                    raise CheckpointError(f"{by_place[place]} and {name} are the same weight of the model; keep one.")
+                break
     return by_place
-
-
-def transposed(architectures: Mapping[str, Entry], config: Mapping) -> list[bool]:
-    """Whether each stack's weights are stored (in, out), by the stack's number in a place."""
-    return [stack.entry.layout.transposed for stack in _stacks(architectures, _top(config))]
 
 
 def _top(config: Mapping) -> _Config:
