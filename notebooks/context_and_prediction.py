@@ -245,17 +245,15 @@ painter(seed)
 )
 def token_contributions(d=24, n_tokens=8, seed=0):
     for objective in TRAINED:
-        g = head_gradient(d, n_tokens, seed, objective=objective)
-        terms, case = rank_one_terms(g.beta, g.x), range(d)  # terms: (N, N, d, d)
+        beta, x, w_qk = head_gradient(d, n_tokens, seed, objective=objective)
+        terms, case = rank_one_terms(beta, x), range(d)  # terms: (N, N, d, d)
         for role, parts in ((Role.CONTEXT, terms.sum(0)), (Role.PREDICTION, terms.sum(1))):  # by j, by i
-            ats = [(g.beta, g.x, position, role) for position in range(n_tokens)]
+            ats = [(beta, x, position, role) for position in range(n_tokens)]
             columns = torch.stack([torch.stack([token_column(*at, k) for k in case], dim=1) for at in ats])
             rows = torch.stack([torch.stack([token_row(*at, m) for m in case]) for at in ats])
             words = f"{role.value}, {objective}"
-            yield exact(
-                f"relative error of the sum over tokens, {words}",
-                relative_error(sum(token_update(*at) for at in ats), g.w_qk),
-            )
+            error = relative_error(sum(token_update(*at) for at in ats), w_qk)
+            yield exact(f"relative error of the sum over tokens, {words}", error)
             yield exact(f"largest difference in a column, {words}", (columns - parts).abs().max())
             yield exact(f"largest difference in a row, {words}", (rows - parts).abs().max())
 

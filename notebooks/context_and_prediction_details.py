@@ -227,10 +227,10 @@ show(attended_is_not_conditioned(n_tokens=n_tokens))
     maybe_copying=True,
 )
 def column_of_context(d=24, n_tokens=8, seed=0):
-    g, position, k = head_gradient(d, n_tokens, seed), 2, d // 2
-    truth = rank_one_terms(g.beta, g.x)[:, position, :, k].sum(0)
-    other = g.x[position, k] * (g.beta[:, position + 1] @ g.x)  # beta_ij read with a j that is not t*
-    error = relative_error(token_column(g.beta, g.x, position, Role.CONTEXT, k), truth)
+    (beta, x, _), position, k = head_gradient(d, n_tokens, seed), 2, d // 2
+    truth = rank_one_terms(beta, x)[:, position, :, k].sum(0)
+    other = x[position, k] * (beta[:, position + 1] @ x)  # beta_ij read with a j that is not t*
+    error = relative_error(token_column(beta, x, position, Role.CONTEXT, k), truth)
     yield exact(r"relative error with $\beta_{it^*}$", error)
     yield compare(r"relative error with $\beta_{ij}$ of another $j$", relative_error(other, truth), "≠", 0, DIFFERENT)
 
@@ -250,9 +250,9 @@ show(column_of_context(d=d, n_tokens=n_tokens, seed=seed))
     maybe_copying=True,
 )
 def row_of_context(d=24, n_tokens=8, seed=0):
-    g, position = head_gradient(d, n_tokens, seed), 2
-    formula = torch.stack([token_row(g.beta, g.x, position, Role.CONTEXT, m) for m in range(d)])
-    terms = rank_one_terms(g.beta, g.x)
+    (beta, x, _), position = head_gradient(d, n_tokens, seed), 2
+    formula = torch.stack([token_row(beta, x, position, Role.CONTEXT, m) for m in range(d)])
+    terms = rank_one_terms(beta, x)
     truth, labelled = terms[:, position].sum(0), terms[position].sum(0)
     yield exact("relative error with $[x_i]_m$, $t_j = t^*$", relative_error(formula, truth))
     shifted = relative_error(formula.roll(1, 0), truth)
@@ -277,12 +277,12 @@ show(row_of_context(d=d, n_tokens=n_tokens, seed=seed))
     left of S44; $x_{t^*} (\sum_j \beta_{t^*j} x_j)^\top$ where $t^*$ is predicted.""",
 )
 def rows_and_columns_exchanged(d=24, n_tokens=8, seed=0):
-    g, position, k = head_gradient(d, n_tokens, seed), n_tokens // 2, d // 2
-    update = rank_one_terms(g.beta, g.x)[position].sum(0)
-    column = token_column(g.beta, g.x, position, Role.PREDICTION, k)
+    (beta, x, _), position, k = head_gradient(d, n_tokens, seed), n_tokens // 2, d // 2
+    update = rank_one_terms(beta, x)[position].sum(0)
+    column = token_column(beta, x, position, Role.PREDICTION, k)
     yield exact("S44 against column k: relative error", relative_error(column, update[:, k]))
     yield compare("S44 against row k", relative_error(column, update[k]), "≠", 0, DIFFERENT)
-    formula = token_update(g.beta, g.x, position, Role.PREDICTION)
+    formula = token_update(beta, x, position, Role.PREDICTION)
     yield exact(r"$x_{t^*} (\sum_j \beta_{t^*j} x_j)^\top$: relative error", relative_error(formula, update))
     yield compare("S50 as printed: relative error", relative_error(formula.T, update), "≠", 0, DIFFERENT)
 
@@ -310,14 +310,14 @@ show(rows_and_columns_exchanged(d=d, n_tokens=n_tokens, seed=seed))
     space, $u$, and one in the row space, $x_{t^*}$.""",
 )
 def dimension_of_contribution(d=24, n_tokens=10, seed=0):
-    g, middle = head_gradient(d, n_tokens, seed), n_tokens // 2
+    (beta, x, _), middle = head_gradient(d, n_tokens, seed), n_tokens // 2
     # the first token attends to itself alone: as a query its beta is 0, by the sum rule
     for position, role in ((0, Role.CONTEXT), (middle, Role.CONTEXT), (middle, Role.PREDICTION)):
-        n_queries = int((g.beta[:, position] != 0).sum())
-        rank = torch.linalg.matrix_rank(token_update(g.beta, g.x, position, role), rtol=1e-10)
+        n_queries = int((beta[:, position] != 0).sum())
+        rank = torch.linalg.matrix_rank(token_update(beta, x, position, role), rtol=1e-10)
         words = f"rank, position {position + 1} as {role.value}, {n_queries} queries"
         yield exact(words, rank, 1, 0, paper="> 1")
-    together = torch.linalg.matrix_rank(gradient_sum(g.beta, g.x), rtol=1e-10)
+    together = torch.linalg.matrix_rank(gradient_sum(beta, x), rtol=1e-10)
     yield compare("rank of the update of the sequence", together, ">", 1)
 
 
@@ -344,11 +344,12 @@ show(dimension_of_contribution(d=d, n_tokens=n_tokens, seed=seed))
     missing=(r"$\beta_{jt^*} = \beta_{t^*j}$",),
 )
 def roles_exchanged(d=24, n_tokens=8, seed=0):
-    g = head_gradient(d, n_tokens, seed, objective=Objective.MASKED)
-    for words, beta in {r"$\beta$ made symmetric": g.beta + g.beta.T, r"$\beta$ of the gradient": g.beta}.items():
-        context, prediction = (token_update(beta, g.x, n_tokens // 2, r) for r in (Role.CONTEXT, Role.PREDICTION))
+    exact_beta, x, _ = head_gradient(d, n_tokens, seed, objective=Objective.MASKED)
+    both = {r"$\beta$ made symmetric": exact_beta + exact_beta.T, r"$\beta$ of the gradient": exact_beta}
+    for words, beta in both.items():
+        context, prediction = (token_update(beta, x, n_tokens // 2, r) for r in (Role.CONTEXT, Role.PREDICTION))
         error, words = relative_error(prediction.T, context), f"relative difference, {words}"
-        yield compare(words, error, "≠", 0, DIFFERENT) if beta is g.beta else exact(words, error)
+        yield compare(words, error, "≠", 0, DIFFERENT) if beta is exact_beta else exact(words, error)
 
 
 show(roles_exchanged(d=d, n_tokens=n_tokens, seed=seed))

@@ -6,7 +6,6 @@ no layer normalisation. W_qk of every head is a node of the graph, so autograd g
 
 import math
 from dataclasses import dataclass, fields, replace
-from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -213,17 +212,9 @@ def one_layer(d: int = 32, n_tokens: int = 32, seed: int = 0) -> ToyTransformer:
     return replace(model, wp=torch.zeros_like(model.wp))
 
 
-class HeadGradient(NamedTuple):
-    """What autograd says of one head, and the coefficients that Prop. S1.7 starts from."""
-
-    beta: Float[Tensor, "n n"]  # exact coefficients
-    x: Float[Tensor, "n d"]  # inputs of the layer
-    w_qk: Float[Tensor, "d d"]  # dL/dW_qk of the head
-
-
 def head_gradient(
     d: int = 24, n_tokens: int = 8, seed: int = 0, objective: Objective = Objective.AUTOREGRESSIVE
-) -> HeadGradient:
-    """The first head of a two-layer Transformer at random weights, on one random sequence."""
+) -> tuple[Float[Tensor, "n n"], Float[Tensor, "n d"], Float[Tensor, "d d"]]:
+    """Beta, inputs and ``dL/dW_qk`` of one head of a random two-layer Transformer on a random sequence, by autograd."""
     g = first_layer(ToyConfig(d=d, n_heads=2, n_tokens=n_tokens), objective, seed)
-    return HeadGradient(g.beta[0], g.layer.x, g.w_qk[0])
+    return g.beta[0], g.layer.x, g.w_qk[0]
