@@ -9,14 +9,6 @@ from attngeo.errors import MatrixError
 
 
 @given(forms())
-def test_a_head_pairs_its_query_with_the_key_of_its_group(form):
-    group = form.n_heads // form.n_kv_heads
-    for h in range(form.n_heads):
-        expected = torch.einsum("ic,jc->ij", form.wq[h], form.wk[h // group])
-        torch.testing.assert_close(form.head(h), expected, rtol=1e-12, atol=1e-12)
-
-
-@given(forms())
 def test_merged_and_per_head_factors_give_the_same_matrix(form):
     q, k = form.merged()
     assert q.shape == k.shape == (form.d_model, form.n_kv_heads * form.d_head)

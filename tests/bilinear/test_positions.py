@@ -51,23 +51,6 @@ def test_the_split_is_that_of_dense_projectors_and_adds_up(form, data):
         assert parts == pytest.approx(split["symmetry"], abs=1e-9)
 
 
-def test_a_form_that_is_put_together_comes_apart():
-    """Symmetric on positions, skew outside, one-sided between: with sizes 3, 2, 1."""
-    d, k = 12, 4
-    a, b, c = gaussian(k, k), gaussian(d - k, d - k, seed=1), gaussian(k, d - k, seed=2)
-    m = torch.zeros(d, d, dtype=torch.float64)
-    m[:k, :k], m[k:, k:], m[:k, k:] = (x * n / x.norm() for x, n in ((a + a.T, 3), (b - b.T, 2), (c, 1)))
-    turn = basis_of(d, d, 3)
-    form = BilinearForm((turn @ m)[None], turn[None])  # turn m turn^T
-    split = split_score(form, turn[:, :k])
-    expected = {"share": 9 / 14, "share_outside": 4 / 14, "share_mixed": 1 / 14, "inside": 1, "outside": -1, "mixed": 0}
-    assert {name: numbers(split)[name] for name in expected} == pytest.approx(expected, abs=1e-12)
-    wrong = numbers(split_score(form, turn[:, 1 : k + 1]))  # planted: a space that is off by one direction
-    assert abs(wrong["share"] - 9 / 14) > 0.05 and wrong["outside"] > -0.99
-    whole = split_score(form, turn)
-    assert (float(whole.share), float(whole.share_at_random), float(whole.outside)) == (pytest.approx(1), 1, 0)
-
-
 @pytest.mark.parametrize("kind", ["normal", "symmetric", "identity"])
 def test_the_share_by_chance_is_the_mean_over_random_spaces(kind):
     d, k, draws = 7, 3, 4000
@@ -110,6 +93,8 @@ def test_rows_that_span_no_space_are_refused(rows):
         position_space(rows)
 
 
-def test_zero_has_no_shares():
+def test_zero_has_no_shares_and_the_whole_space_holds_everything():
     zero = numbers(split_score(BilinearForm(torch.zeros(1, 6, 2), torch.zeros(1, 6, 2)), basis_of(6, 2)))
     assert zero.pop("share_at_random") > 0 and set(zero.values()) == {0}
+    whole = split_score(BilinearForm(gaussian(1, 6, 2), gaussian(1, 6, 2, seed=1)), basis_of(6, 6))
+    assert (float(whole.share), float(whole.share_at_random), float(whole.outside)) == (pytest.approx(1), 1, 0)

@@ -76,13 +76,6 @@ def test_directionality_follows_its_definition_and_variants(m, gamma):
     assert directionality_score(m, gamma, "printed") == directionality_score(m, gamma)
 
 
-@given(matrices(), GAMMAS, st.sampled_from(list(Convention)))
-def test_directionality_is_bounded_and_changes_sign_with_transposition(m, gamma, convention):
-    d = directionality_score(m, gamma, convention)
-    assert -1 <= d <= 1
-    assert directionality_score(m.T, gamma, convention) == pytest.approx(-d, **CLOSE)
-
-
 # Equal norms and ties
 
 
@@ -145,17 +138,6 @@ def test_a_form_scores_as_its_matrix(form, gamma):
     assert whole.n_rows_over == dense.n_rows_over and whole.n_columns_over == dense.n_columns_over
 
 
-@given(forms(), GAMMAS)
-def test_every_head_scores_as_its_matrix(form, gamma):
-    assume(all(clear_of_ties(m, gamma) for m in form.heads()))
-    heads = score_heads(form, gamma)
-    assert heads.symmetry.shape == (form.n_heads,)
-    for h, m in enumerate(form.heads()):
-        dense = score(m, gamma)
-        assert heads.symmetry[h].item() == pytest.approx(dense.symmetry.item(), **CLOSE)
-        assert heads.directionality[h].item() == pytest.approx(dense.directionality.item(), **CLOSE)
-
-
 @given(st.integers(1, 20), st.integers(1, 25), st.integers(1, 8), st.integers(1, 8), SEEDS, st.booleans())
 def test_tiles_and_gram_products_give_the_moments_of_the_matrix(d, rank, tile_rows, tile_columns, seed, by_columns):
     q, k = gaussian(d, rank, seed=seed), gaussian(d, rank, seed=seed + 1)
@@ -185,11 +167,11 @@ def test_forms_of_sixteen_bits_score_as_their_entries_in_float64(d, d_head, by_c
         )
 
 
-@pytest.mark.parametrize("kv_heads", [1, 5])
+@pytest.mark.parametrize("kv_heads", [1, 2, 6])
 def test_heads_do_not_depend_on_how_many_are_taken_at_a_time(kv_heads, monkeypatch):
     monkeypatch.setattr("attngeo.bilinear.moments.COLUMNS", 2)
     monkeypatch.setattr("attngeo.bilinear.moments.CHUNK_BYTES", 3 * 8 * 3 * 8)  # three heads
-    wq, wk = gaussian(5, 8, 3), gaussian(kv_heads, 8, 3, seed=1)
+    wq, wk = gaussian(6, 8, 3), gaussian(kv_heads, 8, 3, seed=1)
     for factors in ((wq, wk), (wq.mT.contiguous().mT, wk.mT.contiguous().mT)):
         form = BilinearForm(*factors)
         found = head_moments(form)
@@ -244,8 +226,8 @@ def test_sixteen_bits_of_extreme_magnitude_are_scored_as_any_others(scale):
     wk[1] /= scale
     uneven = BilinearForm((scale * wq).bfloat16(), (scale * wk).bfloat16())
     for name in ("symmetry", "directionality"):
-        expected = [getattr(score(m), name).item() for m in uneven.to(torch.float64).heads()]
-        assert getattr(score_heads(uneven), name).tolist() == pytest.approx(expected, abs=1e-6)
+        expected = [getattr(score(m, 1.0), name).item() for m in uneven.to(torch.float64).heads()]
+        assert getattr(score_heads(uneven, 1.0), name).tolist() == pytest.approx(expected, abs=1e-6)
 
 
 def test_narrow_float32_layers_are_multiplied_in_float64_where_rounding_could_decide(monkeypatch):

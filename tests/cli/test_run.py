@@ -3,8 +3,6 @@ import nbformat
 import pytest
 from tiny_book import chapter, tiny_book
 
-from attngeo.book import build
-
 GREETS = chapter(
     "Greetings",
     "print([word] * n)",
@@ -41,16 +39,6 @@ def test_a_failing_cell_leaves_a_partial_notebook_and_the_last_good_one(here, re
     assert "Chapter greets failed in cell [4], which begins 'if n == 9:': ValueError: nine." in said
     assert said.endswith("The notebook up to there is out.failed.ipynb.\n")
     assert (here / "out.ipynb").read_text() == "good" and "hello" in printed(here / "out.failed.ipynb")
-
-
-def test_a_command_ended_before_its_output_is_whole_leaves_the_former_one(here, attngeo, monkeypatch):
-    def killed(*given):
-        raise SystemExit(9)
-
-    (here / "other.ipynb").write_text("good")
-    monkeypatch.setattr(build, "run_alone", killed)
-    assert attngeo("run", "other", "-o", "other.ipynb")[0] == 9
-    assert [(file.name, file.read_text()) for file in here.iterdir()] == [("other.ipynb", "good")]
 
 
 def test_a_notebook_is_replaced_only_where_it_is_named(here, attngeo, refused):

@@ -14,9 +14,9 @@ def names(folder):
 
 def test_a_failure_leaves_the_former_file_and_nothing_beside_it(tmp_path):
     write_text(tmp_path / "a.csv", "former")
-    with pytest.raises(KeyError), atomic_path(tmp_path / "a.csv") as temporary:
+    with pytest.raises(SystemExit), atomic_path(tmp_path / "a.csv") as temporary:
         temporary.write_text("half")
-        raise KeyError
+        raise SystemExit
     assert (tmp_path / "a.csv").read_text() == "former" and names(tmp_path) == ["a.csv"]
 
 
