@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -79,15 +79,6 @@ class Chapter:
             return parse(cells[0]) if cells else {}
         except (SyntaxError, TypeError, ValueError) as error:
             raise ParameterError(f"The parameters of chapter {self.name} cannot be read: {error}") from error
-
-    def values_from_words(self, words: Sequence[tuple[str, str]]) -> dict[str, Any]:
-        """The values that ``-p name word`` pairs give; a name may come again where it takes a list.
-
-        Raises:
-            ParameterError: one is unknown, of the wrong type or out of range.
-        """
-        names = dict.fromkeys(name for name, _ in words)
-        return {name: self.parameter(name).read([word for n, word in words if n == name]) for name in names}
 
     def parameter(self, name: str) -> Parameter:
         """The parameter of that name.

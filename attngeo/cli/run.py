@@ -44,7 +44,8 @@ def command(chapter, words, profile, output, opened, listing) -> None:
         click.echo("\n\n".join(_description(c) for c in chapters))
         return
     chosen = book.chapter(chapter)
-    values = chosen.values_from_words(words)
+    names = dict.fromkeys(name for name, _ in words)  # one comes again where it takes a list
+    values = {name: chosen.parameter(name).read([word for n, word in words if n == name]) for name in names}
     if output is None and os.path.lexists(output := Path(f"{chosen.name}.ipynb")):  # one that may have been worked on
         raise ParameterError(f"{output} is there already and may hold changes; name it, or another file, with -o.")
     if output.suffix not in (".html", ".ipynb"):

@@ -19,30 +19,26 @@ class Finding(NamedTuple):
     """One judged part of a statement: the reports of one check, from every chapter that shows it."""
 
     report: Mapping  # the first of them, `Result.to_dict()`
-    ours: bool  # a statement of this book, which says nothing for or against the paper's
     number: str  # statement and part, as the book prints them
     check: str  # its name
     verdict: Verdict
     supported: bool  # in every chapter that shows it
     badge: str  # the verdict in its frame, or that this run does not support it
-    chapters: tuple[str, ...]
     links: str  # the chapters, linked from another chapter's page
 
 
 def _finding(same: Sequence[Mapping]) -> Finding:
     first = same[0]
     number = of_the_paper(first["statement"], first["part"])
+    chapters = dict.fromkeys(report["chapter"] for report in same)
     supported = all(report["supported"] and report["verdict"] == first["verdict"] for report in same)
-    chapters = tuple(dict.fromkeys(report["chapter"] for report in same))
     return Finding(
         first,
-        ours=first["ours"],
         number=f"ours, beside {number}" if first["ours"] else number,
         check=first["source"] or number,
         verdict=Verdict(first["verdict"]),
         supported=supported,
         badge=badge(first["verdict"], supported),
-        chapters=chapters,
         links=", ".join(f"[{name.replace('_', ' ')}]({name}.py)" for name in chapters),
     )
 
@@ -62,7 +58,9 @@ class Account:
     @property
     def checked(self) -> int:
         """Statements of the paper with a finding."""
-        return len(statements().index.intersection({f.report["statement"] for f in self.findings if not f.ours}))
+        return len(
+            statements().index.intersection({f.report["statement"] for f in self.findings if not f.report["ours"]})
+        )
 
     @property
     def numbers(self) -> int:

@@ -61,7 +61,8 @@ def test_parts_are_counted_by_verdict():
 def test_a_check_that_two_chapters_show_is_one_finding_which_both_must_support():
     for other, supported in (({}, True), ({"supported": False}, False), ({"verdict": Verdict.MISPRINT}, False)):
         (found,) = verdicts.account([report(), report(chapter="two_scores", **other)]).findings
-        assert found.chapters == ("bilinear_form", "two_scores") and found.supported is supported
+        links = "[bilinear form](bilinear_form.py), [two scores](two_scores.py)"
+        assert found.links == links and found.supported is supported
 
 
 def test_findings_follow_the_order_of_the_paper_and_keep_strangers():

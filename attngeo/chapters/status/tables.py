@@ -15,7 +15,7 @@ NOT_YET = "not yet"
 def states(statements: pd.DataFrame, found: Iterable[Finding]) -> pd.DataFrame:
     """The paper's statements by number: name, kind, title, number of checks, state (badges or "not yet"), chapters."""
     by_statement: dict[str, list[Finding]] = {number: [] for number in statements.index}
-    for finding in (f for f in found if not f.ours):
+    for finding in (f for f in found if not f.report["ours"]):
         by_statement.setdefault(finding.report["statement"], []).append(finding)
     rows = {
         number: {
