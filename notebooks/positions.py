@@ -24,7 +24,7 @@ import numpy as np
 from scipy import stats
 
 from attngeo.chapters import positions
-from attngeo.chapters.heads_or_sum import MIRRORS, evidence, families, mirrors, sign_flip_test
+from attngeo.chapters.heads_or_sum import MIRRORS, evidence, families, mirrors
 from attngeo.chapters.positions import ENOUGH
 from attngeo.chapters.positions_pictures import pictured
 from attngeo.chapters.pretrained_survey.figures import symmetry_by_positions
@@ -305,7 +305,8 @@ symmetry_by_positions(results)
 # %% tags=["remove-cell"]
 pairs = families(mirrors(evidence().pairs), MIRRORS).query("attention == 'bidirectional'")
 share = (pairs["from_mirrors"] / pairs["gain"]).median()
-p_nearer = sign_flip_test(pairs["nearer"])
+signs_flipped = {"permutation_type": "samples", "n_resamples": np.inf}  # all signs are as likely as those observed
+p_nearer = stats.permutation_test((pairs["nearer"],), np.mean, **signs_flipped).pvalue
 assert 0.4 < share < 0.65 and p_nearer > 0.05  # "about half", and no excess
 glue("mirror-share", share, ".0%")
 glue("mirror-p", p_nearer, ".2f")

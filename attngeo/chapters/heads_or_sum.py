@@ -23,7 +23,6 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from itertools import product
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -42,7 +41,7 @@ from attngeo.errors import AttngeoError
 from attngeo.files.atomic import atomic_path
 from attngeo.files.checkout import data
 from attngeo.files.provenance import sha256
-from attngeo.survey.families import GROUPS, Values, distinct, of_families, with_kinds
+from attngeo.survey.families import GROUPS, distinct, of_families, with_kinds
 from attngeo.survey.measured import named, read_records
 from attngeo.survey.models import local_weights
 from attngeo.survey.record import write_provenance
@@ -339,13 +338,6 @@ def mirrors(pairs: pd.DataFrame) -> pd.DataFrame:
         numbers = (*cosines, cosines[0] - cosines[1], mirrored.mean(), brings.sum(), brings[mirrored].sum())
         rows.append(dict(zip((*LAYER, *MIRRORS), (*place, *numbers), strict=True)))
     return pd.DataFrame(rows)
-
-
-def sign_flip_test(values: Values) -> float:
-    """Exact two-sided p that families' values have mean 0: all signs are as likely as those observed."""
-    x = np.asarray(values, dtype=float)
-    means = np.array([x @ signs for signs in product((1.0, -1.0), repeat=len(x))])
-    return float((np.abs(means) >= abs(x.sum()) - 1e-12).mean())
 
 
 if __name__ == "__main__":

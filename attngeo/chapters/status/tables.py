@@ -1,12 +1,11 @@
 """The state of every statement, by what the checks of all chapters say of it."""
 
+from collections import Counter
 from collections.abc import Iterable
 
 import pandas as pd
 
 from attngeo.claims.published import of_the_paper
-from attngeo.claims.results import Verdict
-from attngeo.display.check_line import badge
 from attngeo.display.verdicts import BY_CONSEQUENCE, Finding
 
 NOT_YET = "not yet"
@@ -32,15 +31,9 @@ def states(statements: pd.DataFrame, found: Iterable[Finding]) -> pd.DataFrame:
 
 
 def _state(same: list[Finding]) -> str:
-    supported = [f.verdict for f in same if f.supported]
-    badges = [
-        badge(verdict.value) + (f" ×{supported.count(verdict)}" if supported.count(verdict) > 1 else "")
-        for verdict in BY_CONSEQUENCE
-        if verdict in supported
-    ]
-    if len(supported) < len(same):
-        badges.append(badge(Verdict.UNDECIDED.value, supported=False))
-    return " ".join(badges) or NOT_YET
+    ordered = sorted(same, key=lambda f: (not f.supported, BY_CONSEQUENCE.index(f.verdict)))
+    badges = Counter(f.badge for f in ordered)
+    return " ".join(f"{words} ×{n}" if n > 1 else words for words, n in badges.items()) or NOT_YET
 
 
 def counts(table: pd.DataFrame) -> pd.DataFrame:
