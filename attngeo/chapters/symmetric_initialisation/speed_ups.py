@@ -26,8 +26,8 @@ Steps = Int[np.ndarray, " steps"]
 
 
 def speed_up_of(contrast: Contrast, window: int = WINDOW) -> Estimate:
-    """Of the first arm over the second, on held-out losses; see `speed_up_estimate`."""
-    return speed_up_estimate(*contrast.curves(LOSS), window)
+    """Of the first arm over the second, on held-out losses; see `speed_up`."""
+    return speed_up(*contrast.curves(LOSS), window)
 
 
 def grid_of(contrast: Contrast, window: int = WINDOW) -> float:
@@ -45,24 +45,6 @@ def trailing_mean(loss: Float[np.ndarray, "*seeds steps"], window: int = WINDOW)
     return np.concatenate([np.stack(first, axis=-1), full], axis=-1) if first else full
 
 
-def speed_up(steps: Steps, arm: Curves, baseline: Curves, window: int = WINDOW) -> float:
-    """``1 - t / T`` (Table 1), with t the first step from which on the arm stays at or below the baseline's end.
-
-    Losses are means over seeds, smoothed by `trailing_mean`; the steps are smoothed with them, so that t and T lie in
-    the middle of their windows. The baseline's end is its last smoothed loss. `NEVER` where the arm ends above that.
-    t lies on the grid of measurements.
-    """
-    return _of_smoothed(*(trailing_mean(x, window) for x in (steps.astype(float), arm, baseline)))
-
-
-def _of_smoothed(middle: Curve, arm: Curves, baseline: Curves) -> float:
-    """`speed_up` of what has been smoothed; the steps too, whose means are the middles of their windows."""
-    arm, baseline = arm.mean(axis=0), baseline.mean(axis=0)
-    above = np.flatnonzero(~(arm <= baseline[-1] + ROUNDING * abs(baseline[-1])))  # also where a loss is NaN
-    first = above[-1] + 1 if len(above) else 0
-    return NEVER if first == len(middle) else float(1 - middle[first] / middle[-1])
-
-
 def first_crossing(steps: Steps, arm: Curve, baseline: Curve) -> float:
     """``1 - t / T`` as the paper's released notebook takes it: t is the first step with a loss at or below the last.
 
@@ -72,27 +54,36 @@ def first_crossing(steps: Steps, arm: Curve, baseline: Curve) -> float:
     return float(1 - steps[below[0]] / steps[-1]) if len(below) else NEVER
 
 
-def speed_up_estimate(steps: Steps, arm: Curves, baseline: Curves, window: int = WINDOW) -> Estimate:
-    """`speed_up` with an interval from resampled seeds: both arms of a seed are drawn together.
+def speed_up(steps: Steps, arm: Curves, baseline: Curves, window: int = WINDOW) -> Estimate:
+    """``1 - t / T`` (Table 1), with t the first step from which on the arm stays at or below the baseline's end.
 
-    Up to five seeds all ``n^n`` resamples are taken, beyond that a seeded draw of them. The ends are quantiles of the
-    resampled values and are among these. So few seeds hold the truth less often than the level says: three give the
-    range of their values, which holds the median ``1 - 2^(1 - 3)`` = 75 % of the time.
+    Losses are means over seeds, smoothed by `trailing_mean`; the steps are smoothed with them, so that t and T lie in
+    the middle of their windows. The baseline's end is its last smoothed loss. `NEVER` where the arm ends above that.
+    t lies on the grid of measurements.
+
+    The interval is of resampled seeds: both arms of a seed are drawn together. Up to five seeds all ``n^n`` resamples
+    are taken, beyond that a seeded draw of them. The ends are quantiles of the resampled values and are among these. So
+    few seeds hold the truth less often than the level says: three give the range of their values, which holds the
+    median ``1 - 2^(1 - 3)`` = 75 % of the time.
     """
     middle, arm, baseline = (trailing_mean(x, window) for x in (steps.astype(float), arm, baseline))
-    value = _of_smoothed(middle, arm, baseline)
-    if len(arm) < LEAST_SEEDS:
-        return Estimate(value)
 
     @cache
-    def resampled(seeds: tuple[int, ...]) -> float:
-        return _of_smoothed(middle, arm[list(seeds)], baseline[list(seeds)])
+    def of(seeds: tuple[int, ...]) -> float:
+        losses, end = arm[list(seeds)].mean(axis=0), baseline[list(seeds)].mean(axis=0)[-1]
+        above = np.flatnonzero(~(losses <= end + ROUNDING * abs(end)))  # also where a loss is NaN
+        first = above[-1] + 1 if len(above) else 0
+        return NEVER if first == len(middle) else float(1 - middle[first] / middle[-1])
 
-    if (n := len(arm)) <= EXHAUSTIVE:
+    n = len(arm)
+    value = of(tuple(range(n)))
+    if n < LEAST_SEEDS:
+        return Estimate(value)
+    if n <= EXHAUSTIVE:
         draws = itertools.product(range(n), repeat=n)
     else:
         draws = map(tuple, np.random.default_rng(0).integers(n, size=(DRAWS, n)).tolist())
-    values = sorted(resampled(tuple(sorted(draw))) for draw in draws)
+    values = sorted(of(tuple(sorted(draw))) for draw in draws)
     left = int((1 - LEVEL) / 2 * len(values))
     return Estimate(value, values[left], values[-1 - left])
 

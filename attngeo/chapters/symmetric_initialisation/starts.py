@@ -227,7 +227,8 @@ def between_random_starts(setting: Setting, window: int = WINDOW) -> tuple[list[
     held_out, training = (setting.arms[BASELINE].curves(name) for name in (LOSS, "loss"))
     steps, recorded_at = held_out.index.to_numpy(), training.index.to_numpy()
     pairs = list(itertools.permutations(held_out, 2))
-    for_good = [speed_up(steps, *(held_out[[seed]].to_numpy().T for seed in pair), window=window) for pair in pairs]
+    curves = {seed: held_out[[seed]].to_numpy().T for seed in held_out}
+    for_good = [speed_up(steps, curves[one], curves[other], window).value for one, other in pairs]
     return for_good, [first_crossing(recorded_at, *(training[seed].to_numpy() for seed in pair)) for pair in pairs]
 
 
