@@ -77,12 +77,9 @@ def test_the_spread_of_symmetry_is_that_of_the_mean_concentration(d, rank):
     assert symmetry_null(d, rank).sd == pytest.approx(symmetry_sd(d, square / total))
 
 
-def test_z_and_p_are_those_of_the_normal_law_where_nothing_is_simulated():
+def test_p_is_the_normal_law_s_or_counts_the_simulated_distances_that_are_as_large():
     law = NullLaw(0.5, 0.1)
     assert law.z(0.7) == pytest.approx(2) and law.p(0.7) == pytest.approx(2 * norm.sf(2)) == law.p(0.3)
-
-
-def test_p_counts_the_simulated_distances_that_are_as_large():
     law = NullLaw(0.5, 1e-3, np.array([0.125, 0.25, 0.375, 0.5]))
     assert [law.p(value) for value in (0.75, 0.25, 0.875, 1.0625)] == pytest.approx([0.8, 0.8, 0.6, 0.2])
     assert law._replace(distances=np.array([0.25])).p(0.75) == 1
@@ -115,14 +112,13 @@ def test_moments_of_the_spectrum_are_those_of_a_wishart_matrix(d, rank):
     assert _spectrum(d, rank) == pytest.approx((square / total_2, cube / total_3))
 
 
-@pytest.mark.parametrize("d, rank, far, draws", [(576, 192, (0.2, 0.35, 0.55, 0.65), 60_000)])
-def test_a_p_agrees_with_many_redraws_of_its_own_law(d, rank, far, draws, monkeypatch):
-    law = directionality_null(d, rank)
-    monkeypatch.setattr("attngeo.bilinear.null_laws.NORMS", 2 * d * draws)
+def test_a_p_agrees_with_many_redraws_of_its_own_law(monkeypatch):
+    law, draws = directionality_null(576, 192), 60_000
+    monkeypatch.setattr("attngeo.bilinear.null_laws.NORMS", 2 * 576 * draws)
     monkeypatch.setattr("attngeo.bilinear.null_laws.DRAWS", draws)
     monkeypatch.setattr(np.random, "default_rng", lambda seed, make=np.random.default_rng: make(seed + 1))
-    distances = directionality_null.__wrapped__(d, rank).distances
-    for value in far:
+    distances = directionality_null.__wrapped__(576, 192).distances
+    for value in (0.2, 0.35, 0.55, 0.65):
         share = float((distances >= value).mean())
         error = 4 * math.sqrt(share * (1 - share) / len(law.distances)) + 2 * law.least
         assert share - error <= law.p(value) <= max(1.5 * share, share + error)

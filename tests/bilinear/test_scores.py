@@ -146,11 +146,13 @@ def test_tiles_and_gram_products_give_the_moments_of_the_matrix(d, rank, tile_ro
         q, k = (x.T.contiguous().T for x in (q, k))
     with patch("attngeo.bilinear.moments.VIEWS", (tile_rows, tile_columns)):
         by_tiles = tiled_moments(q, k)
-    for moments in (gram_moments(q, k), by_tiles):
-        torch.testing.assert_close(moments.square, (m * m).sum(), rtol=1e-10, atol=1e-12)
-        torch.testing.assert_close(moments.trace, (m * m.T).sum(), rtol=1e-9, atol=1e-9)
-        torch.testing.assert_close(moments.row_norms, m.norm(dim=1), rtol=1e-9, atol=1e-9)
-        torch.testing.assert_close(moments.column_norms, m.norm(dim=0), rtol=1e-9, atol=1e-9)
+    for found in (gram_moments(q, k), by_tiles):
+        torch.testing.assert_close(found.square, (m * m).sum(), rtol=1e-10, atol=1e-12)
+        moments, expected = (
+            (found.trace, found.row_norms, found.column_norms),
+            ((m * m.T).sum(), m.norm(dim=1), m.norm(dim=0)),
+        )
+        torch.testing.assert_close(moments, expected, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("by_columns", [False, True])
@@ -180,6 +182,16 @@ def test_heads_do_not_depend_on_how_many_are_taken_at_a_time(kv_heads, monkeypat
             torch.testing.assert_close(getattr(found, name), torch.stack([getattr(m, name) for m in expected]))
 
 
+@pytest.fixture
+def taken(monkeypatch):
+    """The types in which products are taken, one after another."""
+    types = []
+    monkeypatch.setattr(
+        "attngeo.bilinear.moments.tiled_moments", lambda q, k, dtype: types.append(dtype) or tiled_moments(q, k, dtype)
+    )
+    return types
+
+
 ARITHMETIC = {  # of the products: of a wide form, and of one that is one column short of it
     torch.bfloat16: [torch.bfloat16, torch.float32],
     torch.float16: [torch.float32, torch.float32],
@@ -189,12 +201,8 @@ ARITHMETIC = {  # of the products: of a wide form, and of one that is one column
 
 
 @pytest.mark.parametrize("dtype", ARITHMETIC, ids=str)
-def test_wide_forms_are_multiplied_in_narrower_arithmetic(dtype, monkeypatch):
+def test_wide_forms_are_multiplied_in_narrower_arithmetic(dtype, taken, monkeypatch):
     monkeypatch.setattr("attngeo.bilinear.moments.WIDE", 40)
-    taken = []
-    monkeypatch.setattr(
-        "attngeo.bilinear.moments.tiled_moments", lambda q, k, dtype: taken.append(dtype) or tiled_moments(q, k, dtype)
-    )
     for d in (40, 39):
         form_moments(BilinearForm(gaussian(2, d, 16, dtype=dtype), gaussian(2, d, 16, seed=1, dtype=dtype)))
     assert taken == ARITHMETIC[dtype]
@@ -230,13 +238,9 @@ def test_sixteen_bits_of_extreme_magnitude_are_scored_as_any_others(scale):
         assert getattr(score_heads(uneven, 1.0), name).tolist() == pytest.approx(expected, abs=1e-6)
 
 
-def test_narrow_float32_layers_are_multiplied_in_float64_where_rounding_could_decide(monkeypatch):
+def test_narrow_float32_layers_are_multiplied_in_float64_where_rounding_could_decide(taken, monkeypatch):
     monkeypatch.setattr("attngeo.bilinear.moments.ROUGH", 5)
     monkeypatch.setattr("attngeo.bilinear.scores.ROUGH", 5)
-    taken = []
-    monkeypatch.setattr(
-        "attngeo.bilinear.moments.tiled_moments", lambda q, k, dtype: taken.append(dtype) or tiled_moments(q, k, dtype)
-    )
     rows = torch.tensor([1.0, 1.0, 1.0, 1.0, 7.0])[:, None] * torch.linalg.qr(gaussian(5, 5)).Q.float()
     form = BilinearForm(rows[None], torch.eye(5)[None])  # one norm at mean + 2 sd
     for gamma, expected in ((1.5, [torch.float32]), (2.0, [torch.float32, torch.float64])):
@@ -263,9 +267,8 @@ def test_the_zero_matrix_has_neither_symmetry_nor_direction(n):
 @pytest.mark.parametrize("scale", [1e-300, 1e-200, 5e-324, 1e200, 1e300])
 def test_scores_do_not_overflow_or_underflow(scale):
     m = gaussian(20, 20).sign() * torch.arange(1.0, 21.0, dtype=torch.float64)
-    expected, found = score(m), score(scale * m)
-    assert found.symmetry.item() == pytest.approx(expected.symmetry.item(), **CLOSE)
-    assert found.directionality.item() == pytest.approx(expected.directionality.item(), **CLOSE)
+    for of in (symmetry_score, directionality_score):
+        assert of(scale * m) == pytest.approx(of(m), **CLOSE)
     form = BilinearForm(scale * m[None], scale * m[None])
     assert symmetry_score(form) == pytest.approx(symmetry_score(BilinearForm(m[None], m[None])), **CLOSE)
 
