@@ -54,13 +54,8 @@ def test_a_claimed_sign_where_there_is_neither_is_not_found_and_the_other_sign_c
 
 
 def test_a_column_that_would_be_empty_is_left_out():
-    held = exact("trace", 0.5, 0.5).claimed(Verdict.HOLDS)
-    assert table(check_line(Result("2.1", "", "t", Verdict.HOLDS, (held,))))[0] == [
-        "quantity",
-        "paper",
-        "measured",
-        "outcome",
-    ]
+    head, _ = table(check_line(result(claimed(exact("trace", 0.5, 0.5), "=", 0.5))))
+    assert head == ["quantity", "paper", "measured", "outcome"]
 
 
 def test_identities_up_to_rounding_are_one_row_and_name_the_largest_error():
@@ -73,11 +68,8 @@ def test_identities_up_to_rounding_are_one_row_and_name_the_largest_error():
 
 
 def test_both_ends_of_an_interval_are_one_row():
-    interval = Estimate(0.1, -0.1, 0.3)
-    ends = [
-        replace(compare("gap", x, r), interval=interval, claim=Claim(">", 0.0)) for x, r in ((-0.1, "<"), (0.3, ">"))
-    ]
-    (row,) = rows(result(*(replace(end, interval=interval) for end in ends)))
+    ends = [claimed(compare("gap", end, relation), ">", 0) for end, relation in ((-0.1, "<"), (0.3, ">"))]
+    (row,) = rows(result(*(replace(end, interval=Estimate(0.1, -0.1, 0.3)) for end in ends)))
     assert row.comparison.standing is Standing.UNDECIDED and row.measured == "0.10 [\u22120.10, 0.30]"
 
 
@@ -93,7 +85,7 @@ def test_what_was_measured_on_too_small_a_model_is_told_and_does_not_head_the_ch
 
 def test_the_line_of_what_is_undecided_says_why_and_counts_each_reason():
     wide = replace(claimed(compare("lead", -0.1, "<"), "<", 0), interval=Estimate(0.1, -0.1, 0.3))
-    small = [replace(compare(f"small {n}", 0.04, ">"), claim=Claim("<", 0.0), decides=False) for n in (4, 8)]
+    small = [replace(claimed(compare(f"small {n}", 0.04, ">"), "<", 0), decides=False) for n in (4, 8)]
     line = check_line(result(*small, verdict=Verdict.UNDECIDED))
     assert "? 2 of 2 too small or short" in summary(line) and "undecided," not in summary(line)
     line = check_line(result(*small, wide, verdict=Verdict.UNDECIDED))

@@ -45,12 +45,8 @@ def test_a_check_without_support_states_no_verdict():
 
 
 def test_parts_are_counted_by_verdict():
-    table = state(
-        report(part="(1)"),
-        report(part="(2)"),
-        report(part="(3)", verdict=Verdict.MISPRINT, printed="a", corrected="b", chapter="two_scores"),
-        report(part="(4)", supported=False),
-    )
+    wrong = report(part="(3)", verdict=Verdict.MISPRINT, printed="a", corrected="b", chapter="two_scores")
+    table = state(report(part="(1)"), report(part="(2)"), wrong, report(part="(4)", supported=False))
     assert table.checks["2.1"] == 4
     holds, misprint = badge(Verdict.HOLDS.value), badge(Verdict.MISPRINT.value)
     assert table.state["2.1"] == f"{misprint} {holds} ×2 {UNSUPPORTED}"
@@ -73,14 +69,13 @@ def test_findings_follow_the_order_of_the_paper_and_keep_strangers():
 
 def test_errata_are_grouped_and_mark_what_may_be_a_copying_error():
     wrong = {"printed": "as it stands", "place": "Eq. 7", "corrected": "as it should"}
-    found = verdicts.account(
-        [
-            report(part="Eq. 1", verdict=Verdict.MISPRINT, maybe_copying=True, **wrong),
-            report(part="Eq. 2", verdict=Verdict.CHANGES, **wrong),
-            report(part="Eq. 3"),
-            report(part="Eq. 4", verdict=Verdict.CHANGES, printed="a", remark="why not"),
-        ]
-    ).findings
+    reports = [
+        report(part="Eq. 1", verdict=Verdict.MISPRINT, maybe_copying=True, **wrong),
+        report(part="Eq. 2", verdict=Verdict.CHANGES, **wrong),
+        report(part="Eq. 3"),
+        report(part="Eq. 4", verdict=Verdict.CHANGES, printed="a", remark="why not"),
+    ]
+    found = verdicts.account(reports).findings
     misprints, changes = (errata.errata(found, verdict) for verdict in (Verdict.MISPRINT, Verdict.CHANGES))
     (entry,) = misprints.entry
     assert entry.startswith(f"**{of_the_paper('2.1', 'Eq. 1')}** {errata.MAYBE_COPYING}")
@@ -106,12 +101,10 @@ def test_what_repeats_a_slip_shares_its_entry_while_both_are_supported():
         return errata.errata(verdicts.account([again, first]).findings, Verdict.MISPRINT)
 
     (both,) = entries().itertuples(index=False)
-    assert [re.findall(r"\*\*(.*?)\*\*", both[0]), both[1].count("*Holds:*")] == [
-        [of_the_paper("2.1", part) for part in ("Eq. 2", "Eq. 1")],
-        2,
-    ]
+    names = [of_the_paper("2.1", part) for part in ("Eq. 2", "Eq. 1")]
+    assert re.findall(r"\*\*(.*?)\*\*", both[0]) == names and both[1].count("*Holds:*") == 2
     (alone,) = entries(supported=False).entry
-    assert of_the_paper("2.1", "Eq. 1") in alone and of_the_paper("2.1", "Eq. 2") not in alone
+    assert re.findall(r"\*\*(.*?)\*\*", alone) == names[1:]
 
 
 def test_every_page_counts_the_same_findings():
@@ -119,7 +112,6 @@ def test_every_page_counts_the_same_findings():
     paper = verdicts.account([*both, report("3.1", supported=False)])
     assert (len(paper.findings), len(paper.supported), paper.checked, paper.numbers) == (4, 3, 3, 4)
     assert paper.counts() == {Verdict.CHANGES: 1, Verdict.HOLDS: 2} and paper.statements == len(STATEMENTS)
-    assert sum(paper.counts().values()) == len(paper.supported)
     assert paper.counts("2.1", "3.1") == {Verdict.HOLDS: 1}
     assert paper.about(Verdict.HOLDS) == ("2.1", "S1.17") and paper.about(Verdict.MISPRINT) == ()
     assert paper.verdict("S1.17") is Verdict.CHANGES and paper.verdict("S1.17", "(1)") is Verdict.HOLDS
