@@ -16,7 +16,6 @@ import torch
 import yaml
 from click import Context
 from gguf_writer import write_gguf
-from huggingface_hub import constants, file_download
 from packaging.requirements import Requirement
 from pybtex.database import parse_file
 from safetensors.torch import save_file
@@ -62,13 +61,7 @@ def folder(repositories, tmp_path, monkeypatch) -> Path:
     """An empty folder with what the pages call path/to/..., and a Hub with their models."""
     hub = hub_server.FakeHub(repositories)
     hub.revisions = {*hub.revisions, "step1000"}
-    template = hub.hub.url + "/{repo_id}/resolve/{revision}/{filename}"
-    monkeypatch.setattr(constants, "ENDPOINT", hub.hub.url)
-    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
-    monkeypatch.setattr(file_download, "HUGGINGFACE_CO_URL_TEMPLATE", template, raising=False)
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(constants, "HF_ASSETS_CACHE", str(tmp_path / "assets"))
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    hub.stand_in(monkeypatch, tmp_path)
     here = tmp_path / "here"
     (here / "path" / "to").mkdir(parents=True)
     shutil.copytree(repositories / "google-bert/bert-base-uncased", here / "path/to/checkpoint")
@@ -76,8 +69,8 @@ def folder(repositories, tmp_path, monkeypatch) -> Path:
     shutil.copytree(repositories / "lora", here / "path/to/lora")
     weights = {f"blk.0.attn_{which}.weight": torch.randn(WIDTH, WIDTH).numpy() for which in "qk"}
     write_gguf(here / "path/to/model.gguf", "llama", {"attention.head_count": 2}, weights)
+    (tmp_path / "slurm").mkdir()
     for program, does in {"sbatch": 'bash "$1" > /dev/null 2>&1 &\necho Submitted batch job 1', "scancel": ""}.items():
-        (tmp_path / "slurm" / program).parent.mkdir(exist_ok=True)
         (tmp_path / "slurm" / program).write_text(f"#!/bin/sh\n{does}\n")
         (tmp_path / "slurm" / program).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path / 'slurm'}{os.pathsep}{os.environ['PATH']}")
@@ -112,11 +105,8 @@ def install_dry(words: list[str]) -> None:
 @pytest.mark.filterwarnings("ignore::ResourceWarning:distributed")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_every_block_runs(page, folder, repositories, capsys, monkeypatch):
-    def from_hub(name):
-        return local(repositories / name)
-
     local = AutoModelForCausalLM.from_pretrained
-    monkeypatch.setattr(AutoModelForCausalLM, "from_pretrained", from_hub)
+    monkeypatch.setattr(AutoModelForCausalLM, "from_pretrained", lambda name: local(repositories / name))
     monkeypatch.setattr("attngeo.cli.run._run", lambda book, chapter, profile, values, output: output.touch())
     monkeypatch.setattr(click, "launch", lambda path: 0)
     known, names = dict(ARCHITECTURES), {}
@@ -141,21 +131,19 @@ def test_what_the_blocks_write_is_what_they_say(folder, capsys):
     run_line("attngeo score openai-community/gpt2 --plot scores.svg -o scores.html", capsys)
     run_line("attngeo score google-bert/bert-base-uncased --per-head --format json -o scores.json", capsys)
     assert {"scores.svg", "scores.html", "scores.json"} <= {path.name for path in folder.iterdir()}
-    heads = {row["head"] for row in json.loads((folder / "scores.json").read_text())}
-    assert heads == {-1, 0, 1, 2, 3}
+    rows = json.loads((folder / "scores.json").read_text())
+    assert {row["head"] for row in rows} == {-1, 0, 1, 2, 3}
     columns = re.findall(r"^\| (`\w+`, `\w+`) \|", (ROOT / "book/use/score.md").read_text(), re.MULTILINE)
     said = {name for cell in columns for name in re.findall(r"\w+", cell)}
-    assert len(said) == 10 and said <= json.loads((folder / "scores.json").read_text())[0].keys()
+    assert len(said) == 10 and said <= rows[0].keys()
 
 
 def test_what_is_cited_is_this_version():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert citation["version"] == attngeo.__version__
     paper = parse_file(str(ROOT / "book/references.bib")).entries["saponati2025"]
-    authors = [(p.last_names, p.first_names) for p in paper.persons["author"]]
-    assert authors == [
-        (a["family-names"].split(), a["given-names"].split()) for a in citation["references"][0]["authors"]
-    ]
+    authors = [(" ".join(p.last_names), " ".join(p.first_names)) for p in paper.persons["author"]]
+    assert authors == [(a["family-names"], a["given-names"]) for a in citation["references"][0]["authors"]]
     newest = re.search(r"^## (\S+) \((\S+)\)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert newest.groups() == (attngeo.__version__, str(citation["date-released"]))
 

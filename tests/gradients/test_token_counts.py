@@ -1,5 +1,9 @@
-import torch
+"""Texts of a chain, and what is counted in them."""
 
+import torch
+from notebook_code import notebook
+
+from attngeo.gradients.position_block import counted_covariances, pair_covariances
 from attngeo.gradients.token_counts import MarkovChain
 
 
@@ -15,3 +19,11 @@ def test_marginals_and_samples_of_a_chain():
     assert (frequency - enumerated).abs().max() < 4 * 0.5 / 2000**0.5
     stationary = process.stationary()
     torch.testing.assert_close(stationary.marginals(n), stationary.start.expand(n, -1))
+
+
+def test_pairs_counted_in_a_text_are_those_of_its_chain():
+    chain = notebook("positions_theory").CHAIN
+    ids = chain.sample(1, 40_000, torch.Generator().manual_seed(0))[0]
+    torch.testing.assert_close(counted_covariances(ids, 3, 4), pair_covariances(chain, 4), atol=0.01, rtol=0)
+    first = counted_covariances(torch.tensor([0, 0, 1]), 2, 2)[1]  # pairs 00, 01: independent
+    assert torch.equal(first, torch.zeros(2, 2).double())
