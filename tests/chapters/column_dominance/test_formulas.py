@@ -1,29 +1,10 @@
-"""Formulas of the chapter's pages against limits and other seeds."""
+"""Which side is heavier, and other seeds."""
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from notebook_code import notebook
 
 page = notebook("column_dominance")
-
-
-def moment(d, seed):
-    x = torch.randn(2 * d, d, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-    return x.T @ x
-
-
-@given(st.integers(2, 9), st.integers(0, 10**6), st.floats(0.01, 100))
-@settings(deadline=None, max_examples=40)
-def test_axis_alignment(d, seed, scale):
-    s, order = moment(d, seed), torch.randperm(d, generator=torch.Generator().manual_seed(seed))
-    value = page.axis_alignment(s)
-    assert [page.axis_alignment(m) for m in (scale * s, s[order][:, order])] == pytest.approx([value, value])
-    e = s[0]
-    kurtosis = float(e.pow(4).mean() / e.square().mean() ** 2)
-    assert page.axis_alignment(torch.outer(e, e)) == pytest.approx(kurtosis / 3 * (d + 2) / d)
-    assert page.axis_alignment(torch.eye(d, dtype=torch.float64)) == pytest.approx(1)
 
 
 def test_which_side_is_heavier_turns_with_the_matrix():

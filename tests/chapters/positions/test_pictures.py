@@ -8,10 +8,6 @@ from attngeo.files.checkout import data
 from attngeo.runs.record import read_run
 
 
-def levels(text, side):
-    return np.frombuffer(base64.b64decode(text), dtype=np.int8).reshape(31, side, side)
-
-
 def test_the_page_carries_the_recorded_entries_and_scores():
     shown = pictured().data
     assert shown["steps"] == list(range(0, 1501, 50)) and shown["side"] == SIDE
@@ -19,7 +15,7 @@ def test_the_page_carries_the_recorded_entries_and_scores():
     for kind, names in RUNS.items():
         for model, name in zip(("encoder", "decoder"), names, strict=True):
             run, entries = read_run(data("runs", EXPERIMENT, name)), shown["kinds"][kind][model]
-            pictures = levels(entries["levels"], SIDE)
+            pictures = np.frombuffer(base64.b64decode(entries["levels"]), dtype=np.int8).reshape(31, SIDE, SIDE)
             np.testing.assert_array_equal(pictures[-1], np.rint(run.pictures[LAYER, 1500][:SIDE, :SIDE] * 127))
             scores = run.layer_scores().query("layer == @LAYER and step == 1500")
             assert entries["s"][-1] == pytest.approx(scores["symmetry"].item(), abs=5e-5)

@@ -2,29 +2,18 @@ import pytest
 import torch
 from notebook_code import notebook
 
+from attngeo.bilinear.random_matrices import symmetry_mean, symmetry_sd
 from attngeo.chapters.two_scores import laws
 from attngeo.claims.claim import claims_of
 
 PAGE, DETAILS = notebook("two_scores"), notebook("two_scores_details")
-FEWER = {
-    "directionality_of_random_matrices": {"draws": 100},
-    "scores_at_initialisation": {"draws": 120},
-    "sign_of_directionality": {"draws": 12},
-}
+DRAWS = {"directionality_of_random_matrices": 100, "scores_at_initialisation": 120, "sign_of_directionality": 12}
 
 
 @pytest.mark.parametrize("page", [PAGE, DETAILS], ids=["chapter", "details"])
 def test_every_claim_holds_with_another_seed(page):
-    judged = {name: getattr(page, name)(seed=1, **FEWER.get(name, {})) for name in claims_of(page.__name__)}
-    assert [name for name, result in judged.items() if not result.supported] == []
-
-
-def test_directionality_of_a_matrix_known_by_hand():
-    m = torch.eye(10, dtype=torch.float64)
-    m[9] = 10  # of ten rows the last exceeds, of the columns none: they are all as long
-    assert PAGE.directionality(m) == 1
-    m[9, 9] = 11
-    assert PAGE.directionality(m.T) == pytest.approx(-PAGE.directionality(m)) and PAGE.symmetry(m + m.T) == 1
+    for name in claims_of(page.__name__):
+        assert getattr(page, name)(seed=1, **{"draws": DRAWS[name]} if name in DRAWS else {}).supported, name
 
 
 def test_bands_are_those_of_random_weights():
@@ -32,3 +21,27 @@ def test_bands_are_those_of_random_weights():
     assert bands.loc[256, "$s$, mean"] == pytest.approx(1 / 256)
     assert bands.loc[1024, "$d$ of a head, ±"] == pytest.approx(2 * laws.head_directionality_sd(1024, 128), rel=0.1)
     assert bands["$s$, ±"].is_monotonic_decreasing and bands["$d$, ±"].is_monotonic_decreasing
+
+
+@pytest.mark.parametrize("n", [3, 8, 64])
+def test_the_density_of_symmetry_is_a_density_with_those_moments(n):
+    s = torch.linspace(-1, 1, 400_001, dtype=torch.float64)
+    p = torch.from_numpy(laws.symmetry_law(n).pdf(s.numpy()))
+    mass, mean, square = (torch.trapezoid(f * p, s).item() for f in (torch.ones_like(s), s, s**2))
+    assert mass == pytest.approx(1, abs=1e-6)
+    assert mean == pytest.approx(symmetry_mean(n), abs=1e-6)
+    assert square - mean**2 == pytest.approx(symmetry_sd(n) ** 2, abs=1e-6)
+    assert torch.trapezoid(p[s <= 0], s[s <= 0]).item() == pytest.approx(laws.negative_symmetry_share(n), abs=1e-6)
+
+
+@pytest.mark.parametrize(("gamma", "first"), [(1.0, 12), (2.0, 87)])
+def test_the_limit_of_one_column_changes_its_sign(gamma, first):
+    assert laws.first_positive_limit(gamma) == first
+    assert laws.one_column_limit(first - 1, gamma) < 0 < laws.one_column_limit(first, gamma)
+
+
+def test_the_rows_behind_one_column_are_those_of_a_draw():
+    g = torch.randn(10**6, generator=torch.Generator().manual_seed(0)).abs()
+    over = g > g.mean() + 2 * g.std()
+    drawn = over.double().mean().item(), (g * over).mean().item()
+    assert laws.rows_behind_one_column(2.0) == pytest.approx(drawn, rel=0.01)
