@@ -2,6 +2,7 @@
 
 import ast
 import types
+from collections.abc import Callable
 from functools import cache, partial
 from pkgutil import resolve_name
 from unittest.mock import patch
@@ -47,6 +48,11 @@ def result(page: str, claim: str) -> Result:
     judged = getattr(notebook(page), claim)()
     assert torch.equal(before, torch.get_rng_state()), f"{claim} draws from torch's global generator"
     return judged
+
+
+def assigned(**columns: object) -> Callable:
+    """An error for `refused_by`: the frame that a function gives, with columns made anew."""
+    return lambda right, *at: right(*at).assign(**columns)
 
 
 def refused_by(page: str, claim: str, name: str, wrong: object) -> list[str]:

@@ -119,22 +119,12 @@ def _meant(found: re.Match) -> Iterator[str]:
     if found["web"]:
         yield "web page"
         return
-    kind = f"{(found['after'] or '').lower()}{found['kind']}" + ("." if found["kind"] == "Eq" else "")
-    last = None
-    for joined, number in re.findall(rf"(, and |, | and | to |-|^)({_NUMBER})", found["numbers"]):
-        if joined in (" to ", "-"):
-            letter, low, high = last.rstrip("0123456789"), *(int(re.search(r"\d+$", n)[0]) for n in (last, number))
-            for n in range(low + 1, high):
-                yield from _alike(kind, f"{letter}{n}")
-        yield from _alike(kind, number)
-        last = number
-
-
-def _alike(kind: str, number: str) -> Iterator[str]:
-    """A place by its names: what stands after an equation and before the next one is both ``after`` and ``Eq.``."""
-    yield f"{kind} {number}"
-    letter, n = number.rstrip("0123456789."), number.lstrip("S")
-    if kind == "Eq." and int(n) > 1:
-        yield f"after Eq. {letter}{int(n) - 1}"
-    if kind == "after Eq.":
-        yield f"Eq. {letter}{int(n) + 1}"
+    kind, last = f"{(found['after'] or '').lower()}{found['kind']}" + ("." if found["kind"] == "Eq" else ""), 0
+    for joined, prefix, end in re.findall(r"(, and |, | and | to |-|^)(S?(?:\d+\.)*)(\d+)", found["numbers"]):
+        for n in range(last + 1 if joined in (" to ", "-") else int(end), int(end) + 1):
+            yield f"{kind} {prefix}{n}"
+            if kind == "Eq." and n > 1:  # what stands between two equations is after the one, and the other's
+                yield f"after Eq. {prefix}{n - 1}"
+            if kind == "after Eq.":
+                yield f"Eq. {prefix}{n + 1}"
+        last = int(end)

@@ -15,9 +15,8 @@ def from_zero(right, objective, marginals):
     return Counts(counts.context + len(marginals) * marginals[0], counts.predicted - marginals[0])
 
 
-def upside_down(right, objective, marginals):
-    counts = right(objective, marginals)
-    return Counts(counts.predicted, counts.context)
+def upside_down(right, *at):
+    return Counts(*right(*at)[::-1])
 
 
 def with_leading_n(right, objective, marginals, mask_rate):

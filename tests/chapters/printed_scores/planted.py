@@ -2,13 +2,9 @@
 
 from dataclasses import replace
 
-from notebook_code import notebook
+from notebook_code import assigned, notebook
 
 recorded = notebook("printed_scores").recorded_medians()
-
-
-def assigned(**columns):
-    return lambda right: right().assign(**columns)
 
 
 def of_other_digits(right, number, score, medians):

@@ -1,7 +1,7 @@
 """Errors planted in the claims of *Symmetric initialisation*: the claim, what is replaced, by what."""
 
 import torch
-from notebook_code import notebook
+from notebook_code import assigned, notebook
 from torch import nn
 
 from attngeo.chapters.symmetric_initialisation.starts import Setting
@@ -26,11 +26,6 @@ def swapped(one, other="random"):
     return lambda right: [Setting({swap.get(a, a): arm for a, arm in s.arms.items()}, s.pairs, s.plan) for s in right()]
 
 
-def curves(**columns):
-    """The released curves, or a table, with other numbers, made of those that they have."""
-    return lambda right, *at: right(*at).assign(**columns)
-
-
 def text(percent):
     """Sentences that state other speed-ups."""
     return lambda right: right().replace({"speed_up_percent": percent})
@@ -40,9 +35,9 @@ def never(curves):
     return curves["persistent_percent"].where(curves["part"] == "encoder", 0.0)
 
 
-touch = curves(first_crossing_percent=lambda c: c["first_crossing_percent"] - 2)
-later = curves(persistent_percent=lambda c: c["first_crossing_percent"] + 1)
-loss = curves(loss_symmetric=lambda c: c["loss_base"])
+touch = assigned(first_crossing_percent=lambda c: c["first_crossing_percent"] - 2)
+later = assigned(persistent_percent=lambda c: c["first_crossing_percent"] + 1)
+loss = assigned(loss_symmetric=lambda c: c["loss_base"])
 table_1, web = "table_1_follows_from_the_released_curves", "web_table_repeats_table_1"
 flow, first = "flow_conserves_imbalance", "table_1_counts_the_first_touch"
 scale, plans = "scale_of_the_released_recipe", "symmetry_as_planned"
@@ -66,11 +61,11 @@ PLANTED = [
     (table_1, "released_curves", touch),
     (web, "released_curves", loss),
     (web, "released_curves", touch),
-    (web, "released_curves", curves(layers=24)),
+    (web, "released_curves", assigned(layers=24)),
     (first, "released_curves", later),
     (first, "released_curves", touch),
-    ("decoders_in_the_released_curves", "released_curves", curves(persistent_percent=never)),
-    ("most_of_the_models", "printed_table", curves(symmetric_init=lambda t: ~t["symmetric_init"])),
+    ("decoders_in_the_released_curves", "released_curves", assigned(persistent_percent=never)),
+    ("most_of_the_models", "printed_table", assigned(symmetric_init=lambda t: ~t["symmetric_init"])),
     ("sentences_of_section_4_2", "speed_ups_in_text", text({75: 73})),
     ("sentences_of_section_4_2", "speed_ups_in_text", text({35: 36})),
     ("sentences_of_the_web_page", "speed_ups_in_text", text({75: 69, 44: 34})),

@@ -8,20 +8,11 @@ from attngeo.gradients.objectives import context_matrix
 page = notebook("symmetric_updates")
 
 
-def tied_coefficients(right, *args, **named):
-    beta = right(*args, **named)
-    return beta + beta.T
-
-
 def in_turn(**changed):
     """`masked_in_turn` with a field replaced by a function of it."""
     return lambda right, seed: [
         s._replace(**{field: change(getattr(s, field)) for field, change in changed.items()}) for s in right(seed=seed)
     ]
-
-
-def errors_alone(weights, values, errors, scale):
-    return weights * (errors @ values.mT)
 
 
 FROZEN, LAW, OTHER = "frozen_skew_part", "law_of_the_transpose", "other_causes_of_symmetry"
@@ -36,9 +27,9 @@ PLANTED = [
     (FROZEN, "frozen_score", lambda right, start, now: (1 + right(start, now)) / 2),
     (LAW, "context_matrix", lambda objective, n: context_matrix("bidirectional", n), "autoregressive"),
     (LAW, "context_matrix", lambda objective, n: context_matrix("autoregressive", n), "bidirectional"),
-    (NORMS, "exact_coefficients", errors_alone, "coefficients of a softmax: sums over j"),
+    (NORMS, "exact_coefficients", lambda w, v, errors, scale: w * (errors @ v.mT), "coefficients of a softmax: sums"),
     ("symmetry_of_an_update", "isotropic_score", lambda rho, d: rho),
-    (RANDOM, "exact_coefficients", tied_coefficients),
+    (RANDOM, "exact_coefficients", lambda right, *at, **of: right(*at, **of) + right(*at, **of).T),
     (OTHER, "of_gradient", lambda gradient: page.of_pairs(page.coefficients(gradient))),
     (OTHER, "with_shared_embeddings", lambda g: symmetry_score(page.coefficients(g)), "masked, what it adds"),
     (OTHER, "of_positions", page.of_pairs, "pairs of a position"),

@@ -1,6 +1,6 @@
 """Errors planted in the claims of *Scores during training*: the claim, what is replaced, by what, what may fail."""
 
-from notebook_code import notebook
+from notebook_code import assigned, notebook
 
 from attngeo.chapters import training_scores as chapter
 from attngeo.claims.seed_intervals import Training
@@ -13,20 +13,9 @@ def exchanged(right, score):
     return right(score).rename(columns={"encoder": "decoder", "decoder": "encoder"})
 
 
-def falling(right):
-    """s at the end."""
-    return right().assign(s=lambda curves: curves["s"].where(curves["step"] < curves["step"].max(), -1.0))
-
-
-def deep_decoders(**values):
-    return lambda right: right().assign(**values)
-
-
 def with_d(column, value):
     """Another course of d in the released decoders of 12 layers."""
-    return lambda right: right().assign(
-        **{column: lambda t: t[column].where((t["layers"] != 12) | (t["part"] != "decoder"), value)}
-    )
+    return assigned(**{column: lambda t: t[column].where((t["layers"] != 12) | (t["part"] != "decoder"), value)})
 
 
 def gaps_of(*values):
@@ -37,15 +26,16 @@ def gaps_of(*values):
 
 
 def setting(column, name):
-    return lambda right: right().assign(**{column: lambda t: t[column].where(t["setting"] != name, "7")})
+    return assigned(**{column: lambda t: t[column].where(t["setting"] != name, "7")})
 
 
+falling = assigned(s=lambda curves: curves["s"].where(curves["step"] < curves["step"].max(), -1.0))  # at the end
 RIGHT_TO_LEFT, PRESETS = "no_encoder_is_trained_unidirectionally", "table_s1_is_what_the_presets_build"
 DECODERS, COLUMNS = "decoders_almost_non_symmetric", "columns_over_training"
 PLANTED = [
     ("symmetry_in_training", "released_ends", exchanged),
     (DECODERS, "released_ends", exchanged),
-    (DECODERS, "decoders_of_12_layers", deep_decoders(s_q1=0.01), "released decoders of 12"),
+    (DECODERS, "decoders_of_12_layers", assigned(s_q1=0.01), "released decoders of 12"),
     ("growth_on_wikipedia", "released_training", falling, "released"),
     ("growth_on_other_texts", "released_training", falling, "released"),
     ("directionality_in_training", "attngeo.chapters.training_scores.random_gap_sd", lambda layers: 0.01),
@@ -56,8 +46,8 @@ PLANTED = [
     (COLUMNS, "released_course", with_d("end", -0.9)),
     (COLUMNS, "released_course", with_d("end", 0.1)),
     (COLUMNS, "released_course", with_d("first", -0.01)),
-    ("skew_layers_on_wikipedia", "decoders_of_12_layers", deep_decoders(s_min=-0.005), "released"),
-    ("skew_layers_elsewhere", "decoders_of_12_layers", deep_decoders(s_min=-0.005), "released"),
+    ("skew_layers_on_wikipedia", "decoders_of_12_layers", assigned(s_min=-0.005), "released"),
+    ("skew_layers_elsewhere", "decoders_of_12_layers", assigned(s_min=-0.005), "released"),
     (RIGHT_TO_LEFT, "attention_of", lambda right, model_type, causal: right(details.Decoder, causal=True)),
     (PRESETS, "table_s1_beside_presets", setting("bert, printed", "hidden size"), "settings of base"),
     (PRESETS, "table_s1_beside_presets", setting("bert_mini, printed", "hidden activation"), "settings of mini"),
