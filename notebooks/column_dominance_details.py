@@ -41,7 +41,6 @@ from attngeo.gradients.random_updates import (
     UpdateModel,
     context_tokens,
     coordinates,
-    independent_ratio,
     log_unevenness,
     power_profile,
     ratio_samples,
@@ -49,7 +48,6 @@ from attngeo.gradients.random_updates import (
     squared_norms,
     tail_gap,
     unevenness,
-    vocabulary_squared_norms,
 )
 from attngeo.gradients.objectives import Objective, context_matrix
 from attngeo.gradients.toy_transformer import ToyConfig, ToyTransformer
@@ -181,6 +179,11 @@ show(net_growth(seed=seed))
 
 
 # %%
+def independent_ratio(covariance: Float[Tensor, "d d"], m: int) -> float:
+    """``E ||column_k||^2 / E ||row_m||^2 = Tr(Sigma) / (d Sigma_mm)`` for every k (Eq. S62)."""
+    return float(covariance.trace() / (len(covariance) * covariance[m, m]))
+
+
 @claim(
     "S1.8",
     "Eqs. S53-S63",
@@ -486,6 +489,13 @@ show(prediction_ratio(n_tokens=n_tokens, **profile))
 
 
 # %%
+def vocabulary_squared_norms(covariance: Float[Tensor, "d d"], beta: Float[Tensor, "v v"]) -> tuple[Tensor, Tensor]:
+    """Those of rows and of columns without pairs of equal tokens: the proposition's last sentence."""
+    norms = covariance.trace() * covariance.diagonal() * beta.square().sum()
+    norms = norms + (covariance @ covariance).diagonal() * (beta @ beta).trace()
+    return norms, norms
+
+
 @claim(
     "S1.12",
     "(expected norms)",

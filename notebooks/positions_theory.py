@@ -113,12 +113,30 @@ def step(of: Layer, n_hidden: int) -> Layer:
     return Layer(*(-gradient for gradient in torch.func.grad(expected_loss)(of, n_hidden)))
 
 
+def masked_coefficients(gamma: Float[Tensor, " both"], pair_rate: float, scale: float = 1.0) -> Float[Tensor, "n n"]:
+    """C of the theorem, 1; kappa is the pair rate."""
+    n = (len(gamma) + 1) // 2
+    i, j = torch.arange(n)[:, None], torch.arange(n)
+    c = torch.where(i == j, 0.0, gamma[j - i + n - 1])
+    return scale * pair_rate / n * (c - c.mean(1, keepdim=True))
+
+
+def causal_coefficients(gamma: Float[Tensor, " both"], scale: float) -> Float[Tensor, "n n"]:
+    """C of the theorem, 2; the kernel has one offset more on either side."""
+    n = (len(gamma) - 1) // 2
+    i, j = torch.arange(n)[:, None], torch.arange(n)
+    seen = (j <= i) & (i < n - 1)  # nothing follows the last token
+    c = torch.where(seen, gamma[j - i + n - 1], 0.0)
+    c = c - seen * c.sum(1, keepdim=True) / (i + 1)
+    return scale * c / (i + 1)
+
+
 def coefficients(read_out: Float[Tensor, "v v"], n_hidden: int) -> Float[Tensor, "n n"]:
     """C of the theorem."""
     gamma = block.kernel(read_out, block.pair_covariances(CHAIN, N + (n_hidden == 0)))
     if n_hidden:
-        return block.masked_coefficients(gamma, block.hidden_pair_rate(N, n_hidden), SCALE)
-    return block.causal_coefficients(gamma, SCALE)
+        return masked_coefficients(gamma, block.hidden_pair_rate(N, n_hidden), SCALE)
+    return causal_coefficients(gamma, SCALE)
 
 
 def between(of: Layer, n_hidden: int) -> Float[Tensor, "wide wide"]:
@@ -252,7 +270,7 @@ def longer(n_tokens: int, seed: int) -> tuple[Tensor, Tensor, Tensor]:
 
 def masked(read_out: Float[Tensor, "v v"], pairs: Float[Tensor, "n v v"]) -> Float[Tensor, "n n"]:
     """C of masked training; its factor does not matter to s."""
-    return block.masked_coefficients(block.kernel(read_out, pairs), 1.0)
+    return masked_coefficients(block.kernel(read_out, pairs), 1.0)
 
 
 def centred_score(read_out: Float[Tensor, "v v"], pairs: Float[Tensor, "n v v"]) -> float:
@@ -459,6 +477,12 @@ show(from_zero_both_grow(), unfolded=True)
 
 
 # %%
+def causal_read_out(covariances: Float[Tensor, "n v v"]) -> Float[Tensor, "v v"]:
+    """``sum_m w_m K_m^T``, ``w_m = sum_{i=m}^{N-1} 1/i``: T for windows to the left alone."""
+    weights = (1 / torch.arange(1, N).double()).flip(0).cumsum(0).flip(0)
+    return (weights[:, None, None] * covariances[1:].mT).sum(0)
+
+
 @claim(
     "S1.14",
     "(positions, first read-out)",
@@ -470,7 +494,7 @@ def first_read_out():
     untaught = layer()._replace(values=torch.zeros_like(layer().values))
     k = block.pair_covariances(CHAIN, N)
     for window, n in WINDOWS.items():
-        taught = block.masked_read_out(k, block.hidden_pair_rate(N, n)) if n else block.causal_read_out(k)
+        taught = block.masked_read_out(k, block.hidden_pair_rate(N, n)) if n else causal_read_out(k)
         error = relative_error(untaught.output.T @ taught @ untaught.tokens[:VOCAB], step(untaught, n).values)
         yield exact(f"{window}: step of $V$ against formula, relative", error, 0, 1e-6)
         yield compare(f"{window}: $s$ of $T$", symmetry_score(taught), *(("=", 1, 1e-10) if n else ("<", 1, 0.01)))

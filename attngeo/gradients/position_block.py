@@ -44,35 +44,6 @@ def kernel(read_out: Square, covariances: Moments) -> Float[Tensor, " both"]:
     return torch.cat([behind.flip(0), ahead[1:]])
 
 
-def masked_coefficients(gamma: Float[Tensor, " both"], pair_rate: float, scale: float = 1.0) -> Float[Tensor, "n n"]:
-    """``C = (scale kappa / N) Gamma (I - 11^T / N)``, ``Gamma_ij = gamma(j - i)``, 0 for i = j.
-
-    The right factor is the softmax's: a constant added to the scores of a row does nothing.
-
-    Args:
-        gamma: `kernel`, of 2 N - 1 offsets.
-        pair_rate: kappa, how often i is predicted while j shows its token; see `hidden_pair_rate`.
-        scale: factor on the scores, ``1/sqrt(d_head)``.
-    """
-    n = (len(gamma) + 1) // 2
-    i, j = torch.arange(n)[:, None], torch.arange(n)
-    c = torch.where(i == j, 0.0, gamma[j - i + n - 1])
-    return scale * pair_rate / n * (c - c.mean(1, keepdim=True))
-
-
-def causal_coefficients(gamma: Float[Tensor, " both"], scale: float = 1.0) -> Float[Tensor, "n n"]:
-    """``c_ij = (scale / i) (gamma(j - i - 1) - mean of it over j <= i)`` for ``j <= i < N``, else 0; i from 1.
-
-    Position i holds token i, sees tokens 1 .. i and predicts token i + 1. Gamma has 2 (N + 1) - 1 offsets.
-    """
-    n = (len(gamma) - 1) // 2
-    i, j = torch.arange(n)[:, None], torch.arange(n)
-    seen = (j <= i) & (i < n - 1)  # nothing follows the last token
-    c = torch.where(seen, gamma[j - i + n - 1], 0.0)
-    c = c - seen * c.sum(1, keepdim=True) / (i + 1)
-    return scale * c / (i + 1)
-
-
 def hidden_pair_rate(n_tokens: int, n_masked: int) -> float:
     """``kappa = n (N - n) / (N (N - 1))``: n of N positions are hidden, i is among them and j is not."""
     return n_masked * (n_tokens - n_masked) / (n_tokens * (n_tokens - 1))
@@ -87,14 +58,6 @@ def masked_read_out(covariances: Moments, pair_rate: float) -> Square:
     weights = n - torch.arange(n).to(covariances)
     one_side = (weights[1:, None, None] * covariances[1:]).sum(0)
     return pair_rate / n * (one_side + one_side.T)
-
-
-def causal_read_out(covariances: Moments) -> Square:
-    """``sum_m w_m K_m^T``, ``w_m = sum_{i=m}^{N-1} 1/i``, m = 1 .. N - 1: the same for windows to the left alone."""
-    n = len(covariances)
-    inverse = 1 / torch.arange(1, n).to(covariances)
-    weights = inverse.flip(0).cumsum(0).flip(0)
-    return (weights[:, None, None] * covariances[1:].mT).sum(0)
 
 
 def shown_variance(covariances: Moments, n_masked: int) -> Square:

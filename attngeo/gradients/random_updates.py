@@ -15,7 +15,6 @@ from torch import Tensor
 from attngeo.errors import Choice
 from attngeo.gradients.objectives import Objective, attended_matrix, context_matrix, sample_mask
 
-Covariance = Float[Tensor, "d d"]  # Sigma
 Updates = Float[Tensor, "draws d d"]
 SquaredNorms = Float[Tensor, "*draws d"]  # of rows, or of columns
 TAIL = 0.98  # quantile of all norms from which on they count as large
@@ -239,23 +238,3 @@ def tail_gap(updates: Updates, quantile: float = TAIL) -> Float[Tensor, " draws"
     rows, columns = squared_norms(updates)
     above = torch.cat([rows, columns]).quantile(quantile)
     return (columns > above).double().mean(-1) - (rows > above).double().mean(-1)
-
-
-def independent_ratio(covariance: Covariance, m: int) -> float:
-    """``E ||column_k||^2 / E ||row_m||^2 = Tr(Sigma) / (d Sigma_mm)`` for every k (Eq. S62), for independent beta."""
-    return float(covariance.trace() / (len(covariance) * covariance[m, m]))
-
-
-def vocabulary_squared_norms(
-    covariance: Covariance, beta: Float[Tensor, "vocab vocab"]
-) -> tuple[SquaredNorms, SquaredNorms]:
-    """``E ||row_k||^2 = E ||column_k||^2 = Tr(Sigma) Sigma_kk ||B||_F^2 + (Sigma^2)_kk Tr(BB)`` for E^T B E.
-
-    E holds the embeddings e_a of a vocabulary in its rows: independent, mean 0, covariance Sigma, of any law. B is
-    fixed and has no diagonal; ``B_ab`` collects the coefficients of all pairs in which token a is predicted from b.
-
-    Source: derived here.
-    """
-    norms = covariance.trace() * covariance.diagonal() * beta.square().sum()
-    norms = norms + (covariance @ covariance).diagonal() * (beta @ beta).trace()
-    return norms, norms

@@ -3,7 +3,7 @@
 import torch
 from notebook_code import notebook
 
-from attngeo.gradients.random_updates import Coefficients, UpdateModel, independent_ratio, power_profile
+from attngeo.gradients.random_updates import Coefficients, UpdateModel, power_profile
 
 page, details = notebook("column_dominance"), notebook("column_dominance_details")
 
@@ -56,8 +56,8 @@ PLANTED = [
     ("context_ratio", "independent_ratio", details.predicted_token_ratio),
     ("context_ratio_of_dependent_coefficients", "bilinear_squared_norms", without_coincidences),
     ("independence_of_vectors", "squared_norm_of_sum", lambda s, beta: s.trace() * beta.sum() ** 2),
-    ("prediction_ratio", "predicted_token_ratio", independent_ratio),
-    ("ratio_when_all_tokens_have_one_law", "ratio_of_one_law", lambda s, k, m: independent_ratio(s, m)),
+    ("prediction_ratio", "predicted_token_ratio", details.independent_ratio),
+    ("ratio_when_all_tokens_have_one_law", "ratio_of_one_law", lambda s, k, m: details.independent_ratio(s, m)),
     ("initial_rows", "initial_moments", lambda right, n, s: (s**2 / n**0.5, *right(n, s)[1:])),
     ("initial_rows", "squared_norm_variance", lambda n, mu, s: n * (2 * s**4 + 4 * mu**2)),
     ("initial_rows", "initial_moments", lambda n, s: (s**2 / n, 0.0, s**2)),
