@@ -1,9 +1,10 @@
 """The oracle of the extraction: a transformers model's own attention probabilities.
 
 A small model with random weights is read by `attngeo.open_model`, saved, read by `attngeo.open_checkpoint` with the
-same forms, and run. The logits are rebuilt from the forms read, ``x_i^T W_qk,h x_j``, with the inputs that the query
-and key weights really had, scaled and masked as the model does; their softmax must be the probabilities that the model
-returns. What all heads write must be ``sum_h p_ij W_o,h W_v,h^T x_j``. Biases are zero, positions equal, and norms of
+same forms, and run: every model inside that has attention of its own, by itself, with inputs that fit its signature.
+The logits are rebuilt from the forms read, ``x_i^T W_qk,h x_j``, with the inputs that the query and key weights really
+had, scaled and masked as the model does; their softmax must be what softmax gives inside its attention modules. What
+all heads write must be ``sum_h p_ij W_o,h W_v,h^T x_j``. Biases are zero, positions equal, and norms of
 queries and keys left out, so that nothing but W_qk remains in the logits.
 """
 
@@ -20,7 +21,7 @@ from unittest import mock
 
 import torch
 from safetensors.torch import load_file
-from small_models import inputs_of, small_model, tokens
+from small_models import inputs_of, small_model
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
@@ -46,7 +47,11 @@ ADDED = (
     "linear_pos",
 )
 QK_NORMS = ("q_norm", "k_norm", "q_layernorm", "k_layernorm", "query_layernorm", "key_layernorm", "qk_norm")
-SEQ2SEQ = {part: f"{part}_attentions" for part in ("encoder", "decoder", "cross")}
+# model_types whose entries name no normalisation though one stands before their attention
+UNFOLDED = """aimv2 aimv2_text_model aimv2_vision_model audioflamingo3 audioflamingo3_encoder chameleon clvp
+clvp_encoder glpn kosmos-2 kosmos-2.5 kosmos_2_5_text_model kosmos_2_text_model lxmert molmo2 muse_glimmer_assistant
+musicflamingo ovis2 ovis2_vision pop2piano pvt pvt_v2 qwen2_audio qwen2_audio_encoder segformer udop voxtral
+voxtral_encoder""".split()
 
 
 @dataclass(frozen=True)
@@ -57,27 +62,18 @@ class Case:
         id: model_type, and after a "+" what is particular.
         build: makes the model; by default `small_models.small_model` of the model_type. A model of another type stands
             in for one whose code is not in transformers.
-        inputs: what it is called with.
-        run: calls the model and returns its output, where calling it with the inputs is not enough.
-        alone: every model inside that has attention of its own is run by itself, with inputs that fit its signature;
-            masks beside the causal one are its own.
-        inside: the model does not return its probabilities; they are what softmax gives inside its attention modules.
-        scale: factor of the logits; by default 1 / sqrt(d_head), or what the attention module says if run alone.
+        run: calls the model, where running the models inside is not enough, or runs attention that is no form.
+        scale: factor of the logits; by default what the attention module says, or 1 / sqrt(d_head).
         cosine: the model divides queries and keys by their lengths.
-        padded: the model masks padding of its own; what has probability 0 is masked.
         time_first: the model's sequences are (tokens, batch, d).
         prepare: further changes to the model, such as taking positions out of its logits.
     """
 
     id: str
     build: Callable[[], PreTrainedModel] | None = None
-    inputs: Callable[[], dict] = tokens
-    alone: bool = False
-    run: Callable[[PreTrainedModel], Mapping | None] | None = None
-    inside: bool = False
+    run: Callable[[PreTrainedModel], object] | None = None
     scale: Callable[[LayerPlan], float] | None = None
     cosine: bool = False
-    padded: bool = False
     time_first: bool = False
     prepare: Callable[[PreTrainedModel], None] = lambda model: None
 
@@ -88,23 +84,23 @@ class Case:
 
 def agrees(case: Case, folder: Path) -> None:
     """Fail unless every head of every layer of a case gives the model's own probabilities, and memory what files do."""
-    for observed in observe(case, folder):
-        causal = observed.plan.part == "cross" or observed.plan.causal != observed.sees_later_tokens
-        assert (causal and observed.keys.shape[-2] > 1) or not case.alone, ("mask", observed.plan)
+    observations = observe(case, folder)
+    norms = [each.plan.norm for each in observations if each.plan.part != "cross"]
+    folded = open_checkpoint(folder, fold_norm=True) if norms and all(norms) else None
+    for observed in observations:
+        assert observed.masked_as_read(), ("mask", observed.plan)
         assert observed.error() < TOLERANCE, ("logits", observed.plan)
         assert observed.error_of_values() < TOLERANCE, ("values", observed.plan)
         form, live = observed.form, observed.in_memory.form
         assert torch.equal(live.wq, form.wq) and torch.equal(live.wk, form.wk), observed.in_memory.module
         places = [(layer.part, layer.layer, layer.causal) for layer in (observed.plan, observed.in_memory)]
         assert places[0] == places[1]
-        known = observed.plan.norm or not case.alone  # the norm of an entry that names none is not folded
-        if observed.before is not None and known:
+        if observed.before is not None and (observed.plan.norm or case.model_type not in UNFOLDED):
             assert torch.equal(observed.before, observed.weights[observed.plan.norm]), ("norm", observed.plan)
         if observed.plan.norm:
             normalised = observed.before_the_gain()
             assert normalised.unevenness() < EPSILON, ("gain", observed.plan)
-            # other towers may have no gains to fold
-            assert case.alone or normalised.error(observed.folded()) < TOLERANCE, observed.plan
+            assert folded is None or normalised.error(folded.read(observed.plan).form) < TOLERANCE, observed.plan
 
 
 @dataclass(frozen=True)
@@ -121,14 +117,14 @@ class Observation:
     probabilities: Tensor  # (batch, heads, i, j)
     values: Tensor  # (batch, j, d) what the value weight reads
     written: Tensor | None  # (batch, i, d) what the output weight makes; WavLM's is given to torch's own attention
-    folder: Path
     before: Tensor | None  # weight of the layer's normalisation whose output the queries are made of
     scale: float
 
-    @property
-    def sees_later_tokens(self) -> bool:
-        """Whether a query attends to a key behind it."""
-        return bool(self.probabilities.triu(1).any())
+    def masked_as_read(self) -> bool:
+        """Whether a query attends to a key behind it where the layer is not causal, and there alone."""
+        sees_later_tokens = bool(self.probabilities.triu(1).any())
+        causal = self.plan.part == "cross" or self.plan.causal != sees_later_tokens
+        return causal and self.keys.shape[-2] > 1
 
     def unevenness(self) -> float:
         """How far the mean square of a token's input is from 1; that of padding may be 0."""
@@ -139,10 +135,6 @@ class Observation:
         """The same layer with inputs as they are before the gain."""
         gain = self.weights[self.plan.norm] + self.plan.norm_offset
         return replace(self, queries=self.queries / gain, keys=self.keys / gain)
-
-    def folded(self) -> BilinearForm:
-        """Its form with the gain folded in."""
-        return open_checkpoint(self.folder, fold_norm=True).read(self.plan).form
 
     def error_of_values(self) -> float:
         """Largest deviation of what heads write, rebuilt from the form of values and outputs, over its size."""
@@ -166,8 +158,7 @@ class Observation:
             logits = logits.masked_fill(~torch.ones(logits.shape[-2:]).tril().bool(), -torch.inf)
         assert logits.numel() == self.probabilities.numel(), (logits.shape, self.probabilities.shape)
         probabilities = self.probabilities.reshape(logits.shape)
-        if self.case.padded or self.case.alone:
-            logits = logits.masked_fill(probabilities == 0, -torch.inf)
+        logits = logits.masked_fill(probabilities == 0, -torch.inf)  # padding, or a mask of its own
         return float((logits.softmax(-1) - probabilities).abs().max())
 
 
@@ -199,25 +190,17 @@ def _observe(case: Case, folder: Path) -> list[Observation]:
     watched = {plan: Watched(model, live) for plan, live in zip(checkpoint.plans, plans, strict=True)}
     Watched.unread.clear()
     with torch.no_grad(), recorded_softmax(), without_rotation(model):
-        if case.alone:
-            run_alone(model, [each.module for each in watched.values()])
-        elif case.run is None:
-            output = model(**case.inputs(), output_attentions=True)
-        else:
-            output = case.run(model)
-    assert not (case.alone and Watched.unread), "the model has more attention than was read"
-    returned = None if case.inside or case.alone else by_part(checkpoint.plans, output)
+        case.run(model) if case.run else run_alone(model, [each.module for each in watched.values()])
+    assert case.run or not Watched.unread, "the model has more attention than was read"
     observations = []
     for plan, layer, live in zip(checkpoint.plans, checkpoint, in_memory, strict=True):
         calls = watched[plan].calls(case.time_first)
         assert calls, f"{plan.module} was not run"
         for queries, keys, values, written, p in calls:  # more than one where layers share their weights
-            p = p if returned is None else returned[plan.part].pop(0)
             before = norm_before(plan, queries, normalised)
             seen = queries, keys, p, values, written
-            scale = watched[plan].scale(case.alone) if case.scale is None else case.scale(plan)
-            observations.append(Observation(case, plan, layer.form, live, weights, *seen, folder, before, scale))
-    assert returned is None or not any(returned.values()), "the model has more attention layers than were read"
+            scale = watched[plan].scale() if case.scale is None else case.scale(plan)
+            observations.append(Observation(case, plan, layer.form, live, weights, *seen, before, scale))
     return observations
 
 
@@ -269,9 +252,9 @@ class Watched:
         self.module.register_forward_pre_hook(self._enter, with_kwargs=True)
         self.module.register_forward_hook(lambda *_: Watched.running.remove(self))
 
-    def scale(self, stated: bool) -> float:
-        """The factor of the logits: what the module states where that is asked for, or 1 / sqrt(d_head)."""
-        names = ("scaling", "scale", "softmax_scale", "attention_multiplier", "scalar") if stated else ()
+    def scale(self) -> float:
+        """The factor of the logits: what the module states, or 1 / sqrt(d_head)."""
+        names = ("scaling", "scale", "softmax_scale", "attention_multiplier", "scalar")
         scale = next((getattr(self.module, name) for name in names if hasattr(self.module, name)), None)
         return self.plan.d_head**-0.5 if isinstance(scale, bool | nn.Module | None) else float(scale)
 
@@ -331,16 +314,6 @@ def recorded_softmax() -> Iterator[None]:
     with mock.patch.object(torch, "softmax", noting(torch.softmax)):
         with mock.patch.object(Tensor, "softmax", noting(Tensor.softmax)):  # which nn.functional's calls
             yield
-
-
-def by_part(plans: Sequence[LayerPlan], output: Mapping) -> dict[str, list[Tensor]]:
-    """The probabilities that the model returned, layer after layer, of each part."""
-    places = SEQ2SEQ
-    if "encoder_attentions" not in output:
-        places = {plan.part: "attentions" for plan in plans if plan.part != "cross"}
-        if output.get("cross_attentions"):
-            places["cross"] = "cross_attentions"
-    return {part: list(output[name]) for part, name in places.items()}
 
 
 def randomise(model: PreTrainedModel) -> None:

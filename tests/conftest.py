@@ -35,6 +35,7 @@ settings.register_profile(
 settings.load_profile("suite")
 
 PHONE = "everybody[390-"
+ORACLE = "own_probabilities["  # many, and none shares anything
 JUDGING = ("tests/chapters/", "tests/claims/")  # each claim is judged once, for all that is asked of it
 
 
@@ -49,7 +50,8 @@ class Together(LoadScopeScheduling):
         super().__init__(config, log)
 
     def _split_scope(self, nodeid):
-        return "claims" if nodeid.startswith(JUDGING) else nodeid if PHONE in nodeid else nodeid.partition("::")[0]
+        alone = PHONE in nodeid or ORACLE in nodeid
+        return "claims" if nodeid.startswith(JUDGING) else nodeid if alone else nodeid.partition("::")[0]
 
 
 def pytest_xdist_make_scheduler(config, log):

@@ -71,6 +71,8 @@ CHANGES: dict[str, dict] = {
         "align_vision_model": {"width_coefficient": 0.1, "depth_coefficient": 0.1},
         "bamba": {"attn_layer_indices": [1], "mamba_n_heads": 4, "mamba_d_head": 16},
         "blip_text_model blip_2_qformer instructblip_qformer instructblipvideo_qformer": {"encoder_hidden_size": WIDTH},
+        "audio-spectrogram-transformer": {"max_length": 16},
+        "big_bird": {"attention_type": "original_full"},
         "clap_audio_model": {"depths": [1, 1], "num_attention_heads": [2, 4], "patch_embeds_hidden_size": 16,
                              "spec_size": 16, "window_size": 2, "num_mel_bins": 8, "hidden_size": 32},
         "bark": {f"{part}_config": {"hidden_size": WIDTH, "num_heads": HEADS, "num_layers": 2, "block_size": 16,
@@ -78,16 +80,25 @@ CHANGES: dict[str, dict] = {
                  for part in ("semantic", "coarse_acoustics", "fine_acoustics")},
         "blt_global_transformer": {"hidden_size": 2 * WIDTH},
         "blt_local_decoder blt_local_encoder": {"hidden_size_global": 2 * WIDTH},
-        "chameleon": {"vocabulary_map": {"<image>": 3}},
+        "chameleon emu3": {"vocabulary_map": {"<image>": 3}},
         "cohere_compass_text": {"rope_parameters": {"full_attention": _ROPE}},
         "dac": {"encoder_hidden_size": 4, "decoder_hidden_size": 64, "hidden_size": WIDTH},
         "csm_depth_decoder_model": {"backbone_hidden_size": WIDTH},
+        "data2vec-audio hubert sew speecht5 unispeech unispeech-sat wav2vec2 wav2vec2-conformer wavlm": {
+            "conv_dim": (16, 16), "conv_kernel": (10, 3), "conv_stride": (5, 2), "num_feat_extract_layers": 2,
+            "num_conv_pos_embeddings": 4, "num_conv_pos_embedding_groups": 2},
         "dbrx": {"attn_config": {"kv_n_heads": 2, "clip_qkv": 1e9, "rope_theta": 1e4},
                  "ffn_config": {"ffn_hidden_size": 16}},
+        "detr": {"use_timm_backbone": False, "backbone_config": {
+            "model_type": "resnet", "embedding_size": 8, "hidden_sizes": [8, 16], "depths": [1, 1],
+            "out_features": ["stage2"]}},
         "deepseek_ocr2_text": {"mlp_layer_types": ["dense", "dense"]},
         "dia_decoder": {"cross_hidden_size": WIDTH},
         "diffusion_gemma_text": {"num_experts": 2, "top_k_experts": 1, "moe_intermediate_size": 16},
         "donut-swin maskformer-swin": _WINDOWS,
+        # windows as wide as the second stage: none of its blocks is shifted, which would mask
+        "swin swinv2": _WINDOWS | {"depths": [1, 2]},
+        "swin2sr": _WINDOWS | {"image_size": 8, "patch_size": 1},
         "dots1": dict.fromkeys(("n_shared_experts", "n_group", "topk_group"), 1)
         | {"n_routed_experts": 2, "num_experts_per_tok": 2},
         "dots3_note_audio_encoder": {"num_key_value_heads": HEADS, "head_dim": 8, "adapter_input_size": WIDTH,
@@ -96,22 +107,26 @@ CHANGES: dict[str, dict] = {
                                       "adapter_in_dim": WIDTH},
         "emu3_vqgan": {"base_channels": 32, "channel_multiplier": [1, 1], "attn_resolutions": [1], "embed_dim": 4,
                        "num_attention_heads": 1},
-        "ernie4_5_vl_moe_text glm4v_text glm_image_text glm_ocr_text qwen2_5_omni_text qwen2_vl_text":
+        "ernie4_5_vl_moe_text glm4v_text glm_image_text glm_ocr_text qwen2_5_omni_text qwen2_vl_text qwen2_5_vl_text":
             {"rope_parameters": _ROPE},
         "eomt eomt_dinov3": {"num_blocks": 2},
+        "esm": {"vocab_size": 40, "pad_token_id": 0, "mask_token_id": 3, "position_embedding_type": "absolute"},
         "esmc": {"num_key_value_heads": HEADS},
         "fastspeech2_conformer": {"encoder_normalize_before": True, "decoder_normalize_before": True},
         "fun_asr_nano": {"audio_token_id": 39, "adaptor_config": {"hidden_size": WIDTH, "num_attention_heads": HEADS,
                                                                   "intermediate_size": WIDTH // 4}},
+        "gemma2": {"attn_logit_softcapping": None, "query_pre_attn_scalar": 8, "head_dim": 8},
         "gemma3n_text gemma4_text": {"num_kv_shared_layers": 0},
         "glm4v_moe_text": {"rope_parameters": _ROPE | {"mrope_section": [1, 1, 0]}},
         "glpn pvt pvt_v2 segformer": _STAGES,
+        "gpt_neo": {"attention_types": [[["global", "local"], 1]]},
         "granite_docling_vision": {"scale_factor": 2, "use_fine_route": False},
         "granite4_vision": {"deepstack_layer_map": [[0, 0], [1, 1]], "downsample_rate": "1/2",
                             "vision_config": {"model_type": "clip_vision_model", "hidden_size": 128,
                                               "intermediate_size": 16, "num_hidden_layers": 2,
                                               "num_attention_heads": 2, "image_size": 16, "patch_size": 4}},
         "granitemoehybrid": {"layer_types": ["linear_attention", "full_attention"], "mamba_n_heads": 4},
+        "helium": {"head_dim": 8},
         "hunyuan_v1_dense hunyuan_v1_moe ministral": {"head_dim": 8},
         "hunyuan_vl_text": {"head_dim": 8, "rope_parameters": _ROPE | {"mrope_section": [1, 1, 1, 1]}},
         "idefics": {"use_resampler": True},
@@ -126,9 +141,14 @@ CHANGES: dict[str, dict] = {
         "mimi mimi_decoder mimi_encoder pocket_tts_audio_tokenizer pocket_tts_audio_tokenizer_decoder":
             {"num_filters": 2, "upsample_groups": WIDTH, "head_dim": 8},
         "maskformer": {"backbone_config": _SWIN, "fpn_feature_size": WIDTH, "mask_feature_size": WIDTH},
+        "mask2former": {"backbone_config": _SWIN, "num_queries": 5,
+                        **dict.fromkeys(("feature_size", "mask_feature_size", "hidden_dim"), WIDTH)},
         "minicpm_ocr minicpm_ocr_vision minicpmv4_6 minicpmv4_6_vision minicpmv4_7 minicpmv4_7_vision":
             {"insert_layer_id": 1},
         "mobilevit": {"image_size": 128, "patch_size": 2, "layer_norm_eps": 1e-12},
+        "mllama_text_model": {"cross_attention_layers": [1]},
+        "mllama_vision_model": {"supported_aspect_ratios": [[1, 1]], "max_num_tiles": 1,
+                                "intermediate_layers_indices": [0]},
         "molmo2": {"adapter_config": _TINY | {"vision_feature_layer": [0, 1], "text_hidden_size": WIDTH}},
         "molmo2_adapter": {"vision_feature_layer": [0, 1], "text_hidden_size": WIDTH},
         "molmo2_vision": {"num_position_embeddings": 16},
@@ -137,6 +157,7 @@ CHANGES: dict[str, dict] = {
         "muse_glimmer_vision muse_spark_vision": {"patch_temporal": 1},
         "muse_spark_audio": {"num_hidden_layers": 4, "hidden_sizes": [4] * 4, "depths": [1] * 4,
                              "out_hidden_size": WIDTH},
+        "musicgen_decoder": {"num_codebooks": 2},
         "musicgen_melody_decoder": {"num_codebooks": 1},
         "nemotron_h": {"layers_block_type": ["mamba", "attention"], "mamba_num_heads": 4, "mamba_head_dim": 16,
                        "n_groups": 1},
@@ -146,6 +167,7 @@ CHANGES: dict[str, dict] = {
         "nemotron3_diarization": {"head_config": {"audio_hidden_size": WIDTH}},
         "neucodec xcodec2": {"encoder_hidden_size": 4, "quantization_dim": 2 * WIDTH, "num_key_value_heads": HEADS,
                              "head_dim": 8},
+        "nemotron": {"num_key_value_heads": 2, "head_dim": 8},
         "nemotron_asr_streaming_encoder": {"sliding_window": 2, "default_num_lookahead_tokens": 0,
                                            "num_key_value_heads": HEADS},
         "pocket_tts": {"flow_head_config": {"condition_dim": WIDTH}},
@@ -167,9 +189,10 @@ CHANGES: dict[str, dict] = {
                            "indexer_compress_ratio": 2},
         "sam3_lite_text_text_model": {"num_hidden_layers": 3},
         "sam3_vision_model": {"fpn_hidden_size": WIDTH, "backbone_feature_sizes": [[8, 8], [4, 4], [2, 2]]},
-        "sam_hq_vision_model": {"output_channels": WIDTH, "window_size": 2, "global_attn_indexes": [1], "mlp_dim": 16,
-                                "num_pos_feats": WIDTH // 2},
+        "sam_vision_model sam_hq_vision_model": {"output_channels": WIDTH, "window_size": 2, "global_attn_indexes": [1],
+                                                 "mlp_dim": 16, "num_pos_feats": WIDTH // 2},
         "sam_hq_mask_decoder": {"vit_dim": WIDTH},
+        "seggpt": {"image_size": [16, 8], "intermediate_hidden_state_indices": [1], "merge_index": 0},
         "slanext": {"post_conv_out_channels": WIDTH},
         "qwen2_5_omni_bigvgan": {"upsample_initial_channel": 64},
         "qwen2_5_omni_dit": {"head_dim": 8},
@@ -185,6 +208,7 @@ CHANGES: dict[str, dict] = {
                                               "video_temporal_patch_size": 2}},
         "oneformer": {"backbone_config": _SWIN, **dict.fromkeys(("conv_dim", "mask_dim", "hidden_dim"), WIDTH)},
         "sew-d": {"relative_attention": False, "pos_att_type": []},
+        "speech_to_text": {"input_feat_per_channel": 8, "conv_channels": 16},
         "step3p5": {"sliding_window": 64},
         "superglue": {"keypoint_encoder_sizes": [32], "gnn_layers_types": ["self", "cross"],
                       "keypoint_detector_config": {"model_type": "superpoint", "descriptor_decoder_dim": WIDTH}},
@@ -207,6 +231,7 @@ CHANGES: dict[str, dict] = {
         "vjepa2": {"crop_size": 8, "frames_per_clip": 2, "pred_hidden_size": 32, "pred_num_attention_heads": 4,
                    "pred_num_hidden_layers": 1},
         "xclip_vision_model": {"mit_hidden_size": WIDTH, "mit_num_attention_heads": HEADS, "mit_intermediate_size": 16},
+        "xmod": {"default_language": "en_XX", "languages": ("en_XX",)},
         "zamba2": {"layers_block_type": ["mamba", "hybrid"] * 2, "num_hidden_layers": 4, "use_mamba_kernels": False},
     }.items()
     for model_type in model_types.split()
@@ -281,6 +306,7 @@ GIVEN: dict[str, Callable[[], dict]] = {
                              **GIVEN["fun_asr_nano_encoder"]()},
     "fun_asr_nano_encoder": lambda: {"input_features": torch.randn(2, TOKENS, 56),
                                      "input_features_mask": torch.ones(2, TOKENS)},
+    "git": lambda: {"pixel_values": None},
     "idefics": lambda: {"pixel_values": torch.randn(2, 1, 3, 8, 8), "image_attention_mask": torch.ones(2, TOKENS, 1)},
     "idefics2_perceiver": lambda: {"context": torch.randn(2, TOKENS, WIDTH), "attention_mask": torch.ones(2, TOKENS)},
     "inkling2_vision": lambda: {"pixel_values": torch.randn(4, 8, 8, 3), "image_grid_thw": torch.tensor([[1, 2, 2]])},
@@ -295,12 +321,20 @@ GIVEN: dict[str, Callable[[], dict]] = {
 
 # inputs that a signature does not tell, by the classes of models
 INPUTS: dict[str, Callable[[], dict]] = {
+    "ASTModel": lambda: {"input_values": torch.randn(2, 16, 8)},
+    "Emu3VQVAE": lambda: {"pixel_values": torch.randn(1, 4, 3, 16, 16), "image_sizes": torch.tensor([[16, 16]])},
     "MiniCPM.*VisionModel": lambda: {"pixel_values": torch.randn(1, 3, 4, 16), "target_sizes": torch.tensor([[2, 2]])},
     "(Mimi|PocketTTSAudioTokenizer)DecoderModel": lambda: {"latents": torch.randn(2, WIDTH, TOKENS)},
     "(Mimi|PocketTTSAudioTokenizer)(Encoder)?Model|PeAudioEncoder": lambda: {
         "input_values": torch.randn(2, 1, 16000)},
+    "MllamaTextModel": lambda: tokens() | {"cross_attention_states": torch.randn(2, 5, WIDTH)},
+    "MllamaVisionModel": lambda: {
+        "pixel_values": torch.randn(1, 1, 1, 3, 8, 8), "aspect_ratio_ids": torch.ones(1, 1, dtype=torch.long),
+        "aspect_ratio_mask": torch.ones(1, 1, 1)},
     "Molmo2VisionModel": lambda: {"pixel_values": torch.randn(2, 16, 48)},
     "Molmo2Model|NeoMMEModel|VideoPrismTextModel": lambda: {**tokens()},
+    "Musicgen(Decoder|Model|ForCausalLM)": lambda: {
+        "input_ids": torch.arange(2 * 2 * 5).view(4, 5), "encoder_hidden_states": torch.randn(2, 6, WIDTH)},
     "PaddleOCRVision(Model|Transformer)": lambda: {
         "pixel_values": torch.randn(1, 16, 3, 4, 4), "grid_thw": torch.tensor([[1, 4, 4]])},
     "Qwen2_5OmniAudioEncoder": lambda: {"input_features": torch.randn(8, 32), "feature_lens": torch.tensor([32])},
@@ -309,6 +343,11 @@ INPUTS: dict[str, Callable[[], dict]] = {
         "input_features": torch.randn(1, 8, 100), "input_features_mask": torch.ones(1, 100, dtype=torch.long)},
     "Qwen3OmniMoe(Talker(CodePredictor)?|Code2WavTransformer)Model": lambda: {
         "inputs_embeds": torch.randn(2, TOKENS, WIDTH)},
+    "SegGptModel": lambda: {
+        name: torch.randn(2, 3, 8, 8) for name in ("pixel_values", "prompt_pixel_values", "prompt_masks")},
+    "Speech2TextEncoder": lambda: {"input_features": torch.randn(2, 16, 8)},
+    "Speech2TextModel": lambda: {
+        "input_features": torch.randn(2, 16, 8), "decoder_input_ids": tokens()["input_ids"][:, :5]},
     "SuperGlue.*": lambda: {"pixel_values": torch.randn(1, 2, 3, 64, 64)},
     "Videomt.*": lambda: {"pixel_values_videos": torch.randn(2, 2, 3, 8, 8)},
     "VoxtralRealtimeTextModel": lambda: tokens() | {"t_cond": torch.randn(1, WIDTH)},
@@ -434,18 +473,3 @@ def tokens() -> dict:
 def of_codebooks(books: int) -> torch.Tensor:
     """Two sequences of tokens of as many codebooks, the same in each."""
     return tokens()["input_ids"][..., None].expand(-1, -1, books)
-
-
-def two_sequences() -> dict:
-    """Two sequences for an encoder, and shorter ones for a decoder."""
-    return tokens() | {"decoder_input_ids": tokens()["input_ids"][:, :5]}
-
-
-def image(side: int = 8) -> dict:
-    """Two images."""
-    return {"pixel_values": torch.randn(2, 3, side, side, dtype=torch.float64)}
-
-
-def sound(samples: int = 400) -> dict:
-    """Two waves."""
-    return {"input_values": torch.randn(2, samples, dtype=torch.float64)}

@@ -4,10 +4,10 @@ import json
 
 import pytest
 import torch
-from attention_oracle import Case, Watched, load_weights, randomise
+from attention_cases import CASES
+from attention_oracle import Watched, load_weights, randomise
 from safetensors.torch import load_file, save_file
 from small_models import WIDTH, inputs_of, small_model
-from test_architectures import CASES
 
 from attngeo import open_checkpoint, open_model
 from attngeo.bilinear.positions import sinusoids
@@ -16,15 +16,9 @@ from attngeo.checkpoints.architectures.entry import ABSOLUTE, Attention
 from attngeo.checkpoints.layers import WITHOUT_TABLE
 from attngeo.errors import CheckpointError
 
-# their cases run a tower inside, take no positions in order, or fill a table from a formula
-LEFT_OUT = """vit_mae m2m_100 speech_to_text siglip2_vision_model mllama_vision_model clip siglip siglip2 git llava
-gemma3 paligemma idefics3 smolvlm mllama musicgen sam seggpt dpt fsmt""".split()
-# of the types that run by themselves, those whose tables are not resampled to the picture
-ALONE = """altclip_text_model altclip_vision_model blip_2_vision_model blip_text_model blip_vision_model
-clipseg_vision_model eomt granite_docling_vision groupvit_vision_model idefics2_vision instructblip_vision_model
-instructblipvideo_vision_model janus_vision_model kosmos_2_vision_model lxmert metaclip_2_vision_model
-minicpm_ocr_vision molmo2_vision moss_transcribe_diarize_audio owlv2_vision_model owlvit_vision_model patchtst
-phi4_multimodal_vision pp_formulanet_text unlimited_ocr_vision_encoder videomt vitdet xclip_vision_model""".split()
+# they cannot be called as a whole, take no positions in order, resample a table, or fill it from a formula
+LEFT_OUT = """cosmos3_edge_vision fsmt git glm_image_vision hunyuan_vl_vision lw_detr_vit m2m_100 seggpt
+siglip2_vision_model speech_to_text time_series_transformer vit_mae xclip""".split()
 TABLES = {
     name
     for name, entry in ARCHITECTURES.items()
@@ -32,8 +26,7 @@ TABLES = {
     for stack in entry
     if isinstance(stack, Attention) and stack.positions and stack.positions.table
 }
-HAVE = [case for case in CASES if case.model_type in TABLES and case.inputs and case.id not in LEFT_OUT]
-HAVE += [Case(name, alone=True) for name in ALONE]
+HAVE = [case for case in CASES if case.model_type in TABLES and case.id not in LEFT_OUT]
 
 
 def test_every_stack_says_how_it_takes_positions():
@@ -53,8 +46,7 @@ def test_a_row_that_changes_moves_its_position_alone(case, tmp_path):
     model.save_pretrained(tmp_path)
     checkpoint, weights = open_checkpoint(tmp_path), load_weights(tmp_path)
     torch.manual_seed(1)
-    given = inputs_of(model) if case.alone else case.inputs()
-    inputs = {k: v.double() if v.is_floating_point() else v for k, v in given.items()}
+    inputs = {k: v.double() if v.is_floating_point() else v for k, v in inputs_of(model).items()}
     both = zip(checkpoint.plans, open_model(model).plans, strict=True)
     for plan, live in [(plan, live) for plan, live in both if plan.layer == 0 and plan.part != "cross"]:
         rows = checkpoint.position_rows(plan)
