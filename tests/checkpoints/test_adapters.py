@@ -1,12 +1,11 @@
-import json
 import re
 import warnings
 
 import pytest
 import torch
 import transformers as tf
+from edited_files import edit_json, edit_tensors
 from peft import LoraConfig, get_peft_model
-from safetensors.torch import load_file, save_file
 from small_models import small_model
 
 from attngeo import initialise, open_checkpoint, open_model, score_heads
@@ -117,37 +116,29 @@ def test_names_say_what_was_scored_and_no_more_is_read_than_needed(folder, attng
     assert code == 0 and "base + adapter" in out
 
 
-def edit_config(folder, **changes):
-    path = folder / "adapter" / "adapter_config.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+def config(**changes):
+    return lambda folder: edit_json(folder / "adapter" / "adapter_config.json", **changes)
 
 
 def state(change):
     """The adapter's file with some tensors changed."""
-
-    def edit(folder):
-        path = folder / "adapter" / "adapter_model.safetensors"
-        tensors = load_file(path)
-        change(tensors)
-        save_file(tensors, path)
-
-    return edit
+    return lambda folder: edit_tensors(folder / "adapter" / "adapter_model.safetensors", change)
 
 
 Q = "base_model.model.model.layers.1.self_attn.q_proj"
 DAMAGES = {
     "no adapter": (lambda f: (f / "adapter" / "adapter_config.json").unlink(), "adapter_config.json"),
     "no weights": (lambda f: (f / "adapter" / "adapter_model.safetensors").unlink(), "adapter_model.safetensors"),
-    "another kind": (lambda f: edit_config(f, peft_type="IA3"), "IA3"),
-    "PiSSA": (lambda f: edit_config(f, init_lora_weights="pissa"), "pissa"),
-    "on in some tokens alone": (lambda f: edit_config(f, alora_invocation_tokens=[1]), "alora_invocation_tokens"),
-    "endless alpha": (lambda f: edit_config(f, lora_alpha=1e31), "lora_alpha"),
+    "another kind": (config(peft_type="IA3"), "IA3"),
+    "PiSSA": (config(init_lora_weights="pissa"), "pissa"),
+    "on in some tokens alone": (config(alora_invocation_tokens=[1]), "alora_invocation_tokens"),
+    "endless alpha": (config(lora_alpha=1e31), "lora_alpha"),
     **{
-        f"endless pattern {pattern!r}": (lambda f, p=pattern: edit_config(f, alpha_pattern={p: 3}), "alpha_pattern")
+        f"endless pattern {pattern!r}": (config(alpha_pattern={pattern: 3}), "alpha_pattern")
         for pattern in ("([a-z.0-9]+)+X", "\n|(([a-z.0-9]+)+X)", "(?x:([a-z.0-9]+) +X)", "[a-z]?.?" * 30 + "X")
     },
-    "another rank": (lambda f: edit_config(f, r=2), r"it says r = 2, .*q_proj are of rank 4"),
-    "no alpha": (lambda f: edit_config(f, lora_alpha=None), "lora_alpha"),
+    "another rank": (config(r=2), r"it says r = 2, .*q_proj are of rank 4"),
+    "no alpha": (config(lora_alpha=None), "lora_alpha"),
     "another width": (state(lambda t: t.update({f"{Q}.lora_A.weight": torch.zeros(4, 48)})), "another base"),
     "one factor": (state(lambda t: t.pop(f"{Q}.lora_B.weight")), r"layers\.1\.self_attn\.q_proj"),
     "values alone": (

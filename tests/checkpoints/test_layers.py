@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 import torch
 import transformers as tf
-from safetensors.torch import load_file, save_file
+from edited_files import edit_json, edit_tensors
+from safetensors.torch import save_file
 
 from attngeo import AttentionLayer, BilinearForm, open_checkpoint, symmetry_score
 from attngeo.checkpoints import tensorfiles
@@ -129,8 +130,7 @@ def test_every_way_of_storing_gives_the_same_forms(store, folder, model):
 
 @pytest.mark.parametrize("prefix", ["", "model.", "a.b.bert."])
 def test_any_prefix_is_found(prefix, folder, model):
-    tensors = load_file(folder / "model.safetensors")
-    save_file({name.replace("bert.", prefix, 1): t for name, t in tensors.items()}, folder / "model.safetensors")
+    state(lambda tensors: {name.replace("bert.", prefix, 1): t for name, t in tensors.items()})(folder, model)
     assert_reads(folder, model, prefix)
 
 
@@ -144,14 +144,13 @@ def test_a_snapshot_in_the_cache_keeps_its_name_and_commit(folder, tmp_path, mod
 def test_a_config_of_the_first_years_goes_by_the_repository_s_name(model, tmp_path):
     folder = tmp_path / "bert_uncased_L-3_H-32_A-4"
     model.save_pretrained(folder)
-    edit_config(folder, model_type=None)
+    config(model_type=None)(folder, model)
     assert_reads(folder, model)
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
 def test_weights_keep_their_type(dtype, folder, model):
-    tensors = load_file(folder / "model.safetensors")
-    save_file({name: t.to(dtype) for name, t in tensors.items()}, folder / "model.safetensors")
+    state(lambda tensors: {name: t.to(dtype) for name, t in tensors.items()})(folder, model)
     layer = next(iter(open_checkpoint(folder)))
     assert layer.form.wq.dtype == dtype
     assert torch.equal(layer.form.wq, expected(model)[0].wq.to(dtype))
@@ -168,18 +167,6 @@ def test_no_more_than_one_percent_is_read_beyond_q_and_k(kind, tensors, tmp_path
     assert len(list(checkpoint)) == 4
     assert needed * 0.9 < sum(counts) <= 1.01 * needed
     assert checkpoint.bytes_read <= needed
-
-
-def edit_config(folder: Path, **changes) -> None:
-    config = json.loads((folder / "config.json").read_text())
-    config |= changes
-    (folder / "config.json").write_text(json.dumps({k: v for k, v in config.items() if v is not None}))
-
-
-def edit_tensors(folder: Path, change) -> None:
-    tensors = load_file(folder / "model.safetensors")
-    change(tensors)
-    save_file(tensors, folder / "model.safetensors")
 
 
 QUERY, KEY = (f"bert.encoder.layer.1.attention.self.{name}.weight" for name in ("query", "key"))
@@ -235,7 +222,12 @@ def with_map(text):
 
 def state(change):
     """The file of weights with some tensors changed."""
-    return lambda folder, model: edit_tensors(folder, change)
+    return lambda folder, model: edit_tensors(folder / "model.safetensors", change)
+
+
+def config(**changes):
+    """Other values in the config; None for none."""
+    return lambda folder, model: edit_json(folder / "config.json", **changes)
 
 
 def instead(*names: str):
@@ -266,17 +258,17 @@ DAMAGES = {
     "two models": (two_models, "no weights of a usual name"),
     "Lightning, with objects": (by_lightning(argparse.Namespace(lr=1)), "epoch=3.ckpt is .* safetensors"),
     "no config": (lambda f, m: (f / "config.json").unlink(), "config.json"),
-    "model_type is a number": (lambda f, m: edit_config(f, model_type=3), ": model_type is 3 in the config"),
+    "model_type is a number": (config(model_type=3), ": model_type is 3 in the config"),
     "binary config": (lambda f, m: (f / "config.json").write_bytes(b"\xff\xfe\x00"), "config.json"),
     "config is a list": (lambda f, m: (f / "config.json").write_text("[]"), "config.json"),
-    "no model_type": (lambda f, m: edit_config(f, model_type=None), "model_type"),
-    "unknown model_type": (lambda f, m: edit_config(f, model_type="brt"), "'brt'.* bert"),
-    "other model_type": (lambda f, m: edit_config(f, model_type="gpt2"), r"h\.\{\}\.attn"),
-    "no head count": (lambda f, m: edit_config(f, num_attention_heads=None), "num_attention_heads"),
-    "zero heads": (lambda f, m: edit_config(f, num_attention_heads=0), "num_attention_heads.* 0 "),
-    "heads that do not divide": (lambda f, m: edit_config(f, num_attention_heads=5), " 32 .* 5 .num_attention_heads"),
-    "more layers promised": (lambda f, m: edit_config(f, num_hidden_layers=5), "layer.3.* 5 "),
-    "fewer layers promised": (lambda f, m: edit_config(f, num_hidden_layers=1), "3 times, and num_hidden_layers is 1"),
+    "no model_type": (config(model_type=None), "model_type"),
+    "unknown model_type": (config(model_type="brt"), "'brt'.* bert"),
+    "other model_type": (config(model_type="gpt2"), r"h\.\{\}\.attn"),
+    "no head count": (config(num_attention_heads=None), "num_attention_heads"),
+    "zero heads": (config(num_attention_heads=0), "num_attention_heads.* 0 "),
+    "heads that do not divide": (config(num_attention_heads=5), " 32 .* 5 .num_attention_heads"),
+    "more layers promised": (config(num_hidden_layers=5), "layer.3.* 5 "),
+    "fewer layers promised": (config(num_hidden_layers=1), "3 times, and num_hidden_layers is 1"),
     "no weights": (lambda f, m: (f / "model.safetensors").unlink(), "model.safetensors"),
     "missing query": (state(lambda t: t.pop(QUERY)), "layer.1.* 3 "),
     "missing key": (state(lambda t: t.pop(KEY)), r"layer\.1\.attention\.self\.key\.weight"),

@@ -5,6 +5,7 @@ from functools import partial
 import pytest
 import torch
 import transformers as tf
+from edited_files import edit_json
 from safetensors.torch import load_file, save_file
 
 from attngeo import AttngeoError, open_checkpoint
@@ -186,15 +187,10 @@ def stored(tmp_path):
             whole[name] = (stands_for.T if turned else stands_for).contiguous()
         save_file(tensors, ours / "model.safetensors")
         save_file(whole, twin / "model.safetensors")
-        edit(ours, quantization_config=settings)
+        edit_json(ours / "config.json", quantization_config=settings)
         return ours, twin
 
     return make
-
-
-def edit(folder, **changes) -> None:
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps(config | changes))
 
 
 def assert_equal(ours, twin) -> None:
@@ -251,7 +247,7 @@ def test_other_formats_are_refused_by_name(stored, name, refused):
 
 def test_a_config_of_another_model_is_not_blamed_where_weights_are_quantised(stored, as_user):
     folder, _ = stored(*FORMATS["bitsandbytes, 4 bits"])
-    edit(folder, num_attention_heads=5, head_dim=None)
+    edit_json(folder / "config.json", num_attention_heads=5, head_dim=None)
     with pytest.raises(AttngeoError, match="bitsandbytes"):
         open_checkpoint(folder)
 

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from edited_files import edit_json
 from transformers import BertConfig, BertModel
 
 from attngeo import BilinearForm, open_checkpoint, symmetry_score
@@ -137,8 +138,7 @@ def test_a_record_of_one_file_tells_its_weights(model, tmp_path):
     file = replace(model, source=f"{model.source}/model.safetensors")
     folder = survey_model(file, tmp_path)
     assert is_recorded(file, tmp_path) and is_recorded(model, tmp_path)
-    record = json.loads((folder / "record.json").read_text())
-    (folder / "record.json").write_text(json.dumps(record | {"sha256": {}}))  # as of a Hub id of that name
+    edit_json(folder / "record.json", sha256={})  # as of a Hub id of that name
     assert not is_recorded(file, tmp_path) and is_recorded(replace(file, elsewhere=True), tmp_path)
     with pytest.raises(RecordError, match="not of the weights of"):
         survey_model(file, tmp_path)
