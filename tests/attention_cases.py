@@ -130,7 +130,7 @@ PARTICULAR = [
     Case("lightglue", run=points),
     Case("mpt", prepare=without_alibi("build_mpt_alibi_tensor")),
     Case("musicgen", musicgen),
-    Case("oneformer", run=with_deformable_attention),
+    *(Case(name, run=with_deformable_attention) for name in ("mask2former", "oneformer")),
     Case("openai_privacy_filter", scale=by_width),
     *(Case(name, cosine=True, scale=unscaled) for name in ("swinv2", "swin2sr")),
     # what is particular to some checkpoints

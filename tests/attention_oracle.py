@@ -188,7 +188,7 @@ def _observe(case: Case, folder: Path) -> list[Observation]:
     normalised = watch_norms(model)
     plans = open_model(model, dict(model.config.to_dict(), model_type=case.model_type)).plans  # by the model's names
     watched = {plan: Watched(model, live) for plan, live in zip(checkpoint.plans, plans, strict=True)}
-    Watched.unread.clear()
+    Watched.running, Watched.unread = [], []
     with torch.no_grad(), recorded_softmax(), without_rotation(model):
         case.run(model) if case.run else run_alone(model, [each.module for each in watched.values()])
     assert case.run or not Watched.unread, "the model has more attention than was read"

@@ -112,14 +112,18 @@ def awq(weight):
     return parts, ((codes - zeros[group]).half() * scales[group]).T
 
 
+SCHEME = {
+    "targets": ["Linear"],
+    "weights": {"num_bits": 4, "strategy": "group", "group_size": GROUP, "symmetric": True},
+}
+
+
 def compressed(weight):
     """By its own library, four bits in groups."""
     library = pytest.importorskip("compressed_tensors")
     from compressed_tensors.compressors import BaseCompressor
 
-    scheme = library.quantization.QuantizationScheme(
-        targets=["Linear"], weights={"num_bits": 4, "strategy": "group", "group_size": GROUP, "symmetric": True}
-    )
+    scheme = library.quantization.QuantizationScheme(**SCHEME)
     scale = weight.view(len(weight), -1, GROUP).abs().amax(-1) / 7
     packing = BaseCompressor.get_value_from_registry("pack-quantized")
     parts = packing.compress({"weight": weight, "weight_scale": scale}, scheme)
@@ -127,16 +131,6 @@ def compressed(weight):
     return parts, codes * scale.repeat_interleave(GROUP, 1)
 
 
-COMPRESSED = {
-    "format": "pack-quantized",
-    "quantization_status": "compressed",
-    "config_groups": {
-        "group_0": {
-            "targets": ["Linear"],
-            "weights": {"num_bits": 4, "strategy": "group", "group_size": GROUP, "symmetric": True},
-        }
-    },
-}
 FLOATS = [
     (dtype, scaled, suffix)
     for dtype in (torch.float8_e4m3fn, torch.float8_e5m2)
@@ -163,7 +157,11 @@ FORMATS = {
         {"quant_method": "gptq", "checkpoint_format": "gptq_v2"},
     ),
     "awq": (awq, {"quant_method": "awq"}),
-    "compressed-tensors": (compressed, {"quant_method": "compressed-tensors"} | COMPRESSED),
+    "compressed-tensors": (
+        compressed,
+        {"quant_method": "compressed-tensors", "format": "pack-quantized", "quantization_status": "compressed"}
+        | {"config_groups": {"group_0": SCHEME}},
+    ),
 }
 
 
