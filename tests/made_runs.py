@@ -1,5 +1,7 @@
 """Recorded runs with planted effects: how fast and how low a loss falls, and how the scores of the layers move."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 
@@ -14,12 +16,6 @@ CONFIG = {
     **{"lr": 1e-3, "dropout": 0.0, "micro_batch": None, "device": "auto"},
     **{"record_every": 100, "evaluate_every": 100, "checkpoint_every": 0},
 }
-
-
-def _run(name, config, corpus, loss, history, rows):
-    about = {"config": config, "status": "finished", "seconds": 60.0, "corpus": {"name": corpus, "sha256": corpus}}
-    about["hardware"] = {"cpu": "a processor", "threads": 1, "device": "cpu"}
-    return Run(name, about, pd.DataFrame(history | {"held_out_loss": loss}), pd.DataFrame(rows), {})
 
 
 def made_run(
@@ -44,7 +40,10 @@ def made_run(
                 {"step": step, "layer": layer, "head": head, "symmetry": x, "directionality": y} for head in (-1, 0)
             ]
     losses = 5 + share * (loss + noise * draw.standard_normal() - 5)
-    return _run(name, config, corpus, losses, {"step": STEPS, "loss": losses}, rows)
+    about = {"config": config, "status": "finished", "seconds": 60.0, "corpus": {"name": corpus, "sha256": corpus}}
+    about["hardware"] = {"cpu": "a processor", "threads": 1, "device": "cpu"}
+    history = pd.DataFrame({"step": STEPS, "loss": losses, "held_out_loss": losses})
+    return Run(name, about, history, pd.DataFrame(rows), {})
 
 
 def made_large_arm(seeds=3, s=(0.2, 0.3, 0.4, 0.5), d=(0.0, -0.1, -0.2, -0.3), **values):
@@ -62,15 +61,9 @@ def made_start(init="random", seed=0, shift=0.0, **config):
     noise = 0.003 * np.random.default_rng(seed).standard_normal(len(EVERY_50TH))  # of the seed: shared by all arms
     noise += 0.001 * np.random.default_rng([seed, sum(map(ord, init))]).standard_normal(len(EVERY_50TH))
     loss = 5 / (1 + EVERY_50TH / 100) + shift + noise
-    rows = [
-        {"step": step, "layer": layer, "head": head, "symmetry": step / 1000 * (0.3 + lift)}
-        for step in EVERY_50TH
-        for layer, lift in enumerate(0.1 * np.linspace(-1, 1, 4))
-        for head in (-1, 0)
-    ]
-    config = {**CONFIG, "d_model": 256, "heads": 4, **AS_MUCH_TEXT, "init": init, "seed": seed, **config}
-    name = f"{config['objective']}-{init}-{seed}"
-    return _run(name, config, "a", loss, {"step": EVERY_50TH, "tokens": 1024 * EVERY_50TH, "loss": loss + 0.01}, rows)
+    history = {"step": EVERY_50TH, "tokens": 1024 * EVERY_50TH, "loss": loss + 0.01, "held_out_loss": loss}
+    run = made_run(corpus="a", **{"d_model": 256, "heads": 4, **AS_MUCH_TEXT, "init": init, "seed": seed, **config})
+    return replace(run, history=pd.DataFrame(history))
 
 
 def made_matrix(seeds=3, shifts=None, **config):
