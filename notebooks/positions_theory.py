@@ -44,8 +44,7 @@ from attngeo.display.style import NEUTRAL, PART_COLOURS, CaptionedFigure, house_
 from attngeo.bilinear.scores import symmetry_score
 from attngeo.claims.claim import Verdict, claim, compare, exact
 from attngeo.files.checkout import data
-from attngeo.gradients import position_block as block
-from attngeo.gradients.token_counts import MarkovChain
+from attngeo.gradients.token_counts import MarkovChain, kernel
 from attngeo.gradients.rank_one import relative_error
 from attngeo.runs.estimates import Estimate, over_seeds
 
@@ -113,6 +112,11 @@ def step(of: Layer, n_hidden: int) -> Layer:
     return Layer(*(-gradient for gradient in torch.func.grad(expected_loss)(of, n_hidden)))
 
 
+def hidden_pair_rate(n_tokens: int, n_masked: int) -> float:
+    """Kappa of the setting."""
+    return n_masked * (n_tokens - n_masked) / (n_tokens * (n_tokens - 1))
+
+
 def masked_coefficients(gamma: Float[Tensor, " both"], pair_rate: float, scale: float = 1.0) -> Float[Tensor, "n n"]:
     """C of the theorem, 1; kappa is the pair rate."""
     n = (len(gamma) + 1) // 2
@@ -133,9 +137,9 @@ def causal_coefficients(gamma: Float[Tensor, " both"], scale: float) -> Float[Te
 
 def coefficients(read_out: Float[Tensor, "v v"], n_hidden: int) -> Float[Tensor, "n n"]:
     """C of the theorem."""
-    gamma = block.kernel(read_out, block.pair_covariances(CHAIN, N + (n_hidden == 0)))
+    gamma = kernel(read_out, CHAIN.pair_covariances(N + (n_hidden == 0)))
     if n_hidden:
-        return masked_coefficients(gamma, block.hidden_pair_rate(N, n_hidden), SCALE)
+        return masked_coefficients(gamma, hidden_pair_rate(N, n_hidden), SCALE)
     return causal_coefficients(gamma, SCALE)
 
 
@@ -264,13 +268,13 @@ def longer(n_tokens: int, seed: int) -> tuple[Tensor, Tensor, Tensor]:
     chain = MarkovChain.random(6, 0.0, generator).stationary()
     backwards = chain.start[:, None] * chain.transition
     reversible = MarkovChain(chain.start, (backwards + backwards.T) / 2 / chain.start[:, None])
-    pairs = (block.pair_covariances(c, n_tokens) for c in (chain, reversible))
+    pairs = (c.pair_covariances(n_tokens) for c in (chain, reversible))
     return *pairs, torch.randn(6, 6, generator=generator, dtype=torch.float64)
 
 
 def masked(read_out: Float[Tensor, "v v"], pairs: Float[Tensor, "n v v"]) -> Float[Tensor, "n n"]:
     """C of masked training; its factor does not matter to s."""
-    return masked_coefficients(block.kernel(read_out, pairs), 1.0)
+    return masked_coefficients(kernel(read_out, pairs), 1.0)
 
 
 def centred_score(read_out: Float[Tensor, "v v"], pairs: Float[Tensor, "n v v"]) -> float:
@@ -314,7 +318,7 @@ def outside(gamma: Float[Tensor, " both"], n: int) -> Float[Tensor, " n"]:
 @claim("S1.14", "(positions, border)", "what is not symmetric is the border term", Verdict.HOLDS, ours=True)
 def border(n_tokens=16, seed=1):
     text, _, a = longer(8 * n_tokens, seed)
-    gamma = block.kernel(a + a.T, text)
+    gamma = kernel(a + a.T, text)
     p = torch.randn(n_tokens, 5, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
     c = masked(a + a.T, text[:n_tokens])
     update = p.T @ c @ p
@@ -477,6 +481,14 @@ show(from_zero_both_grow(), unfolded=True)
 
 
 # %%
+def masked_read_out(covariances: Float[Tensor, "n v v"], pair_rate: float) -> Float[Tensor, "v v"]:
+    """T of the theorem, ``(kappa / N) sum_m (N - m)(K_m + K_m^T)``."""
+    n = len(covariances)
+    weights = n - torch.arange(n).to(covariances)
+    one_side = (weights[1:, None, None] * covariances[1:]).sum(0)
+    return pair_rate / n * (one_side + one_side.T)
+
+
 def causal_read_out(covariances: Float[Tensor, "n v v"]) -> Float[Tensor, "v v"]:
     """``sum_m w_m K_m^T``, ``w_m = sum_{i=m}^{N-1} 1/i``: T for windows to the left alone."""
     weights = (1 / torch.arange(1, N).double()).flip(0).cumsum(0).flip(0)
@@ -492,9 +504,9 @@ def causal_read_out(covariances: Float[Tensor, "n v v"]) -> Float[Tensor, "v v"]
 )
 def first_read_out():
     untaught = layer()._replace(values=torch.zeros_like(layer().values))
-    k = block.pair_covariances(CHAIN, N)
+    k = CHAIN.pair_covariances(N)
     for window, n in WINDOWS.items():
-        taught = block.masked_read_out(k, block.hidden_pair_rate(N, n)) if n else causal_read_out(k)
+        taught = masked_read_out(k, hidden_pair_rate(N, n)) if n else causal_read_out(k)
         error = relative_error(untaught.output.T @ taught @ untaught.tokens[:VOCAB], step(untaught, n).values)
         yield exact(f"{window}: step of $V$ against formula, relative", error, 0, 1e-6)
         yield compare(f"{window}: $s$ of $T$", symmetry_score(taught), *(("=", 1, 1e-10) if n else ("<", 1, 0.01)))
@@ -522,6 +534,12 @@ def second_order_loss(read_out: Float[Tensor, "v v"], n_hidden: int) -> Tensor:
 
 
 # %%
+def shown_variance(covariances: Float[Tensor, "n v v"], n_masked: int) -> Float[Tensor, "v v"]:
+    """S of the theorem: pairs of shown positions, ``(N - 1)(kappa / N) K_0`` of one position, its K of every other."""
+    n, kappa = len(covariances), hidden_pair_rate(len(covariances), n_masked)
+    return kappa / n * ((n - 1) * covariances[0] + (n - n_masked - 1) * masked_read_out(covariances, 1.0))
+
+
 @claim(
     "S1.14",
     "(positions, best read-out)",
@@ -530,8 +548,12 @@ def second_order_loss(read_out: Float[Tensor, "v v"], n_hidden: int) -> Tensor:
     ours=True,
 )
 def best_read_out():
+    k = CHAIN.pair_covariances(N)
     for n_hidden in (1, 2):
-        best = block.best_read_out(block.pair_covariances(CHAIN, N), n_hidden)
+        taught, shown = masked_read_out(k, hidden_pair_rate(N, n_hidden)), shown_variance(k, n_hidden)
+        # H and S have the null vector 1, whose eigenvalue rounding leaves at about 1e-17
+        inverse, other = (torch.linalg.pinv(m, hermitian=True, rtol=1e-10) for m in (k[0], shown))
+        best = inverse @ taught @ other
         slope = torch.func.grad(second_order_loss)
         left = slope(best, n_hidden).norm() / slope(0 * best, n_hidden).norm()
         yield exact(f"{n_hidden} of {N} hidden: slope left of the loss, relative", left, 0)

@@ -1,4 +1,4 @@
-"""How often a token is context and how often it is predicted: pair by pair, expected from marginals, and simulated."""
+"""How often tokens are context, are predicted and go together: pair by pair, expected from a chain, and simulated."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -9,6 +9,7 @@ from torch import Tensor
 
 from attngeo.gradients.objectives import Objective, context_matrix, sample_mask
 
+PairCovariances = Float[Tensor, "offsets vocab vocab"]
 N_VOCAB = 5  # of the simulated sequences
 
 
@@ -54,6 +55,33 @@ class MarkovChain:
             following = torch.multinomial(self.transition[tokens[:, -1]], 1, generator=generator)
             tokens = torch.cat([tokens, following], dim=1)
         return tokens
+
+    def pair_covariances(self, n_offsets: int) -> PairCovariances:
+        """``K_m = Pr[t_i = a, t_{i+m} = b] - Pr[a] Pr[b]``, m = 0 .. n_offsets - 1, if stationary; K_-m = K_m^T."""
+        pi, joint = self.start, [self.start.diag()]
+        for _ in range(n_offsets - 1):
+            joint.append(joint[-1] @ self.transition)
+        return torch.stack(joint) - torch.outer(pi, pi)
+
+
+def counted_covariances(ids: Int[Tensor, " n"], n_vocab: int, n_offsets: int) -> PairCovariances:
+    """`MarkovChain.pair_covariances` of a text, from all pairs of its tokens (numbers below V) at the distance m."""
+    tables = []
+    for m in range(n_offsets):
+        counts = torch.bincount(ids[: len(ids) - m] * n_vocab + ids[m:], minlength=n_vocab**2).double()
+        joint = counts.view(n_vocab, n_vocab) / (len(ids) - m)
+        tables.append(joint - torch.outer(joint.sum(1), joint.sum(0)))
+    return torch.stack(tables)
+
+
+def kernel(read_out: Float[Tensor, "vocab vocab"], covariances: PairCovariances) -> Float[Tensor, " both"]:
+    """``gamma(m) = sum_ab A_ab K_m(a, b)``, m = -(N-1) .. N-1: what attending m to the right is worth, in one step.
+
+    ``gamma(m) - gamma(-m) = 2 <A_n, (K_m)_n>``: it is even where the read-out or the pairs have no skew part.
+    """
+    ahead = (read_out * covariances).sum((1, 2))
+    behind = (read_out.T * covariances).sum((1, 2))
+    return torch.cat([behind.flip(0), ahead[1:]])
 
 
 class Counts(NamedTuple):

@@ -3,8 +3,7 @@
 import torch
 from notebook_code import notebook
 
-from attngeo.gradients.position_block import counted_covariances, pair_covariances
-from attngeo.gradients.token_counts import MarkovChain
+from attngeo.gradients.token_counts import MarkovChain, counted_covariances
 
 
 def test_marginals_and_samples_of_a_chain():
@@ -24,6 +23,6 @@ def test_marginals_and_samples_of_a_chain():
 def test_pairs_counted_in_a_text_are_those_of_its_chain():
     chain = notebook("positions_theory").CHAIN
     ids = chain.sample(1, 40_000, torch.Generator().manual_seed(0))[0]
-    torch.testing.assert_close(counted_covariances(ids, 3, 4), pair_covariances(chain, 4), atol=0.01, rtol=0)
+    torch.testing.assert_close(counted_covariances(ids, 3, 4), chain.pair_covariances(4), atol=0.01, rtol=0)
     first = counted_covariances(torch.tensor([0, 0, 1]), 2, 2)[1]  # pairs 00, 01: independent
     assert torch.equal(first, torch.zeros(2, 2).double())

@@ -19,7 +19,7 @@ from attngeo.bilinear.scores import symmetry_score
 from attngeo.errors import AttngeoError
 from attngeo.files.atomic import atomic_path
 from attngeo.files.checkout import data
-from attngeo.gradients.position_block import counted_covariances, kernel
+from attngeo.gradients.token_counts import counted_covariances, kernel
 from attngeo.runs.experiments import State, read_experiment
 from attngeo.training.batches import Batches, Blocks
 from attngeo.training.bert import build_model, forms

@@ -35,26 +35,25 @@ def both_sides(k, rate):
 
 
 def of_every_token(k, n):
-    return page.block.hidden_pair_rate(len(k), n) * k[0]
+    return page.hidden_pair_rate(len(k), n) * k[0]
 
 
-BLOCK = "attngeo.gradients.position_block."
 UPDATE, GROW, FIRST = "update_between_positions", "from_zero_both_grow", "read_out_comes_first"
 PLANTED = [
-    (UPDATE, BLOCK + "hidden_pair_rate", lambda n, k: k * (n - k) / n**2, "masked"),
+    (UPDATE, "hidden_pair_rate", lambda n, k: k * (n - k) / n**2, "masked"),
     (UPDATE, "masked_coefficients", without_row_mean, "masked"),
     (UPDATE, "causal_coefficients", by_keys_seen, "causal"),
-    (UPDATE, BLOCK + "kernel", lambda right, read_out, covariances: right(read_out.T, covariances)),
-    ("one_symmetric_factor", BLOCK + "kernel", both_ahead, "any text, skew"),
+    (UPDATE, "kernel", lambda right, read_out, covariances: right(read_out.T, covariances)),
+    ("one_symmetric_factor", "kernel", both_ahead, "any text, skew"),
     ("one_symmetric_factor", "centred_score", lambda a, k: symmetry_score(page.masked(a, k))),
     ("border", "border_term", lambda c, p: torch.zeros(5, 5).double(), "$s$ without"),
     ("border", "outside", lambda right, gamma, n: right(gamma / 2, n), "the same against"),
     ("one_sided_update", "seen", lambda n_hidden: torch.ones(4, 4, dtype=torch.bool)),
     (GROW, "flow", euler, "masked, 1 of 4 hidden: flow", "masked, 2"),
     (GROW, "between", lambda of, n: torch.eye(4).double()),
-    ("first_read_out", BLOCK + "masked_read_out", both_sides, "masked"),
+    ("first_read_out", "masked_read_out", both_sides, "masked"),
     ("first_read_out", "causal_read_out", lambda k: k[1:].mT.sum(0), "causal: step"),
-    ("best_read_out", BLOCK + "shown_variance", of_every_token, "1 of 4 hidden: slope", "2 of 4 hidden: slope"),
+    ("best_read_out", "shown_variance", of_every_token, "1 of 4 hidden: slope", "2 of 4 hidden: slope"),
     (FIRST, "evenness_before", lambda encoder: encoder["evenness"].iloc[0]),
     (FIRST, "read_outs", lambda right: right().assign(evenness=1.0), "evenness at the end"),
     ("one_sided_read_out", "left_less_both", lambda stage, measure: page.Estimate(0.1, 0.05, 0.15), "evenness"),
