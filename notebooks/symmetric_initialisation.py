@@ -268,7 +268,8 @@ show(symmetry_as_planned(), unfolded=True)
 assert short.outcome is Outcome.UNDECIDED and plans["confirm_size_2x128"].outcome is Outcome.SAME
 assert shape.primary.difference().value > shape.less("default-linear").difference().value
 for name, encoder in (("encoders", True), ("decoders", False)):
-    glue(f"spread-{name}", max(p.spread for p in symmetry if p.encoder is encoder), ".2f")
+    arms = [arm for p in symmetry if p.encoder is encoder for arm in (p.primary.first, p.primary.second)]
+    glue(f"spread-{name}", max(arm.values(LOSS).max() - arm.values(LOSS).min() for arm in arms), ".2f")
 glue("untied-nats", -shape.less("default-linear").difference().value, ".3f")
 for name, p in (("shape", shape), ("short", short)):
     glue(f"{name}-tokens", f"{as_millions(p.training.tokens)} tokens")

@@ -12,6 +12,7 @@
 import csv
 import io
 import json
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
@@ -77,11 +78,9 @@ def survey_model(
             f" -o, or move that record away."
         )
     checkpoint = open_checkpoint(model.source, model.revision or None, model_type=model.model_type or None)
-    parts: dict[str, list[int]] = {}
-    for plan in checkpoint.plans:
-        parts.setdefault(plan.part, []).append(plan.layer)
     # the first and the middle layer of each part: Figure 2 of the paper shows layer 1
-    pictured = {(part, layers[at]) for part, layers in parts.items() for at in (0, len(layers) // 2)}
+    depths = Counter(plan.part for plan in checkpoint.plans)
+    pictured = {(part, layer) for part, depth in depths.items() for layer in (0, depth // 2)}
     rows, rounded, pictures = [], [], {}
     for done, layer in enumerate(checkpoint, start=1):
         rows += layer_rows(checkpoint, layer, gamma)

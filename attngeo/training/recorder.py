@@ -57,7 +57,6 @@ class Recorder(TrainerCallback):
         self._earlier = 0.0
         self._loss: torch.Tensor | float = 0.0
         self._steps = 0  # that the loss is summed over
-        self._start = self._flushed = time.perf_counter()
         self.interrupted = 0  # number of a signal: stop after this step, with a checkpoint
 
     def add(self, loss: torch.Tensor) -> None:

@@ -107,16 +107,8 @@ def test_equal_configurations_give_equal_curves_and_other_seeds_do_not(run, text
     assert (other.history["loss"] != run[1].history["loss"])[1:].all()
 
 
-def test_accumulated_batches_and_records_of_every_step_give_the_curve_of_the_others(text, tmp_path):
-    changes = {
-        "whole": {"record_every": 12},
-        "parts": {"micro_batch": 2, "record_every": 12},
-        "often": {"record_every": 1},
-    }
-    whole, parts, often = (
-        train(small_config(text, dropout=0.0, **change), tmp_path / name) for name, change in changes.items()
-    )
-    assert_same_curve(whole, parts, tolerance=1e-4)
+def test_records_of_every_step_give_the_curve_of_the_others(text, tmp_path):
+    whole, often = (train(small_config(text, record_every=every), tmp_path / f"{every}") for every in (12, 1))
     last = [r.scores[r.scores["step"] == 12]["symmetry"].to_numpy() for r in (often, whole)]
     np.testing.assert_array_equal(*last)
     assert float(often.history["loss"][1:].mean()) == pytest.approx(float(whole.history["loss"][1]), rel=1e-5)

@@ -159,12 +159,6 @@ class Setting:
         """How often seeds alone would give as large a mean difference, by Student's t on both sides."""
         return float(stats.ttest_1samp(self.primary.differences(), 0).pvalue)
 
-    @property
-    def spread(self) -> float:
-        """How far final losses lie apart of runs that differ in their seed alone: the larger of the primary arms'."""
-        ends = [arm.values(LOSS) for arm in (self.primary.first, self.primary.second)]
-        return float(max(of_arm.max() - of_arm.min() for of_arm in ends))
-
 
 @cache
 def planned() -> dict[str, Setting]:
