@@ -177,11 +177,6 @@ def change(run: Run) -> float:
     return run.last("directionality") - run.first("directionality")
 
 
-def late_less_early(score: str) -> Measure:
-    """Mean score of the second half of the layers less that of the first half, at the last step."""
-    return lambda run: _late_less_early(run.by_layer(score).iloc[-1])
-
-
 def middle_s(run: Run) -> float:
     """Mean symmetry of the middle half of the layers at the last step: layers 2 and 3 of 4, 4 to 9 of 12."""
     s = run.by_layer("symmetry").iloc[-1]
@@ -193,10 +188,11 @@ def settles_late_less_early(run: Run) -> float:
     s = run.by_layer("symmetry")
     away = (s - s.iloc[-1]).abs() > SETTLED
     last_away = away.mul(s.index.to_numpy(), axis=0).max()  # the last step at which each layer is still away
-    return _late_less_early(last_away) / s.index[-1]
+    return late_less_early(last_away) / s.index[-1]
 
 
-def _late_less_early(by_layer: pd.Series) -> float:
+def late_less_early(by_layer: pd.Series) -> float:
+    """Mean of the second half of the layers less that of the first half."""
     half = len(by_layer) // 2
     return float(by_layer.iloc[-half:].mean() - by_layer.iloc[:half].mean()) if half else 0.0
 
@@ -204,7 +200,7 @@ def _late_less_early(by_layer: pd.Series) -> float:
 def cases_of_layers(runs: Sequence[Run]) -> dict[str, dict[str, list[Case]]]:
     """What Section 4.1 says of early, middle and late layers, measured: by statement and words, a case per arm."""
     settling = f"share of training until $s$ is within {SETTLED:g} of its end, late less early layers"
-    late_s, late_d = (late_less_early(score) for score in SCORES)
+    late_s, late_d = (lambda run, of=score: late_less_early(run.by_layer(of).iloc[-1]) for score in SCORES)
     late = "{} of late less early layers"
     measures = {
         "encoders": ((ENCODER, late_s, late.format("$s$"), 1), (ENCODER, settles_late_less_early, settling, -1)),

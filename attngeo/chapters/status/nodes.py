@@ -75,11 +75,6 @@ def content() -> dict:
     return yaml.safe_load(resources.files(__package__).joinpath("map.yml").read_text("utf-8"))
 
 
-def checks_of(chapter: str) -> dict[str, Written]:
-    """What a chapter checks, by the name of the function: in its notebook or on its page of details."""
-    return claims_of(chapter) | claims_of(f"{chapter}_details")
-
-
 def nodes(listed: pd.DataFrame, said: Mapping, blocks: Mapping[str, Stated]) -> dict[str, Node]:
     """The nodes of the map, by name, in its order.
 
@@ -92,7 +87,8 @@ def nodes(listed: pd.DataFrame, said: Mapping, blocks: Mapping[str, Stated]) -> 
         KeyError: a statement, check or label that is named is unknown.
     """
     pages = dict.fromkeys([*listed.chapter, *(block.page.removesuffix("_details") for block in blocks.values())])
-    places = {name: (chapter, words) for chapter in pages for name, words in checks_of(chapter).items()}
+    notebooks = ((chapter, f"{chapter}{details}") for chapter in pages for details in ("", "_details"))
+    places = {name: (chapter, words) for chapter, page in notebooks for name, words in claims_of(page).items()}
     every = {}
     for name, entry in {**said["paper"], **said["ours"]}.items():
         number = "" if name in said["ours"] else entry.get("statement", name)

@@ -7,6 +7,7 @@ from attngeo.book.notebooks import Book
 from attngeo.chapters.status import lists, nodes
 from attngeo.chapters.status.nodes import State
 from attngeo.claims import Verdict
+from attngeo.claims.claim import claims_of
 from attngeo.claims.published import statements
 from attngeo.display.verdicts import account
 from attngeo.files.checkout import root
@@ -25,7 +26,7 @@ def report(words, verdict=None, supported=True):
 
 
 CHAPTERS = [path.stem for path in (root() / "notebooks").glob("*.py")]
-WORDS = {name: words for chapter in CHAPTERS for name, words in nodes.checks_of(chapter).items()}  # of every check
+WORDS = {name: words for page in CHAPTERS for name, words in claims_of(page).items()}  # of every check
 EVERY = list(WORDS.values())
 REPORTS = [report(words) for words in EVERY]
 
