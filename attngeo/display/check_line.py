@@ -8,7 +8,7 @@ import pandas as pd
 from attngeo.claims.published import of_the_paper
 from attngeo.claims.results import Claim, Comparison, Result, Standing, Verdict
 from attngeo.display.tables import markdown_table
-from attngeo.display.typeset import number, typeset, with_error, within
+from attngeo.display.typeset import significant, typeset, with_error, within
 
 MEANINGS = {  # in the order of their consequence
     Verdict.CHANGES: "what the paper concludes here falls",
@@ -111,7 +111,7 @@ def _is_identity(c: Comparison) -> bool:
 
 
 def _largest_error(identities: list[Comparison]) -> str:
-    return f"error {number(max(abs(c.measured) for c in identities))}"
+    return f"error {significant(max(abs(c.measured) for c in identities))}"
 
 
 def _merged(same: list[Comparison]) -> Row:
@@ -127,7 +127,7 @@ def _row(c: Comparison) -> Row:
 
 
 def _number(relation: str, value: float) -> str:
-    return number(value) if relation == "=" else f"{relation} {number(value)}"
+    return significant(value) if relation == "=" else f"{relation} {significant(value)}"
 
 
 def _measured(c: Comparison) -> str:
@@ -137,8 +137,8 @@ def _measured(c: Comparison) -> str:
         return with_error(c.measured, c.standard_error)
     tolerance = max(ROUNDING, ROUNDING * abs(c.expected))
     if c.relation == "=" and c.tolerance > tolerance:
-        return f"{number(c.measured)} (to within {number(c.tolerance, 2)})"
-    return number(c.measured, 6 if abs(c.measured - c.expected) <= tolerance else 4)
+        return f"{significant(c.measured)} (to within {significant(c.tolerance, 2)})"
+    return significant(c.measured, 6 if abs(c.measured - c.expected) <= tolerance else 4)
 
 
 def _said(result: Result) -> str:

@@ -18,7 +18,7 @@ def typeset(text: str) -> str:
     return "".join(pieces)
 
 
-def number(value: float, digits: int = 4) -> str:
+def significant(value: float, digits: int = 4) -> str:
     """A number with at most so many digits; one that is tiny, as rounding leaves it, with one."""
     if math.isfinite(value) and value == round(value) and abs(value) < 1e6:
         return typeset(str(round(value)))
@@ -39,7 +39,7 @@ def within(value: float, low: float, high: float) -> str:
 def _fixed(value: float, error: float) -> str:
     decimals = max(0, 1 - math.floor(math.log10(error))) if 0 < error < math.inf else None
     if decimals is None or decimals > 6 or not math.isfinite(value):
-        return number(value, 2 if decimals and abs(value) < 1e-4 else 4)
+        return significant(value, 2 if decimals and abs(value) < 1e-4 else 4)
     return typeset(format(value, f".{decimals}f"))
 
 

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import torch
 
-from attngeo.bilinear.comparison import compare
 from attngeo.bilinear.rows import COLUMNS as OF_SCORES
 from attngeo.bilinear.scores import GAMMA, SUM, Convention
+from attngeo.bilinear.similarity import similarity
 from attngeo.checkpoints.architectures.plans import LayerPlan
 from attngeo.checkpoints.layers import AttentionLayer, Checkpoint
 from attngeo.checkpoints.rows import layer_rows
@@ -67,7 +67,7 @@ def difference_rows(
     for (asked, opened), layer in zip(compared, layers, strict=True):
         now = before if opened is first.opened else layer_rows(opened, layer, gamma, per_head, convention)
         try:
-            far = [compare(layers[0].form, layer.form, heads) for heads in ((False, True) if per_head else (False,))]
+            far = [similarity(layers[0].form, layer.form, heads) for heads in ((False, True) if per_head else (False,))]
         except MatrixError as error:
             raise ParameterError(f"{first.asked} and {asked} are no models of one shape: {error}") from error
         distances = torch.cat([torch.stack(each).view(2, -1) for each in far], 1)  # of the sum, then of each head

@@ -2,7 +2,7 @@
 
 import math
 
-from attngeo.display.typeset import number, typeset, with_error, within
+from attngeo.display.typeset import significant, typeset, with_error, within
 
 
 def test_text_has_one_minus_sign_and_one_style_of_exponents():
@@ -18,7 +18,7 @@ def test_text_has_one_minus_sign_and_one_style_of_exponents():
 
 def test_numbers_have_the_digits_of_their_error_or_interval():
     values = {1 / 3: "0.3333", -3.0: "\u22123", 3.1e-16: "3 × 10⁻¹⁶", math.inf: "∞", 17320.0: "17320"}
-    assert {value: number(value) for value in values} == values
+    assert {value: significant(value) for value in values} == values
     for value, error, written in [
         (0.68123, 0.0423, "0.681 ± 0.042"),
         (15.9312, 0.9876, "15.93 ± 0.99"),

@@ -14,14 +14,14 @@ Factors = tuple[Tensor, Tensor]  # (..., d, rank) each
 ENTRIES = 2**20  # of a matrix made at a time
 
 
-class Comparison(NamedTuple):
+class Similarity(NamedTuple):
     """Two matrices beside one another (0-dimensional tensors), or every head of two layers (H,)."""
 
     cosine: Float[Tensor, "*heads"]
     relative_change: Float[Tensor, "*heads"]
 
 
-def compare(a: BilinearForm, b: BilinearForm, per_head: bool = False) -> Comparison:
+def similarity(a: BilinearForm, b: BilinearForm, per_head: bool = False) -> Similarity:
     """``<A, B> / (||A|| ||B||)`` and ``||B - A|| / ||A||`` of the summed forms (Eq. S20), with Frobenius products.
 
     ``per_head``: of every pair of heads ``W_qk,h`` of two forms of as many heads, shape (H,).
@@ -50,7 +50,7 @@ def compare(a: BilinearForm, b: BilinearForm, per_head: bool = False) -> Compari
         square_a, with_change, change = _by_rows(*factors)
         product, square_b = square_a + with_change, square_a + 2 * with_change + change
     lengths = (square_a * square_b).sqrt()
-    return Comparison((product / lengths).clamp(-1, 1), (change.clamp_min(0) / square_a).sqrt())
+    return Similarity((product / lengths).clamp(-1, 1), (change.clamp_min(0) / square_a).sqrt())
 
 
 def _by_rows(a: Factors, b: Factors) -> tuple[Tensor, Tensor, Tensor]:
