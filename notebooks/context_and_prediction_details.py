@@ -39,13 +39,7 @@ from attngeo.gradients.token_counts import (
     simulation,
     surplus,
 )
-from attngeo.gradients.objectives import (
-    Objective,
-    attended_matrix,
-    context_matrix,
-    context_sets,
-    every_third,
-)
+from attngeo.gradients.objectives import Objective, attended_matrix, context_matrix, every_third
 from attngeo.gradients.rank_one import (
     Role,
     gradient_sum,
@@ -105,9 +99,9 @@ def objectives_definition(n_tokens=5, n_vocab=3, seed=0):
     }
     yield exact("largest difference between Eq. S6 and a random joint", (chain_rule(joint) - joint).abs().max())
     for objective, expected in n_pairs.items():
-        c, p = context_sets(context_matrix(objective, n)), context_sets(context_matrix(objective, n).T)
-        dual = all((j in c[i]) == (i in p[j]) for i, j in product(range(n), repeat=2))
-        yield exact(rf"pairs $(i, j)$ with $j \in C_i$, {objective}", sum(map(len, c)), expected, 0)
+        c, p = context_matrix(objective, n), context_matrix(objective, n).T  # row i is C_i, row j is P_j
+        dual = all(c[i, j] == p[j, i] for i, j in product(range(n), repeat=2))
+        yield exact(rf"pairs $(i, j)$ with $j \in C_i$, {objective}", c.sum(), expected, 0)
         yield exact(rf"$j \in C_i$ if and only if $i \in P_j$, {objective}", dual, 1, 0)
 
 

@@ -68,11 +68,6 @@ def attended_matrix(objective: Objective | str, n_tokens: int) -> Bool[Tensor, "
     return ones.tril() if Objective(objective) is Objective.AUTOREGRESSIVE else ones
 
 
-def context_sets(matrix: Bool[Tensor, "n n"]) -> list[frozenset[int]]:
-    """``C_i = {j : matrix[i, j]}`` for every i (Eq. 6); of the transpose, ``P_j = {i : matrix[i, j]}`` (Eq. S38)."""
-    return [frozenset(row.nonzero().flatten().tolist()) for row in matrix]
-
-
 def sample_mask(n_samples: int, n_tokens: int, mask_rate: float, generator: torch.Generator) -> Bool[Tensor, "s n"]:
     """``mask(k)``, independent over positions and of the tokens, true with probability rho (Prop. S1.10)."""
     return torch.rand(n_samples, n_tokens, generator=generator, dtype=torch.float64) < mask_rate
