@@ -116,6 +116,16 @@ def test_counts_follow_from_the_shapes_and_layers_are_sorted_by_number():
     assert {(plan.heads, plan.kv_heads, plan.d_head) for plan in plans} == {(4, 2, 16)}
 
 
+BY_LAYER = shapes(0, 1, q=(16, 8), k=(8, 8))  # 4 query heads of 4 on 2 key heads; then 2 of 8 on one
+
+
+@pytest.mark.parametrize("last", [[], [0]], ids=["", "and a layer without"])
+def test_counts_that_differ_by_layer_are_read_by_layer(last):
+    counts = {"num_attention_heads": [4, 2, *last], "num_key_value_heads": [2, 1, *last]}
+    plans = locate(ARCHITECTURES, LLAMA | counts | {"head_dim": None if last else [4, 8]}, BY_LAYER)
+    assert [(plan.heads, plan.kv_heads, plan.d_head) for plan in plans] == [(4, 2, 4), (2, 1, 8)]
+
+
 def test_gates_behind_the_queries_are_neither_read_nor_written():
     found = shapes(0, q=(128, 32))
     (plan,) = locate(ARCHITECTURES, {"model_type": "qwen3_next", "num_attention_heads": 4}, found)
@@ -138,6 +148,13 @@ MISFITS = {
         shapes(0, 1, k=(64, 32), prefix="decoder.layers"),
         r"is \[4, 4\] .* opt models have one number",
     ),
+    "heads of one layer of two": (LLAMA | {"num_attention_heads": [4]}, BY_LAYER, "_heads .* no number for layer 1"),
+    "key heads of the second": (
+        LLAMA | {"num_attention_heads": [4, 2], "num_key_value_heads": [2, 2]},
+        BY_LAYER,
+        "_value_heads = 2",
+    ),
+    "no heads": (LLAMA | {"num_attention_heads": None}, BY_LAYER, "num_attention_heads is missing"),
     "prefixes": (LLAMA, shapes(0, 1) | shapes(0, 1, prefix="draft.layers"), r"\(draft\., model\.\)"),
 }
 

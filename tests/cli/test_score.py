@@ -16,7 +16,7 @@ from pyarrow import parquet
 from safetensors.torch import load_file, save_file
 from small_models import small_model
 
-from attngeo import BilinearForm, open_checkpoint, open_model, score_table, symmetry_score
+from attngeo import open_checkpoint, open_model, score_table, symmetry_score
 from attngeo.bilinear.conventions import Convention
 from attngeo.bilinear.positions import position_space
 from attngeo.bilinear.rows import COLUMNS, DIMENSION, SCORES, SPLIT
@@ -200,37 +200,12 @@ def test_a_tower_may_be_absent(scored, tmp_path):
     model = small_model("whisper", max_source_positions=8)()
     model.save_pretrained(tmp_path)
     expected = [symmetry_score(layer.form) for layer in open_model(model) if layer.part == "encoder"]
-    encoder = {name: t for name, t in load_file(tmp_path / "model.safetensors").items() if "decoder" not in name}
-    save_file(encoder, tmp_path / "model.safetensors")
+    weights = load_file(tmp_path / "model.safetensors")
+    save_file({name: w for name, w in weights.items() if "decoder" not in name}, tmp_path / "model.safetensors")
     for said in ({"decoder_layers": 0, "decoder_attention_heads": 0}, {"decoder_layers": None}):
         (tmp_path / "config.json").write_text(json.dumps(model.config.to_dict() | said))
         rows = scored(tmp_path)
         assert rows["part"].tolist() == ["encoder"] * 2 and rows["symmetry"].tolist() == pytest.approx(expected)
-
-
-def test_counts_that_differ_by_layer_are_read_by_layer(scored, refused, tmp_path):
-    """4 query heads of 4 on 2 key heads; then 2 of 8 on one; then a layer without."""
-    torch.manual_seed(0)
-    weights = [torch.randn(16, 8), torch.randn(8, 8), torch.randn(16, 8), torch.randn(8, 8)]
-    places = [f"model.layers.{layer}.self_attn.{which}_proj.weight" for layer in (0, 1) for which in "qk"]
-    save_file(dict(zip(places, weights, strict=True)), tmp_path / "model.safetensors")
-
-    def write(heads, **said):
-        config = {"model_type": "llama", "num_hidden_layers": 2, "num_attention_heads": heads}
-        (tmp_path / "config.json").write_text(json.dumps(config | said))
-
-    forms = [BilinearForm.from_linear(*weights[:2], 4), BilinearForm.from_linear(*weights[2:], 8)]
-    expected = [s for form in forms for s in (symmetry_score(form), *map(symmetry_score, form.heads()))]
-    for last in ([], [0]):
-        write([4, 2, *last], num_key_value_heads=[2, 1, *last], head_dim=None if last else [4, 8])
-        assert scored(tmp_path, "--per-head")["symmetry"].tolist() == pytest.approx(expected)
-    for heads, keys, named in (
-        ([4], None, "num_attention_heads in the config has no number for layer 1"),
-        ([4, 2], [2, 2], "num_key_value_heads = 2"),
-        (None, None, "num_attention_heads is missing"),
-    ):
-        write(heads, num_key_value_heads=keys)
-        assert named in refused("score", tmp_path)
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning:distributed")
