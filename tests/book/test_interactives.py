@@ -90,19 +90,20 @@ def test_training_steps_are_scrubbed_and_played_with_both_kinds_of_positions(bro
 def test_a_pair_of_words_is_read_in_both_models(browser, tmp_path):
     stage = open_interactive(browser, tmp_path, two_models())
     for name, (part, (folder, _)) in zip(("MiniLM", "SmolLM2"), MODELS.items(), strict=True):
-        found, panel = sentence_in(folder), stage.find_element(By.CSS_SELECTOR, f"[data-model={part}]")
+        record, panel = sentence_in(folder), stage.find_element(By.CSS_SELECTOR, f"[data-model={part}]")
         slider = control(panel, f"Layer of {name}")
 
-        def assert_shown(layer, i, j, found=found, panel=panel):
-            assert numbers(panel.find_element(By.CSS_SELECTOR, ".ia-title b").text) == [round(found.symmetry[layer], 2)]
-            raw = centred(found.raw[layer])
+        def assert_shown(layer, i, j, record=record, panel=panel):
+            title = panel.find_element(By.CSS_SELECTOR, ".ia-title b")
+            assert numbers(title) == [round(record.symmetry[layer], 2)]
+            raw = centred(record.raw[layer])
             shares = [raw[i, j] / abs(raw).max(), raw[j, i] / abs(raw).max()]
             np.testing.assert_allclose(numbers(sentence(panel)), shares, atol=0.01)
             dots = panel.find_element(By.CSS_SELECTOR, ".cloud").get_attribute("d")
-            assert dots.count("M") == found.entries.shape[1]
+            assert dots.count("M") == record.entries.shape[1]
 
-        middle = sorted(found.symmetry)[len(found.symmetry) // 2]
-        assert_shown(list(found.symmetry).index(middle), *PAIR)
+        middle = sorted(record.symmetry)[len(record.symmetry) // 2]
+        assert_shown(list(record.symmetry).index(middle), *PAIR)
         slider.send_keys(Keys.HOME)
         assert_shown(0, *PAIR)
     stage.find_element(By.CSS_SELECTOR, "[aria-label^='The to The']").send_keys(Keys.ARROW_RIGHT, Keys.SPACE)
@@ -273,8 +274,8 @@ def test_a_forward_pass_is_stepped_through_for_the_token_followed(browser, tmp_p
 
 
 def test_two_random_seeds_show_what_table_1_would_print(browser, tmp_path):
-    found = main_settings(settings(recorded()))
-    stage = open_interactive(browser, tmp_path, roulette(found, printed_table("1")["speed_up_percent"]))
+    experiments = main_settings(settings(recorded()))
+    stage = open_interactive(browser, tmp_path, roulette(experiments, printed_table("1")["speed_up_percent"]))
 
     def assert_says(experiment, one, other):
         losses = experiment.arms["random"].curves("loss")
@@ -283,19 +284,19 @@ def test_two_random_seeds_show_what_table_1_would_print(browser, tmp_path):
         assert f"{one}" in said and f"{other}" in said
         assert ("%" in said) == (share >= 0) and (share == NEVER or f" {round(100 * share)} %" in said)
 
-    seeds = found[0].arms["random"].seeds
-    assert_says(found[0], *seeds[:2])
+    seeds = experiments[0].arms["random"].seeds
+    assert_says(experiments[0], *seeds[:2])
     control(stage, "Baseline").send_keys(Keys.ARROW_DOWN)
     control(stage, "Start").send_keys(Keys.END)
-    assert_says(found[0], seeds[-1], seeds[2])
+    assert_says(experiments[0], seeds[-1], seeds[2])
     control(stage, "Draw two seeds").send_keys(Keys.SPACE)
     one, other = (int(control(stage, name).get_attribute("value")) for name in ("Start", "Baseline"))
     assert one != other
-    assert_says(found[0], one, other)
+    assert_says(experiments[0], one, other)
     marks = stage.find_element(By.CSS_SELECTOR, ".wide").get_attribute("d")
     assert marks.count("M") == len(seeds) * (len(seeds) - 1)
     control(stage, "Experiment").send_keys(Keys.ARROW_DOWN)
-    assert_says(found[1], *found[1].arms["random"].seeds[:2])
+    assert_says(experiments[1], *experiments[1].arms["random"].seeds[:2])
 
 
 def test_defects_of_figure_2_are_ticked_away(browser, tmp_path):

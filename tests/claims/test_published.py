@@ -13,14 +13,14 @@ COUNTS |= {"figure": 8, "table": 5}
 
 
 def test_every_statement_and_every_numbered_equation_is_listed_once():
-    found = published.statements()
-    assert found.index.is_unique and COUNTS == dict(found.kind[found.kind.isin(COUNTS)].value_counts())
+    listed = published.statements()
+    assert listed.index.is_unique and COUNTS == dict(listed.kind[listed.kind.isin(COUNTS)].value_counts())
     # the appendix numbers its statements without a gap
-    assert [f"S1.{n}" for n in range(1, 19)] == [n for n in found.index if n.startswith("S1.")]
-    assert all((root() / "notebooks" / f"{chapter}.py").exists() for chapter in set(found.chapter))
-    assert (found[["kind", "title", "section"]] != "").all(axis=None)
+    assert [f"S1.{n}" for n in range(1, 19)] == [n for n in listed.index if n.startswith("S1.")]
+    assert all((root() / "notebooks" / f"{chapter}.py").exists() for chapter in set(listed.chapter))
+    assert (listed[["kind", "title", "section"]] != "").all(axis=None)
     equations = []
-    for first, last in re.findall(r"(S?\d+)(?:-S?(\d+))?", ", ".join(found.equations)):
+    for first, last in re.findall(r"(S?\d+)(?:-S?(\d+))?", ", ".join(listed.equations)):
         prefix, start = re.match("(S?)(.*)", first).groups()
         equations += [f"{prefix}{n}" for n in range(int(start), int(last or start) + 1)]
     assert sorted(equations) == sorted([*map(str, range(1, 20)), *(f"S{n}" for n in range(1, 149))])

@@ -56,10 +56,10 @@ def of_first_layer(found, column):
 
 
 def test_scores_changes_cosine_and_relative_change_are_those_of_the_dense_matrices(rows, saved):
-    found = rows("first", "run/model", "--per-head")
-    assert tuple(found[0]) == COLUMNS and len(found) == 2 * 3 * 5
+    compared = rows("first", "run/model", "--per-head")
+    assert tuple(compared[0]) == COLUMNS and len(compared) == 2 * 3 * 5
     pairs = list(zip(open_checkpoint(saved / "first"), open_checkpoint(saved / "run/model"), strict=True))
-    for row in found:
+    for row in compared:
         layers, head = pairs[int(row["layer"])], int(row["head"])
         scored = [score(x.form) if head < 0 else score_heads(x.form) for x in layers]
         a, b = (x.form.to(torch.float64).dense() if head < 0 else x.form.to(torch.float64).head(head) for x in layers)

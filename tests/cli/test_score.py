@@ -11,9 +11,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from edited_files import edit_json, edit_tensors
 from huggingface_hub import constants
 from pyarrow import parquet
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from small_models import small_model
 
 from attngeo import open_checkpoint, open_model, score_table, symmetry_score
@@ -62,9 +63,7 @@ def table(attngeo):
 def changed(saved, folder, change):
     """A copy of the model with other tensors."""
     shutil.copytree(saved, folder)
-    tensors = load_file(saved / "model.safetensors")
-    change(tensors)
-    save_file(tensors, folder / "model.safetensors")
+    edit_tensors(folder / "model.safetensors", change)
     return folder
 
 
@@ -200,8 +199,7 @@ def test_a_tower_may_be_absent(scored, tmp_path):
     model = small_model("whisper", max_source_positions=8)()
     model.save_pretrained(tmp_path)
     expected = [symmetry_score(layer.form) for layer in open_model(model) if layer.part == "encoder"]
-    weights = load_file(tmp_path / "model.safetensors")
-    save_file({name: w for name, w in weights.items() if "decoder" not in name}, tmp_path / "model.safetensors")
+    edit_tensors(tmp_path / "model.safetensors", lambda w: [w.pop(name) for name in [*w] if "decoder" in name])
     for said in ({"decoder_layers": 0, "decoder_attention_heads": 0}, {"decoder_layers": None}):
         (tmp_path / "config.json").write_text(json.dumps(model.config.to_dict() | said))
         rows = scored(tmp_path)
@@ -212,8 +210,7 @@ def test_a_tower_may_be_absent(scored, tmp_path):
 @mock.patch.dict(ARCHITECTURES)
 def test_an_unknown_type_is_read_as_a_known_one_or_registered_from_a_file(attngeo, scored, refused, saved, tmp_path):
     folder, mine = shutil.copytree(saved, tmp_path / "m"), tmp_path / "mine.yml"
-    config = json.loads((folder / "config.json").read_text()) | {"model_type": "bert-by-another-name"}
-    (folder / "config.json").write_text(json.dumps(config))
+    edit_json(folder / "config.json", model_type="bert-by-another-name")
     assert "--as" in (said := refused("score", folder)) and "--register" in said
     stack = '{part: encoder, module: "encoder.layer.{}.attention.self", query: query, key: key}'
     mine.write_text(f"- model_types: [bert-by-another-name]\n  stacks: [{stack}]\n")
@@ -299,12 +296,10 @@ def test_what_the_scores_leave_out_is_said_below_the_table(table, saved, tmp_pat
     for matrix, folded in {"qk": "W_qk {}queries and keys", "ov": "W_o W_v^T {}values"}.items():
         said = folded.format("with the gain of the layer normalisation before ")
         assert f" {said} " in table(tmp_path, "--fold-norm", "--matrix", matrix)
-    config = json.loads((saved / "config.json").read_text())
+    copy = shutil.copytree(saved, tmp_path / "copy")
     for capped in (50.0, None):  # two models deep, as ColPali has its text model
-        shutil.copytree(saved, tmp_path / f"{capped}")
-        within = {"vlm_config": {"text_config": {"attn_logit_softcapping": capped}}}
-        (tmp_path / f"{capped}" / "config.json").write_text(json.dumps(config | within))
-        assert ("a soft cap of the logits" in table(tmp_path / f"{capped}")) is bool(capped)
+        edit_json(copy / "config.json", vlm_config={"text_config": {"attn_logit_softcapping": capped}})
+        assert ("a soft cap of the logits" in table(copy)) is bool(capped)
 
 
 def test_value_output_maps_in_the_place_of_w_qk(scored, table, refused, saved, tmp_path):
@@ -340,13 +335,10 @@ def test_a_formula_that_sets_other_layers_apart_is_named_with_the_one_to_trust(s
 def test_queries_that_no_layer_has_are_told(table, saved, tmp_path):
     assert "not read" not in table(saved)
     folder = shutil.copytree(saved, tmp_path / "model")
-    weights = load_file(folder / "model.safetensors")
-    query = next(weights[name] for name in weights if name.endswith("query.weight"))
-    place = "text_{}coder.layer.0.attention.query.weight"
     for more, further in {"de": "", "en": " and 1 more"}.items():
-        weights |= {place.format(more): query.clone()}
-        save_file(weights, folder / "model.safetensors")
-        assert f"named as queries are: {place.format('de')}{further} median" in table(folder)
+        other = {f"text_{more}coder.layer.0.attention.query.weight": torch.ones(32, 32)}
+        edit_tensors(folder / "model.safetensors", lambda weights, other=other: weights | other)
+        assert f"named as queries are: text_decoder.layer.0.attention.query.weight{further} median" in table(folder)
 
 
 def test_python_has_the_rows_of_the_table(attngeo, saved):

@@ -75,15 +75,15 @@ def test_errata_are_grouped_and_mark_what_may_be_a_copying_error():
         report(part="Eq. 3"),
         report(part="Eq. 4", verdict=Verdict.CHANGES, printed="a", remark="why not"),
     ]
-    found = verdicts.account(reports).findings
-    misprints, changes = (errata.errata(found, verdict) for verdict in (Verdict.MISPRINT, Verdict.CHANGES))
+    findings = verdicts.account(reports).findings
+    misprints, changes = (errata.errata(findings, verdict) for verdict in (Verdict.MISPRINT, Verdict.CHANGES))
     (entry,) = misprints.entry
     assert entry.startswith(f"**{of_the_paper('2.1', 'Eq. 1')}** {errata.MAYBE_COPYING}")
     assert "(bilinear_form.py)" in entry
     assert re.search("Eq. 7.*as it stands.*<br>.*as it should$", misprints.iloc[0, 1])
     assert [e.split("**")[1] for e in changes.entry] == [of_the_paper("2.1", part) for part in ("Eq. 2", "Eq. 4")]
     assert changes.iloc[1, 1].endswith("why not")
-    assert errata.errata(found, Verdict.ASSUMPTION).empty
+    assert errata.errata(findings, Verdict.ASSUMPTION).empty
 
 
 def test_slips_found_by_reading_quote_the_paper_at_a_place_and_have_the_columns_of_the_errata():
