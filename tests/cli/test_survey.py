@@ -189,12 +189,9 @@ def test_names_ids_addresses_paths_and_groups_become_models(weights, tmp_path, m
     assert chosen_models((path, f"{path}/", str(link))) == [Model(path, path)]  # by whatever link
     assert len(chosen_models(("gpt2-medium",), "gpt")) == len(chosen_models((), "gpt"))
     address = "https://huggingface.co/owner/name/tree/v1"
-    assert chosen_models((address,)) == [Model(address, "owner/name", "v1")]
-    assert chosen_models(("huggingface.co/owner/name?library=x",)) == [
-        Model("huggingface.co/owner/name?library=x", "owner/name")
-    ]
+    for name, revision in {address: "v1", "huggingface.co/owner/name?library=x": "", "owner/name@v1": "v1"}.items():
+        assert chosen_models((name,)) == [Model(name, "owner/name", revision)]
     assert record_folder(f"{address}/sub", tmp_path) == tmp_path / "owner--name--sub"
-    assert chosen_models(("owner/name@v1",)) == [Model("owner/name@v1", "owner/name", "v1")]
     shutil.copytree(weights / "m0", tmp_path / "bert-tiny-google")
     monkeypatch.setenv("ATTNGEO_WEIGHTS", str(tmp_path))
     assert chosen_models(("BERT-tiny",)) == [Model("BERT-tiny", str(tmp_path / "bert-tiny-google"))]
