@@ -127,12 +127,19 @@ class Recorder(TrainerCallback):
 
     # measuring
 
+    @torch.no_grad()
     def _record(self, step: int, learning_rate: float) -> None:
         loss = float("nan")
         if self._steps:
             loss = float(self.trainer.accelerator.reduce(torch.as_tensor(self._loss), "mean")) / self._steps
         self._loss, self._steps = 0.0, 0
-        rows = self._scored(step)
+        every = self.config.picture_every
+        pictured = step in (0, self.config.steps) or (every and step % every == 0)
+        rows: list[dict] = []
+        for layer, form in enumerate(forms(self.trainer.model)):
+            rows += [{"step": step, "layer": layer, **scores} for scores in score_rows(form)]
+            if pictured and layer in (0, self.config.layers - 1):
+                self.pictures[layer, step] = picture(form)[0]
         evaluated = step % self.config.evaluate_every == 0 or step >= self.config.steps
         held_out = self._held_out_loss() if evaluated else float("nan")
         row = {
@@ -148,18 +155,6 @@ class Recorder(TrainerCallback):
         layers = pd.DataFrame([r for r in rows if r["head"] == -1])
         self.listen(row | layers[["symmetry", "directionality"]].median().to_dict())  # of those that are scored
 
-    @torch.no_grad()
-    def _scored(self, step: int) -> list[dict]:
-        rows = []
-        every = self.config.picture_every
-        pictured = step in (0, self.config.steps) or (every and step % every == 0)
-        for layer, form in enumerate(forms(self.trainer.model)):
-            rows += [{"step": step, "layer": layer, **row} for row in score_rows(form)]
-            if pictured and layer in (0, self.config.layers - 1):
-                self.pictures[layer, step] = picture(form)[0]
-        return rows
-
-    @torch.no_grad()
     def _held_out_loss(self) -> float:
         """Mean loss over the first blocks of the held-out text, always the same ones with the same masks."""
         model = self.trainer.model_wrapped

@@ -306,13 +306,13 @@ def test_defects_of_figure_2_are_ticked_away(browser, tmp_path):
 
     def assert_separates(left_out, count):
         texts = stage.find_elements(By.CSS_SELECTOR, ".ia-title b")
-        expected = [figures.area(points, score, frozenset(left_out)) for score in "sd"]
+        kept = points[[not {*left_out} & {*of.split()} for of in points["defects"]]]
+        expected = [measures.of_figure(figures.FIGURE, score, kept).auc for score in "sd"]
         assert_near([numbers(text)[0] for text in texts], expected)
         encoders, decoders, of = numbers(sentence(stage))[:3]
         assert (encoders + decoders, of) == (count, len(points))
 
     assert_separates([], len(points))
-    assert figures.area(points, "s") == measures.of_figure(figures.FIGURE, "s", results).auc
     names = stage.find_elements(By.CSS_SELECTOR, ".ia-names title")
     assert len(names) == sum((points[score].abs() <= 1).sum() for score in "sd")
     assert any(name.get_attribute("textContent").startswith("GPT-2: 0.15") for name in names)

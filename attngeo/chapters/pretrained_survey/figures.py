@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 from attngeo.bilinear.null_laws import LEVEL, laws_of_shape
 from attngeo.bilinear.pictures import LEVELS
 from attngeo.bilinear.scores import SUM
-from attngeo.chapters.pretrained_survey.measures import LETTERS
+from attngeo.chapters.pretrained_survey.measures import LETTERS, of_figure
 from attngeo.display.interactive import Interactive, packed
 from attngeo.display.mirror_clouds import mirror_clouds
 from attngeo.display.score_figure import score_figure
@@ -128,19 +128,13 @@ def clean_figure(results: pd.DataFrame) -> Interactive:
         ],
     }
     drawn = released_scores(results, {FIGURE: "language"}, "fig-released-language")
-    as_drawn, cleaned = ([number(area(points, s, out), 2) for s in "sd"] for out in (frozenset(), frozenset(WORDS)))
+    clean = points[[not WORDS.keys() & of for of in codes]]
+    as_drawn, cleaned = ([number(of_figure(FIGURE, s, of).auc, 2) for s in "sd"] for of in (points, clean))
     areas = "Figure 2 of the paper from the released medians. As drawn the AUC is {} in {s} and {} in {d}, {} and {}"
     areas = f"{areas} without the points that do not count."
     caption = f"{areas.format(*as_drawn, *cleaned, s='$s$', d='$d$')} In print bars span the quartiles over layers."
     alt = f"{drawn.alt} {areas.format(*as_drawn, *cleaned, s='s', d='d')}"
     return Interactive("clean_figure", data, CaptionedFigure(drawn.figure, drawn.name, caption, alt))
-
-
-def area(points: pd.DataFrame, score: str, left_out: frozenset[str] = frozenset()) -> float:
-    """AUC of a score, encoders against decoders as drawn, of the points without these defects and on the scale."""
-    clean = points["defects"].map(lambda defects: not left_out & set(defects.split()))
-    kept = points[clean & points[score].between(-1, 1)]
-    return auc(*(kept.loc[kept["drawn_as"] == part, score].to_numpy() for part in ("encoder", "decoder")))
 
 
 @house_style()
