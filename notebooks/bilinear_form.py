@@ -30,7 +30,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
-from attngeo.chapters.bilinear_form import order_violations, random_layer, softmax_rows
+from attngeo.chapters.bilinear_form import order_violations, random_layer
 from attngeo.display.interactive import Interactive
 from attngeo.display.page import glue, show
 from attngeo.display.style import SEQUENTIAL, CaptionedFigure, house_style, new_figure, plain_panel, signed_image
@@ -71,7 +71,8 @@ def heads_of_equal_sum(separate: Tensor, averaged: Tensor) -> CaptionedFigure:
 layer = random_layer(d, n_tokens, n_heads, seed)
 forms = torch.stack(list(layer.form.heads()))  # (n_heads, d, d)
 by_head, by_mean = (
-    softmax_rows(layer.form.d_head**-0.5 * (layer.x @ m @ layer.x.T)) for m in (forms, forms.mean(0).expand_as(forms))
+    torch.softmax(layer.form.d_head**-0.5 * (layer.x @ m @ layer.x.T), -1)
+    for m in (forms, forms.mean(0).expand_as(forms))
 )
 glue("gap", float((by_head - by_mean).abs().max()), ".2f")
 
@@ -159,7 +160,7 @@ show(scores_are_a_bilinear_form(d=d, n_tokens=n_tokens, seed=seed), unfolded=Tru
 def order_of_scores_is_kept(d=32, n_tokens=24, n_heads=4, seed=0):
     layer = random_layer(d, n_tokens, n_heads, seed)
     raw, x, directions = layer.raw(), layer.x, layer.directions
-    weights, small = softmax_rows(raw), softmax_rows(raw / 100)
+    weights, small = torch.softmax(raw, -1), torch.softmax(raw / 100, -1)
     # a point is in the convex hull if no direction shows it further out than every token
     reach = ((weights @ x) @ directions).amax((0, 1)) - (x @ directions).amax(0)
     yield exact("triples $(i, j, j')$ out of order, all heads", order_violations(weights, raw), 0, 0)
@@ -259,7 +260,7 @@ def summed_heads(wq: Tensor, wk: Tensor) -> Tensor:
 
 def multi_head_output(x: Tensor, forms: Tensor, values: Tensor, scale: float) -> Tensor:
     """``sum_h softmax(scale X W_qk,h X^T) X W_v,h W_o,h``: forms and values (H, d, d), output (N, d)."""
-    return (softmax_rows(scale * (x @ forms @ x.T)) @ x @ values).sum(0)
+    return (torch.softmax(scale * (x @ forms @ x.T), -1) @ x @ values).sum(0)
 
 
 @claim("S1.5", "Eqs. S19, S20", "the forms of the heads add up to the form of the layer", Verdict.HOLDS)
@@ -293,7 +294,7 @@ def heads_do_not_share_one_softmax(d=32, n_tokens=12, n_heads=4, seed=0):
     forms, values, scale = torch.stack(list(form.heads())), wv @ wo, form.d_head**-0.5
     heads = scaled_dot_product_attention(x @ form.wq, x @ form.wk, x @ wv)
     attention = heads.transpose(0, 1).flatten(1) @ wo.flatten(0, 1)  # concat(A_1 V_1, ...) W_o (Eq. S18)
-    one_softmax = softmax_rows(scale * (x @ forms.sum(0) @ x.T)) @ x @ values.sum(0)
+    one_softmax = torch.softmax(scale * (x @ forms.sum(0) @ x.T), -1) @ x @ values.sum(0)
     own_softmax, averaged = (multi_head_output(x, m, values, scale) for m in (forms, forms.mean(0).expand_as(forms)))
     raw = relative_error(sum((x @ w @ x.T) @ x for w in forms), x @ forms.sum(0) @ x.T @ x)
     yield exact("distance of the raw decompositions, head by head and summed first", raw)

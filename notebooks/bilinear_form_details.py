@@ -24,7 +24,7 @@ seed: int = 0  # seed of every random draw; in [0, 2147483647]
 import torch
 from torch import Tensor
 
-from attngeo.chapters.bilinear_form import order_violations, random_layer, softmax_rows
+from attngeo.chapters.bilinear_form import order_violations, random_layer
 from attngeo.display.page import show
 from attngeo.bilinear.scores import symmetry_score
 from attngeo.claims.claim import Verdict, claim, compare, exact
@@ -147,7 +147,7 @@ def attended(n: int) -> Tensor:
 )
 def order_with_a_causal_mask(d=32, n_tokens=24, n_heads=4, seed=0):
     raw = random_layer(d, n_tokens, n_heads, seed).raw()
-    weights = softmax_rows(raw.masked_fill(torch.ones(raw.shape[1:]).triu(1).bool(), float("-inf")))
+    weights = torch.softmax(raw.masked_fill(torch.ones(raw.shape[1:]).triu(1).bool(), float("-inf")), -1)
     within = order_violations(weights, raw, attended(n_tokens).expand_as(raw))
     yield exact("triples out of order among tokens that may be attended to", within, 0, 0)
     yield compare("triples out of order among all tokens", order_violations(weights, raw), ">", paper="= 0")
@@ -178,7 +178,7 @@ def summand(x: Tensor, wv: Tensor) -> Tensor:
 )
 def values_enter_as_rows(d=32, n_tokens=12, seed=0):
     layer = random_layer(d, n_tokens, 1, seed)
-    x, wv, weights = layer.x, layer.wv[0], softmax_rows(layer.raw()[0] * d**-0.5)
+    x, wv, weights = layer.x, layer.wv[0], torch.softmax(layer.raw()[0] * d**-0.5, -1)
     whole = x + weights @ x @ wv  # Eq. S11
     rows = x + weights @ torch.stack([summand(token, wv) for token in x])
     columns = x + weights @ torch.stack([wv @ token for token in x])
@@ -210,14 +210,14 @@ show(values_enter_as_rows(**one_head))
 )
 def suppressed_scores(d=32, n_tokens=12, n_heads=4, seed=0):
     raw = random_layer(d, n_tokens, n_heads, seed).raw()
-    logs, negative = softmax_rows(raw).log(), raw - raw.amax(-1, keepdim=True) - 1
+    logs, negative = torch.softmax(raw, -1).log(), raw - raw.amax(-1, keepdim=True) - 1
     ratios = logs[..., :, None] - logs[..., None, :] - (raw[..., :, None] - raw[..., None, :])
-    shifted = softmax_rows(negative)
+    shifted = torch.softmax(negative, -1)
     largest = n_tokens * shifted.amax(-1).min()
     ratio = r"largest distance of $\log(\alpha_{ij} / \alpha_{ij'})$ from $\hat\alpha_{ij} - \hat\alpha_{ij'}$"
     yield exact(ratio, ratios.abs().max())
     change = "largest change of a weight by a shift that makes all scores of the row negative"
-    yield exact(change, (shifted - softmax_rows(raw)).abs().max())
+    yield exact(change, (shifted - torch.softmax(raw, -1)).abs().max())
     words = "smallest over the rows of their largest weight, times N, all scores negative"
     yield compare(words, largest, ">", 1, paper="< 1")
 
@@ -321,7 +321,7 @@ def outside_the_hull(points: Tensor, x: Tensor) -> int:
 def raw_sums_leave_the_hull(d=32, n_tokens=8, n_heads=4, seed=0):
     layer = random_layer(d, n_tokens, n_heads, seed)
     x, raw = layer.x, layer.raw()
-    sums, means = coefficients(raw) @ x, softmax_rows(raw) @ x
+    sums, means = coefficients(raw) @ x, torch.softmax(raw, -1) @ x
     onto_span = torch.linalg.pinv(x) @ x
     n_sums = n_heads * n_tokens
     yield exact(r"distance of the raw sums from $\operatorname{span}(X)$", relative_error(sums @ onto_span, sums))

@@ -41,11 +41,6 @@ def random_layer(d: int, n_tokens: int, n_heads: int, seed: int) -> Layer:
     return Layer(x, BilinearForm(wq, wk), wv, wo, normal(d, 256))
 
 
-def softmax_rows(raw: Tensor) -> Tensor:
-    """The row-wise softmax, which makes attention weights of scores."""
-    return torch.softmax(raw, -1)
-
-
 def order_violations(weights: Tensor, raw: Tensor, allowed: Tensor | None = None) -> int:
     """Triples (i, j, j') for which ``weights_ij < weights_ij'`` and ``raw_ij < raw_ij'`` disagree (Eq. 5)."""
     differ = (weights[..., :, None] < weights[..., None, :]) != (raw[..., :, None] < raw[..., None, :])

@@ -6,8 +6,8 @@ from notebook_code import notebook
 rotation = notebook("bilinear_form_details").rotation
 
 
-def small_suppressed(right, raw):
-    return right(raw.abs())
+def small_suppressed(right, raw, dim):
+    return right(raw.abs(), dim)
 
 
 def of_symmetric_s(wq):
@@ -18,7 +18,7 @@ def of_symmetric_s(wq):
 OF_HEADS = "heads_do_not_share_one_softmax"
 PLANTED = [
     ("scores_are_a_bilinear_form", "query_key_matrix", lambda wq, wk: wk @ wq.T),
-    ("order_of_scores_is_kept", "softmax_rows", small_suppressed),
+    ("order_of_scores_is_kept", "torch.softmax", small_suppressed),
     ("order_with_a_causal_mask", "order_violations", lambda *weights_and_raw: 0),
     ("order_of_scores_is_kept", "order_violations", lambda weights, raw: raw.numel()),
     ("order_with_a_causal_mask", "attended", lambda n: torch.ones(n, n).bool()),
@@ -27,8 +27,8 @@ PLANTED = [
     ("form_is_linear_in_each_argument", "bilinear", lambda m, x, y: (x * x) @ m @ y),
     ("operators_are_not_idempotent", "factor", lambda m, x: torch.ones(())),
     ("heads_add_up", "summed_heads", lambda q, k: torch.einsum("hic,hjc->ij", q, k.roll(1, 0))),
-    ("raw_sums_leave_the_hull", "coefficients", notebook("bilinear_form").softmax_rows),
-    ("suppressed_scores", "softmax_rows", small_suppressed),
+    ("raw_sums_leave_the_hull", "coefficients", lambda raw: torch.softmax(raw, -1)),
+    ("suppressed_scores", "torch.softmax", small_suppressed),
     ("rotary_scores", "form_at_offset", lambda wq, wk, m: wq @ wk.T),
     ("rotary_scores", "symmetric_neighbours", of_symmetric_s),
     ("rotary_scores", "rotation", lambda right, *at: torch.block_diag(*[right(*at)[:2, :2]] * 2, right(*at)[4:, 4:])),
