@@ -227,28 +227,23 @@ def record(folder: Path) -> None:
 class Evidence(NamedTuple):
     """Tables with a row per layer, and the survey's own record of the same layers."""
 
-    layers: pd.DataFrame  # and part taken: removed, at_random, PARTS
+    layers: pd.DataFrame  # and part taken: removed, at_random, PARTS, and left: the share of the sum's squared norm
     pairs: pd.DataFrame  # and pair of heads: g, h, product, trace
     survey: pd.DataFrame  # `attngeo.survey.measured.named`
 
 
 @cache
 def evidence() -> Evidence:
-    """What is recorded, with what follows from it by layer."""
-    sums, pairs = (pd.read_parquet(data("heads_or_sum", f"{name}.parquet")) for name in TABLES)
-    survey = named(read_records(data("survey")))
-    return Evidence(*(distinct(table) for table in (with_parts(sums), pairs, survey)))
-
-
-def with_parts(sums: pd.DataFrame) -> pd.DataFrame:
-    """A recorded table of `removals` with the columns PARTS and ``left``, the share of the sum's squared norm.
+    """What is recorded, with what follows from it by layer.
 
     Overlaps are gains per pair, ``(G - 1) / (H - 1)`` for H heads: what a gain is made of, whatever their number.
     """
+    sums, pairs = (pd.read_parquet(data("heads_or_sum", f"{name}.parquet")) for name in TABLES)
     of_sums, others = parts(*(sums[name] for name in SUMS)), sums["heads"] - 1
     by_pair = {f"{kind}_overlap": (of_sums[f"{kind}_gain"] - 1) / others for kind in ("symmetric", "skew")}
     full = sums["square"].where(sums["removed"] == NOTHING).groupby([sums[key] for key in LAYER])
-    return sums.assign(**of_sums, **by_pair, left=sums["square"] / full.transform("max"))
+    layers = sums.assign(**of_sums, **by_pair, left=sums["square"] / full.transform("max"))
+    return Evidence(*map(distinct, (layers, pairs, named(read_records(data("survey"))))))
 
 
 def whole(layers: pd.DataFrame) -> pd.DataFrame:

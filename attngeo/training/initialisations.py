@@ -123,7 +123,7 @@ def freeze_values(layers: list[Attention], values: Values, seed: int) -> None:
         return
     generator = torch.Generator().manual_seed(seed)
     for layer in layers:
-        value, output, width = layer.self.value, layer.output.dense, _d_head(layer)
+        value, output, width = layer.self.value, layer.output.dense, layer.self.attention_head_size
         wv = value.weight.unflatten(0, (-1, width)).transpose(1, 2)  # views, (heads, d, d_head)
         wo = output.weight.unflatten(1, (-1, width)).transpose(0, 1)
         if values is not Values.FROZEN:
@@ -133,7 +133,7 @@ def freeze_values(layers: list[Attention], values: Values, seed: int) -> None:
 
 
 def _mimetic(layer: Attention, generator: torch.Generator) -> None:
-    d, d_head = layer.self.query.in_features, _d_head(layer)
+    d, d_head = layer.self.query.in_features, layer.self.attention_head_size
     for h in range(layer.self.num_attention_heads):
         rows = slice(h * d_head, (h + 1) * d_head)
         left, right = _split(*MIMETIC_QK, d, d_head, generator)
@@ -155,10 +155,6 @@ def _split(noise: float, identity: float, d: int, rank: int, generator: torch.Ge
     u, s, vh = torch.linalg.svd(noise * z + identity * torch.eye(d, dtype=torch.float64))
     root = s[:rank].sqrt()
     return u[:, :rank] * root, vh[:rank].T * root
-
-
-def _d_head(layer: Attention) -> int:
-    return layer.self.query.out_features // layer.self.num_attention_heads
 
 
 @torch.no_grad()
