@@ -4,8 +4,6 @@ import os
 import pickle
 import re
 import shutil
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
@@ -13,9 +11,8 @@ import pytest
 import torch
 import transformers as tf
 from edited_files import edit_json, edit_tensors
-from safetensors.torch import save_file
 
-from attngeo import AttentionLayer, BilinearForm, open_checkpoint, symmetry_score
+from attngeo import AttentionLayer, BilinearForm, open_checkpoint
 from attngeo.checkpoints import tensorfiles
 from attngeo.errors import CheckpointError
 
@@ -322,30 +319,3 @@ def test_a_path_that_is_not_there_is_not_asked_of_the_hub_and_a_folder_has_no_re
         open_checkpoint(folder, revision="v1")
     with pytest.raises(CheckpointError, match="not one of type int;"):
         open_checkpoint(3)
-
-
-ALONE = """
-import pkgutil, sys
-from importlib import import_module
-sys.modules |= dict.fromkeys(["transformers", "pandas", "matplotlib", "datasets"])
-import attngeo.checkpoints, attngeo.bilinear
-for room in (attngeo.checkpoints, attngeo.bilinear):
-    for module in pkgutil.walk_packages(room.__path__, room.__name__ + "."):
-        import_module(module.name)
-for layer in attngeo.open_checkpoint(sys.argv[1]):
-    print(layer.form.n_heads, attngeo.symmetry_score(layer.form))
-"""
-
-
-def test_forms_and_checkpoints_need_no_other_library(tmp_path):
-    """Not even for what a nested config leaves out: 32 heads."""
-    query, key = torch.randn(2, 64, 16)
-    name = "language_model.model.layers.0.self_attn.{}_proj.weight"
-    save_file({name.format("q"): query, name.format("k"): key}, tmp_path / "model.safetensors")
-    text, vision = {"model_type": "llama", "num_hidden_layers": 1}, {"model_type": "siglip_vision_model"}
-    config = {"model_type": "llava", "text_config": text, "vision_config": vision}
-    (tmp_path / "config.json").write_text(json.dumps(config))
-    done = subprocess.run([sys.executable, "-c", ALONE, tmp_path], capture_output=True, text=True, timeout=120)
-    assert done.stderr == ""
-    heads, symmetry = done.stdout.split()
-    assert (int(heads), float(symmetry)) == (32, pytest.approx(symmetry_score(BilinearForm.from_linear(query, key, 2))))

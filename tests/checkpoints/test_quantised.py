@@ -248,9 +248,3 @@ def test_a_config_of_another_model_is_not_blamed_where_weights_are_quantised(sto
     edit_json(folder / "config.json", num_attention_heads=5, head_dim=None)
     with pytest.raises(AttngeoError, match="bitsandbytes"):
         open_checkpoint(folder)
-
-
-def test_integers_without_a_word_on_their_format_are_refused(stored, as_user):
-    folder, _ = stored(REFUSED["eetq"], None)
-    with pytest.raises(AttngeoError, match=r"q_proj\.weight .*int8"):
-        list(open_checkpoint(folder))

@@ -20,11 +20,6 @@ def config(line: str):
     return configure({name: value for name, value in flags.items() if name not in ("output", "file", "resume")})
 
 
-def test_every_command_for_a_gpu_is_accepted():
-    for line in re.findall(r"attngeo train --[^`\n]*", README):
-        assert config(line.replace("INIT", "random").replace("OBJECTIVE", "mlm").replace("SEED", "0")).steps >= 1000
-
-
 def test_runs_that_are_pictured_as_they_train_have_a_picture_every_fifty_steps():
     for name in ("one_start", "positions_pictures"):
         for run in read_runs(checkout.data("runs", name)):

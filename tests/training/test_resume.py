@@ -1,18 +1,15 @@
 import errno
-import io
 import os
 import shutil
 import signal
 from dataclasses import asdict
 from pathlib import Path
 
-import pandas as pd
 import pytest
 import torch
 from safetensors.torch import load_file
 from small_runs import assert_same_curve, small_config
 
-from attngeo.cli import main
 from attngeo.files.manifest import MANIFEST
 from attngeo.runs.record import FINISHED, RunError, read_run
 from attngeo.training.corpora.registry import open_corpus
@@ -48,18 +45,6 @@ def test_a_run_killed_again_and_again_ends_as_an_unbroken_one(text, unbroken, tm
     assert first == [0, 6, 6, 11]
     assert_same_curve(unbroken, run)
     assert not (folder / "checkpoints").exists()
-
-
-def test_all_checkpoints_are_kept_where_asked_for_and_compared(text, unbroken, tmp_path, capsys):
-    run = train(small_config(text, checkpoint_every=3, keep_checkpoints=True), tmp_path / "run")
-    assert_same_curve(unbroken, run)
-    with pytest.raises(SystemExit) as stopped:
-        main(["diff", str(tmp_path / "run"), "--format", "csv"])
-    assert not stopped.value.code
-    printed = pd.read_csv(io.StringIO(capsys.readouterr().out))
-    ends = [Path(name).name for name in printed["checkpoint"].unique()]
-    assert ends == [f"checkpoint-{step}" for step in range(3, run.about["steps_done"], 3)] + ["model"]
-    assert (printed.groupby("layer")["relative_change"].max() > 0).all()
 
 
 def test_an_interrupt_finishes_the_step_and_leaves_a_checkpoint(text, unbroken, tmp_path):
