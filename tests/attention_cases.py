@@ -6,7 +6,7 @@ from functools import partial
 import torch
 import transformers as tf
 from attention_oracle import Case
-from small_models import TOKENS, WIDTH, inputs_of, small_config, small_model, tokens
+from small_models import HEADS, TOKENS, WIDTH, inputs_of, small_config, small_model, tokens
 from transformers import AttentionInterface
 from transformers.models.qwen2_5_omni.modeling_qwen2_5_omni import DiTAttention
 
@@ -18,14 +18,6 @@ TOWERS = """blip_text_decoder blt_global_transformer blt_local_decoder blt_local
 fine_acoustics fun_asr_nano_adaptor granite4_vision_qformer idefics_perciever idefics_vision pp_chart2table_vision
 sam3_geometry_encoder sam3_lite_text_geometry_encoder sam3_tracker_mask_decoder sam_hq_mask_decoder sam_mask_decoder
 semantic attngeo-bert""".split()
-
-
-def unscaled(plan) -> float:
-    return 1.0
-
-
-def by_width(plan) -> float:
-    return plan.d_head**-0.5
 
 
 def without_alibi(name: str):
@@ -122,17 +114,17 @@ PARTICULAR = [
     Case("bloom", prepare=without_alibi("build_alibi_tensor")),
     Case("blt", run=patches_of_bytes),
     Case("emu3", run=image_and_codes),
-    Case("esm", scale=by_width),
+    Case("esm", scale=(WIDTH // HEADS) ** -0.5),
     *(Case(name, run=read_and_spoken) for name in ("fastspeech2_conformer", "fastspeech2_conformer_with_hifigan")),
     Case("fsmt", run=encoded_and_decoded, time_first=True),
-    Case("gpt_neo", scale=unscaled),
+    Case("gpt_neo", scale=1.0),
     Case("kyutai_speech_to_text", small_model("kyutai_speech_to_text", tf.KyutaiSpeechToTextForConditionalGeneration)),
     Case("lightglue", run=points),
     Case("mpt", prepare=without_alibi("build_mpt_alibi_tensor")),
     Case("musicgen", musicgen),
     *(Case(name, run=with_deformable_attention) for name in ("mask2former", "oneformer")),
-    Case("openai_privacy_filter", scale=by_width),
-    *(Case(name, cosine=True, scale=unscaled) for name in ("swinv2", "swin2sr")),
+    Case("openai_privacy_filter", scale=(WIDTH // HEADS) ** -0.5),
+    *(Case(name, cosine=True, scale=1.0) for name in ("swinv2", "swin2sr")),
     # what is particular to some checkpoints
     Case("albert+two-groups", small_model("albert", num_hidden_groups=2)),
     Case("bert+masked-lm", small_model("bert", tf.BertForMaskedLM)),

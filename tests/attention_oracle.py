@@ -72,7 +72,7 @@ class Case:
     id: str
     build: Callable[[], PreTrainedModel] | None = None
     run: Callable[[PreTrainedModel], object] | None = None
-    scale: Callable[[LayerPlan], float] | None = None
+    scale: float | None = None
     cosine: bool = False
     time_first: bool = False
     prepare: Callable[[PreTrainedModel], None] = lambda model: None
@@ -199,7 +199,7 @@ def _observe(case: Case, folder: Path) -> list[Observation]:
         for queries, keys, values, written, p in calls:  # more than one where layers share their weights
             before = norm_before(plan, queries, normalised)
             seen = queries, keys, p, values, written
-            scale = watched[plan].scale() if case.scale is None else case.scale(plan)
+            scale = watched[plan].scale() if case.scale is None else case.scale
             observations.append(Observation(case, plan, layer.form, live, weights, *seen, before, scale))
     return observations
 

@@ -92,15 +92,12 @@ def test_a_folder_stands_for_its_only_file(written):
         open_checkpoint(path.parent)
 
 
-def test_damage_ends_in_one_sentence(written, refused):
+def test_what_cannot_be_scored_ends_in_one_sentence(written, refused):
     whole = written()[0].read_bytes()
     for content in (whole[:900], b"x" * 900, b""):
         path, _ = written()
         path.write_bytes(content)
         assert "model.gguf" in refused("score", path)
-
-
-def test_heads_that_do_not_fit_and_missing_pieces_end_in_one_sentence(written, refused):
     path, _ = written(**{"attention.head_count": 5})
     assert "which 5 (attention.head_count) does not divide" in refused("score", path)
     for option in ("--revision", "--as"):
@@ -108,8 +105,5 @@ def test_heads_that_do_not_fit_and_missing_pieces_end_in_one_sentence(written, r
     piece, _ = written(name="whole-00001-of-00002.gguf")
     assert "whole-00002-of-00002.gguf" in refused("score", piece)
     assert "made from" in refused("score", path, "--adapter", "nowhere")
-
-
-def test_values_and_outputs_of_a_gguf_file_are_not_read(written, refused):
     said = refused("score", written()[0], "--matrix", "ov")
     assert "values and outputs of a GGUF file are not read; score W_qk, matrix 'qk'." in said

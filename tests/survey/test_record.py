@@ -65,9 +65,8 @@ def test_rounded_weights_are_recorded_where_asked_for(model, tmp_path):
             survey_model(model, tmp_path, quantise=quantise)  # is killed
     survey_model(model, tmp_path)  # the same weights and gamma
     assert (folder / "quantised.csv").read_bytes() == written and is_recorded(model, tmp_path, quantise=True)
-    about = json.loads((folder / "record.json").read_text())
     for changed, gamma in (({"revision": "another"}, 2.0), ({"quantised": False}, 2.0), ({}, 1.0)):
-        (folder / "record.json").write_text(json.dumps(about | changed))
+        edit_json(folder / "record.json", **changed)
         (folder / "quantised.csv").write_bytes(written)
         survey_model(model, tmp_path, gamma)
         assert not (folder / "quantised.csv").exists() and not is_recorded(model, tmp_path, gamma, quantise=True)
