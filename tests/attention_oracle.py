@@ -8,7 +8,6 @@ all heads write must be ``sum_h p_ij W_o,h W_v,h^T x_j``. Biases are zero, posit
 queries and keys left out, so that nothing but W_qk remains in the logits.
 """
 
-import json
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,6 +19,7 @@ from typing import Any, ClassVar
 from unittest import mock
 
 import torch
+from edited_files import edit_json
 from safetensors.torch import load_file
 from small_models import inputs_of, small_model
 from torch import Tensor, nn
@@ -154,17 +154,15 @@ class Observation:
         if self.case.cosine:
             lengths = torch.einsum("bid,hdr->bhir", self.queries, q).norm(dim=-1)[..., None]
             logits = logits / lengths / torch.einsum("bjd,hdr->bhjr", self.keys, k).norm(dim=-1)[..., None, :]
-        if self.plan.causal:
-            logits = logits.masked_fill(~torch.ones(logits.shape[-2:]).tril().bool(), -torch.inf)
         assert logits.numel() == self.probabilities.numel(), (logits.shape, self.probabilities.shape)
         probabilities = self.probabilities.reshape(logits.shape)
-        logits = logits.masked_fill(probabilities == 0, -torch.inf)  # padding, or a mask of its own
+        logits = logits.masked_fill(probabilities == 0, -torch.inf)  # the causal one: `masked_as_read`
         return float((logits.softmax(-1) - probabilities).abs().max())
 
 
-def observe(case: Case, folder: Path, seed: int = 0) -> list[Observation]:
+def observe(case: Case, folder: Path) -> list[Observation]:
     """Save, read and run a case's model."""
-    torch.manual_seed(seed)
+    torch.manual_seed(0)
     torch.set_default_dtype(torch.float64)
     try:
         return _observe(case, folder)
@@ -179,15 +177,14 @@ def _observe(case: Case, folder: Path) -> list[Observation]:
     case.prepare(model)
     model.save_pretrained(folder)
     if model.config.model_type != case.model_type:  # a stand-in
-        config = json.loads((folder / "config.json").read_text())
-        (folder / "config.json").write_text(json.dumps(config | {"model_type": case.model_type}))
+        edit_json(folder / "config.json", model_type=case.model_type)
     checkpoint = open_checkpoint(folder)
-    in_memory = list(open_model(model, dict(model.config.to_dict(), model_type=case.model_type)))
+    opened = open_model(model, dict(model.config.to_dict(), model_type=case.model_type))
+    in_memory = list(opened)
     weights = load_weights(folder)
     leave_out_positions_and_norms(model)
     normalised = watch_norms(model)
-    plans = open_model(model, dict(model.config.to_dict(), model_type=case.model_type)).plans  # by the model's names
-    watched = {plan: Watched(model, live) for plan, live in zip(checkpoint.plans, plans, strict=True)}
+    watched = {plan: Watched(model, live) for plan, live in zip(checkpoint.plans, opened.plans, strict=True)}
     Watched.running, Watched.unread = [], []
     with torch.no_grad(), recorded_softmax(), without_rotation(model):
         case.run(model) if case.run else run_alone(model, [each.module for each in watched.values()])
