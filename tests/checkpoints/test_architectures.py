@@ -165,6 +165,13 @@ def test_shapes_and_config_that_disagree_are_refused(config, found, named, as_us
         locate(ARCHITECTURES, config, found)
 
 
+@pytest.mark.parametrize("decoder", [{"decoder_layers": 0, "decoder_attention_heads": 0}, {"decoder_layers": None}])
+def test_a_tower_may_be_absent(decoder):
+    config = {"model_type": "whisper", "encoder_layers": 2, "encoder_attention_heads": 4}
+    plans = locate(ARCHITECTURES, config | decoder, shapes(0, 1, q=(32, 32), prefix="encoder.layers"))
+    assert [(plan.part, plan.heads) for plan in plans] == [("encoder", 4)] * 2
+
+
 def test_a_missing_block_of_a_stage_is_named(as_user):
     config = {"model_type": "swin", "num_heads": [2, 4], "depths": [1, 2]}
     names = [

@@ -50,7 +50,7 @@ def test_a_notebook_is_replaced_only_where_it_is_named(here, attngeo, refused):
 
 def test_bad_input_is_one_sentence_and_writes_nothing(here, refused, monkeypatch):
     for words, named in {
-        "nope": "There is no chapter 'nope'; the chapters are greets, other.",
+        "../notebooks/other": "There is no chapter '../notebooks/other'; the chapters are greets, other.",
         "greets -p m 1": "Chapter greets has no parameter 'm'; it has n, word, items.",
         "greets -p n 10": "Parameter n must be a whole number in [1, 9], not '10'.",
         "greets -p word hi": "Parameter word must be one of hello, bye, not 'hi'.",

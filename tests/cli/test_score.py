@@ -17,7 +17,7 @@ from pyarrow import parquet
 from safetensors.torch import load_file
 from small_models import small_model
 
-from attngeo import open_checkpoint, open_model, score_table, symmetry_score
+from attngeo import open_checkpoint, score_table, symmetry_score
 from attngeo.bilinear.conventions import Convention
 from attngeo.bilinear.positions import position_space
 from attngeo.bilinear.rows import COLUMNS, DIMENSION, SCORES, SPLIT
@@ -192,18 +192,6 @@ def test_damaged_weights_leave_the_old_output(refused, saved, tmp_path):
     folder = changed(saved, tmp_path / "m", lambda tensors: tensors[KEYS.format(2)].fill_(float("nan")))
     assert KEYS.format(2) in refused("score", folder, "-o", tmp_path / "scores.csv")
     assert (tmp_path / "scores.csv").read_text() == "the old scores" and len(list(tmp_path.iterdir())) == 2
-
-
-def test_a_tower_may_be_absent(scored, tmp_path):
-    torch.manual_seed(0)
-    model = small_model("whisper", max_source_positions=8)()
-    model.save_pretrained(tmp_path)
-    expected = [symmetry_score(layer.form) for layer in open_model(model) if layer.part == "encoder"]
-    edit_tensors(tmp_path / "model.safetensors", lambda w: [w.pop(name) for name in [*w] if "decoder" in name])
-    for said in ({"decoder_layers": 0, "decoder_attention_heads": 0}, {"decoder_layers": None}):
-        (tmp_path / "config.json").write_text(json.dumps(model.config.to_dict() | said))
-        rows = scored(tmp_path)
-        assert rows["part"].tolist() == ["encoder"] * 2 and rows["symmetry"].tolist() == pytest.approx(expected)
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning:distributed")

@@ -30,16 +30,6 @@ def runs(levels, losses=None):
     return [a_run(p, levels[p.arm], (losses or {}).get(p.arm, 2.0)) for p in PLAN.runs if p.arm in levels]
 
 
-def a_split(judgement, outside=0.1):
-    rows = []
-    for arm in ("mlm-learned", "clm-learned"):
-        for run in judgement.arms[arm].runs:
-            last = run.by_layer("symmetry").iloc[-1]
-            own = {"run": run.name.rpartition("/")[2], "dimension": 6, "share": 0.5, "inside": 0.9, "outside": outside}
-            rows += [own | {"layer": layer, "symmetry": s} for layer, s in last.items()]
-    return pd.DataFrame(rows)
-
-
 def test_each_outcome_of_the_plan_is_reached():
     for levels, outcome in (
         ({}, Outcome.HOLDS),
@@ -70,7 +60,14 @@ def test_nothing_is_compared_before_every_seed_of_the_four_arms_is_there():
 def test_s_outside_position_space_is_beside_that_of_the_layer():
     judgement = judged(PLAN, runs(HOLDS))
     assert judgement.outside is None
-    with_split = judged(PLAN, runs(HOLDS), a_split(judgement))
+    split = [
+        {"run": run.name.rpartition("/")[2], "dimension": 6, "share": 0.5, "inside": 0.9, "outside": 0.1}
+        | {"layer": layer, "symmetry": s}
+        for arm in ("mlm-learned", "clm-learned")
+        for run in judgement.arms[arm].runs
+        for layer, s in run.by_layer("symmetry").iloc[-1].items()
+    ]
+    with_split = judged(PLAN, runs(HOLDS), pd.DataFrame(split))
     assert with_split.outside == pytest.approx((0.1, 0.5), abs=0.01)
     outside = second_measures(with_split).set_index(["model", "positions"])["s outside"]
     assert outside["encoder", "table"] == pytest.approx(0.1) and np.isnan(outside["encoder", "rotary"])
