@@ -7,10 +7,6 @@ page, details = notebook("implicit_gradient"), notebook("implicit_gradient_detai
 BETA, without_softmax = "attngeo.gradients.toy_transformer.LayerGradient.beta", property(page.printed_beta)
 
 
-def one_row(beta, n):
-    return torch.where(torch.arange(beta.shape[-1])[:, None] == n, beta, 0.0)
-
-
 NOT_ALONG, beyond = "update_is_not_proportional", "step_beyond_the_definition"
 PLANTED = [
     ("forward_and_backward", BETA, without_softmax),
@@ -21,7 +17,7 @@ PLANTED = [
     ("jacobian_of_later_layers", "product_of_jacobians", details.sum_of_jacobians),
     ("gradient_is_sum_of_rank_one", BETA, without_softmax),
     ("coefficients_without_softmax", BETA, without_softmax),
-    ("rows_of_one_loss", "rows_that_count", one_row),
+    ("rows_of_one_loss", "rows_that_count", lambda beta, n: beta * (torch.arange(beta.shape[-1])[:, None] == n)),
     ("pairs_that_count", "query_side", lambda x: x.roll(-1, 0)),
     ("pairs_that_count", "share_of_queries", lambda beta, queries: 0.0),
     ("step_through_factors", "second_order", lambda form, g: 1e-9 * g),

@@ -21,17 +21,9 @@ def without_row_mean(gamma, rate, scale=1.0):
     return scale * rate / n * torch.where(offsets == 0, 0.0, gamma[offsets + n - 1])
 
 
-def by_keys_seen(right, gamma, scale):
-    return right(gamma, scale) * torch.arange(1, 5)[:, None] / 4
-
-
 def both_ahead(right, read_out, covariances):
     gamma = right(read_out, covariances)
     return torch.cat([gamma[len(gamma) // 2 :].flip(0), gamma[len(gamma) // 2 + 1 :]])
-
-
-def both_sides(k, rate):
-    return rate / 4 * sum((4 - m) * 2 * k[m] for m in range(1, 4))
 
 
 def of_every_token(k, n):
@@ -42,7 +34,7 @@ UPDATE, GROW, FIRST = "update_between_positions", "from_zero_both_grow", "read_o
 PLANTED = [
     (UPDATE, "hidden_pair_rate", lambda n, k: k * (n - k) / n**2, "masked"),
     (UPDATE, "masked_coefficients", without_row_mean, "masked"),
-    (UPDATE, "causal_coefficients", by_keys_seen, "causal"),
+    (UPDATE, "causal_coefficients", lambda right, *at: right(*at) * torch.arange(1, 5)[:, None] / 4, "causal"),
     (UPDATE, "kernel", lambda right, read_out, covariances: right(read_out.T, covariances)),
     ("one_symmetric_factor", "kernel", both_ahead, "any text, skew"),
     ("one_symmetric_factor", "centred_score", lambda a, k: symmetry_score(page.masked(a, k))),
@@ -51,7 +43,7 @@ PLANTED = [
     ("one_sided_update", "seen", lambda n_hidden: torch.ones(4, 4, dtype=torch.bool)),
     (GROW, "flow", euler, "masked, 1 of 4 hidden: flow", "masked, 2"),
     (GROW, "between", lambda of, n: torch.eye(4).double()),
-    ("first_read_out", "masked_read_out", both_sides, "masked"),
+    ("first_read_out", "masked_read_out", lambda k, of: of / 2 * sum((4 - m) * k[m] for m in (1, 2, 3)), "masked"),
     ("first_read_out", "causal_read_out", lambda k: k[1:].mT.sum(0), "causal: step"),
     ("best_read_out", "shown_variance", of_every_token, "1 of 4 hidden: slope", "2 of 4 hidden: slope"),
     (FIRST, "evenness_before", lambda encoder: encoder["evenness"].iloc[0]),

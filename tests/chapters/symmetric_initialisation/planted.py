@@ -31,11 +31,8 @@ def text(percent):
     return lambda right: right().replace({"speed_up_percent": percent})
 
 
-def never(curves):
-    return curves["persistent_percent"].where(curves["part"] == "encoder", 0.0)
-
-
 touch = assigned(first_crossing_percent=lambda c: c["first_crossing_percent"] - 2)
+never = assigned(persistent_percent=lambda c: c["persistent_percent"].where(c["part"] == "encoder", 0.0))
 later = assigned(persistent_percent=lambda c: c["first_crossing_percent"] + 1)
 loss = assigned(loss_symmetric=lambda c: c["loss_base"])
 table_1, web = "table_1_follows_from_the_released_curves", "web_table_repeats_table_1"
@@ -64,7 +61,7 @@ PLANTED = [
     (web, "released_curves", assigned(layers=24)),
     (first, "released_curves", later),
     (first, "released_curves", touch),
-    ("decoders_in_the_released_curves", "released_curves", assigned(persistent_percent=never)),
+    ("decoders_in_the_released_curves", "released_curves", never),
     ("most_of_the_models", "printed_table", assigned(symmetric_init=lambda t: ~t["symmetric_init"])),
     ("sentences_of_section_4_2", "speed_ups_in_text", text({75: 73})),
     ("sentences_of_section_4_2", "speed_ups_in_text", text({35: 36})),
