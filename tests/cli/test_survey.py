@@ -3,9 +3,7 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -121,24 +119,6 @@ def test_models_and_layers_at_once_give_the_same_records(weights, tmp_path, attn
             assert one.read_bytes() == several.read_bytes()
     assert (tmp_path / "1/m0/layers.csv").read_text().count("\n") == 1 + len(open_checkpoint(weights / "m0"))
     assert json.loads((tmp_path / "1/m0/record.json").read_text())["bytes_read"] == 40 * 2 * 16 * 16 * 4
-
-
-def test_a_killed_survey_is_taken_up_where_it_was(weights, tmp_path):
-    """SIGKILL after the first record: what is finished is kept, the rest redone, and nothing half-written stays."""
-    command = [sys.executable, "-m", "attngeo", "survey", "-o", str(tmp_path), "-j", "2"]
-    env = os.environ | {"ATTNGEO_WEIGHTS": str(weights)}
-    with subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
-        limit = time.monotonic() + 120
-        while not recorded(tmp_path) and process.poll() is None and time.monotonic() < limit:
-            time.sleep(0.005)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-    before = recorded(tmp_path)
-    assert 1 <= len(before) < 6, "the kill came too late to test anything"
-    subprocess.run([*command, "--resume"], env=env, check=True, capture_output=True, timeout=300)
-    after = recorded(tmp_path)
-    assert set(after) == {f"m{i}" for i in range(6)} and {name: after[name] for name in before} == before
-    assert not list(tmp_path.glob("*/.*"))
 
 
 def killed_twice(model, folder, gamma, quantise):
