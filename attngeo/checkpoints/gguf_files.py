@@ -15,7 +15,7 @@ import torch
 from msgspec import structs
 from torch import Size, Tensor
 
-from attngeo.checkpoints.architectures.entry import BLOCKS, Attention, Entry, Positions
+from attngeo.checkpoints.architectures.entry import Attention, Entry, Positions
 from attngeo.checkpoints.tensorfiles import TensorFile, unreadable
 from attngeo.errors import CheckpointError, needs
 
@@ -27,7 +27,7 @@ T5 = (
     _attention("decoder", "dec.blk.{}", "attn_q", "attn_k"),
     _attention("cross", "dec.blk.{}", "cross_attn_q", "cross_attn_k"),
 )
-FUSED = (_attention("encoder", "blk.{}", "attn_qkv", "attn_qkv", BLOCKS, decoder_if="attention.causal"),)
+FUSED = (_attention("encoder", "blk.{}", "attn_qkv", "attn_qkv", "blocks", decoder_if="attention.causal"),)
 APART = (_attention("encoder", "blk.{}", "attn_q", "attn_k", decoder_if="attention.causal"),)
 
 

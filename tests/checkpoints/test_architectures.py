@@ -14,7 +14,7 @@ from transformers import CONFIG_MAPPING
 
 from attngeo import BilinearForm
 from attngeo.checkpoints.architectures import ARCHITECTURES
-from attngeo.checkpoints.architectures.entry import BLOCKS, GROUPS, Attention, Refused
+from attngeo.checkpoints.architectures.entry import LAYOUTS, Attention, Refused
 from attngeo.checkpoints.architectures.locate import default_sizes, locate
 from attngeo.errors import CheckpointError
 
@@ -46,14 +46,14 @@ def untransposed(observed):
 
 
 def in_layout(layout):
-    return lambda observed: dataclasses.replace(observed.plan, layout=layout).form(observed.weights)
+    return lambda observed: dataclasses.replace(observed.plan, layout=LAYOUTS[layout]).form(observed.weights)
 
 
 BY_NAME = {case.id: case for case in CASES}
 WRONG = [
     *(("llama", key_heads_in_turn), ("gpt_neox", untransposed), ("modernbert", untransposed), ("bert", untransposed)),
-    *((name, in_layout(BLOCKS)) for name in ("gpt_neox", "bloom", "deberta")),
-    ("phi3", in_layout(GROUPS)),
+    *((name, in_layout("blocks")) for name in ("gpt_neox", "bloom", "deberta")),
+    ("phi3", in_layout("groups")),
 ]
 
 
@@ -71,7 +71,7 @@ def test_the_oracle_refuses_a_wrong_part_and_values_in_a_wrong_layout(tmp_path):
     for observed in observe(BY_NAME["llama"], tmp_path / "llama"):
         assert not changed(observed, causal=False).masked_as_read()
     for observed in observe(BY_NAME["bloom"], tmp_path / "bloom"):
-        assert changed(observed, layout=BLOCKS).error_of_values() > PLANTED > observed.error_of_values()
+        assert changed(observed, layout=LAYOUTS["blocks"]).error_of_values() > PLANTED > observed.error_of_values()
 
 
 @pytest.mark.parametrize("name", ["gpt2", "gemma2", "t5"])

@@ -56,17 +56,14 @@ def _four_ranks(heads: int, kv_heads: int, d_head: int) -> tuple[Tensor, ...]:
     return tuple(rows[:, place].reshape(-1) for place in (0, 2, 1))
 
 
-SEPARATE = Layout()
-BLOCKS = Layout(_blocks)
-GROUPS = Layout(_groups)
 LAYOUTS = {
-    "separate": SEPARATE,
+    "separate": Layout(),
     "gated": Layout(gated=True),
-    "blocks": BLOCKS,  # [q of all heads; k of all heads; v of all heads]
+    "blocks": Layout(_blocks),  # [q of all heads; k of all heads; v of all heads]
     "conv1d_blocks": Layout(_blocks, transposed=True),
     "behind_gates": Layout(_behind_gates, gated=True),  # [gates of all heads; q; k; v]
     "four_ranks": Layout(_four_ranks),  # per quarter of the heads: [q; v; k], as trained on four devices
-    "groups": GROUPS,  # per key head: [q of its query heads; its k; its v]; with H_kv = H each head's [q; k; v]
+    "groups": Layout(_groups),  # per key head: [q of its query heads; its k; its v]; with H_kv = H a head's [q; k; v]
 }
 
 
@@ -142,7 +139,7 @@ class Attention(Struct, frozen=True, forbid_unknown_fields=True):
     module: str
     query: str = "q_proj"
     key: str = "k_proj"
-    layout: Any = SEPARATE  # a Layout, once made
+    layout: Any = "separate"  # a Layout, once made
     heads: str = "num_attention_heads"
     heads_over: str = ""
     kv_heads: str = ""

@@ -16,7 +16,6 @@ from attngeo.checkpoints.architectures.entry import (
     BETWEEN,
     NORMS,
     OUTPUTS,
-    SEPARATE,
     Attention,
     Entry,
     Part,
@@ -196,7 +195,7 @@ def _renamed(stack: _Stack) -> _Stack:
     if stack.entry.in_memory is None:
         return stack
     module, query, key = stack.entry.in_memory
-    layout = stack.entry.layout if query == key else SEPARATE
+    layout = stack.entry.layout if query == key else "separate"
     return replace(stack, entry=structs.replace(stack.entry, module=module, query=query, key=key, layout=layout))
 
 
