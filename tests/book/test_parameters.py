@@ -1,4 +1,4 @@
-"""Parameters of a chapter and what they can be given; refusals in full are in tests/cli/test_run.py."""
+"""Parameters of a chapter and what they can be given; listing and refusals in full are in tests/cli/test_run.py."""
 
 import pytest
 from hypothesis import given
@@ -16,16 +16,6 @@ widths: list[int] = [8, 16]  # widths; in [2, 64]
 exact: bool = False  # float64 throughout
 """
 P = parse(CELL)
-
-
-def test_types_defaults_and_descriptions_are_read():
-    assert list(P) == ["d", "gamma", "objective", "models", "widths", "exact"]
-    assert [p.type for p in P.values()] == ["int", "float", "str", "str", "int", "bool"]
-    assert [n for n, p in P.items() if p.many] == ["models", "widths"]
-    assert P["d"].description == "width of the embedding" and P["d"].interval == "[2, 4096]"
-    assert P["gamma"].description == "threshold, in standard deviations" and P["gamma"].default == 2.0
-    assert P["models"].description == "names; those of the registry" and not P["models"].interval
-    assert P["objective"].choices == ("mlm", "clm")
 
 
 @given(st.text() | st.integers().map(str) | st.floats().map(str) | st.lists(st.integers(2, 64)).map(str))

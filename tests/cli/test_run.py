@@ -9,7 +9,7 @@ GREETS = chapter(
     "if n == 9:\n    raise ValueError('nine')",
     parameters="""n: int = 2  # how often; in [1, 9]
 word: str = "hello"  # what; one of hello | bye
-items: list[int] = []  # numbers""",
+items: list[int] = []  # numbers; of any size""",
 )
 
 
@@ -83,4 +83,4 @@ def test_the_listing_names_chapters_parameters_types_and_ranges(here, attngeo):
     assert "other: Other" in listed and "greets: Greetings" in listed
     assert "  n (int, default 2): how often; in [1, 9]" in listed
     assert "  word (str, default hello): what; one of hello, bye" in listed
-    assert "  items (list of int, default []): numbers" in listed
+    assert "  items (list of int, default []): numbers; of any size\n" in listed

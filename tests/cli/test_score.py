@@ -2,7 +2,6 @@ import io
 import json
 import shlex
 import shutil
-import subprocess
 import sys
 from itertools import product
 from unittest import mock
@@ -65,14 +64,6 @@ def changed(saved, folder, change):
     shutil.copytree(saved, folder)
     edit_tensors(folder / "model.safetensors", change)
     return folder
-
-
-def test_from_the_real_entry_point(saved):
-    done = subprocess.run(
-        [sys.executable, "-m", "attngeo", "score", saved], capture_output=True, text=True, timeout=300
-    )
-    assert (done.returncode, done.stderr) == (0, "") and "tiny-bert, gamma = 2" in done.stdout
-    assert done.stdout.count("\nencoder ") == 3 and "median over encoder layers: symmetry" in done.stdout
 
 
 def test_files_follow_their_suffix_and_hold_the_same_numbers(attngeo, scored, saved, tmp_path):
@@ -274,7 +265,9 @@ def test_gains_of_the_layer_normalisation_before_are_folded_in(scored, table, tm
 
 
 def test_what_the_scores_leave_out_is_said_below_the_table(table, saved, tmp_path):
-    assert "left out of W_qk, and so of the scores: biases " in table(saved)
+    said = table(saved)
+    assert "tiny-bert, gamma = 2" in said and " encoder 2 " in said and "median over encoder layers: s" in said
+    assert "left out of W_qk, and so of the scores: biases " in said
     small_model("qwen3")().save_pretrained(tmp_path)
     beside = "scores: positions by rotating queries and keys, {}norms of queries and keys"
     assert beside.format("gains of the layer normalisation before, ") in table(tmp_path)
