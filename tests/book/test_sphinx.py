@@ -238,17 +238,13 @@ def test_the_book_is_printed_with_an_outline_and_links_within(book, browser):
         print_book(book)
     assert build(book, "--builder", "singlehtml")[1] == []
     printed = PdfReader(print_book(book))
-    titles = [entry.title for entry in flat(printed.outline)]
-    assert [t for t in titles if t in ("1. Middle", "2. Last")][-2:] == ["1. Middle", "2. Last"]
+    titles = re.findall(r"'/Title': '(\d\. \w+)'", str(printed.outline))
+    assert titles[-2:] == ["1. Middle", "2. Last"]
     text = "\n".join(p.extract_text() for p in printed.pages)
     assert "Proposition 1.1" in text and "smoke" in text
     assert not re.search(r"\\Wqk|Take away|Search", text)
     actions = [note.get_object().get("/A") for p in printed.pages for note in p.get("/Annots", [])]
     assert len(actions) > 4 and not [a for a in actions if a and "file:" in str(a.get_object().get("/URI"))]
-
-
-def flat(outline):
-    return [e for entry in outline for e in (flat(entry) if isinstance(entry, list) else [entry])]
 
 
 def test_the_folder_that_is_built_holds_links():

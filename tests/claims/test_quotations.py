@@ -23,16 +23,15 @@ NUMBERED = ("proposition", "theorem", "definition", "remark", "corollary", "lemm
 def said_in_claims(page):
     """Texts of a notebook's claims and where in the paper they are: of a claim, its statement, part and place."""
     for given in (result(page, name) for name in claims_of(page)):
-        at = places_of(given.statement, given.part, given.place)
+        at = places(f"{named(given.statement)}; {given.part}; {given.place}")
         yield given.printed, at
         for text in (given.title, given.corrected, given.remark, *(c.quantity for c in given.comparisons)):
             yield text, at | places(text)
 
 
-def places_of(statement, part, place):
-    """Where in the paper a statement, a part of it and a place are."""
-    kind = STATEMENTS.kind[statement]
-    return places(f"{f'{kind.title()} {statement}' if kind in NUMBERED else statement}; {part}; {place}")
+def named(number):
+    """A statement as the paper calls it."""
+    return f"{kind.title()} {number}" if (kind := STATEMENTS.kind[number]) in NUMBERED else number
 
 
 def said_on_page(path):
@@ -89,9 +88,8 @@ def test_an_excerpt_stands_where_the_paper_has_it_with_what_its_sentence_hedges_
 def around(number):
     """Where the paper speaks of a statement: itself, its section, its equations, and those of its full form."""
     for stated in {number, FULL.get(number, number)}:
-        kind, section, equations = STATEMENTS.loc[stated, ["kind", "section", "equations"]]
-        at = f"{kind.title()} {stated}" if kind in NUMBERED else stated
-        yield from places(f"{at}; Section {section}" + f"; Eqs. {equations}" * bool(equations))
+        section, equations = STATEMENTS.loc[stated, ["section", "equations"]]
+        yield from places(f"{named(stated)}; Section {section}" + f"; Eqs. {equations}" * bool(equations))
 
 
 def missing():
