@@ -31,21 +31,8 @@ from attngeo.checkpoints.architectures.plans import LayerPlan
 TOLERANCE = 1e-6
 EPSILON = 0.05  # by which the epsilon of a normalisation moves mean squares; a wrong gain by tenths
 # parameters that add to the logits, zeroed like biases; a logit_scale of 0 is a factor exp(0)
-ADDED = (
-    "relative",
-    "rel_pos",
-    "rel_embeddings",
-    "rel_attn",
-    "emb_rel",
-    "position_bias",
-    "distance_embedding",
-    "pe_k",
-    "bias_u",
-    "bias_v",
-    "rpb",
-    "logit_scale",
-    "linear_pos",
-)
+ADDED = """relative rel_pos rel_embeddings rel_attn emb_rel position_bias distance_embedding pe_k bias_u bias_v rpb
+logit_scale linear_pos""".split()
 QK_NORMS = ("q_norm", "k_norm", "q_layernorm", "k_layernorm", "query_layernorm", "key_layernorm", "qk_norm")
 # model_types whose entries name no normalisation though one stands before their attention
 UNFOLDED = """aimv2 aimv2_text_model aimv2_vision_model audioflamingo3 audioflamingo3_encoder chameleon clvp

@@ -414,11 +414,8 @@ def inputs_of(model: PreTrainedModel) -> dict:
     side, frames = of("image_size", "crop_size", "input_size", default=16), of("num_frames", "frames_per_clip")
     picture = (of("num_channels", default=3), *(side if isinstance(side, list | tuple) else (side, side)))
     pixels = torch.randn(2, *([frames] if frames else []), *picture)
-    width, mel, long = (
-        of("hidden_size", "d_model", default=WIDTH),
-        of("num_mel_bins", default=8),
-        of("max_source_positions"),
-    )
+    width, mel = of("hidden_size", "d_model", default=WIDTH), of("num_mel_bins", default=8)
+    long = of("max_source_positions")
     hidden, sound = torch.randn(2, TOKENS, width), torch.randn(2, mel, 2 * long if long else mel)
     first = {
         **tokens(),
@@ -441,23 +438,17 @@ def inputs_of(model: PreTrainedModel) -> dict:
         beside |= {} if "query_embeds" in parameters else {"attention_mask": first["attention_mask"]}
     inputs = {name: value for name, value in ({chosen: first.get(chosen)} | beside).items() if name in parameters}
     if "grid_thw" in parameters:  # an image of 4 x 4 patches
-        size = (
-            of("in_channels", "num_channels", default=3) * of("temporal_patch_size", default=1) * of("patch_size") ** 2
-        )
-        inputs = {
-            chosen: torch.randn(16, size),
-            "grid_thw": torch.tensor([[1, 4, 4]]),
-            "merge_sizes": torch.tensor([1]),
-        }
+        channels, frames = of("in_channels", "num_channels", default=3), of("temporal_patch_size", default=1)
+        inputs = {chosen: torch.randn(16, channels * frames * of("patch_size") ** 2)}
+        inputs |= {"grid_thw": torch.tensor([[1, 4, 4]]), "merge_sizes": torch.tensor([1])}
     if "pixel_position_ids" in parameters:
         places = torch.cartesian_prod(torch.arange(4), torch.arange(4)).expand(2, -1, -1)
         inputs = {"pixel_values": torch.rand(2, 16, 3 * of("patch_size") ** 2), "pixel_position_ids": places}
     if "is_longer" in parameters:
         inputs = {"input_features": torch.randn(2, 1, 32, 8)}
     if "spatial_shapes" in parameters:
-        size, shapes = of("num_channels") * of("patch_size") ** 2, torch.tensor([[2, 2], [2, 2]])
-        inputs = {"pixel_values": torch.randn(2, 4, size), "pixel_attention_mask": torch.ones(2, 4)}
-        inputs["spatial_shapes"] = shapes
+        inputs = {"pixel_values": torch.randn(2, 4, of("num_channels") * of("patch_size") ** 2)}
+        inputs |= {"pixel_attention_mask": torch.ones(2, 4), "spatial_shapes": torch.tensor([[2, 2], [2, 2]])}
     inputs |= GIVEN.get(config.model_type, dict)()
     needed = {name for name, each in parameters.items() if each.default is each.empty and each.kind < each.VAR_KEYWORD}
     return {name: value for name, value in inputs.items() if name in parameters} if needed <= {*inputs, "args"} else {}

@@ -11,18 +11,17 @@ import pytest
 import torch
 import transformers as tf
 from edited_files import edit_json, edit_tensors
+from small_models import small_model
 
 from attngeo import AttentionLayer, BilinearForm, open_checkpoint
 from attngeo.checkpoints import tensorfiles
 from attngeo.errors import CheckpointError
 
-SIZES = {"hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 16, "vocab_size": 50}
-
 
 @pytest.fixture(scope="module")
 def model():
     torch.manual_seed(0)
-    return tf.BertForMaskedLM(tf.BertConfig(**SIZES))
+    return small_model("bert", tf.BertForMaskedLM, num_hidden_layers=3)()
 
 
 @pytest.fixture
@@ -65,14 +64,14 @@ def sharded(folder: Path, model) -> None:
     assert len(list(folder.glob("*.safetensors"))) > 3
 
 
-def as_bin(folder: Path, model, **options) -> None:
+def saved(folder: Path, content: dict, name: str = "pytorch_model.bin", **options) -> None:
+    """A file of torch in the place of the other."""
     (folder / "model.safetensors").unlink()
-    torch.save(model.state_dict(), folder / "pytorch_model.bin", **options)
+    torch.save(content, folder / name, **options)
 
 
-def beside_an_epoch(folder: Path, model) -> None:
-    as_bin(folder, model)
-    torch.save({"model_state_dict": model.state_dict(), "epoch": 3}, folder / "pytorch_model.bin")
+def as_bin(folder: Path, model, **options) -> None:
+    saved(folder, model.state_dict(), **options)
 
 
 def as_sharded_bin(folder: Path, model) -> None:
@@ -87,19 +86,13 @@ def as_sharded_bin(folder: Path, model) -> None:
 
 def by_lightning(state):
     """Beside what else a Trainer of Lightning saves."""
-
-    def store(folder: Path, model) -> None:
-        (folder / "model.safetensors").unlink()
-        whole = {"state_dict": model.state_dict(), "hyper_parameters": state, "epoch": 3, "optimizer_states": []}
-        torch.save(whole, folder / "epoch=3.ckpt")
-
-    return store
+    beside = {"hyper_parameters": state, "epoch": 3, "optimizer_states": []}
+    return lambda folder, model: saved(folder, {"state_dict": model.state_dict(), **beside}, "epoch=3.ckpt")
 
 
 def beside_a_trainer_s(folder: Path, model) -> None:
     """Found as the only one, whatever it is called."""
-    as_bin(folder, model)
-    (folder / "pytorch_model.bin").rename(folder / "mine.bin")
+    saved(folder, model.state_dict(), "mine.bin")
     torch.save({}, folder / "training_args.bin")
 
 
@@ -108,7 +101,7 @@ STORES = {
     "sharded": sharded,
     "bin": as_bin,
     "bin of torch before 1.6": lambda folder, model: as_bin(folder, model, _use_new_zipfile_serialization=False),
-    "bin of a training loop": beside_an_epoch,
+    "bin of a training loop": lambda folder, model: saved(folder, {"model_state_dict": model.state_dict(), "epoch": 3}),
     "sharded bin": as_sharded_bin,
     "Lightning": by_lightning({"lr": 1e-3}),
     "beside a trainer's state": beside_a_trainer_s,
@@ -204,9 +197,7 @@ def unsafe_bin(folder, model):
 
 def repeated(folder, model):
     """Queries and keys of 2^62 entries, all of them one number."""
-    state = {name: torch.zeros(1).as_strided((2**31, 2**31), (0, 0)) for name in model.state_dict()}
-    (folder / "model.safetensors").unlink()
-    torch.save(state, folder / "pytorch_model.bin")
+    saved(folder, {name: torch.zeros(1).as_strided((2**31, 2**31), (0, 0)) for name in model.state_dict()})
 
 
 def with_map(text):

@@ -4,15 +4,12 @@ from functools import partial
 
 import pytest
 import torch
-import transformers as tf
 from edited_files import edit_json
 from safetensors.torch import load_file, save_file
+from small_models import small_model
 
 from attngeo import AttngeoError, open_checkpoint
 
-LLAMA = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
-         "intermediate_size": 16, "vocab_size": 50, "head_dim": 16}  # fmt: skip
-GPT2 = {"n_embd": 64, "n_layer": 2, "n_head": 4, "vocab_size": 50, "n_positions": 8}
 BLOCK, GROUP = 24, 32
 
 
@@ -171,7 +168,7 @@ def stored(tmp_path):
 
     def make(quantise, settings, model=None, maps=("q_proj.weight", "k_proj.weight", "c_attn.weight")):
         torch.manual_seed(0)
-        model = model or tf.LlamaForCausalLM(tf.LlamaConfig(**LLAMA))
+        model = model or small_model("llama", hidden_size=64)()
         ours, twin = tmp_path / "quantised", tmp_path / "twin"
         for folder in (ours, twin):
             model.save_pretrained(folder)
@@ -217,7 +214,7 @@ def test_values_and_outputs_are_read_unless_quantised_and_then_called_so(stored,
 
 @pytest.mark.parametrize("name", ["bitsandbytes, 8 bits", "bitsandbytes, 4 bits", "gptq, 4 bits"])
 def test_what_stands_transposed_does_not_where_it_is_quantised(stored, name):
-    assert_equal(*stored(*FORMATS[name], model=tf.GPT2Model(tf.GPT2Config(**GPT2))))
+    assert_equal(*stored(*FORMATS[name], model=small_model("gpt2", n_embd=64)()))
 
 
 def zeros(dtype, **shapes):

@@ -13,8 +13,8 @@ from zipfile import ZipFile
 
 import pytest
 import torch
-import transformers as tf
 from packaging.requirements import Requirement
+from small_models import small_model
 
 ROOT = Path(__file__).parents[2]
 EXTRAS = {"pandas", "pyarrow", "transformers", "matplotlib", "scipy", "datasets", "papermill", "IPython"}
@@ -98,8 +98,7 @@ def used(python, tmp_path_factory) -> dict:
     """What each command did in an empty folder: exit code, output, errors; by its first words."""
     folder, models = tmp_path_factory.mktemp("empty"), tmp_path_factory.mktemp("models")
     torch.manual_seed(0)
-    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 8}
-    tf.BertModel(tf.BertConfig(**sizes, vocab_size=9)).save_pretrained(models / "tiny")
+    small_model("bert", num_attention_heads=2)().save_pretrained(models / "tiny")
     tiny = str(models / "tiny")
     calls = {
         "score": ["score", tiny],

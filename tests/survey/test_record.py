@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 import torch
 from edited_files import edit_json
-from transformers import BertConfig, BertModel
+from small_models import small_model
 
 from attngeo import BilinearForm, open_checkpoint, symmetry_score
 from attngeo.bilinear.pictures import picture
@@ -26,9 +26,7 @@ def model(tmp_path_factory):
     """A random two-layer BERT, saved as a user saves one."""
     folder = tmp_path_factory.mktemp("models") / "tiny-bert"
     torch.manual_seed(0)
-    BertModel(
-        BertConfig(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=8, vocab_size=11)
-    ).save_pretrained(folder)
+    small_model("bert")().save_pretrained(folder)
     return Model("tiny", str(folder))
 
 
