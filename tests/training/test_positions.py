@@ -62,16 +62,6 @@ def test_other_positions_change_no_weight_but_the_table_and_train_none_of_it():
         assert parameter_counts(model)["all"] == parameter_counts(learned)["all"] - 14 * 24 + biases
 
 
-def first_probabilities(model, ids):
-    """(batch, heads, length, length) of the first layer, by the model's own attention."""
-    model.set_attn_implementation("eager") if model.config._attn_implementation == "sdpa" else None
-    kept = []
-    handle = attention_layers(model)[0].self.register_forward_hook(lambda m, i, o: kept.append(o[1]))
-    model(ids)
-    handle.remove()
-    return kept[0]
-
-
 def test_queries_and_keys_are_rotated():
     model = a_model("rotary")
     form = forms(model)[0]
@@ -79,7 +69,7 @@ def test_queries_and_keys_are_rotated():
     q, k = (positions.rotated((hidden @ w)[None]) for w in (form.wq, form.wk))  # (1, heads, length, d_head)
     expected = torch.softmax(q @ k.mT / 8**0.5, -1)
     assert (expected - expected.mean(-1, keepdim=True)).abs().max() > 0.01
-    torch.testing.assert_close(first_probabilities(model, IDS)[:1], expected)
+    torch.testing.assert_close(model(IDS, output_attentions=True).attentions[0][:1], expected)
 
 
 def test_rotation_is_that_of_complex_numbers():
@@ -95,7 +85,7 @@ def test_a_bias_by_offset_is_added_to_the_logits():
     same = torch.full((1, 12), 7)
     places = torch.arange(12)
     bias = attention_layers(model)[0].self.offset_bias[:, places - places[:, None] + 13]
-    torch.testing.assert_close(first_probabilities(model, same)[0], torch.softmax(bias, -1))
+    torch.testing.assert_close(model(same, output_attentions=True).attentions[0][0], torch.softmax(bias, -1))
 
 
 def test_without_positions_the_order_of_tokens_is_not_seen():
