@@ -321,7 +321,6 @@ GIVEN: dict[str, Callable[[], dict]] = {
 # inputs that a signature does not tell, by the classes of models
 INPUTS: dict[str, Callable[[], dict]] = {
     "ASTModel": lambda: {"input_values": torch.randn(2, 16, 8)},
-    "Emu3VQVAE": lambda: {"pixel_values": torch.randn(1, 4, 3, 16, 16), "image_sizes": torch.tensor([[16, 16]])},
     "MiniCPM.*VisionModel": lambda: {"pixel_values": torch.randn(1, 3, 4, 16), "target_sizes": torch.tensor([[2, 2]])},
     "(Mimi|PocketTTSAudioTokenizer)DecoderModel": lambda: {"latents": torch.randn(2, WIDTH, TOKENS)},
     "(Mimi|PocketTTSAudioTokenizer)(Encoder)?Model|PeAudioEncoder": lambda: {
@@ -345,8 +344,6 @@ INPUTS: dict[str, Callable[[], dict]] = {
     "SegGptModel": lambda: {
         name: torch.randn(2, 3, 8, 8) for name in ("pixel_values", "prompt_pixel_values", "prompt_masks")},
     "Speech2TextEncoder": lambda: {"input_features": torch.randn(2, 16, 8)},
-    "Speech2TextModel": lambda: {
-        "input_features": torch.randn(2, 16, 8), "decoder_input_ids": tokens()["input_ids"][:, :5]},
     "SuperGlue.*": lambda: {"pixel_values": torch.randn(1, 2, 3, 64, 64)},
     "Videomt.*": lambda: {"pixel_values_videos": torch.randn(2, 2, 3, 8, 8)},
     "VoxtralRealtimeTextModel": lambda: tokens() | {"t_cond": torch.randn(1, WIDTH)},
@@ -379,19 +376,15 @@ INPUTS: dict[str, Callable[[], dict]] = {
         "decoder_queries": torch.randn(2, 5, WIDTH), "prompt_features": torch.randn(2, 5, WIDTH),
         "backbone_features": [torch.randn(2, WIDTH, side, side) for side in (16, 8, 4)],
         "encoder_hidden_states": torch.randn(2, 16, WIDTH)},
-    "Sam3TrackerModel": lambda: {"pixel_values": torch.randn(1, 3, 8, 8), "input_points": torch.ones(1, 1, 1, 2)},
-    "SamHQModel": lambda: {"pixel_values": torch.randn(2, 3, 8, 8), "input_points": torch.ones(2, 1, 1, 2)},
     "Sam3(LiteText)?Model": lambda: tokens() | {
         "pixel_values": torch.randn(2, 3, 8, 8), "input_boxes": torch.rand(2, 3, 4)},
     "Molmo2Adapter": lambda: {
         "image_features": torch.randn(2, 16, 2 * WIDTH), "pooled_patches_idx": torch.arange(32).view(8, 4)},
     "MuseGlimmerAssistantModel": lambda: {
         "noise_embeds": torch.randn(2, 4, WIDTH), "context_hidden_states": torch.randn(2, 5, 5 * WIDTH)},
-    "XCLIPModel": lambda: tokens() | {"pixel_values": torch.randn(2, 2, 3, 8, 8)},
     "Wav2Vec2BertModel": lambda: {"input_features": torch.randn(2, 16, 160)},
     "NeuCodecModel|Xcodec2Model": lambda: {
         "input_values": torch.randn(1, 1, 3200), "input_features": torch.randn(1, 10, 160)},
-    "XcodecModel": lambda: {"input_values": torch.randn(1, 1, 6400)},
     "TimeSeriesTransformerModel": lambda: {
         "past_values": torch.rand(2, 15), "past_time_features": torch.rand(2, 15, 1),
         "past_observed_mask": torch.ones(2, 15), "future_values": torch.rand(2, 4),
