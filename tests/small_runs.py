@@ -1,7 +1,10 @@
 """Training runs of a second: text, configuration, comparison."""
 
+from dataclasses import asdict
+
 import numpy as np
 import pandas as pd
+import yaml
 
 from attngeo.runs.record import Run, read_run
 from attngeo.training.config import configure
@@ -25,6 +28,19 @@ def small_config(text, **change):
         **{"record_every": 3, "evaluate_every": 6, "checkpoint_every": 5, "precision": "fp32", "device": "cpu"},
     }
     return configure(values | change)
+
+
+def small_settings(text, **change):
+    """Those of a small run but for what arms and seeds set."""
+    return {k: v for k, v in asdict(small_config(text, **change)).items() if k not in ("init", "seed")}
+
+
+def write_plan(folder, **parts):
+    """An experiment of two seeds in a folder of its own."""
+    plan = {"question": "?", "status": "exploratory", "date": "2026-11-22", "seeds": [0, 1]}
+    folder.mkdir(exist_ok=True)
+    (folder / "experiment.yml").write_text(yaml.safe_dump(plan | parts, sort_keys=False))
+    return folder
 
 
 def assert_same_curve(a, b, tolerance=0.0):

@@ -1,9 +1,8 @@
 import json
-from dataclasses import asdict
 
 import pytest
 import yaml
-from small_runs import small_config, write_text
+from small_runs import small_settings, write_plan, write_text
 
 from attngeo.files import checkout, provenance
 from attngeo.runs.experiments import State, read_experiment
@@ -13,15 +12,7 @@ from attngeo.runs.experiments import State, read_experiment
 def folder(tmp_path):
     """An experiment of two runs, each of a second; of the second one something is there."""
     text = write_text(tmp_path / "text.txt")
-    settings = {k: v for k, v in asdict(small_config(text)).items() if k not in ("init", "seed")}
-    plan = {"question": "?", "status": "exploratory", "date": "2026-11-22", "settings": settings}
-    (tmp_path / "e").mkdir()
-    replan(tmp_path / "e", plan | {"arms": ["random"], "seeds": [0, 1]})
-    return begun(tmp_path / "e", "interrupted")
-
-
-def replan(folder, plan):
-    (folder / "experiment.yml").write_text(yaml.safe_dump(plan))
+    return begun(write_plan(tmp_path / "e", settings=small_settings(text), arms=["random"]), "interrupted")
 
 
 def begun(folder, status, commit=None):
@@ -47,7 +38,7 @@ def test_runs_are_made_where_that_is_asked_and_not_again(folder, attngeo):
 def test_runs_that_fail_are_named(folder, attngeo):
     plan = yaml.safe_load((folder / "experiment.yml").read_text())
     plan["settings"]["corpus"] = str(folder / "nowhere.txt")
-    replan(folder, plan)
+    write_plan(folder, **plan)
     code, out, err = attngeo("experiment", folder)
     assert code == 2 and out.count("nowhere.txt") == 2 and "2 of 2 runs of e failed" in err
 
@@ -62,7 +53,7 @@ def test_all_experiments_are_listed(attngeo):
 def test_a_confirmatory_experiment_is_finished_with_its_own_code(folder, attngeo):
     if not provenance.head(checkout.root()):
         pytest.skip("no git here")
-    replan(folder, yaml.safe_load((folder / "experiment.yml").read_text()) | {"status": "confirmatory"})
+    write_plan(folder, **yaml.safe_load((folder / "experiment.yml").read_text()) | {"status": "confirmatory"})
     begun(folder, "finished", "4" * 40)
     code, _, err = attngeo("experiment", folder)
     assert code == 2 and "4444444444" in err and read_experiment(folder).states()[0] is State.MISSING

@@ -28,10 +28,10 @@ import numpy as np
 import papermill  # noqa: F401  imported for the forks, as what follows
 import psutil
 import torch
-from transformers import BertConfig, BertModel
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from drill_record import write_record
+from small_models import small_model
 from small_runs import small_config, write_text
 from tiny_book import chapter, tiny_book
 
@@ -119,8 +119,7 @@ class Survey(Kind):
         self.records, self.former, weights = home / "records", home / "former", home / "weights"
         torch.manual_seed(0)
         for name in ("a", "b", "c"):
-            shape = {"hidden_size": 64, "num_hidden_layers": 12, "num_attention_heads": 4, "intermediate_size": 8}
-            BertModel(BertConfig(vocab_size=11, **shape)).save_pretrained(weights / name)
+            small_model("bert", hidden_size=64, num_hidden_layers=12)().save_pretrained(weights / name)
         self.command = ["attngeo", "survey", "-j", "1", "-o", str(self.records), *map(str, sorted(weights.iterdir()))]
         finished([*self.command, "--gamma", "1", "-o", str(self.former)])
 

@@ -3,7 +3,7 @@ import subprocess
 from collections import Counter
 
 import pytest
-import yaml
+from small_runs import write_plan
 
 from attngeo.files import checkout
 from attngeo.runs.experiments import (
@@ -27,18 +27,9 @@ PLANNED = [experiment for experiment in EXPERIMENTS if experiment.status is Stat
 
 
 def plan(folder, **parts):
-    """A plan of three arms in a folder of its own."""
-    whole = {
-        "question": "does it\nhelp?",
-        "status": "exploratory",
-        "date": "2026-11-22",
-        "settings": {"steps": 10},
-        "arms": ["random", "symmetric", "scaled"],
-        "seeds": [0, 1],
-    }
-    folder.mkdir(exist_ok=True)
-    (folder / "experiment.yml").write_text(yaml.safe_dump(whole | parts, sort_keys=False))
-    return folder
+    """A plan of three arms."""
+    whole = {"question": "does it\nhelp?", "settings": {"steps": 10}, "arms": ["random", "symmetric", "scaled"]}
+    return write_plan(folder, **whole | parts)
 
 
 def names(experiment):

@@ -3,12 +3,10 @@
 import json
 import os
 import signal
-from dataclasses import asdict
 
 import pytest
-import yaml
 from filelock import FileLock
-from small_runs import assert_same_curve, small_config
+from small_runs import assert_same_curve, small_settings, write_plan
 
 from attngeo.files.workers import WorkersError
 from attngeo.runs.experiments import ExperimentError, State, read_experiment
@@ -18,11 +16,8 @@ from attngeo.training.experiments import Attempt, make_run, make_runs
 
 
 def planned(folder, text, **change):
-    settings = {k: v for k, v in asdict(small_config(text, **change)).items() if k not in ("init", "seed")}
-    plan = {"question": "?", "status": "exploratory", "date": "2026-11-22", "settings": settings}
-    folder.mkdir()
-    (folder / "experiment.yml").write_text(yaml.safe_dump(plan | {"arms": ["random", "symmetric"], "seeds": [0]}))
-    return read_experiment(folder)
+    settings = small_settings(text, **change)
+    return read_experiment(write_plan(folder, settings=settings, arms=["random", "symmetric"], seeds=[0]))
 
 
 def test_what_is_recorded_or_made_by_another_process_is_not_made_again(text, tmp_path):
