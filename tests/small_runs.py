@@ -35,6 +35,12 @@ def small_settings(text, **change):
     return {k: v for k, v in asdict(small_config(text, **change)).items() if k not in ("init", "seed")}
 
 
+def flags(**settings):
+    """What the command line is given for settings."""
+    given = {name: value for name, value in settings.items() if value is not None and not isinstance(value, bool)}
+    return [f"--{name.replace('_', '-')}={value}" for name, value in given.items()]
+
+
 def write_plan(folder, **parts):
     """An experiment of two seeds in a folder of its own."""
     plan = {"question": "?", "status": "exploratory", "date": "2026-11-22", "seeds": [0, 1]}

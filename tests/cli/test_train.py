@@ -3,7 +3,7 @@ import re
 import pytest
 import yaml
 from filelock import FileLock
-from small_runs import write_text
+from small_runs import flags, write_text
 
 from attngeo.runs.record import read_run
 from attngeo.training.config import configure
@@ -14,10 +14,6 @@ def text(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ATTNGEO_CACHE", str(tmp_path_factory.mktemp("cache")))
         yield write_text(tmp_path_factory.mktemp("text") / "text.txt")
-
-
-def flags(**values):
-    return [part for key, value in values.items() for part in (f"--{key.replace('_', '-')}", value)]
 
 
 SMALL = {"vocab_size": 80, "layers": 1, "d_model": 16, "heads": 2, "steps": 4, "batch_size": 4, "block_size": 16}

@@ -32,7 +32,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from drill_record import write_record
 from small_models import small_model
-from small_runs import small_config, write_text
+from small_runs import flags, small_config, write_text
 from tiny_book import chapter, tiny_book
 
 import attngeo.book.extension
@@ -77,9 +77,7 @@ class Train(Kind):
     def __init__(self, home: Path) -> None:
         self.run, text = home / "run", write_text(home / "text.txt")
         config = small_config(text, steps=40, record_every=5, evaluate_every=20, checkpoint_every=6)
-        given = {name.replace("_", "-"): value for name, value in vars(config).items() if value is not None}
-        flags = [f"--{name}={value}" for name, value in given.items() if not isinstance(value, bool)]
-        self.command = ["attngeo", "train", "-o", str(self.run), *flags]
+        self.command = ["attngeo", "train", "-o", str(self.run), *flags(**vars(config))]
 
     def reset(self, former: bool) -> None:
         for left in (self.run, Path(os.environ["ATTNGEO_CACHE"])):

@@ -9,7 +9,6 @@ from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
 from attngeo import open_checkpoint, score_heads
 from attngeo.bilinear.form import BilinearForm
 from attngeo.errors import ParameterError
-from attngeo.training import positions
 from attngeo.training.bert import attention_layers, build_model, forms, parameter_counts
 from attngeo.training.choices import Positions, Shape
 from attngeo.training.train import train
@@ -62,22 +61,15 @@ def test_other_positions_change_no_weight_but_the_table_and_train_none_of_it():
         assert parameter_counts(model)["all"] == parameter_counts(learned)["all"] - 14 * 24 + biases
 
 
-def test_queries_and_keys_are_rotated():
+def test_queries_and_keys_are_rotated_as_complex_numbers():
     model = a_model("rotary")
     form = forms(model)[0]
     hidden = model.bert.embeddings(IDS)[0].double()
-    q, k = (positions.rotated((hidden @ w)[None]) for w in (form.wq, form.wk))  # (1, heads, length, d_head)
-    expected = torch.softmax(q @ k.mT / 8**0.5, -1)
+    turn = torch.exp(1j * torch.arange(12)[:, None] * 10_000.0 ** (-2 * torch.arange(4) / 8))
+    q, k = (torch.complex(*(hidden @ w).chunk(2, -1)) * turn for w in (form.wq, form.wk))  # (heads, length, d_head / 2)
+    expected = torch.softmax((q @ k.mH).real / 8**0.5, -1)
     assert (expected - expected.mean(-1, keepdim=True)).abs().max() > 0.01
-    torch.testing.assert_close(model(IDS, output_attentions=True).attentions[0][:1], expected)
-
-
-def test_rotation_is_that_of_complex_numbers():
-    x = torch.randn(1, 1, 5, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    z = torch.complex(x[..., :3], x[..., 3:])
-    turn = torch.exp(1j * torch.arange(5)[:, None] * 10_000.0 ** (-2 * torch.arange(3) / 6))
-    expected = torch.cat(((z * turn).real, (z * turn).imag), -1)
-    torch.testing.assert_close(positions.rotated(x), expected)
+    torch.testing.assert_close(model(IDS, output_attentions=True).attentions[0][0], expected)
 
 
 def test_a_bias_by_offset_is_added_to_the_logits():

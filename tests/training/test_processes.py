@@ -1,10 +1,9 @@
 import json
 import subprocess
 import sys
-from dataclasses import asdict
 
 import pytest
-from small_runs import assert_same_curve, small_config
+from small_runs import assert_same_curve, flags, small_config
 
 from attngeo.errors import ParameterError
 from attngeo.runs.record import read_run
@@ -12,13 +11,6 @@ from attngeo.training.train import train
 
 COMMON = {"dropout": 0.0, "steps": 8, "record_every": 2, "evaluate_every": 4, "checkpoint_every": 4}
 CHANGES = {"whole": {}, "accumulated": {"micro_batch": 2}}
-
-
-def flags(config, folder):
-    """What the command line is given for a configuration."""
-    values = {key.replace("_", "-"): value for key, value in asdict(config).items() if value is not None}
-    given = [f"--{key}={value}" for key, value in values.items() if not isinstance(value, bool)]
-    return ["train", "-o", str(folder), *given]
 
 
 # every command line is one run
@@ -38,7 +30,8 @@ for command in json.loads(sys.argv[1]):
 def two(text, tmp_path_factory):
     """The folder of the runs of two processes, and what they printed."""
     folder = tmp_path_factory.mktemp("two")
-    commands = [flags(small_config(text, **COMMON, **change), folder / name) for name, change in CHANGES.items()]
+    configs = {name: small_config(text, **COMMON, **change) for name, change in CHANGES.items()}
+    commands = [["train", "-o", str(folder / name), *flags(**vars(config))] for name, config in configs.items()]
     (folder / "two.py").write_text(TWO)
     launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
     program = [*launcher, str(folder / "two.py"), json.dumps(commands)]
