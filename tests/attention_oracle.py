@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from inspect import getattr_static, signature
+from os.path import commonprefix
 from pathlib import Path
 from typing import Any, ClassVar
 from unittest import mock
@@ -24,6 +25,7 @@ from safetensors.torch import load_file
 from small_models import inputs_of, small_model
 from torch import Tensor, nn
 from transformers import PreTrainedModel
+from transformers.initialization import no_init_weights
 
 from attngeo import AttentionLayer, BilinearForm, open_checkpoint, open_model
 from attngeo.checkpoints.architectures.plans import LayerPlan
@@ -158,7 +160,8 @@ def observe(case: Case, folder: Path) -> list[Observation]:
 
 
 def _observe(case: Case, folder: Path) -> list[Observation]:
-    model = (case.build or small_model(case.model_type))().eval()
+    with no_init_weights():
+        model = (case.build or small_model(case.model_type))().eval()
     model.config._experts_implementation = "eager"  # the others know no float64
     randomise(model)
     case.prepare(model)
@@ -231,8 +234,8 @@ class Watched:
             owner(model, name).register_forward_pre_hook(lambda module, args, seen=seen: seen.append(first_of(args)))
         if plan.output:
             owner(model, plan.output).register_forward_hook(lambda _, args, made: self.written.append(first_of(made)))
-        both = {owner(model, plan.query), owner(model, plan.key)}
-        self.module = [each for each in model.modules() if both < set(each.modules())][-1]  # the innermost
+        around = commonprefix([name.split(".")[:-2] for name in (plan.query, plan.key)])  # noqa: RUF071, of lists
+        self.module = model.get_submodule(".".join(around))  # the innermost with both
         self.module.register_forward_pre_hook(self._enter, with_kwargs=True)
         self.module.register_forward_hook(lambda *_: Watched.running.remove(self))
 

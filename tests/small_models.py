@@ -34,14 +34,20 @@ SIZES = {
     **dict.fromkeys(("num_experts", "num_local_experts", "num_experts_per_tok", "moe_topk"), 2),
     **dict.fromkeys(
         ("out_hidden_size", "projection_dim", "projector_input_dim", "projector_output_dim", "vision_output_dim",
-         "image_token_embed_dim"), WIDTH),
-    "codebook_size": 32, "num_embeddings": 32, "num_frames": 2, "num_key_value_heads": 2, "d_kv": 8,
+         "image_token_embed_dim", "adapter_out_dim", "alignment_intermediate_size", "base_channels", "conv_dim",
+         "decoder_hidden_size", "dim_ff", "downsample_channels", "downsample_hidden_size", "fusion_hidden_size",
+         "hidden_sizes", "intermediate_feature_dims", "latent_channels", "max_image_size", "max_img_size", "mlp_dim",
+         "moe_hidden_size", "neck_hidden_sizes", "output_channels", "post_conv_in_channels", "post_conv_mid_channels",
+         "post_conv_out_channels", "post_process_channels", "projection_hidden_dim", "projector_hidden_size",
+         "scaled_images_feature_dims", "speech_decoder_postnet_units", "subsampling_conv_channels", "text_hidden_size",
+         "upsample_initial_channel", "vision_hidden_size"), WIDTH),
+    "codebook_size": 32, "num_embeddings": 32, "num_filters": 2, "num_frames": 2, "num_key_value_heads": 2, "d_kv": 8,
     "embedding_size": 8, "vocab_size": 40, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "image_size": 8,
-    "patch_size": 4, "num_mel_bins": 8,
+    "patch_size": 4, "num_mel_bins": 8, "chunk_size": 8, "mamba_chunk_size": 8, "mamba_d_ssm": 32, "mamba_n_heads": 4,
 }  # fmt: skip
 
 _ROPE = {"rope_type": "default", "rope_theta": 1e4, "mrope_section": [1, 1, 2]}
-_STAGES = {"image_size": 64, "depths": [1, 1, 1, 1]}
+_STAGES = {"image_size": 64, "depths": [1, 1, 1, 1], "num_attention_heads": [1, 2, 4, 8]}
 _WINDOWS = {"embed_dim": 16, "depths": [1, 1], "num_heads": [2, 4], "window_size": 4, "image_size": 16, "patch_size": 2}
 _SWIN = {
     "model_type": "swin",
@@ -69,7 +75,7 @@ CHANGES: dict[str, dict] = {
     model_type: changes
     for model_types, changes in {
         "align_vision_model": {"width_coefficient": 0.1, "depth_coefficient": 0.1},
-        "bamba": {"attn_layer_indices": [1], "mamba_n_heads": 4, "mamba_d_head": 16},
+        "bamba": {"attn_layer_indices": [1], "mamba_d_head": 16},
         "blip_text_model blip_2_qformer instructblip_qformer instructblipvideo_qformer": {"encoder_hidden_size": WIDTH},
         "audio-spectrogram-transformer": {"max_length": 16},
         "big_bird": {"attention_type": "original_full"},
@@ -105,7 +111,7 @@ CHANGES: dict[str, dict] = {
                                      "feature_size": 8},
         "dots3_note_vision_encoder": {"per_layer_config": {}, "mlp_layer_types": ["dense"] * 2,
                                       "adapter_in_dim": WIDTH},
-        "emu3_vqgan": {"base_channels": 32, "channel_multiplier": [1, 1], "attn_resolutions": [1], "embed_dim": 4,
+        "emu3_vqgan": {"latent_channels": 4, "channel_multiplier": [1, 1], "attn_resolutions": [1], "embed_dim": 4,
                        "num_attention_heads": 1},
         "ernie4_5_vl_moe_text glm4v_text glm_image_text glm_ocr_text qwen2_5_omni_text qwen2_vl_text qwen2_5_vl_text":
             {"rope_parameters": _ROPE},
@@ -116,7 +122,7 @@ CHANGES: dict[str, dict] = {
         "fun_asr_nano": {"audio_token_id": 39, "adaptor_config": {"hidden_size": WIDTH, "num_attention_heads": HEADS,
                                                                   "intermediate_size": WIDTH // 4}},
         "gemma2": {"attn_logit_softcapping": None, "query_pre_attn_scalar": 8, "head_dim": 8},
-        "gemma3n_text gemma4_text": {"num_kv_shared_layers": 0},
+        "gemma3n_text gemma4_text": {"num_kv_shared_layers": 0, "intermediate_size": 16},
         "glm4v_moe_text": {"rope_parameters": _ROPE | {"mrope_section": [1, 1, 0]}},
         "glpn pvt pvt_v2 segformer": _STAGES,
         "gpt_neo": {"attention_types": [[["global", "local"], 1]]},
@@ -125,8 +131,9 @@ CHANGES: dict[str, dict] = {
                             "vision_config": {"model_type": "clip_vision_model", "hidden_size": 128,
                                               "intermediate_size": 16, "num_hidden_layers": 2,
                                               "num_attention_heads": 2, "image_size": 16, "patch_size": 4}},
-        "granitemoehybrid": {"layer_types": ["linear_attention", "full_attention"], "mamba_n_heads": 4},
+        "granitemoehybrid": {"layer_types": ["linear_attention", "full_attention"]},
         "helium hunyuan_v1_dense hunyuan_v1_moe ministral openai_privacy_filter": {"head_dim": 8},
+        "hgnet_v2": {"stage_in_channels": [48, 32, 32, 32], "stage_out_channels": [32] * 4},
         "hunyuan_vl_text": {"head_dim": 8, "rope_parameters": _ROPE | {"mrope_section": [1, 1, 1, 1]}},
         "idefics": {"use_resampler": True},
         "jamba": {"attn_layer_period": 2, "attn_layer_offset": 1, "use_mamba_kernels": False},
@@ -188,11 +195,9 @@ CHANGES: dict[str, dict] = {
                            "indexer_compress_ratio": 2},
         "sam3_lite_text_text_model": {"num_hidden_layers": 3},
         "sam3_vision_model": {"fpn_hidden_size": WIDTH, "backbone_feature_sizes": [[8, 8], [4, 4], [2, 2]]},
-        "sam_vision_model sam_hq_vision_model": {"output_channels": WIDTH, "window_size": 2, "global_attn_indexes": [1],
-                                                 "mlp_dim": 16, "num_pos_feats": WIDTH // 2},
+        "sam_vision_model sam_hq_vision_model": {"window_size": 2, "global_attn_indexes": [1], "num_pos_feats": 16},
         "sam_hq_mask_decoder": {"vit_dim": WIDTH},
         "seggpt": {"image_size": [16, 8], "intermediate_hidden_state_indices": [1], "merge_index": 0},
-        "slanext": {"post_conv_out_channels": WIDTH},
         "qwen2_5_omni_bigvgan": {"upsample_initial_channel": 64},
         "qwen2_5_omni_dit": {"head_dim": 8},
         "qwen3_omni_moe": {
@@ -204,7 +209,7 @@ CHANGES: dict[str, dict] = {
                                                                     "depthwise_separable_out_channel"), WIDTH)},
         "nemotron_h_omni": {"vision_config": {"model_type": "radio", "hidden_size": WIDTH, "num_hidden_layers": 2,
                                               "num_attention_heads": HEADS, "image_size": 8, "patch_size": 4,
-                                              "video_temporal_patch_size": 2}},
+                                              "video_temporal_patch_size": 2, "max_img_size": 8}},
         "oneformer": {"backbone_config": _SWIN, **dict.fromkeys(("conv_dim", "mask_dim", "hidden_dim"), WIDTH)},
         "sew-d": {"relative_attention": False, "pos_att_type": []},
         "speech_to_text": {"input_feat_per_channel": 8, "conv_channels": 16},
@@ -226,7 +231,6 @@ CHANGES: dict[str, dict] = {
         "vitmatte": {"fusion_hidden_sizes": [8, 8, 8, 8], "convstream_hidden_sizes": [8, 8, 8]},
         "upernet": {"backbone_config": _SWIN},
         "vitpose_backbone": {"part_features": 16, "num_experts": 1},
-        "vits": {"upsample_initial_channel": 32},
         "vjepa2": {"crop_size": 8, "frames_per_clip": 2, "pred_hidden_size": 32, "pred_num_attention_heads": 4,
                    "pred_num_hidden_layers": 1},
         "xclip_vision_model": {"mit_hidden_size": WIDTH, "mit_num_attention_heads": HEADS, "mit_intermediate_size": 16},
@@ -243,9 +247,10 @@ def small_config(model_type: str, **changes) -> PretrainedConfig:
     default = kind().to_dict() if model_type != "musicgen" else {}
     sizes = {key: 40 for key, size in default.items() if re.search("vocab", key) and isinstance(size, int)}
     sizes |= {key: size for key, size in SIZES.items() if isinstance(default.get(key), int)}
-    sizes |= {
-        key: [SIZES[key]] * 2 for key in ("image_size", "patch_size") if isinstance(default.get(key), list | tuple)
+    lists = {
+        key for key, size in default.items() if re.search("size|channels|dim", key) and isinstance(size, list | tuple)
     }
+    sizes |= {key: [SIZES[key]] * len(default[key]) for key in lists & SIZES.keys()}
     if (kinds := set(default.get("layer_types") or ())) and "full_attention" in kinds:  # the last layer has it
         sizes["layer_types"] = [min(kinds - {"full_attention"}, default="full_attention"), "full_attention"]
     for key, inner in default.items():

@@ -231,7 +231,7 @@ def _positions(stack: _Stack, shapes: Mapping[str, Size]) -> Positions | None:
         first = 2 if padding is None else padding + 1
 
     def named(words: str) -> str:
-        names = [name for name in shapes if _any_prefix(stack, rf"{re.escape(words)}(?:\.weight)?").fullmatch(name)]
+        names = list(filter(_any_prefix(stack, rf"{re.escape(words)}(?:\.weight)?").fullmatch, shapes))
         return names[0] if words and len(names) == 1 else ""
 
     return structs.replace(stated, table=named(stated.table), first=first, map=named(stated.map))
