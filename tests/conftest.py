@@ -1,7 +1,9 @@
 """What every test finds: an environment of the suite's own, strict shapes, and one worker for what shares a fixture."""
 
+import gc
 import os
 
+gc.disable()  # until all is imported and frozen below: each training begins with a collection, and the rest has many
 # Before anything is imported, since huggingface_hub and torch read theirs when they are. What the caller has set is for
 # the caller's own runs; the folder of real weights and the text of the paper stand aside, under names that workers
 # inherit, for `weights` and `paper`.
@@ -61,6 +63,11 @@ def pytest_xdist_make_scheduler(config, log):
 def pytest_collection_modifyitems(items):
     """The book first: its build takes longest, and runs beside the rest."""
     items.sort(key=lambda item: (PHONE in item.name, item.get_closest_marker("book") is None))
+
+
+def pytest_collection_finish():
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_runtest_setup():
