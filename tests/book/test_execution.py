@@ -4,6 +4,7 @@ import re
 import signal
 import subprocess
 from contextlib import nullcontext
+from copy import deepcopy
 
 import nbformat
 import papermill
@@ -21,8 +22,16 @@ SHOWS = chapter(
     "from attngeo.display.style import CaptionedFigure, new_figure\nfigure, axes = new_figure(2, 2)",
     'axes.plot([0, n])\nCaptionedFigure(figure, "fig-n", f"A line to {n}.", "A line.")',
     'print(set("abcdefgh"), os.environ["OMP_NUM_THREADS"], os.environ["ATTNGEO_PROFILE"])',
+    "print(sys.path, os.getcwd(), __name__)",
     parameters="n: int = 1  # number",
 )
+
+
+@pytest.fixture(scope="module")
+def executed(tmp_path_factory):
+    """The folder of a book, and what its chapter gave."""
+    folder = tmp_path_factory.mktemp("book")
+    return folder, *run(folder, SHOWS, n=3)
 
 
 def run(tmp_path, text, **values):
@@ -34,8 +43,9 @@ def texts(notebook):
     return [str(o.get("text") or o.get("data")) for c in notebook.cells for o in c.get("outputs", [])]
 
 
-def test_equal_runs_give_equal_notebooks(tmp_path):
-    (first, stderr), (second, _) = (run(tmp_path, SHOWS, n=3) for _ in range(2))
+def test_equal_runs_give_equal_notebooks(executed):
+    folder, first, stderr = deepcopy(executed)
+    second, _ = run(folder, SHOWS, n=3)
     nbformat.validate(first)
     record, _ = first.metadata.pop(RECORD), second.metadata.pop(RECORD)
     assert nbformat.writes(first) == nbformat.writes(second)
@@ -48,15 +58,15 @@ def test_equal_runs_give_equal_notebooks(tmp_path):
     assert not any("provenance" in c.source for c in first.cells)
 
 
-def test_kernels_that_are_forked_give_the_same_notebooks(tmp_path, as_user):
-    text = SHOWS + "\n# %%\nprint(sys.path, os.getcwd(), __name__)\n"
-    book = tiny_book(tmp_path, a=text, dies=chapter("Dies", "import os\nos._exit(1)"))
+def test_kernels_that_are_forked_give_the_same_notebooks(executed, as_user):
+    folder, expected, _ = executed
+    book = tiny_book(folder, a=SHOWS, dies=chapter("Dies", "import os\nos._exit(1)"))
     kernels = Kernels("smoke", book.root, many=True)
     with pytest.raises(ChapterFailed, match=r"\bdies\b[^\n]*\.$"):
         execute(book.chapter("dies"), {}, kernels)
     forked, _ = execute(book.chapter("a"), {"n": 3}, kernels)
     kernels.close()
-    assert forked.cells == run(tmp_path, text, n=3)[0].cells
+    assert forked.cells == expected.cells
 
 
 def test_a_forked_kernel_takes_the_signals_of_a_process():

@@ -30,7 +30,7 @@ from attngeo.cli import cli, main
 ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "book" / "use").glob("*.md"))
 BLOCK = re.compile(r"^```(\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-SHORT = ["--steps", "2", "--batch-size", "2", "--record-every", "1", "--held-out-blocks", "1"]
+SHORT = "--steps 2 --batch-size 2 --record-every 1 --held-out-blocks 1 --max-characters 700000".split()
 MODELS = {
     "openai-community/gpt2": ("gpt2", GPT2LMHeadModel),
     "google-bert/bert-base-uncased": ("bert", BertModel),
