@@ -3,7 +3,7 @@
 import gc
 import os
 
-gc.disable()  # until all is imported and frozen below: each training begins with a collection, and the rest has many
+gc.disable()  # until what is imported is frozen: a training begins with a collection, which would search it all
 # Before anything is imported, since huggingface_hub and torch read theirs when they are. What the caller has set is for
 # the caller's own runs; the folder of real weights and the text of the paper stand aside, under names that workers
 # inherit, for `weights` and `paper`.
@@ -62,12 +62,9 @@ def pytest_xdist_make_scheduler(config, log):
 
 def pytest_collection_modifyitems(items):
     """The book first: its build takes longest, and runs beside the rest."""
-    items.sort(key=lambda item: (PHONE in item.name, item.get_closest_marker("book") is None))
-
-
-def pytest_collection_finish():
     gc.freeze()
     gc.enable()
+    items.sort(key=lambda item: (PHONE in item.name, item.get_closest_marker("book") is None))
 
 
 def pytest_runtest_setup():

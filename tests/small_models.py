@@ -47,28 +47,14 @@ SIZES = {
 }  # fmt: skip
 
 _ROPE = {"rope_type": "default", "rope_theta": 1e4, "mrope_section": [1, 1, 2]}
-_STAGES = {"image_size": 64, "depths": [1, 1, 1, 1], "num_attention_heads": [1, 2, 4, 8]}
+_FOUR = {"image_size": 64, "depths": [1] * 4}
+_STAGES = _FOUR | {"num_attention_heads": [1, 2, 4, 8]}
 _WINDOWS = {"embed_dim": 16, "depths": [1, 1], "num_heads": [2, 4], "window_size": 4, "image_size": 16, "patch_size": 2}
-_SWIN = {
-    "model_type": "swin",
-    **_WINDOWS,
-    "depths": [1] * 4,
-    "num_heads": [2] * 4,
-    "image_size": 64,
-    "out_features": ["stage1", "stage2", "stage3", "stage4"],
-}
-_TINY = {
-    "hidden_size": WIDTH,
-    "num_attention_heads": HEADS,
-    "num_key_value_heads": 2,
-    "head_dim": 8,
-    "num_hidden_layers": 2,
-    "intermediate_size": 16,
-    "vocab_size": 40,
-    "moe_intermediate_size": 16,
-    "num_experts": 2,
-    "num_local_experts": 2,
-    "num_experts_per_tok": 2,
+_SWIN = _WINDOWS | _FOUR | {"model_type": "swin", "num_heads": [2] * 4, "out_indices": [1, 2, 3, 4]}
+_TINY = {"head_dim": 8} | {
+    key: SIZES[key]
+    for key in """hidden_size num_attention_heads num_key_value_heads num_hidden_layers intermediate_size vocab_size
+    moe_intermediate_size num_experts num_local_experts num_experts_per_tok""".split()
 }
 # what else makes a small model, by model_types: a layer of attention among others, sizes that fit one another
 CHANGES: dict[str, dict] = {

@@ -4,7 +4,6 @@ import re
 import signal
 import subprocess
 from contextlib import nullcontext
-from copy import deepcopy
 
 import nbformat
 import papermill
@@ -27,13 +26,6 @@ SHOWS = chapter(
 )
 
 
-@pytest.fixture(scope="module")
-def executed(tmp_path_factory):
-    """The folder of a book, and what its chapter gave."""
-    folder = tmp_path_factory.mktemp("book")
-    return folder, *run(folder, SHOWS, n=3)
-
-
 def run(tmp_path, text, **values):
     book = tiny_book(tmp_path, a=text)
     return execute(book.chapter("a"), values, Kernels("smoke", book.root))
@@ -43,9 +35,15 @@ def texts(notebook):
     return [str(o.get("text") or o.get("data")) for c in notebook.cells for o in c.get("outputs", [])]
 
 
-def test_equal_runs_give_equal_notebooks(executed):
-    folder, first, stderr = deepcopy(executed)
-    second, _ = run(folder, SHOWS, n=3)
+def test_equal_runs_give_equal_notebooks_and_so_do_kernels_that_are_forked(tmp_path, as_user):
+    book = tiny_book(tmp_path, a=SHOWS, dies=chapter("Dies", "import os\nos._exit(1)"))
+    kernels = Kernels("smoke", book.root, many=True)
+    with pytest.raises(ChapterFailed, match=r"\bdies\b[^\n]*\.$"):
+        execute(book.chapter("dies"), {}, kernels)
+    forked, _ = execute(book.chapter("a"), {"n": 3}, kernels)
+    kernels.close()
+    (first, stderr), (second, _) = (run(tmp_path, SHOWS, n=3) for _ in range(2))
+    assert forked.cells == first.cells
     nbformat.validate(first)
     record, _ = first.metadata.pop(RECORD), second.metadata.pop(RECORD)
     assert nbformat.writes(first) == nbformat.writes(second)
@@ -56,17 +54,6 @@ def test_equal_runs_give_equal_notebooks(executed):
     assert [c.metadata.tags for c in hidden] == [["injected-parameters", "remove-cell"]] and "n = 3" in hidden[0].source
     assert record["device"] and record["values"] == {"n": 3} and record["seconds"] > 0
     assert not any("provenance" in c.source for c in first.cells)
-
-
-def test_kernels_that_are_forked_give_the_same_notebooks(executed, as_user):
-    folder, expected, _ = executed
-    book = tiny_book(folder, a=SHOWS, dies=chapter("Dies", "import os\nos._exit(1)"))
-    kernels = Kernels("smoke", book.root, many=True)
-    with pytest.raises(ChapterFailed, match=r"\bdies\b[^\n]*\.$"):
-        execute(book.chapter("dies"), {}, kernels)
-    forked, _ = execute(book.chapter("a"), {"n": 3}, kernels)
-    kernels.close()
-    assert forked.cells == expected.cells
 
 
 def test_a_forked_kernel_takes_the_signals_of_a_process():
