@@ -81,6 +81,14 @@ def cache(tmp_path_factory):
     os.environ["ATTNGEO_CACHE"] = str(tmp_path_factory.mktemp("cache"))
 
 
+@pytest.fixture(scope="session")
+def text(tmp_path_factory):
+    """A file of text to train on."""
+    from small_runs import write_text  # once shapes are checked
+
+    return write_text(tmp_path_factory.mktemp("text") / "text.txt")
+
+
 @pytest.fixture
 def as_user():
     """Run a test as a user runs the package: without the suite's shape checks, so that our own refusals are reached."""

@@ -2,16 +2,15 @@ import json
 
 import pytest
 import yaml
-from small_runs import small_settings, write_plan, write_text
+from small_runs import small_settings, write_plan
 
 from attngeo.files import checkout, provenance
 from attngeo.runs.experiments import State, read_experiment
 
 
 @pytest.fixture
-def folder(tmp_path):
+def folder(text, tmp_path):
     """An experiment of two runs, each of a second; of the second one something is there."""
-    text = write_text(tmp_path / "text.txt")
     return begun(write_plan(tmp_path / "e", settings=small_settings(text), arms=["random"]), "interrupted")
 
 

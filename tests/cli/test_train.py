@@ -3,18 +3,10 @@ import re
 import pytest
 import yaml
 from filelock import FileLock
-from small_runs import flags, write_text
+from small_runs import flags
 
 from attngeo.runs.record import read_run
 from attngeo.training.config import configure
-
-
-@pytest.fixture(scope="module")
-def text(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ATTNGEO_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield write_text(tmp_path_factory.mktemp("text") / "text.txt")
-
 
 SMALL = {"vocab_size": 80, "layers": 1, "d_model": 16, "heads": 2, "steps": 4, "batch_size": 4, "block_size": 16}
 SMALL |= {"held_out": 0.1, "precision": "fp32"}

@@ -1,13 +1,7 @@
 import pytest
-from small_runs import small_config, write_text
+from small_runs import small_config
 
 from attngeo.training.train import train
-
-
-@pytest.fixture(scope="session")
-def text(tmp_path_factory):
-    """A file of text to train on."""
-    return write_text(tmp_path_factory.mktemp("text") / "text.txt")
 
 
 @pytest.fixture(scope="session")
