@@ -180,7 +180,7 @@ show(net_growth(seed=seed))
 
 # %%
 def independent_ratio(covariance: Float[Tensor, "d d"], m: int) -> float:
-    """``E ||column_k||^2 / E ||row_m||^2 = Tr(Sigma) / (d Sigma_mm)`` for every k (Eq. S62)."""
+    """``E ||column_k||^2 / E ||row_m||^2 = Tr(Sigma) / (d Sigma_mm)`` for independent beta and every k (Eq. S62)."""
     return float(covariance.trace() / (len(covariance) * covariance[m, m]))
 
 
@@ -490,7 +490,7 @@ show(prediction_ratio(n_tokens=n_tokens, **profile))
 
 # %%
 def vocabulary_squared_norms(covariance: Float[Tensor, "d d"], beta: Float[Tensor, "v v"]) -> tuple[Tensor, Tensor]:
-    """Those of rows and of columns without pairs of equal tokens: the proposition's last sentence."""
+    """``E ||row_k||^2 = E ||column_k||^2`` where no pair is of equal tokens: the proposition's last sentence."""
     norms = covariance.trace() * covariance.diagonal() * beta.square().sum()
     norms = norms + (covariance @ covariance).diagonal() * (beta @ beta).trace()
     return norms, norms

@@ -113,12 +113,12 @@ def step(of: Layer, n_hidden: int) -> Layer:
 
 
 def hidden_pair_rate(n_tokens: int, n_masked: int) -> float:
-    """Kappa of the setting."""
+    """``kappa = n (N - n) / (N (N - 1))``: n of N positions are hidden, i is among them and j is not."""
     return n_masked * (n_tokens - n_masked) / (n_tokens * (n_tokens - 1))
 
 
 def masked_coefficients(gamma: Float[Tensor, " both"], pair_rate: float, scale: float = 1.0) -> Float[Tensor, "n n"]:
-    """C of the theorem, 1; kappa is the pair rate."""
+    """``C = (kappa / N) Gamma (I - 11^T / N)``, ``Gamma_ij = gamma(j - i)``, 0 for i = j: the theorem, 1."""
     n = (len(gamma) + 1) // 2
     i, j = torch.arange(n)[:, None], torch.arange(n)
     c = torch.where(i == j, 0.0, gamma[j - i + n - 1])
@@ -126,7 +126,7 @@ def masked_coefficients(gamma: Float[Tensor, " both"], pair_rate: float, scale: 
 
 
 def causal_coefficients(gamma: Float[Tensor, " both"], scale: float) -> Float[Tensor, "n n"]:
-    """C of the theorem, 2; the kernel has one offset more on either side."""
+    """``c_ij = (gamma(j - i - 1) - its mean over j <= i) / i`` for ``j <= i < N``, i from 1: the theorem, 2."""
     n = (len(gamma) - 1) // 2
     i, j = torch.arange(n)[:, None], torch.arange(n)
     seen = (j <= i) & (i < n - 1)  # nothing follows the last token
@@ -491,7 +491,7 @@ def masked_read_out(covariances: Float[Tensor, "n v v"], pair_rate: float) -> Fl
 
 def causal_read_out(covariances: Float[Tensor, "n v v"]) -> Float[Tensor, "v v"]:
     """``sum_m w_m K_m^T``, ``w_m = sum_{i=m}^{N-1} 1/i``: T for windows to the left alone."""
-    weights = (1 / torch.arange(1, N).double()).flip(0).cumsum(0).flip(0)
+    weights = (1 / torch.arange(1, len(covariances)).double()).flip(0).cumsum(0).flip(0)
     return (weights[:, None, None] * covariances[1:].mT).sum(0)
 
 

@@ -66,6 +66,7 @@ class _Pages:
             reason = f"{error}\n{getattr(error, 'traceback', '')}".rstrip()
             raise SystemExit(f"\nThe book was not built. {reason}") from None  # Jupyter Book buries other exceptions
         self.kept = {name: kept[chapter.name] for name, chapter in self.chapters.items()}
+        gc.disable()  # what Sphinx reads stays until its end: to look through it takes a quarter of its time
         mark = Path(app.outdir) / UNWRITTEN
         if mark.exists():  # the last build was killed: what it has read may be written nowhere, or by half
             return sorted(env.found_docs)
@@ -134,7 +135,6 @@ def elsewhere(app: Sphinx, env: BuildEnvironment, node: nodes.Element, text: nod
 
 def setup(app: Sphinx) -> dict:
     """Register with Sphinx."""
-    gc.disable()  # of a build, whose trees stay until its end: to look through them takes a quarter of Sphinx's time
     pages = _Pages()
     app.add_config_value("attngeo_rerun", {}, "")
     # another address of the code means that every page is written anew

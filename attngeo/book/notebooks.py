@@ -48,8 +48,10 @@ class Chapter:
 
     @cached_property
     def _header(self) -> Mapping[str, Any]:
-        head = self.text.partition("# ---\n")[2].partition("# ---\n")[0]  # read alone: a build asks for it often
-        return yaml.safe_load(re.sub("^# ", "", head, flags=re.M))["jupyter"].get("attngeo", {})
+        mark, _, text = self.text.partition("# ---\n")
+        head = "" if mark else text.partition("# ---\n")[0]  # read alone: a build asks for it often
+        said = yaml.safe_load(re.sub("^# ", "", head, flags=re.M)) or {}
+        return said.get("jupyter", {}).get("attngeo", {})
 
     @property
     def title(self) -> str:

@@ -1,6 +1,6 @@
 """A process that has imported what chapters import, and becomes a kernel as often as it is asked to, by forking.
 
-So the smoke book is built in three quarters of the time.
+So the smoke book is built in three quarters of the time. What a page draws without a seed is the same in every kernel.
 """
 
 import gc
@@ -46,21 +46,30 @@ class WarmProcess:
     """The process, and how to ask it; it ends with the one that started it, and with it the kernels."""
 
     def __init__(self, environment: dict[str, str]) -> None:
-        command = [sys.executable, "-c", "from attngeo.book.warm import serve; serve()"]
+        call = "import sys; sys.path[:] = filter(None, sys.path)"  # nothing of the folder that it is started in
+        command = [sys.executable, "-c", f"{call}; from attngeo.book.warm import serve; serve()"]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
         self.process = subprocess.Popen(command, env=environment, start_new_session=True, **pipes)
         self.turn = Lock()
 
     def kernel(self, arguments: list[str], folder: str) -> Forked:
-        """A new kernel with these arguments of ``ipykernel_launcher``, in a folder."""
+        """A new kernel with these arguments of ``ipykernel_launcher``, in a folder.
+
+        Raises:
+            RuntimeError: the process has ended.
+        """
         with self.turn:
-            print(json.dumps([arguments, folder]), file=self.process.stdin, flush=True)
-            return Forked(int(self.process.stdout.readline()))
+            try:
+                print(json.dumps([arguments, folder]), file=self.process.stdin, flush=True)
+                return Forked(int(self.process.stdout.readline()))
+            except (OSError, ValueError) as error:
+                raise RuntimeError("the process that kernels are forked from has ended") from error
 
 
 def serve() -> None:
     """Fork for every line on stdin, ``[arguments, folder]``, and answer with the child's number."""
     os.environ["JPY_PARENT_PID"] = str(os.getpid())  # read when ipykernel is imported: a kernel ends with its parent
+    os.environ.setdefault("MPLBACKEND", "module://matplotlib_inline.backend_inline")  # as ipykernel does, but too late
     for name in PACKAGES:
         import_module(name)
     gc.freeze()  # what is there stays shared
@@ -75,6 +84,5 @@ def serve() -> None:
         os.chdir(folder)
         for descriptor, target in ((0, os.open(os.devnull, os.O_RDONLY)), (1, 2)):
             os.dup2(target, descriptor)
-        sys.path.remove("")  # as ipykernel_launcher does; the shell adds it again
         sys.argv = ["ipykernel_launcher", *arguments]
         sys.exit(import_module("ipykernel.kernelapp").launch_new_instance())

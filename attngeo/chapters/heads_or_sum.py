@@ -173,7 +173,7 @@ def removals(form: BilinearForm, seed: int = 0) -> dict[tuple[str, bool], Overla
 
 
 def measure(model: str, layer: AttentionLayer) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The rows of one layer in either of TABLES."""
+    """The rows of one layer in both of TABLES, in their order."""
     form, place = layer.form.to(torch.float64), dict(zip(LAYER, (model, layer.part, layer.layer), strict=True))
     shape = {"heads": form.n_heads, "d_model": form.d_model, "rank": form.n_kv_heads * form.d_head}
     without = removals(form, seed=layer.layer)

@@ -131,7 +131,7 @@ class Checkpoint:
                 why = f"read as {self.model_type!r}, {why.partition(';')[0]}; its config says {own_type!r}: {way}."
             raise CheckpointError(f"{self.name}: {why}") from error
         is_unknown = any(isinstance(file, GgufFile) and not file.is_known for file in files)
-        self.taken_for = self.plans[0].part if is_unknown else ""  # whose architecture is not known
+        self.taken_for = self.plans[0].part if is_unknown else ""  # of an architecture that is not known
         if adapter is not None:
             adapter.fit(config, self.plans, shapes)
         self.adapter, self.fold_norm, self.matrix = adapter, fold_norm, matrix

@@ -72,7 +72,8 @@ def command(checkpoint, per_head, gamma, convention, asked, output, plot, layer,
         notes.append(f"not read, though named as queries are: {unread[0]}{more}")
     if opened.taken_for:
         known = f"{opened.model_type} is no architecture that the installed package gguf knows"
-        notes.append(f"{known}: by the names of its tensors its layers are taken for those of {opened.taken_for}s")
+        taken = f"its queries and keys are found by the usual names, its layers taken for those of {opened.taken_for}s"
+        notes.append(f"{known}: {taken}")
     title = f"{opened.name} {opened.revision[:12]}".strip() + f", gamma = {gamma:g}, formulas: {convention}"
     view = View(title, *cells(rows), [*notes, *summary(rows)])
     if plot is not None or form == "html":

@@ -21,14 +21,14 @@ def score_figure(rows: Sequence[dict]) -> CaptionedFigure:
 
     Layers are joined by a line, heads are dots, the band of 95 % of random weights is grey; full marks lie outside it.
     """
-    parts = list(dict.fromkeys(row["part"] for row in rows))
+    parts, lawless = list(dict.fromkeys(row["part"] for row in rows)), any(map(without_law, rows))
     figure, grid = new_figure(
         min(12.0, 2.4 + 3.8 * len(parts)), 6.0, rows=2, columns=len(parts), sharex="col", sharey="row", squeeze=False
     )
     for number, part in enumerate(parts):
         of_part = [row for row in rows if row["part"] == part]
         for panel, score in zip(grid[:, number], SHOWN, strict=True):
-            _draw(panel, of_part, score, PART_COLOURS[part])
+            _draw(panel, of_part, score, PART_COLOURS[part], lawless)
         grid[0, number].set_title(part if part != "cross" else "cross-attention")
         grid[1, number].set_xlabel("layer")
         grid[1, number].set_xlim(-0.75, max(row["layer"] for row in of_part) + 0.75)
@@ -40,7 +40,7 @@ def score_figure(rows: Sequence[dict]) -> CaptionedFigure:
     layers = [row for row in rows if row["head"] == SUM and not is_dead(row)]
     counts = [f"{sum(outside(row, score) for row in layers)} of {len(layers)} by {score}" for score in SHOWN]
     said = f"layers outside the grey band of 95 % of random weights: {', '.join(counts)}"
-    if any(map(without_law, rows)):
+    if lawless:
         said = "both scores with the gain of the layer normalisation folded in; no law of random weights is known then"
     return CaptionedFigure(
         figure,
@@ -74,11 +74,11 @@ def matrix_figure(
     )
 
 
-def _draw(panel: Axes, rows: Sequence[dict], score: str, colour: str) -> None:
+def _draw(panel: Axes, rows: Sequence[dict], score: str, colour: str, lawless: bool) -> None:
     layers = sorted((row for row in rows if row["head"] == SUM), key=lambda row: row["layer"])
     heads = [row for row in rows if row["head"] != SUM]
     at = [row["layer"] for row in layers]
-    if not any(map(without_law, rows)):
+    if not lawless:
         shapes = (laws_of_shape(row["d_model"], row["rank"], row["gamma"], row["convention"]) for row in layers)
         laws = [of_shape[score] for of_shape in shapes]
         low, high = ([law.mean + side * law.half_width for law in laws] for side in (-1, 1))
@@ -89,18 +89,17 @@ def _draw(panel: Axes, rows: Sequence[dict], score: str, colour: str) -> None:
     panel.scatter([row["layer"] for row in heads], [row[score] for row in heads], s=7, color=colour, alpha=0.6)
     panel.plot(at, [row[score] for row in layers], color=colour)
     for is_outside, face in ((True, colour), (False, "white")):
-        chosen = [row for row in layers if outside(row, score) is is_outside]
+        chosen = [row for row in layers if (not lawless and outside(row, score)) is is_outside]
         marks = {"s": 30, "facecolor": face, "edgecolor": colour, "zorder": 3}
         panel.scatter([row["layer"] for row in chosen], [row[score] for row in chosen], **marks)
 
 
 def _legend(rows: Sequence[dict]) -> list[Line2D]:
     dot = {"marker": "o", "color": "#333333", "linewidth": 0}
-    handles = []
     if any(map(without_law, rows)):
-        handles.append(Line2D([], [], **dot, markersize=6, markerfacecolor="white", label="layer, gain folded in"))
-    if not all(map(without_law, rows)):
-        handles += [
+        handles = [Line2D([], [], **dot, markersize=6, markerfacecolor="white", label="layer, gain folded in")]
+    else:
+        handles = [
             Line2D([], [], color=NEUTRAL, alpha=0.25, linewidth=8, label="95 % of random layers"),
             Line2D([], [], **dot, markersize=6, label="layer outside"),
             Line2D([], [], **dot, markersize=6, markerfacecolor="white", label="layer inside"),

@@ -103,7 +103,7 @@ def survey_model(
         (target / "record.json").unlink(missing_ok=True)  # written last: a folder without it is an unfinished one
     for left in target.glob(".*-*"):  # of a run that was killed while it wrote
         left.unlink(missing_ok=True)
-    if not is_kept:
+    if not (is_kept or rounded):  # new ones replace them in one step
         kept.unlink(missing_ok=True)
     tables = {
         "layers.csv": [row for row in rows if row["head"] == SUM],

@@ -55,19 +55,23 @@ class ScoreCallback(TrainerCallback):
         checked(every, Annotated[int, Meta(ge=1)], lambda why: ParameterError(f"every is {every!r}: {why}."))
         self.trainer: Any = trainer  # from the beginning of the training on, the one that calls
         self.every, self.gamma, self.per_layer, self.config = every, gamma, per_layer, config
+        self._last: int | None = None  # step of the last scoring
 
     def on_train_begin(self, args, state, control, **others) -> None:  # noqa: D102
         self.trainer = self.trainer or _calling()
         open_model(self.trainer.model_wrapped, self.config, gather=True)  # refuses what cannot be scored
-        self._score(control)
+        self._score(state.global_step, control)
 
     def on_step_end(self, args, state, control, **others) -> None:  # noqa: D102
         last = control.should_training_stop or state.global_step >= state.max_steps
         if last or state.global_step % self.every == 0:
-            self._score(control)
+            self._score(state.global_step, control)
 
     @torch.no_grad()
-    def _score(self, control) -> None:
+    def _score(self, step: int, control) -> None:
+        if step == self._last:
+            return
+        self._last = step
         planned = control.should_log  # of the loss, at this step; logging anything ends the plan
         values: dict[str, dict[int, float]] = {}
         # in every process, as Trainer logs the loss: weights may be sharded

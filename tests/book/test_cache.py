@@ -63,6 +63,13 @@ def test_a_kept_run_comes_back_while_its_key_is_the_same_and_its_record_whole(bo
         assert cache.load(book, "cpu", alone, "k") is None
 
 
+def test_a_chapter_without_a_header_reads_all_data(tmp_path):
+    for text in ("# %%\nx = 1\n", "# ---\n# a: 1\n# ---\n", "# %% [markdown]\n# # A\n# ---\n# b\n# ---\n"):
+        (tmp_path / "a.py").write_text(text)
+        alone = Chapter(tmp_path / "a.py")
+        assert alone.reads == ["data"] and not alone.comes_last
+
+
 def test_a_profile_may_not_give_what_a_chapter_cannot_take(tmp_path, as_user):
     profiles = {"smoke": "uses: {n: 10}", "gpu": "uses: {m: 1}", "cpu": "- list", "other": "use: {n: 1}"}
     book = tiny_book(tmp_path, profiles, uses=chapter("Uses", parameters="n: int = 1  # number; in [0, 9]"))

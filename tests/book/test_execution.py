@@ -16,6 +16,7 @@ from attngeo.book.warm import Forked
 SHOWS = chapter(
     "Shows",
     "import os, sys, warnings\nfrom attngeo.display.page import glue, show, table\nimport pandas as pd",
+    "from matplotlib import pyplot as plt\nplt.plot([0, n])\nplt.show()",
     'print("noise", file=sys.stderr)\nwarnings.warn("more noise")\nobject()',
     'glue("n", n)\ntable(pd.DataFrame({"n": [n]}), "tab-n", f"A table for {n}.")',
     "from attngeo.display.style import CaptionedFigure, new_figure\nfigure, axes = new_figure(2, 2)",

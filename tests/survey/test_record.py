@@ -59,8 +59,10 @@ def test_rounded_weights_are_recorded_where_asked_for(model, tmp_path):
     assert 0 < gaps.max() < 0.05
     written = (folder / "quantised.csv").read_bytes()
     for quantise in (False, True):
-        with patch.object(module, "write_provenance", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
-            survey_model(model, tmp_path, quantise=quantise)  # is killed
+        for write in ("write_text", "write_provenance"):
+            with patch.object(module, write, side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
+                survey_model(model, tmp_path, quantise=quantise)  # is killed
+            assert (folder / "quantised.csv").read_bytes() == written
     survey_model(model, tmp_path)  # the same weights and gamma
     assert (folder / "quantised.csv").read_bytes() == written and is_recorded(model, tmp_path, quantise=True)
     for changed, gamma in (({"revision": "another"}, 2.0), ({"quantised": False}, 2.0), ({}, 1.0)):

@@ -51,6 +51,9 @@ def test_scores_go_where_the_loss_goes_and_the_loss_still_goes_there(added, llam
     last = [symmetry_score(layer.form) for layer in open_model(llama)]
     assert [scored[5][f"symmetry/decoder/layer_{n}"] for n in (0, 1)] == last != first
     assert scored[5]["symmetry/decoder/median"] == pytest.approx(sum(last) / 2)
+    trainer.callback_handler.on_train_begin(
+        trainer.args, trainer.state, trainer.control
+    )  # of one that goes on from here
     history = [row for row in trainer.state.log_history if "symmetry/decoder/median" in row]
     assert [row["step"] for row in history] == [0, 2, 4, 5]
 
