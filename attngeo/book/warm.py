@@ -66,6 +66,13 @@ class WarmProcess:
                 raise RuntimeError("the process that kernels are forked from has ended") from error
 
 
+def _reap(*_: object) -> None:
+    """Take note of kernels that have ended, and of what time they took."""
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
 def serve() -> None:
     """Fork for every line on stdin, ``[arguments, folder]``, and answer with the child's number."""
     os.environ["JPY_PARENT_PID"] = str(os.getpid())  # read when ipykernel is imported: a kernel ends with its parent
@@ -73,7 +80,7 @@ def serve() -> None:
     for name in PACKAGES:
         import_module(name)
     gc.freeze()  # what is there stays shared
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the system reaps them
+    signal.signal(signal.SIGCHLD, _reap)
     for line in sys.stdin:
         arguments, folder = json.loads(line)
         if child := os.fork():
