@@ -118,7 +118,7 @@ def hidden_pair_rate(n_tokens: int, n_masked: int) -> float:
 
 
 def masked_coefficients(gamma: Float[Tensor, " both"], pair_rate: float, scale: float = 1.0) -> Float[Tensor, "n n"]:
-    """``C = (kappa / N) Gamma (I - 11^T / N)``, ``Gamma_ij = gamma(j - i)``, 0 for i = j: the theorem, 1."""
+    """``C = (scale kappa / N) Gamma (I - 11^T / N)``, ``Gamma_ij = gamma(j - i)``, 0 for i = j: the theorem, 1."""
     n = (len(gamma) + 1) // 2
     i, j = torch.arange(n)[:, None], torch.arange(n)
     c = torch.where(i == j, 0.0, gamma[j - i + n - 1])
@@ -126,7 +126,7 @@ def masked_coefficients(gamma: Float[Tensor, " both"], pair_rate: float, scale: 
 
 
 def causal_coefficients(gamma: Float[Tensor, " both"], scale: float) -> Float[Tensor, "n n"]:
-    """``c_ij = (gamma(j - i - 1) - its mean over j <= i) / i`` for ``j <= i < N``, i from 1: the theorem, 2."""
+    """``c_ij = scale (gamma(j - i - 1) - its mean over j <= i) / i`` for ``j <= i < N``, i from 1: the theorem, 2."""
     n = (len(gamma) - 1) // 2
     i, j = torch.arange(n)[:, None], torch.arange(n)
     seen = (j <= i) & (i < n - 1)  # nothing follows the last token

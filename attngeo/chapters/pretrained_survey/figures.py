@@ -148,7 +148,7 @@ def symmetry_by_positions(results: pd.DataFrame) -> CaptionedFigure:
         shown = by_positions[by_positions["attention"] == attention]
         style = {"x": "s", "y": "positions", "order": list(kinds), "ax": panel, "legend": False}
         sns.stripplot(shown[shown["counted"]], color=PART_COLOURS[part], size=6, jitter=False, **style)
-        sns.swarmplot(shown[~shown["counted"]], color=NEUTRAL, marker="X", size=6, **style)
+        sns.swarmplot(shown[~shown["counted"]], color=NEUTRAL, marker="X", size=5, **style)
         named = shown[shown["counted"] | (part == "encoder")].sort_values("s")  # names of those left out stand below
         for kind, of_kind in named.groupby("positions"):
             words = textwrap.fill(", ".join(of_kind["family"]), 24)
