@@ -1,12 +1,13 @@
 """An executed chapter made ready for the book: numbered figures and tables, descriptions of images, the code of claims.
 
-The code of a claim stands where the page unfolds it: its function, and what that uses of the same notebook.
+The code of a claim stands where the page unfolds it: its function as it is called, and what that uses of the same
+notebook and imports. Copied together it runs.
 """
 
 import ast
 import copy
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import nbformat
@@ -39,7 +40,7 @@ def present(chapter: Chapter, run: NotebookNode) -> NotebookNode:
         pieces = _pieces(cell)
         for piece in pieces:
             if _MARK.search(piece.source):
-                piece.source = with_code(piece.source, code)
+                piece.source = with_code(piece.source, code, run.metadata[RECORD]["values"])
         cells += pieces
         lines += [line] * len(pieces)
     page.cells = [*cells, nbformat.v4.new_markdown_cell(run_table(chapter, run.metadata[RECORD]))]
@@ -126,10 +127,41 @@ def _code_cell(*outputs: NotebookNode) -> NotebookNode:
     return nbformat.v4.new_code_cell(source, metadata={"tags": ["remove-input"]}, outputs=list(outputs))
 
 
-def with_code(markdown: str, cells: Iterable[str]) -> str:
-    """The lines of checks with each mark replaced by the code of that claim, which the cells hold."""
+def with_code(markdown: str, cells: Sequence[str], values: Mapping[str, Any]) -> str:
+    """The lines of checks with each mark replaced by the code of that claim, which the cells hold.
+
+    ``values`` are those of the notebook's parameters, with which its claims are called.
+    """
     defined = {name: definition for source in cells for name, definition in _definitions(source)}
-    return _MARK.sub(lambda mark: _code(mark[1], defined), markdown)
+    given = _Given(values)
+    nodes = [node for source in cells for node in ast.walk(given.visit(ast.parse(source)))]
+    calls = {n.func.id: n for n in nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
+    imported = {
+        alias.asname or alias.name: (node, alias)
+        for node in nodes
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+    }
+    return _MARK.sub(lambda mark: _code(mark[1], defined, imported, values, calls[mark[1]]), markdown)
+
+
+class _Given(ast.NodeTransformer):
+    """Values in place of the names of parameters, and what a variable of the page was given in place of its name."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self.values: dict[str, ast.expr] = {name: ast.Constant(value) for name, value in values.items()}
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:  # its names are its own
+        return node
+
+    def visit_Assign(self, node: ast.Assign) -> ast.Assign:
+        node.value = self.visit(node.value)
+        if isinstance(node.targets[0], ast.Name) and not node.targets[0].id.isupper():
+            self.values[node.targets[0].id] = node.value
+        return node
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return self.values.get(node.id, node)
 
 
 def _definitions(source: str) -> Iterator[tuple[str, tuple[ast.stmt, str]]]:
@@ -145,17 +177,33 @@ def _definitions(source: str) -> Iterator[tuple[str, tuple[ast.stmt, str]]]:
         yield from ((name, (node, text)) for name in names)
 
 
-def _code(name: str, defined: dict[str, tuple[ast.stmt, str]]) -> str:
-    used, waiting = {name}, [name]
+def _code(
+    name: str,
+    defined: dict[str, tuple[ast.stmt, str]],
+    imported: dict[str, tuple[ast.Import | ast.ImportFrom, ast.alias]],
+    values: Mapping[str, Any],
+    call: ast.Call,
+) -> str:
+    used, waiting, words, parameters = {name}, [call, defined[name][0]], set(), set()
     while waiting:
-        names = {n.id for n in ast.walk(defined[waiting.pop()][0]) if isinstance(n, ast.Name)}
-        waiting += (new := (names & defined.keys()) - used)
-        used |= new
+        node = waiting.pop()
+        names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+        new = (names & defined.keys()) - used
+        waiting += [defined[n][0] for n in new]
+        used, words = used | new, words | names
+        parameters |= names & values.keys() if isinstance(node, ast.Assign) else set()
+    lines: dict[str, list[str]] = {}
+    for node, alias in (imported[word] for word in imported if word in words):
+        origin = f"from {node.module} import " if isinstance(node, ast.ImportFrom) else "import "
+        lines.setdefault(origin if "from" in origin else f"{origin}{ast.unparse(alias)}", []).append(ast.unparse(alias))
+    imports = "\n".join(o + ", ".join(names) if o.startswith("from") else o for o, names in lines.items())
     others = {other: defined[other][1] for other in defined if other in used - {name}}
     constants, functions = ([o for n, o in others.items() if n.isupper() is kind] for kind in (True, False))
-    before = "\n\n\n".join(filter(None, ["\n".join(constants), *functions]))
+    constants = [f"{name} = {values[name]!r}" for name in values if name in parameters] + constants
+    before = "\n\n\n".join(filter(None, [imports, "\n".join(constants), *functions]))
     folded = f'<details class="check-uses"><summary>What it uses</summary>\n\n{_fenced(before)}\n\n</details>'
-    return f"{_fenced(defined[name][1])}\n\n{folded if before else ''}".rstrip()
+    shown = _fenced(f"{defined[name][1]}\n\n\nlist({ast.unparse(call)})")
+    return f"{shown}\n\n{folded if before else ''}".rstrip()
 
 
 def _fenced(code: str) -> str:

@@ -9,13 +9,16 @@ from importlib import resources
 from pathlib import Path
 from urllib.parse import unquote
 
+import nbformat
 import pytest
+from bs4 import BeautifulSoup
 from filelock import FileLock
 from reading_budget import faults
 from selenium.webdriver.common.keys import Keys
 from sphinx.util.inventory import InventoryFile
 
 import attngeo
+from attngeo.book.build import reports
 from attngeo.cli import COMMANDS
 
 ROOT = Path(__file__).parents[2]
@@ -187,6 +190,21 @@ def test_a_chapter_asks_no_more_of_a_reader_than_the_budget(built_book):
     over = {p.stem: faults(p.read_text("utf-8")) for p in (built_book / "notebooks").glob("*.html")}
     assert len(over) > 20 and over.keys() >= LISTS
     assert not (more := {page: found for page, found in over.items() if found and page not in LISTS}), more
+
+
+@pytest.mark.parametrize("page", ["bilinear_form", "column_dominance", "context_and_prediction_details"])
+def test_what_a_page_shows_of_its_checks_gives_its_numbers(built_book, page, as_user):
+    """The code of each, with what it uses before it, as a reader copies it."""
+    soup = BeautifulSoup((built_book / "notebooks" / f"{page}.html").read_text("utf-8"), "html.parser")
+    run = nbformat.read(built_book / "notebooks" / f"{page}.ipynb", 4)
+    shown, told = soup.select(".check"), reports({page: run})
+    assert len(shown) == len(told) > 2
+    for check, report in zip(shown, told, strict=True):
+        code, *uses = (block.get_text() for block in check.select(".highlight pre"))
+        function, _, call = code.rstrip().rpartition("\n\n\n")
+        exec("\n\n\n".join((*uses, function)), names := {"__name__": page})
+        measured = [comparison.measured for comparison in eval(call, names)]
+        assert measured == pytest.approx([c["measured"] for c in report["comparisons"]], rel=1e-6, abs=1e-12), call
 
 
 def test_a_long_table_is_searched_and_sorted_by_keyboard(built_book, browser):

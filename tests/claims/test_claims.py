@@ -59,17 +59,20 @@ def test_claims_are_read_from_a_notebook_without_running_it():
 
 
 PAGE = [
-    "A = 1\n\ndef used(): return A\n\ndef unused(): pass",
-    '@claim("2.1", "", "t")\n@cache\ndef one_and_two():\n    yield used()\n\nshow(one_and_two())',
+    "from functools import cache, partial\nimport torch\nA = 1\n\ndef used(n): return A, torch.e\n\ndef unused(): pass",
+    '@claim("2.1", "", "t")\n@cache\ndef one_and_two(n=1):\n    yield used(n)\n\nshow(one_and_two(n=max(n, 2)))',
 ]
 
 
-def test_a_line_unfolds_to_the_code_of_its_claim_and_to_what_that_uses():
+def test_a_line_unfolds_to_the_code_of_its_claim_as_it_is_called_and_to_what_that_uses():
     result = claim("2.1", "", "a title", Verdict.HOLDS)(one_and_two)()
-    text = with_code(check_line(result), PAGE)
-    assert "```python\n@cache\ndef one_and_two():\n    yield used()\n```" in text
-    assert "```python\nA = 1\n\n\ndef used(): return A\n```" in text and "unused" not in text
-    opened = with_code(check_line(result, unfolded=True), PAGE)
+    text = with_code(check_line(result), PAGE, {"n": 7})
+    assert (
+        "```python\n@cache\ndef one_and_two(n=1):\n    yield used(n)\n\n\nlist(one_and_two(n=max(7, 2)))\n```" in text
+    )
+    imports = "from functools import cache\nimport torch"
+    assert f"```python\n{imports}\n\n\nA = 1\n\n\ndef used(n): return A, torch.e\n```" in text and "unused" not in text
+    opened = with_code(check_line(result, unfolded=True), PAGE, {"n": 7})
     assert '<details class="check" open>' in opened and opened.index("yield used") < opened.index("| quantity")
 
 
