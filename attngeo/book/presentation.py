@@ -136,13 +136,8 @@ def with_code(markdown: str, cells: Sequence[str], values: Mapping[str, Any]) ->
     given = _Given(values)
     nodes = [node for source in cells for node in ast.walk(given.visit(ast.parse(source)))]
     calls = {n.func.id: n for n in nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
-    imported = {
-        alias.asname or alias.name: (node, alias)
-        for node in nodes
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        for alias in node.names
-    }
-    return _MARK.sub(lambda mark: _code(mark[1], defined, imported, values, calls[mark[1]]), markdown)
+    imports = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
+    return _MARK.sub(lambda mark: _code(mark[1], defined, imports, values, calls[mark[1]]), markdown)
 
 
 class _Given(ast.NodeTransformer):
@@ -180,7 +175,7 @@ def _definitions(source: str) -> Iterator[tuple[str, tuple[ast.stmt, str]]]:
 def _code(
     name: str,
     defined: dict[str, tuple[ast.stmt, str]],
-    imported: dict[str, tuple[ast.Import | ast.ImportFrom, ast.alias]],
+    imports: Sequence[ast.Import | ast.ImportFrom],
     values: Mapping[str, Any],
     call: ast.Call,
 ) -> str:
@@ -192,15 +187,14 @@ def _code(
         waiting += [defined[n][0] for n in new]
         used, words = used | new, words | names
         parameters |= names & values.keys() if isinstance(node, ast.Assign) else set()
-    lines: dict[str, list[str]] = {}
-    for node, alias in (imported[word] for word in imported if word in words):
-        origin = f"from {node.module} import " if isinstance(node, ast.ImportFrom) else "import "
-        lines.setdefault(origin if "from" in origin else f"{origin}{ast.unparse(alias)}", []).append(ast.unparse(alias))
-    imports = "\n".join(o + ", ".join(names) if o.startswith("from") else o for o, names in lines.items())
+    imported = []
+    for statement in map(copy.copy, imports):
+        statement.names = [alias for alias in statement.names if (alias.asname or alias.name) in words]
+        imported += [ast.unparse(statement)] if statement.names else []
     others = {other: defined[other][1] for other in defined if other in used - {name}}
     constants, functions = ([o for n, o in others.items() if n.isupper() is kind] for kind in (True, False))
     constants = [f"{name} = {values[name]!r}" for name in values if name in parameters] + constants
-    before = "\n\n\n".join(filter(None, [imports, "\n".join(constants), *functions]))
+    before = "\n\n\n".join(filter(None, ["\n".join(imported), "\n".join(constants), *functions]))
     folded = f'<details class="check-uses"><summary>What it uses</summary>\n\n{_fenced(before)}\n\n</details>'
     shown = _fenced(f"{defined[name][1]}\n\n\nlist({ast.unparse(call)})")
     return f"{shown}\n\n{folded if before else ''}".rstrip()
