@@ -36,6 +36,7 @@ NEEDED = {
     Verdict.ASSUMPTION: (*QUOTED, "holds", "missing"),  # words for it, which the paper does not have there
     Verdict.CHANGES: QUOTED,
     Verdict.UNDECIDED: (*QUOTED, "remark"),
+    Verdict.SHORT: ("remark",),  # says what the plan asked and what was found
 }
 Comparisons = Generator[Comparison, None, dict[str, Any] | None]
 
@@ -75,7 +76,7 @@ def claim(
             found = said.pop("verdict")
             if found is None or said.keys() != words.keys():
                 raise WordingError(f"{judged.__name__} has no verdict, or returns words that are none of a claim.")
-            _check_texts(judged.__name__, found, said | {"missing": missing})
+            _check_texts(judged.__name__, found, said | {"missing": missing}, ours)
             said = {key: re.sub("[ \n]+", " ", text).strip(" ") for key, text in said.items()}
             said["corrected"] = said.pop("holds")
             if ours:
@@ -101,9 +102,13 @@ def claim(
     return register
 
 
-def _check_texts(name: str, verdict: Verdict, texts: Mapping[str, Any]) -> None:
-    """Refuse texts that a verdict does not go with, or that it lacks."""
+def _check_texts(name: str, verdict: Verdict, texts: Mapping[str, Any], ours: bool) -> None:
+    """Refuse texts that a verdict does not go with, or that it lacks. A statement of ours has nothing to quote."""
+    if verdict is Verdict.SHORT and not ours:
+        raise WordingError(f"{name} is {verdict!s}, which can be said of a plan of ours alone; give ours=True.")
     needed, barred = NEEDED[verdict], () if verdict is Verdict.ASSUMPTION else ("missing",)
+    if ours:
+        needed = tuple(key for key in needed if key not in QUOTED)
     if verdict is Verdict.CHANGES:  # without a remedy it says why instead
         needed = (*needed, "holds" if texts["holds"] else "remark")
     if verdict is Verdict.UNDECIDED:

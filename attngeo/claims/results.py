@@ -28,6 +28,7 @@ class Verdict(str, Enum):
     ASSUMPTION = "missing assumption"  # true once something is added that the paper does not say
     CHANGES = "conclusion changes"  # what is concluded falls
     UNDECIDED = "undecided"  # what was measured tells neither way, differs by case, or is too small or too short
+    SHORT = "less than its plan asked"  # of ours: the effect is there, but smaller or less certain than we had required
 
     def __str__(self) -> str:
         return self.value
@@ -47,6 +48,7 @@ class Standing(str, Enum):
     CONTRADICTS = "contradicts"
     UNDECIDED = "undecided"
     TOLD = "too small or short"  # measured on models smaller than those spoken of, or trained on less
+    SHORT = "less than its plan asked"  # the comparison holds, but a plan of ours had required more
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,7 @@ class Comparison:
     interval: Estimate | None = None  # of which `measured` is an end
     claim: Claim | None = None  # the same as a number; a result's comparisons without one are ours alone
     decides: bool = True  # whether what was measured is large enough for the claim
+    asked: float | None = None  # by a plan of ours that required more than `expected`: the number to be exceeded
 
     @property
     def holds(self) -> bool:
@@ -83,6 +86,12 @@ class Comparison:
         """
         if not self.decides:
             return Standing.TOLD
+        if (
+            self.holds
+            and self.asked is not None
+            and not _holds(self.measured, self.relation, self.asked, self.tolerance)
+        ):
+            return Standing.SHORT
         if self.claim is None:
             return Standing.AGREES if self.holds else Standing.CONTRADICTS
         relation, number = self.claim

@@ -14,14 +14,21 @@ MEANINGS = {  # in the order of their consequence
     Verdict.CHANGES: "what the paper concludes here falls",
     Verdict.UNDECIDED: "what was measured does not tell, differs between cases, or is of models too small or too "
     "briefly trained",
+    Verdict.SHORT: "a plan of ours found the effect, but smaller or less certain than the plan had required",
     Verdict.ASSUMPTION: "true once something is added that the paper does not say",
     Verdict.STATED: "true under an assumption that the paper states; whether models meet it is a question of its own",
     Verdict.MISPRINT: "a slip; what is concluded stands once it is mended",
     Verdict.HOLDS: "true as printed or, where a remark says that it is ours, true",
 }
-MARKS = dict(zip(MEANINGS, "×?+⊢≠✓", strict=True))
+MARKS = dict(zip(MEANINGS, "×?◐+⊢≠✓", strict=True))
 UNSUPPORTED = "not supported by this run"
-STANDING = {Standing.AGREES: "✓", Standing.CONTRADICTS: "×", Standing.UNDECIDED: "?", Standing.TOLD: "–"}
+STANDING = {
+    Standing.AGREES: "✓",
+    Standing.CONTRADICTS: "×",
+    Standing.UNDECIDED: "?",
+    Standing.TOLD: "–",
+    Standing.SHORT: "◐",
+}
 CODE = "<!-- code of {} -->"
 SHORT = 70  # characters of what is printed that go into the line
 FIRST = 4  # rows of numbers that an open check shows; one more is shown, too
@@ -123,6 +130,8 @@ def _merged(same: list[Comparison]) -> Row:
 def _row(c: Comparison) -> Row:
     by_number = c.relation == "=" and c.interval is None and c.claim != Claim("=", c.expected)
     ours = _number(c.relation, c.expected) if c.claim is None or by_number else ""
+    if c.asked is not None:
+        ours = f"{_number(c.relation, c.asked)} by its plan"
     return Row(c, c.quantity, _number(*c.claim) if c.claim else "", ours, _measured(c))
 
 
@@ -157,6 +166,9 @@ def _ours(result: Result, lines: list[Row]) -> str:
         reasons = [reason for reason in (Standing.TOLD, Standing.UNDECIDED) if reason in standings]
         words = [f"{standings.count(reason)} of {len(lines)} {reason.value}" for reason in reasons]
         return f"? {', '.join(words)}" if words else ""
+    if result.verdict is Verdict.SHORT:
+        short = [row.comparison.standing for row in lines].count(Standing.SHORT)
+        return f"{STANDING[Standing.SHORT]} {short} of {len(lines)} {Standing.SHORT.value}"
     kept = [c for c in result.comparisons if c.standing is Standing.AGREES]
     exact = [c for c in kept if _is_identity(c)]
     if not kept:

@@ -47,6 +47,19 @@ def test_words_that_hold_a_number_are_returned():
     assert result.verdict is Verdict.MISPRINT and result.corrected == "it is 1" and result.parameters == {"n": 2}
 
 
+def test_less_than_a_plan_asked_is_said_of_plans_of_ours_alone_and_says_what_was_asked():
+    claim("2.1", "", "a title", Verdict.SHORT, remark="We had asked for 0.2.", ours=True)(one_and_two)()
+    for words in ({"remark": "We had asked for 0.2."}, {"ours": True}):
+        with pytest.raises(WordingError):
+            claim("2.1", "", "a title", Verdict.SHORT, **words)(one_and_two)()
+
+
+def test_a_statement_of_ours_that_is_undecided_has_nothing_to_quote():
+    claim("2.1", "", "a title", Verdict.UNDECIDED, remark="The models are small.", ours=True)(one_and_two)()
+    with pytest.raises(WordingError):
+        claim("2.1", "", "a title", Verdict.UNDECIDED, remark="The models are small.")(one_and_two)()
+
+
 @pytest.mark.parametrize("words", [{}, {"verdict": Verdict.MISPRINT}, {"verdict": Verdict.HOLDS, "held": "no word"}])
 def test_words_that_do_not_go_with_a_verdict_are_refused(words):
     with pytest.raises(WordingError):

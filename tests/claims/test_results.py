@@ -62,6 +62,12 @@ def test_an_interval_decides_a_claimed_sign_only_as_a_whole():
         assert replace(drawn, claim=Claim("<", 0.0)).standing is below
 
 
+def test_what_a_plan_asked_is_told_from_what_holds():
+    third, first, none = (replace(compare("lower end", low, ">"), asked=0.2) for low in (0.15, 0.45, -0.05))
+    assert [c.standing for c in (third, first, none)] == [Standing.SHORT, Standing.AGREES, Standing.CONTRADICTS]
+    assert third.holds and first.holds and not none.holds
+
+
 def test_a_result_goes_through_json_and_without_comparisons_supports_nothing():
     plain = json.loads(json.dumps(Result("2.1", "", "t", Verdict.CHANGES, (exact("sum", 7, 6),)).to_dict()))
     assert (plain["verdict"], plain["supported"]) == ("conclusion changes", False)

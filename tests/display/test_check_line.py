@@ -92,6 +92,17 @@ def test_the_line_of_what_is_undecided_says_why_and_counts_each_reason():
     assert "? 2 of 3 too small or short, 1 of 3 undecided" in summary(line)
 
 
+def test_what_falls_short_of_its_plan_is_neither_ticked_nor_counted_as_agreeing():
+    short = replace(compare("lower end", 0.15, ">"), asked=0.2)
+    line = check_line(Result("4.1", "", "t", Verdict.SHORT, (short, compare("interaction", 0.3, ">")), ours=True))
+    assert badge("less than its plan asked") in summary(line) and "✓" not in summary(line)
+    assert "◐ 1 of 2 less than its plan asked" in summary(line)
+    (_, asked, measured, outcome), other = table(line)[1:]
+    assert asked.endswith("> 0.2 by its plan") and measured.endswith("0.15")
+    assert outcome == "◐ less than its plan asked"
+    assert other[-1] == "✓ agrees" and 'class="standing-short"' in line
+
+
 def test_only_what_agrees_is_counted():
     ours = [compare(f"gap {n}", 0.5, ">").claimed(Verdict.HOLDS, ours=True) for n in (2, 3, 4)]
     told = replace(ours[0], decides=False)

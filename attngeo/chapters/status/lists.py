@@ -15,7 +15,7 @@ def sorted_out(found: Mapping[str, Node], state: Mapping[str, State]) -> dict[st
     lists: dict[str, dict[State, list[Node]]] = {"proven": {}, "measured": {}, "open": {}}
     for node in found.values():
         own = state[node.name]
-        measured = node.kind in MEASURED or own is State.OBSERVED
+        measured = node.kind in MEASURED or own in (State.OBSERVED, State.SHORT)
         under = "open" if own in OPEN else "measured" if measured else "proven"
         lists[under].setdefault(own, []).append(node)
     return {under: {s: groups[s] for s in State if s in groups} for under, groups in lists.items()}

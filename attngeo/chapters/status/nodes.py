@@ -16,6 +16,7 @@ from attngeo.claims.results import Verdict
 from attngeo.display.verdicts import BY_CONSEQUENCE, Finding
 
 MEASURED = ("figure", "table", "finding")  # kinds of statements that only a measurement can bear out
+NOT_FOUND = (Verdict.CHANGES, Verdict.UNDECIDED, Verdict.SHORT)  # verdicts on a statement of ours that is not borne out
 
 
 class State(str, Enum):
@@ -27,6 +28,7 @@ class State(str, Enum):
     MISPRINT = Verdict.MISPRINT.value
     CHANGES = Verdict.CHANGES.value
     UNDECIDED = Verdict.UNDECIDED.value
+    SHORT = Verdict.SHORT.value
     PROVEN = "ours, proven"
     OBSERVED = "ours, observed"
     UNSUPPORTED = "not supported by this run"
@@ -123,6 +125,10 @@ def _state(node: Node, same: Sequence[Finding | None]) -> State:
         return State.UNCHECKED
     if not all(f.supported for f in same):
         return State.UNSUPPORTED
-    if not node.number:
-        return State.PROVEN if node.proven else State.OBSERVED
-    return State(min((f.verdict for f in same), key=BY_CONSEQUENCE.index).value)
+    if node.number:
+        return State(min((f.verdict for f in same), key=BY_CONSEQUENCE.index).value)
+    # A check of the paper's statement may be shared: that it falls is often what ours says.
+    not_found = [f.verdict for f in same if f.report["ours"] and f.verdict in NOT_FOUND]
+    if not_found:
+        return State(min(not_found, key=BY_CONSEQUENCE.index).value)
+    return State.PROVEN if node.proven else State.OBSERVED

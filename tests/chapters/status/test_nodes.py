@@ -40,6 +40,11 @@ def changed(words, **how):
     return [report(w, **how) if w is words else report(w) for w in EVERY]
 
 
+def of_ours(words, verdict):
+    """All reports, that of one check about a statement of ours."""
+    return [report(w, verdict) | {"ours": True} if w is words else report(w) for w in EVERY]
+
+
 def test_every_statement_with_a_check_is_on_the_map_and_what_holds_is_proven_here_too():
     state = state_of(REPORTS)
     assert {words.statement for words in EVERY} <= {node.number for node in FOUND.values()}
@@ -62,6 +67,14 @@ def test_states_come_from_the_checks():
     assert state_of([])["2.1"] is State.UNCHECKED
     without = {name: replace(node, proven=False) for name, node in FOUND.items()}
     assert state_of(REPORTS, without)["counts"] is State.OBSERVED
+
+
+def test_a_statement_of_ours_that_was_not_found_as_planned_is_not_called_observed():
+    exact = WORDS["exact_gradients"]
+    for verdict in (Verdict.SHORT, Verdict.UNDECIDED):
+        assert state_of(of_ours(exact, verdict))["gradients"] is State(verdict.value)
+    short = state_of(of_ours(exact, Verdict.SHORT))
+    assert FOUND["gradients"] in lists.sorted_out(FOUND, short)["measured"][State.SHORT]
 
 
 def test_the_worst_part_counts():
