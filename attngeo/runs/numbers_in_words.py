@@ -1,6 +1,6 @@
 """Numbers and their intervals, as tables and sentences of the book write them."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from functools import partial
 
@@ -41,3 +41,9 @@ def extent(values: Iterable[float], form: Callable[[float], str]) -> str:
     """The least and the largest, ``0.40 to 0.58``, or a dash where there are none."""
     found = list(values)
     return f"{form(min(found))} to {form(max(found))}" if found else "–"
+
+
+def joined_by_and(words: Sequence[str]) -> str:
+    """``a``, ``a and b``, or ``a, b and c``."""
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last

@@ -168,6 +168,12 @@ def planned() -> dict[str, Setting]:
     return {name: of for name, of in every.items() if {of.pairs[0].arm, of.pairs[0].against} <= set(of.arms)}
 
 
+def tie_at_released_scale(plans: Mapping[str, Setting]) -> dict[str, Contrast]:
+    """Released start minus the same start without the tie (default-linear), by plan, of the plans that have both."""
+    pair = {"released", "default-linear"}
+    return {name: p.less("released", "default-linear") for name, p in plans.items() if pair <= set(p.arms)}
+
+
 def about_symmetry(plans: Mapping[str, Setting]) -> list[Setting]:
     """Those whose primary contrast is that of a symmetric start with a random one."""
     return [p for p in plans.values() if (p.pairs[0].arm, p.pairs[0].against) == ("symmetric", BASELINE)]
