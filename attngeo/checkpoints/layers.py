@@ -22,6 +22,7 @@ from attngeo.checkpoints.architectures import ARCHITECTURES
 from attngeo.checkpoints.architectures.entry import ABSOLUTE, Entry, Matrix, Part
 from attngeo.checkpoints.architectures.locate import Misfit, locate
 from attngeo.checkpoints.architectures.plans import LayerPlan
+from attngeo.checkpoints.derived import by_plain_names, require_readable
 from attngeo.checkpoints.gguf_files import GgufFile, gguf_path
 from attngeo.checkpoints.quantised import FLOAT8, WAY_OUT, is_quantised, quantised, refusal
 from attngeo.checkpoints.repositories import LocalFolder, open_repository, weight_files
@@ -116,7 +117,8 @@ class Checkpoint:
         self.name, self.revision = name if adapter is None else f"{name} + {adapter.name}", revision
         self._all_files = files
         self._read: list[int] = []  # bytes of each tensor
-        self._files = {name: file for file in files for name in file.shapes}  # by tensor name
+        stored, self._several = _by_name(files)
+        self._files, self._made = by_plain_names(stored)
         self._refusal, self._config = refusal(config), config
         self.model_type = str(config.get("model_type") or "")
         try:
@@ -124,6 +126,8 @@ class Checkpoint:
             self._files |= rounded
             shapes = {name: file.shapes[name] for name, file in self._files.items()}
             self.plans = locate(architectures, config, shapes) if plans is None else plans
+            for weight in {name for plan in self.plans for name in (plan.query, plan.key)}:
+                require_readable(weight, self._files)
         except CheckpointError as error:
             why = self._refusal or f"{error}" if isinstance(error, Misfit) else f"{error}"
             if own_type and (isinstance(error, Misfit) or self.model_type not in architectures):
@@ -226,6 +230,22 @@ class Checkpoint:
         modules = {name: name.removesuffix(".weight").removesuffix(".linear") for name in self._files}
         return [n for n, module in modules.items() if n not in read and module.rpartition(".")[2] in QUERIES]
 
+    @property
+    def remarks(self) -> list[str]:
+        """How queries and keys were read where files and model leave a choice, a line for each."""
+        weights = dict.fromkeys(name for plan in self.plans for name in plan.names(self.matrix))
+        lines: list[str] = []
+        twice = [n for w in weights for _, n in self._files[w].sources(w) if n in self._several]
+        if twice:
+            first, more = twice[0], f" and {len(twice) - 1} more tensors" if len(twice) > 1 else ""
+            lines.append(
+                f"{first}{more} stand in several files ({', '.join(self._several[first])}): the last file was read, as"
+                " transformers does"
+            )
+        made = {self._made[weight]: weight for weight in reversed(weights) if weight in self._made}
+        lines += [f"computed from its stored parts by {words}: {weight}" for words, weight in made.items()]
+        return lines
+
     def _size(self, plan: LayerPlan) -> int:
         return sum(self._files[name].size(name, rows) for name, rows in self._spans(plan).items())
 
@@ -248,8 +268,8 @@ class Checkpoint:
             least, greatest = zip(*(torch.aminmax(head.mT) for head in factor), strict=True)  # NaN if any is
             if not torch.stack((*least, *greatest)).isfinite().all():
                 raise CheckpointError(
-                    f"{self.name}: {name} holds NaN or infinite weights; training diverged or the file is damaged:"
-                    f" fetch it again or open another checkpoint."
+                    f"{self.name}: {name} holds NaN or infinite weights, so training diverged or the file is damaged;"
+                    f" open another checkpoint, or score single layers that are whole (attngeo score --layer N)."
                 )
         file = self._files[plan.query].name
         return AttentionLayer(
@@ -372,6 +392,16 @@ def open_checkpoint(
     if merged is not None:
         merged.require_use()
     return checkpoint
+
+
+def _by_name(files: list[TensorFile]) -> tuple[dict[str, TensorFile], dict[str, list[str]]]:
+    """The file of each tensor, the last one that has it; and the names of all files of those that stand in several."""
+    by_name: dict[str, list[TensorFile]] = {}
+    for file in files:
+        for name in file.shapes:
+            by_name.setdefault(name, []).append(file)
+    several = {name: [file.name for file in found] for name, found in by_name.items() if len(found) > 1}
+    return {name: found[-1] for name, found in by_name.items()}, several
 
 
 def _config(repository: Repository) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from operator import attrgetter
 from typing import Any, get_args
 
 import torch
@@ -11,6 +10,7 @@ from torch import Tensor, nn
 from attngeo.checkpoints.adapters import Adapter
 from attngeo.checkpoints.architectures.entry import LAYOUTS, Matrix, Part
 from attngeo.checkpoints.architectures.plans import LayerPlan
+from attngeo.checkpoints.derived import live_weights
 from attngeo.checkpoints.layers import Checkpoint
 from attngeo.checkpoints.tensorfiles import TensorFile
 from attngeo.errors import CheckpointError
@@ -44,13 +44,16 @@ class Model(Checkpoint):
     Made by `open_model`; options are those of a `Checkpoint`.
     """
 
-    def __init__(self, name: str, config: Mapping, weights: Weights, **options: Any) -> None:
+    def __init__(
+        self, name: str, config: Mapping, weights: Weights, computed: list[TensorFile] | None = None, **options: Any
+    ) -> None:
         self.weights = weights
         _require_numbers(name, config, weights.tensors)
-        super().__init__(name, "", config, [weights], **options)
+        super().__init__(name, "", config, [weights, *(computed or [])], **options)
         for plan in self.plans:
             for weight in plan.names(self.matrix):
-                _require_whole(name, weight, weights.tensors[weight], weights.gather)
+                for file, stored in self._files[weight].sources(weight):
+                    _require_whole(name, stored, file.tensors[stored], weights.gather)
 
 
 def open_model(
@@ -101,10 +104,11 @@ def open_model(
             raise _sharded(kind, "its weights")
     state = {name: tensor for name, tensor in model.state_dict().items() if isinstance(tensor, Tensor)}
     state, adapter = _adapted(model, kind, state, gather)
-    for name in {name for plan in plans or () for name in plan.spans()} - set(state):  # of a pruned weight, say
-        state[name] = attrgetter(name)(model)
     name, weights = str(getattr(model, "name_or_path", "") or kind), Weights(kind, state, gather)
-    return Model(name, given, weights, adapter=adapter, matrix=matrix, fold_norm=fold_norm, plans=plans or None)
+    computed = list(live_weights(model).values())
+    return Model(
+        name, given, weights, computed, adapter=adapter, matrix=matrix, fold_norm=fold_norm, plans=plans or None
+    )
 
 
 def _of_torch(model: nn.Module, kind: str) -> list[LayerPlan]:

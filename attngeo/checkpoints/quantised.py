@@ -6,6 +6,7 @@ Sources: bitsandbytes (``QuantState.as_dict``, ``int8_vectorwise_dequant``); Aut
 
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -17,6 +18,7 @@ from torch import Size, Tensor
 
 from attngeo.checkpoints.architectures import ARCHITECTURES
 from attngeo.checkpoints.architectures.locate import places
+from attngeo.checkpoints.derived import Computed
 from attngeo.checkpoints.tensorfiles import TensorFile
 from attngeo.errors import CheckpointError, needs
 
@@ -25,6 +27,8 @@ STATE = "weight.quant_state.bitsandbytes__"  # then nf4 or fp4: a JSON object, a
 BLOCK = (128, 128)  # rows and columns that share a scale, where a config does not say
 AWQ_SLOTS = [0, 4, 1, 5, 2, 6, 3, 7]  # where in a word of 4-bit codes those of 8 successive outputs are
 NO_PARTS = ("bias", "input_", "output_")  # beside a weight, without a say in what it is
+PACKED_PARTS = {"qweight", "qzeros", "scales", "g_idx"}  # of GPTQ, AWQ and AutoRound
+MASTER_WEIGHTS = ("store_master_weights", "keep_master_weights")  # of FP-Quant, and of Four Over Six
 WAY_OUT = "score the checkpoint that it was made from, or open_model(model.dequantize()) of transformers"
 
 Parts = Mapping[str, Tensor]  # by what follows the name of the linear map
@@ -38,7 +42,7 @@ def four_bits(parts: Parts, config: Config, module: str) -> Float[Tensor, "out i
     if "nested_blocksize" in state:
         absmax = parts["weight.nested_quant_map"][absmax.long()]
         absmax = _by_block(absmax, parts["weight.nested_absmax"], state["nested_blocksize"]) + state["nested_offset"]
-    octets = parts["weight"].flatten()
+    octets = parts["weight"].contiguous().view(torch.uint8).flatten()  # may be stored as numbers of a wider type
     codes = torch.stack((octets >> 4, octets & 15), 1).flatten()[: math.prod(state["shape"])]
     values = _by_block(parts["weight.quant_map"][codes.int()], absmax, state["blocksize"])
     return values.view(state["shape"]).to(getattr(torch, state["dtype"]))
@@ -55,22 +59,60 @@ def eight_bits(parts: Parts, config: Config, module: str) -> Float[Tensor, "out 
 
 def packed_words(parts: Parts, config: Config, module: str) -> Float[Tensor, "out in"]:
     """``W = scale (code - zero)`` by group of inputs, codes packed into words of 32 bits as by GPTQ or by AWQ."""
+    if unknown := parts.keys() - PACKED_PARTS:
+        raise ValueError(f"{min(unknown)} stands beside its codes, and no formula that is known has it")
     words, scales = parts["qweight"], parts["scales"]  # scales (groups, out)
     outputs = scales.shape[1]
     if words.shape[1] == outputs:  # GPTQ packs successive inputs
         bits = 32 * parts["qzeros"].shape[1] // outputs
         if bits not in (2, 4, 8):
             raise ValueError(f"{bits} bits")
-        # all but the second version store zeros - 1, a word minus 1 in every code
-        ones = 0 if "v2" in str(config.get("checkpoint_format")) else sum(1 << shift for shift in range(0, 32, bits))
-        codes, zeros = unpacked_bits(words.T, bits).T, unpacked_bits(parts["qzeros"] + ones, bits)
+        codes, zeros = unpacked_bits(words.T, bits).T, _zeros_of_gptq(parts["qzeros"], bits, config)
     else:  # AWQ packs 8 outputs, in an order of its own
+        version = str(config.get("version") or "gemm").lower()
+        if version != "gemm":
+            raise ValueError(f"its codes are in the order of AWQ's version {version}, and that of gemm alone is known")
         codes, zeros = (unpacked_bits(parts[name], 4) for name in ("qweight", "qzeros"))
         codes, zeros = (x.view(len(x), -1, 8)[..., AWQ_SLOTS].flatten(1) for x in (codes, zeros))
     group = parts.get("g_idx")  # (in,)
     if group is None:
         group = torch.arange(len(codes)) // (len(codes) // len(scales))
     return (scales[group.int()] * (codes.to(scales.dtype) - zeros.to(scales.dtype)[group.int()])).T
+
+
+def _zeros_of_gptq(stored: Int[Tensor, "groups words"], bits: int, config: Config) -> Int[Tensor, "groups out"]:
+    """The zeros of GPTQ's packing, which some formats store as zero - 1: a word minus 1 in every code.
+
+    Symmetric weights have the zero in the middle of the codes, so that their words tell which of both was stored.
+    """
+    ones = sum(1 << shift for shift in range(0, 32, bits))
+    as_stored, plus_one = unpacked_bits(stored, bits), unpacked_bits(stored + ones, bits)
+    middle = 2 ** (bits - 1)
+    if config.get("sym") is True:
+        for zeros in (plus_one, as_stored):
+            if (zeros == middle).all():
+                return zeros
+        raise ValueError(f"its config says sym, and its zeros are not the {middle} of symmetric codes")
+    if config.get("sym") is None and (as_stored == middle).all():
+        return as_stored
+    return as_stored if _stores_zeros_as_they_are(config) else plus_one
+
+
+def _stores_zeros_as_they_are(config: Config) -> bool:
+    """Whether a format in GPTQ's packing stores a zero itself, and not zero - 1.
+
+    Source: AutoRound, ``dynamic_import_quant_linear_for_packing``; GPTQModel, ``checkpoint_format``.
+    """
+    if "auto-round" in method(config):
+        packing = str(config.get("packing_format") or config.get("backend") or "")
+        _, _, kernel = packing.partition(":")
+        if packing.partition(":")[0] != "auto_round" or "awq" in kernel:
+            raise ValueError(f"no packing_format of AutoRound is known by the name {packing!r}")
+        return "gptq" not in kernel or "gptqmodel" in kernel
+    packing = str(config.get("checkpoint_format") or "gptq")
+    if packing not in ("gptq", "gptq_v2"):
+        raise ValueError(f"no checkpoint_format of GPTQ is known by the name {packing!r}")
+    return packing == "gptq_v2"
 
 
 def unpacked_bits(words: Int[Tensor, "rows words"], bits: int) -> Int[Tensor, "rows codes"]:
@@ -200,15 +242,54 @@ def quantised(config: Mapping, files: Mapping[str, TensorFile]) -> dict[str, Ten
         (f"{name.removesuffix(mark)}weight", mark) for mark in MARKS for name in files if name.endswith(f".{mark}")
     ]
     marked = dict(reversed(marks))  # the first of MARKS decides
+    readable = _rounded_as_the_model_runs(config, files)
     if not marked:
-        return {}
-    readable: dict[str, TensorFile] = {}
+        return readable
     for (_, turned, *_), weight in places(ARCHITECTURES, config, marked).items():
         module = weight.removesuffix("weight")
         parts = {name.removeprefix(module): (file, name) for name, file in files.items() if name.startswith(module)}
         parts = {part: place for part, place in parts.items() if not part.startswith(NO_PARTS)}
         readable[weight] = Quantised(module[:-1], marked[weight], parts, _settings(config), turned)
     return readable
+
+
+def _rounded_as_the_model_runs(config: Mapping, files: Mapping[str, TensorFile]) -> dict[str, TensorFile]:
+    """The queries and keys that a model rounds before it multiplies by them, by their names.
+
+    Raises:
+        CheckpointError: their rounding is of another kind than BitNet's.
+    """
+    settings = _settings(config)
+    if option := next((name for name in MASTER_WEIGHTS if settings.get(name)), ""):
+        raise CheckpointError(
+            f"the model rounds its weights by {method(settings) or 'a method it does not name'} as it runs, and the"
+            f" files hold those before rounding ({option}); {WAY_OUT}."
+        )
+    online = settings.get("linear_class") == "autobitlinear" and settings.get("quantization_mode") == "online"
+    if method(settings) != "bitnet" or not online:
+        return {}
+    weights = [name for name in files if name.endswith(".weight") and _is_converted(name, settings)]
+    linear = {weight for (_, turned, *_), weight in places(ARCHITECTURES, config, weights).items() if not turned}
+    return {name: Computed(name, ternary, [(files[name], name)], files[name].shapes[name]) for name in linear}
+
+
+def _is_converted(weight: str, settings: Mapping) -> bool:
+    """Whether a quantiser of transformers takes a module, by the names or patterns that it is told to leave out."""
+    module = weight.removesuffix(".weight")
+    kept = settings.get("modules_to_not_convert") or []
+    if pattern := next((name for name in kept if not re.fullmatch(r"[\w.-]+", name)), ""):
+        raise CheckpointError(
+            f"modules_to_not_convert has the pattern {pattern!r:.80} in the config, and only plain names are understood"
+            f" there; {WAY_OUT}."
+        )
+    boundary = r"(?:(?<=\.)|(?=\.|$))"
+    return not any(re.match(f"(?:{re.escape(name)}){boundary}", module) or module.endswith(name) for name in kept)
+
+
+def ternary(weight: Float[Tensor, "out in"]) -> Float[Tensor, "out in"]:
+    """``W = c clip(round(W / c), -1, 1)`` with the mean absolute entry c, as ``WeightQuant`` of BitNet rounds it."""
+    scale = 1 / weight.float().abs().mean().clamp(min=1e-5)
+    return ((weight.float() * scale).round().clamp(-1, 1) / scale).to(weight.dtype)
 
 
 def is_quantised(weight: str, files: Mapping[str, TensorFile]) -> bool:

@@ -47,10 +47,14 @@ class TensorFile:
     tensors: Mapping[str, Tensor]  # where they are in memory, or mapped
     remote = False  # whether reading waits for a network
 
+    def sources(self, tensor: str) -> list[tuple["TensorFile", str]]:
+        """The files and stored names of what is read, where that is stored under another name or in parts."""
+        return [(self, tensor)]
+
     def size(self, tensor: str, rows: tuple[int, int] | None = None) -> int:
         """Bytes of what `read` gives."""
-        length = self.shapes[tensor][0] if rows is None else rows[1] - rows[0]
-        return length * math.prod(self.shapes[tensor][1:]) * self.tensors[tensor].element_size()
+        shape = self.shapes[tensor] if rows is None else (rows[1] - rows[0], *self.shapes[tensor][1:])
+        return math.prod(shape) * self.tensors[tensor].element_size()
 
     def read(self, tensor: str, rows: tuple[int, int] | None = None) -> Tensor:
         """The tensor, or its rows [start, stop)."""
@@ -87,11 +91,11 @@ class SafetensorsFile(TensorFile):
             raise damaged(name)
         try:
             header = msgspec.json.decode(content(8, self._start), type=dict[str, msgspec.Raw])
-            header.pop("__metadata__", None)
+            metadata = msgspec.json.decode(header.pop("__metadata__", b"{}"), type=dict[str, Any] | None)
             self._stored = {name: msgspec.json.decode(raw, type=Stored) for name, raw in header.items()}
         except (ValueError, RecursionError) as error:
             raise damaged(self.name) from error
-        self.shapes, end = {name: Size(entry.shape) for name, entry in self._stored.items()}, 0
+        end = 0
         for name, entry in sorted(self._stored.items(), key=lambda item: item[1].data_offsets):
             start, stop = entry.data_offsets
             known = _DTYPES.get(entry.dtype)
@@ -101,6 +105,11 @@ class SafetensorsFile(TensorFile):
             end = stop
         if self._start + end != length:
             raise damaged(self.name, f": it should have {self._start + end} bytes and has {length}")
+        # save_model of safetensors stores tensors that share their memory once, and names the others in the metadata
+        for name, kept in (metadata or {}).items():
+            if isinstance(kept, str) and kept in self._stored:
+                self._stored.setdefault(name, self._stored[kept])
+        self.shapes = {name: Size(entry.shape) for name, entry in self._stored.items()}
 
     def read(self, tensor: str, rows: tuple[int, int] | None = None) -> Tensor:
         """The tensor, or its rows [start, stop).

@@ -70,6 +70,7 @@ def command(checkpoint, per_head, gamma, convention, asked, output, plot, layer,
     if unread:
         more = f" and {len(unread) - 1} more" if len(unread) > 1 else ""
         notes.append(f"not read, though named as queries are: {unread[0]}{more}")
+    notes += opened.remarks
     if opened.taken_for:
         known = f"{opened.model_type} is no architecture that the installed package gguf knows"
         taken = f"its queries and keys are found by the usual names, its layers taken for those of {opened.taken_for}s"

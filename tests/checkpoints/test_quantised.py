@@ -8,7 +8,7 @@ from edited_files import edit_json
 from safetensors.torch import load_file, save_file
 from small_models import small_model
 
-from attngeo import AttngeoError, open_checkpoint
+from attngeo import AttngeoError, open_checkpoint, open_model
 
 BLOCK, GROUP = 24, 32
 
@@ -55,7 +55,7 @@ def llm_int8(weight):
     return parts, stored.float() * greatest[:, None] / 127
 
 
-def bitsandbytes4(weight, nested, dtype=torch.float16):
+def bitsandbytes4(weight, nested, dtype=torch.float16, storage=torch.uint8):
     """Sixteen levels, chosen freely: files bring theirs along."""
     levels = torch.linspace(-1, 1, 16) ** 3
     blocks = weight.flatten().view(-1, 64)
@@ -70,7 +70,8 @@ def bitsandbytes4(weight, nested, dtype=torch.float16):
         state |= {"nested_blocksize": 16, "nested_dtype": "float32", "nested_offset": offset}
     codes = (blocks[..., None] / blocks.abs().amax() - levels).abs().argmin(-1)
     pairs = codes.flatten().view(-1, 2)
-    parts |= {"weight": (pairs[:, :1] * 16 + pairs[:, 1:]).to(torch.uint8), "weight.quant_map": levels}
+    octets = (pairs[:, :1] * 16 + pairs[:, 1:]).to(torch.uint8)
+    parts |= {"weight": octets.view(1, -1).view(storage).view(-1, 1), "weight.quant_map": levels}
     parts["weight.quant_state.bitsandbytes__nf4"] = torch.tensor(list(json.dumps(state).encode()), dtype=torch.uint8)
     return parts, (levels[codes] * absmax[:, None]).view(weight.shape).to(dtype)
 
@@ -91,8 +92,9 @@ def grouped(weight, bits):
     return codes, zeros, (torch.rand(inputs // GROUP, outputs) / 100).half()
 
 
-def gptq(weight, bits, ordered, version=1):
+def gptq(weight, bits, ordered, version=1, symmetric=False):
     codes, zeros, scales = grouped(weight, bits)
+    zeros = torch.full_like(zeros, 2 ** (bits - 1)) if symmetric else zeros
     group = torch.arange(len(codes)) // GROUP
     group = group if ordered else group[torch.randperm(len(group))]
     stored = zeros if version == 2 else zeros - 1
@@ -146,6 +148,13 @@ FORMATS = {
     "bitsandbytes, 8 bits": (llm_int8, {"quant_method": "bitsandbytes"}),
     "bitsandbytes, 4 bits": (partial(bitsandbytes4, nested=False), {"quant_method": "bitsandbytes"}),
     "bitsandbytes, 4 bits, nested": (partial(bitsandbytes4, nested=True), {"quant_method": "bitsandbytes"}),
+    **{
+        f"bitsandbytes, 4 bits, stored as {storage}": (
+            partial(bitsandbytes4, nested=False, storage=storage),
+            {"quant_method": "bitsandbytes"},
+        )
+        for storage in (torch.bfloat16, torch.float32)
+    },
     "gptq, 4 bits": (partial(gptq, bits=4, ordered=True), {"quant_method": "gptq"}),
     "gptq, 2 bits": (partial(gptq, bits=2, ordered=False), {"quant_method": "gptq"}),
     "gptq, 8 bits": (partial(gptq, bits=8, ordered=False), {"quant_method": "gptq"}),
@@ -153,6 +162,30 @@ FORMATS = {
         partial(gptq, bits=4, ordered=False, version=2),
         {"quant_method": "gptq", "checkpoint_format": "gptq_v2"},
     ),
+    "gptq, symmetric": (
+        partial(gptq, bits=4, ordered=True, symmetric=True),
+        {"quant_method": "gptq", "checkpoint_format": "gptq", "sym": True},
+    ),
+    "gptq, symmetric with zeros as in the second version": (
+        partial(gptq, bits=4, ordered=True, version=2, symmetric=True),
+        {"quant_method": "gptq", "checkpoint_format": "gptq", "sym": True},
+    ),
+    "gptq, symmetric as its zeros alone tell": (
+        partial(gptq, bits=4, ordered=True, version=2, symmetric=True),
+        {"quant_method": "gptq"},
+    ),
+    **{
+        f"AutoRound, {key} {packing}": (
+            partial(gptq, bits=4, ordered=True, version=version),
+            {"quant_method": "auto-round", "sym": False, key: packing},
+        )
+        for key, packing, version in (
+            ("packing_format", "auto_round:exllamav2", 2),
+            ("packing_format", "auto_round:gptqmodel", 2),
+            ("packing_format", "auto_round:auto_gptq", 1),
+            ("backend", "auto_round:tritonv2", 2),
+        )
+    },
     "awq": (awq, {"quant_method": "awq"}),
     "compressed-tensors": (
         compressed,
@@ -232,6 +265,50 @@ REFUSED = {
     "bitsandbytes": zeros(torch.uint8, weight=(9, 1), weight__absmax=(64,)),
     "gptq": lambda w: (gptq(w, 4, True)[0] | {"scales": torch.zeros(5, len(w))}, w),
 }
+
+
+GPTQ = {"quant_method": "gptq"}
+UNKNOWN = {
+    "packing": (partial(gptq, bits=4, ordered=True), {"quant_method": "auto-round"}, "packing_format of AutoRound"),
+    "format": (partial(gptq, bits=4, ordered=True), GPTQ | {"checkpoint_format": "bitblas"}, "'bitblas'"),
+    "zeros": (partial(gptq, bits=4, ordered=True), GPTQ | {"sym": True}, "config says sym, .* not the 8"),
+    "order": (awq, {"quant_method": "awq", "version": "gemv"}, "version gemv"),
+    "part": (lambda w: (awq(w)[0] | {"rotation": w[0].clone()}, w), {"quant_method": "awq"}, "rotation stands beside"),
+    "rounding": (
+        lambda w: ({"weight": w}, w),
+        {"quant_method": "fp_quant", "store_master_weights": True},
+        "rounds its weights by fp_quant as it runs",
+    ),
+    "pattern": (
+        lambda w: ({"weight": w}, w),
+        {"quant_method": "bitnet", "linear_class": "autobitlinear", "quantization_mode": "online"}
+        | {"modules_to_not_convert": ["layers.*"]},
+        r"'layers\.\*'",
+    ),
+}
+
+
+@pytest.mark.parametrize("quantise, settings, why", UNKNOWN.values(), ids=UNKNOWN)
+def test_a_variant_that_is_not_known_is_refused_with_the_reason(stored, quantise, settings, why, as_user):
+    with pytest.raises(AttngeoError, match=why):
+        list(open_checkpoint(stored(quantise, settings)[0]))
+
+
+def test_weights_that_bitnet_rounds_as_it_runs_are_scored_as_they_are_multiplied(tmp_path):
+    settings = {"quant_method": "bitnet", "linear_class": "autobitlinear", "quantization_mode": "online"}
+    settings |= {"modules_to_not_convert": ["layers.1"]}
+    model = small_model("llama", hidden_size=64)()
+    model.save_pretrained(tmp_path)
+    edit_json(tmp_path / "config.json", quantization_config=settings)
+    model.config.quantization_config = settings
+    first, second = (layer.self_attn for layer in model.layers)
+    for opened in (open_checkpoint(tmp_path), open_model(model)):
+        factors = (factor.mT.flatten(0, 1) for factor in (opened[0].form.wq, opened[0].form.wk))
+        for factor, weight in zip(factors, (first.q_proj.weight, first.k_proj.weight), strict=True):
+            size = weight.abs().mean()
+            assert factor.unique().numel() == 3  # -1, 0 and 1 times the mean absolute entry
+            assert torch.allclose(factor, (weight / size).round().clamp(-1, 1) * size, rtol=1e-5)
+        assert torch.equal(opened[1].form.wq.mT.flatten(0, 1), second.q_proj.weight)
 
 
 @pytest.mark.parametrize("name", REFUSED)

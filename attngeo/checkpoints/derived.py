@@ -1,0 +1,222 @@
+"""Weights that are stored under another name or in parts, by the names that a model's architecture gives them.
+
+``torch.compile``, FSDP and activation checkpointing put a word into the name of every module that they wrap.
+Parametrisations and pruning masks of ``torch.nn.utils`` store a weight as the tensors that it is computed from.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Size, Tensor, nn
+from torch.nn.utils import parametrize
+
+from attngeo.checkpoints.tensorfiles import TensorFile
+from attngeo.errors import CheckpointError
+
+# components of names that torch adds around a module it wraps
+WRAPPERS = ("_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module")
+BY_PARAMETRISATION = re.compile(r"(?P<module>(?:.*\.)?)parametrizations\.(?P<weight>\w*weight)\.original[01]?")
+MERGE_FIRST = (
+    "is stored below a LoRA adapter that is not merged (base_layer), and the files do not tell the scale of the"
+    " adapter; call merge_and_unload() of peft on the model, save it, and score that"
+)
+REMOVE_FIRST = (
+    "is stored as the original of a parametrisation that the file does not name; call"
+    " torch.nn.utils.parametrize.remove_parametrizations(module, 'weight') before saving, or give open_model the model"
+)
+
+
+class Renamed(TensorFile):
+    """One tensor of a file under another name."""
+
+    def __init__(self, name: str, file: TensorFile, stored: str) -> None:
+        self.name, self.remote, self._file, self._stored = file.name, file.remote, file, stored
+        self.shapes = {name: file.shapes[stored]}
+
+    def sources(self, tensor: str) -> list[tuple[TensorFile, str]]:
+        """The file and the stored name of what is read."""
+        return self._file.sources(self._stored)
+
+    def size(self, tensor: str, rows: tuple[int, int] | None = None) -> int:
+        """Bytes of what `read` gives."""
+        return self._file.size(self._stored, rows)
+
+    def read(self, tensor: str, rows: tuple[int, int] | None = None) -> Tensor:
+        """The tensor, or its rows [start, stop)."""
+        return self._file.read(self._stored, rows)
+
+
+class Computed(TensorFile):
+    """One weight that a formula gives from tensors of files."""
+
+    def __init__(
+        self, name: str, formula: Callable[..., Tensor], parts: list[tuple[TensorFile, str]], shape: Size
+    ) -> None:
+        self.name, self._formula, self._parts = parts[0][0].name, formula, parts
+        self.remote = any(file.remote for file, _ in parts)
+        self.shapes = {name: shape}
+
+    def sources(self, tensor: str) -> list[tuple[TensorFile, str]]:
+        """The files and the stored names of the parts."""
+        return [source for file, part in self._parts for source in file.sources(part)]
+
+    def size(self, tensor: str, rows: tuple[int, int] | None = None) -> int:
+        """Bytes of all parts."""
+        return sum(file.size(part) for file, part in self._parts)
+
+    def read(self, tensor: str, rows: tuple[int, int] | None = None) -> Tensor:
+        """The weight, or its rows [start, stop)."""
+        weight = self._formula(*(file.read(part) for file, part in self._parts))
+        return weight if rows is None else weight[slice(*rows)]
+
+
+class Live(TensorFile):
+    """The parametrised weight of a module in memory, which torch computes whenever the weight is asked for."""
+
+    def __init__(self, name: str, module: nn.Module, attribute: str) -> None:
+        self.name, self._module, self._attribute = name, module, attribute
+        with torch.no_grad():
+            self.shapes = {name: getattr(module, attribute).shape}
+
+    def sources(self, tensor: str) -> list[tuple[TensorFile, str]]:
+        """None of them are stored as they are read."""
+        return []
+
+    def size(self, tensor: str, rows: tuple[int, int] | None = None) -> int:
+        """Bytes of what `read` gives."""
+        return self.read(tensor, rows).nbytes
+
+    def read(self, tensor: str, rows: tuple[int, int] | None = None) -> Tensor:
+        """The weight, or its rows [start, stop)."""
+        with torch.no_grad():
+            weight = getattr(self._module, self._attribute)
+        return weight if rows is None else weight[slice(*rows)]
+
+
+class Unreadable(TensorFile):
+    """A weight that stands in a file in a form that does not tell its numbers, and why."""
+
+    def __init__(self, name: str, file: TensorFile, stored: str, why: str) -> None:
+        self.name, self.shapes, self.why = file.name, {name: file.shapes[stored]}, why
+
+
+def normalised(gains: Tensor, directions: Tensor) -> Tensor:
+    """``W = g v / ||v||``, the norms over the dimensions along which g has one entry (weight normalisation)."""
+    shared = [place for place in range(directions.ndim) if gains.ndim == 0 or gains.shape[place] == 1]
+    return directions * (gains / torch.linalg.vector_norm(directions, dim=shared, keepdim=True))
+
+
+def over_spectral_norm(original: Tensor, left: Tensor, right: Tensor) -> Tensor:
+    """``W / (u^T W v)`` with the stored estimates u and v of its first singular vectors (spectral normalisation)."""
+    return original / (left @ original @ right)
+
+
+def masked(original: Tensor, mask: Tensor) -> Tensor:
+    """``W * mask``, as ``torch.nn.utils.prune`` multiplies them."""
+    return original * mask.to(original.dtype)
+
+
+@dataclass(frozen=True)
+class Formula:
+    """How a weight follows from its parts, in words, and how the names of the parts end."""
+
+    words: str
+    compute: Callable[..., Tensor]
+    endings: tuple[str, ...]  # the first names a tensor of the weight's shape
+
+
+# {} stands for the name of the weight, without its module
+FORMULAS = (
+    Formula(
+        "weight normalisation",
+        lambda directions, gains: normalised(gains, directions),
+        ("parametrizations.{}.original1", "parametrizations.{}.original0"),
+    ),
+    Formula(
+        "spectral normalisation",
+        over_spectral_norm,
+        ("parametrizations.{}.original", "parametrizations.{}.0._u", "parametrizations.{}.0._v"),
+    ),
+    Formula("the mask of a pruning", masked, ("{}_orig", "{}_mask")),
+    Formula("spectral normalisation", over_spectral_norm, ("{}_orig", "{}_u", "{}_v")),
+    Formula("weight normalisation", lambda directions, gains: normalised(gains, directions), ("{}_v", "{}_g")),
+)
+
+
+def by_plain_names(files: Mapping[str, TensorFile]) -> tuple[dict[str, TensorFile], dict[str, str]]:
+    """The tensors by the names that an architecture gives them; and in words how those are made that have parts."""
+    plain: dict[str, TensorFile] = {}
+    for stored, file in files.items():
+        name = ".".join(part for part in stored.split(".") if part not in WRAPPERS)
+        plain[name] = file if name == stored or name in files else Renamed(name, file, stored)
+    words: dict[str, str] = {}
+    for name, formula, parts in _in_parts(plain):
+        used = [(plain[part], part) for part in parts]
+        plain[name] = Computed(name, formula.compute, used, plain[parts[0]].shapes[parts[0]])
+        words[name] = formula.words
+    for stored in list(plain):
+        original = BY_PARAMETRISATION.fullmatch(stored)
+        for name, why in (
+            (f"{original['module']}{original['weight']}" if original else "", REMOVE_FIRST),
+            (stored.replace(".base_layer.", ".") if ".base_layer." in stored else "", MERGE_FIRST),
+        ):
+            if name and name not in plain:
+                plain[name] = Unreadable(name, plain[stored], stored, why)
+    return plain, words
+
+
+def _in_parts(files: Mapping[str, TensorFile]) -> Iterator[tuple[str, Formula, list[str]]]:
+    """Each weight that is stored in parts and not itself: its name, its formula, and the names of its parts."""
+    made = set(files)
+    for formula in FORMULAS:
+        first = re.compile(
+            r"(?P<module>(?:.*\.)?)" + re.escape(formula.endings[0]).replace(r"\{\}", r"(?P<weight>\w*weight)")
+        )
+        for match in filter(None, map(first.fullmatch, list(files))):
+            name = match["module"] + match["weight"]
+            parts = [match["module"] + ending.format(match["weight"]) for ending in formula.endings]
+            if name not in made and all(part in files for part in parts) and _fit(formula, files, parts):
+                made.add(name)
+                yield name, formula, parts
+
+
+def _fit(formula: Formula, files: Mapping[str, TensorFile], parts: list[str]) -> bool:
+    """Whether the shapes of parts are those that a formula takes."""
+    whole, *others = (files[part].shapes[part] for part in parts)
+    if formula.compute is masked:
+        return others == [whole]
+    if formula.compute is over_spectral_norm:
+        return others == [whole[:1], whole[1:]]
+    (gains,) = others
+    return not gains or (
+        len(gains) == len(whole) and all(size in (1, of) for size, of in zip(gains, whole, strict=True))
+    )
+
+
+def live_weights(model: nn.Module) -> dict[str, TensorFile]:
+    """The parametrised weights of a model in memory, by their names."""
+    weights: dict[str, TensorFile] = {}
+    for place, module in model.named_modules():
+        if parametrize.is_parametrized(module):
+            for attribute in module.parametrizations:
+                name = ".".join(part for part in f"{place}.{attribute}".split(".") if part and part not in WRAPPERS)
+                weights[name] = Live(name, module, attribute)
+    return weights
+
+
+def require_readable(weight: str, files: Mapping[str, TensorFile]) -> None:
+    """Refuse a weight whose numbers the files do not tell, or which the model rounds as it runs.
+
+    Raises:
+        CheckpointError: why, and what to do.
+    """
+    file, module = files[weight], weight.rpartition(".")[0]
+    if isinstance(file, Unreadable):
+        raise CheckpointError(f"{weight} {file.why}.")
+    if f"{module}.weight_fake_quant.scale" in files:
+        raise CheckpointError(
+            f"{weight} is rounded while the model runs (quantisation-aware training: {module}.weight_fake_quant), and"
+            f" the files hold the numbers before rounding; convert the model, and score its dequantised weights."
+        )
