@@ -1,6 +1,7 @@
 """What is measured while a model trains: loss, held-out loss, and both scores of every layer and head."""
 
 import math
+import os
 import signal
 import threading
 import time
@@ -24,6 +25,7 @@ from attngeo.training.bert import forms
 from attngeo.training.config import TrainingConfig
 
 FLUSH_SECONDS = 20.0  # between writings of the record
+SAME_SIGNAL_SECONDS = 1.0
 
 
 class TrainingStopped(RunError):
@@ -188,16 +190,25 @@ class Recorder(TrainerCallback):
 
 @contextmanager
 def graceful_interrupt(recorder: Recorder) -> Iterator[None]:
-    """Within it, a first Ctrl-C or SIGTERM lets the step finish and leaves a checkpoint; a second one ends at once."""
+    """Within it, a first Ctrl-C or SIGTERM lets the step finish and leaves a checkpoint; a second one ends at once.
+
+    ``timeout`` and ``torchrun`` send a signal both to the process and to its group, so signals that arrive within
+    `SAME_SIGNAL_SECONDS` count as one.
+    """
     before: dict[int, Any] = {}
+    first = math.inf  # when the first signal arrived
 
     def restore() -> None:
         for number, handler in before.items():
             signal.signal(number, handler)
 
     def ask(number: int, frame: Any) -> None:
+        nonlocal first
         recorder.interrupted = number
-        restore()
+        first = min(first, time.monotonic())
+        if time.monotonic() - first > SAME_SIGNAL_SECONDS:
+            restore()
+            signal.raise_signal(number)
 
     if threading.current_thread() is threading.main_thread():
         before |= {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -205,3 +216,22 @@ def graceful_interrupt(recorder: Recorder) -> Iterator[None]:
         yield
     finally:
         restore()
+
+
+def heed_only_the_parent(worker: int) -> None:
+    """Let a worker of the data loader ignore every Ctrl-C and SIGTERM that its parent did not send.
+
+    Schedulers, ``timeout`` and the terminal signal the whole process group. The process that trains then finishes its
+    step, for which it needs its workers, and closes them itself.
+    """
+    if not hasattr(signal, "sigwaitinfo"):  # Windows has no process groups, and macOS no GPU that needs workers
+        return
+    asked = {signal.SIGINT, signal.SIGTERM}
+    signal.pthread_sigmask(signal.SIG_BLOCK, asked)
+
+    def wait_for_the_parent() -> None:
+        while signal.sigwaitinfo(asked).si_pid != os.getppid():
+            pass
+        os._exit(0)  # as torch's own handler does
+
+    threading.Thread(target=wait_for_the_parent, daemon=True).start()

@@ -21,12 +21,13 @@ from attngeo.runs.record import FINISHED, Run, read_run
 from attngeo.training.batches import Batches, Blocks
 from attngeo.training.bert import build_model, fold_logit_scale, model_flops, parameter_counts, scale_logits
 from attngeo.training.choices import Constraint, TrainingObjective
+from attngeo.training.compiler import compilable
 from attngeo.training.config import TrainingConfig
 from attngeo.training.corpora.documents import Corpus
 from attngeo.training.corpora.registry import open_corpus
 from attngeo.training.corpora.tokens import TokenSet, tokenize
 from attngeo.training.corpora.vocabulary import Vocabulary, open_vocabulary
-from attngeo.training.recorder import Recorder, TrainingStopped, graceful_interrupt
+from attngeo.training.recorder import Recorder, TrainingStopped, graceful_interrupt, heed_only_the_parent
 from attngeo.training.run_folder import drop_checkpoints, enough_room, require_same_text, starting_point
 
 
@@ -52,7 +53,7 @@ def train(
 
     Raises:
         CorpusError: the text cannot be read or is too short.
-        ParameterError: the batch does not fit the number of devices, or the device is not there.
+        ParameterError: the batch does not fit the number of devices, the device is not there, or torch.compile fails.
         RunError: the folder holds another run, there is nothing to resume, the text to resume on has changed, or memory
             or disk do not suffice.
         TrainingStopped: the loss is not finite, or a signal asked for the end. The record is kept.
@@ -67,7 +68,7 @@ def train(
     transformers_logging.disable_progress_bar()
     logging.getLogger("accelerate").setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", "mtime may not be reliable")  # transformers 4 sorts checkpoints by name
-    with enough_room(output):
+    with enough_room(output), compilable(config.compile):
         arguments = trainer_arguments(config, output)
         with arguments.main_process_first(desc="tokenising the corpus"):
             corpus, vocabulary, tokens = prepare_text(config)
@@ -165,6 +166,13 @@ class RecordedTrainer(Trainer):
 
     def _get_train_sampler(self, train_dataset=None):
         return SequentialSampler(self.train_dataset)  # shuffling is done there
+
+    def get_train_dataloader(self):
+        """Trainer's loader, whose workers outlive a signal to the process group."""
+        loader = super().get_train_dataloader()
+        # the loader that accelerate wraps starts the workers; they need no seed, since a batch follows from its number
+        loader.base_dataloader.worker_init_fn = heed_only_the_parent
+        return loader
 
     def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):
         """The model's loss, with the part that is recorded passed on."""

@@ -1,6 +1,9 @@
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 from small_runs import assert_same_curve, flags, small_config
@@ -55,3 +58,50 @@ def test_weights_are_not_shared(text, tmp_path, monkeypatch):
     monkeypatch.setenv("ACCELERATE_USE_FSDP", "true")
     with pytest.raises(ParameterError, match="launch it without FSDP"):
         train(small_config(text, **COMMON), tmp_path / "run")
+
+
+# a run with two data-loader workers, which waits for a line at step 7
+WAITING = """
+import sys
+from attngeo.cli import main, train as command
+from attngeo.training import train as training
+
+arguments_for_devices = training.trainer_arguments
+
+
+def arguments_with_workers(*given):
+    arguments = arguments_for_devices(*given)
+    arguments.dataloader_num_workers = 2
+    return arguments
+
+
+def wait_at_seven(progress, row):
+    if row["step"] == 7:
+        print("waiting", flush=True)
+        sys.stdin.readline()
+
+
+training.trainer_arguments = arguments_with_workers
+command._Progress.show = wait_at_seven
+main(sys.argv[1:])
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_to_the_process_group_leaves_a_checkpoint(text, unbroken, tmp_path, number):
+    """As timeout, Slurm and Ctrl-C send it: the workers of the data loader get it, too."""
+    folder = tmp_path / "run"
+    command = ["train", "-o", str(folder), *flags(**vars(small_config(text)))]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    program = [sys.executable, "-c", WAITING, *command]
+    with subprocess.Popen(program, text=True, start_new_session=True, **pipes) as process:
+        assert process.stdout.readline() == "waiting\n", process.stderr.read()
+        os.killpg(process.pid, number)
+        time.sleep(0.2)  # in which a worker would die
+        _, said = process.communicate("\n", timeout=120)
+    assert process.returncode == 128 + number, said
+    assert said.splitlines()[-1] == "attngeo: interrupted after step 7; continue with --resume."
+    assert "Traceback" not in said
+    with pytest.raises(ProcessLookupError):  # no worker is left
+        os.killpg(process.pid, 0)
+    assert_same_curve(unbroken, train(small_config(text), folder, resume=True))

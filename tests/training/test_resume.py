@@ -2,6 +2,7 @@ import errno
 import os
 import shutil
 import signal
+import time
 from dataclasses import asdict
 from pathlib import Path
 
@@ -52,7 +53,8 @@ def test_an_interrupt_finishes_the_step_and_leaves_a_checkpoint(text, unbroken, 
 
     def listen(row):
         if row["step"] == 7:
-            os.kill(os.getpid(), signal.SIGTERM)
+            for _ in range(2):  # as timeout does: to the process, and to its group
+                signal.raise_signal(signal.SIGTERM)
 
     with pytest.raises(TrainingStopped, match="--resume") as stopped:
         train(small_config(text), tmp_path / "run", listen=listen)
@@ -60,6 +62,22 @@ def test_an_interrupt_finishes_the_step_and_leaves_a_checkpoint(text, unbroken, 
     assert signal.getsignal(signal.SIGTERM) == before
     assert read_run(tmp_path / "run").about["status"] == "interrupted"
     assert_same_curve(unbroken, train(small_config(text), tmp_path / "run", resume=True))
+
+
+def test_a_second_interrupt_ends_at_once(text, tmp_path, monkeypatch):
+    monkeypatch.setattr("attngeo.training.recorder.SAME_SIGNAL_SECONDS", 0.0)
+    reached = []
+
+    def listen(row):
+        if row["step"] == 7:
+            signal.raise_signal(signal.SIGINT)
+            time.sleep(0.01)
+            signal.raise_signal(signal.SIGINT)
+            reached.append("the end of the step")
+
+    with pytest.raises(KeyboardInterrupt):
+        train(small_config(text), tmp_path / "run", listen=listen)
+    assert not reached
 
 
 def test_a_run_is_finished_once_its_model_is_written(text, unbroken, tmp_path, monkeypatch):
