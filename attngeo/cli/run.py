@@ -27,7 +27,8 @@ def command(chapter, words, profile, output, opened, listing) -> None:
     """Execute a chapter and write it, its numbers, captions and figures following the parameters.
 
     A page is one file that needs no network and nothing beside it: figures, formulas and what is interactive are
-    inside. A notebook can be run on from there; its text is MyST, as in the book. It replaces another only with -o.
+    inside. A notebook can be run on from there; its text is plain Markdown with the numbers of the run. It replaces
+    another only with -o.
 
     A parameter that is a list is given as -p models '[gpt2, bert]', or by the option again for each item.
 
@@ -61,6 +62,7 @@ def _run(book, chapter, profile: str, values: dict, output: Path) -> None:
     from attngeo.book.build import run_alone
     from attngeo.book.execution import RECORD, ChapterFailed
     from attngeo.book.single_page import single_page
+    from attngeo.display.plain_notebook import plain_notebook
 
     progress = {"desc": chapter.name, "unit": "cell", "file": sys.stderr} if sys.stderr.isatty() else None
     started = time.monotonic()
@@ -73,7 +75,10 @@ def _run(book, chapter, profile: str, values: dict, output: Path) -> None:
             partial = output.with_name(f"{output.stem}.failed.ipynb")
             write_text(partial, nbformat.writes(failure.partial) + "\n")
             raise ChapterFailed(f"{failure} The notebook up to there is {partial}.") from failure
-        text = single_page(book, chapter, run) if output.suffix == ".html" else nbformat.writes(run)
+        if output.suffix == ".html":
+            text = single_page(book, chapter, run)
+        else:
+            text = nbformat.writes(plain_notebook(run, book.root))
         temporary.write_text(f"{text}\n", encoding="utf-8")
     say(f"{output} written after {time.monotonic() - started:.0f} s on {run.metadata[RECORD]['device']}")
 

@@ -7,6 +7,8 @@ GREETS = chapter(
     "Greetings",
     "print([word] * n)",
     "if n == 9:\n    raise ValueError('nine')",
+    "from attngeo.display.page import glue\n\nglue('times', n)",
+    "# Said {glue:text}`times` times in $\\R$.",
     parameters="""n: int = 2  # how often; in [1, 9]
 word: str = "hello"  # what; one of hello | bye
 items: list[int] = []  # numbers; of any size""",
@@ -31,6 +33,7 @@ def test_parameters_on_the_command_line_come_before_those_of_the_profile(here, a
     code, _, err = attngeo("run", "greets", "--profile", "smoke", "-p", "word", "bye")
     assert code == 0 and "greets.ipynb written after" in err
     assert printed(here / "greets.ipynb") == "['bye', 'bye', 'bye']\n" and len(list(here.iterdir())) == 1
+    assert nbformat.read(here / "greets.ipynb", 4).cells[-1].source == r"Said 3 times in $\mathbb{R}$."
 
 
 def test_a_failing_cell_leaves_a_partial_notebook_and_the_last_good_one(here, refused):
