@@ -1,33 +1,12 @@
-from dataclasses import replace
-from functools import cache
-
 import numpy as np
 import pandas as pd
 import pytest
-from made_runs import made_run
+from position_runs import HOLDS, PLAN, runs
 from scipy import stats
 
 from attngeo.chapters import positions
 from attngeo.chapters.positions import ARMS, Outcome, judged, second_measures
 from attngeo.display.style import one_column
-from attngeo.files.checkout import data
-from attngeo.runs.experiments import read_experiment
-
-PLAN = read_experiment(data("runs", positions.FIRST))
-HOLDS = {"mlm-learned": 0.5, "mlm-rotary": 0.05, "clm-learned": 0.04, "clm-rotary": 0.2}
-
-
-@cache
-def a_run(planned, s, loss):
-    """Layers of s but one, which is far below; heads of s = 0.1 whatever the layer has."""
-    layers = (s, s, s, s - (0.9 if planned.arm == "mlm-learned" else 0))
-    run = made_run(layers, loss=loss, **planned.settings)
-    run.scores.loc[run.scores["head"] == 0, "symmetry"] = 0.1
-    return replace(run, name=f"{positions.FIRST}/{planned.name}", about=run.about | {"config": planned.settings})
-
-
-def runs(levels, losses=None):
-    return [a_run(p, levels[p.arm], (losses or {}).get(p.arm, 2.0)) for p in PLAN.runs if p.arm in levels]
 
 
 def test_each_outcome_of_the_plan_is_reached():

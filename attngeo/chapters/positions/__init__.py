@@ -1,4 +1,4 @@
-"""The chapter *Where the symmetry sits* (``notebooks/positions.py``): planned runs judged, splits by position space.
+"""The chapter *Positions* (``notebooks/positions.py``): planned runs judged, splits by position space.
 
 Each plan is a ``data/runs/EXPERIMENT/experiment.yml``. Its measure of a run is s of the layer, summed over heads, after
 the last step, median over layers (`Run.last`); nothing is compared before every seed that decides is recorded.
@@ -12,11 +12,12 @@ from functools import cached_property
 import pandas as pd
 import seaborn as sns
 
+from attngeo.claims.results import Verdict
 from attngeo.display.style import NEUTRAL, PART_COLOURS, CaptionedFigure, house_style, new_figure
 from attngeo.files.checkout import data
 from attngeo.runs.arms import LOSS, PARTS, Arm, Contrast, symmetry_of_heads, whole_arms
 from attngeo.runs.estimates import Estimate, over_seeds
-from attngeo.runs.experiments import Experiment, read_experiment
+from attngeo.runs.experiments import Experiment, State, read_experiment
 from attngeo.runs.numbers_in_words import as_score, number, with_interval
 from attngeo.runs.record import Run
 from attngeo.survey.families import distinct
@@ -27,6 +28,11 @@ FIRST = "positions_characters"
 AGAIN = (f"{FIRST}_new_seeds", f"{FIRST}_third")  # ask what FIRST found
 TITLES = {FIRST: "characters", AGAIN[0]: "characters, new seeds", AGAIN[1]: "characters, third time"}
 TITLES |= {"positions_pieces": "word pieces", "positions_pieces_longer": "word pieces, longer"}
+TITLES |= {"positions_mini": "characters, width 256"}
+CHARACTERS = (FIRST, *AGAIN)  # experiments that differ in their seeds alone
+# The commits that held these plans were lost, so that plan and runs enter the history together.
+UNDATED = (FIRST, AGAIN[0], "positions_pieces", "positions_values")
+EARLIER = {"positions_mini": (430, 431, 432)}  # seeds of the plan before it was amended (commit 52b52ad2)
 ARMS = ("mlm-learned", "mlm-rotary", "clm-learned", "clm-rotary")
 KINDS = {"learned": "table", "rotary": "rotary", "bias": "bias", "none": "none"}  # of positions, as figures name them
 S = "symmetry"
@@ -37,12 +43,23 @@ PLATEAU_OF_CHARACTERS = 2.6
 
 
 class Outcome(Enum):
-    """What a plan lets its runs say; the names are the plans'."""
+    """What a plan lets its runs say, in the words of the plans; `verdict` is the label of the book for it."""
 
     HOLDS = "the lead holds"
     IN_PART = "in part"
     FALLS = "the lead falls"
     UNDECIDED = "undecided"
+
+    @property
+    def verdict(self) -> Verdict:
+        """What follows for the statement that the plan tests."""
+        verdicts = {
+            Outcome.HOLDS: Verdict.HOLDS,
+            Outcome.IN_PART: Verdict.SHORT,
+            Outcome.FALLS: Verdict.CHANGES,
+            Outcome.UNDECIDED: Verdict.UNDECIDED,
+        }
+        return verdicts[self]
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +91,11 @@ class Judged:
         if self.first.low > ENOUGH and self.interaction.low > 0:
             return Outcome.HOLDS
         return Outcome.IN_PART if self.first.low > 0 else Outcome.FALLS
+
+    def of(self, seeds: Iterable[int]) -> "Judged":
+        """The same experiment with some of its seeds."""
+        seeds = tuple(seeds)
+        return Judged(self.plan, {name: arm.of(seeds) for name, arm in self.arms.items()}, self.split)
 
     @property
     def by_plan(self) -> str:
@@ -109,6 +131,12 @@ def recorded(experiment: str = FIRST) -> Judged | None:
     return judged(plan, split=pd.read_csv(split) if split.exists() else None)
 
 
+def progress(experiment: str) -> tuple[int, int]:
+    """How many runs of an experiment are recorded, and how many its plan asks for."""
+    states = read_experiment(data("runs", experiment)).states()
+    return states.count(State.RECORDED), len(states)
+
+
 def all_recorded() -> dict[str, Judged]:
     """Every experiment on a table against rotary positions that is judged, by its title."""
     return {title: runs for name, title in TITLES.items() if (runs := recorded(name))}
@@ -120,7 +148,7 @@ def plan_table(experiments: Mapping[str, Judged]) -> pd.DataFrame:
         {
             "runs": title,
             "seeds": len(judgement.arms[ARMS[0]]),
-            "table less rotary": with_interval(judgement.first, as_score),
+            "table minus rotary": with_interval(judgement.first, as_score),
             "interaction": with_interval(judgement.interaction, as_score),
             "by the plan": judgement.by_plan,
         }
@@ -146,8 +174,13 @@ def _of(arm: Arm) -> dict[str, str]:
 
 
 @house_style()
-def symmetry_by_arm(experiments: Mapping[str, Judged]) -> CaptionedFigure:
-    """s after the last step: a point per seed, encoders beside decoders, a column per kind of positions."""
+def symmetry_by_arm(experiments: Mapping[str, Judged], made: str = "") -> CaptionedFigure:
+    """s after the last step: a point per seed, encoders beside decoders, a column per kind of positions.
+
+    Args:
+        experiments: a panel for each.
+        made: what the caption says of how the runs were made.
+    """
     parts = {part: PART_COLOURS[part] for part in ("encoder", "decoder")}
     columns = 3 if len(experiments) > 4 else 2
     rows_of = -(-len(experiments) // columns)
@@ -173,7 +206,7 @@ def symmetry_by_arm(experiments: Mapping[str, Judged]) -> CaptionedFigure:
     panels.flat[0].legend(title=None)
     caption = (
         "Symmetry of $W_{qk}$ after training, by how a model takes positions: a point per seed, bars are means with"
-        f" Student's intervals.{silence} Means of encoders with a table and rotary: {brief[0]}."
+        f" Student's intervals.{silence} Means of encoders with a table and rotary: {brief[0]}. {made}".rstrip()
     )
     alt = f"Strip plots of symmetry. Means of encoders with a table and rotary: {'; '.join(brief)}."
     return CaptionedFigure(figure, "fig-positions-arms", caption, alt)

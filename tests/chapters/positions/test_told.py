@@ -1,0 +1,106 @@
+"""What the page says of the plans follows from the runs: sentences for every outcome, and how the runs were made."""
+
+import subprocess
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from position_runs import HOLDS, PLAN, runs
+
+from attngeo.chapters import positions
+from attngeo.chapters.positions import EARLIER, UNDATED, Outcome, compared, judged, told
+from attngeo.claims.results import Verdict
+from attngeo.files import checkout
+
+LEVELS = {
+    Outcome.HOLDS: {},
+    Outcome.IN_PART: {"mlm-rotary": 0.305},
+    Outcome.FALLS: {"mlm-rotary": 0.8},
+}
+
+
+def of_outcome(outcome):
+    if outcome is Outcome.UNDECIDED:
+        return judged(PLAN, runs(HOLDS, {"mlm-learned": 2.7}))
+    return judged(PLAN, runs(HOLDS | LEVELS[outcome]))
+
+
+def test_every_outcome_has_a_label_of_its_own_and_a_sentence():
+    every = {outcome.name: of_outcome(outcome) for outcome in Outcome}
+    assert all(judgement.outcome.name == name for name, judgement in every.items())
+    assert len({judgement.outcome.verdict for judgement in every.values()}) == len(Outcome)
+    assert every["IN_PART"].outcome.verdict is Verdict.SHORT
+    assert len({told.of_plan(judgement).rpartition("of the second. ")[2] for judgement in every.values()}) == 4
+    assert "Both conditions are met" in told.of_plan(every["HOLDS"])
+    words = told.outcomes(every)
+    assert words.startswith("Of four plans, one found all that they asked for, one found the effect, but less")
+    assert "×2" in told.badges(every | {"again": every["IN_PART"]}) and "×" not in told.badges({"one": every["HOLDS"]})
+
+
+def test_the_experiment_in_the_papers_shape_has_a_result_once_all_runs_are_there(monkeypatch):
+    whole = of_outcome(Outcome.HOLDS)
+    monkeypatch.setitem(told.EARLIER, told.MINI, (400, 401, 402))
+    for judgement, done in ((None, 16), (whole, 16)):
+        monkeypatch.setattr(told, "recorded", lambda name, judgement=judgement: judgement)
+        monkeypatch.setattr(told, "progress", lambda name, done=done: (done, 20))
+        words = told.of_the_papers_shape()
+        assert "16 of its 20 planned runs" in words and "+0." not in words
+    monkeypatch.setattr(told, "progress", lambda name: (20, 20))
+    words = told.of_the_papers_shape()
+    earlier = whole.of((400, 401, 402))
+    assert len(earlier.arms["mlm-learned"]) == 3
+    assert (
+        f"{earlier.first.value:+.2f} [" in words and "is *holds*" in words and "planned runs are recorded" not in words
+    )
+
+
+def test_how_runs_were_made_is_read_from_their_records():
+    judgement = of_outcome(Outcome.HOLDS)
+    assert compared.unlike({"a": judgement}).startswith("All runs of a panel")
+    arm = judgement.arms["mlm-learned"]
+    other = replace(arm.runs[0], about=arm.runs[0].about | {"precision": "fp32"})
+    mixed = {"mlm-learned": replace(arm, runs=(other, *arm.runs[1:]))}
+    assert "in every panel but *a*" in compared.unlike({"a": replace(judgement, arms=judgement.arms | mixed)})
+    bias = {"mlm-bias": mixed["mlm-learned"]}
+    words = compared.unlike({"a": replace(judgement, arms=judgement.arms | bias)})
+    assert words.startswith("Within a panel, all runs") and "In *a*, runs with a bias" in words
+    table = compared.made_table({"a": replace(judgement, arms=judgement.arms | mixed)})
+    assert table["number of runs"].sum() == 40 and set(table["precision"]) == {"fp32", "unknown"}
+
+
+def test_recorded_runs_of_the_first_setting_are_compared_by_plan_and_by_processor():
+    first = positions.recorded()
+    found = compared.same_setting(first.arms["mlm-learned"])
+    assert len(found[positions.FIRST]) == 10 and "positions_mini" not in found
+    for same in found.values():
+        assert {run.config["positions"] for run in same} == {"learned"}
+        assert {run.config["steps"] for run in same} == {first.arms["mlm-learned"].config["steps"]}
+    later = compared.first_against_later(found)
+    assert len(later.other) == 13 and np.mean(later.one) == pytest.approx(first.arms["mlm-learned"].mean("symmetry"))
+    assert compared.apart(found[positions.FIRST], found[positions.FIRST]).p > 0.9
+
+
+def test_s_at_a_loss_is_that_of_the_first_record_that_reaches_it():
+    run = of_outcome(Outcome.HOLDS).arms["mlm-rotary"].runs[0]
+    losses = run.curve("held_out_loss")
+    step = losses.index[5]
+    assert compared.s_at_loss(run, losses[step]) == pytest.approx(run.curve("symmetry")[step])
+    assert np.isnan(compared.s_at_loss(run, losses.min() - 1))
+
+
+def history(*words):
+    done = subprocess.run(["git", "-C", str(checkout.root()), *words], capture_output=True, text=True, check=False)
+    return done.stdout if done.returncode == 0 else ""
+
+
+def test_what_is_said_of_the_history_is_in_the_history():
+    if history("rev-parse", "--is-shallow-repository").strip() != "false":
+        pytest.skip("no history of git here")
+    for name in positions.TITLES:
+        added = ("log", "--diff-filter=A", "--format=%H", "--", f"data/runs/{name}")
+        plan = history(*added[:-1], f"data/runs/{name}/experiment.yml").split()[-1]
+        first_runs = history(*added[:-1], f"data/runs/{name}/*/run.json").split()[-1]
+        assert (plan == first_runs) == (name in UNDATED), name
+    for name, seeds in EARLIER.items():
+        plan = history(*added[:-1], f"data/runs/{name}/experiment.yml").split()[-1]
+        assert f"primary contrast: {list(seeds)}" in history("show", f"{plan}:data/runs/{name}/experiment.yml")

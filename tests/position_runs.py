@@ -1,0 +1,26 @@
+"""Runs of the first plan on positions with planted scores and losses."""
+
+from dataclasses import replace
+from functools import cache
+
+from made_runs import made_run
+
+from attngeo.chapters import positions
+from attngeo.files.checkout import data
+from attngeo.runs.experiments import read_experiment
+
+PLAN = read_experiment(data("runs", positions.FIRST))
+HOLDS = {"mlm-learned": 0.5, "mlm-rotary": 0.05, "clm-learned": 0.04, "clm-rotary": 0.2}
+
+
+@cache
+def a_run(planned, s, loss):
+    """Layers of s but one, which is far below; heads of s = 0.1 whatever the layer has."""
+    layers = (s, s, s, s - (0.9 if planned.arm == "mlm-learned" else 0))
+    run = made_run(layers, loss=loss, **planned.settings)
+    run.scores.loc[run.scores["head"] == 0, "symmetry"] = 0.1
+    return replace(run, name=f"{positions.FIRST}/{planned.name}", about=run.about | {"config": planned.settings})
+
+
+def runs(levels, losses=None):
+    return [a_run(p, levels[p.arm], (losses or {}).get(p.arm, 2.0)) for p in PLAN.runs if p.arm in levels]
