@@ -14,6 +14,7 @@ import yaml
 from attngeo.claims.claim import Written, claims_of
 from attngeo.claims.results import Verdict
 from attngeo.display.verdicts import BY_CONSEQUENCE, Finding
+from attngeo.files.checkout import root
 
 MEASURED = ("figure", "table", "finding")  # kinds of statements that only a measurement can bear out
 NOT_FOUND = (Verdict.CHANGES, Verdict.UNDECIDED, Verdict.SHORT)  # verdicts on a statement of ours that is not borne out
@@ -88,9 +89,8 @@ def nodes(listed: pd.DataFrame, said: Mapping, blocks: Mapping[str, Stated]) -> 
     Raises:
         KeyError: a statement, check or label that is named is unknown.
     """
-    pages = dict.fromkeys([*listed.chapter, *(block.page.removesuffix("_details") for block in blocks.values())])
-    notebooks = ((chapter, f"{chapter}{details}") for chapter in pages for details in ("", "_details"))
-    places = {name: (chapter, words) for chapter, page in notebooks for name, words in claims_of(page).items()}
+    pages = sorted(path.stem for path in (root() / "notebooks").glob("*.py"))
+    places = {name: (page.removesuffix("_details"), words) for page in pages for name, words in claims_of(page).items()}
     every = {}
     for name, entry in {**said["paper"], **said["ours"]}.items():
         number = "" if name in said["ours"] else entry.get("statement", name)
