@@ -2,7 +2,9 @@
 
 <run>/run.json         configuration, text, tokenizer, model, hardware, versions, totals, status
       history.parquet  one row per record: step, tokens, seconds, loss, held_out_loss, learning_rate
-      scores.parquet   one row per record, layer and head (-1: sum over heads): both scores
+      scores.parquet   one row per record, layer and head (-1: sum over heads): both scores; in the rows of layers how
+                       their heads add up (`attngeo.bilinear.coherence`); of models with a table of positions the
+                       symmetry by octave of that table (`attngeo.bilinear.waves`)
       images.npz       W_qk of the first and the last layer as pictures, at the first and the last step at least
       model/           the trained model and its tokenizer
       checkpoints/     what is needed to go on; gone when the run is finished, unless it keeps them
@@ -33,6 +35,13 @@ IN_FORCE: dict[str, Any] = {
     "logit_scale": 1.0,
     "positions": "learned",
     "values": "trained",
+    "position_table": "trained",
+    "window_near": 0,
+    "window_far": None,
+    "hidden_share": 0.8,
+    "random_share": 0.1,
+    "read_left": 0,
+    "noise_right": 0.0,
 }
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor
 from transformers import (
     AutoConfig,
@@ -171,6 +171,14 @@ def forms(model: PreTrainedModel) -> list[BilinearForm]:
         BilinearForm.from_linear(layer.self.query.weight, layer.self.key.weight, d_head)
         for layer in attention_layers(model)
     ]
+
+
+def position_rows(model: PreTrainedModel, n: int) -> Float[Tensor, "n d"] | None:
+    """The first n rows of the table of position embeddings; None if the model knows positions in another way."""
+    model = getattr(model, "_orig_mod", model)  # of torch.compile
+    if isinstance(model.config, PositionsBertConfig):
+        return None
+    return model.bert.embeddings.position_embeddings.weight[:n]
 
 
 def parameter_counts(model: PreTrainedModel) -> dict[str, int]:

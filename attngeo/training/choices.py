@@ -68,6 +68,15 @@ class Positions(str, Enum):
     NONE = "none"
 
 
+class PositionTable(str, Enum):
+    """What the table of position embeddings holds, where a model has one."""
+
+    TRAINED = "trained"
+    WHITE = "white"  # as it starts, frozen: every wave has the same expected strength
+    SLOW = "slow"  # frozen, and made of the waves alone whose period is half of the block or longer
+    BAND = "band"  # frozen, and made of the waves alone whose period is close to four positions
+
+
 class Values(str, Enum):
     """Which value-output maps W_v,h W_o,h a model has."""
 

@@ -17,6 +17,7 @@ from attngeo.training.choices import (
     Constraint,
     Initialisation,
     Positions,
+    PositionTable,
     Shape,
     Text,
     TrainingObjective,
@@ -34,6 +35,7 @@ Count = Annotated[int, Meta(ge=1, le=10**9)]
 Every = Annotated[int, Meta(ge=0, le=10**9)]
 Rate = Annotated[float, Meta(ge=0, le=10)]
 Share = Annotated[float, Meta(gt=0, lt=1)]
+Part = Annotated[float, Meta(ge=0, le=1)]
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,11 @@ class TrainingConfig:
     d_ff: Annotated[Size | None, "width of the feed-forward layers; default 4 times d-model"] = None
     dropout: Annotated[float, Meta(ge=0, lt=1), "dropout of hidden states and of attention"] = 0.1
     positions: Annotated[_names(Positions), "how the model knows positions"] = "learned"
+    position_table: Annotated[_names(PositionTable), "table of position embeddings: trained, or frozen waves"] = (
+        "trained"
+    )
+    window_near: Annotated[Every, "nearest place to the left that a decoder attends to; 0 is its own"] = 0
+    window_far: Annotated[Every | None, "farthest place to the left that a decoder attends to; default all"] = None
     values: Annotated[_names(Values), "value-output maps: trained, or frozen and of that symmetry"] = "trained"
     logit_scale: Annotated[float, Meta(gt=0, le=1e3), "factor of the attention logits"] = 1.0
 
@@ -72,6 +79,10 @@ class TrainingConfig:
     warmup: Annotated[Every | None, "steps until the largest rate; default 200, or a tenth of fewer than 2,000"] = None
     weight_decay: Annotated[Rate, "weight decay of AdamW"] = 0.01
     mask_rate: Annotated[Share, "share of tokens that are masked"] = 0.15
+    hidden_share: Annotated[Part, "share of the masked tokens that are shown as the mask token"] = 0.8
+    random_share: Annotated[Part, "share of the masked tokens that are shown as a random token; the rest stays"] = 0.1
+    read_left: Annotated[Every, "places to the left of a masked token at which an encoder predicts it"] = 0
+    noise_right: Annotated[Part, "share of the tokens to the right of the one masked token that are random"] = 0.0
     constraint: Annotated[_names(Constraint), "loss added to pull W_qk (Eqs. S147, S148)"] = "none"
     gamma: Annotated[float, Meta(ge=0, le=1e9), "weight of the constraint (Eq. S146)"] = 0.0
     seed: Annotated[int, Meta(ge=0, le=2**31 - 1), "seed of every random draw"] = 0
@@ -116,7 +127,29 @@ class TrainingConfig:
                 f"positions rotary turn pairs of coordinates, but heads are {self.d_model // self.heads} wide; change"
                 " heads or d_model so that their width is even."
             )
+        if self.hidden_share + self.random_share > 1:
+            raise ParameterError(
+                f"hidden_share {self.hidden_share:g} and random_share {self.random_share:g} exceed 1 together; they are"
+                " shares of the same tokens."
+            )
+        changed = ("hidden_share", "random_share", "read_left", "noise_right")
+        if self.objective != TrainingObjective.MLM:
+            self._require_defaults(changed, "masked modelling (objective mlm)")
+        if self.positions != Positions.LEARNED:
+            self._require_defaults(("position_table",), "models with a table of position embeddings")
+        if self.objective == TrainingObjective.MLM:
+            self._require_defaults(("window_near", "window_far"), "decoders (objective clm)")
+        if self.window_far is not None and self.window_far < self.window_near:
+            raise ParameterError(
+                f"window_far is {self.window_far} and window_near {self.window_near}; the farthest place that a decoder"
+                " sees cannot be nearer than the nearest one."
+            )
         self.shape(self.vocab_size)
+
+    def _require_defaults(self, names: tuple[str, ...], only: str) -> None:
+        for name in names:
+            if getattr(self, name) != DEFAULTS[name]:
+                raise ParameterError(f"{name} is {getattr(self, name)}, but it is a setting of {only} alone.")
 
     @property
     def warmup_steps(self) -> int:

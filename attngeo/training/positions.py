@@ -10,7 +10,8 @@ from transformers import AttentionInterface, AttentionMaskInterface, BertConfig,
 from transformers.masking_utils import eager_mask
 from transformers.models.bert.modeling_bert import eager_attention_forward
 
-from attngeo.training.choices import Positions
+from attngeo.bilinear.waves import waves
+from attngeo.training.choices import Positions, PositionTable
 
 BASE = 10_000.0  # of the rotary angles (Su et al. 2021)
 
@@ -64,6 +65,28 @@ def take_positions(model: PreTrainedModel) -> None:
         offsets = 2 * model.config.max_position_embeddings - 1
         for layer in model.bert.encoder.layer:
             layer.attention.self.offset_bias = nn.Parameter(torch.zeros(model.config.num_attention_heads, offsets))
+
+
+@torch.no_grad()
+def freeze_table(model: PreTrainedModel, kind: PositionTable, n: int) -> None:
+    """Freeze the first n rows of a table of position embeddings, made of some of their waves alone.
+
+    The waves are those of `attngeo.bilinear.waves.waves` on n positions. What is left of the random rows is scaled to
+    the norm that the rows had without their mean, so that the tables of all kinds are equally strong.
+    """
+    if kind is PositionTable.TRAINED:
+        return
+    table = model.bert.embeddings.position_embeddings.weight.requires_grad_(False)
+    rows = table[:n].double()
+    rows = rows - rows.mean(0)
+    low, high = {
+        PositionTable.WHITE: (1, n // 2),
+        PositionTable.SLOW: (1, 2),  # periods n and n / 2
+        PositionTable.BAND: (n // 4 - 1, n // 4 + 1),
+    }[kind]
+    basis = waves(n, low, high)
+    kept = basis @ (basis.T @ rows)
+    table[:n] = kept * (rows.norm() / kept.norm())
 
 
 for _positions, _attention in {Positions.ROTARY: _rotary_attention, Positions.BIAS: _biased_attention}.items():

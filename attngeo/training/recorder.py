@@ -15,13 +15,16 @@ import pandas as pd
 import torch
 from transformers import Trainer, TrainerCallback
 
+from attngeo.bilinear.coherence import head_coherence
+from attngeo.bilinear.form import BilinearForm
 from attngeo.bilinear.pictures import picture
 from attngeo.bilinear.scores import score_rows
+from attngeo.bilinear.waves import octave_scores
 from attngeo.errors import AttngeoError
 from attngeo.files.manifest import write_manifest
 from attngeo.runs.record import RunError, read_levels, read_run, write_run
 from attngeo.training.batches import Batches
-from attngeo.training.bert import forms
+from attngeo.training.bert import forms, position_rows
 from attngeo.training.config import TrainingConfig
 
 FLUSH_SECONDS = 20.0  # between writings of the record
@@ -138,8 +141,14 @@ class Recorder(TrainerCallback):
         every = self.config.picture_every
         pictured = step in (0, self.config.steps) or (every and step % every == 0)
         rows: list[dict] = []
+        table = position_rows(self.trainer.model, self.config.block_size)
         for layer, form in enumerate(forms(self.trainer.model)):
-            rows += [{"step": step, "layer": layer, **scores} for scores in score_rows(form)]
+            scores = score_rows(form)
+            scores[0] |= _coherence_columns(form)
+            if table is not None:
+                columns = zip(scores, _position_columns(form, table), strict=True)
+                scores = [of_head | of_positions for of_head, of_positions in columns]
+            rows += [{"step": step, "layer": layer, **of_head} for of_head in scores]
             if pictured and layer in (0, self.config.layers - 1):
                 self.pictures[layer, step] = picture(form)[0]
         evaluated = step % self.config.evaluate_every == 0 or step >= self.config.steps
@@ -186,6 +195,31 @@ class Recorder(TrainerCallback):
         }
         write_run(self.folder, self.about, self.history, self.scores, self.pictures)
         self._flushed = time.perf_counter()
+
+
+def _coherence_columns(form: BilinearForm) -> dict[str, float]:
+    """How the heads of a layer add up (`attngeo.bilinear.coherence`), as columns of scores.parquet."""
+    coherence = head_coherence(form)
+    return {
+        "symmetry_of_heads": coherence.heads,
+        "coherence_symmetric": coherence.symmetric,
+        "coherence_skew": coherence.skew,
+        "coin_rank": coherence.rank,
+    }
+
+
+def _position_columns(form: BilinearForm, table: torch.Tensor) -> Iterator[dict[str, float]]:
+    """s by octave of the position table (`attngeo.bilinear.waves`), of the sum over heads and of every head."""
+    summed, by_head = octave_scores(form, table), octave_scores(form, table, per_head=True)
+    for head in range(-1, form.n_heads):
+        columns = {}
+        for period in summed:
+            symmetry, share = summed[period] if head < 0 else (values[head] for values in by_head[period])
+            name = f"_{period}" if period else ""
+            columns[f"position_symmetry{name}"] = float(symmetry)
+            if period:
+                columns[f"position_share{name}"] = float(share)
+        yield columns
 
 
 @contextmanager

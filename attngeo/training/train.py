@@ -18,15 +18,17 @@ import attngeo
 from attngeo.errors import ParameterError
 from attngeo.files.provenance import hardware, head, versions
 from attngeo.runs.record import FINISHED, Run, read_run
-from attngeo.training.batches import Batches, Blocks
+from attngeo.training.attention_window import attend_within
+from attngeo.training.batches import Batches, Blocks, Masking
 from attngeo.training.bert import build_model, fold_logit_scale, model_flops, parameter_counts, scale_logits
-from attngeo.training.choices import Constraint, TrainingObjective
+from attngeo.training.choices import Constraint, PositionTable, TrainingObjective
 from attngeo.training.compiler import compilable
 from attngeo.training.config import TrainingConfig
 from attngeo.training.corpora.documents import Corpus
 from attngeo.training.corpora.registry import open_corpus
 from attngeo.training.corpora.tokens import TokenSet, tokenize
 from attngeo.training.corpora.vocabulary import Vocabulary, open_vocabulary
+from attngeo.training.positions import freeze_table
 from attngeo.training.recorder import Recorder, TrainingStopped, graceful_interrupt, heed_only_the_parent
 from attngeo.training.run_folder import drop_checkpoints, enough_room, require_same_text, starting_point
 
@@ -188,9 +190,12 @@ def _trainer(config, output, arguments, corpus, vocabulary, tokens, listen) -> R
     shape = config.shape(vocabulary.size)
     model = build_model(shape, causal, config.init, config.seed, attention, config.positions, config.values)
     scale_logits(model, config.logit_scale)
+    freeze_table(model, PositionTable(config.position_table), config.block_size)
+    if config.window_near or config.window_far is not None:
+        attend_within(model, config.window_near, config.window_far)
     model.constraint, model.constraint_weight = Constraint(config.constraint), float(config.gamma)
     batches, held_out = (
-        Batches(Blocks(ids, config.block_size, seed), config.objective, vocabulary, config.mask_rate, config.seed)
+        Batches(Blocks(ids, config.block_size, seed), config.objective, vocabulary, Masking.of(config), config.seed)
         for ids, seed in ((tokens.train, config.seed), (tokens.held_out, None))
     )
     about = {

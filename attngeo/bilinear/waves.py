@@ -1,0 +1,85 @@
+"""The symmetry of a query-key matrix on the waves of which a table of position embeddings is made, octave by octave."""
+
+import math
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attngeo.bilinear.form import BilinearForm
+from attngeo.errors import MatrixError
+
+
+def waves(n: int, low: int, high: int) -> Float[Tensor, "n k"]:
+    """Orthonormal columns: ``cos(2 pi f i / n)`` and ``sin(2 pi f i / n)`` of every whole f from low to high.
+
+    Args:
+        n: number of positions.
+        low: the least number of periods within the n positions, at least 1.
+        high: the greatest one, at most n / 2, where the sine vanishes and only the cosine is kept.
+
+    Raises:
+        MatrixError: no such wave exists on n positions.
+    """
+    if not 1 <= low <= high <= n // 2:
+        raise MatrixError(f"{n} positions have waves of 1 to {n // 2} periods; there are none from {low} to {high}.")
+    angles = 2 * math.pi * torch.arange(n, dtype=torch.float64)[:, None] * torch.arange(low, high + 1) / n
+    cosines, sines = angles.cos(), angles.sin()
+    if 2 * high == n:
+        sines = sines[:, :-1]
+    columns = torch.cat([cosines, sines], 1)
+    return columns / columns.norm(dim=0)
+
+
+def octaves(n: int) -> dict[int, tuple[int, int]]:
+    """Octaves of the waves on n positions: period p, in positions, to the numbers of waves of period p to below 2 p.
+
+    A wave with f periods within n positions has period n / f, between 2 and n.
+    """
+    found: dict[int, tuple[int, int]] = {}
+    for f in range(n // 2, 0, -1):
+        period = 2 ** int(math.log2(n / f) + 1e-12)
+        low, high = found.get(period, (f, f))
+        found[period] = (min(low, f), max(high, f))
+    return found
+
+
+def octave_scores(
+    form: BilinearForm, rows: Float[Tensor, "n d"], per_head: bool = False
+) -> dict[int, tuple[Float[Tensor, "*heads"], Float[Tensor, "*heads"]]]:
+    """For each octave, s of ``B^T P W_qk P^T B`` and its squared norm as a share of that of ``P W_qk P^T``.
+
+    P are the position rows without their mean, and B the waves of the octave (`waves`). The key 0 stands for all waves
+    together, which is ``P W_qk P^T`` itself.
+
+    Args:
+        form: a layer, whose heads are summed (Eq. S20) unless ``per_head``.
+        rows: what is added to the embedding at each position that is in use, in the coordinates of the layer's input.
+        per_head: scores of every head, (H,).
+
+    Raises:
+        MatrixError: fewer than two rows.
+    """
+    n = len(rows)
+    if n < 2:
+        raise MatrixError(f"{n} position has no waves; give the rows of at least two positions.")
+    q, k = (factor.detach().double() for factor in (form.per_head() if per_head else form.merged()))
+    centred = rows.detach().double() - rows.detach().double().mean(0)
+    whole = (centred @ q, centred @ k)
+    square, trace = _sums(*whole)
+    scores = {0: (_ratio(trace, square), torch.ones_like(square))}
+    for period, (low, high) in octaves(n).items():
+        basis = waves(n, low, high).to(q.device)
+        part, part_trace = _sums(basis.T @ whole[0], basis.T @ whole[1])
+        scores[period] = (_ratio(part_trace, part), _ratio(part, square))
+    return scores
+
+
+def _sums(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    """``||M||^2`` and ``Tr(M M)`` of ``M = a b^T``."""
+    matrix = a @ b.mT
+    return matrix.square().sum((-2, -1)), (matrix * matrix.mT).sum((-2, -1))
+
+
+def _ratio(a: Tensor, b: Tensor) -> Tensor:
+    return torch.where(b > 0, a / b, 0)
