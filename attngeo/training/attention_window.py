@@ -1,20 +1,24 @@
 """Attention that sees a range of places to the left only, for experiments on what makes W_qk directional."""
 
 import torch
+from torch.utils.hooks import RemovableHandle
 from transformers import PreTrainedModel
 
 from attngeo.training.bert import attention_layers
 
 
-def attend_within(model: PreTrainedModel, near: int, far: int | None = None) -> None:
-    """Let place i of a decoder attend to the places i - far to i - near alone.
+def attend_within(model: PreTrainedModel, near: int, far: int | None = None) -> list[RemovableHandle]:
+    """Let place i attend to the places i - far to i - near alone.
 
     A place that has none of these to its left attends to itself.
 
     Args:
-        model: a decoder whose implementation of attention takes an additive mask (eager or sdpa).
+        model: one whose implementation of attention takes an additive mask (eager or sdpa).
         near: distance of the nearest place.
         far: distance of the farthest place; all places to the left if it is None.
+
+    Returns:
+        Handles that undo it when they are removed.
     """
 
     def narrow(module, given, named):
@@ -22,8 +26,7 @@ def attend_within(model: PreTrainedModel, near: int, far: int | None = None) -> 
         mask = window_mask(hidden.shape[1], near, far, hidden.dtype).to(hidden.device)
         return given, named | {"attention_mask": mask}
 
-    for layer in attention_layers(model):
-        layer.self.register_forward_pre_hook(narrow, with_kwargs=True)
+    return [layer.self.register_forward_pre_hook(narrow, with_kwargs=True) for layer in attention_layers(model)]
 
 
 def window_mask(n: int, near: int, far: int | None, dtype: torch.dtype = torch.float32) -> torch.Tensor:

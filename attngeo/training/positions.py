@@ -14,6 +14,7 @@ from attngeo.bilinear.waves import waves
 from attngeo.training.choices import Positions, PositionTable
 
 BASE = 10_000.0  # of the rotary angles (Su et al. 2021)
+FROZEN_STRENGTH = 5.0  # norm of a frozen table, in units of that of a table as it starts
 
 
 # Made by a call: the shape checks of the tests wrap what stands as a dataclass, and transformers' take any setting.
@@ -72,7 +73,8 @@ def freeze_table(model: PreTrainedModel, kind: PositionTable, n: int) -> None:
     """Freeze the first n rows of a table of position embeddings, made of some of their waves alone.
 
     The waves are those of `attngeo.bilinear.waves.waves` on n positions. What is left of the random rows is scaled to
-    the norm that the rows had without their mean, so that the tables of all kinds are equally strong.
+    `FROZEN_STRENGTH` times the norm that the rows had without their mean, so that all kinds of tables are equally
+    strong, and strong enough beside embeddings of tokens that grow in training.
     """
     if kind is PositionTable.TRAINED:
         return
@@ -86,7 +88,7 @@ def freeze_table(model: PreTrainedModel, kind: PositionTable, n: int) -> None:
     }[kind]
     basis = waves(n, low, high)
     kept = basis @ (basis.T @ rows)
-    table[:n] = kept * (rows.norm() / kept.norm())
+    table[:n] = kept * (FROZEN_STRENGTH * rows.norm() / kept.norm())
 
 
 for _positions, _attention in {Positions.ROTARY: _rotary_attention, Positions.BIAS: _biased_attention}.items():

@@ -42,7 +42,9 @@ def test_the_rank_counts_the_dense_sums_over_all_ways_of_transposing_heads():
     own = symmetry_score(layer)
     c = head_coherence(layer)
     assert c.rank == sum(s <= own + 1e-12 for s in scores) / 16
-    assert c.coins == pytest.approx(float(torch.tensor(scores, dtype=torch.float64).sort().values[::2].median()), abs=1e-9)
+    assert c.coins == pytest.approx(
+        float(torch.tensor(scores, dtype=torch.float64).sort().values[::2].median()), abs=1e-9
+    )
 
 
 def test_heads_that_point_the_same_way_have_the_lowest_rank_and_opposite_ones_the_highest():

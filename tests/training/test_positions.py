@@ -8,9 +8,11 @@ from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
 
 from attngeo import open_checkpoint, score_heads
 from attngeo.bilinear.form import BilinearForm
+from attngeo.bilinear.waves import waves
 from attngeo.errors import ParameterError
 from attngeo.training.bert import attention_layers, build_model, forms, parameter_counts
-from attngeo.training.choices import Positions, Shape
+from attngeo.training.choices import Positions, PositionTable, Shape
+from attngeo.training.positions import FROZEN_STRENGTH, freeze_table
 from attngeo.training.train import train
 
 TINY = Shape(layers=2, d_model=24, heads=3, d_ff=40, vocab_size=60, longest=14, dropout=0.0)
@@ -121,3 +123,31 @@ def test_frozen_values_have_the_symmetry_that_was_asked_for(values, symmetry):
 def test_odd_heads_cannot_turn(text):
     with pytest.raises(ParameterError, match="positions rotary turn pairs of coordinates, but heads are 5 wide"):
         small_config(text, positions="rotary", d_model=10)
+
+
+@pytest.mark.parametrize("kind, low, high", [("white", 1, 6), ("slow", 1, 2), ("band", 2, 4)])
+def test_a_frozen_table_has_its_waves_alone_and_does_not_learn(kind, low, high):
+    model = build_model(TINY, False, seed=1)
+    table = model.bert.embeddings.position_embeddings.weight
+    before = table[:12].detach().double()
+    freeze_table(model, PositionTable(kind), 12)
+    rows, basis = table[:12].detach().double(), waves(12, low, high)
+    torch.testing.assert_close(basis @ (basis.T @ rows), rows, atol=1e-7, rtol=0)
+    assert float(rows.norm()) == pytest.approx(FROZEN_STRENGTH * float((before - before.mean(0)).norm()), rel=1e-5)
+    assert not table.requires_grad
+    assert torch.linalg.matrix_rank(rows, rtol=1e-5) == basis.shape[1]
+
+
+def test_settings_that_another_model_or_objective_has_are_refused(text):
+    for change, sentence in {
+        ("position_table", "slow"): "position_table is slow, but it is a setting of models with a table",
+        ("hidden_share", 0.5): "hidden_share is 0.5, but it is a setting of masked modelling",
+    }.items():
+        with pytest.raises(ParameterError, match=sentence):
+            small_config(text, positions="rotary", objective="clm", **dict([change]))
+    with pytest.raises(ParameterError, match="window_far is 8, but it is a setting of decoders"):
+        small_config(text, window_far=8)
+    with pytest.raises(ParameterError, match="window_far is 2 and window_near 4"):
+        small_config(text, objective="clm", window_near=4, window_far=2)
+    with pytest.raises(ParameterError, match="exceed 1 together"):
+        small_config(text, hidden_share=0.8, random_share=0.3)

@@ -16,6 +16,9 @@ from attngeo.training.train import prepare_text, train
 
 HISTORY = ["step", "tokens", "seconds", "loss", "held_out_loss", "learning_rate"]
 WAYS = ["symmetry", "directionality", "directionality_released", "directionality_tables"]
+COHERENCE = ["symmetry_of_heads", "coherence_symmetric", "coherence_skew", "coin_rank"]
+OCTAVES = [f"position_{name}_{period}" for period in (2, 4, 8, 16) for name in ("symmetry", "share")]
+POSITIONS = ["position_symmetry", *OCTAVES]
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +31,9 @@ def test_a_run_records_loss_and_scores_of_every_layer_and_head(run):
     folder, found = run
     assert list(found.history["step"]) == [0, 3, 6, 9, 12]
     assert list(found.history.columns) == HISTORY
-    assert list(found.scores.columns) == ["step", "layer", "head", *WAYS, "n_rows_over", "n_cols_over"]
+    columns = ["step", "layer", "head", *WAYS, "n_rows_over", "n_cols_over", *COHERENCE, *POSITIONS]
+    assert list(found.scores.columns) == columns
+    assert set(found.scores.columns[found.scores.isna().any()]) == {*COHERENCE}, "single heads have no coherence"
     assert list(found.history["tokens"]) == [128 * step for step in found.history["step"]]
     assert list(found.history["held_out_loss"].notna()) == [True, False, True, False, True]
     assert found.history["loss"].isna().tolist() == [True, False, False, False, False]

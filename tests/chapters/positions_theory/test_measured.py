@@ -27,11 +27,11 @@ def reader(tmp_path_factory):
 
 
 def test_stages_of_the_intervention(reader, monkeypatch):
-    for name, value in {"STEPS": 2, "EVERY": 2, "WARMUP": 2}.items():
-        monkeypatch.setattr(intervention, name, value)
+    monkeypatch.setattr(intervention, "WARMUP", 2)
+    stages = intervention.Stages(read_out=2, attention=2, every=2)
     models, build = [], intervention.build_model
     monkeypatch.setattr(intervention, "build_model", lambda *given: models.append(build(*given)) or models[-1])
-    both, left = (pd.DataFrame(intervention.run(reader, window, 0)) for window in intervention.WINDOWS)
+    both, left = (pd.DataFrame(intervention.run(reader, window, 0, stages)) for window in intervention.WINDOWS)
     for rows in (both, left):
         first, second = (part for _, part in rows.groupby("stage"))
         assert len(first) == len(second) == 4  # two layers, before and after
@@ -44,3 +44,9 @@ def test_stages_of_the_intervention(reader, monkeypatch):
         }
         assert all(p.requires_grad == (p in attention) for p in model.parameters())
         assert not any(m._forward_pre_hooks for m in model.modules())
+
+
+def test_the_update_between_positions_has_the_kernel_along_its_diagonals():
+    gamma = torch.arange(-8.0, 9.0)
+    update = intervention.offset_matrix(gamma, 12)
+    assert update[3, 5] == 2 and update[5, 3] == -2 and update[4, 4] == 0 and update[0, 11] == 0 and update[0, 8] == 8
