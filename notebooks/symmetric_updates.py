@@ -9,15 +9,17 @@
 # ---
 
 # %% [markdown]
-# # Updates are symmetric if two predictions agree, and at random weights they do not
+# # Updates are symmetric if two predictions agree, which the paper assumes
 #
 # *Bidirectional* training meets each pair of tokens in both orders: in *the dog met my old cat*, *dog* is predicted with the help
 # of *cat*, and *cat* with that of *dog*. So the updates of $\Wqk$ are approximately symmetric, says the paper's second theorem
 # {cite}`saponati2025`.
 #
-# **They are if each helps the other as much: the paper assumes a correlation. In small models at random weights it is
-# {glue:text}`agreement`.** Masked training there still gives a [symmetry score](two_scores.py) of
-# {glue:text}`score-masked`, as masked positions share an embedding.
+# **They are symmetric if *dog* helps to predict *cat* as much as *cat* helps to predict *dog*. The paper assumes that these two
+# contributions are correlated.** Between positions, this is [proven](positions_theory.py) under conditions, for one layer at the
+# start of training. For pairs of tokens, the correlation is {glue:text}`agreement` in small untrained models, and we have not
+# measured it in models that are being trained, where it may be another. Masked training at random weights still gives a
+# [symmetry score](two_scores.py) of {glue:text}`score-masked`, because masked positions share an embedding.
 
 # %% tags=["parameters", "remove-input"]
 d: int = 48  # width of the embedding; in [16, 128]
@@ -203,7 +205,9 @@ glue("minus-half", pair_score(agreement(1.0, -0.5), 0.0), ".2f")
 # %% [markdown]
 # :::{admonition} How sure is this
 # Theorems and propositions are proven. The measured correlation is a mean over {glue:text}`models` models of one layer at random
-# weights, on random tokens, with its standard error. Whether training brings a correlation about has not been measured. These
+# weights, on random tokens, with its standard error. It says nothing about training: for pairs of tokens, the correlation in
+# models that are being trained has not been measured, and we plan to measure it. Between positions,
+# [it has been](positions_theory.py#in-training-the-read-out-comes-first), as the evenness of what is read out. These
 # models leave positions out; [a chapter on trained models](positions.py) has them.
 # :::
 #
@@ -340,7 +344,8 @@ show(symmetry_of_an_update(d=d, seed=seed))
 # The paper assumes that "predicting one token from the other gives similar predictions" (Section S1.4.5). At random weights
 # this is not so. By {prf:ref}`prop-2-2`, up to what the softmax adds, $\beta_{ij} = g_i^\top V x_j$. Here $g_i$ is the gradient
 # of the loss at the output of the layer, and $V$ is a random matrix. So $\beta_{ij}$ and $\beta_{ji}$ are two different entries
-# of a random bilinear form.
+# of a random bilinear form. This is the state before the first step, on text without structure. Training on real text may change
+# it, so it is no evidence against the theorem.
 
 
 # %%
@@ -351,8 +356,9 @@ show(symmetry_of_an_update(d=d, seed=seed))
     Verdict.STATED,
     printed=ASSUMED,
     place=BEFORE,
-    remark="""The assumption carries the content. At random weights, on text without structure, two predictions of different
-    tokens do not agree; whether training brings it about has not been measured here.""",
+    remark="""The assumption carries the content. Between positions it is proven on another page, under conditions, for one
+    layer at the start. For two different tokens it is not met at random weights on text without structure, and it has not
+    been measured in models that are being trained.""",
 )
 def agreement_at_random_weights(seed=0):
     bidirectional = random_gradients(Objective.BIDIRECTIONAL, seed=seed)
@@ -465,7 +471,7 @@ show(symmetry_over_a_corpus(n_sequences=max(n_sequences, 1500), seed=seed))
 # embedding of the token. Over a corpus the pairs of positions then add $\sum_{ij} c_{ij}\, p_i p_j^\top$ with
 # $c_{ij} = \mathbb{E}\,\beta_{ij}$. With a causal mask $c_{ij} = 0$ for $j > i$ in every sequence, and no corpus fills this in
 # ({prf:ref}`thm-position-causal`). With a window on both sides [the theorem on positions](positions_theory.py) says when this part
-# is symmetric.
+# is symmetric. There the assumption of Theorem 2.4 is proven for pairs of positions, on average over texts.
 #
 # The other is the place of the query. A decoder's query holds $t_i$ and predicts $t_{i+1}$, and the score stays at
 # {glue:text}`end-behind`
@@ -475,8 +481,9 @@ show(symmetry_over_a_corpus(n_sequences=max(n_sequences, 1500), seed=seed))
 #
 # ## What it means for you
 #
-# - Do not take a symmetric encoder for a proof of the theorem. Where its two predictions would come to agree in training is
-#   open. Look at [where its symmetry sits](positions.py) instead.
+# - Do not take a symmetric encoder for a proof of the theorem, or our number at random weights for a refutation. Whether the two
+#   predictions of a pair of tokens agree during training has not been measured. Look at [where the symmetry of an encoder
+#   sits](positions.py) first.
 # - Compare the norm of the updates with that of the start. Symmetric updates never remove what was skew at the start, they outgrow it ({prf:ref}`prop-2-4-frozen`).
 # - Ask what queries and keys read first: a small form follows one direction of the gradient, on both sides or on one
 #   ({prf:ref}`prop-2-4-first-direction`).

@@ -50,4 +50,5 @@ PLANTED = [
     (FIRST, "read_outs", lambda right: right().assign(evenness=1.0), "evenness at the end"),
     ("one_sided_read_out", "left_less_both", lambda stage, measure: page.Estimate(0.1, 0.05, 0.15), "evenness"),
     ("one_sided_read_out", "left_less_both", lambda **of: page.Estimate(-0.2, -0.3, -0.1)),
+    ("one_sided_read_out", "at_the_end", lambda right, *a, **of: right(*a, **of) - 0.2, "stage 1 from"),
 ]
