@@ -16,8 +16,7 @@
 # 0, columns dominate.
 #
 # **The symmetry score says what it should, once a printed factor 2 is dropped. The directionality score can have the wrong
-# sign.** Let one of
-# {glue:text}`n-strong` columns outgrow all others: $d$ tends to {glue:text}`limit`, as if rows dominated. Twice their length is enough.
+# sign.** {glue:md}`one-column:myst`
 
 # %% tags=["parameters"]
 gamma: float = 2.0  # threshold of directionality in the figures, in standard deviations; in [0, 4]
@@ -46,6 +45,7 @@ from attngeo.chapters.two_scores.laws import (
 )
 from attngeo.display.page import glue, show, table
 from attngeo.display.style import CROSS, DECODER, ENCODER, NEUTRAL, CaptionedFigure, house_style, new_figure
+from attngeo.display.typeset import typeset
 from attngeo.bilinear.form import BilinearForm
 from attngeo.bilinear.null_laws import laws_of_shape
 from attngeo.bilinear.random_matrices import directionality_sd, sample_forms, symmetry_mean
@@ -76,7 +76,7 @@ def by_formula(scores: Scores, **more: float | int) -> pd.DataFrame:
 
 
 @house_style()
-def one_strong_column(frame: pd.DataFrame, limit: float, n: int) -> CaptionedFigure:
+def one_strong_column(frame: pd.DataFrame, limit: float, n: int, gamma: float) -> CaptionedFigure:
     """Directionality against the factor on one column, by each formula, and the limit of Def. 3.2."""
     figure, panel = new_figure(8, 3.0)
     style = {"palette": PALETTE, "style": "formula", "dashes": False, "markers": ["o", "s", "^"], "errorbar": "sd"}
@@ -90,8 +90,8 @@ def one_strong_column(frame: pd.DataFrame, limit: float, n: int) -> CaptionedFig
     mean = frame.groupby(["factor", "formula"])["directionality d"].mean()
     shown = 1.0, 2.0, frame["factor"].max()
     at_one, at_two, at_end = (", ".join(f"{mean[f, words]:+.2f}" for words in PALETTE) for f in shown)
-    caption = f"""One column of a random matrix of {n} rows grows; three formulas score it. Bands: ± one standard
-    deviation."""
+    caption = f"""One column of a random matrix of {n} rows grows; three formulas score it, with a threshold of
+    $\\gamma = {gamma:g}$ standard deviations. Bands: ± one standard deviation."""
     alt = f"""Three curves of directionality against the factor on one column: {"; ".join(PALETTE)}. Means in that order:
     at a factor of 1, {at_one}; of 2, {at_two}; at the end, {at_end}."""
     return CaptionedFigure(figure, "fig-one-strong-column", caption, alt)
@@ -101,21 +101,50 @@ def one_strong_column(frame: pd.DataFrame, limit: float, n: int) -> CaptionedFig
 factors = [2.0**k for k in range(10)]
 grown = {f: torch.stack([with_strong_column(n_strong, f, generator) for _ in range(40)]) for f in factors}
 limit = one_column_limit(n_strong, gamma)
-one_strong_column(pd.concat(by_formula(score_batch(m, gamma), factor=f) for f, m in grown.items()), limit, n_strong)
+scores_by_factor = {f: score_batch(m, gamma) for f, m in grown.items()}
+frame = pd.concat(by_formula(scores, factor=f) for f, scores in scores_by_factor.items())
+one_strong_column(frame, limit, n_strong, gamma)
+
 
 # %% tags=["remove-cell"]
-share_over, _ = rows_behind_one_column()
-at_two = float(score_batch(grown[2.0]).directionality.mean())
-assert one_column_limit(n_strong) > 0 and (at_two > 0.1 or n_strong < 256)
+def one_column_in_words(n: int, gamma: float, limit: float, at_two: float) -> str:
+    """Where d tends to if one of n columns outgrows all others, and whether that is the wrong sign."""
+    tends = f"At a threshold of $\\gamma = {gamma:g}$ standard deviations $d$ tends to {limit:+.2f}"
+    if limit <= 0:
+        return f"""Let one of {n} columns outgrow all others. {tends}, which correctly says that columns dominate. In matrices
+            with at least {first_positive_limit(gamma):,} rows the limit is positive, as if rows dominated."""
+    enough = f"A column that is twice as long as the others is enough, since the mean of $d$ is then {at_two:+.2f}."
+    return f"Let one of {n} columns outgrow all others. {tends}, as if rows dominated. {enough if at_two > 0 else ''}"
+
+
+def beside_the_definition(at_two: float, released: float, tables: float) -> str:
+    """What the other two formulas say where the definition gives d at a factor of 2."""
+    if max(released, tables) >= 0:
+        return f"The excess over the threshold gives {released:+.2f}, and the excess of the logarithms {tables:+.2f}."
+    if at_two > 0:
+        return "The other two formulas still say that columns dominate."
+    return "The other two formulas are negative, too, so all three say that columns dominate."
+
+
+def in_prose(text: str) -> str:
+    """A sentence in one line, with its minus signs."""
+    return typeset(" ".join(text.split()))
+
+
+share_over, _ = rows_behind_one_column(gamma)
+at_two, *others_at_two = (float(getattr(scores_by_factor[2.0], field).mean()) for field in FORMULAS)
+glue("one-column", in_prose(one_column_in_words(n_strong, gamma, limit, at_two)))
+glue("others-at-two", in_prose(beside_the_definition(at_two, *others_at_two)))
 glue("at-two", at_two, "+.2f")
-glue("n-strong", n_strong)
-glue("limit", one_column_limit(n_strong), "+.2f")
-glue("share-over", 100 * share_over, ".1f")
-glue("n-positive", first_positive_limit())
-assert head_directionality_sd(768, 64) < directionality_sd(768) < 0.2  # "a little less"
-for score, law in laws_of_shape(768, 768, GAMMA).items():
+glue("gamma", gamma, "g")
+glue("share-over", 100 * share_over, ".2g")
+glue("n-positive", first_positive_limit(gamma), ",")
+glue("layer-sd", directionality_sd(768, gamma), ".2f")
+glue("head-sd", head_directionality_sd(768, 64, gamma), ".2f")
+for score, law in laws_of_shape(768, 768, gamma).items():
     for side, end in (("low", law.mean - law.half_width), ("high", law.mean + law.half_width)):
-        glue(f"{score}-{side}", end, "+.2f" if score == "directionality" else "+.3f")
+        within = max(-1.0, min(1.0, end))  # neither score leaves [-1, 1]
+        glue(f"{score}-{side}", within, "+.2f" if score == "directionality" else "+.3f")
 
 # %% [markdown]
 # ## Both scores in a few lines of code
@@ -142,8 +171,8 @@ def directionality(m, gamma=2.0):
 
 # %% [markdown]
 # Both scores lie in $[-1, 1]$. At random weights $s$ is near 0, and $d$ only on average. The band that holds nineteen in
-# twenty random layers as wide as BERT-base goes from {glue:text}`symmetry-low` to {glue:text}`symmetry-high` in $s$. In $d$ it goes from
-# {glue:text}`directionality-low` to {glue:text}`directionality-high`. A score inside says nothing about training;
+# twenty random layers as wide as BERT-base goes from {glue:text}`symmetry-low` to {glue:text}`symmetry-high` in $s$. In $d$, with
+# $\gamma$ = {glue:text}`gamma`, it goes from {glue:text}`directionality-low` to {glue:text}`directionality-high`. A score inside says nothing about training;
 # {numref}`tab-expected-at-random` has other widths.
 #
 # ## Symmetry is right without the printed 2
@@ -258,13 +287,13 @@ show(directionality_as_defined(seed=seed))
 build_a_matrix(generator, gamma)
 
 # %% [markdown]
-# ## The sign is wrong for one strong column
+# ## One strong column can turn the sign
 #
-# At a factor of 2 in {numref}`fig-one-strong-column`, the mean $d$ of the definition is {glue:text}`at-two`, where the other two
-# formulas still say columns. The strong column raises its own threshold. It also spreads the norms of *all* rows, since each row
-# has one large entry. So {glue:text}`share-over` % of the rows exceed their threshold by chance. From about {glue:text}`n-positive` rows on, at
-# $\gamma = 2$, the norms of these rows add up to more than the one column's ([a limit for large
-# $n$](two_scores_details.py#one-strong-column-norm-by-norm)).
+# At a factor of 2 in {numref}`fig-one-strong-column`, the mean $d$ of the definition is {glue:text}`at-two`.
+# {glue:md}`others-at-two:myst` The strong column raises its own threshold. It also spreads the norms of *all* rows, since each row
+# has one large entry. So {glue:text}`share-over` % of the rows exceed their threshold by chance. With $\gamma$ = {glue:text}`gamma`,
+# the norms of these rows add up to more than the one column's from about {glue:text}`n-positive` rows on ([a limit for large
+# $n$](two_scores_details.py#one-strong-column-norm-by-norm)). The check below uses matrices of 768 rows and $\gamma = 2$.
 
 
 # %%
@@ -293,7 +322,7 @@ def strong_columns(n: int, factor: float, draws: int, seed: int) -> tuple[Scores
 )
 def sign_of_directionality(n=768, factor=1000.0, draws=16, seed=0):
     strong, weaker, alone = strong_columns(n, factor, draws, seed)
-    d, said = strong.directionality, f"one column {factor:g} times the others"
+    d, said = strong.directionality, rf"one column {factor:g} times the others, $\gamma = {GAMMA:g}$"
     yield monte_carlo(f"mean $d$, {said}", d, one_column_limit(n))
     yield monte_carlo(f"mean $d$, {said}, against 0", d, 0, ">", paper="< 0")
     yield exact(f"share of $d > 0$, {said}", (d > 0).double().mean(), 1, 0, paper="= 0")
@@ -332,11 +361,12 @@ show(sign_of_directionality(seed=seed), unfolded=True)
 # - [Symmetry](two_scores_details.py#symmetry-of-random-matrices) has the mean $1 / n$, not the printed $8 / n$, and for normal
 #   entries a standard deviation of about $\sqrt 2 / n$. One random matrix in four has $s < 0$, but none of a few
 #   hundred rows is far from 0.
-# - [Directionality](two_scores_details.py#directionality-of-random-matrices) has the mean 0 and [scatters
-#   widely](two_scores_details.py#the-spread-of-directionality), in random heads [a little less](two_scores_details.py#heads).
+# - [Directionality](two_scores_details.py#directionality-of-random-matrices) has the mean 0 and a [large standard
+#   deviation](two_scores_details.py#the-spread-of-directionality). With $\gamma$ = {glue:text}`gamma` we expect {glue:text}`layer-sd`
+#   in a random layer of width 768, and {glue:text}`head-sd` in one of [its heads](two_scores_details.py#heads) of width 64.
 #
 # The paper says that both scores of every layer are zero at initialisation (Section 4.1). Of symmetry that is true, to within about
-# $1/n$. Of directionality it is true of the mean, and not of a layer.
+# $1/n$. Of directionality it is true of the mean, and not of a layer. The check below uses $\gamma = 2$.
 
 
 # %%
@@ -361,7 +391,7 @@ def scores_at_initialisation(d=256, n_heads=4, draws=150, seed=0):
     rate, scatter = d * symmetry_mean(d), float(direction.std())
     yield monte_carlo("mean symmetry of a layer, times d", d * s, rate, paper="")
     yield monte_carlo("squared spread of a layer's symmetry, times $d^2$", (d * s - rate).square(), 2, paper="")
-    yield monte_carlo("mean directionality of a layer", direction, 0)
+    yield monte_carlo(rf"mean directionality of a layer, $\gamma = {GAMMA:g}$", direction, 0)
     magnitude = r"mean magnitude of directionality, against $1/\sqrt{d}$"
     yield monte_carlo(magnitude, direction.abs(), d**-0.5, ">", paper="= 0")
     holds = rf"""Of directionality the mean is zero; that of one layer scatters by about ${scatter * d**0.5:.1f}\, d^{{-1/2}}$.
@@ -380,8 +410,8 @@ def bands(widths: list[int], n_heads: int, gamma: float) -> pd.DataFrame:
     columns = {
         "$s$, mean": [law["symmetry"].mean for law in layers],
         "$s$, ±": [law["symmetry"].half_width for law in layers],
-        "$d$, ±": [law["directionality"].half_width for law in layers],
-        "$d$ of a head, ±": [law["directionality"].half_width for law in heads],
+        "$d$, ±": [min(1.0, law["directionality"].half_width) for law in layers],  # d does not leave [-1, 1]
+        "$d$ of a head, ±": [min(1.0, law["directionality"].half_width) for law in heads],
     }
     return pd.DataFrame(columns, index=pd.Index(widths, name="width"))
 
@@ -390,8 +420,8 @@ def bands(widths: list[int], n_heads: int, gamma: float) -> pd.DataFrame:
 table(
     bands([128, 256, 512, 768, 1024, 2048, 4096], 8, gamma),
     name="tab-expected-at-random",
-    caption="What untrained weights score: the band that holds 95 % of them, for a layer and for one of its 8 heads. A score"
-    " inside its band says nothing about training.",
+    caption=f"What untrained weights score with $\\gamma = {gamma:g}$: the band that holds 95 % of them, for a layer and for"
+    " one of its 8 heads. A score inside its band says nothing about training.",
     formats={"$s$, mean": ".2g", "$s$, ±": ".2g", "$d$, ±": ".2f", "$d$ of a head, ±": ".2f"},
     folded="What untrained weights score, by width",
 )

@@ -35,11 +35,18 @@ def show(*results: Result, unfolded: bool = False) -> None:
 
 
 def glue(name: str, value: object, spec: str = "") -> None:
-    """Keep ``format(value, spec)`` for ``{glue:text}`name` `` in the prose of the same page; no name holds a colon."""
+    """Keep ``format(value, spec)`` for the prose of the same page; no name holds a colon.
+
+    The prose shows it by ``{glue:text}`name` ``, or by ``{glue:md}`name:myst` `` if it is a sentence with formulas.
+    """
     text = format(value, spec)
     text = text if isinstance(value, str) else typeset(text)
     display(
-        {f"{GLUE_PREFIX}text/plain": repr(text), f"{GLUE_PREFIX}text/html": html.escape(text)},
+        {
+            f"{GLUE_PREFIX}text/plain": repr(text),
+            f"{GLUE_PREFIX}text/html": html.escape(text),
+            f"{GLUE_PREFIX}text/markdown": text,
+        },
         raw=True,
         metadata={"scrapbook": {"name": name, "mime_prefix": GLUE_PREFIX}},
     )

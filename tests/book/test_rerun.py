@@ -1,0 +1,132 @@
+"""A chapter that is run again with other parameters agrees with itself: its prose says what its figures show.
+
+Each chapter is executed at its defaults and at two settings far from them. Where a number stands in the prose and in a
+figure or table at the defaults, it is one quantity. If the figure's number is another one at other parameters, the same
+words of the prose may not keep the old one. The normal suite executes one chapter; ``RERUN_CHAPTERS=all`` executes all.
+"""
+
+import os
+import re
+from collections import Counter
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from attngeo.files.checkout import root
+
+FAR = {  # two settings of each chapter, far from its defaults and from each other
+    "two_scores": ({"gamma": 3.0, "seed": 3}, {"gamma": 1.0, "n_strong": 1024}),
+    "two_scores_details": ({"draws": 60, "seed": 3}, {"draws": 200, "seed": 8}),
+    "bilinear_form": ({"d": 8, "n_heads": 2, "n_tokens": 4, "seed": 7}, {"d": 128, "n_heads": 16, "n_tokens": 40}),
+    "bilinear_form_details": ({"d": 8, "n_heads": 2, "n_tokens": 4}, {"d": 128, "n_heads": 16, "n_tokens": 40}),
+    "implicit_gradient": (
+        {"d": 8, "n_heads": 2, "n_layers": 2, "n_tokens": 4, "d_wide": 16, "seed": 5},
+        {"d": 64, "n_heads": 8, "n_layers": 5, "n_tokens": 16, "d_wide": 128, "draws": 30},
+    ),
+    "implicit_gradient_details": ({"d": 8, "n_heads": 2, "n_tokens": 4, "seed": 5}, {"d": 64, "n_heads": 8}),
+    "context_and_prediction": ({"d": 8, "n_tokens": 5, "seed": 4}, {"d": 64, "n_tokens": 40, "draws": 2000}),
+    "context_and_prediction_details": (
+        {"n_tokens": 5, "mask_rate": 0.5, "seed": 4},
+        {"n_tokens": 24, "mask_rate": 0.05},
+    ),
+    "column_dominance": ({"exponent": 0.5, "seed": 3}, {"d": 48, "n_tokens": 32, "exponent": 1.5, "n_draws": 200}),
+    "column_dominance_details": ({"exponent": 0.5, "seed": 3}, {"d": 48, "n_tokens": 32, "exponent": 1.5}),
+    "heads_or_sum": ({"model": "bert-tiny-google"}, {"model": "gpt2-small"}),
+}
+IN_THE_SUITE = ("two_scores",)
+CHAPTERS = FAR if os.environ.get("RERUN_CHAPTERS") == "all" else IN_THE_SUITE
+NUMBER = re.compile(r"[+−-]?\d[\d,]*\.\d+")  # whole numbers agree by chance
+CONTEXT = 24  # characters before a number, by which it is found again
+
+
+def numbers(text: str) -> list[tuple[str, str]]:
+    """Numbers of a text, each after the words before it, in which other numbers are masked."""
+    text = " ".join(text.replace("-", "−").split())
+    found = []
+    for match in NUMBER.finditer(text):
+        before = NUMBER.sub("#", text[: match.start()])[-CONTEXT:]
+        found.append((before, match[0].lstrip("+")))
+    return found
+
+
+def prose(notebook: nbformat.NotebookNode) -> str:
+    """The text that a reader reads, without its code."""
+    cells = [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
+    return re.sub(r"^```.*?^```", "", "\n\n".join(cells), flags=re.M | re.S)
+
+
+def shown(notebook: nbformat.NotebookNode) -> str:
+    """The text of figures (legends, captions, alternative texts) and tables."""
+    texts = []
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            data, ours = output.get("data", {}), output.get("metadata", {}).get("attngeo", {})
+            if "figure" in ours:
+                texts += [*re.findall(r"<!-- (.*?) -->", data["image/svg+xml"]), *map(str, ours["figure"].values())]
+            if "table" in ours:
+                texts.append(data["text/markdown"])
+    return " | ".join(texts)
+
+
+def stale(usual: nbformat.NotebookNode, other: nbformat.NotebookNode) -> list[str]:
+    """Places of the prose that keep a number which the figures and tables of the other run no longer show."""
+    figures, figures_now = numbers(shown(usual)), dict(numbers(shown(other)))
+    moved = {}  # numbers of figures that stand at the same place with another value
+    for place, number in figures:
+        if figures_now.get(place, number) != number:
+            moved[number] = figures_now[place]
+    still_shown = Counter(number for _, number in numbers(shown(other)))
+    now = set(numbers(prose(other)))
+    return [
+        f"{place}{number}, where a figure has {moved[number]}"
+        for place, number in numbers(prose(usual))
+        if number in moved and (place, number) in now and not still_shown[number]
+    ]
+
+
+@pytest.fixture
+def executed(tmp_path: Path, attngeo):
+    """Executes a chapter with some parameters."""
+
+    def execute(chapter: str, **parameters: object) -> nbformat.NotebookNode:
+        output = tmp_path / f"{chapter}.ipynb"
+        given = [word for name, value in parameters.items() for word in ("-p", name, value)]
+        code, _, err = attngeo("run", chapter, *given, "--profile", "smoke", "-o", output)
+        assert code == 0, err
+        return nbformat.read(output, 4)
+
+    return execute
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_prose_follows_the_parameters_as_figures_do(executed, chapter):
+    usual = executed(chapter)
+    for setting in FAR[chapter]:
+        assert not stale(usual, executed(chapter, **setting)), setting
+
+
+def run_of(prose: str, legend: str) -> nbformat.NotebookNode:
+    """A run with a sentence, and a figure with a legend."""
+    figure = {"figure": {"name": "fig", "caption": "A curve.", "alt": "A curve."}}
+    data = {"image/svg+xml": f"<svg><!-- limit of Def. 3.2, {legend} --></svg>"}
+    output = nbformat.v4.new_output("display_data", data, metadata={"attngeo": figure})
+    cells = [nbformat.v4.new_markdown_cell(prose), nbformat.v4.new_code_cell("", outputs=[output])]
+    return nbformat.v4.new_notebook(cells=cells)
+
+
+def test_a_sentence_that_keeps_the_number_of_the_defaults_is_found():
+    usual = run_of("$d$ tends to +0.50, as if rows dominated.", "+0.50")
+    (found,) = stale(usual, run_of("$d$ tends to +0.50, as if rows dominated.", "-0.15"))
+    assert found == "$d$ tends to 0.50, where a figure has −0.15"
+    assert not stale(usual, run_of("$d$ tends to −0.15, so columns dominate.", "-0.15"))
+
+
+def test_every_chapter_with_parameters_is_run_at_two_settings():
+    parameterised = {
+        path.stem
+        for path in (root() / "notebooks").glob("*.py")
+        if re.search(r'^# %% tags=\[.*"parameters"', path.read_text("utf-8"), re.M)
+    }
+    assert set(FAR) <= parameterised
+    assert all(len(settings) == 2 for settings in FAR.values())
