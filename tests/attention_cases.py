@@ -109,6 +109,8 @@ def musicgen():
     return tf.MusicgenForConditionalGeneration._from_config(config, attn_implementation="eager")
 
 
+KINDS = ["sliding_attention", "full_attention", "sliding_attention"] * 2
+FIFTH = {"num_hidden_layers": 10, "num_kv_shared_layers": 5, "layer_types": None, "activation_sparsity_pattern": None}
 PARTICULAR = [
     Case("beam", prepare=without_scale_by_place),
     Case("bloom", prepare=without_alibi("build_alibi_tensor")),
@@ -132,6 +134,12 @@ PARTICULAR = [
     Case("blip+answering", small_model("blip", tf.BlipForQuestionAnswering), prepare=as_decoder),  # two text models
     Case("falcon+grouped", small_model("falcon", new_decoder_architecture=True, num_kv_heads=2)),
     Case("falcon+a-key-head-each", small_model("falcon", multi_query=False)),
+    *(
+        Case(f"{name}+shared-keys", small_model(name, num_hidden_layers=6, num_kv_shared_layers=3, layer_types=KINDS))
+        for name in ("gemma3n_text", "gemma4_text")
+    ),
+    Case("gemma3n_text+shared-keys-of-kinds-by-default", small_model("gemma3n_text", **FIFTH)),
+    Case("laguna+heads-by-layer", small_model("laguna", num_attention_heads_per_layer=[4, 8])),
     Case("gpt2+lm", small_model("gpt2", tf.GPT2LMHeadModel)),
     Case("gpt_bigcode+a-key-head-each", small_model("gpt_bigcode", multi_query=False)),
     Case("llama+lm", small_model("llama", tf.LlamaForCausalLM, num_key_value_heads=4)),

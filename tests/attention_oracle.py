@@ -122,8 +122,11 @@ class Observation:
 
     def before_the_gain(self) -> "Observation":
         """The same layer with inputs as they are before the gain."""
-        gain = self.weights[self.plan.norm] + self.plan.norm_offset
-        return replace(self, queries=self.queries / gain, keys=self.keys / gain)
+        gain, of_keys = (
+            self.weights[norm] + self.plan.norm_offset
+            for norm in (self.plan.norm, self.plan.key_norm or self.plan.norm)
+        )
+        return replace(self, queries=self.queries / gain, keys=self.keys / of_keys)
 
     def error_of_values(self) -> float:
         """Largest deviation of what heads write, rebuilt from the form of values and outputs, over its size."""
@@ -234,7 +237,8 @@ class Watched:
             owner(model, name).register_forward_pre_hook(lambda module, args, seen=seen: seen.append(first_of(args)))
         if plan.output:
             owner(model, plan.output).register_forward_hook(lambda _, args, made: self.written.append(first_of(made)))
-        around = commonprefix([name.split(".")[:-2] for name in (plan.query, plan.key)])  # noqa: RUF071, of lists
+        within = [plan.query] if plan.keys_of is not None else [plan.query, plan.key]
+        around = commonprefix([name.split(".")[:-2] for name in within])  # noqa: RUF071, of lists
         self.module = model.get_submodule(".".join(around))  # the innermost with both
         self.module.register_forward_pre_hook(self._enter, with_kwargs=True)
         self.module.register_forward_hook(lambda *_: Watched.running.remove(self))

@@ -62,6 +62,7 @@ class AttentionLayer:
         norm: tensor with the gain of the layer normalisation before, where that is folded in.
         matrix: whose form it is, "qk" or "ov".
         read_as: the model_type that was asked for, "" where it is read as its own.
+        head_numbers: the heads by their original numbers where others were pruned, () where all are there.
     """
 
     part: Part
@@ -73,6 +74,7 @@ class AttentionLayer:
     norm: str = ""
     matrix: Matrix = "qk"
     read_as: str = ""
+    head_numbers: tuple[int, ...] = ()
 
 
 class Checkpoint:
@@ -242,6 +244,18 @@ class Checkpoint:
                 f"{first}{more} stand in several files ({', '.join(self._several[first])}): the last file was read, as"
                 " transformers does"
             )
+        sharing = [plan for plan in self.plans if plan.keys_of is not None]
+        for maker in dict.fromkeys((plan.part, plan.keys_of) for plan in sharing):
+            layers = [f"{plan.layer}" for plan in sharing if (plan.part, plan.keys_of) == maker]
+            lines.append(
+                f"{maker[0]} layers {', '.join(layers)} attend to the keys of layer {maker[1]}: W_qk joins their W_q"
+                " and its W_k"
+            )
+        if pruned := [f"{plan.part} layer {plan.layer}" for plan in self.plans if plan.head_numbers]:
+            more = f" and {len(pruned) - 5} more" if len(pruned) > 5 else ""
+            lines.append(
+                f"heads were pruned ({', '.join(pruned[:5])}{more}): those that are left keep their original numbers"
+            )
         made = {self._made[weight]: weight for weight in reversed(weights) if weight in self._made}
         lines += [f"computed from its stored parts by {words}: {weight}" for words, weight in made.items()]
         return lines
@@ -250,7 +264,8 @@ class Checkpoint:
         return sum(self._files[name].size(name, rows) for name, rows in self._spans(plan).items())
 
     def _spans(self, plan: LayerPlan) -> dict[str, tuple[int, int] | None]:
-        return plan.spans(self.matrix) | ({plan.norm: None} if self.fold_norm and plan.norm else {})
+        gains = {name: None for name in (plan.norm, plan.key_norm) if name} if self.fold_norm and plan.norm else {}
+        return plan.spans(self.matrix) | gains
 
     def read(self, plan: LayerPlan) -> AttentionLayer:
         """One layer, by its plan.
@@ -262,8 +277,11 @@ class Checkpoint:
         norm = plan.norm if plan.norm in read else ""
         form = plan.form(read, self.matrix)
         if norm:
-            gain = read[norm].to(torch.promote_types(form.wq.dtype, torch.float32))[:, None] + plan.norm_offset
-            form = BilinearForm(form.wq * (gain if self.matrix == "qk" else 1), form.wk * gain)
+            gain, of_keys = (
+                read[name].to(torch.promote_types(form.wq.dtype, torch.float32))[:, None] + plan.norm_offset
+                for name in (norm, plan.key_norm or norm)
+            )
+            form = BilinearForm(form.wq * (gain if self.matrix == "qk" else 1), form.wk * of_keys)
         for name, factor in zip(plan.names(self.matrix), (form.wq, form.wk), strict=True):
             least, greatest = zip(*(torch.aminmax(head.mT) for head in factor), strict=True)  # NaN if any is
             if not torch.stack((*least, *greatest)).isfinite().all():
@@ -273,7 +291,16 @@ class Checkpoint:
                 )
         file = self._files[plan.query].name
         return AttentionLayer(
-            plan.part, plan.layer, form, plan.causal, plan.module, file, norm, self.matrix, self.read_as
+            plan.part,
+            plan.layer,
+            form,
+            plan.causal,
+            plan.module,
+            file,
+            norm,
+            self.matrix,
+            self.read_as,
+            plan.head_numbers,
         )
 
     def position_rows(

@@ -55,6 +55,29 @@ class Model(Checkpoint):
                 for file, stored in self._files[weight].sources(weight):
                     _require_whole(name, stored, file.tensors[stored], weights.gather)
 
+    def writable(self, plan: LayerPlan) -> dict[str, Tensor]:
+        """The tensors of a layer's queries and keys in the model itself, by the names of its plan.
+
+        Raises:
+            CheckpointError: they are computed from others, or another layer makes the keys.
+        """
+        if plan.keys_of is not None:
+            raise CheckpointError(
+                f"{plan.part} layer {plan.layer} of {self.name} attends to the keys of layer {plan.keys_of}, and its"
+                f" W_qk cannot be set alone; initialise a model without shared keys."
+            )
+        tensors: dict[str, Tensor] = {}
+        for name in (plan.query, plan.key):
+            sources = self._files[name].sources(name)
+            if name in self._made or not sources:
+                raise CheckpointError(
+                    f"{name} of {self.name} is computed from other tensors (a parametrisation or a mask of pruning),"
+                    f" which cannot be written; initialise the model before."
+                )
+            ((file, stored),) = sources
+            tensors[name] = file.tensors[stored]
+        return tensors
+
 
 def open_model(
     model: nn.Module, config: Mapping | Any = None, gather: bool = False, matrix: Matrix = "qk", fold_norm: bool = False

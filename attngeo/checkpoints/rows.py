@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from attngeo.bilinear.positions import position_space
 from attngeo.bilinear.rows import ScoreRow, ScoreTable, form_rows
-from attngeo.bilinear.scores import GAMMA, Convention
+from attngeo.bilinear.scores import GAMMA, SUM, Convention
 from attngeo.checkpoints.architectures.entry import Matrix, Positions
 from attngeo.checkpoints.layers import AttentionLayer, Checkpoint, open_checkpoint
 from attngeo.checkpoints.models import open_model
@@ -58,7 +58,11 @@ def layer_rows(
     source += (f" ({layer.matrix})" if layer.matrix != "qk" else "") + (f" as {layer.read_as}" if layer.read_as else "")
     about: dict[str, str | int] = {"model": model.name, "revision": model.revision, "source": source}
     about |= {"part": layer.part, "layer": layer.layer}
-    return form_rows(layer.form, about, gamma, per_head, convention, bool(layer.norm))
+    rows = form_rows(layer.form, about, gamma, per_head, convention, bool(layer.norm))
+    if layer.head_numbers:
+        for row in rows:
+            row["head"] = SUM if row["head"] == SUM else layer.head_numbers[row["head"]]
+    return rows
 
 
 def position_spaces(checkpoint: Checkpoint) -> tuple[dict[tuple[str, Positions | None], Tensor], list[str]]:

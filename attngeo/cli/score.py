@@ -50,7 +50,7 @@ def command(checkpoint, per_head, gamma, convention, asked, output, plot, layer,
         opened = open_checkpoint(checkpoint, **opening)
     unread = opened.unread
     if layer is not None:
-        opened.plans = [plan for plan in opened.plans if plan.layer == layer and (head or 0) < plan.heads]
+        opened.plans = [plan for plan in opened.plans if plan.layer == layer and head in (None, *plan.numbers)]
         if not opened.plans:
             what = f"layer {layer}" + ("" if head is None else f" with a head {head}")
             raise ParameterError(f"{opened.name} has no {what}; numbers begin with 0.")
@@ -78,8 +78,14 @@ def command(checkpoint, per_head, gamma, convention, asked, output, plot, layer,
     title = f"{opened.name} {opened.revision[:12]}".strip() + f", gamma = {gamma:g}, formulas: {convention}"
     view = View(title, *cells(rows), [*notes, *summary(rows)])
     if plot is not None or form == "html":
-        forms = {} if layer is None else {plan.part: opened.read(plan).form for plan in opened.plans}
-        figure = score_figure(rows) if layer is None else matrix_figure(opened.name, forms, layer, head, opened.matrix)
+        forms = {}
+        for plan in opened.plans if layer is not None else ():
+            whole = opened.read(plan).form
+            forms[plan.part] = whole if head is None else whole.alone(plan.numbers.index(head))
+        if layer is None:
+            figure = score_figure(rows)
+        else:
+            figure = matrix_figure(opened.name, forms, layer, head, opened.matrix)
         view = view._replace(svg=figure.svg(), alt=figure.alt)
         if plot is not None:
             figure.save(plot)

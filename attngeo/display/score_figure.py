@@ -54,11 +54,13 @@ def score_figure(rows: Sequence[dict]) -> CaptionedFigure:
 def matrix_figure(
     model: str, forms: Mapping[str, BilinearForm], layer: int, head: int | None, matrix: str = "qk"
 ) -> CaptionedFigure:
-    """W_qk, or of the matrix "ov" W_o W_v^T, of one layer of every part or a head of it; the mirror cloud below."""
+    """W_qk, or of the matrix "ov" W_o W_v^T, of one layer of every part or a head of it; the mirror cloud below.
+
+    ``forms`` are those of the layer, or of its head of that number alone.
+    """
     which = f"layer {layer}" if head is None else f"layer {layer}, head {head}"
-    pictured = {part: form if head is None else form.alone(head) for part, form in forms.items()}
-    pictures = {f"{part} {which}": picture(form)[0] / LEVELS for part, form in pictured.items()}
-    pooled = {f"{part} {which}": (block_side(form), sample(form)) for part, form in pictured.items()}
+    pictures = {f"{part} {which}": picture(form)[0] / LEVELS for part, form in forms.items()}
+    pooled = {f"{part} {which}": (block_side(form), sample(form)) for part, form in forms.items()}
     symbol, name, sides = "$\\Wqk$", "W_qk", ("query coordinate", "key coordinate")
     if matrix == "ov":
         symbol, name, sides = "$W_o W_v^\\top$", "W_o W_v^T", ("written coordinate", "read coordinate")

@@ -202,7 +202,7 @@ def initialise(
             )
         if opened.adapter is not None:
             raise ParameterError(f"{opened.name} has an adapter on its weights; initialise the model, then add it.")
-        if opened.weights.tensors[plan.query].dtype in FLOAT8:
+        if opened.writable(plan)[plan.query].dtype in FLOAT8:
             raise ParameterError(f"{plan.query} is stored in 8 bits and cannot be written; load it in a wider type.")
     if initialisation == Initialisation.RANDOM:
         return
@@ -212,7 +212,7 @@ def initialise(
         form = opened.read(plan).form
         wq, wk = form.wq.clone(), form.wk.clone()
         _tie(wq, wk, MIXERS[kind], generator)
-        plan.store(BilinearForm(wq, wk), opened.weights.tensors)
+        plan.store(BilinearForm(wq, wk), opened.writable(plan))
         # entries rounded to a type of unit roundoff u change s by less than 16 u^2; 1e-5 where that is nothing
         slack = max(1e-5, 16 * torch.finfo(form.wq.dtype).eps ** 2)
         for h, s in enumerate(score_heads(opened.read(plan).form).symmetry.tolist()):

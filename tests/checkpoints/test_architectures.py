@@ -215,10 +215,11 @@ def test_a_map_between_two_widths_is_left_out():
 
 
 def class_defaults(model_type: str) -> dict:
-    """Heads and layers of a model_type by transformers' own class."""
+    """Heads and layers of a model_type by transformers' own class, and what no shape of a tensor tells of keys."""
     entries = [entry for entry in ARCHITECTURES[model_type] if isinstance(entry, Attention)]
     config = json.loads(CONFIG_MAPPING[model_type]().to_json_string(use_diff=False))
-    keys = [key for entry in entries for key in (entry.heads, entry.layers) if key]
+    keys = [key for entry in entries for key in (entry.heads, entry.layers, entry.shared_keys) if key]
+    keys += [entry.kv_heads for entry in entries if entry.layout.rows and entry.kv_heads]
     return {key: functools.reduce(dict.get, key.split("."), config) for key in keys}
 
 

@@ -119,7 +119,12 @@ class Attention(Struct, frozen=True, forbid_unknown_fields=True):
         layout: where q and k lie in those tensors, or its name in `LAYOUTS`, such as "blocks".
         heads: config key of the number of query heads; a list there counts by the module's first number.
         heads_over: config key of a number by which that of heads is divided, other heads being convolutions.
-        kv_heads: config key of the number of key heads; "" where every query head has its own.
+        kv_heads: config key of the number of key heads; "" where every query head has its own, and in a fused weight
+            also where the config does not say.
+        one_kv_head: whether a fused weight may hold one key head for all query heads, which its height then tells.
+        shared_keys: config key of the number of layers, the last ones, that attend to the keys of the last earlier
+            layer of their kind; "" where every layer makes its keys.
+        full_every: where a config that has such layers names no layer_types, each how manieth layer is of another kind.
         d_head: config key of the width of a head; "" where it follows from the shapes. A fused weight without it has
             heads of d / H.
         layers: config key of the number of layers, or of a list of them by stage; "" where not every layer has this
@@ -143,6 +148,9 @@ class Attention(Struct, frozen=True, forbid_unknown_fields=True):
     heads: str = "num_attention_heads"
     heads_over: str = ""
     kv_heads: str = ""
+    one_kv_head: bool = False
+    shared_keys: str = ""
+    full_every: int = 1
     d_head: str = ""
     layers: str = "num_hidden_layers"
     causal: bool | None = None

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import yaml
 from msgspec import Meta, structs
@@ -14,10 +14,12 @@ from torch import Size
 
 from attngeo.checkpoints.architectures.entry import (
     BETWEEN,
+    LAYOUTS,
     NORMS,
     OUTPUTS,
     Attention,
     Entry,
+    Layout,
     Part,
     Positions,
     Refused,
@@ -108,18 +110,34 @@ def locate(architectures: Mapping[str, Entry], config: Mapping, shapes: Mapping[
         if part == "cross":
             modules = [(numbers, module) for numbers, module in modules if _of_one_width(stack, module, shapes)]
         first = sum(plan.part == part for plan in plans)
-        for layer, (numbers, module) in enumerate(modules, first):
-            plan = _plan(stack, part, layer, causal, module, numbers, shapes)
+        of_stack: list[LayerPlan] = []
+        for place, (numbers, module) in enumerate(modules):
+            at, maker = _Module(place, numbers, module), _maker_of_keys(stack, place, modules)
+            keys = modules[maker][1]
+            plan = _plan(stack, part, first + place, causal, at, keys, shapes)
             norm = "" if part == "cross" else _norm(stack, module, shapes)  # whose two sides are normalised apart
-            plans.append(replace(plan, positions=positions, norm=norm, norm_offset=stack.entry.norm_offset))
+            plan = replace(plan, positions=positions, norm=norm, norm_offset=stack.entry.norm_offset)
+            if maker != place:
+                plan = replace(plan, keys_of=first + maker, key_norm=_norm(stack, keys, shapes))
+            of_stack.append(plan)
+        _require_one_width(stack, of_stack, shapes)
+        plans += of_stack
     if not plans:
         wanted = " or ".join(stack.entry.tensor(stack.entry.module, stack.entry.query) for stack in stacks)
         raise Misfit(
-            f"no tensor is named like {wanted}, as a {config.get('model_type')} model's would be; the files hold"
-            f" another model, an adapter or quantised weights: open the original checkpoint."
+            f"no tensor is named like {wanted}, as a {config.get('model_type')} model's would be; the files name theirs"
+            f" {_names_in(shapes)}: where those are its queries and keys by other names, attngeo.register_architecture"
+            f" or --register adds the names."
         )
     order = {part: place for place, part in enumerate(("encoder", "decoder", "cross"))}
     return sorted(plans, key=lambda plan: (order[plan.part], plan.layer))
+
+
+def _names_in(shapes: Mapping[str, Size]) -> str:
+    """A few names of matrices in the files, of attentions if there are any."""
+    matrices = [name for name, shape in shapes.items() if len(shape) == 2] or list(shapes)
+    of_attention = [name for name in matrices if re.search("att|q_|qkv|query", name)]
+    return ", ".join(sorted(of_attention or matrices)[:3]) or "nothing"
 
 
 def places(architectures: Mapping[str, Entry], config: Mapping, names: Iterable[str]) -> dict[Place, str]:
@@ -281,86 +299,215 @@ def _check_complete(stack: _Stack, numbers: list[tuple[int, ...]]) -> None:
         module = stack.entry.module.format(*missing, *numbers[-1][depth:])
         raise CheckpointError(
             f"{stack.entry.tensor(module, stack.entry.query)} is missing, one of {sum(stages)} layers that the config"
-            f" promises; the download or the save was incomplete: fetch the checkpoint again."
+            f" promises; fetch or save the whole checkpoint, or mend the config where the layer was taken out."
         )
     ahead = stack.config.get("num_nextn_predict_layers", Layers) or 0  # stand behind the layers that are counted
     if len(there) > sum(stages) + ahead:
         raise Misfit(
             f"{stack.entry.module} stands in the files {len(there)} times, and {stack.entry.layers} is {count} in the"
-            f" config; the config belongs to another checkpoint: fetch both again."
+            f" config; one was changed or comes from another checkpoint: mend the config."
         )
 
 
-def _plan(
-    stack: _Stack,
-    part: Part,
-    layer: int,
-    causal: bool,
-    module: str,
-    numbers: tuple[int, ...],
-    shapes: Mapping[str, Size],
-) -> LayerPlan:
+def _maker_of_keys(stack: _Stack, place: int, modules: list[tuple[tuple[int, ...], str]]) -> int:
+    """The place of the layer that makes the keys of a layer: its own, or that of the last earlier one of its kind."""
     entry = stack.entry
-    query, key = entry.tensor(module, entry.query), entry.tensor(module, entry.key)
-    for name in (query, key):
-        if name not in shapes:
-            raise CheckpointError(f"{name} is missing; the save was incomplete: fetch the checkpoint again.")
-        if len(shapes[name]) != 2 or not all(shapes[name]):
+    shared = stack.config.get(entry.shared_keys, Layers) if entry.shared_keys else None
+    makers = len(modules) - (shared or 0)
+    if place < makers:
+        return place
+    kinds = stack.config.get("layer_types", list[str] | None)
+    if kinds is None:
+        kinds = ["full" if (layer + 1) % entry.full_every == 0 else "sliding" for layer in range(len(modules))]
+    if len(kinds) != len(modules) or kinds[place] not in kinds[: max(makers, 0)]:
+        raise CheckpointError(
+            f"{modules[place][1]} attends to the keys of an earlier layer ({entry.shared_keys} = {shared} in the"
+            f" config), and layer_types names no such layer; mend the config."
+        )
+    return max(layer for layer in range(makers) if kinds[layer] == kinds[place])
+
+
+def _require_one_width(stack: _Stack, plans: list[LayerPlan], shapes: Mapping[str, Size]) -> None:
+    """Refuse layers of as many heads whose weights differ in height where no config says why, as of pruned heads."""
+    if stack.config.get("per_layer_config", dict[Any, Any]) or stack.entry.d_head:
+        return
+    kinds = stack.config.get("layer_types", list[Any] | None) or []
+    seen: dict[tuple, LayerPlan] = {}
+    for place, plan in enumerate(plans):
+        inputs = shapes[plan.query][0 if plan.layout.transposed else 1]
+        kind = f"{kinds[place]}" if place < len(kinds) else ""
+        alike = seen.setdefault((inputs, plan.heads, kind), plan)
+        if alike.d_head != plan.d_head and not (alike.head_numbers or plan.head_numbers):
             raise Misfit(
-                f"{name} has shape {tuple(shapes[name])} and not two dimensions of 1 or more; quantised or packed"
-                f" weights cannot be scored: open the original checkpoint."
+                f"{alike.query} has shape {tuple(shapes[alike.query])} and {plan.query} {tuple(shapes[plan.query])},"
+                f" and the config gives both {plan.heads} heads of one width; heads may have been pruned, and the"
+                f" config does not say which (pruned_heads)."
             )
+
+
+class _Module(NamedTuple):
+    """An attention module: its place among those of its stack, and the numbers in its name."""
+
+    place: int
+    numbers: tuple[int, ...]
+    name: str
+
+
+def _plan(
+    stack: _Stack, part: Part, layer: int, causal: bool, at: _Module, keys: str, shapes: Mapping[str, Size]
+) -> LayerPlan:
+    """The plan of one layer; ``keys`` is the name of the module that makes the keys it attends to."""
+    entry, module = stack.entry, at.name
+    query, key = entry.tensor(module, entry.query), entry.tensor(keys, entry.key)
+    for name in (query, key):
+        _require_matrix(name, shapes)
     heads, named_kv_heads, named_d_head = (
-        _of_layer(stack, key, numbers) for key in (entry.heads, entry.kv_heads, entry.d_head)
+        _of_layer(stack, key, at) for key in (entry.heads, entry.kv_heads, entry.d_head)
     )
     divisor = stack.config.get(entry.heads_over) if entry.heads_over else 1
     if heads is None or divisor is None:
         missing = entry.heads if heads is None else entry.heads_over
         raise CheckpointError(f"{missing} is missing in the config, which tells heads apart: give a number.")
     heads = max(1, heads // divisor)
-    outputs, inputs = reversed(shapes[query]) if entry.layout.transposed else shapes[query]
-    if entry.layout.rows is None:
-        outputs = _divide(query, outputs, 2, "a query and its gate") if entry.layout.gated else outputs
+    layout = _layout(entry, shapes[query])
+    outputs, inputs = reversed(shapes[query]) if layout.transposed else shapes[query]
+    left = _heads_left(stack, at, heads)
+    if layout.rows is None:
+        outputs = _divide(query, outputs, 2, "a query and its gate") if layout.gated else outputs
         if shapes[key][1] != inputs:
             raise _mismatch(key, f"has {shapes[key][1]} inputs where {query} has {inputs}")
-        d_head = _divide(query, outputs, heads, entry.heads)
+        if len(left) < heads:
+            left = _those_there(query, outputs, named_d_head or _divide(query, inputs, heads, entry.heads), left, heads)
+        d_head = _divide(query, outputs, len(left), entry.heads)
         kv_heads = _divide(key, shapes[key][0], d_head, "width of a head")
-    else:  # [H + 2 H_kv] blocks of d_head
+    else:  # [H + 2 H_kv] blocks of d_head, behind gates [2 H + 2 H_kv]
         d_head = named_d_head or _divide(query, inputs, heads, entry.heads)
-        beside_keys = 2 * heads if entry.layout.gated else heads
+        if len(left) < heads:
+            left = _those_there(query, outputs, 3 * d_head, left, heads)
         blocks = _divide(query, outputs, d_head, "width of a head")
-        kv_heads = _divide(query, blocks - beside_keys, 2, "a key and a value")
-    if kv_heads < 1 or heads % kv_heads:
-        raise _mismatch(key, f"gives {kv_heads} key heads for {heads} query heads")
+        kv_heads = _kv_heads_of_fused(entry, named_kv_heads if len(left) == heads else None, blocks, len(left))
+        rows = ((2 if layout.gated else 1) * len(left) + 2 * kv_heads) * d_head
+        if rows != outputs:
+            raise _mismatch(
+                query,
+                f"has {outputs} outputs, where {len(left)} query and {kv_heads} key heads of {d_head} make {rows}",
+            )
+    if kv_heads < 1 or len(left) % kv_heads:
+        raise _mismatch(key, f"gives {kv_heads} key heads for {len(left)} query heads")
     for what, number, config_key, named in (
         ("key heads", kv_heads, entry.kv_heads, named_kv_heads),
         ("coordinates of a head", d_head, entry.d_head, named_d_head),
     ):
-        if named not in (None, number):
+        if named not in (None, number) and not (what == "key heads" and (entry.one_kv_head or len(left) < heads)):
             raise _mismatch(key, f"gives {number} {what} where the config has {config_key} = {named}")
-    value, output = _value_and_output(entry, module, shapes, (kv_heads * d_head, heads * d_head))
-    return LayerPlan(part, layer, causal, module, query, key, value, output, entry.layout, heads, kv_heads, d_head)
+    value, output = _value_and_output(entry, layout, (module, keys), shapes, (kv_heads * d_head, len(left) * d_head))
+    numbers = left if len(left) < heads else ()
+    return LayerPlan(
+        part,
+        layer,
+        causal,
+        module,
+        query,
+        key,
+        value,
+        output,
+        layout,
+        len(left),
+        kv_heads,
+        d_head,
+        head_numbers=numbers,
+    )
+
+
+def _require_matrix(name: str, shapes: Mapping[str, Size]) -> None:
+    """Refuse a query or key weight that is not there, or is no matrix."""
+    if name not in shapes:
+        raise CheckpointError(
+            f"{name} is not in the files, which have other weights of this attention; the save left it out, or the"
+            f" layer takes its keys from elsewhere, which no entry tells."
+        )
+    if not all(shapes[name]):
+        raise CheckpointError(
+            f"{name} is empty, of shape {tuple(shapes[name])}: DeepSpeed ZeRO-3 leaves such weights in a model that is"
+            f" saved without gathering them, and pruning of all heads does so, too; make whole weights by"
+            f" zero_to_fp32.py, which DeepSpeed leaves in its folder."
+        )
+    if len(shapes[name]) != 2:
+        raise Misfit(
+            f"{name} has shape {tuple(shapes[name])} and not two dimensions; quantised or packed weights of an unknown"
+            f" format cannot be scored: open the original checkpoint."
+        )
+
+
+def _layout(entry: Attention, shape: Size) -> Layout:
+    """Where q and k lie in a tensor of that shape: stored (out, in), as by nanoGPT, what transformers stores (in, out)
+    is three times as high as wide."""
+    is_turned = entry.layout == LAYOUTS["conv1d_blocks"] and shape[0] == 3 * shape[1]
+    return LAYOUTS["blocks"] if is_turned else entry.layout
+
+
+def _heads_left(stack: _Stack, at: _Module, heads: int) -> tuple[int, ...]:
+    """The numbers of the heads that ``pruned_heads`` of a config leaves in a layer."""
+    pruned = stack.config.get("pruned_heads", dict[Any, list[int]]) or {}
+    layer = at.numbers[0] if len(at.numbers) == 1 else at.place
+    gone = set(pruned.get(f"{layer}", pruned.get(layer, [])))
+    if not gone <= set(range(heads)):
+        raise CheckpointError(
+            f"pruned_heads of the config names head {max(gone)} of layer {layer}, which had {heads} heads; mend it."
+        )
+    return tuple(head for head in range(heads) if head not in gone)
+
+
+def _those_there(query: str, outputs: int, width: int, left: tuple[int, ...], heads: int) -> tuple[int, ...]:
+    """The heads in a weight of that height: those that pruning has left, or all where it did not touch the weight."""
+    if outputs == heads * width:
+        return tuple(range(heads))
+    if outputs != len(left) * width:
+        raise _mismatch(
+            query, f"has {outputs} outputs, where pruned_heads of the config leaves {len(left)} heads of {width} in all"
+        )
+    return left
+
+
+def _kv_heads_of_fused(entry: Attention, named: int | None, blocks: int, heads: int) -> int:
+    """Key heads of a fused weight of that many blocks: as the config says, else one for each query head.
+
+    Where the type has one for all query heads or not by other words of the config, the height tells which.
+    """
+    if not entry.one_kv_head:
+        return named or heads
+    return next((number for number in (1, named or heads) if blocks == heads + 2 * number), heads)
 
 
 def _value_and_output(
-    entry: Attention, module: str, shapes: Mapping[str, Size], widths: tuple[int, int]
+    entry: Attention, layout: Layout, modules: tuple[str, str], shapes: Mapping[str, Size], widths: tuple[int, int]
 ) -> tuple[str, str]:
     """The weights beside query and key, by the names of these; "" unless both are there and nothing between."""
     separate = re.sub("key|k(?=_|$)", lambda k: "value" if k[0] == "key" else "v", entry.key)
-    named = entry.key if entry.layout.rows else separate
-    value, beside = entry.tensor(module, named), module.rpartition(".")[0]
+    named, (module, keys) = entry.key if layout.rows else separate, modules
+    value, beside = entry.tensor(keys, named), module.rpartition(".")[0]
     outputs = (entry.tensor(beside if name[:3] == "../" else module, name.removeprefix("../")) for name in OUTPUTS)
     output = next((name for name in outputs if name in shapes), "")
-    between = entry.layout.gated or any(entry.tensor(module, name) in shapes for name in BETWEEN)
-    side = 1 - entry.layout.transposed  # of the output map, along which its heads stand
-    fits = value in shapes and (entry.layout.rows or shapes[value][0] == widths[0])
+    between = layout.gated or any(entry.tensor(module, name) in shapes for name in BETWEEN)
+    side = 1 - layout.transposed  # of the output map, along which its heads stand
+    fits = value in shapes and (layout.rows or shapes[value][0] == widths[0])
     square = fits and output and shapes[output][side] == widths[1] and shapes[output][1 - side] == shapes[value][side]
     return (value, output) if entry.linear and square and not between else ("", "")
 
 
-def _of_layer(stack: _Stack, key: str, numbers: tuple[int, ...]) -> int | None:
-    """A count that a config gives for all layers, or in a list by the module's first number."""
-    count, model_type = stack.config.get(key, Count | Counts), stack.config.model_type
+def _of_layer(stack: _Stack, key: str, at: _Module) -> int | None:
+    """A count that a config gives for all layers, in a list by the module's first number, or for single layers."""
+    if not key:
+        return None
+    layer = at.numbers[0] if at.numbers else 0
+    single = stack.config.get("per_layer_config", dict[Any, dict[str, Any]]) or {}
+    changes = single.get(f"{layer}", single.get(layer)) or {}
+    if key in changes:
+        return value_of(changes, key, Count)
+    count, model_type = stack.config.get(f"{key}_per_layer", Counts), stack.config.model_type
+    if count is not None:
+        return _of_list(f"{key}_per_layer", count, layer)
+    count = stack.config.get(key, Count | Counts)
     if not isinstance(count, list):
         return count
     # layers differ in stages, as of Swin, in pruned decoders with grouped keys, and in types that are registered
@@ -369,10 +516,13 @@ def _of_layer(stack: _Stack, key: str, numbers: tuple[int, ...]) -> int | None:
             f"{key} is {f'{count}'[:80]} in the config, and {model_type} models have one number for all layers; mend it"
             f" or fetch the checkpoint again."
         )
-    layer = numbers[0] if numbers else 0
-    if not (layer < len(count) and count[layer]):
-        raise Misfit(f"{key} in the config has no number for layer {layer}, which has an attention; fetch both again.")
-    return count[layer]
+    return _of_list(key, count, layer)
+
+
+def _of_list(key: str, counts: list[int], layer: int) -> int:
+    if not (layer < len(counts) and counts[layer]):
+        raise Misfit(f"{key} in the config has no number for layer {layer}, which has an attention; mend the config.")
+    return counts[layer]
 
 
 def _divide(tensor: str, size: int, count: int, what: str) -> int:
@@ -382,4 +532,7 @@ def _divide(tensor: str, size: int, count: int, what: str) -> int:
 
 
 def _mismatch(tensor: str, what: str) -> Misfit:
-    return Misfit(f"{tensor} {what}; the config belongs to another checkpoint: fetch both again.")
+    return Misfit(
+        f"{tensor} {what}; config and weights do not fit: one was changed or comes from another checkpoint, or heads"
+        f" were pruned without a word in the config."
+    )

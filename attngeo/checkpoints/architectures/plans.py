@@ -29,6 +29,14 @@ class LayerPlan:
     positions: Positions | None = None  # with the names of its tensors in the file, "" where they are not there
     norm: str = ""  # tensor with the gain of the layer normalisation before, "" where none is known
     norm_offset: int = 0  # to be added to it
+    head_numbers: tuple[int, ...] = ()  # of those that pruning has left, () where all are there
+    keys_of: int | None = None  # layer of the same part whose keys this one attends to, None where it makes its own
+    key_norm: str = ""  # the normalisation before those keys, "" where it is `norm`
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The numbers of the heads, those before pruning."""
+        return self.head_numbers or tuple(range(self.heads))
 
     def names(self, matrix: Matrix) -> tuple[str, str]:
         """The tensors of a matrix's left and right factor."""
