@@ -36,6 +36,10 @@ class BilinearForm:
     def __post_init__(self) -> None:
         wq, wk = self.wq, self.wk
         for name, factor in (("wq", wq), ("wk", wk)):
+            if not isinstance(factor, Tensor):
+                raise MatrixError(
+                    f"{name} is {described(factor)}; a form needs tensors, as torch.as_tensor makes them."
+                )
             if factor.ndim != 3 or 0 in factor.shape or not factor.is_floating_point():
                 raise MatrixError(f"{name} is {described(factor)}; a form needs floating-point (heads, d, d_head).")
         if (wq.shape[1:], wq.dtype, wq.device) != (wk.shape[1:], wk.dtype, wk.device) or len(wq) % len(wk):

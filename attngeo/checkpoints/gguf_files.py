@@ -15,6 +15,7 @@ import torch
 from msgspec import structs
 from torch import Size, Tensor
 
+from attngeo.checkpoints.architectures import ARCHITECTURES
 from attngeo.checkpoints.architectures.entry import Attention, Entry, Positions
 from attngeo.checkpoints.tensorfiles import TensorFile, unreadable
 from attngeo.errors import CheckpointError, needs
@@ -27,8 +28,17 @@ T5 = (
     _attention("decoder", "dec.blk.{}", "attn_q", "attn_k"),
     _attention("cross", "dec.blk.{}", "cross_attn_q", "cross_attn_k"),
 )
-FUSED = (_attention("encoder", "blk.{}", "attn_qkv", "attn_qkv", "blocks", decoder_if="attention.causal"),)
+FUSED = (
+    _attention(
+        *("encoder", "blk.{}", "attn_qkv", "attn_qkv", "blocks"),
+        kv_heads="attention.head_count_kv",
+        decoder_if="attention.causal",
+    ),
+)
 APART = (_attention("encoder", "blk.{}", "attn_q", "attn_k", decoder_if="attention.causal"),)
+GATED = ("qwen3next", "qwen35", "qwen35moe")  # behind the rows of each query head stand those of its gate
+LATENT = re.compile(r"blk\.\d+\.attn_(kv_a_mqa|kv_b|k_b)\.weight")  # of multi-head latent attention
+SHARED, PATTERN = "attention.shared_kv_layers", "attention.sliding_window_pattern"
 
 
 class GgufFile(TensorFile):
@@ -61,12 +71,27 @@ class GgufFile(TensorFile):
 
     @property
     def entry(self) -> Entry:
-        """Where queries and keys are, and how positions are taken as far as tensors and metadata tell."""
-        stacks: tuple[Attention, ...] = APART
+        """Where queries and keys are, and how positions are taken as far as tensors and metadata tell.
+
+        Raises:
+            CheckpointError: some layers have a tensor for queries alone and others one for queries, keys and values.
+        """
+        if any(map(LATENT.fullmatch, self.shapes)):
+            return ARCHITECTURES["deepseek_v3"]  # refused, with the reason
+        fused = any(name.endswith(".attn_qkv.weight") for name in self.shapes)
+        apart = any(name.endswith(".attn_q.weight") for name in self.shapes)
+        stacks: tuple[Attention, ...] = FUSED if fused else APART
         if self.architecture.startswith("t5"):
             stacks = T5
-        elif any(name.endswith(".attn_qkv.weight") for name in self.shapes):
-            stacks = FUSED
+        elif self.architecture in GATED:  # their attn_qkv is that of a recurrence
+            stacks = (structs.replace(APART[0], layout="gated"),)
+        elif fused and apart:
+            raise CheckpointError(
+                f"{self.name} has attn_qkv in some layers and attn_q in others, and nothing tells which of both are"
+                f" attention; score the checkpoint that it was made from."
+            )
+        if SHARED in self.config:
+            stacks = tuple(structs.replace(stack, shared_keys=SHARED) for stack in stacks)
         positions = Positions("none-or-in-attention")
         if "position_embd.weight" in self.shapes:
             positions = Positions(table="position_embd")  # the converter of llama.cpp leaves out rows of padding
@@ -82,7 +107,31 @@ class GgufFile(TensorFile):
                 f"the metadata of {self.name} have no {self.architecture}.attention.head_count, without which heads"
                 f" cannot be told apart; score the checkpoint that it was made from."
             )
-        return {"attention.causal": True} | self.metadata | {"model_type": self.architecture}
+        said = {"attention.causal": True, "attention.head_count_kv": self.metadata["attention.head_count"]}
+        return said | self.metadata | self._by_layer() | {"model_type": self.architecture}
+
+    def _by_layer(self) -> dict[str, Any]:
+        """How layers differ: which slide, which share the keys of another, and widths of heads.
+
+        Source: llama.cpp, ``llama_model::load_hparams``; its Gemma 3n makes keys in 20 layers, of which each fifth is
+        full.
+        """
+        layers, pattern = self.metadata.get("block_count"), self.metadata.get(PATTERN)
+        said: dict[str, Any] = {}
+        if self.architecture == "gemma3n" and layers:
+            said[SHARED] = self.metadata.get(SHARED, max(0, layers - 20))
+            pattern = [(layer + 1) % 5 != 0 for layer in range(layers)] if pattern is None else pattern
+        if isinstance(pattern, list):
+            said["layer_types"] = ["sliding_attention" if slides else "full_attention" for slides in pattern]
+            widths = [self.metadata.get(f"attention.key_length{end}") for end in ("", "_swa")]
+            if None not in widths:
+                said["attention.key_length"] = [widths[bool(slides)] for slides in pattern]
+        elif self.metadata.get(SHARED):
+            raise CheckpointError(
+                f"{self.name} has layers that attend to the keys of others ({self.architecture}.{SHARED}), and no list"
+                f" {self.architecture}.{PATTERN} tells of which; score the checkpoint that it was made from."
+            )
+        return said
 
     def size(self, tensor: str, rows: tuple[int, int] | None = None) -> int:
         """Bytes of what `read` dequantises."""

@@ -408,14 +408,23 @@ def open_checkpoint(
     repository = open_repository(file.parent if file else path_or_id, revision, subfolder=subfolder)
     config = _config(repository)
     own_type = None if model_type in (None, config["model_type"]) else f"{config['model_type']}"
+    is_guessed = not (model_type or (repository.json("config.json") or {}).get("model_type"))
     config["model_type"] = model_type or config["model_type"]
     files = weight_files(repository, file.name if file else "")
     if isinstance(repository, LocalFolder) and (apart := repository.open(TABLE_APART)) is not None:
         files.append(apart)
     merged = None if adapter is None else open_adapter(adapter)
-    checkpoint = Checkpoint(
-        repository.name, repository.revision, config, files, merged, ARCHITECTURES, fold_norm, matrix, own_type
-    )
+    try:
+        checkpoint = Checkpoint(
+            repository.name, repository.revision, config, files, merged, ARCHITECTURES, fold_norm, matrix, own_type
+        )
+    except CheckpointError as error:
+        if is_guessed and isinstance(error.__cause__, Misfit):
+            raise CheckpointError(
+                f"{f'{error}'.removesuffix('.')}; the config names no model_type, and {config['model_type']!r} was"
+                f" taken from the name {repository.name}: name another (--as)."
+            ) from error
+        raise
     if merged is not None:
         merged.require_use()
     return checkpoint
@@ -436,5 +445,13 @@ def _config(repository: Repository) -> dict[str, Any]:
     if config is None:
         raise repository.absent("config.json")
     # configs of the first years name none; transformers then goes by the repository's name
+    if config.get("model_type"):
+        return dict(config)
+    if "pretrained_cfg" in config or ("architecture" in config and "num_features" in config):
+        raise CheckpointError(
+            f"{repository.name} is a checkpoint of timm (architecture {config.get('architecture')!r:.80}), which no"
+            f" entry reads; load it there and give the model to attngeo.open_model with a config of a type that"
+            f" attngeo.register_architecture adds."
+        )
     named = max((name for name in ARCHITECTURES if name in repository.name.lower()), key=len, default="")
-    return {**config, "model_type": config.get("model_type") or named}
+    return {**config, "model_type": named}

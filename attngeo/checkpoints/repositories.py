@@ -32,6 +32,8 @@ class LocalFolder(Repository):
     def __init__(self, path: Path) -> None:
         self.path = path
         self.name, self.revision = os.fsencode(path.resolve().name).decode(errors="replace"), ""
+        if run := _run_around(path.resolve()):
+            self.name = run
         repository = path.resolve().parent.parent.name
         if path.resolve().parent.name == "snapshots" and repository.startswith("models--"):
             self.name, self.revision = repository.removeprefix("models--").replace("--", "/"), path.resolve().name
@@ -54,11 +56,46 @@ class LocalFolder(Repository):
             why = f"is an adapter and no model; score its base with it: attngeo score BASE --adapter {self.path}"
         elif inside := [path for path in saved_steps(self.path) if path != self.path]:
             why = f"is no checkpoint itself and holds {len(inside)}; score one, such as: attngeo score {inside[-1]}"
+        elif other := other_format(self.path):
+            why = other
         elif not configured:
             why = "has no config.json, which tells architecture and heads; model.config.save_pretrained writes one"
+        elif len(found := weight_names(self.path)) > 1:
+            why = f"has {len(found)} weight files of other names, each a model or a part: name one of"
+            why += f" {', '.join(found[:5])}"
         else:
             why = f"has no {files}; fetch the checkpoint again, or save it with save_pretrained"
         return CheckpointError(f"{self.path} {why}.")
+
+
+def _run_around(folder: Path) -> str:
+    """The name of the run whose model a folder holds, as RUN or RUN/checkpoint-N; "" where that is no run's."""
+    for above, place in ((folder.parent, "model"), (folder.parent.parent, "checkpoints")):
+        inside = folder.relative_to(above).parts
+        if inside[0] == place and (above / "run.json").is_file():
+            return "/".join((above.name, *inside[1:]))
+    return ""
+
+
+def other_format(folder: Path) -> str:
+    """What a folder holds that another tool saved and converts, and by which; "" where there is nothing of the kind."""
+    if steps := sorted(path.name for path in folder.glob("global_step*") if path.is_dir()):
+        return (
+            f"holds the parts of a DeepSpeed checkpoint ({steps[-1]}) and no whole weights; make them by the"
+            " zero_to_fp32.py that DeepSpeed leaves in that folder"
+        )
+    if part := next(iter(sorted(folder.rglob("*.distcp"))), None):
+        return (
+            f"holds the parts of a distributed checkpoint ({part.parent.name}/{part.name}) and no whole weights; make"
+            " them by dcp_to_torch_save of torch.distributed.checkpoint.format_utils, and save them beside config.json"
+        )
+    if (folder / "open_clip_config.json").is_file():
+        return "is a checkpoint of open_clip; load it there, and give the model to attngeo.open_model"
+    if (folder / "params.json").is_file() and list(folder.glob("consolidated*")):
+        return "is a checkpoint in Meta's format; convert it by convert_llama_weights_to_hf.py of transformers"
+    if any(folder.glob("mp_rank_*")) or (folder / "model_optim_rng.pt").is_file():
+        return "is a checkpoint of Megatron-LM; convert it to transformers' format by the tools of Megatron"
+    return ""
 
 
 def weight_names(folder: Path) -> list[str]:

@@ -53,13 +53,16 @@ def _spread(checkpoints: Sequence[str]) -> list[str]:
         steps = {name: [] if local_path(name) in saved else saved for name, saved in steps.items()}
     each = [str(step) for name in steps for step in (steps[name] or [name])]
     if len(each) < 2:
-        why = f"a comparison needs two checkpoints or more, not {', '.join(each) or 'none'}"
-        if len(checkpoints) > 1:
-            why = f"{each[0]} is named {len(checkpoints)} times and is one checkpoint; a comparison needs two or more"
-        elif each and not local_path(each[0]).exists():
-            why = f"there is no folder {each[0]} here, and a model of that id on the Hub would be one checkpoint alone"
-        raise ParameterError(
-            f"{why}; name another, or a run that was trained with --keep-checkpoints and a --checkpoint-every below"
-            " --steps."
+        why = (
+            f"a comparison needs two checkpoints or more, not {', '.join(each) or 'none'}; name another, or a run that"
+            " was trained with --keep-checkpoints and a --checkpoint-every below --steps"
         )
+        if len(checkpoints) > 1:
+            why = f"{each[0]} is named {len(checkpoints)} times and is one checkpoint; name another beside it"
+        elif each and not local_path(each[0]).exists():
+            why = (
+                f"there is no folder {each[0]} here, and a model of that id on the Hub would be one checkpoint alone;"
+                " check the path, or name a second checkpoint"
+            )
+        raise ParameterError(f"{why}.")
     return list(dict.fromkeys(each))

@@ -42,7 +42,8 @@ def format_of(asked: str | None, output: Path | None) -> str:
     if form is None or (suffix and told != form):
         known = SUFFIXES[asked] if asked else [suffix for suffixes in SUFFIXES.values() for suffix in suffixes]
         what = f"the format {asked}" if asked else "a known format"
-        raise ParameterError(f"{output} does not end as a file of {what}; end it in {', '.join(known)}.")
+        figure = ", and draw a figure by --plot" if suffix in PICTURES else ""
+        raise ParameterError(f"{output} does not end as a file of {what}; end it in {', '.join(known)}{figure}.")
     require_place(output)
     if form in ("parquet", "html") and output is None:
         raise ParameterError(f"{form} needs a file: add -o FILE{SUFFIXES[form][0]}.")

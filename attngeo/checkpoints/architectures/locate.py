@@ -125,7 +125,7 @@ def locate(architectures: Mapping[str, Entry], config: Mapping, shapes: Mapping[
     if not plans:
         wanted = " or ".join(stack.entry.tensor(stack.entry.module, stack.entry.query) for stack in stacks)
         raise Misfit(
-            f"no tensor is named like {wanted}, as a {config.get('model_type')} model's would be; the files name theirs"
+            f"no tensor is named like {wanted}, as a {config.get('model_type')} model's would be; there are"
             f" {_names_in(shapes)}: where those are its queries and keys by other names, attngeo.register_architecture"
             f" or --register adds the names."
         )
@@ -423,8 +423,8 @@ def _require_matrix(name: str, shapes: Mapping[str, Size]) -> None:
     """Refuse a query or key weight that is not there, or is no matrix."""
     if name not in shapes:
         raise CheckpointError(
-            f"{name} is not in the files, which have other weights of this attention; the save left it out, or the"
-            f" layer takes its keys from elsewhere, which no entry tells."
+            f"{name} is missing beside other weights of this attention; the save left it out, or the layer takes its"
+            f" keys from elsewhere, which no entry tells."
         )
     if not all(shapes[name]):
         raise CheckpointError(

@@ -1,0 +1,110 @@
+"""What other tools leave in a folder is called by its name, with the way out; what is a run's model is called so."""
+
+import json
+
+import pytest
+import torch
+from safetensors.torch import save_file
+from small_models import small_model
+
+from attngeo import AttngeoError, BilinearForm, open_checkpoint, open_model, score_table
+from attngeo.errors import CheckpointError, MatrixError
+
+
+def deepspeed(folder):
+    (folder / "global_step10").mkdir()
+
+
+def distributed(folder):
+    (folder / "pytorch_model_fsdp_0").mkdir()
+    (folder / "pytorch_model_fsdp_0" / "__0_0.distcp").touch()
+
+
+def open_clip(folder):
+    (folder / "open_clip_config.json").touch()
+    (folder / "config.json").unlink()
+
+
+def metas(folder):
+    (folder / "params.json").touch()
+    (folder / "consolidated.00.pth").touch()
+    (folder / "config.json").unlink()
+
+
+def megatrons(folder):
+    (folder / "mp_rank_00").mkdir()
+
+
+def timms(folder):
+    (folder / "config.json").write_text(json.dumps({"architecture": "vit_tiny", "pretrained_cfg": {}}))
+
+
+def two_files(folder):
+    for name in "ab":
+        save_file({name: torch.zeros(1)}, folder / f"{name}.safetensors")
+
+
+FORMATS = {
+    deepspeed: "global_step10.*zero_to_fp32.py",
+    distributed: "__0_0.distcp.*dcp_to_torch_save",
+    open_clip: "a checkpoint of open_clip",
+    metas: "convert_llama_weights_to_hf.py",
+    megatrons: "Megatron-LM",
+    timms: "a checkpoint of timm .architecture 'vit_tiny'",
+    two_files: "name one of a.safetensors, b.safetensors",
+}
+
+
+@pytest.mark.parametrize("leave", FORMATS, ids=lambda leave: leave.__name__)
+def test_another_tool_is_named_with_the_way_out(leave, tmp_path, as_user):
+    small_model("llama")().config.save_pretrained(tmp_path)
+    leave(tmp_path)
+    with pytest.raises(CheckpointError, match=FORMATS[leave]) as caught:
+        open_checkpoint(tmp_path)
+    assert "fetch" not in str(caught.value)
+
+
+def test_a_type_that_a_folder_s_name_suggests_is_told_to_be_a_guess(tmp_path, as_user):
+    folder = tmp_path / "my-bert"
+    small_model("gpt2")().save_pretrained(folder)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"model_type": None}))
+    with pytest.raises(CheckpointError, match=r"h\.0\.attn\.c_attn\.weight.*'bert' was taken from the name my-bert"):
+        open_checkpoint(folder)
+
+
+@pytest.fixture
+def runs(tmp_path):
+    for run in ("first", "second"):
+        folder = tmp_path / "runs" / run
+        for place in ("model", "checkpoints/checkpoint-7"):
+            small_model("bert")().save_pretrained(folder / place)
+        (folder / "run.json").write_text("{}")
+    return tmp_path / "runs"
+
+
+def test_a_run_s_model_is_named_after_the_run(runs, attngeo):
+    assert {row.model for row in score_table(runs / "first" / "model")} == {"first"}
+    assert open_checkpoint(runs / "second" / "checkpoints" / "checkpoint-7").name == "second/checkpoint-7"
+    records = runs.parent / "records"
+    attngeo("survey", runs / "first" / "model", runs / "second" / "model", "-o", records)
+    assert sorted(path.name for path in records.iterdir()) == ["first", "second"]
+    (runs / "first" / "run.json").unlink()
+    assert open_checkpoint(runs / "first" / "model").name == "model"
+
+
+def test_arrays_are_refused_in_a_sentence(as_user):
+    array = torch.zeros(1, 4, 2).numpy()
+    with pytest.raises(MatrixError, match=r"wq is a ndarray; a form needs tensors, as torch\.as_tensor makes them\."):
+        BilinearForm(array, array)
+
+
+def test_a_model_whose_weights_have_other_names_is_told_which_there_are(as_user):
+    attention = small_model("bert")().encoder.layer[0]
+    with pytest.raises(AttngeoError, match=r"there are attention\.self\.key\.weight"):
+        open_model(attention, config={"model_type": "bert", "num_attention_heads": 4})
+
+
+def test_a_figure_is_asked_for_by_its_option(runs, refused):
+    said = refused("score", runs / "first" / "model", "-o", runs / "m.svg")
+    assert "draw a figure by --plot" in said
