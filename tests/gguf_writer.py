@@ -5,11 +5,11 @@ from gguf import GGMLQuantizationType, GGUFWriter
 
 
 def write_gguf(path, architecture, metadata, tensors, kind=GGMLQuantizationType.F32) -> None:
-    """Tensors as they are stored; of the metadata numbers and truth values."""
+    """Tensors as they are stored; of the metadata numbers, truth values and lists of them."""
     writer = GGUFWriter(path, architecture)
+    adders = {bool: writer.add_bool, int: writer.add_uint32, list: writer.add_array}
     for key, value in metadata.items():
-        add = writer.add_bool if isinstance(value, bool) else writer.add_uint32
-        add(f"{architecture}.{key}", value)
+        adders[type(value)](f"{architecture}.{key}", value)
     for name, stored in tensors.items():
         writer.add_tensor(name, np.ascontiguousarray(stored), raw_dtype=kind)
     writer.write_header_to_file()

@@ -6,7 +6,7 @@ import transformers as tf
 from gguf_writer import write_gguf
 from small_models import small_model
 
-from attngeo import AttngeoError, open_checkpoint, open_model
+from attngeo import AttngeoError, BilinearForm, open_checkpoint, open_model
 
 TYPES = gguf.GGMLQuantizationType
 MODELS = {"llama": tf.LlamaForCausalLM, "gpt2": tf.GPT2Model, "bert": tf.BertModel, "t5": tf.T5Model}
@@ -107,3 +107,76 @@ def test_what_cannot_be_scored_ends_in_one_sentence(written, refused):
     assert "made from" in refused("score", path, "--adapter", "nowhere")
     said = refused("score", written()[0], "--matrix", "ov")
     assert "values and outputs of a GGUF file are not read; score W_qk, matrix 'qk'." in said
+
+
+def layers_of(folder, architecture, tensors, **metadata):
+    """The forms in a file of such tensors, by layer."""
+    said = {"attention.head_count": 4, "block_count": 4} | metadata
+    write_gguf(folder / "model.gguf", architecture, said, {name: t.numpy() for name, t in tensors.items()})
+    return [layer.form for layer in open_checkpoint(folder / "model.gguf")]
+
+
+def queries_and_keys(q_rows=32, k_rows=16, layers=4):
+    return {
+        f"blk.{layer}.attn_{which}.weight": torch.randn(rows, 32)
+        for layer in range(layers)
+        for which, rows in (("q", q_rows), ("k", k_rows))
+    }
+
+
+@pytest.mark.parametrize("with_dead_keys", [True, False])
+@pytest.mark.parametrize("architecture", ["gemma3n", "gemma4"])
+def test_layers_that_attend_to_the_keys_of_others_are_read_with_those(tmp_path, architecture, with_dead_keys):
+    pattern, makers = [True, False, True, False], [0, 1, 0, 1]
+    tensors = queries_and_keys()
+    if not with_dead_keys:
+        tensors = {n: t for n, t in tensors.items() if "attn_k" not in n or int(n.split(".")[1]) < 2}
+    said = {"attention.shared_kv_layers": 2, "attention.sliding_window_pattern": pattern}
+    for layer, form in enumerate(layers_of(tmp_path, architecture, tensors, **said)):
+        key = tensors[f"blk.{makers[layer]}.attn_k.weight"]
+        expected = BilinearForm.from_linear(tensors[f"blk.{layer}.attn_q.weight"], key, 8)
+        assert torch.equal(form.wq, expected.wq) and torch.equal(form.wk, expected.wk)
+
+
+def test_gemma_3n_shares_keys_from_layer_20_on_where_its_metadata_do_not_tell(tmp_path):
+    tensors = queries_and_keys(layers=25)
+    forms = layers_of(tmp_path, "gemma3n", tensors, block_count=25)
+    for layer, maker in ((19, 19), (20, 18), (23, 18), (24, 19)):
+        assert torch.equal(forms[layer].wk.mT.flatten(0, 1), tensors[f"blk.{maker}.attn_k.weight"]), layer
+
+
+def test_widths_of_heads_that_differ_by_kind_of_layer_are_read(tmp_path):
+    tensors = queries_and_keys() | {
+        "blk.1.attn_q.weight": torch.randn(64, 32),
+        "blk.1.attn_k.weight": torch.randn(32, 32),
+    }
+    said = {"attention.key_length": 16, "attention.key_length_swa": 8}
+    forms = layers_of(
+        tmp_path, "gemma4", tensors, **said, **{"attention.sliding_window_pattern": [True, False, True, True]}
+    )
+    assert [(form.n_heads, form.n_kv_heads, form.d_head) for form in forms] == [(4, 2, 8), (4, 2, 16), *[(4, 2, 8)] * 2]
+
+
+def test_gates_behind_the_queries_are_no_queries(tmp_path):
+    tensors = queries_and_keys(q_rows=64)
+    recurrent = {"blk.4.attn_qkv.weight": torch.randn(64, 32)}
+    forms = layers_of(tmp_path, "qwen35", tensors | recurrent, block_count=5, **{"attention.key_length": 8})
+    assert len(forms) == 4
+    queries = tensors["blk.0.attn_q.weight"].view(4, 2, 8, 32)[:, 0]
+    assert torch.equal(forms[0].wq.mT, queries)
+
+
+REFUSED = {
+    "latent": ("deepseek2", {"blk.0.attn_kv_a_mqa.weight": (8, 32), "blk.0.attn_q.weight": (32, 32)}, {}, "low-rank"),
+    "mixed": ("llama", {"blk.0.attn_qkv.weight": (96, 32), "blk.1.attn_q.weight": (32, 32)}, {}, "nothing tells which"),
+    "no pattern": ("gemma4", {"blk.0.attn_q.weight": (32, 32)}, {"attention.shared_kv_layers": 1}, "no list gemma4"),
+    "fused": ("gpt2", {"blk.0.attn_qkv.weight": (64, 32)}, {}, "4 query and 4 key heads of 8 make 96"),
+}
+
+
+@pytest.mark.parametrize("architecture, shapes, said, why", REFUSED.values(), ids=REFUSED)
+def test_what_has_no_form_or_does_not_tell_it_is_refused_with_the_reason(
+    tmp_path, architecture, shapes, said, why, as_user
+):
+    with pytest.raises(AttngeoError, match=why):
+        layers_of(tmp_path, architecture, {name: torch.randn(shape) for name, shape in shapes.items()}, **said)

@@ -134,10 +134,12 @@ def locate(architectures: Mapping[str, Entry], config: Mapping, shapes: Mapping[
 
 
 def _names_in(shapes: Mapping[str, Size]) -> str:
-    """A few names of matrices in the files, of attentions if there are any."""
-    matrices = [name for name, shape in shapes.items() if len(shape) == 2] or list(shapes)
-    of_attention = [name for name in matrices if re.search("att|q_|qkv|query", name)]
-    return ", ".join(sorted(of_attention or matrices)[:3]) or "nothing"
+    """A few names of matrices in the files, of queries, keys or attentions if there are any."""
+    names = sorted(name for name, shape in shapes.items() if len(shape) == 2) or sorted(shapes)
+    for like in ("query|key|[qk]_proj|qkv|c_attn|in_proj", "att", ""):
+        if found := [name for name in names if re.search(like, name)]:
+            return ", ".join(found[:3])
+    return "no tensors"
 
 
 def places(architectures: Mapping[str, Entry], config: Mapping, names: Iterable[str]) -> dict[Place, str]:
