@@ -15,6 +15,7 @@ from attngeo.inputs import checked, local_path
 
 # first there, first taken; an index names the files of a sharded checkpoint
 WEIGHTS = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
+ANY = "weights of a usual name"  # in words, where none of them is there
 # name of a shard: nothing outside the folder
 File = Annotated[str, Meta(pattern=r"^(?![\\/])(?!(.*[\\/])?\.\.([\\/]|$))[^\x00-\x1f]+$", max_length=240)]
 SHARDS_AT_ONCE = 8  # headers of a sharded checkpoint read at the same time
@@ -50,17 +51,18 @@ class LocalFolder(Repository):
     def absent(self, files: str) -> CheckpointError:
         """The error for files that are not there, with the way out that what is there instead suggests."""
         configured, names = (self.path / "config.json").is_file(), set(re.split(r"[ ,()]+", files))
+        shard = configured and not files.startswith(ANY)  # a file that an index or the user names
         if broken := [path.name for path in self.path.glob("*") if path.name in names and not path.is_file()]:
             why = f"has a {broken[0]} that is no file, or a link to nothing; fetch the checkpoint again"
         elif not configured and (self.path / "adapter_config.json").is_file():
             why = f"is an adapter and no model; score its base with it: attngeo score BASE --adapter {self.path}"
         elif inside := [path for path in saved_steps(self.path) if path != self.path]:
             why = f"is no checkpoint itself and holds {len(inside)}; score one, such as: attngeo score {inside[-1]}"
-        elif other := other_format(self.path):
+        elif not shard and (other := other_format(self.path)):
             why = other
         elif not configured:
             why = "has no config.json, which tells architecture and heads; model.config.save_pretrained writes one"
-        elif len(found := weight_names(self.path)) > 1:
+        elif not shard and len(found := weight_names(self.path)) > 1:
             why = f"has {len(found)} weight files of other names, each a model or a part: name one of"
             why += f" {', '.join(found[:5])}"
         else:
@@ -180,7 +182,7 @@ def weight_files(repository: Repository, weights: str = "") -> list[TensorFile]:
             if missing := [shard for shard, file in files.items() if file is None]:
                 raise repository.absent(f"{missing[0]}, which {name} names")
             return [file for file in files.values() if file is not None]
-    raise repository.absent(weights or f"weights of a usual name ({', '.join(WEIGHTS)})")
+    raise repository.absent(weights or f"{ANY} ({', '.join(WEIGHTS)})")
 
 
 def _shards(repository: Repository, index: str) -> list[str]:

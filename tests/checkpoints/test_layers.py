@@ -243,7 +243,7 @@ DAMAGES = {
     "a run": (instead("checkpoints/checkpoint-9", "checkpoints/checkpoint-10", "model"), "score /.*/model"),
     "a run not finished": (instead("checkpoints/checkpoint-9", "checkpoints/checkpoint-10"), "checkpoint-10"),
     "a trainer's state": (instead("optimizer.pt"), "save_pretrained"),
-    "two models": (two_models, "no weights of a usual name"),
+    "two models": (two_models, "2 weight files of other names"),
     "Lightning, with objects": (by_lightning(argparse.Namespace(lr=1)), "epoch=3.ckpt is .* safetensors"),
     "no config": (lambda f, m: (f / "config.json").unlink(), "config.json"),
     "model_type is a number": (config(model_type=3), ": model_type is 3 in the config"),

@@ -140,7 +140,7 @@ def test_what_cannot_be_compared_ends_in_one_sentence(refused, rows, saved):
     for line, named in {
         "": "two checkpoints or more, not none",
         "first": "not first; name another, or a run that was trained with --keep-checkpoints",
-        "first first": "first is named 2 times and is one checkpoint; a comparison needs two or more",
+        "first first": "first is named 2 times and is one checkpoint; name another beside it",
         "none/such": "there is no folder none/such here",
         "first ./nowhere": "nowhere",
         "first short": "first has 3 decoder layers and short has 2 decoder layers; only",
