@@ -17,7 +17,8 @@
 # **Of symmetry this holds: among released language scores the encoder is ahead in {glue:text}`pairs-s` of pairs,
 # on weights that we read in {glue:text}`share-s`.** Of directionality it holds among these scores, in
 # {glue:text}`pairs-d` of pairs, by a formula that is not stated. On our weights it is
-# {glue:text}`share-d-tables` by that formula and {glue:text}`share-d` by the paper's: too few families to decide.
+# {glue:text}`share-d-tables` by that formula and {glue:text}`share-d` by the paper's, both with $\gamma = 2$: too few families to
+# decide.
 
 # %% tags=["parameters"]
 models: list = []  # names of recorded models, folders or Hub ids; empty means every recorded model
@@ -336,8 +337,8 @@ show(section_3_directionality_elsewhere(), directionality_of_the_halves())
 # same; two do not: {glue:text}`other-answers`. By objective, of which the theorems speak, symmetry separates as well, but in
 # these models objective and mask coincide.
 #
-# Directionality spreads widely at random, and yet is not noise. By Def. 3.2 of the paper the medians of
-# {glue:text}`n-outside` of these {glue:text}`n-stacks` stacks of layers lie outside the band of random weights. By chance
+# Directionality spreads widely at random, and yet is not noise. By Def. 3.2 of the paper with $\gamma$ = {glue:text}`gamma`, the
+# medians of {glue:text}`n-outside` of these {glue:text}`n-stacks` stacks of layers lie outside the band of random weights. By chance
 # {glue:text}`n-by-chance` would. By both formulas columns dominate in {glue:text}`decoders-columns` decoders. They do
 # in {glue:text}`encoders-columns` encoders. But narrow models have wide bands, in which much can hide.
 #
@@ -389,6 +390,7 @@ for name, value in {
     "n-stacks": len(banded),
     "n-outside": banded["definition"].sum(),
     "n-by-chance": f"{LEVEL * len(banded):.0f}",
+    "gamma": f"{gamma:g}",
 }.items():
     glue(name, value)
 

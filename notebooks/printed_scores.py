@@ -113,7 +113,7 @@ for name, count in about_rows.items():
     glue(f"n-{name}", count, "d")
 glue("n-rows", len(printed), "d")
 glue("n-distinct", len(distinct), "d")
-assert {row.verdict for row in read} == {"reproduced"}  # the head
+assert {row.verdict for row in read} <= {"reproduced"}  # the head; none of the models may be printed
 glue("n-read", len({row.row for row in read}), "d")
 glue("n-checkpoints", len({row.model for row in read}), "d")
 glue("n-waiting", sum(row.verdict == NOT_READ for row in printed_rows("S2", "symmetry", medians)), "d")
@@ -206,13 +206,14 @@ show(table_s2_distinct_checkpoints(), unfolded=True)
 paired = extraction_effects(alike, d_head, seed=seed).set_index("defect").loc["head-pairing"].iloc[0]
 of_shared_keys = printed[printed["defects"].str.contains("head-pairing")]
 assert of_shared_keys["s"].abs().median() < 0.1  # "near zero"
-glue("s-lost", 1 - paired["s_released"] / paired["s"], ".0%")
+glue("s-right", paired["s"], "+.2f")
+glue("s-wrong", paired["s_released"], "+.2f")
 glue("n-paired", len(of_shared_keys), "d")
 
 # %% [markdown]
 # Where heads share keys, as in Llama 3 and Mistral, the released code pairs query heads with wrong key heads
-# ({glue:text}`n-paired` rows). [Made-up symmetric heads](printed_scores_details.py#what-a-wrong-extraction-does) lose
-# {glue:text}`s-lost` of their symmetry that way: a printed symmetry near zero says little about these models.
+# ({glue:text}`n-paired` rows). [Made-up heads](printed_scores_details.py#what-a-wrong-extraction-does) whose symmetry score is
+# {glue:text}`s-right` score {glue:text}`s-wrong` that way, so a printed symmetry near zero says little about these models.
 #
 # ## Symmetry: Table S2 comes out
 #
