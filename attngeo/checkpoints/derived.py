@@ -18,6 +18,8 @@ from attngeo.errors import CheckpointError
 # components of names that torch adds around a module it wraps
 WRAPPERS = ("_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module")
 BY_PARAMETRISATION = re.compile(r"(?P<module>(?:.*\.)?)parametrizations\.(?P<weight>\w*weight)\.original[01]?")
+# beside a weight, without a say in what the weight is: of biases, activations and parts that stand for the weight
+WITHOUT_A_SAY = ("bias", "input_", "output_", "weight", "parametrizations.")
 MERGE_FIRST = (
     "is stored below a LoRA adapter that is not merged (base_layer), and the files do not tell the scale of the"
     " adapter; call merge_and_unload() of peft on the model, save it, and score that"
@@ -206,6 +208,16 @@ def live_weights(model: nn.Module) -> dict[str, TensorFile]:
     return weights
 
 
+def companions(weight: str, files: Mapping[str, TensorFile]) -> list[str]:
+    """Tensors of the linear map of a weight that are neither its bias nor what the weight is computed from."""
+    if not weight.endswith(".weight"):
+        return []
+    module = weight.removesuffix("weight")
+    known = {weight, f"{module}bias", *(name for _, name in files[weight].sources(weight))}
+    beside = [name for name in files if name.startswith(module) and name not in known]
+    return [name for name in beside if not name.removeprefix(module).startswith(WITHOUT_A_SAY)]
+
+
 def require_readable(weight: str, files: Mapping[str, TensorFile]) -> None:
     """Refuse a weight whose numbers the files do not tell, or which the model rounds as it runs.
 
@@ -215,6 +227,11 @@ def require_readable(weight: str, files: Mapping[str, TensorFile]) -> None:
     file, module = files[weight], weight.rpartition(".")[0]
     if isinstance(file, Unreadable):
         raise CheckpointError(f"{weight} {file.why}.")
+    if adapter := next((name for name in companions(weight, files) if ".lora_" in name.lower()), ""):
+        raise CheckpointError(
+            f"{weight} has an adapter beside it ({adapter}), and nothing tells whether it is merged; merge it, and save"
+            f" the weights without the tensors of the adapter."
+        )
     if f"{module}.weight_fake_quant.scale" in files:
         raise CheckpointError(
             f"{weight} is rounded while the model runs (quantisation-aware training: {module}.weight_fake_quant), and"

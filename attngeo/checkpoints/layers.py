@@ -22,7 +22,7 @@ from attngeo.checkpoints.architectures import ARCHITECTURES
 from attngeo.checkpoints.architectures.entry import ABSOLUTE, Entry, Matrix, Part
 from attngeo.checkpoints.architectures.locate import Misfit, locate
 from attngeo.checkpoints.architectures.plans import LayerPlan
-from attngeo.checkpoints.derived import by_plain_names, require_readable
+from attngeo.checkpoints.derived import by_plain_names, companions, require_readable
 from attngeo.checkpoints.gguf_files import GgufFile, gguf_path
 from attngeo.checkpoints.quantised import FLOAT8, WAY_OUT, is_quantised, quantised, refusal
 from attngeo.checkpoints.repositories import LocalFolder, open_repository, weight_files
@@ -244,6 +244,9 @@ class Checkpoint:
                 f"{first}{more} stand in several files ({', '.join(self._several[first])}): the last file was read, as"
                 " transformers does"
             )
+        if beside := [name for w in weights if not self.adapter for name in companions(w, self._files)]:
+            more = f" and {len(beside) - 1} more" if len(beside) > 1 else ""
+            lines.append(f"tensors of unknown use stand beside the weights that were read: {beside[0]}{more}")
         sharing = [plan for plan in self.plans if plan.keys_of is not None]
         for maker in dict.fromkeys((plan.part, plan.keys_of) for plan in sharing):
             layers = [f"{plan.layer}" for plan in sharing if (plan.part, plan.keys_of) == maker]

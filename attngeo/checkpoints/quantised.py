@@ -192,6 +192,10 @@ class Quantised(TensorFile):
         with self._whole():
             self.shapes = {self._weight: Size(reversed(self._shape()) if turned else self._shape())}
 
+    def sources(self, tensor: str) -> list[tuple[TensorFile, str]]:
+        """The files and the stored names of the parts."""
+        return [source for file, name in self._parts.values() for source in file.sources(name)]
+
     def size(self, tensor: str, rows: tuple[int, int] | None = None) -> int:
         """Bytes of all parts."""
         return sum(file.size(name) for file, name in self._parts.values())

@@ -126,6 +126,10 @@ def below_an_adapter(tensors):
     return {name.replace("q_proj.", "q_proj.base_layer."): tensor for name, tensor in tensors.items()}
 
 
+def with_an_adapter(tensors):
+    return tensors | {"layers.1.self_attn.k_proj.lora_A": torch.zeros(2, 32)}
+
+
 def trained_for_integers(tensors):
     name = "layers.0.self_attn.q_proj.weight_fake_quant.scale"
     return tensors | {name: torch.ones(1)}
@@ -136,6 +140,7 @@ def trained_for_integers(tensors):
     [
         (below_an_adapter, r"LoRA adapter that is not merged .*merge_and_unload\(\)"),
         (trained_for_integers, "rounded while"),
+        (with_an_adapter, r"has an adapter beside it .layers\.1\.self_attn\.k_proj\.lora_A"),
     ],
 )
 def test_weights_that_are_not_those_of_the_model_are_refused_with_the_reason(change, why, tmp_path, as_user):
@@ -171,3 +176,14 @@ def test_one_layer_is_scored_where_another_is_not_finite(tmp_path, attngeo, refu
     assert attngeo("score", tmp_path, "--layer", "1")[1]
     with pytest.raises(AttngeoError, match="NaN"):
         score_table(tmp_path)
+
+
+def test_a_tensor_of_unknown_use_beside_a_weight_is_named(tmp_path):
+    model = make()
+    model.config.save_pretrained(tmp_path)
+    beside = {f"layers.{layer}.self_attn.q_proj.rms_norm.gain": torch.ones(32) for layer in range(2)}
+    save_file(model.state_dict() | beside, tmp_path / "model.safetensors")
+    said = (
+        "tensors of unknown use stand beside the weights that were read: layers.0.self_attn.q_proj.rms_norm.gain and 1"
+    )
+    assert any(line.startswith(said) for line in open_checkpoint(tmp_path).remarks)

@@ -140,3 +140,16 @@ def test_weights_that_zero_3_left_empty_are_called_so(tmp_path, refused):
     model.config.save_pretrained(tmp_path)
     save_file(dict.fromkeys(model.state_dict(), torch.empty(0)), tmp_path / "model.safetensors")
     assert "zero_to_fp32.py" in refused("score", tmp_path)
+
+
+def test_heads_of_one_kind_of_layers_are_read_from_its_setting():
+    found = {
+        f"layers.{layer}.self_attn.{which}_proj.weight": torch.Size((rows, WIDTH))
+        for layer, heads in enumerate((4, 8))
+        for which, rows in (("q", heads * D_HEAD), ("k", 2 * D_HEAD))
+    }
+    other = {"attention_type": "sliding_attention", "num_attention_heads": 8, "num_attention_groups": 2}
+    config = {"model_type": "step3p5", "num_attention_heads": 4, "head_dim": D_HEAD, "num_hidden_layers": 2}
+    config |= {"layer_types": ["full_attention", "sliding_attention"], "attention_other_setting": other}
+    plans = locate(ARCHITECTURES, config, found)
+    assert [(plan.heads, plan.kv_heads, plan.d_head) for plan in plans] == [(4, 2, D_HEAD), (8, 2, D_HEAD)]

@@ -504,6 +504,10 @@ def _of_layer(stack: _Stack, key: str, at: _Module) -> int | None:
     layer = at.numbers[0] if at.numbers else 0
     single = stack.config.get("per_layer_config", dict[Any, dict[str, Any]]) or {}
     changes = single.get(f"{layer}", single.get(layer)) or {}
+    other = stack.config.get("attention_other_setting", dict[str, Any]) or {}  # of one kind of layers, as of Step 3.5
+    kinds = stack.config.get("layer_types", list[Any] | None) or []
+    if other and layer < len(kinds) and kinds[layer] == other.get("attention_type"):
+        changes = other | changes
     if key in changes:
         return value_of(changes, key, Count)
     count, model_type = stack.config.get(f"{key}_per_layer", Counts), stack.config.model_type
