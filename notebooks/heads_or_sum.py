@@ -137,6 +137,8 @@ heads_and_sums(evidence())
 # - Models that share authors, data or recipe are a *family*, which counts once. Numbers above are those of the median
 #   family, of {glue:text}`n-encoders` of encoders and {glue:text}`n-decoders` of decoders. {glue:text}`again`.
 # - Their layers have several heads. BART g2p, the one family whose layers have one head, goes the other way.
+# - The models have different sizes, and we did not match them. Among released encoders, [larger models are less
+#   symmetric](pretrained_survey.py#larger-encoders-are-less-symmetric).
 # - What sets the two kinds apart was found by looking at these families and tested on the same ones. Several measures were
 #   compared, and no p is corrected for that.
 # :::

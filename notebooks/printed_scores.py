@@ -314,6 +314,8 @@ show(table_s3_directionality(medians))
 # %% [markdown]
 # ## What it means for you
 #
+# - Compare your model with rows of models of a similar size, because [larger encoders are less
+#   symmetric](pretrained_survey.py#larger-encoders-are-less-symmetric).
 # - Compare symmetry with Table S2 as it stands, but [look up the row](printed_scores_details.py#table-s2-every-row) first.
 # - Compare directionality by the formula of Table S3 alone: `attngeo score MODEL --convention tables`.
 # - `attngeo survey --group printed` reads the rows that wait, and this page then fills itself.

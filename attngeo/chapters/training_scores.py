@@ -16,6 +16,7 @@ from matplotlib.axes import Axes
 
 from attngeo.bilinear.random_matrices import directionality_sd, symmetry_mean, symmetry_sd
 from attngeo.bilinear.scores import Convention
+from attngeo.chapters.training_planned import DECODER, ENCODER, planned_pairs
 from attngeo.claims.published import read_published, trained_widths
 from attngeo.claims.results import Comparison, Relation, compare
 from attngeo.claims.seed_intervals import Case, Training, joined, too_small
@@ -24,17 +25,16 @@ from attngeo.files.checkout import data
 from attngeo.runs.arms import LOSS, PARTS, Arm, Contrast, Measure, arms, contrasts
 from attngeo.runs.estimates import Estimate, over_seeds
 from attngeo.runs.experiments import recorded_runs
-from attngeo.runs.numbers_in_words import as_percent, as_score, extent, number, with_interval
+from attngeo.runs.numbers_in_words import as_percent, as_score, extent, number, share_of, with_interval
 from attngeo.runs.record import Run
 
-ENCODER, DECODER = "mlm", "clm"  # by objective
 SCORES = {"symmetry": "symmetry s", "directionality": "directionality d"}
 LETTERS = {"s": "symmetry", "d": "directionality"}
 SETTLED = 0.05  # of symmetry
 SCATTER = 2  # spreads of random models within which a difference between two models of one seed says nothing
 SPREADS = 4  # of a random matrix, or model, beyond which a score is not random
-RELEASED = "released, 12 layers"
-STANDS_FOR = {"commoncrawl": "red pajama"}  # our text: the paper's
+RELEASED = "authors' models, 12 layers"
+STANDS_FOR = {"commoncrawl": "Red Pajama", "wikipedia": "Wikipedia", "jigsaw": "Jigsaw"}  # our text: the paper's
 FORMULAS = {
     "Definition 3.2": "directionality",
     "Table S3": "directionality_tables",
@@ -56,7 +56,7 @@ def released_training() -> pd.DataFrame:
         files; this project has not read those itself.
     """
     curves = read_published("released_training")
-    return curves.assign(text=curves["dataset"].str.replace("_", " ")).drop(columns="dataset")
+    return curves.assign(text=curves["dataset"].str.replace("_", " ").str.title()).drop(columns="dataset")
 
 
 def released_last() -> pd.DataFrame:
@@ -114,9 +114,8 @@ def scattered(label: str, words: str, value: float, spread: float, sign: int = 1
 
 
 def released_gaps(layers: int) -> list[Case]:
-    """Encoder less decoder in released median d at the end, by text: of one seed, with the scatter about it."""
-    words = f"released, {layers} layers, {{}}: encoder less decoder, one seed, ±"
-    words += f" {SCATTER} spreads between random models"
+    """Encoder minus decoder in the authors' final median d, by dataset: one seed each, with `SCATTER` sd about it."""
+    words = f"authors' {layers}-layer models, {{}}: $d$ of the encoder minus $d$ of the decoder"
     ends = released_ends("d").query("layers == @layers").set_index("text")
     gaps = (ends["encoder"] - ends["decoder"]).items()
     return [scattered(title, words.format(title), gap, random_gap_sd(layers)) for title, gap in gaps]
@@ -152,7 +151,7 @@ def arms_of(runs: Sequence[Run], objective: str) -> list[Arm]:
 def case(unit: Arm | Contrast, words: str, estimate: Estimate, sign: int = 1) -> Case:
     """An estimate over the seeds of an arm or a pair, with the sign that the paper gives it."""
     config = (unit.first if isinstance(unit, Contrast) else unit).config
-    quantity = f"{unit.label}: {words} ({len(unit)} seeds)"
+    quantity = f"our models, {unit.label}: {words} ({len(unit)} seeds)"
     return Case(unit.label, quantity, estimate, sign, training=Training.of(config))
 
 
@@ -161,20 +160,26 @@ def in_arms(runs: Sequence[Run], objective: str, measure: Measure, words: str, s
     return [case(arm, words, arm.estimate(measure), sign) for arm in arms_of(runs, objective)]
 
 
-def in_pairs(runs: Sequence[Run], measure: Measure, words: str = "encoder less decoder") -> list[Case]:
-    """Encoder less decoder in a measure at the end, the paper's sign being plus: s is larger, d less negative."""
-    return [case(pair, words, pair.difference(measure)) for pair in pairs_of(runs)]
+def encoder_minus_decoder(measure: Measure, words: str) -> list[Case]:
+    """Difference in a final measure in all our pairs, the planned ones last; the paper's sign is plus in s and in d."""
+    planned = [pair for _, _, pair in planned_pairs()]
+    return [case(pair, words, pair.difference(measure)) for pair in (*pairs_of(recorded()), *planned)]
 
 
 def at_equal_steps(pair: Contrast, score: str) -> Case:
-    """Encoder less decoder where the arm of fewer steps ends: after as many steps, though not of the same schedule."""
+    """Encoder minus decoder where the arm of fewer steps ends: after as many steps, though not of the same schedule."""
     step = min(arm.runs[0].curve(score).index[-1] for arm in (pair.first, pair.second))
     return case(pair, score, pair.difference(lambda run: run.curve(score).loc[:step].iloc[-1]))
 
 
 def change(run: Run) -> float:
-    """Median d over the layers at the end less at the start (Definition 3.2): below 0 where columns gain."""
+    """Median d over the layers at the end minus at the start (Definition 3.2): below 0 where columns gain."""
     return run.last("directionality") - run.first("directionality")
+
+
+def least_layer(run: Run) -> float:
+    """Lowest symmetry score of any layer at the last step."""
+    return float(run.by_layer("symmetry").iloc[-1].min())
 
 
 def middle_s(run: Run) -> float:
@@ -184,7 +189,7 @@ def middle_s(run: Run) -> float:
 
 
 def settles_late_less_early(run: Run) -> float:
-    """Share of training until a layer's symmetry stays within `SETTLED` of its end: late half less early half."""
+    """Share of training until a layer's symmetry stays within `SETTLED` of its end: late half minus early half."""
     s = run.by_layer("symmetry")
     away = (s - s.iloc[-1]).abs() > SETTLED
     last_away = away.mul(s.index.to_numpy(), axis=0).max()  # the last step at which each layer is still away
@@ -192,16 +197,16 @@ def settles_late_less_early(run: Run) -> float:
 
 
 def late_less_early(by_layer: pd.Series) -> float:
-    """Mean of the second half of the layers less that of the first half."""
+    """Mean of the second half of the layers minus that of the first half."""
     half = len(by_layer) // 2
     return float(by_layer.iloc[-half:].mean() - by_layer.iloc[:half].mean()) if half else 0.0
 
 
 def cases_of_layers(runs: Sequence[Run]) -> dict[str, dict[str, list[Case]]]:
     """What Section 4.1 says of early, middle and late layers, measured: by statement and words, a case per arm."""
-    settling = f"share of training until $s$ is within {SETTLED:g} of its end, late less early layers"
+    settling = f"share of training until $s$ is within {SETTLED:g} of its end, late minus early layers"
     late_s, late_d = (lambda run, of=score: late_less_early(run.by_layer(of).iloc[-1]) for score in SCORES)
-    late = "{} of late less early layers"
+    late = "{} of late minus early layers"
     measures = {
         "encoders": ((ENCODER, late_s, late.format("$s$"), 1), (ENCODER, settles_late_less_early, settling, -1)),
         "middle": ((DECODER, middle_s, "$s$ of the middle layers", -1),),
@@ -211,9 +216,9 @@ def cases_of_layers(runs: Sequence[Run]) -> dict[str, dict[str, list[Case]]]:
     for statement, of in measures.items():
         told = ((o, measure, f"{PARTS[o]}s, {words}", sign) for o, measure, words, sign in of)
         found[statement] = {words: in_arms(runs, o, measure, words, sign) for o, measure, words, sign in told}
-    gap = "that of decoders less that of encoders"
-    less = [case(pair, gap, pair.difference(lambda run: -late_d(run)), -1) for pair in pairs_of(runs)]
-    found["directionality"][gap] = less
+    gap = "that of decoders minus that of encoders"
+    gaps = [case(pair, gap, pair.difference(lambda run: -late_d(run)), -1) for pair in pairs_of(runs)]
+    found["directionality"][gap] = gaps
     return found
 
 
@@ -222,22 +227,24 @@ class Climb(NamedTuple):
 
     arm: Arm
     mean: pd.Series  # over seeds, by step
-    growth: Estimate  # the end less the start
+    growth: Estimate  # the end minus the start
     fall: Estimate  # `fall_from_peak`
+
+
+def climb_of(arm: Arm) -> Climb:
+    """Of one arm of encoders."""
+    curves = arm.curves("symmetry")
+    growth = over_seeds(curves.iloc[-1] - curves.iloc[0])
+    return Climb(arm, curves.mean(axis=1), growth, over_seeds(fall_from_peak(curves)))
 
 
 def climbs(runs: Sequence[Run]) -> list[Climb]:
     """Of every arm of encoders, those with most seeds first."""
-    found = []
-    for arm in arms_of(runs, ENCODER):
-        curves = arm.curves("symmetry")
-        growth = over_seeds(curves.iloc[-1] - curves.iloc[0])
-        found.append(Climb(arm, curves.mean(axis=1), growth, over_seeds(fall_from_peak(curves))))
-    return found
+    return [climb_of(arm) for arm in arms_of(runs, ENCODER)]
 
 
 def fall_from_peak(curves: pd.DataFrame) -> list[float]:
-    """Of every seed (column): its value where the mean of the *other* seeds peaks, less its value at the end.
+    """Of every seed (column): its value where the mean of the *other* seeds peaks, minus its value at the end.
 
     A peak chosen on the curve that it is then measured on lies above the end by chance alone.
     """
@@ -249,20 +256,23 @@ def fall_from_peak(curves: pd.DataFrame) -> list[float]:
 
 
 def beside(cases: Sequence[Case]) -> tuple[Comparison, ...]:
-    """What recorded runs say: smaller than what Section 4.1 speaks of, they are told and decide nothing."""
+    """What our runs show: they are smaller than the models of Section 4.1, so they are shown and decide nothing."""
     too_small(cases, spoken_of())  # asserted
     return joined(cases, spoken_of())
 
 
 def spoken_of() -> Training:
-    """Models that Section 4.1 speaks of: it opens with those of 12 layers, and Figures 3, S3 and S4 show no others."""
+    """The smallest models that Section 4.1 considers.
+
+    It opens with those of 12 layers, and Figures 3, S3 and S4 show no others.
+    """
     return Training.of_paper(12)
 
 
-def doubt(cases: Sequence[Case], measured: str) -> str:
-    """Which models were recorded, that they are too small to decide, and what they ``measured``; else nothing."""
+def doubt(cases: Sequence[Case]) -> str:
+    """Says that our models are too small to affect the verdict; nothing if none of them has an interval."""
     known = [case for case in cases if case.known]
-    return f"{too_small(known, spoken_of())} {measured}" if known else ""
+    return too_small(known, spoken_of()) if known else ""
 
 
 # Tables
@@ -294,7 +304,7 @@ def contrast_table(runs: Sequence[Run]) -> pd.DataFrame:
 
 
 def formula_table(runs: Sequence[Run]) -> pd.DataFrame:
-    """Encoder less decoder in directionality at the end, by each formula that the paper's numbers rest on.
+    """Encoder minus decoder in directionality at the end, by each formula that the paper's numbers rest on.
 
     Beside that of the released code stands the difference in the released models, which by the audit follows it.
     """
@@ -307,7 +317,7 @@ def formula_table(runs: Sequence[Run]) -> pd.DataFrame:
 
 
 def released_difference(pair: Contrast, letter: str) -> str:
-    """Encoder less decoder of the released models of 12 layers on a text or the one it stands for, or a dash."""
+    """Encoder minus decoder of the released models of 12 layers on a text or the one it stands for, or a dash."""
     ends = released_ends(letter).query("layers == 12").set_index("text")
     name = pair.first.runs[0].about["corpus"]["name"]
     title = STANDS_FOR.get(name, name)
@@ -328,7 +338,7 @@ def score_axes(panels: Iterable[Axes]) -> None:
 def released_over_steps() -> CaptionedFigure:
     """Released medians of both scores over steps, a column per text (Figures 3a, b and S3, with the 4-layer models)."""
     figure, grid = new_figure(8.6, 3.6, rows=2, columns=3, sharex=True, sharey="row")
-    for column, title in zip(grid.T, ("wikipedia", "red pajama", "jigsaw"), strict=True):
+    for column, title in zip(grid.T, ("Wikipedia", "Red Pajama", "Jigsaw"), strict=True):
         curves = released_training().query("text == @title").set_index("step")
         for (layers, part), rows in curves.groupby(["layers", "part"], sort=False):
             look = {"color": PART_COLOURS[part], "linestyle": {12: "-", 4: "--"}[layers]}
@@ -343,15 +353,20 @@ def released_over_steps() -> CaptionedFigure:
         panel.set_ylabel(label)
     figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
     s, d = (released_ends(score) for score in LETTERS)
-    symmetric = f"{(s['encoder'] > s['decoder']).sum()} of {len(s)} pairs"
-    columns = f"{(d[['encoder', 'decoder']] < 0).to_numpy().sum()} of {2 * len(d)} models"
-    lower = f"{(d['decoder'] < d['encoder']).sum()} of {len(d)}"
-    caption = f"""Scores that the authors released, over training: median over layers, quartiles shaded; one seed of
-    each model. Directionality is, by the audit, that of the released code's formula. At the end the encoder has the
-    larger symmetry in {symmetric}; directionality is below 0, columns dominating, in {columns}."""
-    alt = f"""Line plots over steps, symmetry above, directionality below, a column per text. The encoder's symmetry
-    ends above the decoder's in {symmetric}. Directionality ends below 0 in {columns}, and the decoder's lower in
-    {lower}."""
+    symmetric = f"{share_of((s['encoder'] > s['decoder']).sum(), len(s))} pairs"
+    columns = f"{share_of((d[['encoder', 'decoder']] < 0).to_numpy().sum(), 2 * len(d))} models"
+    lower = f"{share_of((d['decoder'] < d['encoder']).sum(), len(d))} pairs"
+    caption = f"""Symmetry score $s$ (top) and directionality score $d$ (bottom) of the authors' models over the
+    course of training. Solid lines show models with 12 layers, and dashed lines show models with 4 layers. Each line
+    is the median over layers, and the shaded band around it extends from the lower to the upper quartile. Each model
+    was trained once. At the end of training, the encoder (blue) has a higher symmetry score than the decoder (orange)
+    in {symmetric}. The directionality score is negative at the end of training in {columns}, which means that a few
+    columns have much larger norms than the others. The directionality scores in this figure were computed with the
+    formula in the authors' code, which, according to an audit of that code, differs from the definition in the
+    paper."""
+    alt = f"""Line plots over training steps, a column per dataset. At the end, the symmetry score of the encoder is
+    higher than that of the decoder in {symmetric}. The directionality score is negative in {columns}, and lower for the
+    decoder in {lower}."""
     return CaptionedFigure(figure, "fig-training-released", caption, alt)
 
 

@@ -36,7 +36,7 @@ class Training(NamedTuple):
         return all(here >= there for here, there in zip(self, other, strict=True))
 
     def __str__(self) -> str:
-        return f"{self.layers} layers of width {self.width}, {as_millions(self.tokens)} tokens"
+        return f"{self.layers} layers, hidden size {self.width}, {as_millions(self.tokens)} tokens"
 
 
 UNKNOWN = Training(0, 0, 0)  # of which nothing can be decided
@@ -97,16 +97,16 @@ def joined(cases: Sequence[Case], spoken_of: Training) -> tuple[Comparison, ...]
 
 
 def in_words(cases: Sequence[Case]) -> str:
-    """All cases with an interval: ``wikipedia, characters: +0.31 [+0.28, +0.34]; ...``."""
+    """All cases with an interval: ``Wikipedia, characters: +0.31 [+0.28, +0.34]; ...``."""
     words = (f"{case.label}: {with_interval(case.estimate, case.form)}" for case in cases if case.known)
     return "; ".join(words) or "no setting has seeds enough"
 
 
 def too_small(cases: Iterable[Case], spoken_of: Training) -> str:
-    """That models so small decide nothing about those that a statement has ``spoken_of``: asserted, and said."""
+    """Says that our models are too small to affect the verdict on a statement about larger ones, and asserts it."""
     trained = sorted({case.training for case in cases})
     assert not any(training.reaches(spoken_of) for training in trained), "runs as large as those: let them decide"
     return (
-        f"Models recorded here ({'; '.join(map(str, trained))}) are smaller than those spoken of, or read less (there:"
-        f" at least {spoken_of}), and decide nothing about these."
+        f"Our models ({'; '.join(map(str, trained))}) are smaller than the models that the paper considers (at least"
+        f" {spoken_of}) or were trained on fewer tokens, so they do not affect the verdict."
     )

@@ -22,6 +22,7 @@ from attngeo.runs.record import Run, RunError, read_runs
 RECORDING = ("record_every", "evaluate_every", "picture_every", "checkpoint_every", "micro_batch", "device")
 LOSS = "held_out_loss"
 PARTS = {"mlm": "encoder", "clm": "decoder", "released-decoder": "decoder, masked positions only"}  # by objective
+CORPORA = {"wikipedia": "Wikipedia", "jigsaw": "Jigsaw", "commoncrawl": "Common Crawl"}  # names in a run's record
 Measure = str | Callable[[Run], float]
 
 
@@ -30,7 +31,7 @@ class Arm:
     """Runs equal in all but their seed, one per seed and in its order."""
 
     runs: tuple[Run, ...]
-    label: str = ""  # what tells it from the arms that it was found with, such as "wikipedia, characters"
+    label: str = ""  # what tells it from the arms that it was found with, such as "Wikipedia, characters"
 
     @property
     def config(self) -> dict:
@@ -204,26 +205,31 @@ def _weight(contrast: Contrast) -> tuple[int, ...]:
 
 
 def text(run: Run) -> str:
-    """``wikipedia, characters``, or ``wikipedia, 160 pieces`` for text as it is, by the size of the vocabulary."""
-    spelling = "characters" if run.config["text"] == "spaced" else f"{run.config['vocab_size']} pieces"
-    return f"{run.about['corpus']['name']}, {spelling}"
+    """``Wikipedia, characters``, or ``Wikipedia, subword tokens (vocabulary of 160)`` for text that is not split up."""
+    corpus = run.about["corpus"]["name"]
+    subword_tokens = f"subword tokens (vocabulary of {run.config['vocab_size']:,})"
+    return f"{CORPORA.get(corpus, corpus)}, {'characters' if run.config['text'] == 'spaced' else subword_tokens}"
 
 
 def distinct_labels(runs: Sequence[Run]) -> list[str]:
-    """A run's text, and of its configuration what tells runs of one text apart."""
-    details = [
-        {
-            "model": f"{r.config['layers']} layers of {r.config['d_model']}",
-            "block": f"blocks of {r.config['block_size']}",
-            "batch": f"{r.config['batch_size']} blocks a step",
-            "dropout": f"dropout {r.config['dropout']:g}",
-            "rate": f"learning rate {as_rate(r.config['lr'])}",
-            "steps": f"{r.config['steps']} steps",
-        }
-        for r in runs
-    ]
+    """A run's text, and of its configuration what distinguishes runs on the same text."""
+    details = [_details(run) for run in runs]
     labels = []
     for run, own in zip(runs, details, strict=True):
         same = [d for other, d in zip(runs, details, strict=True) if text(other) == text(run)]
         labels.append(", ".join([text(run), *(own[k] for k in own if len({d[k] for d in same}) > 1)]))
     return labels
+
+
+def _details(run: Run) -> dict[str, str]:
+    """Settings in words."""
+    config = run.config
+    return {
+        "layers": f"{config['layers']} layers",
+        "width": f"hidden size {config['d_model']}",
+        "block": f"sequence length {config['block_size']}",
+        "batch": f"batch size {config['batch_size']}",
+        "dropout": f"dropout {config['dropout']:g}" if config["dropout"] else "no dropout",
+        "rate": f"learning rate {as_rate(config['lr'])}",
+        "steps": f"{config['steps']:,} steps",
+    }

@@ -47,3 +47,8 @@ def joined_by_and(words: Sequence[str]) -> str:
     """``a``, ``a and b``, or ``a, b and c``."""
     *first, last = words
     return f"{', '.join(first)} and {last}" if first else last
+
+
+def share_of(count: int, total: int) -> str:
+    """``all 6``, or ``2 of the 6``."""
+    return f"all {total}" if count == total else f"{count} of the {total}"

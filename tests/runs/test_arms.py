@@ -22,7 +22,7 @@ def test_an_arm_holds_the_seeds_of_one_setting_in_order():
 
 def test_arms_are_paired_on_the_seeds_that_both_have():
     (pair,) = contrasts([*ENCODERS, *DECODERS], "objective", "mlm", "clm")
-    assert len(pair) == 2 and pair.label == "wikipedia, characters"
+    assert len(pair) == 2 and pair.label == "Wikipedia, characters"
     assert pair.first.seeds == pair.second.seeds == (0, 1)
     difference = pair.difference()
     assert difference.value == pytest.approx(0.5, abs=0.05) and not difference.has_interval
@@ -72,8 +72,8 @@ def test_measures_of_a_run():
     assert run.last("symmetry") == pytest.approx(0.4) and abs(run.first("symmetry")) < 0.05
     assert run.last("held_out_loss") == pytest.approx(2.0) and run.first("held_out_loss") == pytest.approx(5.0)
     assert run.by_layer("symmetry").iloc[-1].tolist() == pytest.approx([0.2, 0.4, 0.6])
-    assert text(run) == "wikipedia, characters"
-    assert text(made_run(text="plain", vocab_size=160)) == "wikipedia, 160 pieces"
+    assert text(run) == "Wikipedia, characters"
+    assert text(made_run(text="plain", vocab_size=160)) == "Wikipedia, subword tokens (vocabulary of 160)"
 
 
 def test_an_arm_is_measured_seed_by_seed():
@@ -105,9 +105,9 @@ def test_runs_are_matched_in_all_but_the_named_settings_whatever_their_order():
 def test_labels_say_what_tells_runs_of_one_text_apart():
     runs = [made_run(), made_run(lr=1e-4), made_run(corpus="jigsaw")]
     assert distinct_labels(runs) == [
-        "wikipedia, characters, learning rate 0.001",
-        "wikipedia, characters, learning rate 0.0001",
-        "jigsaw, characters",
+        "Wikipedia, characters, learning rate 0.001",
+        "Wikipedia, characters, learning rate 0.0001",
+        "Jigsaw, characters",
     ]
 
 

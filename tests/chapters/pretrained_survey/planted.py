@@ -51,7 +51,12 @@ ELSEWHERE = ("section_3_symmetry_elsewhere", "section_3_directionality_elsewhere
 OF_HALVES = {"s": "section_3_halves_of_one_model", "d": "directionality_of_the_halves"}
 ON_WEIGHTS = ("section_3_symmetry_on_weights", "section_3_directionality_on_weights")
 
+EQUAL_SIZE, PARAMETERS = "section_3_symmetry_at_equal_size", RESULTS["parameters"]
+
 PLANTED = [
+    (EQUAL_SIZE, *minus),
+    (EQUAL_SIZE, *results(parameters=PARAMETERS.max() - PARAMETERS), "released"),
+    (EQUAL_SIZE, *stacks(symmetry=-STACKS["symmetry"]), "weights read here"),
     *((claim, *minus) for claim in (*IN_LANGUAGE, *ELSEWHERE, *OF_HALVES.values(), DRAWN)),
     ("figure_s1_as_drawn", *minus),
     (IN_LANGUAGE[0], *exchanged("attention")),

@@ -35,9 +35,9 @@ DECODERS, COLUMNS = "decoders_almost_non_symmetric", "columns_over_training"
 PLANTED = [
     ("symmetry_in_training", "released_ends", exchanged),
     (DECODERS, "released_ends", exchanged),
-    (DECODERS, "decoders_of_12_layers", assigned(s_q1=0.01), "released decoders of 12"),
-    ("growth_on_wikipedia", "released_training", falling, "released"),
-    ("growth_on_other_texts", "released_training", falling, "released"),
+    (DECODERS, "decoders_of_12_layers", assigned(s_q1=0.01), "authors' 3 decoders with 12"),
+    ("growth_on_wikipedia", "released_training", falling, "authors"),
+    ("growth_on_other_texts", "released_training", falling, "authors"),
     ("directionality_in_training", "attngeo.chapters.training_scores.random_gap_sd", lambda layers: 0.01),
     ("directionality_in_training", "released_gaps", gaps_of(0.9, 0.9, 0.9)),
     ("directionality_in_training", "released_gaps", gaps_of(-0.9, -0.9, -0.9)),
@@ -46,15 +46,15 @@ PLANTED = [
     (COLUMNS, "released_course", with_d("end", -0.9)),
     (COLUMNS, "released_course", with_d("end", 0.1)),
     (COLUMNS, "released_course", with_d("first", -0.01)),
-    ("skew_layers_on_wikipedia", "decoders_of_12_layers", assigned(s_min=-0.005), "released"),
-    ("skew_layers_elsewhere", "decoders_of_12_layers", assigned(s_min=-0.005), "released"),
+    ("skew_layers_on_wikipedia", "decoders_of_12_layers", assigned(s_min=-0.005), "authors"),
+    ("skew_layers_elsewhere", "decoders_of_12_layers", assigned(s_min=-0.005), "authors"),
     (RIGHT_TO_LEFT, "attention_of", lambda right, model_type, causal: right(details.Decoder, causal=True)),
     (PRESETS, "table_s1_beside_presets", setting("bert, printed", "hidden size"), "settings of base"),
     (PRESETS, "table_s1_beside_presets", setting("bert_mini, printed", "hidden activation"), "settings of mini"),
     ("recorded_starts", "symmetry_mean", lambda d: 0.0),
     ("recorded_starts", "symmetry_sd", lambda d: 2 * 2**0.5 / d, "the same, standard deviation"),
     *(
-        (f"{kind}_{where}", "spoken_of", lambda: SMALL, "settings recorded here")
+        (f"{kind}_{where}", "spoken_of", lambda: SMALL, "our settings with")
         for kind in ("encoder_layers", "middle_layers", "directionality_of_layers")
         for where in ("on_wikipedia", "elsewhere")
     ),

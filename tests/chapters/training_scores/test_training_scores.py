@@ -7,23 +7,55 @@ import pandas as pd
 import pytest
 from made_runs import made_arm, made_large_arm, made_run
 
+from attngeo.chapters import training_planned
 from attngeo.chapters import training_scores as chapter
+from attngeo.chapters.training_planned import NOT_TRAINED, difference_table
 from attngeo.runs.estimates import over_seeds
 
 GOLDEN = {  # layers, text: s of encoder and decoder, d of both, at the end
-    (12, "jigsaw"): (0.38, 0.02, -0.25, -0.20),
-    (12, "red pajama"): (0.35, -0.03, -0.18, -0.41),
-    (12, "wikipedia"): (0.32, -0.05, -0.16, -0.33),
-    (4, "jigsaw"): (0.66, -0.20, -0.43, -0.39),
-    (4, "red pajama"): (0.48, -0.54, -0.56, -0.37),
-    (4, "wikipedia"): (0.35, -0.50, -0.42, -0.40),
+    (12, "Jigsaw"): (0.38, 0.02, -0.25, -0.20),
+    (12, "Red Pajama"): (0.35, -0.03, -0.18, -0.41),
+    (12, "Wikipedia"): (0.32, -0.05, -0.16, -0.33),
+    (4, "Jigsaw"): (0.66, -0.20, -0.43, -0.39),
+    (4, "Red Pajama"): (0.48, -0.54, -0.56, -0.37),
+    (4, "Wikipedia"): (0.35, -0.50, -0.42, -0.40),
 }
 RECORDED = {  # text, score: encoder, decoder, their difference
-    ("wikipedia, 160 pieces", "s"): "+0.31 +0.04 +0.27 [−0.16, +0.71]",
-    ("wikipedia, 160 pieces", "d"): "−0.01 −0.19 +0.18 [−0.64, +1.00]",
-    ("wikipedia, characters, learning rate 0.001", "s"): "+0.51 +0.05 +0.45 [+0.24, +0.67]",
-    ("wikipedia, characters, learning rate 0.001", "d"): "−0.04 −0.27 +0.22 [+0.08, +0.37]",
+    ("Wikipedia, subword tokens (vocabulary of 160)", "s"): "+0.31 +0.04 +0.27 [−0.16, +0.71]",
+    ("Wikipedia, subword tokens (vocabulary of 160)", "d"): "−0.01 −0.19 +0.18 [−0.64, +1.00]",
+    ("Wikipedia, characters, learning rate 0.001", "s"): "+0.51 +0.05 +0.45 [+0.24, +0.67]",
+    ("Wikipedia, characters, learning rate 0.001", "d"): "−0.04 −0.27 +0.22 [+0.08, +0.37]",
 }
+
+
+PLANNED = {  # encoder minus decoder with learned and with rotary position embeddings: of the referee's own computation
+    "characters, first planned experiment (10 seeds)": (
+        "+0.53 [+0.50, +0.55] −0.24 [−0.28, −0.21]",
+        "+0.22 [+0.13, +0.31] −0.19 [−0.36, −0.02]",
+    ),
+    "characters, third planned experiment (3 seeds)": (
+        "+0.40 [+0.11, +0.69] −0.24 [−0.33, −0.14]",
+        "+0.32 [+0.22, +0.42] −0.31 [−0.56, −0.06]",
+    ),
+    "subword tokens (vocabulary of 4,096) (5 seeds)": (
+        "the encoders did not learn −0.11 [−0.13, −0.08]",
+        "the encoders did not learn −0.16 [−0.37, +0.06]",
+    ),
+}
+
+
+def test_the_planned_experiments_stand_beside_each_other_with_both_types_of_positions():
+    tables = [difference_table(score).set_index("experiment").agg(" ".join, axis=1) for score in chapter.SCORES]
+    for experiment, expected in PLANNED.items():
+        assert tuple(rows[experiment] for rows in tables) == expected
+
+
+def test_an_experiment_without_a_decoder_is_not_compared(monkeypatch):
+    arms = dict(training_planned.planned_arms("positions_characters"))
+    del arms["clm-rotary"]
+    monkeypatch.setattr(training_planned, "planned_arms", lambda experiment: arms)
+    assert training_planned.difference_in_words("positions_characters", "rotary", "symmetry") == NOT_TRAINED
+    assert not [kind for _, kind, _ in training_planned.planned_pairs() if kind == "rotary"]
 
 
 def test_released_medians_at_the_end():
@@ -36,15 +68,15 @@ def test_recorded_pairs_with_an_interval():
     rows = chapter.contrast_table(chapter.recorded()).query("seeds >= 3").set_index(["text", "score"])
     told = rows[["encoder", "decoder", "difference"]].agg(" ".join, axis=1)
     assert told.to_dict() == RECORDED
-    assert set(rows["released, 12 layers"]) == {"+0.37", "–"}  # the released d has another formula
+    assert set(rows["authors' models, 12 layers"]) == {"+0.37", "–"}  # the released d has another formula
 
 
 def test_the_course_has_its_turning_points():
     course = chapter.released_course().set_index(["layers", "part", "text"])
-    decoder, encoder = course.loc[(12, "decoder", "wikipedia")], course.loc[(12, "encoder", "red pajama")]
+    decoder, encoder = course.loc[(12, "decoder", "Wikipedia")], course.loc[(12, "encoder", "Red Pajama")]
     assert (decoder["first step"], decoder["steps"], round(decoder["most"], 2)) == (1000, 200000, -0.23)
     assert (encoder["last step above 0"], encoder["below 0 from"], round(encoder["most"], 2)) == (5000, 10000, 0.19)
-    late = course.loc[(4, "encoder", "jigsaw")]  # below 0, above, and below again
+    late = course.loc[(4, "encoder", "Jigsaw")]  # below 0, above, and below again
     assert late["first"] < 0 and late["last step above 0"] == 10000 and late["below 0 from"] == 50000
 
 
@@ -91,6 +123,6 @@ def test_arms_of_unequal_length_are_compared_where_the_shorter_one_ends():
 
 def test_runs_of_the_paper_s_size_would_have_to_decide():
     small, large = (chapter.in_arms(arm, "mlm", "symmetry", "s") for arm in (made_arm(), made_large_arm()))
-    assert not any(comparison.decides for comparison in chapter.beside(small)) and "smaller" in chapter.doubt(small, "")
+    assert not any(comparison.decides for comparison in chapter.beside(small)) and "smaller" in chapter.doubt(small)
     with pytest.raises(AssertionError):
         chapter.beside(large)
