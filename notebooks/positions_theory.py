@@ -41,7 +41,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn.functional import cross_entropy, one_hot
 
-from attngeo.chapters.positions import PLATEAU_OF_CHARACTERS
+from attngeo.runs.plateaus import PLATEAU_OF_CHARACTERS
 from attngeo.display.page import glue, show
 from attngeo.display.style import NEUTRAL, PART_COLOURS, CaptionedFigure, house_style, new_figure
 from attngeo.bilinear.scores import symmetry_score

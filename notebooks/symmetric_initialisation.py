@@ -32,7 +32,7 @@ from scipy import stats
 from torch import Tensor, nn
 from transformers import BertConfig
 
-from attngeo.chapters.positions import PLATEAU_OF_CHARACTERS
+from attngeo.runs.plateaus import PLATEAU_OF_CHARACTERS
 from attngeo.chapters.symmetric_initialisation import figures, starts
 from attngeo.chapters.symmetric_initialisation.speed_ups import speed_up_of
 from attngeo.chapters.symmetric_initialisation.starts import (

@@ -28,7 +28,7 @@
 # {glue:text}`d-rotary-characters` experiments.
 
 # %% tags=["remove-cell"]
-from attngeo.chapters.training_planned import EXPERIMENTS, difference_table, planned_of, planned_pairs
+from attngeo.chapters.training_scores.planned import EXPERIMENTS, difference_table, planned_of, planned_pairs
 from attngeo.chapters.training_scores import (
     ENCODER,
     SCATTER,
@@ -53,7 +53,7 @@ from attngeo.chapters.training_scores import (
     skew_shares,
     spoken_of,
 )
-from attngeo.chapters.training_tables import (
+from attngeo.chapters.training_scores.tables import (
     decoder_change_table,
     gap_outcome,
     growth_of_ours,
@@ -218,7 +218,7 @@ table(
 # interval of this increase, {glue:text}`new-interval`, includes zero.
 #
 # **The symmetry score of decoders stays close to zero only in deep decoders.** The paper says that decoders learn "almost
-# non-symmetric matrices". For the authors' 12-layer decoders, this statement is true of the median over layers, which lies
+# non-symmetric matrices" (Section 4.1, second paragraph). For the authors' 12-layer decoders, this statement is true of the median over layers, which lies
 # between {glue:text}`decoder-12-low` and {glue:text}`decoder-12-high` at the end of training. The absolute value of this
 # median is only {glue:text}`share-low` to {glue:text}`share-high` of the median symmetry score of the corresponding encoder.
 # The scores of individual layers vary more. In each 12-layer decoder, at least a quarter of the layers have a positive
@@ -272,7 +272,7 @@ table(
 # too wide for any conclusion ({glue:text}`d-chapter-subwords`).
 #
 # **In some of our decoders, columns gain in norm during training.** The paper predicts that decoders "develop high-norm
-# columns incrementally during training". In our decoders with learned position embeddings, the directionality score falls in
+# columns incrementally during training" (Section 4.1, first paragraph). In our decoders with learned position embeddings, the directionality score falls in
 # {glue:text}`n-change-fall` of {glue:text}`n-change` settings, and the decrease is larger than the variation between seeds in
 # {glue:text}`n-change-met` of them ({numref}`tab-training-decoder-change`). These are {glue:text}`change-met`. In no setting
 # does the directionality score rise by more than the variation between seeds.
@@ -306,11 +306,12 @@ table(
 #
 # ## Some layers of decoders become skew-symmetric
 #
-# The paper reports "strong skew-symmetric matrices in the middle layers" of decoders. Each of the authors' 12-layer decoders
+# According to the paper, decoders "learn almost non-symmetric matrices with strong skew-symmetric matrices in the middle
+# layers" (Section 4.1, second paragraph). Each of the authors' 12-layer decoders
 # does indeed have at least one layer that is clearly skew-symmetric ({numref}`tab-training-skew`). In the most skew-symmetric
 # layer of each decoder, the skew-symmetric part of the query-key matrix accounts for {glue:text}`skew-shares` of the squared
 # norm. In a random matrix, the skew-symmetric part accounts for half of the squared norm. The paper does not define how much
-# counts as "strong". We also cannot check whether the skew-symmetric layers are the middle layers, because our copy of the
+# counts as strong. We also cannot check whether the skew-symmetric layers are the middle layers, because our copy of the
 # scores does not record the order of the layers.
 
 # %% tags=["remove-input"]

@@ -40,7 +40,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from attngeo.chapters.training_planned import DECODER, ENCODER, TYPES, planned_of
+from attngeo.chapters.training_scores.planned import DECODER, ENCODER, TYPES, planned_of
 from attngeo.chapters.training_scores import (
     LETTERS,
     SCATTER,
@@ -409,7 +409,7 @@ def skew_layers(on_wikipedia: bool):
     yield from beside(cases)
     return {
         "remark": f"""We count a layer as skew-symmetric if its symmetry score is negative by more than {SPREADS} standard
-        deviations of the symmetry score of random matrices of the same size. What counts as "strong", the paper does not say.
+        deviations of the symmetry score of random matrices of the same size. The paper does not say what counts as strong.
         In these decoders, the skew-symmetric part accounts for {skew_shares(decoders)} of the squared norm of the most
         skew-symmetric layer; in a random matrix it accounts for half. {doubt(cases)}"""
     }

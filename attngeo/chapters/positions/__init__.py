@@ -19,6 +19,8 @@ from attngeo.runs.arms import LOSS, PARTS, Arm, Contrast, symmetry_of_heads, who
 from attngeo.runs.estimates import Estimate, over_seeds
 from attngeo.runs.experiments import Experiment, State, read_experiment
 from attngeo.runs.numbers_in_words import as_score, number, with_interval
+from attngeo.runs.plateaus import PLATEAU as PLATEAU
+from attngeo.runs.plateaus import PLATEAU_OF_CHARACTERS as PLATEAU_OF_CHARACTERS
 from attngeo.runs.record import Run
 from attngeo.survey.families import distinct
 from attngeo.survey.positions import MAIN
@@ -37,9 +39,6 @@ ARMS = ("mlm-learned", "mlm-rotary", "clm-learned", "clm-rotary")
 KINDS = {"learned": "table", "rotary": "rotary", "bias": "bias", "none": "none"}  # of positions, as figures name them
 S = "symmetry"
 ENOUGH = 0.2  # above which the interval of the first measure is to lie
-# Nats: an encoder above knows how often tokens are, and little else. Half a nat less than the entropy of single tokens.
-PLATEAU = dict.fromkeys(("positions_pieces", "positions_pieces_longer"), 6.2)
-PLATEAU_OF_CHARACTERS = 2.6
 
 
 class Outcome(Enum):

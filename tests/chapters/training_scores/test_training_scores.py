@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from made_runs import made_arm, made_large_arm, made_run
 
-from attngeo.chapters import training_planned
 from attngeo.chapters import training_scores as chapter
-from attngeo.chapters.training_planned import NOT_TRAINED, difference_table
+from attngeo.chapters.training_scores import planned as training_planned
+from attngeo.chapters.training_scores.planned import NOT_TRAINED, difference_table
 from attngeo.runs.estimates import over_seeds
 
 GOLDEN = {  # layers, text: s of encoder and decoder, d of both, at the end

@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 
 from attngeo.bilinear.random_matrices import directionality_sd, symmetry_mean, symmetry_sd
 from attngeo.bilinear.scores import Convention
-from attngeo.chapters.training_planned import DECODER, ENCODER, planned_pairs
+from attngeo.chapters.training_scores.planned import DECODER, ENCODER, planned_pairs
 from attngeo.claims.published import read_published, trained_widths
 from attngeo.claims.results import Comparison, Relation, compare
 from attngeo.claims.seed_intervals import Case, Training, joined, too_small

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from attngeo.chapters.training_planned import planned_of
 from attngeo.chapters.training_scores import (
     DECODER,
     ENCODER,
@@ -17,6 +16,7 @@ from attngeo.chapters.training_scores import (
     released_gaps,
     released_training,
 )
+from attngeo.chapters.training_scores.planned import planned_of
 from attngeo.claims.seed_intervals import Case
 from attngeo.runs.arms import Arm, Measure
 from attngeo.runs.estimates import LEAST_SEEDS

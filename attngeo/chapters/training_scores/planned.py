@@ -9,12 +9,12 @@ from functools import cache
 
 import pandas as pd
 
-from attngeo.chapters.positions import PLATEAU, PLATEAU_OF_CHARACTERS
 from attngeo.files.checkout import data
 from attngeo.runs.arms import LOSS, Arm, Contrast, whole_arms
 from attngeo.runs.estimates import LEAST_SEEDS
 from attngeo.runs.experiments import read_experiment
 from attngeo.runs.numbers_in_words import as_score, with_interval
+from attngeo.runs.plateaus import plateau_of
 
 ENCODER, DECODER = "mlm", "clm"  # by objective
 EXPERIMENTS = {  # folder in data/runs: its name in tables
@@ -48,7 +48,7 @@ def name_of(experiment: str, arm: Arm) -> str:
 
 def learned_something(experiment: str, arm: Arm) -> bool:
     """Whether at least one seed left the plateau on which a model knows little more than how frequent each token is."""
-    return bool(arm.values(LOSS).min() <= PLATEAU.get(experiment, PLATEAU_OF_CHARACTERS))
+    return bool(arm.values(LOSS).min() <= plateau_of(experiment))
 
 
 def planned_pair(experiment: str, positions: str) -> Contrast | None:
