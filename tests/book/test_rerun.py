@@ -33,7 +33,7 @@ FAR = {  # two settings of each chapter, far from its defaults and from each oth
     "column_dominance": ({"exponent": 0.5, "seed": 3}, {"d": 48, "n_tokens": 32, "exponent": 1.5, "n_draws": 200}),
     "column_dominance_details": ({"exponent": 0.5, "seed": 3}, {"d": 48, "n_tokens": 32, "exponent": 1.5}),
     "symmetric_updates": ({"n_vocab": 40, "seed": 5}, {"d": 64, "n_tokens": 40, "n_vocab": 100, "n_sequences": 2000}),
-    "printed_scores": ({"alike": 0.3, "d_head": 32, "seed": 4}, {"models": "bert-tiny-google", "alike": 0.6}),
+    "printed_scores": ({"alike": 0.3, "d_head": 32, "seed": 4}, {"alike": 0.6, "d_head": 8, "seed": 9}),
     "heads_or_sum": ({"model": "bert-tiny-google"}, {"model": "gpt2-small"}),
 }
 NOT_RUN = {
