@@ -22,7 +22,7 @@ from attngeo.checkpoints.architectures import ARCHITECTURES
 from attngeo.checkpoints.architectures.entry import ABSOLUTE, Entry, Matrix, Part
 from attngeo.checkpoints.architectures.locate import Misfit, locate
 from attngeo.checkpoints.architectures.plans import LayerPlan
-from attngeo.checkpoints.derived import by_plain_names, companions, require_readable
+from attngeo.checkpoints.derived import Computed, by_plain_names, companions, require_readable
 from attngeo.checkpoints.gguf_files import GgufFile, gguf_path
 from attngeo.checkpoints.quantised import FLOAT8, WAY_OUT, is_quantised, quantised, refusal
 from attngeo.checkpoints.repositories import LocalFolder, open_repository, weight_files
@@ -128,13 +128,13 @@ class Checkpoint:
             self._files |= rounded
             shapes = {name: file.shapes[name] for name, file in self._files.items()}
             self.plans = locate(architectures, config, shapes) if plans is None else plans
-            for weight in {name for plan in self.plans for name in (plan.query, plan.key)}:
-                require_readable(weight, self._files)
+            for weight in {name for plan in self.plans for name in plan.names(matrix) if name}:
+                if weight in self._files:
+                    require_readable(weight, self._files)
         except CheckpointError as error:
             why = self._refusal or f"{error}" if isinstance(error, Misfit) else f"{error}"
             if own_type and (isinstance(error, Misfit) or self.model_type not in architectures):
-                way = "try that" if own_type in architectures else "name a known type like it, or register it"
-                why = f"read as {self.model_type!r}, {why.partition(';')[0]}; its config says {own_type!r}: {way}."
+                why = _read_as(self.model_type, own_type, why, own_type in architectures)
             raise CheckpointError(f"{self.name}: {why}") from error
         is_unknown = any(isinstance(file, GgufFile) and not file.is_known for file in files)
         self.taken_for = self.plans[0].part if is_unknown else ""  # of an architecture that is not known
@@ -142,27 +142,10 @@ class Checkpoint:
             adapter.fit(config, self.plans, shapes)
         self.adapter, self.fold_norm, self.matrix = adapter, fold_norm, matrix
         self.read_as = "" if own_type is None else self.model_type
-        unknown = next((p for p in self.plans if not p.output), None)
-        beside = {name for plan in self.plans for name in plan.names("ov")} - rounded.keys()
-        why = ""
-        if (rounded and unknown) or any(is_quantised(name, self._files) for name in beside):
-            why = "of quantised weights are not read"
-        elif unknown and any(isinstance(file, GgufFile) for file in files):
-            why = "of a GGUF file are not read"
-        elif unknown:
-            why = f"of {unknown.part} layer {unknown.layer} are gated, not known, or not in these files"
-        elif adapter is not None:
-            why = "may be adapted, and adapters are merged into queries and keys alone"
-        if matrix == "ov" and why:
+        if matrix == "ov" and (why := _why_not_values(self.plans, self._files, rounded, adapter)):
             raise CheckpointError(f"{self.name}: values and outputs {why}; score W_qk, matrix 'qk'.")
-        folded = {plan.part for plan in self.plans if plan.norm}  # parts whose gains are there
-        # a first layer may have none by its architecture, as ModernBERT's
-        without = [p for p in self.plans if not p.norm and ((p.layer and p.part in folded) or not folded)]
-        if fold_norm and without:
-            raise CheckpointError(
-                f"{self.name}: no gain of a layer normalisation right before queries and keys is known, or is in these"
-                f" files, for {without[0].part} layer {without[0].layer}; score it without folding."
-            )
+        if fold_norm:
+            _require_gains(self.name, self.plans)
 
     def __len__(self) -> int:
         return len(self.plans)
@@ -431,6 +414,46 @@ def open_checkpoint(
     if merged is not None:
         merged.require_use()
     return checkpoint
+
+
+def _read_as(model_type: str, own_type: str, why: str, is_known: bool) -> str:
+    """Why a checkpoint of a type cannot be read as another, and the way out."""
+    way = "try that" if is_known else "name a known type like it, or register it"
+    return f"read as {model_type!r}, {why.partition(';')[0]}; its config says {own_type!r}: {way}."
+
+
+def _why_not_values(
+    plans: list[LayerPlan],
+    files: Mapping[str, TensorFile],
+    rounded: Mapping[str, TensorFile],
+    adapter: Adapter | None,
+) -> str:
+    """Why values and outputs cannot be read, "" where they can be; ``rounded`` are the quantised queries and keys."""
+    unknown = next((plan for plan in plans if not plan.output), None)
+    beside = {name for plan in plans for name in plan.names("ov")} - rounded.keys()
+    if any(isinstance(file, Computed) for file in rounded.values()):
+        return "are rounded while the model runs, as queries and keys are, and are not read so"
+    if (rounded and unknown) or any(is_quantised(name, files) for name in beside):
+        return "of quantised weights are not read"
+    if unknown and any(isinstance(file, GgufFile) for file in files.values()):
+        return "of a GGUF file are not read"
+    if unknown:
+        return f"of {unknown.part} layer {unknown.layer} are gated, not known, or not in these files"
+    if adapter is not None:
+        return "may be adapted, and adapters are merged into queries and keys alone"
+    return ""
+
+
+def _require_gains(name: str, plans: list[LayerPlan]) -> None:
+    """Refuse to fold gains of a layer normalisation that are not there for every layer that should have one."""
+    folded = {plan.part for plan in plans if plan.norm}  # parts whose gains are there
+    for plan in plans:
+        # a first layer may have none by its architecture, as ModernBERT's
+        if not plan.norm and ((plan.layer and plan.part in folded) or not folded):
+            raise CheckpointError(
+                f"{name}: no gain of a layer normalisation right before queries and keys is known, or is in these"
+                f" files, for {plan.part} layer {plan.layer}; score it without folding."
+            )
 
 
 def _by_name(files: list[TensorFile]) -> tuple[dict[str, TensorFile], dict[str, list[str]]]:

@@ -187,3 +187,16 @@ def test_a_tensor_of_unknown_use_beside_a_weight_is_named(tmp_path):
         "tensors of unknown use stand beside the weights that were read: layers.0.self_attn.q_proj.rms_norm.gain and 1"
     )
     assert any(line.startswith(said) for line in open_checkpoint(tmp_path).remarks)
+
+
+def test_values_and_outputs_are_read_or_refused_as_queries_and_keys_are(tmp_path, as_user):
+    model = make()
+    prune.l1_unstructured(model.layers[0].self_attn.v_proj, "weight", 0.5)
+    parametrizations.orthogonal(model.layers[1].self_attn.o_proj)
+    model.config.save_pretrained(tmp_path)
+    torch.save(model.state_dict(), tmp_path / "pytorch_model.bin")
+    value = model.layers[0].self_attn.v_proj.weight
+    assert torch.equal(open_model(model, matrix="ov")[0].form.wk.mT.flatten(0, 1), value)
+    with pytest.raises(AttngeoError, match=r"o_proj\.weight is stored as the original of a parametrisation"):
+        open_checkpoint(tmp_path, matrix="ov")
+    assert len(open_checkpoint(tmp_path)) == 2

@@ -309,6 +309,8 @@ def test_weights_that_bitnet_rounds_as_it_runs_are_scored_as_they_are_multiplied
             assert factor.unique().numel() == 3  # -1, 0 and 1 times the mean absolute entry
             assert torch.allclose(factor, (weight / size).round().clamp(-1, 1) * size, rtol=1e-5)
         assert torch.equal(opened[1].form.wq.mT.flatten(0, 1), second.q_proj.weight)
+    with pytest.raises(AttngeoError, match="values and outputs are rounded while the model runs"):
+        open_checkpoint(tmp_path, matrix="ov")
 
 
 @pytest.mark.parametrize("name", REFUSED)
