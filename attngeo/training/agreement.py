@@ -1,7 +1,7 @@
 """Whether two places help to predict each other as much: the coefficients of the update of W_qk, along training.
 
 ``python -m attngeo.training.agreement EXPERIMENT`` measures the runs of an experiment whose checkpoints are kept, and
-writes EXPERIMENT/agreement.csv, a row per run, step and layer.
+writes EXPERIMENT/agreement.csv, a row per run, step and layer. What is recorded of runs whose checkpoints are gone stays.
 """
 
 import sys
@@ -137,6 +137,10 @@ def agreement_table(experiment: Experiment) -> pd.DataFrame:
 if __name__ == "__main__":
     try:
         folder = Path(sys.argv[1])
-        write_text(folder / "agreement.csv", agreement_table(read_experiment(folder)).to_csv(index=False))
+        file, table = folder / "agreement.csv", agreement_table(read_experiment(folder))
+        if file.exists():
+            before = pd.read_csv(file)
+            table = pd.concat([before[~before["run"].isin(table["run"])], table])
+        write_text(file, table.to_csv(index=False, float_format="%.6g"))
     except AttngeoError as error:
         sys.exit(str(error))
