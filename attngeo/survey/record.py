@@ -172,10 +172,10 @@ def _digests(path_or_id: str) -> dict[str, str]:
     return {name: sha256(path / name) for name in weight_names(path) or sorted(p.name for p in path.glob("*.gguf"))}
 
 
-def write_provenance(folder: Path, **made: Any) -> None:
-    """``record.json`` of a measurement: what is given, versions, date."""
+def write_provenance(folder: Path, name: str = "record.json", **made: Any) -> None:
+    """The provenance of a measurement, in a file of that name: what is given, versions, date."""
     made |= {"versions": versions(), "date": datetime.now(timezone.utc).date().isoformat()}
-    write_text(folder / "record.json", json.dumps(made, indent=1, sort_keys=True) + "\n")
+    write_text(folder / name, json.dumps(made, indent=1, sort_keys=True) + "\n")
 
 
 def _csv(rows: list[dict]) -> str:
