@@ -1,0 +1,120 @@
+"""Which offsets a head attends to by positions alone, and the symmetry on each wave that follows from them.
+
+With P the rows of a position table without their mean, ``g(m) = mean over i of (P W_qk P^T)[i, i + m]`` is what a query
+gives to the key m places to its right. On a wave of frequency w, g acts as the complex number ``G(w) = sum_m g(m)
+e^{iwm}``, that is, as a rotation by arg G(w) times |G(w)|, so that its symmetry is ``cos(2 arg G(w))``.
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Complex, Float
+from torch import Tensor
+
+from attngeo.bilinear.form import BilinearForm
+from attngeo.bilinear.waves import octaves
+from attngeo.errors import MatrixError
+
+RANGE = 4  # offsets of up to n / RANGE places are searched for a peak; farther ones are means over few pairs
+
+
+@dataclass(frozen=True)
+class Peak:
+    """The offset with the largest g, and how far it dominates."""
+
+    offset: int  # m of the largest g(m); positive where keys lie to the right of their query
+    width: int  # number of offsets around it with g above half of the peak, without a gap
+    rest: float  # largest g outside of these, over the peak; NaN where no offset is outside
+    dominates: bool  # the peak is positive, its hill ends within the range, and rest is at most 1/2
+
+
+def kernel(form: BilinearForm, rows: Float[Tensor, "n d"], per_head: bool = False) -> Float[Tensor, "*heads 2*n-1"]:
+    """``g(m) = mean over i of (P W_qk P^T)[i, i + m]`` for m from -(n - 1) to n - 1.
+
+    Args:
+        form: a layer, whose heads are summed (Eq. S20) unless ``per_head``.
+        rows: what is added to the embedding at each position that is in use; P are these rows without their mean.
+        per_head: kernels of every head.
+    """
+    q, k = _factors(form, rows, per_head)
+    n = len(rows)
+    places = torch.arange(n, device=q.device)
+    offsets = (places - places[:, None] + n - 1).flatten()  # of each entry, from 0
+    sums = torch.zeros(*q.shape[:-2], 2 * n - 1, dtype=q.dtype, device=q.device)
+    sums.index_add_(-1, offsets, (q @ k.mT).flatten(-2))
+    return sums / torch.bincount(offsets)
+
+
+def transfer(form: BilinearForm, rows: Float[Tensor, "n d"], per_head: bool = False) -> Complex[Tensor, "*heads f"]:
+    """``G(w) = (1 / n) sum_{ij} (P W_qk P^T)_ij e^{iw(j - i)}`` for ``w = 2 pi f / n``, f from 0 to n / 2.
+
+    This is ``sum_m (1 - |m| / n) g(m) e^{iwm}``, the transform of the kernel as n places see it.
+
+    Args:
+        form: as for `kernel`.
+        rows: as for `kernel`.
+        per_head: of every head.
+    """
+    q, k = (torch.fft.rfft(factor, dim=-2) for factor in _factors(form, rows, per_head))
+    return (q * k.conj()).sum(-1) / len(rows)
+
+
+def symmetry_from_kernel(
+    transferred: Complex[Tensor, "*heads f"], n: int, offset: int | None = None
+) -> dict[int, Float[Tensor, "*heads"]]:
+    """For each octave, ``sum_w |G(w)|^2 cos(2 arg G(w)) / sum_w |G(w)|^2``, from the `transfer` on n positions.
+
+    With an ``offset`` m, ``cos(2wm)`` takes the place of ``cos(2 arg G(w))``: the symmetry of a head that attends to
+    the single offset m. The keys are the shortest periods of the octaves (`attngeo.bilinear.waves.octaves`); 0 stands for
+    all waves.
+    """
+    power = transferred.abs().square()
+    if n % 2 == 0:
+        power[..., n // 2] /= 2  # of period 2 there is a cosine alone, of every other period a sine as well
+    places = torch.arange(transferred.shape[-1], dtype=power.dtype, device=power.device)
+    frequencies = 2 * math.pi * places / n
+    cosines = (2 * transferred.angle()).cos() if offset is None else (2 * frequencies * offset).cos()
+    scores = {}
+    for period, (low, high) in {0: (1, n // 2), **octaves(n)}.items():
+        here = slice(low, high + 1)
+        total = power[..., here].sum(-1)
+        scores[period] = torch.where(total > 0, (power * cosines)[..., here].sum(-1) / total, 0)
+    return scores
+
+
+def peak(g: Float[Tensor, " offsets"]) -> Peak:
+    """The peak of a kernel on n positions within n / 4 places, and whether it dominates.
+
+    A peak dominates if g stays at or below half of it everywhere outside its hill, which are the offsets around it with
+    g above half of the peak, and if this hill ends within the range.
+
+    Args:
+        g: `kernel` of one head, whose middle is offset 0.
+
+    Raises:
+        MatrixError: fewer than four positions.
+    """
+    n = (len(g) + 1) // 2
+    reach = n // RANGE
+    if reach < 1:
+        raise MatrixError(f"{n} positions are too few to search offsets up to a quarter of them; give four or more.")
+    values = g[n - 1 - reach : n + reach].tolist()
+    at = values.index(max(values))
+    highest = values[at]
+    first = last = at
+    while first > 0 and values[first - 1] > highest / 2:
+        first -= 1
+    while last < len(values) - 1 and values[last + 1] > highest / 2:
+        last += 1
+    outside = values[:first] + values[last + 1 :]
+    rest = max(outside) / highest if outside and highest > 0 else math.nan
+    ends_within = first > 0 and last < len(values) - 1
+    return Peak(at - reach, last - first + 1, rest, highest > 0 and ends_within and rest <= 0.5)
+
+
+def _factors(form: BilinearForm, rows: Tensor, per_head: bool) -> tuple[Tensor, Tensor]:
+    """``P W_q`` and ``P W_k``, in float64."""
+    centred = rows.detach().double() - rows.detach().double().mean(0)
+    q, k = (factor.detach().double() for factor in (form.per_head() if per_head else form.merged()))
+    return centred @ q, centred @ k
