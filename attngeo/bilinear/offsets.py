@@ -37,13 +37,12 @@ def kernel(form: BilinearForm, rows: Float[Tensor, "n d"], per_head: bool = Fals
         rows: what is added to the embedding at each position that is in use; P are these rows without their mean.
         per_head: kernels of every head.
     """
-    q, k = _factors(form, rows, per_head)
     n = len(rows)
-    places = torch.arange(n, device=q.device)
-    offsets = (places - places[:, None] + n - 1).flatten()  # of each entry, from 0
-    sums = torch.zeros(*q.shape[:-2], 2 * n - 1, dtype=q.dtype, device=q.device)
-    sums.index_add_(-1, offsets, (q @ k.mT).flatten(-2))
-    return sums / torch.bincount(offsets)
+    # the sums over diagonals are a cross-correlation, so that no n x n matrix is formed
+    q, k = (torch.fft.rfft(factor, 2 * n, dim=-2) for factor in _factors(form, rows, per_head))
+    sums = torch.fft.irfft((q.conj() * k).sum(-1), 2 * n, dim=-1)  # negative offsets count from the end
+    offsets = torch.arange(-(n - 1), n, device=sums.device)
+    return sums[..., offsets] / (n - offsets.abs())
 
 
 def transfer(form: BilinearForm, rows: Float[Tensor, "n d"], per_head: bool = False) -> Complex[Tensor, "*heads f"]:
@@ -66,8 +65,8 @@ def symmetry_from_kernel(
     """For each octave, ``sum_w |G(w)|^2 cos(2 arg G(w)) / sum_w |G(w)|^2``, from the `transfer` on n positions.
 
     With an ``offset`` m, ``cos(2wm)`` takes the place of ``cos(2 arg G(w))``: the symmetry of a head that attends to
-    the single offset m. The keys are the shortest periods of the octaves (`attngeo.bilinear.waves.octaves`); 0 stands for
-    all waves.
+    the single offset m. The keys are the shortest periods of the octaves (`attngeo.bilinear.waves.octaves`); 0 stands
+    for all waves.
     """
     power = transferred.abs().square()
     if n % 2 == 0:

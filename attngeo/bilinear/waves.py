@@ -65,20 +65,30 @@ def octave_scores(
         raise MatrixError(f"{n} position has no waves; give the rows of at least two positions.")
     q, k = (factor.detach().double() for factor in (form.per_head() if per_head else form.merged()))
     centred = rows.detach().double() - rows.detach().double().mean(0)
-    whole = (centred @ q, centred @ k)
-    square, trace = _sums(*whole)
+    q, k = centred @ q, centred @ k
+    square, trace = _sums(q, k)
     scores = {0: (_ratio(trace, square), torch.ones_like(square))}
     for period, (low, high) in octaves(n).items():
-        basis = waves(n, low, high).to(q.device)
-        part, part_trace = _sums(basis.T @ whole[0], basis.T @ whole[1])
+        part, part_trace = _sums(_in_waves(q, low, high), _in_waves(k, low, high))
         scores[period] = (_ratio(part_trace, part), _ratio(part, square))
     return scores
 
 
+def _in_waves(x: Float[Tensor, "*heads n r"], low: int, high: int) -> Float[Tensor, "*heads k r"]:
+    """``B^T x`` for the waves B from low to high, up to the sign of the sines, by a fast Fourier transform."""
+    n = x.shape[-2]
+    transformed = torch.fft.rfft(x, dim=-2)[..., low : high + 1, :] * (2 / n) ** 0.5
+    cosines, sines = transformed.real, transformed.imag
+    if 2 * high == n:  # of period 2 there is a cosine alone, whose norm is sqrt(n) rather than sqrt(n / 2)
+        cosines = torch.cat([cosines[..., :-1, :], cosines[..., -1:, :] / 2**0.5], -2)
+        sines = sines[..., :-1, :]
+    return torch.cat([cosines, sines], -2)
+
+
 def _sums(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
-    """``||M||^2`` and ``Tr(M M)`` of ``M = a b^T``."""
-    matrix = a @ b.mT
-    return matrix.square().sum((-2, -1)), (matrix * matrix.mT).sum((-2, -1))
+    """``||M||^2`` and ``Tr(M M)`` of ``M = a b^T``, from products of the factors alone."""
+    crossed = b.mT @ a
+    return ((a.mT @ a) * (b.mT @ b)).sum((-2, -1)), (crossed * crossed.mT).sum((-2, -1))
 
 
 def _ratio(a: Tensor, b: Tensor) -> Tensor:
