@@ -4,6 +4,7 @@ Tensors are found by their names, so no model code is run and no model is built.
 """
 
 import math
+import re
 from collections import deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -44,6 +45,10 @@ WITHOUT_TABLE = {  # kinds of positions outside the embedding, in words
     "convolution": "by a convolution over its inputs",
     "object-queries": "by learned queries without an order",
 }
+# configuration keys that tell the width of a head, or of all heads
+WIDTH_OF_A_HEAD = re.compile(
+    "head_dim|dim_head|head_size|head_width|d_kv|d_head|kv_channels|key_length|head_ratio|per_layer|q_dim|qk_|kv_heads"
+)
 AHEAD = 64 * 2**20  # bytes of this and later layers that are fetched over a network while one is worked on
 READERS = 8  # layers fetched at the same time
 
@@ -231,11 +236,18 @@ class Checkpoint:
             more = f" and {len(beside) - 1} more" if len(beside) > 1 else ""
             lines.append(f"tensors of unknown use stand beside the weights that were read: {beside[0]}{more}")
         sharing = [plan for plan in self.plans if plan.keys_of is not None]
-        for maker in dict.fromkeys((plan.part, plan.keys_of) for plan in sharing):
-            layers = [f"{plan.layer}" for plan in sharing if (plan.part, plan.keys_of) == maker]
+        for part, maker in dict.fromkeys((plan.part, plan.keys_of) for plan in sharing):
+            layers = [f"{plan.layer}" for plan in sharing if (plan.part, plan.keys_of) == (part, maker)]
+            who = f"layers {', '.join(layers)} attend" if len(layers) > 1 else f"layer {layers[0]} attends"
+            whose = "their" if len(layers) > 1 else "its"
             lines.append(
-                f"{maker[0]} layers {', '.join(layers)} attend to the keys of layer {maker[1]}: W_qk joins their W_q"
-                " and its W_k"
+                f"{part} {who} to the keys of layer {maker}: W_qk joins {whose} W_q and the W_k of layer {maker}"
+            )
+        if (narrow := self._of_unstated_width()) is not None:
+            lines.append(
+                f"heads of {narrow.part} layer {narrow.layer} have {narrow.d_head} coordinates, which is not the width"
+                " of the model over the number of heads, and no configuration key says so: if heads were pruned, the"
+                " scores of layers are right, and those of single heads are wrong"
             )
         if pruned := [f"{plan.part} layer {plan.layer}" for plan in self.plans if plan.head_numbers]:
             more = f" and {len(pruned) - 5} more" if len(pruned) > 5 else ""
@@ -245,6 +257,20 @@ class Checkpoint:
         made = {self._made[weight]: weight for weight in reversed(weights) if weight in self._made}
         lines += [f"computed from its stored parts by {words}: {weight}" for words, weight in made.items()]
         return lines
+
+    def _of_unstated_width(self) -> LayerPlan | None:
+        """The first layer whose heads are wider or narrower than d / H without a configuration key for their width."""
+        configs = [self._config]
+        for config in configs:  # and those within, to any depth
+            configs += [value for value in config.values() if isinstance(value, Mapping)]
+        if any(WIDTH_OF_A_HEAD.search(f"{key}") for config in configs for key in config):
+            return None
+        for plan in self.plans:
+            stated = plan.layout.rows is not None or plan.part == "cross" or plan.head_numbers
+            inputs = self._files[plan.query].shapes[plan.query][-1]
+            if not stated and plan.heads * plan.d_head != inputs:
+                return plan
+        return None
 
     def _size(self, plan: LayerPlan) -> int:
         return sum(self._files[name].size(name, rows) for name, rows in self._spans(plan).items())

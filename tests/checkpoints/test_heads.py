@@ -119,7 +119,7 @@ def test_keys_that_nothing_reads_are_not_scored(tmp_path, attngeo):
         form = BilinearForm.from_linear(query.q_proj.weight, key.k_proj.weight, layer.form.d_head)
         assert torch.equal(layer.form.wq, form.wq) and torch.equal(layer.form.wk, form.wk), kind
     said = " ".join(attngeo("score", tmp_path)[1].split())
-    assert "decoder layers 2 attend to the keys of layer 0: W_qk joins their W_q and its W_k" in said
+    assert "decoder layer 2 attends to the keys of layer 0: W_qk joins its W_q and the W_k of layer 0" in said
     assert open_model(model).remarks == opened.remarks
 
 
@@ -153,3 +153,17 @@ def test_heads_of_one_kind_of_layers_are_read_from_its_setting():
     config |= {"layer_types": ["full_attention", "sliding_attention"], "attention_other_setting": other}
     plans = locate(ARCHITECTURES, config, found)
     assert [(plan.heads, plan.kv_heads, plan.d_head) for plan in plans] == [(4, 2, D_HEAD), (8, 2, D_HEAD)]
+
+
+def test_heads_narrower_than_their_type_has_them_are_called_so(tmp_path):
+    model = small_model("bert")()
+    model.save_pretrained(tmp_path)
+    assert not open_checkpoint(tmp_path).remarks
+
+    def prune_all(tensors):
+        for name in [name for name in tensors if ".attention.self." in name and name.endswith("weight")]:
+            tensors[name] = without(tensors[name], (0, 3))
+
+    edit_tensors(tmp_path / "model.safetensors", prune_all)
+    (said,) = open_checkpoint(tmp_path).remarks
+    assert "heads of encoder layer 0 have 4 coordinates" in said and "if heads were pruned" in said

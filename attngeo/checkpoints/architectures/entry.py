@@ -124,7 +124,8 @@ class Attention(Struct, frozen=True, forbid_unknown_fields=True):
         one_kv_head: whether a fused weight may hold one key head for all query heads, which its height then tells.
         shared_keys: config key of the number of layers, the last ones, that attend to the keys of the last earlier
             layer of their kind; "" where every layer makes its keys.
-        full_every: where a config that has such layers names no layer_types, each how manieth layer is of another kind.
+        full_every: where a config with such layers lacks ``layer_types``, the period n of two kinds of layers: every
+            n-th layer attends to all tokens, the others to near ones.
         d_head: config key of the width of a head; "" where it follows from the shapes. A fused weight without it has
             heads of d / H.
         layers: config key of the number of layers, or of a list of them by stage; "" where not every layer has this
