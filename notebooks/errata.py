@@ -33,11 +33,10 @@
 # | [conclusions that change](#conclusions-that-change) | what the paper concludes there falls | {glue:text}`n-changes` | {glue:text}`about-changes` |
 
 # %% tags=["remove-cell"]
-from attngeo.book import reported_checks
 from attngeo.chapters.errata.tables import MAYBE_COPYING, errata, slips_found_by_reading
 from attngeo.chapters.status.nodes import content, foundations
 from attngeo.display.page import glue, table
-from attngeo.display.verdicts import account
+from attngeo.display.verdicts import account, reported_checks
 from attngeo.claims import Verdict
 
 paper = account(reported_checks())

@@ -29,7 +29,6 @@ import numpy as np
 from IPython.display import Markdown
 
 from attngeo import directionality_score, symmetry_score
-from attngeo.book import reported_checks
 from attngeo.chapters import positions
 from attngeo.chapters.positions import told
 from attngeo.chapters.introduction import citations
@@ -38,7 +37,7 @@ from attngeo.chapters.introduction.two_models import two_models
 from attngeo.chapters.symmetric_initialisation import starts
 from attngeo.chapters.symmetric_initialisation.speed_ups import speed_up_of
 from attngeo.display.check_line import badge, legend
-from attngeo.display.verdicts import account
+from attngeo.display.verdicts import account, reported_checks
 from attngeo.bilinear.null_laws import laws_of_shape
 from attngeo.claims import Verdict
 from attngeo.claims.published import printed_table

@@ -25,15 +25,14 @@ import pandas as pd
 
 from IPython.display import HTML, display
 
-from attngeo.book import reported_checks
-from attngeo.book.notebooks import find_book
 from attngeo.chapters.status import tables
 from attngeo.chapters.status.lists import listed, questions, sorted_out
 from attngeo.chapters.status.nodes import content, nodes, stated, states
 from attngeo.display.check_line import MEANINGS
 from attngeo.display.page import badge, glue, table
-from attngeo.display.verdicts import account
+from attngeo.display.verdicts import account, reported_checks
 from attngeo.claims.published import statements
+from attngeo.files.checkout import chapters, root
 
 paper = account(reported_checks())
 state = tables.states(statements(), paper.findings)
@@ -77,7 +76,7 @@ table(
 
 # %% tags=["remove-input"]
 said = content()
-named = nodes(statements(), said, stated({chapter.name: chapter.text for chapter in find_book().chapters()}))
+named = nodes(statements(), said, stated(chapters(root())))
 lists = sorted_out(named, states(named, paper.findings))
 display(HTML(listed(lists["proven"])))
 

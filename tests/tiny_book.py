@@ -3,8 +3,6 @@
 import shutil
 from pathlib import Path
 
-from attngeo.book.notebooks import Book
-
 ROOT = Path(__file__).parents[1]
 HEADER = """# ---
 # jupyter:
@@ -24,7 +22,7 @@ HEADER = """# ---
 """
 
 
-def chapter(title: str, *cells: str, parameters: str = "", attngeo: str = "{reads: []}") -> str:
+def chapter(title: str, *cells: str, parameters: str = "", attngeo: str = "{}") -> str:
     """The text of a chapter. A cell that starts with ``#`` is one of Markdown."""
     blocks = [HEADER.format(title=title, attngeo=f"#   attngeo: {attngeo}\n")]
     if parameters:
@@ -33,13 +31,20 @@ def chapter(title: str, *cells: str, parameters: str = "", attngeo: str = "{read
     return "\n".join(blocks)
 
 
-def tiny_book(root: Path, profiles: dict[str, str] | None = None, **chapters: str) -> Book:
-    """Write the chapters, in this order in the table of contents, with the configuration of the real book."""
+def tiny_book(root: Path, profiles: dict[str, str] | None = None, **chapters: str) -> Path:
+    """Write the chapters, in this order in the table of contents, with the machinery of the real book.
+
+    Returns:
+        The checkout, ``root``.
+    """
     for folder in ("notebooks/profiles", "book/_static", "data"):
         (root / folder).mkdir(parents=True, exist_ok=True)
+    for script in (ROOT / "book").glob("*.py"):
+        shutil.copy(script, root / "book")
+    shutil.copytree(ROOT / "book" / "_ext", root / "book" / "_ext", ignore=shutil.ignore_patterns("__pycache__"))
     for name, text in chapters.items():
         (root / "notebooks" / f"{name}.py").write_text(text, encoding="utf-8")
-    for name, text in {"smoke": "", "cpu": "", "gpu": "", **(profiles or {})}.items():
+    for name, text in {"smoke": "{}", "cpu": "{}", "gpu": "{}", **(profiles or {})}.items():
         (root / "notebooks" / "profiles" / f"{name}.yml").write_text(text, encoding="utf-8")
     first, *rest = chapters
     lines = ["format: jb-book", f"root: notebooks/{first}", "parts:", "- numbered: true", "  chapters:"]
@@ -53,4 +58,4 @@ def tiny_book(root: Path, profiles: dict[str, str] | None = None, **chapters: st
     for link in ("_config.yml", "_toc.yml", "notebooks"):
         if not (root / "book" / link).is_symlink():
             (root / "book" / link).symlink_to(f"../{link}")
-    return Book(root)
+    return root

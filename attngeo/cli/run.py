@@ -1,93 +1,114 @@
-"""``attngeo run``: one chapter of the book again, with other parameters, as a page or a notebook."""
+"""``attngeo run``: execute one chapter of the book with other parameters, as a page or a notebook."""
 
 import os
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import click
 
 from attngeo.cli.options import FILE
-from attngeo.cli.terminal import say
+from attngeo.cli.terminal import say, screen
 from attngeo.errors import ParameterError, needs
-from attngeo.files.atomic import atomic_path, write_text
-from attngeo.files.checkout import root
+from attngeo.files.atomic import atomic_path
+from attngeo.files.checkout import chapters, current_profile, root, summaries
 
 
 @click.command
 @click.argument("chapter", required=False)
 @click.option(
-    "-p", "--parameter", "words", type=(str, str), multiple=True, metavar="NAME VALUE", help="Set a parameter."
+    "-p", "--parameter", "given", type=(str, str), multiple=True, metavar="NAME VALUE", help="Set a parameter."
 )
 @click.option("--profile", metavar="NAME", help="smoke, cpu or gpu. Default: ATTNGEO_PROFILE, else cpu.")
 @click.option("-o", "--output", type=FILE, help="A page (.html) or a notebook (.ipynb). Default: CHAPTER.ipynb here.")
 @click.option("--open", "opened", is_flag=True, help="Open the result with the program that the system has for it.")
 @click.option("--list", "listing", is_flag=True, help="List the chapters and their parameters.")
-def command(chapter, words, profile, output, opened, listing) -> None:
-    """Execute a chapter and write it, its numbers, captions and figures following the parameters.
+def command(chapter, given, profile, output, opened, listing) -> None:
+    """Execute a chapter and write it; its numbers, captions and figures follow from the parameters.
 
-    A page is one file that needs no network and nothing beside it: figures, formulas and what is interactive are
-    inside. A notebook can be run on from there; its text is plain Markdown with the numbers of the run. It replaces
-    another only with -o.
+    A page is one file that needs no network and no other file: figures, formulas and interactive figures are inside. A
+    notebook can be changed and executed again; its text is plain Markdown with the numbers of the run. An existing
+    notebook is replaced only if -o names it.
 
-    A parameter that is a list is given as -p models '[gpt2, bert]', or by the option again for each item.
+    The value of a parameter that is a list has commas, as in -p models gpt2,bert.
 
-    Without a chapter, list the chapters and their parameters. It needs a checkout, and the extra book.
+    Without a chapter, the chapters and their parameters are listed. The command needs a checkout and the extra book.
     """
-    root()  # without the book's sources, packages would not help
+    sys.path.insert(0, str(root() / "book"))
     with needs("book", "attngeo run"):
-        from attngeo.book.notebooks import current_profile, find_book
-    book = find_book()
+        import execute
+        import parameters
+
     if chapter is None or listing:
-        if words or output or opened or profile:
+        if given or output or opened or profile:
             raise ParameterError("-p, -o, --profile and --open need a chapter: attngeo run CHAPTER.")
-        chapters = [book.chapter(chapter)] if chapter else book.chapters()
-        click.echo("\n\n".join(_description(c) for c in chapters))
+        listed = [chapter] if chapter else list(chapters(root()))
+        click.echo("\n\n".join(_description(name, execute.notebook(name)) for name in listed))
         return
-    chosen = book.chapter(chapter)
-    names = dict.fromkeys(name for name, _ in words)  # one comes again where it takes a list
-    values = {name: chosen.parameter(name).read([word for n, word in words if n == name]) for name in names}
-    if output is None and os.path.lexists(output := Path(f"{chosen.name}.ipynb")):  # one that may have been worked on
-        raise ParameterError(f"{output} is there already and may hold changes; name it, or another file, with -o.")
+
+    names = [name for name, _ in given]
+    for name in names:
+        if names.count(name) > 1:
+            raise ParameterError(f"Parameter {name} is given more than once; a list has commas: -p {name} a,b.")
+    values = parameters.checked(chapter, execute.notebook(chapter), dict(given))
+    if output is None:
+        output = Path(f"{chapter}.ipynb")
+        if os.path.lexists(output):
+            raise ParameterError(f"{output} exists and may have been changed; name it, or another file, with -o.")
     if output.suffix not in (".html", ".ipynb"):
         raise ParameterError(f"{output} must end in .html, for a page, or in .ipynb, for a notebook.")
-    _run(book, chosen, profile or current_profile(), values, output)
+    execute_and_write(chapter, profile or current_profile(), values, output)
     if opened and click.launch(str(output)):
         click.echo(f"No program was found that opens {output}.", err=True)
 
 
-def _run(book, chapter, profile: str, values: dict, output: Path) -> None:
-    import nbformat
+def execute_and_write(chapter: str, profile: str, values: dict[str, Any], output: Path) -> None:
+    """Execute a chapter and write it as a page or a notebook. The (checked) values come before those of the profile.
 
-    from attngeo.book.build import run_alone
-    from attngeo.book.execution import RECORD, ChapterFailed
-    from attngeo.book.single_page import single_page
+    Raises:
+        ChapterFailed: a cell raised an error; the notebook up to there is kept beside ``output``.
+        PageError: the chapter was executed, but its page could not be made.
+        ParameterError: the profile cannot be used.
+    """
+    import execute
+    import nbformat
+    import parameters
+
     from attngeo.display.plain_notebook import plain_notebook
 
-    progress = {"desc": chapter.name, "unit": "cell", "file": sys.stderr} if sys.stderr.isatty() else None
     started = time.monotonic()
-    with atomic_path(output) as temporary:  # opened first: a folder that cannot be written shows before hours of work
-        try:
-            run = run_alone(book, profile, chapter, values, progress)
-        except ChapterFailed as failure:
-            if failure.partial is None:
-                raise
-            partial = output.with_name(f"{output.stem}.failed.ipynb")
-            write_text(partial, nbformat.writes(failure.partial) + "\n")
-            raise ChapterFailed(f"{failure} The notebook up to there is {partial}.") from failure
+    from_profile = execute.profile_values(profile).get(chapter, {})
+    with atomic_path(output) as temporary:  # an output that cannot be written is refused before the chapter is executed
+        if chapter in summaries(root()):
+            execute.update(profile, say)
+        partial = output.with_suffix(".partial.ipynb")
+        run = execute.execute(chapter, profile, from_profile | values, partial, progress_bar=not screen().quiet)
+        if values:
+            _name_changes(run, values, parameters.defaults(run))
         if output.suffix == ".html":
-            text = single_page(book, chapter, run)
+            from single_page import single_page  # Sphinx comes with it
+
+            text = single_page(chapter, run)
         else:
-            text = nbformat.writes(plain_notebook(run, book.root))
+            text = nbformat.writes(plain_notebook(run, root()))
         temporary.write_text(f"{text}\n", encoding="utf-8")
-    say(f"{output} written after {time.monotonic() - started:.0f} s on {run.metadata[RECORD]['device']}")
+    say(f"{output} written after {time.monotonic() - started:.0f} s")
 
 
-def _description(chapter) -> str:
-    lines = [f"{chapter.name}: {chapter.title}"]
-    for p in chapter.parameters.values():
-        kind = f"list of {p.type}" if p.many else p.type
-        limit = f"one of {', '.join(p.choices)}" if p.choices else f"in {p.interval}" if p.interval else ""
-        notes = "; ".join(note for note in (p.description, limit) if note)
-        lines.append(f"  {p.name} ({kind}, default {p.default}){': ' if notes else ''}{notes}")
+def _name_changes(run, values: dict[str, Any], defaults: dict[str, Any]) -> None:
+    """Say below the title which parameters were changed."""
+    changes = [f"`{name} = {value!r}` in place of `{defaults[name]!r}`" for name, value in values.items()]
+    title, _, text = run.cells[0].source.partition("\n")
+    run.cells[0].source = f"{title}\n\n*Run again with {', '.join(changes)}.*\n{text}"
+
+
+def _description(chapter: str, notebook) -> str:
+    import papermill
+
+    title = notebook.cells[0].source.partition("\n")[0].strip("# ")
+    lines = [f"{chapter}: {title}"]
+    for name, found in papermill.inspect_notebook(notebook).items():
+        meaning = f": {found['help']}" if found["help"] else ""
+        lines.append(f"  {name} ({found['inferred_type_name']}, default {found['default']}){meaning}")
     return "\n".join(lines)

@@ -1,7 +1,7 @@
 """What a chapter shows: checks with their verdicts, numbered tables, and numbers for the prose.
 
-Everything stands in the outputs of the notebook itself: a chapter executed by any tool is complete, and `attngeo.book`
-reads captions, labels and check reports back from the output metadata under the key ``attngeo``.
+Everything is in the outputs of the notebook itself, so a chapter that any tool has executed is complete. The book reads
+captions, labels and results of checks back from the metadata of the outputs, under the key ``attngeo``.
 """
 
 import html
@@ -26,7 +26,7 @@ def show(*results: Result, unfolded: bool = False) -> None:
     """Show checks, each as one line that unfolds to its numbers and their code; ``unfolded``, all of it at once.
 
     The results are recorded in the notebook, from where the status and errata pages collect them
-    (`attngeo.book.reported_checks`).
+    (`attngeo.display.verdicts.reported_checks`).
     """
     blocks = [check_line(result, unfolded) for result in results]
     # JSON has no NaN and no infinity: those become text, which `float` reads back

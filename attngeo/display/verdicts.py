@@ -6,11 +6,17 @@ A verdict counts only where its check ran and is supported; nothing here states 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import nbformat
+from nbformat import NotebookNode
 
 from attngeo.claims.published import of_the_paper, statements
 from attngeo.claims.results import Verdict
+from attngeo.display import METADATA_KEY
 from attngeo.display.check_line import MEANINGS, badge
+from attngeo.errors import AttngeoError
+from attngeo.files.checkout import chapters, current_profile, root, runs, summaries
 
 BY_CONSEQUENCE = tuple(MEANINGS)  # a whole counts as the first of these that a part of it has
 
@@ -83,9 +89,41 @@ class Account:
 
 
 def account(reports: Iterable[Mapping]) -> Account:
-    """What the chapters reported (`attngeo.book.reported_checks`); a check that two of them show is one finding."""
+    """What the chapters reported (`reported_checks`); a check that two of them show is one finding."""
     place = {number: i for i, number in enumerate(statements().index)}
     grouped: dict[tuple[str, str], list[Mapping]] = {}
     for report in sorted(reports, key=lambda report: place.get(report["statement"], len(place))):
         grouped.setdefault((report["statement"], report["part"]), []).append(report)
     return Account(tuple(map(_finding, grouped.values())), len(place))
+
+
+def reports(chapter: str, run: NotebookNode) -> list[dict[str, Any]]:
+    """The results that an executed chapter shows, as `Result.to_dict` writes them, each with the chapter's name."""
+    found = []
+    for cell in run.cells:
+        for output in cell.get("outputs", []):
+            shown = output.get("metadata", {}).get(METADATA_KEY, {})
+            found += [dict(result) | {"chapter": chapter} for result in shown.get("results", [])]
+    return found
+
+
+def reported_checks() -> list[dict[str, Any]]:
+    """What the checks of the book found when its chapters were last executed under the current profile, in its order.
+
+    A chapter that calls this declares ``attngeo: {after: all}`` in its header, so that it is executed last. Chapters
+    that do so are left out.
+
+    Raises:
+        AttngeoError: a chapter has not been executed yet.
+    """
+    folder = runs(root(), current_profile())
+    summarising = summaries(root())
+    found = []
+    for chapter in chapters(root()):
+        run = folder / f"{chapter}.ipynb"
+        if chapter in summarising:
+            continue
+        if not run.exists():
+            raise AttngeoError(f"Chapter {chapter} has not been executed yet: run python book/execute.py first.")
+        found += reports(chapter, nbformat.read(run, as_version=4))
+    return found

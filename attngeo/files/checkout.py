@@ -1,6 +1,7 @@
-"""Where the book's sources and data lie: the checkout that a chapter, a test or a command works on."""
+"""Where the book's sources, data and executed chapters are: the checkout that a chapter, a test or a command uses."""
 
 import os
+import re
 from pathlib import Path
 
 from attngeo.errors import AttngeoError
@@ -29,3 +30,25 @@ def root() -> Path:
 def data(*parts: str) -> Path:
     """A path under ``data/`` of the checkout."""
     return root().joinpath("data", *parts)
+
+
+def chapters(checkout: Path) -> dict[str, str]:
+    """The text of each notebook in the table of contents, by the notebook's name, in the order of the book."""
+    contents = (checkout / "_toc.yml").read_text("utf-8")
+    names = re.findall(r"^[ -]*(?:root|file): notebooks/(\w+)", contents, re.MULTILINE)
+    return {name: (checkout / "notebooks" / f"{name}.py").read_text("utf-8") for name in names}
+
+
+def summaries(checkout: Path) -> list[str]:
+    """The chapters that show what the checks of the others found: their header says ``after: all``."""
+    return [name for name, text in chapters(checkout).items() if "after: all" in text.partition("# %%")[0]]
+
+
+def current_profile() -> str:
+    """The profile that ``ATTNGEO_PROFILE`` names; cpu if it is not set."""
+    return os.environ.get("ATTNGEO_PROFILE") or "cpu"
+
+
+def runs(checkout: Path, profile: str) -> Path:
+    """The folder in which ``book/execute.py`` keeps the executed chapters of a profile."""
+    return checkout / "book" / "_build" / "runs" / profile

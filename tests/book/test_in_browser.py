@@ -18,8 +18,8 @@ from selenium.webdriver.common.keys import Keys
 from sphinx.util.inventory import InventoryFile
 
 import attngeo
-from attngeo.book.build import reports
 from attngeo.cli import COMMANDS
+from attngeo.display.verdicts import reports
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.book
@@ -197,7 +197,7 @@ def test_what_a_page_shows_of_its_checks_gives_its_numbers(built_book, page, as_
     """The code of each, with what it uses before it, as a reader copies it."""
     soup = BeautifulSoup((built_book / "notebooks" / f"{page}.html").read_text("utf-8"), "html.parser")
     run = nbformat.read(built_book / "notebooks" / f"{page}.ipynb", 4)
-    shown, told = soup.select(".check"), reports({page: run})
+    shown, told = soup.select(".check"), reports(page, run)
     assert len(shown) == len(told) > 2
     for check, report in zip(shown, told, strict=True):
         code, *uses = (block.get_text() for block in check.select(".highlight pre"))

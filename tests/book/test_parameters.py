@@ -1,44 +1,51 @@
-"""Parameters of a chapter and what they can be given; listing and refusals in full are in tests/cli/test_run.py."""
+"""The values that a chapter's parameters can be given."""
 
+import jupytext
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from parameters import TYPES, checked, defaults
+from tiny_book import chapter
 
-from attngeo.book.parameters import parse
 from attngeo.errors import ParameterError
+from attngeo.files.checkout import chapters, root
 
 CELL = """
-d: int = 64  # width of the embedding; in [2, 4096]
-gamma: float = 2.0  # threshold, in standard deviations; in (0, 10]
-objective: str = "mlm"  # training objective; one of mlm | clm
-models: list = ["gpt2"]  # names; those of the registry
-widths: list[int] = [8, 16]  # widths; in [2, 64]
+d: int = 64  # width of the embedding
+gamma: float = 2.0  # threshold
+objective: str = "mlm"  # training objective
+models: list = ["gpt2"]  # names
+widths: list[int] = [8, 16]  # widths
 exact: bool = False  # float64 throughout
 """
-P = parse(CELL)
+NOTEBOOK = jupytext.reads(chapter("A", parameters=CELL), fmt="py:percent")
 
 
-@given(st.text() | st.integers().map(str) | st.floats().map(str) | st.lists(st.integers(2, 64)).map(str))
-def test_any_word_is_read_or_refused_in_a_sentence(word):
-    for name, p in P.items():
-        try:
-            value = p.read([word])
-        except ParameterError as error:
-            assert f" {name} " in str(error) and str(error).endswith(".")
-        else:
-            assert p.check(value) == value and (name != "d" or 2 <= value <= 4096)
+def test_words_and_values_of_a_profile_get_the_declared_type():
+    words = {"d": "3", "gamma": "1e-3", "objective": "clm", "models": "gpt2,bert", "widths": "[8, 16]", "exact": "true"}
+    values = {"d": 3, "gamma": 1e-3, "objective": "clm", "models": ["gpt2", "bert"], "widths": [8, 16], "exact": True}
+    assert checked("a", NOTEBOOK, words) == checked("a", NOTEBOOK, values) == values
+    for word, models in {"gpt2": ["gpt2"], "['gpt2']": ["gpt2"], "[]": []}.items():
+        assert checked("a", NOTEBOOK, {"models": word}) == {"models": models}
+    assert isinstance(checked("a", NOTEBOOK, {"gamma": 3})["gamma"], float)
 
 
-def test_values_keep_their_type_in_words_and_in_profiles():
-    assert P["models"].read(["[gpt2, 'bert']"]) == P["models"].read(["gpt2", "bert"]) == ["gpt2", "bert"]
-    assert (P["models"].read(["[]"]), P["widths"].read(["8", "16"]), P["exact"].read(["True"])) == ([], [8, 16], True)
-    assert isinstance(P["gamma"].check(3), float) and P["gamma"].read(["0.1"]) == 0.1
-    for name, value in (("d", True), ("models", "gpt2"), ("gamma", float("nan")), ("gamma", 0), ("objective", "MLM")):
-        with pytest.raises(ParameterError, match=rf"\b{name}\b"):
-            P[name].check(value)
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("d", True), ("d", "3.5"), ("d", ""), ("gamma", "x"), ("exact", "yes"), ("widths", "8,x"), ("objective", 3)],
+)
+def test_a_value_of_another_type_is_refused_in_a_sentence(name, value, as_user):
+    with pytest.raises(ParameterError, match=rf"^Parameter {name} of chapter a has the type .*, and") as error:
+        checked("a", NOTEBOOK, {name: value})
+    assert str(error.value).endswith(".") and "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("cell", ["d: int = 1  # in [2, 3]", "x: dict = {}", 'o: str = "a"  # o; one of b | c'])
-def test_a_cell_that_contradicts_itself_is_refused(cell):
-    with pytest.raises(ParameterError):
-        parse(cell.replace("# in", "# d; in"))
+def test_every_parameter_of_the_book_has_a_type_that_can_be_checked_a_meaning_and_a_default_of_its_type():
+    import papermill
+
+    found = 0
+    for name, text in chapters(root()).items():
+        notebook = jupytext.reads(text, fmt="py:percent")
+        for parameter, declared in papermill.inspect_notebook(notebook).items():
+            assert declared["inferred_type_name"] in TYPES and declared["help"], (name, parameter)
+            found += 1
+        assert checked(name, notebook, defaults(notebook)) == defaults(notebook)
+    assert found > 50

@@ -5,8 +5,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from takeaways import PREVIEW, hand_out, link_preview
 
-from attngeo.book.takeaways import PREVIEW, card, hand_out
 from attngeo.files.provenance import repository
 
 
@@ -30,7 +30,7 @@ def test_a_page_is_edited_where_the_repository_has_it(tmp_path):
 
 @pytest.mark.parametrize("base", ["https://example.org/book/", ""])
 def test_a_link_to_a_page_shows_its_first_words_and_where_it_is_published_its_picture(base):
-    made = card("notebooks/one", "A <em>page</em> &amp; more", 'One "word"\nof W_q^{\\top}.', base)
+    made = link_preview("notebooks/one", "A <em>page</em> &amp; more", 'One "word"\nof W_q^{\\top}.', base)
     assert '<meta name="description" content="One &quot;word&quot; of W_q." />' in made and "A page &amp; more" in made
     assert (f'"og:image" content="https://example.org/book/{PREVIEW}" />' in made) is bool(base)
     picture = (Path(__file__).parents[2] / "book" / PREVIEW).read_bytes()

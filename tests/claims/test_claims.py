@@ -3,10 +3,10 @@
 import pytest
 import torch
 from beartype import beartype
+from claim_code import with_code
 from jaxtyping import Float, TypeCheckError, jaxtyped
 from notebook_code import definitions
 
-from attngeo.book.presentation import with_code
 from attngeo.claims.claim import Verdict, claim, claims_of, compare, exact
 from attngeo.claims.results import WordingError
 from attngeo.display.check_line import check_line

@@ -12,7 +12,6 @@ imports; every twenty-fifth is a process of its own.
 import json
 import math
 import os
-import re
 import shutil
 import signal
 import sys
@@ -23,9 +22,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import click
-import jupyter_book.cli.main
 import numpy as np
-import papermill  # noqa: F401  imported for the forks, as what follows
 import psutil
 import torch
 
@@ -33,11 +30,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from drill_record import write_record
 from small_models import small_model
 from small_runs import flags, small_config, write_text
-from tiny_book import chapter, tiny_book
 
-import attngeo.book.extension
-import attngeo.book.single_page
-import attngeo.training.train  # noqa: F401
+import attngeo.training.train  # noqa: F401  imported for the forks
 from attngeo.cli import main
 from attngeo.errors import AttngeoError
 from attngeo.files.manifest import MANIFEST, damage
@@ -51,7 +45,6 @@ OUTSIDE = 25  # one drill of so many is a process of its own
 class Kind:
     """One kind of command: what is killed, what comes next, and what must then lie there."""
 
-    ours = True  # its exit statuses and words are ours
     kills: tuple[int, ...] = (1,)  # in one drill; one of these is drawn
     whole: dict[str, object] | None = None  # what an undisturbed command leaves
     command: Sequence[str]
@@ -72,7 +65,7 @@ class Kind:
 class Train(Kind):
     """``attngeo train``, then with ``--resume``."""
 
-    share, kills = 0.4, (1, 1, 2, 4)
+    share, kills = 0.6, (1, 1, 2, 4)
 
     def __init__(self, home: Path) -> None:
         self.run, text = home / "run", write_text(home / "text.txt")
@@ -111,7 +104,7 @@ class Train(Kind):
 class Survey(Kind):
     """``attngeo survey`` of three models, in half of the drills over records of another gamma; then ``--resume``."""
 
-    share = 0.25
+    share = 0.4
 
     def __init__(self, home: Path) -> None:
         self.records, self.former, weights = home / "records", home / "former", home / "weights"
@@ -141,74 +134,6 @@ class Survey(Kind):
         }
 
 
-class Run(Kind):
-    """``attngeo run CHAPTER -o``, in half of the drills over a former notebook."""
-
-    share = 0.2
-
-    def __init__(self, home: Path) -> None:
-        self.book, self.output = small_book(home / "book"), home / "out" / "page.ipynb"
-        self.command = ["attngeo", "run", "one", "-p", "n", "3", "-o", str(self.output)]
-
-    def reset(self, former: bool) -> None:
-        os.environ["ATTNGEO_BOOK"] = str(self.book)
-        shutil.rmtree(self.output.parent, ignore_errors=True)
-        self.output.parent.mkdir()
-        if former:
-            self.output.write_text("former")
-        self.before = self.content()
-
-    def half(self) -> list[str]:
-        return [] if self.content() in (self.before, self.whole) else ["neither the former notebook nor the new one"]
-
-    def content(self) -> dict[str, object]:
-        return {"notebook": stable(self.output.read_text()) if self.output.exists() else None}
-
-
-class Build(Kind):
-    """``jupyter-book build`` of a tiny book, in half of the drills over a former one whose data have changed.
-
-    Sphinx writes pages in place; the next build must write again what this one did not finish.
-    """
-
-    share, ours = 0.15, False
-    command = ("jupyter-book", "build", "book")
-
-    def __init__(self, home: Path) -> None:
-        self.book, self.former = home / "built", home / "former"
-        os.chdir(small_book(self.book))
-        finished(self.command)
-        shutil.copytree(self.book, self.former, symlinks=True)
-
-    def reset(self, former: bool) -> None:
-        os.environ["ATTNGEO_BOOK"] = str(self.book)
-        shutil.rmtree(self.book)
-        shutil.copytree(self.former, self.book, symlinks=True)
-        if not former:
-            shutil.rmtree(self.book / "book" / "_build")
-        (self.book / "data" / "number.txt").write_text("2")
-        os.chdir(self.book)
-
-    def content(self) -> dict[str, object]:
-        pages = (self.book / "book" / "_build" / "html").rglob("*.html")
-        return {path.name: stable(path.read_text()) for path in sorted(pages)}
-
-
-def small_book(root: Path) -> Path:
-    """A book of three chapters; two read a number from its data."""
-    reads = {"attngeo": "{reads: [data/number.txt]}", "parameters": "n: int = 1"}
-    text = ("# A page.", "from pathlib import Path\nprint(n, Path('../data/number.txt').read_text())")
-    other = chapter("Three", "print(3)")
-    book = tiny_book(root, one=chapter("One", *text, **reads), two=chapter("Two", *text, **reads), three=other)
-    (book.root / "data" / "number.txt").write_text("1")
-    return book.root
-
-
-def stable(text: str) -> str:
-    """A text without what differs between equal runs."""
-    return re.sub(r"\?v=\w+|\d+(\.\d+)? s\b|\d{4}-\d\d-\d\d( \d\d:\d\d UTC)?|[A-Z][a-z]{2} \d\d, \d{4}", "", text)
-
-
 def without_dates(file: Path) -> object:
     if file.suffix != ".json":
         return file.read_bytes()
@@ -217,8 +142,7 @@ def without_dates(file: Path) -> object:
 
 def started(command: Sequence[str], outside: bool, said: Path) -> int:
     """The process of a command, its output in a file."""
-    program, *words = command
-    script = Path(sys.executable).with_name("jupyter-book")
+    _, *words = command
     sys.stdout.flush()
     if process := os.fork():
         return process
@@ -226,10 +150,10 @@ def started(command: Sequence[str], outside: bool, said: Path) -> int:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
     if outside:
-        os.execv(sys.executable, ["python", *(("-m", "attngeo") if program == "attngeo" else (script,)), *words])
+        os.execv(sys.executable, ["python", "-m", "attngeo", *words])
     code: object = 1
     try:
-        main(words) if program == "attngeo" else jupyter_book.cli.main.main(words)
+        main(words)
     except SystemExit as end:
         code = end.code
     except BaseException:
@@ -281,7 +205,7 @@ def drill(kind: Kind, number: int, seed: int, seconds: dict[bool, float]) -> dic
             if status:  # else it had ended before, or does not heed the signal
                 kills.append([sent.name, round(at, 4), status])
         expected = status in (0, -sent, 128 + sent) or (status == 2 and kills)
-        if kind.ours and not (expected and "Traceback" not in said.read_text()):
+        if not (expected and "Traceback" not in said.read_text()):
             wrong.append(f"exit status {status} on {sent.name}: {said.read_text()[-300:]}")
         try:
             wrong += kind.half()
@@ -300,7 +224,7 @@ def drill(kind: Kind, number: int, seed: int, seconds: dict[bool, float]) -> dic
     return named | {"kills": kills, "then": again, "equal": equal, "wrong": wrong}
 
 
-KINDS = {"train": Train, "survey": Survey, "run": Run, "build": Build}
+KINDS = {"train": Train, "survey": Survey}
 
 
 @click.command()

@@ -3,17 +3,16 @@
 import re
 from dataclasses import replace
 
-from attngeo.book.notebooks import Book
 from attngeo.chapters.status import lists, nodes
 from attngeo.chapters.status.nodes import State
 from attngeo.claims import Verdict
 from attngeo.claims.claim import claims_of
 from attngeo.claims.published import statements
 from attngeo.display.verdicts import account
-from attngeo.files.checkout import root
+from attngeo.files.checkout import chapters, root
 
 PAPER, SAID = statements(), nodes.content()
-BLOCKS = nodes.stated({chapter.name: chapter.text for chapter in Book(root()).chapters()})
+BLOCKS = nodes.stated(chapters(root()))
 FOUND = nodes.nodes(PAPER, SAID, BLOCKS)
 
 

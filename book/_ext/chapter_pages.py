@@ -1,0 +1,156 @@
+"""Sphinx extension: executes stale chapters before Sphinx reads them, and makes pages of the executed notebooks.
+
+MyST-NB reads a chapter through `read`, by the setting ``nb_custom_formats``, after `give_run` has put the executed
+notebook in the place of the chapter's text.
+"""
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from docutils import nodes
+from nbformat import NotebookNode
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.errors import ExtensionError
+from sphinx.util import logging
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # Jupyter Book adds only this file's folder
+import execute
+from presentation import present
+from takeaways import add_narrow_figures, hand_out, link_preview
+
+from attngeo.display.verdicts import reports
+from attngeo.errors import AttngeoError
+from attngeo.files.checkout import current_profile, runs
+from attngeo.files.provenance import repository
+
+# A page loads nothing from another host, whatever it contains. Some browsers do not count a folder on disk as 'self',
+# so "file:" is listed too.
+POLICY = (
+    "default-src 'none'; script-src 'self' file: 'unsafe-inline'; style-src 'self' file: 'unsafe-inline';"
+    " img-src 'self' file: data:; font-src 'self' file: data:; connect-src 'self' file:; base-uri 'none';"
+    " form-action 'self' file:"
+)
+SHARED_SCRIPT = "_static/interactive.js"
+OTHER_PAGES = {"fig": "a figure of the book", "tab": "a table of the book"}
+
+logger = logging.getLogger(__name__)
+
+
+def read(text: str) -> NotebookNode:
+    """The notebook that MyST-NB shall render: by then the text of a chapter is its executed notebook."""
+    return nbformat.reads(text, as_version=4)
+
+
+def bring_up_to_date(app: Sphinx) -> None:
+    """On ``builder-inited``: execute the chapters that are stale."""
+    if app.config.single_run:
+        app.builder.search = False  # one page needs no index
+        return
+    try:
+        execute.update(app.config.chapter_profile, logger.info)
+    except AttngeoError as error:
+        raise ExtensionError(f"{error}\n{error.__cause__ or ''}".rstrip()) from error
+
+
+def is_chapter(app: Sphinx, page: str) -> bool:
+    """Whether a page is made from a notebook."""
+    return app.env.doc2path(page).endswith(".py")
+
+
+def run_of(app: Sphinx, page: str) -> Path | None:
+    """The executed notebook behind a page; None where there is none.
+
+    Where a single page is built (`single_page`), that is the only chapter that was executed.
+    """
+    if not is_chapter(app, page):
+        return None
+    if not app.config.single_run:
+        return runs(execute.ROOT, app.config.chapter_profile) / f"{Path(page).name}.ipynb"
+    single_run = Path(app.config.single_run)
+    return single_run if single_run.stem == Path(page).name else None
+
+
+def give_run(app: Sphinx, page: str, source: list[str]) -> None:
+    """On ``source-read``: put the executed notebook in the place of the chapter's text."""
+    if not is_chapter(app, page):
+        return
+    chapter = Path(page).name
+    run_path = run_of(app, page)
+    if run_path is None:  # other pages refer to its labels; it has no numbers to show
+        text = nbformat.writes(execute.notebook(chapter))
+        source[0] = re.sub(r"\{glue:\w+\}`[^`]*`", "", text)
+        return
+    app.env.note_dependency(str(run_path))  # Sphinx reads the page again when the chapter was executed again
+    run = nbformat.read(run_path, as_version=4)
+    source[0] = nbformat.writes(present(chapter, source[0], run))
+    for result in reports(chapter, run):
+        if not result["supported"]:
+            name = f"{result['statement']} {result['part']}".strip()
+            logger.warning(f"the check of {name} does not support its verdict", location=page, type="attngeo")
+
+
+def replace_number_of_other_page(
+    app: Sphinx, env: BuildEnvironment, node: nodes.Element, text: nodes.Element
+) -> nodes.Node | None:
+    """On ``missing-reference``: a single page has no numbers for the figures of other pages."""
+    if not app.config.single_run or node.get("reftype") != "numref":
+        return None
+    kind = node["reftarget"].partition("-")[0]
+    return nodes.inline(text=OTHER_PAGES.get(kind, node["reftarget"]))
+
+
+def add_to_head(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
+    """On ``html-page-context``: the page's policy on what it may load, and what a link to the page shows."""
+    tags = [context.get("metatags", "")]
+    if not app.config.single_run:  # a single page has a policy of its own
+        tags.insert(0, f'<meta http-equiv="Content-Security-Policy" content="{POLICY}" />')
+    first_paragraph = next(doctree.findall(nodes.paragraph), None) if doctree else None
+    if first_paragraph is not None:
+        address = app.config.html_baseurl or ""
+        tags.append(link_preview(page, context["title"], first_paragraph.astext(), address))
+    context["metatags"] = "".join(tags)
+
+
+def choose_scripts(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None
+) -> None:
+    """On ``html-page-context``: the script that interactive figures share comes first, and others only if wanted."""
+    html = "".join(node.astext() for node in doctree.findall(nodes.raw)) if doctree else ""
+    wanted = {f"_static/interactives/{name}.js" for name in re.findall(r'data-interactive="(\w+)"', html)}
+    scripts = context["script_files"]
+    for missing in sorted(wanted - {str(script.filename) for script in scripts}):
+        logger.warning(f"book/{missing} is missing, which an interactive needs", location=page, type="attngeo")
+    kept = [s for s in scripts if s.filename in wanted or "/interactives/" not in str(s.filename)]
+    context["script_files"] = sorted(kept, key=lambda script: script.filename != SHARED_SCRIPT)
+
+
+def add_to_body(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
+    """On ``html-page-context``: figures for narrow screens, and at the end the files of the page to take away."""
+    if doctree is None:  # the search page and the index are made from no file
+        return
+    context["body"] = context["body"].replace('role="doc-biblioentry"', 'role="listitem"')  # docutils' role is outdated
+    if app.builder.name != "html":  # nothing to take away from a printed page
+        return
+    run_path, folder = run_of(app, page), Path(app.outdir)
+    run = nbformat.read(run_path, as_version=4) if run_path else None
+    if run is not None:
+        context["body"] = add_narrow_figures(folder, context["body"], run)
+    source, address = Path(app.env.doc2path(page)), app.config.code_address
+    context["body"] += hand_out(folder, page, source, run, address)
+
+
+def setup(app: Sphinx) -> dict:
+    """Register with Sphinx."""
+    app.add_config_value("chapter_profile", current_profile(), "env", str)  # another one: every page is read again
+    app.add_config_value("single_run", "", "", str)  # the executed notebook of which a single page is built
+    app.add_config_value("code_address", repository(execute.ROOT), "html", str)
+    app.connect("builder-inited", bring_up_to_date)
+    app.connect("source-read", give_run)
+    app.connect("missing-reference", replace_number_of_other_page)
+    for change in (add_to_head, choose_scripts, add_to_body):
+        app.connect("html-page-context", change)
+    return {"version": "3", "parallel_read_safe": False, "parallel_write_safe": True}

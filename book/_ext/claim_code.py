@@ -1,0 +1,133 @@
+"""The code of a claim as the page shows it: the function, its call with the values of the run, and what both use.
+
+Copied together they run: imports, constants and functions of the same notebook come with them.
+"""
+
+import ast
+import copy
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from attngeo.claims.claim import decoration
+from attngeo.display.check_line import CODE
+
+MARK = re.compile(CODE.format(r"(\w+)"))  # where a check line leaves room for the code of a claim
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A function, a class or a constant of the notebook."""
+
+    name: str
+    node: ast.stmt
+    text: str  # without the decorator that holds the words of a claim
+
+
+@dataclass(frozen=True)
+class NotebookCode:
+    """The code of a notebook, looked up by name."""
+
+    definitions: dict[str, Definition]
+    calls: dict[str, ast.Call]  # the last call of each function, with values in the place of variables
+    imports: list[ast.Import | ast.ImportFrom]
+    values: Mapping[str, Any]  # of the parameters
+
+
+def with_code(markdown: str, cells: Sequence[str], values: Mapping[str, Any]) -> str:
+    """Replace each mark of a check line by the code of its claim.
+
+    Args:
+        markdown: check lines.
+        cells: the code cells of the notebook.
+        values: values of the notebook's parameters in this run.
+    """
+    replaced = _VariablesReplaced(values)
+    nodes = [node for source in cells for node in ast.walk(replaced.visit(ast.parse(source)))]
+    code = NotebookCode(
+        definitions={definition.name: definition for source in cells for definition in _definitions(source)},
+        calls={node.func.id: node for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)},
+        imports=[node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)],
+        values=values,
+    )
+    return MARK.sub(lambda mark: _claim_code(mark[1], code), markdown)
+
+
+class _VariablesReplaced(ast.NodeTransformer):
+    """Outside of functions, puts values in the place of parameters and of variables in lower case."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self.values: dict[str, ast.expr] = {name: ast.Constant(value) for name, value in values.items()}
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        return node  # its variables are its own
+
+    def visit_Assign(self, node: ast.Assign) -> ast.Assign:
+        node.value = self.visit(node.value)
+        target = node.targets[0]
+        if isinstance(target, ast.Name) and not target.id.isupper():
+            self.values[target.id] = node.value
+        return node
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return self.values.get(node.id, node)
+
+
+def _definitions(source: str) -> Iterator[Definition]:
+    """The functions, classes and constants of a cell."""
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names, decorators = [node.name], node.decorator_list
+        elif isinstance(node, ast.Assign):
+            targets = [target.id for target in node.targets if isinstance(target, ast.Name)]
+            names, decorators = [name for name in targets if name.isupper()], []
+        else:
+            continue
+        if isinstance(node, ast.FunctionDef) and (words := decoration(node)):
+            decorators.remove(words)
+        first_line = min([node.lineno, *(decorator.lineno for decorator in decorators)])
+        text = "\n".join(source.splitlines()[first_line - 1 : node.end_lineno])
+        for name in names:
+            yield Definition(name, node, text)
+
+
+def _claim_code(name: str, code: NotebookCode) -> str:
+    """The function and its call, and below it, folded, what they use."""
+    call, claim = code.calls[name], code.definitions[name]
+    used, names, parameters = {name}, set(), set()
+    waiting: list[ast.AST] = [call, claim.node]
+    while waiting:
+        node = waiting.pop()
+        found = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+        names |= found
+        if isinstance(node, ast.Assign):  # a constant that is made from parameters
+            parameters |= found & code.values.keys()
+        new = (found & code.definitions.keys()) - used
+        used |= new
+        waiting += [code.definitions[other].node for other in new]
+
+    others = [definition for definition in code.definitions.values() if definition.name in used - {name}]
+    constants = [f"{parameter} = {value!r}" for parameter, value in code.values.items() if parameter in parameters]
+    constants += [definition.text for definition in others if definition.name.isupper()]
+    functions = [definition.text for definition in others if not definition.name.isupper()]
+    blocks = ["\n".join(_imports_of(names, code)), "\n".join(constants), *functions]
+    uses = "\n\n\n".join(block for block in blocks if block)
+    shown = _fenced(f"{claim.text}\n\n\nlist({ast.unparse(call)})")
+    if not uses:
+        return shown
+    return f'{shown}\n\n<details class="check-uses"><summary>What it uses</summary>\n\n{_fenced(uses)}\n\n</details>'
+
+
+def _imports_of(names: set[str], code: NotebookCode) -> list[str]:
+    """The import statements of the notebook, reduced to these names."""
+    statements = []
+    for statement in map(copy.copy, code.imports):
+        statement.names = [alias for alias in statement.names if (alias.asname or alias.name) in names]
+        if statement.names:
+            statements.append(ast.unparse(statement))
+    return statements
+
+
+def _fenced(code: str) -> str:
+    return f"```python\n{code}\n```"

@@ -1,0 +1,133 @@
+"""An executed chapter as MyST-NB shall render it.
+
+Figures and tables get their numbers and captions, images their descriptions, and checks the code of their claims. At
+the end of the page stands how it was made.
+"""
+
+import copy
+from typing import Any
+
+import nbformat
+import pandas as pd
+import papermill
+from claim_code import MARK, with_code
+from execute import RECORD
+from nbformat import NotebookNode
+from parameters import defaults
+
+from attngeo.display import METADATA_KEY, NARROW_SVG
+from attngeo.display.interactive import container
+from attngeo.display.tables import markdown_table
+
+HIDDEN = {"remove-cell", "remove_cell", "remove-output", "remove_output"}  # tags of cells whose output is not shown
+
+
+def present(chapter: str, text: str, run: NotebookNode) -> NotebookNode:
+    """The notebook of a chapter's page.
+
+    Args:
+        chapter: its name.
+        text: its source, whose lines warnings shall name.
+        run: the executed notebook.
+    """
+    page = copy.deepcopy(run)
+    code = [cell.source for cell in page.cells if cell.cell_type == "code"]
+    values = defaults(run) | run.metadata.papermill.parameters
+    first_lines = iter([number for number, line in enumerate(text.splitlines()) if line.startswith("# %%")])
+    cells, lines, line = [], [], 0
+    for cell in page.cells:
+        tags = cell.metadata.get("tags", [])
+        if "injected-parameters" in tags:
+            continue
+        line = next(first_lines, line)
+        if "parameters" in tags:  # the table at the end has them
+            continue
+        for piece in _pieces(cell):
+            if MARK.search(piece.source):
+                piece.source = with_code(piece.source, code, values)
+            cells.append(piece)
+            lines.append(line)
+    page.cells = [*cells, nbformat.v4.new_markdown_cell(run_table(chapter, run, values))]
+    page.metadata = nbformat.from_dict({key: page.metadata[key] for key in ("kernelspec", "language_info")})
+    page.metadata["source_map"] = [*lines, line]
+    return page
+
+
+def run_table(chapter: str, run: NotebookNode, values: dict[str, Any]) -> str:
+    """The folded end of a page: what the chapter was given, where, when and how long it ran, with which versions."""
+    record, timing = run.metadata[RECORD], run.metadata.papermill
+    facts = {
+        "profile": record["profile"],
+        "device": record["device"],
+        "time": f"{timing.duration:.1f} s",
+        "executed": f"{timing.start_time[:16].replace('T', ' ')} UTC",
+        "commit": record["commit"] or "not known",
+        "versions": ", ".join(f"{name} {version}" for name, version in record["versions"].items()),
+    }
+    blocks = ["::::{dropdown} This run", markdown_table(pd.DataFrame(facts.items(), columns=["fact", "value"]))]
+    parameters = papermill.inspect_notebook(run)
+    if parameters:
+        rows = [
+            {
+                "parameter": f"`{name}`",
+                "value": f"`{values[name]}`",
+                "default": f"`{parameter['default']}`",
+                "meaning": parameter["help"],
+            }
+            for name, parameter in parameters.items()
+        ]
+        example = f"attngeo run {chapter} -p {next(iter(parameters))} VALUE"
+        blocks += [f"Its parameters, which `{example}` changes:", markdown_table(pd.DataFrame(rows))]
+    return "\n\n".join([*blocks, "::::"])
+
+
+def _pieces(cell: NotebookNode) -> list[NotebookNode]:
+    """A cell and, as cells of their own, what it shows.
+
+    MyST-NB gives a caption to a cell and not to an output, and a label can only stand in a cell of text.
+    """
+    tags = cell.metadata.get("tags", [])
+    if cell.cell_type != "code" or not cell.outputs or HIDDEN & set(tags):
+        return [cell]
+    outputs, cell.outputs = cell.outputs, []
+    pieces = [cell]
+    for output in outputs:
+        described = output.get("metadata", {}).get(METADATA_KEY, {})
+        if "figure" in described:
+            pieces.append(_figure(output, **described["figure"]))
+            if "interactive" in described:
+                html = container(**described["interactive"], figure=described["figure"]["name"])
+                pieces.append(nbformat.v4.new_markdown_cell(html))  # an output would get a background and margins
+        elif "table" in described:
+            pieces.append(nbformat.v4.new_markdown_cell(_table(output.data["text/markdown"], **described["table"])))
+        elif "results" in described:
+            cell.metadata["tags"] = [*tags, "remove-input"]  # the check line has the code
+            pieces.append(nbformat.v4.new_markdown_cell(output.data["text/markdown"]))
+        else:
+            if pieces[-1].cell_type != "code" or "mystnb" in pieces[-1].metadata:
+                pieces.append(_code_cell())
+            pieces[-1].outputs.append(output)
+    return pieces
+
+
+def _figure(output: NotebookNode, name: str, caption: str, alt: str) -> NotebookNode:
+    del output.data["text/plain"]
+    output.data.pop(NARROW_SVG, None)  # takeaways.py puts this form beside the page
+    cell = _code_cell(output)
+    cell.metadata["mystnb"] = {
+        "figure": {"name": name, "caption": caption},
+        "image": {"alt": alt, "classes": "dark-light"},  # custom.css adapts its colours to the dark theme
+    }
+    return cell
+
+
+def _table(markdown: str, name: str, caption: str, folded: str = "") -> str:
+    body = markdown.removeprefix(f"*{caption}*\n\n")
+    fence = "~~~~"  # behind backticks, a caption could not contain any (CommonMark)
+    block = f"{fence}{{table}} {caption}\n:name: {name}\n\n{body}\n{fence}"
+    return f"::::{{dropdown}} {folded}\n{block}\n::::" if folded else block
+
+
+def _code_cell(*outputs: NotebookNode) -> NotebookNode:
+    source = "# shown above"  # MyST-NB skips cells without code
+    return nbformat.v4.new_code_cell(source, metadata={"tags": ["remove-input"]}, outputs=list(outputs))

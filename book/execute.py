@@ -1,0 +1,160 @@
+"""Execute the chapters of the book with papermill: ``python book/execute.py [PROFILE]``.
+
+A chapter is a jupytext file in notebooks/. Its executed notebook is kept as book/_build/runs/PROFILE/CHAPTER.ipynb and
+is used again until its key changes, which is a hash of the chapter, its parameters, the package, the data and the
+versions of the libraries. A chapter whose header says ``after: all`` shows the checks of the other chapters, so it is
+executed after them.
+"""
+
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import jupytext
+import nbformat
+import papermill
+from nbformat import NotebookNode
+from papermill.exceptions import PapermillExecutionError
+from parameters import checked, read_profile
+
+from attngeo.errors import AttngeoError, ParameterError
+from attngeo.files.atomic import write_text
+from attngeo.files.checkout import chapters, current_profile, runs, summaries
+from attngeo.files.provenance import commit, versions
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCES = ("attngeo", "data", "book/references.bib", "CITATION.cff")  # what chapters import and read
+AT_A_TIME = 2  # chapters that are executed side by side
+TELL_DEVICE = "from attngeo.files.provenance import device\nprint(device())"  # only the kernel knows what it has used
+RECORD = "attngeo_run"  # in the metadata of an executed notebook: how it was made
+
+
+class ChapterFailed(AttngeoError):
+    """A cell raised an error, or the kernel died. The error of papermill, with the traceback, is the cause."""
+
+
+def notebook(chapter: str) -> NotebookNode:
+    """A chapter, not executed.
+
+    Raises:
+        ParameterError: there is no such chapter.
+    """
+    texts = chapters(ROOT)
+    if chapter not in texts:
+        raise ParameterError(f"There is no chapter {chapter!r}; the chapters are {', '.join(texts)}.")
+    return jupytext.reads(texts[chapter], fmt="py:percent")
+
+
+def profile_values(profile: str) -> dict[str, dict[str, Any]]:
+    """The values that a profile gives to the parameters of each chapter.
+
+    Raises:
+        ParameterError: there is no such profile, or it names a chapter, a parameter or a value that cannot be used.
+    """
+    given = read_profile(ROOT / "notebooks" / "profiles", profile)
+    return {chapter: checked(chapter, notebook(chapter), values) for chapter, values in given.items()}
+
+
+def execute(
+    chapter: str, profile: str, values: Mapping[str, Any], partial: Path, progress_bar: bool = False
+) -> NotebookNode:
+    """Execute one chapter with these (checked) values of its parameters.
+
+    Papermill saves the notebook to ``partial`` after each cell. The file is left only if the chapter fails.
+
+    Raises:
+        ChapterFailed: a cell raised an error, or the kernel died.
+    """
+    # Kernels inherit the environment of this process.
+    os.environ |= {"ATTNGEO_BOOK": str(ROOT), "ATTNGEO_PROFILE": profile, "PYTHONHASHSEED": "0"}
+    os.environ |= {"TQDM_DISABLE": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1"}
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // AT_A_TIME)))
+    partial.parent.mkdir(parents=True, exist_ok=True)
+    source = notebook(chapter)
+    source.cells.append(nbformat.v4.new_code_cell(TELL_DEVICE))
+    try:
+        run = papermill.execute_notebook(
+            source,
+            partial,
+            dict(values),
+            kernel_name="python3",
+            progress_bar=progress_bar,
+            resources={"metadata": {"path": str(ROOT / "notebooks")}},  # cwd= would change the folder of all threads
+            extra_arguments=["--IPKernelApp.log_level=50"],  # no warnings about connections on this machine
+        )
+    except (PapermillExecutionError, RuntimeError) as error:  # a RuntimeError if the kernel died
+        raised = f"{error.ename}: {error.evalue}" if isinstance(error, PapermillExecutionError) else f"{error}"
+        reason = " ".join(raised.split()).rstrip(".")
+        raise ChapterFailed(f"Chapter {chapter} failed: {reason}. Its cells up to there are in {partial}.") from error
+    partial.unlink()
+    used_device = run.cells.pop().outputs[-1].text.strip()
+    run.metadata[RECORD] = {"profile": profile, "device": used_device, "commit": commit(ROOT), "versions": versions()}
+    return run
+
+
+def update(profile: str, tell: Callable[[str], Any] = print) -> None:
+    """Execute the chapters whose run is missing or has another key, and keep their runs.
+
+    Raises:
+        ChapterFailed: a chapter failed; the other chapters of its group have been executed and kept.
+        ParameterError: the profile cannot be used.
+    """
+    values = profile_values(profile)
+    texts, last = chapters(ROOT), summaries(ROOT)
+    first = [chapter for chapter in texts if chapter not in last]
+    shared = [hash_of_sources(), versions(), os.environ.get("ATTNGEO_WEIGHTS")]
+    keys = {chapter: hash_of(texts[chapter], values.get(chapter), shared) for chapter in first}
+    keys |= {chapter: hash_of(texts[chapter], values.get(chapter), shared, keys) for chapter in last}
+
+    def execute_and_keep(chapter: str) -> None:
+        kept = runs(ROOT, profile) / f"{chapter}.ipynb"
+        run = execute(chapter, profile, values.get(chapter, {}), kept.with_suffix(".partial.ipynb"))
+        run.metadata[RECORD]["key"] = keys[chapter]
+        write_text(kept, nbformat.writes(run))
+        tell(f"{chapter}: executed in {run.metadata.papermill.duration:.1f} s")
+
+    for group in (first, last):
+        stale = [chapter for chapter in group if kept_key(chapter, profile) != keys[chapter]]
+        with ThreadPoolExecutor(AT_A_TIME) as pool:
+            waiting = [pool.submit(execute_and_keep, chapter) for chapter in stale]
+            try:
+                for run in waiting:
+                    run.result()
+            except KeyboardInterrupt:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+
+
+def kept_key(chapter: str, profile: str) -> str | None:
+    """The key of the run that is kept; None if there is none."""
+    run = runs(ROOT, profile) / f"{chapter}.ipynb"
+    return json.loads(run.read_text("utf-8"))["metadata"][RECORD]["key"] if run.exists() else None
+
+
+def hash_of(*parts: object) -> str:
+    """A hash of values that have a representation as text."""
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+
+def hash_of_sources() -> str:
+    """A hash of the names and contents of all files in ``SOURCES``."""
+    digest = hashlib.sha256()
+    for source in SOURCES:
+        place = ROOT / source
+        for file in sorted(place.rglob("*")) if place.is_dir() else [place]:
+            if file.is_file() and file.suffix != ".pyc" and not file.name.startswith("."):
+                digest.update(f"{file.relative_to(ROOT)}".encode())
+                digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+if __name__ == "__main__":
+    try:
+        update(sys.argv[1] if len(sys.argv) > 1 else current_profile())
+    except AttngeoError as error:
+        sys.exit(f"{error}\n{error.__cause__ or ''}".rstrip())

@@ -1,0 +1,146 @@
+"""Which chapters of a tiny book are executed, and what is kept when one fails. Kernels are real."""
+
+import os
+import re
+import subprocess
+import sys
+
+import execute as module
+import nbformat
+import pytest
+from tiny_book import chapter, tiny_book
+
+SHOWS_A_CHECK = (
+    "from attngeo.claims.results import Result, Verdict, exact\nfrom attngeo.display.page import show\n"
+    "show(Result('2.1', '(1)', 'a title', Verdict.HOLDS, (exact('trace', n, 1),)))"
+)
+SHOWS_ALL_CHECKS = (
+    "from attngeo.display.verdicts import reported_checks\n"
+    "print([(check['chapter'], check['supported']) for check in reported_checks()])"
+)
+
+
+@pytest.fixture
+def book(tmp_path):
+    return tiny_book(
+        tmp_path,
+        {"smoke": "second: {n: 2}"},
+        summary=chapter("Summary", SHOWS_ALL_CHECKS, attngeo="{after: all}"),
+        second=chapter("Second", SHOWS_A_CHECK, parameters="n: int = 1  # number"),
+        first=chapter("First", "import os\nprint(os.getcwd(), os.environ['PYTHONHASHSEED'])"),
+    )
+
+
+def execute(book, profile="smoke"):
+    """Names of the chapters that are executed, in the order in which they end, and what is said if one fails."""
+    done = subprocess.run(
+        [sys.executable, "book/execute.py", profile], cwd=book, env=os.environ, capture_output=True, text=True
+    )
+    return re.findall(r"(\w+): executed", done.stdout), done.stderr if done.returncode else ""
+
+
+def kept(book, name, profile="smoke"):
+    return book / "book" / "_build" / "runs" / profile / f"{name}.ipynb"
+
+
+def printed(path):
+    outputs = [output for cell in nbformat.read(path, 4).cells for output in cell.get("outputs", [])]
+    return "".join(output.get("text", "") for output in outputs)
+
+
+def edit(book, name, old, new):
+    path = book / "notebooks" / f"{name}.py"
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+
+
+def test_stale_chapters_are_executed_and_those_that_show_all_checks_last(book):
+    names, said = execute(book)
+    assert said == "" and sorted(names[:2]) == ["first", "second"] and names[2:] == ["summary"]
+    assert printed(kept(book, "summary")) == "[('second', False)]\n"  # with n = 2 of the profile
+    assert printed(kept(book, "first")) == f"{book / 'notebooks'} 0\n"
+    assert nbformat.read(kept(book, "second"), 4).metadata.papermill.parameters == {"n": 2}
+    assert execute(book) == ([], "")
+
+    edit(book, "first", "print(", "print('more', ")
+    assert execute(book) == (["first", "summary"], "")
+    (book / "notebooks" / "profiles" / "smoke.yml").write_text("second: {n: 1}")
+    assert execute(book) == (["second", "summary"], "")
+    assert printed(kept(book, "summary")) == "[('second', True)]\n"
+
+
+def test_runs_follow_from_the_package_and_the_data_and_from_nothing_compiled_or_hidden(book, monkeypatch):
+    monkeypatch.setattr(module, "ROOT", book)
+    found = {"at first": module.hash_of_sources()}
+    for source in ("data/numbers.csv", "attngeo/bilinear/form.py", "attngeo/bilinear/form.yml", "CITATION.cff"):
+        (book / source).parent.mkdir(parents=True, exist_ok=True)
+        (book / source).write_text("1")
+        found[source] = module.hash_of_sources()
+    (book / "data" / "numbers.csv").write_text("2")
+    found["changed"] = module.hash_of_sources()
+    assert len(set(found.values())) == len(found)
+    for source in ("attngeo/bilinear/form.pyc", "data/.lock", "notebooks/other.py"):
+        (book / source).write_text("1")
+        assert module.hash_of_sources() == found["changed"]
+
+
+def test_profiles_have_runs_of_their_own(book):
+    assert len(execute(book)[0]) == len(execute(book, "cpu")[0]) == 3
+    assert printed(kept(book, "summary", "cpu")) == "[('second', True)]\n"
+    assert execute(book) == ([], "")
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("raise ValueError('no such\\nthing.')", "Chapter first failed: ValueError: no such thing. "),
+        ("os._exit(1)", "Chapter first failed: Kernel died. "),
+    ],
+)
+def test_a_chapter_that_fails_is_named_and_its_run_is_not_kept(book, code, said):
+    edit(book, "first", "print(", f"x = 6 * 7\nprint(x)\n{code}\nprint(")
+    names, error = execute(book)
+    assert names == ["second"] and said in error
+    assert not kept(book, "first").exists() and kept(book, "second").exists()
+    if "ValueError" in code:
+        assert "Traceback" in error and printed(kept(book, "first").with_suffix(".partial.ipynb")) == "42\n"
+    edit(book, "first", code, "")
+    assert execute(book) == (["first", "summary"], "")
+    assert sorted(path.name for path in kept(book, "first").parent.iterdir()) == [
+        "first.ipynb",
+        "second.ipynb",
+        "summary.ipynb",
+    ]
+
+
+def test_a_chapter_that_fails_later_is_not_taken_for_the_run_that_is_kept(book):
+    execute(book)
+    edit(book, "first", "print(", "raise ValueError\nprint(")
+    for _ in range(2):
+        names, error = execute(book)
+        assert names == [] and error.startswith("Chapter first failed")
+
+
+@pytest.mark.parametrize(
+    ("profile", "said"),
+    [
+        ("second: {n: two}", "Parameter n of chapter second has the type int, and 'two' is not of this type."),
+        ("second: {m: 2}", "Chapter second has no parameter 'm'; its parameters are: n."),
+        ("third: {n: 2}", "There is no chapter 'third'; the chapters are summary, second, first."),
+        ("- n", "smoke.yml must have the form"),
+    ],
+)
+def test_a_profile_that_cannot_be_used_is_one_sentence(book, profile, said):
+    (book / "notebooks" / "profiles" / "smoke.yml").write_text(profile)
+    names, error = execute(book)
+    assert names == [] and said in error and error.count("\n") == 1
+    assert "There is no profile 'huge'; the profiles are cpu, gpu, smoke." in execute(book, "huge")[1]
+
+
+def test_checks_cannot_be_shown_before_their_chapters_are_executed(book, monkeypatch, as_user):
+    from attngeo.display.verdicts import reported_checks
+    from attngeo.errors import AttngeoError
+
+    monkeypatch.setenv("ATTNGEO_BOOK", str(book))
+    with pytest.raises(AttngeoError, match=r"^Chapter second has not been executed yet: run python book/execute\.py"):
+        reported_checks()
