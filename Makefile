@@ -40,13 +40,11 @@ book: $(VENV)/.book
 	ATTNGEO_PROFILE=$(PROFILE) $(BIN)/jupyter-book build book
 	@echo "Open book/_build/html/index.html"
 
-pdf: $(VENV)/.book
-	@command -v chromedriver >/dev/null || \
-		{ echo "The PDF is printed by Chromium, which is not installed: install chromium and chromedriver."; exit 2; }
+pdf: book
 	$(if $(LOCKED),,$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[pdf]')
-	$(MAKE) book  # first: what it has read, a second builder does not write for it
 	ATTNGEO_PROFILE=$(PROFILE) $(BIN)/jupyter-book build book --builder singlehtml
-	$(BIN)/python -m attngeo.book.pdf
+	@command -v chromium >/dev/null || $(BIN)/playwright install chromium
+	$(BIN)/python book/print_pdf.py
 
 release: pdf
 	$(if $(LOCKED),,$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[release]')

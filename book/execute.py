@@ -153,8 +153,14 @@ def hash_of_sources() -> str:
     return digest.hexdigest()
 
 
+def with_traceback(error: AttngeoError) -> str:
+    """What a build says of an error: its sentence and, if a cell raised it, the traceback in the chapter."""
+    traceback = error.__cause__ if isinstance(error, ChapterFailed) else ""
+    return f"{error}\n{traceback}".rstrip()
+
+
 if __name__ == "__main__":
     try:
         update(sys.argv[1] if len(sys.argv) > 1 else current_profile())
     except AttngeoError as error:
-        sys.exit(f"{error}\n{error.__cause__ or ''}".rstrip())
+        sys.exit(with_traceback(error))

@@ -53,7 +53,7 @@ def bring_up_to_date(app: Sphinx) -> None:
     try:
         execute.update(app.config.chapter_profile, logger.info)
     except AttngeoError as error:
-        raise ExtensionError(f"{error}\n{error.__cause__ or ''}".rstrip()) from error
+        raise ExtensionError(execute.with_traceback(error)) from error
 
 
 def is_chapter(app: Sphinx, page: str) -> bool:
