@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   attngeo:
-#     reads: [data/runs]
 #   kernelspec:
 #     display_name: Python 3
 #     language: python

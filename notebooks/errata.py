@@ -2,7 +2,6 @@
 # jupyter:
 #   attngeo:
 #     after: all
-#     reads: [data/published]
 #   kernelspec:
 #     display_name: Python 3
 #     language: python

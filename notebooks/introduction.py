@@ -2,7 +2,6 @@
 # jupyter:
 #   attngeo:
 #     after: all
-#     reads: [data, CITATION.cff, book/references.bib]
 #   jupytext:
 #     text_representation:
 #       extension: .py

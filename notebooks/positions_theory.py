@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   attngeo:
-#     reads: [data/positions_theory]
 #   kernelspec:
 #     display_name: Python 3
 #     language: python

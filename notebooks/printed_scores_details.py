@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   attngeo:
-#     reads: [data, ATTNGEO_WEIGHTS]
 #   kernelspec:
 #     display_name: Python 3
 #     language: python

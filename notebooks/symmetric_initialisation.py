@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   attngeo:
-#     reads: [data/runs, data/published]
 #   kernelspec:
 #     display_name: Python 3
 #     language: python

@@ -19,6 +19,7 @@ os.environ |= {"HF_HUB_DISABLE_PROGRESS_BARS": "1", "HF_HUB_DISABLE_TELEMETRY": 
 
 import shutil
 from pathlib import Path
+from unittest import mock
 
 import jaxtyping
 import pytest
@@ -104,7 +105,7 @@ def attngeo(capsys):
     def call(*words) -> tuple[int, str, str]:
         from attngeo.cli import main  # once shapes are checked
 
-        with pytest.raises(SystemExit) as ended:
+        with pytest.raises(SystemExit) as ended, mock.patch.dict(os.environ):  # `run` sets what its kernels inherit
             main([str(word) for word in words])
         return ended.value.code or 0, *capsys.readouterr()
 
