@@ -4,15 +4,13 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import click
 
 from attngeo.cli.options import FILE
 from attngeo.cli.terminal import say, screen
 from attngeo.errors import ParameterError, needs
-from attngeo.files.atomic import atomic_path
-from attngeo.files.checkout import chapters, current_profile, root, summaries
+from attngeo.files.checkout import chapters, current_profile, root
 
 
 @click.command
@@ -39,6 +37,7 @@ def command(chapter, given, profile, output, opened, listing) -> None:
     with needs("book", "attngeo run"):
         import execute
         import parameters
+        import rerun
 
     if chapter is None or listing:
         if given or output or opened or profile:
@@ -58,49 +57,12 @@ def command(chapter, given, profile, output, opened, listing) -> None:
             raise ParameterError(f"{output} exists and may have been changed; name it, or another file, with -o.")
     if output.suffix not in (".html", ".ipynb"):
         raise ParameterError(f"{output} must end in .html, for a page, or in .ipynb, for a notebook.")
-    execute_and_write(chapter, profile or current_profile(), values, output)
+    started = time.monotonic()
+    progress_bar = not screen().quiet
+    rerun.execute_and_write(chapter, profile or current_profile(), values, output, progress_bar)
+    say(f"{output} written after {time.monotonic() - started:.0f} s")
     if opened and click.launch(str(output)):
         click.echo(f"No program was found that opens {output}.", err=True)
-
-
-def execute_and_write(chapter: str, profile: str, values: dict[str, Any], output: Path) -> None:
-    """Execute a chapter and write it as a page or a notebook. The (checked) values come before those of the profile.
-
-    Raises:
-        ChapterFailed: a cell raised an error; the notebook up to there is kept beside ``output``.
-        PageError: the chapter was executed, but its page could not be made.
-        ParameterError: the profile cannot be used.
-    """
-    import execute
-    import nbformat
-    import parameters
-
-    from attngeo.display.plain_notebook import plain_notebook
-
-    started = time.monotonic()
-    from_profile = execute.profile_values(profile).get(chapter, {})
-    with atomic_path(output) as temporary:  # an output that cannot be written is refused before the chapter is executed
-        if chapter in summaries(root()):
-            execute.update(profile, say)
-        partial = output.with_suffix(".partial.ipynb")
-        run = execute.execute(chapter, profile, from_profile | values, partial, progress_bar=not screen().quiet)
-        if values:
-            _name_changes(run, values, parameters.defaults(run))
-        if output.suffix == ".html":
-            from single_page import single_page  # Sphinx comes with it
-
-            text = single_page(chapter, run)
-        else:
-            text = nbformat.writes(plain_notebook(run, root()))
-        temporary.write_text(f"{text}\n", encoding="utf-8")
-    say(f"{output} written after {time.monotonic() - started:.0f} s")
-
-
-def _name_changes(run, values: dict[str, Any], defaults: dict[str, Any]) -> None:
-    """Say below the title which parameters were changed."""
-    changes = [f"`{name} = {value!r}` in place of `{defaults[name]!r}`" for name, value in values.items()]
-    title, _, text = run.cells[0].source.partition("\n")
-    run.cells[0].source = f"{title}\n\n*Run again with {', '.join(changes)}.*\n{text}"
 
 
 def _description(chapter: str, notebook) -> str:

@@ -6,6 +6,7 @@ import click
 import execute
 import nbformat
 import pytest
+import rerun
 from tiny_book import chapter, tiny_book
 
 GREETS = chapter(
@@ -26,7 +27,8 @@ def here(tmp_path, monkeypatch, as_user):
     book = tiny_book(tmp_path / "book", {"smoke": "greets: {n: 3}"}, other=chapter("Other", "x = 1"), greets=GREETS)
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-    monkeypatch.setattr(execute, "ROOT", book)
+    for module in (execute, rerun):
+        monkeypatch.setattr(module, "ROOT", book)
     monkeypatch.setattr(sys, "path", list(sys.path))
     with mock.patch.dict(os.environ, {"ATTNGEO_BOOK": str(book)}):
         yield tmp_path / "here"

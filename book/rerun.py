@@ -1,0 +1,55 @@
+"""One chapter executed with other parameters, as a page or a notebook: what ``attngeo run`` does."""
+
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from execute import ROOT, execute, profile_values, update
+from nbformat import NotebookNode
+from parameters import defaults
+
+from attngeo.display.plain_notebook import plain_notebook
+from attngeo.files.atomic import atomic_path
+from attngeo.files.checkout import summaries
+
+
+def execute_and_write(
+    chapter: str, profile: str, values: dict[str, Any], output: Path, progress_bar: bool = False
+) -> None:
+    """Execute a chapter with these (checked) values, and the profile's for its other parameters, and write it.
+
+    Args:
+        chapter: its name.
+        profile: sets the parameters that ``values`` leaves out.
+        values: by parameter.
+        output: a page if its name ends in ``.html``, else a notebook.
+        progress_bar: whether to show one on stderr.
+
+    Raises:
+        ChapterFailed: a cell raised an error; the notebook up to there is kept beside ``output``.
+        PageError: the chapter was executed, but its page could not be made.
+        ParameterError: the profile cannot be used.
+    """
+    from_profile = profile_values(profile).get(chapter, {})
+    with atomic_path(output) as temporary:  # an output that cannot be written is refused before the chapter is executed
+        if chapter in summaries(ROOT):
+            update(profile)
+        partial = output.with_suffix(".partial.ipynb")
+        run = execute(chapter, profile, from_profile | values, partial, progress_bar)
+        if values:
+            name_changes(run, values)
+        if output.suffix == ".html":
+            from single_page import single_page  # Sphinx comes with it
+
+            text = single_page(chapter, run)
+        else:
+            text = nbformat.writes(plain_notebook(run, ROOT))
+        temporary.write_text(f"{text}\n", encoding="utf-8")
+
+
+def name_changes(run: NotebookNode, values: dict[str, Any]) -> None:
+    """Say below the title which parameters were changed."""
+    usual = defaults(run)
+    changes = [f"`{name} = {value!r}` in place of `{usual[name]!r}`" for name, value in values.items()]
+    title, _, text = run.cells[0].source.partition("\n")
+    run.cells[0].source = f"{title}\n\n*Run again with {', '.join(changes)}.*\n{text}"
