@@ -11,7 +11,10 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from print_pdf import print_book
 from tiny_book import ROOT, chapter, tiny_book
+
+from attngeo.errors import AttngeoError
 
 pytestmark = pytest.mark.book
 
@@ -220,6 +223,23 @@ def test_a_failing_cell_fails_the_build_and_leaves_the_book(book):
     lines = (book / "notebooks/start.py").read_text().splitlines()
     line = next(i for i, text in enumerate(lines, 1) if "nowhere" in text)  # the warning names it
     assert run.returncode == 0 and re.search(rf"start\.py:{line}: WARNING.*nowhere", run.stderr)
+
+
+def test_the_book_is_printed_with_formulas_and_an_outline_and_links_within(book, browser):
+    """After ``browser``, which skips where there is no Chromium."""
+    from pypdf import PdfReader
+
+    with pytest.raises(AttngeoError, match=r"^The book has not been built as one page.*\.$"):
+        print_book(book / "book/_build", "start")
+    assert build(book, "--builder", "singlehtml")[0].returncode == 0
+    printed = PdfReader(print_book(book / "book/_build", "start"))
+    titles = re.findall(r"'/Title': '(\d\. \w+)'", str(printed.outline))
+    assert titles[-2:] == ["1. Middle", "2. Last"]
+    text = "\n".join(page.extract_text() for page in printed.pages)
+    assert "Proposition 1.1" in text and "smoke" in text
+    assert not re.search(r"\\Wqk|Take away|Search", text)
+    actions = [note.get_object().get("/A") for page in printed.pages for note in page.get("/Annots", [])]
+    assert not [action for action in actions if action and "file:" in str(action.get_object().get("/URI"))]
 
 
 def test_the_folder_that_is_built_holds_links():
