@@ -1,6 +1,5 @@
 """What starts with the command line, before there is anything to do."""
 
-import os
 import subprocess
 import sys
 from dataclasses import fields
@@ -26,14 +25,6 @@ def test_help_waits_for_no_large_package_and_has_every_setting_of_a_training():
     assert not LARGE & {module for line in said.splitlines() if line.startswith("loaded:") for module in line.split()}
     assert all(f"--{field.name.replace('_', '-')}" in said for field in fields(TrainingConfig))
     assert "[default: mlm]" in said and "200000" in said
-
-
-def test_the_shell_completes_options_and_paths():
-    call = [sys.executable, "-c", "from attngeo.cli import cli; cli(prog_name='attngeo')"]
-    for words, completed in {"attngeo score --fold": "plain,--fold-norm\n", "attngeo score m": "file,m\n"}.items():
-        asked = {"_ATTNGEO_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": "2"}
-        done = subprocess.run(call, capture_output=True, text=True, check=True, env={**os.environ, **asked})
-        assert done.stdout == completed
 
 
 def test_a_missing_extra_is_one_sentence_before_anything_is_read(tmp_path):
